@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What differs between processors when a thread is stopped and sent through a system call. One file arch_<name>.c each.
+//
+// Porting: the kernel's rules for restarting an interrupted call (arch/<name>/kernel/signal.c), the system call instruction
+// and its register convention, and the code that leads to rt_sigreturn. The frame that it reads is in sigframe.c.
+#ifndef HEAPSNAP_ATTACH_ARCH_H
+#define HEAPSNAP_ATTACH_ARCH_H
+
+#include "attach/sigframe.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/user.h>
+
+enum arch_call_state {
+	ARCH_USER_MODE,     // not in a system call, or in one that has its result
+	ARCH_RESTARTABLE,   // interrupted in a call that is simply repeated
+	ARCH_RESTART_BLOCK, // interrupted in one that continues by restart_syscall(2) and the kernel's own notes
+};
+
+enum arch_call_state arch_call_state(const struct user_regs_struct *registers);
+bool arch_rewind_syscall(struct user_regs_struct *registers); // see threads_rewind_syscall
+
+// Bytes below the stack pointer that belong to the running function.
+#define ARCH_RED_ZONE 128
+
+// The code pieces, each NULL-terminated by size 0.
+struct arch_code {
+	const uint8_t *bytes;
+	size_t size;
+};
+extern const struct arch_code arch_syscall_gadgets[];   // make a system call, then return to the address at the stack pointer
+extern const struct arch_code arch_sigreturn_gadgets[]; // rt_sigreturn
+// The first syscall gadget and the first short sigreturn gadget, for the program's entry point.
+#define ARCH_ENTRY_CODE_SIZE 10
+#define ARCH_ENTRY_SIGRETURN_OFFSET 3
+extern const uint8_t arch_entry_code[ARCH_ENTRY_CODE_SIZE];
+
+// Parked: at the syscall instruction, about to make rt_sigreturn on the frame. A thread let go from here comes home.
+void arch_park(struct user_regs_struct *registers, uint64_t syscall_gadget, uint64_t frame);
+// pre: registers were read at the entry stop of the parked thread's call. Makes it another call, which returns into the frame.
+void arch_set_call(struct user_regs_struct *registers, long number, const uint64_t arguments[6], uint64_t frame);
+// pre: as above. Makes it no call at all.
+void arch_set_no_call(struct user_regs_struct *registers);
+int64_t arch_call_result(const struct user_regs_struct *registers);
+// A result that says that the call was interrupted and did nothing.
+bool arch_is_restart(int64_t result);
+
+// The processor's; the same for the tool and the target.
+void arch_read_xsave_layout(struct xsave_layout *ret);
+
+#endif

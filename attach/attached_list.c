@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/attached_list.h"
+
+#include "attach/region_access.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "inject/abi/payload_header.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void read_name(pid_t pid, struct attached_process *process)
+{
+	HS_CLEANUP_FREE char *path = NULL;
+	HS_CLEANUP_FREE char *text = NULL;
+	size_t size;
+	struct hs_error *error = hs_format(&path, "/proc/%d/comm", pid);
+
+	if (!error)
+		error = hs_read_file(path, 256, &text, &size);
+	if (error) {
+		hs_error_destroy(error);
+		return;
+	}
+	snprintf(process->name, sizeof(process->name), "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+static void describe(const struct region_access *access, struct attached_process *process)
+{
+	const struct region_header *header = &access->header;
+	uint64_t end = header->next_page < header->max_pages ? header->next_page : header->max_pages;
+	struct hook_record *hooks;
+	struct hs_error *error = region_read_hooks(access, &hooks);
+
+	process->state = header->state;
+	process->attached_wall_ns = header->attach_wall_ns;
+	process->used_bytes = (end - header->first_page) * HS_PAGE_SIZE;
+	process->max_bytes = (header->max_pages - header->first_page) * HS_PAGE_SIZE;
+	process->threads = header->thread_count;
+	process->modules = header->module_count;
+	if (error) {
+		hs_error_destroy(error);
+		return;
+	}
+	for (uint32_t i = 0; i < header->hook_count; i++) {
+		process->hooks += hooks[i].state == HOOK_APPLIED && hooks[i].kind != HOOK_loader_event;
+		process->hooks_refused += hooks[i].verdict != VERDICT_ok;
+	}
+	free(hooks);
+}
+
+static struct hs_error *examine_maps(pid_t pid, const struct proc_maps *maps, struct attached_process *ret)
+{
+	struct region_access access;
+	struct hs_error *error;
+
+	*ret = (struct attached_process){ .pid = pid };
+	read_name(pid, ret);
+	error = region_open(pid, maps, &access);
+	if (error && error->code == HS_ERROR_NOT_FOUND)
+		return error;
+	if (error) {
+		snprintf(ret->reason, sizeof(ret->reason), "%s", error->message);
+		hs_error_destroy(error);
+		return NULL;
+	}
+	describe(&access, ret);
+	region_close(&access);
+	return NULL;
+}
+
+struct hs_error *attached_examine(pid_t pid, struct attached_process *ret)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(pid, &maps);
+
+	if (error)
+		return error;
+	error = examine_maps(pid, &maps, ret);
+	proc_maps_deinit(&maps);
+	return error;
+}
+
+struct hs_error *attached_list(struct attached_process **list_ret, size_t *count_ret, size_t *hidden_ret)
+{
+	DIR *directory = opendir("/proc");
+	struct attached_process *list = NULL;
+	size_t count = 0;
+
+	*hidden_ret = 0;
+	if (!directory)
+		return hs_error_system(errno, "cannot list processes");
+	for (struct dirent *entry; (entry = readdir(directory));) {
+		char *end;
+		long pid = strtol(entry->d_name, &end, 10);
+		struct attached_process process, *bigger;
+		struct hs_error *error;
+
+		if (*end || pid <= 0)
+			continue;
+		error = attached_examine((pid_t)pid, &process);
+		if (error) {
+			*hidden_ret += error->code == HS_ERROR_SYSTEM && (error->error_number == EACCES || error->error_number == EPERM);
+			hs_error_destroy(error);
+			continue;
+		}
+		bigger = reallocarray(list, count + 1, sizeof(*list));
+		if (!bigger) {
+			free(list);
+			closedir(directory);
+			return &hs_error_no_memory;
+		}
+		list = bigger;
+		list[count++] = process;
+	}
+	closedir(directory);
+	*list_ret = list;
+	*count_ret = count;
+	return NULL;
+}

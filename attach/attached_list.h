@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which processes of the machine are attached, from their maps. Touches nothing.
+#ifndef HEAPSNAP_ATTACH_ATTACHED_LIST_H
+#define HEAPSNAP_ATTACH_ATTACHED_LIST_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct attached_process {
+	pid_t pid;
+	char name[32];          // comm
+	uint32_t state;         // enum region_state; 0 = its region cannot be read
+	char reason[160];       // why it cannot be read
+	uint64_t attached_wall_ns;
+	uint32_t hooks, hooks_refused;
+	uint64_t used_bytes, max_bytes; // of the region
+	uint64_t threads, modules;      // seen since attach
+};
+
+// Fills *ret for one process. HS_ERROR_NOT_FOUND: not attached.
+struct hs_error *attached_examine(pid_t pid, struct attached_process *ret) HS_MUST_CHECK;
+
+// Every attached process whose maps may be read. *list_ret is owned by the caller. *hidden_ret: processes whose maps may not be read.
+struct hs_error *attached_list(struct attached_process **list_ret, size_t *count_ret, size_t *hidden_ret) HS_MUST_CHECK;
+
+#endif

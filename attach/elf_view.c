@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layouts: System V gABI chapters 4 and 5 and <elf.h>; the GNU hash table has no published standard and is described by
+// the linkers that write it: u32 bucket count, first hashed symbol, bloom words, shift; then bloom words of 64 bits,
+// buckets and chains of 32 bits, a chain ending with an entry whose lowest bit is set.
+#include "attach/elf_view.h"
+
+#include "base/byte_cursor.h"
+
+#include <errno.h>
+#include <stdalign.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+// A symbol table and its strings, both inside the view.
+struct symbol_table {
+	const uint8_t *symbols;
+	uint64_t count;
+	const char *strings;
+	uint64_t strings_size; // bytes; the last one is 0, so every offset below it starts a terminated string
+};
+
+static bool inside(uint64_t offset, uint64_t size, uint64_t limit)
+{
+	return offset <= limit && size <= limit - offset;
+}
+
+static void read_build_id_notes(struct elf_view *view, const uint8_t *data, uint64_t size, uint64_t alignment)
+{
+	struct byte_cursor cursor = byte_cursor_make(data, size);
+
+	while (view->build_id_size == 0) {
+		uint32_t name_size, description_size, type;
+		struct byte_cursor name, description;
+
+		if (!byte_cursor_u32(&cursor, &name_size) || !byte_cursor_u32(&cursor, &description_size) ||
+		    !byte_cursor_u32(&cursor, &type) || !byte_cursor_sub(&cursor, name_size, &name))
+			return;
+		// Padding counts from the start of the segment, which is itself aligned.
+		if (!byte_cursor_skip(&cursor, (size_t)(-(uint64_t)(cursor.position - data) & (alignment - 1))) ||
+		    !byte_cursor_sub(&cursor, description_size, &description))
+			return;
+		if (type == NT_GNU_BUILD_ID && name_size == sizeof(ELF_NOTE_GNU) && description_size > 0 &&
+		    memcmp(name.position, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0) {
+			view->build_id_size = description_size < HS_BUILD_ID_MAX ? description_size : HS_BUILD_ID_MAX;
+			memcpy(view->build_id, description.position, view->build_id_size);
+		}
+		if (!byte_cursor_skip(&cursor, (size_t)(-(uint64_t)(cursor.position - data) & (alignment - 1))))
+			return;
+	}
+}
+
+static void read_build_id(struct elf_view *view)
+{
+	for (unsigned i = 0; i < view->header.e_phnum; i++) {
+		const Elf64_Phdr *segment = &view->segments[i];
+
+		if (segment->p_type == PT_NOTE && inside(segment->p_offset, segment->p_filesz, view->size))
+			read_build_id_notes(view, view->data + segment->p_offset, segment->p_filesz,
+					    segment->p_align == 8 ? 8 : 4);
+	}
+}
+
+struct hs_error *elf_view_init(const void *data, size_t size, struct elf_view *ret)
+{
+	struct elf_view view = { .data = data, .size = size };
+	const Elf64_Ehdr *header = &view.header;
+
+	if (size < sizeof(view.header))
+		return hs_error_create(HS_ERROR_BAD_DATA, "too short for an ELF file");
+	memcpy(&view.header, data, sizeof(view.header));
+	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+		return hs_error_create(HS_ERROR_BAD_DATA, "not an ELF file");
+	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
+	    header->e_machine != EM_X86_64)
+		return hs_error_create(HS_ERROR_BAD_DATA, "not an ELF file for x86-64");
+	if (header->e_type != ET_EXEC && header->e_type != ET_DYN)
+		return hs_error_create(HS_ERROR_BAD_DATA, "an ELF file that is neither program nor shared library");
+	// PN_XNUM would put the number of segments elsewhere; no loaded object has that many.
+	if (header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phnum == 0 || header->e_phnum == PN_XNUM ||
+	    header->e_phoff > size || (size - header->e_phoff) / sizeof(Elf64_Phdr) < header->e_phnum ||
+	    ((uintptr_t)view.data + header->e_phoff) % alignof(Elf64_Phdr) != 0)
+		return hs_error_create(HS_ERROR_BAD_DATA, "an ELF file without usable program headers");
+	view.segments = (const Elf64_Phdr *)(const void *)(view.data + header->e_phoff);
+	read_build_id(&view);
+	*ret = view;
+	return NULL;
+}
+
+struct hs_error *elf_view_open_fd(int fd, struct elf_view *ret)
+{
+	struct stat status;
+	struct hs_error *error;
+	void *data;
+
+	if (fstat(fd, &status) < 0)
+		return hs_error_system(errno, "cannot examine the file");
+	if (!S_ISREG(status.st_mode) || status.st_size <= 0)
+		return hs_error_create(HS_ERROR_BAD_DATA, "not a file with content");
+	data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return hs_error_system(errno, "cannot map the file");
+	error = elf_view_init(data, (size_t)status.st_size, ret);
+	if (error)
+		munmap(data, (size_t)status.st_size);
+	else
+		ret->mapped = true;
+	return error;
+}
+
+void elf_view_deinit(struct elf_view *view)
+{
+	if (view->mapped)
+		munmap((void *)(uintptr_t)view->data, view->size);
+	*view = (struct elf_view){ 0 };
+}
+
+const uint8_t *elf_view_bytes(const struct elf_view *view, uint64_t vaddr, size_t size)
+{
+	for (unsigned i = 0; i < view->header.e_phnum; i++) {
+		const Elf64_Phdr *segment = &view->segments[i];
+
+		if (segment->p_type != PT_LOAD || vaddr < segment->p_vaddr)
+			continue;
+
+		uint64_t skip = vaddr - segment->p_vaddr;
+
+		if (inside(skip, size, segment->p_filesz) && inside(segment->p_offset, segment->p_filesz, view->size))
+			return view->data + segment->p_offset + skip;
+	}
+	return NULL;
+}
+
+// How many bytes of the file part of a load segment there are from vaddr on.
+static uint64_t bytes_from(const struct elf_view *view, uint64_t vaddr)
+{
+	for (unsigned i = 0; i < view->header.e_phnum; i++) {
+		const Elf64_Phdr *segment = &view->segments[i];
+
+		if (segment->p_type == PT_LOAD && vaddr >= segment->p_vaddr &&
+		    vaddr - segment->p_vaddr < segment->p_filesz &&
+		    inside(segment->p_offset, segment->p_filesz, view->size))
+			return segment->p_filesz - (vaddr - segment->p_vaddr);
+	}
+	return 0;
+}
+
+bool elf_view_unwind(const struct elf_view *view, uint64_t *hdr_vaddr, uint64_t *hdr_size, uint64_t *segment_low,
+		     uint64_t *segment_high)
+{
+	const Elf64_Phdr *unwind = NULL;
+
+	for (unsigned i = 0; i < view->header.e_phnum && !unwind; i++) {
+		if (view->segments[i].p_type == PT_GNU_EH_FRAME)
+			unwind = &view->segments[i];
+	}
+	if (!unwind || unwind->p_memsz == 0)
+		return false;
+	for (unsigned i = 0; i < view->header.e_phnum; i++) {
+		const Elf64_Phdr *load = &view->segments[i];
+
+		if (load->p_type != PT_LOAD || unwind->p_vaddr < load->p_vaddr ||
+		    load->p_filesz > UINT64_MAX - load->p_vaddr ||
+		    !inside(unwind->p_vaddr - load->p_vaddr, unwind->p_memsz, load->p_filesz))
+			continue;
+		*hdr_vaddr = unwind->p_vaddr;
+		*hdr_size = unwind->p_memsz;
+		*segment_low = load->p_vaddr;
+		*segment_high = load->p_vaddr + load->p_filesz;
+		return true;
+	}
+	return false;
+}
+
+// Cuts the strings behind their last 0 byte. false = nothing left.
+static bool terminate_strings(struct symbol_table *table)
+{
+	const char *last = table->strings_size ? memrchr(table->strings, 0, table->strings_size) : NULL;
+
+	if (!last)
+		return false;
+	table->strings_size = (uint64_t)(last - table->strings) + 1;
+	return true;
+}
+
+static bool read_section(const struct elf_view *view, uint64_t index, Elf64_Shdr *ret)
+{
+	const Elf64_Ehdr *header = &view->header;
+
+	if (header->e_shentsize != sizeof(*ret) || header->e_shoff == 0 || header->e_shoff > view->size ||
+	    index >= header->e_shnum || (view->size - header->e_shoff) / sizeof(*ret) <= index)
+		return false;
+	memcpy(ret, view->data + header->e_shoff + index * sizeof(*ret), sizeof(*ret));
+	return true;
+}
+
+// The first section of this type is the only one looked at, so that hostile headers cannot ask for more than one pass.
+static bool find_by_sections(const struct elf_view *view, uint32_t type, struct symbol_table *ret)
+{
+	Elf64_Shdr section, strings;
+
+	for (uint64_t i = 0; read_section(view, i, &section); i++) {
+		if (section.sh_type != type)
+			continue;
+		if (section.sh_entsize != sizeof(Elf64_Sym) ||
+		    !inside(section.sh_offset, section.sh_size, view->size) ||
+		    !read_section(view, section.sh_link, &strings) || strings.sh_type != SHT_STRTAB ||
+		    !inside(strings.sh_offset, strings.sh_size, view->size))
+			return false;
+		*ret = (struct symbol_table){
+			.symbols = view->data + section.sh_offset,
+			.count = section.sh_size / sizeof(Elf64_Sym),
+			.strings = (const char *)view->data + strings.sh_offset,
+			.strings_size = strings.sh_size,
+		};
+		return terminate_strings(ret);
+	}
+	return false;
+}
+
+// Words of 32 bits from one address to the end of the file part of its segment.
+struct words {
+	const uint8_t *data;
+	uint64_t count;
+};
+
+static struct words words_at(const struct elf_view *view, uint64_t vaddr)
+{
+	uint64_t size = bytes_from(view, vaddr);
+
+	return (struct words){ elf_view_bytes(view, vaddr, size), size / 4 };
+}
+
+static bool read_word(const struct words *words, uint64_t index, uint32_t *ret)
+{
+	if (index >= words->count)
+		return false;
+	memcpy(ret, words->data + index * 4, 4);
+	return true;
+}
+
+// 0 = the table cannot be read.
+static uint64_t count_by_gnu_hash(const struct words *table)
+{
+	uint32_t bucket_count, first, bloom_words, highest = 0, entry;
+	uint64_t buckets, chains; // indices of words
+
+	if (!read_word(table, 0, &bucket_count) || !read_word(table, 1, &first) || !read_word(table, 2, &bloom_words))
+		return 0;
+	buckets = 4 + 2 * (uint64_t)bloom_words;
+	chains = buckets + bucket_count;
+	for (uint64_t i = 0; i < bucket_count; i++) {
+		if (!read_word(table, buckets + i, &entry))
+			return 0;
+		if (entry > highest)
+			highest = entry;
+	}
+	if (highest < first)
+		return first; // nothing hashed: all symbols come before the first hashed one
+	for (uint64_t i = highest;; i++) {
+		if (!read_word(table, chains + (i - first), &entry))
+			return 0;
+		if (entry & 1)
+			return i + 1;
+	}
+}
+
+static bool find_by_dynamic_segment(const struct elf_view *view, struct symbol_table *ret)
+{
+	uint64_t symbols = 0, strings = 0, strings_size = 0, hash = 0, gnu_hash = 0, count = 0;
+	const Elf64_Phdr *dynamic = NULL;
+	const uint8_t *entries;
+
+	for (unsigned i = 0; i < view->header.e_phnum && !dynamic; i++) {
+		if (view->segments[i].p_type == PT_DYNAMIC)
+			dynamic = &view->segments[i];
+	}
+	entries = dynamic ? elf_view_bytes(view, dynamic->p_vaddr, dynamic->p_filesz) : NULL;
+	if (!entries)
+		return false;
+	for (uint64_t i = 0; i < dynamic->p_filesz / sizeof(Elf64_Dyn); i++) {
+		Elf64_Dyn entry;
+
+		memcpy(&entry, entries + i * sizeof(entry), sizeof(entry));
+		if (entry.d_tag == DT_NULL)
+			break;
+		if (entry.d_tag == DT_SYMTAB)
+			symbols = entry.d_un.d_ptr;
+		else if (entry.d_tag == DT_STRTAB)
+			strings = entry.d_un.d_ptr;
+		else if (entry.d_tag == DT_STRSZ)
+			strings_size = entry.d_un.d_val;
+		else if (entry.d_tag == DT_HASH)
+			hash = entry.d_un.d_ptr;
+		else if (entry.d_tag == DT_GNU_HASH)
+			gnu_hash = entry.d_un.d_ptr;
+		else if (entry.d_tag == DT_SYMENT && entry.d_un.d_val != sizeof(Elf64_Sym))
+			return false;
+	}
+
+	struct words table = words_at(view, hash ? hash : gnu_hash);
+	uint32_t chain_count;
+
+	// The second word of a System V hash table is the number of its chains, one for each symbol.
+	if (hash && read_word(&table, 1, &chain_count))
+		count = chain_count;
+	else if (!hash && gnu_hash)
+		count = count_by_gnu_hash(&table);
+	if (count > bytes_from(view, symbols) / sizeof(Elf64_Sym))
+		count = bytes_from(view, symbols) / sizeof(Elf64_Sym);
+	*ret = (struct symbol_table){
+		.symbols = elf_view_bytes(view, symbols, count * sizeof(Elf64_Sym)),
+		.count = count,
+		.strings = (const char *)elf_view_bytes(view, strings, strings_size),
+		.strings_size = strings_size,
+	};
+	return count > 0 && ret->symbols && ret->strings && terminate_strings(ret);
+}
+
+static bool visit_table(const struct symbol_table *table, bool dynamic,
+			bool (*visit)(const struct elf_symbol *, void *), void *context)
+{
+	for (uint64_t i = 0; i < table->count; i++) {
+		Elf64_Sym symbol;
+
+		memcpy(&symbol, table->symbols + i * sizeof(symbol), sizeof(symbol));
+		if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= table->strings_size)
+			continue;
+
+		struct elf_symbol visited = {
+			.name = table->strings + symbol.st_name,
+			.value = symbol.st_value,
+			.size = symbol.st_size,
+			.type = ELF64_ST_TYPE(symbol.st_info),
+			.binding = ELF64_ST_BIND(symbol.st_info),
+			.section = symbol.st_shndx,
+			.dynamic = dynamic,
+		};
+
+		if (!visit(&visited, context))
+			return false;
+	}
+	return true;
+}
+
+struct hs_error *elf_view_symbols(const struct elf_view *view, bool (*visit)(const struct elf_symbol *, void *),
+				  void *context)
+{
+	struct symbol_table dynamic, complete;
+	bool has_dynamic = find_by_sections(view, SHT_DYNSYM, &dynamic) || find_by_dynamic_segment(view, &dynamic);
+	bool has_complete = find_by_sections(view, SHT_SYMTAB, &complete);
+
+	if (!has_dynamic && !has_complete)
+		return hs_error_create(HS_ERROR_NOT_FOUND, "no symbol table that can be read");
+	if (has_dynamic && !visit_table(&dynamic, true, visit, context))
+		return NULL;
+	if (has_complete)
+		visit_table(&complete, false, visit, context);
+	return NULL;
+}
+
+struct symbol_search {
+	const char *name;
+	struct elf_symbol *found;
+	bool done;
+};
+
+static bool compare_name(const struct elf_symbol *symbol, void *context)
+{
+	struct symbol_search *search = context;
+
+	if (strcmp(symbol->name, search->name) != 0)
+		return true;
+	*search->found = *symbol;
+	search->done = true;
+	return false;
+}
+
+bool elf_view_find_symbol(const struct elf_view *view, const char *name, struct elf_symbol *ret)
+{
+	struct symbol_search search = { .name = name, .found = ret };
+
+	hs_error_destroy(elf_view_symbols(view, compare_name, &search));
+	return search.done;
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// An ELF file, read as hostile bytes: program headers, build id, symbols, unwind section. x86-64, 64 bit, little endian
+// only.
+#ifndef HEAPSNAP_ATTACH_ELF_VIEW_H
+#define HEAPSNAP_ATTACH_ELF_VIEW_H
+
+#include "base/error.h"
+#include "inject/abi/limits.h"
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct elf_view {
+	const uint8_t *data; // the whole file
+	size_t size;         // bytes
+	bool mapped;         // munmap on deinit; otherwise borrowed from the caller
+	Elf64_Ehdr header;
+	const Elf64_Phdr *segments; // inside data, bounds checked, count = header.e_phnum (alignment checked)
+	uint8_t build_id[HS_BUILD_ID_MAX];
+	uint32_t build_id_size;
+};
+
+struct elf_symbol {
+	const char *name; // inside the view
+	uint64_t value;   // p_vaddr space
+	uint64_t size;
+	uint8_t type;     // STT_*
+	uint8_t binding;  // STB_*
+	uint16_t section; // st_shndx
+	bool dynamic;     // from .dynsym: other modules can see it
+};
+
+// Borrows the bytes. HS_ERROR_BAD_DATA for what is no usable ELF file.
+struct hs_error *elf_view_init(const void *data, size_t size, struct elf_view *ret) HS_MUST_CHECK;
+// Maps the file (read only, private).
+struct hs_error *elf_view_open_fd(int fd, struct elf_view *ret) HS_MUST_CHECK;
+void elf_view_deinit(struct elf_view *view);
+
+// Calls `visit` for every defined symbol of .dynsym (by section headers, or by PT_DYNAMIC where they are missing) and
+// of .symtab. A visit that returns false ends the iteration. HS_ERROR_NOT_FOUND: neither table is there in a form that
+// can be read.
+struct hs_error *elf_view_symbols(const struct elf_view *view, bool (*visit)(const struct elf_symbol *, void *),
+				  void *context) HS_MUST_CHECK;
+
+// The first such symbol of this name, .dynsym before .symtab. false = none.
+bool elf_view_find_symbol(const struct elf_view *view, const char *name, struct elf_symbol *ret);
+
+// The file's bytes for [vaddr, vaddr + size), NULL when they are not wholly inside the file part of one load segment.
+const uint8_t *elf_view_bytes(const struct elf_view *view, uint64_t vaddr, size_t size);
+// The PT_GNU_EH_FRAME segment and the load segment that holds it, as p_vaddr ranges. false = none.
+bool elf_view_unwind(const struct elf_view *view, uint64_t *hdr_vaddr, uint64_t *hdr_size, uint64_t *segment_low,
+		     uint64_t *segment_high);
+
+#endif

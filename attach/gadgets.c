@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/gadgets.h"
+
+#include "base/cleanup.h"
+#include "base/io.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CHUNK_SIZE 65536
+#define CODE_MAX 16
+
+size_t gadget_offset(const uint8_t *bytes, size_t size, const struct arch_code *codes)
+{
+	size_t best = SIZE_MAX;
+
+	for (; codes->size > 0; codes++) {
+		const uint8_t *found = memmem(bytes, size, codes->bytes, codes->size);
+
+		if (found && (size_t)(found - bytes) < best)
+			best = (size_t)(found - bytes);
+	}
+	return best;
+}
+
+// In which order mappings are searched: what is never unloaded first, and of that the small first. -1 = not at all.
+static int search_rank(const struct proc_map *map)
+{
+	const char *base = strrchr(map->name, '/');
+
+	if (!map->executable || map->writable)
+		return -1;
+	if (strcmp(map->name, "[vdso]") == 0)
+		return 0;
+	if (map->inode == 0 || strncmp(map->name, "/memfd:", 7) == 0)
+		return -1;
+	// musl's C library is its loader.
+	if (base && strncmp(base, "/ld-", 4) == 0)
+		return 0;
+	if (base && (strncmp(base, "/libc.", 6) == 0 || strncmp(base, "/libc-", 6) == 0))
+		return 1;
+	return 2;
+}
+
+static void search_map(const struct proc_map *map, const struct target_memory *memory, uint8_t *buffer, struct gadgets *ret)
+{
+	for (uint64_t at = map->start; at < map->end && (!ret->syscall_gadget || !ret->sigreturn_gadget); at += CHUNK_SIZE) {
+		// Chunks overlap, so that no code is missed at a border.
+		uint64_t left = map->end - at;
+		size_t size = left < CHUNK_SIZE + CODE_MAX ? (size_t)left : CHUNK_SIZE + CODE_MAX;
+		struct hs_error *error;
+		size_t offset;
+
+		error = target_memory_read(memory, at, buffer, size);
+		if (error) {
+			hs_error_destroy(error);
+			return;
+		}
+		if (!ret->syscall_gadget) {
+			offset = gadget_offset(buffer, size, arch_syscall_gadgets);
+			ret->syscall_gadget = offset == SIZE_MAX ? 0 : at + offset;
+		}
+		if (!ret->sigreturn_gadget) {
+			offset = gadget_offset(buffer, size, arch_sigreturn_gadgets);
+			ret->sigreturn_gadget = offset == SIZE_MAX ? 0 : at + offset;
+		}
+	}
+}
+
+bool gadgets_find(const struct proc_maps *maps, const struct target_memory *memory, struct gadgets *ret)
+{
+	HS_CLEANUP_FREE uint8_t *buffer = malloc(CHUNK_SIZE + CODE_MAX);
+	const char *forbidden = getenv("HEAPSNAP_TEST_NO_GADGETS");
+
+	*ret = (struct gadgets){ 0 };
+	if (!buffer || (forbidden && strcmp(forbidden, "1") == 0))
+		return false;
+	for (int rank = 0; rank <= 2; rank++) {
+		for (size_t i = 0; i < maps->count; i++) {
+			if (search_rank(&maps->items[i]) == rank)
+				search_map(&maps->items[i], memory, buffer, ret);
+			if (ret->syscall_gadget && ret->sigreturn_gadget)
+				return true;
+		}
+	}
+	return false;
+}
+
+static struct hs_error *read_entry_address(pid_t pid, uint64_t *ret)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error;
+	char path[64];
+	size_t size;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
+	error = hs_read_file(path, 65536, &text, &size);
+	if (error)
+		return error;
+	for (size_t i = 0; i + sizeof(Elf64_auxv_t) <= size; i += sizeof(Elf64_auxv_t)) {
+		Elf64_auxv_t entry;
+
+		memcpy(&entry, text + i, sizeof(entry));
+		if (entry.a_type == AT_ENTRY && entry.a_un.a_val != 0) {
+			*ret = entry.a_un.a_val;
+			return NULL;
+		}
+	}
+	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d does not tell its entry point (AT_ENTRY)", (int)pid);
+}
+
+// Whether the page is the file's own: Documentation/admin-guide/mm/pagemap.rst. Unsure counts as no.
+static bool page_is_clean(pid_t pid, uint64_t address)
+{
+	HS_CLEANUP_CLOSE int fd = -1;
+	const uint64_t present = UINT64_C(1) << 63, swapped = UINT64_C(1) << 62, of_file = UINT64_C(1) << 61;
+	struct hs_error *error;
+	char path[64];
+	uint64_t entry;
+
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	error = hs_pread_exact(fd, &entry, sizeof(entry), address / 4096 * 8);
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	return entry & present ? (entry & of_file) != 0 : !(entry & swapped);
+}
+
+// A tool that was killed leaves its code at the entry point. What was there before stands in the file; the page is put back to
+// the file's own if it differs in nothing else.
+static struct hs_error *recover_old_bytes(pid_t pid, const struct target_memory *memory, struct entry_patch *patch)
+{
+	HS_CLEANUP_CLOSE int fd = -1;
+	uint8_t of_file[4096], of_memory[4096];
+	uint64_t page = patch->address & ~UINT64_C(4095);
+	size_t offset = (size_t)(patch->address - page);
+	struct proc_maps maps = { 0 };
+	const struct proc_map *map;
+	struct hs_error *error;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return hs_error_system(errno, "cannot open %s", path);
+	error = proc_maps_read(pid, &maps);
+	if (error)
+		return error;
+	map = proc_maps_find(&maps, page);
+	if (!map)
+		error = hs_error_create(HS_ERROR_BAD_DATA, "the entry point of process %d is not mapped", (int)pid);
+	else
+		error = hs_pread_exact(fd, of_file, sizeof(of_file), map->offset + (page - map->start));
+	proc_maps_deinit(&maps);
+	if (!error)
+		error = target_memory_read(memory, page, of_memory, sizeof(of_memory));
+	if (error)
+		return error;
+	memcpy(patch->old_bytes, of_file + offset, sizeof(patch->old_bytes));
+	memcpy(of_memory + offset, of_file + offset, sizeof(patch->old_bytes));
+	patch->page_was_clean = memcmp(of_file, of_memory, sizeof(of_file)) == 0;
+	return NULL;
+}
+
+struct hs_error *entry_patch_apply(const struct frozen_process *process, const struct target_memory *memory, pid_t stopped_tid,
+				   struct entry_patch *ret)
+{
+	struct entry_patch patch = { 0 };
+	struct hs_error *error;
+	uint64_t end;
+
+	error = read_entry_address(process->pid, &patch.address);
+	if (error)
+		return error;
+	end = patch.address + ARCH_ENTRY_CODE_SIZE;
+	if (patch.address / 4096 != (end - 1) / 4096)
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "process %d has no code that a system call can be made with, and its entry point is split by a page",
+				       (int)process->pid);
+	for (size_t i = 0; i < process->count; i++) {
+		uint64_t pc = process->threads[i].registers.rip;
+
+		if (pc >= patch.address && pc < end)
+			return hs_error_create(HS_ERROR_REFUSED, "process %d is only just starting; try again", (int)process->pid);
+	}
+	error = target_memory_read(memory, patch.address, patch.old_bytes, sizeof(patch.old_bytes));
+	if (error)
+		return error;
+	patch.page_was_clean = page_is_clean(process->pid, patch.address);
+	if (memcmp(patch.old_bytes, arch_entry_code, sizeof(arch_entry_code)) == 0) {
+		error = recover_old_bytes(process->pid, memory, &patch);
+		if (error)
+			return error;
+	}
+	*ret = patch; // from here on there may be something to undo
+	return target_memory_write(memory, patch.address, arch_entry_code, sizeof(arch_entry_code), stopped_tid);
+}
+
+struct hs_error *entry_patch_undo(struct entry_patch *patch, const struct target_memory *memory, pid_t stopped_tid)
+{
+	struct hs_error *error;
+
+	if (patch->address == 0)
+		return NULL;
+	error = target_memory_write(memory, patch->address, patch->old_bytes, sizeof(patch->old_bytes), stopped_tid);
+	if (!error)
+		patch->address = 0;
+	return error;
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Code of the target's own that a remote call can use, or as a last resort, such code written at its entry point.
+#ifndef HEAPSNAP_ATTACH_GADGETS_H
+#define HEAPSNAP_ATTACH_GADGETS_H
+
+#include "attach/arch.h"
+#include "attach/memory.h"
+#include "attach/threads.h"
+#include "base/error.h"
+#include "base/proc_maps.h"
+
+#include <stdbool.h>
+
+struct gadgets {
+	uint64_t syscall_gadget;
+	uint64_t sigreturn_gadget;
+};
+
+// Pure: the offset of the first of `codes` in the bytes; SIZE_MAX = none.
+size_t gadget_offset(const uint8_t *bytes, size_t size, const struct arch_code *codes);
+
+// Looks through the executable file mappings, the loader's and the C library's first. false when one of the two is not found. Mappings of
+// memfds (a payload's) are left out: a caller that uses those says so.
+bool gadgets_find(const struct proc_maps *maps, const struct target_memory *memory, struct gadgets *ret);
+
+struct entry_patch {
+	uint64_t address; // AT_ENTRY; 0 = not patched
+	uint8_t old_bytes[ARCH_ENTRY_CODE_SIZE];
+	bool page_was_clean; // the file's own page, not a private copy
+};
+
+// Writes both gadgets at AT_ENTRY. HS_ERROR_REFUSED when a thread stands there.
+struct hs_error *entry_patch_apply(const struct frozen_process *process, const struct target_memory *memory, pid_t stopped_tid,
+				   struct entry_patch *ret) HS_MUST_CHECK;
+// pre: no thread comes back to the gadgets any more.
+struct hs_error *entry_patch_undo(struct entry_patch *patch, const struct target_memory *memory, pid_t stopped_tid)
+	HS_MUST_CHECK;
+
+#endif

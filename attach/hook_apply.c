@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/hook_apply.h"
+
+#include "attach/interrupt.h"
+#include "attach/ptrace_call.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/proc_maps.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// Bits of /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst).
+#define PAGEMAP_PRESENT (UINT64_C(1) << 63)
+#define PAGEMAP_SWAPPED (UINT64_C(1) << 62)
+#define PAGEMAP_FILE (UINT64_C(1) << 61) // file page or shared memory: not a private copy
+
+static uint64_t page_of(uint64_t address) { return address & ~(uint64_t)(HS_PAGE_SIZE - 1); }
+
+// A patch of five bytes may cross into the next page.
+static uint64_t last_page_of(const struct hook_record *hook) { return page_of(hook->address + hook->size - 1u); }
+
+static struct hs_error *page_is_clean(int pagemap, uint64_t page, bool *ret)
+{
+	uint64_t entry;
+	struct hs_error *error = hs_pread_exact(pagemap, &entry, sizeof(entry), page / HS_PAGE_SIZE * sizeof(entry));
+
+	if (error)
+		return hs_error_prefix(error, "cannot read the target's page map");
+	*ret = !(entry & PAGEMAP_SWAPPED) && (!(entry & PAGEMAP_PRESENT) || (entry & PAGEMAP_FILE));
+	return NULL;
+}
+
+struct hs_error *hook_note_clean_pages(pid_t pid, struct hook_record *hooks, size_t count)
+{
+	HS_CLEANUP_FREE char *path = NULL;
+	HS_CLEANUP_CLOSE int pagemap = -1;
+	struct hs_error *error = hs_format(&path, "/proc/%d/pagemap", pid);
+
+	if (error)
+		return error;
+	pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	for (size_t i = 0; i < count; i++) {
+		bool first = false, last = false;
+
+		if (hooks[i].verdict != VERDICT_ok)
+			continue;
+		if (pagemap >= 0) { // without it no copy is dropped
+			error = page_is_clean(pagemap, page_of(hooks[i].address), &first);
+			if (!error)
+				error = page_is_clean(pagemap, last_page_of(&hooks[i]), &last);
+			if (error)
+				return error;
+		}
+		hooks[i].page_was_clean = first && last;
+	}
+	return NULL;
+}
+
+struct hs_error *hook_apply(struct hook_record *hooks, size_t count, const struct target_memory *memory, pid_t stopped_tid,
+			    struct hs_error *(*save)(const struct hook_record *, size_t, void *), void *context)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint8_t now[sizeof(hooks[i].old_bytes)];
+		struct hs_error *error;
+
+		if (hooks[i].verdict != VERDICT_ok)
+			continue;
+		error = fault_point("write a hook");
+		if (!error)
+			error = target_memory_read(memory, hooks[i].address, now, hooks[i].size);
+		if (!error && memcmp(now, hooks[i].old_bytes, hooks[i].size) != 0)
+			error = hs_error_create(HS_ERROR_REFUSED, "the code of %s changed while it was looked at; try again",
+						hooks[i].name);
+		if (error)
+			return error;
+		hooks[i].state = HOOK_APPLIED;
+		error = save(&hooks[i], i, context);
+		if (!error)
+			error = target_memory_write(memory, hooks[i].address, hooks[i].new_bytes, hooks[i].size, stopped_tid);
+		if (error)
+			return hs_error_prefix(error, "cannot hook %s", hooks[i].name);
+	}
+	return NULL;
+}
+
+bool hook_thread_is_inside(const struct hook_plan *plan, const struct frozen_thread *thread)
+{
+	for (size_t h = 0; h < plan->count; h++) {
+		const struct hook_record *record = &plan->hooks[h].record;
+		uint64_t offset = thread->registers.rip - record->address;
+
+		if (record->verdict == VERDICT_ok && offset > 0 && offset < record->covered)
+			return true;
+	}
+	return false;
+}
+
+// The pc of the same instruction in the trampoline, or, `back`, in the function. 0 = the pc is in neither.
+static uint64_t moved_pc(const struct planned_hook *hook, uint64_t pc, bool back)
+{
+	uint64_t trampoline = hook->record.island + HS_ISLAND_TRAMPOLINE_OFFSET;
+
+	for (size_t i = 0; i < hook->relocation.instruction_count; i++) {
+		uint64_t in_function = hook->record.address + hook->relocation.from[i];
+		uint64_t in_trampoline = trampoline + hook->relocation.to[i];
+
+		if (hook->relocation.from[i] == 0)
+			continue;
+		if (pc == (back ? in_trampoline : in_function))
+			return back ? in_function : in_trampoline;
+	}
+	return 0;
+}
+
+static struct hs_error *move_thread(const struct hook_plan *plan, struct frozen_thread *thread, bool back)
+{
+	for (size_t h = 0; h < plan->count; h++) {
+		uint64_t pc;
+
+		if (plan->hooks[h].record.verdict != VERDICT_ok)
+			continue;
+		pc = moved_pc(&plan->hooks[h], thread->registers.rip, back);
+		if (!pc)
+			continue;
+		thread->registers.rip = pc;
+		return ptrace_set_registers(thread->tid, &thread->registers);
+	}
+	return NULL;
+}
+
+struct hs_error *hook_move_threads(const struct hook_plan *plan, struct frozen_process *process)
+{
+	for (size_t i = 0; i < process->count; i++) {
+		struct hs_error *error = move_thread(plan, &process->threads[i], false);
+
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+struct hs_error *hook_move_threads_back(const struct hook_plan *plan, struct frozen_process *process)
+{
+	struct hs_error *errors = NULL;
+
+	for (size_t i = 0; i < process->count; i++)
+		errors = hs_error_join(errors, move_thread(plan, &process->threads[i], true));
+	return errors;
+}
+
+struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct target_memory *memory, pid_t stopped_tid,
+			   struct hs_error *(*save)(const struct hook_record *, size_t, void *), void *context, size_t *foreign_ret)
+{
+	struct hs_error *errors = NULL;
+
+	*foreign_ret = 0;
+	for (size_t i = count; i-- > 0;) {
+		uint8_t now[sizeof(hooks[i].old_bytes)];
+		struct hs_error *error;
+
+		if (hooks[i].state != HOOK_APPLIED || hooks[i].size == 0 || hooks[i].size > sizeof(now))
+			continue;
+		error = target_memory_read(memory, hooks[i].address, now, hooks[i].size);
+		if (error && error->code == HS_ERROR_FAULT) { // its module has been unloaded
+			hs_error_destroy(error);
+			error = NULL;
+		} else if (!error && memcmp(now, hooks[i].new_bytes, hooks[i].size) == 0) {
+			error = target_memory_write(memory, hooks[i].address, hooks[i].old_bytes, hooks[i].size, stopped_tid);
+		} else if (!error && memcmp(now, hooks[i].old_bytes, hooks[i].size) != 0) {
+			hs_verbose("0x%" PRIx64 " (%s) holds neither our bytes nor the old ones: left alone", hooks[i].address,
+				   hooks[i].name);
+			(*foreign_ret)++;
+		}
+		if (!error) {
+			hooks[i].state = HOOK_REMOVED;
+			error = save(&hooks[i], i, context);
+		}
+		if (error)
+			errors = hs_error_join(errors, hs_error_prefix(error, "cannot take the hook of %s out", hooks[i].name));
+	}
+	return errors;
+}
+
+// Whether a page of private file mapping holds what its file holds.
+static bool page_equals_file(pid_t pid, const struct proc_map *map, const struct target_memory *memory, uint64_t page)
+{
+	HS_CLEANUP_FREE char *path = NULL;
+	HS_CLEANUP_CLOSE int fd = -1;
+	uint8_t in_memory[HS_PAGE_SIZE], in_file[HS_PAGE_SIZE] = { 0 };
+	struct hs_error *error = hs_format(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->start, map->end);
+	ssize_t got;
+
+	if (!error)
+		error = target_memory_read(memory, page, in_memory, sizeof(in_memory));
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	got = pread(fd, in_file, sizeof(in_file), (off_t)(map->offset + (page - map->start)));
+	return got > 0 && memcmp(in_memory, in_file, sizeof(in_file)) == 0;
+}
+
+static struct hs_error *drop_page(uint64_t page, const struct proc_maps *maps, struct remote_caller *caller)
+{
+	const struct proc_map *map = proc_maps_find(maps, page);
+	const uint64_t arguments[6] = { page, HS_PAGE_SIZE, MADV_DONTNEED };
+	uint64_t result;
+
+	if (!map || map->shared || map->inode == 0 || map->writable ||
+	    !page_equals_file(caller->process->pid, map, caller->memory, page))
+		return NULL;
+	return remote_call_checked(caller, "madvise", SYS_madvise, arguments, &result);
+}
+
+struct hs_error *hook_drop_copies(const struct hook_record *hooks, size_t count, struct remote_caller *caller)
+{
+	struct hs_error *errors = NULL;
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(caller->process->pid, &maps);
+	uint64_t dropped = 0;
+
+	if (error)
+		return error;
+	for (size_t i = 0; i < count; i++) {
+		if (!hooks[i].page_was_clean || hooks[i].state != HOOK_REMOVED)
+			continue;
+		for (uint64_t page = page_of(hooks[i].address); page <= last_page_of(&hooks[i]); page += HS_PAGE_SIZE) {
+			if (page == dropped) // neighbours in the list often share their page
+				continue;
+			dropped = page;
+			errors = hs_error_join(errors, drop_page(page, &maps, caller));
+		}
+	}
+	proc_maps_deinit(&maps);
+	return errors;
+}

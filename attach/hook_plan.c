@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/hook_plan.h"
+
+#include "attach/branch_scan.h"
+#include "attach/hook_candidates.h"
+#include "attach/island_place.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ISLANDS_PER_PAGE (HS_PAGE_SIZE / sizeof(struct hook_island))
+#define AREAS_MAX	 (sizeof(((struct hook_plan *)NULL)->areas) / sizeof(struct island_area))
+
+// Of a larger function only the beginning is decoded: branch_scan sees far branches, and short ones do not reach so far.
+#define DECODED_MAX	  (1u << 16)
+#define PADDING_SEEN	  32u  // bytes behind a function's end
+#define UNKNOWN_SIZE_SEEN 256u // bytes of a function without a size
+
+static const char *const verdict_texts[] = {
+#define X(name, text) text,
+	HS_HOOK_VERDICTS(X)
+#undef X
+};
+
+// A hook being planned.
+struct draft {
+	const struct hook_candidate *candidate;
+	const struct module *module;
+	struct relocation_request request;
+	struct planned_hook hook;
+};
+
+static bool is_ok(const struct draft *draft)
+{
+	return draft->hook.record.verdict == VERDICT_ok;
+}
+
+// The file's bytes from vaddr to the end of an executable segment. NULL = no code.
+static const uint8_t *find_code(const struct elf_view *elf, uint64_t vaddr, size_t *size_ret)
+{
+	for (unsigned i = 0; i < elf->header.e_phnum; i++) {
+		const Elf64_Phdr *segment = &elf->segments[i];
+
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) || vaddr < segment->p_vaddr ||
+		    vaddr - segment->p_vaddr >= segment->p_filesz)
+			continue;
+		*size_ret = segment->p_filesz - (vaddr - segment->p_vaddr);
+		return elf_view_bytes(elf, vaddr, *size_ret);
+	}
+	return NULL;
+}
+
+static size_t smaller(uint64_t left, uint64_t right)
+{
+	return (size_t)(left < right ? left : right);
+}
+
+// Fills the request; the trampoline is where the code is, so that nothing is out of reach before a place is chosen.
+static enum hook_verdict prepare_request(struct draft *draft, const struct proc_maps *maps)
+{
+	const struct hook_candidate *candidate = draft->candidate;
+	struct relocation_request *request = &draft->request;
+	uint64_t to_next = candidate->next - candidate->vaddr;
+	const struct proc_map *map;
+	uint64_t seen;
+	size_t available, pad;
+
+	request->jump_size = HS_JUMP_SIZE;
+	request->function_start = draft->module->load_bias + candidate->vaddr;
+	request->function_code = find_code(&draft->module->elf, candidate->vaddr, &available);
+	if (!request->function_code || candidate->indirect)
+		return VERDICT_not_text;
+	// Writing to a shared mapping would change the file.
+	map = proc_maps_find(maps, request->function_start);
+	if (!map || !map->executable || map->shared)
+		return VERDICT_not_text;
+	pad = hook_landing_pad(request->function_code, available);
+	request->address = request->trampoline = request->function_start + pad;
+	request->function_size = smaller(smaller(candidate->size, available), DECODED_MAX);
+	seen = candidate->size ? (uint64_t)request->function_size + PADDING_SEEN : UNKNOWN_SIZE_SEEN;
+	if (to_next >= request->function_size)
+		seen = smaller(seen, to_next);
+	seen = smaller(seen, available);
+	if (seen <= pad)
+		return VERDICT_too_short;
+	request->code = request->function_code + pad;
+	request->code_size = (size_t)(seen - pad);
+	return VERDICT_ok;
+}
+
+// Compares what is about to be overwritten or copied with the target's memory and takes the old bytes from there.
+static enum hook_verdict take_old_bytes(struct draft *draft, const struct target_memory *memory,
+					struct hs_error **error_ret)
+{
+	struct hook_record *record = &draft->hook.record;
+	uint8_t bytes[HS_ISLAND_TRAMPOLINE_SIZE];
+	size_t pad = (size_t)(draft->request.address - draft->request.function_start);
+	size_t wanted = draft->hook.relocation.covered > sizeof(record->old_bytes) ? draft->hook.relocation.covered
+										   : sizeof(record->old_bytes);
+	size_t size = pad + smaller(wanted, draft->request.code_size);
+	struct hs_error *error = target_memory_read(memory, draft->request.function_start, bytes, size);
+
+	if (error && error->code != HS_ERROR_FAULT) {
+		*error_ret = error;
+		return VERDICT_changed;
+	}
+	hs_error_destroy(error);
+	if (error || memcmp(bytes, draft->request.function_code, size) != 0)
+		return VERDICT_changed;
+	memcpy(record->old_bytes, bytes + pad, smaller(size - pad, sizeof(record->old_bytes)));
+	return VERDICT_ok;
+}
+
+static enum hook_verdict judge(struct draft *draft, const struct proc_maps *maps, const struct target_memory *memory,
+			       struct hs_error **error_ret)
+{
+	enum hook_verdict verdict = prepare_request(draft, maps);
+	const struct relocation_result *relocation = &draft->hook.relocation;
+
+	if (verdict != VERDICT_ok)
+		return verdict;
+	// First what the target really has: a foreign patch must be called that, not "not relocatable".
+	hook_relocate(&draft->request, &draft->hook.relocation);
+	verdict = take_old_bytes(draft, memory, error_ret);
+	if (verdict != VERDICT_ok)
+		return verdict;
+	if (relocation->verdict != VERDICT_ok)
+		return relocation->verdict;
+	if (draft->request.address - draft->module->load_bias + relocation->covered > draft->candidate->next)
+		return VERDICT_too_short; // another function begins there
+	if (draft->candidate->kind == HOOK_loader_event && !hook_is_bare_return(relocation))
+		return VERDICT_too_short; // the payload's entry returns and never continues the original
+	return VERDICT_ok;
+}
+
+static struct hs_error *judge_all(struct draft *drafts, size_t count, const struct proc_maps *maps,
+				  const struct target_memory *memory)
+{
+	struct hs_error *error = NULL;
+
+	for (size_t i = 0; i < count && !error; i++) {
+		struct hook_record *record = &drafts[i].hook.record;
+		const struct hook_candidate *candidate = drafts[i].candidate;
+
+		record->verdict = judge(&drafts[i], maps, memory, &error);
+		record->function = drafts[i].request.function_start;
+		record->address = drafts[i].request.address ? drafts[i].request.address : record->function;
+		record->kind = (uint16_t)candidate->kind;
+		record->module = (uint16_t)candidate->module;
+		strncpy(record->name, candidate->name, sizeof(record->name) - 1);
+	}
+	return error;
+}
+
+// Drafts of one module stand together.
+static size_t module_end(const struct draft *drafts, size_t count, size_t first)
+{
+	size_t end = first;
+
+	while (end < count && drafts[end].module == drafts[first].module)
+		end++;
+	return end;
+}
+
+static void check_module_branches(struct draft *drafts, size_t count)
+{
+	const struct elf_view *elf = &drafts[0].module->elf;
+	struct branch_range ranges[HS_HOOKS_MAX];
+
+	for (size_t i = 0; i < count; i++) {
+		const struct relocation_request *request = &drafts[i].request;
+		uint64_t address = request->address - drafts[i].module->load_bias;
+
+		// A jump to a function's start is a tail call; one past its landing pad is a loop of its own.
+		ranges[i] = (struct branch_range){
+			.low = address + (request->address == request->function_start),
+			.high = is_ok(&drafts[i]) ? address + drafts[i].hook.relocation.covered : 0,
+		};
+	}
+	for (unsigned i = 0; i < elf->header.e_phnum; i++) {
+		const Elf64_Phdr *segment = &elf->segments[i];
+		const uint8_t *code = NULL;
+
+		if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X))
+			code = elf_view_bytes(elf, segment->p_vaddr, segment->p_filesz);
+		if (code)
+			branch_scan(code, segment->p_filesz, segment->p_vaddr, ranges, count);
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (ranges[i].hit)
+			drafts[i].hook.record.verdict = VERDICT_branch_inside;
+	}
+}
+
+static bool releases_blocks(enum hook_kind kind)
+{
+	return kind == HOOK_free || kind == HOOK_realloc;
+}
+
+// See the header: all or nothing where a releasing function is refused.
+static void refuse_leaky_module(struct draft *drafts, size_t count)
+{
+	const struct hook_record *refused = NULL;
+	size_t lost = 0;
+
+	for (size_t i = 0; i < count && !refused; i++) {
+		if (!is_ok(&drafts[i]) && releases_blocks(drafts[i].hook.record.kind))
+			refused = &drafts[i].hook.record;
+	}
+	for (size_t i = 0; i < count && refused; i++) {
+		if (!is_ok(&drafts[i]) || drafts[i].hook.record.kind == HOOK_loader_event)
+			continue;
+		drafts[i].hook.record.verdict = refused->verdict;
+		lost++;
+	}
+	if (lost)
+		hs_warn("no allocation function of %s is hooked, because %s cannot be: %s", drafts[0].module->path,
+			refused->name, verdict_texts[refused->verdict]);
+}
+
+static int compare_reach(const void *left, const void *right)
+{
+	const struct draft *const *a = left, *const *b = right;
+
+	return ((*a)->hook.relocation.reach_low > (*b)->hook.relocation.reach_low) -
+	       ((*a)->hook.relocation.reach_low < (*b)->hook.relocation.reach_low);
+}
+
+// Gives the drafts one area of islands and makes their trampolines for it.
+static void place_cluster(struct draft **drafts, size_t count, struct address_span span,
+			  const struct module_list *modules, const struct proc_maps *maps, struct hook_plan *plan)
+{
+	struct address_span taken[AREAS_MAX];
+	struct island_area *area = &plan->areas[plan->area_count];
+	size_t pages = (count + ISLANDS_PER_PAGE - 1) / ISLANDS_PER_PAGE;
+	uint64_t address = 0;
+
+	for (size_t i = 0; i < plan->area_count; i++)
+		taken[i] = (struct address_span){ plan->areas[i].address,
+						  plan->areas[i].address + plan->areas[i].pages * HS_PAGE_SIZE };
+	if (plan->area_count < AREAS_MAX)
+		address =
+			island_place(maps, span, pages * HS_PAGE_SIZE, modules->items[0].end, taken, plan->area_count);
+	for (size_t i = 0; i < count; i++) {
+		struct planned_hook *hook = &drafts[i]->hook;
+
+		if (address) {
+			hook->record.island = address + i * sizeof(struct hook_island);
+			hook->island_area = plan->area_count;
+			hook->island_slot = i;
+			drafts[i]->request.trampoline = hook->record.island + HS_ISLAND_TRAMPOLINE_OFFSET;
+			hook_relocate(&drafts[i]->request, &hook->relocation);
+		}
+		hook->record.verdict = address ? hook->relocation.verdict : VERDICT_out_of_reach;
+	}
+	if (!address)
+		return;
+	*area = (struct island_area){ .address = address, .slots = count, .pages = pages };
+	plan->area_count++;
+}
+
+static struct hs_error *place_all(struct draft *drafts, size_t count, const struct module_list *modules,
+				  const struct proc_maps *maps, struct hook_plan *plan)
+{
+	HS_CLEANUP_FREE struct draft **by_reach = calloc(count, sizeof(struct draft *));
+	size_t used = 0;
+
+	if (!by_reach)
+		return &hs_error_no_memory;
+	for (size_t i = 0; i < count; i++) {
+		if (is_ok(&drafts[i]))
+			by_reach[used++] = &drafts[i];
+	}
+	qsort(by_reach, used, sizeof(struct draft *), compare_reach);
+	for (size_t first = 0, end; first < used; first = end) {
+		struct address_span span = { by_reach[first]->hook.relocation.reach_low,
+					     by_reach[first]->hook.relocation.reach_high };
+
+		for (end = first + 1; end < used; end++) {
+			const struct relocation_result *next = &by_reach[end]->hook.relocation;
+			struct address_span wider = { span.low,
+						      next->reach_high > span.high ? next->reach_high : span.high };
+
+			if (!island_span_is_small(wider))
+				break;
+			span = wider;
+		}
+		place_cluster(by_reach + first, end - first, span, modules, maps, plan);
+	}
+	return NULL;
+}
+
+static unsigned order_of(enum hook_kind kind)
+{
+	return kind == HOOK_loader_event ? 0 : kind == HOOK_free ? 1 : 2;
+}
+
+static int compare_order(const void *left, const void *right)
+{
+	const struct planned_hook *a = left, *b = right;
+	unsigned a_order = order_of(a->record.kind), b_order = order_of(b->record.kind);
+
+	if (a_order != b_order)
+		return a_order < b_order ? -1 : 1;
+	return (a->record.function > b->record.function) - (a->record.function < b->record.function);
+}
+
+// Puts the hooks in their order; from here on a hook's index is known, and with it its island and its jump.
+static void finish(struct hook_plan *plan, const uint64_t payload_entries[HOOK_KIND_COUNT])
+{
+	qsort(plan->hooks, plan->count, sizeof(*plan->hooks), compare_order);
+	for (size_t i = 0; i < plan->count; i++) {
+		struct planned_hook *hook = &plan->hooks[i];
+		struct hook_record *record = &hook->record;
+		uint32_t displacement =
+			(uint32_t)(record->island + HS_ISLAND_STUB_OFFSET - (record->address + HS_JUMP_SIZE));
+
+		record->state = record->verdict == VERDICT_ok ? HOOK_PLANNED : HOOK_REFUSED;
+		if (record->state == HOOK_REFUSED)
+			continue;
+		hook_fill_island(record->island, payload_entries[record->kind], (uint32_t)i, &hook->relocation,
+				 &hook->island);
+		record->size = HS_JUMP_SIZE;
+		record->covered = (uint8_t)hook->relocation.covered;
+		memcpy(record->new_bytes, record->old_bytes, sizeof(record->new_bytes));
+		record->new_bytes[0] = 0xe9; // jmp rel32
+		memcpy(record->new_bytes + 1, &displacement, sizeof(displacement));
+	}
+}
+
+#define ANY_MODULE SIZE_MAX
+
+// Whether both ends of a block's life can be seen in one module.
+static bool has_pair(const struct hook_plan *plan, size_t module)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct hook_record *end = &plan->hooks[i].record;
+
+		if (end->verdict != VERDICT_ok || end->kind != HOOK_free ||
+		    (module != ANY_MODULE && end->module != module))
+			continue;
+		for (size_t j = 0; j < plan->count; j++) {
+			const struct hook_record *begin = &plan->hooks[j].record;
+
+			if (begin->verdict == VERDICT_ok && begin->module == end->module && begin->kind != HOOK_free &&
+			    begin->kind != HOOK_loader_event)
+				return true;
+		}
+	}
+	return false;
+}
+
+// The module whose malloc the dynamic loader gives to those who ask for one. ANY_MODULE = there is no such choice.
+static size_t find_used_allocator(const struct hook_candidates *candidates, const struct module_list *modules)
+{
+	size_t used = ANY_MODULE;
+
+	for (size_t i = 0; i < candidates->count; i++) {
+		const struct hook_candidate *candidate = &candidates->items[i];
+		size_t order = modules->items[candidate->module].link_order;
+
+		if (candidate->kind == HOOK_malloc && strcmp(candidate->name, "malloc") == 0 && candidate->exported &&
+		    order && (used == ANY_MODULE || order < modules->items[used].link_order))
+			used = candidate->module;
+	}
+	return used;
+}
+
+// An attach that would see little or nothing is refused. `used` is the module that must have a pair.
+static struct hs_error *refuse_unpaired(const struct hook_plan *plan, const struct module_list *modules, size_t used,
+					pid_t pid)
+{
+	char reasons[400] = "";
+	size_t length = 0;
+
+	if (has_pair(plan, used))
+		return NULL;
+	for (size_t i = 0; i < plan->count && length < sizeof(reasons) - 1; i++) {
+		const struct hook_record *record = &plan->hooks[i].record;
+
+		// Only the functions that decide; a list of all would bury them.
+		if (record->verdict != VERDICT_ok && (record->kind == HOOK_free || record->kind == HOOK_malloc) &&
+		    (used == ANY_MODULE || record->module == used))
+			length += (size_t)snprintf(reasons + length, sizeof(reasons) - length, "%s%s in %s: %s",
+						   length ? "; " : "", record->name,
+						   modules->items[record->module].path, verdict_texts[record->verdict]);
+	}
+	return hs_error_create(HS_ERROR_REFUSED,
+			       "the allocator that process %d uses cannot be hooked, so nothing could be seen (%s)",
+			       pid, length ? reasons : "no module has both an allocating function and a free");
+}
+
+static bool has_allocator(const struct hook_candidates *candidates)
+{
+	for (size_t i = 0; i < candidates->count; i++) {
+		if (candidates->items[i].kind != HOOK_loader_event)
+			return true;
+	}
+	return false;
+}
+
+static struct hs_error *make(const struct hook_candidates *candidates, const struct module_list *modules,
+			     const struct proc_maps *maps, const struct target_memory *memory,
+			     const uint64_t payload_entries[HOOK_KIND_COUNT], struct hook_plan *plan)
+{
+	size_t count = candidates->count;
+	HS_CLEANUP_FREE struct draft *drafts = calloc(count, sizeof(*drafts));
+	struct hs_error *error;
+
+	plan->hooks = calloc(count, sizeof(*plan->hooks));
+	if (!drafts || !plan->hooks)
+		return &hs_error_no_memory;
+	for (size_t i = 0; i < count; i++) {
+		drafts[i].candidate = &candidates->items[i];
+		drafts[i].module = &modules->items[candidates->items[i].module];
+	}
+	error = judge_all(drafts, count, maps, memory);
+	if (error)
+		return error;
+	for (size_t first = 0, end; first < count; first = end) {
+		end = module_end(drafts, count, first);
+		check_module_branches(drafts + first, end - first);
+		refuse_leaky_module(drafts + first, end - first);
+	}
+	error = place_all(drafts, count, modules, maps, plan);
+	if (error)
+		return error;
+	for (size_t first = 0, end; first < count; first = end) {
+		end = module_end(drafts, count, first);
+		refuse_leaky_module(drafts + first, end - first); // a place may have been out of reach
+	}
+	for (size_t i = 0; i < count; i++)
+		plan->hooks[i] = drafts[i].hook;
+	plan->count = count;
+	finish(plan, payload_entries);
+	return refuse_unpaired(plan, modules, find_used_allocator(candidates, modules), memory->pid);
+}
+
+struct hs_error *hook_plan_make(const struct module_list *modules, const struct proc_maps *maps,
+				const struct target_memory *memory, const uint64_t payload_entries[HOOK_KIND_COUNT],
+				struct hook_plan *ret)
+{
+	struct hook_plan plan = { 0 };
+	struct hook_candidates candidates;
+	struct hs_error *error = hook_candidates_find(modules, &candidates);
+
+	if (error)
+		return error;
+	if (!has_allocator(&candidates))
+		error = hs_error_create(
+			HS_ERROR_REFUSED,
+			"no allocation function found in any module of process %d: none of its %zu modules has a "
+			"symbol malloc or the like (a static program must not be stripped)",
+			memory->pid, modules->count);
+	if (candidates.left_out)
+		hs_warn("%zu allocation functions of process %d are not hooked: more than %u in all",
+			candidates.left_out, memory->pid, HS_HOOKS_MAX);
+	if (!error)
+		error = make(&candidates, modules, maps, memory, payload_entries, &plan);
+	hook_candidates_deinit(&candidates);
+	if (error)
+		hook_plan_deinit(&plan);
+	else
+		*ret = plan;
+	return error;
+}
+
+void hook_plan_deinit(struct hook_plan *plan)
+{
+	free(plan->hooks);
+	*plan = (struct hook_plan){ 0 };
+}

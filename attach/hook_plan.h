@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which functions are hooked, and how: decided from symbols and bytes alone, before anything is touched.
+#ifndef HEAPSNAP_ATTACH_HOOK_PLAN_H
+#define HEAPSNAP_ATTACH_HOOK_PLAN_H
+
+#include "attach/modules.h"
+#include "attach/relocate.h"
+#include "base/error.h"
+#include "inject/abi/payload_header.h"
+#include "inject/abi/records.h"
+
+// Every function name that is looked for in every module: X(symbol, hook kind)
+#define HS_HOOK_NAMES(X)                                                                           \
+	X(malloc, malloc)                                                                          \
+	X(__libc_malloc, malloc)                                                                   \
+	X(calloc, calloc)                                                                          \
+	X(__libc_calloc, calloc)                                                                   \
+	X(realloc, realloc)                                                                        \
+	X(__libc_realloc, realloc)                                                                 \
+	X(reallocarray, reallocarray)                                                              \
+	X(__libc_reallocarray, reallocarray)                                                       \
+	X(free, free)                                                                              \
+	X(cfree, free)                                                                             \
+	X(__libc_free, free)                                                                       \
+	X(posix_memalign, posix_memalign)                                                          \
+	X(aligned_alloc, memalign)                                                                 \
+	X(memalign, memalign)                                                                      \
+	X(__libc_memalign, memalign)                                                               \
+	X(valloc, malloc)                                                                          \
+	X(__libc_valloc, malloc)                                                                   \
+	X(pvalloc, pvalloc)                                                                        \
+	X(__libc_pvalloc, pvalloc)
+
+struct planned_hook {
+	struct hook_record record; // state, verdict, old and new bytes, as the journal will hold it
+	struct relocation_result relocation;
+	struct hook_island island;
+	size_t island_slot;        // index into the island pages of `island_area`
+	size_t island_area;        // index into hook_plan.areas
+};
+
+struct island_area {
+	uint64_t address; // in the target; page aligned, free there
+	size_t slots;     // used
+	size_t pages;
+};
+
+struct hook_plan {
+	struct planned_hook *hooks; // in the order of application: loader event, then free-like, then allocating
+	size_t count;               // with the refused ones, whose record.verdict is not VERDICT_ok
+	struct island_area areas[16];
+	size_t area_count;
+};
+
+// Decides all of it. `payload_entries` are the addresses in the target of each kind's entry. Reads the function bytes
+// from the target (they must equal those of the file) and finds free addresses in `maps`. A module of which one
+// function that releases blocks (free, realloc) cannot be hooked is not hooked at all, or its blocks would stay in the
+// table for ever: its other functions then have the verdict of that one. HS_ERROR_REFUSED: no allocator found; the
+// module whose malloc the program uses (or, where no dynamic loader decides that, every module) lacks an allocating
+// function or a free that can be hooked.
+struct hs_error *hook_plan_make(const struct module_list *modules, const struct proc_maps *maps,
+				const struct target_memory *memory, const uint64_t payload_entries[HOOK_KIND_COUNT],
+				struct hook_plan *ret) HS_MUST_CHECK;
+void hook_plan_deinit(struct hook_plan *plan);
+
+#endif

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/interrupt.h"
+
+#include "base/log.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+static volatile sig_atomic_t interrupting_signal;
+
+static void note_signal(int signal)
+{
+	interrupting_signal = signal;
+}
+
+void interrupt_install(void)
+{
+	const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action = { .sa_handler = note_signal };
+
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		struct sigaction old;
+
+		// A tool started by nohup keeps ignoring SIGHUP.
+		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN)
+			continue;
+		sigaction(signals[i], &action, NULL);
+	}
+}
+
+struct hs_error *interrupt_check(void)
+{
+	const char *name;
+
+	switch (interrupting_signal) {
+	case 0:
+		return NULL;
+	case SIGINT:
+		name = "SIGINT";
+		break;
+	case SIGTERM:
+		name = "SIGTERM";
+		break;
+	default:
+		name = "SIGHUP";
+	}
+	return hs_error_create(HS_ERROR_INTERRUPTED, "interrupted by %s", name);
+}
+
+// The number in an environment variable; 0 = never.
+static unsigned long number_from_environment(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text ? strtoul(text, NULL, 10) : 0;
+}
+
+struct hs_error *fault_point(const char *step)
+{
+	static unsigned long calls, fail_at, kill_at;
+	struct hs_error *error;
+
+	if (calls++ == 0) {
+		fail_at = number_from_environment("HEAPSNAP_FAIL_AT");
+		kill_at = number_from_environment("HEAPSNAP_KILL_AT");
+	}
+	hs_verbose("step %lu: %s", calls, step);
+	if (calls == kill_at)
+		raise(SIGKILL);
+	error = interrupt_check();
+	if (!error && calls == fail_at)
+		error = hs_error_create(HS_ERROR_INTERRUPTED, "made to fail at step %lu (%s)", calls, step);
+	return error;
+}
+
+void fault_request(void)
+{
+	static unsigned long calls, kill_at;
+
+	if (calls++ == 0)
+		kill_at = number_from_environment("HEAPSNAP_KILL_AT_REQUEST");
+	if (calls == kill_at)
+		raise(SIGKILL);
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// SIGINT, SIGTERM and SIGHUP end the work at the next point at which it can be rolled back.
+#ifndef HEAPSNAP_ATTACH_INTERRUPT_H
+#define HEAPSNAP_ATTACH_INTERRUPT_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+
+// Installs handlers that only set a flag (no SA_RESTART, so that waits return).
+void interrupt_install(void);
+// HS_ERROR_INTERRUPTED when a signal has come; asked between the steps of each transaction.
+struct hs_error *interrupt_check(void) HS_MUST_CHECK;
+
+// Fault points, for tests: HEAPSNAP_FAIL_AT=N in the environment makes the Nth call of this function in the process fail with
+// HS_ERROR_INTERRUPTED; HEAPSNAP_KILL_AT=N makes the Nth call raise SIGKILL. Every step of attach, dump and detach passes
+// through here: it also calls interrupt_check. `step` names the step for -v.
+struct hs_error *fault_point(const char *step) HS_MUST_CHECK;
+
+// Called before each single request to the target (ptrace request, memory write): HEAPSNAP_KILL_AT_REQUEST=N raises SIGKILL
+// at the Nth. Never fails, so that undoing passes through it too.
+void fault_request(void);
+
+#endif

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/memory.h"
+
+#include "attach/interrupt.h"
+#include "attach/ptrace_call.h"
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct hs_error *target_memory_open(pid_t pid, struct target_memory *ret)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0) {
+		if (errno == ENOENT || errno == ESRCH)
+			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)pid);
+		return hs_error_system(errno, "cannot open the memory of process %d", (int)pid);
+	}
+	*ret = (struct target_memory){ .pid = pid, .fd = fd };
+	return NULL;
+}
+
+void target_memory_close(struct target_memory *memory)
+{
+	if (memory->fd >= 0)
+		close(memory->fd);
+	memory->fd = -1;
+}
+
+struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t address, void *buffer, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t count = pread(memory->fd, (char *)buffer + done, size - done, (off_t)(address + done));
+
+		if (count > 0) {
+			done += (size_t)count;
+		} else if (count == 0) {
+			// mem_rw in fs/proc/base.c: end of file only when the address space has no user left
+			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)memory->pid);
+		} else if (errno != EINTR) {
+			return hs_error_with_errno(HS_ERROR_FAULT, errno, "cannot read %zu bytes at 0x%" PRIx64 " of process %d",
+						   size, address, (int)memory->pid);
+		}
+	}
+	return NULL;
+}
+
+// Word by word; the bytes around the range are read and written back.
+static struct hs_error *write_by_words(const struct target_memory *memory, uint64_t address, const void *data,
+				       size_t size, pid_t tid)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		uint64_t word_address = (address + done) & ~(uint64_t)7;
+		size_t skip = (size_t)(address + done - word_address);
+		size_t count = 8 - skip < size - done ? 8 - skip : size - done;
+		struct hs_error *error;
+		uint64_t word;
+
+		error = target_memory_read(memory, word_address, &word, sizeof(word));
+		if (!error) {
+			memcpy((char *)&word + skip, (const char *)data + done, count);
+			error = ptrace_poke(tid, word_address, word);
+		}
+		if (error)
+			return error;
+		done += count;
+	}
+	return NULL;
+}
+
+struct hs_error *target_memory_write(const struct target_memory *memory, uint64_t address, const void *data,
+				     size_t size, pid_t stopped_tid)
+{
+	size_t done = 0;
+
+	fault_request();
+	while (done < size) {
+		ssize_t count = pwrite(memory->fd, (const char *)data + done, size - done, (off_t)(address + done));
+		int error_number = errno;
+		struct hs_error *error;
+
+		if (count > 0) {
+			done += (size_t)count;
+			continue;
+		}
+		if (count == 0)
+			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)memory->pid);
+		if (error_number == EINTR)
+			continue;
+		// With proc_mem.force_override=never or ptrace (Linux 6.12) this is how a read-only page answers.
+		if (stopped_tid != 0) {
+			error = write_by_words(memory, address + done, (const char *)data + done, size - done, stopped_tid);
+			if (!error || error->code == HS_ERROR_GONE)
+				return error;
+			hs_error_destroy(error);
+		}
+		return hs_error_with_errno(HS_ERROR_FAULT, error_number,
+					   "cannot write %zu bytes at 0x%" PRIx64 " of process %d", size, address,
+					   (int)memory->pid);
+	}
+	return NULL;
+}
+
+struct hs_error *target_memory_read_string(const struct target_memory *memory, uint64_t address, size_t limit,
+					   char **text_ret)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	size_t length = 0;
+
+	text = malloc(limit);
+	if (!text)
+		return &hs_error_no_memory;
+	while (length < limit) {
+		// Up to the next 256-byte line, so that a string at the end of a mapping is read whole.
+		size_t count = 256 - (size_t)((address + length) & 255);
+		struct hs_error *error;
+
+		if (count > limit - length)
+			count = limit - length;
+		error = target_memory_read(memory, address + length, text + length, count);
+		if (error)
+			return error;
+		if (memchr(text + length, 0, count)) {
+			*text_ret = HS_STEAL_POINTER(text);
+			return NULL;
+		}
+		length += count;
+	}
+	return hs_error_create(HS_ERROR_BAD_DATA, "string at 0x%" PRIx64 " of process %d is longer than %zu bytes", address,
+			       (int)memory->pid, limit);
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading and writing the target's memory. Writing works on read-only pages too (through /proc/PID/mem; a private page is
+// copied by the kernel), and falls back to PTRACE_POKETEXT where the kernel forbids forced writes.
+#ifndef HEAPSNAP_ATTACH_MEMORY_H
+#define HEAPSNAP_ATTACH_MEMORY_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct target_memory {
+	pid_t pid;
+	int fd; // /proc/PID/mem, read and write; -1 = closed
+};
+
+struct hs_error *target_memory_open(pid_t pid, struct target_memory *ret) HS_MUST_CHECK;
+void target_memory_close(struct target_memory *memory);
+
+// Exactly `size` bytes or HS_ERROR_FAULT (HS_ERROR_GONE when the target has no memory left).
+struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t address, void *buffer, size_t size)
+	HS_MUST_CHECK;
+// pre: some thread of the target is stopped by this tool (for the fallback), named by `stopped_tid`; 0 = no fallback.
+struct hs_error *target_memory_write(const struct target_memory *memory, uint64_t address, const void *data,
+				     size_t size, pid_t stopped_tid) HS_MUST_CHECK;
+// A string of at most limit - 1 bytes; *text_ret is owned by the caller.
+struct hs_error *target_memory_read_string(const struct target_memory *memory, uint64_t address, size_t limit,
+					   char **text_ret) HS_MUST_CHECK;
+
+#endif

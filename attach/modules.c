@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/modules.h"
+
+#include "attach/link_map.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define PAGE_MASK     ((uint64_t)HS_PAGE_SIZE - 1)
+#define ADDRESS_END   (UINT64_C(1) << 47) // user addresses of x86-64
+#define VDSO_SIZE_MAX (1u << 20)
+
+// What the kernel told the program at its start, in the auxiliary vector; 0 = not told.
+struct start_facts {
+	uint64_t program_headers; // AT_PHDR
+	uint64_t loader;	  // AT_BASE
+	uint64_t vdso;		  // AT_SYSINFO_EHDR
+	uint64_t entry;		  // AT_ENTRY
+};
+
+static struct hs_error *read_start_facts(pid_t pid, struct start_facts *ret)
+{
+	HS_CLEANUP_FREE char *path = NULL;
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error = hs_format(&path, "/proc/%d/auxv", pid);
+	size_t size;
+
+	if (!error)
+		error = hs_read_file(path, 1 << 16, &text, &size);
+	if (error)
+		return error;
+	*ret = (struct start_facts){ 0 };
+	for (size_t i = 0; i + sizeof(Elf64_auxv_t) <= size; i += sizeof(Elf64_auxv_t)) {
+		Elf64_auxv_t item;
+
+		memcpy(&item, text + i, sizeof(item));
+		if (item.a_type == AT_PHDR)
+			ret->program_headers = item.a_un.a_val;
+		else if (item.a_type == AT_BASE)
+			ret->loader = item.a_un.a_val;
+		else if (item.a_type == AT_SYSINFO_EHDR)
+			ret->vdso = item.a_un.a_val;
+		else if (item.a_type == AT_ENTRY)
+			ret->entry = item.a_un.a_val;
+	}
+	return NULL;
+}
+
+// Opens a regular file. O_PATH first, because opening a device that the target has mapped would act on the device.
+static struct hs_error *open_regular(const char *path, int *fd_ret, struct stat *status_ret)
+{
+	HS_CLEANUP_CLOSE int handle = open(path, O_PATH | O_CLOEXEC);
+	HS_CLEANUP_FREE char *link = NULL;
+	struct hs_error *error;
+
+	if (handle < 0 || fstat(handle, status_ret) < 0)
+		return hs_error_system(errno, "cannot open %s", path);
+	if (!S_ISREG(status_ret->st_mode))
+		return hs_error_create(HS_ERROR_BAD_DATA, "%s is no regular file", path);
+	error = hs_format(&link, "/proc/self/fd/%d", handle);
+	if (error)
+		return error;
+	*fd_ret = open(link, O_RDONLY | O_CLOEXEC);
+	return *fd_ret < 0 ? hs_error_system(errno, "cannot read %s", path) : NULL;
+}
+
+// Whether the file's first bytes are those that the target has mapped there.
+static bool has_mapped_bytes(int fd, const struct proc_map *map, const struct target_memory *memory)
+{
+	uint8_t in_file[HS_PAGE_SIZE], in_memory[HS_PAGE_SIZE];
+	ssize_t size = pread(fd, in_file, sizeof(in_file), 0);
+	struct hs_error *error;
+	bool same;
+
+	if (size < (ssize_t)sizeof(Elf64_Ehdr))
+		return false;
+	error = target_memory_read(memory, map->start, in_memory, (size_t)size);
+	same = !error && memcmp(in_file, in_memory, (size_t)size) == 0;
+	hs_error_destroy(error);
+	return same;
+}
+
+// The file behind a mapping. map_files leads to the mapped file itself, also when it is deleted or in another mount
+// namespace, but needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE (proc(5)). A path may by now name another file, so that
+// one is compared.
+static struct hs_error *open_mapped_file(pid_t pid, const struct proc_map *map, const struct target_memory *memory,
+					 int *fd_ret)
+{
+	HS_CLEANUP_FREE char *by_address = NULL;
+	HS_CLEANUP_FREE char *by_path = NULL;
+	HS_CLEANUP_CLOSE int fd = -1;
+	struct stat status;
+	struct hs_error *error =
+		hs_format(&by_address, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->start, map->end);
+
+	if (error)
+		return error;
+	error = open_regular(by_address, fd_ret, &status);
+	if (!error || map->deleted || map->name[0] != '/')
+		return error;
+	hs_error_destroy(error);
+	error = hs_format(&by_path, "/proc/%d/root%s", pid, map->name);
+	if (!error)
+		error = open_regular(by_path, &fd, &status);
+	if (error)
+		return error;
+	// On overlayfs and btrfs the device of stat(2) is not the one of the maps file; then the bytes decide.
+	if ((status.st_ino != map->inode || status.st_dev != makedev(map->device_major, map->device_minor)) &&
+	    !has_mapped_bytes(fd, map, memory))
+		return hs_error_create(HS_ERROR_NOT_FOUND, "%s is no longer the file that process %d has mapped",
+				       map->name, pid);
+	*fd_ret = HS_STEAL_FD(fd);
+	return NULL;
+}
+
+static bool has_elf_magic(const struct proc_map *map, const struct target_memory *memory)
+{
+	uint8_t magic[SELFMAG];
+	struct hs_error *error = target_memory_read(memory, map->start, magic, sizeof(magic));
+	bool is_elf = !error && memcmp(magic, ELFMAG, SELFMAG) == 0;
+
+	hs_error_destroy(error);
+	return is_elf;
+}
+
+// Fills load_bias and the spans from the program headers, `start` being where file offset 0 is mapped. Returns false
+// when the object was not loaded there: a file that is only read through a mapping.
+static bool place_segments(struct module *module, const struct proc_maps *maps, uint64_t start)
+{
+	const struct elf_view *elf = &module->elf;
+	bool has_bias = false;
+
+	for (unsigned i = 0; i < elf->header.e_phnum && !has_bias; i++) {
+		const Elf64_Phdr *segment = &elf->segments[i];
+
+		has_bias = segment->p_type == PT_LOAD && (segment->p_offset & ~PAGE_MASK) == 0;
+		module->load_bias = start - (segment->p_vaddr & ~PAGE_MASK);
+	}
+	if (!has_bias)
+		return false;
+	module->start = module->text_low = UINT64_MAX;
+	for (unsigned i = 0; i < elf->header.e_phnum; i++) {
+		const Elf64_Phdr *segment = &elf->segments[i];
+		uint64_t low = (module->load_bias + segment->p_vaddr) & ~PAGE_MASK, high;
+		const struct proc_map *map;
+
+		if (segment->p_type != PT_LOAD || segment->p_memsz == 0)
+			continue;
+		if (low >= ADDRESS_END || segment->p_memsz > ADDRESS_END - low - HS_PAGE_SIZE)
+			return false;
+		high = (module->load_bias + segment->p_vaddr + segment->p_memsz + PAGE_MASK) & ~PAGE_MASK;
+		if (low < module->start)
+			module->start = low;
+		if (high > module->end)
+			module->end = high;
+		if (!(segment->p_flags & PF_X))
+			continue;
+		map = proc_maps_find(maps, low);
+		if (!map || !map->executable)
+			return false;
+		if (low < module->text_low)
+			module->text_low = low;
+		if (high > module->text_high)
+			module->text_high = high;
+	}
+	if (module->text_high == 0)
+		module->text_low = 0;
+	return module->start < module->end;
+}
+
+static void deinit_module(struct module *module)
+{
+	elf_view_deinit(&module->elf);
+	free(module->path);
+}
+
+// Takes over *module.
+static struct hs_error *append_module(struct module_list *modules, size_t *capacity, struct module *module)
+{
+	if (modules->count == *capacity) {
+		size_t more = *capacity ? *capacity * 2 : 64;
+		struct module *items = realloc(modules->items, more * sizeof(*items));
+
+		if (!items) {
+			deinit_module(module);
+			return &hs_error_no_memory;
+		}
+		modules->items = items;
+		*capacity = more;
+	}
+	modules->items[modules->count++] = *module;
+	return NULL;
+}
+
+static struct hs_error *read_file_module(pid_t pid, const struct proc_maps *maps, const struct proc_map *map,
+					 const struct target_memory *memory, struct module *ret)
+{
+	HS_CLEANUP_CLOSE int fd = -1;
+	struct hs_error *error = open_mapped_file(pid, map, memory, &fd);
+
+	if (error)
+		return error;
+	*ret = (struct module){
+		.deleted = map->deleted,
+		.device = makedev(map->device_major, map->device_minor),
+		.inode = map->inode,
+	};
+	error = elf_view_open_fd(fd, &ret->elf);
+	if (error)
+		return error;
+	if (!place_segments(ret, maps, map->start))
+		error = hs_error_create(HS_ERROR_NOT_FOUND, "mapped, but not loaded as a program or library");
+	else
+		error = hs_format(&ret->path, "%s", map->name);
+	if (error)
+		elf_view_deinit(&ret->elf);
+	return error;
+}
+
+// The vdso has no file: the view is over a copy of its memory.
+static struct hs_error *read_vdso(const struct proc_maps *maps, const struct proc_map *map,
+				  const struct target_memory *memory, struct module *ret)
+{
+	size_t size = (size_t)(map->end - map->start);
+	struct hs_error *error;
+	void *copy;
+
+	if (size > VDSO_SIZE_MAX)
+		return hs_error_create(HS_ERROR_BAD_DATA, "larger than any vdso");
+	copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (copy == MAP_FAILED)
+		return hs_error_system(errno, "cannot get memory");
+	*ret = (struct module){ .is_vdso = true };
+	error = target_memory_read(memory, map->start, copy, size);
+	if (!error)
+		error = elf_view_init(copy, size, &ret->elf);
+	if (error) {
+		munmap(copy, size);
+		return error;
+	}
+	ret->elf.mapped = true; // munmap on deinit
+	if (!place_segments(ret, maps, map->start))
+		error = hs_error_create(HS_ERROR_BAD_DATA, "program headers that do not fit its mapping");
+	else
+		error = hs_format(&ret->path, "[vdso]");
+	if (error)
+		elf_view_deinit(&ret->elf);
+	return error;
+}
+
+static bool holds(const struct module *module, uint64_t address)
+{
+	return address >= module->start && address < module->end;
+}
+
+// A small object can map its first page twice: its data may lie in the same page of the file.
+static bool belongs_to_last(const struct module_list *modules, const struct proc_map *map)
+{
+	const struct module *last = modules->count ? &modules->items[modules->count - 1] : NULL;
+
+	return last && holds(last, map->start) && last->inode == map->inode &&
+	       last->device == makedev(map->device_major, map->device_minor);
+}
+
+static struct hs_error *read_all(pid_t pid, const struct proc_maps *maps, const struct target_memory *memory,
+				 const struct start_facts *facts, struct module_list *modules)
+{
+	struct hs_error *error = NULL;
+	size_t capacity = 0;
+
+	for (size_t i = 0; i < maps->count && !error; i++) {
+		const struct proc_map *map = &maps->items[i];
+		bool is_vdso = facts->vdso && map->start <= facts->vdso && facts->vdso < map->end;
+		struct module module;
+
+		// Loaders map privately; a shared mapping is a file or device that the program reads.
+		if (!is_vdso && (map->inode == 0 || map->offset != 0 || map->shared || belongs_to_last(modules, map) ||
+				 !has_elf_magic(map, memory)))
+			continue;
+		error = is_vdso ? read_vdso(maps, map, memory, &module)
+				: read_file_module(pid, maps, map, memory, &module);
+		if (error && error->code != HS_ERROR_NO_MEMORY) {
+			hs_verbose("%s at 0x%" PRIx64 " is left out: %s", map->name, map->start, error->message);
+			hs_error_destroy(error);
+			error = NULL;
+			continue;
+		}
+		if (!error) {
+			module.is_main = facts->program_headers && holds(&module, facts->program_headers);
+			module.is_loader = facts->loader && holds(&module, facts->loader);
+			error = append_module(modules, &capacity, &module);
+		}
+	}
+	return error;
+}
+
+// A library without code is one only if the loader says so; else it is a file that the program reads.
+static void drop_unlisted_data(struct module_list *modules)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < modules->count; i++) {
+		struct module *module = &modules->items[i];
+
+		if (module->text_high == 0 && !module->link_map && !module->is_main)
+			deinit_module(module);
+		else
+			modules->items[kept++] = *module;
+	}
+	modules->count = kept;
+}
+
+// Moves the executable to the front and keeps the order of the others. false = there is none.
+static bool put_main_first(struct module_list *modules)
+{
+	for (size_t i = 0; i < modules->count; i++) {
+		struct module main_module = modules->items[i];
+
+		if (!main_module.is_main)
+			continue;
+		memmove(&modules->items[1], &modules->items[0], i * sizeof(main_module));
+		modules->items[0] = main_module;
+		return true;
+	}
+	return false;
+}
+
+struct hs_error *modules_read(pid_t pid, const struct proc_maps *maps, const struct target_memory *memory,
+			      struct module_list *ret)
+{
+	struct module_list modules = { 0 };
+	struct start_facts facts;
+	struct hs_error *error = read_start_facts(pid, &facts);
+
+	if (!error)
+		error = read_all(pid, maps, memory, &facts, &modules);
+	if (!error && !put_main_first(&modules))
+		error = hs_error_create(
+			HS_ERROR_BAD_DATA,
+			"the executable of process %d cannot be found among its mappings or cannot be read", pid);
+	if (error) {
+		modules_deinit(&modules);
+		return error;
+	}
+	modules.entry = facts.entry;
+	link_map_read(memory, &modules);
+	drop_unlisted_data(&modules);
+	thread_layout_read(&modules);
+	*ret = modules;
+	return NULL;
+}
+
+void modules_deinit(struct module_list *modules)
+{
+	for (size_t i = 0; i < modules->count; i++)
+		deinit_module(&modules->items[i]);
+	free(modules->items);
+	*modules = (struct module_list){ 0 };
+}
+
+static const struct proc_map *next_text(const struct proc_maps *maps, size_t *position)
+{
+	while (*position < maps->count) {
+		const struct proc_map *map = &maps->items[(*position)++];
+
+		if (map->executable && map->inode)
+			return map;
+	}
+	return NULL;
+}
+
+bool modules_same_text(const struct proc_maps *before, const struct proc_maps *after)
+{
+	size_t left_position = 0, right_position = 0;
+
+	for (;;) {
+		const struct proc_map *left = next_text(before, &left_position);
+		const struct proc_map *right = next_text(after, &right_position);
+
+		if (!left || !right)
+			return left == right;
+		if (left->start != right->start || left->end != right->end || left->offset != right->offset ||
+		    left->inode != right->inode || left->device_major != right->device_major ||
+		    left->device_minor != right->device_minor)
+			return false;
+	}
+}

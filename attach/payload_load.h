@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bringing payload and region into the target, and taking them out again.
+#ifndef HEAPSNAP_ATTACH_PAYLOAD_LOAD_H
+#define HEAPSNAP_ATTACH_PAYLOAD_LOAD_H
+
+#include "attach/hook_plan.h"
+#include "attach/modules.h"
+#include "attach/remote_call.h"
+#include "base/error.h"
+#include "base/proc_maps.h"
+#include "inject/abi/region.h"
+
+// Where everything will be in the target.
+struct payload_layout {
+	uint64_t code, code_size;     // the image
+	uint64_t state;               // the state page, right behind it
+	uint64_t region, region_size; // bytes
+	uint64_t entries[HOOK_KIND_COUNT]; // addresses of the hooks' entries
+	uint64_t syscall_gadget, sigreturn_gadget;
+};
+
+// Pure: finds free addresses, in the empty middle of the address space where neither heap nor mmap area nor stack grows.
+// HS_ERROR_REFUSED when there is no room.
+struct hs_error *payload_layout_choose(const struct proc_maps *maps, uint64_t region_size, struct payload_layout *ret) HS_MUST_CHECK;
+
+// Pure: the content of the code memfd: the image with `config`, then the islands of each area, each from a new page on.
+// *bytes_ret is owned by the caller.
+struct hs_error *payload_code_build(const struct payload_layout *layout, const struct payload_config *config,
+				    const struct hook_plan *plan, uint8_t **bytes_ret, size_t *size_ret) HS_MUST_CHECK;
+
+// The region as the tool sees it while it fills it.
+struct loaded_payload {
+	struct region_header *header; // start of the tool's own mapping of the region; NULL = not mapped
+	uint64_t region_size;
+	// What is in the target by now, for undoing: descriptors (-1 = none) and mappings.
+	int64_t code_fd, region_fd;
+	struct region_part mapped[24]; // offset = address, size in bytes
+	size_t mapped_count;
+};
+
+// Maps code, islands, state page and region in the target, through memfds that are closed again. The region is filled by `fill` before
+// the target maps it. On failure *ret says what is there: call payload_unload.
+// pre: *ret is zeroed with descriptors -1.
+struct hs_error *payload_load(struct remote_caller *caller, const struct payload_layout *layout, const uint8_t *code, size_t code_size,
+			      const struct hook_plan *plan, void (*fill)(struct region_header *, void *), void *context,
+			      struct loaded_payload *ret) HS_MUST_CHECK;
+// Closes and unmaps in the target what `loaded` names, goes on after a failure; unmaps the tool's view.
+struct hs_error *payload_unload(struct remote_caller *caller, struct loaded_payload *loaded) HS_MUST_CHECK;
+// Only the tool's own view.
+void payload_release(struct loaded_payload *loaded);
+
+#endif

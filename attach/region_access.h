@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The region of an attached process, from the tool's side. Everything in it may have been written by a hostile target.
+#ifndef HEAPSNAP_ATTACH_REGION_ACCESS_H
+#define HEAPSNAP_ATTACH_REGION_ACCESS_H
+
+#include "attach/memory.h"
+#include "base/error.h"
+#include "base/proc_maps.h"
+#include "inject/abi/region.h"
+
+#include <sys/types.h>
+
+// Names of our memfds, as /proc/PID/maps and /proc/PID/fd show them after "/memfd:".
+#define HS_REGION_NAME "heapsnap-region"
+#define HS_CODE_NAME "heapsnap-code"
+
+struct region_access {
+	pid_t pid;
+	uint64_t address;     // in the target
+	uint64_t size;        // bytes
+	int fd;               // the memfd, opened through map_files; -1 = no privilege for that, read through `memory`
+	struct target_memory memory;
+	struct region_header header; // as it was at open, checked: see below
+};
+
+// The region's mapping, NULL when the process has none.
+const struct proc_map *region_find(const struct proc_maps *maps);
+
+// Opens the region and reads its header. HS_ERROR_NOT_FOUND: not attached. HS_ERROR_REFUSED: made by another version (says which).
+// HS_ERROR_BAD_DATA: the header does not describe a region of this size. On success the header's parts lie inside the region, its
+// counts are within the limits of abi/limits.h, and its addresses are as they claim in the target's maps.
+struct hs_error *region_open(pid_t pid, const struct proc_maps *maps, struct region_access *ret) HS_MUST_CHECK;
+void region_close(struct region_access *access);
+
+// Pure: whether a mapping of our code begins at `address`, at least `size` bytes long.
+bool region_is_code(const struct proc_maps *maps, uint64_t address, uint64_t size);
+
+// Pure: the checks of region_open on a header. `size` is that of the mapping.
+struct hs_error *region_check_header(const struct region_header *header, uint64_t size) HS_MUST_CHECK;
+
+struct hs_error *region_read(const struct region_access *access, uint64_t offset, void *buffer, size_t size) HS_MUST_CHECK;
+// pre (without privilege): a thread of the target is stopped by this tool
+struct hs_error *region_write(const struct region_access *access, uint64_t offset, const void *data, size_t size) HS_MUST_CHECK;
+
+// The journal. *hooks_ret is owned by the caller: access->header.hook_count records.
+struct hs_error *region_read_hooks(const struct region_access *access, struct hook_record **hooks_ret) HS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/remote_call.h"
+
+#include "attach/arch.h"
+#include "attach/ptrace_call.h"
+#include "attach/stop_wait.h"
+#include "attach/victim.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+// How long one system call of the victim may take; ns. Mapping and unmapping take microseconds.
+#define CALL_TIMEOUT UINT64_C(10000000000)
+// How often a call is made that the kernel says was interrupted before it did anything.
+#define CALL_ATTEMPTS 100
+
+// Resumes until the next system call stop.
+static struct hs_error *run_to_syscall_stop(struct remote_caller *caller)
+{
+	uint64_t deadline = monotonic_ns() + CALL_TIMEOUT;
+	pid_t tid = caller->victim->tid;
+	int signal = 0;
+
+	for (;;) {
+		struct hs_error *error;
+		struct stop stop;
+
+		error = ptrace_continue_to_syscall(tid, signal);
+		if (error)
+			return error;
+		caller->running = true;
+		stop = stop_wait(tid, deadline, false);
+		if (stop.kind != STOP_NONE)
+			caller->running = false;
+		switch (stop.kind) {
+		case STOP_SYSCALL:
+			return NULL;
+		case STOP_EVENT: // a group stop has begun or ended; it takes effect when the thread is released
+			signal = 0;
+			break;
+		case STOP_SIGNAL:
+			// All other signals are blocked, so this one comes from the call itself.
+			if (stop.signal != SIGSTOP)
+				return hs_error_create(HS_ERROR_FAULT, "thread %d got signal %d in a remote system call", (int)tid,
+						       stop.signal);
+			// Passed on, it stops the process as a whole, this thread with an event stop.
+			signal = SIGSTOP;
+			break;
+		case STOP_NONE:
+			return hs_error_create(HS_ERROR_TIMEOUT, "thread %d did not return from a remote system call", (int)tid);
+		default:
+			return hs_error_create(HS_ERROR_GONE, "thread %d died in a remote system call", (int)tid);
+		}
+	}
+}
+
+// From the parked state to the entry stop of the parked call.
+static struct hs_error *run_to_entry(struct remote_caller *caller)
+{
+	for (int attempt = 0; attempt < 3; attempt++) {
+		struct hs_error *error;
+
+		error = run_to_syscall_stop(caller);
+		if (!error)
+			error = ptrace_at_syscall_entry(caller->victim->tid, &caller->at_entry);
+		if (error || caller->at_entry)
+			return error;
+	}
+	return hs_error_create(HS_ERROR_BAD_DATA, "thread %d does not reach its system call", (int)caller->victim->tid);
+}
+
+// pre: in a stop, and the frame is complete in the target's memory.
+static struct hs_error *park(struct remote_caller *caller)
+{
+	struct user_regs_struct registers = caller->victim->registers;
+
+	arch_park(&registers, caller->syscall_gadget, caller->frame);
+	return ptrace_set_registers(caller->victim->tid, &registers);
+}
+
+// Turns the parked call, at its entry, into no call.
+static struct hs_error *leave_entry(struct remote_caller *caller)
+{
+	struct user_regs_struct registers;
+	struct hs_error *error;
+
+	error = ptrace_get_registers(caller->victim->tid, &registers);
+	if (error)
+		return error;
+	arch_set_no_call(&registers);
+	registers.rsp = caller->frame;
+	error = ptrace_set_registers(caller->victim->tid, &registers);
+	if (!error)
+		error = run_to_syscall_stop(caller);
+	if (!error)
+		caller->at_entry = false;
+	return error;
+}
+
+// The frame that brings the victim home, in the target's memory.
+static struct hs_error *write_frame(struct remote_caller *caller, uint64_t low, uint64_t top)
+{
+	struct user_regs_struct registers = caller->victim->registers;
+	struct sigframe_request request = {
+		.registers = &registers,
+		.signal_mask = caller->victim->signal_mask,
+		.xstate = caller->xstate,
+		.xstate_size = caller->xstate_size,
+		.layout = &caller->layout,
+		.restorer = caller->sigreturn_gadget,
+		.top = top,
+	};
+	struct sigframe frame;
+	struct hs_error *error;
+
+	threads_rewind_syscall(&registers);
+	error = sigframe_build(&request, &frame);
+	if (error)
+		return error;
+	// Room for a signal frame below as well: one may come before the mask is set, or after the tool is killed.
+	if (top - low < 2 * frame.size + ARCH_RED_ZONE)
+		return hs_error_create(HS_ERROR_REFUSED, "thread %d has no room on its stack", (int)caller->victim->tid);
+	error = target_memory_write(caller->memory, frame.address, frame.bytes, frame.size, caller->victim->tid);
+	if (!error)
+		caller->frame = frame.address;
+	return error;
+}
+
+// The limits of the frame for the victim.
+static struct hs_error *find_room(struct remote_caller *caller, const struct proc_maps *maps, struct frame_room *ret)
+{
+	if (caller->stack_top != 0) {
+		const struct proc_map *map = proc_maps_find(maps, caller->stack_top - 1);
+
+		if (!map || !map->writable)
+			return hs_error_create(HS_ERROR_REFUSED, "no writable memory for the frame below 0x%" PRIx64,
+					       caller->stack_top);
+		*ret = (struct frame_room){ map->start, caller->stack_top };
+		return NULL;
+	}
+	*ret = frame_room_find(caller->process, caller->victim, maps);
+	if (ret->top == 0)
+		return hs_error_create(HS_ERROR_REFUSED, "thread %d stands on an unknown stack", (int)caller->victim->tid);
+	return NULL;
+}
+
+static struct hs_error *suspend_seccomp(struct remote_caller *caller)
+{
+	pid_t tid = caller->victim->tid;
+	struct hs_error *error;
+	unsigned mode;
+
+	error = victim_seccomp_mode(caller->process->pid, tid, &mode);
+	if (error || mode == 0)
+		return error;
+	if (mode == 2)
+		error = ptrace_set_options(tid, HS_PTRACE_OPTIONS | HS_PTRACE_SUSPEND_SECCOMP);
+	if (mode != 2 || error) {
+		hs_error_destroy(error);
+		return hs_error_create(HS_ERROR_REFUSED, "the seccomp rules of thread %d cannot be suspended", (int)tid);
+	}
+	caller->suspended_seccomp = true;
+	return NULL;
+}
+
+// Tries one thread as the victim: everything but the first change of its registers.
+static struct hs_error *prepare_victim(struct remote_caller *caller, struct frozen_thread *thread, const struct proc_maps *maps,
+				       bool accept_rseq)
+{
+	const char *obstacle = victim_obstacle(thread->tid);
+	struct frame_room room;
+	struct hs_error *error;
+	uint64_t resume;
+
+	caller->victim = thread;
+	if (obstacle)
+		return hs_error_create(HS_ERROR_REFUSED, "thread %d: %s", (int)thread->tid, obstacle);
+	error = find_room(caller, maps, &room);
+	if (error)
+		return error;
+	error = victim_rseq(thread, caller->memory, &resume);
+	if (error)
+		return error;
+	if (resume != thread->registers.rip && !accept_rseq)
+		return hs_error_create(HS_ERROR_REFUSED, "thread %d is in a restartable sequence", (int)thread->tid);
+	caller->xstate_size = caller->layout.total;
+	error = ptrace_get_xstate(thread->tid, caller->xstate, &caller->xstate_size);
+	if (!error)
+		error = suspend_seccomp(caller);
+	if (error)
+		return error;
+	// What the kernel would do, and cannot any more once it has seen the thread elsewhere (rseq_ip_fixup in kernel/rseq.c).
+	if (resume != thread->registers.rip) {
+		thread->registers.rip = resume;
+		thread->registers_changed = true;
+	}
+	return write_frame(caller, room.low, room.top);
+}
+
+// The best thread first; see remote_call_open.
+static struct hs_error *choose_victim(struct remote_caller *caller, const struct proc_maps *maps)
+{
+	struct frozen_process *process = caller->process;
+	struct hs_error *last = NULL;
+
+	for (int accept_rseq = 0; accept_rseq <= 1; accept_rseq++) {
+		for (int state = ARCH_USER_MODE; state <= ARCH_RESTART_BLOCK; state++) {
+			for (size_t i = 0; i < process->count; i++) {
+				struct frozen_thread *thread = &process->threads[i];
+				struct hs_error *error;
+
+				if (arch_call_state(&thread->registers) != (enum arch_call_state)state)
+					continue;
+				error = prepare_victim(caller, thread, maps, accept_rseq);
+				hs_error_destroy(last);
+				last = error;
+				if (!error)
+					return NULL;
+			}
+		}
+	}
+	caller->victim = NULL;
+	if (!last)
+		return hs_error_create(HS_ERROR_GONE, "process %d has no thread left", (int)process->pid);
+	last->code = last->code == HS_ERROR_GONE ? HS_ERROR_GONE : HS_ERROR_REFUSED;
+	return hs_error_prefix(last, "no thread of process %d can make system calls for heapsnap", (int)process->pid);
+}
+
+// pre: caller->process and ->memory are set, and the gadgets where they are known.
+static struct hs_error *open_caller(struct remote_caller *caller)
+{
+	struct proc_maps maps = { 0 };
+	struct gadgets gadgets;
+	struct hs_error *error;
+
+	arch_read_xsave_layout(&caller->layout);
+	caller->xstate = malloc(caller->layout.total);
+	if (!caller->xstate)
+		return &hs_error_no_memory;
+	error = proc_maps_read(caller->process->pid, &maps);
+	if (error)
+		return error;
+	if (caller->syscall_gadget == 0) {
+		if (gadgets_find(&maps, caller->memory, &gadgets)) {
+			caller->syscall_gadget = gadgets.syscall_gadget;
+			caller->sigreturn_gadget = gadgets.sigreturn_gadget;
+		} else {
+			error = entry_patch_apply(caller->process, caller->memory, caller->process->threads[0].tid, &caller->entry);
+			caller->syscall_gadget = caller->entry.address;
+			caller->sigreturn_gadget = caller->entry.address + ARCH_ENTRY_SIGRETURN_OFFSET;
+		}
+	}
+	if (!error)
+		error = choose_victim(caller, &maps);
+	proc_maps_deinit(&maps);
+	if (error)
+		return error;
+	caller->in_call = true;
+	error = park(caller);
+	// Only now: the mask that the thread had stands in the frame.
+	if (!error)
+		error = ptrace_set_signal_mask(caller->victim->tid, UINT64_MAX);
+	return error;
+}
+
+struct hs_error *remote_call_open_at(struct frozen_process *process, const struct target_memory *memory,
+				     uint64_t syscall_gadget, uint64_t sigreturn_gadget, uint64_t stack_top,
+				     struct remote_caller *ret)
+{
+	struct hs_error *error;
+
+	*ret = (struct remote_caller){
+		.process = process,
+		.memory = memory,
+		.syscall_gadget = syscall_gadget,
+		.sigreturn_gadget = sigreturn_gadget,
+		.stack_top = stack_top,
+	};
+	error = open_caller(ret);
+	if (error)
+		error = hs_error_join(error, remote_call_close(ret));
+	return error;
+}
+
+struct hs_error *remote_call_open(struct frozen_process *process, const struct target_memory *memory,
+				  struct remote_caller *ret)
+{
+	return remote_call_open_at(process, memory, 0, 0, 0, ret);
+}
+
+static struct hs_error *call_once(struct remote_caller *caller, long number, const uint64_t arguments[6],
+				  int64_t *result_ret)
+{
+	pid_t tid = caller->victim->tid;
+	struct user_regs_struct registers;
+	struct hs_error *error;
+
+	error = park(caller);
+	if (!error)
+		error = run_to_entry(caller);
+	if (!error)
+		error = ptrace_get_registers(tid, &registers);
+	if (error)
+		return error;
+	arch_set_call(&registers, number, arguments, caller->frame);
+	error = ptrace_set_registers(tid, &registers);
+	if (!error)
+		error = run_to_syscall_stop(caller);
+	if (error)
+		return error;
+	caller->at_entry = false;
+	error = ptrace_get_registers(tid, &registers);
+	if (!error)
+		*result_ret = arch_call_result(&registers);
+	return error;
+}
+
+struct hs_error *remote_call(struct remote_caller *caller, long number, const uint64_t arguments[6], int64_t *result_ret)
+{
+	if (!caller->in_call || caller->running || caller->at_entry)
+		return hs_error_create(HS_ERROR_REFUSED, "no remote system call is possible after one that failed");
+	for (int attempt = 0; attempt < CALL_ATTEMPTS; attempt++) {
+		struct hs_error *error;
+
+		error = call_once(caller, number, arguments, result_ret);
+		if (error || !arch_is_restart(*result_ret))
+			return error;
+	}
+	return hs_error_create(HS_ERROR_TIMEOUT, "system call %ld in thread %d is interrupted again and again", number,
+			       (int)caller->victim->tid);
+}
+
+struct hs_error *remote_call_checked(struct remote_caller *caller, const char *what, long number,
+				     const uint64_t arguments[6], uint64_t *result_ret)
+{
+	struct hs_error *error;
+	int64_t result;
+
+	error = remote_call(caller, number, arguments, &result);
+	if (error)
+		return error;
+	if (result < 0 && result >= -4095)
+		return hs_error_with_errno(HS_ERROR_REMOTE, (int)-result, "in process %d: %s", (int)caller->process->pid, what);
+	if (result_ret)
+		*result_ret = (uint64_t)result;
+	return NULL;
+}
+
+// Drops the private copy of a page whose bytes are the file's again.
+static struct hs_error *drop_page_copy(struct remote_caller *caller, uint64_t address)
+{
+	const uint64_t arguments[6] = { address & ~UINT64_C(4095), 4096, MADV_DONTNEED };
+	struct hs_error *error;
+	int64_t result;
+
+	error = remote_call(caller, SYS_madvise, arguments, &result);
+	if (!error && result < 0)
+		hs_verbose("the private copy of the page at 0x%" PRIx64 " stays (%s)", arguments[0], strerror((int)-result));
+	return error;
+}
+
+struct hs_error *remote_call_use_gadgets(struct remote_caller *caller, uint64_t syscall_gadget, uint64_t sigreturn_gadget,
+					 uint64_t stack_top)
+{
+	uint64_t entry_address = caller->entry.address;
+	struct proc_maps maps = { 0 };
+	struct frame_room room;
+	struct hs_error *error;
+
+	if (caller->running || caller->at_entry)
+		return hs_error_create(HS_ERROR_REFUSED, "no remote system call is possible after one that failed");
+	if (stack_top == 0) {
+		// The frame in place changes by one word; both values of it are good at any moment.
+		error = target_memory_write(caller->memory, caller->frame, &sigreturn_gadget, sizeof(sigreturn_gadget),
+					    caller->victim->tid);
+	} else {
+		uint64_t old_top = caller->stack_top, old_sigreturn = caller->sigreturn_gadget;
+
+		caller->stack_top = stack_top;
+		caller->sigreturn_gadget = sigreturn_gadget;
+		error = proc_maps_read(caller->process->pid, &maps);
+		if (!error)
+			error = find_room(caller, &maps, &room);
+		if (!error)
+			error = write_frame(caller, room.low, room.top);
+		proc_maps_deinit(&maps);
+		if (error) {
+			caller->stack_top = old_top;
+			caller->sigreturn_gadget = old_sigreturn;
+		}
+	}
+	if (error)
+		return error;
+	caller->syscall_gadget = syscall_gadget;
+	caller->sigreturn_gadget = sigreturn_gadget;
+	error = park(caller);
+	if (!error)
+		error = entry_patch_undo(&caller->entry, caller->memory, caller->victim->tid);
+	if (!error && entry_address != 0 && caller->entry.page_was_clean)
+		error = drop_page_copy(caller, entry_address);
+	return error;
+}
+
+// pre: parked or never moved, in a stop. The extended state is written only if some call changed it.
+static struct hs_error *restore_xstate(struct remote_caller *caller)
+{
+	size_t size = caller->layout.total;
+	struct hs_error *error = NULL;
+	uint8_t *now = malloc(size);
+
+	if (!now)
+		return &hs_error_no_memory;
+	error = ptrace_get_xstate(caller->victim->tid, now, &size);
+	if (!error && (size != caller->xstate_size || memcmp(now, caller->xstate, size) != 0))
+		error = ptrace_set_xstate(caller->victim->tid, caller->xstate, caller->xstate_size);
+	free(now);
+	return error;
+}
+
+// Back into a stop in which registers can be set and no call follows.
+static struct hs_error *bring_back(struct remote_caller *caller)
+{
+	pid_t tid = caller->victim->tid;
+
+	if (caller->running) {
+		struct hs_error *error;
+		struct stop stop;
+
+		error = ptrace_interrupt(tid);
+		if (error)
+			return error;
+		stop = stop_wait(tid, monotonic_ns() + CALL_TIMEOUT, false);
+		if (stop.kind == STOP_NONE)
+			return hs_error_create(HS_ERROR_TIMEOUT,
+					       "thread %d is still in a remote system call; it returns to its work by itself", (int)tid);
+		caller->running = false;
+		// After a call that was made, or before the parked one: in both the registers can be set.
+		if (stop.kind == STOP_SYSCALL)
+			return ptrace_at_syscall_entry(tid, &caller->at_entry);
+		caller->at_entry = false;
+	}
+	return caller->at_entry ? leave_entry(caller) : NULL;
+}
+
+static struct hs_error *restore_victim(struct remote_caller *caller)
+{
+	struct frozen_thread *victim = caller->victim;
+	struct hs_error *error, *register_error;
+
+	error = bring_back(caller);
+	if (error)
+		return error; // its frame brings it home
+	error = restore_xstate(caller);
+	// The mask before the registers: until these are set, the frame would bring the mask back.
+	error = hs_error_join(error, ptrace_set_signal_mask(victim->tid, victim->signal_mask));
+	register_error = ptrace_set_registers(victim->tid, &victim->registers);
+	if (!register_error)
+		victim->registers_changed = false;
+	return hs_error_join(error, register_error);
+}
+
+struct hs_error *remote_call_close(struct remote_caller *caller)
+{
+	struct hs_error *error = NULL;
+	pid_t stopped_tid = caller->victim ? caller->victim->tid : caller->process->threads[0].tid;
+
+	if (caller->in_call)
+		error = restore_victim(caller);
+	if (caller->running)
+		caller->entry.address = 0; // the code stays: the thread has yet to come home through it
+	if (!caller->running && caller->suspended_seccomp)
+		error = hs_error_join(error, ptrace_set_options(caller->victim->tid, HS_PTRACE_OPTIONS));
+	error = hs_error_join(error, entry_patch_undo(&caller->entry, caller->memory, stopped_tid));
+	free(caller->xstate);
+	*caller = (struct remote_caller){ 0 };
+	return error;
+}
+
+uint64_t remote_call_scratch(const struct remote_caller *caller)
+{
+	return caller->frame + HS_SIGFRAME_INFO_OFFSET;
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// System calls made by a stopped thread of the target, on the tool's behalf.
+//
+// If the tool is killed at any instant, the thread returns by itself to what it was doing: before a thread is sent anywhere,
+// an rt_sigframe with its complete state (registers with an interrupted system call rewound, XSAVE area with its magic words,
+// signal mask) lies below the red zone of its stack, exactly as if it were inside a signal handler whose code is `syscall; ret`
+// and whose return address is the restorer `mov $15,%eax; syscall`.
+//
+//   higher addresses
+//   | the thread's stack          |
+//   | red zone, 128 bytes         |
+//   | XSAVE area, 64-aligned      |
+//   | siginfo                     |
+//   | ucontext                    |
+//   | restorer address            | <- rsp while the call runs
+//
+// Between calls the thread is parked: at the `syscall` instruction, about to make rt_sigreturn on the frame. The tool lets it go
+// to the entry stop of that call and only there makes it another one. So a tool that dies before that leaves a thread that comes
+// home without having made any call, and one that dies later, a thread that makes the call and then comes home.
+//
+// The two code pieces are found in the target's own executable mappings (vdso, libc; a payload's image has them too);
+// where there are none, they are written at the program's entry point (AT_ENTRY: never executed again) and taken away
+// by remote_call_close.
+#ifndef HEAPSNAP_ATTACH_REMOTE_CALL_H
+#define HEAPSNAP_ATTACH_REMOTE_CALL_H
+
+#include "attach/gadgets.h"
+#include "attach/memory.h"
+#include "attach/sigframe.h"
+#include "attach/threads.h"
+#include "base/error.h"
+
+struct remote_caller {
+	struct frozen_process *process;
+	const struct target_memory *memory;
+	struct frozen_thread *victim;
+	uint64_t syscall_gadget;   // address of `syscall; ret`
+	uint64_t sigreturn_gadget; // address of `mov $15,%eax (or %rax); syscall`
+	uint64_t stack_top;        // the frame is laid below this address; 0 = where frame_room_find says
+	struct entry_patch entry;  // where the gadgets had to be written
+	struct xsave_layout layout;
+	uint8_t *xstate;           // the victim's own; owned
+	size_t xstate_size;
+	uint64_t frame;            // address of the frame, whose first word is the sigreturn gadget
+	bool in_call;              // the victim's registers are not its own
+	bool at_entry;             // stopped at the entry of a call, not yet made
+	bool running;              // it was let go and has not come back
+	bool suspended_seccomp;
+};
+
+// Chooses a victim (in user mode rather than in a system call; never one whose call would end early because it is in a
+// restart block, unless there is no other; never inside a restartable sequence, unless its pc is moved to the abort handler)
+// with room on its stack for the frame, and finds the gadgets. Changes nothing in the target unless the gadgets must be written.
+// HS_ERROR_REFUSED when no thread can be used.
+struct hs_error *remote_call_open(struct frozen_process *process, const struct target_memory *memory,
+				  struct remote_caller *ret) HS_MUST_CHECK;
+
+// As remote_call_open with code pieces that the caller knows, and with the frame below `stack_top` in memory that is mapped
+// writable there (0: as remote_call_open does). Nothing is written at the entry point.
+struct hs_error *remote_call_open_at(struct frozen_process *process, const struct target_memory *memory,
+				     uint64_t syscall_gadget, uint64_t sigreturn_gadget, uint64_t stack_top,
+				     struct remote_caller *ret) HS_MUST_CHECK;
+
+// Moves an open caller to other code pieces and another place for its frame (0 = as it is). If the entry point was patched, its
+// bytes are put back, and if its page was the file's own, the private copy is dropped again.
+struct hs_error *remote_call_use_gadgets(struct remote_caller *caller, uint64_t syscall_gadget, uint64_t sigreturn_gadget,
+					 uint64_t stack_top) HS_MUST_CHECK;
+
+// Makes system call `number`. *result_ret is what the kernel returned: -4095..-1 are errors of the target (no hs_error).
+// Signals that arrive meanwhile stay pending (SIGSTOP takes effect after the release). Bounded wait. HS_ERROR_GONE when the target dies.
+struct hs_error *remote_call(struct remote_caller *caller, long number, const uint64_t arguments[6],
+			     int64_t *result_ret) HS_MUST_CHECK;
+
+// As remote_call; an error result becomes HS_ERROR_REMOTE with the target's errno and `what` in the message.
+struct hs_error *remote_call_checked(struct remote_caller *caller, const char *what, long number,
+				     const uint64_t arguments[6], uint64_t *result_ret) HS_MUST_CHECK;
+
+// Address of 128 bytes of the target's memory that arguments of the calls may point to: the frame's siginfo, which nobody reads.
+// pre: remote_call_open succeeded. The caller writes there with target_memory_write before a call.
+uint64_t remote_call_scratch(const struct remote_caller *caller);
+
+// Gives the victim its own state back: victim->registers exactly, not rewound. An interrupted call is then restarted, or ended by
+// a signal that came meanwhile, by the kernel itself: a release sets TIF_SIGPENDING (__ptrace_unlink in kernel/ptrace.c), and so
+// the kernel looks at the result of the call once more.
+// Takes written gadgets away. Goes on after a failure. The victim's `registers` may not be changed between open and close.
+struct hs_error *remote_call_close(struct remote_caller *caller) HS_MUST_CHECK;
+
+#endif

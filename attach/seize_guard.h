@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// PTRACE_SEIZE with a bound. The kernel takes the target's cred_guard_mutex for it, which an exec holds while it waits for the
+// other threads to die; if one of these is already traced, it waits for the tracer to reap it, and the tracer waits for the
+// mutex: a deadlock (ptrace_attach in kernel/ptrace.c, de_thread in fs/exec.c). The kernel restarts the wait after each signal,
+// so that only a jump out of the signal's handler ends it.
+#ifndef HEAPSNAP_ATTACH_SEIZE_GUARD_H
+#define HEAPSNAP_ATTACH_SEIZE_GUARD_H
+
+#include "base/error.h"
+
+#include <sys/types.h>
+
+// Takes SIGALRM and a timer for the calling thread, which must be the one that traces.
+struct hs_error *seize_guard_begin(void) HS_MUST_CHECK;
+// As ptrace_seize; HS_ERROR_GONE when an exec is under way.
+struct hs_error *seize_guarded(pid_t tid, unsigned long options) HS_MUST_CHECK;
+void seize_guard_end(void);
+
+#endif

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The transactions: attach and detach, each wholly done or rolled back.
+#ifndef HEAPSNAP_ATTACH_SESSION_H
+#define HEAPSNAP_ATTACH_SESSION_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct attach_options {
+	uint32_t depth;      // frames kept of a stack; 0 = default
+	uint64_t max_memory; // bytes that the region may use; 0 = a quarter of what the machine has free
+};
+
+#define ATTACH_MIN_MEMORY (UINT64_C(1) << 20)
+#define ATTACH_MAX_MEMORY (UINT64_C(120) << 30) // refs reach 128 GiB
+
+struct attach_report {
+	size_t hooks, hooks_refused, modules, threads;
+	uint64_t stopped_ns;   // for how long threads were stopped, over all tries
+	uint64_t region_bytes; // that may be used
+	bool loader_followed;  // false: libraries loaded later will not be seen (no dynamic loader, or its event cannot be hooked)
+};
+
+// On failure the target is as it was (HS_ERROR_GONE: it died).
+struct hs_error *session_attach(pid_t pid, const struct attach_options *options, struct attach_report *ret) HS_MUST_CHECK;
+
+#define DETACH_CHECKS_MAX 8
+
+struct detach_report {
+	size_t threads;
+	uint64_t stopped_ns; // longest single stop
+	uint64_t waited_ns;  // for threads that were inside the payload
+	bool finished;       // false: hooks are out, but a thread is still inside; the code stays mapped, detach again later
+	size_t threads_inside;
+	size_t foreign_hooks; // patched places that somebody else has changed since: left alone
+	// What was compared with before: text of each check and whether it holds.
+	struct {
+		const char *text;
+		bool holds;
+	} checks[DETACH_CHECKS_MAX];
+	size_t check_count;
+};
+
+// wait_ms bounds the wait for threads inside the payload.
+struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_report *ret) HS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attach: check, plan, freeze, load, hook, thaw.
+//
+// Everything that can be decided is decided before the freeze (files read, hooks planned, code built); under the freeze it is only
+// compared with what is there. Each step leaves a state that is safe to abandon: hooks pass straight through until the state page
+// says active, and the journal in the region names every patched byte before it is patched.
+#include "attach/session.h"
+
+#include "attach/hook_apply.h"
+#include "attach/hook_plan.h"
+#include "attach/interrupt.h"
+#include "attach/modules.h"
+#include "attach/payload_load.h"
+#include "attach/region_access.h"
+#include "attach/region_fill.h"
+#include "attach/target.h"
+#include "attach/thread_ids.h"
+#include "attach/threads.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+enum { FREEZE_TIMEOUT_MS = 2000, TRIES = 8 };
+
+// What is known before the freeze.
+struct attach_plan {
+	struct target_info target;
+	struct target_memory memory;
+	struct proc_maps maps;
+	struct module_list modules;
+	struct payload_layout layout;
+	struct hook_plan hooks;
+	uint64_t max_memory;
+	uint32_t depth;
+};
+
+static void plan_deinit(struct attach_plan *plan)
+{
+	hook_plan_deinit(&plan->hooks);
+	modules_deinit(&plan->modules);
+	proc_maps_deinit(&plan->maps);
+	target_memory_close(&plan->memory);
+	target_info_deinit(&plan->target);
+}
+
+static uint64_t available_memory(void)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	size_t size;
+	struct hs_error *error = hs_read_file("/proc/meminfo", 1 << 16, &text, &size);
+	const char *line = error ? NULL : strstr(text, "MemAvailable:");
+
+	hs_error_destroy(error);
+	return line ? strtoull(line + strlen("MemAvailable:"), NULL, 10) * 1024 : UINT64_C(1) << 30;
+}
+
+static uint64_t default_memory(void)
+{
+	uint64_t quarter = available_memory() / 4;
+	uint64_t most = UINT64_C(64) << 30, least = UINT64_C(64) << 20;
+
+	return quarter > most ? most : quarter < least ? least : quarter;
+}
+
+static struct hs_error *choose_memory(const struct attach_options *options, struct attach_plan *plan)
+{
+	const struct target_info *target = &plan->target;
+	uint64_t fixed = HS_OFFSET_PAGES + (UINT64_C(4) << 20); // the region's fixed parts, code, islands
+	uint64_t room;
+
+	plan->max_memory = options->max_memory ? options->max_memory : default_memory();
+	if (target->address_space_limit == UINT64_MAX)
+		return NULL;
+	room = target->address_space_limit > target->address_space_used ? target->address_space_limit - target->address_space_used : 0;
+	// Half of what is left stays the target's own.
+	if (!options->max_memory && room / 2 > fixed + ATTACH_MIN_MEMORY && plan->max_memory > room / 2 - fixed)
+		plan->max_memory = room / 2 - fixed;
+	if (plan->max_memory + fixed > room)
+		return hs_error_create(HS_ERROR_REFUSED, "the target's address space limit (ulimit -v) leaves %" PRIu64
+				       " MiB, and %" PRIu64 " are needed; raise it (prlimit --as) or ask for less (--max-memory)",
+				       room >> 20, (plan->max_memory + fixed) >> 20);
+	return NULL;
+}
+
+static struct hs_error *already_attached(pid_t pid, const struct proc_maps *maps)
+{
+	struct region_access access;
+	struct hs_error *error;
+	uint32_t state;
+
+	if (!region_find(maps))
+		return NULL;
+	error = region_open(pid, maps, &access);
+	if (error)
+		return hs_error_prefix(error, "process %d has a heapsnap region already", pid);
+	state = access.header.state;
+	region_close(&access);
+	if (state == REGION_ATTACHED)
+		return hs_error_create(HS_ERROR_REFUSED, "process %d is attached already; use `heapsnap dump %d -o FILE`, or "
+				       "`heapsnap detach %d` first", pid, pid, pid);
+	return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach; `heapsnap detach %d` "
+			       "clears it away", pid, pid);
+}
+
+// Reads, decides, touches nothing.
+static struct hs_error *plan_make(pid_t pid, const struct attach_options *options, struct attach_plan *plan)
+{
+	struct hs_error *error;
+
+	*plan = (struct attach_plan){ .memory.fd = -1 };
+	error = target_examine(pid, &plan->target);
+	if (error)
+		return error;
+	plan->depth = options->depth ? options->depth : HS_DEPTH_DEFAULT;
+	error = proc_maps_read(pid, &plan->maps);
+	if (!error)
+		error = already_attached(pid, &plan->maps);
+	if (!error)
+		error = choose_memory(options, plan);
+	if (!error)
+		error = target_memory_open(pid, &plan->memory);
+	if (!error)
+		error = modules_read(pid, &plan->maps, &plan->memory, &plan->modules);
+	if (!error)
+		error = payload_layout_choose(&plan->maps, HS_OFFSET_PAGES + (plan->max_memory & ~(uint64_t)(HS_PAGE_SIZE - 1)),
+					      &plan->layout);
+	if (!error)
+		error = hook_plan_make(&plan->modules, &plan->maps, &plan->memory, plan->layout.entries, &plan->hooks);
+	if (error)
+		plan_deinit(plan);
+	return error;
+}
+
+// Whether the ranges that the plan uses are still free and its modules where they were.
+static bool plan_still_holds(const struct attach_plan *plan, const struct proc_maps *now)
+{
+	struct region_part ranges[18] = {
+		{ plan->layout.code, plan->layout.code_size + HS_PAGE_SIZE },
+		{ plan->layout.region, plan->layout.region_size },
+	};
+	size_t count = 2;
+
+	for (size_t i = 0; i < plan->hooks.area_count; i++)
+		ranges[count++] = (struct region_part){ plan->hooks.areas[i].address, plan->hooks.areas[i].pages * HS_PAGE_SIZE };
+	for (size_t i = 0; i < count; i++)
+		for (size_t m = 0; m < now->count; m++)
+			if (ranges[i].offset < now->items[m].end && now->items[m].start < ranges[i].offset + ranges[i].size)
+				return false;
+	return modules_same_text(&plan->maps, now);
+}
+
+static const struct frozen_thread *main_thread(const struct frozen_process *process)
+{
+	for (size_t i = 0; i < process->count; i++)
+		if (process->threads[i].tid == process->pid)
+			return &process->threads[i];
+	return NULL;
+}
+
+// The thread id that the libc keeps must be where its symbols say, in some thread; else ids are unknown.
+static uint64_t checked_tid_offset(const struct attach_plan *plan, const struct frozen_process *process)
+{
+	for (size_t i = 0; i < process->count && plan->modules.tid_offset; i++) {
+		const struct frozen_thread *thread = &process->threads[i];
+		struct hs_error *error;
+		uint32_t tid;
+
+		if (!thread->registers.fs_base)
+			continue;
+		error = target_memory_read(&plan->memory, thread->registers.fs_base + plan->modules.tid_offset, &tid, sizeof(tid));
+		if (error) {
+			hs_error_destroy(error);
+			continue;
+		}
+		if (tid == (uint32_t)thread->tid || tid == thread_id_inside(process->pid, thread->tid))
+			return plan->modules.tid_offset;
+	}
+	hs_verbose("thread ids are not where the libc's symbols say; threads are told apart by their control blocks only");
+	return 0;
+}
+
+static void fill_config(const struct attach_plan *plan, const struct frozen_process *process, struct payload_config *config)
+{
+	const struct frozen_thread *thread = main_thread(process);
+
+	*config = (struct payload_config){
+		.region = plan->layout.region,
+		.state = plan->layout.state,
+		.code = plan->layout.code,
+		.tid_offset = checked_tid_offset(plan, process),
+		.tcb_size = plan->modules.tcb_size,
+		.r_debug = plan->modules.r_debug,
+	};
+	if (!thread)
+		return;
+	config->main_thread_pointer = thread->registers.fs_base;
+	region_main_stack(&plan->maps, plan->target.stack_limit, &config->main_stack_low, &config->main_stack_high);
+}
+
+// rdtsc faults in a process that has it disabled (PR_SET_TSC).
+static struct hs_error *check_time_stamp_counter(struct remote_caller *caller)
+{
+	uint64_t scratch = remote_call_scratch(caller);
+	const uint64_t arguments[6] = { PR_GET_TSC, scratch };
+	uint64_t result;
+	int32_t mode = 0;
+	struct hs_error *error = fault_point("check the time-stamp counter");
+
+	if (!error)
+		error = remote_call_checked(caller, "prctl(PR_GET_TSC)", SYS_prctl, arguments, &result);
+	if (!error)
+		error = target_memory_read(caller->memory, scratch, &mode, sizeof(mode));
+	if (!error && mode != PR_TSC_ENABLE)
+		error = hs_error_create(HS_ERROR_REFUSED, "the target has the time-stamp counter disabled (prctl PR_SET_TSC); "
+					"the payload reads it");
+	return error;
+}
+
+struct journal {
+	struct region_header *header;
+};
+
+static struct hs_error *save_hook(const struct hook_record *hook, size_t index, void *context)
+{
+	struct hook_record *hooks = (struct hook_record *)((uint8_t *)((struct journal *)context)->header + HS_OFFSET_HOOKS);
+
+	hooks[index] = *hook;
+	return NULL;
+}
+
+static struct hs_error *set_active(const struct attach_plan *plan, uint32_t value, pid_t stopped_tid)
+{
+	return target_memory_write(&plan->memory, plan->layout.state, &value, sizeof(value), stopped_tid);
+}
+
+// Applies the hooks and starts them. `records` are the journal's, in order.
+static struct hs_error *hook_up(struct attach_plan *plan, struct frozen_process *process, struct loaded_payload *loaded,
+				struct hook_record *records)
+{
+	struct journal journal = { loaded->header };
+	pid_t tid = process->threads[0].tid;
+	struct hs_error *error;
+
+	error = hook_note_clean_pages(process->pid, records, plan->hooks.count);
+	if (!error)
+		error = hook_move_threads(&plan->hooks, process);
+	for (size_t i = 0; i < plan->hooks.count && !error; i++)
+		error = save_hook(&records[i], i, &journal);
+	if (!error) {
+		loaded->header->hook_count = (uint32_t)plan->hooks.count;
+		error = hook_apply(records, plan->hooks.count, &plan->memory, tid, save_hook, &journal);
+	}
+	if (!error)
+		error = fault_point("start the hooks");
+	if (!error)
+		error = set_active(plan, 1, tid);
+	if (!error)
+		loaded->header->state = REGION_ATTACHED;
+	return error;
+}
+
+static struct hs_error *unhook(struct attach_plan *plan, struct frozen_process *process, struct loaded_payload *loaded,
+			       struct hook_record *records, struct remote_caller *caller)
+{
+	struct journal journal = { loaded->header };
+	size_t foreign;
+	struct hs_error *error = hook_undo(records, plan->hooks.count, &plan->memory, process->threads[0].tid, save_hook, &journal,
+					   &foreign);
+
+	error = hs_error_join(error, hook_move_threads_back(&plan->hooks, process));
+	return hs_error_join(error, hook_drop_copies(records, plan->hooks.count, caller));
+}
+
+// Under the freeze, with a caller: all of it or nothing.
+static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_process *process, struct remote_caller *caller)
+{
+	struct loaded_payload loaded = { .code_fd = -1, .region_fd = -1 };
+	HS_CLEANUP_FREE struct hook_record *records = calloc(plan->hooks.count + 1, sizeof(*records));
+	HS_CLEANUP_FREE uint8_t *code = NULL;
+	struct payload_config config;
+	struct region_filling filling = {
+		.target = &plan->target, .modules = &plan->modules, .layout = &plan->layout, .hooks = &plan->hooks,
+		.depth = plan->depth, .process = process,
+	};
+	size_t code_size;
+	struct hs_error *error;
+
+	if (!records)
+		return &hs_error_no_memory;
+	for (size_t i = 0; i < plan->hooks.count; i++)
+		records[i] = plan->hooks.hooks[i].record;
+	fill_config(plan, process, &config);
+	error = payload_code_build(&plan->layout, &config, &plan->hooks, &code, &code_size);
+	if (!error)
+		error = check_time_stamp_counter(caller);
+	if (!error)
+		error = payload_load(caller, &plan->layout, code, code_size, &plan->hooks, region_fill, &filling, &loaded);
+	if (!error)
+		error = hook_up(plan, process, &loaded, records);
+	if (!error) {
+		payload_release(&loaded);
+		return NULL;
+	}
+	// Back to before. No thread has run meanwhile, so none can be inside. A target that died needs no undoing.
+	if (error->code != HS_ERROR_GONE) {
+		if (loaded.header)
+			error = hs_error_join(error, unhook(plan, process, &loaded, records, caller));
+		error = hs_error_join(error, payload_unload(caller, &loaded));
+	}
+	payload_release(&loaded);
+	return error;
+}
+
+// One try. *moved_ret: modules or free addresses changed between plan and freeze, or the one thread that can make remote calls stands in
+// bytes to be patched; nothing was touched.
+static struct hs_error *attach_once(struct attach_plan *plan, struct attach_report *report, bool *moved_ret)
+{
+	struct frozen_process process;
+	struct remote_caller caller;
+	struct proc_maps now = { 0 };
+	struct hs_error *error = threads_freeze(plan->target.pid, FREEZE_TIMEOUT_MS, &process);
+	size_t threads;
+
+	*moved_ret = false;
+	if (error)
+		return error;
+	threads = process.count;
+	error = fault_point("compare with the plan");
+	if (!error)
+		error = proc_maps_read(plan->target.pid, &now);
+	if (!error && !plan_still_holds(plan, &now))
+		*moved_ret = true;
+	if (!error && !*moved_ret) {
+		error = remote_call_open(&process, &plan->memory, &caller);
+		if (!error) {
+			*moved_ret = hook_thread_is_inside(&plan->hooks, caller.victim);
+			if (!*moved_ret)
+				error = load_and_hook(plan, &process, &caller);
+			error = hs_error_join(error, remote_call_close(&caller));
+		}
+	}
+	proc_maps_deinit(&now);
+	error = hs_error_join(error, threads_thaw(&process));
+	report->stopped_ns += process.stopped_ns;
+	report->threads = threads;
+	return error;
+}
+
+static void report_hooks(const struct attach_plan *plan, struct attach_report *report)
+{
+	report->modules = plan->modules.count;
+	report->region_bytes = plan->max_memory;
+	for (size_t i = 0; i < plan->hooks.count; i++) {
+		const struct hook_record *hook = &plan->hooks.hooks[i].record;
+
+		if (hook->verdict != VERDICT_ok)
+			report->hooks_refused++;
+		else if (hook->kind == HOOK_loader_event)
+			report->loader_followed = true;
+		else
+			report->hooks++;
+	}
+}
+
+struct hs_error *session_attach(pid_t pid, const struct attach_options *options, struct attach_report *ret)
+{
+	*ret = (struct attach_report){ 0 };
+	for (int try = 0; try < TRIES; try++) {
+		struct attach_plan plan;
+		bool moved;
+		struct hs_error *error = fault_point("plan");
+
+		if (!error)
+			error = plan_make(pid, options, &plan);
+		if (error)
+			return error;
+		error = attach_once(&plan, ret, &moved);
+		if (!error && !moved)
+			report_hooks(&plan, ret);
+		plan_deinit(&plan);
+		if (error || !moved)
+			return error;
+		hs_verbose("the target moved while the attach was planned; planning again");
+	}
+	return hs_error_create(HS_ERROR_REFUSED, "process %d keeps loading and unloading libraries; try again", pid);
+}

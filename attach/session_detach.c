@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+// Detach: hooks out, wait until nobody is inside, unmap, compare, report. Also finishes what a killed attach or detach has left, as
+// the journal in the region says.
+#include "attach/session.h"
+
+#include "attach/hook_apply.h"
+#include "attach/inside.h"
+#include "attach/interrupt.h"
+#include "attach/region_access.h"
+#include "attach/remote_call.h"
+#include "attach/target.h"
+#include "attach/thread_ids.h"
+#include "attach/threads.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/log.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FREEZE_TIMEOUT_MS = 2000, FIRST_WAIT_US = 500, LONGEST_WAIT_US = 50000 };
+
+struct detach_state {
+	pid_t pid;
+	struct region_access region;
+	struct hook_record *hooks;
+	struct region_part code[17]; // executable ranges: image, islands
+	size_t code_count;
+	bool code_is_there;          // false: a killed detach has unmapped the image already
+	uint64_t masks_before;
+	uint32_t threads_before;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void state_deinit(struct detach_state *state)
+{
+	free(state->hooks);
+	region_close(&state->region);
+}
+
+static struct hs_error *state_init(pid_t pid, struct detach_state *state)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(pid, &maps);
+	const struct region_header *header;
+
+	*state = (struct detach_state){ .pid = pid, .region.fd = -1, .region.memory.fd = -1 };
+	if (error)
+		return error;
+	error = region_open(pid, &maps, &state->region);
+	if (error) {
+		proc_maps_deinit(&maps);
+		return error;
+	}
+	header = &state->region.header;
+	state->code_is_there = region_is_code(&maps, header->code_address, header->code_size);
+	proc_maps_deinit(&maps);
+	state->code[state->code_count++] = (struct region_part){ header->code_address, header->code_size };
+	for (uint32_t i = 0; i < header->island_count; i++)
+		state->code[state->code_count++] = header->islands[i];
+	error = region_read_hooks(&state->region, &state->hooks);
+	if (error)
+		state_deinit(state);
+	return error;
+}
+
+static struct hs_error *save_hook(const struct hook_record *hook, size_t index, void *context)
+{
+	return region_write(&((struct detach_state *)context)->region, HS_OFFSET_HOOKS + index * sizeof(*hook), hook, sizeof(*hook));
+}
+
+static struct hs_error *set_state(struct detach_state *state, uint32_t value)
+{
+	return region_write(&state->region, offsetof(struct region_header, state), &value, sizeof(value));
+}
+
+// Hooks out, last first; then nothing leads into the payload any more. From the first change on the detach is not rolled back but finished,
+// by this run or the next.
+static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen_process *process, struct remote_caller *caller,
+				       struct detach_report *report)
+{
+	const uint32_t inactive = 0;
+	uint32_t count = state->region.header.hook_count;
+	pid_t tid = process->threads[0].tid;
+	struct hs_error *error = fault_point("take the hooks out");
+
+	if (!error)
+		error = set_state(state, REGION_DETACHING);
+	if (!error && state->code_is_there)
+		error = target_memory_write(&state->region.memory, state->region.header.state_address, &inactive, sizeof(inactive), tid);
+	if (!error)
+		error = hook_undo(state->hooks, count, &state->region.memory, tid, save_hook, state, &report->foreign_hooks);
+	if (!error)
+		error = fault_point("drop copied pages");
+	if (!error)
+		error = hook_drop_copies(state->hooks, count, caller);
+	return error;
+}
+
+// Where the thread's outermost hook left its return address, if it runs one. 0 = none.
+static uint64_t guard_of(const struct detach_state *state, const struct frozen_thread *thread)
+{
+	for (uint32_t i = 0; i < HS_THREAD_SLOTS && thread->registers.fs_base; i++) {
+		uint64_t hash = (thread->registers.fs_base >> 6) * UINT64_C(0x9e3779b97f4a7c15) >> 52;
+		uint64_t index = (hash + i) & (HS_THREAD_SLOTS - 1);
+		uint64_t offset = HS_OFFSET_SLOTS + index * sizeof(struct thread_slot);
+		uint64_t key, guard;
+		struct hs_error *error = region_read(&state->region, offset + offsetof(struct thread_slot, thread_pointer), &key, sizeof(key));
+
+		if (!error && key == thread->registers.fs_base)
+			error = region_read(&state->region, offset + offsetof(struct thread_slot, guard), &guard, sizeof(guard));
+		if (error || key == 0) {
+			hs_error_destroy(error);
+			return 0;
+		}
+		if (key == thread->registers.fs_base)
+			return guard;
+	}
+	return 0;
+}
+
+static struct hs_error *count_inside(struct detach_state *state, struct frozen_process *process, size_t *ret)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(state->pid, &maps);
+
+	*ret = 0;
+	if (error)
+		return error;
+	for (size_t i = 0; i < process->count && !error; i++) {
+		bool inside = false;
+
+		error = inside_check(&process->threads[i], guard_of(state, &process->threads[i]), &maps, &state->region.memory,
+				     state->code, state->code_count, &inside);
+		*ret += inside;
+	}
+	proc_maps_deinit(&maps);
+	return error;
+}
+
+static struct hs_error *remote_unmap(struct remote_caller *caller, uint64_t address, uint64_t size)
+{
+	const uint64_t arguments[6] = { address, size };
+	uint64_t result;
+
+	return remote_call_checked(caller, "munmap", SYS_munmap, arguments, &result);
+}
+
+// The region goes last: as long as it is there, the next detach knows what else is. Image and state page go in one call. What a
+// killed detach has already unmapped may be somebody else's memory by now, so each range is looked at first.
+static struct hs_error *unmap_all(struct detach_state *state, struct remote_caller *caller)
+{
+	const struct region_header *header = &state->region.header;
+	struct proc_maps maps;
+	struct hs_error *error = fault_point("unmap");
+
+	if (!error)
+		error = proc_maps_read(state->pid, &maps);
+	if (error)
+		return error;
+	for (size_t i = state->code_count; i-- > 0;) {
+		// code[0] is the image, followed by the state page
+		uint64_t size = state->code[i].size + (i == 0 ? HS_PAGE_SIZE : 0);
+
+		if (region_is_code(&maps, state->code[i].offset, state->code[i].size))
+			error = hs_error_join(error, remote_unmap(caller, state->code[i].offset, size));
+	}
+	proc_maps_deinit(&maps);
+	return hs_error_join(error, remote_unmap(caller, header->region_address, header->size));
+}
+
+// One freeze. *inside_ret: threads that are still inside; 0 = all is unmapped.
+static struct hs_error *detach_once(struct detach_state *state, bool first, struct detach_report *report, size_t *inside_ret)
+{
+	struct frozen_process process;
+	struct remote_caller caller;
+	struct hs_error *error = threads_freeze(state->pid, FREEZE_TIMEOUT_MS, &process);
+
+	*inside_ret = 0;
+	if (error)
+		return error;
+	report->threads = process.count;
+	error = fault_point("begin the detach");
+	if (!error)
+		error = remote_call_open(&process, &state->region.memory, &caller);
+	if (!error) {
+		if (first)
+			error = take_hooks_out(state, &process, &caller, report);
+		if (!error)
+			error = count_inside(state, &process, inside_ret);
+		if (!error && *inside_ret == 0)
+			error = unmap_all(state, &caller);
+		error = hs_error_join(error, remote_call_close(&caller));
+	}
+	error = hs_error_join(error, threads_thaw(&process));
+	if (process.stopped_ns > report->stopped_ns)
+		report->stopped_ns = process.stopped_ns;
+	return error;
+}
+
+static void add_check(struct detach_report *report, const char *text, bool holds)
+{
+	report->checks[report->check_count].text = text;
+	report->checks[report->check_count].holds = holds;
+	report->check_count++;
+}
+
+static bool text_is_back(const struct detach_state *state)
+{
+	struct target_memory memory;
+	struct hs_error *error = target_memory_open(state->pid, &memory);
+	bool back = !error;
+
+	for (uint32_t i = 0; i < state->region.header.hook_count && back; i++) {
+		const struct hook_record *hook = &state->hooks[i];
+		uint8_t now[sizeof(hook->old_bytes)];
+
+		if (hook->verdict != VERDICT_ok || hook->size > sizeof(now))
+			continue;
+		error = target_memory_read(&memory, hook->address, now, hook->size);
+		// Where a module has gone, nothing of ours can be left.
+		back = error || memcmp(now, hook->new_bytes, hook->size) != 0;
+		hs_error_destroy(error);
+		error = NULL;
+	}
+	hs_error_destroy(error);
+	target_memory_close(&memory);
+	return back;
+}
+
+static bool maps_are_clean(pid_t pid)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(pid, &maps);
+	bool clean = !error;
+
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	for (size_t i = 0; i < maps.count; i++)
+		clean &= strncmp(maps.items[i].name, "/memfd:heapsnap-", strlen("/memfd:heapsnap-")) != 0;
+	proc_maps_deinit(&maps);
+	return clean;
+}
+
+static bool descriptors_are_clean(pid_t pid)
+{
+	HS_CLEANUP_FREE char *path = NULL;
+	struct hs_error *error = hs_format(&path, "/proc/%d/fd", pid);
+	DIR *directory = error ? NULL : opendir(path);
+	bool clean = directory != NULL;
+
+	hs_error_destroy(error);
+	for (struct dirent *entry; directory && (entry = readdir(directory));) {
+		char target[64];
+		ssize_t size = readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
+
+		target[size > 0 ? size : 0] = 0;
+		clean &= strncmp(target, "/memfd:heapsnap-", strlen("/memfd:heapsnap-")) != 0;
+	}
+	if (directory)
+		closedir(directory);
+	return clean;
+}
+
+static bool is_untraced(pid_t pid)
+{
+	HS_CLEANUP_FREE char *path = NULL;
+	HS_CLEANUP_FREE char *text = NULL;
+	size_t size;
+	struct hs_error *error = hs_format(&path, "/proc/%d/status", pid);
+
+	if (!error)
+		error = hs_read_file(path, 1 << 16, &text, &size);
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	return strstr(text, "\nTracerPid:\t0\n") != NULL;
+}
+
+// What detach promises, looked up afresh.
+static void verify(const struct detach_state *state, struct detach_report *report)
+{
+	uint32_t threads;
+	uint64_t masks = thread_masks_digest(state->pid, &threads);
+
+	add_check(report, "code bytes restored", text_is_back(state));
+	add_check(report, "no mapping of heapsnap left", maps_are_clean(state->pid));
+	add_check(report, "no descriptor of heapsnap left", descriptors_are_clean(state->pid));
+	add_check(report, "not traced", is_untraced(state->pid));
+	// A target that makes or ends threads, or changes masks, by itself cannot be compared: that is no finding.
+	if (threads == state->threads_before && masks == state->masks_before)
+		add_check(report, "threads and signal masks as before", true);
+}
+
+static struct hs_error *wait_a_little(unsigned *wait_us)
+{
+	usleep(*wait_us); // ends early on a signal to the tool
+	*wait_us = *wait_us * 2 > LONGEST_WAIT_US ? LONGEST_WAIT_US : *wait_us * 2;
+	return interrupt_check();
+}
+
+struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_report *ret)
+{
+	struct target_info target;
+	struct detach_state state;
+	unsigned wait_us = FIRST_WAIT_US;
+	bool first = true;
+	uint64_t began;
+	struct hs_error *error;
+
+	*ret = (struct detach_report){ 0 };
+	error = target_examine(pid, &target);
+	if (error)
+		return error;
+	target_info_deinit(&target);
+	error = fault_point("open the region");
+	if (!error)
+		error = state_init(pid, &state);
+	if (error)
+		return error;
+	state.masks_before = thread_masks_digest(pid, &state.threads_before);
+	began = now_ns();
+	for (;;) {
+		error = detach_once(&state, first, ret, &ret->threads_inside);
+		first = false;
+		if (error || ret->threads_inside == 0)
+			break;
+		if (now_ns() - began >= (uint64_t)wait_ms * 1000000u)
+			break;
+		error = wait_a_little(&wait_us);
+		if (error)
+			break;
+	}
+	ret->waited_ns = now_ns() - began;
+	if (!error) {
+		ret->finished = ret->threads_inside == 0;
+		if (ret->finished)
+			verify(&state, ret);
+	}
+	state_deinit(&state);
+	return error;
+}

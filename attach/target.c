@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/target.h"
+
+#include "attach/target_access.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/proc_maps.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROC_FILE_LIMIT 65536
+#define CAP_SYS_ADMIN_BIT (UINT64_C(1) << 21)
+#define PF_KTHREAD 0x00200000u // include/linux/sched.h, field 9 of stat
+
+struct hs_error *target_parse_pid(const char *text, pid_t *ret)
+{
+	unsigned long value;
+	char *end;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end != 0 || errno != 0 || value == 0 || value > INT_MAX)
+		return hs_error_create(HS_ERROR_REFUSED, "\"%s\" is no process id: give a positive decimal number", text);
+	*ret = (pid_t)value;
+	return NULL;
+}
+
+// pre: `file` names a file under /proc/PID.
+static struct hs_error *read_proc(pid_t pid, const char *file, char **ret)
+{
+	char path[64];
+	size_t size;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	return hs_read_file(path, PROC_FILE_LIMIT, ret, &size);
+}
+
+static struct hs_error *no_such_process(pid_t pid)
+{
+	return hs_error_create(HS_ERROR_REFUSED, "there is no process %d: look up the id again", (int)pid);
+}
+
+// The program's name of some process, for messages: never NULL.
+static const char *name_of(pid_t pid, char buffer[64])
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error = read_proc(pid, "comm", &text);
+
+	snprintf(buffer, 64, "%s", error ? "?" : text);
+	hs_error_destroy(error);
+	buffer[strcspn(buffer, "\n")] = 0;
+	return buffer;
+}
+
+// /proc/PID/stat: "pid (comm) state ppid ..."; comm may hold anything, so the last parenthesis counts.
+static struct hs_error *read_stat(pid_t pid, struct target_info *info, unsigned *flags_ret)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error;
+	char *open, *close;
+
+	error = read_proc(pid, "stat", &text);
+	if (error) {
+		bool gone = error->error_number == ENOENT || error->error_number == ESRCH;
+
+		if (!gone)
+			return error;
+		hs_error_destroy(error);
+		return no_such_process(pid);
+	}
+	open = strchr(text, '(');
+	close = strrchr(text, ')');
+	// Fields 3 (state), 9 (flags), 20 (threads), 22 (start time); proc_pid_stat(5)
+	if (!open || !close || close < open ||
+	    sscanf(close + 1, " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %" SCNu32 " %*d %" SCNu64,
+		   &info->state, flags_ret, &info->thread_count, &info->start_time) != 4)
+		return hs_error_create(HS_ERROR_BAD_DATA, "cannot read /proc/%d/stat", (int)pid);
+	*close = 0;
+	info->name = strdup(open + 1);
+	return info->name ? NULL : &hs_error_no_memory;
+}
+
+static uint64_t kilobytes(const char *status, const char *key)
+{
+	return status_number(status, key, 10, 0) * 1024;
+}
+
+// "Max address space         unlimited            unlimited            bytes"
+static uint64_t soft_limit(const char *limits, const char *name)
+{
+	const char *line = strstr(limits, name);
+
+	if (!line)
+		return UINT64_MAX;
+	line += strlen(name);
+	line += strspn(line, " ");
+	return *line >= '0' && *line <= '9' ? strtoull(line, NULL, 10) : UINT64_MAX;
+}
+
+static struct hs_error *read_limits(pid_t pid, struct target_info *info)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error;
+
+	error = read_proc(pid, "limits", &text);
+	if (error)
+		return error;
+	info->address_space_limit = soft_limit(text, "Max address space");
+	info->stack_limit = soft_limit(text, "Max stack size");
+	return NULL;
+}
+
+static struct hs_error *read_executable(pid_t pid, struct target_info *info)
+{
+	char path[64], target[PATH_MAX];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	length = readlink(path, target, sizeof(target) - 1);
+	if (length < 0)
+		return NULL;
+	target[length] = 0;
+	info->executable = strdup(target);
+	return info->executable ? NULL : &hs_error_no_memory;
+}
+
+// By the executable's class, or where it cannot be read, by the place of its memory.
+static bool is_32_bit(pid_t pid)
+{
+	HS_CLEANUP_CLOSE int fd = -1;
+	unsigned char ident[EI_NIDENT];
+	struct proc_maps maps = { 0 };
+	struct hs_error *error;
+	char path[64];
+	bool low = true;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && pread(fd, ident, sizeof(ident), 0) == (ssize_t)sizeof(ident))
+		return ident[EI_CLASS] == ELFCLASS32;
+	error = proc_maps_read(pid, &maps);
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	for (size_t i = 0; i < maps.count; i++)
+		low = low && maps.items[i].end <= UINT64_C(1) << 32;
+	low = low && maps.count > 0;
+	proc_maps_deinit(&maps);
+	return low;
+}
+
+// The highest seccomp mode of all threads: a filter may be set for one alone.
+static struct hs_error *read_seccomp(pid_t pid, uint32_t *ret)
+{
+	struct dirent *entry;
+	char path[64];
+	DIR *directory;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	directory = opendir(path);
+	if (!directory)
+		return no_such_process(pid);
+	while ((entry = readdir(directory))) {
+		HS_CLEANUP_FREE char *status = NULL;
+		struct hs_error *error;
+		uint64_t mode;
+		size_t size;
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/status", (int)pid, entry->d_name);
+		error = hs_read_file(path, PROC_FILE_LIMIT, &status, &size);
+		if (error) {
+			hs_error_destroy(error); // a thread that has ended, or "."
+			continue;
+		}
+		mode = status_number(status, "Seccomp:", 10, 0);
+		if (mode > *ret)
+			*ret = (uint32_t)mode;
+	}
+	closedir(directory);
+	return NULL;
+}
+
+// Filters rest while traced by a tool that is itself unfiltered and has CAP_SYS_ADMIN (check_ptrace_options in kernel/ptrace.c).
+static struct hs_error *check_seccomp(const struct target_info *info)
+{
+	HS_CLEANUP_FREE char *own = NULL;
+	struct hs_error *error;
+
+	if (info->seccomp_mode == 0)
+		return NULL;
+	if (info->seccomp_mode == 1)
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "process %d (%s) is in strict seccomp mode, where any new system call kills it: it cannot be snapshotted",
+				       (int)info->pid, info->name);
+	error = read_proc(getpid(), "status", &own);
+	if (error)
+		return error;
+	if (status_number(own, "Seccomp:", 10, 0) != 0)
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "process %d (%s) has a seccomp filter, which heapsnap cannot suspend because it is filtered itself: run it outside of the sandbox, as root",
+				       (int)info->pid, info->name);
+	if (!(status_number(own, "CapEff:", 16, 0) & CAP_SYS_ADMIN_BIT))
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "process %d (%s) has a seccomp filter, which only CAP_SYS_ADMIN may suspend: run heapsnap as root",
+				       (int)info->pid, info->name);
+	return NULL;
+}
+
+// The kernel's own answer, without touching the process: the same check as for ptrace stands before /proc/PID/mem.
+static struct hs_error *check_access(const struct target_info *info)
+{
+	HS_CLEANUP_CLOSE int fd = -1;
+	struct access_facts facts;
+	struct hs_error *error;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)info->pid);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd >= 0)
+		return NULL;
+	if (errno == ENOENT || errno == ESRCH)
+		return no_such_process(info->pid);
+	if (errno != EACCES && errno != EPERM)
+		return hs_error_system(errno, "cannot open %s", path);
+	error = access_facts_read(info->pid, &facts);
+	if (error)
+		return error;
+	return access_refusal(info->pid, info->name, access_decide(&facts), &facts);
+}
+
+// What the status file and the stat file say against it, before any right is asked for.
+static struct hs_error *check_kind(const struct target_info *info, const char *status, unsigned flags)
+{
+	uint64_t process = status_number(status, "Tgid:", 10, (uint64_t)info->pid);
+	char buffer[64];
+
+	if (process != (uint64_t)info->pid)
+		return hs_error_create(HS_ERROR_REFUSED, "%d is a thread of process %d (%s): give that id instead", (int)info->pid,
+				       (int)process, name_of((pid_t)process, buffer));
+	if (flags & PF_KTHREAD)
+		return hs_error_create(HS_ERROR_REFUSED, "process %d (%s) is a kernel thread: it has no heap to snapshot",
+				       (int)info->pid, info->name);
+	if (info->pid == getpid())
+		return hs_error_create(HS_ERROR_REFUSED, "process %d is heapsnap itself: give another process", (int)info->pid);
+	// A main thread that has ended while others live on leaves a living process, with a memory of its own.
+	if (info->state == 'X' || (info->state == 'Z' && info->thread_count <= 1))
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "process %d (%s) has ended and waits for its parent %d (a zombie): there is nothing left to snapshot",
+				       (int)info->pid, info->name, (int)status_number(status, "PPid:", 10, 0));
+	return NULL;
+}
+
+static struct hs_error *check_tracer(const struct target_info *info)
+{
+	char buffer[64];
+
+	if (info->tracer == 0)
+		return NULL;
+	return hs_error_create(HS_ERROR_REFUSED,
+			       "process %d (%s) is already traced by process %" PRIu32 " (%s): only one tracer is possible, end that one first",
+			       (int)info->pid, info->name, info->tracer, name_of((pid_t)info->tracer, buffer));
+}
+
+static struct hs_error *examine(pid_t pid, struct target_info *info)
+{
+	HS_CLEANUP_FREE char *status = NULL;
+	struct hs_error *error;
+	unsigned flags = 0;
+
+	error = read_stat(pid, info, &flags);
+	if (!error)
+		error = read_proc(pid, "status", &status);
+	if (error)
+		return error;
+	info->tracer = (uint32_t)status_number(status, "TracerPid:", 10, 0);
+	info->locked_bytes = kilobytes(status, "VmLck:");
+	info->address_space_used = kilobytes(status, "VmSize:");
+	error = check_kind(info, status, flags);
+	if (!error)
+		error = check_tracer(info);
+	if (!error)
+		error = check_access(info);
+	if (!error && is_32_bit(pid))
+		error = hs_error_create(HS_ERROR_REFUSED,
+					"process %d (%s) is a 32-bit program: only x86-64 programs can be snapshotted", (int)pid,
+					info->name);
+	if (!error)
+		error = read_seccomp(pid, &info->seccomp_mode);
+	if (!error)
+		error = check_seccomp(info);
+	if (!error)
+		error = read_executable(pid, info);
+	if (!error)
+		error = read_limits(pid, info);
+	return error;
+}
+
+struct hs_error *target_examine(pid_t pid, struct target_info *ret)
+{
+	struct hs_error *error;
+
+	*ret = (struct target_info){ .pid = pid, .address_space_limit = UINT64_MAX, .stack_limit = UINT64_MAX };
+	error = examine(pid, ret);
+	if (!error)
+		return NULL;
+	target_info_deinit(ret);
+	if (error->error_number == ENOENT || error->error_number == ESRCH) {
+		hs_error_destroy(error);
+		return no_such_process(pid);
+	}
+	return error;
+}
+
+void target_info_deinit(struct target_info *info)
+{
+	free(info->name);
+	free(info->executable);
+	*info = (struct target_info){ 0 };
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/target_access.h"
+
+#include "base/cleanup.h"
+#include "base/io.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define STATUS_LIMIT 65536
+#define CAP_SYS_PTRACE_BIT (UINT64_C(1) << 19)
+
+static bool same_user(const struct access_facts *facts)
+{
+	for (int i = 0; i < 3; i++) {
+		if (facts->uids[i] != facts->tool_uid || facts->gids[i] != facts->tool_gid)
+			return false;
+	}
+	return true;
+}
+
+// __ptrace_may_access in kernel/ptrace.c, cap_ptrace_access_check in security/commoncap.c, yama_ptrace_access_check.
+enum access_verdict access_decide(const struct access_facts *facts)
+{
+	bool has_capability = (facts->tool_effective & CAP_SYS_PTRACE_BIT) != 0;
+	bool capable = has_capability && facts->same_namespace;
+	enum access_verdict lacking = has_capability ? ACCESS_NAMESPACE : ACCESS_USER;
+
+	if (facts->yama_scope >= 3)
+		return ACCESS_YAMA_NEVER;
+	if (capable)
+		return ACCESS_ALLOWED;
+	if (!same_user(facts))
+		return lacking;
+	if (facts->proc_owner != facts->uids[1])
+		return has_capability ? ACCESS_NAMESPACE : ACCESS_DUMPABLE;
+	if (facts->target_permitted & ~facts->tool_permitted)
+		return has_capability ? ACCESS_NAMESPACE : ACCESS_CAPABILITIES;
+	if (facts->yama_scope == 2 || (facts->yama_scope == 1 && !facts->is_descendant))
+		return has_capability ? ACCESS_NAMESPACE : ACCESS_YAMA;
+	return ACCESS_ALLOWED;
+}
+
+struct hs_error *access_refusal(pid_t pid, const char *name, enum access_verdict verdict, const struct access_facts *facts)
+{
+	switch (verdict) {
+	case ACCESS_USER:
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "process %d (%s) belongs to user %u, group %u, and heapsnap runs as user %u, group %u: run it as that user or as root (CAP_SYS_PTRACE)",
+				       (int)pid, name, facts->uids[1], facts->gids[1], facts->tool_uid, facts->tool_gid);
+	case ACCESS_DUMPABLE:
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "process %d (%s) is not dumpable (it changed its user, or forbids tracing with prctl): run heapsnap as root (CAP_SYS_PTRACE)",
+				       (int)pid, name);
+	case ACCESS_CAPABILITIES:
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "process %d (%s) has capabilities that heapsnap lacks: run heapsnap as root (CAP_SYS_PTRACE)",
+				       (int)pid, name);
+	case ACCESS_NAMESPACE:
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "process %d (%s) is in another user namespace, where heapsnap has no CAP_SYS_PTRACE: run heapsnap inside that container or as root of the host",
+				       (int)pid, name);
+	case ACCESS_YAMA:
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "process %d (%s) may not be traced because kernel.yama.ptrace_scope is %d: run heapsnap as root (CAP_SYS_PTRACE), or set it to 0",
+				       (int)pid, name, facts->yama_scope);
+	case ACCESS_YAMA_NEVER:
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "process %d (%s) may not be traced because kernel.yama.ptrace_scope is %d: it can be lowered only by a reboot",
+				       (int)pid, name, facts->yama_scope);
+	case ACCESS_ALLOWED:
+		break;
+	}
+	return hs_error_create(HS_ERROR_REFUSED,
+			       "process %d (%s) may not be traced: a security module (SELinux, AppArmor) or a sandbox around heapsnap forbids it; run heapsnap outside of it (in a container: --cap-add=SYS_PTRACE)",
+			       (int)pid, name);
+}
+
+uint64_t status_number(const char *status, const char *key, int base, uint64_t fallback)
+{
+	size_t length = strlen(key);
+
+	for (const char *line = status; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+		if (strncmp(line, key, length) == 0)
+			return strtoull(line + length, NULL, base);
+	}
+	return fallback;
+}
+
+static void read_three(const char *status, const char *key, unsigned ret[3])
+{
+	const char *line = strstr(status, key);
+
+	if (!line || sscanf(line + strlen(key), "%u %u %u", &ret[0], &ret[1], &ret[2]) != 3)
+		ret[0] = ret[1] = ret[2] = UINT32_MAX;
+}
+
+static struct hs_error *read_status(pid_t pid, char **ret)
+{
+	char path[64];
+	size_t size;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	return hs_read_file(path, STATUS_LIMIT, ret, &size);
+}
+
+static bool descends_from(pid_t pid, pid_t ancestor)
+{
+	for (int depth = 0; depth < 1000 && pid > 1; depth++) {
+		HS_CLEANUP_FREE char *status = NULL;
+		struct hs_error *error = read_status(pid, &status);
+
+		if (error) {
+			hs_error_destroy(error);
+			return false;
+		}
+		pid = (pid_t)status_number(status, "PPid:", 10, 0);
+		if (pid == ancestor)
+			return true;
+	}
+	return false;
+}
+
+// The link in ns/ can be read only by who may trace the process; uid_map by everybody, and it tells different namespaces apart.
+static bool same_user_namespace(pid_t pid)
+{
+	HS_CLEANUP_FREE char *own_map = NULL, *map = NULL;
+	struct stat own, other;
+	struct hs_error *error;
+	char path[64];
+	size_t size;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	if (stat("/proc/self/ns/user", &own) == 0 && stat(path, &other) == 0)
+		return own.st_ino == other.st_ino;
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
+	error = hs_read_file("/proc/self/uid_map", STATUS_LIMIT, &own_map, &size);
+	if (!error)
+		error = hs_read_file(path, STATUS_LIMIT, &map, &size);
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	return strcmp(own_map, map) == 0;
+}
+
+struct hs_error *access_facts_read(pid_t pid, struct access_facts *ret)
+{
+	HS_CLEANUP_FREE char *own = NULL, *status = NULL, *yama = NULL;
+	struct stat directory;
+	struct hs_error *error;
+	char path[64];
+	size_t size;
+
+	error = read_status(getpid(), &own);
+	if (!error)
+		error = read_status(pid, &status);
+	if (error)
+		return error;
+	*ret = (struct access_facts){ .tool_uid = getuid(), .tool_gid = getgid(), .yama_scope = -1 };
+	ret->tool_effective = status_number(own, "CapEff:", 16, 0);
+	ret->tool_permitted = status_number(own, "CapPrm:", 16, 0);
+	ret->target_permitted = status_number(status, "CapPrm:", 16, 0);
+	read_three(status, "\nUid:", ret->uids);
+	read_three(status, "\nGid:", ret->gids);
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	ret->proc_owner = stat(path, &directory) == 0 ? directory.st_uid : ret->uids[1];
+	ret->same_namespace = same_user_namespace(pid);
+	ret->is_descendant = descends_from(pid, getpid());
+	error = hs_read_file("/proc/sys/kernel/yama/ptrace_scope", 16, &yama, &size);
+	if (error)
+		hs_error_destroy(error);
+	else
+		ret->yama_scope = atoi(yama);
+	return NULL;
+}

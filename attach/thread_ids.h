@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What /proc says of single threads.
+#ifndef HEAPSNAP_ATTACH_THREAD_IDS_H
+#define HEAPSNAP_ATTACH_THREAD_IDS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+// The thread's id in its own PID namespace; 0 = unknown.
+uint32_t thread_id_inside(pid_t pid, pid_t tid);
+
+// A digest of what must be the same before and after a stop: the ids and signal masks of all threads. *count_ret: threads.
+uint64_t thread_masks_digest(pid_t pid, uint32_t *count_ret);
+
+#endif

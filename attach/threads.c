@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/threads.h"
+
+#include "attach/arch.h"
+#include "attach/interrupt.h"
+#include "attach/ptrace_call.h"
+#include "attach/seize_guard.h"
+#include "attach/stop_wait.h"
+#include "attach/target_access.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// How long undoing waits for a thread that does not answer; ns.
+#define RELEASE_TIMEOUT UINT64_C(200000000)
+// How long one thread is waited for before the others are looked at; ns.
+#define COLLECT_SLICE UINT64_C(2000000)
+
+struct freezer {
+	struct frozen_process *process;
+	size_t capacity;
+	uint64_t deadline; // CLOCK_MONOTONIC, ns
+};
+
+char threads_state(pid_t pid, pid_t tid)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error;
+	const char *after_name;
+	char path[64];
+	size_t size;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+	error = hs_read_file(path, 4096, &text, &size);
+	if (error) {
+		hs_error_destroy(error);
+		return 'X';
+	}
+	after_name = strrchr(text, ')');
+	return after_name && after_name[1] == ' ' ? after_name[2] : 'X';
+}
+
+static bool is_dead_state(char state)
+{
+	return state == 'Z' || state == 'X' || state == 'x';
+}
+
+// Whether this tool traces the thread.
+static bool is_own_tracee(pid_t pid, pid_t tid)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error;
+	char path[64];
+	size_t size;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
+	error = hs_read_file(path, 65536, &text, &size);
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	return status_number(text, "TracerPid:", 10, 0) == (uint64_t)getpid();
+}
+
+static struct hs_error *describe_stuck(pid_t pid, pid_t tid)
+{
+	HS_CLEANUP_FREE char *channel = NULL;
+	struct hs_error *error;
+	char path[64];
+	size_t size;
+	char state;
+
+	state = threads_state(pid, tid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/wchan", (int)pid, (int)tid);
+	error = hs_read_file(path, 4096, &channel, &size);
+	hs_error_destroy(error);
+	return hs_error_create(HS_ERROR_TIMEOUT,
+			       "thread %d of process %d did not stop in time (state %c, waits in %s); try again later", (int)tid,
+			       (int)pid, state, channel && channel[0] && strcmp(channel, "0") != 0 ? channel : "user code");
+}
+
+static int compare_tids(const void *left, const void *right)
+{
+	pid_t a = ((const struct frozen_thread *)left)->tid, b = ((const struct frozen_thread *)right)->tid;
+
+	return (a > b) - (a < b);
+}
+
+static struct hs_error *add_thread(struct freezer *freezer, pid_t tid)
+{
+	struct frozen_process *process = freezer->process;
+
+	if (process->count == freezer->capacity) {
+		size_t capacity = freezer->capacity ? 2 * freezer->capacity : 64;
+		struct frozen_thread *threads = realloc(process->threads, capacity * sizeof(*threads));
+
+		if (!threads)
+			return &hs_error_no_memory;
+		process->threads = threads;
+		freezer->capacity = capacity;
+	}
+	process->threads[process->count++] = (struct frozen_thread){ .tid = tid };
+	return NULL;
+}
+
+static void remove_thread(struct frozen_process *process, size_t index)
+{
+	memmove(process->threads + index, process->threads + index + 1,
+		(process->count - index - 1) * sizeof(*process->threads));
+	process->count--;
+}
+
+static struct hs_error *gone_by_exec(pid_t pid)
+{
+	return hs_error_create(HS_ERROR_GONE, "process %d became another program (exec) meanwhile; try again", (int)pid);
+}
+
+// Seizes and interrupts one thread and adds it. A thread that is dead or dying is left out.
+static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
+{
+	pid_t pid = freezer->process->pid;
+	struct hs_error *error;
+
+	// Room first: a thread that is seized must be in the list, or it could not be released.
+	error = add_thread(freezer, tid);
+	if (error)
+		return error;
+	error = seize_guarded(tid, HS_PTRACE_OPTIONS);
+	// EPERM has two more causes: the thread is exiting (an exec may give its id to another right after: ask again), and it is
+	// traced already, because a seized thread that called exec has taken the main thread's id, under which it is in no list.
+	for (int attempt = 0; attempt < 3 && error && error->error_number == EPERM; attempt++) {
+		if (is_own_tracee(pid, tid)) {
+			hs_error_destroy(error);
+			error = NULL;
+		} else if (!is_dead_state(threads_state(pid, tid))) {
+			hs_error_destroy(error);
+			error = seize_guarded(tid, HS_PTRACE_OPTIONS);
+		}
+	}
+	if (!error) {
+		error = ptrace_interrupt(tid);
+		if (!error || error->code != HS_ERROR_GONE)
+			return error;
+		hs_error_destroy(error); // died after it was seized: the collection reaps it
+		return NULL;
+	}
+	freezer->process->count--;
+	if (error->code == HS_ERROR_GONE || is_dead_state(threads_state(pid, tid))) {
+		hs_error_destroy(error);
+		return NULL;
+	}
+	if (error->error_number == EPERM)
+		return hs_error_prefix(error, "not allowed to trace process %d (traced by another, or a security module forbids it)",
+				       (int)pid);
+	return error;
+}
+
+// Seizes every thread that is not yet in the list (whose first `known` entries are sorted).
+static struct hs_error *seize_new_threads(struct freezer *freezer)
+{
+	struct frozen_process *process = freezer->process;
+	size_t known = process->count;
+	struct hs_error *error = NULL;
+	struct dirent *entry;
+	char path[64];
+	DIR *directory;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)process->pid);
+	directory = opendir(path);
+	if (!directory) {
+		if (errno == ENOENT || errno == ESRCH)
+			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
+		return hs_error_system(errno, "cannot list the threads of process %d", (int)process->pid);
+	}
+	error = seize_guard_begin();
+	while (!error && (entry = readdir(directory))) {
+		struct frozen_thread key = { .tid = (pid_t)strtol(entry->d_name, NULL, 10) };
+
+		if (key.tid <= 0 ||
+		    (known > 0 && bsearch(&key, process->threads, known, sizeof(key), compare_tids)))
+			continue;
+		error = interrupt_check();
+		if (!error)
+			error = seize_thread(freezer, key.tid);
+	}
+	seize_guard_end();
+	closedir(directory);
+	return error;
+}
+
+enum collected { COLLECTED, COLLECTED_DEAD, NOT_YET };
+
+// Waits for a moment until the thread is in an event stop, and reads its registers.
+static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_thread *thread, enum collected *ret)
+{
+	uint64_t slice_end = monotonic_ns() + COLLECT_SLICE;
+	pid_t tid = thread->tid;
+
+	for (;;) {
+		struct stop stop = stop_wait(tid, slice_end < freezer->deadline ? slice_end : freezer->deadline, true);
+		struct hs_error *error = NULL;
+
+		switch (stop.kind) {
+		case STOP_EVENT:
+			error = ptrace_get_registers(tid, &thread->registers);
+			if (!error)
+				error = ptrace_get_signal_mask(tid, &thread->signal_mask);
+			*ret = COLLECTED;
+			if (!error)
+				return NULL;
+			break; // killed in its stop: look again
+		case STOP_EXITED:
+			stop_consume(tid);
+			*ret = COLLECTED_DEAD;
+			return NULL;
+		case STOP_UNKNOWN:
+			*ret = COLLECTED_DEAD;
+			return NULL;
+		case STOP_EXEC:
+			return gone_by_exec(freezer->process->pid);
+		case STOP_NONE:
+			*ret = NOT_YET;
+			return interrupt_check();
+		case STOP_SIGNAL:
+		case STOP_SYSCALL:
+			// Any stop takes away a pending interrupt (ptrace_stop in kernel/signal.c): ask again, then let the signal
+			// take its way. The thread stops before it runs another instruction of the program.
+			error = ptrace_interrupt(tid);
+			if (!error)
+				error = ptrace_continue(tid, stop.signal);
+		}
+		if (error && error->code != HS_ERROR_GONE)
+			return error;
+		hs_error_destroy(error);
+	}
+}
+
+// All in the list in an event stop; the dead taken out. In turns, because one may wait until another, dead, is reaped (exec).
+static struct hs_error *collect_threads(struct freezer *freezer)
+{
+	struct frozen_process *process = freezer->process;
+	pid_t waiting;
+
+	do {
+		size_t i = 0;
+
+		waiting = 0;
+		while (i < process->count) {
+			struct frozen_thread *thread = &process->threads[i];
+			enum collected collected;
+			struct hs_error *error;
+
+			error = collect_thread(freezer, thread, &collected);
+			if (error)
+				return error;
+			if (collected == NOT_YET)
+				waiting = thread->tid;
+			if (collected == COLLECTED_DEAD)
+				remove_thread(process, i);
+			else
+				i++;
+		}
+		if (waiting != 0 && monotonic_ns() >= freezer->deadline)
+			return describe_stuck(process->pid, waiting);
+	} while (waiting != 0);
+	return NULL;
+}
+
+// Whether all threads still stand where they were collected.
+static bool all_stand(const struct frozen_process *process)
+{
+	for (size_t i = 0; i < process->count; i++) {
+		if (stop_peek(process->threads[i].tid).kind != STOP_EVENT)
+			return false;
+	}
+	return true;
+}
+
+static struct hs_error *stop_all(struct freezer *freezer)
+{
+	struct frozen_process *process = freezer->process;
+
+	for (;;) {
+		size_t known = process->count;
+		struct hs_error *error;
+
+		error = seize_new_threads(freezer);
+		if (error)
+			return error;
+		if (process->count == known && all_stand(process))
+			break;
+		error = collect_threads(freezer);
+		if (error)
+			return error;
+		if (monotonic_ns() >= freezer->deadline)
+			return hs_error_create(HS_ERROR_TIMEOUT,
+					       "process %d starts threads faster than they can be stopped; try again later",
+					       (int)process->pid);
+		if (process->count > 0)
+			qsort(process->threads, process->count, sizeof(*process->threads), compare_tids);
+	}
+	if (process->count == 0)
+		return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
+	return NULL;
+}
+
+struct hs_error *threads_freeze(pid_t pid, unsigned timeout_ms, struct frozen_process *ret)
+{
+	struct freezer freezer = { .process = ret };
+	struct hs_error *error;
+
+	*ret = (struct frozen_process){ .pid = pid, .frozen_at = monotonic_ns() };
+	freezer.deadline = ret->frozen_at + timeout_ms * UINT64_C(1000000);
+	error = stop_all(&freezer);
+	if (error)
+		error = hs_error_join(error, threads_thaw(ret));
+	return error;
+}
+
+struct hs_error *threads_write_registers(struct frozen_thread *thread)
+{
+	struct hs_error *error;
+
+	if (!thread->registers_changed)
+		return NULL;
+	error = ptrace_set_registers(thread->tid, &thread->registers);
+	if (!error)
+		thread->registers_changed = false;
+	return error;
+}
+
+// A thread that is not in a stop: it was killed, or did not reach its stop in time. *done_ret: nothing is left to do.
+static struct hs_error *release_running(pid_t pid, pid_t tid, bool *done_ret)
+{
+	struct hs_error *error;
+	struct stop stop;
+
+	error = ptrace_interrupt(tid);
+	hs_error_destroy(error);
+	stop = stop_wait(tid, monotonic_ns() + COLLECT_SLICE, false);
+	*done_ret = true;
+	switch (stop.kind) {
+	case STOP_EXITED:
+		stop_consume(tid);
+		return NULL;
+	case STOP_UNKNOWN:
+		return NULL;
+	case STOP_NONE:
+		// A dead main thread stays a zombie, without a word to its tracer, while other threads live.
+		*done_ret = is_dead_state(threads_state(pid, tid));
+		return NULL;
+	default:
+		if (stop.kind == STOP_EXEC)
+			stop_consume(tid);
+		error = ptrace_detach(tid, stop.kind == STOP_SIGNAL ? stop.signal : 0);
+		if (error && error->code == HS_ERROR_GONE) {
+			*done_ret = false;
+			hs_error_destroy(error);
+			error = NULL;
+		}
+		return error;
+	}
+}
+
+// In turns, as in collect_threads. Bounded.
+static struct hs_error *release_all_running(pid_t pid, struct frozen_thread *threads, size_t count)
+{
+	uint64_t deadline = monotonic_ns() + RELEASE_TIMEOUT;
+	struct hs_error *error = NULL;
+
+	while (count > 0) {
+		size_t left = 0;
+
+		for (size_t i = 0; i < count; i++) {
+			bool done;
+
+			error = hs_error_join(error, release_running(pid, threads[i].tid, &done));
+			if (!done)
+				threads[left++] = threads[i];
+		}
+		count = left;
+		if (count > 0 && monotonic_ns() >= deadline)
+			return hs_error_join(error, hs_error_create(HS_ERROR_TIMEOUT,
+								    "thread %d of process %d cannot be released before this program ends",
+								    (int)threads[0].tid, (int)pid));
+	}
+	return error;
+}
+
+static struct hs_error *release_thread(struct frozen_thread *thread, bool *running_ret)
+{
+	struct stop stop = stop_peek(thread->tid);
+	struct hs_error *error = NULL, *detach_error;
+	int signal = thread->signal_to_deliver;
+
+	*running_ret = stop.kind == STOP_NONE || stop.kind == STOP_EXITED || stop.kind == STOP_UNKNOWN;
+	if (*running_ret)
+		return NULL;
+	if (stop.kind == STOP_EXEC)
+		stop_consume(thread->tid);
+	else if (thread->registers_changed)
+		error = threads_write_registers(thread);
+	// Met on the way to the stop and not yet passed on.
+	if (stop.kind == STOP_SIGNAL && signal == 0)
+		signal = stop.signal;
+	detach_error = ptrace_detach(thread->tid, signal);
+	if (error && error->code == HS_ERROR_GONE) {
+		hs_error_destroy(error);
+		error = NULL;
+	}
+	if (detach_error && detach_error->code == HS_ERROR_GONE) {
+		hs_error_destroy(detach_error);
+		detach_error = NULL;
+		*running_ret = true;
+	}
+	return hs_error_join(error, detach_error);
+}
+
+struct hs_error *threads_thaw(struct frozen_process *process)
+{
+	struct hs_error *error = NULL;
+	size_t left = 0;
+	uint64_t end;
+
+	for (size_t i = 0; i < process->count; i++) {
+		bool running;
+
+		error = hs_error_join(error, release_thread(&process->threads[i], &running));
+		if (running)
+			process->threads[left++] = process->threads[i];
+	}
+	end = monotonic_ns();
+	error = hs_error_join(error, release_all_running(process->pid, process->threads, left));
+	process->stopped_ns = end - process->frozen_at;
+	free(process->threads);
+	process->threads = NULL;
+	process->count = 0;
+	return error;
+}
+
+bool threads_rewind_syscall(struct user_regs_struct *registers)
+{
+	return arch_rewind_syscall(registers);
+}

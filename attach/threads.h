@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Freezing and thawing: every thread of the target stopped, for a short and measured time.
+#ifndef HEAPSNAP_ATTACH_THREADS_H
+#define HEAPSNAP_ATTACH_THREADS_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+struct frozen_thread {
+	pid_t tid;
+	struct user_regs_struct registers; // as they were when it stopped; also what it will resume with
+	uint64_t signal_mask;
+	bool registers_changed;            // write `registers` back before it resumes
+	int signal_to_deliver;             // with the release; 0 = none (signals met on the way are passed on at once)
+};
+
+struct frozen_process {
+	pid_t pid;
+	struct frozen_thread *threads;
+	size_t count;
+	uint64_t frozen_at;  // CLOCK_MONOTONIC, ns: when the first thread was interrupted
+	uint64_t stopped_ns; // after thaw: for how long threads were stopped
+};
+
+// Reads /proc/PID/task/TID/stat: the state letter, 'X' when the thread is gone.
+char threads_state(pid_t pid, pid_t tid);
+
+// Seizes and stops every thread, until no new one appears. Waits at most `timeout_ms` in all. On failure nothing is
+// stopped or traced any more: HS_ERROR_TIMEOUT names a thread that did not stop and its state, HS_ERROR_GONE,
+// HS_ERROR_INTERRUPTED (see interrupt.h), HS_ERROR_SYSTEM (not permitted, traced by another).
+// A thread that is gone or a zombie is left out. Group-stopped threads are taken as they are and stay stopped afterwards.
+// A thread in uninterruptible sleep cannot be released while it sleeps: the kernel does it when the tool ends.
+// TIMEOUT error: end the tool soon.
+struct hs_error *threads_freeze(pid_t pid, unsigned timeout_ms, struct frozen_process *ret) HS_MUST_CHECK;
+
+// Writes changed registers, resumes and releases every thread, goes on after a failure, frees *process. Threads that died
+// are no error.
+struct hs_error *threads_thaw(struct frozen_process *process) HS_MUST_CHECK;
+
+// Gives a thread its changed registers now, still stopped: a tool that dies from here on leaves the thread with them.
+// pre: not the victim of an open remote_caller.
+struct hs_error *threads_write_registers(struct frozen_thread *thread) HS_MUST_CHECK;
+
+// Pure: rewinds an interrupted system call, as the kernel would before it returns to user mode, so that `registers` can be
+// set while the thread is elsewhere in the meantime: -ERESTARTSYS, -ERESTARTNOINTR, -ERESTARTNOHAND repeat the call,
+// -ERESTART_RESTARTBLOCK becomes restart_syscall(2). orig_rax becomes -1. Returns false when no call was interrupted.
+bool threads_rewind_syscall(struct user_regs_struct *registers);
+
+#endif

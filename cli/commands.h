@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function, and one file, per command. Each prints its result and returns the exit status.
+#ifndef HEAPSNAP_CLI_COMMANDS_H
+#define HEAPSNAP_CLI_COMMANDS_H
+
+#include "cli/options.h"
+
+enum exit_status command_attach(const struct options *options);
+enum exit_status command_dump(const struct options *options);
+enum exit_status command_detach(const struct options *options);
+enum exit_status command_status(const struct options *options);
+
+#endif

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What people see, on standard error.
+#ifndef HEAPSNAP_CLI_CONSOLE_H
+#define HEAPSNAP_CLI_CONSOLE_H
+
+#include "base/error.h"
+#include "cli/options.h"
+
+#include <stdint.h>
+
+// Connects log and progress to standard error as the options say. Progress lines only on a terminal.
+void console_init(const struct options *options);
+
+// A result for people; nothing with -q.
+void console_print(const struct options *options, const char *format, ...) HS_PRINTF(2, 3);
+
+// Reports the error (one line on standard error, with --json an object on standard output too), frees it, returns the exit status.
+enum exit_status console_fail(const struct options *options, struct hs_error *error);
+
+// "1.5 MiB" into a buffer of at least 32 bytes; returns the buffer.
+const char *console_bytes(uint64_t bytes, char *buffer);
+// "12.3 ms", likewise.
+const char *console_time(uint64_t nanoseconds, char *buffer);
+// A text from the target with control characters replaced; a new string, owned by the caller; NULL without memory.
+char *console_safe_text(const char *text);
+
+#endif

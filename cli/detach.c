@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/session.h"
+
+#include "attach/target.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/json.h"
+
+enum { WAIT_MS = 10000 };
+
+static bool all_hold(const struct detach_report *report)
+{
+	for (size_t i = 0; i < report->check_count; i++)
+		if (!report->checks[i].holds)
+			return false;
+	return report->finished;
+}
+
+static bool print_json(const struct detach_report *report, pid_t pid)
+{
+	struct json json;
+
+	json_begin(&json, stdout);
+	json_string(&json, "command", "detach");
+	json_number(&json, "pid", (uint64_t)pid);
+	json_number(&json, "threads", report->threads);
+	json_number(&json, "stopped_us", report->stopped_ns / 1000);
+	json_number(&json, "waited_ms", report->waited_ns / 1000000);
+	json_bool(&json, "finished", report->finished);
+	json_number(&json, "threads_inside", report->threads_inside);
+	json_number(&json, "foreign_hooks", report->foreign_hooks);
+	json_bool(&json, "verified", all_hold(report));
+	json_open(&json, "checks", '[');
+	for (size_t i = 0; i < report->check_count; i++) {
+		json_open(&json, NULL, '{');
+		json_string(&json, "text", report->checks[i].text);
+		json_bool(&json, "holds", report->checks[i].holds);
+		json_close(&json, '}');
+	}
+	json_close(&json, ']');
+	return json_end(&json);
+}
+
+enum exit_status command_detach(const struct options *options)
+{
+	struct detach_report report;
+	char stopped[32], waited[32];
+	struct hs_error *error;
+	pid_t pid;
+
+	error = target_parse_pid(options->pid_text, &pid);
+	if (!error)
+		error = session_detach(pid, WAIT_MS, &report);
+	if (error)
+		return console_fail(options, error);
+	if (report.finished)
+		console_print(options, "detached from %d: stopped for %s, done after %s\n", pid, console_time(report.stopped_ns, stopped),
+			      console_time(report.waited_ns, waited));
+	else
+		fprintf(stderr, "heapsnap: the hooks are out of process %d, but %zu of its threads still run through the payload; its code "
+			"stays mapped. Run `heapsnap detach %d` again later\n", pid, report.threads_inside, pid);
+	if (report.foreign_hooks)
+		console_print(options, "%zu patched places were changed by somebody else meanwhile and left alone\n", report.foreign_hooks);
+	for (size_t i = 0; i < report.check_count; i++)
+		console_print(options, "  %-36s %s\n", report.checks[i].text, report.checks[i].holds ? "yes" : "NO");
+	if (options->json && !print_json(&report, pid))
+		return EXIT_REFUSED;
+	return all_hold(&report) ? EXIT_DONE : EXIT_REFUSED;
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/target.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/json.h"
+#include "proto/gzip_file.h"
+#include "proto/pprof_encoder.h"
+#include "snapshot/snapshot.h"
+#include "snapshot/top_sites.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { SITES_SHOWN = 10 };
+
+// All that is printed of one dump.
+struct dump_result {
+	struct heap_profile profile;
+	struct snapshot_timing timing;
+	struct heap_site *sites;
+	size_t site_count;
+	uint64_t file_bytes, total_ns;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void print_sites(const struct options *options, const struct dump_result *result)
+{
+	size_t shown = result->site_count < SITES_SHOWN ? result->site_count : SITES_SHOWN;
+
+	console_print(options, "%12s %12s  %s\n", "live", "blocks", "site");
+	for (size_t i = 0; i < shown; i++) {
+		const struct heap_site *site = &result->sites[i];
+		char *function = console_safe_text(site->function);
+		char *file = console_safe_text(site->file);
+		char bytes[32], line[32] = "";
+
+		if (site->line > 0)
+			snprintf(line, sizeof(line), ":%" PRId64, site->line);
+		console_print(options, "%12s %12" PRId64 "  %s%s%s%s\n", console_bytes((uint64_t)site->live_bytes, bytes), site->live_objects,
+			      function ? function : "?", file && *file ? "  " : "", file ? file : "", file && *file ? line : "");
+		free(function);
+		free(file);
+	}
+}
+
+// Losses first, each with "LOSS"; of the rest what is not zero.
+static void print_ledger(const struct options *options, const struct heap_profile *profile)
+{
+	console_print(options, "ledger:\n");
+	for (int losses = 1; losses >= 0; losses--) {
+		for (size_t i = 0; i < profile->ledger_count; i++) {
+			const struct ledger_line *line = &profile->ledger[i];
+			char *text;
+
+			if (!line->value || line->is_loss != (bool)losses)
+				continue;
+			text = console_safe_text(line->text);
+			console_print(options, "  %s%" PRIu64 " %s\n", line->is_loss ? "LOSS: " : "", line->value, text ? text : "?");
+			free(text);
+		}
+	}
+}
+
+static void print_summary(const struct options *options, const struct dump_result *result)
+{
+	const struct heap_profile *profile = &result->profile;
+	char live[32], allocated[32], file[32], stopped[32], total[32];
+
+	console_print(options, "%s live in %" PRId64 " blocks, of %s in %" PRId64 " allocated since attach (%.0f s ago)\n",
+		      console_bytes((uint64_t)profile->total_live_bytes, live), profile->total_live_objects,
+		      console_bytes((uint64_t)profile->total_alloc_bytes, allocated), profile->total_alloc_objects,
+		      (double)profile->duration_ns / 1e9);
+	print_sites(options, result);
+	print_ledger(options, profile);
+	console_print(options, "%s%s%s, from %zu stacks; threads stopped for %s, %s in all\n", options->output[0] == '-' ? "wrote " : options->output,
+		      options->output[0] == '-' ? "" : ": ", console_bytes(result->file_bytes, file), profile->sample_count,
+		      console_time(result->timing.stopped_ns, stopped), console_time(result->total_ns, total));
+}
+
+static bool print_json(const struct options *options, const struct dump_result *result)
+{
+	const struct heap_profile *profile = &result->profile;
+	struct json json;
+
+	json_begin(&json, stdout);
+	json_string(&json, "command", "dump");
+	json_number(&json, "pid", (uint64_t)profile->pid);
+	json_string(&json, "output", options->output);
+	json_number(&json, "bytes", result->file_bytes);
+	json_number(&json, "stopped_us", result->timing.stopped_ns / 1000);
+	json_number(&json, "copy_us", result->timing.copy_ns / 1000);
+	json_number(&json, "symbolize_us", result->timing.symbolize_ns / 1000);
+	json_number(&json, "total_us", result->total_ns / 1000);
+	json_number(&json, "stacks", profile->sample_count);
+	json_number(&json, "live_objects", (uint64_t)profile->total_live_objects);
+	json_number(&json, "live_bytes", (uint64_t)profile->total_live_bytes);
+	json_number(&json, "alloc_objects", (uint64_t)profile->total_alloc_objects);
+	json_number(&json, "alloc_bytes", (uint64_t)profile->total_alloc_bytes);
+	json_open(&json, "sites", '[');
+	for (size_t i = 0; i < result->site_count; i++) {
+		const struct heap_site *site = &result->sites[i];
+
+		json_open(&json, NULL, '{');
+		json_string(&json, "function", site->function);
+		json_string(&json, "file", site->file);
+		json_number(&json, "line", (uint64_t)site->line);
+		json_number(&json, "live_objects", (uint64_t)site->live_objects);
+		json_number(&json, "live_bytes", (uint64_t)site->live_bytes);
+		json_number(&json, "alloc_objects", (uint64_t)site->alloc_objects);
+		json_number(&json, "alloc_bytes", (uint64_t)site->alloc_bytes);
+		json_close(&json, '}');
+	}
+	json_close(&json, ']');
+	json_open(&json, "ledger", '[');
+	for (size_t i = 0; i < profile->ledger_count; i++) {
+		json_open(&json, NULL, '{');
+		json_string(&json, "name", profile->ledger[i].name);
+		json_number(&json, "value", profile->ledger[i].value);
+		json_string(&json, "text", profile->ledger[i].text);
+		json_bool(&json, "loss", profile->ledger[i].is_loss);
+		json_close(&json, '}');
+	}
+	json_close(&json, ']');
+	return json_end(&json);
+}
+
+static struct hs_error *write_profile(struct output_file *file, struct dump_result *result)
+{
+	uint8_t *data;
+	size_t size;
+	struct hs_error *error = pprof_encode(&result->profile, &data, &size);
+
+	if (error) {
+		output_file_discard(file);
+		return error;
+	}
+	error = output_file_commit_gzip(file, data, size, &result->file_bytes);
+	free(data);
+	return error;
+}
+
+static struct hs_error *dump(const struct options *options, struct dump_result *result)
+{
+	struct output_file file;
+	uint64_t began = now_ns();
+	pid_t pid;
+	struct hs_error *error = target_parse_pid(options->pid_text, &pid);
+
+	// The file first: an output that cannot be written must not cost the target a stop.
+	if (!error)
+		error = output_file_create(options->output, &file);
+	if (error)
+		return error;
+	error = snapshot_take(pid, &result->profile, &result->timing);
+	if (error) {
+		output_file_discard(&file);
+		return error;
+	}
+	error = heap_sites_make(&result->profile, &result->sites, &result->site_count);
+	if (error)
+		output_file_discard(&file);
+	else
+		error = write_profile(&file, result);
+	result->total_ns = now_ns() - began;
+	return error;
+}
+
+enum exit_status command_dump(const struct options *options)
+{
+	struct dump_result result = { 0 };
+	struct hs_error *error = dump(options, &result);
+	enum exit_status status = EXIT_DONE;
+
+	if (error) {
+		status = console_fail(options, error);
+	} else {
+		print_summary(options, &result);
+		if (options->json && !print_json(options, &result))
+			status = EXIT_REFUSED;
+	}
+	heap_sites_free(result.sites, result.site_count);
+	heap_profile_deinit(&result.profile);
+	return status;
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// One JSON object on standard output, written in order. Commas are the writer's business.
+#ifndef HEAPSNAP_CLI_JSON_H
+#define HEAPSNAP_CLI_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct json {
+	FILE *file;
+	bool first; // nothing written yet in the innermost object or array
+};
+
+void json_begin(struct json *json, FILE *file);
+// Closes the outermost object and ends the line. Returns false when the stream failed.
+bool json_end(struct json *json);
+
+// `key` NULL inside arrays.
+void json_open(struct json *json, const char *key, char bracket);
+void json_close(struct json *json, char bracket);
+void json_number(struct json *json, const char *key, uint64_t value);
+void json_bool(struct json *json, const char *key, bool value);
+// Bytes that are no UTF-8 are written as U+FFFD.
+void json_string(struct json *json, const char *key, const char *value);
+
+#endif

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options.h"
+
+#include "attach/session.h"
+#include "inject/abi/limits.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char common_help[] =
+	"  --json           results as one JSON object on standard output\n"
+	"  -q, --quiet      no messages but errors\n"
+	"  -v, --verbose    say what is done\n"
+	"  -h, --help       this text\n";
+
+static const struct {
+	const char *name;
+	enum command command;
+	const char *usage, *summary, *help;
+} commands[] = {
+	{ "attach", COMMAND_ATTACH, "heapsnap attach PID [--depth N] [--max-memory SIZE]",
+	  "start tracking the live heap of a running process",
+	  "From now on every allocation of the process is recorded with its call stack. Nothing needs to be prepared in it.\n"
+	  "Its threads are stopped for a few milliseconds. On failure the process is as it was.\n\n"
+	  "  --depth N        frames kept of a call stack, 1 to 256 (default 64)\n"
+	  "  --max-memory SIZE\n"
+	  "                   most memory that the records may use, with suffix K, M or G\n"
+	  "                   (default: a quarter of what the machine has free; at least 1M, at most 120G)\n" },
+	{ "dump", COMMAND_DUMP, "heapsnap dump PID -o FILE",
+	  "write the live heap as a pprof profile; any number of times",
+	  "Writes a gzipped pprof profile and prints totals, the sites with most live bytes and the ledger of what was seen and lost.\n"
+	  "The file is there whole or not at all.\n\n"
+	  "  -o, --output FILE\n"
+	  "                   the profile; - for standard output\n" },
+	{ "detach", COMMAND_DETACH, "heapsnap detach PID",
+	  "stop tracking and take everything out of the process again",
+	  "Takes the hooks out, waits until no thread is inside, unmaps everything and checks that nothing is left.\n\n" },
+	{ "status", COMMAND_STATUS, "heapsnap status [PID]",
+	  "show what is attached; without PID, every attached process on the machine",
+	  "Touches nothing.\n\n" },
+};
+
+enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
+
+void options_print_help(enum command command)
+{
+	for (size_t i = 0; i < COMMAND_COUNT; i++) {
+		if (commands[i].command != command)
+			continue;
+		printf("usage: %s\n\n%s.\n\n%s%s", commands[i].usage, commands[i].summary, commands[i].help, common_help);
+		return;
+	}
+	printf("heapsnap: which call stacks hold the memory of a running process\n\nusage:\n");
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		printf("  %-52s %s\n", commands[i].usage, commands[i].summary);
+	printf("\n%s  -V, --version    the version\n\n"
+	       "Exit status: 0 done, 1 refused or failed (the process is untouched or restored), 2 wrong usage.\n"
+	       "`heapsnap COMMAND --help` says more; so does the manual page heapsnap(1).\n",
+	       common_help);
+}
+
+static bool usage_error(enum command command, const char *format, const char *what)
+{
+	fprintf(stderr, "heapsnap: ");
+	fprintf(stderr, format, what);
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		if (commands[i].command == command) {
+			fprintf(stderr, "\nusage: %s (`heapsnap %s --help` says more)\n", commands[i].usage, commands[i].name);
+			return false;
+		}
+	fprintf(stderr, "\nusage: heapsnap attach|dump|detach|status [PID] (`heapsnap --help` says more)\n");
+	return false;
+}
+
+// A decimal number with an optional suffix K, M, G (1024 steps; also KB, KiB). Returns false for anything else.
+static bool parse_size(const char *text, uint64_t *ret)
+{
+	static const char *const suffixes[] = { "", "B", "K", "KB", "KiB", "M", "MB", "MiB", "G", "GB", "GiB" };
+	static const unsigned shifts[] = { 0, 0, 10, 10, 10, 20, 20, 20, 30, 30, 30 };
+	unsigned long long value;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (errno)
+		return false;
+	for (size_t i = 0; i < sizeof(shifts) / sizeof(shifts[0]); i++) {
+		if (strcasecmp(end, suffixes[i]) != 0)
+			continue;
+		*ret = (uint64_t)value << shifts[i];
+		return *ret >> shifts[i] == value;
+	}
+	return false;
+}
+
+static enum command find_command(const char *name)
+{
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return commands[i].command;
+	return COMMAND_NONE;
+}
+
+static bool check_operands(struct options *options, int count, char **operands)
+{
+	int wanted = 1;
+
+	if (options->help || options->version)
+		return true;
+	if (options->command == COMMAND_NONE)
+		return usage_error(COMMAND_NONE, "%s", "a command is missing");
+	if (count > wanted)
+		return usage_error(options->command, "too many arguments: %s", operands[wanted]);
+	if (count == 1)
+		options->pid_text = operands[0];
+	else if (options->command != COMMAND_STATUS)
+		return usage_error(options->command, "%s", "the PID is missing");
+	if (options->command == COMMAND_DUMP && !options->output)
+		return usage_error(options->command, "%s", "the output file is missing (-o FILE)");
+	if (options->output && options->command != COMMAND_DUMP)
+		return usage_error(options->command, "%s", "-o belongs to dump");
+	if ((options->depth || options->max_memory) && options->command != COMMAND_ATTACH)
+		return usage_error(options->command, "%s", "--depth and --max-memory belong to attach");
+	if (options->output && strcmp(options->output, "-") == 0 && options->json)
+		return usage_error(options->command, "%s", "-o - and --json both want standard output");
+	if (options->output && !*options->output)
+		return usage_error(options->command, "%s", "the output file's name is empty");
+	return true;
+}
+
+bool options_parse(int argc, char **argv, struct options *ret)
+{
+	enum { OPTION_JSON = 256, OPTION_DEPTH, OPTION_MAX_MEMORY };
+	static const struct option long_options[] = {
+		{ "depth", required_argument, NULL, OPTION_DEPTH },   { "max-memory", required_argument, NULL, OPTION_MAX_MEMORY },
+		{ "output", required_argument, NULL, 'o' },           { "json", no_argument, NULL, OPTION_JSON },
+		{ "quiet", no_argument, NULL, 'q' },                  { "verbose", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },                   { "version", no_argument, NULL, 'V' },
+		{ 0 },
+	};
+	uint64_t number;
+	int first = 1;
+
+	*ret = (struct options){ 0 };
+	if (argc > 1 && argv[1][0] != '-') {
+		ret->command = find_command(argv[1]);
+		if (ret->command == COMMAND_NONE)
+			return usage_error(COMMAND_NONE, "unknown command: %s", argv[1]);
+		first = 2;
+	}
+	opterr = 0;
+	optind = first;
+	for (;;) {
+		int option = getopt_long(argc, argv, ":o:qvhV", long_options, NULL);
+
+		if (option == -1)
+			break;
+		switch (option) {
+		case 'o':
+			ret->output = optarg;
+			break;
+		case 'q':
+			ret->quiet = true;
+			break;
+		case 'v':
+			ret->verbose = true;
+			break;
+		case 'h':
+			ret->help = true;
+			break;
+		case 'V':
+			ret->version = true;
+			break;
+		case OPTION_JSON:
+			ret->json = true;
+			break;
+		case OPTION_DEPTH:
+			if (!parse_size(optarg, &number) || number < 1 || number > HS_DEPTH_MAX)
+				return usage_error(ret->command, "--depth takes a number from 1 to 256, not %s", optarg);
+			ret->depth = (uint32_t)number;
+			break;
+		case OPTION_MAX_MEMORY:
+			if (!parse_size(optarg, &number) || number < ATTACH_MIN_MEMORY || number > ATTACH_MAX_MEMORY)
+				return usage_error(ret->command, "--max-memory takes a size from 1M to 120G, not %s", optarg);
+			ret->max_memory = number;
+			break;
+		case ':':
+			return usage_error(ret->command, "%s needs a value", argv[optind - 1]);
+		default:
+			return usage_error(ret->command, "unknown option: %s", argv[optind - 1]);
+		}
+	}
+	// A command may also come after options.
+	if (ret->command == COMMAND_NONE && optind < argc) {
+		ret->command = find_command(argv[optind]);
+		if (ret->command == COMMAND_NONE)
+			return usage_error(COMMAND_NONE, "unknown command: %s", argv[optind]);
+		optind++;
+	}
+	return check_operands(ret, argc - optind, argv + optind);
+}

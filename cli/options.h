@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line, parsed.
+#ifndef HEAPSNAP_CLI_OPTIONS_H
+#define HEAPSNAP_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum command { COMMAND_NONE, COMMAND_ATTACH, COMMAND_DUMP, COMMAND_DETACH, COMMAND_STATUS };
+
+enum exit_status { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
+
+struct options {
+	enum command command;
+	const char *pid_text;   // NULL = none given
+	const char *output;     // dump: -o
+	uint32_t depth;         // 0 = default
+	uint64_t max_memory;    // bytes; 0 = default
+	bool json, quiet, verbose;
+	bool help, version;
+};
+
+// Returns false after saying on standard error what is wrong.
+bool options_parse(int argc, char **argv, struct options *ret);
+
+// Help on standard output: of one command, or of all (COMMAND_NONE).
+void options_print_help(enum command command);
+
+#endif

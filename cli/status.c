@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/attached_list.h"
+#include "attach/target.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/json.h"
+#include "inject/abi/region.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+
+static const char *state_name(uint32_t state)
+{
+	switch (state) {
+	case REGION_ATTACHED:
+		return "attached";
+	case REGION_ATTACHING:
+		return "attach unfinished";
+	case REGION_DETACHING:
+		return "detach unfinished";
+	default:
+		return "unreadable";
+	}
+}
+
+// RFC 3339, UTC.
+static const char *date(uint64_t wall_ns, char *buffer, size_t size)
+{
+	time_t seconds = (time_t)(wall_ns / 1000000000u);
+	struct tm parts;
+
+	if (!gmtime_r(&seconds, &parts) || strftime(buffer, size, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
+		snprintf(buffer, size, "?");
+	return buffer;
+}
+
+static void print_process(const struct options *options, const struct attached_process *process)
+{
+	char since[32], used[32], limit[32];
+	char *name = console_safe_text(process->name);
+
+	if (process->state == 0)
+		console_print(options, "%d %s: %s: %s\n", process->pid, name ? name : "?", state_name(0), process->reason);
+	else
+		console_print(options, "%d %s: %s since %s, %u hooks, %s of %s used\n", process->pid, name ? name : "?", state_name(process->state),
+			      date(process->attached_wall_ns, since, sizeof(since)), process->hooks, console_bytes(process->used_bytes, used),
+			      console_bytes(process->max_bytes, limit));
+	free(name);
+}
+
+static bool print_json(const struct attached_process *list, size_t count)
+{
+	struct json json;
+	char since[32];
+
+	json_begin(&json, stdout);
+	json_string(&json, "command", "status");
+	json_open(&json, "processes", '[');
+	for (size_t i = 0; i < count; i++) {
+		json_open(&json, NULL, '{');
+		json_number(&json, "pid", (uint64_t)list[i].pid);
+		json_string(&json, "name", list[i].name);
+		json_string(&json, "state", state_name(list[i].state));
+		if (list[i].state == 0)
+			json_string(&json, "reason", list[i].reason);
+		json_string(&json, "since", date(list[i].attached_wall_ns, since, sizeof(since)));
+		json_number(&json, "hooks", list[i].hooks);
+		json_number(&json, "hooks_refused", list[i].hooks_refused);
+		json_number(&json, "threads", list[i].threads);
+		json_number(&json, "modules", list[i].modules);
+		json_number(&json, "region_used_bytes", list[i].used_bytes);
+		json_number(&json, "max_bytes", list[i].max_bytes);
+		json_close(&json, '}');
+	}
+	json_close(&json, ']');
+	return json_end(&json);
+}
+
+static struct hs_error *status_of_one(const struct options *options, struct attached_process **list_ret, size_t *count_ret)
+{
+	pid_t pid;
+	struct hs_error *error = target_parse_pid(options->pid_text, &pid);
+
+	if (error)
+		return error;
+	*list_ret = calloc(1, sizeof(**list_ret));
+	if (!*list_ret)
+		return &hs_error_no_memory;
+	error = attached_examine(pid, *list_ret);
+	if (error)
+		return error;
+	*count_ret = 1;
+	return NULL;
+}
+
+enum exit_status command_status(const struct options *options)
+{
+	struct attached_process *list = NULL;
+	size_t count = 0, hidden = 0;
+	enum exit_status status = EXIT_DONE;
+	struct hs_error *error = options->pid_text ? status_of_one(options, &list, &count) : attached_list(&list, &count, &hidden);
+
+	if (error) {
+		free(list);
+		return console_fail(options, error);
+	}
+	for (size_t i = 0; i < count; i++)
+		print_process(options, &list[i]);
+	if (count == 0)
+		console_print(options, "no process is attached\n");
+	if (hidden)
+		console_print(options, "%zu processes of other users could not be looked at\n", hidden);
+	if (options->json && !print_json(list, count))
+		status = EXIT_REFUSED;
+	free(list);
+	return status;
+}

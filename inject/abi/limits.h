@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes that tool and payload agree on. Each is in the unit that its name or comment says.
+#ifndef HEAPSNAP_INJECT_ABI_LIMITS_H
+#define HEAPSNAP_INJECT_ABI_LIMITS_H
+
+#define HS_ABI_VERSION 1u
+
+#define HS_PAGE_SIZE 4096u
+
+// Frames kept of one stack.
+#define HS_DEPTH_DEFAULT 64u
+#define HS_DEPTH_MAX 256u
+
+#define HS_HOOKS_MAX 512u
+#define HS_MODULES_MAX 8192u
+#define HS_BUILD_ID_MAX 32u // bytes; longer ids are cut and so never match a file
+#define HS_STRINGS_SIZE (4u << 20) // bytes, for module paths
+
+// Threads that can be known at one time (slots, by thread pointer), and threads ever seen (history).
+#define HS_THREAD_SLOTS 4096u // power of two
+#define HS_THREAD_HISTORY_MAX (1u << 20)
+
+#define HS_RULE_CACHE_ENTRIES (1u << 16) // power of two
+#define HS_STACK_BUCKETS (1u << 18)      // power of two
+
+// Entries of a thread's cache of totals; power of two.
+#define HS_TOTALS_ENTRIES 128u
+
+#endif

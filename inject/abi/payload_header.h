@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The head of the payload image, and the form of the code that leads from a patched function into it.
+//
+// The code memfd, as the tool fills it before the target maps it R-X (offsets in pages):
+//
+//   0            image_pages             image_pages + island_pages ...
+//   +------------+-----------------------+-----------------------+
+//   | payload    | island 0              | island 1              |
+//   | image      | struct hook_island[]  | struct hook_island[]  |
+//   +------------+-----------------------+-----------------------+
+//   | mapped     | mapped within 2 GiB of the functions that it serves
+//   v
+//   code_base    followed in the target by the state page (private, anonymous, wiped on fork)
+//
+// The image has no writable data and no relocations. What it must know of its target, the tool writes
+// into `config` below before mapping: it is constant from then on.
+#ifndef HEAPSNAP_INJECT_ABI_PAYLOAD_HEADER_H
+#define HEAPSNAP_INJECT_ABI_PAYLOAD_HEADER_H
+
+#include "limits.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HS_PAYLOAD_MAGIC UINT64_C(0x44414f4c59415053) // "SPAYLOAD", read as little endian
+
+// Every kind of hook, in the order of the entry table. The kind says how arguments and result are read:
+//   X(kind, what the function does)
+#define HS_HOOK_KINDS(X)                                                                           \
+	X(malloc, "void *f(size_t size)")                                                          \
+	X(calloc, "void *f(size_t count, size_t size)")                                            \
+	X(realloc, "void *f(void *block, size_t size)")                                            \
+	X(reallocarray, "void *f(void *block, size_t count, size_t size)")                         \
+	X(free, "void f(void *block)")                                                             \
+	X(posix_memalign, "int f(void **block, size_t alignment, size_t size)")                    \
+	X(memalign, "void *f(size_t alignment, size_t size)")                                      \
+	X(pvalloc, "void *f(size_t size), size rounded up to pages")                               \
+	X(loader_event, "void f(void), called by the dynamic loader when its list changes")
+
+enum hook_kind {
+#define X(kind, doc) HOOK_##kind,
+	HS_HOOK_KINDS(X)
+#undef X
+	HOOK_KIND_COUNT
+};
+
+// What the payload must know of its target. Written by the tool, never changed afterwards.
+struct payload_config {
+	uint64_t region;       // address of the region in the target
+	uint64_t state;        // address of the state page: struct payload_state
+	uint64_t code;         // address of the image itself
+	uint64_t tid_offset;   // from the thread pointer to the thread's kernel id (u32); 0 = unknown
+	uint64_t tcb_size;     // bytes that are readable from the thread pointer up; 0 = unknown
+	uint64_t r_debug;      // address of the dynamic loader's struct r_debug; 0 = none
+	uint64_t main_stack_low;
+	uint64_t main_stack_high; // the main thread's stack lies in [low, high)
+	uint64_t main_thread_pointer;
+	uint64_t reserved[7];
+};
+_Static_assert(sizeof(struct payload_config) == 128, "payload_config is 128 bytes");
+
+struct payload_header {
+	uint64_t magic;
+	uint32_t abi_version;
+	uint32_t image_size;               // bytes, a multiple of the page size
+	uint32_t entry[16];                // offset in the image of each hook kind's entry, by enum hook_kind
+	uint32_t syscall_gadget;           // offset of `syscall; ret`
+	uint32_t sigreturn_gadget;         // offset of `mov $15,%eax; syscall`
+	uint32_t reserved[2];
+	struct payload_config config;
+};
+_Static_assert(HOOK_KIND_COUNT <= 16, "the entry table is full");
+_Static_assert(offsetof(struct payload_header, entry) == 16, "entry");
+_Static_assert(offsetof(struct payload_header, syscall_gadget) == 80, "syscall_gadget");
+_Static_assert(offsetof(struct payload_header, config) == 96, "config");
+_Static_assert(sizeof(struct payload_header) == 224, "payload_header is 224 bytes");
+
+// The first word of the state page. Zero in a forked child, because the page is MADV_WIPEONFORK.
+struct payload_state {
+	uint32_t active; // 1 = hooks record; 0 = hooks pass straight through
+	uint32_t reserved;
+};
+_Static_assert(sizeof(struct payload_state) == 8, "payload_state is 8 bytes");
+
+// One hooked function, in an island. The patched function jumps to `stub`, which loads the address of this
+// struct into r11 and jumps to `entry`. The original continues through `trampoline`.
+struct hook_island {
+	uint64_t entry;          // address in the target of the payload's entry for this kind
+	uint32_t hook_index;     // of the hook in the region's hook list
+	uint32_t reserved;
+	uint8_t stub[16];        // lea stub_of_this(%rip),%r11 ; jmp *(%r11)
+	uint8_t trampoline[96];  // the relocated first instructions, then a jump to the rest of the original
+};
+#define HS_ISLAND_STUB_OFFSET 16
+#define HS_ISLAND_TRAMPOLINE_OFFSET 32
+#define HS_ISLAND_TRAMPOLINE_SIZE 96
+_Static_assert(offsetof(struct hook_island, stub) == HS_ISLAND_STUB_OFFSET, "stub");
+_Static_assert(offsetof(struct hook_island, trampoline) == HS_ISLAND_TRAMPOLINE_OFFSET, "trampoline");
+_Static_assert(sizeof(struct hook_island) == 128, "hook_island is 128 bytes");
+
+#endif

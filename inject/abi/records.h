@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the region holds of blocks, stacks, threads, modules and hooks. Fixed widths, no pointers.
+//
+// A `ref` is an offset into the region divided by 32; 0 means none. So a region may be 128 GiB long.
+#ifndef HEAPSNAP_INJECT_ABI_RECORDS_H
+#define HEAPSNAP_INJECT_ABI_RECORDS_H
+
+#include "limits.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HS_REF_SHIFT 5u
+
+// One live block. Its address is the position of the slot that refers to it.
+struct block_record {
+	uint64_t size;     // bytes asked for
+	uint64_t birth;    // time-stamp counter when the allocation returned
+	uint32_t stack;    // ref of a stack_node, the innermost frame
+	uint32_t thread;   // index into the thread history
+	uint32_t interval; // mean sampling interval in force, bytes; 0 or 1 = every allocation
+	uint32_t epoch;    // the region's epoch when it was recorded
+};
+_Static_assert(sizeof(struct block_record) == 32, "block_record is 32 bytes");
+
+// A block_record on a free list.
+struct free_record {
+	uint32_t next;       // ref of the next free record of this list or batch
+	uint32_t next_batch; // ref of the first record of the next batch (only in a batch's first record)
+	uint32_t batch_count;
+	uint32_t reserved[5];
+};
+_Static_assert(sizeof(struct free_record) == sizeof(struct block_record), "a free record is a record");
+
+// A frame word: bits 0..47 the program counter (a return address, except in the two cases that the top bit of
+// the module number marks), bits 48..63 the module.
+#define HS_FRAME_PC_MASK UINT64_C(0x0000ffffffffffff)
+#define HS_FRAME_MODULE_SHIFT 48u
+#define HS_FRAME_MODULE_MASK 0x3fffu    // module index + 1; 0 = in no module
+#define HS_FRAME_EXACT_PC 0x4000u       // the pc is that of an interrupted instruction, not a return address
+#define HS_FRAME_CUT 0x8000u            // no frame: says that the walk ended early; pc holds an enum cut_reason
+
+// One frame of a stack. Stacks that share outer frames share nodes: parent is the next outer frame.
+// Append-only. Invariant: a chain of parents ends with 0 after at most HS_DEPTH_MAX + 1 steps.
+struct stack_node {
+	uint64_t frame;         // frame word
+	uint32_t parent;        // ref; 0 = outermost
+	uint32_t next;          // ref of the next node of the same bucket
+	uint64_t alloc_objects; // allocations whose innermost frame this is, since attach
+	uint64_t alloc_bytes;   // their bytes. Both without what threads still hold in `totals`.
+};
+_Static_assert(sizeof(struct stack_node) == 32, "stack_node is 32 bytes");
+
+// Why a walk ended before the outermost frame. The ledger prints the texts.
+#define HS_CUT_REASONS(X)                                                                          \
+	X(depth_limit, "depth limit reached")                                                      \
+	X(foreign_stack, "stack pointer outside the thread's known stack")                         \
+	X(no_unwind_info, "no unwind information for a frame")                                     \
+	X(bad_unwind_info, "unwind information that cannot be used")                               \
+	X(out_of_bounds, "a frame outside the stack")                                              \
+	X(no_progress, "a frame that does not move up the stack")                                  \
+	X(loader_busy, "the dynamic loader was unloading a library")                               \
+	X(stack_table_full, "no room for the stack")
+
+enum cut_reason {
+#define X(name, text) CUT_##name,
+	HS_CUT_REASONS(X)
+#undef X
+	CUT_REASON_COUNT
+};
+
+// Counters, kept per thread and added up by the tool. The ledger prints the texts.
+#define HS_COUNTERS(X)                                                                             \
+	X(allocations, "allocations recorded")                                                     \
+	X(allocated_bytes, "bytes of these")                                                       \
+	X(frees, "frees of recorded blocks")                                                       \
+	X(freed_bytes, "bytes of these")                                                           \
+	X(reallocations, "reallocations of recorded blocks")                                       \
+	X(unknown_frees, "frees of blocks that were not recorded (most: allocated before attach)") \
+	X(unknown_reallocations, "reallocations of blocks that were not recorded")                 \
+	X(failed_allocations, "allocations that failed in the target")                             \
+	X(lost_region_full, "allocations lost: the region was full")                               \
+	X(lost_region_full_bytes, "bytes of these")                                                \
+	X(lost_signal_reentry, "allocations lost: a signal handler interrupted the recorder")      \
+	X(lost_address_range, "allocations lost: address outside the table")                       \
+	X(replaced, "blocks found again without having been freed through a hook")                 \
+	X(replaced_bytes, "bytes of these")                                                        \
+	X(stack_cuts, "allocations whose stack was cut short")                                     \
+	X(rule_misses, "program counters decoded from unwind information")                         \
+	X(slow_walks, "stacks walked with all registers")                                          \
+	X(walk_reuses, "stacks that reused the outer frames of the one before")
+
+enum counter {
+#define X(name, text) COUNTER_##name,
+	HS_COUNTERS(X)
+#undef X
+	COUNTER_COUNT
+};
+#define HS_COUNTER_SLOTS 32
+_Static_assert(COUNTER_COUNT <= HS_COUNTER_SLOTS, "counter slots");
+
+// A thread that was seen, for ever.
+struct thread_record {
+	uint32_t tid;        // the kernel's id in the target's own PID namespace; 0 = unknown
+	uint32_t reserved;
+	uint64_t first_seen; // time-stamp counter
+};
+_Static_assert(sizeof(struct thread_record) == 16, "thread_record is 16 bytes");
+
+enum module_flags {
+	MODULE_IN_LINK_MAP = 1,  // the dynamic loader lists it, so its unloading will be seen
+	MODULE_AFTER_ATTACH = 2, // found by the payload
+	MODULE_MAIN = 4,         // the executable
+	MODULE_VDSO = 8,
+	MODULE_CAN_UNLOAD = 16,  // not proved to stay for ever
+};
+
+// A loaded ELF object. Append-only; `unloaded` is set when it goes, and the record stays.
+struct module_record {
+	uint64_t load_bias;     // address = load_bias + p_vaddr
+	uint64_t start, end;    // [start, end): span of all its load segments in memory
+	uint64_t eh_frame_hdr;  // address; 0 = none
+	uint64_t eh_frame_hdr_size; // bytes
+	uint64_t cfi_low, cfi_high; // [low, high): readable memory that holds .eh_frame and its header
+	uint64_t link_map;      // address of its struct link_map; 0 = none
+	uint32_t ready;         // 1 once all other fields are written
+	uint32_t flags;         // enum module_flags
+	uint32_t loaded;        // generation of the module list at which it appeared
+	uint32_t unloaded;      // generation at which it went; 0 = it is there
+	uint32_t path;          // offset into the string pool
+	uint32_t path_size;     // bytes, without a terminator
+	uint8_t build_id[HS_BUILD_ID_MAX];
+	uint32_t build_id_size; // bytes; 0 = none
+	uint32_t reserved;
+	uint64_t text_low, text_high; // [low, high): span of its executable segments
+	uint64_t phdr;          // address of its program headers; 0 = not in memory
+	uint32_t phdr_count;
+	uint32_t reserved2;
+	uint32_t seen;          // number of the last scan of the loader's list that found it (payload's own)
+	uint32_t reserved3[7];
+};
+_Static_assert(sizeof(struct module_record) == 192, "module_record is 192 bytes");
+
+enum hook_state {
+	HOOK_PLANNED = 0,  // old and new bytes known, nothing written
+	HOOK_APPLIED = 1,  // the new bytes are (or, if the tool died, may be) in place
+	HOOK_REMOVED = 2,  // the old bytes are back
+	HOOK_REFUSED = 3,  // could not be hooked; `verdict` says why
+};
+
+// Names why a function was not hooked.
+#define HS_HOOK_VERDICTS(X)                                                                        \
+	X(ok, "hooked")                                                                            \
+	X(too_short, "the function is shorter than the jump")                                      \
+	X(branch_inside, "the function branches into its own first bytes")                         \
+	X(not_relocatable, "its first instructions cannot be moved")                               \
+	X(not_decodable, "its first bytes are no known instructions")                              \
+	X(changed, "its code differs from its file (already patched?)")                            \
+	X(out_of_reach, "no free address within 2 GiB")                                            \
+	X(not_text, "its symbol does not point into code")
+
+enum hook_verdict {
+#define X(name, text) VERDICT_##name,
+	HS_HOOK_VERDICTS(X)
+#undef X
+	VERDICT_COUNT
+};
+
+// One line of the journal: a change of the target's text, with all that is needed to undo it.
+struct hook_record {
+	uint64_t address;     // of the first patched byte
+	uint64_t function;    // entry of the function (differs when endbr64 is kept)
+	uint64_t island;      // address of its struct hook_island
+	uint32_t state;       // enum hook_state
+	uint32_t verdict;     // enum hook_verdict
+	uint16_t kind;        // enum hook_kind
+	uint16_t module;      // index
+	uint8_t size;         // patched bytes
+	uint8_t covered;      // bytes of whole instructions that the trampoline replaces, from `address` on
+	uint8_t page_was_clean; // 1 = the page was an unmodified file page before
+	uint8_t reserved;
+	uint8_t old_bytes[16];
+	uint8_t new_bytes[16];
+	char name[32];        // symbol, cut to fit, terminated
+	uint64_t reserved2[3];
+};
+_Static_assert(sizeof(struct hook_record) == 128, "hook_record is 128 bytes");
+
+#endif

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// The region: one shared mapping of tool and payload. All parts start at offsets that the header names; a payload of this
+// version uses the constants below.
+//
+//   offset 0          header, counters
+//   hooks             struct hook_record[HS_HOOKS_MAX]           the journal
+//   modules           struct module_record[HS_MODULES_MAX]      append-only
+//   strings           HS_STRINGS_SIZE bytes                      module paths
+//   threads           struct thread_record[HS_THREAD_HISTORY_MAX]
+//   slots             struct thread_slot[HS_THREAD_SLOTS]        by hash of the thread pointer
+//   rules             struct rule_entry[HS_RULE_CACHE_ENTRIES]   program counter -> unwind rule
+//   buckets           u32[HS_STACK_BUCKETS]                      heads of stack_node chains
+//   root              u32[HS_ROOT_ENTRIES]                       first level of the live table
+//   pages             everything that grows, in pages of 4 KiB, handed out in order and never given back:
+//                     middle tables, leaf tables, blocks of records, blocks of stack nodes
+//
+// The live table, by address (bits):
+//
+//   46            29 28            14 13           4 3     2 0
+//   +---------------+----------------+--------------+-----+---+
+//   | root, 18 bits | middle, 15 b.  | leaf, 10 b.  | odd | 0 |
+//   +---------------+----------------+--------------+-----+---+
+//     u32 page ->     u32 page ->      u32 ref of a block_record, 0 = no live block starts here
+//
+// One slot stands for 16 bytes, but jemalloc, tcmalloc and mimalloc put blocks of 8 bytes and less at 8-byte steps. So the root
+// has a second half for odd multiples of 8: bit 3 of the address is the root index's highest bit, and the tables for odd
+// addresses exist only where such blocks do.
+// Page numbers count from the start of the region.
+#ifndef HEAPSNAP_INJECT_ABI_REGION_H
+#define HEAPSNAP_INJECT_ABI_REGION_H
+
+#include "records.h"
+
+#define HS_REGION_MAGIC UINT64_C(0x50414e5350414548) // "HEAPSNAP", read as little endian
+
+#define HS_LEAF_BITS 10u
+#define HS_MIDDLE_BITS 15u
+#define HS_ROOT_BITS 18u // and one more for odd multiples of 8
+#define HS_SLOT_SHIFT 4u // one slot for 16 bytes of heap
+#define HS_LEAF_SLOTS (1u << HS_LEAF_BITS)
+#define HS_MIDDLE_ENTRIES (1u << HS_MIDDLE_BITS)
+#define HS_ROOT_ENTRIES (2u << HS_ROOT_BITS)
+#define HS_ADDRESS_BITS (HS_SLOT_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS + HS_ROOT_BITS)
+_Static_assert(HS_ADDRESS_BITS == 47, "user addresses of x86-64 have 47 bits");
+#define HS_LEAF_PAGES 1u
+#define HS_MIDDLE_PAGES (HS_MIDDLE_ENTRIES * 4u / HS_PAGE_SIZE)
+
+enum region_state {
+	REGION_ATTACHING = 1, // mapped; hooks may be partly in place, none records
+	REGION_ATTACHED = 2,
+	REGION_DETACHING = 3, // hooks partly or wholly out; payload still mapped
+};
+
+struct region_part {
+	uint64_t offset; // bytes from the start of the region
+	uint64_t size;   // bytes
+};
+
+struct region_header {
+	uint64_t magic;
+	uint32_t abi_version;
+	uint32_t state;         // enum region_state, written by the tool
+	uint64_t size;          // bytes of the whole region
+	struct region_part hooks, modules, strings, threads, slots, rules, buckets, root, pages;
+
+	// Where things are in the target.
+	uint64_t region_address;
+	uint64_t code_address;  // payload image
+	uint64_t code_size;     // bytes mapped there
+	uint64_t state_address; // the state page
+	uint32_t island_count;
+	uint32_t hook_count;
+	struct region_part islands[16]; // offset = address in the target, size = bytes mapped
+
+	// Set at attach.
+	uint32_t depth;         // frames kept of a stack
+	uint32_t pid;           // as the tool saw it
+	uint64_t max_pages;     // pages that may be handed out, counted from the start of the region
+	uint64_t attach_tsc;        // time-stamp counter at attach
+	uint64_t attach_wall_ns;    // CLOCK_REALTIME at attach
+	uint64_t attach_monotonic_ns; // CLOCK_MONOTONIC at attach
+	uint64_t program_start;     // start time of the target as /proc/PID/stat gives it, to tell a reused PID
+	uint64_t first_page;        // number of the first page of `pages`
+
+	// Changed by the payload. Each group on a cache line of its own.
+	_Alignas(64) uint64_t next_page; // number of the next page to hand out
+	_Alignas(64) uint64_t free_batches; // bits 0..31 ref of the first batch of free records, 32..63 a tag against ABA
+	_Alignas(64) uint32_t module_count;
+	uint32_t module_generation;  // raised whenever a module comes or goes; rules of older ones are void
+	uint32_t string_bytes;       // used bytes of the string pool
+	uint32_t loader_scans;       // how often the loader's list was read
+	uint32_t loader_busy;        // 1 between the loader's "about to delete" and "consistent"
+	uint32_t decoders;           // threads that now read unwind information of libraries that may be unloaded
+	_Alignas(64) uint32_t thread_count; // used entries of the thread history
+	uint32_t epoch;              // raised by a dump that does not stop the target
+	_Alignas(64) uint64_t counters[HS_COUNTER_SLOTS]; // for calls that have no thread slot
+	uint64_t cut_counters[CUT_REASON_COUNT];
+	uint64_t lost_no_slot;       // allocations lost: more threads at one time than slots
+	uint64_t modules_lost;       // modules that found the list full or could not be read
+};
+#define HS_HEADER_SIZE 16384u
+_Static_assert(sizeof(struct region_header) <= HS_HEADER_SIZE, "region_header");
+
+// A rule cache entry. check = key ^ rule, so that two halves of different entries never match.
+struct rule_entry {
+	uint64_t check;
+	uint64_t rule;
+};
+_Static_assert(sizeof(struct rule_entry) == 16, "rule_entry is 16 bytes");
+
+// Totals of one stack that a thread has not yet added to the node.
+struct totals_entry {
+	uint32_t stack; // ref of the stack_node; 0 = empty
+	uint32_t objects;
+	uint64_t bytes;
+};
+_Static_assert(sizeof(struct totals_entry) == 16, "totals_entry is 16 bytes");
+
+// One frame of a walk: the registers with which its rule was looked up, and the stack from it outwards.
+// For a walk kept in order from the outermost frame, frame[i + 1]'s caller is frame[i]:
+//   *(frame[i].sp - 8) == frame[i].pc, and, if frame[i + 1].rbp_distance, *(frame[i].sp - frame[i + 1].rbp_distance) == frame[i].rbp
+// because frame[i].sp is frame[i + 1]'s canonical frame address. As long as these words have not changed, the outer
+// part of a stack is as it was.
+struct walked_frame {
+	uint64_t sp, pc, rbp;
+	uint32_t node;         // ref of the stack node of this frame and all outer ones
+	uint32_t rbp_distance; // from the canonical frame address down to where this frame saved rbp, bytes; 0 = not saved
+};
+_Static_assert(sizeof(struct walked_frame) == 32, "walked_frame is 32 bytes");
+
+// A word that a walk depended on besides those.
+struct walk_guard {
+	uint64_t address, value;
+};
+#define HS_WALK_GUARDS 4u
+
+// What the payload keeps of one thread. Written only by that thread, read by the tool while it is stopped.
+struct thread_slot {
+	_Alignas(64) uint64_t thread_pointer; // key; 0 = free. Taken by compare-and-swap, never given back.
+	uint32_t tid;
+	uint32_t thread;         // index into the thread history
+	uint64_t stack_low, stack_high; // [low, high); 0, 0 = unknown
+	uint64_t guard;          // address of the return address of the outermost hook now running; 0 = none
+	uint32_t in_original;    // 1 while that hook is inside the original function
+	uint32_t walk_count;     // frames of the last walk; 0 = none that can be used again
+	uint32_t walk_generation; // module generation of the last walk
+	uint32_t walk_guards;    // used entries of `guards`
+
+	// A reallocation that is under way. The old block is in no slot of the live table but live all the same,
+	// until the live table holds `pending_new` at `pending_new_address`.
+	_Alignas(64) uint32_t pending; // ref of the old record; 0 = no reallocation under way
+	uint32_t pending_new;
+	uint64_t pending_address;
+	uint64_t pending_new_address;
+	uint32_t free_head;      // list of free records
+	uint32_t free_count;
+	uint32_t fresh_record;   // ref of the next never used record
+	uint32_t fresh_record_end;
+	uint32_t fresh_node;     // ref of the next never used stack node
+	uint32_t fresh_node_end;
+	uint32_t spare_page;     // a page taken in vain; 0 = none
+	uint32_t reserved;
+
+	_Alignas(64) uint64_t counters[HS_COUNTER_SLOTS];
+	uint64_t cut_counters[16];
+	struct walk_guard guards[HS_WALK_GUARDS];
+	struct totals_entry totals[HS_TOTALS_ENTRIES];
+	_Alignas(4096) struct walked_frame walk[HS_DEPTH_MAX]; // the last walk, outermost frame first
+	struct walked_frame fresh[HS_DEPTH_MAX];               // the one being made, innermost frame first
+};
+_Static_assert(CUT_REASON_COUNT <= 16, "cut counters");
+_Static_assert(sizeof(struct thread_slot) == 20480, "thread_slot is five pages");
+
+// Where the parts are.
+#define HS_OFFSET_HOOKS ((uint64_t)HS_HEADER_SIZE)
+#define HS_OFFSET_MODULES (HS_OFFSET_HOOKS + HS_HOOKS_MAX * sizeof(struct hook_record))
+#define HS_OFFSET_STRINGS (HS_OFFSET_MODULES + HS_MODULES_MAX * sizeof(struct module_record))
+#define HS_OFFSET_THREADS (HS_OFFSET_STRINGS + HS_STRINGS_SIZE)
+#define HS_OFFSET_SLOTS (HS_OFFSET_THREADS + HS_THREAD_HISTORY_MAX * sizeof(struct thread_record))
+#define HS_OFFSET_RULES (HS_OFFSET_SLOTS + HS_THREAD_SLOTS * sizeof(struct thread_slot))
+#define HS_OFFSET_BUCKETS (HS_OFFSET_RULES + HS_RULE_CACHE_ENTRIES * sizeof(struct rule_entry))
+#define HS_OFFSET_ROOT (HS_OFFSET_BUCKETS + HS_STACK_BUCKETS * sizeof(uint32_t))
+#define HS_OFFSET_PAGES (HS_OFFSET_ROOT + HS_ROOT_ENTRIES * sizeof(uint32_t))
+_Static_assert(HS_OFFSET_SLOTS % HS_PAGE_SIZE == 0 && HS_OFFSET_PAGES % HS_PAGE_SIZE == 0, "parts start on pages");
+
+#endif

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The modules of the process, as the unwinder needs them and as the dump will name them.
+#ifndef HEAPSNAP_INJECT_MODULES_H
+#define HEAPSNAP_INJECT_MODULES_H
+
+#include "payload.h"
+#include "unwind_rule.h"
+
+// The packed rule for a frame's pc (a return address unless `exact`). 0 = the dynamic loader is unloading a library at this moment
+// and the pc lies in one that may go: ask again another time.
+uint64_t modules_decode_rule(uint64_t pc, bool exact) HS_HIDDEN;
+
+// One full step; *module_ret: module index + 1 of the frame stepped from, 0 = none. *cut: enum cut_reason + 1 when the step could not
+// be tried at all.
+enum step_result modules_step_full(const struct memory_span *stack, struct full_registers *registers, uint32_t *module_ret,
+				   uint32_t *cut) HS_HIDDEN;
+
+#endif

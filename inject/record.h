@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records of blocks: where free ones come from, and totals of stacks.
+#ifndef HEAPSNAP_INJECT_RECORD_H
+#define HEAPSNAP_INJECT_RECORD_H
+
+#include "payload.h"
+
+// A batch is what threads give to and take from each other.
+enum { RECORD_BATCH = 64, RECORDS_KEPT = 2 * RECORD_BATCH };
+
+// A record that nobody uses, its content undefined. 0 = the region is full.
+uint32_t record_refill(struct thread_slot *slot) HS_HIDDEN;
+// Gives a batch of the thread's free records to all threads. pre: slot->free_count >= RECORD_BATCH
+void record_share_batch(struct thread_slot *slot) HS_HIDDEN;
+// Adds an entry's totals to its node and empties it.
+void totals_flush(struct totals_entry *entry) HS_HIDDEN;
+
+static inline uint32_t record_take(struct thread_slot *slot)
+{
+	uint32_t ref = slot->free_head;
+
+	if (HS_UNLIKELY(!ref))
+		return record_refill(slot);
+	slot->free_head = ((struct free_record *)region_ref(ref))->next;
+	slot->free_count--;
+	return ref;
+}
+
+static inline void record_give(struct thread_slot *slot, uint32_t ref)
+{
+	struct free_record *record = region_ref(ref);
+
+	record->next = slot->free_head;
+	slot->free_head = ref;
+	if (HS_UNLIKELY(++slot->free_count > RECORDS_KEPT))
+		record_share_batch(slot);
+}
+
+static inline void totals_add(struct thread_slot *slot, uint32_t stack, uint64_t size)
+{
+	struct totals_entry *entry = &slot->totals[(stack ^ stack >> 7) & (HS_TOTALS_ENTRIES - 1)];
+
+	if (HS_UNLIKELY(entry->stack != stack || entry->objects == UINT32_MAX)) {
+		totals_flush(entry);
+		entry->bytes = 0;
+		entry->objects = 0;
+		entry->stack = stack;
+	}
+	entry->bytes += size;
+	entry->objects++;
+}
+
+#endif

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is kept for each thread, without TLS: a slot found by the thread pointer.
+#ifndef HEAPSNAP_INJECT_THREAD_SLOT_H
+#define HEAPSNAP_INJECT_THREAD_SLOT_H
+
+#include "arch.h"
+#include "payload.h"
+
+// The slow way: claims a slot, or makes it that of a new thread that got the control block of one that ended.
+// NULL = no slot left.
+struct thread_slot *thread_slot_claim(uint64_t thread_pointer) HS_HIDDEN;
+
+static inline uint32_t thread_slot_index(uint64_t thread_pointer)
+{
+	// Control blocks differ in their middle bits; the multiplier is 2^64 divided by the golden ratio.
+	return (uint32_t)((thread_pointer >> 6) * UINT64_C(0x9e3779b97f4a7c15) >> 52) & (HS_THREAD_SLOTS - 1);
+}
+
+// The kernel's id of the calling thread as its libc keeps it; 0 = unknown.
+static inline uint32_t thread_current_tid(uint64_t thread_pointer)
+{
+	uint64_t offset = payload_header.config.tid_offset;
+
+	return offset ? *(const uint32_t *)(thread_pointer + offset) : 0;
+}
+
+// The calling thread's slot; NULL = it cannot have one.
+static inline struct thread_slot *thread_slot_current(void)
+{
+	uint64_t thread_pointer = arch_thread_pointer();
+	struct thread_slot *slots = region_at(HS_OFFSET_SLOTS);
+	struct thread_slot *slot = &slots[thread_slot_index(thread_pointer)];
+
+	if (HS_LIKELY(slot->thread_pointer == thread_pointer && slot->tid == thread_current_tid(thread_pointer)))
+		return slot;
+	return thread_slot_claim(thread_pointer);
+}
+
+#endif

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walking the stack of the calling thread.
+//
+// Context: in a hook. Reads the stack only between the hook's own frame and the stack's known upper end, and unwind information only
+// of modules that are there (inject/modules.h). Three ways, each falling back to the next:
+//   1. the frames that are as they were at the thread's last walk are taken from there, after checking every word that the
+//      walk would have read (independent loads, where walking is a chain of dependent ones);
+//   2. packed rules from the rule cache, executed on three registers;
+//   3. all callee-saved registers and full rows, for the frames that need them (rare: assembly, lazy binding).
+#include "unwind.h"
+
+#include "modules.h"
+#include "stack_table.h"
+#include "unwind_step.h"
+
+// What a walk found, innermost frame first, in slot->fresh.
+struct walk {
+	uint32_t count;   // fresh frames
+	uint32_t reused;  // frames of the last walk that still stand; 0 = none
+	uint32_t cut;     // enum cut_reason + 1; 0 = complete
+	bool repeatable;  // its frames can be checked word by word next time
+	uint32_t guard_count;
+	struct walk_guard guards[HS_WALK_GUARDS]; // of the fresh frames
+};
+
+static uint64_t load_word(uint64_t address) { return *(const uint64_t *)address; }
+
+// Rules are kept by program counter and module generation. The two halves of an entry may come from two writers; then their
+// exclusive or is no key that anybody asks for.
+static uint64_t cached_rule(uint64_t pc, bool exact, uint32_t generation, struct thread_slot *slot)
+{
+	struct rule_entry *rules = region_at(HS_OFFSET_RULES);
+	uint64_t key = (pc ^ (uint64_t)exact << 63) + (uint64_t)generation * UINT64_C(0x9e3779b97f4a7c15);
+	struct rule_entry *entry = &rules[(pc * UINT64_C(0x9e3779b97f4a7c15)) >> 48 & (HS_RULE_CACHE_ENTRIES - 1)];
+	uint64_t rule = __atomic_load_n(&entry->rule, __ATOMIC_RELAXED);
+
+	if (HS_LIKELY((__atomic_load_n(&entry->check, __ATOMIC_RELAXED) ^ rule) == key && rule))
+		return rule;
+	rule = modules_decode_rule(pc, exact);
+	count_up(slot->counters, COUNTER_rule_misses, 1);
+	if (rule) {
+		__atomic_store_n(&entry->rule, rule, __ATOMIC_RELAXED);
+		__atomic_store_n(&entry->check, key ^ rule, __ATOMIC_RELAXED);
+	}
+	return rule;
+}
+
+// Whether frames [0, top] of the last walk would be found again: see struct walked_frame for the words that must not have changed.
+static bool still_stands(const struct thread_slot *slot, uint32_t top)
+{
+	const struct walked_frame *frame = slot->walk;
+	uint64_t difference = 0;
+
+	for (uint32_t i = top; i > 0; i--) {
+		uint64_t cfa = frame[i - 1].sp;
+
+		difference |= load_word(cfa - 8) ^ frame[i - 1].pc;
+		if (frame[i].rbp_distance)
+			difference |= load_word(cfa - frame[i].rbp_distance) ^ frame[i - 1].rbp;
+		else
+			difference |= frame[i].rbp ^ frame[i - 1].rbp;
+	}
+	for (uint32_t i = 0; i < slot->walk_guards; i++)
+		difference |= load_word(slot->guards[i].address) ^ slot->guards[i].value;
+	return difference == 0;
+}
+
+// pre: `address` is readable
+static void add_guard(struct walk *walk, uint64_t address)
+{
+	if (walk->guard_count == HS_WALK_GUARDS) {
+		walk->repeatable = false;
+		return;
+	}
+	walk->guards[walk->guard_count].address = address;
+	walk->guards[walk->guard_count].value = load_word(address);
+	walk->guard_count++;
+}
+
+// Those of the reused frames stay, those of the fresh ones come.
+static void keep_guards(struct thread_slot *slot, struct walk *walk)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < slot->walk_guards && walk->reused; i++)
+		if (slot->guards[i].address >= slot->walk[walk->reused - 1].sp)
+			slot->guards[kept++] = slot->guards[i];
+	for (uint32_t i = 0; i < walk->guard_count; i++) {
+		if (kept == HS_WALK_GUARDS) {
+			walk->repeatable = false;
+			break;
+		}
+		slot->guards[kept++] = walk->guards[i];
+	}
+	slot->walk_guards = kept;
+}
+
+static enum cut_reason reason_of_step(enum step_result result)
+{
+	switch (result) {
+	case STEP_OUT_OF_BOUNDS:
+		return CUT_out_of_bounds;
+	case STEP_NO_PROGRESS:
+		return CUT_no_progress;
+	default:
+		return CUT_bad_unwind_info;
+	}
+}
+
+// Way 3. Starts over from the hook's entry, because only there all registers are known.
+static void walk_in_full(struct thread_slot *slot, const struct entry_frame *entry, const struct memory_span *stack,
+			 uint32_t depth, struct walk *walk)
+{
+	struct full_registers registers = { .known = (1u << CFI_REGISTERS) - 1 };
+
+	registers.value[CFI_RBX] = entry->rbx;
+	registers.value[CFI_RBP] = entry->rbp;
+	registers.value[CFI_R12] = entry->r12;
+	registers.value[CFI_R13] = entry->r13;
+	registers.value[CFI_R14] = entry->r14;
+	registers.value[CFI_R15] = entry->r15;
+	registers.value[CFI_RSP] = (uint64_t)(&entry->return_address + 1);
+	registers.value[CFI_RA] = entry->return_address;
+	walk->count = 0;
+	walk->reused = 0;
+	walk->cut = 0;
+	walk->repeatable = false;
+	count_up(slot->counters, COUNTER_slow_walks, 1);
+	while (walk->count < depth) {
+		struct walked_frame *frame = &slot->fresh[walk->count];
+		bool exact = registers.pc_is_exact;
+		enum step_result result;
+		uint32_t module;
+
+		frame->pc = registers.value[CFI_RA];
+		result = modules_step_full(stack, &registers, &module, &walk->cut);
+		frame->node = module | (exact ? HS_FRAME_EXACT_PC : 0);
+		walk->count++;
+		if (result == STEP_END)
+			return;
+		if (result != STEP_OK) {
+			if (!walk->cut)
+				walk->cut = reason_of_step(result) + 1;
+			return;
+		}
+		if (registers.value[CFI_RA] == 0)
+			return;
+	}
+	walk->cut = CUT_depth_limit + 1;
+}
+
+// Notes which words a step has read, so that still_stands can look at them again.
+static void note_slots(uint64_t rule, const struct walk_registers *before, uint64_t cfa, struct walked_frame *frame,
+		       struct walk *walk)
+{
+	switch (UNWIND_KIND(rule)) {
+	case UNWIND_SP:
+	case UNWIND_BP:
+		frame->rbp_distance = (uint32_t)unwind_rule_slot(rule) * 8;
+		return;
+	case UNWIND_BP_DEREF:
+		add_guard(walk, before->rbp + unwind_rule_offset(rule));
+		frame->rbp_distance = (uint32_t)(cfa - before->rbp);
+		return;
+	case UNWIND_FRAME_POINTER:
+		frame->rbp_distance = (uint32_t)(cfa - before->rbp);
+		return;
+	default:
+		frame->rbp_distance = 0;
+		walk->repeatable = false;
+	}
+}
+
+// A walk by rules that cannot go on. Returns false when all registers are needed.
+static bool end_walk(enum step_result result, uint64_t rule, const struct walk_registers *at, struct walk *walk)
+{
+	enum unwind_kind kind = UNWIND_KIND(rule);
+
+	switch (result) {
+	case STEP_SLOW:
+		return false;
+	case STEP_END:
+		if (kind == UNWIND_SP || kind == UNWIND_BP) // a return address of 0 was read: it must still be there
+			add_guard(walk, (kind == UNWIND_SP ? at->sp : at->rbp) + unwind_rule_offset(rule) - 8);
+		else if (kind != UNWIND_END)
+			walk->repeatable = false;
+		return true;
+	default:
+		if (kind == UNWIND_FRAME_POINTER || kind == UNWIND_NO_INFO)
+			walk->cut = CUT_no_unwind_info + 1;
+		else
+			walk->cut = reason_of_step(result) + 1;
+		return true;
+	}
+}
+
+// Ways 1 and 2. fresh[i].node holds the upper bits of the frame word until the nodes are known.
+// Returns false when a frame needs way 3.
+static bool walk_by_rules(struct thread_slot *slot, const struct entry_frame *entry, const struct memory_span *stack,
+			  uint32_t depth, struct walk *walk)
+{
+	uint32_t generation = __atomic_load_n(&region()->module_generation, __ATOMIC_ACQUIRE);
+	uint32_t candidate = slot->walk_generation == generation ? slot->walk_count : 0;
+	struct walk_registers registers = { entry->return_address, (uint64_t)(&entry->return_address + 1), entry->rbp };
+	bool exact = false;
+
+	for (;;) {
+		struct walked_frame *frame = &slot->fresh[walk->count];
+		struct walk_registers before;
+		enum step_result result;
+		uint64_t rule, cfa;
+
+		while (candidate && slot->walk[candidate - 1].sp < registers.sp)
+			candidate--;
+		if (candidate) {
+			const struct walked_frame *last = &slot->walk[candidate - 1];
+
+			if (last->sp == registers.sp && last->pc == registers.pc && last->rbp == registers.rbp && !exact &&
+			    walk->count + candidate <= depth && still_stands(slot, candidate - 1)) {
+				walk->reused = candidate;
+				return true;
+			}
+		}
+		if (HS_UNLIKELY(walk->count == depth)) {
+			walk->cut = CUT_depth_limit + 1;
+			return true;
+		}
+		rule = cached_rule(registers.pc, exact, generation, slot);
+		before = registers;
+		frame->sp = before.sp;
+		frame->pc = before.pc;
+		frame->rbp = before.rbp;
+		frame->node = UNWIND_MODULE(rule) | (exact ? HS_FRAME_EXACT_PC : 0);
+		walk->count++;
+		if (HS_UNLIKELY(!rule)) {
+			walk->cut = CUT_loader_busy + 1;
+			return true;
+		}
+		result = unwind_step(rule, stack, &registers, &cfa, &exact);
+		if (HS_UNLIKELY(result != STEP_OK))
+			return end_walk(result, rule, &before, walk);
+		note_slots(rule, &before, cfa, frame, walk);
+	}
+}
+
+// Names the frames outermost first, and keeps them for the next walk.
+static uint32_t keep_walk(struct thread_slot *slot, struct walk *walk)
+{
+	uint32_t kept = walk->reused;
+	uint32_t node = kept ? slot->walk[kept - 1].node : 0;
+
+	if (walk->cut) {
+		count_up(slot->counters, COUNTER_stack_cuts, 1);
+		slot->cut_counters[walk->cut - 1]++;
+		walk->repeatable = false;
+		node = stack_table_node(slot, 0, (uint64_t)HS_FRAME_CUT << HS_FRAME_MODULE_SHIFT | (walk->cut - 1));
+		if (!node)
+			node = stack_table_full_node();
+	}
+	slot->walk_count = 0; // a longjmp out of here must not leave half a walk
+	for (uint32_t i = walk->count; i-- > 0;) {
+		struct walked_frame *frame = &slot->fresh[i];
+		uint64_t word = (frame->pc & HS_FRAME_PC_MASK) | (uint64_t)frame->node << HS_FRAME_MODULE_SHIFT;
+
+		node = stack_table_node(slot, node, word);
+		if (HS_UNLIKELY(!node)) {
+			count_up(slot->counters, COUNTER_stack_cuts, 1);
+			slot->cut_counters[CUT_stack_table_full]++;
+			return stack_table_full_node();
+		}
+		frame->node = node;
+		slot->walk[kept++] = *frame;
+	}
+	if (walk->repeatable) {
+		slot->walk_count = kept;
+		slot->walk_generation = region()->module_generation;
+	}
+	return node;
+}
+
+uint32_t unwind_to_node(struct thread_slot *slot, const struct entry_frame *entry)
+{
+	uint64_t low = (uint64_t)&entry->return_address;
+	struct memory_span stack = { (const uint8_t *)low, low, slot->stack_high - low };
+	uint32_t depth = region()->depth;
+	struct walk walk;
+
+	walk.count = walk.reused = walk.cut = walk.guard_count = 0;
+	walk.repeatable = true;
+
+	if (HS_UNLIKELY(low < slot->stack_low || low + 8 > slot->stack_high)) {
+		// On a coroutine's or a signal handler's own stack nothing above the return address is known to be mapped.
+		uint64_t rule = cached_rule(entry->return_address, false, region()->module_generation, slot);
+
+		slot->fresh[0].pc = entry->return_address;
+		slot->fresh[0].node = UNWIND_MODULE(rule);
+		walk.count = 1;
+		walk.cut = CUT_foreign_stack + 1;
+		return keep_walk(slot, &walk);
+	}
+	if (!walk_by_rules(slot, entry, &stack, depth, &walk))
+		walk_in_full(slot, entry, &stack, depth, &walk);
+	if (walk.reused)
+		count_up(slot->counters, COUNTER_walk_reuses, 1);
+	keep_guards(slot, &walk);
+	return keep_walk(slot, &walk);
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Output files that are there whole or not at all.
+#ifndef HEAPSNAP_PROTO_OUTPUT_FILE_H
+#define HEAPSNAP_PROTO_OUTPUT_FILE_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+
+// A new file beside `path` (same directory, unpredictable name, O_EXCL, mode 0600). `path` "-" means standard
+// output, and so do /dev/stdout and /dev/fd/1: as files they would be replaced.
+struct output_file {
+	char *path;       // final name as the user gave it; owned; NULL = nothing is open
+	char *temporary;  // name inside the directory; owned; NULL for standard output
+	const char *name; // final name inside the directory; points into path
+	int directory_fd; // O_PATH; -1 for standard output
+	int fd;
+};
+
+// Fails early: a missing or unwritable directory; a path that is a directory, a device or the like; a terminal as
+// standard output. Nothing is left behind on failure. To be called before the target is touched.
+struct hs_error *output_file_create(const char *path, struct output_file *ret) HS_MUST_CHECK;
+
+// Closes and removes the temporary file. Safe after commit and on a zeroed struct.
+void output_file_discard(struct output_file *file);
+
+// Writes bytes as they are. After a failure only discard is left to do.
+struct hs_error *output_file_write(struct output_file *file, const void *data, size_t size) HS_MUST_CHECK;
+
+// Syncs and renames over `path`; a symbolic link there is replaced, not followed. On failure the temporary file is
+// gone. The output_file is closed in any case.
+struct hs_error *output_file_commit(struct output_file *file) HS_MUST_CHECK;
+
+#endif

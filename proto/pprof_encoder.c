@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only file that knows protobuf-c.
+//
+// protobuf-c packs a tree of structs and pointers. All structs of one kind stand in one array here, and beside it
+// stands one of pointers to them; both are counted before they are filled. Only locations and functions that a
+// written stack uses are written, and their ids are 1, 2, 3, ... in the order of use, which is what pprof decodes
+// fastest.
+#include "proto/pprof_encoder.h"
+
+#include "base/cleanup.h"
+#include "profile.pb-c.h"
+#include "proto/pprof_stacks.h"
+#include "proto/string_table.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef Perftools__Profiles__Function pb_function;
+typedef Perftools__Profiles__Line pb_line;
+typedef Perftools__Profiles__Location pb_location;
+typedef Perftools__Profiles__Mapping pb_mapping;
+typedef Perftools__Profiles__Profile pb_profile;
+typedef Perftools__Profiles__Sample pb_sample;
+typedef Perftools__Profiles__ValueType pb_value_type;
+
+// How the sample that has no frame at all is shown. It must not be lost, and a sample without a location has no name.
+static const char NO_STACK_NAME[] = "[stack unknown]";
+
+static const struct {
+	const char *type, *unit;
+} sample_types[PPROF_VALUES] = {
+	{ "alloc_objects", "count" },
+	{ "alloc_space", "bytes" },
+	{ "inuse_objects", "count" },
+	{ "inuse_space", "bytes" },
+};
+static const char default_sample_type[] = "inuse_space";
+
+struct encoder {
+	const struct heap_profile *source;
+	pb_profile profile;
+	struct string_table strings;
+	struct pprof_stack *stacks;
+	size_t stack_count;
+
+	uint64_t *location_ids;       // of source->locations[i]; 0 = not used
+	uint64_t *function_ids;       // of source->functions[i]; 0 = not used
+	uint64_t *stack_location_ids; // of all stacks, one after the other
+
+	pb_value_type sample_types[PPROF_VALUES], period_type;
+	pb_value_type *sample_type_pointers[PPROF_VALUES];
+	pb_sample *samples;
+	pb_sample **sample_pointers;
+	pb_mapping *mappings;
+	pb_mapping **mapping_pointers;
+	pb_location *locations;
+	pb_location **location_pointers;
+	pb_line *lines;
+	pb_line **line_pointers;
+	size_t line_count;
+	pb_function *functions;
+	pb_function **function_pointers;
+	char **string_pointers;
+	int64_t *comments;
+};
+
+static void encoder_deinit(struct encoder *encoder)
+{
+	string_table_deinit(&encoder->strings);
+	free(encoder->stacks);
+	free(encoder->location_ids);
+	free(encoder->function_ids);
+	free(encoder->stack_location_ids);
+	free(encoder->samples);
+	free(encoder->sample_pointers);
+	free(encoder->mappings);
+	free(encoder->mapping_pointers);
+	free(encoder->locations);
+	free(encoder->location_pointers);
+	free(encoder->lines);
+	free(encoder->line_pointers);
+	free(encoder->functions);
+	free(encoder->function_pointers);
+	free(encoder->string_pointers);
+	free(encoder->comments);
+}
+
+// calloc that never asks for 0 bytes, so that NULL always means "no memory".
+static void *allocate(size_t count, size_t size)
+{
+	return calloc(count ? count : 1, size);
+}
+
+// As many of each kind as there can be at most: one location and one function more, for the stack without frames.
+static struct hs_error *encoder_init(struct encoder *encoder, const struct heap_profile *source)
+{
+	size_t frame_count = 0;
+	struct hs_error *error;
+
+	*encoder = (struct encoder){ .source = source };
+	perftools__profiles__profile__init(&encoder->profile);
+	error = string_table_init(&encoder->strings);
+	if (!error)
+		error = pprof_stacks_build(source, &encoder->stacks, &encoder->stack_count);
+	if (error)
+		return error;
+	for (size_t i = 0; i < encoder->stack_count; i++)
+		frame_count += encoder->stacks[i].frame_count ? encoder->stacks[i].frame_count : 1;
+
+	encoder->location_ids = allocate(source->location_count, sizeof(*encoder->location_ids));
+	encoder->function_ids = allocate(source->function_count, sizeof(*encoder->function_ids));
+	encoder->stack_location_ids = allocate(frame_count, sizeof(*encoder->stack_location_ids));
+	encoder->samples = allocate(encoder->stack_count, sizeof(*encoder->samples));
+	encoder->sample_pointers = allocate(encoder->stack_count, sizeof(*encoder->sample_pointers));
+	encoder->mappings = allocate(source->mapping_count, sizeof(*encoder->mappings));
+	encoder->mapping_pointers = allocate(source->mapping_count, sizeof(*encoder->mapping_pointers));
+	encoder->locations = allocate(source->location_count + 1, sizeof(*encoder->locations));
+	encoder->location_pointers = allocate(source->location_count + 1, sizeof(*encoder->location_pointers));
+	encoder->functions = allocate(source->function_count + 1, sizeof(*encoder->functions));
+	encoder->function_pointers = allocate(source->function_count + 1, sizeof(*encoder->function_pointers));
+	encoder->comments = allocate(source->ledger_count + 5, sizeof(*encoder->comments));
+	if (!encoder->location_ids || !encoder->function_ids || !encoder->stack_location_ids || !encoder->samples ||
+	    !encoder->sample_pointers || !encoder->mappings || !encoder->mapping_pointers || !encoder->locations ||
+	    !encoder->location_pointers || !encoder->functions || !encoder->function_pointers || !encoder->comments)
+		return &hs_error_no_memory;
+	return NULL;
+}
+
+static struct hs_error *add_value_type(struct encoder *encoder, pb_value_type *ret, const char *type, const char *unit)
+{
+	perftools__profiles__value_type__init(ret);
+
+	struct hs_error *error = string_table_add(&encoder->strings, type, &ret->type);
+
+	return error ? error : string_table_add(&encoder->strings, unit, &ret->unit);
+}
+
+static struct hs_error *add_header(struct encoder *encoder)
+{
+	pb_profile *profile = &encoder->profile;
+	struct hs_error *error;
+
+	for (int i = 0; i < PPROF_VALUES; i++) {
+		error = add_value_type(encoder, &encoder->sample_types[i], sample_types[i].type, sample_types[i].unit);
+		if (error)
+			return error;
+		encoder->sample_type_pointers[i] = &encoder->sample_types[i];
+	}
+	error = add_value_type(encoder, &encoder->period_type, "space", "bytes");
+	if (!error)
+		error = string_table_add(&encoder->strings, default_sample_type, &profile->default_sample_type);
+	profile->n_sample_type = PPROF_VALUES;
+	profile->sample_type = encoder->sample_type_pointers;
+	profile->period_type = &encoder->period_type;
+	profile->period = encoder->source->period;
+	profile->time_nanos = encoder->source->time_ns;
+	profile->duration_nanos = encoder->source->duration_ns;
+	return error;
+}
+
+static struct hs_error *add_mappings(struct encoder *encoder)
+{
+	const struct heap_profile *source = encoder->source;
+
+	for (size_t i = 0; i < source->mapping_count; i++) {
+		const struct profile_mapping *from = &source->mappings[i];
+		pb_mapping *to = &encoder->mappings[i];
+
+		perftools__profiles__mapping__init(to);
+		to->id = i + 1;
+		to->memory_start = from->start;
+		to->memory_limit = from->limit;
+		to->file_offset = from->file_offset;
+		to->has_functions = from->has_functions;
+		to->has_filenames = from->has_filenames;
+		to->has_line_numbers = from->has_line_numbers;
+		to->has_inline_frames = from->has_inline_frames;
+		encoder->mapping_pointers[i] = to;
+
+		struct hs_error *error = string_table_add(&encoder->strings, from->file, &to->filename);
+
+		if (!error)
+			error = string_table_add(&encoder->strings, from->build_id, &to->build_id);
+		if (error)
+			return error;
+	}
+	encoder->profile.n_mapping = source->mapping_count;
+	encoder->profile.mapping = encoder->mapping_pointers;
+	return NULL;
+}
+
+static struct hs_error *append_function(struct encoder *encoder, const struct profile_function *from, uint64_t *id_ret)
+{
+	size_t index = encoder->profile.n_function++;
+	pb_function *to = &encoder->functions[index];
+
+	perftools__profiles__function__init(to);
+	to->id = *id_ret = index + 1;
+	to->start_line = from->start_line;
+	encoder->function_pointers[index] = to;
+
+	struct hs_error *error = string_table_add(&encoder->strings, from->name, &to->name);
+
+	if (!error)
+		error = string_table_add(&encoder->strings, from->system_name, &to->system_name);
+	if (!error)
+		error = string_table_add(&encoder->strings, from->file, &to->filename);
+	return error;
+}
+
+static pb_location *append_location(struct encoder *encoder)
+{
+	size_t index = encoder->profile.n_location++;
+	pb_location *location = &encoder->locations[index];
+
+	perftools__profiles__location__init(location);
+	location->id = index + 1;
+	encoder->location_pointers[index] = location;
+	return location;
+}
+
+// pre: room in encoder->lines. The lines of a location stand one after the other.
+static void append_line(struct encoder *encoder, pb_location *location, uint64_t function_id, int64_t line)
+{
+	size_t index = encoder->line_count++;
+	pb_line *to = &encoder->lines[index];
+
+	perftools__profiles__line__init(to);
+	to->function_id = function_id;
+	to->line = line;
+	encoder->line_pointers[index] = to;
+	if (location->n_line++ == 0)
+		location->line = &encoder->line_pointers[index];
+}
+
+static struct hs_error *add_location(struct encoder *encoder, uint32_t source_index)
+{
+	const struct heap_profile *source = encoder->source;
+	const struct profile_location *from = &source->locations[source_index];
+	pb_location *location = append_location(encoder);
+
+	encoder->location_ids[source_index] = location->id;
+	location->address = from->address;
+	location->mapping_id = from->mapping < source->mapping_count ? from->mapping + (uint64_t)1 : 0;
+	for (uint32_t i = 0; i < from->line_count; i++) {
+		const struct profile_line *line = &source->lines[from->first_line + i];
+		uint64_t *function_id = &encoder->function_ids[line->function];
+
+		if (!*function_id) {
+			struct hs_error *error =
+				append_function(encoder, &source->functions[line->function], function_id);
+
+			if (error)
+				return error;
+		}
+		append_line(encoder, location, *function_id, line->line);
+	}
+	return NULL;
+}
+
+static struct hs_error *add_no_stack_location(struct encoder *encoder, uint64_t *id_ret)
+{
+	char name[sizeof(NO_STACK_NAME)], file[] = "";
+	pb_location *location = append_location(encoder);
+	uint64_t function_id;
+
+	memcpy(name, NO_STACK_NAME, sizeof(name));
+
+	struct profile_function function = { name, name, file, 0 };
+	struct hs_error *error = append_function(encoder, &function, &function_id);
+
+	if (!error)
+		append_line(encoder, location, function_id, 0);
+	*id_ret = location->id;
+	return error;
+}
+
+// Each location of the source is written once at most, so its lines are too.
+static struct hs_error *reserve_lines(struct encoder *encoder)
+{
+	size_t count = 1; // of the stack without frames
+
+	for (size_t i = 0; i < encoder->source->location_count; i++)
+		count += encoder->source->locations[i].line_count;
+	encoder->lines = allocate(count, sizeof(*encoder->lines));
+	encoder->line_pointers = allocate(count, sizeof(*encoder->line_pointers));
+	return encoder->lines && encoder->line_pointers ? NULL : &hs_error_no_memory;
+}
+
+static struct hs_error *add_samples(struct encoder *encoder)
+{
+	uint64_t *next_id = encoder->stack_location_ids;
+
+	for (size_t i = 0; i < encoder->stack_count; i++) {
+		struct pprof_stack *stack = &encoder->stacks[i];
+		pb_sample *sample = &encoder->samples[i];
+		struct hs_error *error = NULL;
+
+		perftools__profiles__sample__init(sample);
+		encoder->sample_pointers[i] = sample;
+		sample->n_value = PPROF_VALUES;
+		sample->value = stack->values;
+		sample->location_id = next_id;
+		for (uint32_t frame = 0; frame < stack->frame_count && !error; frame++) {
+			uint32_t location = stack->frames[frame];
+
+			if (!encoder->location_ids[location])
+				error = add_location(encoder, location);
+			*next_id++ = encoder->location_ids[location];
+		}
+		// Stacks are merged, so at most one of them has no frame.
+		if (stack->frame_count == 0)
+			error = add_no_stack_location(encoder, next_id++);
+		if (error)
+			return error;
+		sample->n_location_id = (size_t)(next_id - sample->location_id);
+	}
+	encoder->profile.n_sample = encoder->stack_count;
+	encoder->profile.sample = encoder->sample_pointers;
+	encoder->profile.location = encoder->location_pointers;
+	encoder->profile.function = encoder->function_pointers;
+	return NULL;
+}
+
+static HS_PRINTF(2, 3) struct hs_error *add_comment(struct encoder *encoder, const char *format, ...)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	va_list arguments;
+
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL; // vasprintf leaves it undefined
+	va_end(arguments);
+	if (!text)
+		return &hs_error_no_memory;
+	return string_table_add(&encoder->strings, text, &encoder->comments[encoder->profile.n_comment++]);
+}
+
+static struct hs_error *add_ledger(struct encoder *encoder)
+{
+	struct hs_error *error = NULL;
+
+	for (size_t i = 0; i < encoder->source->ledger_count && !error; i++) {
+		const struct ledger_line *line = &encoder->source->ledger[i];
+
+		error = add_comment(encoder, "%s%s: %" PRIu64 " (%s)", line->is_loss && line->value > 0 ? "LOSS: " : "",
+				    line->name, line->value, line->text);
+	}
+	return error;
+}
+
+static struct hs_error *add_comments(struct encoder *encoder)
+{
+	const struct heap_profile *source = encoder->source;
+	time_t seconds = (time_t)(source->time_ns / 1000000000);
+	char date[32] = "unknown";
+	struct hs_error *error;
+	struct tm utc;
+
+	if (gmtime_r(&seconds, &utc))
+		strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	error = add_comment(encoder, "heapsnap: %s", HEAPSNAP_VERSION);
+	if (!error)
+		error = add_comment(encoder, "program: %s", source->program ? source->program : "unknown");
+	if (!error)
+		error = add_comment(encoder, "pid: %" PRId32, source->pid);
+	if (!error)
+		error = add_comment(encoder, "time: %s", date);
+	if (!error)
+		error = add_comment(encoder, "stopped_ns: %" PRIu64 " (the process stood still for the snapshot)",
+				    source->stopped_ns);
+	if (!error)
+		error = add_ledger(encoder);
+	encoder->profile.comment = encoder->comments;
+	return error;
+}
+
+// To be called when no string will be added any more: only then do they stay where they are.
+static struct hs_error *add_string_table(struct encoder *encoder)
+{
+	size_t count = encoder->strings.count;
+
+	encoder->string_pointers = allocate(count, sizeof(*encoder->string_pointers));
+	if (!encoder->string_pointers)
+		return &hs_error_no_memory;
+	for (size_t i = 0; i < count; i++)
+		encoder->string_pointers[i] = encoder->strings.text + encoder->strings.offsets[i];
+	encoder->profile.n_string_table = count;
+	encoder->profile.string_table = encoder->string_pointers;
+	return NULL;
+}
+
+static struct hs_error *pack(const pb_profile *profile, uint8_t **data_ret, size_t *size_ret)
+{
+	size_t size = perftools__profiles__profile__get_packed_size(profile);
+	uint8_t *data = malloc(size ? size : 1);
+
+	if (!data)
+		return &hs_error_no_memory;
+	perftools__profiles__profile__pack(profile, data);
+	*data_ret = data;
+	*size_ret = size;
+	return NULL;
+}
+
+struct hs_error *pprof_encode(const struct heap_profile *profile, uint8_t **data_ret, size_t *size_ret)
+{
+	struct encoder encoder;
+	struct hs_error *error = encoder_init(&encoder, profile);
+
+	if (!error)
+		error = add_header(&encoder);
+	if (!error)
+		error = add_mappings(&encoder);
+	if (!error)
+		error = reserve_lines(&encoder);
+	if (!error)
+		error = add_samples(&encoder);
+	if (!error)
+		error = add_comments(&encoder);
+	if (!error)
+		error = add_string_table(&encoder);
+	if (!error)
+		error = pack(&encoder.profile, data_ret, size_ret);
+	encoder_deinit(&encoder);
+	return error;
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// A heap profile as a pprof profile.proto message (github.com/google/pprof, proto/profile.proto).
+#ifndef HEAPSNAP_PROTO_PPROF_ENCODER_H
+#define HEAPSNAP_PROTO_PPROF_ENCODER_H
+
+#include "base/error.h"
+#include "snapshot/heap_profile.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+// *data_ret is owned by the caller (free); the uncompressed message.
+// Sample types alloc_objects/count, alloc_space/bytes, inuse_objects/count, inuse_space/bytes, default inuse_space;
+// frames with is_allocator are left out while they are innermost (pprof_stacks.h); a sample without a frame is shown as
+// "[stack unknown]"; ledger, program, pid, version and stop time as comments, lines of loss with "LOSS: " before them.
+struct hs_error *pprof_encode(const struct heap_profile *profile, uint8_t **data_ret, size_t *size_ret) HS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stacks that a reader is shown: without the allocator's own innermost frames, each stack once. Pure.
+#ifndef HEAPSNAP_PROTO_PPROF_STACKS_H
+#define HEAPSNAP_PROTO_PPROF_STACKS_H
+
+#include "base/error.h"
+#include "snapshot/heap_profile.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PPROF_VALUES = 4 };
+
+struct pprof_stack {
+	const uint32_t *frames; // location indices, innermost first; into heap_profile.frames
+	uint32_t frame_count;
+	int64_t values[PPROF_VALUES]; // alloc_objects, alloc_bytes, live_objects, live_bytes
+};
+
+// A stack of nothing but allocator frames keeps the outermost of them. Samples whose values are all 0 are left out;
+// samples that show the same frames are added up (to INT64_MAX at most). In the order of the samples. *stacks_ret
+// is owned by the caller.
+struct hs_error *pprof_stacks_build(const struct heap_profile *profile, struct pprof_stack **stacks_ret,
+				    size_t *count_ret) HS_MUST_CHECK;
+
+#endif

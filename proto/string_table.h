@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strings stored once, numbered in the order of their first use. Pure.
+//
+// What is stored is valid UTF-8, because a protobuf string must be, and because names come from files that the
+// target chose: each byte that cannot be part of it becomes "?".
+#ifndef HEAPSNAP_PROTO_STRING_TABLE_H
+#define HEAPSNAP_PROTO_STRING_TABLE_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Zeroed = empty and without memory. Invariant: a power of two of slots, at least a half of them free.
+struct string_table {
+	char *text; // the strings, each with its 0 byte
+	size_t text_size, text_capacity;
+	size_t *offsets; // of string i in text
+	size_t count, capacity;
+	uint32_t *slots; // index + 1 of a string; 0 = free
+	size_t slot_count;
+};
+
+// An initialized table holds "" as string 0.
+struct hs_error *string_table_init(struct string_table *table) HS_MUST_CHECK;
+void string_table_deinit(struct string_table *table);
+
+// *index_ret is the number of `text`; NULL counts as "". The table keeps a copy.
+struct hs_error *string_table_add(struct string_table *table, const char *text, int64_t *index_ret) HS_MUST_CHECK;
+
+// Valid until the next add. pre: index < count
+const char *string_table_text(const struct string_table *table, size_t index);
+
+// Makes `size` bytes valid UTF-8, in place and without a change of length.
+void string_table_make_utf8(char *text, size_t size);
+
+#endif

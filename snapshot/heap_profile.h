@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plain result of a snapshot: what encoders and the summary read. No pointers into the region, no library types.
+#ifndef HEAPSNAP_SNAPSHOT_HEAP_PROFILE_H
+#define HEAPSNAP_SNAPSHOT_HEAP_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PROFILE_NONE = -1 };
+
+struct profile_mapping {
+	uint64_t start, limit, file_offset; // bytes; [start, limit)
+	char *file;                         // owned; "" = anonymous
+	char *build_id;                     // lower-case hex; "" = none; owned
+	// True only when every location used of this mapping has it.
+	bool has_functions, has_filenames, has_line_numbers, has_inline_frames;
+};
+
+struct profile_function {
+	char *name;        // demangled; owned
+	char *system_name; // as in the symbol table; owned
+	char *file;        // source file; "" = unknown; owned
+	int64_t start_line; // 0 = unknown
+};
+
+struct profile_line {
+	uint32_t function; // index
+	int64_t line;      // 0 = unknown
+};
+
+struct profile_location {
+	uint64_t address;    // return address - 1; the pc itself for an interrupted instruction
+	uint32_t module;     // index into heap_profile.modules, or UINT32_MAX
+	uint32_t mapping;    // index into mappings
+	uint32_t first_line; // index into lines; innermost inlined function first
+	uint32_t line_count; // 0 = no symbol
+	bool is_allocator;   // a frame of the allocator itself: dropped from stacks
+};
+
+// One stack with its values, already unsampled.
+struct profile_sample {
+	uint32_t first_frame; // index into frames
+	uint32_t frame_count; // location indices, innermost first
+	int64_t alloc_objects, alloc_bytes, live_objects, live_bytes;
+};
+
+// A loaded object at some time since attach.
+struct profile_module {
+	char *path;            // owned
+	uint64_t load_bias, start, end, text_low, text_high;
+	uint8_t build_id[32];
+	uint32_t build_id_size;
+	bool is_main, is_vdso, unloaded;
+};
+
+// One line of the ledger: what was seen, and what was lost.
+struct ledger_line {
+	char *name;  // machine name, owned: "allocations", "stack_cut_depth_limit", "hook_refused", ...
+	char *text;  // for people, owned
+	uint64_t value;
+	bool is_loss; // something is missing from the profile when value > 0
+};
+
+struct heap_profile {
+	struct profile_mapping *mappings; // [0] is the main binary
+	size_t mapping_count;
+	struct profile_module *modules;
+	size_t module_count;
+	struct profile_function *functions;
+	size_t function_count;
+	struct profile_line *lines;
+	size_t line_count;
+	struct profile_location *locations;
+	size_t location_count;
+	uint32_t *frames; // location indices
+	size_t frame_count;
+	struct profile_sample *samples;
+	size_t sample_count;
+	struct ledger_line *ledger;
+	size_t ledger_count;
+
+	int64_t time_ns;     // wall clock of the snapshot, UTC
+	int64_t duration_ns; // since attach
+	int64_t period;      // mean sampling interval, bytes; 1 = every allocation
+	uint64_t stopped_ns; // for how long the target's threads were stopped
+	int32_t pid;
+	char *program;       // owned
+
+	int64_t total_alloc_objects, total_alloc_bytes, total_live_objects, total_live_bytes;
+};
+
+void heap_profile_deinit(struct heap_profile *profile);
+
+#endif

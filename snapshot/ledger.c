@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "snapshot/ledger.h"
+
+#include "base/io.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const char *name, *text;
+	bool is_loss;
+} counter_lines[] = {
+#define X(name, text) [COUNTER_##name] = { #name, text, false },
+	HS_COUNTERS(X)
+#undef X
+};
+
+static bool counter_is_loss(enum counter counter)
+{
+	switch (counter) {
+	case COUNTER_lost_region_full:
+	case COUNTER_lost_signal_reentry:
+	case COUNTER_lost_address_range:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static const struct {
+	const char *name, *text;
+} cut_lines[] = {
+#define X(name, text) { "stack_cut_" #name, "stacks cut short: " text },
+	HS_CUT_REASONS(X)
+#undef X
+};
+
+static const char *const verdict_texts[] = {
+#define X(name, text) text,
+	HS_HOOK_VERDICTS(X)
+#undef X
+};
+
+// Takes ownership of `text`.
+static struct hs_error *add_line(struct heap_profile *profile, const char *name, char *text, uint64_t value, bool is_loss)
+{
+	struct ledger_line *lines = reallocarray(profile->ledger, profile->ledger_count + 1, sizeof(*lines));
+	char *copy = strdup(name);
+
+	if (lines)
+		profile->ledger = lines;
+	if (!lines || !copy || !text) {
+		free(copy);
+		free(text);
+		return &hs_error_no_memory;
+	}
+	lines[profile->ledger_count++] = (struct ledger_line){ copy, text, value, is_loss };
+	return NULL;
+}
+
+static struct hs_error *add(struct heap_profile *profile, const char *name, const char *text, uint64_t value, bool is_loss)
+{
+	return add_line(profile, name, strdup(text), value, is_loss);
+}
+
+static struct hs_error *add_hooks(const struct table_view *view, struct heap_profile *profile)
+{
+	uint64_t applied = 0;
+	struct hs_error *error;
+
+	for (uint32_t i = 0; i < table_header(view)->hook_count; i++) {
+		const struct hook_record *hook = table_hook(view, i);
+
+		applied += hook && hook->verdict == VERDICT_ok && hook->state == HOOK_APPLIED;
+	}
+	error = add(profile, "hooks", "functions hooked", applied, false);
+	for (uint32_t i = 0; i < table_header(view)->hook_count && !error; i++) {
+		const struct hook_record *hook = table_hook(view, i);
+		const char *path = "?";
+		char *text;
+
+		if (!hook || hook->verdict == VERDICT_ok)
+			continue;
+		if (hook->module < profile->module_count)
+			path = profile->modules[hook->module].path;
+		error = hs_format(&text, "not hooked: %.*s in %s: %s", (int)sizeof(hook->name), hook->name, path,
+				  hook->verdict < VERDICT_COUNT ? verdict_texts[hook->verdict] : "unknown reason");
+		if (!error)
+			error = add_line(profile, "hook_refused", text, 1, true);
+	}
+	return error;
+}
+
+struct hs_error *ledger_build(const struct table_view *view, const struct aggregate *aggregate, struct heap_profile *profile)
+{
+	const struct region_header *header = table_header(view);
+	uint64_t modules = 0, unloaded = 0;
+	struct hs_error *error = NULL;
+
+	for (size_t i = 0; i < COUNTER_COUNT && !error; i++)
+		error = add(profile, counter_lines[i].name, counter_lines[i].text, aggregate->counters[i], counter_is_loss((enum counter)i));
+	for (size_t i = 0; i < CUT_REASON_COUNT && !error; i++)
+		if (aggregate->cut_counters[i])
+			error = add(profile, cut_lines[i].name, cut_lines[i].text, aggregate->cut_counters[i], true);
+	if (!error)
+		error = add(profile, "lost_no_slot", "allocations lost: more threads than the table has room for", header->lost_no_slot, true);
+	if (!error)
+		error = add(profile, "modules_lost", "libraries loaded since attach that could not be read", header->modules_lost, true);
+	if (!error)
+		error = add(profile, "table_damaged", "references in the table that lead nowhere", view->damaged, true);
+	if (!error)
+		error = add(profile, "pending_reallocations", "live blocks that were being reallocated", aggregate->pending, false);
+	if (!error)
+		error = add(profile, "threads", "threads seen since attach", header->thread_count, false);
+	for (size_t i = 0; i < profile->module_count; i++) {
+		modules++;
+		unloaded += profile->modules[i].unloaded;
+	}
+	if (!error)
+		error = add(profile, "modules", "modules seen since attach", modules, false);
+	if (!error)
+		error = add(profile, "modules_unloaded", "of these unloaded again", unloaded, false);
+	if (!error)
+		error = add(profile, "region_bytes", "bytes of the region in use", (view->end_page - header->first_page) * HS_PAGE_SIZE, false);
+	if (!error)
+		error = add(profile, "region_limit", "bytes that the region may use",
+			    (header->max_pages - header->first_page) * HS_PAGE_SIZE, false);
+	return error ? error : add_hooks(view, profile);
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ledger: what was seen, and everything that was not. Pure.
+#ifndef HEAPSNAP_SNAPSHOT_LEDGER_H
+#define HEAPSNAP_SNAPSHOT_LEDGER_H
+
+#include "base/error.h"
+#include "snapshot/aggregate.h"
+#include "snapshot/heap_profile.h"
+
+// Fills the ledger of a profile. On failure the caller deinits *profile.
+struct hs_error *ledger_build(const struct table_view *view, const struct aggregate *aggregate, struct heap_profile *profile) HS_MUST_CHECK;
+
+#endif

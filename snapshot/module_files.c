@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "snapshot/module_files.h"
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+
+enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
+
+static const char DEBUG_DIRECTORY[] = "/usr/lib/debug";
+
+void module_files_open(pid_t pid, struct module_files *ret)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	*ret = (struct module_files){ .pid = pid, .root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) };
+
+	struct hs_error *error = proc_maps_read(pid, &ret->maps);
+
+	if (error)
+		hs_verbose("symbols: %s", error->message);
+	hs_error_destroy(error);
+}
+
+void module_files_close(struct module_files *files)
+{
+	if (files->root_fd >= 0)
+		close(files->root_fd);
+	proc_maps_deinit(&files->maps);
+	files->root_fd = -1;
+}
+
+// Takes ownership of `fd`. Returns it when it is a plain file, else -1.
+static int keep_plain(int fd)
+{
+	struct stat status;
+
+	if (fd >= 0 && (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+// Opens a path of the target's file system. Absolute links must not lead out of it into ours: openat2(2), Linux 5.6.
+static int open_in_root(const struct module_files *files, const char *path)
+{
+	struct open_how how = { .flags = OPEN_FLAGS, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+
+	if (files->root_fd < 0)
+		return -1;
+	return keep_plain((int)syscall(SYS_openat2, files->root_fd, path, &how, sizeof(how)));
+}
+
+static int open_in_ours(const char *path)
+{
+	return keep_plain(open(path, OPEN_FLAGS));
+}
+
+// Takes ownership of `fd`. Returns it when it is accepted, else -1.
+static int offer(int fd, bool is_mapped, module_file_accept *accept, void *context)
+{
+	if (fd >= 0 && !accept(fd, is_mapped, context)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+// A mapping of the module's file, NULL when it is unloaded or the process is gone.
+static const struct proc_map *find_mapping(const struct module_files *files, const struct profile_module *module)
+{
+	for (size_t i = 0; i < files->maps.count; i++) {
+		const struct proc_map *map = &files->maps.items[i];
+
+		if (map->start >= module->start && map->end <= module->end && map->inode &&
+		    strcmp(map->name, module->path) == 0)
+			return map;
+	}
+	return NULL;
+}
+
+// Whether `fd` is the file of the mapping by its numbers. On file systems where a file shows other numbers than its
+// mapping (btrfs, overlayfs) it says no, which costs names and never gives wrong ones.
+static bool is_file_of(int fd, const struct proc_map *map)
+{
+	struct stat status;
+
+	return map && fstat(fd, &status) == 0 && status.st_ino == map->inode && !map->deleted &&
+	       major(status.st_dev) == map->device_major && minor(status.st_dev) == map->device_minor;
+}
+
+int module_files_find(const struct module_files *files, const struct profile_module *module, module_file_accept *accept,
+		      void *context)
+{
+	const struct proc_map *map = module->unloaded ? NULL : find_mapping(files, module);
+	char path[96];
+	int fd = -1;
+
+	if (map) {
+		// Needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE, and is the file even when it is deleted or
+		// replaced (proc(5)).
+		snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)files->pid, map->start,
+			 map->end);
+		fd = offer(open_in_ours(path), true, accept, context);
+	}
+	if (fd < 0 && module->path[0] == '/') {
+		int candidate = open_in_root(files, module->path);
+
+		fd = offer(candidate, candidate >= 0 && is_file_of(candidate, map), accept, context);
+	}
+	if (fd < 0 && module->path[0] == '/') {
+		int candidate = open_in_ours(module->path);
+
+		fd = offer(candidate, candidate >= 0 && is_file_of(candidate, map), accept, context);
+	}
+	return fd;
+}
+
+// Opens "<directory><middle><file>" in our root, then in the target's.
+static int find_debug_at(const struct module_files *files, const char *directory, const char *middle, const char *file,
+			 module_file_accept *accept, void *context)
+{
+	HS_CLEANUP_FREE char *path = NULL;
+	struct hs_error *error = hs_format(&path, "%s%s%s", directory, middle, file);
+
+	if (error) {
+		hs_error_destroy(error);
+		return -1;
+	}
+
+	int fd = offer(open_in_ours(path), false, accept, context);
+
+	return fd >= 0 ? fd : offer(open_in_root(files, path), false, accept, context);
+}
+
+static int find_by_build_id(const struct module_files *files, const uint8_t *build_id, size_t size,
+			    module_file_accept *accept, void *context)
+{
+	char name[2 * 64 + sizeof(".debug") + 1];
+	char *end = name;
+
+	if (size < 2 || size > 64)
+		return -1;
+	for (size_t i = 0; i < size; i++)
+		end += sprintf(end, i == 0 ? "%02x/" : "%02x", build_id[i]);
+	strcpy(end, ".debug");
+	return find_debug_at(files, DEBUG_DIRECTORY, "/.build-id/", name, accept, context);
+}
+
+int module_files_find_debug(const struct module_files *files, const uint8_t *build_id, size_t build_id_size,
+			    const char *beside, const char *link, module_file_accept *accept, void *context)
+{
+	int fd = find_by_build_id(files, build_id, build_id_size, accept, context);
+
+	if (fd >= 0 || !link || !*link)
+		return fd;
+	if (link[0] == '/')
+		return find_debug_at(files, "", "", link, accept, context);
+
+	// The places where gdb looks (its manual, "Debugging Information in Separate Files").
+	const char *slash = strrchr(beside, '/');
+
+	if (!slash)
+		return -1;
+
+	HS_CLEANUP_FREE char *directory = strndup(beside, (size_t)(slash - beside) + 1);
+
+	if (!directory)
+		return -1;
+	fd = find_debug_at(files, directory, "", link, accept, context);
+	if (fd < 0)
+		fd = find_debug_at(files, directory, ".debug/", link, accept, context);
+	if (fd < 0)
+		fd = find_debug_at(files, DEBUG_DIRECTORY, directory, link, accept, context);
+	return fd;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sequence from a live process to a symbolized profile.
+#ifndef HEAPSNAP_SNAPSHOT_SNAPSHOT_H
+#define HEAPSNAP_SNAPSHOT_SNAPSHOT_H
+
+#include "base/error.h"
+#include "snapshot/heap_profile.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct snapshot_timing {
+	uint64_t stopped_ns;   // threads of the target were stopped
+	uint64_t copy_ns;      // of these, the copy
+	uint64_t symbolize_ns;
+	uint64_t copied_bytes;
+};
+
+// Freezes the target, copies the live table, thaws; then checks, adds up and symbolizes. *ret is owned by the caller
+// (heap_profile_deinit), valid on success only.
+struct hs_error *snapshot_take(pid_t pid, struct heap_profile *ret, struct snapshot_timing *timing) HS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "snapshot/table_check.h"
+
+void table_view_init(const void *bytes, uint64_t size, struct table_view *ret)
+{
+	const struct region_header *header = bytes;
+
+	*ret = (struct table_view){ .bytes = bytes, .size = size };
+	ret->end_page = header->next_page < header->max_pages ? header->next_page : header->max_pages;
+	if (ret->end_page > size / HS_PAGE_SIZE)
+		ret->end_page = size / HS_PAGE_SIZE;
+}
+
+const struct region_header *table_header(const struct table_view *view) { return (const struct region_header *)view->bytes; }
+
+// A ref is a multiple of 32 bytes, and records and nodes are 32 bytes: one that begins in the pages ends in them.
+static const void *resolve(struct table_view *view, uint32_t ref)
+{
+	uint64_t offset = (uint64_t)ref << HS_REF_SHIFT;
+
+	if (offset < HS_OFFSET_PAGES || offset >= view->end_page * HS_PAGE_SIZE) {
+		view->damaged++;
+		return NULL;
+	}
+	return view->bytes + offset;
+}
+
+const struct block_record *table_record(struct table_view *view, uint32_t ref) { return resolve(view, ref); }
+
+const struct stack_node *table_node(struct table_view *view, uint32_t ref) { return resolve(view, ref); }
+
+const struct module_record *table_module(const struct table_view *view, uint32_t index)
+{
+	const struct module_record *modules = (const struct module_record *)(view->bytes + HS_OFFSET_MODULES);
+	uint32_t count = table_header(view)->module_count;
+
+	return index < count && index < HS_MODULES_MAX && modules[index].ready ? &modules[index] : NULL;
+}
+
+const struct hook_record *table_hook(const struct table_view *view, uint32_t index)
+{
+	const struct hook_record *hooks = (const struct hook_record *)(view->bytes + HS_OFFSET_HOOKS);
+	uint32_t count = table_header(view)->hook_count;
+
+	return index < count && index < HS_HOOKS_MAX ? &hooks[index] : NULL;
+}
+
+const struct thread_record *table_thread(const struct table_view *view, uint32_t index)
+{
+	const struct thread_record *threads = (const struct thread_record *)(view->bytes + HS_OFFSET_THREADS);
+
+	return index < HS_THREAD_HISTORY_MAX ? &threads[index] : NULL;
+}
+
+const char *table_module_path(const struct table_view *view, const struct module_record *module, size_t *size_ret)
+{
+	bool inside = module->path <= HS_STRINGS_SIZE && module->path_size <= HS_STRINGS_SIZE - module->path;
+
+	*size_ret = inside ? module->path_size : 0;
+	return (const char *)view->bytes + HS_OFFSET_STRINGS + (inside ? module->path : 0);
+}
+
+// The table of `pages` pages that begins at `page`; NULL = none there.
+static const uint32_t *table_at(struct table_view *view, uint32_t page, uint64_t pages)
+{
+	if (!page)
+		return NULL;
+	if (page < HS_OFFSET_PAGES / HS_PAGE_SIZE || page >= view->end_page || pages > view->end_page - page) {
+		view->damaged++;
+		return NULL;
+	}
+	return (const uint32_t *)(view->bytes + (uint64_t)page * HS_PAGE_SIZE);
+}
+
+static void visit_leaf(struct table_view *view, const uint32_t *leaf, uint64_t address,
+		       void (*visit)(uint64_t, uint32_t, const struct block_record *, void *), void *context)
+{
+	for (uint32_t i = 0; i < HS_LEAF_SLOTS; i++) {
+		const struct block_record *record = leaf[i] ? table_record(view, leaf[i]) : NULL;
+
+		if (record)
+			visit(address | (uint64_t)i << HS_SLOT_SHIFT, leaf[i], record, context);
+	}
+}
+
+// A hostile root may name one table many times. Each handed out page is a leaf at most once, so more leaves than pages are a lie.
+void table_visit_blocks(struct table_view *view, void (*visit)(uint64_t address, uint32_t ref, const struct block_record *, void *),
+			void *context)
+{
+	const uint32_t *root = (const uint32_t *)(view->bytes + HS_OFFSET_ROOT);
+	uint64_t leaves_left = view->end_page, middles_left = view->end_page / HS_MIDDLE_PAGES + 1;
+
+	for (uint32_t r = 0; r < HS_ROOT_ENTRIES; r++) {
+		const uint32_t *middle = root[r] ? table_at(view, root[r], HS_MIDDLE_PAGES) : NULL;
+		uint64_t odd = r >> HS_ROOT_BITS;
+		uint64_t high = (uint64_t)(r & ((1u << HS_ROOT_BITS) - 1)) << (HS_SLOT_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS);
+
+		if (!middle)
+			continue;
+		if (middles_left-- == 0) {
+			view->damaged++;
+			return;
+		}
+		for (uint32_t m = 0; m < HS_MIDDLE_ENTRIES; m++) {
+			const uint32_t *leaf = middle[m] ? table_at(view, middle[m], HS_LEAF_PAGES) : NULL;
+
+			if (!leaf)
+				continue;
+			if (leaves_left-- == 0) {
+				view->damaged++;
+				return;
+			}
+			visit_leaf(view, leaf, high | (uint64_t)m << (HS_SLOT_SHIFT + HS_LEAF_BITS) | odd << 3, visit, context);
+		}
+	}
+}
+
+uint32_t table_find_block(struct table_view *view, uint64_t address)
+{
+	const uint32_t *root = (const uint32_t *)(view->bytes + HS_OFFSET_ROOT);
+	const uint32_t *table;
+
+	if (address >> HS_ADDRESS_BITS || address & 7)
+		return 0;
+	table = table_at(view, root[(address >> (HS_SLOT_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS)) | (address >> 3 & 1) << HS_ROOT_BITS],
+			 HS_MIDDLE_PAGES);
+	if (!table)
+		return 0;
+	table = table_at(view, table[address >> (HS_SLOT_SHIFT + HS_LEAF_BITS) & (HS_MIDDLE_ENTRIES - 1)], HS_LEAF_PAGES);
+	return table ? table[address >> HS_SLOT_SHIFT & (HS_LEAF_SLOTS - 1)] : 0;
+}
+
+void table_visit_nodes(struct table_view *view, void (*visit)(uint32_t ref, const struct stack_node *, void *), void *context)
+{
+	const uint32_t *buckets = (const uint32_t *)(view->bytes + HS_OFFSET_BUCKETS);
+	uint64_t left = view->end_page * (HS_PAGE_SIZE / sizeof(struct stack_node)); // no more nodes than that fit
+
+	for (uint32_t i = 0; i < HS_STACK_BUCKETS; i++) {
+		uint32_t ref = buckets[i];
+
+		while (ref) {
+			const struct stack_node *node = table_node(view, ref);
+
+			if (!node)
+				break;
+			if (left-- == 0) {
+				view->damaged++;
+				return;
+			}
+			visit(ref, node, context);
+			ref = node->next;
+		}
+	}
+}
+
+void table_visit_slots(const struct table_view *view, void (*visit)(const struct thread_slot *, void *), void *context)
+{
+	const struct thread_slot *slots = (const struct thread_slot *)(view->bytes + HS_OFFSET_SLOTS);
+
+	for (uint32_t i = 0; i < HS_THREAD_SLOTS; i++)
+		if (slots[i].thread_pointer)
+			visit(&slots[i], context);
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only door to a copied region. The target may have written anything into it; whoever reads it does so through these functions, which
+// check every reference and bound every loop. Pure.
+#ifndef HEAPSNAP_SNAPSHOT_TABLE_CHECK_H
+#define HEAPSNAP_SNAPSHOT_TABLE_CHECK_H
+
+#include "inject/abi/region.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// A copy whose header has passed region_check_header for `size`.
+struct table_view {
+	const uint8_t *bytes;
+	uint64_t size;
+	uint64_t end_page; // pages [first_page, end_page) are handed out
+	uint64_t damaged;  // references that led nowhere: counted, never followed
+};
+
+void table_view_init(const void *bytes, uint64_t size, struct table_view *ret);
+
+const struct region_header *table_header(const struct table_view *view);
+// NULL, and counted, when the ref does not lie in the pages that are handed out.
+const struct block_record *table_record(struct table_view *view, uint32_t ref);
+const struct stack_node *table_node(struct table_view *view, uint32_t ref);
+// NULL when the index is out of range.
+const struct module_record *table_module(const struct table_view *view, uint32_t index);
+const struct hook_record *table_hook(const struct table_view *view, uint32_t index);
+const struct thread_record *table_thread(const struct table_view *view, uint32_t index);
+// The text of a module's path; *size_ret bytes, not terminated. Empty when it does not lie in the pool.
+const char *table_module_path(const struct table_view *view, const struct module_record *module, size_t *size_ret);
+
+// Calls `visit` for every live block of the table (not the pending ones).
+void table_visit_blocks(struct table_view *view, void (*visit)(uint64_t address, uint32_t ref, const struct block_record *, void *),
+			void *context);
+// The record that the table holds for an address; 0 = none.
+uint32_t table_find_block(struct table_view *view, uint64_t address);
+// Calls `visit` for every node that the hash buckets lead to, once each; chains that loop are cut and counted.
+void table_visit_nodes(struct table_view *view, void (*visit)(uint32_t ref, const struct stack_node *, void *), void *context);
+// Calls `visit` for every thread slot in use.
+void table_visit_slots(const struct table_view *view, void (*visit)(const struct thread_slot *, void *), void *context);
+
+#endif

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "snapshot/table_copy.h"
+
+#include "base/io.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static struct hs_error *copy_range(const struct region_access *access, uint64_t start, uint64_t end, struct table_copy *copy)
+{
+	if (end > copy->size)
+		end = copy->size;
+	if (start >= end)
+		return NULL;
+	copy->copied += end - start;
+	return region_read(access, start, copy->bytes + start, end - start);
+}
+
+// The memfd is sparse, and reading a hole through a mapping would fill it: the file system names the written ranges.
+static struct hs_error *copy_written(const struct region_access *access, uint64_t start, uint64_t end, struct table_copy *copy)
+{
+	struct hs_error *error = NULL;
+
+	while (start < end && !error) {
+		off_t data = lseek(access->fd, (off_t)start, SEEK_DATA);
+		off_t hole;
+
+		if (data < 0)
+			return errno == ENXIO ? NULL : hs_error_system(errno, "cannot find the written parts of the region");
+		if ((uint64_t)data >= end)
+			return NULL;
+		hole = lseek(access->fd, data, SEEK_HOLE);
+		if (hole < 0)
+			return hs_error_system(errno, "cannot find the written parts of the region");
+		error = copy_range(access, (uint64_t)data, (uint64_t)hole < end ? (uint64_t)hole : end, copy);
+		start = (uint64_t)hole;
+	}
+	return error;
+}
+
+// Without the memfd (no privilege to open it) every part is read whole, up to where it is used.
+static struct hs_error *copy_used(const struct region_access *access, uint64_t start, uint64_t end, struct table_copy *copy)
+{
+	return access->fd >= 0 ? copy_written(access, start, end, copy) : copy_range(access, start, end, copy);
+}
+
+struct hs_error *table_copy_take(const struct region_access *access, struct table_copy *ret)
+{
+	const struct region_header *header;
+	struct hs_error *error;
+
+	*ret = (struct table_copy){ .size = access->size };
+	ret->bytes = mmap(NULL, ret->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (ret->bytes == MAP_FAILED) {
+		ret->bytes = NULL;
+		return hs_error_system(errno, "no address space for a copy of %" PRIu64 " MiB", ret->size >> 20);
+	}
+	header = (const struct region_header *)ret->bytes;
+	error = copy_range(access, 0, HS_HEADER_SIZE, ret);
+	if (!error)
+		error = region_check_header(header, ret->size);
+	if (!error)
+		error = copy_used(access, HS_HEADER_SIZE, HS_OFFSET_RULES, ret); // not the rule cache
+	if (!error)
+		error = copy_used(access, HS_OFFSET_BUCKETS, HS_OFFSET_PAGES, ret);
+	if (!error)
+		error = copy_used(access, HS_OFFSET_PAGES,
+				  (header->next_page < header->max_pages ? header->next_page : header->max_pages) * HS_PAGE_SIZE, ret);
+	if (error)
+		table_copy_deinit(ret);
+	return error;
+}
+
+void table_copy_deinit(struct table_copy *copy)
+{
+	if (copy->bytes)
+		munmap(copy->bytes, copy->size);
+	copy->bytes = NULL;
+}

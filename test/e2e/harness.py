@@ -1,0 +1,430 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every end-to-end test needs: targets started and ended by their pid, the heapsnap program run with a time limit, and a
+snapshot of all that detach promises to leave as it was."""
+
+import atexit
+import hashlib
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+HEAPSNAP = os.environ.get("HEAPSNAP", "")
+TARGETS = os.environ.get("HEAPSNAP_TARGETS", "")
+COMMAND_TIMEOUT = 60  # seconds for one run of heapsnap
+
+_children = []
+_directories = []
+
+
+class Failure(Exception):
+    """A check that did not hold."""
+
+
+def check(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
+def check_equal(actual, expected, what):
+    if actual != expected:
+        raise Failure(f"{what}: is {actual!r}, not {expected!r}")
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def temporary_directory():
+    path = tempfile.mkdtemp(prefix="heapsnap-test-")
+    os.chmod(path, 0o755)
+    _directories.append(path)
+    return path
+
+
+def target_path(name):
+    return os.path.join(TARGETS, name)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_until(condition, what, seconds=20.0):
+    """For events that cannot be waited for: asks again until the condition holds, fails after a bound."""
+    end = time.monotonic() + seconds
+    while True:
+        result = condition()
+        if result:
+            return result
+        if time.monotonic() > end:
+            raise Failure(f"timeout: {what}")
+        time.sleep(0.01)
+
+
+def connect_when_ready(port, process, seconds=20.0):
+    def attempt():
+        check(process.poll() is None, f"{process.args[0]} ended with {process.poll()} before it listened")
+        try:
+            return socket.create_connection(("127.0.0.1", port), timeout=10)
+        except ConnectionRefusedError:
+            return None
+    return wait_until(attempt, f"port {port} accepts connections", seconds)
+
+
+def start(arguments, **options):
+    """A background process in its own session; it is ended when the test ends, whatever happens."""
+    process = subprocess.Popen(arguments, start_new_session=True, **options)
+    _children.append(process)
+    return process
+
+
+def stop(process, with_signal=signal.SIGTERM, seconds=10.0):
+    """Ends a process by its pid and returns its exit status."""
+    if process.poll() is None:
+        process.send_signal(with_signal)
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    return process.returncode
+
+
+def _end_everything():
+    for process in reversed(_children):
+        if process.poll() is None:
+            # Its session: servers with workers, clients with threads. The leader still lives, so the number is still its own.
+            try:
+                os.killpg(process.pid, signal.SIGCONT)
+                os.killpg(process.pid, signal.SIGTERM)
+                process.wait(3)
+            except (subprocess.TimeoutExpired, ProcessLookupError):
+                pass
+            if process.poll() is None:
+                try:
+                    os.killpg(process.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+                process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream:
+                try:
+                    stream.close()
+                except OSError:
+                    pass
+    for path in _directories:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+atexit.register(_end_everything)
+for _number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    signal.signal(_number, lambda number, frame: sys.exit(128 + number))  # so that atexit runs
+
+
+class Target:
+    """A program that is spoken to over its standard input and output: one of test/targets, or any `command`."""
+
+    def __init__(self, name, *arguments, ready="ready", command=None):
+        self.name = name
+        self.process = start(command or [target_path(name), *map(str, arguments)], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE)
+        self.pid = self.process.pid
+        self._buffer = b""
+        if ready:
+            check_equal(self.line(), ready, f"first line of {name}")
+
+    def send(self, text):
+        try:
+            self.process.stdin.write(text.encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise Failure(f"{self.name} died: {self.process.wait()}") from None
+
+    def line(self, seconds=60.0):
+        end = time.monotonic() + seconds
+        while b"\n" not in self._buffer:
+            left = end - time.monotonic()
+            readable = left > 0 and select.select([self.process.stdout], [], [], left)[0]
+            check(readable, f"{self.name} (pid {self.pid}) did not answer within {seconds} s")
+            data = os.read(self.process.stdout.fileno(), 65536)
+            if not data:
+                raise Failure(f"{self.name} ended with {self.process.wait()}")
+            self._buffer += data
+        line, self._buffer = self._buffer.split(b"\n", 1)
+        return line.decode()
+
+    def ask(self, text, seconds=60.0):
+        self.send(text)
+        return self.line(seconds)
+
+    def end(self, seconds=60.0):
+        """Closes its input; it must then end with status 0. Returns the rest of what it printed."""
+        self.process.stdin.close()
+        self.process.stdin = None
+        rest, _ = self.process.communicate(timeout=seconds)
+        check_equal(self.process.returncode, 0, f"exit status of {self.name}")
+        return (self._buffer + (rest or b"")).decode()
+
+    def alive(self):
+        return self.process.poll() is None
+
+
+class Result:
+    def __init__(self, arguments, status, stdout, stderr):
+        self.arguments, self.status, self.stdout_bytes, self.stderr = arguments, status, stdout, stderr
+
+    @property
+    def stdout(self):
+        return self.stdout_bytes.decode("utf-8", "replace")
+
+    @property
+    def json(self):
+        try:
+            value = json.loads(self.stdout)
+        except ValueError as error:
+            raise Failure(f"{self}: standard output is not one JSON value: {error}") from None
+        check(isinstance(value, dict), f"{self}: JSON is no object")
+        return value
+
+    def __str__(self):
+        return (f"heapsnap {' '.join(self.arguments)}: status {self.status}\n  stdout: {self.stdout[-2000:]!r}\n"
+                f"  stderr: {self.stderr[-2000:]!r}")
+
+
+def heapsnap(*arguments, environment=None, timeout=COMMAND_TIMEOUT, prefix=(), **options):
+    arguments = [str(argument) for argument in arguments]
+    variables = dict(os.environ)
+    variables.update(environment or {})
+    options.setdefault("stdout", subprocess.PIPE)
+    process = start([*prefix, HEAPSNAP, *arguments], stdin=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE, env=variables, **options)
+    try:
+        stdout, stderr = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise Failure(f"heapsnap {' '.join(arguments)} did not end within {timeout} s") from None
+    _children.remove(process)
+    return Result(arguments, process.returncode, stdout or b"", stderr.decode("utf-8", "replace"))
+
+
+def heapsnap_ok(*arguments, **options):
+    """Runs with --json, must succeed; returns the JSON object."""
+    result = heapsnap(*arguments, "--json", **options)
+    check_equal(result.status, 0, str(result))
+    return result.json
+
+
+def attach(pid, *options):
+    value = heapsnap_ok("attach", pid, *options)
+    check_equal((value["command"], value["pid"]), ("attach", pid), "attach")
+    check(value["hooks"] > 0, f"attach reports no hooks: {value}")
+    return value
+
+
+def dump(pid, path, *options):
+    value = heapsnap_ok("dump", pid, "-o", path, *options)
+    check_equal((value["command"], value["pid"], value["output"]), ("dump", pid, str(path)), "dump")
+    check_equal(value["bytes"], os.stat(path).st_size, "size of the profile")
+    check_equal(os.stat(path).st_mode & 0o777, 0o600, "mode of the profile")
+    check(not [name for name in os.listdir(os.path.dirname(path)) if name.startswith(os.path.basename(path) + ".")
+               or name.startswith("." + os.path.basename(path))], "a temporary file is left beside the profile")
+    return value
+
+
+def detach(pid, *options):
+    value = heapsnap_ok("detach", pid, *options)
+    check_equal((value["command"], value["pid"], value["verified"]), ("detach", pid, True), f"detach: {value}")
+    return value
+
+
+def check_refused(result, *words, status=1):
+    """A clear one-line error, with what was asked for in it, and the exit status."""
+    check_equal(result.status, status, str(result))
+    lines = [line for line in result.stderr.splitlines() if line]
+    errors = [line for line in lines if line.startswith("heapsnap: ")]
+    check(errors and (status != 1 or len(lines) == 1), f"not one line that begins with 'heapsnap: ': {result}")
+    for word in words:
+        check(re.search(word, result.stderr, re.I), f"the error does not say {word!r}: {result}")
+    say(f"  {errors[0]}")
+
+
+# What a process looks like from outside.
+
+_MAP = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) (\S+) (\d+) *(.*)")
+
+
+class Mapping:
+    def __init__(self, line):
+        match = _MAP.match(line)
+        check(match, f"cannot read this line of maps: {line!r}")
+        self.start, self.end = int(match[1], 16), int(match[2], 16)
+        self.permissions, self.offset, self.device = match[3], int(match[4], 16), match[5]
+        self.inode, self.name = int(match[6]), match[7]
+
+    def is_plain_memory(self):
+        """Memory that a program takes and gives back by itself."""
+        return self.inode == 0 and "x" not in self.permissions and "s" not in self.permissions and self.name in ("", "[heap]", "[stack]")
+
+    def __str__(self):
+        return f"{self.start:x}-{self.end:x} {self.permissions} {self.offset:x} {self.device} {self.inode} {self.name}"
+
+
+def read_text(path):
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        return file.read()
+
+
+def mappings(pid):
+    return [Mapping(line) for line in read_text(f"/proc/{pid}/maps").splitlines()]
+
+
+def thread_ids(pid):
+    return sorted(map(int, os.listdir(f"/proc/{pid}/task")))
+
+
+def descriptors(pid):
+    result = {}
+    for number in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            result[int(number)] = os.readlink(f"/proc/{pid}/fd/{number}")
+        except FileNotFoundError:
+            pass
+    return result
+
+
+def status_fields(pid, tid, names):
+    fields = dict(line.split(":", 1) for line in read_text(f"/proc/{pid}/task/{tid}/status").splitlines())
+    return {name: fields[name].strip() for name in names if name in fields}
+
+
+def tracer(pid):
+    return {tid: status_fields(pid, tid, ["TracerPid"])["TracerPid"] for tid in thread_ids(pid)}
+
+
+def _text_private_pages(pid):
+    """For each executable file mapping, the smaps values that show whether a page of it was ever written."""
+    result, name = {}, None
+    for line in read_text(f"/proc/{pid}/smaps").splitlines():
+        if _MAP.match(line):
+            mapping = Mapping(line)
+            name = str(mapping) if "x" in mapping.permissions and mapping.inode else None
+        elif name and line.split(":")[0] in ("Private_Dirty", "Anonymous", "Swap", "Locked"):
+            key, value = line.split(":")
+            result[f"{name} {key}"] = value.strip()
+    return result
+
+
+class Unharmed:
+    """All that detach promises to leave as it was, read from outside. Take one before attach and one after detach, while the
+    target does the same thing (nothing, best)."""
+
+    SIGNALS = ["SigBlk", "SigIgn", "SigCgt", "ShdPnd", "SigPnd", "TracerPid"]
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.maps = mappings(pid)
+        self.text = {}
+        with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+            for mapping in self.maps:
+                if "x" not in mapping.permissions or mapping.name == "[vsyscall]":
+                    continue
+                digest, position = hashlib.sha256(), mapping.start
+                while position < mapping.end:
+                    data = os.pread(memory.fileno(), min(mapping.end - position, 1 << 20), position)
+                    check(data, f"cannot read {mapping} of pid {pid}")
+                    digest.update(data)
+                    position += len(data)
+                self.text[f"{mapping.start:x} {mapping.name}"] = digest.hexdigest()
+        check(self.text, f"pid {pid} has no text")
+        self.private_pages = _text_private_pages(pid)
+        self.descriptors = descriptors(pid)
+        self.threads = thread_ids(pid)
+        self.signals = {tid: status_fields(pid, tid, self.SIGNALS) for tid in self.threads}
+
+    def differences(self, after, memory_may_change):
+        """Lines that say what is not as before."""
+        found = []
+
+        def compare(what, old, new):
+            for key in sorted(set(old) | set(new), key=str):
+                if old.get(key) != new.get(key):
+                    found.append(f"{what} {key}: {old.get(key, 'was not there')} -> {new.get(key, 'is not there')}")
+
+        def lines(maps):
+            return [str(mapping) for mapping in maps if not (memory_may_change and mapping.is_plain_memory())]
+
+        old, new = lines(self.maps), lines(after.maps)
+        found += [f"maps: gone: {line}" for line in old if line not in new]
+        found += [f"maps: new: {line}" for line in new if line not in old]
+        compare("text", self.text, after.text)
+        compare("private pages of text", self.private_pages, after.private_pages)
+        compare("descriptor", self.descriptors, after.descriptors)
+        compare("thread", dict.fromkeys(self.threads, "runs"), dict.fromkeys(after.threads, "runs"))
+        compare("signals of thread", self.signals, after.signals)
+        return found
+
+    def check_after(self, memory_may_change=False, settle=0.0):
+        """Compares the process as it is now. `settle`: seconds within which it must become equal (a server that closes the
+        connections of a client that has left)."""
+        end = time.monotonic() + settle
+        while True:
+            found = self.differences(Unharmed(self.pid), memory_may_change)
+            if not found:
+                return
+            if time.monotonic() >= end:
+                raise Failure(f"pid {self.pid} is not as it was:\n  " + "\n  ".join(found))
+            time.sleep(0.05)
+
+    def check_attached(self, descriptors_may_change=False, threads_may_change=False):
+        """While attached: nothing writable and executable, no extra thread, no descriptor left behind, no tracer."""
+        for mapping in mappings(self.pid):
+            check(not ("w" in mapping.permissions and "x" in mapping.permissions),
+                  f"writable and executable while attached: {mapping}")
+        if not threads_may_change:
+            check_equal(thread_ids(self.pid), self.threads, "threads while attached")
+        now = descriptors(self.pid)
+        if not descriptors_may_change:
+            check_equal(now, self.descriptors, "descriptors while attached")
+        left = [link for number, link in now.items() if "memfd:" in link and self.descriptors.get(number) != link]
+        check(not left, f"a descriptor is left behind while attached: {left}")
+        check_equal(set(tracer(self.pid).values()), {"0"}, "TracerPid while attached")
+
+
+def attach_state(pid):
+    """What status says of a process: "attached", "attach unfinished", "detach unfinished"; None when it is not attached."""
+    result = heapsnap("status", pid, "--json")
+    if result.status == 1 and "not attached" in result.stderr:
+        return None
+    check_equal(result.status, 0, str(result))
+    for process in result.json["processes"]:
+        if process["pid"] == pid:
+            return process["state"]
+    return None
+
+
+def is_attached(pid):
+    return attach_state(pid) == "attached"
+
+
+def run_test(function, name):
+    """Runs a test; its verdict is the exit status of the program."""
+    if not (HEAPSNAP and TARGETS):
+        sys.exit("HEAPSNAP (the program) and HEAPSNAP_TARGETS (the directory of test programs) must be set in the environment")
+    started = time.monotonic()
+    try:
+        function()
+    except Failure as failure:
+        say(f"FAILED: {name}: {failure}")
+        sys.exit(1)
+    say(f"passed: {name}, {time.monotonic() - started:.1f} s")

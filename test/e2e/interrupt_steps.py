@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every step of attach, dump and detach is made to fail, and the tool is killed at every step: the target goes on, and is as it was.
+usage: interrupt_steps.py fail|kill"""
+
+import os
+import sys
+
+from harness import (Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, is_attached,
+                     run_test, say, temporary_directory)
+
+STEPS_MAX = 1000
+
+
+class Idle:
+    """Sleeping threads: must be equal to the last byte."""
+    memory_may_change = False
+
+    def __init__(self):
+        self.target = Target("many_threads", 6)
+        check_equal(self.target.ask("allocate"), "allocated", "answer")
+        self.pid = self.target.pid
+        self.before = Unharmed(self.pid)
+
+    def check_works(self):
+        check_equal(self.target.ask("allocate"), "allocated", "answer")
+
+    def check_as_before(self):
+        self.before.check_after()
+
+
+class Busy:
+    """Threads that allocate at full speed and check every block."""
+
+    def __init__(self):
+        self.target = Target("cycles", 8)
+        self.pid = self.target.pid
+        self.operations = 0
+        self.pause()
+        self.before = Unharmed(self.pid)
+        self.go_on()
+
+    def pause(self):
+        check_equal(self.target.ask("pause"), "paused", "answer")
+
+    def go_on(self):
+        check_equal(self.target.ask("continue"), "continued", "answer")
+
+    def check_works(self):
+        now = int(self.target.ask("count"))
+        check(now > self.operations, "the target does nothing any more")
+        self.operations = now
+
+    def check_as_before(self):
+        self.pause()
+        self.before.check_after(memory_may_change=True)
+        self.go_on()
+
+
+def files_in(directory):
+    return sorted(os.listdir(directory))
+
+
+def each_step(variable, arguments, after_failure):
+    """Calls after_failure(result, step) for each step that was made to fail, until the command succeeds. Returns the number of steps."""
+    for step in range(1, STEPS_MAX):
+        result = heapsnap(*arguments, environment={variable: str(step)})
+        if result.status == 0:
+            check(step > 1, f"{variable} has no effect on {arguments[0]}")
+            return step - 1
+        after_failure(result, step)
+    check(False, f"{arguments[0]} has more than {STEPS_MAX} steps")
+
+
+def fail_each_step(process, directory):
+    path = os.path.join(directory, "out.pb.gz")
+
+    def attach_failed(result, step):
+        check_equal(result.status, 1, str(result))
+        check(result.stderr.startswith("heapsnap: "), str(result))
+        check_equal(attach_state(process.pid), None, f"status after attach failed at step {step}")
+        process.check_as_before()
+        process.check_works()
+    steps = each_step("HEAPSNAP_FAIL_AT", ["attach", process.pid], attach_failed)
+    process.check_works()
+    say(f"  attach: {steps} steps failed, each rolled back")
+
+    def dump_failed(result, step):
+        check_equal(result.status, 1, str(result))
+        check_equal(files_in(directory), [], f"files after dump failed at step {step}")
+        check(is_attached(process.pid), f"no more attached after dump failed at step {step}")
+        process.before.check_attached()
+        process.check_works()
+    steps = each_step("HEAPSNAP_FAIL_AT", ["dump", process.pid, "-o", path], dump_failed)
+    check_equal(files_in(directory), ["out.pb.gz"], "files after dump")
+    say(f"  dump: {steps} steps failed, nothing left")
+
+    def detach_failed(result, step):
+        check_equal(result.status, 1, str(result))
+        process.check_works()
+        process.before.check_attached()
+        state = attach_state(process.pid)
+        if state == "attached":
+            return
+        if state:  # half-way: the next one finishes
+            detach(process.pid)
+        process.check_as_before()
+        attach(process.pid)
+    steps = each_step("HEAPSNAP_FAIL_AT", ["detach", process.pid], detach_failed)
+    process.check_as_before()
+    process.check_works()
+    say(f"  detach: {steps} steps failed, each could be finished by the next")
+
+
+def clean_up(process, what):
+    """After the tool was killed: the target works, and the next detach takes out what there is."""
+    process.check_works()
+    result = heapsnap("detach", process.pid)
+    if result.status:
+        check_refused(result, "not attached")
+    try:
+        process.check_as_before()
+    except Exception as error:
+        error.args = (f"{what}: {error}",)
+        raise
+    process.check_works()
+
+
+def kill_each_step(process, directory):
+    path = os.path.join(directory, "killed.pb.gz")
+
+    def attach_killed(result, step):
+        check_equal(result.status, -9, str(result))
+        clean_up(process, f"attach killed at step {step}")
+    steps = each_step("HEAPSNAP_KILL_AT", ["attach", process.pid], attach_killed)
+    say(f"  attach: killed at {steps} steps, the target went on")
+
+    def dump_killed(result, step):
+        check_equal(result.status, -9, str(result))
+        check(not os.path.exists(path), f"a partial file after dump was killed at step {step}")
+        process.check_works()
+        check(is_attached(process.pid), f"no more attached after dump was killed at step {step}")
+    steps = each_step("HEAPSNAP_KILL_AT", ["dump", process.pid, "-o", path], dump_killed)
+    say(f"  dump: killed at {steps} steps, no partial file under its name")
+    dump(process.pid, os.path.join(temporary_directory(), "out.pb.gz"))
+    detach(process.pid)
+
+    steps = 0
+    for step in range(1, STEPS_MAX):
+        attach(process.pid)
+        result = heapsnap("detach", process.pid, environment={"HEAPSNAP_KILL_AT": str(step)})
+        if result.status == 0:
+            break
+        check_equal(result.status, -9, str(result))
+        steps = step
+        clean_up(process, f"detach killed at step {step}")
+    check(steps > 0, "HEAPSNAP_KILL_AT has no effect on detach")
+    say(f"  detach: killed at {steps} steps, each could be finished")
+    process.check_as_before()
+
+
+def main():
+    action = {"fail": fail_each_step, "kill": kill_each_step}[sys.argv[1]]
+    for kind in (Idle, Busy):
+        say(f"{kind.__doc__}")
+        process = kind()
+        action(process, temporary_directory())
+        process.target.end()
+
+
+run_test(main, f"interrupt steps: {sys.argv[1]}")

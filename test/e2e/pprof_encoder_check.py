@@ -1,0 +1,87 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""pprof_encoder_check.py PPROF_ENCODER_TEST: reads the profile that the program writes, by its bytes and, when
+HEAPSNAP_PPROF in the environment names it, by the real pprof; both must see what the program put in."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import pprof_reader
+
+PROGRAM = sys.argv.pop(1)
+PPROF = os.environ.get("HEAPSNAP_PPROF")
+
+STACKS = [
+    (("inner", "work(int)", "main"), [11, 1100, 5, 500]),
+    (("inner", "work(int)", "main", "malloc", "main"), [2, 20, 1, 10]),
+    (("malloc",), [3, 30, 3, 30]),
+    (("0x7f0000000030", "main"), [1, 5000000000, 1, 5000000000]),
+    (("[stack unknown]",), [1, 7, 1, 7]),
+]
+
+
+class EncoderCheck(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory()
+        cls.path = os.path.join(cls.directory.name, "out.pb.gz")
+        subprocess.run([PROGRAM, cls.path], check=True, stdout=subprocess.DEVNULL)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.directory.cleanup()
+
+    def check_profile(self, profile):
+        pprof_reader.check_rules(profile)
+        self.assertEqual(profile.stacks(), STACKS)
+        self.assertEqual(profile.period, 1)
+        self.assertEqual(profile.total("inuse_space"), 5000000547)
+        self.assertEqual(profile.mappings, [
+            pprof_reader.Mapping(1, 0x400000, 0x500000, 0x1000, "/usr/bin/program", "0123456789abcdef",
+                                 frozenset(["FN", "FL", "LN", "IN"])),
+            pprof_reader.Mapping(2, 0x7f0000000000, 0x7f0000100000, 0, "/usr/lib/lib?.so", "fedcba", frozenset(["FN"])),
+        ])
+        work = profile.locations[profile.samples[0].locations[0] - 1]
+        self.assertEqual((work.address, work.mapping_id), (0x400200, 1))
+        self.assertEqual([(line.function.filename, line.line, line.function.start_line) for line in work.lines],
+                         [("work.cc", 11, 10), ("work.cc", 22, 20)])
+        self.assertEqual(work.lines[1].function.system_name, "_Z4worki")
+        self.assertEqual(profile.locations[profile.samples[4].locations[0] - 1].mapping_id, 0)
+        self.assertEqual(len(profile.functions), 5)
+        self.assertNotIn("unused", str(profile.functions))
+        self.assertIn("allocations: 18 (blocks allocated)", profile.comments)
+        self.assertIn("LOSS: stack_cut: 2 (stacks cut at the depth limit)", profile.comments)
+        self.assertIn("table_full: 0 (stacks cut at the depth limit)", profile.comments)
+        names = ("stack_cut", "pid", "program", "time", "stopped_ns", "none")
+        self.assertEqual([profile.comment(name) for name in names],
+                         ["2", "42", "program", "2023-11-14T22:13:20Z", "1234567", None])
+
+    def test_bytes(self):
+        profile = pprof_reader.decode(self.path)
+        self.check_profile(profile)
+        self.assertEqual((profile.time_nanos, profile.duration_nanos), (1700000000123456789, 5000000000))
+        with open(self.path, "rb") as file:
+            self.assertEqual(file.read(2), b"\x1f\x8b")
+
+    @unittest.skipUnless(PPROF, "HEAPSNAP_PPROF is not set")
+    def test_pprof(self):
+        self.check_profile(pprof_reader.read_raw(self.path))
+
+    @unittest.skipUnless(PPROF, "HEAPSNAP_PPROF is not set")
+    def test_reports(self):
+        top = pprof_reader.run("-top", "-unit=bytes", "-nodefraction=0", self.path)
+        self.assertIn("Type: inuse_space", top)
+        self.assertIn("File: program", top)
+        self.assertIn("Build ID: 0123456789abcdef", top)
+        self.assertIn("5000000547B total", top)
+        self.assertRegex(top, r"(?m)^ +510B .*  inner")
+        traces = pprof_reader.run("-traces", "-unit=bytes", self.path)
+        self.assertRegex(traces, r"(?m)^ +500B   inner \(inline\)\n +work\(int\)\n +main$")
+        objects = pprof_reader.run("-top", "-sample_index=alloc_objects", "-nodefraction=0", self.path)
+        self.assertIn("Total samples = 18", objects)
+
+
+unittest.main()

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forks and spawns while attached. Commands on standard input: "allocate" (50 blocks of 100 bytes), "fork" (the child allocates, frees and
+// checks by itself, then the parent allocates 50 blocks of 200 bytes), "spawn" (a vfork child that becomes another program).
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static void *blocks[1000];
+static int count;
+
+static __attribute__((noipa)) void site_parent_before(void)
+{
+	for (int i = 0; i < 50; i++) {
+		blocks[count++] = malloc(100);
+		__asm__ volatile("" ::: "memory");
+	}
+}
+
+static __attribute__((noipa)) void site_parent_after(void)
+{
+	for (int i = 0; i < 50; i++) {
+		blocks[count++] = malloc(200);
+		__asm__ volatile("" ::: "memory");
+	}
+}
+
+static __attribute__((noipa)) int site_child(void)
+{
+	static char *kept[2000];
+
+	for (int round = 0; round < 20; round++) {
+		for (int i = 0; i < 2000; i++) {
+			kept[i] = realloc(kept[i], 10 + (size_t)(i + round) % 500);
+			__asm__ volatile("" ::: "memory");
+			memset(kept[i], i, 10);
+		}
+		for (int i = 0; i < 2000; i++)
+			for (int j = 0; j < 10; j++)
+				if (kept[i][j] != (char)i)
+					return 1;
+		for (int i = round % 2; i < 2000; i += 2) {
+			free(kept[i]);
+			kept[i] = NULL;
+		}
+	}
+	for (int i = 0; i < count; i++) // the parent's blocks, in the child's memory
+		free(blocks[i]);
+	return 0;
+}
+
+int main(void)
+{
+	static char output_buffer[4096], input_buffer[256];
+	char line[64];
+	int status;
+
+	setvbuf(stdout, output_buffer, _IOLBF, sizeof(output_buffer));
+	setvbuf(stdin, input_buffer, _IOFBF, sizeof(input_buffer));
+	puts("ready");
+	while (fgets(line, sizeof(line), stdin)) {
+		pid_t child = 0;
+
+		if (count > 900)
+			return 2;
+		if (strcmp(line, "allocate\n") == 0) {
+			site_parent_before();
+			puts("allocated");
+			continue;
+		}
+		if (strcmp(line, "fork\n") == 0) {
+			child = fork();
+			if (child == 0)
+				_exit(site_child());
+		} else if (strcmp(line, "spawn\n") == 0) {
+			char *arguments[] = { "true", NULL };
+			if (posix_spawn(&child, "/bin/true", NULL, NULL, arguments, environ))
+				return 2;
+		}
+		if (child <= 0 || waitpid(child, &status, 0) != child)
+			return 2;
+		site_parent_after();
+		printf("child %d\n", status);
+	}
+	return 0;
+}

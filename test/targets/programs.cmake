@@ -1,0 +1,28 @@
+# The programs of the end-to-end tests. Each stands in a file of its name.
+hs_target_library(truth_library plugin.c ALLOCATE=truth_library_allocate)
+hs_target_library(truth_plugin plugin.c ALLOCATE=truth_plugin_allocate)
+hs_target_library(loop_plugin plugin.c ALLOCATE=loop_plugin_allocate)
+
+hs_target_program(ground_truth)
+target_link_libraries(ground_truth PRIVATE truth_library)
+hs_target_program(changes)
+hs_target_program(cycles)
+hs_target_program(many_threads)
+hs_target_program(fork_child)
+hs_target_program(dlopen_loop)
+hs_target_program(short_hook)
+
+foreach(name no_allocator unhookable)
+  hs_target_program(${name})
+  target_compile_options(${name} PRIVATE -ffreestanding -fno-stack-protector -fno-pie)
+  target_link_options(${name} PRIVATE -nostdlib -static -no-pie)
+endforeach()
+
+include(CheckLanguage)
+check_language(CXX)
+if(CMAKE_CXX_COMPILER)
+  enable_language(CXX)
+  add_executable(cpp_program cpp_program.cc)
+  set_target_properties(cpp_program PROPERTIES CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON)
+  hs_target_options(cpp_program)
+endif()

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Freezing and thawing leaves no mark on any kind of program.
+#include "attach/stop_wait.h"
+#include "attach/threads.h"
+#include "check.h"
+#include "harness.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ARGUMENTS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static void nap(long milliseconds)
+{
+	const struct timespec time = { .tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000 };
+
+	nanosleep(&time, NULL);
+}
+
+static size_t freeze_and_thaw(pid_t pid, uint64_t *stopped_ret)
+{
+	struct frozen_process process;
+	size_t count;
+
+	must(threads_freeze(pid, 2000, &process));
+	count = process.count;
+	for (size_t i = 0; i < count; i++)
+		CHECK_EQUAL(threads_state(pid, process.threads[i].tid), 't');
+	must(threads_thaw(&process));
+	if (stopped_ret)
+		*stopped_ret = process.stopped_ns;
+	return count;
+}
+
+static void test_sleepers(void)
+{
+	struct program program = program_start("ptrace_sleepers", ARGUMENTS("100"));
+	uint64_t stopped, best = UINT64_MAX, sum = 0;
+	struct frozen_process process;
+
+	CHECK_EQUAL(freeze_and_thaw(program.pid, NULL), 101);
+	for (int i = 0; i < 20; i++) {
+		must(threads_freeze(program.pid, 2000, &process));
+		CHECK_EQUAL(process.count, 101);
+		must(threads_thaw(&process));
+		stopped = process.stopped_ns;
+		best = stopped < best ? stopped : best;
+		sum += stopped;
+	}
+	printf("100 sleeping threads: stopped for %.2f ms at best, %.2f ms on average\n", (double)best / 1e6,
+	       (double)sum / 20e6);
+	CHECK(wait_until(wholly_asleep, program.pid));
+	CHECK(!anything_stopped_or_traced(program.pid));
+	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
+}
+
+static void test_registers(void)
+{
+	struct program program = program_start("ptrace_sleepers", ARGUMENTS("3"));
+	struct frozen_process process;
+
+	CHECK(wait_until(wholly_asleep, program.pid));
+	must(threads_freeze(program.pid, 2000, &process));
+	for (size_t i = 0; i < process.count; i++) {
+		CHECK(process.threads[i].registers.rip != 0);
+		CHECK(process.threads[i].registers.rsp != 0);
+		CHECK(i == 0 || process.threads[i].tid > process.threads[i - 1].tid);
+		// pause or read
+		CHECK(process.threads[i].registers.orig_rax == (process.threads[i].tid == program.pid ? 0 : 34));
+	}
+	must(threads_thaw(&process));
+	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
+}
+
+static void test_computing(void)
+{
+	struct program program = program_start("ptrace_compute", ARGUMENTS("4"));
+
+	for (int i = 0; i < 200; i++)
+		freeze_and_thaw(program.pid, NULL);
+	CHECK(!anything_stopped_or_traced(program.pid));
+	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
+}
+
+static void test_waiting(void)
+{
+	struct program program =
+		program_start("ptrace_waits", ARGUMENTS("nanosleep", "poll", "futex", "read", "ppoll", "nanosleep", "poll"));
+
+	for (int i = 0; i < 300; i++) {
+		freeze_and_thaw(program.pid, NULL);
+		nap(3);
+	}
+	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
+}
+
+static void test_stopped(void)
+{
+	struct program program = program_start("ptrace_sleepers", ARGUMENTS("5"));
+	int status;
+
+	kill(program.pid, SIGSTOP);
+	CHECK_EQUAL(waitpid(program.pid, &status, WUNTRACED), program.pid);
+	CHECK(wait_until(wholly_stopped, program.pid));
+	for (int i = 0; i < 20; i++) {
+		CHECK_EQUAL(freeze_and_thaw(program.pid, NULL), 6);
+		CHECK(wait_until(wholly_stopped, program.pid));
+	}
+	kill(program.pid, SIGCONT);
+	CHECK(wait_until(wholly_asleep, program.pid));
+
+	// SIGSTOP and SIGCONT while frozen take effect afterwards.
+	struct frozen_process process;
+
+	must(threads_freeze(program.pid, 2000, &process));
+	kill(program.pid, SIGSTOP);
+	must(threads_thaw(&process));
+	CHECK(wait_until(wholly_stopped, program.pid));
+	must(threads_freeze(program.pid, 2000, &process));
+	kill(program.pid, SIGCONT);
+	must(threads_thaw(&process));
+	CHECK(wait_until(wholly_asleep, program.pid));
+	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
+}
+
+static void test_signals(void)
+{
+	struct program program = program_start("ptrace_signals", (const char *const[]){ NULL });
+	unsigned long sent = 0, received = 0;
+	char text[64];
+	pid_t sender;
+	int pipes[2];
+
+	if (pipe(pipes))
+		exit(2);
+	sender = fork();
+	if (sender == 0) {
+		const union sigval value = { 0 };
+		char byte;
+
+		close(pipes[1]);
+		// As many as the queue takes, until the test closes the pipe.
+		for (int i = 0; i < 20000; i++)
+			sent += sigqueue(program.pid, SIGRTMIN, value) == 0;
+		for (int i = 0; i < 400; i++) {
+			nap(1);
+			for (int j = 0; j < 20; j++)
+				sent += sigqueue(program.pid, SIGRTMIN, value) == 0;
+		}
+		while (read(pipes[0], &byte, 1) > 0)
+			;
+		_exit(sent == 28000 ? 0 : 1);
+	}
+	close(pipes[0]);
+	for (int i = 0; i < 400; i++)
+		freeze_and_thaw(program.pid, NULL);
+	close(pipes[1]);
+	int status;
+
+	waitpid(sender, &status, 0);
+	CHECK_EQUAL(status, 0);
+	CHECK_EQUAL(program_finish(&program, text, sizeof(text)), 0);
+	received = strtoul(text, NULL, 10);
+	CHECK_EQUAL(received, 28000);
+	printf("%lu signals received\n", received);
+}
+
+static void test_spawner(void)
+{
+	struct program program = program_start("ptrace_spawner", (const char *const[]){ NULL });
+
+	for (int i = 0; i < 300; i++)
+		freeze_and_thaw(program.pid, NULL);
+	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
+}
+
+// The target's own death, and its exec, in the middle of a freeze.
+static void test_exec(void)
+{
+	unsigned frozen = 0, gone = 0, other = 0;
+
+	for (int round = 0; round < 5 && other == 0; round++) {
+		struct program program = program_start("ptrace_exec", ARGUMENTS("60", "ready"));
+
+		while (other == 0) {
+			struct frozen_process process;
+			struct hs_error *error = threads_freeze(program.pid, 2000, &process);
+
+			if (!error) {
+				frozen++;
+				must(threads_thaw(&process));
+				continue;
+			}
+			if (error->code != HS_ERROR_GONE) {
+				fprintf(stderr, "%s\n", error->message);
+				other++;
+			}
+			hs_error_destroy(error);
+			gone++;
+			if (threads_state(program.pid, program.pid) == 'Z' || threads_state(program.pid, program.pid) == 'X')
+				break;
+		}
+		if (other > 0)
+			kill(program.pid, SIGKILL);
+		// The freeze may have reaped it already: this process is its parent and was its tracer.
+		waitpid(program.pid, NULL, 0);
+		close(program.input);
+		close(program.output);
+	}
+	CHECK_EQUAL(other, 0);
+	printf("exec: %u frozen, %u gone\n", frozen, gone);
+}
+
+static void test_killed(void)
+{
+	struct program program = program_start("ptrace_sleepers", ARGUMENTS("10"));
+	struct frozen_process process;
+
+	must(threads_freeze(program.pid, 2000, &process));
+	kill(program.pid, SIGKILL);
+	must(threads_thaw(&process));
+	waitpid(program.pid, NULL, 0);
+	close(program.input);
+	close(program.output);
+	struct hs_error *error = threads_freeze(program.pid, 2000, &process);
+
+	CHECK(error && error->code == HS_ERROR_GONE);
+	hs_error_destroy(error);
+}
+
+// Argument: the one test to run.
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} tests[] = {
+		{ "sleepers", test_sleepers }, { "registers", test_registers }, { "computing", test_computing },
+		{ "waiting", test_waiting },   { "stopped", test_stopped },     { "signals", test_signals },
+		{ "spawner", test_spawner },   { "exec", test_exec },           { "killed", test_killed },
+	};
+
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		if (argc < 2 || strcmp(argv[1], tests[i].name) == 0)
+			tests[i].run();
+	}
+	return CHECK_RESULT();
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness.h"
+
+#include "attach/threads.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static void give_up(const char *what)
+{
+	fprintf(stderr, "%s: %s\n", what, strerror(errno));
+	exit(2);
+}
+
+static bool readable_within(int fd, int milliseconds)
+{
+	struct pollfd descriptor = { .fd = fd, .events = POLLIN };
+
+	return poll(&descriptor, 1, milliseconds) == 1;
+}
+
+struct program program_start(const char *name, const char *const *arguments)
+{
+	const char *folder = getenv("HEAPSNAP_TARGETS");
+	char path[4096], line[6] = "";
+	const char *vector[32] = { name };
+	int input[2], output[2];
+	struct program program;
+
+	snprintf(path, sizeof(path), "%s/%s", folder ? folder : ".", name);
+	for (int i = 0; arguments[i] && i < 30; i++)
+		vector[i + 1] = arguments[i];
+	if (pipe2(input, O_CLOEXEC) || pipe2(output, O_CLOEXEC))
+		give_up("pipe");
+	program.pid = fork();
+	if (program.pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(input[0], 0);
+		dup2(output[1], 1);
+		execv(path, (char *const *)(uintptr_t)vector);
+		_exit(127);
+	}
+	close(input[0]);
+	close(output[1]);
+	program.input = input[1];
+	program.output = output[0];
+	for (size_t got = 0; got < 6;) {
+		ssize_t count = readable_within(program.output, 10000) ? read(program.output, line + got, 6 - got) : 0;
+
+		if (count <= 0 || memcmp(line, "ready\n", got + (size_t)count) != 0) {
+			fprintf(stderr, "%s is not ready\n", path);
+			kill(program.pid, SIGKILL);
+			exit(2);
+		}
+		got += (size_t)count;
+	}
+	return program;
+}
+
+int program_finish(struct program *program, char *text, size_t size)
+{
+	char buffer[256];
+	size_t length = 0;
+	int status;
+
+	close(program->input);
+	for (;;) {
+		ssize_t count;
+
+		if (!readable_within(program->output, 20000)) {
+			kill(program->pid, SIGKILL);
+			waitpid(program->pid, &status, 0);
+			close(program->output);
+			return 1000;
+		}
+		count = read(program->output, buffer, sizeof(buffer));
+		if (count <= 0)
+			break;
+		for (ssize_t i = 0; i < count && length + 1 < size; i++)
+			text[length++] = buffer[i];
+	}
+	if (size > 0)
+		text[length] = 0;
+	close(program->output);
+	waitpid(program->pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+unsigned long long status_of(pid_t pid, pid_t tid, const char *key, int base)
+{
+	char path[64], line[512];
+	unsigned long long value = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof(line), file)) {
+		if (strncmp(line, key, strlen(key)) == 0)
+			value = strtoull(line + strlen(key), NULL, base);
+	}
+	fclose(file);
+	return value;
+}
+
+// Whether every thread of the process passes.
+static bool all_threads(pid_t pid, bool (*passes)(pid_t, pid_t))
+{
+	struct dirent *entry;
+	char path[64];
+	bool all = true;
+	DIR *directory;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	directory = opendir(path);
+	if (!directory)
+		return false;
+	while ((entry = readdir(directory))) {
+		pid_t tid = (pid_t)atoi(entry->d_name);
+
+		if (tid > 0)
+			all = all && passes(pid, tid);
+	}
+	closedir(directory);
+	return all;
+}
+
+static bool is_free(pid_t pid, pid_t tid)
+{
+	char state = threads_state(pid, tid);
+
+	return state != 'T' && state != 't' && status_of(pid, tid, "TracerPid:", 10) == 0;
+}
+
+static bool is_stopped(pid_t pid, pid_t tid)
+{
+	return threads_state(pid, tid) == 'T';
+}
+
+static bool is_asleep(pid_t pid, pid_t tid)
+{
+	return threads_state(pid, tid) == 'S';
+}
+
+bool anything_stopped_or_traced(pid_t pid)
+{
+	return !all_threads(pid, is_free);
+}
+
+bool wholly_stopped(pid_t pid)
+{
+	return all_threads(pid, is_stopped);
+}
+
+bool wholly_asleep(pid_t pid)
+{
+	return all_threads(pid, is_asleep);
+}
+
+bool wait_until(bool (*condition)(pid_t), pid_t pid)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (int i = 0; i < 10000; i++) {
+		if (condition(pid))
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return condition(pid);
+}
+
+void must(struct hs_error *error)
+{
+	if (!error)
+		return;
+	fprintf(stderr, "error %d: %s\n", (int)error->code, error->message);
+	exit(1);
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the modules of this very process and compares with what its own loader says.
+#include "attach/modules.h"
+#include "check.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct reading {
+	struct proc_maps maps;
+	struct target_memory memory;
+	struct module_list modules;
+};
+
+static bool read_self(struct reading *ret)
+{
+	struct hs_error *error = proc_maps_read(getpid(), &ret->maps);
+
+	if (!error)
+		error = target_memory_open(getpid(), &ret->memory);
+	if (!error)
+		error = modules_read(getpid(), &ret->maps, &ret->memory, &ret->modules);
+	CHECK(error == NULL);
+	if (error)
+		fprintf(stderr, "%s\n", error->message);
+	return !error;
+}
+
+static void release(struct reading *reading)
+{
+	modules_deinit(&reading->modules);
+	target_memory_close(&reading->memory);
+	proc_maps_deinit(&reading->maps);
+}
+
+static const struct module *find_bias(const struct module_list *modules, uint64_t load_bias, uint64_t inside)
+{
+	for (size_t i = 0; i < modules->count; i++) {
+		const struct module *module = &modules->items[i];
+
+		if (module->load_bias == load_bias && inside >= module->start && inside < module->end)
+			return module;
+	}
+	return NULL;
+}
+
+static int compare_object(struct dl_phdr_info *info, size_t size, void *context)
+{
+	const struct reading *reading = context;
+	const struct module *module = NULL;
+
+	(void)size;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		uint64_t address = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+
+		if (info->dlpi_phdr[i].p_type != PT_LOAD)
+			continue;
+		module = find_bias(&reading->modules, info->dlpi_addr, address);
+		CHECK(module != NULL);
+		if (module && (info->dlpi_phdr[i].p_flags & PF_X))
+			CHECK(address >= module->text_low && address + info->dlpi_phdr[i].p_memsz <= module->text_high);
+	}
+	CHECK(module && module->link_map != 0);
+	CHECK(module && module->elf.build_id_size == 20);
+	return 0;
+}
+
+static void test_against_loader(void)
+{
+	struct link_map *head = NULL;
+	void *self = dlopen(NULL, RTLD_NOW);
+	struct reading reading;
+	size_t order = 0;
+	uint32_t tid = 0;
+
+	CHECK(dlinfo(self, RTLD_DI_LINKMAP, &head) == 0);
+	if (!read_self(&reading))
+		return;
+	CHECK(reading.modules.count > 3);
+	dl_iterate_phdr(compare_object, &reading);
+	for (struct link_map *map = head; map; map = map->l_next) {
+		const struct module *module = find_bias(&reading.modules, map->l_addr, (uint64_t)(uintptr_t)map->l_ld);
+
+		CHECK(module && module->link_map == (uint64_t)(uintptr_t)map);
+		CHECK(module && module->link_order == ++order);
+	}
+	CHECK(reading.modules.items[0].is_main);
+	CHECK_EQUAL(reading.modules.entry, getauxval(AT_ENTRY));
+	// Not &_r_debug: that may be a copy in the executable, made when it was linked.
+	for (const ElfW(Dyn) *entry = _DYNAMIC; entry->d_tag != DT_NULL; entry++) {
+		if (entry->d_tag != DT_DEBUG)
+			continue;
+		CHECK_EQUAL(reading.modules.r_debug, entry->d_un.d_ptr);
+		CHECK_EQUAL(reading.modules.loader_event, ((const struct r_debug *)entry->d_un.d_ptr)->r_brk);
+	}
+	CHECK(reading.modules.loader_event != 0);
+	CHECK(reading.modules.tid_offset != 0 && reading.modules.tid_offset < reading.modules.tcb_size);
+	memcpy(&tid, (const char *)pthread_self() + reading.modules.tid_offset, sizeof(tid));
+	CHECK_EQUAL(tid, gettid());
+	for (size_t i = 1; i < reading.modules.count; i++) {
+		const struct module *module = &reading.modules.items[i];
+		struct elf_symbol symbol;
+
+		CHECK(!module->is_main);
+		if (i > 1)
+			CHECK(module->start >= module[-1].end);
+		if (module->is_loader)
+			CHECK_EQUAL(module->load_bias, getauxval(AT_BASE));
+		if (module->is_vdso) {
+			CHECK_EQUAL(module->start, getauxval(AT_SYSINFO_EHDR));
+			CHECK_STRING(module->path, "[vdso]");
+			CHECK(elf_view_find_symbol(&module->elf, "__vdso_clock_gettime", &symbol));
+		}
+	}
+	release(&reading);
+	dlclose(self);
+}
+
+static const struct module *find_path(const struct module_list *modules, const char *part, size_t *count_ret)
+{
+	const struct module *found = NULL;
+
+	*count_ret = 0;
+	for (size_t i = 0; i < modules->count; i++) {
+		if (strstr(modules->items[i].path, part)) {
+			found = &modules->items[i];
+			(*count_ret)++;
+		}
+	}
+	return found;
+}
+
+static void test_namespaces_and_data(void)
+{
+	struct reading before, after;
+	struct link_map *map = NULL;
+	const char *path = "/lib/x86_64-linux-gnu/libc.so.6";
+	struct stat status;
+	size_t count, count_after;
+	void *library;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *data;
+
+	if (fd < 0 || fstat(fd, &status) < 0 || !read_self(&before))
+		return;
+	CHECK(modules_same_text(&before.maps, &before.maps));
+	// A library that is only read as data is no module.
+	data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (!read_self(&after))
+		return;
+	find_path(&before.modules, "/libc.so.6", &count);
+	find_path(&after.modules, "/libc.so.6", &count_after);
+	CHECK_EQUAL(count_after, count);
+	CHECK(modules_same_text(&before.maps, &after.maps));
+	release(&after);
+	munmap(data, (size_t)status.st_size);
+	close(fd);
+	// A second copy of libc, in a namespace of its own.
+	library = dlmopen(LM_ID_NEWLM, path, RTLD_NOW);
+	CHECK(library && dlinfo(library, RTLD_DI_LINKMAP, &map) == 0);
+	if (!map || !read_self(&after))
+		return;
+	find_path(&after.modules, "/libc.so.6", &count_after);
+	CHECK_EQUAL(count_after, count + 1);
+	const struct module *second = find_bias(&after.modules, map->l_addr, (uint64_t)(uintptr_t)map->l_ld);
+	CHECK(second && second->link_map == (uint64_t)(uintptr_t)map && second->link_order == 0);
+	CHECK(!modules_same_text(&before.maps, &after.maps));
+	release(&after);
+	release(&before);
+	dlclose(library);
+}
+
+static void test_deleted_file(void)
+{
+	char path[] = "/tmp/modules_test.XXXXXX";
+	char command[200];
+	int fd = mkstemp(path);
+	struct reading reading;
+	const struct module *module;
+	struct elf_symbol symbol;
+	size_t count;
+	void *library;
+
+	CHECK(fd >= 0);
+	close(fd);
+	snprintf(command, sizeof(command), "cp /lib/x86_64-linux-gnu/libm.so.6 %s", path);
+	CHECK(system(command) == 0);
+	library = dlopen(path, RTLD_NOW);
+	CHECK(library != NULL);
+	unlink(path);
+	if (geteuid() != 0 || !read_self(&reading)) // map_files needs the capability
+		return;
+	module = find_path(&reading.modules, path, &count);
+	CHECK_EQUAL(count, 1);
+	CHECK(module && module->deleted && strcmp(module->path, path) == 0);
+	CHECK(module && elf_view_find_symbol(&module->elf, "lgamma", &symbol));
+	release(&reading);
+	dlclose(library);
+}
+
+// Without the capability for map_files the files are found by their paths.
+static void test_without_privilege(void)
+{
+	pid_t child;
+	int status = 0;
+
+	fflush(NULL);
+	child = fork();
+	if (child == 0) {
+		struct reading reading;
+		int failures = check_failures;
+
+		if (setgid(65534) < 0 || setuid(65534) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0 ||
+		    access("/proc/self/exe", R_OK) < 0) {
+			printf("no unprivileged user here: left out\n");
+			_exit(0);
+		}
+		if (read_self(&reading)) {
+			dl_iterate_phdr(compare_object, &reading);
+			release(&reading);
+		}
+		_exit(check_failures != failures);
+	}
+	CHECK(child > 0 && waitpid(child, &status, 0) == child);
+	CHECK_EQUAL(status, 0);
+}
+
+int main(void)
+{
+	test_against_loader();
+	test_namespaces_and_data();
+	test_deleted_file();
+	test_without_privilege();
+	return CHECK_RESULT();
+}

@@ -1,0 +1,30 @@
+hs_unit_test(allocator_names_test hs_snapshot)
+hs_unit_test(range_index_test hs_snapshot)
+hs_unit_test(symbol_table_test hs_snapshot)
+
+# The symbolizer is tested on a library of known names and lines, in four states.
+include(CheckLanguage)
+check_language(CXX)
+if(CMAKE_CXX_COMPILER AND CMAKE_OBJCOPY)
+  enable_language(CXX)
+  add_library(symbolize_fixture SHARED ${CMAKE_CURRENT_LIST_DIR}/symbolize_fixture.cpp)
+  add_library(symbolize_no_id SHARED ${CMAKE_CURRENT_LIST_DIR}/symbolize_fixture.cpp)
+  foreach(fixture symbolize_fixture symbolize_no_id)
+    target_compile_options(${fixture} PRIVATE -g -O2 -std=c++17)
+    set_target_properties(${fixture} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/symbolize)
+  endforeach()
+  target_link_options(symbolize_fixture PRIVATE -Wl,--build-id=sha1)
+  target_link_options(symbolize_no_id PRIVATE -Wl,--build-id=none)
+  # "linked" has its debug file beside it, named by .gnu_debuglink; "stripped" has none at all.
+  add_custom_command(TARGET symbolize_fixture POST_BUILD
+    COMMAND ${CMAKE_OBJCOPY} --only-keep-debug libsymbolize_fixture.so libsymbolize_linked.debug
+    COMMAND ${CMAKE_OBJCOPY} --strip-all --add-gnu-debuglink=libsymbolize_linked.debug
+      libsymbolize_fixture.so libsymbolize_linked.so
+    COMMAND ${CMAKE_OBJCOPY} --strip-all libsymbolize_fixture.so libsymbolize_stripped.so
+    WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/symbolize
+    VERBATIM
+  )
+  hs_unit_test(symbolize_test hs_snapshot ${CMAKE_DL_LIBS})
+  target_compile_definitions(symbolize_test PRIVATE FIXTURE_DIRECTORY="${CMAKE_CURRENT_BINARY_DIR}/symbolize")
+  add_dependencies(symbolize_test symbolize_fixture symbolize_no_id)
+endif()
