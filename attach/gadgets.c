@@ -189,7 +189,9 @@ struct hs_error *entry_patch_apply(const struct frozen_process *process, const s
 		uint64_t pc = process->threads[i].registers.rip;
 
 		if (pc >= patch.address && pc < end)
-			return hs_error_create(HS_ERROR_REFUSED, "process %d is only just starting; try again", (int)process->pid);
+			return hs_error_create(HS_ERROR_REFUSED,
+					       "process %d stands at its entry point (only just started, or on its way back from a killed heapsnap): try again",
+					       (int)process->pid);
 	}
 	error = target_memory_read(memory, patch.address, patch.old_bytes, sizeof(patch.old_bytes));
 	if (error)

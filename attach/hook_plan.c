@@ -381,7 +381,7 @@ static struct hs_error *refuse_unpaired(const struct hook_plan *plan, const stru
 		const struct hook_record *record = &plan->hooks[i].record;
 
 		// Only the functions that decide; a list of all would bury them.
-		if (record->verdict != VERDICT_ok && (record->kind == HOOK_free || record->kind == HOOK_malloc) &&
+		if (record->verdict != VERDICT_ok && (releases_blocks(record->kind) || record->kind == HOOK_malloc) &&
 		    (used == ANY_MODULE || record->module == used))
 			length += (size_t)snprintf(reasons + length, sizeof(reasons) - length, "%s%s in %s: %s",
 						   length ? "; " : "", record->name,

@@ -56,10 +56,10 @@ enum cfi_result {
 	CFI_MALFORMED,   // out of the span, or nonsense
 };
 
-// Finds the FDE for `pc` through the binary search table of .eh_frame_hdr at `hdr` (hdr_size bytes, inside span; a table
-// of the form datarel|sdata4, as every linker writes), and by a linear scan of .eh_frame when there is no such table
-// (bounded by the span); runs CIE and FDE instructions up to `pc`. The pc is the one to look up: for a return address,
-// the caller has taken 1 from it. Uses less than 1 KiB of stack.
+// Finds the FDE for `pc` through the binary search table of .eh_frame_hdr at `hdr` (hdr_size bytes, inside span; a
+// table of the form datarel|sdata4, as every linker writes), and by a linear scan of .eh_frame when there is no such
+// table (bounded by the span); runs CIE and FDE instructions up to `pc`. The pc is the one to look up: for a return
+// address, the caller has taken 1 from it. Uses less than 1 KiB of stack.
 enum cfi_result cfi_decode(const struct memory_span *span, uint64_t hdr, uint64_t hdr_size, uint64_t pc,
                            struct cfi_row *ret);
 

@@ -285,11 +285,8 @@ static void finish_reallocation(struct thread_slot *slot, uint32_t *old_place, u
 	__atomic_store_n(&slot->pending, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->pending_new, 0, __ATOMIC_RELEASE);
 	if (old) {
-		const struct block_record *record = region_ref(old);
-
 		// realloc(block, 0) that returned NULL has freed the block.
 		count_up(slot->counters, block ? COUNTER_reallocations : COUNTER_frees, 1);
-		count_up(slot->counters, COUNTER_freed_bytes, record->size);
 		record_give(slot, old);
 	} else {
 		count_up(slot->counters, block ? COUNTER_unknown_reallocations : COUNTER_unknown_frees, 1);
@@ -379,11 +376,9 @@ void hook_before_free(uint64_t block, uint64_t frame_address)
 		return;
 	if (HS_LIKELY(place)) {
 		uint32_t ref = *place;
-		const struct block_record *record = region_ref(ref);
 
 		__atomic_store_n(place, 0, __ATOMIC_RELEASE);
 		count_up(slot->counters, COUNTER_frees, 1);
-		count_up(slot->counters, COUNTER_freed_bytes, record->size);
 		if (HS_LIKELY(nesting == OUTERMOST)) // a signal handler leaves the interrupted recorder's lists alone
 			record_give(slot, ref);
 	} else {

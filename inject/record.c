@@ -25,17 +25,19 @@ static uint32_t take_batch(struct region_header *header)
 void record_share_batch(struct thread_slot *slot)
 {
 	struct region_header *header = region();
-	uint32_t first = slot->free_head;
-	struct free_record *record = region_ref(first);
-	struct free_record *last = record;
+	uint32_t first = slot->free_records[0];
+	struct free_record *record = NULL;
 	uint64_t head;
 
-	for (unsigned i = 1; i < RECORD_BATCH; i++)
-		last = region_ref(last->next);
-	slot->free_head = last->next;
+	// The oldest, those that are least likely in this processor's cache.
+	for (unsigned i = 0; i < RECORD_BATCH; i++) {
+		record = region_ref(slot->free_records[i]);
+		record->next = i + 1 < RECORD_BATCH ? slot->free_records[i + 1] : 0;
+	}
+	for (unsigned i = RECORD_BATCH; i < slot->free_count; i++)
+		slot->free_records[i - RECORD_BATCH] = slot->free_records[i];
 	slot->free_count -= RECORD_BATCH;
-	last->next = 0;
-	record->batch_count = RECORD_BATCH;
+	record = region_ref(first);
 	head = __atomic_load_n(&header->free_batches, __ATOMIC_RELAXED);
 	do {
 		__atomic_store_n(&record->next_batch, (uint32_t)head, __ATOMIC_RELAXED);
@@ -52,10 +54,12 @@ uint32_t record_refill(struct thread_slot *slot)
 
 		ref = take_batch(region());
 		if (ref) {
-			const struct free_record *record = region_ref(ref);
+			uint32_t next = ((const struct free_record *)region_ref(ref))->next;
 
-			slot->free_head = record->next;
-			slot->free_count = RECORD_BATCH - 1;
+			while (next && slot->free_count < RECORD_BATCH) {
+				slot->free_records[slot->free_count++] = next;
+				next = ((const struct free_record *)region_ref(next))->next;
+			}
 			return ref;
 		}
 		page = region_take_pages(1);

@@ -6,7 +6,7 @@
 #include "payload.h"
 
 // A batch is what threads give to and take from each other.
-enum { RECORD_BATCH = 64, RECORDS_KEPT = 2 * RECORD_BATCH };
+enum { RECORD_BATCH = HS_FREE_KEPT / 2 };
 
 // A record that nobody uses, its content undefined. 0 = the region is full.
 uint32_t record_refill(struct thread_slot *slot) HS_HIDDEN;
@@ -17,23 +17,18 @@ void totals_flush(struct totals_entry *entry) HS_HIDDEN;
 
 static inline uint32_t record_take(struct thread_slot *slot)
 {
-	uint32_t ref = slot->free_head;
-
-	if (HS_UNLIKELY(!ref))
+	if (HS_UNLIKELY(slot->free_count == 0))
 		return record_refill(slot);
-	slot->free_head = ((struct free_record *)region_ref(ref))->next;
-	slot->free_count--;
-	return ref;
+	return slot->free_records[--slot->free_count];
 }
 
+// The record itself is not touched: it is likely not in the cache, and the next allocation will write it.
 static inline void record_give(struct thread_slot *slot, uint32_t ref)
 {
-	struct free_record *record = region_ref(ref);
-
-	record->next = slot->free_head;
-	slot->free_head = ref;
-	if (HS_UNLIKELY(++slot->free_count > RECORDS_KEPT))
+	if (HS_UNLIKELY(slot->free_count == HS_FREE_KEPT))
 		record_share_batch(slot);
+	slot->free_records[slot->free_count++] = ref;
+	__builtin_prefetch(region_ref(ref), 1);
 }
 
 static inline void totals_add(struct thread_slot *slot, uint32_t stack, uint64_t size)

@@ -18,9 +18,8 @@ struct walk {
 	uint32_t count;   // fresh frames
 	uint32_t reused;  // frames of the last walk that still stand; 0 = none
 	uint32_t cut;     // enum cut_reason + 1; 0 = complete
-	bool repeatable;  // its frames can be checked word by word next time
-	uint32_t guard_count;
-	struct walk_guard guards[HS_WALK_GUARDS]; // of the fresh frames
+	bool repeatable;  // all words that it read are known
+	uint64_t end_check; // address of the return address 0 that ended the walk; 0 = it ended otherwise
 };
 
 static uint64_t load_word(uint64_t address) { return *(const uint64_t *)address; }
@@ -45,54 +44,17 @@ static uint64_t cached_rule(uint64_t pc, bool exact, uint32_t generation, struct
 	return rule;
 }
 
-// Whether frames [0, top] of the last walk would be found again: see struct walked_frame for the words that must not have changed.
+// Whether all words that the last walk read for its frames [0, top] are what they were. Independent loads: an order cheaper than
+// walking, where each frame waits for the one before.
 static bool still_stands(const struct thread_slot *slot, uint32_t top)
 {
-	const struct walked_frame *frame = slot->walk;
+	const struct walk_check *check = slot->checks;
+	const struct walk_check *end = check + slot->walk[top].checks;
 	uint64_t difference = 0;
 
-	for (uint32_t i = top; i > 0; i--) {
-		uint64_t cfa = frame[i - 1].sp;
-
-		difference |= load_word(cfa - 8) ^ frame[i - 1].pc;
-		if (frame[i].rbp_distance)
-			difference |= load_word(cfa - frame[i].rbp_distance) ^ frame[i - 1].rbp;
-		else
-			difference |= frame[i].rbp ^ frame[i - 1].rbp;
-	}
-	for (uint32_t i = 0; i < slot->walk_guards; i++)
-		difference |= load_word(slot->guards[i].address) ^ slot->guards[i].value;
+	for (; check < end; check++)
+		difference |= load_word(check->address) ^ check->value;
 	return difference == 0;
-}
-
-// pre: `address` is readable
-static void add_guard(struct walk *walk, uint64_t address)
-{
-	if (walk->guard_count == HS_WALK_GUARDS) {
-		walk->repeatable = false;
-		return;
-	}
-	walk->guards[walk->guard_count].address = address;
-	walk->guards[walk->guard_count].value = load_word(address);
-	walk->guard_count++;
-}
-
-// Those of the reused frames stay, those of the fresh ones come.
-static void keep_guards(struct thread_slot *slot, struct walk *walk)
-{
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < slot->walk_guards && walk->reused; i++)
-		if (slot->guards[i].address >= slot->walk[walk->reused - 1].sp)
-			slot->guards[kept++] = slot->guards[i];
-	for (uint32_t i = 0; i < walk->guard_count; i++) {
-		if (kept == HS_WALK_GUARDS) {
-			walk->repeatable = false;
-			break;
-		}
-		slot->guards[kept++] = walk->guards[i];
-	}
-	slot->walk_guards = kept;
 }
 
 static enum cut_reason reason_of_step(enum step_result result)
@@ -135,6 +97,7 @@ static void walk_in_full(struct thread_slot *slot, const struct entry_frame *ent
 		frame->pc = registers.value[CFI_RA];
 		result = modules_step_full(stack, &registers, &module, &walk->cut);
 		frame->node = module | (exact ? HS_FRAME_EXACT_PC : 0);
+		frame->flags = frame->checks = 0;
 		walk->count++;
 		if (result == STEP_END)
 			return;
@@ -149,24 +112,31 @@ static void walk_in_full(struct thread_slot *slot, const struct entry_frame *ent
 	walk->cut = CUT_depth_limit + 1;
 }
 
-// Notes which words a step has read, so that still_stands can look at them again.
-static void note_slots(uint64_t rule, const struct walk_registers *before, uint64_t cfa, struct walked_frame *frame,
-		       struct walk *walk)
+// Until keep_walk has all frames, a fresh frame's `flags` hold how its rule treats rbp, and `checks` how many words below its canonical
+// frame address it has saved rbp (0 = it has not).
+enum fresh_flags { FRESH_READS_RBP = 1, FRESH_DEREFERENCES = 2 };
+
+static void note_rule(uint64_t rule, const struct walk_registers *before, uint64_t cfa, struct walked_frame *frame, struct walk *walk)
 {
+	uint64_t distance = (cfa - before->rbp) / 8;
+
+	frame->flags = 0;
+	frame->checks = 0;
 	switch (UNWIND_KIND(rule)) {
-	case UNWIND_SP:
 	case UNWIND_BP:
-		frame->rbp_distance = (uint32_t)unwind_rule_slot(rule) * 8;
+		frame->flags = FRESH_READS_RBP;
+		// fall through
+	case UNWIND_SP:
+		frame->checks = (uint16_t)unwind_rule_slot(rule);
 		return;
 	case UNWIND_BP_DEREF:
-		add_guard(walk, before->rbp + unwind_rule_offset(rule));
-		frame->rbp_distance = (uint32_t)(cfa - before->rbp);
-		return;
 	case UNWIND_FRAME_POINTER:
-		frame->rbp_distance = (uint32_t)(cfa - before->rbp);
+		frame->flags = UNWIND_KIND(rule) == UNWIND_BP_DEREF ? FRESH_READS_RBP | FRESH_DEREFERENCES : FRESH_READS_RBP;
+		frame->checks = (uint16_t)distance; // rbp is saved where it points
+		if (distance > UINT16_MAX)
+			walk->repeatable = false;
 		return;
 	default:
-		frame->rbp_distance = 0;
 		walk->repeatable = false;
 	}
 }
@@ -181,7 +151,7 @@ static bool end_walk(enum step_result result, uint64_t rule, const struct walk_r
 		return false;
 	case STEP_END:
 		if (kind == UNWIND_SP || kind == UNWIND_BP) // a return address of 0 was read: it must still be there
-			add_guard(walk, (kind == UNWIND_SP ? at->sp : at->rbp) + unwind_rule_offset(rule) - 8);
+			walk->end_check = (kind == UNWIND_SP ? at->sp : at->rbp) + unwind_rule_offset(rule) - 8;
 		else if (kind != UNWIND_END)
 			walk->repeatable = false;
 		return true;
@@ -215,7 +185,8 @@ static bool walk_by_rules(struct thread_slot *slot, const struct entry_frame *en
 		if (candidate) {
 			const struct walked_frame *last = &slot->walk[candidate - 1];
 
-			if (last->sp == registers.sp && last->pc == registers.pc && last->rbp == registers.rbp && !exact &&
+			if (last->sp == registers.sp && last->pc == registers.pc && !exact &&
+			    (last->rbp == registers.rbp || !(last->flags & WALKED_RBP_MATTERS)) &&
 			    walk->count + candidate <= depth && still_stands(slot, candidate - 1)) {
 				walk->reused = candidate;
 				return true;
@@ -239,8 +210,42 @@ static bool walk_by_rules(struct thread_slot *slot, const struct entry_frame *en
 		result = unwind_step(rule, stack, &registers, &cfa, &exact);
 		if (HS_UNLIKELY(result != STEP_OK))
 			return end_walk(result, rule, &before, walk);
-		note_slots(rule, &before, cfa, frame, walk);
+		note_rule(rule, &before, cfa, frame, walk);
 	}
+}
+
+static void add_check(struct thread_slot *slot, uint32_t *count, uint64_t address, struct walk *walk)
+{
+	if (*count == HS_WALK_CHECKS) {
+		walk->repeatable = false;
+		return;
+	}
+	slot->checks[*count].address = address;
+	slot->checks[*count].value = load_word(address);
+	(*count)++;
+}
+
+// Moves a fresh frame to the kept walk, below its caller (the frame kept last), with the words that its step has read: the return
+// address always, saved rbp and what it led to only where that matters to the caller or further out.
+static void keep_frame(struct thread_slot *slot, const struct walked_frame *fresh, uint32_t kept, struct walk *walk)
+{
+	const struct walked_frame *caller = kept ? &slot->walk[kept - 1] : NULL;
+	bool caller_needs_rbp = caller && caller->flags & WALKED_RBP_MATTERS;
+	uint32_t checks = caller ? caller->checks : 0;
+	struct walked_frame *frame = &slot->walk[kept];
+
+	*frame = *fresh;
+	if (caller && walk->repeatable) {
+		uint64_t cfa = caller->sp;
+
+		add_check(slot, &checks, cfa - 8, walk);
+		if (caller_needs_rbp && fresh->checks)
+			add_check(slot, &checks, cfa - fresh->checks * UINT64_C(8), walk);
+	}
+	if (fresh->flags & FRESH_DEREFERENCES)
+		walk->repeatable = false; // its canonical frame address came from memory; rare enough to walk each time
+	frame->flags = caller_needs_rbp || fresh->flags & FRESH_READS_RBP ? WALKED_RBP_MATTERS : 0;
+	frame->checks = (uint16_t)checks;
 }
 
 // Names the frames outermost first, and keeps them for the next walk.
@@ -249,7 +254,9 @@ static uint32_t keep_walk(struct thread_slot *slot, struct walk *walk)
 	uint32_t kept = walk->reused;
 	uint32_t node = kept ? slot->walk[kept - 1].node : 0;
 
-	if (walk->cut) {
+	if (walk->count == 0)
+		return node; // all of it stands
+	if (HS_UNLIKELY(walk->cut)) {
 		count_up(slot->counters, COUNTER_stack_cuts, 1);
 		slot->cut_counters[walk->cut - 1]++;
 		walk->repeatable = false;
@@ -269,7 +276,14 @@ static uint32_t keep_walk(struct thread_slot *slot, struct walk *walk)
 			return stack_table_full_node();
 		}
 		frame->node = node;
-		slot->walk[kept++] = *frame;
+		keep_frame(slot, frame, kept, walk);
+		if (HS_UNLIKELY(kept == 0 && walk->end_check && walk->repeatable)) {
+			uint32_t checks = slot->walk[0].checks;
+
+			add_check(slot, &checks, walk->end_check, walk);
+			slot->walk[0].checks = (uint16_t)checks;
+		}
+		kept++;
 	}
 	if (walk->repeatable) {
 		slot->walk_count = kept;
@@ -285,8 +299,9 @@ uint32_t unwind_to_node(struct thread_slot *slot, const struct entry_frame *entr
 	uint32_t depth = region()->depth;
 	struct walk walk;
 
-	walk.count = walk.reused = walk.cut = walk.guard_count = 0;
+	walk.count = walk.reused = walk.cut = 0;
 	walk.repeatable = true;
+	walk.end_check = 0;
 
 	if (HS_UNLIKELY(low < slot->stack_low || low + 8 > slot->stack_high)) {
 		// On a coroutine's or a signal handler's own stack nothing above the return address is known to be mapped.
@@ -302,6 +317,5 @@ uint32_t unwind_to_node(struct thread_slot *slot, const struct entry_frame *entr
 		walk_in_full(slot, entry, &stack, depth, &walk);
 	if (walk.reused)
 		count_up(slot->counters, COUNTER_walk_reuses, 1);
-	keep_guards(slot, &walk);
 	return keep_walk(slot, &walk);
 }

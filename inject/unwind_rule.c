@@ -89,8 +89,8 @@ static bool match_realigned(const struct memory_span *code, const struct cfi_row
 }
 
 // A linker's procedure linkage table: entries of 16 bytes that push a word before their instruction at `threshold`. The
-// linker writes rsp + 8 + ((rip & 15) >= threshold) << 3, with 11 for plain entries and 9, 10 or 5 where endbr64 or bnd
-// prefixes shift them (binutils, bfd/elfxx-x86 and elf64-x86-64).
+// linker writes rsp + 8 + ((rip & 15) >= threshold) << 3; GNU ld 2.40 with 11 for plain entries, with 9 for those that
+// begin with endbr64.
 static bool match_plt(const struct memory_span *code, const struct cfi_row *row, int64_t *offset_ret,
                       uint64_t *threshold_ret)
 {

@@ -77,17 +77,28 @@ static int offer(int fd, bool is_mapped, module_file_accept *accept, void *conte
 	return fd;
 }
 
-// A mapping of the module's file, NULL when it is unloaded or the process is gone.
+// The mapping of a file where the module is, NULL when it is unloaded or the process is gone.
 static const struct proc_map *find_mapping(const struct module_files *files, const struct profile_module *module)
 {
+	if (module->unloaded)
+		return NULL;
 	for (size_t i = 0; i < files->maps.count; i++) {
 		const struct proc_map *map = &files->maps.items[i];
 
-		if (map->start >= module->start && map->end <= module->end && map->inode &&
-		    strcmp(map->name, module->path) == 0)
+		if (map->start >= module->start && map->end <= module->end && map->inode)
 			return map;
 	}
 	return NULL;
+}
+
+// The loader's path may lead over links (/lib to /usr/lib), so that only the last part is the same as in the maps.
+// The main program may have none. Another name says that another file has been loaded there since.
+static bool is_mapping_of(const struct proc_map *map, const struct profile_module *module)
+{
+	const char *map_slash = strrchr(map->name, '/'), *slash = strrchr(module->path, '/');
+
+	return !*module->path ||
+	       strcmp(map_slash ? map_slash + 1 : map->name, slash ? slash + 1 : module->path) == 0;
 }
 
 // Whether `fd` is the file of the mapping by its numbers. On file systems where a file shows other numbers than its
@@ -103,7 +114,7 @@ static bool is_file_of(int fd, const struct proc_map *map)
 int module_files_find(const struct module_files *files, const struct profile_module *module, module_file_accept *accept,
 		      void *context)
 {
-	const struct proc_map *map = module->unloaded ? NULL : find_mapping(files, module);
+	const struct proc_map *map = find_mapping(files, module);
 	char path[96];
 	int fd = -1;
 
@@ -112,7 +123,7 @@ int module_files_find(const struct module_files *files, const struct profile_mod
 		// replaced (proc(5)).
 		snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)files->pid, map->start,
 			 map->end);
-		fd = offer(open_in_ours(path), true, accept, context);
+		fd = offer(open_in_ours(path), is_mapping_of(map, module), accept, context);
 	}
 	if (fd < 0 && module->path[0] == '/') {
 		int candidate = open_in_root(files, module->path);

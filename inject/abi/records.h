@@ -23,12 +23,11 @@ struct block_record {
 };
 _Static_assert(sizeof(struct block_record) == 32, "block_record is 32 bytes");
 
-// A block_record on a free list.
+// A batch of free records, in the memory of its first record: the others are chained through `next`.
 struct free_record {
-	uint32_t next;       // ref of the next free record of this list or batch
+	uint32_t next;       // ref of the next record of this batch; 0 = last
 	uint32_t next_batch; // ref of the first record of the next batch (only in a batch's first record)
-	uint32_t batch_count;
-	uint32_t reserved[5];
+	uint32_t reserved[6];
 };
 _Static_assert(sizeof(struct free_record) == sizeof(struct block_record), "a free record is a record");
 
@@ -74,7 +73,6 @@ enum cut_reason {
 	X(allocations, "allocations recorded")                                                     \
 	X(allocated_bytes, "bytes of these")                                                       \
 	X(frees, "frees of recorded blocks")                                                       \
-	X(freed_bytes, "bytes of these")                                                           \
 	X(reallocations, "reallocations of recorded blocks")                                       \
 	X(unknown_frees, "frees of blocks that were not recorded (most: allocated before attach)") \
 	X(unknown_reallocations, "reallocations of blocks that were not recorded")                 \

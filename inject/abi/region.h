@@ -116,23 +116,27 @@ struct totals_entry {
 };
 _Static_assert(sizeof(struct totals_entry) == 16, "totals_entry is 16 bytes");
 
-// One frame of a walk: the registers with which its rule was looked up, and the stack from it outwards.
-// For a walk kept in order from the outermost frame, frame[i + 1]'s caller is frame[i]:
-//   *(frame[i].sp - 8) == frame[i].pc, and, if frame[i + 1].rbp_distance, *(frame[i].sp - frame[i + 1].rbp_distance) == frame[i].rbp
-// because frame[i].sp is frame[i + 1]'s canonical frame address. As long as these words have not changed, the outer
-// part of a stack is as it was.
+// One frame of a walk: the registers with which its rule was looked up.
 struct walked_frame {
 	uint64_t sp, pc, rbp;
-	uint32_t node;         // ref of the stack node of this frame and all outer ones
-	uint32_t rbp_distance; // from the canonical frame address down to where this frame saved rbp, bytes; 0 = not saved
+	uint32_t node;   // ref of the stack node of this frame and all outer ones
+	uint16_t checks; // how many of the walk's checks belong to this frame and all outer ones
+	uint16_t flags;  // enum walked_flags
 };
 _Static_assert(sizeof(struct walked_frame) == 32, "walked_frame is 32 bytes");
 
-// A word that a walk depended on besides those.
-struct walk_guard {
+enum walked_flags {
+	WALKED_RBP_MATTERS = 1, // the rule of this frame or of an outer one reads rbp
+};
+
+// A word of the stack that a walk has read: its frame and all outer ones are as they were while all of these words are.
+struct walk_check {
 	uint64_t address, value;
 };
-#define HS_WALK_GUARDS 4u
+#define HS_WALK_CHECKS (2u * HS_DEPTH_MAX)
+
+// A thread's own free records; more go to a list that all threads share.
+#define HS_FREE_KEPT 128u
 
 // What the payload keeps of one thread. Written only by that thread, read by the tool while it is stopped.
 struct thread_slot {
@@ -144,7 +148,7 @@ struct thread_slot {
 	uint32_t in_original;    // 1 while that hook is inside the original function
 	uint32_t walk_count;     // frames of the last walk; 0 = none that can be used again
 	uint32_t walk_generation; // module generation of the last walk
-	uint32_t walk_guards;    // used entries of `guards`
+	uint32_t free_count;     // used entries of `free_records`
 
 	// A reallocation that is under way. The old block is in no slot of the live table but live all the same,
 	// until the live table holds `pending_new` at `pending_new_address`.
@@ -152,8 +156,6 @@ struct thread_slot {
 	uint32_t pending_new;
 	uint64_t pending_address;
 	uint64_t pending_new_address;
-	uint32_t free_head;      // list of free records
-	uint32_t free_count;
 	uint32_t fresh_record;   // ref of the next never used record
 	uint32_t fresh_record_end;
 	uint32_t fresh_node;     // ref of the next never used stack node
@@ -163,13 +165,14 @@ struct thread_slot {
 
 	_Alignas(64) uint64_t counters[HS_COUNTER_SLOTS];
 	uint64_t cut_counters[16];
-	struct walk_guard guards[HS_WALK_GUARDS];
+	uint32_t free_records[HS_FREE_KEPT]; // refs
 	struct totals_entry totals[HS_TOTALS_ENTRIES];
 	_Alignas(4096) struct walked_frame walk[HS_DEPTH_MAX]; // the last walk, outermost frame first
-	struct walked_frame fresh[HS_DEPTH_MAX];               // the one being made, innermost frame first
+	struct walk_check checks[HS_WALK_CHECKS];              // of the last walk, outermost frame's first
+	struct walked_frame fresh[HS_DEPTH_MAX];               // the walk being made, innermost frame first
 };
 _Static_assert(CUT_REASON_COUNT <= 16, "cut counters");
-_Static_assert(sizeof(struct thread_slot) == 20480, "thread_slot is five pages");
+_Static_assert(sizeof(struct thread_slot) == 28672, "thread_slot is seven pages");
 
 // Where the parts are.
 #define HS_OFFSET_HOOKS ((uint64_t)HS_HEADER_SIZE)

@@ -7,8 +7,6 @@ import re
 import pprof_reader
 from harness import Failure, check
 
-PPROF = os.environ.get("HEAPSNAP_PPROF", "")
-
 SAMPLE_INDEXES = {"alloc_objects": "alloc_objects", "alloc_space": "alloc_bytes", "inuse_objects": "live_objects",
                   "inuse_space": "live_bytes"}
 
@@ -46,17 +44,15 @@ def read(path):
 
 def pprof(path, *arguments):
     """What the real pprof prints; a complaint is a failure."""
-    check(PPROF, "HEAPSNAP_PPROF names no program")
     try:
-        return pprof_reader.run(PPROF, path, "-symbolize=none", *arguments)
+        return pprof_reader.run("-symbolize=none", *arguments, path)
     except pprof_reader.PprofError as error:
         raise Failure(str(error)) from None
 
 
 def samples(path):
     """Each stack as a tuple of function names, innermost first (inlined ones too; "0x..." where there is no name), with its values."""
-    profile = read(path)
-    return [(tuple(profile.functions(sample)), Values(*sample.values)) for sample in profile.samples]
+    return [(tuple(names), Values(*values)) for names, values in read(path).stacks()]
 
 
 def by_innermost(path):
@@ -87,21 +83,18 @@ def by_innermost_with_pprof(path):
     return sites
 
 
-def _lines(path):
-    return [line for location in read(path).locations.values() for line in location.lines]
-
-
 def function_names(path):
-    return {line.function for line in _lines(path)}
+    return {function.name for function in read(path).functions}
 
 
 def system_names(path):
-    return {line.system_name for line in _lines(path)}
+    return {function.system_name for function in read(path).functions}
 
 
 def source_files(path):
-    """(function, base name of its source file) of every line."""
-    return {(line.function, os.path.basename(line.file)) for line in _lines(path) if line.line > 0}
+    """(function, base name of its source file) of every location with a line."""
+    return {(line.function.name, os.path.basename(line.function.filename))
+            for location in read(path).locations for line in location.lines if line.line > 0}
 
 
 def check_reader_is_content(path):
@@ -110,7 +103,7 @@ def check_reader_is_content(path):
         check(pprof(path, option), f"pprof {option} prints nothing")
     ours = read(path)
     try:
-        theirs = pprof_reader.read_raw(PPROF, path)
+        theirs = pprof_reader.read_raw(path)
     except pprof_reader.PprofError as error:
         raise Failure(str(error)) from None
     for what in ("sample_types", "default_sample_type", "comments", "period_type", "period"):

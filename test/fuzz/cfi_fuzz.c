@@ -39,7 +39,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	sp = registers.sp;
 	if (unwind_step(rule, &stack, &registers, &cfa, &exact) == STEP_OK && registers.sp <= sp)
 		__builtin_trap();
-	if (result == CFI_OK && unwind_step_full(&row, &span, &stack, &full, &cfa) == STEP_OK && full.value[CFI_RSP] <= sp)
+	if (result == CFI_OK && unwind_step_full(&row, &span, &stack, &full, &cfa) == STEP_OK &&
+	    full.value[CFI_RSP] <= sp)
 		__builtin_trap();
 	return 0;
 }

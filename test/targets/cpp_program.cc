@@ -100,11 +100,15 @@ void one_round(int seed)
 int main()
 {
 	std::vector<std::thread> threads;
+	std::atomic<int> started = 0;
 	for (int i = 0; i < 3; i++)
-		threads.emplace_back([i] {
+		threads.emplace_back([i, &started] {
+			started++;
 			for (int seed = i; !shop::ends; seed = (seed + 1) % 1000)
 				shop::one_round(seed);
 		});
+	while (started < 3)
+		std::this_thread::yield();
 	shop::catalogue lasting; // grows with each command, so that something is live
 	std::puts("ready");
 	std::fflush(stdout);

@@ -402,6 +402,7 @@ static void *work(void *argument)
 	struct worker *worker = argument;
 	size_t index = (size_t)(worker - workers);
 
+	pthread_barrier_wait(&end_barrier); // started
 	for (;;) {
 		pthread_barrier_wait(&start_barrier);
 		switch (command) {
@@ -473,6 +474,7 @@ int main(int argc, char **argv)
 		if (pthread_create(&threads[i], NULL, work, &workers[i]))
 			fail("cannot create a thread");
 	}
+	pthread_barrier_wait(&end_barrier); // a thread that starts has all signals blocked for a moment
 	puts("ready");
 	fflush(stdout);
 

@@ -238,6 +238,8 @@ static void test_numbers(void)
 	// product overflows
 	CHECK_EQUAL(RUN(0, &row, 0x13, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f), CFI_OK);
 	CHECK_CFA(row, CFI_RSP, 8);
+	CHECK_EQUAL(RUN(0, &row, 0x13, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f), CFI_OK); // -1 in 9
+	CHECK_CFA(row, CFI_RSP, 8);
 	CHECK_EQUAL(RUN(0, &row, 0x13, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01), CFI_MALFORMED);
 	CHECK_EQUAL(RUN(0, &row, 0x13, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x3f), CFI_MALFORMED);
 	CHECK_EQUAL(RUN(0, &row, 0x13, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f), CFI_MALFORMED);
@@ -393,6 +395,9 @@ static void test_scan(void)
 	changed.data[3] = 0x03; // a table of another form
 	changed.data[2] = 0x03;
 	CHECK_EQUAL(decode_image(&changed, HDR_SIZE, CODE + 1, &row), CFI_OK);
+	changed = image;
+	add(&changed, 0x7fffffff, 4); // behind the terminator is nothing to look at
+	CHECK_EQUAL(decode_image(&changed, 8, CODE - 1, &row), CFI_NO_ENTRY);
 	changed = image;
 	changed.size -= 4; // no terminator: the span's end
 	CHECK_EQUAL(decode_image(&changed, 8, CODE + 1, &row), CFI_OK);

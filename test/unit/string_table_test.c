@@ -77,6 +77,12 @@ static void test_utf8(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		CHECK_STRING(string_table_text(&table, (size_t)add(&table, cases[i].text)), cases[i].expected);
 	string_table_deinit(&table);
+
+	// What is behind the end does not count.
+	char text[] = "\xc3\xa9";
+
+	string_table_make_utf8(text, 1);
+	CHECK_STRING(text, "?\xa9");
 }
 
 int main(void)

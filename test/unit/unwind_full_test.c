@@ -189,6 +189,11 @@ static void test_expression_outside(void)
 	CHECK_EQUAL(expression_evaluate(&code, CODE + 3, 2, &stack, &registers, NULL, &value), STEP_BAD);
 	CHECK_EQUAL(expression_evaluate(&code, CODE + 5, 0, &stack, &registers, NULL, &value), STEP_BAD);
 	CHECK_EQUAL(expression_evaluate(&code, CODE - 1, 2, &stack, &registers, NULL, &value), STEP_BAD);
+	// skip 4 | lit4; skip -7: a branch out to the bytes in front, which would lead back to the end
+	static const uint8_t branches[] = {0x2f, 0x04, 0x00, 0x34, 0x2f, 0xf9, 0xff};
+	struct memory_span branch_code = {branches, CODE, sizeof branches};
+
+	CHECK_EQUAL(expression_evaluate(&branch_code, CODE + 3, 4, &stack, &registers, NULL, &value), STEP_BAD);
 	CHECK_EQUAL(expression_evaluate(&code, 0, UINT64_MAX, &stack, &registers, NULL, &value), STEP_BAD);
 }
 

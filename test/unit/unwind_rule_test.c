@@ -183,10 +183,10 @@ static void test_pack_plt(void)
 	CHECK_EQUAL(UNWIND_KIND(rule), UNWIND_PLT);
 	CHECK_EQUAL(unwind_rule_offset(rule), 8);
 	CHECK_EQUAL(unwind_rule_slot(rule), 11);
-	// the same with DW_OP_lit10: entries that begin with endbr64
-	rule = PACK_CFA("\x77\x08\x80\x00\x3f\x1a\x3a\x2a\x33\x24\x22");
+	// the same with DW_OP_lit9: entries that begin with endbr64
+	rule = PACK_CFA("\x77\x08\x80\x00\x3f\x1a\x39\x2a\x33\x24\x22");
 	CHECK_EQUAL(UNWIND_KIND(rule), UNWIND_PLT);
-	CHECK_EQUAL(unwind_rule_slot(rule), 10);
+	CHECK_EQUAL(unwind_rule_slot(rule), 9);
 	// lit16, lit4 as shift, breg16 1, no plus
 	CHECK_EQUAL(UNWIND_KIND(PACK_CFA("\x77\x08\x80\x00\x3f\x1a\x40\x2a\x33\x24\x22")), UNWIND_SLOW);
 	CHECK_EQUAL(UNWIND_KIND(PACK_CFA("\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x34\x24\x22")), UNWIND_SLOW);
