@@ -25,7 +25,7 @@ bool arch_rewind_syscall(struct user_regs_struct *registers); // see threads_rew
 // Bytes below the stack pointer that belong to the running function.
 #define ARCH_RED_ZONE 128
 
-// The code pieces, each NULL-terminated by size 0.
+// The code pieces; a size of 0 ends each list.
 struct arch_code {
 	const uint8_t *bytes;
 	size_t size;

@@ -76,6 +76,10 @@ struct hs_error *attached_examine(pid_t pid, struct attached_process *ret)
 	struct proc_maps maps;
 	struct hs_error *error = proc_maps_read(pid, &maps);
 
+	if (error && error->error_number == ENOENT) {
+		hs_error_destroy(error);
+		return hs_error_create(HS_ERROR_NOT_FOUND, "there is no process %d: look up the id again", pid);
+	}
 	if (error)
 		return error;
 	error = examine_maps(pid, &maps, ret);

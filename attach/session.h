@@ -36,6 +36,7 @@ struct detach_report {
 	uint64_t waited_ns;  // for threads that were inside the payload
 	bool finished;       // false: hooks are out, but a thread is still inside; the code stays mapped, detach again later
 	size_t threads_inside;
+	bool only_leftovers;  // there was no region, only what a killed attach had left
 	size_t foreign_hooks; // patched places that somebody else has changed since: left alone
 	// What was compared with before: text of each check and whether it holds.
 	struct {
@@ -45,7 +46,10 @@ struct detach_report {
 	size_t check_count;
 };
 
-// wait_ms bounds the wait for threads inside the payload.
+// Clears away what a killed attach has left when not even a region is there (attach/leftovers.h). *found_ret: there was something.
+struct hs_error *session_clear_leftovers(pid_t pid, bool *found_ret) HS_MUST_CHECK;
+
+// wait_ms bounds the wait for threads inside the payload. Without a region, leftovers are cleared: that is a detach too.
 struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_report *ret) HS_MUST_CHECK;
 
 #endif

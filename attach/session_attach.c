@@ -101,7 +101,7 @@ static struct hs_error *already_attached(pid_t pid, const struct proc_maps *maps
 	state = access.header.state;
 	region_close(&access);
 	if (state == REGION_ATTACHED)
-		return hs_error_create(HS_ERROR_REFUSED, "process %d is attached already; use `heapsnap dump %d -o FILE`, or "
+		return hs_error_create(HS_ERROR_REFUSED, "process %d is already attached; use `heapsnap dump %d -o FILE`, or "
 				       "`heapsnap detach %d` first", pid, pid, pid);
 	return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach; `heapsnap detach %d` "
 			       "clears it away", pid, pid);
@@ -367,14 +367,31 @@ static void report_hooks(const struct attach_plan *plan, struct attach_report *r
 	}
 }
 
+static struct hs_error *examine_and_clear(pid_t pid, bool *found_ret)
+{
+	struct target_info target;
+	struct hs_error *error = target_examine(pid, &target);
+
+	if (error)
+		return error;
+	target_info_deinit(&target);
+	return session_clear_leftovers(pid, found_ret);
+}
+
 struct hs_error *session_attach(pid_t pid, const struct attach_options *options, struct attach_report *ret)
 {
+	bool found;
+	struct hs_error *error;
+
 	*ret = (struct attach_report){ 0 };
+	error = examine_and_clear(pid, &found);
+	if (error)
+		return error;
 	for (int try = 0; try < TRIES; try++) {
 		struct attach_plan plan;
 		bool moved;
-		struct hs_error *error = fault_point("plan");
 
+		error = fault_point("plan");
 		if (!error)
 			error = plan_make(pid, options, &plan);
 		if (error)

@@ -6,6 +6,7 @@
 #include "attach/hook_apply.h"
 #include "attach/inside.h"
 #include "attach/interrupt.h"
+#include "attach/leftovers.h"
 #include "attach/region_access.h"
 #include "attach/remote_call.h"
 #include "attach/target.h"
@@ -85,6 +86,12 @@ static struct hs_error *set_state(struct detach_state *state, uint32_t value)
 	return region_write(&state->region, offsetof(struct region_header, state), &value, sizeof(value));
 }
 
+// A step in a part of the work that an interruption no longer stops: going on is the way back.
+static void pass_fault_point(const char *step)
+{
+	hs_error_destroy(fault_point(step));
+}
+
 // Hooks out, last first; then nothing leads into the payload any more. From the first change on the detach is not rolled back but finished,
 // by this run or the next.
 static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen_process *process, struct remote_caller *caller,
@@ -101,8 +108,7 @@ static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen
 		error = target_memory_write(&state->region.memory, state->region.header.state_address, &inactive, sizeof(inactive), tid);
 	if (!error)
 		error = hook_undo(state->hooks, count, &state->region.memory, tid, save_hook, state, &report->foreign_hooks);
-	if (!error)
-		error = fault_point("drop copied pages");
+	pass_fault_point("drop copied pages");
 	if (!error)
 		error = hook_drop_copies(state->hooks, count, caller);
 	return error;
@@ -163,10 +169,10 @@ static struct hs_error *unmap_all(struct detach_state *state, struct remote_call
 {
 	const struct region_header *header = &state->region.header;
 	struct proc_maps maps;
-	struct hs_error *error = fault_point("unmap");
+	struct hs_error *error;
 
-	if (!error)
-		error = proc_maps_read(state->pid, &maps);
+	pass_fault_point("unmap");
+	error = proc_maps_read(state->pid, &maps);
 	if (error)
 		return error;
 	for (size_t i = state->code_count; i-- > 0;) {
@@ -177,6 +183,7 @@ static struct hs_error *unmap_all(struct detach_state *state, struct remote_call
 			error = hs_error_join(error, remote_unmap(caller, state->code[i].offset, size));
 	}
 	proc_maps_deinit(&maps);
+	error = hs_error_join(error, leftovers_clear(caller));
 	return hs_error_join(error, remote_unmap(caller, header->region_address, header->size));
 }
 
@@ -209,6 +216,43 @@ static struct hs_error *detach_once(struct detach_state *state, bool first, stru
 	return error;
 }
 
+static struct hs_error *clear_frozen(pid_t pid, const struct target_memory *memory)
+{
+	struct frozen_process process;
+	struct remote_caller caller;
+	struct hs_error *error = threads_freeze(pid, FREEZE_TIMEOUT_MS, &process);
+
+	if (error)
+		return error;
+	error = remote_call_open(&process, memory, &caller);
+	if (!error) {
+		error = leftovers_clear(&caller);
+		error = hs_error_join(error, remote_call_close(&caller));
+	}
+	return hs_error_join(error, threads_thaw(&process));
+}
+
+struct hs_error *session_clear_leftovers(pid_t pid, bool *found_ret)
+{
+	struct target_memory memory;
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(pid, &maps);
+
+	*found_ret = false;
+	if (error)
+		return error;
+	*found_ret = !region_find(&maps) && leftovers_exist(pid, &maps);
+	proc_maps_deinit(&maps);
+	if (!*found_ret)
+		return NULL;
+	error = target_memory_open(pid, &memory);
+	if (error)
+		return error;
+	error = clear_frozen(pid, &memory);
+	target_memory_close(&memory);
+	return error;
+}
+
 static void add_check(struct detach_report *report, const char *text, bool holds)
 {
 	report->checks[report->check_count].text = text;
@@ -220,9 +264,14 @@ static bool text_is_back(const struct detach_state *state)
 {
 	struct target_memory memory;
 	struct hs_error *error = target_memory_open(state->pid, &memory);
-	bool back = !error;
+	bool back = true;
 
-	for (uint32_t i = 0; i < state->region.header.hook_count && back; i++) {
+	if (error) {
+		hs_verbose("%s", error->message);
+		hs_error_destroy(error);
+		return false;
+	}
+	for (uint32_t i = 0; i < state->region.header.hook_count; i++) {
 		const struct hook_record *hook = &state->hooks[i];
 		uint8_t now[sizeof(hook->old_bytes)];
 
@@ -230,11 +279,12 @@ static bool text_is_back(const struct detach_state *state)
 			continue;
 		error = target_memory_read(&memory, hook->address, now, hook->size);
 		// Where a module has gone, nothing of ours can be left.
-		back = error || memcmp(now, hook->new_bytes, hook->size) != 0;
+		if (!error && memcmp(now, hook->new_bytes, hook->size) == 0) {
+			hs_verbose("%s still begins with the hook's bytes", hook->name);
+			back = false;
+		}
 		hs_error_destroy(error);
-		error = NULL;
 	}
-	hs_error_destroy(error);
 	target_memory_close(&memory);
 	return back;
 }
@@ -292,15 +342,20 @@ static bool is_untraced(pid_t pid)
 }
 
 // What detach promises, looked up afresh.
+static void verify_clean(pid_t pid, struct detach_report *report)
+{
+	add_check(report, "no mapping of heapsnap left", maps_are_clean(pid));
+	add_check(report, "no descriptor of heapsnap left", descriptors_are_clean(pid));
+	add_check(report, "not traced", is_untraced(pid));
+}
+
 static void verify(const struct detach_state *state, struct detach_report *report)
 {
 	uint32_t threads;
 	uint64_t masks = thread_masks_digest(state->pid, &threads);
 
 	add_check(report, "code bytes restored", text_is_back(state));
-	add_check(report, "no mapping of heapsnap left", maps_are_clean(state->pid));
-	add_check(report, "no descriptor of heapsnap left", descriptors_are_clean(state->pid));
-	add_check(report, "not traced", is_untraced(state->pid));
+	verify_clean(state->pid, report);
 	// A target that makes or ends threads, or changes masks, by itself cannot be compared: that is no finding.
 	if (threads == state->threads_before && masks == state->masks_before)
 		add_check(report, "threads and signal masks as before", true);
@@ -329,7 +384,15 @@ struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_repor
 	target_info_deinit(&target);
 	error = fault_point("open the region");
 	if (!error)
-		error = state_init(pid, &state);
+		error = session_clear_leftovers(pid, &ret->only_leftovers);
+	if (error)
+		return error;
+	if (ret->only_leftovers) {
+		ret->finished = true;
+		verify_clean(pid, ret);
+		return NULL;
+	}
+	error = state_init(pid, &state);
 	if (error)
 		return error;
 	state.masks_before = thread_masks_digest(pid, &state.threads_before);
@@ -346,6 +409,8 @@ struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_repor
 			break;
 	}
 	ret->waited_ns = now_ns() - began;
+	if (!error && ret->threads_inside == 0 && strchr("ZXx", threads_state(pid, pid)))
+		error = hs_error_create(HS_ERROR_GONE, "process %d ended while it was detached from", pid);
 	if (!error) {
 		ret->finished = ret->threads_inside == 0;
 		if (ret->finished)

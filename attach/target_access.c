@@ -148,7 +148,7 @@ static bool same_user_namespace(pid_t pid)
 struct hs_error *access_facts_read(pid_t pid, struct access_facts *ret)
 {
 	HS_CLEANUP_FREE char *own = NULL, *status = NULL, *yama = NULL;
-	struct stat directory;
+	struct stat status_file;
 	struct hs_error *error;
 	char path[64];
 	size_t size;
@@ -165,8 +165,9 @@ struct hs_error *access_facts_read(pid_t pid, struct access_facts *ret)
 	read_three(status, "\nUid:", ret->uids);
 	read_three(status, "\nGid:", ret->gids);
 
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	ret->proc_owner = stat(path, &directory) == 0 ? directory.st_uid : ret->uids[1];
+	// Not the directory, which belongs to the user in any case: task_dump_owner in fs/proc/base.c.
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	ret->proc_owner = stat(path, &status_file) == 0 ? status_file.st_uid : ret->uids[1];
 	ret->same_namespace = same_user_namespace(pid);
 	ret->is_descendant = descends_from(pid, getpid());
 	error = hs_read_file("/proc/sys/kernel/yama/ptrace_scope", 16, &yama, &size);

@@ -16,7 +16,7 @@ struct access_facts {
 	uid_t uids[3];                           // of the target: real, effective, saved
 	gid_t gids[3];
 	uint64_t target_permitted;
-	uid_t proc_owner;      // of /proc/PID: the effective uid, or 0 when the process is not dumpable
+	uid_t proc_owner;      // of the files in /proc/PID: the effective uid, or 0 when the process is not dumpable
 	bool same_namespace;   // user namespace; false also when it cannot be told
 	bool is_descendant;    // the target descends from the tool
 	int yama_scope;        // /proc/sys/kernel/yama/ptrace_scope; -1 = no Yama

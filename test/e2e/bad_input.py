@@ -29,7 +29,7 @@ def wrong_usage():
     path = os.path.join(temporary_directory(), "out.pb.gz")
     cases = [
         [], ["frobnicate"], ["--frobnicate"], ["attach"], ["detach"], ["dump"], ["dump", "1"], ["dump", "-o", path],
-        ["attach", "1", "2"], ["detach", "1", "2"], ["status", "1", "2"], ["dump", "1", "2", "-o", path],
+        ["dump", "1", "-o", ""], ["attach", "1", "2"], ["detach", "1", "2"], ["status", "1", "2"], ["dump", "1", "2", "-o", path],
         ["attach", "1", "--frobnicate"], ["attach", "1", "--depth"], ["attach", "1", "--depth", "0"],
         ["attach", "1", "--depth", "257"], ["attach", "1", "--depth", "many"], ["attach", "1", "--depth", "-3"],
         ["attach", "1", "--max-memory", "lots"], ["attach", "1", "--max-memory", "12Q"], ["attach", "1", "--max-memory", "-1"],
@@ -250,7 +250,7 @@ def wrong_order():
     empty(directory)
 
     attach(target.pid)
-    check_refused(heapsnap("attach", target.pid), "already attached")
+    check_refused(heapsnap("attach", target.pid), "attached already|already attached")
     for arguments in (["status", target.pid], ["status"]):
         state = next((each for each in harness.heapsnap_ok(*arguments)["processes"] if each["pid"] == target.pid), None)
         check(state, f"{arguments} does not name the process")
@@ -275,7 +275,6 @@ def bad_output():
 
     check_refused(heapsnap("dump", target.pid, "-o", directory + "/missing/out.pb.gz"), "missing")
     check_refused(heapsnap("dump", target.pid, "-o", directory), "directory")
-    check_refused(heapsnap("dump", target.pid, "-o", ""))
     empty(directory)
 
     # A link is replaced, not followed.
@@ -357,7 +356,7 @@ def interrupted():
     outcomes = {}
     for number in range(90):
         command = ("attach", "dump", "detach")[number % 3]
-        if command == "attach" and is_attached(target.pid):
+        if command == "attach" and attach_state(target.pid):
             detach(target.pid)
         if command != "attach" and not is_attached(target.pid):
             attach(target.pid)
@@ -376,13 +375,15 @@ def interrupted():
         check(left == (["out.pb.gz"] if command == "dump" and result.status == 0 else []), f"{left} is left: {result}")
         for name in left:
             os.unlink(os.path.join(directory, name))
+        if command == "detach" and attach_state(target.pid) == "detach unfinished":
+            detach(target.pid)  # half-way: the next one finishes
         if not is_attached(target.pid):
             check_equal(target.ask("pause"), "paused", "answer")
             before.check_after(memory_may_change=True)
             check_equal(target.ask("continue"), "continued", "answer")
         check(target.alive(), f"the target died after {result}")
         outcomes[command, result.status] = outcomes.get((command, result.status), 0) + 1
-    if is_attached(target.pid):
+    if attach_state(target.pid):
         detach(target.pid)
     check(target.end().startswith("ok "), "the target did not end well")
     say(f"  interrupted 90 times; status: {outcomes}")

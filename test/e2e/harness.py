@@ -319,7 +319,7 @@ def _text_private_pages(pid):
         if _MAP.match(line):
             mapping = Mapping(line)
             name = str(mapping) if "x" in mapping.permissions and mapping.inode else None
-        elif name and line.split(":")[0] in ("Private_Dirty", "Anonymous", "Swap", "Locked"):
+        elif name and line.split(":")[0] in ("Anonymous", "Swap", "Locked"):
             key, value = line.split(":")
             result[f"{name} {key}"] = value.strip()
     return result

@@ -5,7 +5,7 @@ usage: interrupt_steps.py fail|kill"""
 import os
 import sys
 
-from harness import (Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, is_attached,
+from harness import (Failure, Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, is_attached,
                      run_test, say, temporary_directory)
 
 STEPS_MAX = 1000
@@ -109,6 +109,7 @@ def fail_each_step(process, directory):
     process.check_as_before()
     process.check_works()
     say(f"  detach: {steps} steps failed, each could be finished by the next")
+    return process
 
 
 def clean_up(process, what):
@@ -119,51 +120,66 @@ def clean_up(process, what):
         check_refused(result, "not attached")
     try:
         process.check_as_before()
-    except Exception as error:
-        error.args = (f"{what}: {error}",)
-        raise
+    except Failure as failure:
+        raise Failure(f"{what}: {failure}") from None
     process.check_works()
 
 
 def kill_each_step(process, directory):
     path = os.path.join(directory, "killed.pb.gz")
+    bad = []
 
-    def attach_killed(result, step):
+    def killed(command, step, *arguments):
+        """One command killed at one step. False: it has no such step."""
+        result = heapsnap(command, process.pid, *arguments, environment={"HEAPSNAP_KILL_AT": str(step)})
+        if result.status == 0:
+            check(step > 1, f"HEAPSNAP_KILL_AT has no effect on {command}")
+            return False
         check_equal(result.status, -9, str(result))
-        clean_up(process, f"attach killed at step {step}")
-    steps = each_step("HEAPSNAP_KILL_AT", ["attach", process.pid], attach_killed)
-    say(f"  attach: killed at {steps} steps, the target went on")
+        return True
 
-    def dump_killed(result, step):
-        check_equal(result.status, -9, str(result))
+    def try_clean_up(what):
+        """A failure is kept for the end, and a fresh target takes over: all of them are worth seeing."""
+        nonlocal process
+        try:
+            clean_up(process, what)
+        except Failure as failure:
+            bad.append(str(failure))
+            process.target.process.kill()
+            process = type(process)()
+
+    for step in range(1, STEPS_MAX):
+        if not killed("attach", step):
+            break
+        try_clean_up(f"attach killed at step {step}")
+    say(f"  attach: killed at {step - 1} steps")
+
+    for step in range(1, STEPS_MAX):
+        if not killed("dump", step, "-o", path):
+            break
         check(not os.path.exists(path), f"a partial file after dump was killed at step {step}")
         process.check_works()
         check(is_attached(process.pid), f"no more attached after dump was killed at step {step}")
-    steps = each_step("HEAPSNAP_KILL_AT", ["dump", process.pid, "-o", path], dump_killed)
-    say(f"  dump: killed at {steps} steps, no partial file under its name")
+    say(f"  dump: killed at {step - 1} steps")
     dump(process.pid, os.path.join(temporary_directory(), "out.pb.gz"))
     detach(process.pid)
 
-    steps = 0
     for step in range(1, STEPS_MAX):
         attach(process.pid)
-        result = heapsnap("detach", process.pid, environment={"HEAPSNAP_KILL_AT": str(step)})
-        if result.status == 0:
+        if not killed("detach", step):
             break
-        check_equal(result.status, -9, str(result))
-        steps = step
-        clean_up(process, f"detach killed at step {step}")
-    check(steps > 0, "HEAPSNAP_KILL_AT has no effect on detach")
-    say(f"  detach: killed at {steps} steps, each could be finished")
+        try_clean_up(f"detach killed at step {step}")
+    say(f"  detach: killed at {step - 1} steps")
     process.check_as_before()
+    check(not bad, f"{len(bad)} kills left something behind:\n" + "\n".join(bad))
+    return process
 
 
 def main():
     action = {"fail": fail_each_step, "kill": kill_each_step}[sys.argv[1]]
     for kind in (Idle, Busy):
         say(f"{kind.__doc__}")
-        process = kind()
-        action(process, temporary_directory())
+        process = action(kind(), temporary_directory())
         process.target.end()
 
 

@@ -66,7 +66,8 @@ def main():
     check_equal(target.ask("finish"), "ok", "contents of the blocks")
     detach(target.pid)
     target.end()
-    say(f"{len(profile.samples)} samples, {len(profile.locations)} locations, {len(profile.mappings)} mappings ({checked} build ids as readelf says); pprof -top, -traces, -raw without a complaint")
+    say(f"{len(profile.samples)} samples, {len(profile.locations)} locations, "
+        f"{len(profile.mappings)} mappings ({checked} build ids as readelf says); pprof -top, -traces, -raw without a complaint")
 
 
 run_test(main, "reader")

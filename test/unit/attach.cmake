@@ -23,3 +23,7 @@ foreach(child ${HS_PLAN_CHILDREN})
   target_compile_definitions(hook_plan_test PRIVATE CHILD_${child}="$<TARGET_FILE:hook_plan_child_${child}>")
   add_dependencies(hook_plan_test hook_plan_child_${child})
 endforeach()
+
+hs_unit_test(sigframe_test hs_attach)
+hs_unit_test(threads_test hs_attach)
+hs_unit_test(target_access_test hs_attach)

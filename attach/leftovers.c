@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/leftovers.h"
+
+#include "attach/region_access.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/log.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const char ours[] = "/memfd:heapsnap-";
+
+// The next descriptor of ours above `after`; -1 = none.
+static long next_descriptor(pid_t pid, long after)
+{
+	HS_CLEANUP_FREE char *path = NULL;
+	struct hs_error *error = hs_format(&path, "/proc/%d/fd", pid);
+	DIR *directory = error ? NULL : opendir(path);
+	long next = -1;
+
+	hs_error_destroy(error);
+	for (struct dirent *entry; directory && (entry = readdir(directory));) {
+		char target[64];
+		ssize_t size = readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
+		long fd = strtol(entry->d_name, NULL, 10);
+
+		target[size > 0 ? size : 0] = 0;
+		if (strncmp(target, ours, strlen(ours)) == 0 && fd > after && (next < 0 || fd < next))
+			next = fd;
+	}
+	if (directory)
+		closedir(directory);
+	return next;
+}
+
+static bool is_orphan(const struct proc_map *map, const struct proc_maps *maps)
+{
+	return strcmp(map->name, "/memfd:" HS_CODE_NAME) == 0 && !region_find(maps);
+}
+
+bool leftovers_exist(pid_t pid, const struct proc_maps *maps)
+{
+	for (size_t i = 0; i < maps->count; i++)
+		if (is_orphan(&maps->items[i], maps))
+			return true;
+	return next_descriptor(pid, -1) >= 0;
+}
+
+static struct hs_error *call(struct remote_caller *caller, const char *what, long number, uint64_t first, uint64_t second)
+{
+	const uint64_t arguments[6] = { first, second };
+	uint64_t result;
+
+	return remote_call_checked(caller, what, number, arguments, &result);
+}
+
+struct hs_error *leftovers_clear(struct remote_caller *caller)
+{
+	pid_t pid = caller->process->pid;
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(pid, &maps);
+
+	if (error)
+		return error;
+	for (size_t i = 0; i < maps.count; i++) {
+		const struct proc_map *map = &maps.items[i];
+		const struct proc_map *next = i + 1 < maps.count ? &maps.items[i + 1] : NULL;
+		uint64_t end = map->end;
+
+		if (!is_orphan(map, &maps))
+			continue;
+		// The image comes first in its memfd; the state page is mapped right behind it, far from all else.
+		if (map->offset == 0 && next && next->start == end && next->inode == 0 && next->end - next->start == HS_PAGE_SIZE)
+			end = next->end;
+		hs_verbose("unmapping code that an unfinished attach has left");
+		error = hs_error_join(error, call(caller, "munmap", SYS_munmap, map->start, end - map->start));
+	}
+	proc_maps_deinit(&maps);
+	for (long fd = next_descriptor(pid, -1); fd >= 0; fd = next_descriptor(pid, fd)) {
+		hs_verbose("closing a descriptor that an unfinished attach has left");
+		error = hs_error_join(error, call(caller, "close", SYS_close, (uint64_t)fd, 0));
+	}
+	return error;
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a tool that was killed in the middle of an attach or detach can leave in a target besides a region: open memfds, and code that
+// is mapped while no region is. No hook leads into such code: hooks are written only while the region is there.
+#ifndef HEAPSNAP_ATTACH_LEFTOVERS_H
+#define HEAPSNAP_ATTACH_LEFTOVERS_H
+
+#include "attach/remote_call.h"
+#include "base/error.h"
+#include "base/proc_maps.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+// Whether there is anything to clear away. Descriptors that cannot be listed count as none.
+bool leftovers_exist(pid_t pid, const struct proc_maps *maps);
+
+// Closes memfds of ours, and unmaps code of ours with the state page behind it when there is no region. Goes on after a failure.
+struct hs_error *leftovers_clear(struct remote_caller *caller) HS_MUST_CHECK;
+
+#endif

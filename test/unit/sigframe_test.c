@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/sigframe.h"
+
+#include "check.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+// Offsets of the kernel's struct rt_sigframe, counted from the restorer's word.
+enum {
+	UC_FLAGS = 8, UC_LINK = 16, STACK_FLAGS = 32, R8 = 48, RDI = 112, RAX = 152, RSP = 168, RIP = 176, EFLAGS = 184,
+	CS = 192, SS = 198, FPSTATE = 232, SIGNAL_MASK = 304, FRAME_SIZE = 440,
+};
+
+static const struct xsave_layout layout = {
+	.offset = { [2] = 576, [5] = 1088, [6] = 1152, [7] = 1664, [9] = 2688, [17] = 2752, [18] = 2816, [19] = 960 },
+	.size = { [2] = 256, [5] = 64, [6] = 512, [7] = 1024, [9] = 8, [17] = 64, [18] = 8192, [19] = 128 },
+	.total = 11008,
+};
+
+static uint64_t u64(const uint8_t *bytes) { uint64_t value; memcpy(&value, bytes, 8); return value; }
+static uint32_t u32(const uint8_t *bytes) { uint32_t value; memcpy(&value, bytes, 4); return value; }
+static uint16_t u16(const uint8_t *bytes) { uint16_t value; memcpy(&value, bytes, 2); return value; }
+
+static void put_u64(uint8_t *bytes, uint64_t value) { memcpy(bytes, &value, 8); }
+
+static const struct user_regs_struct registers = {
+	.r8 = 8, .rdi = 0xd1, .rax = 0xaa, .rsp = 0x7fff0000, .rip = 0x401234, .eflags = 0x246, .cs = 0x33, .ss = 0x2b,
+};
+
+static void test_areas(void)
+{
+	// Features in use, features enabled -> features claimed, bytes of the area.
+	static const struct {
+		uint64_t used, enabled, claimed;
+		uint32_t size;
+	} cases[] = {
+		{ 0x0, 0x3, 0x3, 576 },
+		{ 0x3, 0x7, 0x3, 576 },
+		{ 0x7, 0x7, 0x7, 832 },
+		{ 0xe7, 0xe7, 0xe7, 2688 },
+		{ 0xa7, 0xe7, 0xa7, 2688 },
+		{ 0x7, 0x2e7, 0x207, 2696 },           // protection keys are always claimed where they are enabled
+		{ 0xe7, 0x602e7, 0x2e7, 2696 },        // AMX allowed, not in use
+		{ 0x600e7, 0x602e7, 0x602e7, 11008 },
+		{ 0x80007, 0x80007, 0x80007, 1088 },   // a component that lies below another
+	};
+	static uint8_t xstate[11008];
+	static struct sigframe frame;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct sigframe_request request = { .registers = &registers, .signal_mask = 0x1122334455667788,
+						    .xstate = xstate, .xstate_size = sizeof(xstate), .layout = &layout,
+						    .restorer = 0xabcdef, .top = 0x7ffeff83 };
+		const uint8_t *area;
+		uint64_t fpstate;
+
+		for (size_t j = 0; j < sizeof(xstate); j++)
+			xstate[j] = (uint8_t)(j * 7);
+		put_u64(xstate + 464, cases[i].enabled);
+		put_u64(xstate + 512, cases[i].used);
+		struct hs_error *error = sigframe_build(&request, &frame);
+
+		CHECK(!error);
+		hs_error_destroy(error);
+		fpstate = u64(frame.bytes + FPSTATE);
+		CHECK_EQUAL(fpstate % 64, 0);
+		CHECK_EQUAL(frame.address % 16, 8);
+		CHECK(fpstate >= frame.address + FRAME_SIZE);
+		CHECK(frame.address + frame.size <= request.top);
+		CHECK(request.top - frame.address < frame.size + 128);
+		CHECK_EQUAL(frame.size, fpstate - frame.address + cases[i].size + 4);
+
+		CHECK_EQUAL(u64(frame.bytes), 0xabcdef);
+		CHECK_EQUAL(u64(frame.bytes + UC_FLAGS), 7);
+		CHECK_EQUAL(u64(frame.bytes + UC_LINK), 0);
+		CHECK_EQUAL(u32(frame.bytes + STACK_FLAGS), 3);
+		CHECK_EQUAL(u64(frame.bytes + R8), 8);
+		CHECK_EQUAL(u64(frame.bytes + RDI), 0xd1);
+		CHECK_EQUAL(u64(frame.bytes + RAX), 0xaa);
+		CHECK_EQUAL(u64(frame.bytes + RSP), 0x7fff0000);
+		CHECK_EQUAL(u64(frame.bytes + RIP), 0x401234);
+		CHECK_EQUAL(u64(frame.bytes + EFLAGS), 0x246);
+		CHECK_EQUAL(u16(frame.bytes + CS), 0x33);
+		CHECK_EQUAL(u16(frame.bytes + SS), 0x2b);
+		CHECK_EQUAL(u64(frame.bytes + SIGNAL_MASK), 0x1122334455667788);
+
+		area = frame.bytes + (fpstate - frame.address);
+		CHECK(memcmp(area, xstate, 464) == 0);
+		CHECK_EQUAL(u32(area + 464), 0x46505853);
+		CHECK_EQUAL(u32(area + 468), cases[i].size + 4);
+		CHECK_EQUAL(u64(area + 472), cases[i].claimed);
+		CHECK_EQUAL(u32(area + 480), cases[i].size);
+		CHECK(memcmp(area + 512, xstate + 512, cases[i].size - 512) == 0);
+		CHECK_EQUAL(u32(area + cases[i].size), 0x46505845);
+	}
+}
+
+static void test_bad(void)
+{
+	static uint8_t xstate[11008];
+	static struct sigframe frame;
+	// A size too small for its header, a feature in use beyond the size, a feature that the layout does not know.
+	static const struct {
+		size_t size;
+		uint64_t used;
+	} cases[] = { { 0, 0x3 }, { 575, 0x3 }, { 576, 0x7 }, { 2688, 0x20007 }, { 11008, 0x103 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct sigframe_request request = { .registers = &registers, .xstate = xstate, .xstate_size = cases[i].size,
+						    .layout = &layout, .top = 0x7fff0000 };
+		struct hs_error *error;
+
+		put_u64(xstate + 512, cases[i].used);
+		error = sigframe_build(&request, &frame);
+		CHECK(error && error->code == HS_ERROR_BAD_DATA);
+		hs_error_destroy(error);
+	}
+}
+
+int main(void)
+{
+	test_areas();
+	test_bad();
+	return CHECK_RESULT();
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/threads.h"
+
+#include "attach/arch.h"
+#include "attach/gadgets.h"
+#include "attach/victim.h"
+#include "check.h"
+
+#include <stdlib.h>
+
+static void test_rewind(void)
+{
+	static const struct {
+		int64_t orig_rax, rax;
+		bool rewound;
+		int64_t rax_after;
+		enum arch_call_state state;
+	} cases[] = {
+		{ 0, -512, true, 0, ARCH_RESTARTABLE },      // ERESTARTSYS
+		{ 7, -513, true, 7, ARCH_RESTARTABLE },      // ERESTARTNOINTR
+		{ 271, -514, true, 271, ARCH_RESTARTABLE },  // ERESTARTNOHAND
+		{ 35, -516, true, 219, ARCH_RESTART_BLOCK }, // ERESTART_RESTARTBLOCK
+		{ 7, -515, false, -515, ARCH_USER_MODE },    // ENOIOCTLCMD: none of them
+		{ 7, -4, false, -4, ARCH_USER_MODE },        // EINTR is a result
+		{ 9, 0x7f0000000000, false, 0x7f0000000000, ARCH_USER_MODE },
+		{ -1, -512, false, -512, ARCH_USER_MODE },   // the program's own value, not in a call
+		{ 0xffffffff, -512, false, -512, ARCH_USER_MODE },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct user_regs_struct registers = { .orig_rax = (unsigned long long)cases[i].orig_rax,
+						      .rax = (unsigned long long)cases[i].rax, .rip = 0x401002 };
+
+		CHECK_EQUAL(arch_call_state(&registers), cases[i].state);
+		CHECK_EQUAL(threads_rewind_syscall(&registers), cases[i].rewound);
+		CHECK_EQUAL(registers.rax, cases[i].rax_after);
+		CHECK_EQUAL(registers.rip, cases[i].rewound ? 0x401000 : 0x401002);
+		CHECK_EQUAL(registers.orig_rax, -1);
+		// Rewound is not interrupted any more.
+		CHECK(!threads_rewind_syscall(&registers));
+	}
+}
+
+static void test_gadgets(void)
+{
+	static const uint8_t code[] = { 0x90, 0x0f, 0x05, 0x48, 0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05, 0xc3,
+					0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+
+	CHECK_EQUAL(gadget_offset(code, sizeof(code), arch_syscall_gadgets), 9);
+	CHECK_EQUAL(gadget_offset(code, 11, arch_syscall_gadgets), SIZE_MAX);
+	CHECK_EQUAL(gadget_offset(code, sizeof(code), arch_sigreturn_gadgets), 4);
+	CHECK_EQUAL(gadget_offset(code + 5, sizeof(code) - 5, arch_sigreturn_gadgets), 7);
+	CHECK_EQUAL(gadget_offset(code + 5, sizeof(code) - 6, arch_sigreturn_gadgets), SIZE_MAX);
+	CHECK_EQUAL(gadget_offset(arch_entry_code, ARCH_ENTRY_CODE_SIZE, arch_syscall_gadgets), 0);
+	CHECK_EQUAL(gadget_offset(arch_entry_code, ARCH_ENTRY_CODE_SIZE, arch_sigreturn_gadgets), ARCH_ENTRY_SIGRETURN_OFFSET);
+}
+
+static void test_rseq(void)
+{
+	const struct rseq_section section = { .start = 0x1000, .size = 0x20, .abort = 0x5000 };
+
+	CHECK_EQUAL(rseq_resume_address(&section, 0xfff), 0xfff);
+	CHECK_EQUAL(rseq_resume_address(&section, 0x1000), 0x5000);
+	CHECK_EQUAL(rseq_resume_address(&section, 0x101f), 0x5000);
+	CHECK_EQUAL(rseq_resume_address(&section, 0x1020), 0x1020);
+}
+
+static void test_room(void)
+{
+	static const char text[] =
+		"10000-20000 rw-p 00000000 00:00 0 [heap]\n"
+		"7f0000000000-7f0000001000 ---p 00000000 00:00 0 \n"
+		"7f0000001000-7f0000100000 rw-p 00000000 00:00 0 \n"
+		"7f0000200000-7f0000300000 rw-p 00000000 00:00 0 \n"
+		"7ffc00000000-7ffc00100000 rw-p 00000000 00:00 0 [stack]\n";
+	struct frozen_thread threads[4] = {
+		{ .tid = 100, .registers = { .rsp = 0x7ffc000f0000, .fs_base = 0x7f0000250000 } }, // main
+		{ .tid = 101, .registers = { .rsp = 0x7f00000f0000, .fs_base = 0x7f00000ff000 } }, // guarded
+		{ .tid = 102, .registers = { .rsp = 0x7f00002f0000, .fs_base = 0x7f00002ff000 } }, // no guard
+		{ .tid = 103, .registers = { .rsp = 0x18000, .fs_base = 0x7f00000ff800 } },        // coroutine in the heap
+	};
+	struct frozen_process process = { .pid = 100, .threads = threads, .count = 4 };
+	struct frozen_process without_main = { .pid = 100, .threads = threads + 1, .count = 3 };
+	const uint64_t main_top = 0x7ffc000f0000 - 128;
+	struct proc_maps maps;
+	struct frame_room room;
+
+	if (proc_maps_parse(text, sizeof(text) - 1, &maps))
+		exit(1);
+	room = frame_room_find(&process, &threads[0], &maps);
+	CHECK_EQUAL(room.low, 0x7ffc00000000);
+	CHECK_EQUAL(room.top, main_top);
+	room = frame_room_find(&process, &threads[1], &maps);
+	CHECK_EQUAL(room.low, 0x7f0000001000);
+	CHECK_EQUAL(room.top, 0x7f00000f0000 - 128);
+	for (int i = 2; i < 4; i++) {
+		room = frame_room_find(&process, &threads[i], &maps);
+		CHECK_EQUAL(room.low, 0x7ffc00000000);
+		CHECK_EQUAL(room.top, main_top - 65536);
+	}
+	room = frame_room_find(&without_main, &threads[2], &maps);
+	CHECK_EQUAL(room.low, 0x7f0000200000);
+	CHECK_EQUAL(room.top, 0x7f00002f0000 - 128);
+	CHECK_EQUAL(frame_room_find(&without_main, &threads[3], &maps).top, 0);
+	// The main thread deep in its stack: half of what is left.
+	threads[0].registers.rsp = 0x7ffc00008000 + 128;
+	room = frame_room_find(&process, &threads[3], &maps);
+	CHECK_EQUAL(room.top, 0x7ffc00004000);
+	// Its stack pointer elsewhere: nothing is known of the stack.
+	threads[0].registers.rsp = 0x18000;
+	CHECK_EQUAL(frame_room_find(&process, &threads[0], &maps).top, 0);
+	proc_maps_deinit(&maps);
+}
+
+int main(void)
+{
+	test_rewind();
+	test_gadgets();
+	test_rseq();
+	test_room();
+	return CHECK_RESULT();
+}
