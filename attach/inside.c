@@ -43,8 +43,17 @@ static struct hs_error *words_point_inside(uint64_t start, uint64_t end, const s
 	return NULL;
 }
 
-// Walks the thread. *complete_ret: the walk ended where stacks end, so what it did not meet is not live.
-static bool walk_meets(pid_t tid, const struct region_part *ranges, size_t range_count, bool *complete_ret)
+static bool is_code(const struct proc_maps *maps, uint64_t pc)
+{
+	const struct proc_map *map = proc_maps_find(maps, pc);
+
+	return map && map->executable;
+}
+
+// Walks the thread. *complete_ret: the walk ended where stacks end, having met nothing but code, so what it did not meet is not live.
+// pre: the thread's registers are its own (no remote call is open in it), because libunwind reads those of the stopped thread.
+static bool walk_meets(pid_t tid, const struct proc_maps *maps, const struct region_part *ranges, size_t range_count,
+		       bool *complete_ret)
 {
 	unw_addr_space_t space = unw_create_addr_space(&_UPT_accessors, 0);
 	void *context = space ? _UPT_create(tid) : NULL;
@@ -63,6 +72,8 @@ static bool walk_meets(pid_t tid, const struct region_part *ranges, size_t range
 				met = true;
 				break;
 			}
+			if (!is_code(maps, pc))
+				break;
 			step = unw_step(&cursor);
 			if (step == 0)
 				*complete_ret = true;
@@ -84,7 +95,7 @@ struct hs_error *inside_check(const struct frozen_thread *thread, uint64_t guard
 	const struct proc_map *stack = proc_maps_find(maps, sp);
 	const struct proc_map *guard_map = guard % 8 == 0 ? proc_maps_find(maps, guard) : NULL;
 	struct hs_error *error = NULL;
-	bool points = false, complete;
+	bool points = false, complete, runs;
 
 	*inside_ret = true;
 	if (in_ranges(thread->registers.rip, ranges, range_count))
@@ -98,7 +109,10 @@ struct hs_error *inside_check(const struct frozen_thread *thread, uint64_t guard
 		error = words_point_inside(sp, stack->end, memory, ranges, range_count, &points);
 	if (error)
 		return error;
-	*inside_ret = points && (walk_meets(thread->tid, ranges, range_count, &complete) || !complete);
+	// The hook itself says that it runs: a second opinion, for the walk may err. (Left over after a longjmp out of a hook, it delays
+	// the end of the detach until the thread has returned from where it is.)
+	runs = stack && guard > sp && guard < stack->end;
+	*inside_ret = points && (runs || walk_meets(thread->tid, maps, ranges, range_count, &complete) || !complete);
 	if (points)
 		hs_verbose("thread %d has words on its stack that point into the payload: %s", thread->tid,
 			   *inside_ret ? "inside" : "left over");

@@ -94,8 +94,7 @@ static void pass_fault_point(const char *step)
 
 // Hooks out, last first; then nothing leads into the payload any more. From the first change on the detach is not rolled back but finished,
 // by this run or the next.
-static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen_process *process, struct remote_caller *caller,
-				       struct detach_report *report)
+static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen_process *process, struct detach_report *report)
 {
 	const uint32_t inactive = 0;
 	uint32_t count = state->region.header.hook_count;
@@ -108,9 +107,6 @@ static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen
 		error = target_memory_write(&state->region.memory, state->region.header.state_address, &inactive, sizeof(inactive), tid);
 	if (!error)
 		error = hook_undo(state->hooks, count, &state->region.memory, tid, save_hook, state, &report->foreign_hooks);
-	pass_fault_point("drop copied pages");
-	if (!error)
-		error = hook_drop_copies(state->hooks, count, caller);
 	return error;
 }
 
@@ -187,11 +183,30 @@ static struct hs_error *unmap_all(struct detach_state *state, struct remote_call
 	return hs_error_join(error, remote_unmap(caller, header->region_address, header->size));
 }
 
-// One freeze. *inside_ret: threads that are still inside; 0 = all is unmapped.
+// What needs remote calls: copied pages dropped in the first freeze, everything unmapped in the one that finds nobody inside.
+static struct hs_error *clean_up(struct detach_state *state, struct frozen_process *process, bool drop, bool unmap)
+{
+	struct remote_caller caller;
+	struct hs_error *error;
+
+	if (!drop && !unmap)
+		return NULL;
+	error = remote_call_open(process, &state->region.memory, &caller);
+	if (error)
+		return error;
+	pass_fault_point("drop copied pages");
+	if (drop)
+		error = hook_drop_copies(state->hooks, state->region.header.hook_count, &caller);
+	if (unmap)
+		error = hs_error_join(error, unmap_all(state, &caller));
+	return hs_error_join(error, remote_call_close(&caller));
+}
+
+// One freeze. *inside_ret: threads that are still inside; 0 = all is unmapped. Who is inside is asked before any remote call, because
+// that takes a thread's registers.
 static struct hs_error *detach_once(struct detach_state *state, bool first, struct detach_report *report, size_t *inside_ret)
 {
 	struct frozen_process process;
-	struct remote_caller caller;
 	struct hs_error *error = threads_freeze(state->pid, FREEZE_TIMEOUT_MS, &process);
 
 	*inside_ret = 0;
@@ -199,17 +214,12 @@ static struct hs_error *detach_once(struct detach_state *state, bool first, stru
 		return error;
 	report->threads = process.count;
 	error = fault_point("begin the detach");
+	if (!error && first)
+		error = take_hooks_out(state, &process, report);
 	if (!error)
-		error = remote_call_open(&process, &state->region.memory, &caller);
-	if (!error) {
-		if (first)
-			error = take_hooks_out(state, &process, &caller, report);
-		if (!error)
-			error = count_inside(state, &process, inside_ret);
-		if (!error && *inside_ret == 0)
-			error = unmap_all(state, &caller);
-		error = hs_error_join(error, remote_call_close(&caller));
-	}
+		error = count_inside(state, &process, inside_ret);
+	if (!error)
+		error = clean_up(state, &process, first, *inside_ret == 0);
 	error = hs_error_join(error, threads_thaw(&process));
 	if (process.stopped_ns > report->stopped_ns)
 		report->stopped_ns = process.stopped_ns;
