@@ -2,6 +2,7 @@
 #include "attach/hook_apply.h"
 
 #include "attach/interrupt.h"
+#include "attach/mapped_file.h"
 #include "attach/ptrace_call.h"
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -187,13 +188,12 @@ struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct
 	return errors;
 }
 
-// Whether a page of private file mapping holds what its file holds.
+// Whether a page of a private file mapping holds what its file holds.
 static bool page_equals_file(pid_t pid, const struct proc_map *map, const struct target_memory *memory, uint64_t page)
 {
-	HS_CLEANUP_FREE char *path = NULL;
 	HS_CLEANUP_CLOSE int fd = -1;
 	uint8_t in_memory[HS_PAGE_SIZE], in_file[HS_PAGE_SIZE] = { 0 };
-	struct hs_error *error = hs_format(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->start, map->end);
+	struct hs_error *error = mapped_file_open(pid, map, memory, &fd);
 	ssize_t got;
 
 	if (!error)
@@ -202,9 +202,6 @@ static bool page_equals_file(pid_t pid, const struct proc_map *map, const struct
 		hs_error_destroy(error);
 		return false;
 	}
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
 	got = pread(fd, in_file, sizeof(in_file), (off_t)(map->offset + (page - map->start)));
 	return got > 0 && memcmp(in_memory, in_file, sizeof(in_file)) == 0;
 }

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prints what the headers say, one "name value" a line, for the checks of the linked payload (payload_checks.py), whose assembly
+// repeats some of these numbers.
+#include "arch.h"
+#include "inject/abi/limits.h"
+#include "inject/abi/payload_header.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define NUMBER(expression) printf("%s %" PRIu64 "\n", #expression, (uint64_t)(expression))
+#define FIELD(type, field) printf("%s.%s %zu\n", #type, #field, offsetof(struct type, field))
+#define SIZE(type) printf("sizeof.%s %zu\n", #type, sizeof(struct type))
+
+int main(void)
+{
+	NUMBER(HS_PAYLOAD_MAGIC);
+	NUMBER(HS_ABI_VERSION);
+	NUMBER(HS_PAGE_SIZE);
+	NUMBER(HS_ISLAND_TRAMPOLINE_OFFSET);
+	FIELD(payload_header, magic);
+	FIELD(payload_header, abi_version);
+	FIELD(payload_header, image_size);
+	FIELD(payload_header, entry);
+	FIELD(payload_header, syscall_gadget);
+	FIELD(payload_header, sigreturn_gadget);
+	FIELD(payload_header, config);
+	SIZE(payload_header);
+	FIELD(payload_config, state);
+#define X(kind, doc) printf("kind.%s %d\n", #kind, HOOK_##kind);
+	HS_HOOK_KINDS(X)
+#undef X
+	FIELD(entry_frame, r15);
+	FIELD(entry_frame, r14);
+	FIELD(entry_frame, r13);
+	FIELD(entry_frame, r12);
+	FIELD(entry_frame, rbx);
+	FIELD(entry_frame, rbp);
+	FIELD(entry_frame, return_address);
+	return 0;
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mirror.h"
+
+#include "attach/region_fill.h"
+#include "payload_config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define REGION_SIZE (UINT64_C(1) << 30)
+#define PAGE_MASK   ((uint64_t)HS_PAGE_SIZE - 1)
+
+struct hs_error *mirror_range(const struct target_memory *memory, const struct proc_maps *maps, uint64_t low, uint64_t high,
+			      struct mirrored_range *ret)
+{
+	struct mirrored_range range = { low & ~PAGE_MASK, (high + PAGE_MASK) & ~PAGE_MASK };
+	uint64_t address = range.low;
+	void *place = mmap((void *)range.low, range.high - range.low, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	struct hs_error *error = NULL;
+
+	if (place == MAP_FAILED)
+		return hs_error_system(errno, "cannot map 0x%" PRIx64 " to 0x%" PRIx64, range.low, range.high);
+	while (address < range.high && !error) {
+		const struct proc_map *map = proc_maps_find(maps, address);
+		uint64_t end = map && map->end < range.high ? map->end : range.high;
+
+		if (!map || !map->readable)
+			end = address + HS_PAGE_SIZE;
+		else
+			error = target_memory_read(memory, address, (void *)address, end - address);
+		address = end;
+	}
+	if (error)
+		mirror_range_release(&range);
+	else
+		*ret = range;
+	return error;
+}
+
+void mirror_range_release(struct mirrored_range *range)
+{
+	if (range->low < range->high)
+		munmap((void *)range->low, range->high - range->low);
+	*range = (struct mirrored_range){ 0 };
+}
+
+bool mirror_is_clash(const struct hs_error *error)
+{
+	return error->code == HS_ERROR_SYSTEM && error->error_number == EEXIST;
+}
+
+static void configure(const struct target_info *target, const struct proc_maps *maps, const struct module_list *modules,
+		      const struct frozen_process *process, uint64_t region)
+{
+	struct payload_config config = { .region = region, .tid_offset = modules->tid_offset, .tcb_size = modules->tcb_size };
+
+	for (size_t i = 0; i < process->count; i++)
+		if (process->threads[i].tid == target->pid)
+			config.main_thread_pointer = process->threads[i].registers.fs_base;
+	region_main_stack(maps, target->stack_limit, &config.main_stack_low, &config.main_stack_high);
+	payload_configure(&config);
+}
+
+struct hs_error *mirror_open(const struct target_info *target, const struct proc_maps *maps, const struct module_list *modules,
+			     const struct target_memory *memory, const struct frozen_process *process, struct mirror *ret)
+{
+	struct payload_layout layout = { .region_size = REGION_SIZE };
+	struct hook_plan hooks = { 0 };
+	struct region_filling filling = { target, modules, &layout, &hooks, process, HS_DEPTH_MAX };
+	const struct module_record *records;
+	struct hs_error *error = NULL;
+	void *region = mmap(NULL, REGION_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (region == MAP_FAILED)
+		return hs_error_system(errno, "cannot map a region");
+	ret->region = region;
+	layout.region = (uint64_t)region;
+	region_fill(region, &filling);
+	configure(target, maps, modules, process, layout.region);
+
+	records = (const struct module_record *)((const uint8_t *)region + HS_OFFSET_MODULES);
+	ret->modules = calloc(ret->region->module_count, sizeof(*ret->modules));
+	if (!ret->modules)
+		return &hs_error_no_memory;
+	for (; ret->module_count < ret->region->module_count && !error; ret->module_count++) {
+		const struct module_record *record = &records[ret->module_count];
+
+		if (record->eh_frame_hdr)
+			error = mirror_range(memory, maps, record->cfi_low, record->cfi_high, &ret->modules[ret->module_count]);
+	}
+	return error;
+}
+
+void mirror_close(struct mirror *mirror)
+{
+	for (size_t i = 0; i < mirror->module_count; i++)
+		mirror_range_release(&mirror->modules[i]);
+	free(mirror->modules);
+	if (mirror->region)
+		munmap(mirror->region, REGION_SIZE);
+	*mirror = (struct mirror){ 0 };
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the payload knows of its target. In the target, the tool writes it into the image before the image is mapped; here it is a
+// variable behind this function.
+#ifndef HEAPSNAP_TEST_PAYLOAD_CONFIG_H
+#define HEAPSNAP_TEST_PAYLOAD_CONFIG_H
+
+#include "inject/abi/payload_header.h"
+
+void payload_configure(const struct payload_config *config);
+
+#endif

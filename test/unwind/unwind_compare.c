@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: Apache-2.0
+// Freezes a process again and again, and walks each thread's stack twice: with libunwind-ptrace, and with the payload's own code
+// in this process, on a copy of the stack at the same address. Both must find the same frames.
+// usage: unwind_compare PID COUNT
+// COUNT stacks of threads that have run since the freeze before are compared, and those of the other threads besides.
+// Prints counts, each difference, and a last line of JSON. Exit status: 0 = every difference explained, 1 = not, 2 = could not compare.
+//
+// The payload is entered as a hook is: called by a frame of the stack (by frame 1: the innermost one was interrupted, not called),
+// with what the hook's entry pushes laid below that frame's stack pointer.
+#include "difference.h"
+#include "mirror.h"
+#include "reference.h"
+
+#include "inject/thread_slot.h"
+#include "inject/unwind.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SECONDS_MAX = 40, FREEZE_MS = 5000, LAYOUTS_MAX = 8, THREADS_MAX = 256 };
+
+#define PASSES(X)                                                                                \
+	X(as_left, "slot as the freeze before left it")                                          \
+	X(again, "the same stack again")                                                         \
+	X(from_outside, "from a frame further out")                                              \
+	X(back_inside, "and from the inner one again")                                           \
+	X(others_slot, "slot with another thread's walk")                                        \
+	X(all_registers, "every rule taken for one that needs all registers")
+
+enum pass {
+#define X(name, text) PASS_##name,
+	PASSES(X)
+#undef X
+	PASS_COUNT
+};
+static const char *const pass_texts[PASS_COUNT] = {
+#define X(name, text) text,
+	PASSES(X)
+#undef X
+};
+
+// The ways of inject/unwind.c. A walk that takes several counts for the last.
+enum way { WAY_REUSE, WAY_RULES, WAY_REGISTERS, WAY_COUNT };
+
+struct tally {
+	uint64_t freezes, clashes, readings; // readings: of the list of modules
+	uint64_t no_caller, no_slot;         // stacks that cannot be walked from a caller, or not in the payload
+	uint64_t unmoved;                    // stacks of threads that have not run in between
+	uint64_t frames;                     // of libunwind, in the stacks that count
+	uint64_t verdicts[VERDICT_OF_COUNT]; // of the stacks that count
+	uint64_t unmoved_verdicts[VERDICT_OF_COUNT];
+	uint64_t ways[PASS_COUNT][WAY_COUNT];
+};
+
+// One thread of one freeze.
+struct sample {
+	pid_t tid;
+	bool moved;
+	struct reference_stack reference;
+	size_t first;                      // the frame that calls the payload
+	struct mirrored_range stack, tcb;  // tcb: where it is not in the same pages
+	struct thread_slot *slot;
+	enum verdict verdict;
+};
+
+struct comparison {
+	struct target_info target;
+	struct target_memory memory;
+	struct proc_maps maps;
+	struct module_list modules;
+	struct mirror mirror;
+	uint64_t last_registers[HS_THREAD_SLOTS]; // digest, by slot
+	uint64_t *stacks;                         // digests of those that count, for the number of different ones
+	size_t stack_count, wanted;
+	struct tally tally;
+};
+
+static struct comparison comparison;
+static struct sample samples[THREADS_MAX];
+static struct thread_slot spare_slot; // for walks that must leave the threads' slots alone
+
+static uint64_t digest(uint64_t before, const void *data, size_t size)
+{
+	const uint8_t *bytes = data;
+
+	for (size_t i = 0; i < size; i++) // FNV-1a
+		before = (before ^ bytes[i]) * UINT64_C(0x100000001b3);
+	return before;
+}
+
+static void walk(enum pass pass, struct sample *sample, size_t from, struct thread_slot *slot)
+{
+	const struct reference_frame *frame = &sample->reference.frames[from];
+	struct entry_frame *entry = (struct entry_frame *)(frame->sp - sizeof(*entry));
+	struct entry_frame before = *entry;
+	uint64_t reuses = slot->counters[COUNTER_walk_reuses], slow = slot->counters[COUNTER_slow_walks];
+	size_t count = sample->reference.count - from;
+	struct payload_stack stack;
+	enum verdict verdict = VERDICT_OF_mismatch;
+	uint32_t node;
+
+	*entry = (struct entry_frame){ .r15 = frame->r15, .r14 = frame->r14, .r13 = frame->r13, .r12 = frame->r12,
+				       .rbx = frame->rbx, .rbp = frame->rbp, .return_address = frame->pc };
+	node = unwind_to_node(slot, entry);
+	*entry = before; // for a walk from the inside, these words belong to a frame
+	comparison.tally.ways[pass][slot->counters[COUNTER_slow_walks] != slow      ? WAY_REGISTERS
+				    : slot->counters[COUNTER_walk_reuses] != reuses ? WAY_REUSE
+										    : WAY_RULES]++;
+	if (payload_stack_read(node, &stack))
+		verdict = difference_find(&stack, frame, count, sample->reference.end, &comparison.modules);
+	if (verdict != VERDICT_OF_equal && sample->verdict == VERDICT_OF_equal) {
+		printf("  thread %d, stack pointer 0x%" PRIx64 " (%s): %s\n", sample->tid, frame->sp, pass_texts[pass],
+		       verdict_texts[verdict]);
+		difference_print(&stack, frame, count, sample->reference.end, &comparison.modules);
+	}
+	if (verdict > sample->verdict)
+		sample->verdict = verdict;
+}
+
+// Whether the frame called something: its return address is the word below its stack pointer.
+static bool is_caller(const struct sample *sample, size_t index)
+{
+	const struct reference_frame *frame = &sample->reference.frames[index];
+
+	return !frame->pc_is_exact && frame->sp % 8 == 0 && frame->sp >= sample->stack.low + sizeof(struct entry_frame) &&
+	       frame->sp <= sample->stack.high && *(const uint64_t *)(frame->sp - 8) == frame->pc;
+}
+
+// The thread's used stack, and its control block, from which the payload learns of the stack. *ret_range empty: the stack pointer is
+// nowhere.
+static struct hs_error *mirror_thread(const struct user_regs_struct *registers, struct sample *sample)
+{
+	const struct comparison *c = &comparison;
+	const struct proc_map *map = proc_maps_find(&c->maps, registers->rsp);
+	uint64_t tcb = registers->fs_base, tcb_end = tcb + c->modules.tcb_size;
+	uint64_t low, high;
+	struct hs_error *error;
+
+	if (!map)
+		return NULL;
+	high = tcb > registers->rsp && tcb_end <= map->end ? tcb_end : map->end;
+	low = registers->rsp - sizeof(struct entry_frame); // frame 1's stack pointer may be 8 bytes up
+	error = mirror_range(&c->memory, &c->maps, low, high, &sample->stack);
+	if (!error && tcb && (tcb < sample->stack.low || tcb_end > sample->stack.high))
+		error = mirror_range(&c->memory, &c->maps, tcb, tcb_end, &sample->tcb);
+	return error;
+}
+
+static void release_sample(struct sample *sample)
+{
+	mirror_range_release(&sample->stack);
+	mirror_range_release(&sample->tcb);
+}
+
+// *usable_ret: the stack can be compared.
+static struct hs_error *take_sample(const struct frozen_thread *thread, struct sample *sample, bool *usable_ret)
+{
+	struct comparison *c = &comparison;
+	const struct thread_slot *slots = region_at(HS_OFFSET_SLOTS);
+	uint64_t registers = digest(0, &thread->registers, sizeof(thread->registers));
+	struct hs_error *error;
+
+	*usable_ret = false;
+	sample->tid = thread->tid;
+	sample->verdict = VERDICT_OF_equal;
+	error = mirror_thread(&thread->registers, sample);
+	if (error)
+		return error;
+	sample->slot = sample->stack.high ? thread_slot_claim(thread->registers.fs_base) : NULL;
+	if (!sample->slot) {
+		c->tally.no_slot++;
+		return NULL;
+	}
+	sample->moved = c->last_registers[sample->slot - slots] != registers;
+	c->last_registers[sample->slot - slots] = registers;
+	reference_walk(thread->tid, &sample->reference);
+	for (sample->first = 1; sample->first < sample->reference.count; sample->first++)
+		if (is_caller(sample, sample->first))
+			break;
+	*usable_ret = sample->first < sample->reference.count;
+	if (!*usable_ret)
+		c->tally.no_caller++;
+	return NULL;
+}
+
+static void lend_walk(const struct thread_slot *walked, const struct thread_slot *bounds)
+{
+	spare_slot.walk_count = walked->walk_count;
+	spare_slot.walk_generation = walked->walk_generation;
+	spare_slot.stack_low = bounds->stack_low;
+	spare_slot.stack_high = bounds->stack_high;
+	memcpy(spare_slot.walk, walked->walk, sizeof(spare_slot.walk));
+	memcpy(spare_slot.checks, walked->checks, sizeof(spare_slot.checks));
+}
+
+static void walk_by_rules_and_reuse(struct sample *sample, const struct sample *other)
+{
+	size_t outer = sample->first + 2;
+
+	walk(PASS_as_left, sample, sample->first, sample->slot);
+	walk(PASS_again, sample, sample->first, sample->slot);
+	if (outer < sample->reference.count && is_caller(sample, outer)) {
+		walk(PASS_from_outside, sample, outer, sample->slot);
+		walk(PASS_back_inside, sample, sample->first, sample->slot);
+	}
+	if (other) {
+		lend_walk(other->slot, sample->slot);
+		walk(PASS_others_slot, sample, sample->first, &spare_slot);
+	}
+}
+
+// Every rule that is cached says "all registers" while the samples are walked once more.
+static void walk_with_all_registers(size_t count)
+{
+	static struct rule_entry kept[HS_RULE_CACHE_ENTRIES];
+	const uint64_t kind = UINT64_C(15) << 60, slow = (uint64_t)UNWIND_SLOW << 60;
+	struct rule_entry *rules = region_at(HS_OFFSET_RULES);
+
+	memcpy(kept, rules, sizeof(kept));
+	for (size_t i = 0; i < HS_RULE_CACHE_ENTRIES; i++) {
+		uint64_t changed = (rules[i].rule & ~kind) | slow;
+
+		if (!rules[i].rule)
+			continue;
+		rules[i].check ^= rules[i].rule ^ changed; // check is the key, exclusive-or the rule
+		rules[i].rule = changed;
+	}
+	for (size_t i = 0; i < count; i++) {
+		lend_walk(samples[i].slot, samples[i].slot);
+		spare_slot.walk_count = 0;
+		walk(PASS_all_registers, &samples[i], samples[i].first, &spare_slot);
+	}
+	memcpy(rules, kept, sizeof(kept));
+}
+
+static void count_sample(const struct sample *sample)
+{
+	struct comparison *c = &comparison;
+	uint64_t pcs = 0;
+
+	if (!sample->moved) {
+		c->tally.unmoved++;
+		c->tally.unmoved_verdicts[sample->verdict]++;
+		return;
+	}
+	c->tally.verdicts[sample->verdict]++;
+	c->tally.frames += sample->reference.count - sample->first;
+	for (size_t i = sample->first; i < sample->reference.count; i++)
+		pcs = digest(pcs, &sample->reference.frames[i].pc, sizeof(pcs));
+	if (c->stack_count < c->wanted)
+		c->stacks[c->stack_count++] = pcs;
+}
+
+// Reads the modules again when they have changed; then the payload begins anew with an empty region.
+static struct hs_error *follow_modules(const struct frozen_process *process)
+{
+	struct comparison *c = &comparison;
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(c->target.pid, &maps);
+	bool same;
+
+	if (error)
+		return error;
+	same = c->mirror.region && modules_same_text(&c->maps, &maps);
+	proc_maps_deinit(&c->maps);
+	c->maps = maps;
+	if (same)
+		return NULL;
+	c->tally.readings++;
+	mirror_close(&c->mirror);
+	modules_deinit(&c->modules);
+	memset(&spare_slot, 0, sizeof(spare_slot));
+	if (!reference_reset())
+		return &hs_error_no_memory;
+	error = modules_read(c->target.pid, &c->maps, &c->memory, &c->modules);
+	if (!error)
+		error = mirror_open(&c->target, &c->maps, &c->modules, &c->memory, process, &c->mirror);
+	return error;
+}
+
+static struct hs_error *compare_frozen(const struct frozen_process *process)
+{
+	struct hs_error *error = follow_modules(process);
+	size_t count = 0;
+
+	for (size_t i = 0; i < process->count && count < THREADS_MAX && !error; i++) {
+		bool usable;
+
+		error = take_sample(&process->threads[i], &samples[count], &usable);
+		if (usable)
+			count++;
+		else
+			release_sample(&samples[count]);
+	}
+	if (!error) {
+		for (size_t i = 0; i < count; i++)
+			walk_by_rules_and_reuse(&samples[i], i ? &samples[i - 1] : NULL);
+		walk_with_all_registers(count);
+		for (size_t i = 0; i < count; i++)
+			count_sample(&samples[i]);
+	}
+	for (size_t i = 0; i < count; i++)
+		release_sample(&samples[i]);
+	return error;
+}
+
+static uint64_t counted(void)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < VERDICT_OF_COUNT; i++)
+		sum += comparison.tally.verdicts[i];
+	return sum;
+}
+
+static struct hs_error *compare_all(void)
+{
+	struct comparison *c = &comparison;
+	struct timespec start, now, pause = { 0 };
+	struct hs_error *error = NULL;
+
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	while (counted() < c->wanted && !error) {
+		struct frozen_process process;
+
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if (now.tv_sec - start.tv_sec > SECONDS_MAX)
+			return hs_error_create(HS_ERROR_TIMEOUT, "only %" PRIu64 " stacks of threads that have run within %d s",
+					       counted(), SECONDS_MAX);
+		error = threads_freeze(c->target.pid, FREEZE_MS, &process);
+		if (error)
+			break;
+		c->tally.freezes++;
+		error = compare_frozen(&process);
+		error = hs_error_join(error, threads_thaw(&process));
+		pause.tv_nsec = 200000 + (long)(c->tally.freezes % 7) * 300000; // out of step with whatever the target does
+		nanosleep(&pause, NULL);
+	}
+	return error;
+}
+
+static int by_value(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+static size_t different_stacks(void)
+{
+	struct comparison *c = &comparison;
+	size_t count = 0;
+
+	qsort(c->stacks, c->stack_count, sizeof(*c->stacks), by_value);
+	for (size_t i = 0; i < c->stack_count; i++)
+		count += i == 0 || c->stacks[i] != c->stacks[i - 1];
+	return count;
+}
+
+static void print_tally(void)
+{
+	const struct tally *tally = &comparison.tally;
+	uint64_t stacks = counted();
+
+	printf("  %" PRIu64 " stacks in %" PRIu64 " freezes, %zu different, %.1f frames each; %" PRIu64 " of threads that had not run; "
+	       "not compared: %" PRIu64 " without a caller, %" PRIu64 " without a slot; modules read %" PRIu64 " times, %" PRIu64
+	       " clashes of addresses\n",
+	       stacks, tally->freezes, different_stacks(), (double)tally->frames / (double)(stacks ? stacks : 1), tally->unmoved,
+	       tally->no_caller, tally->no_slot, tally->readings, tally->clashes);
+	for (int i = 0; i < PASS_COUNT; i++)
+		printf("  %-50s reuse %6" PRIu64 ", rules %6" PRIu64 ", all registers %6" PRIu64 "\n", pass_texts[i],
+		       tally->ways[i][WAY_REUSE], tally->ways[i][WAY_RULES], tally->ways[i][WAY_REGISTERS]);
+	for (int i = 0; i < VERDICT_OF_COUNT; i++)
+		if (tally->verdicts[i] + tally->unmoved_verdicts[i])
+			printf("  %s: %" PRIu64 " (and %" PRIu64 " that had not run)\n", verdict_texts[i], tally->verdicts[i],
+			       tally->unmoved_verdicts[i]);
+	printf("{\"stacks\": %" PRIu64 ", \"equal\": %" PRIu64 ", \"mismatches\": %" PRIu64 ", \"reuse\": %" PRIu64 ", \"rules\": %" PRIu64
+	       ", \"registers\": %" PRIu64 "}\n",
+	       stacks, tally->verdicts[VERDICT_OF_equal], tally->verdicts[VERDICT_OF_mismatch] + tally->unmoved_verdicts[VERDICT_OF_mismatch],
+	       tally->ways[PASS_again][WAY_REUSE], tally->ways[PASS_as_left][WAY_RULES], tally->ways[PASS_all_registers][WAY_REGISTERS]);
+}
+
+// A new life of this program is at other addresses.
+static void start_over(char **argv, const struct hs_error *error)
+{
+	char number[16];
+	char *arguments[] = { argv[0], argv[1], argv[2], number, NULL };
+
+	printf("  clash: %s; starting over with another layout\n", error->message);
+	fflush(stdout);
+	snprintf(number, sizeof(number), "%" PRIu64, comparison.tally.clashes + 1);
+	if (comparison.tally.clashes < LAYOUTS_MAX)
+		execv("/proc/self/exe", arguments);
+	printf("  no layout fits (is address space randomization off?)\n");
+}
+
+int main(int argc, char **argv)
+{
+	struct comparison *c = &comparison;
+	struct hs_error *error;
+	pid_t pid;
+
+	if (argc < 3) {
+		fprintf(stderr, "usage: unwind_compare PID COUNT\n");
+		return 2;
+	}
+	c->wanted = strtoul(argv[2], NULL, 10);
+	c->tally.clashes = argc > 3 ? strtoul(argv[3], NULL, 10) : 0; // before an execv of itself
+	c->memory.fd = -1;
+	c->stacks = calloc(c->wanted + 1, sizeof(*c->stacks));
+	error = c->stacks ? target_parse_pid(argv[1], &pid) : &hs_error_no_memory;
+	if (!error)
+		error = target_examine(pid, &c->target);
+	if (!error)
+		error = target_memory_open(pid, &c->memory);
+	if (!error)
+		error = compare_all();
+	if (error && mirror_is_clash(error))
+		start_over(argv, error);
+	if (error)
+		fprintf(stderr, "unwind_compare: %s\n", error->message);
+	else
+		print_tally();
+	hs_error_destroy(error);
+	mirror_close(&c->mirror);
+	modules_deinit(&c->modules);
+	proc_maps_deinit(&c->maps);
+	target_memory_close(&c->memory);
+	target_info_deinit(&c->target);
+	free(c->stacks);
+	return error ? 2 : c->tally.verdicts[VERDICT_OF_mismatch] + c->tally.unmoved_verdicts[VERDICT_OF_mismatch] ? 1 : 0;
+}
