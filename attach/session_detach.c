@@ -114,8 +114,7 @@ static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen
 static uint64_t guard_of(const struct detach_state *state, const struct frozen_thread *thread)
 {
 	for (uint32_t i = 0; i < HS_THREAD_SLOTS && thread->registers.fs_base; i++) {
-		uint64_t hash = (thread->registers.fs_base >> 6) * UINT64_C(0x9e3779b97f4a7c15) >> 52;
-		uint64_t index = (hash + i) & (HS_THREAD_SLOTS - 1);
+		uint64_t index = (thread_slot_index(thread->registers.fs_base) + i) & (HS_THREAD_SLOTS - 1);
 		uint64_t offset = HS_OFFSET_SLOTS + index * sizeof(struct thread_slot);
 		uint64_t key, guard;
 		struct hs_error *error = region_read(&state->region, offset + offsetof(struct thread_slot, thread_pointer), &key, sizeof(key));

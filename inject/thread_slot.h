@@ -10,12 +10,6 @@
 // NULL = no slot left.
 struct thread_slot *thread_slot_claim(uint64_t thread_pointer) HS_HIDDEN;
 
-static inline uint32_t thread_slot_index(uint64_t thread_pointer)
-{
-	// Control blocks differ in their middle bits; the multiplier is 2^64 divided by the golden ratio.
-	return (uint32_t)((thread_pointer >> 6) * UINT64_C(0x9e3779b97f4a7c15) >> 52) & (HS_THREAD_SLOTS - 1);
-}
-
 // The kernel's id of the calling thread as its libc keeps it; 0 = unknown.
 static inline uint32_t thread_current_tid(uint64_t thread_pointer)
 {

@@ -2,6 +2,7 @@
 #include "snapshot/ledger.h"
 
 #include "base/io.h"
+#include "inject/abi/payload_header.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,9 +72,9 @@ static struct hs_error *add_hooks(const struct table_view *view, struct heap_pro
 	for (uint32_t i = 0; i < table_header(view)->hook_count; i++) {
 		const struct hook_record *hook = table_hook(view, i);
 
-		applied += hook && hook->verdict == VERDICT_ok && hook->state == HOOK_APPLIED;
+		applied += hook && hook->verdict == VERDICT_ok && hook->state == HOOK_APPLIED && hook->kind != HOOK_loader_event;
 	}
-	error = add(profile, "hooks", "functions hooked", applied, false);
+	error = add(profile, "hooks", "allocation functions hooked", applied, false);
 	for (uint32_t i = 0; i < table_header(view)->hook_count && !error; i++) {
 		const struct hook_record *hook = table_hook(view, i);
 		const char *path = "?";

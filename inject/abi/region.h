@@ -170,9 +170,16 @@ struct thread_slot {
 	_Alignas(4096) struct walked_frame walk[HS_DEPTH_MAX]; // the last walk, outermost frame first
 	struct walk_check checks[HS_WALK_CHECKS];              // of the last walk, outermost frame's first
 	struct walked_frame fresh[HS_DEPTH_MAX];               // the walk being made, innermost frame first
+	uint8_t unused[HS_PAGE_SIZE];                          // never touched, so never in memory: makes the size a power of two
 };
 _Static_assert(CUT_REASON_COUNT <= 16, "cut counters");
-_Static_assert(sizeof(struct thread_slot) == 28672, "thread_slot is seven pages");
+_Static_assert(sizeof(struct thread_slot) == 32768, "thread_slot is eight pages");
+
+// Where to look first for a thread's slot. Control blocks of threads lie a stack's size apart, so bits from 12 on tell them apart.
+static inline uint32_t thread_slot_index(uint64_t thread_pointer)
+{
+	return (uint32_t)(thread_pointer >> 12 ^ thread_pointer >> 24) & (HS_THREAD_SLOTS - 1);
+}
 
 // Where the parts are.
 #define HS_OFFSET_HOOKS ((uint64_t)HS_HEADER_SIZE)

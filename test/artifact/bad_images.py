@@ -39,7 +39,7 @@ ADDED = [
     ("a new thread pointer", {"segment_access"}, "S", function("wrfsbase %rax")),
     ("a reference to an undefined symbol", {"undefined_symbols"}, "S", function(".weak missing", "mov missing@GOTPCREL(%rip), %rax")),
     # The linker resolves it to the address 0: the header.
-    ("a call of an undefined function", {"undefined_symbols", "control_flow"}, "S", function(".weak missing", "call missing")),
+    ("a call of an undefined function", {"undefined_symbols", "control_flow"}, "S", function(".weak missing", ".hidden missing", "call missing")),
     ("a call out of the image", {"control_flow"}, "S", function(".byte 0xe8", ".long 0x100000")),
     ("a jump into the middle of an instruction", {"control_flow"}, "S", function("jmp . + 4", "movabs $0x1122334455667788, %rax")),
     ("a call through memory", {"control_flow"}, "S", function("call *(%rdi)")),
@@ -57,11 +57,18 @@ ADDED = [
     ("a breakpoint", {"system_calls"}, "S", function("int3")),
     ("a trap of the compiler", {"system_calls"}, "c", "void bad(void) { __builtin_trap(); }"),
     ("a section to write and run", {"writable_and_executable"}, "S", '.section .both, "awx", @progbits\n.globl both\nboth: .long 0'),
-    ("a dynamic loader", {"interpreter"}, "S", '.section .interp, "a", @progbits\n.asciz "/lib64/loader"'),
+    ("code beside the image", {"control_flow"}, "S", '.section .beside, "ax", @progbits\n.globl beside\nbeside: ret'),
     ("an initialiser", {"initialisers"}, "S", '.section .init_array, "aw", @init_array\n.quad 0'),
-    ("a constructor", {"initialisers", "absolute_relocations", "dynamic_relocations"}, "c", "__attribute__((constructor)) void bad(void) {}"),
-    ("an absolute number of 64 bits", {"absolute_relocations"}, "S", ".globl outside\n.section .rodata\n.quad outside"),
-    ("an absolute number of 32 bits", {"absolute_relocations"}, "S", ".globl outside\n" + function("mov $outside, %eax")),
+    ("a constructor", {"initialisers", "absolute_relocations", "dynamic_relocations"}, "c",
+     "__attribute__((constructor)) void bad(void) { __asm__ volatile(\"nop\"); }"),
+]
+
+# Linked for a fixed address, where the linker resolves in silence what it would complain of above. All for absolute_relocations.
+FIXED = [
+    ("a pointer of 64 bits", ".section .rodata\n.quad memset"),
+    ("a pointer of 32 bits", ".section .rodata\n.long memset"),
+    ("an address in an instruction", function("mov $memset, %eax")),
+    ("an address that is not in the image", ".globl outside\n.section .rodata\n.quad outside"),
 ]
 
 # What is wrong, the checks that find it, and what becomes what in the assembly of the entries.
@@ -90,6 +97,14 @@ def run(*command):
     if result.returncode:
         raise SystemExit(f"{command[-1]} cannot be made:\n{result.stdout}{result.stderr}")
 
+# What is wrong, the check that finds it, and what the program header that speaks of the stack becomes: type and flags.
+PT_GNU_STACK = 0x6474e551
+STACK_HEADERS = [
+    ("a dynamic loader", {"interpreter"}, 3, 4),
+    ("a TLS segment", {"thread_local_storage"}, 7, 4),
+    ("a stack to run", {"writable_and_executable"}, PT_GNU_STACK, 7),
+]
+
 
 class Builder:
     def __init__(self, arguments, directory):
@@ -111,6 +126,13 @@ class Builder:
         run(self.arguments.compiler, form, *LINK, "-Wl,--defsym=outside=0x1234", *objects, "-o", linked)
         run(self.arguments.objcopy, "-O", "binary", "-j", ".image", linked, flat)
         return payload_checks.Payload(linked, objects, flat, self.arguments.header_layout, self.arguments.objdump)
+
+    def with_stack_header(self, kind, flags):
+        payload = self.link(self.arguments.objects)
+        segments = payload.linked.segments
+        index = next(i for i, segment in enumerate(segments) if segment.type == PT_GNU_STACK)
+        segments[index] = segments[index]._replace(type=kind, flags=flags)
+        return payload
 
     def with_more(self, language, source, form="-static-pie"):
         return self.link(self.arguments.objects + [self.compile(language, source)], form)
@@ -181,10 +203,12 @@ def main():
         judge.expect("nothing bad", payload_checks.run_checks(builder.link(arguments.objects)), set())
         for what, wanted, language, source in ADDED:
             judge.expect(what, payload_checks.run_checks(builder.with_more(language, source)), wanted)
-        judge.expect("a pointer, linked for a fixed address",
-                     payload_checks.run_checks(builder.with_more("S", ".section .rodata\n.quad memset", "-static")), {"absolute_relocations"})
+        for what, source in FIXED:
+            judge.expect(what, payload_checks.run_checks(builder.with_more("S", source, "-static")), {"absolute_relocations"})
         for what, wanted, old, new in CHANGED:
             judge.expect(what, payload_checks.run_checks(builder.with_change(old, new)), wanted)
+        for what, wanted, kind, flags in STACK_HEADERS:
+            judge.expect(what, payload_checks.run_checks(builder.with_stack_header(kind, flags)), wanted)
         check_copies(arguments, builder, judge)
     unseen = {check.__name__ for check in payload_checks.CHECKS} - judge.seen
     if unseen:

@@ -69,7 +69,10 @@ class Payload:
                     continue
                 known = [symbol for symbol in file.symbols if symbol.section == section.index and symbol.name in linked and
                          symbol.type not in (STT_SECTION, STT_FILE)]
-                if known:
+                if known and self.linked.sections[linked[known[0].name].section].name != IMAGE:
+                    if not section.flags & SHF_WRITE:  # which is worse, and has a check of its own
+                        self.unplaced_code.append(f"{file.path}: {section.name} is not in the image")
+                elif known:
                     start = linked[known[0].name].value - known[0].value
                     ranges.append((start, start + section.size))
                 else:
@@ -111,7 +114,11 @@ class Payload:
 
 
 def undefined_symbols(payload):
-    return [f"{symbol.name} is undefined" for symbol in payload.linked.symbols if symbol.section == SHN_UNDEF and symbol.name]
+    """Of the objects too: a weak one is resolved to nothing in silence."""
+    names = {symbol.name for file in [payload.linked] + payload.objects for symbol in file.symbols
+             if symbol.section == SHN_UNDEF and symbol.name and symbol.name != "_GLOBAL_OFFSET_TABLE_"}
+    defined = {symbol.name for symbol in payload.linked.symbols if symbol.section != SHN_UNDEF}
+    return [f"{name} is undefined" for name in sorted(names - defined)]
 
 
 def thread_local_storage(payload):

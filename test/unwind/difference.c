@@ -141,3 +141,8 @@ void difference_print(const struct payload_stack *payload, const struct referenc
 				    payload->frames[i] >> HS_FRAME_MODULE_SHIFT & HS_FRAME_EXACT_PC, modules);
 	}
 }
+
+void difference_print_place(uint64_t pc, const struct module_list *modules)
+{
+	print_place("interrupted", pc, true, modules);
+}

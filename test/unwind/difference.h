@@ -41,4 +41,5 @@ enum verdict difference_find(const struct payload_stack *payload, const struct r
 void difference_print(const struct payload_stack *payload, const struct reference_frame *reference, size_t count, int end,
 		      const struct module_list *modules);
 
+void difference_print_place(uint64_t pc, const struct module_list *modules);
 #endif

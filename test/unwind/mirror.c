@@ -10,12 +10,12 @@
 #include <sys/mman.h>
 
 #define REGION_SIZE (UINT64_C(1) << 30)
-#define PAGE_MASK   ((uint64_t)HS_PAGE_SIZE - 1)
 
 struct hs_error *mirror_range(const struct target_memory *memory, const struct proc_maps *maps, uint64_t low, uint64_t high,
 			      struct mirrored_range *ret)
 {
-	struct mirrored_range range = { low & ~PAGE_MASK, (high + PAGE_MASK) & ~PAGE_MASK };
+	const uint64_t last_byte = HS_PAGE_SIZE - 1; // of a page
+	struct mirrored_range range = { low & ~last_byte, (high + last_byte) & ~last_byte };
 	uint64_t address = range.low;
 	void *place = mmap((void *)range.low, range.high - range.low, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);

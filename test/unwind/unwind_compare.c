@@ -13,6 +13,7 @@
 
 #include "inject/thread_slot.h"
 #include "inject/unwind.h"
+#include "inject/unwind_rule.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -116,6 +117,9 @@ static void walk(enum pass pass, struct sample *sample, size_t from, struct thre
 	if (verdict != VERDICT_OF_equal && sample->verdict == VERDICT_OF_equal) {
 		printf("  thread %d, stack pointer 0x%" PRIx64 " (%s): %s\n", sample->tid, frame->sp, pass_texts[pass],
 		       verdict_texts[verdict]);
+		for (size_t i = 0; i < from; i++)
+			printf("    below     0x%" PRIx64 "\n", sample->reference.frames[i].pc);
+		difference_print_place(sample->reference.frames[0].pc, &comparison.modules);
 		difference_print(&stack, frame, count, sample->reference.end, &comparison.modules);
 	}
 	if (verdict > sample->verdict)
@@ -288,7 +292,9 @@ static struct hs_error *compare_frozen(const struct frozen_process *process)
 	struct hs_error *error = follow_modules(process);
 	size_t count = 0;
 
-	for (size_t i = 0; i < process->count && count < THREADS_MAX && !error; i++) {
+	if (!error && process->count > THREADS_MAX)
+		error = hs_error_create(HS_ERROR_REFUSED, "more than %d threads", THREADS_MAX);
+	for (size_t i = 0; i < process->count && !error; i++) {
 		bool usable;
 
 		error = take_sample(&process->threads[i], &samples[count], &usable);
