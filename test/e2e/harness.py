@@ -293,13 +293,19 @@ def thread_ids(pid):
     return sorted(map(int, os.listdir(f"/proc/{pid}/task")))
 
 
+# glibc opens this for a moment whenever a thread makes an arena of its own (get_nprocs, from arena_get2).
+OPENED_BY_MALLOC = "/sys/devices/system/cpu/online"
+
+
 def descriptors(pid):
     result = {}
     for number in os.listdir(f"/proc/{pid}/fd"):
         try:
-            result[int(number)] = os.readlink(f"/proc/{pid}/fd/{number}")
+            link = os.readlink(f"/proc/{pid}/fd/{number}")
         except FileNotFoundError:
-            pass
+            continue
+        if link != OPENED_BY_MALLOC:
+            result[int(number)] = link
     return result
 
 

@@ -5,7 +5,7 @@
 // other registers as the caller of the function left them. r10 and r11 are free at a function's entry (psABI: r10 static
 // chain, unused by C; r11 scratch).
 
-#define ISLAND_TRAMPOLINE 32   // HS_ISLAND_TRAMPOLINE_OFFSET; compared with the header by payload.c
+#define ISLAND_TRAMPOLINE 32   // HS_ISLAND_TRAMPOLINE_OFFSET; test/artifact compares the numbers here with the headers
 
 	.section .head, "ax", @progbits
 	.globl payload_header
@@ -13,7 +13,7 @@
 	.type payload_header, @object
 payload_header:
 	.quad 0x44414f4c59415053          // magic
-	.long 1                            // abi_version; compared by payload.c
+	.long 1                            // abi_version
 	.long payload_image_end - payload_header
 	.long entry_malloc - payload_header
 	.long entry_calloc - payload_header
