@@ -50,6 +50,59 @@ bool leftovers_exist(pid_t pid, const struct proc_maps *maps)
 	return next_descriptor(pid, -1) >= 0;
 }
 
+static bool leads_to_orphan(const struct proc_maps *maps, uint64_t target)
+{
+	const struct proc_map *map = proc_maps_find(maps, target);
+
+	return map && is_orphan(map, maps);
+}
+
+// Looks for a `jmp rel32` into our code.
+static struct hs_error *mapping_leads_to_orphan(const struct proc_map *map, const struct proc_maps *maps,
+						const struct target_memory *memory, bool *ret)
+{
+	const size_t chunk = 1 << 20;
+	HS_CLEANUP_FREE uint8_t *bytes = malloc(chunk + 4);
+
+	if (!bytes)
+		return &hs_error_no_memory;
+	for (uint64_t start = map->start; start < map->end && !*ret; start += chunk) {
+		size_t size = map->end - start < chunk + 4 ? map->end - start : chunk + 4; // a jump may cross into the next chunk
+		struct hs_error *error = target_memory_read(memory, start, bytes, size);
+
+		if (error)
+			return error;
+		for (size_t i = 0; i + 5 <= size && !*ret; i++) {
+			int32_t distance;
+
+			if (bytes[i] != 0xe9)
+				continue;
+			memcpy(&distance, bytes + i + 1, sizeof(distance));
+			*ret = leads_to_orphan(maps, start + i + 5 + (uint64_t)(int64_t)distance);
+		}
+	}
+	return NULL;
+}
+
+struct hs_error *leftovers_check_unused(pid_t pid, const struct proc_maps *maps, const struct target_memory *memory)
+{
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct proc_map *map = &maps->items[i];
+		bool leads = false;
+		struct hs_error *error = NULL;
+
+		if (map->executable && map->readable && map->inode && !is_orphan(map, maps))
+			error = mapping_leads_to_orphan(map, maps, memory, &leads);
+		if (error)
+			return error;
+		if (leads)
+			return hs_error_create(HS_ERROR_REFUSED, "process %d was forked from a process that was attached: its code still "
+					       "passes through the hooks, which do nothing in it; it cannot be attached by itself before "
+					       "it runs another program", pid);
+	}
+	return NULL;
+}
+
 static struct hs_error *call(struct remote_caller *caller, const char *what, long number, uint64_t first, uint64_t second)
 {
 	const uint64_t arguments[6] = { first, second };

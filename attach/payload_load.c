@@ -24,14 +24,18 @@
 #define LAYOUT_HIGH UINT64_C(0x400000000000)
 #define LAYOUT_GAP UINT64_C(0x200000)
 
-struct hs_error *payload_layout_choose(const struct proc_maps *maps, uint64_t region_size, struct payload_layout *ret)
+struct hs_error *payload_layout_choose(const struct proc_maps *maps, uint64_t region_size, uint64_t random, struct payload_layout *ret)
 {
+	// A random start in the lower half of the range; if there is no room above it, anywhere.
+	uint64_t low = LAYOUT_LOW + random % ((LAYOUT_HIGH - LAYOUT_LOW) / 2 / LAYOUT_GAP) * LAYOUT_GAP;
 	const struct payload_header *image = (const struct payload_header *)payload_image;
 	uint64_t code_size = (uint64_t)(payload_image_end - payload_image);
 	uint64_t room = code_size + HS_PAGE_SIZE + LAYOUT_GAP + region_size;
 
 	*ret = (struct payload_layout){ .code_size = code_size, .region_size = region_size };
-	ret->code = proc_maps_find_hole(maps, LAYOUT_LOW, LAYOUT_HIGH, room, LAYOUT_GAP, false);
+	ret->code = proc_maps_find_hole(maps, low, LAYOUT_HIGH, room, LAYOUT_GAP, false);
+	if (!ret->code)
+		ret->code = proc_maps_find_hole(maps, LAYOUT_LOW, LAYOUT_HIGH, room, LAYOUT_GAP, false);
 	if (!ret->code)
 		return hs_error_create(HS_ERROR_REFUSED, "no free range of %" PRIu64 " MiB in the target's address space; "
 				       "ask for less with --max-memory", room >> 20);

@@ -19,9 +19,10 @@ struct payload_layout {
 	uint64_t syscall_gadget, sigreturn_gadget;
 };
 
-// Pure: finds free addresses, in the empty middle of the address space where neither heap nor mmap area nor stack grows.
-// HS_ERROR_REFUSED when there is no room.
-struct hs_error *payload_layout_choose(const struct proc_maps *maps, uint64_t region_size, struct payload_layout *ret) HS_MUST_CHECK;
+// Pure: finds free addresses, in the empty middle of the address space where neither heap nor mmap area nor stack grows. `random` moves
+// them: code at a known address would help whoever attacks the target. HS_ERROR_REFUSED when there is no room.
+struct hs_error *payload_layout_choose(const struct proc_maps *maps, uint64_t region_size, uint64_t random, struct payload_layout *ret)
+	HS_MUST_CHECK;
 
 // Pure: the content of the code memfd: the image with `config`, then the islands of each area, each from a new page on.
 // *bytes_ret is owned by the caller.

@@ -20,9 +20,11 @@
 #include "base/io.h"
 #include "base/log.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 
 enum { FREEZE_TIMEOUT_MS = 2000, TRIES = 8 };
@@ -111,8 +113,11 @@ static struct hs_error *already_attached(pid_t pid, const struct proc_maps *maps
 static struct hs_error *plan_make(pid_t pid, const struct attach_options *options, struct attach_plan *plan)
 {
 	struct hs_error *error;
+	uint64_t random;
 
 	*plan = (struct attach_plan){ .memory.fd = -1 };
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return hs_error_system(errno, "no random numbers");
 	error = target_examine(pid, &plan->target);
 	if (error)
 		return error;
@@ -127,7 +132,7 @@ static struct hs_error *plan_make(pid_t pid, const struct attach_options *option
 	if (!error)
 		error = modules_read(pid, &plan->maps, &plan->memory, &plan->modules);
 	if (!error)
-		error = payload_layout_choose(&plan->maps, HS_OFFSET_PAGES + (plan->max_memory & ~(uint64_t)(HS_PAGE_SIZE - 1)),
+		error = payload_layout_choose(&plan->maps, HS_OFFSET_PAGES + (plan->max_memory & ~(uint64_t)(HS_PAGE_SIZE - 1)), random,
 					      &plan->layout);
 	if (!error)
 		error = hook_plan_make(&plan->modules, &plan->maps, &plan->memory, plan->layout.entries, &plan->hooks);

@@ -251,14 +251,15 @@ struct hs_error *session_clear_leftovers(pid_t pid, bool *found_ret)
 	if (error)
 		return error;
 	*found_ret = !region_find(&maps) && leftovers_exist(pid, &maps);
+	if (*found_ret)
+		error = target_memory_open(pid, &memory);
+	if (*found_ret && !error) {
+		error = leftovers_check_unused(pid, &maps, &memory);
+		if (!error)
+			error = clear_frozen(pid, &memory);
+		target_memory_close(&memory);
+	}
 	proc_maps_deinit(&maps);
-	if (!*found_ret)
-		return NULL;
-	error = target_memory_open(pid, &memory);
-	if (error)
-		return error;
-	error = clear_frozen(pid, &memory);
-	target_memory_close(&memory);
 	return error;
 }
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { SITES_SHOWN = 10 };
+enum { SITES_SHOWN = 10, CALLERS_SHOWN = 3 };
 
 // All that is printed of one dump.
 struct dump_result {
@@ -31,6 +31,23 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+// A line below the site: who called it, along its largest stack.
+static void print_callers(const struct options *options, const struct dump_result *result, const struct heap_site *site)
+{
+	char *callers, *safe;
+	struct hs_error *error = heap_site_callers(&result->profile, site, CALLERS_SHOWN, " < ", &callers);
+
+	if (error) {
+		hs_error_destroy(error);
+		return;
+	}
+	safe = console_safe_text(callers);
+	if (safe && *safe)
+		console_print(options, "%26s< %s\n", "", safe);
+	free(safe);
+	free(callers);
+}
+
 static void print_sites(const struct options *options, const struct dump_result *result)
 {
 	size_t shown = result->site_count < SITES_SHOWN ? result->site_count : SITES_SHOWN;
@@ -38,6 +55,9 @@ static void print_sites(const struct options *options, const struct dump_result 
 	console_print(options, "%12s %12s  %s\n", "live", "blocks", "site");
 	for (size_t i = 0; i < shown; i++) {
 		const struct heap_site *site = &result->sites[i];
+
+		if (i > 0 && site->live_bytes == 0)
+			break;
 		char *function = console_safe_text(site->function);
 		char *file = console_safe_text(site->file);
 		char bytes[32], line[32] = "";
@@ -46,6 +66,7 @@ static void print_sites(const struct options *options, const struct dump_result 
 			snprintf(line, sizeof(line), ":%" PRId64, site->line);
 		console_print(options, "%12s %12" PRId64 "  %s%s%s%s\n", console_bytes((uint64_t)site->live_bytes, bytes), site->live_objects,
 			      function ? function : "?", file && *file ? "  " : "", file ? file : "", file && *file ? line : "");
+		print_callers(options, result, site);
 		free(function);
 		free(file);
 	}
@@ -85,6 +106,26 @@ static void print_summary(const struct options *options, const struct dump_resul
 		      console_time(result->timing.stopped_ns, stopped), console_time(result->total_ns, total));
 }
 
+static void print_site_json(struct json *json, const struct dump_result *result, const struct heap_site *site)
+{
+	char *callers = NULL;
+	struct hs_error *error = heap_site_callers(&result->profile, site, CALLERS_SHOWN, " < ", &callers);
+
+	json_open(json, NULL, '{');
+	json_string(json, "function", site->function);
+	json_string(json, "file", site->file);
+	json_number(json, "line", (uint64_t)site->line);
+	json_string(json, "callers", error ? "" : callers);
+	json_number(json, "live_objects", (uint64_t)site->live_objects);
+	json_number(json, "live_bytes", (uint64_t)site->live_bytes);
+	json_number(json, "alloc_objects", (uint64_t)site->alloc_objects);
+	json_number(json, "alloc_bytes", (uint64_t)site->alloc_bytes);
+	json_close(json, '}');
+	if (!error)
+		free(callers);
+	hs_error_destroy(error);
+}
+
 static bool print_json(const struct options *options, const struct dump_result *result)
 {
 	const struct heap_profile *profile = &result->profile;
@@ -105,19 +146,8 @@ static bool print_json(const struct options *options, const struct dump_result *
 	json_number(&json, "alloc_objects", (uint64_t)profile->total_alloc_objects);
 	json_number(&json, "alloc_bytes", (uint64_t)profile->total_alloc_bytes);
 	json_open(&json, "sites", '[');
-	for (size_t i = 0; i < result->site_count; i++) {
-		const struct heap_site *site = &result->sites[i];
-
-		json_open(&json, NULL, '{');
-		json_string(&json, "function", site->function);
-		json_string(&json, "file", site->file);
-		json_number(&json, "line", (uint64_t)site->line);
-		json_number(&json, "live_objects", (uint64_t)site->live_objects);
-		json_number(&json, "live_bytes", (uint64_t)site->live_bytes);
-		json_number(&json, "alloc_objects", (uint64_t)site->alloc_objects);
-		json_number(&json, "alloc_bytes", (uint64_t)site->alloc_bytes);
-		json_close(&json, '}');
-	}
+	for (size_t i = 0; i < result->site_count; i++)
+		print_site_json(&json, result, &result->sites[i]);
 	json_close(&json, ']');
 	json_open(&json, "ledger", '[');
 	for (size_t i = 0; i < profile->ledger_count; i++) {

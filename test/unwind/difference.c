@@ -39,7 +39,7 @@ bool payload_stack_read(uint32_t ref, struct payload_stack *ret)
 	return ret->count > 0;
 }
 
-static const struct module *module_at(uint64_t address, const struct module_list *modules)
+const struct module *module_at(uint64_t address, const struct module_list *modules)
 {
 	for (size_t i = 0; i < modules->count; i++)
 		if (address >= modules->items[i].start && address < modules->items[i].end)
@@ -67,18 +67,21 @@ static size_t common_frames(const struct payload_stack *payload, const struct re
 	return common;
 }
 
-// Whether the unwind information of this frame says that it has no caller.
-static bool is_outermost(uint64_t word)
+bool frame_is_outermost(uint64_t pc, bool exact)
 {
-	bool exact = word >> HS_FRAME_MODULE_SHIFT & HS_FRAME_EXACT_PC;
+	return UNWIND_KIND(modules_decode_rule(pc, exact)) == UNWIND_END;
+}
 
-	return UNWIND_KIND(modules_decode_rule(word & HS_FRAME_PC_MASK, exact)) == UNWIND_END;
+static bool is_exact(uint64_t word)
+{
+	return word >> HS_FRAME_MODULE_SHIFT & HS_FRAME_EXACT_PC;
 }
 
 enum verdict difference_find(const struct payload_stack *payload, const struct reference_frame *reference, size_t count, int end,
 			     const struct module_list *modules)
 {
 	size_t common = common_frames(payload, reference, count, modules);
+	uint64_t last = payload->count ? payload->frames[payload->count - 1] : 0;
 
 	if (common == payload->count && payload->cut == CUT_depth_limit + 1 && count > common)
 		return VERDICT_OF_depth_limit;
@@ -86,7 +89,7 @@ enum verdict difference_find(const struct payload_stack *payload, const struct r
 		return VERDICT_OF_payload_cut;
 	if (common == payload->count && common == count)
 		return end <= 0 ? VERDICT_OF_equal : VERDICT_OF_mismatch;
-	if (!payload->cut && is_outermost(payload->frames[payload->count - 1])) {
+	if (!payload->cut && frame_is_outermost(last & HS_FRAME_PC_MASK, is_exact(last))) {
 		if (common == count && end < 0)
 			return VERDICT_OF_libunwind_failed;
 		if (common == payload->count)
@@ -109,7 +112,7 @@ static bool keep_nearest(const struct elf_symbol *symbol, void *context)
 	return true;
 }
 
-static void print_place(const char *who, uint64_t pc, bool exact, const struct module_list *modules)
+void place_print(const char *who, uint64_t pc, bool exact, const struct module_list *modules)
 {
 	const struct module *module = module_at(pc - !exact, modules);
 	struct nearest nearest = { 0 };
@@ -135,14 +138,9 @@ void difference_print(const struct payload_stack *payload, const struct referenc
 	for (size_t i = common ? common - 1 : 0; i < common + 2; i++) {
 		printf("    frame %zu\n", i);
 		if (i < count)
-			print_place("libunwind", reference[i].pc, reference[i].pc_is_exact, modules);
+			place_print("libunwind", reference[i].pc, reference[i].pc_is_exact, modules);
 		if (i < payload->count)
-			print_place("payload", payload->frames[i] & HS_FRAME_PC_MASK,
-				    payload->frames[i] >> HS_FRAME_MODULE_SHIFT & HS_FRAME_EXACT_PC, modules);
+			place_print("payload", payload->frames[i] & HS_FRAME_PC_MASK,
+				    is_exact(payload->frames[i]), modules);
 	}
-}
-
-void difference_print_place(uint64_t pc, const struct module_list *modules)
-{
-	print_place("interrupted", pc, true, modules);
 }

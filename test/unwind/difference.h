@@ -34,6 +34,11 @@ struct payload_stack {
 // false = no chain that a stack may have.
 bool payload_stack_read(uint32_t node, struct payload_stack *ret);
 
+// Whether the unwind information of the frame says that it has no caller.
+bool frame_is_outermost(uint64_t pc, bool exact);
+// NULL = none.
+const struct module *module_at(uint64_t address, const struct module_list *modules);
+
 // `reference` are libunwind's frames from the same one on.
 enum verdict difference_find(const struct payload_stack *payload, const struct reference_frame *reference, size_t count, int end,
 			     const struct module_list *modules);
@@ -41,5 +46,7 @@ enum verdict difference_find(const struct payload_stack *payload, const struct r
 void difference_print(const struct payload_stack *payload, const struct reference_frame *reference, size_t count, int end,
 		      const struct module_list *modules);
 
-void difference_print_place(uint64_t pc, const struct module_list *modules);
+// One line: `who`, address, module, function.
+void place_print(const char *who, uint64_t pc, bool exact, const struct module_list *modules);
+
 #endif

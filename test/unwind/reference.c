@@ -36,7 +36,6 @@ void reference_walk(pid_t tid, struct reference_stack *ret)
 {
 	void *context = _UPT_create(tid);
 	unw_cursor_t cursor;
-	bool exact = true;
 
 	ret->count = 0;
 	ret->end = context ? unw_init_remote(&cursor, space, context) : -UNW_ENOMEM;
@@ -46,8 +45,8 @@ void reference_walk(pid_t tid, struct reference_stack *ret)
 		struct reference_frame *frame = &ret->frames[ret->count++];
 
 		read_frame(&cursor, frame);
-		frame->pc_is_exact = exact;
-		exact = unw_is_signal_frame(&cursor) > 0;
+		// True of the frame that the signal interrupted, not of the handler's return trampoline.
+		frame->pc_is_exact = ret->count == 1 || unw_is_signal_frame(&cursor) > 0;
 		ret->end = unw_step(&cursor);
 	}
 	if (context)

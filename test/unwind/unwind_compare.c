@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SECONDS_MAX = 40, FREEZE_MS = 5000, LAYOUTS_MAX = 8, THREADS_MAX = 256 };
+enum { SECONDS_MAX = 40, FREEZE_MS = 5000, LAYOUTS_MAX = 8, THREADS_MAX = 256, PRINTED_MAX = 10 };
 
 #define PASSES(X)                                                                                \
 	X(as_left, "slot as the freeze before left it")                                          \
@@ -51,6 +51,8 @@ enum way { WAY_REUSE, WAY_RULES, WAY_REGISTERS, WAY_COUNT };
 struct tally {
 	uint64_t freezes, clashes, readings; // readings: of the list of modules
 	uint64_t no_caller, no_slot;         // stacks that cannot be walked from a caller, or not in the payload
+	uint64_t not_begun;                  // see has_not_begun
+	uint64_t in_vdso, rewritten;         // stacks that libunwind cannot walk: see is_in_vdso and is_rewritten
 	uint64_t unmoved;                    // stacks of threads that have not run in between
 	uint64_t frames;                     // of libunwind, in the stacks that count
 	uint64_t verdicts[VERDICT_OF_COUNT]; // of the stacks that count
@@ -78,6 +80,7 @@ struct comparison {
 	uint64_t last_registers[HS_THREAD_SLOTS]; // digest, by slot
 	uint64_t *stacks;                         // digests of those that count, for the number of different ones
 	size_t stack_count, wanted;
+	size_t printed;                           // differences
 	struct tally tally;
 };
 
@@ -114,12 +117,10 @@ static void walk(enum pass pass, struct sample *sample, size_t from, struct thre
 										    : WAY_RULES]++;
 	if (payload_stack_read(node, &stack))
 		verdict = difference_find(&stack, frame, count, sample->reference.end, &comparison.modules);
-	if (verdict != VERDICT_OF_equal && sample->verdict == VERDICT_OF_equal) {
+	if (verdict != VERDICT_OF_equal && sample->verdict == VERDICT_OF_equal && comparison.printed++ < PRINTED_MAX) {
 		printf("  thread %d, stack pointer 0x%" PRIx64 " (%s): %s\n", sample->tid, frame->sp, pass_texts[pass],
 		       verdict_texts[verdict]);
-		for (size_t i = 0; i < from; i++)
-			printf("    below     0x%" PRIx64 "\n", sample->reference.frames[i].pc);
-		difference_print_place(sample->reference.frames[0].pc, &comparison.modules);
+		place_print("innermost", sample->reference.frames[0].pc, true, &comparison.modules);
 		difference_print(&stack, frame, count, sample->reference.end, &comparison.modules);
 	}
 	if (verdict > sample->verdict)
@@ -135,8 +136,35 @@ static bool is_caller(const struct sample *sample, size_t index)
 	       frame->sp <= sample->stack.high && *(const uint64_t *)(frame->sp - 8) == frame->pc;
 }
 
-// The thread's used stack, and its control block, from which the payload learns of the stack. *ret_range empty: the stack pointer is
-// nowhere.
+// A new thread, still at the return from clone: its stack is empty, its stack pointer at the control block above.
+static bool has_not_begun(const struct user_regs_struct *registers)
+{
+	return registers->rsp - registers->fs_base < comparison.modules.tcb_size;
+}
+
+// libunwind-ptrace reads unwind information from files, and the vdso has none (libunwind 1.6.2 then guesses by rbp, and takes the caller's
+// stack pointer to be 16 bytes too low). The vdso calls nothing, so it is only ever the innermost frame.
+static bool is_in_vdso(const struct sample *sample)
+{
+	const struct module *module = module_at(sample->reference.frames[0].pc, &comparison.modules);
+
+	return module && module->is_vdso;
+}
+
+// libgcc throws an exception by writing the registers of the frame that catches it over those that its own functions have saved, then
+// returning from them (uw_install_context_1 and the end of _Unwind_RaiseException). Nothing is called meanwhile, and what stands on
+// the stack is no chain of frames: libunwind gets lost, and there is nothing to compare with.
+static bool is_rewritten(const struct sample *sample)
+{
+	const struct reference_stack *reference = &sample->reference;
+	const struct module *module = module_at(reference->frames[0].pc, &comparison.modules);
+
+	return module && strstr(module->path, "/libgcc_s.so") &&
+	       !frame_is_outermost(reference->frames[reference->count - 1].pc, false);
+}
+
+// The thread's used stack, and its control block, from which the payload learns of the stack. sample->stack stays empty when the stack
+// pointer is nowhere.
 static struct hs_error *mirror_thread(const struct user_regs_struct *registers, struct sample *sample)
 {
 	const struct comparison *c = &comparison;
@@ -186,9 +214,16 @@ static struct hs_error *take_sample(const struct frozen_thread *thread, struct s
 	for (sample->first = 1; sample->first < sample->reference.count; sample->first++)
 		if (is_caller(sample, sample->first))
 			break;
-	*usable_ret = sample->first < sample->reference.count;
-	if (!*usable_ret)
+	if (has_not_begun(&thread->registers))
+		c->tally.not_begun++;
+	else if (is_in_vdso(sample))
+		c->tally.in_vdso++;
+	else if (sample->first >= sample->reference.count)
 		c->tally.no_caller++;
+	else if (is_rewritten(sample))
+		c->tally.rewritten++;
+	else
+		*usable_ret = true;
 	return NULL;
 }
 
@@ -374,10 +409,10 @@ static void print_tally(void)
 	uint64_t stacks = counted();
 
 	printf("  %" PRIu64 " stacks in %" PRIu64 " freezes, %zu different, %.1f frames each; %" PRIu64 " of threads that had not run; "
-	       "not compared: %" PRIu64 " without a caller, %" PRIu64 " without a slot; modules read %" PRIu64 " times, %" PRIu64
+	       "not compared: %" PRIu64 " without a caller, %" PRIu64 " without a slot, %" PRIu64 " not begun, %" PRIu64 " in the vdso, %" PRIu64 " rewritten for an exception; modules read %" PRIu64 " times, %" PRIu64
 	       " clashes of addresses\n",
 	       stacks, tally->freezes, different_stacks(), (double)tally->frames / (double)(stacks ? stacks : 1), tally->unmoved,
-	       tally->no_caller, tally->no_slot, tally->readings, tally->clashes);
+	       tally->no_caller, tally->no_slot, tally->not_begun, tally->in_vdso, tally->rewritten, tally->readings, tally->clashes);
 	for (int i = 0; i < PASS_COUNT; i++)
 		printf("  %-50s reuse %6" PRIu64 ", rules %6" PRIu64 ", all registers %6" PRIu64 "\n", pass_texts[i],
 		       tally->ways[i][WAY_REUSE], tally->ways[i][WAY_RULES], tally->ways[i][WAY_REGISTERS]);

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""lint.py ROOT: what can be said of the source tree by reading lines. Each rule is first seen to fail on a bad tree made for it.
+
+The table of folders is the one in docs/design.md."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+LINES_MAX = 600
+
+# What a folder's files may include in quotes, as patterns of paths from the root. Data flows one way, so includes do too.
+MAY_INCLUDE = {
+    "base": [r"base/"],
+    "inject/abi": [r"inject/abi/"],
+    "inject": [r"inject/"],
+    "attach": [r"base/", r"inject/abi/", r"attach/"],
+    "snapshot": [r"base/", r"inject/abi/", r"attach/(interrupt|region_access|target|threads)\.h", r"snapshot/"],
+    "proto": [r"base/", r"snapshot/heap_profile\.h", r"proto/", r"profile\.pb-c\.h"],
+    "cli": [r"base/", r"inject/abi/(limits|region)\.h", r"attach/(attached_list|interrupt|session|target)\.h",
+            r"snapshot/(snapshot|top_sites)\.h", r"proto/(gzip_file|pprof_encoder)\.h", r"cli/"],
+}
+# Where quotes are looked up besides the root and the file's own folder (inject/CMakeLists.txt).
+INCLUDE_PATHS = {"inject": ["inject", "inject/arch/x86_64"]}
+# The payload has no C library; of the compiler's own headers these are enough.
+MAY_INCLUDE_SYSTEM = {
+    "inject/abi": [r"std(int|def)\.h"],
+    "inject": [r"std(int|def|bool)\.h"],
+}
+# A library has one door: who else wants something of it asks that file.
+ONE_DOOR = [
+    (r"sys/ptrace\.h|linux/ptrace\.h", ["attach/ptrace_call.c"], "every request to a tracee is a typed function there"),
+    (r"Zydis/.*", ["attach/relocate.c"], "decoding instructions is one pure function"),
+    (r"libunwind.*", ["attach/inside.c"], "only detach walks foreign stacks"),
+    (r"zlib\.h", ["proto/gzip_file.c"], "compression is one step of writing a file"),
+    (r"protobuf-c/.*|.*\.pb-c\.h", ["proto/pprof_encoder.c"], "generated types stay out of the data model"),
+    (r"elfutils/.*|dwarf\.h|gelf\.h|libelf\.h", ["snapshot/debug_info.c", "snapshot/debug_units.c", "snapshot/debug_units.h"],
+     "symbol files are hostile, and read in one place"),
+    (r"libiberty/.*|demangle\.h", ["snapshot/demangle.c"], "so that names can be demangled another way one day"),
+]
+SOURCE = re.compile(r".*\.(c|h|S|cc|cpp|py|sh|proto)$|dev$|\.ci/run$")
+C_SOURCE = re.compile(r".*\.(c|h|S)$")
+UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b")
+# An absolute path that only exists where someone works. /proc/PID/root and the like are none.
+WORKPLACE = re.compile(r"(?<![\w.%}>)*])/(wo" r"rk|ho" r"me|ro" r"ot)(/|\b)")
+
+
+class Tree:
+    def __init__(self, root):
+        self.root = root
+        self.files = {}
+        for path in self._list():
+            try:
+                with open(os.path.join(root, path), encoding="utf-8") as file:
+                    self.files[path] = file.read().splitlines()
+            except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
+                continue
+
+    def _list(self):
+        command = ["git", "-C", self.root, "ls-files", "--cached", "--others", "--exclude-standard"]
+        try:
+            listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+            if listed:
+                return sorted(listed)
+        except (OSError, subprocess.CalledProcessError):
+            pass
+        return sorted(os.path.relpath(os.path.join(folder, name), self.root) for folder, folders, names in os.walk(self.root)
+                      for name in names if not re.search(r"/(build[^/]*|\.git)(/|$)", folder))
+
+    def lines(self, pattern):
+        """Path, number and text of each line of the files whose path matches."""
+        for path, lines in self.files.items():
+            if pattern.match(path):
+                for number, text in enumerate(lines, 1):
+                    yield path, number, text
+
+    def includes(self):
+        for path, number, text in self.lines(C_SOURCE):
+            match = re.match(r'\s*#\s*include\s*(["<])([^">]+)[">]', text)
+            if match:
+                yield path, number, match.group(1) == '"', match.group(2)
+
+    def resolve(self, path, name):
+        """The path from the root of what an include in quotes means; the name itself when there is no such file."""
+        places = [os.path.dirname(path)] + INCLUDE_PATHS.get(folder_of(path), []) + [""]
+        for place in places:
+            candidate = os.path.normpath(os.path.join(place, name))
+            if candidate in self.files:
+                return candidate
+        return name
+
+
+def folder_of(path):
+    if path.startswith("inject/abi/"):
+        return "inject/abi"
+    return path.split("/")[0]
+
+
+def folder_includes(tree):
+    """The border between tool and target, and the one way of the data, are kept by who includes whom."""
+    for path, number, quoted, name in tree.includes():
+        folder = folder_of(path)
+        if quoted and folder in MAY_INCLUDE:
+            target = tree.resolve(path, name)
+            if not any(re.match(pattern, target) for pattern in MAY_INCLUDE[folder]):
+                yield f"{path}:{number}: {folder} may not include {target}"
+        elif not quoted and folder in MAY_INCLUDE_SYSTEM:
+            if not any(re.fullmatch(pattern, name) for pattern in MAY_INCLUDE_SYSTEM[folder]):
+                yield f"{path}:{number}: {folder} may not include <{name}>"
+
+
+def one_door(tree):
+    """A library that has one door can be replaced, and its misuse has one place to be looked for."""
+    for path, number, _, name in tree.includes():
+        if path.startswith("test/"):
+            continue
+        for pattern, doors, reason in ONE_DOOR:
+            if re.fullmatch(pattern, name) and path not in doors:
+                yield f"{path}:{number}: {name} belongs to {', '.join(doors)}: {reason}"
+
+
+def licence_line(tree):
+    """Each file says its licence for itself, in the first line (the second after #!)."""
+    for path, lines in tree.files.items():
+        if SOURCE.match(path):
+            first = lines[1] if lines and lines[0].startswith("#!") and len(lines) > 1 else lines[0] if lines else ""
+            if not re.match(r"(//|#) SPDX-License-Identifier: Apache-2\.0$", first):
+                yield f"{path}: does not begin with its SPDX line"
+
+
+def unfinished(tree):
+    """A note to oneself is for the issue tracker, where it is found again."""
+    for path, number, text in tree.lines(SOURCE):
+        if UNFINISHED.search(text):
+            yield f"{path}:{number}: {text.strip()}"
+
+
+def long_files(tree):
+    """A file of that length has two subjects."""
+    for path, lines in tree.files.items():
+        if SOURCE.match(path) and len(lines) > LINES_MAX:
+            yield f"{path}: {len(lines)} lines, more than {LINES_MAX}"
+
+
+def workplace_paths(tree):
+    """A path of one machine is wrong on every other."""
+    for path, number, text in tree.lines(re.compile(".*")):
+        if WORKPLACE.search(text):
+            yield f"{path}:{number}: {text.strip()}"
+
+
+SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
+# Each rule, and files that break it once and no other rule.
+RULES = [
+    (folder_includes, [
+        {"attach/a.c": SPDX + '#include "snapshot/b.h"\n', "snapshot/b.h": SPDX},
+        {"base/a.c": SPDX + '#include "attach/b.h"\n', "attach/b.h": SPDX},
+        {"proto/a.c": SPDX + '#include "snapshot/table_check.h"\n', "snapshot/table_check.h": SPDX},
+        {"snapshot/a.c": SPDX + '#include "inject/cfi.h"\n', "inject/cfi.h": SPDX},
+        {"snapshot/a.c": SPDX + '#include "attach/remote_call.h"\n', "attach/remote_call.h": SPDX},
+        {"cli/a.c": SPDX + '#include "attach/memory.h"\n', "attach/memory.h": SPDX},
+        {"inject/a.c": SPDX + '#include "base/error.h"\n', "base/error.h": SPDX},
+        {"inject/a.c": SPDX + "#include <string.h>\n"},
+        {"inject/abi/a.h": SPDX + '#include "../freestanding.h"\n', "inject/freestanding.h": SPDX},
+        {"inject/abi/a.h": SPDX + "#  include <stdbool.h>\n"},
+    ]),
+    (one_door, [
+        {"attach/a.c": SPDX + "#include <sys/ptrace.h>\n"},
+        {"attach/a.c": SPDX + "#include <Zydis/Zydis.h>\n"},
+        {"attach/a.c": SPDX + "#include <libunwind-ptrace.h>\n"},
+        {"cli/a.c": SPDX + "#include <zlib.h>\n"},
+        {"proto/a.c": SPDX + '#include "profile.pb-c.h"\n'},
+        {"proto/a.c": SPDX + "#include <protobuf-c/protobuf-c.h>\n"},
+        {"snapshot/a.c": SPDX + "#include <elfutils/libdwfl.h>\n"},
+        {"attach/a.c": SPDX + "#include <gelf.h>\n"},
+        {"snapshot/a.c": SPDX + "#include <libiberty/demangle.h>\n"},
+    ]),
+    (licence_line, [
+        {"base/a.c": "int a;\n"},
+        {"base/a.c": "\n" + SPDX},
+        {"test/a.py": "#!/usr/bin/python3\nimport os\n# SPDX-License-Identifier: Apache-2.0\n"},
+        {"dev": "#!/bin/sh\n"},
+        {"base/a.c": ""},
+    ]),
+    (unfinished, [
+        {"base/a.c": SPDX + "// TO" "DO: later\n"},
+        {"test/a.py": "# SPDX-License-Identifier: Apache-2.0\nx = 1  # FIX" "ME\n"},
+        {"inject/a.S": SPDX + "nop // X" "XX\n"},
+    ]),
+    (long_files, [
+        {"base/a.c": SPDX + "int a;\n" * LINES_MAX},
+    ]),
+    (workplace_paths, [
+        {"base/a.c": SPDX + 'const char *path = "/wo' 'rk/file";\n'},
+        {"README.md": "as in /ho" "me/somebody/heapsnap\n"},
+        {"CMakeLists.txt": "set(CACHE /ro" "ot/cache)\n"},
+    ]),
+]
+# Files that keep all rules.
+GOOD = {
+    "base/a.c": SPDX + '#include "base/a.h"\n#include <stdio.h>\n' + "int a;\n" * (LINES_MAX - 3), "base/a.h": SPDX,
+    "inject/abi/a.h": SPDX + '#include "b.h"\n#include <stdint.h>\n', "inject/abi/b.h": SPDX,
+    "inject/arch/x86_64/arch.h": SPDX + '#include "freestanding.h"\n', "inject/freestanding.h": SPDX + "#include <stdbool.h>\n",
+    "inject/a.c": SPDX + '#include "arch.h"\n#include "abi/a.h"\n',
+    "attach/ptrace_call.c": SPDX + '#include "inject/abi/a.h"\n#include <sys/ptrace.h>\n',
+    "attach/a.c": SPDX + '// mkstemp wants X' 'XXXXX\nconst char *path = "/proc/%d/ro' 'ot%s";\n',
+    "proto/a.c": SPDX + '#include "snapshot/heap_profile.h"\n', "snapshot/heap_profile.h": SPDX,
+    "test/unit/a.c": SPDX + '#include "inject/cfi.h"\n#include <zlib.h>\n',
+    "dev": "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n",
+}
+
+
+def made_up_tree(files):
+    with tempfile.TemporaryDirectory(prefix="heapsnap-lint-") as root:
+        for path, text in files.items():
+            os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
+            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                file.write(text)
+        return Tree(root)
+
+
+def rules_work():
+    right = True
+    trees = [(set(), GOOD)] + [({rule.__name__}, files) for rule, examples in RULES for files in examples]
+    for wanted, files in trees:
+        tree = made_up_tree(files)
+        found = {rule.__name__: list(rule(tree)) for rule, _ in RULES}
+        failed = {name for name, findings in found.items() if findings}
+        if failed != wanted or sum(map(len, found.values())) > 1:
+            print(f"the made-up tree {files} breaks {found}, not {wanted}")
+            right = False
+    return right
+
+
+def main():
+    if not rules_work():
+        return 1
+    tree = Tree(sys.argv[1])
+    count = 0
+    for rule, _ in RULES:
+        for finding in rule(tree):
+            print(f"{finding}\n    {rule.__doc__}")
+            count += 1
+    print(f"{len(tree.files)} files, {len(RULES)} rules, {count} findings")
+    return 1 if count else 0
+
+
+sys.exit(main())
