@@ -58,7 +58,8 @@ struct hs_error *region_check_header(const struct region_header *header, uint64_
 		if (error)
 			return error;
 	}
-	if (header->state < REGION_ATTACHING || header->state > REGION_DETACHING || header->hook_count > HS_HOOKS_MAX ||
+	if (header->state < REGION_ATTACHING || header->state > REGION_DETACHING || header->clock < CLOCK_TSC || header->clock > CLOCK_COARSE ||
+	    header->hook_count > HS_HOOKS_MAX ||
 	    header->island_count > 16 || header->module_count > HS_MODULES_MAX || header->string_bytes > HS_STRINGS_SIZE ||
 	    header->thread_count > HS_THREAD_HISTORY_MAX + HS_THREAD_SLOTS || header->first_page != HS_OFFSET_PAGES / HS_PAGE_SIZE ||
 	    header->max_pages > size / HS_PAGE_SIZE || header->max_pages < header->first_page || header->depth == 0 ||

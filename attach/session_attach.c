@@ -6,6 +6,7 @@
 // says active, and the journal in the region names every patched byte before it is patched.
 #include "attach/session.h"
 
+#include "attach/coarse_clock.h"
 #include "attach/hook_apply.h"
 #include "attach/hook_plan.h"
 #include "attach/interrupt.h"
@@ -38,6 +39,7 @@ struct attach_plan {
 	struct payload_layout layout;
 	struct hook_plan hooks;
 	uint64_t max_memory;
+	uint64_t coarse_clock; // see payload_config
 	uint32_t depth;
 };
 
@@ -138,6 +140,8 @@ static struct hs_error *plan_make(pid_t pid, const struct attach_options *option
 		error = hook_plan_make(&plan->modules, &plan->maps, &plan->memory, plan->layout.entries, &plan->hooks);
 	if (error)
 		plan_deinit(plan);
+	else
+		plan->coarse_clock = coarse_clock_find(pid, &plan->maps);
 	return error;
 }
 
@@ -200,6 +204,7 @@ static void fill_config(const struct attach_plan *plan, const struct frozen_proc
 		.tid_offset = checked_tid_offset(plan, process),
 		.tcb_size = plan->modules.tcb_size,
 		.r_debug = plan->modules.r_debug,
+		.coarse_clock = plan->coarse_clock,
 	};
 	if (!thread)
 		return;
@@ -290,7 +295,7 @@ static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_pr
 	struct payload_config config;
 	struct region_filling filling = {
 		.target = &plan->target, .modules = &plan->modules, .layout = &plan->layout, .hooks = &plan->hooks,
-		.depth = plan->depth, .process = process,
+		.depth = plan->depth, .process = process, .coarse_clock = plan->coarse_clock != 0,
 	};
 	size_t code_size;
 	struct hs_error *error;
@@ -301,7 +306,7 @@ static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_pr
 		records[i] = plan->hooks.hooks[i].record;
 	fill_config(plan, process, &config);
 	error = payload_code_build(&plan->layout, &config, &plan->hooks, &code, &code_size);
-	if (!error)
+	if (!error && !plan->coarse_clock)
 		error = check_time_stamp_counter(caller);
 	if (!error)
 		error = payload_load(caller, &plan->layout, code, code_size, &plan->hooks, region_fill, &filling, &loaded);

@@ -92,7 +92,7 @@ static uint32_t new_record(struct thread_slot *slot, uint64_t size, const struct
 	}
 	record = region_ref(ref);
 	record->size = size;
-	record->birth = arch_ticks();
+	record->birth = region_now();
 	record->stack = stack;
 	record->thread = slot->thread;
 	record->interval = 1;

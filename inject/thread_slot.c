@@ -42,7 +42,7 @@ static void begin_thread(struct thread_slot *slot, uint64_t thread_pointer)
 		struct thread_record *records = region_at(HS_OFFSET_THREADS);
 
 		records[index].tid = thread_current_tid(thread_pointer);
-		records[index].first_seen = arch_ticks();
+		records[index].first_seen = region_now();
 	} else {
 		index = HS_THREAD_HISTORY_MAX - 1; // shared by all that come later
 		__atomic_store_n(&header->thread_count, HS_THREAD_HISTORY_MAX, __ATOMIC_RELAXED);

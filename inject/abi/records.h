@@ -15,7 +15,7 @@
 // One live block. Its address is the position of the slot that refers to it.
 struct block_record {
 	uint64_t size;     // bytes asked for
-	uint64_t birth;    // time-stamp counter when the allocation returned
+	uint64_t birth;    // when the allocation returned, by the region's clock (region_header.clock)
 	uint32_t stack;    // ref of a stack_node, the innermost frame
 	uint32_t thread;   // index into the thread history
 	uint32_t interval; // mean sampling interval in force, bytes; 0 or 1 = every allocation
@@ -101,7 +101,7 @@ _Static_assert(COUNTER_COUNT <= HS_COUNTER_SLOTS, "counter slots");
 struct thread_record {
 	uint32_t tid;        // the kernel's id in the target's own PID namespace; 0 = unknown
 	uint32_t reserved;
-	uint64_t first_seen; // time-stamp counter
+	uint64_t first_seen; // by the region's clock
 };
 _Static_assert(sizeof(struct thread_record) == 16, "thread_record is 16 bytes");
 

@@ -51,6 +51,11 @@ enum region_state {
 	REGION_DETACHING = 3, // hooks partly or wholly out; payload still mapped
 };
 
+enum region_clock {
+	CLOCK_TSC = 1,    // ticks of the time-stamp counter
+	CLOCK_COARSE = 2, // nanoseconds of CLOCK_MONOTONIC_COARSE, in steps of the kernel's tick (1 to 10 ms)
+};
+
 struct region_part {
 	uint64_t offset; // bytes from the start of the region
 	uint64_t size;   // bytes
@@ -76,6 +81,8 @@ struct region_header {
 	uint32_t depth;         // frames kept of a stack
 	uint32_t pid;           // as the tool saw it
 	uint64_t max_pages;     // pages that may be handed out, counted from the start of the region
+	uint32_t clock;             // enum region_clock, of all times in records
+	uint32_t reserved;
 	uint64_t attach_tsc;        // time-stamp counter at attach
 	uint64_t attach_wall_ns;    // CLOCK_REALTIME at attach
 	uint64_t attach_monotonic_ns; // CLOCK_MONOTONIC at attach

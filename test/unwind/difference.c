@@ -85,8 +85,11 @@ enum verdict difference_find(const struct payload_stack *payload, const struct r
 
 	if (common == payload->count && payload->cut == CUT_depth_limit + 1 && count > common)
 		return VERDICT_OF_depth_limit;
+	// Where libunwind gets to the outermost frame, only a stack that the payload may not read excuses it.
 	if (common == payload->count && payload->cut)
-		return VERDICT_OF_payload_cut;
+		return payload->cut == CUT_foreign_stack + 1 || !frame_is_outermost(reference[count - 1].pc, reference[count - 1].pc_is_exact)
+			       ? VERDICT_OF_payload_cut
+			       : VERDICT_OF_mismatch;
 	if (common == payload->count && common == count)
 		return end <= 0 ? VERDICT_OF_equal : VERDICT_OF_mismatch;
 	if (!payload->cut && frame_is_outermost(last & HS_FRAME_PC_MASK, is_exact(last))) {

@@ -11,6 +11,7 @@
 #include "mirror.h"
 #include "reference.h"
 
+#include "inject/modules.h"
 #include "inject/thread_slot.h"
 #include "inject/unwind.h"
 #include "inject/unwind_rule.h"
@@ -51,7 +52,7 @@ enum way { WAY_REUSE, WAY_RULES, WAY_REGISTERS, WAY_COUNT };
 struct tally {
 	uint64_t freezes, clashes, readings; // readings: of the list of modules
 	uint64_t no_caller, no_slot;         // stacks that cannot be walked from a caller, or not in the payload
-	uint64_t not_begun;                  // see has_not_begun
+	uint64_t no_information;             // stacks interrupted in code without unwind information
 	uint64_t in_vdso, rewritten;         // stacks that libunwind cannot walk: see is_in_vdso and is_rewritten
 	uint64_t unmoved;                    // stacks of threads that have not run in between
 	uint64_t frames;                     // of libunwind, in the stacks that count
@@ -136,10 +137,11 @@ static bool is_caller(const struct sample *sample, size_t index)
 	       frame->sp <= sample->stack.high && *(const uint64_t *)(frame->sp - 8) == frame->pc;
 }
 
-// A new thread, still at the return from clone: its stack is empty, its stack pointer at the control block above.
-static bool has_not_begun(const struct user_regs_struct *registers)
+// Then nobody knows the caller and its registers. Seen of glibc's clone3, between its system call and the first instruction of the new
+// thread, whose stack is still empty.
+static bool is_without_information(const struct sample *sample)
 {
-	return registers->rsp - registers->fs_base < comparison.modules.tcb_size;
+	return UNWIND_KIND(modules_decode_rule(sample->reference.frames[0].pc, true)) == UNWIND_FRAME_POINTER;
 }
 
 // libunwind-ptrace reads unwind information from files, and the vdso has none (libunwind 1.6.2 then guesses by rbp, and takes the caller's
@@ -214,8 +216,8 @@ static struct hs_error *take_sample(const struct frozen_thread *thread, struct s
 	for (sample->first = 1; sample->first < sample->reference.count; sample->first++)
 		if (is_caller(sample, sample->first))
 			break;
-	if (has_not_begun(&thread->registers))
-		c->tally.not_begun++;
+	if (is_without_information(sample))
+		c->tally.no_information++;
 	else if (is_in_vdso(sample))
 		c->tally.in_vdso++;
 	else if (sample->first >= sample->reference.count)
@@ -409,10 +411,10 @@ static void print_tally(void)
 	uint64_t stacks = counted();
 
 	printf("  %" PRIu64 " stacks in %" PRIu64 " freezes, %zu different, %.1f frames each; %" PRIu64 " of threads that had not run; "
-	       "not compared: %" PRIu64 " without a caller, %" PRIu64 " without a slot, %" PRIu64 " not begun, %" PRIu64 " in the vdso, %" PRIu64 " rewritten for an exception; modules read %" PRIu64 " times, %" PRIu64
+	       "not compared: %" PRIu64 " without a caller, %" PRIu64 " without a slot, %" PRIu64 " without unwind information, %" PRIu64 " in the vdso, %" PRIu64 " rewritten for an exception; modules read %" PRIu64 " times, %" PRIu64
 	       " clashes of addresses\n",
 	       stacks, tally->freezes, different_stacks(), (double)tally->frames / (double)(stacks ? stacks : 1), tally->unmoved,
-	       tally->no_caller, tally->no_slot, tally->not_begun, tally->in_vdso, tally->rewritten, tally->readings, tally->clashes);
+	       tally->no_caller, tally->no_slot, tally->no_information, tally->in_vdso, tally->rewritten, tally->readings, tally->clashes);
 	for (int i = 0; i < PASS_COUNT; i++)
 		printf("  %-50s reuse %6" PRIu64 ", rules %6" PRIu64 ", all registers %6" PRIu64 "\n", pass_texts[i],
 		       tally->ways[i][WAY_REUSE], tally->ways[i][WAY_RULES], tally->ways[i][WAY_REGISTERS]);

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+// The door to a copied region: what is there is found, and what no honest payload writes leads nowhere.
+#include "check.h"
+#include "made_region.h"
+
+#include "attach/region_access.h"
+
+struct visits {
+	uint64_t count;
+	uint64_t sum; // of addresses, or of refs
+	uint64_t last;
+};
+
+static void note_block(uint64_t address, uint32_t ref, const struct block_record *record, void *context)
+{
+	struct visits *visits = context;
+
+	(void)ref;
+	visits->count++;
+	visits->sum += address;
+	visits->last = record->size;
+}
+
+static void note_node(uint32_t ref, const struct stack_node *node, void *context)
+{
+	struct visits *visits = context;
+
+	visits->count++;
+	visits->sum += ref;
+	visits->last = node->frame;
+}
+
+static void note_slot(const struct thread_slot *slot, void *context)
+{
+	struct visits *visits = context;
+
+	visits->count++;
+	visits->sum += slot->thread_pointer;
+}
+
+static struct visits visit_blocks(struct table_view *view)
+{
+	struct visits visits = { 0 };
+
+	table_visit_blocks(view, note_block, &visits);
+	return visits;
+}
+
+static struct visits visit_nodes(struct table_view *view)
+{
+	struct visits visits = { 0 };
+
+	table_visit_nodes(view, note_node, &visits);
+	return visits;
+}
+
+// Both ends of every level, and odd multiples of 8.
+static const uint64_t addresses[] = {
+	0x10, 0x18, 0x3ff0, 0x3ff8, 0x4000, 0x1ffffff0, 0x1ffffff8, 0x20000000, 0x555555556eb8, 0x555555556ec0, 0x7ffff7fc1230,
+	0x7ffffffffff0, 0x7ffffffffff8,
+};
+enum { ADDRESSES = sizeof(addresses) / sizeof(addresses[0]) };
+
+static void test_blocks(void)
+{
+	struct made_region region;
+	struct table_view view;
+	struct visits visits;
+	uint32_t refs[ADDRESSES];
+	uint64_t sum = 0;
+
+	made_region_init(&region, 400);
+	for (size_t i = 0; i < ADDRESSES; i++) {
+		refs[i] = made_block(&region, addresses[i], 1000 + i, 0);
+		sum += addresses[i];
+	}
+	CHECK(region_check_header(region.header, region.size) == NULL);
+	view = made_view(&region);
+	visits = visit_blocks(&view);
+	CHECK_EQUAL(visits.count, ADDRESSES);
+	CHECK_EQUAL(visits.sum, sum);
+	for (size_t i = 0; i < ADDRESSES; i++)
+		CHECK_EQUAL(table_find_block(&view, addresses[i]), refs[i]);
+	CHECK_EQUAL(table_find_block(&view, 0x20), 0);
+	CHECK_EQUAL(table_find_block(&view, 0x4008), 0);
+	CHECK_EQUAL(table_find_block(&view, 0x14), 0);
+	CHECK_EQUAL(table_find_block(&view, 0x800000000010), 0); // 48 bits: no alias of 0x10
+	CHECK_EQUAL(view.damaged, 0);
+	made_region_deinit(&region);
+}
+
+static void test_refs(void)
+{
+	struct made_region region;
+	struct table_view view;
+	uint32_t ref, first = (uint32_t)(HS_OFFSET_PAGES >> HS_REF_SHIFT), end;
+	uint32_t bad[5];
+
+	made_region_init(&region, 40);
+	ref = made_block(&region, 0x1000, 77, 0);
+	end = (uint32_t)region.header->next_page << (12 - HS_REF_SHIFT);
+	view = made_view(&region);
+	CHECK(table_record(&view, ref) && table_record(&view, ref)->size == 77);
+	CHECK(table_node(&view, first) == (const void *)(region.bytes + HS_OFFSET_PAGES));
+	CHECK((const uint8_t *)table_record(&view, end - 1) == region.bytes + ((uint64_t)end << HS_REF_SHIFT) - 32);
+	CHECK_EQUAL(view.damaged, 0);
+
+	bad[0] = 0, bad[1] = 1, bad[2] = first - 1, bad[3] = end, bad[4] = UINT32_MAX;
+	for (size_t i = 0; i < 5; i++) {
+		CHECK(!table_record(&view, bad[i]));
+		CHECK(!table_node(&view, bad[i]));
+		CHECK_EQUAL(view.damaged, 2 * i + 2);
+	}
+	for (size_t i = 1; i < 5; i++) // as entries of a leaf
+		*made_entry(&region, 0x1000 + 16 * i) = bad[i];
+	view = made_view(&region);
+	CHECK_EQUAL(visit_blocks(&view).count, 1);
+	CHECK_EQUAL(view.damaged, 4);
+	made_region_deinit(&region);
+}
+
+// The payload's counter may run past the end when the region is full; anything else that it says is a lie.
+static void test_next_page(void)
+{
+	const uint64_t beyond[] = { 41, 1000, UINT64_C(1) << 52, UINT64_MAX };
+	struct made_region region;
+	struct table_view view;
+
+	made_region_init(&region, 40);
+	for (size_t i = 0; i < 4; i++) {
+		region.header->next_page = region.header->first_page + beyond[i];
+		if (beyond[i] == UINT64_MAX)
+			region.header->next_page = UINT64_MAX;
+		CHECK(region_check_header(region.header, region.size) == NULL);
+		view = made_view(&region);
+		CHECK_EQUAL(view.end_page, region.header->first_page + 40);
+		CHECK_EQUAL(view.damaged, 0);
+	}
+	region.header->max_pages = UINT64_MAX; // no such header passes the check; the view holds all the same
+	view = made_view(&region);
+	CHECK_EQUAL(view.end_page, region.header->first_page + 40);
+	region.header->max_pages = region.header->first_page + 40;
+
+	region.header->next_page = 3;
+	view = made_view(&region);
+	CHECK_EQUAL(view.end_page, region.header->first_page);
+	CHECK_EQUAL(view.damaged, 1);
+	CHECK(!table_record(&view, (uint32_t)(HS_OFFSET_PAGES >> HS_REF_SHIFT)));
+	made_region_deinit(&region);
+}
+
+static void test_table_pages(void)
+{
+	struct made_region region;
+	struct table_view view;
+	uint32_t first, end;
+
+	made_region_init(&region, 100);
+	made_block(&region, 0x1000, 1, 0);
+	first = (uint32_t)region.header->first_page;
+	end = (uint32_t)region.header->next_page;
+	// Middle tables: below the pages, beyond their end, reaching beyond it.
+	made_root(&region)[1] = first - 1;
+	made_root(&region)[2] = end;
+	made_root(&region)[3] = UINT32_MAX;
+	made_root(&region)[4] = end - 31;
+	made_root(&region)[HS_ROOT_ENTRIES - 1] = 1;
+	// Leaf tables.
+	made_table(&region, made_root(&region)[0])[5] = first - 1;
+	made_table(&region, made_root(&region)[0])[6] = end;
+	made_table(&region, made_root(&region)[0])[7] = UINT32_MAX;
+	view = made_view(&region);
+	CHECK_EQUAL(visit_blocks(&view).count, 1);
+	CHECK_EQUAL(view.damaged, 8);
+	view = made_view(&region);
+	CHECK_EQUAL(table_find_block(&view, UINT64_C(1) << 29), 0);
+	CHECK_EQUAL(table_find_block(&view, UINT64_C(4) << 29), 0);
+	CHECK_EQUAL(table_find_block(&view, 5 << 14), 0);
+	CHECK_EQUAL(view.damaged, 3);
+	made_region_deinit(&region);
+}
+
+// One table named by every entry of the root; and a middle table that names itself as its own leaf, wherever that leads.
+static void test_shared_tables(void)
+{
+	struct made_region region;
+	struct table_view view;
+	struct visits visits;
+	uint32_t middle;
+
+	made_region_init(&region, 100);
+	made_block(&region, 0x1000, 1, 0);
+	for (uint32_t i = 0; i < HS_ROOT_ENTRIES; i++)
+		made_root(&region)[i] = made_root(&region)[0];
+	view = made_view(&region);
+	visits = visit_blocks(&view);
+	CHECK(visits.count >= 1 && visits.count <= view.end_page);
+	CHECK_EQUAL(view.damaged, 1);
+
+	middle = made_root(&region)[0];
+	for (uint32_t i = 0; i < HS_MIDDLE_ENTRIES; i++)
+		made_table(&region, middle)[i] = middle;
+	view = made_view(&region);
+	visits = visit_blocks(&view);
+	CHECK(visits.count <= view.end_page * HS_LEAF_SLOTS);
+	CHECK(view.damaged > 0);
+	made_region_deinit(&region);
+}
+
+static void test_nodes(void)
+{
+	struct made_region region;
+	struct table_view view;
+	struct visits visits;
+	uint64_t sum = 0;
+
+	made_region_init(&region, 100);
+	for (uint32_t i = 0; i < 1000; i++)
+		sum += made_node(&region, i % 7 ? i % 13 : HS_STACK_BUCKETS - 1, made_frame(i, 1), 0);
+	view = made_view(&region);
+	visits = visit_nodes(&view);
+	CHECK_EQUAL(visits.count, 1000);
+	CHECK_EQUAL(visits.sum, sum);
+	CHECK_EQUAL(view.damaged, 0);
+
+	// A chain that leads out of the pages ends there.
+	made_buckets(&region)[20000] = 5;
+	made_buckets(&region)[20001] = UINT32_MAX;
+	view = made_view(&region);
+	CHECK_EQUAL(visit_nodes(&view).count, 1000);
+	CHECK_EQUAL(view.damaged, 2);
+	made_region_deinit(&region);
+}
+
+// Loops of 1 to 40 nodes with 0 to 20 before them: each node once, the other chains whole.
+static void test_node_loops(void)
+{
+	for (uint32_t lead = 0; lead <= 20; lead += 5) {
+		for (uint32_t loop = 1; loop <= 40; loop += 3) {
+			struct made_region region;
+			struct table_view view;
+			struct visits visits;
+			uint32_t last, entry = 0;
+			uint64_t sum;
+
+			made_region_init(&region, 10);
+			last = made_node(&region, 9, 1, 0);
+			sum = last;
+			for (uint32_t i = 1; i < lead + loop; i++) {
+				if (i == loop)
+					entry = made_buckets(&region)[9];
+				sum += made_node(&region, 9, 1, 0);
+			}
+			if (!entry)
+				entry = made_buckets(&region)[9];
+			((struct stack_node *)made_ref(&region, last))->next = entry;
+			sum += made_node(&region, 10, 1, 0); // a chain behind the loop
+			view = made_view(&region);
+			visits = visit_nodes(&view);
+			CHECK_EQUAL(visits.count, lead + loop + 1);
+			CHECK_EQUAL(visits.sum, sum);
+			CHECK_EQUAL(view.damaged, 1);
+			made_region_deinit(&region);
+		}
+	}
+}
+
+// Every bucket leads to the same long chain.
+static void test_shared_chain(void)
+{
+	struct made_region region;
+	struct table_view view;
+	struct visits visits;
+
+	made_region_init(&region, 20);
+	for (uint32_t i = 0; i < 1000; i++)
+		made_node(&region, 0, i, 0);
+	for (uint32_t i = 0; i < HS_STACK_BUCKETS; i++)
+		made_buckets(&region)[i] = made_buckets(&region)[0];
+	view = made_view(&region);
+	visits = visit_nodes(&view);
+	CHECK(visits.count <= view.end_page * (HS_PAGE_SIZE / 32));
+	CHECK_EQUAL(view.damaged, 1);
+	made_region_deinit(&region);
+}
+
+static void test_lists(void)
+{
+	struct made_region region;
+	struct table_view view;
+	struct visits visits = { 0 };
+	struct module_record *module;
+	size_t size;
+
+	made_region_init(&region, 1);
+	made_module(&region, "/bin/program");
+	module = made_module(&region, "/lib/library.so");
+	made_module(&region, "/lib/unready.so")->ready = 0;
+	made_hook(&region, "malloc");
+	made_slot(&region, 0);
+	made_slot(&region, 77);
+	made_slot(&region, HS_THREAD_SLOTS - 1);
+	view = made_view(&region);
+	CHECK(table_module(&view, 1) == module);
+	CHECK(!table_module(&view, 2));
+	CHECK(!table_module(&view, 3));
+	CHECK(!table_module(&view, UINT32_MAX));
+	CHECK(table_hook(&view, 0) && !table_hook(&view, 1) && !table_hook(&view, UINT32_MAX));
+	CHECK(table_thread(&view, HS_THREAD_HISTORY_MAX - 1) && !table_thread(&view, HS_THREAD_HISTORY_MAX));
+	table_visit_slots(&view, note_slot, &visits);
+	CHECK_EQUAL(visits.count, 3);
+
+	// Counts that the check of the header would not let pass do not lead out of the lists either.
+	region.header->module_count = region.header->hook_count = UINT32_MAX;
+	CHECK(!table_module(&view, HS_MODULES_MAX));
+	CHECK(!table_module(&view, HS_MODULES_MAX - 1)); // not ready
+	CHECK(table_hook(&view, HS_HOOKS_MAX - 1) && !table_hook(&view, HS_HOOKS_MAX));
+
+	CHECK(memcmp(table_module_path(&view, module, &size), "/lib/library.so", 15) == 0);
+	CHECK_EQUAL(size, 15);
+	module->path = HS_STRINGS_SIZE - 15;
+	table_module_path(&view, module, &size);
+	CHECK_EQUAL(size, 15);
+	module->path = HS_STRINGS_SIZE - 14;
+	table_module_path(&view, module, &size);
+	CHECK_EQUAL(size, 0);
+	module->path = UINT32_MAX;
+	table_module_path(&view, module, &size);
+	CHECK_EQUAL(size, 0);
+	module->path = 16;
+	module->path_size = UINT32_MAX; // the sum wraps
+	table_module_path(&view, module, &size);
+	CHECK_EQUAL(size, 0);
+	made_region_deinit(&region);
+}
+
+int main(void)
+{
+	test_blocks();
+	test_refs();
+	test_next_page();
+	test_table_pages();
+	test_shared_tables();
+	test_nodes();
+	test_node_loops();
+	test_shared_chain();
+	test_lists();
+	return CHECK_RESULT();
+}
