@@ -39,7 +39,8 @@ ADDED = [
     ("a new thread pointer", {"segment_access"}, "S", function("wrfsbase %rax")),
     ("a reference to an undefined symbol", {"undefined_symbols"}, "S", function(".weak missing", "mov missing@GOTPCREL(%rip), %rax")),
     # The linker resolves it to the address 0: the header.
-    ("a call of an undefined function", {"undefined_symbols", "control_flow"}, "S", function(".weak missing", ".hidden missing", "call missing")),
+    ("a call of an undefined function", {"undefined_symbols", "control_flow"}, "S",
+     function(".weak missing", ".hidden missing", "call missing")),
     ("a call out of the image", {"control_flow"}, "S", function(".byte 0xe8", ".long 0x100000")),
     ("a jump into the middle of an instruction", {"control_flow"}, "S", function("jmp . + 4", "movabs $0x1122334455667788, %rax")),
     ("a call through memory", {"control_flow"}, "S", function("call *(%rdi)")),

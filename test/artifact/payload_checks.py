@@ -101,7 +101,7 @@ class Payload:
 
     def function_at(self, address):
         for symbol in self.linked.symbols:
-            if symbol.section != SHN_UNDEF and symbol.value <= address < symbol.value + symbol.size and not symbol.name.startswith("payload_"):
+            if symbol.section != SHN_UNDEF and symbol.value <= address < symbol.value + symbol.size:
                 return symbol.name
         return "?"
 
@@ -152,7 +152,8 @@ def initialisers(payload):
     for file in [payload.linked] + payload.objects:
         bad += [f"{file.path}: section {section.name}" for section in file.sections if section.size and (
             section.type in (SHT_INIT_ARRAY, SHT_FINI_ARRAY, SHT_PREINIT_ARRAY) or re.match(r"\.(ctors|dtors|init|fini)\b", section.name))]
-    return bad + [f"dynamic entry {DYNAMIC_INITIALISERS[tag]}" for tag, _ in payload.linked.dynamic_entries() if tag in DYNAMIC_INITIALISERS]
+    return bad + [f"dynamic entry {DYNAMIC_INITIALISERS[tag]}" for tag, _ in payload.linked.dynamic_entries()
+                  if tag in DYNAMIC_INITIALISERS]
 
 
 def dynamic_relocations(payload):

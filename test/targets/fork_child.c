@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forks and spawns while attached. Commands on standard input: "allocate" (50 blocks of 100 bytes), "fork" (the child allocates, frees and
-// checks by itself, then the parent allocates 50 blocks of 200 bytes), "spawn" (a vfork child that becomes another program).
+// checks by itself, then the parent allocates 50 blocks of 200 bytes), "spawn" (a vfork child that becomes another program), "stay" (a child that allocates until it is killed or the
+// parent ends; its id is printed).
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,6 +73,17 @@ int main(void)
 		if (strcmp(line, "allocate\n") == 0) {
 			site_parent_before();
 			puts("allocated");
+			continue;
+		}
+		if (strcmp(line, "stay\n") == 0) {
+			child = fork();
+			if (child == 0) {
+				prctl(PR_SET_PDEATHSIG, SIGKILL);
+				while (site_child() == 0)
+					count = 0; // the parent's blocks are freed once
+				_exit(1);
+			}
+			printf("%d\n", (int)child);
 			continue;
 		}
 		if (strcmp(line, "fork\n") == 0) {

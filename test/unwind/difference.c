@@ -77,6 +77,16 @@ static bool is_exact(uint64_t word)
 	return word >> HS_FRAME_MODULE_SHIFT & HS_FRAME_EXACT_PC;
 }
 
+// The payload stopped early although libunwind gets to the outermost frame. That is right where the stack is one that it may not read, and
+// known where a signal interrupted a function while its canonical frame address was in a scratch register: gcc keeps it in r10 for
+// some instructions at either end of a function that realigns its stack, and the payload knows callee-saved registers only.
+static bool is_known_limit(const struct payload_stack *payload)
+{
+	uint64_t last = payload->count ? payload->frames[payload->count - 1] : 0;
+
+	return payload->cut == CUT_foreign_stack + 1 || (payload->cut == CUT_bad_unwind_info + 1 && is_exact(last));
+}
+
 enum verdict difference_find(const struct payload_stack *payload, const struct reference_frame *reference, size_t count, int end,
 			     const struct module_list *modules)
 {
@@ -85,9 +95,8 @@ enum verdict difference_find(const struct payload_stack *payload, const struct r
 
 	if (common == payload->count && payload->cut == CUT_depth_limit + 1 && count > common)
 		return VERDICT_OF_depth_limit;
-	// Where libunwind gets to the outermost frame, only a stack that the payload may not read excuses it.
 	if (common == payload->count && payload->cut)
-		return payload->cut == CUT_foreign_stack + 1 || !frame_is_outermost(reference[count - 1].pc, reference[count - 1].pc_is_exact)
+		return is_known_limit(payload) || !frame_is_outermost(reference[count - 1].pc, reference[count - 1].pc_is_exact)
 			       ? VERDICT_OF_payload_cut
 			       : VERDICT_OF_mismatch;
 	if (common == payload->count && common == count)

@@ -11,7 +11,7 @@
 #define VERDICTS(X)                                                                                                   \
 	X(equal, "the same frames")                                                                                   \
 	X(depth_limit, "the same frames, as far as the payload's depth limit")                                        \
-	X(payload_cut, "the same frames up to where the payload says why it stopped, and libunwind got no further than that or the stack is foreign")                                 \
+	X(payload_cut, "the same frames up to where the payload stopped, for a reason that holds")                                 \
 	X(libunwind_failed, "libunwind gave up; the payload went on to a frame that unwind information calls outermost") \
 	X(libunwind_went_on, "libunwind went on behind the frame that unwind information calls outermost")            \
 	X(mismatch, "not explained")

@@ -67,17 +67,20 @@ static void configure(const struct target_info *target, const struct proc_maps *
 struct hs_error *mirror_open(const struct target_info *target, const struct proc_maps *maps, const struct module_list *modules,
 			     const struct target_memory *memory, const struct frozen_process *process, struct mirror *ret)
 {
-	struct payload_layout layout = { .region_size = REGION_SIZE };
+	struct payload_layout layout;
 	struct hook_plan hooks = { 0 };
 	struct region_filling filling = { target, modules, &layout, &hooks, process, HS_DEPTH_MAX, false };
 	const struct module_record *records;
-	struct hs_error *error = NULL;
-	void *region = mmap(NULL, REGION_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct hs_error *error = payload_layout_choose(maps, REGION_SIZE, &layout);
+	void *region;
 
+	if (error)
+		return error;
+	region = mmap((void *)layout.region, REGION_SIZE, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	if (region == MAP_FAILED)
-		return hs_error_system(errno, "cannot map a region");
+		return hs_error_system(errno, "cannot map a region at 0x%" PRIx64, layout.region);
 	ret->region = region;
-	layout.region = (uint64_t)region;
 	region_fill(region, &filling);
 	configure(target, maps, modules, process, layout.region);
 
