@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/region_fill.h"
 
-#include "base/log.h"
+#include "base/clock.h"
 
 #include <string.h>
-#include <time.h>
 #include <x86intrin.h>
 
 void region_main_stack(const struct proc_maps *maps, uint64_t stack_limit, uint64_t *low_ret, uint64_t *high_ret)
@@ -26,14 +25,6 @@ void region_main_stack(const struct proc_maps *maps, uint64_t stack_limit, uint6
 		if (i > 0 && maps->items[i - 1].end > *low_ret)
 			*low_ret = maps->items[i - 1].end;
 	}
-}
-
-static uint64_t nanoseconds(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static void fill_parts(struct region_header *header)
@@ -105,8 +96,8 @@ void region_fill(struct region_header *header, void *context)
 	header->first_page = HS_OFFSET_PAGES / HS_PAGE_SIZE;
 	header->clock = filling->coarse_clock ? CLOCK_COARSE : CLOCK_TSC;
 	header->attach_tsc = __rdtsc();
-	header->attach_wall_ns = nanoseconds(CLOCK_REALTIME);
-	header->attach_monotonic_ns = nanoseconds(CLOCK_MONOTONIC);
+	header->attach_wall_ns = hs_wall_ns();
+	header->attach_monotonic_ns = hs_monotonic_ns();
 	header->epoch = 1;
 	header->module_generation = 1;
 	for (size_t i = 0; i < filling->modules->count && header->module_count < HS_MODULES_MAX; i++)

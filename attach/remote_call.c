@@ -5,6 +5,7 @@
 #include "attach/ptrace_call.h"
 #include "attach/stop_wait.h"
 #include "attach/victim.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@
 // Resumes until the next system call stop.
 static struct hs_error *run_to_syscall_stop(struct remote_caller *caller)
 {
-	uint64_t deadline = monotonic_ns() + CALL_TIMEOUT;
+	uint64_t deadline = hs_monotonic_ns() + CALL_TIMEOUT;
 	pid_t tid = caller->victim->tid;
 	int signal = 0;
 
@@ -435,7 +436,7 @@ static struct hs_error *bring_back(struct remote_caller *caller)
 		error = ptrace_interrupt(tid);
 		if (error)
 			return error;
-		stop = stop_wait(tid, monotonic_ns() + CALL_TIMEOUT, false);
+		stop = stop_wait(tid, hs_monotonic_ns() + CALL_TIMEOUT, false);
 		if (stop.kind == STOP_NONE)
 			return hs_error_create(HS_ERROR_TIMEOUT,
 					       "thread %d is still in a remote system call; it returns to its work by itself", (int)tid);

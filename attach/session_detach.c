@@ -13,6 +13,7 @@
 #include "attach/thread_ids.h"
 #include "attach/threads.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
 
@@ -20,7 +21,6 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { FREEZE_TIMEOUT_MS = 2000, FIRST_WAIT_US = 500, LONGEST_WAIT_US = 50000 };
@@ -35,14 +35,6 @@ struct detach_state {
 	uint64_t masks_before;
 	uint32_t threads_before;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void state_deinit(struct detach_state *state)
 {
@@ -406,19 +398,19 @@ struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_repor
 	if (error)
 		return error;
 	state.masks_before = thread_masks_digest(pid, &state.threads_before);
-	began = now_ns();
+	began = hs_monotonic_ns();
 	for (;;) {
 		error = detach_once(&state, first, ret, &ret->threads_inside);
 		first = false;
 		if (error || ret->threads_inside == 0)
 			break;
-		if (now_ns() - began >= (uint64_t)wait_ms * 1000000u)
+		if (hs_monotonic_ns() - began >= (uint64_t)wait_ms * 1000000u)
 			break;
 		error = wait_a_little(&wait_us);
 		if (error)
 			break;
 	}
-	ret->waited_ns = now_ns() - began;
+	ret->waited_ns = hs_monotonic_ns() - began;
 	if (!error && ret->threads_inside == 0 && strchr("ZXx", threads_state(pid, pid)))
 		error = hs_error_create(HS_ERROR_GONE, "process %d ended while it was detached from", pid);
 	if (!error) {

@@ -3,20 +3,13 @@
 
 #include "attach/interrupt.h"
 #include "attach/ptrace_call.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
-
-uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 struct stop stop_peek(pid_t tid)
 {
@@ -62,7 +55,7 @@ struct stop stop_wait(pid_t tid, uint64_t deadline, bool interruptible)
 	for (unsigned round = 0;; round++) {
 		struct stop stop = stop_peek(tid);
 
-		if (stop.kind != STOP_NONE || monotonic_ns() >= deadline || (interruptible && asked_to_end()))
+		if (stop.kind != STOP_NONE || hs_monotonic_ns() >= deadline || (interruptible && asked_to_end()))
 			return stop;
 		if (round < yields) {
 			sched_yield();

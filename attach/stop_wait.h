@@ -28,8 +28,6 @@ struct stop {
 	int signal;
 };
 
-// CLOCK_MONOTONIC, ns.
-uint64_t monotonic_ns(void);
 
 // Never waits.
 struct stop stop_peek(pid_t tid);

@@ -8,6 +8,7 @@
 #include "attach/stop_wait.h"
 #include "attach/target_access.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/io.h"
 
 #include <dirent.h>
@@ -199,7 +200,7 @@ enum collected { COLLECTED, COLLECTED_DEAD, NOT_YET };
 // Waits for a moment until the thread is in an event stop, and reads its registers.
 static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_thread *thread, enum collected *ret)
 {
-	uint64_t slice_end = monotonic_ns() + COLLECT_SLICE;
+	uint64_t slice_end = hs_monotonic_ns() + COLLECT_SLICE;
 	pid_t tid = thread->tid;
 
 	for (;;) {
@@ -266,7 +267,7 @@ static struct hs_error *collect_threads(struct freezer *freezer)
 			else
 				i++;
 		}
-		if (waiting != 0 && monotonic_ns() >= freezer->deadline)
+		if (waiting != 0 && hs_monotonic_ns() >= freezer->deadline)
 			return describe_stuck(process->pid, waiting);
 	} while (waiting != 0);
 	return NULL;
@@ -298,7 +299,7 @@ static struct hs_error *stop_all(struct freezer *freezer)
 		error = collect_threads(freezer);
 		if (error)
 			return error;
-		if (monotonic_ns() >= freezer->deadline)
+		if (hs_monotonic_ns() >= freezer->deadline)
 			return hs_error_create(HS_ERROR_TIMEOUT,
 					       "process %d starts threads faster than they can be stopped; try again later",
 					       (int)process->pid);
@@ -315,7 +316,7 @@ struct hs_error *threads_freeze(pid_t pid, unsigned timeout_ms, struct frozen_pr
 	struct freezer freezer = { .process = ret };
 	struct hs_error *error;
 
-	*ret = (struct frozen_process){ .pid = pid, .frozen_at = monotonic_ns() };
+	*ret = (struct frozen_process){ .pid = pid, .frozen_at = hs_monotonic_ns() };
 	freezer.deadline = ret->frozen_at + timeout_ms * UINT64_C(1000000);
 	error = stop_all(&freezer);
 	if (error)
@@ -343,7 +344,7 @@ static struct hs_error *release_running(pid_t pid, pid_t tid, bool *done_ret)
 
 	error = ptrace_interrupt(tid);
 	hs_error_destroy(error);
-	stop = stop_wait(tid, monotonic_ns() + COLLECT_SLICE, false);
+	stop = stop_wait(tid, hs_monotonic_ns() + COLLECT_SLICE, false);
 	*done_ret = true;
 	switch (stop.kind) {
 	case STOP_EXITED:
@@ -371,7 +372,7 @@ static struct hs_error *release_running(pid_t pid, pid_t tid, bool *done_ret)
 // In turns, as in collect_threads. Bounded.
 static struct hs_error *release_all_running(pid_t pid, struct frozen_thread *threads, size_t count)
 {
-	uint64_t deadline = monotonic_ns() + RELEASE_TIMEOUT;
+	uint64_t deadline = hs_monotonic_ns() + RELEASE_TIMEOUT;
 	struct hs_error *error = NULL;
 
 	while (count > 0) {
@@ -385,7 +386,7 @@ static struct hs_error *release_all_running(pid_t pid, struct frozen_thread *thr
 				threads[left++] = threads[i];
 		}
 		count = left;
-		if (count > 0 && monotonic_ns() >= deadline)
+		if (count > 0 && hs_monotonic_ns() >= deadline)
 			return hs_error_join(error, hs_error_create(HS_ERROR_TIMEOUT,
 								    "thread %d of process %d cannot be released before this program ends",
 								    (int)threads[0].tid, (int)pid));
@@ -435,7 +436,7 @@ struct hs_error *threads_thaw(struct frozen_process *process)
 		if (running)
 			process->threads[left++] = process->threads[i];
 	}
-	end = monotonic_ns();
+	end = hs_monotonic_ns();
 	error = hs_error_join(error, release_all_running(process->pid, process->threads, left));
 	process->stopped_ns = end - process->frozen_at;
 	free(process->threads);

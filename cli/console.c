@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/console.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "cli/json.h"
 
@@ -8,7 +9,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static struct {
@@ -16,14 +16,6 @@ static struct {
 	bool line_open;   // a progress line stands on the terminal
 	uint64_t shown_at; // ns
 } console;
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void clear_line(void)
 {
@@ -43,7 +35,7 @@ static void show_message(enum hs_log_level level, const char *message)
 // At most ten times a second.
 static void show_progress(const char *what, unsigned long done, unsigned long total)
 {
-	uint64_t now = now_ns();
+	uint64_t now = hs_monotonic_ns();
 
 	if (now - console.shown_at < 100000000u)
 		return;
@@ -61,7 +53,7 @@ void console_init(const struct options *options)
 	console.quiet = options->quiet;
 	console.verbose = options->verbose;
 	console.progress = !options->quiet && isatty(STDERR_FILENO);
-	console.shown_at = now_ns(); // short work shows nothing
+	console.shown_at = hs_monotonic_ns(); // short work shows nothing
 	hs_log_set_sink(show_message);
 	if (console.progress)
 		hs_progress_set_sink(show_progress);

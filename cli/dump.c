@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/target.h"
+#include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
@@ -10,7 +11,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { SITES_SHOWN = 10, CALLERS_SHOWN = 3 };
 
@@ -22,14 +22,6 @@ struct dump_result {
 	size_t site_count;
 	uint64_t file_bytes, total_ns;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 // A line below the site: who called it, along its largest stack.
 static void print_callers(const struct options *options, const struct dump_result *result, const struct heap_site *site)
@@ -180,7 +172,7 @@ static struct hs_error *write_profile(struct output_file *file, struct dump_resu
 static struct hs_error *dump(const struct options *options, struct dump_result *result)
 {
 	struct output_file file;
-	uint64_t began = now_ns();
+	uint64_t began = hs_monotonic_ns();
 	pid_t pid;
 	struct hs_error *error = target_parse_pid(options->pid_text, &pid);
 
@@ -199,7 +191,7 @@ static struct hs_error *dump(const struct options *options, struct dump_result *
 		output_file_discard(&file);
 	else
 		error = write_profile(&file, result);
-	result->total_ns = now_ns() - began;
+	result->total_ns = hs_monotonic_ns() - began;
 	return error;
 }
 

@@ -143,6 +143,7 @@ bool options_parse(int argc, char **argv, struct options *ret)
 		{ "help", no_argument, NULL, 'h' },                   { "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
+	static const char short_options[] = ":o:qvhV";
 	uint64_t number;
 	int first = 1;
 
@@ -156,7 +157,7 @@ bool options_parse(int argc, char **argv, struct options *ret)
 	opterr = 0;
 	optind = first;
 	for (;;) {
-		int option = getopt_long(argc, argv, ":o:qvhV", long_options, NULL);
+		int option = getopt_long(argc, argv, short_options, long_options, NULL);
 
 		if (option == -1)
 			break;
@@ -192,6 +193,9 @@ bool options_parse(int argc, char **argv, struct options *ret)
 		case ':':
 			return usage_error(ret->command, "%s needs a value", argv[optind - 1]);
 		default:
+			// An unknown letter; getopt may not be past its word yet. A known one stands for --quiet=value.
+			if (optopt > 0 && optopt < 128 && !strchr(short_options, optopt))
+				return usage_error(ret->command, "unknown option: %s", (const char[]){ '-', (char)optopt, '\0' });
 			return usage_error(ret->command, "unknown option: %s", argv[optind - 1]);
 		}
 	}

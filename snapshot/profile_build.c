@@ -188,26 +188,43 @@ static uint32_t location_of(struct builder *builder, uint64_t word)
 	return location->mapping == NO_INDEX ? NO_INDEX : index;
 }
 
+// Adds to a total what it has room for, and returns that: no honest heap comes near the limit.
+static int64_t add_value(struct table_view *view, uint64_t value, int64_t *total)
+{
+	uint64_t room = (uint64_t)(INT64_MAX - *total);
+
+	if (value > room) {
+		view->damaged++;
+		value = room;
+	}
+	*total += (int64_t)value;
+	return (int64_t)value;
+}
+
 static struct hs_error *add_sample(struct builder *builder, const struct stack_totals *totals)
 {
 	struct heap_profile *profile = builder->profile;
 	struct profile_sample *sample = &profile->samples[profile->sample_count];
 	uint32_t ref = totals->node;
 
-	*sample = (struct profile_sample){ .first_frame = (uint32_t)profile->frame_count,
-					   .alloc_objects = (int64_t)totals->alloc_objects, .alloc_bytes = (int64_t)totals->alloc_bytes,
-					   .live_objects = (int64_t)totals->live_objects, .live_bytes = (int64_t)totals->live_bytes };
+	*sample = (struct profile_sample){
+		.first_frame = (uint32_t)profile->frame_count,
+		.alloc_objects = add_value(builder->view, totals->alloc_objects, &profile->total_alloc_objects),
+		.alloc_bytes = add_value(builder->view, totals->alloc_bytes, &profile->total_alloc_bytes),
+		.live_objects = add_value(builder->view, totals->live_objects, &profile->total_live_objects),
+		.live_bytes = add_value(builder->view, totals->live_bytes, &profile->total_live_bytes),
+	};
 	profile->sample_count++;
-	profile->total_alloc_objects += sample->alloc_objects;
-	profile->total_alloc_bytes += sample->alloc_bytes;
-	profile->total_live_objects += sample->live_objects;
-	profile->total_live_bytes += sample->live_bytes;
-	for (uint32_t depth = 0; ref && depth <= HS_DEPTH_MAX; depth++) {
+	for (uint32_t depth = 0; ref; depth++) {
 		const struct stack_node *node = table_node(builder->view, ref);
 		uint32_t location;
 
 		if (!node)
 			break;
+		if (depth > HS_DEPTH_MAX) { // parents that go round
+			builder->view->damaged++;
+			break;
+		}
 		ref = node->parent;
 		if (node->frame >> HS_FRAME_MODULE_SHIFT & HS_FRAME_CUT)
 			break; // no frame: says why the walk ended, and is counted in the ledger

@@ -5,6 +5,7 @@
 #include "attach/region_access.h"
 #include "attach/target.h"
 #include "attach/threads.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "snapshot/aggregate.h"
 #include "snapshot/ledger.h"
@@ -15,17 +16,8 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 enum { FREEZE_TIMEOUT_MS = 2000 };
-
-static uint64_t nanoseconds(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 // What is taken from the process; all later stages work on this alone (symbols read files).
 struct raw_snapshot {
@@ -58,12 +50,12 @@ static struct hs_error *take_raw(const struct region_access *access, struct raw_
 		error = threads_freeze(access->pid, FREEZE_TIMEOUT_MS, &process);
 	if (error)
 		return error;
-	raw->wall_ns = nanoseconds(CLOCK_REALTIME);
-	raw->monotonic_ns = began = nanoseconds(CLOCK_MONOTONIC);
+	raw->wall_ns = hs_wall_ns();
+	raw->monotonic_ns = began = hs_monotonic_ns();
 	error = fault_point("copy the table");
 	if (!error)
 		error = table_copy_take(access, &raw->copy);
-	timing->copy_ns = nanoseconds(CLOCK_MONOTONIC) - began;
+	timing->copy_ns = hs_monotonic_ns() - began;
 	timing->copied_bytes = raw->copy.copied;
 	if (!error)
 		error = proc_maps_read(access->pid, &raw->maps);
@@ -97,10 +89,10 @@ static struct hs_error *digest(struct raw_snapshot *raw, struct heap_profile *pr
 	profile->period = 1;
 	profile->stopped_ns = timing->stopped_ns;
 	error = fault_point("symbolize");
-	began = nanoseconds(CLOCK_MONOTONIC);
+	began = hs_monotonic_ns();
 	if (!error)
 		error = symbolize_profile(profile);
-	timing->symbolize_ns = nanoseconds(CLOCK_MONOTONIC) - began;
+	timing->symbolize_ns = hs_monotonic_ns() - began;
 	return error;
 }
 

@@ -4,12 +4,20 @@
 void table_view_init(const void *bytes, uint64_t size, struct table_view *ret)
 {
 	const struct region_header *header = bytes;
+	const uint64_t first_page = HS_OFFSET_PAGES / HS_PAGE_SIZE;
 
 	*ret = (struct table_view){ .bytes = bytes, .size = size };
 	ret->end_page = header->next_page < header->max_pages ? header->next_page : header->max_pages;
 	if (ret->end_page > size / HS_PAGE_SIZE)
 		ret->end_page = size / HS_PAGE_SIZE;
+	if (ret->end_page < first_page) {
+		ret->end_page = first_page;
+		ret->damaged++;
+	}
 }
+
+// How many pages are handed out.
+static uint64_t pages_used(const struct table_view *view) { return view->end_page - HS_OFFSET_PAGES / HS_PAGE_SIZE; }
 
 const struct region_header *table_header(const struct table_view *view) { return (const struct region_header *)view->bytes; }
 
@@ -88,7 +96,7 @@ void table_visit_blocks(struct table_view *view, void (*visit)(uint64_t address,
 			void *context)
 {
 	const uint32_t *root = (const uint32_t *)(view->bytes + HS_OFFSET_ROOT);
-	uint64_t leaves_left = view->end_page, middles_left = view->end_page / HS_MIDDLE_PAGES + 1;
+	uint64_t leaves_left = pages_used(view), middles_left = pages_used(view) / HS_MIDDLE_PAGES;
 
 	for (uint32_t r = 0; r < HS_ROOT_ENTRIES; r++) {
 		const uint32_t *middle = root[r] ? table_at(view, root[r], HS_MIDDLE_PAGES) : NULL;
@@ -130,20 +138,71 @@ uint32_t table_find_block(struct table_view *view, uint64_t address)
 	return table ? table[address >> HS_SLOT_SHIFT & (HS_LEAF_SLOTS - 1)] : 0;
 }
 
+static uint32_t next_node(struct table_view *view, uint32_t ref)
+{
+	const struct stack_node *node = table_node(view, ref);
+
+	return node ? node->next : 0;
+}
+
+// The number of nodes of the loop that a chain ends in; 0 = it ends. *length_ret: of a chain that ends. Brent's way: a node is kept, a
+// later one each time that twice as many have been passed, until it is met again.
+static uint64_t find_loop(struct table_view *view, uint32_t first, uint64_t *length_ret)
+{
+	uint64_t power = 1, passed = 0;
+	uint32_t kept = first, ref = first;
+
+	*length_ret = 0;
+	while (ref) {
+		const struct stack_node *node = table_node(view, ref);
+
+		if (!node)
+			return 0;
+		(*length_ret)++;
+		passed++;
+		ref = node->next;
+		if (ref == kept)
+			return passed;
+		if (passed == power) {
+			kept = ref;
+			power *= 2;
+			passed = 0;
+		}
+	}
+	return 0;
+}
+
+// How many different nodes a chain has.
+static uint64_t chain_length(struct table_view *view, uint32_t first)
+{
+	uint64_t length, loop = find_loop(view, first, &length);
+	uint32_t ref = first, ahead = first;
+
+	if (!loop)
+		return length;
+	view->damaged++;
+	for (length = 0; length < loop; length++)
+		ahead = next_node(view, ahead);
+	for (; ref != ahead; length++) {
+		ref = next_node(view, ref);
+		ahead = next_node(view, ahead);
+	}
+	return length;
+}
+
 void table_visit_nodes(struct table_view *view, void (*visit)(uint32_t ref, const struct stack_node *, void *), void *context)
 {
 	const uint32_t *buckets = (const uint32_t *)(view->bytes + HS_OFFSET_BUCKETS);
-	uint64_t left = view->end_page * (HS_PAGE_SIZE / sizeof(struct stack_node)); // no more nodes than that fit
+	// No more nodes than that fit: a hostile table may lead from many buckets into one chain.
+	uint64_t left = pages_used(view) * (HS_PAGE_SIZE / sizeof(struct stack_node));
 
 	for (uint32_t i = 0; i < HS_STACK_BUCKETS; i++) {
 		uint32_t ref = buckets[i];
 
-		while (ref) {
+		for (uint64_t nodes = chain_length(view, ref); nodes > 0; nodes--) {
 			const struct stack_node *node = table_node(view, ref);
 
-			if (!node)
-				break;
-			if (left-- == 0) {
+			if (!node || left-- == 0) {
 				view->damaged++;
 				return;
 			}

@@ -36,7 +36,8 @@ void table_visit_blocks(struct table_view *view, void (*visit)(uint64_t address,
 			void *context);
 // The record that the table holds for an address; 0 = none.
 uint32_t table_find_block(struct table_view *view, uint64_t address);
-// Calls `visit` for every node that the hash buckets lead to, once each; chains that loop are cut and counted.
+// Calls `visit` for every node that the hash buckets lead to, once for each bucket that does (an honest table: one); chains that loop
+// are cut and counted.
 void table_visit_nodes(struct table_view *view, void (*visit)(uint32_t ref, const struct stack_node *, void *), void *context);
 // Calls `visit` for every thread slot in use.
 void table_visit_slots(const struct table_view *view, void (*visit)(const struct thread_slot *, void *), void *context);

@@ -2,12 +2,20 @@
 #include "snapshot/word_index.h"
 
 #include <stdlib.h>
+#include <sys/random.h>
 
+// The highest bits of a product with an odd factor that nobody knows: the words come from the target, and with a known factor it
+// could choose them so that all begin their search at one place.
 static size_t start_of(const struct word_index *index, uint64_t word)
 {
-	uint64_t mixed = word * UINT64_C(0x9e3779b97f4a7c15);
+	return (size_t)(word * index->factor >> (__builtin_clzll(index->table_size) + 1));
+}
 
-	return (size_t)(mixed ^ mixed >> 32) & (index->table_size - 1);
+static void choose_factor(struct word_index *index)
+{
+	if (getrandom(&index->factor, sizeof(index->factor), GRND_NONBLOCK) != (ssize_t)sizeof(index->factor))
+		index->factor = UINT64_C(0x9e3779b97f4a7c15); // early at boot: slower at worst
+	index->factor |= 1;
 }
 
 static bool grow(struct word_index *index)
@@ -19,6 +27,8 @@ static bool grow(struct word_index *index)
 	if (!words)
 		return false;
 	index->words = words;
+	if (index->table_size == 0)
+		choose_factor(index);
 	table = calloc(room * 4, sizeof(*table));
 	if (!table)
 		return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set of 64-bit words, each with the number in which order it came. Pure.
+// A set of 64-bit words, each with the number in which order it came.
 #ifndef HEAPSNAP_SNAPSHOT_WORD_INDEX_H
 #define HEAPSNAP_SNAPSHOT_WORD_INDEX_H
 
@@ -12,6 +12,7 @@ struct word_index {
 	size_t count, room;
 	uint32_t *table;    // open addressing: position in words + 1; 0 = free
 	size_t table_size;  // power of two, more than twice count
+	uint64_t factor;    // of the hash; random, odd
 };
 
 // The number of `word`, added if it is new (*new_ret says which). UINT32_MAX = out of memory. A zeroed struct is an empty set.

@@ -67,9 +67,9 @@ static void test_counters(void)
 	made.damaged = 7;
 	made_pages(&made.region, 4);
 	build(&made);
-#define X(name, text)                                                                              \
+#define X(name, words)                                                                             \
 	CHECK_EQUAL(line(&made, #name)->value, 100 + COUNTER_##name);                              \
-	CHECK_STRING(line(&made, #name)->text, text);
+	CHECK_STRING(line(&made, #name)->text, words);
 	HS_COUNTERS(X)
 #undef X
 	CHECK_EQUAL(line(&made, "pending_reallocations")->value, 3);
@@ -124,7 +124,7 @@ static void test_hooks(void)
 	hook->verdict = VERDICT_COUNT;
 	hook = made_hook(&made.region, "");
 	hook->verdict = VERDICT_changed;
-	memset(hook->name, 'x', sizeof(hook->name)); // not terminated, and old bytes of "x" behind the struct's name are zero
+	memset(hook->name, 'x', sizeof(hook->name)); // not terminated
 	memset(hook->reserved2, 'y', sizeof(hook->reserved2));
 	build(&made);
 	CHECK_EQUAL(line(&made, "hooks")->value, 2);

@@ -30,7 +30,8 @@ static inline void made_region_begin(void *bytes, uint64_t size)
 	const struct frozen_process process = { .pid = 1 };
 	const struct payload_layout layout = { .code = 0x100000000000, .code_size = 0x10000, .state = 0x100000010000,
 					       .region = (uint64_t)bytes, .region_size = size };
-	struct region_filling filling = { &target, &modules, &layout, &hooks, &process, HS_DEPTH_DEFAULT };
+	struct region_filling filling = { .target = &target, .modules = &modules, .layout = &layout, .hooks = &hooks,
+					  .process = &process, .depth = HS_DEPTH_DEFAULT };
 
 	region_fill(bytes, &filling);
 	((struct region_header *)bytes)->state = REGION_ATTACHED;

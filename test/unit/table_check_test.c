@@ -194,7 +194,7 @@ static void test_shared_tables(void)
 		made_root(&region)[i] = made_root(&region)[0];
 	view = made_view(&region);
 	visits = visit_blocks(&view);
-	CHECK(visits.count >= 1 && visits.count <= view.end_page);
+	CHECK(visits.count >= 1 && visits.count <= 100);
 	CHECK_EQUAL(view.damaged, 1);
 
 	middle = made_root(&region)[0];
@@ -202,7 +202,7 @@ static void test_shared_tables(void)
 		made_table(&region, middle)[i] = middle;
 	view = made_view(&region);
 	visits = visit_blocks(&view);
-	CHECK(visits.count <= view.end_page * HS_LEAF_SLOTS);
+	CHECK(visits.count <= 100 * HS_LEAF_SLOTS);
 	CHECK(view.damaged > 0);
 	made_region_deinit(&region);
 }
@@ -279,7 +279,7 @@ static void test_shared_chain(void)
 		made_buckets(&region)[i] = made_buckets(&region)[0];
 	view = made_view(&region);
 	visits = visit_nodes(&view);
-	CHECK(visits.count <= view.end_page * (HS_PAGE_SIZE / 32));
+	CHECK(visits.count <= 20 * (HS_PAGE_SIZE / 32));
 	CHECK_EQUAL(view.damaged, 1);
 	made_region_deinit(&region);
 }

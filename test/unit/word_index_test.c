@@ -32,8 +32,29 @@ static void test_numbers(void)
 	word_index_deinit(&index);
 }
 
+// Words chosen so that their products with the best known factor (of Fibonacci hashing) differ in bits of the middle only: with that
+// factor, masked or shifted, this would take hours.
+static void test_chosen_words(void)
+{
+	enum { COUNT = 1 << 20 };
+	const uint64_t factor = 0x9e3779b97f4a7c15;
+	struct word_index index = { 0 };
+	uint64_t inverse = factor;
+	int wrong = 0;
+	bool is_new;
+
+	for (int i = 0; i < 6; i++) // Newton
+		inverse *= 2 - factor * inverse;
+	CHECK_EQUAL(inverse * factor, 1);
+	for (uint64_t i = 0; i < COUNT; i++)
+		wrong += word_index_add(&index, inverse * (i << 22), &is_new) != i;
+	CHECK_EQUAL(wrong, 0);
+	word_index_deinit(&index);
+}
+
 int main(void)
 {
 	test_numbers();
+	test_chosen_words();
 	return CHECK_RESULT();
 }

@@ -23,12 +23,12 @@ static void work(unsigned rounds)
 		sink = sink * 1664525u + i;
 }
 
-__attribute__((noipa)) static unsigned plain(unsigned depth, unsigned seed)
+__attribute__((noinline)) static unsigned plain(unsigned depth, unsigned seed)
 {
 	return descend(depth - 1, seed) + seed;
 }
 
-__attribute__((noipa)) static unsigned variable(unsigned depth, unsigned seed)
+__attribute__((noinline)) static unsigned variable(unsigned depth, unsigned seed)
 {
 	volatile uint8_t *bytes = alloca(seed % 500 + 1);
 
@@ -37,7 +37,7 @@ __attribute__((noipa)) static unsigned variable(unsigned depth, unsigned seed)
 }
 
 // 32 bytes of alignment and a variable size make gcc keep the caller's stack pointer in the frame.
-__attribute__((noipa)) static unsigned realigned(unsigned depth, unsigned seed)
+__attribute__((noinline)) static unsigned realigned(unsigned depth, unsigned seed)
 {
 	_Alignas(32) volatile uint8_t aligned[64];
 	volatile uint8_t *bytes = alloca(seed % 300 + 1);
@@ -46,7 +46,7 @@ __attribute__((noipa)) static unsigned realigned(unsigned depth, unsigned seed)
 	return descend(depth - 1, seed) + aligned[seed % 64];
 }
 
-__attribute__((noipa)) static unsigned descend(unsigned depth, unsigned seed)
+__attribute__((noinline)) static unsigned descend(unsigned depth, unsigned seed)
 {
 	static unsigned (*const kinds[])(unsigned, unsigned) = { plain, variable, realigned };
 

@@ -67,15 +67,15 @@ static void configure(const struct target_info *target, const struct proc_maps *
 struct hs_error *mirror_open(const struct target_info *target, const struct proc_maps *maps, const struct module_list *modules,
 			     const struct target_memory *memory, const struct frozen_process *process, struct mirror *ret)
 {
-	struct payload_layout layout;
+	struct payload_layout layout = { .region_size = REGION_SIZE };
 	struct hook_plan hooks = { 0 };
 	struct region_filling filling = { target, modules, &layout, &hooks, process, HS_DEPTH_MAX, false };
 	const struct module_record *records;
-	struct hs_error *error = payload_layout_choose(maps, REGION_SIZE, &layout);
+	struct hs_error *error = NULL;
 	void *region;
 
-	if (error)
-		return error;
+	// Far from programs, libraries and stacks, and from what sanitizers reserve.
+	layout.region = proc_maps_find_hole(maps, UINT64_C(32) << 40, UINT64_C(64) << 40, REGION_SIZE, HS_PAGE_SIZE, false);
 	region = mmap((void *)layout.region, REGION_SIZE, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	if (region == MAP_FAILED)

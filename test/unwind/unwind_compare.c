@@ -89,6 +89,12 @@ static struct comparison comparison;
 static struct sample samples[THREADS_MAX];
 static struct thread_slot spare_slot; // for walks that must leave the threads' slots alone
 
+// Not region_at(): the compiler may take the payload's view of its configuration for constant, and this file changes it.
+static void *part_at(uint64_t offset)
+{
+	return (uint8_t *)comparison.mirror.region + offset;
+}
+
 static uint64_t digest(uint64_t before, const void *data, size_t size)
 {
 	const uint8_t *bytes = data;
@@ -195,7 +201,7 @@ static void release_sample(struct sample *sample)
 static struct hs_error *take_sample(const struct frozen_thread *thread, struct sample *sample, bool *usable_ret)
 {
 	struct comparison *c = &comparison;
-	const struct thread_slot *slots = region_at(HS_OFFSET_SLOTS);
+	const struct thread_slot *slots = part_at(HS_OFFSET_SLOTS);
 	uint64_t registers = digest(0, &thread->registers, sizeof(thread->registers));
 	struct hs_error *error;
 
@@ -260,7 +266,7 @@ static void walk_with_all_registers(size_t count)
 {
 	static struct rule_entry kept[HS_RULE_CACHE_ENTRIES];
 	const uint64_t kind = UINT64_C(15) << 60, slow = (uint64_t)UNWIND_SLOW << 60;
-	struct rule_entry *rules = region_at(HS_OFFSET_RULES);
+	struct rule_entry *rules = part_at(HS_OFFSET_RULES);
 
 	memcpy(kept, rules, sizeof(kept));
 	for (size_t i = 0; i < HS_RULE_CACHE_ENTRIES; i++) {

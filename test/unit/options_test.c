@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line: every option, every way to get it wrong.
+#include "check.h"
+#include "cli/options.h"
+
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define KIB (UINT64_C(1) << 10)
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
+
+static char complaint[2000]; // what the last parse said on standard error
+
+// Parses a command line of words between single blanks; '' is an empty word.
+static bool parse(const char *line, struct options *ret)
+{
+	static char words[1000]; // the options point into it
+	static char *argv[32];
+	int argc = 0, saved = dup(STDERR_FILENO), pipe_fds[2];
+	ssize_t got;
+	bool good;
+
+	snprintf(words, sizeof(words), "heapsnap %s", line);
+	for (char *word = strtok(words, " "); word; word = strtok(NULL, " "))
+		argv[argc++] = strcmp(word, "''") == 0 ? word + 2 : word;
+	argv[argc] = NULL;
+	optind = 0; // getopt keeps its place inside a word, here of the parse before; 0 makes it begin anew
+	getopt(1, argv, "");
+	fflush(stderr);
+	if (pipe2(pipe_fds, O_CLOEXEC) != 0 || dup2(pipe_fds[1], STDERR_FILENO) < 0)
+		exit(1);
+	good = options_parse(argc, argv, ret);
+	fflush(stderr);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	close(pipe_fds[1]);
+	got = read(pipe_fds[0], complaint, sizeof(complaint) - 1);
+	complaint[got > 0 ? got : 0] = '\0';
+	close(pipe_fds[0]);
+	return good;
+}
+
+static struct options good(const char *line)
+{
+	struct options options;
+
+	if (!parse(line, &options)) {
+		fprintf(stderr, "refused: %s\n%s", line, complaint);
+		check_failures++;
+		return (struct options){ .pid_text = "", .output = "" };
+	}
+	CHECK_STRING(complaint, "");
+	return options;
+}
+
+// Refused, with one line that holds `text`, and one that says how it is used.
+static void bad(const char *line, const char *text)
+{
+	struct options options;
+	const char *end;
+
+	check_count++;
+	if (parse(line, &options)) {
+		fprintf(stderr, "not refused: %s\n", line);
+		check_failures++;
+		return;
+	}
+	end = strchr(complaint, '\n');
+	if (!strstr(complaint, text) || strncmp(complaint, "heapsnap: ", 10) != 0 || !end || strncmp(end + 1, "usage: ", 7) != 0) {
+		fprintf(stderr, "\"%s\" is refused, but without \"%s\":\n%s", line, text, complaint);
+		check_failures++;
+	}
+}
+
+static void test_commands(void)
+{
+	struct options options = good("attach 12");
+
+	CHECK_EQUAL(options.command, COMMAND_ATTACH);
+	CHECK_STRING(options.pid_text, "12");
+	CHECK(!options.output && !options.depth && !options.max_memory && !options.json && !options.quiet && !options.verbose &&
+	      !options.help && !options.version);
+	options = good("dump 13 -o out.pb.gz");
+	CHECK_EQUAL(options.command, COMMAND_DUMP);
+	CHECK_STRING(options.pid_text, "13");
+	CHECK_STRING(options.output, "out.pb.gz");
+	CHECK_EQUAL(good("detach 1").command, COMMAND_DETACH);
+	options = good("status");
+	CHECK_EQUAL(options.command, COMMAND_STATUS);
+	CHECK(!options.pid_text);
+	CHECK_STRING(good("status 14").pid_text, "14");
+	CHECK_STRING(good("attach -- -5").pid_text, "-5"); // the PID itself is looked at later
+	options = good("-v attach 7"); // a command after options
+	CHECK(options.command == COMMAND_ATTACH && options.verbose);
+	CHECK_STRING(options.pid_text, "7");
+	CHECK(good("--help").help);
+	CHECK_EQUAL(good("--help").command, COMMAND_NONE);
+	options = good("dump --help"); // nothing else is asked for
+	CHECK(options.help && options.command == COMMAND_DUMP);
+	CHECK(good("attach -h").help);
+	CHECK(good("-V").version);
+	CHECK(good("--version").version);
+}
+
+static void test_options(void)
+{
+	struct options options = good("attach --depth 1 12 --max-memory 1M");
+
+	CHECK_EQUAL(options.depth, 1);
+	CHECK_EQUAL(options.max_memory, MIB);
+	CHECK_STRING(options.pid_text, "12");
+	CHECK_EQUAL(good("attach 1 --depth=256").depth, 256);
+	CHECK_STRING(good("dump --output=x 1").output, "x");
+	CHECK_STRING(good("dump 1 --output x").output, "x");
+	CHECK_STRING(good("dump -ox 1").output, "x");
+	CHECK_STRING(good("dump 1 -o -").output, "-");
+	CHECK_STRING(good("dump 1 -o -- -q").output, "--");
+	CHECK(good("status --json").json);
+	options = good("detach -qv 1");
+	CHECK(options.quiet && options.verbose);
+	options = good("detach 1 --quiet --verbose");
+	CHECK(options.quiet && options.verbose);
+}
+
+static void test_sizes(void)
+{
+	static const struct {
+		const char *text;
+		uint64_t bytes;
+	} sizes[] = {
+		{ "1048576", MIB }, { "1048577B", MIB + 1 }, { "1024K", MIB }, { "2000k", 2000 * KIB }, { "1025KB", 1025 * KIB },
+		{ "1025KiB", 1025 * KIB }, { "1M", MIB }, { "10m", 10 * MIB }, { "3MB", 3 * MIB }, { "3MiB", 3 * MIB },
+		{ "1G", GIB }, { "2GB", 2 * GIB }, { "2gib", 2 * GIB }, { "120G", 120 * GIB }, { "0000001M", MIB },
+	};
+	static const char *const wrong[] = {
+		"''", "0", "1", "1048575", "1023K", "121G", "120.5G", "1e9", "M", "-1M", "+1M", "1T", "1MM", "1M.", "0x100000", "1MBi",
+		"18446744073709551615", "18446744073709551616", "18446744073709551617M", // more than 64 bits
+		"17592186044417M", "17592186044416M", "18014398509481985K", "17179869185G", "99999999999999999999999999999G", // too many with the suffix
+	};
+	char line[200];
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		snprintf(line, sizeof(line), "attach 1 --max-memory %s", sizes[i].text);
+		CHECK_EQUAL(good(line).max_memory, sizes[i].bytes);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		snprintf(line, sizeof(line), "attach 1 --max-memory %s", wrong[i]);
+		bad(line, "--max-memory takes a size from 1M to 120G");
+	}
+}
+
+static void test_wrong(void)
+{
+	static const char *const depths[] = { "0", "257", "-1", "''", "x", "1x", "64K", "4294967297", "18446744073709551617" };
+	char line[200];
+
+	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
+		snprintf(line, sizeof(line), "attach 1 --depth %s", depths[i]);
+		bad(line, "--depth takes a number from 1 to 256");
+	}
+	bad("", "a command is missing");
+	bad("-q", "a command is missing");
+	bad("''", "unknown command: \n");
+	bad("-", "unknown command: -");
+	bad("attache 1", "unknown command: attache");
+	bad("-q attache 1", "unknown command: attache");
+	bad("attach", "the PID is missing");
+	bad("detach", "the PID is missing");
+	bad("dump -o x", "the PID is missing");
+	bad("attach 1 2", "too many arguments: 2");
+	bad("status 1 2", "too many arguments: 2");
+	bad("dump 1", "the output file is missing");
+	bad("dump 1 -o ''", "the output file's name is empty");
+	bad("dump 1 -o", "-o needs a value");
+	bad("dump 1 --output", "--output needs a value");
+	bad("attach 1 --depth", "--depth needs a value");
+	bad("attach 1 -o x", "-o belongs to dump");
+	bad("status -o x", "-o belongs to dump");
+	bad("dump 1 -o x --depth 5", "belong to attach");
+	bad("detach 1 --max-memory 1M", "belong to attach");
+	bad("dump 1 -o - --json", "both want standard output");
+	bad("attach 1 -x", "unknown option: -x");
+	bad("attach 1 -xq", "unknown option: -x");
+	bad("attach 1 -qx", "unknown option: -x");
+	bad("attach 1 --frobnicate", "unknown option: --frobnicate");
+	bad("attach --json -xq 1", "unknown option: -x");
+	bad("attach 1 --json=yes", "unknown option: --json=yes");
+	bad("attach 1 --quiet=yes", "unknown option: --quiet=yes");
+	bad("attach 1 %s%n", "too many arguments: %s%n"); // never taken for a format
+}
+
+int main(void)
+{
+	test_commands();
+	test_options();
+	test_sizes();
+	test_wrong();
+	return CHECK_RESULT();
+}
