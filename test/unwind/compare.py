@@ -35,8 +35,8 @@ def compare(program, pid):
 
 def redis():
     directory, port = temporary_directory(), free_port()
-    server = start([find("redis-server"), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", directory,
-                    "--daemonize", "no", "--logfile", directory + "/log"], stdout=subprocess.DEVNULL)
+    server = start([find("redis-server"), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+                    "--dir", directory, "--daemonize", "no", "--logfile", directory + "/log"], stdout=subprocess.DEVNULL)
     connect_when_ready(port, server).close()
     load = start([find("redis-benchmark"), "-h", "127.0.0.1", "-p", str(port), "-r", "20000", "-d", "200", "-l", "-q", "-P", "8",
                   "-t", "set,get,incr,lpush,lpop,sadd,hset,spop,zadd,mset,lrange"], stdout=subprocess.DEVNULL)
@@ -114,16 +114,18 @@ def own(name, *arguments):
     return result
 
 
-PROGRAMS = {"redis": redis, "nginx": nginx, "python": python, "cycles": lambda: own("cycles", 8), "cpp_program": lambda: own("cpp_program"),
-            "hard_stacks": lambda: own("hard_stacks")}
+PROGRAMS = {"redis": redis, "nginx": nginx, "python": python, "cycles": lambda: own("cycles", 8),
+            "cpp_program": lambda: own("cpp_program"), "hard_stacks": lambda: own("hard_stacks")}
 
 
 def main():
-    names = sys.argv[2:] or [name for name in PROGRAMS if name != "cpp_program" or os.path.exists(harness.target_path(name))]
+    names = sys.argv[2:] or list(PROGRAMS)
+    if not os.path.exists(harness.target_path("cpp_program")) and not sys.argv[2:]:
+        names.remove("cpp_program")  # no C++ compiler
     results = [PROGRAMS[name]() for name in names]
     total = {key: sum(result[key] for result in results) for key in results[0]}
-    say(f"all programs: {total['equal']} of {total['stacks']} stacks with the same frames, {total['mismatches']} differences without explanation; "
-        f"walks by reuse {total['reuse']}, by rules {total['rules']}, with all registers {total['registers']}")
+    say(f"all programs: {total['equal']} of {total['stacks']} stacks with the same frames, {total['mismatches']} differences "
+        f"without explanation; walks by reuse {total['reuse']}, by rules {total['rules']}, with all registers {total['registers']}")
     check(total["mismatches"] == 0, "there are differences without an explanation")
     check(total["equal"] >= SHARE * total["stacks"], f"fewer than {100 * SHARE} % are the same")
     check(len(names) < 4 or total["stacks"] >= LEAST, f"fewer than {LEAST} stacks were compared")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stacks with frames that real programs seldom have: realigned ones, whose canonical frame address is in memory; variable ones, found by
-// rbp only; and those under a signal handler that interrupted any of them. Prints "ready", ends when its input ends.
+// rbp only; those under a signal handler that interrupted any of them; a call as the last instruction of its function; and stacks that
+// differ in nothing but rbp from others whose words still lie about. Prints "ready", ends when its input ends.
 #include <alloca.h>
 #include <pthread.h>
 #include <signal.h>
@@ -17,7 +18,7 @@ static volatile unsigned sink;
 
 static unsigned descend(unsigned depth, unsigned seed);
 
-static void work(unsigned rounds)
+__attribute__((noinline)) static void work(unsigned rounds)
 {
 	for (unsigned i = 0; i < rounds; i++)
 		sink = sink * 1664525u + i;
@@ -67,6 +68,74 @@ static void *run(void *argument)
 	return NULL;
 }
 
+// The return address is the first byte after the function.
+__attribute__((noinline, noreturn)) static void work_for_ever(unsigned seed)
+{
+	for (;; seed++)
+		sink = descend(3, seed);
+}
+
+__attribute__((noinline, noreturn)) static void call_at_the_end(unsigned seed)
+{
+	volatile uint8_t bytes[40];
+
+	bytes[seed % 40] = (uint8_t)seed;
+	work_for_ever(seed + bytes[seed % 40]);
+}
+
+static void *run_without_return(void *unused)
+{
+	(void)unused;
+	call_at_the_end(1);
+}
+
+// Its caller's rbp is in memory only.
+__attribute__((noinline)) static unsigned hide_rbp(unsigned seed)
+{
+	__asm__ volatile("xorl %%ebp, %%ebp" ::: "rbp");
+	work(300);
+	__asm__ volatile("" ::: "memory");
+	return seed;
+}
+
+__attribute__((noinline)) static unsigned keep_rbp(unsigned seed)
+{
+	work(300);
+	__asm__ volatile("" ::: "memory");
+	return seed;
+}
+
+enum { ROOM = 512 };
+
+__attribute__((noinline)) static unsigned inner(unsigned room, unsigned seed)
+{
+	volatile uint8_t *bytes = alloca(room);
+
+	bytes[0] = (uint8_t)seed;
+	return (seed & 1 ? hide_rbp(seed) : keep_rbp(seed)) + bytes[0];
+}
+
+// Two functions that are alike but for the room that they take above inner, which takes the rest: below it, every stack pointer is the
+// same, and the return address to the one still lies where the other has it not.
+#define OUTER(name, room)                                                      \
+	__attribute__((noinline)) static unsigned name(unsigned seed)                 \
+	{                                                                             \
+		volatile unsigned size = room;                                               \
+		volatile uint8_t *bytes = alloca(size);                                      \
+                                                                               \
+		bytes[0] = (uint8_t)seed;                                                    \
+		return inner(ROOM - size, seed) + bytes[0];                                  \
+	}
+OUTER(outer_near, 32)
+OUTER(outer_far, 256)
+
+static void *run_in_the_same_places(void *unused)
+{
+	for (unsigned seed = 1; !ending; seed = seed * 22695477u + 1)
+		sink = (seed >> 20 & 1 ? outer_near : outer_far)(seed >> 18);
+	return unused;
+}
+
 static void *wait_for_end(void *unused)
 {
 	char byte;
@@ -84,11 +153,13 @@ int main(void)
 {
 	struct sigaction action = { .sa_handler = handle, .sa_flags = SA_RESTART };
 	struct itimerval interval = { .it_interval.tv_usec = 1000, .it_value.tv_usec = 1000 };
-	pthread_t threads[THREADS], waiter;
+	pthread_t threads[THREADS], waiter, same_places, without_return;
 
 	pthread_create(&waiter, NULL, wait_for_end, NULL);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, run, (void *)(i + 1));
+	pthread_create(&same_places, NULL, run_in_the_same_places, NULL);
+	pthread_create(&without_return, NULL, run_without_return, NULL);
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &interval, NULL);
 	puts("ready");
@@ -96,6 +167,7 @@ int main(void)
 	run(NULL);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
+	pthread_join(same_places, NULL);
 	pthread_join(waiter, NULL);
 	return 0;
 }

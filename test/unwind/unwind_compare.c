@@ -416,11 +416,12 @@ static void print_tally(void)
 	const struct tally *tally = &comparison.tally;
 	uint64_t stacks = counted();
 
-	printf("  %" PRIu64 " stacks in %" PRIu64 " freezes, %zu different, %.1f frames each; %" PRIu64 " of threads that had not run; "
-	       "not compared: %" PRIu64 " without a caller, %" PRIu64 " without a slot, %" PRIu64 " without unwind information, %" PRIu64 " in the vdso, %" PRIu64 " rewritten for an exception; modules read %" PRIu64 " times, %" PRIu64
-	       " clashes of addresses\n",
-	       stacks, tally->freezes, different_stacks(), (double)tally->frames / (double)(stacks ? stacks : 1), tally->unmoved,
-	       tally->no_caller, tally->no_slot, tally->no_information, tally->in_vdso, tally->rewritten, tally->readings, tally->clashes);
+	printf("  %" PRIu64 " stacks in %" PRIu64 " freezes, %zu different, %.1f frames each; %" PRIu64 " of threads that had not run\n",
+	       stacks, tally->freezes, different_stacks(), (double)tally->frames / (double)(stacks ? stacks : 1), tally->unmoved);
+	printf("  not compared: %" PRIu64 " without a caller, %" PRIu64 " without a slot, %" PRIu64 " without unwind information, %" PRIu64
+	       " in the vdso, %" PRIu64 " rewritten for an exception\n",
+	       tally->no_caller, tally->no_slot, tally->no_information, tally->in_vdso, tally->rewritten);
+	printf("  modules read %" PRIu64 " times, %" PRIu64 " clashes of addresses\n", tally->readings, tally->clashes);
 	for (int i = 0; i < PASS_COUNT; i++)
 		printf("  %-50s reuse %6" PRIu64 ", rules %6" PRIu64 ", all registers %6" PRIu64 "\n", pass_texts[i],
 		       tally->ways[i][WAY_REUSE], tally->ways[i][WAY_RULES], tally->ways[i][WAY_REGISTERS]);
@@ -428,9 +429,10 @@ static void print_tally(void)
 		if (tally->verdicts[i] + tally->unmoved_verdicts[i])
 			printf("  %s: %" PRIu64 " (and %" PRIu64 " that had not run)\n", verdict_texts[i], tally->verdicts[i],
 			       tally->unmoved_verdicts[i]);
-	printf("{\"stacks\": %" PRIu64 ", \"equal\": %" PRIu64 ", \"mismatches\": %" PRIu64 ", \"reuse\": %" PRIu64 ", \"rules\": %" PRIu64
-	       ", \"registers\": %" PRIu64 "}\n",
-	       stacks, tally->verdicts[VERDICT_OF_equal], tally->verdicts[VERDICT_OF_mismatch] + tally->unmoved_verdicts[VERDICT_OF_mismatch],
+	printf("{\"stacks\": %" PRIu64 ", \"equal\": %" PRIu64 ", \"mismatches\": %" PRIu64 ", \"reuse\": %" PRIu64
+	       ", \"rules\": %" PRIu64 ", \"registers\": %" PRIu64 "}\n",
+	       stacks, tally->verdicts[VERDICT_OF_equal],
+	       tally->verdicts[VERDICT_OF_mismatch] + tally->unmoved_verdicts[VERDICT_OF_mismatch],
 	       tally->ways[PASS_again][WAY_REUSE], tally->ways[PASS_as_left][WAY_RULES], tally->ways[PASS_all_registers][WAY_REGISTERS]);
 }
 

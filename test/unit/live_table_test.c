@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The live table as the payload writes it, read back by the payload and by the tool.
+#include "check.h"
+#include "payload_region.h"
+
+#include "inject/live_table.h"
+
+static const uint64_t addresses[] = {
+	0, 8, 0x10, 0x18, 0x3ff0, 0x3ff8, 0x4000, 0x4008, 0x1ffffff0, 0x1ffffff8, 0x20000000, 0x555555556eb8, 0x555555556ec0,
+	0x7ffff7fc1230, 0x7ffff7fc1238, 0x7ffffffffff0, 0x7ffffffffff8,
+};
+enum { ADDRESSES = sizeof(addresses) / sizeof(addresses[0]) };
+
+static struct made_region made;
+
+static void check_block(uint64_t address, uint32_t ref, const struct block_record *record, void *context)
+{
+	uint64_t *count = context;
+
+	(void)ref;
+	(*count)++;
+	CHECK_EQUAL(record->size, address); // see below
+}
+
+static void test_addresses(void)
+{
+	struct table_view view;
+	uint32_t spare = 0, refs[ADDRESSES];
+	uint64_t count = 0;
+
+	payload_region_init(&made, 600);
+	for (size_t i = 0; i < ADDRESSES; i++) {
+		uint32_t *place;
+
+		CHECK(live_table_covers(addresses[i]));
+		place = live_table_make(addresses[i], &spare);
+		CHECK(place && *place == 0);
+		CHECK(live_table_make(addresses[i], &spare) == place);
+		CHECK(live_table_find(addresses[i]) == place);
+		CHECK(place == made_entry(&made, addresses[i]));
+		*place = refs[i] = made_record(&made, addresses[i], 0);
+	}
+	view = made_view(&made);
+	table_visit_blocks(&view, check_block, &count);
+	CHECK_EQUAL(count, ADDRESSES);
+	for (size_t i = 0; i < ADDRESSES; i++) {
+		CHECK_EQUAL(table_find_block(&view, addresses[i]), refs[i]);
+		*live_table_find(addresses[i]) = 0;
+		CHECK_EQUAL(table_find_block(&view, addresses[i]), 0);
+	}
+	CHECK_EQUAL(view.damaged, 0);
+	CHECK(!live_table_find(0x600000000000)); // no table there
+	CHECK(!live_table_covers(0x800000000000) && !live_table_covers(UINT64_MAX - 7) && !live_table_covers(0x1004));
+	CHECK_EQUAL(spare, 0); // nobody else was there
+	payload_region_deinit(&made);
+}
+
+static void test_full(void)
+{
+	uint32_t spare = 0;
+
+	payload_region_init(&made, 1 + 32 + 1 + 31); // one page for the first node
+	CHECK(live_table_make(0x10, &spare) != NULL);
+	CHECK(!live_table_make(0x20000000, &spare)); // 31 pages are no middle table
+	CHECK(live_table_make(0x4000, &spare) != NULL);
+	for (uint64_t i = 2; i < 32; i++)
+		CHECK(live_table_make(i << 14, &spare) != NULL);
+	CHECK(!live_table_make(UINT64_C(32) << 14, &spare));
+	CHECK(live_table_make(0x10, &spare) == live_table_find(0x10));
+	CHECK_EQUAL(made.header->next_page, made.header->max_pages); // not one beyond, and no runaway counter
+	payload_region_deinit(&made);
+}
+
+enum { THREADS = 4, BLOCKS = 200000 };
+
+// Threads interleaved: neighbours in a leaf belong to different ones, and all want the same tables at the same time.
+static uint64_t address_of(unsigned number, uint64_t i)
+{
+	uint64_t n = i * THREADS + number;
+
+	return ((n & 7) << 40) + (n >> 3) * 8;
+}
+
+static unsigned wrong[THREADS];
+
+static void insert_and_remove(unsigned number)
+{
+	uint32_t spare = 0;
+
+	for (uint64_t i = 0; i < BLOCKS; i++) {
+		uint64_t address = address_of(number, i);
+		uint32_t *place = live_table_find(address);
+
+		if (!place)
+			place = live_table_make(address, &spare);
+		if (!place || *place) {
+			wrong[number]++;
+			continue;
+		}
+		__atomic_store_n(place, (uint32_t)(i * THREADS + number + 1), __ATOMIC_RELEASE);
+		if (i % 3 == 0)
+			__atomic_store_n(place, 0, __ATOMIC_RELEASE);
+	}
+}
+
+static void test_threads(void)
+{
+	uint64_t missing = 0, left = 0;
+
+	payload_region_init(&made, 6000);
+	run_together(THREADS, insert_and_remove);
+	for (unsigned number = 0; number < THREADS; number++) {
+		CHECK_EQUAL(wrong[number], 0);
+		for (uint64_t i = 0; i < BLOCKS; i++) {
+			const uint32_t *place = live_table_find(address_of(number, i));
+
+			if (!place)
+				missing++;
+			else if (*place != (i % 3 ? (uint32_t)(i * THREADS + number + 1) : 0))
+				left++;
+		}
+	}
+	CHECK_EQUAL(missing, 0);
+	CHECK_EQUAL(left, 0);
+	payload_region_deinit(&made);
+}
+
+int main(void)
+{
+	test_addresses();
+	test_full();
+	test_threads();
+	return CHECK_RESULT();
+}

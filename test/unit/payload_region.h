@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The payload's own files, compiled for the host, at work in a made-up region.
+#ifndef HEAPSNAP_TEST_UNIT_PAYLOAD_REGION_H
+#define HEAPSNAP_TEST_UNIT_PAYLOAD_REGION_H
+
+#include "made_region.h"
+
+#include "../unwind/payload_config.h"
+
+#include <pthread.h>
+
+enum { PAYLOAD_REGION_PAGES = 6000 }; // at most
+
+static uint8_t *payload_region_place;
+
+// Every region of a test lies at the same place, chosen before main: for the payload its address is constant, and the compiler counts
+// on that.
+#ifndef PAYLOAD_CONFIG
+#define PAYLOAD_CONFIG // further fields of struct payload_config
+#endif
+__attribute__((constructor)) static void payload_region_reserve(void)
+{
+	struct payload_config config = { PAYLOAD_CONFIG };
+
+	payload_region_place = mmap(NULL, HS_OFFSET_PAGES + (PAYLOAD_REGION_PAGES + 1) * HS_PAGE_SIZE, PROT_NONE,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (payload_region_place == MAP_FAILED) {
+		perror("no address space for a region");
+		exit(1);
+	}
+	config.region = (uint64_t)payload_region_place;
+	payload_configure(&config);
+}
+
+// An empty region with `pages` pages that can be handed out; behind them no access. One at a time.
+static inline void payload_region_init(struct made_region *region, uint64_t pages)
+{
+	uint64_t size = HS_OFFSET_PAGES + pages * HS_PAGE_SIZE;
+
+	if (pages > PAYLOAD_REGION_PAGES || mprotect(payload_region_place, size, PROT_READ | PROT_WRITE) != 0)
+		exit(1);
+	*region = (struct made_region){ .bytes = payload_region_place, .size = size };
+	region->header = (struct region_header *)region->bytes;
+	made_region_begin(region->bytes, size);
+}
+
+static inline void payload_region_deinit(struct made_region *region)
+{
+	if (madvise(region->bytes, region->size, MADV_DONTNEED) != 0 || mprotect(region->bytes, region->size, PROT_NONE) != 0)
+		exit(1);
+}
+
+// Runs `work` in `count` threads that begin together; each gets its number.
+struct worker {
+	void (*work)(unsigned number);
+	pthread_barrier_t *barrier;
+	unsigned number;
+	pthread_t thread;
+};
+
+static void *worker_main(void *context)
+{
+	struct worker *worker = context;
+
+	pthread_barrier_wait(worker->barrier);
+	worker->work(worker->number);
+	return NULL;
+}
+
+static inline void run_together(unsigned count, void (*work)(unsigned number))
+{
+	struct worker workers[16];
+	pthread_barrier_t barrier;
+
+	pthread_barrier_init(&barrier, NULL, count);
+	for (unsigned i = 0; i < count; i++) {
+		workers[i] = (struct worker){ .work = work, .barrier = &barrier, .number = i };
+		if (pthread_create(&workers[i].thread, NULL, worker_main, &workers[i]) != 0)
+			exit(1);
+	}
+	for (unsigned i = 0; i < count; i++)
+		pthread_join(workers[i].thread, NULL);
+	pthread_barrier_destroy(&barrier);
+}
+
+#endif
