@@ -109,6 +109,12 @@ static void test_failing_stream(void)
 	json_number(&json, "n", 1);
 	CHECK(!json_end(&json));
 	fclose(file);
+
+	file = fopen("/dev/full", "w");
+	setvbuf(file, NULL, _IONBF, 0); // nothing is left for the end to fail on
+	json_begin(&json, file);
+	CHECK(!json_end(&json));
+	fclose(file);
 }
 
 int main(int argc, char **argv)

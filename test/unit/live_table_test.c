@@ -5,6 +5,8 @@
 
 #include "inject/live_table.h"
 
+#include <sched.h>
+
 static const uint64_t addresses[] = {
 	0, 8, 0x10, 0x18, 0x3ff0, 0x3ff8, 0x4000, 0x4008, 0x1ffffff0, 0x1ffffff8, 0x20000000, 0x555555556eb8, 0x555555556ec0,
 	0x7ffff7fc1230, 0x7ffff7fc1238, 0x7ffffffffff0, 0x7ffffffffff8,
@@ -125,10 +127,63 @@ static void test_threads(void)
 	payload_region_deinit(&made);
 }
 
+// Two threads that want the same new table at the same instant, again and again.
+enum { RACERS = 2, LEAF_RACES = 8000, MIDDLE_RACES = 100 };
+
+static uint32_t *raced[RACERS][LEAF_RACES];
+static unsigned arrived;
+static uint32_t races, race_shift; // how many, and the bytes that one table covers, as a power of two
+
+static uint64_t race_address(unsigned number, uint32_t race) { return ((uint64_t)race << race_shift) + 16 * number; }
+
+static void race(unsigned number)
+{
+	uint32_t spare = 0;
+
+	for (uint32_t i = 0; i < races; i++) {
+		__atomic_fetch_add(&arrived, 1, __ATOMIC_ACQ_REL);
+		for (unsigned spins = 1; __atomic_load_n(&arrived, __ATOMIC_ACQUIRE) < RACERS * (i + 1); spins++)
+			if (spins % 65536 == 0) // the other one does not run
+				sched_yield();
+		raced[number][i] = live_table_make(race_address(number, i), &spare);
+	}
+}
+
+static void run_races(uint32_t count, uint32_t shift)
+{
+	uint64_t apart = 0;
+
+	races = count;
+	race_shift = shift;
+	arrived = 0;
+	run_together(RACERS, race);
+	for (uint32_t i = 0; i < races; i++)
+		for (unsigned number = 0; number < RACERS; number++)
+			apart += !raced[number][i] || raced[number][i] != live_table_find(race_address(number, i));
+	CHECK_EQUAL(apart, 0);
+}
+
+static void test_races(void)
+{
+	uint32_t spare = 0;
+
+	payload_region_init(&made, 1 + 32 + 1 + RACERS * LEAF_RACES);
+	CHECK(live_table_make(1 << 28, &spare) != NULL); // the middle table is there
+	run_races(LEAF_RACES, HS_SLOT_SHIFT + HS_LEAF_BITS);
+	// A leaf made in vain is used the next time.
+	CHECK(made.header->next_page - made.header->first_page <= 1 + 32 + 1 + LEAF_RACES + RACERS);
+	payload_region_deinit(&made);
+
+	payload_region_init(&made, 1 + MIDDLE_RACES * (RACERS * 32 + 1) + RACERS);
+	run_races(MIDDLE_RACES, HS_SLOT_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS);
+	payload_region_deinit(&made);
+}
+
 int main(void)
 {
 	test_addresses();
 	test_full();
 	test_threads();
+	test_races();
 	return CHECK_RESULT();
 }

@@ -72,7 +72,11 @@ static void test_full(void)
 		CHECK(payload_layout_choose(&maps, 50 * GIB, random, &layout) == NULL);
 		check_layout(&layout, &maps, 50 * GIB);
 	}
-	error = payload_layout_choose(&maps, 64 * GIB, 0, &layout); // the hole is 64 GiB, without room for the code
+	// The hole is 64 GiB: more than it has, and what it has without room for code and gaps.
+	error = payload_layout_choose(&maps, 64 * GIB, 0, &layout);
+	CHECK(error && error->code == HS_ERROR_REFUSED);
+	hs_error_destroy(error);
+	error = payload_layout_choose(&maps, 64 * GIB - (4 << 20), 0, &layout);
 	CHECK(error && error->code == HS_ERROR_REFUSED);
 	hs_error_destroy(error);
 	proc_maps_deinit(&maps);

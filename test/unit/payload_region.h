@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-enum { PAYLOAD_REGION_PAGES = 6000 }; // at most
+enum { PAYLOAD_REGION_PAGES = 17000 }; // at most
 
 static uint8_t *payload_region_place;
 

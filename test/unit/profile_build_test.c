@@ -6,6 +6,7 @@
 #include "snapshot/profile_build.h"
 
 static const char maps_text[] =
+	"00400000-00401000 r-xp 00000000 08:01 13 /lib/below.so\n"
 	"10000000-10001000 r-xp 00000000 00:05 9 /memfd:heapsnap-code (deleted)\n"
 	"555555554000-555555555000 r--p 00000000 08:01 11 /bin/program\n"
 	"555555555000-555555558000 r-xp 00001000 08:01 11 /bin/program\n"
@@ -95,17 +96,18 @@ static void test_modules_and_mappings(void)
 	CHECK(profile->modules[2].unloaded && !profile->modules[1].unloaded);
 	CHECK_EQUAL(profile->modules[0].build_id_size, 3);
 	// The main binary first; our own code and [vsyscall] not at all.
-	CHECK_EQUAL(profile->mapping_count, 4);
-	if (profile->mapping_count == 4) {
+	CHECK_EQUAL(profile->mapping_count, 5);
+	if (profile->mapping_count == 5) {
 		CHECK_STRING(profile->mappings[0].file, "/bin/program");
 		CHECK_STRING(profile->mappings[0].build_id, "01abf0");
 		CHECK_EQUAL(profile->mappings[0].start, 0x555555555000);
 		CHECK_EQUAL(profile->mappings[0].limit, 0x555555558000);
 		CHECK_EQUAL(profile->mappings[0].file_offset, 0x1000);
-		CHECK_STRING(profile->mappings[1].file, "/lib/libc.so.6");
-		CHECK_STRING(profile->mappings[1].build_id, "");
-		CHECK_STRING(profile->mappings[2].file, "//anon");
-		CHECK_STRING(profile->mappings[3].file, "[vdso]");
+		CHECK_STRING(profile->mappings[1].file, "/lib/below.so");
+		CHECK_STRING(profile->mappings[2].file, "/lib/libc.so.6");
+		CHECK_STRING(profile->mappings[2].build_id, "");
+		CHECK_STRING(profile->mappings[3].file, "//anon");
+		CHECK_STRING(profile->mappings[4].file, "[vdso]");
 	}
 	end(&built);
 }

@@ -31,6 +31,26 @@ static void test_alone(void)
 	payload_region_deinit(&made);
 }
 
+// One frame below so many others that some of these nodes share a bucket.
+static void test_same_frame(void)
+{
+	enum { PARENTS = 5000 };
+	static uint32_t parents[PARENTS], nodes[PARENTS];
+	struct thread_slot *slot;
+	int wrong = 0;
+
+	payload_region_init(&made, 100);
+	slot = made_slot(&made, 0);
+	for (uint32_t i = 0; i < PARENTS; i++) {
+		parents[i] = stack_table_node(slot, 0, made_frame(0x1000 + i, 1));
+		nodes[i] = stack_table_node(slot, parents[i], made_frame(0x500, 1));
+	}
+	for (uint32_t i = 0; i < PARENTS; i++)
+		wrong += node_at(nodes[i])->parent != parents[i] || stack_table_node(slot, parents[i], made_frame(0x500, 1)) != nodes[i];
+	CHECK_EQUAL(wrong, 0);
+	payload_region_deinit(&made);
+}
+
 static void test_full(void)
 {
 	struct thread_slot *slot;
@@ -135,6 +155,7 @@ static void test_threads(void)
 int main(void)
 {
 	test_alone();
+	test_same_frame();
 	test_full();
 	test_threads();
 	return CHECK_RESULT();

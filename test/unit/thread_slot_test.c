@@ -26,10 +26,10 @@ static struct made_thread make_thread(uint32_t tid)
 {
 	struct made_thread thread = { .size = 1 << 20 };
 
-	thread.stack = mmap(NULL, thread.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (thread.stack == MAP_FAILED)
+	// Behind its last word is no access: who reads further dies.
+	thread.stack = mmap(NULL, thread.size + HS_PAGE_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (thread.stack == MAP_FAILED || mprotect(thread.stack, thread.size, PROT_READ | PROT_WRITE) != 0)
 		exit(1);
-	// Its last word ends the mapping: who reads further dies.
 	thread.block = (uint64_t *)(thread.stack + thread.size) - TCB_WORDS;
 	thread.block[0] = (uint64_t)thread.block;
 	thread.block[STACK_WORD] = (uint64_t)thread.stack;
@@ -38,7 +38,7 @@ static struct made_thread make_thread(uint32_t tid)
 	return thread;
 }
 
-static void free_thread(struct made_thread *thread) { munmap(thread->stack, thread->size); }
+static void free_thread(struct made_thread *thread) { munmap(thread->stack, thread->size + HS_PAGE_SIZE); }
 
 static const struct thread_record *history(uint32_t index)
 {
@@ -105,7 +105,7 @@ static void test_find_stack(void)
 	thread.block[12] = 1000, thread.block[13] = UINT64_MAX;        // wraps
 	thread.block[14] = pointer - 4096, thread.block[15] = 100;     // too small
 	thread.block[16] = pointer + 4096, thread.block[17] = 8192;    // above
-	thread.block[18] = 65536, thread.block[19] = UINT64_C(1) << 46; // over half the address space
+	thread.block[18] = 65536, thread.block[19] = pointer - 65536 + 4096; // nearly the whole address space
 	thread.block[20] = pointer - 8192, thread.block[21] = 1 << 20; // ends far above
 	EXPECT((uint64_t)thread.stack, pointer);
 	thread.block[STACK_WORD] = 0; // nowhere: unknown
