@@ -9,12 +9,16 @@
 #include "base/log.h"
 #include "base/proc_maps.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+// include/uapi/asm-generic/mman-common.h, since Linux 5.18; newer than the C library's headers.
+#define HS_MADV_DONTNEED_LOCKED 24
 
 // Bits of /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst).
 #define PAGEMAP_PRESENT (UINT64_C(1) << 63)
@@ -209,13 +213,22 @@ static bool page_equals_file(pid_t pid, const struct proc_map *map, const struct
 static struct hs_error *drop_page(uint64_t page, const struct proc_maps *maps, struct remote_caller *caller)
 {
 	const struct proc_map *map = proc_maps_find(maps, page);
-	const uint64_t arguments[6] = { page, HS_PAGE_SIZE, MADV_DONTNEED };
-	uint64_t result;
+	uint64_t arguments[6] = { page, HS_PAGE_SIZE, MADV_DONTNEED };
+	struct hs_error *error;
+	int64_t result;
 
 	if (!map || map->shared || map->inode == 0 || map->writable ||
 	    !page_equals_file(caller->process->pid, map, caller->memory, page))
 		return NULL;
-	return remote_call_checked(caller, "madvise", SYS_madvise, arguments, &result);
+	error = remote_call(caller, SYS_madvise, arguments, &result);
+	if (!error && result == -EINVAL) { // locked memory (mlockall)
+		arguments[2] = HS_MADV_DONTNEED_LOCKED;
+		error = remote_call(caller, SYS_madvise, arguments, &result);
+	}
+	// Kernels before 5.18 cannot: the copy stays, and holds what the file holds.
+	if (!error && result < 0)
+		hs_verbose("the copied page at 0x%" PRIx64 " stays: errno %d", page, (int)-result);
+	return error;
 }
 
 struct hs_error *hook_drop_copies(const struct hook_record *hooks, size_t count, struct remote_caller *caller)

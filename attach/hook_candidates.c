@@ -98,22 +98,41 @@ static bool visit_neighbour(const struct elf_symbol *symbol, void *context)
 	return true;
 }
 
-// A static function may be called malloc and be something else altogether. Local symbols are believed only where a
-// whole allocator is there: one whose names were hidden when it was linked into a library.
-static void drop_local_strays(struct search *search)
+// Names that ISO C and POSIX reserve: a function that other modules or files can see under one of them is what it says.
+static bool is_reserved_name(const char *name)
+{
+	static const char *const names[] = { "malloc", "calloc", "realloc", "free", "aligned_alloc", "posix_memalign" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+// A static function may be called malloc and be something else altogether, and any program may have a valloc or cfree of its own with other
+// arguments, which a hook would spoil. Local symbols are believed only where a whole allocator is there (one whose names were hidden
+// when it was linked into a library), unreserved names only beside malloc and free.
+static void drop_strays(struct search *search)
 {
 	struct hook_candidates *candidates = search->candidates;
-	unsigned kinds = 0;
+	const unsigned pair = 1u << HOOK_malloc | 1u << HOOK_free, whole = pair | 1u << HOOK_calloc | 1u << HOOK_realloc;
+	unsigned kinds = 0, reserved = 0;
 	size_t kept = search->first;
 
-	for (size_t i = search->first; i < candidates->count; i++)
+	for (size_t i = search->first; i < candidates->count; i++) {
 		kinds |= 1u << candidates->items[i].kind;
-	if ((kinds >> HOOK_malloc & 1) && (kinds >> HOOK_free & 1) && (kinds >> HOOK_calloc & 1) &&
-	    (kinds >> HOOK_realloc & 1))
+		if (is_reserved_name(candidates->items[i].name) && !candidates->items[i].local)
+			reserved |= 1u << candidates->items[i].kind;
+	}
+	if ((kinds & whole) == whole && (reserved & pair) == pair)
 		return;
 	for (size_t i = search->first; i < candidates->count; i++) {
-		if (!candidates->items[i].local || candidates->items[i].kind == HOOK_loader_event)
-			candidates->items[kept++] = candidates->items[i];
+		const struct hook_candidate *candidate = &candidates->items[i];
+		bool believed = candidate->local ? (kinds & whole) == whole && is_reserved_name(candidate->name)
+						 : is_reserved_name(candidate->name) || (reserved & pair) == pair;
+
+		if (believed || candidate->kind == HOOK_loader_event)
+			candidates->items[kept++] = *candidate;
 	}
 	candidates->count = kept;
 }
@@ -122,7 +141,7 @@ static void drop_local_strays(struct search *search)
 static void find_in_module(struct search *search)
 {
 	hs_error_destroy(elf_view_symbols(&search->module->elf, visit_name, search));
-	drop_local_strays(search);
+	drop_strays(search);
 	if (search->candidates->count > search->first)
 		hs_error_destroy(elf_view_symbols(&search->module->elf, visit_neighbour, search));
 }

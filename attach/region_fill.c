@@ -94,7 +94,6 @@ void region_fill(struct region_header *header, void *context)
 	header->program_start = filling->target->start_time;
 	header->max_pages = layout->region_size / HS_PAGE_SIZE;
 	header->first_page = HS_OFFSET_PAGES / HS_PAGE_SIZE;
-	header->clock = filling->coarse_clock ? CLOCK_COARSE : CLOCK_TSC;
 	header->attach_tsc = __rdtsc();
 	header->attach_wall_ns = hs_wall_ns();
 	header->attach_monotonic_ns = hs_monotonic_ns();

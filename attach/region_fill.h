@@ -17,7 +17,6 @@ struct region_filling {
 	const struct hook_plan *hooks;
 	const struct frozen_process *process;
 	uint32_t depth;
-	bool coarse_clock; // payload_config.coarse_clock is set
 };
 
 // Writes header, modules and the stack table's first node into a zeroed region. `context` is a struct region_filling.

@@ -12,7 +12,7 @@
 
 struct attach_options {
 	uint32_t depth;      // frames kept of a stack; 0 = default
-	uint64_t max_memory; // bytes that the region may use; 0 = a quarter of what the machine has free
+	uint64_t max_memory; // bytes that the region may use; 0 = default, see attach/region_size.h
 };
 
 #define ATTACH_MIN_MEMORY (UINT64_C(1) << 20)

@@ -6,7 +6,6 @@
 // says active, and the journal in the region names every patched byte before it is patched.
 #include "attach/session.h"
 
-#include "attach/coarse_clock.h"
 #include "attach/hook_apply.h"
 #include "attach/hook_plan.h"
 #include "attach/interrupt.h"
@@ -14,6 +13,7 @@
 #include "attach/payload_load.h"
 #include "attach/region_access.h"
 #include "attach/region_fill.h"
+#include "attach/region_size.h"
 #include "attach/target.h"
 #include "attach/thread_ids.h"
 #include "attach/threads.h"
@@ -27,8 +27,9 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
-enum { FREEZE_TIMEOUT_MS = 2000, TRIES = 8 };
+enum { FREEZE_TIMEOUT_MS = 2000, TRIES = 10, TRY_AGAIN_US = 3000 };
 
 // What is known before the freeze.
 struct attach_plan {
@@ -39,7 +40,6 @@ struct attach_plan {
 	struct payload_layout layout;
 	struct hook_plan hooks;
 	uint64_t max_memory;
-	uint64_t coarse_clock; // see payload_config
 	uint32_t depth;
 };
 
@@ -50,45 +50,6 @@ static void plan_deinit(struct attach_plan *plan)
 	proc_maps_deinit(&plan->maps);
 	target_memory_close(&plan->memory);
 	target_info_deinit(&plan->target);
-}
-
-static uint64_t available_memory(void)
-{
-	HS_CLEANUP_FREE char *text = NULL;
-	size_t size;
-	struct hs_error *error = hs_read_file("/proc/meminfo", 1 << 16, &text, &size);
-	const char *line = error ? NULL : strstr(text, "MemAvailable:");
-
-	hs_error_destroy(error);
-	return line ? strtoull(line + strlen("MemAvailable:"), NULL, 10) * 1024 : UINT64_C(1) << 30;
-}
-
-static uint64_t default_memory(void)
-{
-	uint64_t quarter = available_memory() / 4;
-	uint64_t most = UINT64_C(64) << 30, least = UINT64_C(64) << 20;
-
-	return quarter > most ? most : quarter < least ? least : quarter;
-}
-
-static struct hs_error *choose_memory(const struct attach_options *options, struct attach_plan *plan)
-{
-	const struct target_info *target = &plan->target;
-	uint64_t fixed = HS_OFFSET_PAGES + (UINT64_C(4) << 20); // the region's fixed parts, code, islands
-	uint64_t room;
-
-	plan->max_memory = options->max_memory ? options->max_memory : default_memory();
-	if (target->address_space_limit == UINT64_MAX)
-		return NULL;
-	room = target->address_space_limit > target->address_space_used ? target->address_space_limit - target->address_space_used : 0;
-	// Half of what is left stays the target's own.
-	if (!options->max_memory && room / 2 > fixed + ATTACH_MIN_MEMORY && plan->max_memory > room / 2 - fixed)
-		plan->max_memory = room / 2 - fixed;
-	if (plan->max_memory + fixed > room)
-		return hs_error_create(HS_ERROR_REFUSED, "the target's address space limit (ulimit -v) leaves %" PRIu64
-				       " MiB, and %" PRIu64 " are needed; raise it (prlimit --as) or ask for less (--max-memory)",
-				       room >> 20, (plan->max_memory + fixed) >> 20);
-	return NULL;
 }
 
 static struct hs_error *already_attached(pid_t pid, const struct proc_maps *maps)
@@ -128,7 +89,7 @@ static struct hs_error *plan_make(pid_t pid, const struct attach_options *option
 	if (!error)
 		error = already_attached(pid, &plan->maps);
 	if (!error)
-		error = choose_memory(options, plan);
+		error = region_size_choose(&plan->target, options->max_memory, &plan->max_memory);
 	if (!error)
 		error = target_memory_open(pid, &plan->memory);
 	if (!error)
@@ -140,8 +101,6 @@ static struct hs_error *plan_make(pid_t pid, const struct attach_options *option
 		error = hook_plan_make(&plan->modules, &plan->maps, &plan->memory, plan->layout.entries, &plan->hooks);
 	if (error)
 		plan_deinit(plan);
-	else
-		plan->coarse_clock = coarse_clock_find(pid, &plan->maps);
 	return error;
 }
 
@@ -204,7 +163,6 @@ static void fill_config(const struct attach_plan *plan, const struct frozen_proc
 		.tid_offset = checked_tid_offset(plan, process),
 		.tcb_size = plan->modules.tcb_size,
 		.r_debug = plan->modules.r_debug,
-		.coarse_clock = plan->coarse_clock,
 	};
 	if (!thread)
 		return;
@@ -295,7 +253,7 @@ static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_pr
 	struct payload_config config;
 	struct region_filling filling = {
 		.target = &plan->target, .modules = &plan->modules, .layout = &plan->layout, .hooks = &plan->hooks,
-		.depth = plan->depth, .process = process, .coarse_clock = plan->coarse_clock != 0,
+		.depth = plan->depth, .process = process,
 	};
 	size_t code_size;
 	struct hs_error *error;
@@ -306,7 +264,7 @@ static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_pr
 		records[i] = plan->hooks.hooks[i].record;
 	fill_config(plan, process, &config);
 	error = payload_code_build(&plan->layout, &config, &plan->hooks, &code, &code_size);
-	if (!error && !plan->coarse_clock)
+	if (!error)
 		error = check_time_stamp_counter(caller);
 	if (!error)
 		error = payload_load(caller, &plan->layout, code, code_size, &plan->hooks, region_fill, &filling, &loaded);
@@ -326,8 +284,8 @@ static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_pr
 	return error;
 }
 
-// One try. *moved_ret: modules or free addresses changed between plan and freeze, or the one thread that can make remote calls stands in
-// bytes to be patched; nothing was touched.
+// One try. *moved_ret: modules or free addresses changed between plan and freeze, or the threads stand where none of them can make remote
+// calls (then with an error that says why); nothing was touched.
 static struct hs_error *attach_once(struct attach_plan *plan, struct attach_report *report, bool *moved_ret)
 {
 	struct frozen_process process;
@@ -347,6 +305,8 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct attach_repo
 		*moved_ret = true;
 	if (!error && !*moved_ret) {
 		error = remote_call_open(&process, &plan->memory, &caller);
+		if (error && error->code == HS_ERROR_REFUSED)
+			*moved_ret = true; // a coroutine's stack, a restartable sequence: another moment may suit
 		if (!error) {
 			*moved_ret = hook_thread_is_inside(&plan->hooks, caller.victim);
 			if (!*moved_ret)
@@ -390,7 +350,7 @@ static struct hs_error *examine_and_clear(pid_t pid, bool *found_ret)
 
 struct hs_error *session_attach(pid_t pid, const struct attach_options *options, struct attach_report *ret)
 {
-	bool found;
+	bool found, moved = false;
 	struct hs_error *error;
 
 	*ret = (struct attach_report){ 0 };
@@ -399,7 +359,6 @@ struct hs_error *session_attach(pid_t pid, const struct attach_options *options,
 		return error;
 	for (int try = 0; try < TRIES; try++) {
 		struct attach_plan plan;
-		bool moved;
 
 		error = fault_point("plan");
 		if (!error)
@@ -410,9 +369,13 @@ struct hs_error *session_attach(pid_t pid, const struct attach_options *options,
 		if (!error && !moved)
 			report_hooks(&plan, ret);
 		plan_deinit(&plan);
-		if (error || !moved)
-			return error;
-		hs_verbose("the target moved while the attach was planned; planning again");
+		if (!moved || try == TRIES - 1)
+			break;
+		hs_verbose("%s; planning again", error ? error->message : "the target moved while the attach was planned");
+		hs_error_destroy(error);
+		usleep(TRY_AGAIN_US);
 	}
+	if (error || !moved)
+		return error;
 	return hs_error_create(HS_ERROR_REFUSED, "process %d keeps loading and unloading libraries; try again", pid);
 }

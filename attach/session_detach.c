@@ -31,6 +31,7 @@ struct detach_state {
 	struct hook_record *hooks;
 	struct region_part code[17]; // executable ranges: image, islands
 	size_t code_count;
+	bool copies_dropped;         // or tried to: copies that could not be dropped stay
 	bool code_is_there;          // false: a killed detach has unmapped the image already
 	uint64_t masks_before;
 	uint32_t threads_before;
@@ -105,7 +106,7 @@ static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen
 // Where the thread's outermost hook left its return address, if it runs one. 0 = none.
 static uint64_t guard_of(const struct detach_state *state, const struct frozen_thread *thread)
 {
-	for (uint32_t i = 0; i < HS_THREAD_SLOTS && thread->registers.fs_base; i++) {
+	for (uint32_t i = 0; i < HS_THREAD_PROBES_MAX && thread->registers.fs_base; i++) {
 		uint64_t index = (thread_slot_index(thread->registers.fs_base) + i) & (HS_THREAD_SLOTS - 1);
 		uint64_t offset = HS_OFFSET_SLOTS + index * sizeof(struct thread_slot);
 		uint64_t key, guard;
@@ -185,6 +186,7 @@ static struct hs_error *clean_up(struct detach_state *state, struct frozen_proce
 	error = remote_call_open(process, &state->region.memory, &caller);
 	if (error)
 		return error;
+	state->copies_dropped = true;
 	pass_fault_point("drop copied pages");
 	if (drop)
 		error = hook_drop_copies(state->hooks, state->region.header.hook_count, &caller);
@@ -210,7 +212,14 @@ static struct hs_error *detach_once(struct detach_state *state, bool first, stru
 	if (!error)
 		error = count_inside(state, &process, inside_ret);
 	if (!error)
-		error = clean_up(state, &process, first, *inside_ret == 0);
+		error = clean_up(state, &process, !state->copies_dropped, *inside_ret == 0);
+	if (error && error->code == HS_ERROR_REFUSED) {
+		// No thread stands where it can make remote calls (a coroutine's stack, say): as if one were inside, another moment may suit.
+		hs_verbose("%s", error->message);
+		hs_error_destroy(error);
+		error = NULL;
+		*inside_ret += *inside_ret == 0;
+	}
 	error = hs_error_join(error, threads_thaw(&process));
 	if (process.stopped_ns > report->stopped_ns)
 		report->stopped_ns = process.stopped_ns;
@@ -417,6 +426,8 @@ struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_repor
 		ret->finished = ret->threads_inside == 0;
 		if (ret->finished)
 			verify(&state, ret);
+		if (ret->finished && strchr("ZXx", threads_state(pid, pid))) // what was looked at was no longer there
+			error = hs_error_create(HS_ERROR_GONE, "process %d ended while it was detached from", pid);
 	}
 	state_deinit(&state);
 	return error;

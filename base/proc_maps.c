@@ -13,6 +13,8 @@ enum { PAGE_BYTES = 4096 };
 // path of 4096 bytes, and each of them four times as long when escaped.
 static const size_t MAPS_TEXT_LIMIT = (size_t)1 << 30;
 
+enum { READ_TRIES = 10 };
+
 // Reads digits of `base` (10 or 16), at least one. False, and nothing moved, when there is none or the value needs
 // more than 64 bits.
 static bool parse_number(const char **position, const char *end, unsigned base, uint64_t *ret)
@@ -156,16 +158,22 @@ struct hs_error *proc_maps_parse(const char *text, size_t size, struct proc_maps
 
 struct hs_error *proc_maps_read(pid_t pid, struct proc_maps *ret)
 {
-	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error = NULL;
 	char path[64];
-	size_t size;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	// The kernel gives the text in pieces; a mapping that grows between two of them makes lines that overlap. Such a text is read again.
+	for (int try = 0; try < READ_TRIES; try++) {
+		HS_CLEANUP_FREE char *text = NULL;
+		size_t size;
 
-	struct hs_error *error = hs_read_file(path, MAPS_TEXT_LIMIT, &text, &size);
-
-	if (!error)
-		error = proc_maps_parse(text, size, ret);
+		hs_error_destroy(error);
+		error = hs_read_file(path, MAPS_TEXT_LIMIT, &text, &size);
+		if (!error)
+			error = proc_maps_parse(text, size, ret);
+		if (!error || error->code != HS_ERROR_BAD_DATA)
+			break;
+	}
 	return error ? hs_error_prefix(error, "process %d", (int)pid) : NULL;
 }
 

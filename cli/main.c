@@ -3,13 +3,32 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <unistd.h>
+
+// A closed standard stream would give its number to the next file opened, the target's memory or region among them, and a message would
+// be written there.
+static bool hold_standard_streams(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY); // so that writing to it still fails
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
 
 int main(int argc, char **argv)
 {
 	struct options options;
 
+	if (!hold_standard_streams())
+		return EXIT_REFUSED;
 	signal(SIGPIPE, SIG_IGN); // a reader that goes away is an error like any other
 	if (!options_parse(argc, argv, &options))
 		return EXIT_USAGE;

@@ -28,7 +28,8 @@ static const struct {
 	  "  --depth N        frames kept of a call stack, 1 to 256 (default 64)\n"
 	  "  --max-memory SIZE\n"
 	  "                   most memory that the records may use, with suffix K, M or G\n"
-	  "                   (default: a quarter of what the machine has free; at least 1M, at most 120G)\n" },
+	  "                   (default: a quarter of what the machine and the process's memory cgroup have free;\n"
+	  "                   at least 1M, at most 120G)\n" },
 	{ "dump", COMMAND_DUMP, "heapsnap dump PID -o FILE",
 	  "write the live heap as a pprof profile; any number of times",
 	  "Writes a gzipped pprof profile and prints totals, the sites with most live bytes and the ledger of what was seen and lost.\n"

@@ -92,7 +92,7 @@ static uint32_t new_record(struct thread_slot *slot, uint64_t size, const struct
 	}
 	record = region_ref(ref);
 	record->size = size;
-	record->birth = region_now();
+	record->birth = arch_ticks();
 	record->stack = stack;
 	record->thread = slot->thread;
 	record->interval = 1;
@@ -178,7 +178,8 @@ static struct thread_slot *begin(const struct entry_frame *frame)
 		count_up(slot->counters, COUNTER_lost_signal_reentry, 1);
 		return NULL;
 	case NESTED:
-		break;
+		count_up(slot->counters, COUNTER_nested, 1);
+		return NULL;
 	}
 	return NULL;
 }
@@ -372,17 +373,17 @@ void hook_before_free(uint64_t block, uint64_t frame_address)
 		return;
 	}
 	nesting = enter(slot, frame_address);
-	if (HS_UNLIKELY(nesting == NESTED))
-		return;
+	// A nested free of a recorded block is the program's own all the same (by a handler that a longjmp has left, say): what allocators free
+	// within a call is not recorded.
 	if (HS_LIKELY(place)) {
 		uint32_t ref = *place;
 
 		__atomic_store_n(place, 0, __ATOMIC_RELEASE);
 		count_up(slot->counters, COUNTER_frees, 1);
-		if (HS_LIKELY(nesting == OUTERMOST)) // a signal handler leaves the interrupted recorder's lists alone
+		if (HS_LIKELY(nesting != REENTERED)) // a signal handler leaves the interrupted recorder's lists alone
 			record_give(slot, ref);
 	} else {
-		count_up(slot->counters, COUNTER_unknown_frees, 1);
+		count_up(slot->counters, nesting == NESTED ? COUNTER_nested : COUNTER_unknown_frees, 1);
 	}
 	if (HS_LIKELY(nesting == OUTERMOST))
 		leave(slot);

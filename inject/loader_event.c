@@ -71,12 +71,46 @@ static struct module_record *find_by_link_map(const struct link_map_head *map)
 	return NULL;
 }
 
+// A library that was unloaded and is now loaded again at the same place: a program that does so for hours must not fill the list.
+static struct module_record *revive(const struct link_map_head *map)
+{
+	struct module_record *modules = region_at(HS_OFFSET_MODULES);
+	struct module_record now = { 0 };
+	bool described = false;
+
+	for (uint32_t i = region()->module_count; i-- > 0;) {
+		struct module_record *module = &modules[i];
+		bool same;
+
+		if (!module->unloaded || module->load_bias != map->address_bias || !module->build_id_size)
+			continue;
+		if (!described && !elf_memory_describe(map->address_bias, map->dynamic, &now))
+			return NULL;
+		described = true;
+		same = module->start == now.start && module->end == now.end && module->eh_frame_hdr == now.eh_frame_hdr &&
+		       module->text_low == now.text_low && module->build_id_size == now.build_id_size;
+		for (uint32_t b = 0; same && b < now.build_id_size; b++)
+			same = module->build_id[b] == now.build_id[b];
+		if (same)
+			return module;
+	}
+	return NULL;
+}
+
 static void add_module(const struct link_map_head *map, uint32_t scan)
 {
 	struct region_header *header = region();
 	struct module_record *modules = region_at(HS_OFFSET_MODULES);
 	struct module_record *module;
 
+	module = revive(map);
+	if (module) {
+		module->link_map = (uint64_t)map;
+		module->seen = scan;
+		__atomic_store_n(&module->unloaded, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&header->module_generation, header->module_generation + 1, __ATOMIC_RELEASE);
+		return;
+	}
 	if (header->module_count >= HS_MODULES_MAX) {
 		header->modules_lost++;
 		return;

@@ -5,8 +5,6 @@
 
 #include "freestanding.h"
 
-#include "arch.h"
-
 #include "abi/payload_header.h"
 #include "abi/region.h"
 
@@ -37,16 +35,6 @@ static inline uint32_t region_take_pages(uint32_t count)
 		return 0;
 	first = __atomic_fetch_add(&header->next_page, count, __ATOMIC_RELAXED);
 	return first + count <= header->max_pages ? (uint32_t)first : 0;
-}
-
-// Now, by the region's clock. Reading the time-stamp counter costs as much as all the rest of recording an allocation, so where the
-// tool has found the kernel's coarse clock in the vdso's data page, two loads do. The two words are not read as one: across a
-// change of the second the result may be off by that second's nanoseconds, once.
-static inline uint64_t region_now(void)
-{
-	const volatile uint64_t *clock = (const volatile uint64_t *)payload_header.config.coarse_clock;
-
-	return HS_LIKELY(clock != NULL) ? clock[0] * UINT64_C(1000000000) + clock[1] : arch_ticks();
 }
 
 static inline void count_up(uint64_t *counters, enum counter which, uint64_t by) { counters[which] += by; }

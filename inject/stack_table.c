@@ -51,6 +51,9 @@ uint32_t stack_table_node(struct thread_slot *slot, uint32_t parent, uint64_t fr
 	if (!ref)
 		return 0;
 	node = region_ref(ref);
+	// Before it is published: abandoned by a longjmp in between, a node that is in a chain must not be handed out again, or the
+	// chain becomes a circle.
+	slot->fresh_node = ref + 1;
 	node->frame = frame;
 	node->parent = parent;
 	for (;;) {
@@ -58,12 +61,13 @@ uint32_t stack_table_node(struct thread_slot *slot, uint32_t parent, uint64_t fr
 
 		node->next = head;
 		if (__atomic_compare_exchange_n(bucket, &head, ref, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-			slot->fresh_node = ref + 1;
 			return ref;
 		}
 		// Others came first: perhaps one of them brought the same node.
 		found = find_in_chain(head, seen, parent, frame);
-		if (found)
+		if (found) {
+			slot->fresh_node = ref;
 			return found;
+		}
 	}
 }

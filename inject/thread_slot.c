@@ -2,8 +2,6 @@
 // Claiming thread slots. Context: in a hook, at a thread's first call.
 #include "thread_slot.h"
 
-enum { PROBES_MAX = 64 };
-
 // The stack of a thread that pthread_create made, from the libc's own control block: somewhere in it stand the block's start and
 // its size, one after the other (glibc: stackblock, stackblock_size; musl keeps end and size and is not matched here).
 // No version table: the first two words that describe a range with the thread pointer close below its end are taken. Whoever
@@ -42,7 +40,7 @@ static void begin_thread(struct thread_slot *slot, uint64_t thread_pointer)
 		struct thread_record *records = region_at(HS_OFFSET_THREADS);
 
 		records[index].tid = thread_current_tid(thread_pointer);
-		records[index].first_seen = region_now();
+		records[index].first_seen = arch_ticks();
 	} else {
 		index = HS_THREAD_HISTORY_MAX - 1; // shared by all that come later
 		__atomic_store_n(&header->thread_count, HS_THREAD_HISTORY_MAX, __ATOMIC_RELAXED);
@@ -57,32 +55,39 @@ static void begin_thread(struct thread_slot *slot, uint64_t thread_pointer)
 	slot->tid = thread_current_tid(thread_pointer);
 }
 
+// Makes the slot the calling thread's if it still holds `key`.
+static bool take(struct thread_slot *slot, uint64_t key, uint64_t thread_pointer)
+{
+	if (!__atomic_compare_exchange_n(&slot->thread_pointer, &key, thread_pointer, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return false;
+	begin_thread(slot, thread_pointer);
+	return true;
+}
+
 struct thread_slot *thread_slot_claim(uint64_t thread_pointer)
 {
 	struct thread_slot *slots = region_at(HS_OFFSET_SLOTS);
 	uint32_t index = thread_slot_index(thread_pointer);
+	struct thread_slot *ended = NULL, *unused = NULL;
 
-	if (thread_pointer == 0)
+	if (thread_pointer <= HS_THREAD_ENDED)
 		return NULL;
-	for (unsigned probe = 0; probe < PROBES_MAX; probe++) {
+	for (unsigned probe = 0; probe < HS_THREAD_PROBES_MAX && !unused; probe++) {
 		struct thread_slot *slot = &slots[(index + probe) & (HS_THREAD_SLOTS - 1)];
 		uint64_t key = __atomic_load_n(&slot->thread_pointer, __ATOMIC_RELAXED);
 
-		if (key == 0) {
-			uint64_t expected = 0;
-
-			if (__atomic_compare_exchange_n(&slot->thread_pointer, &expected, thread_pointer, false,
-							__ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+		if (key == thread_pointer) {
+			if (slot->tid != thread_current_tid(thread_pointer))
 				begin_thread(slot, thread_pointer);
-				return slot;
-			}
-			key = expected;
+			return slot;
 		}
-		if (key != thread_pointer)
-			continue;
-		if (slot->tid != thread_current_tid(thread_pointer))
-			begin_thread(slot, thread_pointer);
-		return slot;
+		if (key == HS_THREAD_ENDED && !ended)
+			ended = slot;
+		if (key == 0)
+			unused = slot;
 	}
-	return NULL;
+	// Another thread may be quicker; then this call goes unrecorded, is counted, and the next one asks again.
+	if (ended && take(ended, HS_THREAD_ENDED, thread_pointer))
+		return ended;
+	return unused && take(unused, 0, thread_pointer) ? unused : NULL;
 }

@@ -104,9 +104,9 @@ struct hs_error *ledger_build(const struct table_view *view, const struct aggreg
 		if (aggregate->cut_counters[i])
 			error = add(profile, cut_lines[i].name, cut_lines[i].text, aggregate->cut_counters[i], true);
 	if (!error)
-		error = add(profile, "lost_no_slot", "allocations lost: more threads than the table has room for", header->lost_no_slot, true);
+		error = add(profile, "lost_no_slot", "allocations lost: no slot for their thread (a dump gives back those of ended threads)", header->lost_no_slot, true);
 	if (!error)
-		error = add(profile, "modules_lost", "libraries loaded since attach that could not be read", header->modules_lost, true);
+		error = add(profile, "modules_lost", "libraries loaded since attach that could not be read, or the list was full", header->modules_lost, true);
 	if (!error)
 		error = add(profile, "table_damaged", "references in the table that lead nowhere", view->damaged, true);
 	if (!error)

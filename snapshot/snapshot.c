@@ -58,6 +58,8 @@ static struct hs_error *take_raw(const struct region_access *access, struct raw_
 	timing->copy_ns = hs_monotonic_ns() - began;
 	timing->copied_bytes = raw->copy.copied;
 	if (!error)
+		error = region_release_slots(access, (const struct thread_slot *)(raw->copy.bytes + HS_OFFSET_SLOTS), &process);
+	if (!error)
 		error = proc_maps_read(access->pid, &raw->maps);
 	error = hs_error_join(error, threads_thaw(&process));
 	timing->stopped_ns = process.stopped_ns;

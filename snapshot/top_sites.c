@@ -26,7 +26,7 @@ static struct hs_error *name_address(const struct heap_profile *profile, const s
 	const char *base = strrchr(path, '/');
 
 	return hs_format(ret, "%s+0x%" PRIx64, base ? base + 1 : path,
-			 known ? location->address - profile->modules[location->module].load_bias : location->address);
+			 known ? location->address - profile->modules[location->module].load_bias : location->address - profile->mappings[location->mapping].start + profile->mappings[location->mapping].file_offset);
 }
 
 static const struct profile_line *line_of(const struct heap_profile *profile, const struct profile_location *location, uint32_t index)

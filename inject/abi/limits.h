@@ -18,6 +18,7 @@
 
 // Threads that can be known at one time (slots, by thread pointer), and threads ever seen (history).
 #define HS_THREAD_SLOTS 4096u // power of two
+#define HS_THREAD_PROBES_MAX 64u // slots looked at for one thread pointer
 #define HS_THREAD_HISTORY_MAX (1u << 20)
 
 #define HS_RULE_CACHE_ENTRIES (1u << 16) // power of two

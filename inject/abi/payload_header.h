@@ -55,9 +55,7 @@ struct payload_config {
 	uint64_t main_stack_low;
 	uint64_t main_stack_high; // the main thread's stack lies in [low, high)
 	uint64_t main_thread_pointer;
-	uint64_t coarse_clock; // address of seconds and nanoseconds (u64 each) that the kernel keeps at CLOCK_MONOTONIC_COARSE in the
-			       // vdso's data page; 0 = use the time-stamp counter
-	uint64_t reserved[6];
+	uint64_t reserved[7];
 };
 _Static_assert(sizeof(struct payload_config) == 128, "payload_config is 128 bytes");
 

@@ -15,7 +15,7 @@
 // One live block. Its address is the position of the slot that refers to it.
 struct block_record {
 	uint64_t size;     // bytes asked for
-	uint64_t birth;    // when the allocation returned, by the region's clock (region_header.clock)
+	uint64_t birth;    // when the allocation returned, ticks of the time-stamp counter
 	uint32_t stack;    // ref of a stack_node, the innermost frame
 	uint32_t thread;   // index into the thread history
 	uint32_t interval; // mean sampling interval in force, bytes; 0 or 1 = every allocation
@@ -81,6 +81,7 @@ enum cut_reason {
 	X(lost_region_full_bytes, "bytes of these")                                                \
 	X(lost_signal_reentry, "allocations lost: a signal handler interrupted the recorder")      \
 	X(lost_address_range, "allocations lost: address outside the table")                       \
+	X(nested, "calls of allocators to themselves, part of another call")                       \
 	X(replaced, "blocks found again without having been freed through a hook")                 \
 	X(replaced_bytes, "bytes of these")                                                        \
 	X(stack_cuts, "allocations whose stack was cut short")                                     \
@@ -101,7 +102,7 @@ _Static_assert(COUNTER_COUNT <= HS_COUNTER_SLOTS, "counter slots");
 struct thread_record {
 	uint32_t tid;        // the kernel's id in the target's own PID namespace; 0 = unknown
 	uint32_t reserved;
-	uint64_t first_seen; // by the region's clock
+	uint64_t first_seen; // ticks of the time-stamp counter
 };
 _Static_assert(sizeof(struct thread_record) == 16, "thread_record is 16 bytes");
 

@@ -51,11 +51,6 @@ enum region_state {
 	REGION_DETACHING = 3, // hooks partly or wholly out; payload still mapped
 };
 
-enum region_clock {
-	CLOCK_TSC = 1,    // ticks of the time-stamp counter
-	CLOCK_COARSE = 2, // nanoseconds of CLOCK_MONOTONIC_COARSE, in steps of the kernel's tick (1 to 10 ms)
-};
-
 struct region_part {
 	uint64_t offset; // bytes from the start of the region
 	uint64_t size;   // bytes
@@ -81,8 +76,6 @@ struct region_header {
 	uint32_t depth;         // frames kept of a stack
 	uint32_t pid;           // as the tool saw it
 	uint64_t max_pages;     // pages that may be handed out, counted from the start of the region
-	uint32_t clock;             // enum region_clock, of all times in records
-	uint32_t reserved;
 	uint64_t attach_tsc;        // time-stamp counter at attach
 	uint64_t attach_wall_ns;    // CLOCK_REALTIME at attach
 	uint64_t attach_monotonic_ns; // CLOCK_MONOTONIC at attach
@@ -147,7 +140,8 @@ struct walk_check {
 
 // What the payload keeps of one thread. Written only by that thread, read by the tool while it is stopped.
 struct thread_slot {
-	_Alignas(64) uint64_t thread_pointer; // key; 0 = free. Taken by compare-and-swap, never given back.
+	_Alignas(64) uint64_t thread_pointer; // key; 0 = never used. Taken by compare-and-swap. HS_THREAD_ENDED: of a thread that is no
+					      // more, set by the tool under a freeze; another may take it, and adds to its counters
 	uint32_t tid;
 	uint32_t thread;         // index into the thread history
 	uint64_t stack_low, stack_high; // [low, high); 0, 0 = unknown
@@ -181,6 +175,8 @@ struct thread_slot {
 };
 _Static_assert(CUT_REASON_COUNT <= 16, "cut counters");
 _Static_assert(sizeof(struct thread_slot) == 32768, "thread_slot is eight pages");
+
+#define HS_THREAD_ENDED UINT64_C(1) // no thread pointer: those are aligned
 
 // Where to look first for a thread's slot. Control blocks of threads lie a stack's size apart, so bits from 12 on tell them apart.
 static inline uint32_t thread_slot_index(uint64_t thread_pointer)

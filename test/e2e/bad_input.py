@@ -237,6 +237,30 @@ def one_function_cannot_be_hooked():
     target.end()
 
 
+def own_names():
+    """A program's own valloc and cfree, with arguments of their own, are not the C library's and stay unhooked."""
+    target = Target("own_names")
+    check_equal(target.ask("call"), "right", "before attach")
+    attach(target.pid)
+    check_equal(target.ask("call"), "right", "while attached")
+    detach(target.pid)
+    check_equal(target.ask("call"), "right", "after detach")
+    target.end()
+
+
+def closed_streams():
+    """The numbers of closed standard streams go to files that the tool opens; no message may be written into those."""
+    path = os.path.join(temporary_directory(), "out.pb.gz")
+    target = Target("many_threads", 3)
+    before = Unharmed(target.pid)
+    for closed in ("0<&- 2>&-", "1>&- 2>&-", "0<&- 1>&- 2>&-"):
+        for command in ("attach -v", f"dump -v -o {path}", "detach -v"):
+            shell = start(["sh", "-c", f'exec "$0" {command} "$1" {closed}', harness.HEAPSNAP, str(target.pid)])
+            check_equal(shell.wait(timeout=60), 0, f"heapsnap {command} {closed}")
+        before.check_after(memory_may_change=True)
+    target.end()
+
+
 def wrong_order():
     directory = temporary_directory()
     path = os.path.join(directory, "out.pb.gz")
@@ -390,7 +414,7 @@ def interrupted():
 
 
 CASES = [wrong_usage, help_and_version, json_errors, no_such_process, kernel_thread, zombie, thread_id_is_no_process, process_of_32_bits,
-         already_traced, not_permitted, nothing_to_hook, one_function_cannot_be_hooked, wrong_order, bad_output, target_dies,
+         already_traced, not_permitted, nothing_to_hook, one_function_cannot_be_hooked, own_names, closed_streams, wrong_order, bad_output, target_dies,
          interrupted]
 
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings a valloc of three bytes, which cannot be hooked, beside the usual allocator, which can. Each line of input: 10 blocks of 64 bytes.
+// Brings a posix_memalign of three bytes, which cannot be hooked, beside the usual allocator, which can. Each line of input: 10 blocks of 64 bytes.
 #include <stdio.h>
 #include <stdlib.h>
 
 __asm__(".pushsection .text\n"
-	".globl valloc\n"
-	".type valloc, @function\n"
-	"valloc: xor %eax, %eax\n"
+	".globl posix_memalign\n"
+	".type posix_memalign, @function\n"
+	"posix_memalign: xor %eax, %eax\n"
 	"	ret\n"
-	".size valloc, . - valloc\n"
-	".globl after_valloc\n"
-	".type after_valloc, @function\n"
-	"after_valloc: mov $7, %eax\n"
+	".size posix_memalign, . - posix_memalign\n"
+	".globl after_short\n"
+	".type after_short, @function\n"
+	"after_short: mov $7, %eax\n"
 	"	ret\n"
-	".size after_valloc, . - after_valloc\n"
+	".size after_short, . - after_short\n"
 	".popsection\n");
 
-extern int after_valloc(void);
+extern int after_short(void);
 
 static void *volatile kept[10];
 
@@ -36,7 +36,7 @@ int main(void)
 	puts("ready");
 	while (fgets(line, sizeof(line), stdin)) {
 		site_short_hook();
-		puts(after_valloc() == 7 && !valloc(1) ? "allocated" : "broken");
+		puts(after_short() == 7 && !posix_memalign((void **)kept, 8, 1) ? "allocated" : "broken");
 	}
 	return 0;
 }

@@ -69,7 +69,7 @@ struct hs_error *mirror_open(const struct target_info *target, const struct proc
 {
 	struct payload_layout layout = { .region_size = REGION_SIZE };
 	struct hook_plan hooks = { 0 };
-	struct region_filling filling = { target, modules, &layout, &hooks, process, HS_DEPTH_MAX, false };
+	struct region_filling filling = { target, modules, &layout, &hooks, process, HS_DEPTH_MAX };
 	const struct module_record *records;
 	struct hs_error *error = NULL;
 	void *region;
