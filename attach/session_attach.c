@@ -23,6 +23,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <link.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -72,33 +73,51 @@ static struct hs_error *already_attached(pid_t pid, const struct proc_maps *maps
 			       "clears it away", pid, pid);
 }
 
+// The part of the plan that the target's mappings decide.
+static struct hs_error *plan_places(struct attach_plan *plan)
+{
+	uint64_t region_size = HS_OFFSET_PAGES + (plan->max_memory & ~(uint64_t)(HS_PAGE_SIZE - 1));
+	struct hs_error *error = proc_maps_read(plan->target.pid, &plan->maps);
+	uint64_t random;
+
+	if (!error)
+		error = already_attached(plan->target.pid, &plan->maps);
+	if (!error && getrandom(&random, sizeof(random), 0) != sizeof(random))
+		error = hs_error_system(errno, "no random numbers");
+	if (!error)
+		error = modules_read(plan->target.pid, &plan->maps, &plan->memory, &plan->modules);
+	if (!error)
+		error = payload_layout_choose(&plan->maps, region_size, random, &plan->layout);
+	if (!error)
+		error = hook_plan_make(&plan->modules, &plan->maps, &plan->memory, plan->layout.entries, &plan->hooks);
+	return error;
+}
+
+// The same under a freeze, for a target that loads and unloads libraries all the time: it costs milliseconds of standing still.
+static struct hs_error *plan_places_again(struct attach_plan *plan)
+{
+	hs_verbose("the target's mappings changed while the attach was planned; planning again while it stands still");
+	hook_plan_deinit(&plan->hooks);
+	modules_deinit(&plan->modules);
+	proc_maps_deinit(&plan->maps);
+	return plan_places(plan);
+}
+
 // Reads, decides, touches nothing.
 static struct hs_error *plan_make(pid_t pid, const struct attach_options *options, struct attach_plan *plan)
 {
 	struct hs_error *error;
-	uint64_t random;
 
 	*plan = (struct attach_plan){ .memory.fd = -1 };
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		return hs_error_system(errno, "no random numbers");
 	error = target_examine(pid, &plan->target);
 	if (error)
 		return error;
 	plan->depth = options->depth ? options->depth : HS_DEPTH_DEFAULT;
-	error = proc_maps_read(pid, &plan->maps);
-	if (!error)
-		error = already_attached(pid, &plan->maps);
-	if (!error)
-		error = region_size_choose(&plan->target, options->max_memory, &plan->max_memory);
+	error = region_size_choose(&plan->target, options->max_memory, &plan->max_memory);
 	if (!error)
 		error = target_memory_open(pid, &plan->memory);
 	if (!error)
-		error = modules_read(pid, &plan->maps, &plan->memory, &plan->modules);
-	if (!error)
-		error = payload_layout_choose(&plan->maps, HS_OFFSET_PAGES + (plan->max_memory & ~(uint64_t)(HS_PAGE_SIZE - 1)), random,
-					      &plan->layout);
-	if (!error)
-		error = hook_plan_make(&plan->modules, &plan->maps, &plan->memory, plan->layout.entries, &plan->hooks);
+		error = plan_places(plan);
 	if (error)
 		plan_deinit(plan);
 	return error;
@@ -206,6 +225,21 @@ static struct hs_error *set_active(const struct attach_plan *plan, uint32_t valu
 	return target_memory_write(&plan->memory, plan->layout.state, &value, sizeof(value), stopped_tid);
 }
 
+// Caught between "about to delete" and "consistent", the loader may be unmapping a module of the plan: until it says that it is done, unwind
+// information of modules that can go is not read (inject/modules.c).
+static struct hs_error *note_busy_loader(const struct attach_plan *plan, struct region_header *header)
+{
+	struct r_debug debug;
+	struct hs_error *error;
+
+	if (!plan->modules.r_debug)
+		return NULL;
+	error = target_memory_read(&plan->memory, plan->modules.r_debug, &debug, sizeof(debug));
+	if (!error)
+		header->loader_busy = debug.r_state != RT_CONSISTENT;
+	return error;
+}
+
 // Applies the hooks and starts them. `records` are the journal's, in order.
 static struct hs_error *hook_up(struct attach_plan *plan, struct frozen_process *process, struct loaded_payload *loaded,
 				struct hook_record *records)
@@ -214,7 +248,9 @@ static struct hs_error *hook_up(struct attach_plan *plan, struct frozen_process 
 	pid_t tid = process->threads[0].tid;
 	struct hs_error *error;
 
-	error = hook_note_clean_pages(process->pid, records, plan->hooks.count);
+	error = note_busy_loader(plan, loaded->header);
+	if (!error)
+		error = hook_note_clean_pages(process->pid, records, plan->hooks.count);
 	if (!error)
 		error = hook_move_threads(&plan->hooks, process);
 	for (size_t i = 0; i < plan->hooks.count && !error; i++)
@@ -284,8 +320,8 @@ static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_pr
 	return error;
 }
 
-// One try. *moved_ret: modules or free addresses changed between plan and freeze, or the threads stand where none of them can make remote
-// calls (then with an error that says why); nothing was touched.
+// One try. *moved_ret: the threads stand where none of them can make remote calls (then with an error that says why), or where the one that
+// can would be in the way; nothing was touched.
 static struct hs_error *attach_once(struct attach_plan *plan, struct attach_report *report, bool *moved_ret)
 {
 	struct frozen_process process;
@@ -302,8 +338,8 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct attach_repo
 	if (!error)
 		error = proc_maps_read(plan->target.pid, &now);
 	if (!error && !plan_still_holds(plan, &now))
-		*moved_ret = true;
-	if (!error && !*moved_ret) {
+		error = plan_places_again(plan);
+	if (!error) {
 		error = remote_call_open(&process, &plan->memory, &caller);
 		if (error && error->code == HS_ERROR_REFUSED)
 			*moved_ret = true; // a coroutine's stack, a restartable sequence: another moment may suit
@@ -371,11 +407,12 @@ struct hs_error *session_attach(pid_t pid, const struct attach_options *options,
 		plan_deinit(&plan);
 		if (!moved || try == TRIES - 1)
 			break;
-		hs_verbose("%s; planning again", error ? error->message : "the target moved while the attach was planned");
+		hs_verbose("%s; trying again", error ? error->message : "a thread stands in bytes to be patched");
 		hs_error_destroy(error);
 		usleep(TRY_AGAIN_US);
 	}
 	if (error || !moved)
 		return error;
-	return hs_error_create(HS_ERROR_REFUSED, "process %d keeps loading and unloading libraries; try again", pid);
+	return hs_error_create(HS_ERROR_REFUSED, "the only usable thread of process %d always stands where its allocator is to be patched; "
+			       "try again", pid);
 }
