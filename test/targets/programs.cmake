@@ -11,6 +11,7 @@ hs_target_program(many_threads)
 hs_target_program(fork_child)
 hs_target_program(dlopen_loop)
 hs_target_program(own_names)
+hs_target_program(whole_stack)
 hs_target_program(short_hook)
 
 foreach(name no_allocator unhookable)
