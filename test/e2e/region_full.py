@@ -22,8 +22,9 @@ def main():
     check(lost["value"] > 0 and lost["loss"], f"no loss in the ledger although the region is full: {lost}")
     check(ledger["region_bytes"]["value"] <= 1 << 20, f"more than was allowed: {ledger['region_bytes']}")
     recorded, gone = ledger["allocations"]["value"], ledger["frees"]["value"] + ledger["reallocations"]["value"]
-    check(0 <= report["live_objects"] - (recorded - gone) <= 8 + ledger["replaced"]["value"],
-          f"live {report['live_objects']} of {recorded} recorded, {gone} gone")
+    # Each of the eight threads may have been stopped between two of the stores of one call (docs/abi.md has their order).
+    missing = recorded - gone - ledger["replaced"]["value"] - report["live_objects"]
+    check(abs(missing) <= 8, f"live {report['live_objects']} of {recorded} recorded, {gone} gone: {missing} missing")
     detach(target.pid)
     check_equal(target.ask("pause"), "paused", "answer")
     before.check_after(memory_may_change=True)
