@@ -352,6 +352,22 @@ static bool is_untraced(pid_t pid)
 	return strstr(text, "\nTracerPid:\t0\n") != NULL;
 }
 
+// A process that ends gives up its memory before it becomes a zombie.
+static bool has_memory(pid_t pid)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(pid, &maps);
+	bool some;
+
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	some = maps.count > 0;
+	proc_maps_deinit(&maps);
+	return some;
+}
+
 // What detach promises, looked up afresh.
 static void verify_clean(pid_t pid, struct detach_report *report)
 {
@@ -420,13 +436,13 @@ struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_repor
 			break;
 	}
 	ret->waited_ns = hs_monotonic_ns() - began;
-	if (!error && ret->threads_inside == 0 && strchr("ZXx", threads_state(pid, pid)))
+	if (!error && ret->threads_inside == 0 && !has_memory(pid))
 		error = hs_error_create(HS_ERROR_GONE, "process %d ended while it was detached from", pid);
 	if (!error) {
 		ret->finished = ret->threads_inside == 0;
 		if (ret->finished)
 			verify(&state, ret);
-		if (ret->finished && strchr("ZXx", threads_state(pid, pid))) // what was looked at was no longer there
+		if (ret->finished && !has_memory(pid)) // what was looked at was no longer there
 			error = hs_error_create(HS_ERROR_GONE, "process %d ended while it was detached from", pid);
 	}
 	state_deinit(&state);
