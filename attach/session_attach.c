@@ -268,16 +268,32 @@ static struct hs_error *hook_up(struct attach_plan *plan, struct frozen_process 
 	return error;
 }
 
+// After it succeeded, nothing leads into the payload and no thread stands in it.
 static struct hs_error *unhook(struct attach_plan *plan, struct frozen_process *process, struct loaded_payload *loaded,
-			       struct hook_record *records, struct remote_caller *caller)
+			       struct hook_record *records)
 {
 	struct journal journal = { loaded->header };
 	size_t foreign;
 	struct hs_error *error = hook_undo(records, plan->hooks.count, &plan->memory, process->threads[0].tid, save_hook, &journal,
 					   &foreign);
 
-	error = hs_error_join(error, hook_move_threads_back(&plan->hooks, process));
-	return hs_error_join(error, hook_drop_copies(records, plan->hooks.count, caller));
+	return hs_error_join(error, hook_move_threads_back(&plan->hooks, process));
+}
+
+// Back to before. No thread has run meanwhile, so none can be inside but those that were moved there. What cannot be unhooked stays mapped:
+// inactive hooks pass straight through, and the journal tells the next detach what to finish.
+static struct hs_error *roll_back(struct attach_plan *plan, struct frozen_process *process, struct loaded_payload *loaded,
+				  struct hook_record *records, struct remote_caller *caller)
+{
+	struct hs_error *error = NULL;
+
+	if (loaded->header) {
+		error = unhook(plan, process, loaded, records);
+		if (error)
+			return error;
+		error = hook_drop_copies(records, plan->hooks.count, caller);
+	}
+	return hs_error_join(error, payload_unload(caller, loaded));
 }
 
 // Under the freeze, with a caller: all of it or nothing.
@@ -310,12 +326,8 @@ static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_pr
 		payload_release(&loaded);
 		return NULL;
 	}
-	// Back to before. No thread has run meanwhile, so none can be inside. A target that died needs no undoing.
-	if (error->code != HS_ERROR_GONE) {
-		if (loaded.header)
-			error = hs_error_join(error, unhook(plan, process, &loaded, records, caller));
-		error = hs_error_join(error, payload_unload(caller, &loaded));
-	}
+	if (error->code != HS_ERROR_GONE) // a target that died needs no undoing
+		error = hs_error_join(error, roll_back(plan, process, &loaded, records, caller));
 	payload_release(&loaded);
 	return error;
 }
