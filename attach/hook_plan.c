@@ -446,6 +446,7 @@ struct hs_error *hook_plan_make(const struct module_list *modules, const struct 
 	struct hook_candidates candidates;
 	struct hs_error *error = hook_candidates_find(modules, &candidates);
 
+	*ret = plan;
 	if (error)
 		return error;
 	if (!has_allocator(&candidates))
@@ -460,10 +461,7 @@ struct hs_error *hook_plan_make(const struct module_list *modules, const struct 
 	if (!error)
 		error = make(&candidates, modules, maps, memory, payload_entries, &plan);
 	hook_candidates_deinit(&candidates);
-	if (error)
-		hook_plan_deinit(&plan);
-	else
-		*ret = plan;
+	*ret = plan;
 	return error;
 }
 

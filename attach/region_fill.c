@@ -20,7 +20,7 @@ void region_main_stack(const struct proc_maps *maps, uint64_t stack_limit, uint6
 		if (reach < map->end - map->start)
 			reach = map->end - map->start;
 		*high_ret = map->end;
-		*low_ret = map->end - reach;
+		*low_ret = map->end > reach ? map->end - reach : 0;
 		// Anything mapped there by hand ends the range.
 		if (i > 0 && maps->items[i - 1].end > *low_ret)
 			*low_ret = maps->items[i - 1].end;

@@ -6,140 +6,25 @@
 // says active, and the journal in the region names every patched byte before it is patched.
 #include "attach/session.h"
 
+#include "attach/attach_plan.h"
 #include "attach/hook_apply.h"
-#include "attach/hook_plan.h"
 #include "attach/interrupt.h"
-#include "attach/modules.h"
 #include "attach/payload_load.h"
-#include "attach/region_access.h"
 #include "attach/region_fill.h"
-#include "attach/region_size.h"
-#include "attach/target.h"
 #include "attach/thread_ids.h"
 #include "attach/threads.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/log.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <link.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 enum { FREEZE_TIMEOUT_MS = 2000, TRIES = 10, TRY_AGAIN_US = 3000 };
-
-// What is known before the freeze.
-struct attach_plan {
-	struct target_info target;
-	struct target_memory memory;
-	struct proc_maps maps;
-	struct module_list modules;
-	struct payload_layout layout;
-	struct hook_plan hooks;
-	uint64_t max_memory;
-	uint32_t depth;
-};
-
-static void plan_deinit(struct attach_plan *plan)
-{
-	hook_plan_deinit(&plan->hooks);
-	modules_deinit(&plan->modules);
-	proc_maps_deinit(&plan->maps);
-	target_memory_close(&plan->memory);
-	target_info_deinit(&plan->target);
-}
-
-static struct hs_error *already_attached(pid_t pid, const struct proc_maps *maps)
-{
-	struct region_access access;
-	struct hs_error *error;
-	uint32_t state;
-
-	if (!region_find(maps))
-		return NULL;
-	error = region_open(pid, maps, &access);
-	if (error)
-		return hs_error_prefix(error, "process %d has a heapsnap region already", pid);
-	state = access.header.state;
-	region_close(&access);
-	if (state == REGION_ATTACHED)
-		return hs_error_create(HS_ERROR_REFUSED, "process %d is already attached; use `heapsnap dump %d -o FILE`, or "
-				       "`heapsnap detach %d` first", pid, pid, pid);
-	return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach; `heapsnap detach %d` "
-			       "clears it away", pid, pid);
-}
-
-// The part of the plan that the target's mappings decide.
-static struct hs_error *plan_places(struct attach_plan *plan)
-{
-	uint64_t region_size = HS_OFFSET_PAGES + (plan->max_memory & ~(uint64_t)(HS_PAGE_SIZE - 1));
-	struct hs_error *error = proc_maps_read(plan->target.pid, &plan->maps);
-	uint64_t random;
-
-	if (!error)
-		error = already_attached(plan->target.pid, &plan->maps);
-	if (!error && getrandom(&random, sizeof(random), 0) != sizeof(random))
-		error = hs_error_system(errno, "no random numbers");
-	if (!error)
-		error = modules_read(plan->target.pid, &plan->maps, &plan->memory, &plan->modules);
-	if (!error)
-		error = payload_layout_choose(&plan->maps, region_size, random, &plan->layout);
-	if (!error)
-		error = hook_plan_make(&plan->modules, &plan->maps, &plan->memory, plan->layout.entries, &plan->hooks);
-	return error;
-}
-
-// The same under a freeze, for a target that loads and unloads libraries all the time: it costs milliseconds of standing still.
-static struct hs_error *plan_places_again(struct attach_plan *plan)
-{
-	hs_verbose("the target's mappings changed while the attach was planned; planning again while it stands still");
-	hook_plan_deinit(&plan->hooks);
-	modules_deinit(&plan->modules);
-	proc_maps_deinit(&plan->maps);
-	return plan_places(plan);
-}
-
-// Reads, decides, touches nothing.
-static struct hs_error *plan_make(pid_t pid, const struct attach_options *options, struct attach_plan *plan)
-{
-	struct hs_error *error;
-
-	*plan = (struct attach_plan){ .memory.fd = -1 };
-	error = target_examine(pid, &plan->target);
-	if (error)
-		return error;
-	plan->depth = options->depth ? options->depth : HS_DEPTH_DEFAULT;
-	error = region_size_choose(&plan->target, options->max_memory, &plan->max_memory);
-	if (!error)
-		error = target_memory_open(pid, &plan->memory);
-	if (!error)
-		error = plan_places(plan);
-	if (error)
-		plan_deinit(plan);
-	return error;
-}
-
-// Whether the ranges that the plan uses are still free and its modules where they were.
-static bool plan_still_holds(const struct attach_plan *plan, const struct proc_maps *now)
-{
-	struct region_part ranges[18] = {
-		{ plan->layout.code, plan->layout.code_size + HS_PAGE_SIZE },
-		{ plan->layout.region, plan->layout.region_size },
-	};
-	size_t count = 2;
-
-	for (size_t i = 0; i < plan->hooks.area_count; i++)
-		ranges[count++] = (struct region_part){ plan->hooks.areas[i].address, plan->hooks.areas[i].pages * HS_PAGE_SIZE };
-	for (size_t i = 0; i < count; i++)
-		for (size_t m = 0; m < now->count; m++)
-			if (ranges[i].offset < now->items[m].end && now->items[m].start < ranges[i].offset + ranges[i].size)
-				return false;
-	return modules_same_text(&plan->maps, now);
-}
 
 static const struct frozen_thread *main_thread(const struct frozen_process *process)
 {
@@ -349,8 +234,8 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct attach_repo
 	error = fault_point("compare with the plan");
 	if (!error)
 		error = proc_maps_read(plan->target.pid, &now);
-	if (!error && !plan_still_holds(plan, &now))
-		error = plan_places_again(plan);
+	if (!error && !attach_plan_still_holds(plan, &now))
+		error = attach_plan_again(plan);
 	if (!error) {
 		error = remote_call_open(&process, &plan->memory, &caller);
 		if (error && error->code == HS_ERROR_REFUSED)
@@ -385,6 +270,19 @@ static void report_hooks(const struct attach_plan *plan, struct attach_report *r
 	}
 }
 
+// The grounds that `check` shows, before anything is touched; the first refusal ends it.
+static struct hs_error *make_plan(pid_t pid, const struct attach_options *options, struct attach_plan *plan)
+{
+	struct findings findings = { 0 };
+	struct hs_error *error;
+
+	attach_plan_make(pid, options, plan, &findings);
+	error = findings_error(&findings);
+	if (error)
+		attach_plan_deinit(plan);
+	return error;
+}
+
 static struct hs_error *examine_and_clear(pid_t pid, bool *found_ret)
 {
 	struct target_info target;
@@ -410,13 +308,13 @@ struct hs_error *session_attach(pid_t pid, const struct attach_options *options,
 
 		error = fault_point("plan");
 		if (!error)
-			error = plan_make(pid, options, &plan);
+			error = make_plan(pid, options, &plan);
 		if (error)
 			return error;
 		error = attach_once(&plan, ret, &moved);
 		if (!error && !moved)
 			report_hooks(&plan, ret);
-		plan_deinit(&plan);
+		attach_plan_deinit(&plan);
 		if (!moved || try == TRIES - 1)
 			break;
 		hs_verbose("%s; trying again", error ? error->message : "a thread stands in bytes to be patched");

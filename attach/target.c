@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/target.h"
 
-#include "attach/target_access.h"
+#include "attach/target_judge.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/proc_maps.h"
@@ -17,7 +17,6 @@
 #include <string.h>
 
 #define PROC_FILE_LIMIT 65536
-#define CAP_SYS_ADMIN_BIT (UINT64_C(1) << 21)
 #define PF_KTHREAD 0x00200000u // include/linux/sched.h, field 9 of stat
 
 struct hs_error *target_parse_pid(const char *text, pid_t *ret)
@@ -48,8 +47,8 @@ static struct hs_error *no_such_process(pid_t pid)
 	return hs_error_create(HS_ERROR_REFUSED, "there is no process %d: look up the id again", (int)pid);
 }
 
-// The program's name of some process, for messages: never NULL.
-static const char *name_of(pid_t pid, char buffer[64])
+// The program's name of some process, for messages.
+static void read_name(pid_t pid, char buffer[64])
 {
 	HS_CLEANUP_FREE char *text = NULL;
 	struct hs_error *error = read_proc(pid, "comm", &text);
@@ -57,14 +56,14 @@ static const char *name_of(pid_t pid, char buffer[64])
 	snprintf(buffer, 64, "%s", error ? "?" : text);
 	hs_error_destroy(error);
 	buffer[strcspn(buffer, "\n")] = 0;
-	return buffer;
 }
 
 // /proc/PID/stat: "pid (comm) state ppid ..."; comm may hold anything, so the last parenthesis counts.
-static struct hs_error *read_stat(pid_t pid, struct target_info *info, unsigned *flags_ret)
+static struct hs_error *read_stat(pid_t pid, struct target_info *info)
 {
 	HS_CLEANUP_FREE char *text = NULL;
 	struct hs_error *error;
+	unsigned flags;
 	char *open, *close;
 
 	error = read_proc(pid, "stat", &text);
@@ -81,8 +80,9 @@ static struct hs_error *read_stat(pid_t pid, struct target_info *info, unsigned 
 	// Fields 3 (state), 9 (flags), 20 (threads), 22 (start time); proc_pid_stat(5)
 	if (!open || !close || close < open ||
 	    sscanf(close + 1, " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %" SCNu32 " %*d %" SCNu64,
-		   &info->state, flags_ret, &info->thread_count, &info->start_time) != 4)
+		   &info->state, &flags, &info->thread_count, &info->start_time) != 4)
 		return hs_error_create(HS_ERROR_BAD_DATA, "cannot read /proc/%d/stat", (int)pid);
+	info->kernel_thread = flags & PF_KTHREAD;
 	*close = 0;
 	info->name = strdup(open + 1);
 	return info->name ? NULL : &hs_error_no_memory;
@@ -189,114 +189,72 @@ static struct hs_error *read_seccomp(pid_t pid, uint32_t *ret)
 	return NULL;
 }
 
-// Filters rest while traced by a tool that is itself unfiltered and has CAP_SYS_ADMIN (check_ptrace_options in kernel/ptrace.c).
-static struct hs_error *check_seccomp(const struct target_info *info)
-{
-	HS_CLEANUP_FREE char *own = NULL;
-	struct hs_error *error;
-
-	if (info->seccomp_mode == 0)
-		return NULL;
-	if (info->seccomp_mode == 1)
-		return hs_error_create(HS_ERROR_REFUSED,
-				       "process %d (%s) is in strict seccomp mode, where any new system call kills it: it cannot be snapshotted",
-				       (int)info->pid, info->name);
-	error = read_proc(getpid(), "status", &own);
-	if (error)
-		return error;
-	if (status_number(own, "Seccomp:", 10, 0) != 0)
-		return hs_error_create(HS_ERROR_REFUSED,
-				       "process %d (%s) has a seccomp filter, which heapsnap cannot suspend because it is filtered itself: run it outside of the sandbox, as root",
-				       (int)info->pid, info->name);
-	if (!(status_number(own, "CapEff:", 16, 0) & CAP_SYS_ADMIN_BIT))
-		return hs_error_create(HS_ERROR_REFUSED,
-				       "process %d (%s) has a seccomp filter, which only CAP_SYS_ADMIN may suspend: run heapsnap as root",
-				       (int)info->pid, info->name);
-	return NULL;
-}
-
 // The kernel's own answer, without touching the process: the same check as for ptrace stands before /proc/PID/mem.
-static struct hs_error *check_access(const struct target_info *info)
+static struct hs_error *read_access(pid_t pid, struct target_info *info)
 {
 	HS_CLEANUP_CLOSE int fd = -1;
-	struct access_facts facts;
-	struct hs_error *error;
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)info->pid);
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd >= 0)
 		return NULL;
 	if (errno == ENOENT || errno == ESRCH)
-		return no_such_process(info->pid);
+		return no_such_process(pid);
 	if (errno != EACCES && errno != EPERM)
 		return hs_error_system(errno, "cannot open %s", path);
-	error = access_facts_read(info->pid, &facts);
-	if (error)
-		return error;
-	return access_refusal(info->pid, info->name, access_decide(&facts), &facts);
+	info->access_error = errno;
+	return access_facts_read(pid, &info->access);
 }
 
-// What the status file and the stat file say against it, before any right is asked for.
-static struct hs_error *check_kind(const struct target_info *info, const char *status, unsigned flags)
+static struct hs_error *read_own(struct target_info *info)
 {
-	uint64_t process = status_number(status, "Tgid:", 10, (uint64_t)info->pid);
-	char buffer[64];
+	HS_CLEANUP_FREE char *own = NULL;
+	struct hs_error *error = read_proc(getpid(), "status", &own);
 
-	if (process != (uint64_t)info->pid)
-		return hs_error_create(HS_ERROR_REFUSED, "%d is a thread of process %d (%s): give that id instead", (int)info->pid,
-				       (int)process, name_of((pid_t)process, buffer));
-	if (flags & PF_KTHREAD)
-		return hs_error_create(HS_ERROR_REFUSED, "process %d (%s) is a kernel thread: it has no heap to snapshot",
-				       (int)info->pid, info->name);
-	if (info->pid == getpid())
-		return hs_error_create(HS_ERROR_REFUSED, "process %d is heapsnap itself: give another process", (int)info->pid);
-	// A main thread that has ended while others live on leaves a living process, with a memory of its own.
-	if (info->state == 'X' || (info->state == 'Z' && info->thread_count <= 1))
-		return hs_error_create(HS_ERROR_REFUSED,
-				       "process %d (%s) has ended and waits for its parent %d (a zombie): there is nothing left to snapshot",
-				       (int)info->pid, info->name, (int)status_number(status, "PPid:", 10, 0));
+	if (error)
+		return error;
+	info->tool_seccomp_mode = (uint32_t)status_number(own, "Seccomp:", 10, 0);
+	info->tool_effective = status_number(own, "CapEff:", 16, 0);
 	return NULL;
 }
 
-static struct hs_error *check_tracer(const struct target_info *info)
+static bool has_own_memory(const struct target_info *info)
 {
-	char buffer[64];
+	struct findings findings = { 0 };
 
-	if (info->tracer == 0)
-		return NULL;
-	return hs_error_create(HS_ERROR_REFUSED,
-			       "process %d (%s) is already traced by process %" PRIu32 " (%s): only one tracer is possible, end that one first",
-			       (int)info->pid, info->name, info->tracer, name_of((pid_t)info->tracer, buffer));
+	target_judge_kind(info, &findings);
+	return !findings_refuse(&findings);
 }
 
-static struct hs_error *examine(pid_t pid, struct target_info *info)
+static struct hs_error *read_all(pid_t pid, struct target_info *info)
 {
 	HS_CLEANUP_FREE char *status = NULL;
 	struct hs_error *error;
-	unsigned flags = 0;
 
-	error = read_stat(pid, info, &flags);
+	error = read_stat(pid, info);
 	if (!error)
 		error = read_proc(pid, "status", &status);
 	if (error)
 		return error;
+	info->is_self = pid == getpid();
+	info->process = (pid_t)status_number(status, "Tgid:", 10, (uint64_t)pid);
+	info->parent = (pid_t)status_number(status, "PPid:", 10, 0);
+	read_name(info->process, info->process_name);
+	if (!has_own_memory(info))
+		return NULL;
 	info->tracer = (uint32_t)status_number(status, "TracerPid:", 10, 0);
+	if (info->tracer)
+		read_name((pid_t)info->tracer, info->tracer_name);
 	info->locked_bytes = kilobytes(status, "VmLck:");
 	info->address_space_used = kilobytes(status, "VmSize:");
-	error = check_kind(info, status, flags);
+	error = read_access(pid, info);
+	if (error)
+		return error;
+	info->is_32_bit = is_32_bit(pid);
+	error = read_seccomp(pid, &info->seccomp_mode);
 	if (!error)
-		error = check_tracer(info);
-	if (!error)
-		error = check_access(info);
-	if (!error && is_32_bit(pid))
-		error = hs_error_create(HS_ERROR_REFUSED,
-					"process %d (%s) is a 32-bit program: only x86-64 programs can be snapshotted", (int)pid,
-					info->name);
-	if (!error)
-		error = read_seccomp(pid, &info->seccomp_mode);
-	if (!error)
-		error = check_seccomp(info);
+		error = read_own(info);
 	if (!error)
 		error = read_executable(pid, info);
 	if (!error)
@@ -304,12 +262,12 @@ static struct hs_error *examine(pid_t pid, struct target_info *info)
 	return error;
 }
 
-struct hs_error *target_examine(pid_t pid, struct target_info *ret)
+struct hs_error *target_read(pid_t pid, struct target_info *ret)
 {
 	struct hs_error *error;
 
 	*ret = (struct target_info){ .pid = pid, .address_space_limit = UINT64_MAX, .stack_limit = UINT64_MAX };
-	error = examine(pid, ret);
+	error = read_all(pid, ret);
 	if (!error)
 		return NULL;
 	target_info_deinit(ret);
@@ -317,6 +275,20 @@ struct hs_error *target_examine(pid_t pid, struct target_info *ret)
 		hs_error_destroy(error);
 		return no_such_process(pid);
 	}
+	return error;
+}
+
+struct hs_error *target_examine(pid_t pid, struct target_info *ret)
+{
+	struct findings findings = { 0 };
+	struct hs_error *error = target_read(pid, ret);
+
+	if (error)
+		return error;
+	target_judge(ret, &findings);
+	error = findings_error(&findings);
+	if (error)
+		target_info_deinit(ret);
 	return error;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be learned of a process without touching it, and whether heapsnap may go on.
+// What can be learned of a process without touching it.
 #ifndef HEAPSNAP_ATTACH_TARGET_H
 #define HEAPSNAP_ATTACH_TARGET_H
 
+#include "attach/target_access.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -16,20 +17,32 @@ struct target_info {
 	char state;             // R S D T t Z X, as in /proc/PID/stat
 	uint64_t start_time;    // clock ticks since boot (field 22 of stat): tells a reused PID
 	uint32_t thread_count;
+	pid_t process;          // Tgid: differs from `pid` when that is a thread's id
+	char process_name[64];  // comm of `process`
+	pid_t parent;
+	bool kernel_thread;
+	bool is_self;           // the tool
+	// What follows is not read (0) of what is no process with a memory of its own, by these fields.
 	uint32_t tracer;        // TracerPid; 0 = none
-	uint32_t seccomp_mode;  // 0 none, 1 strict, 2 filter
+	char tracer_name[64];   // comm of `tracer`
+	int access_error;       // errno of opening its memory for reading and writing, which asks for the same right as ptrace; 0 = it may be
+	struct access_facts access; // only read when it may not
+	bool is_32_bit;
+	uint32_t seccomp_mode;  // the highest of all threads: 0 none, 1 strict, 2 filter
+	uint32_t tool_seccomp_mode;
+	uint64_t tool_effective; // the tool's effective capabilities
 	uint64_t locked_bytes;  // VmLck
 	uint64_t address_space_limit; // RLIMIT_AS in bytes; UINT64_MAX = none
 	uint64_t address_space_used;  // VmSize in bytes
 	uint64_t stack_limit;   // RLIMIT_STACK in bytes; UINT64_MAX = none
 };
 
-// Reads the facts and refuses (HS_ERROR_REFUSED, each message says what and what to do): no such process, a thread id that is
-// no process, a kernel thread, a zombie or exiting process, the tool itself, a 32-bit process, one traced by another (names the
-// tracer's pid and program), one that this tool may not trace (says which of uid, capability, Yama or dumpable it is, and the
-// remedy), a seccomp mode that would kill or block the injected calls. *ret is valid only on success.
-struct hs_error *target_examine(pid_t pid, struct target_info *ret) HS_MUST_CHECK;
+// Reads the facts. HS_ERROR_REFUSED: there is no such process (any more). *ret is valid only on success.
+struct hs_error *target_read(pid_t pid, struct target_info *ret) HS_MUST_CHECK;
 void target_info_deinit(struct target_info *info);
+
+// Reads them and refuses as attach/target_judge.h decides: with the first refusal. *ret is valid only on success.
+struct hs_error *target_examine(pid_t pid, struct target_info *ret) HS_MUST_CHECK;
 
 // Parses a PID as users type it: decimal, positive, nothing after it. HS_ERROR_REFUSED otherwise.
 struct hs_error *target_parse_pid(const char *text, pid_t *ret) HS_MUST_CHECK;

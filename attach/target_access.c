@@ -42,39 +42,46 @@ enum access_verdict access_decide(const struct access_facts *facts)
 	return ACCESS_ALLOWED;
 }
 
-struct hs_error *access_refusal(pid_t pid, const char *name, enum access_verdict verdict, const struct access_facts *facts)
+void access_judge(pid_t pid, const char *name, enum access_verdict verdict, const struct access_facts *facts, struct findings *findings)
 {
+	static const char as_root[] = "run heapsnap as root (CAP_SYS_PTRACE)";
+	const enum ground ground = GROUND_permission;
+
 	switch (verdict) {
 	case ACCESS_USER:
-		return hs_error_create(HS_ERROR_REFUSED,
-				       "process %d (%s) belongs to user %u, group %u, and heapsnap runs as user %u, group %u: run it as that user or as root (CAP_SYS_PTRACE)",
-				       (int)pid, name, facts->uids[1], facts->gids[1], facts->tool_uid, facts->tool_gid);
+		findings_add(findings, ground, FINDING_REFUSAL, "run it as that user or as root (CAP_SYS_PTRACE)",
+			     "process %d (%s) belongs to user %u, group %u, and heapsnap runs as user %u, group %u", (int)pid, name,
+			     facts->uids[1], facts->gids[1], facts->tool_uid, facts->tool_gid);
+		return;
 	case ACCESS_DUMPABLE:
-		return hs_error_create(HS_ERROR_REFUSED,
-				       "process %d (%s) is not dumpable (it changed its user, or forbids tracing with prctl): run heapsnap as root (CAP_SYS_PTRACE)",
-				       (int)pid, name);
+		findings_add(findings, ground, FINDING_REFUSAL, as_root,
+			     "process %d (%s) is not dumpable (it changed its user, or forbids tracing with prctl)", (int)pid, name);
+		return;
 	case ACCESS_CAPABILITIES:
-		return hs_error_create(HS_ERROR_REFUSED,
-				       "process %d (%s) has capabilities that heapsnap lacks: run heapsnap as root (CAP_SYS_PTRACE)",
-				       (int)pid, name);
+		findings_add(findings, ground, FINDING_REFUSAL, as_root, "process %d (%s) has capabilities that heapsnap lacks", (int)pid,
+			     name);
+		return;
 	case ACCESS_NAMESPACE:
-		return hs_error_create(HS_ERROR_REFUSED,
-				       "process %d (%s) is in another user namespace, where heapsnap has no CAP_SYS_PTRACE: run heapsnap inside that container or as root of the host",
-				       (int)pid, name);
+		findings_add(findings, ground, FINDING_REFUSAL, "run heapsnap inside that container or as root of the host",
+			     "process %d (%s) is in another user namespace, where heapsnap has no CAP_SYS_PTRACE", (int)pid, name);
+		return;
 	case ACCESS_YAMA:
-		return hs_error_create(HS_ERROR_REFUSED,
-				       "process %d (%s) may not be traced because kernel.yama.ptrace_scope is %d: run heapsnap as root (CAP_SYS_PTRACE), or set it to 0",
-				       (int)pid, name, facts->yama_scope);
+		findings_add(findings, ground, FINDING_REFUSAL, "run heapsnap as root (CAP_SYS_PTRACE), or set it to 0",
+			     "process %d (%s) may not be traced because kernel.yama.ptrace_scope is %d", (int)pid, name,
+			     facts->yama_scope);
+		return;
 	case ACCESS_YAMA_NEVER:
-		return hs_error_create(HS_ERROR_REFUSED,
-				       "process %d (%s) may not be traced because kernel.yama.ptrace_scope is %d: it can be lowered only by a reboot",
-				       (int)pid, name, facts->yama_scope);
+		findings_add(findings, ground, FINDING_REFUSAL, "it can be lowered only by a reboot",
+			     "process %d (%s) may not be traced because kernel.yama.ptrace_scope is %d", (int)pid, name,
+			     facts->yama_scope);
+		return;
 	case ACCESS_ALLOWED:
 		break;
 	}
-	return hs_error_create(HS_ERROR_REFUSED,
-			       "process %d (%s) may not be traced: a security module (SELinux, AppArmor) or a sandbox around heapsnap forbids it; run heapsnap outside of it (in a container: --cap-add=SYS_PTRACE)",
-			       (int)pid, name);
+	findings_add(findings, ground, FINDING_REFUSAL,
+		     "a security module (SELinux, AppArmor) or a sandbox around heapsnap forbids it; run heapsnap outside of it (in a "
+		     "container: --cap-add=SYS_PTRACE)",
+		     "process %d (%s) may not be traced", (int)pid, name);
 }
 
 uint64_t status_number(const char *status, const char *key, int base, uint64_t fallback)

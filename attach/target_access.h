@@ -3,6 +3,7 @@
 #ifndef HEAPSNAP_ATTACH_TARGET_ACCESS_H
 #define HEAPSNAP_ATTACH_TARGET_ACCESS_H
 
+#include "attach/findings.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -34,9 +35,9 @@ enum access_verdict {
 
 // Pure. The first rule that forbids it.
 enum access_verdict access_decide(const struct access_facts *facts);
-// Pure. One line for the verdict, with the remedy. ACCESS_ALLOWED: some other rule (a security module, a sandbox) forbids it.
-struct hs_error *access_refusal(pid_t pid, const char *name, enum access_verdict verdict, const struct access_facts *facts)
-	HS_MUST_CHECK;
+// Pure. Adds the refusal that the verdict stands for, with the remedy. ACCESS_ALLOWED: some other rule (a security module, a sandbox)
+// forbids it.
+void access_judge(pid_t pid, const char *name, enum access_verdict verdict, const struct access_facts *facts, struct findings *findings);
 
 struct hs_error *access_facts_read(pid_t pid, struct access_facts *ret) HS_MUST_CHECK;
 

@@ -27,6 +27,7 @@ static void test_main_stack(void)
 		"7fffffa00000-7fffffb00000 rw-p 00000000 00:00 0 \n"
 		"7ffffffde000-7ffffffff000 rw-p 00000000 00:00 0 [stack]\n";
 	static const char large[] = "7fffe0000000-7ffffffff000 rw-p 00000000 00:00 0 [stack]\n";
+	static const char tiny[] = "00010000-00031000 rw-p 00000000 00:00 0 [stack]\n";
 	static const char none[] = "7fffe0000000-7ffffffff000 rw-p 00000000 00:00 0 /tmp/[stack]\n";
 	const uint64_t end = 0x7ffffffff000;
 	uint64_t low, high;
@@ -43,6 +44,9 @@ static void test_main_stack(void)
 	CHECK_EQUAL(high, end);
 	stack_of(large, 8 * MIB, &low, &high); // has grown further already
 	CHECK_EQUAL(low, 0x7fffe0000000);
+	stack_of(tiny, 8 * MIB, &low, &high); // nothing lies below 0
+	CHECK_EQUAL(low, 0);
+	CHECK_EQUAL(high, 0x31000);
 	stack_of(none, 8 * MIB, &low, &high);
 	CHECK_EQUAL(low, 0);
 	CHECK_EQUAL(high, 0);

@@ -60,8 +60,11 @@ static void test_messages(void)
 					    .yama_scope = 1 };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct hs_error *error = access_refusal(77, "nginx", cases[i].verdict, &facts);
+		struct findings findings = { 0 };
+		struct hs_error *error;
 
+		access_judge(77, "nginx", cases[i].verdict, &facts, &findings);
+		error = findings_error(&findings);
 		CHECK_EQUAL(error->code, HS_ERROR_REFUSED);
 		CHECK(strstr(error->message, "process 77 (nginx)") != NULL);
 		CHECK(strstr(error->message, cases[i].says) != NULL);

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/attach_plan.h"
+
+#include "attach/leftovers.h"
+#include "attach/region_access.h"
+#include "attach/region_size.h"
+#include "attach/target_judge.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <sys/random.h>
+
+void attach_plan_deinit(struct attach_plan *plan)
+{
+	hook_plan_deinit(&plan->hooks);
+	modules_deinit(&plan->modules);
+	proc_maps_deinit(&plan->maps);
+	target_memory_close(&plan->memory);
+	target_info_deinit(&plan->target);
+}
+
+static struct hs_error *already_attached(pid_t pid, const struct proc_maps *maps)
+{
+	struct region_access access;
+	struct hs_error *error;
+	uint32_t state;
+
+	if (!region_find(maps))
+		return NULL;
+	error = region_open(pid, maps, &access);
+	if (error)
+		return hs_error_prefix(error, "process %d has a heapsnap region already", pid);
+	state = access.header.state;
+	region_close(&access);
+	if (state == REGION_ATTACHED)
+		return hs_error_create(HS_ERROR_REFUSED, "process %d is already attached; use `heapsnap dump %d -o FILE`, or "
+				       "`heapsnap detach %d` first", pid, pid, pid);
+	return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach; `heapsnap detach %d` "
+			       "clears it away", pid, pid);
+}
+
+// What an earlier run has left. Attach clears away what is not in use (session_clear_leftovers) before it plans.
+static void judge_attached(const struct attach_plan *plan, struct findings *findings)
+{
+	pid_t pid = plan->target.pid;
+
+	findings_add_error(findings, GROUND_attached, already_attached(pid, &plan->maps));
+	if (region_find(&plan->maps) || !leftovers_exist(pid, &plan->maps))
+		return;
+	findings_add_error(findings, GROUND_attached, leftovers_check_unused(pid, &plan->maps, &plan->memory));
+	if (findings_verdict(findings, GROUND_attached) == FINDING_OK)
+		findings_add(findings, GROUND_attached, FINDING_WARNING, "attach and detach clear it away",
+			     "process %d has what a killed attach has left", (int)pid);
+}
+
+// The part of the plan that the target's mappings decide. A ground that the next step needs ends it.
+static void plan_places(struct attach_plan *plan, struct findings *findings)
+{
+	uint64_t region_size = HS_OFFSET_PAGES + (plan->max_memory & ~(uint64_t)(HS_PAGE_SIZE - 1));
+	struct hs_error *error = proc_maps_read(plan->target.pid, &plan->maps);
+	uint64_t random = 0;
+
+	if (error) {
+		findings_add_error(findings, GROUND_process, error);
+		return;
+	}
+	judge_attached(plan, findings);
+	if (findings_verdict(findings, GROUND_attached) == FINDING_REFUSAL || plan->target.is_32_bit)
+		return;
+	error = modules_read(plan->target.pid, &plan->maps, &plan->memory, &plan->modules);
+	if (error) {
+		findings_add_error(findings, GROUND_modules, error);
+		return;
+	}
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		error = hs_error_system(errno, "no random numbers");
+	if (!error)
+		error = payload_layout_choose(&plan->maps, region_size, random, &plan->layout);
+	findings_add_error(findings, GROUND_memory, error);
+	findings_add_error(findings, GROUND_allocator,
+			   hook_plan_make(&plan->modules, &plan->maps, &plan->memory, plan->layout.entries, &plan->hooks));
+}
+
+struct hs_error *attach_plan_again(struct attach_plan *plan)
+{
+	struct findings findings = { 0 };
+
+	hs_verbose("the target's mappings changed while the attach was planned; planning again while it stands still");
+	hook_plan_deinit(&plan->hooks);
+	modules_deinit(&plan->modules);
+	proc_maps_deinit(&plan->maps);
+	plan_places(plan, &findings);
+	return findings_error(&findings);
+}
+
+void attach_plan_make(pid_t pid, const struct attach_options *options, struct attach_plan *plan, struct findings *findings)
+{
+	struct hs_error *error;
+
+	*plan = (struct attach_plan){ .memory.fd = -1, .depth = options->depth ? options->depth : HS_DEPTH_DEFAULT };
+	error = target_read(pid, &plan->target);
+	if (error) {
+		findings_add_error(findings, GROUND_process, error);
+		return;
+	}
+	target_judge(&plan->target, findings);
+	if (findings_verdict(findings, GROUND_process) == FINDING_REFUSAL)
+		return;
+	findings_add_error(findings, GROUND_memory, region_size_choose(&plan->target, options->max_memory, &plan->max_memory));
+	if (findings_verdict(findings, GROUND_permission) == FINDING_REFUSAL)
+		return;
+	error = target_memory_open(pid, &plan->memory);
+	if (error)
+		findings_add_error(findings, GROUND_permission, error);
+	else
+		plan_places(plan, findings);
+}
+
+bool attach_plan_still_holds(const struct attach_plan *plan, const struct proc_maps *now)
+{
+	struct region_part ranges[18] = {
+		{ plan->layout.code, plan->layout.code_size + HS_PAGE_SIZE },
+		{ plan->layout.region, plan->layout.region_size },
+	};
+	size_t count = 2;
+
+	for (size_t i = 0; i < plan->hooks.area_count; i++)
+		ranges[count++] = (struct region_part){ plan->hooks.areas[i].address, plan->hooks.areas[i].pages * HS_PAGE_SIZE };
+	for (size_t i = 0; i < count; i++)
+		for (size_t m = 0; m < now->count; m++)
+			if (ranges[i].offset < now->items[m].end && now->items[m].start < ranges[i].offset + ranges[i].size)
+				return false;
+	return modules_same_text(&plan->maps, now);
+}

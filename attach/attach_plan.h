@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an attach will do, decided before the freeze: read, decide, touch nothing. `check` shows it, `attach` carries it out.
+#ifndef HEAPSNAP_ATTACH_ATTACH_PLAN_H
+#define HEAPSNAP_ATTACH_ATTACH_PLAN_H
+
+#include "attach/findings.h"
+#include "attach/hook_plan.h"
+#include "attach/memory.h"
+#include "attach/modules.h"
+#include "attach/payload_load.h"
+#include "attach/session.h"
+#include "attach/target.h"
+#include "base/error.h"
+#include "base/proc_maps.h"
+
+struct attach_plan {
+	struct target_info target;
+	struct target_memory memory;
+	struct proc_maps maps;
+	struct module_list modules;
+	struct payload_layout layout;
+	struct hook_plan hooks;
+	uint64_t max_memory; // bytes that the region may use
+	uint32_t depth;
+};
+
+// Adds to *findings each ground on which an attach would be refused. Without any, the plan is whole; with some, it holds what could be
+// learned all the same (the rest is zero). Either way attach_plan_deinit is owed.
+void attach_plan_make(pid_t pid, const struct attach_options *options, struct attach_plan *ret, struct findings *findings);
+
+// The part of the plan that the target's mappings decide, once more under a freeze, for a target that loads and unloads libraries all the
+// time: it costs milliseconds of standing still.
+struct hs_error *attach_plan_again(struct attach_plan *plan) HS_MUST_CHECK;
+
+// Whether the ranges that the plan uses are still free and its modules where they were.
+bool attach_plan_still_holds(const struct attach_plan *plan, const struct proc_maps *now);
+
+void attach_plan_deinit(struct attach_plan *plan);
+
+#endif

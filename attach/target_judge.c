@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/target_judge.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define CAP_SYS_ADMIN_BIT (UINT64_C(1) << 21)
+
+void target_judge_kind(const struct target_info *info, struct findings *findings)
+{
+	int pid = (int)info->pid;
+
+	if (info->process != info->pid)
+		findings_add(findings, GROUND_process, FINDING_REFUSAL, "give that id instead", "%d is a thread of process %d (%s)", pid,
+			     (int)info->process, info->process_name);
+	else if (info->kernel_thread)
+		findings_add(findings, GROUND_process, FINDING_REFUSAL, "it has no heap to snapshot", "process %d (%s) is a kernel thread",
+			     pid, info->name);
+	else if (info->is_self)
+		findings_add(findings, GROUND_process, FINDING_REFUSAL, "give another process", "process %d is heapsnap itself", pid);
+	else if (info->state == 'X' || (info->state == 'Z' && info->thread_count <= 1))
+		findings_add(findings, GROUND_process, FINDING_REFUSAL, "there is nothing left to snapshot",
+			     "process %d (%s) has ended and waits for its parent %d (a zombie)", pid, info->name, (int)info->parent);
+	else if (info->state == 'Z')
+		findings_add(findings, GROUND_process, FINDING_REFUSAL,
+			     "heapsnap reaches a process through its main thread, so it cannot be snapshotted",
+			     "the main thread of process %d (%s) has ended while others live on", pid, info->name);
+}
+
+static void judge_tracer(const struct target_info *info, struct findings *findings)
+{
+	if (info->tracer)
+		findings_add(findings, GROUND_tracer, FINDING_REFUSAL, "only one tracer is possible, end that one first",
+			     "process %d (%s) is already traced by process %" PRIu32 " (%s)", (int)info->pid, info->name, info->tracer,
+			     info->tracer_name);
+}
+
+static void judge_access(const struct target_info *info, struct findings *findings)
+{
+	if (info->access_error)
+		access_judge(info->pid, info->name, access_decide(&info->access), &info->access, findings);
+}
+
+static void judge_program(const struct target_info *info, struct findings *findings)
+{
+	if (info->is_32_bit)
+		findings_add(findings, GROUND_program, FINDING_REFUSAL, "only x86-64 programs can be snapshotted",
+			     "process %d (%s) is a 32-bit program", (int)info->pid, info->name);
+}
+
+// Filters rest while traced by a tool that is itself unfiltered and has CAP_SYS_ADMIN (check_ptrace_options in kernel/ptrace.c).
+static void judge_seccomp(const struct target_info *info, struct findings *findings)
+{
+	if (info->seccomp_mode == 0)
+		return;
+	if (info->seccomp_mode == 1)
+		findings_add(findings, GROUND_seccomp, FINDING_REFUSAL, "it cannot be snapshotted",
+			     "process %d (%s) is in strict seccomp mode, where any new system call kills it", (int)info->pid, info->name);
+	else if (info->tool_seccomp_mode != 0)
+		findings_add(findings, GROUND_seccomp, FINDING_REFUSAL, "run it outside of the sandbox, as root",
+			     "process %d (%s) has a seccomp filter, which heapsnap cannot suspend because it is filtered itself",
+			     (int)info->pid, info->name);
+	else if (!(info->tool_effective & CAP_SYS_ADMIN_BIT))
+		findings_add(findings, GROUND_seccomp, FINDING_REFUSAL, "run heapsnap as root",
+			     "process %d (%s) has a seccomp filter, which only CAP_SYS_ADMIN may suspend", (int)info->pid, info->name);
+}
+
+void target_judge(const struct target_info *info, struct findings *findings)
+{
+	target_judge_kind(info, findings);
+	if (findings_verdict(findings, GROUND_process) == FINDING_REFUSAL)
+		return;
+	judge_tracer(info, findings);
+	judge_access(info, findings);
+	judge_program(info, findings);
+	judge_seccomp(info, findings);
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a process can be attached to, as far as the facts of /proc say. Pure.
+#ifndef HEAPSNAP_ATTACH_TARGET_JUDGE_H
+#define HEAPSNAP_ATTACH_TARGET_JUDGE_H
+
+#include "attach/findings.h"
+#include "attach/target.h"
+
+// Refuses: a thread id that is no process, a kernel thread, the tool itself, a zombie or a process whose main thread has ended; one traced
+// by another (names the tracer's pid and program); one that this tool may not trace (says which of uid, capability, Yama or dumpable it
+// is, and the remedy); a 32-bit process; a seccomp mode that would kill or block the injected calls. All that apply, in this order.
+void target_judge(const struct target_info *info, struct findings *findings);
+
+// The first part of it alone: whether it is a process with a memory of its own.
+void target_judge_kind(const struct target_info *info, struct findings *findings);
+
+#endif
