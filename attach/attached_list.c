@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/attached_list.h"
 
+#include "attach/leftovers.h"
 #include "attach/region_access.h"
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -51,6 +52,26 @@ static void describe(const struct region_access *access, struct attached_process
 	free(hooks);
 }
 
+static bool has_leftovers(pid_t pid, const struct proc_maps *maps)
+{
+	struct target_memory memory;
+	struct hs_error *error = target_memory_open(pid, &memory);
+	bool some;
+
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	some = leftovers_exist(pid, maps, &memory);
+	if (some) {
+		error = leftovers_check_unused(pid, maps, &memory); // a forked child's code is not the rest of anything
+		some = !error;
+		hs_error_destroy(error);
+	}
+	target_memory_close(&memory);
+	return some;
+}
+
 static struct hs_error *examine_maps(pid_t pid, const struct proc_maps *maps, struct attached_process *ret)
 {
 	struct region_access access;
@@ -59,8 +80,13 @@ static struct hs_error *examine_maps(pid_t pid, const struct proc_maps *maps, st
 	*ret = (struct attached_process){ .pid = pid };
 	read_name(pid, ret);
 	error = region_open(pid, maps, &access);
-	if (error && error->code == HS_ERROR_NOT_FOUND)
-		return error;
+	if (error && error->code == HS_ERROR_NOT_FOUND && !region_find(maps)) {
+		ret->has_leftovers = has_leftovers(pid, maps);
+		if (!ret->has_leftovers)
+			return error;
+		hs_error_destroy(error);
+		return NULL;
+	}
 	if (error) {
 		snprintf(ret->reason, sizeof(ret->reason), "%s", error->message);
 		hs_error_destroy(error);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -12,7 +13,8 @@
 struct attached_process {
 	pid_t pid;
 	char name[32];          // comm
-	uint32_t state;         // enum region_state; 0 = its region cannot be read
+	uint32_t state;         // enum region_state; 0 = its region cannot be read, or there is none
+	bool has_leftovers;     // there is no region, only the rest of an attach or detach that was killed (attach/leftovers.h)
 	char reason[160];       // why it cannot be read
 	uint64_t attached_wall_ns;
 	uint32_t hooks, hooks_refused;
@@ -20,7 +22,7 @@ struct attached_process {
 	uint64_t threads, modules;      // seen since attach
 };
 
-// Fills *ret for one process. HS_ERROR_NOT_FOUND: not attached.
+// Fills *ret for one process. HS_ERROR_NOT_FOUND: not attached, and nothing left.
 struct hs_error *attached_examine(pid_t pid, struct attached_process *ret) HS_MUST_CHECK;
 
 // Every attached process whose maps may be read. *list_ret is owned by the caller. *hidden_ret: processes whose maps may not be read.

@@ -74,7 +74,7 @@ static void search_map(const struct proc_map *map, const struct target_memory *m
 bool gadgets_find(const struct proc_maps *maps, const struct target_memory *memory, struct gadgets *ret)
 {
 	HS_CLEANUP_FREE uint8_t *buffer = malloc(CHUNK_SIZE + CODE_MAX);
-	const char *forbidden = getenv("HEAPSNAP_TEST_NO_GADGETS");
+	const char *forbidden = secure_getenv("HEAPSNAP_TEST_NO_GADGETS");
 
 	*ret = (struct gadgets){ 0 };
 	if (!buffer || (forbidden && strcmp(forbidden, "1") == 0))
@@ -170,29 +170,32 @@ static struct hs_error *recover_old_bytes(pid_t pid, const struct target_memory 
 	return NULL;
 }
 
+static struct hs_error *refuse_thread_at(const struct frozen_process *process, uint64_t address)
+{
+	for (size_t i = 0; i < process->count; i++)
+		if (process->threads[i].registers.rip - address < ARCH_ENTRY_CODE_SIZE)
+			return hs_error_create(HS_ERROR_REFUSED,
+					       "process %d stands at its entry point (only just started, or on its way back from a killed heapsnap): try again",
+					       (int)process->pid);
+	return NULL;
+}
+
 struct hs_error *entry_patch_apply(const struct frozen_process *process, const struct target_memory *memory, pid_t stopped_tid,
 				   struct entry_patch *ret)
 {
 	struct entry_patch patch = { 0 };
 	struct hs_error *error;
-	uint64_t end;
 
 	error = read_entry_address(process->pid, &patch.address);
 	if (error)
 		return error;
-	end = patch.address + ARCH_ENTRY_CODE_SIZE;
-	if (patch.address / 4096 != (end - 1) / 4096)
+	if (patch.address / 4096 != (patch.address + ARCH_ENTRY_CODE_SIZE - 1) / 4096)
 		return hs_error_create(HS_ERROR_REFUSED,
 				       "process %d has no code that a system call can be made with, and its entry point is split by a page",
 				       (int)process->pid);
-	for (size_t i = 0; i < process->count; i++) {
-		uint64_t pc = process->threads[i].registers.rip;
-
-		if (pc >= patch.address && pc < end)
-			return hs_error_create(HS_ERROR_REFUSED,
-					       "process %d stands at its entry point (only just started, or on its way back from a killed heapsnap): try again",
-					       (int)process->pid);
-	}
+	error = refuse_thread_at(process, patch.address);
+	if (error)
+		return error;
 	error = target_memory_read(memory, patch.address, patch.old_bytes, sizeof(patch.old_bytes));
 	if (error)
 		return error;
@@ -216,4 +219,48 @@ struct hs_error *entry_patch_undo(struct entry_patch *patch, const struct target
 	if (!error)
 		patch->address = 0;
 	return error;
+}
+
+// HS_ERROR_NOT_FOUND when nothing is left there. Else what to put back.
+static struct hs_error *find_left(pid_t pid, const struct target_memory *memory, struct entry_patch *ret)
+{
+	uint8_t now[ARCH_ENTRY_CODE_SIZE];
+	struct hs_error *error;
+
+	*ret = (struct entry_patch){ 0 };
+	error = read_entry_address(pid, &ret->address);
+	if (!error)
+		error = target_memory_read(memory, ret->address, now, sizeof(now));
+	if (!error && memcmp(now, arch_entry_code, sizeof(now)) == 0)
+		error = recover_old_bytes(pid, memory, ret);
+	if (!error && memcmp(now, arch_entry_code, sizeof(now)) == 0 && memcmp(now, ret->old_bytes, sizeof(now)) != 0)
+		return NULL;
+	hs_error_destroy(error);
+	return hs_error_create(HS_ERROR_NOT_FOUND, "nothing of heapsnap is left at the entry point of process %d", (int)pid);
+}
+
+bool entry_patch_is_left(pid_t pid, const struct target_memory *memory)
+{
+	struct entry_patch patch;
+	struct hs_error *error = find_left(pid, memory, &patch);
+
+	hs_error_destroy(error);
+	return !error;
+}
+
+struct hs_error *entry_patch_remove_left(const struct frozen_process *process, const struct target_memory *memory, pid_t stopped_tid,
+					 uint64_t *page_ret)
+{
+	struct entry_patch patch;
+	struct hs_error *error = find_left(process->pid, memory, &patch);
+
+	*page_ret = 0;
+	if (error)
+		return error;
+	error = refuse_thread_at(process, patch.address);
+	if (error)
+		return error;
+	if (patch.page_was_clean)
+		*page_ret = patch.address & ~UINT64_C(4095);
+	return entry_patch_undo(&patch, memory, stopped_tid);
 }

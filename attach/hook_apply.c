@@ -159,6 +159,42 @@ struct hs_error *hook_move_threads_back(const struct hook_plan *plan, struct fro
 	return errors;
 }
 
+// Whether up to a page of a private file mapping holds what its file holds.
+static bool equals_file(const struct proc_map *map, const struct target_memory *memory, uint64_t address, size_t size)
+{
+	HS_CLEANUP_CLOSE int fd = -1;
+	uint8_t in_memory[HS_PAGE_SIZE], in_file[HS_PAGE_SIZE] = { 0 };
+	struct hs_error *error = mapped_file_open(memory->pid, map, memory, &fd);
+	ssize_t got;
+
+	if (!error)
+		error = target_memory_read(memory, address, in_memory, size);
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	got = pread(fd, in_file, size, (off_t)(map->offset + (address - map->start)));
+	return got > 0 && memcmp(in_memory, in_file, size) == 0;
+}
+
+// Whether the bytes at the place of a hook are those of a file: another module is mapped there by now.
+static bool is_of_file(const struct hook_record *hook, const struct target_memory *memory)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(memory->pid, &maps);
+	const struct proc_map *map;
+	bool same;
+
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	map = proc_maps_find(&maps, hook->address);
+	same = map && map->inode != 0 && hook->size <= map->end - hook->address && equals_file(map, memory, hook->address, hook->size);
+	proc_maps_deinit(&maps);
+	return same;
+}
+
 struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct target_memory *memory, pid_t stopped_tid,
 			   struct hs_error *(*save)(const struct hook_record *, size_t, void *), void *context, size_t *foreign_ret)
 {
@@ -177,10 +213,11 @@ struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct
 			error = NULL;
 		} else if (!error && memcmp(now, hooks[i].new_bytes, hooks[i].size) == 0) {
 			error = target_memory_write(memory, hooks[i].address, hooks[i].old_bytes, hooks[i].size, stopped_tid);
-		} else if (!error && memcmp(now, hooks[i].old_bytes, hooks[i].size) != 0) {
+		} else if (!error && memcmp(now, hooks[i].old_bytes, hooks[i].size) != 0 && !is_of_file(&hooks[i], memory)) {
 			hs_verbose("0x%" PRIx64 " (%s) holds neither our bytes nor the old ones: left alone", hooks[i].address,
 				   hooks[i].name);
 			(*foreign_ret)++;
+			continue;
 		}
 		if (!error) {
 			hooks[i].state = HOOK_REMOVED;
@@ -192,24 +229,6 @@ struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct
 	return errors;
 }
 
-// Whether a page of a private file mapping holds what its file holds.
-static bool page_equals_file(pid_t pid, const struct proc_map *map, const struct target_memory *memory, uint64_t page)
-{
-	HS_CLEANUP_CLOSE int fd = -1;
-	uint8_t in_memory[HS_PAGE_SIZE], in_file[HS_PAGE_SIZE] = { 0 };
-	struct hs_error *error = mapped_file_open(pid, map, memory, &fd);
-	ssize_t got;
-
-	if (!error)
-		error = target_memory_read(memory, page, in_memory, sizeof(in_memory));
-	if (error) {
-		hs_error_destroy(error);
-		return false;
-	}
-	got = pread(fd, in_file, sizeof(in_file), (off_t)(map->offset + (page - map->start)));
-	return got > 0 && memcmp(in_memory, in_file, sizeof(in_file)) == 0;
-}
-
 static struct hs_error *drop_page(uint64_t page, const struct proc_maps *maps, struct remote_caller *caller)
 {
 	const struct proc_map *map = proc_maps_find(maps, page);
@@ -218,7 +237,7 @@ static struct hs_error *drop_page(uint64_t page, const struct proc_maps *maps, s
 	int64_t result;
 
 	if (!map || map->shared || map->inode == 0 || map->writable ||
-	    !page_equals_file(caller->process->pid, map, caller->memory, page))
+	    !equals_file(map, caller->memory, page, HS_PAGE_SIZE))
 		return NULL;
 	error = remote_call(caller, SYS_madvise, arguments, &result);
 	if (!error && result == -EINVAL) { // locked memory (mlockall)

@@ -48,10 +48,11 @@ struct hs_error *interrupt_check(void)
 	return hs_error_create(HS_ERROR_INTERRUPTED, "interrupted by %s", name);
 }
 
-// The number in an environment variable; 0 = never.
+// The number in an environment variable; 0 = never. A program with more rights than whoever started it does not listen to them; else it is no
+// more than they can do by a signal.
 static unsigned long number_from_environment(const char *name)
 {
-	const char *text = getenv(name);
+	const char *text = secure_getenv(name);
 
 	return text ? strtoul(text, NULL, 10) : 0;
 }

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -42,12 +43,12 @@ static bool is_orphan(const struct proc_map *map, const struct proc_maps *maps)
 	return strcmp(map->name, "/memfd:" HS_CODE_NAME) == 0 && !region_find(maps);
 }
 
-bool leftovers_exist(pid_t pid, const struct proc_maps *maps)
+bool leftovers_exist(pid_t pid, const struct proc_maps *maps, const struct target_memory *memory)
 {
 	for (size_t i = 0; i < maps->count; i++)
 		if (is_orphan(&maps->items[i], maps))
 			return true;
-	return next_descriptor(pid, -1) >= 0;
+	return next_descriptor(pid, -1) >= 0 || entry_patch_is_left(pid, memory);
 }
 
 static bool leads_to_orphan(const struct proc_maps *maps, uint64_t target)
@@ -111,6 +112,25 @@ static struct hs_error *call(struct remote_caller *caller, const char *what, lon
 	return remote_call_checked(caller, what, number, arguments, &result);
 }
 
+// A caller that has to write its own code there takes the old one away with it; then the private copy of the page stays.
+static struct hs_error *clear_entry_point(struct remote_caller *caller)
+{
+	uint64_t arguments[6] = { 0, HS_PAGE_SIZE, MADV_DONTNEED };
+	struct hs_error *error;
+	int64_t result;
+
+	if (caller->entry.address != 0 || !entry_patch_is_left(caller->process->pid, caller->memory))
+		return NULL;
+	hs_verbose("putting back the bytes of the entry point that an unfinished attach has left changed");
+	error = entry_patch_remove_left(caller->process, caller->memory, caller->victim->tid, &arguments[0]);
+	if (error || arguments[0] == 0)
+		return error;
+	error = remote_call(caller, SYS_madvise, arguments, &result);
+	if (!error && result < 0) // locked memory: the copy stays, and holds what the file holds
+		hs_verbose("the copied page at the entry point stays: errno %d", (int)-result);
+	return error;
+}
+
 struct hs_error *leftovers_clear(struct remote_caller *caller)
 {
 	pid_t pid = caller->process->pid;
@@ -137,5 +157,5 @@ struct hs_error *leftovers_clear(struct remote_caller *caller)
 		hs_verbose("closing a descriptor that an unfinished attach has left");
 		error = hs_error_join(error, call(caller, "close", SYS_close, (uint64_t)fd, 0));
 	}
-	return error;
+	return hs_error_join(error, clear_entry_point(caller));
 }

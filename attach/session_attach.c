@@ -24,7 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FREEZE_TIMEOUT_MS = 2000, TRIES = 10, TRY_AGAIN_US = 3000 };
+enum { FREEZE_TIMEOUT_MS = 2000, CLEAR_TIMEOUT_MS = 10000, TRIES = 10, TRY_AGAIN_US = 3000 };
 
 static const struct frozen_thread *main_thread(const struct frozen_process *process)
 {
@@ -162,6 +162,8 @@ static struct hs_error *unhook(struct attach_plan *plan, struct frozen_process *
 	struct hs_error *error = hook_undo(records, plan->hooks.count, &plan->memory, process->threads[0].tid, save_hook, &journal,
 					   &foreign);
 
+	if (foreign > 0)
+		error = hs_error_join(error, hs_error_create(HS_ERROR_REFUSED, "somebody else patches the same functions at the same time"));
 	return hs_error_join(error, hook_move_threads_back(&plan->hooks, process));
 }
 
@@ -291,7 +293,7 @@ static struct hs_error *examine_and_clear(pid_t pid, bool *found_ret)
 	if (error)
 		return error;
 	target_info_deinit(&target);
-	return session_clear_leftovers(pid, found_ret);
+	return session_clear_unfinished(pid, CLEAR_TIMEOUT_MS, found_ret);
 }
 
 struct hs_error *session_attach(pid_t pid, const struct attach_options *options, struct attach_report *ret)

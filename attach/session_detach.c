@@ -3,6 +3,7 @@
 // the journal in the region says.
 #include "attach/session.h"
 
+#include "attach/detach_verify.h"
 #include "attach/hook_apply.h"
 #include "attach/inside.h"
 #include "attach/interrupt.h"
@@ -10,14 +11,12 @@
 #include "attach/region_access.h"
 #include "attach/remote_call.h"
 #include "attach/target.h"
-#include "attach/thread_ids.h"
 #include "attach/threads.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -33,8 +32,6 @@ struct detach_state {
 	size_t code_count;
 	bool copies_dropped;         // or tried to: copies that could not be dropped stay
 	bool code_is_there;          // false: a killed detach has unmapped the image already
-	uint64_t masks_before;
-	uint32_t threads_before;
 };
 
 static void state_deinit(struct detach_state *state)
@@ -212,7 +209,7 @@ static struct hs_error *detach_once(struct detach_state *state, bool first, stru
 	if (!error)
 		error = count_inside(state, &process, inside_ret);
 	if (!error)
-		error = clean_up(state, &process, !state->copies_dropped, *inside_ret == 0);
+		error = clean_up(state, &process, !state->copies_dropped, *inside_ret == 0 && report->foreign_hooks == 0);
 	if (error && error->code == HS_ERROR_REFUSED) {
 		// No thread stands where it can make remote calls (a coroutine's stack, say): as if one were inside, another moment may suit.
 		hs_verbose("%s", error->message);
@@ -242,7 +239,8 @@ static struct hs_error *clear_frozen(pid_t pid, const struct target_memory *memo
 	return hs_error_join(error, threads_thaw(&process));
 }
 
-struct hs_error *session_clear_leftovers(pid_t pid, bool *found_ret)
+// Clears away what a killed attach has left when not even a region is there. *found_ret: there was something.
+static struct hs_error *clear_leftovers(pid_t pid, bool *found_ret)
 {
 	struct target_memory memory;
 	struct proc_maps maps;
@@ -251,141 +249,17 @@ struct hs_error *session_clear_leftovers(pid_t pid, bool *found_ret)
 	*found_ret = false;
 	if (error)
 		return error;
-	*found_ret = !region_find(&maps) && leftovers_exist(pid, &maps);
-	if (*found_ret)
-		error = target_memory_open(pid, &memory);
-	if (*found_ret && !error) {
-		error = leftovers_check_unused(pid, &maps, &memory);
-		if (!error)
+	error = target_memory_open(pid, &memory);
+	if (!error) {
+		*found_ret = !region_find(&maps) && leftovers_exist(pid, &maps, &memory);
+		if (*found_ret)
+			error = leftovers_check_unused(pid, &maps, &memory);
+		if (*found_ret && !error)
 			error = clear_frozen(pid, &memory);
 		target_memory_close(&memory);
 	}
 	proc_maps_deinit(&maps);
 	return error;
-}
-
-static void add_check(struct detach_report *report, const char *text, bool holds)
-{
-	report->checks[report->check_count].text = text;
-	report->checks[report->check_count].holds = holds;
-	report->check_count++;
-}
-
-static bool text_is_back(const struct detach_state *state)
-{
-	struct target_memory memory;
-	struct hs_error *error = target_memory_open(state->pid, &memory);
-	bool back = true;
-
-	if (error) {
-		hs_verbose("%s", error->message);
-		hs_error_destroy(error);
-		return false;
-	}
-	for (uint32_t i = 0; i < state->region.header.hook_count; i++) {
-		const struct hook_record *hook = &state->hooks[i];
-		uint8_t now[sizeof(hook->old_bytes)];
-
-		if (hook->verdict != VERDICT_ok || hook->size > sizeof(now))
-			continue;
-		error = target_memory_read(&memory, hook->address, now, hook->size);
-		// Where a module has gone, nothing of ours can be left.
-		if (!error && memcmp(now, hook->new_bytes, hook->size) == 0) {
-			hs_verbose("%s still begins with the hook's bytes", hook->name);
-			back = false;
-		}
-		hs_error_destroy(error);
-	}
-	target_memory_close(&memory);
-	return back;
-}
-
-static bool maps_are_clean(pid_t pid)
-{
-	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(pid, &maps);
-	bool clean = !error;
-
-	if (error) {
-		hs_error_destroy(error);
-		return false;
-	}
-	for (size_t i = 0; i < maps.count; i++)
-		clean &= strncmp(maps.items[i].name, "/memfd:heapsnap-", strlen("/memfd:heapsnap-")) != 0;
-	proc_maps_deinit(&maps);
-	return clean;
-}
-
-static bool descriptors_are_clean(pid_t pid)
-{
-	HS_CLEANUP_FREE char *path = NULL;
-	struct hs_error *error = hs_format(&path, "/proc/%d/fd", pid);
-	DIR *directory = error ? NULL : opendir(path);
-	bool clean = directory != NULL;
-
-	hs_error_destroy(error);
-	for (struct dirent *entry; directory && (entry = readdir(directory));) {
-		char target[64];
-		ssize_t size = readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
-
-		target[size > 0 ? size : 0] = 0;
-		clean &= strncmp(target, "/memfd:heapsnap-", strlen("/memfd:heapsnap-")) != 0;
-	}
-	if (directory)
-		closedir(directory);
-	return clean;
-}
-
-static bool is_untraced(pid_t pid)
-{
-	HS_CLEANUP_FREE char *path = NULL;
-	HS_CLEANUP_FREE char *text = NULL;
-	size_t size;
-	struct hs_error *error = hs_format(&path, "/proc/%d/status", pid);
-
-	if (!error)
-		error = hs_read_file(path, 1 << 16, &text, &size);
-	if (error) {
-		hs_error_destroy(error);
-		return false;
-	}
-	return strstr(text, "\nTracerPid:\t0\n") != NULL;
-}
-
-// A process that ends gives up its memory before it becomes a zombie.
-static bool has_memory(pid_t pid)
-{
-	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(pid, &maps);
-	bool some;
-
-	if (error) {
-		hs_error_destroy(error);
-		return false;
-	}
-	some = maps.count > 0;
-	proc_maps_deinit(&maps);
-	return some;
-}
-
-// What detach promises, looked up afresh.
-static void verify_clean(pid_t pid, struct detach_report *report)
-{
-	add_check(report, "no mapping of heapsnap left", maps_are_clean(pid));
-	add_check(report, "no descriptor of heapsnap left", descriptors_are_clean(pid));
-	add_check(report, "not traced", is_untraced(pid));
-}
-
-static void verify(const struct detach_state *state, struct detach_report *report)
-{
-	uint32_t threads;
-	uint64_t masks = thread_masks_digest(state->pid, &threads);
-
-	add_check(report, "code bytes restored", text_is_back(state));
-	verify_clean(state->pid, report);
-	// A target that makes or ends threads, or changes masks, by itself cannot be compared: that is no finding.
-	if (threads == state->threads_before && masks == state->masks_before)
-		add_check(report, "threads and signal masks as before", true);
 }
 
 static struct hs_error *wait_a_little(unsigned *wait_us)
@@ -395,13 +269,86 @@ static struct hs_error *wait_a_little(unsigned *wait_us)
 	return interrupt_check();
 }
 
-struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_report *ret)
+// Undoes what the region's journal tells of: all of a process that is attached, or the rest that a killed run has left.
+static struct hs_error *detach_region(pid_t pid, unsigned wait_ms, struct detach_report *ret)
 {
-	struct target_info target;
+	const struct detach_before before = detach_look_before(pid);
+	uint64_t began = hs_monotonic_ns();
 	struct detach_state state;
 	unsigned wait_us = FIRST_WAIT_US;
 	bool first = true;
-	uint64_t began;
+	struct hs_error *error = state_init(pid, &state);
+
+	if (error)
+		return error;
+	for (;;) {
+		error = detach_once(&state, first, ret, &ret->threads_inside);
+		first = false;
+		if (error || ret->threads_inside == 0 || ret->foreign_hooks > 0)
+			break;
+		if (hs_monotonic_ns() - began >= (uint64_t)wait_ms * 1000000u)
+			break;
+		error = wait_a_little(&wait_us);
+		if (error)
+			break;
+	}
+	ret->waited_ns = hs_monotonic_ns() - began;
+	ret->finished = !error && ret->threads_inside == 0 && ret->foreign_hooks == 0;
+	if (ret->finished && detach_target_has_memory(pid))
+		detach_verify(&before, state.hooks, state.region.header.hook_count, ret);
+	if (ret->finished && !detach_target_has_memory(pid)) // what was looked at was no longer there
+		error = hs_error_create(HS_ERROR_GONE, "process %d ended while it was detached from", pid);
+	state_deinit(&state);
+	return error;
+}
+
+static struct hs_error *region_is_unfinished(pid_t pid, bool *ret)
+{
+	struct region_access region;
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(pid, &maps);
+
+	*ret = false;
+	if (error)
+		return error;
+	if (region_find(&maps)) {
+		error = region_open(pid, &maps, &region);
+		if (error) {
+			error = hs_error_prefix(error, "process %d has a heapsnap region already", pid);
+		} else {
+			*ret = region.header.state != REGION_ATTACHED;
+			region_close(&region);
+		}
+	}
+	proc_maps_deinit(&maps);
+	return error;
+}
+
+struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, bool *found_ret)
+{
+	struct detach_report report = { 0 };
+	struct hs_error *error = region_is_unfinished(pid, found_ret);
+
+	if (error)
+		return error;
+	if (!*found_ret)
+		return clear_leftovers(pid, found_ret);
+	hs_verbose("process %d has the rest of an unfinished attach or detach: clearing it away", pid);
+	error = detach_region(pid, wait_ms, &report);
+	if (error)
+		return hs_error_prefix(error, "the rest of an unfinished attach or detach cannot be cleared away");
+	if (report.foreign_hooks > 0)
+		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished detach: %zu places that heapsnap had patched "
+				       "were patched by somebody else as well; undo that, then try again", pid, report.foreign_hooks);
+	if (!report.finished)
+		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach, and %zu of its threads still run "
+				       "through it; try again later", pid, report.threads_inside);
+	return NULL;
+}
+
+struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_report *ret)
+{
+	struct target_info target;
 	struct hs_error *error;
 
 	*ret = (struct detach_report){ 0 };
@@ -411,40 +358,12 @@ struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_repor
 	target_info_deinit(&target);
 	error = fault_point("open the region");
 	if (!error)
-		error = session_clear_leftovers(pid, &ret->only_leftovers);
+		error = clear_leftovers(pid, &ret->only_leftovers);
 	if (error)
 		return error;
-	if (ret->only_leftovers) {
-		ret->finished = true;
-		verify_clean(pid, ret);
-		return NULL;
-	}
-	error = state_init(pid, &state);
-	if (error)
-		return error;
-	state.masks_before = thread_masks_digest(pid, &state.threads_before);
-	began = hs_monotonic_ns();
-	for (;;) {
-		error = detach_once(&state, first, ret, &ret->threads_inside);
-		first = false;
-		if (error || ret->threads_inside == 0)
-			break;
-		if (hs_monotonic_ns() - began >= (uint64_t)wait_ms * 1000000u)
-			break;
-		error = wait_a_little(&wait_us);
-		if (error)
-			break;
-	}
-	ret->waited_ns = hs_monotonic_ns() - began;
-	if (!error && ret->threads_inside == 0 && !has_memory(pid))
-		error = hs_error_create(HS_ERROR_GONE, "process %d ended while it was detached from", pid);
-	if (!error) {
-		ret->finished = ret->threads_inside == 0;
-		if (ret->finished)
-			verify(&state, ret);
-		if (ret->finished && !has_memory(pid)) // what was looked at was no longer there
-			error = hs_error_create(HS_ERROR_GONE, "process %d ended while it was detached from", pid);
-	}
-	state_deinit(&state);
-	return error;
+	if (!ret->only_leftovers)
+		return detach_region(pid, wait_ms, ret);
+	ret->finished = true;
+	detach_verify_clean(pid, ret);
+	return NULL;
 }

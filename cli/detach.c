@@ -58,11 +58,13 @@ enum exit_status command_detach(const struct options *options)
 	else if (report.finished)
 		console_print(options, "detached from %d: stopped for %s, done after %s\n", pid, console_time(report.stopped_ns, stopped),
 			      console_time(report.waited_ns, waited));
+	else if (report.foreign_hooks)
+		fprintf(stderr, "heapsnap: the hooks are out of process %d, but %zu of the places that they were in hold somebody else's bytes by now, "
+			"which may lead into heapsnap's code; it stays mapped and does nothing. Run `heapsnap detach %d` again when they are gone\n",
+			pid, report.foreign_hooks, pid);
 	else
 		fprintf(stderr, "heapsnap: the hooks are out of process %d, but %zu of its threads still run through the payload; its code "
 			"stays mapped. Run `heapsnap detach %d` again later\n", pid, report.threads_inside, pid);
-	if (report.foreign_hooks)
-		console_print(options, "%zu patched places were changed by somebody else meanwhile and left alone\n", report.foreign_hooks);
 	for (size_t i = 0; i < report.check_count; i++)
 		console_print(options, "  %-36s %s\n", report.checks[i].text, report.checks[i].holds ? "yes" : "NO");
 	if (options->json && !print_json(&report, pid))

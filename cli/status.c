@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-static const char *state_name(uint32_t state)
+static const char *state_name(const struct attached_process *process)
 {
-	switch (state) {
+	if (process->has_leftovers)
+		return "attach unfinished";
+	switch (process->state) {
 	case REGION_ATTACHED:
 		return "attached";
 	case REGION_ATTACHING:
@@ -40,13 +42,17 @@ static void print_process(const struct options *options, const struct attached_p
 	char since[32], used[32], limit[32];
 	char *name = console_safe_text(process->name);
 
-	if (process->state == 0)
-		console_print(options, "%d %s: %s: %s\n", process->pid, name ? name : "?", state_name(0), process->reason);
+	if (process->has_leftovers)
+		console_print(options, "%d %s: %s\n", process->pid, name ? name : "?", state_name(process));
+	else if (process->state == 0)
+		console_print(options, "%d %s: %s: %s\n", process->pid, name ? name : "?", state_name(process), process->reason);
 	else
-		console_print(options, "%d %s: %s since %s, %u hooks, %s of %s used\n", process->pid, name ? name : "?", state_name(process->state),
+		console_print(options, "%d %s: %s since %s, %u hooks, %s of %s used\n", process->pid, name ? name : "?", state_name(process),
 			      date(process->attached_wall_ns, since, sizeof(since)), process->hooks, console_bytes(process->used_bytes, used),
 			      console_bytes(process->max_bytes, limit));
 	free(name);
+	if (process->has_leftovers || process->state == REGION_ATTACHING || process->state == REGION_DETACHING)
+		console_print(options, "  the next attach or detach clears away what is left: heapsnap detach %d\n", process->pid);
 }
 
 static bool print_json(const struct attached_process *list, size_t count)
@@ -61,8 +67,8 @@ static bool print_json(const struct attached_process *list, size_t count)
 		json_open(&json, NULL, '{');
 		json_number(&json, "pid", (uint64_t)list[i].pid);
 		json_string(&json, "name", list[i].name);
-		json_string(&json, "state", state_name(list[i].state));
-		if (list[i].state == 0)
+		json_string(&json, "state", state_name(&list[i]));
+		if (list[i].state == 0 && !list[i].has_leftovers)
 			json_string(&json, "reason", list[i].reason);
 		json_string(&json, "since", date(list[i].attached_wall_ns, since, sizeof(since)));
 		json_number(&json, "hooks", list[i].hooks);

@@ -118,12 +118,21 @@ def fail_each_step(process, directory):
     return process
 
 
-def clean_up(process, what):
-    """After the tool was killed: the target works, and the next detach takes out what there is."""
+def clean_up(process, what, by_attach):
+    """After the tool was killed: the target works, status tells what there is, and the next attach or detach clears it away."""
     process.check_works()
+    state = attach_state(process.pid)
+    if by_attach and state != "attached":
+        attach(process.pid)
+        check(is_attached(process.pid), f"{what}: not attached after the next attach")
+        process.before.check_attached()
+        process.check_works()
+        state = "attached"
     result = heapsnap("detach", process.pid)
     if result.status:
         check_refused(result, "not attached")
+    check_equal(result.status == 0, state is not None, f"{what}: whether there was something to detach, as status had it")
+    check_equal(attach_state(process.pid), None, f"{what}: status after the next detach")
     try:
         process.check_as_before()
     except Failure as failure:
@@ -144,11 +153,11 @@ def kill_each_step(process, directory):
         check_equal(result.status, -9, str(result))
         return True
 
-    def try_clean_up(what):
+    def try_clean_up(what, by_attach):
         """A failure is kept for the end, and a fresh target takes over: all of them are worth seeing."""
         nonlocal process
         try:
-            clean_up(process, what)
+            clean_up(process, what, by_attach)
         except Failure as failure:
             bad.append(str(failure))
             process.target.process.kill()
@@ -157,7 +166,7 @@ def kill_each_step(process, directory):
     for step in range(1, STEPS_MAX):
         if not killed("attach", step):
             break
-        try_clean_up(f"attach killed at step {step}")
+        try_clean_up(f"attach killed at step {step}", step % 2 == 0)
     say(f"  attach: killed at {step - 1} steps")
 
     for step in range(1, STEPS_MAX):
@@ -174,7 +183,7 @@ def kill_each_step(process, directory):
         attach(process.pid)
         if not killed("detach", step):
             break
-        try_clean_up(f"detach killed at step {step}")
+        try_clean_up(f"detach killed at step {step}", step % 2 == 0)
     say(f"  detach: killed at {step - 1} steps")
     process.check_as_before()
     check(not bad, f"{len(bad)} kills left something behind:\n" + "\n".join(bad))

@@ -105,7 +105,7 @@ static void test_apply_and_undo(void)
 	CHECK_EQUAL(text[2 * STEP + 1], 0xcc);
 	CHECK_EQUAL(text[3 * STEP], 0x90);
 	for (size_t i = 0; i < HOOKS; i++)
-		CHECK_EQUAL(hooks[i].state, i == 1 ? HOOK_REFUSED : HOOK_REMOVED);
+		CHECK_EQUAL(hooks[i].state, i == 1 ? HOOK_REFUSED : i == 2 ? HOOK_APPLIED : HOOK_REMOVED);
 
 	// Bytes that are no longer the planned ones: refused before the journal or the text is touched.
 	hooks[0].state = HOOK_PLANNED;

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/detach_verify.h"
+
+#include "attach/memory.h"
+#include "attach/thread_ids.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/proc_maps.h"
+
+#include <dirent.h>
+#include <string.h>
+#include <unistd.h>
+
+static void add_check(struct detach_report *report, const char *text, bool holds)
+{
+	report->checks[report->check_count].text = text;
+	report->checks[report->check_count].holds = holds;
+	report->check_count++;
+}
+
+static bool text_is_back(pid_t pid, const struct hook_record *hooks, size_t count)
+{
+	struct target_memory memory;
+	struct hs_error *error = target_memory_open(pid, &memory);
+	bool back = true;
+
+	if (error) {
+		hs_verbose("%s", error->message);
+		hs_error_destroy(error);
+		return false;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct hook_record *hook = &hooks[i];
+		uint8_t now[sizeof(hook->old_bytes)];
+
+		if (hook->verdict != VERDICT_ok || hook->size > sizeof(now))
+			continue;
+		error = target_memory_read(&memory, hook->address, now, hook->size);
+		// Where a module has gone, nothing of ours can be left.
+		if (!error && memcmp(now, hook->new_bytes, hook->size) == 0) {
+			hs_verbose("%s still begins with the hook's bytes", hook->name);
+			back = false;
+		}
+		hs_error_destroy(error);
+	}
+	target_memory_close(&memory);
+	return back;
+}
+
+static bool maps_are_clean(pid_t pid)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(pid, &maps);
+	bool clean = !error;
+
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	for (size_t i = 0; i < maps.count; i++)
+		clean &= strncmp(maps.items[i].name, "/memfd:heapsnap-", strlen("/memfd:heapsnap-")) != 0;
+	proc_maps_deinit(&maps);
+	return clean;
+}
+
+static bool descriptors_are_clean(pid_t pid)
+{
+	HS_CLEANUP_FREE char *path = NULL;
+	struct hs_error *error = hs_format(&path, "/proc/%d/fd", pid);
+	DIR *directory = error ? NULL : opendir(path);
+	bool clean = directory != NULL;
+
+	hs_error_destroy(error);
+	for (struct dirent *entry; directory && (entry = readdir(directory));) {
+		char target[64];
+		ssize_t size = readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
+
+		target[size > 0 ? size : 0] = 0;
+		clean &= strncmp(target, "/memfd:heapsnap-", strlen("/memfd:heapsnap-")) != 0;
+	}
+	if (directory)
+		closedir(directory);
+	return clean;
+}
+
+static bool is_untraced(pid_t pid)
+{
+	HS_CLEANUP_FREE char *path = NULL;
+	HS_CLEANUP_FREE char *text = NULL;
+	size_t size;
+	struct hs_error *error = hs_format(&path, "/proc/%d/status", pid);
+
+	if (!error)
+		error = hs_read_file(path, 1 << 16, &text, &size);
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	return strstr(text, "\nTracerPid:\t0\n") != NULL;
+}
+
+bool detach_target_has_memory(pid_t pid)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(pid, &maps);
+	bool some;
+
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	some = maps.count > 0;
+	proc_maps_deinit(&maps);
+	return some;
+}
+
+void detach_verify_clean(pid_t pid, struct detach_report *report)
+{
+	add_check(report, "no mapping of heapsnap left", maps_are_clean(pid));
+	add_check(report, "no descriptor of heapsnap left", descriptors_are_clean(pid));
+	add_check(report, "not traced", is_untraced(pid));
+}
+
+void detach_verify(const struct detach_before *before, const struct hook_record *hooks, size_t count, struct detach_report *report)
+{
+	uint32_t threads;
+	uint64_t masks = thread_masks_digest(before->pid, &threads);
+
+	add_check(report, "code bytes restored", text_is_back(before->pid, hooks, count));
+	detach_verify_clean(before->pid, report);
+	// A target that makes or ends threads, or changes masks, by itself cannot be compared: that is no finding.
+	if (threads == before->threads && masks == before->masks)
+		add_check(report, "threads and signal masks as before", true);
+}
+
+struct detach_before detach_look_before(pid_t pid)
+{
+	struct detach_before before = { .pid = pid };
+
+	before.masks = thread_masks_digest(pid, &before.threads);
+	return before;
+}
