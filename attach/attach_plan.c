@@ -19,38 +19,40 @@ void attach_plan_deinit(struct attach_plan *plan)
 	target_info_deinit(&plan->target);
 }
 
-static struct hs_error *already_attached(pid_t pid, const struct proc_maps *maps)
+static struct hs_error *region_state(pid_t pid, const struct proc_maps *maps, uint32_t *state_ret)
 {
 	struct region_access access;
 	struct hs_error *error;
-	uint32_t state;
 
+	*state_ret = 0;
 	if (!region_find(maps))
 		return NULL;
 	error = region_open(pid, maps, &access);
 	if (error)
 		return hs_error_prefix(error, "process %d has a heapsnap region already", pid);
-	state = access.header.state;
+	*state_ret = access.header.state;
 	region_close(&access);
-	if (state == REGION_ATTACHED)
-		return hs_error_create(HS_ERROR_REFUSED, "process %d is already attached; use `heapsnap dump %d -o FILE`, or "
-				       "`heapsnap detach %d` first", pid, pid, pid);
-	return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach; `heapsnap detach %d` "
-			       "clears it away", pid, pid);
+	return NULL;
 }
 
-// What an earlier run has left. Attach clears away what is not in use (session_clear_leftovers) before it plans.
+// What an earlier run has left. Attach clears away what is not in use (session_clear_unfinished) before it plans.
 static void judge_attached(const struct attach_plan *plan, struct findings *findings)
 {
 	pid_t pid = plan->target.pid;
+	uint32_t state;
+	struct hs_error *error = region_state(pid, &plan->maps, &state);
 
-	findings_add_error(findings, GROUND_attached, already_attached(pid, &plan->maps));
-	if (region_find(&plan->maps) || !leftovers_exist(pid, &plan->maps))
+	if (!error && state == REGION_ATTACHED)
+		error = hs_error_create(HS_ERROR_REFUSED, "process %d is already attached; use `heapsnap dump %d -o FILE`, or "
+					"`heapsnap detach %d` first", pid, pid, pid);
+	findings_add_error(findings, GROUND_attached, error);
+	if (findings_verdict(findings, GROUND_attached) != FINDING_OK || (state == 0 && !leftovers_exist(pid, &plan->maps, &plan->memory)))
 		return;
-	findings_add_error(findings, GROUND_attached, leftovers_check_unused(pid, &plan->maps, &plan->memory));
+	if (state == 0)
+		findings_add_error(findings, GROUND_attached, leftovers_check_unused(pid, &plan->maps, &plan->memory));
 	if (findings_verdict(findings, GROUND_attached) == FINDING_OK)
-		findings_add(findings, GROUND_attached, FINDING_WARNING, "attach and detach clear it away",
-			     "process %d has what a killed attach has left", (int)pid);
+		findings_add(findings, GROUND_attached, FINDING_WARNING, "the next attach or detach clears it away",
+			     "process %d has the rest of an unfinished attach or detach", (int)pid);
 }
 
 // The part of the plan that the target's mappings decide. A ground that the next step needs ends it.

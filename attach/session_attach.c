@@ -10,6 +10,7 @@
 #include "attach/hook_apply.h"
 #include "attach/interrupt.h"
 #include "attach/payload_load.h"
+#include "attach/region_access.h"
 #include "attach/region_fill.h"
 #include "attach/thread_ids.h"
 #include "attach/threads.h"
@@ -238,6 +239,9 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct attach_repo
 		error = proc_maps_read(plan->target.pid, &now);
 	if (!error && !attach_plan_still_holds(plan, &now))
 		error = attach_plan_again(plan);
+	if (!error && region_find(&plan->maps)) // it was cleared away: another heapsnap has been at work since, and was killed
+		error = hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach; try again",
+					(int)plan->target.pid);
 	if (!error) {
 		error = remote_call_open(&process, &plan->memory, &caller);
 		if (error && error->code == HS_ERROR_REFUSED)
