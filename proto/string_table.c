@@ -7,16 +7,6 @@
 
 enum { FIRST_SLOTS = 1024, FIRST_STRINGS = 512, FIRST_TEXT = 16384 };
 
-// FNV-1a, 64 bits. A target that chooses its names to collide only slows its own dump.
-static uint64_t hash(const char *text, size_t size)
-{
-	uint64_t value = 0xcbf29ce484222325u;
-
-	for (size_t i = 0; i < size; i++)
-		value = (value ^ (uint8_t)text[i]) * 0x100000001b3u;
-	return value ^ value >> 32;
-}
-
 // Bytes of the well-formed sequence that starts at text[0], 0 when there is none. Unicode 15, table 3-7.
 static size_t utf8_sequence(const uint8_t *text, size_t size)
 {
@@ -74,6 +64,7 @@ struct hs_error *string_table_init(struct string_table *table)
 		.capacity = FIRST_STRINGS,
 		.slots = calloc(FIRST_SLOTS, sizeof(*table->slots)),
 		.slot_count = FIRST_SLOTS,
+		.key = hash_key_make(),
 	};
 	if (!table->text || !table->offsets || !table->slots) {
 		string_table_deinit(table);
@@ -98,7 +89,7 @@ const char *string_table_text(const struct string_table *table, size_t index)
 // The slot of `text`, or the free one where it belongs.
 static uint32_t *find_slot(const struct string_table *table, const char *text, size_t size)
 {
-	size_t mask = table->slot_count - 1, i = hash(text, size) & mask;
+	size_t mask = table->slot_count - 1, i = keyed_hash(&table->key, text, size) & mask;
 
 	while (table->slots[i] && strcmp(string_table_text(table, table->slots[i] - 1), text) != 0)
 		i = (i + 1) & mask;

@@ -7,6 +7,7 @@
 #define HEAPSNAP_PROTO_STRING_TABLE_H
 
 #include "base/error.h"
+#include "base/keyed_hash.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +20,7 @@ struct string_table {
 	size_t count, capacity;
 	uint32_t *slots; // index + 1 of a string; 0 = free
 	size_t slot_count;
+	struct hash_key key;
 };
 
 // An initialized table holds "" as string 0.

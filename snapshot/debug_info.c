@@ -7,6 +7,7 @@
 
 #include "snapshot/debug_units.h"
 #include "snapshot/demangle.h"
+#include "snapshot/symbol_files.h"
 #include "snapshot/symbol_table.h"
 
 #include <elfutils/libdwelf.h>
@@ -19,7 +20,7 @@
 enum { LINK_BYTES = 4096, BUILD_ID_BYTES = 64, SYMBOL_NAME_BYTES = 4096 };
 
 struct debug_info {
-	const struct module_files *files;
+	int socket; // of the tool, which opens files
 	const struct profile_module *module;
 	Dwfl *dwfl;
 	Dwfl_Module *dwfl_module;
@@ -34,7 +35,7 @@ struct debug_info {
 	size_t shared_build_id_size;
 };
 
-// What is looked for, for the callbacks of module_files.
+// What is looked for, for the callbacks of symbol_files.
 struct wanted_file {
 	struct debug_info *info;
 	const uint8_t *build_id;
@@ -144,15 +145,13 @@ static int find_debuginfo(Dwfl_Module *dwfl_module, void **userdata, const char 
 		};
 
 		return shared.build_id_size == 0 ? -1
-						 : module_files_find_debug(info->files, shared.build_id,
-									   shared.build_id_size, info->module->path,
+						 : symbol_files_find_debug(info->socket, shared.build_id, shared.build_id_size,
 									   info->shared_link, accept_debug, &shared);
 	}
 
 	struct wanted_file wanted = { info, info->module->build_id, info->module->build_id_size, crc };
 
-	return module_files_find_debug(info->files, wanted.build_id, wanted.build_id_size, info->module->path, link,
-				       accept_debug, &wanted);
+	return symbol_files_find_debug(info->socket, wanted.build_id, wanted.build_id_size, link, accept_debug, &wanted);
 }
 
 // Never asked: the file of each module is given.
@@ -252,19 +251,18 @@ static struct hs_error *load(struct debug_info *info, int fd)
 	return error ? error : load_symbols(info);
 }
 
-struct hs_error *debug_info_open(const struct module_files *files, const struct profile_module *module,
-				 struct debug_info **ret)
+struct hs_error *debug_info_open(int socket, const struct profile_module *module, struct debug_info **ret)
 {
 	struct debug_info *info = calloc(1, sizeof(*info));
 
 	if (!info)
 		return &hs_error_no_memory;
-	info->files = files;
+	info->socket = socket;
 	info->module = module;
 	elf_version(EV_CURRENT);
 
 	struct wanted_file wanted = { info, module->build_id, module->build_id_size, 0 };
-	int fd = module_files_find(files, module, accept_module, &wanted);
+	int fd = symbol_files_find(socket, accept_module, &wanted);
 	struct hs_error *error = fd < 0 ? hs_error_create(HS_ERROR_NOT_FOUND, "no file for %s with the build id of the "
 							  "loaded module", module->path)
 					: load(info, fd);

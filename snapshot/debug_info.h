@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "snapshot/heap_profile.h"
-#include "snapshot/module_files.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,10 +23,9 @@ struct debug_frame {
 struct debug_info;
 
 // Opens the module's file, which must have the build id of the module; a module without one needs the file that is
-// mapped. HS_ERROR_NOT_FOUND when there is none. `files` and `module` must live longer. *ret is owned by the
-// caller.
-struct hs_error *debug_info_open(const struct module_files *files, const struct profile_module *module,
-				 struct debug_info **ret) HS_MUST_CHECK;
+// mapped. Files are asked for through `socket` (symbol_files.h). HS_ERROR_NOT_FOUND when there is none. `module` must
+// live longer. *ret is owned by the caller.
+struct hs_error *debug_info_open(int socket, const struct profile_module *module, struct debug_info **ret) HS_MUST_CHECK;
 void debug_info_close(struct debug_info *info);
 
 // `address` as in the file (run-time address less load bias). frames[DEBUG_FRAMES_LIMIT]: innermost inlined

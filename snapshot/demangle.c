@@ -7,7 +7,7 @@
 #include <string.h>
 
 // A name from a file of the target can be made to grow without end when it is demangled.
-enum { LONGEST_NAME = 8192, LONGEST_RESULT = 65536 };
+enum { LONGEST_NAME = 8192, LONGEST_RESULT = 16383 };
 
 // _Z: Itanium C++ ABI and Rust's older way; _R: Rust's newer one (RFC 2603). Everything else is a plain C name,
 // though libiberty would take some of them for types ("i" for int).

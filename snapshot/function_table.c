@@ -1,35 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/function_table.h"
 
-#include "snapshot/demangle.h"
-
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { FIRST_SLOTS = 1024 };
 
-static uint64_t hash_text(uint64_t value, const char *text)
+static uint64_t hash_of(const struct function_table *table, const struct function_text *wanted)
 {
-	// FNV-1a; the 0 byte counts, so that the border between two texts does.
-	do
-		value = (value ^ (uint8_t)*text) * 0x100000001b3u;
-	while (*text++);
-	return value;
+	const uint64_t words[] = {
+		keyed_hash(&table->key, wanted->system_name, strlen(wanted->system_name)),
+		keyed_hash(&table->key, wanted->name, strlen(wanted->name)),
+		keyed_hash(&table->key, wanted->file, strlen(wanted->file)),
+		(uint64_t)wanted->start_line,
+	};
+
+	return keyed_hash(&table->key, words, sizeof(words));
 }
 
 // The slot of this function, or the free one where it belongs.
-static uint32_t *find_slot(const struct function_table *table, const char *system_name, const char *file,
-			   int64_t start_line)
+static uint32_t *find_slot(const struct function_table *table, const struct function_text *wanted)
 {
-	uint64_t hash = hash_text(hash_text(0xcbf29ce484222325u ^ (uint64_t)start_line, system_name), file);
-	size_t mask = table->slot_count - 1, i = (hash ^ hash >> 32) & mask;
+	size_t mask = table->slot_count - 1, i = hash_of(table, wanted) & mask;
 
 	for (; table->slots[i]; i = (i + 1) & mask) {
 		const struct profile_function *item = &table->items[table->slots[i] - 1];
 
-		if (item->start_line == start_line && strcmp(item->system_name, system_name) == 0 &&
-		    strcmp(item->file, file) == 0)
+		if (item->start_line == wanted->start_line && strcmp(item->system_name, wanted->system_name) == 0 &&
+		    strcmp(item->file, wanted->file) == 0 && strcmp(item->name, wanted->name) == 0)
 			break;
 	}
 	return &table->slots[i];
@@ -39,6 +38,8 @@ static bool grow_slots(struct function_table *table)
 {
 	struct function_table bigger = *table;
 
+	if (!table->slot_count)
+		bigger.key = hash_key_make();
 	bigger.slot_count = table->slot_count ? table->slot_count * 2 : FIRST_SLOTS;
 	bigger.slots = calloc(bigger.slot_count, sizeof(*bigger.slots));
 	if (!bigger.slots)
@@ -46,7 +47,8 @@ static bool grow_slots(struct function_table *table)
 	for (size_t i = 0; i < table->count; i++) {
 		const struct profile_function *item = &table->items[i];
 
-		*find_slot(&bigger, item->system_name, item->file, item->start_line) = (uint32_t)i + 1;
+		*find_slot(&bigger, &(struct function_text){ item->name, item->system_name, item->file, item->start_line }) =
+			(uint32_t)i + 1;
 	}
 	free(table->slots);
 	*table = bigger;
@@ -76,23 +78,19 @@ static void function_deinit(struct profile_function *function)
 	free(function->file);
 }
 
-struct hs_error *function_table_add(struct function_table *table, const char *system_name, const char *file,
-				    int64_t start_line, uint32_t *index_ret)
+struct hs_error *function_table_add(struct function_table *table, const struct function_text *wanted, uint32_t *index_ret)
 {
-	if (!file)
-		file = "";
 	if (!reserve(table))
 		return &hs_error_no_memory;
 
-	uint32_t *slot = find_slot(table, system_name, file, start_line);
+	uint32_t *slot = find_slot(table, wanted);
 
 	if (!*slot) {
-		char *demangled = demangle(system_name);
 		struct profile_function function = {
-			.name = demangled ? demangled : strdup(system_name),
-			.system_name = strdup(system_name),
-			.file = strdup(file),
-			.start_line = start_line,
+			.name = strdup(wanted->name),
+			.system_name = strdup(wanted->system_name),
+			.file = strdup(wanted->file),
+			.start_line = wanted->start_line,
 		};
 
 		if (!function.name || !function.system_name || !function.file) {

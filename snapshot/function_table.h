@@ -4,6 +4,7 @@
 #define HEAPSNAP_SNAPSHOT_FUNCTION_TABLE_H
 
 #include "base/error.h"
+#include "base/keyed_hash.h"
 #include "snapshot/heap_profile.h"
 
 #include <stddef.h>
@@ -15,12 +16,17 @@ struct function_table {
 	size_t count, capacity;
 	uint32_t *slots; // index + 1 of an item; 0 = free
 	size_t slot_count;
+	struct hash_key key;
 };
 
-// *index_ret: the function with this system_name, file and start line; added, with its name demangled, when it is new.
-// `file` may be NULL = unknown.
-struct hs_error *function_table_add(struct function_table *table, const char *system_name, const char *file,
-				    int64_t start_line, uint32_t *index_ret) HS_MUST_CHECK;
+// What a function is told apart by; as in struct profile_function, none NULL, not owned.
+struct function_text {
+	const char *name, *system_name, *file;
+	int64_t start_line;
+};
+
+// *index_ret: the function with these texts; added, as the last one, when it is new.
+struct hs_error *function_table_add(struct function_table *table, const struct function_text *wanted, uint32_t *index_ret) HS_MUST_CHECK;
 // Frees what was not taken over: to hand the items to a profile, set `items` to NULL and `count` to 0 before.
 void function_table_deinit(struct function_table *table);
 

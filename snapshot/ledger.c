@@ -128,3 +128,12 @@ struct hs_error *ledger_build(const struct table_view *view, const struct aggreg
 			    (header->max_pages - header->first_page) * HS_PAGE_SIZE, false);
 	return error ? error : add_hooks(view, profile);
 }
+
+struct hs_error *ledger_add_symbols_lost(struct heap_profile *profile, const char *path, const char *reason)
+{
+	char *text;
+	struct hs_error *error =
+		hs_format(&text, "no symbols of %s: the process that read its files %s", *path ? path : "the program", reason);
+
+	return error ? error : add_line(profile, "symbols_lost", text, 1, true);
+}

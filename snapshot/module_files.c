@@ -5,6 +5,7 @@
 #include "base/io.h"
 #include "base/log.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -40,12 +41,28 @@ void module_files_close(struct module_files *files)
 	files->root_fd = -1;
 }
 
-// Takes ownership of `fd`. Returns it when it is a plain file, else -1.
-static int keep_plain(int fd)
+static bool is_elf(int fd)
+{
+	char magic[SELFMAG];
+
+	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && memcmp(magic, ELFMAG, SELFMAG) == 0;
+}
+
+// Takes ownership of a handle (O_PATH). Returns the file, opened for reading, when it is a plain file that begins as an ELF file, else -1:
+// opening a device can act on it, and what is no ELF file is nothing that a reader of symbols has to see.
+static int open_elf(int handle)
 {
 	struct stat status;
+	char path[32];
+	int fd = -1;
 
-	if (fd >= 0 && (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))) {
+	if (handle < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", handle);
+	if (fstat(handle, &status) == 0 && S_ISREG(status.st_mode))
+		fd = open(path, OPEN_FLAGS);
+	close(handle);
+	if (fd >= 0 && !is_elf(fd)) {
 		close(fd);
 		fd = -1;
 	}
@@ -55,17 +72,14 @@ static int keep_plain(int fd)
 // Opens a path of the target's file system. Absolute links must not lead out of it into ours: openat2(2), Linux 5.6.
 static int open_in_root(const struct module_files *files, const char *path)
 {
-	struct open_how how = { .flags = OPEN_FLAGS, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 
 	if (files->root_fd < 0)
 		return -1;
-	return keep_plain((int)syscall(SYS_openat2, files->root_fd, path, &how, sizeof(how)));
+	return open_elf((int)syscall(SYS_openat2, files->root_fd, path, &how, sizeof(how)));
 }
 
-static int open_in_ours(const char *path)
-{
-	return keep_plain(open(path, OPEN_FLAGS));
-}
+static int open_in_ours(const char *path) { return open_elf(open(path, O_PATH | O_CLOEXEC)); }
 
 // Takes ownership of `fd`. Returns it when it is accepted, else -1.
 static int offer(int fd, bool is_mapped, module_file_accept *accept, void *context)

@@ -70,12 +70,11 @@ static struct hs_error *digest(struct raw_snapshot *raw, struct heap_profile *pr
 {
 	struct table_view view;
 	struct aggregate totals;
-	const struct region_header *header;
 	struct hs_error *error;
-	uint64_t began;
+	uint64_t began, attached_ns;
 
 	table_view_init(raw->copy.bytes, raw->copy.size, &view);
-	header = table_header(&view);
+	attached_ns = table_header(&view)->attach_monotonic_ns;
 	hs_progress("adding up", 0, 0);
 	error = aggregate_make(&view, &totals);
 	if (error)
@@ -84,10 +83,11 @@ static struct hs_error *digest(struct raw_snapshot *raw, struct heap_profile *pr
 	if (!error)
 		error = ledger_build(&view, &totals, profile);
 	aggregate_deinit(&totals);
+	table_copy_deinit(&raw->copy); // large; no longer needed, and not for the processes that read symbols
 	if (error)
 		return error;
 	profile->time_ns = (int64_t)raw->wall_ns;
-	profile->duration_ns = (int64_t)(raw->monotonic_ns - header->attach_monotonic_ns);
+	profile->duration_ns = (int64_t)(raw->monotonic_ns - attached_ns);
 	profile->period = 1;
 	profile->stopped_ns = timing->stopped_ns;
 	error = fault_point("symbolize");

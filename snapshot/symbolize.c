@@ -1,22 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/symbolize.h"
 
+#include "attach/interrupt.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "snapshot/allocator_names.h"
-#include "snapshot/debug_info.h"
 #include "snapshot/function_table.h"
+#include "snapshot/ledger.h"
 #include "snapshot/module_files.h"
+#include "snapshot/symbol_service.h"
 
 #include <stdlib.h>
+
+// For one module: large debug files take some seconds. For all: a target can have many modules, and each can be made to take its time.
+enum { PROCESSOR_SECONDS = 60, MODULE_SECONDS = 180, ALL_SECONDS = 900 };
+static const uint64_t MEMORY_BYTES = UINT64_C(8) << 30; // address space: files are mapped whole
 
 struct symbolizer {
 	struct heap_profile *profile;
 	struct module_files files;
 	struct function_table functions;
 	struct profile_line *lines;
-	size_t line_count, line_capacity;
+	size_t line_count;
 	bool *has_inlined; // of locations[i]: DWARF describes the function
+	uint64_t deadline_ns;
+	bool has_no_sandbox; // said once
 };
 
 // A location on its way to be sorted by module and address.
@@ -37,78 +46,114 @@ static int compare_keys(const void *left, const void *right)
 	return (a->location > b->location) - (a->location < b->location);
 }
 
-static struct hs_error *add_line(struct symbolizer *symbolizer, const struct debug_frame *frame)
+// Appends what was answered to the tables of all modules.
+static struct hs_error *take_lines(struct symbolizer *symbolizer, const struct symbol_answer *answer)
 {
-	if (symbolizer->line_count == symbolizer->line_capacity) {
-		size_t wanted = symbolizer->line_capacity ? symbolizer->line_capacity * 2 : 1024;
-		struct profile_line *bigger = reallocarray(symbolizer->lines, wanted, sizeof(*bigger));
+	HS_CLEANUP_FREE uint32_t *functions = calloc(answer->functions.count + 1, sizeof(*functions));
+	struct profile_line *lines =
+		reallocarray(symbolizer->lines, symbolizer->line_count + answer->line_count + 1, sizeof(*lines));
+	struct hs_error *error = NULL;
 
-		if (!bigger || wanted > UINT32_MAX)
-			return &hs_error_no_memory;
-		symbolizer->lines = bigger;
-		symbolizer->line_capacity = wanted;
+	if (lines)
+		symbolizer->lines = lines;
+	if (!functions || !lines || symbolizer->line_count + answer->line_count > UINT32_MAX)
+		return &hs_error_no_memory;
+	for (size_t i = 0; i < answer->functions.count && !error; i++) {
+		const struct profile_function *item = &answer->functions.items[i];
+
+		error = function_table_add(&symbolizer->functions,
+					   &(struct function_text){ item->name, item->system_name, item->file, item->start_line },
+					   &functions[i]);
 	}
-
-	struct profile_line *line = &symbolizer->lines[symbolizer->line_count++];
-
-	line->line = frame->line;
-	return function_table_add(&symbolizer->functions, frame->system_name, frame->file, frame->start_line,
-				  &line->function);
+	for (size_t i = 0; i < answer->line_count && !error; i++)
+		lines[symbolizer->line_count++] =
+			(struct profile_line){ functions[answer->lines[i].function], answer->lines[i].line };
+	return error;
 }
 
-static struct hs_error *symbolize_location(struct symbolizer *symbolizer, struct debug_info *info, uint64_t load_bias,
-					   uint32_t index)
+// `first_line`: where the lines of this answer begin.
+static void set_location(struct symbolizer *symbolizer, uint32_t index, const struct answer_location *answer, size_t first_line)
 {
 	struct profile_location *location = &symbolizer->profile->locations[index];
-	struct debug_frame frames[DEBUG_FRAMES_LIMIT];
-	size_t count;
-	struct hs_error *error = debug_info_lookup(info, location->address - load_bias, frames, &count,
-						   &symbolizer->has_inlined[index]);
 
-	if (error)
-		return error;
-	location->first_line = (uint32_t)symbolizer->line_count;
-	location->line_count = (uint32_t)count;
-	location->is_allocator = count > 0 && is_allocator_name(frames[count - 1].system_name);
-	for (size_t i = 0; i < count && !error; i++)
-		error = add_line(symbolizer, &frames[i]);
+	location->first_line = (uint32_t)(first_line + answer->first_line);
+	location->line_count = answer->line_count;
+	symbolizer->has_inlined[index] = answer->has_inlined;
+	if (answer->line_count > 0) {
+		uint32_t outermost = symbolizer->lines[location->first_line + location->line_count - 1].function;
+
+		location->is_allocator = is_allocator_name(symbolizer->functions.items[outermost].system_name);
+	}
+}
+
+// What was lost, and why: a warning, a line of the ledger.
+static struct hs_error *note_loss(struct symbolizer *symbolizer, const struct profile_module *module, struct hs_error *reason)
+{
+	struct hs_error *error = NULL;
+
+	if (reason->code == HS_ERROR_NO_MEMORY || reason->code == HS_ERROR_INTERRUPTED)
+		return reason;
+	if (reason->code == HS_ERROR_NOT_FOUND) {
+		hs_verbose("symbols: %s: %s", module->path, reason->message);
+	} else if (reason->code == HS_ERROR_REFUSED) {
+		if (!symbolizer->has_no_sandbox)
+			hs_warn("no symbols: %s", reason->message);
+		error = ledger_add_symbols_lost(symbolizer->profile, module->path, reason->message);
+		symbolizer->has_no_sandbox = true;
+	} else {
+		hs_warn("no symbols of %s: the process that read its files %s", module->path, reason->message);
+		error = ledger_add_symbols_lost(symbolizer->profile, module->path, reason->message);
+	}
+	hs_error_destroy(reason);
 	return error;
+}
+
+static struct hs_error *ask(struct symbolizer *symbolizer, const struct symbol_question *question, struct symbol_answer *answer)
+{
+	const struct sandbox_limits limits = { MEMORY_BYTES, PROCESSOR_SECONDS };
+	uint64_t now = hs_monotonic_ns(), deadline = now + MODULE_SECONDS * UINT64_C(1000000000);
+
+	if (symbolizer->has_no_sandbox)
+		return hs_error_create(HS_ERROR_REFUSED, "not read without a sandbox");
+	if (now >= symbolizer->deadline_ns)
+		return hs_error_create(HS_ERROR_TIMEOUT, "was not started: those before it took %d s", ALL_SECONDS);
+	return symbol_service_ask(&symbolizer->files, question, &limits,
+				  deadline < symbolizer->deadline_ns ? deadline : symbolizer->deadline_ns, answer);
 }
 
 // The locations of one module, in order of addresses.
 static struct hs_error *symbolize_module(struct symbolizer *symbolizer, const struct location_key *keys, size_t count)
 {
-	struct heap_profile *profile = symbolizer->profile;
-	const struct profile_module *module = &profile->modules[keys[0].module];
-	struct debug_info *info;
+	const struct profile_module *module = &symbolizer->profile->modules[keys[0].module];
+	struct symbol_question question = { .module = module };
+	struct symbol_answer answer;
+	struct hs_error *error;
 
 	// The vdso has no file, and nothing in it allocates.
 	if (module->is_vdso || !module->path)
 		return NULL;
 
-	struct hs_error *error = debug_info_open(&symbolizer->files, module, &info);
+	HS_CLEANUP_FREE uint64_t *addresses = calloc(count, sizeof(*addresses));
 
-	if (error && error->code != HS_ERROR_NO_MEMORY) {
-		hs_verbose("symbols: %s", error->message);
-		hs_error_destroy(error);
-		return NULL;
-	}
+	if (!addresses)
+		return &hs_error_no_memory;
+	for (size_t i = 0; i < count; i++)
+		if (question.count == 0 || addresses[question.count - 1] != keys[i].address)
+			addresses[question.count++] = keys[i].address;
+	question.addresses = addresses;
+	error = ask(symbolizer, &question, &answer);
 	if (error)
-		return error;
-	for (size_t i = 0; i < count && !error; i++) {
-		if (i > 0 && keys[i].address == keys[i - 1].address) {
-			const struct profile_location *same = &profile->locations[keys[i - 1].location];
-			struct profile_location *location = &profile->locations[keys[i].location];
+		return note_loss(symbolizer, module, error);
 
-			location->first_line = same->first_line;
-			location->line_count = same->line_count;
-			location->is_allocator = same->is_allocator;
-			symbolizer->has_inlined[keys[i].location] = symbolizer->has_inlined[keys[i - 1].location];
-		} else {
-			error = symbolize_location(symbolizer, info, module->load_bias, keys[i].location);
-		}
+	size_t first_line = symbolizer->line_count;
+
+	error = take_lines(symbolizer, &answer);
+	for (size_t i = 0, asked = 0; i < count && !error; i++) {
+		if (addresses[asked] != keys[i].address)
+			asked++;
+		set_location(symbolizer, keys[i].location, &answer.locations[asked], first_line);
 	}
-	debug_info_close(info);
+	symbol_answer_deinit(&answer);
 	return error;
 }
 
@@ -190,14 +235,14 @@ static void set_mapping_flags(struct symbolizer *symbolizer)
 
 struct hs_error *symbolize_profile(struct heap_profile *profile)
 {
-	struct symbolizer symbolizer = { .profile = profile };
+	struct symbolizer symbolizer = {
+		.profile = profile, .deadline_ns = hs_monotonic_ns() + ALL_SECONDS * UINT64_C(1000000000),
+	};
 
 	symbolizer.has_inlined = calloc(profile->location_count + 1, sizeof(*symbolizer.has_inlined));
 	if (!symbolizer.has_inlined)
 		return &hs_error_no_memory;
 
-	// A file server for debug files would be asked by libraries below us; a dump must not wait for a network.
-	unsetenv("DEBUGINFOD_URLS");
 	module_files_open(profile->pid, &symbolizer.files);
 
 	struct hs_error *error = symbolize_locations(&symbolizer);
