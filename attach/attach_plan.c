@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/attach_plan.h"
 
+#include "attach/inherited.h"
 #include "attach/leftovers.h"
 #include "attach/region_access.h"
 #include "attach/region_size.h"
@@ -35,22 +36,39 @@ static struct hs_error *region_state(pid_t pid, const struct proc_maps *maps, ui
 	return NULL;
 }
 
+// A parent that was attached when it forked this process has left it hooks in functions that can then not be judged.
+static struct hs_error *judge_inherited(const struct attach_plan *plan, bool *rest_ret)
+{
+	pid_t pid = plan->target.pid;
+	struct inherited inherited;
+	struct hs_error *error = inherited_read(&plan->maps, &plan->memory, &inherited);
+
+	*rest_ret = false;
+	if (error)
+		return error;
+	*rest_ret = inherited.code_count > 0 || leftovers_exist(pid, &plan->memory);
+	if (inherited_is_hooked(&inherited, &plan->memory))
+		error = hs_error_create(HS_ERROR_REFUSED, "process %d was forked from an attached process, and has inherited its hooks, which do "
+					"nothing in it; attach takes them out first, and `heapsnap detach %d` does only that", pid, pid);
+	inherited_deinit(&inherited);
+	return error;
+}
+
 // What an earlier run has left. Attach clears away what is not in use (session_clear_unfinished) before it plans.
 static void judge_attached(const struct attach_plan *plan, struct findings *findings)
 {
 	pid_t pid = plan->target.pid;
+	bool rest = false;
 	uint32_t state;
 	struct hs_error *error = region_state(pid, &plan->maps, &state);
 
 	if (!error && state == REGION_ATTACHED)
 		error = hs_error_create(HS_ERROR_REFUSED, "process %d is already attached; use `heapsnap dump %d -o FILE`, or "
 					"`heapsnap detach %d` first", pid, pid, pid);
+	if (!error && state == 0)
+		error = judge_inherited(plan, &rest);
 	findings_add_error(findings, GROUND_attached, error);
-	if (findings_verdict(findings, GROUND_attached) != FINDING_OK || (state == 0 && !leftovers_exist(pid, &plan->maps, &plan->memory)))
-		return;
-	if (state == 0)
-		findings_add_error(findings, GROUND_attached, leftovers_check_unused(pid, &plan->maps, &plan->memory));
-	if (findings_verdict(findings, GROUND_attached) == FINDING_OK)
+	if (findings_verdict(findings, GROUND_attached) == FINDING_OK && (state != 0 || rest))
 		findings_add(findings, GROUND_attached, FINDING_WARNING, "the next attach or detach clears it away",
 			     "process %d has the rest of an unfinished attach or detach", (int)pid);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/attached_list.h"
 
+#include "attach/inherited.h"
 #include "attach/leftovers.h"
 #include "attach/region_access.h"
 #include "base/cleanup.h"
@@ -52,23 +53,31 @@ static void describe(const struct region_access *access, struct attached_process
 	free(hooks);
 }
 
+// The code of a forked child, which its hooks lead to, is not the rest of anything.
+static struct hs_error *code_is_left(const struct proc_maps *maps, const struct target_memory *memory, bool *ret)
+{
+	struct inherited inherited;
+	struct hs_error *error = inherited_read(maps, memory, &inherited);
+
+	if (error)
+		return error;
+	*ret = inherited.code_count > 0 && !inherited_is_hooked(&inherited, memory);
+	inherited_deinit(&inherited);
+	return NULL;
+}
+
 static bool has_leftovers(pid_t pid, const struct proc_maps *maps)
 {
 	struct target_memory memory;
 	struct hs_error *error = target_memory_open(pid, &memory);
-	bool some;
+	bool some = false;
 
-	if (error) {
-		hs_error_destroy(error);
-		return false;
+	if (!error) {
+		error = code_is_left(maps, &memory, &some);
+		some = some || leftovers_exist(pid, &memory);
+		target_memory_close(&memory);
 	}
-	some = leftovers_exist(pid, maps, &memory);
-	if (some) {
-		error = leftovers_check_unused(pid, maps, &memory); // a forked child's code is not the rest of anything
-		some = !error;
-		hs_error_destroy(error);
-	}
-	target_memory_close(&memory);
+	hs_error_destroy(error);
 	return some;
 }
 

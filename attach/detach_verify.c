@@ -115,7 +115,7 @@ bool detach_target_has_memory(pid_t pid)
 	return some;
 }
 
-void detach_verify_clean(pid_t pid, struct detach_report *report)
+static void verify_clean(pid_t pid, struct detach_report *report)
 {
 	add_check(report, "no mapping of heapsnap left", maps_are_clean(pid));
 	add_check(report, "no descriptor of heapsnap left", descriptors_are_clean(pid));
@@ -128,7 +128,7 @@ void detach_verify(const struct detach_before *before, const struct hook_record 
 	uint64_t masks = thread_masks_digest(before->pid, &threads);
 
 	add_check(report, "code bytes restored", text_is_back(before->pid, hooks, count));
-	detach_verify_clean(before->pid, report);
+	verify_clean(before->pid, report);
 	// A target that makes or ends threads, or changes masks, by itself cannot be compared: that is no finding.
 	if (threads == before->threads && masks == before->masks)
 		add_check(report, "threads and signal masks as before", true);

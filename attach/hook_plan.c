@@ -320,13 +320,16 @@ static void finish(struct hook_plan *plan, const uint64_t payload_entries[HOOK_K
 		record->state = record->verdict == VERDICT_ok ? HOOK_PLANNED : HOOK_REFUSED;
 		if (record->state == HOOK_REFUSED)
 			continue;
-		hook_fill_island(record->island, payload_entries[record->kind], (uint32_t)i, &hook->relocation,
-				 &hook->island);
+		hook_fill_island(payload_entries[record->kind], (uint32_t)i, &hook->relocation, &hook->island);
 		record->size = HS_JUMP_SIZE;
 		record->covered = (uint8_t)hook->relocation.covered;
 		memcpy(record->new_bytes, record->old_bytes, sizeof(record->new_bytes));
 		record->new_bytes[0] = 0xe9; // jmp rel32
 		memcpy(record->new_bytes + 1, &displacement, sizeof(displacement));
+		hook->island.address = record->address;
+		hook->island.kind = record->kind;
+		hook->island.size = record->size;
+		memcpy(hook->island.old_bytes, record->old_bytes, sizeof(hook->island.old_bytes));
 	}
 }
 

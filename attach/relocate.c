@@ -351,18 +351,20 @@ size_t hook_landing_pad(const uint8_t *code, size_t size)
 	return size >= sizeof(endbr64) && memcmp(code, endbr64, sizeof(endbr64)) == 0 ? sizeof(endbr64) : 0;
 }
 
-void hook_fill_island(uint64_t island, uint64_t entry, uint32_t hook_index, const struct relocation_result *relocation,
-		      struct hook_island *ret)
-{
-	// lea -23(%rip),%r11 (the start of this island) ; jmp *(%r11) (its field `entry`). Nothing in it depends on
-	// `island`.
-	static const uint8_t stub[] = { 0x4c, 0x8d, 0x1d, 0xe9, 0xff, 0xff, 0xff, 0x41, 0xff, 0x23 };
+// lea -23(%rip),%r11 (the start of this island) ; jmp *(%r11) (its field `entry`).
+static const uint8_t stub[] = { 0x4c, 0x8d, 0x1d, 0xe9, 0xff, 0xff, 0xff, 0x41, 0xff, 0x23 };
 
+bool hook_island_has_stub(const struct hook_island *island)
+{
+	return memcmp(island->stub, stub, sizeof(stub)) == 0;
+}
+
+void hook_fill_island(uint64_t entry, uint32_t hook_index, const struct relocation_result *relocation, struct hook_island *ret)
+{
 	_Static_assert(HS_ISLAND_STUB_OFFSET + 7 == 23,
 		       "the displacement leads back over the stub's offset and the lea");
 	_Static_assert(sizeof(stub) <= sizeof(ret->stub), "the stub has room");
 	_Static_assert(offsetof(struct hook_island, entry) == 0, "jmp *(%r11)");
-	(void)island;
 	*ret = (struct hook_island){ .entry = entry, .hook_index = hook_index };
 	memset(ret->stub, 0xcc, sizeof(ret->stub));
 	memset(ret->trampoline, 0xcc, sizeof(ret->trampoline));

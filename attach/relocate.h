@@ -48,8 +48,9 @@ bool hook_is_bare_return(const struct relocation_result *relocation);
 // Pure: bytes at the start of a function that must stay there (endbr64), 0 or 4.
 size_t hook_landing_pad(const uint8_t *code, size_t size);
 
-// Pure: the bytes of one island: stub, trampoline. `island` is its address in the target, `entry` the payload's entry.
-void hook_fill_island(uint64_t island, uint64_t entry, uint32_t hook_index, const struct relocation_result *relocation,
-		      struct hook_island *ret);
+// Pure: the code of one island, stub and trampoline. `entry` is the payload's entry.
+void hook_fill_island(uint64_t entry, uint32_t hook_index, const struct relocation_result *relocation, struct hook_island *ret);
+// Pure: whether these bytes of the target are an island that such code was written to.
+bool hook_island_has_stub(const struct hook_island *island);
 
 #endif

@@ -37,7 +37,7 @@ struct detach_report {
 	bool finished;       // false: the hooks are out, but the code stays mapped, for one of the next two reasons; detach again later
 	size_t threads_inside;
 	size_t foreign_hooks; // patched places that hold somebody else's bytes by now: left alone, for they may lead into our code
-	bool only_leftovers;  // there was no region, only what a killed attach had left
+	bool only_leftovers;  // there was no region, only what a killed attach had left or a parent that was attached has handed down
 	// What was compared with before: text of each check and whether it holds.
 	struct {
 		const char *text;
@@ -46,9 +46,9 @@ struct detach_report {
 	size_t check_count;
 };
 
-// Finishes or undoes what a killed run has left: an unfinished attach or detach, or less than a region (attach/leftovers.h).
-// *found_ret: there was something. HS_ERROR_REFUSED when it cannot be cleared away now.
-struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, bool *found_ret) HS_MUST_CHECK;
+// Finishes or undoes what a killed run has left (an unfinished attach or detach, or less than a region: attach/leftovers.h), and takes out
+// what a forked child has of its parent's (attach/inherited.h). HS_ERROR_REFUSED when it cannot be cleared away now.
+struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms) HS_MUST_CHECK;
 
 // wait_ms bounds the wait for threads inside the payload. Without a region, leftovers are cleared: that is a detach too.
 struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_report *ret) HS_MUST_CHECK;

@@ -289,7 +289,7 @@ static struct hs_error *make_plan(pid_t pid, const struct attach_options *option
 	return error;
 }
 
-static struct hs_error *examine_and_clear(pid_t pid, bool *found_ret)
+static struct hs_error *examine_and_clear(pid_t pid)
 {
 	struct target_info target;
 	struct hs_error *error = target_examine(pid, &target);
@@ -297,16 +297,16 @@ static struct hs_error *examine_and_clear(pid_t pid, bool *found_ret)
 	if (error)
 		return error;
 	target_info_deinit(&target);
-	return session_clear_unfinished(pid, CLEAR_TIMEOUT_MS, found_ret);
+	return session_clear_unfinished(pid, CLEAR_TIMEOUT_MS);
 }
 
 struct hs_error *session_attach(pid_t pid, const struct attach_options *options, struct attach_report *ret)
 {
-	bool found, moved = false;
+	bool moved = false;
 	struct hs_error *error;
 
 	*ret = (struct attach_report){ 0 };
-	error = examine_and_clear(pid, &found);
+	error = examine_and_clear(pid);
 	if (error)
 		return error;
 	for (int try = 0; try < TRIES; try++) {

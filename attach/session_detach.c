@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Detach: hooks out, wait until nobody is inside, unmap, compare, report. Also finishes what a killed attach or detach has left, as
-// the journal in the region says.
+// the journal in the region says; and takes out what a child has inherited that was forked from an attached process, as the journals in
+// the islands say.
 #include "attach/session.h"
 
 #include "attach/detach_verify.h"
 #include "attach/hook_apply.h"
+#include "attach/inherited.h"
 #include "attach/inside.h"
 #include "attach/interrupt.h"
 #include "attach/leftovers.h"
@@ -26,10 +28,13 @@ enum { FREEZE_TIMEOUT_MS = 2000, FIRST_WAIT_US = 500, LONGEST_WAIT_US = 50000 };
 
 struct detach_state {
 	pid_t pid;
+	bool has_region;             // false: only code of ours, or its descriptors; then `region` is but the access to the memory
 	struct region_access region;
 	struct hook_record *hooks;
-	struct region_part code[17]; // executable ranges: image, islands
+	uint32_t hook_count;
+	struct region_part code[HS_CODE_PARTS_MAX]; // executable ranges: image, islands
 	size_t code_count;
+	bool has_state_page;         // right behind the image
 	bool copies_dropped;         // or tried to: copies that could not be dropped stay
 	bool code_is_there;          // false: a killed detach has unmapped the image already
 };
@@ -40,23 +45,17 @@ static void state_deinit(struct detach_state *state)
 	region_close(&state->region);
 }
 
-static struct hs_error *state_init(pid_t pid, struct detach_state *state)
+static struct hs_error *init_from_region(pid_t pid, const struct proc_maps *maps, struct detach_state *state)
 {
-	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(pid, &maps);
-	const struct region_header *header;
+	const struct region_header *header = &state->region.header;
+	struct hs_error *error = region_open(pid, maps, &state->region);
 
-	*state = (struct detach_state){ .pid = pid, .region.fd = -1, .region.memory.fd = -1 };
 	if (error)
 		return error;
-	error = region_open(pid, &maps, &state->region);
-	if (error) {
-		proc_maps_deinit(&maps);
-		return error;
-	}
-	header = &state->region.header;
-	state->code_is_there = region_is_code(&maps, header->code_address, header->code_size);
-	proc_maps_deinit(&maps);
+	state->has_region = true;
+	state->code_is_there = region_is_code(maps, header->code_address, header->code_size);
+	state->has_state_page = true;
+	state->hook_count = header->hook_count;
 	state->code[state->code_count++] = (struct region_part){ header->code_address, header->code_size };
 	for (uint32_t i = 0; i < header->island_count; i++)
 		state->code[state->code_count++] = header->islands[i];
@@ -66,13 +65,64 @@ static struct hs_error *state_init(pid_t pid, struct detach_state *state)
 	return error;
 }
 
+// The image's own state page is zero in a forked child, and in a process in which no hook was written: nothing is to be switched off.
+static struct hs_error *init_from_code(pid_t pid, const struct proc_maps *maps, struct detach_state *state, bool *found_ret)
+{
+	struct inherited inherited;
+	struct hs_error *error = target_memory_open(pid, &state->region.memory);
+
+	if (error)
+		return error;
+	state->region.pid = pid;
+	error = inherited_read(maps, &state->region.memory, &inherited);
+	if (error) {
+		state_deinit(state);
+		return error;
+	}
+	memcpy(state->code, inherited.code, sizeof(state->code));
+	state->code_count = inherited.code_count;
+	state->has_state_page = inherited.has_state_page;
+	state->hooks = HS_STEAL_POINTER(inherited.hooks);
+	state->hook_count = (uint32_t)inherited.hook_count;
+	*found_ret = state->code_count > 0 || leftovers_exist(pid, &state->region.memory);
+	if (!*found_ret)
+		state_deinit(state);
+	return NULL;
+}
+
+// *found_ret: there is something to take out, and *state is to be deinitialized.
+static struct hs_error *state_init(pid_t pid, struct detach_state *state, bool *found_ret)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(pid, &maps);
+
+	*state = (struct detach_state){ .pid = pid, .region.fd = -1, .region.memory.fd = -1 };
+	*found_ret = false;
+	if (error)
+		return error;
+	if (region_find(&maps)) {
+		error = init_from_region(pid, &maps, state);
+		*found_ret = !error;
+	} else {
+		error = init_from_code(pid, &maps, state, found_ret);
+	}
+	proc_maps_deinit(&maps);
+	return error;
+}
+
 static struct hs_error *save_hook(const struct hook_record *hook, size_t index, void *context)
 {
-	return region_write(&((struct detach_state *)context)->region, HS_OFFSET_HOOKS + index * sizeof(*hook), hook, sizeof(*hook));
+	struct detach_state *state = context;
+
+	if (!state->has_region)
+		return NULL;
+	return region_write(&state->region, HS_OFFSET_HOOKS + index * sizeof(*hook), hook, sizeof(*hook));
 }
 
 static struct hs_error *set_state(struct detach_state *state, uint32_t value)
 {
+	if (!state->has_region)
+		return NULL;
 	return region_write(&state->region, offsetof(struct region_header, state), &value, sizeof(value));
 }
 
@@ -87,7 +137,6 @@ static void pass_fault_point(const char *step)
 static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen_process *process, struct detach_report *report)
 {
 	const uint32_t inactive = 0;
-	uint32_t count = state->region.header.hook_count;
 	pid_t tid = process->threads[0].tid;
 	struct hs_error *error = fault_point("take the hooks out");
 
@@ -96,14 +145,14 @@ static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen
 	if (!error && state->code_is_there)
 		error = target_memory_write(&state->region.memory, state->region.header.state_address, &inactive, sizeof(inactive), tid);
 	if (!error)
-		error = hook_undo(state->hooks, count, &state->region.memory, tid, save_hook, state, &report->foreign_hooks);
+		error = hook_undo(state->hooks, state->hook_count, &state->region.memory, tid, save_hook, state, &report->foreign_hooks);
 	return error;
 }
 
 // Where the thread's outermost hook left its return address, if it runs one. 0 = none.
 static uint64_t guard_of(const struct detach_state *state, const struct frozen_thread *thread)
 {
-	for (uint32_t i = 0; i < HS_THREAD_PROBES_MAX && thread->registers.fs_base; i++) {
+	for (uint32_t i = 0; i < HS_THREAD_PROBES_MAX && state->has_region && thread->registers.fs_base; i++) {
 		uint64_t index = (thread_slot_index(thread->registers.fs_base) + i) & (HS_THREAD_SLOTS - 1);
 		uint64_t offset = HS_OFFSET_SLOTS + index * sizeof(struct thread_slot);
 		uint64_t key, guard;
@@ -162,14 +211,14 @@ static struct hs_error *unmap_all(struct detach_state *state, struct remote_call
 		return error;
 	for (size_t i = state->code_count; i-- > 0;) {
 		// code[0] is the image, followed by the state page
-		uint64_t size = state->code[i].size + (i == 0 ? HS_PAGE_SIZE : 0);
+		uint64_t size = state->code[i].size + (i == 0 && state->has_state_page ? HS_PAGE_SIZE : 0);
 
 		if (region_is_code(&maps, state->code[i].offset, state->code[i].size))
 			error = hs_error_join(error, remote_unmap(caller, state->code[i].offset, size));
 	}
 	proc_maps_deinit(&maps);
 	error = hs_error_join(error, leftovers_clear(caller));
-	return hs_error_join(error, remote_unmap(caller, header->region_address, header->size));
+	return state->has_region ? hs_error_join(error, remote_unmap(caller, header->region_address, header->size)) : error;
 }
 
 // What needs remote calls: copied pages dropped in the first freeze, everything unmapped in the one that finds nobody inside.
@@ -186,7 +235,7 @@ static struct hs_error *clean_up(struct detach_state *state, struct frozen_proce
 	state->copies_dropped = true;
 	pass_fault_point("drop copied pages");
 	if (drop)
-		error = hook_drop_copies(state->hooks, state->region.header.hook_count, &caller);
+		error = hook_drop_copies(state->hooks, state->hook_count, &caller);
 	if (unmap)
 		error = hs_error_join(error, unmap_all(state, &caller));
 	return hs_error_join(error, remote_call_close(&caller));
@@ -223,45 +272,6 @@ static struct hs_error *detach_once(struct detach_state *state, bool first, stru
 	return error;
 }
 
-static struct hs_error *clear_frozen(pid_t pid, const struct target_memory *memory)
-{
-	struct frozen_process process;
-	struct remote_caller caller;
-	struct hs_error *error = threads_freeze(pid, FREEZE_TIMEOUT_MS, &process);
-
-	if (error)
-		return error;
-	error = remote_call_open(&process, memory, &caller);
-	if (!error) {
-		error = leftovers_clear(&caller);
-		error = hs_error_join(error, remote_call_close(&caller));
-	}
-	return hs_error_join(error, threads_thaw(&process));
-}
-
-// Clears away what a killed attach has left when not even a region is there. *found_ret: there was something.
-static struct hs_error *clear_leftovers(pid_t pid, bool *found_ret)
-{
-	struct target_memory memory;
-	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(pid, &maps);
-
-	*found_ret = false;
-	if (error)
-		return error;
-	error = target_memory_open(pid, &memory);
-	if (!error) {
-		*found_ret = !region_find(&maps) && leftovers_exist(pid, &maps, &memory);
-		if (*found_ret)
-			error = leftovers_check_unused(pid, &maps, &memory);
-		if (*found_ret && !error)
-			error = clear_frozen(pid, &memory);
-		target_memory_close(&memory);
-	}
-	proc_maps_deinit(&maps);
-	return error;
-}
-
 static struct hs_error *wait_a_little(unsigned *wait_us)
 {
 	usleep(*wait_us); // ends early on a signal to the tool
@@ -269,22 +279,18 @@ static struct hs_error *wait_a_little(unsigned *wait_us)
 	return interrupt_check();
 }
 
-// Undoes what the region's journal tells of: all of a process that is attached, or the rest that a killed run has left.
-static struct hs_error *detach_region(pid_t pid, unsigned wait_ms, struct detach_report *ret)
+// Until it is done, or for `wait_ms` while threads are inside.
+static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struct detach_report *report)
 {
-	const struct detach_before before = detach_look_before(pid);
 	uint64_t began = hs_monotonic_ns();
-	struct detach_state state;
 	unsigned wait_us = FIRST_WAIT_US;
 	bool first = true;
-	struct hs_error *error = state_init(pid, &state);
+	struct hs_error *error;
 
-	if (error)
-		return error;
 	for (;;) {
-		error = detach_once(&state, first, ret, &ret->threads_inside);
+		error = detach_once(state, first, report, &report->threads_inside);
 		first = false;
-		if (error || ret->threads_inside == 0 || ret->foreign_hooks > 0)
+		if (error || report->threads_inside == 0 || report->foreign_hooks > 0)
 			break;
 		if (hs_monotonic_ns() - began >= (uint64_t)wait_ms * 1000000u)
 			break;
@@ -292,63 +298,47 @@ static struct hs_error *detach_region(pid_t pid, unsigned wait_ms, struct detach
 		if (error)
 			break;
 	}
-	ret->waited_ns = hs_monotonic_ns() - began;
-	ret->finished = !error && ret->threads_inside == 0 && ret->foreign_hooks == 0;
-	if (ret->finished && detach_target_has_memory(pid))
-		detach_verify(&before, state.hooks, state.region.header.hook_count, ret);
-	if (ret->finished && !detach_target_has_memory(pid)) // what was looked at was no longer there
-		error = hs_error_create(HS_ERROR_GONE, "process %d ended while it was detached from", pid);
-	state_deinit(&state);
+	report->waited_ns = hs_monotonic_ns() - began;
+	report->finished = !error && report->threads_inside == 0 && report->foreign_hooks == 0;
 	return error;
 }
 
-static struct hs_error *region_is_unfinished(pid_t pid, bool *ret)
-{
-	struct region_access region;
-	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(pid, &maps);
-
-	*ret = false;
-	if (error)
-		return error;
-	if (region_find(&maps)) {
-		error = region_open(pid, &maps, &region);
-		if (error) {
-			error = hs_error_prefix(error, "process %d has a heapsnap region already", pid);
-		} else {
-			*ret = region.header.state != REGION_ATTACHED;
-			region_close(&region);
-		}
-	}
-	proc_maps_deinit(&maps);
-	return error;
-}
-
-struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, bool *found_ret)
+struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms)
 {
 	struct detach_report report = { 0 };
-	struct hs_error *error = region_is_unfinished(pid, found_ret);
+	struct detach_state state;
+	bool found;
+	struct hs_error *error = state_init(pid, &state, &found);
 
 	if (error)
-		return error;
-	if (!*found_ret)
-		return clear_leftovers(pid, found_ret);
-	hs_verbose("process %d has the rest of an unfinished attach or detach: clearing it away", pid);
-	error = detach_region(pid, wait_ms, &report);
+		return hs_error_prefix(error, "process %d has something of heapsnap already", pid);
+	if (!found)
+		return NULL;
+	if (state.has_region && state.region.header.state == REGION_ATTACHED) {
+		state_deinit(&state);
+		return NULL;
+	}
+	hs_verbose("process %d has the rest of an unfinished attach or detach, or of an attached parent: clearing it away", pid);
+	error = undo(&state, wait_ms, &report);
+	state_deinit(&state);
 	if (error)
-		return hs_error_prefix(error, "the rest of an unfinished attach or detach cannot be cleared away");
+		return hs_error_prefix(error, "the rest of an unfinished attach or detach, or of an attached parent, cannot be cleared away");
 	if (report.foreign_hooks > 0)
-		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished detach: %zu places that heapsnap had patched "
-				       "were patched by somebody else as well; undo that, then try again", pid, report.foreign_hooks);
+		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished detach, or of an attached parent: %zu places that "
+				       "heapsnap had patched were patched by somebody else as well; undo that, then try again", pid,
+				       report.foreign_hooks);
 	if (!report.finished)
-		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach, and %zu of its threads still run "
-				       "through it; try again later", pid, report.threads_inside);
+		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach, or of an attached parent, and %zu "
+				       "of its threads still run through it; try again later", pid, report.threads_inside);
 	return NULL;
 }
 
 struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_report *ret)
 {
+	const struct detach_before before = detach_look_before(pid);
 	struct target_info target;
+	struct detach_state state;
+	bool found;
 	struct hs_error *error;
 
 	*ret = (struct detach_report){ 0 };
@@ -358,12 +348,17 @@ struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_repor
 	target_info_deinit(&target);
 	error = fault_point("open the region");
 	if (!error)
-		error = clear_leftovers(pid, &ret->only_leftovers);
+		error = state_init(pid, &state, &found);
+	if (!error && !found)
+		error = hs_error_create(HS_ERROR_NOT_FOUND, "process %d is not attached; use `heapsnap attach %d` first", pid, pid);
 	if (error)
 		return error;
-	if (!ret->only_leftovers)
-		return detach_region(pid, wait_ms, ret);
-	ret->finished = true;
-	detach_verify_clean(pid, ret);
-	return NULL;
+	ret->only_leftovers = !state.has_region;
+	error = undo(&state, wait_ms, ret);
+	if (ret->finished && detach_target_has_memory(pid))
+		detach_verify(&before, state.hooks, state.hook_count, ret);
+	if (ret->finished && !detach_target_has_memory(pid)) // what was looked at was no longer there
+		error = hs_error_create(HS_ERROR_GONE, "process %d ended while it was detached from", pid);
+	state_deinit(&state);
+	return error;
 }

@@ -53,8 +53,9 @@ enum exit_status command_detach(const struct options *options)
 		error = session_detach(pid, WAIT_MS, &report);
 	if (error)
 		return console_fail(options, error);
-	if (report.only_leftovers)
-		console_print(options, "process %d was not attached; what an unfinished attach had left in it is cleared away\n", pid);
+	if (report.only_leftovers && report.finished)
+		console_print(options, "process %d was not attached; what it had from an attached parent, or from an unfinished attach, is "
+			      "cleared away\n", pid);
 	else if (report.finished)
 		console_print(options, "detached from %d: stopped for %s, done after %s\n", pid, console_time(report.stopped_ns, stopped),
 			      console_time(report.waited_ns, waited));

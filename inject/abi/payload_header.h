@@ -83,19 +83,26 @@ struct payload_state {
 _Static_assert(sizeof(struct payload_state) == 8, "payload_state is 8 bytes");
 
 // One hooked function, in an island. The patched function jumps to `stub`, which loads the address of this
-// struct into r11 and jumps to `entry`. The original continues through `trampoline`.
+// struct into r11 and jumps to `entry`. The original continues through `trampoline`. The last fields repeat what the journal in the region
+// says of the hook, for a child that was forked while attached: it has the islands and the patched text, but not the region.
 struct hook_island {
 	uint64_t entry;          // address in the target of the payload's entry for this kind
 	uint32_t hook_index;     // of the hook in the region's hook list
 	uint32_t reserved;
 	uint8_t stub[16];        // lea stub_of_this(%rip),%r11 ; jmp *(%r11)
 	uint8_t trampoline[96];  // the relocated first instructions, then a jump to the rest of the original
+	uint64_t address;        // of the first patched byte
+	uint32_t kind;           // enum hook_kind
+	uint8_t size;            // patched bytes
+	uint8_t reserved2[3];
+	uint8_t old_bytes[16];   // what stood there
 };
 #define HS_ISLAND_STUB_OFFSET 16
 #define HS_ISLAND_TRAMPOLINE_OFFSET 32
 #define HS_ISLAND_TRAMPOLINE_SIZE 96
 _Static_assert(offsetof(struct hook_island, stub) == HS_ISLAND_STUB_OFFSET, "stub");
 _Static_assert(offsetof(struct hook_island, trampoline) == HS_ISLAND_TRAMPOLINE_OFFSET, "trampoline");
-_Static_assert(sizeof(struct hook_island) == 128, "hook_island is 128 bytes");
+_Static_assert(offsetof(struct hook_island, address) == 128, "address");
+_Static_assert(sizeof(struct hook_island) == 160, "hook_island is 160 bytes");
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forks and spawns while attached. Commands on standard input: "allocate" (50 blocks of 100 bytes), "fork" (the child allocates, frees and
 // checks by itself, then the parent allocates 50 blocks of 200 bytes), "spawn" (a vfork child that becomes another program), "stay" (a child that allocates until it is killed or the
-// parent ends; its id is printed).
+// parent ends; its id is printed), "stay again" (a child of such a child; the child in between forks and stays too).
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -56,6 +56,14 @@ static __attribute__((noipa)) int site_child(void)
 	return 0;
 }
 
+static _Noreturn void stay(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (site_child() == 0)
+		count = 0; // the parent's blocks are freed once
+	_exit(1);
+}
+
 int main(void)
 {
 	static char output_buffer[4096], input_buffer[256];
@@ -77,12 +85,26 @@ int main(void)
 		}
 		if (strcmp(line, "stay\n") == 0) {
 			child = fork();
-			if (child == 0) {
-				prctl(PR_SET_PDEATHSIG, SIGKILL);
-				while (site_child() == 0)
-					count = 0; // the parent's blocks are freed once
-				_exit(1);
+			if (child == 0)
+				stay();
+			printf("%d\n", (int)child);
+			continue;
+		}
+		if (strcmp(line, "stay again\n") == 0) {
+			int ends[2];
+
+			if (pipe(ends))
+				return 2;
+			if (fork() == 0) {
+				child = fork();
+				if (child != 0 && write(ends[1], &child, sizeof(child)) != sizeof(child))
+					_exit(1);
+				stay();
 			}
+			if (read(ends[0], &child, sizeof(child)) != sizeof(child))
+				return 2;
+			close(ends[0]);
+			close(ends[1]);
 			printf("%d\n", (int)child);
 			continue;
 		}

@@ -179,6 +179,10 @@ static void check_hook(const struct planning *planning, size_t index)
 	CHECK(record->address == record->function || record->address == record->function + 4);
 	CHECK_EQUAL(hook->island.entry, planning->entries[record->kind]);
 	CHECK_EQUAL(hook->island.hook_index, index);
+	CHECK_EQUAL(hook->island.address, record->address);
+	CHECK_EQUAL(hook->island.kind, record->kind);
+	CHECK_EQUAL(hook->island.size, record->size);
+	CHECK(memcmp(hook->island.old_bytes, record->old_bytes, sizeof(record->old_bytes)) == 0);
 	CHECK(memcmp(hook->island.stub, stub, sizeof(stub)) == 0);
 	CHECK(memcmp(hook->island.trampoline, hook->relocation.bytes, hook->relocation.size) == 0);
 	if (record->kind == HOOK_loader_event)

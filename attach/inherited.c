@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/inherited.h"
+
+#include "attach/region_access.h"
+#include "attach/relocate.h"
+#include "base/cleanup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define AREA_SIZE_MAX (HS_HOOKS_MAX * sizeof(struct hook_island) + HS_PAGE_SIZE)
+
+bool inherited_hook(uint64_t address, const struct hook_island *island, struct hook_record *ret)
+{
+	uint32_t displacement = (uint32_t)(address + HS_ISLAND_STUB_OFFSET - (island->address + HS_JUMP_SIZE));
+
+	if (!hook_island_has_stub(island) || island->hook_index >= HS_HOOKS_MAX || island->kind >= HOOK_KIND_COUNT ||
+	    island->size != HS_JUMP_SIZE)
+		return false;
+	*ret = (struct hook_record){
+		.address = island->address,
+		.function = island->address,
+		.island = address,
+		.state = HOOK_APPLIED, // or not; the bytes in place tell
+		.kind = (uint16_t)island->kind,
+		.size = island->size,
+		.page_was_clean = 1, // a page that equals its file again may be the file's page again
+		.name = "a function",
+	};
+	memcpy(ret->old_bytes, island->old_bytes, sizeof(ret->old_bytes));
+	memcpy(ret->new_bytes, island->old_bytes, sizeof(ret->new_bytes));
+	ret->new_bytes[0] = 0xe9; // jmp rel32
+	memcpy(ret->new_bytes + 1, &displacement, sizeof(displacement));
+	return true;
+}
+
+static bool is_named(const struct proc_map *map)
+{
+	return strcmp(map->name, "/memfd:" HS_CODE_NAME) == 0;
+}
+
+// Where memory files cannot be executable, our code is anonymous memory.
+static bool may_be_code(const struct proc_map *map)
+{
+	return map->readable && map->executable && !map->writable && !map->shared && (is_named(map) || (map->inode == 0 && !map->name[0]));
+}
+
+static struct hs_error *is_image(const struct proc_map *map, const struct target_memory *memory, bool *ret)
+{
+	struct payload_header header;
+	struct hs_error *error = target_memory_read(memory, map->start, &header, sizeof(header));
+
+	if (error)
+		return error;
+	*ret = header.magic == HS_PAYLOAD_MAGIC && header.config.code == map->start && header.image_size == map->end - map->start;
+	return NULL;
+}
+
+// An area of islands: what is in it, and whether there is anything.
+static struct hs_error *read_area(const struct proc_map *map, const struct target_memory *memory, struct inherited *inherited, bool *ret)
+{
+	uint64_t size = map->end - map->start < AREA_SIZE_MAX ? map->end - map->start : AREA_SIZE_MAX;
+	HS_CLEANUP_FREE struct hook_island *islands = malloc(size);
+	const struct region_part *image = &inherited->code[0];
+	struct hs_error *error;
+
+	*ret = false;
+	if (!islands)
+		return &hs_error_no_memory;
+	error = target_memory_read(memory, map->start, islands, size);
+	if (error)
+		return error;
+	for (size_t i = 0; i < size / sizeof(*islands); i++) {
+		struct hook_record hook;
+
+		if (!inherited_hook(map->start + i * sizeof(*islands), &islands[i], &hook) ||
+		    (!is_named(map) && islands[i].entry - image->offset >= image->size))
+			continue;
+		inherited->hooks[islands[i].hook_index] = hook;
+		if (islands[i].hook_index >= inherited->hook_count)
+			inherited->hook_count = islands[i].hook_index + 1;
+		*ret = true;
+	}
+	return NULL;
+}
+
+static struct hs_error *find_image(const struct proc_maps *maps, const struct target_memory *memory, struct inherited *inherited)
+{
+	for (size_t i = 0; i < maps->count && !inherited->code[0].size; i++) {
+		const struct proc_map *map = &maps->items[i], *next = i + 1 < maps->count ? map + 1 : NULL;
+		bool image = false;
+		struct hs_error *error = may_be_code(map) ? is_image(map, memory, &image) : NULL;
+
+		if (error)
+			return error;
+		if (!image)
+			continue;
+		inherited->code[0] = (struct region_part){ map->start, map->end - map->start };
+		inherited->code_count = 1;
+		// Far from all else, so nothing has been merged with it.
+		inherited->has_state_page = next && next->start == map->end && next->inode == 0 && next->end - next->start == HS_PAGE_SIZE;
+	}
+	return NULL;
+}
+
+static struct hs_error *find_islands(const struct proc_maps *maps, const struct target_memory *memory, struct inherited *inherited)
+{
+	for (size_t i = 0; i < maps->count && inherited->code_count < HS_CODE_PARTS_MAX; i++) {
+		const struct proc_map *map = &maps->items[i];
+		bool islands = false;
+		struct hs_error *error;
+
+		// Without an image only the name tells.
+		if (!may_be_code(map) || map->start == inherited->code[0].offset || (!is_named(map) && !inherited->code[0].size))
+			continue;
+		error = read_area(map, memory, inherited, &islands);
+		if (error)
+			return error;
+		if (!islands && !is_named(map))
+			continue;
+		if (!inherited->code_count)
+			inherited->code_count = 1; // the place of the image
+		inherited->code[inherited->code_count++] = (struct region_part){ map->start, map->end - map->start };
+	}
+	return NULL;
+}
+
+struct hs_error *inherited_read(const struct proc_maps *maps, const struct target_memory *memory, struct inherited *ret)
+{
+	struct hs_error *error;
+
+	*ret = (struct inherited){ 0 };
+	ret->hooks = calloc(HS_HOOKS_MAX, sizeof(*ret->hooks));
+	if (!ret->hooks)
+		return &hs_error_no_memory;
+	error = find_image(maps, memory, ret);
+	if (!error)
+		error = find_islands(maps, memory, ret);
+	if (error)
+		inherited_deinit(ret);
+	return error;
+}
+
+void inherited_deinit(struct inherited *inherited)
+{
+	free(inherited->hooks);
+	*inherited = (struct inherited){ 0 };
+}
+
+bool inherited_is_hooked(const struct inherited *inherited, const struct target_memory *memory)
+{
+	for (size_t i = 0; i < inherited->hook_count; i++) {
+		const struct hook_record *hook = &inherited->hooks[i];
+		uint8_t now[sizeof(hook->new_bytes)];
+		struct hs_error *error;
+
+		if (hook->state != HOOK_APPLIED)
+			continue;
+		error = target_memory_read(memory, hook->address, now, hook->size);
+		if (!error && memcmp(now, hook->new_bytes, hook->size) == 0)
+			return true;
+		hs_error_destroy(error);
+	}
+	return false;
+}
