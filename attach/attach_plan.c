@@ -88,6 +88,8 @@ static void plan_places(struct attach_plan *plan, struct findings *findings)
 	if (findings_verdict(findings, GROUND_attached) == FINDING_REFUSAL || plan->target.is_32_bit)
 		return;
 	error = modules_read(plan->target.pid, &plan->maps, &plan->memory, &plan->modules);
+	if (!error)
+		error = search_tables_make(&plan->memory, &plan->modules);
 	if (error) {
 		findings_add_error(findings, GROUND_modules, error);
 		return;

@@ -218,6 +218,29 @@ static bool find_by_sections(const struct elf_view *view, uint32_t type, struct 
 	return false;
 }
 
+bool elf_view_section(const struct elf_view *view, const char *name, uint64_t *vaddr_ret, uint64_t *size_ret)
+{
+	struct symbol_table names = { 0 };
+	Elf64_Shdr section;
+
+	if (!read_section(view, view->header.e_shstrndx, &section) || section.sh_type != SHT_STRTAB ||
+	    !inside(section.sh_offset, section.sh_size, view->size))
+		return false;
+	names.strings = (const char *)view->data + section.sh_offset;
+	names.strings_size = section.sh_size;
+	if (!terminate_strings(&names))
+		return false;
+	for (uint64_t i = 0; read_section(view, i, &section); i++) {
+		if (!(section.sh_flags & SHF_ALLOC) || section.sh_type == SHT_NOBITS || section.sh_name >= names.strings_size ||
+		    strcmp(names.strings + section.sh_name, name) != 0)
+			continue;
+		*vaddr_ret = section.sh_addr;
+		*size_ret = section.sh_size;
+		return elf_view_bytes(view, section.sh_addr, section.sh_size) != NULL;
+	}
+	return false;
+}
+
 // Words of 32 bits from one address to the end of the file part of its segment.
 struct words {
 	const uint8_t *data;

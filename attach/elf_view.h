@@ -49,6 +49,8 @@ bool elf_view_find_symbol(const struct elf_view *view, const char *name, struct 
 
 // The file's bytes for [vaddr, vaddr + size), NULL when they are not wholly inside the file part of one load segment.
 const uint8_t *elf_view_bytes(const struct elf_view *view, uint64_t vaddr, size_t size);
+// The section of this name as a p_vaddr range, if all of it is in the file part of one load segment. false = none.
+bool elf_view_section(const struct elf_view *view, const char *name, uint64_t *vaddr_ret, uint64_t *size_ret);
 // The PT_GNU_EH_FRAME segment and the load segment that holds it, as p_vaddr ranges. false = none.
 bool elf_view_unwind(const struct elf_view *view, uint64_t *hdr_vaddr, uint64_t *hdr_size, uint64_t *segment_low,
 		     uint64_t *segment_high);

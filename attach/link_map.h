@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the target's dynamic loader and libc say about themselves.
+// What the target's dynamic loader says about itself.
 #ifndef HEAPSNAP_ATTACH_LINK_MAP_H
 #define HEAPSNAP_ATTACH_LINK_MAP_H
 
@@ -9,8 +9,5 @@
 // Fills r_debug, loader_event and each module's link_map. They stay 0 where the target has no dynamic loader, or where
 // its list cannot be read (it may be changing at this moment): nothing of that is an error.
 void link_map_read(const struct target_memory *memory, struct module_list *modules);
-
-// Fills tid_offset and tcb_size from what glibc tells debuggers about its threads; both stay 0 where it tells nothing.
-void thread_layout_read(struct module_list *modules);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "attach/link_map.h"
 #include "attach/mapped_file.h"
+#include "attach/thread_layout.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -15,7 +16,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define PAGE_MASK     ((uint64_t)HS_PAGE_SIZE - 1)
+#define IN_PAGE       ((uint64_t)HS_PAGE_SIZE - 1)
 #define ADDRESS_END   (UINT64_C(1) << 47) // user addresses of x86-64
 #define VDSO_SIZE_MAX (1u << 20)
 
@@ -65,6 +66,19 @@ static bool has_elf_magic(const struct proc_map *map, const struct target_memory
 	return is_elf;
 }
 
+// Whether all of [low, high) is mapped and readable. Between two executable segments there may be a hole.
+static bool is_readable(const struct proc_maps *maps, uint64_t low, uint64_t high)
+{
+	while (low < high) {
+		const struct proc_map *map = proc_maps_find(maps, low);
+
+		if (!map || !map->readable)
+			return false;
+		low = map->end;
+	}
+	return true;
+}
+
 // Fills load_bias and the spans from the program headers, `start` being where file offset 0 is mapped. Returns false
 // when the object was not loaded there: a file that is only read through a mapping.
 static bool place_segments(struct module *module, const struct proc_maps *maps, uint64_t start)
@@ -75,22 +89,22 @@ static bool place_segments(struct module *module, const struct proc_maps *maps, 
 	for (unsigned i = 0; i < elf->header.e_phnum && !has_bias; i++) {
 		const Elf64_Phdr *segment = &elf->segments[i];
 
-		has_bias = segment->p_type == PT_LOAD && (segment->p_offset & ~PAGE_MASK) == 0;
-		module->load_bias = start - (segment->p_vaddr & ~PAGE_MASK);
+		has_bias = segment->p_type == PT_LOAD && (segment->p_offset & ~IN_PAGE) == 0;
+		module->load_bias = start - (segment->p_vaddr & ~IN_PAGE);
 	}
 	if (!has_bias)
 		return false;
 	module->start = module->text_low = UINT64_MAX;
 	for (unsigned i = 0; i < elf->header.e_phnum; i++) {
 		const Elf64_Phdr *segment = &elf->segments[i];
-		uint64_t low = (module->load_bias + segment->p_vaddr) & ~PAGE_MASK, high;
+		uint64_t low = (module->load_bias + segment->p_vaddr) & ~IN_PAGE, high;
 		const struct proc_map *map;
 
 		if (segment->p_type != PT_LOAD || segment->p_memsz == 0)
 			continue;
 		if (low >= ADDRESS_END || segment->p_memsz > ADDRESS_END - low - HS_PAGE_SIZE)
 			return false;
-		high = (module->load_bias + segment->p_vaddr + segment->p_memsz + PAGE_MASK) & ~PAGE_MASK;
+		high = (module->load_bias + segment->p_vaddr + segment->p_memsz + IN_PAGE) & ~IN_PAGE;
 		if (low < module->start)
 			module->start = low;
 		if (high > module->end)
@@ -107,12 +121,14 @@ static bool place_segments(struct module *module, const struct proc_maps *maps, 
 	}
 	if (module->text_high == 0)
 		module->text_low = 0;
+	module->text_readable = is_readable(maps, module->text_low, module->text_high);
 	return module->start < module->end;
 }
 
 static void deinit_module(struct module *module)
 {
 	elf_view_deinit(&module->elf);
+	search_table_deinit(&module->search);
 	free(module->path);
 }
 

@@ -5,8 +5,10 @@
 
 #include "attach/elf_view.h"
 #include "attach/memory.h"
+#include "attach/search_table.h"
 #include "base/error.h"
 #include "base/proc_maps.h"
+#include "inject/abi/payload_header.h"
 
 struct module {
 	char *path;          // as the target's maps say, without " (deleted)"; "[vdso]" for the vdso; owned
@@ -18,6 +20,8 @@ struct module {
 	uint64_t start, end; // span of its load segments in memory, page aligned
 	uint64_t text_low, text_high; // span of its executable segments in memory
 	uint64_t device, inode;
+	bool text_readable;  // all of [text_low, text_high) is mapped and can be read
+	struct search_table search; // of a module without .eh_frame_hdr (search_tables_make)
 	struct elf_view elf; // of the file (through map_files or /proc/PID/root), of memory for the vdso
 	uint64_t link_map;   // address of its struct link_map in the target; 0 = the loader does not list it
 	size_t link_order;   // position in the loader's main list, from 1: symbols are looked up in this order; 0 = not in it
@@ -28,8 +32,9 @@ struct module_list {
 	size_t count;
 	uint64_t r_debug;     // address of the loader's struct r_debug; 0 = none (static program)
 	uint64_t loader_event; // address of the function that the loader calls when its list changes (r_debug.r_brk); 0 = none
+	enum libc_kind libc;
 	uint64_t tid_offset;   // from the thread pointer to the u32 kernel thread id (glibc: _thread_db_pthread_tid); 0 = unknown
-	uint64_t tcb_size;     // bytes of the thread control block (glibc: _thread_db_sizeof_pthread); 0 = unknown
+	uint64_t tcb_size;     // bytes of the thread control block (glibc: _thread_db_sizeof_pthread), or of its known part; 0 = unknown
 	uint64_t entry;        // AT_ENTRY
 };
 

@@ -2,7 +2,9 @@
 #include "attach/region_fill.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <x86intrin.h>
 
@@ -40,6 +42,26 @@ static void fill_parts(struct region_header *header)
 	header->pages = (struct region_part){ HS_OFFSET_PAGES, header->size - HS_OFFSET_PAGES };
 }
 
+// Puts a module's search table into pages of its own. They are few, and counted as used; a table that would take much of a small region is
+// left out, and stacks through the module are cut.
+static void fill_search_table(struct region_header *header, const struct search_table *table, struct module_record *record)
+{
+	uint64_t bytes = table->count * sizeof(*table->pairs);
+	uint64_t pages = (bytes + HS_PAGE_SIZE - 1) / HS_PAGE_SIZE;
+
+	if (!table->count || pages > (header->max_pages - header->next_page) / 4) {
+		if (table->count)
+			hs_verbose("no room for a search table of %" PRIu64 " pages", pages);
+		return;
+	}
+	record->search_page = (uint32_t)header->next_page;
+	record->search_count = (uint32_t)table->count;
+	record->cfi_low = table->low;
+	record->cfi_high = table->high;
+	memcpy((uint8_t *)header + header->next_page * HS_PAGE_SIZE, table->pairs, bytes);
+	header->next_page += pages;
+}
+
 static void fill_module(struct region_header *header, const struct module *module, struct module_record *record)
 {
 	char *pool = (char *)header + HS_OFFSET_STRINGS;
@@ -54,7 +76,8 @@ static void fill_module(struct region_header *header, const struct module *modul
 		.text_low = module->text_low, .text_high = module->text_high, .link_map = module->link_map,
 		.flags = (module->link_map ? MODULE_IN_LINK_MAP : 0u) | (module->is_main ? MODULE_MAIN : 0u) |
 			 (module->is_vdso ? MODULE_VDSO : 0u) |
-			 (module->is_main || module->is_vdso || module->is_loader ? 0u : MODULE_CAN_UNLOAD),
+			 (module->is_main || module->is_vdso || module->is_loader ? 0u : MODULE_CAN_UNLOAD) |
+			 (module->text_readable ? MODULE_TEXT_READABLE : 0u),
 		.loaded = 1,
 		.path = header->string_bytes, .path_size = (uint32_t)path_size,
 		.build_id_size = module->elf.build_id_size,
@@ -67,6 +90,8 @@ static void fill_module(struct region_header *header, const struct module *modul
 		record->eh_frame_hdr_size = hdr_size;
 		record->cfi_low = module->load_bias + low;
 		record->cfi_high = module->load_bias + high;
+	} else {
+		fill_search_table(header, &module->search, record);
 	}
 }
 
@@ -99,12 +124,12 @@ void region_fill(struct region_header *header, void *context)
 	header->attach_monotonic_ns = hs_monotonic_ns();
 	header->epoch = 1;
 	header->module_generation = 1;
+	header->next_page = header->first_page + 1;
 	for (size_t i = 0; i < filling->modules->count && header->module_count < HS_MODULES_MAX; i++)
 		fill_module(header, &filling->modules->items[i], &modules[header->module_count++]);
 
 	// The first page of `pages` begins with the node for stacks that find no room.
 	full = (struct stack_node *)((uint8_t *)header + HS_OFFSET_PAGES);
 	full->frame = (uint64_t)HS_FRAME_CUT << HS_FRAME_MODULE_SHIFT | CUT_stack_table_full;
-	header->next_page = header->first_page + 1;
 	header->magic = HS_REGION_MAGIC;
 }

@@ -12,7 +12,7 @@
 #include "attach/payload_load.h"
 #include "attach/region_access.h"
 #include "attach/region_fill.h"
-#include "attach/thread_ids.h"
+#include "attach/thread_layout.h"
 #include "attach/threads.h"
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -27,52 +27,15 @@
 
 enum { FREEZE_TIMEOUT_MS = 2000, CLEAR_TIMEOUT_MS = 10000, TRIES = 10, TRY_AGAIN_US = 3000 };
 
-static const struct frozen_thread *main_thread(const struct frozen_process *process)
-{
-	for (size_t i = 0; i < process->count; i++)
-		if (process->threads[i].tid == process->pid)
-			return &process->threads[i];
-	return NULL;
-}
-
-// The thread id that the libc keeps must be where its symbols say, in some thread; else ids are unknown.
-static uint64_t checked_tid_offset(const struct attach_plan *plan, const struct frozen_process *process)
-{
-	for (size_t i = 0; i < process->count && plan->modules.tid_offset; i++) {
-		const struct frozen_thread *thread = &process->threads[i];
-		struct hs_error *error;
-		uint32_t tid;
-
-		if (!thread->registers.fs_base)
-			continue;
-		error = target_memory_read(&plan->memory, thread->registers.fs_base + plan->modules.tid_offset, &tid, sizeof(tid));
-		if (error) {
-			hs_error_destroy(error);
-			continue;
-		}
-		if (tid == (uint32_t)thread->tid || tid == thread_id_inside(process->pid, thread->tid))
-			return plan->modules.tid_offset;
-	}
-	hs_verbose("thread ids are not where the libc's symbols say; threads are told apart by their control blocks only");
-	return 0;
-}
-
 static void fill_config(const struct attach_plan *plan, const struct frozen_process *process, struct payload_config *config)
 {
-	const struct frozen_thread *thread = main_thread(process);
-
 	*config = (struct payload_config){
 		.region = plan->layout.region,
 		.state = plan->layout.state,
 		.code = plan->layout.code,
-		.tid_offset = checked_tid_offset(plan, process),
-		.tcb_size = plan->modules.tcb_size,
 		.r_debug = plan->modules.r_debug,
 	};
-	if (!thread)
-		return;
-	config->main_thread_pointer = thread->registers.fs_base;
-	region_main_stack(&plan->maps, plan->target.stack_limit, &config->main_stack_low, &config->main_stack_high);
+	thread_layout_configure(&plan->target, &plan->maps, &plan->modules, &plan->memory, process, config);
 }
 
 // rdtsc faults in a process that has it disabled (PR_SET_TSC).

@@ -77,10 +77,12 @@ static struct hs_error *read_stat(pid_t pid, struct target_info *info)
 	}
 	open = strchr(text, '(');
 	close = strrchr(text, ')');
-	// Fields 3 (state), 9 (flags), 20 (threads), 22 (start time); proc_pid_stat(5)
+	// Fields 3 (state), 9 (flags), 20 (threads), 22 (start time), 28 (start of the stack); proc_pid_stat(5)
 	if (!open || !close || close < open ||
-	    sscanf(close + 1, " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %" SCNu32 " %*d %" SCNu64,
-		   &info->state, &flags, &info->thread_count, &info->start_time) != 4)
+	    sscanf(close + 1, " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %" SCNu32 " %*d %" SCNu64
+		   " %*u %*d %*u %*u %*u %" SCNu64,
+		   &info->state, &flags, &info->thread_count, &info->start_time,
+		   &info->stack_start) != 5)
 		return hs_error_create(HS_ERROR_BAD_DATA, "cannot read /proc/%d/stat", (int)pid);
 	info->kernel_thread = flags & PF_KTHREAD;
 	*close = 0;

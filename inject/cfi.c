@@ -253,9 +253,9 @@ static bool covers(const struct cfi_fde *fde, uint64_t pc)
 	return pc - fde->pc_begin < fde->pc_range;
 }
 
-// Binary search in a table of `count` pairs {first pc, address of the FDE}, both as signed 32-bit distances from `hdr`.
+// Binary search in a table of `count` pairs {first pc, address of the FDE}, both as signed 32-bit distances from `base`.
 static enum cfi_result find_in_table(const struct memory_span *span, struct span_reader *table, uint64_t count,
-                                     uint64_t hdr, uint64_t pc, struct cfi_fde *ret)
+                                     uint64_t base, uint64_t pc, struct cfi_fde *ret)
 {
 	uint64_t low = 0, high = count; // the entry is in [low, high): the last one that begins at or below pc
 	uint64_t start = table->offset;
@@ -268,7 +268,7 @@ static enum cfi_result find_in_table(const struct memory_span *span, struct span
 		uint64_t middle = low + (high - low) / 2;
 
 		table->offset = start + 8 * middle;
-		if (hdr + span_reader_signed(table, 4) <= pc)
+		if (base + span_reader_signed(table, 4) <= pc)
 			low = middle + 1;
 		else
 			high = middle;
@@ -276,7 +276,7 @@ static enum cfi_result find_in_table(const struct memory_span *span, struct span
 	if (low == 0)
 		return CFI_NO_ENTRY;
 	table->offset = start + 8 * (low - 1) + 4;
-	result = read_entry(span, hdr + span_reader_signed(table, 4) - span->address, &entry);
+	result = read_entry(span, base + span_reader_signed(table, 4) - span->address, &entry);
 	if (result != CFI_OK)
 		return result;
 	if (entry.is_terminator)
@@ -355,6 +355,25 @@ enum cfi_result cfi_decode(const struct memory_span *span, uint64_t hdr, uint64_
 {
 	struct cfi_fde fde;
 	enum cfi_result result = find_fde(span, hdr, hdr_size, pc, &fde);
+
+	return result == CFI_OK ? cfi_program_run(span, &fde, pc, ret) : result;
+}
+
+static __attribute__((noinline)) enum cfi_result find_fde_by_table(const struct memory_span *span,
+                                                                   const struct memory_span *table, uint64_t pc,
+                                                                   struct cfi_fde *ret)
+{
+	struct span_reader reader = span_reader_make(table, 0, table->size);
+
+	ret->cie.offset = UINT64_MAX; // none parsed yet
+	return find_in_table(span, &reader, table->size / 8, span->address, pc, ret);
+}
+
+enum cfi_result cfi_decode_by_table(const struct memory_span *span, const struct memory_span *table, uint64_t pc,
+                                    struct cfi_row *ret)
+{
+	struct cfi_fde fde;
+	enum cfi_result result = find_fde_by_table(span, table, pc, &fde);
 
 	return result == CFI_OK ? cfi_program_run(span, &fde, pc, ret) : result;
 }

@@ -63,4 +63,9 @@ enum cfi_result {
 enum cfi_result cfi_decode(const struct memory_span *span, uint64_t hdr, uint64_t hdr_size, uint64_t pc,
                            struct cfi_row *ret);
 
+// The same by a table that was made for a module without .eh_frame_hdr: `table` holds nothing but pairs {first pc,
+// address of the FDE}, as signed 32-bit distances from the span's start, ascending.
+enum cfi_result cfi_decode_by_table(const struct memory_span *span, const struct memory_span *table, uint64_t pc,
+                                    struct cfi_row *ret);
+
 #endif

@@ -26,7 +26,7 @@ struct dynamic_entry {
 
 enum {
 	TYPE_LOAD = 1, TYPE_DYNAMIC = 2, TYPE_NOTE = 4, TYPE_EH_FRAME = 0x6474e550,
-	FLAG_EXECUTE = 1,
+	FLAG_EXECUTE = 1, FLAG_READ = 4,
 	TAG_HASH = 4, TAG_STRTAB = 5, TAG_SYMTAB = 6, TAG_GNU_HASH = 0x6ffffef5,
 	DYNAMIC_MAX = 512, PAGES_DOWN_MAX = 65536, NOTE_BUILD_ID = 3,
 };
@@ -114,11 +114,13 @@ bool elf_memory_describe(uint64_t bias, uint64_t dynamic, struct module_record *
 {
 	const struct elf_header *elf = find_header(bias, dynamic);
 	uint64_t low = UINT64_MAX, high = 0, text_low = UINT64_MAX, text_high = 0;
+	unsigned texts = 0, readable_texts = 0;
 
 	if (!elf)
 		return false;
 	ret->eh_frame_hdr = 0; // an attempt that failed may have left something here
 	ret->build_id_size = 0;
+	ret->flags = 0;
 	for (uint16_t i = 0; i < elf->phnum; i++) {
 		const struct program_header *header = &headers_of(elf)[i];
 		uint64_t start = header->vaddr & ~(uint64_t)(HS_PAGE_SIZE - 1);
@@ -129,6 +131,8 @@ bool elf_memory_describe(uint64_t bias, uint64_t dynamic, struct module_record *
 			low = start < low ? start : low;
 			high = end > high ? end : high;
 			if (header->flags & FLAG_EXECUTE) {
+				texts++;
+				readable_texts += header->flags & FLAG_READ && header->filesz == header->memsz;
 				text_low = start < text_low ? start : text_low;
 				text_high = end > text_high ? end : text_high;
 			}
@@ -153,6 +157,8 @@ bool elf_memory_describe(uint64_t bias, uint64_t dynamic, struct module_record *
 	ret->end = bias + high;
 	ret->text_low = text_high ? bias + text_low : 0;
 	ret->text_high = text_high ? bias + text_high : 0;
+	if (texts == 1 && readable_texts == 1) // between two there may be a hole
+		ret->flags |= MODULE_TEXT_READABLE;
 	ret->phdr = (uint64_t)headers_of(elf);
 	ret->phdr_count = elf->phnum;
 	return true;

@@ -121,7 +121,7 @@ static void add_module(const struct link_map_head *map, uint32_t scan)
 		return;
 	}
 	module->link_map = (uint64_t)map;
-	module->flags = MODULE_IN_LINK_MAP | MODULE_AFTER_ATTACH | MODULE_CAN_UNLOAD;
+	module->flags |= MODULE_IN_LINK_MAP | MODULE_AFTER_ATTACH | MODULE_CAN_UNLOAD;
 	module->path = add_path(map->name ? (const char *)map->name : "", &module->path_size);
 	module->seen = scan;
 	module->loaded = header->module_generation + 1;

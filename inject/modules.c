@@ -8,6 +8,7 @@
 // Both sides' first two steps are sequentially consistent, so at least one sees the other.
 #include "modules.h"
 
+#include "arch.h"
 #include "unwind_step.h"
 
 static const struct module_record *find_module(uint64_t pc, uint32_t *index_ret)
@@ -28,6 +29,20 @@ static const struct module_record *find_module(uint64_t pc, uint32_t *index_ret)
 	}
 	*index_ret = 0;
 	return NULL;
+}
+
+static bool has_cfi(const struct module_record *module) { return module->eh_frame_hdr || module->search_page; }
+
+static enum cfi_result decode(const struct module_record *module, const struct memory_span *span, uint64_t pc, struct cfi_row *ret)
+{
+	struct memory_span table;
+
+	if (module->eh_frame_hdr)
+		return cfi_decode(span, module->eh_frame_hdr, module->eh_frame_hdr_size, pc, ret);
+	table.bytes = region_page(module->search_page);
+	table.address = (uint64_t)table.bytes;
+	table.size = (uint64_t)module->search_count * 8;
+	return cfi_decode_by_table(span, &table, pc, ret);
 }
 
 static struct memory_span cfi_span(const struct module_record *module)
@@ -56,6 +71,13 @@ static void end_reading(const struct module_record *module)
 		__atomic_fetch_sub(&region()->decoders, 1, __ATOMIC_SEQ_CST);
 }
 
+// Whether [address, address + size) is code that can be read.
+static bool has_text(const struct module_record *module, uint64_t address, uint64_t size)
+{
+	return module->flags & MODULE_TEXT_READABLE && address >= module->text_low && address <= module->text_high &&
+	       module->text_high - address >= size;
+}
+
 uint64_t modules_decode_rule(uint64_t pc, bool exact)
 {
 	uint64_t lookup = exact ? pc : pc - 1; // a return address may be the first byte of the next function
@@ -68,15 +90,31 @@ uint64_t modules_decode_rule(uint64_t pc, bool exact)
 
 	if (!module)
 		return unwind_rule_pack(CFI_NO_ENTRY, NULL, NULL, 0);
-	if (!module->eh_frame_hdr)
-		return unwind_rule_pack(CFI_NO_ENTRY, NULL, NULL, index);
 	if (!begin_reading(module))
 		return 0;
 	span = cfi_span(module);
-	result = cfi_decode(&span, module->eh_frame_hdr, module->eh_frame_hdr_size, lookup, &row);
-	rule = unwind_rule_pack(result, result == CFI_OK ? &row : NULL, &span, index);
+	result = has_cfi(module) ? decode(module, &span, lookup, &row) : CFI_NO_ENTRY;
+	if (result == CFI_NO_ENTRY && has_text(module, pc, ARCH_SIGRETURN_SIZE) && arch_is_sigreturn((const uint8_t *)pc))
+		rule = unwind_rule_signal(index);
+	else
+		rule = unwind_rule_pack(result, result == CFI_OK ? &row : NULL, &span, index);
 	end_reading(module);
 	return rule;
+}
+
+bool modules_follows_call(uint64_t pc, bool from_module)
+{
+	uint32_t index;
+	const struct module_record *module = find_module(pc - 1, &index);
+	bool follows;
+
+	if (!module)
+		return !from_module;
+	if (!has_text(module, pc - ARCH_CALL_MAX, ARCH_CALL_MAX) || !begin_reading(module))
+		return false;
+	follows = arch_ends_in_call((const uint8_t *)pc);
+	end_reading(module);
+	return follows;
 }
 
 enum step_result modules_step_full(const struct memory_span *stack, struct full_registers *registers, uint32_t *module_ret,
@@ -91,13 +129,13 @@ enum step_result modules_step_full(const struct memory_span *stack, struct full_
 	struct cfi_row row;
 	uint64_t cfa;
 
-	if (module && module->eh_frame_hdr) {
+	if (module && has_cfi(module)) {
 		if (!begin_reading(module)) {
 			*cut = CUT_loader_busy + 1;
 			return STEP_BAD;
 		}
 		span = cfi_span(module);
-		decoded = cfi_decode(&span, module->eh_frame_hdr, module->eh_frame_hdr_size, lookup, &row);
+		decoded = decode(module, &span, lookup, &row);
 		if (decoded == CFI_OK)
 			result = unwind_step_full(&row, &span, stack, registers, &cfa);
 		end_reading(module);
@@ -111,6 +149,10 @@ enum step_result modules_step_full(const struct memory_span *stack, struct full_
 			if (result != STEP_END)
 				*cut = CUT_no_unwind_info + 1;
 			return result;
+		}
+		if (!modules_follows_call(three.pc, module != NULL)) {
+			*cut = CUT_no_unwind_info + 1;
+			return STEP_BAD;
 		}
 		registers->value[CFI_RA] = three.pc;
 		registers->value[CFI_RSP] = three.sp;

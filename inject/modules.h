@@ -10,6 +10,10 @@
 // and the pc lies in one that may go: ask again another time.
 uint64_t modules_decode_rule(uint64_t pc, bool exact) HS_HIDDEN;
 
+// Whether a return address that was found by a frame pointer alone may be one: the instruction before it is a call. `from_module`: the
+// frame that was left is that of a loaded object, not of code made at run time; only the latter is called by code that nobody knows.
+bool modules_follows_call(uint64_t pc, bool from_module) HS_HIDDEN;
+
 // One full step; *module_ret: module index + 1 of the frame stepped from, 0 = none. *cut: enum cut_reason + 1 when the step could not
 // be tried at all.
 enum step_result modules_step_full(const struct memory_span *stack, struct full_registers *registers, uint32_t *module_ret,

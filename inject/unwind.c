@@ -69,6 +69,19 @@ static enum cut_reason reason_of_step(enum step_result result)
 	}
 }
 
+// Whether only the C library's start code can be further out than a frame without unwind information at `sp`: so little is left of the
+// stack. In musl, whose build leaves that information out, the code that calls main or a thread's function is such a frame, and
+// it uses the frame pointer for something else.
+static bool is_start_code(const struct thread_slot *slot, uint64_t sp)
+{
+	const uint64_t most = 256; // bytes; musl 1.2.3: 100 before main, 64 before a thread's function
+	bool is_main = slot->thread_pointer == payload_header.config.main_thread_pointer;
+	uint64_t start = is_main ? payload_header.config.main_stack_start : slot->stack_high;
+
+	// Above it: a loader that was run as a program takes its own arguments off.
+	return start && start - sp + most <= 2 * most;
+}
+
 // Way 3. Starts over from the hook's entry, because only there all registers are known.
 static void walk_in_full(struct thread_slot *slot, const struct entry_frame *entry, const struct memory_span *stack,
 			 uint32_t depth, struct walk *walk)
@@ -91,6 +104,7 @@ static void walk_in_full(struct thread_slot *slot, const struct entry_frame *ent
 	while (walk->count < depth) {
 		struct walked_frame *frame = &slot->fresh[walk->count];
 		bool exact = registers.pc_is_exact;
+		uint64_t sp = registers.value[CFI_RSP];
 		enum step_result result;
 		uint32_t module;
 
@@ -104,6 +118,8 @@ static void walk_in_full(struct thread_slot *slot, const struct entry_frame *ent
 		if (result != STEP_OK) {
 			if (!walk->cut)
 				walk->cut = reason_of_step(result) + 1;
+			else if (walk->cut == CUT_no_unwind_info + 1 && module && is_start_code(slot, sp))
+				walk->cut = 0;
 			return;
 		}
 		if (registers.value[CFI_RA] == 0)
@@ -116,33 +132,51 @@ static void walk_in_full(struct thread_slot *slot, const struct entry_frame *ent
 // frame address it has saved rbp (0 = it has not).
 enum fresh_flags { FRESH_READS_RBP = 1, FRESH_DEREFERENCES = 2 };
 
-static void note_rule(uint64_t rule, const struct walk_registers *before, uint64_t cfa, struct walked_frame *frame, struct walk *walk)
+// pre: frame->flags and ->checks are 0; `after` is the caller, at the canonical frame address of the frame.
+// Returns false when the caller was guessed by a frame pointer, and wrongly.
+static bool note_rule(uint64_t rule, const struct walk_registers *before, const struct walk_registers *after,
+		      struct walked_frame *frame, struct walk *walk)
 {
-	uint64_t distance = (cfa - before->rbp) / 8;
+	uint64_t distance = (after->sp - before->rbp) / 8;
 
-	frame->flags = 0;
-	frame->checks = 0;
 	switch (UNWIND_KIND(rule)) {
 	case UNWIND_BP:
 		frame->flags = FRESH_READS_RBP;
 		// fall through
 	case UNWIND_SP:
 		frame->checks = (uint16_t)unwind_rule_slot(rule);
-		return;
-	case UNWIND_BP_DEREF:
+		return true;
 	case UNWIND_FRAME_POINTER:
+		if (!modules_follows_call(after->pc, UNWIND_MODULE(rule)))
+			return false;
+		// fall through
+	case UNWIND_BP_DEREF:
 		frame->flags = UNWIND_KIND(rule) == UNWIND_BP_DEREF ? FRESH_READS_RBP | FRESH_DEREFERENCES : FRESH_READS_RBP;
 		frame->checks = (uint16_t)distance; // rbp is saved where it points
 		if (distance > UINT16_MAX)
 			walk->repeatable = false;
-		return;
+		return true;
 	default:
 		walk->repeatable = false;
+		return true;
 	}
 }
 
+// The frame found last has no unwind information, and its frame pointer leads nowhere.
+static void end_without_info(uint64_t rule, const struct walk_registers *at, struct thread_slot *slot, struct walk *walk)
+{
+	if (!UNWIND_MODULE(rule) || !is_start_code(slot, at->sp)) {
+		walk->cut = CUT_no_unwind_info + 1;
+		return;
+	}
+	slot->fresh[walk->count - 1].flags = FRESH_READS_RBP;
+	if (at->rbp >= at->sp)
+		walk->repeatable = false; // more than the frame pointer itself was looked at
+}
+
 // A walk by rules that cannot go on. Returns false when all registers are needed.
-static bool end_walk(enum step_result result, uint64_t rule, const struct walk_registers *at, struct walk *walk)
+static bool end_walk(enum step_result result, uint64_t rule, const struct walk_registers *at, struct thread_slot *slot,
+		     struct walk *walk)
 {
 	enum unwind_kind kind = UNWIND_KIND(rule);
 
@@ -152,12 +186,14 @@ static bool end_walk(enum step_result result, uint64_t rule, const struct walk_r
 	case STEP_END:
 		if (kind == UNWIND_SP || kind == UNWIND_BP) // a return address of 0 was read: it must still be there
 			walk->end_check = (kind == UNWIND_SP ? at->sp : at->rbp) + unwind_rule_offset(rule) - 8;
+		else if (kind == UNWIND_FRAME_POINTER && at->rbp == 0)
+			slot->fresh[walk->count - 1].flags = FRESH_READS_RBP;
 		else if (kind != UNWIND_END)
 			walk->repeatable = false;
 		return true;
 	default:
 		if (kind == UNWIND_FRAME_POINTER || kind == UNWIND_NO_INFO)
-			walk->cut = CUT_no_unwind_info + 1;
+			end_without_info(rule, at, slot, walk);
 		else
 			walk->cut = reason_of_step(result) + 1;
 		return true;
@@ -202,6 +238,7 @@ static bool walk_by_rules(struct thread_slot *slot, const struct entry_frame *en
 		frame->pc = before.pc;
 		frame->rbp = before.rbp;
 		frame->node = UNWIND_MODULE(rule) | (exact ? HS_FRAME_EXACT_PC : 0);
+		frame->flags = frame->checks = 0;
 		walk->count++;
 		if (HS_UNLIKELY(!rule)) {
 			walk->cut = CUT_loader_busy + 1;
@@ -209,8 +246,11 @@ static bool walk_by_rules(struct thread_slot *slot, const struct entry_frame *en
 		}
 		result = unwind_step(rule, stack, &registers, &cfa, &exact);
 		if (HS_UNLIKELY(result != STEP_OK))
-			return end_walk(result, rule, &before, walk);
-		note_rule(rule, &before, cfa, frame, walk);
+			return end_walk(result, rule, &before, slot, walk);
+		if (!note_rule(rule, &before, &registers, frame, walk)) {
+			end_without_info(rule, &before, slot, walk);
+			return true;
+		}
 	}
 }
 

@@ -169,6 +169,11 @@ uint64_t unwind_rule_pack(enum cfi_result result, const struct cfi_row *row, con
 	return pack(UNWIND_SLOW, module, 0, 0);
 }
 
+uint64_t unwind_rule_signal(uint32_t module)
+{
+	return pack(UNWIND_SIGNAL, module, 0, 0);
+}
+
 static enum step_result step_realigned(uint64_t rule, const struct memory_span *stack, struct walk_registers *registers,
                                        uint64_t *cfa, bool *caller_pc_is_exact)
 {

@@ -57,6 +57,9 @@ enum step_result {
 uint64_t unwind_rule_pack(enum cfi_result result, const struct cfi_row *row, const struct memory_span *code,
                           uint32_t module);
 
+// The rule for the code that signal handlers return to, where it has no CFI (musl): the ucontext is at the stack pointer.
+uint64_t unwind_rule_signal(uint32_t module);
+
 // unwind_step, which executes a packed rule, is inline, in unwind_step.h.
 
 // Executes a row in full. Expressions are read from `code`, memory operands from `stack` only. A callee-saved

@@ -44,6 +44,13 @@ enum hook_kind {
 	HOOK_KIND_COUNT
 };
 
+// How the control block of a thread (from the thread pointer up) tells of its stack.
+enum libc_kind {
+	LIBC_unknown = 0, // as glibc
+	LIBC_glibc = 1,
+	LIBC_musl = 2,
+};
+
 // What the payload must know of its target. Written by the tool, never changed afterwards.
 struct payload_config {
 	uint64_t region;       // address of the region in the target
@@ -55,7 +62,10 @@ struct payload_config {
 	uint64_t main_stack_low;
 	uint64_t main_stack_high; // the main thread's stack lies in [low, high)
 	uint64_t main_thread_pointer;
-	uint64_t reserved[7];
+	uint64_t main_stack_start; // where the main thread's stack pointer was at the program's start; 0 = unknown
+	uint64_t main_tid;         // the main thread's kernel id, for programs whose libc keeps it nowhere; 0 = unknown
+	uint64_t libc;             // enum libc_kind
+	uint64_t reserved[4];
 };
 _Static_assert(sizeof(struct payload_config) == 128, "payload_config is 128 bytes");
 

@@ -112,6 +112,7 @@ enum module_flags {
 	MODULE_MAIN = 4,         // the executable
 	MODULE_VDSO = 8,
 	MODULE_CAN_UNLOAD = 16,  // not proved to stay for ever
+	MODULE_TEXT_READABLE = 32, // all of [text_low, text_high) is mapped and can be read
 };
 
 // A loaded ELF object. Append-only; `unloaded` is set when it goes, and the record stays.
@@ -120,7 +121,8 @@ struct module_record {
 	uint64_t start, end;    // [start, end): span of all its load segments in memory
 	uint64_t eh_frame_hdr;  // address; 0 = none
 	uint64_t eh_frame_hdr_size; // bytes
-	uint64_t cfi_low, cfi_high; // [low, high): readable memory that holds .eh_frame and its header
+	uint64_t cfi_low, cfi_high; // [low, high): readable memory that holds .eh_frame and its header; of a module without
+				// header .eh_frame alone
 	uint64_t link_map;      // address of its struct link_map; 0 = none
 	uint32_t ready;         // 1 once all other fields are written
 	uint32_t flags;         // enum module_flags
@@ -136,7 +138,10 @@ struct module_record {
 	uint32_t phdr_count;
 	uint32_t reserved2;
 	uint32_t seen;          // number of the last scan of the loader's list that found it (payload's own)
-	uint32_t reserved3[7];
+	uint32_t search_page;   // the tool's search table for a module whose file has none (no .eh_frame_hdr): number of its
+				// first page in the region; 0 = none
+	uint32_t search_count;  // pairs in it: signed 32-bit distances of {first pc, FDE} from cfi_low, ascending
+	uint32_t reserved3[5];
 };
 _Static_assert(sizeof(struct module_record) == 192, "module_record is 192 bytes");
 

@@ -16,6 +16,7 @@ target_link_options(hook_plan_child_NONE PRIVATE -nostdlib -static)
 
 hs_unit_test(elf_view_test hs_attach)
 hs_unit_test(modules_test hs_attach)
+hs_unit_test(search_table_test hs_attach hs_inject_pure)
 hs_unit_test(relocate_test hs_attach)
 hs_unit_test(island_place_test hs_attach)
 hs_unit_test(hook_plan_test hs_attach)

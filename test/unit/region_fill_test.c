@@ -54,14 +54,17 @@ static void test_main_stack(void)
 
 static void test_fill(void)
 {
-	enum { MODULES = 3 };
+	enum { MODULES = 3, PAIRS = 600 }; // 600 pairs take two pages
+	static struct search_pair pairs[PAIRS];
 	char long_path[5000];
 	struct module modules[MODULES] = {
 		{ .path = (char[]){ "/bin/program" }, .is_main = true, .load_bias = 0x555555554000, .start = 0x555555554000,
 		  .end = 0x555555559000, .text_low = 0x555555555000, .text_high = 0x555555556000, .link_map = 0x7ffff7ffe2e0 },
 		{ .path = (char[]){ "[vdso]" }, .is_vdso = true, .load_bias = 0x7ffff7fc1000 },
 		{ .path = long_path, .load_bias = 0x7ffff7c00000, .link_map = 0x7ffff7fbb000,
-		  .elf = { .build_id = { 0xde, 0xad }, .build_id_size = 2 } },
+		  .elf = { .build_id = { 0xde, 0xad }, .build_id_size = 2 },
+		  .text_readable = true,
+		  .search = { .low = 0x7ffff7d00000, .high = 0x7ffff7d10000, .pairs = pairs, .count = PAIRS } },
 	};
 	const struct target_info target = { .pid = 4321, .start_time = 99 };
 	const struct module_list list = { .items = modules, .count = MODULES };
@@ -77,6 +80,8 @@ static void test_fill(void)
 	struct table_view view;
 	size_t size;
 
+	for (int i = 0; i < PAIRS; i++)
+		pairs[i] = (struct search_pair){ -i, 16 * i };
 	memset(long_path, 'p', sizeof(long_path) - 1);
 	long_path[sizeof(long_path) - 1] = 0;
 	made_region_init(&region, 16);
@@ -99,7 +104,7 @@ static void test_fill(void)
 	CHECK_EQUAL(header->islands[1].offset, 0x7ffff7d80000);
 	CHECK_EQUAL(header->islands[1].size, 2 * HS_PAGE_SIZE);
 	CHECK_EQUAL(header->max_pages, region.size / HS_PAGE_SIZE);
-	CHECK_EQUAL(header->next_page, header->first_page + 1);
+	CHECK_EQUAL(header->next_page, header->first_page + 3);
 	CHECK_EQUAL(header->module_count, MODULES);
 	CHECK(header->attach_tsc && header->attach_wall_ns && header->attach_monotonic_ns);
 
@@ -112,12 +117,26 @@ static void test_fill(void)
 	record = table_module(&view, 1);
 	CHECK_EQUAL(record->flags, MODULE_VDSO);
 	record = table_module(&view, 2);
-	CHECK_EQUAL(record->flags, MODULE_IN_LINK_MAP | MODULE_CAN_UNLOAD);
+	CHECK_EQUAL(record->flags, MODULE_IN_LINK_MAP | MODULE_CAN_UNLOAD | MODULE_TEXT_READABLE);
+	CHECK_EQUAL(record->search_page, header->first_page + 1);
+	CHECK_EQUAL(record->search_count, PAIRS);
+	CHECK_EQUAL(record->cfi_low, 0x7ffff7d00000);
+	CHECK_EQUAL(record->cfi_high, 0x7ffff7d10000);
+	CHECK(memcmp(region.bytes + record->search_page * (size_t)HS_PAGE_SIZE, pairs, sizeof(pairs)) == 0);
 	CHECK_EQUAL(record->build_id_size, 2);
 	CHECK_EQUAL(record->build_id[1], 0xad);
 	CHECK(memcmp(table_module_path(&view, record, &size), long_path, 4999) == 0);
 	CHECK_EQUAL(size, 4999);
 	CHECK_EQUAL(header->string_bytes, 12 + 6 + 4999);
+
+	// It would take more than a quarter of what is there.
+	memset(region.bytes, 0, HS_OFFSET_MODULES);
+	layout.region_size = HS_OFFSET_PAGES + 8 * HS_PAGE_SIZE;
+	region_fill(region.header, &filling);
+	record = table_module(&view, 2);
+	CHECK_EQUAL(record->search_page, 0);
+	CHECK_EQUAL(record->search_count, 0);
+	CHECK_EQUAL(header->next_page, header->first_page + 1);
 
 	full = table_node(&view, (uint32_t)(HS_OFFSET_PAGES >> HS_REF_SHIFT));
 	CHECK_EQUAL(full->frame >> HS_FRAME_MODULE_SHIFT, HS_FRAME_CUT);

@@ -2,6 +2,7 @@
 #include "mirror.h"
 
 #include "attach/region_fill.h"
+#include "attach/thread_layout.h"
 #include "payload_config.h"
 
 #include <errno.h>
@@ -53,14 +54,11 @@ bool mirror_is_clash(const struct hs_error *error)
 }
 
 static void configure(const struct target_info *target, const struct proc_maps *maps, const struct module_list *modules,
-		      const struct frozen_process *process, uint64_t region)
+		      const struct target_memory *memory, const struct frozen_process *process, uint64_t region)
 {
-	struct payload_config config = { .region = region, .tid_offset = modules->tid_offset, .tcb_size = modules->tcb_size };
+	struct payload_config config = { .region = region };
 
-	for (size_t i = 0; i < process->count; i++)
-		if (process->threads[i].tid == target->pid)
-			config.main_thread_pointer = process->threads[i].registers.fs_base;
-	region_main_stack(maps, target->stack_limit, &config.main_stack_low, &config.main_stack_high);
+	thread_layout_configure(target, maps, modules, memory, process, &config);
 	payload_configure(&config);
 }
 
@@ -70,7 +68,7 @@ struct hs_error *mirror_open(const struct target_info *target, const struct proc
 	struct payload_layout layout = { .region_size = REGION_SIZE };
 	struct hook_plan hooks = { 0 };
 	struct region_filling filling = { target, modules, &layout, &hooks, process, HS_DEPTH_MAX };
-	const struct module_record *records;
+	struct module_record *records;
 	struct hs_error *error = NULL;
 	void *region;
 
@@ -82,26 +80,35 @@ struct hs_error *mirror_open(const struct target_info *target, const struct proc
 		return hs_error_system(errno, "cannot map a region at 0x%" PRIx64, layout.region);
 	ret->region = region;
 	region_fill(region, &filling);
-	configure(target, maps, modules, process, layout.region);
+	configure(target, maps, modules, memory, process, layout.region);
 
-	records = (const struct module_record *)((const uint8_t *)region + HS_OFFSET_MODULES);
+	records = (struct module_record *)((uint8_t *)region + HS_OFFSET_MODULES);
 	ret->modules = calloc(ret->region->module_count, sizeof(*ret->modules));
-	if (!ret->modules)
+	ret->texts = calloc(ret->region->module_count, sizeof(*ret->texts));
+	if (!ret->modules || !ret->texts)
 		return &hs_error_no_memory;
 	for (; ret->module_count < ret->region->module_count && !error; ret->module_count++) {
-		const struct module_record *record = &records[ret->module_count];
+		struct module_record *record = &records[ret->module_count];
 
-		if (record->eh_frame_hdr)
+		if (record->eh_frame_hdr || record->search_page)
 			error = mirror_range(memory, maps, record->cfi_low, record->cfi_high, &ret->modules[ret->module_count]);
+		// Code is only looked at where unwind information is missing.
+		if (modules->libc != LIBC_musl)
+			record->flags &= ~(uint32_t)MODULE_TEXT_READABLE;
+		else if (!error && record->flags & MODULE_TEXT_READABLE)
+			error = mirror_range(memory, maps, record->text_low, record->text_high, &ret->texts[ret->module_count]);
 	}
 	return error;
 }
 
 void mirror_close(struct mirror *mirror)
 {
-	for (size_t i = 0; i < mirror->module_count; i++)
+	for (size_t i = 0; i < mirror->module_count; i++) {
 		mirror_range_release(&mirror->modules[i]);
+		mirror_range_release(&mirror->texts[i]);
+	}
 	free(mirror->modules);
+	free(mirror->texts);
 	if (mirror->region)
 		munmap(mirror->region, REGION_SIZE);
 	*mirror = (struct mirror){ 0 };

@@ -25,6 +25,7 @@ bool mirror_is_clash(const struct hs_error *error);
 struct mirror {
 	struct region_header *region;
 	struct mirrored_range *modules; // their unwind information
+	struct mirrored_range *texts;   // their code, if the payload looks at it
 	size_t module_count;
 };
 

@@ -326,6 +326,8 @@ static struct hs_error *follow_modules(const struct frozen_process *process)
 		return &hs_error_no_memory;
 	error = modules_read(c->target.pid, &c->maps, &c->memory, &c->modules);
 	if (!error)
+		error = search_tables_make(&c->memory, &c->modules);
+	if (!error)
 		error = mirror_open(&c->target, &c->maps, &c->modules, &c->memory, process, &c->mirror);
 	return error;
 }

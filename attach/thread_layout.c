@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/thread_layout.h"
+
+#include "attach/region_fill.h"
+#include "attach/thread_ids.h"
+#include "base/log.h"
+
+#include <string.h>
+
+// struct pthread of musl begins at the thread pointer and was never shorter; the words that the payload looks at are among these.
+// src/internal/pthread_impl.h of 1.0 to 1.2.
+#define MUSL_TCB_SIZE 128u
+
+// What the symbols of one module say.
+struct libc_search {
+	const struct elf_view *elf;
+	uint64_t tid_offset, tcb_size; // glibc
+	// musl's loader looks these two up by name; of a static program's three all must be there.
+	bool has_dls2b, has_dls3, has_init_tp, has_copy_tls, has_tsd_size;
+};
+
+static void take_glibc_symbol(const struct elf_symbol *symbol, struct libc_search *search)
+{
+	const uint8_t *bytes;
+
+	if (strcmp(symbol->name, "_thread_db_pthread_tid") == 0) {
+		// DESC of glibc's nptl_db: size in bits, number of elements, offset in bytes.
+		uint32_t field[3];
+
+		bytes = elf_view_bytes(search->elf, symbol->value, sizeof(field));
+		if (bytes) {
+			memcpy(field, bytes, sizeof(field));
+			if (field[0] == 32 && field[1] == 1)
+				search->tid_offset = field[2];
+		}
+	} else if (strcmp(symbol->name, "_thread_db_sizeof_pthread") == 0) {
+		uint32_t size;
+
+		bytes = elf_view_bytes(search->elf, symbol->value, sizeof(size));
+		if (bytes) {
+			memcpy(&size, bytes, sizeof(size));
+			search->tcb_size = size;
+		}
+	}
+}
+
+static bool take_symbol(const struct elf_symbol *symbol, void *context)
+{
+	struct libc_search *search = context;
+
+	if (symbol->name[0] != '_' || symbol->name[1] != '_') {
+		if (symbol->type == STT_OBJECT && strncmp(symbol->name, "_thread_db_", 11) == 0)
+			take_glibc_symbol(symbol, search);
+		return true;
+	}
+	search->has_dls2b |= symbol->dynamic && strcmp(symbol->name, "__dls2b") == 0;
+	search->has_dls3 |= symbol->dynamic && strcmp(symbol->name, "__dls3") == 0;
+	search->has_init_tp |= strcmp(symbol->name, "__init_tp") == 0;
+	search->has_copy_tls |= strcmp(symbol->name, "__copy_tls") == 0;
+	search->has_tsd_size |= strcmp(symbol->name, "__pthread_tsd_size") == 0;
+	return true;
+}
+
+void thread_layout_read(struct module_list *modules)
+{
+	for (size_t i = 0; i < modules->count; i++) {
+		struct libc_search search = { .elf = &modules->items[i].elf };
+
+		if (modules->items[i].is_vdso)
+			continue;
+		hs_error_destroy(elf_view_symbols(search.elf, take_symbol, &search));
+		// Both must come from one libc and agree; else neither is believed.
+		if (search.tid_offset && search.tcb_size >= 4 && search.tid_offset <= search.tcb_size - 4) {
+			modules->libc = LIBC_glibc;
+			modules->tid_offset = search.tid_offset;
+			modules->tcb_size = search.tcb_size;
+			return;
+		}
+		if ((modules->items[i].is_loader && search.has_dls2b && search.has_dls3) ||
+		    (modules->items[i].is_main && search.has_init_tp && search.has_copy_tls && search.has_tsd_size)) {
+			modules->libc = LIBC_musl; // the id is looked for in real threads
+			modules->tcb_size = MUSL_TCB_SIZE;
+			return;
+		}
+	}
+}
+
+static bool is_id_of(const struct frozen_process *process, const struct frozen_thread *thread, uint32_t value)
+{
+	return value && (value == (uint32_t)thread->tid || value == thread_id_inside(process->pid, thread->tid));
+}
+
+// The thread id that the libc keeps must be where its symbols say, in some thread.
+static bool tid_offset_holds(uint64_t offset, const struct target_memory *memory, const struct frozen_process *process)
+{
+	for (size_t i = 0; i < process->count; i++) {
+		const struct frozen_thread *thread = &process->threads[i];
+		struct hs_error *error;
+		uint32_t tid = 0;
+
+		if (!thread->registers.fs_base)
+			continue;
+		error = target_memory_read(memory, thread->registers.fs_base + offset, &tid, sizeof(tid));
+		if (!error && is_id_of(process, thread, tid))
+			return true;
+		hs_error_destroy(error);
+	}
+	return false;
+}
+
+// The one place in the control block that holds the id of each thread. 0 = none, or more than one.
+static uint64_t search_tid_offset(uint64_t tcb_size, const struct target_memory *memory, const struct frozen_process *process)
+{
+	uint32_t words[MUSL_TCB_SIZE / 4];
+	uint64_t candidates = (UINT64_C(1) << (MUSL_TCB_SIZE / 4)) - 1; // a bit for each word
+	size_t looked_at = 0;
+
+	if (tcb_size != sizeof(words))
+		return 0;
+	for (size_t i = 0; i < process->count; i++) {
+		const struct frozen_thread *thread = &process->threads[i];
+		struct hs_error *error;
+
+		if (!thread->registers.fs_base)
+			continue; // not yet set up
+		error = target_memory_read(memory, thread->registers.fs_base, words, sizeof(words));
+		if (error) {
+			hs_error_destroy(error);
+			return 0;
+		}
+		for (unsigned j = 0; j < sizeof(words) / 4; j++)
+			if (!is_id_of(process, thread, words[j]))
+				candidates &= ~(UINT64_C(1) << j);
+		looked_at++;
+	}
+	if (!looked_at || !candidates || candidates & (candidates - 1))
+		return 0;
+	return (uint64_t)__builtin_ctzll(candidates) * 4;
+}
+
+static uint64_t find_tid_offset(const struct module_list *modules, const struct target_memory *memory, const struct frozen_process *process)
+{
+	uint64_t offset = 0;
+
+	if (modules->libc == LIBC_musl)
+		offset = search_tid_offset(modules->tcb_size, memory, process);
+	else if (modules->libc == LIBC_glibc && tid_offset_holds(modules->tid_offset, memory, process))
+		offset = modules->tid_offset;
+	if (!offset)
+		hs_verbose("thread ids are not found in the libc's control blocks; threads are told apart by the blocks only");
+	return offset;
+}
+
+void thread_layout_configure(const struct target_info *target, const struct proc_maps *maps, const struct module_list *modules,
+			     const struct target_memory *memory, const struct frozen_process *process, struct payload_config *config)
+{
+	config->libc = (uint64_t)modules->libc;
+	config->tcb_size = modules->tcb_size;
+	config->tid_offset = find_tid_offset(modules, memory, process);
+	for (size_t i = 0; i < process->count; i++) {
+		const struct frozen_thread *thread = &process->threads[i];
+		uint32_t inside;
+
+		if (thread->tid != process->pid)
+			continue;
+		inside = thread_id_inside(process->pid, thread->tid);
+		config->main_thread_pointer = thread->registers.fs_base;
+		config->main_tid = inside ? inside : (uint32_t)thread->tid;
+		config->main_stack_start = target->stack_start;
+		region_main_stack(maps, target->stack_limit, &config->main_stack_low, &config->main_stack_high);
+	}
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where threads of the target keep their kernel id and the bounds of their stacks: what the libc says, and what is seen in real threads.
+#ifndef HEAPSNAP_ATTACH_THREAD_LAYOUT_H
+#define HEAPSNAP_ATTACH_THREAD_LAYOUT_H
+
+#include "attach/memory.h"
+#include "attach/modules.h"
+#include "attach/target.h"
+#include "attach/threads.h"
+#include "base/proc_maps.h"
+#include "inject/abi/payload_header.h"
+
+// Fills libc, tid_offset and tcb_size from the symbols of the libc; they stay 0 where it is unknown.
+void thread_layout_read(struct module_list *modules);
+
+// Fills what the payload must know of threads. pre: the process is stopped.
+void thread_layout_configure(const struct target_info *target, const struct proc_maps *maps, const struct module_list *modules,
+			     const struct target_memory *memory, const struct frozen_process *process, struct payload_config *config);
+
+#endif
