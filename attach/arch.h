@@ -8,6 +8,7 @@
 
 #include "attach/sigframe.h"
 
+#include <linux/audit.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +22,12 @@ enum arch_call_state {
 
 enum arch_call_state arch_call_state(const struct user_regs_struct *registers);
 bool arch_rewind_syscall(struct user_regs_struct *registers); // see threads_rewind_syscall
+// Makes the interrupted call anew, with its own number and arguments, where the kernel would make restart_syscall(2) of it.
+// pre: arch_call_state is ARCH_RESTART_BLOCK.
+void arch_repeat_syscall(struct user_regs_struct *registers);
+
+// What seccomp filters know this kind of system calls by.
+#define ARCH_AUDIT AUDIT_ARCH_X86_64
 
 // Bytes below the stack pointer that belong to the running function.
 #define ARCH_RED_ZONE 128

@@ -44,6 +44,13 @@ bool arch_rewind_syscall(struct user_regs_struct *registers)
 	return state != ARCH_USER_MODE;
 }
 
+void arch_repeat_syscall(struct user_regs_struct *registers)
+{
+	registers->rax = registers->orig_rax;
+	registers->rip -= SYSCALL_INSTRUCTION_SIZE;
+	registers->orig_rax = UINT64_MAX;
+}
+
 #define CODE(...) { (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }) }
 
 const struct arch_code arch_syscall_gadgets[] = {

@@ -5,8 +5,10 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static volatile sig_atomic_t interrupting_signal;
+static pid_t killed_pid;
 
 static void note_signal(int signal)
 {
@@ -57,6 +59,16 @@ static unsigned long number_from_environment(const char *name)
 	return text ? strtoul(text, NULL, 10) : 0;
 }
 
+void fault_kills(pid_t pid)
+{
+	killed_pid = pid;
+}
+
+static void kill_tool(void)
+{
+	kill(killed_pid ? killed_pid : getpid(), SIGKILL);
+}
+
 struct hs_error *fault_point(const char *step)
 {
 	static unsigned long calls, fail_at, kill_at;
@@ -68,7 +80,7 @@ struct hs_error *fault_point(const char *step)
 	}
 	hs_verbose("step %lu: %s", calls, step);
 	if (calls == kill_at)
-		raise(SIGKILL);
+		kill_tool();
 	error = interrupt_check();
 	if (!error && calls == fail_at)
 		error = hs_error_create(HS_ERROR_INTERRUPTED, "made to fail at step %lu (%s)", calls, step);
@@ -82,5 +94,5 @@ void fault_request(void)
 	if (calls++ == 0)
 		kill_at = number_from_environment("HEAPSNAP_KILL_AT_REQUEST");
 	if (calls == kill_at)
-		raise(SIGKILL);
+		kill_tool();
 }

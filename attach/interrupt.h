@@ -6,6 +6,7 @@
 #include "base/error.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 // Installs handlers that only set a flag (no SA_RESTART, so that waits return).
 void interrupt_install(void);
@@ -20,5 +21,8 @@ struct hs_error *fault_point(const char *step) HS_MUST_CHECK;
 // Called before each single request to the target (ptrace request, memory write): HEAPSNAP_KILL_AT_REQUEST=N raises SIGKILL
 // at the Nth. Never fails, so that undoing passes through it too.
 void fault_request(void);
+
+// Whom these SIGKILL: `pid` instead of the process itself.
+void fault_kills(pid_t pid);
 
 #endif

@@ -138,6 +138,25 @@ bool ptrace_has_syscall_dispatch(pid_t tid)
 	       config[0] != 0;
 }
 
+struct hs_error *ptrace_get_seccomp_filter(pid_t tid, size_t index, struct sock_filter *program, size_t *count_ret)
+{
+	long count;
+
+	*count_ret = 0;
+	fault_request();
+	count = ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)index, program);
+	if (count >= 0) {
+		*count_ret = (size_t)count;
+		return NULL;
+	}
+	// get_nth_filter in kernel/seccomp.c: EINVAL, the thread is in no filter mode; ENOENT, there are fewer filters
+	if (errno == EINVAL || errno == ENOENT)
+		return NULL;
+	if (errno == ESRCH)
+		return hs_error_create(HS_ERROR_GONE, "thread %d is gone", (int)tid);
+	return hs_error_with_errno(HS_ERROR_REFUSED, errno, "cannot read the seccomp filters of thread %d", (int)tid);
+}
+
 struct hs_error *ptrace_get_rseq(pid_t tid, uint64_t *address_ret)
 {
 	struct __ptrace_rseq_configuration configuration = { 0 };

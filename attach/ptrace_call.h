@@ -47,6 +47,10 @@ struct hs_error *ptrace_at_syscall_entry(pid_t tid, bool *ret) HS_MUST_CHECK;
 bool ptrace_has_shadow_stack(pid_t tid);
 // Whether the thread's system calls are turned into SIGSYS (PR_SET_SYSCALL_USER_DISPATCH).
 bool ptrace_has_syscall_dispatch(pid_t tid);
+// The seccomp filter number `index` of the thread, the newest is 0. *count_ret: its instructions, 0 = there is none of that number.
+// `program` NULL: only counts. Needs CAP_SYS_ADMIN and a tool without filters.
+struct sock_filter;
+struct hs_error *ptrace_get_seccomp_filter(pid_t tid, size_t index, struct sock_filter *program, size_t *count_ret) HS_MUST_CHECK;
 // The registered restartable sequence area. *address_ret = 0 when the thread has none or the kernel cannot tell.
 struct hs_error *ptrace_get_rseq(pid_t tid, uint64_t *address_ret) HS_MUST_CHECK;
 

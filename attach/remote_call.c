@@ -151,15 +151,23 @@ static struct hs_error *find_room(struct remote_caller *caller, const struct pro
 	return NULL;
 }
 
-static struct hs_error *suspend_seccomp(struct remote_caller *caller)
+// `accepted`: what the thread's filters may do to it if the tool is killed.
+static struct hs_error *suspend_seccomp(struct remote_caller *caller, enum seccomp_effect accepted)
 {
 	pid_t tid = caller->victim->tid;
+	enum seccomp_effect effect;
 	struct hs_error *error;
 	unsigned mode;
 
-	error = victim_seccomp_mode(caller->process->pid, tid, &mode);
+	error = victim_seccomp(caller->process->pid, tid, &mode, &effect);
 	if (error || mode == 0)
 		return error;
+	if (effect == SECCOMP_EFFECT_KILLS_RETURN)
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "the seccomp filter of thread %d forbids the return from a signal handler (rt_sigreturn), without which a killed heapsnap would kill it",
+				       (int)tid);
+	if (effect > accepted)
+		return hs_error_create(HS_ERROR_REFUSED, "the seccomp filter of thread %d forbids what it would have to call", (int)tid);
 	if (mode == 2)
 		error = ptrace_set_options(tid, HS_PTRACE_OPTIONS | HS_PTRACE_SUSPEND_SECCOMP);
 	if (mode != 2 || error) {
@@ -172,7 +180,7 @@ static struct hs_error *suspend_seccomp(struct remote_caller *caller)
 
 // Tries one thread as the victim: everything but the first change of its registers.
 static struct hs_error *prepare_victim(struct remote_caller *caller, struct frozen_thread *thread, const struct proc_maps *maps,
-				       bool accept_rseq)
+				       bool accept_rseq, enum seccomp_effect accepted)
 {
 	const char *obstacle = victim_obstacle(thread->tid);
 	struct frame_room room;
@@ -193,7 +201,7 @@ static struct hs_error *prepare_victim(struct remote_caller *caller, struct froz
 	caller->xstate_size = caller->layout.total;
 	error = ptrace_get_xstate(thread->tid, caller->xstate, &caller->xstate_size);
 	if (!error)
-		error = suspend_seccomp(caller);
+		error = suspend_seccomp(caller, accepted);
 	if (error)
 		return error;
 	// What the kernel would do, and cannot any more once it has seen the thread elsewhere (rseq_ip_fixup in kernel/rseq.c).
@@ -204,33 +212,46 @@ static struct hs_error *prepare_victim(struct remote_caller *caller, struct froz
 	return write_frame(caller, room.low, room.top);
 }
 
-// The best thread first; see remote_call_open.
-static struct hs_error *choose_victim(struct remote_caller *caller, const struct proc_maps *maps)
+// One round over all threads, in the order of what they do.
+static struct hs_error *try_threads(struct remote_caller *caller, const struct proc_maps *maps, bool accept_rseq,
+				    enum seccomp_effect accepted)
 {
 	struct frozen_process *process = caller->process;
 	struct hs_error *last = NULL;
 
-	for (int accept_rseq = 0; accept_rseq <= 1; accept_rseq++) {
-		for (int state = ARCH_USER_MODE; state <= ARCH_RESTART_BLOCK; state++) {
-			for (size_t i = 0; i < process->count; i++) {
-				struct frozen_thread *thread = &process->threads[i];
-				struct hs_error *error;
+	for (int state = ARCH_USER_MODE; state <= ARCH_RESTART_BLOCK; state++) {
+		for (size_t i = 0; i < process->count; i++) {
+			struct frozen_thread *thread = &process->threads[i];
+			struct hs_error *error;
 
-				if (arch_call_state(&thread->registers) != (enum arch_call_state)state)
-					continue;
-				error = prepare_victim(caller, thread, maps, accept_rseq);
-				hs_error_destroy(last);
-				last = error;
-				if (!error)
-					return NULL;
-			}
+			if (arch_call_state(&thread->registers) != (enum arch_call_state)state)
+				continue;
+			error = prepare_victim(caller, thread, maps, accept_rseq, accepted);
+			hs_error_destroy(last);
+			last = error;
+			if (!error)
+				return NULL;
 		}
 	}
 	caller->victim = NULL;
-	if (!last)
-		return hs_error_create(HS_ERROR_GONE, "process %d has no thread left", (int)process->pid);
-	last->code = last->code == HS_ERROR_GONE ? HS_ERROR_GONE : HS_ERROR_REFUSED;
-	return hs_error_prefix(last, "no thread of process %d can make system calls for heapsnap", (int)process->pid);
+	return last ? last : hs_error_create(HS_ERROR_GONE, "process %d has no thread left", (int)process->pid);
+}
+
+// The best thread first; see remote_call_open.
+static struct hs_error *choose_victim(struct remote_caller *caller, const struct proc_maps *maps)
+{
+	struct hs_error *error = NULL;
+
+	for (int round = 0; round < 4; round++) {
+		enum seccomp_effect accepted = round < 2 ? SECCOMP_EFFECT_NONE : SECCOMP_EFFECT_KILLS_CALL;
+
+		hs_error_destroy(error);
+		error = try_threads(caller, maps, round % 2 == 1, accepted);
+		if (!error)
+			return NULL;
+	}
+	error->code = error->code == HS_ERROR_GONE ? HS_ERROR_GONE : HS_ERROR_REFUSED;
+	return hs_error_prefix(error, "no thread of process %d can make system calls for heapsnap", (int)caller->process->pid);
 }
 
 // pre: caller->process and ->memory are set, and the gadgets where they are known.

@@ -49,7 +49,7 @@ struct remote_caller {
 };
 
 // Chooses a victim (in user mode rather than in a system call; never one whose call would end early because it is in a
-// restart block, unless there is no other; never inside a restartable sequence, unless its pc is moved to the abort handler)
+// restart block, unless there is no other; rather one whose seccomp filters have nothing against our calls; never inside a restartable sequence, unless its pc is moved to the abort handler)
 // with room on its stack for the frame, and finds the gadgets. Changes nothing in the target unless the gadgets must be written.
 // HS_ERROR_REFUSED when no thread can be used.
 struct hs_error *remote_call_open(struct frozen_process *process, const struct target_memory *memory,

@@ -14,6 +14,7 @@
 #include "attach/region_fill.h"
 #include "attach/thread_layout.h"
 #include "attach/threads.h"
+#include "attach/tool_guard.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -259,8 +260,10 @@ static struct hs_error *examine_and_clear(pid_t pid)
 
 	if (error)
 		return error;
+	if (target.seccomp_mode)
+		error = tool_guard_begin();
 	target_info_deinit(&target);
-	return session_clear_unfinished(pid, CLEAR_TIMEOUT_MS);
+	return error ? error : session_clear_unfinished(pid, CLEAR_TIMEOUT_MS);
 }
 
 struct hs_error *session_attach(pid_t pid, const struct attach_options *options, struct attach_report *ret)

@@ -14,6 +14,7 @@
 #include "attach/remote_call.h"
 #include "attach/target.h"
 #include "attach/threads.h"
+#include "attach/tool_guard.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -345,8 +346,11 @@ struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_repor
 	error = target_examine(pid, &target);
 	if (error)
 		return error;
+	if (target.seccomp_mode)
+		error = tool_guard_begin();
 	target_info_deinit(&target);
-	error = fault_point("open the region");
+	if (!error)
+		error = fault_point("open the region");
 	if (!error)
 		error = state_init(pid, &state, &found);
 	if (!error && !found)

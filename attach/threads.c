@@ -4,6 +4,7 @@
 #include "attach/arch.h"
 #include "attach/interrupt.h"
 #include "attach/ptrace_call.h"
+#include "attach/seccomp_filter.h"
 #include "attach/seize_guard.h"
 #include "attach/stop_wait.h"
 #include "attach/target_access.h"
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 // How long undoing waits for a thread that does not answer; ns.
@@ -195,6 +197,38 @@ static struct hs_error *seize_new_threads(struct freezer *freezer)
 	return error;
 }
 
+// An interrupted sleep goes on by restart_syscall(2), which a filter may not know: it would kill the thread when that is released. Such a
+// call is made anew instead; a time that it waits for begins again. At once, for the tool may be killed next.
+static struct hs_error *keep_from_forbidden_restart(struct frozen_thread *thread)
+{
+	static const uint64_t none[6];
+	struct user_regs_struct registers = thread->registers;
+	struct seccomp_filters filters;
+	struct hs_error *error;
+	bool kills;
+
+	if (arch_call_state(&registers) != ARCH_RESTART_BLOCK)
+		return NULL;
+	error = seccomp_filters_read(thread->tid, &filters);
+	if (error) {
+		bool unknown = error->code == HS_ERROR_REFUSED; // without privilege; then a process with filters was refused before
+
+		if (!unknown)
+			return error;
+		hs_error_destroy(error);
+		return NULL;
+	}
+	kills = seccomp_filters_kill(&filters, SYS_restart_syscall, none);
+	seccomp_filters_deinit(&filters);
+	if (!kills)
+		return NULL;
+	arch_repeat_syscall(&registers);
+	error = ptrace_set_registers(thread->tid, &registers);
+	if (!error)
+		thread->registers = registers;
+	return error;
+}
+
 enum collected { COLLECTED, COLLECTED_DEAD, NOT_YET };
 
 // Waits for a moment until the thread is in an event stop, and reads its registers.
@@ -210,6 +244,8 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 		switch (stop.kind) {
 		case STOP_EVENT:
 			error = ptrace_get_registers(tid, &thread->registers);
+			if (!error)
+				error = keep_from_forbidden_restart(thread);
 			if (!error)
 				error = ptrace_get_signal_mask(tid, &thread->signal_mask);
 			*ret = COLLECTED;

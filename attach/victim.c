@@ -3,6 +3,7 @@
 
 #include "attach/arch.h"
 #include "attach/ptrace_call.h"
+#include "attach/target_access.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 
@@ -85,22 +86,28 @@ const char *victim_obstacle(pid_t tid)
 	return NULL;
 }
 
-struct hs_error *victim_seccomp_mode(pid_t pid, pid_t tid, unsigned *ret)
+struct hs_error *victim_seccomp(pid_t pid, pid_t tid, unsigned *mode_ret, enum seccomp_effect *effect_ret)
 {
 	HS_CLEANUP_FREE char *text = NULL;
+	struct seccomp_filters filters;
 	struct hs_error *error;
-	const char *line;
 	char path[64];
 	size_t size;
 
-	*ret = 0;
+	*mode_ret = 0;
+	*effect_ret = SECCOMP_EFFECT_NONE;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
 	error = hs_read_file(path, 65536, &text, &size);
 	if (error)
 		return error;
-	line = strstr(text, "\nSeccomp:");
-	if (line)
-		sscanf(line + 9, "%u", ret);
+	*mode_ret = (unsigned)status_number(text, "Seccomp:", 10, 0);
+	if (*mode_ret != 2)
+		return NULL;
+	error = seccomp_filters_read(tid, &filters);
+	if (error)
+		return error;
+	*effect_ret = seccomp_filters_effect(&filters);
+	seccomp_filters_deinit(&filters);
 	return NULL;
 }
 

@@ -4,6 +4,7 @@
 #define HEAPSNAP_ATTACH_VICTIM_H
 
 #include "attach/memory.h"
+#include "attach/seccomp_filter.h"
 #include "attach/threads.h"
 #include "base/error.h"
 #include "base/proc_maps.h"
@@ -35,8 +36,9 @@ uint64_t rseq_resume_address(const struct rseq_section *section, uint64_t pc);
 // What else keeps a stopped thread from making remote calls: NULL = nothing. A static text.
 const char *victim_obstacle(pid_t tid);
 
-// The seccomp mode of one thread: 0 none, 1 strict, 2 filter.
-struct hs_error *victim_seccomp_mode(pid_t pid, pid_t tid, unsigned *ret) HS_MUST_CHECK;
+// The seccomp mode of one thread (0 none, 1 strict, 2 filter), and what its filters would do to it if the tool died.
+// pre: the thread is in a stop.
+struct hs_error *victim_seccomp(pid_t pid, pid_t tid, unsigned *mode_ret, enum seccomp_effect *effect_ret) HS_MUST_CHECK;
 
 // *resume_ret: where the thread must resume; its own pc when it is in no restartable sequence.
 struct hs_error *victim_rseq(const struct frozen_thread *thread, const struct target_memory *memory, uint64_t *resume_ret)

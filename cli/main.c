@@ -30,6 +30,7 @@ int main(int argc, char **argv)
 	if (!hold_standard_streams())
 		return EXIT_REFUSED;
 	signal(SIGPIPE, SIG_IGN); // a reader that goes away is an error like any other
+	signal(SIGXFSZ, SIG_IGN); // and so is a limit of file sizes, that of the region among them
 	if (!options_parse(argc, argv, &options))
 		return EXIT_USAGE;
 	if (options.help) {

@@ -5,6 +5,7 @@
 #include "attach/region_access.h"
 #include "attach/target.h"
 #include "attach/threads.h"
+#include "attach/tool_guard.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "snapshot/aggregate.h"
@@ -111,8 +112,11 @@ struct hs_error *snapshot_take(pid_t pid, struct heap_profile *ret, struct snaps
 	if (error)
 		return error;
 	ret->program = strdup(target.executable ? target.executable : target.name);
+	if (target.seccomp_mode)
+		error = tool_guard_begin();
 	target_info_deinit(&target);
-	error = proc_maps_read(pid, &maps);
+	if (!error)
+		error = proc_maps_read(pid, &maps);
 	if (error) {
 		heap_profile_deinit(ret);
 		return error;

@@ -141,24 +141,14 @@ def already_traced():
     target.end()
 
 
-def copy_for_everybody():
-    path = os.path.join(temporary_directory(), "heapsnap")
-    shutil.copy(harness.HEAPSNAP, path)
-    os.chmod(path, 0o755)
-    return path
-
-
 def not_permitted():
     if os.geteuid() != 0:
         say("  not root: not tried")
         return
-    program = copy_for_everybody()
+    program = harness.copy_for_everybody()
 
     def as_nobody(*arguments):
-        process = start(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", program, *map(str, arguments)],
-                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        stdout, stderr = process.communicate(timeout=60)
-        return harness.Result(list(map(str, arguments)), process.returncode, stdout, stderr.decode())
+        return heapsnap(*arguments, program=program, prefix=harness.as_user(NOBODY))
 
     mine = Target("many_threads", 2)
     before = Unharmed(mine.pid)
@@ -182,14 +172,14 @@ def not_permitted():
               "ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n"  # PR_SET_DUMPABLE
               "print('ready', flush=True)\n"
               "sys.stdin.read()\n")
-    hidden = start(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", PYTHON, "-c", script],
+    hidden = start([*harness.as_user(NOBODY), PYTHON, "-c", script],
                    stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     check_equal(hidden.stdout.readline(), b"ready\n", "answer")
     check_refused(as_nobody("attach", hidden.pid), "dumpable")
     stop(hidden)
 
     # The same uid: works, or Yama forbids it.
-    theirs = start(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", PYTHON, "-c",
+    theirs = start([*harness.as_user(NOBODY), PYTHON, "-c",
                     "import sys; print('ready', flush=True); sys.stdin.read()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     check_equal(theirs.stdout.readline(), b"ready\n", "answer")
     before = Unharmed(theirs.pid)

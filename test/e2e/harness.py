@@ -201,12 +201,25 @@ class Result:
                 f"  stderr: {self.stderr[-2000:]!r}")
 
 
-def heapsnap(*arguments, environment=None, timeout=COMMAND_TIMEOUT, prefix=(), **options):
+def copy_for_everybody():
+    """The program where every user can run it."""
+    path = os.path.join(temporary_directory(), "heapsnap")
+    shutil.copy(HEAPSNAP, path)
+    os.chmod(path, 0o755)
+    return path
+
+
+def as_user(uid):
+    """What to write before a command, to run it as an ordinary user. Needs root."""
+    return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
+
+
+def heapsnap(*arguments, environment=None, timeout=COMMAND_TIMEOUT, prefix=(), program=None, **options):
     arguments = [str(argument) for argument in arguments]
     variables = dict(os.environ)
     variables.update(environment or {})
     options.setdefault("stdout", subprocess.PIPE)
-    process = start([*prefix, HEAPSNAP, *arguments], stdin=subprocess.DEVNULL,
+    process = start([*prefix, program or HEAPSNAP, *arguments], stdin=subprocess.DEVNULL,
                     stderr=subprocess.PIPE, env=variables, **options)
     try:
         stdout, stderr = process.communicate(timeout=timeout)
@@ -225,15 +238,15 @@ def heapsnap_ok(*arguments, **options):
     return result.json
 
 
-def attach(pid, *options):
-    value = heapsnap_ok("attach", pid, *options)
+def attach(pid, *options, **how):
+    value = heapsnap_ok("attach", pid, *options, **how)
     check_equal((value["command"], value["pid"]), ("attach", pid), "attach")
     check(value["hooks"] > 0, f"attach reports no hooks: {value}")
     return value
 
 
-def dump(pid, path, *options):
-    value = heapsnap_ok("dump", pid, "-o", path, *options)
+def dump(pid, path, *options, **how):
+    value = heapsnap_ok("dump", pid, "-o", path, *options, **how)
     check_equal((value["command"], value["pid"], value["output"]), ("dump", pid, str(path)), "dump")
     check_equal(value["bytes"], os.stat(path).st_size, "size of the profile")
     check_equal(os.stat(path).st_mode & 0o777, 0o600, "mode of the profile")
@@ -242,8 +255,8 @@ def dump(pid, path, *options):
     return value
 
 
-def detach(pid, *options):
-    value = heapsnap_ok("detach", pid, *options)
+def detach(pid, *options, **how):
+    value = heapsnap_ok("detach", pid, *options, **how)
     check_equal((value["command"], value["pid"], value["verified"]), ("detach", pid, True), f"detach: {value}")
     return value
 

@@ -2,6 +2,7 @@
 hs_target_library(truth_library plugin.c ALLOCATE=truth_library_allocate)
 hs_target_library(truth_plugin plugin.c ALLOCATE=truth_plugin_allocate)
 hs_target_library(loop_plugin plugin.c ALLOCATE=loop_plugin_allocate)
+hs_target_library(surroundings_library plugin.c ALLOCATE=surroundings_library_allocate)
 
 hs_target_program(ground_truth)
 target_link_libraries(ground_truth PRIVATE truth_library)
@@ -11,6 +12,8 @@ hs_target_program(many_threads)
 hs_target_program(fork_child)
 hs_target_program(dlopen_loop)
 hs_target_program(own_names)
+hs_target_program(surroundings)
+target_link_libraries(surroundings PRIVATE surroundings_library)
 hs_target_program(whole_stack)
 hs_target_program(short_hook)
 

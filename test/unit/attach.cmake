@@ -25,6 +25,7 @@ foreach(child ${HS_PLAN_CHILDREN})
   add_dependencies(hook_plan_test hook_plan_child_${child})
 endforeach()
 
+hs_unit_test(seccomp_filter_test hs_attach)
 hs_unit_test(sigframe_test hs_attach)
 hs_unit_test(threads_test hs_attach)
 hs_unit_test(target_access_test hs_attach)

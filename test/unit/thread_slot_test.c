@@ -169,8 +169,10 @@ static struct thread_slot *claimed_slots[THREADS][EACH];
 
 static void claim(unsigned number)
 {
+	// Another may take the slot in between; then the thread asks again at its next call.
 	for (unsigned i = 0; i < EACH; i++)
-		claimed_slots[number][i] = thread_slot_claim(pointer_of(&threads[number][i]));
+		for (unsigned calls = 0; !claimed_slots[number][i] && calls < THREADS; calls++)
+			claimed_slots[number][i] = thread_slot_claim(pointer_of(&threads[number][i]));
 }
 
 static void test_threads(void)
