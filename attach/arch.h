@@ -39,6 +39,7 @@ struct arch_code {
 };
 extern const struct arch_code arch_syscall_gadgets[];   // make a system call, then return to the address at the stack pointer
 extern const struct arch_code arch_sigreturn_gadgets[]; // rt_sigreturn
+extern const struct arch_code arch_pop_gadgets[];       // take the number of the system call from the stack, then return
 // The first syscall gadget and the first short sigreturn gadget, for the program's entry point.
 #define ARCH_ENTRY_CODE_SIZE 10
 #define ARCH_ENTRY_SIGRETURN_OFFSET 3
@@ -47,7 +48,8 @@ extern const uint8_t arch_entry_code[ARCH_ENTRY_CODE_SIZE];
 // Parked: at the syscall instruction, about to make rt_sigreturn on the frame. A thread let go from here comes home.
 void arch_park(struct user_regs_struct *registers, uint64_t syscall_gadget, uint64_t frame);
 // pre: registers were read at the entry stop of the parked thread's call. Makes it another call, which returns into the frame.
-void arch_set_call(struct user_regs_struct *registers, long number, const uint64_t arguments[6], uint64_t frame);
+// `stack`: the stack pointer in the call, where the address stands that it returns to.
+void arch_set_call(struct user_regs_struct *registers, long number, const uint64_t arguments[6], uint64_t stack);
 // pre: as above. Makes it no call at all.
 void arch_set_no_call(struct user_regs_struct *registers);
 int64_t arch_call_result(const struct user_regs_struct *registers);

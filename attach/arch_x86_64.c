@@ -64,6 +64,11 @@ const struct arch_code arch_sigreturn_gadgets[] = {
 	{ NULL, 0 },
 };
 
+const struct arch_code arch_pop_gadgets[] = {
+	CODE(0x58, 0xc3), // pop %rax; ret
+	{ NULL, 0 },
+};
+
 const uint8_t arch_entry_code[ARCH_ENTRY_CODE_SIZE] = {
 	0x0f, 0x05, 0xc3,
 	0xb8, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05,
@@ -78,7 +83,7 @@ void arch_park(struct user_regs_struct *registers, uint64_t syscall_gadget, uint
 	registers->orig_rax = UINT64_MAX; // or the kernel would think of restarting a call and move rip
 }
 
-void arch_set_call(struct user_regs_struct *registers, long number, const uint64_t arguments[6], uint64_t frame)
+void arch_set_call(struct user_regs_struct *registers, long number, const uint64_t arguments[6], uint64_t stack)
 {
 	registers->orig_rax = (uint64_t)number; // what the kernel calls after the entry stop: syscall_trace_enter
 	registers->rdi = arguments[0];
@@ -87,7 +92,7 @@ void arch_set_call(struct user_regs_struct *registers, long number, const uint64
 	registers->r10 = arguments[3];
 	registers->r8 = arguments[4];
 	registers->r9 = arguments[5];
-	registers->rsp = frame;
+	registers->rsp = stack;
 }
 
 void arch_set_no_call(struct user_regs_struct *registers)

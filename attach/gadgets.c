@@ -46,9 +46,14 @@ static int search_rank(const struct proc_map *map)
 	return 2;
 }
 
+static bool is_complete(const struct gadgets *gadgets)
+{
+	return gadgets->syscall_gadget && gadgets->sigreturn_gadget;
+}
+
 static void search_map(const struct proc_map *map, const struct target_memory *memory, uint8_t *buffer, struct gadgets *ret)
 {
-	for (uint64_t at = map->start; at < map->end && (!ret->syscall_gadget || !ret->sigreturn_gadget); at += CHUNK_SIZE) {
+	for (uint64_t at = map->start; at < map->end && !is_complete(ret); at += CHUNK_SIZE) {
 		// Chunks overlap, so that no code is missed at a border.
 		uint64_t left = map->end - at;
 		size_t size = left < CHUNK_SIZE + CODE_MAX ? (size_t)left : CHUNK_SIZE + CODE_MAX;
@@ -68,13 +73,30 @@ static void search_map(const struct proc_map *map, const struct target_memory *m
 			offset = gadget_offset(buffer, size, arch_sigreturn_gadgets);
 			ret->sigreturn_gadget = offset == SIZE_MAX ? 0 : at + offset;
 		}
+		if (!ret->pop_gadget) {
+			offset = gadget_offset(buffer, size, arch_pop_gadgets);
+			ret->pop_gadget = offset == SIZE_MAX ? 0 : at + offset;
+		}
 	}
+}
+
+// What was met on the way serves where nothing better is found.
+static bool settle(struct gadgets *gadgets, bool no_sigreturn)
+{
+	if (no_sigreturn)
+		gadgets->sigreturn_gadget = 0;
+	if (gadgets->sigreturn_gadget)
+		gadgets->pop_gadget = 0;
+	else if (gadgets->pop_gadget)
+		gadgets->sigreturn_gadget = gadgets->syscall_gadget;
+	return is_complete(gadgets);
 }
 
 bool gadgets_find(const struct proc_maps *maps, const struct target_memory *memory, struct gadgets *ret)
 {
 	HS_CLEANUP_FREE uint8_t *buffer = malloc(CHUNK_SIZE + CODE_MAX);
-	const char *forbidden = secure_getenv("HEAPSNAP_TEST_NO_GADGETS");
+	const char *forbidden = secure_getenv("HEAPSNAP_TEST_NO_GADGETS"); // "1": none at all; "sigreturn": only those
+	bool no_sigreturn = forbidden && strcmp(forbidden, "sigreturn") == 0;
 
 	*ret = (struct gadgets){ 0 };
 	if (!buffer || (forbidden && strcmp(forbidden, "1") == 0))
@@ -83,11 +105,11 @@ bool gadgets_find(const struct proc_maps *maps, const struct target_memory *memo
 		for (size_t i = 0; i < maps->count; i++) {
 			if (search_rank(&maps->items[i]) == rank)
 				search_map(&maps->items[i], memory, buffer, ret);
-			if (ret->syscall_gadget && ret->sigreturn_gadget)
-				return true;
 		}
+		if (is_complete(ret) && !no_sigreturn)
+			break;
 	}
-	return false;
+	return settle(ret, no_sigreturn);
 }
 
 static struct hs_error *read_entry_address(pid_t pid, uint64_t *ret)

@@ -14,12 +14,14 @@
 struct gadgets {
 	uint64_t syscall_gadget;
 	uint64_t sigreturn_gadget;
+	uint64_t pop_gadget; // 0 = not needed; else sigreturn_gadget is a bare system call, and this one comes before it
 };
 
 // Pure: the offset of the first of `codes` in the bytes; SIZE_MAX = none.
 size_t gadget_offset(const uint8_t *bytes, size_t size, const struct arch_code *codes);
 
-// Looks through the executable file mappings, the loader's and the C library's first. false when one of the two is not found. Mappings of
+// Looks through the executable file mappings, the loader's and the C library's first. A program that handles no signals may have no code
+// for rt_sigreturn (musl's static ones are linked without it): then its number is popped from the stack. false = not even that is found. Mappings of
 // memfds (a payload's) are left out: a caller that uses those says so.
 bool gadgets_find(const struct proc_maps *maps, const struct target_memory *memory, struct gadgets *ret);
 

@@ -85,6 +85,15 @@ static struct hs_error *park(struct remote_caller *caller)
 	return ptrace_set_registers(caller->victim->tid, &registers);
 }
 
+// A call returns to the address at its stack pointer: the frame's first word. Or to the pop gadget, which takes the number of rt_sigreturn
+// from the next word and returns to the frame's first word; these two words lie below the frame, in the parked thread's red zone.
+enum { POP_WORDS = 2 };
+
+static uint64_t call_stack(const struct remote_caller *caller)
+{
+	return caller->frame - (caller->pop_gadget ? POP_WORDS * sizeof(uint64_t) : 0);
+}
+
 // Turns the parked call, at its entry, into no call.
 static struct hs_error *leave_entry(struct remote_caller *caller)
 {
@@ -95,7 +104,7 @@ static struct hs_error *leave_entry(struct remote_caller *caller)
 	if (error)
 		return error;
 	arch_set_no_call(&registers);
-	registers.rsp = caller->frame;
+	registers.rsp = call_stack(caller);
 	error = ptrace_set_registers(caller->victim->tid, &registers);
 	if (!error)
 		error = run_to_syscall_stop(caller);
@@ -117,6 +126,7 @@ static struct hs_error *write_frame(struct remote_caller *caller, uint64_t low, 
 		.restorer = caller->sigreturn_gadget,
 		.top = top,
 	};
+	const uint64_t pop[POP_WORDS] = { caller->pop_gadget, SYS_rt_sigreturn };
 	struct sigframe frame;
 	struct hs_error *error;
 
@@ -128,6 +138,8 @@ static struct hs_error *write_frame(struct remote_caller *caller, uint64_t low, 
 	if (top - low < 2 * frame.size + ARCH_RED_ZONE)
 		return hs_error_create(HS_ERROR_REFUSED, "thread %d has no room on its stack", (int)caller->victim->tid);
 	error = target_memory_write(caller->memory, frame.address, frame.bytes, frame.size, caller->victim->tid);
+	if (!error && caller->pop_gadget)
+		error = target_memory_write(caller->memory, frame.address - sizeof(pop), pop, sizeof(pop), caller->victim->tid);
 	if (!error)
 		caller->frame = frame.address;
 	return error;
@@ -272,6 +284,7 @@ static struct hs_error *open_caller(struct remote_caller *caller)
 		if (gadgets_find(&maps, caller->memory, &gadgets)) {
 			caller->syscall_gadget = gadgets.syscall_gadget;
 			caller->sigreturn_gadget = gadgets.sigreturn_gadget;
+			caller->pop_gadget = gadgets.pop_gadget;
 		} else {
 			error = entry_patch_apply(caller->process, caller->memory, caller->process->threads[0].tid, &caller->entry);
 			caller->syscall_gadget = caller->entry.address;
@@ -330,7 +343,7 @@ static struct hs_error *call_once(struct remote_caller *caller, long number, con
 		error = ptrace_get_registers(tid, &registers);
 	if (error)
 		return error;
-	arch_set_call(&registers, number, arguments, caller->frame);
+	arch_set_call(&registers, number, arguments, call_stack(caller));
 	error = ptrace_set_registers(tid, &registers);
 	if (!error)
 		error = run_to_syscall_stop(caller);
@@ -402,10 +415,11 @@ struct hs_error *remote_call_use_gadgets(struct remote_caller *caller, uint64_t 
 		error = target_memory_write(caller->memory, caller->frame, &sigreturn_gadget, sizeof(sigreturn_gadget),
 					    caller->victim->tid);
 	} else {
-		uint64_t old_top = caller->stack_top, old_sigreturn = caller->sigreturn_gadget;
+		uint64_t old_top = caller->stack_top, old_sigreturn = caller->sigreturn_gadget, old_pop = caller->pop_gadget;
 
 		caller->stack_top = stack_top;
 		caller->sigreturn_gadget = sigreturn_gadget;
+		caller->pop_gadget = 0;
 		error = proc_maps_read(caller->process->pid, &maps);
 		if (!error)
 			error = find_room(caller, &maps, &room);
@@ -415,12 +429,14 @@ struct hs_error *remote_call_use_gadgets(struct remote_caller *caller, uint64_t 
 		if (error) {
 			caller->stack_top = old_top;
 			caller->sigreturn_gadget = old_sigreturn;
+			caller->pop_gadget = old_pop;
 		}
 	}
 	if (error)
 		return error;
 	caller->syscall_gadget = syscall_gadget;
 	caller->sigreturn_gadget = sigreturn_gadget;
+	caller->pop_gadget = 0;
 	error = park(caller);
 	if (!error)
 		error = entry_patch_undo(&caller->entry, caller->memory, caller->victim->tid);

@@ -35,7 +35,8 @@ struct remote_caller {
 	const struct target_memory *memory;
 	struct frozen_thread *victim;
 	uint64_t syscall_gadget;   // address of `syscall; ret`
-	uint64_t sigreturn_gadget; // address of `mov $15,%eax (or %rax); syscall`
+	uint64_t sigreturn_gadget; // address of `mov $15,%eax (or %rax); syscall`; with a pop gadget, of any `syscall`
+	uint64_t pop_gadget;       // address of `pop %rax; ret`, run before it; 0 = none
 	uint64_t stack_top;        // the frame is laid below this address; 0 = where frame_room_find says
 	struct entry_patch entry;  // where the gadgets had to be written
 	struct xsave_layout layout;

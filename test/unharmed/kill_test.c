@@ -137,6 +137,9 @@ int main(void)
 	kill_everywhere("ptrace_waits", ARGUMENTS("early", "futex"), 50);
 	kill_everywhere("ptrace_waits", ARGUMENTS("ppoll"), 50);
 	kill_with_stopped_target();
+	setenv("HEAPSNAP_TEST_NO_GADGETS", "sigreturn", 1);
+	kill_everywhere("ptrace_compute", ARGUMENTS("3", "altstack"), 50);
+	kill_everywhere("ptrace_waits", ARGUMENTS("early", "nanosleep"), 50);
 	setenv("HEAPSNAP_TEST_NO_GADGETS", "1", 1);
 	kill_everywhere("ptrace_compute", ARGUMENTS("2"), 100);
 	printf("%u kills\n", kills);
