@@ -113,18 +113,22 @@ static bool drop_capabilities(void)
 	return syscall(SYS_capset, &header, none) == 0;
 }
 
-static void ignore_signals(void)
+static void set_signals(void)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGTTOU, SIGTTIN };
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
 
 	// What the user does at the terminal is meant for the tool, which ends the child.
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		signal(numbers[i], SIG_IGN);
+	// A fault is the end, so that the tool learns of it.
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		signal(faults[i], SIG_DFL);
 }
 
 static bool give_up_rights(int socket, const struct sandbox_limits *limits, pid_t parent)
 {
-	ignore_signals();
+	set_signals();
 	be_first_to_go();
 	if (!keep_only(socket) || !set_limits(limits))
 		return false;
@@ -142,7 +146,9 @@ static _Noreturn void run_child(int socket, const struct sandbox_limits *limits,
 	if (!give_up_rights(socket, limits, parent) || send(CHILD_SOCKET, READY, sizeof(READY), MSG_NOSIGNAL) < 0)
 		_exit(EXIT_NOT_READY);
 	work(CHILD_SOCKET, context);
-	_exit(0); // no handlers of the tool, no flushing of its streams
+	// No handlers of the tool, no flushing of its streams, and not what sanitizers do at _exit, which needs more calls than are left.
+	for (;;)
+		syscall(SYS_exit_group, 0);
 }
 
 struct hs_error *sandbox_start(void (*work)(int socket, void *context), void *context, const struct sandbox_limits *limits,
