@@ -6,11 +6,10 @@
 
 #include "base/byte_cursor.h"
 
-#include <errno.h>
 #include <stdalign.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 // A symbol table and its strings, both inside the view.
 struct symbol_table {
@@ -23,6 +22,14 @@ struct symbol_table {
 static bool inside(uint64_t offset, uint64_t size, uint64_t limit)
 {
 	return offset <= limit && size <= limit - offset;
+}
+
+// A range of the file, NULL when it is not inside it or cannot be read. What was returned once stays as it is.
+static const uint8_t *range(const struct elf_view *view, uint64_t offset, uint64_t size)
+{
+	if (!inside(offset, size, view->size) || (view->copy && !file_copy_load(view->copy, offset, size)))
+		return NULL;
+	return view->data + offset;
 }
 
 static void read_build_id_notes(struct elf_view *view, const uint8_t *data, uint64_t size, uint64_t alignment)
@@ -54,21 +61,22 @@ static void read_build_id(struct elf_view *view)
 {
 	for (unsigned i = 0; i < view->header.e_phnum; i++) {
 		const Elf64_Phdr *segment = &view->segments[i];
+		const uint8_t *notes =
+			segment->p_type == PT_NOTE ? range(view, segment->p_offset, segment->p_filesz) : NULL;
 
-		if (segment->p_type == PT_NOTE && inside(segment->p_offset, segment->p_filesz, view->size))
-			read_build_id_notes(view, view->data + segment->p_offset, segment->p_filesz,
-					    segment->p_align == 8 ? 8 : 4);
+		if (notes)
+			read_build_id_notes(view, notes, segment->p_filesz, segment->p_align == 8 ? 8 : 4);
 	}
 }
 
-struct hs_error *elf_view_init(const void *data, size_t size, struct elf_view *ret)
+// data, size and copy are set.
+static struct hs_error *read_headers(struct elf_view *view)
 {
-	struct elf_view view = { .data = data, .size = size };
-	const Elf64_Ehdr *header = &view.header;
+	const Elf64_Ehdr *header = &view->header;
 
-	if (size < sizeof(view.header))
+	if (!range(view, 0, sizeof(view->header)))
 		return hs_error_create(HS_ERROR_BAD_DATA, "too short for an ELF file");
-	memcpy(&view.header, data, sizeof(view.header));
+	memcpy(&view->header, view->data, sizeof(view->header));
 	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
 		return hs_error_create(HS_ERROR_BAD_DATA, "not an ELF file");
 	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
@@ -78,33 +86,43 @@ struct hs_error *elf_view_init(const void *data, size_t size, struct elf_view *r
 		return hs_error_create(HS_ERROR_BAD_DATA, "an ELF file that is neither program nor shared library");
 	// PN_XNUM would put the number of segments elsewhere; no loaded object has that many.
 	if (header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phnum == 0 || header->e_phnum == PN_XNUM ||
-	    header->e_phoff > size || (size - header->e_phoff) / sizeof(Elf64_Phdr) < header->e_phnum ||
-	    ((uintptr_t)view.data + header->e_phoff) % alignof(Elf64_Phdr) != 0)
+	    !range(view, header->e_phoff, header->e_phnum * sizeof(Elf64_Phdr)) ||
+	    ((uintptr_t)view->data + header->e_phoff) % alignof(Elf64_Phdr) != 0)
 		return hs_error_create(HS_ERROR_BAD_DATA, "an ELF file without usable program headers");
-	view.segments = (const Elf64_Phdr *)(const void *)(view.data + header->e_phoff);
-	read_build_id(&view);
-	*ret = view;
+	view->segments = (const Elf64_Phdr *)(const void *)(view->data + header->e_phoff);
+	read_build_id(view);
 	return NULL;
+}
+
+struct hs_error *elf_view_init(const void *data, size_t size, struct elf_view *ret)
+{
+	struct elf_view view = { .data = data, .size = size };
+	struct hs_error *error = read_headers(&view);
+
+	if (!error)
+		*ret = view;
+	return error;
 }
 
 struct hs_error *elf_view_open_fd(int fd, struct elf_view *ret)
 {
-	struct stat status;
+	struct elf_view view = { .copy = malloc(sizeof(*view.copy)) };
 	struct hs_error *error;
-	void *data;
 
-	if (fstat(fd, &status) < 0)
-		return hs_error_system(errno, "cannot examine the file");
-	if (!S_ISREG(status.st_mode) || status.st_size <= 0)
-		return hs_error_create(HS_ERROR_BAD_DATA, "not a file with content");
-	data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data == MAP_FAILED)
-		return hs_error_system(errno, "cannot map the file");
-	error = elf_view_init(data, (size_t)status.st_size, ret);
+	if (!view.copy)
+		return &hs_error_no_memory;
+	error = file_copy_open(fd, view.copy);
+	if (error) {
+		free(view.copy);
+		return error;
+	}
+	view.data = view.copy->bytes;
+	view.size = view.copy->size;
+	error = read_headers(&view);
 	if (error)
-		munmap(data, (size_t)status.st_size);
+		elf_view_deinit(&view);
 	else
-		ret->mapped = true;
+		*ret = view;
 	return error;
 }
 
@@ -112,6 +130,9 @@ void elf_view_deinit(struct elf_view *view)
 {
 	if (view->mapped)
 		munmap((void *)(uintptr_t)view->data, view->size);
+	if (view->copy)
+		file_copy_close(view->copy);
+	free(view->copy);
 	*view = (struct elf_view){ 0 };
 }
 
@@ -126,7 +147,7 @@ const uint8_t *elf_view_bytes(const struct elf_view *view, uint64_t vaddr, size_
 		uint64_t skip = vaddr - segment->p_vaddr;
 
 		if (inside(skip, size, segment->p_filesz) && inside(segment->p_offset, segment->p_filesz, view->size))
-			return view->data + segment->p_offset + skip;
+			return range(view, segment->p_offset + skip, size);
 	}
 	return NULL;
 }
@@ -186,12 +207,15 @@ static bool terminate_strings(struct symbol_table *table)
 static bool read_section(const struct elf_view *view, uint64_t index, Elf64_Shdr *ret)
 {
 	const Elf64_Ehdr *header = &view->header;
+	const uint8_t *bytes;
 
 	if (header->e_shentsize != sizeof(*ret) || header->e_shoff == 0 || header->e_shoff > view->size ||
-	    index >= header->e_shnum || (view->size - header->e_shoff) / sizeof(*ret) <= index)
+	    index >= header->e_shnum)
 		return false;
-	memcpy(ret, view->data + header->e_shoff + index * sizeof(*ret), sizeof(*ret));
-	return true;
+	bytes = range(view, header->e_shoff + index * sizeof(*ret), sizeof(*ret));
+	if (bytes)
+		memcpy(ret, bytes, sizeof(*ret));
+	return bytes != NULL;
 }
 
 // The first section of this type is the only one looked at, so that hostile headers cannot ask for more than one pass.
@@ -202,18 +226,16 @@ static bool find_by_sections(const struct elf_view *view, uint32_t type, struct 
 	for (uint64_t i = 0; read_section(view, i, &section); i++) {
 		if (section.sh_type != type)
 			continue;
-		if (section.sh_entsize != sizeof(Elf64_Sym) ||
-		    !inside(section.sh_offset, section.sh_size, view->size) ||
-		    !read_section(view, section.sh_link, &strings) || strings.sh_type != SHT_STRTAB ||
-		    !inside(strings.sh_offset, strings.sh_size, view->size))
+		if (section.sh_entsize != sizeof(Elf64_Sym) || !read_section(view, section.sh_link, &strings) ||
+		    strings.sh_type != SHT_STRTAB)
 			return false;
 		*ret = (struct symbol_table){
-			.symbols = view->data + section.sh_offset,
+			.symbols = range(view, section.sh_offset, section.sh_size),
 			.count = section.sh_size / sizeof(Elf64_Sym),
-			.strings = (const char *)view->data + strings.sh_offset,
+			.strings = (const char *)range(view, strings.sh_offset, strings.sh_size),
 			.strings_size = strings.sh_size,
 		};
-		return terminate_strings(ret);
+		return ret->symbols && ret->strings && terminate_strings(ret);
 	}
 	return false;
 }
@@ -243,23 +265,23 @@ bool elf_view_section(const struct elf_view *view, const char *name, uint64_t *v
 
 // Words of 32 bits from one address to the end of the file part of its segment.
 struct words {
-	const uint8_t *data;
-	uint64_t count;
+	const struct elf_view *view;
+	uint64_t vaddr, count;
 };
 
 static struct words words_at(const struct elf_view *view, uint64_t vaddr)
 {
-	uint64_t size = bytes_from(view, vaddr);
-
-	return (struct words){ elf_view_bytes(view, vaddr, size), size / 4 };
+	return (struct words){ view, vaddr, bytes_from(view, vaddr) / 4 };
 }
 
 static bool read_word(const struct words *words, uint64_t index, uint32_t *ret)
 {
-	if (index >= words->count)
-		return false;
-	memcpy(ret, words->data + index * 4, 4);
-	return true;
+	const uint8_t *bytes =
+		index < words->count ? elf_view_bytes(words->view, words->vaddr + index * 4, sizeof(*ret)) : NULL;
+
+	if (bytes)
+		memcpy(ret, bytes, sizeof(*ret));
+	return bytes != NULL;
 }
 
 // 0 = the table cannot be read.

@@ -4,6 +4,7 @@
 #ifndef HEAPSNAP_ATTACH_ELF_VIEW_H
 #define HEAPSNAP_ATTACH_ELF_VIEW_H
 
+#include "attach/file_copy.h"
 #include "base/error.h"
 #include "inject/abi/limits.h"
 
@@ -13,9 +14,10 @@
 #include <stdint.h>
 
 struct elf_view {
-	const uint8_t *data; // the whole file
-	size_t size;         // bytes
-	bool mapped;         // munmap on deinit; otherwise borrowed from the caller
+	const uint8_t *data;    // the whole file; of a copy only what is loaded
+	size_t size;            // bytes
+	bool mapped;            // munmap on deinit; otherwise borrowed from the caller
+	struct file_copy *copy; // owned; NULL: all of `data` is there
 	Elf64_Ehdr header;
 	const Elf64_Phdr *segments; // inside data, bounds checked, count = header.e_phnum (alignment checked)
 	uint8_t build_id[HS_BUILD_ID_MAX];
@@ -34,7 +36,7 @@ struct elf_symbol {
 
 // Borrows the bytes. HS_ERROR_BAD_DATA for what is no usable ELF file.
 struct hs_error *elf_view_init(const void *data, size_t size, struct elf_view *ret) HS_MUST_CHECK;
-// Maps the file (read only, private).
+// Copies of the file what is asked for (file_copy.h). `fd` stays the caller's.
 struct hs_error *elf_view_open_fd(int fd, struct elf_view *ret) HS_MUST_CHECK;
 void elf_view_deinit(struct elf_view *view);
 

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 // A closed standard stream would give its number to the next file opened, the target's memory or region among them, and a message would
@@ -21,6 +22,17 @@ static bool hold_standard_streams(void)
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
+}
+
+// A file stays open for each module of the target, and they can be more than the usual 1024.
+static void raise_file_limit(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
 }
 
 int main(int argc, char **argv)
@@ -42,6 +54,7 @@ int main(int argc, char **argv)
 		return fflush(stdout) == 0 ? EXIT_DONE : EXIT_REFUSED;
 	}
 	console_init(&options);
+	raise_file_limit();
 	interrupt_install();
 	switch (options.command) {
 	case COMMAND_ATTACH:

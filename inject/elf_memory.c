@@ -39,7 +39,7 @@ static const struct program_header *headers_of(const struct elf_header *elf)
 static bool is_header(const struct elf_header *elf, uint64_t bias, uint64_t dynamic)
 {
 	if (elf->ident[0] != 0x7f || elf->ident[1] != 'E' || elf->ident[2] != 'L' || elf->ident[3] != 'F' ||
-	    elf->ident[4] != 2 || elf->phentsize != sizeof(struct program_header) || elf->phnum > 64 ||
+	    elf->ident[4] != 2 || elf->phoff % sizeof(uint64_t) || elf->phentsize != sizeof(struct program_header) || elf->phnum > 64 ||
 	    elf->phoff > HS_PAGE_SIZE - elf->phnum * sizeof(struct program_header))
 		return false;
 	for (uint16_t i = 0; i < elf->phnum; i++)
@@ -77,7 +77,7 @@ static const struct elf_header *find_header(uint64_t bias, uint64_t dynamic)
 // pre: [note, note + size) is mapped
 static void read_build_id(uint64_t note, uint64_t size, struct module_record *ret)
 {
-	while (size >= 12) {
+	while (size >= 12 && note % sizeof(uint32_t) == 0) {
 		const uint32_t *words = (const uint32_t *)note;
 		uint64_t name_size = ((uint64_t)words[0] + 3) & ~UINT64_C(3);
 		uint64_t text_size = ((uint64_t)words[1] + 3) & ~UINT64_C(3);

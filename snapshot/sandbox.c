@@ -38,11 +38,11 @@ static bool limit(int resource, uint64_t value)
 {
 	struct rlimit64 now, wanted = { value, value };
 
-	if (prlimit64(0, resource, NULL, &now) < 0)
+	if (syscall(SYS_prlimit64, 0, resource, NULL, &now) < 0)
 		return false;
 	if (now.rlim_max < value)
 		wanted = (struct rlimit64){ now.rlim_max, now.rlim_max };
-	return prlimit64(0, resource, &wanted, NULL) == 0;
+	return syscall(SYS_prlimit64, 0, resource, &wanted, NULL) == 0;
 }
 
 // Bytes of address space in use (proc(5), statm); sanitizers use a large part of it.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/table_check.h"
 
+#include <string.h>
+
 void table_view_init(const void *bytes, uint64_t size, struct table_view *ret)
 {
 	const struct region_header *header = bytes;
@@ -80,6 +82,19 @@ static const uint32_t *table_at(struct table_view *view, uint32_t page, uint64_t
 	return (const uint32_t *)(view->bytes + (uint64_t)page * HS_PAGE_SIZE);
 }
 
+enum { PAGE_ENTRIES = HS_PAGE_SIZE / sizeof(uint32_t) };
+
+// The first entry at or behind `index` that is not 0, or that may not be: pages of zeros, of which the large tables mostly consist, are
+// passed over. `count` is a multiple of PAGE_ENTRIES.
+static uint32_t skip_empty_pages(const uint32_t *table, uint32_t index, uint32_t count)
+{
+	static const uint8_t zeros[HS_PAGE_SIZE];
+
+	while (index < count && index % PAGE_ENTRIES == 0 && memcmp(table + index, zeros, sizeof(zeros)) == 0)
+		index += PAGE_ENTRIES;
+	return index;
+}
+
 static void visit_leaf(struct table_view *view, const uint32_t *leaf, uint64_t address,
 		       void (*visit)(uint64_t, uint32_t, const struct block_record *, void *), void *context)
 {
@@ -98,7 +113,7 @@ void table_visit_blocks(struct table_view *view, void (*visit)(uint64_t address,
 	const uint32_t *root = (const uint32_t *)(view->bytes + HS_OFFSET_ROOT);
 	uint64_t leaves_left = pages_used(view), middles_left = pages_used(view) / HS_MIDDLE_PAGES;
 
-	for (uint32_t r = 0; r < HS_ROOT_ENTRIES; r++) {
+	for (uint32_t r = 0; (r = skip_empty_pages(root, r, HS_ROOT_ENTRIES)) < HS_ROOT_ENTRIES; r++) {
 		const uint32_t *middle = root[r] ? table_at(view, root[r], HS_MIDDLE_PAGES) : NULL;
 		uint64_t odd = r >> HS_ROOT_BITS;
 		uint64_t high = (uint64_t)(r & ((1u << HS_ROOT_BITS) - 1)) << (HS_SLOT_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS);
@@ -109,7 +124,7 @@ void table_visit_blocks(struct table_view *view, void (*visit)(uint64_t address,
 			view->damaged++;
 			return;
 		}
-		for (uint32_t m = 0; m < HS_MIDDLE_ENTRIES; m++) {
+		for (uint32_t m = 0; (m = skip_empty_pages(middle, m, HS_MIDDLE_ENTRIES)) < HS_MIDDLE_ENTRIES; m++) {
 			const uint32_t *leaf = middle[m] ? table_at(view, middle[m], HS_LEAF_PAGES) : NULL;
 
 			if (!leaf)
@@ -196,10 +211,10 @@ void table_visit_nodes(struct table_view *view, void (*visit)(uint32_t ref, cons
 	// No more nodes than that fit: a hostile table may lead from many buckets into one chain.
 	uint64_t left = pages_used(view) * (HS_PAGE_SIZE / sizeof(struct stack_node));
 
-	for (uint32_t i = 0; i < HS_STACK_BUCKETS; i++) {
+	for (uint32_t i = 0; (i = skip_empty_pages(buckets, i, HS_STACK_BUCKETS)) < HS_STACK_BUCKETS; i++) {
 		uint32_t ref = buckets[i];
 
-		for (uint64_t nodes = chain_length(view, ref); nodes > 0; nodes--) {
+		for (uint64_t nodes = ref ? chain_length(view, ref) : 0; nodes > 0; nodes--) {
 			const struct stack_node *node = table_node(view, ref);
 
 			if (!node || left-- == 0) {

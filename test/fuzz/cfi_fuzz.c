@@ -2,14 +2,14 @@
 // libFuzzer harness of the CFI decoder, the rule packer and both ways to execute a row.
 // Input: pc distance (4 bytes), header size (2), two bytes that choose the stack's words; the rest is the span, whose
 // first bytes are .eh_frame_hdr.
+#include "fuzz.h"
+
 #include "inject/unwind_step.h"
 
 #include <string.h>
 
 #define BASE  UINT64_C(0x400000)
 #define STACK UINT64_C(0x7ffe0000)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -37,10 +37,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rule = unwind_rule_pack(result, result == CFI_OK ? &row : NULL, &span, 1);
 	registers = (struct walk_registers){BASE + pc, full.value[CFI_RSP], full.value[CFI_RBP]};
 	sp = registers.sp;
-	if (unwind_step(rule, &stack, &registers, &cfa, &exact) == STEP_OK && registers.sp <= sp)
-		__builtin_trap();
-	if (result == CFI_OK && unwind_step_full(&row, &span, &stack, &full, &cfa) == STEP_OK &&
-	    full.value[CFI_RSP] <= sp)
-		__builtin_trap();
+	if (unwind_step(rule, &stack, &registers, &cfa, &exact) == STEP_OK)
+		REQUIRE(registers.sp > sp);
+	if (result == CFI_OK && unwind_step_full(&row, &span, &stack, &full, &cfa) == STEP_OK)
+		REQUIRE(full.value[CFI_RSP] > sp);
 	return 0;
 }

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""seeds.py FOLDER: honest inputs, from which the corpus of each harness has grown; a file for each in FOLDER/<harness>/.
+
+What the bytes mean stands at the head of each harness. The corpus in the repository is what ./dev fuzz has found from these, reduced to
+what adds coverage (libFuzzer's -merge=1)."""
+
+import os
+import struct
+import sys
+
+
+def elf():
+    """A shared library of one page: headers, dynamic segment, symbols with a System V hash table, a build id, an .eh_frame_hdr, section
+    headers. Returns it and the place of its dynamic section."""
+    strings = b"\0malloc\0_r_debug\0"
+    symbols = bytes(24) + struct.pack("<IBBHQQ", 1, 0x12, 0, 1, 0x300, 16) + struct.pack("<IBBHQQ", 8, 0x11, 0, 1, 0x310, 40)
+    hashes = struct.pack("<5I", 1, 3, 2, 0, 1)
+    note = struct.pack("<III", 4, 20, 3) + b"GNU\0" + bytes(range(20))
+    parts, body, at = {}, b"", 64 + 4 * 56
+    for name, data in (("dynsym", symbols), ("dynstr", strings), ("hash", hashes), ("note", note), ("eh", bytes([1, 0x1b, 3, 0x3b]) + bytes(8))):
+        body += bytes(-(at + len(body)) % 16)
+        parts[name] = (at + len(body), len(data))
+        body += data
+    body += bytes(-(at + len(body)) % 16)
+    dynamic_at = at + len(body)
+    dynamic = b"".join(struct.pack("<QQ", tag, value) for tag, value in (
+        (4, parts["hash"][0]), (5, parts["dynstr"][0]), (6, parts["dynsym"][0]), (10, len(strings)), (11, 24), (0, 0)))
+    body += dynamic
+    sections_at = at + len(body)
+    section = lambda kind, part, link, size: struct.pack("<IIQQQQIIQQ", 0, kind, 0, parts[part][0], parts[part][0], parts[part][1], link, 0, 8, size)
+    sections = bytes(64) + section(11, "dynsym", 2, 24) + section(3, "dynstr", 0, 0) + section(2, "dynsym", 2, 24)
+    total = sections_at + len(sections)
+    header = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, sections_at, 0, 64, 56, 4, 64, 4, 0)
+    segment = lambda kind, flags, start, size: struct.pack("<IIQQQQQQ", kind, flags, start, start, start, size, size, 8)
+    segments = (segment(1, 5, 0, total) + segment(2, 4, dynamic_at, len(dynamic)) + segment(4, 4, *parts["note"])
+                + segment(0x6474e550, 4, *parts["eh"]))
+    return header + segments + body + sections, dynamic_at
+
+
+def cfi():
+    """.eh_frame_hdr with one entry, then .eh_frame with a CIE and an FDE of 64 bytes of code, 4096 bytes further on."""
+    cie_body = struct.pack("<IB", 0, 1) + b"zR\0" + bytes([1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1])
+    cie_body += bytes(-(len(cie_body) + 4) % 8)
+    cie = struct.pack("<I", len(cie_body)) + cie_body
+    frame_at, code_at = 24, 4096
+    program = bytes([0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6])
+    fde_at = frame_at + len(cie)
+    fde_body = struct.pack("<Ii", fde_at + 4 - frame_at, code_at - (fde_at + 8)) + struct.pack("<IB", 64, 0) + program
+    fde_body += bytes(-(len(fde_body) + 4) % 8)
+    fde = struct.pack("<I", len(fde_body)) + fde_body
+    hdr = bytes([1, 0x1b, 3, 0x3b]) + struct.pack("<iI", frame_at - 4, 1) + struct.pack("<ii", code_at, fde_at)
+    image = hdr + bytes(frame_at - len(hdr)) + cie + fde + bytes(4)
+    return [struct.pack("<IHBB", code_at + offset, len(hdr), 1, 8) + image for offset in (0, 2, 20)]
+
+
+def answer():
+    def function(name, system, file, line):
+        return struct.pack("<4IQ", 1, len(name), len(system), len(file), line) + name + system + file
+    def location(index, *lines):
+        return struct.pack("<4I", 2, index, 1, len(lines)) + b"".join(struct.pack("<IQ", *line) for line in lines)
+    message = lambda *items: struct.pack("<H", len(b"".join(items))) + b"".join(items)
+    return [message(function(b"f(int)", b"_Z1fi", b"f.cc", 10), function(b"", b"main", b"", 0), location(2, (0, 12), (1, 20)))
+            + message(location(0, (1, 3)), location(1))]
+
+
+def lie(part, index, value):
+    return struct.pack("<B3xIQ", part, index, value)
+
+
+def seeds():
+    library, dynamic_at = elf()
+    yield "elf", [library]
+    yield "elf_memory", [struct.pack("<H", dynamic_at) + library]
+    yield "cfi", cfi()
+    yield "answer", answer()
+    yield "header", [b"", b"\1"]
+    # An honest region; then a lie in each part: header, hooks, modules, strings, slots, buckets, root, pages.
+    yield "region", [b""] + [lie(part, index, value) for part in range(10) for index, value in ((0, 1), (3, 0xffffffffffffffff), (1, 0x200))]
+    yield "maps", [b"555555554000-555555555000 r-xp 00000000 08:01 11 /bin/program\n"
+                   b"7ffff7c00000-7ffff7c28000 rw-s 00028000 00:05 12 /memfd:heapsnap-region (deleted)\n"
+                   b"7ffff7d00000-7ffff7d01000 ---p 00000000 00:00 0 \n7ffff7e00000-7ffff7e01000 r--p 0 1:2 3 /a\\012b\n"]
+    # The expression of a lazy PLT entry (psABI); a signal frame's (breg7 + offset, deref).
+    yield "expression", [b"\x08\xff" + bytes([0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22]), b"\x08\xff\x77\xa0\x01\x06"]
+    # endbr64 push rbp; mov rbp,rsp; sub rsp,16 / mov rax,[rip+x] / test; je short / call / jmp / ret and padding
+    yield "relocate", [struct.pack("<iB", 0x1000, 64) + code + bytes([0x90] * 32) for code in (
+        b"\xf3\x0f\x1e\xfa\x55\x48\x89\xe5\x48\x83\xec\x10", b"\x48\x8b\x05\x10\x00\x00\x00\x53\x31\xc0", b"\x48\x85\xff\x74\x10\x31\xc0\xc3",
+        b"\xe8\x00\x01\x00\x00\xc3", b"\xe9\x00\x01\x00\x00", b"\xc3", b"\xff\x25\x10\x20\x00\x00")]
+
+
+def main():
+    for name, inputs in seeds():
+        folder = os.path.join(sys.argv[1], name)
+        os.makedirs(folder, exist_ok=True)
+        for number, data in enumerate(inputs):
+            with open(os.path.join(folder, f"seed-{number}"), "wb") as file:
+                file.write(data)
+
+
+main()
