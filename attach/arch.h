@@ -22,12 +22,17 @@ enum arch_call_state {
 
 enum arch_call_state arch_call_state(const struct user_regs_struct *registers);
 bool arch_rewind_syscall(struct user_regs_struct *registers); // see threads_rewind_syscall
-// Makes the interrupted call anew, with its own number and arguments, where the kernel would make restart_syscall(2) of it.
-// pre: arch_call_state is ARCH_RESTART_BLOCK.
+// Sets the registers back to before the call, so that it is made anew with its own number and arguments, where the kernel would make
+// restart_syscall(2) of it (ARCH_RESTART_BLOCK) or let it return its result.
 void arch_repeat_syscall(struct user_regs_struct *registers);
 
 // What seccomp filters know this kind of system calls by.
 #define ARCH_AUDIT AUDIT_ARCH_X86_64
+
+// The number of the call that the thread has come to the end of with this result; -1 = none.
+long arch_call_with_result(const struct user_regs_struct *registers, int64_t result);
+// pre: set back by arch_repeat_syscall. The registers at the end of the call again, with this result.
+void arch_end_call(struct user_regs_struct *registers, int64_t result);
 
 // Bytes below the stack pointer that belong to the running function.
 #define ARCH_RED_ZONE 128

@@ -51,6 +51,17 @@ void arch_repeat_syscall(struct user_regs_struct *registers)
 	registers->orig_rax = UINT64_MAX;
 }
 
+long arch_call_with_result(const struct user_regs_struct *registers, int64_t result)
+{
+	return (int32_t)registers->orig_rax != -1 && (int64_t)registers->rax == result ? (long)registers->orig_rax : -1;
+}
+
+void arch_end_call(struct user_regs_struct *registers, int64_t result)
+{
+	registers->rax = (uint64_t)result;
+	registers->rip += SYSCALL_INSTRUCTION_SIZE;
+}
+
 #define CODE(...) { (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }) }
 
 const struct arch_code arch_syscall_gadgets[] = {

@@ -3,7 +3,9 @@
 
 #include "attach/arch.h"
 #include "attach/interrupt.h"
+#include "attach/kernel_workers.h"
 #include "attach/ptrace_call.h"
+#include "attach/repeat_call.h"
 #include "attach/seccomp_filter.h"
 #include "attach/seize_guard.h"
 #include "attach/stop_wait.h"
@@ -14,6 +16,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +32,7 @@ struct freezer {
 	struct frozen_process *process;
 	size_t capacity;
 	uint64_t deadline; // CLOCK_MONOTONIC, ns
+	struct user_threads user_threads;
 };
 
 char threads_state(pid_t pid, pid_t tid)
@@ -188,6 +192,8 @@ static struct hs_error *seize_new_threads(struct freezer *freezer)
 		if (key.tid <= 0 ||
 		    (known > 0 && bsearch(&key, process->threads, known, sizeof(key), compare_tids)))
 			continue;
+		if (thread_is_kernel_worker(process->pid, key.tid, &freezer->user_threads))
+			continue;
 		error = interrupt_check();
 		if (!error)
 			error = seize_thread(freezer, key.tid);
@@ -249,6 +255,9 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 			if (!error)
 				error = ptrace_get_signal_mask(tid, &thread->signal_mask);
 			*ret = COLLECTED;
+			// A group stop has interrupted the call already, and not by this tool.
+			if (!error && stop.signal == SIGTRAP)
+				thread->registers_changed = thread->repeats_call = repeat_call_prepare(&thread->registers);
 			if (!error)
 				return NULL;
 			break; // killed in its stop: look again
@@ -352,9 +361,11 @@ struct hs_error *threads_freeze(pid_t pid, unsigned timeout_ms, struct frozen_pr
 	struct freezer freezer = { .process = ret };
 	struct hs_error *error;
 
+	user_threads_list(pid, &freezer.user_threads);
 	*ret = (struct frozen_process){ .pid = pid, .frozen_at = hs_monotonic_ns() };
 	freezer.deadline = ret->frozen_at + timeout_ms * UINT64_C(1000000);
 	error = stop_all(&freezer);
+	user_threads_deinit(&freezer.user_threads);
 	if (error)
 		error = hs_error_join(error, threads_thaw(ret));
 	return error;
@@ -459,21 +470,43 @@ static struct hs_error *release_thread(struct frozen_thread *thread, bool *runni
 	return hs_error_join(error, detach_error);
 }
 
-struct hs_error *threads_thaw(struct frozen_process *process)
+// Releases those that repeat a call, or those that do not; keeps the rest, and those that run, in the list.
+static struct hs_error *release_some(struct frozen_process *process, bool repeating)
 {
-	struct hs_error *error = NULL;
+	struct hs_error *errors = NULL;
 	size_t left = 0;
-	uint64_t end;
 
 	for (size_t i = 0; i < process->count; i++) {
-		bool running;
+		struct frozen_thread *thread = &process->threads[i];
+		struct hs_error *error = NULL;
+		bool stays = true;
 
-		error = hs_error_join(error, release_thread(&process->threads[i], &running));
-		if (running)
-			process->threads[left++] = process->threads[i];
+		if (thread->repeats_call == repeating) {
+			if (repeating && stop_peek(thread->tid).kind == STOP_EVENT)
+				error = repeat_call_settle(process->pid, thread);
+			if (error && (error->code == HS_ERROR_GONE || error->error_number == ESRCH || error->error_number == ENOENT)) {
+				hs_error_destroy(error); // killed in its stop
+				error = NULL;
+			}
+			error = hs_error_join(error, release_thread(thread, &stays));
+			thread->repeats_call = false;
+		}
+		errors = hs_error_join(errors, error);
+		if (stays)
+			process->threads[left++] = *thread;
 	}
+	process->count = left;
+	return errors;
+}
+
+struct hs_error *threads_thaw(struct frozen_process *process)
+{
+	struct hs_error *error = release_some(process, false);
+	uint64_t end;
+
+	error = hs_error_join(error, release_some(process, true));
 	end = hs_monotonic_ns();
-	error = hs_error_join(error, release_all_running(process->pid, process->threads, left));
+	error = hs_error_join(error, release_all_running(process->pid, process->threads, process->count));
 	process->stopped_ns = end - process->frozen_at;
 	free(process->threads);
 	process->threads = NULL;

@@ -16,6 +16,7 @@ struct frozen_thread {
 	struct user_regs_struct registers; // as they were when it stopped; also what it will resume with
 	uint64_t signal_mask;
 	bool registers_changed;            // write `registers` back before it resumes
+	bool repeats_call;                 // `registers` are set back to before a call that the stop has interrupted (repeat_call.h)
 	int signal_to_deliver;             // with the release; 0 = none (signals met on the way are passed on at once)
 };
 

@@ -95,7 +95,7 @@ def main():
     check_equal(sites.get("site_child", none), none, "the child's allocations in the parent's profile")
     before.check_attached()
     detach(target.pid)
-    before.check_after(memory_may_change=True)
+    before.check_after(memory_may_change=True, settle=20)
 
     # The parent's hooks are out and its code is unmapped; the child's are its own.
     check(has_ours(fourth), "the child has lost something with its parent's detach")
@@ -118,7 +118,7 @@ def main():
             detach(target.pid)
             break
     check(checked >= 8, f"only {checked} children had something of a half-made attach")
-    before.check_after(memory_may_change=True)
+    before.check_after(memory_may_change=True, settle=20)
 
     check_equal(target.ask("fork"), "child 0", "a fork after detach")
     for child in (clean_child, first, second, third, fourth, grandparent, grandchild):

@@ -3,10 +3,13 @@
 
 #include "attach/arch.h"
 #include "attach/gadgets.h"
+#include "attach/kernel_workers.h"
+#include "attach/repeat_call.h"
 #include "attach/victim.h"
 #include "check.h"
 
 #include <stdlib.h>
+#include <sys/syscall.h>
 
 static void test_rewind(void)
 {
@@ -112,9 +115,70 @@ static void test_room(void)
 	proc_maps_deinit(&maps);
 }
 
+static void test_repeat(void)
+{
+	static const struct {
+		long call;
+		int64_t rax;
+		bool repeated;
+	} cases[] = {
+		{ SYS_epoll_pwait, -4, true }, // EINTR
+		{ SYS_semop, -4, true },
+		{ SYS_rt_sigtimedwait, -4, true },
+		{ SYS_epoll_pwait, -514, false }, // the kernel repeats it
+		{ SYS_epoll_pwait, 1, false },    // has its result
+		{ SYS_rt_sigsuspend, -4, false }, // ends with EINTR when it has done its work
+		{ SYS_ioctl, -4, false },         // who knows
+		{ -1, -4, false },                // the program's own value, not in a call
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct user_regs_struct before = { .orig_rax = (unsigned long long)cases[i].call,
+							 .rax = (unsigned long long)cases[i].rax, .rip = 0x401002 };
+		struct user_regs_struct registers = before;
+
+		CHECK_EQUAL(repeat_call_prepare(&registers), cases[i].repeated);
+		if (!cases[i].repeated) {
+			CHECK(memcmp(&registers, &before, sizeof(before)) == 0);
+			continue;
+		}
+		CHECK_EQUAL(registers.rip, 0x401000);
+		CHECK_EQUAL(registers.rax, cases[i].call);
+		CHECK_EQUAL(arch_call_state(&registers), ARCH_USER_MODE);
+		arch_end_call(&registers, -4);
+		CHECK_EQUAL(registers.rip, before.rip);
+		CHECK_EQUAL(registers.rax, before.rax);
+	}
+}
+
+static void test_pending_signal(void)
+{
+	static const char status[] = "SigQ:\t1/100\nSigPnd:\t0000000000000001\nShdPnd:\t0000000000000402\nSigBlk:\t0000000000000000\n"
+				     "SigIgn:\t0000000000000000\nSigCgt:\t0000000000000c00\n";
+
+	CHECK(status_has_signal(status, 0));      // 11 has a handler, and is pending for the process
+	CHECK(status_has_signal(status, 0x803));
+	CHECK(!status_has_signal(status, 0x400)); // blocked; 1 and 2 have none
+	CHECK(!status_has_signal("", 0));
+}
+
+static void test_kernel_workers(void)
+{
+	CHECK(stat_is_of_kernel_worker("24982 (iou-wrk-24980) S 1 24980 1 0 -1 4210768 0 0 0"));
+	CHECK(stat_is_of_kernel_worker("24982 (vhost-24980) S 1 24980 1 0 -1 16384 0 0 0"));
+	CHECK(!stat_is_of_kernel_worker("24980 (iou) S 1 24980 1 0 -1 4194560 0 0 0"));
+	CHECK(!stat_is_of_kernel_worker("24980 (iou-wrk-24980) S 1 24980 1 0 -1 4194560 0 0 0")); // a program that calls itself so
+	CHECK(!stat_is_of_kernel_worker("24980 (qemu) S 1 24980 1 0 -1 4194576 0 0 0"));          // the bit's older meaning
+	CHECK(!stat_is_of_kernel_worker("24980 (x) (iou-) S 1 24980 1 0 -1 16 0"));
+	CHECK(!stat_is_of_kernel_worker("24980"));
+}
+
 int main(void)
 {
 	test_rewind();
+	test_repeat();
+	test_pending_signal();
+	test_kernel_workers();
 	test_gadgets();
 	test_rseq();
 	test_room();
