@@ -245,12 +245,11 @@ bool elf_view_section(const struct elf_view *view, const char *name, uint64_t *v
 	struct symbol_table names = { 0 };
 	Elf64_Shdr section;
 
-	if (!read_section(view, view->header.e_shstrndx, &section) || section.sh_type != SHT_STRTAB ||
-	    !inside(section.sh_offset, section.sh_size, view->size))
+	if (!read_section(view, view->header.e_shstrndx, &section) || section.sh_type != SHT_STRTAB)
 		return false;
-	names.strings = (const char *)view->data + section.sh_offset;
+	names.strings = (const char *)range(view, section.sh_offset, section.sh_size);
 	names.strings_size = section.sh_size;
-	if (!terminate_strings(&names))
+	if (!names.strings || !terminate_strings(&names))
 		return false;
 	for (uint64_t i = 0; read_section(view, i, &section); i++) {
 		if (!(section.sh_flags & SHF_ALLOC) || section.sh_type == SHT_NOBITS || section.sh_name >= names.strings_size ||
@@ -258,7 +257,7 @@ bool elf_view_section(const struct elf_view *view, const char *name, uint64_t *v
 			continue;
 		*vaddr_ret = section.sh_addr;
 		*size_ret = section.sh_size;
-		return elf_view_bytes(view, section.sh_addr, section.sh_size) != NULL;
+		return section.sh_size <= bytes_from(view, section.sh_addr);
 	}
 	return false;
 }
