@@ -141,7 +141,8 @@ struct hs_error *attached_list(struct attached_process **list_ret, size_t *count
 			continue;
 		error = attached_examine((pid_t)pid, &process);
 		if (error) {
-			*hidden_ret += error->code == HS_ERROR_SYSTEM && (error->error_number == EACCES || error->error_number == EPERM);
+			*hidden_ret += error->code != HS_ERROR_NOT_FOUND && error->code != HS_ERROR_GONE && error->error_number != ENOENT &&
+				       error->error_number != ESRCH;
 			hs_error_destroy(error);
 			continue;
 		}

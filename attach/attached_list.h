@@ -25,7 +25,8 @@ struct attached_process {
 // Fills *ret for one process. HS_ERROR_NOT_FOUND: not attached, and nothing left.
 struct hs_error *attached_examine(pid_t pid, struct attached_process *ret) HS_MUST_CHECK;
 
-// Every attached process whose maps may be read. *list_ret is owned by the caller. *hidden_ret: processes whose maps may not be read.
+// Every attached process whose maps may be read. *list_ret is owned by the caller. *hidden_ret: processes whose maps could not be read, mostly
+// because they are another user's.
 struct hs_error *attached_list(struct attached_process **list_ret, size_t *count_ret, size_t *hidden_ret) HS_MUST_CHECK;
 
 #endif

@@ -51,11 +51,11 @@ struct hs_error *hook_note_clean_pages(pid_t pid, struct hook_record *hooks, siz
 		return error;
 	pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	for (size_t i = 0; i < count; i++) {
-		bool first = false, last = false;
+		bool first = true, last = true;
 
 		if (hooks[i].verdict != VERDICT_ok)
 			continue;
-		if (pagemap >= 0) { // without it no copy is dropped
+		if (pagemap >= 0) { // without it every copy that equals its file is dropped, be it older than ours
 			error = page_is_clean(pagemap, page_of(hooks[i].address), &first);
 			if (!error)
 				error = page_is_clean(pagemap, last_page_of(&hooks[i]), &last);
@@ -160,21 +160,24 @@ struct hs_error *hook_move_threads_back(const struct hook_plan *plan, struct fro
 }
 
 // Whether up to a page of a private file mapping holds what its file holds.
-static bool equals_file(const struct proc_map *map, const struct target_memory *memory, uint64_t address, size_t size)
+static struct hs_error *compare_with_file(const struct proc_map *map, const struct target_memory *memory, uint64_t address, size_t size,
+					  bool *same_ret)
 {
 	HS_CLEANUP_CLOSE int fd = -1;
 	uint8_t in_memory[HS_PAGE_SIZE], in_file[HS_PAGE_SIZE] = { 0 };
 	struct hs_error *error = mapped_file_open(memory->pid, map, memory, &fd);
 	ssize_t got;
 
+	*same_ret = false;
 	if (!error)
 		error = target_memory_read(memory, address, in_memory, size);
-	if (error) {
-		hs_error_destroy(error);
-		return false;
-	}
+	if (error)
+		return error;
 	got = pread(fd, in_file, size, (off_t)(map->offset + (address - map->start)));
-	return got > 0 && memcmp(in_memory, in_file, size) == 0;
+	if (got < 0)
+		return hs_error_system(errno, "cannot read %s", map->name);
+	*same_ret = got > 0 && memcmp(in_memory, in_file, size) == 0;
+	return NULL;
 }
 
 // Whether the bytes at the place of a hook are those of a file: another module is mapped there by now.
@@ -183,14 +186,16 @@ static bool is_of_file(const struct hook_record *hook, const struct target_memor
 	struct proc_maps maps;
 	struct hs_error *error = proc_maps_read(memory->pid, &maps);
 	const struct proc_map *map;
-	bool same;
+	bool same = false;
 
 	if (error) {
 		hs_error_destroy(error);
 		return false;
 	}
 	map = proc_maps_find(&maps, hook->address);
-	same = map && map->inode != 0 && hook->size <= map->end - hook->address && equals_file(map, memory, hook->address, hook->size);
+	if (map && map->inode != 0 && hook->size <= map->end - hook->address)
+		error = compare_with_file(map, memory, hook->address, hook->size, &same);
+	hs_error_destroy(error);
 	proc_maps_deinit(&maps);
 	return same;
 }
@@ -229,15 +234,26 @@ struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct
 	return errors;
 }
 
-static struct hs_error *drop_page(uint64_t page, const struct proc_maps *maps, struct remote_caller *caller)
+// *kept_ret: the copy stays, because its file could not be looked at.
+static struct hs_error *drop_page(uint64_t page, const struct proc_maps *maps, struct remote_caller *caller, bool *kept_ret)
 {
 	const struct proc_map *map = proc_maps_find(maps, page);
 	uint64_t arguments[6] = { page, HS_PAGE_SIZE, MADV_DONTNEED };
 	struct hs_error *error;
 	int64_t result;
+	bool same;
 
-	if (!map || map->shared || map->inode == 0 || map->writable ||
-	    !equals_file(map, caller->memory, page, HS_PAGE_SIZE))
+	*kept_ret = false;
+	if (!map || map->shared || map->inode == 0 || map->writable)
+		return NULL;
+	error = compare_with_file(map, caller->memory, page, HS_PAGE_SIZE, &same);
+	if (error) {
+		hs_verbose("%s", error->message);
+		hs_error_destroy(error);
+		*kept_ret = true;
+		return NULL;
+	}
+	if (!same)
 		return NULL;
 	error = remote_call(caller, SYS_madvise, arguments, &result);
 	if (!error && result == -EINVAL) { // locked memory (mlockall)
@@ -256,6 +272,7 @@ struct hs_error *hook_drop_copies(const struct hook_record *hooks, size_t count,
 	struct proc_maps maps;
 	struct hs_error *error = proc_maps_read(caller->process->pid, &maps);
 	uint64_t dropped = 0;
+	size_t kept_count = 0;
 
 	if (error)
 		return error;
@@ -263,12 +280,17 @@ struct hs_error *hook_drop_copies(const struct hook_record *hooks, size_t count,
 		if (!hooks[i].page_was_clean || hooks[i].state != HOOK_REMOVED)
 			continue;
 		for (uint64_t page = page_of(hooks[i].address); page <= last_page_of(&hooks[i]); page += HS_PAGE_SIZE) {
+			bool kept;
+
 			if (page == dropped) // neighbours in the list often share their page
 				continue;
 			dropped = page;
-			errors = hs_error_join(errors, drop_page(page, &maps, caller));
+			errors = hs_error_join(errors, drop_page(page, &maps, caller, &kept));
+			kept_count += kept;
 		}
 	}
 	proc_maps_deinit(&maps);
+	if (kept_count > 0)
+		hs_warn("the code is as it was, but %zu pages of it stay private copies, because their files cannot be looked at", kept_count);
 	return errors;
 }

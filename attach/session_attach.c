@@ -133,7 +133,7 @@ static struct hs_error *unhook(struct attach_plan *plan, struct frozen_process *
 }
 
 // Back to before. No thread has run meanwhile, so none can be inside but those that were moved there. What cannot be unhooked stays mapped:
-// inactive hooks pass straight through, and the journal tells the next detach what to finish.
+// inactive hooks pass straight through, and the journal tells the next attach or detach what to finish.
 static struct hs_error *roll_back(struct attach_plan *plan, struct frozen_process *process, struct loaded_payload *loaded,
 				  struct hook_record *records, struct remote_caller *caller)
 {
@@ -144,8 +144,10 @@ static struct hs_error *roll_back(struct attach_plan *plan, struct frozen_proces
 		if (error)
 			return error;
 		error = hook_drop_copies(records, plan->hooks.count, caller);
+		if (error)
+			return error;
 	}
-	return hs_error_join(error, payload_unload(caller, loaded));
+	return payload_unload(caller, loaded);
 }
 
 // Under the freeze, with a caller: all of it or nothing.

@@ -219,7 +219,7 @@ static struct hs_error *unmap_all(struct detach_state *state, struct remote_call
 	}
 	proc_maps_deinit(&maps);
 	error = hs_error_join(error, leftovers_clear(caller));
-	return state->has_region ? hs_error_join(error, remote_unmap(caller, header->region_address, header->size)) : error;
+	return state->has_region && !error ? remote_unmap(caller, header->region_address, header->size) : error;
 }
 
 // What needs remote calls: copied pages dropped in the first freeze, everything unmapped in the one that finds nobody inside.
@@ -237,8 +237,8 @@ static struct hs_error *clean_up(struct detach_state *state, struct frozen_proce
 	pass_fault_point("drop copied pages");
 	if (drop)
 		error = hook_drop_copies(state->hooks, state->hook_count, &caller);
-	if (unmap)
-		error = hs_error_join(error, unmap_all(state, &caller));
+	if (unmap && !error) // else the next detach, which needs the journal, finishes
+		error = unmap_all(state, &caller);
 	return hs_error_join(error, remote_call_close(&caller));
 }
 

@@ -66,8 +66,12 @@ enum exit_status command_detach(const struct options *options)
 	else
 		fprintf(stderr, "heapsnap: the hooks are out of process %d, but %zu of its threads still run through the payload; its code "
 			"stays mapped. Run `heapsnap detach %d` again later\n", pid, report.threads_inside, pid);
-	for (size_t i = 0; i < report.check_count; i++)
+	for (size_t i = 0; i < report.check_count; i++) {
 		console_print(options, "  %-36s %s\n", report.checks[i].text, report.checks[i].holds ? "yes" : "NO");
+		if (!report.checks[i].holds)
+			fprintf(stderr, "heapsnap: detached from process %d, but this does not hold, or could not be looked up: %s\n", pid,
+				report.checks[i].text);
+	}
 	if (options->json && !print_json(&report, pid))
 		return EXIT_REFUSED;
 	return all_hold(&report) ? EXIT_DONE : EXIT_REFUSED;

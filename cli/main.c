@@ -3,10 +3,12 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -39,8 +41,10 @@ int main(int argc, char **argv)
 {
 	struct options options;
 
-	if (!hold_standard_streams())
+	if (!hold_standard_streams()) {
+		fprintf(stderr, "heapsnap: cannot open /dev/null: %s\n", strerror(errno));
 		return EXIT_REFUSED;
+	}
 	signal(SIGPIPE, SIG_IGN); // a reader that goes away is an error like any other
 	signal(SIGXFSZ, SIG_IGN); // and so is a limit of file sizes, that of the region among them
 	if (!options_parse(argc, argv, &options))

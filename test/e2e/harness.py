@@ -100,7 +100,8 @@ def stop(process, with_signal=signal.SIGTERM, seconds=10.0):
     return process.returncode
 
 
-def _end_everything():
+def end_everything():
+    """Ends all that was started and removes what was made."""
     for process in reversed(_children):
         if process.poll() is None:
             # Its session: servers with workers, clients with threads. The leader still lives, so the number is still its own.
@@ -124,9 +125,11 @@ def _end_everything():
                     pass
     for path in _directories:
         shutil.rmtree(path, ignore_errors=True)
+    _children.clear()
+    _directories.clear()
 
 
-atexit.register(_end_everything)
+atexit.register(end_everything)
 for _number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
     signal.signal(_number, lambda number, frame: sys.exit(128 + number))  # so that atexit runs
 
