@@ -5,9 +5,7 @@
 #include "base/error.h"
 #include "base/io.h"
 
-#include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 // include/linux/sched.h. Before Linux 5.12 and 6.4 the bits meant something else; so the name is compared as well.
@@ -39,61 +37,24 @@ static bool read_is_worker(pid_t pid, pid_t tid, bool *known_ret)
 	return *known_ret && stat_is_of_kernel_worker(text);
 }
 
-static int compare(const void *left, const void *right)
+static bool is_user_thread(pid_t tid, void *context)
 {
-	pid_t a = *(const pid_t *)left, b = *(const pid_t *)right;
+	bool known;
 
-	return (a > b) - (a < b);
+	return !read_is_worker(*(const pid_t *)context, tid, &known) && known;
 }
 
-static void add(struct user_threads *threads, size_t *capacity, pid_t tid)
+void user_threads_list(pid_t pid, struct pid_set *ret)
 {
-	if (threads->count == *capacity) {
-		size_t more = *capacity ? 2 * *capacity : 64;
-		pid_t *tids = realloc(threads->tids, more * sizeof(*tids));
-
-		if (!tids)
-			return;
-		threads->tids = tids;
-		*capacity = more;
-	}
-	threads->tids[threads->count++] = tid;
-}
-
-void user_threads_list(pid_t pid, struct user_threads *ret)
-{
-	size_t capacity = 0;
-	DIR *directory;
 	char path[64];
 
-	*ret = (struct user_threads){ 0 };
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	directory = opendir(path);
-	if (!directory)
-		return;
-	for (struct dirent *entry; (entry = readdir(directory));) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-		bool known;
-
-		if (tid > 0 && !read_is_worker(pid, tid, &known) && known)
-			add(ret, &capacity, tid);
-	}
-	closedir(directory);
-	if (ret->count > 0)
-		qsort(ret->tids, ret->count, sizeof(*ret->tids), compare);
+	pid_set_list(path, is_user_thread, &pid, ret);
 }
 
-void user_threads_deinit(struct user_threads *threads)
+bool thread_is_kernel_worker(pid_t pid, pid_t tid, const struct pid_set *user_threads)
 {
-	free(threads->tids);
-	*threads = (struct user_threads){ 0 };
-}
+	bool known;
 
-bool thread_is_kernel_worker(pid_t pid, pid_t tid, const struct user_threads *known)
-{
-	bool read;
-
-	if (known->count > 0 && bsearch(&tid, known->tids, known->count, sizeof(tid), compare))
-		return false;
-	return read_is_worker(pid, tid, &read);
+	return !pid_set_has(user_threads, tid) && read_is_worker(pid, tid, &known);
 }

@@ -4,22 +4,13 @@
 #ifndef HEAPSNAP_ATTACH_KERNEL_WORKERS_H
 #define HEAPSNAP_ATTACH_KERNEL_WORKERS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <sys/types.h>
+#include "attach/pid_set.h"
 
-// The threads that were looked at while the process still ran, so that it takes no time while it is stopped.
-struct user_threads {
-	pid_t *tids; // sorted; owned
-	size_t count;
-};
-
-// What cannot be read now is looked at later.
-void user_threads_list(pid_t pid, struct user_threads *ret);
-void user_threads_deinit(struct user_threads *threads);
+// The threads that are no workers, listed while the process still runs. What cannot be read now is looked at later.
+void user_threads_list(pid_t pid, struct pid_set *ret);
 
 // Whether the thread is a worker. Reads /proc unless it is in the list.
-bool thread_is_kernel_worker(pid_t pid, pid_t tid, const struct user_threads *known);
+bool thread_is_kernel_worker(pid_t pid, pid_t tid, const struct pid_set *user_threads);
 
 // Pure: the same, from the text of /proc/PID/task/TID/stat.
 bool stat_is_of_kernel_worker(const char *text);

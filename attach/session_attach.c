@@ -9,6 +9,7 @@
 #include "attach/attach_plan.h"
 #include "attach/hook_apply.h"
 #include "attach/interrupt.h"
+#include "attach/memory_sharers.h"
 #include "attach/payload_load.h"
 #include "attach/region_access.h"
 #include "attach/region_fill.h"
@@ -193,14 +194,22 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct attach_repo
 	struct frozen_process process;
 	struct remote_caller caller;
 	struct proc_maps now = { 0 };
-	struct hs_error *error = threads_freeze(plan->target.pid, FREEZE_TIMEOUT_MS, &process);
+	struct pid_set strangers;
+	struct hs_error *error;
 	size_t threads;
 
 	*moved_ret = false;
-	if (error)
+	memory_strangers_list(plan->target.pid, &strangers);
+	error = threads_freeze(plan->target.pid, FREEZE_TIMEOUT_MS, &process);
+	if (error) {
+		pid_set_deinit(&strangers);
 		return error;
+	}
 	threads = process.count;
-	error = fault_point("compare with the plan");
+	error = memory_sharers_check(&process, &strangers);
+	pid_set_deinit(&strangers);
+	if (!error)
+		error = fault_point("compare with the plan");
 	if (!error)
 		error = proc_maps_read(plan->target.pid, &now);
 	if (!error && !attach_plan_still_holds(plan, &now))

@@ -10,6 +10,7 @@
 #include "attach/inside.h"
 #include "attach/interrupt.h"
 #include "attach/leftovers.h"
+#include "attach/memory_sharers.h"
 #include "attach/region_access.h"
 #include "attach/remote_call.h"
 #include "attach/target.h"
@@ -36,6 +37,7 @@ struct detach_state {
 	struct region_part code[HS_CODE_PARTS_MAX]; // executable ranges: image, islands
 	size_t code_count;
 	bool has_state_page;         // right behind the image
+	bool hooks_out;              // by this run
 	bool copies_dropped;         // or tried to: copies that could not be dropped stay
 	bool code_is_there;          // false: a killed detach has unmapped the image already
 };
@@ -147,6 +149,7 @@ static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen
 		error = target_memory_write(&state->region.memory, state->region.header.state_address, &inactive, sizeof(inactive), tid);
 	if (!error)
 		error = hook_undo(state->hooks, state->hook_count, &state->region.memory, tid, save_hook, state, &report->foreign_hooks);
+	state->hooks_out = !error;
 	return error;
 }
 
@@ -244,24 +247,33 @@ static struct hs_error *clean_up(struct detach_state *state, struct frozen_proce
 
 // One freeze. *inside_ret: threads that are still inside; 0 = all is unmapped. Who is inside is asked before any remote call, because
 // that takes a thread's registers.
-static struct hs_error *detach_once(struct detach_state *state, bool first, struct detach_report *report, size_t *inside_ret)
+static struct hs_error *detach_once(struct detach_state *state, struct detach_report *report, size_t *inside_ret)
 {
 	struct frozen_process process;
-	struct hs_error *error = threads_freeze(state->pid, FREEZE_TIMEOUT_MS, &process);
+	struct pid_set strangers;
+	struct hs_error *error;
 
 	*inside_ret = 0;
-	if (error)
+	memory_strangers_list(state->pid, &strangers);
+	error = threads_freeze(state->pid, FREEZE_TIMEOUT_MS, &process);
+	if (error) {
+		pid_set_deinit(&strangers);
 		return error;
+	}
 	report->threads = process.count;
 	error = fault_point("begin the detach");
-	if (!error && first)
+	if (!error)
+		error = memory_sharers_check(&process, &strangers);
+	pid_set_deinit(&strangers);
+	if (!error && !state->hooks_out)
 		error = take_hooks_out(state, &process, report);
 	if (!error)
 		error = count_inside(state, &process, inside_ret);
 	if (!error)
 		error = clean_up(state, &process, !state->copies_dropped, *inside_ret == 0 && report->foreign_hooks == 0);
-	if (error && error->code == HS_ERROR_REFUSED) {
-		// No thread stands where it can make remote calls (a coroutine's stack, say): as if one were inside, another moment may suit.
+	if (error && error->code == HS_ERROR_REFUSED && state->hooks_out) {
+		// No thread stands where it can make remote calls (a coroutine's stack, say), or a process is there that could not be stopped: as
+		// if a thread were inside, another moment may suit.
 		hs_verbose("%s", error->message);
 		hs_error_destroy(error);
 		error = NULL;
@@ -285,12 +297,10 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 {
 	uint64_t began = hs_monotonic_ns();
 	unsigned wait_us = FIRST_WAIT_US;
-	bool first = true;
 	struct hs_error *error;
 
 	for (;;) {
-		error = detach_once(state, first, report, &report->threads_inside);
-		first = false;
+		error = detach_once(state, report, &report->threads_inside);
 		if (error || report->threads_inside == 0 || report->foreign_hooks > 0)
 			break;
 		if (hs_monotonic_ns() - began >= (uint64_t)wait_ms * 1000000u)

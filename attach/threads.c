@@ -32,7 +32,7 @@ struct freezer {
 	struct frozen_process *process;
 	size_t capacity;
 	uint64_t deadline; // CLOCK_MONOTONIC, ns
-	struct user_threads user_threads;
+	struct pid_set user_threads;
 };
 
 char threads_state(pid_t pid, pid_t tid)
@@ -365,7 +365,7 @@ struct hs_error *threads_freeze(pid_t pid, unsigned timeout_ms, struct frozen_pr
 	*ret = (struct frozen_process){ .pid = pid, .frozen_at = hs_monotonic_ns() };
 	freezer.deadline = ret->frozen_at + timeout_ms * UINT64_C(1000000);
 	error = stop_all(&freezer);
-	user_threads_deinit(&freezer.user_threads);
+	pid_set_deinit(&freezer.user_threads);
 	if (error)
 		error = hs_error_join(error, threads_thaw(ret));
 	return error;

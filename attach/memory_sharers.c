@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/memory_sharers.h"
+
+#include "base/io.h"
+
+#include <linux/kcmp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// kcmp(2): 0 = the same, 1 or 2 = another, negative = not permitted, gone, or no such call.
+static long compare_memory(pid_t one, pid_t other)
+{
+	return syscall(SYS_kcmp, one, other, KCMP_VM, 0, 0);
+}
+
+static bool is_stranger(pid_t other, void *context)
+{
+	return compare_memory(*(const pid_t *)context, other) > 0;
+}
+
+void memory_strangers_list(pid_t pid, struct pid_set *ret)
+{
+	*ret = (struct pid_set){ 0 };
+	// A main thread that has ended has no memory, so all would be strangers to it.
+	if (!strchr("ZX", threads_state(pid, pid)))
+		pid_set_list("/proc", is_stranger, &pid, ret);
+}
+
+struct sharing {
+	const struct frozen_process *process;
+	const struct pid_set *strangers;
+};
+
+static bool shares(pid_t other, void *context)
+{
+	const struct sharing *sharing = context;
+
+	return other != sharing->process->pid && !pid_set_has(sharing->strangers, other) &&
+	       compare_memory(sharing->process->threads[0].tid, other) == 0;
+}
+
+struct hs_error *memory_sharers_check(const struct frozen_process *process, const struct pid_set *strangers)
+{
+	struct sharing sharing = { process, strangers };
+	struct hs_error *error = NULL;
+	struct pid_set found;
+
+	pid_set_list("/proc", shares, &sharing, &found);
+	if (found.count > 0)
+		error = hs_error_create(HS_ERROR_REFUSED, "process %d shares the memory of process %d without being one of its threads (clone with "
+					"CLONE_VM), and would run on while that is changed; try again when it has ended", (int)found.pids[0],
+					(int)process->pid);
+	pid_set_deinit(&found);
+	return error;
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that share the target's memory without being its threads: made by clone(2) with CLONE_VM but without CLONE_THREAD, or by vfork. A
+// freeze does not stop them, so they might run code at the very moment when it is patched or unmapped. A vfork child is no danger as long
+// as its parent's thread waits for it: that thread cannot be stopped, and so nothing can be frozen.
+#ifndef HEAPSNAP_ATTACH_MEMORY_SHARERS_H
+#define HEAPSNAP_ATTACH_MEMORY_SHARERS_H
+
+#include "attach/pid_set.h"
+#include "attach/threads.h"
+#include "base/error.h"
+
+// Processes with a memory of their own, listed before the freeze: no process begins to share another's memory after its birth.
+void memory_strangers_list(pid_t pid, struct pid_set *ret);
+
+// HS_ERROR_REFUSED, with its number, when another process shares the memory of this one.
+// pre: every thread of it is stopped. Without kcmp(2) nothing is found.
+struct hs_error *memory_sharers_check(const struct frozen_process *process, const struct pid_set *strangers) HS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes that share the target's memory without being its threads cannot be stopped with it: nothing is changed while there is one. And a
+thread that waits for its vfork child cannot be stopped: a bounded wait, then a refusal that says so."""
+
+import os
+
+from harness import (Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, is_attached, read_text, run_test, say,
+                     temporary_directory, thread_ids, wait_until)
+
+
+def counts_on(target):
+    before = int(target.ask("count"))
+    wait_until(lambda: int(target.ask("count")) > before, "the sharing process runs")
+
+
+def wait_for_vfork(target):
+    wait_until(lambda: any(read_text(f"/proc/{target.pid}/task/{tid}/stat").rsplit(")", 1)[1].split()[0] == "D" for tid in thread_ids(target.pid)),
+               "a thread waits for its vfork child")
+
+
+def main():
+    path = os.path.join(temporary_directory(), "out.pb.gz")
+    target = Target("shared_memory")
+    check_equal(target.ask("work"), "worked", "work")
+    check_equal((target.ask("vfork"), target.ask("go on")), ("waits", "went on"), "vfork")
+    before = Unharmed(target.pid)
+
+    other = target.ask("share")
+    check_refused(heapsnap("attach", target.pid), f"process {other} shares the memory")
+    counts_on(target)
+    before.check_after(memory_may_change=True)
+    check_equal(target.ask("end"), "ended", "end")
+    attach(target.pid)
+    check_equal(target.ask("work"), "worked", "work while attached")
+    other = target.ask("share")
+    dump(target.pid, path)
+    check_refused(heapsnap("detach", target.pid), f"process {other} shares the memory")
+    check(is_attached(target.pid), "the refused detach has changed something")
+    counts_on(target)
+    check_equal(target.ask("work"), "worked", "work beside the other process")
+    check_refused(heapsnap("attach", other), f"process {target.pid}|already attached")
+    check_equal(target.ask("end"), "ended", "end")
+    detach(target.pid)
+    before.check_after(memory_may_change=True)
+
+    # vfork: before, and while attached.
+    check_equal(target.ask("vfork"), "waits", "vfork")
+    wait_for_vfork(target)
+    check_refused(heapsnap("attach", target.pid), "did not stop in time", "state D", status=1)
+    check_equal(target.ask("work"), "worked", "work while a thread waits for its vfork child")
+    check_equal(target.ask("go on"), "went on", "go on")
+    before.check_after(memory_may_change=True, settle=20)
+    attach(target.pid)
+    check_equal(target.ask("vfork"), "waits", "vfork")
+    wait_for_vfork(target)
+    for command in (["dump", target.pid, "-o", path], ["detach", target.pid]):
+        check_refused(heapsnap(*command), "did not stop in time", "state D")
+        check_equal(target.ask("work"), "worked", f"work after a refused {command[0]}")
+    check(is_attached(target.pid), "the refused detach has changed something")
+    check_equal(target.ask("go on"), "went on", "go on")
+    dump(target.pid, path)
+    detach(target.pid)
+    before.check_after(memory_may_change=True, settle=20)
+    check_equal(target.ask("work"), "worked", "work after detach")
+    target.end()
+    say("two processes with one memory, and a vfork child: nothing was changed while they were there")
+
+
+run_test(main, "shared_memory")

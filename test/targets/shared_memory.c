@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that share this one's memory without being its threads. Commands on standard input: "share" starts one that counts and prints its
+// id, "end" ends it, "vfork" starts a child that the thread waits for until it is told to go on by a byte on the pipe, "go on" tells it,
+// "work" allocates, checks and frees, "count" prints how far the sharing process has counted.
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char stack[65536] __attribute__((aligned(16)));
+static volatile unsigned long counter;
+static int go_on[2];
+
+static int count(void *unused)
+{
+	(void)unused;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		counter++;
+	return 0;
+}
+
+// Runs in the child, which has the parent's memory: system calls only.
+static void *wait_in_vfork(void *unused)
+{
+	pid_t child = vfork();
+	char byte;
+
+	if (child == 0)
+		_exit(read(go_on[0], &byte, 1) == 1 ? 0 : 1);
+	waitpid(child, NULL, 0);
+	return unused;
+}
+
+static __attribute__((noipa)) int work(void)
+{
+	static char *blocks[1000];
+
+	for (int i = 0; i < 1000; i++) {
+		blocks[i] = malloc(16 + (size_t)i);
+		memset(blocks[i], i, 16);
+	}
+	for (int i = 0; i < 1000; i++) {
+		if (blocks[i][15] != (char)i)
+			return 0;
+		free(blocks[i]);
+	}
+	return 1;
+}
+
+int main(void)
+{
+	char line[64];
+	pthread_t thread;
+	pid_t other = 0;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (pipe(go_on))
+		return 2;
+	puts("ready");
+	while (fgets(line, sizeof(line), stdin)) {
+		if (strcmp(line, "share\n") == 0) {
+			other = clone(count, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+			printf("%d\n", (int)other);
+		} else if (strcmp(line, "end\n") == 0) {
+			kill(other, SIGKILL);
+			printf("%s\n", waitpid(other, NULL, 0) == other ? "ended" : "not ended");
+		} else if (strcmp(line, "vfork\n") == 0) {
+			printf("%s\n", pthread_create(&thread, NULL, wait_in_vfork, NULL) ? "no thread" : "waits");
+		} else if (strcmp(line, "go on\n") == 0) {
+			if (write(go_on[1], "x", 1) != 1)
+				return 2;
+			pthread_join(thread, NULL);
+			puts("went on");
+		} else if (strcmp(line, "work\n") == 0) {
+			puts(work() ? "worked" : "wrong");
+		} else if (strcmp(line, "count\n") == 0) {
+			printf("%lu\n", counter);
+		}
+	}
+	return 0;
+}
