@@ -100,7 +100,7 @@ static void plan_places(struct attach_plan *plan, struct findings *findings)
 		error = payload_layout_choose(&plan->maps, region_size, random, &plan->layout);
 	findings_add_error(findings, GROUND_memory, error);
 	findings_add_error(findings, GROUND_allocator,
-			   hook_plan_make(&plan->modules, &plan->maps, &plan->memory, plan->layout.entries, &plan->hooks));
+			   hook_plan_make(&plan->modules, &plan->maps, &plan->memory, &plan->additions, plan->layout.entries, &plan->hooks));
 }
 
 struct hs_error *attach_plan_again(struct attach_plan *plan)
@@ -119,7 +119,8 @@ void attach_plan_make(pid_t pid, const struct attach_options *options, struct at
 {
 	struct hs_error *error;
 
-	*plan = (struct attach_plan){ .memory.fd = -1, .depth = options->depth ? options->depth : HS_DEPTH_DEFAULT };
+	*plan = (struct attach_plan){ .memory.fd = -1, .additions = options->additions,
+				      .depth = options->depth ? options->depth : HS_DEPTH_DEFAULT };
 	error = target_read(pid, &plan->target);
 	if (error) {
 		findings_add_error(findings, GROUND_process, error);

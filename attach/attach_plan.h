@@ -20,6 +20,7 @@ struct attach_plan {
 	struct module_list modules;
 	struct payload_layout layout;
 	struct hook_plan hooks;
+	struct hook_additions additions; // borrowed from the options
 	uint64_t max_memory; // bytes that the region may use
 	uint32_t depth;
 };

@@ -1,37 +1,306 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook_candidates.h"
 
-#include "attach/hook_plan.h"
+#include "attach/allocator_table.h"
+#include "base/cleanup.h"
 #include "inject/abi/limits.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct hook_name {
-	const char *name;
-	enum hook_kind kind;
+// A symbol of a name that is looked for.
+struct mention {
+	const struct allocator_name *row; // NULL: the loader's event, or an addition
+	const struct hook_addition *addition;
+	struct elf_symbol symbol;
 };
-
-static const struct hook_name hook_names[] = {
-#define X(name, kind) { #name, HOOK_##kind },
-	HS_HOOK_NAMES(X)
-#undef X
-};
-#define HOOK_NAME_COUNT (sizeof(hook_names) / sizeof(hook_names[0]))
 
 struct search {
 	struct hook_candidates *candidates;
+	const struct hook_additions *additions;
+	const struct allocator_name **names; // sorted
 	const struct module *module;
 	size_t module_index;
 	size_t first;	       // the module's first candidate
 	uint64_t loader_event; // in p_vaddr space
 	bool has_loader_event;
+	struct mention *mentions;
+	size_t mention_count, mention_room;
+	bool *addition_found; // for each addition
+	struct hs_error *error;
 };
 
-static void add_candidate(struct search *search, const struct elf_symbol *symbol, const char *name, unsigned rank,
-			  enum hook_kind kind)
+// jemalloc's, with which the extended functions may begin.
+static const char *const jemalloc_prefixes[] = { "", "je_", "_rjem_" };
+
+static int compare_names(const void *left, const void *right)
+{
+	const struct allocator_name *const *a = left, *const *b = right;
+
+	return strcmp((*a)->name, (*b)->name);
+}
+
+static const struct allocator_name **sort_names(void)
+{
+	const struct allocator_name **names = calloc(allocator_name_count, sizeof(*names));
+
+	if (!names)
+		return NULL;
+	for (size_t i = 0; i < allocator_name_count; i++)
+		names[i] = &allocator_names[i];
+	qsort(names, allocator_name_count, sizeof(*names), compare_names);
+	return names;
+}
+
+static const struct allocator_name *find_name(const struct search *search, const char *name)
+{
+	const struct allocator_name key = { .name = name }, *key_pointer = &key;
+	const struct allocator_name **found =
+		bsearch(&key_pointer, search->names, allocator_name_count, sizeof(*search->names), compare_names);
+
+	return found ? *found : NULL;
+}
+
+static bool add_mention(struct search *search, const struct allocator_name *row, const struct hook_addition *addition,
+			const struct elf_symbol *symbol)
+{
+	if (search->mention_count == search->mention_room) {
+		size_t room = search->mention_room ? 2 * search->mention_room : 64;
+		struct mention *grown = reallocarray(search->mentions, room, sizeof(*grown));
+
+		if (!grown) {
+			search->error = &hs_error_no_memory;
+			return false;
+		}
+		search->mentions = grown;
+		search->mention_room = room;
+	}
+	search->mentions[search->mention_count++] = (struct mention){ row, addition, *symbol };
+	return true;
+}
+
+static bool visit_name(const struct elf_symbol *symbol, void *context)
+{
+	struct search *search = context;
+	const struct allocator_name *row;
+
+	if (symbol->type != STT_FUNC && symbol->type != STT_GNU_IFUNC)
+		return true;
+	if (search->has_loader_event && symbol->value == search->loader_event && !add_mention(search, NULL, NULL, symbol))
+		return false;
+	for (size_t i = 0; i < search->additions->count; i++) {
+		if (strcmp(symbol->name, search->additions->items[i].name) != 0)
+			continue;
+		search->addition_found[i] = true;
+		if (!add_mention(search, NULL, &search->additions->items[i], symbol))
+			return false;
+	}
+	// What the loader does not export are its own helpers for the time before libc is there.
+	if (search->module->is_loader && !symbol->dynamic)
+		return true;
+	row = find_name(search, symbol->name);
+	return !row || add_mention(search, row, NULL, symbol);
+}
+
+static bool visit_neighbour(const struct elf_symbol *symbol, void *context)
+{
+	struct search *search = context;
+
+	if (symbol->type != STT_FUNC && symbol->type != STT_GNU_IFUNC && symbol->type != STT_NOTYPE &&
+	    symbol->type != STT_OBJECT)
+		return true;
+	for (size_t i = search->first; i < search->candidates->count; i++) {
+		struct hook_candidate *candidate = &search->candidates->items[i];
+
+		if (symbol->value > candidate->vaddr && symbol->value < candidate->next)
+			candidate->next = symbol->value;
+	}
+	return true;
+}
+
+// The first mention of prefix + name; NULL = none. `visible`: a local symbol does not count.
+static const struct mention *find_mention(const struct search *search, const char *prefix, const char *name, bool visible)
+{
+	size_t length = strlen(prefix);
+
+	for (size_t i = 0; i < search->mention_count; i++) {
+		const struct mention *mention = &search->mentions[i];
+
+		if (mention->row && strncmp(mention->row->name, prefix, length) == 0 && strcmp(mention->row->name + length, name) == 0 &&
+		    !(visible && mention->symbol.binding == STB_LOCAL))
+			return mention;
+	}
+	return NULL;
+}
+
+static bool has(const struct search *search, const char *name)
+{
+	return find_mention(search, "", name, false) != NULL;
+}
+
+static bool has_pair(const struct search *search)
+{
+	return find_mention(search, "", "malloc", true) && find_mention(search, "", "free", true);
+}
+
+static bool has_whole(const struct search *search)
+{
+	return has(search, "malloc") && has(search, "free") && has(search, "calloc") && has(search, "realloc");
+}
+
+// A static function may be called malloc and be something else altogether, and any program may have a valloc or mallocx of its own with
+// other arguments, which a hook would spoil. Local symbols are believed only where a whole allocator is there (one whose names were hidden
+// when it was linked into a library), other names only beside those that make an allocator of their family.
+static bool is_believed(const struct search *search, const struct mention *mention)
+{
+	bool local = mention->symbol.binding == STB_LOCAL;
+
+	if (!mention->row)
+		return true;
+	switch (mention->row->belief) {
+	case BELIEF_RESERVED:
+		return !local || has_whole(search);
+	case BELIEF_BESIDE:
+		return has_pair(search) && (!local || has_whole(search));
+	case BELIEF_FAMILY:
+		for (size_t i = 0; mention->row->needs[i]; i++)
+			if (!find_mention(search, mention->row->prefix, mention->row->needs[i], false))
+				return false;
+		return true;
+	case BELIEF_OPERATOR: // libstdc++ has operators and no allocator
+		return has_pair(search) || has(search, "_ZL9handleOOMmb");
+	case BELIEF_MARK:
+		return false;
+	}
+	return false;
+}
+
+// The prefix of the jemalloc to which the module's C++ operators belong, NULL = nothing proves that they are a jemalloc's. A program that links a
+// jemalloc in may have operators of its own all the same, with headers before their blocks, say; but not beside jemalloc_cpp.o, which
+// defines them all.
+static const char *jemalloc_of_operators(const struct search *search)
+{
+	const char *slash = strrchr(search->module->path, '/');
+	const char *found = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; i < sizeof(jemalloc_prefixes) / sizeof(jemalloc_prefixes[0]); i++) {
+		if (find_mention(search, jemalloc_prefixes[i], "mallocx", false) && find_mention(search, jemalloc_prefixes[i], "malloc", false)) {
+			found = jemalloc_prefixes[i];
+			count++;
+		}
+	}
+	if (count != 1)
+		return NULL;
+	if (has(search, "_ZL9handleOOMmb"))
+		return found;
+	return !search->module->is_main && strstr(slash ? slash : search->module->path, "jemalloc") ? found : NULL;
+}
+
+static bool is_checked_allocator(const struct search *search)
+{
+	static const char *const marks[] = { "__asan_init", "__hwasan_init", "__msan_init", "__tsan_init", "__lsan_init",
+					     "_Z20DanglingWriteCheckerv" };
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		if (has(search, marks[i]))
+			return true;
+	return false;
+}
+
+// The function that makes blocks in place of an operator; 0 = none.
+static uint64_t companion_of_operator(const struct search *search, const struct allocator_name *row, const char *prefix, bool *swapped_ret)
+{
+	char name[64] = "";
+	const struct mention *mention;
+	size_t length;
+
+	*swapped_ret = false;
+	if (!row->companion)
+		return 0;
+	strncpy(name, row->companion, sizeof(name) - 1);
+	length = strlen(name);
+	if (length > 2 && strcmp(name + length - 2, "<>") == 0) {
+		name[length - 2] = '\0';
+		*swapped_ret = true;
+	}
+	mention = find_mention(search, prefix, name, false);
+	return mention && mention->symbol.type != STT_GNU_IFUNC ? mention->symbol.value : 0;
+}
+
+// malloc_usable_size, where it is known to read nothing but the block's own bookkeeping, without a lock and without the thread's state: in glibc,
+// musl, gperftools and mimalloc, all of which call their free __libc_free as well. jemalloc's sets the thread up, which must not be done for
+// a thread that is ending.
+static uint64_t companion_of_release(const struct search *search, const char *prefix)
+{
+	const struct mention *usable = find_mention(search, "", "malloc_usable_size", false);
+	const struct mention *release = find_mention(search, prefix, "free", false);
+	const struct mention *libc = find_mention(search, "", "__libc_free", false);
+
+	if (!usable || !release || !libc || release->symbol.value != libc->symbol.value || usable->symbol.type == STT_GNU_IFUNC ||
+	    has(search, "mallocx"))
+		return 0;
+	return usable->symbol.value;
+}
+
+// What the candidate's name says beyond its layout: who makes its blocks, and what speaks against it.
+static void judge(const struct search *search, const struct allocator_name *row, struct hook_candidate *candidate)
+{
+	const char *prefix = row->prefix;
+	bool swapped = false;
+
+	candidate->companion = 0;
+	candidate->verdict = is_checked_allocator(search) ? VERDICT_checked_allocator : VERDICT_ok;
+	if (row->belief == BELIEF_OPERATOR && candidate->verdict == VERDICT_ok) {
+		prefix = jemalloc_of_operators(search);
+		if (!prefix) {
+			candidate->verdict = VERDICT_unproven;
+			return;
+		}
+	}
+	if (candidate->signature.layout.flags & HS_LAYOUT_COMPANION) {
+		candidate->companion = companion_of_operator(search, row, prefix, &swapped);
+		if (!candidate->companion && candidate->verdict == VERDICT_ok)
+			candidate->verdict = VERDICT_no_companion;
+		if (swapped)
+			candidate->signature.layout.flags |= HS_LAYOUT_SWAPPED;
+		if (swapped && candidate->signature.kind == HOOK_new)
+			candidate->signature.kind = HOOK_allocate;
+	} else if (hook_kind_releases(candidate->signature.kind)) {
+		candidate->companion = companion_of_release(search, prefix);
+	}
+}
+
+static void name_candidate(struct search *search, const struct mention *mention, struct hook_candidate *candidate)
+{
+	const struct allocator_name *row = mention->row;
+	unsigned rank = row ? (unsigned)(search->additions->count + (size_t)(row - allocator_names)) : 0;
+
+	if (mention->addition)
+		rank = 1 + (unsigned)(mention->addition - search->additions->items);
+	if (rank >= candidate->rank)
+		return;
+	candidate->rank = rank;
+	strncpy(candidate->name, mention->symbol.name, sizeof(candidate->name) - 1);
+	if (mention->addition) {
+		candidate->signature = mention->addition->signature;
+		candidate->verdict = is_checked_allocator(search) ? VERDICT_checked_allocator : VERDICT_ok;
+		candidate->companion = 0;
+	} else if (row) {
+		hs_error_destroy(hook_signature_parse(row->layout, false, &candidate->signature));
+		judge(search, row, candidate);
+	} else {
+		strncpy(candidate->name, "_dl_debug_state", sizeof(candidate->name) - 1);
+		candidate->signature = (struct hook_signature){ .kind = HOOK_loader_event };
+		candidate->verdict = VERDICT_ok;
+		candidate->companion = 0;
+	}
+}
+
+static void add_candidate(struct search *search, const struct mention *mention)
 {
 	struct hook_candidates *candidates = search->candidates;
+	const struct elf_symbol *symbol = &mention->symbol;
 	struct hook_candidate *candidate = NULL;
 
 	for (size_t i = search->first; i < candidates->count && !candidate; i++) {
@@ -52,11 +321,7 @@ static void add_candidate(struct search *search, const struct elf_symbol *symbol
 			.local = true,
 		};
 	}
-	if (rank < candidate->rank) {
-		candidate->name = name;
-		candidate->rank = rank;
-		candidate->kind = kind;
-	}
+	name_candidate(search, mention, candidate);
 	if (symbol->size > candidate->size)
 		candidate->size = symbol->size;
 	candidate->indirect |= symbol->type == STT_GNU_IFUNC;
@@ -64,109 +329,75 @@ static void add_candidate(struct search *search, const struct elf_symbol *symbol
 	candidate->exported |= symbol->dynamic && symbol->binding != STB_LOCAL;
 }
 
-static bool visit_name(const struct elf_symbol *symbol, void *context)
+// Static functions of one name in several files of a program: nobody can say which of them is meant.
+static struct hs_error *refuse_ambiguous(const struct search *search)
 {
-	struct search *search = context;
+	for (size_t i = 0; i < search->mention_count; i++) {
+		const struct mention *mention = &search->mentions[i];
 
-	if (symbol->type != STT_FUNC && symbol->type != STT_GNU_IFUNC)
-		return true;
-	if (search->has_loader_event && symbol->value == search->loader_event)
-		add_candidate(search, symbol, "_dl_debug_state", 0, HOOK_loader_event);
-	// What the loader does not export are its own helpers for the time before libc is there.
-	if (search->module->is_loader && !symbol->dynamic)
-		return true;
-	for (unsigned i = 0; i < HOOK_NAME_COUNT; i++) {
-		if (symbol->name[0] == hook_names[i].name[0] && strcmp(symbol->name, hook_names[i].name) == 0)
-			add_candidate(search, symbol, hook_names[i].name, i, hook_names[i].kind);
+		for (size_t j = 0; j < i && mention->addition; j++)
+			if (search->mentions[j].addition == mention->addition && search->mentions[j].symbol.value != mention->symbol.value)
+				return hs_error_create(HS_ERROR_REFUSED, "%s has several functions of the name %s (--allocator)",
+						       search->module->path, mention->addition->name);
 	}
-	return true;
-}
-
-static bool visit_neighbour(const struct elf_symbol *symbol, void *context)
-{
-	struct search *search = context;
-
-	if (symbol->type != STT_FUNC && symbol->type != STT_GNU_IFUNC && symbol->type != STT_NOTYPE &&
-	    symbol->type != STT_OBJECT)
-		return true;
-	for (size_t i = search->first; i < search->candidates->count; i++) {
-		struct hook_candidate *candidate = &search->candidates->items[i];
-
-		if (symbol->value > candidate->vaddr && symbol->value < candidate->next)
-			candidate->next = symbol->value;
-	}
-	return true;
-}
-
-// Names that ISO C and POSIX reserve: a function that other modules or files can see under one of them is what it says.
-static bool is_reserved_name(const char *name)
-{
-	static const char *const names[] = { "malloc", "calloc", "realloc", "free", "aligned_alloc", "posix_memalign" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	return false;
-}
-
-// A static function may be called malloc and be something else altogether, and any program may have a valloc or cfree of its own with other
-// arguments, which a hook would spoil. Local symbols are believed only where a whole allocator is there (one whose names were hidden
-// when it was linked into a library), unreserved names only beside malloc and free.
-static void drop_strays(struct search *search)
-{
-	struct hook_candidates *candidates = search->candidates;
-	const unsigned pair = 1u << HOOK_malloc | 1u << HOOK_free, whole = pair | 1u << HOOK_calloc | 1u << HOOK_realloc;
-	unsigned kinds = 0, reserved = 0;
-	size_t kept = search->first;
-
-	for (size_t i = search->first; i < candidates->count; i++) {
-		kinds |= 1u << candidates->items[i].kind;
-		if (is_reserved_name(candidates->items[i].name) && !candidates->items[i].local)
-			reserved |= 1u << candidates->items[i].kind;
-	}
-	if ((kinds & whole) == whole && (reserved & pair) == pair)
-		return;
-	for (size_t i = search->first; i < candidates->count; i++) {
-		const struct hook_candidate *candidate = &candidates->items[i];
-		bool believed = candidate->local ? (kinds & whole) == whole && is_reserved_name(candidate->name)
-						 : is_reserved_name(candidate->name) || (reserved & pair) == pair;
-
-		if (believed || candidate->kind == HOOK_loader_event)
-			candidates->items[kept++] = *candidate;
-	}
-	candidates->count = kept;
+	return NULL;
 }
 
 // A module without symbols has no candidates, that is all.
-static void find_in_module(struct search *search)
+static struct hs_error *find_in_module(struct search *search)
 {
+	struct hs_error *error;
+
+	search->mention_count = 0;
 	hs_error_destroy(elf_view_symbols(&search->module->elf, visit_name, search));
-	drop_strays(search);
-	if (search->candidates->count > search->first)
+	error = search->error ? search->error : refuse_ambiguous(search);
+	for (size_t i = 0; i < search->mention_count && !error; i++)
+		if (is_believed(search, &search->mentions[i]))
+			add_candidate(search, &search->mentions[i]);
+	if (!error && search->candidates->count > search->first)
 		hs_error_destroy(elf_view_symbols(&search->module->elf, visit_neighbour, search));
+	return error;
 }
 
-struct hs_error *hook_candidates_find(const struct module_list *modules, struct hook_candidates *ret)
+static struct hs_error *refuse_missing(const struct search *search)
 {
-	*ret = (struct hook_candidates){ .items = calloc(HS_HOOKS_MAX, sizeof(*ret->items)) };
-	if (!ret->items)
-		return &hs_error_no_memory;
-	for (size_t i = 0; i < modules->count; i++) {
-		const struct module *module = &modules->items[i];
-		struct search search = {
-			.candidates = ret,
-			.module = module,
-			.module_index = i,
-			.first = ret->count,
-			.loader_event = modules->loader_event - module->load_bias,
-			.has_loader_event =
-				modules->loader_event >= module->text_low && modules->loader_event < module->text_high,
-		};
-
-		if (!module->is_vdso)
-			find_in_module(&search);
-	}
+	for (size_t i = 0; i < search->additions->count; i++)
+		if (!search->addition_found[i])
+			return hs_error_create(HS_ERROR_REFUSED, "no module of the process has a function of the name %s (--allocator); "
+					       "a static function must be in the file's symbol table", search->additions->items[i].name);
 	return NULL;
+}
+
+struct hs_error *hook_candidates_find(const struct module_list *modules, const struct hook_additions *additions,
+				      struct hook_candidates *ret)
+{
+	HS_CLEANUP_FREE const struct allocator_name **names = sort_names();
+	HS_CLEANUP_FREE bool *found = calloc(additions->count + 1, sizeof(*found));
+	struct search search = { .candidates = ret, .additions = additions, .names = names, .addition_found = found };
+	struct hs_error *error = NULL;
+
+	*ret = (struct hook_candidates){ .items = calloc(HS_HOOKS_MAX, sizeof(*ret->items)) };
+	if (!ret->items || !names || !found) {
+		hook_candidates_deinit(ret);
+		return &hs_error_no_memory;
+	}
+	for (size_t i = 0; i < modules->count && !error; i++) {
+		const struct module *module = &modules->items[i];
+
+		search.module = module;
+		search.module_index = i;
+		search.first = ret->count;
+		search.loader_event = modules->loader_event - module->load_bias;
+		search.has_loader_event = modules->loader_event >= module->text_low && modules->loader_event < module->text_high;
+		if (!module->is_vdso)
+			error = find_in_module(&search);
+	}
+	free(search.mentions);
+	if (!error)
+		error = refuse_missing(&search);
+	if (error)
+		hook_candidates_deinit(ret);
+	return error;
 }
 
 void hook_candidates_deinit(struct hook_candidates *candidates)

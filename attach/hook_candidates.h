@@ -3,9 +3,12 @@
 #ifndef HEAPSNAP_ATTACH_HOOK_CANDIDATES_H
 #define HEAPSNAP_ATTACH_HOOK_CANDIDATES_H
 
+#include "attach/hook_addition.h"
+#include "attach/hook_layout.h"
 #include "attach/modules.h"
 #include "base/error.h"
 #include "inject/abi/payload_header.h"
+#include "inject/abi/records.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,12 +16,14 @@
 
 struct hook_candidate {
 	size_t module;       // index
-	const char *name;    // static
-	unsigned rank;       // position in HS_HOOK_NAMES; of several names at one address the first one counts
-	enum hook_kind kind;
-	uint64_t vaddr;      // in p_vaddr space, as the two below
+	char name[sizeof(((struct hook_record *)NULL)->name)];
+	unsigned rank;       // of several names at one address the one of least rank counts: the user's, then those of the table in its order
+	struct hook_signature signature;
+	uint64_t vaddr;      // in p_vaddr space, as the three below
 	uint64_t size;       // bytes; 0 = unknown
 	uint64_t next;       // the nearest symbol above vaddr; UINT64_MAX = none
+	uint64_t companion;  // the island's (abi/payload_header.h); 0 = none
+	enum hook_verdict verdict; // VERDICT_ok: nothing speaks against it yet
 	bool indirect;       // STT_GNU_IFUNC: vaddr is the function that chooses, not the one that is called
 	bool local;          // only a local symbol names it
 	bool exported;       // other modules can see it
@@ -30,8 +35,10 @@ struct hook_candidates {
 	size_t left_out; // more than HS_HOOKS_MAX
 };
 
-// The function that the loader calls when its list changes is among them, where it has a name.
-struct hs_error *hook_candidates_find(const struct module_list *modules, struct hook_candidates *ret) HS_MUST_CHECK;
+// The function that the loader calls when its list changes is among them, where it has a name. HS_ERROR_REFUSED: a name of `additions` is
+// in no module, or stands for several functions of one.
+struct hs_error *hook_candidates_find(const struct module_list *modules, const struct hook_additions *additions,
+				      struct hook_candidates *ret) HS_MUST_CHECK;
 void hook_candidates_deinit(struct hook_candidates *candidates);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "attach/branch_scan.h"
 #include "attach/hook_candidates.h"
+#include "attach/hook_forward.h"
 #include "attach/island_place.h"
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -17,6 +18,7 @@
 #define DECODED_MAX	  (1u << 16)
 #define PADDING_SEEN	  32u  // bytes behind a function's end
 #define UNKNOWN_SIZE_SEEN 256u // bytes of a function without a size
+#define SMALL_FUNCTION	  64u  // bytes
 
 static const char *const verdict_texts[] = {
 #define X(name, text) text,
@@ -130,7 +132,7 @@ static enum hook_verdict judge(struct draft *draft, const struct proc_maps *maps
 		return relocation->verdict;
 	if (draft->request.address - draft->module->load_bias + relocation->covered > draft->candidate->next)
 		return VERDICT_too_short; // another function begins there
-	if (draft->candidate->kind == HOOK_loader_event && !hook_is_bare_return(relocation))
+	if (draft->candidate->signature.kind == HOOK_loader_event && !hook_is_bare_return(relocation))
 		return VERDICT_too_short; // the payload's entry returns and never continues the original
 	return VERDICT_ok;
 }
@@ -145,11 +147,15 @@ static struct hs_error *judge_all(struct draft *drafts, size_t count, const stru
 		const struct hook_candidate *candidate = drafts[i].candidate;
 
 		record->verdict = judge(&drafts[i], maps, memory, &error);
+		if (candidate->verdict != VERDICT_ok)
+			record->verdict = candidate->verdict;
+		drafts[i].hook.island.layout = candidate->signature.layout;
+		drafts[i].hook.companion = candidate->companion ? drafts[i].module->load_bias + candidate->companion : 0;
 		record->function = drafts[i].request.function_start;
 		record->address = drafts[i].request.address ? drafts[i].request.address : record->function;
-		record->kind = (uint16_t)candidate->kind;
+		record->kind = (uint16_t)candidate->signature.kind;
 		record->module = (uint16_t)candidate->module;
-		strncpy(record->name, candidate->name, sizeof(record->name) - 1);
+		memcpy(record->name, candidate->name, sizeof(record->name));
 	}
 	return error;
 }
@@ -194,9 +200,77 @@ static void check_module_branches(struct draft *drafts, size_t count)
 	}
 }
 
-static bool releases_blocks(enum hook_kind kind)
+struct all_drafts {
+	const struct draft *items;
+	size_t count;
+	bool releasing;    // only such as give blocks back...
+	bool reallocating; // ...or only such as reallocate
+};
+
+static bool is_seen(uint64_t address, const void *context)
 {
-	return kind == HOOK_free || kind == HOOK_realloc;
+	const struct all_drafts *drafts = context;
+
+	for (size_t i = 0; i < drafts->count; i++) {
+		const struct draft *draft = &drafts->items[i];
+
+		if (draft->request.function_start == address && !draft->candidate->indirect)
+			return (is_ok(draft) || draft->hook.record.verdict == VERDICT_forwards) &&
+			       (!drafts->releasing || hook_kind_only_releases(draft->hook.record.kind)) &&
+			       (!drafts->reallocating || (hook_kind_releases(draft->hook.record.kind) &&
+							  !hook_kind_only_releases(draft->hook.record.kind)));
+	}
+	return false;
+}
+
+// Whether the function leaves all to one that is seen. C++ operators that are not proved to be their allocator's own mostly do: libstdc++'s, linked
+// into a program, call malloc, and a program's own are often made on top of it. So do functions that give a block back after a check
+// (mi_cfree), or reallocate one and then set errno (mi__expand): which matters when they cannot be hooked.
+static bool forwards(const struct draft *draft, struct all_drafts *all, const struct target_memory *memory)
+{
+	const struct relocation_request *request = &draft->request;
+	struct forward_code function = {
+		.module = draft->module,
+		.code = request->function_code,
+		.size = request->function_size ? request->function_size : request->code_size,
+		.address = request->function_start,
+	};
+	enum hook_verdict verdict = draft->hook.record.verdict;
+	// A larger one may do the usual case by itself.
+	bool is_small = request->function_size > 0 && request->function_size <= SMALL_FUNCTION;
+	bool calls = verdict == VERDICT_unproven || (!is_ok(draft) && hook_kind_releases(draft->hook.record.kind) && is_small);
+
+	all->releasing = !is_ok(draft) && hook_kind_only_releases(draft->hook.record.kind);
+	all->reallocating = !is_ok(draft) && !all->releasing && hook_kind_releases(draft->hook.record.kind);
+	return request->function_code && verdict != VERDICT_forwards && verdict != VERDICT_changed && verdict != VERDICT_not_text &&
+	       hook_forwards(&function, calls, memory, is_seen, all);
+}
+
+static void find_forwards(struct draft *drafts, size_t count, const struct target_memory *memory)
+{
+	enum { CHAIN_MAX = 4 }; // one leads to another that leads to a third
+	struct all_drafts all = { drafts, count, false, false };
+	bool found = true;
+
+	for (int round = 0; round < CHAIN_MAX && found; round++) {
+		found = false;
+		for (size_t i = 0; i < count; i++) {
+			if (drafts[i].candidate->signature.kind == HOOK_loader_event || !forwards(&drafts[i], &all, memory))
+				continue;
+			drafts[i].hook.record.verdict = VERDICT_forwards;
+			found = true;
+		}
+	}
+}
+
+// Blocks that others of the module make would go unseen. An operator that is not proved to be the allocator's own has a counterpart that is
+// not hooked either.
+static bool is_leak(const struct draft *draft)
+{
+	enum hook_verdict verdict = draft->hook.record.verdict;
+
+	return verdict != VERDICT_ok && verdict != VERDICT_forwards && verdict != VERDICT_unproven &&
+	       draft->hook.record.kind != HOOK_reallocarray && hook_kind_releases(draft->hook.record.kind);
 }
 
 // See the header: all or nothing where a releasing function is refused.
@@ -206,7 +280,7 @@ static void refuse_leaky_module(struct draft *drafts, size_t count)
 	size_t lost = 0;
 
 	for (size_t i = 0; i < count && !refused; i++) {
-		if (!is_ok(&drafts[i]) && releases_blocks(drafts[i].hook.record.kind))
+		if (is_leak(&drafts[i]))
 			refused = &drafts[i].hook.record;
 	}
 	for (size_t i = 0; i < count && refused; i++) {
@@ -294,7 +368,7 @@ static struct hs_error *place_all(struct draft *drafts, size_t count, const stru
 
 static unsigned order_of(enum hook_kind kind)
 {
-	return kind == HOOK_loader_event ? 0 : kind == HOOK_free ? 1 : 2;
+	return kind == HOOK_loader_event ? 0 : hook_kind_only_releases(kind) ? 1 : 2;
 }
 
 static int compare_order(const void *left, const void *right)
@@ -307,6 +381,18 @@ static int compare_order(const void *left, const void *right)
 	return (a->record.function > b->record.function) - (a->record.function < b->record.function);
 }
 
+// Where a function runs unhooked: its trampoline, or itself.
+static uint64_t unhooked(const struct hook_plan *plan, uint64_t function)
+{
+	for (size_t i = 0; i < plan->count && function; i++) {
+		const struct hook_record *record = &plan->hooks[i].record;
+
+		if (record->function == function && record->verdict == VERDICT_ok)
+			return record->island + HS_ISLAND_TRAMPOLINE_OFFSET;
+	}
+	return function;
+}
+
 // Puts the hooks in their order; from here on a hook's index is known, and with it its island and its jump.
 static void finish(struct hook_plan *plan, const uint64_t payload_entries[HOOK_KIND_COUNT])
 {
@@ -314,6 +400,7 @@ static void finish(struct hook_plan *plan, const uint64_t payload_entries[HOOK_K
 	for (size_t i = 0; i < plan->count; i++) {
 		struct planned_hook *hook = &plan->hooks[i];
 		struct hook_record *record = &hook->record;
+		const struct hook_layout layout = hook->island.layout;
 		uint32_t displacement =
 			(uint32_t)(record->island + HS_ISLAND_STUB_OFFSET - (record->address + HS_JUMP_SIZE));
 
@@ -326,6 +413,8 @@ static void finish(struct hook_plan *plan, const uint64_t payload_entries[HOOK_K
 		memcpy(record->new_bytes, record->old_bytes, sizeof(record->new_bytes));
 		record->new_bytes[0] = 0xe9; // jmp rel32
 		memcpy(record->new_bytes + 1, &displacement, sizeof(displacement));
+		hook->island.companion = unhooked(plan, hook->companion);
+		hook->island.layout = layout;
 		hook->island.address = record->address;
 		hook->island.kind = record->kind;
 		hook->island.size = record->size;
@@ -341,13 +430,13 @@ static bool has_pair(const struct hook_plan *plan, size_t module)
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct hook_record *end = &plan->hooks[i].record;
 
-		if (end->verdict != VERDICT_ok || end->kind != HOOK_free ||
+		if (end->verdict != VERDICT_ok || !hook_kind_only_releases(end->kind) ||
 		    (module != ANY_MODULE && end->module != module))
 			continue;
 		for (size_t j = 0; j < plan->count; j++) {
 			const struct hook_record *begin = &plan->hooks[j].record;
 
-			if (begin->verdict == VERDICT_ok && begin->module == end->module && begin->kind != HOOK_free &&
+			if (begin->verdict == VERDICT_ok && begin->module == end->module && !hook_kind_only_releases(begin->kind) &&
 			    begin->kind != HOOK_loader_event)
 				return true;
 		}
@@ -364,7 +453,7 @@ static size_t find_used_allocator(const struct hook_candidates *candidates, cons
 		const struct hook_candidate *candidate = &candidates->items[i];
 		size_t order = modules->items[candidate->module].link_order;
 
-		if (candidate->kind == HOOK_malloc && strcmp(candidate->name, "malloc") == 0 && candidate->exported &&
+		if (candidate->signature.kind == HOOK_malloc && strcmp(candidate->name, "malloc") == 0 && candidate->exported &&
 		    order && (used == ANY_MODULE || order < modules->items[used].link_order))
 			used = candidate->module;
 	}
@@ -384,7 +473,7 @@ static struct hs_error *refuse_unpaired(const struct hook_plan *plan, const stru
 		const struct hook_record *record = &plan->hooks[i].record;
 
 		// Only the functions that decide; a list of all would bury them.
-		if (record->verdict != VERDICT_ok && (releases_blocks(record->kind) || record->kind == HOOK_malloc) &&
+		if (record->verdict != VERDICT_ok && record->verdict != VERDICT_forwards && (hook_kind_releases(record->kind) || record->kind == HOOK_malloc) &&
 		    (used == ANY_MODULE || record->module == used))
 			length += (size_t)snprintf(reasons + length, sizeof(reasons) - length, "%s%s in %s: %s",
 						   length ? "; " : "", record->name,
@@ -398,7 +487,7 @@ static struct hs_error *refuse_unpaired(const struct hook_plan *plan, const stru
 static bool has_allocator(const struct hook_candidates *candidates)
 {
 	for (size_t i = 0; i < candidates->count; i++) {
-		if (candidates->items[i].kind != HOOK_loader_event)
+		if (candidates->items[i].signature.kind != HOOK_loader_event)
 			return true;
 	}
 	return false;
@@ -425,6 +514,10 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 	for (size_t first = 0, end; first < count; first = end) {
 		end = module_end(drafts, count, first);
 		check_module_branches(drafts + first, end - first);
+	}
+	find_forwards(drafts, count, memory);
+	for (size_t first = 0, end; first < count; first = end) {
+		end = module_end(drafts, count, first);
 		refuse_leaky_module(drafts + first, end - first);
 	}
 	error = place_all(drafts, count, modules, maps, plan);
@@ -442,12 +535,12 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 }
 
 struct hs_error *hook_plan_make(const struct module_list *modules, const struct proc_maps *maps,
-				const struct target_memory *memory, const uint64_t payload_entries[HOOK_KIND_COUNT],
-				struct hook_plan *ret)
+				const struct target_memory *memory, const struct hook_additions *additions,
+				const uint64_t payload_entries[HOOK_KIND_COUNT], struct hook_plan *ret)
 {
 	struct hook_plan plan = { 0 };
 	struct hook_candidates candidates;
-	struct hs_error *error = hook_candidates_find(modules, &candidates);
+	struct hs_error *error = hook_candidates_find(modules, additions, &candidates);
 
 	*ret = plan;
 	if (error)

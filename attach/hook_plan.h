@@ -3,33 +3,12 @@
 #ifndef HEAPSNAP_ATTACH_HOOK_PLAN_H
 #define HEAPSNAP_ATTACH_HOOK_PLAN_H
 
+#include "attach/hook_addition.h"
 #include "attach/modules.h"
 #include "attach/relocate.h"
 #include "base/error.h"
 #include "inject/abi/payload_header.h"
 #include "inject/abi/records.h"
-
-// Every function name that is looked for in every module: X(symbol, hook kind)
-#define HS_HOOK_NAMES(X)                                                                           \
-	X(malloc, malloc)                                                                          \
-	X(__libc_malloc, malloc)                                                                   \
-	X(calloc, calloc)                                                                          \
-	X(__libc_calloc, calloc)                                                                   \
-	X(realloc, realloc)                                                                        \
-	X(__libc_realloc, realloc)                                                                 \
-	X(reallocarray, reallocarray)                                                              \
-	X(__libc_reallocarray, reallocarray)                                                       \
-	X(free, free)                                                                              \
-	X(cfree, free)                                                                             \
-	X(__libc_free, free)                                                                       \
-	X(posix_memalign, posix_memalign)                                                          \
-	X(aligned_alloc, memalign)                                                                 \
-	X(memalign, memalign)                                                                      \
-	X(__libc_memalign, memalign)                                                               \
-	X(valloc, malloc)                                                                          \
-	X(__libc_valloc, malloc)                                                                   \
-	X(pvalloc, pvalloc)                                                                        \
-	X(__libc_pvalloc, pvalloc)
 
 struct planned_hook {
 	struct hook_record record; // state, verdict, old and new bytes, as the journal will hold it
@@ -37,6 +16,7 @@ struct planned_hook {
 	struct hook_island island;
 	size_t island_slot;        // index into the island pages of `island_area`
 	size_t island_area;        // index into hook_plan.areas
+	uint64_t companion;        // address of the function that becomes the island's companion; 0 = none
 };
 
 struct island_area {
@@ -59,8 +39,8 @@ struct hook_plan {
 // module whose malloc the program uses (or, where no dynamic loader decides that, every module) lacks an allocating
 // function or a free that can be hooked. On failure *ret holds what was judged until then; hook_plan_deinit is owed in any case.
 struct hs_error *hook_plan_make(const struct module_list *modules, const struct proc_maps *maps,
-				const struct target_memory *memory, const uint64_t payload_entries[HOOK_KIND_COUNT],
-				struct hook_plan *ret) HS_MUST_CHECK;
+				const struct target_memory *memory, const struct hook_additions *additions,
+				const uint64_t payload_entries[HOOK_KIND_COUNT], struct hook_plan *ret) HS_MUST_CHECK;
 void hook_plan_deinit(struct hook_plan *plan);
 
 #endif

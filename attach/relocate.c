@@ -344,6 +344,42 @@ bool hook_is_bare_return(const struct relocation_result *relocation)
 	       instruction.decoded.raw.imm[0].size == 0; // `ret imm16` also takes arguments off the stack
 }
 
+static bool is_transfer(const struct instruction *instruction)
+{
+	switch (instruction->decoded.meta.category) {
+	case ZYDIS_CATEGORY_CALL:
+	case ZYDIS_CATEGORY_UNCOND_BR:
+	case ZYDIS_CATEGORY_COND_BR:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void hook_scan_branches(const uint8_t *code, size_t size, uint64_t address, bool first_only,
+			bool (*visit)(const struct code_branch *branch, void *context), void *context)
+{
+	struct instruction instruction;
+
+	for (size_t offset = hook_landing_pad(code, size);
+	     offset < size && decode(code + offset, size - offset, address + offset, &instruction); offset += instruction.decoded.length) {
+		struct code_branch branch = { 0 };
+
+		if (first_only && instruction.decoded.meta.category != ZYDIS_CATEGORY_UNCOND_BR)
+			return;
+		if (is_transfer(&instruction)) {
+			if (is_branch(&instruction))
+				branch.target = branch_target(&instruction);
+			else if (has_rip_operand(&instruction))
+				branch.slot = rip_target(&instruction);
+			if (!visit(&branch, context))
+				return;
+		}
+		if (first_only)
+			return;
+	}
+}
+
 size_t hook_landing_pad(const uint8_t *code, size_t size)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };

@@ -45,6 +45,17 @@ void hook_relocate(const struct relocation_request *request, struct relocation_r
 // Pure: whether the copy is a bare return.
 bool hook_is_bare_return(const struct relocation_result *relocation);
 
+// A call or jump.
+struct code_branch {
+	uint64_t target; // 0 = not said by the instruction
+	uint64_t slot;   // address of the word that holds the target; 0 = none
+};
+
+// Pure. Visits the calls and jumps among the instructions, or only an unconditional jump that is the first of them, behind a landing pad. A visit
+// that returns false ends it; so does what is no instruction.
+void hook_scan_branches(const uint8_t *code, size_t size, uint64_t address, bool first_only,
+			bool (*visit)(const struct code_branch *branch, void *context), void *context);
+
 // Pure: bytes at the start of a function that must stay there (endbr64), 0 or 4.
 size_t hook_landing_pad(const uint8_t *code, size_t size);
 

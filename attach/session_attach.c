@@ -242,6 +242,8 @@ static void report_hooks(const struct attach_plan *plan, struct attach_report *r
 	for (size_t i = 0; i < plan->hooks.count; i++) {
 		const struct hook_record *hook = &plan->hooks.hooks[i].record;
 
+		if (hook->verdict == VERDICT_forwards)
+			continue;
 		if (hook->verdict != VERDICT_ok)
 			report->hooks_refused++;
 		else if (hook->kind == HOOK_loader_event)

@@ -25,7 +25,11 @@ static enum exit_status print_json(const struct attach_report *report, pid_t pid
 
 enum exit_status command_attach(const struct options *options)
 {
-	struct attach_options attach = { .depth = options->depth, .max_memory = options->max_memory };
+	struct attach_options attach = {
+		.depth = options->depth,
+		.max_memory = options->max_memory,
+		.additions = { options->additions, options->addition_count },
+	};
 	struct attach_report report;
 	char stopped[32], memory[32];
 	struct hs_error *error;

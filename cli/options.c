@@ -21,7 +21,7 @@ static const struct {
 	enum command command;
 	const char *usage, *summary, *help;
 } commands[] = {
-	{ "attach", COMMAND_ATTACH, "heapsnap attach PID [--depth N] [--max-memory SIZE]",
+	{ "attach", COMMAND_ATTACH, "heapsnap attach PID [--depth N] [--max-memory SIZE] [--allocator NAME=KIND]",
 	  "start tracking the live heap of a running process",
 	  "From now on every allocation of the process is recorded with its call stack. Nothing needs to be prepared in it.\n"
 	  "Its threads are stopped for a few milliseconds. On failure the process is as it was.\n\n"
@@ -29,7 +29,10 @@ static const struct {
 	  "  --max-memory SIZE\n"
 	  "                   most memory that the records may use, with suffix K, M or G\n"
 	  "                   (default: a quarter of what the machine and the process's memory cgroup have free;\n"
-	  "                   at least 1M, at most 120G)\n" },
+	  "                   at least 1M, at most 120G)\n"
+	  "  --allocator NAME=KIND\n"
+	  "                   also track a function of this name; may be repeated. KIND is a known function with the same\n"
+	  "                   arguments, like malloc, or a layout, like 'alloc(_,size)' and 'free(_,block)'; see heapsnap(1)\n" },
 	{ "dump", COMMAND_DUMP, "heapsnap dump PID -o FILE",
 	  "write the live heap as a pprof profile; any number of times",
 	  "Writes a gzipped pprof profile and prints totals, the sites with most live bytes and the ledger of what was seen and lost.\n"
@@ -125,8 +128,8 @@ static bool check_operands(struct options *options, int count, char **operands)
 		return usage_error(options->command, "%s", "the output file is missing (-o FILE)");
 	if (options->output && options->command != COMMAND_DUMP)
 		return usage_error(options->command, "%s", "-o belongs to dump");
-	if ((options->depth || options->max_memory) && options->command != COMMAND_ATTACH)
-		return usage_error(options->command, "%s", "--depth and --max-memory belong to attach");
+	if ((options->depth || options->max_memory || options->addition_count) && options->command != COMMAND_ATTACH)
+		return usage_error(options->command, "%s", "--depth, --max-memory and --allocator belong to attach");
 	if (options->output && strcmp(options->output, "-") == 0 && options->json)
 		return usage_error(options->command, "%s", "-o - and --json both want standard output");
 	if (options->output && !*options->output)
@@ -134,11 +137,28 @@ static bool check_operands(struct options *options, int count, char **operands)
 	return true;
 }
 
+static bool take_addition(struct options *options, const char *text)
+{
+	struct hs_error *error;
+
+	if (options->addition_count == HOOK_ADDITIONS_MAX)
+		return usage_error(options->command, "%s", "too many --allocator");
+	error = hook_addition_parse(text, &options->additions[options->addition_count]);
+	if (!error) {
+		options->addition_count++;
+		return true;
+	}
+	usage_error(options->command, "--allocator: %s", error->message);
+	hs_error_destroy(error);
+	return false;
+}
+
 bool options_parse(int argc, char **argv, struct options *ret)
 {
-	enum { OPTION_JSON = 256, OPTION_DEPTH, OPTION_MAX_MEMORY };
+	enum { OPTION_JSON = 256, OPTION_DEPTH, OPTION_MAX_MEMORY, OPTION_ALLOCATOR };
 	static const struct option long_options[] = {
 		{ "depth", required_argument, NULL, OPTION_DEPTH },   { "max-memory", required_argument, NULL, OPTION_MAX_MEMORY },
+		{ "allocator", required_argument, NULL, OPTION_ALLOCATOR },
 		{ "output", required_argument, NULL, 'o' },           { "json", no_argument, NULL, OPTION_JSON },
 		{ "quiet", no_argument, NULL, 'q' },                  { "verbose", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },                   { "version", no_argument, NULL, 'V' },
@@ -190,6 +210,10 @@ bool options_parse(int argc, char **argv, struct options *ret)
 			if (!parse_size(optarg, &number) || number < ATTACH_MIN_MEMORY || number > ATTACH_MAX_MEMORY)
 				return usage_error(ret->command, "--max-memory takes a size from 1M to 120G, not %s", optarg);
 			ret->max_memory = number;
+			break;
+		case OPTION_ALLOCATOR:
+			if (!take_addition(ret, optarg))
+				return false;
 			break;
 		case ':':
 			return usage_error(ret->command, "%s needs a value", argv[optind - 1]);

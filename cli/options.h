@@ -3,7 +3,10 @@
 #ifndef HEAPSNAP_CLI_OPTIONS_H
 #define HEAPSNAP_CLI_OPTIONS_H
 
+#include "attach/hook_addition.h"
+
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum command { COMMAND_NONE, COMMAND_ATTACH, COMMAND_DUMP, COMMAND_DETACH, COMMAND_STATUS };
@@ -16,6 +19,8 @@ struct options {
 	const char *output;     // dump: -o
 	uint32_t depth;         // 0 = default
 	uint64_t max_memory;    // bytes; 0 = default
+	struct hook_addition additions[HOOK_ADDITIONS_MAX]; // --allocator
+	size_t addition_count;
 	bool json, quiet, verbose;
 	bool help, version;
 };

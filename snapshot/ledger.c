@@ -22,6 +22,7 @@ static bool counter_is_loss(enum counter counter)
 	case COUNTER_lost_region_full:
 	case COUNTER_lost_signal_reentry:
 	case COUNTER_lost_address_range:
+	case COUNTER_left_to_operator:
 		return true;
 	default:
 		return false;
@@ -80,7 +81,7 @@ static struct hs_error *add_hooks(const struct table_view *view, struct heap_pro
 		const char *path = "?";
 		char *text;
 
-		if (!hook || hook->verdict == VERDICT_ok)
+		if (!hook || hook->verdict == VERDICT_ok || hook->verdict == VERDICT_forwards)
 			continue;
 		if (hook->module < profile->module_count)
 			path = profile->modules[hook->module].path;

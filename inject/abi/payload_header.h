@@ -34,8 +34,12 @@
 	X(free, "void f(void *block)")                                                             \
 	X(posix_memalign, "int f(void **block, size_t alignment, size_t size)")                    \
 	X(memalign, "void *f(size_t alignment, size_t size)")                                      \
-	X(pvalloc, "void *f(size_t size), size rounded up to pages")                               \
-	X(loader_event, "void f(void), called by the dynamic loader when its list changes")
+	X(loader_event, "void f(void), called by the dynamic loader when its list changes")        \
+	X(new, "void *f(size_t size, ...), which may throw: see struct hook_island, companion")    \
+	X(allocate, "a new block, as the layout says")                                             \
+	X(release, "gives a block back, as the layout says")                                       \
+	X(reallocate, "a block for another, as the layout says")                                   \
+	X(resize, "size_t f(block, size, extra, ...), in place; gives the usable size")
 
 enum hook_kind {
 #define X(kind, doc) HOOK_##kind,
@@ -49,6 +53,28 @@ enum libc_kind {
 	LIBC_unknown = 0, // as glibc
 	LIBC_glibc = 1,
 	LIBC_musl = 2,
+};
+
+// How the general kinds (allocate, release, reallocate, resize) read arguments and result. Arguments have numbers from 1 to
+// HS_LAYOUT_ARGUMENTS, those in general registers; 0 = there is none.
+struct hook_layout {
+	uint8_t size;  // bytes of the (new) block. allocate, without HS_LAYOUT_STRING, and reallocate have it
+	uint8_t count; // times so many
+	uint8_t block; // the block that is given back, reallocated or resized
+	uint8_t where; // points to a word that holds the block's address, before (reallocate) and after; then the result is 0 on success.
+		       // Without it the result is the new block, 0 on failure
+	uint8_t extra; // resize: bytes beyond size that are welcome
+	uint8_t flags;
+	uint8_t reserved[2];
+};
+_Static_assert(sizeof(struct hook_layout) == 8, "hook_layout is 8 bytes");
+#define HS_LAYOUT_ARGUMENTS 6u
+
+enum hook_layout_flags {
+	HS_LAYOUT_STRING = 1,    // the new block is a string and has the bytes that it needs
+	HS_LAYOUT_FREES = 2,     // reallocate: the old block is given back even when there is no new one
+	HS_LAYOUT_COMPANION = 4, // the function may throw: the companion, which does not, is called in its place with the same arguments
+	HS_LAYOUT_SWAPPED = 8,   // the companion takes the first two arguments in the other order
 };
 
 // What the payload must know of its target. Written by the tool, never changed afterwards.
@@ -100,7 +126,11 @@ struct hook_island {
 	uint32_t hook_index;     // of the hook in the region's hook list
 	uint32_t reserved;
 	uint8_t stub[16];        // lea stub_of_this(%rip),%r11 ; jmp *(%r11)
-	uint8_t trampoline[96];  // the relocated first instructions, then a jump to the rest of the original
+	uint8_t trampoline[80];  // the relocated first instructions, then a jump to the rest of the original
+	// Another function of the same allocator, or 0. HOOK_new and HS_LAYOUT_COMPANION: what makes the block in place of the original, which
+	// runs, without a frame of ours, when that gives 0. Kinds that release: size_t f(block), its usable size.
+	uint64_t companion;
+	struct hook_layout layout; // of the general kinds
 	uint64_t address;        // of the first patched byte
 	uint32_t kind;           // enum hook_kind
 	uint8_t size;            // patched bytes
@@ -109,7 +139,7 @@ struct hook_island {
 };
 #define HS_ISLAND_STUB_OFFSET 16
 #define HS_ISLAND_TRAMPOLINE_OFFSET 32
-#define HS_ISLAND_TRAMPOLINE_SIZE 96
+#define HS_ISLAND_TRAMPOLINE_SIZE 80
 _Static_assert(offsetof(struct hook_island, stub) == HS_ISLAND_STUB_OFFSET, "stub");
 _Static_assert(offsetof(struct hook_island, trampoline) == HS_ISLAND_TRAMPOLINE_OFFSET, "trampoline");
 _Static_assert(offsetof(struct hook_island, address) == 128, "address");

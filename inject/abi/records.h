@@ -75,12 +75,17 @@ enum cut_reason {
 	X(frees, "frees of recorded blocks")                                                       \
 	X(reallocations, "reallocations of recorded blocks")                                       \
 	X(unknown_frees, "frees of blocks that were not recorded (most: allocated before attach)") \
+	X(unknown_free_sizes, "of these frees, such with a known size")                            \
+	X(unknown_free_bytes, "bytes of these, some as the allocator rounds them")                 \
 	X(unknown_reallocations, "reallocations of blocks that were not recorded")                 \
+	X(unknown_reallocation_sizes, "of these reallocations, such with a known old size")        \
+	X(unknown_reallocation_bytes, "old bytes of these, as the allocator rounds them")          \
 	X(failed_allocations, "allocations that failed in the target")                             \
 	X(lost_region_full, "allocations lost: the region was full")                               \
 	X(lost_region_full_bytes, "bytes of these")                                                \
 	X(lost_signal_reentry, "allocations lost: a signal handler interrupted the recorder")      \
 	X(lost_address_range, "allocations lost: address outside the table")                       \
+	X(left_to_operator, "failed calls of operator new and the like, left to it (a block that it got all the same is missing)") \
 	X(nested, "calls of allocators to themselves, part of another call")                       \
 	X(replaced, "blocks found again without having been freed through a hook")                 \
 	X(replaced_bytes, "bytes of these")                                                        \
@@ -161,7 +166,11 @@ enum hook_state {
 	X(not_decodable, "its first bytes are no known instructions")                              \
 	X(changed, "its code differs from its file (already patched?)")                            \
 	X(out_of_reach, "no free address within 2 GiB")                                            \
-	X(not_text, "its symbol does not point into code")
+	X(not_text, "its symbol does not point into code")                                         \
+	X(forwards, "it only calls a function that is hooked")                                     \
+	X(checked_allocator, "its allocator checks how each block was made (a sanitizer, a debug build)") \
+	X(unproven, "nothing proves that this operator is its allocator's own")                    \
+	X(no_companion, "it may throw, and its allocator has no function that does the same and does not")
 
 enum hook_verdict {
 #define X(name, text) VERDICT_##name,
@@ -185,8 +194,7 @@ struct hook_record {
 	uint8_t reserved;
 	uint8_t old_bytes[16];
 	uint8_t new_bytes[16];
-	char name[32];        // symbol, cut to fit, terminated
-	uint64_t reserved2[3];
+	char name[56];        // symbol, cut to fit, terminated
 };
 _Static_assert(sizeof(struct hook_record) == 128, "hook_record is 128 bytes");
 

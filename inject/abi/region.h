@@ -150,6 +150,7 @@ struct thread_slot {
 	uint32_t walk_count;     // frames of the last walk; 0 = none that can be used again
 	uint32_t walk_generation; // module generation of the last walk
 	uint32_t free_count;     // used entries of `free_records`
+	uint64_t last_freed;     // the block of the last call that gave one back, and, from bit 48 on, the index of its hook
 
 	// A reallocation that is under way. The old block is in no slot of the live table but live all the same,
 	// until the live table holds `pending_new` at `pending_new_address`.

@@ -27,6 +27,7 @@ int main(void)
 	FIELD(payload_header, config);
 	SIZE(payload_header);
 	FIELD(payload_config, state);
+	FIELD(hook_island, companion);
 #define X(kind, doc) printf("kind.%s %d\n", #kind, HOOK_##kind);
 	HS_HOOK_KINDS(X)
 #undef X
@@ -37,5 +38,11 @@ int main(void)
 	FIELD(entry_frame, rbx);
 	FIELD(entry_frame, rbp);
 	FIELD(entry_frame, return_address);
+	FIELD(call_frame, result);
+	FIELD(call_frame, island);
+	FIELD(call_frame, rax);
+	FIELD(call_frame, arguments);
+	FIELD(call_frame, entry);
+	SIZE(call_frame);
 	return 0;
 }

@@ -247,10 +247,16 @@ def segment_access(payload):
             re.match(r"(rd|wr)[fg]sbase|swapgs|[fg]s$", i.mnemonic)]
 
 
+# Besides the bodies of hooks: the general kinds' call of the original, and those who ask for the size of a block.
+CALLERS_OF_THE_TARGET = ("arch_call", "unknown_free", "reallocation_begin", "usable_size")
+
+
 def control_flow(payload):
     """Direct calls and jumps stay within the code of the image. Indirect ones leave it by design: for the original function, from a hook,
     or to its trampoline."""
     known = {i.address for i in payload.instructions}
+    companion = payload.layout["hook_island.companion"]
+    outside = re.compile(rf"\*({companion:#x}\()?%r\w+\)?$")
     bad = list(payload.unplaced_code)
     bad += [f"{start:#x} begins code that cannot be decoded" for start, _ in payload.code_ranges if start not in known]
     for i in payload.instructions:
@@ -261,7 +267,8 @@ def control_flow(payload):
             if int(i.operands.split()[0], 16) not in known:
                 bad.append(f"{i} in {where} leads out of the code")
         elif not ((i.mnemonic == "jmp" and i.operands == "*%r11" and where.startswith("entry_")) or
-                  (i.mnemonic in ("call", "jmp") and re.match(r"\*%r\w+$", i.operands) and where.startswith("hook_"))):
+                  (i.mnemonic in ("call", "jmp") and outside.match(i.operands) and
+                   (where.startswith("hook_") or where in CALLERS_OF_THE_TARGET))):
             bad.append(f"{i} in {where} leads to an unknown place")
     return bad
 
@@ -270,6 +277,30 @@ def references(payload):
     """What the code reads by its own address lies in the image."""
     return [f"{i} in {payload.function_at(i.address)}" for i in payload.instructions
             if i.data_address is not None and not 0 <= i.data_address < len(payload.image)]
+
+
+GENERAL_KINDS = ("allocate", "release", "reallocate", "resize")
+ARGUMENT_REGISTERS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
+
+
+def call_frame(payload, name, code):
+    """The entry of a general kind fills struct call_frame, which begins 8 bytes above its stack pointer and ends with what it pushed; whoever
+    goes on to the trampoline has its registers back."""
+    layout = payload.layout
+    places = {register: layout["call_frame.arguments"] + 8 * i for i, register in enumerate(ARGUMENT_REGISTERS)}
+    places.update(rax=layout["call_frame.rax"], r11=layout["call_frame.island"])
+    bad = []
+    if layout["call_frame.entry"] + 8 * 7 != layout["sizeof.call_frame"]:
+        bad.append("struct call_frame does not end with struct entry_frame")
+    if f"$0x{layout['call_frame.entry'] + 8:x},%rsp" not in [i.operands for i in code if i.mnemonic == "sub"]:
+        bad.append(f"{name} makes no room for struct call_frame")
+    for register, place in places.items():
+        slot = f"{place + 8:#x}(%rsp)"
+        if not any(i.mnemonic == "mov" and i.operands == f"%{register},{slot}" for i in code):
+            bad.append(f"{name} does not save {register} at {slot}")
+        if not any(i.mnemonic == "mov" and i.operands == f"{slot},%{register}" for i in code):
+            bad.append(f"{name} does not give {register} back from {slot}")
+    return bad
 
 
 def entry_code(payload):
@@ -292,6 +323,8 @@ def entry_code(payload):
         pushes = [i.operands for i in code if i.mnemonic == "push"]
         if kind != "free" and pushes != pushed:
             bad.append(f"entry_{kind} pushes {' '.join(pushes)}, and struct entry_frame says {' '.join(pushed)}")
+        if kind in GENERAL_KINDS:
+            bad += call_frame(payload, f"entry_{kind}", code)
     return bad
 
 

@@ -16,6 +16,9 @@
 #include <unistd.h>
 
 #define JEMALLOC "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
+#define TCMALLOC "/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4"
+#define TCMALLOC_MINIMAL "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4"
+#define MIMALLOC "/usr/lib/x86_64-linux-gnu/libmimalloc.so.2"
 #define REDIS	 "/usr/bin/redis-server"
 #define PYTHON	 "/usr/bin/python3"
 
@@ -111,7 +114,7 @@ static struct hs_error *plan(const struct child *child, struct planning *ret)
 	error = modules_read(child->pid, &ret->maps, &ret->memory, &ret->modules);
 	CHECK(error == NULL);
 	if (!error)
-		error = hook_plan_make(&ret->modules, &ret->maps, &ret->memory, ret->entries, &ret->plan);
+		error = hook_plan_make(&ret->modules, &ret->maps, &ret->memory, &(struct hook_additions){ 0 }, ret->entries, &ret->plan);
 	ret->milliseconds = now() - begin;
 	return error;
 }
@@ -145,7 +148,7 @@ static void print_plan(const char *name, const struct planning *planning)
 
 static unsigned order(uint16_t kind)
 {
-	return kind == HOOK_loader_event ? 0 : kind == HOOK_free ? 1 : 2;
+	return kind == HOOK_loader_event ? 0 : hook_kind_only_releases(kind) ? 1 : 2;
 }
 
 static uint64_t jump_target(uint64_t address, const uint8_t *jump)
@@ -250,8 +253,18 @@ static void check_all_hooked(const struct planning *planning, const char *part, 
 
 static const char *const libc_functions[] = { "malloc",		"calloc",	 "realloc", "reallocarray", "free",
 					      "posix_memalign", "aligned_alloc", "valloc",  "pvalloc",	    NULL };
-static const char *const jemalloc_functions[] = { "malloc",	   "calloc",   "realloc", "free", "posix_memalign",
-						  "aligned_alloc", "memalign", "valloc",  NULL };
+static const char *const jemalloc_functions[] = { "malloc", "calloc", "realloc", "free", "posix_memalign", "aligned_alloc", "memalign", "valloc",
+						  "mallocx", "rallocx", "xallocx", "dallocx", "sdallocx", "_Znwm", "_ZnwmSt11align_val_t",
+						  "_ZnamSt11align_val_tRKSt9nothrow_t", "_ZdlPvm", "_ZdaPvmSt11align_val_t", NULL };
+static const char *const tcmalloc_functions[] = { "malloc", "calloc", "realloc", "free", "posix_memalign", "aligned_alloc", "valloc", "pvalloc",
+						  "tc_malloc_skip_new_handler", "tc_free_sized", "tc_new", "tc_new_nothrow", "tc_new_aligned",
+						  "tc_new_aligned_nothrow", "tc_delete_nothrow", "tc_delete_aligned",
+						  "tc_delete_sized_aligned", "tc_delete_aligned_nothrow", NULL };
+static const char *const mimalloc_functions[] = { "malloc", "calloc", "realloc", "free", "mi_malloc_small", "mi_zalloc", "mi_mallocn",
+						  "mi_reallocn", "mi_reallocf", "mi_rezalloc", "mi_recalloc", "mi_expand", "mi_strdup",
+						  "mi_malloc_aligned", "mi_heap_malloc", "mi_heap_realloc_aligned_at", "mi_new",
+						  "mi_new_nothrow", "mi_new_aligned", "mi_new_n", "mi_new_realloc", "mi_heap_alloc_new",
+						  NULL };
 
 // Returns false when the plan failed.
 static bool plan_and_check(const char *name, const struct child *child, struct planning *planning)
@@ -395,6 +408,9 @@ int main(void)
 	check_unhookable(CHILD_UNHOOKABLE);
 	check_program("jemalloc", (const char *[]){ CHILD_PLAIN, NULL }, JEMALLOC, "r", "libjemalloc",
 		      jemalloc_functions);
+	check_program("tcmalloc", (const char *[]){ CHILD_PLAIN, NULL }, TCMALLOC, "r", "libtcmalloc", tcmalloc_functions);
+	check_program("tcmalloc minimal", (const char *[]){ CHILD_PLAIN, NULL }, TCMALLOC_MINIMAL, "r", "libtcmalloc", tcmalloc_functions);
+	check_program("mimalloc", (const char *[]){ CHILD_PLAIN, NULL }, MIMALLOC, "r", "libmimalloc", mimalloc_functions);
 	check_redis();
 	check_program("python3", (const char *[]){ PYTHON, "-c", "print('ready', flush=True); input()", NULL }, NULL,
 		      "ready", "libc.so", libc_functions);

@@ -52,4 +52,18 @@ static inline bool arch_is_sigreturn(const uint8_t *code)
 	return (is_wide || code[0] == 0xb8) && rest[0] == 15 && !rest[1] && !rest[2] && !rest[3] && rest[4] == 0x0f && rest[5] == 0x05;
 }
 
+struct hook_island;
+
+// What the entry of a general kind pushed, lowest address first.
+struct call_frame {
+	uint64_t result[2]; // rax and rdx after the original
+	const struct hook_island *island;
+	uint64_t rax; // before
+	uint64_t arguments[6]; // rdi, rsi, rdx, rcx, r8, r9
+	struct entry_frame entry;
+};
+
+// Calls a function with all the registers that the frame holds; its results go into the frame. In entry.S.
+void arch_call(struct call_frame *frame, uint64_t function) __attribute__((visibility("hidden")));
+
 #endif

@@ -22,9 +22,13 @@ payload_header:
 	.long entry_free - payload_header
 	.long entry_posix_memalign - payload_header
 	.long entry_memalign - payload_header
-	.long entry_pvalloc - payload_header
 	.long entry_loader_event - payload_header
-	.zero 7 * 4
+	.long entry_new - payload_header
+	.long entry_allocate - payload_header
+	.long entry_release - payload_header
+	.long entry_reallocate - payload_header
+	.long entry_resize - payload_header
+	.zero 3 * 4
 	.long gadget_syscall - payload_header
 	.long gadget_sigreturn - payload_header
 	.zero 8
@@ -53,13 +57,8 @@ gadget_sigreturn:
 	je \label
 .endm
 
-// A hook that calls the original itself: uint64_t hook(a, b, c, island, frame).
-.macro calling_hook name
-	.balign 32
-	.type entry_\name, @function
-entry_\name:
-	.cfi_startproc
-	unless_active 1f
+// The callee-saved registers, as struct entry_frame has them.
+.macro push_entry_frame
 	push %rbp
 	.cfi_adjust_cfa_offset 8
 	push %rbx
@@ -72,30 +71,62 @@ entry_\name:
 	.cfi_adjust_cfa_offset 8
 	push %r15
 	.cfi_adjust_cfa_offset 8
-	mov %r11, %rcx
+.endm
+
+// A hook that calls the original itself: struct hook_result hook(a, b, c, island, frame). It returns rdx = 0 to have the original run in
+// its place, with the `arguments` (1 to 3) as they were. The C code has kept the callee-saved registers.
+.macro calling_hook name, arguments
+	.balign 32
+	.type entry_\name, @function
+entry_\name:
+	.cfi_startproc
+	unless_active 1f
+	push_entry_frame
 	mov %rsp, %r8
-	sub $8, %rsp
-	.cfi_adjust_cfa_offset 8
+	sub $40, %rsp
+	.cfi_adjust_cfa_offset 40
+	mov %r11, 32(%rsp)
+	mov %rdi, 24(%rsp)
+	.if \arguments > 1
+	mov %rsi, 16(%rsp)
+	.endif
+	.if \arguments > 2
+	mov %rdx, 8(%rsp)
+	.endif
+	mov %r11, %rcx
 	call hook_\name
-	add $56, %rsp               // the C code has kept the callee-saved registers
-	.cfi_adjust_cfa_offset -56
+	test %edx, %edx
+	je 2f
+	add $88, %rsp
+	.cfi_adjust_cfa_offset -88
 	ret
+	.cfi_adjust_cfa_offset 88
+2:	mov 32(%rsp), %r11
+	mov 24(%rsp), %rdi
+	.if \arguments > 1
+	mov 16(%rsp), %rsi
+	.endif
+	.if \arguments > 2
+	mov 8(%rsp), %rdx
+	.endif
+	add $88, %rsp
+	.cfi_adjust_cfa_offset -88
 1:	lea ISLAND_TRAMPOLINE(%r11), %r11
 	jmp *%r11
 	.cfi_endproc
 	.size entry_\name, . - entry_\name
 .endm
 
-	calling_hook malloc
-	calling_hook calloc
-	calling_hook realloc
-	calling_hook reallocarray
-	calling_hook posix_memalign
-	calling_hook memalign
-	calling_hook pvalloc
+	calling_hook malloc, 1
+	calling_hook calloc, 2
+	calling_hook realloc, 2
+	calling_hook reallocarray, 3
+	calling_hook posix_memalign, 3
+	calling_hook memalign, 2
+	calling_hook new, 2 // the second one is std::nothrow's address, if any
 
 // A hook that does its work first and leaves by the trampoline, so that no frame of ours is on the stack while the original
-// runs: void before(a, frame address).
+// runs: void before(a, where the return address lies, island).
 	.balign 32
 	.type entry_free, @function
 entry_free:
@@ -109,6 +140,7 @@ entry_free:
 	push %rsi
 	.cfi_adjust_cfa_offset 8
 	mov %rax, %rsi
+	mov %r11, %rdx
 	call hook_before_free
 	pop %rsi
 	.cfi_adjust_cfa_offset -8
@@ -120,6 +152,85 @@ entry_free:
 	jmp *%r11
 	.cfi_endproc
 	.size entry_free, . - entry_free
+
+// The general kinds: every register that may hold an argument is in struct call_frame, and the C code gets its address. 0 from it: the
+// original runs in its place, as after `release`.
+.macro general_hook name
+	.balign 32
+	.type entry_\name, @function
+entry_\name:
+	.cfi_startproc
+	unless_active 1f
+	push_entry_frame
+	sub $88, %rsp // 80 of the frame, 8 for the alignment
+	.cfi_adjust_cfa_offset 88
+	mov %r9, 80(%rsp)
+	mov %r8, 72(%rsp)
+	mov %rcx, 64(%rsp)
+	mov %rdx, 56(%rsp)
+	mov %rsi, 48(%rsp)
+	mov %rdi, 40(%rsp)
+	mov %rax, 32(%rsp)
+	mov %r11, 24(%rsp)
+	lea 8(%rsp), %rdi
+	call hook_\name
+	.ifnc \name,release
+	test %al, %al
+	je 2f
+	mov 8(%rsp), %rax
+	mov 16(%rsp), %rdx
+	add $136, %rsp
+	.cfi_adjust_cfa_offset -136
+	ret
+	.cfi_adjust_cfa_offset 136
+	.endif
+2:	mov 80(%rsp), %r9
+	mov 72(%rsp), %r8
+	mov 64(%rsp), %rcx
+	mov 56(%rsp), %rdx
+	mov 48(%rsp), %rsi
+	mov 40(%rsp), %rdi
+	mov 32(%rsp), %rax
+	mov 24(%rsp), %r11
+	add $136, %rsp
+	.cfi_adjust_cfa_offset -136
+1:	lea ISLAND_TRAMPOLINE(%r11), %r11
+	jmp *%r11
+	.cfi_endproc
+	.size entry_\name, . - entry_\name
+.endm
+
+	general_hook allocate
+	general_hook release
+	general_hook reallocate
+	general_hook resize
+
+// void arch_call(struct call_frame *frame, uint64_t function)
+	.balign 32
+	.globl arch_call
+	.hidden arch_call
+	.type arch_call, @function
+arch_call:
+	.cfi_startproc
+	push %rbx
+	.cfi_adjust_cfa_offset 8
+	mov %rdi, %rbx
+	mov %rsi, %r11
+	mov 72(%rbx), %r9
+	mov 64(%rbx), %r8
+	mov 56(%rbx), %rcx
+	mov 48(%rbx), %rdx
+	mov 40(%rbx), %rsi
+	mov 32(%rbx), %rdi
+	mov 24(%rbx), %rax
+	call *%r11
+	mov %rax, (%rbx)
+	mov %rdx, 8(%rbx)
+	pop %rbx
+	.cfi_adjust_cfa_offset -8
+	ret
+	.cfi_endproc
+	.size arch_call, . - arch_call
 
 // The dynamic loader calls an empty function (`ret`) for debuggers' sake; nothing of it is left to run. Its caller may have been
 // compiled in the knowledge that the callee changes nothing, so every general register is kept.

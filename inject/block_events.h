@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is written when a block comes, goes, or becomes another.
+//
+// Context: in a hook that records (reentry.h). The order of stores is what a snapshot may rely on (docs/abi.md):
+//   allocation: totals, then the slot of the live table
+//   free:       slot cleared before the original runs, because another thread may get the address at once
+//   realloc:    old record pending, then its slot cleared; original; pending_new, new slot, pending cleared: at every instant
+//               the table and `pending` together show either the old block or the new one
+#ifndef HEAPSNAP_INJECT_BLOCK_EVENTS_H
+#define HEAPSNAP_INJECT_BLOCK_EVENTS_H
+
+#include "live_table.h"
+#include "reentry.h"
+#include "record.h"
+#include "unwind.h"
+
+static inline void count_lost(struct thread_slot *slot, uint64_t size)
+{
+	slot->last_freed = 0; // the same address may come again
+	count_up(slot->counters, COUNTER_lost_region_full, 1);
+	count_up(slot->counters, COUNTER_lost_region_full_bytes, size);
+}
+
+// A record of a block of `size` bytes that the caller's stack asked for, its totals counted. 0 = none could be had.
+static inline uint32_t new_record(struct thread_slot *slot, uint64_t size, const struct entry_frame *frame)
+{
+	uint32_t stack = unwind_to_node(slot, frame);
+	uint32_t ref = record_take(slot);
+	struct block_record *record;
+
+	if (HS_UNLIKELY(!ref)) {
+		count_lost(slot, size);
+		return 0;
+	}
+	record = region_ref(ref);
+	record->size = size;
+	record->birth = arch_ticks();
+	record->stack = stack;
+	record->thread = slot->thread;
+	record->interval = 1;
+	record->epoch = __atomic_load_n(&region()->epoch, __ATOMIC_RELAXED);
+	totals_add(slot, stack, size);
+	count_up(slot->counters, COUNTER_allocations, 1);
+	count_up(slot->counters, COUNTER_allocated_bytes, size);
+	return ref;
+}
+
+// The slot for a new block's address. NULL, and counted, when it cannot be had.
+static inline uint32_t *slot_for(struct thread_slot *slot, uint64_t address, uint64_t size)
+{
+	uint32_t *place;
+
+	if (HS_UNLIKELY(!live_table_covers(address))) {
+		slot->last_freed = 0;
+		count_up(slot->counters, COUNTER_lost_address_range, 1);
+		return NULL;
+	}
+	place = live_table_find(address);
+	if (HS_UNLIKELY(!place))
+		place = live_table_make(address, &slot->spare_page);
+	if (HS_UNLIKELY(!place))
+		count_lost(slot, size);
+	return place;
+}
+
+static inline void publish(struct thread_slot *slot, uint32_t *place, uint32_t ref)
+{
+	uint32_t before = *place;
+
+	__atomic_store_n(place, ref, __ATOMIC_RELEASE);
+	if (HS_UNLIKELY(before)) {
+		// Its free was not seen: given back by a function that is not hooked, or with its whole arena.
+		const struct block_record *record = region_ref(before);
+
+		count_up(slot->counters, COUNTER_replaced, 1);
+		count_up(slot->counters, COUNTER_replaced_bytes, record->size);
+		record_give(slot, before);
+	}
+}
+
+static inline void record_allocation(struct thread_slot *slot, uint64_t block, uint64_t size, const struct entry_frame *frame)
+{
+	uint32_t *place;
+	uint32_t ref;
+
+	if (HS_UNLIKELY(!block)) {
+		count_up(slot->counters, COUNTER_failed_allocations, 1);
+		return;
+	}
+	place = slot_for(slot, block, size);
+	if (HS_UNLIKELY(!place))
+		return;
+	ref = new_record(slot, size, frame);
+	if (HS_LIKELY(ref))
+		publish(slot, place, ref);
+}
+
+// The slot of a block that is recorded, NULL when it is not.
+static inline uint32_t *recorded(uint64_t address)
+{
+	uint32_t *place = live_table_covers(address) ? live_table_find(address) : NULL;
+
+	return place && *place ? place : NULL;
+}
+
+// A reallocation under way.
+struct reallocation {
+	uint64_t old_block;
+	uint64_t old_size; // of a block that is not recorded, as the allocator says; 0 = unknown
+	uint32_t *place;   // where the old record was
+	uint32_t old;      // the old record; 0 = none
+};
+
+// Takes the old block's record out of the table and keeps it pending.
+void reallocation_begin(struct thread_slot *slot, uint64_t old_block, const struct hook_island *island,
+			struct reallocation *ret) HS_HIDDEN;
+// The old block is there as it was.
+void reallocation_cancel(struct thread_slot *slot, const struct reallocation *reallocation) HS_HIDDEN;
+// `block` is what there is now, 0 when the old block was given back.
+void reallocation_finish(struct thread_slot *slot, const struct reallocation *reallocation, uint64_t block, uint64_t size,
+			 const struct entry_frame *frame) HS_HIDDEN;
+
+// A block that no record shows is given back. `size`: as the caller says; 0 = it does not.
+void unknown_free(struct thread_slot *slot, uint64_t block, uint64_t size, const struct hook_island *island) HS_HIDDEN;
+
+// Everything that is to be done before a block is given back. `place`: where the call's return address lies.
+static inline void block_goes(uint64_t block, uint64_t size, const struct hook_island *island, uint64_t place)
+{
+	struct thread_slot *slot = thread_slot_current();
+	uint32_t *entry = recorded(block);
+	enum nesting nesting;
+
+	if (HS_UNLIKELY(!slot)) {
+		if (entry) // the record itself stays unused; the block must not be shown as live
+			__atomic_store_n(entry, 0, __ATOMIC_RELEASE);
+		return;
+	}
+	nesting = reentry_enter(slot, place);
+	// A nested free of a recorded block is the program's own all the same (by a handler that a longjmp has left, say): what allocators free
+	// within a call is not recorded.
+	if (HS_LIKELY(entry)) {
+		uint32_t ref = *entry;
+
+		__atomic_store_n(entry, 0, __ATOMIC_RELEASE);
+		slot->last_freed = block | (uint64_t)island->hook_index << 48;
+		count_up(slot->counters, COUNTER_frees, 1);
+		if (HS_LIKELY(nesting != REENTERED)) // a signal handler leaves the interrupted recorder's lists alone
+			record_give(slot, ref);
+	} else if (nesting == OUTERMOST) {
+		unknown_free(slot, block, size, island);
+	} else {
+		count_up(slot->counters, nesting == NESTED ? COUNTER_nested : COUNTER_unknown_frees, 1);
+	}
+	if (HS_LIKELY(nesting == OUTERMOST))
+		reentry_leave(slot);
+}
+
+#endif

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which calls record: only the outermost hook of a thread.
+//
+// Context: in a hook. An allocator may call its own entry points (realloc calls malloc and free). The guard holds where the outermost
+// hook's return address lies; a hook that runs deeper in the same stack is nested, and one that runs at or above it proves that the
+// guard is left over from a hook that longjmp or an exception has abandoned.
+//
+// A hook that does not record leaves by the trampoline and has no frame while the original runs: an exception that passes a nested call
+// meets no code of ours there.
+#ifndef HEAPSNAP_INJECT_REENTRY_H
+#define HEAPSNAP_INJECT_REENTRY_H
+
+#include "arch.h"
+#include "payload.h"
+#include "thread_slot.h"
+
+enum nesting { OUTERMOST, NESTED, REENTERED };
+
+static inline bool reentry_on_own_stack(const struct thread_slot *slot, uint64_t place)
+{
+	return place >= slot->stack_low && place < slot->stack_high;
+}
+
+// Whether a hook that began at slot->guard is still running below this one. On two different stacks, a hook on the thread's own stack
+// can only be interrupted (by a handler on a signal stack), while one on another stack, left behind, is over.
+static inline bool reentry_is_nested(const struct thread_slot *slot, uint64_t place)
+{
+	bool guard_on_own_stack = reentry_on_own_stack(slot, slot->guard);
+
+	if (guard_on_own_stack != reentry_on_own_stack(slot, place))
+		return guard_on_own_stack;
+	return place < slot->guard;
+}
+
+static inline enum nesting reentry_enter(struct thread_slot *slot, uint64_t place)
+{
+	if (HS_UNLIKELY(slot->guard && reentry_is_nested(slot, place)))
+		return slot->in_original ? NESTED : REENTERED;
+	slot->in_original = 0;
+	slot->guard = place;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return OUTERMOST;
+}
+
+static inline void reentry_leave(struct thread_slot *slot)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	slot->guard = 0;
+}
+
+static inline void reentry_enter_original(struct thread_slot *slot)
+{
+	slot->in_original = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void reentry_leave_original(struct thread_slot *slot)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	slot->in_original = 0;
+}
+
+static inline uint64_t reentry_place(const struct entry_frame *frame) { return (uint64_t)&frame->return_address; }
+
+// The thread's slot when the hook records: it has one, and this call is not part of another. NULL: not, and that is counted.
+static inline struct thread_slot *reentry_begin(const struct entry_frame *frame)
+{
+	struct thread_slot *slot = thread_slot_current();
+
+	if (HS_UNLIKELY(!slot)) {
+		__atomic_fetch_add(&region()->lost_no_slot, 1, __ATOMIC_RELAXED);
+		return NULL;
+	}
+	switch (reentry_enter(slot, reentry_place(frame))) {
+	case OUTERMOST:
+		return slot;
+	case REENTERED:
+		count_up(slot->counters, COUNTER_lost_signal_reentry, 1);
+		return NULL;
+	case NESTED:
+		count_up(slot->counters, COUNTER_nested, 1);
+		return NULL;
+	}
+	return NULL;
+}
+
+#endif
