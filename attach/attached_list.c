@@ -38,7 +38,7 @@ static void describe(const struct region_access *access, struct attached_process
 
 	process->state = header->state;
 	process->attached_wall_ns = header->attach_wall_ns;
-	process->used_bytes = (end - header->first_page) * HS_PAGE_SIZE;
+	process->used_bytes = end > header->first_page ? (end - header->first_page) * HS_PAGE_SIZE : 0;
 	process->max_bytes = (header->max_pages - header->first_page) * HS_PAGE_SIZE;
 	process->threads = header->thread_count;
 	process->modules = header->module_count;

@@ -8,12 +8,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 const struct proc_map *region_find(const struct proc_maps *maps)
 {
 	for (size_t i = 0; i < maps->count; i++)
-		if (strcmp(maps->items[i].name, "/memfd:" HS_REGION_NAME) == 0)
+		if (maps->items[i].shared && maps->items[i].deleted && strcmp(maps->items[i].name, "/memfd:" HS_REGION_NAME) == 0)
 			return &maps->items[i];
 	return NULL;
 }
@@ -73,7 +74,7 @@ bool region_is_code(const struct proc_maps *maps, uint64_t address, uint64_t siz
 
 	// Without executable memfds the code is anonymous memory.
 	return map && map->start == address && size <= map->end - map->start && map->executable && !map->writable &&
-	       (strcmp(map->name, "/memfd:" HS_CODE_NAME) == 0 || map->inode == 0);
+	       (strcmp(map->name, "/memfd:" HS_CODE_NAME) == 0 || (map->inode == 0 && !*map->name));
 }
 
 // The header's addresses, which detach will unmap, must be mappings of our own. Once a detach has begun, some may be gone.
@@ -99,16 +100,41 @@ static struct hs_error *check_addresses(const struct region_header *header, cons
 	return NULL;
 }
 
-static int open_through_map_files(pid_t pid, const struct proc_map *map)
+// Whether it is memory that cannot be cut short, as ours is. A target can give a file of any name and kind the name of our region, in a
+// mount namespace of its own; but only memory has seals (memfd_create(2)).
+static bool is_sealed(int fd)
+{
+	const int wanted = F_SEAL_SHRINK | F_SEAL_GROW;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & wanted) == wanted;
+}
+
+// *fd_ret -1 = no privilege for that. Opened for writing only when it is known to be a plain file: opening a device can act on it.
+static struct hs_error *open_through_map_files(pid_t pid, const struct proc_map *map, int *fd_ret)
 {
 	HS_CLEANUP_FREE char *path = NULL;
+	HS_CLEANUP_FREE char *link = NULL;
+	HS_CLEANUP_CLOSE int handle = -1;
+	HS_CLEANUP_CLOSE int fd = -1;
+	struct stat status;
 	struct hs_error *error = hs_format(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->start, map->end);
 
-	if (error) {
-		hs_error_destroy(error);
-		return -1;
-	}
-	return open(path, O_RDWR | O_CLOEXEC);
+	*fd_ret = -1;
+	if (error)
+		return error;
+	handle = open(path, O_PATH | O_CLOEXEC);
+	if (handle < 0)
+		return NULL;
+	error = hs_format(&link, "/proc/self/fd/%d", handle);
+	if (error)
+		return error;
+	if (fstat(handle, &status) == 0 && S_ISREG(status.st_mode))
+		fd = open(link, O_RDWR | O_CLOEXEC);
+	if (fd >= 0 && !is_sealed(fd))
+		return hs_error_create(HS_ERROR_BAD_DATA, "what process %d has mapped under the name of heapsnap's region is something else", pid);
+	*fd_ret = HS_STEAL_FD(fd);
+	return NULL;
 }
 
 struct hs_error *region_open(pid_t pid, const struct proc_maps *maps, struct region_access *ret)
@@ -122,8 +148,8 @@ struct hs_error *region_open(pid_t pid, const struct proc_maps *maps, struct reg
 	error = target_memory_open(pid, &ret->memory);
 	if (error)
 		return error;
-	ret->fd = open_through_map_files(pid, map);
-	if (ret->size < HS_OFFSET_PAGES)
+	error = open_through_map_files(pid, map, &ret->fd);
+	if (!error && ret->size < HS_OFFSET_PAGES)
 		error = hs_error_create(HS_ERROR_BAD_DATA, "the region of process %d is too small to be heapsnap's", pid);
 	if (!error)
 		error = region_read(ret, 0, &ret->header, sizeof(ret->header));
@@ -158,6 +184,15 @@ struct hs_error *region_write(const struct region_access *access, uint64_t offse
 	return target_memory_write(&access->memory, access->address + offset, data, size, 0);
 }
 
+// A name that the target may have written over: it is printed in messages.
+static void make_printable(char *name, size_t size)
+{
+	name[size - 1] = 0;
+	for (; *name; name++)
+		if (*name < ' ' || *name > '~')
+			*name = '?';
+}
+
 struct hs_error *region_read_hooks(const struct region_access *access, struct hook_record **hooks_ret)
 {
 	size_t size = access->header.hook_count * sizeof(struct hook_record);
@@ -169,6 +204,8 @@ struct hs_error *region_read_hooks(const struct region_access *access, struct ho
 	error = region_read(access, HS_OFFSET_HOOKS, hooks, size);
 	if (error)
 		return error;
+	for (uint32_t i = 0; i < access->header.hook_count; i++)
+		make_printable(hooks[i].name, sizeof(hooks[i].name));
 	*hooks_ret = HS_STEAL_POINTER(hooks);
 	return NULL;
 }

@@ -49,7 +49,7 @@ struct hs_error *region_write(const struct region_access *access, uint64_t offse
 struct hs_error *region_release_slots(const struct region_access *access, const struct thread_slot *slots,
 				      const struct frozen_process *process) HS_MUST_CHECK;
 
-// The journal. *hooks_ret is owned by the caller: access->header.hook_count records.
+// The journal. *hooks_ret is owned by the caller: access->header.hook_count records, their names terminated and printable.
 struct hs_error *region_read_hooks(const struct region_access *access, struct hook_record **hooks_ret) HS_MUST_CHECK;
 
 #endif

@@ -2,6 +2,7 @@
 #include "attach/region_size.h"
 
 #include "attach/session.h"
+#include "base/available_memory.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "inject/abi/region.h"
@@ -9,17 +10,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-static uint64_t available_memory(void)
-{
-	HS_CLEANUP_FREE char *text = NULL;
-	size_t size;
-	struct hs_error *error = hs_read_file("/proc/meminfo", 1 << 16, &text, &size);
-	const char *line = error ? NULL : strstr(text, "MemAvailable:");
-
-	hs_error_destroy(error);
-	return line ? strtoull(line + strlen("MemAvailable:"), NULL, 10) * 1024 : UINT64_C(1) << 30;
-}
 
 // What the target's memory cgroup leaves: the region is charged to it. Version 2; UINT64_MAX = no limit known.
 static uint64_t cgroup_room(pid_t pid)
@@ -56,7 +46,7 @@ static uint64_t cgroup_room(pid_t pid)
 
 static uint64_t default_memory(pid_t pid)
 {
-	uint64_t available = available_memory(), group = cgroup_room(pid);
+	uint64_t available = hs_available_memory(), group = cgroup_room(pid);
 	uint64_t quarter = (available < group ? available : group) / 4;
 	uint64_t most = UINT64_C(64) << 30, least = UINT64_C(16) << 20;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/table_copy.h"
 
+#include "base/available_memory.h"
 #include "base/io.h"
 
 #include <errno.h>
@@ -14,6 +15,10 @@ static struct hs_error *copy_range(const struct region_access *access, uint64_t 
 		end = copy->size;
 	if (start >= end)
 		return NULL;
+	// A target can fill its region far beyond what it was made for.
+	if (end - start > copy->room - copy->copied)
+		return hs_error_create(HS_ERROR_REFUSED, "a copy of the region needs more than the %" PRIu64 " MiB of memory that are "
+				       "available", copy->room >> 20);
 	copy->copied += end - start;
 	return region_read(access, start, copy->bytes + start, end - start);
 }
@@ -51,7 +56,7 @@ struct hs_error *table_copy_take(const struct region_access *access, struct tabl
 	const struct region_header *header;
 	struct hs_error *error;
 
-	*ret = (struct table_copy){ .size = access->size };
+	*ret = (struct table_copy){ .size = access->size, .room = hs_available_memory() };
 	ret->bytes = mmap(NULL, ret->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (ret->bytes == MAP_FAILED) {
 		ret->bytes = NULL;

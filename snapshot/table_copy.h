@@ -13,6 +13,7 @@ struct table_copy {
 	uint8_t *bytes;  // `size` bytes, laid out as the region; parts of the region that were never written read as 0
 	uint64_t size;
 	uint64_t copied; // bytes that were really copied
+	uint64_t room;   // bytes that may be copied
 };
 
 // Copies what the region holds. Needs memory for the written part only.

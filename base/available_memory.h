@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef HEAPSNAP_BASE_AVAILABLE_MEMORY_H
+#define HEAPSNAP_BASE_AVAILABLE_MEMORY_H
+
+#include <stdint.h>
+
+// Bytes that can be taken without swapping (MemAvailable of proc(5)); 1 GiB when it is not told.
+uint64_t hs_available_memory(void);
+
+#endif
