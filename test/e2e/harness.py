@@ -313,6 +313,10 @@ def thread_ids(pid):
 OPENED_BY_MALLOC = "/sys/devices/system/cpu/online"
 
 
+def only_child(pid):
+    return int(wait_until(lambda: read_text(f"/proc/{pid}/task/{pid}/children").split(), "a child")[0])
+
+
 def descriptors(pid):
     result = {}
     for number in os.listdir(f"/proc/{pid}/fd"):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attach, work, dump twice, detach, work on: with a real program and clients that count and check every answer.
-usage: real_programs.py redis|nginx|python"""
+usage: real_programs.py PROGRAM"""
 
 import http.client
 import os
@@ -9,84 +9,12 @@ import shutil
 import socket
 import subprocess
 import sys
-import threading
 
 import harness
-import profiles
 import python_load
-from harness import (Unharmed, attach, check, check_equal, connect_when_ready, detach, dump, free_port, run_test, say, start, stop,
-                     temporary_directory, wait_until)
-
-DUMPS = ("first.pb.gz", "second.pb.gz")
-
-
-def find(program):
-    path = shutil.which(program, path="/usr/bin:/usr/sbin:/usr/local/bin")
-    check(path, f"{program} is not installed")
-    return path
-
-
-class Client(threading.Thread):
-    """Asks and checks until it is told to stop. Counts requests and right answers; keeps the first thing that went wrong."""
-
-    def __init__(self, ask):
-        super().__init__(daemon=True)
-        self.ask, self.ends = ask, threading.Event()
-        self.requests, self.answers, self.error = 0, 0, None
-        self.start()
-
-    def run(self):
-        try:
-            while not self.ends.is_set():
-                self.requests += 1
-                self.ask(self.requests)
-                self.answers += 1
-        except Exception as error:  # whatever it is, it is what the test must show
-            self.error = error
-
-    def wait_for_more(self, count):
-        goal = self.answers + count
-        wait_until(lambda: self.error or self.answers >= goal, f"{count} more answers", 60)
-        check(self.error is None, f"a client failed: {self.error!r}")
-
-    def finish(self):
-        self.ends.set()
-        self.join(60)
-        check(not self.is_alive(), "a client got no answer")
-        check(self.error is None, f"a client failed: {self.error!r}")
-        check_equal(self.answers, self.requests, "answers and requests")
-        return self.answers
-
-
-def attach_dump_detach(pid, work, before, expected, directory, **may_change):
-    """Two dumps with work before, between and after. Returns the paths of the profiles."""
-    report = attach(pid)
-    say(f"  attached: {report['hooks']} hooks, {report['hooks_refused']} refused, {report['modules']} modules, "
-        f"{report['threads']} threads, stopped {report['stopped_us']} us")
-    paths = [os.path.join(directory, name) for name in DUMPS]
-    for path in paths:
-        work()
-        before.check_attached(**may_change)
-        result = dump(pid, path)
-        say(f"  dump: {result['live_objects']} live objects, {result['live_bytes']} bytes, {len(result['sites'])} sites, "
-            f"{result['bytes']} bytes of file, stopped {result['stopped_us']} us, {result['total_us']} us in all; losses: "
-            + str([f"{line['text']}: {line['value']}" for line in result["ledger"] if line["loss"] and line["value"]]))
-    work()
-    result = detach(pid)
-    say(f"  detached, verified: stopped {result['stopped_us']} us, waited {result['waited_ms']} ms")
-    work()
-    for path in paths:
-        profiles.check_reader_is_content(path)
-        names = profiles.function_names(path)
-        found = sorted(name for name in names if re.match(expected, name))
-        check(found, f"no function like {expected} among {len(names)}: {sorted(names)[:50]}")
-        stacks = profiles.samples(path)
-        named = sum(values.alloc_bytes for stack, values in stacks if stack and not stack[0].startswith("0x"))
-        total = sum(values.alloc_bytes for _, values in stacks)
-        check(total > 0, "nothing was allocated")
-        say(f"  profile: {len(stacks)} stacks, {len(names)} functions, {100 * named / total:.1f} % of bytes have a named site, {found[:4]}")
-    return paths
-
+from harness import (Unharmed, check, check_equal, connect_when_ready, free_port, only_child, run_test, say, start, stop, temporary_directory,
+                     wait_until)
+from real_load import Client, attach_dump_detach, find, nginx_configuration
 
 # redis
 
@@ -113,11 +41,12 @@ class RedisConnection:
         self.socket.close()
 
 
-def redis():
+def redis(container=()):
     directory, port = temporary_directory(), free_port()
-    server = start([find("redis-server"), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", directory,
+    server = start([*container, find("redis-server"), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", directory,
                     "--daemonize", "no", "--logfile", directory + "/log"], stdout=subprocess.DEVNULL)
     connect_when_ready(port, server).close()
+    pid = only_child(server.pid) if container else server.pid
     benchmark = [find("redis-benchmark"), "-h", "127.0.0.1", "-p", str(port), "-r", "20000", "-d", "200", "-t",
                  "set,get,incr,lpush,lpop,sadd,hset,spop,zadd,mset"]
 
@@ -131,12 +60,12 @@ def redis():
     subprocess.run(benchmark + ["-q", "-n", "5000"], check=True, stdout=subprocess.DEVNULL, timeout=120)  # warm
     control = RedisConnection(port)
     run_id = re.search(rb"run_id:(\w+)", control.command("INFO", "server"))[1]
-    before = Unharmed(server.pid)  # the control connection among the descriptors
+    before = Unharmed(pid)  # the control connection among the descriptors
 
     connection = RedisConnection(port)
     client = Client(lambda number: ask(connection, number))
-    load = start(benchmark + ["-q", "-n", "40000", "-c", "20"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    attach_dump_detach(server.pid, lambda: client.wait_for_more(300), before,
+    load = start(benchmark + ["-q", "-n", "8000" if container else "40000", "-c", "20"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    attach_dump_detach(pid, lambda: client.wait_for_more(300), before,
                        r"z(try)?(malloc|calloc|realloc)|sds|createObject|createStringObject|createEmbedded|dict", directory,
                        descriptors_may_change=True)
     output = load.communicate(timeout=300)[0].decode(errors="replace")
@@ -149,7 +78,12 @@ def redis():
     check(server.poll() is None, "the server ended")
     before.check_after(memory_may_change=True, settle=5)
     control.close()
-    check_equal(stop(server), 0, "exit status of the server")
+    if container:
+        control = RedisConnection(port)
+        control.socket.sendall(b"SHUTDOWN NOSAVE\r\n")
+        check_equal(server.wait(60), 0, "exit status of the container")
+    else:
+        check_equal(stop(server), 0, "exit status of the server")
     say(f"redis-server: {answers} own requests with right answers, redis-benchmark without an error")
 
 
@@ -164,25 +98,8 @@ def nginx():
         with open(directory + "/www" + name, "wb") as file:
             file.write(body)
     bodies["/text"] = b"a text from the configuration"
-    user = "user root;" if os.geteuid() == 0 else ""
-    with open(directory + "/nginx.conf", "w") as file:
-        file.write(f"""
-daemon off; master_process on; worker_processes 1; {user}
-pid {directory}/pid; error_log {directory}/error.log;
-events {{ worker_connections 256; }}
-http {{
-  access_log {directory}/access.log;
-  client_body_temp_path {directory}/body; proxy_temp_path {directory}/proxy; fastcgi_temp_path {directory}/fastcgi;
-  uwsgi_temp_path {directory}/uwsgi; scgi_temp_path {directory}/scgi;
-  gzip on; gzip_types text/plain; gzip_min_length 1;
-  server {{
-    listen 127.0.0.1:{port};
-    root {directory}/www;
-    location = /text {{ return 200 "a text from the configuration"; }}
-  }}
-}}
-""")
-    master = start([find("nginx"), "-c", directory + "/nginx.conf", "-e", directory + "/error.log"])
+    configuration = nginx_configuration(directory, port, 'location = /text { return 200 "a text from the configuration"; }')
+    master = start([find("nginx"), "-c", configuration, "-e", directory + "/error.log"])
     connect_when_ready(port, master).close()
     worker = int(wait_until(lambda: harness.read_text(f"/proc/{master.pid}/task/{master.pid}/children").split(), "a worker")[0])
 
@@ -244,14 +161,23 @@ http {{
     say(f"nginx: {answers} own requests with the right bodies" + (", 30000 requests of ab, none failed" if load else ""))
 
 
+def redis_in_container():
+    """PID, mount and user namespaces of its own; the tool is outside."""
+    redis(["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount", "--mount-proc"])
+
+
 # python
 
 
-def python():
+def python(preload=None):
+    """With `preload`, that library is its allocator, for every single object."""
     directory = temporary_directory()
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "python_load.py")
-    target = harness.Target("python3", command=[find("python3"), script])
-    rounds = 40
+    setting = ["env", "PYTHONMALLOC=malloc", f"LD_PRELOAD={preload}"] if preload else []
+    target = harness.Target("python3", command=[*setting, find("python3"), script])
+    if preload:
+        check(any(preload in mapping.name for mapping in harness.mappings(target.pid)), f"{preload} is not loaded")
+    rounds = 20 if preload else 40
     expected = " ".join(python_load.checksum(seed, rounds) for seed in range(python_load.THREADS))
     check_equal(target.ask(f"work {rounds}"), expected, "checksums before attach")
     before = Unharmed(target.pid)
@@ -261,11 +187,15 @@ def python():
     before.check_after(memory_may_change=True)
     check_equal(target.ask(f"work {rounds}"), expected, "checksums after detach")
     target.end()
-    say(f"python3: {answers * python_load.THREADS} checksums of JSON work, all right")
+    say(f"python3: {answers * python_load.THREADS} checksums of work with documents, compression and a database, all right")
+
+
+PROGRAMS = {"redis": redis, "redis_in_container": redis_in_container, "nginx": nginx, "python": python,
+            "python_tcmalloc": lambda: python("libtcmalloc_minimal.so.4"), "python_mimalloc": lambda: python("libmimalloc.so.2")}
 
 
 def main():
-    {"redis": redis, "nginx": nginx, "python": python}[sys.argv[1]]()
+    PROGRAMS[sys.argv[1]]()
 
 
 run_test(main, f"real programs: {sys.argv[1]}")

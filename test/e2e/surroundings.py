@@ -10,7 +10,7 @@ import sys
 
 import harness
 import profiles
-from harness import (Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, run_test, say,
+from harness import (Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, only_child, run_test, say,
                      temporary_directory)
 
 PROGRAM = "surroundings"
@@ -165,10 +165,6 @@ def seccomp_killed():
 
 
 # Namespaces and roots
-
-
-def only_child(pid):
-    return int(harness.wait_until(lambda: harness.read_text(f"/proc/{pid}/task/{pid}/children").split(), "a child")[0])
 
 
 def inner_pid(pid):

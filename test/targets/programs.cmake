@@ -35,3 +35,12 @@ if(CMAKE_CXX_COMPILER)
   set_target_properties(cpp_program PROPERTIES CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON)
   hs_target_options(cpp_program)
 endif()
+
+# A static program with musl around code of others. Left out where either is missing; its test says so.
+find_program(HEAPSNAP_MUSL_GCC musl-gcc)
+if(HEAPSNAP_MUSL_GCC AND EXISTS /usr/include/stb/stb_image.h)
+  add_custom_command(OUTPUT png_program
+    COMMAND ${HEAPSNAP_MUSL_GCC} -static -O2 -g -fomit-frame-pointer -I/usr/include/stb -o png_program ${CMAKE_CURRENT_SOURCE_DIR}/png_program.c -lm
+    DEPENDS png_program.c)
+  add_custom_target(musl_programs ALL DEPENDS png_program)
+endif()

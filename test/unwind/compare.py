@@ -4,7 +4,6 @@
 import http.client
 import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -13,16 +12,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import harness
 from harness import Target, check, connect_when_ready, free_port, run_test, say, start, stop, temporary_directory, wait_until
+from real_load import find, nginx_configuration
 
 STACKS = 1000      # of each program
 LEAST = 2000       # in all
 SHARE = 0.999      # of them must be the same
-
-
-def find(program):
-    path = shutil.which(program, path="/usr/bin:/usr/sbin:/usr/local/bin")
-    check(path, f"{program} is not installed")
-    return path
 
 
 def compare(program, pid):
@@ -53,21 +47,8 @@ def nginx():
     for i in range(8):
         with open(f"{directory}/www/file{i}", "w") as file:
             file.write(f"file {i} " * (i * 4000 + 1))
-    user = "user root;" if os.geteuid() == 0 else ""
-    with open(directory + "/nginx.conf", "w") as file:
-        file.write(f"""
-daemon off; master_process on; worker_processes 1; {user}
-pid {directory}/pid; error_log {directory}/error.log;
-events {{ worker_connections 256; }}
-http {{
-  access_log {directory}/access.log;
-  client_body_temp_path {directory}/body; proxy_temp_path {directory}/proxy; fastcgi_temp_path {directory}/fastcgi;
-  uwsgi_temp_path {directory}/uwsgi; scgi_temp_path {directory}/scgi;
-  gzip on; gzip_types text/plain; gzip_min_length 1;
-  server {{ listen 127.0.0.1:{port}; root {directory}/www; }}
-}}
-""")
-    master = start([find("nginx"), "-c", directory + "/nginx.conf", "-e", directory + "/error.log"])
+    configuration = nginx_configuration(directory, port)
+    master = start([find("nginx"), "-c", configuration, "-e", directory + "/error.log"])
     connect_when_ready(port, master).close()
     worker = int(wait_until(lambda: harness.read_text(f"/proc/{master.pid}/task/{master.pid}/children").split(), "a worker")[0])
     ends, failures = threading.Event(), []
