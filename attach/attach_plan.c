@@ -36,41 +36,47 @@ static struct hs_error *region_state(pid_t pid, const struct proc_maps *maps, ui
 	return NULL;
 }
 
-// A parent that was attached when it forked this process has left it hooks in functions that can then not be judged.
-static struct hs_error *judge_inherited(const struct attach_plan *plan, bool *rest_ret)
+static void warn_of_rest(const struct attach_plan *plan, const char *what, struct findings *findings)
 {
-	pid_t pid = plan->target.pid;
+	findings_add(findings, GROUND_attached, FINDING_WARNING, "the next attach or detach clears it away", "process %d has %s",
+		     (int)plan->target.pid, what);
+}
+
+// What is left of ours where there is no region.
+static struct hs_error *judge_leftovers(struct attach_plan *plan, struct findings *findings)
+{
 	struct inherited inherited;
 	struct hs_error *error = inherited_read(&plan->maps, &plan->memory, &inherited);
 
-	*rest_ret = false;
 	if (error)
 		return error;
-	*rest_ret = inherited.code_count > 0 || leftovers_exist(pid, &plan->memory);
-	if (inherited_is_hooked(&inherited, &plan->memory))
-		error = hs_error_create(HS_ERROR_REFUSED, "process %d was forked from an attached process, and has inherited its hooks, which do "
-					"nothing in it; attach takes them out first, and `heapsnap detach %d` does only that", pid, pid);
+	plan->hooks_left = inherited_is_hooked(&inherited, &plan->memory);
+	if (plan->hooks_left)
+		warn_of_rest(plan, "hooks that do nothing, inherited from a parent that was attached when it was forked", findings);
+	else if (inherited.code_count > 0 || leftovers_exist(plan->target.pid, &plan->memory))
+		warn_of_rest(plan, "the rest of an unfinished attach or detach", findings);
 	inherited_deinit(&inherited);
-	return error;
+	return NULL;
 }
 
-// What an earlier run has left. Attach clears away what is not in use (session_clear_unfinished) before it plans.
-static void judge_attached(const struct attach_plan *plan, struct findings *findings)
+// What an earlier run has left. Attach clears it away (session_clear_unfinished) before it plans.
+static void judge_attached(struct attach_plan *plan, struct findings *findings)
 {
 	pid_t pid = plan->target.pid;
-	bool rest = false;
 	uint32_t state;
 	struct hs_error *error = region_state(pid, &plan->maps, &state);
 
-	if (!error && state == REGION_ATTACHED)
+	plan->hooks_left = false;
+	if (!error && state == REGION_ATTACHED) {
 		error = hs_error_create(HS_ERROR_REFUSED, "process %d is already attached; use `heapsnap dump %d -o FILE`, or "
 					"`heapsnap detach %d` first", pid, pid, pid);
-	if (!error && state == 0)
-		error = judge_inherited(plan, &rest);
+	} else if (!error && state != 0) {
+		plan->hooks_left = true;
+		warn_of_rest(plan, "the rest of an unfinished attach or detach", findings);
+	} else if (!error) {
+		error = judge_leftovers(plan, findings);
+	}
 	findings_add_error(findings, GROUND_attached, error);
-	if (findings_verdict(findings, GROUND_attached) == FINDING_OK && (state != 0 || rest))
-		findings_add(findings, GROUND_attached, FINDING_WARNING, "the next attach or detach clears it away",
-			     "process %d has the rest of an unfinished attach or detach", (int)pid);
 }
 
 // The part of the plan that the target's mappings decide. A ground that the next step needs ends it.
@@ -85,7 +91,8 @@ static void plan_places(struct attach_plan *plan, struct findings *findings)
 		return;
 	}
 	judge_attached(plan, findings);
-	if (findings_verdict(findings, GROUND_attached) == FINDING_REFUSAL || plan->target.is_32_bit)
+	// What the code is without the hooks that are left shows only when they are cleared away.
+	if (findings_verdict(findings, GROUND_attached) == FINDING_REFUSAL || plan->hooks_left || plan->target.is_32_bit)
 		return;
 	error = modules_read(plan->target.pid, &plan->maps, &plan->memory, &plan->modules);
 	if (!error)
@@ -101,6 +108,10 @@ static void plan_places(struct attach_plan *plan, struct findings *findings)
 	findings_add_error(findings, GROUND_memory, error);
 	findings_add_error(findings, GROUND_allocator,
 			   hook_plan_make(&plan->modules, &plan->maps, &plan->memory, &plan->additions, plan->layout.entries, &plan->hooks));
+	if (plan->modules.r_debug && plan->hooks.count && !attach_plan_count(plan).loader_followed)
+		findings_add(findings, GROUND_loader, FINDING_WARNING, "stacks end at their frames",
+			     "libraries that process %d loads from now on will not be seen (no hook for the dynamic loader's list)",
+			     (int)plan->target.pid);
 }
 
 struct hs_error *attach_plan_again(struct attach_plan *plan)
@@ -154,4 +165,23 @@ bool attach_plan_still_holds(const struct attach_plan *plan, const struct proc_m
 			if (ranges[i].offset < now->items[m].end && now->items[m].start < ranges[i].offset + ranges[i].size)
 				return false;
 	return modules_same_text(&plan->maps, now);
+}
+
+struct hook_counts attach_plan_count(const struct attach_plan *plan)
+{
+	struct hook_counts counts = { 0 };
+
+	for (size_t i = 0; i < plan->hooks.count; i++) {
+		const struct hook_record *hook = &plan->hooks.hooks[i].record;
+
+		if (hook->verdict == VERDICT_forwards)
+			continue;
+		if (hook->verdict != VERDICT_ok)
+			counts.refused++;
+		else if (hook->kind == HOOK_loader_event)
+			counts.loader_followed = true;
+		else
+			counts.hooks++;
+	}
+	return counts;
 }

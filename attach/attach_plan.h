@@ -22,6 +22,7 @@ struct attach_plan {
 	struct hook_plan hooks;
 	struct hook_additions additions; // borrowed from the options
 	uint64_t max_memory; // bytes that the region may use
+	bool hooks_left;     // hooks of an unfinished attach or detach, or of a parent process, may be in place: no others are planned
 	uint32_t depth;
 };
 
@@ -35,6 +36,13 @@ struct hs_error *attach_plan_again(struct attach_plan *plan) HS_MUST_CHECK;
 
 // Whether the ranges that the plan uses are still free and its modules where they were.
 bool attach_plan_still_holds(const struct attach_plan *plan, const struct proc_maps *now);
+
+struct hook_counts {
+	size_t hooks, refused; // allocation functions; the loader's event counts among the refused ones only
+	bool loader_followed;  // libraries loaded later will be seen
+};
+
+struct hook_counts attach_plan_count(const struct attach_plan *plan);
 
 void attach_plan_deinit(struct attach_plan *plan);
 

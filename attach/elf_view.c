@@ -32,41 +32,56 @@ static const uint8_t *range(const struct elf_view *view, uint64_t offset, uint64
 	return view->data + offset;
 }
 
-static void read_build_id_notes(struct elf_view *view, const uint8_t *data, uint64_t size, uint64_t alignment)
+// Looks through one note segment. ELF64 with alignment 8 pads to 8 bytes, everything else to 4.
+static bool find_in_notes(const uint8_t *data, uint64_t size, uint64_t alignment, const char *owner, uint32_t wanted,
+			  struct byte_cursor *ret)
 {
 	struct byte_cursor cursor = byte_cursor_make(data, size);
 
-	while (view->build_id_size == 0) {
+	for (;;) {
 		uint32_t name_size, description_size, type;
-		struct byte_cursor name, description;
+		struct byte_cursor name;
 
 		if (!byte_cursor_u32(&cursor, &name_size) || !byte_cursor_u32(&cursor, &description_size) ||
 		    !byte_cursor_u32(&cursor, &type) || !byte_cursor_sub(&cursor, name_size, &name))
-			return;
+			return false;
 		// Padding counts from the start of the segment, which is itself aligned.
 		if (!byte_cursor_skip(&cursor, (size_t)(-(uint64_t)(cursor.position - data) & (alignment - 1))) ||
-		    !byte_cursor_sub(&cursor, description_size, &description))
-			return;
-		if (type == NT_GNU_BUILD_ID && name_size == sizeof(ELF_NOTE_GNU) && description_size > 0 &&
-		    memcmp(name.position, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0) {
-			view->build_id_size = description_size < HS_BUILD_ID_MAX ? description_size : HS_BUILD_ID_MAX;
-			memcpy(view->build_id, description.position, view->build_id_size);
-		}
+		    !byte_cursor_sub(&cursor, description_size, ret))
+			return false;
+		// The size counts the name's final 0; Go counts padding as well.
+		if (type == wanted && name_size > strlen(owner) && memcmp(name.position, owner, strlen(owner) + 1) == 0)
+			return true;
 		if (!byte_cursor_skip(&cursor, (size_t)(-(uint64_t)(cursor.position - data) & (alignment - 1))))
-			return;
+			return false;
 	}
+}
+
+bool elf_view_find_note(const struct elf_view *view, const char *owner, uint32_t type, const uint8_t **data_ret, size_t *size_ret)
+{
+	for (unsigned i = 0; i < view->header.e_phnum; i++) {
+		const Elf64_Phdr *segment = &view->segments[i];
+		const uint8_t *notes = segment->p_type == PT_NOTE ? range(view, segment->p_offset, segment->p_filesz) : NULL;
+		struct byte_cursor description;
+
+		if (notes && find_in_notes(notes, segment->p_filesz, segment->p_align == 8 ? 8 : 4, owner, type, &description)) {
+			*data_ret = description.position;
+			*size_ret = byte_cursor_left(&description);
+			return true;
+		}
+	}
+	return false;
 }
 
 static void read_build_id(struct elf_view *view)
 {
-	for (unsigned i = 0; i < view->header.e_phnum; i++) {
-		const Elf64_Phdr *segment = &view->segments[i];
-		const uint8_t *notes =
-			segment->p_type == PT_NOTE ? range(view, segment->p_offset, segment->p_filesz) : NULL;
+	const uint8_t *data;
+	size_t size;
 
-		if (notes)
-			read_build_id_notes(view, notes, segment->p_filesz, segment->p_align == 8 ? 8 : 4);
-	}
+	if (!elf_view_find_note(view, ELF_NOTE_GNU, NT_GNU_BUILD_ID, &data, &size))
+		return;
+	view->build_id_size = size < HS_BUILD_ID_MAX ? (uint32_t)size : HS_BUILD_ID_MAX;
+	memcpy(view->build_id, data, view->build_id_size);
 }
 
 // data, size and copy are set.

@@ -49,6 +49,9 @@ struct hs_error *elf_view_symbols(const struct elf_view *view, bool (*visit)(con
 // The first such symbol of this name, .dynsym before .symtab. false = none.
 bool elf_view_find_symbol(const struct elf_view *view, const char *name, struct elf_symbol *ret);
 
+// The description of the first note of this owner and type, inside the view. false = none.
+bool elf_view_find_note(const struct elf_view *view, const char *owner, uint32_t type, const uint8_t **data_ret, size_t *size_ret);
+
 // The file's bytes for [vaddr, vaddr + size), NULL when they are not wholly inside the file part of one load segment.
 const uint8_t *elf_view_bytes(const struct elf_view *view, uint64_t vaddr, size_t size);
 // The section of this name as a p_vaddr range, if all of it is in the file part of one load segment. false = none.

@@ -16,10 +16,13 @@
 	X(permission, "may heapsnap trace it")                                                     \
 	X(program, "is it a 64-bit program")                                                       \
 	X(seccomp, "do rules for system calls stand in the way")                                   \
+	X(shadow_stack, "do shadow stacks stand in the way")                                       \
+	X(threads, "do its threads run or sleep so that they can be stopped")                      \
 	X(memory, "is there room for the region")                                                  \
 	X(attached, "is heapsnap, or a rest of it, in the process already")                        \
 	X(modules, "can its program and libraries be read")                                        \
-	X(allocator, "is there an allocator, and can it be hooked")
+	X(allocator, "is there an allocator, and can it be hooked")                                \
+	X(loader, "will libraries that are loaded later be seen")
 
 enum ground {
 #define X(name, text) GROUND_##name,

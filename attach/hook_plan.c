@@ -422,8 +422,6 @@ static void finish(struct hook_plan *plan, const uint64_t payload_entries[HOOK_K
 	}
 }
 
-#define ANY_MODULE SIZE_MAX
-
 // Whether both ends of a block's life can be seen in one module.
 static bool has_pair(const struct hook_plan *plan, size_t module)
 {
@@ -431,7 +429,7 @@ static bool has_pair(const struct hook_plan *plan, size_t module)
 		const struct hook_record *end = &plan->hooks[i].record;
 
 		if (end->verdict != VERDICT_ok || !hook_kind_only_releases(end->kind) ||
-		    (module != ANY_MODULE && end->module != module))
+		    (module != HOOK_ANY_MODULE && end->module != module))
 			continue;
 		for (size_t j = 0; j < plan->count; j++) {
 			const struct hook_record *begin = &plan->hooks[j].record;
@@ -444,17 +442,17 @@ static bool has_pair(const struct hook_plan *plan, size_t module)
 	return false;
 }
 
-// The module whose malloc the dynamic loader gives to those who ask for one. ANY_MODULE = there is no such choice.
+// The module whose malloc the dynamic loader gives to those who ask for one. HOOK_ANY_MODULE = there is no such choice.
 static size_t find_used_allocator(const struct hook_candidates *candidates, const struct module_list *modules)
 {
-	size_t used = ANY_MODULE;
+	size_t used = HOOK_ANY_MODULE;
 
 	for (size_t i = 0; i < candidates->count; i++) {
 		const struct hook_candidate *candidate = &candidates->items[i];
 		size_t order = modules->items[candidate->module].link_order;
 
 		if (candidate->signature.kind == HOOK_malloc && strcmp(candidate->name, "malloc") == 0 && candidate->exported &&
-		    order && (used == ANY_MODULE || order < modules->items[used].link_order))
+		    order && (used == HOOK_ANY_MODULE || order < modules->items[used].link_order))
 			used = candidate->module;
 	}
 	return used;
@@ -474,7 +472,7 @@ static struct hs_error *refuse_unpaired(const struct hook_plan *plan, const stru
 
 		// Only the functions that decide; a list of all would bury them.
 		if (record->verdict != VERDICT_ok && record->verdict != VERDICT_forwards && (hook_kind_releases(record->kind) || record->kind == HOOK_malloc) &&
-		    (used == ANY_MODULE || record->module == used))
+		    (used == HOOK_ANY_MODULE || record->module == used))
 			length += (size_t)snprintf(reasons + length, sizeof(reasons) - length, "%s%s in %s: %s",
 						   length ? "; " : "", record->name,
 						   modules->items[record->module].path, verdict_texts[record->verdict]);
@@ -531,7 +529,8 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 		plan->hooks[i] = drafts[i].hook;
 	plan->count = count;
 	finish(plan, payload_entries);
-	return refuse_unpaired(plan, modules, find_used_allocator(candidates, modules), memory->pid);
+	plan->used_module = find_used_allocator(candidates, modules);
+	return refuse_unpaired(plan, modules, plan->used_module, memory->pid);
 }
 
 struct hs_error *hook_plan_make(const struct module_list *modules, const struct proc_maps *maps,

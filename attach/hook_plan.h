@@ -25,11 +25,14 @@ struct island_area {
 	size_t pages;
 };
 
+#define HOOK_ANY_MODULE SIZE_MAX
+
 struct hook_plan {
 	struct planned_hook *hooks; // in the order of application: loader event, then free-like, then allocating
 	size_t count;               // with the refused ones, whose record.verdict is not VERDICT_ok
 	struct island_area areas[16];
 	size_t area_count;
+	size_t used_module;         // whose malloc the dynamic loader gives to those who ask for one; HOOK_ANY_MODULE = there is no such choice
 };
 
 // Decides all of it. `payload_entries` are the addresses in the target of each kind's entry. Reads the function bytes

@@ -11,7 +11,6 @@
 #include "attach/interrupt.h"
 #include "attach/memory_sharers.h"
 #include "attach/payload_load.h"
-#include "attach/region_access.h"
 #include "attach/region_fill.h"
 #include "attach/thread_layout.h"
 #include "attach/threads.h"
@@ -214,7 +213,7 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct attach_repo
 		error = proc_maps_read(plan->target.pid, &now);
 	if (!error && !attach_plan_still_holds(plan, &now))
 		error = attach_plan_again(plan);
-	if (!error && region_find(&plan->maps)) // it was cleared away: another heapsnap has been at work since, and was killed
+	if (!error && plan->hooks_left) // they were cleared away: another heapsnap has been at work since, and was killed
 		error = hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach; try again",
 					(int)plan->target.pid);
 	if (!error) {
@@ -235,22 +234,15 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct attach_repo
 	return error;
 }
 
-static void report_hooks(const struct attach_plan *plan, struct attach_report *report)
+static void report_plan(const struct attach_plan *plan, struct attach_report *report)
 {
+	struct hook_counts counts = attach_plan_count(plan);
+
 	report->modules = plan->modules.count;
 	report->region_bytes = plan->max_memory;
-	for (size_t i = 0; i < plan->hooks.count; i++) {
-		const struct hook_record *hook = &plan->hooks.hooks[i].record;
-
-		if (hook->verdict == VERDICT_forwards)
-			continue;
-		if (hook->verdict != VERDICT_ok)
-			report->hooks_refused++;
-		else if (hook->kind == HOOK_loader_event)
-			report->loader_followed = true;
-		else
-			report->hooks++;
-	}
+	report->hooks = counts.hooks;
+	report->hooks_refused = counts.refused;
+	report->loader_followed = counts.loader_followed;
 }
 
 // The grounds that `check` shows, before anything is touched; the first refusal ends it.
@@ -260,6 +252,9 @@ static struct hs_error *make_plan(pid_t pid, const struct attach_options *option
 	struct hs_error *error;
 
 	attach_plan_make(pid, options, plan, &findings);
+	for (size_t i = 0; i < findings.count; i++)
+		if (findings.items[i].verdict == FINDING_WARNING)
+			hs_verbose("%s: %s", findings.items[i].message, findings.items[i].remedy);
 	error = findings_error(&findings);
 	if (error)
 		attach_plan_deinit(plan);
@@ -273,7 +268,7 @@ static struct hs_error *examine_and_clear(pid_t pid)
 
 	if (error)
 		return error;
-	if (target.seccomp_mode)
+	if (target.threads.seccomp_mode)
 		error = tool_guard_begin();
 	target_info_deinit(&target);
 	return error ? error : session_clear_unfinished(pid, CLEAR_TIMEOUT_MS);
@@ -298,7 +293,7 @@ struct hs_error *session_attach(pid_t pid, const struct attach_options *options,
 			return error;
 		error = attach_once(&plan, ret, &moved);
 		if (!error && !moved)
-			report_hooks(&plan, ret);
+			report_plan(&plan, ret);
 		attach_plan_deinit(&plan);
 		if (!moved || try == TRIES - 1)
 			break;

@@ -356,7 +356,7 @@ struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_repor
 	error = target_examine(pid, &target);
 	if (error)
 		return error;
-	if (target.seccomp_mode)
+	if (target.threads.seccomp_mode)
 		error = tool_guard_begin();
 	target_info_deinit(&target);
 	if (!error)

@@ -6,7 +6,6 @@
 #include "base/io.h"
 #include "base/proc_maps.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -160,37 +159,6 @@ static bool is_32_bit(pid_t pid)
 	return low;
 }
 
-// The highest seccomp mode of all threads: a filter may be set for one alone.
-static struct hs_error *read_seccomp(pid_t pid, uint32_t *ret)
-{
-	struct dirent *entry;
-	char path[64];
-	DIR *directory;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	directory = opendir(path);
-	if (!directory)
-		return no_such_process(pid);
-	while ((entry = readdir(directory))) {
-		HS_CLEANUP_FREE char *status = NULL;
-		struct hs_error *error;
-		uint64_t mode;
-		size_t size;
-
-		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/status", (int)pid, entry->d_name);
-		error = hs_read_file(path, PROC_FILE_LIMIT, &status, &size);
-		if (error) {
-			hs_error_destroy(error); // a thread that has ended, or "."
-			continue;
-		}
-		mode = status_number(status, "Seccomp:", 10, 0);
-		if (mode > *ret)
-			*ret = (uint32_t)mode;
-	}
-	closedir(directory);
-	return NULL;
-}
-
 // The kernel's own answer, without touching the process: the same check as for ptrace stands before /proc/PID/mem.
 static struct hs_error *read_access(pid_t pid, struct target_info *info)
 {
@@ -199,13 +167,11 @@ static struct hs_error *read_access(pid_t pid, struct target_info *info)
 
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd >= 0)
-		return NULL;
-	if (errno == ENOENT || errno == ESRCH)
+	if (fd < 0 && (errno == ENOENT || errno == ESRCH))
 		return no_such_process(pid);
-	if (errno != EACCES && errno != EPERM)
+	if (fd < 0 && errno != EACCES && errno != EPERM)
 		return hs_error_system(errno, "cannot open %s", path);
-	info->access_error = errno;
+	info->access_error = fd < 0 ? errno : 0;
 	return access_facts_read(pid, &info->access);
 }
 
@@ -217,7 +183,6 @@ static struct hs_error *read_own(struct target_info *info)
 	if (error)
 		return error;
 	info->tool_seccomp_mode = (uint32_t)status_number(own, "Seccomp:", 10, 0);
-	info->tool_effective = status_number(own, "CapEff:", 16, 0);
 	return NULL;
 }
 
@@ -254,7 +219,8 @@ static struct hs_error *read_all(pid_t pid, struct target_info *info)
 	if (error)
 		return error;
 	info->is_32_bit = is_32_bit(pid);
-	error = read_seccomp(pid, &info->seccomp_mode);
+	memory_group_read(pid, &info->group);
+	error = thread_facts_read(pid, &info->threads);
 	if (!error)
 		error = read_own(info);
 	if (!error)

@@ -3,7 +3,9 @@
 #ifndef HEAPSNAP_ATTACH_TARGET_H
 #define HEAPSNAP_ATTACH_TARGET_H
 
+#include "attach/memory_group.h"
 #include "attach/target_access.h"
+#include "attach/thread_facts.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -27,11 +29,11 @@ struct target_info {
 	uint32_t tracer;        // TracerPid; 0 = none
 	char tracer_name[64];   // comm of `tracer`
 	int access_error;       // errno of opening its memory for reading and writing, which asks for the same right as ptrace; 0 = it may be
-	struct access_facts access; // only read when it may not
+	struct access_facts access;
 	bool is_32_bit;
-	uint32_t seccomp_mode;  // the highest of all threads: 0 none, 1 strict, 2 filter
+	struct thread_facts threads;
 	uint32_t tool_seccomp_mode;
-	uint64_t tool_effective; // the tool's effective capabilities
+	struct memory_group group;
 	uint64_t locked_bytes;  // VmLck
 	uint64_t address_space_limit; // RLIMIT_AS in bytes; UINT64_MAX = none
 	uint64_t address_space_used;  // VmSize in bytes

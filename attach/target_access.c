@@ -42,6 +42,20 @@ enum access_verdict access_decide(const struct access_facts *facts)
 	return ACCESS_ALLOWED;
 }
 
+const char *access_verdict_name(enum access_verdict verdict)
+{
+	switch (verdict) {
+	case ACCESS_USER: return "user";
+	case ACCESS_DUMPABLE: return "dumpable";
+	case ACCESS_CAPABILITIES: return "capabilities";
+	case ACCESS_NAMESPACE: return "namespace";
+	case ACCESS_YAMA: return "yama";
+	case ACCESS_YAMA_NEVER: return "yama_never";
+	case ACCESS_ALLOWED: break;
+	}
+	return "other";
+}
+
 void access_judge(pid_t pid, const char *name, enum access_verdict verdict, const struct access_facts *facts, struct findings *findings)
 {
 	static const char as_root[] = "run heapsnap as root (CAP_SYS_PTRACE)";

@@ -35,6 +35,9 @@ enum access_verdict {
 
 // Pure. The first rule that forbids it.
 enum access_verdict access_decide(const struct access_facts *facts);
+// "user", "dumpable", "capabilities", "namespace", "yama", "yama_never"; "other" for ACCESS_ALLOWED: if it is forbidden all the same, these
+// rules do not say by what.
+const char *access_verdict_name(enum access_verdict verdict);
 // Pure. Adds the refusal that the verdict stands for, with the remedy. ACCESS_ALLOWED: some other rule (a security module, a sandbox)
 // forbids it.
 void access_judge(pid_t pid, const char *name, enum access_verdict verdict, const struct access_facts *facts, struct findings *findings);

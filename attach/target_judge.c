@@ -51,18 +51,41 @@ static void judge_program(const struct target_info *info, struct findings *findi
 // Filters rest while traced by a tool that is itself unfiltered and has CAP_SYS_ADMIN (check_ptrace_options in kernel/ptrace.c).
 static void judge_seccomp(const struct target_info *info, struct findings *findings)
 {
-	if (info->seccomp_mode == 0)
+	if (info->threads.seccomp_mode == 0)
 		return;
-	if (info->seccomp_mode == 1)
+	if (info->threads.seccomp_mode == 1)
 		findings_add(findings, GROUND_seccomp, FINDING_REFUSAL, "it cannot be snapshotted",
 			     "process %d (%s) is in strict seccomp mode, where any new system call kills it", (int)info->pid, info->name);
 	else if (info->tool_seccomp_mode != 0)
 		findings_add(findings, GROUND_seccomp, FINDING_REFUSAL, "run it outside of the sandbox, as root",
 			     "process %d (%s) has a seccomp filter, which heapsnap cannot suspend because it is filtered itself",
 			     (int)info->pid, info->name);
-	else if (!(info->tool_effective & CAP_SYS_ADMIN_BIT))
+	else if (!(info->access.tool_effective & CAP_SYS_ADMIN_BIT))
 		findings_add(findings, GROUND_seccomp, FINDING_REFUSAL, "run heapsnap as root",
 			     "process %d (%s) has a seccomp filter, which only CAP_SYS_ADMIN may suspend", (int)info->pid, info->name);
+}
+
+// The tool would have to keep the shadow stack in step with what it does to the stack.
+static void judge_shadow_stack(const struct target_info *info, struct findings *findings)
+{
+	if (info->threads.count > 0 && info->threads.shadow_stacks == info->threads.count)
+		findings_add(findings, GROUND_shadow_stack, FINDING_REFUSAL, "start it without (GLIBC_TUNABLES=glibc.cpu.hwcaps=-SHSTK)",
+			     "every thread of process %d (%s) runs with a user shadow stack, and none of them can make system calls for heapsnap",
+			     (int)info->pid, info->name);
+}
+
+static void judge_threads(const struct target_info *info, struct findings *findings)
+{
+	const struct thread_facts *threads = &info->threads;
+
+	if (threads->uninterruptible)
+		findings_add(findings, GROUND_threads, FINDING_WARNING, "if it stays so, attach gives up after two seconds",
+			     "thread %d of process %d (%s) is in a sleep that cannot be interrupted (%s)", (int)threads->waiting,
+			     (int)info->pid, info->name, threads->waits_in[0] ? threads->waits_in : "the kernel does not say where");
+	if (threads->stopped)
+		findings_add(findings, GROUND_threads, FINDING_WARNING, "attach works, and leaves it stopped",
+			     "process %d (%s) is stopped: %" PRIu32 " of %" PRIu32 " threads", (int)info->pid, info->name, threads->stopped,
+			     threads->count);
 }
 
 void target_judge(const struct target_info *info, struct findings *findings)
@@ -74,4 +97,6 @@ void target_judge(const struct target_info *info, struct findings *findings)
 	judge_access(info, findings);
 	judge_program(info, findings);
 	judge_seccomp(info, findings);
+	judge_shadow_stack(info, findings);
+	judge_threads(info, findings);
 }

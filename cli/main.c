@@ -63,6 +63,8 @@ int main(int argc, char **argv)
 	switch (options.command) {
 	case COMMAND_ATTACH:
 		return (int)command_attach(&options);
+	case COMMAND_CHECK:
+		return (int)command_check(&options);
 	case COMMAND_DUMP:
 		return (int)command_dump(&options);
 	case COMMAND_DETACH:

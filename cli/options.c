@@ -21,6 +21,12 @@ static const struct {
 	enum command command;
 	const char *usage, *summary, *help;
 } commands[] = {
+	{ "check", COMMAND_CHECK, "heapsnap check PID [--max-memory SIZE] [--allocator NAME=KIND]",
+	  "show what an attach would meet: whether it would work, and why not",
+	  "Touches nothing: reads /proc and files. Names every ground on which attach would refuse, every allocator that it found,\n"
+	  "and every function with what speaks against hooking it. Exit status 0: attach would go ahead, 1: it would refuse.\n\n"
+	  "  --max-memory SIZE, --allocator NAME=KIND\n"
+	  "                   as for attach\n" },
 	{ "attach", COMMAND_ATTACH, "heapsnap attach PID [--depth N] [--max-memory SIZE] [--allocator NAME=KIND]",
 	  "start tracking the live heap of a running process",
 	  "From now on every allocation of the process is recorded with its call stack. Nothing needs to be prepared in it.\n"
@@ -75,7 +81,7 @@ static bool usage_error(enum command command, const char *format, const char *wh
 			fprintf(stderr, "\nusage: %s (`heapsnap %s --help` says more)\n", commands[i].usage, commands[i].name);
 			return false;
 		}
-	fprintf(stderr, "\nusage: heapsnap attach|dump|detach|status [PID] (`heapsnap --help` says more)\n");
+	fprintf(stderr, "\nusage: heapsnap check|attach|dump|detach|status [PID] (`heapsnap --help` says more)\n");
 	return false;
 }
 
@@ -128,8 +134,10 @@ static bool check_operands(struct options *options, int count, char **operands)
 		return usage_error(options->command, "%s", "the output file is missing (-o FILE)");
 	if (options->output && options->command != COMMAND_DUMP)
 		return usage_error(options->command, "%s", "-o belongs to dump");
-	if ((options->depth || options->max_memory || options->addition_count) && options->command != COMMAND_ATTACH)
-		return usage_error(options->command, "%s", "--depth, --max-memory and --allocator belong to attach");
+	if (options->depth && options->command != COMMAND_ATTACH)
+		return usage_error(options->command, "%s", "--depth belongs to attach");
+	if ((options->max_memory || options->addition_count) && options->command != COMMAND_ATTACH && options->command != COMMAND_CHECK)
+		return usage_error(options->command, "%s", "--max-memory and --allocator belong to attach and check");
 	if (options->output && strcmp(options->output, "-") == 0 && options->json)
 		return usage_error(options->command, "%s", "-o - and --json both want standard output");
 	if (options->output && !*options->output)

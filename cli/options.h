@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum command { COMMAND_NONE, COMMAND_ATTACH, COMMAND_DUMP, COMMAND_DETACH, COMMAND_STATUS };
+enum command { COMMAND_NONE, COMMAND_CHECK, COMMAND_ATTACH, COMMAND_DUMP, COMMAND_DETACH, COMMAND_STATUS };
 
 enum exit_status { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 

@@ -112,7 +112,7 @@ struct hs_error *snapshot_take(pid_t pid, struct heap_profile *ret, struct snaps
 	if (error)
 		return error;
 	ret->program = strdup(target.executable ? target.executable : target.name);
-	if (target.seccomp_mode)
+	if (target.threads.seccomp_mode)
 		error = tool_guard_begin();
 	target_info_deinit(&target);
 	if (!error)

@@ -222,7 +222,7 @@ static void test_seccomp_suspended(void)
 	int64_t result;
 
 	must(target_examine(pid, &info));
-	CHECK_EQUAL(info.seccomp_mode, 2);
+	CHECK_EQUAL(info.threads.seccomp_mode, 2);
 	target_info_deinit(&info);
 	must(target_memory_open(pid, &memory));
 	for (int i = 0; i < 50; i++) {

@@ -179,8 +179,8 @@ static void test_wrong(void)
 	bad("attach 1 --depth", "--depth needs a value");
 	bad("attach 1 -o x", "-o belongs to dump");
 	bad("status -o x", "-o belongs to dump");
-	bad("dump 1 -o x --depth 5", "belong to attach");
-	bad("detach 1 --max-memory 1M", "belong to attach");
+	bad("dump 1 -o x --depth 5", "--depth belongs to attach");
+	bad("detach 1 --max-memory 1M", "--max-memory and --allocator belong to attach and check");
 	bad("dump 1 -o - --json", "both want standard output");
 	bad("attach 1 -x", "unknown option: -x");
 	bad("attach 1 -xq", "unknown option: -x");

@@ -17,6 +17,7 @@ static struct target_info usual(void)
 		.name = name,
 		.state = 'S',
 		.thread_count = 3,
+		.threads = { .count = 3 },
 		.process = 77,
 		.process_name = "nginx",
 		.parent = 5,
@@ -75,7 +76,7 @@ static void test_judge(void)
 	EXPECT("the main thread of process 77 (nginx) has ended while others live on", GROUNDS(GROUND_process), info.state = 'Z');
 	EXPECT("(a zombie)", GROUNDS(GROUND_process), info.state = 'X');
 	// What has no memory of its own is judged no further.
-	EXPECT("kernel thread", GROUNDS(GROUND_process), info.kernel_thread = true; info.tracer = 8; info.seccomp_mode = 1);
+	EXPECT("kernel thread", GROUNDS(GROUND_process), info.kernel_thread = true; info.tracer = 8; info.threads.seccomp_mode = 1);
 	EXPECT("already traced by process 8 (gdb): only one tracer", GROUNDS(GROUND_tracer), info.tracer = 8;
 	       strcpy(info.tracer_name, "gdb"));
 	EXPECT("belongs to user 33, group 0, and heapsnap runs as user 1000", GROUNDS(GROUND_permission), info.access_error = EACCES);
@@ -83,14 +84,36 @@ static void test_judge(void)
 	EXPECT("kernel.yama.ptrace_scope is 2", GROUNDS(GROUND_permission), info.access_error = EPERM; info.access.tool_uid = 33;
 	       info.access.yama_scope = 2);
 	EXPECT("32-bit program: only x86-64", GROUNDS(GROUND_program), info.is_32_bit = true);
-	EXPECT("strict seccomp mode", GROUNDS(GROUND_seccomp), info.seccomp_mode = 1; info.tool_effective = SYS_ADMIN);
-	EXPECT("", GROUNDS(), info.seccomp_mode = 2; info.tool_effective = SYS_ADMIN);
-	EXPECT("only CAP_SYS_ADMIN may suspend: run heapsnap as root", GROUNDS(GROUND_seccomp), info.seccomp_mode = 2;
-	       info.tool_effective = ~SYS_ADMIN);
-	EXPECT("because it is filtered itself", GROUNDS(GROUND_seccomp), info.seccomp_mode = 2; info.tool_effective = SYS_ADMIN;
+	EXPECT("strict seccomp mode", GROUNDS(GROUND_seccomp), info.threads.seccomp_mode = 1; info.access.tool_effective = SYS_ADMIN);
+	EXPECT("", GROUNDS(), info.threads.seccomp_mode = 2; info.access.tool_effective = SYS_ADMIN);
+	EXPECT("only CAP_SYS_ADMIN may suspend: run heapsnap as root", GROUNDS(GROUND_seccomp), info.threads.seccomp_mode = 2;
+	       info.access.tool_effective = ~SYS_ADMIN);
+	EXPECT("because it is filtered itself", GROUNDS(GROUND_seccomp), info.threads.seccomp_mode = 2; info.access.tool_effective = SYS_ADMIN;
 	       info.tool_seccomp_mode = 2);
+	EXPECT("every thread of process 77 (nginx) runs with a user shadow stack", GROUNDS(GROUND_shadow_stack), info.threads.shadow_stacks = 3);
+	EXPECT("", GROUNDS(), info.threads.shadow_stacks = 2);
+	EXPECT("", GROUNDS(), info.threads.count = 0);
 	EXPECT("already traced", GROUNDS(GROUND_tracer, GROUND_permission, GROUND_program, GROUND_seccomp), info.tracer = 8;
-	       info.access_error = EACCES; info.is_32_bit = true; info.seccomp_mode = 1);
+	       info.access_error = EACCES; info.is_32_bit = true; info.threads.seccomp_mode = 1);
+}
+
+// States that attach copes with, or may not: said, not refused.
+static void test_warnings(void)
+{
+	struct target_info info = usual();
+	struct findings findings = { 0 };
+
+	info.threads.stopped = 3;
+	info.threads.uninterruptible = 1;
+	info.threads.waiting = 78;
+	strcpy(info.threads.waits_in, "kernel_clone");
+	target_judge(&info, &findings);
+	CHECK_EQUAL(findings.count, 2);
+	CHECK(!findings_refuse(&findings));
+	CHECK(!findings_error(&findings));
+	CHECK_EQUAL(findings_verdict(&findings, GROUND_threads), FINDING_WARNING);
+	CHECK_STRING(findings.items[0].message, "thread 78 of process 77 (nginx) is in a sleep that cannot be interrupted (kernel_clone)");
+	CHECK_STRING(findings.items[1].message, "process 77 (nginx) is stopped: 3 of 3 threads");
 }
 
 static void test_full_list(void)
@@ -120,6 +143,7 @@ static void test_full_list(void)
 int main(void)
 {
 	test_judge();
+	test_warnings();
 	test_full_list();
 	return CHECK_RESULT();
 }

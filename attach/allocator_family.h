@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which allocator a module brings, by the symbols that only that one has. Pure. For people: nothing is decided by it.
+#ifndef HEAPSNAP_ATTACH_ALLOCATOR_FAMILY_H
+#define HEAPSNAP_ATTACH_ALLOCATOR_FAMILY_H
+
+#include "attach/libc.h"
+#include "attach/modules.h"
+
+// X(name, symbol whose name ends so); the first match counts. A symbol that only one version or build has is no use here.
+#define HS_ALLOCATOR_MARKS(X)                                                                      \
+	X(jemalloc, "mallctlnametomib")                                                            \
+	X(mimalloc, "mi_heap_new")                                                                 \
+	X(mimalloc, "mi_malloc")                                                                   \
+	X(tcmalloc, "tc_malloc")                                                                   \
+	X(tcmalloc, "tc_version")                                                                  \
+	X(tcmalloc, "TCMallocInternalMalloc")                                                      \
+	X(sanitizer, "__asan_init")                                                                \
+	X(sanitizer, "__tsan_init")                                                                \
+	X(sanitizer, "__msan_init")                                                                \
+	X(sanitizer, "__hwasan_init")
+
+// "glibc", "musl", one of the names above, or "other". `module` is an index.
+const char *allocator_family(const struct module_list *modules, size_t module, const struct libc_info *libc);
+
+#endif

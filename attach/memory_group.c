@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/memory_group.h"
+
+#include "base/cleanup.h"
+#include "base/io.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Version 1 says "no limit" by the largest number of whole pages (PAGE_COUNTER_MAX).
+#define NO_LIMIT (UINT64_C(1) << 62)
+
+uint64_t memory_group_room(const struct memory_group *group)
+{
+	if (group->version == 0)
+		return UINT64_MAX;
+	return group->limit > group->used ? group->limit - group->used : 0;
+}
+
+// A word of a list with commas.
+static bool list_has(const char *list, size_t size, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (size_t at = 0; at < size;) {
+		size_t end = at;
+
+		while (end < size && list[end] != ',')
+			end++;
+		if (end - at == length && memcmp(list + at, word, length) == 0)
+			return true;
+		at = end + 1;
+	}
+	return false;
+}
+
+// Lines are "number:controllers:path"; version 2 has number 0 and no controllers.
+bool memory_group_path(const char *text, unsigned version, const char **ret, size_t *size_ret)
+{
+	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		const char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+
+		if (!path || path > line + strcspn(line, "\n"))
+			continue;
+		if (version == 2 ? strncmp(line, "0::", 3) != 0
+				 : !list_has(controllers + 1, (size_t)(path - controllers - 1), "memory"))
+			continue;
+		*ret = path + 1;
+		*size_ret = strcspn(path + 1, "\n");
+		return **ret == '/';
+	}
+	return false;
+}
+
+// false: no such file, or no number in it ("max").
+static bool read_number(const char *folder, const char *path, size_t path_size, const char *name, uint64_t *ret)
+{
+	HS_CLEANUP_FREE char *file = NULL;
+	HS_CLEANUP_FREE char *text = NULL;
+	size_t size;
+	struct hs_error *error = hs_format(&file, "%s%.*s/%s", folder, (int)path_size, path, name);
+
+	if (!error)
+		error = hs_read_file(file, 4096, &text, &size);
+	hs_error_destroy(error);
+	if (error || *text < '0' || *text > '9')
+		return false;
+	*ret = strtoull(text, NULL, 10);
+	return true;
+}
+
+// The group and all above it: each limit holds for everything below.
+static void read_chain(const char *folder, const char *path, size_t path_size, unsigned version, struct memory_group *group)
+{
+	static const char *const limits[] = { "memory.limit_in_bytes", "memory.max" };
+	static const char *const uses[] = { "memory.usage_in_bytes", "memory.current" };
+
+	for (;;) {
+		struct memory_group found = { .version = version };
+
+		if (read_number(folder, path, path_size, limits[version - 1], &found.limit) && found.limit < NO_LIMIT &&
+		    read_number(folder, path, path_size, uses[version - 1], &found.used) &&
+		    memory_group_room(&found) < memory_group_room(group))
+			*group = found;
+		if (path_size == 0)
+			return;
+		do
+			path_size--;
+		while (path_size > 0 && path[path_size] != '/');
+	}
+}
+
+void memory_group_read_below(const char *mount, const char *text, struct memory_group *ret)
+{
+	// Version 1 has a mount for each controller, and where both are in use version 2 has one too, without this controller.
+	HS_CLEANUP_FREE char *controller = NULL;
+	struct hs_error *error;
+	const char *path;
+	size_t size;
+
+	*ret = (struct memory_group){ .limit = UINT64_MAX };
+	if (memory_group_path(text, 2, &path, &size))
+		read_chain(mount, path, size, 2, ret);
+	if (!memory_group_path(text, 1, &path, &size))
+		return;
+	error = hs_format(&controller, "%s/memory", mount);
+	if (error)
+		hs_error_destroy(error);
+	else
+		read_chain(controller, path, size, 1, ret);
+}
+
+void memory_group_read(pid_t pid, struct memory_group *ret)
+{
+	HS_CLEANUP_FREE char *path = NULL;
+	HS_CLEANUP_FREE char *text = NULL;
+	size_t size;
+	struct hs_error *error = hs_format(&path, "/proc/%d/cgroup", pid);
+
+	*ret = (struct memory_group){ .limit = UINT64_MAX };
+	if (!error)
+		error = hs_read_file(path, 1 << 16, &text, &size);
+	if (error)
+		hs_error_destroy(error);
+	else
+		memory_group_read_below("/sys/fs/cgroup", text, ret);
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/thread_facts.h"
+
+#include "attach/target_access.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STATUS_LIMIT = 1 << 16 };
+
+// Whether the line that begins with `key` has `word` in it.
+static bool line_has(const char *status, const char *key, const char *word)
+{
+	const char *line = strstr(status, key), *found = line ? strstr(line, word) : NULL;
+
+	return found && found < line + 1 + strcspn(line + 1, "\n");
+}
+
+void thread_facts_add(struct thread_facts *facts, pid_t tid, const char *status)
+{
+	const char *line = strstr(status, "\nState:");
+	char state = line ? line[strlen("\nState:\t")] : '?';
+	uint32_t mode = (uint32_t)status_number(status, "Seccomp:", 10, 0);
+
+	if (state == 'Z' || state == 'X' || state == 'x')
+		return;
+	facts->count++;
+	facts->stopped += state == 'T';
+	facts->uninterruptible += state == 'D';
+	if (state == 'D' && facts->waiting == 0)
+		facts->waiting = tid;
+	// "x86_Thread_features:\tshstk wrss " (arch/x86/kernel/cpu/proc.c); the line below it, ..._locked, is another.
+	facts->shadow_stacks += line_has(status, "\nx86_Thread_features:", "shstk");
+	facts->filtered += mode != 0;
+	if (mode > facts->seccomp_mode)
+		facts->seccomp_mode = mode;
+}
+
+static char *read_of_thread(pid_t pid, const char *tid, const char *file)
+{
+	HS_CLEANUP_FREE char *path = NULL;
+	char *text = NULL;
+	size_t size;
+	struct hs_error *error = hs_format(&path, "/proc/%d/task/%s/%s", pid, tid, file);
+
+	if (!error)
+		error = hs_read_file(path, STATUS_LIMIT, &text, &size);
+	hs_error_destroy(error); // a thread that has ended
+	return error ? NULL : text;
+}
+
+struct hs_error *thread_facts_read(pid_t pid, struct thread_facts *ret)
+{
+	HS_CLEANUP_FREE char *path = NULL;
+	struct hs_error *error = hs_format(&path, "/proc/%d/task", pid);
+	DIR *directory;
+
+	*ret = (struct thread_facts){ 0 };
+	if (error)
+		return error;
+	directory = opendir(path);
+	if (!directory)
+		return hs_error_system(errno, "cannot list the threads of process %d", (int)pid);
+	for (struct dirent *entry; (entry = readdir(directory));) {
+		HS_CLEANUP_FREE char *status = NULL;
+		pid_t waiting = ret->waiting;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		status = read_of_thread(pid, entry->d_name, "status");
+		if (status)
+			thread_facts_add(ret, (pid_t)strtol(entry->d_name, NULL, 10), status);
+		if (ret->waiting != waiting) {
+			HS_CLEANUP_FREE char *channel = read_of_thread(pid, entry->d_name, "wchan");
+
+			// "0": it has gone on meanwhile, or the kernel does not tell.
+			if (channel && strcmp(channel, "0") != 0)
+				snprintf(ret->waits_in, sizeof(ret->waits_in), "%s", channel);
+		}
+	}
+	closedir(directory);
+	return NULL;
+}
