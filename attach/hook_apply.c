@@ -266,6 +266,19 @@ static struct hs_error *drop_page(uint64_t page, const struct proc_maps *maps, s
 	return error;
 }
 
+// A target that died has no copies.
+static bool is_there(const struct target_memory *memory)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(memory->pid, &maps);
+	bool some = !error && maps.count > 0;
+
+	hs_error_destroy(error);
+	if (!error)
+		proc_maps_deinit(&maps);
+	return some;
+}
+
 struct hs_error *hook_drop_copies(const struct hook_record *hooks, size_t count, struct remote_caller *caller)
 {
 	struct hs_error *errors = NULL;
@@ -290,7 +303,7 @@ struct hs_error *hook_drop_copies(const struct hook_record *hooks, size_t count,
 		}
 	}
 	proc_maps_deinit(&maps);
-	if (kept_count > 0)
+	if (kept_count > 0 && is_there(caller->memory))
 		hs_warn("the code is as it was, but %zu pages of it stay private copies, because their files cannot be looked at", kept_count);
 	return errors;
 }

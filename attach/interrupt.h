@@ -13,13 +13,16 @@ void interrupt_install(void);
 // HS_ERROR_INTERRUPTED when a signal has come; asked between the steps of each transaction.
 struct hs_error *interrupt_check(void) HS_MUST_CHECK;
 
-// Fault points, for tests: HEAPSNAP_FAIL_AT=N in the environment makes the Nth call of this function in the process fail with
+// Fault points, for tests; in every build, so that what is tested is what is shipped. They give nobody a power over the tool that a signal does
+// not give: a tool with more rights than its user does not look at the environment (secure_getenv).
+//
+// HEAPSNAP_FAIL_AT=N in the environment makes the Nth call of this function in the process fail with
 // HS_ERROR_INTERRUPTED; HEAPSNAP_KILL_AT=N makes the Nth call raise SIGKILL. Every step of attach, dump and detach passes
 // through here: it also calls interrupt_check. `step` names the step for -v.
 struct hs_error *fault_point(const char *step) HS_MUST_CHECK;
 
-// Called before each single request to the target (ptrace request, memory write): HEAPSNAP_KILL_AT_REQUEST=N raises SIGKILL
-// at the Nth. Never fails, so that undoing passes through it too.
+// Called before each single change of the target: ptrace requests, writes to its memory, files and region, each record of the journal.
+// HEAPSNAP_KILL_AT_REQUEST=N raises SIGKILL at the Nth. Never fails, so that undoing passes through it too.
 void fault_request(void);
 
 // Whom these SIGKILL: `pid` instead of the process itself.

@@ -173,7 +173,9 @@ static struct hs_error *load_code(struct remote_caller *caller, const struct pay
 	if (no_executable_memfd) {
 		flags |= MAP_ANONYMOUS;
 	} else {
+		fault_request();
 		error = hs_write_all(fd, code, code_size);
+		fault_request();
 		if (!error && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
 			error = hs_error_system(errno, "cannot seal the payload");
 	}
@@ -225,8 +227,10 @@ static struct hs_error *load_region(struct remote_caller *caller, const struct p
 
 	if (error)
 		return error;
+	fault_request();
 	if (ftruncate(fd, (off_t)layout->region_size) != 0)
 		return hs_error_system(errno, "cannot size the region");
+	fault_request();
 	// Shrinking would kill whoever has it mapped, with SIGBUS.
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
 		return hs_error_system(errno, "cannot seal the region");
@@ -235,7 +239,9 @@ static struct hs_error *load_region(struct remote_caller *caller, const struct p
 		return hs_error_system(errno, "cannot map the region");
 	ret->header = view;
 	ret->region_size = layout->region_size;
+	fault_request();
 	fill(ret->header, context);
+	fault_request();
 	error = map_region(caller, layout, ret);
 	if (!error)
 		error = close_remote(caller, &ret->region_fd);

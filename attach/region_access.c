@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/region_access.h"
 
+#include "attach/interrupt.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 
@@ -179,6 +180,7 @@ struct hs_error *region_read(const struct region_access *access, uint64_t offset
 
 struct hs_error *region_write(const struct region_access *access, uint64_t offset, const void *data, size_t size)
 {
+	fault_request();
 	if (access->fd >= 0)
 		return hs_pwrite_all(access->fd, data, size, offset);
 	return target_memory_write(&access->memory, access->address + offset, data, size, 0);

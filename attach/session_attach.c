@@ -66,6 +66,7 @@ static struct hs_error *save_hook(const struct hook_record *hook, size_t index, 
 {
 	struct hook_record *hooks = (struct hook_record *)((uint8_t *)((struct journal *)context)->header + HS_OFFSET_HOOKS);
 
+	fault_request();
 	hooks[index] = *hook;
 	return NULL;
 }
@@ -106,6 +107,7 @@ static struct hs_error *hook_up(struct attach_plan *plan, struct frozen_process 
 	for (size_t i = 0; i < plan->hooks.count && !error; i++)
 		error = save_hook(&records[i], i, &journal);
 	if (!error) {
+		fault_request();
 		loaded->header->hook_count = (uint32_t)plan->hooks.count;
 		error = hook_apply(records, plan->hooks.count, &plan->memory, tid, save_hook, &journal);
 	}
@@ -113,6 +115,7 @@ static struct hs_error *hook_up(struct attach_plan *plan, struct frozen_process 
 		error = fault_point("start the hooks");
 	if (!error)
 		error = set_active(plan, 1, tid);
+	fault_request();
 	if (!error)
 		loaded->header->state = REGION_ATTACHED;
 	return error;

@@ -103,23 +103,28 @@ static struct hs_error *check_replaceable(int directory_fd, const char *name, co
 	return NULL;
 }
 
-// Creates the file under a name that nobody can have planted. The mode is 0600 whatever the umask says.
+// A name that nobody can have planted.
+static struct hs_error *random_name(char **ret)
+{
+	uint64_t random[2];
+
+	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return hs_error_system(errno, "cannot get random bytes for a file name");
+	return hs_format(ret, ".heapsnap-%016" PRIx64 "%016" PRIx64 ".tmp", random[0], random[1]);
+}
+
+// Creates the file without a name, so that a tool that is killed leaves nothing; where the file system cannot do that, under a name of its own.
+// The mode is 0600 whatever the umask says.
 static struct hs_error *create_temporary(int directory_fd, const char *path, char **temporary_ret, int *fd_ret)
 {
 	HS_CLEANUP_FREE char *temporary = NULL;
-	HS_CLEANUP_CLOSE int fd = -1;
+	HS_CLEANUP_CLOSE int fd = openat(directory_fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
 
 	for (int attempt = 0; fd < 0 && attempt < NAME_ATTEMPTS; attempt++) {
-		uint64_t random[2];
+		struct hs_error *error;
 
-		if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
-			return hs_error_system(errno, "cannot get random bytes for a file name");
-		free(temporary);
-		temporary = NULL;
-
-		struct hs_error *error = hs_format(&temporary, ".heapsnap-%016" PRIx64 "%016" PRIx64 ".tmp", random[0],
-						   random[1]);
-
+		free(HS_STEAL_POINTER(temporary));
+		error = random_name(&temporary);
 		if (error)
 			return error;
 		fd = openat(directory_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -131,12 +136,35 @@ static struct hs_error *create_temporary(int directory_fd, const char *path, cha
 	if (fchmod(fd, 0600) < 0) {
 		struct hs_error *error = file_error(errno, "cannot set the mode of the file for", path);
 
-		unlinkat(directory_fd, temporary, 0);
+		if (temporary)
+			unlinkat(directory_fd, temporary, 0);
 		return error;
 	}
 	*temporary_ret = HS_STEAL_POINTER(temporary);
 	*fd_ret = HS_STEAL_FD(fd);
 	return NULL;
+}
+
+// Gives a file without a name one of its own: a new name cannot replace an old file at once, a rename can.
+static struct hs_error *name_temporary(struct output_file *file)
+{
+	HS_CLEANUP_FREE char *temporary = NULL;
+	HS_CLEANUP_FREE char *link = NULL;
+	struct hs_error *error = hs_format(&link, "/proc/self/fd/%d", file->fd);
+
+	for (int attempt = 0; !error && attempt < NAME_ATTEMPTS; attempt++) {
+		free(HS_STEAL_POINTER(temporary));
+		error = random_name(&temporary);
+		if (error)
+			break;
+		if (linkat(AT_FDCWD, link, file->directory_fd, temporary, AT_SYMLINK_FOLLOW) == 0) {
+			file->temporary = HS_STEAL_POINTER(temporary);
+			return NULL;
+		}
+		if (errno != EEXIST)
+			break;
+	}
+	return error ? error : file_error(errno, "cannot create", file->path);
 }
 
 struct hs_error *output_file_create(const char *path, struct output_file *ret)
@@ -220,6 +248,12 @@ static struct hs_error *finish(struct output_file *file)
 {
 	if (fsync(file->fd) < 0 && !sync_is_refused(errno))
 		return file_error(errno, "cannot write", file->path);
+	if (file->directory_fd >= 0 && !file->temporary) {
+		struct hs_error *error = name_temporary(file);
+
+		if (error)
+			return error;
+	}
 
 	int closed = close(file->fd);
 

@@ -7,11 +7,11 @@
 
 #include <stddef.h>
 
-// A new file beside `path` (same directory, unpredictable name, O_EXCL, mode 0600). `path` "-" means standard
-// output, and so do /dev/stdout and /dev/fd/1: as files they would be replaced.
+// A new file beside `path` (same directory, mode 0600; without a name until commit, or where the file system cannot do that, of an
+// unpredictable name, O_EXCL). `path` "-" means standard output, and so do /dev/stdout and /dev/fd/1: as files they would be replaced.
 struct output_file {
 	char *path;       // final name as the user gave it; owned; NULL = nothing is open
-	char *temporary;  // name inside the directory; owned; NULL for standard output
+	char *temporary;  // name inside the directory; owned; NULL for standard output, and while the file has none
 	const char *name; // final name inside the directory; points into path
 	int directory_fd; // O_PATH; -1 for standard output
 	int fd;

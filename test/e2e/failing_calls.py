@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every system call of attach, dump and detach fails once: the tool ends by itself, with a reason or a success; the target works, nothing in it
-is left stopped or traced, and after the next detach it is as it was. Also: from some call on, all of them fail.
+is left stopped or traced, and after the next detach it is as it was. Also: from some call on, all of them fail; and: the tool is killed at a call.
 usage: failing_calls.py some|all [PART-OF-A-CALL'S-NAME]"""
 
 import errno
@@ -51,7 +51,7 @@ class Process:
         self.path = os.path.join(self.directory, "out.pb.gz")
         self.subject = Asked(Target("many_threads", 3), "allocate", "allocated")
         self.pid = self.subject.pid
-        self.runs = self.failed = 0
+        self.runs = self.failed = self.killed = 0
 
     def command(self, command, *failures):
         arguments = [] if command == "--version" else [self.pid] + (["-o", self.path] if command == "dump" else [])
@@ -82,21 +82,26 @@ class Process:
 
     def fail(self, command, *failures):
         """Runs the command with failures, and brings the target back to where the next one begins."""
+        killed = any(":kill:" in failure for failure in failures)
         result = self.command(command, *failures)
-        check(result.status in (0, 1), f"it did not end by itself: {result}")
+        check(result.status in (0, 1) or (killed and result.status == -9), f"it did not end by itself: {result}")
         if result.status == 1 and not any(failure.startswith("write:") for failure in failures):
             check(re.search(r"^heapsnap: \S", result.stderr, re.M), f"no reason: {result}")
         check("AddressSanitizer" not in result.stderr, str(result))
         self.runs += 1
-        self.failed += result.status
+        self.failed += result.status == 1
+        self.killed += result.status == -9
         self.check_free()
         self.subject.check_works()
         if command == "dump":
             check(is_attached(self.pid), "not attached any more")
             left = os.listdir(self.directory)
+            # The file has no name until it is renamed: a kill in that one moment leaves it under its own.
+            if any(failure.startswith("renameat:kill:") for failure in failures):
+                left = [name for name in left if not re.fullmatch(r"\.heapsnap-\w+\.tmp", name)]
             check(left in ([], ["out.pb.gz"]), f"files are left: {left}")
-            if left:
-                os.unlink(self.path)
+            for name in os.listdir(self.directory):
+                os.unlink(os.path.join(self.directory, name))
             return
         said = result.stderr
         if attach_state(self.pid) is not None:
@@ -142,9 +147,9 @@ def main():
         except Failure as failure:
             bad.append(f"{command} with {failures}: {failure}")
             say(f"  FAULT: {bad[-1]}")
-            runs, failed = process.runs, process.failed
+            numbers = process.runs, process.failed, process.killed
             process = Process()
-            process.runs, process.failed = runs, failed
+            process.runs, process.failed, process.killed = numbers
             if command != "attach":
                 attach(process.pid)
 
@@ -152,7 +157,7 @@ def main():
         if command == "dump":
             attach(process.pid)
         counts = process.count(command, names)
-        before = process.runs, process.failed
+        before = process.runs, process.failed, process.killed
         made = {name: count for name, count in counts.items() if count > loader[name]}
         for name in made:
             # Counts differ a little from run to run (waits): those behind the last one have no effect.
@@ -161,11 +166,15 @@ def main():
         for name in made:
             for number in numbers_between(loader[name] + 1, counts[name], 1 if some else 20):
                 attempt(command, f"{name}:{error_number(name, number, True)}:{number}-")
+        for name in made:
+            for number in numbers_between(loader[name] + 1, counts[name], 2 if some else 0):
+                attempt(command, f"{name}:kill:{number}")
         # Text that can be written no more from some moment on: what is hooked stays so, but inactive, until the next detach.
         if "pwrite64" in made and command != "dump":
             for number in range(1, counts["pwrite64"] + 1):
                 attempt(command, f"pwrite64:{errno.EIO}:{number}-", f"{POKE}:{errno.EIO}:1-")
-        say(f"  {command}: {process.runs - before[0]} runs, {process.failed - before[1]} ended with status 1; calls: "
+        say(f"  {command}: {process.runs - before[0]} runs, {process.failed - before[1]} ended with status 1, {process.killed - before[2]} were killed; "
+            "calls: "
             + ", ".join(f"{name} {counts[name] - loader[name]}" for name in made))
     detach(process.pid)
     process.subject.check_unchanged()

@@ -3,7 +3,8 @@
 //
 // usage: fail_call [-c FILE] CALL[/ARGUMENT]:ERRNO:FIRST[-LAST]... -- PROGRAM ARGUMENTS...
 //   CALL is a name of the table below, ARGUMENT the value that its first argument must have. The FIRST to the LAST such call (of all processes
-//   together, counted from 1; without LAST only the FIRST, with nothing behind the dash all later ones) return ERRNO (a number). FIRST 0: none.
+//   together, counted from 1; without LAST only the FIRST, with nothing behind the dash all later ones) return ERRNO (a number), or, where that
+//   is "kill", kill the process that makes the call, before it is made. FIRST 0: none.
 //   -c: the number of calls that each of them matched goes into FILE, one line each.
 // The exit status is the program's; 126 when it could not be run; a program killed by a signal kills this one by the same.
 //
@@ -30,7 +31,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FAILURES_MAX = 8, NOT_RUN = 126 };
+enum { FAILURES_MAX = 8, NOT_RUN = 126, KILL = -1 };
 
 static const struct {
 	const char *name;
@@ -75,7 +76,7 @@ static void parse(char *text)
 		fail(text);
 	}
 	*error++ = *first++ = 0;
-	failure->error = (int)strtol(error, NULL, 10);
+	failure->error = strcmp(error, "kill") == 0 ? KILL : (int)strtol(error, NULL, 10);
 	failure->first = failure->last = strtoul(first, &end, 10);
 	if (*end == '-')
 		failure->last = end[1] ? strtoul(end + 1, NULL, 10) : -1ul;
@@ -150,7 +151,7 @@ static int take(struct handover *handover, pid_t child)
 	return copy;
 }
 
-// The errno that a call is to return; 0 = it is made.
+// The errno that a call is to return; 0 = it is made; KILL.
 static int decide(const struct seccomp_data *call)
 {
 	int error = 0;
@@ -180,6 +181,10 @@ static void answer_all(int listener)
 		if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0)
 			continue; // the caller was killed meanwhile
 		error = decide(&call.data);
+		if (error == KILL) {
+			kill((pid_t)call.pid, SIGKILL);
+			continue;
+		}
 		answer.id = call.id;
 		answer.error = -error;
 		answer.flags = error ? 0 : (uint32_t)SECCOMP_USER_NOTIF_FLAG_CONTINUE;

@@ -66,7 +66,7 @@ static void test_whole(void)
 	umask(0277);
 	CHECK(!output_file_create(path, &file));
 	CHECK(access(path, F_OK) < 0);
-	CHECK_EQUAL(count_entries(), 1);
+	CHECK(count_entries() <= 1); // 0 where the file system can hold a file without a name
 	CHECK(!output_file_commit_gzip(&file, "text", 4, &size));
 	umask(022);
 	CHECK_EQUAL(count_entries(), 1);
@@ -89,7 +89,7 @@ static void test_discard(void)
 	struct output_file file, zeroed = { 0 };
 
 	CHECK(!output_file_create(in_directory("never"), &file));
-	CHECK_EQUAL(count_entries(), 1);
+	CHECK(count_entries() <= 1);
 	output_file_discard(&file);
 	CHECK_EQUAL(count_entries(), 0);
 	output_file_discard(&file);
