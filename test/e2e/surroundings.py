@@ -110,7 +110,8 @@ def seccomp_filters():
     go_through(shut_in(THREADS, "fail=mmap,memfd_create"))
     say(f"  suspended: a filter that kills for everything but {NEEDED}; one that makes calls fail")
     go_through(shut_in("deny=memfd_create", THREADS, "fail=fcntl", "deny=mmap"))
-    say("  suspended: three filters, one behind the other")
+    go_through(shut_in(THREADS, "deny-here=rt_sigreturn,mmap,memfd_create"))
+    say("  suspended: three filters, one behind the other; one in the main thread alone, that is not to be taken as the victim")
 
 
 def seccomp_not_suspended():
@@ -204,6 +205,12 @@ def containers():
                             prefix=["nsenter", f"--target={pid}", "--user", "--pid", "--mount", "--preserve-credentials"])
         go_through(inside)
         say(f"  the tool {where}: the process is {pid} outside, {inside.pid} to the tool")
+    # One that a user has made without privilege, and looks into from outside.
+    directory = temporary_directory()
+    copies(directory)
+    target = from_directory(directory, THREADS, before=[*harness.as_user(NOBODY), *container])
+    go_through_as(NOBODY, Inside(target, pid=only_child(target.pid)))
+    say("  a user's own, without privilege")
 
 
 def mount_namespaces():

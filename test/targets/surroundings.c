@@ -9,6 +9,7 @@
 //   strict               strict seccomp, in the main thread
 //   run PROGRAM...       becomes another program
 //   allow=NAME,...       a filter that kills for every other system call;  deny=NAME,...  one that kills for these;  fail=NAME,... EPERM
+//   deny-here=NAME,...   a filter for the main thread and those that it starts later
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -92,8 +93,8 @@ static int call_number(const char *name)
 	return -1;
 }
 
-// For all threads: what happens for the calls that `names` has, and what for the others.
-static void install_filter(char *names, unsigned for_these, unsigned for_others)
+// What happens for the calls that `names` has, and what for the others. `flags`: for all threads, or this one and those it starts.
+static void install_filter(char *names, unsigned for_these, unsigned for_others, unsigned flags)
 {
 	struct sock_filter filter[64] = { BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)) };
 	struct sock_fprog program = { 1, filter };
@@ -105,7 +106,7 @@ static void install_filter(char *names, unsigned for_these, unsigned for_others)
 	}
 	filter[program.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, for_others);
 	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "set no_new_privs");
-	must(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0, "install a filter");
+	must(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program) == 0, "install a filter");
 }
 
 // Memory for all that will ever be allocated, so that the allocator makes no system call.
@@ -222,11 +223,13 @@ static void shut_in(char *option)
 	} else if (strcmp(option, "strict") == 0) {
 		must(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0, "set strict seccomp");
 	} else if (strcmp(option, "allow") == 0) {
-		install_filter(value, SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS);
+		install_filter(value, SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS, SECCOMP_FILTER_FLAG_TSYNC);
 	} else if (strcmp(option, "deny") == 0) {
-		install_filter(value, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_ALLOW);
+		install_filter(value, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_ALLOW, SECCOMP_FILTER_FLAG_TSYNC);
+	} else if (strcmp(option, "deny-here") == 0) {
+		install_filter(value, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_ALLOW, 0);
 	} else if (strcmp(option, "fail") == 0) {
-		install_filter(value, SECCOMP_RET_ERRNO | EPERM, SECCOMP_RET_ALLOW);
+		install_filter(value, SECCOMP_RET_ERRNO | EPERM, SECCOMP_RET_ALLOW, SECCOMP_FILTER_FLAG_TSYNC);
 	} else {
 		errno = EINVAL;
 		must(false, option);
