@@ -4,7 +4,10 @@
 To add one: write a function that starts it and returns a Subject (or refuses to, with a reason, by raising Skipped), and put a Row into
 the table at the end. What the suite does with it stands in suite.py."""
 
-from harness import Target, Unharmed, check, check_equal, wait_until
+import os
+
+from harness import Target, Unharmed, check, check_equal, only_child, target_path, wait_until
+from real_load import find
 
 
 class Skipped(Exception):
@@ -48,8 +51,8 @@ class Subject:
 class Asked(Subject):
     """A program that does a piece of work when it is asked to, and answers always the same."""
 
-    def __init__(self, target, question, answer, memory_may_change=False):
-        super().__init__(target.pid)
+    def __init__(self, target, question, answer, memory_may_change=False, pid=None):
+        super().__init__(pid or target.pid)
         self.target, self.question, self.answer, self.memory_may_change = target, question, answer, memory_may_change
         self.check_works()
         self.begin()
@@ -95,6 +98,65 @@ def many_threads():
     return Asked(Target("many_threads", 12), "allocate", "allocated")
 
 
+# Shut in: test/targets/surroundings.c, with threads that allocate and threads that sleep.
+
+
+def shut_in(*options):
+    def begin():
+        if os.geteuid() != 0:
+            raise Skipped("not root")
+        return Asked(Target("surroundings", *options), "work", "right", memory_may_change=True)
+    return begin
+
+
+def in_namespaces(*unshare, first=""):
+    """In PID and mount namespaces of its own, and what `unshare` adds; `first` is run there before."""
+    def begin():
+        if os.geteuid() != 0:
+            raise Skipped("not root")
+        target = Target("surroundings", command=["unshare", "--pid", "--fork", "--mount", "--mount-proc", *unshare, "sh", "-euc",
+                                                 f'{first}\nexec "$@"', "sh", target_path("surroundings"), "threads=2"])
+        return Asked(target, "work", "right", memory_may_change=True, pid=only_child(target.pid))
+    return begin
+
+
+def no_executable_memfd():
+    if not os.path.exists("/proc/sys/vm/memfd_noexec"):
+        raise Skipped("this kernel does not know vm.memfd_noexec")
+    return in_namespaces(first="echo 2 >/proc/sys/vm/memfd_noexec")()
+
+
+# Programs of others.
+
+
+def sqlite():
+    target = Target("sqlite3", command=[find("sqlite3"), "-batch"], ready=None)
+    target.send("CREATE TABLE numbers (n INTEGER, text TEXT);")
+    work = ("BEGIN; WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 500) INSERT INTO numbers SELECT n, hex(n * n) FROM c; "
+            "COMMIT; SELECT count(*), sum(n), group_concat(text) FROM (SELECT * FROM numbers WHERE n < 4); DELETE FROM numbers;")
+    return Asked(target, work, "3|6|31,34,39", memory_may_change=True)
+
+
+def musl_pictures():
+    if not os.path.exists(target_path("png_program")):
+        raise Skipped("built only where musl-tools and libstb-dev are installed")
+    target = Target("png_program")
+    return Asked(target, "work 5", target.ask("work 5"), memory_may_change=True)
+
+
+def python_with(library):
+    def begin():
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "python_load.py")
+        target = Target("python3", command=["env", "PYTHONMALLOC=malloc", f"LD_PRELOAD={library}", find("python3"), script])
+        return Asked(target, "work 1", target.ask("work 1"), memory_may_change=True)
+    return begin
+
+
+def busybox():
+    target = Target("busybox", command=[find("busybox"), "sh", "-c", "while read line; do echo $line; done"], ready=None)
+    return Asked(target, "anything", "anything")
+
+
 class Row:
     """`refused`: words of the reason, where an attach must be refused."""
 
@@ -123,4 +185,17 @@ TABLE = [
     Row("glibc", "threads that wait", many_threads),
     Row("glibc", "no allocator", silent("no_allocator"), refused=["no allocation function"]),
     Row("glibc", "functions that cannot be hooked", silent("unhookable"), refused=["cannot be hooked"]),
+    Row("surroundings", "a seccomp filter for the program's own calls alone",
+        shut_in("threads=2", "allow=read,write,exit_group,futex,clock_nanosleep,rt_sigreturn")),
+    Row("surroundings", "another user, memory-deny-write-execute, no new privileges",
+        shut_in("user=65534", "write-denied", "no-new-privs", "threads=2")),
+    Row("surroundings", "no executable memory files", no_executable_memfd),
+    Row("surroundings", "a container", in_namespaces("--user", "--map-root-user")),
+    Row("surroundings", "strict seccomp", shut_in("strict"), refused=["strict seccomp"]),
+    Row("surroundings", "no descriptor left", shut_in("files=12", "descriptors=all"), refused=["open files"]),
+    Row("real", "sqlite3", sqlite),
+    Row("real", "a static program with musl", musl_pictures),
+    Row("real", "python3 with tcmalloc", python_with("libtcmalloc_minimal.so.4")),
+    Row("real", "python3 with mimalloc", python_with("libmimalloc.so.2")),
+    Row("real", "busybox, static and without symbols", busybox, refused=["static program must not be stripped"]),
 ]
