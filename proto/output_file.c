@@ -68,20 +68,45 @@ static struct hs_error *create_standard_output(struct output_file *ret)
 	return NULL;
 }
 
+// Goes one step down into a directory, and takes over *directory_fd. A link on the way that neither the user nor root has made could lead
+// anywhere, and the tool may be run by root: in a directory where all may write, such links are planted.
+static struct hs_error *enter_directory(int *directory_fd, const char *name, const char *path)
+{
+	struct stat status;
+	int fd;
+
+	if (fstatat(*directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode) && status.st_uid != 0 &&
+	    status.st_uid != geteuid())
+		return hs_error_create(HS_ERROR_REFUSED, "%s leads over %s, a symbolic link that user %u has made; name the directory behind it "
+				       "with -o", path, name, status.st_uid);
+	fd = openat(*directory_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC); // O_PATH: it may be writable and not readable
+	if (fd < 0)
+		return file_error(errno, "cannot write into the directory of", path);
+	close(*directory_fd);
+	*directory_fd = fd;
+	return NULL;
+}
+
 // Opens the directory of `path` and points *name_ret to the last part of it.
 static struct hs_error *open_directory(const char *path, const char **name_ret, int *fd_ret)
 {
 	const char *slash = strrchr(path, '/');
-	size_t length = slash > path ? (size_t)(slash - path) : 1;
-	HS_CLEANUP_FREE char *directory = slash ? strndup(path, length) : strdup(".");
+	HS_CLEANUP_FREE char *directory = strndup(path, slash ? (size_t)(slash - path) : 0);
+	HS_CLEANUP_CLOSE int fd = open(path[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char *rest;
 
 	if (!directory)
 		return &hs_error_no_memory;
-	// O_PATH: a directory may be writable and not readable.
-	*fd_ret = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (*fd_ret < 0)
-		return file_error(errno, "cannot write into the directory", directory);
+	if (fd < 0)
+		return file_error(errno, "cannot write into the directory of", path);
+	for (char *part = strtok_r(directory, "/", &rest); part; part = strtok_r(NULL, "/", &rest)) {
+		struct hs_error *error = enter_directory(&fd, part, path);
+
+		if (error)
+			return error;
+	}
 	*name_ret = slash ? slash + 1 : path;
+	*fd_ret = HS_STEAL_FD(fd);
 	return NULL;
 }
 

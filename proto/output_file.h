@@ -17,7 +17,7 @@ struct output_file {
 	int fd;
 };
 
-// Fails early: a missing or unwritable directory; a path that is a directory, a device or the like; a terminal as
+// Fails early: a missing or unwritable directory, or one behind a symbolic link that neither the user nor root has made; a path that is a directory, a device or the like; a terminal as
 // standard output. Nothing is left behind on failure. To be called before the target is touched.
 struct hs_error *output_file_create(const char *path, struct output_file *ret) HS_MUST_CHECK;
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -117,6 +118,101 @@ static void test_symbolic_link(void)
 	CHECK(stat(target, &status) == 0 && status.st_size == 0 && (status.st_mode & 0777) == 0644);
 	unlink(link);
 	unlink(target);
+}
+
+static const uid_t SOMEBODY = 65534;
+
+// Runs `check` as another user, who may write into `directory`.
+static void as_somebody(void (*check)(void))
+{
+	pid_t child;
+	int status;
+
+	fflush(NULL);
+	child = fork();
+	if (child == 0) {
+		check_failures = 0;
+		if (setresgid(SOMEBODY, SOMEBODY, SOMEBODY) != 0 || setresuid(SOMEBODY, SOMEBODY, SOMEBODY) != 0)
+			_exit(2);
+		check();
+		_exit(check_failures != 0);
+	}
+	CHECK(waitpid(child, &status, 0) == child);
+	CHECK_EQUAL(status, 0);
+}
+
+static void write_over_others_file(void)
+{
+	struct output_file file;
+	uint64_t size;
+
+	CHECK(!output_file_create(in_directory("of_root"), &file));
+	CHECK(fails_with(output_file_commit_gzip(&file, "text", 4, &size), "cannot create"));
+}
+
+static void write_over_others_link(void)
+{
+	struct output_file file;
+	uint64_t size;
+
+	CHECK(!output_file_create(in_directory("link_of_root"), &file));
+	CHECK(fails_with(output_file_commit_gzip(&file, "text", 4, &size), "cannot create"));
+}
+
+// What others have planted in a directory where all may write (mode 1777, like /tmp).
+static void test_planted(void)
+{
+	struct output_file file;
+	struct stat status;
+	uint64_t size;
+	char victim[256];
+
+	if (geteuid() != 0) {
+		printf("not root: files and links of other users are not tried\n");
+		return;
+	}
+	snprintf(victim, sizeof(victim), "%s", in_directory("victim"));
+	CHECK(mkdir(victim, 0700) == 0 && chmod(directory, 01777) == 0);
+
+	// Somebody's link in the place of the file is replaced, and what it leads to stays.
+	CHECK(symlink("victim/file", in_directory("link")) == 0 && lchown(in_directory("link"), SOMEBODY, SOMEBODY) == 0);
+	CHECK(!output_file_create(in_directory("link"), &file));
+	CHECK(!output_file_commit_gzip(&file, "text", 4, &size));
+	CHECK(lstat(in_directory("link"), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == 0);
+	CHECK_EQUAL(status.st_mode & 07777, 0600);
+	CHECK(access(in_directory("victim/file"), F_OK) != 0);
+	unlink(in_directory("link"));
+
+	// Somebody's file there is replaced too, not written into.
+	HS_CLEANUP_CLOSE int planted = open(in_directory("planted"), O_RDWR | O_CREAT, 0666);
+
+	CHECK(planted >= 0 && fchown(planted, SOMEBODY, SOMEBODY) == 0);
+	CHECK(!output_file_create(in_directory("planted"), &file));
+	CHECK(!output_file_commit_gzip(&file, "text", 4, &size));
+	CHECK(fstat(planted, &status) == 0 && status.st_size == 0 && status.st_nlink == 0);
+	CHECK(stat(in_directory("planted"), &status) == 0 && status.st_uid == 0 && (status.st_mode & 07777) == 0600);
+	unlink(in_directory("planted"));
+
+	// Somebody's link in the place of a directory is not followed; one's own is.
+	CHECK(symlink("victim", in_directory("way")) == 0);
+	CHECK(!output_file_create(in_directory("way/out"), &file));
+	output_file_discard(&file);
+	CHECK(lchown(in_directory("way"), SOMEBODY, SOMEBODY) == 0);
+	CHECK(fails_with(output_file_create(in_directory("way/out"), &file), "a symbolic link that user 65534 has made"));
+	unlink(in_directory("way"));
+	CHECK(rmdir(victim) == 0);
+
+	// And the other way round: what is root's stays root's, and nothing is left behind.
+	HS_CLEANUP_CLOSE int of_root = open(in_directory("of_root"), O_RDWR | O_CREAT, 0644);
+
+	CHECK(of_root >= 0 && symlink("of_root", in_directory("link_of_root")) == 0);
+	as_somebody(write_over_others_file);
+	as_somebody(write_over_others_link);
+	CHECK(fstat(of_root, &status) == 0 && status.st_size == 0 && status.st_nlink == 1);
+	unlink(in_directory("of_root"));
+	unlink(in_directory("link_of_root"));
+	CHECK_EQUAL(count_entries(), 0);
+	CHECK(chmod(directory, 0700) == 0);
 }
 
 static void test_refused(void)
@@ -228,6 +324,7 @@ int main(void)
 	test_whole();
 	test_discard();
 	test_symbolic_link();
+	test_planted();
 	test_refused();
 	test_full();
 	test_standard_output();
