@@ -210,3 +210,56 @@ int module_files_find_debug(const struct module_files *files, const uint8_t *bui
 		fd = find_debug_at(files, DEBUG_DIRECTORY, directory, link, accept, context);
 	return fd;
 }
+
+// Effective user, and the process id in the innermost namespace (proc(5), status).
+static bool read_identity(pid_t pid, uid_t *user_ret, pid_t *pid_ret)
+{
+	HS_CLEANUP_FREE char *path = NULL;
+	HS_CLEANUP_FREE char *text = NULL;
+	unsigned real, effective;
+	size_t size;
+	struct hs_error *error = hs_format(&path, "/proc/%d/status", (int)pid);
+
+	if (!error)
+		error = hs_read_file(path, 1 << 16, &text, &size);
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+
+	const char *users = strstr(text, "\nUid:"), *ids = strstr(text, "\nNSpid:");
+
+	if (!users || sscanf(users, "\nUid: %u %u", &real, &effective) != 2)
+		return false;
+	*user_ret = effective;
+	*pid_ret = pid; // before Linux 4.1, or without namespaces
+	if (ids) {
+		HS_CLEANUP_FREE char *line = strndup(ids + 7, strcspn(ids + 7, "\n"));
+		const char *last = line ? strrchr(line, '\t') : NULL;
+
+		if (last)
+			*pid_ret = (pid_t)strtol(last, NULL, 10);
+	}
+	return true;
+}
+
+int module_files_open_perf_map(const struct module_files *files)
+{
+	struct open_how how = { .flags = OPEN_FLAGS | O_NOFOLLOW, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	struct stat status;
+	char path[64];
+	uid_t user;
+	pid_t pid;
+	int fd;
+
+	if (files->root_fd < 0 || !read_identity(files->pid, &user, &pid))
+		return -1;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
+	fd = (int)syscall(SYS_openat2, files->root_fd, path, &how, sizeof(how));
+	// In /tmp anybody may have put anything there.
+	if (fd >= 0 && (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_uid != user)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}

@@ -36,4 +36,8 @@ int module_files_find(const struct module_files *files, const struct profile_mod
 int module_files_find_debug(const struct module_files *files, const uint8_t *build_id, size_t build_id_size,
 			    const char *beside, const char *link, module_file_accept *accept, void *context);
 
+// The file in which the process names the code that it makes itself, /tmp/perf-PID.map, with the PID that it has for itself; -1 = there is
+// none, or one that is not the process's own: a plain file of its user. The caller closes it.
+int module_files_open_perf_map(const struct module_files *files);
+
 #endif

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/symbol_reader.h"
 
+#include "base/io.h"
 #include "snapshot/debug_info.h"
 #include "snapshot/demangle.h"
 #include "snapshot/function_table.h"
+#include "snapshot/perf_map.h"
+#include "snapshot/symbol_files.h"
 #include "snapshot/symbol_messages.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // A message on its way.
@@ -126,12 +130,12 @@ static struct hs_error *answer_address(struct writer *writer, struct debug_info 
 }
 
 // For tests, what a file might make of this process: HEAPSNAP_TEST_SYMBOL_CHILD=KIND:TEXT for modules whose path holds TEXT.
-static void go_wrong_for_test(int socket, const struct profile_module *module)
+static void go_wrong_for_test(int socket, const char *path)
 {
 	const char *order = getenv("HEAPSNAP_TEST_SYMBOL_CHILD"), *text = order ? strchr(order, ':') : NULL;
 	uint32_t rubbish[] = { SYMBOL_ITEMS, SYMBOL_ITEM_LOCATION, UINT32_MAX, 0, UINT32_MAX };
 
-	if (!text || !strstr(module->path, text + 1))
+	if (!text || !strstr(path, text + 1))
 		return;
 	if (strncmp(order, "crash:", 6) == 0)
 		__builtin_trap();
@@ -142,21 +146,78 @@ static void go_wrong_for_test(int socket, const struct profile_module *module)
 			;
 }
 
+static bool accept_any(int fd, bool is_mapped, void *context)
+{
+	(void)fd;
+	(void)is_mapped;
+	(void)context;
+	return true;
+}
+
+static struct hs_error *read_perf_map(int fd, char **text_ret, size_t *size_ret)
+{
+	struct stat status;
+	char *text;
+	struct hs_error *error;
+
+	if (fd < 0 || fstat(fd, &status) < 0 || status.st_size <= 0 || status.st_size > PERF_MAP_MAX)
+		return hs_error_create(HS_ERROR_NOT_FOUND, "no perf map of a size that can be read");
+	text = malloc((size_t)status.st_size + 1);
+	error = text ? hs_pread_exact(fd, text, (size_t)status.st_size, 0) : &hs_error_no_memory;
+	*text_ret = text;
+	*size_ret = (size_t)status.st_size;
+	return error;
+}
+
+static struct hs_error *answer_from_perf_map(struct writer *writer, const struct symbol_question *question)
+{
+	struct function_table functions = { 0 };
+	struct perf_map map;
+	size_t size = 0;
+	char *text = NULL;
+	struct hs_error *error = read_perf_map(symbol_files_find(writer->socket, accept_any, NULL), &text, &size);
+
+	if (!error)
+		error = perf_map_parse(text, size, &map);
+	for (size_t i = 0; i < question->count && !error; i++) {
+		struct debug_frame frame = { .system_name = perf_map_find(&map, question->addresses[i]) };
+		uint32_t number;
+
+		if (!frame.system_name)
+			continue;
+		error = number_of(writer, &functions, &frame, &number);
+		begin_item(writer, SYMBOL_ITEM_LOCATION, 3 * sizeof(uint32_t) + sizeof(uint32_t) + sizeof(uint64_t));
+		put_u32(writer, (uint32_t)i);
+		put_u32(writer, 0);
+		put_u32(writer, 1);
+		put_u32(writer, number);
+		put_u64(writer, 0);
+	}
+	return error;
+}
+
+static struct hs_error *answer_from_module(struct writer *writer, const struct symbol_question *question)
+{
+	struct function_table functions = { 0 };
+	struct debug_info *info;
+	struct hs_error *error = debug_info_open(writer->socket, question->module, &info);
+
+	for (size_t i = 0; i < question->count && !error && !writer->is_cut_off; i++)
+		error = answer_address(writer, info, &functions, question->addresses[i] - question->module->load_bias, (uint32_t)i);
+	return error;
+}
+
 void symbol_reader_run(int socket, void *context)
 {
 	const struct symbol_question *question = context;
-	struct function_table functions = { 0 };
 	struct writer *writer = calloc(1, sizeof(*writer));
-	struct debug_info *info;
 	struct hs_error *error;
 
 	if (!writer)
 		return;
 	writer->socket = socket;
-	go_wrong_for_test(socket, question->module);
-	error = debug_info_open(socket, question->module, &info);
-	for (size_t i = 0; i < question->count && !error && !writer->is_cut_off; i++)
-		error = answer_address(writer, info, &functions, question->addresses[i] - question->module->load_bias, (uint32_t)i);
+	go_wrong_for_test(socket, question->module ? question->module->path : "perf map");
+	error = question->module ? answer_from_module(writer, question) : answer_from_perf_map(writer, question);
 	if (error) {
 		send_reason(socket, error);
 		return;

@@ -10,8 +10,9 @@
 #include <stdint.h>
 
 struct symbol_question {
-	const struct profile_module *module;
-	const uint64_t *addresses; // run-time addresses inside the module
+	const struct profile_module *module; // NULL: about code that the program makes itself, named in `perf_map`
+	int perf_map;                        // descriptor, of the tool's side
+	const uint64_t *addresses;           // run-time addresses inside the module
 	size_t count;
 };
 

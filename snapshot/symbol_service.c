@@ -67,6 +67,15 @@ static struct hs_error *end_offers(struct conversation *talk, int fd)
 	return talk->error ? HS_STEAL_POINTER(talk->error) : sandbox_send(&talk->sandbox, none, sizeof(none), -1);
 }
 
+static int find_file(struct conversation *talk)
+{
+	const struct symbol_question *question = talk->question;
+
+	if (question->module)
+		return module_files_find(talk->files, question->module, offer_candidate, talk);
+	return offer_candidate(question->perf_map, false, talk) ? dup(question->perf_map) : -1;
+}
+
 // The child gives a name; which files that may be, and whether they are opened, is decided here and in module_files.c.
 static struct hs_error *find_debug(struct conversation *talk, struct byte_cursor *request)
 {
@@ -75,7 +84,7 @@ static struct hs_error *find_debug(struct conversation *talk, struct byte_cursor
 	uint32_t build_id_size;
 	size_t link_size;
 
-	if (!byte_cursor_u32(request, &build_id_size) || build_id_size > sizeof(build_id) ||
+	if (!talk->question->module || !byte_cursor_u32(request, &build_id_size) || build_id_size > sizeof(build_id) ||
 	    !byte_cursor_bytes(request, build_id, build_id_size))
 		return bad("a request that is cut off");
 	link_size = byte_cursor_left(request);
@@ -115,9 +124,7 @@ static struct hs_error *talk_to_end(struct conversation *talk)
 			return error;
 		switch (type) {
 		case SYMBOL_FIND_MODULE:
-			error = requests++ == REQUESTS_MAX ? bad("too many files wanted")
-							   : end_offers(talk, module_files_find(talk->files, talk->question->module,
-												offer_candidate, talk));
+			error = requests++ == REQUESTS_MAX ? bad("too many files wanted") : end_offers(talk, find_file(talk));
 			break;
 		case SYMBOL_FIND_DEBUG:
 			error = requests++ == REQUESTS_MAX ? bad("too many files wanted") : find_debug(talk, &rest);

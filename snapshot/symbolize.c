@@ -87,22 +87,22 @@ static void set_location(struct symbolizer *symbolizer, uint32_t index, const st
 }
 
 // What was lost, and why: a warning, a line of the ledger.
-static struct hs_error *note_loss(struct symbolizer *symbolizer, const struct profile_module *module, struct hs_error *reason)
+static struct hs_error *note_loss(struct symbolizer *symbolizer, const char *path, struct hs_error *reason)
 {
 	struct hs_error *error = NULL;
 
 	if (reason->code == HS_ERROR_NO_MEMORY || reason->code == HS_ERROR_INTERRUPTED)
 		return reason;
 	if (reason->code == HS_ERROR_NOT_FOUND) {
-		hs_verbose("symbols: %s: %s", module->path, reason->message);
+		hs_verbose("symbols: %s: %s", path, reason->message);
 	} else if (reason->code == HS_ERROR_REFUSED) {
 		if (!symbolizer->has_no_sandbox)
 			hs_warn("no symbols: %s", reason->message);
-		error = ledger_add_symbols_lost(symbolizer->profile, module->path, reason->message);
+		error = ledger_add_symbols_lost(symbolizer->profile, path, reason->message);
 		symbolizer->has_no_sandbox = true;
 	} else {
-		hs_warn("no symbols of %s: the process that read its files %s", module->path, reason->message);
-		error = ledger_add_symbols_lost(symbolizer->profile, module->path, reason->message);
+		hs_warn("no symbols of %s: the process that read its files %s", path, reason->message);
+		error = ledger_add_symbols_lost(symbolizer->profile, path, reason->message);
 	}
 	hs_error_destroy(reason);
 	return error;
@@ -121,29 +121,23 @@ static struct hs_error *ask(struct symbolizer *symbolizer, const struct symbol_q
 				  deadline < symbolizer->deadline_ns ? deadline : symbolizer->deadline_ns, answer);
 }
 
-// The locations of one module, in order of addresses.
-static struct hs_error *symbolize_module(struct symbolizer *symbolizer, const struct location_key *keys, size_t count)
+// Locations with what names them, in order of addresses. `path` is for messages.
+static struct hs_error *symbolize_keys(struct symbolizer *symbolizer, const struct location_key *keys, size_t count,
+				       struct symbol_question *question, const char *path)
 {
-	const struct profile_module *module = &symbolizer->profile->modules[keys[0].module];
-	struct symbol_question question = { .module = module };
+	HS_CLEANUP_FREE uint64_t *addresses = calloc(count, sizeof(*addresses));
 	struct symbol_answer answer;
 	struct hs_error *error;
-
-	// The vdso has no file, and nothing in it allocates.
-	if (module->is_vdso || !module->path)
-		return NULL;
-
-	HS_CLEANUP_FREE uint64_t *addresses = calloc(count, sizeof(*addresses));
 
 	if (!addresses)
 		return &hs_error_no_memory;
 	for (size_t i = 0; i < count; i++)
-		if (question.count == 0 || addresses[question.count - 1] != keys[i].address)
-			addresses[question.count++] = keys[i].address;
-	question.addresses = addresses;
-	error = ask(symbolizer, &question, &answer);
+		if (question->count == 0 || addresses[question->count - 1] != keys[i].address)
+			addresses[question->count++] = keys[i].address;
+	question->addresses = addresses;
+	error = ask(symbolizer, question, &answer);
 	if (error)
-		return note_loss(symbolizer, module, error);
+		return note_loss(symbolizer, path, error);
 
 	size_t first_line = symbolizer->line_count;
 
@@ -155,6 +149,26 @@ static struct hs_error *symbolize_module(struct symbolizer *symbolizer, const st
 	}
 	symbol_answer_deinit(&answer);
 	return error;
+}
+
+static struct hs_error *symbolize_module(struct symbolizer *symbolizer, const struct location_key *keys, size_t count)
+{
+	const struct profile_module *module = &symbolizer->profile->modules[keys[0].module];
+	struct symbol_question question = { .module = module, .perf_map = -1 };
+
+	// The vdso has no file, and nothing in it allocates.
+	if (module->is_vdso || !module->path)
+		return NULL;
+	return symbolize_keys(symbolizer, keys, count, &question, module->path);
+}
+
+// Code of no module: what the program has made itself, and perhaps named.
+static struct hs_error *symbolize_made_code(struct symbolizer *symbolizer, const struct location_key *keys, size_t count)
+{
+	HS_CLEANUP_CLOSE int fd = module_files_open_perf_map(&symbolizer->files);
+	struct symbol_question question = { .perf_map = fd };
+
+	return fd < 0 ? NULL : symbolize_keys(symbolizer, keys, count, &question, "the program's perf map");
 }
 
 static struct hs_error *symbolize_locations(struct symbolizer *symbolizer)
@@ -170,8 +184,7 @@ static struct hs_error *symbolize_locations(struct symbolizer *symbolizer)
 
 		location->first_line = location->line_count = 0;
 		location->is_allocator = false;
-		if (location->module < profile->module_count)
-			keys[count++] = (struct location_key){ location->address, location->module, (uint32_t)i };
+		keys[count++] = (struct location_key){ location->address, location->module, (uint32_t)i };
 	}
 	qsort(keys, count, sizeof(*keys), compare_keys);
 	for (size_t begin = 0, end; begin < count; begin = end) {
@@ -179,7 +192,9 @@ static struct hs_error *symbolize_locations(struct symbolizer *symbolizer)
 			end++;
 		hs_progress("symbols", begin, count);
 
-		struct hs_error *error = symbolize_module(symbolizer, keys + begin, end - begin);
+		struct hs_error *error = keys[begin].module < profile->module_count
+						 ? symbolize_module(symbolizer, keys + begin, end - begin)
+						 : symbolize_made_code(symbolizer, keys + begin, end - begin);
 
 		if (error)
 			return error;

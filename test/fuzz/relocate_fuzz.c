@@ -9,12 +9,18 @@
 
 #define ADDRESS UINT64_C(0x555555555000)
 
+static bool look_at(const struct code_branch *branch, void *context)
+{
+	(void)branch;
+	return ++*(size_t *)context < 1000;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct relocation_request request = { .jump_size = HS_JUMP_SIZE };
 	struct relocation_result result;
 	struct hook_island island;
-	size_t pad;
+	size_t pad, branches = 0;
 	int32_t distance;
 
 	if (size < 6)
@@ -29,6 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	request.code_size = size - 5 - pad;
 	request.address = ADDRESS + pad;
 	request.trampoline = ADDRESS + (uint64_t)((int64_t)distance * 16);
+	hook_scan_branches(data + 5, size - 5, ADDRESS, data[4] & 1, look_at, &branches);
+	REQUIRE(branches <= size);
 	hook_relocate(&request, &result);
 	if (result.verdict != VERDICT_ok)
 		return 0;

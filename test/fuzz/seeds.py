@@ -73,6 +73,9 @@ def seeds():
     yield "elf_memory", [struct.pack("<H", dynamic_at) + library]
     yield "cfi", cfi()
     yield "answer", answer()
+    yield "addition", [b"pool_get=alloc(_,size)", b"pool_put=free(_,block,size)", b"x_realloc=realloc", b"a=realloc(*block,count,size)",
+                       b"b=resize(block,size,extra,_)", b"c=string(_,_)", b"_Zd=reallocf(block,size)"]
+    yield "perf_map", [b"1000 10 first\n0x2000 0x20 second name\n1008 4 inner\n3000 10 cut"]
     yield "header", [b"", b"\1"]
     # An honest region; then a lie in each part: header, hooks, modules, strings, slots, buckets, root, pages.
     yield "region", [b""] + [lie(part, index, value) for part in range(10) for index, value in ((0, 1), (3, 0xffffffffffffffff), (1, 0x200))]
