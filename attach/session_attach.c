@@ -71,9 +71,11 @@ static struct hs_error *save_hook(const struct hook_record *hook, size_t index, 
 	return NULL;
 }
 
-static struct hs_error *set_active(const struct attach_plan *plan, uint32_t value, pid_t stopped_tid)
+static struct hs_error *set_active(const struct attach_plan *plan, pid_t stopped_tid)
 {
-	return target_memory_write(&plan->memory, plan->layout.state, &value, sizeof(value), stopped_tid);
+	const struct payload_state state = { .active = 1, .present = 1 };
+
+	return target_memory_write(&plan->memory, plan->layout.state, &state, sizeof(state), stopped_tid);
 }
 
 // Caught between "about to delete" and "consistent", the loader may be unmapping a module of the plan: until it says that it is done, unwind
@@ -114,7 +116,7 @@ static struct hs_error *hook_up(struct attach_plan *plan, struct frozen_process 
 	if (!error)
 		error = fault_point("start the hooks");
 	if (!error)
-		error = set_active(plan, 1, tid);
+		error = set_active(plan, tid);
 	fault_request();
 	if (!error)
 		loaded->header->state = REGION_ATTACHED;

@@ -16,10 +16,12 @@ typedef int memalign_arguments(void **, uint64_t, uint64_t);
 
 static const struct hook_result pass = { 0, 0 };
 
+static struct hook_result handed_back(uint64_t value) { return (struct hook_result){ value, 1 }; }
+
 static struct hook_result done(struct thread_slot *slot, uint64_t value)
 {
 	reentry_leave(slot);
-	return (struct hook_result){ value, 1 };
+	return handed_back(value);
 }
 
 struct hook_result hook_malloc(uint64_t size, uint64_t unused1, uint64_t unused2, const struct hook_island *island,
@@ -34,7 +36,8 @@ struct hook_result hook_malloc(uint64_t size, uint64_t unused1, uint64_t unused2
 		return pass;
 	reentry_enter_original(slot);
 	block = ORIGINAL(one_argument, island)(size);
-	reentry_leave_original(slot);
+	if (HS_UNLIKELY(!reentry_leave_original(slot)))
+		return handed_back((uint64_t)block);
 	record_allocation(slot, (uint64_t)block, size, frame);
 	return done(slot, (uint64_t)block);
 }
@@ -53,7 +56,8 @@ struct hook_result hook_new(uint64_t size, uint64_t unused1, uint64_t unused2, c
 		return pass;
 	reentry_enter_original(slot);
 	block = ((one_argument *)island->companion)(size);
-	reentry_leave_original(slot);
+	if (HS_UNLIKELY(!reentry_leave_original(slot)))
+		return block ? handed_back((uint64_t)block) : pass;
 	if (HS_UNLIKELY(!block)) {
 		count_up(slot->counters, COUNTER_left_to_operator, 1);
 		reentry_leave(slot);
@@ -74,7 +78,8 @@ struct hook_result hook_calloc(uint64_t count, uint64_t size, uint64_t unused, c
 		return pass;
 	reentry_enter_original(slot);
 	block = ORIGINAL(two_arguments, island)(count, size);
-	reentry_leave_original(slot);
+	if (HS_UNLIKELY(!reentry_leave_original(slot)))
+		return handed_back((uint64_t)block);
 	record_allocation(slot, (uint64_t)block, count * size, frame); // no overflow if it succeeded
 	return done(slot, (uint64_t)block);
 }
@@ -90,7 +95,8 @@ struct hook_result hook_memalign(uint64_t alignment, uint64_t size, uint64_t unu
 		return pass;
 	reentry_enter_original(slot);
 	block = ORIGINAL(two_arguments, island)(alignment, size);
-	reentry_leave_original(slot);
+	if (HS_UNLIKELY(!reentry_leave_original(slot)))
+		return handed_back((uint64_t)block);
 	record_allocation(slot, (uint64_t)block, size, frame);
 	return done(slot, (uint64_t)block);
 }
@@ -105,7 +111,8 @@ struct hook_result hook_posix_memalign(uint64_t result, uint64_t alignment, uint
 		return pass;
 	reentry_enter_original(slot);
 	status = ORIGINAL(memalign_arguments, island)((void **)result, alignment, size);
-	reentry_leave_original(slot);
+	if (HS_UNLIKELY(!reentry_leave_original(slot)))
+		return handed_back((uint64_t)(int64_t)status);
 	record_allocation(slot, status == 0 ? *(uint64_t *)result : 0, size, frame);
 	return done(slot, (uint64_t)(int64_t)status);
 }
@@ -137,7 +144,8 @@ struct hook_result hook_realloc(uint64_t old_block, uint64_t size, uint64_t unus
 	reallocation_begin(slot, old_block, island, &reallocation);
 	reentry_enter_original(slot);
 	block = ORIGINAL(two_arguments, island)(old_block, size);
-	reentry_leave_original(slot);
+	if (HS_UNLIKELY(!reentry_leave_original(slot)))
+		return handed_back((uint64_t)block);
 	finish(slot, &reallocation, (uint64_t)block, size, !block && size, frame);
 	return done(slot, (uint64_t)block);
 }
@@ -156,7 +164,8 @@ struct hook_result hook_reallocarray(uint64_t old_block, uint64_t count, uint64_
 	reallocation_begin(slot, old_block, island, &reallocation);
 	reentry_enter_original(slot);
 	block = ORIGINAL(three_arguments, island)(old_block, count, size);
-	reentry_leave_original(slot);
+	if (HS_UNLIKELY(!reentry_leave_original(slot)))
+		return handed_back((uint64_t)block);
 	finish(slot, &reallocation, (uint64_t)block, total, !block && (total || overflow), frame);
 	return done(slot, (uint64_t)block);
 }

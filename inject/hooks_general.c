@@ -38,8 +38,8 @@ static uint64_t string_size(uint64_t block)
 	return size;
 }
 
-// Runs the original or its companion; the result is in the frame.
-static void call(struct thread_slot *slot, struct call_frame *frame)
+// Runs the original or its companion; the result is in the frame. As reentry_leave_original.
+static bool call(struct thread_slot *slot, struct call_frame *frame)
 {
 	const struct hook_island *island = frame->island;
 	uint64_t first = frame->arguments[0];
@@ -56,7 +56,7 @@ static void call(struct thread_slot *slot, struct call_frame *frame)
 		frame->arguments[1] = frame->arguments[0];
 		frame->arguments[0] = first;
 	}
-	reentry_leave_original(slot);
+	return reentry_leave_original(slot);
 }
 
 // What an argument points to, which the function itself is about to read or write, or has; 0 where it points to nothing.
@@ -88,11 +88,14 @@ bool hook_allocate(struct call_frame *frame)
 	struct thread_slot *slot = reentry_begin(&frame->entry);
 	uint8_t flags = frame->island->layout.flags;
 	uint64_t block;
+	bool present;
 
 	if (HS_UNLIKELY(!slot))
 		return false;
-	call(slot, frame);
+	present = call(slot, frame);
 	block = new_block(frame);
+	if (HS_UNLIKELY(!present))
+		return block || !(flags & HS_LAYOUT_COMPANION);
 	if (!block && flags & HS_LAYOUT_COMPANION)
 		return leave_to_operator(slot);
 	record_allocation(slot, block, block && flags & HS_LAYOUT_STRING ? string_size(block) : size_asked(frame), &frame->entry);
@@ -115,13 +118,16 @@ bool hook_reallocate(struct call_frame *frame)
 	struct thread_slot *slot = reentry_begin(&frame->entry);
 	struct reallocation reallocation;
 	uint64_t block;
+	bool present;
 
 	if (HS_UNLIKELY(!slot))
 		return false;
 	reallocation_begin(slot, layout->where ? word_at(argument(frame, layout->where)) : argument(frame, layout->block),
 			   frame->island, &reallocation);
-	call(slot, frame);
+	present = call(slot, frame);
 	block = new_block(frame);
+	if (HS_UNLIKELY(!present))
+		return block || !(layout->flags & HS_LAYOUT_COMPANION);
 	if (!block && layout->flags & HS_LAYOUT_COMPANION) {
 		reallocation_cancel(slot, &reallocation);
 		return leave_to_operator(slot);
@@ -149,7 +155,8 @@ bool hook_resize(struct call_frame *frame)
 	if (HS_UNLIKELY(!slot))
 		return false;
 	reallocation_begin(slot, argument(frame, layout->block), frame->island, &reallocation);
-	call(slot, frame);
+	if (HS_UNLIKELY(!call(slot, frame)))
+		return true;
 	usable = frame->result[0];
 	if (__builtin_add_overflow(size, argument(frame, layout->extra), &most))
 		most = UINT64_MAX;

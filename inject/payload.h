@@ -14,6 +14,12 @@ extern const struct payload_header payload_header HS_HIDDEN;
 
 static inline uint64_t region_base(void) { return payload_header.config.region; }
 
+// False in a forked child, where the region is not.
+static inline bool region_is_present(void)
+{
+	return __atomic_load_n(&((const struct payload_state *)payload_header.config.state)->present, __ATOMIC_RELAXED) != 0;
+}
+
 static inline struct region_header *region(void) { return (struct region_header *)region_base(); }
 
 static inline void *region_at(uint64_t offset) { return (void *)(region_base() + offset); }

@@ -3,7 +3,9 @@
 //
 // Context: in a hook. An allocator may call its own entry points (realloc calls malloc and free). The guard holds where the outermost
 // hook's return address lies; a hook that runs deeper in the same stack is nested, and one that runs at or above it proves that the
-// guard is left over from a hook that longjmp or an exception has abandoned.
+// guard is left over from a hook that longjmp or an exception has abandoned. So does one that runs deeper when the words that such a hook
+// has on the stack are no longer there. (When they lie untouched in the frame of some function that was called since, the guard is believed,
+// and calls from there count as nested.)
 //
 // A hook that does not record leaves by the trampoline and has no frame while the original runs: an exception that passes a nested call
 // meets no code of ours there.
@@ -16,6 +18,8 @@
 
 enum nesting { OUTERMOST, NESTED, REENTERED };
 
+#define HS_GUARD_READS 256u // bytes below a guard, that arch_hook_runs may look at
+
 static inline bool reentry_on_own_stack(const struct thread_slot *slot, uint64_t place)
 {
 	return place >= slot->stack_low && place < slot->stack_high;
@@ -27,6 +31,9 @@ static inline bool reentry_is_nested(const struct thread_slot *slot, uint64_t pl
 {
 	bool guard_on_own_stack = reentry_on_own_stack(slot, slot->guard);
 
+	if (guard_on_own_stack && slot->guard - slot->stack_low >= HS_GUARD_READS &&
+	    !arch_hook_runs(slot->guard, payload_header.config.code, payload_header.image_size))
+		return false;
 	if (guard_on_own_stack != reentry_on_own_stack(slot, place))
 		return guard_on_own_stack;
 	return place < slot->guard;
@@ -34,8 +41,11 @@ static inline bool reentry_is_nested(const struct thread_slot *slot, uint64_t pl
 
 static inline enum nesting reentry_enter(struct thread_slot *slot, uint64_t place)
 {
-	if (HS_UNLIKELY(slot->guard && reentry_is_nested(slot, place)))
-		return slot->in_original ? NESTED : REENTERED;
+	if (HS_UNLIKELY(slot->guard)) {
+		if (reentry_is_nested(slot, place))
+			return slot->in_original ? NESTED : REENTERED;
+		count_up(slot->counters, COUNTER_abandoned, 1);
+	}
 	slot->in_original = 0;
 	slot->guard = place;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -54,10 +64,15 @@ static inline void reentry_enter_original(struct thread_slot *slot)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-static inline void reentry_leave_original(struct thread_slot *slot)
+// False in a child that was forked by a signal handler while it interrupted the original: the slot is not there, and the hook is to return
+// what the original did.
+static inline bool reentry_leave_original(struct thread_slot *slot)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (HS_UNLIKELY(!region_is_present()))
+		return false;
 	slot->in_original = 0;
+	return true;
 }
 
 static inline uint64_t reentry_place(const struct entry_frame *frame) { return (uint64_t)&frame->return_address; }

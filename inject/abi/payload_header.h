@@ -111,10 +111,10 @@ _Static_assert(offsetof(struct payload_header, syscall_gadget) == 80, "syscall_g
 _Static_assert(offsetof(struct payload_header, config) == 96, "config");
 _Static_assert(sizeof(struct payload_header) == 224, "payload_header is 224 bytes");
 
-// The first word of the state page. Zero in a forked child, because the page is MADV_WIPEONFORK.
+// The first words of the state page. Zero in a forked child, because the page is MADV_WIPEONFORK.
 struct payload_state {
-	uint32_t active; // 1 = hooks record; 0 = hooks pass straight through
-	uint32_t reserved;
+	uint32_t active;  // 1 = hooks record; 0 = hooks pass straight through
+	uint32_t present; // 1 = the region is mapped, from the first time that hooks are active; 0 = not, in a forked child
 };
 _Static_assert(sizeof(struct payload_state) == 8, "payload_state is 8 bytes");
 

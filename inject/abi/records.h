@@ -87,6 +87,7 @@ enum cut_reason {
 	X(lost_address_range, "allocations lost: address outside the table")                       \
 	X(left_to_operator, "failed calls of operator new and the like, left to it (a block that it got all the same is missing)") \
 	X(nested, "calls of allocators to themselves, part of another call")                       \
+	X(abandoned, "calls left by longjmp or an exception: their blocks, if any, are not recorded") \
 	X(replaced, "blocks found again without having been freed through a hook")                 \
 	X(replaced_bytes, "bytes of these")                                                        \
 	X(stack_cuts, "allocations whose stack was cut short")                                     \

@@ -268,7 +268,7 @@ def control_flow(payload):
                 bad.append(f"{i} in {where} leads out of the code")
         elif not ((i.mnemonic == "jmp" and i.operands == "*%r11" and where.startswith("entry_")) or
                   (i.mnemonic in ("call", "jmp") and outside.match(i.operands) and
-                   (where.startswith("hook_") or where in CALLERS_OF_THE_TARGET))):
+                   (where.startswith("hook_") or where.split(".")[0] in CALLERS_OF_THE_TARGET))):
             bad.append(f"{i} in {where} leads to an unknown place")
     return bad
 

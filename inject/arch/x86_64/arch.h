@@ -29,6 +29,19 @@ struct entry_frame {
 	uint64_t r15, r14, r13, r12, rbx, rbp, return_address;
 };
 
+// What entry.S leaves on the stack while a hook runs whose return address lies at `place`: its own return address out of the hook's C code,
+// at one of these distances below, by the kind of entry (free, calling hooks, general hooks).
+// pre: the words there can be read.
+static inline bool arch_hook_runs(uint64_t place, uint64_t code, uint64_t code_size)
+{
+	static const uint8_t distances[] = { 32, 96, 144 };
+
+	for (unsigned i = 0; i < sizeof(distances); i++)
+		if (*(const uint64_t *)(place - distances[i]) - code < code_size)
+			return true;
+	return false;
+}
+
 // Whether the bytes before `end` are a call: E8 rel32, or FF /2 with its operand (Intel SDM volume 2, CALL; a prefix would only be further
 // in front). pre: ARCH_CALL_MAX bytes can be read there.
 #define ARCH_CALL_MAX 7u
