@@ -79,6 +79,18 @@ static void judge_attached(struct attach_plan *plan, struct findings *findings)
 	findings_add_error(findings, GROUND_attached, error);
 }
 
+static void judge_go(const struct attach_plan *plan, struct findings *findings)
+{
+	for (size_t i = 0; i < plan->modules.count; i++) {
+		if (!plan->modules.items[i].is_go)
+			continue;
+		findings_add(findings, GROUND_allocator, FINDING_WARNING,
+			     "Go's own heap profile shows that (packages runtime/pprof and net/http/pprof)",
+			     "%s is written in Go; of its memory only what C code in it allocates is seen", plan->modules.items[i].path);
+		return;
+	}
+}
+
 // The part of the plan that the target's mappings decide. A ground that the next step needs ends it.
 static void plan_places(struct attach_plan *plan, struct findings *findings)
 {
@@ -106,6 +118,7 @@ static void plan_places(struct attach_plan *plan, struct findings *findings)
 	if (!error)
 		error = payload_layout_choose(&plan->maps, region_size, random, &plan->layout);
 	findings_add_error(findings, GROUND_memory, error);
+	judge_go(plan, findings);
 	findings_add_error(findings, GROUND_allocator,
 			   hook_plan_make(&plan->modules, &plan->maps, &plan->memory, &plan->additions, plan->layout.entries, &plan->hooks));
 	if (plan->modules.r_debug && plan->hooks.count && !attach_plan_count(plan).loader_followed)

@@ -5,6 +5,7 @@
 #include "attach/hook_candidates.h"
 #include "attach/hook_forward.h"
 #include "attach/island_place.h"
+#include "attach/program_kind.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 
@@ -545,11 +546,8 @@ struct hs_error *hook_plan_make(const struct module_list *modules, const struct 
 	if (error)
 		return error;
 	if (!has_allocator(&candidates))
-		error = hs_error_create(
-			HS_ERROR_REFUSED,
-			"no allocation function found in any module of process %d: none of its %zu modules has a "
-			"symbol malloc or the like (a static program must not be stripped)",
-			memory->pid, modules->count);
+		error = hs_error_create(HS_ERROR_REFUSED, "no allocation function found in any module of process %d: %s", memory->pid,
+					program_why_no_allocator(modules));
 	if (candidates.left_out)
 		hs_warn("%zu allocation functions of process %d are not hooked: more than %u in all",
 			candidates.left_out, memory->pid, HS_HOOKS_MAX);

@@ -3,6 +3,7 @@
 
 #include "attach/link_map.h"
 #include "attach/mapped_file.h"
+#include "attach/program_kind.h"
 #include "attach/thread_layout.h"
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -244,6 +245,7 @@ static struct hs_error *read_all(pid_t pid, const struct proc_maps *maps, const 
 			continue;
 		}
 		if (!error) {
+			module.is_go = !is_vdso && program_is_go(&module.elf);
 			module.is_main = facts->program_headers && holds(&module, facts->program_headers);
 			module.is_loader = facts->loader && holds(&module, facts->loader);
 			error = append_module(modules, &capacity, &module);

@@ -20,6 +20,7 @@ struct module {
 	uint64_t start, end; // span of its load segments in memory, page aligned
 	uint64_t text_low, text_high; // span of its executable segments in memory
 	uint64_t device, inode;
+	bool is_go;          // holds a Go runtime
 	bool text_readable;  // all of [text_low, text_high) is mapped and can be read
 	struct search_table search; // of a module without .eh_frame_hdr (search_tables_make)
 	struct elf_view elf; // of the file (through map_files or /proc/PID/root), of memory for the vdso

@@ -77,7 +77,7 @@ static void fill_module(struct region_header *header, const struct module *modul
 		.flags = (module->link_map ? MODULE_IN_LINK_MAP : 0u) | (module->is_main ? MODULE_MAIN : 0u) |
 			 (module->is_vdso ? MODULE_VDSO : 0u) |
 			 (module->is_main || module->is_vdso || module->is_loader ? 0u : MODULE_CAN_UNLOAD) |
-			 (module->text_readable ? MODULE_TEXT_READABLE : 0u),
+			 (module->text_readable ? MODULE_TEXT_READABLE : 0u) | (module->is_go ? MODULE_GO : 0u),
 		.loaded = 1,
 		.path = header->string_bytes, .path_size = (uint32_t)path_size,
 		.build_id_size = module->elf.build_id_size,

@@ -94,6 +94,18 @@ static struct hs_error *add_hooks(const struct table_view *view, struct heap_pro
 	return error;
 }
 
+static bool holds_go(const struct table_view *view)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < table_header(view)->module_count; i++) {
+		const struct module_record *module = table_module(view, i);
+
+		found |= module && module->flags & MODULE_GO;
+	}
+	return found;
+}
+
 struct hs_error *ledger_build(const struct table_view *view, const struct aggregate *aggregate, struct heap_profile *profile)
 {
 	const struct region_header *header = table_header(view);
@@ -123,6 +135,8 @@ struct hs_error *ledger_build(const struct table_view *view, const struct aggreg
 		error = add(profile, "modules", "modules seen since attach", modules, false);
 	if (!error)
 		error = add(profile, "modules_unloaded", "of these unloaded again", unloaded, false);
+	if (!error && holds_go(view))
+		error = add(profile, "go_heap", "programs or libraries written in Go, whose own allocations are not seen", 1, true);
 	if (!error)
 		error = add(profile, "region_bytes", "bytes of the region in use", (view->end_page - header->first_page) * HS_PAGE_SIZE, false);
 	if (!error)

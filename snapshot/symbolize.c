@@ -71,6 +71,11 @@ static struct hs_error *take_lines(struct symbolizer *symbolizer, const struct s
 	return error;
 }
 
+static bool is_allocator_line(const struct symbolizer *symbolizer, uint32_t line)
+{
+	return is_allocator_name(symbolizer->functions.items[symbolizer->lines[line].function].system_name);
+}
+
 // `first_line`: where the lines of this answer begin.
 static void set_location(struct symbolizer *symbolizer, uint32_t index, const struct answer_location *answer, size_t first_line)
 {
@@ -79,10 +84,15 @@ static void set_location(struct symbolizer *symbolizer, uint32_t index, const st
 	location->first_line = (uint32_t)(first_line + answer->first_line);
 	location->line_count = answer->line_count;
 	symbolizer->has_inlined[index] = answer->has_inlined;
-	if (answer->line_count > 0) {
-		uint32_t outermost = symbolizer->lines[location->first_line + location->line_count - 1].function;
+	// Of a function into which the allocator's own are inlined (Rust's), theirs go and it stays.
+	while (location->line_count > 1 && is_allocator_line(symbolizer, location->first_line)) {
+		location->first_line++;
+		location->line_count--;
+	}
+	if (location->line_count > 0) {
+		uint32_t outermost = location->first_line + location->line_count - 1;
 
-		location->is_allocator = is_allocator_name(symbolizer->functions.items[outermost].system_name);
+		location->is_allocator = is_allocator_line(symbolizer, outermost);
 	}
 }
 

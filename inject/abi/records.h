@@ -119,6 +119,7 @@ enum module_flags {
 	MODULE_VDSO = 8,
 	MODULE_CAN_UNLOAD = 16,  // not proved to stay for ever
 	MODULE_TEXT_READABLE = 32, // all of [text_low, text_high) is mapped and can be read
+	MODULE_GO = 64,          // holds a Go runtime, whose allocations are not seen
 };
 
 // A loaded ELF object. Append-only; `unloaded` is set when it goes, and the record stays.

@@ -180,6 +180,34 @@ def silent(name, *arguments):
     return lambda: Silent(Target(name, *arguments))
 
 
+class Linked(Subject):
+    """The program of linkings.py: a round of allocations in each thread is what it does, its own check of all blocks how one sees that."""
+    memory_may_change = True
+
+    def __init__(self, name):
+        if not os.path.exists(target_path(name)):
+            raise Skipped(f"{name} was not built: its compiler is not installed")
+        self.target = Target(name, 3)
+        super().__init__(self.target.pid)
+        check_equal(self.target.ask("begin"), "begun", "answer")
+        self.check_works()
+        self.begin()
+
+    def check_works(self):
+        self.target.send("go")
+        while self.target.line() != "end":
+            pass
+        check_equal(self.target.ask("check"), "ok", "contents of the blocks")
+        check_equal(self.target.ask("free"), "freed", "answer")
+
+    def end(self):
+        self.target.end()
+
+
+def linked(name):
+    return lambda: Linked(name)
+
+
 TABLE = [
     Row("glibc", "threads at full speed", cycles),
     Row("glibc", "threads that wait", many_threads),
@@ -197,5 +225,13 @@ TABLE = [
     Row("real", "a static program with musl", musl_pictures),
     Row("real", "python3 with tcmalloc", python_with("libtcmalloc_minimal.so.4")),
     Row("real", "python3 with mimalloc", python_with("libmimalloc.so.2")),
-    Row("real", "busybox, static and without symbols", busybox, refused=["static program must not be stripped"]),
+    Row("real", "busybox, static and without symbols", busybox, refused=["static program with no symbols"]),
+    Row("linkings", "fixed address", linked("linked_no_pie")),
+    Row("linkings", "static", linked("linked_static")),
+    Row("linkings", "static-PIE", linked("linked_static_pie")),
+    Row("linkings", "stripped, .dynsym only", linked("linked_dynsym")),
+    Row("linkings", "musl", linked("linked_musl")),
+    Row("linkings", "musl static", linked("linked_musl_static")),
+    Row("linkings", "musl static-PIE", linked("linked_musl_static_pie")),
+    Row("linkings", "Rust", linked("linked_rust")),
 ]

@@ -4,6 +4,7 @@
 //   begin   starts the threads
 //   go      one round in main and in each thread; prints "<site> <objects> <bytes>" of what is live, for each site, then "end"
 //   check   the content of every live block: "ok"
+//   free    frees all of them: "freed"
 //   tids    the kernel's ids of main and of the threads
 // usage: linked THREADS
 #include <pthread.h>
@@ -202,6 +203,16 @@ static void check_blocks(void)
 	puts("ok");
 }
 
+static void free_blocks(void)
+{
+	for (int i = 0; i <= THREADS_MAX; i++) {
+		for (unsigned j = 0; j < workers[i].count; j++)
+			free(workers[i].kept[j].address);
+		workers[i].count = 0;
+	}
+	puts("freed");
+}
+
 static void begin(void)
 {
 	pthread_attr_t attributes;
@@ -255,6 +266,8 @@ int main(int argc, char **argv)
 			print_truth();
 		} else if (line[0] == 'c') {
 			check_blocks();
+		} else if (line[0] == 'f') {
+			free_blocks();
 		} else if (line[0] == 't') {
 			printf("%ld", syscall(SYS_gettid));
 			for (int i = 0; i < thread_count; i++)

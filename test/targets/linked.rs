@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Rust side of linked.c: the same commands, with Rust's own containers. With `--cfg jemalloc` its global allocator is a jemalloc whose
 // names begin with _rjem_, called as the crates of that name do.
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::thread;
 
@@ -101,11 +101,7 @@ fn site_grow(mut bytes: Vec<u8>, size: usize) -> Vec<u8> {
 
 #[inline(never)]
 fn site_freed(size: usize) -> Box<[u8]> {
-    site_freed_vec(size).into_boxed_slice()
-}
-
-fn site_freed_vec(size: usize) -> Vec<u8> {
-    vec![1u8; size]
+    vec![1u8; size].into_boxed_slice()
 }
 
 #[inline(never)]
@@ -128,14 +124,29 @@ fn middle(kept: &mut Kept, round: usize, depth: usize) -> usize {
     1 + opaque(middle(kept, round, depth - 1))
 }
 
+#[derive(Clone, Copy, PartialEq)]
+enum Order {
+    Go(usize),
+    Check,
+    Free,
+}
+
+fn carry_out(kept: &mut Kept, order: Order) {
+    match order {
+        Order::Go(round) => {
+            middle(kept, round, 5);
+        }
+        Order::Check => {}
+        Order::Free => kept.blocks.clear(),
+    }
+}
+
 #[inline(never)]
-fn thread_entry(go: Receiver<usize>, done: Sender<(Vec<(&'static str, usize)>, bool)>) {
+fn thread_entry(go: Receiver<Order>, done: Sender<(Vec<(&'static str, usize)>, bool)>) {
     let mut kept = Kept { blocks: Vec::with_capacity(4096) };
     done.send((Vec::new(), true)).unwrap();
-    for round in go {
-        if round != usize::MAX {
-            middle(&mut kept, round, 5);
-        }
+    for order in go {
+        carry_out(&mut kept, order);
         done.send(account(&kept)).unwrap();
     }
 }
@@ -168,14 +179,16 @@ fn main() {
                 }
                 println!("begun");
             }
-            "go" | "check" => {
-                let checking = line == "check";
-                if !checking {
-                    middle(&mut kept, round, 5);
-                }
+            "go" | "check" | "free" => {
+                let order = match &line[..] {
+                    "go" => Order::Go(round),
+                    "check" => Order::Check,
+                    _ => Order::Free,
+                };
+                carry_out(&mut kept, order);
                 let (mut live, mut good) = account(&kept);
                 for (go, done) in &workers {
-                    go.send(if checking { usize::MAX } else { round }).unwrap();
+                    go.send(order).unwrap();
                     let (more, fine) = done.recv().unwrap();
                     live.extend(more);
                     good &= fine;
@@ -184,8 +197,8 @@ fn main() {
                 if !good {
                     std::process::abort();
                 }
-                if checking {
-                    println!("ok");
+                if order == Order::Check || order == Order::Free {
+                    println!("{}", if order == Order::Check { "ok" } else { "freed" });
                     continue;
                 }
                 for site in ["site_vec", "site_zeroed", "site_box", "site_aligned", "site_grow"] {
@@ -196,6 +209,5 @@ fn main() {
             }
             _ => std::process::exit(2),
         }
-        io::stdout().flush().unwrap();
     }
 }

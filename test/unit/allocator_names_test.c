@@ -10,11 +10,22 @@ static const char *const allocators[] = {
 	"pvalloc", "free", "cfree", "__libc_malloc", "__libc_calloc", "__libc_memalign", "__posix_memalign",
 	"_int_malloc",
 	"_mid_memalign", "je_malloc", "_rjem_sdallocx", "_rjem_je_mallocx", "tc_malloc", "tc_new", "mi_calloc", "_Znwm",
+	"__rust_alloc", "__rust_alloc_zeroed", "__rust_realloc", "__rdl_alloc", "__rg_alloc", "_RNvCsj4CZ6flxxfE_7___rustc12___rust_alloc",
+	"_ZN5alloc5alloc5alloc17hb9213c8b740e8eb8E", "_ZN5alloc5alloc6Global10alloc_impl17hca4fbc901c07e702E",
+	"_ZN63_$LT$alloc..alloc..Global$u20$as$u20$core..alloc..Allocator$GT$8allocate17h9d999105ada8a6a4E",
+	"_ZN3std3sys4unix5alloc14aligned_malloc17h95732a372c9961bfE", "_RNvNtCsihNoVIYWwLU_5alloc5alloc15exchange_malloc",
+	"_RNvMNtCsihNoVIYWwLU_5alloc5allocNtB2_6Global10alloc_impl",
+	"_RNvXs_NtCsihNoVIYWwLU_5alloc5allocNtB4_6GlobalNtNtCs6IL9ONYDOZW_4core5alloc9Allocator8allocate",
+	"_ZN67_$LT$linked..jemalloc..Jemalloc$u20$as$u20$core..alloc..global..GlobalAlloc$GT$5alloc17h0123456789abcdefE",
+	"_RNvXNtCse8i1cTylc5f_6linked8jemallocNtB2_8JemallocNtNtNtCs6IL9ONYDOZW_4core5alloc6global11GlobalAlloc5alloc",
 	"_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamSt11align_val_t", "_ZdlPv", "_ZdaPvm",
 };
 
 static const char *const others[] = {
 	"", "main", "xmalloc", "malloc_usable_size", "my_malloc", "zmalloc", "new", "newarray", "strdup",
+	"__rust_begin_short_backtrace", "_ZN5alloc3vec12Vec$LT$T$GT$13with_capacity17h8834e8bf6dca201bE", "_RNv", "_RNvXs", "_R",
+	"_ZN5alloc7raw_vec19RawVec$LT$T$C$A$GT$11allocate_in17h0d7e3ef7e7d82e09E", "_RNvMs_NtCsihNoVIYWwLU_5alloc3vecINtB4_3VechE7reserve",
+	"_RINvNtCsihNoVIYWwLU_5alloc7raw_vec11finish_growNtNtB4_5alloc6GlobalECse8i1cTylc5f_6linked", "_ZN5alloc", "_RNvNtCsx_5alloc4sync3new",
 	"__libc_start_main", "_ZN3FoonwEm", "_ZNSt15__new_allocatorIiE8allocateEmPKv", "operator new", "tc_", "__libc_",
 };
 

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a Go program is known, on files made by hand: by its section (that is what the linkings test sees), by its note, by what stands in its
+// data; and bytes that are none of these.
+#include "check.h"
+
+#include "attach/program_kind.h"
+
+#include <stdlib.h>
+
+struct file {
+	Elf64_Ehdr header;
+	Elf64_Phdr segments[3];
+	uint32_t note[8]; // name size, text size, type, name, text
+	char data[64];
+};
+
+static struct file make_file(void)
+{
+	const uint64_t note = offsetof(struct file, note), data = offsetof(struct file, data);
+	struct file file = {
+		.header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_EXEC, .e_machine = EM_X86_64,
+			    .e_phoff = offsetof(struct file, segments), .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 3 },
+		.segments = { { .p_type = PT_LOAD, .p_flags = PF_R, .p_vaddr = 0x400000, .p_filesz = data, .p_memsz = data },
+			      { .p_type = PT_LOAD, .p_flags = PF_R | PF_W, .p_vaddr = 0x401000 + data, .p_offset = data, .p_filesz = 64,
+				.p_memsz = 64 },
+			      { .p_type = PT_NOTE, .p_vaddr = 0x400000 + note, .p_offset = note, .p_filesz = 32, .p_memsz = 32, .p_align = 4 } },
+		.note = { 4, 16, 4, 0x6f47 }, // "Go"
+	};
+
+	return file;
+}
+
+static bool is_go(const struct file *file)
+{
+	struct elf_view elf;
+	bool answer;
+
+	CHECK(elf_view_init(file, sizeof(*file), &elf) == NULL);
+	answer = program_is_go(&elf);
+	elf_view_deinit(&elf);
+	return answer;
+}
+
+int main(void)
+{
+	struct file *file = malloc(sizeof(*file)); // sanitizers see who reads behind it
+
+	if (!file)
+		return 1;
+	*file = make_file();
+	CHECK(is_go(file));
+	file->note[2] = 3; // another type of note
+	CHECK(!is_go(file));
+	memcpy(file->data + 50, "\xff Go buildinf:", 14);
+	CHECK(is_go(file));
+	file->segments[1].p_flags = PF_R; // not in data
+	CHECK(!is_go(file));
+	*file = make_file();
+	file->note[3] = 0x554e47; // "GNU"
+	CHECK(!is_go(file));
+	*file = make_file();
+	file->segments[2].p_filesz = 15; // cut
+	CHECK(!is_go(file));
+	for (unsigned word = 0; word < 2; word++) {
+		static const uint32_t sizes[] = { 0, 5, 15, 21, 1000, UINT32_MAX, UINT32_MAX - 3 };
+
+		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+			*file = make_file();
+			file->note[word] = sizes[i];
+			CHECK(is_go(file) == (word == 1 && sizes[i] <= sizeof(file->note))); // the name's must be right, the text's possible
+		}
+	}
+	*file = make_file();
+	memset(file->note, 0, sizeof(file->note));
+	CHECK(!is_go(file));
+	free(file);
+	return CHECK_RESULT();
+}
