@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/libc.h"
 
-#include <string.h>
+#include "attach/program_kind.h"
 
-// Go's linker leaves its build id in every program (cmd/link: elf.go, ELF_NOTE_GO_NAME and type).
-#define GO_NOTE_BUILD_ID 4u
+#include <string.h>
 
 const char *libc_name(enum libc_kind kind)
 {
@@ -153,14 +152,12 @@ static void identify_static(const struct elf_view *elf, struct libc_info *ret)
 
 void libc_identify(const struct module_list *modules, struct libc_info *ret)
 {
-	const uint8_t *data;
-	size_t size;
 	bool has_loader = false;
 
 	*ret = (struct libc_info){ 0 };
 	if (modules->count == 0)
 		return;
-	ret->is_go = elf_view_find_note(&modules->items[0].elf, "Go", GO_NOTE_BUILD_ID, &data, &size);
+	ret->is_go = program_is_go(&modules->items[0].elf);
 	for (size_t i = 0; i < modules->count; i++) {
 		const struct module *module = &modules->items[i];
 

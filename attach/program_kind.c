@@ -1,49 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/program_kind.h"
 
-#include "base/byte_cursor.h"
-
 #include <string.h>
 
 #define NOTE_GO_BUILD_ID 4 // of owner "Go"; cmd/internal/buildid
-#define NOTES_MAX 4096	   // bytes that are looked through
 #define DATA_MAX 65536	   // Go's own reader looks as far for its build information; debug/buildinfo
 
 // Go's linker writes both of them always; stripping leaves them.
 static const uint8_t build_information[14] = "\xff Go buildinf:";
 
-static bool has_go_note(const uint8_t *notes, size_t size)
-{
-	struct byte_cursor cursor = byte_cursor_make(notes, size);
-	uint32_t name_size, description_size, type;
-	struct byte_cursor name;
-
-	while (byte_cursor_u32(&cursor, &name_size) && byte_cursor_u32(&cursor, &description_size) && byte_cursor_u32(&cursor, &type) &&
-	       name_size <= size && description_size <= size && byte_cursor_sub(&cursor, (name_size + 3) & ~3u, &name)) {
-		if (type == NOTE_GO_BUILD_ID && name_size == 4 && memcmp(name.position, "Go\0", 4) == 0)
-			return true;
-		if (!byte_cursor_skip(&cursor, (description_size + 3) & ~3u))
-			return false;
-	}
-	return false;
-}
-
 bool program_is_go(const struct elf_view *elf)
 {
 	uint64_t vaddr, size;
+	const uint8_t *id;
+	size_t id_size;
 
-	if (elf_view_section(elf, ".go.buildinfo", &vaddr, &size))
+	if (elf_view_section(elf, ".go.buildinfo", &vaddr, &size) || elf_view_find_note(elf, "Go", NOTE_GO_BUILD_ID, &id, &id_size))
 		return true;
 	for (unsigned i = 0; i < elf->header.e_phnum; i++) {
 		const Elf64_Phdr *segment = &elf->segments[i];
 		size_t seen = segment->p_filesz < DATA_MAX ? segment->p_filesz : DATA_MAX;
 		const uint8_t *bytes;
 
-		if (segment->p_type == PT_NOTE && segment->p_filesz <= NOTES_MAX) {
-			bytes = elf_view_bytes(elf, segment->p_vaddr, segment->p_filesz);
-			if (bytes && has_go_note(bytes, segment->p_filesz))
-				return true;
-		}
 		if (segment->p_type == PT_LOAD && segment->p_flags & PF_W) {
 			bytes = elf_view_bytes(elf, segment->p_vaddr, seen);
 			if (bytes && memmem(bytes, seen, build_information, sizeof(build_information)))
