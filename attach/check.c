@@ -4,14 +4,18 @@
 #include "attach/allocator_family.h"
 #include "attach/attach_plan.h"
 #include "attach/libc.h"
+#include "attach/memory_sharers.h"
 #include "attach/thread_ids.h"
 #include "inject/abi/region.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-// Pages that a thread's slot takes of its size at most.
+enum { SHARERS_WAIT_US = 100000 };
+
+// What a thread's slot takes at most.
 #define SLOT_BYTES (sizeof(struct thread_slot) - HS_PAGE_SIZE)
 
 void check_report_deinit(struct check_report *report)
@@ -154,6 +158,22 @@ static void describe_attached(struct check_report *report)
 	hs_error_destroy(error);
 }
 
+// Attach asks for this under the freeze (attach/memory_sharers.h). Here a vfork child that is about to become another program is given the
+// time to do so.
+static void judge_sharers(pid_t pid, struct findings *findings)
+{
+	struct frozen_thread thread = { .tid = pid };
+	const struct frozen_process process = { .pid = pid, .threads = &thread, .count = 1 };
+	const struct pid_set none = { 0 };
+	struct hs_error *error = memory_sharers_check(&process, &none);
+
+	if (!error)
+		return;
+	hs_error_destroy(error);
+	usleep(SHARERS_WAIT_US);
+	findings_add_error(findings, GROUND_memory_sharers, memory_sharers_check(&process, &none));
+}
+
 struct hs_error *check_process(pid_t pid, const struct attach_options *options, struct check_report *ret)
 {
 	struct attach_plan plan;
@@ -163,6 +183,8 @@ struct hs_error *check_process(pid_t pid, const struct attach_options *options, 
 	attach_plan_make(pid, options, &plan, &ret->findings);
 	ret->has_memory = plan.target.name && findings_verdict(&ret->findings, GROUND_process) != FINDING_REFUSAL;
 	if (ret->has_memory) {
+		if (findings_verdict(&ret->findings, GROUND_permission) != FINDING_REFUSAL)
+			judge_sharers(pid, &ret->findings);
 		namespaces_read(pid, ret->namespaces);
 		ret->pid_inside = thread_id_inside(pid, pid);
 		if (findings_verdict(&ret->findings, GROUND_attached) == FINDING_REFUSAL)

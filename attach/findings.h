@@ -22,7 +22,8 @@
 	X(attached, "is heapsnap, or a rest of it, in the process already")                        \
 	X(modules, "can its program and libraries be read")                                        \
 	X(allocator, "is there an allocator, and can it be hooked")                                \
-	X(loader, "will libraries that are loaded later be seen")
+	X(loader, "will libraries that are loaded later be seen")                                  \
+	X(memory_sharers, "do other processes run in its memory")
 
 enum ground {
 #define X(name, text) GROUND_##name,

@@ -1,0 +1,504 @@
+# SPDX-License-Identifier: Apache-2.0
+"""heapsnap check: it touches nothing, finds what is there, and knows what attach would do: each case runs both and compares, word for word.
+usage: check.py [CASE...]"""
+
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+
+import harness
+from harness import (Target, Unharmed, check, check_equal, heapsnap, only_child, run_test, say, start, status_fields, stop, target_path,
+                     temporary_directory, wait_until)
+
+NOBODY = 65534
+LIBRARIES = "/usr/lib/x86_64-linux-gnu"
+GLIBC = os.confstr("CS_GNU_LIBC_VERSION").split()[1]
+OPTIONS = ("--max-memory", "64M")  # else the machine's free memory decides, which changes
+
+
+def root():
+    if os.geteuid() == 0:
+        return True
+    say("  not root: not tried")
+    return False
+
+
+def examine(pid, *options, **how):
+    """The JSON of check; its exit status and its verdict must agree."""
+    result = heapsnap("check", pid, "--json", *OPTIONS, *options, **how)
+    value = result.json
+    check_equal((value["command"], value["pid"]), ("check", pid), "check")
+    refusals = [finding for finding in value["findings"] if finding["verdict"] == "refusal"]
+    check_equal((value["would_attach"], result.status), (not refusals, 1 if refusals else 0), str(result))
+    for finding in value["findings"]:
+        check(finding["message"] and finding["verdict"] in ("refusal", "warning"), f"finding: {finding}")
+    return value
+
+
+def words(finding):
+    return finding["message"] + (": " + finding["remedy"] if finding["remedy"] else "")
+
+
+def refusals_of(value):
+    return [finding for finding in value["findings"] if finding["verdict"] == "refusal"]
+
+
+def grounds(value, verdict):
+    return [finding["ground"] for finding in value["findings"] if finding["verdict"] == verdict]
+
+
+def agrees(pid, *refused_on, **how):
+    """What check says, attach does. `refused_on`: the grounds, in order; none = it goes ahead, and is detached again. Returns the JSON."""
+    value = examine(pid, **how)
+    check_equal(grounds(value, "refusal"), list(refused_on), f"grounds: {value['findings']}")
+    told = heapsnap("check", pid, *OPTIONS, **how).stderr
+    for finding in value["findings"]:
+        check(words(finding) in told, f"people are not told {finding}: {told}")
+    result = heapsnap("attach", pid, "--json", *OPTIONS, **how)
+    if refused_on:
+        first = words(refusals_of(value)[0])
+        check_equal(result.status, 1, f"check says: {first}; but {result}")
+        check_equal(result.json["error"]["message"], first, "what attach says, and check")
+        say(f"  {first}")
+        return value
+    check_equal(result.status, 0, str(result))
+    for field in ("hooks", "hooks_refused", "modules", "threads", "libraries_followed"):
+        check_equal(value[field], result.json[field], f"{field}, as check and attach count")
+    check_equal(value["memory"]["region_bytes"], result.json["region_bytes"], "region")
+    check_equal(heapsnap("detach", pid, **how).status, 0, "detach")
+    allocators = ", ".join(f"{each['family']} {each['hooks']}{' (in use)' if each['in_use'] else ''}" for each in value["allocators"])
+    say(f"  {value['name']}: {value['libc']['name']} {value['libc']['version']}{' static' if value['libc']['static'] else ''}; {allocators}")
+    return value
+
+
+def idle(target):
+    """The process of a Target that stands still: compared before and after the check."""
+    wait_until(lambda: status_fields(target.pid, target.pid, ["State"])["State"][0] == "S", "it sleeps")
+    before = Unharmed(target.pid)
+    examine(target.pid)
+    before.check_after()
+    return target.pid
+
+
+# What it sees.
+
+
+def plain():
+    target = Target("many_threads", 8)
+    value = agrees(idle(target))
+    check_equal(value["findings"], [], "findings")
+    check_equal((value["name"], value["executable"], value["state"]), ("many_threads", target_path("many_threads"), "S"), "process")
+    check_equal(value["threads"], len(harness.thread_ids(target.pid)), "threads")
+    check_equal((value["threads_stopped"], value["threads_uninterruptible"], value["shadow_stacks"]), (0, 0, 0), "threads")
+    check_equal(value["seccomp"], {"mode": "none", "threads": 0, "can_suspend": False}, "seccomp")
+    check_equal((value["attached"], value["program_32_bit"], value["kernel_thread"], value["mdwe"]), (False, False, False, "unknown"), "kind")
+    check_equal(value["libc"], {"name": "glibc", "version": GLIBC, "static": False, "go": False}, "libc")
+    check_equal(set(value["namespaces"].values()), {"same"}, "namespaces")
+    check_equal(value["pid_inside"], target.pid, "its own number")
+    check_equal((value["tracing"]["allowed"], value["tracing"]["reason"], value["tracing"]["tracer"]), (True, "", 0), "tracing")
+    check_equal([(each["family"], each["in_use"], each["hooks_refused"]) for each in value["allocators"]], [("glibc", True, 0)], "allocators")
+    names = {each["name"] for each in value["functions"] if each["verdict"] == "ok"}
+    check({"malloc", "calloc", "realloc", "free", "posix_memalign"} <= names, f"functions: {names}")
+    # Each address is a place in the module's text.
+    for function in value["functions"]:
+        mapping = next((each for each in harness.mappings(target.pid) if each.start <= function["address"] < each.end), None)
+        check(mapping and mapping.name == function["module"] and "x" in mapping.permissions, f"{function} lies in {mapping}")
+    check_equal(value["memory"]["region_bytes"], 64 << 20, "region")
+    check(value["memory"]["address_space_bytes"] > 64 << 20 and 1 << 20 < value["memory"]["fixed_bytes"] < 16 << 20, f"{value['memory']}")
+    for_people(target.pid, value)
+    target.end()
+
+
+def for_people(pid, value):
+    result = heapsnap("check", pid, *OPTIONS)
+    check_equal((result.status, result.stdout), (0, ""), str(result))
+    lines = result.stderr.splitlines()
+    check(len(lines) <= 24, f"more than a screen: {result}")
+    check_equal(lines[-1], f"attach would go ahead: {value['hooks']} hooks in 1 allocator, {value['threads']} threads", "the last line")
+    for function in value["functions"]:
+        if function["verdict"] == "ok" and function["name"] != "_dl_debug_state":
+            check(re.search(rf"\b{re.escape(function['name'])}\b", result.stderr), f"{function['name']} is not named: {result}")
+    result = heapsnap("check", pid, "-q")
+    check_equal((result.status, result.stdout, result.stderr), (0, "", ""), "check -q")
+
+
+def linkings():
+    """Programs linked in other ways, where this machine can build them."""
+    expected = {  # libc, static, Go, family of the allocators in use
+        "linked_musl": ("musl", False, False, "musl"), "linked_musl_static": ("musl", True, False, "musl"),
+        "linked_static": ("glibc", True, False, "glibc"), "linked_static_pie": ("glibc", True, False, "glibc"),
+        "linked_no_pie": ("glibc", False, False, "glibc"), "linked_rust": ("glibc", False, False, "glibc"),
+        "linked_rust_jemalloc": ("glibc", False, False, None),
+    }
+    for name, (libc, static, go, family) in expected.items():
+        if not os.path.exists(target_path(name)):
+            say(f"  {name} was not built here: not tried")
+            continue
+        target = Target(name, 2)
+        value = agrees(target.pid)
+        check_equal((value["libc"]["name"], value["libc"]["static"], value["libc"]["go"]), (libc, static, go), f"libc of {name}")
+        if libc == "musl" and not static:
+            check(re.fullmatch(r"1\.\d+\.\d+", value["libc"]["version"]), f"version of musl: {value['libc']}")
+        families = [each["family"] for each in value["allocators"]]
+        check("jemalloc" in families if family is None else families == [family], f"allocators of {name}: {value['allocators']}")
+        target.end()
+    for name, go in [("linked_go", True), ("linked_static_stripped", False), ("linked_musl_stripped", False)]:
+        if os.path.exists(target_path(name)):
+            target = Target(name, 2)
+            value = agrees(target.pid, *grounds(examine(target.pid), "refusal"))
+            check_equal(value["libc"]["go"], go, f"libc of {name}")
+            target.end()
+
+
+def preloaded():
+    for family, library in [("jemalloc", "libjemalloc.so.2"), ("tcmalloc", "libtcmalloc_minimal.so.4"), ("mimalloc", "libmimalloc.so.2")]:
+        path = os.path.join(LIBRARIES, library)
+        if not os.path.exists(path):
+            say(f"  no {library} here: not tried")
+            continue
+        target = Target("many_threads", command=["env", f"LD_PRELOAD={path}", target_path("many_threads"), "3"])
+        value = agrees(target.pid)
+        check_equal({each["family"]: each["in_use"] for each in value["allocators"]}, {family: True, "glibc": False}, "allocators")
+        target.end()
+
+
+def nothing_to_hook():
+    target = Target("no_allocator")
+    agrees(idle(target), "allocator")
+    target.end()
+    target = Target("unhookable")
+    value = agrees(idle(target), "allocator")
+    refused = [each for each in value["functions"] if each["verdict"] not in ("ok", "forwards")]
+    check(refused and all(each["reason"] for each in refused), f"no function is named: {value['functions']}")
+    target.end()
+    target = Target("short_hook")
+    value = agrees(idle(target))
+    check(value["hooks_refused"] >= 1, f"nothing is refused: {value}")
+    result = heapsnap("check", target.pid)
+    check_equal(result.stderr.count("not hooked "), value["hooks_refused"], f"functions said to be not hooked: {result}")
+    target.end()
+
+
+# Kinds and rights.
+
+
+def no_process():
+    child = subprocess.Popen(["/bin/true"])
+    wait_until(lambda: status_fields(child.pid, child.pid, ["State"])["State"][0] == "Z", "the child is a zombie")
+    value = agrees(child.pid, "process")
+    check_equal((value["name"], value["state"]), ("true", "Z"), "the zombie")
+    child.wait()
+    value = agrees(child.pid, "process")
+    check("name" not in value and "threads" not in value, f"facts of no process: {value}")
+    target = Target("many_threads", 2)
+    agrees(max(harness.thread_ids(target.pid)), "process")
+    target.end()
+    if os.path.exists("/proc/2/status") and "Kthread:\t1" in harness.read_text("/proc/2/status"):
+        value = agrees(2, "process")
+        check_equal(value["kernel_thread"], True, "kernel thread")
+    else:
+        say("  no kernel thread is visible here: not tried")
+    for text in ("0", "x", "1x", ""):
+        check_equal(heapsnap("check", text).status, 1, f"status of check {text!r}")
+    for arguments in ([], ["1", "2"], ["1", "--depth", "4"], ["1", "-o", "x"], ["1", "--frobnicate"]):
+        check_equal(heapsnap("check", *arguments).status, 2, f"status of check {arguments}")
+
+
+def main_thread_ended():
+    """It lives on, but everything in /proc that leads to a process's memory leads through its main thread."""
+    target = Target("main_thread_ends")
+    wait_until(lambda: status_fields(target.pid, target.pid, ["State"])["State"][0] == "Z", "the main thread ends")
+    value = agrees(target.pid, "process")
+    check("main thread" in value["findings"][0]["message"], f"the reason: {value['findings']}")
+    check_equal(target.ask("work"), "right", "work")
+    target.end()
+
+
+def program_of_32_bits():
+    path = os.path.join(temporary_directory(), "program32")
+    code = b"\xb8\x1d\x00\x00\x00\xcd\x80\xeb\xf7"  # again: mov $pause, %eax; int $0x80; jmp again
+    base, size = 0x08048000, 52 + 32 + len(code)
+    header = struct.pack("<16sHHIIIIIHHHHHH", b"\x7fELF\x01\x01\x01", 2, 3, 1, base + 84, 52, 0, 0, 52, 32, 1, 0, 0, 0)
+    with open(path, "wb") as file:
+        file.write(header + struct.pack("<IIIIIIII", 1, 0, base, base, size, size, 5, 0x1000) + code)
+    os.chmod(path, 0o755)
+    return path
+
+
+def other_bits():
+    try:
+        process = start([program_of_32_bits()])
+    except OSError as error:
+        say(f"  this kernel runs no 32-bit programs ({error}): not tried")
+        return
+    wait_until(lambda: status_fields(process.pid, process.pid, ["State"])["State"][0] == "S", "it sleeps")
+    value = agrees(process.pid, "program")
+    check_equal(value["program_32_bit"], True, "32 bits")
+    stop(process)
+
+
+def trace(pid):
+    script = ("import ctypes, sys\n"
+              "libc = ctypes.CDLL(None, use_errno=True)\n"
+              "libc.ptrace.argtypes = [ctypes.c_long] * 4\n"
+              f"print(libc.ptrace(0x4206, {pid}, 0, 0), flush=True)\n"  # PTRACE_SEIZE
+              "sys.stdin.read()\n")
+    tracer = start([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    check_equal(tracer.stdout.readline(), b"0\n", "PTRACE_SEIZE")
+    return tracer
+
+
+def traced():
+    target = Target("many_threads", 2)
+    tracer = trace(target.pid)
+    value = agrees(target.pid, "tracer")
+    check_equal(value["tracing"]["tracer"], tracer.pid, "the tracer")
+    check(value["tracing"]["tracer_name"].startswith("python"), f"the tracer's name: {value['tracing']}")
+    check(value["functions"], "that it is traced is no reason not to look at it")
+    tracer.stdin.close()
+    tracer.wait()
+    agrees(target.pid)
+    target.end()
+
+
+def rights():
+    if not root():
+        return
+    how = {"program": harness.copy_for_everybody(), "prefix": harness.as_user(NOBODY)}
+    mine = Target("many_threads", 2)
+    before = Unharmed(mine.pid)
+    value = agrees(mine.pid, "permission", **how)
+    check_equal((value["tracing"]["allowed"], value["tracing"]["reason"]), (False, "user"), "tracing")
+    check("libc" not in value and "functions" not in value, f"nobody has looked into it: {value}")
+    check_equal(value["threads"], 3, "threads")
+    before.check_after()
+    tracer = trace(mine.pid)
+    agrees(mine.pid, "tracer", "permission", **how)  # both grounds
+    tracer.stdin.close()
+    tracer.wait()
+    without = ["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace"]
+    value = agrees(mine.pid, *grounds(examine(mine.pid, prefix=without), "refusal"), prefix=without)
+    check_equal(value["tracing"]["reason"], "" if value["tracing"]["allowed"] else "capabilities", "tracing")  # allowed: this test had no more
+    mine.end()
+    hidden = Target("surroundings", f"user={NOBODY}", "not-dumpable")
+    value = agrees(hidden.pid, "permission", **how)
+    check_equal(value["tracing"]["reason"], "dumpable", "tracing")
+    agrees(hidden.pid)  # as root
+    hidden.end()
+    theirs = Target("surroundings", f"user={NOBODY}")
+    yama = "/proc/sys/kernel/yama/ptrace_scope"
+    scope = int(harness.read_text(yama)) if os.path.exists(yama) else None
+    value = agrees(theirs.pid, *(["permission"] if scope else []), **how)
+    check_equal(value["tracing"].get("yama_scope"), scope, "Yama")
+    theirs.end()
+
+
+def seccomp():
+    target = Target("surroundings", "strict")
+    value = agrees(target.pid, "seccomp")
+    check_equal(value["seccomp"], {"mode": "strict", "threads": 1, "can_suspend": False}, "seccomp")
+    target.end()
+    if not root():
+        return
+    target = Target("surroundings", "threads=2", "deny=memfd_create,mmap")
+    value = agrees(target.pid)
+    check_equal((value["seccomp"]["mode"], value["seccomp"]["can_suspend"]), ("filter", True), "seccomp")
+    value = agrees(target.pid, "seccomp", prefix=["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"])
+    check_equal(value["seccomp"]["can_suspend"], False, "seccomp")
+    target.end()
+
+
+# States and limits.
+
+
+def stopped():
+    target = Target("many_threads", 3)
+    os.kill(target.pid, signal.SIGSTOP)
+    wait_until(lambda: all(status_fields(target.pid, tid, ["State"])["State"][0] == "T" for tid in harness.thread_ids(target.pid)), "it stops")
+    value = agrees(target.pid)
+    check_equal(grounds(value, "warning"), ["threads"], "warnings")
+    check_equal((value["threads_stopped"], value["state"]), (4, "T"), "stopped threads")
+    check_equal(status_fields(target.pid, target.pid, ["State"])["State"][0], "T", "state after attach and detach")
+    os.kill(target.pid, signal.SIGCONT)
+    target.end()
+
+
+def waiting():
+    """A thread that waits for its vfork child is told of; and a process that runs in the same memory."""
+    target = Target("shared_memory")
+    check_equal(target.ask("vfork"), "waits", "vfork")
+    wait_until(lambda: any(status_fields(target.pid, tid, ["State"])["State"][0] == "D" for tid in harness.thread_ids(target.pid)),
+               "a thread waits for its vfork child")
+    value = examine(target.pid)
+    check("threads" in grounds(value, "warning"), f"warnings: {value['findings']}")
+    check_equal(value["threads_uninterruptible"], 1, "threads that cannot be stopped")
+    check_equal(target.ask("go on"), "went on", "go on")
+    wait_until(lambda: examine(target.pid)["findings"] == [], "the child is gone", 20)
+    target.ask("share")
+    agrees(target.pid, "memory_sharers")
+    check_equal(target.ask("end"), "ended", "end")
+    target.end()
+
+
+def attached():
+    target = Target("many_threads", 3)
+    harness.attach(target.pid)
+    value = agrees(target.pid, "attached")
+    check_equal(value["attached"], True, "attached")
+    for command in ("dump", "detach"):
+        check(f"heapsnap {command} {target.pid}" in value["findings"][0]["message"], f"{command} is not named: {value['findings']}")
+    harness.detach(target.pid)
+    check_equal(agrees(target.pid)["attached"], False, "attached")
+    # What a killed attach has left, with hooks and without.
+    for step in range(1, 40):
+        killed = heapsnap("attach", target.pid, environment={"HEAPSNAP_KILL_AT": str(step)})
+        if killed.status == 0:
+            harness.detach(target.pid)
+            break
+        value = examine(target.pid)
+        check_equal((value["would_attach"], value["attached"]), (True, False), f"after an attach was killed at step {step}")
+        left = harness.attach_state(target.pid) is not None
+        check_equal(grounds(value, "warning"), ["attached"] if left else [], f"warnings after step {step}: {value['findings']}")
+        if left:
+            harness.attach(target.pid)
+            harness.detach(target.pid)
+    check(step > 10, f"only {step} steps")
+    target.end()
+
+
+def inherited():
+    parent = Target("fork_child")
+    harness.attach(parent.pid)
+    child = int(parent.ask("stay"))
+    value = examine(child)
+    check_equal((value["would_attach"], grounds(value, "warning")), (True, ["attached"]), f"a forked child: {value['findings']}")
+    harness.attach(child)
+    harness.detach(child)
+    check_equal(examine(child)["findings"], [], "findings afterwards")
+    os.kill(child, signal.SIGKILL)
+    harness.detach(parent.pid)
+    parent.end()
+
+
+def limits():
+    tight, wide = 150 << 20, 1 << 30
+    for limit, refused_on in [(tight, ["memory"]), (wide, [])]:
+        target = Target("many_threads", command=["prlimit", f"--as={limit}", target_path("many_threads"), "1"])
+        value = agrees(target.pid, *refused_on)
+        check_equal(value["limits"]["address_space"], limit, "limit")
+        check(0 < value["limits"]["address_space_used"] < limit, f"limits: {value['limits']}")
+        target.end()
+    cgroup()
+
+
+def removed(group):
+    try:
+        os.rmdir(group)
+    except OSError:
+        return False
+    return True
+
+
+def cgroup():
+    """A group with a memory limit, of the version that this machine has."""
+    if not root():
+        return
+    for folder, name, version in [("/sys/fs/cgroup/memory", "memory.limit_in_bytes", 1), ("/sys/fs/cgroup", "memory.max", 2)]:
+        group = os.path.join(folder, f"heapsnap-test-{os.getpid()}")
+        try:
+            os.mkdir(group)
+        except OSError:
+            continue
+        target = None
+        try:
+            with open(os.path.join(group, name), "w") as file:
+                file.write(str(256 << 20))
+            target = Target("many_threads", 1)
+            with open(os.path.join(group, "cgroup.procs"), "w") as file:
+                file.write(str(target.pid))
+            value = heapsnap("check", target.pid, "--json").json
+            check_equal((value["limits"]["cgroup_version"], value["limits"]["cgroup"]), (version, 256 << 20), "the group's limit")
+            check(value["memory"]["region_bytes"] <= 64 << 20, f"a quarter of what is left at most: {value['memory']}")
+            say(f"  control groups of version {version}")
+            return
+        except OSError as error:
+            say(f"  control groups of version {version}: {error}")
+        finally:
+            if target:
+                target.end()
+            wait_until(lambda: removed(group), "the group can be removed")
+    say("  no control group with a memory limit can be made here: not tried")
+
+
+def namespaces():
+    if not root():
+        return
+    outer = Target("many_threads", command=["unshare", "--pid", "--fork", "--mount", "--uts", target_path("many_threads"), "1"])
+    pid = only_child(outer.pid)
+    value = agrees(pid)
+    differing = {name for name, answer in value["namespaces"].items() if answer == "differs"}
+    check_equal((differing, value["pid_inside"]), ({"pid", "mnt", "uts"}, 1), "namespaces")
+    outer.end()
+
+
+# It touches nothing.
+
+FORBIDDEN = {"ptrace", "kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal", "pidfd_getfd", "process_vm_writev",
+             "process_madvise", "pwrite64", "pwritev", "pwritev2", "sendfile", "splice", "ftruncate", "truncate", "unlink", "unlinkat", "rename",
+             "renameat", "renameat2", "mkdir", "mkdirat", "link", "linkat", "symlink", "symlinkat", "chmod", "fchmod", "fchmodat", "chown",
+             "setns", "fork", "vfork", "sched_setaffinity", "setpriority", "memfd_create"}
+
+
+def touches_nothing():
+    target = Target("many_threads", 3)
+    before = Unharmed(target.pid)
+    path = os.path.join(temporary_directory(), "trace")
+    try:
+        result = heapsnap("check", target.pid, prefix=["strace", "-f", "-qq", "-o", path])
+    except FileNotFoundError:
+        say("  no strace here: not tried")
+        target.end()
+        return
+    check_equal(result.status, 0, str(result))
+    seen = set()
+    for line in harness.read_text(path).splitlines():
+        match = re.match(r"\d+ +(\w+)\((.*)", line)
+        if not match:
+            continue
+        name, rest = match.groups()
+        seen.add(name)
+        check(name not in FORBIDDEN, f"check makes this call: {line}")
+        check(name != "write" or re.match(r"[12],", rest), f"check writes: {line}")
+        check(name != "prlimit64" or rest.startswith("0,"), f"check changes another's limits: {line}")
+        # The right to write to its memory is asked for; nothing is written.
+        check(name not in ("open", "openat", "creat") or not re.search(r"O_(CREAT|TRUNC|WRONLY|RDWR)", rest) or
+              re.search(rf'"/proc/{target.pid}/mem", O_RDWR', rest) or '"/dev/null"' in rest, f"check opens for writing: {line}")
+    check({"openat", "read"} <= seen, f"strace has seen only {seen}")
+    before.check_after()
+    target.end()
+    say(f"  {len(seen)} kinds of system calls, none of which changes anything")
+
+
+CASES = [plain, linkings, preloaded, nothing_to_hook, no_process, main_thread_ended, other_bits, traced, rights, seccomp, stopped, waiting,
+         attached, inherited, limits, namespaces, touches_nothing]
+
+
+def main():
+    chosen, failures = sys.argv[1:], []
+    for case in CASES:
+        name = case.__name__
+        if chosen and name not in chosen:
+            continue
+        say(f"{name.replace('_', ' ')}:")
+        try:
+            case()
+        except harness.Failure as failure:
+            say(f"  FAILED: {failure}")
+            failures.append(name)
+    check(not failures, f"failed: {', '.join(failures)}")
+
+
+run_test(main, "check")
