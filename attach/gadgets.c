@@ -243,16 +243,21 @@ struct hs_error *entry_patch_undo(struct entry_patch *patch, const struct target
 	return error;
 }
 
-// HS_ERROR_NOT_FOUND when nothing is left there. Else what to put back.
-static struct hs_error *find_left(pid_t pid, const struct target_memory *memory, struct entry_patch *ret)
+static struct hs_error *read_entry(pid_t pid, const struct target_memory *memory, struct entry_patch *ret, uint8_t now[ARCH_ENTRY_CODE_SIZE])
 {
-	uint8_t now[ARCH_ENTRY_CODE_SIZE];
 	struct hs_error *error;
 
 	*ret = (struct entry_patch){ 0 };
 	error = read_entry_address(pid, &ret->address);
-	if (!error)
-		error = target_memory_read(memory, ret->address, now, sizeof(now));
+	return error ? error : target_memory_read(memory, ret->address, now, ARCH_ENTRY_CODE_SIZE);
+}
+
+// HS_ERROR_NOT_FOUND when nothing is left there. Else what to put back.
+static struct hs_error *find_left(pid_t pid, const struct target_memory *memory, struct entry_patch *ret)
+{
+	uint8_t now[ARCH_ENTRY_CODE_SIZE];
+	struct hs_error *error = read_entry(pid, memory, ret, now);
+
 	if (!error && memcmp(now, arch_entry_code, sizeof(now)) == 0)
 		error = recover_old_bytes(pid, memory, ret);
 	if (!error && memcmp(now, arch_entry_code, sizeof(now)) == 0 && memcmp(now, ret->old_bytes, sizeof(now)) != 0)
@@ -285,4 +290,21 @@ struct hs_error *entry_patch_remove_left(const struct frozen_process *process, c
 	if (patch.page_was_clean)
 		*page_ret = patch.address & ~UINT64_C(4095);
 	return entry_patch_undo(&patch, memory, stopped_tid);
+}
+
+uint64_t entry_patch_left_copy(pid_t pid, const struct target_memory *memory)
+{
+	uint8_t now[ARCH_ENTRY_CODE_SIZE];
+	struct entry_patch patch;
+	struct hs_error *error = read_entry(pid, memory, &patch, now);
+
+	if (!error && page_is_clean(pid, patch.address))
+		return 0;
+	if (!error)
+		error = recover_old_bytes(pid, memory, &patch);
+	if (error) {
+		hs_error_destroy(error);
+		return 0;
+	}
+	return patch.page_was_clean && memcmp(now, patch.old_bytes, sizeof(now)) == 0 ? patch.address & ~UINT64_C(4095) : 0;
 }

@@ -40,6 +40,9 @@ bool entry_patch_is_left(pid_t pid, const struct target_memory *memory);
 // (its private copy may be dropped); else 0.
 struct hs_error *entry_patch_remove_left(const struct frozen_process *process, const struct target_memory *memory, pid_t stopped_tid,
 					 uint64_t *page_ret) HS_MUST_CHECK;
+// The page of the entry point, if it is a private copy that holds what its file holds: such is what a patch leaves when it is undone, and it may
+// be dropped. 0 = it is not.
+uint64_t entry_patch_left_copy(pid_t pid, const struct target_memory *memory);
 // pre: no thread comes back to the gadgets any more.
 struct hs_error *entry_patch_undo(struct entry_patch *patch, const struct target_memory *memory, pid_t stopped_tid)
 	HS_MUST_CHECK;

@@ -47,13 +47,17 @@ bool leftovers_exist(pid_t pid, const struct target_memory *memory)
 static struct hs_error *clear_entry_point(struct remote_caller *caller)
 {
 	uint64_t arguments[6] = { 0, HS_PAGE_SIZE, MADV_DONTNEED };
-	struct hs_error *error;
+	struct hs_error *error = NULL;
 	int64_t result;
 
-	if (caller->entry.address != 0 || !entry_patch_is_left(caller->process->pid, caller->memory))
+	if (caller->entry.address != 0)
 		return NULL;
-	hs_verbose("putting back the bytes of the entry point that an unfinished attach has left changed");
-	error = entry_patch_remove_left(caller->process, caller->memory, caller->victim->tid, &arguments[0]);
+	if (entry_patch_is_left(caller->process->pid, caller->memory)) {
+		hs_verbose("putting back the bytes of the entry point that an unfinished attach has left changed");
+		error = entry_patch_remove_left(caller->process, caller->memory, caller->victim->tid, &arguments[0]);
+	} else {
+		arguments[0] = entry_patch_left_copy(caller->process->pid, caller->memory);
+	}
 	if (error || arguments[0] == 0)
 		return error;
 	error = remote_call(caller, SYS_madvise, arguments, &result);

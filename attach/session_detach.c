@@ -335,8 +335,8 @@ struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms)
 	if (error)
 		return hs_error_prefix(error, "the rest of an unfinished attach or detach, or of an attached parent, cannot be cleared away");
 	if (report.foreign_hooks > 0)
-		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished detach, or of an attached parent: %zu places that "
-				       "heapsnap had patched were patched by somebody else as well; undo that, then try again", pid,
+		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished detach, or of an attached parent: somebody else has "
+				       "patched %zu of the places that heapsnap had patched; undo that, then try again", pid,
 				       report.foreign_hooks);
 	if (!report.finished)
 		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach, or of an attached parent, and %zu "

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every step of attach, dump and detach is made to fail, and the tool is killed at every step: the target goes on, and is as it was.
-usage: interrupt_steps.py fail|kill"""
+usage: interrupt_steps.py fail|kill|entry"""
 
 import os
 import sys
@@ -190,9 +190,47 @@ def kill_each_step(process, directory):
     return process
 
 
+def kill_with_code_at_entry(process, directory):
+    """Where a target has no code for system calls, the tool writes it at the entry point, and a kill leaves it there: with a private copy of
+    the page."""
+    left = 0
+    for command in ("attach", "detach"):
+        for number in range(1, STEPS_MAX, 5):
+            if command == "detach":
+                attach(process.pid)
+            result = heapsnap(command, process.pid,
+                              environment={"HEAPSNAP_KILL_AT_REQUEST": str(number), "HEAPSNAP_TEST_NO_GADGETS": "1"})
+            if result.status == 0:
+                if command == "attach":
+                    detach(process.pid)
+                break
+            check_equal(result.status, -9, str(result))
+            state = attach_state(process.pid)
+            left += state is not None
+            try:
+                clean_up(process, f"{command} killed at request {number}", number % 2 == 0)
+            except Failure as failure:
+                # All was done, and only the copy of the page is left, which a tool without code for system calls cannot drop.
+                lines = str(failure).splitlines()[1:]
+                if state is not None or len(lines) != 1 or "private pages of text" not in lines[0]:
+                    raise
+                process = renewed(process)
+        check(number > 50, f"only {number} requests in {command}")
+        say(f"  {command}: killed at every fifth of {number} requests")
+        # The page's copy that a successful run leaves (there was nothing to drop it with) is gone with the next that finds what it needs.
+        process = renewed(process)
+    check(left > 10, "nothing was left anywhere")
+    return process
+
+
+def renewed(process):
+    process.target.end()
+    return type(process)()
+
+
 def main():
-    action = {"fail": fail_each_step, "kill": kill_each_step}[sys.argv[1]]
-    for kind in (Idle, Busy):
+    action = {"fail": fail_each_step, "kill": kill_each_step, "entry": kill_with_code_at_entry}[sys.argv[1]]
+    for kind in (Idle,) if sys.argv[1] == "entry" else (Idle, Busy):
         say(f"{kind.__doc__}")
         process = action(kind(), temporary_directory())
         process.target.end()

@@ -22,6 +22,7 @@ target_link_libraries(surroundings PRIVATE surroundings_library)
 hs_target_program(whole_stack)
 hs_target_program(short_hook)
 hs_target_program(made_code)
+hs_target_program(patches_over)
 hs_target_program(scribbler)
 target_include_directories(scribbler PRIVATE ${PROJECT_SOURCE_DIR})
 
