@@ -283,6 +283,7 @@ static void name_candidate(struct search *search, const struct mention *mention,
 	candidate->rank = rank;
 	strncpy(candidate->name, mention->symbol.name, sizeof(candidate->name) - 1);
 	if (mention->addition) {
+		candidate->added = true;
 		candidate->signature = mention->addition->signature;
 		candidate->verdict = is_checked_allocator(search) ? VERDICT_checked_allocator : VERDICT_ok;
 		candidate->companion = 0;

@@ -25,6 +25,7 @@ struct hook_candidate {
 	uint64_t companion;  // the island's (abi/payload_header.h); 0 = none
 	enum hook_verdict verdict; // VERDICT_ok: nothing speaks against it yet
 	bool indirect;       // STT_GNU_IFUNC: vaddr is the function that chooses, not the one that is called
+	bool added;          // by the user
 	bool local;          // only a local symbol names it
 	bool exported;       // other modules can see it
 };

@@ -472,6 +472,8 @@ static struct hs_error *refuse_unpaired(const struct hook_plan *plan, const stru
 		const struct hook_record *record = &plan->hooks[i].record;
 
 		// Only the functions that decide; a list of all would bury them.
+		if (record->verdict == VERDICT_checked_allocator && length > 0)
+			continue; // it holds for all of them
 		if (record->verdict != VERDICT_ok && record->verdict != VERDICT_forwards && (hook_kind_releases(record->kind) || record->kind == HOOK_malloc) &&
 		    (used == HOOK_ANY_MODULE || record->module == used))
 			length += (size_t)snprintf(reasons + length, sizeof(reasons) - length, "%s%s in %s: %s",
@@ -490,6 +492,19 @@ static bool has_allocator(const struct hook_candidates *candidates)
 			return true;
 	}
 	return false;
+}
+
+// Who asks for a function wants it, and not the rest without it.
+static struct hs_error *refuse_without_additions(const struct draft *drafts, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct hook_record *record = &drafts[i].hook.record;
+
+		if (drafts[i].candidate->added && !is_ok(&drafts[i]) && record->verdict != VERDICT_forwards)
+			return hs_error_create(HS_ERROR_REFUSED, "%s of %s (--allocator) cannot be hooked: %s", record->name,
+					       drafts[i].module->path, verdict_texts[record->verdict]);
+	}
+	return NULL;
 }
 
 static struct hs_error *make(const struct hook_candidates *candidates, const struct module_list *modules,
@@ -515,6 +530,9 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 		check_module_branches(drafts + first, end - first);
 	}
 	find_forwards(drafts, count, memory);
+	error = refuse_without_additions(drafts, count); // before another function is refused for its sake
+	if (error)
+		return error;
 	for (size_t first = 0, end; first < count; first = end) {
 		end = module_end(drafts, count, first);
 		refuse_leaky_module(drafts + first, end - first);

@@ -11,9 +11,49 @@ static const char *const prefixes[] = {
 
 static const char *const names[] = {
 	"aligned_alloc", "calloc",	 "cfree",  "dallocx", "free",	 "free_aligned_sized", "free_sized",
-	"mallocx",	 "malloc",	 "memalign", "new",    "newarray", "posix_memalign",     "pvalloc",
+	"mallocx",	 "malloc",	 "memalign", "posix_memalign",     "pvalloc",
 	"rallocx",	 "reallocarray", "realloc", "sdallocx", "valloc", "xallocx",
 };
+
+// After "mi_" or "mi_heap_", and before "_aligned", "_aligned_at", "_small" or nothing.
+static const char *const mimalloc_names[] = {
+	"alloc_new", "alloc_new_n", "expand",	"free_size", "malloc",	   "mallocn",	"new",	   "new_n",  "new_nothrow", "new_realloc", "new_reallocn",
+	"realloc",   "reallocarr",  "reallocf", "reallocn",  "realpath",   "recalloc",	"rezalloc", "strdup", "strndup",     "zalloc",	   "calloc",
+};
+static const char *const mimalloc_ends[] = { "", "_aligned", "_aligned_at", "_aligned_nothrow", "_small" };
+
+// gperftools' "tc_", then new, newarray, delete or deletearray, then any of these, in this order.
+static const char *const tcmalloc_ends[] = { "_sized", "_aligned", "_nothrow" };
+
+static bool is_mimalloc_name(const char *name)
+{
+	if (strncmp(name, "mi_", 3) != 0)
+		return false;
+	name += strncmp(name, "mi_heap_", 8) == 0 ? 8 : 3;
+	for (size_t i = 0; i < sizeof(mimalloc_names) / sizeof(mimalloc_names[0]); i++) {
+		size_t length = strlen(mimalloc_names[i]);
+
+		for (size_t j = 0; j < sizeof(mimalloc_ends) / sizeof(mimalloc_ends[0]); j++)
+			if (strncmp(name, mimalloc_names[i], length) == 0 && strcmp(name + length, mimalloc_ends[j]) == 0)
+				return true;
+	}
+	return false;
+}
+
+static bool is_tcmalloc_operator(const char *name)
+{
+	if (strcmp(name, "tc_malloc_skip_new_handler") == 0)
+		return true;
+	if (strncmp(name, "tc_new", 6) != 0 && strncmp(name, "tc_delete", 9) != 0)
+		return false;
+	name += name[3] == 'n' ? 6 : 9;
+	if (strncmp(name, "array", 5) == 0)
+		name += 5;
+	for (size_t i = 0; i < sizeof(tcmalloc_ends) / sizeof(tcmalloc_ends[0]); i++)
+		if (strncmp(name, tcmalloc_ends[i], strlen(tcmalloc_ends[i])) == 0)
+			name += strlen(tcmalloc_ends[i]);
+	return *name == '\0';
+}
 
 // Itanium ABI 5.1.5.3: nw, na, dl, da are the operators new, new[], delete, delete[]. A member of a class has _ZN
 // before them.
@@ -68,15 +108,14 @@ bool is_allocator_name(const char *system_name)
 		if (starts_with(system_name, operators[i]))
 			return true;
 	}
+	if (is_mimalloc_name(system_name) || is_tcmalloc_operator(system_name))
+		return true;
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
 		size_t length = strlen(prefixes[i]);
 
 		if (strncmp(system_name, prefixes[i], length) != 0)
 			continue;
 		for (size_t j = 0; j < sizeof(names) / sizeof(names[0]); j++) {
-			// A C program may well call a function of its own "new".
-			if (strncmp(names[j], "new", 3) == 0 && strcmp(prefixes[i], "tc_") != 0)
-				continue;
 			if (strcmp(system_name + length, names[j]) == 0)
 				return true;
 		}

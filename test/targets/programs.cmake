@@ -25,6 +25,7 @@ hs_target_program(made_code)
 hs_target_program(patches_over)
 hs_target_program(scribbler)
 target_include_directories(scribbler PRIVATE ${PROJECT_SOURCE_DIR})
+hs_target_program(pool)
 
 foreach(name no_allocator unhookable)
   hs_target_program(${name})

@@ -18,6 +18,9 @@ static const char *const allocators[] = {
 	"_RNvXs_NtCsihNoVIYWwLU_5alloc5allocNtB4_6GlobalNtNtCs6IL9ONYDOZW_4core5alloc9Allocator8allocate",
 	"_ZN67_$LT$linked..jemalloc..Jemalloc$u20$as$u20$core..alloc..global..GlobalAlloc$GT$5alloc17h0123456789abcdefE",
 	"_RNvXNtCse8i1cTylc5f_6linked8jemallocNtB2_8JemallocNtNtNtCs6IL9ONYDOZW_4core5alloc6global11GlobalAlloc5alloc",
+	"_mid_memalign", "je_malloc", "_rjem_sdallocx", "_rjem_je_mallocx", "tc_malloc", "tc_new", "tc_newarray_aligned_nothrow", "tc_delete_sized_aligned", "tc_deletearray",
+	"tc_malloc_skip_new_handler", "mi_calloc", "mi_malloc_small", "mi_heap_realloc_aligned_at", "mi_new_n", "mi_heap_alloc_new", "mi_strdup",
+	"mi_valloc", "mi_new_aligned_nothrow", "mi_free_size_aligned", "_Znwm",
 	"_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamSt11align_val_t", "_ZdlPv", "_ZdaPvm",
 };
 
@@ -27,6 +30,8 @@ static const char *const others[] = {
 	"_ZN5alloc7raw_vec19RawVec$LT$T$C$A$GT$11allocate_in17h0d7e3ef7e7d82e09E", "_RNvMs_NtCsihNoVIYWwLU_5alloc3vecINtB4_3VechE7reserve",
 	"_RINvNtCsihNoVIYWwLU_5alloc7raw_vec11finish_growNtNtB4_5alloc6GlobalECse8i1cTylc5f_6linked", "_ZN5alloc", "_RNvNtCsx_5alloc4sync3new",
 	"__libc_start_main", "_ZN3FoonwEm", "_ZNSt15__new_allocatorIiE8allocateEmPKv", "operator new", "tc_", "__libc_",
+	"__libc_start_main", "_ZN3FoonwEm", "_ZNSt15__new_allocatorIiE8allocateEmPKv", "operator new", "tc_", "__libc_", "tc_news", "tc_delete_sizes",
+	"mi_", "mi_heap_", "mi_new_block", "mi_open", "new_aligned", "heap_malloc",
 };
 
 static void check_demangled(const char *name, const char *expected)
