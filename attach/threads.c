@@ -230,8 +230,10 @@ static struct hs_error *keep_from_forbidden_restart(struct frozen_thread *thread
 		return NULL;
 	arch_repeat_syscall(&registers);
 	error = ptrace_set_registers(thread->tid, &registers);
-	if (!error)
+	if (!error) {
 		thread->registers = registers;
+		thread->repeats_call = true;
+	}
 	return error;
 }
 
@@ -249,6 +251,7 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 
 		switch (stop.kind) {
 		case STOP_EVENT:
+			thread->repeats_call = false; // it may have been collected before
 			error = ptrace_get_registers(tid, &thread->registers);
 			if (!error)
 				error = keep_from_forbidden_restart(thread);
@@ -256,7 +259,7 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 				error = ptrace_get_signal_mask(tid, &thread->signal_mask);
 			*ret = COLLECTED;
 			// A group stop has interrupted the call already, and not by this tool.
-			if (!error && stop.signal == SIGTRAP)
+			if (!error && stop.signal == SIGTRAP && !thread->repeats_call)
 				thread->registers_changed = thread->repeats_call = repeat_call_prepare(&thread->registers);
 			if (!error)
 				return NULL;
