@@ -39,6 +39,8 @@ def go_through(first, path):
         check_equal(waiting(target), names, "calls that wait after detach")
         before.check_after(memory_may_change=True)
     attach(target.pid)
+    # On a busy machine a thread may not be back in its call yet: a futex then says EAGAIN, and a signal comes before the call.
+    wait_until(lambda: all_asleep(target.pid), "every thread waits again")
     check_equal(target.ask("release"), "released", "what the calls returned")
     detach(target.pid)
     target.end()
