@@ -78,6 +78,14 @@ static bool has_text(const struct module_record *module, uint64_t address, uint6
 	       module->text_high - address >= size;
 }
 
+// pre: what is read of the module stays meanwhile.
+static uint64_t rule_without_info(const struct module_record *module, uint64_t pc, uint32_t index)
+{
+	if (has_text(module, pc, ARCH_SIGRETURN_SIZE) && arch_is_sigreturn((const uint8_t *)pc))
+		return unwind_rule_signal(index);
+	return unwind_rule_pack(CFI_NO_ENTRY, NULL, NULL, index);
+}
+
 uint64_t modules_decode_rule(uint64_t pc, bool exact)
 {
 	uint64_t lookup = exact ? pc : pc - 1; // a return address may be the first byte of the next function
@@ -94,10 +102,8 @@ uint64_t modules_decode_rule(uint64_t pc, bool exact)
 		return 0;
 	span = cfi_span(module);
 	result = has_cfi(module) ? decode(module, &span, lookup, &row) : CFI_NO_ENTRY;
-	if (result == CFI_NO_ENTRY && has_text(module, pc, ARCH_SIGRETURN_SIZE) && arch_is_sigreturn((const uint8_t *)pc))
-		rule = unwind_rule_signal(index);
-	else
-		rule = unwind_rule_pack(result, result == CFI_OK ? &row : NULL, &span, index);
+	rule = result == CFI_NO_ENTRY ? rule_without_info(module, pc, index)
+				      : unwind_rule_pack(result, result == CFI_OK ? &row : NULL, &span, index);
 	end_reading(module);
 	return rule;
 }
@@ -117,48 +123,66 @@ bool modules_follows_call(uint64_t pc, bool from_module)
 	return follows;
 }
 
+// A step by three registers, for a frame without CFI. pre: `rule` is of rule_without_info.
+static enum step_result step_without_info(uint64_t rule, const struct memory_span *stack, struct full_registers *registers)
+{
+	struct walk_registers three = { registers->value[CFI_RA], registers->value[CFI_RSP], registers->value[CFI_RBP] };
+	bool exact, is_signal = UNWIND_KIND(rule) == UNWIND_SIGNAL;
+	enum step_result result;
+	uint64_t cfa;
+
+	if (!is_signal && !(registers->known & 1u << CFI_RBP))
+		return STEP_BAD;
+	result = unwind_step(rule, stack, &three, &cfa, &exact);
+	if (result != STEP_OK)
+		return result;
+	if (!is_signal && !modules_follows_call(three.pc, UNWIND_MODULE(rule)))
+		return STEP_BAD;
+	registers->value[CFI_RA] = three.pc;
+	registers->value[CFI_RSP] = three.sp;
+	registers->value[CFI_RBP] = three.rbp;
+	registers->known = 1u << CFI_RA | 1u << CFI_RSP | 1u << CFI_RBP;
+	registers->pc_is_exact = exact;
+	return STEP_OK;
+}
+
 enum step_result modules_step_full(const struct memory_span *stack, struct full_registers *registers, uint32_t *module_ret,
 				   uint32_t *cut)
 {
 	uint64_t pc = registers->value[CFI_RA];
 	uint64_t lookup = registers->pc_is_exact ? pc : pc - 1;
 	const struct module_record *module = find_module(lookup, module_ret);
+	uint64_t rule = unwind_rule_pack(CFI_NO_ENTRY, NULL, NULL, 0);
 	enum step_result result = STEP_BAD;
 	enum cfi_result decoded = CFI_NO_ENTRY;
-	struct memory_span span;
-	struct cfi_row row;
-	uint64_t cfa;
+	bool is_signal = false;
 
-	if (module && has_cfi(module)) {
+	if (module) {
+		struct memory_span span = cfi_span(module);
+		struct cfi_row row;
+		uint64_t cfa;
+
 		if (!begin_reading(module)) {
 			*cut = CUT_loader_busy + 1;
 			return STEP_BAD;
 		}
-		span = cfi_span(module);
-		decoded = decode(module, &span, lookup, &row);
-		if (decoded == CFI_OK)
+		if (has_cfi(module))
+			decoded = decode(module, &span, lookup, &row);
+		if (decoded == CFI_OK) {
+			is_signal = row.is_signal_frame;
 			result = unwind_step_full(&row, &span, stack, registers, &cfa);
+		} else if (decoded == CFI_NO_ENTRY) {
+			rule = rule_without_info(module, pc, *module_ret);
+			is_signal = UNWIND_KIND(rule) == UNWIND_SIGNAL;
+		}
 		end_reading(module);
 	}
+	if (is_signal)
+		*module_ret |= HS_FRAME_EXACT_PC;
 	if (decoded == CFI_NO_ENTRY) {
-		struct walk_registers three = { pc, registers->value[CFI_RSP], registers->value[CFI_RBP] };
-		bool exact;
-
-		result = unwind_step(unwind_rule_pack(CFI_NO_ENTRY, NULL, NULL, 0), stack, &three, &cfa, &exact);
-		if (result != STEP_OK) {
-			if (result != STEP_END)
-				*cut = CUT_no_unwind_info + 1;
-			return result;
-		}
-		if (!modules_follows_call(three.pc, module != NULL)) {
+		result = step_without_info(rule, stack, registers);
+		if (result != STEP_OK && result != STEP_END)
 			*cut = CUT_no_unwind_info + 1;
-			return STEP_BAD;
-		}
-		registers->value[CFI_RA] = three.pc;
-		registers->value[CFI_RSP] = three.sp;
-		registers->value[CFI_RBP] = three.rbp;
-		registers->known = 1u << CFI_RA | 1u << CFI_RSP | 1u << CFI_RBP;
-		registers->pc_is_exact = exact;
 	}
 	return result;
 }

@@ -118,7 +118,7 @@ static void walk_in_full(struct thread_slot *slot, const struct entry_frame *ent
 		if (result != STEP_OK) {
 			if (!walk->cut)
 				walk->cut = reason_of_step(result) + 1;
-			else if (walk->cut == CUT_no_unwind_info + 1 && module && is_start_code(slot, sp))
+			else if (walk->cut == CUT_no_unwind_info + 1 && module & HS_FRAME_MODULE_MASK && is_start_code(slot, sp))
 				walk->cut = 0;
 			return;
 		}
@@ -156,6 +156,9 @@ static bool note_rule(uint64_t rule, const struct walk_registers *before, const 
 		if (distance > UINT16_MAX)
 			walk->repeatable = false;
 		return true;
+	case UNWIND_SIGNAL:
+		frame->node |= HS_FRAME_EXACT_PC; // no call has put it there: it is the first byte of the code that the handler returns to
+		// fall through
 	default:
 		walk->repeatable = false;
 		return true;
@@ -180,6 +183,8 @@ static bool end_walk(enum step_result result, uint64_t rule, const struct walk_r
 {
 	enum unwind_kind kind = UNWIND_KIND(rule);
 
+	if (kind == UNWIND_SIGNAL)
+		slot->fresh[walk->count - 1].node |= HS_FRAME_EXACT_PC; // as in note_rule
 	switch (result) {
 	case STEP_SLOW:
 		return false;

@@ -89,8 +89,23 @@ def check_stack(stack, linking):
     return "thread_entry" in rest
 
 
-def check_threads(target, report, linking):
-    check_equal(next(line["value"] for line in report["ledger"] if line["name"] == "threads"), THREADS + 1, "threads seen")
+def ledger_value(report, name):
+    return next(line["value"] for line in report["ledger"] if line["name"] == name)
+
+
+def more_of_c(target, path, linking):
+    """Threads that get each other's memory are told apart; a walk from a signal handler reaches what was interrupted."""
+    check_equal(target.ask("handle"), "handled", "answer")
+    check_equal(target.ask("series"), "ended", "answer")
+    report = dump(target.pid, path)
+    check_equal(ledger_value(report, "threads"), 6, "threads seen: main and five")
+    found = [stack for stack in profiles.stacks(path, "site_in_handler")]
+    check_equal(len(found), 1, "stacks of the signal handler")
+    names = [name for name in found[0] if name in ("site_in_handler", "on_signal", "interrupted", "handle", "main")]
+    check_equal(names, ["site_in_handler", "on_signal", "interrupted", "handle", "main"], f"frames of {found[0]}")
+    check(any(found[0][-1].startswith(end) for end in linking.ends), f"outermost frame of {found[0]}")
+    check_equal({line["name"]: line["value"] for line in report["ledger"] if line["loss"] and line["value"]}, {}, "losses")
+    say("  " + " < ".join(found[0]))
 
 
 def go_through(linking):
@@ -114,11 +129,15 @@ def go_through(linking):
         check_equal({check_stack(stack, linking) for stack in stacks}, {False, True}, "stacks of main, and of threads")
         losses = {line["name"]: line["value"] for line in report["ledger"] if line["loss"] and line["value"]}
         check_equal(losses, {}, "losses")
-        check_threads(target, report, linking)
+        check_equal(ledger_value(report, "threads"), THREADS + 1, "threads seen")
         detach(target.pid)
         earlier = truth
         check_equal(target.ask("check"), "ok", "contents of the blocks")
         before.check_after(memory_may_change=True)
+    if not linking.name.startswith("linked_rust"):
+        attach(target.pid)
+        more_of_c(target, path, linking)
+        detach(target.pid)
     target.end()
     say(f"{linking.name}: {sum(objects for objects, _ in truth.values())} live objects in {len(truth)} sites equal; for example "
         + " < ".join(stacks[0]))

@@ -5,9 +5,11 @@
 //   go      one round in main and in each thread; prints "<site> <objects> <bytes>" of what is live, for each site, then "end"
 //   check   the content of every live block: "ok"
 //   free    frees all of them: "freed"
-//   tids    the kernel's ids of main and of the threads
+//   series  five threads, one after the other, that allocate and free: "ended". They get each other's memory
+//   handle  allocates in a signal handler that has interrupted main in a function of its own: "handled"
 // usage: linked THREADS
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +31,7 @@
 	X(site_realloc_grow)                                                                       \
 	X(site_aligned_alloc)                                                                      \
 	X(site_posix_memalign)                                                                     \
+	X(site_in_handler)                                                                         \
 	X(site_freed)
 
 enum site {
@@ -55,7 +58,6 @@ struct block {
 struct worker {
 	struct block kept[KEPT_MAX];
 	unsigned count;
-	pid_t tid;
 };
 
 static struct worker workers[THREADS_MAX + 1]; // main is the last
@@ -168,7 +170,6 @@ FRAME void *thread_entry(void *argument)
 {
 	struct worker *worker = argument;
 
-	worker->tid = (pid_t)syscall(SYS_gettid);
 	pthread_barrier_wait(&barrier);
 	for (;;) {
 		pthread_barrier_wait(&barrier); // begins a round
@@ -176,6 +177,54 @@ FRAME void *thread_entry(void *argument)
 		pthread_barrier_wait(&barrier); // ends it
 	}
 	return NULL;
+}
+
+FRAME void *short_life(void *argument)
+{
+	free(site_freed(100));
+	STAY();
+	return argument;
+}
+
+static void series(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 5; i++)
+		if (pthread_create(&thread, NULL, short_life, NULL) != 0 || pthread_join(thread, NULL) != 0)
+			abort();
+	puts("ended");
+}
+
+FRAME void *site_in_handler(size_t size)
+{
+	void *block = malloc(size);
+	STAY();
+	return block;
+}
+
+FRAME void on_signal(int number)
+{
+	(void)number;
+	keep(&workers[THREADS_MAX], site_in_handler(320), 320, SITE_site_in_handler);
+	STAY();
+}
+
+// The call is made here, not in the library: the interrupted function has unwind information whatever the library has.
+FRAME void interrupted(void)
+{
+	long result = SYS_tgkill;
+
+	__asm__ volatile("syscall" : "+a"(result) : "D"((long)getpid()), "S"((long)getpid()), "d"((long)SIGUSR1) : "rcx", "r11", "memory");
+	if (result != 0)
+		abort();
+}
+
+FRAME void handle(void)
+{
+	signal(SIGUSR1, on_signal);
+	interrupted();
+	puts("handled");
 }
 
 static void print_truth(void)
@@ -268,11 +317,10 @@ int main(int argc, char **argv)
 			check_blocks();
 		} else if (line[0] == 'f') {
 			free_blocks();
-		} else if (line[0] == 't') {
-			printf("%ld", syscall(SYS_gettid));
-			for (int i = 0; i < thread_count; i++)
-				printf(" %d", (int)workers[i].tid);
-			puts("");
+		} else if (line[0] == 's') {
+			series();
+		} else if (line[0] == 'h') {
+			handle();
 		} else {
 			return 2;
 		}

@@ -47,11 +47,13 @@ const struct module *module_at(uint64_t address, const struct module_list *modul
 	return NULL;
 }
 
-// The whole frame word: pc, whether it is exact, and the module.
-static uint64_t expected_word(const struct reference_frame *frame, const struct module_list *modules)
+// The whole frame word: pc, whether it is exact, and the module. `is_trampoline`: what a signal handler returns to, whose first byte was put
+// on the stack by the kernel, not by a call; libunwind, which looks for it one byte before, does not say so.
+static uint64_t expected_word(const struct reference_frame *frame, bool is_trampoline, const struct module_list *modules)
 {
 	const struct module *module = module_at(frame->pc - !frame->pc_is_exact, modules);
-	uint64_t upper = (module ? (uint64_t)(module - modules->items) + 1 : 0) | (frame->pc_is_exact ? HS_FRAME_EXACT_PC : 0);
+	bool is_exact = frame->pc_is_exact || is_trampoline;
+	uint64_t upper = (module ? (uint64_t)(module - modules->items) + 1 : 0) | (is_exact ? HS_FRAME_EXACT_PC : 0);
 
 	return (frame->pc & HS_FRAME_PC_MASK) | upper << HS_FRAME_MODULE_SHIFT;
 }
@@ -62,7 +64,8 @@ static size_t common_frames(const struct payload_stack *payload, const struct re
 	size_t common = 0;
 
 	while (common < payload->count && common < count &&
-	       payload->frames[common] == expected_word(&reference[common], modules))
+	       payload->frames[common] ==
+		       expected_word(&reference[common], common + 1 < count && reference[common + 1].pc_is_exact, modules))
 		common++;
 	return common;
 }
