@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""documents.py ROOT CTEST BUILD: whether each test that the documents name is a test that runs. Each rule is first seen to fail.
+
+A promise in docs/ stands beside the test that shows it; a test that was renamed or dropped must not leave the promise behind."""
+
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+
+GROUPS = "unit|e2e|unharmed|artifact|unwind|fuzz|bench"
+NAMED = re.compile(rf"`((?:{GROUPS})\.[a-z0-9_]+)`(?!\s*\()")
+FILE_NAME = re.compile(r"\.(c|h|py|md)$")
+
+
+def named_tests(text):
+    """Number of the line and name of each test in backquotes. Several may share one pair: `e2e.redis`, `nginx` names only the first."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for match in NAMED.finditer(line):
+            if not FILE_NAME.search(match[1]):
+                yield number, match[1]
+
+
+def unknown_tests(path, text, tests):
+    return [f"{path}:{number}: there is no test {name}" for number, name in named_tests(text) if name not in tests]
+
+
+def pitfall_rows(text):
+    """The rows of the table of pitfalls: number -> last column, where the tests stand."""
+    section = text.split("## Pitfalls", 1)
+    rows = re.findall(r"^\| (\d+) \|(.*)\|$", section[1], re.M) if len(section) == 2 else []
+    return {int(number): columns.split("|")[-1] for number, columns in rows}
+
+
+def pitfalls_without_test(text, count):
+    rows = pitfall_rows(text)
+    missing = [f"pitfall {number} has no row" for number in range(1, count + 1) if number not in rows]
+    return missing + [f"pitfall {number} names no test and does not say `none`" for number, tests in rows.items()
+                      if not NAMED.search(tests) and "none:" not in tests]
+
+
+def see_the_rules_fail():
+    assert unknown_tests("a.md", "x `unit.gone_test` y", {"unit.here_test"}), "an unknown test is not seen"
+    assert not unknown_tests("a.md", "`unit.here_test`, `unit.a.c`", {"unit.here_test"})
+    table = "## Pitfalls\n| 1 | text | `unit.a_test` |\n| 2 | text | later |\n"
+    assert pitfalls_without_test(table, 3) == ["pitfall 3 has no row", "pitfall 2 names no test and does not say `none`"]
+
+
+def main():
+    root, ctest, build = sys.argv[1:]
+    see_the_rules_fail()
+    listed = json.loads(subprocess.run([ctest, "--test-dir", build, "--show-only=json-v1"], capture_output=True, check=True).stdout)
+    tests = {test["name"] for test in listed["tests"]}
+    with open(os.path.join(root, "test/fuzz/CMakeLists.txt"), encoding="utf-8") as file:  # a build of its own
+        tests |= {f"fuzz.{name}" for name in re.findall(r"^hs_fuzzer\((\w+)", file.read(), re.M)}
+    bad = []
+    for path in sorted(glob.glob(os.path.join(root, "docs", "*.md"))) + [os.path.join(root, "README.md")]:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        bad += unknown_tests(os.path.relpath(path, root), text, tests)
+        if path.endswith("target-safety.md"):
+            bad += pitfalls_without_test(text, 36)
+    print("\n".join(bad))
+    sys.exit(1 if bad else 0)
+
+
+main()
