@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import harness
+import profiles
 import python_load
 from harness import (Unharmed, check, check_equal, connect_when_ready, free_port, only_child, run_test, say, start, stop, temporary_directory,
                      wait_until)
@@ -182,7 +183,11 @@ def python(preload=None):
     check_equal(target.ask(f"work {rounds}"), expected, "checksums before attach")
     before = Unharmed(target.pid)
     client = Client(lambda number: check_equal(target.ask(f"work {rounds}"), expected, "checksums"))
-    attach_dump_detach(target.pid, lambda: client.wait_for_more(2), before, r"_?Py", directory)
+    paths = attach_dump_detach(target.pid, lambda: client.wait_for_more(2), before, r"_?Py", directory)
+    # Each piece of work keeps 200 strings of some 1000 bytes; between two of them that were waited for lies a whole one.
+    for path, pieces in zip(paths, (1, 3)):
+        live = sum(values.live_bytes for _, values in profiles.samples(path))
+        check(live >= pieces * 200 * 1000, f"{live} bytes are live after {pieces} whole pieces of work")
     answers = client.finish()
     before.check_after(memory_may_change=True)
     check_equal(target.ask(f"work {rounds}"), expected, "checksums after detach")

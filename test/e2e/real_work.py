@@ -255,6 +255,14 @@ def musl():
     attach_dump_detach(target.pid, lambda: client.wait_for_more(10), before, r"stbi_", directory, threads_may_change=True)
     answers = client.finish()
     before.check_after(memory_may_change=True)
+
+    # Attached while it rests, everything that a piece of work allocates is seen, and seen to be freed.
+    attach(target.pid)
+    check_equal(target.ask("work 20"), expected, "pictures")
+    ledger = {line["name"]: line["value"] for line in dump(target.pid, directory + "/rest.pb.gz")["ledger"]}
+    check(ledger["allocations"] > 1000, f"too few allocations: {ledger}")
+    check_equal((ledger["frees"] + ledger["reallocations"], ledger["unknown_frees"]), (ledger["allocations"], 0), f"ends of blocks: {ledger}")
+    detach(target.pid)
     target.end()
     say(f"static with musl: {answers} times 40 pictures, all right")
 
