@@ -244,7 +244,8 @@ static struct hs_error *drop_page(uint64_t page, const struct proc_maps *maps, s
 	bool same;
 
 	*kept_ret = false;
-	if (!map || map->shared || map->inode == 0 || map->writable)
+	// Some programs make their code writable for a while: what it holds decides.
+	if (!map || map->shared || map->inode == 0 || !map->executable)
 		return NULL;
 	error = compare_with_file(map, caller->memory, page, HS_PAGE_SIZE, &same);
 	if (error) {

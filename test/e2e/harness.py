@@ -347,7 +347,8 @@ def _text_private_pages(pid):
             name = str(mapping) if "x" in mapping.permissions and mapping.inode else None
         elif name and line.split(":")[0] in ("Anonymous", "Swap", "Locked"):
             key, value = line.split(":")
-            result[f"{name} {key}"] = value.strip()
+            # What is locked is counted in shares of the processes that map the page.
+            result[f"{name} {key}"] = str(value.strip() != "0 kB") if key == "Locked" else value.strip()
     return result
 
 
