@@ -16,10 +16,13 @@ GROUPS = {
     "memory": ["library", "descriptors", "locked", "protection", "limited", "sealed"],
 }
 CYCLES = 4
-TRIES = 20
+TRIES = 40
 # Moments at which a target cannot be stopped, or changes too fast: refused with everything as it was, and tried again here. A vfork
 # child may take long on a busy machine.
 TRANSIENT = ["did not stop in time", "faster than they can be stopped", "try again"]
+OPTIONS = {"limited": ["--max-memory", "16M"]}
+# There the program itself takes all the address space that it may have, most of the time.
+TRANSIENT += ["address space limit", "Cannot allocate memory"]
 
 
 def run(command, *arguments):
@@ -63,7 +66,7 @@ def go_through(group, name, path):
     locked = locked_bytes(target.pid)
     expect("start", "started")
     for number in range(1, CYCLES + 1):
-        run(["attach", target.pid])
+        run(["attach", target.pid], *OPTIONS.get(name, []))
         expect("work", "right")
         expect("keep", "kept")
         report = run(["dump", target.pid, "-o", path])
