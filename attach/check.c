@@ -6,6 +6,7 @@
 #include "attach/libc.h"
 #include "attach/memory_sharers.h"
 #include "attach/thread_ids.h"
+#include "base/live_thread.h"
 #include "inject/abi/region.h"
 
 #include <stdio.h>
@@ -162,7 +163,7 @@ static void describe_attached(struct check_report *report)
 // time to do so.
 static void judge_sharers(pid_t pid, struct findings *findings)
 {
-	struct frozen_thread thread = { .tid = pid };
+	struct frozen_thread thread = { .tid = hs_live_thread(pid) };
 	const struct frozen_process process = { .pid = pid, .threads = &thread, .count = 1 };
 	const struct pid_set none = { 0 };
 	struct hs_error *error = memory_sharers_check(&process, &none);

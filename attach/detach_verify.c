@@ -5,6 +5,7 @@
 #include "attach/thread_ids.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/live_thread.h"
 #include "base/log.h"
 #include "base/proc_maps.h"
 
@@ -67,7 +68,7 @@ static bool maps_are_clean(pid_t pid)
 static bool descriptors_are_clean(pid_t pid)
 {
 	HS_CLEANUP_FREE char *path = NULL;
-	struct hs_error *error = hs_format(&path, "/proc/%d/fd", pid);
+	struct hs_error *error = hs_format(&path, "/proc/%d/fd", hs_live_thread(pid));
 	DIR *directory = error ? NULL : opendir(path);
 	bool clean = directory != NULL;
 

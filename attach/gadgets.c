@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/live_thread.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -119,7 +120,7 @@ static struct hs_error *read_entry_address(pid_t pid, uint64_t *ret)
 	char path[64];
 	size_t size;
 
-	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)hs_live_thread(pid));
 	error = hs_read_file(path, 65536, &text, &size);
 	if (error)
 		return error;
@@ -144,7 +145,7 @@ static bool page_is_clean(pid_t pid, uint64_t address)
 	char path[64];
 	uint64_t entry;
 
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)hs_live_thread(pid));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
@@ -169,7 +170,7 @@ static struct hs_error *recover_old_bytes(pid_t pid, const struct target_memory 
 	struct hs_error *error;
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)hs_live_thread(pid));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return hs_error_system(errno, "cannot open %s", path);

@@ -6,6 +6,7 @@
 #include "attach/ptrace_call.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/live_thread.h"
 #include "base/log.h"
 #include "base/proc_maps.h"
 
@@ -45,7 +46,7 @@ struct hs_error *hook_note_clean_pages(pid_t pid, struct hook_record *hooks, siz
 {
 	HS_CLEANUP_FREE char *path = NULL;
 	HS_CLEANUP_CLOSE int pagemap = -1;
-	struct hs_error *error = hs_format(&path, "/proc/%d/pagemap", pid);
+	struct hs_error *error = hs_format(&path, "/proc/%d/pagemap", hs_live_thread(pid));
 
 	if (error)
 		return error;

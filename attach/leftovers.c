@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/live_thread.h"
 #include "base/log.h"
 #include "inject/abi/limits.h"
 
@@ -19,7 +20,7 @@ static const char ours[] = "/memfd:heapsnap-";
 static long next_descriptor(pid_t pid, long after)
 {
 	HS_CLEANUP_FREE char *path = NULL;
-	struct hs_error *error = hs_format(&path, "/proc/%d/fd", pid);
+	struct hs_error *error = hs_format(&path, "/proc/%d/fd", hs_live_thread(pid));
 	DIR *directory = error ? NULL : opendir(path);
 	long next = -1;
 

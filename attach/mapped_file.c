@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/live_thread.h"
 #include "inject/abi/limits.h"
 
 #include <errno.h>
@@ -56,7 +57,7 @@ struct hs_error *mapped_file_open(pid_t pid, const struct proc_map *map, const s
 	HS_CLEANUP_CLOSE int fd = -1;
 	struct stat status;
 	struct hs_error *error =
-		hs_format(&by_address, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->start, map->end);
+		hs_format(&by_address, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, hs_live_thread(pid), map->start, map->end);
 
 	if (error)
 		return error;
@@ -64,7 +65,7 @@ struct hs_error *mapped_file_open(pid_t pid, const struct proc_map *map, const s
 	if (!error || map->deleted || map->name[0] != '/')
 		return error;
 	hs_error_destroy(error);
-	error = hs_format(&by_path, "/proc/%d/root%s", pid, map->name);
+	error = hs_format(&by_path, "/proc/%d/root%s", hs_live_thread(pid), map->name);
 	if (!error)
 		error = open_regular(by_path, &fd, &status);
 	if (error)

@@ -4,6 +4,7 @@
 #include "attach/interrupt.h"
 #include "attach/ptrace_call.h"
 #include "base/cleanup.h"
+#include "base/live_thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,7 @@ struct hs_error *target_memory_open(pid_t pid, struct target_memory *ret)
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)hs_live_thread(pid));
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0) {
 		if (errno == ENOENT || errno == ESRCH)

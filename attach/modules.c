@@ -7,6 +7,7 @@
 #include "attach/thread_layout.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/live_thread.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ static struct hs_error *read_start_facts(pid_t pid, struct start_facts *ret)
 {
 	HS_CLEANUP_FREE char *path = NULL;
 	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error = hs_format(&path, "/proc/%d/auxv", pid);
+	struct hs_error *error = hs_format(&path, "/proc/%d/auxv", hs_live_thread(pid));
 	size_t size;
 
 	if (!error)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/namespaces.h"
 
+#include "base/live_thread.h"
+
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -17,6 +19,8 @@ const char *namespace_name(enum namespace_kind kind)
 
 void namespaces_read(pid_t pid, enum namespace_answer ret[NAMESPACE_COUNT])
 {
+	pid_t thread = hs_live_thread(pid);
+
 	for (int kind = 0; kind < NAMESPACE_COUNT; kind++) {
 		struct stat own, other;
 		char path[64];
@@ -25,7 +29,7 @@ void namespaces_read(pid_t pid, enum namespace_answer ret[NAMESPACE_COUNT])
 		ret[kind] = NAMESPACE_UNKNOWN;
 		if (stat(path, &own) != 0)
 			continue;
-		snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, namespace_name((enum namespace_kind)kind));
+		snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)thread, namespace_name((enum namespace_kind)kind));
 		if (stat(path, &other) == 0)
 			ret[kind] = own.st_ino == other.st_ino && own.st_dev == other.st_dev ? NAMESPACE_SAME : NAMESPACE_DIFFERS;
 	}

@@ -6,6 +6,7 @@
 #include "attach/region_access.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/live_thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -139,7 +140,7 @@ static struct hs_error *create_memfd(struct remote_caller *caller, const char *n
 		return hs_error_with_errno(HS_ERROR_REMOTE, (int)-result, "the target cannot create a memory file%s",
 					   result == -EMFILE ? " (raise its limit of open files: prlimit --nofile)" : "");
 	*target_fd = result;
-	error = hs_format(&path, "/proc/%d/fd/%" PRId64, caller->process->pid, result);
+	error = hs_format(&path, "/proc/%d/fd/%" PRId64, hs_live_thread(caller->process->pid), result);
 	if (error)
 		return error;
 	*fd_ret = open(path, O_RDWR | O_CLOEXEC);

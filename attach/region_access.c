@@ -4,6 +4,7 @@
 #include "attach/interrupt.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/live_thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -119,7 +120,7 @@ static struct hs_error *open_through_map_files(pid_t pid, const struct proc_map 
 	HS_CLEANUP_CLOSE int handle = -1;
 	HS_CLEANUP_CLOSE int fd = -1;
 	struct stat status;
-	struct hs_error *error = hs_format(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->start, map->end);
+	struct hs_error *error = hs_format(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, hs_live_thread(pid), map->start, map->end);
 
 	*fd_ret = -1;
 	if (error)

@@ -4,6 +4,7 @@
 #include "attach/target_judge.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/live_thread.h"
 #include "base/proc_maps.h"
 
 #include <elf.h>
@@ -124,7 +125,7 @@ static struct hs_error *read_executable(pid_t pid, struct target_info *info)
 	char path[64], target[PATH_MAX];
 	ssize_t length;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)hs_live_thread(pid));
 	length = readlink(path, target, sizeof(target) - 1);
 	if (length < 0)
 		return NULL;
@@ -143,7 +144,7 @@ static bool is_32_bit(pid_t pid)
 	char path[64];
 	bool low = true;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)hs_live_thread(pid));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0 && pread(fd, ident, sizeof(ident), 0) == (ssize_t)sizeof(ident))
 		return ident[EI_CLASS] == ELFCLASS32;
@@ -165,7 +166,7 @@ static struct hs_error *read_access(pid_t pid, struct target_info *info)
 	HS_CLEANUP_CLOSE int fd = -1;
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)hs_live_thread(pid));
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0 && (errno == ENOENT || errno == ESRCH))
 		return no_such_process(pid);
@@ -201,7 +202,7 @@ static struct hs_error *read_all(pid_t pid, struct target_info *info)
 
 	error = read_stat(pid, info);
 	if (!error)
-		error = read_proc(pid, "status", &status);
+		error = read_proc(hs_live_thread(pid), "status", &status);
 	if (error)
 		return error;
 	info->is_self = pid == getpid();

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/live_thread.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -152,7 +153,7 @@ static bool same_user_namespace(pid_t pid)
 	char path[64];
 	size_t size;
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)hs_live_thread(pid));
 	if (stat("/proc/self/ns/user", &own) == 0 && stat(path, &other) == 0)
 		return own.st_ino == other.st_ino;
 	snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
@@ -187,7 +188,7 @@ struct hs_error *access_facts_read(pid_t pid, struct access_facts *ret)
 	read_three(status, "\nGid:", ret->gids);
 
 	// Not the directory, which belongs to the user in any case: task_dump_owner in fs/proc/base.c.
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)hs_live_thread(pid));
 	ret->proc_owner = stat(path, &status_file) == 0 ? status_file.st_uid : ret->uids[1];
 	ret->same_namespace = same_user_namespace(pid);
 	ret->is_descendant = descends_from(pid, getpid());

@@ -18,13 +18,10 @@ void target_judge_kind(const struct target_info *info, struct findings *findings
 			     pid, info->name);
 	else if (info->is_self)
 		findings_add(findings, GROUND_process, FINDING_REFUSAL, "give another process", "process %d is heapsnap itself", pid);
+	// A main thread that has ended while others live on leaves a living process, with a memory of its own.
 	else if (info->state == 'X' || (info->state == 'Z' && info->thread_count <= 1))
 		findings_add(findings, GROUND_process, FINDING_REFUSAL, "there is nothing left to snapshot",
 			     "process %d (%s) has ended and waits for its parent %d (a zombie)", pid, info->name, (int)info->parent);
-	else if (info->state == 'Z')
-		findings_add(findings, GROUND_process, FINDING_REFUSAL,
-			     "heapsnap reaches a process through its main thread, so it cannot be snapshotted",
-			     "the main thread of process %d (%s) has ended while others live on", pid, info->name);
 }
 
 static void judge_tracer(const struct target_info *info, struct findings *findings)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/thread_facts.h"
 
+#include "attach/kernel_workers.h"
 #include "attach/target_access.h"
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -54,6 +55,17 @@ static char *read_of_thread(pid_t pid, const char *tid, const char *file)
 	return error ? NULL : text;
 }
 
+// By its name, so that one more file is read only for the few that may be one.
+static bool is_kernel_worker(pid_t pid, const char *tid, const char *status)
+{
+	HS_CLEANUP_FREE char *stat = NULL;
+
+	if (strncmp(status, "Name:\tiou-", 10) != 0 && strncmp(status, "Name:\tvhost-", 12) != 0)
+		return false;
+	stat = read_of_thread(pid, tid, "stat");
+	return stat && stat_is_of_kernel_worker(stat);
+}
+
 struct hs_error *thread_facts_read(pid_t pid, struct thread_facts *ret)
 {
 	HS_CLEANUP_FREE char *path = NULL;
@@ -73,7 +85,7 @@ struct hs_error *thread_facts_read(pid_t pid, struct thread_facts *ret)
 		if (entry->d_name[0] == '.')
 			continue;
 		status = read_of_thread(pid, entry->d_name, "status");
-		if (status)
+		if (status && !is_kernel_worker(pid, entry->d_name, status))
 			thread_facts_add(ret, (pid_t)strtol(entry->d_name, NULL, 10), status);
 		if (ret->waiting != waiting) {
 			HS_CLEANUP_FREE char *channel = read_of_thread(pid, entry->d_name, "wchan");

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 struct thread_facts {
-	uint32_t count;           // alive: zombies are left out
+	uint32_t count;           // alive: zombies are left out, and the kernel's own workers (attach/kernel_workers.h)
 	uint32_t stopped;         // by a signal (SIGSTOP, Ctrl-Z)
 	uint32_t uninterruptible; // in a sleep that no signal ends
 	pid_t waiting;            // one of these

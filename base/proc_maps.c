@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/live_thread.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -161,7 +162,7 @@ struct hs_error *proc_maps_read(pid_t pid, struct proc_maps *ret)
 	struct hs_error *error = NULL;
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)hs_live_thread(pid));
 	// The kernel gives the text in pieces; a mapping that grows between two of them makes lines that overlap. Such a text is read again.
 	for (int try = 0; try < READ_TRIES; try++) {
 		HS_CLEANUP_FREE char *text = NULL;

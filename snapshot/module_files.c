@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/live_thread.h"
 #include "base/log.h"
 
 #include <elf.h>
@@ -23,7 +24,7 @@ void module_files_open(pid_t pid, struct module_files *ret)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)hs_live_thread(pid));
 	*ret = (struct module_files){ .pid = pid, .root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) };
 
 	struct hs_error *error = proc_maps_read(pid, &ret->maps);
@@ -135,7 +136,7 @@ int module_files_find(const struct module_files *files, const struct profile_mod
 	if (map) {
 		// Needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE, and is the file even when it is deleted or
 		// replaced (proc(5)).
-		snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)files->pid, map->start,
+		snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)hs_live_thread(files->pid), map->start,
 			 map->end);
 		fd = offer(open_in_ours(path), is_mapping_of(map, module), accept, context);
 	}

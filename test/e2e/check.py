@@ -208,12 +208,28 @@ def no_process():
 
 
 def main_thread_ended():
-    """It lives on, but everything in /proc that leads to a process's memory leads through its main thread."""
-    target = Target("main_thread_ends")
+    """A process whose main thread has ended is one like any other, whether that was before attach or after."""
+    target, path = Target("main_thread_ends"), os.path.join(temporary_directory(), "out.pb.gz")
+    check_equal(target.ask("work"), "right", "work before attach")
+    harness.attach(target.pid)
+    check_equal(target.ask("end main"), "right", "answer")
     wait_until(lambda: status_fields(target.pid, target.pid, ["State"])["State"][0] == "Z", "the main thread ends")
-    value = agrees(target.pid, "process")
-    check("main thread" in value["findings"][0]["message"], f"the reason: {value['findings']}")
-    check_equal(target.ask("work"), "right", "work")
+    check_equal(target.ask("work"), "right", "work while attached")
+    check(harness.dump(target.pid, path)["alloc_objects"] > 0, "nothing was allocated")
+    harness.detach(target.pid)
+    thread = max(harness.thread_ids(target.pid))  # /proc shows the rest only below a thread that lives
+    check(not [each for each in harness.mappings(thread) if "heapsnap" in each.name], "something is left")
+    before = Unharmed(thread)
+    value = agrees(target.pid)
+    check_equal((value["state"], value["threads"], value["findings"]), ("Z", 1, []), "what check says")
+    check_equal(target.ask("work"), "right", "work afterwards")
+    harness.attach(target.pid)
+    before.check_attached()
+    check_equal(target.ask("work"), "right", "work while attached again")
+    harness.dump(target.pid, path)
+    check_equal(harness.attach_state(target.pid), "attached", "status")
+    harness.detach(target.pid)
+    before.check_after()
     target.end()
 
 
