@@ -229,7 +229,7 @@ static uint64_t companion_of_operator(const struct search *search, const struct 
 }
 
 // malloc_usable_size, where it is known to read nothing but the block's own bookkeeping, without a lock and without the thread's state: in glibc,
-// musl, gperftools and mimalloc, all of which call their free __libc_free as well. jemalloc's sets the thread up, which must not be done for
+// gperftools and mimalloc, all of which call their free __libc_free as well. jemalloc's sets the thread up, which must not be done for
 // a thread that is ending.
 static uint64_t companion_of_release(const struct search *search, const char *prefix)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Four allocators in one process, each block counted once; and processes whose allocator checks its blocks, which are refused."""
+"""Four allocators in one process, each block counted once; programs with C++ operators of their own; and processes whose allocator checks its blocks, which are refused."""
 
 import json
 import os
@@ -52,11 +52,38 @@ def refused(name, command):
     target.end()
 
 
+def own_operators(name, directory):
+    """Operators of the program's own, beside malloc in the same file: they are left alone, and their blocks are seen by malloc."""
+    if not os.path.exists(target_path(name)):
+        say(f"{name}: SKIPPED: it was not built")
+        return
+    path = os.path.join(directory, "out.pb.gz")
+    target = Target(name)
+    answer = target.ask("work")
+    check_equal((answer, target.ask("finish")), ("1020 1000 3000", "ok"), "answers")
+    before = Unharmed(target.pid)
+    attach(target.pid)
+    check_equal(target.ask("work"), answer, "what the program counts")
+    report = dump(target.pid, path)
+    site = profiles.by_innermost(path)["site_new"]
+    check_equal((site.alloc_objects, site.live_objects, site.live_bytes), (1020, 20, 20 * 80), "blocks with their headers")
+    check(not [line for line in report["ledger"] if line["name"] == "hook_refused" and "_Zn" in line["text"]],
+          f"operators that call malloc are in the ledger: {report['ledger']}")
+    check_equal(target.ask("finish"), "ok", "answer")
+    check_equal(dump(target.pid, path)["live_objects"], 0, "live objects at the end")
+    detach(target.pid)
+    before.check_after(memory_may_change=True)
+    target.end()
+    say(f"{name}: its operators work as before")
+
+
 def main():
     if os.path.exists(target_path("several")):
         several(temporary_directory())
     else:
         say("several: SKIPPED: not all of the libraries were there when it was built")
+    own_operators("own_operators", temporary_directory())
+    own_operators("own_operators_jemalloc", temporary_directory())
     refused("sanitized", [target_path("sanitized"), "3"])
     check(os.path.exists(DEBUG_TCMALLOC), "gperftools' debugging library is not installed")
     refused("gperftools' debugging library", ["env", f"LD_PRELOAD={DEBUG_TCMALLOC}", target_path("many_threads"), "3"])
