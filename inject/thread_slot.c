@@ -91,11 +91,19 @@ static void begin_thread(struct thread_slot *slot, uint64_t thread_pointer)
 	slot->tid = thread_current_tid(thread_pointer);
 }
 
+static void mark_used(const struct thread_slot *slot)
+{
+	uint64_t index = (uint64_t)(slot - (const struct thread_slot *)region_at(HS_OFFSET_SLOTS));
+
+	__atomic_fetch_or(&region()->used_slots[index / 64], UINT64_C(1) << (index % 64), __ATOMIC_RELAXED);
+}
+
 // Makes the slot the calling thread's if it still holds `key`.
 static bool take(struct thread_slot *slot, uint64_t key, uint64_t thread_pointer)
 {
 	if (!__atomic_compare_exchange_n(&slot->thread_pointer, &key, thread_pointer, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return false;
+	mark_used(slot);
 	begin_thread(slot, thread_pointer);
 	return true;
 }

@@ -51,6 +51,39 @@ static struct hs_error *copy_used(const struct region_access *access, uint64_t s
 	return access->fd >= 0 ? copy_written(access, start, end, copy) : copy_range(access, start, end, copy);
 }
 
+// Each list is filled from its start; the header's counts have been checked.
+static struct hs_error *copy_lists(const struct region_access *access, const struct region_header *header, struct table_copy *copy)
+{
+	uint64_t threads = header->thread_count < HS_THREAD_HISTORY_MAX ? header->thread_count : HS_THREAD_HISTORY_MAX;
+	const struct {
+		uint64_t offset, size;
+	} lists[] = {
+		{ HS_OFFSET_HOOKS, header->hook_count * sizeof(struct hook_record) },
+		{ HS_OFFSET_MODULES, header->module_count * sizeof(struct module_record) },
+		{ HS_OFFSET_STRINGS, header->string_bytes },
+		{ HS_OFFSET_THREADS, threads * sizeof(struct thread_record) },
+	};
+	struct hs_error *error = NULL;
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]) && !error; i++)
+		error = copy_used(access, lists[i].offset, lists[i].offset + lists[i].size, copy);
+	return error;
+}
+
+// Of each slot that was ever taken, what is not the payload's own memory of walks.
+static struct hs_error *copy_slots(const struct region_access *access, const struct region_header *header, struct table_copy *copy)
+{
+	struct hs_error *error = NULL;
+
+	for (uint64_t i = 0; i < HS_THREAD_SLOTS && !error; i++) {
+		uint64_t offset = HS_OFFSET_SLOTS + i * sizeof(struct thread_slot);
+
+		if (header->used_slots[i / 64] >> (i % 64) & 1)
+			error = copy_range(access, offset, offset + offsetof(struct thread_slot, walk), copy);
+	}
+	return error;
+}
+
 struct hs_error *table_copy_take(const struct region_access *access, struct table_copy *ret)
 {
 	const struct region_header *header;
@@ -66,8 +99,11 @@ struct hs_error *table_copy_take(const struct region_access *access, struct tabl
 	error = copy_range(access, 0, HS_HEADER_SIZE, ret);
 	if (!error)
 		error = region_check_header(header, ret->size);
+	// Not the rule cache, and of the rest no more than is in use: where reading is through the target's memory, it fills holes there.
 	if (!error)
-		error = copy_used(access, HS_HEADER_SIZE, HS_OFFSET_RULES, ret); // not the rule cache
+		error = copy_lists(access, header, ret);
+	if (!error)
+		error = copy_slots(access, header, ret);
 	if (!error)
 		error = copy_used(access, HS_OFFSET_BUCKETS, HS_OFFSET_PAGES, ret);
 	if (!error)

@@ -97,6 +97,7 @@ struct region_header {
 	uint64_t cut_counters[CUT_REASON_COUNT];
 	uint64_t lost_no_slot;       // allocations lost: more threads at one time than slots
 	uint64_t modules_lost;       // modules that found the list full or could not be read
+	uint64_t used_slots[HS_THREAD_SLOTS / 64]; // a bit for each thread slot that was ever taken, so that a reader needs not touch the others
 };
 #define HS_HEADER_SIZE 16384u
 _Static_assert(sizeof(struct region_header) <= HS_HEADER_SIZE, "region_header");

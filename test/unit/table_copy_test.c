@@ -77,6 +77,9 @@ static void test_copy(void)
 		wanted += addresses[i] + i + 1;
 	}
 	made_slot(&file.region, 5)->counters[0] = 55;
+	made_slot(&file.region, 5)->walk[0].pc = 1;
+	made_slot(&file.region, HS_THREAD_SLOTS - 1)->counters[0] = 56;
+	((struct thread_slot *)(file.region.bytes + HS_OFFSET_SLOTS))[6].counters[0] = 57; // not marked as taken
 	made_pages(&file.region, 10 << 20); // handed out and never touched, but for the last
 	far = (uint32_t)file.region.header->next_page - 1;
 	made_table(&file.region, far)[1023] = 0x1234;
@@ -96,6 +99,9 @@ static void test_copy(void)
 	CHECK_EQUAL(*(const uint32_t *)(copy.bytes + far * UINT64_C(4096) + 4092), 0x1234);
 	CHECK_EQUAL(*(const uint32_t *)(copy.bytes + (far + 1) * UINT64_C(4096)), 0);
 	CHECK_EQUAL(((const struct thread_slot *)(copy.bytes + HS_OFFSET_SLOTS))[5].counters[0], 55);
+	CHECK_EQUAL(((const struct thread_slot *)(copy.bytes + HS_OFFSET_SLOTS))[5].walk[0].pc, 0);
+	CHECK_EQUAL(((const struct thread_slot *)(copy.bytes + HS_OFFSET_SLOTS))[HS_THREAD_SLOTS - 1].counters[0], 56);
+	CHECK_EQUAL(((const struct thread_slot *)(copy.bytes + HS_OFFSET_SLOTS))[6].counters[0], 0);
 	CHECK_EQUAL(copy.bytes[HS_OFFSET_RULES], 0); // the rule cache is not copied
 	CHECK(memcmp(copy.bytes, file.region.bytes, HS_HEADER_SIZE) == 0);
 	file.region.header->hook_count = 1; // a copy of its own

@@ -45,6 +45,13 @@ static const struct thread_record *history(uint32_t index)
 	return (const struct thread_record *)(made.bytes + HS_OFFSET_THREADS) + index;
 }
 
+static bool is_marked(const struct thread_slot *slot)
+{
+	uint64_t index = (uint64_t)(slot - (const struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS));
+
+	return made.header->used_slots[index / 64] >> (index % 64) & 1;
+}
+
 static void test_claim(void)
 {
 	struct made_thread a, b;
@@ -56,6 +63,8 @@ static void test_claim(void)
 	CHECK(slot != NULL);
 	CHECK_EQUAL(slot->thread_pointer, pointer_of(&a));
 	CHECK_EQUAL(slot->tid, 1001);
+	CHECK(is_marked(slot));
+	CHECK(!is_marked(slot + 1));
 	CHECK_EQUAL(slot->stack_low, (uint64_t)a.stack);
 	CHECK_EQUAL(slot->stack_high, pointer_of(&a));
 	CHECK_EQUAL(history(slot->thread)->tid, 1001);
