@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hooks' own C code around the libc's real functions, in threads that hand blocks to each other: what the table shows in the end is
+// what they hold. Under the thread sanitizer it is also looked at how they share the region.
+static struct payload_state_words {
+	unsigned active, present;
+} state = { 1, 1 };
+
+#define PAYLOAD_CONFIG .state = (uint64_t)&state
+
+#include "check.h"
+#include "payload_region.h"
+
+#include "inject/hooks.h"
+#include "inject/thread_slot.h"
+
+enum { THREADS = 4, ROUNDS = 20000, BOXES = 64, SIZE_MAX_ASKED = 400 };
+
+static struct made_region made;
+
+// An island whose trampoline is a jump to a function of the libc.
+static const struct hook_island *make_island(struct hook_island *place, void *function, uint32_t index)
+{
+	static const uint8_t jump[] = { 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0 }; // mov $function,%rax; jmp *%rax
+	uint64_t address = (uint64_t)function;
+
+	place->hook_index = index;
+	memcpy(place->trampoline, jump, sizeof(jump));
+	memcpy(place->trampoline + 2, &address, sizeof(address));
+	return place;
+}
+
+static const struct hook_island *malloc_island, *calloc_island, *realloc_island, *free_island;
+
+static void make_islands(void)
+{
+	struct hook_island *islands = mmap(NULL, HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (islands == MAP_FAILED)
+		exit(1);
+	malloc_island = make_island(&islands[0], (void *)malloc, 0);
+	calloc_island = make_island(&islands[1], (void *)calloc, 1);
+	realloc_island = make_island(&islands[2], (void *)realloc, 2);
+	free_island = make_island(&islands[3], (void *)free, 3);
+	if (mprotect(islands, HS_PAGE_SIZE, PROT_READ | PROT_EXEC) != 0)
+		exit(1);
+}
+
+// What entry.S does, for a caller at a made-up place.
+static void *call_hook(struct hook_result (*hook)(uint64_t, uint64_t, uint64_t, const struct hook_island *, const struct entry_frame *),
+		       uint64_t a, uint64_t b, const struct hook_island *island, uint64_t caller)
+{
+	struct entry_frame frame = { .return_address = 0x1000 + caller };
+	struct hook_result result = hook(a, b, 0, island, &frame);
+
+	// A thread that lost the race for a slot asks again (thread_slot.c); its call goes unrecorded, which must not happen twice.
+	if (!result.done) {
+		fprintf(stderr, "a call is not recorded\n");
+		exit(1);
+	}
+	return (void *)result.value;
+}
+
+static void release(void *block)
+{
+	uint64_t place = 0;
+
+	hook_before_free((uint64_t)block, (uint64_t)&place, free_island);
+	free(block);
+}
+
+// What threads hold: a block in each box, taken and put by whoever comes.
+static struct box {
+	pthread_mutex_t lock;
+	void *block;
+	uint64_t size;
+} boxes[BOXES];
+
+static struct {
+	uint64_t allocations, frees, reallocations;
+} done[THREADS];
+
+static void allocate(struct box *box, unsigned number, unsigned dice)
+{
+	box->size = 1 + dice % SIZE_MAX_ASKED;
+	box->block = dice & 0x1000 ? call_hook(hook_malloc, box->size, 0, malloc_island, dice % 50)
+				   : call_hook(hook_calloc, 1, box->size, calloc_island, dice % 50);
+	done[number].allocations++;
+}
+
+static void exchange(unsigned number)
+{
+	unsigned dice = number * 7919 + 1;
+
+	while (!thread_slot_claim(arch_thread_pointer()))
+		continue;
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		struct box *box;
+
+		dice = dice * 1103515245 + 12345;
+		box = &boxes[dice >> 8 & (BOXES - 1)];
+		pthread_mutex_lock(&box->lock);
+		if (!box->block) {
+			allocate(box, number, dice >> 14);
+		} else if (dice & 0x40) {
+			box->size = 1 + (dice >> 14) % SIZE_MAX_ASKED;
+			box->block = call_hook(hook_realloc, (uint64_t)box->block, box->size, realloc_island, 100 + dice % 50);
+			done[number].reallocations++;
+		} else {
+			release(box->block);
+			box->block = NULL;
+			done[number].frees++;
+		}
+		pthread_mutex_unlock(&box->lock);
+	}
+}
+
+static void count_block(uint64_t address, uint32_t ref, const struct block_record *record, void *context)
+{
+	uint64_t *count = context;
+
+	(void)ref;
+	for (unsigned i = 0; i < BOXES; i++) {
+		if ((uint64_t)boxes[i].block == address) {
+			CHECK_EQUAL(record->size, boxes[i].size);
+			++*count;
+			return;
+		}
+	}
+	fprintf(stderr, "0x%" PRIx64 " is in the table and nobody holds it\n", address);
+	check_failures++;
+}
+
+static uint64_t sum_counter(enum counter which)
+{
+	const struct thread_slot *slots = (const struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS);
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < HS_THREAD_SLOTS; i++)
+		sum += slots[i].counters[which];
+	return sum;
+}
+
+int main(void)
+{
+	uint64_t held = 0, shown = 0, allocations = 0, frees = 0, reallocations = 0;
+	struct table_view view;
+
+	payload_region_init(&made, 4000);
+	make_islands();
+	for (unsigned i = 0; i < BOXES; i++)
+		pthread_mutex_init(&boxes[i].lock, NULL);
+	run_together(THREADS, exchange);
+
+	for (unsigned i = 0; i < BOXES; i++)
+		held += boxes[i].block != NULL;
+	for (unsigned i = 0; i < THREADS; i++) {
+		allocations += done[i].allocations;
+		frees += done[i].frees;
+		reallocations += done[i].reallocations;
+	}
+	view = made_view(&made);
+	table_visit_blocks(&view, count_block, &shown);
+	CHECK(held > 0 && frees > 0 && reallocations > 0);
+	CHECK_EQUAL(shown, held);
+	CHECK_EQUAL(view.damaged, 0);
+	CHECK_EQUAL(sum_counter(COUNTER_frees), frees);
+	CHECK_EQUAL(sum_counter(COUNTER_reallocations), reallocations);
+	CHECK_EQUAL(sum_counter(COUNTER_allocations), allocations + reallocations); // each makes a record
+	CHECK_EQUAL(sum_counter(COUNTER_unknown_frees) + sum_counter(COUNTER_replaced) + sum_counter(COUNTER_nested), 0);
+	for (unsigned i = 0; i < BOXES; i++)
+		free(boxes[i].block);
+	return CHECK_RESULT();
+}
