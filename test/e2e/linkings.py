@@ -183,11 +183,33 @@ def c_in_go():
     say(f"linked_cgo: {10 * ROUNDS} blocks of its C code; the ledger says what is not seen")
 
 
+def loaded_later():
+    """musl's loader tells of a library that is loaded while attached."""
+    path = os.path.join(temporary_directory(), "out.pb.gz")
+    target = Target("dlopen_musl", target_path("libmusl_plugin.so"))
+    before = Unharmed(target.pid)
+    check_equal(attach(target.pid)["libraries_followed"], True, "libraries_followed")
+    for _ in range(4):
+        check_equal(target.ask("keep"), "done", "answer")
+    report = dump(target.pid, path)
+    site = profiles.by_innermost(path)["loop_plugin_allocate"]
+    check_equal((site.live_objects, site.live_bytes), (12, 12000), "live blocks of the library")
+    for stack in profiles.stacks(path, "loop_plugin_allocate"):
+        check("load_and_allocate" in stack and "main" in stack, f"a stack from the library does not lead to main: {stack}")
+    check_equal(ledger_value(report, "modules_lost"), 0, "modules lost")
+    detach(target.pid)
+    found = before.differences(Unharmed(target.pid), memory_may_change=True)
+    check_equal([line for line in found if "libmusl_plugin.so" not in line], [], "not as it was")
+    target.end()
+    say("dlopen_musl: 12 blocks of a library that was loaded while attached")
+
+
 def main():
     programs = {linking.name: lambda linking=linking: go_through(linking) for linking in LINKINGS}
     programs.update({name: lambda name=name: go_through(Linking(name, *GLIBC_RUST)) for name in RUST})
     programs.update({name: lambda name=name, words=words: refuse(name, words) for name, words in REFUSED.items()})
     programs["linked_cgo"] = c_in_go
+    programs["dlopen_musl"] = loaded_later
     for name in sys.argv[1:] or programs:
         if not os.path.exists(target_path(name)):
             say(f"{name}: SKIPPED: it was not built (its compiler is not installed)")

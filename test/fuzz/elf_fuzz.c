@@ -4,6 +4,7 @@
 #include "fuzz.h"
 
 #include "attach/elf_view.h"
+#include "attach/program_kind.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		elf_view_find_symbol(&view, "malloc", &symbol);
 		if (elf_view_unwind(&view, &hdr, &hdr_size, &low, &high))
 			REQUIRE(low <= hdr && hdr_size <= high - hdr);
+		if (elf_view_section(&view, ".eh_frame", &low, &hdr_size))
+			REQUIRE(hdr_size <= size);
+		(void)program_is_go(&view);
 		elf_view_deinit(&view);
 	}
 	hs_error_destroy(error);

@@ -72,6 +72,7 @@ def seeds():
     yield "elf", [library]
     yield "elf_memory", [struct.pack("<H", dynamic_at) + library]
     yield "cfi", cfi()
+    yield "search_table", [data[:4] + data[8 + 24:] for data in cfi()]  # without the header
     yield "answer", answer()
     yield "addition", [b"pool_get=alloc(_,size)", b"pool_put=free(_,block,size)", b"x_realloc=realloc", b"a=realloc(*block,count,size)",
                        b"b=resize(block,size,extra,_)", b"c=string(_,_)", b"_Zd=reallocf(block,size)"]

@@ -36,7 +36,11 @@ static int load_and_allocate(const char *path, int stay)
 		free(blocks[1]);
 		free(blocks[2]);
 	}
+#ifdef __GLIBC__
 	return dlopen(path, RTLD_NOLOAD | RTLD_NOW) ? 1 : 0; // it must be gone
+#else
+	return 0; // musl never unloads
+#endif
 }
 
 int main(int argc, char **argv)

@@ -34,12 +34,16 @@ if(HEAPSNAP_MUSL_GCC)
   hs_made(linked_musl linked.c ${HEAPSNAP_MUSL_GCC} ${flags} -o)
   hs_made(linked_musl_static linked.c ${HEAPSNAP_MUSL_GCC} -static ${flags} -o)
   hs_made(linked_musl_stripped linked.c ${HEAPSNAP_MUSL_GCC} -static -s ${flags} -o)
+  set(flags -Wall -Wextra -O2 -g -fomit-frame-pointer -D_GNU_SOURCE)
+  hs_made(dlopen_musl dlopen_loop.c ${HEAPSNAP_MUSL_GCC} ${flags} ${CMAKE_CURRENT_SOURCE_DIR}/dlopen_loop.c -o)
+  hs_made(libmusl_plugin.so plugin.c ${HEAPSNAP_MUSL_GCC} -shared -fPIC -Wl,--eh-frame-hdr -DALLOCATE=loop_plugin_allocate ${flags}
+    ${CMAKE_CURRENT_SOURCE_DIR}/plugin.c -o)
   # As gcc does it on systems whose own library is musl; musl-gcc knows no -static-pie.
   set(musl /usr/lib/x86_64-linux-musl)
   if(EXISTS ${musl}/rcrt1.o)
     hs_made(linked_musl_static_pie linked.c ${CMAKE_C_COMPILER} -nostdinc -isystem /usr/include/x86_64-linux-musl -fPIE -static-pie
       -nostdlib -nostartfiles -U_FORTIFY_SOURCE -fno-stack-protector -Wl,--eh-frame-hdr
-      ${musl}/rcrt1.o ${musl}/crti.o ${flags} ${musl}/libc.a ${musl}/crtn.o -o)
+      ${musl}/rcrt1.o ${musl}/crti.o ${flags} ${CMAKE_CURRENT_SOURCE_DIR}/linked.c ${musl}/libc.a ${musl}/crtn.o -o)
   endif()
 else()
   message(WARNING "no musl-gcc: programs of musl are not tested")
