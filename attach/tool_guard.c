@@ -2,8 +2,11 @@
 #include "attach/tool_guard.h"
 
 #include "attach/interrupt.h"
+#include "base/cleanup.h"
+#include "base/io.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -36,6 +39,15 @@ static _Noreturn void wait_for(pid_t child, const sigset_t *waited, const sigset
 	}
 }
 
+// Whoever may do this spares the child when memory runs out. It needs little, and not for long.
+static void spare_from_oom(void)
+{
+	HS_CLEANUP_CLOSE int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0)
+		hs_error_destroy(hs_write_all(fd, "-1000", 5));
+}
+
 struct hs_error *tool_guard_begin(void)
 {
 	static bool begun;
@@ -61,6 +73,7 @@ struct hs_error *tool_guard_begin(void)
 		return hs_error_system(errno, "cannot start a process that does the work");
 	setsid(); // out of reach of what is sent to the terminal's process group
 	prctl(PR_SET_NAME, "heapsnap-guard");
+	spare_from_oom();
 	fault_kills(tool);
 	return NULL;
 }
