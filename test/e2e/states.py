@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes in every state: stopped by Ctrl-Z in a terminal, stopped and continued while heapsnap is at work, ending or becoming another
+program meanwhile, traced by another, near the limit of their memory cgroup.
+usage: states.py [CASE...]"""
+
+import os
+import pty
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from harness import (Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, run_test, say, start, status_fields, stop,
+                     target_path, temporary_directory, thread_ids, wait_until)
+
+# What a command may say of a target that has ended, or become another program, under its hands.
+ENDED = re.compile(r"is gone|ended|no process|not attached|became another program|a zombie|cannot open|died", re.I)
+
+
+def states(pid):
+    return {status_fields(pid, tid, ["State"])["State"][0] for tid in thread_ids(pid)}
+
+
+def in_terminal(program, ready):
+    """A child that is the shell of a terminal of its own: runs the program in the foreground, and brings it back when told to."""
+    target = os.fork()
+    if target == 0:
+        os.setpgid(0, 0)
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        os.tcsetpgrp(0, os.getpgrp())
+        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+        os.execv(program, [program, "4"])
+    os.write(ready, f"{target}\n".encode())
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    while True:
+        _, status = os.waitpid(target, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            os._exit(os.waitstatus_to_exitcode(status) & 255)
+        os.write(ready, b"stopped\n")
+        # As a shell does: the terminal is its own while the job is stopped; a line of input is its "fg".
+        os.tcsetpgrp(0, os.getpgrp())
+        os.read(0, 100)
+        os.tcsetpgrp(0, os.getpgid(target))
+        os.kill(target, signal.SIGCONT)
+
+
+def terminal():
+    path = os.path.join(temporary_directory(), "out.pb.gz")
+    said, ready = os.pipe()
+    shell, terminal_fd = pty.fork()
+    if shell == 0:
+        os.close(said)
+        in_terminal(target_path("many_threads"), ready)
+    os.close(ready)
+    lines = os.fdopen(said)
+    pid = int(lines.readline())
+    wait_until(lambda: len(thread_ids(pid)) == 5, "the program's threads run")
+    for _ in range(3):
+        os.write(terminal_fd, b"\x1a")  # Ctrl-Z
+        check_equal(lines.readline(), "stopped\n", "what the shell sees")
+        wait_until(lambda: states(pid) == {"T"}, "every thread is stopped")
+        before = Unharmed(pid)
+        attach(pid)
+        dump(pid, path)
+        wait_until(lambda: states(pid) == {"T"}, "still stopped after attach and dump")
+        detach(pid)
+        wait_until(lambda: states(pid) == {"T"}, "still stopped after detach")
+        before.check_after()
+        os.write(terminal_fd, b"fg\n")
+        wait_until(lambda: "T" not in states(pid), "goes on after fg")
+    os.write(terminal_fd, b"\x04")  # end of input
+    check_equal(os.waitpid(shell, 0)[1], 0, "status of shell and program")
+    os.close(terminal_fd)
+    say("  stopped by Ctrl-Z three times, attached, dumped, detached, stayed stopped, went on in the foreground")
+
+
+def stops_and_goes():
+    path = os.path.join(temporary_directory(), "out.pb.gz")
+    target = Target("cycles", 4)
+    done = threading.Event()
+
+    def torment():
+        while not done.is_set():
+            os.kill(target.pid, signal.SIGSTOP)
+            time.sleep(random.random() / 200)
+            os.kill(target.pid, signal.SIGCONT)
+            time.sleep(random.random() / 200)
+
+    tormentor = threading.Thread(target=torment)
+    tormentor.start()
+    try:
+        for _ in range(10):
+            attach(target.pid)
+            dump(target.pid, path)
+            # A thread that is stopped inside takes its time to leave.
+            wait_until(lambda: heapsnap("detach", target.pid, "--json").status == 0, "detached in the end", seconds=60)
+    finally:
+        done.set()
+        tormentor.join()
+    wait_until(lambda: "T" not in states(target.pid), "goes on")
+    check(target.end().startswith("ok "), "the program is not content")
+    say("  ten cycles while it was stopped and continued all the time")
+
+
+def commands_until_the_end(process, pid, path, reasons):
+    """Attach, dump and detach until the process has ended; each does its work or says why not."""
+    count = 0
+    while process.poll() is None:
+        for arguments in (["attach", pid], ["dump", pid, "-o", path], ["detach", pid]):
+            result = heapsnap(*arguments)
+            check(result.status == 0 or (result.status == 1 and reasons.search(result.stderr)), str(result))
+            count += 1
+    return count
+
+
+def ends():
+    path = os.path.join(temporary_directory(), "out.pb.gz")
+    rounds, commands = 15, 0
+    for number in range(rounds):
+        target = Target("cycles", 4)
+        timer = threading.Timer(number / rounds * 0.3, target.process.stdin.close)
+        timer.start()
+        commands += commands_until_the_end(target.process, target.pid, path, ENDED)
+        timer.join()
+        check_equal(target.process.wait(), 0, "exit status of the program")
+        check(b"ok " in target._buffer + target.process.stdout.read(), "the program is not content")
+    say(f"  {rounds} programs ended in the middle of one of {commands} commands")
+
+
+def execs():
+    path = os.path.join(temporary_directory(), "out.pb.gz")
+    process = start([target_path("ptrace_exec"), "60", "ready"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    check_equal(process.stdout.readline(), b"ready\n", "first line")
+    process.stdin.close()
+    # Any of its mappings may be missing at the moment when it is looked at.
+    commands = commands_until_the_end(process, process.pid, path, re.compile("^heapsnap: "))
+    process.stdout.close()
+    check_equal(process.wait(), 0, "exit status of the program")
+    say(f"  a program became another all the time under {commands} commands")
+
+
+def traced():
+    if not shutil.which("strace"):
+        say("  traced: skipped, there is no strace")
+        return
+    target = Target("many_threads", 2)
+    before = Unharmed(target.pid)
+    tracer = start(["strace", "-f", "-o", "/dev/null", "-p", str(target.pid)], stderr=subprocess.DEVNULL)
+    wait_until(lambda: status_fields(target.pid, target.pid, ["TracerPid"])["TracerPid"] != "0", "strace is at work")
+    check_refused(heapsnap("attach", target.pid), "traced", "strace")
+    check_equal(stop(tracer) != 0, True, "strace was ended")
+    wait_until(lambda: status_fields(target.pid, target.pid, ["TracerPid"])["TracerPid"] == "0", "strace is gone")
+    attach(target.pid)
+    tracer = start(["strace", "-f", "-o", "/dev/null", "-p", str(target.pid)], stderr=subprocess.DEVNULL)
+    wait_until(lambda: status_fields(target.pid, target.pid, ["TracerPid"])["TracerPid"] != "0", "strace is at work")
+    check_refused(heapsnap("detach", target.pid), "traced", "strace")
+    check_equal(target.ask("allocate"), "allocated", "answer")
+    stop(tracer)
+    wait_until(lambda: status_fields(target.pid, target.pid, ["TracerPid"])["TracerPid"] == "0", "strace is gone")
+    detach(target.pid)
+    before.check_after(memory_may_change=True, settle=20)
+    target.end()
+
+
+def memory_cgroup():
+    """The region counts in the target's cgroup; its default size keeps to what that leaves."""
+    old = os.path.isdir("/sys/fs/cgroup/memory")  # version 1
+    root = "/sys/fs/cgroup/memory" if old else "/sys/fs/cgroup"
+    group = os.path.join(root, f"heapsnap-test-{os.getpid()}")
+    try:
+        if not old:
+            with open(os.path.join(root, "cgroup.subtree_control"), encoding="ascii") as file:
+                if "memory" not in file.read().split():
+                    raise OSError("the memory controller is not enabled there")
+        os.mkdir(group)
+    except OSError as error:
+        say(f"  memory cgroup: skipped, no group can be made: {error}")
+        return
+    try:
+        limit = 256 << 20
+        with open(os.path.join(group, "memory.limit_in_bytes" if old else "memory.max"), "w", encoding="ascii") as file:
+            file.write(str(limit))
+        target = Target("cycles", command=["sh", "-c", 'echo $$ >"$1"/cgroup.procs; exec "$2" 4', "sh", group, target_path("cycles")])
+        value = attach(target.pid)
+        check(value["region_bytes"] <= limit // 4, f"the region may use more than a quarter of the group's memory: {value}")
+        path = os.path.join(temporary_directory(), "out.pb.gz")
+        for _ in range(3):
+            dump(target.pid, path)
+        detach(target.pid)
+        check(target.end().startswith("ok "), "the program is not content")
+        say(f"  a cgroup of {limit >> 20} MiB: the region may use {value['region_bytes'] >> 20}")
+    finally:
+        wait_until(lambda: not open(os.path.join(group, "cgroup.procs"), encoding="ascii").read(), "the group is empty")
+        os.rmdir(group)
+
+
+CASES = {case.__name__: case for case in (terminal, stops_and_goes, ends, execs, traced, memory_cgroup)}
+
+
+def main():
+    for name in sys.argv[1:] or CASES:
+        CASES[name]()
+
+
+run_test(main, "states")
