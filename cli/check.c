@@ -135,7 +135,8 @@ static void print_modules(const struct options *options, const struct check_repo
 	print_row(options, "C library", "%s%s%s%s%s", report->libc, report->libc_version[0] ? " " : "", report->libc_version,
 		  report->is_static ? ", static" : "", report->is_go ? "; a Go program" : "");
 	print_allocators(options, report);
-	print_row(options, "new libraries", "%s", report->loader_followed ? "will be seen" : "will not be seen");
+	print_row(options, "new libraries", "%s", report->loader_followed ? "will be seen" :
+		  report->is_static ? "none: a static program" : "will not be seen");
 	print_row(options, "memory", "up to %s for records, %s for the rest", console_bytes(report->region_bytes, records),
 		  console_bytes(report->fixed_bytes, fixed));
 }
