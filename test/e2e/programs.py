@@ -94,6 +94,11 @@ def cycles():
     return Counting(Target("cycles", 4))
 
 
+def preloaded(library):
+    """Threads at full speed with another allocator."""
+    return lambda: Counting(Target("cycles", command=["env", f"LD_PRELOAD={library}", target_path("cycles"), "4"]))
+
+
 def many_threads():
     return Asked(Target("many_threads", 12), "allocate", "allocated")
 
@@ -213,6 +218,9 @@ TABLE = [
     Row("glibc", "threads that wait", many_threads),
     Row("glibc", "no allocator", silent("no_allocator"), refused=["no allocation function"]),
     Row("glibc", "functions that cannot be hooked", silent("unhookable"), refused=["cannot be hooked"]),
+    Row("allocators", "jemalloc", preloaded("libjemalloc.so.2")),
+    Row("allocators", "tcmalloc", preloaded("libtcmalloc.so.4")),
+    Row("allocators", "mimalloc", preloaded("libmimalloc.so.2")),
     Row("surroundings", "a seccomp filter for the program's own calls alone",
         shut_in("threads=2", "allow=read,write,exit_group,futex,clock_nanosleep,rt_sigreturn")),
     Row("surroundings", "another user, memory-deny-write-execute, no new privileges",

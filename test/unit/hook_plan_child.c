@@ -26,6 +26,13 @@ __attribute__((used)) static char *own_next = own_memory;
 FUNCTION("malloc", "addq $31, %rdi\n andq $-16, %rdi\n movq own_next(%rip), %rax\n addq %rdi, own_next(%rip)\n ret");
 FUNCTION("calloc", "imulq %rsi, %rdi\n jmp malloc");
 FUNCTION("realloc", "movq %rsi, %rdi\n movl $0, %eax\n jmp malloc");
+// C23's; the last one only leads to free.
+FUNCTION("free_sized", "movq %rsi, %rax\n testq %rdi, %rdi\n ret");
+FUNCTION("free_aligned_sized", "movq %rdx, %rax\n testq %rdi, %rdi\n ret");
+FUNCTION("cfree", "jmp free");
+// Not in such a module: sdallocx is not there.
+FUNCTION("mallocx", "movq %rsi, %rax\n testq %rdi, %rdi\n ret");
+FUNCTION("mi_malloc", "movq %rsi, %rax\n testq %rdi, %rdi\n ret");
 #if OWN_ALLOCATOR == 1
 FUNCTION("free", "movq %rdi, %rax\n testq %rax, %rax\n ret");
 #else

@@ -386,6 +386,29 @@ static void check_unhookable(const char *program)
 	stop(&child);
 }
 
+static void check_beliefs(const char *program)
+{
+	struct child child = start((const char *[]){ program, NULL }, NULL, "r");
+	struct planning planning;
+
+	if (plan_and_check("beliefs", &child, &planning)) {
+		CHECK_EQUAL(verdict_of(&planning, program, "free_sized"), VERDICT_ok);
+		CHECK_EQUAL(verdict_of(&planning, program, "free_aligned_sized"), VERDICT_ok);
+		CHECK_EQUAL(verdict_of(&planning, program, "cfree"), VERDICT_forwards);
+		CHECK_EQUAL(verdict_of(&planning, program, "mallocx"), -1);
+		CHECK_EQUAL(verdict_of(&planning, program, "mi_malloc"), -1);
+		for (size_t i = 0; i < planning.plan.count; i++) {
+			const struct planned_hook *hook = &planning.plan.hooks[i];
+
+			if (strcmp(hook->record.name, "free_aligned_sized") == 0)
+				CHECK(hook->record.kind == HOOK_release && hook->island.layout.block == 1 &&
+				      hook->island.layout.size == 3 && !hook->island.companion);
+		}
+		release(&planning);
+	}
+	stop(&child);
+}
+
 static void print_message(enum hs_log_level level, const char *message)
 {
 	if (level == HS_LOG_WARNING)
@@ -405,6 +428,7 @@ int main(void)
 	check_program("static-pie", (const char *[]){ CHILD_STATIC_PIE, NULL }, NULL, "r", CHILD_STATIC_PIE,
 		      own_functions);
 	check_program("own allocator", (const char *[]){ CHILD_OWN, NULL }, NULL, "r", CHILD_OWN, own_functions);
+	check_beliefs(CHILD_OWN);
 	check_unhookable(CHILD_UNHOOKABLE);
 	check_program("jemalloc", (const char *[]){ CHILD_PLAIN, NULL }, JEMALLOC, "r", "libjemalloc",
 		      jemalloc_functions);
