@@ -30,9 +30,9 @@ FUNCTION("realloc", "movq %rsi, %rdi\n movl $0, %eax\n jmp malloc");
 FUNCTION("free_sized", "movq %rsi, %rax\n testq %rdi, %rdi\n ret");
 FUNCTION("free_aligned_sized", "movq %rdx, %rax\n testq %rdi, %rdi\n ret");
 FUNCTION("cfree", "jmp free");
-// Not in such a module: sdallocx is not there.
-FUNCTION("mallocx", "movq %rsi, %rax\n testq %rdi, %rdi\n ret");
-FUNCTION("mi_malloc", "movq %rsi, %rax\n testq %rdi, %rdi\n ret");
+// Believed only beside the rest of their families.
+FUNCTION("rallocx", "movq %rsi, %rax\n testq %rdi, %rdi\n ret");
+FUNCTION("mi_zalloc", "movq %rsi, %rax\n testq %rdi, %rdi\n ret");
 #if OWN_ALLOCATOR == 1
 FUNCTION("free", "movq %rdi, %rax\n testq %rax, %rax\n ret");
 #else

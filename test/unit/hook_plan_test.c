@@ -395,8 +395,8 @@ static void check_beliefs(const char *program)
 		CHECK_EQUAL(verdict_of(&planning, program, "free_sized"), VERDICT_ok);
 		CHECK_EQUAL(verdict_of(&planning, program, "free_aligned_sized"), VERDICT_ok);
 		CHECK_EQUAL(verdict_of(&planning, program, "cfree"), VERDICT_forwards);
-		CHECK_EQUAL(verdict_of(&planning, program, "mallocx"), -1);
-		CHECK_EQUAL(verdict_of(&planning, program, "mi_malloc"), -1);
+		CHECK_EQUAL(verdict_of(&planning, program, "rallocx"), -1);
+		CHECK_EQUAL(verdict_of(&planning, program, "mi_zalloc"), -1);
 		for (size_t i = 0; i < planning.plan.count; i++) {
 			const struct planned_hook *hook = &planning.plan.hooks[i];
 
