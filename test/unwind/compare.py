@@ -19,8 +19,8 @@ LEAST = 2000       # in all
 SHARE = 0.999      # of them must be the same
 
 
-def compare(program, pid):
-    run = start([sys.argv[1], str(pid), str(STACKS)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def compare(program, pid, stacks=STACKS):
+    run = start([sys.argv[1], str(pid), str(stacks)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     output, _ = run.communicate(timeout=60)
     say(f"{program}, pid {pid}:\n{output.rstrip()}")
     check(run.returncode in (0, 1), f"{program}: the comparison could not be made, status {run.returncode}")
@@ -88,15 +88,16 @@ def python():
     return result
 
 
-def own(name, *arguments):
+def own(name, *arguments, stacks=STACKS):
     target = Target(name, *arguments)
-    result = compare(name, target.pid)
+    result = compare(name, target.pid, stacks)
     target.end()
     return result
 
 
 PROGRAMS = {"redis": redis, "nginx": nginx, "python": python, "cycles": lambda: own("cycles", 8),
-            "cpp_program": lambda: own("cpp_program"), "hard_stacks": lambda: own("hard_stacks")}
+            "cpp_program": lambda: own("cpp_program"), "hard_stacks": lambda: own("hard_stacks"),
+            "hard_stacks_static_pie": lambda: own("hard_stacks_static_pie", stacks=300)}
 
 
 def main():
