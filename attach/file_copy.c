@@ -26,10 +26,11 @@ struct hs_error *file_copy_open(int fd, struct file_copy *ret)
 	if (!S_ISREG(status.st_mode) || status.st_size <= 0)
 		return hs_error_create(HS_ERROR_BAD_DATA, "not a file with content");
 	ret->size = (size_t)status.st_size;
-	ret->loaded = calloc(1, ret->size / PIECE / 8 + 1);
 	ret->bytes = mmap(NULL, ret->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (ret->bytes == MAP_FAILED)
 		ret->bytes = NULL;
+	if (ret->bytes) // so its size is a possible one
+		ret->loaded = calloc(1, ret->size / PIECE / 8 + 1);
 	ret->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (!ret->loaded || !ret->bytes || ret->fd < 0) {
 		int error_number = ret->fd < 0 ? errno : ENOMEM;

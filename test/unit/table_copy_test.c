@@ -174,8 +174,40 @@ static void test_refused(void)
 	destroy(&file);
 }
 
+// A target that makes its region larger than memory, and says that all of it is used, read without the right to open the file: nothing of
+// that is read, because reading would fill it.
+static void test_too_large(void)
+{
+	struct memory_file file;
+	struct region_access access;
+	struct table_copy copy;
+	struct hs_error *error;
+	int64_t blocks_before;
+
+	if (!create(&file, UINT64_C(4) << 40)) {
+		printf("no address space for 4 TiB (a sanitizer has taken it): a region larger than memory is not tried\n");
+		close(file.fd);
+		return;
+	}
+	file.region.header->next_page = file.region.header->max_pages;
+	blocks_before = blocks(&file);
+	access = access_of(&file);
+	access.fd = -1;
+	access.address = (uint64_t)file.region.bytes;
+	CHECK(!target_memory_open(getpid(), &access.memory));
+	error = table_copy_take(&access, &copy);
+	CHECK(error && error->code == HS_ERROR_REFUSED && strstr(error->message, "memory"));
+	CHECK(!copy.bytes);
+	// Header, buckets and root are read whole.
+	CHECK((blocks(&file) - blocks_before) * 512 <= (int64_t)(HS_HEADER_SIZE + HS_OFFSET_PAGES - HS_OFFSET_BUCKETS));
+	hs_error_destroy(error);
+	target_memory_close(&access.memory);
+	destroy(&file);
+}
+
 int main(void)
 {
+	test_too_large();
 	test_copy();
 	test_full();
 	test_through_memory();
