@@ -3,8 +3,9 @@
 says what is wrong, and never in a crash. And the region cannot be cut or grown under the tool."""
 
 import os
+import sys
 
-from harness import Target, attach, check, check_equal, detach, dump, heapsnap, run_test, say, temporary_directory
+from harness import Target, attach, check, check_equal, check_refused, detach, dump, heapsnap, run_test, say, temporary_directory
 
 ROUNDS = 3
 PARTS = ["pages", "root", "buckets", "slots", "strings", "modules", "hooks", "header", "all"]
@@ -50,6 +51,33 @@ def main():
         say(f"detach, {part}: status {result.status}")
         target.process.kill()
         target.process.wait()
+
+
+    impostor()
+
+
+IMPOSTOR = """
+import mmap, os, sys
+fd = os.memfd_create("heapsnap-region")
+os.truncate(fd, 1 << 30)
+memory = mmap.mmap(fd, 1 << 30)
+print("ready", flush=True)
+sys.stdin.read()
+print(os.stat(fd).st_blocks)
+"""
+
+
+def impostor():
+    """Memory that has our region's name and could be cut: it is not written to, and said to be something else."""
+    if os.geteuid() != 0:
+        say("not root: files are not opened through map_files, so an impostor is not tried")
+        return
+    target = Target("impostor", command=[sys.executable, "-c", IMPOSTOR])
+    path = os.path.join(temporary_directory(), "out.pb.gz")
+    for command in (["dump", target.pid, "-o", path], ["detach", target.pid]):
+        check_refused(heapsnap(*command), "something else")
+    check("something else" in str(heapsnap("status", target.pid)), "status does not say that it is something else")
+    check_equal(target.end().strip(), "0", "blocks of the impostor's file")
 
 
 run_test(main, "liar")
