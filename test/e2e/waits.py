@@ -26,7 +26,7 @@ def waiting(target):
 
 
 def go_through(first, path):
-    target = Target("waits", first)
+    target = Target("waits", first, temporary_directory())
     wait_until(lambda: all_asleep(target.pid), "every thread waits")
     names = waiting(target)
     before = Unharmed(target.pid)

@@ -54,7 +54,7 @@ struct wait {
 	char path[64];
 };
 
-static char folder[] = "/tmp/heapsnap-waits-XXXXXX";
+static const char *folder; // for named pipes and the like
 static const struct timespec long_time = { .tv_sec = LONG };
 
 // The end of the pipe on which most of them wait.
