@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/detach_verify.h"
 
+#include "attach/hook_apply.h"
 #include "attach/memory.h"
 #include "attach/thread_ids.h"
 #include "base/cleanup.h"
@@ -38,9 +39,13 @@ static bool text_is_back(pid_t pid, const struct hook_record *hooks, size_t coun
 		if (hook->verdict != VERDICT_ok || hook->size > sizeof(now))
 			continue;
 		error = target_memory_read(&memory, hook->address, now, hook->size);
-		// Where a module has gone, nothing of ours can be left.
 		if (!error && memcmp(now, hook->new_bytes, hook->size) == 0) {
 			hs_verbose("%s still begins with the hook's bytes", hook->name);
+			back = false;
+		}
+		// Where a module has gone, nothing of ours can be left.
+		if (error && !hook_place_is_gone(hook, &memory)) {
+			hs_verbose("%s: %s", hook->name, error->message);
 			back = false;
 		}
 		hs_error_destroy(error);

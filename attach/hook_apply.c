@@ -201,6 +201,21 @@ static bool is_of_file(const struct hook_record *hook, const struct target_memor
 	return same;
 }
 
+bool hook_place_is_gone(const struct hook_record *hook, const struct target_memory *memory)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(memory->pid, &maps);
+	bool gone;
+
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	gone = maps.count > 0 && !proc_maps_find(&maps, hook->address);
+	proc_maps_deinit(&maps);
+	return gone;
+}
+
 struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct target_memory *memory, pid_t stopped_tid,
 			   struct hs_error *(*save)(const struct hook_record *, size_t, void *), void *context, size_t *foreign_ret)
 {
@@ -214,7 +229,7 @@ struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct
 		if (hooks[i].state != HOOK_APPLIED || hooks[i].size == 0 || hooks[i].size > sizeof(now))
 			continue;
 		error = target_memory_read(memory, hooks[i].address, now, hooks[i].size);
-		if (error && error->code == HS_ERROR_FAULT) { // its module has been unloaded
+		if (error && hook_place_is_gone(&hooks[i], memory)) { // its module has been unloaded
 			hs_error_destroy(error);
 			error = NULL;
 		} else if (!error && memcmp(now, hooks[i].new_bytes, hooks[i].size) == 0) {

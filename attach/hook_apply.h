@@ -39,6 +39,9 @@ struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct
 			   struct hs_error *(*save)(const struct hook_record *, size_t, void *), void *context,
 			   size_t *foreign_ret) HS_MUST_CHECK;
 
+// Whether nothing is mapped any more where the hook was. A read that fails does not prove that: the hook may well be there.
+bool hook_place_is_gone(const struct hook_record *hook, const struct target_memory *memory);
+
 // Drops the private copies of pages that were clean before and equal their file again. Goes on after a failure.
 struct hs_error *hook_drop_copies(const struct hook_record *hooks, size_t count, struct remote_caller *caller) HS_MUST_CHECK;
 

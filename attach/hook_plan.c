@@ -135,6 +135,9 @@ static enum hook_verdict judge(struct draft *draft, const struct proc_maps *maps
 		return VERDICT_too_short; // another function begins there
 	if (draft->candidate->signature.kind == HOOK_loader_event && !hook_is_bare_return(relocation))
 		return VERDICT_too_short; // the payload's entry returns and never continues the original
+	// The kernel writes page by page, and a tool that is killed in between would leave half a jump.
+	if (draft->request.address / HS_PAGE_SIZE != (draft->request.address + HS_JUMP_SIZE - 1) / HS_PAGE_SIZE)
+		return VERDICT_two_pages;
 	return VERDICT_ok;
 }
 

@@ -55,15 +55,19 @@ struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t
 	return NULL;
 }
 
-// Word by word; the bytes around the range are read and written back.
+// Eight bytes at a time, wherever they begin (PTRACE_POKEDATA does not ask for alignment); the bytes around the range are read and written
+// back. No step crosses a page, so that a range of up to eight bytes within a page is changed at one instant: a tool that is killed leaves
+// a jump whole or not at all.
 static struct hs_error *write_by_words(const struct target_memory *memory, uint64_t address, const void *data,
 				       size_t size, pid_t tid)
 {
+	const uint64_t page_size = 4096;
 	size_t done = 0;
 
 	while (done < size) {
-		uint64_t word_address = (address + done) & ~(uint64_t)7;
-		size_t skip = (size_t)(address + done - word_address);
+		uint64_t next = address + done, page_end = (next & ~(page_size - 1)) + page_size;
+		uint64_t word_address = page_end - next < 8 ? page_end - 8 : next;
+		size_t skip = (size_t)(next - word_address);
 		size_t count = 8 - skip < size - done ? 8 - skip : size - done;
 		struct hs_error *error;
 		uint64_t word;

@@ -91,8 +91,12 @@ static struct hs_error *remote_map(struct remote_caller *caller, struct loaded_p
 	uint64_t result;
 	struct hs_error *error = fault_point(what);
 
-	if (!error)
-		error = remote_call_checked(caller, what, SYS_mmap, arguments, &result);
+	if (error)
+		return error;
+	error = remote_call_checked(caller, what, SYS_mmap, arguments, &result);
+	// Where the tool lost sight of the call, it may have been made: the range was free, so undoing it is right in any case.
+	if (error && error->code != HS_ERROR_REMOTE)
+		note_mapping(loaded, address, size);
 	if (error)
 		return error;
 	note_mapping(loaded, result, size);

@@ -231,12 +231,15 @@ static struct hs_error *try_threads(struct remote_caller *caller, const struct p
 	struct frozen_process *process = caller->process;
 	struct hs_error *last = NULL;
 
-	for (int state = ARCH_USER_MODE; state <= ARCH_RESTART_BLOCK; state++) {
+	for (int rank = 0; rank < 2 * (ARCH_RESTART_BLOCK + 1); rank++) {
+		const bool is_wanted = rank > ARCH_RESTART_BLOCK;
+		const int state = rank % (ARCH_RESTART_BLOCK + 1);
+
 		for (size_t i = 0; i < process->count; i++) {
 			struct frozen_thread *thread = &process->threads[i];
 			struct hs_error *error;
 
-			if (arch_call_state(&thread->registers) != (enum arch_call_state)state)
+			if (thread->is_wanted != is_wanted || arch_call_state(&thread->registers) != (enum arch_call_state)state)
 				continue;
 			error = prepare_victim(caller, thread, maps, accept_rseq, accepted);
 			hs_error_destroy(last);
@@ -489,18 +492,23 @@ static struct hs_error *bring_back(struct remote_caller *caller)
 static struct hs_error *restore_victim(struct remote_caller *caller)
 {
 	struct frozen_thread *victim = caller->victim;
-	struct hs_error *error, *register_error;
+	struct hs_error *error;
 
 	error = bring_back(caller);
-	if (error)
-		return error; // its frame brings it home
-	error = restore_xstate(caller);
+	if (!error)
+		error = restore_xstate(caller);
 	// The mask before the registers: until these are set, the frame would bring the mask back.
-	error = hs_error_join(error, ptrace_set_signal_mask(victim->tid, victim->signal_mask));
-	register_error = ptrace_set_registers(victim->tid, &victim->registers);
-	if (!register_error)
-		victim->registers_changed = false;
-	return hs_error_join(error, register_error);
+	if (!error)
+		error = ptrace_set_signal_mask(victim->tid, victim->signal_mask);
+	if (!error)
+		error = ptrace_set_registers(victim->tid, &victim->registers);
+	// What could not be done here the frame does, and all of it: from wherever the thread is on its way, it leads home. To set a part of it at
+	// the release would bring the thread home with the rest of it wrong.
+	caller->comes_home = error != NULL;
+	victim->registers_changed = false;
+	if (error)
+		victim->repeats_call = false;
+	return error;
 }
 
 struct hs_error *remote_call_close(struct remote_caller *caller)
@@ -510,8 +518,8 @@ struct hs_error *remote_call_close(struct remote_caller *caller)
 
 	if (caller->in_call)
 		error = restore_victim(caller);
-	if (caller->running)
-		caller->entry.address = 0; // the code stays: the thread has yet to come home through it
+	if (caller->comes_home)
+		caller->entry.address = 0; // the code stays, because the thread needs it for that
 	if (!caller->running && caller->suspended_seccomp)
 		error = hs_error_join(error, ptrace_set_options(caller->victim->tid, HS_PTRACE_OPTIONS));
 	error = hs_error_join(error, entry_patch_undo(&caller->entry, caller->memory, stopped_tid));

@@ -46,6 +46,7 @@ struct remote_caller {
 	bool in_call;              // the victim's registers are not its own
 	bool at_entry;             // stopped at the entry of a call, not yet made
 	bool running;              // it was let go and has not come back
+	bool comes_home;           // it could not be given its state back, and gets it from the frame when it is released
 	bool suspended_seccomp;
 };
 

@@ -26,7 +26,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FREEZE_TIMEOUT_MS = 2000, CLEAR_TIMEOUT_MS = 10000, TRIES = 10, TRY_AGAIN_US = 3000 };
+enum { FREEZE_TIMEOUT_MS = 2000, CLEAR_TIMEOUT_MS = 10000, TRIES = 15, FIRST_WAIT_US = 1000, LONGEST_WAIT_US = 400000 };
 
 static void fill_config(const struct attach_plan *plan, const struct frozen_process *process, struct payload_config *config)
 {
@@ -221,12 +221,14 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct attach_repo
 	if (!error && plan->hooks_left) // they were cleared away: another heapsnap has been at work since, and was killed
 		error = hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach; try again",
 					(int)plan->target.pid);
+	for (size_t i = 0; i < process.count; i++)
+		process.threads[i].is_wanted = hook_thread_is_inside(&plan->hooks, &process.threads[i]);
 	if (!error) {
 		error = remote_call_open(&process, &plan->memory, &caller);
 		if (error && error->code == HS_ERROR_REFUSED)
 			*moved_ret = true; // a coroutine's stack, a restartable sequence: another moment may suit
 		if (!error) {
-			*moved_ret = hook_thread_is_inside(&plan->hooks, caller.victim);
+			*moved_ret = caller.victim->is_wanted;
 			if (!*moved_ret)
 				error = load_and_hook(plan, &process, &caller);
 			error = hs_error_join(error, remote_call_close(&caller));
@@ -281,6 +283,7 @@ static struct hs_error *examine_and_clear(pid_t pid)
 
 struct hs_error *session_attach(pid_t pid, const struct attach_options *options, struct attach_report *ret)
 {
+	useconds_t wait_us = FIRST_WAIT_US;
 	bool moved = false;
 	struct hs_error *error;
 
@@ -304,7 +307,8 @@ struct hs_error *session_attach(pid_t pid, const struct attach_options *options,
 			break;
 		hs_verbose("%s; trying again", error ? error->message : "a thread stands in bytes to be patched");
 		hs_error_destroy(error);
-		usleep(TRY_AGAIN_US);
+		usleep(wait_us); // on a busy machine a thread may not run for long
+		wait_us = wait_us * 2 > LONGEST_WAIT_US ? LONGEST_WAIT_US : wait_us * 2;
 	}
 	if (error || !moved)
 		return error;

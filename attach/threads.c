@@ -287,6 +287,10 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 		if (error && error->code != HS_ERROR_GONE)
 			return error;
 		hs_error_destroy(error);
+		if (hs_monotonic_ns() >= freezer->deadline) {
+			*ret = NOT_YET;
+			return NULL;
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ struct frozen_thread {
 	uint64_t signal_mask;
 	bool registers_changed;            // write `registers` back before it resumes
 	bool repeats_call;                 // `registers` are set back to before a call that the stop has interrupted (repeat_call.h)
+	bool is_wanted;                    // the caller has plans with it: a remote call takes another thread, if it can
 	int signal_to_deliver;             // with the release; 0 = none (signals met on the way are passed on at once)
 };
 

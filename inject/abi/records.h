@@ -172,7 +172,8 @@ enum hook_state {
 	X(forwards, "it only calls a function that is hooked")                                     \
 	X(checked_allocator, "its allocator checks how each block was made (a sanitizer, a debug build)") \
 	X(unproven, "nothing proves that this operator is its allocator's own")                    \
-	X(no_companion, "it may throw, and its allocator has no function that does the same and does not")
+	X(no_companion, "it may throw, and its allocator has no function that does the same and does not") \
+	X(two_pages, "its first bytes lie on two pages, which cannot be changed at one instant")
 
 enum hook_verdict {
 #define X(name, text) VERDICT_##name,

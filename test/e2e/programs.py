@@ -218,6 +218,7 @@ TABLE = [
     Row("glibc", "threads that wait", many_threads),
     Row("glibc", "no allocator", silent("no_allocator"), refused=["no allocation function"]),
     Row("glibc", "functions that cannot be hooked", silent("unhookable"), refused=["cannot be hooked"]),
+    Row("glibc", "functions on two pages", silent("two_pages"), refused=["lie on two pages"]),
     Row("allocators", "jemalloc", preloaded("libjemalloc.so.2")),
     Row("allocators", "tcmalloc", preloaded("libtcmalloc.so.4")),
     Row("allocators", "mimalloc", preloaded("libmimalloc.so.2")),

@@ -30,7 +30,7 @@ hs_target_program(scribbler)
 target_include_directories(scribbler PRIVATE ${PROJECT_SOURCE_DIR})
 hs_target_program(pool)
 
-foreach(name no_allocator unhookable)
+foreach(name no_allocator unhookable two_pages)
   hs_target_program(${name})
   target_compile_options(${name} PRIVATE -ffreestanding -fno-stack-protector -fno-pie)
   target_link_options(${name} PRIVATE -nostdlib -static -no-pie)
