@@ -195,6 +195,8 @@ def turn(name, begin, budget, numbers, rng):
         return None
     except Skipped:
         raise
+    except SystemExit:
+        raise
     except Exception as error:  # a fault of any kind is counted, and the next turn begins afresh
         text = f"{name}: {type(error).__name__}: {error}"
         return text + ("\n    " + describe(worker) if worker else "")
@@ -241,26 +243,29 @@ def main():
     say(f"seed {seed}, {len(rows)} programs")
     rng, budget, began = random.Random(seed), Budget(options, len(rows)), time.monotonic()
     programs, faults, told = {name: collections.Counter() for name, _ in rows}, [], began
-    while rows and not budget.over():
-        for name, begin in list(rows):
-            if budget.over():
-                break
-            try:
-                fault = turn(name, begin, budget, programs[name], rng)
-            except Skipped as reason:
-                say(f"{name}: SKIPPED: {reason}")
-                rows.remove((name, begin))
-                continue
-            if fault:
-                faults.append(fault)
-                say(f"FAULT {len(faults)}: {fault}")
-            if time.monotonic() - told >= 60:
-                told = time.monotonic()
-                say(f"{told - began:.0f} s: left {budget.left}, {len(faults)} faults")
-    if not options.no_calls and not (budget.end and time.monotonic() >= budget.end):
-        say("every system call of attach, dump and detach fails")
-        if subprocess.run([sys.executable, os.path.join(E2E, "failing_calls.py"), "all"], check=False).returncode:
-            faults.append("failing system calls")
+    try:
+        while rows and not budget.over():
+            for name, begin in list(rows):
+                if budget.over():
+                    break
+                try:
+                    fault = turn(name, begin, budget, programs[name], rng)
+                except Skipped as reason:
+                    say(f"{name}: SKIPPED: {reason}")
+                    rows.remove((name, begin))
+                    continue
+                if fault:
+                    faults.append(fault)
+                    say(f"FAULT {len(faults)}: {fault}")
+                if time.monotonic() - told >= 60:
+                    told = time.monotonic()
+                    say(f"{told - began:.0f} s: left {budget.left}, {len(faults)} faults")
+        if not options.no_calls and not (budget.end and time.monotonic() >= budget.end):
+            say("every system call of attach, dump and detach fails")
+            if subprocess.run([sys.executable, os.path.join(E2E, "failing_calls.py"), "all"], check=False).returncode:
+                faults.append("failing system calls")
+    except SystemExit:  # a signal: what was done counts
+        say("interrupted")
     summary(programs, faults, seed, time.monotonic() - began, options.commit)
     return 1 if faults else 0
 
