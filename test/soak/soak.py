@@ -195,8 +195,6 @@ def turn(name, begin, budget, numbers, rng):
         return None
     except Skipped:
         raise
-    except SystemExit:
-        raise
     except Exception as error:  # a fault of any kind is counted, and the next turn begins afresh
         text = f"{name}: {type(error).__name__}: {error}"
         return text + ("\n    " + describe(worker) if worker else "")
