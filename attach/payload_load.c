@@ -164,32 +164,36 @@ static struct hs_error *close_remote(struct remote_caller *caller, int64_t *fd)
 	return remote_call_checked(caller, "close", SYS_close, arguments, &result);
 }
 
-static struct hs_error *load_code(struct remote_caller *caller, const struct payload_layout *layout, const uint8_t *code,
-				  size_t code_size, const struct hook_plan *plan, struct loaded_payload *ret)
+// The memfd that the code is mapped from. *anonymous_ret: there may be none, and anonymous memory has to do.
+static struct hs_error *make_code_file(struct remote_caller *caller, const uint8_t *code, size_t code_size, struct loaded_payload *ret,
+				       bool *anonymous_ret)
 {
 	HS_CLEANUP_CLOSE int fd = -1;
-	bool no_executable_memfd;
-	int flags = MAP_PRIVATE;
-	uint64_t offset = 0;
-	struct hs_error *error = create_memfd(caller, HS_CODE_NAME, true, &ret->code_fd, &fd, &no_executable_memfd);
+	struct hs_error *error = create_memfd(caller, HS_CODE_NAME, true, &ret->code_fd, &fd, anonymous_ret);
 
-	if (error)
+	if (error || *anonymous_ret)
 		return error;
-	if (no_executable_memfd) {
-		flags |= MAP_ANONYMOUS;
-	} else {
-		fault_request();
-		error = hs_write_all(fd, code, code_size);
-		fault_request();
-		if (!error && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-			error = hs_error_system(errno, "cannot seal the payload");
-	}
+	fault_request();
+	error = hs_write_all(fd, code, code_size);
+	fault_request();
+	if (!error && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+		error = hs_error_system(errno, "cannot seal the payload");
+	return error;
+}
+
+static struct hs_error *map_code(struct remote_caller *caller, const struct payload_layout *layout, const uint8_t *code,
+				 const struct hook_plan *plan, bool anonymous, struct loaded_payload *ret)
+{
+	int flags = MAP_PRIVATE | (anonymous ? MAP_ANONYMOUS : 0);
+	struct hs_error *error = NULL;
+	uint64_t offset = 0;
+
 	for (size_t i = 0; i <= plan->area_count && !error; i++) {
 		uint64_t address = i ? plan->areas[i - 1].address : layout->code;
 		uint64_t size = i ? plan->areas[i - 1].pages * HS_PAGE_SIZE : layout->code_size;
 
 		error = remote_map(caller, ret, "map code", address, size, PROT_READ | PROT_EXEC, flags, ret->code_fd, offset);
-		if (!error && no_executable_memfd)
+		if (!error && anonymous)
 			error = target_memory_write(caller->memory, address, code + offset, size, caller->victim->tid);
 		offset += size;
 	}
@@ -257,9 +261,17 @@ struct hs_error *payload_load(struct remote_caller *caller, const struct payload
 			      const struct hook_plan *plan, void (*fill)(struct region_header *, void *), void *context,
 			      struct loaded_payload *ret)
 {
-	struct hs_error *error = load_code(caller, layout, code, code_size, plan, ret);
+	bool anonymous;
+	struct hs_error *error = make_code_file(caller, code, code_size, ret, &anonymous);
 
-	return error ? error : load_region(caller, layout, fill, context, ret);
+	// Anonymous code that is not yet filled is known by nothing but its address: the region, which names that, is there first.
+	if (!error && anonymous)
+		error = load_region(caller, layout, fill, context, ret);
+	if (!error)
+		error = map_code(caller, layout, code, plan, anonymous, ret);
+	if (!error && !anonymous)
+		error = load_region(caller, layout, fill, context, ret);
+	return error;
 }
 
 struct hs_error *payload_unload(struct remote_caller *caller, struct loaded_payload *loaded)

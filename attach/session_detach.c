@@ -39,7 +39,7 @@ struct detach_state {
 	bool has_state_page;         // right behind the image
 	bool hooks_out;              // by this run
 	bool copies_dropped;         // or tried to: copies that could not be dropped stay
-	bool code_is_there;          // false: a killed detach has unmapped the image already
+	bool code_is_there;          // with the state page; false: not yet, or a killed detach has unmapped them already
 };
 
 static void state_deinit(struct detach_state *state)
@@ -52,11 +52,14 @@ static struct hs_error *init_from_region(pid_t pid, const struct proc_maps *maps
 {
 	const struct region_header *header = &state->region.header;
 	struct hs_error *error = region_open(pid, maps, &state->region);
+	const struct proc_map *page;
 
 	if (error)
 		return error;
 	state->has_region = true;
-	state->code_is_there = region_is_code(maps, header->code_address, header->code_size);
+	page = proc_maps_find(maps, header->state_address);
+
+	state->code_is_there = region_is_code(maps, header->code_address, header->code_size) && page && page->writable && page->inode == 0;
 	state->has_state_page = true;
 	state->hook_count = header->hook_count;
 	state->code[state->code_count++] = (struct region_part){ header->code_address, header->code_size };
