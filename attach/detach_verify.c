@@ -36,7 +36,7 @@ static bool text_is_back(pid_t pid, const struct hook_record *hooks, size_t coun
 		const struct hook_record *hook = &hooks[i];
 		uint8_t now[sizeof(hook->old_bytes)];
 
-		if (hook->verdict != VERDICT_ok || hook->size > sizeof(now))
+		if (hook->verdict != VERDICT_ok || hook->size == 0 || hook->size > sizeof(now)) // size 0: no such hook (attach/inherited.h)
 			continue;
 		error = target_memory_read(&memory, hook->address, now, hook->size);
 		if (!error && memcmp(now, hook->new_bytes, hook->size) == 0) {
