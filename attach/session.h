@@ -38,6 +38,7 @@ struct detach_report {
 	uint64_t waited_ns;  // for threads that were inside the payload
 	bool finished;       // false: the hooks are out, but the code stays mapped, for one of the next two reasons; detach again later
 	size_t threads_inside;
+	bool inside_is_stopped; // these cannot leave, because the process is stopped by a signal (SIGSTOP)
 	size_t foreign_hooks; // patched places that hold somebody else's bytes by now: left alone, for they may lead into our code
 	bool only_leftovers;  // there was no region, only what a killed attach had left or a parent that was attached has handed down
 	// What was compared with before: text of each check and whether it holds.

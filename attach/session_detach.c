@@ -26,7 +26,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FREEZE_TIMEOUT_MS = 2000, FIRST_WAIT_US = 500, LONGEST_WAIT_US = 50000 };
+enum { FREEZE_TIMEOUT_MS = 2000, FIRST_WAIT_US = 500, LONGEST_WAIT_US = 1000000 };
 
 struct detach_state {
 	pid_t pid;
@@ -288,6 +288,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	return error;
 }
 
+// Ever longer: a thread that is stopped again before it got a processor has not moved at all, and on a busy machine that takes a while.
 static struct hs_error *wait_a_little(unsigned *wait_us)
 {
 	usleep(*wait_us); // ends early on a signal to the tool
@@ -309,7 +310,8 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 		if (hs_monotonic_ns() - began >= (uint64_t)wait_ms * 1000000u)
 			break;
 		error = wait_a_little(&wait_us);
-		if (error)
+		report->inside_is_stopped = threads_state(state->pid, state->pid) == 'T';
+		if (error || report->inside_is_stopped)
 			break;
 	}
 	report->waited_ns = hs_monotonic_ns() - began;

@@ -65,7 +65,8 @@ enum exit_status command_detach(const struct options *options)
 			pid, report.foreign_hooks, pid);
 	else
 		fprintf(stderr, "heapsnap: the hooks are out of process %d, but %zu of its threads still run through the payload; its code "
-			"stays mapped. Run `heapsnap detach %d` again later\n", pid, report.threads_inside, pid);
+			"stays mapped. Run `heapsnap detach %d` again %s\n", pid, report.threads_inside, pid,
+			report.inside_is_stopped ? "when the process, which is stopped by a signal, goes on" : "later");
 	for (size_t i = 0; i < report.check_count; i++) {
 		console_print(options, "  %-36s %s\n", report.checks[i].text, report.checks[i].holds ? "yes" : "NO");
 		if (!report.checks[i].holds)

@@ -80,9 +80,14 @@ def main():
     # A stopped one stays stopped.
     os.kill(third, signal.SIGSTOP)
     wait_until(lambda: read_text(f"/proc/{third}/stat").rsplit(")", 1)[1].split()[0] == "T", "the child is stopped")
-    detach(third)
+    result = heapsnap("detach", third, "--json")
+    if result.status != 0:  # stopped on its way through a hook, where only it can leave
+        check_equal((result.status, result.json["threads_inside"]), (1, 1), str(result))
+        check("when the process, which is stopped by a signal, goes on" in result.stderr, str(result))
     wait_until(lambda: read_text(f"/proc/{third}/stat").rsplit(")", 1)[1].split()[0] == "T", "the child is still stopped")
     os.kill(third, signal.SIGCONT)
+    if result.status != 0:
+        detach(third)
     check_clean(third, clean)
 
     # None of this was the parent's business.

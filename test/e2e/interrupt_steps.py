@@ -26,7 +26,8 @@ class Idle:
         check_equal(self.target.ask("allocate"), "allocated", "answer")
 
     def check_as_before(self):
-        self.before.check_after()
+        # A thread that a killed tool has left comes home when it gets a processor.
+        self.before.check_after(settle=20)
 
 
 class Busy:
@@ -58,7 +59,7 @@ class Busy:
 
     def check_as_before(self):
         self.pause()
-        self.before.check_after(memory_may_change=True)
+        self.before.check_after(memory_may_change=True, settle=20)
         self.go_on()
 
 

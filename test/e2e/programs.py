@@ -41,7 +41,8 @@ class Subject:
 
     def check_unchanged(self):
         self.pause()
-        self.before.check_after(memory_may_change=self.memory_may_change)
+        # A thread that a killed tool has left comes home when it gets a processor.
+        self.before.check_after(memory_may_change=self.memory_may_change, settle=20)
         self.go_on()
 
     def end(self):
