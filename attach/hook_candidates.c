@@ -163,9 +163,14 @@ static bool is_believed(const struct search *search, const struct mention *menti
 	case BELIEF_BESIDE:
 		return has_pair(search) && (!local || has_whole(search));
 	case BELIEF_FAMILY:
-		for (size_t i = 0; mention->row->needs[i]; i++)
+		for (size_t i = 0; mention->row->needs[i]; i++) {
 			if (!find_mention(search, mention->row->prefix, mention->row->needs[i], false))
 				return false;
+			// A static function beside an allocator that can be seen is the program's own, whatever it is called: a shim
+			// with arguments in another order, say.
+			if (local && !mention->row->prefix[0] && find_mention(search, "", mention->row->needs[i], true))
+				return false;
+		}
 		return true;
 	case BELIEF_OPERATOR: // libstdc++ has operators and no allocator
 		return has_pair(search) || has(search, "_ZL9handleOOMmb");

@@ -62,8 +62,18 @@ static void fill_search_table(struct region_header *header, const struct search_
 	header->next_page += pages;
 }
 
-static void fill_module(struct region_header *header, const struct module *module, struct module_record *record)
+static bool loader_is_followed(const struct hook_plan *hooks)
 {
+	for (size_t i = 0; i < hooks->count; i++)
+		if (hooks->hooks[i].record.kind == HOOK_loader_event && hooks->hooks[i].record.verdict == VERDICT_ok)
+			return true;
+	return false;
+}
+
+// Nobody tells when a module goes that the loader does not list, or when the loader is not followed: nothing of it is read later.
+static void fill_module(struct region_header *header, const struct module *module, bool followed, struct module_record *record)
+{
+	bool stays = module->is_main || module->is_vdso || module->is_loader;
 	char *pool = (char *)header + HS_OFFSET_STRINGS;
 	size_t path_size = strlen(module->path);
 	uint64_t hdr, hdr_size, low, high;
@@ -85,6 +95,10 @@ static void fill_module(struct region_header *header, const struct module *modul
 	};
 	header->string_bytes += (uint32_t)path_size;
 	memcpy(record->build_id, module->elf.build_id, sizeof(record->build_id));
+	if (!stays && !(followed && module->link_map)) {
+		record->flags &= ~(uint32_t)MODULE_TEXT_READABLE;
+		return;
+	}
 	if (elf_view_unwind(&module->elf, &hdr, &hdr_size, &low, &high)) {
 		record->eh_frame_hdr = module->load_bias + hdr;
 		record->eh_frame_hdr_size = hdr_size;
@@ -126,7 +140,7 @@ void region_fill(struct region_header *header, void *context)
 	header->module_generation = 1;
 	header->next_page = header->first_page + 1;
 	for (size_t i = 0; i < filling->modules->count && header->module_count < HS_MODULES_MAX; i++)
-		fill_module(header, &filling->modules->items[i], &modules[header->module_count++]);
+		fill_module(header, &filling->modules->items[i], loader_is_followed(filling->hooks), &modules[header->module_count++]);
 
 	// The first page of `pages` begins with the node for stacks that find no room.
 	full = (struct stack_node *)((uint8_t *)header + HS_OFFSET_PAGES);

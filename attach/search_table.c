@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define SECTION_SIZE_MAX (UINT64_C(256) << 20)
+#define LETTERS_MAX 16 // of an augmentation string
 
 // Pointer encodings: a format and what it is relative to.
 enum { PE_FORMAT = 0x0f, PE_ABSPTR = 0x00, PE_UDATA4 = 0x03, PE_UDATA8 = 0x04, PE_SDATA4 = 0x0b, PE_SDATA8 = 0x0c, PE_PCREL = 0x10,
@@ -109,10 +110,13 @@ static uint8_t cie_encoding(const struct section *section, size_t offset)
 	    (version != 1 && version != 3))
 		return PE_OMIT;
 	letters = entry.body.position;
-	do {
-		if (!byte_cursor_u8(&entry.body, &letter))
+	// At most z, R, L, P, S, B, G. Without a bound, two entries with long strings that FDEs refer to in turn take hours.
+	for (unsigned count = 0;; count++) {
+		if (count > LETTERS_MAX || !byte_cursor_u8(&entry.body, &letter))
 			return PE_OMIT;
-	} while (letter);
+		if (!letter)
+			break;
+	}
 	if (letters[0] == 0)
 		return PE_ABSPTR;
 	// Both alignments (the signed one is only passed over), the return address column, the size of the augmentation.

@@ -8,17 +8,14 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <time.h>
+#include <sys/time.h>
 #include <unistd.h>
 
-// How long one seize may take; ns.
-#define SEIZE_TIMEOUT 50000000
+// How long one seize may take; us.
+#define SEIZE_TIMEOUT 50000
 
 static sigjmp_buf escape;
 static volatile sig_atomic_t seizing;
-static timer_t timer;
-static bool timer_exists;
-static struct sigaction old_action;
 
 static void on_alarm(int signal)
 {
@@ -31,27 +28,28 @@ static void on_alarm(int signal)
 
 struct hs_error *seize_guard_begin(void)
 {
-	struct sigaction action = { .sa_handler = on_alarm };
-	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM };
+	struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
 
-	event._sigev_un._tid = gettid();
 	sigemptyset(&action.sa_mask);
-	if (timer_create(CLOCK_MONOTONIC, &event, &timer) < 0)
-		return hs_error_system(errno, "cannot create a timer");
-	timer_exists = true;
-	sigaction(SIGALRM, &action, &old_action);
+	if (sigaction(SIGALRM, &action, NULL) < 0)
+		return hs_error_system(errno, "cannot handle SIGALRM");
 	return NULL;
+}
+
+// setitimer and not timer_create, which takes a place in the queue of signals that all processes of a user share: a target may have filled it.
+static void set_alarm(suseconds_t us)
+{
+	const struct itimerval value = { { 0, us }, { 0, us } };
+
+	setitimer(ITIMER_REAL, &value, NULL);
 }
 
 struct hs_error *seize_guarded(pid_t tid, unsigned long options)
 {
-	// Repeats, in case that the first signal comes before `seizing` is set.
-	const struct itimerspec armed = { { 0, SEIZE_TIMEOUT }, { 0, SEIZE_TIMEOUT } };
-	const struct itimerspec disarmed = { { 0, 0 }, { 0, 0 } };
 	struct hs_error *error;
 
 	if (sigsetjmp(escape, 1) == 0) {
-		timer_settime(timer, 0, &armed, NULL);
+		set_alarm(SEIZE_TIMEOUT); // repeats, in case that the first signal comes before `seizing` is set
 		seizing = 1;
 		error = ptrace_seize(tid, options);
 		seizing = 0;
@@ -60,15 +58,6 @@ struct hs_error *seize_guarded(pid_t tid, unsigned long options)
 	} else {
 		error = NULL; // the signal came between the request and its return
 	}
-	timer_settime(timer, 0, &disarmed, NULL);
+	set_alarm(0);
 	return error;
-}
-
-void seize_guard_end(void)
-{
-	if (!timer_exists)
-		return;
-	timer_delete(timer);
-	timer_exists = false;
-	sigaction(SIGALRM, &old_action, NULL);
 }

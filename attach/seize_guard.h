@@ -10,10 +10,9 @@
 
 #include <sys/types.h>
 
-// Takes SIGALRM and a timer for the calling thread, which must be the one that traces.
+// Takes SIGALRM and the process's real-time interval timer, for good. pre: the process has one thread.
 struct hs_error *seize_guard_begin(void) HS_MUST_CHECK;
 // As ptrace_seize; HS_ERROR_GONE when an exec is under way.
 struct hs_error *seize_guarded(pid_t tid, unsigned long options) HS_MUST_CHECK;
-void seize_guard_end(void);
 
 #endif

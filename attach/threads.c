@@ -198,7 +198,6 @@ static struct hs_error *seize_new_threads(struct freezer *freezer)
 		if (!error)
 			error = seize_thread(freezer, key.tid);
 	}
-	seize_guard_end();
 	closedir(directory);
 	return error;
 }

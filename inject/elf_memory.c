@@ -28,7 +28,7 @@ enum {
 	TYPE_LOAD = 1, TYPE_DYNAMIC = 2, TYPE_NOTE = 4, TYPE_EH_FRAME = 0x6474e550,
 	FLAG_EXECUTE = 1, FLAG_READ = 4,
 	TAG_HASH = 4, TAG_STRTAB = 5, TAG_SYMTAB = 6, TAG_GNU_HASH = 0x6ffffef5,
-	DYNAMIC_MAX = 512, PAGES_DOWN_MAX = 65536, NOTE_BUILD_ID = 3,
+	DYNAMIC_MAX = 512, NOTE_BUILD_ID = 3,
 };
 
 static const struct program_header *headers_of(const struct elf_header *elf)
@@ -67,11 +67,9 @@ static const struct elf_header *find_header(uint64_t bias, uint64_t dynamic)
 	}
 	if (lowest == UINT64_MAX)
 		return NULL;
+	// Of the pages below nothing is known: the header may be in no segment.
 	page = lowest & ~(uint64_t)(HS_PAGE_SIZE - 1);
-	for (unsigned i = 0; i < PAGES_DOWN_MAX && page >= bias && page; i++, page -= HS_PAGE_SIZE)
-		if (is_header((const struct elf_header *)page, bias, dynamic))
-			return (const struct elf_header *)page;
-	return NULL;
+	return page >= bias && page && is_header((const struct elf_header *)page, bias, dynamic) ? (const struct elf_header *)page : NULL;
 }
 
 // pre: [note, note + size) is mapped

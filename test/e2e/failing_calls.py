@@ -30,7 +30,7 @@ ERRORS = {
     "pwrite64": ["EIO", "EINTR", "ENOSPC"], "read": ["EIO", "EINTR"], "readlink": ["ENOENT"], "readlinkat": ["ENOENT", "EACCES"],
     "recvmsg": ["EIO"], "rename": ["EACCES", "EROFS"], "renameat": ["EACCES", "EROFS"], "renameat2": ["EINVAL"], "rt_sigaction": ["EINVAL"],
     "rt_sigprocmask": ["EINVAL"], "sendmsg": ["EPIPE"], "seccomp": ["EINVAL"], "setresgid": ["EPERM"], "setresuid": ["EAGAIN"],
-    "socketpair": ["EMFILE"], "statfs": ["ENOSYS"], "timer_create": ["EAGAIN"], "timer_delete": ["EINVAL"], "timer_settime": ["EINVAL"],
+    "socketpair": ["EMFILE"], "statfs": ["ENOSYS"], "setitimer": ["EINVAL"],
     "unlink": ["EACCES"], "unlinkat": ["EACCES"], "vfork": ["EAGAIN"], "wait4": ["EINTR", "ECHILD"], "waitid": ["EINTR", "ECHILD"],
     "write": ["EIO", "ENOSPC", "EINTR"], "writev": ["EIO"],
 }

@@ -43,8 +43,8 @@ static const struct {
 	CALL(lseek), CALL(mmap), CALL(mprotect), CALL(munmap), CALL(newfstatat), CALL(openat), CALL(openat2), CALL(pipe2), CALL(poll),
 	CALL(prctl), CALL(pread64), CALL(prlimit64), CALL(process_vm_readv), CALL(ptrace), CALL(pwrite64), CALL(read), CALL(readlink),
 	CALL(readlinkat), CALL(recvmsg), CALL(rename), CALL(renameat), CALL(renameat2), CALL(rt_sigaction), CALL(rt_sigprocmask), CALL(sched_yield),
-	CALL(seccomp), CALL(sendmsg), CALL(setresgid), CALL(setresuid), CALL(setrlimit), CALL(socketpair), CALL(statfs), CALL(timer_create),
-	CALL(timer_delete), CALL(timer_settime), CALL(unlink), CALL(unlinkat), CALL(vfork), CALL(wait4), CALL(waitid), CALL(write), CALL(writev),
+	CALL(seccomp), CALL(sendmsg), CALL(setresgid), CALL(setresuid), CALL(setrlimit), CALL(socketpair), CALL(statfs), CALL(setitimer),
+	CALL(unlink), CALL(unlinkat), CALL(vfork), CALL(wait4), CALL(waitid), CALL(write), CALL(writev),
 #undef CALL
 };
 

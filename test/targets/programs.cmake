@@ -53,3 +53,7 @@ if(HEAPSNAP_MUSL_GCC AND EXISTS /usr/include/stb/stb_image.h)
     DEPENDS png_program.c)
   add_custom_target(musl_programs ALL DEPENDS png_program)
 endif()
+
+hs_target_program(unannounced)
+hs_target_library(headless headless.c HEADLESS)
+target_link_options(headless PRIVATE -nostdlib LINKER:-T,${CMAKE_CURRENT_SOURCE_DIR}/headless.lds,--build-id=none)

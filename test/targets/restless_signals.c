@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/rseq.h>
 #include <sys/signalfd.h>
@@ -16,11 +17,12 @@
 
 // Another process sends four kinds of signals, each with the numbers 0, 1, 2, ... as values; each kind is received by one thread in its own
 // way, and must come whole and in order: none lost, none twice.
-enum { IN_HANDLER, IN_SIGWAIT, IN_EPOLL_PWAIT, IN_SIGNALFD, KINDS };
+// No more than UNDER_WAY of a kind at one time: the queue has one limit for all processes of a user.
+enum { IN_HANDLER, IN_SIGWAIT, IN_EPOLL_PWAIT, IN_SIGNALFD, KINDS, UNDER_WAY = 2000 };
 
 static pid_t sender;
 static int sender_says[2];
-static atomic_uint received[KINDS];
+static atomic_uint *received; // of each kind; the sender sees it, too
 static unsigned sent_in_all[KINDS]; // once `sent_is_known`
 static atomic_bool sent_is_known;
 
@@ -67,10 +69,10 @@ static void send_signals(void)
 		for (int kind = 0; kind < KINDS; kind++) {
 			union sigval value = { .sival_int = (int)sent[kind] };
 
-			if (sigqueue(target, signal_of(kind), value) == 0)
+			if (sent[kind] - atomic_load(&received[kind]) < UNDER_WAY && sigqueue(target, signal_of(kind), value) == 0)
 				sent[kind]++;
 			else
-				usleep(100); // the queue is full
+				usleep(100);
 		}
 		if (sent[0] % 64 == 0)
 			usleep(500);
@@ -90,6 +92,8 @@ static void prepare_flood(void)
 	sigaction(signal_of(IN_HANDLER), &action, NULL);
 	sigaction(signal_of(IN_EPOLL_PWAIT), &action, NULL);
 	EXPECT(pipe(sender_says) == 0);
+	received = mmap(NULL, sizeof(*received) * KINDS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	EXPECT(received != MAP_FAILED);
 }
 
 static int signal_fd, silent_epoll;
@@ -152,7 +156,7 @@ static void step_flood(int kind)
 {
 	unsigned before = atomic_load(&received[kind]);
 
-	while (atomic_load(&received[kind]) < before + 10)
+	while (atomic_load(&received[kind]) < before + 10 && !atomic_load(&ends)) // the sender may have ended already
 		receive_some(kind);
 }
 

@@ -68,7 +68,9 @@ static void test_fill(void)
 	};
 	const struct target_info target = { .pid = 4321, .start_time = 99 };
 	const struct module_list list = { .items = modules, .count = MODULES };
-	const struct hook_plan hooks = { .areas = { { 0x555555560000, 3, 1 }, { 0x7ffff7d80000, 40, 2 } }, .area_count = 2 };
+	struct planned_hook loader_event = { .record = { .kind = HOOK_loader_event, .verdict = VERDICT_ok } };
+	const struct hook_plan hooks = { .hooks = &loader_event, .count = 1,
+					 .areas = { { 0x555555560000, 3, 1 }, { 0x7ffff7d80000, 40, 2 } }, .area_count = 2 };
 	const struct frozen_process process = { .pid = 4321 };
 	struct made_region region;
 	struct payload_layout layout = { .code = 0x100000000000, .code_size = 0x8000, .state = 0x100000008000, .region = 0x100000200000 };
@@ -128,6 +130,23 @@ static void test_fill(void)
 	CHECK(memcmp(table_module_path(&view, record, &size), long_path, 4999) == 0);
 	CHECK_EQUAL(size, 4999);
 	CHECK_EQUAL(header->string_bytes, 12 + 6 + 4999);
+
+	// Nobody would tell that it goes: nothing of it is read later.
+	memset(region.bytes, 0, HS_OFFSET_MODULES);
+	loader_event.record.verdict = VERDICT_too_short;
+	region_fill(region.header, &filling);
+	record = table_module(&view, 2);
+	CHECK_EQUAL(record->flags, MODULE_IN_LINK_MAP | MODULE_CAN_UNLOAD);
+	CHECK_EQUAL(record->cfi_high, 0);
+	CHECK_EQUAL(record->search_page, 0);
+	loader_event.record.verdict = VERDICT_ok;
+	modules[2].link_map = 0;
+	memset(region.bytes, 0, HS_OFFSET_MODULES);
+	region_fill(region.header, &filling);
+	record = table_module(&view, 2);
+	CHECK_EQUAL(record->flags, MODULE_CAN_UNLOAD);
+	CHECK_EQUAL(record->cfi_high, 0);
+	modules[2].link_map = 0x7ffff7fbb000;
 
 	// It would take more than a quarter of what is there.
 	memset(region.bytes, 0, HS_OFFSET_MODULES);
