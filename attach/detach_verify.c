@@ -106,21 +106,6 @@ static bool is_untraced(pid_t pid)
 	return strstr(text, "\nTracerPid:\t0\n") != NULL;
 }
 
-bool detach_target_has_memory(pid_t pid)
-{
-	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(pid, &maps);
-	bool some;
-
-	if (error) {
-		hs_error_destroy(error);
-		return false;
-	}
-	some = maps.count > 0;
-	proc_maps_deinit(&maps);
-	return some;
-}
-
 static void verify_clean(pid_t pid, struct detach_report *report)
 {
 	add_check(report, "no mapping of heapsnap left", maps_are_clean(pid));

@@ -18,7 +18,4 @@ struct detach_before detach_look_before(pid_t pid);
 // Adds one check to the report for each promise: code bytes, mappings, descriptors, tracer, threads and masks.
 void detach_verify(const struct detach_before *before, const struct hook_record *hooks, size_t count, struct detach_report *report);
 
-// A process that ends gives up its memory before it becomes a zombie.
-bool detach_target_has_memory(pid_t pid);
-
 #endif

@@ -2,6 +2,7 @@
 #include "attach/memory_sharers.h"
 
 #include "base/io.h"
+#include "base/proc_maps.h"
 
 #include <linux/kcmp.h>
 #include <stdio.h>
@@ -48,7 +49,9 @@ struct hs_error *memory_sharers_check(const struct frozen_process *process, cons
 	struct pid_set found;
 
 	pid_set_list("/proc", shares, &sharing, &found);
-	if (found.count > 0)
+	if (found.count > 0 && !proc_maps_has_memory(process->pid)) // as have all kernel threads, to which it is therefore equal
+		error = hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
+	else if (found.count > 0)
 		error = hs_error_create(HS_ERROR_REFUSED, "process %d shares the memory of process %d without being one of its threads (clone with "
 					"CLONE_VM), and would run on while that is changed; try again when it has ended", (int)found.pids[0],
 					(int)process->pid);

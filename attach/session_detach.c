@@ -326,6 +326,8 @@ struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms)
 	bool found;
 	struct hs_error *error = state_init(pid, &state, &found);
 
+	if (error && error->code == HS_ERROR_GONE)
+		return error;
 	if (error)
 		return hs_error_prefix(error, "process %d has something of heapsnap already", pid);
 	if (!found)
@@ -374,9 +376,9 @@ struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_repor
 		return error;
 	ret->only_leftovers = !state.has_region;
 	error = undo(&state, wait_ms, ret);
-	if (ret->finished && detach_target_has_memory(pid))
+	if (ret->finished && proc_maps_has_memory(pid))
 		detach_verify(&before, state.hooks, state.hook_count, ret);
-	if (ret->finished && !detach_target_has_memory(pid)) // what was looked at was no longer there
+	if (ret->finished && !proc_maps_has_memory(pid)) // what was looked at was no longer there
 		error = hs_error_create(HS_ERROR_GONE, "process %d ended while it was detached from", pid);
 	state_deinit(&state);
 	return error;

@@ -185,6 +185,21 @@ void proc_maps_deinit(struct proc_maps *maps)
 	*maps = (struct proc_maps){ 0 };
 }
 
+bool proc_maps_has_memory(pid_t pid)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(pid, &maps);
+	bool some;
+
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	some = maps.count > 0;
+	proc_maps_deinit(&maps);
+	return some;
+}
+
 const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t address)
 {
 	size_t low = 0, high = maps->count;

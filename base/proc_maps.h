@@ -31,6 +31,9 @@ struct hs_error *proc_maps_parse(const char *text, size_t size, struct proc_maps
 struct hs_error *proc_maps_read(pid_t pid, struct proc_maps *ret) HS_MUST_CHECK;
 void proc_maps_deinit(struct proc_maps *maps);
 
+// Whether the process has any memory: one that ends gives it up before it becomes a zombie.
+bool proc_maps_has_memory(pid_t pid);
+
 // The mapping that holds `address`, or NULL.
 const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t address);
 

@@ -405,6 +405,7 @@ def denied_writes():
 
 
 def limits():
+    refused(shut_in("no-tsc"), "time-stamp counter disabled")
     refused(shut_in(THREADS, "files=12", "descriptors=all"), "open files")
     refused(shut_in(THREADS, "files=0"), "open files")
     go_through(shut_in(THREADS, "file-size=1"))

@@ -7,6 +7,7 @@
 //   files=N              the soft limit of open files; descriptors=all: uses all there are up to it
 //   file-size=N          the soft limit of the size of a file
 //   strict               strict seccomp, in the main thread
+//   no-tsc               without the time-stamp counter, in the main thread
 //   run PROGRAM...       becomes another program
 //   allow=NAME,...       a filter that kills for every other system call;  deny=NAME,...  one that kills for these;  fail=NAME,... EPERM
 //   deny-here=NAME,...   a filter for the main thread and those that it starts later
@@ -220,6 +221,8 @@ static void shut_in(char *option)
 		must(errno == EMFILE, "use all descriptors");
 	} else if (strcmp(option, "file-size") == 0) {
 		set_limit(RLIMIT_FSIZE, strtoul(value, NULL, 10));
+	} else if (strcmp(option, "no-tsc") == 0) {
+		must(prctl(PR_SET_TSC, PR_TSC_SIGSEGV) == 0, "disable the time-stamp counter");
 	} else if (strcmp(option, "strict") == 0) {
 		must(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0, "set strict seccomp");
 	} else if (strcmp(option, "allow") == 0) {
