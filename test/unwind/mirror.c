@@ -66,7 +66,9 @@ struct hs_error *mirror_open(const struct target_info *target, const struct proc
 			     const struct target_memory *memory, const struct frozen_process *process, struct mirror *ret)
 {
 	struct payload_layout layout = { .region_size = REGION_SIZE };
-	struct hook_plan hooks = { 0 };
+	// The target does not run while it is looked at, so no library goes.
+	struct planned_hook loader_event = { .record = { .kind = HOOK_loader_event, .verdict = VERDICT_ok } };
+	struct hook_plan hooks = { .hooks = &loader_event, .count = 1 };
 	struct region_filling filling = { target, modules, &layout, &hooks, process, HS_DEPTH_MAX };
 	struct module_record *records;
 	struct hs_error *error = NULL;
