@@ -151,7 +151,7 @@ static inline struct thread_slot *made_slot(const struct made_region *region, ui
 {
 	struct thread_slot *slot = (struct thread_slot *)(region->bytes + HS_OFFSET_SLOTS) + index;
 
-	region->header->used_slots[index / 64] |= UINT64_C(1) << (index % 64);
+	__atomic_fetch_or(&region->header->used_slots[index / 64], UINT64_C(1) << (index % 64), __ATOMIC_RELAXED);
 	slot->thread_pointer = 0x7f0000000000 + index * UINT64_C(0x800000);
 	return slot;
 }
