@@ -182,7 +182,7 @@ bool attach_plan_still_holds(const struct attach_plan *plan, const struct proc_m
 
 struct hook_counts attach_plan_count(const struct attach_plan *plan)
 {
-	struct hook_counts counts = { 0 };
+	struct hook_counts counts = { .loader_followed = hook_plan_follows_loader(&plan->hooks) };
 
 	for (size_t i = 0; i < plan->hooks.count; i++) {
 		const struct hook_record *hook = &plan->hooks.hooks[i].record;
@@ -191,9 +191,7 @@ struct hook_counts attach_plan_count(const struct attach_plan *plan)
 			continue;
 		if (hook->verdict != VERDICT_ok)
 			counts.refused++;
-		else if (hook->kind == HOOK_loader_event)
-			counts.loader_followed = true;
-		else
+		else if (hook->kind != HOOK_loader_event)
 			counts.hooks++;
 	}
 	return counts;

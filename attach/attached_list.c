@@ -5,7 +5,7 @@
 #include "attach/leftovers.h"
 #include "attach/region_access.h"
 #include "base/cleanup.h"
-#include "base/io.h"
+#include "base/proc_file.h"
 #include "inject/abi/payload_header.h"
 
 #include <dirent.h>
@@ -15,13 +15,9 @@
 
 static void read_name(pid_t pid, struct attached_process *process)
 {
-	HS_CLEANUP_FREE char *path = NULL;
 	HS_CLEANUP_FREE char *text = NULL;
-	size_t size;
-	struct hs_error *error = hs_format(&path, "/proc/%d/comm", pid);
+	struct hs_error *error = hs_read_proc_file(pid, "comm", &text, NULL);
 
-	if (!error)
-		error = hs_read_file(path, 256, &text, &size);
 	if (error) {
 		hs_error_destroy(error);
 		return;

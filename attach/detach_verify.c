@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "base/live_thread.h"
 #include "base/log.h"
+#include "base/proc_file.h"
 #include "base/proc_maps.h"
 
 #include <dirent.h>
@@ -92,13 +93,9 @@ static bool descriptors_are_clean(pid_t pid)
 
 static bool is_untraced(pid_t pid)
 {
-	HS_CLEANUP_FREE char *path = NULL;
 	HS_CLEANUP_FREE char *text = NULL;
-	size_t size;
-	struct hs_error *error = hs_format(&path, "/proc/%d/status", pid);
+	struct hs_error *error = hs_read_proc_file(pid, "status", &text, NULL);
 
-	if (!error)
-		error = hs_read_file(path, 1 << 16, &text, &size);
 	if (error) {
 		hs_error_destroy(error);
 		return false;

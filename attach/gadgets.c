@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/live_thread.h"
+#include "base/proc_file.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -116,12 +117,9 @@ bool gadgets_find(const struct proc_maps *maps, const struct target_memory *memo
 static struct hs_error *read_entry_address(pid_t pid, uint64_t *ret)
 {
 	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error;
-	char path[64];
 	size_t size;
+	struct hs_error *error = hs_read_proc_file(hs_live_thread(pid), "auxv", &text, &size);
 
-	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)hs_live_thread(pid));
-	error = hs_read_file(path, 65536, &text, &size);
 	if (error)
 		return error;
 	for (size_t i = 0; i + sizeof(Elf64_auxv_t) <= size; i += sizeof(Elf64_auxv_t)) {

@@ -584,3 +584,11 @@ void hook_plan_deinit(struct hook_plan *plan)
 	free(plan->hooks);
 	*plan = (struct hook_plan){ 0 };
 }
+
+bool hook_plan_follows_loader(const struct hook_plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		if (plan->hooks[i].record.kind == HOOK_loader_event && plan->hooks[i].record.verdict == VERDICT_ok)
+			return true;
+	return false;
+}

@@ -46,4 +46,7 @@ struct hs_error *hook_plan_make(const struct module_list *modules, const struct 
 				const uint64_t payload_entries[HOOK_KIND_COUNT], struct hook_plan *ret) HS_MUST_CHECK;
 void hook_plan_deinit(struct hook_plan *plan);
 
+// Whether the payload will hear of each library that the loader adds and removes.
+bool hook_plan_follows_loader(const struct hook_plan *plan);
+
 #endif

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/io.h"
+#include "base/proc_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,12 +26,8 @@ bool stat_is_of_kernel_worker(const char *text)
 static bool read_is_worker(pid_t pid, pid_t tid, bool *known_ret)
 {
 	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error;
-	char path[64];
-	size_t size;
+	struct hs_error *error = hs_read_task_file(pid, tid, "stat", &text, NULL);
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-	error = hs_read_file(path, 4096, &text, &size);
 	*known_ret = !error;
 	hs_error_destroy(error);
 	return *known_ret && stat_is_of_kernel_worker(text);

@@ -116,32 +116,3 @@ struct hs_error *target_memory_write(const struct target_memory *memory, uint64_
 	}
 	return NULL;
 }
-
-struct hs_error *target_memory_read_string(const struct target_memory *memory, uint64_t address, size_t limit,
-					   char **text_ret)
-{
-	HS_CLEANUP_FREE char *text = NULL;
-	size_t length = 0;
-
-	text = malloc(limit);
-	if (!text)
-		return &hs_error_no_memory;
-	while (length < limit) {
-		// Up to the next 256-byte line, so that a string at the end of a mapping is read whole.
-		size_t count = 256 - (size_t)((address + length) & 255);
-		struct hs_error *error;
-
-		if (count > limit - length)
-			count = limit - length;
-		error = target_memory_read(memory, address + length, text + length, count);
-		if (error)
-			return error;
-		if (memchr(text + length, 0, count)) {
-			*text_ret = HS_STEAL_POINTER(text);
-			return NULL;
-		}
-		length += count;
-	}
-	return hs_error_create(HS_ERROR_BAD_DATA, "string at 0x%" PRIx64 " of process %d is longer than %zu bytes", address,
-			       (int)memory->pid, limit);
-}

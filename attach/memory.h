@@ -24,8 +24,5 @@ struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t
 // pre: some thread of the target is stopped by this tool (for the fallback), named by `stopped_tid`; 0 = no fallback.
 struct hs_error *target_memory_write(const struct target_memory *memory, uint64_t address, const void *data,
 				     size_t size, pid_t stopped_tid) HS_MUST_CHECK;
-// A string of at most limit - 1 bytes; *text_ret is owned by the caller.
-struct hs_error *target_memory_read_string(const struct target_memory *memory, uint64_t address, size_t limit,
-					   char **text_ret) HS_MUST_CHECK;
 
 #endif

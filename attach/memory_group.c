@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/proc_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -112,14 +113,10 @@ void memory_group_read_below(const char *mount, const char *text, struct memory_
 
 void memory_group_read(pid_t pid, struct memory_group *ret)
 {
-	HS_CLEANUP_FREE char *path = NULL;
 	HS_CLEANUP_FREE char *text = NULL;
-	size_t size;
-	struct hs_error *error = hs_format(&path, "/proc/%d/cgroup", pid);
+	struct hs_error *error = hs_read_proc_file(pid, "cgroup", &text, NULL);
 
 	*ret = (struct memory_group){ .limit = UINT64_MAX };
-	if (!error)
-		error = hs_read_file(path, 1 << 16, &text, &size);
 	if (error)
 		hs_error_destroy(error);
 	else

@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "base/live_thread.h"
 #include "base/log.h"
+#include "base/proc_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -32,13 +33,10 @@ struct start_facts {
 
 static struct hs_error *read_start_facts(pid_t pid, struct start_facts *ret)
 {
-	HS_CLEANUP_FREE char *path = NULL;
 	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error = hs_format(&path, "/proc/%d/auxv", hs_live_thread(pid));
 	size_t size;
+	struct hs_error *error = hs_read_proc_file(hs_live_thread(pid), "auxv", &text, &size);
 
-	if (!error)
-		error = hs_read_file(path, 1 << 16, &text, &size);
 	if (error)
 		return error;
 	*ret = (struct start_facts){ 0 };

@@ -91,11 +91,6 @@ struct hs_error *ptrace_set_signal_mask(pid_t tid, uint64_t mask)
 	return request(PTRACE_SETSIGMASK, "set the signal mask of", tid, sizeof(mask), (uint64_t)&mask);
 }
 
-struct hs_error *ptrace_get_signal_info(pid_t tid, siginfo_t *ret)
-{
-	return request(PTRACE_GETSIGINFO, "read the signal of", tid, 0, (uint64_t)ret);
-}
-
 struct hs_error *ptrace_poke(pid_t tid, uint64_t address, uint64_t word)
 {
 	return request(PTRACE_POKEDATA, "write the memory of", tid, address, word);

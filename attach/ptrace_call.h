@@ -37,7 +37,6 @@ struct hs_error *ptrace_get_xstate(pid_t tid, void *buffer, size_t *size) HS_MUS
 struct hs_error *ptrace_set_xstate(pid_t tid, const void *buffer, size_t size) HS_MUST_CHECK;
 struct hs_error *ptrace_get_signal_mask(pid_t tid, uint64_t *ret) HS_MUST_CHECK;
 struct hs_error *ptrace_set_signal_mask(pid_t tid, uint64_t mask) HS_MUST_CHECK;
-struct hs_error *ptrace_get_signal_info(pid_t tid, siginfo_t *ret) HS_MUST_CHECK;
 // One aligned or unaligned word, also into read-only pages (ptrace forces the write).
 struct hs_error *ptrace_poke(pid_t tid, uint64_t address, uint64_t word) HS_MUST_CHECK;
 struct hs_error *ptrace_set_options(pid_t tid, unsigned long options) HS_MUST_CHECK;

@@ -62,14 +62,6 @@ static void fill_search_table(struct region_header *header, const struct search_
 	header->next_page += pages;
 }
 
-static bool loader_is_followed(const struct hook_plan *hooks)
-{
-	for (size_t i = 0; i < hooks->count; i++)
-		if (hooks->hooks[i].record.kind == HOOK_loader_event && hooks->hooks[i].record.verdict == VERDICT_ok)
-			return true;
-	return false;
-}
-
 // Nobody tells when a module goes that the loader does not list, or when the loader is not followed: nothing of it is read later.
 static void fill_module(struct region_header *header, const struct module *module, bool followed, struct module_record *record)
 {
@@ -139,8 +131,9 @@ void region_fill(struct region_header *header, void *context)
 	header->epoch = 1;
 	header->module_generation = 1;
 	header->next_page = header->first_page + 1;
+	bool followed = hook_plan_follows_loader(filling->hooks);
 	for (size_t i = 0; i < filling->modules->count && header->module_count < HS_MODULES_MAX; i++)
-		fill_module(header, &filling->modules->items[i], loader_is_followed(filling->hooks), &modules[header->module_count++]);
+		fill_module(header, &filling->modules->items[i], followed, &modules[header->module_count++]);
 
 	// The first page of `pages` begins with the node for stacks that find no room.
 	full = (struct stack_node *)((uint8_t *)header + HS_OFFSET_PAGES);

@@ -148,15 +148,6 @@ static struct hs_error *write_frame(struct remote_caller *caller, uint64_t low, 
 // The limits of the frame for the victim.
 static struct hs_error *find_room(struct remote_caller *caller, const struct proc_maps *maps, struct frame_room *ret)
 {
-	if (caller->stack_top != 0) {
-		const struct proc_map *map = proc_maps_find(maps, caller->stack_top - 1);
-
-		if (!map || !map->writable)
-			return hs_error_create(HS_ERROR_REFUSED, "no writable memory for the frame below 0x%" PRIx64,
-					       caller->stack_top);
-		*ret = (struct frame_room){ map->start, caller->stack_top };
-		return NULL;
-	}
 	*ret = frame_room_find(caller->process, caller->victim, maps);
 	if (ret->top == 0)
 		return hs_error_create(HS_ERROR_REFUSED, "thread %d stands on an unknown stack", (int)caller->victim->tid);
@@ -269,7 +260,7 @@ static struct hs_error *choose_victim(struct remote_caller *caller, const struct
 	return hs_error_prefix(error, "no thread of process %d can make system calls for heapsnap", (int)caller->process->pid);
 }
 
-// pre: caller->process and ->memory are set, and the gadgets where they are known.
+// pre: caller->process and ->memory are set.
 static struct hs_error *open_caller(struct remote_caller *caller)
 {
 	struct proc_maps maps = { 0 };
@@ -283,16 +274,14 @@ static struct hs_error *open_caller(struct remote_caller *caller)
 	error = proc_maps_read(caller->process->pid, &maps);
 	if (error)
 		return error;
-	if (caller->syscall_gadget == 0) {
-		if (gadgets_find(&maps, caller->memory, &gadgets)) {
-			caller->syscall_gadget = gadgets.syscall_gadget;
-			caller->sigreturn_gadget = gadgets.sigreturn_gadget;
-			caller->pop_gadget = gadgets.pop_gadget;
-		} else {
-			error = entry_patch_apply(caller->process, caller->memory, caller->process->threads[0].tid, &caller->entry);
-			caller->syscall_gadget = caller->entry.address;
-			caller->sigreturn_gadget = caller->entry.address + ARCH_ENTRY_SIGRETURN_OFFSET;
-		}
+	if (gadgets_find(&maps, caller->memory, &gadgets)) {
+		caller->syscall_gadget = gadgets.syscall_gadget;
+		caller->sigreturn_gadget = gadgets.sigreturn_gadget;
+		caller->pop_gadget = gadgets.pop_gadget;
+	} else {
+		error = entry_patch_apply(caller->process, caller->memory, caller->process->threads[0].tid, &caller->entry);
+		caller->syscall_gadget = caller->entry.address;
+		caller->sigreturn_gadget = caller->entry.address + ARCH_ENTRY_SIGRETURN_OFFSET;
 	}
 	if (!error)
 		error = choose_victim(caller, &maps);
@@ -307,29 +296,16 @@ static struct hs_error *open_caller(struct remote_caller *caller)
 	return error;
 }
 
-struct hs_error *remote_call_open_at(struct frozen_process *process, const struct target_memory *memory,
-				     uint64_t syscall_gadget, uint64_t sigreturn_gadget, uint64_t stack_top,
-				     struct remote_caller *ret)
+struct hs_error *remote_call_open(struct frozen_process *process, const struct target_memory *memory,
+				  struct remote_caller *ret)
 {
 	struct hs_error *error;
 
-	*ret = (struct remote_caller){
-		.process = process,
-		.memory = memory,
-		.syscall_gadget = syscall_gadget,
-		.sigreturn_gadget = sigreturn_gadget,
-		.stack_top = stack_top,
-	};
+	*ret = (struct remote_caller){ .process = process, .memory = memory };
 	error = open_caller(ret);
 	if (error)
 		error = hs_error_join(error, remote_call_close(ret));
 	return error;
-}
-
-struct hs_error *remote_call_open(struct frozen_process *process, const struct target_memory *memory,
-				  struct remote_caller *ret)
-{
-	return remote_call_open_at(process, memory, 0, 0, 0, ret);
 }
 
 static struct hs_error *call_once(struct remote_caller *caller, long number, const uint64_t arguments[6],
@@ -388,64 +364,6 @@ struct hs_error *remote_call_checked(struct remote_caller *caller, const char *w
 	if (result_ret)
 		*result_ret = (uint64_t)result;
 	return NULL;
-}
-
-// Drops the private copy of a page whose bytes are the file's again.
-static struct hs_error *drop_page_copy(struct remote_caller *caller, uint64_t address)
-{
-	const uint64_t arguments[6] = { address & ~UINT64_C(4095), 4096, MADV_DONTNEED };
-	struct hs_error *error;
-	int64_t result;
-
-	error = remote_call(caller, SYS_madvise, arguments, &result);
-	if (!error && result < 0)
-		hs_verbose("the private copy of the page at 0x%" PRIx64 " stays (%s)", arguments[0], strerror((int)-result));
-	return error;
-}
-
-struct hs_error *remote_call_use_gadgets(struct remote_caller *caller, uint64_t syscall_gadget, uint64_t sigreturn_gadget,
-					 uint64_t stack_top)
-{
-	uint64_t entry_address = caller->entry.address;
-	struct proc_maps maps = { 0 };
-	struct frame_room room;
-	struct hs_error *error;
-
-	if (caller->running || caller->at_entry)
-		return hs_error_create(HS_ERROR_REFUSED, "no remote system call is possible after one that failed");
-	if (stack_top == 0) {
-		// The frame in place changes by one word; both values of it are good at any moment.
-		error = target_memory_write(caller->memory, caller->frame, &sigreturn_gadget, sizeof(sigreturn_gadget),
-					    caller->victim->tid);
-	} else {
-		uint64_t old_top = caller->stack_top, old_sigreturn = caller->sigreturn_gadget, old_pop = caller->pop_gadget;
-
-		caller->stack_top = stack_top;
-		caller->sigreturn_gadget = sigreturn_gadget;
-		caller->pop_gadget = 0;
-		error = proc_maps_read(caller->process->pid, &maps);
-		if (!error)
-			error = find_room(caller, &maps, &room);
-		if (!error)
-			error = write_frame(caller, room.low, room.top);
-		proc_maps_deinit(&maps);
-		if (error) {
-			caller->stack_top = old_top;
-			caller->sigreturn_gadget = old_sigreturn;
-			caller->pop_gadget = old_pop;
-		}
-	}
-	if (error)
-		return error;
-	caller->syscall_gadget = syscall_gadget;
-	caller->sigreturn_gadget = sigreturn_gadget;
-	caller->pop_gadget = 0;
-	error = park(caller);
-	if (!error)
-		error = entry_patch_undo(&caller->entry, caller->memory, caller->victim->tid);
-	if (!error && entry_address != 0 && caller->entry.page_was_clean)
-		error = drop_page_copy(caller, entry_address);
-	return error;
 }
 
 // pre: parked or never moved, in a stop. The extended state is written only if some call changed it.

@@ -37,7 +37,6 @@ struct remote_caller {
 	uint64_t syscall_gadget;   // address of `syscall; ret`
 	uint64_t sigreturn_gadget; // address of `mov $15,%eax (or %rax); syscall`; with a pop gadget, of any `syscall`
 	uint64_t pop_gadget;       // address of `pop %rax; ret`, run before it; 0 = none
-	uint64_t stack_top;        // the frame is laid below this address; 0 = where frame_room_find says
 	struct entry_patch entry;  // where the gadgets had to be written
 	struct xsave_layout layout;
 	uint8_t *xstate;           // the victim's own; owned
@@ -56,17 +55,6 @@ struct remote_caller {
 // HS_ERROR_REFUSED when no thread can be used.
 struct hs_error *remote_call_open(struct frozen_process *process, const struct target_memory *memory,
 				  struct remote_caller *ret) HS_MUST_CHECK;
-
-// As remote_call_open with code pieces that the caller knows, and with the frame below `stack_top` in memory that is mapped
-// writable there (0: as remote_call_open does). Nothing is written at the entry point.
-struct hs_error *remote_call_open_at(struct frozen_process *process, const struct target_memory *memory,
-				     uint64_t syscall_gadget, uint64_t sigreturn_gadget, uint64_t stack_top,
-				     struct remote_caller *ret) HS_MUST_CHECK;
-
-// Moves an open caller to other code pieces and another place for its frame (0 = as it is). If the entry point was patched, its
-// bytes are put back, and if its page was the file's own, the private copy is dropped again.
-struct hs_error *remote_call_use_gadgets(struct remote_caller *caller, uint64_t syscall_gadget, uint64_t sigreturn_gadget,
-					 uint64_t stack_top) HS_MUST_CHECK;
 
 // Makes system call `number`. *result_ret is what the kernel returned: -4095..-1 are errors of the target (no hs_error).
 // Signals that arrive meanwhile stay pending (SIGSTOP takes effect after the release). Bounded wait. HS_ERROR_GONE when the target dies.

@@ -5,7 +5,7 @@
 #include "attach/ptrace_call.h"
 #include "attach/target_access.h"
 #include "base/cleanup.h"
-#include "base/io.h"
+#include "base/proc_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -64,13 +64,10 @@ struct hs_error *repeat_call_settle(pid_t pid, struct frozen_thread *thread)
 {
 	HS_CLEANUP_FREE char *status = NULL;
 	struct hs_error *error = ptrace_set_signal_mask(thread->tid, thread->signal_mask);
-	char path[64];
-	size_t size;
 
 	if (error)
 		return error;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)thread->tid);
-	error = hs_read_file(path, 65536, &status, &size);
+	error = hs_read_task_file(pid, thread->tid, "status", &status, NULL);
 	if (!error && status_has_signal(status, thread->signal_mask))
 		arch_end_call(&thread->registers, -EINTR);
 	thread->registers_changed = true;

@@ -3,8 +3,8 @@
 
 #include "attach/target_judge.h"
 #include "base/cleanup.h"
-#include "base/io.h"
 #include "base/live_thread.h"
+#include "base/proc_file.h"
 #include "base/proc_maps.h"
 
 #include <elf.h>
@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PROC_FILE_LIMIT 65536
 #define PF_KTHREAD 0x00200000u // include/linux/sched.h, field 9 of stat
 
 struct hs_error *target_parse_pid(const char *text, pid_t *ret)
@@ -32,16 +31,6 @@ struct hs_error *target_parse_pid(const char *text, pid_t *ret)
 	return NULL;
 }
 
-// pre: `file` names a file under /proc/PID.
-static struct hs_error *read_proc(pid_t pid, const char *file, char **ret)
-{
-	char path[64];
-	size_t size;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-	return hs_read_file(path, PROC_FILE_LIMIT, ret, &size);
-}
-
 static struct hs_error *no_such_process(pid_t pid)
 {
 	return hs_error_create(HS_ERROR_REFUSED, "there is no process %d: look up the id again", (int)pid);
@@ -51,7 +40,7 @@ static struct hs_error *no_such_process(pid_t pid)
 static void read_name(pid_t pid, char buffer[64])
 {
 	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error = read_proc(pid, "comm", &text);
+	struct hs_error *error = hs_read_proc_file(pid, "comm", &text, NULL);
 
 	snprintf(buffer, 64, "%s", error ? "?" : text);
 	hs_error_destroy(error);
@@ -66,7 +55,7 @@ static struct hs_error *read_stat(pid_t pid, struct target_info *info)
 	unsigned flags;
 	char *open, *close;
 
-	error = read_proc(pid, "stat", &text);
+	error = hs_read_proc_file(pid, "stat", &text, NULL);
 	if (error) {
 		bool gone = error->error_number == ENOENT || error->error_number == ESRCH;
 
@@ -112,7 +101,7 @@ static struct hs_error *read_limits(pid_t pid, struct target_info *info)
 	HS_CLEANUP_FREE char *text = NULL;
 	struct hs_error *error;
 
-	error = read_proc(pid, "limits", &text);
+	error = hs_read_proc_file(pid, "limits", &text, NULL);
 	if (error)
 		return error;
 	info->address_space_limit = soft_limit(text, "Max address space");
@@ -179,7 +168,7 @@ static struct hs_error *read_access(pid_t pid, struct target_info *info)
 static struct hs_error *read_own(struct target_info *info)
 {
 	HS_CLEANUP_FREE char *own = NULL;
-	struct hs_error *error = read_proc(getpid(), "status", &own);
+	struct hs_error *error = hs_read_proc_file(getpid(), "status", &own, NULL);
 
 	if (error)
 		return error;
@@ -202,7 +191,7 @@ static struct hs_error *read_all(pid_t pid, struct target_info *info)
 
 	error = read_stat(pid, info);
 	if (!error)
-		error = read_proc(hs_live_thread(pid), "status", &status);
+		error = hs_read_proc_file(hs_live_thread(pid), "status", &status, NULL);
 	if (error)
 		return error;
 	info->is_self = pid == getpid();

@@ -4,12 +4,12 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/live_thread.h"
+#include "base/proc_file.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#define STATUS_LIMIT 65536
 #define CAP_SYS_PTRACE_BIT (UINT64_C(1) << 19)
 
 static bool same_user(const struct access_facts *facts)
@@ -118,20 +118,11 @@ static void read_three(const char *status, const char *key, unsigned ret[3])
 		ret[0] = ret[1] = ret[2] = UINT32_MAX;
 }
 
-static struct hs_error *read_status(pid_t pid, char **ret)
-{
-	char path[64];
-	size_t size;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	return hs_read_file(path, STATUS_LIMIT, ret, &size);
-}
-
 static bool descends_from(pid_t pid, pid_t ancestor)
 {
 	for (int depth = 0; depth < 1000 && pid > 1; depth++) {
 		HS_CLEANUP_FREE char *status = NULL;
-		struct hs_error *error = read_status(pid, &status);
+		struct hs_error *error = hs_read_proc_file(pid, "status", &status, NULL);
 
 		if (error) {
 			hs_error_destroy(error);
@@ -151,15 +142,13 @@ static bool same_user_namespace(pid_t pid)
 	struct stat own, other;
 	struct hs_error *error;
 	char path[64];
-	size_t size;
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)hs_live_thread(pid));
 	if (stat("/proc/self/ns/user", &own) == 0 && stat(path, &other) == 0)
 		return own.st_ino == other.st_ino;
-	snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
-	error = hs_read_file("/proc/self/uid_map", STATUS_LIMIT, &own_map, &size);
+	error = hs_read_proc_file(getpid(), "uid_map", &own_map, NULL);
 	if (!error)
-		error = hs_read_file(path, STATUS_LIMIT, &map, &size);
+		error = hs_read_proc_file(pid, "uid_map", &map, NULL);
 	if (error) {
 		hs_error_destroy(error);
 		return false;
@@ -175,9 +164,9 @@ struct hs_error *access_facts_read(pid_t pid, struct access_facts *ret)
 	char path[64];
 	size_t size;
 
-	error = read_status(getpid(), &own);
+	error = hs_read_proc_file(getpid(), "status", &own, NULL);
 	if (!error)
-		error = read_status(pid, &status);
+		error = hs_read_proc_file(pid, "status", &status, NULL);
 	if (error)
 		return error;
 	*ret = (struct access_facts){ .tool_uid = getuid(), .tool_gid = getgid(), .yama_scope = -1 };

@@ -5,6 +5,7 @@
 #include "attach/target_access.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/proc_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STATUS_LIMIT = 1 << 16 };
 
 // Whether the line that begins with `key` has `word` in it.
 static bool line_has(const char *status, const char *key, const char *word)
@@ -42,21 +42,17 @@ void thread_facts_add(struct thread_facts *facts, pid_t tid, const char *status)
 		facts->seccomp_mode = mode;
 }
 
-static char *read_of_thread(pid_t pid, const char *tid, const char *file)
+static char *read_of_thread(pid_t pid, pid_t tid, const char *file)
 {
-	HS_CLEANUP_FREE char *path = NULL;
 	char *text = NULL;
-	size_t size;
-	struct hs_error *error = hs_format(&path, "/proc/%d/task/%s/%s", pid, tid, file);
+	struct hs_error *error = hs_read_task_file(pid, tid, file, &text, NULL);
 
-	if (!error)
-		error = hs_read_file(path, STATUS_LIMIT, &text, &size);
 	hs_error_destroy(error); // a thread that has ended
 	return error ? NULL : text;
 }
 
 // By its name, so that one more file is read only for the few that may be one.
-static bool is_kernel_worker(pid_t pid, const char *tid, const char *status)
+static bool is_kernel_worker(pid_t pid, pid_t tid, const char *status)
 {
 	HS_CLEANUP_FREE char *stat = NULL;
 
@@ -80,15 +76,15 @@ struct hs_error *thread_facts_read(pid_t pid, struct thread_facts *ret)
 		return hs_error_system(errno, "cannot list the threads of process %d", (int)pid);
 	for (struct dirent *entry; (entry = readdir(directory));) {
 		HS_CLEANUP_FREE char *status = NULL;
-		pid_t waiting = ret->waiting;
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10), waiting = ret->waiting;
 
-		if (entry->d_name[0] == '.')
+		if (tid <= 0) // . and ..
 			continue;
-		status = read_of_thread(pid, entry->d_name, "status");
-		if (status && !is_kernel_worker(pid, entry->d_name, status))
-			thread_facts_add(ret, (pid_t)strtol(entry->d_name, NULL, 10), status);
+		status = read_of_thread(pid, tid, "status");
+		if (status && !is_kernel_worker(pid, tid, status))
+			thread_facts_add(ret, tid, status);
 		if (ret->waiting != waiting) {
-			HS_CLEANUP_FREE char *channel = read_of_thread(pid, entry->d_name, "wchan");
+			HS_CLEANUP_FREE char *channel = read_of_thread(pid, tid, "wchan");
 
 			// "0": it has gone on meanwhile, or the kernel does not tell.
 			if (channel && strcmp(channel, "0") != 0)

@@ -3,22 +3,17 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/proc_file.h"
 
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { STATUS_LIMIT = 1 << 16 };
-
 static char *thread_status(pid_t pid, pid_t tid)
 {
-	HS_CLEANUP_FREE char *path = NULL;
 	char *text = NULL;
-	size_t size;
-	struct hs_error *error = hs_format(&path, "/proc/%d/task/%d/status", pid, tid);
+	struct hs_error *error = hs_read_task_file(pid, tid, "status", &text, NULL);
 
-	if (!error)
-		error = hs_read_file(path, STATUS_LIMIT, &text, &size);
 	hs_error_destroy(error);
 	return error ? NULL : text;
 }

@@ -12,7 +12,7 @@
 #include "attach/target_access.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/io.h"
+#include "base/proc_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -38,13 +38,9 @@ struct freezer {
 char threads_state(pid_t pid, pid_t tid)
 {
 	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error;
+	struct hs_error *error = hs_read_task_file(pid, tid, "stat", &text, NULL);
 	const char *after_name;
-	char path[64];
-	size_t size;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-	error = hs_read_file(path, 4096, &text, &size);
 	if (error) {
 		hs_error_destroy(error);
 		return 'X';
@@ -62,12 +58,8 @@ static bool is_dead_state(char state)
 static bool is_own_tracee(pid_t pid, pid_t tid)
 {
 	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error;
-	char path[64];
-	size_t size;
+	struct hs_error *error = hs_read_task_file(pid, tid, "status", &text, NULL);
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
-	error = hs_read_file(path, 65536, &text, &size);
 	if (error) {
 		hs_error_destroy(error);
 		return false;
@@ -78,14 +70,9 @@ static bool is_own_tracee(pid_t pid, pid_t tid)
 static struct hs_error *describe_stuck(pid_t pid, pid_t tid)
 {
 	HS_CLEANUP_FREE char *channel = NULL;
-	struct hs_error *error;
-	char path[64];
-	size_t size;
-	char state;
+	char state = threads_state(pid, tid);
+	struct hs_error *error = hs_read_task_file(pid, tid, "wchan", &channel, NULL);
 
-	state = threads_state(pid, tid);
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/wchan", (int)pid, (int)tid);
-	error = hs_read_file(path, 4096, &channel, &size);
 	hs_error_destroy(error);
 	return hs_error_create(HS_ERROR_TIMEOUT,
 			       "thread %d of process %d did not stop in time (state %c, waits in %s); try again later", (int)tid,
@@ -377,7 +364,7 @@ struct hs_error *threads_freeze(pid_t pid, unsigned timeout_ms, struct frozen_pr
 	return error;
 }
 
-struct hs_error *threads_write_registers(struct frozen_thread *thread)
+static struct hs_error *write_registers(struct frozen_thread *thread)
 {
 	struct hs_error *error;
 
@@ -459,7 +446,7 @@ static struct hs_error *release_thread(struct frozen_thread *thread, bool *runni
 	if (stop.kind == STOP_EXEC)
 		stop_consume(thread->tid);
 	else if (thread->registers_changed)
-		error = threads_write_registers(thread);
+		error = write_registers(thread);
 	// Met on the way to the stop and not yet passed on.
 	if (stop.kind == STOP_SIGNAL && signal == 0)
 		signal = stop.signal;

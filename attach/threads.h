@@ -44,10 +44,6 @@ struct hs_error *threads_freeze(pid_t pid, unsigned timeout_ms, struct frozen_pr
 // are no error.
 struct hs_error *threads_thaw(struct frozen_process *process) HS_MUST_CHECK;
 
-// Gives a thread its changed registers now, still stopped: a tool that dies from here on leaves the thread with them.
-// pre: not the victim of an open remote_caller.
-struct hs_error *threads_write_registers(struct frozen_thread *thread) HS_MUST_CHECK;
-
 // Pure: rewinds an interrupted system call, as the kernel would before it returns to user mode, so that `registers` can be
 // set while the thread is elsewhere in the meantime: -ERESTARTSYS, -ERESTARTNOINTR, -ERESTARTNOHAND repeat the call,
 // -ERESTART_RESTARTBLOCK becomes restart_syscall(2). orig_rax becomes -1. Returns false when no call was interrupted.

@@ -5,7 +5,7 @@
 #include "attach/ptrace_call.h"
 #include "attach/target_access.h"
 #include "base/cleanup.h"
-#include "base/io.h"
+#include "base/proc_file.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -91,13 +91,10 @@ struct hs_error *victim_seccomp(pid_t pid, pid_t tid, unsigned *mode_ret, enum s
 	HS_CLEANUP_FREE char *text = NULL;
 	struct seccomp_filters filters;
 	struct hs_error *error;
-	char path[64];
-	size_t size;
 
 	*mode_ret = 0;
 	*effect_ret = SECCOMP_EFFECT_NONE;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
-	error = hs_read_file(path, 65536, &text, &size);
+	error = hs_read_task_file(pid, tid, "status", &text, NULL);
 	if (error)
 		return error;
 	*mode_ret = (unsigned)status_number(text, "Seccomp:", 10, 0);

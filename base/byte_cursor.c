@@ -20,11 +20,6 @@ bool byte_cursor_u8(struct byte_cursor *cursor, uint8_t *ret)
 	return byte_cursor_bytes(cursor, ret, sizeof(*ret));
 }
 
-bool byte_cursor_u16(struct byte_cursor *cursor, uint16_t *ret)
-{
-	return byte_cursor_bytes(cursor, ret, sizeof(*ret));
-}
-
 bool byte_cursor_u32(struct byte_cursor *cursor, uint32_t *ret)
 {
 	return byte_cursor_bytes(cursor, ret, sizeof(*ret));

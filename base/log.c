@@ -36,15 +36,6 @@ void hs_warn(const char *format, ...)
 	va_end(arguments);
 }
 
-void hs_info(const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	log_message(HS_LOG_INFO, format, arguments);
-	va_end(arguments);
-}
-
 void hs_verbose(const char *format, ...)
 {
 	va_list arguments;

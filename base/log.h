@@ -5,7 +5,7 @@
 
 #include "error.h"
 
-enum hs_log_level { HS_LOG_WARNING, HS_LOG_INFO, HS_LOG_VERBOSE };
+enum hs_log_level { HS_LOG_WARNING, HS_LOG_VERBOSE };
 
 typedef void hs_log_sink(enum hs_log_level level, const char *message);
 
@@ -14,7 +14,6 @@ void hs_log_set_sink(hs_log_sink *sink);
 
 // One line each, without a newline.
 void hs_warn(const char *format, ...) HS_PRINTF(1, 2);
-void hs_info(const char *format, ...) HS_PRINTF(1, 2);
 void hs_verbose(const char *format, ...) HS_PRINTF(1, 2);
 
 // Progress of long work: `done` of `total` (0 = unknown) units of what `what` names. The sink is called as often as

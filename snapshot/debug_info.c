@@ -251,6 +251,15 @@ static struct hs_error *load(struct debug_info *info, int fd)
 	return error ? error : load_symbols(info);
 }
 
+static void close_debug_info(struct debug_info *info)
+{
+	debug_units_destroy(info->units);
+	symbol_table_deinit(&info->symbols);
+	if (info->dwfl)
+		dwfl_end(info->dwfl);
+	free(info);
+}
+
 struct hs_error *debug_info_open(int socket, const struct profile_module *module, struct debug_info **ret)
 {
 	struct debug_info *info = calloc(1, sizeof(*info));
@@ -268,22 +277,11 @@ struct hs_error *debug_info_open(int socket, const struct profile_module *module
 					: load(info, fd);
 
 	if (error) {
-		debug_info_close(info);
+		close_debug_info(info);
 		return error;
 	}
 	*ret = info;
 	return NULL;
-}
-
-void debug_info_close(struct debug_info *info)
-{
-	if (!info)
-		return;
-	debug_units_destroy(info->units);
-	symbol_table_deinit(&info->symbols);
-	if (info->dwfl)
-		dwfl_end(info->dwfl);
-	free(info);
 }
 
 // The name of the symbol that holds `address`, NULL when none does. Symbols of .symtab may have their version in

@@ -5,6 +5,7 @@
 #include "base/io.h"
 #include "base/live_thread.h"
 #include "base/log.h"
+#include "base/proc_file.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -215,14 +216,10 @@ int module_files_find_debug(const struct module_files *files, const uint8_t *bui
 // Effective user, and the process id in the innermost namespace (proc(5), status).
 static bool read_identity(pid_t pid, uid_t *user_ret, pid_t *pid_ret)
 {
-	HS_CLEANUP_FREE char *path = NULL;
 	HS_CLEANUP_FREE char *text = NULL;
 	unsigned real, effective;
-	size_t size;
-	struct hs_error *error = hs_format(&path, "/proc/%d/status", (int)pid);
+	struct hs_error *error = hs_read_proc_file(pid, "status", &text, NULL);
 
-	if (!error)
-		error = hs_read_file(path, 1 << 16, &text, &size);
 	if (error) {
 		hs_error_destroy(error);
 		return false;

@@ -55,13 +55,6 @@ const struct hook_record *table_hook(const struct table_view *view, uint32_t ind
 	return index < count && index < HS_HOOKS_MAX ? &hooks[index] : NULL;
 }
 
-const struct thread_record *table_thread(const struct table_view *view, uint32_t index)
-{
-	const struct thread_record *threads = (const struct thread_record *)(view->bytes + HS_OFFSET_THREADS);
-
-	return index < HS_THREAD_HISTORY_MAX ? &threads[index] : NULL;
-}
-
 const char *table_module_path(const struct table_view *view, const struct module_record *module, size_t *size_ret)
 {
 	bool inside = module->path <= HS_STRINGS_SIZE && module->path_size <= HS_STRINGS_SIZE - module->path;

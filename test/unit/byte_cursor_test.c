@@ -9,13 +9,11 @@ static void test_integers(void)
 	struct byte_cursor cursor = byte_cursor_make(bytes, sizeof(bytes));
 	uint64_t u64;
 	uint32_t u32;
-	uint16_t u16;
 	uint8_t u8;
 
 	CHECK(byte_cursor_u8(&cursor, &u8));
 	CHECK_EQUAL(u8, 1);
-	CHECK(byte_cursor_u16(&cursor, &u16));
-	CHECK_EQUAL(u16, 0x0302);
+	CHECK(byte_cursor_skip(&cursor, 2));
 	CHECK(byte_cursor_u32(&cursor, &u32));
 	CHECK_EQUAL(u32, 0x07060504);
 	CHECK(byte_cursor_u64(&cursor, &u64));
@@ -28,7 +26,6 @@ static void test_too_short(void)
 {
 	uint64_t u64 = 99;
 	uint32_t u32 = 99;
-	uint16_t u16 = 99;
 	uint8_t u8 = 99;
 	struct byte_cursor cursor = byte_cursor_make(bytes, 7);
 
@@ -37,12 +34,9 @@ static void test_too_short(void)
 	cursor = byte_cursor_make(bytes, 3);
 	CHECK(!byte_cursor_u32(&cursor, &u32));
 	CHECK_EQUAL(byte_cursor_left(&cursor), 3);
-	cursor = byte_cursor_make(bytes, 1);
-	CHECK(!byte_cursor_u16(&cursor, &u16));
-	CHECK_EQUAL(byte_cursor_left(&cursor), 1);
 	cursor = byte_cursor_make(bytes, 0);
 	CHECK(!byte_cursor_u8(&cursor, &u8));
-	CHECK(u64 == 99 && u32 == 99 && u16 == 99 && u8 == 99);
+	CHECK(u64 == 99 && u32 == 99 && u8 == 99);
 }
 
 static void test_ranges(void)

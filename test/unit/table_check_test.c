@@ -319,7 +319,6 @@ static void test_lists(void)
 	CHECK(!table_module(&view, 3));
 	CHECK(!table_module(&view, UINT32_MAX));
 	CHECK(table_hook(&view, 0) && !table_hook(&view, 1) && !table_hook(&view, UINT32_MAX));
-	CHECK(table_thread(&view, HS_THREAD_HISTORY_MAX - 1) && !table_thread(&view, HS_THREAD_HISTORY_MAX));
 	table_visit_slots(&view, note_slot, &visits);
 	CHECK_EQUAL(visits.count, 3);
 
