@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "commands.h"
+
 enum { LEAVE = 1, LEAVE_BY_SIGNAL, FORK };
 
 static _Alignas(4096) char heap[1 << 26];
@@ -171,22 +173,18 @@ static __attribute__((noipa)) void deep(int depth)
 
 int main(void)
 {
-	static char output_buffer[4096], input_buffer[256];
-	char line[64];
+	const char *command;
 
-	setvbuf(stdout, output_buffer, _IOLBF, sizeof(output_buffer));
-	setvbuf(stdin, input_buffer, _IOFBF, sizeof(input_buffer));
 	signal(SIGUSR1, on_leave);
 	signal(SIGUSR2, on_fork);
-	puts("ready");
-	while (fgets(line, sizeof(line), stdin)) {
-		line[strcspn(line, "\n")] = 0;
-		if (strncmp(line, "leave ", 6) == 0) {
-			leave(line + 6);
+	say_ready();
+	while ((command = next_command())) {
+		if (strncmp(command, "leave ", 6) == 0) {
+			leave(command + 6);
 			puts("left");
-		} else if (strncmp(line, "fork ", 5) == 0) {
-			printf("child %d\n", fork_inside(line + 5));
-		} else if (strcmp(line, "deep") == 0) {
+		} else if (strncmp(command, "fork ", 5) == 0) {
+			printf("child %d\n", fork_inside(command + 5));
+		} else if (strcmp(command, "deep") == 0) {
 			deep(10);
 			puts("allocated");
 		}

@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "commands.h"
+
 static void ignore(int number) { (void)number; }
 
 static void *sleep_for_ever(void *argument)
@@ -19,32 +21,29 @@ static void *sleep_for_ever(void *argument)
 
 int main(void)
 {
-	static char output_buffer[4096], input_buffer[256];
-	char line[64];
+	const char *command;
 	pthread_t thread;
 	sigset_t set;
 
-	setvbuf(stdout, output_buffer, _IOLBF, sizeof(output_buffer));
-	setvbuf(stdin, input_buffer, _IOFBF, sizeof(input_buffer));
-	puts("ready");
-	while (fgets(line, sizeof(line), stdin)) {
-		if (strcmp(line, "descriptor\n") == 0) {
+	say_ready();
+	while ((command = next_command())) {
+		if (strcmp(command, "descriptor") == 0) {
 			open("/dev/null", O_RDONLY);
-		} else if (strcmp(line, "memfd\n") == 0) {
+		} else if (strcmp(command, "memfd") == 0) {
 			memfd_create("left", 0);
-		} else if (strcmp(line, "thread\n") == 0) {
+		} else if (strcmp(command, "thread") == 0) {
 			pthread_create(&thread, NULL, sleep_for_ever, NULL);
-		} else if (strcmp(line, "mask\n") == 0) {
+		} else if (strcmp(command, "mask") == 0) {
 			sigemptyset(&set);
 			sigaddset(&set, SIGUSR1);
 			sigprocmask(SIG_BLOCK, &set, NULL);
-		} else if (strcmp(line, "pending\n") == 0) {
+		} else if (strcmp(command, "pending") == 0) {
 			kill(getpid(), SIGUSR1);
-		} else if (strcmp(line, "handler\n") == 0) {
+		} else if (strcmp(command, "handler") == 0) {
 			signal(SIGUSR2, ignore);
-		} else if (strcmp(line, "memory\n") == 0) {
+		} else if (strcmp(command, "memory") == 0) {
 			mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		} else if (strcmp(line, "writable code\n") == 0) {
+		} else if (strcmp(command, "writable code") == 0) {
 			mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		}
 		puts("done");

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "commands.h"
+
 enum { THREADS_MAX = 64, BLOCKS = 256 };
 
 struct block {
@@ -156,11 +158,8 @@ static unsigned long operations(void)
 int main(int argc, char **argv)
 {
 	static pthread_t threads[THREADS_MAX];
-	static char output_buffer[4096], input_buffer[256];
-	char line[64];
+	const char *command;
 
-	setvbuf(stdout, output_buffer, _IOLBF, sizeof(output_buffer));
-	setvbuf(stdin, input_buffer, _IOFBF, sizeof(input_buffer));
 	if (argc > 1)
 		worker_count = strtoul(argv[1], NULL, 10);
 	if (worker_count < 1 || worker_count > THREADS_MAX)
@@ -171,15 +170,15 @@ int main(int argc, char **argv)
 		if (pthread_create(&threads[i], NULL, work, &workers[i]))
 			return 2;
 	}
-	puts("ready");
-	while (fgets(line, sizeof(line), stdin)) {
-		if (strcmp(line, "count\n") == 0) {
+	say_ready();
+	while ((command = next_command())) {
+		if (strcmp(command, "count") == 0) {
 			printf("%lu\n", operations());
-		} else if (strcmp(line, "pause\n") == 0) {
+		} else if (strcmp(command, "pause") == 0) {
 			atomic_store(&pauses, true);
 			pthread_barrier_wait(&pause_barrier);
 			puts("paused");
-		} else if (strcmp(line, "continue\n") == 0) {
+		} else if (strcmp(command, "continue") == 0) {
 			atomic_store(&pauses, false);
 			pthread_barrier_wait(&pause_barrier);
 			puts("continued");

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "commands.h"
+
 static void *kept[3000];
 static int kept_count;
 
@@ -45,16 +47,13 @@ static int load_and_allocate(const char *path, int stay)
 
 int main(int argc, char **argv)
 {
-	static char output_buffer[4096], input_buffer[256];
-	char line[64];
+	const char *command;
 
-	setvbuf(stdout, output_buffer, _IOLBF, sizeof(output_buffer));
-	setvbuf(stdin, input_buffer, _IOFBF, sizeof(input_buffer));
 	if (argc != 2)
 		return 2;
-	puts("ready");
-	while (fgets(line, sizeof(line), stdin)) {
-		int rounds = strcmp(line, "loop\n") == 0 ? 50 : 1;
+	say_ready();
+	while ((command = next_command())) {
+		int rounds = strcmp(command, "loop") == 0 ? 50 : 1;
 
 		for (int i = 0; i < rounds; i++)
 			if (kept_count > 2900 || load_and_allocate(argv[1], rounds == 1))

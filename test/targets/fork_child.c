@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "commands.h"
+
 extern char **environ;
 
 static void *blocks[1000];
@@ -66,31 +68,28 @@ static _Noreturn void stay(void)
 
 int main(void)
 {
-	static char output_buffer[4096], input_buffer[256];
-	char line[64];
+	const char *command;
 	int status;
 
-	setvbuf(stdout, output_buffer, _IOLBF, sizeof(output_buffer));
-	setvbuf(stdin, input_buffer, _IOFBF, sizeof(input_buffer));
-	puts("ready");
-	while (fgets(line, sizeof(line), stdin)) {
+	say_ready();
+	while ((command = next_command())) {
 		pid_t child = 0;
 
 		if (count > 900)
 			return 2;
-		if (strcmp(line, "allocate\n") == 0) {
+		if (strcmp(command, "allocate") == 0) {
 			site_parent_before();
 			puts("allocated");
 			continue;
 		}
-		if (strcmp(line, "stay\n") == 0) {
+		if (strcmp(command, "stay") == 0) {
 			child = fork();
 			if (child == 0)
 				stay();
 			printf("%d\n", (int)child);
 			continue;
 		}
-		if (strcmp(line, "stay again\n") == 0) {
+		if (strcmp(command, "stay again") == 0) {
 			int ends[2];
 
 			if (pipe(ends))
@@ -108,11 +107,11 @@ int main(void)
 			printf("%d\n", (int)child);
 			continue;
 		}
-		if (strcmp(line, "fork\n") == 0) {
+		if (strcmp(command, "fork") == 0) {
 			child = fork();
 			if (child == 0)
 				_exit(site_child());
-		} else if (strcmp(line, "spawn\n") == 0) {
+		} else if (strcmp(command, "spawn") == 0) {
 			char *arguments[] = { "true", NULL };
 			if (posix_spawn(&child, "/bin/true", NULL, NULL, arguments, environ))
 				return 2;

@@ -17,6 +17,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "commands.h"
+
 #ifdef EXPORTED // the names must be in .dynsym
 #define FRAME __attribute__((noipa))
 #else
@@ -298,28 +300,25 @@ FRAME void go(void)
 
 int main(int argc, char **argv)
 {
-	static char output_buffer[4096], input_buffer[256];
-	char line[64];
+	const char *command;
 
 	thread_count = argc > 1 ? atoi(argv[1]) : 0;
 	if (thread_count > THREADS_MAX)
 		return 2;
-	setvbuf(stdout, output_buffer, _IOLBF, sizeof(output_buffer));
-	setvbuf(stdin, input_buffer, _IOFBF, sizeof(input_buffer));
-	puts("ready");
-	while (fgets(line, sizeof(line), stdin)) {
-		if (line[0] == 'b') {
+	say_ready();
+	while ((command = next_command())) {
+		if (command[0] == 'b') {
 			begin();
-		} else if (line[0] == 'g') {
+		} else if (command[0] == 'g') {
 			go();
 			print_truth();
-		} else if (line[0] == 'c') {
+		} else if (command[0] == 'c') {
 			check_blocks();
-		} else if (line[0] == 'f') {
+		} else if (command[0] == 'f') {
 			free_blocks();
-		} else if (line[0] == 's') {
+		} else if (command[0] == 's') {
 			series();
-		} else if (line[0] == 'h') {
+		} else if (command[0] == 'h') {
 			handle();
 		} else {
 			return 2;

@@ -24,7 +24,7 @@ target_link_options(linked_static_stripped PRIVATE -static -no-pie -s)
 # hs_made(name source command...): a program that a compiler of its own makes, in one command; its output is the last argument.
 function(hs_made name source)
   add_custom_command(OUTPUT ${name} COMMAND ${ARGN} ${CMAKE_CURRENT_BINARY_DIR}/${name}
-    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${source} WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR} VERBATIM)
+    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${source} ${CMAKE_CURRENT_SOURCE_DIR}/commands.h WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR} VERBATIM)
   add_custom_target(make_${name} ALL DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/${name})
 endfunction()
 
@@ -55,8 +55,7 @@ if(HEAPSNAP_RUSTC)
   set(flags --edition 2018 -C opt-level=2 -C debuginfo=1 -C codegen-units=1 ${CMAKE_CURRENT_SOURCE_DIR}/linked.rs)
   hs_made(linked_rust linked.rs ${HEAPSNAP_RUSTC} ${flags} -o)
   hs_made(linked_rust_v0 linked.rs ${HEAPSNAP_RUSTC} -C symbol-mangling-version=v0 ${flags} -o)
-  find_library(HEAPSNAP_JEMALLOC_ARCHIVE libjemalloc_pic.a)
-  if(HEAPSNAP_JEMALLOC_ARCHIVE)
+  if(HEAPSNAP_JEMALLOC_ARCHIVE) # families.cmake has looked for it
     # The names that the crate's own build has: its public functions begin with _rjem_.
     add_custom_command(OUTPUT librjem.a
       COMMAND ${CMAKE_COMMAND} -E copy ${HEAPSNAP_JEMALLOC_ARCHIVE} librjem.a

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "commands.h"
+
 struct pool {
 	char memory[1 << 12];
 	int used;
@@ -33,13 +35,9 @@ __attribute__((noipa)) int cfree(struct pool *pool, void *block, int size, long 
 int main(void)
 {
 	static struct pool pool;
-	static char output_buffer[4096], input_buffer[256];
-	char line[64];
 
-	setvbuf(stdout, output_buffer, _IOLBF, sizeof(output_buffer));
-	setvbuf(stdin, input_buffer, _IOFBF, sizeof(input_buffer));
-	puts("ready");
-	while (fgets(line, sizeof(line), stdin)) {
+	say_ready();
+	while (next_command()) {
 		for (int i = 0; i < 1000; i++)
 			cfree(&pool, valloc(&pool, 10, "tag", 1.5), 10, 77);
 		puts(right ? "right" : "wrong");

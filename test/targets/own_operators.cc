@@ -9,6 +9,8 @@
 #include <cstring>
 #include <new>
 
+#include "commands.h"
+
 enum { HEADER = 32, KEPT = 20, WORK = 1000, SIZE = 48 };
 
 static unsigned long made, given;
@@ -58,14 +60,12 @@ static void *kept[KEPT];
 
 int main()
 {
-	static char output_buffer[4096], input_buffer[256];
-	char line[64], text[] = "text";
+	const char *command;
+	char text[] = "text";
 
-	setvbuf(stdout, output_buffer, _IOLBF, sizeof(output_buffer));
-	setvbuf(stdin, input_buffer, _IOFBF, sizeof(input_buffer));
-	puts("ready");
-	while (fgets(line, sizeof(line), stdin)) {
-		if (strcmp(line, "work\n") == 0) {
+	say_ready();
+	while ((command = next_command())) {
+		if (strcmp(command, "work") == 0) {
 			made = given = odd = 0;
 			for (int i = 0; i < WORK; i++)
 				operator delete(site_new(SIZE));
@@ -75,7 +75,7 @@ int main()
 				if (vfree(2.5, "x") != 5 || sdallocx_pool(3) != 3 || reallocf(text, "m", 9) != text)
 					abort();
 			printf("%lu %lu %lu\n", made, given, odd);
-		} else if (strcmp(line, "finish\n") == 0) {
+		} else if (strcmp(command, "finish") == 0) {
 			for (int i = 0; i < KEPT; i++)
 				operator delete(kept[i]);
 			puts("ok");

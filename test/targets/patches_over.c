@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "commands.h"
+
 enum { JUMP_SIZE = 5 };
 
 static uint8_t *place;             // of the jump
@@ -64,20 +66,17 @@ static int patch(void)
 
 int main(void)
 {
-	static char output_buffer[4096], input_buffer[256];
-	char line[64];
+	const char *command;
 
-	setvbuf(stdout, output_buffer, _IOLBF, sizeof(output_buffer));
-	setvbuf(stdin, input_buffer, _IOFBF, sizeof(input_buffer));
-	puts("ready");
-	while (fgets(line, sizeof(line), stdin)) {
-		if (strcmp(line, "patch\n") == 0) {
+	say_ready();
+	while ((command = next_command())) {
+		if (strcmp(command, "patch") == 0) {
 			puts(patch() ? "patched" : "nothing");
-		} else if (strcmp(line, "unpatch\n") == 0) {
+		} else if (strcmp(command, "unpatch") == 0) {
 			write_text(before);
 			munmap(code, 4096);
 			puts("unpatched");
-		} else if (strcmp(line, "work\n") == 0) {
+		} else if (strcmp(command, "work") == 0) {
 			for (size_t i = 1; i < 20000; i++) {
 				char *volatile block = malloc(i % 300 + 1);
 

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "commands.h"
+
 enum { CHUNK = 1 << 20, KEPT = 16, WORK = 100 };
 
 struct pool {
@@ -178,18 +180,15 @@ static void work(struct site *site)
 
 int main(void)
 {
-	static char output_buffer[4096], input_buffer[256];
-	char line[64];
+	const char *command;
 
-	setvbuf(stdout, output_buffer, _IOLBF, sizeof(output_buffer));
-	setvbuf(stdin, input_buffer, _IOFBF, sizeof(input_buffer));
-	puts("ready");
-	while (fgets(line, sizeof(line), stdin)) {
-		if (strcmp(line, "work\n") == 0) {
+	say_ready();
+	while ((command = next_command())) {
+		if (strcmp(command, "work") == 0) {
 			for (int i = 0; i < SITES; i++)
 				work(&sites[i]);
 			puts("{\"end\": 4}");
-		} else if (strcmp(line, "finish\n") == 0) {
+		} else if (strcmp(command, "finish") == 0) {
 			for (int i = 0; i < SITES; i++)
 				for (int j = 0; j < KEPT; j++)
 					sites[i].give(sites[i].kept[j]);

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "commands.h"
+
 enum { WORKERS_MAX = 600 };
 
 struct behaviour {
@@ -27,7 +29,6 @@ struct behaviour {
 static const struct behaviour *behaviour;
 static atomic_bool ends;
 static atomic_ulong progress[WORKERS_MAX];
-static char restless_output[4096], restless_input[256]; // of stdio, so that it allocates nothing
 
 #define EXPECT(condition)                                                                                      \
 	do {                                                                                                   \
@@ -103,10 +104,8 @@ static int restless_main(int argc, char **argv, const struct behaviour *behaviou
 {
 	static pthread_t threads[WORKERS_MAX];
 	pthread_attr_t attributes;
-	char line[64];
+	const char *command;
 
-	setvbuf(stdout, restless_output, _IOLBF, sizeof(restless_output));
-	setvbuf(stdin, restless_input, _IOFBF, sizeof(restless_input));
 	for (size_t i = 0; i < count; i++)
 		if (argc > 1 && strcmp(argv[1], behaviours[i].name) == 0)
 			behaviour = &behaviours[i];
@@ -116,19 +115,19 @@ static int restless_main(int argc, char **argv, const struct behaviour *behaviou
 		behaviour->prepare();
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, 262144);
-	puts("ready");
-	while (fgets(line, sizeof(line), stdin)) {
-		if (strcmp(line, "start\n") == 0) {
+	say_ready();
+	while ((command = next_command())) {
+		if (strcmp(command, "start") == 0) {
 			atomic_store(&ends, false);
 			for (int i = 0; i < behaviour->workers; i++)
 				EXPECT(pthread_create(&threads[i], &attributes, restless_worker, (void *)(size_t)i) == 0);
 			puts("started");
-		} else if (strcmp(line, "work\n") == 0) {
+		} else if (strcmp(command, "work") == 0) {
 			restless_wait();
-		} else if (strcmp(line, "keep\n") == 0) {
+		} else if (strcmp(command, "keep") == 0) {
 			restless_kept();
 			puts("kept");
-		} else if (strcmp(line, "stop\n") == 0) {
+		} else if (strcmp(command, "stop") == 0) {
 			atomic_store(&ends, true);
 			for (int i = 0; i < behaviour->workers; i++)
 				pthread_join(threads[i], NULL);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "commands.h"
+
 enum { BLOCKS = 500, FAMILIES = 4, THREADS = 4 };
 
 #define SITE __attribute__((noipa))
@@ -80,16 +82,13 @@ static void finish(void)
 
 int main(void)
 {
-	static char output_buffer[4096], input_buffer[256];
-	char line[64];
+	const char *command;
 
-	setvbuf(stdout, output_buffer, _IOLBF, sizeof(output_buffer));
-	setvbuf(stdin, input_buffer, _IOFBF, sizeof(input_buffer));
-	puts("ready");
-	while (fgets(line, sizeof(line), stdin)) {
-		if (strcmp(line, "work\n") == 0)
+	say_ready();
+	while ((command = next_command())) {
+		if (strcmp(command, "work") == 0)
 			work();
-		else if (strcmp(line, "finish\n") == 0)
+		else if (strcmp(command, "finish") == 0)
 			finish();
 	}
 	return 0;

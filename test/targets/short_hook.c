@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "commands.h"
+
 __asm__(".pushsection .text\n"
 	".globl posix_memalign\n"
 	".type posix_memalign, @function\n"
@@ -28,13 +30,9 @@ static __attribute__((noipa)) void site_short_hook(void)
 
 int main(void)
 {
-	static char output_buffer[4096], input_buffer[256];
-	char line[64];
 
-	setvbuf(stdout, output_buffer, _IOLBF, sizeof(output_buffer));
-	setvbuf(stdin, input_buffer, _IOFBF, sizeof(input_buffer));
-	puts("ready");
-	while (fgets(line, sizeof(line), stdin)) {
+	say_ready();
+	while (next_command()) {
 		site_short_hook();
 		puts(after_short() == 7 && !posix_memalign((void **)kept, 8, 1) ? "allocated" : "broken");
 	}

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "commands.h"
+
 #define FRAME static __attribute__((noipa))
 #define STAY() __asm__ volatile("" ::: "memory") // no tail call
 
@@ -54,13 +56,9 @@ FRAME void *from_thread(void *argument)
 
 int main(void)
 {
-	static char output_buffer[4096], input_buffer[256];
-	char line[64];
 
-	setvbuf(stdout, output_buffer, _IOLBF, sizeof(output_buffer));
-	setvbuf(stdin, input_buffer, _IOFBF, sizeof(input_buffer));
-	puts("ready");
-	while (count < 900 && fgets(line, sizeof(line), stdin)) {
+	say_ready();
+	while (count < 900 && next_command()) {
 		pthread_t thread;
 
 		from_main();
