@@ -37,6 +37,9 @@ foreach(name no_allocator unhookable two_pages)
 endforeach()
 
 include(CheckLanguage)
+if(NOT CMAKE_CXX_COMPILER)
+  unset(CMAKE_CXX_COMPILER CACHE) # else one that was installed since is not found
+endif()
 check_language(CXX)
 if(CMAKE_CXX_COMPILER)
   enable_language(CXX)
