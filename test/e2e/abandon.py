@@ -6,7 +6,7 @@ child comes back into the hook, where the region is not, and goes on."""
 import os
 
 import profiles
-from harness import Target, Unharmed, attach, check, check_equal, detach, dump, run_test, say, temporary_directory
+from harness import Target, Unharmed, attach, check_equal, detach, dump, run_test, say, temporary_directory
 
 FUNCTIONS = ["malloc", "calloc", "realloc", "posix_memalign", "memalign"]
 

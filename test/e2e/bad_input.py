@@ -5,16 +5,15 @@ import ctypes
 import os
 import random
 import re
-import shutil
 import signal
-import struct
 import subprocess
 import sys
 import time
 
 import harness
-from harness import (Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, is_attached, run_test,
-                     say, start, status_fields, stop, temporary_directory, wait_until)
+from harness import (Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, is_attached, root,
+                     run_cases, say, start, status_fields, stop, temporary_directory, wait_until)
+from odd_processes import start_32_bits, start_tracer
 
 PYTHON = sys.executable
 NOBODY = 65534
@@ -103,21 +102,9 @@ def thread_id_is_no_process():
 
 
 def process_of_32_bits():
-    path = os.path.join(temporary_directory(), "program32")
-    code = b"\xb8\x1d\x00\x00\x00\xcd\x80\xeb\xf7"  # again: mov $pause, %eax; int $0x80; jmp again
-    base, size = 0x08048000, 52 + 32 + len(code)
-    header = struct.pack("<16sHHIIIIIHHHHHH", b"\x7fELF\x01\x01\x01", 2, 3, 1, base + 84, 52, 0, 0, 52, 32, 1, 0, 0, 0)
-    segment = struct.pack("<IIIIIIII", 1, 0, base, base, size, size, 5, 0x1000)
-    with open(path, "wb") as file:
-        file.write(header + segment + code)
-    os.chmod(path, 0o755)
-    try:
-        process = start([path])
-    except OSError as error:
-        say(f"  this kernel runs no 32-bit programs ({error}): not tried")
+    process = start_32_bits()
+    if not process:
         return
-    wait_until(lambda: "pause" in harness.read_text(f"/proc/{process.pid}/wchan") or
-               status_fields(process.pid, process.pid, ["State"])["State"][0] == "S", "it sleeps")
     before = Unharmed(process.pid)
     check_refused(heapsnap("attach", process.pid), "32.bit")
     before.check_after()
@@ -126,13 +113,7 @@ def process_of_32_bits():
 
 def already_traced():
     target = Target("many_threads", 2)
-    script = ("import ctypes, sys\n"
-              "libc = ctypes.CDLL(None, use_errno=True)\n"
-              "libc.ptrace.argtypes = [ctypes.c_long] * 4\n"
-              f"print(libc.ptrace(0x4206, {target.pid}, 0, 0), flush=True)\n"  # PTRACE_SEIZE
-              "sys.stdin.read()\n")
-    tracer = start([PYTHON, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    check_equal(tracer.stdout.readline(), b"0\n", "PTRACE_SEIZE")
+    tracer = start_tracer(target.pid)
     check_refused(heapsnap("attach", target.pid), str(tracer.pid), "python")
     tracer.stdin.close()
     tracer.wait()
@@ -142,8 +123,7 @@ def already_traced():
 
 
 def not_permitted():
-    if os.geteuid() != 0:
-        say("  not root: not tried")
+    if not root():
         return
     program = harness.copy_for_everybody()
 
@@ -282,9 +262,7 @@ def bad_output():
     directory = temporary_directory()
     target = Target("ground_truth", 4, 1, harness.target_path("libtruth_plugin.so"))
     attach(target.pid)
-    target.send("go")
-    while '"end"' not in target.line():
-        pass
+    target.ask_json("go")
     before_memory = Unharmed(target.pid)
 
     check_refused(heapsnap("dump", target.pid, "-o", directory + "/missing/out.pb.gz"), "missing")
@@ -403,25 +381,6 @@ def interrupted():
     say(f"  interrupted 90 times; status: {outcomes}")
 
 
-CASES = [wrong_usage, help_and_version, json_errors, no_such_process, kernel_thread, zombie, thread_id_is_no_process, process_of_32_bits,
-         already_traced, not_permitted, nothing_to_hook, one_function_cannot_be_hooked, own_names, closed_streams, wrong_order, bad_output, target_dies,
-         interrupted]
-
-
-def main():
-    chosen = sys.argv[1:]
-    failures = []
-    for case in CASES:
-        name = case.__name__
-        if chosen and name not in chosen:
-            continue
-        say(f"{name.replace('_', ' ')}:")
-        try:
-            case()
-        except harness.Failure as failure:
-            say(f"  FAILED: {failure}")
-            failures.append(name)
-    check(not failures, f"failed: {', '.join(failures)}")
-
-
-run_test(main, "bad input")
+run_cases([wrong_usage, help_and_version, json_errors, no_such_process, kernel_thread, zombie, thread_id_is_no_process, process_of_32_bits,
+           already_traced, not_permitted, nothing_to_hook, one_function_cannot_be_hooked, own_names, closed_streams, wrong_order, bad_output,
+           target_dies, interrupted], "bad input")

@@ -5,25 +5,17 @@ usage: check.py [CASE...]"""
 import os
 import re
 import signal
-import struct
 import subprocess
-import sys
 
 import harness
-from harness import (Target, Unharmed, check, check_equal, heapsnap, only_child, run_test, say, start, status_fields, stop, target_path,
+from harness import (Target, Unharmed, check, check_equal, heapsnap, only_child, root, run_cases, say, status_fields, stop, target_path,
                      temporary_directory, wait_until)
+from odd_processes import start_32_bits, start_tracer
 
 NOBODY = 65534
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 GLIBC = os.confstr("CS_GNU_LIBC_VERSION").split()[1]
 OPTIONS = ("--max-memory", "64M")  # else the machine's free memory decides, which changes
-
-
-def root():
-    if os.geteuid() == 0:
-        return True
-    say("  not root: not tried")
-    return False
 
 
 def examine(pid, *options, **how):
@@ -233,43 +225,18 @@ def main_thread_ended():
     target.end()
 
 
-def program_of_32_bits():
-    path = os.path.join(temporary_directory(), "program32")
-    code = b"\xb8\x1d\x00\x00\x00\xcd\x80\xeb\xf7"  # again: mov $pause, %eax; int $0x80; jmp again
-    base, size = 0x08048000, 52 + 32 + len(code)
-    header = struct.pack("<16sHHIIIIIHHHHHH", b"\x7fELF\x01\x01\x01", 2, 3, 1, base + 84, 52, 0, 0, 52, 32, 1, 0, 0, 0)
-    with open(path, "wb") as file:
-        file.write(header + struct.pack("<IIIIIIII", 1, 0, base, base, size, size, 5, 0x1000) + code)
-    os.chmod(path, 0o755)
-    return path
-
-
 def other_bits():
-    try:
-        process = start([program_of_32_bits()])
-    except OSError as error:
-        say(f"  this kernel runs no 32-bit programs ({error}): not tried")
+    process = start_32_bits()
+    if not process:
         return
-    wait_until(lambda: status_fields(process.pid, process.pid, ["State"])["State"][0] == "S", "it sleeps")
     value = agrees(process.pid, "program")
     check_equal(value["program_32_bit"], True, "32 bits")
     stop(process)
 
 
-def trace(pid):
-    script = ("import ctypes, sys\n"
-              "libc = ctypes.CDLL(None, use_errno=True)\n"
-              "libc.ptrace.argtypes = [ctypes.c_long] * 4\n"
-              f"print(libc.ptrace(0x4206, {pid}, 0, 0), flush=True)\n"  # PTRACE_SEIZE
-              "sys.stdin.read()\n")
-    tracer = start([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    check_equal(tracer.stdout.readline(), b"0\n", "PTRACE_SEIZE")
-    return tracer
-
-
 def traced():
     target = Target("many_threads", 2)
-    tracer = trace(target.pid)
+    tracer = start_tracer(target.pid)
     value = agrees(target.pid, "tracer")
     check_equal(value["tracing"]["tracer"], tracer.pid, "the tracer")
     check(value["tracing"]["tracer_name"].startswith("python"), f"the tracer's name: {value['tracing']}")
@@ -291,7 +258,7 @@ def rights():
     check("libc" not in value and "functions" not in value, f"nobody has looked into it: {value}")
     check_equal(value["threads"], 3, "threads")
     before.check_after()
-    tracer = trace(mine.pid)
+    tracer = start_tracer(mine.pid)
     agrees(mine.pid, "tracer", "permission", **how)  # both grounds
     tracer.stdin.close()
     tracer.wait()
@@ -498,23 +465,5 @@ def touches_nothing():
     say(f"  {len(seen)} kinds of system calls, none of which changes anything")
 
 
-CASES = [plain, linkings, preloaded, nothing_to_hook, no_process, main_thread_ended, other_bits, traced, rights, seccomp, stopped, waiting,
-         attached, inherited, limits, namespaces, touches_nothing]
-
-
-def main():
-    chosen, failures = sys.argv[1:], []
-    for case in CASES:
-        name = case.__name__
-        if chosen and name not in chosen:
-            continue
-        say(f"{name.replace('_', ' ')}:")
-        try:
-            case()
-        except harness.Failure as failure:
-            say(f"  FAILED: {failure}")
-            failures.append(name)
-    check(not failures, f"failed: {', '.join(failures)}")
-
-
-run_test(main, "check")
+run_cases([plain, linkings, preloaded, nothing_to_hook, no_process, main_thread_ended, other_bits, traced, rights, seccomp, stopped, waiting,
+           attached, inherited, limits, namespaces, touches_nothing], "check")

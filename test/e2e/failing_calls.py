@@ -9,7 +9,7 @@ import re
 import sys
 
 import harness
-from harness import (Failure, Target, attach, attach_state, check, check_equal, detach, dump, heapsnap, is_attached, run_test, say,
+from harness import (Failure, Target, attach, attach_state, check, check_equal, detach, heapsnap, is_attached, run_test, say,
                      temporary_directory)
 from programs import Asked
 

@@ -48,16 +48,13 @@ FAMILIES = [
 
 
 def read_account(target, family):
-    account = {}
-    target.send("work")
-    while True:
-        line = json.loads(target.line())
-        if "end" in line:
-            check_equal(line["end"], len(account), "sites")
-            return account
-        account[line["site"]] = line
-        if family.rounds and re.search("new.*_aligned", line["site"]):
+    *lines, end = target.ask_json("work")
+    account = {line["site"]: line for line in lines}
+    check_equal(end["end"], len(account), "sites")
+    for name, line in account.items():
+        if family.rounds and re.search("new.*_aligned", name):
             line["bytes"] = line["rounded"]
+    return account
 
 
 def compare(account, sites, what):

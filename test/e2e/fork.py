@@ -4,7 +4,6 @@ inherited, or attached to by itself, whatever has become of its parent meanwhile
 
 import os
 import signal
-import time
 
 import profiles
 from harness import (Target, Unharmed, attach, check, check_equal, detach, dump, heapsnap, mappings, read_text, run_test, say,

@@ -2,7 +2,6 @@
 """The dump equals the program's own account of what is live, site by site, objects and bytes, in every run.
 usage: ground_truth.py [RUNS]"""
 
-import json
 import os
 import random
 import sys
@@ -11,15 +10,6 @@ import profiles
 from harness import Target, Unharmed, attach, check, check_equal, detach, dump, run_test, say, target_path, temporary_directory
 
 THREADS = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64]
-
-
-def read_truth(target):
-    truth = {}
-    while True:
-        line = json.loads(target.line())
-        if "end" in line:
-            return truth
-        truth[line["site"]] = line
 
 
 def compare(truth, sites, what):
@@ -43,8 +33,8 @@ def one_run(number, threads, directory):
     check_equal(target.ask("noise"), "noisy", "answer")
     attach(target.pid)
     before.check_attached()
-    target.send("go")
-    truth = read_truth(target)
+    *lines, _ = target.ask_json("go")
+    truth = {line["site"]: line for line in lines}
 
     first, second = (os.path.join(directory, name) for name in ("first.pb.gz", "second.pb.gz"))
     report = dump(target.pid, first)

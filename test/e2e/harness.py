@@ -170,6 +170,17 @@ class Target:
         self.send(text)
         return self.line(seconds)
 
+    def ask_lines(self, text, last="end"):
+        """The lines of an answer of several, up to and with the one that begins with `last`."""
+        lines = [self.ask(text)]
+        while not lines[-1].startswith(last):
+            lines.append(self.line())
+        return lines
+
+    def ask_json(self, text):
+        """The lines of an answer of several, each a JSON object; that of the last one has "end" in it."""
+        return [json.loads(line) for line in self.ask_lines(text, '{"end"')]
+
     def end(self, seconds=60.0):
         """Closes its input; it must then end with status 0. Returns the rest of what it printed."""
         self.process.stdin.close()
@@ -444,6 +455,14 @@ def is_attached(pid):
     return attach_state(pid) == "attached"
 
 
+def root():
+    """Whether this is root; if not, says that what needs it is left out."""
+    if os.geteuid() == 0:
+        return True
+    say("  not root: not tried")
+    return False
+
+
 def run_test(function, name):
     """Runs a test; its verdict is the exit status of the program."""
     if not (HEAPSNAP and TARGETS):
@@ -455,3 +474,22 @@ def run_test(function, name):
         say(f"FAILED: {name}: {failure}")
         sys.exit(1)
     say(f"passed: {name}, {time.monotonic() - started:.1f} s")
+
+
+def run_cases(functions, name):
+    """Runs a test of several cases, each a function: those that the command line names, or all. One that fails keeps none from being tried."""
+    cases = {function.__name__: function for function in functions}
+
+    def run():
+        chosen, failures = sys.argv[1:] or list(cases), []
+        check(set(chosen) <= set(cases), f"no such case: {chosen}; there are {list(cases)}")
+        for case in chosen:
+            say(f"{case.replace('_', ' ')}:")
+            try:
+                cases[case]()
+            except Failure as failure:
+                say(f"  FAILED: {failure}")
+                failures.append(case)
+        check(not failures, f"failed: {', '.join(failures)}")
+
+    run_test(run, name)

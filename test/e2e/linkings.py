@@ -41,15 +41,14 @@ REFUSED = {
 }
 
 
-def read_truth(target):
+def go(target):
+    """What it says is live after another round."""
     truth = {}
-    while True:
-        line = target.line()
-        if line == "end":
-            return truth
+    for line in target.ask_lines("go")[:-1]:
         site, objects, size = line.split()
         if int(objects):
             truth[site] = (int(objects), int(size))
+    return truth
 
 
 def short(name):
@@ -112,15 +111,13 @@ def go_through(linking):
     path = os.path.join(temporary_directory(), "out.pb.gz")
     target = Target(linking.name, THREADS)
     check_equal(target.ask("begin"), "begun", "answer")
-    target.send("go")
-    earlier = read_truth(target)
+    earlier = go(target)
     before = Unharmed(target.pid)
     for _ in range(2):  # the second time with what the first one has left, if anything
         attach(target.pid)
         before.check_attached()
         for _ in range(ROUNDS):
-            target.send("go")
-            truth = read_truth(target)
+            truth = go(target)
         report = dump(target.pid, path)
         samples = [sample for sample in profiles.samples(path)]
         expected = {site: (truth[site][0] - earlier[site][0], truth[site][1] - earlier[site][1]) for site in truth}

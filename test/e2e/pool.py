@@ -2,7 +2,6 @@
 """Functions that the user adds: the blocks of pools of the program's own are seen, each once; a name that is nowhere, or in two places, is
 refused before anything is touched."""
 
-import json
 import os
 
 import profiles
@@ -14,13 +13,8 @@ ALL = POOL + ["--allocator", "pool_realloc=realloc(_,_,block,count,size)", "--al
 
 
 def work(target):
-    target.send("work")
-    account = {}
-    while True:
-        line = json.loads(target.line())
-        if "end" in line:
-            return account
-        account[line["site"]] = profiles.Values(line["calls"], 0, line["objects"], line["bytes"])
+    *account, _ = target.ask_json("work")
+    return {line["site"]: profiles.Values(line["calls"], 0, line["objects"], line["bytes"]) for line in account}
 
 
 def live(path):

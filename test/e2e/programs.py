@@ -200,9 +200,7 @@ class Linked(Subject):
         self.begin()
 
     def check_works(self):
-        self.target.send("go")
-        while self.target.line() != "end":
-            pass
+        self.target.ask_lines("go")
         check_equal(self.target.ask("check"), "ok", "contents of the blocks")
         check_equal(self.target.ask("free"), "freed", "answer")
 

@@ -20,9 +20,7 @@ def main():
     path = os.path.join(temporary_directory(), "out.pb.gz")
     target = Target("ground_truth", 3, 77, target_path("libtruth_plugin.so"))
     attach(target.pid)
-    target.send("go")
-    while '"end"' not in target.line():
-        pass
+    target.ask_json("go")
     report = dump(target.pid, path)
     maps = harness.mappings(target.pid)
     profiles.check_reader_is_content(path)

@@ -244,7 +244,7 @@ def rust():
 
 def musl():
     if not os.path.exists(harness.target_path("png_program")):
-        say("SKIPPED: built only where musl-tools and libstb-dev are installed")
+        say("musl: SKIPPED: built only where musl-tools and libstb-dev are installed")
         return
     directory = temporary_directory()
     target = Target("png_program")

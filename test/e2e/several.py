@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Four allocators in one process, each block counted once; programs with C++ operators of their own; and processes whose allocator checks its blocks, which are refused."""
 
-import json
 import os
 
 import profiles
@@ -12,13 +11,8 @@ DEBUG_TCMALLOC = "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal_debug.so.4"
 
 
 def work(target):
-    target.send("work")
-    account = {}
-    while True:
-        line = json.loads(target.line())
-        if "end" in line:
-            return account
-        account[line["site"]] = (line["objects"], line["bytes"])
+    *account, _ = target.ask_json("work")
+    return {line["site"]: (line["objects"], line["bytes"]) for line in account}
 
 
 def several(directory):
@@ -55,7 +49,7 @@ def refused(name, command):
 def own_operators(name, directory):
     """Operators of the program's own, beside malloc in the same file: they are left alone, and their blocks are seen by malloc."""
     if not os.path.exists(target_path(name)):
-        say(f"{name}: SKIPPED: it was not built")
+        say(f"{name}: SKIPPED: it was not built (a C++ compiler or its library is not installed)")
         return
     path = os.path.join(directory, "out.pb.gz")
     target = Target(name)
@@ -81,7 +75,7 @@ def main():
     if os.path.exists(target_path("several")):
         several(temporary_directory())
     else:
-        say("several: SKIPPED: not all of the libraries were there when it was built")
+        say("several: SKIPPED: it was not built (not all of its libraries are installed)")
     own_operators("own_operators", temporary_directory())
     own_operators("own_operators_jemalloc", temporary_directory())
     refused("sanitized", [target_path("sanitized"), "3"])

@@ -10,11 +10,10 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 
-from harness import (Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, run_test, say, start, status_fields, stop,
+from harness import (Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, run_cases, say, start, status_fields, stop,
                      target_path, temporary_directory, thread_ids, wait_until)
 
 # What a command may say of a target that has ended, or become another program, under its hands.
@@ -198,12 +197,4 @@ def memory_cgroup():
         os.rmdir(group)
 
 
-CASES = {case.__name__: case for case in (terminal, stops_and_goes, ends, execs, traced, memory_cgroup)}
-
-
-def main():
-    for name in sys.argv[1:] or CASES:
-        CASES[name]()
-
-
-run_test(main, "states")
+run_cases([terminal, stops_and_goes, ends, execs, traced, memory_cgroup], "states")

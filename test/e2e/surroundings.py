@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a process may be shut into: seccomp, namespaces, other roots, other users, limits, denied protections. Each case attaches, checks
 what the dump says of known allocations, detaches, and sees the process as it was and at work; or is refused, untouched.
-usage: surroundings.py CASE|all..."""
+usage: surroundings.py [CASE...]"""
 
 import os
 import shutil
 import subprocess
-import sys
 
 import harness
 import profiles
-from harness import (Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, only_child, run_test, say,
-                     temporary_directory)
+from harness import (Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, only_child, root, run_cases,
+                     say, temporary_directory)
 
 PROGRAM = "surroundings"
 KEPT = (100, 100000)  # blocks and bytes that "keep" leaves, in the program and in its library
@@ -72,13 +71,6 @@ def refused(inside, *words, **how):
     before.check_after(memory_may_change=True)
     check_equal(inside.target.ask("work"), "right", "work after the refusal")
     inside.target.end()
-
-
-def root():
-    if os.geteuid() == 0:
-        return True
-    say("  not root: not tried")
-    return False
 
 
 # seccomp
@@ -422,21 +414,5 @@ def limits():
     inside.target.end()
 
 
-CASES = {function.__name__: function for function in [
-    seccomp_strict, seccomp_filters, seccomp_not_suspended, seccomp_killed, containers, mount_namespaces, strange_roots, replaced_files, users,
-    hidden_processes, denied_protections, denied_writes, limits]}
-
-
-def main():
-    failures = []
-    for name in sys.argv[1:] if sys.argv[1:] != ["all"] else CASES:
-        say(f"{name.replace('_', ' ')}:")
-        try:
-            CASES[name]()
-        except harness.Failure as failure:
-            say(f"  FAILED: {failure}")
-            failures.append(name)
-    check(not failures, f"failed: {', '.join(failures)}")
-
-
-run_test(main, f"surroundings: {' '.join(sys.argv[1:])}")
+run_cases([seccomp_strict, seccomp_filters, seccomp_not_suspended, seccomp_killed, containers, mount_namespaces, strange_roots, replaced_files, users,
+           hidden_processes, denied_protections, denied_writes, limits], "surroundings")

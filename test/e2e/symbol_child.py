@@ -36,9 +36,7 @@ def main():
     path = os.path.join(temporary_directory(), "out.pb.gz")
     target = Target("ground_truth", 4, 1, os.path.join(os.environ["HEAPSNAP_TARGETS"], "libtruth_plugin.so"))
     attach(target.pid)
-    target.send("go")
-    while '"end"' not in target.line():
-        pass
+    target.ask_json("go")
     check_equal(lost(dump(target.pid, path)), [], "symbols lost of files that are in order")
     check_equal(functions(path), (True, True), "functions of the program and of the C library have names")
     went_wrong(target.pid, path, "crash", "was killed by signal 4")
