@@ -10,6 +10,7 @@
 #include "attach/seize_guard.h"
 #include "attach/stop_wait.h"
 #include "attach/target_access.h"
+#include "attach/urgency.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/proc_file.h"
@@ -355,7 +356,7 @@ struct hs_error *threads_freeze(pid_t pid, unsigned timeout_ms, struct frozen_pr
 	struct hs_error *error;
 
 	user_threads_list(pid, &freezer.user_threads);
-	*ret = (struct frozen_process){ .pid = pid, .frozen_at = hs_monotonic_ns() };
+	*ret = (struct frozen_process){ .pid = pid, .nice_value = urgency_begin(), .frozen_at = hs_monotonic_ns() };
 	freezer.deadline = ret->frozen_at + timeout_ms * UINT64_C(1000000);
 	error = stop_all(&freezer);
 	pid_set_deinit(&freezer.user_threads);
@@ -500,6 +501,7 @@ struct hs_error *threads_thaw(struct frozen_process *process)
 	error = hs_error_join(error, release_some(process, true));
 	end = hs_monotonic_ns();
 	error = hs_error_join(error, release_all_running(process->pid, process->threads, process->count));
+	urgency_end(process->nice_value);
 	process->stopped_ns = end - process->frozen_at;
 	free(process->threads);
 	process->threads = NULL;

@@ -26,6 +26,7 @@ struct frozen_process {
 	struct frozen_thread *threads;
 	size_t count;
 	uint64_t frozen_at;  // CLOCK_MONOTONIC, ns: when the first thread was interrupted
+	int nice_value;      // the tool's own, to be given back (urgency.h)
 	uint64_t stopped_ns; // after thaw: for how long threads were stopped
 };
 

@@ -23,14 +23,14 @@ POKE = "ptrace/5"  # PTRACE_POKEDATA, by which text is written when a write to t
 ERRORS = {
     "clock_nanosleep": ["EINTR"], "clone": ["EAGAIN"], "clone3": ["EAGAIN"], "close": ["EIO", "EINTR"], "fchmod": ["EPERM"],
     "fcntl": ["EPERM", "EBUSY"], "fork": ["EAGAIN"], "fsync": ["EIO", "ENOSPC"], "ftruncate": ["ENOMEM", "EINTR"],
-    "getdents64": ["EIO", "ENOENT"], "getrandom": ["EINTR"], "ioctl": ["ENOTTY"], "kill": ["ESRCH"], "linkat": ["EEXIST", "ENOENT"],
+    "getdents64": ["EIO", "ENOENT"], "getpriority": ["ESRCH"], "getrandom": ["EINTR"], "ioctl": ["ENOTTY"], "kill": ["ESRCH"], "linkat": ["EEXIST", "ENOENT"],
     "lseek": ["EINVAL"], "mmap": ["ENOMEM"], "mprotect": ["ENOMEM"], "munmap": ["ENOMEM"], "newfstatat": ["EIO", "ENOENT"],
     "openat": ["EMFILE", "ENOENT", "EACCES", "EINTR"], "pipe2": ["EMFILE"], "poll": ["EINTR", "ENOMEM"], "prctl": ["EINVAL"],
     "pread64": ["EIO", "EINTR"], "prlimit64": ["EPERM"], "process_vm_readv": ["EPERM", "ESRCH"], "ptrace": ["EIO", "ESRCH", "EPERM"],
     "pwrite64": ["EIO", "EINTR", "ENOSPC"], "read": ["EIO", "EINTR"], "readlink": ["ENOENT"], "readlinkat": ["ENOENT", "EACCES"],
     "recvmsg": ["EIO"], "rename": ["EACCES", "EROFS"], "renameat": ["EACCES", "EROFS"], "renameat2": ["EINVAL"], "rt_sigaction": ["EINVAL"],
     "rt_sigprocmask": ["EINVAL"], "sendmsg": ["EPIPE"], "seccomp": ["EINVAL"], "setresgid": ["EPERM"], "setresuid": ["EAGAIN"],
-    "socketpair": ["EMFILE"], "statfs": ["ENOSYS"], "setitimer": ["EINVAL"],
+    "socketpair": ["EMFILE"], "statfs": ["ENOSYS"], "setitimer": ["EINVAL"], "setpriority": ["EACCES"],
     "unlink": ["EACCES"], "unlinkat": ["EACCES"], "vfork": ["EAGAIN"], "wait4": ["EINTR", "ECHILD"], "waitid": ["EINTR", "ECHILD"],
     "write": ["EIO", "ENOSPC", "EINTR"], "writev": ["EIO"],
 }

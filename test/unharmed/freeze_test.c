@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -55,6 +56,25 @@ static void test_sleepers(void)
 	CHECK(wait_until(wholly_asleep, program.pid));
 	CHECK(!anything_stopped_or_traced(program.pid));
 	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
+}
+
+// The tool is in a hurry exactly as long as the target stands still.
+static void test_urgency(void)
+{
+	struct program program = program_start("ptrace_sleepers", ARGUMENTS("2"));
+	int before = getpriority(PRIO_PROCESS, 0);
+	struct frozen_process process;
+	struct hs_error *error;
+
+	must(threads_freeze(program.pid, 2000, &process));
+	CHECK_EQUAL(getpriority(PRIO_PROCESS, 0), -20);
+	must(threads_thaw(&process));
+	CHECK_EQUAL(getpriority(PRIO_PROCESS, 0), before);
+	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
+	error = threads_freeze(program.pid, 2000, &process);
+	CHECK(error && error->code == HS_ERROR_GONE);
+	hs_error_destroy(error);
+	CHECK_EQUAL(getpriority(PRIO_PROCESS, 0), before);
 }
 
 static void test_registers(void)
@@ -250,7 +270,7 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} tests[] = {
-		{ "sleepers", test_sleepers }, { "registers", test_registers }, { "computing", test_computing },
+		{ "sleepers", test_sleepers }, { "urgency", test_urgency }, { "registers", test_registers }, { "computing", test_computing },
 		{ "waiting", test_waiting },   { "stopped", test_stopped },     { "signals", test_signals },
 		{ "spawner", test_spawner },   { "exec", test_exec },           { "killed", test_killed },
 	};
