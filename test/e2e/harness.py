@@ -476,20 +476,21 @@ def run_test(function, name):
     say(f"passed: {name}, {time.monotonic() - started:.1f} s")
 
 
-def run_cases(functions, name):
-    """Runs a test of several cases, each a function: those that the command line names, or all. One that fails keeps none from being tried."""
+def try_cases(functions, chosen):
+    """Calls those functions whose names are chosen, or all. One that fails keeps none from being tried; then the whole fails."""
     cases = {function.__name__: function for function in functions}
+    check(set(chosen) <= set(cases), f"no such case: {chosen}; there are {list(cases)}")
+    failures = []
+    for name in chosen or cases:
+        say(f"{name.replace('_', ' ')}:")
+        try:
+            cases[name]()
+        except Failure as failure:
+            say(f"  FAILED: {failure}")
+            failures.append(name)
+    check(not failures, f"failed: {', '.join(failures)}")
 
-    def run():
-        chosen, failures = sys.argv[1:] or list(cases), []
-        check(set(chosen) <= set(cases), f"no such case: {chosen}; there are {list(cases)}")
-        for case in chosen:
-            say(f"{case.replace('_', ' ')}:")
-            try:
-                cases[case]()
-            except Failure as failure:
-                say(f"  FAILED: {failure}")
-                failures.append(case)
-        check(not failures, f"failed: {', '.join(failures)}")
 
-    run_test(run, name)
+def run_cases(functions, name):
+    """Runs a test of several cases, each a function: those that the command line names, or all."""
+    run_test(lambda: try_cases(functions, sys.argv[1:]), name)

@@ -3,7 +3,7 @@
 
 import os
 
-from harness import Failure, Target, Unharmed, check, check_equal, mappings, run_test, say
+from harness import Failure, Target, Unharmed, check, check_equal, mappings, run_test, say, try_cases
 
 
 def must_fail(what, function, *words):
@@ -27,7 +27,23 @@ def write_text(pid, restore):
             os.pwrite(memory.fileno(), old, text.start)
 
 
+def cases_that_fail():
+    tried = []
+
+    def good():
+        tried.append("good")
+
+    def bad():
+        raise Failure("bad")
+    must_fail("a case that fails", lambda: try_cases([bad, good], []), "failed: bad")
+    check_equal(tried, ["good"], "cases tried after one that failed")
+    must_fail("a case that does not exist", lambda: try_cases([good], ["better"]), "no such case", "better")
+    try_cases([bad, good], ["good"])
+    check_equal(tried, ["good", "good"], "cases tried when one is named")
+
+
 def main():
+    cases_that_fail()
     target = Target("changes")
     Unharmed(target.pid).check_after()
     check_equal(target.ask("nothing"), "done", "answer")
