@@ -97,6 +97,9 @@ static struct hs_error *remote_map(struct remote_caller *caller, struct loaded_p
 	// Where the tool lost sight of the call, it may have been made: the range was free, so undoing it is right in any case.
 	if (error && error->code != HS_ERROR_REMOTE)
 		note_mapping(loaded, address, size);
+	if (error && error->code == HS_ERROR_REMOTE && error->error_number == EAGAIN) // mlock_future_ok in the kernel's mm/mmap.c
+		return hs_error_prefix(error, "the target locks all that it maps (mlockall), and its limit of locked memory has no room "
+				       "for it; raise that (prlimit --memlock)");
 	if (error)
 		return error;
 	note_mapping(loaded, result, size);
