@@ -113,7 +113,8 @@ static void plan_places(struct attach_plan *plan, struct findings *findings)
 		findings_add_error(findings, GROUND_modules, error);
 		return;
 	}
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random) ||
+	    getrandom(&plan->sampling_seed, sizeof(plan->sampling_seed), 0) != sizeof(plan->sampling_seed))
 		error = hs_error_system(errno, "no random numbers");
 	if (!error)
 		error = payload_layout_choose(&plan->maps, region_size, random, &plan->layout);
@@ -144,7 +145,7 @@ void attach_plan_make(pid_t pid, const struct attach_options *options, struct at
 	struct hs_error *error;
 
 	*plan = (struct attach_plan){ .memory.fd = -1, .additions = options->additions,
-				      .depth = options->depth ? options->depth : HS_DEPTH_DEFAULT };
+				      .depth = options->depth ? options->depth : HS_DEPTH_DEFAULT, .sampling = options->sampling };
 	error = target_read(pid, &plan->target);
 	if (error) {
 		findings_add_error(findings, GROUND_process, error);

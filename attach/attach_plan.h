@@ -24,6 +24,8 @@ struct attach_plan {
 	uint64_t max_memory; // bytes that the region may use
 	bool hooks_left;     // hooks of an unfinished attach or detach, or of a parent process, may be in place: no others are planned
 	uint32_t depth;
+	struct sampling_settings sampling;
+	uint64_t sampling_seed; // random
 };
 
 // Adds to *findings each ground on which an attach would be refused. Without any, the plan is whole; with some, it holds what could be

@@ -36,7 +36,8 @@ static void fill_parts(struct region_header *header)
 	header->strings = (struct region_part){ HS_OFFSET_STRINGS, HS_OFFSET_THREADS - HS_OFFSET_STRINGS };
 	header->threads = (struct region_part){ HS_OFFSET_THREADS, HS_OFFSET_SLOTS - HS_OFFSET_THREADS };
 	header->slots = (struct region_part){ HS_OFFSET_SLOTS, HS_OFFSET_RULES - HS_OFFSET_SLOTS };
-	header->rules = (struct region_part){ HS_OFFSET_RULES, HS_OFFSET_BUCKETS - HS_OFFSET_RULES };
+	header->rules = (struct region_part){ HS_OFFSET_RULES, HS_OFFSET_FILTER - HS_OFFSET_RULES };
+	header->filter = (struct region_part){ HS_OFFSET_FILTER, HS_FILTER_SIZE };
 	header->buckets = (struct region_part){ HS_OFFSET_BUCKETS, HS_OFFSET_ROOT - HS_OFFSET_BUCKETS };
 	header->root = (struct region_part){ HS_OFFSET_ROOT, HS_OFFSET_PAGES - HS_OFFSET_ROOT };
 	header->pages = (struct region_part){ HS_OFFSET_PAGES, header->size - HS_OFFSET_PAGES };
@@ -130,6 +131,7 @@ void region_fill(struct region_header *header, void *context)
 	header->attach_monotonic_ns = hs_monotonic_ns();
 	header->epoch = 1;
 	header->module_generation = 1;
+	sampling_settings_begin(header, &filling->sampling, filling->sampling_seed);
 	header->next_page = header->first_page + 1;
 	bool followed = hook_plan_follows_loader(filling->hooks);
 	for (size_t i = 0; i < filling->modules->count && header->module_count < HS_MODULES_MAX; i++)

@@ -6,6 +6,7 @@
 #include "attach/hook_plan.h"
 #include "attach/modules.h"
 #include "attach/payload_load.h"
+#include "attach/sampling_settings.h"
 #include "attach/target.h"
 #include "attach/threads.h"
 #include "inject/abi/region.h"
@@ -17,6 +18,8 @@ struct region_filling {
 	const struct hook_plan *hooks;
 	const struct frozen_process *process;
 	uint32_t depth;
+	struct sampling_settings sampling;
+	uint64_t sampling_seed;
 };
 
 // Writes header, modules and the stack table's first node into a zeroed region. `context` is a struct region_filling.

@@ -4,6 +4,7 @@
 #define HEAPSNAP_ATTACH_SESSION_H
 
 #include "attach/hook_addition.h"
+#include "attach/sampling_settings.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -15,6 +16,7 @@ struct attach_options {
 	uint32_t depth;      // frames kept of a stack; 0 = default
 	uint64_t max_memory; // bytes that the region may use; 0 = default, see attach/region_size.h
 	struct hook_additions additions;
+	struct sampling_settings sampling;
 };
 
 #define ATTACH_MIN_MEMORY (UINT64_C(1) << 20)

@@ -28,6 +28,7 @@ enum exit_status command_attach(const struct options *options)
 	struct attach_options attach = {
 		.depth = options->depth,
 		.max_memory = options->max_memory,
+		.sampling = options->sampling,
 		.additions = { options->additions, options->addition_count },
 	};
 	struct attach_report report;

@@ -136,6 +136,8 @@ static bool check_operands(struct options *options, int count, char **operands)
 		return usage_error(options->command, "%s", "-o belongs to dump");
 	if (options->depth && options->command != COMMAND_ATTACH)
 		return usage_error(options->command, "%s", "--depth belongs to attach");
+	if (options->has_sampling && options->command != COMMAND_ATTACH)
+		return usage_error(options->command, "%s", "--sample and --exact belong to attach");
 	if ((options->max_memory || options->addition_count) && options->command != COMMAND_ATTACH && options->command != COMMAND_CHECK)
 		return usage_error(options->command, "%s", "--max-memory and --allocator belong to attach and check");
 	if (options->output && strcmp(options->output, "-") == 0 && options->json)
@@ -161,12 +163,22 @@ static bool take_addition(struct options *options, const char *text)
 	return false;
 }
 
+static bool take_sampling(struct options *options, enum sampling_mode mode, uint32_t interval)
+{
+	if (options->has_sampling)
+		return usage_error(options->command, "%s", "only one of --sample and --exact can be given, and once");
+	options->has_sampling = true;
+	options->sampling = (struct sampling_settings){ mode, interval };
+	return true;
+}
+
 bool options_parse(int argc, char **argv, struct options *ret)
 {
-	enum { OPTION_JSON = 256, OPTION_DEPTH, OPTION_MAX_MEMORY, OPTION_ALLOCATOR };
+	enum { OPTION_JSON = 256, OPTION_DEPTH, OPTION_MAX_MEMORY, OPTION_ALLOCATOR, OPTION_SAMPLE, OPTION_EXACT };
 	static const struct option long_options[] = {
 		{ "depth", required_argument, NULL, OPTION_DEPTH },   { "max-memory", required_argument, NULL, OPTION_MAX_MEMORY },
-		{ "allocator", required_argument, NULL, OPTION_ALLOCATOR },
+		{ "allocator", required_argument, NULL, OPTION_ALLOCATOR }, { "sample", required_argument, NULL, OPTION_SAMPLE },
+		{ "exact", no_argument, NULL, OPTION_EXACT },
 		{ "output", required_argument, NULL, 'o' },           { "json", no_argument, NULL, OPTION_JSON },
 		{ "quiet", no_argument, NULL, 'q' },                  { "verbose", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },                   { "version", no_argument, NULL, 'V' },
@@ -218,6 +230,16 @@ bool options_parse(int argc, char **argv, struct options *ret)
 			if (!parse_size(optarg, &number) || number < ATTACH_MIN_MEMORY || number > ATTACH_MAX_MEMORY)
 				return usage_error(ret->command, "--max-memory takes a size from 1M to 120G, not %s", optarg);
 			ret->max_memory = number;
+			break;
+		case OPTION_SAMPLE:
+			if (!parse_size(optarg, &number) || number < 1 || number > HS_INTERVAL_MAX)
+				return usage_error(ret->command, "--sample takes a mean interval from 1 (every allocation) to 2G bytes, not %s", optarg);
+			if (!take_sampling(ret, number > 1 ? SAMPLING_interval : SAMPLING_exact, (uint32_t)number))
+				return false;
+			break;
+		case OPTION_EXACT:
+			if (!take_sampling(ret, SAMPLING_exact, 1))
+				return false;
 			break;
 		case OPTION_ALLOCATOR:
 			if (!take_addition(ret, optarg))

@@ -4,6 +4,7 @@
 #define HEAPSNAP_CLI_OPTIONS_H
 
 #include "attach/hook_addition.h"
+#include "attach/sampling_settings.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +20,8 @@ struct options {
 	const char *output;     // dump: -o
 	uint32_t depth;         // 0 = default
 	uint64_t max_memory;    // bytes; 0 = default
+	struct sampling_settings sampling; // attach: --sample, --exact
+	bool has_sampling;      // one of them was given
 	struct hook_addition additions[HOOK_ADDITIONS_MAX]; // --allocator
 	size_t addition_count;
 	bool json, quiet, verbose;

@@ -2,6 +2,19 @@
 // Reallocations, and blocks that are not in the table. Context: in a hook.
 #include "block_events.h"
 
+#include "sampling_math.h"
+
+void totals_add_sampled(uint32_t stack, uint64_t size, struct choice choice)
+{
+	struct stack_node *node = region_ref(stack);
+	struct sampling_weight weight = { HS_OBJECTS_ONE, size << HS_BYTES_SHIFT };
+
+	if (choice.samples || size < choice.interval)
+		weight = sampling_weight(size, choice.interval);
+	__atomic_fetch_add(&node->alloc_objects, weight.objects, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&node->alloc_bytes, weight.bytes, __ATOMIC_RELAXED);
+}
+
 // The usable size of a block that the allocator itself tells; 0 = it has no function that is proved to do nothing else.
 static uint64_t usable_size(struct thread_slot *slot, uint64_t block, const struct hook_island *island)
 {
@@ -22,7 +35,7 @@ void unknown_free(struct thread_slot *slot, uint64_t block, uint64_t size, const
 	// more, but the block of the first one.
 	bool again = (slot->last_freed ^ block) << 16 == 0 && slot->last_freed != mark;
 
-	if (again)
+	if (again || !region()->always_exact) // where not every block is recorded, one without a record is nothing special
 		return;
 	slot->last_freed = mark;
 	count_up(slot->counters, COUNTER_unknown_frees, 1);
@@ -45,7 +58,7 @@ void reallocation_begin(struct thread_slot *slot, uint64_t old_block, const stru
 		slot->pending_new = 0;
 		__atomic_store_n(&slot->pending, ret->old, __ATOMIC_RELEASE);
 		__atomic_store_n(ret->place, 0, __ATOMIC_RELEASE);
-	} else if (old_block) {
+	} else if (old_block && region()->always_exact) {
 		ret->old_size = usable_size(slot, old_block, island);
 	}
 }
@@ -64,9 +77,11 @@ static void count_old_block(struct thread_slot *slot, const struct reallocation 
 	if (reallocation->old) {
 		// realloc(block, 0) that returned NULL has freed the block.
 		count_up(counters, gone ? COUNTER_frees : COUNTER_reallocations, 1);
-		record_give(slot, reallocation->old);
+		record_gone(slot, reallocation->old, reallocation->old_block);
 		return;
 	}
+	if (!region()->always_exact)
+		return;
 	count_up(counters, gone ? COUNTER_unknown_frees : COUNTER_unknown_reallocations, 1);
 	if (!reallocation->old_size)
 		return;
@@ -75,19 +90,19 @@ static void count_old_block(struct thread_slot *slot, const struct reallocation 
 }
 
 void reallocation_finish(struct thread_slot *slot, const struct reallocation *reallocation, uint64_t block, uint64_t size,
-			 const struct entry_frame *frame)
+			 struct choice choice, const struct entry_frame *frame)
 {
 	uint32_t *place;
 	uint32_t ref = 0;
 
-	if (block) {
+	if (block && choice.interval) {
 		place = slot_for(slot, block, size);
 		if (place)
-			ref = new_record(slot, size, frame);
+			ref = new_record(slot, size, choice, frame);
 		if (ref) {
 			slot->pending_new_address = block;
 			__atomic_store_n(&slot->pending_new, ref, __ATOMIC_RELEASE);
-			publish(slot, place, ref);
+			publish(slot, place, ref, block);
 		}
 	}
 	__atomic_store_n(&slot->pending, 0, __ATOMIC_RELEASE);

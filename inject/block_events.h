@@ -9,9 +9,11 @@
 #ifndef HEAPSNAP_INJECT_BLOCK_EVENTS_H
 #define HEAPSNAP_INJECT_BLOCK_EVENTS_H
 
+#include "filter.h"
 #include "live_table.h"
 #include "reentry.h"
 #include "record.h"
+#include "sampling.h"
 #include "unwind.h"
 
 static inline void count_lost(struct thread_slot *slot, uint64_t size)
@@ -21,8 +23,25 @@ static inline void count_lost(struct thread_slot *slot, uint64_t size)
 	count_up(slot->counters, COUNTER_lost_region_full_bytes, size);
 }
 
+// When a block is born. Reading the time-stamp counter costs as much as all the rest of a recording, so where every allocation is recorded it is
+// read for some: a block is then born between the time that is told and the thread's next reading.
+enum { HS_TICKS_CALLS = 16 };
+
+static inline uint64_t birth_ticks(struct thread_slot *slot, struct choice choice)
+{
+	if (choice.interval != 1 || slot->ticks_left == 0) {
+		slot->ticks = arch_ticks();
+		slot->ticks_left = HS_TICKS_CALLS;
+	}
+	slot->ticks_left--;
+	return slot->ticks;
+}
+
+// A sampled allocation's share of its stack's totals. pre: choice.interval > 1
+void totals_add_sampled(uint32_t stack, uint64_t size, struct choice choice) HS_HIDDEN;
+
 // A record of a block of `size` bytes that the caller's stack asked for, its totals counted. 0 = none could be had.
-static inline uint32_t new_record(struct thread_slot *slot, uint64_t size, const struct entry_frame *frame)
+static inline uint32_t new_record(struct thread_slot *slot, uint64_t size, struct choice choice, const struct entry_frame *frame)
 {
 	uint32_t stack = unwind_to_node(slot, frame);
 	uint32_t ref = record_take(slot);
@@ -34,12 +53,17 @@ static inline uint32_t new_record(struct thread_slot *slot, uint64_t size, const
 	}
 	record = region_ref(ref);
 	record->size = size;
-	record->birth = arch_ticks();
+	record->birth = birth_ticks(slot, choice);
 	record->stack = stack;
-	record->thread = slot->thread;
-	record->interval = 1;
+	record->thread = slot->thread & (HS_THREAD_HISTORY_MAX - 1);
+	record->in_filter = 0;
+	record->samples = choice.samples & HS_SAMPLES_MAX;
+	record->interval = choice.interval;
 	record->epoch = __atomic_load_n(&region()->epoch, __ATOMIC_RELAXED);
-	totals_add(slot, stack, size);
+	if (HS_LIKELY(choice.interval == 1))
+		totals_add(slot, stack, size);
+	else
+		totals_add_sampled(stack, size, choice);
 	count_up(slot->counters, COUNTER_allocations, 1);
 	count_up(slot->counters, COUNTER_allocated_bytes, size);
 	return ref;
@@ -63,10 +87,22 @@ static inline uint32_t *slot_for(struct thread_slot *slot, uint64_t address, uin
 	return place;
 }
 
-static inline void publish(struct thread_slot *slot, uint32_t *place, uint32_t ref)
+// A record that no entry of the table shows any more.
+static inline void record_gone(struct thread_slot *slot, uint32_t ref, uint64_t address)
+{
+	if (HS_UNLIKELY(filter_in_use()) && ((const struct block_record *)region_ref(ref))->in_filter)
+		filter_remove(address);
+	record_give(slot, ref);
+}
+
+static inline void publish(struct thread_slot *slot, uint32_t *place, uint32_t ref, uint64_t address)
 {
 	uint32_t before = *place;
 
+	if (HS_UNLIKELY(filter_in_use())) {
+		((struct block_record *)region_ref(ref))->in_filter = 1;
+		filter_add(address);
+	}
 	__atomic_store_n(place, ref, __ATOMIC_RELEASE);
 	if (HS_UNLIKELY(before)) {
 		// Its free was not seen: given back by a function that is not hooked, or with its whole arena.
@@ -74,11 +110,12 @@ static inline void publish(struct thread_slot *slot, uint32_t *place, uint32_t r
 
 		count_up(slot->counters, COUNTER_replaced, 1);
 		count_up(slot->counters, COUNTER_replaced_bytes, record->size);
-		record_give(slot, before);
+		record_gone(slot, before, address);
 	}
 }
 
-static inline void record_allocation(struct thread_slot *slot, uint64_t block, uint64_t size, const struct entry_frame *frame)
+static inline void record_allocation(struct thread_slot *slot, uint64_t block, uint64_t size, struct choice choice,
+				     const struct entry_frame *frame)
 {
 	uint32_t *place;
 	uint32_t ref;
@@ -87,18 +124,25 @@ static inline void record_allocation(struct thread_slot *slot, uint64_t block, u
 		count_up(slot->counters, COUNTER_failed_allocations, 1);
 		return;
 	}
+	if (!choice.interval) {
+		reentry_count_call(slot);
+		return;
+	}
 	place = slot_for(slot, block, size);
 	if (HS_UNLIKELY(!place))
 		return;
-	ref = new_record(slot, size, frame);
+	ref = new_record(slot, size, choice, frame);
 	if (HS_LIKELY(ref))
-		publish(slot, place, ref);
+		publish(slot, place, ref, block);
 }
 
 // The slot of a block that is recorded, NULL when it is not.
 static inline uint32_t *recorded(uint64_t address)
 {
-	uint32_t *place = live_table_covers(address) ? live_table_find(address) : NULL;
+	uint32_t *place = NULL;
+
+	if (live_table_covers(address) && !(filter_in_use() && filter_excludes(address)))
+		place = live_table_find(address);
 
 	return place && *place ? place : NULL;
 }
@@ -118,7 +162,7 @@ void reallocation_begin(struct thread_slot *slot, uint64_t old_block, const stru
 void reallocation_cancel(struct thread_slot *slot, const struct reallocation *reallocation) HS_HIDDEN;
 // `block` is what there is now, 0 when the old block was given back.
 void reallocation_finish(struct thread_slot *slot, const struct reallocation *reallocation, uint64_t block, uint64_t size,
-			 const struct entry_frame *frame) HS_HIDDEN;
+			 struct choice choice, const struct entry_frame *frame) HS_HIDDEN;
 
 // A block that no record shows is given back. `size`: as the caller says; 0 = it does not.
 void unknown_free(struct thread_slot *slot, uint64_t block, uint64_t size, const struct hook_island *island) HS_HIDDEN;
@@ -135,7 +179,7 @@ static inline void block_goes(uint64_t block, uint64_t size, const struct hook_i
 			__atomic_store_n(entry, 0, __ATOMIC_RELEASE);
 		return;
 	}
-	nesting = reentry_enter(slot, place);
+	nesting = reentry_enter(slot, place, island);
 	// A nested free of a recorded block is the program's own all the same (by a handler that a longjmp has left, say): what allocators free
 	// within a call is not recorded.
 	if (HS_LIKELY(entry)) {
@@ -145,7 +189,7 @@ static inline void block_goes(uint64_t block, uint64_t size, const struct hook_i
 		slot->last_freed = block | (uint64_t)island->hook_index << 48;
 		count_up(slot->counters, COUNTER_frees, 1);
 		if (HS_LIKELY(nesting != REENTERED)) // a signal handler leaves the interrupted recorder's lists alone
-			record_give(slot, ref);
+			record_gone(slot, ref, block);
 	} else if (nesting == OUTERMOST) {
 		unknown_free(slot, block, size, island);
 	} else {

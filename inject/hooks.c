@@ -24,21 +24,32 @@ static struct hook_result done(struct thread_slot *slot, uint64_t value)
 	return handed_back(value);
 }
 
+// The call is not recorded, and its function calls no hooked one: it runs as if there were no hook.
+static struct hook_result left_alone(struct thread_slot *slot)
+{
+	reentry_leave(slot);
+	return pass;
+}
+
 struct hook_result hook_malloc(uint64_t size, uint64_t unused1, uint64_t unused2, const struct hook_island *island,
 			       const struct entry_frame *frame)
 {
-	struct thread_slot *slot = reentry_begin(frame);
+	struct thread_slot *slot = reentry_begin(frame, island);
+	struct choice choice;
 	void *block;
 
 	(void)unused1;
 	(void)unused2;
 	if (HS_UNLIKELY(!slot))
 		return pass;
+	choice = sampling_choose(slot, size);
+	if (!choice.interval && reentry_is_trusted(slot))
+		return left_alone(slot);
 	reentry_enter_original(slot);
 	block = ORIGINAL(one_argument, island)(size);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return handed_back((uint64_t)block);
-	record_allocation(slot, (uint64_t)block, size, frame);
+	record_allocation(slot, (uint64_t)block, size, choice, frame);
 	return done(slot, (uint64_t)block);
 }
 
@@ -47,13 +58,17 @@ struct hook_result hook_malloc(uint64_t size, uint64_t unused1, uint64_t unused2
 struct hook_result hook_new(uint64_t size, uint64_t unused1, uint64_t unused2, const struct hook_island *island,
 			    const struct entry_frame *frame)
 {
-	struct thread_slot *slot = reentry_begin(frame);
+	struct thread_slot *slot = reentry_begin(frame, island);
+	struct choice choice;
 	void *block;
 
 	(void)unused1;
 	(void)unused2;
 	if (HS_UNLIKELY(!slot))
 		return pass;
+	choice = sampling_choose(slot, size);
+	if (!choice.interval && reentry_is_trusted(slot))
+		return left_alone(slot);
 	reentry_enter_original(slot);
 	block = ((one_argument *)island->companion)(size);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
@@ -63,78 +78,90 @@ struct hook_result hook_new(uint64_t size, uint64_t unused1, uint64_t unused2, c
 		reentry_leave(slot);
 		return pass;
 	}
-	record_allocation(slot, (uint64_t)block, size, frame);
+	record_allocation(slot, (uint64_t)block, size, choice, frame);
 	return done(slot, (uint64_t)block);
 }
 
 struct hook_result hook_calloc(uint64_t count, uint64_t size, uint64_t unused, const struct hook_island *island,
 			       const struct entry_frame *frame)
 {
-	struct thread_slot *slot = reentry_begin(frame);
+	struct thread_slot *slot = reentry_begin(frame, island);
+	struct choice choice;
+	uint64_t total;
 	void *block;
 
 	(void)unused;
 	if (HS_UNLIKELY(!slot))
 		return pass;
+	if (__builtin_mul_overflow(count, size, &total))
+		total = UINT64_MAX; // it will fail
+	choice = sampling_choose(slot, total);
+	if (!choice.interval && reentry_is_trusted(slot))
+		return left_alone(slot);
 	reentry_enter_original(slot);
 	block = ORIGINAL(two_arguments, island)(count, size);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return handed_back((uint64_t)block);
-	record_allocation(slot, (uint64_t)block, count * size, frame); // no overflow if it succeeded
+	record_allocation(slot, (uint64_t)block, total, choice, frame);
 	return done(slot, (uint64_t)block);
 }
 
 struct hook_result hook_memalign(uint64_t alignment, uint64_t size, uint64_t unused, const struct hook_island *island,
 				 const struct entry_frame *frame)
 {
-	struct thread_slot *slot = reentry_begin(frame);
+	struct thread_slot *slot = reentry_begin(frame, island);
+	struct choice choice;
 	void *block;
 
 	(void)unused;
 	if (HS_UNLIKELY(!slot))
 		return pass;
+	choice = sampling_choose(slot, size);
 	reentry_enter_original(slot);
 	block = ORIGINAL(two_arguments, island)(alignment, size);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return handed_back((uint64_t)block);
-	record_allocation(slot, (uint64_t)block, size, frame);
+	record_allocation(slot, (uint64_t)block, size, choice, frame);
 	return done(slot, (uint64_t)block);
 }
 
 struct hook_result hook_posix_memalign(uint64_t result, uint64_t alignment, uint64_t size, const struct hook_island *island,
 				       const struct entry_frame *frame)
 {
-	struct thread_slot *slot = reentry_begin(frame);
+	struct thread_slot *slot = reentry_begin(frame, island);
+	struct choice choice;
 	int status;
 
 	if (HS_UNLIKELY(!slot))
 		return pass;
+	choice = sampling_choose(slot, size);
 	reentry_enter_original(slot);
 	status = ORIGINAL(memalign_arguments, island)((void **)result, alignment, size);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return handed_back((uint64_t)(int64_t)status);
-	record_allocation(slot, status == 0 ? *(uint64_t *)result : 0, size, frame);
+	record_allocation(slot, status == 0 ? *(uint64_t *)result : 0, size, choice, frame);
 	return done(slot, (uint64_t)(int64_t)status);
 }
 
 // `failed`: there is no new block, and the old one, if any, is still there.
-static void finish(struct thread_slot *slot, const struct reallocation *reallocation, uint64_t block, uint64_t size, bool failed,
-		   const struct entry_frame *frame)
+static void finish(struct thread_slot *slot, const struct reallocation *reallocation, uint64_t block, uint64_t size, struct choice choice,
+		   bool failed, const struct entry_frame *frame)
 {
 	if (!reallocation->old_block) {
-		record_allocation(slot, block, size, frame);
+		record_allocation(slot, block, size, choice, frame);
 	} else if (failed) {
 		count_up(slot->counters, COUNTER_failed_allocations, 1);
 		reallocation_cancel(slot, reallocation);
 	} else {
-		reallocation_finish(slot, reallocation, block, size, frame);
+		reallocation_finish(slot, reallocation, block, size, choice, frame);
 	}
 }
 
 struct hook_result hook_realloc(uint64_t old_block, uint64_t size, uint64_t unused, const struct hook_island *island,
 				const struct entry_frame *frame)
 {
-	struct thread_slot *slot = reentry_begin(frame);
+	struct thread_slot *slot = reentry_begin(frame, island);
+	struct choice choice;
 	struct reallocation reallocation;
 	void *block;
 
@@ -142,18 +169,20 @@ struct hook_result hook_realloc(uint64_t old_block, uint64_t size, uint64_t unus
 	if (HS_UNLIKELY(!slot))
 		return pass;
 	reallocation_begin(slot, old_block, island, &reallocation);
+	choice = sampling_choose(slot, size);
 	reentry_enter_original(slot);
 	block = ORIGINAL(two_arguments, island)(old_block, size);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return handed_back((uint64_t)block);
-	finish(slot, &reallocation, (uint64_t)block, size, !block && size, frame);
+	finish(slot, &reallocation, (uint64_t)block, size, choice, !block && size, frame);
 	return done(slot, (uint64_t)block);
 }
 
 struct hook_result hook_reallocarray(uint64_t old_block, uint64_t count, uint64_t size, const struct hook_island *island,
 				     const struct entry_frame *frame)
 {
-	struct thread_slot *slot = reentry_begin(frame);
+	struct thread_slot *slot = reentry_begin(frame, island);
+	struct choice choice;
 	struct reallocation reallocation;
 	uint64_t total;
 	bool overflow = __builtin_mul_overflow(count, size, &total);
@@ -162,11 +191,12 @@ struct hook_result hook_reallocarray(uint64_t old_block, uint64_t count, uint64_
 	if (HS_UNLIKELY(!slot))
 		return pass;
 	reallocation_begin(slot, old_block, island, &reallocation);
+	choice = sampling_choose(slot, total);
 	reentry_enter_original(slot);
 	block = ORIGINAL(three_arguments, island)(old_block, count, size);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return handed_back((uint64_t)block);
-	finish(slot, &reallocation, (uint64_t)block, total, !block && (total || overflow), frame);
+	finish(slot, &reallocation, (uint64_t)block, total, choice, !block && (total || overflow), frame);
 	return done(slot, (uint64_t)block);
 }
 

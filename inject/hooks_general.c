@@ -85,9 +85,9 @@ static bool leave_to_operator(struct thread_slot *slot)
 
 bool hook_allocate(struct call_frame *frame)
 {
-	struct thread_slot *slot = reentry_begin(&frame->entry);
+	struct thread_slot *slot = reentry_begin(&frame->entry, frame->island);
 	uint8_t flags = frame->island->layout.flags;
-	uint64_t block;
+	uint64_t block, size;
 	bool present;
 
 	if (HS_UNLIKELY(!slot))
@@ -98,7 +98,8 @@ bool hook_allocate(struct call_frame *frame)
 		return block || !(flags & HS_LAYOUT_COMPANION);
 	if (!block && flags & HS_LAYOUT_COMPANION)
 		return leave_to_operator(slot);
-	record_allocation(slot, block, block && flags & HS_LAYOUT_STRING ? string_size(block) : size_asked(frame), &frame->entry);
+	size = block && flags & HS_LAYOUT_STRING ? string_size(block) : size_asked(frame);
+	record_allocation(slot, block, size, sampling_choose(slot, size), &frame->entry);
 	reentry_leave(slot);
 	return true;
 }
@@ -115,9 +116,9 @@ void hook_release(struct call_frame *frame)
 bool hook_reallocate(struct call_frame *frame)
 {
 	const struct hook_layout *layout = &frame->island->layout;
-	struct thread_slot *slot = reentry_begin(&frame->entry);
+	struct thread_slot *slot = reentry_begin(&frame->entry, frame->island);
 	struct reallocation reallocation;
-	uint64_t block;
+	uint64_t block, size = size_asked(frame);
 	bool present;
 
 	if (HS_UNLIKELY(!slot))
@@ -133,12 +134,12 @@ bool hook_reallocate(struct call_frame *frame)
 		return leave_to_operator(slot);
 	}
 	if (!reallocation.old_block) {
-		record_allocation(slot, block, size_asked(frame), &frame->entry);
+		record_allocation(slot, block, size, sampling_choose(slot, size), &frame->entry);
 	} else if (!block && !(layout->flags & HS_LAYOUT_FREES) && (layout->where ? (int32_t)frame->result[0] != 0 : !asks_for_nothing(frame))) {
 		count_up(slot->counters, COUNTER_failed_allocations, 1);
 		reallocation_cancel(slot, &reallocation);
 	} else {
-		reallocation_finish(slot, &reallocation, block, size_asked(frame), &frame->entry);
+		reallocation_finish(slot, &reallocation, block, size, sampling_choose(slot, size), &frame->entry);
 	}
 	reentry_leave(slot);
 	return true;
@@ -148,7 +149,7 @@ bool hook_reallocate(struct call_frame *frame)
 bool hook_resize(struct call_frame *frame)
 {
 	const struct hook_layout *layout = &frame->island->layout;
-	struct thread_slot *slot = reentry_begin(&frame->entry);
+	struct thread_slot *slot = reentry_begin(&frame->entry, frame->island);
 	struct reallocation reallocation;
 	uint64_t size = size_asked(frame), most, usable;
 
@@ -160,10 +161,12 @@ bool hook_resize(struct call_frame *frame)
 	usable = frame->result[0];
 	if (__builtin_add_overflow(size, argument(frame, layout->extra), &most))
 		most = UINT64_MAX;
-	if (usable < size)
+	if (usable < size) {
 		reallocation_cancel(slot, &reallocation);
-	else
-		reallocation_finish(slot, &reallocation, reallocation.old_block, usable < most ? usable : most, &frame->entry);
+	} else {
+		size = usable < most ? usable : most;
+		reallocation_finish(slot, &reallocation, reallocation.old_block, size, sampling_choose(slot, size), &frame->entry);
+	}
 	reentry_leave(slot);
 	return true;
 }

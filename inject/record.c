@@ -85,6 +85,6 @@ void totals_flush(struct totals_entry *entry)
 	// A tool that looks between these lines misses the totals rather than seeing them twice.
 	__atomic_store_n(&entry->stack, 0, __ATOMIC_RELEASE);
 	node = region_ref(stack);
-	__atomic_fetch_add(&node->alloc_objects, objects, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&node->alloc_bytes, bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&node->alloc_objects, objects << HS_OBJECTS_SHIFT, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&node->alloc_bytes, bytes << HS_BYTES_SHIFT, __ATOMIC_RELAXED);
 }

@@ -39,14 +39,19 @@ static inline bool reentry_is_nested(const struct thread_slot *slot, uint64_t pl
 	return place < slot->guard;
 }
 
-static inline enum nesting reentry_enter(struct thread_slot *slot, uint64_t place)
+static inline enum nesting reentry_enter(struct thread_slot *slot, uint64_t place, const struct hook_island *island)
 {
 	if (HS_UNLIKELY(slot->guard)) {
-		if (reentry_is_nested(slot, place))
-			return slot->in_original ? NESTED : REENTERED;
+		if (reentry_is_nested(slot, place)) {
+			if (!slot->in_original)
+				return REENTERED;
+			__atomic_store_n(&region()->hook_trust[slot->hook], HS_TRUST_NEVER, __ATOMIC_RELAXED);
+			return NESTED;
+		}
 		count_up(slot->counters, COUNTER_abandoned, 1);
 	}
 	slot->in_original = 0;
+	slot->hook = island->hook_index;
 	slot->guard = place;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return OUTERMOST;
@@ -78,7 +83,7 @@ static inline bool reentry_leave_original(struct thread_slot *slot)
 static inline uint64_t reentry_place(const struct entry_frame *frame) { return (uint64_t)&frame->return_address; }
 
 // The thread's slot when the hook records: it has one, and this call is not part of another. NULL: not, and that is counted.
-static inline struct thread_slot *reentry_begin(const struct entry_frame *frame)
+static inline struct thread_slot *reentry_begin(const struct entry_frame *frame, const struct hook_island *island)
 {
 	struct thread_slot *slot = thread_slot_current();
 
@@ -86,7 +91,7 @@ static inline struct thread_slot *reentry_begin(const struct entry_frame *frame)
 		__atomic_fetch_add(&region()->lost_no_slot, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
-	switch (reentry_enter(slot, reentry_place(frame))) {
+	switch (reentry_enter(slot, reentry_place(frame), island)) {
 	case OUTERMOST:
 		return slot;
 	case REENTERED:
@@ -97,6 +102,23 @@ static inline struct thread_slot *reentry_begin(const struct entry_frame *frame)
 		return NULL;
 	}
 	return NULL;
+}
+
+// Whether the outermost hook's function is known to call no hooked function, so that it may run without a frame of ours: nothing then
+// tells a call from within it from one of the program's own.
+static inline bool reentry_is_trusted(const struct thread_slot *slot)
+{
+	return __atomic_load_n(&region()->hook_trust[slot->hook], __ATOMIC_RELAXED) == HS_TRUST_CALLS;
+}
+
+// A call has run in a frame of ours. That of another thread may be counted in its place: it is only to be often enough.
+static inline void reentry_count_call(const struct thread_slot *slot)
+{
+	uint8_t *trust = &region()->hook_trust[slot->hook];
+	uint8_t before = __atomic_load_n(trust, __ATOMIC_RELAXED);
+
+	if (before < HS_TRUST_CALLS)
+		__atomic_compare_exchange_n(trust, &before, (uint8_t)(before + 1), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 #endif

@@ -68,8 +68,8 @@ static void visit_node(uint32_t ref, const struct stack_node *node, void *contex
 	totals = totals_of(context, ref);
 	if (!totals)
 		return;
-	totals->alloc_objects += node->alloc_objects;
-	totals->alloc_bytes += node->alloc_bytes;
+	totals->alloc_objects += node->alloc_objects >> HS_OBJECTS_SHIFT;
+	totals->alloc_bytes += node->alloc_bytes >> HS_BYTES_SHIFT;
 }
 
 // A block that is being reallocated is in `pending` until the table holds its successor.

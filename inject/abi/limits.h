@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_INJECT_ABI_LIMITS_H
 #define HEAPSNAP_INJECT_ABI_LIMITS_H
 
-#define HS_ABI_VERSION 3u
+#define HS_ABI_VERSION 4u
 
 #define HS_PAGE_SIZE 4096u
 
@@ -23,6 +23,17 @@
 
 #define HS_RULE_CACHE_ENTRIES (1u << 16) // power of two
 #define HS_STACK_BUCKETS (1u << 18)      // power of two
+
+// The filter of tracked addresses: bytes, power of two. Fits the first-level cache.
+#define HS_FILTER_SIZE 8192u
+#define HS_FILTER_SATURATED 255u
+
+// Hooks that are known not to call hooked functions: after so many calls that did not.
+#define HS_TRUST_CALLS 16u
+#define HS_TRUST_NEVER 255u
+
+// Sampling intervals, bytes. 1 is every allocation.
+#define HS_INTERVAL_MAX (1u << 31)
 
 // Entries of a thread's cache of totals; power of two.
 #define HS_TOTALS_ENTRIES 128u

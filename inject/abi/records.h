@@ -17,11 +17,15 @@ struct block_record {
 	uint64_t size;     // bytes asked for
 	uint64_t birth;    // when the allocation returned, ticks of the time-stamp counter
 	uint32_t stack;    // ref of a stack_node, the innermost frame
-	uint32_t thread;   // index into the thread history
-	uint32_t interval; // mean sampling interval in force, bytes; 0 or 1 = every allocation
+	uint32_t thread : 20;   // index into the thread history
+	uint32_t in_filter : 1; // counted in the filter
+	uint32_t samples : 11;  // how many samples fell into the block, HS_SAMPLES_MAX = so many or more; 0 = not counted
+	uint32_t interval; // mean sampling interval in force, bytes; 1 = every allocation
 	uint32_t epoch;    // the region's epoch when it was recorded
 };
 _Static_assert(sizeof(struct block_record) == 32, "block_record is 32 bytes");
+_Static_assert(HS_THREAD_HISTORY_MAX <= 1u << 20, "thread fits");
+#define HS_SAMPLES_MAX 2047u
 
 // A batch of free records, in the memory of its first record: the others are chained through `next`.
 struct free_record {
@@ -45,10 +49,16 @@ struct stack_node {
 	uint64_t frame;         // frame word
 	uint32_t parent;        // ref; 0 = outermost
 	uint32_t next;          // ref of the next node of the same bucket
-	uint64_t alloc_objects; // allocations whose innermost frame this is, since attach
-	uint64_t alloc_bytes;   // their bytes. Both without what threads still hold in `totals`.
+	uint64_t alloc_objects; // estimated allocations whose innermost frame this is, since attach, times HS_OBJECTS_ONE
+	uint64_t alloc_bytes;   // their bytes, times HS_BYTES_ONE. Both without what threads still hold in `totals`.
 };
 _Static_assert(sizeof(struct stack_node) == 32, "stack_node is 32 bytes");
+
+// Estimates are sums of fractions: fixed point.
+#define HS_OBJECTS_SHIFT 16u
+#define HS_BYTES_SHIFT 8u
+#define HS_OBJECTS_ONE (UINT64_C(1) << HS_OBJECTS_SHIFT)
+#define HS_BYTES_ONE (UINT64_C(1) << HS_BYTES_SHIFT)
 
 // Why a walk ended before the outermost frame. The ledger prints the texts.
 #define HS_CUT_REASONS(X)                                                                          \

@@ -9,6 +9,7 @@
 //   threads           struct thread_record[HS_THREAD_HISTORY_MAX]
 //   slots             struct thread_slot[HS_THREAD_SLOTS]        by hash of the thread pointer
 //   rules             struct rule_entry[HS_RULE_CACHE_ENTRIES]   program counter -> unwind rule
+//   filter            u8[HS_FILTER_SIZE]                      how many tracked blocks have an address of each hash
 //   buckets           u32[HS_STACK_BUCKETS]                      heads of stack_node chains
 //   root              u32[HS_ROOT_ENTRIES]                       first level of the live table
 //   pages             everything that grows, in pages of 4 KiB, handed out in order and never given back:
@@ -45,6 +46,19 @@ _Static_assert(HS_ADDRESS_BITS == 47, "user addresses of x86-64 have 47 bits");
 #define HS_LEAF_PAGES 1u
 #define HS_MIDDLE_PAGES (HS_MIDDLE_ENTRIES * 4u / HS_PAGE_SIZE)
 
+// Which allocations are recorded.
+enum sampling_mode {
+	SAMPLING_exact = 0,    // all
+	SAMPLING_interval = 1, // at a mean interval of `sampling_interval` bytes
+	SAMPLING_words = 2,    // so too, and each record says how many samples fell into its block
+	SAMPLING_stopped = 3,  // none; blocks that are recorded are followed until they are freed
+};
+
+enum removal_flags {
+	REMOVAL_LOGS = 1,    // a dump is copying the table while threads run
+	REMOVAL_FILTERS = 2, // records may be counted in the filter
+};
+
 enum region_state {
 	REGION_ATTACHING = 1, // mapped; hooks may be partly in place, none records
 	REGION_ATTACHED = 2,
@@ -61,7 +75,7 @@ struct region_header {
 	uint32_t abi_version;
 	uint32_t state;         // enum region_state, written by the tool
 	uint64_t size;          // bytes of the whole region
-	struct region_part hooks, modules, strings, threads, slots, rules, buckets, root, pages;
+	struct region_part hooks, modules, strings, threads, slots, rules, filter, buckets, root, pages;
 
 	// Where things are in the target.
 	uint64_t region_address;
@@ -81,6 +95,17 @@ struct region_header {
 	uint64_t attach_monotonic_ns; // CLOCK_MONOTONIC at attach
 	uint64_t program_start;     // start time of the target as /proc/PID/stat gives it, to tell a reused PID
 	uint64_t first_page;        // number of the first page of `pages`
+
+	// Read by every thread, written when settings change: by the tool, with the generation last.
+	_Alignas(64) uint32_t sampling_generation;
+	uint32_t sampling_mode;     // enum sampling_mode
+	uint32_t sampling_interval; // bytes
+	uint32_t removal_flags;     // enum removal_flags: what is to be done with a record that leaves the table
+	uint64_t sampling_seed;     // of the threads' random numbers
+	uint32_t always_exact;      // 1 = since attach every allocation was recorded, so a block without record is from before
+	// HS_TRUST_CALLS = the hook's function calls no hooked function, so an unsampled call needs no frame; less = so many calls of it have
+	// been seen that did not; HS_TRUST_NEVER = it does.
+	_Alignas(64) uint8_t hook_trust[HS_HOOKS_MAX];
 
 	// Changed by the payload. Each group on a cache line of its own.
 	_Alignas(64) uint64_t next_page; // number of the next page to hand out
@@ -143,11 +168,12 @@ struct walk_check {
 struct thread_slot {
 	_Alignas(64) uint64_t thread_pointer; // key; 0 = never used. Taken by compare-and-swap. HS_THREAD_ENDED: of a thread that is no
 					      // more, set by the tool under a freeze; another may take it, and adds to its counters
+	uint64_t guard;          // address of the return address of the outermost hook now running; 0 = none
+	uint64_t interval;       // sampling interval, bytes; 1 = every allocation; 0 = to be taken from the header; UINT64_MAX = none
+	int64_t countdown;       // bytes until the next sample
 	uint32_t tid;
 	uint32_t thread;         // index into the thread history
-	uint64_t stack_low, stack_high; // [low, high); 0, 0 = unknown
-	uint64_t guard;          // address of the return address of the outermost hook now running; 0 = none
-	uint32_t in_original;    // 1 while that hook is inside the original function
+	uint32_t in_original;    // 1 while the outermost hook is inside the original function
 	uint32_t walk_count;     // frames of the last walk; 0 = none that can be used again
 	uint32_t walk_generation; // module generation of the last walk
 	uint32_t free_count;     // used entries of `free_records`
@@ -164,7 +190,13 @@ struct thread_slot {
 	uint32_t fresh_node;     // ref of the next never used stack node
 	uint32_t fresh_node_end;
 	uint32_t spare_page;     // a page taken in vain; 0 = none
-	uint32_t reserved;
+	uint32_t hook;           // index of the outermost hook
+	uint64_t stack_low, stack_high; // [low, high); 0, 0 = unknown
+
+	_Alignas(64) uint64_t random; // state of the thread's random numbers; 0 = not begun
+	uint64_t ticks;          // of the time-stamp counter, as read last
+	uint32_t ticks_left;     // exact allocations until it is read again
+	uint32_t sampling_generation; // of the settings that `interval` is from
 
 	_Alignas(64) uint64_t counters[HS_COUNTER_SLOTS];
 	uint64_t cut_counters[16];
@@ -178,12 +210,24 @@ struct thread_slot {
 _Static_assert(CUT_REASON_COUNT <= 16, "cut counters");
 _Static_assert(sizeof(struct thread_slot) == 32768, "thread_slot is eight pages");
 
+_Static_assert(offsetof(struct thread_slot, last_freed) == 56, "what a call without a record looks at is in one cache line");
+
+#define HS_FILTER_FACTOR 0x9e3779b1u // 2^32 divided by the golden ratio: neighbours fall far apart
+#define HS_FILTER_SHIFT 19u
+_Static_assert(1u << (32 - HS_FILTER_SHIFT) == HS_FILTER_SIZE, "filter_index reaches the whole filter");
+
 #define HS_THREAD_ENDED UINT64_C(1) // no thread pointer: those are aligned
 
 // Where to look first for a thread's slot. Control blocks of threads lie a stack's size apart, so bits from 12 on tell them apart.
 static inline uint32_t thread_slot_index(uint64_t thread_pointer)
 {
 	return (uint32_t)(thread_pointer >> 12 ^ thread_pointer >> 24) & (HS_THREAD_SLOTS - 1);
+}
+
+// Where an address counts in the filter.
+static inline uint32_t filter_index(uint64_t address)
+{
+	return (uint32_t)((address >> HS_SLOT_SHIFT) * HS_FILTER_FACTOR & UINT32_MAX) >> HS_FILTER_SHIFT;
 }
 
 // Where the parts are.
@@ -193,7 +237,8 @@ static inline uint32_t thread_slot_index(uint64_t thread_pointer)
 #define HS_OFFSET_THREADS (HS_OFFSET_STRINGS + HS_STRINGS_SIZE)
 #define HS_OFFSET_SLOTS (HS_OFFSET_THREADS + HS_THREAD_HISTORY_MAX * sizeof(struct thread_record))
 #define HS_OFFSET_RULES (HS_OFFSET_SLOTS + HS_THREAD_SLOTS * sizeof(struct thread_slot))
-#define HS_OFFSET_BUCKETS (HS_OFFSET_RULES + HS_RULE_CACHE_ENTRIES * sizeof(struct rule_entry))
+#define HS_OFFSET_FILTER (HS_OFFSET_RULES + HS_RULE_CACHE_ENTRIES * sizeof(struct rule_entry))
+#define HS_OFFSET_BUCKETS (HS_OFFSET_FILTER + HS_FILTER_SIZE)
 #define HS_OFFSET_ROOT (HS_OFFSET_BUCKETS + HS_STACK_BUCKETS * sizeof(uint32_t))
 #define HS_OFFSET_PAGES (HS_OFFSET_ROOT + HS_ROOT_ENTRIES * sizeof(uint32_t))
 _Static_assert(HS_OFFSET_SLOTS % HS_PAGE_SIZE == 0 && HS_OFFSET_PAGES % HS_PAGE_SIZE == 0, "parts start on pages");

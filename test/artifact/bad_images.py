@@ -75,7 +75,7 @@ FIXED = [
 # What is wrong, the checks that find it, and what becomes what in the assembly of the entries.
 CHANGED = [
     ("another magic", {"header"}, ".quad 0x44414f4c59415053", ".quad 0x44414f4c59415054"),
-    ("another ABI version", {"header"}, ".long 3 ", ".long 4 "),
+    ("another ABI version", {"header"}, ".long 4 ", ".long 5 "),
     ("another size", {"header"}, ".long payload_image_end - payload_header", ".long payload_image_end - payload_header - 4096"),
     ("two entries in the wrong order", {"header"}, ".long entry_calloc - payload_header\n\t.long entry_realloc - payload_header",
      ".long entry_realloc - payload_header\n\t.long entry_calloc - payload_header"),
@@ -87,6 +87,11 @@ CHANGED = [
     ("a config that is filled in", {"header"}, ".quad 0                            // region", ".quad 1 // region"),
     ("the state in another place", {"entry_code"}, "// region\nconfig_state:", "// region\n.set config_state, . + 8"),
     ("another place of the trampoline", {"entry_code"}, "#define ISLAND_TRAMPOLINE 32", "#define ISLAND_TRAMPOLINE 40"),
+    ("another place of the filter", {"short_ways"}, "#define REGION_FILTER 157892608", "#define REGION_FILTER 157892672"),
+    ("another place of the trust in hooks", {"short_ways"}, "#define REGION_HOOK_TRUST 640", "#define REGION_HOOK_TRUST 704"),
+    ("another place of the countdown", {"short_ways"}, "#define SLOT_COUNTDOWN 24", "#define SLOT_COUNTDOWN 32"),
+    ("slots of another size", {"short_ways"}, "#define SLOT_SHIFT 15", "#define SLOT_SHIFT 14"),
+    ("another hash of addresses", {"short_ways"}, "#define FILTER_SHIFT 19", "#define FILTER_SHIFT 20"),
     ("registers pushed in another order", {"entry_code"}, "\tpush %rbp\n\t.cfi_adjust_cfa_offset 8\n\tpush %rbx",
      "\tpush %rbx\n\t.cfi_adjust_cfa_offset 8\n\tpush %rbp"),
 ]

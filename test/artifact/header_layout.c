@@ -4,6 +4,7 @@
 #include "arch.h"
 #include "inject/abi/limits.h"
 #include "inject/abi/payload_header.h"
+#include "inject/abi/region.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,7 +28,22 @@ int main(void)
 	FIELD(payload_header, config);
 	SIZE(payload_header);
 	FIELD(payload_config, state);
+	FIELD(hook_island, hook_index);
 	FIELD(hook_island, companion);
+	FIELD(payload_config, region);
+	FIELD(region_header, hook_trust);
+	FIELD(thread_slot, thread_pointer);
+	FIELD(thread_slot, guard);
+	FIELD(thread_slot, interval);
+	FIELD(thread_slot, countdown);
+	SIZE(thread_slot);
+	NUMBER(HS_OFFSET_SLOTS);
+	NUMBER(HS_OFFSET_FILTER);
+	NUMBER(HS_THREAD_SLOTS);
+	NUMBER(HS_TRUST_CALLS);
+	NUMBER(HS_FILTER_FACTOR);
+	NUMBER(HS_FILTER_SHIFT);
+	NUMBER(HS_SLOT_SHIFT);
 #define X(kind, doc) printf("kind.%s %d\n", #kind, HOOK_##kind);
 	HS_HOOK_KINDS(X)
 #undef X

@@ -19,7 +19,7 @@ MAY_INCLUDE = {
     "attach": [r"base/", r"inject/abi/", r"attach/"],
     "snapshot": [r"base/", r"inject/abi/", r"attach/(interrupt|region_access|target|threads|tool_guard)\.h", r"snapshot/"],
     "proto": [r"base/", r"snapshot/heap_profile\.h", r"proto/", r"profile\.pb-c\.h"],
-    "cli": [r"base/", r"inject/abi/(limits|region)\.h", r"attach/(attached_list|check|hook_addition|interrupt|session|target)\.h",
+    "cli": [r"base/", r"inject/abi/(limits|region)\.h", r"attach/(attached_list|check|hook_addition|interrupt|sampling_settings|session|target)\.h",
             r"snapshot/(snapshot|top_sites)\.h", r"proto/(gzip_file|pprof_encoder)\.h", r"cli/"],
 }
 # Where quotes are looked up besides the root and the file's own folder (inject/CMakeLists.txt).

@@ -328,9 +328,39 @@ def entry_code(payload):
     return bad
 
 
+def short_ways(payload):
+    """What the entries decide without C code is what the headers say: whether an unsampled call may pass, and whether an address may be
+    recorded."""
+    layout = payload.layout
+    size = layout["sizeof.thread_slot"]
+    pass_through = [
+        ("mov", f"{layout['hook_island.hook_index']:#x}(%r11),%ecx"),
+        ("cmpb", f"${layout['HS_TRUST_CALLS']:#x},{layout['region_header.hook_trust']:#x}(%r10,%rcx,1)"),
+        ("mov", "%fs:0x0,%rcx"), ("shr", "$0xc,%rdx"), ("shr", "$0x18,%r8"), ("xor", "%r8,%rdx"),
+        ("and", f"${layout['HS_THREAD_SLOTS'] - 1:#x},%edx"), ("shl", f"${size.bit_length() - 1:#x},%rdx"),
+        ("lea", f"{layout['HS_OFFSET_SLOTS']:#x}(%r10,%rdx,1),%r10"), ("cmp", "%rcx,(%r10)"),
+        ("cmpq", f"$0x0,{layout['thread_slot.guard']:#x}(%r10)"), ("cmp", f"{layout['thread_slot.interval']:#x}(%r10),%rax"),
+        ("mov", f"{layout['thread_slot.countdown']:#x}(%r10),%rcx"), ("mov", f"%rcx,{layout['thread_slot.countdown']:#x}(%r10)")]
+    excluded = [
+        ("shr", f"${layout['HS_SLOT_SHIFT']:#x},%rax"), ("imul", f"${layout['HS_FILTER_FACTOR']:#x},%eax,%eax"),
+        ("shr", f"${layout['HS_FILTER_SHIFT']:#x},%eax"), ("cmpb", f"$0x0,{layout['HS_OFFSET_FILTER']:#x}(%r10,%rax,1)")]
+    bad = []
+    if layout["thread_slot.thread_pointer"] or size & size - 1 or layout["payload_config.region"]:
+        bad.append("a thread's slot does not begin with its thread pointer, its size is no power of two, or config does not begin with the region")
+    for kind, wanted in [("malloc", pass_through), ("calloc", pass_through), ("new", pass_through), ("free", excluded)]:
+        code = [(i.mnemonic, i.operands) for i in payload.function(f"entry_{kind}")]
+        position = 0
+        for one in wanted:
+            if one not in code[position:]:
+                bad.append(f"entry_{kind} has no {one[0]} {one[1]} in its place")
+                break
+            position += code[position:].index(one) + 1
+    return bad
+
+
 CHECKS = [undefined_symbols, thread_local_storage, interpreter, writable_and_executable, writable_data, initialisers,
           dynamic_relocations, absolute_relocations, size, flat_file, header, system_calls, vector_registers, segment_access,
-          control_flow, references, entry_code]
+          control_flow, references, entry_code, short_ways]
 
 
 def run_checks(payload):

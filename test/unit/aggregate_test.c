@@ -53,10 +53,10 @@ static void test_sums(void)
 	for (uint64_t i = 0; i < 3000; i++) // odd multiples of 8 among them, so both halves of the root
 		made_block(&region, 0x7f0000001000 + 8 * i, i % 3 ? 10 : 100, i % 3 ? a : b);
 	made_block(&region, 0x1000, 7, full);
-	node_at(&region, a)->alloc_objects = 2500;
-	node_at(&region, a)->alloc_bytes = 25000;
-	node_at(&region, full)->alloc_objects = 5;
-	node_at(&region, full)->alloc_bytes = 70;
+	node_at(&region, a)->alloc_objects = 2500 * HS_OBJECTS_ONE;
+	node_at(&region, a)->alloc_bytes = 25000 * HS_BYTES_ONE;
+	node_at(&region, full)->alloc_objects = 5 * HS_OBJECTS_ONE;
+	node_at(&region, full)->alloc_bytes = 70 * HS_BYTES_ONE;
 	made_slot(&region, 4)->totals[0] = (struct totals_entry){ b, 1000, 100000 };
 	made_slot(&region, 4)->totals[HS_TOTALS_ENTRIES - 1] = (struct totals_entry){ a, 3, 30 };
 	made_slot(&region, 9)->totals[7] = (struct totals_entry){ b, 1, 1 };
@@ -105,8 +105,8 @@ static void test_never_less_than_live(void)
 	a = made_node(&region, 1, 1, 0);
 	made_block(&region, 0x1000, 10, a);
 	made_block(&region, 0x1010, 20, a);
-	node_at(&region, a)->alloc_objects = 1;
-	node_at(&region, a)->alloc_bytes = 10;
+	node_at(&region, a)->alloc_objects = 1 * HS_OBJECTS_ONE;
+	node_at(&region, a)->alloc_bytes = 10 * HS_BYTES_ONE;
 	aggregate = make(&region, &damaged);
 	CHECK_EQUAL(totals_of(&aggregate, a)->alloc_objects, 2);
 	CHECK_EQUAL(totals_of(&aggregate, a)->alloc_bytes, 30);

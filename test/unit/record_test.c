@@ -88,8 +88,8 @@ static void test_totals(void)
 	node = made_ref(&made, a);
 	CHECK_EQUAL(node->alloc_objects, 0); // still the thread's
 	totals_add(slot, b, 5);
-	CHECK_EQUAL(node->alloc_objects, 2);
-	CHECK_EQUAL(node->alloc_bytes, 30);
+	CHECK_EQUAL(node->alloc_objects, 2 * HS_OBJECTS_ONE);
+	CHECK_EQUAL(node->alloc_bytes, 30 * HS_BYTES_ONE);
 	node = made_ref(&made, b);
 	CHECK_EQUAL(node->alloc_objects, 0);
 	for (size_t i = 0; i < HS_TOTALS_ENTRIES; i++) {
@@ -98,12 +98,12 @@ static void test_totals(void)
 	}
 	CHECK_EQUAL(objects, 1);
 	totals_add(slot, b, 5);
-	CHECK_EQUAL(node->alloc_objects, UINT32_MAX);
-	CHECK_EQUAL(node->alloc_bytes, 5);
+	CHECK_EQUAL(node->alloc_objects, UINT32_MAX * HS_OBJECTS_ONE);
+	CHECK_EQUAL(node->alloc_bytes, 5 * HS_BYTES_ONE);
 	for (size_t i = 0; i < HS_TOTALS_ENTRIES; i++)
 		totals_flush(&slot->totals[i]);
-	CHECK_EQUAL(node->alloc_objects, UINT64_C(1) + UINT32_MAX);
-	CHECK_EQUAL(node->alloc_bytes, 10);
+	CHECK_EQUAL(node->alloc_objects, (UINT64_C(1) + UINT32_MAX) * HS_OBJECTS_ONE);
+	CHECK_EQUAL(node->alloc_bytes, 10 * HS_BYTES_ONE);
 	payload_region_deinit(&made);
 }
 
@@ -157,8 +157,8 @@ static void test_threads(void)
 	run_together(THREADS, give_and_take);
 	CHECK_EQUAL(twice, 0);
 	node = made_ref(&made, shared_stack);
-	CHECK_EQUAL(node->alloc_objects, made.header->counters[0]);
-	CHECK_EQUAL(node->alloc_bytes, 3 * made.header->counters[0]);
+	CHECK_EQUAL(node->alloc_objects, made.header->counters[0] * HS_OBJECTS_ONE);
+	CHECK_EQUAL(node->alloc_bytes, 3 * made.header->counters[0] * HS_BYTES_ONE);
 	// None is lost on the way round: at most what all held at one time, and what each keeps, was ever fresh.
 	used = (made.header->next_page - made.header->first_page - 2) * PAGE_RECORDS;
 	CHECK(used <= THREADS * (HELD + HS_FREE_KEPT + RECORD_BATCH + PAGE_RECORDS));

@@ -69,7 +69,8 @@ struct hs_error *mirror_open(const struct target_info *target, const struct proc
 	// The target does not run while it is looked at, so no library goes.
 	struct planned_hook loader_event = { .record = { .kind = HOOK_loader_event, .verdict = VERDICT_ok } };
 	struct hook_plan hooks = { .hooks = &loader_event, .count = 1 };
-	struct region_filling filling = { target, modules, &layout, &hooks, process, HS_DEPTH_MAX };
+	struct region_filling filling = { .target = target, .modules = modules, .layout = &layout, .hooks = &hooks, .process = process,
+						  .depth = HS_DEPTH_MAX };
 	struct module_record *records;
 	struct hs_error *error = NULL;
 	void *region;

@@ -5,7 +5,20 @@
 // other registers as the caller of the function left them. r10 and r11 are free at a function's entry (psABI: r10 static
 // chain, unused by C; r11 scratch).
 
-#define ISLAND_TRAMPOLINE 32   // HS_ISLAND_TRAMPOLINE_OFFSET; test/artifact compares the numbers here with the headers
+// test/artifact compares the numbers here with the headers.
+#define ISLAND_HOOK_INDEX 8
+#define ISLAND_TRAMPOLINE 32   // HS_ISLAND_TRAMPOLINE_OFFSET
+#define REGION_HOOK_TRUST 640
+#define REGION_SLOTS 22626304  // HS_OFFSET_SLOTS
+#define REGION_FILTER 157892608 // HS_OFFSET_FILTER
+#define TRUST_CALLS 16
+#define SLOT_SHIFT 15          // log2 of the size of a thread slot
+#define SLOT_MASK 4095         // HS_THREAD_SLOTS - 1
+#define SLOT_GUARD 8
+#define SLOT_INTERVAL 16
+#define SLOT_COUNTDOWN 24
+#define FILTER_FACTOR 0x9e3779b1
+#define FILTER_SHIFT 19
 
 	.section .head, "ax", @progbits
 	.globl payload_header
@@ -13,7 +26,7 @@
 	.type payload_header, @object
 payload_header:
 	.quad 0x44414f4c59415053          // magic
-	.long 3                            // abi_version
+	.long 4                            // abi_version
 	.long payload_image_end - payload_header
 	.long entry_malloc - payload_header
 	.long entry_calloc - payload_header
@@ -33,6 +46,7 @@ payload_header:
 	.long gadget_sigreturn - payload_header
 	.zero 8
 config:
+config_region:
 	.quad 0                            // region
 config_state:
 	.quad 0                            // state
@@ -57,6 +71,56 @@ gadget_sigreturn:
 	je \label
 .endm
 
+// Jumps to `pass` when the call is not recorded and may run without a frame of ours, having counted its bytes (rax); otherwise it has changed
+// nothing, and the C code decides. That is where most calls end while few allocations are recorded. Changes r8, r10, rcx, rdx.
+//
+// Between reading and writing the countdown a signal handler may allocate: what it has counted is then forgotten, which a process without
+// memory does not notice. Where another thread's slot is in the place of this thread's, or this call is within another, the C code knows.
+.macro pass_if_unsampled pass
+	mov config_region(%rip), %r10
+	mov ISLAND_HOOK_INDEX(%r11), %ecx
+	cmpb $TRUST_CALLS, REGION_HOOK_TRUST(%r10,%rcx)
+	jne 9f
+	mov %fs:0, %rcx
+	mov %rcx, %rdx
+	mov %rcx, %r8
+	shr $12, %rdx                 // thread_slot_index
+	shr $24, %r8
+	xor %r8, %rdx
+	and $SLOT_MASK, %edx
+	shl $SLOT_SHIFT, %rdx
+	lea REGION_SLOTS(%r10,%rdx), %r10
+	cmp %rcx, (%r10)
+	jne 9f
+	cmpq $0, SLOT_GUARD(%r10)
+	jne 9f
+	cmp $1, %rax                  // a block of no bytes counts as one of one byte
+	adc $0, %rax
+	cmp SLOT_INTERVAL(%r10), %rax // 0, and so below, when settings have changed
+	jae 9f
+	mov SLOT_COUNTDOWN(%r10), %rcx
+	sub %rax, %rcx
+	jle 9f
+	mov %rcx, SLOT_COUNTDOWN(%r10)
+	jmp \pass
+9:
+.endm
+
+// Bytes that are asked for, in rax.
+.macro size_of_malloc
+	mov %rdi, %rax
+.endm
+
+.macro size_of_new
+	mov %rdi, %rax
+.endm
+
+.macro size_of_calloc
+	mov %rdi, %rax
+	imul %rsi, %rax
+	jo 9f
+.endm
+
 // The callee-saved registers, as struct entry_frame has them.
 .macro push_entry_frame
 	push %rbp
@@ -75,12 +139,16 @@ gadget_sigreturn:
 
 // A hook that calls the original itself: struct hook_result hook(a, b, c, island, frame). It returns rdx = 0 to have the original run in
 // its place, with the `arguments` (1 to 3) as they were. The C code has kept the callee-saved registers.
-.macro calling_hook name, arguments
+.macro calling_hook name, arguments, size_of
 	.balign 32
 	.type entry_\name, @function
 entry_\name:
 	.cfi_startproc
 	unless_active 1f
+	.ifnb \size_of
+	\size_of
+	pass_if_unsampled 1f
+	.endif
 	push_entry_frame
 	mov %rsp, %r8
 	sub $40, %rsp
@@ -117,13 +185,13 @@ entry_\name:
 	.size entry_\name, . - entry_\name
 .endm
 
-	calling_hook malloc, 1
-	calling_hook calloc, 2
+	calling_hook malloc, 1, size_of_malloc
+	calling_hook calloc, 2, size_of_calloc
 	calling_hook realloc, 2
 	calling_hook reallocarray, 3
 	calling_hook posix_memalign, 3
 	calling_hook memalign, 2
-	calling_hook new, 2 // the second one is std::nothrow's address, if any
+	calling_hook new, 2, size_of_new // the second one is std::nothrow's address, if any
 
 // A hook that does its work first and leaves by the trampoline, so that no frame of ours is on the stack while the original
 // runs: void before(a, where the return address lies, island).
@@ -132,6 +200,13 @@ entry_\name:
 entry_free:
 	.cfi_startproc
 	unless_active 1f
+	mov config_region(%rip), %r10
+	mov %rdi, %rax
+	shr $4, %rax                  // filter_index
+	imul $FILTER_FACTOR, %eax, %eax
+	shr $FILTER_SHIFT, %eax
+	cmpb $0, REGION_FILTER(%r10,%rax)
+	je 1f
 	mov %rsp, %rax
 	push %rdi
 	.cfi_adjust_cfa_offset 8

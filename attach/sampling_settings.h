@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which allocations are recorded, as the header of a region says it.
+#ifndef HEAPSNAP_ATTACH_SAMPLING_SETTINGS_H
+#define HEAPSNAP_ATTACH_SAMPLING_SETTINGS_H
+
+#include "inject/abi/region.h"
+
+struct sampling_settings {
+	enum sampling_mode mode;
+	uint32_t interval; // bytes, 2 to HS_INTERVAL_MAX; SAMPLING_interval and SAMPLING_words
+};
+
+// Of a new region, whose hooks do not record yet. `seed`: of the threads' random numbers.
+void sampling_settings_begin(struct region_header *header, const struct sampling_settings *settings, uint64_t seed);
+
+#endif

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sampling.h"
+
+#include "sampling_math.h"
+
+static void draw_gap(struct thread_slot *slot)
+{
+	slot->countdown = sampling_gap(sampling_random(&slot->random), slot->interval);
+}
+
+// Takes over the settings that are in force. The tool changes them while no thread is in here.
+static void adopt(struct thread_slot *slot)
+{
+	const struct region_header *header = region();
+
+	if (!slot->random)
+		slot->random = sampling_first_state(header->sampling_seed, slot->thread);
+	slot->sampling_generation = header->sampling_generation;
+	switch ((enum sampling_mode)header->sampling_mode) {
+	case SAMPLING_interval:
+	case SAMPLING_words:
+		slot->interval = header->sampling_interval;
+		draw_gap(slot);
+		return;
+	case SAMPLING_stopped:
+		slot->interval = UINT64_MAX;
+		slot->countdown = INT64_MAX;
+		return;
+	case SAMPLING_exact:
+		break;
+	}
+	slot->interval = 1;
+}
+
+// How many samples fall into the `left` bytes behind one.
+static uint32_t count_more(struct thread_slot *slot, uint64_t left)
+{
+	uint32_t more = 0;
+
+	while (more < HS_SAMPLES_MAX - 1) {
+		uint64_t gap = (uint64_t)sampling_gap(sampling_random(&slot->random), slot->interval);
+
+		if (gap > left)
+			break;
+		left -= gap;
+		more++;
+	}
+	return more;
+}
+
+struct choice sampling_draw(struct thread_slot *slot, uint64_t size)
+{
+	struct choice choice = { 0, 0 };
+	uint64_t bytes = size ? size : 1, first;
+	bool counts_samples;
+
+	if (slot->interval == 0 || slot->sampling_generation != region()->sampling_generation)
+		adopt(slot);
+	if (slot->interval == 1)
+		return (struct choice){ 1, 0 };
+	if (slot->interval == UINT64_MAX || bytes > INT64_MAX)
+		return choice;
+	counts_samples = region()->sampling_mode == SAMPLING_words;
+	if (bytes >= slot->interval && !counts_samples) // always: it would stand for little more than itself, and adds no error this way
+		return (struct choice){ (uint32_t)slot->interval, 0 };
+	first = (uint64_t)slot->countdown; // counted from 1: the byte that is a sample, if it lies in the block
+	slot->countdown -= (int64_t)bytes;
+	if (slot->countdown > 0)
+		return choice;
+	choice.interval = (uint32_t)slot->interval;
+	if (counts_samples)
+		choice.samples = 1 + count_more(slot, bytes - first);
+	draw_gap(slot); // not what is left of the last one: the process has no memory
+	return choice;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which allocations are recorded. Context: in a hook, outermost.
+//
+// Each thread counts down the bytes until its next sample; entry.S does so too, for calls that are then left to the original without any
+// frame of ours.
+#ifndef HEAPSNAP_INJECT_SAMPLING_H
+#define HEAPSNAP_INJECT_SAMPLING_H
+
+#include "payload.h"
+
+// What was decided for one allocation. A value.
+struct choice {
+	uint32_t interval; // 0 = it is not recorded; 1 = it is, as every one; else the mean interval with which it was drawn
+	uint32_t samples;  // that fell into the block; 0 = not counted
+};
+
+struct choice sampling_draw(struct thread_slot *slot, uint64_t size) HS_HIDDEN;
+
+static inline struct choice sampling_choose(struct thread_slot *slot, uint64_t size)
+{
+	if (HS_LIKELY(slot->interval == 1))
+		return (struct choice){ 1, 0 };
+	return sampling_draw(slot, size);
+}
+
+#endif

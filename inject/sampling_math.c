@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sampling_math.h"
+
+#include "abi/records.h"
+
+uint64_t sampling_random(uint64_t *state)
+{
+	uint64_t x = *state;
+
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	*state = x;
+	return x * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+uint64_t sampling_first_state(uint64_t seed, uint64_t thread)
+{
+	uint64_t x = seed + (thread + 1) * UINT64_C(0x9e3779b97f4a7c15);
+
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	x ^= x >> 31;
+	return x ? x : 1;
+}
+
+#define LOG_BITS 40u                             // fractional bits of logarithms
+#define LN_2 UINT64_C(0x2c5c85fdf473de6b)        // ln 2 with 62 fractional bits
+#define LN_2_BITS 62u
+
+// -log2(x / 2^64), above 0, with LOG_BITS fractional bits. The bits of a logarithm, one by one: squaring doubles it. Errors double with each
+// squaring as well; they begin at 2^-63 and end below one of the last bits.
+static uint64_t minus_log2(uint64_t x)
+{
+	unsigned zeros = (unsigned)__builtin_clzll(x);
+	uint64_t m = x << zeros; // [1, 2) with 63 fractional bits
+	uint64_t fraction = 0;
+
+	for (unsigned i = 0; i < LOG_BITS; i++) {
+		unsigned __int128 square = (unsigned __int128)m * m;
+		unsigned is_two = (unsigned)(square >> 127);
+
+		m = (uint64_t)(square >> (63 + is_two));
+		fraction = fraction << 1 | is_two;
+	}
+	return ((uint64_t)(zeros + 1) << LOG_BITS) - fraction;
+}
+
+int64_t sampling_gap(uint64_t random, uint64_t interval)
+{
+	uint64_t minus_ln = (uint64_t)((unsigned __int128)minus_log2(random | 1) * LN_2 >> LN_2_BITS);
+
+	return (int64_t)((unsigned __int128)minus_ln * interval >> LOG_BITS) + 1;
+}
+
+// With a = size / interval < 1: 1 / p = 1/a + 1/2 + a/12 - a^3/720 + a^5/30240 - a^7/1209600 + ... (Bernoulli numbers; the next term is below
+// 2^-25). Nothing is subtracted from its like, so small blocks lose no digits.
+struct sampling_weight sampling_weight(uint64_t size, uint64_t interval)
+{
+	uint64_t s = size ? size : 1;
+	uint64_t a = (s << 32) / interval; // 32 fractional bits, as all below
+	uint64_t a2 = a * a >> 32, a3 = a2 * a >> 32, a5 = a3 * a2 >> 32, a7 = a5 * a2 >> 32;
+	uint64_t small = a / 12 - a3 / 720 + a5 / 30240 - a7 / 1209600;
+	uint64_t whole = (interval << 32) / s + (UINT64_C(1) << 31) + small;
+	struct sampling_weight weight = { .objects = (whole + (UINT64_C(1) << (31 - HS_OBJECTS_SHIFT))) >> (32 - HS_OBJECTS_SHIFT) };
+
+	if (size)
+		weight.bytes = (interval << HS_BYTES_SHIFT) + (s << (HS_BYTES_SHIFT - 1)) + (s * small >> (32 - HS_BYTES_SHIFT));
+	return weight;
+}
