@@ -145,7 +145,8 @@ void attach_plan_make(pid_t pid, const struct attach_options *options, struct at
 	struct hs_error *error;
 
 	*plan = (struct attach_plan){ .memory.fd = -1, .additions = options->additions,
-				      .depth = options->depth ? options->depth : HS_DEPTH_DEFAULT, .sampling = options->sampling };
+				      .depth = options->depth ? options->depth : HS_DEPTH_DEFAULT, .sampling = options->sampling,
+				      .ticks_per_us = sampling_measure_ticks() };
 	error = target_read(pid, &plan->target);
 	if (error) {
 		findings_add_error(findings, GROUND_process, error);

@@ -26,6 +26,7 @@ struct attach_plan {
 	uint32_t depth;
 	struct sampling_settings sampling;
 	uint64_t sampling_seed; // random
+	uint32_t ticks_per_us;  // of the time-stamp counter
 };
 
 // Adds to *findings each ground on which an attach would be refused. Without any, the plan is whole; with some, it holds what could be

@@ -131,7 +131,7 @@ void region_fill(struct region_header *header, void *context)
 	header->attach_monotonic_ns = hs_monotonic_ns();
 	header->epoch = 1;
 	header->module_generation = 1;
-	sampling_settings_begin(header, &filling->sampling, filling->sampling_seed);
+	sampling_settings_begin(header, &filling->sampling, filling->sampling_seed, filling->ticks_per_us);
 	header->next_page = header->first_page + 1;
 	bool followed = hook_plan_follows_loader(filling->hooks);
 	for (size_t i = 0; i < filling->modules->count && header->module_count < HS_MODULES_MAX; i++)

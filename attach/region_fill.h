@@ -20,6 +20,7 @@ struct region_filling {
 	uint32_t depth;
 	struct sampling_settings sampling;
 	uint64_t sampling_seed;
+	uint32_t ticks_per_us;
 };
 
 // Writes header, modules and the stack table's first node into a zeroed region. `context` is a struct region_filling.

@@ -164,7 +164,8 @@ static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_pr
 	struct payload_config config;
 	struct region_filling filling = {
 		.target = &plan->target, .modules = &plan->modules, .layout = &plan->layout, .hooks = &plan->hooks,
-		.depth = plan->depth, .sampling = plan->sampling, .sampling_seed = plan->sampling_seed, .process = process,
+		.depth = plan->depth, .sampling = plan->sampling, .sampling_seed = plan->sampling_seed,
+		.ticks_per_us = plan->ticks_per_us, .process = process,
 	};
 	size_t code_size;
 	struct hs_error *error;

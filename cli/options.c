@@ -27,7 +27,7 @@ static const struct {
 	  "and every function with what speaks against hooking it. Exit status 0: attach would go ahead, 1: it would refuse.\n\n"
 	  "  --max-memory SIZE, --allocator NAME=KIND\n"
 	  "                   as for attach\n" },
-	{ "attach", COMMAND_ATTACH, "heapsnap attach PID [--depth N] [--max-memory SIZE] [--allocator NAME=KIND]",
+	{ "attach", COMMAND_ATTACH, "heapsnap attach PID [--exact | --sample SIZE | --budget PERCENT] [--depth N] [--max-memory SIZE] [--allocator NAME=KIND]",
 	  "start tracking the live heap of a running process",
 	  "From now on every allocation of the process is recorded with its call stack. Nothing needs to be prepared in it.\n"
 	  "Its threads are stopped for a few milliseconds. On failure the process is as it was.\n\n"
@@ -108,6 +108,21 @@ static bool parse_size(const char *text, uint64_t *ret)
 	return false;
 }
 
+// A percentage above 0, with at most four digits behind the point, in millionths.
+static bool parse_percent(const char *text, uint32_t *ret)
+{
+	char *end;
+	double value;
+
+	if (*text != '.' && (*text < '0' || *text > '9'))
+		return false; // neither spaces nor signs, nor names of numbers
+	value = strtod(text, &end);
+	if (*end || strpbrk(text, "xXeEpP") || !(value >= 0.0001) || value > 100)
+		return false;
+	*ret = (uint32_t)(value * 10000 + 0.5);
+	return true;
+}
+
 static enum command find_command(const char *name)
 {
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
@@ -137,7 +152,7 @@ static bool check_operands(struct options *options, int count, char **operands)
 	if (options->depth && options->command != COMMAND_ATTACH)
 		return usage_error(options->command, "%s", "--depth belongs to attach");
 	if (options->has_sampling && options->command != COMMAND_ATTACH)
-		return usage_error(options->command, "%s", "--sample and --exact belong to attach");
+		return usage_error(options->command, "%s", "--sample, --exact and --budget belong to attach");
 	if ((options->max_memory || options->addition_count) && options->command != COMMAND_ATTACH && options->command != COMMAND_CHECK)
 		return usage_error(options->command, "%s", "--max-memory and --allocator belong to attach and check");
 	if (options->output && strcmp(options->output, "-") == 0 && options->json)
@@ -163,22 +178,22 @@ static bool take_addition(struct options *options, const char *text)
 	return false;
 }
 
-static bool take_sampling(struct options *options, enum sampling_mode mode, uint32_t interval)
+static bool take_sampling(struct options *options, struct sampling_settings sampling)
 {
 	if (options->has_sampling)
-		return usage_error(options->command, "%s", "only one of --sample and --exact can be given, and once");
+		return usage_error(options->command, "%s", "only one of --sample, --exact and --budget can be given, and once");
 	options->has_sampling = true;
-	options->sampling = (struct sampling_settings){ mode, interval };
+	options->sampling = sampling;
 	return true;
 }
 
 bool options_parse(int argc, char **argv, struct options *ret)
 {
-	enum { OPTION_JSON = 256, OPTION_DEPTH, OPTION_MAX_MEMORY, OPTION_ALLOCATOR, OPTION_SAMPLE, OPTION_EXACT };
+	enum { OPTION_JSON = 256, OPTION_DEPTH, OPTION_MAX_MEMORY, OPTION_ALLOCATOR, OPTION_SAMPLE, OPTION_EXACT, OPTION_BUDGET };
 	static const struct option long_options[] = {
 		{ "depth", required_argument, NULL, OPTION_DEPTH },   { "max-memory", required_argument, NULL, OPTION_MAX_MEMORY },
 		{ "allocator", required_argument, NULL, OPTION_ALLOCATOR }, { "sample", required_argument, NULL, OPTION_SAMPLE },
-		{ "exact", no_argument, NULL, OPTION_EXACT },
+		{ "exact", no_argument, NULL, OPTION_EXACT },         { "budget", required_argument, NULL, OPTION_BUDGET },
 		{ "output", required_argument, NULL, 'o' },           { "json", no_argument, NULL, OPTION_JSON },
 		{ "quiet", no_argument, NULL, 'q' },                  { "verbose", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },                   { "version", no_argument, NULL, 'V' },
@@ -186,6 +201,7 @@ bool options_parse(int argc, char **argv, struct options *ret)
 	};
 	static const char short_options[] = ":o:qvhV";
 	uint64_t number;
+	uint32_t budget;
 	int first = 1;
 
 	*ret = (struct options){ 0 };
@@ -234,11 +250,18 @@ bool options_parse(int argc, char **argv, struct options *ret)
 		case OPTION_SAMPLE:
 			if (!parse_size(optarg, &number) || number < 1 || number > HS_INTERVAL_MAX)
 				return usage_error(ret->command, "--sample takes a mean interval from 1 (every allocation) to 2G bytes, not %s", optarg);
-			if (!take_sampling(ret, number > 1 ? SAMPLING_interval : SAMPLING_exact, (uint32_t)number))
+			if (!take_sampling(ret, (struct sampling_settings){ .mode = number > 1 ? SAMPLING_interval : SAMPLING_exact,
+									    .interval = (uint32_t)number }))
 				return false;
 			break;
 		case OPTION_EXACT:
-			if (!take_sampling(ret, SAMPLING_exact, 1))
+			if (!take_sampling(ret, (struct sampling_settings){ .mode = SAMPLING_exact }))
+				return false;
+			break;
+		case OPTION_BUDGET:
+			if (!parse_percent(optarg, &budget))
+				return usage_error(ret->command, "--budget takes a percentage above 0 and up to 100, not %s", optarg);
+			if (!take_sampling(ret, (struct sampling_settings){ .mode = SAMPLING_budget, .budget = budget }))
 				return false;
 			break;
 		case OPTION_ALLOCATOR:

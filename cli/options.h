@@ -20,7 +20,7 @@ struct options {
 	const char *output;     // dump: -o
 	uint32_t depth;         // 0 = default
 	uint64_t max_memory;    // bytes; 0 = default
-	struct sampling_settings sampling; // attach: --sample, --exact
+	struct sampling_settings sampling; // attach: --sample, --exact, --budget
 	bool has_sampling;      // one of them was given
 	struct hook_addition additions[HOOK_ADDITIONS_MAX]; // --allocator
 	size_t addition_count;

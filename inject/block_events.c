@@ -96,6 +96,8 @@ void reallocation_finish(struct thread_slot *slot, const struct reallocation *re
 	uint32_t ref = 0;
 
 	if (block && choice.interval) {
+		bool timed = read_ticks(slot, choice);
+
 		place = slot_for(slot, block, size);
 		if (place)
 			ref = new_record(slot, size, choice, frame);
@@ -104,6 +106,8 @@ void reallocation_finish(struct thread_slot *slot, const struct reallocation *re
 			__atomic_store_n(&slot->pending_new, ref, __ATOMIC_RELEASE);
 			publish(slot, place, ref, block);
 		}
+		if (HS_UNLIKELY(timed) && region()->sampling_mode == SAMPLING_budget)
+			budget_note_record(slot, size, choice);
 	}
 	__atomic_store_n(&slot->pending, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->pending_new, 0, __ATOMIC_RELEASE);

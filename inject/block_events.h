@@ -9,6 +9,7 @@
 #ifndef HEAPSNAP_INJECT_BLOCK_EVENTS_H
 #define HEAPSNAP_INJECT_BLOCK_EVENTS_H
 
+#include "budget.h"
 #include "filter.h"
 #include "live_table.h"
 #include "reentry.h"
@@ -27,14 +28,17 @@ static inline void count_lost(struct thread_slot *slot, uint64_t size)
 // read for some: a block is then born between the time that is told and the thread's next reading.
 enum { HS_TICKS_CALLS = 16 };
 
-static inline uint64_t birth_ticks(struct thread_slot *slot, struct choice choice)
+// Before a recording. Returns whether the time was read.
+static inline bool read_ticks(struct thread_slot *slot, struct choice choice)
 {
-	if (choice.interval != 1 || slot->ticks_left == 0) {
+	bool reads = choice.interval != 1 || slot->ticks_left == 0;
+
+	if (HS_UNLIKELY(reads)) {
 		slot->ticks = arch_ticks();
 		slot->ticks_left = HS_TICKS_CALLS;
 	}
 	slot->ticks_left--;
-	return slot->ticks;
+	return reads;
 }
 
 // A sampled allocation's share of its stack's totals. pre: choice.interval > 1
@@ -53,7 +57,7 @@ static inline uint32_t new_record(struct thread_slot *slot, uint64_t size, struc
 	}
 	record = region_ref(ref);
 	record->size = size;
-	record->birth = birth_ticks(slot, choice);
+	record->birth = slot->ticks;
 	record->stack = stack;
 	record->thread = slot->thread & (HS_THREAD_HISTORY_MAX - 1);
 	record->in_filter = 0;
@@ -119,6 +123,7 @@ static inline void record_allocation(struct thread_slot *slot, uint64_t block, u
 {
 	uint32_t *place;
 	uint32_t ref;
+	bool timed;
 
 	if (HS_UNLIKELY(!block)) {
 		count_up(slot->counters, COUNTER_failed_allocations, 1);
@@ -128,12 +133,15 @@ static inline void record_allocation(struct thread_slot *slot, uint64_t block, u
 		reentry_count_call(slot);
 		return;
 	}
+	timed = read_ticks(slot, choice);
 	place = slot_for(slot, block, size);
 	if (HS_UNLIKELY(!place))
 		return;
 	ref = new_record(slot, size, choice, frame);
 	if (HS_LIKELY(ref))
 		publish(slot, place, ref, block);
+	if (HS_UNLIKELY(timed) && region()->sampling_mode == SAMPLING_budget)
+		budget_note_record(slot, size, choice);
 }
 
 // The slot of a block that is recorded, NULL when it is not.

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sampling.h"
 
+#include "budget.h"
 #include "sampling_math.h"
 
-static void draw_gap(struct thread_slot *slot)
+// A gap may be cut anywhere, and a fresh one begun there: the process has no memory.
+static int64_t draw_gap(struct thread_slot *slot)
 {
-	slot->countdown = sampling_gap(sampling_random(&slot->random), slot->interval);
+	int64_t gap = sampling_gap(sampling_random(&slot->random), slot->interval);
+	bool cut = region()->sampling_mode == SAMPLING_budget && gap > budget_longest_gap(slot->interval);
+
+	slot->countdown_is_cut = cut;
+	return cut ? budget_longest_gap(slot->interval) : gap;
+}
+
+void sampling_begin_gap(struct thread_slot *slot)
+{
+	if (slot->interval != 1)
+		slot->countdown = draw_gap(slot);
 }
 
 // Takes over the settings that are in force. The tool changes them while no thread is in here.
@@ -20,12 +32,15 @@ static void adopt(struct thread_slot *slot)
 	case SAMPLING_interval:
 	case SAMPLING_words:
 		slot->interval = header->sampling_interval;
-		draw_gap(slot);
+		sampling_begin_gap(slot);
 		return;
 	case SAMPLING_stopped:
 		slot->interval = UINT64_MAX;
 		slot->countdown = INT64_MAX;
 		return;
+	case SAMPLING_budget:
+		budget_begin(slot);
+		break;
 	case SAMPLING_exact:
 		break;
 	}
@@ -51,7 +66,7 @@ static uint32_t count_more(struct thread_slot *slot, uint64_t left)
 struct choice sampling_draw(struct thread_slot *slot, uint64_t size)
 {
 	struct choice choice = { 0, 0 };
-	uint64_t bytes = size ? size : 1, first;
+	uint64_t bytes = size ? size : 1;
 	bool counts_samples;
 
 	if (slot->interval == 0 || slot->sampling_generation != region()->sampling_generation)
@@ -63,13 +78,17 @@ struct choice sampling_draw(struct thread_slot *slot, uint64_t size)
 	counts_samples = region()->sampling_mode == SAMPLING_words;
 	if (bytes >= slot->interval && !counts_samples) // always: it would stand for little more than itself, and adds no error this way
 		return (struct choice){ (uint32_t)slot->interval, 0 };
-	first = (uint64_t)slot->countdown; // counted from 1: the byte that is a sample, if it lies in the block
 	slot->countdown -= (int64_t)bytes;
+	while (slot->countdown <= 0 && slot->countdown_is_cut) {
+		slot->countdown += draw_gap(slot);
+		if (slot->countdown > 0)
+			budget_note_visit(slot);
+	}
 	if (slot->countdown > 0)
 		return choice;
 	choice.interval = (uint32_t)slot->interval;
 	if (counts_samples)
-		choice.samples = 1 + count_more(slot, bytes - first);
-	draw_gap(slot); // not what is left of the last one: the process has no memory
+		choice.samples = 1 + count_more(slot, (uint64_t)-slot->countdown); // bytes behind the one that is a sample
+	sampling_begin_gap(slot); // not what is left of the last one: the process has no memory
 	return choice;
 }

@@ -14,6 +14,8 @@ struct choice {
 	uint32_t samples;  // that fell into the block; 0 = not counted
 };
 
+// Begins to count down to the next sample. pre: slot->interval is neither 1 nor UINT64_MAX
+void sampling_begin_gap(struct thread_slot *slot) HS_HIDDEN;
 struct choice sampling_draw(struct thread_slot *slot, uint64_t size) HS_HIDDEN;
 
 static inline struct choice sampling_choose(struct thread_slot *slot, uint64_t size)

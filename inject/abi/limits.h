@@ -34,6 +34,8 @@
 
 // Sampling intervals, bytes. 1 is every allocation.
 #define HS_INTERVAL_MAX (1u << 31)
+#define HS_BUDGET_INTERVAL_MIN 128u       // the smallest that a budget leads to, but for 1
+#define HS_BUDGET_INTERVAL_MAX (1u << 26)
 
 // Entries of a thread's cache of totals; power of two.
 #define HS_TOTALS_ENTRIES 128u

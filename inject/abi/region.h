@@ -52,6 +52,7 @@ enum sampling_mode {
 	SAMPLING_interval = 1, // at a mean interval of `sampling_interval` bytes
 	SAMPLING_words = 2,    // so too, and each record says how many samples fell into its block
 	SAMPLING_stopped = 3,  // none; blocks that are recorded are followed until they are freed
+	SAMPLING_budget = 4,   // all while that costs a thread no more than `budget`, else at the smallest interval that does not
 };
 
 enum removal_flags {
@@ -102,7 +103,10 @@ struct region_header {
 	uint32_t sampling_interval; // bytes
 	uint32_t removal_flags;     // enum removal_flags: what is to be done with a record that leaves the table
 	uint64_t sampling_seed;     // of the threads' random numbers
-	uint32_t always_exact;      // 1 = since attach every allocation was recorded, so a block without record is from before
+	uint32_t always_exact;      // 1 = since attach every allocation was recorded, so a block without record is from before. The payload
+				    // clears it when a thread goes over its budget
+	uint32_t budget;            // SAMPLING_budget: millionths of a thread's time
+	uint32_t ticks_per_us;      // of the time-stamp counter
 	// HS_TRUST_CALLS = the hook's function calls no hooked function, so an unsampled call needs no frame; less = so many calls of it have
 	// been seen that did not; HS_TRUST_NEVER = it does.
 	_Alignas(64) uint8_t hook_trust[HS_HOOKS_MAX];
@@ -197,6 +201,16 @@ struct thread_slot {
 	uint64_t ticks;          // of the time-stamp counter, as read last
 	uint32_t ticks_left;     // exact allocations until it is read again
 	uint32_t sampling_generation; // of the settings that `interval` is from
+	uint32_t countdown_is_cut;    // 1 = at the end of `countdown` there is no sample: it was shortened, so that the budget is looked at
+	uint32_t cost;           // measured in the last window, millionths of the thread's time
+	uint32_t record_ticks;   // what recording one allocation has cost of late, ticks; 0 = not yet known
+	uint32_t reserved;
+	uint64_t window_began;   // ticks; 0 = no window
+	uint64_t window_records; // counter of allocations at its beginning
+
+	_Alignas(64) uint64_t window_bytes; // counter of their bytes at its beginning
+	uint64_t estimated_calls; // of the window, as its samples say, times 256; 0 where all are recorded
+	uint64_t estimated_bytes; // of these
 
 	_Alignas(64) uint64_t counters[HS_COUNTER_SLOTS];
 	uint64_t cut_counters[16];
