@@ -31,6 +31,10 @@ static const struct {
 	  "start tracking the live heap of a running process",
 	  "From now on every allocation of the process is recorded with its call stack. Nothing needs to be prepared in it.\n"
 	  "Its threads are stopped for a few milliseconds. On failure the process is as it was.\n\n"
+	  "  --budget PERCENT the default, 3: each allocation is recorded while that costs a thread no more than this share of its time;\n"
+	  "                   under more load only samples, as many as the budget allows. Totals are estimates then\n"
+	  "  --exact          each allocation is recorded, whatever it costs\n"
+	  "  --sample SIZE    one sample every so many bytes on average\n"
 	  "  --depth N        frames kept of a call stack, 1 to 256 (default 64)\n"
 	  "  --max-memory SIZE\n"
 	  "                   most memory that the records may use, with suffix K, M or G\n"
@@ -178,6 +182,8 @@ static bool take_addition(struct options *options, const char *text)
 	return false;
 }
 
+#define DEFAULT_BUDGET 30000u // millionths of a thread's time
+
 static bool take_sampling(struct options *options, struct sampling_settings sampling)
 {
 	if (options->has_sampling)
@@ -204,7 +210,7 @@ bool options_parse(int argc, char **argv, struct options *ret)
 	uint32_t budget;
 	int first = 1;
 
-	*ret = (struct options){ 0 };
+	*ret = (struct options){ .sampling = { .mode = SAMPLING_budget, .budget = DEFAULT_BUDGET } };
 	if (argc > 1 && argv[1][0] != '-') {
 		ret->command = find_command(argv[1]);
 		if (ret->command == COMMAND_NONE)

@@ -252,8 +252,13 @@ def heapsnap_ok(*arguments, **options):
     return result.json
 
 
+SAMPLING = ("--sample", "--samples-per-word", "--budget", "--exact")
+
+
 def attach(pid, *options, **how):
-    value = heapsnap_ok("attach", pid, *options, **how)
+    """Every allocation is recorded unless the options say something else: under full load the default does not, and tests count blocks."""
+    exact = [] if any(str(option).split("=")[0] in SAMPLING for option in options) else ["--exact"]
+    value = heapsnap_ok("attach", pid, *exact, *options, **how)
     check_equal((value["command"], value["pid"]), ("attach", pid), "attach")
     check(value["hooks"] > 0, f"attach reports no hooks: {value}")
     return value
