@@ -71,12 +71,18 @@ gadget_sigreturn:
 	je \label
 .endm
 
-// Jumps to `pass` when the call is not recorded and may run without a frame of ours, having counted its bytes (rax); otherwise it has changed
-// nothing, and the C code decides. That is where most calls end while few allocations are recorded. Changes r8, r10, rcx, rdx.
+// To the original, with its arguments as the caller left them.
+.macro to_trampoline
+	lea ISLAND_TRAMPOLINE(%r11), %r11
+	jmp *%r11
+.endm
+
+// Leaves by the trampoline when the call is not recorded and may run without a frame of ours, having counted its bytes (rax); otherwise it has
+// changed nothing, and the C code decides. That is where most calls end while few allocations are recorded. Changes r8, r10, rcx, rdx.
 //
 // Between reading and writing the countdown a signal handler may allocate: what it has counted is then forgotten, which a process without
 // memory does not notice. Where another thread's slot is in the place of this thread's, or this call is within another, the C code knows.
-.macro pass_if_unsampled pass
+.macro pass_if_unsampled
 	mov config_region(%rip), %r10
 	mov ISLAND_HOOK_INDEX(%r11), %ecx
 	cmpb $TRUST_CALLS, REGION_HOOK_TRUST(%r10,%rcx)
@@ -102,7 +108,7 @@ gadget_sigreturn:
 	sub %rax, %rcx
 	jle 9f
 	mov %rcx, SLOT_COUNTDOWN(%r10)
-	jmp \pass
+	to_trampoline
 9:
 .endm
 
@@ -147,7 +153,7 @@ entry_\name:
 	unless_active 1f
 	.ifnb \size_of
 	\size_of
-	pass_if_unsampled 1f
+	pass_if_unsampled
 	.endif
 	push_entry_frame
 	mov %rsp, %r8
@@ -179,8 +185,7 @@ entry_\name:
 	.endif
 	add $88, %rsp
 	.cfi_adjust_cfa_offset -88
-1:	lea ISLAND_TRAMPOLINE(%r11), %r11
-	jmp *%r11
+1:	to_trampoline
 	.cfi_endproc
 	.size entry_\name, . - entry_\name
 .endm
@@ -206,8 +211,9 @@ entry_free:
 	imul $FILTER_FACTOR, %eax, %eax
 	shr $FILTER_SHIFT, %eax
 	cmpb $0, REGION_FILTER(%r10,%rax)
-	je 1f
-	mov %rsp, %rax
+	jne 2f
+1:	to_trampoline
+2:	mov %rsp, %rax
 	push %rdi
 	.cfi_adjust_cfa_offset 8
 	push %r11
@@ -223,8 +229,7 @@ entry_free:
 	.cfi_adjust_cfa_offset -8
 	pop %rdi
 	.cfi_adjust_cfa_offset -8
-1:	lea ISLAND_TRAMPOLINE(%r11), %r11
-	jmp *%r11
+	to_trampoline
 	.cfi_endproc
 	.size entry_free, . - entry_free
 
@@ -269,8 +274,7 @@ entry_\name:
 	mov 24(%rsp), %r11
 	add $136, %rsp
 	.cfi_adjust_cfa_offset -136
-1:	lea ISLAND_TRAMPOLINE(%r11), %r11
-	jmp *%r11
+1:	to_trampoline
 	.cfi_endproc
 	.size entry_\name, . - entry_\name
 .endm
