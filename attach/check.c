@@ -44,7 +44,7 @@ static uint64_t fixed_bytes(const struct attach_plan *plan)
 		bytes += plan->hooks.areas[i].pages * HS_PAGE_SIZE;
 	bytes += HS_HEADER_SIZE + whole_pages(plan->hooks.count * sizeof(struct hook_record)) +
 		 whole_pages(plan->modules.count * sizeof(struct module_record));
-	bytes += HS_OFFSET_PAGES - HS_OFFSET_RULES; // rules, filter, buckets, root
+	bytes += HS_OFFSET_PAGES - HS_OFFSET_BUCKETS + HS_OFFSET_LOG - HS_OFFSET_RULES; // rules, filter, buckets, root
 	return bytes + plan->target.threads.count * SLOT_BYTES;
 }
 

@@ -43,6 +43,7 @@ struct hs_error *region_check_header(const struct region_header *header, uint64_
 		{ "slots", &header->slots, HS_OFFSET_SLOTS, HS_OFFSET_RULES - HS_OFFSET_SLOTS },
 		{ "rules", &header->rules, HS_OFFSET_RULES, HS_OFFSET_FILTER - HS_OFFSET_RULES },
 		{ "filter", &header->filter, HS_OFFSET_FILTER, HS_FILTER_SIZE },
+		{ "log", &header->log, HS_OFFSET_LOG, HS_OFFSET_BUCKETS - HS_OFFSET_LOG },
 		{ "buckets", &header->buckets, HS_OFFSET_BUCKETS, HS_OFFSET_ROOT - HS_OFFSET_BUCKETS },
 		{ "root", &header->root, HS_OFFSET_ROOT, HS_OFFSET_PAGES - HS_OFFSET_ROOT },
 		{ "pages", &header->pages, HS_OFFSET_PAGES, size < HS_OFFSET_PAGES ? 0 : size - HS_OFFSET_PAGES },
@@ -66,7 +67,7 @@ struct hs_error *region_check_header(const struct region_header *header, uint64_
 	    header->island_count > 16 || header->module_count > HS_MODULES_MAX || header->string_bytes > HS_STRINGS_SIZE ||
 	    header->thread_count > HS_THREAD_HISTORY_MAX + HS_THREAD_SLOTS || header->first_page != HS_OFFSET_PAGES / HS_PAGE_SIZE ||
 	    header->max_pages > size / HS_PAGE_SIZE || header->max_pages < header->first_page || header->depth == 0 ||
-	    header->depth > HS_DEPTH_MAX)
+	    header->depth > HS_DEPTH_MAX || header->log_limit > HS_LOG_ENTRIES)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: a count is out of range");
 	return NULL;
 }

@@ -29,6 +29,14 @@ void region_main_stack(const struct proc_maps *maps, uint64_t stack_limit, uint6
 	}
 }
 
+// The log may add an eighth to the memory that the records may have, while a dump runs.
+static uint32_t log_entries(uint64_t memory)
+{
+	uint64_t entries = memory / 8 / sizeof(struct log_entry);
+
+	return entries > HS_LOG_ENTRIES ? HS_LOG_ENTRIES : entries < HS_LOG_ENTRIES_MIN ? HS_LOG_ENTRIES_MIN : (uint32_t)entries;
+}
+
 static void fill_parts(struct region_header *header)
 {
 	header->hooks = (struct region_part){ HS_OFFSET_HOOKS, HS_OFFSET_MODULES - HS_OFFSET_HOOKS };
@@ -38,6 +46,7 @@ static void fill_parts(struct region_header *header)
 	header->slots = (struct region_part){ HS_OFFSET_SLOTS, HS_OFFSET_RULES - HS_OFFSET_SLOTS };
 	header->rules = (struct region_part){ HS_OFFSET_RULES, HS_OFFSET_FILTER - HS_OFFSET_RULES };
 	header->filter = (struct region_part){ HS_OFFSET_FILTER, HS_FILTER_SIZE };
+	header->log = (struct region_part){ HS_OFFSET_LOG, HS_OFFSET_BUCKETS - HS_OFFSET_LOG };
 	header->buckets = (struct region_part){ HS_OFFSET_BUCKETS, HS_OFFSET_ROOT - HS_OFFSET_BUCKETS };
 	header->root = (struct region_part){ HS_OFFSET_ROOT, HS_OFFSET_PAGES - HS_OFFSET_ROOT };
 	header->pages = (struct region_part){ HS_OFFSET_PAGES, header->size - HS_OFFSET_PAGES };
@@ -130,6 +139,8 @@ void region_fill(struct region_header *header, void *context)
 	header->attach_wall_ns = hs_wall_ns();
 	header->attach_monotonic_ns = hs_monotonic_ns();
 	header->epoch = 1;
+	header->log_taken = UINT64_C(1) << 32; // an entry that was never written is of generation 0
+	header->log_limit = log_entries((header->max_pages - header->first_page) * HS_PAGE_SIZE);
 	header->module_generation = 1;
 	sampling_settings_begin(header, &filling->sampling, filling->sampling_seed, filling->ticks_per_us);
 	header->next_page = header->first_page + 1;

@@ -54,6 +54,8 @@ void reallocation_begin(struct thread_slot *slot, uint64_t old_block, const stru
 	ret->old = ret->place ? *ret->place : 0;
 	ret->old_size = 0;
 	if (HS_LIKELY(ret->old)) {
+		__atomic_store_n(&slot->pending_count, slot->pending_count + 1, __ATOMIC_RELAXED);
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		slot->pending_address = old_block;
 		slot->pending_new = 0;
 		__atomic_store_n(&slot->pending, ret->old, __ATOMIC_RELEASE);
@@ -65,8 +67,10 @@ void reallocation_begin(struct thread_slot *slot, uint64_t old_block, const stru
 
 void reallocation_cancel(struct thread_slot *slot, const struct reallocation *reallocation)
 {
-	if (reallocation->old)
+	if (reallocation->old) {
 		__atomic_store_n(reallocation->place, reallocation->old, __ATOMIC_RELEASE);
+		removal_note(reallocation->old_block, reallocation->old);
+	}
 	__atomic_store_n(&slot->pending, 0, __ATOMIC_RELEASE);
 }
 
@@ -109,6 +113,8 @@ void reallocation_finish(struct thread_slot *slot, const struct reallocation *re
 		if (HS_UNLIKELY(timed) && region()->sampling_mode == SAMPLING_budget)
 			budget_note_record(slot, size, choice);
 	}
+	if (reallocation->old)
+		removal_note_moved(reallocation->old_block, reallocation->old, block, ref);
 	__atomic_store_n(&slot->pending, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->pending_new, 0, __ATOMIC_RELEASE);
 	count_old_block(slot, reallocation, !block);

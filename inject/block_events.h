@@ -3,9 +3,10 @@
 //
 // Context: in a hook that records (reentry.h). The order of stores is what a snapshot may rely on (docs/abi.md):
 //   allocation: totals, then the slot of the live table
-//   free:       slot cleared before the original runs, because another thread may get the address at once
-//   realloc:    old record pending, then its slot cleared; original; pending_new, new slot, pending cleared: at every instant
-//               the table and `pending` together show either the old block or the new one
+//   free:       logged if a dump copies (removal.h), then slot cleared, before the original runs, because another thread may get the
+//               address at once
+//   realloc:    old record pending, then its slot cleared; original; pending_new, new slot, old block logged if a dump copies, pending
+//               cleared: at every instant the table and `pending` together show either the old block or the new one
 #ifndef HEAPSNAP_INJECT_BLOCK_EVENTS_H
 #define HEAPSNAP_INJECT_BLOCK_EVENTS_H
 
@@ -14,6 +15,7 @@
 #include "live_table.h"
 #include "reentry.h"
 #include "record.h"
+#include "removal.h"
 #include "sampling.h"
 #include "unwind.h"
 
@@ -63,6 +65,7 @@ static inline uint32_t new_record(struct thread_slot *slot, uint64_t size, struc
 	record->in_filter = 0;
 	record->samples = choice.samples & HS_SAMPLES_MAX;
 	record->interval = choice.interval;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST); // a record from before a cut refers only to what was there before it
 	record->epoch = __atomic_load_n(&region()->epoch, __ATOMIC_RELAXED);
 	if (HS_LIKELY(choice.interval == 1))
 		totals_add(slot, stack, size);
@@ -107,6 +110,8 @@ static inline void publish(struct thread_slot *slot, uint32_t *place, uint32_t r
 		((struct block_record *)region_ref(ref))->in_filter = 1;
 		filter_add(address);
 	}
+	if (HS_UNLIKELY(before))
+		removal_note(address, before);
 	__atomic_store_n(place, ref, __ATOMIC_RELEASE);
 	if (HS_UNLIKELY(before)) {
 		// Its free was not seen: given back by a function that is not hooked, or with its whole arena.
@@ -183,8 +188,10 @@ static inline void block_goes(uint64_t block, uint64_t size, const struct hook_i
 	enum nesting nesting;
 
 	if (HS_UNLIKELY(!slot)) {
-		if (entry) // the record itself stays unused; the block must not be shown as live
+		if (entry) { // the record itself stays unused; the block must not be shown as live
+			removal_note(block, *entry);
 			__atomic_store_n(entry, 0, __ATOMIC_RELEASE);
+		}
 		return;
 	}
 	nesting = reentry_enter(slot, place, island);
@@ -193,6 +200,7 @@ static inline void block_goes(uint64_t block, uint64_t size, const struct hook_i
 	if (HS_LIKELY(entry)) {
 		uint32_t ref = *entry;
 
+		removal_note(block, ref);
 		__atomic_store_n(entry, 0, __ATOMIC_RELEASE);
 		slot->last_freed = block | (uint64_t)island->hook_index << 48;
 		count_up(slot->counters, COUNTER_frees, 1);

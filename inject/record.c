@@ -73,6 +73,14 @@ uint32_t record_refill(struct thread_slot *slot)
 	return ref;
 }
 
+void totals_add_directly(uint32_t stack, uint64_t size)
+{
+	struct stack_node *node = region_ref(stack);
+
+	__atomic_fetch_add(&node->alloc_objects, HS_OBJECTS_ONE, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&node->alloc_bytes, size << HS_BYTES_SHIFT, __ATOMIC_RELAXED);
+}
+
 void totals_flush(struct totals_entry *entry)
 {
 	uint32_t stack = entry->stack;

@@ -4,6 +4,7 @@
 #define HEAPSNAP_INJECT_RECORD_H
 
 #include "payload.h"
+#include "removal.h"
 
 // A batch is what threads give to and take from each other.
 enum { RECORD_BATCH = HS_FREE_KEPT / 2 };
@@ -14,6 +15,8 @@ uint32_t record_refill(struct thread_slot *slot) HS_HIDDEN;
 void record_share_batch(struct thread_slot *slot) HS_HIDDEN;
 // Adds an entry's totals to its node and empties it.
 void totals_flush(struct totals_entry *entry) HS_HIDDEN;
+// Adds an allocation to its node at once.
+void totals_add_directly(uint32_t stack, uint64_t size) HS_HIDDEN;
 
 static inline uint32_t record_take(struct thread_slot *slot)
 {
@@ -36,6 +39,11 @@ static inline void totals_add(struct thread_slot *slot, uint32_t stack, uint64_t
 	struct totals_entry *entry = &slot->totals[(stack ^ stack >> 7) & (HS_TOTALS_ENTRIES - 1)];
 
 	if (HS_UNLIKELY(entry->stack != stack || entry->objects == UINT32_MAX)) {
+		// Totals do not move from entry to node while a dump reads both.
+		if (removal_is_logged()) {
+			totals_add_directly(stack, size);
+			return;
+		}
 		totals_flush(entry);
 		entry->bytes = 0;
 		entry->objects = 0;

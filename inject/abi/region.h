@@ -10,6 +10,7 @@
 //   slots             struct thread_slot[HS_THREAD_SLOTS]        by hash of the thread pointer
 //   rules             struct rule_entry[HS_RULE_CACHE_ENTRIES]   program counter -> unwind rule
 //   filter            u8[HS_FILTER_SIZE]                      how many tracked blocks have an address of each hash
+//   log               struct log_entry[HS_LOG_ENTRIES]         blocks that left the table while a dump copied it
 //   buckets           u32[HS_STACK_BUCKETS]                      heads of stack_node chains
 //   root              u32[HS_ROOT_ENTRIES]                       first level of the live table
 //   pages             everything that grows, in pages of 4 KiB, handed out in order and never given back:
@@ -31,6 +32,7 @@
 #define HEAPSNAP_INJECT_ABI_REGION_H
 
 #include "records.h"
+#include "removal_log.h"
 
 #define HS_REGION_MAGIC UINT64_C(0x50414e5350414548) // "HEAPSNAP", read as little endian
 
@@ -76,7 +78,7 @@ struct region_header {
 	uint32_t abi_version;
 	uint32_t state;         // enum region_state, written by the tool
 	uint64_t size;          // bytes of the whole region
-	struct region_part hooks, modules, strings, threads, slots, rules, filter, buckets, root, pages;
+	struct region_part hooks, modules, strings, threads, slots, rules, filter, log, buckets, root, pages;
 
 	// Where things are in the target.
 	uint64_t region_address;
@@ -107,6 +109,8 @@ struct region_header {
 				    // clears it when a thread goes over its budget
 	uint32_t budget;            // SAMPLING_budget: millionths of a thread's time
 	uint32_t ticks_per_us;      // of the time-stamp counter
+	uint32_t epoch;             // raised by each dump that stops nobody: records of older ones are from before its cut
+	uint32_t log_limit;         // entries that the log may have; never changed after attach
 	// HS_TRUST_CALLS = the hook's function calls no hooked function, so an unsampled call needs no frame; less = so many calls of it have
 	// been seen that did not; HS_TRUST_NEVER = it does.
 	_Alignas(64) uint8_t hook_trust[HS_HOOKS_MAX];
@@ -114,6 +118,7 @@ struct region_header {
 	// Changed by the payload. Each group on a cache line of its own.
 	_Alignas(64) uint64_t next_page; // number of the next page to hand out
 	_Alignas(64) uint64_t free_batches; // bits 0..31 ref of the first batch of free records, 32..63 a tag against ABA
+	_Alignas(64) uint64_t log_taken; // bits 0..31 entries of the log that were taken (beyond log_limit: that found no room), 32..63 generation
 	_Alignas(64) uint32_t module_count;
 	uint32_t module_generation;  // raised whenever a module comes or goes; rules of older ones are void
 	uint32_t string_bytes;       // used bytes of the string pool
@@ -121,7 +126,6 @@ struct region_header {
 	uint32_t loader_busy;        // 1 between the loader's "about to delete" and "consistent"
 	uint32_t decoders;           // threads that now read unwind information of libraries that may be unloaded
 	_Alignas(64) uint32_t thread_count; // used entries of the thread history
-	uint32_t epoch;              // raised by a dump that does not stop the target
 	_Alignas(64) uint64_t counters[HS_COUNTER_SLOTS]; // for calls that have no thread slot
 	uint64_t cut_counters[CUT_REASON_COUNT];
 	uint64_t lost_no_slot;       // allocations lost: more threads at one time than slots
@@ -204,7 +208,7 @@ struct thread_slot {
 	uint32_t countdown_is_cut;    // 1 = at the end of `countdown` there is no sample: it was shortened, so that the budget is looked at
 	uint32_t cost;           // measured in the last window, millionths of the thread's time
 	uint32_t record_ticks;   // what recording one allocation has cost of late, ticks; 0 = not yet known
-	uint32_t reserved;
+	uint32_t pending_count;  // reallocations begun: raised before `pending` and its like change
 	uint64_t window_began;   // ticks; 0 = no window
 	uint64_t window_records; // counter of allocations at its beginning
 
@@ -252,7 +256,8 @@ static inline uint32_t filter_index(uint64_t address)
 #define HS_OFFSET_SLOTS (HS_OFFSET_THREADS + HS_THREAD_HISTORY_MAX * sizeof(struct thread_record))
 #define HS_OFFSET_RULES (HS_OFFSET_SLOTS + HS_THREAD_SLOTS * sizeof(struct thread_slot))
 #define HS_OFFSET_FILTER (HS_OFFSET_RULES + HS_RULE_CACHE_ENTRIES * sizeof(struct rule_entry))
-#define HS_OFFSET_BUCKETS (HS_OFFSET_FILTER + HS_FILTER_SIZE)
+#define HS_OFFSET_LOG (HS_OFFSET_FILTER + HS_FILTER_SIZE)
+#define HS_OFFSET_BUCKETS (HS_OFFSET_LOG + HS_LOG_ENTRIES * sizeof(struct log_entry))
 #define HS_OFFSET_ROOT (HS_OFFSET_BUCKETS + HS_STACK_BUCKETS * sizeof(uint32_t))
 #define HS_OFFSET_PAGES (HS_OFFSET_ROOT + HS_ROOT_ENTRIES * sizeof(uint32_t))
 _Static_assert(HS_OFFSET_SLOTS % HS_PAGE_SIZE == 0 && HS_OFFSET_PAGES % HS_PAGE_SIZE == 0, "parts start on pages");
