@@ -10,6 +10,7 @@
 #include "snapshot/top_sites.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 enum { SITES_SHOWN = 10, CALLERS_SHOWN = 3 };
@@ -35,16 +36,25 @@ static void print_callers(const struct options *options, const struct dump_resul
 	}
 	safe = console_safe_text(callers);
 	if (safe && *safe)
-		console_print(options, "%26s< %s\n", "", safe);
+		console_print(options, "%*s< %s\n", result->profile.is_estimate ? 35 : 26, "", safe);
 	free(safe);
 	free(callers);
+}
+
+// How far an estimate may be off: its standard error in percent; "0 %" when it is exact.
+static const char *percent_text(int64_t value, double variance, char buffer[32])
+{
+	double percent = value > 0 ? 100 * sqrt(variance) / (double)value : 0;
+
+	snprintf(buffer, 32, percent > 0 && percent < 10 ? "%.1f %%" : "%.0f %%", percent);
+	return buffer;
 }
 
 static void print_sites(const struct options *options, const struct dump_result *result)
 {
 	size_t shown = result->site_count < SITES_SHOWN ? result->site_count : SITES_SHOWN;
 
-	console_print(options, "%12s %12s  %s\n", "live", "blocks", "site");
+	console_print(options, "%12s%s %12s  %s\n", "live", result->profile.is_estimate ? "       +-" : "", "blocks", "site");
 	for (size_t i = 0; i < shown; i++) {
 		const struct heap_site *site = &result->sites[i];
 
@@ -52,11 +62,13 @@ static void print_sites(const struct options *options, const struct dump_result 
 			break;
 		char *function = console_safe_text(site->function);
 		char *file = console_safe_text(site->file);
-		char bytes[32], line[32] = "";
+		char bytes[32], percent[32], error[40] = "", line[32] = "";
 
 		if (site->line > 0)
 			snprintf(line, sizeof(line), ":%" PRId64, site->line);
-		console_print(options, "%12s %12" PRId64 "  %s%s%s%s\n", console_bytes((uint64_t)site->live_bytes, bytes), site->live_objects,
+		if (result->profile.is_estimate)
+			snprintf(error, sizeof(error), " %8s", percent_text(site->live_bytes, site->live_bytes_variance, percent));
+		console_print(options, "%12s%s %12" PRId64 "  %s%s%s%s\n", console_bytes((uint64_t)site->live_bytes, bytes), error, site->live_objects,
 			      function ? function : "?", file && *file ? "  " : "", file ? file : "", file && *file ? line : "");
 		print_callers(options, result, site);
 		free(function);
@@ -85,12 +97,17 @@ static void print_ledger(const struct options *options, const struct heap_profil
 static void print_summary(const struct options *options, const struct dump_result *result)
 {
 	const struct heap_profile *profile = &result->profile;
-	char live[32], allocated[32], file[32], stopped[32], total[32];
+	char live[32], allocated[32], file[32], stopped[32], total[32], percent[32], interval[32];
 
 	console_print(options, "%s live in %" PRId64 " blocks, of %s in %" PRId64 " allocated since attach (%.0f s ago)\n",
 		      console_bytes((uint64_t)profile->total_live_bytes, live), profile->total_live_objects,
 		      console_bytes((uint64_t)profile->total_alloc_bytes, allocated), profile->total_alloc_objects,
 		      (double)profile->duration_ns / 1e9);
+	if (profile->is_estimate)
+		console_print(options, "estimates: live +- %s (standard error), from %" PRIu64 " recorded blocks; now %s%s\n",
+			      percent_text(profile->total_live_bytes, profile->total_live_bytes_variance, percent), profile->total_live_records,
+			      profile->period > 1 ? "one sample every " : "every allocation is recorded",
+			      profile->period > 1 ? console_bytes((uint64_t)profile->period, interval) : "");
 	print_sites(options, result);
 	print_ledger(options, profile);
 	console_print(options, "%s%s%s, from %zu stacks; threads stopped for %s, %s in all\n", options->output[0] == '-' ? "wrote " : options->output,
@@ -112,6 +129,9 @@ static void print_site_json(struct json *json, const struct dump_result *result,
 	json_number(json, "live_bytes", (uint64_t)site->live_bytes);
 	json_number(json, "alloc_objects", (uint64_t)site->alloc_objects);
 	json_number(json, "alloc_bytes", (uint64_t)site->alloc_bytes);
+	json_number(json, "samples", site->live_records);
+	json_number(json, "live_objects_error", profile_error(site->live_objects_variance));
+	json_number(json, "live_bytes_error", profile_error(site->live_bytes_variance));
 	json_close(json, '}');
 	if (!error)
 		free(callers);
@@ -137,6 +157,11 @@ static bool print_json(const struct options *options, const struct dump_result *
 	json_number(&json, "live_bytes", (uint64_t)profile->total_live_bytes);
 	json_number(&json, "alloc_objects", (uint64_t)profile->total_alloc_objects);
 	json_number(&json, "alloc_bytes", (uint64_t)profile->total_alloc_bytes);
+	json_bool(&json, "estimate", profile->is_estimate);
+	json_number(&json, "interval", (uint64_t)profile->period);
+	json_number(&json, "samples", profile->total_live_records);
+	json_number(&json, "live_objects_error", profile_error(profile->total_live_objects_variance));
+	json_number(&json, "live_bytes_error", profile_error(profile->total_live_bytes_variance));
 	json_open(&json, "sites", '[');
 	for (size_t i = 0; i < result->site_count; i++)
 		print_site_json(&json, result, &result->sites[i]);
@@ -154,11 +179,12 @@ static bool print_json(const struct options *options, const struct dump_result *
 	return json_end(&json);
 }
 
-static struct hs_error *write_profile(struct output_file *file, struct dump_result *result)
+static struct hs_error *write_profile(const struct options *options, struct output_file *file, struct dump_result *result)
 {
+	const struct pprof_options encoding = { .errors = options->errors };
 	uint8_t *data;
 	size_t size;
-	struct hs_error *error = pprof_encode(&result->profile, &data, &size);
+	struct hs_error *error = pprof_encode(&result->profile, &encoding, &data, &size);
 
 	if (error) {
 		output_file_discard(file);
@@ -190,7 +216,7 @@ static struct hs_error *dump(const struct options *options, struct dump_result *
 	if (error)
 		output_file_discard(&file);
 	else
-		error = write_profile(&file, result);
+		error = write_profile(options, &file, result);
 	result->total_ns = hs_monotonic_ns() - began;
 	return error;
 }

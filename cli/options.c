@@ -43,12 +43,13 @@ static const struct {
 	  "  --allocator NAME=KIND\n"
 	  "                   also track a function of this name; may be repeated. KIND is a known function with the same\n"
 	  "                   arguments, like malloc, or a layout, like 'alloc(_,size)' and 'free(_,block)'; see heapsnap(1)\n" },
-	{ "dump", COMMAND_DUMP, "heapsnap dump PID -o FILE",
+	{ "dump", COMMAND_DUMP, "heapsnap dump PID -o FILE [--errors]",
 	  "write the live heap as a pprof profile; any number of times",
 	  "Writes a gzipped pprof profile and prints totals, the sites with most live bytes and the ledger of what was seen and lost.\n"
 	  "The file is there whole or not at all.\n\n"
 	  "  -o, --output FILE\n"
-	  "                   the profile; - for standard output\n" },
+	  "                   the profile; - for standard output\n"
+	  "  --errors         label each stack of the profile with its number of samples and its standard error\n" },
 	{ "detach", COMMAND_DETACH, "heapsnap detach PID",
 	  "stop tracking and take everything out of the process again",
 	  "Takes the hooks out, waits until no thread is inside, unmaps everything and checks that nothing is left.\n\n" },
@@ -153,6 +154,8 @@ static bool check_operands(struct options *options, int count, char **operands)
 		return usage_error(options->command, "%s", "the output file is missing (-o FILE)");
 	if (options->output && options->command != COMMAND_DUMP)
 		return usage_error(options->command, "%s", "-o belongs to dump");
+	if (options->errors && options->command != COMMAND_DUMP)
+		return usage_error(options->command, "%s", "--errors belongs to dump");
 	if (options->depth && options->command != COMMAND_ATTACH)
 		return usage_error(options->command, "%s", "--depth belongs to attach");
 	if (options->has_sampling && options->command != COMMAND_ATTACH)
@@ -195,11 +198,12 @@ static bool take_sampling(struct options *options, struct sampling_settings samp
 
 bool options_parse(int argc, char **argv, struct options *ret)
 {
-	enum { OPTION_JSON = 256, OPTION_DEPTH, OPTION_MAX_MEMORY, OPTION_ALLOCATOR, OPTION_SAMPLE, OPTION_EXACT, OPTION_BUDGET };
+	enum { OPTION_JSON = 256, OPTION_DEPTH, OPTION_MAX_MEMORY, OPTION_ALLOCATOR, OPTION_SAMPLE, OPTION_EXACT, OPTION_BUDGET, OPTION_ERRORS };
 	static const struct option long_options[] = {
 		{ "depth", required_argument, NULL, OPTION_DEPTH },   { "max-memory", required_argument, NULL, OPTION_MAX_MEMORY },
 		{ "allocator", required_argument, NULL, OPTION_ALLOCATOR }, { "sample", required_argument, NULL, OPTION_SAMPLE },
 		{ "exact", no_argument, NULL, OPTION_EXACT },         { "budget", required_argument, NULL, OPTION_BUDGET },
+		{ "errors", no_argument, NULL, OPTION_ERRORS },
 		{ "output", required_argument, NULL, 'o' },           { "json", no_argument, NULL, OPTION_JSON },
 		{ "quiet", no_argument, NULL, 'q' },                  { "verbose", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },                   { "version", no_argument, NULL, 'V' },
@@ -269,6 +273,9 @@ bool options_parse(int argc, char **argv, struct options *ret)
 				return usage_error(ret->command, "--budget takes a percentage above 0 and up to 100, not %s", optarg);
 			if (!take_sampling(ret, (struct sampling_settings){ .mode = SAMPLING_budget, .budget = budget }))
 				return false;
+			break;
+		case OPTION_ERRORS:
+			ret->errors = true;
 			break;
 		case OPTION_ALLOCATOR:
 			if (!take_addition(ret, optarg))

@@ -18,6 +18,7 @@ struct options {
 	enum command command;
 	const char *pid_text;   // NULL = none given
 	const char *output;     // dump: -o
+	bool errors;            // dump: --errors
 	uint32_t depth;         // 0 = default
 	uint64_t max_memory;    // bytes; 0 = default
 	struct sampling_settings sampling; // attach: --sample, --exact, --budget

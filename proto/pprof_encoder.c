@@ -20,6 +20,7 @@
 #include <time.h>
 
 typedef Perftools__Profiles__Function pb_function;
+typedef Perftools__Profiles__Label pb_label;
 typedef Perftools__Profiles__Line pb_line;
 typedef Perftools__Profiles__Location pb_location;
 typedef Perftools__Profiles__Mapping pb_mapping;
@@ -40,8 +41,12 @@ static const struct {
 };
 static const char default_sample_type[] = "inuse_space";
 
+// Labels, all numbers. Each has a unit: a reader drops a number that is 0 and has none.
+enum { LABELS_MAX = 4 };
+
 struct encoder {
 	const struct heap_profile *source;
+	const struct pprof_options *options;
 	pb_profile profile;
 	struct string_table strings;
 	struct pprof_stack *stacks;
@@ -50,11 +55,15 @@ struct encoder {
 	uint64_t *location_ids;       // of source->locations[i]; 0 = not used
 	uint64_t *function_ids;       // of source->functions[i]; 0 = not used
 	uint64_t *stack_location_ids; // of all stacks, one after the other
+	uint64_t no_stack_id;         // of the location for stacks without frames; 0 = not used
 
 	pb_value_type sample_types[PPROF_VALUES], period_type;
 	pb_value_type *sample_type_pointers[PPROF_VALUES];
 	pb_sample *samples;
 	pb_sample **sample_pointers;
+	pb_label *labels;
+	pb_label **label_pointers;
+	size_t label_count;
 	pb_mapping *mappings;
 	pb_mapping **mapping_pointers;
 	pb_location *locations;
@@ -77,6 +86,8 @@ static void encoder_deinit(struct encoder *encoder)
 	free(encoder->stack_location_ids);
 	free(encoder->samples);
 	free(encoder->sample_pointers);
+	free(encoder->labels);
+	free(encoder->label_pointers);
 	free(encoder->mappings);
 	free(encoder->mapping_pointers);
 	free(encoder->locations);
@@ -96,12 +107,12 @@ static void *allocate(size_t count, size_t size)
 }
 
 // As many of each kind as there can be at most: one location and one function more, for the stack without frames.
-static struct hs_error *encoder_init(struct encoder *encoder, const struct heap_profile *source)
+static struct hs_error *encoder_init(struct encoder *encoder, const struct heap_profile *source, const struct pprof_options *options)
 {
 	size_t frame_count = 0;
 	struct hs_error *error;
 
-	*encoder = (struct encoder){ .source = source };
+	*encoder = (struct encoder){ .source = source, .options = options };
 	perftools__profiles__profile__init(&encoder->profile);
 	error = string_table_init(&encoder->strings);
 	if (!error)
@@ -116,15 +127,17 @@ static struct hs_error *encoder_init(struct encoder *encoder, const struct heap_
 	encoder->stack_location_ids = allocate(frame_count, sizeof(*encoder->stack_location_ids));
 	encoder->samples = allocate(encoder->stack_count, sizeof(*encoder->samples));
 	encoder->sample_pointers = allocate(encoder->stack_count, sizeof(*encoder->sample_pointers));
+	encoder->labels = allocate(encoder->stack_count, LABELS_MAX * sizeof(*encoder->labels));
+	encoder->label_pointers = allocate(encoder->stack_count, LABELS_MAX * sizeof(*encoder->label_pointers));
 	encoder->mappings = allocate(source->mapping_count, sizeof(*encoder->mappings));
 	encoder->mapping_pointers = allocate(source->mapping_count, sizeof(*encoder->mapping_pointers));
 	encoder->locations = allocate(source->location_count + 1, sizeof(*encoder->locations));
 	encoder->location_pointers = allocate(source->location_count + 1, sizeof(*encoder->location_pointers));
 	encoder->functions = allocate(source->function_count + 1, sizeof(*encoder->functions));
 	encoder->function_pointers = allocate(source->function_count + 1, sizeof(*encoder->function_pointers));
-	encoder->comments = allocate(source->ledger_count + 5, sizeof(*encoder->comments));
+	encoder->comments = allocate(source->ledger_count + 9, sizeof(*encoder->comments));
 	if (!encoder->location_ids || !encoder->function_ids || !encoder->stack_location_ids || !encoder->samples ||
-	    !encoder->sample_pointers || !encoder->mappings || !encoder->mapping_pointers || !encoder->locations ||
+	    !encoder->sample_pointers || !encoder->labels || !encoder->label_pointers || !encoder->mappings || !encoder->mapping_pointers || !encoder->locations ||
 	    !encoder->location_pointers || !encoder->functions || !encoder->function_pointers || !encoder->comments)
 		return &hs_error_no_memory;
 	return NULL;
@@ -262,7 +275,7 @@ static struct hs_error *add_location(struct encoder *encoder, uint32_t source_in
 	return NULL;
 }
 
-static struct hs_error *add_no_stack_location(struct encoder *encoder, uint64_t *id_ret)
+static struct hs_error *add_no_stack_location(struct encoder *encoder)
 {
 	char name[sizeof(NO_STACK_NAME)], file[] = "";
 	pb_location *location = append_location(encoder);
@@ -275,7 +288,7 @@ static struct hs_error *add_no_stack_location(struct encoder *encoder, uint64_t 
 
 	if (!error)
 		append_line(encoder, location, function_id, 0);
-	*id_ret = location->id;
+	encoder->no_stack_id = location->id;
 	return error;
 }
 
@@ -289,6 +302,38 @@ static struct hs_error *reserve_lines(struct encoder *encoder)
 	encoder->lines = allocate(count, sizeof(*encoder->lines));
 	encoder->line_pointers = allocate(count, sizeof(*encoder->line_pointers));
 	return encoder->lines && encoder->line_pointers ? NULL : &hs_error_no_memory;
+}
+
+// pre: the labels of a sample are added one after the other
+static struct hs_error *add_label(struct encoder *encoder, pb_sample *sample, const char *key, uint64_t value, const char *unit)
+{
+	size_t index = encoder->label_count++;
+	pb_label *label = &encoder->labels[index];
+	struct hs_error *error;
+
+	perftools__profiles__label__init(label);
+	label->num = value < INT64_MAX ? (int64_t)value : INT64_MAX;
+	encoder->label_pointers[index] = label;
+	if (sample->n_label++ == 0)
+		sample->label = &encoder->label_pointers[index];
+	error = string_table_add(&encoder->strings, key, &label->key);
+	return error ? error : string_table_add(&encoder->strings, unit, &label->num_unit);
+}
+
+static struct hs_error *add_labels(struct encoder *encoder, pb_sample *sample, const struct pprof_stack *stack)
+{
+	struct hs_error *error = NULL;
+
+	if (stack->samples_per_block)
+		error = add_label(encoder, sample, "n_samples", stack->samples_per_block, "count");
+	if (error || !encoder->options->errors)
+		return error;
+	error = add_label(encoder, sample, "samples", stack->live_records, "count");
+	if (!error)
+		error = add_label(encoder, sample, "inuse_objects_error", profile_error(stack->live_objects_variance), "count");
+	if (!error)
+		error = add_label(encoder, sample, "inuse_space_error", profile_error(stack->live_bytes_variance), "bytes");
+	return error;
 }
 
 static struct hs_error *add_samples(struct encoder *encoder)
@@ -305,6 +350,7 @@ static struct hs_error *add_samples(struct encoder *encoder)
 		sample->n_value = PPROF_VALUES;
 		sample->value = stack->values;
 		sample->location_id = next_id;
+		error = add_labels(encoder, sample, stack);
 		for (uint32_t frame = 0; frame < stack->frame_count && !error; frame++) {
 			uint32_t location = stack->frames[frame];
 
@@ -312,11 +358,12 @@ static struct hs_error *add_samples(struct encoder *encoder)
 				error = add_location(encoder, location);
 			*next_id++ = encoder->location_ids[location];
 		}
-		// Stacks are merged, so at most one of them has no frame.
-		if (stack->frame_count == 0)
-			error = add_no_stack_location(encoder, next_id++);
+		if (stack->frame_count == 0 && !encoder->no_stack_id && !error)
+			error = add_no_stack_location(encoder);
 		if (error)
 			return error;
+		if (stack->frame_count == 0)
+			*next_id++ = encoder->no_stack_id;
 		sample->n_location_id = (size_t)(next_id - sample->location_id);
 	}
 	encoder->profile.n_sample = encoder->stack_count;
@@ -338,6 +385,23 @@ static HS_PRINTF(2, 3) struct hs_error *add_comment(struct encoder *encoder, con
 	if (!text)
 		return &hs_error_no_memory;
 	return string_table_add(&encoder->strings, text, &encoder->comments[encoder->profile.n_comment++]);
+}
+
+static struct hs_error *add_uncertainty(struct encoder *encoder)
+{
+	const struct heap_profile *source = encoder->source;
+	struct hs_error *error = add_comment(encoder, "sampling_interval: %" PRId64 " (values are estimates; mean bytes between samples, "
+					     "as it is now; 1 = every allocation is recorded)", source->period);
+
+	if (!error)
+		error = add_comment(encoder, "samples: %" PRIu64 " (recorded blocks, of which the live values are made)", source->total_live_records);
+	if (!error)
+		error = add_comment(encoder, "inuse_objects_error: %" PRIu64 " (standard error of all live objects)",
+				    profile_error(source->total_live_objects_variance));
+	if (!error)
+		error = add_comment(encoder, "inuse_space_error: %" PRIu64 " (standard error of all live bytes)",
+				    profile_error(source->total_live_bytes_variance));
+	return error;
 }
 
 static struct hs_error *add_ledger(struct encoder *encoder)
@@ -373,6 +437,8 @@ static struct hs_error *add_comments(struct encoder *encoder)
 	if (!error)
 		error = add_comment(encoder, "stopped_ns: %" PRIu64 " (the process stood still for the snapshot)",
 				    source->stopped_ns);
+	if (!error && source->is_estimate)
+		error = add_uncertainty(encoder);
 	if (!error)
 		error = add_ledger(encoder);
 	encoder->profile.comment = encoder->comments;
@@ -407,10 +473,11 @@ static struct hs_error *pack(const pb_profile *profile, uint8_t **data_ret, size
 	return NULL;
 }
 
-struct hs_error *pprof_encode(const struct heap_profile *profile, uint8_t **data_ret, size_t *size_ret)
+struct hs_error *pprof_encode(const struct heap_profile *profile, const struct pprof_options *options, uint8_t **data_ret,
+			      size_t *size_ret)
 {
 	struct encoder encoder;
-	struct hs_error *error = encoder_init(&encoder, profile);
+	struct hs_error *error = encoder_init(&encoder, profile, options);
 
 	if (!error)
 		error = add_header(&encoder);

@@ -18,6 +18,10 @@ static struct pprof_stack visible_stack(const struct heap_profile *profile, cons
 		frames,
 		count,
 		{ sample->alloc_objects, sample->alloc_bytes, sample->live_objects, sample->live_bytes },
+		sample->samples_per_block,
+		sample->live_records,
+		sample->live_objects_variance,
+		sample->live_bytes_variance,
 	};
 }
 
@@ -36,18 +40,21 @@ static void add_values(struct pprof_stack *to, const struct pprof_stack *from)
 		if (__builtin_add_overflow(to->values[i], from->values[i], &to->values[i]))
 			to->values[i] = INT64_MAX;
 	}
+	to->live_records += from->live_records;
+	to->live_objects_variance += from->live_objects_variance;
+	to->live_bytes_variance += from->live_bytes_variance;
 }
 
-static bool same_frames(const struct pprof_stack *a, const struct pprof_stack *b)
+static bool same_key(const struct pprof_stack *a, const struct pprof_stack *b)
 {
-	return a->frame_count == b->frame_count &&
+	return a->samples_per_block == b->samples_per_block && a->frame_count == b->frame_count &&
 	       (a->frame_count == 0 || memcmp(a->frames, b->frames, a->frame_count * sizeof(*a->frames)) == 0);
 }
 
-// FNV-1a over the indices.
-static uint64_t hash_frames(const struct pprof_stack *stack)
+// FNV-1a over the number and the indices.
+static uint64_t hash_key(const struct pprof_stack *stack)
 {
-	uint64_t value = 0xcbf29ce484222325u;
+	uint64_t value = (0xcbf29ce484222325u ^ stack->samples_per_block) * 0x100000001b3u;
 
 	for (uint32_t i = 0; i < stack->frame_count; i++)
 		value = (value ^ stack->frames[i]) * 0x100000001b3u;
@@ -74,9 +81,9 @@ struct hs_error *pprof_stacks_build(const struct heap_profile *profile, struct p
 		if (is_empty(&stack))
 			continue;
 
-		size_t slot = hash_frames(&stack) & (slot_count - 1);
+		size_t slot = hash_key(&stack) & (slot_count - 1);
 
-		while (slots[slot] && !same_frames(&stacks[slots[slot] - 1], &stack))
+		while (slots[slot] && !same_key(&stacks[slots[slot] - 1], &stack))
 			slot = (slot + 1) & (slot_count - 1);
 		if (slots[slot]) {
 			add_values(&stacks[slots[slot] - 1], &stack);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stacks that a reader is shown: without the allocator's own innermost frames, each stack once. Pure.
+// The stacks that a reader is shown: without the allocator's own innermost frames, each stack once for each number of samples per block. Pure.
 #ifndef HEAPSNAP_PROTO_PPROF_STACKS_H
 #define HEAPSNAP_PROTO_PPROF_STACKS_H
 
@@ -15,10 +15,13 @@ struct pprof_stack {
 	const uint32_t *frames; // location indices, innermost first; into heap_profile.frames
 	uint32_t frame_count;
 	int64_t values[PPROF_VALUES]; // alloc_objects, alloc_bytes, live_objects, live_bytes
+	uint32_t samples_per_block;   // these three as in struct profile_sample
+	uint64_t live_records;
+	double live_objects_variance, live_bytes_variance;
 };
 
 // A stack of nothing but allocator frames keeps the outermost of them. Samples whose values are all 0 are left out;
-// samples that show the same frames are added up (to INT64_MAX at most). In the order of the samples. *stacks_ret
+// samples that show the same frames and number of samples per block are added up (to INT64_MAX at most). In the order of the samples. *stacks_ret
 // is owned by the caller.
 struct hs_error *pprof_stacks_build(const struct heap_profile *profile, struct pprof_stack **stacks_ret,
 				    size_t *count_ret) HS_MUST_CHECK;

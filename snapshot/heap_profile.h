@@ -3,6 +3,7 @@
 #ifndef HEAPSNAP_SNAPSHOT_HEAP_PROFILE_H
 #define HEAPSNAP_SNAPSHOT_HEAP_PROFILE_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,11 +39,15 @@ struct profile_location {
 	bool is_allocator;   // a frame of the allocator itself: dropped from stacks
 };
 
-// One stack with its values, already unsampled.
+// One stack with its values: of all blocks, also those that sampling has left out.
 struct profile_sample {
 	uint32_t first_frame; // index into frames
 	uint32_t frame_count; // location indices, innermost first
 	int64_t alloc_objects, alloc_bytes, live_objects, live_bytes;
+	uint32_t samples_per_block; // samples that fell into each of its live blocks, HS_SAMPLES_MAX = so many or more; 0 = not counted. A stack
+				    // may have a sample for each of several such numbers
+	uint64_t live_records;      // live blocks that were recorded: what the live values are made of
+	double live_objects_variance, live_bytes_variance; // squares of the live values' standard errors; 0 = exact
 };
 
 // A loaded object at some time since attach.
@@ -82,13 +87,19 @@ struct heap_profile {
 
 	int64_t time_ns;     // wall clock of the snapshot, UTC
 	int64_t duration_ns; // since attach
-	int64_t period;      // mean sampling interval, bytes; 1 = every allocation
+	int64_t period;      // mean sampling interval in force, bytes; 1 = every allocation
+	bool is_estimate;    // not every allocation since attach was recorded: values are estimates
 	uint64_t stopped_ns; // for how long the target's threads were stopped
 	int32_t pid;
 	char *program;       // owned
 
 	int64_t total_alloc_objects, total_alloc_bytes, total_live_objects, total_live_bytes;
+	uint64_t total_live_records;
+	double total_live_objects_variance, total_live_bytes_variance;
 };
+
+// The standard error that a sum of variances stands for, rounded up, so that 0 means exact.
+static inline uint64_t profile_error(double variance) { return (uint64_t)ceil(sqrt(variance)); }
 
 void heap_profile_deinit(struct heap_profile *profile);
 

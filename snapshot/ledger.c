@@ -94,6 +94,25 @@ static struct hs_error *add_hooks(const struct table_view *view, struct heap_pro
 	return error;
 }
 
+// Where not every allocation was recorded: what the figures are made of.
+static struct hs_error *add_sampling(const struct table_view *view, const struct aggregate *aggregate, struct heap_profile *profile)
+{
+	struct hs_error *error = NULL;
+
+	if (table_header(view)->always_exact && !aggregate->sampled)
+		return NULL;
+	error = add(profile, "unknown_not_counted", "sampling: frees and reallocations of blocks that were not recorded are not counted", 1, false);
+	if (!error)
+		error = add(profile, "live_records", "live blocks that were recorded", aggregate->live.records, false);
+	if (!error)
+		error = add(profile, "live_samples", "of these samples, which stand for others too", aggregate->sampled, false);
+	if (!error && aggregate->sampled)
+		error = add(profile, "interval_low", "bytes between samples on average, where they were densest", aggregate->interval_low, false);
+	if (!error && aggregate->sampled)
+		error = add(profile, "interval_high", "bytes between samples on average, where they were rarest", aggregate->interval_high, false);
+	return error;
+}
+
 static bool holds_go(const struct table_view *view)
 {
 	bool found = false;
@@ -125,6 +144,8 @@ struct hs_error *ledger_build(const struct table_view *view, const struct aggreg
 		error = add(profile, "table_damaged", "references in the table that lead nowhere", view->damaged, true);
 	if (!error)
 		error = add(profile, "pending_reallocations", "live blocks that were being reallocated", aggregate->pending, false);
+	if (!error)
+		error = add_sampling(view, aggregate, profile);
 	if (!error)
 		error = add(profile, "threads", "threads seen since attach", header->thread_count, false);
 	for (size_t i = 0; i < profile->module_count; i++) {

@@ -201,6 +201,14 @@ static int64_t add_value(struct table_view *view, uint64_t value, int64_t *total
 	return (int64_t)value;
 }
 
+// What blocks are recorded with from now on. Under a budget each thread has an interval of its own: the largest of them.
+static int64_t interval_in_force(const struct region_header *header, const struct aggregate *aggregate)
+{
+	uint64_t interval = header->sampling_mode == SAMPLING_budget ? aggregate->slots_interval : header->sampling_interval;
+
+	return header->sampling_mode == SAMPLING_exact || interval == 0 ? 1 : (int64_t)interval;
+}
+
 static struct hs_error *add_sample(struct builder *builder, const struct stack_totals *totals)
 {
 	struct heap_profile *profile = builder->profile;
@@ -209,12 +217,19 @@ static struct hs_error *add_sample(struct builder *builder, const struct stack_t
 
 	*sample = (struct profile_sample){
 		.first_frame = (uint32_t)profile->frame_count,
-		.alloc_objects = add_value(builder->view, totals->alloc_objects, &profile->total_alloc_objects),
-		.alloc_bytes = add_value(builder->view, totals->alloc_bytes, &profile->total_alloc_bytes),
-		.live_objects = add_value(builder->view, totals->live_objects, &profile->total_live_objects),
-		.live_bytes = add_value(builder->view, totals->live_bytes, &profile->total_live_bytes),
+		.alloc_objects = add_value(builder->view, estimate_round(totals->alloc_objects), &profile->total_alloc_objects),
+		.alloc_bytes = add_value(builder->view, estimate_round(totals->alloc_bytes), &profile->total_alloc_bytes),
+		.live_objects = add_value(builder->view, estimate_round(totals->live.objects), &profile->total_live_objects),
+		.live_bytes = add_value(builder->view, estimate_round(totals->live.bytes), &profile->total_live_bytes),
+		.samples_per_block = totals->samples_per_block,
+		.live_records = totals->live.records,
+		.live_objects_variance = totals->live.objects_variance,
+		.live_bytes_variance = totals->live.bytes_variance,
 	};
 	profile->sample_count++;
+	profile->total_live_records += totals->live.records;
+	profile->total_live_objects_variance += totals->live.objects_variance;
+	profile->total_live_bytes_variance += totals->live.bytes_variance;
 	for (uint32_t depth = 0; ref; depth++) {
 		const struct stack_node *node = table_node(builder->view, ref);
 		uint32_t location;
@@ -247,12 +262,16 @@ struct hs_error *profile_build(struct table_view *view, const struct aggregate *
 	if (!error)
 		error = build_mappings(&builder);
 	if (!error) {
-		profile->samples = calloc(aggregate->count + 1, sizeof(*profile->samples));
+		profile->samples = calloc(aggregate->stacks.count + aggregate->counted.count + 1, sizeof(*profile->samples));
 		if (!profile->samples)
 			error = &hs_error_no_memory;
 	}
-	for (size_t i = 0; i < aggregate->count && !error; i++)
-		error = add_sample(&builder, &aggregate->stacks[i]);
+	for (size_t i = 0; i < aggregate->stacks.count && !error; i++)
+		error = add_sample(&builder, &aggregate->stacks.items[i]);
+	for (size_t i = 0; i < aggregate->counted.count && !error; i++)
+		error = add_sample(&builder, &aggregate->counted.items[i]);
+	profile->period = interval_in_force(table_header(view), aggregate);
+	profile->is_estimate = !table_header(view)->always_exact || aggregate->sampled;
 	word_index_deinit(&builder.locations);
 	free(builder.map_mapping);
 	free(builder.module_mapping);

@@ -89,7 +89,6 @@ static struct hs_error *digest(struct raw_snapshot *raw, struct heap_profile *pr
 		return error;
 	profile->time_ns = (int64_t)raw->wall_ns;
 	profile->duration_ns = (int64_t)(raw->monotonic_ns - attached_ns);
-	profile->period = 1;
 	profile->stopped_ns = timing->stopped_ns;
 	error = fault_point("symbolize");
 	began = hs_monotonic_ns();

@@ -89,6 +89,9 @@ static size_t merge(struct heap_site *sites, size_t count)
 		sites[kept - 1].live_bytes += sites[i].live_bytes;
 		sites[kept - 1].alloc_objects += sites[i].alloc_objects;
 		sites[kept - 1].alloc_bytes += sites[i].alloc_bytes;
+		sites[kept - 1].live_records += sites[i].live_records;
+		sites[kept - 1].live_objects_variance += sites[i].live_objects_variance;
+		sites[kept - 1].live_bytes_variance += sites[i].live_bytes_variance;
 		free(sites[i].function);
 	}
 	return kept;
@@ -114,6 +117,9 @@ struct hs_error *heap_sites_make(const struct heap_profile *profile, struct heap
 		sites[count].live_bytes = sample->live_bytes;
 		sites[count].alloc_objects = sample->alloc_objects;
 		sites[count].alloc_bytes = sample->alloc_bytes;
+		sites[count].live_records = sample->live_records;
+		sites[count].live_objects_variance = sample->live_objects_variance;
+		sites[count].live_bytes_variance = sample->live_bytes_variance;
 		count++;
 	}
 	qsort(sites, count, sizeof(*sites), by_place);

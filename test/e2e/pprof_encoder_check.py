@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""pprof_encoder_check.py PPROF_ENCODER_TEST: reads the profile that the program writes, by its bytes and, when
+"""pprof_encoder_check.py PPROF_ENCODER_TEST: reads the profiles that the program writes, by their bytes and, when
 HEAPSNAP_PPROF in the environment names it, by the real pprof; both must see what the program put in."""
 
 import os
@@ -22,13 +22,22 @@ STACKS = [
     (("[stack unknown]",), [1, 7, 1, 7]),
 ]
 
+SAMPLED_STACKS = [
+    (("inner", "work(int)", "main"), [110, 11000, 50, 5000]),
+    (("inner", "work(int)", "main"), [5, 50, 5, 50]),
+    (("inner", "work(int)", "main"), [8, 80, 8, 80]),
+    (("inner", "work(int)", "main", "malloc", "main"), [2, 20, 0, 0]),
+    (("[stack unknown]",), [1, 7, 1, 7]),
+    (("[stack unknown]",), [1, 8, 1, 8]),
+]
+
 
 class EncoderCheck(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.directory = tempfile.TemporaryDirectory()
-        cls.path = os.path.join(cls.directory.name, "out.pb.gz")
-        subprocess.run([PROGRAM, cls.path], check=True, stdout=subprocess.DEVNULL)
+        cls.path = os.path.join(cls.directory.name, "exact.pb.gz")
+        subprocess.run([PROGRAM, cls.directory.name], check=True, stdout=subprocess.DEVNULL)
 
     @classmethod
     def tearDownClass(cls):
@@ -82,6 +91,48 @@ class EncoderCheck(unittest.TestCase):
         self.assertRegex(traces, r"(?m)^ +500B   inner \(inline\)\n +work\(int\)\n +main$")
         objects = pprof_reader.run("-top", "-sample_index=alloc_objects", "-nodefraction=0", self.path)
         self.assertIn("Total samples = 18", objects)
+
+    def check_sampled(self, read):
+        """With and without errors: the same values, told apart by the number of samples per block alone."""
+        plain, errors = (read(os.path.join(self.directory.name, name)) for name in ("sampled.pb.gz", "sampled_errors.pb.gz"))
+        for profile in (plain, errors):
+            pprof_reader.check_rules(profile)
+            self.assertEqual(profile.stacks(), SAMPLED_STACKS)
+            self.assertEqual(profile.period, 4096)
+            self.assertEqual([profile.comment(name) for name in
+                              ("sampling_interval", "samples", "inuse_objects_error", "inuse_space_error")], ["4096", "12", "6", "3"])
+        self.assertEqual([sample.labels for sample in plain.samples],
+                         [{}, {"n_samples": (1, "count")}, {"n_samples": (3, "count")}, {}, {}, {"n_samples": (2, "count")}])
+        self.assertEqual([[sample.labels[key] for key in ("samples", "inuse_objects_error", "inuse_space_error")]
+                          for sample in errors.samples],
+                         [[(records, "count"), (objects, "count"), (size, "bytes")] for records, objects, size in
+                          ((5, 5, 3), (2, 1, 1), (3, 2, 0), (0, 0, 0), (1, 0, 0), (1, 0, 0))])
+        self.assertEqual([sample.labels.get("n_samples") for sample in errors.samples],
+                         [sample.labels.get("n_samples") for sample in plain.samples])
+
+    def test_sampled_bytes(self):
+        self.check_sampled(pprof_reader.decode)
+
+    @unittest.skipUnless(PPROF, "HEAPSNAP_PPROF is not set")
+    def test_sampled_pprof(self):
+        self.check_sampled(pprof_reader.read_raw)
+
+    @unittest.skipUnless(PPROF, "HEAPSNAP_PPROF is not set")
+    def test_sampled_reports(self):
+        path = os.path.join(self.directory.name, "sampled_errors.pb.gz")
+        top = pprof_reader.run("-top", "-unit=bytes", "-nodefraction=0", path)
+        self.assertRegex(top, r"(?m)^ +5130B .*  inner")  # summed over labels
+        tags = pprof_reader.run("-tags", "-unit=bytes", path)
+        self.assertRegex(tags, r"(?m) n_samples: Total 138\.0B\n +80\.0B \(57\.97%\): 3")
+
+    def test_exact_errors(self):
+        """Exact values have an error of 0; that is said, too, and there are no comments on estimates."""
+        profile = pprof_reader.decode(os.path.join(self.directory.name, "exact_errors.pb.gz"))
+        pprof_reader.check_rules(profile)
+        self.assertEqual(profile.stacks(), STACKS)
+        self.assertEqual([sample.labels["samples"][0] for sample in profile.samples], [5, 1, 3, 1, 1])
+        self.assertEqual({sample.labels["inuse_space_error"] for sample in profile.samples}, {(0, "bytes")})
+        self.assertIsNone(profile.comment("inuse_space_error"))
 
 
 unittest.main()

@@ -53,6 +53,7 @@ class Location:
 class Sample:
     locations: list  # ids, innermost first
     values: list
+    labels: dict = field(default_factory=dict)  # {key: (number, unit)}; heapsnap writes no other kind
 
 
 @dataclass
@@ -142,8 +143,11 @@ def parse_raw(text):
                 profile.sample_types.append((name, unit))
         elif section == "Samples":
             values, colon, locations = row.partition(":")
-            # Rows without values hold labels.
-            if colon and re.fullmatch(r"[\s\d-]+", values):
+            # Rows without values hold labels of the sample above: "key:[number unit]", several of them.
+            if not re.fullmatch(r"[\s\d-]+", values):
+                profile.samples[-1].labels = {key: (int(number), unit) for key, number, unit in
+                                              re.findall(r"(\S+):\[(-?\d+) (\w+)\]", row)}
+            elif colon:
                 profile.samples.append(Sample([int(word) for word in locations.split()],
                                               [int(word) for word in values.split()]))
         elif section == "Locations":
@@ -250,7 +254,14 @@ def decode(path):
     for data in top.get(2, []):
         fields = _fields(data)
         values = [_signed(value) for value in _numbers(fields.get(2, []))]
-        profile.samples.append(Sample(_numbers(fields.get(1, [])), values))
+        labels = {}
+        for label_data in fields.get(3, []):
+            label = _fields(label_data)
+            key = strings[number(label, 1)]
+            if key in labels or number(label, 2):
+                raise ValueError(f"label {key} is there twice, or is a text")
+            labels[key] = (number(label, 3), strings[number(label, 4)])
+        profile.samples.append(Sample(_numbers(fields.get(1, [])), values, labels))
     for data in top.get(3, []):
         fields = _fields(data)
         names = {7: "FN", 8: "FL", 9: "LN", 10: "IN"}
@@ -276,6 +287,9 @@ def stacks(path):
     return decode(path).stacks()
 
 
+LABEL_UNITS = {"n_samples": "count", "samples": "count", "inuse_objects_error": "count", "inuse_space_error": "bytes"}
+
+
 def check_rules(profile):
     """What must hold for every file that heapsnap writes; raises AssertionError with the rule that does not."""
     assert profile.sample_types == [("alloc_objects", "count"), ("alloc_space", "bytes"),
@@ -288,7 +302,12 @@ def check_rules(profile):
     for sample in profile.samples:
         assert sample.locations and len(sample.values) == 4 and any(sample.values), sample
         assert all(1 <= location <= len(profile.locations) for location in sample.locations), sample
-        assert tuple(sample.locations) not in seen, "two samples with one stack"
-        seen.add(tuple(sample.locations))
+        assert set(sample.labels) <= set(LABEL_UNITS), sample
+        assert all(number >= 0 and unit == LABEL_UNITS[key] for key, (number, unit) in sample.labels.items()), sample
+        key = (*sample.locations, sample.labels.get("n_samples"))
+        assert key not in seen, "two samples with one stack and one number of samples per block"
+        seen.add(key)
+    errors = ["samples" in sample.labels for sample in profile.samples]
+    assert all(errors) or not any(errors), "some samples have errors, some have not"
     for location in profile.locations:
         assert location.mapping_id <= len(profile.mappings), location

@@ -93,7 +93,7 @@ static void digest(void)
 	if (!error)
 		error = heap_sites_make(&profile, &sites, &site_count);
 	if (!error)
-		error = pprof_encode(&profile, &data, &size);
+		error = pprof_encode(&profile, &(struct pprof_options){ .errors = true }, &data, &size);
 	REQUIRE(!error && size > 0); // whatever the region says, there is a profile
 	free(data);
 	heap_sites_free(sites, site_count);

@@ -87,6 +87,38 @@ static void test_counters(void)
 	end(&made);
 }
 
+static void test_sampling(void)
+{
+	struct made_ledger made;
+
+	begin(&made);
+	build(&made);
+	CHECK(!line(&made, "unknown_not_counted")->name && !line(&made, "live_records")->name); // exact: as ever
+	end(&made);
+
+	begin(&made);
+	made.region.header->always_exact = 0;
+	made.aggregate.live.records = 70;
+	made.aggregate.sampled = 60;
+	made.aggregate.interval_low = 512;
+	made.aggregate.interval_high = 4096;
+	build(&made);
+	CHECK_EQUAL(line(&made, "unknown_not_counted")->value, 1);
+	CHECK(!line(&made, "unknown_not_counted")->is_loss);
+	CHECK_EQUAL(line(&made, "live_records")->value, 70);
+	CHECK_EQUAL(line(&made, "live_samples")->value, 60);
+	CHECK_EQUAL(line(&made, "interval_low")->value, 512);
+	CHECK_EQUAL(line(&made, "interval_high")->value, 4096);
+	end(&made);
+
+	begin(&made);
+	made.region.header->always_exact = 0;
+	build(&made);
+	CHECK_EQUAL(line(&made, "live_records")->value, 0);
+	CHECK(!line(&made, "interval_low")->name); // none met
+	end(&made);
+}
+
 static void test_cuts(void)
 {
 	struct made_ledger made;
@@ -166,6 +198,7 @@ static void test_hostile_counts(void)
 int main(void)
 {
 	test_counters();
+	test_sampling();
 	test_cuts();
 	test_hooks();
 	test_hostile_counts();

@@ -180,6 +180,9 @@ static void test_wrong(void)
 	bad("attach 1 -o x", "-o belongs to dump");
 	bad("status -o x", "-o belongs to dump");
 	bad("dump 1 -o x --depth 5", "--depth belongs to attach");
+	bad("attach 1 --errors", "--errors belongs to dump");
+	CHECK(good("dump 1 -o x --errors").errors);
+	CHECK(!good("dump 1 -o x").errors);
 	bad("detach 1 --max-memory 1M", "--max-memory and --allocator belong to attach and check");
 	bad("dump 1 -o - --json", "both want standard output");
 	bad("attach 1 -x", "unknown option: -x");

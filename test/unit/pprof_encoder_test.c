@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a profile of known content. What stands in it is checked by pprof_encoder_check.py, which reads the file
+// Writes profiles of known content. What stands in them is checked by pprof_encoder_check.py, which reads them in the folder
 // that is named as the only argument; without it only what needs no reader is checked.
 #include "check.h"
 #include "proto/gzip_file.h"
@@ -56,13 +56,25 @@ static uint32_t frames[] = {
 };
 
 static struct profile_sample samples[] = {
-	{ 0, 3, 10, 1000, 4, 400 },
-	{ 3, 4, 1, 100, 1, 100 },
-	{ 7, 4, 2, 20, 1, 10 },
-	{ 11, 2, 3, 30, 3, 30 },
-	{ 13, 2, 1, INT64_C(5000000000), 1, INT64_C(5000000000) },
-	{ 15, 1, 0, 0, 0, 0 },
-	{ 0, 0, 1, 7, 1, 7 },
+	{ 0, 3, 10, 1000, 4, 400, 0, 4, 0, 0 },
+	{ 3, 4, 1, 100, 1, 100, 0, 1, 0, 0 },
+	{ 7, 4, 2, 20, 1, 10, 0, 1, 0, 0 },
+	{ 11, 2, 3, 30, 3, 30, 0, 3, 0, 0 },
+	{ 13, 2, 1, INT64_C(5000000000), 1, INT64_C(5000000000), 0, 1, 0, 0 },
+	{ 15, 1, 0, 0, 0, 0, 0, 0, 0, 0 },
+	{ 0, 0, 1, 7, 1, 7, 0, 1, 0, 0 },
+};
+
+// The same by sampling, some of it with counted samples.
+static struct profile_sample sampled[] = {
+	{ 0, 3, 100, 10000, 40, 4000, 0, 4, 9, 2.25 },
+	{ 3, 4, 10, 1000, 10, 1000, 0, 1, 16, 2 }, // shown with the first
+	{ 0, 3, 5, 50, 5, 50, 1, 2, 1, 1 },
+	{ 0, 3, 7, 70, 7, 70, 3, 2, 1, 0 },
+	{ 3, 4, 1, 10, 1, 10, 3, 1, 3, 0 },        // shown with the one before
+	{ 7, 4, 2, 20, 0, 0, 0, 0, 0, 0 },
+	{ 0, 0, 1, 7, 1, 7, 0, 1, 0, 0 },
+	{ 0, 0, 1, 8, 1, 8, 2, 1, 0, 0 },
 };
 
 static char seen[] = "allocations", seen_text[] = "blocks allocated";
@@ -83,6 +95,20 @@ static struct heap_profile profile = {
 	.ledger = ledger, .ledger_count = COUNT(ledger), .time_ns = 1700000000123456789, .duration_ns = 5000000000,
 	.period = 1, .stopped_ns = 1234567, .pid = 42, .program = program,
 };
+
+static struct heap_profile sampled_profile(void)
+{
+	struct heap_profile estimates = profile;
+
+	estimates.samples = sampled;
+	estimates.sample_count = COUNT(sampled);
+	estimates.period = 4096;
+	estimates.is_estimate = true;
+	estimates.total_live_records = 12;
+	estimates.total_live_objects_variance = 30;
+	estimates.total_live_bytes_variance = 5.25;
+	return estimates;
+}
 
 static void test_stacks(void)
 {
@@ -105,7 +131,7 @@ static void test_stacks(void)
 // The sum of two samples that does not fit stays at the largest number.
 static void test_overflow(void)
 {
-	struct profile_sample large[] = { { 0, 3, INT64_MAX, 1, 0, 0 }, { 0, 3, 2, 1, 0, 0 } };
+	struct profile_sample large[] = { { 0, 3, INT64_MAX, 1, 0, 0, 0, 0, 0, 0 }, { 0, 3, 2, 1, 0, 0, 0, 0, 0, 0 } };
 	struct heap_profile two = profile;
 	struct pprof_stack *stacks = NULL;
 	size_t count = 0;
@@ -125,21 +151,23 @@ static void test_empty(void)
 	uint8_t *data = NULL;
 	size_t size = 0;
 
-	CHECK(!pprof_encode(&empty, &data, &size));
+	CHECK(!pprof_encode(&empty, &(struct pprof_options){ .errors = true }, &data, &size));
 	CHECK(size > 0);
 	free(data);
 }
 
-static void write_profile(const char *path)
+static void write_profile(const struct heap_profile *from, bool errors, const char *folder, const char *name)
 {
 	struct output_file file;
 	uint8_t *data = NULL;
 	size_t size = 0;
 	uint64_t compressed;
+	char path[4096];
 
-	CHECK(!pprof_encode(&profile, &data, &size));
+	CHECK(!pprof_encode(from, &(struct pprof_options){ .errors = errors }, &data, &size));
 	CHECK(size > 100);
-	if (path) {
+	if (folder) {
+		snprintf(path, sizeof(path), "%s/%s", folder, name);
 		CHECK(!output_file_create(path, &file));
 		CHECK(!output_file_commit_gzip(&file, data, size, &compressed));
 	}
@@ -148,9 +176,15 @@ static void write_profile(const char *path)
 
 int main(int argc, char **argv)
 {
+	const char *folder = argc > 1 ? argv[1] : NULL;
+	const struct heap_profile estimates = sampled_profile();
+
 	test_stacks();
 	test_overflow();
 	test_empty();
-	write_profile(argc > 1 ? argv[1] : NULL);
+	write_profile(&profile, false, folder, "exact.pb.gz");
+	write_profile(&profile, true, folder, "exact_errors.pb.gz");
+	write_profile(&estimates, false, folder, "sampled.pb.gz");
+	write_profile(&estimates, true, folder, "sampled_errors.pb.gz");
 	return CHECK_RESULT();
 }

@@ -272,8 +272,74 @@ static void test_hostile_sizes(void)
 	end(&built);
 }
 
+// Rounded once, for each stack; errors and numbers of records beside the values.
+static void test_estimates(void)
+{
+	static const struct {
+		uint32_t mode, interval, always_exact;
+		int64_t period;
+		bool is_estimate;
+	} cases[] = {
+		{ SAMPLING_exact, 1, 1, 1, false },
+		{ SAMPLING_exact, 1, 0, 1, true }, // exact again
+		{ SAMPLING_exact, 4096, 0, 1, true },
+		{ SAMPLING_interval, 4096, 0, 4096, true },
+		{ SAMPLING_words, 4096, 0, 4096, true },
+		{ SAMPLING_budget, 0, 1, 1, false }, // within it
+		{ SAMPLING_budget, 0, 0, 8192, true },
+		{ SAMPLING_interval, 0, 0, 1, true }, // a lie
+		{ UINT32_MAX, UINT32_MAX, 0, UINT32_MAX, true },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct built built;
+		const struct heap_profile *profile = &built.profile;
+		uint32_t node, other;
+
+		begin(&built);
+		node = made_node(&built.region, 0, made_frame(0x555555555101, 1), 0);
+		other = made_node(&built.region, 1, made_frame(0x555555555201, 1), 0);
+		made_block(&built.region, 0x5000, 1000, node);
+		made_block(&built.region, 0x5010, 1000, node);
+		made_block(&built.region, 0x5020, 1000, other);
+		for (uint64_t block = 0x5000; block <= 0x5020 && cases[i].is_estimate; block += 16)
+			((struct block_record *)made_ref(&built.region, *made_entry(&built.region, block)))->interval = 1500;
+		made_slot(&built.region, 0)->interval = cases[i].period == 8192 ? 8192 : 1;
+		made_slot(&built.region, 1)->interval = 256 < cases[i].period ? 256 : 1;
+		made_slot(&built.region, 2)->interval = UINT64_MAX; // stopped
+		made_slot(&built.region, 3)->interval = 1 << 20;
+		made_slot(&built.region, 3)->thread_pointer = HS_THREAD_ENDED;
+		built.region.header->sampling_mode = cases[i].mode;
+		built.region.header->sampling_interval = cases[i].interval;
+		built.region.header->always_exact = cases[i].always_exact;
+		build(&built);
+		CHECK_EQUAL(profile->period, cases[i].period);
+		CHECK_EQUAL(profile->is_estimate, cases[i].is_estimate);
+		CHECK_EQUAL(profile->sample_count, 2);
+		CHECK_EQUAL(profile->samples[0].live_records, 2);
+		CHECK_EQUAL(profile->samples[0].samples_per_block, 0);
+		CHECK_EQUAL(profile->total_live_records, 3);
+		if (cases[i].is_estimate) {
+			// a = 2/3: w = 2.0551483..., bytes 2055.1483, variance of one (1 - p) / p^2 = 2.1684863
+			CHECK_EQUAL(profile->samples[0].live_objects, 4);
+			CHECK_EQUAL(profile->samples[0].live_bytes, 4110);
+			CHECK_EQUAL(profile->samples[1].live_objects, 2);
+			CHECK_EQUAL(profile->total_live_bytes, 4110 + 2055);
+			CHECK_EQUAL(profile_error(profile->samples[0].live_bytes_variance), 2083);
+			CHECK_EQUAL(profile_error(profile->samples[0].live_objects_variance), 3); // 2.08, rounded up
+			CHECK_EQUAL(profile_error(profile->total_live_bytes_variance), 2551);
+		} else {
+			CHECK_EQUAL(profile->total_live_bytes, 3000);
+			CHECK_EQUAL(profile_error(profile->total_live_bytes_variance), 0);
+			CHECK_EQUAL(profile_error(profile->total_live_objects_variance), 0);
+		}
+		end(&built);
+	}
+}
+
 int main(void)
 {
+	test_estimates();
 	test_modules_and_mappings();
 	test_samples();
 	test_depth();
