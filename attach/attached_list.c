@@ -34,10 +34,17 @@ static void describe(const struct region_access *access, struct attached_process
 
 	process->state = header->state;
 	process->attached_wall_ns = header->attach_wall_ns;
-	process->used_bytes = end > header->first_page ? (end - header->first_page) * HS_PAGE_SIZE : 0;
-	process->max_bytes = (header->max_pages - header->first_page) * HS_PAGE_SIZE;
+	process->used_pages = end > header->first_page ? end - header->first_page : 0;
+	process->max_pages = header->max_pages - header->first_page;
+	process->used_bytes = process->used_pages * HS_PAGE_SIZE;
+	process->max_bytes = process->max_pages * HS_PAGE_SIZE;
 	process->threads = header->thread_count;
 	process->modules = header->module_count;
+	for (size_t i = 0; i < HS_THREAD_SLOTS / 64; i++)
+		process->thread_slots += (uint32_t)__builtin_popcountll(header->used_slots[i]);
+	process->depth = header->depth;
+	process->has_settings = sampling_settings_read(header, &process->sampling);
+	process->settings_wall_ns = header->sampling_wall_ns ? header->sampling_wall_ns : header->attach_wall_ns;
 	if (error) {
 		hs_error_destroy(error);
 		return;

@@ -3,6 +3,7 @@
 #ifndef HEAPSNAP_ATTACH_ATTACHED_LIST_H
 #define HEAPSNAP_ATTACH_ATTACHED_LIST_H
 
+#include "attach/sampling_settings.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -20,6 +21,12 @@ struct attached_process {
 	uint32_t hooks, hooks_refused;
 	uint64_t used_bytes, max_bytes; // of the region
 	uint64_t threads, modules;      // seen since attach
+	uint64_t used_pages, max_pages; // the same as bytes
+	uint32_t thread_slots;          // ever taken, of HS_THREAD_SLOTS
+	uint32_t depth;                 // frames kept of a stack
+	bool has_settings;              // false: what the region says of them makes no sense
+	struct sampling_settings sampling;
+	uint64_t settings_wall_ns;      // since when they are in force
 };
 
 // Fills *ret for one process. HS_ERROR_NOT_FOUND: not attached, and nothing left.

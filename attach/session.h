@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transactions: attach and detach, each wholly done or rolled back.
+// The transactions: attach and detach, each wholly done or rolled back, and the change of settings between them.
 #ifndef HEAPSNAP_ATTACH_SESSION_H
 #define HEAPSNAP_ATTACH_SESSION_H
 
@@ -31,6 +31,29 @@ struct attach_report {
 
 // On failure the target is as it was (HS_ERROR_GONE: it died).
 struct hs_error *session_attach(pid_t pid, const struct attach_options *options, struct attach_report *ret) HS_MUST_CHECK;
+
+struct set_options {
+	struct sampling_change change;
+	uint32_t depth; // frames kept of a stack from now on; 0 = as before
+};
+
+// What is in force.
+struct region_settings {
+	struct sampling_settings sampling;
+	uint32_t depth;
+};
+
+struct set_report {
+	struct region_settings before, after;
+	size_t threads;
+	uint64_t stopped_ns;      // longest single stop
+	bool filter_in_use;       // false: the filter of tracked addresses lets everything through
+	uint64_t filtered_blocks; // recorded blocks that it was counted from
+};
+
+// Changes the settings of an attached process. HS_ERROR_NOT_FOUND: it is not attached. On failure nothing is changed, or, where it failed
+// half-way, what is in force is a mixture of the old settings and the new ones that is right for every record; another change puts it in order.
+struct hs_error *session_set(pid_t pid, const struct set_options *options, struct set_report *ret) HS_MUST_CHECK;
 
 #define DETACH_CHECKS_MAX 8
 

@@ -509,6 +509,34 @@ struct hs_error *threads_thaw(struct frozen_process *process)
 	return error;
 }
 
+struct hs_error *threads_run_on(struct frozen_process *process, bool (*chosen)(const struct frozen_thread *, void *), void *context,
+				unsigned wait_us, unsigned timeout_ms)
+{
+	struct freezer freezer = { .process = process };
+	struct hs_error *error = NULL;
+	size_t left = 0;
+
+	for (size_t i = 0; i < process->count; i++) {
+		struct frozen_thread *thread = &process->threads[i];
+		bool stays = true;
+
+		if (chosen(thread, context))
+			error = hs_error_join(error, release_thread(thread, &stays));
+		if (stays)
+			process->threads[left++] = *thread;
+	}
+	freezer.capacity = process->count;
+	process->count = left;
+	if (!error) {
+		usleep(wait_us);
+		user_threads_list(process->pid, &freezer.user_threads);
+		freezer.deadline = hs_monotonic_ns() + timeout_ms * UINT64_C(1000000);
+		error = stop_all(&freezer);
+		pid_set_deinit(&freezer.user_threads);
+	}
+	return error ? hs_error_join(error, threads_thaw(process)) : NULL;
+}
+
 bool threads_rewind_syscall(struct user_regs_struct *registers)
 {
 	return arch_rewind_syscall(registers);

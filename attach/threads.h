@@ -45,6 +45,11 @@ struct hs_error *threads_freeze(pid_t pid, unsigned timeout_ms, struct frozen_pr
 // are no error.
 struct hs_error *threads_thaw(struct frozen_process *process) HS_MUST_CHECK;
 
+// Lets the chosen threads run on for about `wait_us` while the others stand, then stops them again, and those that they have made.
+// On failure all is thawed, as by threads_freeze.
+struct hs_error *threads_run_on(struct frozen_process *process, bool (*chosen)(const struct frozen_thread *, void *), void *context,
+				unsigned wait_us, unsigned timeout_ms) HS_MUST_CHECK;
+
 // Pure: rewinds an interrupted system call, as the kernel would before it returns to user mode, so that `registers` can be
 // set while the thread is elsewhere in the meantime: -ERESTARTSYS, -ERESTARTNOINTR, -ERESTARTNOHAND repeat the call,
 // -ERESTART_RESTARTBLOCK becomes restart_syscall(2). orig_rax becomes -1. Returns false when no call was interrupted.

@@ -7,6 +7,7 @@
 
 enum exit_status command_attach(const struct options *options);
 enum exit_status command_check(const struct options *options);
+enum exit_status command_set(const struct options *options);
 enum exit_status command_dump(const struct options *options);
 enum exit_status command_detach(const struct options *options);
 enum exit_status command_status(const struct options *options);

@@ -85,6 +85,12 @@ void json_number(struct json *json, const char *key, uint64_t value)
 	fprintf(json->file, "%" PRIu64, value);
 }
 
+void json_real(struct json *json, const char *key, double value)
+{
+	begin_item(json, key);
+	fprintf(json->file, "%.9g", value);
+}
+
 void json_bool(struct json *json, const char *key, bool value)
 {
 	begin_item(json, key);

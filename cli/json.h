@@ -20,6 +20,8 @@ bool json_end(struct json *json);
 void json_open(struct json *json, const char *key, char bracket);
 void json_close(struct json *json, char bracket);
 void json_number(struct json *json, const char *key, uint64_t value);
+// A number that need not be whole.
+void json_real(struct json *json, const char *key, double value);
 void json_bool(struct json *json, const char *key, bool value);
 // Bytes that are no UTF-8 are written as U+FFFD.
 void json_string(struct json *json, const char *key, const char *value);

@@ -65,6 +65,8 @@ int main(int argc, char **argv)
 		return (int)command_attach(&options);
 	case COMMAND_CHECK:
 		return (int)command_check(&options);
+	case COMMAND_SET:
+		return (int)command_set(&options);
 	case COMMAND_DUMP:
 		return (int)command_dump(&options);
 	case COMMAND_DETACH:

@@ -27,7 +27,8 @@ static const struct {
 	  "and every function with what speaks against hooking it. Exit status 0: attach would go ahead, 1: it would refuse.\n\n"
 	  "  --max-memory SIZE, --allocator NAME=KIND\n"
 	  "                   as for attach\n" },
-	{ "attach", COMMAND_ATTACH, "heapsnap attach PID [--exact | --sample SIZE | --budget PERCENT] [--depth N] [--max-memory SIZE] [--allocator NAME=KIND]",
+	{ "attach", COMMAND_ATTACH, "heapsnap attach PID [--exact | --sample SIZE | --samples-per-word RATE | --budget PERCENT] [--depth N] [--max-memory SIZE] "
+	  "[--allocator NAME=KIND]",
 	  "start tracking the live heap of a running process",
 	  "From now on every allocation of the process is recorded with its call stack. Nothing needs to be prepared in it.\n"
 	  "Its threads are stopped for a few milliseconds. On failure the process is as it was.\n\n"
@@ -35,6 +36,9 @@ static const struct {
 	  "                   under more load only samples, as many as the budget allows. Totals are estimates then\n"
 	  "  --exact          each allocation is recorded, whatever it costs\n"
 	  "  --sample SIZE    one sample every so many bytes on average\n"
+	  "  --samples-per-word RATE\n"
+	  "                   the same, said as samples in each 8 bytes (1e-4 is one in 80000 bytes); records say how many\n"
+	  "                   samples fell into their block\n"
 	  "  --depth N        frames kept of a call stack, 1 to 256 (default 64)\n"
 	  "  --max-memory SIZE\n"
 	  "                   most memory that the records may use, with suffix K, M or G\n"
@@ -43,6 +47,15 @@ static const struct {
 	  "  --allocator NAME=KIND\n"
 	  "                   also track a function of this name; may be repeated. KIND is a known function with the same\n"
 	  "                   arguments, like malloc, or a layout, like 'alloc(_,size)' and 'free(_,block)'; see heapsnap(1)\n" },
+	{ "set", COMMAND_SET, "heapsnap set PID SETTING...",
+	  "change what an attached process records from now on",
+	  "What is recorded already stays, and is followed until it is freed. Prints the old settings and the new ones.\n"
+	  "The threads are stopped for a few milliseconds.\n\n"
+	  "  --exact, --sample SIZE, --samples-per-word RATE, --budget PERCENT, --depth N\n"
+	  "                   as for attach\n"
+	  "  --stop-recording record nothing new\n"
+	  "  --start-recording\n"
+	  "                   record again what was recorded before\n" },
 	{ "dump", COMMAND_DUMP, "heapsnap dump PID -o FILE [--errors]",
 	  "write the live heap as a pprof profile; any number of times",
 	  "Writes a gzipped pprof profile and prints totals, the sites with most live bytes and the ledger of what was seen and lost.\n"
@@ -86,7 +99,7 @@ static bool usage_error(enum command command, const char *format, const char *wh
 			fprintf(stderr, "\nusage: %s (`heapsnap %s --help` says more)\n", commands[i].usage, commands[i].name);
 			return false;
 		}
-	fprintf(stderr, "\nusage: heapsnap check|attach|dump|detach|status [PID] (`heapsnap --help` says more)\n");
+	fprintf(stderr, "\nusage: heapsnap check|attach|set|dump|detach|status [PID] (`heapsnap --help` says more)\n");
 	return false;
 }
 
@@ -128,6 +141,18 @@ static bool parse_percent(const char *text, uint32_t *ret)
 	return true;
 }
 
+// Samples per word of 8 bytes, as a decimal number (1e-4, 0.0001): the mean interval in bytes.
+static bool parse_rate(const char *text, uint32_t *ret)
+{
+	char *end;
+	double value;
+
+	if (*text != '.' && (*text < '0' || *text > '9'))
+		return false;
+	value = strtod(text, &end);
+	return !*end && !strpbrk(text, "xXpP") && sampling_interval_of_rate(value, ret);
+}
+
 static enum command find_command(const char *name)
 {
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
@@ -156,10 +181,17 @@ static bool check_operands(struct options *options, int count, char **operands)
 		return usage_error(options->command, "%s", "-o belongs to dump");
 	if (options->errors && options->command != COMMAND_DUMP)
 		return usage_error(options->command, "%s", "--errors belongs to dump");
-	if (options->depth && options->command != COMMAND_ATTACH)
-		return usage_error(options->command, "%s", "--depth belongs to attach");
-	if (options->has_sampling && options->command != COMMAND_ATTACH)
-		return usage_error(options->command, "%s", "--sample, --exact and --budget belong to attach");
+	if (options->depth && options->command != COMMAND_ATTACH && options->command != COMMAND_SET)
+		return usage_error(options->command, "%s", "--depth belongs to attach and set");
+	if (options->has_sampling && options->command != COMMAND_ATTACH && options->command != COMMAND_SET)
+		return usage_error(options->command, "%s", "--sample, --samples-per-word, --exact and --budget belong to attach and set");
+	if ((options->stop_recording || options->start_recording) && options->command != COMMAND_SET)
+		return usage_error(options->command, "%s", "--stop-recording and --start-recording belong to set");
+	if (options->has_sampling + options->stop_recording + options->start_recording > 1)
+		return usage_error(options->command, "%s", "--stop-recording, --start-recording and new settings exclude each other");
+	if (options->command == COMMAND_SET && !options->has_sampling && !options->stop_recording && !options->start_recording && !options->depth)
+		return usage_error(options->command, "%s", "what is to be set is missing (--exact, --sample, --samples-per-word, --budget, "
+				   "--stop-recording, --start-recording, --depth)");
 	if ((options->max_memory || options->addition_count) && options->command != COMMAND_ATTACH && options->command != COMMAND_CHECK)
 		return usage_error(options->command, "%s", "--max-memory and --allocator belong to attach and check");
 	if (options->output && strcmp(options->output, "-") == 0 && options->json)
@@ -190,7 +222,7 @@ static bool take_addition(struct options *options, const char *text)
 static bool take_sampling(struct options *options, struct sampling_settings sampling)
 {
 	if (options->has_sampling)
-		return usage_error(options->command, "%s", "only one of --sample, --exact and --budget can be given, and once");
+		return usage_error(options->command, "%s", "only one of --sample, --samples-per-word, --exact and --budget can be given, and once");
 	options->has_sampling = true;
 	options->sampling = sampling;
 	return true;
@@ -198,12 +230,15 @@ static bool take_sampling(struct options *options, struct sampling_settings samp
 
 bool options_parse(int argc, char **argv, struct options *ret)
 {
-	enum { OPTION_JSON = 256, OPTION_DEPTH, OPTION_MAX_MEMORY, OPTION_ALLOCATOR, OPTION_SAMPLE, OPTION_EXACT, OPTION_BUDGET, OPTION_ERRORS };
+	enum { OPTION_JSON = 256, OPTION_DEPTH, OPTION_MAX_MEMORY, OPTION_ALLOCATOR, OPTION_SAMPLE, OPTION_SAMPLES_PER_WORD, OPTION_EXACT, OPTION_BUDGET,
+	       OPTION_STOP_RECORDING, OPTION_START_RECORDING, OPTION_ERRORS };
 	static const struct option long_options[] = {
 		{ "depth", required_argument, NULL, OPTION_DEPTH },   { "max-memory", required_argument, NULL, OPTION_MAX_MEMORY },
 		{ "allocator", required_argument, NULL, OPTION_ALLOCATOR }, { "sample", required_argument, NULL, OPTION_SAMPLE },
 		{ "exact", no_argument, NULL, OPTION_EXACT },         { "budget", required_argument, NULL, OPTION_BUDGET },
 		{ "errors", no_argument, NULL, OPTION_ERRORS },
+		{ "samples-per-word", required_argument, NULL, OPTION_SAMPLES_PER_WORD },
+		{ "stop-recording", no_argument, NULL, OPTION_STOP_RECORDING }, { "start-recording", no_argument, NULL, OPTION_START_RECORDING },
 		{ "output", required_argument, NULL, 'o' },           { "json", no_argument, NULL, OPTION_JSON },
 		{ "quiet", no_argument, NULL, 'q' },                  { "verbose", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },                   { "version", no_argument, NULL, 'V' },
@@ -211,7 +246,7 @@ bool options_parse(int argc, char **argv, struct options *ret)
 	};
 	static const char short_options[] = ":o:qvhV";
 	uint64_t number;
-	uint32_t budget;
+	uint32_t budget, interval;
 	int first = 1;
 
 	*ret = (struct options){ .sampling = { .mode = SAMPLING_budget, .budget = DEFAULT_BUDGET } };
@@ -263,6 +298,18 @@ bool options_parse(int argc, char **argv, struct options *ret)
 			if (!take_sampling(ret, (struct sampling_settings){ .mode = number > 1 ? SAMPLING_interval : SAMPLING_exact,
 									    .interval = (uint32_t)number }))
 				return false;
+			break;
+		case OPTION_SAMPLES_PER_WORD:
+			if (!parse_rate(optarg, &interval))
+				return usage_error(ret->command, "--samples-per-word takes a number from 3.8e-9 to 4, not %s", optarg);
+			if (!take_sampling(ret, (struct sampling_settings){ .mode = SAMPLING_words, .interval = interval }))
+				return false;
+			break;
+		case OPTION_STOP_RECORDING:
+			ret->stop_recording = true;
+			break;
+		case OPTION_START_RECORDING:
+			ret->start_recording = true;
 			break;
 		case OPTION_EXACT:
 			if (!take_sampling(ret, (struct sampling_settings){ .mode = SAMPLING_exact }))

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum command { COMMAND_NONE, COMMAND_CHECK, COMMAND_ATTACH, COMMAND_DUMP, COMMAND_DETACH, COMMAND_STATUS };
+enum command { COMMAND_NONE, COMMAND_CHECK, COMMAND_ATTACH, COMMAND_SET, COMMAND_DUMP, COMMAND_DETACH, COMMAND_STATUS };
 
 enum exit_status { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 
@@ -19,10 +19,11 @@ struct options {
 	const char *pid_text;   // NULL = none given
 	const char *output;     // dump: -o
 	bool errors;            // dump: --errors
-	uint32_t depth;         // 0 = default
+	uint32_t depth;         // attach, set; 0 = none given
 	uint64_t max_memory;    // bytes; 0 = default
-	struct sampling_settings sampling; // attach: --sample, --exact, --budget
+	struct sampling_settings sampling; // attach, set: --sample, --samples-per-word, --exact, --budget
 	bool has_sampling;      // one of them was given
+	bool stop_recording, start_recording; // set
 	struct hook_addition additions[HOOK_ADDITIONS_MAX]; // --allocator
 	size_t addition_count;
 	bool json, quiet, verbose;

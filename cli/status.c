@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
+#include "cli/sampling_text.h"
 #include "inject/abi/region.h"
 
 #include <inttypes.h>
@@ -37,6 +38,25 @@ static const char *date(uint64_t wall_ns, char *buffer, size_t size)
 	return buffer;
 }
 
+// How full the region is, percent.
+static double fullness(const struct attached_process *process)
+{
+	return process->max_pages ? 100.0 * (double)process->used_pages / (double)process->max_pages : 0;
+}
+
+static void print_settings(const struct options *options, const struct attached_process *process)
+{
+	char text[SAMPLING_TEXT_SIZE], since[32];
+
+	if (!process->has_settings)
+		console_print(options, "  the region does not say what is recorded: `heapsnap set %d` puts it in order\n", process->pid);
+	else
+		console_print(options, "  records %s, stacks of up to %u frames, since %s\n", sampling_text(&process->sampling, text), process->depth,
+			      date(process->settings_wall_ns, since, sizeof(since)));
+	console_print(options, "  %" PRIu64 " of %" PRIu64 " pages in use (%.1f %%), %u of %u thread slots\n", process->used_pages,
+		      process->max_pages, fullness(process), process->thread_slots, HS_THREAD_SLOTS);
+}
+
 static void print_process(const struct options *options, const struct attached_process *process)
 {
 	char since[32], used[32], limit[32];
@@ -51,8 +71,28 @@ static void print_process(const struct options *options, const struct attached_p
 			      date(process->attached_wall_ns, since, sizeof(since)), process->hooks, console_bytes(process->used_bytes, used),
 			      console_bytes(process->max_bytes, limit));
 	free(name);
+	if (process->state == REGION_ATTACHED)
+		print_settings(options, process);
 	if (process->has_leftovers || process->state == REGION_ATTACHING || process->state == REGION_DETACHING)
 		console_print(options, "  the next attach or detach clears away what is left: heapsnap detach %d\n", process->pid);
+}
+
+static void put_settings(struct json *json, const struct attached_process *process)
+{
+	char since[32];
+
+	json_number(json, "region_used_pages", process->used_pages);
+	json_number(json, "max_pages", process->max_pages);
+	json_real(json, "region_used_percent", fullness(process));
+	json_number(json, "thread_slots_used", process->thread_slots);
+	json_number(json, "thread_slots", HS_THREAD_SLOTS);
+	if (!process->has_settings)
+		return;
+	json_open(json, "settings", '{');
+	sampling_put_json(json, &process->sampling);
+	json_number(json, "depth", process->depth);
+	json_string(json, "since", date(process->settings_wall_ns, since, sizeof(since)));
+	json_close(json, '}');
 }
 
 static bool print_json(const struct attached_process *list, size_t count)
@@ -77,6 +117,8 @@ static bool print_json(const struct attached_process *list, size_t count)
 		json_number(&json, "modules", list[i].modules);
 		json_number(&json, "region_used_bytes", list[i].used_bytes);
 		json_number(&json, "max_bytes", list[i].max_bytes);
+		if (list[i].state == REGION_ATTACHED)
+			put_settings(&json, &list[i]);
 		json_close(&json, '}');
 	}
 	json_close(&json, ']');

@@ -204,8 +204,14 @@ static inline void block_goes(uint64_t block, uint64_t size, const struct hook_i
 		__atomic_store_n(entry, 0, __ATOMIC_RELEASE);
 		slot->last_freed = block | (uint64_t)island->hook_index << 48;
 		count_up(slot->counters, COUNTER_frees, 1);
-		if (HS_LIKELY(nesting != REENTERED)) // a signal handler leaves the interrupted recorder's lists alone
+		// A signal handler leaves the interrupted recorder's lists alone. Within an original the recorder runs again for this moment, and says so:
+		// to handlers, and to a tool that is to change nothing meanwhile.
+		if (HS_LIKELY(nesting == OUTERMOST)) {
 			record_gone(slot, ref, block);
+		} else if (nesting == NESTED && reentry_leave_original(slot)) {
+			record_gone(slot, ref, block);
+			reentry_enter_original(slot);
+		}
 	} else if (nesting == OUTERMOST) {
 		unknown_free(slot, block, size, island);
 	} else {

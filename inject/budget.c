@@ -29,7 +29,8 @@ static void review(struct thread_slot *slot, uint64_t now)
 	};
 	uint64_t interval;
 
-	if (window.ticks < (uint64_t)header->ticks_per_us * WINDOW_US)
+	// Settings that have changed while the original ran are taken over with the next call.
+	if (slot->interval == 0 || window.ticks < (uint64_t)header->ticks_per_us * WINDOW_US)
 		return;
 	window.records = slot->counters[COUNTER_allocations] - slot->window_records;
 	window.calls = window.records;
@@ -46,6 +47,8 @@ static void review(struct thread_slot *slot, uint64_t now)
 		sampling_begin_gap(slot);
 	}
 	budget_begin(slot);
+	if (HS_UNLIKELY(slot->sampling_generation != __atomic_load_n(&header->sampling_generation, __ATOMIC_RELAXED)))
+		slot->interval = 0; // the tool has said so meanwhile
 }
 
 void budget_note_record(struct thread_slot *slot, uint64_t size, struct choice choice)

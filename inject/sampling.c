@@ -20,14 +20,8 @@ void sampling_begin_gap(struct thread_slot *slot)
 		slot->countdown = draw_gap(slot);
 }
 
-// Takes over the settings that are in force. The tool changes them while no thread is in here.
-static void adopt(struct thread_slot *slot)
+static void begin_with_settings(struct thread_slot *slot, const struct region_header *header)
 {
-	const struct region_header *header = region();
-
-	if (!slot->random)
-		slot->random = sampling_first_state(header->sampling_seed, slot->thread);
-	slot->sampling_generation = header->sampling_generation;
 	switch ((enum sampling_mode)header->sampling_mode) {
 	case SAMPLING_interval:
 	case SAMPLING_words:
@@ -47,13 +41,28 @@ static void adopt(struct thread_slot *slot)
 	slot->interval = 1;
 }
 
+// Takes over the settings that are in force. The tool raises the generation last, so settings that it changes meanwhile are taken over anew.
+static void adopt(struct thread_slot *slot)
+{
+	const struct region_header *header = region();
+	uint32_t generation;
+
+	if (!slot->random)
+		slot->random = sampling_first_state(header->sampling_seed, slot->thread);
+	do {
+		generation = __atomic_load_n(&header->sampling_generation, __ATOMIC_ACQUIRE);
+		begin_with_settings(slot, header);
+		slot->sampling_generation = generation;
+	} while (HS_UNLIKELY(generation != __atomic_load_n(&header->sampling_generation, __ATOMIC_ACQUIRE)));
+}
+
 // How many samples fall into the `left` bytes behind one.
-static uint32_t count_more(struct thread_slot *slot, uint64_t left)
+static uint32_t count_more(struct thread_slot *slot, uint64_t interval, uint64_t left)
 {
 	uint32_t more = 0;
 
 	while (more < HS_SAMPLES_MAX - 1) {
-		uint64_t gap = (uint64_t)sampling_gap(sampling_random(&slot->random), slot->interval);
+		uint64_t gap = (uint64_t)sampling_gap(sampling_random(&slot->random), interval);
 
 		if (gap > left)
 			break;
@@ -66,18 +75,19 @@ static uint32_t count_more(struct thread_slot *slot, uint64_t left)
 struct choice sampling_draw(struct thread_slot *slot, uint64_t size)
 {
 	struct choice choice = { 0, 0 };
-	uint64_t bytes = size ? size : 1;
+	uint64_t bytes = size ? size : 1, interval;
 	bool counts_samples;
 
 	if (slot->interval == 0 || slot->sampling_generation != region()->sampling_generation)
 		adopt(slot);
-	if (slot->interval == 1)
+	interval = __atomic_load_n(&slot->interval, __ATOMIC_RELAXED); // a change of the settings makes it 0
+	if (interval == 1)
 		return (struct choice){ 1, 0 };
-	if (slot->interval == UINT64_MAX || bytes > INT64_MAX)
+	if (interval == 0 || interval == UINT64_MAX || bytes > INT64_MAX)
 		return choice;
 	counts_samples = region()->sampling_mode == SAMPLING_words;
-	if (bytes >= slot->interval && !counts_samples) // always: it would stand for little more than itself, and adds no error this way
-		return (struct choice){ (uint32_t)slot->interval, 0 };
+	if (bytes >= interval && !counts_samples) // always: it would stand for little more than itself, and adds no error this way
+		return (struct choice){ (uint32_t)interval, 0 };
 	slot->countdown -= (int64_t)bytes;
 	while (slot->countdown <= 0 && slot->countdown_is_cut) {
 		slot->countdown += draw_gap(slot);
@@ -86,9 +96,9 @@ struct choice sampling_draw(struct thread_slot *slot, uint64_t size)
 	}
 	if (slot->countdown > 0)
 		return choice;
-	choice.interval = (uint32_t)slot->interval;
+	choice.interval = (uint32_t)interval;
 	if (counts_samples)
-		choice.samples = 1 + count_more(slot, (uint64_t)-slot->countdown); // bytes behind the one that is a sample
+		choice.samples = 1 + count_more(slot, interval, (uint64_t)-slot->countdown); // bytes behind the one that is a sample
 	sampling_begin_gap(slot); // not what is left of the last one: the process has no memory
 	return choice;
 }

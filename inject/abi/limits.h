@@ -36,6 +36,7 @@
 #define HS_INTERVAL_MAX (1u << 31)
 #define HS_BUDGET_INTERVAL_MIN 128u       // the smallest that a budget leads to, but for 1
 #define HS_BUDGET_INTERVAL_MAX (1u << 26)
+#define HS_BUDGET_MAX 1000000u // all of a thread's time, in millionths
 
 // Entries of a thread's cache of totals; power of two.
 #define HS_TOTALS_ENTRIES 128u

@@ -111,6 +111,8 @@ struct region_header {
 	uint32_t ticks_per_us;      // of the time-stamp counter
 	uint32_t epoch;             // raised by each dump that stops nobody: records of older ones are from before its cut
 	uint32_t log_limit;         // entries that the log may have; never changed after attach
+	uint32_t sampling_before;   // enum sampling_mode that was in force before SAMPLING_stopped; interval and budget stand
+	uint64_t sampling_wall_ns;  // CLOCK_REALTIME of the last change; 0 = as at attach
 	// HS_TRUST_CALLS = the hook's function calls no hooked function, so an unsampled call needs no frame; less = so many calls of it have
 	// been seen that did not; HS_TRUST_NEVER = it does.
 	_Alignas(64) uint8_t hook_trust[HS_HOOKS_MAX];

@@ -152,6 +152,72 @@ static void test_sizes(void)
 	}
 }
 
+static void test_settings(void)
+{
+	static const struct {
+		const char *text;
+		uint32_t interval;
+	} rates[] = {
+		{ "4", 2 }, { "1", 8 }, { "0.5", 16 }, { ".5", 16 }, { "1e-4", 80000 }, { "0.0001", 80000 }, { "1E-4", 80000 }, { "3", 3 },
+		{ "3.7252902984619140625e-9", HS_INTERVAL_MAX },
+	};
+	static const char *const wrong_rates[] = { "''", "0", "0.0", "-1", "-1e-4", "+1", "5", "4.1", "3.7e-9", "1e-300", "1e300", "nan", "inf", "-nan",
+						   "many", "1e", "1x", "0x1p-4", "0x1", "1.2.3", "1e-4K", "1,5" };
+	static const char *const wrong_sizes[] = { "0", "-1", "''", "x", "0.5", "1e6", "3G", "2147483649", "18446744073709551617", "4096K4" };
+	static const char *const wrong_budgets[] = { "0", "-1", "''", "x", "nan", "inf", "101", "0.00001", "1e1", "3x" };
+	struct options options = good("set 12 --sample 4K");
+	char line[200];
+
+	CHECK_EQUAL(options.command, COMMAND_SET);
+	CHECK(options.has_sampling && options.sampling.mode == SAMPLING_interval && options.sampling.interval == 4096);
+	CHECK(!options.stop_recording && !options.start_recording && !options.depth);
+	options = good("set 12 --exact --depth 3");
+	CHECK(options.has_sampling && options.sampling.mode == SAMPLING_exact && options.depth == 3);
+	options = good("set 12 --sample 1");
+	CHECK(options.has_sampling && options.sampling.mode == SAMPLING_exact);
+	options = good("set 12 --budget 2.5");
+	CHECK(options.sampling.mode == SAMPLING_budget && options.sampling.budget == 25000);
+	CHECK(good("set 12 --stop-recording").stop_recording);
+	CHECK(good("set --start-recording 12").start_recording);
+	CHECK(!good("set 12 --depth 5").has_sampling);
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		snprintf(line, sizeof(line), "set 1 --samples-per-word %s", rates[i].text);
+		options = good(line);
+		CHECK_EQUAL(options.sampling.mode, SAMPLING_words);
+		CHECK_EQUAL(options.sampling.interval, rates[i].interval);
+		snprintf(line, sizeof(line), "attach 1 --samples-per-word %s", rates[i].text);
+		CHECK_EQUAL(good(line).sampling.interval, rates[i].interval);
+	}
+	for (size_t i = 0; i < sizeof(wrong_rates) / sizeof(wrong_rates[0]); i++) {
+		snprintf(line, sizeof(line), "set 1 --samples-per-word %s", wrong_rates[i]);
+		bad(line, "--samples-per-word takes a number from 3.8e-9 to 4");
+	}
+	for (size_t i = 0; i < sizeof(wrong_sizes) / sizeof(wrong_sizes[0]); i++) {
+		snprintf(line, sizeof(line), "set 1 --sample %s", wrong_sizes[i]);
+		bad(line, "--sample takes a mean interval");
+	}
+	for (size_t i = 0; i < sizeof(wrong_budgets) / sizeof(wrong_budgets[0]); i++) {
+		snprintf(line, sizeof(line), "set 1 --budget %s", wrong_budgets[i]);
+		bad(line, "--budget takes a percentage");
+	}
+	bad("set 1", "what is to be set is missing");
+	bad("set 1 --json", "what is to be set is missing");
+	bad("set --exact", "the PID is missing");
+	bad("set 1 2 --exact", "too many arguments: 2");
+	bad("set 1 --exact --sample 1K", "only one of --sample");
+	bad("set 1 --sample 1K --sample 1K", "only one of --sample");
+	bad("set 1 --samples-per-word 1e-3 --budget 3", "only one of --sample");
+	bad("set 1 --exact --stop-recording", "exclude each other");
+	bad("set 1 --start-recording --stop-recording", "exclude each other");
+	bad("set 1 --exact --max-memory 1M", "--max-memory and --allocator belong to attach and check");
+	bad("set 1 --depth 0", "--depth takes a number from 1 to 256");
+	bad("set 1 --sample", "--sample needs a value");
+	bad("set 1 --samples-per-word", "--samples-per-word needs a value");
+	bad("attach 1 --stop-recording", "--stop-recording and --start-recording belong to set");
+	bad("status 1 --exact", "belong to attach and set");
+	bad("detach 1 --samples-per-word 1e-3", "belong to attach and set");
+}
+
 static void test_wrong(void)
 {
 	static const char *const depths[] = { "0", "257", "-1", "''", "x", "1x", "64K", "4294967297", "18446744073709551617" };
@@ -200,6 +266,7 @@ int main(void)
 	test_commands();
 	test_options();
 	test_sizes();
+	test_settings();
 	test_wrong();
 	return CHECK_RESULT();
 }

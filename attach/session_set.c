@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// A change of the settings of an attached process.
+//
+// Under a freeze. The order of stores is such that the target may be left at each of them for ever (docs/abi.md): first the filter is put out of
+// use, which is right whatever is recorded and wherever threads stand; then the settings change; then the filter is counted anew, if no thread is
+// in the middle of the payload's work; the generation is the last word.
+#include "attach/session.h"
+
+#include "attach/filter_count.h"
+#include "attach/freeze_outside.h"
+#include "attach/interrupt.h"
+#include "attach/region_access.h"
+#include "attach/target.h"
+#include "attach/tool_guard.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { FREEZE_TIMEOUT_MS = 2000 };
+
+struct change {
+	struct region_access region;
+	struct region_header header; // under the freeze
+	struct region_settings after;
+	bool can_count;              // the filter: no thread is inside the payload
+	uint32_t *slots;             // numbers of those that were ever taken
+	size_t slot_count;
+	struct pending_record *pending;
+	size_t pending_count;
+	struct filter_count filter;
+};
+
+#define HEADER_WRITE(change, field)                                                                \
+	region_write(&(change)->region, offsetof(struct region_header, field), &(change)->header.field, sizeof((change)->header.field))
+
+_Static_assert(offsetof(struct region_header, sampling_interval) == offsetof(struct region_header, sampling_mode) + sizeof(uint32_t),
+	       "mode and interval are one word");
+
+// What was looked at before the freeze may have been detached, and attached again, meanwhile.
+static struct hs_error *look_again(struct change *change)
+{
+	const struct region_access *region = &change->region;
+	struct proc_maps maps;
+	const struct proc_map *map;
+	struct hs_error *error = proc_maps_read(region->pid, &maps);
+
+	if (error)
+		return error;
+	map = region_find(&maps);
+	if (!map || map->start != region->address || map->end - map->start != region->size)
+		error = hs_error_create(HS_ERROR_REFUSED, "process %d was detached from meanwhile", (int)region->pid);
+	proc_maps_deinit(&maps);
+	if (!error)
+		error = region_read(region, 0, &change->header, sizeof(change->header));
+	if (!error)
+		error = region_check_header(&change->header, region->size);
+	if (!error && (change->header.state != REGION_ATTACHED || change->header.code_address != region->header.code_address ||
+		       change->header.code_size != region->header.code_size))
+		error = hs_error_create(HS_ERROR_REFUSED, "process %d was detached from meanwhile", (int)region->pid);
+	return error;
+}
+
+// The slots in use, and the reallocations that are under way in them.
+static struct hs_error *read_slots(struct change *change)
+{
+	struct thread_slot slot;
+	struct hs_error *error = NULL;
+
+	change->slots = calloc(HS_THREAD_SLOTS, sizeof(*change->slots));
+	change->pending = calloc(HS_THREAD_SLOTS, sizeof(*change->pending));
+	if (!change->slots || !change->pending)
+		return &hs_error_no_memory;
+	for (uint32_t i = 0; i < HS_THREAD_SLOTS && !error; i++) {
+		uint64_t offset = HS_OFFSET_SLOTS + i * sizeof(slot);
+
+		if (!(change->header.used_slots[i / 64] >> (i % 64) & 1))
+			continue;
+		change->slots[change->slot_count++] = i;
+		error = region_read(&change->region, offset, &slot, offsetof(struct thread_slot, pending_new_address));
+		if (!error && slot.pending)
+			change->pending[change->pending_count++] = (struct pending_record){ slot.pending_address, slot.pending };
+	}
+	return error;
+}
+
+// A dump that stops nobody may set its own flag at the same time. It works through a mapping, which is only had with the region's file.
+static struct hs_error *use_filter(struct change *change, bool in_use)
+{
+	const uint32_t flag = REMOVAL_FILTERS;
+	struct region_header *header;
+	uint32_t flags;
+
+	if (change->region.fd < 0) {
+		flags = in_use ? change->header.removal_flags | flag : change->header.removal_flags & ~flag;
+		change->header.removal_flags = flags;
+		return HEADER_WRITE(change, removal_flags);
+	}
+	header = mmap(NULL, HS_HEADER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, change->region.fd, 0);
+	if (header == MAP_FAILED)
+		return hs_error_system(errno, "cannot map the region");
+	fault_request();
+	if (in_use)
+		__atomic_fetch_or(&header->removal_flags, flag, __ATOMIC_SEQ_CST);
+	else
+		__atomic_fetch_and(&header->removal_flags, ~flag, __ATOMIC_SEQ_CST);
+	munmap(header, HS_HEADER_SIZE);
+	return NULL;
+}
+
+static struct hs_error *put_filter_out_of_use(struct change *change)
+{
+	uint8_t saturated[HS_FILTER_SIZE];
+	struct hs_error *error = fault_point("put the filter out of use");
+
+	memset(saturated, HS_FILTER_SATURATED, sizeof(saturated));
+	if (!error)
+		error = region_write(&change->region, HS_OFFSET_FILTER, saturated, sizeof(saturated));
+	return error ? error : use_filter(change, false);
+}
+
+// Counters only once those who record count, too.
+static struct hs_error *put_filter_in_use(struct change *change)
+{
+	struct hs_error *error = fault_point("put the filter in use");
+
+	if (!error)
+		error = filter_mark_records(&change->region, &change->filter);
+	if (!error)
+		error = use_filter(change, true);
+	return error ? error : region_write(&change->region, HS_OFFSET_FILTER, change->filter.counters, sizeof(change->filter.counters));
+}
+
+static struct hs_error *write_settings(struct change *change)
+{
+	const struct sampling_settings *sampling = &change->after.sampling;
+	struct region_header *header = &change->header;
+	struct hs_error *error = fault_point("change the settings");
+
+	if (sampling->mode != SAMPLING_exact && sampling->mode != SAMPLING_budget) // with a budget the payload says when it ends
+		header->always_exact = 0;
+	header->sampling_before = sampling->before;
+	header->sampling_mode = sampling->mode;
+	header->sampling_interval = sampling->interval;
+	if (sampling->budget)
+		header->budget = sampling->budget;
+	header->depth = change->after.depth;
+	header->sampling_wall_ns = hs_wall_ns();
+	if (!error)
+		error = HEADER_WRITE(change, always_exact);
+	if (!error)
+		error = HEADER_WRITE(change, budget);
+	if (!error)
+		error = HEADER_WRITE(change, sampling_before);
+	if (!error)
+		error = region_write(&change->region, offsetof(struct region_header, sampling_mode), &header->sampling_mode, sizeof(uint64_t));
+	if (!error)
+		error = HEADER_WRITE(change, depth);
+	return error ? error : HEADER_WRITE(change, sampling_wall_ns);
+}
+
+// Each thread takes the settings from the header at its next call.
+static struct hs_error *tell_threads(struct change *change)
+{
+	const uint64_t none = 0;
+	struct hs_error *error = fault_point("tell the threads");
+
+	for (size_t i = 0; i < change->slot_count && !error; i++)
+		error = region_write(&change->region,
+				     HS_OFFSET_SLOTS + change->slots[i] * sizeof(struct thread_slot) + offsetof(struct thread_slot, interval), &none,
+				     sizeof(none));
+	return error;
+}
+
+// Under the freeze.
+static struct hs_error *apply(struct change *change, const struct set_options *options, struct set_report *report)
+{
+	bool wants_filter;
+	struct hs_error *error = look_again(change);
+
+	if (error)
+		return error;
+	sampling_settings_read(&change->header, &report->before.sampling);
+	report->before.depth = change->header.depth;
+	change->after.sampling = sampling_settings_after(&report->before.sampling, &options->change);
+	change->after.depth = options->depth ? options->depth : change->header.depth;
+	report->after = change->after;
+	wants_filter = change->after.sampling.mode != SAMPLING_exact;
+	error = read_slots(change);
+	wants_filter = wants_filter && change->can_count;
+	if (!error && wants_filter)
+		error = filter_count_records(&change->region, &change->header, change->pending, change->pending_count, &change->filter);
+	report->filter_in_use = wants_filter && !change->filter.is_too_much;
+	report->filtered_blocks = report->filter_in_use ? change->filter.records : 0;
+	if (!error)
+		error = put_filter_out_of_use(change);
+	if (!error)
+		error = write_settings(change);
+	if (!error)
+		error = tell_threads(change);
+	if (!error && report->filter_in_use)
+		error = put_filter_in_use(change);
+	if (!error)
+		error = fault_point("raise the generation");
+	change->header.sampling_generation++;
+	return error ? error : HEADER_WRITE(change, sampling_generation);
+}
+
+static struct hs_error *open_attached(pid_t pid, struct region_access *region)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(pid, &maps);
+
+	if (error)
+		return error;
+	error = region_open(pid, &maps, region);
+	proc_maps_deinit(&maps);
+	if (error || region->header.state == REGION_ATTACHED)
+		return error;
+	region_close(region);
+	return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach; `heapsnap detach %d` clears it away",
+			       (int)pid, (int)pid);
+}
+
+static struct hs_error *examine(pid_t pid)
+{
+	struct target_info target;
+	struct hs_error *error = target_examine(pid, &target);
+
+	if (error)
+		return error;
+	if (target.threads.seccomp_mode)
+		error = tool_guard_begin();
+	target_info_deinit(&target);
+	return error;
+}
+
+// Where every allocation will be recorded no filter is counted, and threads may stand anywhere.
+static struct hs_error *freeze(struct change *change, const struct set_options *options, struct frozen_process *process, struct set_report *report)
+{
+	struct sampling_settings now, after;
+
+	sampling_settings_read(&change->region.header, &now);
+	after = sampling_settings_after(&now, &options->change);
+	if (after.mode == SAMPLING_exact)
+		return threads_freeze(change->region.pid, FREEZE_TIMEOUT_MS, process);
+	return freeze_outside(&change->region, process, &change->can_count, &report->stopped_ns);
+}
+
+struct hs_error *session_set(pid_t pid, const struct set_options *options, struct set_report *ret)
+{
+	struct change change = { 0 };
+	struct frozen_process process;
+	struct hs_error *error;
+
+	*ret = (struct set_report){ 0 };
+	error = examine(pid);
+	if (!error)
+		error = open_attached(pid, &change.region);
+	if (error)
+		return error;
+	error = fault_point("freeze for the change");
+	if (!error)
+		error = freeze(&change, options, &process, ret);
+	if (!error) {
+		ret->threads = process.count;
+		error = apply(&change, options, ret);
+		error = hs_error_join(error, threads_thaw(&process));
+		if (process.stopped_ns > ret->stopped_ns)
+			ret->stopped_ns = process.stopped_ns;
+	}
+	free(change.slots);
+	free(change.pending);
+	filter_count_deinit(&change.filter);
+	region_close(&change.region);
+	return error;
+}
