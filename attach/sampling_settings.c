@@ -13,6 +13,7 @@ void sampling_settings_begin(struct region_header *header, const struct sampling
 	header->sampling_mode = settings->mode;
 	header->sampling_interval = settings->interval;
 	header->sampling_seed = seed;
+	header->removals_exchange = settings->mode != SAMPLING_exact;
 	header->budget = settings->budget;
 	header->ticks_per_us = ticks_per_us;
 	header->always_exact = settings->mode == SAMPLING_exact || settings->mode == SAMPLING_budget; // until the budget is over

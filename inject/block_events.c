@@ -53,13 +53,15 @@ void reallocation_begin(struct thread_slot *slot, uint64_t old_block, const stru
 	ret->place = recorded(old_block);
 	ret->old = ret->place ? *ret->place : 0;
 	ret->old_size = 0;
-	if (HS_LIKELY(ret->old)) {
+	if (HS_LIKELY(ret->old != 0)) {
 		__atomic_store_n(&slot->pending_count, slot->pending_count + 1, __ATOMIC_RELAXED);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		slot->pending_address = old_block;
 		slot->pending_new = 0;
 		__atomic_store_n(&slot->pending, ret->old, __ATOMIC_RELEASE);
-		__atomic_store_n(ret->place, 0, __ATOMIC_RELEASE);
+		ret->old = live_table_take(ret->place);
+		if (HS_UNLIKELY(ret->old != slot->pending)) // thinning has come in between
+			__atomic_store_n(&slot->pending, ret->old, __ATOMIC_RELEASE);
 	} else if (old_block && region()->always_exact) {
 		ret->old_size = usable_size(slot, old_block, island);
 	}

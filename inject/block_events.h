@@ -17,6 +17,7 @@
 #include "record.h"
 #include "removal.h"
 #include "sampling.h"
+#include "thinning.h"
 #include "unwind.h"
 
 static inline void count_lost(struct thread_slot *slot, uint64_t size)
@@ -110,8 +111,10 @@ static inline void publish(struct thread_slot *slot, uint32_t *place, uint32_t r
 		((struct block_record *)region_ref(ref))->in_filter = 1;
 		filter_add(address);
 	}
-	if (HS_UNLIKELY(before))
+	if (HS_UNLIKELY(before)) {
 		removal_note(address, before);
+		before = live_table_take(place);
+	}
 	__atomic_store_n(place, ref, __ATOMIC_RELEASE);
 	if (HS_UNLIKELY(before)) {
 		// Its free was not seen: given back by a function that is not hooked, or with its whole arena.
@@ -145,8 +148,12 @@ static inline void record_allocation(struct thread_slot *slot, uint64_t block, u
 	ref = new_record(slot, size, choice, frame);
 	if (HS_LIKELY(ref))
 		publish(slot, place, ref, block);
-	if (HS_UNLIKELY(timed) && region()->sampling_mode == SAMPLING_budget)
-		budget_note_record(slot, size, choice);
+	if (HS_UNLIKELY(timed)) {
+		if (region()->sampling_mode == SAMPLING_budget)
+			budget_note_record(slot, size, choice);
+		if (thinning_is_under_way())
+			thinning_work(slot);
+	}
 }
 
 // The slot of a block that is recorded, NULL when it is not.
@@ -190,7 +197,7 @@ static inline void block_goes(uint64_t block, uint64_t size, const struct hook_i
 	if (HS_UNLIKELY(!slot)) {
 		if (entry) { // the record itself stays unused; the block must not be shown as live
 			removal_note(block, *entry);
-			__atomic_store_n(entry, 0, __ATOMIC_RELEASE);
+			(void)live_table_take(entry);
 		}
 		return;
 	}
@@ -201,14 +208,15 @@ static inline void block_goes(uint64_t block, uint64_t size, const struct hook_i
 		uint32_t ref = *entry;
 
 		removal_note(block, ref);
-		__atomic_store_n(entry, 0, __ATOMIC_RELEASE);
+		ref = live_table_take(entry);
 		slot->last_freed = block | (uint64_t)island->hook_index << 48;
 		count_up(slot->counters, COUNTER_frees, 1);
 		// A signal handler leaves the interrupted recorder's lists alone. Within an original the recorder runs again for this moment, and says so:
 		// to handlers, and to a tool that is to change nothing meanwhile.
 		if (HS_LIKELY(nesting == OUTERMOST)) {
-			record_gone(slot, ref, block);
-		} else if (nesting == NESTED && reentry_leave_original(slot)) {
+			if (HS_LIKELY(ref))
+				record_gone(slot, ref, block);
+		} else if (ref && nesting == NESTED && reentry_leave_original(slot)) {
 			record_gone(slot, ref, block);
 			reentry_enter_original(slot);
 		}

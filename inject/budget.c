@@ -3,6 +3,7 @@
 
 #include "arch.h"
 #include "sampling_math.h"
+#include "thinning.h"
 
 enum { WINDOW_US = 20000 };
 
@@ -40,6 +41,8 @@ static void review(struct thread_slot *slot, uint64_t now)
 		window.bytes = slot->estimated_bytes;
 	}
 	interval = budget_interval(&window, &costs, header->budget, slot->interval, &slot->cost);
+	if (interval < thinning_floor())
+		interval = thinning_floor();
 	if (interval != slot->interval) {
 		if (interval != 1 && header->always_exact)
 			__atomic_store_n(&header->always_exact, 0, __ATOMIC_RELAXED);

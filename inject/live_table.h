@@ -47,6 +47,18 @@ static inline uint32_t *live_table_find(uint64_t address)
 	return (uint32_t *)region_page(page) + live_table_leaf_index(address);
 }
 
+// Empties a slot; returns the ref that was in it, 0 when thinning has come first (thinning.h). pre: the caller owns the block.
+static inline uint32_t live_table_take(uint32_t *place)
+{
+	uint32_t ref;
+
+	if (HS_UNLIKELY(region()->removals_exchange))
+		return __atomic_exchange_n(place, 0, __ATOMIC_ACQ_REL);
+	ref = *place;
+	__atomic_store_n(place, 0, __ATOMIC_RELEASE);
+	return ref;
+}
+
 // As live_table_find, making the tables. NULL = the region is full.
 uint32_t *live_table_make(uint64_t address, uint32_t *spare_page) HS_HIDDEN;
 

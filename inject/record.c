@@ -3,6 +3,8 @@
 // was taken and came back (ABA) is noticed.
 #include "record.h"
 
+#include "thinning.h"
+
 static uint32_t take_batch(struct region_header *header)
 {
 	uint64_t head = __atomic_load_n(&header->free_batches, __ATOMIC_ACQUIRE);
@@ -65,6 +67,7 @@ uint32_t record_refill(struct thread_slot *slot)
 		page = region_take_pages(1);
 		if (!page)
 			return 0;
+		thinning_look(page);
 		slot->fresh_record = page_first_ref(page);
 		slot->fresh_record_end = page_first_ref(page + 1);
 	}

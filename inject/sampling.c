@@ -3,6 +3,7 @@
 
 #include "budget.h"
 #include "sampling_math.h"
+#include "thinning.h"
 
 // A gap may be cut anywhere, and a fresh one begun there: the process has no memory.
 static int64_t draw_gap(struct thread_slot *slot)
@@ -26,6 +27,8 @@ static void begin_with_settings(struct thread_slot *slot, const struct region_he
 	case SAMPLING_interval:
 	case SAMPLING_words:
 		slot->interval = header->sampling_interval;
+		if (header->sampling_mode == SAMPLING_interval && slot->interval < thinning_floor())
+			slot->interval = thinning_floor();
 		sampling_begin_gap(slot);
 		return;
 	case SAMPLING_stopped:
@@ -34,7 +37,9 @@ static void begin_with_settings(struct thread_slot *slot, const struct region_he
 		return;
 	case SAMPLING_budget:
 		budget_begin(slot);
-		break;
+		slot->interval = thinning_floor();
+		sampling_begin_gap(slot);
+		return;
 	case SAMPLING_exact:
 		break;
 	}

@@ -68,3 +68,14 @@ struct sampling_weight sampling_weight(uint64_t size, uint64_t interval)
 		weight.bytes = (interval << HS_BYTES_SHIFT) + (s << (HS_BYTES_SHIFT - 1)) + (s * small >> (32 - HS_BYTES_SHIFT));
 	return weight;
 }
+
+bool sampling_keeps(uint64_t random, uint64_t size, uint64_t old_interval, uint64_t new_interval)
+{
+	uint64_t old_weight = HS_OBJECTS_ONE;
+
+	if (size >= new_interval)
+		return true;
+	if (size < old_interval)
+		old_weight = sampling_weight(size, old_interval).objects;
+	return (unsigned __int128)random * sampling_weight(size, new_interval).objects >> 64 < old_weight;
+}

@@ -6,6 +6,7 @@
 #ifndef HEAPSNAP_INJECT_SAMPLING_MATH_H
 #define HEAPSNAP_INJECT_SAMPLING_MATH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 // The next of a thread's random numbers, uniform in 64 bits (xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift
@@ -25,5 +26,9 @@ struct sampling_weight {
 	uint64_t objects, bytes;
 };
 struct sampling_weight sampling_weight(uint64_t size, uint64_t interval);
+
+// Whether a block that was recorded at `old_interval` stays when the interval becomes `new_interval`: with the probability p(new) / p(old),
+// so that it is recorded with p(new) in all. Blocks of new_interval bytes and more stay. pre: old_interval < new_interval <= HS_INTERVAL_MAX
+bool sampling_keeps(uint64_t random, uint64_t size, uint64_t old_interval, uint64_t new_interval);
 
 #endif

@@ -105,6 +105,7 @@ struct region_header {
 	uint32_t sampling_interval; // bytes
 	uint32_t removal_flags;     // enum removal_flags: what is to be done with a record that leaves the table
 	uint64_t sampling_seed;     // of the threads' random numbers
+	uint32_t removals_exchange; // 1 = who releases a block takes its place in the table by exchange, so records may be thinned; never 0 again
 	uint32_t always_exact;      // 1 = since attach every allocation was recorded, so a block without record is from before. The payload
 				    // clears it when a thread goes over its budget
 	uint32_t budget;            // SAMPLING_budget: millionths of a thread's time
@@ -120,6 +121,9 @@ struct region_header {
 	// Changed by the payload. Each group on a cache line of its own.
 	_Alignas(64) uint64_t next_page; // number of the next page to hand out
 	_Alignas(64) uint64_t free_batches; // bits 0..31 ref of the first batch of free records, 32..63 a tag against ABA
+	_Alignas(64) uint64_t thinning_position; // of the next part of the live table that is to be thinned, from 1; 0 = nothing is thinned
+	uint32_t thinning_rounds;    // how often it was begun
+	uint32_t interval_floor;     // no interval is below it, since the region ran short of room; 0 = it has not
 	_Alignas(64) uint64_t log_taken; // bits 0..31 entries of the log that were taken (beyond log_limit: that found no room), 32..63 generation
 	_Alignas(64) uint32_t module_count;
 	uint32_t module_generation;  // raised whenever a module comes or goes; rules of older ones are void

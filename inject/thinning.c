@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "thinning.h"
+
+#include "filter.h"
+#include "live_table.h"
+#include "record.h"
+#include "sampling_math.h"
+
+enum {
+	FIRST_FLOOR = 256, // bytes, where all were recorded before
+	ENTRIES_A_STEP = 1024, // of root and middle tables that one step looks at, at most
+	STEPS = 4, // after one recording; one leaf each, some microseconds in all
+};
+
+void thinning_ask(void)
+{
+	struct region_header *header = region();
+	uint32_t floor = header->interval_floor, least = FIRST_FLOOR, next;
+
+	if (!header->removals_exchange || (header->sampling_mode != SAMPLING_budget && header->sampling_mode != SAMPLING_interval) ||
+	    thinning_is_under_way())
+		return;
+	if (header->sampling_mode == SAMPLING_interval)
+		least = 2 * header->sampling_interval;
+	if (floor >= HS_INTERVAL_MAX / 2 || least > HS_INTERVAL_MAX)
+		return;
+	next = floor ? 2 * floor : least;
+	if (next < least)
+		next = least;
+	if (!__atomic_compare_exchange_n(&header->interval_floor, &floor, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	__atomic_fetch_add(&header->thinning_rounds, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&header->sampling_generation, 1, __ATOMIC_RELEASE); // every thread draws anew
+	if (header->always_exact)
+		__atomic_store_n(&header->always_exact, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->thinning_position, 1, __ATOMIC_RELEASE);
+}
+
+// The block may be released meanwhile, and the record written anew for another: what is read then is thrown away, because its place in the table
+// has changed.
+__attribute__((noinline, no_sanitize("thread"))) static struct block_record read_record(uint32_t ref)
+{
+	return *(const volatile struct block_record *)region_ref(ref);
+}
+
+static bool same(const struct block_record *a, const struct block_record *b)
+{
+	return a->size == b->size && a->birth == b->birth && a->stack == b->stack && a->thread == b->thread && a->interval == b->interval &&
+	       a->epoch == b->epoch;
+}
+
+// Between reading the record and taking its place, the block may have been released, and another one put there with the same record: then what
+// was decided was decided for the block before.
+static void drop(struct thread_slot *slot, uint32_t *place, uint32_t ref, uint64_t address, const struct block_record *seen)
+{
+	const struct block_record *record = region_ref(ref);
+
+	if (!__atomic_compare_exchange_n(place, &ref, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	count_up(slot->counters, same(record, seen) ? COUNTER_thinned : COUNTER_lost_thinning, 1);
+	if (filter_in_use() && record->in_filter)
+		filter_remove(address);
+	record_give(slot, ref);
+}
+
+// A record never changes while the table shows it, so a new one takes its place.
+static void replace(struct thread_slot *slot, uint32_t *place, uint32_t ref, uint32_t fresh, uint32_t floor, const struct block_record *seen)
+{
+	struct block_record *record = region_ref(fresh);
+	uint32_t expected = ref;
+
+	*record = *seen;
+	record->interval = floor;
+	record->epoch = __atomic_load_n(&region()->epoch, __ATOMIC_RELAXED);
+	if (!__atomic_compare_exchange_n(place, &expected, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+		record_give(slot, fresh);
+		return;
+	}
+	if (same(region_ref(ref), seen)) {
+		record_give(slot, ref);
+		return;
+	}
+	// The block's own record again, if the block is still there.
+	expected = fresh;
+	if (__atomic_compare_exchange_n(place, &expected, ref, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		record_give(slot, fresh);
+	else
+		record_give(slot, ref);
+}
+
+static void thin_entry(struct thread_slot *slot, uint32_t *place, uint64_t address, uint32_t floor)
+{
+	uint32_t ref = __atomic_load_n(place, __ATOMIC_ACQUIRE), fresh;
+	struct block_record seen;
+
+	if (!ref)
+		return;
+	seen = read_record(ref);
+	if (seen.interval >= floor || seen.size >= floor)
+		return; // it is what it would be, or stands for itself at either interval
+	fresh = record_take(slot);
+	if (!fresh)
+		return; // before the draw: what stays as it is must not depend on that
+	if (sampling_keeps(sampling_random(&slot->random), seen.size, seen.interval ? seen.interval : 1, floor)) {
+		replace(slot, place, ref, fresh, floor, &seen);
+	} else {
+		drop(slot, place, ref, address, &seen);
+		record_give(slot, fresh);
+	}
+}
+
+// The next leaf from `unit` (root index, then middle index) on, at most ENTRIES_A_STEP entries further; 0 = none there. *unit_ret: where the
+// next step begins.
+static uint32_t find_leaf(uint64_t unit, uint64_t *unit_ret)
+{
+	const uint32_t *root = region_at(HS_OFFSET_ROOT);
+	uint32_t page = 0;
+
+	for (unsigned i = 0; i < ENTRIES_A_STEP && unit >> HS_MIDDLE_BITS < HS_ROOT_ENTRIES && !page; i++) {
+		uint32_t middle = __atomic_load_n(&root[unit >> HS_MIDDLE_BITS], __ATOMIC_ACQUIRE);
+
+		if (!middle) {
+			unit = ((unit >> HS_MIDDLE_BITS) + 1) << HS_MIDDLE_BITS;
+			continue;
+		}
+		page = __atomic_load_n((uint32_t *)region_page(middle) + (unit & (HS_MIDDLE_ENTRIES - 1)), __ATOMIC_ACQUIRE);
+		unit++;
+	}
+	*unit_ret = unit;
+	return page;
+}
+
+static void step(struct thread_slot *slot)
+{
+	struct region_header *header = region();
+	uint64_t position = __atomic_load_n(&header->thinning_position, __ATOMIC_ACQUIRE), next, unit, root, address;
+	uint32_t page, floor = header->interval_floor;
+
+	// A dump that copies meanwhile takes what it sees in two places for a removal.
+	if (!position || removal_is_logged())
+		return;
+	page = find_leaf(position - 1, &unit);
+	next = unit >> HS_MIDDLE_BITS < HS_ROOT_ENTRIES ? unit + 1 : 0;
+	if (!__atomic_compare_exchange_n(&header->thinning_position, &position, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) || !page)
+		return;
+	root = (unit - 1) >> HS_MIDDLE_BITS;
+	address = (root & ((UINT64_C(1) << HS_ROOT_BITS) - 1)) << (HS_SLOT_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS);
+	address |= ((unit - 1) & (HS_MIDDLE_ENTRIES - 1)) << (HS_SLOT_SHIFT + HS_LEAF_BITS) | root >> HS_ROOT_BITS << 3;
+	for (uint32_t i = 0; i < HS_LEAF_SLOTS; i++)
+		thin_entry(slot, (uint32_t *)region_page(page) + i, address | (uint64_t)i << HS_SLOT_SHIFT, floor);
+}
+
+void thinning_work(struct thread_slot *slot)
+{
+	for (unsigned i = 0; i < STEPS && thinning_is_under_way(); i++)
+		step(slot);
+	if (slot->interval < thinning_floor())
+		slot->interval = 0; // to be taken anew at the next call
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// When the region gets full, no records are lost: the interval doubles, and the records that are there are thinned to what they would be had it
+// been so from the beginning. Each estimate stays what it is on average, and gets less certain.
+//
+// Context: in a hook, outermost, with the thread's own lists at hand. One step looks at a part of the live table that is bounded, and all
+// threads that record take their share of the steps. Not while every allocation is asked for (SAMPLING_exact): there the region runs full.
+//
+// Threads that release blocks meanwhile are not waited for. A step takes a record's place in the table by compare-and-swap, and where there is
+// thinning (`removals_exchange`) a release takes it by exchange, so each record is given back once.
+#ifndef HEAPSNAP_INJECT_THINNING_H
+#define HEAPSNAP_INJECT_THINNING_H
+
+#include "payload.h"
+
+// The least interval that is in force for everybody; 1 = none.
+static inline uint32_t thinning_floor(void)
+{
+	uint32_t floor = __atomic_load_n(&region()->interval_floor, __ATOMIC_RELAXED);
+
+	return floor > 1 ? floor : 1;
+}
+
+static inline bool thinning_is_under_way(void)
+{
+	return __atomic_load_n(&region()->thinning_position, __ATOMIC_RELAXED) != 0;
+}
+
+// Doubles the interval and begins to thin, if nobody has begun.
+void thinning_ask(void) HS_HIDDEN;
+
+// A page was taken. It is time when a quarter is left, then when an eighth is, and so on: pages are never given back, only records are.
+static inline void thinning_look(uint32_t page)
+{
+	const struct region_header *header = region();
+
+	if (HS_UNLIKELY(header->max_pages - page <= (header->max_pages - header->first_page) >> (2 + header->thinning_rounds % 32)))
+		thinning_ask();
+}
+
+// The calling thread's share of the work, after a recording. pre: thinning_is_under_way()
+void thinning_work(struct thread_slot *slot) HS_HIDDEN;
+
+#endif

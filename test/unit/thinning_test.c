@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Thinning while threads allocate, reallocate and release: no record is lost, given back twice or left behind, and what stays in the table is what
+// they hold.
+static struct payload_state_words {
+	unsigned active, present;
+} state = { 1, 1 };
+
+#define PAYLOAD_CONFIG .state = (uint64_t)&state
+
+#include "check.h"
+#include "payload_region.h"
+
+#include "inject/block_events.h"
+#include "inject/sampling_math.h"
+
+enum { THREADS = 4, ROUNDS = 3000000, BOXES = 1024, SIZE_MAX_ASKED = 14, FIRST_INTERVAL = 16 };
+
+#define FIRST_ADDRESS UINT64_C(0x7f0000000000) // of the boxes' blocks
+#define FIRST_POSITION (1 + (FIRST_ADDRESS >> 29 << HS_MIDDLE_BITS))
+#define LAST_POSITION (FIRST_POSITION + BOXES * 64 / (16 << HS_LEAF_BITS) + 1)
+
+static struct made_region made;
+static const struct hook_island island;
+static struct box {
+	pthread_mutex_t lock;
+	uint64_t block; // an address that nothing is at
+	uint64_t size;
+} boxes[BOXES];
+
+// What a hook does around its original, which here gives each box an address of its own.
+static void allocate(struct box *box, uint64_t size, const struct entry_frame *frame)
+{
+	struct thread_slot *slot = reentry_begin(frame, &island);
+
+	box->size = size;
+	box->block = FIRST_ADDRESS + 64 * (uint64_t)(box - boxes);
+	record_allocation(slot, box->block, size, sampling_choose(slot, size), frame);
+	reentry_leave(slot);
+}
+
+static void reallocate(struct box *box, uint64_t size, bool fails, const struct entry_frame *frame)
+{
+	struct thread_slot *slot = reentry_begin(frame, &island);
+	struct reallocation reallocation;
+
+	reallocation_begin(slot, box->block, &island, &reallocation);
+	if (fails) {
+		reallocation_cancel(slot, &reallocation);
+	} else {
+		box->size = size;
+		reallocation_finish(slot, &reallocation, box->block, size, sampling_choose(slot, size), frame);
+	}
+	reentry_leave(slot);
+}
+
+static void work(unsigned number)
+{
+	struct entry_frame frame = { .return_address = 0x1000 };
+	uint64_t random = number + 1;
+
+	while (!thread_slot_claim(arch_thread_pointer()))
+		continue;
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		uint64_t dice = sampling_random(&random), size = 1 + (dice >> 32) % SIZE_MAX_ASKED;
+		struct box *box = &boxes[dice % BOXES];
+
+		// Again and again, from the same interval, and where there are blocks.
+		if (number == 0 && made.header->thinning_position > LAST_POSITION)
+			made.header->thinning_position = 0;
+		if (number == 0 && round % 512 == 0 && !thinning_is_under_way()) {
+			made.header->interval_floor = 0;
+			made.header->sampling_generation++;
+		}
+		if (number == 1 && round % 512 == 0 && !thinning_is_under_way()) {
+			thinning_ask();
+			made.header->thinning_position = FIRST_POSITION;
+		}
+		pthread_mutex_lock(&box->lock);
+		if (!box->block) {
+			allocate(box, size, &frame);
+		} else if (dice >> 16 & 1) {
+			reallocate(box, size, dice >> 17 & 1, &frame);
+		} else {
+			block_goes(box->block, box->size, &island, (uint64_t)&frame.return_address);
+			box->block = 0;
+		}
+		pthread_mutex_unlock(&box->lock);
+	}
+}
+
+static uint8_t *seen; // by ref - first ref
+
+static void see(uint32_t ref)
+{
+	uint64_t index = ref - (uint32_t)(HS_OFFSET_PAGES >> HS_REF_SHIFT);
+
+	CHECK_EQUAL(seen[index], 0);
+	seen[index] = 1;
+}
+
+static void check_block(uint64_t address, uint32_t ref, const struct block_record *record, void *context)
+{
+	const struct box *box = &boxes[(address - FIRST_ADDRESS) / 64];
+
+	++*(uint64_t *)context;
+	CHECK(box < boxes + BOXES);
+	CHECK_EQUAL(box->block, address);
+	CHECK_EQUAL(record->size, box->size);
+	CHECK(record->interval >= FIRST_INTERVAL);
+	CHECK_EQUAL(record->in_filter, 1);
+	see(ref);
+}
+
+static uint64_t sum_counter(enum counter which)
+{
+	const struct thread_slot *slots = (const struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS);
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < HS_THREAD_SLOTS; i++)
+		sum += slots[i].counters[which];
+	return sum;
+}
+
+// The records that nobody uses: threads' own, and batches.
+static uint64_t see_free(void)
+{
+	const struct thread_slot *slots = (const struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS);
+	uint64_t count = 0;
+
+	for (unsigned i = 0; i < HS_THREAD_SLOTS; i++) {
+		for (uint32_t k = 0; k < slots[i].free_count; k++, count++)
+			see(slots[i].free_records[k]);
+		for (uint32_t ref = slots[i].fresh_record; ref < slots[i].fresh_record_end; ref++, count++)
+			see(ref);
+	}
+	for (uint32_t batch = (uint32_t)made.header->free_batches; batch; batch = ((struct free_record *)made_ref(&made, batch))->next_batch)
+		for (uint32_t ref = batch; ref; ref = ((struct free_record *)made_ref(&made, ref))->next, count++)
+			see(ref);
+	return count;
+}
+
+static void test_threads(void)
+{
+	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = FIRST_INTERVAL };
+	struct table_view view;
+	uint64_t shown = 0, filtered = 0, unused;
+
+	payload_region_init(&made, 2000);
+	memset(made.bytes + HS_OFFSET_FILTER, 0, HS_FILTER_SIZE);
+	sampling_settings_begin(made.header, &settings, 1, 2000);
+	seen = calloc(2000, HS_PAGE_SIZE >> HS_REF_SHIFT);
+	for (unsigned i = 0; i < BOXES; i++)
+		pthread_mutex_init(&boxes[i].lock, NULL);
+	run_together(THREADS, work);
+	view = made_view(&made);
+	table_visit_blocks(&view, check_block, &shown);
+	CHECK(shown > 0);
+	CHECK_EQUAL(view.damaged, 0);
+	CHECK(made.header->thinning_rounds >= 10);
+	CHECK(sum_counter(COUNTER_thinned) > 100);
+	unused = see_free();
+	printf("%" PRIu64 " records in the table, %" PRIu64 " unused; %" PRIu64 " samples given up, in %u rounds; %" PRIu64 " lost\n", shown, unused,
+	       sum_counter(COUNTER_thinned), made.header->thinning_rounds, sum_counter(COUNTER_lost_thinning));
+	for (unsigned i = 0; i < HS_FILTER_SIZE; i++)
+		filtered += made.bytes[HS_OFFSET_FILTER + i];
+	CHECK_EQUAL(filtered, shown);
+
+	struct entry_frame frame = { .return_address = 0x1000 };
+
+	while (!thread_slot_claim(arch_thread_pointer()))
+		continue;
+	for (unsigned i = 0; i < BOXES; i++)
+		if (boxes[i].block)
+			block_goes(boxes[i].block, boxes[i].size, &island, (uint64_t)&frame.return_address);
+	memset(seen, 0, 2000 * (HS_PAGE_SIZE >> HS_REF_SHIFT));
+	CHECK_EQUAL(see_free(), unused + shown);
+	// None was lost on the way: a page of records has all of its records.
+	for (uint64_t page = 0; page < 2000; page++) {
+		unsigned count = 0;
+
+		for (unsigned i = 0; i < HS_PAGE_SIZE >> HS_REF_SHIFT; i++)
+			count += seen[page * (HS_PAGE_SIZE >> HS_REF_SHIFT) + i];
+		CHECK(count == 0 || count == HS_PAGE_SIZE >> HS_REF_SHIFT);
+	}
+	for (unsigned i = 0; i < HS_FILTER_SIZE; i++)
+		CHECK_EQUAL(made.bytes[HS_OFFSET_FILTER + i], 0);
+	free(seen);
+	payload_region_deinit(&made);
+}
+
+// A block stays with p(new) / p(old): over many draws within five standard deviations of it.
+static void test_probability(void)
+{
+	static const struct {
+		uint64_t size, old_interval, new_interval;
+		double expected;
+	} cases[] = {
+		{ 1, 1, 2, 0.393469 },	    { 100, 1, 256, 0.323366 },	{ 100, 256, 512, 0.548673 }, { 300, 256, 512, 0.443416 },
+		{ 600, 256, 512, 1 },	    { 0, 256, 512, 0.500488 },	{ 1000, 4096, 8192, 0.530480 },
+		{ 1, 1 << 20, 1 << 21, 0.5 }, { 1000000, 1 << 20, 1 << 21, 0.617001 },
+	};
+	const unsigned draws = 200000;
+	uint64_t random = 1;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		unsigned kept = 0;
+		double expected = cases[i].expected, distance;
+
+		for (unsigned k = 0; k < draws; k++)
+			kept += sampling_keeps(sampling_random(&random), cases[i].size, cases[i].old_interval, cases[i].new_interval);
+		distance = (double)kept - expected * draws;
+		CHECK(distance * distance <= 25 * draws * expected * (1 - expected) + 1);
+	}
+}
+
+int main(void)
+{
+	test_probability();
+	test_threads();
+	return CHECK_RESULT();
+}
