@@ -1,99 +1,119 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of heapsnap on this machine: how long threads are stopped, what a malloc+free pair costs, how long a dump takes.
-Nothing is asserted. usage: bench.py [--json FILE] [--quick]"""
+"""What heapsnap costs on this machine, beside what others cost: workloads x modes, measured in turn. Nothing is asserted but that the
+programs give right results. The tables are workloads.py and modes.py; publish.py makes the documents of what this writes with --json."""
 
 import argparse
 import json
 import os
-import platform
-import statistics
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
-from harness import Target, attach, check_equal, detach, dump, run_test, say, temporary_directory  # noqa: E402
+import heaps  # noqa: E402
+import instructions  # noqa: E402
+import machine  # noqa: E402
+import modes  # noqa: E402
+import stop_times  # noqa: E402
+import turns  # noqa: E402
+import workloads  # noqa: E402
+from harness import check, run_test, say, temporary_directory  # noqa: E402
+
+PARTS = ("stop", "memory", "dump", "instructions")  # besides the workloads
 
 
-def summary(values):
-    return {"median": statistics.median(values), "min": min(values), "max": max(values), "count": len(values)}
-
-
-def text(figures, unit, digits=0):
-    return f"{figures['median']:.{digits}f} {unit} ({figures['min']:.{digits}f}..{figures['max']:.{digits}f})"
-
-
-def stop_times(rounds):
-    say("\nHow long threads are stopped: median (least..most)")
-    say(f"{'sleeping threads':>18} {'attach':>28} {'dump':>28} {'detach':>28}")
-    path = os.path.join(temporary_directory(), "out.pb.gz")
-    rows = []
-    for threads in (1, 16, 100):
-        target = Target("many_threads", threads - 1)  # and its main thread
-        times = {"attach": [], "dump": [], "detach": []}
-        for _ in range(rounds):
-            times["attach"].append(attach(target.pid)["stopped_us"])
-            times["dump"].append(dump(target.pid, path)["stopped_us"])
-            times["detach"].append(detach(target.pid)["stopped_us"])
-        target.end()
-        row = {name: summary(values) for name, values in times.items()}
-        say(f"{threads:>18} " + " ".join(f"{text(row[name], 'us'):>28}" for name in times))
-        rows.append({"threads": threads, **row})
-    return rows
-
-
-def pair_costs(rounds):
-    say("\nA malloc(64)+free pair, exact against unhooked, measured in turn: median (least..most)")
-    say(f"{'frames':>8} {'live blocks':>12} {'unhooked':>22} {'exact':>22} {'ratio':>20}")
-    rows = []
-    for frames in (5, 13, 29):
-        for live in (1, 1000, 100000):
-            target = Target("pair", frames, live)
-            float(target.ask("measure"))  # warm
-            plain, exact, ratios = [], [], []
-            for _ in range(rounds):
-                plain.append(float(target.ask("measure")))
-                attach(target.pid)
-                exact.append(float(target.ask("measure")))
-                detach(target.pid)
-                ratios.append(exact[-1] / plain[-1])
-            target.end()
-            row = {"unhooked_ns": summary(plain), "exact_ns": summary(exact), "ratio": summary(ratios)}
-            say(f"{frames:>8} {live:>12} {text(row['unhooked_ns'], 'ns', 1):>22} {text(row['exact_ns'], 'ns', 1):>22} "
-                f"{text(row['ratio'], 'x', 2):>20}")
-            rows.append({"frames": frames, "live": live, **row})
-    return rows
-
-
-def dump_times(rounds):
-    say("\nA dump of live blocks from 1,000 stacks: median (least..most)")
-    say(f"{'live blocks':>12} {'total':>26} {'stopped':>26} {'copy':>26} {'file':>12}")
-    path = os.path.join(temporary_directory(), "out.pb.gz")
-    rows = []
-    for blocks in (10**4, 10**5, 10**6):
-        target = Target("pair", 5, 1)
-        attach(target.pid)
-        check_equal(target.ask(f"fill {blocks}"), "done", "answer")
-        reports = [dump(target.pid, path) for _ in range(rounds)]
-        detach(target.pid)
-        target.end()
-        row = {name: summary([report[name] / 1000 for report in reports]) for name in ("total_us", "stopped_us", "copy_us")}
-        size = reports[-1]["bytes"]
-        say(f"{blocks:>12} " + " ".join(f"{text(row[name], 'ms', 1):>26}" for name in row) + f" {size:>10} B")
-        rows.append({"live": blocks, "live_objects": reports[-1]["live_objects"], "bytes": size,
-                     **{name[:-3] + "_ms": values for name, values in row.items()}})
-    return rows
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+def arguments():
+    parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
+    parser.add_argument("--only", metavar="WORKLOAD", action="append", help="this workload, or stop, memory, dump, instructions; may be repeated")
+    parser.add_argument("--rounds", type=int, metavar="N", help="7 unless told; slow profilers and long workloads have fewer")
+    parser.add_argument("--modes", metavar="A,B", help="these of heapsnap's modes; none")
+    parser.add_argument("--peers", metavar="A,B", help="these of the peers; none")
+    parser.add_argument("--quick", action="store_true", help="2 rounds, small sizes: to see that it works")
     parser.add_argument("--json", metavar="FILE")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds")
-    options = parser.parse_args()
-    rounds = 3 if options.quick else 7
-    say(f"{platform.machine()}, {os.cpu_count()} processors, Linux {platform.release()}; {rounds} rounds each")
-    result = {"stop": stop_times(rounds), "pair": pair_costs(rounds), "dump": dump_times(rounds)}
+    parser.add_argument("--commit", metavar="NAME", default="", help="what is measured, for the JSON")
+    parser.add_argument("--list", action="store_true", help="print the names of workloads, modes and peers")
+    return parser.parse_args()
+
+
+def chosen(names, all_names, what):
+    if names is None:
+        return all_names
+    wanted = [] if names in ("none", ["none"]) else names.split(",") if isinstance(names, str) else names
+    check(set(wanted) <= set(all_names), f"no such {what}: {', '.join(sorted(set(wanted) - set(all_names)))}; there are {', '.join(all_names)}")
+    return [name for name in all_names if name in wanted]
+
+
+def usable(table, names):
+    """Those that can run here; says why the others cannot."""
+    result = []
+    for mode in table:
+        if mode.name in names and mode.left_out:
+            say(f"left out: {mode.title}: {mode.left_out}")
+        elif mode.name in names:
+            result.append(mode)
+    return result
+
+
+def quick_workloads(table):
+    workloads.MEASURE_MS = 50
+    workloads.RedisServer.REQUESTS = 20000
+    return [workload for workload in table if getattr(workload, "live", 0) <= 100000]
+
+
+def own_figures(parts, quick, rounds, own, peers, directory):
+    """What only heapsnap is asked."""
+    result = {}
+    exact = modes.heapsnap_modes()[0]
+    if "stop" in parts:
+        result["stop"] = stop_times.measure((1, 100) if quick else (1, 100, 1000), rounds, exact)
+    if "memory" in parts:
+        cases = [(exact, 10**5, 64, 3)]
+        if not quick:
+            cases += [(exact, 10**6, 64, 3), (exact, 10**6, 64, 4), (exact, 10**7, 64, 3), (exact, 10**6, 1024, 3)]
+        for mode in [mode for mode in own if mode.name in ("sample", "budget")]:
+            cases += [(mode, 10**5, 64, 3)] if quick else [(mode, 2**24, 64, 3), (mode, 2**20, 1024, 3)]
+        result["memory"] = heaps.memory(cases)
+    if "dump" in parts:
+        cases = [(10**4, 3), (10**5, 3)] + ([] if quick else [(10**6, 3), (10**6, 4), (10**7, 3)])
+        result["dump"] = heaps.dumps(cases, rounds, exact, lambda: workloads.CppCompile(directory).begin(modes.INSTALLED))
+    if "instructions" in parts:
+        result["instructions"] = instructions.measure([*own, *peers], (13,) if quick else (5, 13, 29), 1000, 100 if quick else 1000)
+    return result
+
+
+def run(options):
+    directory = temporary_directory()
+    own, peers = modes.heapsnap_modes(), modes.peer_modes()
+    table = workloads.all_workloads(directory)
+    if options.list:
+        for what, names in (("workloads", [workload.name for workload in table] + list(PARTS)), ("modes", [mode.name for mode in own]),
+                            ("peers", [mode.name for mode in peers])):
+            say(f"{what}: {' '.join(names)}")
+        return
+    wanted = chosen(options.only, [workload.name for workload in table] + list(PARTS), "workload")
+    own_names = chosen(options.modes, [mode.name for mode in own], "mode")
+    peer_names = chosen(options.peers, [mode.name for mode in peers], "peer")
+    if options.quick:
+        table = quick_workloads(table)
+    rounds = options.rounds or (2 if options.quick else 7)
+    check(rounds > 0, "--rounds takes a number from 1")
+    result = {"machine": machine.description(), "commit": options.commit, "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+              "rounds": rounds, "quick": options.quick,
+              "modes": [{"name": mode.name, "title": mode.title, "left_out": mode.left_out} for mode in [*own, *peers]
+                        if mode.name in own_names + peer_names], "costs": [], "failed": []}
+    say(f"{result['machine']['processors']} processors, {result['machine']['processor']}, Linux {result['machine']['kernel']}; up to {rounds} rounds")
+    own, peers = usable(own, own_names), usable(peers, peer_names)
+    for workload in table:
+        if workload.name in wanted:
+            rows, failed = turns.measure(workload, [*own, *peers], rounds)
+            result["costs"] += rows
+            result["failed"] += failed
+    result.update(own_figures(set(wanted) & set(PARTS), options.quick, rounds, own, peers, directory))
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(result, file, indent=1)
+            file.write("\n")
 
 
-run_test(main, "bench")
+if __name__ == "__main__":
+    chosen_options = arguments()
+    run_test(lambda: run(chosen_options), "bench")

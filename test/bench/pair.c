@@ -1,127 +1,210 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a malloc+free pair costs under a stack of known depth, and live blocks from many stacks. usage: pair FRAMES LIVE
+// What a malloc+free pair costs under a stack of known depth. usage: pair FRAMES LIVE THREADS SIZE
 //
-// FRAMES: frames from _start to the caller of malloc, both included (at least 5). LIVE: blocks live all the time; each pair replaces one of them.
-// Commands on standard input: "measure" replaces every block once, then prints nanoseconds for each pair, the median of the batches;
-// "fill N" allocates N more blocks from 1,000 stacks, "drop" frees them; each prints "done".
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
+// FRAMES: frames from the first of the thread to the caller of malloc, both included (at least 5). LIVE: blocks live all the time, shared out
+// among the threads; each pair replaces one of them. SIZE: bytes of each block; 0: random, 16 to 511, so that the freed block is seldom the one that
+// the next malloc gives. Each block holds its serial number, so every pair can be checked.
+// Commands on standard input:
+// "replace"     replaces every block once: "done"
+// "measure MS"  makes pairs for so many milliseconds in each thread: "MEDIAN MEAN PAIRS", nanoseconds for a pair in the thread that makes it,
+//               the median of the batches of the first thread and the mean of all threads, by the clock on the wall
+// "pairs N"     makes N pairs in the first thread: a checksum of the serial numbers freed, which depends on N, LIVE and SIZE alone
+// "steps N"     the same with a breakpoint before each pair and one behind the last: for a tracer (steps.c), without one it is the end
+#include "commands.h"
+#include "workload.h"
+#include <pthread.h>
+#include <semaphore.h>
 
-enum { FRAMES_OF_MAIN = 4, // _start, __libc_start_main, __libc_start_call_main, main
-       BATCH = 100000, BATCHES = 31, BLOCK_SIZE = 64 };
+enum { BATCH = 500, // short, so that most are not interrupted by what else the machine does
+       THREADS_MAX = 64 };
 
-#define STAY() __asm__ volatile("" ::: "memory") // no tail call
+enum work { REPLACE, MEASURE, PAIRS, STEPS, END };
 
-static void **live;
-static size_t live_count;
-static void **filled;
-static size_t filled_count;
-static uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15);
+struct worker {
+	uint64_t **live;
+	size_t count;
+	struct random_numbers random;
+	uint64_t serial; // of the last block made
+	uint64_t freed;  // sum of the serial numbers of freed blocks
+	uint64_t checksum;
+	size_t pairs; // of this measurement
+	sem_t begin, done;
+	struct batches batches;
+};
 
-static uint64_t next_random(void)
+static struct worker workers[THREADS_MAX];
+static size_t thread_count, frames, block_size;
+static enum work work;
+static uint64_t work_amount; // pairs, or when to stop
+
+static inline __attribute__((always_inline)) uint64_t *make_block(struct worker *worker)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
+	uint64_t *block = malloc(block_size ? block_size : 16 + random_below(&worker->random, 496));
 
-static uint64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static __attribute__((noipa)) double measure(size_t depth)
-{
-	double batches[BATCHES], result;
-
-	if (depth > 0) {
-		result = measure(depth - 1);
-		STAY();
-		return result;
-	}
-	for (size_t i = 0; i < live_count; i++) {
-		free(live[i]);
-		live[i] = malloc(BLOCK_SIZE);
-	}
-	for (int batch = 0; batch < BATCHES; batch++) {
-		uint64_t start = now();
-		for (int i = 0; i < BATCH; i++) {
-			size_t index = (size_t)(((next_random() >> 32) * live_count) >> 32);
-			free(live[index]);
-			live[index] = malloc(BLOCK_SIZE);
-		}
-		batches[batch] = (double)(now() - start) / BATCH;
-	}
-	qsort(batches, BATCHES, sizeof(*batches), compare);
-	return batches[BATCHES / 2];
-}
-
-// 10 functions, called in an order that three decimal digits say: 1,000 stacks.
-static void *walk(unsigned digits, int left, size_t size);
-
-#define WALKER(digit)                                                                                                  \
-	static __attribute__((noipa)) void *walk_##digit(unsigned digits, int left, size_t size)                       \
-	{                                                                                                              \
-		void *block = walk(digits, left, size);                                                                \
-		STAY();                                                                                                \
-		return block;                                                                                          \
-	}
-WALKER(0) WALKER(1) WALKER(2) WALKER(3) WALKER(4) WALKER(5) WALKER(6) WALKER(7) WALKER(8) WALKER(9)
-
-static __attribute__((noipa)) void *walk(unsigned digits, int left, size_t size)
-{
-	static void *(*const walkers[])(unsigned, int, size_t) = { walk_0, walk_1, walk_2, walk_3, walk_4,
-								   walk_5, walk_6, walk_7, walk_8, walk_9 };
-	void *block = left ? walkers[digits % 10](digits / 10, left - 1, size) : malloc(size);
-
-	STAY();
+	if (!block)
+		fail("no memory");
+	*block = ++worker->serial;
 	return block;
+}
+
+static inline __attribute__((always_inline)) void replace_one(struct worker *worker, size_t index)
+{
+	uint64_t *block = worker->live[index];
+
+	worker->freed += *block;
+	worker->checksum = worker->checksum * 31 + *block;
+	free(block);
+	worker->live[index] = make_block(worker);
+}
+
+static inline __attribute__((always_inline)) void make_pairs(struct worker *worker, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		replace_one(worker, random_below(&worker->random, worker->count));
+}
+
+// The calls of malloc and free are in this frame, the one that FRAMES counts.
+static __attribute__((noipa)) void do_work(void *argument)
+{
+	struct worker *worker = argument;
+	uint64_t start, time;
+
+	switch (work) {
+	case REPLACE:
+		for (size_t i = 0; i < worker->count; i++)
+			replace_one(worker, i);
+		break;
+	case MEASURE:
+		for (start = now_ns(); start < work_amount; start = time) {
+			make_pairs(worker, BATCH);
+			time = now_ns();
+			add_batch(&worker->batches, (double)(time - start) / BATCH);
+			worker->pairs += BATCH;
+		}
+		break;
+	case PAIRS:
+		make_pairs(worker, work_amount);
+		break;
+	case STEPS:
+		for (size_t i = 0; i < work_amount; i++) {
+			__asm__ volatile("int3" ::: "memory");
+			make_pairs(worker, 1);
+		}
+		__asm__ volatile("int3" ::: "memory");
+		break;
+	case END: break;
+	}
+}
+
+static void *run_thread(void *argument)
+{
+	struct worker *worker = argument;
+
+	for (;;) {
+		sem_wait(&worker->begin);
+		if (work == END)
+			return NULL;
+		call_at_depth(frames, FRAMES_OF_THREAD, do_work, worker);
+		sem_post(&worker->done);
+	}
+}
+
+// Each block that was made was freed or is there.
+static void check_blocks(const struct worker *worker)
+{
+	uint64_t live = 0;
+
+	for (size_t i = 0; i < worker->count; i++)
+		live += *worker->live[i];
+	if (worker->freed + live != worker->serial * (worker->serial + 1) / 2)
+		fail("a block was lost");
+}
+
+static void allocate(struct worker *worker, size_t count)
+{
+	worker->live = calloc(count, sizeof(*worker->live));
+	worker->count = count;
+	worker->random.state = UINT64_C(0x9e3779b97f4a7c15);
+	sem_init(&worker->begin, 0, 0);
+	sem_init(&worker->done, 0, 0);
+	for (size_t i = 0; i < count; i++)
+		worker->live[i] = make_block(worker);
+}
+
+// Lets the first `count` threads do it; the first of them is the caller, which then calls do_work.
+static void begin(enum work what, size_t count)
+{
+	work = what;
+	for (size_t i = 0; i < count; i++) {
+		workers[i].batches.count = 0;
+		workers[i].pairs = 0;
+		if (i > 0)
+			sem_post(&workers[i].begin);
+	}
+}
+
+static void finish(size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		sem_wait(&workers[i].done);
+	for (size_t i = 0; i < count; i++)
+		check_blocks(&workers[i]);
+}
+
+static void print_result(uint64_t elapsed)
+{
+	size_t pairs = 0;
+
+	for (size_t i = 0; i < thread_count; i++)
+		pairs += workers[i].pairs;
+	printf("%.3f %.3f %zu\n", median_of(&workers[0].batches), (double)elapsed * (double)thread_count / (double)pairs, pairs);
 }
 
 int main(int argc, char **argv)
 {
-	static char output_buffer[4096], input_buffer[256];
-	char line[64];
-	size_t frames = argc == 3 ? strtoul(argv[1], NULL, 10) : 0;
+	size_t live = argc == 5 ? strtoul(argv[2], NULL, 10) : 0;
+	const char *command;
+	pthread_t thread;
 
-	live_count = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
-	if (frames < FRAMES_OF_MAIN + 1 || live_count < 1) {
-		fprintf(stderr, "usage: pair FRAMES LIVE\n");
+	frames = argc == 5 ? strtoul(argv[1], NULL, 10) : 0;
+	thread_count = argc == 5 ? strtoul(argv[3], NULL, 10) : 0;
+	block_size = argc == 5 ? strtoul(argv[4], NULL, 10) : 0;
+	if (frames < FRAMES_OF_MAIN + 1 || thread_count < 1 || thread_count > THREADS_MAX || live < thread_count ||
+	    (block_size && block_size < sizeof(uint64_t))) {
+		fprintf(stderr, "usage: pair FRAMES LIVE THREADS SIZE\n");
 		return 2;
 	}
-	setvbuf(stdout, output_buffer, _IOLBF, sizeof(output_buffer));
-	setvbuf(stdin, input_buffer, _IOFBF, sizeof(input_buffer));
-	live = calloc(live_count, sizeof(*live));
-	puts("ready");
-	while (fgets(line, sizeof(line), stdin)) {
-		if (strcmp(line, "measure\n") == 0) {
-			printf("%.3f\n", measure(frames - FRAMES_OF_MAIN - 1));
-		} else if (strncmp(line, "fill ", 5) == 0) {
-			size_t count = strtoul(line + 5, NULL, 10);
-			filled = calloc(count, sizeof(*filled));
-			for (filled_count = 0; filled_count < count; filled_count++)
-				filled[filled_count] = walk((unsigned)(filled_count % 1000), 3, 16 + next_random() % 300);
+	for (size_t i = 0; i < thread_count; i++) {
+		allocate(&workers[i], live / thread_count);
+		if (i > 0 && pthread_create(&thread, NULL, run_thread, &workers[i]))
+			fail("no thread");
+	}
+	say_ready();
+	while ((command = next_command())) {
+		uint64_t start = now_ns(), number = strtoul(command + strcspn(command, " "), NULL, 10);
+
+		if (strcmp(command, "replace") == 0) {
+			begin(REPLACE, thread_count);
+			call_at_depth(frames, FRAMES_OF_MAIN, do_work, &workers[0]);
+			finish(thread_count);
 			puts("done");
-		} else if (strcmp(line, "drop\n") == 0) {
-			while (filled_count)
-				free(filled[--filled_count]);
-			free(filled);
-			puts("done");
+		} else if (strncmp(command, "measure ", 8) == 0) {
+			work_amount = start + number * 1000000;
+			begin(MEASURE, thread_count);
+			call_at_depth(frames, FRAMES_OF_MAIN, do_work, &workers[0]);
+			finish(thread_count);
+			print_result(now_ns() - start);
+		} else if (strncmp(command, "pairs ", 6) == 0 || strncmp(command, "steps ", 6) == 0) {
+			workers[0].checksum = 0;
+			work_amount = number;
+			begin(command[0] == 'p' ? PAIRS : STEPS, 1);
+			call_at_depth(frames, FRAMES_OF_MAIN, do_work, &workers[0]);
+			finish(1);
+			printf("%016llx\n", (unsigned long long)workers[0].checksum);
 		}
 	}
+	work = END;
+	for (size_t i = 1; i < thread_count; i++)
+		sem_post(&workers[i].begin);
 	return 0;
 }
