@@ -44,6 +44,7 @@ static void describe(const struct region_access *access, struct attached_process
 		process->thread_slots += (uint32_t)__builtin_popcountll(header->used_slots[i]);
 	process->depth = header->depth;
 	process->has_settings = sampling_settings_read(header, &process->sampling);
+	thread_costs_read(access, &process->costs);
 	process->settings_wall_ns = header->sampling_wall_ns ? header->sampling_wall_ns : header->attach_wall_ns;
 	if (error) {
 		hs_error_destroy(error);

@@ -4,6 +4,7 @@
 #define HEAPSNAP_ATTACH_ATTACHED_LIST_H
 
 #include "attach/sampling_settings.h"
+#include "attach/thread_costs.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -27,6 +28,7 @@ struct attached_process {
 	bool has_settings;              // false: what the region says of them makes no sense
 	struct sampling_settings sampling;
 	uint64_t settings_wall_ns;      // since when they are in force
+	struct thread_costs costs;
 };
 
 // Fills *ret for one process. HS_ERROR_NOT_FOUND: not attached, and nothing left.

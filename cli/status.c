@@ -44,6 +44,22 @@ static double fullness(const struct attached_process *process)
 	return process->max_pages ? 100.0 * (double)process->used_pages / (double)process->max_pages : 0;
 }
 
+// The intervals in force, where they differ from thread to thread or from what was asked for, and what recording costs.
+static void print_costs(const struct options *options, const struct thread_costs *costs)
+{
+	char least[32], most[32];
+
+	if (costs->interval_most > 1 && costs->interval_least == costs->interval_most)
+		console_print(options, "  threads sample every %s on average\n", console_bytes(costs->interval_most, most));
+	else if (costs->interval_most > 1)
+		console_print(options, "  threads sample every %s to %s on average\n", console_bytes(costs->interval_least, least),
+			      console_bytes(costs->interval_most, most));
+	else if (costs->interval_most == 1)
+		console_print(options, "  every allocation of every thread is recorded now\n");
+	if (costs->threads)
+		console_print(options, "  recording costs the busiest of %u threads %.2f %% of its time\n", costs->threads, costs->cost_most / 1e4);
+}
+
 static void print_settings(const struct options *options, const struct attached_process *process)
 {
 	char text[SAMPLING_TEXT_SIZE], since[32];
@@ -53,6 +69,7 @@ static void print_settings(const struct options *options, const struct attached_
 	else
 		console_print(options, "  records %s, stacks of up to %u frames, since %s\n", sampling_text(&process->sampling, text), process->depth,
 			      date(process->settings_wall_ns, since, sizeof(since)));
+	print_costs(options, &process->costs);
 	console_print(options, "  %" PRIu64 " of %" PRIu64 " pages in use (%.1f %%), %u of %u thread slots\n", process->used_pages,
 		      process->max_pages, fullness(process), process->thread_slots, HS_THREAD_SLOTS);
 }
@@ -86,6 +103,14 @@ static void put_settings(struct json *json, const struct attached_process *proce
 	json_real(json, "region_used_percent", fullness(process));
 	json_number(json, "thread_slots_used", process->thread_slots);
 	json_number(json, "thread_slots", HS_THREAD_SLOTS);
+	if (process->costs.interval_most) {
+		json_number(json, "interval_least", process->costs.interval_least);
+		json_number(json, "interval_most", process->costs.interval_most);
+	}
+	if (process->costs.threads) {
+		json_number(json, "threads_measured", process->costs.threads);
+		json_real(json, "cost_most_percent", process->costs.cost_most / 1e4);
+	}
 	if (!process->has_settings)
 		return;
 	json_open(json, "settings", '{');
