@@ -53,17 +53,55 @@ int64_t sampling_gap(uint64_t random, uint64_t interval)
 	return (int64_t)((unsigned __int128)minus_ln * interval >> LOG_BITS) + 1;
 }
 
+// All with 32 fractional bits:
+
 // With a = size / interval < 1: 1 / p = 1/a + 1/2 + a/12 - a^3/720 + a^5/30240 - a^7/1209600 + ... (Bernoulli numbers; the next term is below
-// 2^-25). Nothing is subtracted from its like, so small blocks lose no digits.
+// 2^-25). Nothing is subtracted from its like, so small blocks lose no digits. This is the sum from a/12 on.
+static uint64_t series(uint64_t a)
+{
+	uint64_t a2 = a * a >> 32, a3 = a2 * a >> 32, a5 = a3 * a2 >> 32, a7 = a5 * a2 >> 32;
+
+	return a / 12 - a3 / 720 + a5 / 30240 - a7 / 1209600;
+}
+
+// 1 / p where 1 <= a < 32: a is halved k times, and 1 / p = w led back by 1 / p(2a) = w / (2 - 1 / w), which makes errors smaller.
+static uint64_t large_weight(uint64_t size, uint64_t interval)
+{
+	unsigned k = 0, bits = size >> 32 ? 28 : 32; // size < 2^36
+	uint64_t a, weight;
+
+	while (size >= interval << k)
+		k++;
+	a = (size << bits) / (interval << k) << (32 - bits);
+	weight = ((UINT64_C(1) << 63) / a << 1) + (UINT64_C(1) << 31) + series(a);
+	for (; k > 0; k--) {
+		uint64_t inverse = (UINT64_C(1) << 63) / weight; // 31 bits
+
+		weight = (weight << 29) / ((UINT64_C(1) << 32) - inverse) << 2;
+	}
+	return weight;
+}
+
+static uint64_t to_objects(uint64_t weight) { return (weight + (UINT64_C(1) << (31 - HS_OBJECTS_SHIFT))) >> (32 - HS_OBJECTS_SHIFT); }
+
 struct sampling_weight sampling_weight(uint64_t size, uint64_t interval)
 {
 	uint64_t s = size ? size : 1;
-	uint64_t a = (s << 32) / interval; // 32 fractional bits, as all below
-	uint64_t a2 = a * a >> 32, a3 = a2 * a >> 32, a5 = a3 * a2 >> 32, a7 = a5 * a2 >> 32;
-	uint64_t small = a / 12 - a3 / 720 + a5 / 30240 - a7 / 1209600;
-	uint64_t whole = (interval << 32) / s + (UINT64_C(1) << 31) + small;
-	struct sampling_weight weight = { .objects = (whole + (UINT64_C(1) << (31 - HS_OBJECTS_SHIFT))) >> (32 - HS_OBJECTS_SHIFT) };
+	struct sampling_weight weight = { HS_OBJECTS_ONE, size << HS_BYTES_SHIFT };
 
+	if (s / 32 >= interval) // 1 - p is below 2^-46
+		return weight;
+	if (s >= interval) {
+		uint64_t large = large_weight(s, interval), more = large - (UINT64_C(1) << 32);
+
+		weight.objects = to_objects(large);
+		weight.bytes += (uint64_t)((unsigned __int128)s * more >> (32 - HS_BYTES_SHIFT));
+		return weight;
+	}
+
+	uint64_t small = series((s << 32) / interval);
+
+	weight.objects = to_objects((interval << 32) / s + (UINT64_C(1) << 31) + small);
 	if (size)
 		weight.bytes = (interval << HS_BYTES_SHIFT) + (s << (HS_BYTES_SHIFT - 1)) + (s * small >> (32 - HS_BYTES_SHIFT));
 	return weight;

@@ -21,7 +21,7 @@ uint64_t sampling_first_state(uint64_t seed, uint64_t thread);
 int64_t sampling_gap(uint64_t random, uint64_t interval);
 
 // What one recorded block stands for, in the fixed point of a stack_node: 1 / p allocations, of size / p bytes. A block of no bytes is drawn
-// as if it had one. pre: size < interval, 2 <= interval <= HS_INTERVAL_MAX
+// as if it had one. Right to 2^-16 allocations and to 2^-8 bytes and a 2^-25th part. pre: size < 2^56, 2 <= interval <= HS_INTERVAL_MAX
 struct sampling_weight {
 	uint64_t objects, bytes;
 };
