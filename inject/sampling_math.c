@@ -82,7 +82,11 @@ static uint64_t large_weight(uint64_t size, uint64_t interval)
 	return weight;
 }
 
-static uint64_t to_objects(uint64_t weight) { return (weight + (UINT64_C(1) << (31 - HS_OBJECTS_SHIFT))) >> (32 - HS_OBJECTS_SHIFT); }
+// To the nearest: what is rounded down each time adds up.
+#define HALF_OBJECTS (UINT64_C(1) << (31 - HS_OBJECTS_SHIFT))
+#define HALF_BYTES (UINT64_C(1) << (31 - HS_BYTES_SHIFT))
+
+static uint64_t to_objects(uint64_t weight) { return (weight + HALF_OBJECTS) >> (32 - HS_OBJECTS_SHIFT); }
 
 struct sampling_weight sampling_weight(uint64_t size, uint64_t interval)
 {
@@ -95,7 +99,7 @@ struct sampling_weight sampling_weight(uint64_t size, uint64_t interval)
 		uint64_t large = large_weight(s, interval), more = large - (UINT64_C(1) << 32);
 
 		weight.objects = to_objects(large);
-		weight.bytes += (uint64_t)((unsigned __int128)s * more >> (32 - HS_BYTES_SHIFT));
+		weight.bytes += (uint64_t)(((unsigned __int128)s * more + HALF_BYTES) >> (32 - HS_BYTES_SHIFT));
 		return weight;
 	}
 
@@ -103,7 +107,7 @@ struct sampling_weight sampling_weight(uint64_t size, uint64_t interval)
 
 	weight.objects = to_objects((interval << 32) / s + (UINT64_C(1) << 31) + small);
 	if (size)
-		weight.bytes = (interval << HS_BYTES_SHIFT) + (s << (HS_BYTES_SHIFT - 1)) + (s * small >> (32 - HS_BYTES_SHIFT));
+		weight.bytes = (interval << HS_BYTES_SHIFT) + (s << (HS_BYTES_SHIFT - 1)) + ((s * small + HALF_BYTES) >> (32 - HS_BYTES_SHIFT));
 	return weight;
 }
 
@@ -113,7 +117,7 @@ bool sampling_keeps(uint64_t random, uint64_t size, uint64_t old_interval, uint6
 
 	if (size >= new_interval)
 		return true;
-	if (size < old_interval)
+	if (old_interval > 1 && size < old_interval) // at 1 every block was recorded, also one of no bytes
 		old_weight = sampling_weight(size, old_interval).objects;
 	return (unsigned __int128)random * sampling_weight(size, new_interval).objects >> 64 < old_weight;
 }

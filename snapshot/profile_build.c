@@ -206,6 +206,8 @@ static int64_t interval_in_force(const struct region_header *header, const struc
 {
 	uint64_t interval = header->sampling_mode == SAMPLING_budget ? aggregate->slots_interval : header->sampling_interval;
 
+	if (header->sampling_mode == SAMPLING_interval && interval < header->interval_floor)
+		interval = header->interval_floor;
 	return header->sampling_mode == SAMPLING_exact || interval == 0 ? 1 : (int64_t)interval;
 }
 

@@ -29,3 +29,7 @@ target_link_libraries(budget_test PRIVATE hs_inject_pure)
 hs_payload_test(thinning_test block_events.c budget.c live_table.c modules.c record.c removal.c sampling.c stack_table.c thinning.c
   thread_slot.c unwind.c)
 target_link_libraries(thinning_test PRIVATE hs_inject_pure)
+hs_payload_test(estimates_test block_events.c budget.c live_table.c modules.c record.c removal.c sampling.c stack_table.c thinning.c
+  thread_slot.c unwind.c)
+target_link_libraries(estimates_test PRIVATE hs_inject_pure)
+set_tests_properties(unit.estimates_test PROPERTIES TIMEOUT 600)
