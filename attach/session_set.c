@@ -115,23 +115,29 @@ static struct hs_error *use_filter(struct change *change, bool in_use)
 static struct hs_error *put_filter_out_of_use(struct change *change)
 {
 	uint8_t saturated[HS_FILTER_SIZE];
-	struct hs_error *error = fault_point("put the filter out of use");
+	struct hs_error *error = fault_point("saturate the filter");
 
 	memset(saturated, HS_FILTER_SATURATED, sizeof(saturated));
 	if (!error)
 		error = region_write(&change->region, HS_OFFSET_FILTER, saturated, sizeof(saturated));
+	if (!error)
+		error = fault_point("put the filter out of use");
 	return error ? error : use_filter(change, false);
 }
 
 // Counters only once those who record count, too.
 static struct hs_error *put_filter_in_use(struct change *change)
 {
-	struct hs_error *error = fault_point("put the filter in use");
+	struct hs_error *error = fault_point("mark the records that are counted");
 
 	if (!error)
 		error = filter_mark_records(&change->region, &change->filter);
 	if (!error)
+		error = fault_point("put the filter in use");
+	if (!error)
 		error = use_filter(change, true);
+	if (!error)
+		error = fault_point("fill the filter");
 	return error ? error : region_write(&change->region, HS_OFFSET_FILTER, change->filter.counters, sizeof(change->filter.counters));
 }
 

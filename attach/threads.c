@@ -464,6 +464,22 @@ static struct hs_error *release_thread(struct frozen_thread *thread, bool *runni
 	return hs_error_join(error, detach_error);
 }
 
+// With the call that it repeats, if it does, put right.
+static struct hs_error *settle_and_release(pid_t pid, struct frozen_thread *thread, bool *running_ret)
+{
+	struct hs_error *error = NULL;
+
+	if (thread->repeats_call && stop_peek(thread->tid).kind == STOP_EVENT)
+		error = repeat_call_settle(pid, thread);
+	if (error && (error->code == HS_ERROR_GONE || error->error_number == ESRCH || error->error_number == ENOENT)) {
+		hs_error_destroy(error); // killed in its stop
+		error = NULL;
+	}
+	error = hs_error_join(error, release_thread(thread, running_ret));
+	thread->repeats_call = false;
+	return error;
+}
+
 // Releases those that repeat a call, or those that do not; keeps the rest, and those that run, in the list.
 static struct hs_error *release_some(struct frozen_process *process, bool repeating)
 {
@@ -472,20 +488,10 @@ static struct hs_error *release_some(struct frozen_process *process, bool repeat
 
 	for (size_t i = 0; i < process->count; i++) {
 		struct frozen_thread *thread = &process->threads[i];
-		struct hs_error *error = NULL;
 		bool stays = true;
 
-		if (thread->repeats_call == repeating) {
-			if (repeating && stop_peek(thread->tid).kind == STOP_EVENT)
-				error = repeat_call_settle(process->pid, thread);
-			if (error && (error->code == HS_ERROR_GONE || error->error_number == ESRCH || error->error_number == ENOENT)) {
-				hs_error_destroy(error); // killed in its stop
-				error = NULL;
-			}
-			error = hs_error_join(error, release_thread(thread, &stays));
-			thread->repeats_call = false;
-		}
-		errors = hs_error_join(errors, error);
+		if (thread->repeats_call == repeating)
+			errors = hs_error_join(errors, settle_and_release(process->pid, thread, &stays));
 		if (stays)
 			process->threads[left++] = *thread;
 	}
@@ -521,7 +527,7 @@ struct hs_error *threads_run_on(struct frozen_process *process, bool (*chosen)(c
 		bool stays = true;
 
 		if (chosen(thread, context))
-			error = hs_error_join(error, release_thread(thread, &stays));
+			error = hs_error_join(error, settle_and_release(process->pid, thread, &stays));
 		if (stays)
 			process->threads[left++] = *thread;
 	}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every system call of attach, dump and detach fails once: the tool ends by itself, with a reason or a success; the target works, nothing in it
+"""Every system call of attach, set, dump and detach fails once: the tool ends by itself, with a reason or a success; the target works, nothing in it
 is left stopped or traced, and after the next detach it is as it was. Also: from some call on, all of them fail; and: the tool is killed at a call.
 usage: failing_calls.py some|all [PART-OF-A-CALL'S-NAME]"""
 
@@ -54,7 +54,8 @@ class Process:
         self.runs = self.failed = self.killed = 0
 
     def command(self, command, *failures):
-        arguments = [] if command == "--version" else [self.pid] + (["-o", self.path] if command == "dump" else [])
+        more = {"dump": ["-o", self.path], "set": ["--sample", "1000"]}
+        arguments = [] if command == "--version" else [self.pid] + more.get(command, [])
         return heapsnap(command, *arguments, prefix=(FAIL_CALL, "-c", self.counts, *failures, "--"))
 
     def count(self, command, names):
@@ -93,8 +94,12 @@ class Process:
         self.killed += result.status == -9
         self.check_free()
         self.subject.check_works()
-        if command == "dump":
+        if command in ("set", "dump"):
             check(is_attached(self.pid), "not attached any more")
+        if command == "set":
+            check_equal(heapsnap("set", self.pid, "--exact").status, 0, "another change")
+            return
+        if command == "dump":
             left = os.listdir(self.directory)
             # The file has no name until it is renamed: a kill in that one moment leaves it under its own.
             if any(failure.startswith("renameat:kill:") for failure in failures):
@@ -153,8 +158,8 @@ def main():
             if command not in ("check", "attach"):
                 attach(process.pid)
 
-    for command in ("check", "attach", "dump", "detach"):
-        if command == "dump":
+    for command in ("check", "attach", "set", "dump", "detach"):
+        if command == "set":
             attach(process.pid)
         counts = process.count(command, names)
         before = process.runs, process.failed, process.killed
@@ -170,7 +175,7 @@ def main():
             for number in numbers_between(loader[name] + 1, counts[name], 2 if some else 0):
                 attempt(command, f"{name}:kill:{number}")
         # Text that can be written no more from some moment on: what is hooked stays so, but inactive, until the next detach.
-        if "pwrite64" in made and command != "dump":
+        if "pwrite64" in made and command not in ("set", "dump"):
             for number in range(1, counts["pwrite64"] + 1):
                 attempt(command, f"pwrite64:{errno.EIO}:{number}-", f"{POKE}:{errno.EIO}:1-")
         say(f"  {command}: {process.runs - before[0]} runs, {process.failed - before[1]} ended with status 1, {process.killed - before[2]} were killed; "

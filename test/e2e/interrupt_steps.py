@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every step of attach, dump and detach is made to fail, and the tool is killed at every step: the target goes on, and is as it was.
+"""Every step of attach, set, dump and detach is made to fail, and the tool is killed at every step: the target goes on, and is as it was.
 usage: interrupt_steps.py fail|kill|entry"""
 
 import os
 import sys
 import time
 
-from harness import (Failure, Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, is_attached,
+from harness import (Failure, Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, heapsnap_ok, is_attached,
                      run_test, say, temporary_directory)
 
 STEPS_MAX = 1000
@@ -78,6 +78,32 @@ def each_step(variable, arguments, after_failure):
     check(False, f"{arguments[0]} has more than {STEPS_MAX} steps")
 
 
+# From one of these to the next: to samples and back, to nothing and back.
+SETTINGS = [["--sample", "1000"], ["--exact"], ["--budget", "1"], ["--stop-recording"], ["--start-recording"], ["--samples-per-word", "0.01"], ["--exact"]]
+
+
+def settings(pid):
+    return heapsnap_ok("status", pid)["processes"][0]["settings"]
+
+
+def check_settings(process, options):
+    """What a broken change has left is right: the target works, and the next change puts all in order."""
+    process.before.check_attached()
+    process.check_works()
+    check("mode" in settings(process.pid), "status does not say what is recorded")
+    after = heapsnap_ok("set", process.pid, *options)["after"]
+    check_equal({key: value for key, value in settings(process.pid).items() if key != "since"}, after, "settings after a repeated change")
+    process.check_works()
+
+
+def check_nothing_lost(process, directory):
+    """Every release was seen: where one was not, its address is met again."""
+    process.check_works()
+    report = dump(process.pid, os.path.join(directory, "out.pb.gz"))
+    os.unlink(os.path.join(directory, "out.pb.gz"))
+    check_equal([line["value"] for line in report["ledger"] if line["name"] == "replaced" and line["value"]], [], "blocks found again")
+
+
 def fail_each_step(process, directory):
     path = os.path.join(directory, "out.pb.gz")
 
@@ -100,6 +126,17 @@ def fail_each_step(process, directory):
     steps = each_step("HEAPSNAP_FAIL_AT", ["dump", process.pid, "-o", path], dump_failed)
     check_equal(files_in(directory), ["out.pb.gz"], "files after dump")
     say(f"  dump: {steps} steps failed, nothing left")
+
+    os.unlink(path)
+    steps = 0
+    for options in SETTINGS:
+        def set_failed(result, step):
+            check_equal(result.status, 1, str(result))
+            check(is_attached(process.pid), f"no more attached after set {options} failed at step {step}")
+            check_settings(process, ["--sample", "100"])
+        steps += each_step("HEAPSNAP_FAIL_AT", ["set", process.pid, *options], set_failed)
+    check_nothing_lost(process, directory)
+    say(f"  set: {steps} steps failed, each put in order by the next")
 
     def detach_failed(result, step):
         check_equal(result.status, 1, str(result))
@@ -145,11 +182,11 @@ def kill_each_step(process, directory):
     path = os.path.join(directory, "killed.pb.gz")
     bad = []
 
-    def killed(command, step, *arguments):
+    def killed(command, step, *arguments, variable="HEAPSNAP_KILL_AT"):
         """One command killed at one step. False: it has no such step."""
-        result = heapsnap(command, process.pid, *arguments, environment={"HEAPSNAP_KILL_AT": str(step)})
+        result = heapsnap(command, process.pid, *arguments, environment={variable: str(step)})
         if result.status == 0:
-            check(step > 1, f"HEAPSNAP_KILL_AT has no effect on {command}")
+            check(step > 1, f"{variable} has no effect on {command}")
             return False
         check_equal(result.status, -9, str(result))
         return True
@@ -177,7 +214,19 @@ def kill_each_step(process, directory):
         process.check_works()
         check(is_attached(process.pid), f"no more attached after dump was killed at step {step}")
     say(f"  dump: killed at {step - 1} steps")
-    dump(process.pid, os.path.join(temporary_directory(), "out.pb.gz"))
+    steps, own = [], temporary_directory()
+    dump(process.pid, os.path.join(own, "out.pb.gz"))
+    # Each store is a request: the order of all of them is what makes a killed change right.
+    for options in SETTINGS:
+        for variable, distance in (("HEAPSNAP_KILL_AT", 1), ("HEAPSNAP_KILL_AT_REQUEST", 3)):
+            for step in range(1, STEPS_MAX, distance):
+                if not killed("set", step, *options, variable=variable):
+                    break
+                check(is_attached(process.pid), f"no more attached after set {options} was killed, {variable}={step}")
+                check_settings(process, ["--sample", "100"])
+            steps.append(step - 1)
+    check_nothing_lost(process, own)
+    say(f"  set: killed at steps and requests {steps}")
     detach(process.pid)
 
     for step in range(1, STEPS_MAX):
