@@ -31,6 +31,7 @@ hs_target_program(patches_over)
 hs_target_program(scribbler)
 target_include_directories(scribbler PRIVATE ${PROJECT_SOURCE_DIR})
 hs_target_program(pool)
+hs_target_program(sampled)
 
 foreach(name no_allocator unhookable two_pages)
   hs_target_program(${name})
