@@ -83,12 +83,14 @@ struct choice sampling_draw(struct thread_slot *slot, uint64_t size)
 	uint64_t bytes = size ? size : 1, interval;
 	bool counts_samples;
 
-	if (slot->interval == 0 || slot->sampling_generation != region()->sampling_generation)
-		adopt(slot);
-	interval = __atomic_load_n(&slot->interval, __ATOMIC_RELAXED); // a change of the settings makes it 0
+	do {
+		if (slot->interval == 0 || slot->sampling_generation != region()->sampling_generation)
+			adopt(slot);
+		interval = __atomic_load_n(&slot->interval, __ATOMIC_RELAXED); // read once: a change of the settings makes it 0
+	} while (HS_UNLIKELY(interval == 0));
 	if (interval == 1)
 		return (struct choice){ 1, 0 };
-	if (interval == 0 || interval == UINT64_MAX || bytes > INT64_MAX)
+	if (interval == UINT64_MAX || bytes > INT64_MAX)
 		return choice;
 	counts_samples = region()->sampling_mode == SAMPLING_words;
 	if (bytes >= interval && !counts_samples) // always: it would stand for little more than itself, and adds no error this way

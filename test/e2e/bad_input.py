@@ -31,7 +31,10 @@ def wrong_usage():
         ["dump", "1", "-o", ""], ["attach", "1", "2"], ["detach", "1", "2"], ["status", "1", "2"], ["dump", "1", "2", "-o", path],
         ["attach", "1", "--frobnicate"], ["attach", "1", "--depth"], ["attach", "1", "--depth", "0"],
         ["attach", "1", "--depth", "257"], ["attach", "1", "--depth", "many"], ["attach", "1", "--depth", "-3"],
-        ["attach", "1", "--max-memory", "lots"], ["attach", "1", "--max-memory", "12Q"], ["attach", "1", "--max-memory", "-1"],
+        *(["attach", "1", option, value] for option in ("--sample", "--samples-per-word", "--budget")
+          for value in ("0", "-1", "", "many", "nan", "1e99", "99999999999999999999")),
+        ["attach", "1", "--exact", "--budget", "3"], ["attach", "1", "--stop-recording"], ["set"], ["set", "1"], ["set", "1", "2", "--exact"],
+        ["attach", "1", "--max-memory", "lots"], ["attach", "1", "--max-memory", "0"], ["attach", "1", "--max-memory", "1000K"], ["attach", "1", "--max-memory", "12Q"], ["attach", "1", "--max-memory", "-1"],
     ]
     for arguments in cases:
         result = heapsnap(*arguments)
@@ -44,7 +47,7 @@ def wrong_usage():
 
 
 def help_and_version():
-    for arguments in [["--help"]] + [[command, "--help"] for command in ("check", "attach", "dump", "detach", "status")]:
+    for arguments in [["--help"]] + [[command, "--help"] for command in ("check", "attach", "set", "dump", "detach", "status")]:
         result = heapsnap(*arguments)
         check_equal(result.status, 0, str(result))
         check("usage" in result.stdout.lower() and "heapsnap" in result.stdout, f"no usage text: {result}")
@@ -68,7 +71,7 @@ def no_such_process():
     child.wait()
     directory = temporary_directory()
     for arguments in [["attach", child.pid], ["detach", child.pid], ["dump", child.pid, "-o", directory + "/out.pb.gz"],
-                      ["status", child.pid]]:
+                      ["set", child.pid, "--exact"], ["status", child.pid]]:
         check_refused(heapsnap(*arguments), str(child.pid), "no.*process|not.*exist")
     empty(directory)
 

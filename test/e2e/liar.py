@@ -29,7 +29,8 @@ def main():
         results = []
         for _ in range(ROUNDS):
             check_equal(target.ask(f"scribble {part}"), "scribbling", "answer")
-            for command in (["dump", target.pid, "-o", path], ["status", target.pid], ["status"], ["dump", target.pid, "-o", path, "--json"]):
+            for command in (["dump", target.pid, "-o", path], ["status", target.pid], ["status"], ["set", target.pid, "--sample", "4K"],
+                            ["set", target.pid, "--exact"], ["dump", target.pid, "-o", path, "--json"]):
                 results.append(sane(heapsnap(*command)))
             check_equal(target.ask("rest"), "rests", "answer")
         done = sum(result.status == 0 for result in results)
@@ -74,7 +75,7 @@ def impostor():
         return
     target = Target("impostor", command=[sys.executable, "-c", IMPOSTOR])
     path = os.path.join(temporary_directory(), "out.pb.gz")
-    for command in (["dump", target.pid, "-o", path], ["detach", target.pid]):
+    for command in (["dump", target.pid, "-o", path], ["set", target.pid, "--exact"], ["detach", target.pid]):
         check_refused(heapsnap(*command), "something else")
     check("something else" in str(heapsnap("status", target.pid)), "status does not say that it is something else")
     check_equal(target.end().strip(), "0", "blocks of the impostor's file")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every program of the table (programs.py) through attach, dump, detach and forced failures of each: after each of them it must work, and
-in the end be as it was.
+"""Every program of the table (programs.py) through attach, dump, detach, changes of what is recorded, and forced failures of each: after each
+of them it must work, and in the end be as it was.
 usage: suite.py GROUP [NAME]"""
 
 import os
 import sys
 
-from harness import (Failure, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, is_attached, run_test, say,
+from harness import (Failure, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, heapsnap_ok, is_attached, run_test, say,
                      temporary_directory)
 from programs import TABLE, Skipped
 
@@ -77,6 +77,32 @@ def go_through(subject, directory):
     return report, failed
 
 
+# Samples from the first moment on, then everything and nothing in turns.
+CHANGES = [["--exact"], ["--stop-recording"], ["--samples-per-word", "0.01", "--depth", "10"], ["--budget", "1"], ["--sample", "100"]]
+
+
+def change_settings(subject, directory):
+    """What is recorded is changed while the program works, and while changes of it fail."""
+    pid = subject.pid
+    attach(pid, "--sample", "1000")
+    subject.check_works()
+    for options in CHANGES:
+        heapsnap_ok("set", pid, *options)
+        subject.check_works()
+
+    def set_failed(step):
+        check(is_attached(pid), f"no more attached after set failed at step {step}")
+        subject.check_works()
+    failed = fail_some_steps(["set", pid, "--sample", "4K"], set_failed)
+    report = dump(pid, os.path.join(directory, "out.pb.gz"))
+    check_equal([line["value"] for line in report["ledger"] if line["name"] == "replaced" and line["value"]], [], "blocks found again")
+    subject.check_works()
+    detach(pid)
+    subject.check_unchanged()
+    subject.check_works()
+    return failed
+
+
 def refuse(subject, row):
     check_refused(heapsnap("attach", subject.pid), *row.refused)
     check_equal(attach_state(subject.pid), None, "status after a refused attach")
@@ -98,8 +124,10 @@ def main():
                 refuse(subject, row)
                 say(f"{row.name}: refused, untouched")
             else:
-                report, failed = go_through(subject, temporary_directory())
-                say(f"{row.name}: {report['live_objects']} live objects; failed steps of attach, dump, detach: {failed}")
+                directory = temporary_directory()
+                report, failed = go_through(subject, directory)
+                failed.append(change_settings(subject, directory))
+                say(f"{row.name}: {report['live_objects']} live objects; failed steps of attach, dump, detach, set: {failed}")
             subject.end()
         except Failure as failure:
             raise Failure(f"{row.name}: {failure}") from None

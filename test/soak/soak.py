@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attach, dump and detach for hours, and kills of the tool meanwhile, over programs at full load: no crash, no hang, no wrong result, nothing
+"""Attach, set, dump and detach for hours, and kills of the tool meanwhile, over programs at full load: no crash, no hang, no wrong result, nothing
 left stopped, nothing left mapped. Prints a summary; the exit status is 1 when there was any fault.
 Every system call of the tool that fails once is a part of it too (test/e2e/failing_calls.py all).
 usage: soak.py [--cycles N] [--kills N] [--no-calls] [--seconds N] [--seed N] [--only TEXT] [--list]"""
@@ -18,11 +18,13 @@ E2E = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e")
 sys.path.insert(0, E2E)
 
 import harness  # noqa: E402
-from harness import Failure, attach, attach_state, check, check_equal, detach, dump, heapsnap, say, temporary_directory  # noqa: E402
+from harness import Failure, attach, attach_state, check, check_equal, detach, dump, heapsnap, heapsnap_ok, say, temporary_directory  # noqa: E402
 from loaded import LOADED  # noqa: E402
 from programs import TABLE, Skipped  # noqa: E402
 
 TURN = {"cycles": 40, "points": 12, "random": 12}  # of each in one turn of a program, at most
+COMMANDS = ["attach", "attach", "set", "dump", "detach", "detach"]  # to be killed
+SETTINGS = [["--exact"], ["--sample", "1000"], ["--samples-per-word", "1e-4"], ["--budget", "1"], ["--stop-recording"], ["--start-recording"]]
 UNCHANGED_EVERY = 10  # cycles; after kills it is compared each time
 
 
@@ -56,7 +58,8 @@ class Worker:
         self.history = collections.deque(maxlen=8)
 
     def arguments(self, command):
-        return [command, str(self.pid)] + (["-o", self.path] if command == "dump" else [])
+        more = {"dump": ["-o", self.path], "set": self.rng.choice(SETTINGS)}
+        return [command, str(self.pid)] + more.get(command, [])
 
     def check_free(self):
         """Nothing stopped, nothing traced. The kernel lets go of all threads before the end of the tool can be waited for."""
@@ -70,6 +73,8 @@ class Worker:
     def cycle(self):
         self.history.append("cycle")
         attach(self.pid)
+        for options in self.rng.sample(SETTINGS, 2):
+            heapsnap_ok("set", self.pid, *options)
         self.subject.check_works()
         dump(self.pid, self.path)
         detach(self.pid)
@@ -101,7 +106,7 @@ class Worker:
         self.subject.check_works()
 
     def kill_at_point(self):
-        command = self.rng.choice(["attach", "attach", "dump", "detach", "detach"])
+        command = self.rng.choice(COMMANDS)
         variable = self.rng.choice(["HEAPSNAP_KILL_AT", "HEAPSNAP_KILL_AT_REQUEST", "HEAPSNAP_KILL_AT_REQUEST"])
         self.prepare(command)
         known = self.points.setdefault((command, variable), 2000 if variable.endswith("REQUEST") else 60)
@@ -130,7 +135,7 @@ class Worker:
             return False
 
     def kill_at_random(self):
-        command = self.rng.choice(["attach", "attach", "dump", "detach", "detach"])
+        command = self.rng.choice(COMMANDS)
         self.prepare(command)
         while True:
             while_frozen = self.rng.random() < 0.6
@@ -215,7 +220,7 @@ def summary(programs, faults, seed, seconds, commit):
         say(f"{name:<45} {numbers['cycles']:>7} {numbers['points']:>10} {numbers['random']:>10}")
     say(f"{'all':<45} {total['cycles']:>7} {total['points']:>10} {total['random']:>10}")
     for kind in ("points", "random"):
-        say(f"killed at {kind}: " + ", ".join(f"{command} {total[f'{kind} {command}']}" for command in ("attach", "dump", "detach")))
+        say(f"killed at {kind}: " + ", ".join(f"{command} {total[f'{kind} {command}']}" for command in sorted(set(COMMANDS))))
     say(f"{len(faults)} faults; seed {seed}; {seconds:.0f} s; {heapsnap('--version').stdout.strip()} {commit}; Linux {platform.release()}, "
         f"{os.cpu_count()} processors")
 
