@@ -4,7 +4,7 @@ thread that waits for its vfork child cannot be stopped: a bounded wait, then a 
 
 import os
 
-from harness import (Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, is_attached, read_text, run_test, say,
+from harness import (Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, heapsnap_ok, is_attached, read_text, run_test, say,
                      temporary_directory, thread_ids, wait_until)
 
 
@@ -34,12 +34,17 @@ def main():
     check_equal(target.ask("work"), "worked", "work while attached")
     other = target.ask("share")
     dump(target.pid, path)
+    # Settings can be changed all the same, but the filter cannot be counted while somebody runs.
+    check_equal(heapsnap_ok("set", target.pid, "--sample", "4K")["filter_in_use"], False, "the filter, beside the other process")
+    check_equal(heapsnap_ok("set", target.pid, "--exact")["after"]["mode"], "exact", "settings")
     check_refused(heapsnap("detach", target.pid), f"process {other} shares the memory")
     check(is_attached(target.pid), "the refused detach has changed something")
     counts_on(target)
     check_equal(target.ask("work"), "worked", "work beside the other process")
     check_refused(heapsnap("attach", other), f"process {target.pid}|already attached")
     check_equal(target.ask("end"), "ended", "end")
+    check_equal(heapsnap_ok("set", target.pid, "--sample", "4K")["filter_in_use"], True, "the filter, alone again")
+    check_equal(target.ask("work"), "worked", "work while sampled")
     detach(target.pid)
     before.check_after(memory_may_change=True)
 
@@ -53,7 +58,7 @@ def main():
     attach(target.pid)
     check_equal(target.ask("vfork"), "waits", "vfork")
     wait_for_vfork(target)
-    for command in (["dump", target.pid, "-o", path], ["detach", target.pid]):
+    for command in (["dump", target.pid, "-o", path], ["set", target.pid, "--exact"], ["detach", target.pid]):
         check_refused(heapsnap(*command), "did not stop in time", "state D")
         check_equal(target.ask("work"), "worked", f"work after a refused {command[0]}")
     check(is_attached(target.pid), "the refused detach has changed something")

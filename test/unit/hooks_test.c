@@ -140,6 +140,49 @@ static uint64_t sum_counter(enum counter which)
 	return sum;
 }
 
+static void *block_within;
+
+// A recorded block is given back while the original of another call runs, as a signal handler does it: the recorder says that it runs, and that it
+// has ended.
+static void *releases_within(size_t size)
+{
+	struct thread_slot *slot = thread_slot_current();
+	uint32_t free_count = slot->free_count;
+
+	CHECK(slot->guard != 0 && slot->in_original == 1);
+	release(block_within);
+	CHECK(slot->guard != 0 && slot->in_original == 1);
+	CHECK_EQUAL(slot->free_count, free_count + 1);
+	return malloc(size);
+}
+
+static void test_release_within(void)
+{
+	struct hook_island *island = mmap(NULL, HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t frees = sum_counter(COUNTER_frees), given_back;
+	struct thread_slot *slot;
+	struct table_view view;
+	void *block;
+
+	if (island == MAP_FAILED)
+		exit(1);
+	make_island(island, (void *)releases_within, 5);
+	if (mprotect(island, HS_PAGE_SIZE, PROT_READ | PROT_EXEC) != 0)
+		exit(1);
+	while (!(slot = thread_slot_claim(arch_thread_pointer())))
+		continue;
+	block_within = call_hook(hook_malloc, 1000, 0, malloc_island, 7);
+	given_back = (uint64_t)block_within;
+	block = call_hook(hook_malloc, 5000, 0, island, 8);
+	CHECK(slot->guard == 0 && slot->in_original == 0);
+	CHECK_EQUAL(sum_counter(COUNTER_frees), frees + 1);
+	view = made_view(&made);
+	CHECK_EQUAL(table_find_block(&view, given_back), 0);
+	CHECK(table_find_block(&view, (uint64_t)block) != 0);
+	release(block);
+	CHECK_EQUAL(table_find_block(&view, (uint64_t)block), 0);
+}
+
 int main(void)
 {
 	uint64_t held = 0, shown = 0, allocations = 0, frees = 0, reallocations = 0;
@@ -169,5 +212,6 @@ int main(void)
 	CHECK_EQUAL(sum_counter(COUNTER_unknown_frees) + sum_counter(COUNTER_replaced) + sum_counter(COUNTER_nested), 0);
 	for (unsigned i = 0; i < BOXES; i++)
 		free(boxes[i].block);
+	test_release_within();
 	return CHECK_RESULT();
 }
