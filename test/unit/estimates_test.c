@@ -18,7 +18,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define MIB (UINT64_C(1) << 20)
 
-enum { RUNS = 1000, KINDS_MAX = 8 };
+enum { RUNS = 1000, KINDS_MAX = 8, KEPT_MAX = 8000 };
 
 static struct made_region made;
 static unsigned first_seed = 1000;
@@ -32,6 +32,7 @@ enum regime {
 	SETTINGS_CHANGE_MUCH,
 	FOLLOWS_RECORDS, // each thread has its own, which depends on what it has recorded so far
 	CUT_GAPS,        // under a budget that is never looked at: its gaps are cut
+	THINNED,         // records are kept or dropped afterwards, two times: the interval doubles, from 1 it goes to 256 first
 };
 
 struct population {
@@ -53,7 +54,7 @@ static const struct population populations[] = {
 	{ "a byte below the interval", CONSTANT, 4096, 500, { { 4095, 1 } } },
 	{ "100 MiB, rarely", CONSTANT, HS_INTERVAL_MAX, 3000, { { 100 * MIB, 1 } } },
 	{ "100 MiB, always", CONSTANT, 512 << 10, 20, { { 100 * MIB, 1 } } },
-	{ "two sizes", CONSTANT, 8192, 10000, { { 24, 1 }, { 6000, 20 } } },
+	{ "two sizes", CONSTANT, 8192, 5000, { { 24, 1 }, { 6000, 20 } } },
 	{ "1 byte to 100 MiB", CONSTANT, 512 << 10, 4000,
 	  { { 1, 1 }, { 48, 1 }, { 1000, 2 }, { 33000, 5 }, { 400000, 40 }, { 524288, 100 }, { 3000000, 200 }, { 100 * MIB, 1000 } } },
 	{ "small interval", CONSTANT, 2, 300, { { 1, 1 }, { 2, 1 }, { 3, 2 } } },
@@ -62,7 +63,9 @@ static const struct population populations[] = {
 	{ "settings that change", SETTINGS_CHANGE, 0, 3000, { { 40, 1 }, { 64, 1 }, { 200, 3 }, { 500, 40 }, { 3000, 40 } } },
 	{ "settings that change much", SETTINGS_CHANGE_MUCH, 0, 6000, { { 8, 1 }, { 200, 1 }, { 1500, 3 }, { 5000, 40 }, { 70000, 500 } } },
 	{ "intervals that follow records", FOLLOWS_RECORDS, 1024, 6000, { { 8, 1 }, { 200, 1 }, { 1500, 3 }, { 5000, 40 } } },
-	{ "cut gaps", CUT_GAPS, 1 << 20, 20000, { { 64, 1 }, { 30000, 10 }, { 300000, 1000 } } },
+	{ "cut gaps", CUT_GAPS, 1 << 20, 8000, { { 64, 1 }, { 30000, 10 }, { 300000, 400 } } },
+	{ "thinned", THINNED, 256, 2000, { { 40, 1 }, { 200, 3 }, { 256, 10 }, { 700, 20 }, { 1023, 40 }, { 5000, 100 } } },
+	{ "thinned, exact before", THINNED, 1, 2000, { { 0, 1 }, { 40, 1 }, { 200, 3 }, { 256, 10 }, { 300, 20 }, { 511, 40 }, { 5000, 100 } } },
 };
 
 // Wrong ways. Those of the first kind take the right records.
@@ -110,21 +113,25 @@ static uint32_t interval_of(const struct population *population, unsigned round)
 	return population->regime == SETTINGS_CHANGE_MUCH ? much[sixth] : population->interval;
 }
 
-static struct truth find_truth(const struct population *population)
+static uint32_t thinned_once(uint32_t interval) { return interval == 1 ? 256 : 2 * interval; }
+
+// `thinned`: when records have been dropped, too.
+static struct truth find_truth(const struct population *population, bool thinned)
 {
 	struct truth truth = { 0 };
 
 	for (unsigned round = 0; round < population->rounds; round++) {
 		for (unsigned k = 0; k < KINDS_MAX && population->kinds[k].each; k++) {
 			double size = (double)population->kinds[k].size;
-			double a = fmax(size, 1) / interval_of(population, round), odds = 1 / expm1(a); // (1 - p) / p
+			uint32_t interval = thinned ? thinned_once(thinned_once(population->interval)) : interval_of(population, round);
+			double a = fmax(size, 1) / interval, odds = 1 / expm1(a);                        // (1 - p) / p
 			double third = odds * (1 - 2 * -expm1(-a)) / -expm1(-a);                         // third moment: (1 - p) (1 - 2 p) / p^2
 
 			if (round % population->kinds[k].each)
 				continue;
 			truth.objects += 1;
 			truth.bytes += size;
-			if (interval_of(population, round) == 1 || (population->regime != COUNTED && a >= 1))
+			if (interval == 1 || (population->regime != COUNTED && a >= 1))
 				continue;
 			truth.objects_variance += odds;
 			truth.bytes_variance += size * size * odds;
@@ -220,10 +227,11 @@ static void begin_run(const struct population *population, struct thread_slot *s
 {
 	static const enum sampling_mode modes[] = { [CONSTANT] = SAMPLING_interval, [COUNTED] = SAMPLING_words, [SETTINGS_CHANGE] = SAMPLING_interval,
 						    [SETTINGS_CHANGE_MUCH] = SAMPLING_interval,
-						    [FOLLOWS_RECORDS] = SAMPLING_interval, [CUT_GAPS] = SAMPLING_budget };
+						    [FOLLOWS_RECORDS] = SAMPLING_interval, [CUT_GAPS] = SAMPLING_budget,
+						    [THINNED] = SAMPLING_interval };
 	struct stack_node *node = made_ref(&made, stack);
 
-	made.header->sampling_mode = modes[population->regime];
+	made.header->sampling_mode = population->interval == 1 ? SAMPLING_exact : modes[population->regime];
 	made.header->sampling_interval = population->interval;
 	made.header->sampling_seed = first_seed + run;
 	made.header->sampling_generation++;
@@ -237,6 +245,9 @@ static void begin_run(const struct population *population, struct thread_slot *s
 	}
 }
 
+static struct block_record kept[KEPT_MAX]; // in the regime THINNED
+static size_t kept_count;
+
 static void allocate(const struct population *population, struct thread_slot *slot, uint64_t size, enum fault fault, struct sums *sums)
 {
 	struct choice choice = choose(slot, size, fault);
@@ -244,7 +255,10 @@ static void allocate(const struct population *population, struct thread_slot *sl
 
 	if (!choice.interval)
 		return;
-	estimate_add(&sums->live, &record);
+	if (population->regime == THINNED)
+		kept[kept_count++] = record;
+	else
+		estimate_add(&sums->live, &record);
 	if (choice.interval == 1)
 		totals_add(slot, stack, size);
 	else
@@ -256,10 +270,29 @@ static void allocate(const struct population *population, struct thread_slot *sl
 		follow_records(slot, &record, sums->live.records);
 }
 
+// What thinning does with each record of the table (inject/thinning.c).
+static void thin(struct thread_slot *slot, uint32_t interval)
+{
+	size_t stay = 0;
+
+	for (size_t i = 0; i < kept_count; i++) {
+		struct block_record record = kept[i];
+
+		if (record.size < interval) {
+			if (!sampling_keeps(sampling_random(&slot->random), record.size, record.interval, interval))
+				continue;
+			record.interval = interval;
+		}
+		kept[stay++] = record;
+	}
+	kept_count = stay;
+}
+
 static struct sums run_once(const struct population *population, struct thread_slot *slot, unsigned run, enum fault fault)
 {
 	struct sums sums = { 0 };
 
+	kept_count = 0;
 	begin_run(population, slot, run);
 	for (unsigned round = 0; round < population->rounds; round++) {
 		if (population->regime == SETTINGS_CHANGE || population->regime == SETTINGS_CHANGE_MUCH)
@@ -267,6 +300,12 @@ static struct sums run_once(const struct population *population, struct thread_s
 		for (unsigned k = 0; k < KINDS_MAX && population->kinds[k].each; k++)
 			if (round % population->kinds[k].each == 0)
 				allocate(population, slot, population->kinds[k].size, fault, &sums);
+	}
+	if (population->regime == THINNED) {
+		thin(slot, thinned_once(population->interval));
+		thin(slot, thinned_once(thinned_once(population->interval)));
+		for (size_t i = 0; i < kept_count; i++)
+			estimate_add(&sums.live, &kept[i]);
 	}
 	for (size_t i = 0; i < HS_TOTALS_ENTRIES; i++)
 		totals_flush(&slot->totals[i]);
@@ -332,7 +371,7 @@ static void check_error(const struct population *population, const char *what, c
 
 static void test_population(const struct population *population, struct thread_slot *slot)
 {
-	const struct truth truth = find_truth(population);
+	const struct truth truth = find_truth(population, population->regime == THINNED), allocated = find_truth(population, false);
 	const struct stack_node *node = made_ref(&made, stack);
 	struct tally objects = { 0 }, bytes = { 0 }, allocated_objects = { 0 }, allocated_bytes = { 0 }, multiples = { 0 };
 	double multiples_variance = truth.bytes * population->interval; // of a Poisson number of samples
@@ -348,8 +387,8 @@ static void test_population(const struct population *population, struct thread_s
 	}
 	check_mean(population, "objects", &objects, truth.objects, truth.objects_variance);
 	check_mean(population, "bytes", &bytes, truth.bytes, truth.bytes_variance);
-	check_mean(population, "allocated objects", &allocated_objects, truth.objects, truth.objects_variance);
-	check_mean(population, "allocated bytes", &allocated_bytes, truth.bytes, truth.bytes_variance);
+	check_mean(population, "allocated objects", &allocated_objects, truth.objects, allocated.objects_variance);
+	check_mean(population, "allocated bytes", &allocated_bytes, truth.bytes, allocated.bytes_variance);
 	if (population->regime == COUNTED)
 		check_mean(population, "samples times interval", &multiples, truth.bytes, multiples_variance);
 	check_error(population, "objects", &objects, truth.objects_variance, truth.objects_skewness);
@@ -390,7 +429,7 @@ static void test_faults(struct thread_slot *slot)
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		const struct population *population = find(cases[i].population);
-		const struct truth truth = find_truth(population);
+		const struct truth truth = find_truth(population, false);
 		struct tally objects = { 0 }, bytes = { 0 };
 		int failures = check_failures;
 

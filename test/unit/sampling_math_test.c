@@ -54,6 +54,35 @@ static void test_weights(void)
 	}
 }
 
+static double probability(uint64_t size, uint64_t interval)
+{
+	return interval == 1 ? 1 : -expm1(-(double)(size ? size : 1) / (double)interval);
+}
+
+// A record stays with p(new) / p(old): the random number below that share of its range.
+static void test_keeping(void)
+{
+	static const uint64_t sizes[] = { 0, 1, 2, 7, 100, 255, 256, 257, 500, 4000, 100000 };
+	static const struct {
+		uint64_t old, new;
+	} steps[] = { { 1, 256 }, { 1, 2 }, { 2, 256 }, { 256, 512 }, { 300, 4096 }, { 4096, 8192 }, { 1 << 20, HS_INTERVAL_MAX } };
+
+	for (size_t i = 0; i < COUNT(steps); i++) {
+		for (size_t s = 0; s < COUNT(sizes); s++) {
+			double before = sizes[s] >= steps[i].old ? 1 : probability(sizes[s], steps[i].old);
+			double share = probability(sizes[s], steps[i].new) / before, slack = 0x1p-15;
+
+			if (sizes[s] >= steps[i].new)
+				share = 1;
+			if (share - slack > 0)
+				CHECK(sampling_keeps((uint64_t)((share - slack) * 0x1p64), sizes[s], steps[i].old, steps[i].new));
+			if (share + slack < 1)
+				CHECK(!sampling_keeps((uint64_t)((share + slack) * 0x1p64), sizes[s], steps[i].old, steps[i].new));
+			CHECK(sampling_keeps(0, sizes[s], steps[i].old, steps[i].new));
+		}
+	}
+}
+
 // One by one: floor(-interval * ln u) + 1, but for the last bits of the logarithm.
 static void test_gaps(void)
 {
@@ -215,6 +244,7 @@ static void test_independence(void)
 int main(void)
 {
 	test_weights();
+	test_keeping();
 	test_gaps();
 	test_distribution();
 	test_independence();
