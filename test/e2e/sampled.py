@@ -22,14 +22,14 @@ class Improbable(Failure):
 class Expected:
     """What a site's blocks lead to: sums over their sizes, as the program has them."""
 
-    def __init__(self, line, interval):
+    def __init__(self, line, interval, counted):
         per_thread = line["blocks"] // THREADS
         sizes = [line["low"] + i * (line["high"] - line["low"]) // (per_thread - 1) for i in range(per_thread)]
         check_equal(sum(sizes) * THREADS, line["bytes"], f"sum of the sizes of {line['site']}")
         self.objects, self.bytes, self.stay = line["blocks"], line["bytes"], line["stay"]
         self.records = self.records_variance = self.objects_variance = self.bytes_variance = 0.0
         for size in sizes:
-            p = 1.0 if size >= interval else -math.expm1(-size / interval)
+            p = 1.0 if size >= interval and not counted else -math.expm1(-size / interval)
             self.records += THREADS * p
             self.records_variance += THREADS * p * (1 - p)
             self.objects_variance += THREADS * (1 - p) / p
@@ -42,23 +42,33 @@ def check_near(actual, expected, error, what):
         raise Improbable(f"{what}: {actual} is not within 4 times {error:.1f} of {expected}")
 
 
-def errors_of(profile, name):
-    """Records, errors of objects and of bytes of all stacks of a site, from the labels."""
+def samples_of(profile, name):
     locations = {location.id: location for location in profile.locations}
-    records = objects = size = 0
-    for sample in profile.samples:
-        if locations[sample.locations[0]].lines[:1] and locations[sample.locations[0]].lines[0].function.name == name:
-            records += sample.labels["samples"][0]
-            objects += sample.labels["inuse_objects_error"][0] ** 2
-            size += sample.labels["inuse_space_error"][0] ** 2
-    return records, math.sqrt(objects), math.sqrt(size)
+    return [sample for sample in profile.samples if locations[sample.locations[0]].lines[:1]
+            and locations[sample.locations[0]].lines[0].function.name == name]
 
 
-def check_site(truth, values, reported, errors, name):
+def errors_of(samples):
+    """Records, errors of objects and of bytes of all samples of a site, from the labels."""
+    return (sum(sample.labels["samples"][0] for sample in samples),
+            math.sqrt(sum(sample.labels["inuse_objects_error"][0] ** 2 for sample in samples)),
+            math.sqrt(sum(sample.labels["inuse_space_error"][0] ** 2 for sample in samples)))
+
+
+def check_counted(samples, truth, interval, name):
+    """Samples in each block: those of all live blocks, times the interval, are another estimate of their bytes."""
+    count = sum(sample.labels["n_samples"][0] * sample.labels["samples"][0] for sample in samples if sample.values[2])
+    check(all("n_samples" in sample.labels for sample in samples if sample.values[2]), f"{name}: a live sample without n_samples")
+    if truth.stay:
+        check_near(count * interval, truth.bytes, math.sqrt(truth.bytes * interval), f"{name}, samples times interval")
+
+
+def check_site(truth, values, reported, errors, labels, name):
     records, objects_error, bytes_error = errors
     check_equal((reported["live_objects"], reported["live_bytes"], reported["samples"]), (values.live_objects, values.live_bytes, records),
                 f"{name}, as JSON and file have it")
-    check(abs(reported["live_objects_error"] - objects_error) <= 3 and abs(reported["live_bytes_error"] - bytes_error) <= 3,
+    check(abs(reported["live_objects_error"] - objects_error) <= 1 + math.sqrt(labels)
+          and abs(reported["live_bytes_error"] - bytes_error) <= 1 + math.sqrt(labels),
           f"{name}: errors of JSON {reported} and file {errors}")
     check_near(values.alloc_objects, truth.objects, math.sqrt(truth.objects_variance), f"{name}, allocated objects")
     check_near(values.alloc_bytes, truth.bytes, math.sqrt(truth.bytes_variance), f"{name}, allocated bytes")
@@ -76,14 +86,15 @@ def check_site(truth, values, reported, errors, name):
               f"{name}: the error of bytes is {bytes_error:.0f}, not about {math.sqrt(truth.bytes_variance):.0f}")
 
 
-def check_profile(target, interval, truth, directory):
+def check_profile(target, interval, counted, truth, directory):
     path, plain = os.path.join(directory, "errors.pb.gz"), os.path.join(directory, "plain.pb.gz")
     report = dump(target.pid, path, "--errors")
     dump(target.pid, plain)
     profile, sites = profiles.read(path), profiles.by_innermost(path)
     profiles.check_reader_is_content(path)
     check_equal(profiles.by_innermost(plain), sites, "values without errors")
-    check(not any(sample.labels for sample in profiles.read(plain).samples), "a profile without errors has labels")
+    check_equal({key for sample in profiles.read(plain).samples for key in sample.labels}, {"n_samples"} if counted else set(),
+                "labels of a profile without errors")
     check_equal((report["estimate"], report["interval"], profile.period), (True, interval, interval), "interval")
     check_equal([profile.comment(name) for name in ("sampling_interval", "samples", "inuse_objects_error", "inuse_space_error")],
                 [str(report[name]) for name in ("interval", "samples", "live_objects_error", "live_bytes_error")], "comments")
@@ -95,8 +106,11 @@ def check_profile(target, interval, truth, directory):
     reported = {site["function"]: site for site in report["sites"]}
     objects_variance = bytes_variance = 0.0
     for name in SITES:
-        errors = errors_of(profile, name)
-        check_site(truth[name], sites[name], reported[name], errors, f"{name} at {interval}")
+        samples = samples_of(profile, name)
+        errors = errors_of(samples)
+        check_site(truth[name], sites[name], reported[name], errors, len(samples), f"{name} at {interval}")
+        if counted:
+            check_counted(samples, truth[name], interval, name)
         objects_variance, bytes_variance = objects_variance + errors[1] ** 2, bytes_variance + errors[2] ** 2
     staying = [truth[name] for name in SITES if truth[name].stay]
     check_near(report["live_objects"], sum(each.objects for each in staying), report["live_objects_error"], "all live objects")
@@ -105,15 +119,16 @@ def check_profile(target, interval, truth, directory):
     return report
 
 
-def one_try(interval, directory):
+def one_try(options, interval, directory):
+    counted = options[0] == "--samples-per-word"
     target = Target("sampled", THREADS)
     before = Unharmed(target.pid)
-    attach(target.pid, "--sample", interval)
+    attach(target.pid, *options)
     before.check_attached()
     *lines, _ = target.ask_json("hold")
-    truth = {line["site"]: Expected(line, interval) for line in lines}
+    truth = {line["site"]: Expected(line, interval, counted) for line in lines}
     try:
-        report = check_profile(target, interval, truth, directory)
+        report = check_profile(target, interval, counted, truth, directory)
     finally:
         check_equal(target.ask("free"), "freed", "answer")
         path = os.path.join(directory, "freed.pb.gz")
@@ -123,18 +138,18 @@ def one_try(interval, directory):
         detach(target.pid)
         before.check_after(memory_may_change=True)
         target.end()
-    say(f"interval {interval}: {report['live_bytes']} +- {report['live_bytes_error']} bytes in {report['live_objects']} +- "
+    say(f"{' '.join(options)}: {report['live_bytes']} +- {report['live_bytes_error']} bytes in {report['live_objects']} +- "
         f"{report['live_objects_error']} blocks, from {report['samples']} records")
 
 
 def main():
     directory = temporary_directory()
-    for interval in (16384, 131072):
+    for options, interval in ((("--sample", "16K"), 16384), (("--sample", "128K"), 131072), (("--samples-per-word", "0.00048828125"), 16384)):
         try:
-            one_try(interval, directory)
+            one_try(options, interval, directory)
         except Improbable as failure:
             say(f"once more, because: {failure}")
-            one_try(interval, directory)
+            one_try(options, interval, directory)
 
 
 run_test(main, "sampled")

@@ -14,6 +14,7 @@
 #include "snapshot/profile_build.h"
 #include "snapshot/top_sites.h"
 
+#include <math.h>
 #include <stdbool.h>
 
 static const char maps_text[] =
@@ -46,6 +47,7 @@ static struct proc_maps maps;
 static void make_region(void)
 {
 	struct module_record *module;
+	struct block_record *sampled;
 	uint32_t outer, inner;
 
 	made_region_init(&region, PAGES);
@@ -62,10 +64,32 @@ static void make_region(void)
 	made_block(&region, 0x555555600010, 100, inner);
 	made_block(&region, 0x555555600028, 8, outer);
 	made_block(&region, 0x7ffff0000020, 1000, inner);
+	sampled = made_ref(&region, made_block(&region, 0x7ffff0001000, 700, inner));
+	sampled->interval = 4096;
+	sampled = made_ref(&region, made_block(&region, 0x7ffff0002000, 9000, outer));
+	sampled->interval = 4096, sampled->samples = 2;
 	made_slot(&region, 0)->totals[0] = (struct totals_entry){ inner, 3, 300 };
 	made_slot(&region, 1)->pending = made_record(&region, 64, outer);
 	if (proc_maps_parse(maps_text, strlen(maps_text), &maps))
 		abort();
+}
+
+// Values stay sums of what the samples say; errors are numbers.
+static void require_values(const struct heap_profile *profile)
+{
+	int64_t live_bytes = 0, live_objects = 0;
+
+	for (size_t i = 0; i < profile->sample_count; i++) {
+		const struct profile_sample *sample = &profile->samples[i];
+
+		REQUIRE(sample->live_bytes >= 0 && sample->live_objects >= 0 && sample->alloc_bytes >= 0 && sample->alloc_objects >= 0);
+		REQUIRE(!__builtin_add_overflow(live_bytes, sample->live_bytes, &live_bytes));
+		REQUIRE(!__builtin_add_overflow(live_objects, sample->live_objects, &live_objects));
+		REQUIRE(isfinite(sample->live_objects_variance) && sample->live_objects_variance >= 0);
+		REQUIRE(isfinite(sample->live_bytes_variance) && sample->live_bytes_variance >= 0);
+	}
+	REQUIRE(live_bytes == profile->total_live_bytes && live_objects == profile->total_live_objects);
+	REQUIRE(profile_error(profile->total_live_bytes_variance) < INT64_MAX && profile->period >= 1);
 }
 
 static void digest(void)
@@ -90,6 +114,8 @@ static void digest(void)
 			error = ledger_build(&view, &totals, &profile);
 		aggregate_deinit(&totals);
 	}
+	if (!error)
+		require_values(&profile);
 	if (!error)
 		error = heap_sites_make(&profile, &sites, &site_count);
 	if (!error)
