@@ -35,7 +35,7 @@ def go_through(group, name, path):
     locked = locked_bytes(target.pid)
     expect("start", "started")
     for number in range(1, CYCLES + 1):
-        run(["attach", target.pid], *OPTIONS.get(name, []))
+        run(["attach", target.pid], "--exact", *OPTIONS.get(name, []))
         expect("work", "right")
         expect("keep", "kept")
         report = run(["dump", target.pid, "-o", path])
