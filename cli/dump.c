@@ -94,10 +94,23 @@ static void print_ledger(const struct options *options, const struct heap_profil
 	}
 }
 
+// How the snapshot was taken: without stopping anybody, or why not.
+static void print_way(const struct options *options, const struct dump_result *result)
+{
+	const struct heap_profile *profile = &result->profile;
+	char copied[32], stopped[32];
+
+	if (profile->stopped_because)
+		console_print(options, "threads stopped for %s: %s\n", console_time(result->timing.stopped_ns, stopped), profile->stopped_because);
+	else
+		console_print(options, "threads stopped for 0; copied while they ran, within %s, with %" PRIu64 " log records\n",
+			      console_time(result->timing.copy_ns, copied), profile->log_records);
+}
+
 static void print_summary(const struct options *options, const struct dump_result *result)
 {
 	const struct heap_profile *profile = &result->profile;
-	char live[32], allocated[32], file[32], stopped[32], total[32], percent[32], interval[32];
+	char live[32], allocated[32], file[32], total[32], percent[32], interval[32];
 
 	console_print(options, "%s live in %" PRId64 " blocks, of %s in %" PRId64 " allocated since attach (%.0f s ago)\n",
 		      console_bytes((uint64_t)profile->total_live_bytes, live), profile->total_live_objects,
@@ -110,9 +123,10 @@ static void print_summary(const struct options *options, const struct dump_resul
 			      profile->period > 1 ? console_bytes((uint64_t)profile->period, interval) : "");
 	print_sites(options, result);
 	print_ledger(options, profile);
-	console_print(options, "%s%s%s, from %zu stacks; threads stopped for %s, %s in all\n", options->output[0] == '-' ? "wrote " : options->output,
+	print_way(options, result);
+	console_print(options, "%s%s%s, from %zu stacks; %s in all\n", options->output[0] == '-' ? "wrote " : options->output,
 		      options->output[0] == '-' ? "" : ": ", console_bytes(result->file_bytes, file), profile->sample_count,
-		      console_time(result->timing.stopped_ns, stopped), console_time(result->total_ns, total));
+		      console_time(result->total_ns, total));
 }
 
 static void print_site_json(struct json *json, const struct dump_result *result, const struct heap_site *site)
@@ -148,7 +162,10 @@ static bool print_json(const struct options *options, const struct dump_result *
 	json_number(&json, "pid", (uint64_t)profile->pid);
 	json_string(&json, "output", options->output);
 	json_number(&json, "bytes", result->file_bytes);
+	json_bool(&json, "stopped", profile->stopped_because);
+	json_string(&json, "stopped_because", profile->stopped_because ? profile->stopped_because : "");
 	json_number(&json, "stopped_us", result->timing.stopped_ns / 1000);
+	json_number(&json, "log_records", profile->log_records);
 	json_number(&json, "copy_us", result->timing.copy_ns / 1000);
 	json_number(&json, "symbolize_us", result->timing.symbolize_ns / 1000);
 	json_number(&json, "total_us", result->total_ns / 1000);
@@ -207,7 +224,7 @@ static struct hs_error *dump(const struct options *options, struct dump_result *
 		error = output_file_create(options->output, &file);
 	if (error)
 		return error;
-	error = snapshot_take(pid, &result->profile, &result->timing);
+	error = snapshot_take(pid, options->stop, &result->profile, &result->timing);
 	if (error) {
 		output_file_discard(&file);
 		return error;

@@ -56,13 +56,15 @@ static const struct {
 	  "  --stop-recording record nothing new\n"
 	  "  --start-recording\n"
 	  "                   record again what was recorded before\n" },
-	{ "dump", COMMAND_DUMP, "heapsnap dump PID -o FILE [--errors]",
+	{ "dump", COMMAND_DUMP, "heapsnap dump PID -o FILE [--errors] [--stop]",
 	  "write the live heap as a pprof profile; any number of times",
 	  "Writes a gzipped pprof profile and prints totals, the sites with most live bytes and the ledger of what was seen and lost.\n"
 	  "The file is there whole or not at all.\n\n"
 	  "  -o, --output FILE\n"
 	  "                   the profile; - for standard output\n"
-	  "  --errors         label each stack of the profile with its number of samples and its standard error\n" },
+	  "  --errors         label each stack of the profile with its number of samples and its standard error\n"
+	  "  --stop           stop all threads while the table is copied; else they run, and are stopped only where that cannot\n"
+	  "                   be, which is said\n" },
 	{ "detach", COMMAND_DETACH, "heapsnap detach PID",
 	  "stop tracking and take everything out of the process again",
 	  "Takes the hooks out, waits until no thread is inside, unmaps everything and checks that nothing is left.\n\n" },
@@ -192,6 +194,8 @@ static bool check_operands(struct options *options, int count, char **operands)
 	if (options->command == COMMAND_SET && !options->has_sampling && !options->stop_recording && !options->start_recording && !options->depth)
 		return usage_error(options->command, "%s", "what is to be set is missing (--exact, --sample, --samples-per-word, --budget, "
 				   "--stop-recording, --start-recording, --depth)");
+	if (options->stop && options->command != COMMAND_DUMP)
+		return usage_error(options->command, "%s", "--stop belongs to dump");
 	if ((options->max_memory || options->addition_count) && options->command != COMMAND_ATTACH && options->command != COMMAND_CHECK)
 		return usage_error(options->command, "%s", "--max-memory and --allocator belong to attach and check");
 	if (options->output && strcmp(options->output, "-") == 0 && options->json)
@@ -231,7 +235,7 @@ static bool take_sampling(struct options *options, struct sampling_settings samp
 bool options_parse(int argc, char **argv, struct options *ret)
 {
 	enum { OPTION_JSON = 256, OPTION_DEPTH, OPTION_MAX_MEMORY, OPTION_ALLOCATOR, OPTION_SAMPLE, OPTION_SAMPLES_PER_WORD, OPTION_EXACT, OPTION_BUDGET,
-	       OPTION_STOP_RECORDING, OPTION_START_RECORDING, OPTION_ERRORS };
+	       OPTION_STOP_RECORDING, OPTION_START_RECORDING, OPTION_ERRORS, OPTION_STOP };
 	static const struct option long_options[] = {
 		{ "depth", required_argument, NULL, OPTION_DEPTH },   { "max-memory", required_argument, NULL, OPTION_MAX_MEMORY },
 		{ "allocator", required_argument, NULL, OPTION_ALLOCATOR }, { "sample", required_argument, NULL, OPTION_SAMPLE },
@@ -239,6 +243,7 @@ bool options_parse(int argc, char **argv, struct options *ret)
 		{ "errors", no_argument, NULL, OPTION_ERRORS },
 		{ "samples-per-word", required_argument, NULL, OPTION_SAMPLES_PER_WORD },
 		{ "stop-recording", no_argument, NULL, OPTION_STOP_RECORDING }, { "start-recording", no_argument, NULL, OPTION_START_RECORDING },
+		{ "stop", no_argument, NULL, OPTION_STOP },
 		{ "output", required_argument, NULL, 'o' },           { "json", no_argument, NULL, OPTION_JSON },
 		{ "quiet", no_argument, NULL, 'q' },                  { "verbose", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },                   { "version", no_argument, NULL, 'V' },
@@ -310,6 +315,9 @@ bool options_parse(int argc, char **argv, struct options *ret)
 			break;
 		case OPTION_START_RECORDING:
 			ret->start_recording = true;
+			break;
+		case OPTION_STOP:
+			ret->stop = true;
 			break;
 		case OPTION_EXACT:
 			if (!take_sampling(ret, (struct sampling_settings){ .mode = SAMPLING_exact }))

@@ -19,6 +19,7 @@ struct options {
 	const char *pid_text;   // NULL = none given
 	const char *output;     // dump: -o
 	bool errors;            // dump: --errors
+	bool stop;              // dump: --stop
 	uint32_t depth;         // attach, set; 0 = none given
 	uint64_t max_memory;    // bytes; 0 = default
 	struct sampling_settings sampling; // attach, set: --sample, --samples-per-word, --exact, --budget

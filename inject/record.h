@@ -47,7 +47,7 @@ static inline void totals_add(struct thread_slot *slot, uint32_t stack, uint64_t
 		totals_flush(entry);
 		entry->bytes = 0;
 		entry->objects = 0;
-		entry->stack = stack;
+		__atomic_store_n(&entry->stack, stack, __ATOMIC_RELEASE);
 	}
 	entry->bytes += size;
 	entry->objects++;

@@ -70,8 +70,7 @@ static void replace(struct thread_slot *slot, uint32_t *place, uint32_t ref, uin
 	uint32_t expected = ref;
 
 	*record = *seen;
-	record->interval = floor;
-	record->epoch = __atomic_load_n(&region()->epoch, __ATOMIC_RELAXED);
+	record->interval = floor; // the epoch stays that of the block: for a dump nothing comes or goes
 	if (!__atomic_compare_exchange_n(place, &expected, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
 		record_give(slot, fresh);
 		return;
@@ -146,7 +145,9 @@ static void step(struct thread_slot *slot)
 	root = (unit - 1) >> HS_MIDDLE_BITS;
 	address = (root & ((UINT64_C(1) << HS_ROOT_BITS) - 1)) << (HS_SLOT_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS);
 	address |= ((unit - 1) & (HS_MIDDLE_ENTRIES - 1)) << (HS_SLOT_SHIFT + HS_LEAF_BITS) | root >> HS_ROOT_BITS << 3;
-	for (uint32_t i = 0; i < HS_LEAF_SLOTS; i++)
+	// A dump that begins meanwhile finds at most one record in each thread that is about to change; the rest of the leaf stays as it is until
+	// the next time that the region runs short.
+	for (uint32_t i = 0; i < HS_LEAF_SLOTS && !removal_is_logged(); i++)
 		thin_entry(slot, (uint32_t *)region_page(page) + i, address | (uint64_t)i << HS_SLOT_SHIFT, floor);
 }
 

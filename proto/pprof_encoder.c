@@ -434,9 +434,12 @@ static struct hs_error *add_comments(struct encoder *encoder)
 		error = add_comment(encoder, "pid: %" PRId32, source->pid);
 	if (!error)
 		error = add_comment(encoder, "time: %s", date);
-	if (!error)
-		error = add_comment(encoder, "stopped_ns: %" PRIu64 " (the process stood still for the snapshot)",
-				    source->stopped_ns);
+	if (!error && source->stopped_because)
+		error = add_comment(encoder, "stopped_ns: %" PRIu64 " (the process stood still for the snapshot: %s)", source->stopped_ns,
+				    source->stopped_because);
+	if (!error && !source->stopped_because)
+		error = add_comment(encoder, "stopped_ns: 0 (no thread was stopped for the snapshot; log_records: %" PRIu64 ")",
+				    source->log_records);
 	if (!error && source->is_estimate)
 		error = add_uncertainty(encoder);
 	if (!error)

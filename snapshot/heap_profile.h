@@ -89,7 +89,9 @@ struct heap_profile {
 	int64_t duration_ns; // since attach
 	int64_t period;      // mean sampling interval in force, bytes; 1 = every allocation
 	bool is_estimate;    // not every allocation since attach was recorded: values are estimates
-	uint64_t stopped_ns; // for how long the target's threads were stopped
+	uint64_t stopped_ns; // for how long the target's threads were stopped; 0 = not at all
+	const char *stopped_because; // static; NULL = they were not
+	uint64_t log_records; // blocks that went while the table was copied, and were taken from the log
 	int32_t pid;
 	char *program;       // owned
 

@@ -11,6 +11,7 @@
 #include "snapshot/aggregate.h"
 #include "snapshot/ledger.h"
 #include "snapshot/profile_build.h"
+#include "snapshot/running_copy.h"
 #include "snapshot/symbolize.h"
 #include "snapshot/table_check.h"
 #include "snapshot/table_copy.h"
@@ -18,13 +19,16 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { FREEZE_TIMEOUT_MS = 2000 };
+enum { FREEZE_TIMEOUT_MS = 2000, RUNNING_TRIES = 2 };
 
 // What is taken from the process; all later stages work on this alone (symbols read files).
 struct raw_snapshot {
 	struct table_copy copy;
 	struct proc_maps maps;
 	uint64_t wall_ns, monotonic_ns;
+	uint64_t pending; // blocks that are in the copy as if they were not being reallocated
+	uint64_t log_records;
+	const char *stopped_because; // as in heap_profile
 };
 
 static void raw_deinit(struct raw_snapshot *raw)
@@ -41,7 +45,71 @@ static struct hs_error *refuse_unfinished(const struct region_access *access)
 			       "it away", access->pid, access->pid);
 }
 
-static struct hs_error *take_raw(const struct region_access *access, struct raw_snapshot *raw, struct snapshot_timing *timing)
+// Slots of ended threads are given back only while all threads stand still: without that, a new thread could take one over at the same moment,
+// because it has the control block of the old one. So once in a while that must be done.
+static bool slots_run_short(const struct table_copy *copy, size_t living)
+{
+	const struct thread_slot *slots = (const struct thread_slot *)(copy->bytes + HS_OFFSET_SLOTS);
+	size_t taken = 0;
+
+	for (uint32_t i = 0; i < HS_THREAD_SLOTS; i++)
+		taken += slots[i].thread_pointer > HS_THREAD_ENDED;
+	return taken >= HS_THREAD_SLOTS / 2 && living <= taken / 2;
+}
+
+static struct hs_error *copy_running(struct running_cut *cut, size_t living, struct raw_snapshot *raw, struct snapshot_timing *timing,
+				     enum running_obstacle *obstacle)
+{
+	struct running_report report;
+	struct hs_error *error = running_copy_take(cut, &raw->copy, &report, obstacle);
+
+	if (error || *obstacle != OBSTACLE_none)
+		return error;
+	timing->copy_ns = hs_monotonic_ns() - report.monotonic_ns;
+	timing->copied_bytes = raw->copy.copied;
+	if (slots_run_short(&raw->copy, living)) {
+		*obstacle = OBSTACLE_ended_threads;
+		table_copy_deinit(&raw->copy);
+		return NULL;
+	}
+	raw->wall_ns = report.wall_ns;
+	raw->monotonic_ns = report.monotonic_ns;
+	raw->pending = report.pending;
+	raw->log_records = report.log_records;
+	return proc_maps_read(cut->access->pid, &raw->maps);
+}
+
+// `obstacle`: why there is no copy; none = there is.
+static struct hs_error *take_running(const struct region_access *access, size_t living, struct raw_snapshot *raw,
+				     struct snapshot_timing *timing, enum running_obstacle *obstacle)
+{
+	struct running_cut cut;
+	struct hs_error *error = running_cut_open(access, &cut, obstacle);
+
+	if (error || *obstacle != OBSTACLE_none)
+		return error;
+	for (int i = 0; i < RUNNING_TRIES; i++) {
+		error = copy_running(&cut, living, raw, timing, obstacle);
+		if (error || (*obstacle != OBSTACLE_log_full && *obstacle != OBSTACLE_disturbed))
+			break;
+	}
+	running_cut_close(&cut);
+	return error;
+}
+
+// What a killed dump has left.
+static struct hs_error *clear_away(const struct region_access *access)
+{
+	struct running_cut cut;
+	enum running_obstacle obstacle;
+	struct hs_error *error = running_cut_open(access, &cut, &obstacle);
+
+	if (!error && obstacle == OBSTACLE_none)
+		running_cut_close(&cut);
+	return error;
+}
+
+static struct hs_error *take_stopped(const struct region_access *access, struct raw_snapshot *raw, struct snapshot_timing *timing)
 {
 	struct frozen_process process;
 	struct hs_error *error = fault_point("freeze for the copy");
@@ -55,7 +123,7 @@ static struct hs_error *take_raw(const struct region_access *access, struct raw_
 	raw->monotonic_ns = began = hs_monotonic_ns();
 	error = fault_point("copy the table");
 	if (!error)
-		error = table_copy_take(access, &raw->copy);
+		error = table_copy_take(access, NULL, &raw->copy);
 	timing->copy_ns = hs_monotonic_ns() - began;
 	timing->copied_bytes = raw->copy.copied;
 	if (!error)
@@ -81,6 +149,7 @@ static struct hs_error *digest(struct raw_snapshot *raw, struct heap_profile *pr
 	if (error)
 		return error;
 	error = profile_build(&view, &totals, &raw->maps, profile);
+	totals.pending += raw->pending;
 	if (!error)
 		error = ledger_build(&view, &totals, profile);
 	aggregate_deinit(&totals);
@@ -90,6 +159,8 @@ static struct hs_error *digest(struct raw_snapshot *raw, struct heap_profile *pr
 	profile->time_ns = (int64_t)raw->wall_ns;
 	profile->duration_ns = (int64_t)(raw->monotonic_ns - attached_ns);
 	profile->stopped_ns = timing->stopped_ns;
+	profile->stopped_because = raw->stopped_because;
+	profile->log_records = raw->log_records;
 	error = fault_point("symbolize");
 	began = hs_monotonic_ns();
 	if (!error)
@@ -98,7 +169,22 @@ static struct hs_error *digest(struct raw_snapshot *raw, struct heap_profile *pr
 	return error;
 }
 
-struct hs_error *snapshot_take(pid_t pid, struct heap_profile *ret, struct snapshot_timing *timing)
+static struct hs_error *take_raw(const struct region_access *access, const struct target_info *target, bool stop, struct raw_snapshot *raw,
+				 struct snapshot_timing *timing)
+{
+	enum running_obstacle obstacle = OBSTACLE_none;
+	struct hs_error *error;
+
+	error = stop ? clear_away(access) : take_running(access, target->threads.count, raw, timing, &obstacle);
+	if (error || (!stop && obstacle == OBSTACLE_none))
+		return error;
+	raw->stopped_because = stop ? "asked for" : running_obstacle_text(obstacle);
+	if (target->threads.seccomp_mode)
+		error = tool_guard_begin();
+	return error ? error : take_stopped(access, raw, timing);
+}
+
+struct hs_error *snapshot_take(pid_t pid, bool stop, struct heap_profile *ret, struct snapshot_timing *timing)
 {
 	struct target_info target;
 	struct region_access access;
@@ -111,12 +197,9 @@ struct hs_error *snapshot_take(pid_t pid, struct heap_profile *ret, struct snaps
 	if (error)
 		return error;
 	ret->program = strdup(target.executable ? target.executable : target.name);
-	if (target.threads.seccomp_mode)
-		error = tool_guard_begin();
-	target_info_deinit(&target);
-	if (!error)
-		error = proc_maps_read(pid, &maps);
+	error = proc_maps_read(pid, &maps);
 	if (error) {
+		target_info_deinit(&target);
 		heap_profile_deinit(ret);
 		return error;
 	}
@@ -125,12 +208,13 @@ struct hs_error *snapshot_take(pid_t pid, struct heap_profile *ret, struct snaps
 	if (!error) {
 		error = refuse_unfinished(&access);
 		if (!error)
-			error = take_raw(&access, &raw, timing);
+			error = take_raw(&access, &target, stop, &raw, timing);
 		region_close(&access);
 		if (!error)
 			error = digest(&raw, ret, timing);
 		raw_deinit(&raw);
 	}
+	target_info_deinit(&target);
 	if (error)
 		heap_profile_deinit(ret);
 	return error;

@@ -88,20 +88,8 @@ static uint32_t skip_empty_pages(const uint32_t *table, uint32_t index, uint32_t
 	return index;
 }
 
-static void visit_leaf(struct table_view *view, const uint32_t *leaf, uint64_t address,
-		       void (*visit)(uint64_t, uint32_t, const struct block_record *, void *), void *context)
-{
-	for (uint32_t i = 0; i < HS_LEAF_SLOTS; i++) {
-		const struct block_record *record = leaf[i] ? table_record(view, leaf[i]) : NULL;
-
-		if (record)
-			visit(address | (uint64_t)i << HS_SLOT_SHIFT, leaf[i], record, context);
-	}
-}
-
 // A hostile root may name one table many times. Each handed out page is a leaf at most once, so more leaves than pages are a lie.
-void table_visit_blocks(struct table_view *view, void (*visit)(uint64_t address, uint32_t ref, const struct block_record *, void *),
-			void *context)
+void table_visit_leaves(struct table_view *view, void (*visit)(const uint32_t *leaf, uint64_t address, void *), void *context)
 {
 	const uint32_t *root = (const uint32_t *)(view->bytes + HS_OFFSET_ROOT);
 	uint64_t leaves_left = pages_used(view), middles_left = pages_used(view) / HS_MIDDLE_PAGES;
@@ -126,24 +114,57 @@ void table_visit_blocks(struct table_view *view, void (*visit)(uint64_t address,
 				view->damaged++;
 				return;
 			}
-			visit_leaf(view, leaf, high | (uint64_t)m << (HS_SLOT_SHIFT + HS_LEAF_BITS) | odd << 3, visit, context);
+			visit(leaf, high | (uint64_t)m << (HS_SLOT_SHIFT + HS_LEAF_BITS) | odd << 3, context);
 		}
 	}
 }
 
-uint32_t table_find_block(struct table_view *view, uint64_t address)
+struct block_visit {
+	struct table_view *view;
+	void (*visit)(uint64_t, uint32_t, const struct block_record *, void *);
+	void *context;
+};
+
+static void visit_blocks_of(const uint32_t *leaf, uint64_t address, void *context)
+{
+	const struct block_visit *visit = context;
+
+	for (uint32_t i = 0; i < HS_LEAF_SLOTS; i++) {
+		const struct block_record *record = leaf[i] ? table_record(visit->view, leaf[i]) : NULL;
+
+		if (record)
+			visit->visit(address | (uint64_t)i << HS_SLOT_SHIFT, leaf[i], record, visit->context);
+	}
+}
+
+void table_visit_blocks(struct table_view *view, void (*visit)(uint64_t address, uint32_t ref, const struct block_record *, void *),
+			void *context)
+{
+	struct block_visit blocks = { view, visit, context };
+
+	table_visit_leaves(view, visit_blocks_of, &blocks);
+}
+
+const uint32_t *table_entry(struct table_view *view, uint64_t address)
 {
 	const uint32_t *root = (const uint32_t *)(view->bytes + HS_OFFSET_ROOT);
 	const uint32_t *table;
 
 	if (address >> HS_ADDRESS_BITS || address & 7)
-		return 0;
+		return NULL;
 	table = table_at(view, root[(address >> (HS_SLOT_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS)) | (address >> 3 & 1) << HS_ROOT_BITS],
 			 HS_MIDDLE_PAGES);
 	if (!table)
-		return 0;
+		return NULL;
 	table = table_at(view, table[address >> (HS_SLOT_SHIFT + HS_LEAF_BITS) & (HS_MIDDLE_ENTRIES - 1)], HS_LEAF_PAGES);
-	return table ? table[address >> HS_SLOT_SHIFT & (HS_LEAF_SLOTS - 1)] : 0;
+	return table ? &table[address >> HS_SLOT_SHIFT & (HS_LEAF_SLOTS - 1)] : NULL;
+}
+
+uint32_t table_find_block(struct table_view *view, uint64_t address)
+{
+	const uint32_t *entry = table_entry(view, address);
+
+	return entry ? *entry : 0;
 }
 
 static uint32_t next_node(struct table_view *view, uint32_t ref)

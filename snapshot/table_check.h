@@ -33,6 +33,10 @@ const char *table_module_path(const struct table_view *view, const struct module
 // Calls `visit` for every live block of the table (not the pending ones).
 void table_visit_blocks(struct table_view *view, void (*visit)(uint64_t address, uint32_t ref, const struct block_record *, void *),
 			void *context);
+// Calls `visit` for every leaf table, with the address that its first entry stands for.
+void table_visit_leaves(struct table_view *view, void (*visit)(const uint32_t *leaf, uint64_t address, void *), void *context);
+// The entry of the table for an address, NULL when its tables are not there.
+const uint32_t *table_entry(struct table_view *view, uint64_t address);
 // The record that the table holds for an address; 0 = none.
 uint32_t table_find_block(struct table_view *view, uint64_t address);
 // Calls `visit` for every node that the hash buckets lead to, once for each bucket that does (an honest table: one); chains that loop

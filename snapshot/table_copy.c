@@ -3,24 +3,55 @@
 
 #include "base/available_memory.h"
 #include "base/io.h"
+#include "snapshot/racing_memory.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+// A target can fill its region far beyond what it was made for.
+struct hs_error *table_copy_take_room(struct table_copy *copy, uint64_t size)
+{
+	if (size > copy->room - copy->copied)
+		return hs_error_create(HS_ERROR_REFUSED, "a copy of the region needs more than the %" PRIu64 " MiB of memory that are "
+				       "available", copy->room >> 20);
+	copy->copied += size;
+	return NULL;
+}
+
+static void copy_shared(uint64_t start, uint64_t end, struct table_copy *copy)
+{
+	// Whole words: where a part ends within one, the copy has room for it.
+	start &= ~(uint64_t)7;
+	end = (end + 7) & ~(uint64_t)7;
+	racing_copy(copy->bytes + start, copy->shared + start, end - start);
+	for (uint64_t page = start / HS_PAGE_SIZE; page <= (end - 1) / HS_PAGE_SIZE; page++)
+		copy->pages[page / 64] |= UINT64_C(1) << (page % 64);
+}
+
 static struct hs_error *copy_range(const struct region_access *access, uint64_t start, uint64_t end, struct table_copy *copy)
 {
+	struct hs_error *error;
+
 	if (end > copy->size)
 		end = copy->size;
 	if (start >= end)
 		return NULL;
-	// A target can fill its region far beyond what it was made for.
-	if (end - start > copy->room - copy->copied)
-		return hs_error_create(HS_ERROR_REFUSED, "a copy of the region needs more than the %" PRIu64 " MiB of memory that are "
-				       "available", copy->room >> 20);
-	copy->copied += end - start;
-	return region_read(access, start, copy->bytes + start, end - start);
+	error = table_copy_take_room(copy, end - start);
+	if (error)
+		return error;
+	if (!copy->shared)
+		return region_read(access, start, copy->bytes + start, end - start);
+	copy_shared(start, end, copy);
+	return NULL;
+}
+
+bool table_copy_has(const struct table_copy *copy, uint64_t offset)
+{
+	uint64_t page = offset / HS_PAGE_SIZE;
+
+	return offset < copy->size && copy->pages[page / 64] >> (page % 64) & 1;
 }
 
 // The memfd is sparse, and reading a hole through a mapping would fill it: the file system names the written ranges.
@@ -70,30 +101,48 @@ static struct hs_error *copy_lists(const struct region_access *access, const str
 	return error;
 }
 
-// Of each slot that was ever taken, what is not the payload's own memory of walks.
+// What is not the payload's own memory of walks.
+struct hs_error *table_copy_slot(const struct region_access *access, uint32_t index, struct table_copy *copy)
+{
+	uint64_t offset = HS_OFFSET_SLOTS + index * sizeof(struct thread_slot);
+
+	return copy_range(access, offset, offset + offsetof(struct thread_slot, walk), copy);
+}
+
+// Of each slot that was ever taken.
 static struct hs_error *copy_slots(const struct region_access *access, const struct region_header *header, struct table_copy *copy)
 {
 	struct hs_error *error = NULL;
 
-	for (uint64_t i = 0; i < HS_THREAD_SLOTS && !error; i++) {
-		uint64_t offset = HS_OFFSET_SLOTS + i * sizeof(struct thread_slot);
-
+	for (uint32_t i = 0; i < HS_THREAD_SLOTS && !error; i++)
 		if (header->used_slots[i / 64] >> (i % 64) & 1)
-			error = copy_range(access, offset, offset + offsetof(struct thread_slot, walk), copy);
-	}
+			error = table_copy_slot(access, i, copy);
 	return error;
 }
 
-struct hs_error *table_copy_take(const struct region_access *access, struct table_copy *ret)
+static void *reserve(uint64_t size)
+{
+	void *place = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return place == MAP_FAILED ? NULL : place;
+}
+
+static uint64_t bitmap_size(const struct table_copy *copy) { return copy->size / HS_PAGE_SIZE / 8 + sizeof(uint64_t); }
+
+// Root, tables and nodes are copied after what leads to them: in the order of the region's parts.
+struct hs_error *table_copy_take(const struct region_access *access, const uint8_t *shared, struct table_copy *ret)
 {
 	const struct region_header *header;
 	struct hs_error *error;
 
-	*ret = (struct table_copy){ .size = access->size, .room = hs_available_memory() };
-	ret->bytes = mmap(NULL, ret->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (ret->bytes == MAP_FAILED) {
-		ret->bytes = NULL;
-		return hs_error_system(errno, "no address space for a copy of %" PRIu64 " MiB", ret->size >> 20);
+	*ret = (struct table_copy){ .size = access->size, .room = hs_available_memory(), .shared = shared };
+	ret->bytes = reserve(ret->size);
+	if (ret->bytes && shared)
+		ret->pages = reserve(bitmap_size(ret));
+	if (!ret->bytes || (shared && !ret->pages)) {
+		error = hs_error_system(errno, "no address space for a copy of %" PRIu64 " MiB", ret->size >> 20);
+		table_copy_deinit(ret);
+		return error;
 	}
 	header = (const struct region_header *)ret->bytes;
 	error = copy_range(access, 0, HS_HEADER_SIZE, ret);
@@ -118,5 +167,8 @@ void table_copy_deinit(struct table_copy *copy)
 {
 	if (copy->bytes)
 		munmap(copy->bytes, copy->size);
+	if (copy->pages)
+		munmap(copy->pages, bitmap_size(copy));
 	copy->bytes = NULL;
+	copy->pages = NULL;
 }

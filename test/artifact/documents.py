@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-GROUPS = "unit|e2e|unharmed|artifact|unwind|fuzz|bench"
+GROUPS = "unit|e2e|unharmed|artifact|unwind|fuzz|bench|model"
 NAMED = re.compile(rf"`((?:{GROUPS})\.[a-z0-9_]+)`(?!\s*\()")
 FILE_NAME = re.compile(r"\.(c|h|py|md)$")
 

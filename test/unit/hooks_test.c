@@ -7,66 +7,11 @@ static struct payload_state_words {
 
 #define PAYLOAD_CONFIG .state = (uint64_t)&state
 
-#include "check.h"
-#include "payload_region.h"
-
-#include "inject/hooks.h"
-#include "inject/thread_slot.h"
+#include "hook_calls.h"
 
 enum { THREADS = 4, ROUNDS = 20000, BOXES = 64, SIZE_MAX_ASKED = 400 };
 
 static struct made_region made;
-
-// An island whose trampoline is a jump to a function of the libc.
-static const struct hook_island *make_island(struct hook_island *place, void *function, uint32_t index)
-{
-	static const uint8_t jump[] = { 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0 }; // mov $function,%rax; jmp *%rax
-	uint64_t address = (uint64_t)function;
-
-	place->hook_index = index;
-	memcpy(place->trampoline, jump, sizeof(jump));
-	memcpy(place->trampoline + 2, &address, sizeof(address));
-	return place;
-}
-
-static const struct hook_island *malloc_island, *calloc_island, *realloc_island, *free_island;
-
-static void make_islands(void)
-{
-	struct hook_island *islands = mmap(NULL, HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (islands == MAP_FAILED)
-		exit(1);
-	malloc_island = make_island(&islands[0], (void *)malloc, 0);
-	calloc_island = make_island(&islands[1], (void *)calloc, 1);
-	realloc_island = make_island(&islands[2], (void *)realloc, 2);
-	free_island = make_island(&islands[3], (void *)free, 3);
-	if (mprotect(islands, HS_PAGE_SIZE, PROT_READ | PROT_EXEC) != 0)
-		exit(1);
-}
-
-// What entry.S does, for a caller at a made-up place.
-static void *call_hook(struct hook_result (*hook)(uint64_t, uint64_t, uint64_t, const struct hook_island *, const struct entry_frame *),
-		       uint64_t a, uint64_t b, const struct hook_island *island, uint64_t caller)
-{
-	struct entry_frame frame = { .return_address = 0x1000 + caller };
-	struct hook_result result = hook(a, b, 0, island, &frame);
-
-	// A thread that lost the race for a slot asks again (thread_slot.c); its call goes unrecorded, which must not happen twice.
-	if (!result.done) {
-		fprintf(stderr, "a call is not recorded\n");
-		exit(1);
-	}
-	return (void *)result.value;
-}
-
-static void release(void *block)
-{
-	uint64_t place = 0;
-
-	hook_before_free((uint64_t)block, (uint64_t)&place, free_island);
-	free(block);
-}
 
 // What threads hold: a block in each box, taken and put by whoever comes.
 static struct box {

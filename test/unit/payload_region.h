@@ -8,6 +8,7 @@
 #include "../unwind/payload_config.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 enum { PAYLOAD_REGION_PAGES = 17000 }; // at most
 
@@ -30,6 +31,19 @@ __attribute__((constructor)) static void payload_region_reserve(void)
 	}
 	config.region = (uint64_t)payload_region_place;
 	payload_configure(&config);
+}
+
+// Puts a file of its own under the place, as in a target: then it can be mapped once more, by a reader. Before the first region.
+static int payload_region_fd = -1;
+
+static inline void payload_region_share(void)
+{
+	size_t size = HS_OFFSET_PAGES + (PAYLOAD_REGION_PAGES + 1) * HS_PAGE_SIZE;
+
+	payload_region_fd = memfd_create("region", MFD_CLOEXEC);
+	if (payload_region_fd < 0 || ftruncate(payload_region_fd, (off_t)size) != 0 ||
+	    mmap(payload_region_place, size, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, payload_region_fd, 0) == MAP_FAILED)
+		exit(1);
 }
 
 // An empty region with `pages` pages that can be handed out; behind them no access. One at a time.

@@ -93,7 +93,7 @@ static struct heap_profile profile = {
 	.locations = locations, .location_count = COUNT(locations),
 	.frames = frames, .frame_count = COUNT(frames), .samples = samples, .sample_count = COUNT(samples),
 	.ledger = ledger, .ledger_count = COUNT(ledger), .time_ns = 1700000000123456789, .duration_ns = 5000000000,
-	.period = 1, .stopped_ns = 1234567, .pid = 42, .program = program,
+	.period = 1, .stopped_ns = 1234567, .stopped_because = "asked for", .pid = 42, .program = program,
 };
 
 static struct heap_profile sampled_profile(void)

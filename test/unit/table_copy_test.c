@@ -87,7 +87,7 @@ static void test_copy(void)
 	made_table(&file.region, far + 1)[0] = 0x5678; // not handed out
 	blocks_before = blocks(&file);
 	access = access_of(&file);
-	CHECK(table_copy_take(&access, &copy) == NULL);
+	CHECK(table_copy_take(&access, NULL, &copy) == NULL);
 	CHECK_EQUAL(blocks(&file), blocks_before);
 	CHECK_EQUAL(copy.size, REGION_SIZE);
 	CHECK(copy.copied < (UINT64_C(1) << 20) && copy.copied > 10 * HS_PAGE_SIZE);
@@ -123,7 +123,7 @@ static void test_full(void)
 		made_table(&file.region, (uint32_t)file.region.header->first_page + page)[0] = page;
 	file.region.header->next_page = UINT64_MAX;
 	access = access_of(&file);
-	CHECK(table_copy_take(&access, &copy) == NULL);
+	CHECK(table_copy_take(&access, NULL, &copy) == NULL);
 	CHECK_EQUAL(*(const uint32_t *)(copy.bytes + file.region.size - HS_PAGE_SIZE), 19);
 	table_copy_deinit(&copy);
 	destroy(&file);
@@ -142,7 +142,7 @@ static void test_through_memory(void)
 	access.fd = -1;
 	access.address = (uint64_t)file.region.bytes;
 	CHECK(target_memory_open(getpid(), &access.memory) == NULL);
-	CHECK(table_copy_take(&access, &copy) == NULL);
+	CHECK(table_copy_take(&access, NULL, &copy) == NULL);
 	CHECK(memcmp(copy.bytes + HS_OFFSET_ROOT, file.region.bytes + HS_OFFSET_ROOT,
 		     file.region.header->next_page * HS_PAGE_SIZE - HS_OFFSET_ROOT) == 0);
 	table_copy_deinit(&copy);
@@ -160,14 +160,14 @@ static void test_refused(void)
 	CHECK(create(&file, HS_OFFSET_PAGES + HS_PAGE_SIZE));
 	access = access_of(&file);
 	file.region.header->module_count = UINT32_MAX; // changed since the region was opened
-	error = table_copy_take(&access, &copy);
+	error = table_copy_take(&access, NULL, &copy);
 	CHECK(error && error->code == HS_ERROR_BAD_DATA);
 	CHECK(!copy.bytes);
 	hs_error_destroy(error);
 	file.region.header->module_count = 0;
 	// Shrunk under the tool (only without the seals that ours has).
 	CHECK(ftruncate(file.fd, HS_OFFSET_PAGES / 2) == 0);
-	error = table_copy_take(&access, &copy);
+	error = table_copy_take(&access, NULL, &copy);
 	hs_error_destroy(error); // whatever was left was copied, or it is an error
 	if (!error)
 		table_copy_deinit(&copy);
@@ -195,7 +195,7 @@ static void test_too_large(void)
 	access.fd = -1;
 	access.address = (uint64_t)file.region.bytes;
 	CHECK(!target_memory_open(getpid(), &access.memory));
-	error = table_copy_take(&access, &copy);
+	error = table_copy_take(&access, NULL, &copy);
 	CHECK(error && error->code == HS_ERROR_REFUSED && strstr(error->message, "memory"));
 	CHECK(!copy.bytes);
 	// Header, buckets and root are read whole.

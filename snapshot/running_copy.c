@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// docs/consistency.md has the protocol, and why the order of these steps is right.
+#include "snapshot/running_copy.h"
+
+#include "attach/interrupt.h"
+#include "snapshot/racing_memory.h"
+#include "snapshot/table_check.h"
+
+#include <stdlib.h>
+
+struct work {
+	struct running_cut *cut;
+	struct table_copy *copy;
+	struct table_view view; // of the copy
+	struct running_report *report;
+	struct log_entry *pending; // reallocations under way, at most one for each thread
+	uint32_t pending_count;
+};
+
+// The same place in the region itself.
+static const void *shared(const struct work *work, const void *copied)
+{
+	return work->cut->bytes + ((const uint8_t *)copied - work->copy->bytes);
+}
+
+// Readers of a copy may not write; whoever makes it may.
+static void *writable(const struct work *work, const void *copied)
+{
+	return work->copy->bytes + ((const uint8_t *)copied - work->copy->bytes);
+}
+
+// The copied record of a ref, if it lies where something was written when its page was copied; an old record does.
+static struct block_record *copied_record(struct work *work, uint32_t ref)
+{
+	const struct block_record *record = table_record(&work->view, ref);
+
+	return record && table_copy_has(work->copy, (uint64_t)ref << HS_REF_SHIFT) ? writable(work, record) : NULL;
+}
+
+// Whether `ref` was in the entry at the cut and still is; then its record is in the copy.
+static bool settle_record(struct work *work, const uint32_t *entry, uint32_t ref)
+{
+	struct block_record *record = copied_record(work, ref), seen;
+
+	if (!record || !racing_record(entry, ref, shared(work, record), work->cut->epoch, &seen))
+		return false;
+	*record = seen;
+	return true;
+}
+
+// Leaves of a leaf's copy what was there at the cut and still is; of what has gone since, the log has it. Thinning may just have put another
+// record of the same block there.
+static void settle_leaf(const uint32_t *leaf, uint64_t address, void *context)
+{
+	struct work *work = context;
+	const uint32_t *entries = shared(work, leaf);
+	uint32_t *kept = writable(work, leaf);
+
+	(void)address;
+	for (uint32_t i = 0; i < HS_LEAF_SLOTS; i++) {
+		if (!kept[i] || settle_record(work, &entries[i], kept[i]))
+			continue;
+		kept[i] = racing_u32(&entries[i]);
+		if (kept[i] && !settle_record(work, &entries[i], kept[i]))
+			kept[i] = 0;
+	}
+}
+
+// Puts a block into the copy. One whose leaf was made too late for it was not there at the cut, as far as anybody knows.
+static void include(struct work *work, const struct log_entry *block)
+{
+	const uint32_t *entry = table_entry(&work->view, block->address);
+	const struct block_record *place = table_record(&work->view, block->ref);
+
+	if (!entry || !place)
+		return;
+	*(uint32_t *)writable(work, entry) = block->ref;
+	*(struct block_record *)writable(work, place) = block->record;
+}
+
+// Notes the reallocation that a thread is in the middle of, as the log will when it ends.
+static void note_pending(struct work *work, struct thread_slot *slot)
+{
+	const struct thread_slot *racing = shared(work, slot);
+	struct racing_pending pending, again;
+	const struct block_record *record;
+	struct block_record seen;
+
+	slot->pending = 0;
+	slot->pending_new = 0;
+	racing_pending_read(racing, &pending);
+	record = pending.ref ? copied_record(work, pending.ref) : NULL;
+	if (!record || !racing_record(&racing->pending, pending.ref, shared(work, record), work->cut->epoch, &seen))
+		return;
+	racing_pending_read(racing, &again);
+	if (again.count != pending.count)
+		return;
+	work->pending[work->pending_count++] = (struct log_entry){ .address = pending.address, .ref = pending.ref, .record = seen,
+								   .new_address = pending.new_address, .new_ref = pending.new_ref,
+								   .epoch = work->cut->epoch, .generation = work->cut->generation };
+}
+
+// Threads that have come since the slots were copied have taken part in what the copied tables show, too.
+static struct hs_error *settle_slots(struct work *work)
+{
+	struct thread_slot *slots = (struct thread_slot *)(work->copy->bytes + HS_OFFSET_SLOTS);
+	const struct region_header *header = table_header(&work->view);
+
+	for (uint32_t i = 0; i < HS_THREAD_SLOTS; i++) {
+		uint64_t used = racing_u64(&work->cut->header->used_slots[i / 64]);
+		struct hs_error *error = NULL;
+
+		if (!(used >> (i % 64) & 1))
+			continue;
+		if (!(header->used_slots[i / 64] >> (i % 64) & 1))
+			error = table_copy_slot(work->cut->access, i, work->copy);
+		if (error)
+			return error;
+		note_pending(work, &slots[i]);
+	}
+	return NULL;
+}
+
+// Totals do not move while the dump copies, but for a thread that had decided to move some just before. Then another stack is in the entry
+// now (or none), and what was there is in the node.
+static void settle_totals(struct work *work, struct thread_slot *slot)
+{
+	const struct thread_slot *racing = shared(work, slot);
+
+	for (uint32_t i = 0; i < HS_TOTALS_ENTRIES; i++) {
+		struct totals_entry *entry = &slot->totals[i], now;
+		const struct stack_node *node;
+
+		racing_copy(&now, &racing->totals[i], sizeof(now));
+		if (now.stack == entry->stack && now.objects >= entry->objects)
+			continue;
+		node = entry->stack ? table_node(&work->view, entry->stack) : NULL;
+		if (node) {
+			struct stack_node *kept = writable(work, node);
+
+			kept->alloc_objects = racing_u64(&((const struct stack_node *)shared(work, node))->alloc_objects);
+			kept->alloc_bytes = racing_u64(&((const struct stack_node *)shared(work, node))->alloc_bytes);
+		}
+		*entry = now;
+	}
+}
+
+static void settle_all_totals(struct work *work)
+{
+	struct thread_slot *slots = (struct thread_slot *)(work->copy->bytes + HS_OFFSET_SLOTS);
+
+	for (uint32_t i = 0; i < HS_THREAD_SLOTS; i++)
+		if (slots[i].thread_pointer)
+			settle_totals(work, &slots[i]);
+}
+
+// Whether a copied entry was written for this dump. One that is not complete belongs to a thread that has not yet taken its block out of
+// where it was, so that was copied.
+static bool is_ours(const struct work *work, const struct log_entry *entry)
+{
+	return entry->generation == work->cut->generation && entry->epoch == work->cut->epoch && entry->ref &&
+	       epoch_is_older(entry->record.epoch, work->cut->epoch);
+}
+
+static bool is_shown(struct work *work, uint64_t address, uint32_t ref)
+{
+	return ref && table_find_block(&work->view, address) == ref;
+}
+
+static bool is_logged(const struct work *work, const struct log_entry *entries, uint32_t count, uint32_t ref)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (entries[i].ref == ref && is_ours(work, &entries[i]))
+			return true;
+	return false;
+}
+
+// Puts the reallocations that are under way behind the log's entries: none of them is over, or the log would have it. Returns how many
+// entries there are now.
+static uint32_t append_pending(struct work *work, struct log_entry *entries, uint32_t count)
+{
+	uint32_t end = count;
+
+	for (uint32_t i = 0; i < work->pending_count; i++) {
+		const struct log_entry *pending = &work->pending[i];
+
+		if (is_logged(work, entries, count, pending->ref))
+			continue;
+		work->report->pending += !is_shown(work, pending->address, pending->ref) &&
+					 !is_shown(work, pending->new_address, pending->new_ref);
+		entries[end++] = *pending;
+	}
+	return end;
+}
+
+static void apply_log(struct work *work, struct log_entry *entries, uint32_t count)
+{
+	uint32_t end;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct log_entry *entry = &entries[i];
+
+		if (!is_ours(work, entry))
+			continue;
+		work->report->log_records++;
+		if (!entry->new_ref)
+			include(work, entry);
+	}
+	end = append_pending(work, entries, count);
+	// A block that took another's place may have been reallocated itself; that stands behind.
+	for (uint32_t i = end; i-- > 0;) {
+		const struct log_entry *entry = &entries[i];
+
+		if (is_ours(work, entry) && (entry->new_ref || i >= count) && !is_shown(work, entry->new_address, entry->new_ref))
+			include(work, entry);
+	}
+}
+
+static struct hs_error *add_log(struct work *work)
+{
+	uint32_t count = running_cut_logged(work->cut);
+	size_t size = (count + work->pending_count) * sizeof(struct log_entry);
+	struct log_entry *entries;
+	struct hs_error *error = table_copy_take_room(work->copy, size);
+
+	if (error || !size)
+		return error;
+	entries = malloc(size);
+	if (!entries)
+		return &hs_error_no_memory;
+	racing_copy(entries, work->cut->bytes + HS_OFFSET_LOG, count * sizeof(struct log_entry));
+	apply_log(work, entries, count);
+	free(entries);
+	return NULL;
+}
+
+static struct hs_error *copy(struct work *work)
+{
+	struct running_cut *cut = work->cut;
+	struct hs_error *error = fault_point("copy the running table");
+
+	if (!error)
+		error = table_copy_take(cut->access, cut->bytes, work->copy);
+	if (error)
+		return error;
+	table_view_init(work->copy->bytes, work->copy->size, &work->view);
+	work->pending = malloc(HS_THREAD_SLOTS * sizeof(*work->pending));
+	if (!work->pending) {
+		table_copy_deinit(work->copy);
+		return &hs_error_no_memory;
+	}
+	table_visit_leaves(&work->view, settle_leaf, work);
+	error = settle_slots(work);
+	if (!error)
+		error = fault_point("read the log");
+	if (!error)
+		error = add_log(work);
+	if (!error)
+		settle_all_totals(work);
+	if (error)
+		table_copy_deinit(work->copy);
+	free(work->pending);
+	return error;
+}
+
+struct hs_error *running_copy_take(struct running_cut *cut, struct table_copy *ret, struct running_report *report,
+				   enum running_obstacle *obstacle)
+{
+	struct work work = { .cut = cut, .copy = ret, .report = report };
+	struct hs_error *error;
+
+	*ret = (struct table_copy){ 0 };
+	*report = (struct running_report){ 0 };
+	error = running_cut_begin(cut, obstacle);
+	if (error || *obstacle != OBSTACLE_none)
+		return error;
+	report->wall_ns = cut->wall_ns;
+	report->monotonic_ns = cut->monotonic_ns;
+	error = copy(&work);
+	running_cut_end(cut, obstacle);
+	if (error || *obstacle == OBSTACLE_none)
+		return error;
+	table_copy_deinit(ret);
+	return NULL;
+}

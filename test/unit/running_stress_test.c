@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads allocate, free and reallocate at full speed through the hooks' own code, and hand the blocks to each other; meanwhile the region is
+// copied again and again. No copy shows what was never there: docs/consistency.md. usage: running_stress_test [COPIES]
+static struct payload_state_words {
+	unsigned active, present;
+} state = { 1, 1 };
+
+#define PAYLOAD_CONFIG .state = (uint64_t)&state
+
+#include "hook_calls.h"
+
+#include "snapshot/aggregate.h"
+#include "snapshot/racing_memory.h"
+#include "snapshot/running_copy.h"
+
+
+enum { THREADS = 4, BOXES = 64, SIZE_FIRST = 100 };
+
+// What a box's owner does, one step each, whoever it is.
+enum kind {
+	KIND_realloc, // one block becomes another
+	KIND_move,    // a second block, then the first one goes
+	KIND_gap,     // the block goes, then another one comes
+	KIND_pair,    // A, then B; B goes, then A
+	KIND_COUNT
+};
+
+static struct box {
+	pthread_mutex_t lock;
+	void *blocks[2];
+	unsigned step;
+} boxes[BOXES];
+
+static struct made_region made;
+static int ends;
+
+// Each box has two sizes that no other has.
+static uint64_t size_of(unsigned box, unsigned which) { return SIZE_FIRST + 2 * box + which; }
+
+static void *allocate(unsigned box, unsigned which)
+{
+	return call_hook(hook_malloc, size_of(box, which), 0, malloc_island, box % 50);
+}
+
+static void *reallocate(void *block, unsigned box, unsigned which)
+{
+	return call_hook(hook_realloc, (uint64_t)block, size_of(box, which), realloc_island, 100 + box % 50);
+}
+
+static void step_realloc(struct box *box, unsigned number)
+{
+	box->blocks[0] = reallocate(box->blocks[0], number, box->step % 2);
+}
+
+static void step_move(struct box *box, unsigned number)
+{
+	unsigned which = box->step / 2 % 2;
+
+	if (box->step % 2 == 0) {
+		box->blocks[!which] = allocate(number, !which);
+	} else {
+		release(box->blocks[which]);
+		box->blocks[which] = NULL;
+	}
+}
+
+static void step_gap(struct box *box, unsigned number)
+{
+	if (box->step % 2 == 0) {
+		release(box->blocks[0]);
+		box->blocks[0] = NULL;
+	} else {
+		box->blocks[0] = allocate(number, box->step / 2 % 2);
+	}
+}
+
+static void step_pair(struct box *box, unsigned number)
+{
+	unsigned which = box->step % 4 == 1 || box->step % 4 == 2;
+
+	if (box->step % 4 < 2) {
+		box->blocks[which] = allocate(number, which);
+	} else {
+		release(box->blocks[which]);
+		box->blocks[which] = NULL;
+	}
+}
+
+static void step(struct box *box, unsigned number)
+{
+	static void (*const steps[KIND_COUNT])(struct box *, unsigned) = { step_realloc, step_move, step_gap, step_pair };
+
+	pthread_mutex_lock(&box->lock);
+	steps[number % KIND_COUNT](box, number);
+	box->step++;
+	pthread_mutex_unlock(&box->lock);
+}
+
+static void work(unsigned number)
+{
+	unsigned dice = number * 7919 + 1;
+
+	while (!thread_slot_claim(arch_thread_pointer()))
+		continue;
+	while (!__atomic_load_n(&ends, __ATOMIC_RELAXED)) {
+		unsigned box;
+
+		dice = dice * 1103515245 + 12345;
+		box = dice >> 8 & (BOXES - 1);
+		step(&boxes[box], box);
+	}
+}
+
+// How many blocks of each size a copy shows.
+static unsigned shown[BOXES][2];
+
+static void count_block(uint64_t address, uint32_t ref, const struct block_record *record, void *context)
+{
+	uint64_t number = record->size - SIZE_FIRST;
+
+	(void)address;
+	(void)ref;
+	(void)context;
+	if (number < 2 * BOXES)
+		shown[number / 2][number % 2]++;
+	else
+		CHECK_EQUAL(record->size, 0);
+}
+
+static void check_boxes(void)
+{
+	for (unsigned i = 0; i < BOXES; i++) {
+		unsigned first = shown[i][0], second = shown[i][1];
+		bool right = false;
+
+		switch ((enum kind)(i % KIND_COUNT)) {
+		case KIND_realloc:
+			right = first + second == 1;
+			break;
+		case KIND_move:
+			right = first <= 1 && second <= 1 && first + second >= 1;
+			break;
+		case KIND_gap:
+			right = first + second <= 1;
+			break;
+		case KIND_pair:
+			right = first <= 1 && second <= first;
+			break;
+		case KIND_COUNT:
+			break;
+		}
+		if (!right) {
+			fprintf(stderr, "box %u of kind %u: %u of the first, %u of the second\n", i, i % KIND_COUNT, first, second);
+			check_failures++;
+		}
+	}
+}
+
+// Returns all allocations so far.
+static uint64_t check_copy(const struct table_copy *copy)
+{
+	struct table_view view;
+	struct aggregate totals;
+	uint64_t allocations = 0;
+
+	table_view_init(copy->bytes, copy->size, &view);
+	memset(shown, 0, sizeof(shown));
+	table_visit_blocks(&view, count_block, NULL);
+	check_boxes();
+	CHECK(aggregate_make(&view, &totals) == NULL);
+	CHECK_EQUAL(view.damaged, 0);
+	for (size_t i = 0; i < totals.stacks.count; i++)
+		allocations += (uint64_t)totals.stacks.items[i].alloc_objects;
+	CHECK_EQUAL(totals.pending, 0);
+	aggregate_deinit(&totals);
+	return allocations;
+}
+
+static uint64_t counted_allocations(void)
+{
+	const struct thread_slot *slots = (const struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS);
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < HS_THREAD_SLOTS; i++)
+		sum += racing_u64(&slots[i].counters[COUNTER_allocations]);
+	return sum;
+}
+
+static unsigned copies = 150;
+
+static void copy_again_and_again(void)
+{
+	struct region_access access = { .size = made.size, .fd = -1, .memory.fd = -1 };
+	uint64_t before = 0, records = 0;
+	struct running_cut cut;
+	enum running_obstacle obstacle;
+
+	access.fd = payload_region_fd;
+	CHECK(running_cut_open(&access, &cut, &obstacle) == NULL);
+	CHECK_EQUAL(obstacle, OBSTACLE_none);
+	for (unsigned i = 0; i < copies && check_failures == 0; i++) {
+		struct running_report report;
+		struct table_copy copy;
+		uint64_t least = counted_allocations(), allocations;
+
+		CHECK(running_copy_take(&cut, &copy, &report, &obstacle) == NULL);
+		CHECK_EQUAL(obstacle, OBSTACLE_none);
+		if (obstacle != OBSTACLE_none)
+			break;
+		allocations = check_copy(&copy);
+		CHECK(allocations >= before);
+		CHECK(allocations + THREADS >= least && allocations <= counted_allocations() + THREADS); // each counts a moment later or earlier
+		before = allocations;
+		records += report.log_records;
+		table_copy_deinit(&copy);
+	}
+	running_cut_close(&cut);
+	CHECK(records > 0);
+	printf("%u copies, %" PRIu64 " log records, %" PRIu64 " allocations\n", copies, records, before);
+}
+
+static void work_or_copy(unsigned number)
+{
+	if (number > 0) {
+		work(number);
+		return;
+	}
+	copy_again_and_again();
+	__atomic_store_n(&ends, 1, __ATOMIC_RELAXED);
+}
+
+static void set_up(unsigned number)
+{
+	(void)number;
+	while (!thread_slot_claim(arch_thread_pointer()))
+		continue;
+	for (unsigned i = 0; i < BOXES; i++)
+		if (i % KIND_COUNT != KIND_pair)
+			boxes[i].blocks[0] = allocate(i, 0);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		copies = (unsigned)atoi(argv[1]);
+	payload_region_share();
+	payload_region_init(&made, 4000);
+	make_islands();
+	for (unsigned i = 0; i < BOXES; i++)
+		pthread_mutex_init(&boxes[i].lock, NULL);
+	run_together(1, set_up);
+	run_together(THREADS + 1, work_or_copy);
+	for (unsigned i = 0; i < BOXES; i++) {
+		free(boxes[i].blocks[0]);
+		free(boxes[i].blocks[1]);
+	}
+	return CHECK_RESULT();
+}
