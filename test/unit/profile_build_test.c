@@ -276,19 +276,20 @@ static void test_hostile_sizes(void)
 static void test_estimates(void)
 {
 	static const struct {
-		uint32_t mode, interval, always_exact;
+		uint32_t mode, interval, floor, always_exact;
 		int64_t period;
 		bool is_estimate;
 	} cases[] = {
-		{ SAMPLING_exact, 1, 1, 1, false },
-		{ SAMPLING_exact, 1, 0, 1, true }, // exact again
-		{ SAMPLING_exact, 4096, 0, 1, true },
-		{ SAMPLING_interval, 4096, 0, 4096, true },
-		{ SAMPLING_words, 4096, 0, 4096, true },
-		{ SAMPLING_budget, 0, 1, 1, false }, // within it
-		{ SAMPLING_budget, 0, 0, 8192, true },
-		{ SAMPLING_interval, 0, 0, 1, true }, // a lie
-		{ UINT32_MAX, UINT32_MAX, 0, UINT32_MAX, true },
+		{ SAMPLING_exact, 1, 0, 1, 1, false },
+		{ SAMPLING_exact, 1, 0, 0, 1, true }, // exact again
+		{ SAMPLING_exact, 4096, 0, 0, 1, true },
+		{ SAMPLING_interval, 4096, 0, 0, 4096, true },
+		{ SAMPLING_interval, 4096, 16384, 0, 16384, true }, // thinned
+		{ SAMPLING_words, 4096, 0, 0, 4096, true },
+		{ SAMPLING_budget, 0, 0, 1, 1, false }, // within it
+		{ SAMPLING_budget, 0, 0, 0, 8192, true },
+		{ SAMPLING_interval, 0, 0, 0, 1, true }, // a lie
+		{ UINT32_MAX, UINT32_MAX, 0, 0, UINT32_MAX, true },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -311,6 +312,7 @@ static void test_estimates(void)
 		made_slot(&built.region, 3)->thread_pointer = HS_THREAD_ENDED;
 		built.region.header->sampling_mode = cases[i].mode;
 		built.region.header->sampling_interval = cases[i].interval;
+		built.region.header->interval_floor = cases[i].floor;
 		built.region.header->always_exact = cases[i].always_exact;
 		build(&built);
 		CHECK_EQUAL(profile->period, cases[i].period);
