@@ -54,23 +54,22 @@ struct hook_result hook_malloc(uint64_t size, uint64_t unused1, uint64_t unused2
 }
 
 // The companion makes the block and cannot throw. Where it fails, the original runs without a frame of ours and does what it does: it calls
-// the program's new-handler, throws, tries again.
-struct hook_result hook_new(uint64_t size, uint64_t unused1, uint64_t unused2, const struct hook_island *island,
+// the program's new-handler, throws, tries again. The second argument is the alignment where the companion takes one, and else nothing to it.
+struct hook_result hook_new(uint64_t size, uint64_t second, uint64_t unused, const struct hook_island *island,
 			    const struct entry_frame *frame)
 {
 	struct thread_slot *slot = reentry_begin(frame, island);
 	struct choice choice;
 	void *block;
 
-	(void)unused1;
-	(void)unused2;
+	(void)unused;
 	if (HS_UNLIKELY(!slot))
 		return pass;
 	choice = sampling_choose(slot, size);
 	if (!choice.interval && reentry_is_trusted(slot))
 		return left_alone(slot);
 	reentry_enter_original(slot);
-	block = ((one_argument *)island->companion)(size);
+	block = ((two_arguments *)island->companion)(size, second);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return block ? handed_back((uint64_t)block) : pass;
 	if (HS_UNLIKELY(!block)) {

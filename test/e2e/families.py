@@ -110,6 +110,7 @@ def go_through(family, directory):
     compare(account, profiles.by_innermost(path), family.name)
     check_equal(ledger(first)["unknown_frees"], 0, "frees of unknown blocks, where there are none")
     check_equal(ledger(first)["replaced"], 0, "blocks that were replaced")
+    check_equal(ledger(first)["left_to_operator"], 0, "operators whose companion failed, where none fails")
     check_equal(target.ask("finish"), "ok", "contents of the blocks")
     second = dump(target.pid, path)
     check_equal((second["live_objects"], ledger(second)["unknown_frees"]), (0, 0), "live objects after everything was freed, unknown frees")

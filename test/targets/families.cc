@@ -330,7 +330,7 @@ static void *make(struct site *site, size_t size)
 {
 	void *block = site->make(size);
 
-	if (!block)
+	if (!block || (site->groups & OPERATOR_ALIGNED && reinterpret_cast<uintptr_t>(block) % ALIGNMENT))
 		abort();
 	site->calls += calls_of(site);
 	return block;
