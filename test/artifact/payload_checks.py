@@ -347,7 +347,7 @@ def short_ways(payload):
     bad = []
     if layout["thread_slot.thread_pointer"] or size & size - 1 or layout["payload_config.region"]:
         bad.append("a thread's slot does not begin with its thread pointer, its size is no power of two, or config does not begin with the region")
-    for kind, wanted in [("malloc", pass_through), ("calloc", pass_through), ("new", pass_through), ("free", excluded)]:
+    for kind, wanted in [("malloc", pass_through), ("calloc", pass_through), ("free", excluded)]:
         code = [(i.mnemonic, i.operands) for i in payload.function(f"entry_{kind}")]
         position = 0
         for one in wanted:

@@ -117,10 +117,6 @@ gadget_sigreturn:
 	mov %rdi, %rax
 .endm
 
-.macro size_of_new
-	mov %rdi, %rax
-.endm
-
 .macro size_of_calloc
 	mov %rdi, %rax
 	imul %rsi, %rax
@@ -196,7 +192,7 @@ entry_\name:
 	calling_hook reallocarray, 3
 	calling_hook posix_memalign, 3
 	calling_hook memalign, 2
-	calling_hook new, 2, size_of_new // the second one is std::nothrow's address, if any
+	calling_hook new, 2 // the second one is an alignment, or std::nothrow's address, if any
 
 // A hook that does its work first and leaves by the trampoline, so that no frame of ours is on the stack while the original
 // runs: void before(a, where the return address lies, island).
