@@ -13,7 +13,7 @@ static struct payload_state_words {
 #include "inject/block_events.h"
 #include "inject/sampling_math.h"
 
-enum { THREADS = 4, ROUNDS = 3000000, BOXES = 1024, SIZE_MAX_ASKED = 14, FIRST_INTERVAL = 16 };
+enum { THREADS = 4, ROUNDS = 3000000, BOXES = 1024, SIZE_MAX_ASKED = 14, FIRST_INTERVAL = 16, HIGHEST_FLOOR = 64 };
 
 #define FIRST_ADDRESS UINT64_C(0x7f0000000000) // of the boxes' blocks
 #define FIRST_POSITION (1 + (FIRST_ADDRESS >> 29 << HS_MIDDLE_BITS))
@@ -64,16 +64,17 @@ static void work(unsigned number)
 		uint64_t dice = sampling_random(&random), size = 1 + (dice >> 32) % SIZE_MAX_ASKED;
 		struct box *box = &boxes[dice % BOXES];
 
-		// Again and again, from the same interval, and where there are blocks.
-		if (number == 0 && made.header->thinning_position > LAST_POSITION)
+		// Again and again, from the same interval, and where there are blocks. All by one thread: the others may be through by then.
+		if (number == 1 && made.header->thinning_position > LAST_POSITION)
 			made.header->thinning_position = 0;
-		if (number == 0 && round % 512 == 0 && !thinning_is_under_way()) {
-			made.header->interval_floor = 0;
-			made.header->sampling_generation++;
-		}
 		if (number == 1 && round % 512 == 0 && !thinning_is_under_way()) {
-			thinning_ask();
-			made.header->thinning_position = FIRST_POSITION;
+			if (made.header->interval_floor >= HIGHEST_FLOOR) {
+				made.header->interval_floor = 0;
+				made.header->sampling_generation++;
+			} else {
+				thinning_ask();
+				made.header->thinning_position = FIRST_POSITION;
+			}
 		}
 		pthread_mutex_lock(&box->lock);
 		if (!box->block) {
