@@ -340,7 +340,7 @@ def short_ways(payload):
         ("and", f"${layout['HS_THREAD_SLOTS'] - 1:#x},%edx"), ("shl", f"${size.bit_length() - 1:#x},%rdx"),
         ("lea", f"{layout['HS_OFFSET_SLOTS']:#x}(%r10,%rdx,1),%r10"), ("cmp", "%rcx,(%r10)"),
         ("cmpq", f"$0x0,{layout['thread_slot.guard']:#x}(%r10)"), ("cmp", f"{layout['thread_slot.interval']:#x}(%r10),%rax"),
-        ("mov", f"{layout['thread_slot.countdown']:#x}(%r10),%rcx"), ("mov", f"%rcx,{layout['thread_slot.countdown']:#x}(%r10)")]
+        ("sub", f"%rax,{layout['thread_slot.countdown']:#x}(%r10)"), ("add", f"%rax,{layout['thread_slot.countdown']:#x}(%r10)")]
     excluded = [
         ("shr", f"${layout['HS_SLOT_SHIFT']:#x},%rax"), ("imul", f"${layout['HS_FILTER_FACTOR']:#x},%eax,%eax"),
         ("shr", f"${layout['HS_FILTER_SHIFT']:#x},%eax"), ("cmpb", f"$0x0,{layout['HS_OFFSET_FILTER']:#x}(%r10,%rax,1)")]

@@ -77,11 +77,12 @@ gadget_sigreturn:
 	jmp *%r11
 .endm
 
-// Leaves by the trampoline when the call is not recorded and may run without a frame of ours, having counted its bytes (rax); otherwise it has
-// changed nothing, and the C code decides. That is where most calls end while few allocations are recorded. Changes r8, r10, rcx, rdx.
+// Leaves by the trampoline when the call is not recorded and may run without a frame of ours, having counted its bytes (rax); otherwise it
+// leaves all as it was, and the C code decides. That is where most calls end while few allocations are recorded. Changes r8, r10, rcx, rdx.
 //
-// Between reading and writing the countdown a signal handler may allocate: what it has counted is then forgotten, which a process without
-// memory does not notice. Where another thread's slot is in the place of this thread's, or this call is within another, the C code knows.
+// A signal handler may allocate at any place, and may meet new settings there: so the countdown is changed by one instruction, and never set
+// to what it was before (that of a thread that recorded nothing lasts for ever). Where another thread's slot is in the place of this
+// thread's, or this call is within another, the C code knows.
 .macro pass_if_unsampled
 	mov config_region(%rip), %r10
 	mov ISLAND_HOOK_INDEX(%r11), %ecx
@@ -104,11 +105,10 @@ gadget_sigreturn:
 	adc $0, %rax
 	cmp SLOT_INTERVAL(%r10), %rax // 0, and so below, when settings have changed
 	jae 9f
-	mov SLOT_COUNTDOWN(%r10), %rcx
-	sub %rax, %rcx
-	jle 9f
-	mov %rcx, SLOT_COUNTDOWN(%r10)
+	sub %rax, SLOT_COUNTDOWN(%r10)
+	jle 8f
 	to_trampoline
+8:	add %rax, SLOT_COUNTDOWN(%r10)
 9:
 .endm
 
