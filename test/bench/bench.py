@@ -16,7 +16,7 @@ import modes  # noqa: E402
 import stop_times  # noqa: E402
 import turns  # noqa: E402
 import workloads  # noqa: E402
-from harness import check, run_test, say, temporary_directory  # noqa: E402
+from harness import Failure, check, run_test, say, temporary_directory  # noqa: E402
 
 PARTS = ("stop", "memory", "dump", "instructions")  # besides the workloads
 
@@ -25,8 +25,8 @@ def arguments():
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
     parser.add_argument("--only", metavar="WORKLOAD", action="append", help="this workload, or stop, memory, dump, instructions; may be repeated")
     parser.add_argument("--rounds", type=int, metavar="N", help="7 unless told; slow profilers and long workloads have fewer")
-    parser.add_argument("--modes", metavar="A,B", help="these of heapsnap's modes; none")
-    parser.add_argument("--peers", metavar="A,B", help="these of the peers; none")
+    parser.add_argument("--modes", metavar="A,B", help="only these of heapsnap's modes, or none")
+    parser.add_argument("--peers", metavar="A,B", help="only these peers, or none")
     parser.add_argument("--quick", action="store_true", help="2 rounds, small sizes: to see that it works")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--commit", metavar="NAME", default="", help="what is measured, for the JSON")
@@ -59,25 +59,35 @@ def quick_workloads(table):
     return [workload for workload in table if getattr(workload, "live", 0) <= 100000]
 
 
-def own_figures(parts, quick, rounds, own, peers, directory):
-    """What only heapsnap is asked."""
-    result = {}
+def memory_cases(exact, own, quick):
+    """Mode, blocks, size, digits of the number of stacks."""
+    cases = [(exact, 10**5, 64, 3)]
+    if not quick:
+        cases += [(exact, 10**6, 64, 3), (exact, 10**6, 64, 4), (exact, 10**7, 64, 3), (exact, 10**6, 1024, 3)]
+    for mode in [mode for mode in own if mode.name in ("sample", "budget")]:
+        cases += [(mode, 10**5, 64, 3)] if quick else [(mode, 2**24, 64, 3), (mode, 2**20, 1024, 3)]
+    return cases
+
+
+def own_figures(quick, rounds, own, peers, directory):
+    """What only heapsnap is asked, but for the instructions: name -> a function that measures it."""
     exact = modes.heapsnap_modes()[0]
-    if "stop" in parts:
-        result["stop"] = stop_times.measure((1, 100) if quick else (1, 100, 1000), rounds, exact)
-    if "memory" in parts:
-        cases = [(exact, 10**5, 64, 3)]
-        if not quick:
-            cases += [(exact, 10**6, 64, 3), (exact, 10**6, 64, 4), (exact, 10**7, 64, 3), (exact, 10**6, 1024, 3)]
-        for mode in [mode for mode in own if mode.name in ("sample", "budget")]:
-            cases += [(mode, 10**5, 64, 3)] if quick else [(mode, 2**24, 64, 3), (mode, 2**20, 1024, 3)]
-        result["memory"] = heaps.memory(cases)
-    if "dump" in parts:
-        cases = [(10**4, 3), (10**5, 3)] + ([] if quick else [(10**6, 3), (10**6, 4), (10**7, 3)])
-        result["dump"] = heaps.dumps(cases, rounds, exact, lambda: workloads.CppCompile(directory).begin(modes.INSTALLED))
-    if "instructions" in parts:
-        result["instructions"] = instructions.measure([*own, *peers], (13,) if quick else (5, 13, 29), 1000, 100 if quick else 1000)
-    return result
+
+    def clang():
+        return workloads.CppCompile(directory).begin(modes.INSTALLED)
+    dumped = [(10**4, 3), (10**5, 3)] + ([] if quick else [(10**6, 3), (10**6, 4), (10**7, 3)])
+    return {"stop": lambda: stop_times.measure((1, 100) if quick else (1, 100, 1000), rounds, exact),
+            "memory": lambda: heaps.memory(memory_cases(exact, own, quick)),
+            "dump": lambda: heaps.dumps(dumped, rounds, exact, clang),
+            "instructions": lambda: instructions.measure([*own, *peers], (13,) if quick else (5, 13, 29), 1000, 100 if quick else 1000)}
+
+
+def save(result, path):
+    """After each step: what was measured is not lost with what comes later."""
+    if path:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(result, file, indent=1)
+            file.write("\n")
 
 
 def run(options):
@@ -107,11 +117,15 @@ def run(options):
             rows, failed = turns.measure(workload, [*own, *peers], rounds)
             result["costs"] += rows
             result["failed"] += failed
-    result.update(own_figures(set(wanted) & set(PARTS), options.quick, rounds, own, peers, directory))
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(result, file, indent=1)
-            file.write("\n")
+            save(result, options.json)
+    for name, measure in own_figures(options.quick, rounds, own, peers, directory).items():
+        if name in wanted:
+            try:
+                result[name] = measure()
+            except Failure as failure:
+                say(f"left out: {name}: {failure}")
+                result["failed"].append({"workload": name, "mode": "heapsnap", "reason": str(failure)})
+            save(result, options.json)
 
 
 if __name__ == "__main__":

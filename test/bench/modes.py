@@ -14,7 +14,7 @@ import signal
 import subprocess
 import time
 
-from harness import attach, check, detach, heapsnap, mappings, read_text, start, stop
+from harness import attach, check, detach, heapsnap, heapsnap_ok, mappings, read_text, start, stop
 
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 JEMALLOC = f"{LIBRARIES}/libjemalloc.so.2"
@@ -157,7 +157,10 @@ class Jemalloc(Started):
 
 
 class Bpftrace(Mode):
-    """A probe at malloc with the stack that the kernel walks, added up in the kernel. free is not looked at."""
+    """A probe at malloc with the stack that the kernel walks, added up in the kernel. free is not looked at.
+
+    The kernel puts the probe's breakpoint over the first byte of malloc as it is in memory, but then runs the instruction that stands there in
+    the file: in a process where heapsnap has patched malloc that is the end. So nobody may be attached to anything meanwhile."""
     comes, steps = True, False
     most_rounds = 3
 
@@ -176,6 +179,8 @@ class Bpftrace(Mode):
 
     @contextlib.contextmanager
     def comes_to(self, pid):
+        attached = heapsnap_ok("status")["processes"]
+        check(not attached, f"a probe would end processes that heapsnap is attached to: {[process['pid'] for process in attached]}")
         library = allocator_library(pid)
         process = start([self.program, "-q", "-B", "line", "-p", str(pid), "-e", f'uprobe:{library}:malloc {{ @calls = count(); @stacks[ustack()] = sum(arg0); }} '
                          'BEGIN { printf("ready\\n"); } END { clear(@stacks); }'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
