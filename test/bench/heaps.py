@@ -114,6 +114,5 @@ def dump_of_clang(path, rounds, mode, compilation):
     running.works(0.7)
     running.pause()
     row = dump_row("clang", running.pid, path, rounds)
-    detach(running.pid)
-    running.end()
+    running.end()  # attached to as it is: it may stand still within a hook
     return [row]
