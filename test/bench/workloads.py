@@ -184,7 +184,7 @@ class Redis(Workload):
 class Python(Instance):
     def __init__(self, setting):
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "python_work.py")
-        self.target = Target("python3", command=command_line(setting, find("python3"), "-S", "-E", script))
+        self.target = Target("python3", command=command_line(setting, find("python3"), "-S", script))
         self.pid = self.target.pid
 
     def measure(self):
