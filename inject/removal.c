@@ -24,6 +24,9 @@ void removal_log(uint64_t address, uint32_t ref, uint64_t new_address, uint32_t 
 	entry->new_address = new_address;
 	entry->record = *record;
 	entry->ref = ref;
+	// A block from after the cut is in no snapshot: its record may even be one that the log has, for the block before.
+	if (new_ref && !epoch_is_older(((const struct block_record *)region_ref(new_ref))->epoch, epoch))
+		new_ref = 0;
 	entry->new_ref = new_ref;
 	entry->epoch = epoch;
 	__atomic_store_n(&entry->generation, (uint32_t)(taken >> 32), __ATOMIC_RELEASE);

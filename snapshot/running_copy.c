@@ -15,6 +15,8 @@ struct work {
 	struct running_report *report;
 	struct log_entry *pending; // reallocations under way, at most one for each thread
 	uint32_t pending_count;
+	struct log_entry *beside; // blocks whose entry in the copy another one has
+	uint32_t beside_count;
 };
 
 // The same place in the region itself.
@@ -66,7 +68,18 @@ static void settle_leaf(const uint32_t *leaf, uint64_t address, void *context)
 	}
 }
 
+static bool is_beside(const struct work *work, uint32_t ref)
+{
+	for (uint32_t i = 0; i < work->beside_count; i++)
+		if (work->beside[i].ref == ref)
+			return true;
+	return false;
+}
+
 // Puts a block into the copy. One whose leaf was made too late for it was not there at the cut, as far as anybody knows.
+//
+// A reallocation that moves a block gives the old address back before it is over: another thread may have had a block there before the cut. That is
+// so for at most one block of each thread, the one that it was reallocating at the cut.
 static void include(struct work *work, const struct log_entry *block)
 {
 	const uint32_t *entry = table_entry(&work->view, block->address);
@@ -74,8 +87,11 @@ static void include(struct work *work, const struct log_entry *block)
 
 	if (!entry || !place)
 		return;
-	*(uint32_t *)writable(work, entry) = block->ref;
 	*(struct block_record *)writable(work, place) = block->record;
+	if (!*entry || *entry == block->ref)
+		*(uint32_t *)writable(work, entry) = block->ref;
+	else if (!is_beside(work, block->ref) && work->beside_count < HS_THREAD_SLOTS)
+		work->beside[work->beside_count++] = *block;
 }
 
 // Notes the reallocation that a thread is in the middle of, as the log will when it ends.
@@ -83,7 +99,7 @@ static void note_pending(struct work *work, struct thread_slot *slot)
 {
 	const struct thread_slot *racing = shared(work, slot);
 	struct racing_pending pending, again;
-	const struct block_record *record;
+	const struct block_record *record, *new_record;
 	struct block_record seen;
 
 	slot->pending = 0;
@@ -92,8 +108,12 @@ static void note_pending(struct work *work, struct thread_slot *slot)
 	record = pending.ref ? copied_record(work, pending.ref) : NULL;
 	if (!record || !racing_record(&racing->pending, pending.ref, shared(work, record), work->cut->epoch, &seen))
 		return;
+	new_record = pending.new_ref ? copied_record(work, pending.new_ref) : NULL;
+	// One from after the cut is in no snapshot, though its record may be one that the log has.
+	if (!new_record || !epoch_is_older(racing_u32(&((const struct block_record *)shared(work, new_record))->epoch), work->cut->epoch))
+		pending.new_ref = 0;
 	racing_pending_read(racing, &again);
-	if (again.count != pending.count)
+	if (again.count != pending.count || again.ref != pending.ref)
 		return;
 	work->pending[work->pending_count++] = (struct log_entry){ .address = pending.address, .ref = pending.ref, .record = seen,
 								   .new_address = pending.new_address, .new_ref = pending.new_ref,
@@ -164,7 +184,21 @@ static bool is_ours(const struct work *work, const struct log_entry *entry)
 
 static bool is_shown(struct work *work, uint64_t address, uint32_t ref)
 {
-	return ref && table_find_block(&work->view, address) == ref;
+	return ref && (table_find_block(&work->view, address) == ref || is_beside(work, ref));
+}
+
+// As blocks that are being reallocated, which they were: each in the slot of some thread.
+static void put_beside(struct work *work)
+{
+	struct thread_slot *slots = (struct thread_slot *)(work->copy->bytes + HS_OFFSET_SLOTS);
+
+	for (uint32_t i = 0; i < HS_THREAD_SLOTS && work->beside_count > 0; i++) {
+		if (!slots[i].thread_pointer)
+			continue;
+		work->beside_count--;
+		slots[i].pending = work->beside[work->beside_count].ref;
+		slots[i].pending_address = work->beside[work->beside_count].address;
+	}
 }
 
 static bool is_logged(const struct work *work, const struct log_entry *entries, uint32_t count, uint32_t ref)
@@ -214,6 +248,7 @@ static void apply_log(struct work *work, struct log_entry *entries, uint32_t cou
 		if (is_ours(work, entry) && (entry->new_ref || i >= count) && !is_shown(work, entry->new_address, entry->new_ref))
 			include(work, entry);
 	}
+	put_beside(work);
 }
 
 static struct hs_error *add_log(struct work *work)
@@ -244,11 +279,12 @@ static struct hs_error *copy(struct work *work)
 	if (error)
 		return error;
 	table_view_init(work->copy->bytes, work->copy->size, &work->view);
-	work->pending = malloc(HS_THREAD_SLOTS * sizeof(*work->pending));
+	work->pending = malloc(2 * HS_THREAD_SLOTS * sizeof(*work->pending));
 	if (!work->pending) {
 		table_copy_deinit(work->copy);
 		return &hs_error_no_memory;
 	}
+	work->beside = work->pending + HS_THREAD_SLOTS;
 	table_visit_leaves(&work->view, settle_leaf, work);
 	error = settle_slots(work);
 	if (!error)

@@ -13,7 +13,7 @@ struct log_entry {
 	uint64_t new_address; // of a reallocation
 	struct block_record record; // as it was
 	uint32_t ref;         // of the record
-	uint32_t new_ref;     // record of the block that took its place, by a reallocation; 0 = none did
+	uint32_t new_ref;     // record of the block that took its place, by a reallocation; 0 = none from before the cut did
 	uint32_t epoch;       // of the dump that it was written for
 	uint32_t generation;  // of the log when it was taken, written last
 };
