@@ -51,7 +51,7 @@ void reallocation_begin(struct thread_slot *slot, uint64_t old_block, const stru
 {
 	ret->old_block = old_block;
 	ret->place = recorded(old_block);
-	ret->old = ret->place ? *ret->place : 0;
+	ret->old = ret->place ? __atomic_load_n(ret->place, __ATOMIC_RELAXED) : 0;
 	ret->old_size = 0;
 	if (HS_LIKELY(ret->old != 0)) {
 		__atomic_store_n(&slot->pending_count, slot->pending_count + 1, __ATOMIC_RELAXED);

@@ -105,7 +105,7 @@ static inline void record_gone(struct thread_slot *slot, uint32_t ref, uint64_t 
 
 static inline void publish(struct thread_slot *slot, uint32_t *place, uint32_t ref, uint64_t address)
 {
-	uint32_t before = *place;
+	uint32_t before = __atomic_load_n(place, __ATOMIC_RELAXED);
 
 	if (HS_UNLIKELY(filter_in_use())) {
 		((struct block_record *)region_ref(ref))->in_filter = 1;
@@ -164,7 +164,7 @@ static inline uint32_t *recorded(uint64_t address)
 	if (live_table_covers(address) && !(filter_in_use() && filter_excludes(address)))
 		place = live_table_find(address);
 
-	return place && *place ? place : NULL;
+	return place && __atomic_load_n(place, __ATOMIC_RELAXED) ? place : NULL;
 }
 
 // A reallocation under way.
@@ -196,7 +196,7 @@ static inline void block_goes(uint64_t block, uint64_t size, const struct hook_i
 
 	if (HS_UNLIKELY(!slot)) {
 		if (entry) { // the record itself stays unused; the block must not be shown as live
-			removal_note(block, *entry);
+			removal_note(block, __atomic_load_n(entry, __ATOMIC_RELAXED));
 			(void)live_table_take(entry);
 		}
 		return;
@@ -205,7 +205,7 @@ static inline void block_goes(uint64_t block, uint64_t size, const struct hook_i
 	// A nested free of a recorded block is the program's own all the same (by a handler that a longjmp has left, say): what allocators free
 	// within a call is not recorded.
 	if (HS_LIKELY(entry)) {
-		uint32_t ref = *entry;
+		uint32_t ref = __atomic_load_n(entry, __ATOMIC_RELAXED);
 
 		removal_note(block, ref);
 		ref = live_table_take(entry);

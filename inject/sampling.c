@@ -84,7 +84,7 @@ struct choice sampling_draw(struct thread_slot *slot, uint64_t size)
 	bool counts_samples;
 
 	do {
-		if (slot->interval == 0 || slot->sampling_generation != region()->sampling_generation)
+		if (slot->interval == 0 || slot->sampling_generation != __atomic_load_n(&region()->sampling_generation, __ATOMIC_RELAXED))
 			adopt(slot);
 		interval = __atomic_load_n(&slot->interval, __ATOMIC_RELAXED); // read once: a change of the settings makes it 0
 	} while (HS_UNLIKELY(interval == 0));

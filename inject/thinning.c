@@ -15,7 +15,7 @@ enum {
 void thinning_ask(void)
 {
 	struct region_header *header = region();
-	uint32_t floor = header->interval_floor, least = FIRST_FLOOR, next;
+	uint32_t floor = __atomic_load_n(&header->interval_floor, __ATOMIC_RELAXED), least = FIRST_FLOOR, next;
 
 	if (!header->removals_exchange || (header->sampling_mode != SAMPLING_budget && header->sampling_mode != SAMPLING_interval) ||
 	    thinning_is_under_way())
@@ -133,7 +133,7 @@ static void step(struct thread_slot *slot)
 {
 	struct region_header *header = region();
 	uint64_t position = __atomic_load_n(&header->thinning_position, __ATOMIC_ACQUIRE), next, unit, root, address;
-	uint32_t page, floor = header->interval_floor;
+	uint32_t page, floor = thinning_floor();
 
 	// A dump that copies meanwhile takes what it sees in two places for a removal.
 	if (!position || removal_is_logged())

@@ -32,8 +32,9 @@ void thinning_ask(void) HS_HIDDEN;
 static inline void thinning_look(uint32_t page)
 {
 	const struct region_header *header = region();
+	uint32_t rounds = __atomic_load_n(&header->thinning_rounds, __ATOMIC_RELAXED);
 
-	if (HS_UNLIKELY(header->max_pages - page <= (header->max_pages - header->first_page) >> (2 + header->thinning_rounds % 32)))
+	if (HS_UNLIKELY(header->max_pages - page <= (header->max_pages - header->first_page) >> (2 + rounds % 32)))
 		thinning_ask();
 }
 

@@ -65,15 +65,15 @@ static void work(unsigned number)
 		struct box *box = &boxes[dice % BOXES];
 
 		// Again and again, from the same interval, and where there are blocks. All by one thread: the others may be through by then.
-		if (number == 1 && made.header->thinning_position > LAST_POSITION)
-			made.header->thinning_position = 0;
+		if (number == 1 && __atomic_load_n(&made.header->thinning_position, __ATOMIC_RELAXED) > LAST_POSITION)
+			__atomic_store_n(&made.header->thinning_position, 0, __ATOMIC_RELAXED);
 		if (number == 1 && round % 512 == 0 && !thinning_is_under_way()) {
-			if (made.header->interval_floor >= HIGHEST_FLOOR) {
-				made.header->interval_floor = 0;
-				made.header->sampling_generation++;
+			if (thinning_floor() >= HIGHEST_FLOOR) {
+				__atomic_store_n(&made.header->interval_floor, 0, __ATOMIC_RELAXED);
+				__atomic_fetch_add(&made.header->sampling_generation, 1, __ATOMIC_RELAXED);
 			} else {
 				thinning_ask();
-				made.header->thinning_position = FIRST_POSITION;
+				__atomic_store_n(&made.header->thinning_position, FIRST_POSITION, __ATOMIC_RELAXED);
 			}
 		}
 		pthread_mutex_lock(&box->lock);
