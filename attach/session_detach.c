@@ -116,6 +116,23 @@ static struct hs_error *state_init(pid_t pid, struct detach_state *state, bool *
 	return error;
 }
 
+// What a killed attach has left may still be growing: the thread that it had make its calls may come to the last one only after the state was
+// read, and map one thing more. Under a freeze that is over.
+static struct hs_error *look_again(struct detach_state *state)
+{
+	pid_t pid = state->pid;
+	bool found;
+	struct hs_error *error;
+
+	state_deinit(state);
+	error = state_init(pid, state, &found);
+	if (!error && !found)
+		error = hs_error_create(HS_ERROR_NOT_FOUND, "process %d has nothing of heapsnap any more", pid);
+	if (error)
+		*state = (struct detach_state){ .pid = pid, .region.fd = -1, .region.memory.fd = -1 };
+	return error;
+}
+
 static struct hs_error *save_hook(const struct hook_record *hook, size_t index, void *context)
 {
 	struct detach_state *state = context;
@@ -268,6 +285,8 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	if (!error)
 		error = memory_sharers_check(&process, &strangers);
 	pid_set_deinit(&strangers);
+	if (!error && !state->has_region && !state->hooks_out)
+		error = look_again(state);
 	if (!error && !state->hooks_out)
 		error = take_hooks_out(state, &process, report);
 	if (!error)
@@ -374,8 +393,8 @@ struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_repor
 		error = hs_error_create(HS_ERROR_NOT_FOUND, "process %d is not attached; use `heapsnap attach %d` first", pid, pid);
 	if (error)
 		return error;
-	ret->only_leftovers = !state.has_region;
 	error = undo(&state, wait_ms, ret);
+	ret->only_leftovers = !state.has_region;
 	if (ret->finished && proc_maps_has_memory(pid))
 		detach_verify(&before, state.hooks, state.hook_count, ret);
 	if (ret->finished && !proc_maps_has_memory(pid)) // what was looked at was no longer there

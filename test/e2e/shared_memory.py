@@ -58,7 +58,8 @@ def main():
     attach(target.pid)
     check_equal(target.ask("vfork"), "waits", "vfork")
     wait_for_vfork(target)
-    for command in (["dump", target.pid, "-o", path], ["set", target.pid, "--exact"], ["detach", target.pid]):
+    dump(target.pid, path)  # stops nobody
+    for command in (["dump", "--stop", target.pid, "-o", path], ["set", target.pid, "--exact"], ["detach", target.pid]):
         check_refused(heapsnap(*command), "did not stop in time", "state D")
         check_equal(target.ask("work"), "worked", f"work after a refused {command[0]}")
     check(is_attached(target.pid), "the refused detach has changed something")

@@ -51,6 +51,7 @@ def main():
     for events, dumps in ((2, 1), (2, 2)):
         failed, said = verify(events, dumps)
         assert not failed, f"a snapshot is wrong in {events} calls and {dumps} dumps:\n{said}"
+        assert "Search not completed" not in said, f"not every run of {events} calls and {dumps} dumps was looked at:\n{said}"
         states = next(line for line in said.splitlines() if "states, stored" in line)
         print(f"{events} calls, {dumps} dumps: no snapshot is wrong; {states.split()[0]} states", flush=True)
     for name, (events, dumps) in BROKEN.items():
