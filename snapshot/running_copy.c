@@ -279,6 +279,7 @@ static struct hs_error *copy(struct work *work)
 	if (error)
 		return error;
 	table_view_init(work->copy->bytes, work->copy->size, &work->view);
+	work->view.grew = true;
 	work->pending = malloc(2 * HS_THREAD_SLOTS * sizeof(*work->pending));
 	if (!work->pending) {
 		table_copy_deinit(work->copy);

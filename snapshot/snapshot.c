@@ -143,6 +143,7 @@ static struct hs_error *digest(struct raw_snapshot *raw, struct heap_profile *pr
 	uint64_t began, attached_ns;
 
 	table_view_init(raw->copy.bytes, raw->copy.size, &view);
+	view.grew = raw->copy.shared != NULL;
 	attached_ns = table_header(&view)->attach_monotonic_ns;
 	hs_progress("adding up", 0, 0);
 	error = aggregate_make(&view, &totals);

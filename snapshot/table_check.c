@@ -23,13 +23,19 @@ static uint64_t pages_used(const struct table_view *view) { return view->end_pag
 
 const struct region_header *table_header(const struct table_view *view) { return (const struct region_header *)view->bytes; }
 
+// Whether a page was handed out while the copy was made.
+static bool is_newer(const struct table_view *view, uint64_t page)
+{
+	return view->grew && page >= view->end_page && page < table_header(view)->max_pages;
+}
+
 // A ref is a multiple of 32 bytes, and records and nodes are 32 bytes: one that begins in the pages ends in them.
 static const void *resolve(struct table_view *view, uint32_t ref)
 {
 	uint64_t offset = (uint64_t)ref << HS_REF_SHIFT;
 
 	if (offset < HS_OFFSET_PAGES || offset >= view->end_page * HS_PAGE_SIZE) {
-		view->damaged++;
+		view->damaged += !is_newer(view, offset / HS_PAGE_SIZE);
 		return NULL;
 	}
 	return view->bytes + offset;
@@ -69,7 +75,7 @@ static const uint32_t *table_at(struct table_view *view, uint32_t page, uint64_t
 	if (!page)
 		return NULL;
 	if (page < HS_OFFSET_PAGES / HS_PAGE_SIZE || page >= view->end_page || pages > view->end_page - page) {
-		view->damaged++;
+		view->damaged += !is_newer(view, page);
 		return NULL;
 	}
 	return (const uint32_t *)(view->bytes + (uint64_t)page * HS_PAGE_SIZE);

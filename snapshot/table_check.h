@@ -16,6 +16,7 @@ struct table_view {
 	uint64_t size;
 	uint64_t end_page; // pages [first_page, end_page) are handed out
 	uint64_t damaged;  // references that led nowhere: counted, never followed
+	bool grew;         // the copy was made while threads ran: what leads to pages beyond end_page is newer than the cut, and not counted
 };
 
 void table_view_init(const void *bytes, uint64_t size, struct table_view *ret);
