@@ -2,15 +2,11 @@
 // Reallocations, and blocks that are not in the table. Context: in a hook.
 #include "block_events.h"
 
-#include "sampling_math.h"
-
 void totals_add_sampled(uint32_t stack, uint64_t size, struct choice choice)
 {
 	struct stack_node *node = region_ref(stack);
-	struct sampling_weight weight = { HS_OBJECTS_ONE, size << HS_BYTES_SHIFT };
+	struct sampling_weight weight = sampling_stands_for(size, choice);
 
-	if (choice.samples || size < choice.interval)
-		weight = sampling_weight(size, choice.interval);
 	__atomic_fetch_add(&node->alloc_objects, weight.objects, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&node->alloc_bytes, weight.bytes, __ATOMIC_RELAXED);
 }

@@ -2,7 +2,6 @@
 #include "budget.h"
 
 #include "arch.h"
-#include "sampling_math.h"
 #include "thinning.h"
 
 enum { WINDOW_US = 20000 };
@@ -64,10 +63,8 @@ void budget_note_record(struct thread_slot *slot, uint64_t size, struct choice c
 	took = took < most ? took : most;
 	slot->record_ticks = (uint32_t)(slot->record_ticks ? (7 * (uint64_t)slot->record_ticks + took + 7) / 8 : took);
 	if (choice.interval > 1) {
-		struct sampling_weight weight = { HS_OBJECTS_ONE, size << HS_BYTES_SHIFT };
+		struct sampling_weight weight = sampling_stands_for(size, choice);
 
-		if (size < choice.interval)
-			weight = sampling_weight(size, choice.interval);
 		slot->estimated_calls += weight.objects >> (HS_OBJECTS_SHIFT - 8);
 		slot->estimated_bytes += weight.bytes >> HS_BYTES_SHIFT;
 	}

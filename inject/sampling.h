@@ -7,6 +7,7 @@
 #define HEAPSNAP_INJECT_SAMPLING_H
 
 #include "payload.h"
+#include "sampling_math.h"
 
 // What was decided for one allocation. A value.
 struct choice {
@@ -16,6 +17,14 @@ struct choice {
 
 // Begins to count down to the next sample. pre: slot->interval is neither 1 nor UINT64_MAX
 void sampling_begin_gap(struct thread_slot *slot) HS_HIDDEN;
+// What a block stands for that was recorded so. pre: choice.interval > 1
+static inline struct sampling_weight sampling_stands_for(uint64_t size, struct choice choice)
+{
+	if (!choice.samples && size >= choice.interval)
+		return (struct sampling_weight){ HS_OBJECTS_ONE, size << HS_BYTES_SHIFT };
+	return sampling_weight(size, choice.interval);
+}
+
 struct choice sampling_draw(struct thread_slot *slot, uint64_t size) HS_HIDDEN;
 
 static inline struct choice sampling_choose(struct thread_slot *slot, uint64_t size)

@@ -97,6 +97,8 @@ static void thin_entry(struct thread_slot *slot, uint32_t *place, uint64_t addre
 	seen = read_record(ref);
 	if (seen.interval >= floor || seen.size >= floor)
 		return; // it is what it would be, or stands for itself at either interval
+	if (seen.samples)
+		return; // drawn by another rule, before the settings changed: it stands for what it stood for
 	fresh = record_take(slot);
 	if (!fresh)
 		return; // before the draw: what stays as it is must not depend on that

@@ -26,15 +26,6 @@ void estimate_add(struct estimate *sum, const struct block_record *record)
 	sum->bytes_variance += size * size * variance;
 }
 
-void estimate_join(struct estimate *sum, const struct estimate *other)
-{
-	sum->objects += other->objects;
-	sum->bytes += other->bytes;
-	sum->objects_variance += other->objects_variance;
-	sum->bytes_variance += other->bytes_variance;
-	sum->records += other->records;
-}
-
 uint64_t estimate_round(double value)
 {
 	const double half = 9223372036854775808.0; // 2^63: what llround takes is below

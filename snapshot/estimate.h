@@ -17,7 +17,6 @@ struct estimate {
 
 // Adds a block and those that it stands for.
 void estimate_add(struct estimate *sum, const struct block_record *record);
-void estimate_join(struct estimate *sum, const struct estimate *other);
 
 // The nearest integer; UINT64_MAX for what is beyond. pre: value is no NaN, and not below 0
 uint64_t estimate_round(double value);

@@ -378,7 +378,7 @@ static void test_hostile_records(void)
 				double interval = intervals[i];
 
 				estimate_add(&one, &record);
-				estimate_join(&sum, &one);
+				estimate_add(&sum, &record);
 				CHECK(one.objects >= 1 && one.objects <= interval + 2);
 				CHECK(one.bytes >= (double)sizes[s] && one.bytes < 0x1p66);
 				CHECK(one.objects_variance >= 0 && one.objects_variance <= interval * interval);

@@ -53,7 +53,7 @@ static const struct ledger_line *line(const struct made_ledger *made, const char
 
 static void test_counters(void)
 {
-	static const char *const losses[] = { "lost_region_full", "lost_signal_reentry", "lost_address_range", "lost_no_slot", "left_to_operator",
+	static const char *const losses[] = { "lost_region_full", "lost_signal_reentry", "lost_address_range", "lost_thinning", "lost_no_slot", "left_to_operator",
 					      "modules_lost", "table_damaged" };
 	struct made_ledger made;
 

@@ -214,8 +214,40 @@ static void test_probability(void)
 	}
 }
 
+// A record from a time when samples were counted was drawn by another rule, and stays what it is.
+static void test_counted_samples(void)
+{
+	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = FIRST_INTERVAL };
+	const struct block_record counted = { .size = 8, .interval = FIRST_INTERVAL, .samples = 3, .epoch = 1 };
+	struct thread_slot *slot;
+	uint32_t ref;
+
+	payload_region_init(&made, 100);
+	memset(made.bytes + HS_OFFSET_FILTER, 0, HS_FILTER_SIZE);
+	sampling_settings_begin(made.header, &settings, 1, 2000);
+	while (!(slot = thread_slot_claim(arch_thread_pointer())))
+		continue;
+	slot->random = 1;
+	for (uint64_t i = 0; i < 64; i++) {
+		ref = record_take(slot);
+		*(struct block_record *)made_ref(&made, ref) = counted;
+		*live_table_make(FIRST_ADDRESS + 16 * i, &slot->spare_page) = ref;
+	}
+	thinning_ask();
+	__atomic_store_n(&made.header->thinning_position, FIRST_POSITION, __ATOMIC_RELAXED);
+	thinning_work(slot);
+	CHECK_EQUAL(slot->counters[COUNTER_thinned], 0);
+	for (uint64_t i = 0; i < 64; i++) {
+		const struct block_record *record = made_ref(&made, *live_table_find(FIRST_ADDRESS + 16 * i));
+
+		CHECK(record->interval == FIRST_INTERVAL && record->samples == 3);
+	}
+	payload_region_deinit(&made);
+}
+
 int main(void)
 {
+	test_counted_samples();
 	test_probability();
 	test_threads();
 	return CHECK_RESULT();
