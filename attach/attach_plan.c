@@ -121,7 +121,7 @@ static void plan_places(struct attach_plan *plan, struct findings *findings)
 	findings_add_error(findings, GROUND_memory, error);
 	judge_go(plan, findings);
 	findings_add_error(findings, GROUND_allocator,
-			   hook_plan_make(&plan->modules, &plan->maps, &plan->memory, &plan->additions, plan->layout.entries, &plan->hooks));
+			   hook_plan_make(&plan->modules, &plan->maps, &plan->memory, &plan->additions, &plan->layout.goals, &plan->hooks));
 	if (plan->modules.r_debug && plan->hooks.count && !attach_plan_count(plan).loader_followed)
 		findings_add(findings, GROUND_loader, FINDING_WARNING, "stacks end at their frames",
 			     "libraries that process %d loads from now on will not be seen (no hook for the dynamic loader's list)",

@@ -38,7 +38,7 @@ static uint64_t whole_pages(uint64_t bytes)
 // What is mapped besides the records' pages is sparse; this is what of it can be used.
 static uint64_t fixed_bytes(const struct attach_plan *plan)
 {
-	uint64_t bytes = plan->layout.code_size + HS_PAGE_SIZE; // image, state page
+	uint64_t bytes = plan->layout.code_size + HS_STATE_SIZE; // image, state pages
 
 	for (size_t i = 0; i < plan->hooks.area_count; i++)
 		bytes += plan->hooks.areas[i].pages * HS_PAGE_SIZE;

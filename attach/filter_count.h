@@ -5,6 +5,7 @@
 
 #include "attach/region_access.h"
 #include "base/error.h"
+#include "inject/abi/payload_header.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -398,29 +398,30 @@ static uint64_t unhooked(const struct hook_plan *plan, uint64_t function)
 }
 
 // Puts the hooks in their order; from here on a hook's index is known, and with it its island and its jump.
-static void finish(struct hook_plan *plan, const uint64_t payload_entries[HOOK_KIND_COUNT])
+static void finish(struct hook_plan *plan, const struct hook_goals *goals)
 {
 	qsort(plan->hooks, plan->count, sizeof(*plan->hooks), compare_order);
 	for (size_t i = 0; i < plan->count; i++) {
 		struct planned_hook *hook = &plan->hooks[i];
 		struct hook_record *record = &hook->record;
 		const struct hook_layout layout = hook->island.layout;
-		uint32_t displacement =
-			(uint32_t)(record->island + HS_ISLAND_STUB_OFFSET - (record->address + HS_JUMP_SIZE));
+		uint32_t displacement;
 
 		record->state = record->verdict == VERDICT_ok ? HOOK_PLANNED : HOOK_REFUSED;
 		if (record->state == HOOK_REFUSED)
 			continue;
-		hook_fill_island(payload_entries[record->kind], (uint32_t)i, &hook->relocation, &hook->island);
+		hook_fill_island(goals->entries[record->kind], (uint32_t)i, &hook->relocation, &hook->island);
+		hook->island.kind = record->kind;
+		short_way_fill(goals, &hook->island);
 		record->size = HS_JUMP_SIZE;
 		record->covered = (uint8_t)hook->relocation.covered;
 		memcpy(record->new_bytes, record->old_bytes, sizeof(record->new_bytes));
 		record->new_bytes[0] = 0xe9; // jmp rel32
+		displacement = (uint32_t)(record->island + hook->island.begin - (record->address + HS_JUMP_SIZE));
 		memcpy(record->new_bytes + 1, &displacement, sizeof(displacement));
 		hook->island.companion = unhooked(plan, hook->companion);
 		hook->island.layout = layout;
 		hook->island.address = record->address;
-		hook->island.kind = record->kind;
 		hook->island.size = record->size;
 		memcpy(hook->island.old_bytes, record->old_bytes, sizeof(hook->island.old_bytes));
 	}
@@ -512,7 +513,7 @@ static struct hs_error *refuse_without_additions(const struct draft *drafts, siz
 
 static struct hs_error *make(const struct hook_candidates *candidates, const struct module_list *modules,
 			     const struct proc_maps *maps, const struct target_memory *memory,
-			     const uint64_t payload_entries[HOOK_KIND_COUNT], struct hook_plan *plan)
+			     const struct hook_goals *goals, struct hook_plan *plan)
 {
 	size_t count = candidates->count;
 	HS_CLEANUP_FREE struct draft *drafts = calloc(count, sizeof(*drafts));
@@ -550,14 +551,14 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 	for (size_t i = 0; i < count; i++)
 		plan->hooks[i] = drafts[i].hook;
 	plan->count = count;
-	finish(plan, payload_entries);
+	finish(plan, goals);
 	plan->used_module = find_used_allocator(candidates, modules);
 	return refuse_unpaired(plan, modules, plan->used_module, memory->pid);
 }
 
 struct hs_error *hook_plan_make(const struct module_list *modules, const struct proc_maps *maps,
 				const struct target_memory *memory, const struct hook_additions *additions,
-				const uint64_t payload_entries[HOOK_KIND_COUNT], struct hook_plan *ret)
+				const struct hook_goals *goals, struct hook_plan *ret)
 {
 	struct hook_plan plan = { 0 };
 	struct hook_candidates candidates;
@@ -573,7 +574,7 @@ struct hs_error *hook_plan_make(const struct module_list *modules, const struct 
 		hs_warn("%zu allocation functions of process %d are not hooked: more than %u in all",
 			candidates.left_out, memory->pid, HS_HOOKS_MAX);
 	if (!error)
-		error = make(&candidates, modules, maps, memory, payload_entries, &plan);
+		error = make(&candidates, modules, maps, memory, goals, &plan);
 	hook_candidates_deinit(&candidates);
 	*ret = plan;
 	return error;

@@ -6,6 +6,7 @@
 #include "attach/hook_addition.h"
 #include "attach/modules.h"
 #include "attach/relocate.h"
+#include "attach/short_way.h"
 #include "base/error.h"
 #include "inject/abi/payload_header.h"
 #include "inject/abi/records.h"
@@ -35,7 +36,7 @@ struct hook_plan {
 	size_t used_module;         // whose malloc the dynamic loader gives to those who ask for one; HOOK_ANY_MODULE = there is no such choice
 };
 
-// Decides all of it. `payload_entries` are the addresses in the target of each kind's entry. Reads the function bytes
+// Decides all of it. Reads the function bytes
 // from the target (they must equal those of the file) and finds free addresses in `maps`. A module of which one
 // function that releases blocks (free, realloc) cannot be hooked is not hooked at all, or its blocks would stay in the
 // table for ever: its other functions then have the verdict of that one. HS_ERROR_REFUSED: no allocator found; the
@@ -43,7 +44,7 @@ struct hook_plan {
 // function or a free that can be hooked. On failure *ret holds what was judged until then; hook_plan_deinit is owed in any case.
 struct hs_error *hook_plan_make(const struct module_list *modules, const struct proc_maps *maps,
 				const struct target_memory *memory, const struct hook_additions *additions,
-				const uint64_t payload_entries[HOOK_KIND_COUNT], struct hook_plan *ret) HS_MUST_CHECK;
+				const struct hook_goals *goals, struct hook_plan *ret) HS_MUST_CHECK;
 void hook_plan_deinit(struct hook_plan *plan);
 
 // Whether the payload will hear of each library that the loader adds and removes.

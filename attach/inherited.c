@@ -12,10 +12,10 @@
 
 bool inherited_hook(uint64_t address, const struct hook_island *island, struct hook_record *ret)
 {
-	uint32_t displacement = (uint32_t)(address + HS_ISLAND_STUB_OFFSET - (island->address + HS_JUMP_SIZE));
+	uint32_t displacement = (uint32_t)(address + island->begin - (island->address + HS_JUMP_SIZE));
 
 	if (!hook_island_has_stub(island) || island->hook_index >= HS_HOOKS_MAX || island->kind >= HOOK_KIND_COUNT ||
-	    island->size != HS_JUMP_SIZE)
+	    island->size != HS_JUMP_SIZE || island->begin < HS_ISLAND_STUB_OFFSET || island->begin >= HS_ISLAND_TRAMPOLINE_OFFSET)
 		return false;
 	*ret = (struct hook_record){
 		.address = island->address,
@@ -98,7 +98,7 @@ static struct hs_error *find_image(const struct proc_maps *maps, const struct ta
 		inherited->code[0] = (struct region_part){ map->start, map->end - map->start };
 		inherited->code_count = 1;
 		// Far from all else, so nothing has been merged with it.
-		inherited->has_state_page = next && next->start == map->end && next->inode == 0 && next->end - next->start == HS_PAGE_SIZE;
+		inherited->has_state_pages = next && next->start == map->end && next->inode == 0 && next->end - next->start == HS_STATE_SIZE;
 	}
 	return NULL;
 }

@@ -31,7 +31,7 @@ struct hs_error *payload_layout_choose(const struct proc_maps *maps, uint64_t re
 	uint64_t low = LAYOUT_LOW + random % ((LAYOUT_HIGH - LAYOUT_LOW) / 2 / LAYOUT_GAP) * LAYOUT_GAP;
 	const struct payload_header *image = (const struct payload_header *)payload_image;
 	uint64_t code_size = (uint64_t)(payload_image_end - payload_image);
-	uint64_t room = code_size + HS_PAGE_SIZE + LAYOUT_GAP + region_size;
+	uint64_t room = code_size + HS_STATE_SIZE + LAYOUT_GAP + region_size;
 
 	*ret = (struct payload_layout){ .code_size = code_size, .region_size = region_size };
 	ret->code = proc_maps_find_hole(maps, low, LAYOUT_HIGH, room, LAYOUT_GAP, false);
@@ -41,9 +41,10 @@ struct hs_error *payload_layout_choose(const struct proc_maps *maps, uint64_t re
 		return hs_error_create(HS_ERROR_REFUSED, "no free range of %" PRIu64 " MiB in the target's address space; "
 				       "ask for less with --max-memory", room >> 20);
 	ret->state = ret->code + code_size;
-	ret->region = (ret->state + HS_PAGE_SIZE + LAYOUT_GAP) & ~(LAYOUT_GAP - 1);
+	ret->region = (ret->state + HS_STATE_SIZE + LAYOUT_GAP) & ~(LAYOUT_GAP - 1);
 	for (unsigned kind = 0; kind < HOOK_KIND_COUNT; kind++)
-		ret->entries[kind] = ret->code + image->entry[kind];
+		ret->goals.entries[kind] = ret->code + image->entry[kind];
+	ret->goals.state = ret->state;
 	ret->syscall_gadget = ret->code + image->syscall_gadget;
 	ret->sigreturn_gadget = ret->code + image->sigreturn_gadget;
 	return NULL;
@@ -203,10 +204,10 @@ static struct hs_error *map_code(struct remote_caller *caller, const struct payl
 	if (!error)
 		error = close_remote(caller, &ret->code_fd);
 	if (!error)
-		error = remote_map(caller, ret, "map the state page", layout->state, HS_PAGE_SIZE, PROT_READ | PROT_WRITE,
+		error = remote_map(caller, ret, "map the state pages", layout->state, HS_STATE_SIZE, PROT_READ | PROT_WRITE,
 				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (!error)
-		error = remote_advise(caller, layout->state, HS_PAGE_SIZE, MADV_WIPEONFORK, "mark the state page");
+		error = remote_advise(caller, layout->state, HS_STATE_SIZE, MADV_WIPEONFORK, "mark the state pages");
 	return error;
 }
 

@@ -13,9 +13,9 @@
 // Where everything will be in the target.
 struct payload_layout {
 	uint64_t code, code_size;     // the image
-	uint64_t state;               // the state page, right behind it
+	uint64_t state;               // the state pages, right behind it
 	uint64_t region, region_size; // bytes
-	uint64_t entries[HOOK_KIND_COUNT]; // addresses of the hooks' entries
+	struct hook_goals goals;
 	uint64_t syscall_gadget, sigreturn_gadget;
 };
 
@@ -39,7 +39,7 @@ struct loaded_payload {
 	size_t mapped_count;
 };
 
-// Maps code, islands, state page and region in the target, through memfds that are closed again. The region is filled by `fill` before
+// Maps code, islands, state pages and region in the target, through memfds that are closed again. The region is filled by `fill` before
 // the target maps it. On failure *ret says what is there: call payload_unload.
 // pre: *ret is zeroed with descriptors -1.
 struct hs_error *payload_load(struct remote_caller *caller, const struct payload_layout *layout, const uint8_t *code, size_t code_size,

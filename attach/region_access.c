@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/live_thread.h"
+#include "inject/abi/payload_header.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,8 +42,7 @@ struct hs_error *region_check_header(const struct region_header *header, uint64_
 		{ "strings", &header->strings, HS_OFFSET_STRINGS, HS_OFFSET_THREADS - HS_OFFSET_STRINGS },
 		{ "threads", &header->threads, HS_OFFSET_THREADS, HS_OFFSET_SLOTS - HS_OFFSET_THREADS },
 		{ "slots", &header->slots, HS_OFFSET_SLOTS, HS_OFFSET_RULES - HS_OFFSET_SLOTS },
-		{ "rules", &header->rules, HS_OFFSET_RULES, HS_OFFSET_FILTER - HS_OFFSET_RULES },
-		{ "filter", &header->filter, HS_OFFSET_FILTER, HS_FILTER_SIZE },
+		{ "rules", &header->rules, HS_OFFSET_RULES, HS_OFFSET_LOG - HS_OFFSET_RULES },
 		{ "log", &header->log, HS_OFFSET_LOG, HS_OFFSET_BUCKETS - HS_OFFSET_LOG },
 		{ "buckets", &header->buckets, HS_OFFSET_BUCKETS, HS_OFFSET_ROOT - HS_OFFSET_BUCKETS },
 		{ "root", &header->root, HS_OFFSET_ROOT, HS_OFFSET_PAGES - HS_OFFSET_ROOT },
@@ -89,7 +89,7 @@ static struct hs_error *check_addresses(const struct region_header *header, cons
 	if (header->region_address != region->start)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: it names another address");
 	if (header->state_address != header->code_address + header->code_size)
-		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: its state page lies elsewhere");
+		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: its state pages lie elsewhere");
 	if (header->state != REGION_ATTACHED)
 		return NULL;
 	for (uint32_t i = 0; i < header->island_count; i++)
@@ -99,8 +99,8 @@ static struct hs_error *check_addresses(const struct region_header *header, cons
 	if (!region_is_code(maps, header->code_address, header->code_size))
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: no code at 0x%" PRIx64, header->code_address);
 	state = proc_maps_find(maps, header->state_address);
-	if (!state || state->inode != 0 || !state->writable)
-		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: no state page");
+	if (!state || state->inode != 0 || !state->writable || state->end - header->state_address < HS_STATE_SIZE)
+		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: no state pages");
 	return NULL;
 }
 

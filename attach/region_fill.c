@@ -44,8 +44,7 @@ static void fill_parts(struct region_header *header)
 	header->strings = (struct region_part){ HS_OFFSET_STRINGS, HS_OFFSET_THREADS - HS_OFFSET_STRINGS };
 	header->threads = (struct region_part){ HS_OFFSET_THREADS, HS_OFFSET_SLOTS - HS_OFFSET_THREADS };
 	header->slots = (struct region_part){ HS_OFFSET_SLOTS, HS_OFFSET_RULES - HS_OFFSET_SLOTS };
-	header->rules = (struct region_part){ HS_OFFSET_RULES, HS_OFFSET_FILTER - HS_OFFSET_RULES };
-	header->filter = (struct region_part){ HS_OFFSET_FILTER, HS_FILTER_SIZE };
+	header->rules = (struct region_part){ HS_OFFSET_RULES, HS_OFFSET_LOG - HS_OFFSET_RULES };
 	header->log = (struct region_part){ HS_OFFSET_LOG, HS_OFFSET_BUCKETS - HS_OFFSET_LOG };
 	header->buckets = (struct region_part){ HS_OFFSET_BUCKETS, HS_OFFSET_ROOT - HS_OFFSET_BUCKETS };
 	header->root = (struct region_part){ HS_OFFSET_ROOT, HS_OFFSET_PAGES - HS_OFFSET_ROOT };

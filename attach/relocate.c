@@ -402,7 +402,9 @@ void hook_fill_island(uint64_t entry, uint32_t hook_index, const struct relocati
 	_Static_assert(sizeof(stub) <= sizeof(ret->stub), "the stub has room");
 	_Static_assert(offsetof(struct hook_island, entry) == 0, "jmp *(%r11)");
 	*ret = (struct hook_island){ .entry = entry, .hook_index = hook_index };
+	ret->begin = HS_ISLAND_STUB_OFFSET;
 	memset(ret->stub, 0xcc, sizeof(ret->stub));
+	memset(ret->short_way, 0xcc, sizeof(ret->short_way));
 	memset(ret->trampoline, 0xcc, sizeof(ret->trampoline));
 	memcpy(ret->stub, stub, sizeof(stub));
 	memcpy(ret->trampoline, relocation->bytes, relocation->size);

@@ -59,7 +59,7 @@ void hook_scan_branches(const uint8_t *code, size_t size, uint64_t address, bool
 // Pure: bytes at the start of a function that must stay there (endbr64), 0 or 4.
 size_t hook_landing_pad(const uint8_t *code, size_t size);
 
-// Pure: the code of one island, stub and trampoline. `entry` is the payload's entry.
+// Pure: the code of one island, stub and trampoline, without a short way. `entry` is the payload's entry.
 void hook_fill_island(uint64_t entry, uint32_t hook_index, const struct relocation_result *relocation, struct hook_island *ret);
 // Pure: whether these bytes of the target are an island that such code was written to.
 bool hook_island_has_stub(const struct hook_island *island);

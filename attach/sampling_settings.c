@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 
-#include <string.h>
 #include <x86intrin.h>
 
 enum { WORD_SIZE = 8 };
@@ -19,9 +18,7 @@ void sampling_settings_begin(struct region_header *header, const struct sampling
 	header->always_exact = settings->mode == SAMPLING_exact || settings->mode == SAMPLING_budget; // until the budget is over
 	header->sampling_generation = 1;
 	// Where every block is recorded, counting them for a filter would be in vain.
-	if (settings->mode == SAMPLING_exact)
-		memset((uint8_t *)header + HS_OFFSET_FILTER, HS_FILTER_SATURATED, HS_FILTER_SIZE);
-	else
+	if (settings->mode != SAMPLING_exact)
 		header->removal_flags = REMOVAL_FILTERS;
 }
 

@@ -2,8 +2,8 @@
 // Attach: check, plan, freeze, load, hook, thaw.
 //
 // Everything that can be decided is decided before the freeze (files read, hooks planned, code built); under the freeze it is only
-// compared with what is there. Each step leaves a state that is safe to abandon: hooks pass straight through until the state page
-// says active, and the journal in the region names every patched byte before it is patched.
+// compared with what is there. Each step leaves a state that is safe to abandon: hooks pass straight through until the state pages
+// say active, and the journal in the region names every patched byte before it is patched.
 #include "attach/session.h"
 
 #include "attach/attach_plan.h"
@@ -12,6 +12,7 @@
 #include "attach/memory_sharers.h"
 #include "attach/payload_load.h"
 #include "attach/region_fill.h"
+#include "attach/state_pages.h"
 #include "attach/thread_layout.h"
 #include "attach/threads.h"
 #include "attach/tool_guard.h"
@@ -71,11 +72,14 @@ static struct hs_error *save_hook(const struct hook_record *hook, size_t index, 
 	return NULL;
 }
 
-static struct hs_error *set_active(const struct attach_plan *plan, pid_t stopped_tid)
+// The filter first: all zero it says that no block is recorded, which holds only until hooks are active.
+static struct hs_error *start_hooks(const struct attach_plan *plan, const struct region_header *header, pid_t stopped_tid)
 {
-	const struct payload_state state = { .active = 1, .present = 1 };
+	struct hs_error *error = fault_point("start the hooks");
 
-	return target_memory_write(&plan->memory, plan->layout.state, &state, sizeof(state), stopped_tid);
+	if (!error && !(header->removal_flags & REMOVAL_FILTERS))
+		error = state_pages_saturate_filter(&plan->memory, plan->layout.state, stopped_tid);
+	return error ? error : state_pages_activate(&plan->memory, plan->layout.state, stopped_tid);
 }
 
 // Caught between "about to delete" and "consistent", the loader may be unmapping a module of the plan: until it says that it is done, unwind
@@ -114,9 +118,7 @@ static struct hs_error *hook_up(struct attach_plan *plan, struct frozen_process 
 		error = hook_apply(records, plan->hooks.count, &plan->memory, tid, save_hook, &journal);
 	}
 	if (!error)
-		error = fault_point("start the hooks");
-	if (!error)
-		error = set_active(plan, tid);
+		error = start_hooks(plan, loaded->header, tid);
 	fault_request();
 	if (!error)
 		loaded->header->state = REGION_ATTACHED;

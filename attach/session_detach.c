@@ -14,6 +14,7 @@
 #include "attach/region_access.h"
 #include "attach/remote_call.h"
 #include "attach/target.h"
+#include "attach/state_pages.h"
 #include "attach/threads.h"
 #include "attach/tool_guard.h"
 #include "base/cleanup.h"
@@ -36,10 +37,10 @@ struct detach_state {
 	uint32_t hook_count;
 	struct region_part code[HS_CODE_PARTS_MAX]; // executable ranges: image, islands
 	size_t code_count;
-	bool has_state_page;         // right behind the image
+	bool has_state_pages;        // right behind the image
 	bool hooks_out;              // by this run
 	bool copies_dropped;         // or tried to: copies that could not be dropped stay
-	bool code_is_there;          // with the state page; false: not yet, or a killed detach has unmapped them already
+	bool code_is_there;          // with the state pages; false: not yet, or a killed detach has unmapped them already
 };
 
 static void state_deinit(struct detach_state *state)
@@ -60,7 +61,7 @@ static struct hs_error *init_from_region(pid_t pid, const struct proc_maps *maps
 	page = proc_maps_find(maps, header->state_address);
 
 	state->code_is_there = region_is_code(maps, header->code_address, header->code_size) && page && page->writable && page->inode == 0;
-	state->has_state_page = true;
+	state->has_state_pages = true;
 	state->hook_count = header->hook_count;
 	state->code[state->code_count++] = (struct region_part){ header->code_address, header->code_size };
 	for (uint32_t i = 0; i < header->island_count; i++)
@@ -71,7 +72,7 @@ static struct hs_error *init_from_region(pid_t pid, const struct proc_maps *maps
 	return error;
 }
 
-// The image's own state page is zero in a forked child, and in a process in which no hook was written: nothing is to be switched off.
+// The image's own state pages are zero in a forked child, and in a process in which no hook was written: nothing is to be switched off.
 static struct hs_error *init_from_code(pid_t pid, const struct proc_maps *maps, struct detach_state *state, bool *found_ret)
 {
 	struct inherited inherited;
@@ -87,7 +88,7 @@ static struct hs_error *init_from_code(pid_t pid, const struct proc_maps *maps, 
 	}
 	memcpy(state->code, inherited.code, sizeof(state->code));
 	state->code_count = inherited.code_count;
-	state->has_state_page = inherited.has_state_page;
+	state->has_state_pages = inherited.has_state_pages;
 	state->hooks = HS_STEAL_POINTER(inherited.hooks);
 	state->hook_count = (uint32_t)inherited.hook_count;
 	*found_ret = state->code_count > 0 || leftovers_exist(pid, &state->region.memory);
@@ -159,14 +160,13 @@ static void pass_fault_point(const char *step)
 // by this run or the next.
 static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen_process *process, struct detach_report *report)
 {
-	const uint32_t inactive = 0;
 	pid_t tid = process->threads[0].tid;
 	struct hs_error *error = fault_point("take the hooks out");
 
 	if (!error)
 		error = set_state(state, REGION_DETACHING);
 	if (!error && state->code_is_there)
-		error = target_memory_write(&state->region.memory, state->region.header.state_address, &inactive, sizeof(inactive), tid);
+		error = state_pages_deactivate(&state->region.memory, state->region.header.state_address, tid);
 	if (!error)
 		error = hook_undo(state->hooks, state->hook_count, &state->region.memory, tid, save_hook, state, &report->foreign_hooks);
 	state->hooks_out = !error;
@@ -221,7 +221,7 @@ static struct hs_error *remote_unmap(struct remote_caller *caller, uint64_t addr
 	return remote_call_checked(caller, "munmap", SYS_munmap, arguments, &result);
 }
 
-// The region goes last: as long as it is there, the next detach knows what else is. Image and state page go in one call. What a
+// The region goes last: as long as it is there, the next detach knows what else is. Image and state pages go in one call. What a
 // killed detach has already unmapped may be somebody else's memory by now, so each range is looked at first.
 static struct hs_error *unmap_all(struct detach_state *state, struct remote_caller *caller)
 {
@@ -234,8 +234,8 @@ static struct hs_error *unmap_all(struct detach_state *state, struct remote_call
 	if (error)
 		return error;
 	for (size_t i = state->code_count; i-- > 0;) {
-		// code[0] is the image, followed by the state page
-		uint64_t size = state->code[i].size + (i == 0 && state->has_state_page ? HS_PAGE_SIZE : 0);
+		// code[0] is the image, followed by the state pages
+		uint64_t size = state->code[i].size + (i == 0 && state->has_state_pages ? HS_STATE_SIZE : 0);
 
 		if (region_is_code(&maps, state->code[i].offset, state->code[i].size))
 			error = hs_error_join(error, remote_unmap(caller, state->code[i].offset, size));

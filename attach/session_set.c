@@ -10,6 +10,7 @@
 #include "attach/freeze_outside.h"
 #include "attach/interrupt.h"
 #include "attach/region_access.h"
+#include "attach/state_pages.h"
 #include "attach/target.h"
 #include "attach/tool_guard.h"
 #include "base/cleanup.h"
@@ -18,7 +19,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 enum { FREEZE_TIMEOUT_MS = 2000 };
@@ -26,6 +26,7 @@ enum { FREEZE_TIMEOUT_MS = 2000 };
 struct change {
 	struct region_access region;
 	struct region_header header; // under the freeze
+	pid_t stopped_tid;
 	struct region_settings after;
 	bool can_count;              // the filter: no thread is inside the payload
 	uint32_t *slots;             // numbers of those that were ever taken
@@ -114,12 +115,10 @@ static struct hs_error *use_filter(struct change *change, bool in_use)
 
 static struct hs_error *put_filter_out_of_use(struct change *change)
 {
-	uint8_t saturated[HS_FILTER_SIZE];
 	struct hs_error *error = fault_point("saturate the filter");
 
-	memset(saturated, HS_FILTER_SATURATED, sizeof(saturated));
 	if (!error)
-		error = region_write(&change->region, HS_OFFSET_FILTER, saturated, sizeof(saturated));
+		error = state_pages_saturate_filter(&change->region.memory, change->header.state_address, change->stopped_tid);
 	if (!error)
 		error = fault_point("put the filter out of use");
 	return error ? error : use_filter(change, false);
@@ -138,7 +137,8 @@ static struct hs_error *put_filter_in_use(struct change *change)
 		error = use_filter(change, true);
 	if (!error)
 		error = fault_point("fill the filter");
-	return error ? error : region_write(&change->region, HS_OFFSET_FILTER, change->filter.counters, sizeof(change->filter.counters));
+	return error ? error : state_pages_write_filter(&change->region.memory, change->header.state_address, change->filter.counters,
+							change->stopped_tid);
 }
 
 static struct hs_error *write_settings(struct change *change)
@@ -181,7 +181,8 @@ static struct hs_error *write_settings(struct change *change)
 	return error ? error : HEADER_WRITE(change, sampling_wall_ns);
 }
 
-// Each thread takes the settings from the header at its next call.
+// Each thread takes the settings from the header at its next call. In this order: a thread that is in the payload's code looks at its interval
+// after it has given itself a pass.
 static struct hs_error *tell_threads(struct change *change)
 {
 	const uint64_t none = 0;
@@ -191,7 +192,9 @@ static struct hs_error *tell_threads(struct change *change)
 		error = region_write(&change->region,
 				     HS_OFFSET_SLOTS + change->slots[i] * sizeof(struct thread_slot) + offsetof(struct thread_slot, interval), &none,
 				     sizeof(none));
-	return error;
+	if (!error)
+		error = fault_point("take the passes");
+	return error ? error : state_pages_take_passes(&change->region.memory, change->header.state_address, change->stopped_tid);
 }
 
 // Under the freeze.
@@ -286,6 +289,7 @@ struct hs_error *session_set(pid_t pid, const struct set_options *options, struc
 		error = freeze(&change, options, &process, ret);
 	if (!error) {
 		ret->threads = process.count;
+		change.stopped_tid = process.threads[0].tid;
 		error = apply(&change, options, ret);
 		error = hs_error_join(error, threads_thaw(&process));
 		if (process.stopped_ns > ret->stopped_ns)

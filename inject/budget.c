@@ -50,7 +50,7 @@ static void review(struct thread_slot *slot, uint64_t now)
 	}
 	budget_begin(slot);
 	if (HS_UNLIKELY(slot->sampling_generation != __atomic_load_n(&header->sampling_generation, __ATOMIC_RELAXED)))
-		slot->interval = 0; // the tool has said so meanwhile
+		sampling_ask_anew(slot); // the tool has said so meanwhile
 }
 
 void budget_note_record(struct thread_slot *slot, uint64_t size, struct choice choice)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which addresses may have a record: a counter for each hash of addresses, so small that it stays in the first-level cache. A counter of 0
-// proves that no block there is recorded; entry.S looks at it before anything else.
+// proves that no block there is recorded; the short way of free (arch/*/entry.S) looks at it before anything else.
 //
 // A saturated counter stays so. While every allocation is recorded all counters are saturated, and nobody counts.
 //
@@ -17,7 +17,7 @@ static inline bool filter_in_use(void)
 
 static inline uint8_t *filter_counter(uint64_t address)
 {
-	return (uint8_t *)region_at(HS_OFFSET_FILTER) + filter_index(address);
+	return &payload_state()->filter[filter_index(address)];
 }
 
 // By one up or down, where it is neither saturated nor, downwards, 0.

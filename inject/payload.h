@@ -14,11 +14,10 @@ extern const struct payload_header payload_header HS_HIDDEN;
 
 static inline uint64_t region_base(void) { return payload_header.config.region; }
 
+static inline struct payload_state *payload_state(void) { return (struct payload_state *)payload_header.config.state; }
+
 // False in a forked child, where the region is not.
-static inline bool region_is_present(void)
-{
-	return __atomic_load_n(&((const struct payload_state *)payload_header.config.state)->present, __ATOMIC_RELAXED) != 0;
-}
+static inline bool region_is_present(void) { return __atomic_load_n(&payload_state()->present, __ATOMIC_RELAXED) != 0; }
 
 static inline struct region_header *region(void) { return (struct region_header *)region_base(); }
 

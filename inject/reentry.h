@@ -13,6 +13,7 @@
 #define HEAPSNAP_INJECT_REENTRY_H
 
 #include "arch.h"
+#include "pass.h"
 #include "payload.h"
 #include "thread_slot.h"
 
@@ -45,7 +46,7 @@ static inline enum nesting reentry_enter(struct thread_slot *slot, uint64_t plac
 		if (reentry_is_nested(slot, place)) {
 			if (!slot->in_original)
 				return REENTERED;
-			__atomic_store_n(&region()->hook_trust[slot->hook], HS_TRUST_NEVER, __ATOMIC_RELAXED);
+			__atomic_store_n(&payload_state()->hook_trust[slot->hook], HS_TRUST_NEVER, __ATOMIC_RELAXED);
 			return NESTED;
 		}
 		count_up(slot->counters, COUNTER_abandoned, 1);
@@ -65,6 +66,8 @@ static inline void reentry_leave(struct thread_slot *slot)
 
 static inline void reentry_enter_original(struct thread_slot *slot)
 {
+	if (HS_UNLIKELY(slot->interval != 1))
+		pass_suspend(slot);
 	slot->in_original = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
@@ -77,6 +80,8 @@ static inline bool reentry_leave_original(struct thread_slot *slot)
 	if (HS_UNLIKELY(!region_is_present()))
 		return false;
 	slot->in_original = 0;
+	if (HS_UNLIKELY(slot->interval != 1))
+		pass_resume(slot);
 	return true;
 }
 
@@ -108,13 +113,13 @@ static inline struct thread_slot *reentry_begin(const struct entry_frame *frame,
 // tells a call from within it from one of the program's own.
 static inline bool reentry_is_trusted(const struct thread_slot *slot)
 {
-	return __atomic_load_n(&region()->hook_trust[slot->hook], __ATOMIC_RELAXED) == HS_TRUST_CALLS;
+	return __atomic_load_n(&payload_state()->hook_trust[slot->hook], __ATOMIC_RELAXED) == HS_TRUST_CALLS;
 }
 
 // A call has run in a frame of ours. That of another thread may be counted in its place: it is only to be often enough.
 static inline void reentry_count_call(const struct thread_slot *slot)
 {
-	uint8_t *trust = &region()->hook_trust[slot->hook];
+	uint8_t *trust = &payload_state()->hook_trust[slot->hook];
 	uint8_t before = __atomic_load_n(trust, __ATOMIC_RELAXED);
 
 	if (before < HS_TRUST_CALLS)

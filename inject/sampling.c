@@ -5,20 +5,49 @@
 #include "sampling_math.h"
 #include "thinning.h"
 
-// A gap may be cut anywhere, and a fresh one begun there: the process has no memory.
-static int64_t draw_gap(struct thread_slot *slot)
+// A gap may be cut anywhere, and a fresh one begun there: the process has no memory. No more than the interval passes at once, so that blocks of
+// the interval and more never do (abi/payload_header.h, thread_pass).
+static int64_t draw_gap(struct thread_slot *slot, uint64_t interval)
 {
-	int64_t gap = sampling_gap(sampling_random(&slot->random), slot->interval);
-	bool cut = region()->sampling_mode == SAMPLING_budget && gap > budget_longest_gap(slot->interval);
+	int64_t gap = sampling_gap(sampling_random(&slot->random), interval);
+	int64_t longest = (int64_t)interval;
 
-	slot->countdown_is_cut = cut;
-	return cut ? budget_longest_gap(slot->interval) : gap;
+	if (region()->sampling_mode == SAMPLING_budget && longest > budget_longest_gap(interval))
+		longest = budget_longest_gap(interval);
+	slot->countdown_is_cut = gap > longest;
+	return gap > longest ? longest : gap;
+}
+
+// The tool may change the settings at any instruction: it makes `interval` 0 first and takes the pass then. One that is given after that must not
+// last.
+static void give_pass(struct thread_slot *slot, int64_t bytes)
+{
+	pass_give(slot, bytes);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (HS_UNLIKELY(__atomic_load_n(&slot->interval, __ATOMIC_RELAXED) == 0))
+		pass_end(slot);
 }
 
 void sampling_begin_gap(struct thread_slot *slot)
 {
-	if (slot->interval != 1)
-		slot->countdown = draw_gap(slot);
+	uint64_t interval = slot->interval;
+
+	if (interval == 1)
+		pass_return(slot);
+	else if (interval == UINT64_MAX)
+		give_pass(slot, INT64_MAX);
+	else
+		give_pass(slot, draw_gap(slot, interval));
+}
+
+// The countdown has ended where it was cut.
+static void note_visit(struct thread_slot *slot, uint64_t interval)
+{
+	slot->unseen_bytes += interval;
+	if (region()->sampling_mode != SAMPLING_budget || slot->unseen_bytes < (uint64_t)budget_longest_gap(interval))
+		return;
+	slot->unseen_bytes = 0;
+	budget_note_visit(slot);
 }
 
 static void begin_with_settings(struct thread_slot *slot, const struct region_header *header)
@@ -29,21 +58,19 @@ static void begin_with_settings(struct thread_slot *slot, const struct region_he
 		slot->interval = header->sampling_interval;
 		if (header->sampling_mode == SAMPLING_interval && slot->interval < thinning_floor())
 			slot->interval = thinning_floor();
-		sampling_begin_gap(slot);
-		return;
+		break;
 	case SAMPLING_stopped:
 		slot->interval = UINT64_MAX;
-		slot->countdown = INT64_MAX;
-		return;
+		break;
 	case SAMPLING_budget:
 		budget_begin(slot);
 		slot->interval = thinning_floor();
-		sampling_begin_gap(slot);
-		return;
-	case SAMPLING_exact:
 		break;
+	case SAMPLING_exact:
+	default:
+		slot->interval = 1;
 	}
-	slot->interval = 1;
+	sampling_begin_gap(slot);
 }
 
 // Takes over the settings that are in force. The tool raises the generation last, so settings that it changes meanwhile are taken over anew.
@@ -82,6 +109,7 @@ struct choice sampling_draw(struct thread_slot *slot, uint64_t size)
 	struct choice choice = { 0, 0 };
 	uint64_t bytes = size ? size : 1, interval;
 	bool counts_samples;
+	int64_t left;
 
 	do {
 		if (slot->interval == 0 || slot->sampling_generation != __atomic_load_n(&region()->sampling_generation, __ATOMIC_RELAXED))
@@ -95,17 +123,22 @@ struct choice sampling_draw(struct thread_slot *slot, uint64_t size)
 	counts_samples = region()->sampling_mode == SAMPLING_words;
 	if (bytes >= interval && !counts_samples) // always: it would stand for little more than itself, and adds no error this way
 		return (struct choice){ (uint32_t)interval, 0 };
-	slot->countdown -= (int64_t)bytes;
-	while (slot->countdown <= 0 && slot->countdown_is_cut) {
-		slot->countdown += draw_gap(slot);
-		if (slot->countdown > 0)
-			budget_note_visit(slot);
+	left = __atomic_load_n(pass_countdown(slot), __ATOMIC_RELAXED);
+	if (HS_UNLIKELY(left <= 0)) { // a hook was abandoned, or a short way
+		sampling_begin_gap(slot);
+		left = __atomic_load_n(pass_countdown(slot), __ATOMIC_RELAXED);
 	}
-	if (slot->countdown > 0)
+	left -= (int64_t)bytes;
+	while (left <= 0 && slot->countdown_is_cut)
+		left += draw_gap(slot, interval);
+	if (left > 0) {
+		give_pass(slot, left);
+		note_visit(slot, interval);
 		return choice;
+	}
 	choice.interval = (uint32_t)interval;
 	if (counts_samples)
-		choice.samples = 1 + count_more(slot, interval, (uint64_t)-slot->countdown); // bytes behind the one that is a sample
+		choice.samples = 1 + count_more(slot, interval, (uint64_t)-left); // bytes behind the one that is a sample
 	sampling_begin_gap(slot); // not what is left of the last one: the process has no memory
 	return choice;
 }

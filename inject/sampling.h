@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which allocations are recorded. Context: in a hook, outermost.
 //
-// Each thread counts down the bytes until its next sample; entry.S does so too, for calls that are then left to the original without any
-// frame of ours.
+// Each thread counts down the bytes until its next sample; the short ways in entry.S do so too, for calls that are then left to the original
+// without the C code.
 #ifndef HEAPSNAP_INJECT_SAMPLING_H
 #define HEAPSNAP_INJECT_SAMPLING_H
 
+#include "pass.h"
 #include "payload.h"
 #include "sampling_math.h"
 
@@ -15,8 +16,15 @@ struct choice {
 	uint32_t samples;  // that fell into the block; 0 = not counted
 };
 
-// Begins to count down to the next sample. pre: slot->interval is neither 1 nor UINT64_MAX
+// Begins to count down to the next sample, as slot->interval says; where all or none are recorded there is nothing to count.
 void sampling_begin_gap(struct thread_slot *slot) HS_HIDDEN;
+// The thread takes over the settings in force at its next allocation.
+static inline void sampling_ask_anew(struct thread_slot *slot)
+{
+	slot->interval = 0;
+	pass_end(slot);
+}
+
 // What a block stands for that was recorded so. pre: choice.interval > 1
 static inline struct sampling_weight sampling_stands_for(uint64_t size, struct choice choice)
 {

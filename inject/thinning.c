@@ -4,6 +4,7 @@
 #include "filter.h"
 #include "live_table.h"
 #include "record.h"
+#include "sampling.h"
 #include "sampling_math.h"
 
 enum {
@@ -158,5 +159,5 @@ void thinning_work(struct thread_slot *slot)
 	for (unsigned i = 0; i < STEPS && thinning_is_under_way(); i++)
 		step(slot);
 	if (slot->interval < thinning_floor())
-		slot->interval = 0; // to be taken anew at the next call
+		sampling_ask_anew(slot);
 }

@@ -10,7 +10,7 @@
 //   +------------+-----------------------+-----------------------+
 //   | mapped     | mapped within 2 GiB of the functions that it serves
 //   v
-//   code_base    followed in the target by the state page (private, anonymous, wiped on fork)
+//   code_base    followed in the target by the state pages (private, anonymous, wiped on fork)
 //
 // The image has no writable data and no relocations. What it must know of its target, the tool writes
 // into `config` below before mapping: it is constant from then on.
@@ -80,7 +80,7 @@ enum hook_layout_flags {
 // What the payload must know of its target. Written by the tool, never changed afterwards.
 struct payload_config {
 	uint64_t region;       // address of the region in the target
-	uint64_t state;        // address of the state page: struct payload_state
+	uint64_t state;        // address of the state pages: struct payload_state
 	uint64_t code;         // address of the image itself
 	uint64_t tid_offset;   // from the thread pointer to the thread's kernel id (u32); 0 = unknown
 	uint64_t tcb_size;     // bytes that are readable from the thread pointer up; 0 = unknown
@@ -104,28 +104,75 @@ struct payload_header {
 	uint32_t sigreturn_gadget;         // offset of `mov $15,%eax; syscall`
 	uint32_t reserved[2];
 	struct payload_config config;
+	// Heads of islands, by enum hook_kind: offset in the image of HS_ISLAND_TRAMPOLINE_OFFSET bytes, of which those from
+	// HS_ISLAND_SHORT_WAY_OFFSET on are the island's `short_way`; 0 = this kind has none. And where in them the first instruction is.
+	uint32_t island_head[16];
+	uint8_t island_begin[16];
 };
 _Static_assert(HOOK_KIND_COUNT <= 16, "the entry table is full");
 _Static_assert(offsetof(struct payload_header, entry) == 16, "entry");
 _Static_assert(offsetof(struct payload_header, syscall_gadget) == 80, "syscall_gadget");
 _Static_assert(offsetof(struct payload_header, config) == 96, "config");
-_Static_assert(sizeof(struct payload_header) == 224, "payload_header is 224 bytes");
+_Static_assert(offsetof(struct payload_header, island_head) == 224, "island_head");
+_Static_assert(sizeof(struct payload_header) == 304, "payload_header is 304 bytes");
 
-// The first words of the state page. Zero in a forked child, because the page is MADV_WIPEONFORK.
+// A thread's leave to pass: as long as its unsampled allocations fit into `countdown`, they go by without the C code (arch/*/entry.S, the short
+// ways). Where an entry is another thread's, or nobody's, the C code decides each time.
+struct thread_pass {
+	uint64_t thread_pointer; // 0 = nobody's
+	int64_t countdown;       // bytes that may pass, and at most as many as the thread's interval, so that a block as large does not;
+				 // 0 and below: none
+	uint8_t unused[48];      // so that no other thread writes to the cache line
+};
+_Static_assert(sizeof(struct thread_pass) == 64, "thread_pass is a cache line");
+
+#define HS_PASSES 1024u // power of two
+#define HS_PASS_FACTOR 0x9e3779b1u // as HS_FILTER_FACTOR
+
+// The state pages: what hooks look at before anything else. All zero in a forked child, because they are MADV_WIPEONFORK: every call then goes
+// straight through, and nothing leads to the region, which is not there.
 struct payload_state {
 	uint32_t active;  // 1 = hooks record; 0 = hooks pass straight through
 	uint32_t present; // 1 = the region is mapped, from the first time that hooks are active; 0 = not, in a forked child
+	uint8_t unused[56];
+	// HS_TRUST_CALLS = the hook's function calls no hooked function, so an unsampled call needs no frame; less = so many calls of it have
+	// been seen that did not; HS_TRUST_NEVER = it does.
+	uint8_t hook_trust[HS_HOOKS_MAX];
+	uint8_t unused2[HS_PAGE_SIZE - 64 - HS_HOOKS_MAX];
+	uint8_t filter[HS_FILTER_SIZE]; // how many recorded blocks have an address of each hash; HS_FILTER_SATURATED stays so
+	struct thread_pass passes[HS_PASSES];
 };
-_Static_assert(sizeof(struct payload_state) == 8, "payload_state is 8 bytes");
+_Static_assert(offsetof(struct payload_state, filter) == HS_PAGE_SIZE, "the filter begins a page");
+_Static_assert(sizeof(struct payload_state) % HS_PAGE_SIZE == 0, "payload_state is whole pages");
+#define HS_STATE_SIZE sizeof(struct payload_state)
 
-// One hooked function, in an island. The patched function jumps to `stub`, which loads the address of this
-// struct into r11 and jumps to `entry`. The original continues through `trampoline`. The last fields repeat what the journal in the region
-// says of the hook, for a child that was forked while attached: it has the islands and the patched text, but not the region.
+// Where a thread's pass is: an index into `passes`.
+static inline uint32_t thread_pass_index(uint64_t thread_pointer)
+{
+	return (uint32_t)thread_pointer * HS_PASS_FACTOR >> 22;
+}
+_Static_assert(1u << (32 - 22) == HS_PASSES, "thread_pass_index reaches all of them");
+
+#define HS_FILTER_FACTOR 0x9e3779b1u // 2^32 divided by the golden ratio: neighbours fall far apart
+#define HS_FILTER_SHIFT 19u
+_Static_assert(1u << (32 - HS_FILTER_SHIFT) == HS_FILTER_SIZE, "filter_index reaches the whole filter");
+
+// Where an address counts in the filter.
+static inline uint32_t filter_index(uint64_t address)
+{
+	return (uint32_t)address * HS_FILTER_FACTOR >> HS_FILTER_SHIFT;
+}
+
+// One hooked function, in an island. The patched function jumps to `begin`: to the short way, if its kind has one, which decides most calls and
+// runs on into the trampoline; what it leaves to the C code, and all other kinds, go through `stub`, which loads the address of this struct into
+// r11 and jumps to `entry`. The original continues through `trampoline`. The last fields repeat what the journal in the region says of the hook, for
+// a child that was forked while attached: it has the islands and the patched text, but not the region.
 struct hook_island {
 	uint64_t entry;          // address in the target of the payload's entry for this kind
 	uint32_t hook_index;     // of the hook in the region's hook list
-	uint32_t reserved;
+	uint32_t begin;          // offset in this struct to which the function jumps
 	uint8_t stub[16];        // lea stub_of_this(%rip),%r11 ; jmp *(%r11)
+	uint8_t short_way[96];   // ends where the trampoline begins
 	uint8_t trampoline[80];  // the relocated first instructions, then a jump to the rest of the original
 	// Another function of the same allocator, or 0. HOOK_new and HS_LAYOUT_COMPANION: what makes the block in place of the original, which
 	// runs, without a frame of ours, when that gives 0. Kinds that release: size_t f(block), its usable size.
@@ -138,11 +185,17 @@ struct hook_island {
 	uint8_t old_bytes[16];   // what stood there
 };
 #define HS_ISLAND_STUB_OFFSET 16
-#define HS_ISLAND_TRAMPOLINE_OFFSET 32
+#define HS_ISLAND_SHORT_WAY_OFFSET 32
+#define HS_ISLAND_TRAMPOLINE_OFFSET 128
 #define HS_ISLAND_TRAMPOLINE_SIZE 80
 _Static_assert(offsetof(struct hook_island, stub) == HS_ISLAND_STUB_OFFSET, "stub");
+_Static_assert(offsetof(struct hook_island, short_way) == HS_ISLAND_SHORT_WAY_OFFSET, "short_way");
 _Static_assert(offsetof(struct hook_island, trampoline) == HS_ISLAND_TRAMPOLINE_OFFSET, "trampoline");
-_Static_assert(offsetof(struct hook_island, address) == 128, "address");
-_Static_assert(sizeof(struct hook_island) == 160, "hook_island is 160 bytes");
+_Static_assert(offsetof(struct hook_island, address) == 224, "address");
+_Static_assert(sizeof(struct hook_island) == 256, "hook_island is 256 bytes");
+
+// What stands in a short way for what only the tool knows: the address of the state pages, and from there to the hook's byte of trust.
+#define HS_SHORT_WAY_STATE UINT64_C(0x5ea7e5ea7e5ea7e5)
+#define HS_SHORT_WAY_TRUST UINT32_C(0x57a057a0)
 
 #endif

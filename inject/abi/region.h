@@ -9,7 +9,6 @@
 //   threads           struct thread_record[HS_THREAD_HISTORY_MAX]
 //   slots             struct thread_slot[HS_THREAD_SLOTS]        by hash of the thread pointer
 //   rules             struct rule_entry[HS_RULE_CACHE_ENTRIES]   program counter -> unwind rule
-//   filter            u8[HS_FILTER_SIZE]                      how many tracked blocks have an address of each hash
 //   log               struct log_entry[HS_LOG_ENTRIES]         blocks that left the table while a dump copied it
 //   buckets           u32[HS_STACK_BUCKETS]                      heads of stack_node chains
 //   root              u32[HS_ROOT_ENTRIES]                       first level of the live table
@@ -78,13 +77,13 @@ struct region_header {
 	uint32_t abi_version;
 	uint32_t state;         // enum region_state, written by the tool
 	uint64_t size;          // bytes of the whole region
-	struct region_part hooks, modules, strings, threads, slots, rules, filter, log, buckets, root, pages;
+	struct region_part hooks, modules, strings, threads, slots, rules, log, buckets, root, pages;
 
 	// Where things are in the target.
 	uint64_t region_address;
 	uint64_t code_address;  // payload image
 	uint64_t code_size;     // bytes mapped there
-	uint64_t state_address; // the state page
+	uint64_t state_address; // the state pages
 	uint32_t island_count;
 	uint32_t hook_count;
 	struct region_part islands[16]; // offset = address in the target, size = bytes mapped
@@ -114,9 +113,6 @@ struct region_header {
 	uint32_t log_limit;         // entries that the log may have; never changed after attach
 	uint32_t sampling_before;   // enum sampling_mode that was in force before SAMPLING_stopped; interval and budget stand
 	uint64_t sampling_wall_ns;  // CLOCK_REALTIME of the last change; 0 = as at attach
-	// HS_TRUST_CALLS = the hook's function calls no hooked function, so an unsampled call needs no frame; less = so many calls of it have
-	// been seen that did not; HS_TRUST_NEVER = it does.
-	_Alignas(64) uint8_t hook_trust[HS_HOOKS_MAX];
 
 	// Changed by the payload. Each group on a cache line of its own.
 	_Alignas(64) uint64_t next_page; // number of the next page to hand out
@@ -184,7 +180,7 @@ struct thread_slot {
 					      // more, set by the tool under a freeze; another may take it, and adds to its counters
 	uint64_t guard;          // address of the return address of the outermost hook now running; 0 = none
 	uint64_t interval;       // sampling interval, bytes; 1 = every allocation; 0 = to be taken from the header; UINT64_MAX = none
-	int64_t countdown;       // bytes until the next sample
+	int64_t countdown;       // bytes until the next sample; while the thread has a pass (struct thread_pass), that is where they are counted
 	uint32_t tid;
 	uint32_t thread;         // index into the thread history
 	uint32_t in_original;    // 1 while the outermost hook is inside the original function
@@ -211,16 +207,18 @@ struct thread_slot {
 	uint64_t ticks;          // of the time-stamp counter, as read last
 	uint32_t ticks_left;     // exact allocations until it is read again
 	uint32_t sampling_generation; // of the settings that `interval` is from
-	uint32_t countdown_is_cut;    // 1 = at the end of `countdown` there is no sample: it was shortened, so that the budget is looked at
+	uint32_t countdown_is_cut;    // 1 = at the end of `countdown` there is no sample: the gap is longer, but not more than the interval may pass
 	uint32_t cost;           // measured in the last window, millionths of the thread's time
 	uint32_t record_ticks;   // what recording one allocation has cost of late, ticks; 0 = not yet known
 	uint32_t pending_count;  // reallocations begun: raised before `pending` and its like change
 	uint64_t window_began;   // ticks; 0 = no window
 	uint64_t window_records; // counter of allocations at its beginning
+	int64_t suspended;       // what the countdown was before the original of the outermost hook
 
 	_Alignas(64) uint64_t window_bytes; // counter of their bytes at its beginning
 	uint64_t estimated_calls; // of the window, as its samples say, times 256; 0 where all are recorded
 	uint64_t estimated_bytes; // of these
+	uint64_t unseen_bytes;   // allocated since the budget was looked at, about
 
 	_Alignas(64) uint64_t counters[HS_COUNTER_SLOTS];
 	uint64_t cut_counters[16];
@@ -236,22 +234,12 @@ _Static_assert(sizeof(struct thread_slot) == 32768, "thread_slot is eight pages"
 
 _Static_assert(offsetof(struct thread_slot, last_freed) == 56, "what a call without a record looks at is in one cache line");
 
-#define HS_FILTER_FACTOR 0x9e3779b1u // 2^32 divided by the golden ratio: neighbours fall far apart
-#define HS_FILTER_SHIFT 19u
-_Static_assert(1u << (32 - HS_FILTER_SHIFT) == HS_FILTER_SIZE, "filter_index reaches the whole filter");
-
 #define HS_THREAD_ENDED UINT64_C(1) // no thread pointer: those are aligned
 
 // Where to look first for a thread's slot. Control blocks of threads lie a stack's size apart, so bits from 12 on tell them apart.
 static inline uint32_t thread_slot_index(uint64_t thread_pointer)
 {
 	return (uint32_t)(thread_pointer >> 12 ^ thread_pointer >> 24) & (HS_THREAD_SLOTS - 1);
-}
-
-// Where an address counts in the filter.
-static inline uint32_t filter_index(uint64_t address)
-{
-	return (uint32_t)((address >> HS_SLOT_SHIFT) * HS_FILTER_FACTOR & UINT32_MAX) >> HS_FILTER_SHIFT;
 }
 
 // Where the parts are.
@@ -261,8 +249,7 @@ static inline uint32_t filter_index(uint64_t address)
 #define HS_OFFSET_THREADS (HS_OFFSET_STRINGS + HS_STRINGS_SIZE)
 #define HS_OFFSET_SLOTS (HS_OFFSET_THREADS + HS_THREAD_HISTORY_MAX * sizeof(struct thread_record))
 #define HS_OFFSET_RULES (HS_OFFSET_SLOTS + HS_THREAD_SLOTS * sizeof(struct thread_slot))
-#define HS_OFFSET_FILTER (HS_OFFSET_RULES + HS_RULE_CACHE_ENTRIES * sizeof(struct rule_entry))
-#define HS_OFFSET_LOG (HS_OFFSET_FILTER + HS_FILTER_SIZE)
+#define HS_OFFSET_LOG (HS_OFFSET_RULES + HS_RULE_CACHE_ENTRIES * sizeof(struct rule_entry))
 #define HS_OFFSET_BUCKETS (HS_OFFSET_LOG + HS_LOG_ENTRIES * sizeof(struct log_entry))
 #define HS_OFFSET_ROOT (HS_OFFSET_BUCKETS + HS_STACK_BUCKETS * sizeof(uint32_t))
 #define HS_OFFSET_PAGES (HS_OFFSET_ROOT + HS_ROOT_ENTRIES * sizeof(uint32_t))

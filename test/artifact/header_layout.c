@@ -18,6 +18,8 @@ int main(void)
 	NUMBER(HS_PAYLOAD_MAGIC);
 	NUMBER(HS_ABI_VERSION);
 	NUMBER(HS_PAGE_SIZE);
+	NUMBER(HS_ISLAND_STUB_OFFSET);
+	NUMBER(HS_ISLAND_SHORT_WAY_OFFSET);
 	NUMBER(HS_ISLAND_TRAMPOLINE_OFFSET);
 	FIELD(payload_header, magic);
 	FIELD(payload_header, abi_version);
@@ -26,24 +28,24 @@ int main(void)
 	FIELD(payload_header, syscall_gadget);
 	FIELD(payload_header, sigreturn_gadget);
 	FIELD(payload_header, config);
+	FIELD(payload_header, island_head);
+	FIELD(payload_header, island_begin);
 	SIZE(payload_header);
 	FIELD(payload_config, state);
-	FIELD(hook_island, hook_index);
 	FIELD(hook_island, companion);
-	FIELD(payload_config, region);
-	FIELD(region_header, hook_trust);
-	FIELD(thread_slot, thread_pointer);
-	FIELD(thread_slot, guard);
-	FIELD(thread_slot, interval);
-	FIELD(thread_slot, countdown);
-	SIZE(thread_slot);
-	NUMBER(HS_OFFSET_SLOTS);
-	NUMBER(HS_OFFSET_FILTER);
-	NUMBER(HS_THREAD_SLOTS);
+	FIELD(payload_state, hook_trust);
+	FIELD(payload_state, filter);
+	FIELD(payload_state, passes);
+	FIELD(thread_pass, thread_pointer);
+	FIELD(thread_pass, countdown);
+	SIZE(thread_pass);
+	NUMBER(HS_PASSES);
+	NUMBER(HS_PASS_FACTOR);
+	NUMBER(HS_SHORT_WAY_STATE);
+	NUMBER(HS_SHORT_WAY_TRUST);
 	NUMBER(HS_TRUST_CALLS);
 	NUMBER(HS_FILTER_FACTOR);
 	NUMBER(HS_FILTER_SHIFT);
-	NUMBER(HS_SLOT_SHIFT);
 #define X(kind, doc) printf("kind.%s %d\n", #kind, HOOK_##kind);
 	HS_HOOK_KINDS(X)
 #undef X

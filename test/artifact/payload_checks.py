@@ -56,7 +56,8 @@ class Payload:
         self.image = self.linked.content(section) if section else b""
         self.unplaced_code = []
         self.code_ranges = self._find_code()
-        self.instructions = self._disassemble(objdump)
+        self.all_instructions = self._disassemble(objdump)
+        self.instructions = [i for i in self.all_instructions if self.is_code(i.address)]
 
     def _find_code(self):
         """Where each object's code lies in the image: placed by any symbol of it whose name is unique."""
@@ -88,7 +89,7 @@ class Payload:
         instructions = []
         for line in listing.splitlines():
             match = re.match(r"\s*([0-9a-f]+):\t(.+)", line)
-            if match and self.is_code(int(match.group(1), 16)):
+            if match:
                 instructions.append(Instruction(int(match.group(1), 16), match.group(2)))
         return instructions
 
@@ -211,7 +212,7 @@ def header(payload):
         bad.append("an unused entry is not 0")
     for gadget in ("syscall", "sigreturn"):
         compare(f"{gadget}_gadget", payload.field(f"{gadget}_gadget"), address_of(f"gadget_{gadget}"))
-    if any(payload.image[layout["payload_header.config"]:layout["sizeof.payload_header"]]):
+    if any(payload.image[layout["payload_header.config"]:layout["payload_header.island_head"]]):
         bad.append("config is not empty")
     return bad
 
@@ -328,33 +329,55 @@ def entry_code(payload):
     return bad
 
 
+# What the short ways decide without C code, as the headers have it: whether an unsampled call may pass, and whether an address may be recorded.
+def expected_short_ways(layout):
+    countdown = layout["payload_state.passes"] + layout["thread_pass.countdown"]
+    shift = 32 - (layout["HS_PASSES"].bit_length() - 1) - (layout["sizeof.thread_pass"].bit_length() - 1)
+    state = ("movabs", f"${layout['HS_SHORT_WAY_STATE']:#x},%r11")
+
+    def allocation(kind, size, product):
+        return [
+            ("add", f"%{size},{countdown:#x}(%rax)"), ("jmp", f"stub_{kind}"),
+            ("mov", "%fs:0x0,%r10"), state, ("imul", f"${layout['HS_PASS_FACTOR']:#x},%r10d,%eax"), ("shr", f"${shift:#x},%eax"),
+            ("and", f"${(layout['HS_PASSES'] - 1) * layout['sizeof.thread_pass']:#x},%eax"), ("add", "%r11,%rax"),
+            ("cmp", f"%r10,{layout['payload_state.passes'] + layout['thread_pass.thread_pointer']:#x}(%rax)"), ("jne", f"stub_{kind}"),
+            ("cmpb", f"${layout['HS_TRUST_CALLS']:#x},{layout['HS_SHORT_WAY_TRUST']:#x}(%r11)"), ("jne", f"stub_{kind}"), *product,
+            ("test", f"%{size},%{size}"), ("je", f"stub_{kind}"), ("sub", f"%{size},{countdown:#x}(%rax)"), ("jle", f"undo_{kind}")]
+
+    return {
+        "malloc": allocation("malloc", "rdi", []),
+        "calloc": allocation("calloc", "rcx", [("mov", "%rdi,%rcx"), ("imul", "%rsi,%rcx"), ("jo", "stub_calloc")]),
+        "free": [("imul", f"${layout['HS_FILTER_FACTOR']:#x},%edi,%eax"), state, ("shr", f"${layout['HS_FILTER_SHIFT']:#x},%eax"),
+                 ("cmpb", f"$0x0,{layout['payload_state.filter']:#x}(%r11,%rax,1)"), ("jne", "stub_free")]}
+
+
 def short_ways(payload):
-    """What the entries decide without C code is what the headers say: whether an unsampled call may pass, and whether an address may be
-    recorded."""
-    layout = payload.layout
-    size = layout["sizeof.thread_slot"]
-    pass_through = [
-        ("mov", f"{layout['hook_island.hook_index']:#x}(%r11),%ecx"),
-        ("cmpb", f"${layout['HS_TRUST_CALLS']:#x},{layout['region_header.hook_trust']:#x}(%r10,%rcx,1)"),
-        ("mov", "%fs:0x0,%rcx"), ("shr", "$0xc,%rdx"), ("shr", "$0x18,%r8"), ("xor", "%r8,%rdx"),
-        ("and", f"${layout['HS_THREAD_SLOTS'] - 1:#x},%edx"), ("shl", f"${size.bit_length() - 1:#x},%rdx"),
-        ("lea", f"{layout['HS_OFFSET_SLOTS']:#x}(%r10,%rdx,1),%r10"), ("cmp", "%rcx,(%r10)"),
-        ("cmpq", f"$0x0,{layout['thread_slot.guard']:#x}(%r10)"), ("cmp", f"{layout['thread_slot.interval']:#x}(%r10),%rax"),
-        ("sub", f"%rax,{layout['thread_slot.countdown']:#x}(%r10)"), ("add", f"%rax,{layout['thread_slot.countdown']:#x}(%r10)")]
-    excluded = [
-        ("shr", f"${layout['HS_SLOT_SHIFT']:#x},%rax"), ("imul", f"${layout['HS_FILTER_FACTOR']:#x},%eax,%eax"),
-        ("shr", f"${layout['HS_FILTER_SHIFT']:#x},%eax"), ("cmpb", f"$0x0,{layout['HS_OFFSET_FILTER']:#x}(%r10,%rax,1)")]
-    bad = []
-    if layout["thread_slot.thread_pointer"] or size & size - 1 or layout["payload_config.region"]:
-        bad.append("a thread's slot does not begin with its thread pointer, its size is no power of two, or config does not begin with the region")
-    for kind, wanted in [("malloc", pass_through), ("calloc", pass_through), ("free", excluded)]:
-        code = [(i.mnemonic, i.operands) for i in payload.function(f"entry_{kind}")]
-        position = 0
-        for one in wanted:
-            if one not in code[position:]:
-                bad.append(f"entry_{kind} has no {one[0]} {one[1]} in its place")
-                break
-            position += code[position:].index(one) + 1
+    """Each is what is expected, instruction by instruction; it begins where the header says, ends where the trampoline will begin, and leads
+    nowhere but to the stub and back."""
+    layout, bad = payload.layout, []
+    end = layout["HS_ISLAND_TRAMPOLINE_OFFSET"]
+    expected = expected_short_ways(layout)
+    for kind, number in payload.kinds().items():
+        head = payload.field("island_head", index=number)
+        begin = payload.field("island_begin", form="<B", index=number)
+        if kind not in expected:
+            if head or begin:
+                bad.append(f"{kind} has a short way")
+            continue
+        places = {name: payload.linked.symbol(f"{name}_{kind}") for name in ("island", "stub", "undo", "begin")}
+        if not places["begin"] or head != places["island"].value or head + begin != places["begin"].value or \
+           places["stub"].value != head + layout["HS_ISLAND_STUB_OFFSET"]:
+            bad.append(f"the short way of {kind} is not where the header says")
+            continue
+        first = (places["undo"] or places["begin"]).value
+        if first < head + layout["HS_ISLAND_SHORT_WAY_OFFSET"] or any(byte != 0xcc for byte in payload.image[head:first]):
+            bad.append(f"the short way of {kind} reaches into the stub")
+        names = {f"{symbol.value:x}": f"{name}_{kind}" for name, symbol in places.items() if symbol}
+        code = [i for i in payload.all_instructions if first <= i.address < head + end]
+        found = [(i.mnemonic, names.get(i.operands.split()[0], i.operands) if i.mnemonic.startswith("j") else i.operands) for i in code]
+        if found != expected[kind]:
+            bad += [f"the short way of {kind}: {a} where {b} is expected" for a, b in zip(found, expected[kind]) if a != b] or \
+                   [f"the short way of {kind} has {len(found)} instructions, {len(expected[kind])} are expected"]
     return bad
 
 

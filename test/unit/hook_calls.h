@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hooks' own C code, called around the libc's real functions. Before the first include:
-// #define PAYLOAD_CONFIG .state = (uint64_t)&state
+// The hooks' own C code, called around the libc's real functions.
 #ifndef HEAPSNAP_TEST_UNIT_HOOK_CALLS_H
 #define HEAPSNAP_TEST_UNIT_HOOK_CALLS_H
 

@@ -2,6 +2,7 @@
 // Plans hooks for live processes and prints each verdict. The build gives the paths of the variants of
 // hook_plan_child.c as CHILD_*.
 #include "attach/hook_plan.h"
+#include "attach/payload_image.h"
 #include "base/log.h"
 #include "check.h"
 
@@ -21,6 +22,8 @@
 #define MIMALLOC "/usr/lib/x86_64-linux-gnu/libmimalloc.so.2"
 #define REDIS	 "/usr/bin/redis-server"
 #define PYTHON	 "/usr/bin/python3"
+
+#define STATE UINT64_C(0x700000000000) // of the state pages
 
 #define KIB(n) ((uint64_t)(n) << 10)
 #define GIB(n) ((uint64_t)(n) << 30)
@@ -83,7 +86,7 @@ struct planning {
 	struct target_memory memory;
 	struct module_list modules;
 	struct hook_plan plan;
-	uint64_t entries[HOOK_KIND_COUNT];
+	struct hook_goals goals;
 	double milliseconds;
 };
 
@@ -101,9 +104,9 @@ static struct hs_error *plan(const struct child *child, struct planning *ret)
 	struct hs_error *error;
 	double begin;
 
-	*ret = (struct planning){ 0 };
+	*ret = (struct planning){ .goals.state = STATE };
 	for (unsigned i = 0; i < HOOK_KIND_COUNT; i++)
-		ret->entries[i] = 0x600000000000 + i * 64; // far from everything: entries may be anywhere
+		ret->goals.entries[i] = 0x600000000000 + i * 64; // far from everything: entries may be anywhere
 	error = proc_maps_read(child->pid, &ret->maps);
 	if (!error)
 		error = target_memory_open(child->pid, &ret->memory);
@@ -114,7 +117,7 @@ static struct hs_error *plan(const struct child *child, struct planning *ret)
 	error = modules_read(child->pid, &ret->maps, &ret->memory, &ret->modules);
 	CHECK(error == NULL);
 	if (!error)
-		error = hook_plan_make(&ret->modules, &ret->maps, &ret->memory, &(struct hook_additions){ 0 }, ret->entries, &ret->plan);
+		error = hook_plan_make(&ret->modules, &ret->maps, &ret->memory, &(struct hook_additions){ 0 }, &ret->goals, &ret->plan);
 	ret->milliseconds = now() - begin;
 	return error;
 }
@@ -167,6 +170,7 @@ static void check_hook(const struct planning *planning, size_t index)
 	const struct planned_hook *hook = &planning->plan.hooks[index];
 	const struct island_area *area = &planning->plan.areas[hook->island_area];
 	const struct hook_record *record = &hook->record;
+	const struct payload_header *image = (const struct payload_header *)payload_image;
 	uint8_t bytes[16];
 
 	CHECK_EQUAL(record->state, HOOK_PLANNED);
@@ -177,10 +181,11 @@ static void check_hook(const struct planning *planning, size_t index)
 	CHECK(record->covered >= 5);
 	CHECK(memcmp(bytes, record->old_bytes, record->covered < 16 ? record->covered : 16) == 0);
 	CHECK_EQUAL(record->new_bytes[0], 0xe9);
-	CHECK_EQUAL(jump_target(record->address, record->new_bytes), record->island + HS_ISLAND_STUB_OFFSET);
+	CHECK_EQUAL(hook->island.begin, image->island_head[record->kind] ? image->island_begin[record->kind] : HS_ISLAND_STUB_OFFSET);
+	CHECK_EQUAL(jump_target(record->address, record->new_bytes), record->island + hook->island.begin);
 	CHECK(memcmp(record->new_bytes + 5, record->old_bytes + 5, 11) == 0);
 	CHECK(record->address == record->function || record->address == record->function + 4);
-	CHECK_EQUAL(hook->island.entry, planning->entries[record->kind]);
+	CHECK_EQUAL(hook->island.entry, planning->goals.entries[record->kind]);
 	CHECK_EQUAL(hook->island.hook_index, index);
 	CHECK_EQUAL(hook->island.address, record->address);
 	CHECK_EQUAL(hook->island.kind, record->kind);

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hooks' own C code around the libc's real functions, in threads that hand blocks to each other: what the table shows in the end is
 // what they hold. Under the thread sanitizer it is also looked at how they share the region.
-static struct payload_state_words {
-	unsigned active, present;
-} state = { 1, 1 };
-
-#define PAYLOAD_CONFIG .state = (uint64_t)&state
 
 #include "hook_calls.h"
 

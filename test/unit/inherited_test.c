@@ -50,6 +50,12 @@ static void test_hook(void)
 	other.size = 17;
 	CHECK(!inherited_hook(0x200000, &other, &hook));
 	other = island;
+	other.begin = 0x48; // 0x201005 - 0xfbd = 0x200048, in the short way
+	CHECK(inherited_hook(0x200000, &other, &hook));
+	CHECK(memcmp(hook.new_bytes, "\xe9\x43\xf0\xff\xff", 5) == 0);
+	other.begin = HS_ISLAND_TRAMPOLINE_OFFSET;
+	CHECK(!inherited_hook(0x200000, &other, &hook));
+	other = island;
 	other.hook_index = HS_HOOKS_MAX;
 	CHECK(!inherited_hook(0x200000, &other, &hook));
 	other = island;
@@ -81,7 +87,7 @@ static uint8_t *map(uint64_t address, size_t size, int protection, int fd, off_t
 	return start;
 }
 
-// The image of two pages, a state page, an area with two islands; as named memory files or as anonymous memory.
+// The image of two pages, state pages, an area with two islands; as named memory files or as anonymous memory.
 static void test_maps(bool named)
 {
 	const uint64_t code = UINT64_C(0x300000000000), area = UINT64_C(0x300000100000);
@@ -108,7 +114,7 @@ static void test_maps(bool named)
 		CHECK(mprotect((void *)(uintptr_t)code, 8192, PROT_READ | PROT_EXEC) == 0);
 		CHECK(mprotect((void *)(uintptr_t)area, 4096, PROT_READ | PROT_EXEC) == 0);
 	}
-	map(code + 8192, 4096, PROT_READ | PROT_WRITE, -1, 0);
+	map(code + 8192, HS_STATE_SIZE, PROT_READ | PROT_WRITE, -1, 0);
 
 	inherited = read_own();
 	CHECK_EQUAL(inherited.code_count, 2);
@@ -116,7 +122,7 @@ static void test_maps(bool named)
 	CHECK_EQUAL(inherited.code[0].size, 8192);
 	CHECK_EQUAL(inherited.code[1].offset, area);
 	CHECK_EQUAL(inherited.code[1].size, 4096);
-	CHECK(inherited.has_state_page);
+	CHECK(inherited.has_state_pages);
 	CHECK_EQUAL(inherited.hook_count, 3);
 	CHECK_EQUAL(inherited.hooks[0].address, 0x5000);
 	CHECK_EQUAL(inherited.hooks[1].state, HOOK_PLANNED);
@@ -124,12 +130,12 @@ static void test_maps(bool named)
 	CHECK_EQUAL(inherited.hooks[2].island, area + sizeof(struct hook_island));
 	inherited_deinit(&inherited);
 
-	// A detach that was killed: the islands are gone, and then the image's state page.
+	// A detach that was killed: the islands are gone, and then the image's state pages.
 	munmap((void *)(uintptr_t)area, 4096);
-	munmap((void *)(uintptr_t)(code + 8192), 4096);
+	munmap((void *)(uintptr_t)(code + 8192), HS_STATE_SIZE);
 	inherited = read_own();
 	CHECK_EQUAL(inherited.code_count, 1);
-	CHECK(!inherited.has_state_page);
+	CHECK(!inherited.has_state_pages);
 	CHECK_EQUAL(inherited.hook_count, 0);
 	inherited_deinit(&inherited);
 	munmap((void *)(uintptr_t)code, 8192);

@@ -32,7 +32,7 @@ static void check_layout(const struct payload_layout *layout, const struct proc_
 	CHECK(is_free(maps, layout->code, layout->code_size + HS_PAGE_SIZE));
 	CHECK(is_free(maps, layout->region, region_size));
 	for (unsigned kind = 0; kind < HOOK_KIND_COUNT; kind++)
-		CHECK_EQUAL(layout->entries[kind], layout->code + image->entry[kind]);
+		CHECK_EQUAL(layout->goals.entries[kind], layout->code + image->entry[kind]);
 	CHECK_EQUAL(memcmp(payload_image + (layout->syscall_gadget - layout->code), "\x0f\x05\xc3", 3), 0);
 	CHECK_EQUAL(memcmp(payload_image + (layout->sigreturn_gadget - layout->code), "\xb8\x0f\0\0\0\x0f\x05", 7), 0);
 }
@@ -84,11 +84,11 @@ static void test_full(void)
 
 static void test_code(void)
 {
-	static const size_t slots[] = { 0, 31, 0, 32 }, areas[] = { 0, 0, 1, 1 };
+	static const size_t slots[] = { 0, 15, 0, 16 }, areas[] = { 0, 0, 1, 1 };
 	struct payload_layout layout = { .code_size = (uint64_t)(payload_image_end - payload_image) };
 	struct payload_config config = { .region = 0x1122334455667788, .main_stack_high = 0x7ffffffff000 };
 	struct planned_hook hooks[5] = { 0 };
-	struct hook_plan plan = { .hooks = hooks, .count = 5, .areas = { { 0x555555560000, 32, 1 }, { 0x7ffff7d80000, 33, 2 } },
+	struct hook_plan plan = { .hooks = hooks, .count = 5, .areas = { { 0x555555560000, 16, 1 }, { 0x7ffff7d80000, 17, 2 } },
 				  .area_count = 2 };
 	const struct payload_header *header;
 	uint8_t *bytes;
@@ -109,7 +109,8 @@ static void test_code(void)
 	CHECK_EQUAL(header->abi_version, HS_ABI_VERSION);
 	CHECK(memcmp(&header->config, &config, sizeof(config)) == 0);
 	CHECK(memcmp(bytes, payload_image, offsetof(struct payload_header, config)) == 0);
-	CHECK(memcmp(bytes + sizeof(*header), payload_image + sizeof(*header), layout.code_size - sizeof(*header)) == 0);
+	offset = offsetof(struct payload_header, island_head);
+	CHECK(memcmp(bytes + offset, payload_image + offset, layout.code_size - offset) == 0);
 	for (size_t i = 0; i < 4; i++) {
 		offset = layout.code_size + areas[i] * HS_PAGE_SIZE + slots[i] * sizeof(struct hook_island);
 		CHECK_EQUAL(((const struct hook_island *)(bytes + offset))->entry, 0x1000 + i);

@@ -13,6 +13,7 @@
 enum { PAYLOAD_REGION_PAGES = 17000 }; // at most
 
 static uint8_t *payload_region_place;
+static struct payload_state payload_region_state = { .active = 1, .present = 1 };
 
 // Every region of a test lies at the same place, chosen before main: for the payload its address is constant, and the compiler counts
 // on that.
@@ -30,6 +31,7 @@ __attribute__((constructor)) static void payload_region_reserve(void)
 		exit(1);
 	}
 	config.region = (uint64_t)payload_region_place;
+	config.state = (uint64_t)&payload_region_state;
 	payload_configure(&config);
 }
 
@@ -56,6 +58,8 @@ static inline void payload_region_init(struct made_region *region, uint64_t page
 	*region = (struct made_region){ .bytes = payload_region_place, .size = size };
 	region->header = (struct region_header *)region->bytes;
 	made_region_begin(region->bytes, size);
+	memset(payload_region_state.filter, 0, sizeof(payload_region_state.filter));
+	memset(payload_region_state.passes, 0, sizeof(payload_region_state.passes));
 }
 
 static inline void payload_region_deinit(struct made_region *region)

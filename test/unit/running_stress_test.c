@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads allocate, free and reallocate at full speed through the hooks' own code, and hand the blocks to each other; meanwhile the region is
 // copied again and again. No copy shows what was never there: docs/consistency.md. usage: running_stress_test [COPIES]
-static struct payload_state_words {
-	unsigned active, present;
-} state = { 1, 1 };
-
-#define PAYLOAD_CONFIG .state = (uint64_t)&state
 
 #include "hook_calls.h"
 
 #include "snapshot/aggregate.h"
 #include "snapshot/racing_memory.h"
 #include "snapshot/running_copy.h"
-
 
 enum { THREADS = 4, BOXES = 64, SIZE_FIRST = 100 };
 

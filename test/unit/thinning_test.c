@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Thinning while threads allocate, reallocate and release: no record is lost, given back twice or left behind, and what stays in the table is what
 // they hold.
-static struct payload_state_words {
-	unsigned active, present;
-} state = { 1, 1 };
-
-#define PAYLOAD_CONFIG .state = (uint64_t)&state
 
 #include "check.h"
 #include "payload_region.h"
@@ -147,7 +142,7 @@ static void test_threads(void)
 	uint64_t shown = 0, filtered = 0, unused;
 
 	payload_region_init(&made, 2000);
-	memset(made.bytes + HS_OFFSET_FILTER, 0, HS_FILTER_SIZE);
+	memset(payload_region_state.filter, 0, HS_FILTER_SIZE);
 	sampling_settings_begin(made.header, &settings, 1, 2000);
 	seen = calloc(2000, HS_PAGE_SIZE >> HS_REF_SHIFT);
 	for (unsigned i = 0; i < BOXES; i++)
@@ -163,7 +158,7 @@ static void test_threads(void)
 	printf("%" PRIu64 " records in the table, %" PRIu64 " unused; %" PRIu64 " samples given up, in %u rounds; %" PRIu64 " lost\n", shown, unused,
 	       sum_counter(COUNTER_thinned), made.header->thinning_rounds, sum_counter(COUNTER_lost_thinning));
 	for (unsigned i = 0; i < HS_FILTER_SIZE; i++)
-		filtered += made.bytes[HS_OFFSET_FILTER + i];
+		filtered += payload_region_state.filter[i];
 	CHECK_EQUAL(filtered, shown);
 
 	struct entry_frame frame = { .return_address = 0x1000 };
@@ -184,7 +179,7 @@ static void test_threads(void)
 		CHECK(count == 0 || count == HS_PAGE_SIZE >> HS_REF_SHIFT);
 	}
 	for (unsigned i = 0; i < HS_FILTER_SIZE; i++)
-		CHECK_EQUAL(made.bytes[HS_OFFSET_FILTER + i], 0);
+		CHECK_EQUAL(payload_region_state.filter[i], 0);
 	free(seen);
 	payload_region_deinit(&made);
 }
@@ -223,7 +218,7 @@ static void test_counted_samples(void)
 	uint32_t ref;
 
 	payload_region_init(&made, 100);
-	memset(made.bytes + HS_OFFSET_FILTER, 0, HS_FILTER_SIZE);
+	memset(payload_region_state.filter, 0, HS_FILTER_SIZE);
 	sampling_settings_begin(made.header, &settings, 1, 2000);
 	while (!(slot = thread_slot_claim(arch_thread_pointer())))
 		continue;

@@ -6,19 +6,19 @@
 // chain, unused by C; r11 scratch).
 
 // test/artifact compares the numbers here with the headers.
-#define ISLAND_HOOK_INDEX 8
-#define ISLAND_TRAMPOLINE 32   // HS_ISLAND_TRAMPOLINE_OFFSET
-#define REGION_HOOK_TRUST 640
-#define REGION_SLOTS 22626304  // HS_OFFSET_SLOTS
-#define REGION_FILTER 157892608 // HS_OFFSET_FILTER
+#define ISLAND_SHORT_WAY 32    // HS_ISLAND_SHORT_WAY_OFFSET
+#define ISLAND_TRAMPOLINE 128  // HS_ISLAND_TRAMPOLINE_OFFSET
+#define STATE_FILTER 4096
+#define STATE_PASSES 12288
+#define PASS_COUNTDOWN 8
+#define PASS_FACTOR 0x9e3779b1
+#define PASS_SHIFT 16          // thread_pass_index, times the size of an entry
+#define PASS_MASK 0xffc0
 #define TRUST_CALLS 16
-#define SLOT_SHIFT 15          // log2 of the size of a thread slot
-#define SLOT_MASK 4095         // HS_THREAD_SLOTS - 1
-#define SLOT_GUARD 8
-#define SLOT_INTERVAL 16
-#define SLOT_COUNTDOWN 24
 #define FILTER_FACTOR 0x9e3779b1
 #define FILTER_SHIFT 19
+#define SHORT_WAY_STATE 0x5ea7e5ea7e5ea7e5
+#define SHORT_WAY_TRUST 0x57a057a0
 
 	.section .head, "ax", @progbits
 	.globl payload_header
@@ -26,7 +26,7 @@
 	.type payload_header, @object
 payload_header:
 	.quad 0x44414f4c59415053          // magic
-	.long 4                            // abi_version
+	.long 5                            // abi_version
 	.long payload_image_end - payload_header
 	.long entry_malloc - payload_header
 	.long entry_calloc - payload_header
@@ -51,7 +51,86 @@ config_region:
 config_state:
 	.quad 0                            // state
 	.zero 14 * 8
+	.long island_malloc - payload_header // island_head, by enum hook_kind
+	.long island_calloc - payload_header
+	.zero 2 * 4
+	.long island_free - payload_header
+	.zero 11 * 4
+	.byte begin_malloc - island_malloc // island_begin
+	.byte begin_calloc - island_calloc
+	.zero 2
+	.byte begin_free - island_free
+	.zero 11
 	.size payload_header, . - payload_header
+
+// The short ways: what stands in an island before its trampoline. They are copied there (attach/short_way.c) and never run where they are here.
+// Each ends where the trampoline begins: the way on is no jump. `stub` is the island's, which leads to the entry and so to the C code.
+.macro island_head name, padding
+	.balign 16
+	.type island_\name, @object
+island_\name:
+	.fill 16, 1, 0xcc
+stub_\name:
+	.fill 16 + \padding, 1, 0xcc
+.endm
+
+.macro island_end name
+	.org island_\name + ISLAND_TRAMPOLINE, 0xcc
+	.size island_\name, . - island_\name
+.endm
+
+// Passes when the call is not recorded and may run without a frame of ours, having counted its bytes (`size`); otherwise it leaves all as it was,
+// and the C code decides. Changes rax, r10, r11.
+//
+// In a forked child, and where no allocation may pass, the pass is not this thread's. The countdown is changed by one instruction, so that a
+// signal handler may allocate at any place: one that comes before it was undone finds it below 0 and does not pass; neither does anybody after a
+// handler that has jumped out of here.
+.macro pass_if_unsampled name, size
+undo_\name:
+	add %\size, STATE_PASSES + PASS_COUNTDOWN(%rax)
+	jmp stub_\name
+begin_\name:
+	mov %fs:0, %r10
+	movabs $SHORT_WAY_STATE, %r11
+	imul $PASS_FACTOR, %r10d, %eax
+	shr $PASS_SHIFT, %eax
+	and $PASS_MASK, %eax
+	add %r11, %rax
+	cmp %r10, STATE_PASSES(%rax)
+	jne stub_\name
+	cmpb $TRUST_CALLS, SHORT_WAY_TRUST(%r11)
+	jne stub_\name
+.endm
+
+.macro count_down name, size
+	test %\size, %\size         // a block of no bytes counts as one of one byte
+	je stub_\name
+	sub %\size, STATE_PASSES + PASS_COUNTDOWN(%rax)
+	jle undo_\name
+.endm
+
+	island_head malloc, 17
+	pass_if_unsampled malloc, rdi
+	count_down malloc, rdi
+	island_end malloc
+
+	island_head calloc, 8
+	pass_if_unsampled calloc, rcx
+	mov %rdi, %rcx
+	imul %rsi, %rcx
+	jo stub_calloc
+	count_down calloc, rcx
+	island_end calloc
+
+// A counter of 0 proves that the block is not recorded. In a forked child all of them are.
+	island_head free, 66
+begin_free:
+	imul $FILTER_FACTOR, %edi, %eax // filter_index
+	movabs $SHORT_WAY_STATE, %r11
+	shr $FILTER_SHIFT, %eax
+	cmpb $0, STATE_FILTER(%r11,%rax)
+	jne stub_free
+	island_end free
 
 	.text
 
@@ -77,52 +156,6 @@ gadget_sigreturn:
 	jmp *%r11
 .endm
 
-// Leaves by the trampoline when the call is not recorded and may run without a frame of ours, having counted its bytes (rax); otherwise it
-// leaves all as it was, and the C code decides. That is where most calls end while few allocations are recorded. Changes r8, r10, rcx, rdx.
-//
-// A signal handler may allocate at any place, and may meet new settings there: so the countdown is changed by one instruction, and never set
-// to what it was before (that of a thread that recorded nothing lasts for ever). Where another thread's slot is in the place of this
-// thread's, or this call is within another, the C code knows.
-.macro pass_if_unsampled
-	mov config_region(%rip), %r10
-	mov ISLAND_HOOK_INDEX(%r11), %ecx
-	cmpb $TRUST_CALLS, REGION_HOOK_TRUST(%r10,%rcx)
-	jne 9f
-	mov %fs:0, %rcx
-	mov %rcx, %rdx
-	mov %rcx, %r8
-	shr $12, %rdx                 // thread_slot_index
-	shr $24, %r8
-	xor %r8, %rdx
-	and $SLOT_MASK, %edx
-	shl $SLOT_SHIFT, %rdx
-	lea REGION_SLOTS(%r10,%rdx), %r10
-	cmp %rcx, (%r10)
-	jne 9f
-	cmpq $0, SLOT_GUARD(%r10)
-	jne 9f
-	cmp $1, %rax                  // a block of no bytes counts as one of one byte
-	adc $0, %rax
-	cmp SLOT_INTERVAL(%r10), %rax // 0, and so below, when settings have changed
-	jae 9f
-	sub %rax, SLOT_COUNTDOWN(%r10)
-	jle 8f
-	to_trampoline
-8:	add %rax, SLOT_COUNTDOWN(%r10)
-9:
-.endm
-
-// Bytes that are asked for, in rax.
-.macro size_of_malloc
-	mov %rdi, %rax
-.endm
-
-.macro size_of_calloc
-	mov %rdi, %rax
-	imul %rsi, %rax
-	jo 9f
-.endm
-
 // The callee-saved registers, as struct entry_frame has them.
 .macro push_entry_frame
 	push %rbp
@@ -141,16 +174,12 @@ gadget_sigreturn:
 
 // A hook that calls the original itself: struct hook_result hook(a, b, c, island, frame). It returns rdx = 0 to have the original run in
 // its place, with the `arguments` (1 to 3) as they were. The C code has kept the callee-saved registers.
-.macro calling_hook name, arguments, size_of
+.macro calling_hook name, arguments
 	.balign 32
 	.type entry_\name, @function
 entry_\name:
 	.cfi_startproc
 	unless_active 1f
-	.ifnb \size_of
-	\size_of
-	pass_if_unsampled
-	.endif
 	push_entry_frame
 	mov %rsp, %r8
 	sub $40, %rsp
@@ -186,8 +215,8 @@ entry_\name:
 	.size entry_\name, . - entry_\name
 .endm
 
-	calling_hook malloc, 1, size_of_malloc
-	calling_hook calloc, 2, size_of_calloc
+	calling_hook malloc, 1
+	calling_hook calloc, 2
 	calling_hook realloc, 2
 	calling_hook reallocarray, 3
 	calling_hook posix_memalign, 3
@@ -201,15 +230,7 @@ entry_\name:
 entry_free:
 	.cfi_startproc
 	unless_active 1f
-	mov config_region(%rip), %r10
-	mov %rdi, %rax
-	shr $4, %rax                  // filter_index
-	imul $FILTER_FACTOR, %eax, %eax
-	shr $FILTER_SHIFT, %eax
-	cmpb $0, REGION_FILTER(%r10,%rax)
-	jne 2f
-1:	to_trampoline
-2:	mov %rsp, %rax
+	mov %rsp, %rax
 	push %rdi
 	.cfi_adjust_cfa_offset 8
 	push %r11
@@ -225,7 +246,7 @@ entry_free:
 	.cfi_adjust_cfa_offset -8
 	pop %rdi
 	.cfi_adjust_cfa_offset -8
-	to_trampoline
+1:	to_trampoline
 	.cfi_endproc
 	.size entry_free, . - entry_free
 
