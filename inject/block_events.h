@@ -47,18 +47,9 @@ static inline bool read_ticks(struct thread_slot *slot, struct choice choice)
 // A sampled allocation's share of its stack's totals. pre: choice.interval > 1
 void totals_add_sampled(uint32_t stack, uint64_t size, struct choice choice) HS_HIDDEN;
 
-// A record of a block of `size` bytes that the caller's stack asked for, its totals counted. 0 = none could be had.
-static inline uint32_t new_record(struct thread_slot *slot, uint64_t size, struct choice choice, const struct entry_frame *frame)
+// Writes a record. The stack's nodes are there: a record from before a cut refers only to what was there before it.
+static inline void record_fill(const struct thread_slot *slot, struct block_record *record, uint64_t size, struct choice choice, uint32_t stack)
 {
-	uint32_t stack = unwind_to_node(slot, frame);
-	uint32_t ref = record_take(slot);
-	struct block_record *record;
-
-	if (HS_UNLIKELY(!ref)) {
-		count_lost(slot, size);
-		return 0;
-	}
-	record = region_ref(ref);
 	record->size = size;
 	record->birth = slot->ticks;
 	record->stack = stack;
@@ -66,8 +57,21 @@ static inline uint32_t new_record(struct thread_slot *slot, uint64_t size, struc
 	record->in_filter = 0;
 	record->samples = choice.samples & HS_SAMPLES_MAX;
 	record->interval = choice.interval;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST); // a record from before a cut refers only to what was there before it
+	__atomic_signal_fence(__ATOMIC_SEQ_CST); // the epoch is read after the nodes are made
 	record->epoch = __atomic_load_n(&region()->epoch, __ATOMIC_RELAXED);
+}
+
+// A record of a block of `size` bytes that the caller's stack asked for, its totals counted. 0 = none could be had.
+static inline uint32_t new_record(struct thread_slot *slot, uint64_t size, struct choice choice, const struct entry_frame *frame)
+{
+	uint32_t stack = unwind_to_node(slot, frame);
+	uint32_t ref = record_take(slot);
+
+	if (HS_UNLIKELY(!ref)) {
+		count_lost(slot, size);
+		return 0;
+	}
+	record_fill(slot, region_ref(ref), size, choice, stack);
 	if (HS_LIKELY(choice.interval == 1))
 		totals_add(slot, stack, size);
 	else

@@ -5,12 +5,15 @@
 // No libc, no system call, no lock, no vector register, no fault.
 #include "hooks.h"
 
-#include "block_events.h"
+#include "usual.h"
 
 typedef void *one_argument(uint64_t);
 typedef void *two_arguments(uint64_t, uint64_t);
 typedef void *three_arguments(uint64_t, uint64_t, uint64_t);
 typedef int memalign_arguments(void **, uint64_t, uint64_t);
+
+// What usual calls do not need stands in functions of its own, which save the registers that they need.
+#define IN_GENERAL static __attribute__((noinline, cold)) struct hook_result
 
 #define ORIGINAL(type, island) ((type *)(uint64_t)(island)->trampoline)
 
@@ -31,15 +34,26 @@ static struct hook_result left_alone(struct thread_slot *slot)
 	return pass;
 }
 
-struct hook_result hook_malloc(uint64_t size, uint64_t unused1, uint64_t unused2, const struct hook_island *island,
-			       const struct entry_frame *frame)
+IN_GENERAL record_in_general(struct thread_slot *slot, void *block, uint64_t size, const struct entry_frame *frame)
+{
+	record_allocation(slot, (uint64_t)block, size, (struct choice){ 1, 0 }, frame);
+	return done(slot, (uint64_t)block);
+}
+
+// The end of a call that is recorded as every one is.
+static __attribute__((noinline)) struct hook_result record(struct thread_slot *slot, void *block, uint64_t size, const struct entry_frame *frame)
+{
+	if (HS_UNLIKELY(!usual_recording(slot, (uint64_t)block, size, frame)))
+		return record_in_general(slot, block, size, frame);
+	return done(slot, (uint64_t)block);
+}
+
+IN_GENERAL hook_malloc_in_general(uint64_t size, const struct hook_island *island, const struct entry_frame *frame)
 {
 	struct thread_slot *slot = reentry_begin(frame, island);
 	struct choice choice;
 	void *block;
 
-	(void)unused1;
-	(void)unused2;
 	if (HS_UNLIKELY(!slot))
 		return pass;
 	choice = sampling_choose(slot, size);
@@ -51,6 +65,23 @@ struct hook_result hook_malloc(uint64_t size, uint64_t unused1, uint64_t unused2
 		return handed_back((uint64_t)block);
 	record_allocation(slot, (uint64_t)block, size, choice, frame);
 	return done(slot, (uint64_t)block);
+}
+
+struct hook_result hook_malloc(uint64_t size, uint64_t unused1, uint64_t unused2, const struct hook_island *island,
+			       const struct entry_frame *frame)
+{
+	struct thread_slot *slot = usual_begin(frame, island);
+	void *block;
+
+	(void)unused1;
+	(void)unused2;
+	if (HS_UNLIKELY(!slot))
+		return hook_malloc_in_general(size, island, frame);
+	reentry_enter_original(slot);
+	block = ORIGINAL(one_argument, island)(size);
+	if (HS_UNLIKELY(!reentry_leave_original(slot)))
+		return handed_back((uint64_t)block);
+	return record(slot, block, size, frame);
 }
 
 // The companion makes the block and cannot throw. Where it fails, the original runs without a frame of ours and does what it does: it calls
@@ -200,8 +231,14 @@ struct hook_result hook_reallocarray(uint64_t old_block, uint64_t count, uint64_
 	return done(slot, (uint64_t)block);
 }
 
-void hook_before_free(uint64_t block, uint64_t place, const struct hook_island *island)
+static __attribute__((noinline, cold)) void free_in_general(uint64_t block, uint64_t place, const struct hook_island *island)
 {
 	if (block)
 		block_goes(block, 0, island, place);
+}
+
+void hook_before_free(uint64_t block, uint64_t place, const struct hook_island *island)
+{
+	if (HS_UNLIKELY(!usual_release(block, place, island)))
+		free_in_general(block, place, island);
 }

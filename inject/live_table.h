@@ -47,6 +47,25 @@ static inline uint32_t *live_table_find(uint64_t address)
 	return (uint32_t *)region_page(page) + live_table_leaf_index(address);
 }
 
+// As live_table_find for an address that nearly all blocks have, a multiple of 16. False for any other, too.
+static inline bool live_table_find_usual(uint64_t address, uint32_t **ret)
+{
+	uint64_t unit = address >> HS_SLOT_SHIFT | address << (64 - HS_SLOT_SHIFT); // what is no multiple gets large
+	const uint32_t *root = region_at(HS_OFFSET_ROOT);
+	uint32_t page;
+
+	if (HS_UNLIKELY(unit >> (HS_ADDRESS_BITS - HS_SLOT_SHIFT)))
+		return false;
+	page = __atomic_load_n(&root[unit >> (HS_LEAF_BITS + HS_MIDDLE_BITS)], __ATOMIC_ACQUIRE);
+	if (HS_UNLIKELY(!page))
+		return false;
+	page = __atomic_load_n((const uint32_t *)region_page(page) + (unit >> HS_LEAF_BITS & (HS_MIDDLE_ENTRIES - 1)), __ATOMIC_ACQUIRE);
+	if (HS_UNLIKELY(!page))
+		return false;
+	*ret = (uint32_t *)region_page(page) + (unit & (HS_LEAF_SLOTS - 1));
+	return true;
+}
+
 // Empties a slot; returns the ref that was in it, 0 when thinning has come first (thinning.h). pre: the caller owns the block.
 static inline uint32_t live_table_take(uint32_t *place)
 {

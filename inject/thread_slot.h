@@ -15,19 +15,25 @@ static inline uint32_t thread_current_tid(uint64_t thread_pointer)
 {
 	uint64_t offset = payload_header.config.tid_offset;
 
-	return offset ? *(const uint32_t *)(thread_pointer + offset) : 0;
+	return HS_LIKELY(offset != 0) ? *(const uint32_t *)(thread_pointer + offset) : 0;
 }
 
-// The calling thread's slot; NULL = it cannot have one.
-static inline struct thread_slot *thread_slot_current(void)
+// The calling thread's slot if it is where it is looked for first; else NULL.
+static inline struct thread_slot *thread_slot_at_hand(void)
 {
 	uint64_t thread_pointer = arch_thread_pointer();
 	struct thread_slot *slots = region_at(HS_OFFSET_SLOTS);
 	struct thread_slot *slot = &slots[thread_slot_index(thread_pointer)];
 
-	if (HS_LIKELY(slot->thread_pointer == thread_pointer && slot->tid == thread_current_tid(thread_pointer)))
-		return slot;
-	return thread_slot_claim(thread_pointer);
+	return HS_LIKELY(slot->thread_pointer == thread_pointer && slot->tid == thread_current_tid(thread_pointer)) ? slot : NULL;
+}
+
+// The calling thread's slot; NULL = it cannot have one.
+static inline struct thread_slot *thread_slot_current(void)
+{
+	struct thread_slot *slot = thread_slot_at_hand();
+
+	return HS_LIKELY(slot != NULL) ? slot : thread_slot_claim(arch_thread_pointer());
 }
 
 #endif

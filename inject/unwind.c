@@ -4,7 +4,7 @@
 // Context: in a hook. Reads the stack only between the hook's own frame and the stack's known upper end, and unwind information only
 // of modules that are there (inject/modules.h). Three ways, each falling back to the next:
 //   1. the frames that are as they were at the thread's last walk are taken from there, after checking every word that the
-//      walk would have read (independent loads, where walking is a chain of dependent ones);
+//      walk would have read (independent loads, where walking is a chain of dependent ones); all of them at once by unwind_again;
 //   2. packed rules from the rule cache, executed on three registers;
 //   3. all callee-saved registers and full rows, for the frames that need them (rare: assembly, lazy binding).
 #include "unwind.h"
@@ -261,7 +261,7 @@ static bool walk_by_rules(struct thread_slot *slot, const struct entry_frame *en
 
 static void add_check(struct thread_slot *slot, uint32_t *count, uint64_t address, struct walk *walk)
 {
-	if (*count == HS_WALK_CHECKS) {
+	if (*count == HS_WALK_CHECKS - UNWIND_CHECKS_STEP) {
 		walk->repeatable = false;
 		return;
 	}
@@ -331,8 +331,13 @@ static uint32_t keep_walk(struct thread_slot *slot, struct walk *walk)
 		kept++;
 	}
 	if (walk->repeatable) {
-		slot->walk_count = kept;
+		uint32_t checks = slot->walk[kept - 1].checks;
+
+		for (uint32_t i = checks; checks && i % UNWIND_CHECKS_STEP; i++)
+			slot->checks[i] = slot->checks[checks - 1];
 		slot->walk_generation = region()->module_generation;
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		slot->walk_count = kept;
 	}
 	return node;
 }
@@ -341,9 +346,13 @@ uint32_t unwind_to_node(struct thread_slot *slot, const struct entry_frame *entr
 {
 	uint64_t low = (uint64_t)&entry->return_address;
 	struct memory_span stack = { (const uint8_t *)low, low, slot->stack_high - low };
-	uint32_t depth = region()->depth;
+	uint32_t depth = region()->depth, again = unwind_again(slot, entry);
 	struct walk walk;
 
+	if (again) {
+		count_up(slot->counters, COUNTER_walk_reuses, 1);
+		return again;
+	}
 	walk.count = walk.reused = walk.cut = 0;
 	walk.repeatable = true;
 	walk.end_check = 0;
