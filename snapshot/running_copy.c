@@ -124,18 +124,19 @@ static void note_pending(struct work *work, struct thread_slot *slot)
 static struct hs_error *settle_slots(struct work *work)
 {
 	struct thread_slot *slots = (struct thread_slot *)(work->copy->bytes + HS_OFFSET_SLOTS);
-	const struct region_header *header = table_header(&work->view);
+	struct region_header *header = writable(work, table_header(&work->view));
 
 	for (uint32_t i = 0; i < HS_THREAD_SLOTS; i++) {
-		uint64_t used = racing_u64(&work->cut->header->used_slots[i / 64]);
+		uint64_t used = racing_u64(&work->cut->header->used_slots[i / 64]), bit = UINT64_C(1) << (i % 64);
 		struct hs_error *error = NULL;
 
-		if (!(used >> (i % 64) & 1))
+		if (!(used & bit))
 			continue;
-		if (!(header->used_slots[i / 64] >> (i % 64) & 1))
+		if (!(header->used_slots[i / 64] & bit))
 			error = table_copy_slot(work->cut->access, i, work->copy);
 		if (error)
 			return error;
+		header->used_slots[i / 64] |= bit;
 		note_pending(work, &slots[i]);
 	}
 	return NULL;
@@ -167,11 +168,12 @@ static void settle_totals(struct work *work, struct thread_slot *slot)
 
 static void settle_all_totals(struct work *work)
 {
-	struct thread_slot *slots = (struct thread_slot *)(work->copy->bytes + HS_OFFSET_SLOTS);
+	for (uint32_t i = 0; i < HS_THREAD_SLOTS; i++) {
+		const struct thread_slot *slot = table_slot(&work->view, i);
 
-	for (uint32_t i = 0; i < HS_THREAD_SLOTS; i++)
-		if (slots[i].thread_pointer)
-			settle_totals(work, &slots[i]);
+		if (slot)
+			settle_totals(work, writable(work, slot));
+	}
 }
 
 // Whether a copied entry was written for this dump. One that is not complete belongs to a thread that has not yet taken its block out of
@@ -190,14 +192,15 @@ static bool is_shown(struct work *work, uint64_t address, uint32_t ref)
 // As blocks that are being reallocated, which they were: each in the slot of some thread.
 static void put_beside(struct work *work)
 {
-	struct thread_slot *slots = (struct thread_slot *)(work->copy->bytes + HS_OFFSET_SLOTS);
-
 	for (uint32_t i = 0; i < HS_THREAD_SLOTS && work->beside_count > 0; i++) {
-		if (!slots[i].thread_pointer)
+		const struct thread_slot *copied = table_slot(&work->view, i);
+		struct thread_slot *slot = copied ? writable(work, copied) : NULL;
+
+		if (!slot)
 			continue;
 		work->beside_count--;
-		slots[i].pending = work->beside[work->beside_count].ref;
-		slots[i].pending_address = work->beside[work->beside_count].address;
+		slot->pending = work->beside[work->beside_count].ref;
+		slot->pending_address = work->beside[work->beside_count].address;
 	}
 }
 

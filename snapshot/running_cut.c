@@ -5,14 +5,13 @@
 #include "attach/interrupt.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "snapshot/processor_barrier.h"
 #include "snapshot/racing_memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <linux/membarrier.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -171,13 +170,6 @@ void running_cut_close(struct running_cut *cut)
 	*cut = (struct running_cut){ 0 };
 }
 
-static bool has_barrier(void)
-{
-	long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
-
-	return commands > 0 && commands & MEMBARRIER_CMD_GLOBAL;
-}
-
 struct hs_error *running_cut_begin(struct running_cut *cut, enum running_obstacle *obstacle)
 {
 	uint64_t taken = racing_u64(&cut->header->log_taken);
@@ -187,7 +179,7 @@ struct hs_error *running_cut_begin(struct running_cut *cut, enum running_obstacl
 	*obstacle = OBSTACLE_none;
 	if ((uint32_t)taken > limit / 2)
 		*obstacle = OBSTACLE_log_in_use;
-	else if (!has_barrier())
+	else if (!processor_barrier_exists())
 		*obstacle = OBSTACLE_no_barrier;
 	if (*obstacle != OBSTACLE_none)
 		return NULL;
@@ -202,7 +194,7 @@ struct hs_error *running_cut_begin(struct running_cut *cut, enum running_obstacl
 	__atomic_store_n(&cut->header->epoch, cut->epoch, __ATOMIC_SEQ_CST);
 	cut->wall_ns = hs_wall_ns();
 	cut->monotonic_ns = hs_monotonic_ns();
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0)
+	if (processor_barrier_pass())
 		return NULL;
 	running_cut_end(cut, obstacle);
 	*obstacle = OBSTACLE_no_barrier;

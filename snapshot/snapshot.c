@@ -49,11 +49,15 @@ static struct hs_error *refuse_unfinished(const struct region_access *access)
 // because it has the control block of the old one. So once in a while that must be done.
 static bool slots_run_short(const struct table_copy *copy, size_t living)
 {
-	const struct thread_slot *slots = (const struct thread_slot *)(copy->bytes + HS_OFFSET_SLOTS);
+	struct table_view view;
 	size_t taken = 0;
 
-	for (uint32_t i = 0; i < HS_THREAD_SLOTS; i++)
-		taken += slots[i].thread_pointer > HS_THREAD_ENDED;
+	table_view_init(copy->bytes, copy->size, &view);
+	for (uint32_t i = 0; i < HS_THREAD_SLOTS; i++) {
+		const struct thread_slot *slot = table_slot(&view, i);
+
+		taken += slot && slot->thread_pointer > HS_THREAD_ENDED;
+	}
 	return taken >= HS_THREAD_SLOTS / 2 && living <= taken / 2;
 }
 

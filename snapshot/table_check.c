@@ -247,11 +247,19 @@ void table_visit_nodes(struct table_view *view, void (*visit)(uint32_t ref, cons
 	}
 }
 
+const struct thread_slot *table_slot(const struct table_view *view, uint32_t index)
+{
+	const struct thread_slot *slot = (const struct thread_slot *)(view->bytes + HS_OFFSET_SLOTS) + index;
+
+	return table_header(view)->used_slots[index / 64] >> (index % 64) & 1 && slot->thread_pointer ? slot : NULL;
+}
+
 void table_visit_slots(const struct table_view *view, void (*visit)(const struct thread_slot *, void *), void *context)
 {
-	const struct thread_slot *slots = (const struct thread_slot *)(view->bytes + HS_OFFSET_SLOTS);
+	for (uint32_t i = 0; i < HS_THREAD_SLOTS; i++) {
+		const struct thread_slot *slot = table_slot(view, i);
 
-	for (uint32_t i = 0; i < HS_THREAD_SLOTS; i++)
-		if (slots[i].thread_pointer)
-			visit(&slots[i], context);
+		if (slot)
+			visit(slot, context);
+	}
 }

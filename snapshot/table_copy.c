@@ -132,7 +132,7 @@ static uint64_t bitmap_size(const struct table_copy *copy) { return copy->size /
 // Root, tables and nodes are copied after what leads to them: in the order of the region's parts.
 struct hs_error *table_copy_take(const struct region_access *access, const uint8_t *shared, struct table_copy *ret)
 {
-	const struct region_header *header;
+	struct region_header *header;
 	struct hs_error *error;
 
 	*ret = (struct table_copy){ .size = access->size, .room = hs_available_memory(), .shared = shared };
@@ -144,7 +144,7 @@ struct hs_error *table_copy_take(const struct region_access *access, const uint8
 		table_copy_deinit(ret);
 		return error;
 	}
-	header = (const struct region_header *)ret->bytes;
+	header = (struct region_header *)ret->bytes;
 	error = copy_range(access, 0, HS_HEADER_SIZE, ret);
 	if (!error)
 		error = region_check_header(header, ret->size);
@@ -155,6 +155,10 @@ struct hs_error *table_copy_take(const struct region_access *access, const uint8
 		error = copy_slots(access, header, ret);
 	if (!error)
 		error = copy_used(access, HS_OFFSET_BUCKETS, HS_OFFSET_PAGES, ret);
+	// A chain of stacks begins with its newest node, perhaps in a page that was handed out since the header was copied: without that page, all
+	// behind it would be lost.
+	if (!error && shared)
+		header->next_page = racing_u64(&((const struct region_header *)shared)->next_page);
 	if (!error)
 		error = copy_used(access, HS_OFFSET_PAGES,
 				  (header->next_page < header->max_pages ? header->next_page : header->max_pages) * HS_PAGE_SIZE, ret);
