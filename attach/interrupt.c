@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t interrupting_signal;
@@ -72,15 +73,19 @@ static void kill_tool(void)
 struct hs_error *fault_point(const char *step)
 {
 	static unsigned long calls, fail_at, kill_at;
+	static const char *stop_at;
 	struct hs_error *error;
 
 	if (calls++ == 0) {
+		stop_at = secure_getenv("HEAPSNAP_STOP_AT");
 		fail_at = number_from_environment("HEAPSNAP_FAIL_AT");
 		kill_at = number_from_environment("HEAPSNAP_KILL_AT");
 	}
 	hs_verbose("step %lu: %s", calls, step);
 	if (calls == kill_at)
 		kill_tool();
+	if (stop_at && strcmp(step, stop_at) == 0)
+		raise(SIGSTOP);
 	error = interrupt_check();
 	if (!error && calls == fail_at)
 		error = hs_error_create(HS_ERROR_INTERRUPTED, "made to fail at step %lu (%s)", calls, step);

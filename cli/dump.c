@@ -103,8 +103,9 @@ static void print_way(const struct options *options, const struct dump_result *r
 	if (profile->stopped_because)
 		console_print(options, "threads stopped for %s: %s\n", console_time(result->timing.stopped_ns, stopped), profile->stopped_because);
 	else
-		console_print(options, "threads stopped for 0; copied while they ran, within %s, with %" PRIu64 " log records\n",
-			      console_time(result->timing.copy_ns, copied), profile->log_records);
+		console_print(options, "threads stopped for 0; copied while they ran, within %s, with %" PRIu64 " log records%s\n",
+			      console_time(result->timing.copy_ns, copied), profile->log_records,
+			      profile->copies > 1 ? "; the log of a first copy got full" : "");
 }
 
 static void print_summary(const struct options *options, const struct dump_result *result)
@@ -166,6 +167,7 @@ static bool print_json(const struct options *options, const struct dump_result *
 	json_string(&json, "stopped_because", profile->stopped_because ? profile->stopped_because : "");
 	json_number(&json, "stopped_us", result->timing.stopped_ns / 1000);
 	json_number(&json, "log_records", profile->log_records);
+	json_number(&json, "copies", profile->copies);
 	json_number(&json, "copy_us", result->timing.copy_ns / 1000);
 	json_number(&json, "symbolize_us", result->timing.symbolize_ns / 1000);
 	json_number(&json, "total_us", result->total_ns / 1000);

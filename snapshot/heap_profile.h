@@ -91,6 +91,7 @@ struct heap_profile {
 	bool is_estimate;    // not every allocation since attach was recorded: values are estimates
 	uint64_t stopped_ns; // for how long the target's threads were stopped; 0 = not at all
 	const char *stopped_because; // static; NULL = they were not
+	uint32_t copies;     // that were begun while they ran; all but the last one, if that is the snapshot, were thrown away: the log got full
 	uint64_t log_records; // blocks that went while the table was copied, and were taken from the log
 	int32_t pid;
 	char *program;       // owned

@@ -28,6 +28,7 @@ struct raw_snapshot {
 	uint64_t wall_ns, monotonic_ns;
 	uint64_t pending; // blocks that are in the copy as if they were not being reallocated
 	uint64_t log_records;
+	uint32_t copies;
 	const char *stopped_because; // as in heap_profile
 };
 
@@ -92,7 +93,8 @@ static struct hs_error *take_running(const struct region_access *access, size_t 
 
 	if (error || *obstacle != OBSTACLE_none)
 		return error;
-	for (int i = 0; i < RUNNING_TRIES; i++) {
+	while (raw->copies < RUNNING_TRIES) {
+		raw->copies++;
 		error = copy_running(&cut, living, raw, timing, obstacle);
 		if (error || (*obstacle != OBSTACLE_log_full && *obstacle != OBSTACLE_disturbed))
 			break;
@@ -166,6 +168,7 @@ static struct hs_error *digest(struct raw_snapshot *raw, struct heap_profile *pr
 	profile->stopped_ns = timing->stopped_ns;
 	profile->stopped_because = raw->stopped_because;
 	profile->log_records = raw->log_records;
+	profile->copies = raw->copies;
 	error = fault_point("symbolize");
 	began = hs_monotonic_ns();
 	if (!error)

@@ -245,6 +245,22 @@ def heapsnap(*arguments, environment=None, timeout=COMMAND_TIMEOUT, prefix=(), p
     return Result(arguments, process.returncode, stdout or b"", stderr.decode("utf-8", "replace"))
 
 
+def heapsnap_stopping(step, meanwhile, *arguments):
+    """Runs heapsnap, which stops whenever it comes to the step of that name: then `meanwhile` is called, and it goes on. Returns the JSON object."""
+    arguments = [*map(str, arguments), "--json"]
+    process = start([HEAPSNAP, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                    env={**os.environ, "HEAPSNAP_STOP_AT": step})
+    while os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT).si_code == os.CLD_STOPPED:
+        meanwhile()
+        process.send_signal(signal.SIGCONT)
+        os.waitid(os.P_PID, process.pid, os.WCONTINUED | os.WEXITED | os.WNOWAIT)
+    stdout, stderr = process.communicate()
+    _children.remove(process)
+    result = Result(arguments, process.returncode, stdout, stderr.decode("utf-8", "replace"))
+    check_equal(result.status, 0, str(result))
+    return result.json
+
+
 def heapsnap_ok(*arguments, **options):
     """Runs with --json, must succeed; returns the JSON object."""
     result = heapsnap(*arguments, "--json", **options)

@@ -6,7 +6,7 @@
 //   changed                   one block in each place, reallocated again and again
 //   moved                     one or two in each place: a new one, then the old one goes
 //   gap                       one or none in each place: the old one goes, then a new one
-//   standing                  BLOCKS blocks that stay
+//   standing                  BLOCKS blocks that stay, but for those that a "release N" gives back
 // The places are in a list that all threads take from and put back to: what one has begun another one goes on with. At end of input: "ok".
 #include <pthread.h>
 #include <stdatomic.h>
@@ -160,10 +160,27 @@ static void *work(void *argument)
 	return NULL;
 }
 
+// In a list, through their first words.
+static void *standing_list;
+
+static void release(unsigned long count)
+{
+	for (; count > 0 && standing_list; count--) {
+		void *next = *(void **)standing_list;
+
+		free(standing_list);
+		standing_list = next;
+	}
+}
+
 static void fill(unsigned long standing_blocks)
 {
-	for (unsigned long i = 0; i < standing_blocks; i++)
-		(void)standing(32);
+	for (unsigned long i = 0; i < standing_blocks; i++) {
+		void **block = (void **)standing(32);
+
+		*block = standing_list;
+		standing_list = block;
+	}
 	for (unsigned i = 0; i < PLACES; i++) {
 		struct place *place = &places[i];
 
@@ -196,6 +213,9 @@ int main(int argc, char **argv)
 					return 2;
 			runs = true;
 			puts("begun");
+		} else if (strncmp(command, "release ", 8) == 0) {
+			release(strtoul(command + 8, NULL, 10));
+			puts("released");
 		} else if (strcmp(command, "count") == 0) {
 			printf("%lu\n", atomic_load(&steps_made));
 		}
