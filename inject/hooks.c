@@ -87,8 +87,8 @@ struct hook_result hook_malloc(uint64_t size, uint64_t unused1, uint64_t unused2
 // The companion makes the block and cannot throw. Where it fails, the original runs without a frame of ours and does what it does: it calls
 // the program's new-handler, throws, tries again. The second argument is the alignment where the companion takes one, and else nothing to it.
 //
-// Never left alone while that need not be: the operator may call malloc through its hook (jemalloc's before 5.3 does), which the companion's
-// calls do not show.
+// The companion's calls of hooked functions are not the operator's: jemalloc's before 5.3 calls malloc through its hook. So one that is not
+// recorded is watched, as often as it takes to trust the operator.
 struct hook_result hook_new(uint64_t size, uint64_t second, uint64_t unused, const struct hook_island *island,
 			    const struct entry_frame *frame)
 {
@@ -100,6 +100,10 @@ struct hook_result hook_new(uint64_t size, uint64_t second, uint64_t unused, con
 	if (HS_UNLIKELY(!slot))
 		return pass;
 	choice = sampling_choose(slot, size);
+	if (!choice.interval && reentry_is_trusted(slot))
+		return left_alone(slot);
+	if (!choice.interval && reentry_watch(slot, frame))
+		return pass;
 	reentry_enter_original(slot);
 	block = ((two_arguments *)island->companion)(size, second);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))

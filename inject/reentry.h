@@ -40,10 +40,57 @@ static inline bool reentry_is_nested(const struct thread_slot *slot, uint64_t pl
 	return place < slot->guard;
 }
 
+// No address: no hook runs, but the last call that passed is watched.
+#define HS_GUARD_WATCHES UINT64_C(1)
+
+// An operator that may throw runs without a frame of ours, so nothing tells a call from within it from one of the program's own. But while it runs
+// its return address stands where it stood: in a call from within it, the return address lies further down, or, where it leaves by a jump,
+// in the same place and is the same. (A caller that pushes something and calls another function looks like that too: its call is taken for nested,
+// and the operator is not trusted.) Not on another stack, where nobody knows what can be read. Until the thread's next hook nothing passes.
+static inline bool reentry_watch(struct thread_slot *slot, const struct entry_frame *frame)
+{
+	uint64_t place = slot->guard;
+
+	if (!reentry_on_own_stack(slot, place))
+		return false;
+	slot->watched_place = place;
+	slot->watched_return = frame->return_address;
+	pass_suspend(slot);
+	slot->in_original = 1;
+	slot->guard = HS_GUARD_WATCHES;
+	return true;
+}
+
+// A call has run in a frame of ours, or was watched, and called no hooked function. That of another thread may be counted in its place: it is only
+// to be often enough.
+static inline void reentry_count_call(const struct thread_slot *slot)
+{
+	uint8_t *trust = &payload_state()->hook_trust[slot->hook];
+	uint8_t before = __atomic_load_n(trust, __ATOMIC_RELAXED);
+
+	if (before < HS_TRUST_CALLS)
+		__atomic_compare_exchange_n(trust, &before, (uint8_t)(before + 1), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+// Whether the watched call runs. If not, the watch is over.
+__attribute__((noinline, cold)) static bool reentry_watched_runs(struct thread_slot *slot, uint64_t place, const struct hook_island *island)
+{
+	uint64_t watched = slot->watched_place;
+
+	if (reentry_on_own_stack(slot, place) && place <= watched && (place < watched || island->hook_index != slot->hook) &&
+	    *(const uint64_t *)watched == slot->watched_return)
+		return true;
+	reentry_count_call(slot);
+	slot->in_original = 0;
+	slot->guard = 0;
+	pass_resume(slot);
+	return false;
+}
+
 static inline enum nesting reentry_enter(struct thread_slot *slot, uint64_t place, const struct hook_island *island)
 {
-	if (HS_UNLIKELY(slot->guard)) {
-		if (reentry_is_nested(slot, place)) {
+	if (HS_UNLIKELY(slot->guard) && (slot->guard != HS_GUARD_WATCHES || reentry_watched_runs(slot, place, island))) {
+		if (slot->guard == HS_GUARD_WATCHES || reentry_is_nested(slot, place)) {
 			if (!slot->in_original)
 				return REENTERED;
 			__atomic_store_n(&payload_state()->hook_trust[slot->hook], HS_TRUST_NEVER, __ATOMIC_RELAXED);
@@ -114,16 +161,6 @@ static inline struct thread_slot *reentry_begin(const struct entry_frame *frame,
 static inline bool reentry_is_trusted(const struct thread_slot *slot)
 {
 	return __atomic_load_n(&payload_state()->hook_trust[slot->hook], __ATOMIC_RELAXED) == HS_TRUST_CALLS;
-}
-
-// A call has run in a frame of ours. That of another thread may be counted in its place: it is only to be often enough.
-static inline void reentry_count_call(const struct thread_slot *slot)
-{
-	uint8_t *trust = &payload_state()->hook_trust[slot->hook];
-	uint8_t before = __atomic_load_n(trust, __ATOMIC_RELAXED);
-
-	if (before < HS_TRUST_CALLS)
-		__atomic_compare_exchange_n(trust, &before, (uint8_t)(before + 1), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 #endif

@@ -219,6 +219,7 @@ struct thread_slot {
 	uint64_t estimated_calls; // of the window, as its samples say, times 256; 0 where all are recorded
 	uint64_t estimated_bytes; // of these
 	uint64_t unseen_bytes;   // allocated since the budget was looked at, about
+	uint64_t watched_place, watched_return; // of a call that passed and is watched: where its return address lay, and that
 
 	_Alignas(64) uint64_t counters[HS_COUNTER_SLOTS];
 	uint64_t cut_counters[16];

@@ -337,15 +337,15 @@ def expected_short_ways(layout):
 
     def allocation(kind, size, product):
         return [
-            ("add", f"%{size},{countdown:#x}(%rax)"), ("jmp", f"stub_{kind}"),
+            ("add", f"%{size},{countdown:#x}(%r11,%rax,1)"), ("jmp", f"stub_{kind}"),
             ("mov", "%fs:0x0,%r10"), state, ("imul", f"${layout['HS_PASS_FACTOR']:#x},%r10d,%eax"), ("shr", f"${shift:#x},%eax"),
-            ("and", f"${(layout['HS_PASSES'] - 1) * layout['sizeof.thread_pass']:#x},%eax"), ("add", "%r11,%rax"),
-            ("cmp", f"%r10,{layout['payload_state.passes'] + layout['thread_pass.thread_pointer']:#x}(%rax)"), ("jne", f"stub_{kind}"),
+            ("and", f"${(layout['HS_PASSES'] - 1) * layout['sizeof.thread_pass']:#x},%eax"),
+            ("cmp", f"%r10,{layout['payload_state.passes'] + layout['thread_pass.thread_pointer']:#x}(%r11,%rax,1)"), ("jne", f"stub_{kind}"),
             ("cmpb", f"${layout['HS_TRUST_CALLS']:#x},{layout['HS_SHORT_WAY_TRUST']:#x}(%r11)"), ("jne", f"stub_{kind}"), *product,
-            ("test", f"%{size},%{size}"), ("je", f"stub_{kind}"), ("sub", f"%{size},{countdown:#x}(%rax)"), ("jle", f"undo_{kind}")]
+            ("test", f"%{size},%{size}"), ("je", f"stub_{kind}"), ("sub", f"%{size},{countdown:#x}(%r11,%rax,1)"), ("jle", f"undo_{kind}")]
 
     return {
-        "malloc": allocation("malloc", "rdi", []),
+        "malloc": allocation("malloc", "rdi", []), "new": allocation("new", "rdi", []),
         "calloc": allocation("calloc", "rcx", [("mov", "%rdi,%rcx"), ("imul", "%rsi,%rcx"), ("jo", "stub_calloc")]),
         "free": [("imul", f"${layout['HS_FILTER_FACTOR']:#x},%edi,%eax"), state, ("shr", f"${layout['HS_FILTER_SHIFT']:#x},%eax"),
                  ("cmpb", f"$0x0,{layout['payload_state.filter']:#x}(%r11,%rax,1)"), ("jne", "stub_free")]}

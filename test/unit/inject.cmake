@@ -21,6 +21,7 @@ target_link_libraries(record_test PRIVATE hs_inject_pure)
 hs_payload_test(stack_table_test stack_table.c)
 hs_payload_test(thread_slot_test thread_slot.c)
 hs_payload_test(thread_slot_musl_test thread_slot.c)
+hs_payload_test(reentry_test thread_slot.c)
 hs_payload_test(hooks_test hooks.c block_events.c budget.c live_table.c modules.c record.c removal.c sampling.c stack_table.c thinning.c
   thread_slot.c unwind.c)
 target_link_libraries(hooks_test PRIVATE hs_inject_pure)

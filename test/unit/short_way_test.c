@@ -99,6 +99,8 @@ static void test_allocations(void)
 	check_allocation(__LINE__, HOOK_malloc, 1, 0, 0, false, 0);
 	check_allocation(__LINE__, HOOK_malloc, 1, 0, -5, false, 0);
 	check_allocation(__LINE__, HOOK_malloc, INT64_MAX, 0, 1000, false, 0);
+	check_allocation(__LINE__, HOOK_new, 100, 77, 101, true, 100); // whatever its second argument
+	check_allocation(__LINE__, HOOK_new, 100, 77, 100, false, 0);
 	check_allocation(__LINE__, HOOK_calloc, 10, 10, 101, true, 100);
 	check_allocation(__LINE__, HOOK_calloc, 10, 10, 100, false, 0);
 	check_allocation(__LINE__, HOOK_calloc, 0, 10, 1000, false, 0);
@@ -110,9 +112,9 @@ static void test_allocations(void)
 
 static void test_no_pass(void)
 {
-	static const enum hook_kind kinds[] = { HOOK_malloc, HOOK_calloc };
+	static const enum hook_kind kinds[] = { HOOK_malloc, HOOK_calloc, HOOK_new };
 
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		allow(1000);
 		own_pass()->thread_pointer = 0; // as in a forked child
 		CHECK_EQUAL(call(kinds[i], 1, 1), BY_STUB);
@@ -147,7 +149,7 @@ static void test_free(void)
 static void test_others(void)
 {
 	for (uint32_t kind = 0; kind < HOOK_KIND_COUNT; kind++) {
-		if (kind == HOOK_malloc || kind == HOOK_calloc || kind == HOOK_free)
+		if (kind == HOOK_malloc || kind == HOOK_calloc || kind == HOOK_new || kind == HOOK_free)
 			continue;
 		CHECK_EQUAL(islands[kind].begin, HS_ISLAND_STUB_OFFSET);
 		CHECK_EQUAL(call((enum hook_kind)kind, 1, 1), BY_STUB);

@@ -55,12 +55,16 @@ config_state:
 	.long island_calloc - payload_header
 	.zero 2 * 4
 	.long island_free - payload_header
-	.zero 11 * 4
+	.zero 3 * 4
+	.long island_new - payload_header
+	.zero 7 * 4
 	.byte begin_malloc - island_malloc // island_begin
 	.byte begin_calloc - island_calloc
 	.zero 2
 	.byte begin_free - island_free
-	.zero 11
+	.zero 3
+	.byte begin_new - island_new
+	.zero 7
 	.size payload_header, . - payload_header
 
 // The short ways: what stands in an island before its trampoline. They are copied there (attach/short_way.c) and never run where they are here.
@@ -87,7 +91,7 @@ stub_\name:
 // handler that has jumped out of here.
 .macro pass_if_unsampled name, size
 undo_\name:
-	add %\size, STATE_PASSES + PASS_COUNTDOWN(%rax)
+	add %\size, STATE_PASSES + PASS_COUNTDOWN(%r11,%rax)
 	jmp stub_\name
 begin_\name:
 	mov %fs:0, %r10
@@ -95,8 +99,7 @@ begin_\name:
 	imul $PASS_FACTOR, %r10d, %eax
 	shr $PASS_SHIFT, %eax
 	and $PASS_MASK, %eax
-	add %r11, %rax
-	cmp %r10, STATE_PASSES(%rax)
+	cmp %r10, STATE_PASSES(%r11,%rax)
 	jne stub_\name
 	cmpb $TRUST_CALLS, SHORT_WAY_TRUST(%r11)
 	jne stub_\name
@@ -105,7 +108,7 @@ begin_\name:
 .macro count_down name, size
 	test %\size, %\size         // a block of no bytes counts as one of one byte
 	je stub_\name
-	sub %\size, STATE_PASSES + PASS_COUNTDOWN(%rax)
+	sub %\size, STATE_PASSES + PASS_COUNTDOWN(%r11,%rax)
 	jle undo_\name
 .endm
 
@@ -113,6 +116,11 @@ begin_\name:
 	pass_if_unsampled malloc, rdi
 	count_down malloc, rdi
 	island_end malloc
+
+	island_head new, 17
+	pass_if_unsampled new, rdi
+	count_down new, rdi
+	island_end new
 
 	island_head calloc, 8
 	pass_if_unsampled calloc, rcx
