@@ -2,6 +2,7 @@
 #include "attach/region_access.h"
 
 #include "attach/interrupt.h"
+#include "attach/state_pages.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/live_thread.h"
@@ -247,5 +248,6 @@ struct hs_error *region_release_slots(const struct region_access *access, const 
 			continue;
 		error = region_write(access, offset, &ended, sizeof(ended));
 	}
-	return error;
+	// So that the passes of ended threads keep none of the others from having one.
+	return error ? error : state_pages_take_passes(&access->memory, access->header.state_address, process->threads[0].tid);
 }

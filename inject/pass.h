@@ -27,10 +27,12 @@ static inline void pass_give(struct thread_slot *slot, int64_t bytes)
 	struct thread_pass *pass = pass_entry(slot);
 	uint64_t nobody = 0;
 
-	slot->countdown = bytes;
 	if (__atomic_compare_exchange_n(&pass->thread_pointer, &nobody, slot->thread_pointer, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
-	    nobody == slot->thread_pointer)
+	    nobody == slot->thread_pointer) {
 		__atomic_store_n(&pass->countdown, bytes, __ATOMIC_RELAXED);
+		bytes = 0; // if the tool takes the pass, a fresh gap is drawn: nobody knows then how much of this one is left
+	}
+	slot->countdown = bytes;
 }
 
 // From now on every call of the thread comes to the C code, and none looks at a pass in vain.
