@@ -15,11 +15,13 @@ MIB = 1 << 20
 def resident(pid):
     """Bytes: of heapsnap's shared memory, of all its mappings, of the heap and other anonymous memory."""
     shared, ours, anonymous = 0, 0, 0
-    name = permissions = ""
+    name = permissions = end = ""
     for line in read_text(f"/proc/{pid}/smaps").splitlines():
-        match = re.match(r"[0-9a-f]+-[0-9a-f]+ (\S+) \S+ \S+ (\d+) *(.*)", line)
+        match = re.match(r"([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ (\d+) *(.*)", line)
         if match:
-            permissions, name = match[1], match[3] if match[2] != "0" or match[3] else ""
+            # Behind the payload's image lie its state pages, which have no name.
+            behind = name if match[1] == end and "heapsnap-code" in name else ""
+            permissions, end, name = match[3], match[2], match[5] or behind
         elif line.startswith("Rss:"):
             size = int(line.split()[1]) * 1024
             if "heapsnap" in name:
@@ -65,9 +67,9 @@ def memory(cases):
     return rows
 
 
-def dump_measured(pid, path):
+def dump_measured(pid, path, options):
     """The report of a dump, with the peak of memory of the largest of the tool's processes and its processor time."""
-    process = start([HEAPSNAP, "dump", str(pid), "-o", path, "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    process = start([HEAPSNAP, "dump", str(pid), "-o", path, "--json", *options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL)
     report = process.stdout.read()
     process.stdout.close()
@@ -80,13 +82,13 @@ def dump_measured(pid, path):
 TIMES = ("total", "stopped", "copy", "symbolize", "processor")
 
 
-def dump_row(name, pid, path, rounds):
-    reports = [dump_measured(pid, path) for _ in range(rounds)]
+def dump_row(name, pid, path, rounds, *options):
+    reports = [dump_measured(pid, path, options) for _ in range(rounds)]
     last = reports[-1]
-    row = {"of": name, "live": last["live_objects"], "stacks": last["stacks"], "bytes": last["bytes"],
+    row = {"of": " ".join([name, *options]), "live": last["live_objects"], "stacks": last["stacks"], "bytes": last["bytes"],
            "peak_bytes": summary([report["peak_bytes"] for report in reports]),
            **{f"{time}_ms": summary([report[f"{time}_us"] / 1000 for report in reports]) for time in TIMES}}
-    say(f"{name:>16} {row['live']:>11,} {row['stacks']:>7,} " + " ".join(f"{text(row[f'{time}_ms']):>24}" for time in TIMES)
+    say(f"{row['of']:>16} {row['live']:>11,} {row['stacks']:>7,} " + " ".join(f"{text(row[f'{time}_ms']):>24}" for time in TIMES)
         + f" {plain(row['peak_bytes']['median'] / MIB):>7} MiB {row['bytes'] / 1024:>8.1f} KiB")
     return row
 
@@ -100,6 +102,7 @@ def dumps(cases, rounds, mode, compilation):
         filled = Filled(blocks, 0, digits, *mode.options)
         rows.append(dump_row("fill", filled.target.pid, path, rounds))
         check(rows[-1]["live"] >= blocks, f"{rows[-1]['live']} live blocks of {blocks}")
+        rows.append(dump_row("fill", filled.target.pid, path, rounds, "--stop"))
         filled.end()
     if compilation:
         rows += dump_of_clang(path, rounds, mode, compilation)
