@@ -338,10 +338,11 @@ def expected_short_ways(layout):
     def allocation(kind, size, product):
         return [
             ("add", f"%{size},{countdown:#x}(%r11,%rax,1)"), ("jmp", f"stub_{kind}"),
-            ("mov", "%fs:0x0,%r10"), state, ("imul", f"${layout['HS_PASS_FACTOR']:#x},%r10d,%eax"), ("shr", f"${shift:#x},%eax"),
+            state, ("cmpb", f"${layout['HS_TRUST_CALLS']:#x},{layout['HS_SHORT_WAY_TRUST']:#x}(%r11)"), ("jne", f"stub_{kind}"),
+            ("mov", "%fs:0x0,%r10"), ("imul", f"${layout['HS_PASS_FACTOR']:#x},%r10d,%eax"), ("shr", f"${shift:#x},%eax"),
             ("and", f"${(layout['HS_PASSES'] - 1) * layout['sizeof.thread_pass']:#x},%eax"),
             ("cmp", f"%r10,{layout['payload_state.passes'] + layout['thread_pass.thread_pointer']:#x}(%r11,%rax,1)"), ("jne", f"stub_{kind}"),
-            ("cmpb", f"${layout['HS_TRUST_CALLS']:#x},{layout['HS_SHORT_WAY_TRUST']:#x}(%r11)"), ("jne", f"stub_{kind}"), *product,
+            *product,
             ("test", f"%{size},%{size}"), ("je", f"stub_{kind}"), ("sub", f"%{size},{countdown:#x}(%r11,%rax,1)"), ("jle", f"undo_{kind}")]
 
     return {

@@ -94,14 +94,14 @@ undo_\name:
 	add %\size, STATE_PASSES + PASS_COUNTDOWN(%r11,%rax)
 	jmp stub_\name
 begin_\name:
-	mov %fs:0, %r10
 	movabs $SHORT_WAY_STATE, %r11
+	cmpb $TRUST_CALLS, SHORT_WAY_TRUST(%r11) // first: where all was recorded since attach, no hook is trusted
+	jne stub_\name
+	mov %fs:0, %r10
 	imul $PASS_FACTOR, %r10d, %eax
 	shr $PASS_SHIFT, %eax
 	and $PASS_MASK, %eax
 	cmp %r10, STATE_PASSES(%r11,%rax)
-	jne stub_\name
-	cmpb $TRUST_CALLS, SHORT_WAY_TRUST(%r11)
 	jne stub_\name
 .endm
 
