@@ -164,14 +164,17 @@ static struct hs_error *write_settings(struct change *change)
 		error = HEADER_WRITE(change, sampling_before);
 	if (!error)
 		error = region_write(&change->region, offsetof(struct region_header, sampling_mode), &header->sampling_mode, sizeof(uint64_t));
-	// What the region's getting full has led to is over: it will be seen again. Records are thinned only where nobody can be between reading a place
+	// What a full region or the budget has led to is over: it will be seen again. Records are thinned only where nobody can be between reading a place
 	// in the table and emptying it.
 	header->interval_floor = 0;
+	header->budget_floor = 0;
 	header->thinning_position = 0;
 	if (sampling->mode != SAMPLING_exact && change->can_count)
 		header->removals_exchange = 1;
 	if (!error)
 		error = HEADER_WRITE(change, interval_floor);
+	if (!error)
+		error = HEADER_WRITE(change, budget_floor);
 	if (!error)
 		error = HEADER_WRITE(change, thinning_position);
 	if (!error)

@@ -24,7 +24,10 @@ void thread_costs_read(const struct region_access *access, struct thread_costs *
 {
 	const struct region_header *header = &access->header;
 
-	*ret = (struct thread_costs){ 0 };
+	*ret = (struct thread_costs){
+		.thinned_to = (uint32_t)header->budget_floor,
+		.is_thinning = header->thinning_position & HS_THINNING_BY_BUDGET,
+	};
 	for (uint64_t i = 0; i < HS_THREAD_SLOTS; i++) {
 		struct thread_slot slot;
 		struct hs_error *error;

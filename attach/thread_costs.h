@@ -9,6 +9,8 @@ struct thread_costs {
 	uint64_t interval_least, interval_most; // bytes, of threads that have allocated since the settings changed; 0 = none has
 	uint32_t threads;                       // whose cost is known from the last ten seconds; SAMPLING_budget only
 	uint32_t cost_most;                     // the highest of these, millionths of the thread's time
+	uint32_t thinned_to;                    // records were thinned to this interval for the budget's sake, bytes; 0 = they were not
+	bool is_thinning;                       // this is being done now
 };
 
 // Reads thread slots while the target runs: each number is right, but not all are of one instant. Slots that cannot be read are left out.

@@ -58,6 +58,9 @@ static void print_costs(const struct options *options, const struct thread_costs
 		console_print(options, "  every allocation of every thread is recorded now\n");
 	if (costs->threads)
 		console_print(options, "  recording costs the busiest of %u threads %.2f %% of its time\n", costs->threads, costs->cost_most / 1e4);
+	if (costs->thinned_to)
+		console_print(options, "  records %s thinned to one sample in %s: to look for released blocks among more would cost too much\n",
+			      costs->is_thinning ? "are being" : "were", console_bytes(costs->thinned_to, most));
 }
 
 static void print_settings(const struct options *options, const struct attached_process *process)
@@ -110,6 +113,10 @@ static void put_settings(struct json *json, const struct attached_process *proce
 	if (process->costs.threads) {
 		json_number(json, "threads_measured", process->costs.threads);
 		json_real(json, "cost_most_percent", process->costs.cost_most / 1e4);
+	}
+	if (process->costs.thinned_to) {
+		json_number(json, "thinned_to", process->costs.thinned_to);
+		json_bool(json, "is_thinning", process->costs.is_thinning);
 	}
 	if (!process->has_settings)
 		return;

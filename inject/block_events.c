@@ -110,6 +110,8 @@ void reallocation_finish(struct thread_slot *slot, const struct reallocation *re
 		}
 		if (HS_UNLIKELY(timed) && region()->sampling_mode == SAMPLING_budget)
 			budget_note_record(slot, size, choice);
+	} else if (block) {
+		slot->framed_calls++;
 	}
 	if (reallocation->old)
 		removal_note_moved(reallocation->old_block, reallocation->old, block, ref);

@@ -142,6 +142,7 @@ static inline void record_allocation(struct thread_slot *slot, uint64_t block, u
 		return;
 	}
 	if (!choice.interval) {
+		slot->framed_calls++;
 		reentry_count_call(slot);
 		return;
 	}
@@ -155,7 +156,7 @@ static inline void record_allocation(struct thread_slot *slot, uint64_t block, u
 	if (HS_UNLIKELY(timed)) {
 		if (region()->sampling_mode == SAMPLING_budget)
 			budget_note_record(slot, size, choice);
-		if (thinning_is_under_way())
+		else if (thinning_is_under_way())
 			thinning_work(slot);
 	}
 }
@@ -195,6 +196,7 @@ void unknown_free(struct thread_slot *slot, uint64_t block, uint64_t size, const
 static inline void block_goes(uint64_t block, uint64_t size, const struct hook_island *island, uint64_t place)
 {
 	struct thread_slot *slot = thread_slot_current();
+	uint64_t began = HS_UNLIKELY(slot && budget_times_release(slot)) ? arch_ticks_in_order() : 0;
 	uint32_t *entry = recorded(block);
 	enum nesting nesting;
 
@@ -229,8 +231,13 @@ static inline void block_goes(uint64_t block, uint64_t size, const struct hook_i
 	} else {
 		count_up(slot->counters, nesting == NESTED ? COUNTER_nested : COUNTER_unknown_frees, 1);
 	}
-	if (HS_LIKELY(nesting == OUTERMOST))
+	if (HS_LIKELY(nesting == OUTERMOST)) {
+		slot->releases++;
+		slot->releases_in_vain += !entry;
+		if (HS_UNLIKELY(began))
+			budget_note_release(slot, began);
 		reentry_leave(slot);
+	}
 }
 
 #endif

@@ -2,73 +2,211 @@
 #include "budget.h"
 
 #include "arch.h"
+#include "filter.h"
 #include "thinning.h"
 
-enum { WINDOW_US = 20000 };
+enum {
+	WINDOW_US = 20000,
+	AVERAGE_US = 1000000,    // over which the cost is told
+	BURST_WINDOWS = 5,       // a window ends early when so many windows' budget is spent
+	THINNING_PART = 2,       // of the budget, what thinning for its sake may take: one part in so many
+	THINNING_STEP_US = 1000, // it takes less; another thread had the processor meanwhile
+	USUAL_SIZE = 64,         // bytes of an allocation, before a thread knows its own
+	LARGE = 65536,           // bytes above which an allocation says nothing of the others'
+};
 
-// What a call costs that is not recorded, with the release of its block: jumps, the slot, the countdown, the filter. Measured by
-// test/bench: 4 ns. It cannot be measured where it happens without costing more than itself.
-enum { PASS_NS = 5 };
+// What a call costs that is not recorded, with the release of its block: jumps, the slot, the countdown, the filter; and how much more when it
+// runs below a frame of ours. Measured by test/bench. It cannot be measured where it happens without costing more than itself.
+enum { PASS_NS = 5, FRAME_NS = 10 };
+
+// Before anything is measured, ns; and what a recording costs outside of what is timed: entering and leaving the hook.
+enum { FIRST_RECORD_NS = 500, FIRST_RELEASE_NS = 50, ENTER_NS = 20 };
+
+static uint64_t ticks_of_ns(uint64_t ns) { return region()->ticks_per_us * ns / 1000; }
 
 void budget_begin(struct thread_slot *slot)
 {
 	slot->window_began = arch_ticks();
 	slot->window_records = slot->counters[COUNTER_allocations];
 	slot->window_bytes = slot->counters[COUNTER_allocated_bytes];
-	slot->estimated_calls = slot->estimated_bytes = 0;
+	slot->window_frees = slot->counters[COUNTER_frees];
+	slot->seen_bytes = slot->looked_bytes = slot->other_ticks = 0;
+	slot->releases_in_vain = slot->large_records = slot->framed_calls = 0;
+}
+
+// Of one part in `part` of a window's budget.
+static uint64_t budget_ticks(uint64_t part)
+{
+	const struct region_header *header = region();
+
+	return (uint64_t)header->ticks_per_us * WINDOW_US / part * header->budget / 1000000;
+}
+
+static struct budget_costs costs_of(const struct thread_slot *slot)
+{
+	return (struct budget_costs){
+		.pass = ticks_of_ns(PASS_NS),
+		.frame = ticks_of_ns(FRAME_NS),
+		.record = (slot->record_ticks ? slot->record_ticks : ticks_of_ns(FIRST_RECORD_NS)) + ticks_of_ns(ENTER_NS),
+		.release = slot->release_ticks ? slot->release_ticks : ticks_of_ns(FIRST_RELEASE_NS),
+	};
+}
+
+// The window's numbers up to now, but for calls and their bytes.
+static struct budget_window count_window(const struct thread_slot *slot, uint64_t now)
+{
+	return (struct budget_window){
+		.ticks = now - slot->window_began,
+		.records = slot->counters[COUNTER_allocations] - slot->window_records,
+		.found = slot->counters[COUNTER_frees] - slot->window_frees,
+		.in_vain = slot->releases_in_vain,
+		.framed = slot->framed_calls,
+		.others = slot->other_ticks,
+	};
+}
+
+// How many calls there were is known from their bytes, which are counted, and from the sizes that samples show. Large blocks, which are recorded
+// always, count for the interval that is too small for them: as many bytes as lead to one record.
+static void count_calls(struct thread_slot *slot, struct budget_window *window)
+{
+	if (slot->interval == 1) {
+		window->calls = window->records;
+		window->bytes = slot->counters[COUNTER_allocated_bytes] - slot->window_bytes;
+	} else {
+		uint64_t size = slot->estimated_calls ? slot->estimated_bytes * 4096 / slot->estimated_calls : USUAL_SIZE * 16; // times 16
+
+		window->calls = slot->seen_bytes * 16 / (size + 1) + slot->large_records;
+		window->bytes = slot->seen_bytes + slot->large_records * slot->interval;
+	}
+	slot->estimated_calls -= slot->estimated_calls / 8;
+	slot->estimated_bytes -= slot->estimated_bytes / 8;
+}
+
+// Records that cost too much are thinned, and so are those of other threads: they are all in one filter.
+static void review_records(const struct thread_slot *slot, uint32_t in_vain, uint64_t now)
+{
+	const struct region_header *header = region();
+	struct budget_filter filter = {
+		.floor = thinning_budget_floor(),
+		.records_left = __atomic_load_n(&header->budget_records, __ATOMIC_RELAXED),
+		.mean_size = slot->estimated_bytes / ((slot->estimated_calls >> 8) + 1),
+	};
+	uint32_t interval;
+
+	if (!filter_in_use() || thinning_is_under_way() || (in_vain <= header->budget / BUDGET_IN_VAIN_PART && !filter.floor))
+		return;
+	filter.records = filter_records();
+	interval = budget_thinning_interval(&filter, in_vain, header->budget);
+	if (interval)
+		thinning_ask_for_budget(interval);
+	else if (filter.floor && slot->interval > 1 && filter.records < BUDGET_FILTER_LEAST / 4)
+		thinning_ease_budget(now);
+}
+
+static uint32_t average(uint32_t before, uint32_t cost, uint64_t ticks)
+{
+	int64_t second = (int64_t)region()->ticks_per_us * AVERAGE_US, part = ticks < (uint64_t)second ? (int64_t)ticks : second;
+
+	return (uint32_t)((int64_t)before + ((int64_t)cost - (int64_t)before) * (part >> 8) / ((second >> 8) + 1));
+}
+
+static void set_interval(struct thread_slot *slot, uint64_t interval)
+{
+	struct region_header *header = region();
+
+	if (interval > 1 && interval < thinning_budget_floor())
+		interval = thinning_budget_floor();
+	if (interval < thinning_floor())
+		interval = thinning_floor();
+	if (interval == slot->interval)
+		return;
+	if (interval != 1 && header->always_exact)
+		__atomic_store_n(&header->always_exact, 0, __ATOMIC_RELAXED);
+	slot->interval = interval;
+	sampling_begin_gap(slot);
 }
 
 static void review(struct thread_slot *slot, uint64_t now)
 {
 	struct region_header *header = region();
-	struct budget_window window = { .ticks = now - slot->window_began };
-	const struct budget_costs costs = {
-		.pass = (uint64_t)header->ticks_per_us * PASS_NS / 1000,
-		// What is timed is the recording itself. Entering, leaving and the release take as long again (test/bench, exact).
-		.record = 2 * (uint64_t)slot->record_ticks,
-	};
-	uint64_t interval;
+	struct budget_window window = count_window(slot, now);
+	const struct budget_costs costs = costs_of(slot);
+	struct budget_verdict verdict;
 
 	// Settings that have changed while the original ran are taken over with the next call.
-	if (slot->interval == 0 || window.ticks < (uint64_t)header->ticks_per_us * WINDOW_US)
+	if (slot->interval == 0)
 		return;
-	window.records = slot->counters[COUNTER_allocations] - slot->window_records;
-	window.calls = window.records;
-	window.bytes = slot->counters[COUNTER_allocated_bytes] - slot->window_bytes;
-	if (slot->interval != 1) {
-		window.calls = slot->estimated_calls >> 8;
-		window.bytes = slot->estimated_bytes;
-	}
-	interval = budget_interval(&window, &costs, header->budget, slot->interval, &slot->cost);
-	if (interval < thinning_floor())
-		interval = thinning_floor();
-	if (interval != slot->interval) {
-		if (interval != 1 && header->always_exact)
-			__atomic_store_n(&header->always_exact, 0, __ATOMIC_RELAXED);
-		slot->interval = interval;
-		sampling_begin_gap(slot);
-	}
+	if (window.ticks < (uint64_t)header->ticks_per_us * WINDOW_US &&
+	    window.records * costs.record + (window.found + window.in_vain) * costs.release < BURST_WINDOWS * budget_ticks(1))
+		return;
+	count_calls(slot, &window);
+	verdict = budget_judge(&window, &costs, header->budget, slot->interval);
+	slot->cost = average(slot->cost, verdict.cost, window.ticks);
+	review_records(slot, verdict.in_vain, now);
+	set_interval(slot, verdict.interval);
 	budget_begin(slot);
 	if (HS_UNLIKELY(slot->sampling_generation != __atomic_load_n(&header->sampling_generation, __ATOMIC_RELAXED)))
 		sampling_ask_anew(slot); // the tool has said so meanwhile
 }
 
+// Where the region runs short that is more urgent than the budget.
+static void work(struct thread_slot *slot, uint64_t now)
+{
+	const struct region_header *header = region();
+	uint64_t position = __atomic_load_n(&header->thinning_position, __ATOMIC_RELAXED), took;
+
+	if (!position || (position & HS_THINNING_BY_BUDGET && slot->other_ticks >= budget_ticks(THINNING_PART)))
+		return;
+	thinning_work(slot);
+	took = arch_ticks() - now;
+	slot->other_ticks += took < (uint64_t)header->ticks_per_us * THINNING_STEP_US ? took : 0;
+}
+
+// What something took, averaged with what it took before.
+static uint32_t take_in(uint32_t before, uint64_t took, uint64_t first)
+{
+	uint64_t old = before ? before : first + 1, most = 4 * old; // another thread may have had the processor meanwhile
+
+	took = took < most ? took : most;
+	return (uint32_t)((7 * old + took + 7) / 8);
+}
+
+// Reading the counter is slow on virtual machines.
+static uint64_t without_reading(uint64_t took, uint64_t reading) { return took > reading ? took - reading : 1; }
+
 void budget_note_record(struct thread_slot *slot, uint64_t size, struct choice choice)
 {
-	uint64_t now = arch_ticks(), again = arch_ticks();
-	uint64_t took = now - slot->ticks, reading = again - now; // the reading itself is slow on virtual machines
-	uint64_t most = slot->record_ticks ? 4 * (uint64_t)slot->record_ticks : 1 << 16; // another thread may have had the processor meanwhile
+	uint64_t now = arch_ticks_in_order(), again = arch_ticks_in_order();
 
-	took = took > reading ? took - reading : 1;
-	took = took < most ? took : most;
-	slot->record_ticks = (uint32_t)(slot->record_ticks ? (7 * (uint64_t)slot->record_ticks + took + 7) / 8 : took);
-	if (choice.interval > 1) {
-		struct sampling_weight weight = sampling_stands_for(size, choice);
+	slot->record_ticks = take_in(slot->record_ticks, without_reading(now - slot->ticks, again - now), ticks_of_ns(FIRST_RECORD_NS));
+	if (choice.interval == 1) { // one of several is looked at
+		slot->estimated_calls += 256;
+		slot->estimated_bytes += size < LARGE ? size : LARGE;
+	} else if (size >= choice.interval) {
+		slot->large_records++;
+	} else {
+		struct sampling_weight weight = sampling_weight(size, choice.interval);
 
 		slot->estimated_calls += weight.objects >> (HS_OBJECTS_SHIFT - 8);
 		slot->estimated_bytes += weight.bytes >> HS_BYTES_SHIFT;
 	}
 	review(slot, again);
+	work(slot, again);
 }
 
-void budget_note_visit(struct thread_slot *slot) { review(slot, arch_ticks()); }
+void budget_note_visit(struct thread_slot *slot)
+{
+	uint64_t now = arch_ticks();
+
+	review(slot, now);
+	work(slot, now);
+}
+
+void budget_note_release(struct thread_slot *slot, uint64_t began)
+{
+	uint64_t now = arch_ticks_in_order(), again = arch_ticks_in_order();
+
+	slot->release_ticks = take_in(slot->release_ticks, without_reading(now - began, again - now), ticks_of_ns(FIRST_RELEASE_NS));
+	review(slot, again);
+	work(slot, again);
+}

@@ -8,21 +8,53 @@ static uint64_t power_of_two_at_least(uint64_t value)
 
 static uint64_t between(uint64_t value, uint64_t least, uint64_t most) { return value < least ? least : value > most ? most : value; }
 
-uint64_t budget_interval(const struct budget_window *window, const struct budget_costs *costs, uint32_t budget, uint64_t interval,
-			 uint32_t *cost_ret)
+static uint32_t millionths(uint64_t part, uint64_t whole)
 {
-	const uint64_t limit = UINT64_C(1) << 40; // so that no product overflows
-	uint64_t ticks = between(window->ticks, 1, limit), calls = between(window->calls, 1, limit);
-	uint64_t record = between(costs->record, 1, 1 << 20), pass = between(costs->pass, 1, 1 << 20);
-	uint64_t allowed = ticks * budget / 1000000;
-	uint64_t passing = calls * pass, spent = passing + between(window->records, 0, limit) * record, affordable;
+	return part >= UINT64_C(1) << 43 ? UINT32_MAX : (uint32_t)between(part * 1000000 / whole, 0, UINT32_MAX);
+}
 
-	*cost_ret = spent >= UINT64_C(1) << 43 ? UINT32_MAX : (uint32_t)between(spent * 1000000 / ticks, 0, UINT32_MAX);
-	if (passing >= allowed)
-		return HS_BUDGET_INTERVAL_MAX;
-	affordable = (allowed - passing) / record;
+struct budget_verdict budget_judge(const struct budget_window *window, const struct budget_costs *costs, uint32_t budget, uint64_t interval)
+{
+	const uint64_t limit = UINT64_C(1) << 38, slow = 1 << 20; // so that nothing overflows
+	uint64_t ticks = between(window->ticks, 1, limit), calls = between(window->calls, 1, limit);
+	uint64_t record = between(costs->record, 1, slow), release = between(costs->release, 0, slow);
+	uint64_t allowed = ticks * budget / 1000000, in_vain = between(window->in_vain, 0, limit) * release;
+	uint64_t fixed = calls * between(costs->pass, 1, slow) + between(window->framed, 0, limit) * between(costs->frame, 0, slow) + in_vain +
+			 between(window->others, 0, limit);
+	uint64_t found = between(window->found, 0, limit) * release;
+	struct budget_verdict verdict = {
+		.cost = millionths(fixed + between(window->records, 0, limit) * record + found, ticks),
+		.in_vain = millionths(in_vain, ticks),
+	};
+	// Where what an interval does not change is over the budget, no interval is large enough; a part of the budget is left to records, which then
+	// costs little beside the rest.
+	uint64_t least = allowed / BUDGET_RECORDING_PART;
+	uint64_t affordable = (fixed + least <= allowed ? allowed - fixed : least) / (record + release);
+
 	// Back to all of them only with room to spare, or it would go to and fro.
 	if (affordable >= (interval == 1 ? calls : calls + calls / 2))
-		return 1;
-	return between(power_of_two_at_least(between(window->bytes, 1, limit) / (affordable + 1)), HS_BUDGET_INTERVAL_MIN, HS_BUDGET_INTERVAL_MAX);
+		verdict.interval = 1;
+	else
+		verdict.interval = between(power_of_two_at_least(between(window->bytes, 1, limit) / (affordable + 1)), HS_BUDGET_INTERVAL_MIN,
+					   HS_BUDGET_INTERVAL_MAX);
+	return verdict;
+}
+
+uint32_t budget_thinning_interval(const struct budget_filter *filter, uint32_t in_vain, uint32_t budget)
+{
+	uint64_t most = budget / BUDGET_IN_VAIN_PART, records = between(filter->records, 0, UINT64_C(1) << 32), wanted;
+
+	if (in_vain <= most || records <= BUDGET_FILTER_LEAST)
+		return 0;
+	// What is looked for in vain is in proportion to the counters that are not 0. That number is at most the records', and where there are few of
+	// them near it.
+	wanted = between(between(records, 0, HS_FILTER_SIZE) * (most / 2) / in_vain, BUDGET_FILTER_LEAST, records);
+	if (filter->floor <= 1) // all were recorded, so of n bytes n / R are left; half of that, as blocks that stay may be larger than others
+		return (uint32_t)between(power_of_two_at_least(between(filter->mean_size, 1, HS_BUDGET_INTERVAL_MAX) * records / wanted / 2),
+					 HS_BUDGET_INTERVAL_MIN, HS_BUDGET_INTERVAL_MAX);
+	if (records > 2 * (uint64_t)filter->records_left) // most came since they were thinned
+		return filter->floor;
+	if (filter->floor >= HS_BUDGET_INTERVAL_MAX)
+		return 0;
+	return (uint32_t)between(power_of_two_at_least(filter->floor * records / wanted), 2 * (uint64_t)filter->floor, HS_BUDGET_INTERVAL_MAX);
 }

@@ -39,4 +39,18 @@ static inline void filter_remove(uint64_t address) { filter_change(address, -1);
 
 static inline bool filter_excludes(uint64_t address) { return __atomic_load_n(filter_counter(address), __ATOMIC_RELAXED) == 0; }
 
+// How many records are counted.
+static inline uint64_t filter_records(void)
+{
+	const uint64_t *words = (const uint64_t *)payload_state()->filter, low = UINT64_C(0x00ff00ff00ff00ff);
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < HS_FILTER_SIZE / sizeof(*words); i++) {
+		uint64_t word = __atomic_load_n(&words[i], __ATOMIC_RELAXED), pairs = (word & low) + (word >> 8 & low); // 4 times 16 bits
+
+		sum += pairs * UINT64_C(0x0001000100010001) >> 48; // their sum, below 2^16
+	}
+	return sum;
+}
+
 #endif

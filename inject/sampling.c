@@ -15,7 +15,8 @@ static int64_t draw_gap(struct thread_slot *slot, uint64_t interval)
 	if (region()->sampling_mode == SAMPLING_budget && longest > budget_longest_gap(interval))
 		longest = budget_longest_gap(interval);
 	slot->countdown_is_cut = gap > longest;
-	return gap > longest ? longest : gap;
+	slot->gap = gap > longest ? longest : gap;
+	return slot->gap;
 }
 
 // The tool may change the settings at any instruction: it makes `interval` 0 first and takes the pass then. One that is given after that must not
@@ -43,10 +44,9 @@ void sampling_begin_gap(struct thread_slot *slot)
 // The countdown has ended where it was cut.
 static void note_visit(struct thread_slot *slot, uint64_t interval)
 {
-	slot->unseen_bytes += interval;
-	if (region()->sampling_mode != SAMPLING_budget || slot->unseen_bytes < (uint64_t)budget_longest_gap(interval))
+	if (region()->sampling_mode != SAMPLING_budget || slot->seen_bytes - slot->looked_bytes < (uint64_t)budget_longest_gap(interval))
 		return;
-	slot->unseen_bytes = 0;
+	slot->looked_bytes = slot->seen_bytes;
 	budget_note_visit(slot);
 }
 
@@ -129,14 +129,17 @@ struct choice sampling_draw(struct thread_slot *slot, uint64_t size)
 		left = __atomic_load_n(pass_countdown(slot), __ATOMIC_RELAXED);
 	}
 	left -= (int64_t)bytes;
-	while (left <= 0 && slot->countdown_is_cut)
+	while (left <= 0 && slot->countdown_is_cut) {
+		slot->seen_bytes += (uint64_t)slot->gap;
 		left += draw_gap(slot, interval);
+	}
 	if (left > 0) {
 		give_pass(slot, left);
 		note_visit(slot, interval);
 		return choice;
 	}
 	choice.interval = (uint32_t)interval;
+	slot->seen_bytes += (uint64_t)(slot->gap - left);
 	if (counts_samples)
 		choice.samples = 1 + count_more(slot, interval, (uint64_t)-left); // bytes behind the one that is a sample
 	sampling_begin_gap(slot); // not what is left of the last one: the process has no memory

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "thinning.h"
 
+#include "arch.h"
 #include "filter.h"
 #include "live_table.h"
 #include "record.h"
@@ -10,16 +11,22 @@
 enum {
 	FIRST_FLOOR = 256, // bytes, where all were recorded before
 	ENTRIES_A_STEP = 1024, // of root and middle tables that one step looks at, at most
-	STEPS = 4, // after one recording; one leaf each, some microseconds in all
+	STEPS = 4, // at one time; one leaf each, some microseconds in all
+	EASE_AFTER_US = 2000000,
 };
+
+static bool may_thin(const struct region_header *header)
+{
+	return header->removals_exchange && (header->sampling_mode == SAMPLING_budget || header->sampling_mode == SAMPLING_interval) &&
+	       !thinning_is_under_way();
+}
 
 void thinning_ask(void)
 {
 	struct region_header *header = region();
 	uint32_t floor = __atomic_load_n(&header->interval_floor, __ATOMIC_RELAXED), least = FIRST_FLOOR, next;
 
-	if (!header->removals_exchange || (header->sampling_mode != SAMPLING_budget && header->sampling_mode != SAMPLING_interval) ||
-	    thinning_is_under_way())
+	if (!may_thin(header))
 		return;
 	if (header->sampling_mode == SAMPLING_interval)
 		least = 2 * header->sampling_interval;
@@ -35,6 +42,40 @@ void thinning_ask(void)
 	if (header->always_exact)
 		__atomic_store_n(&header->always_exact, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&header->thinning_position, 1, __ATOMIC_RELEASE);
+}
+
+// One of those who do so at the same time succeeds.
+static bool change_budget_floor(uint64_t before, uint64_t interval)
+{
+	uint64_t after = (((before >> 32) + 1) << 32) | interval;
+
+	return __atomic_compare_exchange_n(&region()->budget_floor, &before, after, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+void thinning_ask_for_budget(uint32_t interval)
+{
+	struct region_header *header = region();
+	uint64_t before = __atomic_load_n(&header->budget_floor, __ATOMIC_RELAXED);
+
+	if (!may_thin(header) || !change_budget_floor(before, interval))
+		return;
+	__atomic_store_n(&header->budget_floor_ticks, arch_ticks(), __ATOMIC_RELAXED);
+	if (header->always_exact)
+		__atomic_store_n(&header->always_exact, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->thinning_position, 1 | HS_THINNING_BY_BUDGET, __ATOMIC_RELEASE);
+}
+
+void thinning_ease_budget(uint64_t now)
+{
+	struct region_header *header = region();
+	uint64_t before = __atomic_load_n(&header->budget_floor, __ATOMIC_RELAXED);
+	uint64_t since = __atomic_load_n(&header->budget_floor_ticks, __ATOMIC_RELAXED);
+	uint32_t half = (uint32_t)before / 2;
+
+	if (!half || (int64_t)(now - since) < (int64_t)((uint64_t)header->ticks_per_us * EASE_AFTER_US) || thinning_is_under_way())
+		return;
+	if (change_budget_floor(before, half < HS_BUDGET_INTERVAL_MIN ? 0 : half))
+		__atomic_store_n(&header->budget_floor_ticks, now, __ATOMIC_RELAXED);
 }
 
 // The block may be released meanwhile, and the record written anew for another: what is read then is thrown away, because its place in the table
@@ -135,15 +176,22 @@ static uint32_t find_leaf(uint64_t unit, uint64_t *unit_ret)
 static void step(struct thread_slot *slot)
 {
 	struct region_header *header = region();
-	uint64_t position = __atomic_load_n(&header->thinning_position, __ATOMIC_ACQUIRE), next, unit, root, address;
+	uint64_t position = __atomic_load_n(&header->thinning_position, __ATOMIC_ACQUIRE), kind = position & HS_THINNING_BY_BUDGET;
+	uint64_t next, unit, root, address;
 	uint32_t page, floor = thinning_floor();
 
 	// A dump that copies meanwhile takes what it sees in two places for a removal.
 	if (!position || removal_is_logged())
 		return;
-	page = find_leaf(position - 1, &unit);
-	next = unit >> HS_MIDDLE_BITS < HS_ROOT_ENTRIES ? unit + 1 : 0;
-	if (!__atomic_compare_exchange_n(&header->thinning_position, &position, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) || !page)
+	if (kind && floor < thinning_budget_floor())
+		floor = thinning_budget_floor();
+	page = find_leaf((position ^ kind) - 1, &unit);
+	next = unit >> HS_MIDDLE_BITS < HS_ROOT_ENTRIES ? (unit + 1) | kind : 0;
+	if (!__atomic_compare_exchange_n(&header->thinning_position, &position, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	if (!next && kind)
+		__atomic_store_n(&header->budget_records, (uint32_t)filter_records(), __ATOMIC_RELAXED);
+	if (!page)
 		return;
 	root = (unit - 1) >> HS_MIDDLE_BITS;
 	address = (root & ((UINT64_C(1) << HS_ROOT_BITS) - 1)) << (HS_SLOT_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // When the region gets full, no records are lost: the interval doubles, and the records that are there are thinned to what they would be had it
-// been so from the beginning. Each estimate stays what it is on average, and gets less certain.
+// been so from the beginning. Each estimate stays what it is on average, and gets less certain. With a budget the same is done when a thread's
+// releases are looked for among too many records (budget.h).
 //
 // Context: in a hook, outermost, with the thread's own lists at hand. One step looks at a part of the live table that is bounded, and all
 // threads that record take their share of the steps. Not while every allocation is asked for (SAMPLING_exact): there the region runs full.
@@ -20,6 +21,12 @@ static inline uint32_t thinning_floor(void)
 	return floor > 1 ? floor : 1;
 }
 
+// The interval that records were thinned to for the budget's sake; 0 = none.
+static inline uint32_t thinning_budget_floor(void)
+{
+	return (uint32_t)__atomic_load_n(&region()->budget_floor, __ATOMIC_RELAXED);
+}
+
 static inline bool thinning_is_under_way(void)
 {
 	return __atomic_load_n(&region()->thinning_position, __ATOMIC_RELAXED) != 0;
@@ -27,6 +34,11 @@ static inline bool thinning_is_under_way(void)
 
 // Doubles the interval and begins to thin, if nobody has begun.
 void thinning_ask(void) HS_HIDDEN;
+// Begins to thin to an interval because what there is costs more than the budget, if nothing is under way. What is allocated later is
+// sampled at that interval or a larger one, or recorded like all others where that is affordable.
+void thinning_ask_for_budget(uint32_t interval) HS_HIDDEN;
+// That interval is halved where so few records are left that more are affordable, not more often than every two seconds.
+void thinning_ease_budget(uint64_t now) HS_HIDDEN;
 
 // A page was taken. It is time when a quarter is left, then when an eighth is, and so on: pages are never given back, only records are.
 static inline void thinning_look(uint32_t page)
@@ -38,7 +50,7 @@ static inline void thinning_look(uint32_t page)
 		thinning_ask();
 }
 
-// The calling thread's share of the work, after a recording. pre: thinning_is_under_way()
+// The calling thread's share of the work. pre: thinning_is_under_way()
 void thinning_work(struct thread_slot *slot) HS_HIDDEN;
 
 #endif

@@ -53,13 +53,13 @@ static inline bool usual_release(uint64_t block, uint64_t call_place, const stru
 	uint32_t *place;
 	uint32_t ref;
 
-	if (HS_UNLIKELY(!slot || slot->guard || !live_table_find_usual(block, &place)))
+	// Where not every allocation is recorded, the table is not touched before the filter has been asked.
+	if (HS_UNLIKELY(!slot || slot->guard || header->removals_exchange || !live_table_find_usual(block, &place)))
 		return false;
 	slot->guard = call_place;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	ref = __atomic_load_n(place, __ATOMIC_RELAXED);
-	if (HS_UNLIKELY(!ref || slot->free_count == HS_FREE_KEPT ||
-			__atomic_load_n(&header->removal_flags, __ATOMIC_RELAXED) | header->removals_exchange)) {
+	if (HS_UNLIKELY(!ref || slot->free_count == HS_FREE_KEPT || __atomic_load_n(&header->removal_flags, __ATOMIC_RELAXED))) {
 		reentry_leave(slot);
 		return false;
 	}

@@ -98,8 +98,8 @@ enum cut_reason {
 	X(left_to_operator, "failed calls of operator new and the like, left to it (a block that it got all the same is missing)") \
 	X(nested, "calls of allocators to themselves, part of another call")                       \
 	X(abandoned, "calls left by longjmp or an exception: their blocks, if any, are not recorded") \
-	X(thinned, "samples given up because the region got full: the others stand for them")      \
-	X(lost_thinning, "samples lost when one was given up at the same moment as its block")     \
+	X(thinned, "records given up because the region got full or the budget was spent: the others stand for them")      \
+	X(lost_thinning, "records lost when one was given up at the same moment as its block")     \
 	X(replaced, "blocks found again without having been freed through a hook")                 \
 	X(replaced_bytes, "bytes of these")                                                        \
 	X(stack_cuts, "allocations whose stack was cut short")                                     \

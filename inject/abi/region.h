@@ -56,6 +56,8 @@ enum sampling_mode {
 	SAMPLING_budget = 4,   // all while that costs a thread no more than `budget`, else at the smallest interval that does not
 };
 
+#define HS_THINNING_BY_BUDGET (UINT64_C(1) << 63) // by `budget_floor`; else by `interval_floor`
+
 enum removal_flags {
 	REMOVAL_LOGS = 1,    // a dump is copying the table while threads run
 	REMOVAL_FILTERS = 2, // records may be counted in the filter
@@ -117,9 +119,14 @@ struct region_header {
 	// Changed by the payload. Each group on a cache line of its own.
 	_Alignas(64) uint64_t next_page; // number of the next page to hand out
 	_Alignas(64) uint64_t free_batches; // bits 0..31 ref of the first batch of free records, 32..63 a tag against ABA
-	_Alignas(64) uint64_t thinning_position; // of the next part of the live table that is to be thinned, from 1; 0 = nothing is thinned
+	// Of the next part of the live table that is to be thinned, from 1, with HS_THINNING_BY_BUDGET or without; 0 = nothing is thinned.
+	_Alignas(64) uint64_t thinning_position;
 	uint32_t thinning_rounds;    // how often it was begun
 	uint32_t interval_floor;     // no interval is below it, since the region ran short of room; 0 = it has not
+	uint64_t budget_floor;       // bits 0..31: records were thinned to this interval for the budget's sake, and no thread samples below it,
+				     // though it may record all; 0 = they were not. Bits 32..63: how often
+	uint64_t budget_floor_ticks; // when it was changed
+	uint32_t budget_records;     // that were left in the filter after that
 	_Alignas(64) uint64_t log_taken; // bits 0..31 entries of the log that were taken (beyond log_limit: that found no room), 32..63 generation
 	_Alignas(64) uint32_t module_count;
 	uint32_t module_generation;  // raised whenever a module comes or goes; rules of older ones are void
@@ -208,7 +215,7 @@ struct thread_slot {
 	uint32_t ticks_left;     // exact allocations until it is read again
 	uint32_t sampling_generation; // of the settings that `interval` is from
 	uint32_t countdown_is_cut;    // 1 = at the end of `countdown` there is no sample: the gap is longer, but not more than the interval may pass
-	uint32_t cost;           // measured in the last window, millionths of the thread's time
+	uint32_t cost;           // measured over about the last second, millionths of the thread's time
 	uint32_t record_ticks;   // what recording one allocation has cost of late, ticks; 0 = not yet known
 	uint32_t pending_count;  // reallocations begun: raised before `pending` and its like change
 	uint64_t window_began;   // ticks; 0 = no window
@@ -216,10 +223,19 @@ struct thread_slot {
 	int64_t suspended;       // what the countdown was before the original of the outermost hook
 
 	_Alignas(64) uint64_t window_bytes; // counter of their bytes at its beginning
-	uint64_t estimated_calls; // of the window, as its samples say, times 256; 0 where all are recorded
+	uint64_t seen_bytes;     // of the window, where not all are recorded: the gaps that have ended
+	uint64_t looked_bytes;   // of these, when the budget was last looked at
+	int64_t gap;             // what `countdown` was at its beginning
+	uint64_t estimated_calls; // of late, as samples say, times 256, without those that are recorded because they are large
 	uint64_t estimated_bytes; // of these
-	uint64_t unseen_bytes;   // allocated since the budget was looked at, about
 	uint64_t watched_place, watched_return; // of a call that passed and is watched: where its return address lay, and that
+	uint64_t other_ticks;    // of the window, for thinning
+	uint64_t window_frees;   // counter of frees at its beginning
+	uint32_t releases;       // since the thread began, that the filter did not exclude; goes round
+	uint32_t releases_in_vain; // of the window, of these: blocks that were not recorded
+	uint32_t large_records;  // of the window: recorded because they are as large as the interval
+	uint32_t framed_calls;   // of the window: not recorded, in the C code all the same
+	uint32_t release_ticks;  // what such a release has cost of late, ticks; 0 = not yet known
 
 	_Alignas(64) uint64_t counters[HS_COUNTER_SLOTS];
 	uint64_t cut_counters[16];

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A budget: under load a thread's interval grows, each block is still accounted for by an estimate, and when the load has gone every allocation is
-recorded again. How soon depends on the machine; that it comes does not."""
+recorded again. Where it is the number of records that costs too much, they are thinned, and status says so. How soon depends on the machine; that it
+comes does not."""
 
 import time
 
@@ -8,6 +9,8 @@ import profiles
 from harness import (Target, Unharmed, attach, check, check_equal, detach, dump, heapsnap, run_test, say, temporary_directory)
 
 SECONDS = 60  # within which an interval follows the load
+FEW = 300      # records that no budget is too small for
+MANY = 200000  # so many that the filter excludes nothing
 
 
 def status(pid):
@@ -35,14 +38,14 @@ def ledger(report, name):
     return next((line["value"] for line in report["ledger"] if line["name"] == name), 0)
 
 
-def run():
+def follows_the_load():
     target = Target("bursts")
     before = Unharmed(target.pid)
     path = temporary_directory() + "/out.pb.gz"
     attach(target.pid, "--budget", "3")
-    check_equal(target.ask("keep 1000"), "done", "answer")
+    check_equal(target.ask(f"keep {FEW}"), "done", "answer")
     dump(target.pid, path)
-    check_equal(blocks(path, "site_keep").live_objects, 1000, "blocks of a thread with little to do, before the load")
+    check_equal(blocks(path, "site_keep").live_objects, FEW, "blocks of a thread with little to do, before the load")
 
     busy = until(target, "churn 3000000", lambda now: now.get("interval_most", 0) > 1, "sampling under load")
     check("cost_most_percent" in busy, f"status tells no cost: {busy}")
@@ -52,16 +55,65 @@ def run():
     report = dump(target.pid, path)
     check(ledger(report, "allocations") < blocks(path, "site_churn").alloc_objects, "all of the churn was recorded")
     check_equal(blocks(path, "site_churn").live_objects, 0, "live blocks of the churn")
-    check_equal(blocks(path, "site_keep").live_objects, 1000, "blocks from before the load")
+    check_equal(blocks(path, "site_keep").live_objects, FEW, "blocks from before the load")
 
     quiet = until(target, "rest 50", lambda now: now.get("interval_most") == 1, "every allocation again after the load")
     check_equal(quiet["interval_least"], 1, "interval of the thread")
-    check_equal(target.ask("keep 500"), "done", "answer")
+    check("thinned_to" not in quiet, f"few records were thinned: {quiet}")
+    check_equal(target.ask(f"keep {FEW}"), "done", "answer")
     dump(target.pid, path)
-    check_equal(blocks(path, "site_keep").live_objects, 1500, "blocks of a thread with little to do, after the load")
+    check_equal(blocks(path, "site_keep").live_objects, 2 * FEW, "blocks of a thread with little to do, after the load")
     detach(target.pid)
     before.check_after(memory_may_change=True)
     target.end()
+
+
+def check_estimate(report, name, objects):
+    """Within six of the standard errors that the dump reports: by chance one run in 500 million is not."""
+    site = next(each for each in report["sites"] if each["function"] == name)
+    check(abs(site["live_objects"] - objects) <= 6 * site["live_objects_error"], f"{objects} blocks, not {site}")
+    return site
+
+
+def thins_what_there_is():
+    target = Target("bursts")
+    before = Unharmed(target.pid)
+    path = temporary_directory() + "/thinned.pb.gz"
+    attach(target.pid, "--budget", "100")
+    check_equal(target.ask(f"keep {MANY}"), "done", "answer")
+    report = dump(target.pid, path, "--errors")
+    check_estimate(report, "site_keep", MANY)
+    check(report["samples"] > MANY // 10, f"only {report['samples']} records, with all of the time for a budget")
+
+    set_to = heapsnap("set", target.pid, "--budget", "3", "--json")
+    check_equal((set_to.status, set_to.json.get("filter_in_use")), (0, True), str(set_to))
+    busy = until(target, "churn 1000000", lambda now: now.get("thinned_to", 0) > 1 and not now["is_thinning"], "thinning under load")
+    # What is allocated under load, after that: no finer.
+    busy = until(target, "churn 1000000", lambda now: now.get("interval_least", 0) >= now["thinned_to"] and not now["is_thinning"], "coarser samples")
+    say(f"  records thinned to one sample in {busy['thinned_to']} bytes, now one in {busy['interval_least']}")
+    text = heapsnap("status", target.pid)
+    check(" thinned to one sample in " in text.stdout + text.stderr, f"status does not tell: {text}")
+    thinned = dump(target.pid, path, "--errors")
+    site = check_estimate(thinned, "site_keep", MANY)
+    check(0 < thinned["samples"] < report["samples"] / 4, f"{thinned['samples']} records of {report['samples']}")
+    check(ledger(thinned, "thinned") > 0, "the ledger says nothing of what was given up")
+    check(site["live_objects_error"] > 0, f"an estimate without an error: {site}")
+
+    until(target, "rest 50", lambda now: now.get("interval_most") == 1, "every allocation again after the load")
+    check_equal(target.ask(f"hold {FEW}"), "done", "answer")
+    again = dump(target.pid, path, "--errors")
+    check_estimate(again, "site_keep", MANY)
+    check_equal(check_estimate(again, "site_hold", FEW)["live_objects_error"], 0, "error of what is recorded like all others")
+    check_equal(heapsnap("set", target.pid, "--budget", "3").status, 0, "status of set")
+    check("thinned_to" not in status(target.pid), "new settings leave samples as coarse as the old ones had to be")
+    detach(target.pid)
+    before.check_after(memory_may_change=True)
+    target.end()
+
+
+def run():
+    follows_the_load()
+    thins_what_there_is()
 
 
 run_test(run, "budget")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Allocates as fast as it can, or hardly. Commands: "churn N": N blocks made and released at once; "rest N": N blocks of 4 KiB made and released, with
-// a millisecond between them; "keep N": N blocks of 100 bytes that stay. Each prints "done".
+// a millisecond between them; "keep N": N blocks of 100 bytes that stay; "hold N": as many of 101 bytes, of another site. Each prints "done".
 #include "commands.h"
 
 #include <stdlib.h>
@@ -13,6 +13,7 @@ static void *volatile kept;
 __attribute__((noinline)) static void site_churn(size_t size) { kept = malloc(size); }
 __attribute__((noinline)) static void site_rest(void) { kept = malloc(4096); }
 __attribute__((noinline)) static void site_keep(void) { kept = malloc(100); }
+__attribute__((noinline)) static void site_hold(void) { kept = malloc(101); }
 
 static void churn(unsigned long count)
 {
@@ -47,7 +48,7 @@ int main(void)
 			rest(count);
 		else
 			for (unsigned long i = 0; i < count; i++)
-				site_keep();
+				line[0] == 'k' ? site_keep() : site_hold();
 		puts("done");
 	}
 	return 0;

@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interval that follows from a window's numbers.
+// The interval that follows from a window's numbers, and when records are thinned.
 #include "check.h"
 
 #include "inject/budget.h"
 
+#include <math.h>
+
 #define MS UINT64_C(2000000) // ticks, at 2 GHz
 
-static const struct budget_costs costs = { .pass = 10, .record = 100 };
+static const struct budget_costs costs = { .pass = 10, .frame = 20, .record = 80, .release = 20 };
+
+enum { EACH = 100 }; // a record and its release
 
 static uint64_t decide(uint64_t ticks, uint64_t calls, uint64_t bytes, uint64_t records, uint32_t budget, uint64_t interval, uint32_t *cost_ret)
 {
-	const struct budget_window window = { .ticks = ticks, .calls = calls, .bytes = bytes, .records = records };
+	const struct budget_window window = { .ticks = ticks, .calls = calls, .bytes = bytes, .records = records, .found = records };
+	struct budget_verdict verdict = budget_judge(&window, &costs, budget, interval);
 
-	return budget_interval(&window, &costs, budget, interval, cost_ret);
+	*cost_ret = verdict.cost;
+	CHECK_EQUAL(verdict.in_vain, 0);
+	return verdict.interval;
 }
 
 // What a window with the same load costs at an interval, where each block has `size` bytes, well below it.
@@ -20,12 +27,13 @@ static double cost_at(uint64_t interval, double calls_a_tick, double size)
 {
 	double recorded = interval == 1 ? 1 : size / (double)interval;
 
-	return 1e6 * calls_a_tick * ((double)costs.pass + recorded * (double)costs.record);
+	return 1e6 * calls_a_tick * ((double)costs.pass + recorded * EACH);
 }
 
 static void test_steady_loads(void)
 {
 	const uint64_t ticks = 20 * MS;
+	unsigned beyond = 0; // loads that cost more than the budget without any record
 	uint32_t cost;
 
 	for (uint32_t budget = 1000; budget <= 1000000; budget *= 10) {
@@ -35,17 +43,79 @@ static void test_steady_loads(void)
 
 			if (interval == 1) {
 				CHECK(cost_at(1, rate, 64) <= budget * 1.001);
-			} else if (rate * (double)costs.pass * 1e6 >= budget) {
-				CHECK_EQUAL(interval, HS_BUDGET_INTERVAL_MAX); // no interval is large enough
 			} else {
+				double passing = rate * (double)costs.pass * 1e6, room = fmax(budget - passing, budget / 8.0);
+
 				CHECK(cost_at(1, rate, 64) > budget * 0.999); // all would have been too much
 				CHECK(interval >= HS_BUDGET_INTERVAL_MIN && (interval & (interval - 1)) == 0);
-				CHECK(cost_at(interval, rate, 64) <= budget * 1.001 || interval == HS_BUDGET_INTERVAL_MAX);
-				// The smallest power of two that does.
-				CHECK(interval == HS_BUDGET_INTERVAL_MIN || cost_at(interval / 2, rate, 64) > budget * 0.99);
+				CHECK(cost_at(interval, rate, 64) - passing <= room * 1.001 || interval == HS_BUDGET_INTERVAL_MAX);
+				// The smallest power of two that does: also where no interval keeps the budget, because the calls that pass cost more.
+				CHECK(interval == HS_BUDGET_INTERVAL_MIN || cost_at(interval / 2, rate, 64) - passing > room * 0.99);
+				beyond += passing >= budget;
 			}
 		}
 	}
+	CHECK(beyond > 10);
+}
+
+// What an interval does not change, by each of its parts: while it leaves some room there are fewer records, and beyond that as many as an eighth
+// of the budget pays for, and no fewer.
+static void test_what_is_fixed(void)
+{
+	const uint64_t ticks = 20 * MS, calls = 100000, allowed = ticks * 3 / 100; // of which passing takes 5/6
+	const struct budget_window windows[] = {
+		{ .ticks = ticks, .calls = calls, .bytes = 64 * calls, .in_vain = allowed / 20 },
+		{ .ticks = ticks, .calls = calls, .bytes = 64 * calls, .framed = allowed / 20 },
+		{ .ticks = ticks, .calls = calls, .bytes = 64 * calls, .others = allowed },
+		{ .ticks = ticks, .calls = 100 * calls, .bytes = 64 * calls },
+		{ .ticks = ticks, .calls = 100 * calls, .bytes = 64 * calls, .in_vain = 100 * allowed, .others = 100 * allowed },
+	};
+	const struct budget_window nothing_else = { .ticks = ticks, .calls = calls, .bytes = 64 * calls };
+	uint64_t expected = 1, least = budget_judge(&nothing_else, &costs, 30000, 1024).interval;
+
+	while (64 * calls / expected > allowed / 8 / EACH)
+		expected *= 2;
+	CHECK(least < expected);
+	for (size_t i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
+		struct budget_verdict verdict = budget_judge(&windows[i], &costs, 30000, 1024);
+
+		CHECK_EQUAL(verdict.interval, expected);
+		CHECK(verdict.cost > 30000);
+		CHECK_EQUAL(verdict.in_vain, windows[i].in_vain * costs.release * 1000000 / ticks);
+	}
+	// A thread that mostly releases what others have made may record the little it makes itself.
+	const struct budget_window consumer = { .ticks = ticks, .calls = 10, .bytes = 640, .in_vain = 10 * allowed };
+
+	CHECK_EQUAL(budget_judge(&consumer, &costs, 30000, 1024).interval, 1);
+}
+
+// When records are thinned for the sake of releases that are looked for among them.
+static void test_thinning(void)
+{
+	static const struct {
+		struct budget_filter filter;
+		uint32_t in_vain, expected;
+	} cases[] = {
+		{ { 100000, 64, 0, 0 }, 7500, 0 },              // a quarter of the budget
+		{ { 100000, 64, 0, 0 }, 7501, 1024 },           // half of that is aimed at, with a filter that is not full: 4,095 records
+		{ { 100000, 64, 0, 0 }, 30000, 4096 },          // 1,024 records
+		{ { 100000, 64, 0, 0 }, 3000000, 8192 },        // no fewer than 512
+		{ { 512, 64, 0, 0 }, 3000000, 0 },
+		{ { 513, 64, 0, 0 }, 3000000, 128 },
+		{ { 4000, 64, 0, 0 }, 15000, 128 },             // a filter that is half empty: 1,000 records
+		{ { 4000, 1000, 0, 0 }, 15000, 2048 },
+		{ { 100000, 64, 4096, 1000 }, 30000, 4096 },    // new ones have come
+		{ { 8192, 64, 4096, 4096 }, 30000, 32768 },     // there were as many before: larger blocks than were expected
+		{ { 2000, 64, 4096, 1000 }, 7501, 16384 },
+		{ { UINT64_MAX, UINT64_MAX, 0, 0 }, UINT32_MAX, HS_BUDGET_INTERVAL_MAX },
+		{ { UINT64_MAX, 0, 0, 0 }, UINT32_MAX, 1 << 22 }, // counted as 2^32 records of one byte
+		{ { 100000, 64, HS_BUDGET_INTERVAL_MAX, 90000 }, 30000, 0 }, // nothing is to be gained any more
+		{ { 100000, 64, HS_BUDGET_INTERVAL_MAX, 9000 }, 30000, HS_BUDGET_INTERVAL_MAX },
+		{ { 100000, 64, HS_BUDGET_INTERVAL_MAX / 2, 90000 }, 30000, HS_BUDGET_INTERVAL_MAX },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		CHECK_EQUAL(budget_thinning_interval(&cases[i].filter, cases[i].in_vain, 30000), cases[i].expected);
 }
 
 // All of them again only with room to spare; and an interval is left at once when the load goes.
@@ -66,27 +136,30 @@ static void test_return(void)
 static void test_absurd(void)
 {
 	static const uint64_t values[] = { 0, 1, 1000, UINT64_C(1) << 40, UINT64_C(1) << 63, UINT64_MAX };
-	uint32_t cost;
 
-	for (size_t t = 0; t < 6; t++)
-		for (size_t c = 0; c < 6; c++)
-			for (size_t b = 0; b < 6; b++)
-				for (size_t r = 0; r < 6; r++) {
-					uint64_t interval = decide(values[t], values[c], values[b], values[r], 1000000, 1, &cost);
+	for (unsigned i = 0; i < 6 * 6 * 6 * 6 * 6; i++) {
+		const struct budget_window window = {
+			.ticks = values[i % 6], .calls = values[i / 6 % 6], .bytes = values[i / 36 % 6], .records = values[i / 216 % 6],
+			.framed = values[i / 6 % 6], .found = values[i / 36 % 6], .in_vain = values[i / 1296], .others = values[i / 216 % 6],
+		};
+		uint64_t interval = budget_judge(&window, &costs, 1000000, 1).interval;
 
-					CHECK(interval == 1 || (interval >= HS_BUDGET_INTERVAL_MIN && interval <= HS_BUDGET_INTERVAL_MAX));
-				}
+		CHECK(interval == 1 || (interval >= HS_BUDGET_INTERVAL_MIN && interval <= HS_BUDGET_INTERVAL_MAX));
+	}
 	const struct budget_window window = { .ticks = 1000, .calls = 10, .bytes = 100, .records = 10 };
-	const struct budget_costs unknown = { 0, 0 }, enormous = { UINT64_MAX, UINT64_MAX };
+	const struct budget_costs unknown = { 0 }, enormous = { UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX };
+	struct budget_verdict verdict = budget_judge(&window, &unknown, 30000, 1);
 
-	CHECK_EQUAL(budget_interval(&window, &unknown, 30000, 1, &cost), 1); // as if each took one tick
-	CHECK_EQUAL(cost, 20000);
-	CHECK_EQUAL(budget_interval(&window, &enormous, 30000, 1, &cost), HS_BUDGET_INTERVAL_MAX);
+	CHECK_EQUAL(verdict.interval, 1); // as if each took one tick
+	CHECK_EQUAL(verdict.cost, 20000);
+	CHECK_EQUAL(budget_judge(&window, &enormous, 30000, 1).interval, HS_BUDGET_INTERVAL_MIN); // as all 100 bytes are in one sample
 }
 
 int main(void)
 {
 	test_steady_loads();
+	test_what_is_fixed();
+	test_thinning();
 	test_return();
 	test_absurd();
 	return CHECK_RESULT();

@@ -33,6 +33,8 @@ enum regime {
 	FOLLOWS_RECORDS, // each thread has its own, which depends on what it has recorded so far
 	CUT_GAPS,        // under a budget that is never looked at: its gaps are cut
 	THINNED,         // records are kept or dropped afterwards, two times: the interval doubles, from 1 it goes to 256 first
+	BUDGET,          // all are recorded while that is affordable; then what there is is thinned, and thinned again, with samples that came
+			 // meanwhile; at the end all are recorded again
 };
 
 struct population {
@@ -65,6 +67,8 @@ static const struct population populations[] = {
 	{ "intervals that follow records", FOLLOWS_RECORDS, 1024, 6000, { { 8, 1 }, { 200, 1 }, { 1500, 3 }, { 5000, 40 } } },
 	{ "cut gaps", CUT_GAPS, 1 << 20, 8000, { { 64, 1 }, { 30000, 10 }, { 300000, 400 } } },
 	{ "thinned", THINNED, 256, 2000, { { 40, 1 }, { 200, 3 }, { 256, 10 }, { 700, 20 }, { 1023, 40 }, { 5000, 100 } } },
+	{ "exact, then thinned for the budget", BUDGET, 0, 3000,
+	  { { 0, 1 }, { 40, 1 }, { 200, 3 }, { 1000, 10 }, { 1500, 20 }, { 3000, 40 }, { 5000, 100 } } },
 	{ "thinned, exact before", THINNED, 1, 2000, { { 0, 1 }, { 40, 1 }, { 200, 3 }, { 256, 10 }, { 300, 20 }, { 511, 40 }, { 5000, 100 } } },
 };
 
@@ -102,6 +106,10 @@ struct truth {
 	double objects, bytes, objects_variance, bytes_variance, objects_skewness, bytes_skewness;
 };
 
+// A budget's interval in each sixth of a run, and what the records from then are thinned to in the end: twice, after the second sixth and after
+// the fourth.
+static const uint32_t budget_intervals[] = { 1, 1, 2048, 1024, 4096, 1 }, budget_ends[] = { 4096, 4096, 4096, 4096, 4096, 1 };
+
 // The interval of a round. Settings change with every sixth part of them.
 static uint32_t interval_of(const struct population *population, unsigned round)
 {
@@ -110,10 +118,21 @@ static uint32_t interval_of(const struct population *population, unsigned round)
 
 	if (population->regime == SETTINGS_CHANGE)
 		return little[sixth];
+	if (population->regime == BUDGET)
+		return budget_intervals[sixth];
 	return population->regime == SETTINGS_CHANGE_MUCH ? much[sixth] : population->interval;
 }
 
 static uint32_t thinned_once(uint32_t interval) { return interval == 1 ? 256 : 2 * interval; }
+
+static uint32_t interval_at_end(const struct population *population, unsigned round)
+{
+	if (population->regime == BUDGET)
+		return budget_ends[round * 6 / population->rounds];
+	return thinned_once(thinned_once(population->interval));
+}
+
+static bool is_thinned(const struct population *population) { return population->regime == THINNED || population->regime == BUDGET; }
 
 // `thinned`: when records have been dropped, too.
 static struct truth find_truth(const struct population *population, bool thinned)
@@ -123,7 +142,7 @@ static struct truth find_truth(const struct population *population, bool thinned
 	for (unsigned round = 0; round < population->rounds; round++) {
 		for (unsigned k = 0; k < KINDS_MAX && population->kinds[k].each; k++) {
 			double size = (double)population->kinds[k].size;
-			uint32_t interval = thinned ? thinned_once(thinned_once(population->interval)) : interval_of(population, round);
+			uint32_t interval = thinned ? interval_at_end(population, round) : interval_of(population, round);
 			double a = fmax(size, 1) / interval, odds = 1 / expm1(a);                        // (1 - p) / p
 			double third = odds * (1 - 2 * -expm1(-a)) / -expm1(-a);                         // third moment: (1 - p) (1 - 2 p) / p^2
 
@@ -228,7 +247,7 @@ static void begin_run(const struct population *population, struct thread_slot *s
 	static const enum sampling_mode modes[] = { [CONSTANT] = SAMPLING_interval, [COUNTED] = SAMPLING_words, [SETTINGS_CHANGE] = SAMPLING_interval,
 						    [SETTINGS_CHANGE_MUCH] = SAMPLING_interval,
 						    [FOLLOWS_RECORDS] = SAMPLING_interval, [CUT_GAPS] = SAMPLING_budget,
-						    [THINNED] = SAMPLING_interval };
+						    [THINNED] = SAMPLING_interval, [BUDGET] = SAMPLING_interval };
 	struct stack_node *node = made_ref(&made, stack);
 
 	made.header->sampling_mode = population->interval == 1 ? SAMPLING_exact : modes[population->regime];
@@ -236,6 +255,7 @@ static void begin_run(const struct population *population, struct thread_slot *s
 	made.header->sampling_seed = first_seed + run;
 	made.header->sampling_generation++;
 	made.header->ticks_per_us = UINT32_MAX; // so that no window ever ends
+	made.header->budget = HS_BUDGET_MAX;
 	*slot = (struct thread_slot){ .thread = run % 3 };
 	node->alloc_objects = node->alloc_bytes = 0;
 	(void)sampling_draw(slot, 1);
@@ -245,7 +265,7 @@ static void begin_run(const struct population *population, struct thread_slot *s
 	}
 }
 
-static struct block_record kept[KEPT_MAX]; // in the regime THINNED
+static struct block_record kept[KEPT_MAX]; // where records are thinned
 static size_t kept_count;
 
 static void allocate(const struct population *population, struct thread_slot *slot, uint64_t size, enum fault fault, struct sums *sums)
@@ -255,7 +275,7 @@ static void allocate(const struct population *population, struct thread_slot *sl
 
 	if (!choice.interval)
 		return;
-	if (population->regime == THINNED)
+	if (is_thinned(population))
 		kept[kept_count++] = record;
 	else
 		estimate_add(&sums->live, &record);
@@ -278,7 +298,7 @@ static void thin(struct thread_slot *slot, uint32_t interval)
 	for (size_t i = 0; i < kept_count; i++) {
 		struct block_record record = kept[i];
 
-		if (record.size < interval) {
+		if (record.size < interval && record.interval < interval) {
 			if (!sampling_keeps(sampling_random(&slot->random), record.size, record.interval, interval))
 				continue;
 			record.interval = interval;
@@ -286,6 +306,16 @@ static void thin(struct thread_slot *slot, uint32_t interval)
 		kept[stay++] = record;
 	}
 	kept_count = stay;
+}
+
+// The settings stand for what a thread decides. It takes what it decides for the next allocation.
+static void follow_budget(const struct population *population, struct thread_slot *slot, unsigned round)
+{
+	change_settings(population, slot, round);
+	if (round == population->rounds / 3)
+		thin(slot, budget_intervals[2]);
+	else if (round == population->rounds * 2 / 3)
+		thin(slot, budget_intervals[4]);
 }
 
 static struct sums run_once(const struct population *population, struct thread_slot *slot, unsigned run, enum fault fault)
@@ -297,6 +327,8 @@ static struct sums run_once(const struct population *population, struct thread_s
 	for (unsigned round = 0; round < population->rounds; round++) {
 		if (population->regime == SETTINGS_CHANGE || population->regime == SETTINGS_CHANGE_MUCH)
 			change_settings(population, slot, round);
+		if (population->regime == BUDGET)
+			follow_budget(population, slot, round);
 		for (unsigned k = 0; k < KINDS_MAX && population->kinds[k].each; k++)
 			if (round % population->kinds[k].each == 0)
 				allocate(population, slot, population->kinds[k].size, fault, &sums);
@@ -304,6 +336,8 @@ static struct sums run_once(const struct population *population, struct thread_s
 	if (population->regime == THINNED) {
 		thin(slot, thinned_once(population->interval));
 		thin(slot, thinned_once(thinned_once(population->interval)));
+	}
+	if (is_thinned(population)) {
 		for (size_t i = 0; i < kept_count; i++)
 			estimate_add(&sums.live, &kept[i]);
 	}
@@ -371,7 +405,7 @@ static void check_error(const struct population *population, const char *what, c
 
 static void test_population(const struct population *population, struct thread_slot *slot)
 {
-	const struct truth truth = find_truth(population, population->regime == THINNED), allocated = find_truth(population, false);
+	const struct truth truth = find_truth(population, is_thinned(population)), allocated = find_truth(population, false);
 	const struct stack_node *node = made_ref(&made, stack);
 	struct tally objects = { 0 }, bytes = { 0 }, allocated_objects = { 0 }, allocated_bytes = { 0 }, multiples = { 0 };
 	double multiples_variance = truth.bytes * population->interval; // of a Poisson number of samples

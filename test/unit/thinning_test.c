@@ -48,6 +48,31 @@ static void reallocate(struct box *box, uint64_t size, bool fails, const struct 
 	reentry_leave(slot);
 }
 
+// Thinning is begun again and again, from the same interval, and where there are blocks; in turn because the region ran short and for a budget. All
+// by one thread: the others may be through by then.
+static void thin_again(unsigned round)
+{
+	uint64_t *position = &made.header->thinning_position, kind = __atomic_load_n(position, __ATOMIC_RELAXED) & HS_THINNING_BY_BUDGET;
+
+	if ((__atomic_load_n(position, __ATOMIC_RELAXED) ^ kind) > LAST_POSITION)
+		__atomic_store_n(position, 0, __ATOMIC_RELAXED);
+	if (round % 512 != 0 || thinning_is_under_way())
+		return;
+	if (round % 1024 == 0) {
+		thinning_ask_for_budget(HIGHEST_FLOOR / 2);
+		CHECK_EQUAL(thinning_budget_floor(), HIGHEST_FLOOR / 2);
+		kind = HS_THINNING_BY_BUDGET;
+	} else if (thinning_floor() >= HIGHEST_FLOOR) {
+		__atomic_store_n(&made.header->interval_floor, 0, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&made.header->sampling_generation, 1, __ATOMIC_RELAXED);
+		return;
+	} else {
+		thinning_ask();
+		kind = 0;
+	}
+	__atomic_store_n(position, FIRST_POSITION | kind, __ATOMIC_RELAXED);
+}
+
 static void work(unsigned number)
 {
 	struct entry_frame frame = { .return_address = 0x1000 };
@@ -59,18 +84,8 @@ static void work(unsigned number)
 		uint64_t dice = sampling_random(&random), size = 1 + (dice >> 32) % SIZE_MAX_ASKED;
 		struct box *box = &boxes[dice % BOXES];
 
-		// Again and again, from the same interval, and where there are blocks. All by one thread: the others may be through by then.
-		if (number == 1 && __atomic_load_n(&made.header->thinning_position, __ATOMIC_RELAXED) > LAST_POSITION)
-			__atomic_store_n(&made.header->thinning_position, 0, __ATOMIC_RELAXED);
-		if (number == 1 && round % 512 == 0 && !thinning_is_under_way()) {
-			if (thinning_floor() >= HIGHEST_FLOOR) {
-				__atomic_store_n(&made.header->interval_floor, 0, __ATOMIC_RELAXED);
-				__atomic_fetch_add(&made.header->sampling_generation, 1, __ATOMIC_RELAXED);
-			} else {
-				thinning_ask();
-				__atomic_store_n(&made.header->thinning_position, FIRST_POSITION, __ATOMIC_RELAXED);
-			}
-		}
+		if (number == 1)
+			thin_again(round);
 		pthread_mutex_lock(&box->lock);
 		if (!box->block) {
 			allocate(box, size, &frame);

@@ -21,6 +21,14 @@ static inline uint64_t arch_ticks(void)
 	return (uint64_t)high << 32 | low;
 }
 
+// The same, after all that came before has been done: what waits for memory is waited for (Intel SDM volume 2, RDTSC; Linux makes LFENCE do so
+// on AMD processors).
+static inline uint64_t arch_ticks_in_order(void)
+{
+	__asm__ volatile("lfence" ::: "memory");
+	return arch_ticks();
+}
+
 static inline void arch_pause(void) { __asm__ volatile("pause"); }
 
 // What a hook's entry pushed, lowest address first. `return_address` is where the caller of the hooked function goes on;
