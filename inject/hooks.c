@@ -34,9 +34,9 @@ static struct hook_result left_alone(struct thread_slot *slot)
 	return pass;
 }
 
-IN_GENERAL record_in_general(struct thread_slot *slot, void *block, uint64_t size, const struct entry_frame *frame)
+IN_GENERAL record_in_general(struct thread_slot *slot, void *block, uint64_t size)
 {
-	record_allocation(slot, (uint64_t)block, size, (struct choice){ 1, 0 }, frame);
+	record_allocation(slot, (uint64_t)block, size, (struct choice){ 1, 0 }, reentry_frame(slot));
 	return done(slot, (uint64_t)block);
 }
 
@@ -44,7 +44,7 @@ IN_GENERAL record_in_general(struct thread_slot *slot, void *block, uint64_t siz
 static __attribute__((noinline)) struct hook_result record(struct thread_slot *slot, void *block, uint64_t size, const struct entry_frame *frame)
 {
 	if (HS_UNLIKELY(!usual_recording(slot, (uint64_t)block, size, frame)))
-		return record_in_general(slot, block, size, frame);
+		return record_in_general(slot, block, size);
 	return done(slot, (uint64_t)block);
 }
 
@@ -70,16 +70,15 @@ IN_GENERAL hook_malloc_in_general(uint64_t size, const struct hook_island *islan
 struct hook_result hook_malloc(uint64_t size, uint64_t unused1, uint64_t unused2, const struct hook_island *island,
 			       const struct entry_frame *frame)
 {
-	struct thread_slot *slot = usual_begin(frame, island);
+	struct thread_slot *slot = usual_enter_original(frame, island);
 	void *block;
 
 	(void)unused1;
 	(void)unused2;
 	if (HS_UNLIKELY(!slot))
 		return hook_malloc_in_general(size, island, frame);
-	reentry_enter_original(slot);
 	block = ORIGINAL(one_argument, island)(size);
-	if (HS_UNLIKELY(!reentry_leave_original(slot)))
+	if (HS_UNLIKELY(!usual_leave_original(slot)))
 		return handed_back((uint64_t)block);
 	return record(slot, block, size, frame);
 }

@@ -34,15 +34,12 @@ static inline void record_give(struct thread_slot *slot, uint32_t ref)
 	__builtin_prefetch(region_ref(ref), 1);
 }
 
-// Where the thread keeps a stack's totals; another stack's may be there.
-static inline struct totals_entry *totals_of(struct thread_slot *slot, uint32_t stack)
-{
-	return &slot->totals[(stack ^ stack >> 7) & (HS_TOTALS_ENTRIES - 1)];
-}
+// Where in its `totals` a thread keeps a stack's; another stack's may be there.
+static inline uint32_t totals_index(uint32_t stack) { return (stack ^ stack >> 7) & (HS_TOTALS_ENTRIES - 1); }
 
 static inline void totals_add(struct thread_slot *slot, uint32_t stack, uint64_t size)
 {
-	struct totals_entry *entry = totals_of(slot, stack);
+	struct totals_entry *entry = &slot->totals[totals_index(stack)];
 
 	if (HS_UNLIKELY(entry->stack != stack || entry->objects == UINT32_MAX)) {
 		// Totals do not move from entry to node while a dump reads both.

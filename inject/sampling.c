@@ -81,6 +81,7 @@ static void adopt(struct thread_slot *slot)
 
 	if (!slot->random)
 		slot->random = sampling_first_state(header->sampling_seed, slot->thread);
+	slot->kept_generation = 0; // the depth may be another one
 	do {
 		generation = __atomic_load_n(&header->sampling_generation, __ATOMIC_ACQUIRE);
 		begin_with_settings(slot, header);

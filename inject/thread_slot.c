@@ -87,6 +87,7 @@ static void begin_thread(struct thread_slot *slot, uint64_t thread_pointer)
 	slot->pending = 0;
 	slot->pending_new = 0;
 	slot->walk_count = 0;
+	slot->kept_generation = 0;
 	slot->interval = 0;
 	slot->countdown = slot->suspended = 0;
 	slot->random = 0;

@@ -4,21 +4,25 @@
 // Context: in a hook. Reads the stack only between the hook's own frame and the stack's known upper end, and unwind information only
 // of modules that are there (inject/modules.h). Three ways, each falling back to the next:
 //   1. the frames that are as they were at the thread's last walk are taken from there, after checking every word that the
-//      walk would have read (independent loads, where walking is a chain of dependent ones); all of them at once by unwind_again;
+//      walk would have read (independent loads, where walking is a chain of dependent ones). While every allocation is recorded, some whole
+//      stacks are kept as well (unwind_kept);
 //   2. packed rules from the rule cache, executed on three registers;
 //   3. all callee-saved registers and full rows, for the frames that need them (rare: assembly, lazy binding).
 #include "unwind.h"
 
 #include "modules.h"
+#include "record.h"
 #include "stack_table.h"
 #include "unwind_step.h"
 
 // What a walk found, innermost frame first, in slot->fresh.
 struct walk {
+	uint32_t generation; // of modules, when it began
 	uint32_t count;   // fresh frames
 	uint32_t reused;  // frames of the last walk that still stand; 0 = none
 	uint32_t cut;     // enum cut_reason + 1; 0 = complete
 	bool repeatable;  // all words that it read are known
+	uint32_t top;     // in the end: slot->walk[top - 1] is the innermost frame; 0 = it is not kept there
 	uint64_t end_check; // address of the return address 0 that ended the walk; 0 = it ended otherwise
 };
 
@@ -210,8 +214,7 @@ static bool end_walk(enum step_result result, uint64_t rule, const struct walk_r
 static bool walk_by_rules(struct thread_slot *slot, const struct entry_frame *entry, const struct memory_span *stack,
 			  uint32_t depth, struct walk *walk)
 {
-	uint32_t generation = __atomic_load_n(&region()->module_generation, __ATOMIC_ACQUIRE);
-	uint32_t candidate = slot->walk_generation == generation ? slot->walk_count : 0;
+	uint32_t candidate = slot->walk_generation == walk->generation ? slot->walk_count : 0;
 	struct walk_registers registers = { entry->return_address, (uint64_t)(&entry->return_address + 1), entry->rbp };
 	bool exact = false;
 
@@ -237,7 +240,7 @@ static bool walk_by_rules(struct thread_slot *slot, const struct entry_frame *en
 			walk->cut = CUT_depth_limit + 1;
 			return true;
 		}
-		rule = cached_rule(registers.pc, exact, generation, slot);
+		rule = cached_rule(registers.pc, exact, walk->generation, slot);
 		before = registers;
 		frame->sp = before.sp;
 		frame->pc = before.pc;
@@ -261,7 +264,7 @@ static bool walk_by_rules(struct thread_slot *slot, const struct entry_frame *en
 
 static void add_check(struct thread_slot *slot, uint32_t *count, uint64_t address, struct walk *walk)
 {
-	if (*count == HS_WALK_CHECKS - UNWIND_CHECKS_STEP) {
+	if (*count == HS_WALK_CHECKS) {
 		walk->repeatable = false;
 		return;
 	}
@@ -299,8 +302,10 @@ static uint32_t keep_walk(struct thread_slot *slot, struct walk *walk)
 	uint32_t kept = walk->reused;
 	uint32_t node = kept ? slot->walk[kept - 1].node : 0;
 
-	if (walk->count == 0)
-		return node; // all of it stands
+	if (walk->count == 0) { // all of it stands
+		walk->top = kept;
+		return node;
+	}
 	if (HS_UNLIKELY(walk->cut)) {
 		count_up(slot->counters, COUNTER_stack_cuts, 1);
 		slot->cut_counters[walk->cut - 1]++;
@@ -331,35 +336,82 @@ static uint32_t keep_walk(struct thread_slot *slot, struct walk *walk)
 		kept++;
 	}
 	if (walk->repeatable) {
-		uint32_t checks = slot->walk[kept - 1].checks;
-
-		for (uint32_t i = checks; checks && i % UNWIND_CHECKS_STEP; i++)
-			slot->checks[i] = slot->checks[checks - 1];
-		slot->walk_generation = region()->module_generation;
+		slot->walk_generation = walk->generation;
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		slot->walk_count = kept;
+		slot->walk_count = walk->top = kept;
 	}
 	return node;
+}
+
+enum { KEPT_WORDS_MAX = 4 * HS_KEPT_WORDS };
+
+// Writes the word at `address` as the one with this number. False when there is no room, or it lies too far from `sp`.
+static bool keep_word(struct kept_stack *kept, uint32_t number, uint64_t sp, uint64_t address, uint64_t value)
+{
+	int64_t place = (int64_t)(address - sp) / 8;
+
+	if (number == KEPT_WORDS_MAX || place != (int16_t)place || address % 8)
+		return false;
+	kept->words[number / 4].places[number % 4] = (int16_t)place;
+	kept->words[number / 4].values[number % 4] = value;
+	return true;
+}
+
+// Keeps a whole stack: slot->walk[top - 1] is its innermost frame, the one that called the hook.
+static void keep_stack(struct thread_slot *slot, uint32_t top, const struct entry_frame *entry, uint32_t generation)
+{
+	const struct walked_frame *innermost = &slot->walk[top - 1];
+	struct kept_stack *kept = kept_stack_at(slot, innermost->sp, innermost->pc);
+	uint32_t count = 0;
+
+	if (slot->kept_generation != generation) {
+		for (uint32_t i = 0; i < HS_KEPT_STACKS; i++)
+			slot->kept[i].sp = 0;
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		slot->kept_generation = generation;
+	}
+	// Of two that are taken, one by chance.
+	if (kept->sp && (!kept_stack_neighbour(kept)->sp || slot->ticks_left & 1))
+		kept = kept_stack_neighbour(kept);
+	kept->sp = 0; // a longjmp out of here must not leave half a stack
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (innermost->flags & WALKED_RBP_MATTERS)
+		(void)keep_word(kept, count++, innermost->sp, (uint64_t)&entry->rbp, innermost->rbp);
+	for (uint32_t i = 0; i < innermost->checks; i++)
+		if (!keep_word(kept, count++, innermost->sp, slot->checks[i].address, slot->checks[i].value))
+			return;
+	for (; count % 4; count++) {
+		kept->words[count / 4].places[count % 4] = kept->words[count / 4].places[0];
+		kept->words[count / 4].values[count % 4] = kept->words[count / 4].values[0];
+	}
+	kept->pc = innermost->pc;
+	kept->node = innermost->node;
+	kept->totals = (uint16_t)totals_index(innermost->node);
+	kept->end = (uint16_t)(offsetof(struct kept_stack, words) + count / 4 * sizeof(struct kept_words));
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	kept->sp = innermost->sp;
 }
 
 uint32_t unwind_to_node(struct thread_slot *slot, const struct entry_frame *entry)
 {
 	uint64_t low = (uint64_t)&entry->return_address;
 	struct memory_span stack = { (const uint8_t *)low, low, slot->stack_high - low };
-	uint32_t depth = region()->depth, again = unwind_again(slot, entry);
+	const struct kept_stack *kept = slot->interval == 1 ? unwind_kept(slot, entry) : NULL;
+	uint32_t depth = region()->depth, node;
 	struct walk walk;
 
-	if (again) {
+	if (kept) {
 		count_up(slot->counters, COUNTER_walk_reuses, 1);
-		return again;
+		return kept->node;
 	}
-	walk.count = walk.reused = walk.cut = 0;
+	walk.generation = __atomic_load_n(&region()->module_generation, __ATOMIC_ACQUIRE);
+	walk.count = walk.reused = walk.cut = walk.top = 0;
 	walk.repeatable = true;
 	walk.end_check = 0;
 
 	if (HS_UNLIKELY(low < slot->stack_low || low + 8 > slot->stack_high)) {
 		// On a coroutine's or a signal handler's own stack nothing above the return address is known to be mapped.
-		uint64_t rule = cached_rule(entry->return_address, false, region()->module_generation, slot);
+		uint64_t rule = cached_rule(entry->return_address, false, walk.generation, slot);
 
 		slot->fresh[0].pc = entry->return_address;
 		slot->fresh[0].node = UNWIND_MODULE(rule);
@@ -371,5 +423,8 @@ uint32_t unwind_to_node(struct thread_slot *slot, const struct entry_frame *entr
 		walk_in_full(slot, entry, &stack, depth, &walk);
 	if (walk.reused)
 		count_up(slot->counters, COUNTER_walk_reuses, 1);
-	return keep_walk(slot, &walk);
+	node = keep_walk(slot, &walk);
+	if (walk.top && slot->interval == 1)
+		keep_stack(slot, walk.top, entry, walk.generation);
+	return node;
 }

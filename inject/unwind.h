@@ -10,33 +10,31 @@
 // is counted with its reason, and its stack ends in a node that names the reason.
 uint32_t unwind_to_node(struct thread_slot *slot, const struct entry_frame *entry) HS_HIDDEN;
 
-// A walk's words are compared so many at a time; what follows the last of them in `checks` repeats it.
-enum { UNWIND_CHECKS_STEP = 4 };
-
-// 0 = the word is what it was.
-static inline uint64_t unwind_check(const struct walk_check *check) { return *(const uint64_t *)check->address ^ check->value; }
-
-// The same for a stack that is the last one that the thread walked, all of it: every word that the walk has read is what it was. 0 = it is
-// not, or not known to be. Independent loads: cheaper than walking, where each frame waits for the one before. It makes no call and
-// changes nothing.
-static inline uint32_t unwind_again(const struct thread_slot *slot, const struct entry_frame *entry)
+// The stack, if the thread keeps it: what unwind_to_node would give is its node. NULL = it does not. The words are loaded independently: cheaper than
+// walking, where each frame waits for the one before. Calls nothing and changes nothing.
+// pre: slot->interval is 1; else no memory is spent on kept stacks
+static inline const struct kept_stack *unwind_kept(const struct thread_slot *slot, const struct entry_frame *entry)
 {
-	const struct walk_check *check = slot->checks, *end;
-	uint32_t count = slot->walk_count;
-	const struct walked_frame *last;
-	uint64_t difference = 0;
+	uint64_t sp = (uint64_t)(&entry->return_address + 1), pc = entry->return_address, changed = 0;
+	const struct kept_stack *kept = kept_stack_at(slot, sp, pc);
+	const struct kept_words *words, *end;
 
-	if (HS_UNLIKELY(!count || count > region()->depth ||
-			slot->walk_generation != __atomic_load_n(&region()->module_generation, __ATOMIC_ACQUIRE)))
-		return 0;
-	last = &slot->walk[count - 1];
-	// The stack's bounds need no look: the last walk began at the same place.
-	if (HS_UNLIKELY(last->sp != (uint64_t)(&entry->return_address + 1) || last->pc != entry->return_address ||
-			(last->rbp != entry->rbp && last->flags & WALKED_RBP_MATTERS)))
-		return 0;
-	for (end = check + last->checks; check < end; check += UNWIND_CHECKS_STEP)
-		difference |= unwind_check(check) | unwind_check(check + 1) | unwind_check(check + 2) | unwind_check(check + 3);
-	return HS_LIKELY(difference == 0) ? last->node : 0;
+	if (HS_UNLIKELY(slot->kept_generation != __atomic_load_n(&region()->module_generation, __ATOMIC_ACQUIRE)))
+		return NULL;
+	if (HS_UNLIKELY(kept->pc != pc || kept->sp != sp)) {
+		kept = kept_stack_neighbour(kept);
+		if (kept->pc != pc || kept->sp != sp)
+			return NULL;
+	}
+	// The stack's bounds need no look: the walk that is kept began at the same place.
+	end = (const struct kept_words *)((uint64_t)kept + kept->end);
+	for (words = kept->words; words != end; words++) {
+		changed |= ((const uint64_t *)sp)[words->places[0]] ^ words->values[0];
+		changed |= ((const uint64_t *)sp)[words->places[1]] ^ words->values[1];
+		changed |= ((const uint64_t *)sp)[words->places[2]] ^ words->values[2];
+		changed |= ((const uint64_t *)sp)[words->places[3]] ^ words->values[3];
+	}
+	return HS_LIKELY(changed == 0) ? kept : NULL;
 }
 
 #endif

@@ -9,8 +9,9 @@
 
 #include "block_events.h"
 
-// As reentry_begin for a call that is recorded as every one is. NULL: it is not, or not known to be.
-static inline struct thread_slot *usual_begin(const struct entry_frame *frame, const struct hook_island *island)
+// As reentry_begin, sampling_choose and reentry_enter_original for a call that is recorded as every one is. NULL: it is not, or not known to be,
+// and nothing is done.
+static inline struct thread_slot *usual_enter_original(const struct entry_frame *frame, const struct hook_island *island)
 {
 	struct thread_slot *slot = thread_slot_at_hand();
 
@@ -19,23 +20,39 @@ static inline struct thread_slot *usual_begin(const struct entry_frame *frame, c
 	slot->hook = island->hook_index;
 	slot->guard = reentry_place(frame); // in_original is 0 while there is no guard
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	slot->in_original = 1; // a thread that records every allocation has no pass to be suspended
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return slot;
+}
+
+// As reentry_leave_original. Settings that the tool has changed meanwhile are taken over with the next call.
+static inline bool usual_leave_original(struct thread_slot *slot)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (HS_UNLIKELY(!region_is_present()))
+		return false;
+	slot->in_original = 0;
+	return true;
 }
 
 // As record_allocation for an allocation that is recorded as every one is. pre: the thread's guard is set, and no original runs
 static inline bool usual_recording(struct thread_slot *slot, uint64_t block, uint64_t size, const struct entry_frame *frame)
 {
-	uint32_t stack = unwind_again(slot, frame);
-	struct totals_entry *totals = totals_of(slot, stack);
+	const struct kept_stack *kept = unwind_kept(slot, frame);
+	uint32_t free_count = slot->free_count, ref;
+	struct totals_entry *totals;
 	uint32_t *place;
-	uint32_t ref;
 
-	if (HS_UNLIKELY(!stack || totals->stack != stack || totals->objects == UINT32_MAX || !block || !live_table_find_usual(block, &place) ||
-			!slot->free_count || !slot->ticks_left || filter_in_use() || __atomic_load_n(place, __ATOMIC_RELAXED)))
+	if (HS_UNLIKELY(!kept || !block || !live_table_find_usual(block, &place)))
+		return false;
+	totals = &slot->totals[kept->totals];
+	if (HS_UNLIKELY(totals->stack != kept->node || totals->objects == UINT32_MAX || !free_count || !slot->ticks_left ||
+			filter_in_use() || __atomic_load_n(place, __ATOMIC_RELAXED)))
 		return false;
 	slot->ticks_left--;
-	ref = slot->free_records[--slot->free_count];
-	record_fill(slot, region_ref(ref), size, (struct choice){ 1, 0 }, stack);
+	ref = slot->free_records[free_count - 1];
+	slot->free_count = free_count - 1;
+	record_fill(slot, region_ref(ref), size, (struct choice){ 1, 0 }, kept->node);
 	totals->bytes += size;
 	totals->objects++;
 	count_up(slot->counters, COUNTER_walk_reuses, 1);
@@ -50,8 +67,8 @@ static inline bool usual_release(uint64_t block, uint64_t call_place, const stru
 {
 	const struct region_header *header = region();
 	struct thread_slot *slot = thread_slot_at_hand();
+	uint32_t ref, free_count;
 	uint32_t *place;
-	uint32_t ref;
 
 	// Where not every allocation is recorded, the table is not touched before the filter has been asked.
 	if (HS_UNLIKELY(!slot || slot->guard || header->removals_exchange || !live_table_find_usual(block, &place)))
@@ -59,14 +76,16 @@ static inline bool usual_release(uint64_t block, uint64_t call_place, const stru
 	slot->guard = call_place;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	ref = __atomic_load_n(place, __ATOMIC_RELAXED);
-	if (HS_UNLIKELY(!ref || slot->free_count == HS_FREE_KEPT || __atomic_load_n(&header->removal_flags, __ATOMIC_RELAXED))) {
+	free_count = slot->free_count;
+	if (HS_UNLIKELY(!ref || free_count == HS_FREE_KEPT || __atomic_load_n(&header->removal_flags, __ATOMIC_RELAXED))) {
 		reentry_leave(slot);
 		return false;
 	}
 	__atomic_store_n(place, 0, __ATOMIC_RELEASE);
 	slot->last_freed = block | (uint64_t)island->hook_index << 48;
 	count_up(slot->counters, COUNTER_frees, 1);
-	slot->free_records[slot->free_count++] = ref;
+	slot->free_records[free_count] = ref;
+	slot->free_count = free_count + 1;
 	__builtin_prefetch(region_ref(ref), 1);
 	reentry_leave(slot);
 	return true;

@@ -178,6 +178,26 @@ struct walk_check {
 };
 #define HS_WALK_CHECKS (2u * HS_DEPTH_MAX)
 
+// A whole stack that a thread has walked, with every word that the walk has read: while the innermost frame's stack pointer and program counter and
+// all of the words are what they were, a walk would end in the same node. Where the innermost frame's rbp matters, it is one of the words: as
+// the hook's entry has pushed it, below the stack pointer.
+struct kept_words {
+	uint64_t values[4];
+	int16_t places[4]; // in words from the innermost frame's stack pointer
+};
+#define HS_KEPT_WORDS 12u
+struct kept_stack {
+	uint64_t sp; // of the innermost frame; 0 = nothing is kept here
+	uint64_t pc;
+	uint32_t node;
+	uint16_t totals;   // index of the node's entry in the thread's `totals`
+	uint16_t end;      // of the used `words`, bytes from the beginning of this struct. What fills up the last ones repeats a word
+	uint64_t reserved;
+	struct kept_words words[HS_KEPT_WORDS];
+};
+#define HS_KEPT_STACKS 8u
+_Static_assert(sizeof(struct kept_stack) * HS_KEPT_STACKS == HS_PAGE_SIZE, "the kept stacks fill a page");
+
 // A thread's own free records; more go to a list that all threads share.
 #define HS_FREE_KEPT 128u
 
@@ -191,8 +211,8 @@ struct thread_slot {
 	uint32_t tid;
 	uint32_t thread;         // index into the thread history
 	uint32_t in_original;    // 1 while the outermost hook is inside the original function
-	uint32_t walk_count;     // frames of the last walk; 0 = none that can be used again
-	uint32_t walk_generation; // module generation of the last walk
+	uint32_t ticks_left;     // exact allocations until the time-stamp counter is read again
+	uint32_t kept_generation; // module generation of the kept stacks; 0 = there are none
 	uint32_t free_count;     // used entries of `free_records`
 	uint64_t last_freed;     // the block of the last call that gave one back, and, from bit 48 on, the index of its hook
 
@@ -212,7 +232,7 @@ struct thread_slot {
 
 	_Alignas(64) uint64_t random; // state of the thread's random numbers; 0 = not begun
 	uint64_t ticks;          // of the time-stamp counter, as read last
-	uint32_t ticks_left;     // exact allocations until it is read again
+	uint32_t walk_count;     // frames of the last walk; 0 = none that can be used again
 	uint32_t sampling_generation; // of the settings that `interval` is from
 	uint32_t countdown_is_cut;    // 1 = at the end of `countdown` there is no sample: the gap is longer, but not more than the interval may pass
 	uint32_t cost;           // measured over about the last second, millionths of the thread's time
@@ -236,6 +256,7 @@ struct thread_slot {
 	uint32_t large_records;  // of the window: recorded because they are as large as the interval
 	uint32_t framed_calls;   // of the window: not recorded, in the C code all the same
 	uint32_t release_ticks;  // what such a release has cost of late, ticks; 0 = not yet known
+	uint32_t walk_generation; // module generation of the last walk
 
 	_Alignas(64) uint64_t counters[HS_COUNTER_SLOTS];
 	uint64_t cut_counters[16];
@@ -244,20 +265,36 @@ struct thread_slot {
 	_Alignas(4096) struct walked_frame walk[HS_DEPTH_MAX]; // the last walk, outermost frame first
 	struct walk_check checks[HS_WALK_CHECKS];              // of the last walk, outermost frame's first
 	struct walked_frame fresh[HS_DEPTH_MAX];               // the walk being made, innermost frame first
-	uint8_t unused[HS_PAGE_SIZE];                          // never touched, so never in memory: makes the size a power of two
+	struct kept_stack kept[HS_KEPT_STACKS]; // only touched while every allocation is recorded
 };
 _Static_assert(CUT_REASON_COUNT <= 16, "cut counters");
 _Static_assert(sizeof(struct thread_slot) == 32768, "thread_slot is eight pages");
+_Static_assert(offsetof(struct thread_slot, kept) % HS_PAGE_SIZE == 0, "kept_stack_neighbour");
+
+// Where to look first for a stack, then in the neighbour: two share a kilobyte.
+static inline struct kept_stack *kept_stack_at(const struct thread_slot *slot, uint64_t sp, uint64_t pc)
+{
+	uint32_t hash = (uint32_t)(sp ^ pc) * 0x9e3779b1u;
+
+	return (struct kept_stack *)((uint64_t)slot->kept + (hash >> 20 & (HS_KEPT_STACKS - 1) * sizeof(struct kept_stack)));
+}
+
+static inline struct kept_stack *kept_stack_neighbour(const struct kept_stack *kept)
+{
+	return (struct kept_stack *)((uint64_t)kept ^ sizeof(struct kept_stack));
+}
 
 _Static_assert(offsetof(struct thread_slot, last_freed) == 56, "what a call without a record looks at is in one cache line");
 
 #define HS_THREAD_ENDED UINT64_C(1) // no thread pointer: those are aligned
 
-// Where to look first for a thread's slot. Control blocks of threads lie a stack's size apart, so bits from 12 on tell them apart.
+// Where to look first for a thread's slot. Control blocks of threads lie at equal distances, mostly: the factor, 2^32 divided by the golden ratio,
+// spreads these evenly.
 static inline uint32_t thread_slot_index(uint64_t thread_pointer)
 {
-	return (uint32_t)(thread_pointer >> 12 ^ thread_pointer >> 24) & (HS_THREAD_SLOTS - 1);
+	return (uint32_t)thread_pointer * 0x9e3779b1u >> 20;
 }
+_Static_assert(1u << (32 - 20) == HS_THREAD_SLOTS, "thread_slot_index reaches all of them");
 
 // Where the parts are.
 #define HS_OFFSET_HOOKS ((uint64_t)HS_HEADER_SIZE)

@@ -76,14 +76,14 @@ static void test_claim(void)
 	CHECK(!thread_slot_claim(0));
 
 	// A new thread with the control block of one that has ended: another number, nothing under way, the free records kept.
-	slot->guard = 5, slot->in_original = 1, slot->pending = 7, slot->pending_new = 8, slot->walk_count = 9;
+	slot->guard = 5, slot->in_original = 1, slot->pending = 7, slot->pending_new = 8, slot->walk_count = 9, slot->kept_generation = 1;
 	slot->free_count = 3, slot->counters[0] = 11;
 	set_tid(&a, 1003);
 	CHECK(thread_slot_claim(pointer_of(&a)) == slot);
 	CHECK_EQUAL(slot->tid, 1003);
 	CHECK_EQUAL(slot->thread, 2);
 	CHECK_EQUAL(history(2)->tid, 1003);
-	CHECK(!slot->guard && !slot->in_original && !slot->pending && !slot->pending_new && !slot->walk_count);
+	CHECK(!slot->guard && !slot->in_original && !slot->pending && !slot->pending_new && !slot->walk_count && !slot->kept_generation);
 	CHECK(slot->free_count == 3 && slot->counters[0] == 11);
 	free_thread(&a);
 	free_thread(&b);

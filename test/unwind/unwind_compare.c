@@ -117,6 +117,7 @@ static void walk(enum pass pass, struct sample *sample, size_t from, struct thre
 
 	*entry = (struct entry_frame){ .r15 = frame->r15, .r14 = frame->r14, .r13 = frame->r13, .r12 = frame->r12,
 				       .rbx = frame->rbx, .rbp = frame->rbp, .return_address = frame->pc };
+	slot->interval = 1; // so that stacks are kept
 	node = unwind_to_node(slot, entry);
 	*entry = before; // for a walk from the inside, these words belong to a frame
 	comparison.tally.ways[pass][slot->counters[COUNTER_slow_walks] != slow      ? WAY_REGISTERS
@@ -239,6 +240,8 @@ static void lend_walk(const struct thread_slot *walked, const struct thread_slot
 {
 	spare_slot.walk_count = walked->walk_count;
 	spare_slot.walk_generation = walked->walk_generation;
+	spare_slot.kept_generation = walked->kept_generation;
+	memcpy(spare_slot.kept, walked->kept, sizeof(spare_slot.kept));
 	spare_slot.stack_low = bounds->stack_low;
 	spare_slot.stack_high = bounds->stack_high;
 	memcpy(spare_slot.walk, walked->walk, sizeof(spare_slot.walk));
@@ -280,6 +283,7 @@ static void walk_with_all_registers(size_t count)
 	for (size_t i = 0; i < count; i++) {
 		lend_walk(samples[i].slot, samples[i].slot);
 		spare_slot.walk_count = 0;
+		spare_slot.kept_generation = 0;
 		walk(PASS_all_registers, &samples[i], samples[i].first, &spare_slot);
 	}
 	memcpy(rules, kept, sizeof(kept));
