@@ -82,6 +82,17 @@ static struct hs_error *count_table(struct counting *counting)
 	return error;
 }
 
+static struct hs_error *count_samples(const struct region_access *region, struct filter_count *count)
+{
+	HS_CLEANUP_FREE uint64_t *entries = malloc(HS_SAMPLE_TABLE_SIZE);
+	struct hs_error *error = entries ? region_read(region, HS_OFFSET_SAMPLES, entries, HS_SAMPLE_TABLE_SIZE) : &hs_error_no_memory;
+
+	for (uint32_t i = 0; i < HS_SAMPLE_ENTRIES && !error && !count->is_too_much; i++)
+		if (sample_entry_ref(entries[i]))
+			add(count, sample_address(i / HS_SAMPLE_BUCKET_ENTRIES, entries[i]), sample_entry_ref(entries[i]));
+	return error;
+}
+
 struct hs_error *filter_count_records(const struct region_access *region, const struct region_header *header,
 				      const struct pending_record *pending, size_t pending_count, struct filter_count *ret)
 {
@@ -105,6 +116,8 @@ struct hs_error *filter_count_records(const struct region_access *region, const 
 	counting.leaves_left = pages;
 	counting.middles_left = pages / HS_MIDDLE_PAGES;
 	error = count_table(&counting);
+	if (!error && header->samples_used)
+		error = count_samples(region, ret);
 	for (size_t i = 0; i < pending_count && !error && !ret->is_too_much; i++)
 		add(ret, pending[i].address, pending[i].ref);
 	if (error)

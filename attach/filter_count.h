@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The filter of tracked addresses, counted anew from the live table (inject/filter.h). Everything that the table names is checked.
+// The filter of tracked addresses, counted anew from the tables of blocks (inject/filter.h). Everything that the table names is checked.
 #ifndef HEAPSNAP_ATTACH_FILTER_COUNT_H
 #define HEAPSNAP_ATTACH_FILTER_COUNT_H
 
@@ -14,7 +14,7 @@
 // More records than that are not counted: it would take too long, and leave few counters at 0 (docs/design.md, Changing the settings).
 #define FILTER_RECORDS_MAX (1u << 18)
 
-// A reallocation under way: its old record is in no entry of the table, but will be put back there or given back.
+// A reallocation under way: its old record is in no entry of the tables, but will be put back there or given back.
 struct pending_record {
 	uint64_t address;
 	uint32_t ref;

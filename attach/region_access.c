@@ -46,7 +46,8 @@ struct hs_error *region_check_header(const struct region_header *header, uint64_
 		{ "rules", &header->rules, HS_OFFSET_RULES, HS_OFFSET_LOG - HS_OFFSET_RULES },
 		{ "log", &header->log, HS_OFFSET_LOG, HS_OFFSET_BUCKETS - HS_OFFSET_LOG },
 		{ "buckets", &header->buckets, HS_OFFSET_BUCKETS, HS_OFFSET_ROOT - HS_OFFSET_BUCKETS },
-		{ "root", &header->root, HS_OFFSET_ROOT, HS_OFFSET_PAGES - HS_OFFSET_ROOT },
+		{ "root", &header->root, HS_OFFSET_ROOT, HS_OFFSET_SAMPLES - HS_OFFSET_ROOT },
+		{ "samples", &header->samples, HS_OFFSET_SAMPLES, HS_SAMPLE_TABLE_SIZE },
 		{ "pages", &header->pages, HS_OFFSET_PAGES, size < HS_OFFSET_PAGES ? 0 : size - HS_OFFSET_PAGES },
 	};
 

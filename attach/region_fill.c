@@ -47,7 +47,8 @@ static void fill_parts(struct region_header *header)
 	header->rules = (struct region_part){ HS_OFFSET_RULES, HS_OFFSET_LOG - HS_OFFSET_RULES };
 	header->log = (struct region_part){ HS_OFFSET_LOG, HS_OFFSET_BUCKETS - HS_OFFSET_LOG };
 	header->buckets = (struct region_part){ HS_OFFSET_BUCKETS, HS_OFFSET_ROOT - HS_OFFSET_BUCKETS };
-	header->root = (struct region_part){ HS_OFFSET_ROOT, HS_OFFSET_PAGES - HS_OFFSET_ROOT };
+	header->root = (struct region_part){ HS_OFFSET_ROOT, HS_OFFSET_SAMPLES - HS_OFFSET_ROOT };
+	header->samples = (struct region_part){ HS_OFFSET_SAMPLES, HS_SAMPLE_TABLE_SIZE };
 	header->pages = (struct region_part){ HS_OFFSET_PAGES, header->size - HS_OFFSET_PAGES };
 }
 

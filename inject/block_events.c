@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reallocations, and blocks that are not in the table. Context: in a hook.
+// Context: in a hook. usual.h has a shorter way for most of the calls.
 #include "block_events.h"
 
 void totals_add_sampled(uint32_t stack, uint64_t size, struct choice choice)
@@ -9,6 +9,170 @@ void totals_add_sampled(uint32_t stack, uint64_t size, struct choice choice)
 
 	__atomic_fetch_add(&node->alloc_objects, weight.objects, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&node->alloc_bytes, weight.bytes, __ATOMIC_RELAXED);
+}
+
+static void count_lost(struct thread_slot *slot, uint64_t size)
+{
+	slot->last_freed = 0; // the same address may come again
+	count_up(slot->counters, COUNTER_lost_region_full, 1);
+	count_up(slot->counters, COUNTER_lost_region_full_bytes, size);
+}
+
+// When a block is born. Reading the time-stamp counter costs as much as all the rest of a recording, so where every allocation is recorded it is
+// read for some: a block is then born between the time that is told and the thread's next reading.
+enum { HS_TICKS_CALLS = 16 };
+
+// Before a recording. Returns whether the time was read.
+static bool read_ticks(struct thread_slot *slot, struct choice choice)
+{
+	bool reads = choice.interval != 1 || slot->ticks_left == 0;
+
+	if (HS_UNLIKELY(reads)) {
+		slot->ticks = arch_ticks();
+		slot->ticks_left = HS_TICKS_CALLS;
+	}
+	slot->ticks_left--;
+	return reads;
+}
+
+// A record of a block of `size` bytes that the caller's stack asked for, its totals counted. 0 = none could be had.
+static uint32_t new_record(struct thread_slot *slot, uint64_t size, struct choice choice, const struct entry_frame *frame)
+{
+	uint32_t stack = unwind_to_node(slot, frame);
+	uint32_t ref = record_take(slot);
+
+	if (HS_UNLIKELY(!ref)) {
+		count_lost(slot, size);
+		return 0;
+	}
+	record_fill(slot, region_ref(ref), size, choice, stack);
+	if (HS_LIKELY(choice.interval == 1))
+		totals_add(slot, stack, size);
+	else
+		totals_add_sampled(stack, size, choice);
+	count_up(slot->counters, COUNTER_allocations, 1);
+	count_up(slot->counters, COUNTER_allocated_bytes, size);
+	return ref;
+}
+
+// Where a new block's record is to go.
+struct block_room {
+	bool is_there;
+	uint32_t *slot; // NULL = the sample table
+};
+
+// What cannot be had is counted.
+static struct block_room room_for(struct thread_slot *slot, uint64_t address, uint64_t size, struct choice choice)
+{
+	struct block_room room = { false, NULL };
+
+	if (HS_UNLIKELY(!live_table_covers(address))) {
+		slot->last_freed = 0;
+		count_up(slot->counters, COUNTER_lost_address_range, 1);
+		return room;
+	}
+	room.is_there = choice.interval != 1 && sample_table_has_room(address);
+	if (room.is_there)
+		return room;
+	room.slot = live_table_find(address);
+	if (HS_UNLIKELY(!room.slot))
+		room.slot = live_table_make(address, &slot->spare_page);
+	if (HS_UNLIKELY(!room.slot))
+		count_lost(slot, size);
+	room.is_there = room.slot != NULL;
+	return room;
+}
+
+// A record that no entry of the table shows any more.
+static void record_gone(struct thread_slot *slot, uint32_t ref, uint64_t address)
+{
+	if (HS_UNLIKELY(filter_in_use()) && ((const struct block_record *)region_ref(ref))->in_filter)
+		filter_remove(address);
+	record_give(slot, ref);
+}
+
+// Takes out a record whose block's free was not seen: given back by a function that is not hooked, or with its whole arena.
+static void replace(struct thread_slot *slot, struct block_place place, uint64_t address)
+{
+	const struct block_record *record;
+	uint32_t ref = block_place_ref(place, address);
+
+	removal_note(address, ref);
+	ref = block_place_take(place, address);
+	if (!ref)
+		return;
+	record = region_ref(ref);
+	count_up(slot->counters, COUNTER_replaced, 1);
+	count_up(slot->counters, COUNTER_replaced_bytes, record->size);
+	record_gone(slot, ref, address);
+}
+
+// As publish, where the block's address may have another place already, or goes into the sample table.
+static bool publish_carefully(struct thread_slot *slot, uint32_t *place, uint32_t ref, uint64_t address)
+{
+	struct block_place before = block_place_find(address);
+	uint64_t size = ((const struct block_record *)region_ref(ref))->size;
+
+	if (is_recorded(before))
+		replace(slot, before, address);
+	if (!place && sample_table_put(address, ref))
+		return true;
+	if (!place)
+		place = live_table_make(address, &slot->spare_page);
+	if (place) {
+		__atomic_store_n(place, ref, __ATOMIC_RELEASE);
+		return true;
+	}
+	// Recorded, and lost all the same: other threads have filled the bucket since room_for looked, and the region is full.
+	count_lost(slot, size);
+	record_gone(slot, ref, address);
+	return false;
+}
+
+// Shows a block's record. False, and counted, when other threads have taken the room meanwhile. pre: room.is_there
+static bool publish(struct thread_slot *slot, struct block_room room, uint32_t ref, uint64_t address)
+{
+	bool has_no_place = !sample_table_is_used(); // but, perhaps, the slot
+
+	if (HS_UNLIKELY(filter_in_use())) {
+		has_no_place |= filter_excludes(address);
+		((struct block_record *)region_ref(ref))->in_filter = 1;
+		filter_add(address);
+	}
+	if (HS_UNLIKELY(!room.slot || !has_no_place) || HS_UNLIKELY(__atomic_load_n(room.slot, __ATOMIC_RELAXED) != 0))
+		return publish_carefully(slot, room.slot, ref, address);
+	__atomic_store_n(room.slot, ref, __ATOMIC_RELEASE);
+	return true;
+}
+
+void record_allocation(struct thread_slot *slot, uint64_t block, uint64_t size, struct choice choice, const struct entry_frame *frame)
+{
+	struct block_room room;
+	uint32_t ref;
+	bool timed;
+
+	if (HS_UNLIKELY(!block)) {
+		count_up(slot->counters, COUNTER_failed_allocations, 1);
+		return;
+	}
+	if (!choice.interval) {
+		slot->framed_calls++;
+		reentry_count_call(slot);
+		return;
+	}
+	timed = read_ticks(slot, choice);
+	room = room_for(slot, block, size, choice);
+	if (HS_UNLIKELY(!room.is_there))
+		return;
+	ref = new_record(slot, size, choice, frame);
+	if (HS_LIKELY(ref))
+		(void)publish(slot, room, ref, block);
+	if (HS_UNLIKELY(timed)) {
+		if (region()->sampling_mode == SAMPLING_budget)
+			budget_note_record(slot, size, choice);
+		else if (thinning_is_under_way())
+			thinning_work(slot);
+	}
 }
 
 // The usable size of a block that the allocator itself tells; 0 = it has no function that is proved to do nothing else.
@@ -24,7 +188,8 @@ static uint64_t usable_size(struct thread_slot *slot, uint64_t block, const stru
 	return size;
 }
 
-void unknown_free(struct thread_slot *slot, uint64_t block, uint64_t size, const struct hook_island *island)
+// A block that no record shows is given back. `size`: as the caller says; 0 = it does not.
+static void unknown_free(struct thread_slot *slot, uint64_t block, uint64_t size, const struct hook_island *island)
 {
 	uint64_t mark = block | (uint64_t)island->hook_index << 48;
 	// A function that gives a block back may call another one that does so; neither leaves a frame here. The second one finds no record any
@@ -43,11 +208,58 @@ void unknown_free(struct thread_slot *slot, uint64_t block, uint64_t size, const
 	count_up(slot->counters, COUNTER_unknown_free_bytes, size);
 }
 
+void block_goes(uint64_t block, uint64_t size, const struct hook_island *island, uint64_t place)
+{
+	struct thread_slot *slot = thread_slot_current();
+	uint64_t began = HS_UNLIKELY(slot && budget_times_release(slot)) ? arch_ticks_in_order() : 0;
+	struct block_place recorded_at = recorded(block);
+	enum nesting nesting;
+
+	if (HS_UNLIKELY(!slot)) {
+		if (is_recorded(recorded_at)) { // the record itself stays unused; the block must not be shown as live
+			removal_note(block, block_place_ref(recorded_at, block));
+			(void)block_place_take(recorded_at, block);
+		}
+		return;
+	}
+	nesting = reentry_enter(slot, place, island);
+	// A nested free of a recorded block is the program's own all the same (by a handler that a longjmp has left, say): what allocators free
+	// within a call is not recorded.
+	if (HS_LIKELY(is_recorded(recorded_at))) {
+		uint32_t ref = block_place_ref(recorded_at, block);
+
+		removal_note(block, ref);
+		ref = block_place_take(recorded_at, block);
+		slot->last_freed = block | (uint64_t)island->hook_index << 48;
+		count_up(slot->counters, COUNTER_frees, 1);
+		// A signal handler leaves the interrupted recorder's lists alone. Within an original the recorder runs again for this moment, and says so:
+		// to handlers, and to a tool that is to change nothing meanwhile.
+		if (HS_LIKELY(nesting == OUTERMOST)) {
+			if (HS_LIKELY(ref))
+				record_gone(slot, ref, block);
+		} else if (ref && nesting == NESTED && reentry_leave_original(slot)) {
+			record_gone(slot, ref, block);
+			reentry_enter_original(slot);
+		}
+	} else if (nesting == OUTERMOST) {
+		unknown_free(slot, block, size, island);
+	} else {
+		count_up(slot->counters, nesting == NESTED ? COUNTER_nested : COUNTER_unknown_frees, 1);
+	}
+	if (HS_LIKELY(nesting == OUTERMOST)) {
+		slot->releases++;
+		slot->releases_in_vain += !is_recorded(recorded_at);
+		if (HS_UNLIKELY(began))
+			budget_note_release(slot, began);
+		reentry_leave(slot);
+	}
+}
+
 void reallocation_begin(struct thread_slot *slot, uint64_t old_block, const struct hook_island *island, struct reallocation *ret)
 {
 	ret->old_block = old_block;
 	ret->place = recorded(old_block);
-	ret->old = ret->place ? __atomic_load_n(ret->place, __ATOMIC_RELAXED) : 0;
+	ret->old = is_recorded(ret->place) ? block_place_ref(ret->place, old_block) : 0;
 	ret->old_size = 0;
 	if (HS_LIKELY(ret->old != 0)) {
 		__atomic_store_n(&slot->pending_count, slot->pending_count + 1, __ATOMIC_RELAXED);
@@ -55,7 +267,7 @@ void reallocation_begin(struct thread_slot *slot, uint64_t old_block, const stru
 		slot->pending_address = old_block;
 		slot->pending_new = 0;
 		__atomic_store_n(&slot->pending, ret->old, __ATOMIC_RELEASE);
-		ret->old = live_table_take(ret->place);
+		ret->old = block_place_take(ret->place, old_block);
 		if (HS_UNLIKELY(ret->old != slot->pending)) // thinning has come in between
 			__atomic_store_n(&slot->pending, ret->old, __ATOMIC_RELEASE);
 	} else if (old_block && region()->always_exact) {
@@ -63,13 +275,33 @@ void reallocation_begin(struct thread_slot *slot, uint64_t old_block, const stru
 	}
 }
 
+// Whether the record has a place again: a slot still is the block's own, but an entry of the sample table may have become another's.
+static bool put_back(struct thread_slot *slot, const struct reallocation *reallocation)
+{
+	uint32_t *place = reallocation->place.slot;
+
+	if (!place && sample_table_put(reallocation->old_block, reallocation->old))
+		return true;
+	if (!place)
+		place = live_table_make(reallocation->old_block, &slot->spare_page);
+	if (place)
+		__atomic_store_n(place, reallocation->old, __ATOMIC_RELEASE);
+	return place != NULL;
+}
+
 void reallocation_cancel(struct thread_slot *slot, const struct reallocation *reallocation)
 {
+	bool is_back = false;
+
 	if (reallocation->old) {
-		__atomic_store_n(reallocation->place, reallocation->old, __ATOMIC_RELEASE);
+		is_back = put_back(slot, reallocation);
 		removal_note(reallocation->old_block, reallocation->old);
 	}
 	__atomic_store_n(&slot->pending, 0, __ATOMIC_RELEASE);
+	if (HS_UNLIKELY(reallocation->old && !is_back)) {
+		count_lost(slot, ((const struct block_record *)region_ref(reallocation->old))->size);
+		record_gone(slot, reallocation->old, reallocation->old_block);
+	}
 }
 
 static void count_old_block(struct thread_slot *slot, const struct reallocation *reallocation, bool gone)
@@ -94,19 +326,20 @@ static void count_old_block(struct thread_slot *slot, const struct reallocation 
 void reallocation_finish(struct thread_slot *slot, const struct reallocation *reallocation, uint64_t block, uint64_t size,
 			 struct choice choice, const struct entry_frame *frame)
 {
-	uint32_t *place;
 	uint32_t ref = 0;
 
 	if (block && choice.interval) {
 		bool timed = read_ticks(slot, choice);
 
-		place = slot_for(slot, block, size);
-		if (place)
+		struct block_room room = room_for(slot, block, size, choice);
+
+		if (room.is_there)
 			ref = new_record(slot, size, choice, frame);
 		if (ref) {
 			slot->pending_new_address = block;
 			__atomic_store_n(&slot->pending_new, ref, __ATOMIC_RELEASE);
-			publish(slot, place, ref, block);
+			if (HS_UNLIKELY(!publish(slot, room, ref, block)))
+				ref = 0; // the old block is shown until `pending` is cleared
 		}
 		if (HS_UNLIKELY(timed) && region()->sampling_mode == SAMPLING_budget)
 			budget_note_record(slot, size, choice);

@@ -2,8 +2,7 @@
 #include "thinning.h"
 
 #include "arch.h"
-#include "filter.h"
-#include "live_table.h"
+#include "block_place.h"
 #include "record.h"
 #include "sampling.h"
 #include "sampling_math.h"
@@ -11,7 +10,7 @@
 enum {
 	FIRST_FLOOR = 256, // bytes, where all were recorded before
 	ENTRIES_A_STEP = 1024, // of root and middle tables that one step looks at, at most
-	STEPS = 4, // at one time; one leaf each, some microseconds in all
+	STEPS = 4, // at one time; one part each, some microseconds in all
 	EASE_AFTER_US = 2000000,
 };
 
@@ -93,11 +92,11 @@ static bool same(const struct block_record *a, const struct block_record *b)
 
 // Between reading the record and taking its place, the block may have been released, and another one put there with the same record: then what
 // was decided was decided for the block before.
-static void drop(struct thread_slot *slot, uint32_t *place, uint32_t ref, uint64_t address, const struct block_record *seen)
+static void drop(struct thread_slot *slot, struct block_place place, uint32_t ref, uint64_t address, const struct block_record *seen)
 {
 	const struct block_record *record = region_ref(ref);
 
-	if (!__atomic_compare_exchange_n(place, &ref, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	if (!block_place_exchange(place, address, ref, 0))
 		return;
 	count_up(slot->counters, same(record, seen) ? COUNTER_thinned : COUNTER_lost_thinning, 1);
 	if (filter_in_use() && record->in_filter)
@@ -106,14 +105,14 @@ static void drop(struct thread_slot *slot, uint32_t *place, uint32_t ref, uint64
 }
 
 // A record never changes while the table shows it, so a new one takes its place.
-static void replace(struct thread_slot *slot, uint32_t *place, uint32_t ref, uint32_t fresh, uint32_t floor, const struct block_record *seen)
+static void replace(struct thread_slot *slot, struct block_place place, uint32_t ref, uint64_t address, uint32_t fresh, uint32_t floor,
+		    const struct block_record *seen)
 {
 	struct block_record *record = region_ref(fresh);
-	uint32_t expected = ref;
 
 	*record = *seen;
 	record->interval = floor; // the epoch stays that of the block: for a dump nothing comes or goes
-	if (!__atomic_compare_exchange_n(place, &expected, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+	if (!block_place_exchange(place, address, ref, fresh)) {
 		record_give(slot, fresh);
 		return;
 	}
@@ -122,16 +121,12 @@ static void replace(struct thread_slot *slot, uint32_t *place, uint32_t ref, uin
 		return;
 	}
 	// The block's own record again, if the block is still there.
-	expected = fresh;
-	if (__atomic_compare_exchange_n(place, &expected, ref, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		record_give(slot, fresh);
-	else
-		record_give(slot, ref);
+	record_give(slot, block_place_exchange(place, address, fresh, ref) ? fresh : ref);
 }
 
-static void thin_entry(struct thread_slot *slot, uint32_t *place, uint64_t address, uint32_t floor)
+static void thin_entry(struct thread_slot *slot, struct block_place place, uint64_t address, uint32_t floor)
 {
-	uint32_t ref = __atomic_load_n(place, __ATOMIC_ACQUIRE), fresh;
+	uint32_t ref = block_place_ref(place, address), fresh;
 	struct block_record seen;
 
 	if (!ref)
@@ -145,11 +140,37 @@ static void thin_entry(struct thread_slot *slot, uint32_t *place, uint64_t addre
 	if (!fresh)
 		return; // before the draw: what stays as it is must not depend on that
 	if (sampling_keeps(sampling_random(&slot->random), seen.size, seen.interval ? seen.interval : 1, floor)) {
-		replace(slot, place, ref, fresh, floor, &seen);
+		replace(slot, place, ref, address, fresh, floor, &seen);
 	} else {
 		drop(slot, place, ref, address, &seen);
 		record_give(slot, fresh);
 	}
+}
+
+// A dump that begins meanwhile finds at most one record in each thread that is about to change; the rest of the part stays as it is until
+// the next time that the region runs short.
+static void thin_samples(struct thread_slot *slot, uint64_t part, uint32_t floor)
+{
+	uint64_t *entries = (uint64_t *)region_at(HS_OFFSET_SAMPLES) + part * THINNING_PART_ENTRIES;
+
+	for (uint32_t i = 0; i < THINNING_PART_ENTRIES && !removal_is_logged(); i++) {
+		uint64_t entry = __atomic_load_n(&entries[i], __ATOMIC_ACQUIRE);
+		uint32_t bucket = (uint32_t)(part * THINNING_PART_ENTRIES + i) / HS_SAMPLE_BUCKET_ENTRIES;
+
+		if (entry)
+			thin_entry(slot, (struct block_place){ NULL, &entries[i] }, sample_address(bucket, entry), floor);
+	}
+}
+
+// `unit`: root index, then middle index.
+static void thin_leaf(struct thread_slot *slot, uint32_t page, uint64_t unit, uint32_t floor)
+{
+	uint64_t root = unit >> HS_MIDDLE_BITS, address;
+
+	address = (root & ((UINT64_C(1) << HS_ROOT_BITS) - 1)) << (HS_SLOT_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS);
+	address |= (unit & (HS_MIDDLE_ENTRIES - 1)) << (HS_SLOT_SHIFT + HS_LEAF_BITS) | root >> HS_ROOT_BITS << 3;
+	for (uint32_t i = 0; i < HS_LEAF_SLOTS && !removal_is_logged(); i++)
+		thin_entry(slot, (struct block_place){ (uint32_t *)region_page(page) + i, NULL }, address | (uint64_t)i << HS_SLOT_SHIFT, floor);
 }
 
 // The next leaf from `unit` (root index, then middle index) on, at most ENTRIES_A_STEP entries further; 0 = none there. *unit_ret: where the
@@ -177,29 +198,29 @@ static void step(struct thread_slot *slot)
 {
 	struct region_header *header = region();
 	uint64_t position = __atomic_load_n(&header->thinning_position, __ATOMIC_ACQUIRE), kind = position & HS_THINNING_BY_BUDGET;
-	uint64_t next, unit, root, address;
-	uint32_t page, floor = thinning_floor();
+	uint64_t part, unit = 0, next;
+	uint32_t page = 0, floor = thinning_floor();
 
 	// A dump that copies meanwhile takes what it sees in two places for a removal.
 	if (!position || removal_is_logged())
 		return;
 	if (kind && floor < thinning_budget_floor())
 		floor = thinning_budget_floor();
-	page = find_leaf((position ^ kind) - 1, &unit);
-	next = unit >> HS_MIDDLE_BITS < HS_ROOT_ENTRIES ? (unit + 1) | kind : 0;
+	part = (position ^ kind) - 1;
+	if (part < THINNING_SAMPLE_PARTS) {
+		next = ((sample_table_is_used() ? part + 1 : THINNING_SAMPLE_PARTS) + 1) | kind;
+	} else {
+		page = find_leaf(part - THINNING_SAMPLE_PARTS, &unit);
+		next = unit >> HS_MIDDLE_BITS < HS_ROOT_ENTRIES ? (THINNING_SAMPLE_PARTS + unit + 1) | kind : 0;
+	}
 	if (!__atomic_compare_exchange_n(&header->thinning_position, &position, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
 	if (!next && kind)
 		__atomic_store_n(&header->budget_records, (uint32_t)filter_records(), __ATOMIC_RELAXED);
-	if (!page)
-		return;
-	root = (unit - 1) >> HS_MIDDLE_BITS;
-	address = (root & ((UINT64_C(1) << HS_ROOT_BITS) - 1)) << (HS_SLOT_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS);
-	address |= ((unit - 1) & (HS_MIDDLE_ENTRIES - 1)) << (HS_SLOT_SHIFT + HS_LEAF_BITS) | root >> HS_ROOT_BITS << 3;
-	// A dump that begins meanwhile finds at most one record in each thread that is about to change; the rest of the leaf stays as it is until
-	// the next time that the region runs short.
-	for (uint32_t i = 0; i < HS_LEAF_SLOTS && !removal_is_logged(); i++)
-		thin_entry(slot, (uint32_t *)region_page(page) + i, address | (uint64_t)i << HS_SLOT_SHIFT, floor);
+	if (page)
+		thin_leaf(slot, page, unit - 1, floor);
+	else if (part < THINNING_SAMPLE_PARTS && sample_table_is_used())
+		thin_samples(slot, part, floor);
 }
 
 void thinning_work(struct thread_slot *slot)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recording and release as nearly all calls need them where every allocation is recorded: the stack is that of the last walk, a free record
-// is at hand, the tables are there, and nobody dumps or thins. Each function does all of its work or, when anything is different, none
+// is at hand, the tables are there, nobody dumps or thins, and there are no samples, nor were. Each function does all of its work or, when anything is different, none
 // of it; then block_events.h does it. They call nothing, so the hooks that begin with them save few registers.
 //
 // Context: in a hook. The order of stores is that of block_events.h.
@@ -47,7 +47,7 @@ static inline bool usual_recording(struct thread_slot *slot, uint64_t block, uin
 		return false;
 	totals = &slot->totals[kept->totals];
 	if (HS_UNLIKELY(totals->stack != kept->node || totals->objects == UINT32_MAX || !free_count || !slot->ticks_left ||
-			filter_in_use() || __atomic_load_n(place, __ATOMIC_RELAXED)))
+			region()->removals_exchange || __atomic_load_n(place, __ATOMIC_RELAXED)))
 		return false;
 	slot->ticks_left--;
 	ref = slot->free_records[free_count - 1];

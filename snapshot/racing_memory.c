@@ -29,6 +29,14 @@ RACING bool racing_record(const uint32_t *entry, uint32_t ref, const struct bloc
 	return epoch_is_older(__atomic_load_n(&record->epoch, __ATOMIC_ACQUIRE), epoch);
 }
 
+RACING bool racing_sample(const uint64_t *entry, uint64_t seen, const struct block_record *record, uint32_t epoch, struct block_record *ret)
+{
+	racing_copy(ret, record, sizeof(*ret));
+	if (__atomic_load_n(entry, __ATOMIC_ACQUIRE) != seen)
+		return false;
+	return epoch_is_older(__atomic_load_n(&record->epoch, __ATOMIC_ACQUIRE), epoch);
+}
+
 // The thread writes the new block's address before its record, and raises the count before anything of another reallocation.
 RACING void racing_pending_read(const struct thread_slot *slot, struct racing_pending *ret)
 {

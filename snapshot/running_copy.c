@@ -15,7 +15,7 @@ struct work {
 	struct running_report *report;
 	struct log_entry *pending; // reallocations under way, at most one for each thread
 	uint32_t pending_count;
-	struct log_entry *beside; // blocks whose entry in the copy another one has
+	struct log_entry *beside; // blocks that find no entry in the copy, because others have theirs
 	uint32_t beside_count;
 };
 
@@ -68,6 +68,47 @@ static void settle_leaf(const uint32_t *leaf, uint64_t address, void *context)
 	}
 }
 
+static bool settle_sample(struct work *work, const uint64_t *entry, uint64_t seen)
+{
+	struct block_record *record = copied_record(work, sample_entry_ref(seen)), now;
+
+	if (!record || !racing_sample(entry, seen, shared(work, record), work->cut->epoch, &now))
+		return false;
+	*record = now;
+	return true;
+}
+
+static bool is_shown_before(const uint64_t *entries, uint32_t index)
+{
+	for (uint32_t i = 0; i < index; i++)
+		if (entries[i] && sample_entry_tag(entries[i]) == sample_entry_tag(entries[index]))
+			return true;
+	return false;
+}
+
+// The same for a bucket of the sample table. Another address's block that has taken an entry since is left to the log and the pendings: a failed
+// reallocation may have put it there that was copied in another entry. One such may have been seen in two.
+static void settle_bucket(const uint64_t *bucket, uint32_t number, void *context)
+{
+	struct work *work = context;
+	const uint64_t *entries = shared(work, bucket);
+	uint64_t *kept = writable(work, bucket);
+
+	(void)number;
+	for (uint32_t i = 0; i < HS_SAMPLE_BUCKET_ENTRIES; i++) {
+		uint64_t tag = sample_entry_tag(kept[i]);
+
+		if (!kept[i] || settle_sample(work, &entries[i], kept[i]))
+			continue;
+		kept[i] = racing_u64(&entries[i]);
+		if (sample_entry_tag(kept[i]) != tag || !kept[i] || !settle_sample(work, &entries[i], kept[i]))
+			kept[i] = 0;
+	}
+	for (uint32_t i = 0; i < HS_SAMPLE_BUCKET_ENTRIES; i++)
+		if (kept[i] && is_shown_before(kept, i))
+			kept[i] = 0;
+}
+
 static bool is_beside(const struct work *work, uint32_t ref)
 {
 	for (uint32_t i = 0; i < work->beside_count; i++)
@@ -76,22 +117,36 @@ static bool is_beside(const struct work *work, uint32_t ref)
 	return false;
 }
 
-// Puts a block into the copy. One whose leaf was made too late for it was not there at the cut, as far as anybody knows.
+static void put_aside(struct work *work, const struct log_entry *block)
+{
+	if (!is_beside(work, block->ref) && work->beside_count < HS_THREAD_SLOTS)
+		work->beside[work->beside_count++] = *block;
+}
+
+// Puts a block into the copy, in either table. One whose leaf was made too late for it was not there at the cut, as far as anybody knows.
 //
 // A reallocation that moves a block gives the old address back before it is over: another thread may have had a block there before the cut. That is
-// so for at most one block of each thread, the one that it was reallocating at the cut.
+// so for at most one block of each thread, the one that it was reallocating at the cut. And a sample may have found its bucket full of
+// blocks that were leaving it just then.
 static void include(struct work *work, const struct log_entry *block)
 {
-	const uint32_t *entry = table_entry(&work->view, block->address);
 	const struct block_record *place = table_record(&work->view, block->ref);
+	uint32_t shown = table_find_block(&work->view, block->address);
+	const uint32_t *entry = table_entry(&work->view, block->address);
+	bool can_be_sample = block->record.interval > 1 && block->ref >> HS_SAMPLE_REF_BITS == 0;
+	const uint64_t *sample = can_be_sample ? table_sample_room(&work->view, block->address) : NULL;
 
-	if (!entry || !place)
+	if (!place || (block->record.interval <= 1 && !entry))
 		return;
 	*(struct block_record *)writable(work, place) = block->record;
-	if (!*entry || *entry == block->ref)
+	if (shown == block->ref)
+		return;
+	if (shown || (!sample && !entry))
+		put_aside(work, block);
+	else if (sample)
+		*(uint64_t *)writable(work, sample) = sample_entry(sample_tag(sample_key(block->address)), block->ref);
+	else
 		*(uint32_t *)writable(work, entry) = block->ref;
-	else if (!is_beside(work, block->ref) && work->beside_count < HS_THREAD_SLOTS)
-		work->beside[work->beside_count++] = *block;
 }
 
 // Notes the reallocation that a thread is in the middle of, as the log will when it ends.
@@ -290,6 +345,7 @@ static struct hs_error *copy(struct work *work)
 	}
 	work->beside = work->pending + HS_THREAD_SLOTS;
 	table_visit_leaves(&work->view, settle_leaf, work);
+	table_visit_sample_buckets(&work->view, settle_bucket, work);
 	error = settle_slots(work);
 	if (!error)
 		error = fault_point("read the log");

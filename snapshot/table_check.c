@@ -143,20 +143,66 @@ static void visit_blocks_of(const uint32_t *leaf, uint64_t address, void *contex
 	}
 }
 
+static bool is_twice(const uint64_t *entries, uint32_t index)
+{
+	for (uint32_t i = 0; i < index; i++)
+		if (entries[i] && sample_entry_tag(entries[i]) == sample_entry_tag(entries[index]))
+			return true;
+	return false;
+}
+
+// Whatever an entry's tag is, it names an address that a block can have.
+static void visit_samples_of(const uint64_t *entries, uint32_t bucket, void *context)
+{
+	const struct block_visit *visit = context;
+
+	for (uint32_t i = 0; i < HS_SAMPLE_BUCKET_ENTRIES; i++) {
+		uint32_t ref = sample_entry_ref(entries[i]);
+		const struct block_record *record;
+
+		if (!entries[i])
+			continue;
+		if (is_twice(entries, i)) {
+			visit->view->damaged++;
+			continue;
+		}
+		record = table_record(visit->view, ref);
+		if (record)
+			visit->visit(sample_address(bucket, entries[i]), ref, record, visit->context);
+	}
+}
+
+static const uint64_t *sample_table(const struct table_view *view) { return (const uint64_t *)(view->bytes + HS_OFFSET_SAMPLES); }
+
+void table_visit_sample_buckets(const struct table_view *view, void (*visit)(const uint64_t *entries, uint32_t bucket, void *), void *context)
+{
+	static const uint64_t empty[HS_SAMPLE_BUCKET_ENTRIES];
+
+	for (uint32_t bucket = 0; bucket < HS_SAMPLE_BUCKETS; bucket++) {
+		const uint64_t *entries = sample_table(view) + (size_t)bucket * HS_SAMPLE_BUCKET_ENTRIES;
+
+		if (memcmp(entries, empty, sizeof(empty)) != 0)
+			visit(entries, bucket, context);
+	}
+}
+
 void table_visit_blocks(struct table_view *view, void (*visit)(uint64_t address, uint32_t ref, const struct block_record *, void *),
 			void *context)
 {
 	struct block_visit blocks = { view, visit, context };
 
 	table_visit_leaves(view, visit_blocks_of, &blocks);
+	table_visit_sample_buckets(view, visit_samples_of, &blocks);
 }
+
+static bool is_block_address(uint64_t address) { return address >> HS_ADDRESS_BITS == 0 && (address & 7) == 0; }
 
 const uint32_t *table_entry(struct table_view *view, uint64_t address)
 {
 	const uint32_t *root = (const uint32_t *)(view->bytes + HS_OFFSET_ROOT);
 	const uint32_t *table;
 
-	if (address >> HS_ADDRESS_BITS || address & 7)
+	if (!is_block_address(address))
 		return NULL;
 	table = table_at(view, root[(address >> (HS_SLOT_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS)) | (address >> 3 & 1) << HS_ROOT_BITS],
 			 HS_MIDDLE_PAGES);
@@ -166,11 +212,37 @@ const uint32_t *table_entry(struct table_view *view, uint64_t address)
 	return table ? &table[address >> HS_SLOT_SHIFT & (HS_LEAF_SLOTS - 1)] : NULL;
 }
 
+// The entries of an address's bucket. pre: is_block_address(address)
+static const uint64_t *sample_bucket_of(const struct table_view *view, uint64_t address)
+{
+	return sample_table(view) + (size_t)sample_bucket(sample_key(address)) * HS_SAMPLE_BUCKET_ENTRIES;
+}
+
+const uint64_t *table_sample_room(const struct table_view *view, uint64_t address)
+{
+	const uint64_t *entries = is_block_address(address) ? sample_bucket_of(view, address) : NULL;
+
+	for (uint32_t i = 0; entries && i < HS_SAMPLE_BUCKET_ENTRIES; i++)
+		if (!entries[i])
+			return &entries[i];
+	return NULL;
+}
+
+static uint32_t find_sample(const struct table_view *view, uint64_t address)
+{
+	const uint64_t *entries = is_block_address(address) ? sample_bucket_of(view, address) : NULL;
+
+	for (uint32_t i = 0; entries && i < HS_SAMPLE_BUCKET_ENTRIES; i++)
+		if (entries[i] && sample_entry_tag(entries[i]) == sample_tag(sample_key(address)))
+			return sample_entry_ref(entries[i]);
+	return 0;
+}
+
 uint32_t table_find_block(struct table_view *view, uint64_t address)
 {
 	const uint32_t *entry = table_entry(view, address);
 
-	return entry ? *entry : 0;
+	return entry && *entry ? *entry : find_sample(view, address);
 }
 
 static uint32_t next_node(struct table_view *view, uint32_t ref)

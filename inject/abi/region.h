@@ -12,6 +12,7 @@
 //   log               struct log_entry[HS_LOG_ENTRIES]         blocks that left the table while a dump copied it
 //   buckets           u32[HS_STACK_BUCKETS]                      heads of stack_node chains
 //   root              u32[HS_ROOT_ENTRIES]                       first level of the live table
+//   samples           u64[HS_SAMPLE_ENTRIES]                     the sample table (sample_table.h)
 //   pages             everything that grows, in pages of 4 KiB, handed out in order and never given back:
 //                     middle tables, leaf tables, blocks of records, blocks of stack nodes
 //
@@ -32,6 +33,7 @@
 
 #include "records.h"
 #include "removal_log.h"
+#include "sample_table.h"
 
 #define HS_REGION_MAGIC UINT64_C(0x50414e5350414548) // "HEAPSNAP", read as little endian
 
@@ -79,7 +81,7 @@ struct region_header {
 	uint32_t abi_version;
 	uint32_t state;         // enum region_state, written by the tool
 	uint64_t size;          // bytes of the whole region
-	struct region_part hooks, modules, strings, threads, slots, rules, log, buckets, root, pages;
+	struct region_part hooks, modules, strings, threads, slots, rules, log, buckets, root, samples, pages;
 
 	// Where things are in the target.
 	uint64_t region_address;
@@ -114,12 +116,13 @@ struct region_header {
 	uint32_t epoch;             // raised by each dump that stops nobody: records of older ones are from before its cut
 	uint32_t log_limit;         // entries that the log may have; never changed after attach
 	uint32_t sampling_before;   // enum sampling_mode that was in force before SAMPLING_stopped; interval and budget stand
+	uint32_t samples_used;      // 1 = there is or was a record in the sample table; never 0 again
 	uint64_t sampling_wall_ns;  // CLOCK_REALTIME of the last change; 0 = as at attach
 
 	// Changed by the payload. Each group on a cache line of its own.
 	_Alignas(64) uint64_t next_page; // number of the next page to hand out
 	_Alignas(64) uint64_t free_batches; // bits 0..31 ref of the first batch of free records, 32..63 a tag against ABA
-	// Of the next part of the live table that is to be thinned, from 1, with HS_THINNING_BY_BUDGET or without; 0 = nothing is thinned.
+	// Of the next part of the tables that is to be thinned, from 1, with HS_THINNING_BY_BUDGET or without; 0 = nothing is thinned.
 	_Alignas(64) uint64_t thinning_position;
 	uint32_t thinning_rounds;    // how often it was begun
 	uint32_t interval_floor;     // no interval is below it, since the region ran short of room; 0 = it has not
@@ -306,7 +309,9 @@ _Static_assert(1u << (32 - 20) == HS_THREAD_SLOTS, "thread_slot_index reaches al
 #define HS_OFFSET_LOG (HS_OFFSET_RULES + HS_RULE_CACHE_ENTRIES * sizeof(struct rule_entry))
 #define HS_OFFSET_BUCKETS (HS_OFFSET_LOG + HS_LOG_ENTRIES * sizeof(struct log_entry))
 #define HS_OFFSET_ROOT (HS_OFFSET_BUCKETS + HS_STACK_BUCKETS * sizeof(uint32_t))
-#define HS_OFFSET_PAGES (HS_OFFSET_ROOT + HS_ROOT_ENTRIES * sizeof(uint32_t))
+#define HS_OFFSET_SAMPLES (HS_OFFSET_ROOT + HS_ROOT_ENTRIES * sizeof(uint32_t))
+#define HS_OFFSET_PAGES (HS_OFFSET_SAMPLES + HS_SAMPLE_TABLE_SIZE)
+_Static_assert(HS_OFFSET_SAMPLES % 128 == 0, "a bucket is two cache lines");
 _Static_assert(HS_OFFSET_SLOTS % HS_PAGE_SIZE == 0 && HS_OFFSET_PAGES % HS_PAGE_SIZE == 0, "parts start on pages");
 
 #endif

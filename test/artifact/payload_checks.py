@@ -60,10 +60,11 @@ class Payload:
         self.instructions = [i for i in self.all_instructions if self.is_code(i.address)]
 
     def _find_code(self):
-        """Where each object's code lies in the image: placed by any symbol of it whose name is unique."""
+        """Where each object's code lies in the image: placed by any symbol of it whose name is unique. Code that has only functions of headers, which
+        other objects have as well, lies where all of these are, and no other object's."""
         names = [symbol.name for symbol in self.linked.symbols]
         linked = {symbol.name: symbol for symbol in self.linked.symbols if names.count(symbol.name) == 1}
-        ranges = []
+        ranges, shared = [], []
         for file in self.objects:
             for section in file.sections:
                 if not section.flags & SHF_EXECINSTR or section.size == 0 or section.name == ".head":
@@ -77,7 +78,16 @@ class Payload:
                     start = linked[known[0].name].value - known[0].value
                     ranges.append((start, start + section.size))
                 else:
-                    self.unplaced_code.append(f"{file.path}: {section.name} has no symbol of its own")
+                    shared.append((file, section))
+        for file, section in shared:
+            starts = [{other.value - symbol.value for other in self.linked.symbols if other.name == symbol.name} for symbol in file.symbols
+                      if symbol.section == section.index and symbol.type not in (STT_SECTION, STT_FILE)]
+            starts = {start for start in (set.intersection(*starts) if starts else set()) if not any(low <= start < high for low, high in ranges)}
+            if len(starts) == 1:
+                start = starts.pop()
+                ranges.append((start, start + section.size))
+            else:
+                self.unplaced_code.append(f"{file.path}: {section.name} has no symbol of its own")
         return sorted(ranges)
 
     def is_code(self, address):

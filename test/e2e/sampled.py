@@ -12,6 +12,7 @@ import profiles
 from harness import Failure, Target, Unharmed, attach, check, check_equal, detach, dump, run_test, say, temporary_directory
 
 THREADS = 4
+REST = 128 << 10  # bytes
 SITES = ["site_small", "site_medium", "site_mixed", "site_large", "site_huge", "site_passing"]
 
 
@@ -86,6 +87,12 @@ def check_site(truth, values, reported, errors, labels, name):
               f"{name}: the error of bytes is {bytes_error:.0f}, not about {math.sqrt(truth.bytes_variance):.0f}")
 
 
+def check_memory(report, ledger):
+    """Of the region's pages a sample takes its record's 32 bytes; its entry is in a table of its own. The rest, which does not grow with the
+    samples: what threads hold in stock, and stacks. Were entries in the live table, many a sample would take 4 KiB."""
+    check(ledger["region_bytes"] <= 32 * report["samples"] + REST, f"{ledger['region_bytes']} bytes of pages for {report['samples']} samples")
+
+
 def check_profile(target, interval, counted, truth, directory):
     path, plain = os.path.join(directory, "errors.pb.gz"), os.path.join(directory, "plain.pb.gz")
     report = dump(target.pid, path, "--errors")
@@ -101,6 +108,7 @@ def check_profile(target, interval, counted, truth, directory):
     ledger = {line["name"]: line["value"] for line in report["ledger"]}
     check_equal([ledger.get(name) for name in ("live_records", "live_samples", "interval_low", "interval_high")],
                 [report["samples"], report["samples"], interval, interval], "ledger")
+    check_memory(report, ledger)
     check_equal((ledger["unknown_not_counted"], ledger["unknown_frees"]), (1, 0), "ledger: frees of blocks without record")
 
     reported = {site["function"]: site for site in report["sites"]}

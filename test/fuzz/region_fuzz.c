@@ -39,6 +39,7 @@ static const struct {
 	{ HS_OFFSET_ROOT, HS_ROOT_ENTRIES / 2 },
 	{ HS_OFFSET_PAGES, (uint64_t)PAGES * HS_PAGE_SIZE / 8 },
 	{ HS_OFFSET_PAGES, 64 },
+	{ HS_OFFSET_SAMPLES, HS_SAMPLE_ENTRIES },
 };
 
 static struct made_region region;

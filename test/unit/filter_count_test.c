@@ -109,6 +109,36 @@ static void test_blocks(void)
 	end(&opened);
 }
 
+static void test_samples(void)
+{
+	enum { SAMPLES = 100 };
+	static uint32_t refs[SAMPLES];
+	struct opened opened;
+	struct filter_count filter;
+	uint64_t *entries;
+
+	begin(&opened, 100);
+	made_block(&opened.made, HEAP, 1, 7);
+	for (uint32_t i = 0; i < SAMPLES; i++)
+		refs[i] = made_sample(&opened.made, HEAP + (i + 1) * UINT64_C(0x98018), i, 512, 7);
+	// One without a record, and one whose record is outside the pages.
+	entries = (uint64_t *)(opened.made.bytes + HS_OFFSET_SAMPLES);
+	for (uint32_t i = 0, broken = 0; broken < 2; i++)
+		if (!entries[i])
+			entries[i] = sample_entry(1000, broken++ ? UINT32_MAX >> 1 : 0);
+	filter = count(&opened, NULL, 0);
+	CHECK_EQUAL(filter.records, SAMPLES + 1);
+	CHECK_EQUAL(sum(&filter), SAMPLES + 1);
+	for (uint32_t i = 0; i < SAMPLES; i++)
+		CHECK(filter.counters[filter_index(HEAP + (i + 1) * UINT64_C(0x98018))] > 0);
+	CHECK(filter_mark_records(&opened.access, &filter) == NULL);
+	load(&opened);
+	for (uint32_t i = 0; i < SAMPLES; i++)
+		CHECK(record_at(&opened, refs[i])->in_filter && record_at(&opened, refs[i])->size == i);
+	filter_count_deinit(&filter);
+	end(&opened);
+}
+
 static void test_saturation(void)
 {
 	struct opened opened;
@@ -191,6 +221,7 @@ int main(void)
 {
 	test_empty();
 	test_blocks();
+	test_samples();
 	test_saturation();
 	test_too_many();
 	test_hostile();

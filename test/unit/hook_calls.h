@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hooks' own C code, called around the libc's real functions.
+// The hooks' own C code, called around the libc's real functions, or others.
 #ifndef HEAPSNAP_TEST_UNIT_HOOK_CALLS_H
 #define HEAPSNAP_TEST_UNIT_HOOK_CALLS_H
 
@@ -23,16 +23,26 @@ static inline const struct hook_island *make_island(struct hook_island *place, v
 
 static const struct hook_island *malloc_island, *calloc_island, *realloc_island, *free_island;
 
+// The functions that the hooks are around.
+struct hooked_functions {
+	void *(*malloc)(size_t);
+	void *(*calloc)(size_t, size_t);
+	void *(*realloc)(void *, size_t);
+	void (*free)(void *);
+};
+
+static struct hooked_functions hooked = { malloc, calloc, realloc, free };
+
 static inline void make_islands(void)
 {
 	struct hook_island *islands = mmap(NULL, HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (islands == MAP_FAILED)
 		exit(1);
-	malloc_island = make_island(&islands[0], (void *)malloc, 0);
-	calloc_island = make_island(&islands[1], (void *)calloc, 1);
-	realloc_island = make_island(&islands[2], (void *)realloc, 2);
-	free_island = make_island(&islands[3], (void *)free, 3);
+	malloc_island = make_island(&islands[0], (void *)hooked.malloc, 0);
+	calloc_island = make_island(&islands[1], (void *)hooked.calloc, 1);
+	realloc_island = make_island(&islands[2], (void *)hooked.realloc, 2);
+	free_island = make_island(&islands[3], (void *)hooked.free, 3);
 	if (mprotect(islands, HS_PAGE_SIZE, PROT_READ | PROT_EXEC) != 0)
 		exit(1);
 }
@@ -57,7 +67,7 @@ static inline void release(void *block)
 	uint64_t place = 0;
 
 	hook_before_free((uint64_t)block, (uint64_t)&place, free_island);
-	free(block);
+	hooked.free(block);
 }
 
 #endif

@@ -14,33 +14,36 @@ function(hs_payload_test name)
   endforeach()
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/inject ${PROJECT_SOURCE_DIR}/inject/arch/x86_64)
 endfunction()
-hs_payload_test(live_table_test live_table.c record.c removal.c thinning.c)
+hs_payload_test(live_table_test live_table.c record.c removal.c sample_table.c thinning.c)
 target_link_libraries(live_table_test PRIVATE hs_inject_pure)
-hs_payload_test(record_test record.c removal.c thinning.c)
+hs_payload_test(record_test record.c removal.c sample_table.c thinning.c)
 target_link_libraries(record_test PRIVATE hs_inject_pure)
 hs_payload_test(stack_table_test stack_table.c)
 hs_payload_test(thread_slot_test thread_slot.c)
 hs_payload_test(thread_slot_musl_test thread_slot.c)
 hs_payload_test(reentry_test thread_slot.c)
-hs_payload_test(hooks_test hooks.c block_events.c budget.c live_table.c modules.c record.c removal.c sampling.c stack_table.c thinning.c
+hs_payload_test(hooks_test hooks.c block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
   thread_slot.c unwind.c)
 target_link_libraries(hooks_test PRIVATE hs_inject_pure)
-hs_payload_test(running_stress_test hooks.c block_events.c budget.c live_table.c modules.c record.c removal.c sampling.c stack_table.c thinning.c thread_slot.c unwind.c)
+hs_payload_test(running_stress_test hooks.c block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c thread_slot.c unwind.c)
 target_link_libraries(running_stress_test PRIVATE hs_inject_pure)
-hs_payload_test(running_steps_test hooks.c block_events.c budget.c live_table.c modules.c record.c removal.c sampling.c thinning.c thread_slot.c unwind.c)
+hs_payload_test(running_steps_test hooks.c block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c thinning.c thread_slot.c unwind.c)
 target_link_libraries(running_steps_test PRIVATE hs_inject_pure)
-hs_payload_test(usual_test block_events.c budget.c live_table.c modules.c record.c removal.c sampling.c stack_table.c thinning.c thread_slot.c
+hs_payload_test(usual_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c thread_slot.c
   unwind.c)
 target_link_libraries(usual_test PRIVATE hs_inject_pure)
 hs_payload_test(budget_test)
 target_link_libraries(budget_test PRIVATE hs_inject_pure m)
-hs_payload_test(budget_thread_test block_events.c budget.c live_table.c modules.c record.c removal.c sampling.c stack_table.c thinning.c
+hs_payload_test(budget_thread_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
   thread_slot.c unwind.c)
 target_link_libraries(budget_thread_test PRIVATE hs_inject_pure)
-hs_payload_test(thinning_test block_events.c budget.c live_table.c modules.c record.c removal.c sampling.c stack_table.c thinning.c
+hs_payload_test(thinning_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
   thread_slot.c unwind.c)
-target_link_libraries(thinning_test PRIVATE hs_inject_pure)
-hs_payload_test(estimates_test block_events.c budget.c live_table.c modules.c record.c removal.c sampling.c stack_table.c thinning.c
+target_link_libraries(thinning_test PRIVATE hs_inject_pure m)
+hs_payload_test(sample_table_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c
+  thinning.c thread_slot.c unwind.c)
+target_link_libraries(sample_table_test PRIVATE hs_inject_pure)
+hs_payload_test(estimates_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
   thread_slot.c unwind.c)
 target_link_libraries(estimates_test PRIVATE hs_inject_pure)
 set_tests_properties(unit.estimates_test PROPERTIES TIMEOUT 600)

@@ -147,6 +147,24 @@ static inline uint32_t made_block(struct made_region *region, uint64_t address, 
 	return *made_entry(region, address) = made_record(region, size, stack);
 }
 
+// In any empty entry of the address's bucket, by the drawing in abi/sample_table.h.
+static inline uint32_t made_sample(struct made_region *region, uint64_t address, uint64_t size, uint32_t interval, uint32_t stack)
+{
+	uint64_t mixed = (address >> 3) * UINT64_C(0x9e3779b97f5) & UINT64_C(0xfffffffffff);
+	uint64_t *entry = (uint64_t *)(region->bytes + HS_OFFSET_SAMPLES) + (mixed >> 33) * 16;
+	uint32_t ref = made_record(region, size, stack);
+
+	for (unsigned i = 0; *entry; i++, entry++)
+		if (i == 15) {
+			fprintf(stderr, "a bucket of the made region is full\n");
+			exit(1);
+		}
+	((struct block_record *)made_ref(region, ref))->interval = interval;
+	region->header->samples_used = 1;
+	*entry = mixed << 31 | ref;
+	return ref;
+}
+
 static inline struct thread_slot *made_slot(const struct made_region *region, uint32_t index)
 {
 	struct thread_slot *slot = (struct thread_slot *)(region->bytes + HS_OFFSET_SLOTS) + index;

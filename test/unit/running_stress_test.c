@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads allocate, free and reallocate at full speed through the hooks' own code, and hand the blocks to each other; meanwhile the region is
-// copied again and again. No copy shows what was never there: docs/consistency.md. usage: running_stress_test [COPIES]
+// copied again and again. No copy shows what was never there: docs/consistency.md. Once with blocks of the libc in the live table; once with samples
+// at addresses of a few buckets of the sample table, so that entries go from one to the next, and many a block finds its bucket full.
+// usage: running_stress_test [COPIES]
 
 #include "hook_calls.h"
 
@@ -8,7 +10,11 @@
 #include "snapshot/racing_memory.h"
 #include "snapshot/running_copy.h"
 
+#include <sys/wait.h>
+
 enum { THREADS = 4, BOXES = 64, SIZE_FIRST = 100 };
+
+#define TOO_MUCH ((uint64_t)PTRDIFF_MAX)
 
 // What a box's owner does, one step each, whoever it is.
 enum kind {
@@ -16,6 +22,7 @@ enum kind {
 	KIND_move,    // a second block, then the first one goes
 	KIND_gap,     // the block goes, then another one comes
 	KIND_pair,    // A, then B; B goes, then A
+	KIND_fail,    // a reallocation fails
 	KIND_COUNT
 };
 
@@ -27,6 +34,52 @@ static struct box {
 
 static struct made_region made;
 static int ends;
+
+// An allocator that hands out addresses at which nothing is, all in a few buckets of the sample table.
+enum { BUCKETS = 3, ADDRESSES = 2 * BOXES + 16 };
+
+static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t pool[ADDRESSES];
+static unsigned pool_count;
+
+static void pool_fill(void)
+{
+	for (uint64_t address = 0x10000; pool_count < ADDRESSES; address += 8)
+		if (sample_bucket(sample_key(address)) < BUCKETS)
+			pool[pool_count++] = address;
+}
+
+static void *pool_malloc(size_t size)
+{
+	uint64_t address;
+
+	(void)size;
+	pthread_mutex_lock(&pool_lock);
+	address = pool[--pool_count];
+	pthread_mutex_unlock(&pool_lock);
+	return (void *)address;
+}
+
+static void pool_free(void *block)
+{
+	pthread_mutex_lock(&pool_lock);
+	pool[pool_count++] = (uint64_t)block;
+	pthread_mutex_unlock(&pool_lock);
+}
+
+// The old address is another's before the call returns.
+static void *pool_realloc(void *block, size_t size)
+{
+	void *moved;
+
+	if (size == TOO_MUCH)
+		return NULL;
+	moved = pool_malloc(size);
+	pool_free(block);
+	return moved;
+}
+
+static void *libc_realloc(void *block, size_t size) { return size == TOO_MUCH ? NULL : realloc(block, size); }
 
 // Each box has two sizes that no other has.
 static uint64_t size_of(unsigned box, unsigned which) { return SIZE_FIRST + 2 * box + which; }
@@ -80,9 +133,17 @@ static void step_pair(struct box *box, unsigned number)
 	}
 }
 
+static void step_fail(struct box *box, unsigned number)
+{
+	(void)number;
+	// Each is logged while a copy is made, and there is an end to the log.
+	if (box->step % 64 == 0 && call_hook(hook_realloc, (uint64_t)box->blocks[0], TOO_MUCH, realloc_island, 200))
+		exit(1);
+}
+
 static void step(struct box *box, unsigned number)
 {
-	static void (*const steps[KIND_COUNT])(struct box *, unsigned) = { step_realloc, step_move, step_gap, step_pair };
+	static void (*const steps[KIND_COUNT])(struct box *, unsigned) = { step_realloc, step_move, step_gap, step_pair, step_fail };
 
 	pthread_mutex_lock(&box->lock);
 	steps[number % KIND_COUNT](box, number);
@@ -148,6 +209,9 @@ static void check_boxes(void)
 			break;
 		case KIND_pair:
 			right = first <= 1 && second <= first;
+			break;
+		case KIND_fail:
+			right = first == 1 && second == 0;
 			break;
 		case KIND_COUNT:
 			break;
@@ -225,6 +289,7 @@ static void copy_again_and_again(void)
 	}
 	running_cut_close(&cut);
 	CHECK(records > 0);
+	CHECK_EQUAL(made.header->samples_used, made.header->sampling_mode != SAMPLING_exact);
 	printf("%u copies, %" PRIu64 " log records, %" PRIu64 " allocations\n", copies, records, before);
 }
 
@@ -248,20 +313,49 @@ static void set_up(unsigned number)
 			boxes[i].blocks[0] = allocate(i, 0);
 }
 
-int main(int argc, char **argv)
+static int stress(enum sampling_mode mode)
 {
-	if (argc > 1)
-		copies = (unsigned)atoi(argv[1]);
+	// Blocks of that size and more are recorded always.
+	const struct sampling_settings settings = { .mode = mode, .interval = SIZE_FIRST };
+
 	payload_region_share();
-	payload_region_init(&made, 4000);
+	payload_region_init(&made, 16000); // a large log
+	hooked.realloc = libc_realloc;
+	if (mode != SAMPLING_exact) {
+		pool_fill();
+		hooked = (struct hooked_functions){ pool_malloc, NULL, pool_realloc, pool_free };
+		memset(payload_region_state.filter, 0, HS_FILTER_SIZE);
+		sampling_settings_begin(made.header, &settings, 1, 2000);
+	}
 	make_islands();
 	for (unsigned i = 0; i < BOXES; i++)
 		pthread_mutex_init(&boxes[i].lock, NULL);
 	run_together(1, set_up);
 	run_together(THREADS + 1, work_or_copy);
 	for (unsigned i = 0; i < BOXES; i++) {
-		free(boxes[i].blocks[0]);
-		free(boxes[i].blocks[1]);
+		if (boxes[i].blocks[0])
+			hooked.free(boxes[i].blocks[0]);
+		if (boxes[i].blocks[1])
+			hooked.free(boxes[i].blocks[1]);
 	}
+	return CHECK_RESULT();
+}
+
+static bool ends_well(enum sampling_mode mode)
+{
+	int status = 1;
+	pid_t child = fork();
+
+	if (child == 0)
+		exit(stress(mode));
+	return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		copies = (unsigned)atoi(argv[1]);
+	CHECK(ends_well(SAMPLING_exact)); // blocks in the live table
+	CHECK(ends_well(SAMPLING_interval)); // in the sample table
 	return CHECK_RESULT();
 }

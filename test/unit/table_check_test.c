@@ -220,6 +220,69 @@ static void test_shared_tables(void)
 	made_region_deinit(&region);
 }
 
+// Samples, honest ones.
+static void test_samples(void)
+{
+	static const uint64_t samples[] = { 8, 0x1000, 0x7ffff7fc1238, 0x7ffffffffff8 };
+	struct made_region region;
+	struct table_view view;
+	struct visits visits;
+	uint32_t refs[4];
+
+	made_region_init(&region, 100);
+	made_block(&region, 0x2000, 1, 0);
+	for (size_t i = 0; i < 4; i++)
+		refs[i] = made_sample(&region, samples[i], 1, 512, 0);
+	view = made_view(&region);
+	visits = visit_blocks(&view);
+	CHECK_EQUAL(visits.count, 5);
+	CHECK_EQUAL(visits.sum, 0x2000 + samples[0] + samples[1] + samples[2] + samples[3]);
+	for (size_t i = 0; i < 4; i++)
+		CHECK_EQUAL(table_find_block(&view, samples[i]), refs[i]);
+	CHECK_EQUAL(table_find_block(&view, 0x2008), 0);
+	CHECK_EQUAL(table_find_block(&view, samples[1] + 4), 0);
+	CHECK_EQUAL(table_find_block(&view, samples[1] + (UINT64_C(1) << 47)), 0);
+	CHECK_EQUAL(table_find_block(&view, UINT64_MAX), 0);
+	CHECK(table_sample_room(&view, samples[1]) && !table_sample_room(&view, samples[1] + 4) && !table_sample_room(&view, UINT64_MAX));
+	CHECK_EQUAL(view.damaged, 0);
+	made_region_deinit(&region);
+}
+
+// Entries that no payload writes: without a record, with one outside the pages, of an address that has one already; and a table full of such.
+static void test_broken_samples(void)
+{
+	struct made_region region;
+	struct table_view view;
+	uint64_t *entries;
+	uint32_t ref;
+
+	made_region_init(&region, 100);
+	ref = made_sample(&region, 0x1000, 1, 512, 0);
+	entries = (uint64_t *)(region.bytes + HS_OFFSET_SAMPLES) + sample_bucket(sample_key(0x1000)) * (uint64_t)HS_SAMPLE_BUCKET_ENTRIES;
+	CHECK_EQUAL(entries[0], sample_entry(sample_tag(sample_key(0x1000)), ref));
+	entries[2] = entries[0]; // twice
+	entries[3] = sample_entry(sample_tag(sample_key(0x1000)), made_record(&region, 2, 0));
+	entries[4] = sample_entry(77, 0);
+	entries[5] = sample_entry(78, 1);
+	entries[6] = sample_entry(79, UINT32_MAX >> 1);
+	entries[7] = sample_entry(80, (uint32_t)(region.header->next_page * HS_PAGE_SIZE >> HS_REF_SHIFT));
+	view = made_view(&region);
+	CHECK_EQUAL(visit_blocks(&view).count, 1);
+	CHECK_EQUAL(view.damaged, 6);
+	CHECK_EQUAL(table_find_block(&view, 0x1000), ref);
+	entries[1] = sample_entry(81, ref);
+	CHECK(table_sample_room(&view, 0x1000) == &entries[8]);
+	for (uint32_t i = 8; i < HS_SAMPLE_BUCKET_ENTRIES; i++)
+		entries[i] = sample_entry(100 + i, ref);
+	CHECK(!table_sample_room(&view, 0x1000));
+
+	memset(region.bytes + HS_OFFSET_SAMPLES, 0xff, HS_SAMPLE_TABLE_SIZE);
+	view = made_view(&region);
+	CHECK_EQUAL(visit_blocks(&view).count, 0);
+	CHECK_EQUAL(view.damaged, HS_SAMPLE_ENTRIES);
+	made_region_deinit(&region);
+}
+
 static void test_nodes(void)
 {
 	struct made_region region;
@@ -353,6 +416,8 @@ int main(void)
 	test_next_page();
 	test_table_pages();
 	test_shared_tables();
+	test_samples();
+	test_broken_samples();
 	test_nodes();
 	test_node_loops();
 	test_shared_chain();

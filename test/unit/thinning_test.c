@@ -8,17 +8,22 @@
 #include "inject/block_events.h"
 #include "inject/sampling_math.h"
 
+#include <math.h>
+
 enum { THREADS = 4, ROUNDS = 3000000, BOXES = 1024, SIZE_MAX_ASKED = 14, FIRST_INTERVAL = 16, HIGHEST_FLOOR = 64 };
 
-#define FIRST_ADDRESS UINT64_C(0x7f0000000000) // of the boxes' blocks
-#define FIRST_POSITION (1 + (FIRST_ADDRESS >> 29 << HS_MIDDLE_BITS))
-#define LAST_POSITION (FIRST_POSITION + BOXES * 64 / (16 << HS_LEAF_BITS) + 1)
+// The boxes' blocks are so many to a bucket of the sample table that some find it full.
+enum { BUCKETS = 4 };
+#define FIRST_ADDRESS UINT64_C(0x7f0000000000) // of these blocks
+#define FIRST_POSITION (1 + THINNING_SAMPLE_PARTS + (FIRST_ADDRESS >> 29 << HS_MIDDLE_BITS))
+#define LAST_POSITION (FIRST_POSITION + (boxes[BOXES - 1].address - FIRST_ADDRESS) / (16 << HS_LEAF_BITS) + 1)
 
 static struct made_region made;
 static const struct hook_island island;
 static struct box {
 	pthread_mutex_t lock;
-	uint64_t block; // an address that nothing is at
+	uint64_t address; // that nothing is at; ascending
+	uint64_t block; // 0 or that address
 	uint64_t size;
 } boxes[BOXES];
 
@@ -28,7 +33,7 @@ static void allocate(struct box *box, uint64_t size, const struct entry_frame *f
 	struct thread_slot *slot = reentry_begin(frame, &island);
 
 	box->size = size;
-	box->block = FIRST_ADDRESS + 64 * (uint64_t)(box - boxes);
+	box->block = box->address;
 	record_allocation(slot, box->block, size, sampling_choose(slot, size), frame);
 	reentry_leave(slot);
 }
@@ -56,21 +61,20 @@ static void thin_again(unsigned round)
 
 	if ((__atomic_load_n(position, __ATOMIC_RELAXED) ^ kind) > LAST_POSITION)
 		__atomic_store_n(position, 0, __ATOMIC_RELAXED);
+	if ((__atomic_load_n(position, __ATOMIC_RELAXED) ^ kind) == THINNING_SAMPLE_PARTS + 1)
+		__atomic_store_n(position, FIRST_POSITION | kind, __ATOMIC_RELAXED);
 	if (round % 512 != 0 || thinning_is_under_way())
 		return;
 	if (round % 1024 == 0) {
 		thinning_ask_for_budget(HIGHEST_FLOOR / 2);
 		CHECK_EQUAL(thinning_budget_floor(), HIGHEST_FLOOR / 2);
-		kind = HS_THINNING_BY_BUDGET;
 	} else if (thinning_floor() >= HIGHEST_FLOOR) {
 		__atomic_store_n(&made.header->interval_floor, 0, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&made.header->sampling_generation, 1, __ATOMIC_RELAXED);
 		return;
 	} else {
 		thinning_ask();
-		kind = 0;
 	}
-	__atomic_store_n(position, FIRST_POSITION | kind, __ATOMIC_RELAXED);
 }
 
 static void work(unsigned number)
@@ -111,15 +115,23 @@ static void see(uint32_t ref)
 
 static void check_block(uint64_t address, uint32_t ref, const struct block_record *record, void *context)
 {
-	const struct box *box = &boxes[(address - FIRST_ADDRESS) / 64];
+	const struct box *box = boxes;
 
 	++*(uint64_t *)context;
-	CHECK(box < boxes + BOXES);
+	while (box < boxes + BOXES - 1 && box->address != address)
+		box++;
 	CHECK_EQUAL(box->block, address);
 	CHECK_EQUAL(record->size, box->size);
 	CHECK(record->interval >= FIRST_INTERVAL);
 	CHECK_EQUAL(record->in_filter, 1);
 	see(ref);
+}
+
+static void count_entries(const uint64_t *entries, uint32_t bucket, void *context)
+{
+	(void)bucket;
+	for (unsigned i = 0; i < HS_SAMPLE_BUCKET_ENTRIES; i++)
+		*(uint64_t *)context += entries[i] != 0;
 }
 
 static uint64_t sum_counter(enum counter which)
@@ -154,23 +166,29 @@ static void test_threads(void)
 {
 	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = FIRST_INTERVAL };
 	struct table_view view;
-	uint64_t shown = 0, filtered = 0, unused;
+	uint64_t shown = 0, samples = 0, filtered = 0, unused;
 
 	payload_region_init(&made, 2000);
 	memset(payload_region_state.filter, 0, HS_FILTER_SIZE);
 	sampling_settings_begin(made.header, &settings, 1, 2000);
 	seen = calloc(2000, HS_PAGE_SIZE >> HS_REF_SHIFT);
-	for (unsigned i = 0; i < BOXES; i++)
+	for (unsigned i = 0; i < BOXES; i++) {
+		boxes[i].address = i ? boxes[i - 1].address : FIRST_ADDRESS;
+		do {
+			boxes[i].address += 64;
+		} while (sample_bucket(sample_key(boxes[i].address)) >= BUCKETS);
 		pthread_mutex_init(&boxes[i].lock, NULL);
+	}
 	run_together(THREADS, work);
 	view = made_view(&made);
 	table_visit_blocks(&view, check_block, &shown);
-	CHECK(shown > 0);
+	table_visit_sample_buckets(&view, count_entries, &samples);
+	CHECK(samples > 0 && samples < shown); // in both tables
 	CHECK_EQUAL(view.damaged, 0);
 	CHECK(made.header->thinning_rounds >= 10);
 	CHECK(sum_counter(COUNTER_thinned) > 100);
 	unused = see_free();
-	printf("%" PRIu64 " records in the table, %" PRIu64 " unused; %" PRIu64 " samples given up, in %u rounds; %" PRIu64 " lost\n", shown, unused,
+	printf("%" PRIu64 " records in the tables, %" PRIu64 " of them in the sample table, %" PRIu64 " unused; %" PRIu64 " samples given up, in %u rounds; %" PRIu64 " lost\n", shown, samples, unused,
 	       sum_counter(COUNTER_thinned), made.header->thinning_rounds, sum_counter(COUNTER_lost_thinning));
 	for (unsigned i = 0; i < HS_FILTER_SIZE; i++)
 		filtered += payload_region_state.filter[i];
@@ -255,8 +273,46 @@ static void test_counted_samples(void)
 	payload_region_deinit(&made);
 }
 
+// A small region takes as many samples as one likes, and the estimate stays right: records are given back as others come. Leaves never are.
+static void test_small_region(void)
+{
+	enum { PAGES = 64, BLOCKS = 200000, SIZE = 64 }; // room for 8,000 records
+	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = 256 };
+	const struct entry_frame frame = { .return_address = 0x1000 };
+	double estimate = 0, variance = 0;
+	struct thread_slot *slot;
+
+	payload_region_init(&made, PAGES);
+	memset(payload_region_state.filter, 0, HS_FILTER_SIZE);
+	sampling_settings_begin(made.header, &settings, 1, 2000);
+	while (!(slot = thread_slot_claim(arch_thread_pointer())))
+		continue;
+	for (uint64_t i = 0; i < BLOCKS; i++) {
+		CHECK_EQUAL(reentry_enter(slot, (uint64_t)&frame, &island), OUTERMOST);
+		record_allocation(slot, FIRST_ADDRESS + i * 16384, SIZE, sampling_choose(slot, SIZE), &frame);
+		reentry_leave(slot);
+	}
+	printf("%" PRIu64 " recorded, %" PRIu64 " given up, interval %u\n", slot->counters[COUNTER_allocations], slot->counters[COUNTER_thinned],
+	       made.header->interval_floor);
+	CHECK_EQUAL(slot->counters[COUNTER_lost_region_full], 0);
+	for (uint32_t i = 0; i < HS_SAMPLE_ENTRIES; i++) {
+		uint64_t entry = ((const uint64_t *)(made.bytes + HS_OFFSET_SAMPLES))[i];
+		const struct block_record *record = entry ? made_ref(&made, sample_entry_ref(entry)) : NULL;
+		double probability;
+
+		if (!record)
+			continue;
+		probability = -expm1(-(double)SIZE / record->interval);
+		estimate += 1 / probability;
+		variance += (1 - probability) / (probability * probability);
+	}
+	CHECK((estimate - BLOCKS) * (estimate - BLOCKS) <= 25 * variance);
+	payload_region_deinit(&made);
+}
+
 int main(void)
 {
+	test_small_region();
 	test_counted_samples();
 	test_probability();
 	test_threads();
