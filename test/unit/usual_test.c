@@ -139,7 +139,7 @@ static void test_recording(void)
 
 	CHECK_REFUSES(no_free_record(), USUAL_RECORDING(block));
 	CHECK_REFUSES(ticks_are_due(), USUAL_RECORDING(block));
-	CHECK_REFUSES(filter_is_used(), USUAL_RECORDING(block));
+	CHECK_REFUSES(releases_exchange(), USUAL_RECORDING(block));
 	CHECK_REFUSES(place_is_taken(), USUAL_RECORDING(block));
 	CHECK_REFUSES(totals_of_others(), USUAL_RECORDING(block));
 	CHECK_REFUSES(totals_are_full(), USUAL_RECORDING(block));
