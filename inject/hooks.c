@@ -48,6 +48,15 @@ static __attribute__((noinline)) struct hook_result record(struct thread_slot *s
 	return done(slot, (uint64_t)block);
 }
 
+// The end of any other call.
+static struct hook_result record_choice(struct thread_slot *slot, void *block, uint64_t size, struct choice choice, const struct entry_frame *frame)
+{
+	if (choice.interval == 1)
+		return record(slot, block, size, frame);
+	record_allocation(slot, (uint64_t)block, size, choice, frame);
+	return done(slot, (uint64_t)block);
+}
+
 IN_GENERAL hook_malloc_in_general(uint64_t size, const struct hook_island *island, const struct entry_frame *frame)
 {
 	struct thread_slot *slot = reentry_begin(frame, island);
@@ -112,8 +121,7 @@ struct hook_result hook_new(uint64_t size, uint64_t second, uint64_t unused, con
 		reentry_leave(slot);
 		return pass;
 	}
-	record_allocation(slot, (uint64_t)block, size, choice, frame);
-	return done(slot, (uint64_t)block);
+	return record_choice(slot, block, size, choice, frame);
 }
 
 struct hook_result hook_calloc(uint64_t count, uint64_t size, uint64_t unused, const struct hook_island *island,
@@ -136,8 +144,7 @@ struct hook_result hook_calloc(uint64_t count, uint64_t size, uint64_t unused, c
 	block = ORIGINAL(two_arguments, island)(count, size);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return handed_back((uint64_t)block);
-	record_allocation(slot, (uint64_t)block, total, choice, frame);
-	return done(slot, (uint64_t)block);
+	return record_choice(slot, block, total, choice, frame);
 }
 
 struct hook_result hook_memalign(uint64_t alignment, uint64_t size, uint64_t unused, const struct hook_island *island,
@@ -155,8 +162,7 @@ struct hook_result hook_memalign(uint64_t alignment, uint64_t size, uint64_t unu
 	block = ORIGINAL(two_arguments, island)(alignment, size);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return handed_back((uint64_t)block);
-	record_allocation(slot, (uint64_t)block, size, choice, frame);
-	return done(slot, (uint64_t)block);
+	return record_choice(slot, block, size, choice, frame);
 }
 
 struct hook_result hook_posix_memalign(uint64_t result, uint64_t alignment, uint64_t size, const struct hook_island *island,

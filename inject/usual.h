@@ -38,16 +38,19 @@ static inline bool usual_leave_original(struct thread_slot *slot)
 // As record_allocation for an allocation that is recorded as every one is. pre: the thread's guard is set, and no original runs
 static inline bool usual_recording(struct thread_slot *slot, uint64_t block, uint64_t size, const struct entry_frame *frame)
 {
-	const struct kept_stack *kept = unwind_kept(slot, frame);
 	uint32_t free_count = slot->free_count, ref;
+	const struct kept_stack *kept;
 	struct totals_entry *totals;
 	uint32_t *place;
 
-	if (HS_UNLIKELY(!kept || !block || !live_table_find_usual(block, &place)))
+	if (HS_UNLIKELY(!free_count || !slot->ticks_left || region()->removals_exchange || !block || !live_table_find_usual(block, &place)))
+		return false;
+	__builtin_prefetch(place, 1); // it is seldom in a cache; meanwhile the stack is compared
+	kept = unwind_kept(slot, frame);
+	if (HS_UNLIKELY(!kept))
 		return false;
 	totals = &slot->totals[kept->totals];
-	if (HS_UNLIKELY(totals->stack != kept->node || totals->objects == UINT32_MAX || !free_count || !slot->ticks_left ||
-			region()->removals_exchange || __atomic_load_n(place, __ATOMIC_RELAXED)))
+	if (HS_UNLIKELY(totals->stack != kept->node || totals->objects == UINT32_MAX || __atomic_load_n(place, __ATOMIC_RELAXED)))
 		return false;
 	slot->ticks_left--;
 	ref = slot->free_records[free_count - 1];
