@@ -8,7 +8,6 @@
 #define HEAPSNAP_INJECT_BUDGET_H
 
 #include "payload.h"
-
 #include "sampling.h"
 
 // A window's numbers.
@@ -44,8 +43,8 @@ enum { BUDGET_RECORDING_PART = 8, BUDGET_IN_VAIN_PART = 4 };
 // Pure. `interval` is what was in force.
 struct budget_verdict budget_judge(const struct budget_window *window, const struct budget_costs *costs, uint32_t budget, uint64_t interval);
 
-// So many records leave one free in 17 that the filter does not exclude: they are never thinned for its sake.
-#define BUDGET_FILTER_LEAST (HS_FILTER_SIZE / 16)
+// So many records leave one free in 65 that the filter does not exclude: they are never thinned for its sake.
+#define BUDGET_FILTER_LEAST (HS_FILTER_SIZE / 64)
 
 struct budget_filter {
 	uint64_t records;      // in the filter
@@ -59,8 +58,6 @@ uint32_t budget_thinning_interval(const struct budget_filter *filter, uint32_t i
 
 // After a recording that began at slot->ticks.
 void budget_note_record(struct thread_slot *slot, uint64_t size, struct choice choice) HS_HIDDEN;
-// The same without a recording: the countdown has ended where it was cut.
-void budget_note_visit(struct thread_slot *slot) HS_HIDDEN;
 // After a release that began at `began`, ticks.
 void budget_note_release(struct thread_slot *slot, uint64_t began) HS_HIDDEN;
 // A new window begins, with settings that have changed.
@@ -73,8 +70,5 @@ static inline bool budget_times_release(const struct thread_slot *slot)
 {
 	return slot->releases % BUDGET_RELEASES_TIMED == 0 && region()->sampling_mode == SAMPLING_budget;
 }
-
-// Bytes after which a thread looks at its budget at the latest.
-static inline int64_t budget_longest_gap(uint64_t interval) { return interval / 8 > 65536 ? (int64_t)(interval / 8) : 65536; }
 
 #endif

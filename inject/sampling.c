@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sampling.h"
 
+#include "arch.h"
 #include "budget.h"
 #include "sampling_math.h"
 #include "thinning.h"
 
-// A gap may be cut anywhere, and a fresh one begun there: the process has no memory. No more than the interval passes at once, so that blocks of
-// the interval and more never do (abi/payload_header.h, thread_pass).
+// No more than the interval passes at once, so that blocks of the interval and more never do (abi/payload_header.h, thread_pass). What is left of
+// the gap passes then.
+static int64_t begin_piece(struct thread_slot *slot, uint64_t interval)
+{
+	slot->gap_piece = slot->gap_rest < (int64_t)interval ? slot->gap_rest : (int64_t)interval;
+	slot->gap_rest -= slot->gap_piece;
+	return slot->gap_piece;
+}
+
 static int64_t draw_gap(struct thread_slot *slot, uint64_t interval)
 {
-	int64_t gap = sampling_gap(sampling_random(&slot->random), interval);
-	int64_t longest = (int64_t)interval;
-
-	if (region()->sampling_mode == SAMPLING_budget && longest > budget_longest_gap(interval))
-		longest = budget_longest_gap(interval);
-	slot->countdown_is_cut = gap > longest;
-	slot->gap = gap > longest ? longest : gap;
-	return slot->gap;
+	slot->gap_rest = sampling_gap(sampling_random(&slot->random), interval);
+	return begin_piece(slot, interval);
 }
 
 // The tool may change the settings at any instruction: it makes `interval` 0 first and takes the pass then. One that is given after that must not
@@ -41,13 +43,15 @@ void sampling_begin_gap(struct thread_slot *slot)
 		give_pass(slot, draw_gap(slot, interval));
 }
 
-// The countdown has ended where it was cut.
-static void note_visit(struct thread_slot *slot, uint64_t interval)
+// As sampling_begin_gap. It is a part of a sample's cost.
+static void begin_timed_gap(struct thread_slot *slot)
 {
-	if (region()->sampling_mode != SAMPLING_budget || slot->seen_bytes - slot->looked_bytes < (uint64_t)budget_longest_gap(interval))
-		return;
-	slot->looked_bytes = slot->seen_bytes;
-	budget_note_visit(slot);
+	bool is_timed = region()->sampling_mode == SAMPLING_budget;
+	uint64_t began = is_timed ? arch_ticks() : 0;
+
+	sampling_begin_gap(slot);
+	if (is_timed)
+		slot->draw_ticks = (uint32_t)(arch_ticks() - began);
 }
 
 static void begin_with_settings(struct thread_slot *slot, const struct region_header *header)
@@ -130,19 +134,18 @@ struct choice sampling_draw(struct thread_slot *slot, uint64_t size)
 		left = __atomic_load_n(pass_countdown(slot), __ATOMIC_RELAXED);
 	}
 	left -= (int64_t)bytes;
-	while (left <= 0 && slot->countdown_is_cut) {
-		slot->seen_bytes += (uint64_t)slot->gap;
-		left += draw_gap(slot, interval);
+	while (left <= 0 && slot->gap_rest > 0) {
+		slot->seen_bytes += (uint64_t)slot->gap_piece;
+		left += begin_piece(slot, interval);
 	}
 	if (left > 0) {
 		give_pass(slot, left);
-		note_visit(slot, interval);
 		return choice;
 	}
 	choice.interval = (uint32_t)interval;
-	slot->seen_bytes += (uint64_t)(slot->gap - left);
+	slot->seen_bytes += (uint64_t)(slot->gap_piece - left);
 	if (counts_samples)
 		choice.samples = 1 + count_more(slot, interval, (uint64_t)-left); // bytes behind the one that is a sample
-	sampling_begin_gap(slot); // not what is left of the last one: the process has no memory
+	begin_timed_gap(slot); // not what is left of the last one: the process has no memory
 	return choice;
 }

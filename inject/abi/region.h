@@ -237,7 +237,7 @@ struct thread_slot {
 	uint64_t ticks;          // of the time-stamp counter, as read last
 	uint32_t walk_count;     // frames of the last walk; 0 = none that can be used again
 	uint32_t sampling_generation; // of the settings that `interval` is from
-	uint32_t countdown_is_cut;    // 1 = at the end of `countdown` there is no sample: the gap is longer, but not more than the interval may pass
+	uint32_t draw_ticks;     // what drawing the gap behind the next record has cost
 	uint32_t cost;           // measured over about the last second, millionths of the thread's time
 	uint32_t record_ticks;   // what recording one allocation has cost of late, ticks; 0 = not yet known
 	uint32_t pending_count;  // reallocations begun: raised before `pending` and its like change
@@ -247,8 +247,8 @@ struct thread_slot {
 
 	_Alignas(64) uint64_t window_bytes; // counter of their bytes at its beginning
 	uint64_t seen_bytes;     // of the window, where not all are recorded: the gaps that have ended
-	uint64_t looked_bytes;   // of these, when the budget was last looked at
-	int64_t gap;             // what `countdown` was at its beginning
+	int64_t gap_piece;       // what `countdown` was when it or the window began
+	int64_t gap_rest;        // what is left of the gap when that has passed; 0 = there is the sample
 	uint64_t estimated_calls; // of late, as samples say, times 256, without those that are recorded because they are large
 	uint64_t estimated_bytes; // of these
 	uint64_t watched_place, watched_return; // of a call that passed and is watched: where its return address lay, and that

@@ -9,7 +9,7 @@ import profiles
 from harness import (Target, Unharmed, attach, check, check_equal, detach, dump, heapsnap, run_test, say, temporary_directory)
 
 SECONDS = 60  # within which an interval follows the load
-FEW = 300      # records that no budget is too small for
+FEW = 120      # records that no budget is too small for
 MANY = 200000  # so many that the filter excludes nothing
 
 

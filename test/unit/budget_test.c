@@ -99,16 +99,16 @@ static void test_thinning(void)
 		{ { 100000, 64, 0, 0 }, 7500, 0 },              // a quarter of the budget
 		{ { 100000, 64, 0, 0 }, 7501, 1024 },           // half of that is aimed at, with a filter that is not full: 4,095 records
 		{ { 100000, 64, 0, 0 }, 30000, 4096 },          // 1,024 records
-		{ { 100000, 64, 0, 0 }, 3000000, 8192 },        // no fewer than 512
-		{ { 512, 64, 0, 0 }, 3000000, 0 },
-		{ { 513, 64, 0, 0 }, 3000000, 128 },
+		{ { 100000, 64, 0, 0 }, 3000000, 32768 },       // no fewer than 128
+		{ { 128, 64, 0, 0 }, 3000000, 0 },
+		{ { 129, 64, 0, 0 }, 3000000, 128 },
 		{ { 4000, 64, 0, 0 }, 15000, 128 },             // a filter that is half empty: 1,000 records
 		{ { 4000, 1000, 0, 0 }, 15000, 2048 },
 		{ { 100000, 64, 4096, 1000 }, 30000, 4096 },    // new ones have come
 		{ { 8192, 64, 4096, 4096 }, 30000, 32768 },     // there were as many before: larger blocks than were expected
 		{ { 2000, 64, 4096, 1000 }, 7501, 16384 },
 		{ { UINT64_MAX, UINT64_MAX, 0, 0 }, UINT32_MAX, HS_BUDGET_INTERVAL_MAX },
-		{ { UINT64_MAX, 0, 0, 0 }, UINT32_MAX, 1 << 22 }, // counted as 2^32 records of one byte
+		{ { UINT64_MAX, 0, 0, 0 }, UINT32_MAX, 1 << 24 }, // counted as 2^32 records of one byte
 		{ { 100000, 64, HS_BUDGET_INTERVAL_MAX, 90000 }, 30000, 0 }, // nothing is to be gained any more
 		{ { 100000, 64, HS_BUDGET_INTERVAL_MAX, 9000 }, 30000, HS_BUDGET_INTERVAL_MAX },
 		{ { 100000, 64, HS_BUDGET_INTERVAL_MAX / 2, 90000 }, 30000, HS_BUDGET_INTERVAL_MAX },

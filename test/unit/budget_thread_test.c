@@ -156,17 +156,18 @@ static void test_releases_in_vain(void)
 	payload_region_deinit(&made);
 }
 
-// A thread that allocates all the time never takes a window without a sample for one without a load.
+// A thread that allocates all the time never takes a window without a sample for one without a load. Here it looks at its budget because it
+// releases.
 static void test_no_samples(void)
 {
 	enum { SIZE = 64, CALLS = 3000000 };
 	struct entry_frame frame = { .return_address = 0x1000 };
-	struct thread_slot *slot = begin(1000);
+	struct thread_slot *slot = begin(30000);
 	uint64_t first;
 
 	record_steady(slot, 0);
-	made.header->ticks_per_us = FAST;
-	slot->record_ticks = 200;
+	made.header->ticks_per_us = 1000; // windows of some milliseconds, so that it does not matter when the thread has to wait for as long
+	slot->record_ticks = 500;
 	slot->release_ticks = 10;
 	slot->interval = HS_BUDGET_INTERVAL_MAX;
 	sampling_begin_gap(slot);
@@ -175,6 +176,7 @@ static void test_no_samples(void)
 		(void)reentry_begin(&frame, &island);
 		(void)sampling_choose(slot, SIZE);
 		reentry_leave(slot);
+		release_steady(STEADY);
 	}
 	CHECK(slot->window_began != first);
 	CHECK(slot->interval != 1);
