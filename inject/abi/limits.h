@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_INJECT_ABI_LIMITS_H
 #define HEAPSNAP_INJECT_ABI_LIMITS_H
 
-#define HS_ABI_VERSION 7u
+#define HS_ABI_VERSION 8u
 
 #define HS_PAGE_SIZE 4096u
 
@@ -22,7 +22,10 @@
 #define HS_THREAD_HISTORY_MAX (1u << 20)
 
 #define HS_RULE_CACHE_ENTRIES (1u << 16) // power of two
-#define HS_STACK_BUCKETS (1u << 18)      // power of two
+// Powers of two. The first ones hold the nodes of a usual program, and touch few pages.
+#define HS_STACK_BUCKETS_FIRST (1u << 14)
+#define HS_STACK_BUCKETS_SECOND (1u << 18)
+#define HS_STACK_BUCKETS (HS_STACK_BUCKETS_FIRST + HS_STACK_BUCKETS_SECOND)
 
 // The filter of tracked addresses: bytes, power of two. Fits the first-level cache.
 #define HS_FILTER_SIZE 8192u

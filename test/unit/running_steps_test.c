@@ -445,7 +445,7 @@ static void make_sites_fresh(void)
 	for (unsigned site = 1; site < SITES; site++) {
 		do
 			pc++;
-		while (bucket_index(root, pc) != bucket_index(root, site_pc[0]));
+		while (first_bucket(mix(root, pc)) != first_bucket(mix(root, site_pc[0])));
 		site_pc[site] = pc;
 		site_calls_begun[site] = site_calls_returned[site] = 0;
 	}

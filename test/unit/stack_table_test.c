@@ -65,6 +65,48 @@ static void test_full(void)
 	payload_region_deinit(&made);
 }
 
+static uint32_t longest_chain(void)
+{
+	uint32_t longest = 0;
+
+	for (uint32_t i = 0; i < HS_STACK_BUCKETS; i++) {
+		uint32_t length = 0;
+
+		for (uint32_t ref = made_buckets(&made)[i]; ref; ref = node_at(ref)->next)
+			length++;
+		longest = length > longest ? length : longest;
+	}
+	return longest;
+}
+
+static uint32_t pages_of_buckets(void)
+{
+	static const uint8_t zeros[HS_PAGE_SIZE];
+	uint32_t count = 0;
+
+	for (uint64_t offset = 0; offset < HS_STACK_BUCKETS * sizeof(uint32_t); offset += HS_PAGE_SIZE)
+		count += memcmp(made.bytes + HS_OFFSET_BUCKETS + offset, zeros, sizeof(zeros)) != 0;
+	return count;
+}
+
+// The nodes of a small program touch few pages; those of a large one have short chains.
+static void test_sizes(void)
+{
+	enum { FEW = 5000, MANY = 300000 };
+	const uint32_t first_pages = HS_STACK_BUCKETS_FIRST * sizeof(uint32_t) / HS_PAGE_SIZE;
+	struct thread_slot *slot;
+
+	payload_region_init(&made, 3000);
+	slot = made_slot(&made, 0);
+	for (uint32_t i = 0; i < FEW; i++)
+		CHECK(stack_table_node(slot, 0, made_frame(0x400000 + i * 5, 1)) != 0);
+	CHECK(pages_of_buckets() <= first_pages + 10); // of 272
+	for (uint32_t i = FEW; i < MANY; i++)
+		CHECK(stack_table_node(slot, 0, made_frame(0x400000 + i * 5, 1)) != 0);
+	CHECK(longest_chain() <= 16);
+	payload_region_deinit(&made);
+}
+
 enum { THREADS = 4, ROUNDS = 6, COMMON = 20000, OWN = 5000, DEPTH = 5 };
 
 static uint32_t found[THREADS][COMMON], own[THREADS][OWN];
@@ -157,6 +199,7 @@ int main(void)
 	test_alone();
 	test_same_frame();
 	test_full();
+	test_sizes();
 	test_threads();
 	return CHECK_RESULT();
 }
