@@ -168,6 +168,7 @@ static struct hs_error *write_settings(struct change *change)
 	// in the table and emptying it.
 	header->interval_floor = 0;
 	header->budget_floor = 0;
+	header->budget_records = 0;
 	header->thinning_position = 0;
 	if (sampling->mode != SAMPLING_exact && change->can_count)
 		header->removals_exchange = 1;
@@ -175,6 +176,8 @@ static struct hs_error *write_settings(struct change *change)
 		error = HEADER_WRITE(change, interval_floor);
 	if (!error)
 		error = HEADER_WRITE(change, budget_floor);
+	if (!error)
+		error = HEADER_WRITE(change, budget_records);
 	if (!error)
 		error = HEADER_WRITE(change, thinning_position);
 	if (!error)

@@ -111,7 +111,7 @@ static void review_records(const struct thread_slot *slot, uint32_t in_vain, uin
 	};
 	uint32_t interval;
 
-	if (!filter_in_use() || thinning_is_under_way() || (in_vain <= header->budget / BUDGET_IN_VAIN_PART && !filter.floor))
+	if (!filter_in_use() || thinning_is_under_way())
 		return;
 	filter.records = filter_records();
 	interval = budget_thinning_interval(&filter, in_vain, header->budget);

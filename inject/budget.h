@@ -45,6 +45,9 @@ struct budget_verdict budget_judge(const struct budget_window *window, const str
 
 // So many records leave one free in 65 that the filter does not exclude: they are never thinned for its sake.
 #define BUDGET_FILTER_LEAST (HS_FILTER_SIZE / 64)
+// With more, counters of the filter would be saturated soon, which they stay (at 128 on average, 255 is eleven standard deviations away): records could
+// be thinned then, but the filter would not get better by it.
+#define BUDGET_FILTER_MOST (HS_FILTER_SIZE * 128)
 
 struct budget_filter {
 	uint64_t records;      // in the filter
@@ -53,7 +56,8 @@ struct budget_filter {
 	uint32_t records_left; // that were in the filter after that
 };
 
-// Pure: to what interval the records are to be thinned when `in_vain` millionths of a thread's time go to releases in vain. 0 = they are not.
+// Pure: to what interval the records are to be thinned when `in_vain` millionths of a thread's time go to releases in vain, or because there are
+// too many for the filter. 0 = they are not.
 uint32_t budget_thinning_interval(const struct budget_filter *filter, uint32_t in_vain, uint32_t budget);
 
 // After a recording that began at slot->ticks.

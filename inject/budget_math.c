@@ -44,11 +44,17 @@ uint32_t budget_thinning_interval(const struct budget_filter *filter, uint32_t i
 {
 	uint64_t most = budget / BUDGET_IN_VAIN_PART, records = between(filter->records, 0, UINT64_C(1) << 32), wanted;
 
-	if (in_vain <= most || records <= BUDGET_FILTER_LEAST)
+	bool is_full = records > BUDGET_FILTER_MOST, costs_much = in_vain > most && records > BUDGET_FILTER_LEAST;
+
+	// After thinning there are so many only where counters are saturated: more of it buys nothing.
+	if ((!is_full && !costs_much) || filter->records_left > BUDGET_FILTER_MOST + BUDGET_FILTER_MOST / 2)
 		return 0;
 	// What is looked for in vain is in proportion to the counters that are not 0. That number is at most the records', and where there are few of
 	// them near it.
-	wanted = between(between(records, 0, HS_FILTER_SIZE) * (most / 2) / in_vain, BUDGET_FILTER_LEAST, records);
+	if (costs_much)
+		wanted = between(between(records, 0, HS_FILTER_SIZE) * (most / 2) / in_vain, BUDGET_FILTER_LEAST, records);
+	else
+		wanted = BUDGET_FILTER_MOST / 4;
 	if (filter->floor <= 1) // all were recorded, so of n bytes n / R are left; half of that, as blocks that stay may be larger than others
 		return (uint32_t)between(power_of_two_at_least(between(filter->mean_size, 1, HS_BUDGET_INTERVAL_MAX) * records / wanted / 2),
 					 HS_BUDGET_INTERVAL_MIN, HS_BUDGET_INTERVAL_MAX);

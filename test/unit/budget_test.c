@@ -109,6 +109,12 @@ static void test_thinning(void)
 		{ { 2000, 64, 4096, 1000 }, 7501, 16384 },
 		{ { UINT64_MAX, UINT64_MAX, 0, 0 }, UINT32_MAX, HS_BUDGET_INTERVAL_MAX },
 		{ { UINT64_MAX, 0, 0, 0 }, UINT32_MAX, 1 << 24 }, // counted as 2^32 records of one byte
+		{ { 1 << 20, 64, 0, 0 }, 0, 0 },
+		{ { (1 << 20) + 1, 64, 0, 0 }, 0, 128 },        // too many, though they cost nothing yet: 2^18 or twice as many
+		{ { (1 << 20) + 1, 64, 256, 1 << 18 }, 0, 256 },
+		{ { (1 << 20) + 1, 64, 256, 1 << 20 }, 0, 1024 },
+		{ { (1 << 20) + 1, 64, 0, 0 }, 30000, 32768 },  // and what they cost: 1,024
+		{ { 2 << 20, 64, 4096, 2 << 20 }, 3000000, 0 }, // saturated
 		{ { 100000, 64, HS_BUDGET_INTERVAL_MAX, 90000 }, 30000, 0 }, // nothing is to be gained any more
 		{ { 100000, 64, HS_BUDGET_INTERVAL_MAX, 9000 }, 30000, HS_BUDGET_INTERVAL_MAX },
 		{ { 100000, 64, HS_BUDGET_INTERVAL_MAX / 2, 90000 }, 30000, HS_BUDGET_INTERVAL_MAX },

@@ -156,6 +156,24 @@ static void test_releases_in_vain(void)
 	payload_region_deinit(&made);
 }
 
+// Before the filter can be saturated, records are thinned, whatever they cost.
+static void test_full_filter(void)
+{
+	struct thread_slot *slot = begin(HS_BUDGET_MAX);
+	uint64_t i = 0;
+
+	memset(payload_region_state.filter, 128, HS_FILTER_SIZE);
+	made.header->ticks_per_us = FAST;
+	for (; i < 1000; i++) {
+		release_steady(i);
+		record_steady(slot, i);
+	}
+	CHECK(filter_records() < BUDGET_FILTER_MOST + 1000);
+	CHECK(thinning_budget_floor() > 1);
+	CHECK(slot->counters[COUNTER_thinned] > 0);
+	payload_region_deinit(&made);
+}
+
 // A thread that allocates all the time never takes a window without a sample for one without a load. Here it looks at its budget because it
 // releases.
 static void test_no_samples(void)
@@ -187,6 +205,7 @@ int main(void)
 {
 	test_budget();
 	test_releases_in_vain();
+	test_full_filter();
 	test_no_samples();
 	return CHECK_RESULT();
 }
