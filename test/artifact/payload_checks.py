@@ -353,7 +353,7 @@ def expected_short_ways(layout):
             ("and", f"${(layout['HS_PASSES'] - 1) * layout['sizeof.thread_pass']:#x},%eax"),
             ("cmp", f"%r10,{layout['payload_state.passes'] + layout['thread_pass.thread_pointer']:#x}(%r11,%rax,1)"), ("jne", f"stub_{kind}"),
             *product,
-            ("test", f"%{size},%{size}"), ("je", f"stub_{kind}"), ("sub", f"%{size},{countdown:#x}(%r11,%rax,1)"), ("jle", f"undo_{kind}")]
+            ("test", f"%{size},%{size}"), ("jle", f"stub_{kind}"), ("sub", f"%{size},{countdown:#x}(%r11,%rax,1)"), ("jle", f"undo_{kind}")]
 
     return {
         "malloc": allocation("malloc", "rdi", []), "new": allocation("new", "rdi", []),

@@ -99,6 +99,12 @@ static void test_allocations(void)
 	check_allocation(__LINE__, HOOK_malloc, 1, 0, 0, false, 0);
 	check_allocation(__LINE__, HOOK_malloc, 1, 0, -5, false, 0);
 	check_allocation(__LINE__, HOOK_malloc, INT64_MAX, 0, 1000, false, 0);
+	// As signed numbers these are below 0: they fail, and must not lengthen the countdown.
+	check_allocation(__LINE__, HOOK_malloc, UINT64_MAX, 0, 1000, false, 0);
+	check_allocation(__LINE__, HOOK_malloc, UINT64_C(3) << 62, 0, 1000, false, 0);
+	check_allocation(__LINE__, HOOK_malloc, UINT64_C(1) << 63, 0, 1000, false, 0);
+	check_allocation(__LINE__, HOOK_new, UINT64_C(3) << 62, 0, 1000, false, 0);
+	check_allocation(__LINE__, HOOK_calloc, UINT64_C(3) << 62, 1, 1000, false, 0);
 	check_allocation(__LINE__, HOOK_new, 100, 77, 101, true, 100); // whatever its second argument
 	check_allocation(__LINE__, HOOK_new, 100, 77, 100, false, 0);
 	check_allocation(__LINE__, HOOK_calloc, 10, 10, 101, true, 100);

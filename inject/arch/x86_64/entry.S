@@ -106,8 +106,8 @@ begin_\name:
 .endm
 
 .macro count_down name, size
-	test %\size, %\size         // a block of no bytes counts as one of one byte
-	je stub_\name
+	test %\size, %\size         // a block of no bytes counts as one of one byte; one below 0, as a signed number, would lengthen the countdown
+	jle stub_\name
 	sub %\size, STATE_PASSES + PASS_COUNTDOWN(%r11,%rax)
 	jle undo_\name
 .endm
