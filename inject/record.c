@@ -5,6 +5,8 @@
 
 #include "thinning.h"
 
+enum { FRESH_BATCH = 16 };
+
 static uint32_t take_batch(struct region_header *header)
 {
 	uint64_t head = __atomic_load_n(&header->free_batches, __ATOMIC_ACQUIRE);
@@ -49,7 +51,7 @@ void record_share_batch(struct thread_slot *slot)
 
 uint32_t record_refill(struct thread_slot *slot)
 {
-	uint32_t ref;
+	uint32_t ref, end;
 
 	if (slot->fresh_record == slot->fresh_record_end) {
 		uint32_t page;
@@ -71,8 +73,13 @@ uint32_t record_refill(struct thread_slot *slot)
 		slot->fresh_record = page_first_ref(page);
 		slot->fresh_record_end = page_first_ref(page + 1);
 	}
+	// Some at once, so that a heap that grows finds free records at hand (usual.h). Whoever is abandoned here loses some, and hands none out twice.
 	ref = slot->fresh_record;
-	slot->fresh_record = ref + 1;
+	end = slot->fresh_record_end - ref < FRESH_BATCH ? slot->fresh_record_end : ref + FRESH_BATCH;
+	slot->fresh_record = end;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	while (--end > ref)
+		slot->free_records[slot->free_count++] = end;
 	return ref;
 }
 

@@ -10,31 +10,36 @@
 // is counted with its reason, and its stack ends in a node that names the reason.
 uint32_t unwind_to_node(struct thread_slot *slot, const struct entry_frame *entry) HS_HIDDEN;
 
-// The stack, if the thread keeps it: what unwind_to_node would give is its node. NULL = it does not. The words are loaded independently: cheaper than
-// walking, where each frame waits for the one before. Calls nothing and changes nothing.
-// pre: slot->interval is 1; else no memory is spent on kept stacks
-static inline const struct kept_stack *unwind_kept(const struct thread_slot *slot, const struct entry_frame *entry)
+// Whether all words that are kept of a stack are what they were. They are loaded independently: cheaper than walking, where each frame waits
+// for the one before.
+static inline bool unwind_words_stand(const struct kept_stack *kept, uint64_t sp)
 {
-	uint64_t sp = (uint64_t)(&entry->return_address + 1), pc = entry->return_address, changed = 0;
-	const struct kept_stack *kept = kept_stack_at(slot, sp, pc);
-	const struct kept_words *words, *end;
+	const struct kept_words *words = kept->words, *end = (const struct kept_words *)((uint64_t)kept + kept->end);
+	uint64_t changed = 0;
 
-	if (HS_UNLIKELY(slot->kept_generation != __atomic_load_n(&region()->module_generation, __ATOMIC_ACQUIRE)))
-		return NULL;
-	if (HS_UNLIKELY(kept->pc != pc || kept->sp != sp)) {
-		kept = kept_stack_neighbour(kept);
-		if (kept->pc != pc || kept->sp != sp)
-			return NULL;
-	}
-	// The stack's bounds need no look: the walk that is kept began at the same place.
-	end = (const struct kept_words *)((uint64_t)kept + kept->end);
-	for (words = kept->words; words != end; words++) {
+	for (; words != end; words++) {
 		changed |= ((const uint64_t *)sp)[words->places[0]] ^ words->values[0];
 		changed |= ((const uint64_t *)sp)[words->places[1]] ^ words->values[1];
 		changed |= ((const uint64_t *)sp)[words->places[2]] ^ words->values[2];
 		changed |= ((const uint64_t *)sp)[words->places[3]] ^ words->values[3];
 	}
-	return HS_LIKELY(changed == 0) ? kept : NULL;
+	return changed == 0;
+}
+
+// The stack, if the thread keeps it: what unwind_to_node would give is its node. NULL = it does not. Calls nothing and changes nothing.
+// pre: slot->interval is 1; else no memory is spent on kept stacks
+static inline const struct kept_stack *unwind_kept(const struct thread_slot *slot, const struct entry_frame *entry)
+{
+	uint64_t sp = (uint64_t)(&entry->return_address + 1), pc = entry->return_address;
+	const struct kept_stack *kept = kept_stack_at(slot, sp, pc);
+
+	if (HS_UNLIKELY(slot->kept_generation != __atomic_load_n(&region()->module_generation, __ATOMIC_ACQUIRE)))
+		return NULL;
+	// The stack's bounds need no look: the walk that is kept began at the same place.
+	if (HS_LIKELY(kept->pc == pc && kept->sp == sp && unwind_words_stand(kept, sp)))
+		return kept;
+	kept = kept_stack_neighbour(kept);
+	return kept->pc == pc && kept->sp == sp && unwind_words_stand(kept, sp) ? kept : NULL;
 }
 
 #endif
