@@ -8,6 +8,9 @@
 
 #include <stdlib.h>
 
+// How many leaves are settled before the pages of the region that were read for it are given up: they are not the tool's memory, but count as that.
+enum { LEAVES_STEP = 256 };
+
 struct work {
 	struct running_cut *cut;
 	struct table_copy *copy;
@@ -15,6 +18,7 @@ struct work {
 	struct running_report *report;
 	struct log_entry *pending; // reallocations under way, at most one for each thread
 	uint32_t pending_count;
+	uint32_t leaves;          // settled since the region's own pages were given up
 	struct log_entry *beside; // blocks that find no entry in the copy, because others have theirs
 	uint32_t beside_count;
 };
@@ -59,6 +63,10 @@ static void settle_leaf(const uint32_t *leaf, uint64_t address, void *context)
 	uint32_t *kept = writable(work, leaf);
 
 	(void)address;
+	if (++work->leaves == LEAVES_STEP) {
+		work->leaves = 0;
+		table_copy_forget_shared(work->copy, HS_OFFSET_PAGES, work->copy->size);
+	}
 	for (uint32_t i = 0; i < HS_LEAF_SLOTS; i++) {
 		if (!kept[i] || settle_record(work, &entries[i], kept[i]))
 			continue;

@@ -10,6 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+// How much of the region's own memory is mapped at a time while it is copied, bytes: all of it would count as the tool's.
+enum { SHARED_STEP = 4 << 20 };
+
 // A target can fill its region far beyond what it was made for.
 struct hs_error *table_copy_take_room(struct table_copy *copy, uint64_t size)
 {
@@ -20,12 +23,24 @@ struct hs_error *table_copy_take_room(struct table_copy *copy, uint64_t size)
 	return NULL;
 }
 
+void table_copy_forget_shared(const struct table_copy *copy, uint64_t start, uint64_t end)
+{
+	start &= ~(uint64_t)(HS_PAGE_SIZE - 1);
+	// Of memory that is shared this gives up the mapping of the pages, not what is in them. Where it fails, the tool is only larger.
+	(void)madvise((void *)(uintptr_t)(copy->shared + start), end - start, MADV_DONTNEED);
+}
+
 static void copy_shared(uint64_t start, uint64_t end, struct table_copy *copy)
 {
 	// Whole words: where a part ends within one, the copy has room for it.
 	start &= ~(uint64_t)7;
 	end = (end + 7) & ~(uint64_t)7;
-	racing_copy(copy->bytes + start, copy->shared + start, end - start);
+	for (uint64_t next, at = start; at < end; at = next) {
+		next = end - at > SHARED_STEP ? at + SHARED_STEP : end;
+		racing_copy(copy->bytes + at, copy->shared + at, next - at);
+		if (next - at == SHARED_STEP)
+			table_copy_forget_shared(copy, at, next);
+	}
 	for (uint64_t page = start / HS_PAGE_SIZE; page <= (end - 1) / HS_PAGE_SIZE; page++)
 		copy->pages[page / 64] |= UINT64_C(1) << (page % 64);
 }

@@ -26,6 +26,8 @@ struct hs_error *table_copy_take(const struct region_access *access, const uint8
 struct hs_error *table_copy_slot(const struct region_access *access, uint32_t index, struct table_copy *copy) HS_MUST_CHECK;
 // Whether the page of an offset was copied. pre: the copy was made while threads ran
 bool table_copy_has(const struct table_copy *copy, uint64_t offset);
+// Gives up the pages of [start, end) of the region itself until they are read again. pre: the copy is made while threads run
+void table_copy_forget_shared(const struct table_copy *copy, uint64_t start, uint64_t end);
 // Counts `size` bytes that are to be taken besides; an error when there is no memory for them.
 struct hs_error *table_copy_take_room(struct table_copy *copy, uint64_t size) HS_MUST_CHECK;
 void table_copy_deinit(struct table_copy *copy);
