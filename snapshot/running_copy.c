@@ -134,8 +134,9 @@ static void put_aside(struct work *work, const struct log_entry *block)
 // Puts a block into the copy, in either table. One whose leaf was made too late for it was not there at the cut, as far as anybody knows.
 //
 // A reallocation that moves a block gives the old address back before it is over: another thread may have had a block there before the cut. That is
-// so for at most one block of each thread, the one that it was reallocating at the cut. And a sample may have found its bucket full of
-// blocks that were leaving it just then.
+// so for at most one block of each thread, the one that it was reallocating at the cut. Where the address has an entry in the live table, that is
+// free, whoever had it: so in the copy's bucket there is room for all samples that were in the bucket at the cut, and have no such entry. One
+// more may have been about to be put there by each thread.
 static void include(struct work *work, const struct log_entry *block)
 {
 	const struct block_record *place = table_record(&work->view, block->ref);
@@ -151,10 +152,10 @@ static void include(struct work *work, const struct log_entry *block)
 		return;
 	if (shown || (!sample && !entry))
 		put_aside(work, block);
-	else if (sample)
-		*(uint64_t *)writable(work, sample) = sample_entry(sample_tag(sample_key(block->address)), block->ref);
-	else
+	else if (entry)
 		*(uint32_t *)writable(work, entry) = block->ref;
+	else
+		*(uint64_t *)writable(work, sample) = sample_entry(sample_tag(sample_key(block->address)), block->ref);
 }
 
 // Notes the reallocation that a thread is in the middle of, as the log will when it ends.

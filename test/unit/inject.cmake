@@ -29,6 +29,9 @@ hs_payload_test(running_stress_test hooks.c block_events.c budget.c live_table.c
 target_link_libraries(running_stress_test PRIVATE hs_inject_pure)
 hs_payload_test(running_steps_test hooks.c block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c thinning.c thread_slot.c unwind.c)
 target_link_libraries(running_steps_test PRIVATE hs_inject_pure)
+hs_payload_test(running_samples_test hooks.c block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
+  thread_slot.c unwind.c)
+target_link_libraries(running_samples_test PRIVATE hs_inject_pure)
 hs_payload_test(usual_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c thread_slot.c
   unwind.c)
 target_link_libraries(usual_test PRIVATE hs_inject_pure)
