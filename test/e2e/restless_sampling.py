@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs of restless.py, with what is recorded changed all the time: samples, everything, nothing, budgets, depths, and changes whose
-tool is killed. The programs' own checks hold, what was recorded while everything was is exact, no release is missed, and detach is clean.
+tool is killed; and dumped while they run, some dumps killed. The programs' own checks hold, what was recorded while everything was is exact in each
+dump, no release is missed, and detach is clean.
 usage: restless_sampling.py [SEED [BEHAVIOUR...]]"""
 
 import os
@@ -21,6 +22,29 @@ OTHERS = [["--sample", "100"], ["--sample", "4K"], ["--sample", "512K"], ["--sam
           ["--stop-recording"], ["--start-recording"], ["--depth", "3"]]
 
 
+def check_kept(report, path, kept, what):
+    """A budget may thin what was recorded while everything was; until then that is exact."""
+    site = profiles.by_innermost(path).get("restless_kept", profiles.Values())
+    thinned = sum(line["value"] for line in report["ledger"] if line["name"] == "thinned")
+    if not thinned:
+        check_equal((site.live_objects, site.live_bytes), (100 * kept, 7000 * kept), f"{what}: blocks of restless_kept")
+    return not thinned
+
+
+def dump_running(pid, path, kept, what, kill_at):
+    """Two dumps at most: one that is killed, and one that must be right. No thread is stopped for it. Returns how many were killed, and whether
+    what was kept could be counted."""
+    killed = 0
+    if kill_at:
+        variable = "HEAPSNAP_KILL_AT_REQUEST" if kill_at % 2 else "HEAPSNAP_KILL_AT"
+        result = heapsnap("dump", pid, "-o", path, environment={variable: str(kill_at)})
+        check(result.status in (0, -9), str(result))
+        killed = result.status == -9
+    report = run(["dump", pid, "-o", path])
+    check(report["stopped_because"] == "" or "threads have ended" in report["stopped_because"], f"{what}: {report['stopped_because']}")
+    return killed, check_kept(report, path, kept, what)
+
+
 def go_through(group, name, path, seed):
     choose = random.Random(f"{seed} {name}")
     target = Target(f"restless_{group}", name, target_path("libloop_plugin.so"), ready=None)
@@ -38,6 +62,7 @@ def go_through(group, name, path, seed):
     expect("start", "started")
     run(["attach", target.pid], "--sample", "1000")
     kept = killed = counted = 0
+    dumps = []
     for _ in range(CHANGES):
         counted += run(["set", target.pid], *choose.choice(OTHERS))["filter_in_use"]
         expect("work", "right")
@@ -46,13 +71,14 @@ def go_through(group, name, path, seed):
             check(result.status in (0, -9) or "did not stop in time" in result.stderr, str(result))
             killed += result.status == -9
             expect("work", "right")
+        dumps.append(dump_running(target.pid, path, kept, name, choose.choice((0, 0, choose.randrange(1, 9)))))
         run(["set", target.pid], "--exact", "--depth", "64")
         expect("keep", "kept")
         kept += 1
+        dumps.append(dump_running(target.pid, path, kept, name, choose.choice((0, 0, choose.randrange(1, 9)))))
     expect("work", "right")
     report = run(["dump", target.pid, "-o", path])
-    site = profiles.by_innermost(path)["restless_kept"]
-    check_equal((site.live_objects, site.live_bytes), (100 * kept, 7000 * kept), f"{name}: blocks of restless_kept")
+    check_kept(report, path, kept, name)
     # A block whose release was missed is found again when its address is. A signal handler may interrupt the recorder; nothing else is lost.
     lost = {line["name"]: line["value"] for line in report["ledger"] if line["value"] and line["name"] != "lost_signal_reentry"
             and (line["name"] == "replaced" or line["name"].startswith("lost_"))}
@@ -62,7 +88,8 @@ def go_through(group, name, path, seed):
     expect("stop", "stopped")
     before.check_after(memory_may_change=True, settle=20)
     target.end()
-    say(f"  {name}: {2 * CHANGES} changes, {counted} with the filter counted, {killed} killed")
+    say(f"  {name}: {2 * CHANGES} changes, {counted} with the filter counted, {killed} killed; {len(dumps)} dumps while it ran, "
+        f"{sum(exact for _, exact in dumps)} of them exact, {sum(killed for killed, _ in dumps)} others killed")
     return counted
 
 
