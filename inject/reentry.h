@@ -40,6 +40,12 @@ static inline bool reentry_is_nested(const struct thread_slot *slot, uint64_t pl
 	return place < slot->guard;
 }
 
+// Whether the outermost hook's function has been seen to call a hooked one.
+static inline bool reentry_is_never_trusted(const struct thread_slot *slot)
+{
+	return __atomic_load_n(&payload_state()->hook_trust[slot->hook], __ATOMIC_RELAXED) == HS_TRUST_NEVER;
+}
+
 // No address: no hook runs, but the last call that passed is watched.
 #define HS_GUARD_WATCHES UINT64_C(1)
 
@@ -51,7 +57,7 @@ static inline bool reentry_watch(struct thread_slot *slot, const struct entry_fr
 {
 	uint64_t place = slot->guard;
 
-	if (!reentry_on_own_stack(slot, place))
+	if (!reentry_on_own_stack(slot, place) || reentry_is_never_trusted(slot))
 		return false;
 	slot->watched_place = place;
 	slot->watched_return = frame->return_address;
@@ -72,13 +78,17 @@ static inline void reentry_count_call(const struct thread_slot *slot)
 		__atomic_compare_exchange_n(trust, &before, (uint8_t)(before + 1), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-// Whether the watched call runs. If not, the watch is over.
+// Whether the watched call runs. If not, the watch is over. One call from within it tells that there are such; a second one is taken for the
+// program's own: a caller may have left the watched return address standing below all that it does later.
 __attribute__((noinline, cold)) static bool reentry_watched_runs(struct thread_slot *slot, uint64_t place, const struct hook_island *island)
 {
 	uint64_t watched = slot->watched_place;
+	bool on_own_stack = reentry_on_own_stack(slot, place);
+	bool stands = on_own_stack && place <= watched && (place < watched || island->hook_index != slot->hook) &&
+		      *(const uint64_t *)watched == slot->watched_return;
 
-	if (reentry_on_own_stack(slot, place) && place <= watched && (place < watched || island->hook_index != slot->hook) &&
-	    *(const uint64_t *)watched == slot->watched_return)
+	// Not in an original: a handler, on whichever stack, that interrupts the recorder in a release from within the call (block_goes).
+	if (slot->in_original ? stands && !reentry_is_never_trusted(slot) : stands || !on_own_stack)
 		return true;
 	reentry_count_call(slot);
 	slot->in_original = 0;

@@ -56,11 +56,13 @@ static void check_next(int line, uint64_t *place, bool return_address_stands, co
 	CHECK_EQUAL(nesting, is_nested ? NESTED : OUTERMOST);
 	CHECK_EQUAL(trust(), is_nested ? HS_TRUST_NEVER : 1);
 	CHECK_EQUAL(*pass_countdown(slot), is_nested ? 0 : PASS);
-	if (is_nested) { // and the one after it; then the operator returns
-		CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE - 20), &malloc_island), NESTED);
-		CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE + 1), &malloc_island), OUTERMOST);
+	if (is_nested) { // but not the one after it: the return address may be left over below all that the program does from then on
+		CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE - 20), &malloc_island), OUTERMOST);
 		CHECK_EQUAL(*pass_countdown(slot), PASS);
 		CHECK_EQUAL(trust(), HS_TRUST_NEVER);
+		reentry_leave(slot);
+		CHECK(!watch(slot, stack + PLACE)); // nor is the operator watched again
+		CHECK_EQUAL(slot->guard, (uint64_t)(stack + PLACE));
 	}
 	CHECK(slot->in_original == 0);
 	reentry_leave(slot);
@@ -76,6 +78,22 @@ static void test_next_call(void)
 	check_next(__LINE__, stack + PLACE - 8, false, &malloc_island, false);
 	check_next(__LINE__, stack + PLACE + 1, true, &malloc_island, false);
 	check_next(__LINE__, other_stack + 5, true, &malloc_island, false);
+}
+
+// A call from within a watched one releases a recorded block (block_goes), and a signal handler allocates meanwhile.
+static void test_handler(void)
+{
+	struct thread_slot *slot = begin();
+
+	CHECK(watch(slot, stack + PLACE));
+	CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE - 8), &malloc_island), NESTED);
+	CHECK(reentry_leave_original(slot));
+	CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE - 40), &malloc_island), REENTERED);
+	CHECK_EQUAL(reentry_enter(slot, (uint64_t)(other_stack + 5), &malloc_island), REENTERED);
+	reentry_enter_original(slot);
+	CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE + 1), &malloc_island), OUTERMOST);
+	CHECK_EQUAL(*pass_countdown(slot), PASS);
+	payload_region_deinit(&made);
 }
 
 static void test_trust(void)
@@ -99,6 +117,7 @@ static void test_trust(void)
 int main(void)
 {
 	test_next_call();
+	test_handler();
 	test_trust();
 	return CHECK_RESULT();
 }
