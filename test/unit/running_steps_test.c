@@ -434,20 +434,27 @@ static void end_calls(void)
 		threads[i].runs_freely = false;
 }
 
-// Sites that no stack was made for yet, each in the same chain as site 0, whose totals are all in its node; and threads that have to take a
-// new page for the nodes.
+// Three sites that no stack was made for yet, to be in one chain. There have been calls from the first one, and its totals are all in its node;
+// the nodes of the other two will lie in a page that the thread has yet to take.
 static void make_sites_fresh(void)
 {
 	static uint64_t pc = 0x100000;
+	static const struct call call = { .to = PLACES - 1 };
 	struct thread_slot *slots = (struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS);
 	uint32_t root = stack_table_node(thread_slot_current(), 0, (uint64_t)HS_FRAME_CUT << HS_FRAME_MODULE_SHIFT | CUT_foreign_stack);
+	uint64_t place = 0;
 
-	for (unsigned site = 1; site < SITES; site++) {
+	for (unsigned site = 0; site < 3; site++) {
 		do
 			pc++;
-		while (first_bucket(mix(root, pc)) != first_bucket(mix(root, site_pc[0])));
+		while (site ? first_bucket(mix(root, pc)) != first_bucket(mix(root, site_pc[0])) : made_buckets(&made)[first_bucket(mix(root, pc))] != 0);
 		site_pc[site] = pc;
 		site_calls_begun[site] = site_calls_returned[site] = 0;
+	}
+	running_call = &call;
+	for (; site_calls_begun[0] < 3; site_calls_begun[0]++, site_calls_returned[0]++) {
+		(void)call_hook(hook_malloc, 1, 0, calloc_island, site_pc[0] - 0x1000);
+		hook_before_free(addresses[call.to], (uint64_t)&place, free_island);
 	}
 	for (unsigned i = 0; i < HS_THREAD_SLOTS; i++) {
 		if (!(made.header->used_slots[i / 64] >> (i % 64) & 1))
