@@ -37,6 +37,7 @@ static int64_t left_to_pass(struct thread_slot *slot)
 void budget_begin(struct thread_slot *slot)
 {
 	slot->gap_piece = left_to_pass(slot);
+	slot->window_floor = thinning_is_under_way() ? UINT64_MAX : __atomic_load_n(&region()->budget_floor, __ATOMIC_RELAXED);
 	slot->window_began = arch_ticks();
 	slot->window_records = slot->counters[COUNTER_allocations];
 	slot->window_bytes = slot->counters[COUNTER_allocated_bytes];
@@ -111,9 +112,11 @@ static void review_records(const struct thread_slot *slot, uint32_t in_vain, uin
 	};
 	uint32_t interval;
 
-	if (!filter_in_use() || thinning_is_under_way())
+	// A window in which records were thinned says nothing of what is left of them.
+	if (!filter_in_use() || thinning_is_under_way() || slot->window_floor != __atomic_load_n(&header->budget_floor, __ATOMIC_RELAXED))
 		return;
 	filter.records = filter_records();
+	filter.is_saturated = filter.records > BUDGET_FILTER_MOST && filter_is_saturated();
 	interval = budget_thinning_interval(&filter, in_vain, header->budget);
 	if (interval)
 		thinning_ask_for_budget(interval);

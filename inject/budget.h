@@ -53,7 +53,8 @@ struct budget_filter {
 	uint64_t records;      // in the filter
 	uint64_t mean_size;    // of what is allocated, bytes
 	uint32_t floor;        // what records were thinned to for the budget's sake; 0 = they were not
-	uint32_t records_left; // that were in the filter after that
+	uint32_t records_left; // that this has left: what came since is not among them
+	bool is_saturated;     // counters of the filter are, so it does not get better by thinning
 };
 
 // Pure: to what interval the records are to be thinned when `in_vain` millionths of a thread's time go to releases in vain, or because there are

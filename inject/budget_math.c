@@ -46,8 +46,7 @@ uint32_t budget_thinning_interval(const struct budget_filter *filter, uint32_t i
 
 	bool is_full = records > BUDGET_FILTER_MOST, costs_much = in_vain > most && records > BUDGET_FILTER_LEAST;
 
-	// After thinning there are so many only where counters are saturated: more of it buys nothing.
-	if ((!is_full && !costs_much) || filter->records_left > BUDGET_FILTER_MOST + BUDGET_FILTER_MOST / 2)
+	if ((!is_full && !costs_much) || filter->is_saturated)
 		return 0;
 	// What is looked for in vain is in proportion to the counters that are not 0. That number is at most the records', and where there are few of
 	// them near it.
@@ -58,9 +57,10 @@ uint32_t budget_thinning_interval(const struct budget_filter *filter, uint32_t i
 	if (filter->floor <= 1) // all were recorded, so of n bytes n / R are left; half of that, as blocks that stay may be larger than others
 		return (uint32_t)between(power_of_two_at_least(between(filter->mean_size, 1, HS_BUDGET_INTERVAL_MAX) * records / wanted / 2),
 					 HS_BUDGET_INTERVAL_MIN, HS_BUDGET_INTERVAL_MAX);
-	if (records > 2 * (uint64_t)filter->records_left) // most came since they were thinned
+	if (filter->records_left <= wanted) // it was enough: others came since
 		return filter->floor;
 	if (filter->floor >= HS_BUDGET_INTERVAL_MAX)
-		return 0;
-	return (uint32_t)between(power_of_two_at_least(filter->floor * records / wanted), 2 * (uint64_t)filter->floor, HS_BUDGET_INTERVAL_MAX);
+		return records > 2 * (uint64_t)filter->records_left ? filter->floor : 0;
+	return (uint32_t)between(power_of_two_at_least((uint64_t)filter->floor * filter->records_left / wanted), 2 * (uint64_t)filter->floor,
+				 HS_BUDGET_INTERVAL_MAX);
 }

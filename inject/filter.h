@@ -53,4 +53,14 @@ static inline uint64_t filter_records(void)
 	return sum;
 }
 
+// Whether so many counters are saturated that the filter does not get better when records go.
+static inline bool filter_is_saturated(void)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < HS_FILTER_SIZE; i++)
+		count += __atomic_load_n(&payload_state()->filter[i], __ATOMIC_RELAXED) == HS_FILTER_SATURATED;
+	return count > HS_FILTER_SIZE / 64;
+}
+
 #endif

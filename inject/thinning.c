@@ -59,6 +59,7 @@ void thinning_ask_for_budget(uint32_t interval)
 	if (!may_thin(header) || !change_budget_floor(before, interval))
 		return;
 	__atomic_store_n(&header->budget_floor_ticks, arch_ticks(), __ATOMIC_RELAXED);
+	__atomic_store_n(&header->budget_records, 0, __ATOMIC_RELAXED);
 	if (header->always_exact)
 		__atomic_store_n(&header->always_exact, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&header->thinning_position, 1 | HS_THINNING_BY_BUDGET, __ATOMIC_RELEASE);
@@ -124,53 +125,60 @@ static void replace(struct thread_slot *slot, struct block_place place, uint32_t
 	record_give(slot, block_place_exchange(place, address, fresh, ref) ? fresh : ref);
 }
 
-static void thin_entry(struct thread_slot *slot, struct block_place place, uint64_t address, uint32_t floor)
+// Returns whether there is a record now.
+static bool thin_entry(struct thread_slot *slot, struct block_place place, uint64_t address, uint32_t floor)
 {
 	uint32_t ref = block_place_ref(place, address), fresh;
 	struct block_record seen;
 
 	if (!ref)
-		return;
+		return false;
 	seen = read_record(ref);
 	if (seen.interval >= floor || seen.size >= floor)
-		return; // it is what it would be, or stands for itself at either interval
+		return true; // it is what it would be, or stands for itself at either interval
 	if (seen.samples)
-		return; // drawn by another rule, before the settings changed: it stands for what it stood for
+		return true; // drawn by another rule, before the settings changed: it stands for what it stood for
 	fresh = record_take(slot);
 	if (!fresh)
-		return; // before the draw: what stays as it is must not depend on that
+		return true; // before the draw: what stays as it is must not depend on that
 	if (sampling_keeps(sampling_random(&slot->random), seen.size, seen.interval ? seen.interval : 1, floor)) {
 		replace(slot, place, ref, address, fresh, floor, &seen);
-	} else {
-		drop(slot, place, ref, address, &seen);
-		record_give(slot, fresh);
+		return true;
 	}
+	drop(slot, place, ref, address, &seen);
+	record_give(slot, fresh);
+	return false;
 }
 
-// A dump that begins meanwhile finds at most one record in each thread that is about to change; the rest of the part stays as it is until
+// Returns how many records are left. A dump that begins meanwhile finds at most one record in each thread that is about to change; the rest of the part stays as it is until
 // the next time that the region runs short.
-static void thin_samples(struct thread_slot *slot, uint64_t part, uint32_t floor)
+static uint32_t thin_samples(struct thread_slot *slot, uint64_t part, uint32_t floor)
 {
 	uint64_t *entries = (uint64_t *)region_at(HS_OFFSET_SAMPLES) + part * THINNING_PART_ENTRIES;
+	uint32_t left = 0;
 
 	for (uint32_t i = 0; i < THINNING_PART_ENTRIES && !removal_is_logged(); i++) {
 		uint64_t entry = __atomic_load_n(&entries[i], __ATOMIC_ACQUIRE);
 		uint32_t bucket = (uint32_t)(part * THINNING_PART_ENTRIES + i) / HS_SAMPLE_BUCKET_ENTRIES;
 
 		if (entry)
-			thin_entry(slot, (struct block_place){ NULL, &entries[i] }, sample_address(bucket, entry), floor);
+			left += thin_entry(slot, (struct block_place){ NULL, &entries[i] }, sample_address(bucket, entry), floor);
 	}
+	return left;
 }
 
 // `unit`: root index, then middle index.
-static void thin_leaf(struct thread_slot *slot, uint32_t page, uint64_t unit, uint32_t floor)
+static uint32_t thin_leaf(struct thread_slot *slot, uint32_t page, uint64_t unit, uint32_t floor)
 {
 	uint64_t root = unit >> HS_MIDDLE_BITS, address;
+	uint32_t left = 0;
 
 	address = (root & ((UINT64_C(1) << HS_ROOT_BITS) - 1)) << (HS_SLOT_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS);
 	address |= (unit & (HS_MIDDLE_ENTRIES - 1)) << (HS_SLOT_SHIFT + HS_LEAF_BITS) | root >> HS_ROOT_BITS << 3;
 	for (uint32_t i = 0; i < HS_LEAF_SLOTS && !removal_is_logged(); i++)
-		thin_entry(slot, (struct block_place){ (uint32_t *)region_page(page) + i, NULL }, address | (uint64_t)i << HS_SLOT_SHIFT, floor);
+		left += thin_entry(slot, (struct block_place){ (uint32_t *)region_page(page) + i, NULL }, address | (uint64_t)i << HS_SLOT_SHIFT,
+				   floor);
+	return left;
 }
 
 // The next leaf from `unit` (root index, then middle index) on, at most ENTRIES_A_STEP entries further; 0 = none there. *unit_ret: where the
@@ -199,7 +207,7 @@ static void step(struct thread_slot *slot)
 	struct region_header *header = region();
 	uint64_t position = __atomic_load_n(&header->thinning_position, __ATOMIC_ACQUIRE), kind = position & HS_THINNING_BY_BUDGET;
 	uint64_t part, unit = 0, next;
-	uint32_t page = 0, floor = thinning_floor();
+	uint32_t page = 0, floor = thinning_floor(), left = 0;
 
 	// A dump that copies meanwhile takes what it sees in two places for a removal.
 	if (!position || removal_is_logged())
@@ -215,12 +223,12 @@ static void step(struct thread_slot *slot)
 	}
 	if (!__atomic_compare_exchange_n(&header->thinning_position, &position, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
-	if (!next && kind)
-		__atomic_store_n(&header->budget_records, (uint32_t)filter_records(), __ATOMIC_RELAXED);
 	if (page)
-		thin_leaf(slot, page, unit - 1, floor);
+		left = thin_leaf(slot, page, unit - 1, floor);
 	else if (part < THINNING_SAMPLE_PARTS && sample_table_is_used())
-		thin_samples(slot, part, floor);
+		left = thin_samples(slot, part, floor);
+	if (kind && left)
+		__atomic_fetch_add(&header->budget_records, left, __ATOMIC_RELAXED);
 }
 
 void thinning_work(struct thread_slot *slot)

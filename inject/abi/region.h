@@ -129,7 +129,7 @@ struct region_header {
 	uint64_t budget_floor;       // bits 0..31: records were thinned to this interval for the budget's sake, and no thread samples below it,
 				     // though it may record all; 0 = they were not. Bits 32..63: how often
 	uint64_t budget_floor_ticks; // when it was changed
-	uint32_t budget_records;     // that were left in the filter after that
+	uint32_t budget_records;     // that this has left; those that came later are not among them
 	_Alignas(64) uint64_t log_taken; // bits 0..31 entries of the log that were taken (beyond log_limit: that found no room), 32..63 generation
 	_Alignas(64) uint32_t module_count;
 	uint32_t module_generation;  // raised whenever a module comes or goes; rules of older ones are void
@@ -254,6 +254,7 @@ struct thread_slot {
 	uint64_t watched_place, watched_return; // of a call that passed and is watched: where its return address lay, and that
 	uint64_t other_ticks;    // of the window, for thinning
 	uint64_t window_frees;   // counter of frees at its beginning
+	uint64_t window_floor;   // `budget_floor` at its beginning; UINT64_MAX = records were being thinned
 	uint32_t releases;       // since the thread began, that the filter did not exclude; goes round
 	uint32_t releases_in_vain; // of the window, of these: blocks that were not recorded
 	uint32_t large_records;  // of the window: recorded because they are as large as the interval

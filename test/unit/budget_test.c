@@ -96,28 +96,30 @@ static void test_thinning(void)
 		struct budget_filter filter;
 		uint32_t in_vain, expected;
 	} cases[] = {
-		{ { 100000, 64, 0, 0 }, 7500, 0 },              // a quarter of the budget
-		{ { 100000, 64, 0, 0 }, 7501, 1024 },           // half of that is aimed at, with a filter that is not full: 4,095 records
-		{ { 100000, 64, 0, 0 }, 30000, 4096 },          // 1,024 records
-		{ { 100000, 64, 0, 0 }, 3000000, 32768 },       // no fewer than 128
-		{ { 128, 64, 0, 0 }, 3000000, 0 },
-		{ { 129, 64, 0, 0 }, 3000000, 128 },
-		{ { 4000, 64, 0, 0 }, 15000, 128 },             // a filter that is half empty: 1,000 records
-		{ { 4000, 1000, 0, 0 }, 15000, 2048 },
-		{ { 100000, 64, 4096, 1000 }, 30000, 4096 },    // new ones have come
-		{ { 8192, 64, 4096, 4096 }, 30000, 32768 },     // there were as many before: larger blocks than were expected
-		{ { 2000, 64, 4096, 1000 }, 7501, 16384 },
-		{ { UINT64_MAX, UINT64_MAX, 0, 0 }, UINT32_MAX, HS_BUDGET_INTERVAL_MAX },
-		{ { UINT64_MAX, 0, 0, 0 }, UINT32_MAX, 1 << 24 }, // counted as 2^32 records of one byte
-		{ { 1 << 20, 64, 0, 0 }, 0, 0 },
-		{ { (1 << 20) + 1, 64, 0, 0 }, 0, 128 },        // too many, though they cost nothing yet: 2^18 or twice as many
-		{ { (1 << 20) + 1, 64, 256, 1 << 18 }, 0, 256 },
-		{ { (1 << 20) + 1, 64, 256, 1 << 20 }, 0, 1024 },
-		{ { (1 << 20) + 1, 64, 0, 0 }, 30000, 32768 },  // and what they cost: 1,024
-		{ { 2 << 20, 64, 4096, 2 << 20 }, 3000000, 0 }, // saturated
-		{ { 100000, 64, HS_BUDGET_INTERVAL_MAX, 90000 }, 30000, 0 }, // nothing is to be gained any more
-		{ { 100000, 64, HS_BUDGET_INTERVAL_MAX, 9000 }, 30000, HS_BUDGET_INTERVAL_MAX },
-		{ { 100000, 64, HS_BUDGET_INTERVAL_MAX / 2, 90000 }, 30000, HS_BUDGET_INTERVAL_MAX },
+		{ { 100000, 64, 0, 0, false }, 7500, 0 },              // a quarter of the budget
+		{ { 100000, 64, 0, 0, false }, 7501, 1024 },           // half of that is aimed at, with a filter that is not full: 4,095 records
+		{ { 100000, 64, 0, 0, false }, 30000, 4096 },          // 1,024 records
+		{ { 100000, 64, 0, 0, false }, 3000000, 32768 },       // no fewer than 128
+		{ { 128, 64, 0, 0, false }, 3000000, 0 },
+		{ { 129, 64, 0, 0, false }, 3000000, 128 },
+		{ { 4000, 64, 0, 0, false }, 15000, 128 },             // a filter that is half empty: 1,000 records
+		{ { 4000, 1000, 0, 0, false }, 15000, 2048 },
+		{ { 100000, 64, 4096, 1000, false }, 30000, 4096 }, // new ones have come
+		{ { 8192, 64, 4096, 4096, false }, 30000, 16384 },     // there were as many before: larger blocks than were expected
+		{ { 2000, 64, 4096, 1000, false }, 7501, 8192 },   // of those that were left no more than 999 are wanted
+		{ { 50000, 64, 4096, 9000, false }, 30000, 65536 }, // new ones have come, and of the old there were too many
+		{ { UINT64_MAX, UINT64_MAX, 0, 0, false }, UINT32_MAX, HS_BUDGET_INTERVAL_MAX },
+		{ { UINT64_MAX, 0, 0, 0, false }, UINT32_MAX, 1 << 24 }, // counted as 2^32 records of one byte
+		{ { 1 << 20, 64, 0, 0, false }, 0, 0 },
+		{ { (1 << 20) + 1, 64, 0, 0, false }, 0, 128 },        // too many, though they cost nothing yet: 2^18 or twice as many
+		{ { (1 << 20) + 1, 64, 256, 1 << 18, false }, 0, 256 },
+		{ { (1 << 20) + 1, 64, 256, 1 << 20, false }, 0, 1024 },
+		{ { (1 << 20) + 1, 64, 0, 0, false }, 30000, 32768 },  // and what they cost: 1,024
+		{ { 2 << 20, 64, 4096, 1000, true }, 3000000, 0 },
+		{ { 2 << 20, 64, 0, 0, true }, 0, 0 },
+		{ { 100000, 64, HS_BUDGET_INTERVAL_MAX, 90000, false }, 30000, 0 }, // nothing is to be gained any more
+		{ { 100000, 64, HS_BUDGET_INTERVAL_MAX, 9000, false }, 30000, HS_BUDGET_INTERVAL_MAX },
+		{ { 100000, 64, HS_BUDGET_INTERVAL_MAX / 2, 90000, false }, 30000, HS_BUDGET_INTERVAL_MAX },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
