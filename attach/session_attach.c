@@ -7,6 +7,7 @@
 #include "attach/session.h"
 
 #include "attach/attach_plan.h"
+#include "attach/handler_return.h"
 #include "attach/hook_apply.h"
 #include "attach/interrupt.h"
 #include "attach/memory_sharers.h"
@@ -224,6 +225,10 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct attach_repo
 	if (!error && plan->hooks_left) // they were cleared away: another heapsnap has been at work since, and was killed
 		error = hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach; try again",
 					(int)plan->target.pid);
+	if (!error) {
+		error = handler_return_check(&plan->hooks, &process, &now, &plan->memory);
+		*moved_ret = error && error->code == HS_ERROR_REFUSED; // it will return some day
+	}
 	for (size_t i = 0; i < process.count; i++)
 		process.threads[i].is_wanted = hook_thread_is_inside(&plan->hooks, &process.threads[i]);
 	if (!error) {

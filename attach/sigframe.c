@@ -51,6 +51,19 @@ _Static_assert(offsetof(struct signal_frame, context) == 8 + 40, "struct ucontex
 _Static_assert(offsetof(struct signal_frame, signal_mask) == 8 + 296, "struct ucontext");
 _Static_assert(sizeof(struct signal_frame) == 8 + 304 + 128, "struct rt_sigframe");
 _Static_assert(offsetof(struct signal_frame, info) == HS_SIGFRAME_INFO_OFFSET, "struct rt_sigframe");
+_Static_assert(offsetof(struct signal_frame, context.rip) == HS_SIGFRAME_PC_OFFSET, "struct rt_sigframe");
+_Static_assert(offsetof(struct signal_frame, context.err) <= HS_SIGFRAME_HEAD_SIZE, "the head has the selectors");
+
+#define USER_CS 0x33 // __USER_CS, arch/x86/include/asm/segment.h
+
+bool sigframe_may_be(const uint8_t head[HS_SIGFRAME_HEAD_SIZE], uint64_t *restorer_ret)
+{
+	uint16_t cs;
+
+	memcpy(restorer_ret, head, sizeof(*restorer_ret));
+	memcpy(&cs, head + offsetof(struct signal_frame, context.cs), sizeof(cs));
+	return cs == USER_CS;
+}
 
 struct software_bytes {
 	uint32_t magic1;

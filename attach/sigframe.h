@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/user.h>
@@ -38,6 +39,14 @@ struct sigframe {
 	uint64_t address; // of bytes[0] in the target; its first word is the restorer
 	size_t size;      // bytes
 };
+
+// Where the pc lies to which the handler's return leads, and how many bytes tell that it is a frame.
+#define HS_SIGFRAME_PC_OFFSET (8 + 40 + 16 * 8)
+#define HS_SIGFRAME_HEAD_SIZE (HS_SIGFRAME_PC_OFFSET + 32)
+
+// Pure: whether the bytes may be the head of a frame that the kernel has laid for a handler in 64-bit code; the caller looks whether the restorer is
+// code. *restorer_ret: the handler's return address.
+bool sigframe_may_be(const uint8_t head[HS_SIGFRAME_HEAD_SIZE], uint64_t *restorer_ret);
 
 // HS_ERROR_BAD_DATA when the extended state is not what the kernel documents.
 struct hs_error *sigframe_build(const struct sigframe_request *request, struct sigframe *ret) HS_MUST_CHECK;

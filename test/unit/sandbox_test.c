@@ -165,7 +165,7 @@ static void loop(int socket, void *context)
 {
 	(void)socket;
 	(void)context;
-	for (volatile int i = 0;; i++)
+	for (volatile unsigned i = 0;; i++) // a signed one may be over in a second
 		;
 }
 

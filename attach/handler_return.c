@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/handler_return.h"
+
+#include "attach/sigframe.h"
+#include "base/cleanup.h"
+
+#include <stdlib.h>
+
+enum { CHUNK = 65536, LOOKED_AT_IN_ALL = 64 << 20 };
+
+struct search {
+	const struct hook_plan *plan;
+	const struct proc_maps *maps;
+	const struct target_memory *memory;
+	uint64_t low, high; // all bytes that are to be patched lie in [low, high)
+	uint64_t *words;    // CHUNK bytes
+};
+
+static void note_span(struct search *search)
+{
+	search->low = UINT64_MAX;
+	search->high = 0;
+	for (size_t i = 0; i < search->plan->count; i++) {
+		const struct hook_record *record = &search->plan->hooks[i].record;
+		uint64_t end = record->address + record->covered;
+
+		if (record->verdict != VERDICT_ok)
+			continue;
+		search->low = record->address < search->low ? record->address : search->low;
+		search->high = end > search->high ? end : search->high;
+	}
+}
+
+// The hook whose bytes the pc lies in, behind the first of them. NULL = none.
+static const struct hook_record *find_hook(const struct search *search, uint64_t pc)
+{
+	if (pc <= search->low || pc >= search->high)
+		return NULL;
+	for (size_t i = 0; i < search->plan->count; i++) {
+		const struct hook_record *record = &search->plan->hooks[i].record;
+
+		if (record->verdict == VERDICT_ok && pc > record->address && pc - record->address < record->covered)
+			return record;
+	}
+	return NULL;
+}
+
+// Whether the word at `address` is the pc of a signal frame, and not just any number that has been left there.
+static bool is_saved_pc(const struct search *search, uint64_t address)
+{
+	uint8_t head[HS_SIGFRAME_HEAD_SIZE];
+	uint64_t restorer;
+	const struct proc_map *map;
+	struct hs_error *error = target_memory_read(search->memory, address - HS_SIGFRAME_PC_OFFSET, head, sizeof(head));
+
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	if (!sigframe_may_be(head, &restorer))
+		return false;
+	map = proc_maps_find(search->maps, restorer);
+	return map && map->executable;
+}
+
+static struct hs_error *check_thread(const struct search *search, const struct frozen_thread *thread, uint64_t most)
+{
+	uint64_t address = thread->registers.rsp & ~UINT64_C(7);
+	const struct proc_map *stack = proc_maps_find(search->maps, address);
+	uint64_t end = stack && stack->readable ? stack->end : address;
+
+	if (end - address > most)
+		end = address + most;
+	while (address < end) {
+		size_t size = end - address < CHUNK ? end - address : CHUNK;
+		struct hs_error *error = target_memory_read(search->memory, address, search->words, size);
+
+		if (error)
+			return error;
+		for (size_t i = 0; i < size / sizeof(uint64_t); i++) {
+			const struct hook_record *hook = find_hook(search, search->words[i]);
+
+			if (hook && is_saved_pc(search, address + i * sizeof(uint64_t)))
+				return hs_error_create(HS_ERROR_REFUSED, "thread %d runs a signal handler that has interrupted the first instructions of "
+						       "%s, which are to be patched; try again when it has returned",
+						       (int)thread->tid, hook->name);
+		}
+		address += size;
+	}
+	return NULL;
+}
+
+struct hs_error *handler_return_check(const struct hook_plan *plan, const struct frozen_process *process, const struct proc_maps *maps,
+				      const struct target_memory *memory)
+{
+	HS_CLEANUP_FREE uint64_t *words = malloc(CHUNK);
+	struct search search = { .plan = plan, .maps = maps, .memory = memory, .words = words };
+	uint64_t most = LOOKED_AT_IN_ALL / (process->count + 1);
+	struct hs_error *error = NULL;
+
+	if (!words)
+		return &hs_error_no_memory;
+	note_span(&search);
+	for (size_t i = 0; i < process->count && !error; i++)
+		error = check_thread(&search, &process->threads[i], most < CHUNK ? CHUNK : most);
+	return error;
+}
