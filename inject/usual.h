@@ -38,12 +38,16 @@ static inline bool usual_leave_original(struct thread_slot *slot)
 // As record_allocation for an allocation that is recorded as every one is. pre: the thread's guard is set, and no original runs
 static inline bool usual_recording(struct thread_slot *slot, uint64_t block, uint64_t size, const struct entry_frame *frame)
 {
+	const struct region_header *header = region();
 	uint32_t free_count = slot->free_count, ref;
 	const struct kept_stack *kept;
 	struct totals_entry *totals;
 	uint32_t *place;
 
-	if (HS_UNLIKELY(!free_count || !slot->ticks_left || region()->removals_exchange || !block || !live_table_find_usual(block, &place)))
+	// A sample whose release was not seen may be in the other table, at this address; where `set` could not find the threads outside the payload,
+	// there are samples though releases do not exchange.
+	if (HS_UNLIKELY(!free_count || !slot->ticks_left || (header->removals_exchange | header->samples_used) || !block ||
+			!live_table_find_usual(block, &place)))
 		return false;
 	__builtin_prefetch(place, 1); // it is seldom in a cache; meanwhile the stack is compared
 	kept = unwind_kept(slot, frame);

@@ -79,6 +79,7 @@ static void no_free_record(void) { slot->free_count = 0; }
 static void ticks_are_due(void) { slot->ticks_left = 0; }
 static void filter_is_used(void) { made.header->removal_flags = REMOVAL_FILTERS; }
 static void dump_copies(void) { made.header->removal_flags = REMOVAL_LOGS; }
+static void there_are_samples(void) { made.header->samples_used = 1; }
 static void releases_exchange(void) { made.header->removals_exchange = 1; }
 static void place_is_taken(void) { *made_entry(&made, block) = 77; }
 static void place_is_empty(void) { *made_entry(&made, block) = 0; }
@@ -140,6 +141,7 @@ static void test_recording(void)
 	CHECK_REFUSES(no_free_record(), USUAL_RECORDING(block));
 	CHECK_REFUSES(ticks_are_due(), USUAL_RECORDING(block));
 	CHECK_REFUSES(releases_exchange(), USUAL_RECORDING(block));
+	CHECK_REFUSES(there_are_samples(), USUAL_RECORDING(block));
 	CHECK_REFUSES(place_is_taken(), USUAL_RECORDING(block));
 	CHECK_REFUSES(totals_of_others(), USUAL_RECORDING(block));
 	CHECK_REFUSES(totals_are_full(), USUAL_RECORDING(block));
