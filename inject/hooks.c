@@ -121,6 +121,10 @@ struct hook_result hook_new(uint64_t size, uint64_t second, uint64_t unused, con
 		reentry_leave(slot);
 		return pass;
 	}
+	if (!choice.interval) { // it was the companion that ran: no reason to trust the operator
+		slot->framed_calls++;
+		return done(slot, (uint64_t)block);
+	}
 	return record_choice(slot, block, size, choice, frame);
 }
 

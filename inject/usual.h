@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recording and release as nearly all calls need them where every allocation is recorded: the stack is that of the last walk, a free record
-// is at hand, the tables are there, nobody dumps or thins, and there are no samples, nor were. Each function does all of its work or, when anything is different, none
-// of it; then block_events.h does it. They call nothing, so the hooks that begin with them save few registers.
+// is at hand, the tables are there, nobody dumps or thins, and there are no samples, nor were. Each function does all of its work or, when
+// anything is different, none of it; then block_events.h does it. They call nothing, so the hooks that begin with them save few registers.
 //
 // Context: in a hook. The order of stores is that of block_events.h.
 #ifndef HEAPSNAP_INJECT_USUAL_H

@@ -4,7 +4,7 @@
 
 #include "hook_calls.h"
 
-enum { THREADS = 4, ROUNDS = 20000, BOXES = 64, SIZE_MAX_ASKED = 400 };
+enum { THREADS = 4, ROUNDS = 20000, BOXES = 64, SIZE_MAX_ASKED = 400, OPERATOR = 9 };
 
 static struct made_region made;
 
@@ -123,6 +123,27 @@ static void test_release_within(void)
 	CHECK_EQUAL(table_find_block(&view, (uint64_t)block), 0);
 }
 
+// An operator's companion runs in its place where the operator cannot be watched, on a stack that nobody knows. That says nothing of the operator:
+// it may call hooked functions, which would be counted as well if it ran without a frame.
+static void test_companion_earns_no_trust(void)
+{
+	struct hook_island *island = mmap(NULL, HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct thread_slot *slot = thread_slot_claim(arch_thread_pointer());
+
+	if (island == MAP_FAILED || !slot)
+		exit(1);
+	island->hook_index = OPERATOR;
+	island->companion = (uint64_t)malloc;
+	slot->stack_low = slot->stack_high = 0;
+	made.header->sampling_mode = SAMPLING_stopped;
+	slot->interval = 0; // as the tool does
+	for (unsigned i = 0; i < 2 * HS_TRUST_CALLS; i++)
+		free(call_hook(hook_new, 10, 0, island, i));
+	CHECK_EQUAL(payload_region_state.hook_trust[OPERATOR], 0);
+	CHECK_EQUAL(slot->framed_calls, 2 * HS_TRUST_CALLS);
+	munmap(island, HS_PAGE_SIZE);
+}
+
 int main(void)
 {
 	uint64_t held = 0, shown = 0, allocations = 0, frees = 0, reallocations = 0;
@@ -153,5 +174,6 @@ int main(void)
 	for (unsigned i = 0; i < BOXES; i++)
 		free(boxes[i].block);
 	test_release_within();
+	test_companion_earns_no_trust();
 	return CHECK_RESULT();
 }
