@@ -83,8 +83,12 @@ def connect_when_ready(port, process, seconds=20.0):
 
 def start(arguments, **options):
     """A background process in its own session; it is ended when the test ends, whatever happens."""
-    process = subprocess.Popen(arguments, start_new_session=True, **options)
-    _children.append(process)
+    _ending.put_off()
+    try:
+        process = subprocess.Popen(arguments, start_new_session=True, **options)
+        _children.append(process)
+    finally:
+        _ending.go_on()
     return process
 
 
@@ -129,9 +133,34 @@ def end_everything():
     _directories.clear()
 
 
+class Ending:
+    """Signals that end this program by sys.exit, so that atexit runs; not between a process's beginning and the line that notes it, where nobody
+    would end that process."""
+
+    def __init__(self):
+        self.put_off_count = 0
+        self.number = 0  # of a signal that came meanwhile
+
+    def handle(self, number, _frame):
+        if self.put_off_count:
+            self.number = number
+        else:
+            sys.exit(128 + number)
+
+    def put_off(self):
+        self.put_off_count += 1
+
+    def go_on(self):
+        self.put_off_count -= 1
+        if self.number and not self.put_off_count:
+            number, self.number = self.number, 0
+            signal.raise_signal(number)
+
+
+_ending = Ending()
 atexit.register(end_everything)
 for _number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-    signal.signal(_number, lambda number, frame: sys.exit(128 + number))  # so that atexit runs
+    signal.signal(_number, _ending.handle)
 
 
 class Target:

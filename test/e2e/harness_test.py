@@ -2,6 +2,9 @@
 """The checks of the other tests, seen to fail: each change that a careless tool would leave behind is found."""
 
 import os
+import signal
+import subprocess
+import sys
 
 from harness import Failure, Target, Unharmed, check, check_equal, mappings, run_test, say, try_cases
 
@@ -42,8 +45,35 @@ def cases_that_fail():
     check_equal(tried, ["good", "good"], "cases tried when one is named")
 
 
+STARTS_AND_IS_ENDED = """
+import os, signal, subprocess, sys
+sys.path.insert(0, sys.argv[1])
+import harness
+
+class Ended(subprocess.Popen):
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        print(self.pid, flush=True)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+subprocess.Popen = Ended
+harness.start(["/bin/sleep", "60"])
+print("it went on")
+"""
+
+
+def ended_while_it_starts_something():
+    """The signal comes when the process is there and not yet noted."""
+    program = subprocess.run([sys.executable, "-c", STARTS_AND_IS_ENDED, os.path.dirname(os.path.abspath(__file__))],
+                             stdout=subprocess.PIPE, text=True, check=False, timeout=60)
+    pid, *more = program.stdout.split("\n")
+    check_equal((program.returncode, more), (128 + signal.SIGTERM, [""]), "status, and what it says")
+    check(not os.path.exists(f"/proc/{pid}"), "what it has started is left running")
+
+
 def main():
     cases_that_fail()
+    ended_while_it_starts_something()
     target = Target("changes")
     Unharmed(target.pid).check_after()
     check_equal(target.ask("nothing"), "done", "answer")
