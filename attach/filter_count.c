@@ -9,7 +9,7 @@
 enum {
 	ROOT_SIZE = HS_ROOT_ENTRIES * sizeof(uint32_t),
 	MIDDLE_SIZE = HS_MIDDLE_ENTRIES * sizeof(uint32_t),
-	LEAF_SIZE = HS_LEAF_SLOTS * sizeof(uint32_t),
+	LEAF_SIZE = HS_LEAF_ENTRIES * sizeof(uint32_t),
 	PAGE_RECORDS = HS_PAGE_SIZE / sizeof(struct block_record),
 	RUN_PAGES = 64, // read and written at once
 };
@@ -43,17 +43,20 @@ static void add(struct filter_count *count, uint64_t address, uint32_t ref)
 	count->is_too_much = count->records > FILTER_RECORDS_MAX;
 }
 
-static struct hs_error *count_leaf(const struct counting *counting, uint32_t page, uint64_t address)
+static struct hs_error *count_leaf(const struct counting *counting, uint32_t page, uint64_t address, bool is_wide)
 {
 	struct hs_error *error = region_read(counting->region, (uint64_t)page * HS_PAGE_SIZE, counting->leaf, LEAF_SIZE);
 
-	for (uint32_t i = 0; i < HS_LEAF_SLOTS && !error && !counting->count->is_too_much; i++)
+	for (uint32_t i = 0; i < HS_LEAF_ENTRIES && !error && !counting->count->is_too_much; i++) {
+		struct live_block block = leaf_block(is_wide, address, i, counting->leaf[i]);
+
 		if (counting->leaf[i])
-			add(counting->count, address | (uint64_t)i << HS_SLOT_SHIFT, counting->leaf[i]);
+			add(counting->count, block.address, block.ref);
+	}
 	return error;
 }
 
-static struct hs_error *count_middle(struct counting *counting, uint32_t page, uint64_t address)
+static struct hs_error *count_middle(struct counting *counting, uint32_t page, uint32_t root_index)
 {
 	struct hs_error *error = region_read(counting->region, (uint64_t)page * HS_PAGE_SIZE, counting->middle, MIDDLE_SIZE);
 
@@ -61,7 +64,7 @@ static struct hs_error *count_middle(struct counting *counting, uint32_t page, u
 		if (!is_table(counting->count, counting->middle[i], HS_LEAF_PAGES) || counting->leaves_left == 0)
 			continue;
 		counting->leaves_left--;
-		error = count_leaf(counting, counting->middle[i], address | (uint64_t)i << (HS_SLOT_SHIFT + HS_LEAF_BITS));
+		error = count_leaf(counting, counting->middle[i], leaf_address(root_index, i), leaf_is_wide(root_index));
 	}
 	return error;
 }
@@ -71,13 +74,10 @@ static struct hs_error *count_table(struct counting *counting)
 	struct hs_error *error = region_read(counting->region, HS_OFFSET_ROOT, counting->root, ROOT_SIZE);
 
 	for (uint32_t i = 0; i < HS_ROOT_ENTRIES && !error && !counting->count->is_too_much; i++) {
-		uint64_t high = (uint64_t)(i & ((1u << HS_ROOT_BITS) - 1)) << (HS_SLOT_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS);
-		uint64_t odd = (uint64_t)(i >> HS_ROOT_BITS) << 3;
-
 		if (!is_table(counting->count, counting->root[i], HS_MIDDLE_PAGES) || counting->middles_left == 0)
 			continue;
 		counting->middles_left--;
-		error = count_middle(counting, counting->root[i], high | odd);
+		error = count_middle(counting, counting->root[i], i);
 	}
 	return error;
 }

@@ -55,31 +55,41 @@ static uint32_t new_record(struct thread_slot *slot, uint64_t size, struct choic
 	return ref;
 }
 
-// Where a new block's record is to go.
-struct block_room {
-	bool is_there;
-	uint32_t *slot; // NULL = the sample table
-};
-
-// What cannot be had is counted.
-static struct block_room room_for(struct thread_slot *slot, uint64_t address, uint64_t size, struct choice choice)
+// The live table's entry for a block's record, made if need be; PLACE_none = the region is full. `ref`: 0 = not known yet
+static struct block_place live_place(struct thread_slot *slot, uint64_t address, uint64_t size, uint32_t ref)
 {
-	struct block_room room = { false, NULL };
+	uint32_t *entry = NULL;
+
+	if (live_is_wide(address, size) && ref >> HS_WIDE_REF_BITS == 0) {
+		entry = live_table_find_wide(address);
+		if (HS_UNLIKELY(!entry))
+			entry = live_table_make_wide(address, &slot->spare_page);
+	}
+	if (HS_LIKELY(entry && (!__atomic_load_n(entry, __ATOMIC_RELAXED) || live_table_wide_ref(entry, address))))
+		return place_at(PLACE_wide, entry);
+	entry = live_table_find_narrow(address);
+	if (HS_UNLIKELY(!entry))
+		entry = live_table_make_narrow(address, &slot->spare_page);
+	return place_at(PLACE_narrow, entry);
+}
+
+// Where a new block's record is to go: an entry of the live table, or PLACE_sample, any of the sample table. What cannot be had is counted.
+static struct block_place room_for(struct thread_slot *slot, uint64_t address, uint64_t size, struct choice choice)
+{
+	struct block_place room = { PLACE_none, NULL };
 
 	if (HS_UNLIKELY(!live_table_covers(address))) {
 		slot->last_freed = 0;
 		count_up(slot->counters, COUNTER_lost_address_range, 1);
 		return room;
 	}
-	room.is_there = choice.interval != 1 && sample_table_has_room(address);
-	if (room.is_there)
+	if (choice.interval != 1 && sample_table_has_room(address)) {
+		room.kind = PLACE_sample;
 		return room;
-	room.slot = live_table_find(address);
-	if (HS_UNLIKELY(!room.slot))
-		room.slot = live_table_make(address, &slot->spare_page);
-	if (HS_UNLIKELY(!room.slot))
+	}
+	room = live_place(slot, address, size, 0);
+	if (HS_UNLIKELY(room.kind == PLACE_none))
 		count_lost(slot, size);
-	room.is_there = room.slot != NULL;
 	return room;
 }
 
@@ -107,47 +117,68 @@ static void replace(struct thread_slot *slot, struct block_place place, uint64_t
 	record_gone(slot, ref, address);
 }
 
-// As publish, where the block's address may have another place already, or goes into the sample table.
-static bool publish_carefully(struct thread_slot *slot, uint32_t *place, uint32_t ref, uint64_t address)
+// Takes out what shows a new block's address still. Not what a wide entry will hide: to look for that would cost the cache line that it saves.
+static void replace_old(struct thread_slot *slot, enum place_kind kind, uint64_t address)
 {
-	struct block_place before = block_place_find(address);
+	uint32_t *wide = live_table_find_wide(address), *narrow = kind == PLACE_wide ? NULL : live_table_find_narrow(address);
+	uint64_t *sample = HS_UNLIKELY(sample_table_is_used()) ? sample_table_find(address) : NULL;
+
+	if (HS_UNLIKELY(live_table_wide_ref(wide, address)))
+		replace(slot, place_at(PLACE_wide, wide), address);
+	if (HS_UNLIKELY(narrow && __atomic_load_n(narrow, __ATOMIC_RELAXED)))
+		replace(slot, place_at(PLACE_narrow, narrow), address);
+	if (HS_UNLIKELY(sample))
+		replace(slot, place_at(PLACE_sample, sample), address);
+}
+
+// Writes the entry of a block that has none. False = other threads have filled the sample table's bucket meanwhile, and the region is full.
+static bool show(struct thread_slot *slot, struct block_place place, uint32_t ref, uint64_t address)
+{
 	uint64_t size = ((const struct block_record *)region_ref(ref))->size;
 
-	if (is_recorded(before))
-		replace(slot, before, address);
-	if (!place && sample_table_put(address, ref))
-		return true;
-	if (!place)
-		place = live_table_make(address, &slot->spare_page);
-	if (place) {
-		__atomic_store_n(place, ref, __ATOMIC_RELEASE);
-		return true;
+	if (HS_UNLIKELY(place.kind == PLACE_sample)) {
+		if (sample_table_put(address, ref))
+			return true;
+		place = live_place(slot, address, size, ref);
 	}
-	// Recorded, and lost all the same: other threads have filled the bucket since room_for looked, and the region is full.
-	count_lost(slot, size);
+	if (HS_UNLIKELY(place.kind == PLACE_none))
+		return false;
+	__atomic_store_n((uint32_t *)place.entry, place.kind == PLACE_wide ? wide_entry(address, ref) : ref, __ATOMIC_RELEASE);
+	return true;
+}
+
+// Whether it is an entry of the live table, and empty.
+static bool is_empty(struct block_place place)
+{
+	return place.entry && place.kind != PLACE_sample && __atomic_load_n((uint32_t *)place.entry, __ATOMIC_RELAXED) == 0;
+}
+
+// Shows a block's record. False, and counted, when other threads have taken the room meanwhile. pre: room_for has found room
+static bool publish(struct thread_slot *slot, struct block_place room, uint32_t ref, uint64_t address)
+{
+	struct block_record *record = region_ref(ref);
+	bool is_excluded = false;
+	uint64_t size = record->size;
+
+	if (HS_UNLIKELY(room.kind == PLACE_wide && ref >> HS_WIDE_REF_BITS))
+		room = live_place(slot, address, size, ref);
+	if (HS_UNLIKELY(filter_in_use())) {
+		is_excluded = filter_excludes(address);
+		record->in_filter = 1;
+		filter_add(address);
+	}
+	if (HS_LIKELY(!is_excluded || !is_empty(room)))
+		replace_old(slot, room.kind, address);
+	if (HS_LIKELY(show(slot, room, ref, address)))
+		return true;
+	count_lost(slot, size); // recorded, and lost all the same
 	record_gone(slot, ref, address);
 	return false;
 }
 
-// Shows a block's record. False, and counted, when other threads have taken the room meanwhile. pre: room.is_there
-static bool publish(struct thread_slot *slot, struct block_room room, uint32_t ref, uint64_t address)
-{
-	bool has_no_place = !sample_table_is_used(); // but, perhaps, the slot
-
-	if (HS_UNLIKELY(filter_in_use())) {
-		has_no_place |= filter_excludes(address);
-		((struct block_record *)region_ref(ref))->in_filter = 1;
-		filter_add(address);
-	}
-	if (HS_UNLIKELY(!room.slot || !has_no_place) || HS_UNLIKELY(__atomic_load_n(room.slot, __ATOMIC_RELAXED) != 0))
-		return publish_carefully(slot, room.slot, ref, address);
-	__atomic_store_n(room.slot, ref, __ATOMIC_RELEASE);
-	return true;
-}
-
 void record_allocation(struct thread_slot *slot, uint64_t block, uint64_t size, struct choice choice, const struct entry_frame *frame)
 {
-	struct block_room room;
+	struct block_place room;
 	uint32_t ref;
 	bool timed;
 
@@ -162,7 +193,7 @@ void record_allocation(struct thread_slot *slot, uint64_t block, uint64_t size, 
 	}
 	timed = read_ticks(slot, choice);
 	room = room_for(slot, block, size, choice);
-	if (HS_UNLIKELY(!room.is_there))
+	if (HS_UNLIKELY(room.kind == PLACE_none))
 		return;
 	ref = new_record(slot, size, choice, frame);
 	if (HS_LIKELY(ref))
@@ -275,18 +306,18 @@ void reallocation_begin(struct thread_slot *slot, uint64_t old_block, const stru
 	}
 }
 
-// Whether the record has a place again: a slot still is the block's own, but an entry of the sample table may have become another's.
+// Whether the record has a place again. A narrow entry still is the block's own; a wide one may be that of a block within it, or around it, and one of
+// the sample table any other's.
 static bool put_back(struct thread_slot *slot, const struct reallocation *reallocation)
 {
-	uint32_t *place = reallocation->place.slot;
+	struct block_place place = reallocation->place;
+	uint64_t address = reallocation->old_block;
 
-	if (!place && sample_table_put(reallocation->old_block, reallocation->old))
-		return true;
-	if (!place)
-		place = live_table_make(reallocation->old_block, &slot->spare_page);
-	if (place)
-		__atomic_store_n(place, reallocation->old, __ATOMIC_RELEASE);
-	return place != NULL;
+	if (HS_UNLIKELY(place.kind == PLACE_wide && !is_empty(place))) {
+		place = live_place(slot, address, ((const struct block_record *)region_ref(reallocation->old))->size, reallocation->old);
+		replace_old(slot, place.kind, address);
+	}
+	return show(slot, place, reallocation->old, address);
 }
 
 void reallocation_cancel(struct thread_slot *slot, const struct reallocation *reallocation)
@@ -331,9 +362,9 @@ void reallocation_finish(struct thread_slot *slot, const struct reallocation *re
 	if (block && choice.interval) {
 		bool timed = read_ticks(slot, choice);
 
-		struct block_room room = room_for(slot, block, size, choice);
+		struct block_place room = room_for(slot, block, size, choice);
 
-		if (room.is_there)
+		if (room.kind != PLACE_none)
 			ref = new_record(slot, size, choice, frame);
 		if (ref) {
 			slot->pending_new_address = block;
@@ -347,7 +378,7 @@ void reallocation_finish(struct thread_slot *slot, const struct reallocation *re
 		slot->framed_calls++;
 	}
 	if (reallocation->old)
-		removal_note_moved(reallocation->old_block, reallocation->old, block, ref);
+		removal_note_moved(reallocation->old_block, reallocation->old, block ? block : reallocation->old_block, ref);
 	__atomic_store_n(&slot->pending, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->pending_new, 0, __ATOMIC_RELEASE);
 	count_old_block(slot, reallocation, !block);

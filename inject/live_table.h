@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The live table: address -> record, indexed by the address itself (abi/region.h has the drawing).
+// The live table: address -> record, indexed by the address itself (abi/live_table.h has the drawing of both parts).
 //
-// Context: in a hook, on any thread, at any time. A slot belongs to whoever owns the block at its address, and the
-// allocator never gives one block to two owners, so a slot is read and written with plain (atomic, unlocked) accesses.
-// Tables are only ever added; two threads that add the same one agree by compare-and-swap.
+// Context: in a hook, on any thread, at any time. An entry belongs to whoever owns the block that it is for, and the allocator never gives
+// one block to two owners, so an entry is read and written with plain (atomic, unlocked) accesses. Whoever owns another block of a piece reads its
+// wide entry, and finds that it does not name that block. Tables are only ever added; two threads that add the same one agree by compare-and-swap.
 #ifndef HEAPSNAP_INJECT_LIVE_TABLE_H
 #define HEAPSNAP_INJECT_LIVE_TABLE_H
 
@@ -14,60 +14,52 @@ static inline bool live_table_covers(uint64_t address)
 	return address >> HS_ADDRESS_BITS == 0 && (address & 7) == 0;
 }
 
-static inline uint32_t live_table_root_index(uint64_t address)
-{
-	return (uint32_t)(address >> (HS_SLOT_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS)) |
-	       (uint32_t)(address >> 3 & 1) << HS_ROOT_BITS;
-}
-
-static inline uint32_t live_table_middle_index(uint64_t address)
-{
-	return (uint32_t)(address >> (HS_SLOT_SHIFT + HS_LEAF_BITS)) & (HS_MIDDLE_ENTRIES - 1);
-}
-
-static inline uint32_t live_table_leaf_index(uint64_t address)
-{
-	return (uint32_t)(address >> HS_SLOT_SHIFT) & (HS_LEAF_SLOTS - 1);
-}
-
-// The slot for an address, NULL when its tables do not exist. pre: live_table_covers(address)
-static inline uint32_t *live_table_find(uint64_t address)
+// An entry by the indices that lead to it, NULL when its tables do not exist.
+static inline uint32_t *live_table_entry(uint64_t root_index, uint64_t middle_index, uint64_t leaf_index)
 {
 	const uint32_t *root = region_at(HS_OFFSET_ROOT);
-	const uint32_t *middle;
-	uint32_t page;
+	uint32_t page = __atomic_load_n(&root[root_index], __ATOMIC_ACQUIRE);
 
-	page = __atomic_load_n(&root[live_table_root_index(address)], __ATOMIC_ACQUIRE);
 	if (HS_UNLIKELY(!page))
 		return NULL;
-	middle = region_page(page);
-	page = __atomic_load_n(&middle[live_table_middle_index(address)], __ATOMIC_ACQUIRE);
+	page = __atomic_load_n((const uint32_t *)region_page(page) + middle_index, __ATOMIC_ACQUIRE);
 	if (HS_UNLIKELY(!page))
 		return NULL;
-	return (uint32_t *)region_page(page) + live_table_leaf_index(address);
+	return (uint32_t *)region_page(page) + leaf_index;
 }
 
-// As live_table_find for an address that nearly all blocks have, a multiple of 16. False for any other, too.
-static inline bool live_table_find_usual(uint64_t address, uint32_t **ret)
+// The narrow entry for an address, NULL when its tables do not exist. pre: live_table_covers(address)
+static inline uint32_t *live_table_find_narrow(uint64_t address)
 {
-	uint64_t unit = address >> HS_SLOT_SHIFT | address << (64 - HS_SLOT_SHIFT); // what is no multiple gets large
-	const uint32_t *root = region_at(HS_OFFSET_ROOT);
-	uint32_t page;
-
-	if (HS_UNLIKELY(unit >> (HS_ADDRESS_BITS - HS_SLOT_SHIFT)))
-		return false;
-	page = __atomic_load_n(&root[unit >> (HS_LEAF_BITS + HS_MIDDLE_BITS)], __ATOMIC_ACQUIRE);
-	if (HS_UNLIKELY(!page))
-		return false;
-	page = __atomic_load_n((const uint32_t *)region_page(page) + (unit >> HS_LEAF_BITS & (HS_MIDDLE_ENTRIES - 1)), __ATOMIC_ACQUIRE);
-	if (HS_UNLIKELY(!page))
-		return false;
-	*ret = (uint32_t *)region_page(page) + (unit & (HS_LEAF_SLOTS - 1));
-	return true;
+	return live_table_entry(narrow_root_index(address), narrow_middle_index(address), narrow_leaf_index(address));
 }
 
-// Empties a slot; returns the ref that was in it, 0 when thinning has come first (thinning.h). pre: the caller owns the block.
-static inline uint32_t live_table_take(uint32_t *place)
+// The wide entry of an address's piece, NULL when its tables do not exist, or the address can have none. pre: live_table_covers(address)
+static inline uint32_t *live_table_find_wide(uint64_t address)
+{
+	if (HS_UNLIKELY(address & 15))
+		return NULL;
+	return live_table_entry(wide_root_index(address), wide_middle_index(address), wide_leaf_index(address));
+}
+
+// The record that a wide entry shows for an address; 0 = none, or it names another one, or there is no entry.
+static inline uint32_t live_table_wide_ref(const uint32_t *wide, uint64_t address)
+{
+	return wide ? wide_entry_ref_at(__atomic_load_n(wide, __ATOMIC_RELAXED), address) : 0;
+}
+
+// Puts `ref` (0 = nothing) in the place of `expected`, if the entry still is that. pre: expected != 0
+static inline bool live_table_exchange_wide(uint32_t *wide, uint64_t address, uint32_t expected, uint32_t ref)
+{
+	uint32_t seen = wide_entry(address, expected);
+
+	if (HS_UNLIKELY(ref >> HS_WIDE_REF_BITS))
+		return false;
+	return __atomic_compare_exchange_n(wide, &seen, ref ? wide_entry(address, ref) : 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+// Empties a narrow entry; returns the ref that was in it, 0 when thinning has come first (thinning.h). pre: the caller owns the block.
+static inline uint32_t live_table_take_narrow(uint32_t *place)
 {
 	uint32_t ref;
 
@@ -78,7 +70,77 @@ static inline uint32_t live_table_take(uint32_t *place)
 	return ref;
 }
 
-// As live_table_find, making the tables. NULL = the region is full.
-uint32_t *live_table_make(uint64_t address, uint32_t *spare_page) HS_HIDDEN;
+// The same for a wide entry, which is left alone when it does not name the address any more.
+static inline uint32_t live_table_take_wide(uint32_t *wide, uint64_t address)
+{
+	uint32_t ref = live_table_wide_ref(wide, address);
+
+	if (HS_UNLIKELY(region()->removals_exchange))
+		while (ref && !live_table_exchange_wide(wide, address, ref, 0))
+			ref = live_table_wide_ref(wide, address);
+	else if (ref)
+		__atomic_store_n(wide, 0, __ATOMIC_RELEASE);
+	return ref;
+}
+
+// What nearly all blocks have: an address that is a multiple of 16. False for any other, too. *ret: the address in units of 16
+static inline bool live_table_is_usual(uint64_t address, uint64_t *ret)
+{
+	*ret = address >> 4 | address << 60; // what is no multiple gets large
+	return HS_LIKELY(*ret >> (HS_ADDRESS_BITS - 4) == 0);
+}
+
+// What shows a usual block: its entry, of either part. False when there is none.
+static inline bool live_table_find_usual(uint64_t address, uint32_t **place_ret, uint32_t *ref_ret)
+{
+	uint64_t unit;
+
+	if (HS_UNLIKELY(!live_table_is_usual(address, &unit)))
+		return false;
+	*place_ret = live_table_find_wide(unit << 4);
+	*ref_ret = live_table_wide_ref(*place_ret, unit << 4);
+	if (*ref_ret)
+		return true;
+	*place_ret = live_table_find_narrow(unit << 4);
+	*ref_ret = *place_ret ? __atomic_load_n(*place_ret, __ATOMIC_RELAXED) : 0;
+	return *ref_ret != 0;
+}
+
+// Where the record of a new block is to be shown.
+struct usual_room {
+	uint32_t *place;
+	uint32_t entry; // what is to be written there
+	const uint32_t *wide; // of a narrow one: what must not name the address; NULL = there is none
+	uint64_t address;
+};
+
+// False for blocks that are not usual, and where tables are to be made. Touches no entry.
+static inline bool live_table_find_room(uint64_t address, uint64_t size, uint32_t ref, struct usual_room *ret)
+{
+	uint64_t unit;
+
+	if (HS_UNLIKELY(!live_table_is_usual(address, &unit)))
+		return false;
+	ret->address = unit << 4;
+	ret->wide = live_table_find_wide(ret->address);
+	if (size > HS_NARROW_SIZE_MAX) {
+		ret->place = (uint32_t *)ret->wide;
+		ret->entry = wide_entry(ret->address, ref);
+		ret->wide = NULL;
+		return HS_LIKELY(ret->place && ref >> HS_WIDE_REF_BITS == 0);
+	}
+	ret->place = live_table_find_narrow(ret->address);
+	ret->entry = ref;
+	return HS_LIKELY(ret->place != NULL);
+}
+
+static inline bool live_table_room_is_free(const struct usual_room *room)
+{
+	return HS_LIKELY(__atomic_load_n(room->place, __ATOMIC_RELAXED) == 0 && live_table_wide_ref(room->wide, room->address) == 0);
+}
+
+// As live_table_find_narrow and _wide, making the tables. NULL = the region is full. pre, for a wide one: the address is a multiple of 16
+uint32_t *live_table_make_narrow(uint64_t address, uint32_t *spare_page) HS_HIDDEN;
+uint32_t *live_table_make_wide(uint64_t address, uint32_t *spare_page) HS_HIDDEN;
 
 #endif

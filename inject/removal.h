@@ -25,7 +25,8 @@ static inline void removal_note(uint64_t address, uint32_t ref)
 		removal_log(address, ref, 0, 0);
 }
 
-// Before a reallocation's `pending` is cleared, when its new block is already in the table (or, failed, the old one again).
+// Before a reallocation's `pending` is cleared, when its new block is already in the table, if there is any: `new_address` is not 0, so that a dump
+// knows that the old address had been given back before this.
 static inline void removal_note_moved(uint64_t address, uint32_t ref, uint64_t new_address, uint32_t new_ref)
 {
 	if (removal_is_logged())

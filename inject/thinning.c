@@ -162,7 +162,7 @@ static uint32_t thin_samples(struct thread_slot *slot, uint64_t part, uint32_t f
 		uint32_t bucket = (uint32_t)(part * THINNING_PART_ENTRIES + i) / HS_SAMPLE_BUCKET_ENTRIES;
 
 		if (entry)
-			left += thin_entry(slot, (struct block_place){ NULL, &entries[i] }, sample_address(bucket, entry), floor);
+			left += thin_entry(slot, place_at(PLACE_sample, &entries[i]), sample_address(bucket, entry), floor);
 	}
 	return left;
 }
@@ -170,14 +170,16 @@ static uint32_t thin_samples(struct thread_slot *slot, uint64_t part, uint32_t f
 // `unit`: root index, then middle index.
 static uint32_t thin_leaf(struct thread_slot *slot, uint32_t page, uint64_t unit, uint32_t floor)
 {
-	uint64_t root = unit >> HS_MIDDLE_BITS, address;
-	uint32_t left = 0;
+	uint32_t *entries = region_page(page), root = (uint32_t)(unit >> HS_MIDDLE_BITS), left = 0;
+	uint64_t leaf = leaf_address(root, (uint32_t)unit & (HS_MIDDLE_ENTRIES - 1));
 
-	address = (root & ((UINT64_C(1) << HS_ROOT_BITS) - 1)) << (HS_SLOT_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS);
-	address |= (unit & (HS_MIDDLE_ENTRIES - 1)) << (HS_SLOT_SHIFT + HS_LEAF_BITS) | root >> HS_ROOT_BITS << 3;
-	for (uint32_t i = 0; i < HS_LEAF_SLOTS && !removal_is_logged(); i++)
-		left += thin_entry(slot, (struct block_place){ (uint32_t *)region_page(page) + i, NULL }, address | (uint64_t)i << HS_SLOT_SHIFT,
-				   floor);
+	for (uint32_t i = 0; i < HS_LEAF_ENTRIES && !removal_is_logged(); i++) {
+		uint32_t entry = __atomic_load_n(&entries[i], __ATOMIC_RELAXED);
+		struct block_place place = place_at(leaf_is_wide(root) ? PLACE_wide : PLACE_narrow, &entries[i]);
+
+		if (entry)
+			left += thin_entry(slot, place, leaf_block(leaf_is_wide(root), leaf, i, entry).address, floor);
+	}
 	return left;
 }
 

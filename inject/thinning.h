@@ -9,14 +9,14 @@
 // Threads that release blocks meanwhile are not waited for. A step takes a record's place in the table by compare-and-swap, and where there is
 // thinning (`removals_exchange`) a release takes it by exchange, so each record is given back once.
 //
-// The sample table comes first, in THINNING_SAMPLE_PARTS parts, then the leaves of the live table, in the order of their addresses.
+// The sample table comes first, in THINNING_SAMPLE_PARTS parts, then the leaves of the live table, in the order of its root.
 #ifndef HEAPSNAP_INJECT_THINNING_H
 #define HEAPSNAP_INJECT_THINNING_H
 
 #include "payload.h"
 
 enum {
-	THINNING_PART_ENTRIES = HS_LEAF_SLOTS, // entries of one part
+	THINNING_PART_ENTRIES = HS_LEAF_ENTRIES, // entries of one part
 	THINNING_SAMPLE_PARTS = HS_SAMPLE_ENTRIES / THINNING_PART_ENTRIES,
 };
 

@@ -42,19 +42,19 @@ static inline bool usual_recording(struct thread_slot *slot, uint64_t block, uin
 	uint32_t free_count = slot->free_count, ref;
 	const struct kept_stack *kept;
 	struct totals_entry *totals;
-	uint32_t *place;
+	struct usual_room room;
 
 	// A sample whose release was not seen may be in the other table, at this address; where `set` could not find the threads outside the payload,
 	// there are samples though releases do not exchange.
 	if (HS_UNLIKELY(!free_count || !slot->ticks_left || (header->removals_exchange | header->samples_used) || !block ||
-			!live_table_find_usual(block, &place)))
+			!live_table_find_room(block, size, slot->free_records[free_count - 1], &room)))
 		return false;
-	__builtin_prefetch(place, 1); // it is seldom in a cache; meanwhile the stack is compared
+	__builtin_prefetch(room.place, 1); // it is seldom in a cache; meanwhile the stack is compared
 	kept = unwind_kept(slot, frame);
 	if (HS_UNLIKELY(!kept))
 		return false;
 	totals = &slot->totals[kept->totals];
-	if (HS_UNLIKELY(totals->stack != kept->node || totals->objects == UINT32_MAX || __atomic_load_n(place, __ATOMIC_RELAXED)))
+	if (HS_UNLIKELY(totals->stack != kept->node || totals->objects == UINT32_MAX || !live_table_room_is_free(&room)))
 		return false;
 	slot->ticks_left--;
 	ref = slot->free_records[free_count - 1];
@@ -65,7 +65,7 @@ static inline bool usual_recording(struct thread_slot *slot, uint64_t block, uin
 	count_up(slot->counters, COUNTER_walk_reuses, 1);
 	count_up(slot->counters, COUNTER_allocations, 1);
 	count_up(slot->counters, COUNTER_allocated_bytes, size);
-	__atomic_store_n(place, ref, __ATOMIC_RELEASE);
+	__atomic_store_n(room.place, room.entry, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -78,13 +78,13 @@ static inline bool usual_release(uint64_t block, uint64_t call_place, const stru
 	uint32_t *place;
 
 	// Where not every allocation is recorded, the table is not touched before the filter has been asked.
-	if (HS_UNLIKELY(!slot || slot->guard || header->removals_exchange || !live_table_find_usual(block, &place)))
+	if (HS_UNLIKELY(!slot || slot->guard || header->removals_exchange))
 		return false;
 	slot->guard = call_place;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	ref = __atomic_load_n(place, __ATOMIC_RELAXED);
 	free_count = slot->free_count;
-	if (HS_UNLIKELY(!ref || free_count == HS_FREE_KEPT || __atomic_load_n(&header->removal_flags, __ATOMIC_RELAXED))) {
+	if (HS_UNLIKELY(!live_table_find_usual(block, &place, &ref) || free_count == HS_FREE_KEPT ||
+			__atomic_load_n(&header->removal_flags, __ATOMIC_RELAXED))) {
 		reentry_leave(slot);
 		return false;
 	}

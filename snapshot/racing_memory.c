@@ -21,10 +21,10 @@ RACING void racing_copy(void *to, const void *from, size_t size)
 
 // The memory of a record whose block has gone is used again. If that is for a block at the same address, the entry is the same again, but
 // then the new epoch was written before the entry; hence the epoch last.
-RACING bool racing_record(const uint32_t *entry, uint32_t ref, const struct block_record *record, uint32_t epoch, struct block_record *ret)
+RACING bool racing_record(const uint32_t *entry, uint32_t seen, const struct block_record *record, uint32_t epoch, struct block_record *ret)
 {
 	racing_copy(ret, record, sizeof(*ret));
-	if (__atomic_load_n(entry, __ATOMIC_ACQUIRE) != ref)
+	if (__atomic_load_n(entry, __ATOMIC_ACQUIRE) != seen)
 		return false;
 	return epoch_is_older(__atomic_load_n(&record->epoch, __ATOMIC_ACQUIRE), epoch);
 }

@@ -15,10 +15,10 @@ uint64_t racing_u64(const uint64_t *word);
 // pre: both are aligned to 8 bytes, as is `size`
 void racing_copy(void *to, const void *from, size_t size);
 
-// Reads a record to which `entry` refers by `ref`. True if `entry` still does so afterwards and the record is older than `epoch`: then *ret is
-// that record as it was all the while.
-bool racing_record(const uint32_t *entry, uint32_t ref, const struct block_record *record, uint32_t epoch, struct block_record *ret);
-// The same for an entry of the sample table that reads `seen`.
+// Reads a record to which `entry` referred when it read `seen`. True if it still reads so afterwards and the record is older than `epoch`: then *ret
+// is that record as it was all the while.
+bool racing_record(const uint32_t *entry, uint32_t seen, const struct block_record *record, uint32_t epoch, struct block_record *ret);
+// The same for an entry of the sample table.
 bool racing_sample(const uint64_t *entry, uint64_t seen, const struct block_record *record, uint32_t epoch, struct block_record *ret);
 
 // A reallocation under way, as a thread's slot shows it.

@@ -20,7 +20,7 @@ struct work {
 	uint32_t pending_count;
 	uint32_t leaves;          // settled since the region's own pages were given up
 	struct log_entry *beside; // blocks that find no entry in the copy, because others have theirs
-	uint32_t beside_count;
+	uint32_t beside_count, beside_room; // as many as slots are in use
 };
 
 // The same place in the region itself.
@@ -43,35 +43,37 @@ static struct block_record *copied_record(struct work *work, uint32_t ref)
 	return record && table_copy_has(work->copy, (uint64_t)ref << HS_REF_SHIFT) ? writable(work, record) : NULL;
 }
 
-// Whether `ref` was in the entry at the cut and still is; then its record is in the copy.
-static bool settle_record(struct work *work, const uint32_t *entry, uint32_t ref)
+// Whether the entry read `seen`, which names the record `ref`, at the cut and still does; then the record is in the copy.
+static bool settle_record(struct work *work, const uint32_t *entry, uint32_t seen, uint32_t ref)
 {
-	struct block_record *record = copied_record(work, ref), seen;
+	struct block_record *record = copied_record(work, ref), now;
 
-	if (!record || !racing_record(entry, ref, shared(work, record), work->cut->epoch, &seen))
+	if (!record || !racing_record(entry, seen, shared(work, record), work->cut->epoch, &now))
 		return false;
-	*record = seen;
+	*record = now;
 	return true;
 }
 
 // Leaves of a leaf's copy what was there at the cut and still is; of what has gone since, the log has it. Thinning may just have put another
-// record of the same block there.
-static void settle_leaf(const uint32_t *leaf, uint64_t address, void *context)
+// record of the same block there. Another address's block that has taken a wide entry since is left to the log and the pendings.
+static void settle_leaf(const struct table_leaf *leaf, void *context)
 {
 	struct work *work = context;
-	const uint32_t *entries = shared(work, leaf);
-	uint32_t *kept = writable(work, leaf);
+	const uint32_t *entries = shared(work, leaf->entries);
+	uint32_t *kept = writable(work, leaf->entries);
 
-	(void)address;
 	if (++work->leaves == LEAVES_STEP) {
 		work->leaves = 0;
 		table_copy_forget_shared(work->copy, HS_OFFSET_PAGES, work->copy->size);
 	}
-	for (uint32_t i = 0; i < HS_LEAF_SLOTS; i++) {
-		if (!kept[i] || settle_record(work, &entries[i], kept[i]))
+	for (uint32_t i = 0; i < HS_LEAF_ENTRIES; i++) {
+		struct live_block block = leaf_block(leaf->is_wide, leaf->address, i, kept[i]), now;
+
+		if (!kept[i] || settle_record(work, &entries[i], kept[i], block.ref))
 			continue;
 		kept[i] = racing_u32(&entries[i]);
-		if (kept[i] && !settle_record(work, &entries[i], kept[i]))
+		now = leaf_block(leaf->is_wide, leaf->address, i, kept[i]);
+		if (kept[i] && (now.address != block.address || !settle_record(work, &entries[i], kept[i], now.ref)))
 			kept[i] = 0;
 	}
 }
@@ -125,10 +127,15 @@ static bool is_beside(const struct work *work, uint32_t ref)
 	return false;
 }
 
-static void put_aside(struct work *work, const struct log_entry *block)
+// False when there are more than threads that can be in the middle of a reallocation.
+static bool put_aside(struct work *work, const struct log_entry *block)
 {
-	if (!is_beside(work, block->ref) && work->beside_count < HS_THREAD_SLOTS)
-		work->beside[work->beside_count++] = *block;
+	if (is_beside(work, block->ref))
+		return true;
+	if (work->beside_count == work->beside_room)
+		return false;
+	work->beside[work->beside_count++] = *block;
+	return true;
 }
 
 // Puts a block into the copy, in either table. One whose leaf was made too late for it was not there at the cut, as far as anybody knows.
@@ -137,25 +144,36 @@ static void put_aside(struct work *work, const struct log_entry *block)
 // so for at most one block of each thread, the one that it was reallocating at the cut. Where the address has an entry in the live table, that is
 // free, whoever had it: so in the copy's bucket there is room for all samples that were in the bucket at the cut, and have no such entry. One
 // more may have been about to be put there by each thread.
-static void include(struct work *work, const struct log_entry *block)
+//
+// A wide entry may be that of a block around this one, or within it; then the narrow one is free, whoever was in which: they have the same leaf. Where
+// the address had not been given back, what a narrow entry shows there is a block whose release was not seen, which the wide one hides as before. So those
+// blocks come first, while the narrow entries are still as they were copied.
+static void include(struct work *work, const struct log_entry *block, bool was_given_back)
 {
 	const struct block_record *place = table_record(&work->view, block->ref);
-	uint32_t shown = table_find_block(&work->view, block->address);
-	const uint32_t *entry = table_entry(&work->view, block->address);
+	const uint32_t *narrow = table_narrow_entry(&work->view, block->address);
+	bool can_be_wide = live_is_wide(block->address, block->record.size) && block->ref >> HS_WIDE_REF_BITS == 0;
+	const uint32_t *wide = can_be_wide ? table_wide_entry(&work->view, block->address) : NULL;
 	bool can_be_sample = block->record.interval > 1 && block->ref >> HS_SAMPLE_REF_BITS == 0;
 	const uint64_t *sample = can_be_sample ? table_sample_room(&work->view, block->address) : NULL;
+	uint32_t shown = table_find_block(&work->view, block->address);
+	bool has_wide = wide && !*wide;
 
-	if (!place || (block->record.interval <= 1 && !entry))
+	if (!place || (block->record.interval <= 1 && !narrow && !wide))
 		return;
 	*(struct block_record *)writable(work, place) = block->record;
 	if (shown == block->ref)
 		return;
-	if (shown || (!sample && !entry))
-		put_aside(work, block);
-	else if (entry)
-		*(uint32_t *)writable(work, entry) = block->ref;
-	else
+	if (shown && (was_given_back || !has_wide) && (put_aside(work, block) || !has_wide))
+		return;
+	if (has_wide)
+		*(uint32_t *)writable(work, wide) = wide_entry(block->address, block->ref);
+	else if (narrow && !*narrow)
+		*(uint32_t *)writable(work, narrow) = block->ref;
+	else if (sample)
 		*(uint64_t *)writable(work, sample) = sample_entry(sample_tag(sample_key(block->address)), block->ref);
+	else
+		(void)put_aside(work, block);
 }
 
 // Notes the reallocation that a thread is in the middle of, as the log will when it ends.
@@ -201,6 +219,7 @@ static struct hs_error *settle_slots(struct work *work)
 		if (error)
 			return error;
 		header->used_slots[i / 64] |= bit;
+		work->beside_room += table_slot(&work->view, i) != NULL;
 		note_pending(work, &slots[i]);
 	}
 	return NULL;
@@ -304,16 +323,19 @@ static void apply_log(struct work *work, struct log_entry *entries, uint32_t cou
 		if (!is_ours(work, entry))
 			continue;
 		work->report->log_records++;
-		if (!entry->new_ref)
-			include(work, entry);
+		if (!entry->new_address)
+			include(work, entry, false);
 	}
+	for (uint32_t i = 0; i < count; i++)
+		if (is_ours(work, &entries[i]) && entries[i].new_address && !entries[i].new_ref)
+			include(work, &entries[i], true);
 	end = append_pending(work, entries, count);
 	// A block that took another's place may have been reallocated itself; that stands behind.
 	for (uint32_t i = end; i-- > 0;) {
 		const struct log_entry *entry = &entries[i];
 
 		if (is_ours(work, entry) && (entry->new_ref || i >= count) && !is_shown(work, entry->new_address, entry->new_ref))
-			include(work, entry);
+			include(work, entry, true);
 	}
 	put_beside(work);
 }

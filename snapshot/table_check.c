@@ -95,15 +95,13 @@ static uint32_t skip_empty_pages(const uint32_t *table, uint32_t index, uint32_t
 }
 
 // A hostile root may name one table many times. Each handed out page is a leaf at most once, so more leaves than pages are a lie.
-void table_visit_leaves(struct table_view *view, void (*visit)(const uint32_t *leaf, uint64_t address, void *), void *context)
+void table_visit_leaves(struct table_view *view, void (*visit)(const struct table_leaf *, void *), void *context)
 {
 	const uint32_t *root = (const uint32_t *)(view->bytes + HS_OFFSET_ROOT);
 	uint64_t leaves_left = pages_used(view), middles_left = pages_used(view) / HS_MIDDLE_PAGES;
 
 	for (uint32_t r = 0; (r = skip_empty_pages(root, r, HS_ROOT_ENTRIES)) < HS_ROOT_ENTRIES; r++) {
 		const uint32_t *middle = root[r] ? table_at(view, root[r], HS_MIDDLE_PAGES) : NULL;
-		uint64_t odd = r >> HS_ROOT_BITS;
-		uint64_t high = (uint64_t)(r & ((1u << HS_ROOT_BITS) - 1)) << (HS_SLOT_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS);
 
 		if (!middle)
 			continue;
@@ -112,15 +110,15 @@ void table_visit_leaves(struct table_view *view, void (*visit)(const uint32_t *l
 			return;
 		}
 		for (uint32_t m = 0; (m = skip_empty_pages(middle, m, HS_MIDDLE_ENTRIES)) < HS_MIDDLE_ENTRIES; m++) {
-			const uint32_t *leaf = middle[m] ? table_at(view, middle[m], HS_LEAF_PAGES) : NULL;
+			const struct table_leaf leaf = { middle[m] ? table_at(view, middle[m], HS_LEAF_PAGES) : NULL, leaf_address(r, m), leaf_is_wide(r) };
 
-			if (!leaf)
+			if (!leaf.entries)
 				continue;
 			if (leaves_left-- == 0) {
 				view->damaged++;
 				return;
 			}
-			visit(leaf, high | (uint64_t)m << (HS_SLOT_SHIFT + HS_LEAF_BITS) | odd << 3, context);
+			visit(&leaf, context);
 		}
 	}
 }
@@ -131,15 +129,17 @@ struct block_visit {
 	void *context;
 };
 
-static void visit_blocks_of(const uint32_t *leaf, uint64_t address, void *context)
+static void visit_blocks_of(const struct table_leaf *leaf, void *context)
 {
 	const struct block_visit *visit = context;
+	const uint32_t *wide = leaf->is_wide ? NULL : table_wide_entry(visit->view, leaf->address); // a narrow leaf stands for less heap than a wide one
 
-	for (uint32_t i = 0; i < HS_LEAF_SLOTS; i++) {
-		const struct block_record *record = leaf[i] ? table_record(visit->view, leaf[i]) : NULL;
+	for (uint32_t i = 0; i < HS_LEAF_ENTRIES; i++) {
+		struct live_block block = leaf_block(leaf->is_wide, leaf->address, i, leaf->entries[i]);
+		const struct block_record *record = leaf->entries[i] ? table_record(visit->view, block.ref) : NULL;
 
-		if (record)
-			visit->visit(address | (uint64_t)i << HS_SLOT_SHIFT, leaf[i], record, visit->context);
+		if (record && !(wide && wide_entry_ref_at(wide[i >> (HS_WIDE_SHIFT - HS_NARROW_SHIFT)], block.address)))
+			visit->visit(block.address, block.ref, record, visit->context);
 	}
 }
 
@@ -197,19 +197,28 @@ void table_visit_blocks(struct table_view *view, void (*visit)(uint64_t address,
 
 static bool is_block_address(uint64_t address) { return address >> HS_ADDRESS_BITS == 0 && (address & 7) == 0; }
 
-const uint32_t *table_entry(struct table_view *view, uint64_t address)
+static const uint32_t *live_entry(struct table_view *view, uint32_t root_index, uint32_t middle_index, uint32_t leaf_index)
 {
 	const uint32_t *root = (const uint32_t *)(view->bytes + HS_OFFSET_ROOT);
-	const uint32_t *table;
+	const uint32_t *table = table_at(view, root[root_index], HS_MIDDLE_PAGES);
 
+	if (table)
+		table = table_at(view, table[middle_index], HS_LEAF_PAGES);
+	return table ? &table[leaf_index] : NULL;
+}
+
+const uint32_t *table_narrow_entry(struct table_view *view, uint64_t address)
+{
 	if (!is_block_address(address))
 		return NULL;
-	table = table_at(view, root[(address >> (HS_SLOT_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS)) | (address >> 3 & 1) << HS_ROOT_BITS],
-			 HS_MIDDLE_PAGES);
-	if (!table)
+	return live_entry(view, narrow_root_index(address), narrow_middle_index(address), narrow_leaf_index(address));
+}
+
+const uint32_t *table_wide_entry(struct table_view *view, uint64_t address)
+{
+	if (!is_block_address(address) || address & 15)
 		return NULL;
-	table = table_at(view, table[address >> (HS_SLOT_SHIFT + HS_LEAF_BITS) & (HS_MIDDLE_ENTRIES - 1)], HS_LEAF_PAGES);
-	return table ? &table[address >> HS_SLOT_SHIFT & (HS_LEAF_SLOTS - 1)] : NULL;
+	return live_entry(view, wide_root_index(address), wide_middle_index(address), wide_leaf_index(address));
 }
 
 // The entries of an address's bucket. pre: is_block_address(address)
@@ -240,9 +249,12 @@ static uint32_t find_sample(const struct table_view *view, uint64_t address)
 
 uint32_t table_find_block(struct table_view *view, uint64_t address)
 {
-	const uint32_t *entry = table_entry(view, address);
+	const uint32_t *wide = table_wide_entry(view, address), *narrow;
 
-	return entry && *entry ? *entry : find_sample(view, address);
+	if (wide && wide_entry_ref_at(*wide, address))
+		return wide_entry_ref_at(*wide, address);
+	narrow = table_narrow_entry(view, address);
+	return narrow && *narrow ? *narrow : find_sample(view, address);
 }
 
 static uint32_t next_node(struct table_view *view, uint32_t ref)

@@ -31,15 +31,23 @@ const struct hook_record *table_hook(const struct table_view *view, uint32_t ind
 // The text of a module's path; *size_ret bytes, not terminated. Empty when it does not lie in the pool.
 const char *table_module_path(const struct table_view *view, const struct module_record *module, size_t *size_ret);
 
-// Calls `visit` for every live block of both tables (not the pending ones).
+// Calls `visit` for every live block of both tables (not the pending ones). A narrow entry whose address a wide one names as well is that of a block
+// whose release was not seen, before the other one came there; it is passed over.
 void table_visit_blocks(struct table_view *view, void (*visit)(uint64_t address, uint32_t ref, const struct block_record *, void *),
 			void *context);
-// Calls `visit` for every leaf of the live table, with the address that its first entry stands for.
-void table_visit_leaves(struct table_view *view, void (*visit)(const uint32_t *leaf, uint64_t address, void *), void *context);
+// A leaf of the live table.
+struct table_leaf {
+	const uint32_t *entries; // HS_LEAF_ENTRIES
+	uint64_t address; // that the first one stands for
+	bool is_wide;
+};
+void table_visit_leaves(struct table_view *view, void (*visit)(const struct table_leaf *, void *), void *context);
 // Calls `visit` for every bucket of the sample table that is not empty.
 void table_visit_sample_buckets(const struct table_view *view, void (*visit)(const uint64_t *entries, uint32_t bucket, void *), void *context);
 // The live table's entry for an address, NULL when its tables are not there.
-const uint32_t *table_entry(struct table_view *view, uint64_t address);
+const uint32_t *table_narrow_entry(struct table_view *view, uint64_t address);
+// The entry of an address's piece. NULL also when the address can have none.
+const uint32_t *table_wide_entry(struct table_view *view, uint64_t address);
 // An empty entry of the sample table for an address, NULL = its bucket is full.
 const uint64_t *table_sample_room(const struct table_view *view, uint64_t address);
 // The record that the tables hold for an address; 0 = none.

@@ -12,7 +12,7 @@
 
 #define HS_REF_SHIFT 5u
 
-// One live block. Its address is the position of the slot that refers to it.
+// One live block. Its address is what the entry that refers to it stands for.
 struct block_record {
 	uint64_t size;     // bytes asked for
 	uint64_t birth;    // when the allocation returned, ticks of the time-stamp counter

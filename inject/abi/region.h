@@ -11,43 +11,19 @@
 //   rules             struct rule_entry[HS_RULE_CACHE_ENTRIES]   program counter -> unwind rule
 //   log               struct log_entry[HS_LOG_ENTRIES]         blocks that left the table while a dump copied it
 //   buckets           u32[HS_STACK_BUCKETS]                      heads of stack_node chains
-//   root              u32[HS_ROOT_ENTRIES]                       first level of the live table
+//   root              u32[HS_ROOT_ENTRIES]                       first level of the live table (live_table.h)
 //   samples           u64[HS_SAMPLE_ENTRIES]                     the sample table (sample_table.h)
 //   pages             everything that grows, in pages of 4 KiB, handed out in order and never given back:
 //                     middle tables, leaf tables, blocks of records, blocks of stack nodes
-//
-// The live table, by address (bits):
-//
-//   46            29 28            14 13           4 3     2 0
-//   +---------------+----------------+--------------+-----+---+
-//   | root, 18 bits | middle, 15 b.  | leaf, 10 b.  | odd | 0 |
-//   +---------------+----------------+--------------+-----+---+
-//     u32 page ->     u32 page ->      u32 ref of a block_record, 0 = no live block starts here
-//
-// One slot stands for 16 bytes, but jemalloc, tcmalloc and mimalloc put blocks of 8 bytes and less at 8-byte steps. So the root
-// has a second half for odd multiples of 8: bit 3 of the address is the root index's highest bit, and the tables for odd
-// addresses exist only where such blocks do.
-// Page numbers count from the start of the region.
 #ifndef HEAPSNAP_INJECT_ABI_REGION_H
 #define HEAPSNAP_INJECT_ABI_REGION_H
 
+#include "live_table.h"
 #include "records.h"
 #include "removal_log.h"
 #include "sample_table.h"
 
 #define HS_REGION_MAGIC UINT64_C(0x50414e5350414548) // "HEAPSNAP", read as little endian
-
-#define HS_LEAF_BITS 10u
-#define HS_MIDDLE_BITS 15u
-#define HS_ROOT_BITS 18u // and one more for odd multiples of 8
-#define HS_SLOT_SHIFT 4u // one slot for 16 bytes of heap
-#define HS_LEAF_SLOTS (1u << HS_LEAF_BITS)
-#define HS_MIDDLE_ENTRIES (1u << HS_MIDDLE_BITS)
-#define HS_ROOT_ENTRIES (2u << HS_ROOT_BITS)
-#define HS_ADDRESS_BITS (HS_SLOT_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS + HS_ROOT_BITS)
-_Static_assert(HS_ADDRESS_BITS == 47, "user addresses of x86-64 have 47 bits");
-#define HS_LEAF_PAGES 1u
-#define HS_MIDDLE_PAGES (HS_MIDDLE_ENTRIES * 4u / HS_PAGE_SIZE)
 
 // Which allocations are recorded.
 enum sampling_mode {

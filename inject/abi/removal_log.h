@@ -10,7 +10,7 @@
 // complete: so nobody writes into an entry that another thread has taken since.
 struct log_entry {
 	uint64_t address;
-	uint64_t new_address; // of a reallocation
+	uint64_t new_address; // of a reallocation; its old address where it has left no block; 0 = a release, or a reallocation that failed
 	struct block_record record; // as it was
 	uint32_t ref;         // of the record
 	uint32_t new_ref;     // record of the block that took its place, by a reallocation; 0 = none from before the cut did

@@ -8,7 +8,7 @@ import sys
 from harness import Target, attach, check, check_equal, check_refused, detach, dump, heapsnap, run_test, say, temporary_directory
 
 ROUNDS = 3
-PARTS = ["pages", "root", "samples", "buckets", "slots", "strings", "modules", "hooks", "header", "all"]
+PARTS = ["pages", "root", "wide", "samples", "buckets", "slots", "strings", "modules", "hooks", "header", "all"]
 
 
 def sane(result):

@@ -65,6 +65,8 @@ static void make_region(void)
 	made_block(&region, 0x555555600010, 100, inner);
 	made_block(&region, 0x555555600028, 8, outer);
 	made_block(&region, 0x7ffff0000020, 1000, inner);
+	*made_narrow_entry(&region, 0x7ffff0000020) = made_record(&region, 24, outer); // hidden
+	made_block(&region, 0x7ffff0000000, 32, outer); // of the same piece
 	sampled = made_ref(&region, made_block(&region, 0x7ffff0001000, 700, inner));
 	sampled->interval = 4096;
 	sampled = made_ref(&region, made_block(&region, 0x7ffff0002000, 9000, outer));

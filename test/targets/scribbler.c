@@ -30,6 +30,7 @@ static const struct part {
 	{ "slots", HS_OFFSET_SLOTS, 64 * sizeof(struct thread_slot) },
 	{ "buckets", HS_OFFSET_BUCKETS, HS_STACK_BUCKETS * sizeof(uint32_t) },
 	{ "root", HS_OFFSET_ROOT, 65536 },
+	{ "wide", HS_OFFSET_ROOT + HS_WIDE_ROOT * sizeof(uint32_t), (HS_ROOT_ENTRIES - HS_WIDE_ROOT) * sizeof(uint32_t) },
 	{ "samples", HS_OFFSET_SAMPLES, HS_SAMPLE_TABLE_SIZE },
 	{ "pages", HS_OFFSET_PAGES, PAGES * HS_PAGE_SIZE },
 	{ "all", 0, 0 },

@@ -154,9 +154,9 @@ static void test_reallocations(void)
 		old = made_record(&region, OLD, stack);
 		new = made_record(&region, NEW, stack);
 		if (cases[i].old_in_table)
-			*made_entry(&region, old_address) = old;
+			*made_narrow_entry(&region, old_address) = old;
 		if (cases[i].new_in_table)
-			*made_entry(&region, new_address) = new;
+			*made_narrow_entry(&region, new_address) = new;
 		slot = made_slot(&region, 3);
 		slot->pending = cases[i].pending ? old : 0;
 		slot->pending_address = old_address;
@@ -205,7 +205,7 @@ static void test_hostile(void)
 	slot->pending = 0;
 	memset(slot->totals, 0, sizeof(slot->totals));
 	for (uint32_t i = 0; i < 3; i++)
-		((struct block_record *)made_ref(&region, *made_entry(&region, 0x1000 + 16 * i)))->stack =
+		((struct block_record *)made_ref(&region, *made_narrow_entry(&region, 0x1000 + 16 * i)))->stack =
 			i == 0 ? first : i == 1 ? first + 100 * 128 - 1 : first + 100 * 128;
 	region.header->next_page = UINT64_MAX;
 	aggregate = make(&region, &damaged);
@@ -219,11 +219,6 @@ static void test_hostile(void)
 	CHECK(damaged > 0);
 	aggregate_deinit(&aggregate);
 	made_region_deinit(&region);
-}
-
-static struct block_record *record_at(struct made_region *region, uint64_t address)
-{
-	return made_ref(region, *made_entry(region, address));
 }
 
 static bool near(double actual, double expected) { return fabs(actual - expected) <= 1e-12 * fabs(expected); }
@@ -241,14 +236,14 @@ static void test_estimates(void)
 	a = made_node(&region, 1, 1, 0);
 	made_block(&region, 0x1000, 100, a);  // exact
 	made_block(&region, 0x1010, 1000, a); // a = 1: w = 1 / (1 - 1/e) = 1.5819767068693265, w - 1 = 0.5819767068693265
-	record_at(&region, 0x1010)->interval = 1000;
-	record_at(&region, 0x1010)->samples = 1;
+	made_record_at(&region, 0x1010)->interval = 1000;
+	made_record_at(&region, 0x1010)->samples = 1;
 	made_block(&region, 0x1020, 1000, a); // the same, but recorded in any case
-	record_at(&region, 0x1020)->interval = 1000;
+	made_record_at(&region, 0x1020)->interval = 1000;
 	made_block(&region, 0x1030, 500, a); // a = 0.5: w = 2.541494082536798
-	record_at(&region, 0x1030)->interval = 1000;
+	made_record_at(&region, 0x1030)->interval = 1000;
 	made_block(&region, 0x1040, 0, a); // is drawn as one byte; a = 1e-6: w = 1000000.5000000833
-	record_at(&region, 0x1040)->interval = 1000000;
+	made_record_at(&region, 0x1040)->interval = 1000000;
 	region.header->sampling_mode = SAMPLING_interval;
 	node_at(&region, a)->alloc_objects = 7 * HS_OBJECTS_ONE + HS_OBJECTS_ONE / 2;
 	node_at(&region, a)->alloc_bytes = 9000 * HS_BYTES_ONE + HS_BYTES_ONE / 4;
@@ -297,7 +292,7 @@ static void test_rounded_weights(void)
 		struct sampling_weight weight = sampling_weight(7 + i, 4096);
 
 		made_block(&region, 0x10000 + 16 * i, 7 + i, a);
-		record_at(&region, 0x10000 + 16 * i)->interval = 4096;
+		made_record_at(&region, 0x10000 + 16 * i)->interval = 4096;
 		node_at(&region, a)->alloc_objects += weight.objects;
 		node_at(&region, a)->alloc_bytes += weight.bytes;
 	}
@@ -330,13 +325,13 @@ static void test_counted(void)
 		struct block_record *record;
 
 		made_block(&region, 0x10000 + 16 * (uint64_t)i, 4096, stacks[i % 3]);
-		record = record_at(&region, 0x10000 + 16 * (uint64_t)i);
+		record = made_record_at(&region, 0x10000 + 16 * (uint64_t)i);
 		record->interval = 4096;
 		record->samples = (i % 7 ? i % 700 + 1 : HS_SAMPLES_MAX) & HS_SAMPLES_MAX;
 	}
 	made_block(&region, 0x9000000, 1, 0); // no stack
-	record_at(&region, 0x9000000)->interval = 2;
-	record_at(&region, 0x9000000)->samples = 3;
+	made_record_at(&region, 0x9000000)->interval = 2;
+	made_record_at(&region, 0x9000000)->samples = 3;
 	aggregate = make(&region, &damaged);
 	CHECK_EQUAL(damaged, 1);
 	CHECK_EQUAL(aggregate.live.records, 30001);

@@ -29,9 +29,13 @@ hs_payload_test(running_stress_test hooks.c block_events.c budget.c live_table.c
 target_link_libraries(running_stress_test PRIVATE hs_inject_pure)
 hs_payload_test(running_steps_test hooks.c block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c thinning.c thread_slot.c unwind.c)
 target_link_libraries(running_steps_test PRIVATE hs_inject_pure)
+set_tests_properties(unit.running_steps_test PROPERTIES TIMEOUT 300) # a signal for each instruction
 hs_payload_test(running_samples_test hooks.c block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
   thread_slot.c unwind.c)
 target_link_libraries(running_samples_test PRIVATE hs_inject_pure)
+hs_payload_test(running_wide_test hooks.c block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
+  thread_slot.c unwind.c)
+target_link_libraries(running_wide_test PRIVATE hs_inject_pure)
 hs_payload_test(usual_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c thread_slot.c
   unwind.c)
 target_link_libraries(usual_test PRIVATE hs_inject_pure)
@@ -46,6 +50,9 @@ target_link_libraries(thinning_test PRIVATE hs_inject_pure m)
 hs_payload_test(sample_table_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c
   thinning.c thread_slot.c unwind.c)
 target_link_libraries(sample_table_test PRIVATE hs_inject_pure)
+hs_payload_test(wide_blocks_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c
+  thinning.c thread_slot.c unwind.c)
+target_link_libraries(wide_blocks_test PRIVATE hs_inject_pure)
 hs_payload_test(estimates_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
   thread_slot.c unwind.c)
 target_link_libraries(estimates_test PRIVATE hs_inject_pure)

@@ -35,11 +35,11 @@ static void test_addresses(void)
 		uint32_t *place;
 
 		CHECK(live_table_covers(addresses[i]));
-		place = live_table_make(addresses[i], &spare);
+		place = live_table_make_narrow(addresses[i], &spare);
 		CHECK(place && *place == 0);
-		CHECK(live_table_make(addresses[i], &spare) == place);
-		CHECK(live_table_find(addresses[i]) == place);
-		CHECK(place == made_entry(&made, addresses[i]));
+		CHECK(live_table_make_narrow(addresses[i], &spare) == place);
+		CHECK(live_table_find_narrow(addresses[i]) == place);
+		CHECK(place == made_narrow_entry(&made, addresses[i]));
 		*place = refs[i] = made_record(&made, addresses[i], 0);
 	}
 	view = made_view(&made);
@@ -47,13 +47,52 @@ static void test_addresses(void)
 	CHECK_EQUAL(count, ADDRESSES);
 	for (size_t i = 0; i < ADDRESSES; i++) {
 		CHECK_EQUAL(table_find_block(&view, addresses[i]), refs[i]);
-		*live_table_find(addresses[i]) = 0;
+		*live_table_find_narrow(addresses[i]) = 0;
 		CHECK_EQUAL(table_find_block(&view, addresses[i]), 0);
 	}
 	CHECK_EQUAL(view.damaged, 0);
-	CHECK(!live_table_find(0x600000000000)); // no table there
+	CHECK(!live_table_find_narrow(0x600000000000)); // no table there
 	CHECK(!live_table_covers(0x800000000000) && !live_table_covers(UINT64_MAX - 7) && !live_table_covers(0x1004));
 	CHECK_EQUAL(spare, 0); // nobody else was there
+	payload_region_deinit(&made);
+}
+
+// The wide part: one entry for 64 bytes, whichever of its four positions the address has.
+static void test_wide_addresses(void)
+{
+	uint32_t spare = 0, *place;
+
+	payload_region_init(&made, 900);
+	for (size_t i = 0; i < ADDRESSES; i++) {
+		CHECK(!live_table_find_wide(addresses[i]) || (addresses[i] & 15) == 0);
+		if (addresses[i] & 15)
+			continue;
+		place = live_table_make_wide(addresses[i], &spare);
+		CHECK(place && place == made_wide_entry(&made, addresses[i]));
+		CHECK(live_table_make_wide(addresses[i] & ~UINT64_C(63), &spare) == place && live_table_find_wide(addresses[i]) == place);
+		CHECK(live_table_find_wide(addresses[i] ^ 48) == place && live_table_find_wide(addresses[i] ^ 64) != place);
+		for (uint64_t other = addresses[i] & ~UINT64_C(63), n = 0; n < 4; n++, other += 16) {
+			*place = wide_entry(other, 77);
+			CHECK_EQUAL(live_table_wide_ref(place, addresses[i]), other == addresses[i] ? 77 : 0);
+			CHECK_EQUAL(wide_entry_address(addresses[i] & ~UINT64_C(63), *place), other);
+			CHECK_EQUAL(wide_entry_ref(*place), 77);
+			CHECK_EQUAL(live_table_take_wide(place, addresses[i]), other == addresses[i] ? 77 : 0);
+			CHECK_EQUAL(*place, other == addresses[i] ? 0 : wide_entry(other, 77));
+			*place = 0;
+			CHECK_EQUAL(live_table_wide_ref(place, other), 0);
+		}
+	}
+	// Root and middle index name a leaf's address, in both parts.
+	for (size_t i = 0; i < ADDRESSES; i++) {
+		uint64_t narrow = leaf_address(narrow_root_index(addresses[i]), narrow_middle_index(addresses[i]));
+		uint64_t wide = leaf_address(wide_root_index(addresses[i]), wide_middle_index(addresses[i]));
+
+		CHECK(!leaf_is_wide(narrow_root_index(addresses[i])) && leaf_is_wide(wide_root_index(addresses[i])));
+		CHECK(wide_root_index(addresses[i]) < HS_ROOT_ENTRIES);
+		CHECK_EQUAL(leaf_block(false, narrow, narrow_leaf_index(addresses[i]), 77).address, addresses[i]);
+		CHECK_EQUAL(leaf_block(true, wide, wide_leaf_index(addresses[i]), wide_entry(addresses[i], 77)).address, addresses[i] & ~UINT64_C(15));
+	}
+	CHECK_EQUAL(spare, 0);
 	payload_region_deinit(&made);
 }
 
@@ -62,13 +101,13 @@ static void test_full(void)
 	uint32_t spare = 0;
 
 	payload_region_init(&made, 1 + 32 + 1 + 31); // one page for the first node
-	CHECK(live_table_make(0x10, &spare) != NULL);
-	CHECK(!live_table_make(0x20000000, &spare)); // 31 pages are no middle table
-	CHECK(live_table_make(0x4000, &spare) != NULL);
+	CHECK(live_table_make_narrow(0x10, &spare) != NULL);
+	CHECK(!live_table_make_narrow(0x20000000, &spare)); // 31 pages are no middle table
+	CHECK(live_table_make_narrow(0x4000, &spare) != NULL);
 	for (uint64_t i = 2; i < 32; i++)
-		CHECK(live_table_make(i << 14, &spare) != NULL);
-	CHECK(!live_table_make(UINT64_C(32) << 14, &spare));
-	CHECK(live_table_make(0x10, &spare) == live_table_find(0x10));
+		CHECK(live_table_make_narrow(i << 14, &spare) != NULL);
+	CHECK(!live_table_make_narrow(UINT64_C(32) << 14, &spare));
+	CHECK(live_table_make_narrow(0x10, &spare) == live_table_find_narrow(0x10));
 	CHECK_EQUAL(made.header->next_page, made.header->max_pages); // not one beyond, and no runaway counter
 	payload_region_deinit(&made);
 }
@@ -91,10 +130,10 @@ static void insert_and_remove(unsigned number)
 
 	for (uint64_t i = 0; i < BLOCKS; i++) {
 		uint64_t address = address_of(number, i);
-		uint32_t *place = live_table_find(address);
+		uint32_t *place = live_table_find_narrow(address);
 
 		if (!place)
-			place = live_table_make(address, &spare);
+			place = live_table_make_narrow(address, &spare);
 		if (!place || *place) {
 			wrong[number]++;
 			continue;
@@ -114,7 +153,7 @@ static void test_threads(void)
 	for (unsigned number = 0; number < THREADS; number++) {
 		CHECK_EQUAL(wrong[number], 0);
 		for (uint64_t i = 0; i < BLOCKS; i++) {
-			const uint32_t *place = live_table_find(address_of(number, i));
+			const uint32_t *place = live_table_find_narrow(address_of(number, i));
 
 			if (!place)
 				missing++;
@@ -145,7 +184,7 @@ static void race(unsigned number)
 		for (unsigned spins = 1; __atomic_load_n(&arrived, __ATOMIC_ACQUIRE) < RACERS * (i + 1); spins++)
 			if (spins % 65536 == 0) // the other one does not run
 				sched_yield();
-		raced[number][i] = live_table_make(race_address(number, i), &spare);
+		raced[number][i] = live_table_make_narrow(race_address(number, i), &spare);
 	}
 }
 
@@ -159,7 +198,7 @@ static void run_races(uint32_t count, uint32_t shift)
 	run_together(RACERS, race);
 	for (uint32_t i = 0; i < races; i++)
 		for (unsigned number = 0; number < RACERS; number++)
-			apart += !raced[number][i] || raced[number][i] != live_table_find(race_address(number, i));
+			apart += !raced[number][i] || raced[number][i] != live_table_find_narrow(race_address(number, i));
 	CHECK_EQUAL(apart, 0);
 }
 
@@ -168,20 +207,21 @@ static void test_races(void)
 	uint32_t spare = 0;
 
 	payload_region_init(&made, 1 + 32 + 1 + RACERS * LEAF_RACES);
-	CHECK(live_table_make(1 << 28, &spare) != NULL); // the middle table is there
-	run_races(LEAF_RACES, HS_SLOT_SHIFT + HS_LEAF_BITS);
+	CHECK(live_table_make_narrow(1 << 28, &spare) != NULL); // the middle table is there
+	run_races(LEAF_RACES, HS_NARROW_SHIFT + HS_LEAF_BITS);
 	// A leaf made in vain is used the next time.
 	CHECK(made.header->next_page - made.header->first_page <= 1 + 32 + 1 + LEAF_RACES + RACERS);
 	payload_region_deinit(&made);
 
 	payload_region_init(&made, 1 + MIDDLE_RACES * (RACERS * 32 + 1) + RACERS);
-	run_races(MIDDLE_RACES, HS_SLOT_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS);
+	run_races(MIDDLE_RACES, HS_NARROW_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS);
 	payload_region_deinit(&made);
 }
 
 int main(void)
 {
 	test_addresses();
+	test_wide_addresses();
 	test_full();
 	test_threads();
 	test_races();

@@ -127,24 +127,47 @@ static inline uint32_t made_node(struct made_region *region, uint32_t bucket, ui
 	return ref;
 }
 
-// The entry of the live table for an address, by the drawing in abi/region.h.
-static inline uint32_t *made_entry(struct made_region *region, uint64_t address)
+static inline uint32_t *made_leaf_entry(struct made_region *region, uint32_t *root, uint64_t middle_index, uint64_t leaf_index)
 {
-	uint32_t *root = &made_root(region)[(address >> 29 & 0x3ffff) + (address & 8 ? 1u << 18 : 0)];
-	uint32_t *middle, *leaf;
+	uint32_t *middle;
 
 	if (!*root)
 		*root = made_pages(region, 32);
-	middle = &made_table(region, *root)[address >> 14 & 0x7fff];
+	middle = &made_table(region, *root)[middle_index & 0x7fff];
 	if (!*middle)
 		*middle = made_pages(region, 1);
-	leaf = made_table(region, *middle);
-	return &leaf[address >> 4 & 0x3ff];
+	return &made_table(region, *middle)[leaf_index & 0x3ff];
 }
 
+// The entry of the live table for an address, narrow or wide, by the drawing in abi/live_table.h.
+static inline uint32_t *made_narrow_entry(struct made_region *region, uint64_t address)
+{
+	return made_leaf_entry(region, &made_root(region)[(address >> 29 & 0x3ffff) + (address & 8 ? 1u << 18 : 0)], address >> 14, address >> 4);
+}
+
+static inline uint32_t *made_wide_entry(struct made_region *region, uint64_t address)
+{
+	return made_leaf_entry(region, &made_root(region)[(2u << 18) + (address >> 31 & 0xffff)], address >> 16, address >> 6);
+}
+
+// In the entry that the payload would choose.
 static inline uint32_t made_block(struct made_region *region, uint64_t address, uint64_t size, uint32_t stack)
 {
-	return *made_entry(region, address) = made_record(region, size, stack);
+	uint32_t ref = made_record(region, size, stack), *wide = size > 48 && address % 16 == 0 ? made_wide_entry(region, address) : NULL;
+
+	if (wide && !*wide)
+		*wide = ref | (uint32_t)(address >> 4) << 30;
+	else
+		*made_narrow_entry(region, address) = ref;
+	return ref;
+}
+
+// The record of a block that the live table holds.
+static inline struct block_record *made_record_at(const struct made_region *region, uint64_t address)
+{
+	struct table_view view = made_view(region);
+
+	return made_ref(region, table_find_block(&view, address));
 }
 
 // In any empty entry of the address's bucket, by the drawing in abi/sample_table.h.

@@ -20,11 +20,14 @@ static struct payload_state payload_region_state = { .active = 1, .present = 1 }
 #ifndef PAYLOAD_CONFIG
 #define PAYLOAD_CONFIG // further fields of struct payload_config
 #endif
+#ifndef PAYLOAD_BEYOND
+#define PAYLOAD_BEYOND 0 // bytes of address space behind the largest region
+#endif
 __attribute__((constructor)) static void payload_region_reserve(void)
 {
 	struct payload_config config = { PAYLOAD_CONFIG };
 
-	payload_region_place = mmap(NULL, HS_OFFSET_PAGES + (PAYLOAD_REGION_PAGES + 1) * HS_PAGE_SIZE, PROT_NONE,
+	payload_region_place = mmap(NULL, HS_OFFSET_PAGES + (PAYLOAD_REGION_PAGES + 1) * HS_PAGE_SIZE + PAYLOAD_BEYOND, PROT_NONE,
 				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (payload_region_place == MAP_FAILED) {
 		perror("no address space for a region");

@@ -127,10 +127,10 @@ static void test_samples(void)
 	jit = made_node(&built.region, 4, made_frame(0x7ffff7d00100, 0), gone);
 	nowhere = made_node(&built.region, 5, made_frame(0x1234, 0), jit);
 	made_block(&built.region, 0x5000, 100, nowhere);
-	made_block(&built.region, 0x5010, 50, caller);
+	made_block(&built.region, 0x5080, 50, caller);
 	cut = made_node(&built.region, 6, made_frame(CUT_depth_limit, HS_FRAME_CUT), 0);
 	top = made_node(&built.region, 7, made_frame(0x555555555101, 1), cut);
-	made_block(&built.region, 0x5020, 25, top);
+	made_block(&built.region, 0x50c0, 75, top);
 	build(&built);
 
 	CHECK_EQUAL(profile->sample_count, 3);
@@ -157,9 +157,9 @@ static void test_samples(void)
 	CHECK_EQUAL(profile->samples[2].frame_count, 1); // the mark of the cut is no frame
 	CHECK(location(&built, &profile->samples[2], 0) == location(&built, sample, 5));
 	CHECK_EQUAL(profile->location_count, 6);
-	CHECK_EQUAL(profile->total_live_bytes, 175);
+	CHECK_EQUAL(profile->total_live_bytes, 225);
 	CHECK_EQUAL(profile->total_live_objects, 3);
-	CHECK_EQUAL(profile->total_alloc_bytes, 175);
+	CHECK_EQUAL(profile->total_alloc_bytes, 225);
 	CHECK_EQUAL(built.view.damaged, 0);
 	end(&built);
 }
@@ -304,7 +304,7 @@ static void test_estimates(void)
 		made_block(&built.region, 0x5010, 1000, node);
 		made_block(&built.region, 0x5020, 1000, other);
 		for (uint64_t block = 0x5000; block <= 0x5020 && cases[i].is_estimate; block += 16)
-			((struct block_record *)made_ref(&built.region, *made_entry(&built.region, block)))->interval = 1500;
+			made_record_at(&built.region, block)->interval = 1500;
 		made_slot(&built.region, 0)->interval = cases[i].period == 8192 ? 8192 : 1;
 		made_slot(&built.region, 1)->interval = 256 < cases[i].period ? 256 : 1;
 		made_slot(&built.region, 2)->interval = UINT64_MAX; // stopped

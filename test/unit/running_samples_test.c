@@ -62,15 +62,15 @@ static void dump_while_they_go(void)
 	struct table_view view;
 	enum running_obstacle obstacle;
 	uint64_t found = 0, all = 0;
-	unsigned in_slots = 0;
+	unsigned in_live_table = 0;
 
 	for (unsigned i = 0; i < SAMPLES; i++) {
 		addresses[i] = sample_address(BUCKET, sample_entry(1000 + i, 1));
 		record_allocation(thread_slot_current(), addresses[i], 100 + i, (struct choice){ .interval = 4096 }, &frame);
-		in_slots += block_place_find(addresses[i]).slot != NULL;
+		in_live_table += block_place_find(addresses[i]).kind != PLACE_sample;
 		all += UINT64_C(1) << (2 * i);
 	}
-	CHECK_EQUAL(in_slots, SAMPLES - HS_SAMPLE_BUCKET_ENTRIES);
+	CHECK_EQUAL(in_live_table, SAMPLES - HS_SAMPLE_BUCKET_ENTRIES);
 	CHECK(running_cut_open(&access, &cut, &obstacle) == NULL);
 	CHECK_EQUAL(obstacle, OBSTACLE_none);
 	CHECK(running_copy_take(&cut, &copy, &report, &obstacle) == NULL);

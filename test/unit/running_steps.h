@@ -24,14 +24,26 @@ static void dump_reaches(const void *place);
 #include "inject/record.h"
 #include "inject/sample_table.h"
 
-enum { THREADS = 2, CALLS_MAX = 6, PLACES = 6, BLOCKS = PLACES + THREADS * CALLS_MAX, SIZE_FIRST = 100, SITES = 8, TURNS_MAX = 8, DUMPS = 2 };
+enum { THREADS = 2, CALLS_MAX = 6, PLACES = 6, BLOCKS = PLACES + THREADS * CALLS_MAX, SITES = 8, TURNS_MAX = 8, DUMPS = 2 };
 
 static uint64_t addresses[PLACES] = {
-	0x20000000, 0x20000010, 0x20000018, 0x20004000, 0x20004010, 0x60000000, // neighbours, an odd one, another leaf, another table
+	0x20000030, 0x20000020, 0x20000018, 0x20014000, 0x20014040, 0xa0000000, // neighbours, an odd one, another leaf, another table
 };
+static bool is_small_place(unsigned place) { return place == 1 || place == 2; } // the next block would overlap a wide one
+
+// Which block it is shows by its size. Some are to have wide entries, where their place and their address can have one.
+enum { SMALL_SIZE = 16, LARGE_SIZE = 64 };
+static uint32_t large_blocks; // a bit for each
+
+static uint64_t size_of(unsigned number, unsigned place)
+{
+	return (large_blocks >> number & 1 && !is_small_place(place) ? LARGE_SIZE : SMALL_SIZE) + number;
+}
+
+static uint64_t number_of(uint64_t size) { return size >= LARGE_SIZE ? size - LARGE_SIZE : size - SMALL_SIZE; }
 
 // Blocks that stay, and take all entries but two of the bucket that all samples are in.
-enum { FILLER_SIZE = SIZE_FIRST + BLOCKS, FILLERS = HS_SAMPLE_BUCKET_ENTRIES - 2 };
+enum { FILLER_SIZE = SMALL_SIZE + BLOCKS, FILLERS = HS_SAMPLE_BUCKET_ENTRIES - 2 };
 
 static bool has_samples;
 
@@ -149,11 +161,11 @@ static void make_call(unsigned thread, unsigned index)
 	stepped_begin();
 	switch (call->what) {
 	case ALLOCATE:
-		(void)call_hook(hook_malloc, SIZE_FIRST + number, 0, malloc_island, caller);
+		(void)call_hook(hook_malloc, size_of(number, call->to), 0, malloc_island, caller);
 		break;
 	case CHANGE:
 	case FAIL:
-		(void)call_hook(hook_realloc, from, SIZE_FIRST + number, realloc_island, caller);
+		(void)call_hook(hook_realloc, from, size_of(number, call->to), realloc_island, caller);
 		break;
 	default:
 		hook_before_free(from, (uint64_t)&place, free_island);
@@ -246,7 +258,7 @@ struct shown {
 static void show_block(uint64_t address, uint32_t ref, const struct block_record *record, void *context)
 {
 	struct shown *shown = context;
-	uint64_t number = record->size - SIZE_FIRST;
+	uint64_t number = number_of(record->size);
 
 	(void)ref;
 	if (record->size == FILLER_SIZE)
@@ -308,6 +320,7 @@ static void print_schedule(void)
 	fprintf(stderr, "  %s, dumps reach point %u;", scenario->name, point);
 	for (unsigned i = 0; i < turn_count; i++)
 		fprintf(stderr, " at %u thread %u: %u changes, %u instructions;", turns[i].point, turns[i].thread, turns[i].changes, turns[i].instructions);
+	fprintf(stderr, " large blocks: %x", large_blocks);
 	fputc('\n', stderr);
 }
 
@@ -388,7 +401,7 @@ static void set_blocks(void)
 		if (!(scenario->places >> i & 1))
 			continue;
 		running_call = &call;
-		(void)call_hook(hook_malloc, SIZE_FIRST + i, 0, calloc_island, site_pc[0] - 0x1000);
+		(void)call_hook(hook_malloc, size_of(i, i), 0, calloc_island, site_pc[0] - 0x1000);
 		site_calls_begun[0]++;
 		site_calls_returned[0]++;
 		holds[i] = i + 1;
@@ -444,7 +457,7 @@ static void make_sites_fresh(void)
 	}
 	running_call = &call;
 	for (; site_calls_begun[0] < 3; site_calls_begun[0]++, site_calls_returned[0]++) {
-		(void)call_hook(hook_malloc, SIZE_FIRST, 0, calloc_island, site_pc[0] - 0x1000);
+		(void)call_hook(hook_malloc, SMALL_SIZE, 0, calloc_island, site_pc[0] - 0x1000);
 		hook_before_free(addresses[call.to], (uint64_t)&place, free_island);
 	}
 	for (unsigned i = 0; i < HS_THREAD_SLOTS; i++) {

@@ -13,6 +13,7 @@ static struct payload_state_words {
 static const struct scenario scenarios[] = {
 	SCENARIO("a block comes and goes", 1, { CALL_allocate(1, 1), CALL_release(0), CALL_release(1) }),
 	SCENARIO("a block becomes another in its place", 1, { CALL_change(0, 0, 1), CALL_change(0, 0, 2) }),
+	SCENARIO("a block grows and shrinks in its place", 8, { CALL_change(3, 3, 1), CALL_change(3, 3, 2), CALL_fail(3, 3), CALL_change(3, 3, 1) }),
 	SCENARIO("a block moves, and goes", 1, { CALL_change(0, 1, 1), CALL_change(1, 3, 2), CALL_release(3) }),
 	SCENARIO("a reallocation fails", 1, { CALL_fail(0, 1), CALL_change(0, 2, 2), CALL_fail(2, 3) }),
 	SCENARIO("a gap and a pair", 3, { CALL_release(1), CALL_allocate(1, 1), CALL_release(1), CALL_release(0), CALL_allocate(0, 2) }),
@@ -46,6 +47,7 @@ static void run_drawn(void)
 		schedule[i] = (struct turn){ at, draw(thread_count), draw(2) ? draw(8) : draw(40), draw(12) };
 		at += draw(2) ? draw(40) : draw(4);
 	}
+	large_blocks = draw(1u << BLOCKS);
 	begin_run(schedule, count);
 	for (unsigned i = 0; i < DUMPS && check_failures == failures; i++)
 		CHECK(dump());
@@ -82,7 +84,7 @@ static void test_full_log(void)
 // From now on every block is a sample (as large as the interval), and they are all in one bucket.
 static void begin_samples(void)
 {
-	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = SIZE_FIRST };
+	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = SMALL_SIZE };
 	struct thread_slot *slots = (struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS);
 
 	memset(payload_region_state.filter, 0, HS_FILTER_SIZE);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads allocate, free and reallocate at full speed through the hooks' own code, and hand the blocks to each other; meanwhile the region is
-// copied again and again. No copy shows what was never there: docs/consistency.md. Once with blocks of the libc in the live table; once with samples
+// copied again and again. No copy shows what was never there: docs/consistency.md. Once with blocks of the libc in both parts of the live table, some of
+// which go from one part to the other; once with samples
 // at addresses of a few buckets of the sample table, so that entries go from one to the next, and many a block finds its bucket full.
 // usage: running_stress_test [COPIES]
 
@@ -12,7 +13,7 @@
 
 #include <sys/wait.h>
 
-enum { THREADS = 4, BOXES = 64, SIZE_FIRST = 100 };
+enum { THREADS = 4, BOXES = 64, SIZES = 256 };
 
 #define TOO_MUCH ((uint64_t)PTRDIFF_MAX)
 
@@ -45,8 +46,10 @@ static unsigned pool_count;
 static void pool_fill(void)
 {
 	for (uint64_t address = 0x10000; pool_count < ADDRESSES; address += 8)
-		if (sample_bucket(sample_key(address)) < BUCKETS)
+		if (sample_bucket(sample_key(address)) < BUCKETS) {
 			pool[pool_count++] = address;
+			address += SIZES; // no two overlap
+		}
 }
 
 static void *pool_malloc(size_t size)
@@ -81,8 +84,17 @@ static void *pool_realloc(void *block, size_t size)
 
 static void *libc_realloc(void *block, size_t size) { return size == TOO_MUCH ? NULL : realloc(block, size); }
 
-// Each box has two sizes that no other has.
-static uint64_t size_of(unsigned box, unsigned which) { return SIZE_FIRST + 2 * box + which; }
+// Each box has two sizes that no other has. Those of some boxes are small, and of some the first one.
+enum { SMALL_FIRST = 2, LARGE_FIRST = 64 };
+
+static uint64_t size_of(unsigned box, unsigned which)
+{
+	if (box % 4 == 0)
+		return SMALL_FIRST + box / 2 + which; // 2 to 33
+	if (box % 4 == 1 && which == 0)
+		return SMALL_FIRST + BOXES / 2 + box / 4; // 34 to 49
+	return LARGE_FIRST + 2 * box + which;
+}
 
 static void *allocate(unsigned box, unsigned which)
 {
@@ -171,13 +183,15 @@ static unsigned shown[BOXES][2];
 
 static void count_block(uint64_t address, uint32_t ref, const struct block_record *record, void *context)
 {
-	uint64_t number = record->size - SIZE_FIRST;
+	static unsigned number_by_size[SIZES]; // of a box's block, and 1
 
 	(void)address;
 	(void)ref;
 	(void)context;
-	if (number < 2 * BOXES)
-		shown[number / 2][number % 2]++;
+	for (unsigned number = 0; number_by_size[size_of(BOXES - 1, 1)] == 0; number++)
+		number_by_size[size_of(number / 2, number % 2)] = number + 1;
+	if (record->size < SIZES && number_by_size[record->size])
+		shown[(number_by_size[record->size] - 1) / 2][(number_by_size[record->size] - 1) % 2]++;
 	else
 		CHECK_EQUAL(record->size, 0);
 }
@@ -316,7 +330,7 @@ static void set_up(unsigned number)
 static int stress(enum sampling_mode mode)
 {
 	// Blocks of that size and more are recorded always.
-	const struct sampling_settings settings = { .mode = mode, .interval = SIZE_FIRST };
+	const struct sampling_settings settings = { .mode = mode, .interval = SMALL_FIRST };
 
 	payload_region_share();
 	payload_region_init(&made, 16000); // a large log

@@ -107,6 +107,11 @@ static struct shown look(void)
 	return shown;
 }
 
+static bool is_in_live_table(uint64_t address)
+{
+	return is_recorded(recorded(address)) && recorded(address).kind != PLACE_sample;
+}
+
 static uint64_t filtered(void)
 {
 	uint64_t sum = 0;
@@ -134,14 +139,14 @@ static void test_full_bucket(void)
 	for (uint32_t i = 0; i < BLOCKS; i++) {
 		struct block_place place = recorded(address_in(BUCKET, i));
 
-		CHECK(is_recorded(place) && (place.entry != NULL) == (i < HS_SAMPLE_BUCKET_ENTRIES));
+		CHECK(is_recorded(place) && (place.kind == PLACE_sample) == (i < HS_SAMPLE_BUCKET_ENTRIES));
 		CHECK_EQUAL(table_find_block(&view, address_in(BUCKET, i)), block_place_ref(place, address_in(BUCKET, i)));
 	}
 	// An entry that becomes empty is taken by the next one; the others stay where they are.
 	give_back(address_in(BUCKET, 3));
 	allocate(slot, address_in(BUCKET, BLOCKS), sampled);
-	CHECK(recorded(address_in(BUCKET, BLOCKS)).entry && !is_recorded(recorded(address_in(BUCKET, 3))));
-	CHECK(recorded(address_in(BUCKET, HS_SAMPLE_BUCKET_ENTRIES)).slot != NULL);
+	CHECK(recorded(address_in(BUCKET, BLOCKS)).kind == PLACE_sample && !is_recorded(recorded(address_in(BUCKET, 3))));
+	CHECK(is_in_live_table(address_in(BUCKET, HS_SAMPLE_BUCKET_ENTRIES)));
 	for (uint32_t i = 0; i <= BLOCKS; i++)
 		if (i != 3)
 			give_back(address_in(BUCKET, i));
@@ -173,9 +178,9 @@ static void test_replaced(void)
 		allocate(slot, address_in(BUCKET, i), sampled);
 	allocate(slot, address, sampled);
 	give_back(address_in(BUCKET, 1));
-	CHECK(recorded(address).slot != NULL);
+	CHECK(is_in_live_table(address));
 	allocate(slot, address, sampled);
-	CHECK(recorded(address).entry != NULL && look().blocks == HS_SAMPLE_BUCKET_ENTRIES);
+	CHECK(recorded(address).kind == PLACE_sample && look().blocks == HS_SAMPLE_BUCKET_ENTRIES);
 	CHECK_EQUAL(slot->counters[COUNTER_replaced], ++replaced);
 	payload_region_deinit(&made);
 }
@@ -206,7 +211,7 @@ static void test_cancel(void)
 	begin_reallocation(slot, address, &reallocation);
 	CHECK(slot->pending == reallocation.old && look().blocks == HS_SAMPLE_BUCKET_ENTRIES - 1);
 	cancel(slot, &reallocation);
-	CHECK(recorded(address).entry != NULL && look().blocks == HS_SAMPLE_BUCKET_ENTRIES);
+	CHECK(recorded(address).kind == PLACE_sample && look().blocks == HS_SAMPLE_BUCKET_ENTRIES);
 
 	// Another block has the entry: the record goes into a leaf, and stays there the next time.
 	for (unsigned round = 0; round < 2; round++) {
@@ -214,7 +219,7 @@ static void test_cancel(void)
 		if (round == 0)
 			CHECK(sample_table_put(address_in(BUCKET, 100), record_take(slot)));
 		cancel(slot, &reallocation);
-		CHECK(recorded(address).slot != NULL && *recorded(address).slot == reallocation.old);
+		CHECK(is_in_live_table(address) && block_place_ref(recorded(address), address) == reallocation.old);
 		CHECK_EQUAL(slot->counters[COUNTER_lost_region_full], 0);
 	}
 

@@ -61,7 +61,7 @@ static const uint64_t addresses[] = {
 };
 enum { ADDRESSES = sizeof(addresses) / sizeof(addresses[0]) };
 
-static void test_blocks(void)
+static void test_blocks(uint64_t size)
 {
 	struct made_region region;
 	struct table_view view;
@@ -69,9 +69,9 @@ static void test_blocks(void)
 	uint32_t refs[ADDRESSES];
 	uint64_t sum = 0;
 
-	made_region_init(&region, 400);
+	made_region_init(&region, 600);
 	for (size_t i = 0; i < ADDRESSES; i++) {
-		refs[i] = made_block(&region, addresses[i], 1000 + i, 0);
+		refs[i] = made_block(&region, addresses[i], size, 0);
 		sum += addresses[i];
 	}
 	CHECK(region_check_header(region.header, region.size) == NULL);
@@ -81,7 +81,7 @@ static void test_blocks(void)
 	CHECK_EQUAL(visits.sum, sum);
 	for (size_t i = 0; i < ADDRESSES; i++)
 		CHECK_EQUAL(table_find_block(&view, addresses[i]), refs[i]);
-	CHECK_EQUAL(table_find_block(&view, 0x20), 0);
+	CHECK_EQUAL(table_find_block(&view, 0x20), 0); // of the piece of one that has a block
 	CHECK_EQUAL(table_find_block(&view, 0x4008), 0);
 	CHECK_EQUAL(table_find_block(&view, 0x14), 0);
 	CHECK_EQUAL(table_find_block(&view, 0x800000000010), 0); // 48 bits: no alias of 0x10
@@ -97,10 +97,10 @@ static void test_refs(void)
 	uint32_t bad[5];
 
 	made_region_init(&region, 40);
-	ref = made_block(&region, 0x1000, 77, 0);
+	ref = made_block(&region, 0x1000, 44, 0);
 	end = (uint32_t)region.header->next_page << (12 - HS_REF_SHIFT);
 	view = made_view(&region);
-	CHECK(table_record(&view, ref) && table_record(&view, ref)->size == 77);
+	CHECK(table_record(&view, ref) && table_record(&view, ref)->size == 44);
 	CHECK(table_node(&view, first) == (const void *)(region.bytes + HS_OFFSET_PAGES));
 	CHECK((const uint8_t *)table_record(&view, end - 1) == region.bytes + ((uint64_t)end << HS_REF_SHIFT) - 32);
 	CHECK_EQUAL(view.damaged, 0);
@@ -112,7 +112,7 @@ static void test_refs(void)
 		CHECK_EQUAL(view.damaged, 2 * i + 2);
 	}
 	for (size_t i = 1; i < 5; i++) // as entries of a leaf
-		*made_entry(&region, 0x1000 + 16 * i) = bad[i];
+		*made_narrow_entry(&region, 0x1000 + 16 * i) = bad[i];
 	view = made_view(&region);
 	CHECK_EQUAL(visit_blocks(&view).count, 1);
 	CHECK_EQUAL(view.damaged, 4);
@@ -215,7 +215,81 @@ static void test_shared_tables(void)
 	for (uint32_t i = 0; i < HS_MIDDLE_ENTRIES; i++)
 		made_table(&region, middle)[i] = middle;
 	view = made_view(&region);
-	CHECK(visit_blocks(&view).count <= 100 * HS_LEAF_SLOTS);
+	CHECK(visit_blocks(&view).count <= 100 * HS_LEAF_ENTRIES);
+	CHECK(view.damaged > 0);
+	made_region_deinit(&region);
+}
+
+// Pieces whose entry is a block's at each position, blocks that share a piece, and one whose release was not seen before another one came there.
+static void test_wide_blocks(void)
+{
+	const uint64_t heap = 0x7ffff0000000;
+	struct made_region region;
+	struct table_view view;
+	struct visits visits;
+	uint32_t refs[4], shared, chunk, inner, hidden, shown;
+	uint64_t sum = 0;
+
+	made_region_init(&region, 200);
+	for (uint64_t i = 0; i < 4; i++) {
+		refs[i] = made_block(&region, heap + 0x1000 * i + 16 * i, 100, 0);
+		sum += heap + 0x1000 * i + 16 * i;
+	}
+	shared = made_block(&region, heap + 0x3000, 48, 0); // before the last one
+	chunk = made_block(&region, heap + 0x8000, 1000, 0);
+	inner = made_block(&region, heap + 0x8010, 100, 0);
+	hidden = *made_narrow_entry(&region, heap + 0x9020) = made_record(&region, 20, 0);
+	shown = made_block(&region, heap + 0x9020, 77, 0);
+	CHECK(*made_wide_entry(&region, heap + 0x9020) == (2u << 30 | shown) && *made_narrow_entry(&region, heap + 0x8010) == inner);
+	view = made_view(&region);
+	visits = visit_blocks(&view);
+	CHECK_EQUAL(visits.count, 8);
+	CHECK_EQUAL(visits.sum, sum + heap + 0x3000 + heap + 0x8000 + heap + 0x8010 + heap + 0x9020);
+	for (uint64_t i = 0; i < 4; i++) {
+		CHECK_EQUAL(table_find_block(&view, heap + 0x1000 * i + 16 * i), refs[i]);
+		CHECK_EQUAL(table_find_block(&view, heap + 0x1000 * i + 16 * (i ^ 1)), 0);
+	}
+	CHECK_EQUAL(table_find_block(&view, heap + 0x3000), shared);
+	CHECK_EQUAL(table_find_block(&view, heap + 0x8000), chunk);
+	CHECK_EQUAL(table_find_block(&view, heap + 0x8010), inner);
+	CHECK_EQUAL(table_find_block(&view, heap + 0x9020), shown);
+	*made_wide_entry(&region, heap + 0x9020) = 0;
+	CHECK_EQUAL(table_find_block(&view, heap + 0x9020), hidden);
+	CHECK_EQUAL(visit_blocks(&view).count, 8);
+	CHECK(table_wide_entry(&view, heap + 16) == made_wide_entry(&region, heap) && !table_wide_entry(&view, heap + 8));
+	CHECK(!table_wide_entry(&view, heap + 0x10000) && !table_wide_entry(&view, UINT64_C(1) << 47) && !table_narrow_entry(&view, heap + 4));
+	CHECK_EQUAL(view.damaged, 0);
+	made_region_deinit(&region);
+}
+
+// Wide entries that no payload writes: without a record, or with one outside the pages.
+static void test_broken_wide_blocks(void)
+{
+	const uint64_t heap = 0x7ffff0000000;
+	struct made_region region;
+	struct table_view view;
+	uint32_t ref;
+
+	made_region_init(&region, 200);
+	ref = made_block(&region, heap, 100, 0);
+	*made_wide_entry(&region, heap + 0x40) = 3u << 30;
+	*made_wide_entry(&region, heap + 0x80) = 1;
+	*made_wide_entry(&region, heap + 0xc0) = UINT32_MAX;
+	*made_wide_entry(&region, heap + 0x100) = (uint32_t)(region.header->next_page * HS_PAGE_SIZE >> HS_REF_SHIFT);
+	view = made_view(&region);
+	CHECK_EQUAL(visit_blocks(&view).count, 1);
+	CHECK_EQUAL(view.damaged, 4);
+	CHECK(table_find_block(&view, heap) == ref && table_find_block(&view, heap + 0x70) == 0);
+	// An entry of a record outside the pages hides all the same what lies below it: nothing else is believed of it.
+	*made_narrow_entry(&region, heap + 0x80) = ref;
+	CHECK_EQUAL(visit_blocks(&view).count, 1);
+	// Tables of both parts.
+	made_root(&region)[heap >> 29] = made_root(&region)[HS_WIDE_ROOT + (heap >> 31)];
+	view = made_view(&region);
+	CHECK(visit_blocks(&view).count <= 2 * HS_LEAF_ENTRIES);
+	memset(made_wide_entry(&region, heap), 0xff, HS_PAGE_SIZE);
+	view = made_view(&region);
+	CHECK_EQUAL(visit_blocks(&view).count, 0);
 	CHECK(view.damaged > 0);
 	made_region_deinit(&region);
 }
@@ -411,7 +485,10 @@ static void test_lists(void)
 
 int main(void)
 {
-	test_blocks();
+	test_blocks(8); // in narrow entries
+	test_blocks(1000); // in wide ones, but for odd addresses
+	test_wide_blocks();
+	test_broken_wide_blocks();
 	test_refs();
 	test_next_page();
 	test_table_pages();

@@ -10,13 +10,15 @@
 
 #include <math.h>
 
-enum { THREADS = 4, ROUNDS = 3000000, BOXES = 1024, SIZE_MAX_ASKED = 14, FIRST_INTERVAL = 16, HIGHEST_FLOOR = 64 };
+enum { THREADS = 4, ROUNDS = 3000000, BOXES = 1024, SIZE_MAX_ASKED = 100, FIRST_INTERVAL = 64, HIGHEST_FLOOR = 256 };
 
 // The boxes' blocks are so many to a bucket of the sample table that some find it full.
 enum { BUCKETS = 4 };
 #define FIRST_ADDRESS UINT64_C(0x7f0000000000) // of these blocks
-#define FIRST_POSITION (1 + THINNING_SAMPLE_PARTS + (FIRST_ADDRESS >> 29 << HS_MIDDLE_BITS))
-#define LAST_POSITION (FIRST_POSITION + (boxes[BOXES - 1].address - FIRST_ADDRESS) / (16 << HS_LEAF_BITS) + 1)
+#define FIRST_NARROW (1 + THINNING_SAMPLE_PARTS + (FIRST_ADDRESS >> 29 << HS_MIDDLE_BITS)) // positions
+#define LAST_NARROW (FIRST_NARROW + (boxes[BOXES - 1].address - FIRST_ADDRESS) / (16 << HS_LEAF_BITS) + 1)
+#define FIRST_WIDE (1 + THINNING_SAMPLE_PARTS + ((HS_WIDE_ROOT + (FIRST_ADDRESS >> 31)) << HS_MIDDLE_BITS))
+#define LAST_WIDE (FIRST_WIDE + (boxes[BOXES - 1].address - FIRST_ADDRESS) / (64 << HS_LEAF_BITS) + 1)
 
 static struct made_region made;
 static const struct hook_island island;
@@ -58,11 +60,14 @@ static void reallocate(struct box *box, uint64_t size, bool fails, const struct 
 static void thin_again(unsigned round)
 {
 	uint64_t *position = &made.header->thinning_position, kind = __atomic_load_n(position, __ATOMIC_RELAXED) & HS_THINNING_BY_BUDGET;
+	uint64_t next = __atomic_load_n(position, __ATOMIC_RELAXED) ^ kind;
 
-	if ((__atomic_load_n(position, __ATOMIC_RELAXED) ^ kind) > LAST_POSITION)
+	if (next > LAST_WIDE)
 		__atomic_store_n(position, 0, __ATOMIC_RELAXED);
-	if ((__atomic_load_n(position, __ATOMIC_RELAXED) ^ kind) == THINNING_SAMPLE_PARTS + 1)
-		__atomic_store_n(position, FIRST_POSITION | kind, __ATOMIC_RELAXED);
+	else if (next > LAST_NARROW && next < FIRST_WIDE)
+		__atomic_store_n(position, FIRST_WIDE | kind, __ATOMIC_RELAXED);
+	else if (next == THINNING_SAMPLE_PARTS + 1)
+		__atomic_store_n(position, FIRST_NARROW | kind, __ATOMIC_RELAXED);
 	if (round % 512 != 0 || thinning_is_under_way())
 		return;
 	if (round % 1024 == 0) {
@@ -134,6 +139,13 @@ static void count_entries(const uint64_t *entries, uint32_t bucket, void *contex
 		*(uint64_t *)context += entries[i] != 0;
 }
 
+static void count_thinned_wide(const struct table_leaf *leaf, void *context)
+{
+	for (unsigned i = 0; leaf->is_wide && i < HS_LEAF_ENTRIES; i++)
+		*(uint64_t *)context += leaf->entries[i] &&
+					((const struct block_record *)made_ref(&made, wide_entry_ref(leaf->entries[i])))->interval > FIRST_INTERVAL;
+}
+
 static uint64_t sum_counter(enum counter which)
 {
 	const struct thread_slot *slots = (const struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS);
@@ -166,7 +178,7 @@ static void test_threads(void)
 {
 	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = FIRST_INTERVAL };
 	struct table_view view;
-	uint64_t shown = 0, samples = 0, filtered = 0, unused;
+	uint64_t shown = 0, samples = 0, filtered = 0, thinned_wide = 0, unused;
 
 	payload_region_init(&made, 2000);
 	memset(payload_region_state.filter, 0, HS_FILTER_SIZE);
@@ -184,6 +196,9 @@ static void test_threads(void)
 	table_visit_blocks(&view, check_block, &shown);
 	table_visit_sample_buckets(&view, count_entries, &samples);
 	CHECK(samples > 0 && samples < shown); // in both tables
+	table_visit_leaves(&view, count_thinned_wide, &thinned_wide);
+	printf("%" PRIu64 " thinned records in wide entries\n", thinned_wide);
+	CHECK(thinned_wide > 0);
 	CHECK_EQUAL(view.damaged, 0);
 	CHECK(made.header->thinning_rounds >= 10);
 	CHECK(sum_counter(COUNTER_thinned) > 100);
@@ -259,17 +274,62 @@ static void test_counted_samples(void)
 	for (uint64_t i = 0; i < 64; i++) {
 		ref = record_take(slot);
 		*(struct block_record *)made_ref(&made, ref) = counted;
-		*live_table_make(FIRST_ADDRESS + 16 * i, &slot->spare_page) = ref;
+		*live_table_make_narrow(FIRST_ADDRESS + 16 * i, &slot->spare_page) = ref;
 	}
 	thinning_ask();
-	__atomic_store_n(&made.header->thinning_position, FIRST_POSITION, __ATOMIC_RELAXED);
+	__atomic_store_n(&made.header->thinning_position, FIRST_NARROW, __ATOMIC_RELAXED);
 	thinning_work(slot);
 	CHECK_EQUAL(slot->counters[COUNTER_thinned], 0);
 	for (uint64_t i = 0; i < 64; i++) {
-		const struct block_record *record = made_ref(&made, *live_table_find(FIRST_ADDRESS + 16 * i));
+		const struct block_record *record = made_ref(&made, *live_table_find_narrow(FIRST_ADDRESS + 16 * i));
 
 		CHECK(record->interval == FIRST_INTERVAL && record->samples == 3);
 	}
+	payload_region_deinit(&made);
+}
+
+// Records of both parts, all of the same kind: a part of each is given up, and those that are left stand for the others.
+static void test_both_parts(void)
+{
+	enum { BLOCKS = 2000, INTERVAL = 256 }; // of each part
+	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = INTERVAL };
+	const struct entry_frame frame = { .return_address = 0x1000 };
+	uint64_t left[2] = { 0, 0 };
+	struct thread_slot *slot;
+
+	payload_region_init(&made, 400);
+	sampling_settings_begin(made.header, &settings, 1, 2000);
+	while (!(slot = thread_slot_claim(arch_thread_pointer())))
+		continue;
+	slot->random = 1;
+	slot->interval = INTERVAL;
+	memset(made.bytes + HS_OFFSET_SAMPLES, 0xff, HS_SAMPLE_TABLE_SIZE); // full, so that none goes there
+	for (uint64_t i = 0; i < 2 * BLOCKS; i++) {
+		CHECK_EQUAL(reentry_enter(slot, (uint64_t)&frame, &island), OUTERMOST);
+		record_allocation(slot, FIRST_ADDRESS + 64 * i, i % 2 ? 49 : 48, (struct choice){ INTERVAL, 0 }, &frame);
+		reentry_leave(slot);
+	}
+	memset(made.bytes + HS_OFFSET_SAMPLES, 0, HS_SAMPLE_TABLE_SIZE);
+	thinning_ask(); // to twice the interval
+	for (uint64_t *position = &made.header->thinning_position; *position; thinning_work(slot)) {
+		if (*position < FIRST_NARROW)
+			*position = FIRST_NARROW;
+		else if (*position > FIRST_NARROW + 64 && *position < FIRST_WIDE)
+			*position = FIRST_WIDE;
+		else if (*position > FIRST_WIDE + 64)
+			break;
+	}
+	for (uint64_t i = 0; i < 2 * BLOCKS; i++) {
+		struct block_place place = block_place_find(FIRST_ADDRESS + 64 * i);
+		const struct block_record *record = is_recorded(place) ? made_ref(&made, block_place_ref(place, FIRST_ADDRESS + 64 * i)) : NULL;
+
+		left[i % 2] += record != NULL;
+		CHECK(!record || (place.kind == (i % 2 ? PLACE_wide : PLACE_narrow) && record->interval == 2 * INTERVAL && record->size == 48 + i % 2));
+	}
+	// p(new) / p(old) is nearly a half; twenty standard deviations would not reach either end.
+	CHECK(left[0] > BLOCKS / 4 && left[0] < 3 * BLOCKS / 4);
+	CHECK(left[1] > BLOCKS / 4 && left[1] < 3 * BLOCKS / 4);
+	CHECK_EQUAL(slot->counters[COUNTER_thinned], 2 * BLOCKS - left[0] - left[1]);
 	payload_region_deinit(&made);
 }
 
@@ -314,6 +374,7 @@ int main(void)
 {
 	test_small_region();
 	test_counted_samples();
+	test_both_parts();
 	test_probability();
 	test_threads();
 	return CHECK_RESULT();

@@ -12,7 +12,8 @@ enum { PAGES = 200, WORDS = 600 };
 static struct made_region made;
 static struct thread_slot *slot;
 static const struct choice exact = { 1, 0 };
-static const uint64_t block = 0x7f1234560;
+static const uint64_t block = 0x7f1234560; // neither the first nor the last of its piece
+static uint64_t block_size;
 static const struct hook_island island = { .hook_index = 3 };
 
 // A stack of frames without unwind information, chained by rbp: the entry of a hook, and what lies above it.
@@ -81,8 +82,12 @@ static void filter_is_used(void) { made.header->removal_flags = REMOVAL_FILTERS;
 static void dump_copies(void) { made.header->removal_flags = REMOVAL_LOGS; }
 static void there_are_samples(void) { made.header->samples_used = 1; }
 static void releases_exchange(void) { made.header->removals_exchange = 1; }
-static void place_is_taken(void) { *made_entry(&made, block) = 77; }
-static void place_is_empty(void) { *made_entry(&made, block) = 0; }
+static bool is_wide(void) { return block_size > 48; }
+static uint32_t *place(void) { return is_wide() ? made_wide_entry(&made, block) : made_narrow_entry(&made, block); }
+static void place_is_taken(void) { *place() = 77; }
+static void place_is_empty(void) { *place() = 0; }
+static void other_part_shows_it(void) { *made_wide_entry(&made, block) = 2u << 30 | 77; }
+static void ref_has_31_bits(void) { slot->free_records[slot->free_count - 1] |= 1u << 30; }
 static void modules_changed(void) { made.header->module_generation++; }
 static void is_guarded(void) { slot->guard = call_place(); }
 static void other_thread(void) { slot->tid++; }
@@ -117,25 +122,26 @@ static void free_list_is_full(void) { slot->free_count = HS_FREE_KEPT; }
 		CHECK(is_as(&after));                                                            \
 	} while (0)
 
-#define USUAL_RECORDING(address) usual_recording(slot, address, 40, &stack.entry)
+#define USUAL_RECORDING(address) usual_recording(slot, address, block_size, &stack.entry)
 
-static void test_recording(void)
+static void test_recording(uint64_t asked)
 {
+	block_size = asked;
 	begin();
 	make_stack(4, 6);
 	stack_before = stack;
-	record_allocation(slot, block, 100, exact, &stack.entry);
+	record_allocation(slot, block, block_size, exact, &stack.entry);
 	slot->hook = island.hook_index;
 	block_goes(block, 0, &island, call_place());
 	slot->guard = call_place();
 	save(&before);
 
 	CHECK(USUAL_RECORDING(block));
-	CHECK(*made_entry(&made, block) != 0);
+	CHECK(*place() != 0 && *place() >> 30 == (is_wide() ? 2 : 0));
 	CHECK_EQUAL(slot->counters[COUNTER_walk_reuses], before.slot.counters[COUNTER_walk_reuses] + 1);
 	save(&after);
 	restore(&before);
-	record_allocation(slot, block, 40, exact, &stack.entry);
+	record_allocation(slot, block, block_size, exact, &stack.entry);
 	CHECK(is_as(&after));
 
 	CHECK_REFUSES(no_free_record(), USUAL_RECORDING(block));
@@ -143,6 +149,12 @@ static void test_recording(void)
 	CHECK_REFUSES(releases_exchange(), USUAL_RECORDING(block));
 	CHECK_REFUSES(there_are_samples(), USUAL_RECORDING(block));
 	CHECK_REFUSES(place_is_taken(), USUAL_RECORDING(block));
+	if (is_wide())
+		CHECK_REFUSES(ref_has_31_bits(), USUAL_RECORDING(block));
+	else
+		CHECK_REFUSES(other_part_shows_it(), USUAL_RECORDING(block)); // and lets it pass again, with its tables there
+	restore(&before);
+	CHECK(USUAL_RECORDING(block));
 	CHECK_REFUSES(totals_of_others(), USUAL_RECORDING(block));
 	CHECK_REFUSES(totals_are_full(), USUAL_RECORDING(block));
 	CHECK_REFUSES(modules_changed(), USUAL_RECORDING(block));
@@ -157,23 +169,24 @@ static void test_recording(void)
 		CHECK_REFUSES(stack.words[6 * i - 1]++, USUAL_RECORDING(block));     // a return address
 		CHECK_REFUSES(stack.words[6 * i - 2] ^= 8, USUAL_RECORDING(block)); // a saved rbp
 	}
-	CHECK_REFUSES((void)made_entry(&made, 0), USUAL_RECORDING(0)); // which has a leaf
+	CHECK_REFUSES((void)made_narrow_entry(&made, 0), USUAL_RECORDING(0)); // which has a leaf
 	payload_region_deinit(&made);
 }
 
 #define USUAL_RELEASE(address) usual_release(address, call_place(), &island)
 
-static void test_release(void)
+static void test_release(uint64_t asked)
 {
+	block_size = asked;
 	begin();
 	make_stack(4, 6);
 	stack_before = stack;
-	record_allocation(slot, block, 100, exact, &stack.entry);
+	record_allocation(slot, block, block_size, exact, &stack.entry);
 	slot->hook = island.hook_index;
 	save(&before);
 
 	CHECK(USUAL_RELEASE(block));
-	CHECK_EQUAL(*made_entry(&made, block), 0);
+	CHECK_EQUAL(*place(), 0);
 	CHECK_EQUAL(slot->guard, 0);
 	save(&after);
 	restore(&before);
@@ -182,6 +195,8 @@ static void test_release(void)
 	CHECK(is_as(&after));
 
 	CHECK_REFUSES(place_is_empty(), USUAL_RELEASE(block));
+	if (is_wide())
+		CHECK_REFUSES(*place() ^= 1u << 30, USUAL_RELEASE(block)); // it names another block of the piece
 	CHECK_REFUSES(free_list_is_full(), USUAL_RELEASE(block));
 	CHECK_REFUSES(dump_copies(), USUAL_RELEASE(block));
 	CHECK_REFUSES(filter_is_used(), USUAL_RELEASE(block));
@@ -292,8 +307,10 @@ static void test_void(void)
 
 int main(void)
 {
-	test_recording();
-	test_release();
+	for (uint64_t asked = 48; asked <= 49; asked++) { // narrow, then wide
+		test_recording(asked);
+		test_release(asked);
+	}
 	test_enter();
 	test_void();
 	test_kept(7, 3000, 500, 3000);
