@@ -7,6 +7,12 @@
 
 enum { FRESH_BATCH = 16 };
 
+// The record may be taken and in use by now; then the word read is arbitrary, and the exchange of the head fails by its tag.
+__attribute__((no_sanitize("thread"))) static uint32_t read_next_batch(uint32_t ref)
+{
+	return __atomic_load_n(&((const struct free_record *)region_ref(ref))->next_batch, __ATOMIC_RELAXED);
+}
+
 static uint32_t take_batch(struct region_header *header)
 {
 	uint64_t head = __atomic_load_n(&header->free_batches, __ATOMIC_ACQUIRE);
@@ -17,9 +23,7 @@ static uint32_t take_batch(struct region_header *header)
 
 		if (!ref)
 			return 0;
-		// The record may be taken and in use by now; then the word read is arbitrary, and the exchange fails by the tag.
-		next = __atomic_load_n(&((struct free_record *)region_ref(ref))->next_batch, __ATOMIC_RELAXED);
-		next |= ((head >> 32) + 1) << 32;
+		next = read_next_batch(ref) | ((head >> 32) + 1) << 32;
 		if (__atomic_compare_exchange_n(&header->free_batches, &head, next, false, __ATOMIC_ACQ_REL,
 						__ATOMIC_ACQUIRE))
 			return ref;
