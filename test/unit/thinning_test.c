@@ -185,9 +185,9 @@ static void test_threads(void)
 	sampling_settings_begin(made.header, &settings, 1, 2000);
 	seen = calloc(2000, HS_PAGE_SIZE >> HS_REF_SHIFT);
 	for (unsigned i = 0; i < BOXES; i++) {
-		boxes[i].address = i ? boxes[i - 1].address : FIRST_ADDRESS;
+		boxes[i].address = i ? boxes[i - 1].address | 48 : FIRST_ADDRESS; // each in a piece of its own, at any of its positions
 		do {
-			boxes[i].address += 64;
+			boxes[i].address += 16;
 		} while (sample_bucket(sample_key(boxes[i].address)) >= BUCKETS);
 		pthread_mutex_init(&boxes[i].lock, NULL);
 	}
@@ -294,7 +294,7 @@ static void test_both_parts(void)
 	enum { BLOCKS = 2000, INTERVAL = 256 }; // of each part
 	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = INTERVAL };
 	const struct entry_frame frame = { .return_address = 0x1000 };
-	uint64_t left[2] = { 0, 0 };
+	uint64_t left[2] = { 0, 0 }, addresses[2 * BLOCKS];
 	struct thread_slot *slot;
 
 	payload_region_init(&made, 400);
@@ -305,8 +305,9 @@ static void test_both_parts(void)
 	slot->interval = INTERVAL;
 	memset(made.bytes + HS_OFFSET_SAMPLES, 0xff, HS_SAMPLE_TABLE_SIZE); // full, so that none goes there
 	for (uint64_t i = 0; i < 2 * BLOCKS; i++) {
+		addresses[i] = FIRST_ADDRESS + 64 * i + i / 2 % 4 * 16;
 		CHECK_EQUAL(reentry_enter(slot, (uint64_t)&frame, &island), OUTERMOST);
-		record_allocation(slot, FIRST_ADDRESS + 64 * i, i % 2 ? 49 : 48, (struct choice){ INTERVAL, 0 }, &frame);
+		record_allocation(slot, addresses[i], i % 2 ? 49 : 48, (struct choice){ INTERVAL, 0 }, &frame);
 		reentry_leave(slot);
 	}
 	memset(made.bytes + HS_OFFSET_SAMPLES, 0, HS_SAMPLE_TABLE_SIZE);
@@ -320,8 +321,8 @@ static void test_both_parts(void)
 			break;
 	}
 	for (uint64_t i = 0; i < 2 * BLOCKS; i++) {
-		struct block_place place = block_place_find(FIRST_ADDRESS + 64 * i);
-		const struct block_record *record = is_recorded(place) ? made_ref(&made, block_place_ref(place, FIRST_ADDRESS + 64 * i)) : NULL;
+		struct block_place place = block_place_find(addresses[i]);
+		const struct block_record *record = is_recorded(place) ? made_ref(&made, block_place_ref(place, addresses[i])) : NULL;
 
 		left[i % 2] += record != NULL;
 		CHECK(!record || (place.kind == (i % 2 ? PLACE_wide : PLACE_narrow) && record->interval == 2 * INTERVAL && record->size == 48 + i % 2));
