@@ -18,6 +18,7 @@
 #pragma GCC poison pthread_mutex_lock pthread_self syscall mmap munmap mprotect memcpy memset memmove memcmp strlen
 #endif
 
+#define HS_ALWAYS_INLINE static inline __attribute__((always_inline))
 #define HS_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define HS_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 

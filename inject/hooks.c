@@ -12,14 +12,11 @@ typedef void *two_arguments(uint64_t, uint64_t);
 typedef void *three_arguments(uint64_t, uint64_t, uint64_t);
 typedef int memalign_arguments(void **, uint64_t, uint64_t);
 
-// What usual calls do not need stands in functions of its own, which save the registers that they need.
-#define IN_GENERAL static __attribute__((noinline, cold)) struct hook_result
-
 #define ORIGINAL(type, island) ((type *)(uint64_t)(island)->trampoline)
 
-static const struct hook_result pass = { 0, 0 };
+static const struct hook_result pass = { 0, HOOK_PASSES };
 
-static struct hook_result handed_back(uint64_t value) { return (struct hook_result){ value, 1 }; }
+static struct hook_result handed_back(uint64_t value) { return (struct hook_result){ value, HOOK_DONE }; }
 
 static struct hook_result done(struct thread_slot *slot, uint64_t value)
 {
@@ -34,35 +31,63 @@ static struct hook_result left_alone(struct thread_slot *slot)
 	return pass;
 }
 
-IN_GENERAL record_in_general(struct thread_slot *slot, void *block, uint64_t size)
-{
-	record_allocation(slot, (uint64_t)block, size, (struct choice){ 1, 0 }, reentry_frame(slot));
-	return done(slot, (uint64_t)block);
-}
-
-// The end of a call that is recorded as every one is.
-static __attribute__((noinline)) struct hook_result record(struct thread_slot *slot, void *block, uint64_t size, const struct entry_frame *frame)
+// The end of a call that is recorded as every one is. The calls of malloc have a copy of it for themselves.
+HS_ALWAYS_INLINE struct hook_result record_as_usual(struct thread_slot *slot, void *block, uint64_t size, const struct entry_frame *frame)
 {
 	if (HS_UNLIKELY(!usual_recording(slot, (uint64_t)block, size, frame)))
-		return record_in_general(slot, block, size);
+		return (struct hook_result){ (uint64_t)block, HOOK_NOT_RECORDED };
 	return done(slot, (uint64_t)block);
 }
 
-// The end of any other call.
-static struct hook_result record_choice(struct thread_slot *slot, void *block, uint64_t size, struct choice choice, const struct entry_frame *frame)
+static __attribute__((noinline)) struct hook_result record(struct thread_slot *slot, void *block, uint64_t size, const struct entry_frame *frame)
 {
-	if (choice.interval == 1)
-		return record(slot, block, size, frame);
-	record_allocation(slot, (uint64_t)block, size, choice, frame);
-	return done(slot, (uint64_t)block);
+	return record_as_usual(slot, block, size, frame);
 }
 
-IN_GENERAL hook_malloc_in_general(uint64_t size, const struct hook_island *island, const struct entry_frame *frame)
+static const struct hook_result not_begun = { 0, HOOK_NOT_BEGUN };
+
+// What is left to do when a call cannot be recorded in the usual way.
+static struct hook_result record_made(uint64_t block, uint64_t size, const struct entry_frame *frame)
+{
+	struct thread_slot *slot = thread_slot_current();
+
+	record_allocation(slot, block, size, (struct choice){ 1, 0 }, frame);
+	return done(slot, block);
+}
+
+struct hook_result hook_malloc_usual(uint64_t size, uint64_t unused1, uint64_t unused2, const struct hook_island *island,
+				     const struct entry_frame *frame)
+{
+	struct thread_slot *slot = usual_enter_original(frame, island);
+	void *block;
+
+	(void)unused1;
+	(void)unused2;
+	if (HS_UNLIKELY(!slot))
+		return not_begun;
+	block = ORIGINAL(one_argument, island)(size);
+	if (HS_UNLIKELY(!usual_leave_original(slot)))
+		return handed_back((uint64_t)block);
+	return record_as_usual(slot, block, size, frame);
+}
+
+struct hook_result hook_malloc_made(uint64_t size, uint64_t unused, uint64_t block, const struct hook_island *island,
+				    const struct entry_frame *frame)
+{
+	(void)unused;
+	(void)island;
+	return record_made(block, size, frame);
+}
+
+struct hook_result hook_malloc(uint64_t size, uint64_t unused1, uint64_t unused2, const struct hook_island *island,
+			       const struct entry_frame *frame)
 {
 	struct thread_slot *slot = reentry_begin(frame, island);
 	struct choice choice;
 	void *block;
 
+	(void)unused1;
+	(void)unused2;
 	if (HS_UNLIKELY(!slot))
 		return pass;
 	choice = sampling_choose(slot, size);
@@ -76,27 +101,41 @@ IN_GENERAL hook_malloc_in_general(uint64_t size, const struct hook_island *islan
 	return done(slot, (uint64_t)block);
 }
 
-struct hook_result hook_malloc(uint64_t size, uint64_t unused1, uint64_t unused2, const struct hook_island *island,
-			       const struct entry_frame *frame)
-{
-	struct thread_slot *slot = usual_enter_original(frame, island);
-	void *block;
-
-	(void)unused1;
-	(void)unused2;
-	if (HS_UNLIKELY(!slot))
-		return hook_malloc_in_general(size, island, frame);
-	block = ORIGINAL(one_argument, island)(size);
-	if (HS_UNLIKELY(!usual_leave_original(slot)))
-		return handed_back((uint64_t)block);
-	return record(slot, block, size, frame);
-}
-
 // The companion makes the block and cannot throw. Where it fails, the original runs without a frame of ours and does what it does: it calls
 // the program's new-handler, throws, tries again. The second argument is the alignment where the companion takes one, and else nothing to it.
 //
 // The companion's calls of hooked functions are not the operator's: jemalloc's before 5.3 calls malloc through its hook. So one that is not
 // recorded is watched, as often as it takes to trust the operator.
+static struct hook_result left_to_operator(struct thread_slot *slot)
+{
+	count_up(slot->counters, COUNTER_left_to_operator, 1);
+	reentry_leave(slot);
+	return pass;
+}
+
+struct hook_result hook_new_usual(uint64_t size, uint64_t second, uint64_t unused, const struct hook_island *island,
+				  const struct entry_frame *frame)
+{
+	struct thread_slot *slot = usual_enter_original(frame, island);
+	void *block;
+
+	(void)unused;
+	if (HS_UNLIKELY(!slot))
+		return not_begun;
+	block = ((two_arguments *)island->companion)(size, second);
+	if (HS_UNLIKELY(!usual_leave_original(slot)))
+		return block ? handed_back((uint64_t)block) : pass;
+	return record(slot, block, size, frame);
+}
+
+struct hook_result hook_new_made(uint64_t size, uint64_t second, uint64_t block, const struct hook_island *island,
+				 const struct entry_frame *frame)
+{
+	(void)second;
+	(void)island;
+	return block ? record_made(block, size, frame) : left_to_operator(thread_slot_current());
+}
+
 struct hook_result hook_new(uint64_t size, uint64_t second, uint64_t unused, const struct hook_island *island,
 			    const struct entry_frame *frame)
 {
@@ -116,16 +155,40 @@ struct hook_result hook_new(uint64_t size, uint64_t second, uint64_t unused, con
 	block = ((two_arguments *)island->companion)(size, second);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return block ? handed_back((uint64_t)block) : pass;
-	if (HS_UNLIKELY(!block)) {
-		count_up(slot->counters, COUNTER_left_to_operator, 1);
-		reentry_leave(slot);
-		return pass;
-	}
+	if (HS_UNLIKELY(!block))
+		return left_to_operator(slot);
 	if (!choice.interval) { // it was the companion that ran: no reason to trust the operator
 		slot->framed_calls++;
 		return done(slot, (uint64_t)block);
 	}
-	return record_choice(slot, block, size, choice, frame);
+	record_allocation(slot, (uint64_t)block, size, choice, frame);
+	return done(slot, (uint64_t)block);
+}
+
+struct hook_result hook_calloc_usual(uint64_t count, uint64_t size, uint64_t unused, const struct hook_island *island,
+				     const struct entry_frame *frame)
+{
+	struct thread_slot *slot;
+	uint64_t total;
+	void *block;
+
+	(void)unused;
+	if (HS_UNLIKELY(__builtin_mul_overflow(count, size, &total)))
+		return not_begun; // it will fail
+	slot = usual_enter_original(frame, island);
+	if (HS_UNLIKELY(!slot))
+		return not_begun;
+	block = ORIGINAL(two_arguments, island)(count, size);
+	if (HS_UNLIKELY(!usual_leave_original(slot)))
+		return handed_back((uint64_t)block);
+	return record(slot, block, total, frame);
+}
+
+struct hook_result hook_calloc_made(uint64_t count, uint64_t size, uint64_t block, const struct hook_island *island,
+				    const struct entry_frame *frame)
+{
+	(void)island;
+	return record_made(block, count * size, frame);
 }
 
 struct hook_result hook_calloc(uint64_t count, uint64_t size, uint64_t unused, const struct hook_island *island,
@@ -148,7 +211,8 @@ struct hook_result hook_calloc(uint64_t count, uint64_t size, uint64_t unused, c
 	block = ORIGINAL(two_arguments, island)(count, size);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return handed_back((uint64_t)block);
-	return record_choice(slot, block, total, choice, frame);
+	record_allocation(slot, (uint64_t)block, total, choice, frame);
+	return done(slot, (uint64_t)block);
 }
 
 struct hook_result hook_memalign(uint64_t alignment, uint64_t size, uint64_t unused, const struct hook_island *island,
@@ -166,7 +230,8 @@ struct hook_result hook_memalign(uint64_t alignment, uint64_t size, uint64_t unu
 	block = ORIGINAL(two_arguments, island)(alignment, size);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return handed_back((uint64_t)block);
-	return record_choice(slot, block, size, choice, frame);
+	record_allocation(slot, (uint64_t)block, size, choice, frame);
+	return done(slot, (uint64_t)block);
 }
 
 struct hook_result hook_posix_memalign(uint64_t result, uint64_t alignment, uint64_t size, const struct hook_island *island,

@@ -6,10 +6,17 @@
 #include "arch.h"
 #include "payload.h"
 
-// What a hook leaves: its caller's result; or, when `done` is 0, nothing, and the original is to run without a frame of ours.
+// What a hook has left. entry.S has the numbers, too.
+enum hook_way {
+	HOOK_PASSES = 0,       // nothing: the original is to run without a frame of ours
+	HOOK_DONE = 1,         // its caller's result
+	HOOK_NOT_BEGUN = 2,    // a usual way, nothing: the general one is to be taken
+	HOOK_NOT_RECORDED = 3, // a usual way: what the original gave, the rest is to be done in general
+};
+
 struct hook_result {
-	uint64_t value;
-	uint64_t done;
+	uint64_t value; // the result, or the block
+	uint64_t way;   // enum hook_way
 };
 
 // Arguments that a kind does not have are whatever the registers held.
@@ -23,6 +30,14 @@ X_HOOK(reallocarray)
 X_HOOK(posix_memalign)
 X_HOOK(memalign)
 X_HOOK(new)
+// The usual ways of some: of `frame` only rbp and the return address are there. And what goes on where one ends with HOOK_NOT_RECORDED: `c` is the block,
+// 0 when there is none.
+X_HOOK(malloc_usual)
+X_HOOK(malloc_made)
+X_HOOK(calloc_usual)
+X_HOOK(calloc_made)
+X_HOOK(new_usual)
+X_HOOK(new_made)
 #undef X_HOOK
 
 // Before free(block) runs; `place` is where its return address lies.

@@ -90,6 +90,33 @@ static inline bool live_table_is_usual(uint64_t address, uint64_t *ret)
 	return HS_LIKELY(*ret >> (HS_ADDRESS_BITS - 4) == 0);
 }
 
+// The entry that a number leads to, in the part whose root entries begin at `first`: its bits are those of the leaf's index, of the middle table's,
+// of the root's. False when there is no such table.
+static inline bool live_table_usual_entry(uint32_t first, uint64_t number, uint32_t **ret)
+{
+	uint64_t base = region_base(), table;
+
+	table = __atomic_load_n((const uint32_t *)(base + HS_OFFSET_ROOT + first * 4) + (number >> (HS_LEAF_BITS + HS_MIDDLE_BITS)), __ATOMIC_ACQUIRE);
+	if (HS_UNLIKELY(!table))
+		return false;
+	table = table * HS_PAGE_SIZE + base;
+	table = __atomic_load_n((const uint32_t *)table + (number >> HS_LEAF_BITS & (HS_MIDDLE_ENTRIES - 1)), __ATOMIC_ACQUIRE);
+	if (HS_UNLIKELY(!table))
+		return false;
+	*ret = (uint32_t *)(table * HS_PAGE_SIZE + base) + (number & (HS_LEAF_ENTRIES - 1));
+	return true;
+}
+
+static inline bool live_table_usual_wide(uint64_t unit, uint32_t **ret)
+{
+	return live_table_usual_entry(HS_WIDE_ROOT, unit >> (HS_WIDE_SHIFT - HS_NARROW_SHIFT), ret);
+}
+
+static inline bool live_table_usual_narrow(uint64_t unit, uint32_t **ret) { return live_table_usual_entry(0, unit, ret); }
+
+// Whether what a wide entry holds, less an address's position, is a ref: then it shows that address.
+static inline bool live_table_is_wide_ref(uint32_t ref) { return ref - 1 < (1u << HS_WIDE_REF_BITS) - 1; }
+
 // What shows a usual block: its entry, of either part. False when there is none.
 static inline bool live_table_find_usual(uint64_t address, uint32_t **place_ret, uint32_t *ref_ret)
 {
@@ -97,46 +124,36 @@ static inline bool live_table_find_usual(uint64_t address, uint32_t **place_ret,
 
 	if (HS_UNLIKELY(!live_table_is_usual(address, &unit)))
 		return false;
-	*place_ret = live_table_find_wide(unit << 4);
-	*ref_ret = live_table_wide_ref(*place_ret, unit << 4);
-	if (*ref_ret)
-		return true;
-	*place_ret = live_table_find_narrow(unit << 4);
-	*ref_ret = *place_ret ? __atomic_load_n(*place_ret, __ATOMIC_RELAXED) : 0;
+	if (HS_LIKELY(live_table_usual_wide(unit, place_ret))) {
+		*ref_ret = __atomic_load_n(*place_ret, __ATOMIC_RELAXED) ^ (uint32_t)unit << HS_WIDE_REF_BITS;
+		if (HS_LIKELY(live_table_is_wide_ref(*ref_ret)))
+			return true;
+	}
+	if (HS_UNLIKELY(!live_table_usual_narrow(unit, place_ret)))
+		return false;
+	*ref_ret = __atomic_load_n(*place_ret, __ATOMIC_RELAXED);
 	return *ref_ret != 0;
 }
 
-// Where the record of a new block is to be shown.
-struct usual_room {
-	uint32_t *place;
-	uint32_t entry; // what is to be written there
-	const uint32_t *wide; // of a narrow one: what must not name the address; NULL = there is none
-	uint64_t address;
-};
-
-// False for blocks that are not usual, and where tables are to be made. Touches no entry.
-static inline bool live_table_find_room(uint64_t address, uint64_t size, uint32_t ref, struct usual_room *ret)
+// Where a new block's record is to be shown, and what is to be written there. False for blocks that are not usual, where tables are to be made, and where
+// something is shown already.
+static inline bool live_table_find_room(uint64_t address, uint64_t size, uint32_t ref, uint32_t **place_ret, uint32_t *entry_ret)
 {
+	uint32_t *wide;
 	uint64_t unit;
 
 	if (HS_UNLIKELY(!live_table_is_usual(address, &unit)))
 		return false;
-	ret->address = unit << 4;
-	ret->wide = live_table_find_wide(ret->address);
 	if (size > HS_NARROW_SIZE_MAX) {
-		ret->place = (uint32_t *)ret->wide;
-		ret->entry = wide_entry(ret->address, ref);
-		ret->wide = NULL;
-		return HS_LIKELY(ret->place && ref >> HS_WIDE_REF_BITS == 0);
+		*entry_ret = (uint32_t)unit << HS_WIDE_REF_BITS | ref;
+		return HS_LIKELY(ref >> HS_WIDE_REF_BITS == 0 && live_table_usual_wide(unit, place_ret) &&
+				 __atomic_load_n(*place_ret, __ATOMIC_RELAXED) == 0);
 	}
-	ret->place = live_table_find_narrow(ret->address);
-	ret->entry = ref;
-	return HS_LIKELY(ret->place != NULL);
-}
-
-static inline bool live_table_room_is_free(const struct usual_room *room)
-{
-	return HS_LIKELY(__atomic_load_n(room->place, __ATOMIC_RELAXED) == 0 && live_table_wide_ref(room->wide, room->address) == 0);
+	*entry_ret = ref;
+	if (live_table_usual_wide(unit, &wide) &&
+	    HS_UNLIKELY(live_table_is_wide_ref(__atomic_load_n(wide, __ATOMIC_RELAXED) ^ (uint32_t)unit << HS_WIDE_REF_BITS)))
+		return false;
+	return HS_LIKELY(live_table_usual_narrow(unit, place_ret) && __atomic_load_n(*place_ret, __ATOMIC_RELAXED) == 0);
 }
 
 // As live_table_find_narrow and _wide, making the tables. NULL = the region is full. pre, for a wide one: the address is a multiple of 16

@@ -93,7 +93,7 @@ static void begin_thread(struct thread_slot *slot, uint64_t thread_pointer)
 	slot->random = 0;
 	slot->ticks_left = 0;
 	find_stack(slot, thread_pointer);
-	slot->tid = thread_current_tid(thread_pointer);
+	slot->mark = thread_mark(thread_pointer);
 }
 
 static void mark_used(const struct thread_slot *slot)
@@ -126,7 +126,7 @@ struct thread_slot *thread_slot_claim(uint64_t thread_pointer)
 		uint64_t key = __atomic_load_n(&slot->thread_pointer, __ATOMIC_RELAXED);
 
 		if (key == thread_pointer) {
-			if (slot->tid != thread_current_tid(thread_pointer))
+			if (slot->mark != thread_mark(thread_pointer))
 				begin_thread(slot, thread_pointer);
 			return slot;
 		}

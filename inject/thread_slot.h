@@ -18,14 +18,29 @@ static inline uint32_t thread_current_tid(uint64_t thread_pointer)
 	return HS_LIKELY(offset != 0) ? *(const uint32_t *)(thread_pointer + offset) : 0;
 }
 
-// The calling thread's slot if it is where it is looked for first; else NULL.
-static inline struct thread_slot *thread_slot_at_hand(void)
+// What tells the threads that have one control block after another: the kernel's id. Where it is unknown, the block's own address, which does not.
+static inline uint32_t thread_mark(uint64_t thread_pointer)
+{
+	return *(const uint32_t *)(thread_pointer + payload_header.config.tid_offset);
+}
+
+// Where the calling thread's slot is looked for first, if it is that; else NULL. It may be that of a thread that has ended, which had the same
+// control block: nobody else uses it then, but what it says of the thread itself is not to be relied on.
+static inline struct thread_slot *thread_slot_by_pointer(void)
 {
 	uint64_t thread_pointer = arch_thread_pointer();
 	struct thread_slot *slots = region_at(HS_OFFSET_SLOTS);
 	struct thread_slot *slot = &slots[thread_slot_index(thread_pointer)];
 
-	return HS_LIKELY(slot->thread_pointer == thread_pointer && slot->tid == thread_current_tid(thread_pointer)) ? slot : NULL;
+	return HS_LIKELY(slot->thread_pointer == thread_pointer) ? slot : NULL;
+}
+
+// The calling thread's own slot if it is where it is looked for first; else NULL.
+static inline struct thread_slot *thread_slot_at_hand(void)
+{
+	struct thread_slot *slot = thread_slot_by_pointer();
+
+	return HS_LIKELY(slot && slot->mark == thread_mark(slot->thread_pointer)) ? slot : NULL;
 }
 
 // The calling thread's slot; NULL = it cannot have one.

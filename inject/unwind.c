@@ -380,13 +380,15 @@ static void keep_stack(struct thread_slot *slot, uint32_t top, const struct entr
 	for (uint32_t i = 0; i < innermost->checks; i++)
 		if (!keep_word(kept, count++, innermost->sp, slot->checks[i].address, slot->checks[i].value))
 			return;
+	if (count == 0)
+		return;
 	for (; count % 4; count++) {
 		kept->words[count / 4].places[count % 4] = kept->words[count / 4].places[0];
 		kept->words[count / 4].values[count % 4] = kept->words[count / 4].values[0];
 	}
 	kept->pc = innermost->pc;
 	kept->node = innermost->node;
-	kept->totals = (uint16_t)totals_index(innermost->node);
+	kept->totals = (uint16_t)(offsetof(struct thread_slot, totals) + totals_index(innermost->node) * sizeof(struct totals_entry));
 	kept->end = (uint16_t)(offsetof(struct kept_stack, words) + count / 4 * sizeof(struct kept_words));
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	kept->sp = innermost->sp;

@@ -15,14 +15,14 @@ uint32_t unwind_to_node(struct thread_slot *slot, const struct entry_frame *entr
 static inline bool unwind_words_stand(const struct kept_stack *kept, uint64_t sp)
 {
 	const struct kept_words *words = kept->words, *end = (const struct kept_words *)((uint64_t)kept + kept->end);
-	uint64_t changed = 0;
+	uint64_t changed;
 
-	for (; words != end; words++) {
-		changed |= ((const uint64_t *)sp)[words->places[0]] ^ words->values[0];
+	do {
+		changed = ((const uint64_t *)sp)[words->places[0]] ^ words->values[0];
 		changed |= ((const uint64_t *)sp)[words->places[1]] ^ words->values[1];
 		changed |= ((const uint64_t *)sp)[words->places[2]] ^ words->values[2];
 		changed |= ((const uint64_t *)sp)[words->places[3]] ^ words->values[3];
-	}
+	} while (!changed && ++words != end);
 	return changed == 0;
 }
 
@@ -31,15 +31,17 @@ static inline bool unwind_words_stand(const struct kept_stack *kept, uint64_t sp
 static inline const struct kept_stack *unwind_kept(const struct thread_slot *slot, const struct entry_frame *entry)
 {
 	uint64_t sp = (uint64_t)(&entry->return_address + 1), pc = entry->return_address;
-	const struct kept_stack *kept = kept_stack_at(slot, sp, pc);
+	const struct kept_stack *kept = kept_stack_at(slot, sp, pc), *last = kept_stack_neighbour(kept);
 
 	if (HS_UNLIKELY(slot->kept_generation != __atomic_load_n(&region()->module_generation, __ATOMIC_ACQUIRE)))
 		return NULL;
 	// The stack's bounds need no look: the walk that is kept began at the same place.
-	if (HS_LIKELY(kept->pc == pc && kept->sp == sp && unwind_words_stand(kept, sp)))
-		return kept;
-	kept = kept_stack_neighbour(kept);
-	return kept->pc == pc && kept->sp == sp && unwind_words_stand(kept, sp) ? kept : NULL;
+	while (HS_UNLIKELY(kept->pc != pc || kept->sp != sp || !unwind_words_stand(kept, sp))) {
+		if (kept == last)
+			return NULL;
+		kept = last;
+	}
+	return kept;
 }
 
 #endif

@@ -15,7 +15,7 @@ static inline struct thread_slot *usual_enter_original(const struct entry_frame 
 {
 	struct thread_slot *slot = thread_slot_at_hand();
 
-	if (HS_UNLIKELY(!slot || slot->guard || slot->interval != 1))
+	if (HS_UNLIKELY(!slot || (slot->guard | (slot->interval ^ 1)) != 0))
 		return NULL;
 	slot->hook = island->hook_index;
 	slot->guard = reentry_place(frame); // in_original is 0 while there is no guard
@@ -36,36 +36,35 @@ static inline bool usual_leave_original(struct thread_slot *slot)
 }
 
 // As record_allocation for an allocation that is recorded as every one is. pre: the thread's guard is set, and no original runs
-static inline bool usual_recording(struct thread_slot *slot, uint64_t block, uint64_t size, const struct entry_frame *frame)
+HS_ALWAYS_INLINE bool usual_recording(struct thread_slot *slot, uint64_t block, uint64_t size, const struct entry_frame *frame)
 {
 	const struct region_header *header = region();
-	uint32_t free_count = slot->free_count, ref;
-	const struct kept_stack *kept;
+	const struct kept_stack *kept = unwind_kept(slot, frame);
 	struct totals_entry *totals;
-	struct usual_room room;
+	uint32_t free_count = slot->free_count, ref, entry;
+	uint32_t *place;
 
 	// A sample whose release was not seen may be in the other table, at this address; where `set` could not find the threads outside the payload,
 	// there are samples though releases do not exchange.
-	if (HS_UNLIKELY(!free_count || !slot->ticks_left || (header->removals_exchange | header->samples_used) || !block ||
-			!live_table_find_room(block, size, slot->free_records[free_count - 1], &room)))
+	if (HS_UNLIKELY(!kept || (header->removals_exchange | header->samples_used)))
 		return false;
-	__builtin_prefetch(room.place, 1); // it is seldom in a cache; meanwhile the stack is compared
-	kept = unwind_kept(slot, frame);
-	if (HS_UNLIKELY(!kept))
+	if (HS_UNLIKELY(!block || !free_count || !slot->ticks_left))
 		return false;
-	totals = &slot->totals[kept->totals];
-	if (HS_UNLIKELY(totals->stack != kept->node || totals->objects == UINT32_MAX || !live_table_room_is_free(&room)))
+	ref = slot->free_records[free_count - 1];
+	totals = (struct totals_entry *)((uint64_t)slot + kept->totals);
+	if (HS_UNLIKELY(totals->stack != kept->node || totals->objects == UINT32_MAX))
+		return false;
+	if (HS_UNLIKELY(!live_table_find_room(block, size, ref, &place, &entry)))
 		return false;
 	slot->ticks_left--;
-	ref = slot->free_records[free_count - 1];
 	slot->free_count = free_count - 1;
-	record_fill(slot, region_ref(ref), size, (struct choice){ 1, 0 }, kept->node);
 	totals->bytes += size;
 	totals->objects++;
 	count_up(slot->counters, COUNTER_walk_reuses, 1);
 	count_up(slot->counters, COUNTER_allocations, 1);
 	count_up(slot->counters, COUNTER_allocated_bytes, size);
-	__atomic_store_n(room.place, room.entry, __ATOMIC_RELEASE);
+	record_fill(slot, region_ref(ref), size, (struct choice){ 1, 0 }, kept->node);
+	__atomic_store_n(place, entry, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -73,18 +72,17 @@ static inline bool usual_recording(struct thread_slot *slot, uint64_t block, uin
 static inline bool usual_release(uint64_t block, uint64_t call_place, const struct hook_island *island)
 {
 	const struct region_header *header = region();
-	struct thread_slot *slot = thread_slot_at_hand();
+	struct thread_slot *slot = thread_slot_by_pointer(); // what is needed of it is right for the thread's successor, too
 	uint32_t ref, free_count;
 	uint32_t *place;
 
 	// Where not every allocation is recorded, the table is not touched before the filter has been asked.
-	if (HS_UNLIKELY(!slot || slot->guard || header->removals_exchange))
+	if (HS_UNLIKELY(!slot || slot->guard || __atomic_load_n(&header->removals, __ATOMIC_RELAXED)))
 		return false;
 	slot->guard = call_place;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	free_count = slot->free_count;
-	if (HS_UNLIKELY(!live_table_find_usual(block, &place, &ref) || free_count == HS_FREE_KEPT ||
-			__atomic_load_n(&header->removal_flags, __ATOMIC_RELAXED))) {
+	if (HS_UNLIKELY(!live_table_find_usual(block, &place, &ref) || free_count == HS_FREE_KEPT)) {
 		reentry_leave(slot);
 		return false;
 	}

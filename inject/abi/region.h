@@ -82,11 +82,17 @@ struct region_header {
 	_Alignas(64) uint32_t sampling_generation;
 	uint32_t sampling_mode;     // enum sampling_mode
 	uint32_t sampling_interval; // bytes
-	uint32_t removal_flags;     // enum removal_flags: what is to be done with a record that leaves the table
-	uint64_t sampling_seed;     // of the threads' random numbers
-	uint32_t removals_exchange; // 1 = who releases a block takes its place in the table by exchange, so records may be thinned; never 0 again
 	uint32_t always_exact;      // 1 = since attach every allocation was recorded, so a block without record is from before. The payload
 				    // clears it when a thread goes over its budget
+	union {
+		struct {
+			uint32_t removal_flags;     // enum removal_flags: what is to be done with a record that leaves the table
+			uint32_t removals_exchange; // 1 = who releases a block takes its place in the table by exchange, so records may be
+						    // thinned; never 0 again
+		};
+		uint64_t removals; // both: 0 = a release has nothing to do but to empty the block's place
+	};
+	uint64_t sampling_seed;     // of the threads' random numbers
 	uint32_t budget;            // SAMPLING_budget: millionths of a thread's time
 	uint32_t ticks_per_us;      // of the time-stamp counter
 	uint32_t epoch;             // raised by each dump that stops nobody: records of older ones are from before its cut
@@ -169,7 +175,7 @@ struct kept_stack {
 	uint64_t sp; // of the innermost frame; 0 = nothing is kept here
 	uint64_t pc;
 	uint32_t node;
-	uint16_t totals;   // index of the node's entry in the thread's `totals`
+	uint16_t totals;   // where in the thread's slot the node's entry of `totals` is, bytes
 	uint16_t end;      // of the used `words`, bytes from the beginning of this struct. What fills up the last ones repeats a word
 	uint64_t reserved;
 	struct kept_words words[HS_KEPT_WORDS];
@@ -187,7 +193,7 @@ struct thread_slot {
 	uint64_t guard;          // address of the return address of the outermost hook now running; 0 = none
 	uint64_t interval;       // sampling interval, bytes; 1 = every allocation; 0 = to be taken from the header; UINT64_MAX = none
 	int64_t countdown;       // bytes until the next sample; while the thread has a pass (struct thread_pass), that is where they are counted
-	uint32_t tid;
+	uint32_t mark;           // the word at the thread pointer plus `tid_offset`: other than it was = another thread
 	uint32_t thread;         // index into the thread history
 	uint32_t in_original;    // 1 while the outermost hook is inside the original function
 	uint32_t ticks_left;     // exact allocations until the time-stamp counter is read again

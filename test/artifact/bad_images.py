@@ -102,8 +102,11 @@ CHANGED = [
     ("a short way for a kind that has none", {"short_ways"}, "\t.zero 2 * 4\n\t.long island_free", "\t.long 304, 0\n\t.long island_free"),
     ("another beginning", {"short_ways"}, ".byte begin_free - island_free", ".byte begin_free - island_free + 6"),
     ("a countdown that passes at 0", {"short_ways"}, "jle undo_", "jl undo_"),
-    ("registers pushed in another order", {"entry_code"}, "\tpush %rbp\n\t.cfi_adjust_cfa_offset 8\n\tpush %rbx",
-     "\tpush %rbx\n\t.cfi_adjust_cfa_offset 8\n\tpush %rbp"),
+    ("registers pushed in another order", {"entry_code"}, "\tpush %rbx\n\t.cfi_adjust_cfa_offset 8\n\tpush %r12",
+     "\tpush %r12\n\t.cfi_adjust_cfa_offset 8\n\tpush %rbx"),
+    ("a usual way that is over when it has not begun", {"entry_code"}, "#define HOOK_NOT_BEGUN 2", "#define HOOK_NOT_BEGUN 3"),
+    ("a usual way whose frame lies elsewhere", {"entry_code"}, "lea USUAL_SAVED - 40(%rsp), %r8", "lea USUAL_SAVED - 32(%rsp), %r8"),
+    ("a hook that says elsewhere that it runs", {"entry_code"}, "USUAL_SAVED + 8 - 96(%rsp)", "USUAL_SAVED + 8 - 88(%rsp)"),
 ]
 
 

@@ -2,6 +2,7 @@
 // Prints what the headers say, one "name value" a line, for the checks of the linked payload (payload_checks.py), whose assembly
 // repeats some of these numbers.
 #include "arch.h"
+#include "hooks.h"
 #include "inject/abi/limits.h"
 #include "inject/abi/payload_header.h"
 #include "inject/abi/region.h"
@@ -49,6 +50,8 @@ int main(void)
 #define X(kind, doc) printf("kind.%s %d\n", #kind, HOOK_##kind);
 	HS_HOOK_KINDS(X)
 #undef X
+	NUMBER(HOOK_DONE);
+	NUMBER(HOOK_NOT_BEGUN);
 	FIELD(entry_frame, r15);
 	FIELD(entry_frame, r14);
 	FIELD(entry_frame, r13);

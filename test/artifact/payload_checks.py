@@ -336,6 +336,47 @@ def entry_code(payload):
             bad.append(f"entry_{kind} pushes {' '.join(pushes)}, and struct entry_frame says {' '.join(pushed)}")
         if kind in GENERAL_KINDS:
             bad += call_frame(payload, f"entry_{kind}", code)
+        if payload.function(f"hook_{kind}_usual"):
+            bad += usual_entry(payload, f"entry_{kind}", code)
+    return bad
+
+
+def stack_depths(code):
+    """Before each instruction: how many bytes lie between the stack pointer and where the return address is. Behind a jump that is not conditional, as at
+    its target; the entries have such jumps forward only."""
+    depths, at, depth = [], {}, 0
+    for i in code:
+        depth = at.get(i.address, depth)
+        depths.append(depth)
+        if i.mnemonic == "push":
+            depth += 8
+        elif i.mnemonic in ("add", "sub") and i.operands.endswith(",%rsp"):
+            by = int(i.operands[1:].split(",")[0], 16)
+            by -= (by >> 63) << 64
+            depth += by if i.mnemonic == "sub" else -by
+        elif i.mnemonic.startswith("j") and not i.operands.startswith("*"):
+            at[int(i.operands.split()[0], 16)] = depth
+    return depths
+
+
+def usual_entry(payload, name, code):
+    """Of an entry with a usual way: where the frame lies that the way is given, where it says that it runs, and how what it returns is told apart."""
+    bad, layout = [], payload.layout
+    depths = stack_depths(code)
+    usual = next((n for n, i in enumerate(code) if i.mnemonic == "call"), None)
+    if usual is None:
+        return [f"{name} calls nothing"]
+    frame = [f"{depths[n] - layout['entry_frame.return_address']:#x}(%rsp),%r8" for n, i in enumerate(code[:usual]) if i.mnemonic == "lea"]
+    leas = [i.operands for i in code[:usual] if i.mnemonic == "lea"]
+    if leas != frame:
+        bad.append(f"{name} gives its usual way the frame {leas}, which lies at {frame}")
+    stores = [(n, i.operands) for n, i in enumerate(code) if i.mnemonic == "mov" and i.operands.startswith("%r10,")]
+    calls = {depths[n] + 8 for n, i in enumerate(code) if n > usual and i.mnemonic == "call"}
+    if [-int(operands[5:].split("(")[0], 16) + depths[n] for n, operands in stores] != list(calls):
+        bad.append(f"{name} says that it runs at {stores}, and later calls have their return addresses {calls} below the entry's")
+    ways = [i.operands for i in code[usual:] if i.mnemonic == "cmp"]
+    if ways != [f"${layout[way]:#x},%edx" for way in ("HOOK_DONE", "HOOK_NOT_BEGUN")]:
+        bad.append(f"{name} compares what its usual way returns with {ways}")
     return bad
 
 

@@ -21,7 +21,7 @@ static inline const struct hook_island *make_island(struct hook_island *place, v
 	return place;
 }
 
-static const struct hook_island *malloc_island, *calloc_island, *realloc_island, *free_island;
+static const struct hook_island *malloc_island, *calloc_island, *realloc_island, *free_island, *new_island;
 
 // The functions that the hooks are around.
 struct hooked_functions {
@@ -43,23 +43,59 @@ static inline void make_islands(void)
 	calloc_island = make_island(&islands[1], (void *)hooked.calloc, 1);
 	realloc_island = make_island(&islands[2], (void *)hooked.realloc, 2);
 	free_island = make_island(&islands[3], (void *)hooked.free, 3);
+	new_island = make_island(&islands[4], (void *)hooked.malloc, 4);
+	islands[4].companion = (uint64_t)hooked.malloc;
 	if (mprotect(islands, HS_PAGE_SIZE, PROT_READ | PROT_EXEC) != 0)
 		exit(1);
 }
 
-// What entry.S does, for a caller at a made-up place.
-static inline void *call_hook(struct hook_result (*hook)(uint64_t, uint64_t, uint64_t, const struct hook_island *, const struct entry_frame *),
-		       uint64_t a, uint64_t b, const struct hook_island *island, uint64_t caller)
-{
-	struct entry_frame frame = { .return_address = 0x1000 + caller };
-	struct hook_result result = hook(a, b, 0, island, &frame);
+typedef struct hook_result hook_function(uint64_t, uint64_t, uint64_t, const struct hook_island *, const struct entry_frame *);
 
+static inline void *result_of_hook(struct hook_result result)
+{
 	// A thread that lost the race for a slot asks again (thread_slot.c); its call goes unrecorded, which must not happen twice.
-	if (!result.done) {
+	if (result.way != HOOK_DONE) {
 		fprintf(stderr, "a call is not recorded\n");
 		exit(1);
 	}
 	return (void *)result.value;
+}
+
+// What entry.S does, for a caller at a made-up place.
+static inline void *call_hook(hook_function *hook, uint64_t a, uint64_t b, const struct hook_island *island, uint64_t caller)
+{
+	struct entry_frame frame = { .return_address = 0x1000 + caller };
+
+	return result_of_hook(hook(a, b, 0, island, &frame));
+}
+
+// The same for a hook with a usual way.
+static inline void *call_usual_hook(hook_function *usual, hook_function *made, hook_function *hook, uint64_t a, uint64_t b,
+				    const struct hook_island *island, uint64_t caller)
+{
+	struct entry_frame frame = { .return_address = 0x1000 + caller };
+	struct hook_result result = usual(a, b, 0, island, &frame);
+
+	if (result.way == HOOK_NOT_BEGUN)
+		result = hook(a, b, 0, island, &frame);
+	else if (result.way == HOOK_NOT_RECORDED)
+		result = made(a, b, result.value, island, &frame);
+	return result_of_hook(result);
+}
+
+static inline void *call_malloc(uint64_t size, const struct hook_island *island, uint64_t caller)
+{
+	return call_usual_hook(hook_malloc_usual, hook_malloc_made, hook_malloc, size, 0, island, caller);
+}
+
+static inline void *call_calloc(uint64_t count, uint64_t size, const struct hook_island *island, uint64_t caller)
+{
+	return call_usual_hook(hook_calloc_usual, hook_calloc_made, hook_calloc, count, size, island, caller);
+}
+
+static inline void *call_new(uint64_t size, const struct hook_island *island, uint64_t caller)
+{
+	return call_usual_hook(hook_new_usual, hook_new_made, hook_new, size, 0, island, caller);
 }
 
 static inline void release(void *block)

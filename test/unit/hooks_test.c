@@ -22,8 +22,16 @@ static struct {
 static void allocate(struct box *box, unsigned number, unsigned dice)
 {
 	box->size = 1 + dice % SIZE_MAX_ASKED;
-	box->block = dice & 0x1000 ? call_hook(hook_malloc, box->size, 0, malloc_island, dice % 50)
-				   : call_hook(hook_calloc, 1, box->size, calloc_island, dice % 50);
+	switch (dice >> 12 & 3) {
+	case 0:
+		box->block = call_calloc(1, box->size, calloc_island, dice % 50);
+		break;
+	case 1:
+		box->block = call_new(box->size, new_island, dice % 50);
+		break;
+	default:
+		box->block = call_malloc(box->size, malloc_island, dice % 50);
+	}
 	done[number].allocations++;
 }
 
@@ -111,9 +119,9 @@ static void test_release_within(void)
 		exit(1);
 	while (!(slot = thread_slot_claim(arch_thread_pointer())))
 		continue;
-	block_within = call_hook(hook_malloc, 1000, 0, malloc_island, 7);
+	block_within = call_malloc(1000, malloc_island, 7);
 	given_back = (uint64_t)block_within;
-	block = call_hook(hook_malloc, 5000, 0, island, 8);
+	block = call_malloc(5000, island, 8);
 	CHECK(slot->guard == 0 && slot->in_original == 0);
 	CHECK_EQUAL(sum_counter(COUNTER_frees), frees + 1);
 	view = made_view(&made);
@@ -138,7 +146,7 @@ static void test_companion_earns_no_trust(void)
 	made.header->sampling_mode = SAMPLING_stopped;
 	slot->interval = 0; // as the tool does
 	for (unsigned i = 0; i < 2 * HS_TRUST_CALLS; i++)
-		free(call_hook(hook_new, 10, 0, island, i));
+		free(call_new(10, island, i));
 	CHECK_EQUAL(payload_region_state.hook_trust[OPERATOR], 0);
 	CHECK_EQUAL(slot->framed_calls, 2 * HS_TRUST_CALLS);
 	munmap(island, HS_PAGE_SIZE);

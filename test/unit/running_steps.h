@@ -161,7 +161,7 @@ static void make_call(unsigned thread, unsigned index)
 	stepped_begin();
 	switch (call->what) {
 	case ALLOCATE:
-		(void)call_hook(hook_malloc, size_of(number, call->to), 0, malloc_island, caller);
+		(void)call_malloc(size_of(number, call->to), malloc_island, caller);
 		break;
 	case CHANGE:
 	case FAIL:
@@ -401,7 +401,7 @@ static void set_blocks(void)
 		if (!(scenario->places >> i & 1))
 			continue;
 		running_call = &call;
-		(void)call_hook(hook_malloc, size_of(i, i), 0, calloc_island, site_pc[0] - 0x1000);
+		(void)call_malloc(size_of(i, i), calloc_island, site_pc[0] - 0x1000);
 		site_calls_begun[0]++;
 		site_calls_returned[0]++;
 		holds[i] = i + 1;
@@ -457,7 +457,7 @@ static void make_sites_fresh(void)
 	}
 	running_call = &call;
 	for (; site_calls_begun[0] < 3; site_calls_begun[0]++, site_calls_returned[0]++) {
-		(void)call_hook(hook_malloc, SMALL_SIZE, 0, calloc_island, site_pc[0] - 0x1000);
+		(void)call_malloc(SMALL_SIZE, calloc_island, site_pc[0] - 0x1000);
 		hook_before_free(addresses[call.to], (uint64_t)&place, free_island);
 	}
 	for (unsigned i = 0; i < HS_THREAD_SLOTS; i++) {

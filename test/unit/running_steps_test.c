@@ -109,7 +109,7 @@ static void *made_filler(size_t size)
 static void fill_bucket(void)
 {
 	for (unsigned i = 0; i < FILLERS; i++)
-		(void)call_hook(hook_malloc, FILLER_SIZE, 0, filler_island, site_pc[0] - 0x1000);
+		(void)call_malloc(FILLER_SIZE, filler_island, site_pc[0] - 0x1000);
 	site_calls_begun[0] += FILLERS;
 	site_calls_returned[0] += FILLERS;
 }

@@ -98,7 +98,7 @@ static uint64_t size_of(unsigned box, unsigned which)
 
 static void *allocate(unsigned box, unsigned which)
 {
-	return call_hook(hook_malloc, size_of(box, which), 0, malloc_island, box % 50);
+	return call_malloc(size_of(box, which), malloc_island, box % 50);
 }
 
 static void *reallocate(void *block, unsigned box, unsigned which)

@@ -67,7 +67,7 @@ int main(void)
 			continue;
 		if (slot->stack_high != (cases[i].found ? end : 0))
 			fprintf(stderr, "%s:\n", cases[i].what);
-		CHECK_EQUAL(slot->tid, 100 + i);
+		CHECK_EQUAL(slot->mark, 100 + i);
 		CHECK_EQUAL(slot->stack_low, cases[i].found ? end - cases[i].size : 0);
 		CHECK_EQUAL(slot->stack_high, cases[i].found ? end : 0);
 	}

@@ -62,7 +62,7 @@ static void test_claim(void)
 	slot = thread_slot_claim(pointer_of(&a));
 	CHECK(slot != NULL);
 	CHECK_EQUAL(slot->thread_pointer, pointer_of(&a));
-	CHECK_EQUAL(slot->tid, 1001);
+	CHECK_EQUAL(slot->mark, 1001);
 	CHECK(is_marked(slot));
 	CHECK(!is_marked(slot + 1));
 	CHECK_EQUAL(slot->stack_low, (uint64_t)a.stack);
@@ -80,7 +80,7 @@ static void test_claim(void)
 	slot->free_count = 3, slot->counters[0] = 11;
 	set_tid(&a, 1003);
 	CHECK(thread_slot_claim(pointer_of(&a)) == slot);
-	CHECK_EQUAL(slot->tid, 1003);
+	CHECK_EQUAL(slot->mark, 1003);
 	CHECK_EQUAL(slot->thread, 2);
 	CHECK_EQUAL(history(2)->tid, 1003);
 	CHECK(!slot->guard && !slot->in_original && !slot->pending && !slot->pending_new && !slot->walk_count && !slot->kept_generation);

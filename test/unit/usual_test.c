@@ -90,7 +90,7 @@ static void other_part_shows_it(void) { *made_wide_entry(&made, block) = 2u << 3
 static void ref_has_31_bits(void) { slot->free_records[slot->free_count - 1] |= 1u << 30; }
 static void modules_changed(void) { made.header->module_generation++; }
 static void is_guarded(void) { slot->guard = call_place(); }
-static void other_thread(void) { slot->tid++; }
+static void other_thread(void) { slot->mark++; }
 static void no_slot_there(void) { slot->thread_pointer++; }
 static void samples(void) { slot->interval = 2; }
 static void settings_changed(void) { slot->interval = 0; }
@@ -202,13 +202,21 @@ static void test_release(uint64_t asked)
 	CHECK_REFUSES(filter_is_used(), USUAL_RELEASE(block));
 	CHECK_REFUSES(releases_exchange(), USUAL_RELEASE(block));
 	CHECK_REFUSES(is_guarded(), USUAL_RELEASE(block));
-	CHECK_REFUSES(other_thread(), USUAL_RELEASE(block));
 	CHECK_REFUSES(no_slot_there(), USUAL_RELEASE(block));
 	CHECK_REFUSES((void)0, USUAL_RELEASE(0));
 	CHECK_REFUSES((void)0, USUAL_RELEASE(block + 8));
 	CHECK_REFUSES((void)0, USUAL_RELEASE(block + (UINT64_C(1) << 20)));
 	CHECK_REFUSES((void)0, USUAL_RELEASE(block + (UINT64_C(1) << 40)));
 	CHECK_REFUSES((void)0, USUAL_RELEASE(block + (UINT64_C(1) << 47)));
+
+	// Of a thread that has got the control block of one that ended, and recorded nothing yet.
+	restore(&before);
+	other_thread();
+	after.slot.mark = slot->mark;
+	CHECK(USUAL_RELEASE(block));
+	save(&before);
+	CHECK_EQUAL(*place(), 0);
+	CHECK(before.slot.mark == after.slot.mark && before.slot.counters[COUNTER_frees] == 1 && before.slot.guard == 0);
 	payload_region_deinit(&made);
 }
 

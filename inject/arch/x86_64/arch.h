@@ -38,11 +38,11 @@ struct entry_frame {
 };
 
 // What entry.S leaves on the stack while a hook runs whose return address lies at `place`: its own return address out of the hook's C code,
-// at one of these distances below, by the kind of entry (free, calling hooks, general hooks).
+// at one of these distances below, by the kind of entry (free, usual ways, calling hooks, general hooks).
 // pre: the words there can be read.
 static inline bool arch_hook_runs(uint64_t place, uint64_t code, uint64_t code_size)
 {
-	static const uint8_t distances[] = { 32, 96, 144 };
+	static const uint8_t distances[] = { 32, 48, 96, 144 };
 
 	for (unsigned i = 0; i < sizeof(distances); i++)
 		if (*(const uint64_t *)(place - distances[i]) - code < code_size)

@@ -19,6 +19,12 @@
 #define FILTER_SHIFT 19
 #define SHORT_WAY_STATE 0x5ea7e5ea7e5ea7e5
 #define SHORT_WAY_TRUST 0x57a057a0
+// enum hook_way
+#define HOOK_DONE 1
+#define HOOK_NOT_BEGUN 2
+#define HOOK_NOT_RECORDED 3
+
+#define USUAL_SAVED 32 // bytes between a usual way's call and rbp; the stack is aligned there
 
 	.section .head, "ax", @progbits
 	.globl payload_header
@@ -168,6 +174,10 @@ gadget_sigreturn:
 .macro push_entry_frame
 	push %rbp
 	.cfi_adjust_cfa_offset 8
+	push_callee_saved
+.endm
+
+.macro push_callee_saved
 	push %rbx
 	.cfi_adjust_cfa_offset 8
 	push %r12
@@ -180,16 +190,9 @@ gadget_sigreturn:
 	.cfi_adjust_cfa_offset 8
 .endm
 
-// A hook that calls the original itself: struct hook_result hook(a, b, c, island, frame). It returns rdx = 0 to have the original run in
-// its place, with the `arguments` (1 to 3) as they were. The C code has kept the callee-saved registers.
-.macro calling_hook name, arguments
-	.balign 32
-	.type entry_\name, @function
-entry_\name:
-	.cfi_startproc
-	unless_active 1f
-	push_entry_frame
-	mov %rsp, %r8
+// The second half of a hook that calls the original itself, from the call of its C code on: struct hook_result hook(a, b, c, island, frame), which has
+// kept the callee-saved registers. It returns edx = 0 to have the original run in its place, with the `arguments` (1 to 3) as they were.
+.macro save_arguments arguments
 	sub $40, %rsp
 	.cfi_adjust_cfa_offset 40
 	mov %r11, 32(%rsp)
@@ -200,15 +203,16 @@ entry_\name:
 	.if \arguments > 2
 	mov %rdx, 8(%rsp)
 	.endif
-	mov %r11, %rcx
-	call hook_\name
+.endm
+
+.macro leave_as_told arguments
 	test %edx, %edx
-	je 2f
+	je 5f
 	add $88, %rsp
 	.cfi_adjust_cfa_offset -88
 	ret
 	.cfi_adjust_cfa_offset 88
-2:	mov 32(%rsp), %r11
+5:	mov 32(%rsp), %r11
 	mov 24(%rsp), %rdi
 	.if \arguments > 1
 	mov 16(%rsp), %rsi
@@ -218,18 +222,86 @@ entry_\name:
 	.endif
 	add $88, %rsp
 	.cfi_adjust_cfa_offset -88
+.endm
+
+.macro calling_hook name, arguments
+	.balign 32
+	.type entry_\name, @function
+entry_\name:
+	.cfi_startproc
+	unless_active 1f
+	push_entry_frame
+	mov %rsp, %r8
+	save_arguments \arguments
+	mov %r11, %rcx
+	call hook_\name
+	leave_as_told \arguments
 1:	to_trampoline
 	.cfi_endproc
 	.size entry_\name, . - entry_\name
 .endm
 
-	calling_hook malloc, 1
-	calling_hook calloc, 2
+// The same for a hook with a usual way: struct hook_result hook_usual(a, b, c, island, frame), where of the frame only rbp and the return address are
+// there. The other registers are pushed where that way ended before the original was called (edx = HOOK_NOT_BEGUN: hook() begins anew), or behind
+// it (HOOK_NOT_RECORDED: hook_made(a, b, block, island, frame) goes on; the thread's guard stands).
+.macro usual_hook name, arguments
+	.balign 32
+	.type entry_\name, @function
+entry_\name:
+	.cfi_startproc
+	unless_active 1f
+	push %rbp
+	.cfi_adjust_cfa_offset 8
+	sub $USUAL_SAVED, %rsp
+	.cfi_adjust_cfa_offset USUAL_SAVED
+	mov %r11, 16(%rsp)
+	mov %rdi, 8(%rsp)
+	.if \arguments > 1
+	mov %rsi, (%rsp)
+	.endif
+	mov %r11, %rcx
+	lea USUAL_SAVED - 40(%rsp), %r8
+	call hook_\name\()_usual
+	cmp $HOOK_DONE, %edx
+	jne 2f
+	add $USUAL_SAVED + 8, %rsp
+	.cfi_adjust_cfa_offset -USUAL_SAVED - 8
+	ret
+	.cfi_adjust_cfa_offset USUAL_SAVED + 8
+	// What arch_hook_runs looks for stands below, in the red zone, before the pushes overwrite what stood above.
+2:	lea 1f(%rip), %r10
+	mov %r10, USUAL_SAVED + 8 - 96(%rsp)
+	mov 16(%rsp), %r11
+	mov 8(%rsp), %rdi
+	.if \arguments > 1
+	mov (%rsp), %rsi
+	.endif
+	add $USUAL_SAVED, %rsp
+	.cfi_adjust_cfa_offset -USUAL_SAVED
+	push_callee_saved
+	mov %rsp, %r8
+	save_arguments \arguments
+	mov %r11, %rcx
+	cmp $HOOK_NOT_BEGUN, %edx
+	jb 4f
+	ja 3f
+	call hook_\name
+	jmp 4f
+3:	mov %rax, %rdx
+	call hook_\name\()_made
+4:	leave_as_told \arguments
+1:	to_trampoline
+	.cfi_endproc
+	.size entry_\name, . - entry_\name
+.endm
+
+	usual_hook malloc, 1
+	usual_hook calloc, 2
+	usual_hook new, 2 // the second one is an alignment, or std::nothrow's address, if any
 	calling_hook realloc, 2
 	calling_hook reallocarray, 3
 	calling_hook posix_memalign, 3
 	calling_hook memalign, 2
-	calling_hook new, 2 // the second one is an alignment, or std::nothrow's address, if any
 
 // A hook that does its work first and leaves by the trampoline, so that no frame of ours is on the stack while the original
 // runs: void before(a, where the return address lies, island).
@@ -238,14 +310,13 @@ entry_\name:
 entry_free:
 	.cfi_startproc
 	unless_active 1f
-	mov %rsp, %rax
 	push %rdi
 	.cfi_adjust_cfa_offset 8
 	push %r11
 	.cfi_adjust_cfa_offset 8
 	push %rsi
 	.cfi_adjust_cfa_offset 8
-	mov %rax, %rsi
+	lea 24(%rsp), %rsi
 	mov %r11, %rdx
 	call hook_before_free
 	pop %rsi
