@@ -25,10 +25,12 @@ static inline int64_t *pass_countdown(struct thread_slot *slot)
 static inline void pass_give(struct thread_slot *slot, int64_t bytes)
 {
 	struct thread_pass *pass = pass_entry(slot);
-	uint64_t nobody = 0;
+	uint64_t owner = __atomic_load_n(&pass->thread_pointer, __ATOMIC_RELAXED);
 
-	if (__atomic_compare_exchange_n(&pass->thread_pointer, &nobody, slot->thread_pointer, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
-	    nobody == slot->thread_pointer) {
+	// It mostly is the thread's already: no locked instruction then.
+	if (!owner && __atomic_compare_exchange_n(&pass->thread_pointer, &owner, slot->thread_pointer, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		owner = slot->thread_pointer;
+	if (owner == slot->thread_pointer) {
 		__atomic_store_n(&pass->countdown, bytes, __ATOMIC_RELAXED);
 		bytes = 0; // if the tool takes the pass, a fresh gap is drawn: nobody knows then how much of this one is left
 	}

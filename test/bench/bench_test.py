@@ -6,12 +6,14 @@ import glob
 import json
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import xml.etree.ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 import figures  # noqa: E402
+import instructions  # noqa: E402
 import modes  # noqa: E402
 import profiles  # noqa: E402
 import publish  # noqa: E402
@@ -108,6 +110,16 @@ def figures_of_values():
         raise Failure("a program that is not there was found")
 
 
+def plain_instructions_are_counted():
+    """As many as are said, and the calls that lead to them."""
+    plain = modes.Plain()
+    check_equal(plain.left_out, None, "why it is left out")
+    unhooked, more = (statistics.median(instructions.count_under(mode, temporary_directory(), 13, 1000, 20)) for mode in (instructions.BASE, plain))
+    check(304 <= more - unhooked <= 320, f"{unhooked} and {more} instructions")
+    check(str(304) in plain.title, plain.title)
+    say(f"  304 plain instructions: {more - unhooked:.0f} more")
+
+
 def bench(*options):
     process = start(["/usr/bin/python3", BENCH, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     output = process.communicate(timeout=300)[0]
@@ -174,4 +186,4 @@ def ended_in_the_middle():
     say("  a server is ended with the benchmark")
 
 
-run_cases([figures_of_values, checksums, depths, instructions_are_counted, whole_run, ended_in_the_middle], "bench")
+run_cases([figures_of_values, checksums, depths, instructions_are_counted, plain_instructions_are_counted, whole_run, ended_in_the_middle], "bench")

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import time
 
-from harness import attach, check, detach, heapsnap, heapsnap_ok, mappings, read_text, start, stop
+from harness import attach, check, detach, heapsnap, heapsnap_ok, mappings, read_text, start, stop, target_path
 
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 JEMALLOC = f"{LIBRARIES}/libjemalloc.so.2"
@@ -43,6 +43,7 @@ class Mode:
     base = INSTALLED
     most_rounds = 1000
     only_for_scale = False
+    only_groups = None  # of workloads
     left_out = None
     steps = True  # whether all that it does is done by the process itself, so that its instructions can be counted
     settle = 0  # measurements that are made and thrown away first
@@ -215,6 +216,15 @@ def allocator_library(pid):
     return os.path.realpath(f"/proc/{pid}/exe")
 
 
+class Plain(Started):
+    """No profiler: about as many instructions as heapsnap adds to a tight pair of 13 frames when it records all, which do nothing (plain.c)."""
+    only_groups = ("pair", "tight")
+
+    def __init__(self):
+        super().__init__("plain", "no profiler, 304 plain instructions more", INSTALLED, {"LD_PRELOAD": target_path("libplain.so")},
+                         needs=target_path("libplain.so"))
+
+
 def peer_modes():
     return [
         Jemalloc("jemalloc-sample", "jemalloc, sampled at 512 KiB", 19),
@@ -228,6 +238,7 @@ def peer_modes():
         Started("heaptrack", "heaptrack, from the start", INSTALLED, {"LD_PRELOAD": HEAPTRACK, "DUMP_HEAPTRACK_OUTPUT": "{directory}/heaptrack.raw"},
                 needs=HEAPTRACK, most_rounds=3),
         Bpftrace(),
+        Plain(),
         Started("dhat", "valgrind --tool=dhat", INSTALLED, prefix=["/usr/bin/valgrind", "--quiet", "--tool=dhat", "--dhat-out-file={directory}/dhat.out",
                 "--num-callers=30"], needs="/usr/bin/valgrind", most_rounds=1, only_for_scale=True, steps=False),
     ]
