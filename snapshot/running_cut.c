@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOCK_WAIT_MS = 5000, LOCK_PAUSE_MS = 10 };
+enum { LOCK_WAIT_MS = 5000, LOCK_PAUSE_MS = 10, LOG_WAIT_MS = 1000, LOG_PAUSE_MS = 1 };
 
 const char *running_obstacle_text(enum running_obstacle obstacle)
 {
@@ -137,6 +137,27 @@ static uint32_t stop_logging(const struct running_cut *cut)
 	return __atomic_fetch_and(&cut->header->removal_flags, ~(uint32_t)REMOVAL_LOGS, __ATOMIC_SEQ_CST);
 }
 
+// Whether half of the log is free. A thread that is in the middle of writing an entry of an earlier dump needs a processor for a moment only, unless
+// somebody keeps it stopped.
+static struct hs_error *wait_for_log(const struct running_cut *cut, bool *ret)
+{
+	const struct timespec pause = { .tv_nsec = LOG_PAUSE_MS * 1000000L };
+	uint64_t deadline = hs_monotonic_ns() + LOG_WAIT_MS * UINT64_C(1000000);
+
+	for (;;) {
+		struct hs_error *error;
+
+		*ret = (uint32_t)racing_u64(&cut->header->log_taken) <= log_limit(cut) / 2;
+		if (*ret || hs_monotonic_ns() > deadline)
+			return NULL;
+		error = interrupt_check();
+		if (error)
+			return error;
+		nanosleep(&pause, NULL);
+		begin_log_anew(cut);
+	}
+}
+
 struct hs_error *running_cut_open(const struct region_access *access, struct running_cut *ret, enum running_obstacle *obstacle)
 {
 	struct hs_error *error;
@@ -172,12 +193,13 @@ void running_cut_close(struct running_cut *cut)
 
 struct hs_error *running_cut_begin(struct running_cut *cut, enum running_obstacle *obstacle)
 {
-	uint64_t taken = racing_u64(&cut->header->log_taken);
-	uint32_t limit = log_limit(cut);
-	struct hs_error *error;
+	bool has_room;
+	struct hs_error *error = wait_for_log(cut, &has_room);
 
 	*obstacle = OBSTACLE_none;
-	if ((uint32_t)taken > limit / 2)
+	if (error)
+		return error;
+	if (!has_room)
 		*obstacle = OBSTACLE_log_in_use;
 	else if (!processor_barrier_exists())
 		*obstacle = OBSTACLE_no_barrier;
@@ -186,7 +208,7 @@ struct hs_error *running_cut_begin(struct running_cut *cut, enum running_obstacl
 	error = fault_point("have removals logged");
 	if (error)
 		return error;
-	cut->generation = (uint32_t)(taken >> 32);
+	cut->generation = (uint32_t)(racing_u64(&cut->header->log_taken) >> 32);
 	cut->epoch = racing_u32(&cut->header->epoch) + 1;
 	fault_request();
 	__atomic_fetch_or(&cut->header->removal_flags, REMOVAL_LOGS, __ATOMIC_SEQ_CST);
