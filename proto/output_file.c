@@ -273,11 +273,19 @@ static struct hs_error *finish(struct output_file *file)
 {
 	if (fsync(file->fd) < 0 && !sync_is_refused(errno))
 		return file_error(errno, "cannot write", file->path);
-	if (file->directory_fd >= 0 && !file->temporary) {
+	bool is_new = file->directory_fd >= 0;
+
+	if (is_new && !file->temporary) {
 		struct hs_error *error = name_temporary(file);
 
 		if (error)
 			return error;
+	}
+	// Right behind the naming: who is killed in between leaves the file under its temporary name.
+	if (is_new) {
+		if (renameat(file->directory_fd, file->temporary, file->directory_fd, file->name) < 0)
+			return file_error(errno, "cannot create", file->path);
+		free(HS_STEAL_POINTER(file->temporary));
 	}
 
 	int closed = close(file->fd);
@@ -286,12 +294,7 @@ static struct hs_error *finish(struct output_file *file)
 	// EINTR of close: the descriptor is gone, and the data was synced (close(2)).
 	if (closed < 0 && errno != EINTR)
 		return file_error(errno, "cannot write", file->path);
-	if (!file->temporary)
-		return NULL;
-	if (renameat(file->directory_fd, file->temporary, file->directory_fd, file->name) < 0)
-		return file_error(errno, "cannot create", file->path);
-	free(HS_STEAL_POINTER(file->temporary));
-	return sync_directory(file);
+	return is_new ? sync_directory(file) : NULL;
 }
 
 struct hs_error *output_file_commit(struct output_file *file)
