@@ -24,23 +24,15 @@ static inline uint32_t thread_mark(uint64_t thread_pointer)
 	return *(const uint32_t *)(thread_pointer + payload_header.config.tid_offset);
 }
 
-// Where the calling thread's slot is looked for first, if it is that; else NULL. It may be that of a thread that has ended, which had the same
-// control block: nobody else uses it then, but what it says of the thread itself is not to be relied on.
-static inline struct thread_slot *thread_slot_by_pointer(void)
+// The calling thread's own slot if it is where it is looked for first; else NULL. The slot of a thread that has ended, which had the same control
+// block, is not to be touched before it is claimed: a signal handler would claim it in between, and find no hook running.
+static inline struct thread_slot *thread_slot_at_hand(void)
 {
 	uint64_t thread_pointer = arch_thread_pointer();
 	struct thread_slot *slots = region_at(HS_OFFSET_SLOTS);
 	struct thread_slot *slot = &slots[thread_slot_index(thread_pointer)];
 
-	return HS_LIKELY(slot->thread_pointer == thread_pointer) ? slot : NULL;
-}
-
-// The calling thread's own slot if it is where it is looked for first; else NULL.
-static inline struct thread_slot *thread_slot_at_hand(void)
-{
-	struct thread_slot *slot = thread_slot_by_pointer();
-
-	return HS_LIKELY(slot && slot->mark == thread_mark(slot->thread_pointer)) ? slot : NULL;
+	return HS_LIKELY(slot->thread_pointer == thread_pointer && slot->mark == thread_mark(thread_pointer)) ? slot : NULL;
 }
 
 // The calling thread's slot; NULL = it cannot have one.

@@ -72,7 +72,7 @@ HS_ALWAYS_INLINE bool usual_recording(struct thread_slot *slot, uint64_t block, 
 static inline bool usual_release(uint64_t block, uint64_t call_place, const struct hook_island *island)
 {
 	const struct region_header *header = region();
-	struct thread_slot *slot = thread_slot_by_pointer(); // what is needed of it is right for the thread's successor, too
+	struct thread_slot *slot = thread_slot_at_hand();
 	uint32_t ref, free_count;
 	uint32_t *place;
 
