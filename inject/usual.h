@@ -39,16 +39,17 @@ static inline bool usual_leave_original(struct thread_slot *slot)
 HS_ALWAYS_INLINE bool usual_recording(struct thread_slot *slot, uint64_t block, uint64_t size, const struct entry_frame *frame)
 {
 	const struct region_header *header = region();
-	const struct kept_stack *kept = unwind_kept(slot, frame);
+	const struct kept_stack *kept;
 	struct totals_entry *totals;
 	uint32_t free_count = slot->free_count, ref, entry;
 	uint32_t *place;
 
 	// A sample whose release was not seen may be in the other table, at this address; where `set` could not find the threads outside the payload,
 	// there are samples though releases do not exchange.
-	if (HS_UNLIKELY(!kept || (header->removals_exchange | header->samples_used)))
+	if (HS_UNLIKELY((header->removals_exchange | header->samples_used) || !block || !free_count || !slot->ticks_left))
 		return false;
-	if (HS_UNLIKELY(!block || !free_count || !slot->ticks_left))
+	kept = unwind_kept(slot, frame);
+	if (HS_UNLIKELY(!kept))
 		return false;
 	ref = slot->free_records[free_count - 1];
 	totals = (struct totals_entry *)((uint64_t)slot + kept->totals);
