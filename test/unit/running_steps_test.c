@@ -155,9 +155,9 @@ static void run_scenarios(unsigned schedules)
 
 // Each instruction is stepped through, and code that the address sanitizer has been at has many more.
 #ifdef __SANITIZE_ADDRESS__
-enum { SCHEDULES = 15 };
+enum { SCHEDULES = 10 };
 #else
-enum { SCHEDULES = 150 };
+enum { SCHEDULES = 100 };
 #endif
 
 int main(int argc, char **argv)
