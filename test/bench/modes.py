@@ -14,7 +14,7 @@ import signal
 import subprocess
 import time
 
-from harness import attach, check, detach, heapsnap, heapsnap_ok, mappings, read_text, start, stop, target_path
+from harness import Failure, attach, check, detach, heapsnap, heapsnap_ok, mappings, read_text, start, stop, target_path
 
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 JEMALLOC = f"{LIBRARIES}/libjemalloc.so.2"
@@ -190,8 +190,11 @@ class Bpftrace(Mode):
             yield
         finally:
             process.send_signal(signal.SIGINT)
-            rest = process.communicate(timeout=300)[0]
-            stop(process)
+            try:
+                rest = process.communicate(timeout=60)[0]
+            except subprocess.TimeoutExpired:
+                stop(process, signal.SIGKILL)
+                raise Failure("bpftrace did not end within 60 s") from None
         calls = re.search(r"@calls: (\d+)", rest.decode("utf-8", "replace"))
         check(calls and int(calls[1]) > 0, f"bpftrace saw no call of malloc: {rest[-500:]}")
 
