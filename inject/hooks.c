@@ -101,11 +101,6 @@ struct hook_result hook_malloc(uint64_t size, uint64_t unused1, uint64_t unused2
 	return done(slot, (uint64_t)block);
 }
 
-// The companion makes the block and cannot throw. Where it fails, the original runs without a frame of ours and does what it does: it calls
-// the program's new-handler, throws, tries again. The second argument is the alignment where the companion takes one, and else nothing to it.
-//
-// The companion's calls of hooked functions are not the operator's: jemalloc's before 5.3 calls malloc through its hook. So one that is not
-// recorded is watched, as often as it takes to trust the operator.
 static struct hook_result left_to_operator(struct thread_slot *slot)
 {
 	count_up(slot->counters, COUNTER_left_to_operator, 1);
@@ -113,6 +108,11 @@ static struct hook_result left_to_operator(struct thread_slot *slot)
 	return pass;
 }
 
+// The companion makes the block and cannot throw. Where it fails, the original runs without a frame of ours and does what it does: it calls
+// the program's new-handler, throws, tries again. The second argument is the alignment where the companion takes one, and else nothing to it.
+//
+// The companion's calls of hooked functions are not the operator's: jemalloc's before 5.3 calls malloc through its hook. So one that is not
+// recorded is watched, as often as it takes to trust the operator.
 struct hook_result hook_new_usual(uint64_t size, uint64_t second, uint64_t unused, const struct hook_island *island,
 				  const struct entry_frame *frame)
 {

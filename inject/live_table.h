@@ -14,32 +14,39 @@ static inline bool live_table_covers(uint64_t address)
 	return address >> HS_ADDRESS_BITS == 0 && (address & 7) == 0;
 }
 
-// An entry by the indices that lead to it, NULL when its tables do not exist.
-static inline uint32_t *live_table_entry(uint64_t root_index, uint64_t middle_index, uint64_t leaf_index)
+// The entry that a number leads to, in the part whose root entries begin at `first`: its bits are those of the leaf's index, of the middle table's,
+// of the root's. False when there is no such table.
+static inline bool live_table_entry(uint32_t first, uint64_t number, uint32_t **ret)
 {
-	const uint32_t *root = region_at(HS_OFFSET_ROOT);
-	uint32_t page = __atomic_load_n(&root[root_index], __ATOMIC_ACQUIRE);
+	uint64_t base = region_base(), table;
 
-	if (HS_UNLIKELY(!page))
-		return NULL;
-	page = __atomic_load_n((const uint32_t *)region_page(page) + middle_index, __ATOMIC_ACQUIRE);
-	if (HS_UNLIKELY(!page))
-		return NULL;
-	return (uint32_t *)region_page(page) + leaf_index;
+	table = __atomic_load_n((const uint32_t *)(base + HS_OFFSET_ROOT + first * 4) + (number >> (HS_LEAF_BITS + HS_MIDDLE_BITS)), __ATOMIC_ACQUIRE);
+	if (HS_UNLIKELY(!table))
+		return false;
+	table = table * HS_PAGE_SIZE + base;
+	table = __atomic_load_n((const uint32_t *)table + (number >> HS_LEAF_BITS & (HS_MIDDLE_ENTRIES - 1)), __ATOMIC_ACQUIRE);
+	if (HS_UNLIKELY(!table))
+		return false;
+	*ret = (uint32_t *)(table * HS_PAGE_SIZE + base) + (number & (HS_LEAF_ENTRIES - 1));
+	return true;
 }
 
 // The narrow entry for an address, NULL when its tables do not exist. pre: live_table_covers(address)
 static inline uint32_t *live_table_find_narrow(uint64_t address)
 {
-	return live_table_entry(narrow_root_index(address), narrow_middle_index(address), narrow_leaf_index(address));
+	uint32_t first = (uint32_t)(address >> 3 & 1) << HS_NARROW_ROOT_BITS, *entry;
+
+	return live_table_entry(first, address >> HS_NARROW_SHIFT, &entry) ? entry : NULL;
 }
 
 // The wide entry of an address's piece, NULL when its tables do not exist, or the address can have none. pre: live_table_covers(address)
 static inline uint32_t *live_table_find_wide(uint64_t address)
 {
+	uint32_t *entry;
+
 	if (HS_UNLIKELY(address & 15))
 		return NULL;
-	return live_table_entry(wide_root_index(address), wide_middle_index(address), wide_leaf_index(address));
+	return live_table_entry(HS_WIDE_ROOT, address >> HS_WIDE_SHIFT, &entry) ? entry : NULL;
 }
 
 // The record that a wide entry shows for an address; 0 = none, or it names another one, or there is no entry.
@@ -90,29 +97,12 @@ static inline bool live_table_is_usual(uint64_t address, uint64_t *ret)
 	return HS_LIKELY(*ret >> (HS_ADDRESS_BITS - 4) == 0);
 }
 
-// The entry that a number leads to, in the part whose root entries begin at `first`: its bits are those of the leaf's index, of the middle table's,
-// of the root's. False when there is no such table.
-static inline bool live_table_usual_entry(uint32_t first, uint64_t number, uint32_t **ret)
-{
-	uint64_t base = region_base(), table;
-
-	table = __atomic_load_n((const uint32_t *)(base + HS_OFFSET_ROOT + first * 4) + (number >> (HS_LEAF_BITS + HS_MIDDLE_BITS)), __ATOMIC_ACQUIRE);
-	if (HS_UNLIKELY(!table))
-		return false;
-	table = table * HS_PAGE_SIZE + base;
-	table = __atomic_load_n((const uint32_t *)table + (number >> HS_LEAF_BITS & (HS_MIDDLE_ENTRIES - 1)), __ATOMIC_ACQUIRE);
-	if (HS_UNLIKELY(!table))
-		return false;
-	*ret = (uint32_t *)(table * HS_PAGE_SIZE + base) + (number & (HS_LEAF_ENTRIES - 1));
-	return true;
-}
-
 static inline bool live_table_usual_wide(uint64_t unit, uint32_t **ret)
 {
-	return live_table_usual_entry(HS_WIDE_ROOT, unit >> (HS_WIDE_SHIFT - HS_NARROW_SHIFT), ret);
+	return live_table_entry(HS_WIDE_ROOT, unit >> (HS_WIDE_SHIFT - HS_NARROW_SHIFT), ret);
 }
 
-static inline bool live_table_usual_narrow(uint64_t unit, uint32_t **ret) { return live_table_usual_entry(0, unit, ret); }
+static inline bool live_table_usual_narrow(uint64_t unit, uint32_t **ret) { return live_table_entry(0, unit, ret); }
 
 // Whether what a wide entry holds, less an address's position, is a ref: then it shows that address.
 static inline bool live_table_is_wide_ref(uint32_t ref) { return ref - 1 < (1u << HS_WIDE_REF_BITS) - 1; }
