@@ -39,7 +39,7 @@ static const struct {
 	  "  --samples-per-word RATE\n"
 	  "                   the same, said as samples in each 8 bytes (1e-4 is one in 80000 bytes); records say how many\n"
 	  "                   samples fell into their block\n"
-	  "  --depth N        frames kept of a call stack, 1 to 256 (default 64)\n"
+	  "  --depth N        frames kept of a call stack, 1 to 256 (default 256)\n"
 	  "  --max-memory SIZE\n"
 	  "                   most memory that the records may use, with suffix K, M or G\n"
 	  "                   (default: a quarter of what the machine and the process's memory cgroup have free;\n"

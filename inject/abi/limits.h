@@ -8,7 +8,7 @@
 #define HS_PAGE_SIZE 4096u
 
 // Frames kept of one stack.
-#define HS_DEPTH_DEFAULT 64u
+#define HS_DEPTH_DEFAULT 256u
 #define HS_DEPTH_MAX 256u
 
 #define HS_HOOKS_MAX 512u

@@ -11,7 +11,7 @@ from harness import (Target, Unharmed, attach, attach_state, check, check_equal,
                      run_cases, say, start, stop, temporary_directory, wait_until)
 
 NOBODY = 65534
-EXACT = {"mode": "exact", "depth": 64}
+EXACT = {"mode": "exact", "depth": 256}
 
 
 def settings(pid):
@@ -36,7 +36,7 @@ def words_and_fields():
     before = Unharmed(target.pid)
     attach(target.pid, "--exact")
     check_equal(settings(target.pid), EXACT, "after attach --exact")
-    interval = {"mode": "interval", "interval_bytes": 524288, "depth": 64}
+    interval = {"mode": "interval", "interval_bytes": 524288, "depth": 256}
     check_equal(change(target.pid, "--sample", "512K"), interval, "sample")
     check_equal(change(target.pid, "--stop-recording"), dict(interval, mode="stopped", before="interval"), "stop")
     check_equal(change(target.pid, "--stop-recording"), dict(interval, mode="stopped", before="interval"), "stop again")
@@ -45,8 +45,8 @@ def words_and_fields():
     check_equal(change(target.pid, "--start-recording"), dict(interval, depth=20), "start again")
     words = {"mode": "words", "interval_bytes": 80000, "samples_per_word": 0.0001, "depth": 20}
     check_equal(change(target.pid, "--samples-per-word", "1e-4"), words, "samples per word")
-    budget = {"mode": "budget", "budget_percent": 2.5, "depth": 64}
-    check_equal(change(target.pid, "--budget", "2.5", "--depth", "64"), budget, "budget")
+    budget = {"mode": "budget", "budget_percent": 2.5, "depth": 256}
+    check_equal(change(target.pid, "--budget", "2.5", "--depth", "256"), budget, "budget")
     check_equal(change(target.pid, "--stop-recording"), dict(budget, mode="stopped", before="budget"), "stop with a budget")
     check_equal(change(target.pid, "--start-recording"), budget, "start with a budget")
     check_equal(change(target.pid, "--sample", "1"), EXACT, "sample 1")
@@ -55,7 +55,7 @@ def words_and_fields():
 
     result = heapsnap("set", target.pid, "--sample", "64K", "--depth", "9")
     check_equal((result.status, result.stdout), (0, ""), str(result))
-    check(re.search(r"every allocation.* 64 frames\n.*one sample in 64.0 KiB.* 9 frames", result.stderr), str(result))
+    check(re.search(r"every allocation.* 256 frames\n.*one sample in 64.0 KiB.* 9 frames", result.stderr), str(result))
     check_equal(heapsnap("set", target.pid, "--samples-per-word", "1e-4", "-q").stderr, "", "what -q prints")
     result = heapsnap("status", target.pid)
     check(re.search(r"records 0.0001 samples per word, one in 78.1 KiB.* 9 frames, since 2.*Z", result.stderr), str(result))
@@ -67,8 +67,8 @@ def words_and_fields():
     before.check_attached()
     detach(target.pid)
     before.check_after(memory_may_change=True)
-    for options, expected in ((["--sample", "8K"], {"mode": "interval", "interval_bytes": 8192, "depth": 64}),
-                              (["--samples-per-word", "0.5"], {"mode": "words", "interval_bytes": 16, "samples_per_word": 0.5, "depth": 64}),
+    for options, expected in ((["--sample", "8K"], {"mode": "interval", "interval_bytes": 8192, "depth": 256}),
+                              (["--samples-per-word", "0.5"], {"mode": "words", "interval_bytes": 16, "samples_per_word": 0.5, "depth": 256}),
                               (["--exact", "--depth", "3"], dict(EXACT, depth=3))):
         attach(target.pid, *options)
         check_equal(settings(target.pid), expected, f"after attach {options}")
@@ -116,7 +116,7 @@ def what_is_recorded():
     report = live(50)
     cuts = [line["value"] for line in report["ledger"] if line["name"] == "stack_cut_depth_limit"]
     check(cuts and cuts[0] >= 50, f"stacks cut by the depth: {report['ledger']}")
-    change(target.pid, "--depth", "64")
+    change(target.pid, "--depth", "256")
     allocate()
     check_equal([line["value"] for line in live(100)["ledger"] if line["name"] == "stack_cut_depth_limit"], cuts, "stacks cut after that")
     detach(target.pid)

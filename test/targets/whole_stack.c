@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Allocates at the end of known call chains, from main and from a thread, each through a library that calls back (qsort). Any line of input:
-// once each, 100 bytes from main's chain and 200 from the thread's.
+// once each, 100 bytes from main's chain, 200 from the thread's, and 300 below 200 frames of one function.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +47,15 @@ FRAME void from_main(void)
 	STAY();
 }
 
+FRAME void recurse(unsigned frames)
+{
+	if (frames > 1)
+		recurse(frames - 1);
+	else
+		through_library(300);
+	STAY();
+}
+
 FRAME void *from_thread(void *argument)
 {
 	through_library(200);
@@ -56,12 +65,12 @@ FRAME void *from_thread(void *argument)
 
 int main(void)
 {
-
 	say_ready();
 	while (count < 900 && next_command()) {
 		pthread_t thread;
 
 		from_main();
+		recurse(200);
 		if (pthread_create(&thread, NULL, from_thread, NULL) || pthread_join(thread, NULL))
 			return 2;
 		puts("done");
