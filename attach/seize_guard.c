@@ -2,7 +2,6 @@
 #include "attach/seize_guard.h"
 
 #include "attach/ptrace_call.h"
-#include "attach/stop_wait.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -53,10 +52,8 @@ struct hs_error *seize_guarded(pid_t tid, unsigned long options)
 		seizing = 1;
 		error = ptrace_seize(tid, options);
 		seizing = 0;
-	} else if (stop_peek(tid).kind == STOP_UNKNOWN) {
-		error = hs_error_create(HS_ERROR_GONE, "thread %d is in the middle of an exec", (int)tid);
 	} else {
-		error = NULL; // the signal came between the request and its return
+		error = hs_error_create(HS_ERROR_TIMEOUT, "thread %d cannot be traced now: another of its process's threads is in an exec", (int)tid);
 	}
 	set_alarm(0);
 	return error;

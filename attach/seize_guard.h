@@ -12,7 +12,8 @@
 
 // Takes SIGALRM and the process's real-time interval timer, for good. pre: the process has one thread.
 struct hs_error *seize_guard_begin(void) HS_MUST_CHECK;
-// As ptrace_seize; HS_ERROR_GONE when an exec is under way.
+// As ptrace_seize; HS_ERROR_TIMEOUT when it took too long: an exec is under way, which may still fail, so the thread may live on. It may even be
+// traced, where the signal came between the request and its return.
 struct hs_error *seize_guarded(pid_t tid, unsigned long options) HS_MUST_CHECK;
 
 #endif

@@ -34,6 +34,7 @@ struct freezer {
 	size_t capacity;
 	uint64_t deadline; // CLOCK_MONOTONIC, ns
 	struct pid_set user_threads;
+	pid_t left_out;    // a live thread that could not be seized in the last pass; 0 = none
 };
 
 char threads_state(pid_t pid, pid_t tid)
@@ -116,7 +117,7 @@ static struct hs_error *gone_by_exec(pid_t pid)
 	return hs_error_create(HS_ERROR_GONE, "process %d became another program (exec) meanwhile; try again", (int)pid);
 }
 
-// Seizes and interrupts one thread and adds it. A thread that is dead or dying is left out.
+// Seizes and interrupts one thread and adds it. A thread that is dead or dying is left out; one that cannot be seized now too, and noted.
 static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 {
 	pid_t pid = freezer->process->pid;
@@ -127,6 +128,10 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 	if (error)
 		return error;
 	error = seize_guarded(tid, HS_PTRACE_OPTIONS);
+	if (error && error->code == HS_ERROR_TIMEOUT && is_own_tracee(pid, tid)) {
+		hs_error_destroy(error);
+		error = NULL;
+	}
 	// EPERM has two more causes: the thread is exiting (an exec may give its id to another right after: ask again), and it is
 	// traced already, because a seized thread that called exec has taken the main thread's id, under which it is in no list.
 	for (int attempt = 0; attempt < 3 && error && error->error_number == EPERM; attempt++) {
@@ -146,7 +151,9 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 		return NULL;
 	}
 	freezer->process->count--;
-	if (error->code == HS_ERROR_GONE || is_dead_state(threads_state(pid, tid))) {
+	if (error->code == HS_ERROR_TIMEOUT)
+		freezer->left_out = tid;
+	if (error->code == HS_ERROR_TIMEOUT || error->code == HS_ERROR_GONE || is_dead_state(threads_state(pid, tid))) {
 		hs_error_destroy(error);
 		return NULL;
 	}
@@ -174,6 +181,7 @@ static struct hs_error *seize_new_threads(struct freezer *freezer)
 		return hs_error_system(errno, "cannot list the threads of process %d", (int)process->pid);
 	}
 	error = seize_guard_begin();
+	freezer->left_out = 0;
 	while (!error && (entry = readdir(directory))) {
 		struct frozen_thread key = { .tid = (pid_t)strtol(entry->d_name, NULL, 10) };
 
@@ -185,6 +193,8 @@ static struct hs_error *seize_new_threads(struct freezer *freezer)
 		error = interrupt_check();
 		if (!error)
 			error = seize_thread(freezer, key.tid);
+		if (freezer->left_out && hs_monotonic_ns() >= freezer->deadline)
+			break;
 	}
 	closedir(directory);
 	return error;
@@ -333,11 +343,14 @@ static struct hs_error *stop_all(struct freezer *freezer)
 		error = seize_new_threads(freezer);
 		if (error)
 			return error;
-		if (process->count == known && all_stand(process))
+		if (process->count == known && !freezer->left_out && all_stand(process))
 			break;
 		error = collect_threads(freezer);
 		if (error)
 			return error;
+		if (freezer->left_out && hs_monotonic_ns() >= freezer->deadline)
+			return hs_error_create(HS_ERROR_TIMEOUT, "thread %d of process %d cannot be traced: another thread of it is in an exec that "
+					       "takes long; try again later", (int)freezer->left_out, (int)process->pid);
 		if (hs_monotonic_ns() >= freezer->deadline)
 			return hs_error_create(HS_ERROR_TIMEOUT,
 					       "process %d starts threads faster than they can be stopped; try again later",
