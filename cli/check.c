@@ -13,28 +13,23 @@
 
 enum { LABEL_WIDTH = 14, FUNCTIONS_WIDTH = 84 };
 
-// "  label          text"; a label of "" goes on with the row above. Texts of the target lose their control characters.
+// "  label          text"; a label of "" goes on with the row above.
 static void print_row(const struct options *options, const char *label, const char *format, ...) HS_PRINTF(3, 4);
 
 static void print_row(const struct options *options, const char *label, const char *format, ...)
 {
-	char text[1024], *safe;
+	char text[1024];
 	va_list arguments;
 
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	safe = console_safe_text(text);
-	console_print(options, "  %-*s %s\n", LABEL_WIDTH, label, safe ? safe : "?");
-	free(safe);
+	console_print(options, "  %-*s %s\n", LABEL_WIDTH, label, text);
 }
 
 static void print_finding(const struct options *options, const char *prefix, const struct finding *finding)
 {
-	char *message = console_safe_text(finding->message);
-
-	console_print(options, "%s: %s%s%s\n", prefix, message ? message : "?", finding->remedy[0] ? ": " : "", finding->remedy);
-	free(message);
+	console_print(options, "%s: %s%s%s\n", prefix, finding->message, finding->remedy[0] ? ": " : "", finding->remedy);
 }
 
 static bool refused_on(const struct check_report *report, enum ground ground)

@@ -3,12 +3,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "cli/json.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static struct {
@@ -24,12 +24,37 @@ static void clear_line(void)
 	console.line_open = false;
 }
 
+// The one way of a text to the terminal: it may have names from the target in it.
+static void write_line(const char *prefix, const char *text)
+{
+	char *printable = hs_printable(text);
+
+	clear_line();
+	fprintf(stderr, "%s%s\n", prefix, printable ? printable : "(out of memory for a message)");
+	free(printable);
+}
+
+// `format` ends with the one newline that is meant.
+static HS_PRINTF(2, 0) void write_formatted(const char *prefix, const char *format, va_list arguments)
+{
+	char *text;
+	int length = vasprintf(&text, format, arguments);
+
+	if (length < 0) {
+		write_line(prefix, "(out of memory for a message)");
+		return;
+	}
+	if (length > 0 && text[length - 1] == '\n')
+		text[length - 1] = 0;
+	write_line(prefix, text);
+	free(text);
+}
+
 static void show_message(enum hs_log_level level, const char *message)
 {
 	if ((level == HS_LOG_VERBOSE && !console.verbose) || console.quiet)
 		return;
-	clear_line();
-	fprintf(stderr, "heapsnap: %s%s\n", level == HS_LOG_WARNING ? "warning: " : "", message);
+	write_line(level == HS_LOG_WARNING ? "heapsnap: warning: " : "heapsnap: ", message);
 }
 
 // At most ten times a second.
@@ -65,9 +90,17 @@ void console_print(const struct options *options, const char *format, ...)
 
 	if (options->quiet)
 		return;
-	clear_line();
 	va_start(arguments, format);
-	vfprintf(stderr, format, arguments);
+	write_formatted("", format, arguments);
+	va_end(arguments);
+}
+
+void console_complain(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	write_formatted("heapsnap: ", format, arguments);
 	va_end(arguments);
 }
 
@@ -90,10 +123,9 @@ static const char *code_name(enum hs_error_code code)
 
 enum exit_status console_fail(const struct options *options, struct hs_error *error)
 {
-	char *message = console_safe_text(error->message);
+	char *message = hs_printable(error->message); // also for JSON, whose readers show it
 
-	clear_line();
-	fprintf(stderr, "heapsnap: %s\n", message ? message : "out of memory");
+	write_line("heapsnap: ", error->message);
 	if (options->json) {
 		struct json json;
 
@@ -135,14 +167,4 @@ const char *console_time(uint64_t nanoseconds, char *buffer)
 	else
 		snprintf(buffer, 32, "%.2f s", (double)nanoseconds / 1e9);
 	return buffer;
-}
-
-char *console_safe_text(const char *text)
-{
-	char *safe = strdup(text);
-
-	for (char *c = safe; c && *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
-	return safe;
 }

@@ -11,8 +11,12 @@
 // Connects log and progress to standard error as the options say. Progress lines only on a terminal.
 void console_init(const struct options *options);
 
-// A result for people; nothing with -q.
+// A result for people, one line that ends with a newline; nothing with -q. Like all that is shown, it is made printable (base/printable.h) as a whole, so
+// names from the target may stand in it as they are.
 void console_print(const struct options *options, const char *format, ...) HS_PRINTF(2, 3);
+
+// What is wrong, and no error that ends the command: also with -q. Likewise one line.
+void console_complain(const char *format, ...) HS_PRINTF(1, 2);
 
 // Reports the error (one line on standard error, with --json an object on standard output too), frees it, returns the exit status.
 enum exit_status console_fail(const struct options *options, struct hs_error *error);
@@ -21,7 +25,5 @@ enum exit_status console_fail(const struct options *options, struct hs_error *er
 const char *console_bytes(uint64_t bytes, char *buffer);
 // "12.3 ms", likewise.
 const char *console_time(uint64_t nanoseconds, char *buffer);
-// A text from the target with control characters replaced; a new string, owned by the caller; NULL without memory.
-char *console_safe_text(const char *text);
 
 #endif

@@ -60,18 +60,18 @@ enum exit_status command_detach(const struct options *options)
 		console_print(options, "detached from %d: stopped for %s, done after %s\n", pid, console_time(report.stopped_ns, stopped),
 			      console_time(report.waited_ns, waited));
 	else if (report.foreign_hooks)
-		fprintf(stderr, "heapsnap: the hooks are out of process %d, but %zu of the places that they were in hold somebody else's bytes by now, "
-			"which may lead into heapsnap's code; it stays mapped and does nothing. Run `heapsnap detach %d` again when they are gone\n",
-			pid, report.foreign_hooks, pid);
+		console_complain("the hooks are out of process %d, but %zu of the places that they were in hold somebody else's bytes by now, "
+				 "which may lead into heapsnap's code; it stays mapped and does nothing. Run `heapsnap detach %d` again when they are gone\n",
+				 pid, report.foreign_hooks, pid);
 	else
-		fprintf(stderr, "heapsnap: the hooks are out of process %d, but %zu of its threads still run through the payload; its code "
-			"stays mapped. Run `heapsnap detach %d` again %s\n", pid, report.threads_inside, pid,
-			report.inside_is_stopped ? "when the process, which is stopped by a signal, goes on" : "later");
+		console_complain("the hooks are out of process %d, but %zu of its threads still run through the payload; its code "
+				 "stays mapped. Run `heapsnap detach %d` again %s\n", pid, report.threads_inside, pid,
+				 report.inside_is_stopped ? "when the process, which is stopped by a signal, goes on" : "later");
 	for (size_t i = 0; i < report.check_count; i++) {
 		console_print(options, "  %-36s %s\n", report.checks[i].text, report.checks[i].holds ? "yes" : "NO");
 		if (!report.checks[i].holds)
-			fprintf(stderr, "heapsnap: detached from process %d, but this does not hold, or could not be looked up: %s\n", pid,
-				report.checks[i].text);
+			console_complain("detached from process %d, but this does not hold, or could not be looked up: %s\n", pid,
+					 report.checks[i].text);
 	}
 	if (options->json && !print_json(&report, pid))
 		return EXIT_REFUSED;

@@ -27,17 +27,15 @@ struct dump_result {
 // A line below the site: who called it, along its largest stack.
 static void print_callers(const struct options *options, const struct dump_result *result, const struct heap_site *site)
 {
-	char *callers, *safe;
+	char *callers;
 	struct hs_error *error = heap_site_callers(&result->profile, site, CALLERS_SHOWN, " < ", &callers);
 
 	if (error) {
 		hs_error_destroy(error);
 		return;
 	}
-	safe = console_safe_text(callers);
-	if (safe && *safe)
-		console_print(options, "%*s< %s\n", result->profile.is_estimate ? 35 : 26, "", safe);
-	free(safe);
+	if (*callers)
+		console_print(options, "%*s< %s\n", result->profile.is_estimate ? 35 : 26, "", callers);
 	free(callers);
 }
 
@@ -60,8 +58,6 @@ static void print_sites(const struct options *options, const struct dump_result 
 
 		if (i > 0 && site->live_bytes == 0)
 			break;
-		char *function = console_safe_text(site->function);
-		char *file = console_safe_text(site->file);
 		char bytes[32], percent[32], error[40] = "", line[32] = "";
 
 		if (site->line > 0)
@@ -69,10 +65,8 @@ static void print_sites(const struct options *options, const struct dump_result 
 		if (result->profile.is_estimate)
 			snprintf(error, sizeof(error), " %8s", percent_text(site->live_bytes, site->live_bytes_variance, percent));
 		console_print(options, "%12s%s %12" PRId64 "  %s%s%s%s\n", console_bytes((uint64_t)site->live_bytes, bytes), error, site->live_objects,
-			      function ? function : "?", file && *file ? "  " : "", file ? file : "", file && *file ? line : "");
+			      site->function, *site->file ? "  " : "", site->file, *site->file ? line : "");
 		print_callers(options, result, site);
-		free(function);
-		free(file);
 	}
 }
 
@@ -83,13 +77,10 @@ static void print_ledger(const struct options *options, const struct heap_profil
 	for (int losses = 1; losses >= 0; losses--) {
 		for (size_t i = 0; i < profile->ledger_count; i++) {
 			const struct ledger_line *line = &profile->ledger[i];
-			char *text;
 
 			if (!line->value || line->is_loss != (bool)losses)
 				continue;
-			text = console_safe_text(line->text);
-			console_print(options, "  %s%" PRIu64 " %s\n", line->is_loss ? "LOSS: " : "", line->value, text ? text : "?");
-			free(text);
+			console_print(options, "  %s%" PRIu64 " %s\n", line->is_loss ? "LOSS: " : "", line->value, line->text);
 		}
 	}
 }

@@ -1,44 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/json.h"
 
+#include "base/printable.h"
+
 #include <inttypes.h>
 #include <stddef.h>
+#include <string.h>
 
-// Bytes of the UTF-8 sequence at `text` (RFC 3629); 0 = none is valid.
-static size_t utf8_length(const unsigned char *text)
+// What a terminal would act on is written by its number, so that the text may be shown as it is; a parser gets the character itself.
+static void write_escape(FILE *file, uint32_t character)
 {
-	size_t length = text[0] < 0x80 ? 1 : text[0] >= 0xc2 && text[0] < 0xe0 ? 2 : text[0] >= 0xe0 && text[0] < 0xf0 ? 3 :
-			text[0] >= 0xf0 && text[0] < 0xf5 ? 4 : 0;
-
-	for (size_t i = 1; i < length; i++)
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-	if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] >= 0xa0) || (text[0] == 0xf0 && text[1] < 0x90) ||
-	    (text[0] == 0xf4 && text[1] >= 0x90))
-		return 0;
-	return length;
+	if (character > 0xffff)
+		fprintf(file, "\\u%04x\\u%04x", (unsigned)(0xd800 + ((character - 0x10000) >> 10)), (unsigned)(0xdc00 + (character & 0x3ff)));
+	else
+		fprintf(file, "\\u%04x", (unsigned)character);
 }
 
-static void write_text(FILE *file, const char *value)
+static void write_text(FILE *file, const char *text)
 {
-	const unsigned char *text = (const unsigned char *)value;
+	size_t left = strlen(text);
 
 	fputc('"', file);
-	while (*text) {
-		size_t length = utf8_length(text);
+	while (left > 0) {
+		uint32_t character;
+		size_t length = hs_utf8_next(text, left, &character);
 
 		if (length == 0) {
-			fputs("\xef\xbf\xbd", file);
-			text++;
-			continue;
-		}
-		if (*text == '"' || *text == '\\')
+			fprintf(file, "\\\\x%02x", (unsigned)(unsigned char)*text);
+			length = 1;
+		} else if (*text == '"' || *text == '\\') {
 			fprintf(file, "\\%c", *text);
-		else if (*text < 0x20)
-			fprintf(file, "\\u%04x", *text);
-		else
+		} else if (!hs_is_printable(character)) {
+			write_escape(file, character);
+		} else {
 			fwrite(text, 1, length, file);
+		}
 		text += length;
+		left -= length;
 	}
 	fputc('"', file);
 }

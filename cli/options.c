@@ -2,6 +2,7 @@
 #include "cli/options.h"
 
 #include "attach/session.h"
+#include "base/printable.h"
 #include "inject/abi/limits.h"
 
 #include <errno.h>
@@ -94,8 +95,11 @@ void options_print_help(enum command command)
 
 static bool usage_error(enum command command, const char *format, const char *what)
 {
+	char *printable = hs_printable(what); // who runs the tool may have it from somebody else
+
 	fprintf(stderr, "heapsnap: ");
-	fprintf(stderr, format, what);
+	fprintf(stderr, format, printable ? printable : "?");
+	free(printable);
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		if (commands[i].command == command) {
 			fprintf(stderr, "\nusage: %s (`heapsnap %s --help` says more)\n", commands[i].usage, commands[i].name);

@@ -80,17 +80,15 @@ static void print_settings(const struct options *options, const struct attached_
 static void print_process(const struct options *options, const struct attached_process *process)
 {
 	char since[32], used[32], limit[32];
-	char *name = console_safe_text(process->name);
 
 	if (process->has_leftovers)
-		console_print(options, "%d %s: %s\n", process->pid, name ? name : "?", state_name(process));
+		console_print(options, "%d %s: %s\n", process->pid, process->name, state_name(process));
 	else if (process->state == 0)
-		console_print(options, "%d %s: %s: %s\n", process->pid, name ? name : "?", state_name(process), process->reason);
+		console_print(options, "%d %s: %s: %s\n", process->pid, process->name, state_name(process), process->reason);
 	else
-		console_print(options, "%d %s: %s since %s, %u hooks, %s of %s used\n", process->pid, name ? name : "?", state_name(process),
+		console_print(options, "%d %s: %s since %s, %u hooks, %s of %s used\n", process->pid, process->name, state_name(process),
 			      date(process->attached_wall_ns, since, sizeof(since)), process->hooks, console_bytes(process->used_bytes, used),
 			      console_bytes(process->max_bytes, limit));
-	free(name);
 	if (process->state == REGION_ATTACHED)
 		print_settings(options, process);
 	if (process->has_leftovers || process->state == REGION_ATTACHING || process->state == REGION_DETACHING)

@@ -1,57 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/string_table.h"
 
+#include "base/cleanup.h"
+#include "base/printable.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { FIRST_SLOTS = 1024, FIRST_STRINGS = 512, FIRST_TEXT = 16384 };
-
-// Bytes of the well-formed sequence that starts at text[0], 0 when there is none. Unicode 15, table 3-7.
-static size_t utf8_sequence(const uint8_t *text, size_t size)
-{
-	uint8_t first = text[0], low = 0x80, high = 0xbf;
-	size_t length;
-
-	if (first < 0x80)
-		return 1;
-	if (first >= 0xc2 && first <= 0xdf)
-		length = 2;
-	else if (first >= 0xe0 && first <= 0xef)
-		length = 3;
-	else if (first >= 0xf0 && first <= 0xf4)
-		length = 4;
-	else
-		return 0;
-	if (length > size)
-		return 0;
-	if (first == 0xe0)
-		low = 0xa0; // else a longer form of a two-byte character
-	else if (first == 0xed)
-		high = 0x9f; // else a surrogate
-	else if (first == 0xf0)
-		low = 0x90;
-	else if (first == 0xf4)
-		high = 0x8f; // else above U+10FFFF
-	if (text[1] < low || text[1] > high)
-		return 0;
-	for (size_t i = 2; i < length; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	return length;
-}
-
-void string_table_make_utf8(char *text, size_t size)
-{
-	for (size_t i = 0; i < size;) {
-		size_t length = utf8_sequence((const uint8_t *)text + i, size - i);
-
-		if (length == 0)
-			text[i] = '?';
-		i += length ? length : 1;
-	}
-}
 
 struct hs_error *string_table_init(struct string_table *table)
 {
@@ -141,22 +98,15 @@ static bool reserve(struct string_table *table, size_t size)
 
 struct hs_error *string_table_add(struct string_table *table, const char *text, int64_t *index_ret)
 {
-	size_t size = text ? strlen(text) : 0;
+	HS_CLEANUP_FREE char *printable = hs_printable(text ? text : "");
+	size_t size = printable ? strlen(printable) : 0;
+	uint32_t *slot;
 
-	if (!reserve(table, size))
+	if (!printable || !reserve(table, size))
 		return &hs_error_no_memory;
-
-	// The copy is made at once, behind the last string, and stays when it is new.
-	char *copy = table->text + table->text_size;
-
-	if (size > 0)
-		memcpy(copy, text, size);
-	copy[size] = 0;
-	string_table_make_utf8(copy, size);
-
-	uint32_t *slot = find_slot(table, copy, size);
-
+	slot = find_slot(table, printable, size);
 	if (!*slot) {
+		memcpy(table->text + table->text_size, printable, size + 1);
 		table->offsets[table->count++] = table->text_size;
 		table->text_size += size + 1;
 		*slot = (uint32_t)table->count;

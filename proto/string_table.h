@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strings stored once, numbered in the order of their first use. Pure.
 //
-// What is stored is valid UTF-8, because a protobuf string must be, and because names come from files that the
-// target chose: each byte that cannot be part of it becomes "?".
+// What is stored is valid UTF-8, because a protobuf string must be, and fit to be shown (base/printable.h), because readers of profiles show it and
+// names come from files that the target chose.
 #ifndef HEAPSNAP_PROTO_STRING_TABLE_H
 #define HEAPSNAP_PROTO_STRING_TABLE_H
 
@@ -32,8 +32,5 @@ struct hs_error *string_table_add(struct string_table *table, const char *text, 
 
 // Valid until the next add. pre: index < count
 const char *string_table_text(const struct string_table *table, size_t index);
-
-// Makes `size` bytes valid UTF-8, in place and without a change of length.
-void string_table_make_utf8(char *text, size_t size);
 
 #endif

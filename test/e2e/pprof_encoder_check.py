@@ -51,7 +51,7 @@ class EncoderCheck(unittest.TestCase):
         self.assertEqual(profile.mappings, [
             pprof_reader.Mapping(1, 0x400000, 0x500000, 0x1000, "/usr/bin/program", "0123456789abcdef",
                                  frozenset(["FN", "FL", "LN", "IN"])),
-            pprof_reader.Mapping(2, 0x7f0000000000, 0x7f0000100000, 0, "/usr/lib/lib?.so", "fedcba", frozenset(["FN"])),
+            pprof_reader.Mapping(2, 0x7f0000000000, 0x7f0000100000, 0, "/usr/lib/lib\\xff.so", "fedcba", frozenset(["FN"])),
         ])
         work = profile.locations[profile.samples[0].locations[0] - 1]
         self.assertEqual((work.address, work.mapping_id), (0x400200, 1))

@@ -11,30 +11,27 @@ static const struct {
 	{ "", "" },
 	{ "plain /path", "plain /path" },
 	{ "\"quoted\\\"", "\\\"quoted\\\\\\\"" },
-	{ "\n\t\r\b\x01\x1f\x7f", "\\u000a\\u0009\\u000d\\u0008\\u0001\\u001f\x7f" },
+	{ "\n\t\r\b\x01\x1f\x7f", "\\u000a\\u0009\\u000d\\u0008\\u0001\\u001f\\u007f" },
 	{ "h\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "h\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80" },
 	// The first and last of each length (RFC 3629).
-	{ "\xc2\x80\xdf\xbf", "\xc2\x80\xdf\xbf" },
-	{ "\xe0\xa0\x80\xef\xbf\xbf", "\xe0\xa0\x80\xef\xbf\xbf" },
+	{ "\xc2\x80\xc2\xa0\xdf\xbf", "\\u0080\xc2\xa0\xdf\xbf" },
+	{ "\xe0\xa0\x80\xef\xbf\xbf\xef\xbf\xbd", "\xe0\xa0\x80\\uffff\xef\xbf\xbd" },
 	{ "\xed\x9f\xbf\xee\x80\x80", "\xed\x9f\xbf\xee\x80\x80" },
-	{ "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf", "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf" },
-	// One replacement for each byte that begins nothing.
-#define NO "\xef\xbf\xbd"
-	{ "\x80", NO },
-	{ "\xc3", NO },
-	{ "a\xc3(", "a" NO "(" },
-	{ "\xff\xfe", NO NO },
-	{ "\xc0\x80", NO NO },             // longer forms
-	{ "\xc1\xbf", NO NO },
-	{ "\xe0\x9f\xbf", NO NO NO },
-	{ "\xf0\x8f\xbf\xbf", NO NO NO NO },
-	{ "\xed\xa0\x80", NO NO NO },      // surrogates
-	{ "\xed\xbf\xbf", NO NO NO },
-	{ "\xf4\x90\x80\x80", NO NO NO NO }, // above U+10FFFF
-	{ "\xf5\x80\x80\x80", NO NO NO NO },
-	{ "\xf0\x9f\x98", NO NO NO },      // cut by the end
-	{ "\xe2\x82\xc3\xa9", NO NO "\xc3\xa9" },
-	{ "\xe2\"", NO "\\\"" },           // a quote is never taken for a part of a character
+	{ "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf\xf3\xa0\x80\x81", "\xf0\x90\x80\x80\\udbff\\udfff\\udb40\\udc01" },
+	// What a terminal acts on: an 8-bit CSI as a character, an override of direction, a line separator.
+	{ "\xc2\x9b" "31m \xe2\x80\xae \xe2\x80\xa8", "\\u009b31m \\u202e \\u2028" },
+	// Each byte that begins nothing, as text.
+	{ "\x80", "\\\\x80" },
+	{ "\xc3", "\\\\xc3" },
+	{ "a\xc3(", "a\\\\xc3(" },
+	{ "\xff\xfe", "\\\\xff\\\\xfe" },
+	{ "\xc0\x80", "\\\\xc0\\\\x80" }, // longer forms
+	{ "\xe0\x9f\xbf", "\\\\xe0\\\\x9f\\\\xbf" },
+	{ "\xed\xa0\x80", "\\\\xed\\\\xa0\\\\x80" }, // a surrogate
+	{ "\xf4\x90\x80\x80", "\\\\xf4\\\\x90\\\\x80\\\\x80" }, // above U+10FFFF
+	{ "\xf0\x9f\x98", "\\\\xf0\\\\x9f\\\\x98" }, // cut by the end
+	{ "\xe2\x82\xc3\xa9", "\\\\xe2\\\\x82\xc3\xa9" },
+	{ "\xe2\"", "\\\\xe2\\\"" }, // a quote is never taken for a part of a character
 };
 enum { STRINGS = sizeof(strings) / sizeof(strings[0]) };
 
