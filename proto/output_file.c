@@ -10,45 +10,17 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 
 enum { NAME_ATTEMPTS = 8 };
 
-// What the user can do about an error of the file system.
-static const char *remedy(int error_number)
-{
-	switch (error_number) {
-	case ENOENT:
-	case ENOTDIR:
-		return "create the directory or choose another path with -o";
-	case EACCES:
-	case EPERM:
-	case EROFS:
-		return "choose a directory that you may write with -o";
-	case ENOSPC:
-	case EDQUOT:
-	case EFBIG:
-		return "make room or choose another file system with -o";
-	case EPIPE:
-		return "the reader of standard output closed it early";
-	default:
-		return "choose another path with -o";
-	}
-}
-
-static struct hs_error *file_error(int error_number, const char *what, const char *path)
-{
-	char buffer[128];
-
-	return hs_error_create(HS_ERROR_SYSTEM, "%s %s: %s; %s", what, path,
-			       strerror_r(error_number, buffer, sizeof(buffer)), remedy(error_number));
-}
-
 static bool is_standard_output(const char *path)
 {
-	return strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/fd/1") == 0;
+	return strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/fd/1") == 0 ||
+	       strcmp(path, "/proc/self/fd/1") == 0;
 }
 
 static struct hs_error *create_standard_output(struct output_file *ret)
@@ -63,68 +35,66 @@ static struct hs_error *create_standard_output(struct output_file *ret)
 	if (!path)
 		return &hs_error_no_memory;
 	if (fd < 0)
-		return file_error(errno, "cannot write to", path);
-	*ret = (struct output_file){ .path = HS_STEAL_POINTER(path), .directory_fd = -1, .fd = HS_STEAL_FD(fd) };
+		return output_error(errno, "cannot write to", path);
+	*ret = (struct output_file){ .path = HS_STEAL_POINTER(path), .place.directory_fd = -1, .fd = HS_STEAL_FD(fd) };
 	return NULL;
 }
 
-// Goes one step down into a directory, and takes over *directory_fd. A link on the way that neither the user nor root has made could lead
-// anywhere, and the tool may be run by root: in a directory where all may write, such links are planted.
-static struct hs_error *enter_directory(int *directory_fd, const char *name, const char *path)
+static struct hs_error *is_directory(const char *path)
 {
-	struct stat status;
-	int fd;
-
-	if (fstatat(*directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode) && status.st_uid != 0 &&
-	    status.st_uid != geteuid())
-		return hs_error_create(HS_ERROR_REFUSED, "%s leads over %s, a symbolic link that user %u has made; name the directory behind it "
-				       "with -o", path, name, status.st_uid);
-	fd = openat(*directory_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC); // O_PATH: it may be writable and not readable
-	if (fd < 0)
-		return file_error(errno, "cannot write into the directory of", path);
-	close(*directory_fd);
-	*directory_fd = fd;
-	return NULL;
+	return hs_error_create(HS_ERROR_REFUSED, "%s is a directory; add a file name to it with -o", path);
 }
 
-// Opens the directory of `path` and points *name_ret to the last part of it.
-static struct hs_error *open_directory(const char *path, const char **name_ret, int *fd_ret)
+static struct hs_error *is_not_plain(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	HS_CLEANUP_FREE char *directory = strndup(path, slash ? (size_t)(slash - path) : 0);
-	HS_CLEANUP_CLOSE int fd = open(path[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	char *rest;
-
-	if (!directory)
-		return &hs_error_no_memory;
-	if (fd < 0)
-		return file_error(errno, "cannot write into the directory of", path);
-	for (char *part = strtok_r(directory, "/", &rest); part; part = strtok_r(NULL, "/", &rest)) {
-		struct hs_error *error = enter_directory(&fd, part, path);
-
-		if (error)
-			return error;
-	}
-	*name_ret = slash ? slash + 1 : path;
-	*fd_ret = HS_STEAL_FD(fd);
-	return NULL;
+	return hs_error_create(HS_ERROR_REFUSED, "%s is not a plain file; use -o - and redirect standard output", path);
 }
 
-// A rename would put a plain file in the place of a device, and a link to one (/proc/self/fd/2) is meant as the device.
-static struct hs_error *check_replaceable(int directory_fd, const char *name, const char *path)
+// A link of the user's own is replaced, not followed. But one to a device, or into /proc (/dev/stdout), is meant as what it stands for.
+static struct hs_error *check_own_link(const struct output_place *place, int link_fd, const char *path)
 {
+	static const char proc[] = "/proc/";
+	char text[sizeof(proc)] = "";
 	struct stat status;
 
-	if (*name == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return hs_error_create(HS_ERROR_REFUSED, "%s is a directory; add a file name to it with -o", path);
-	if (fstatat(directory_fd, name, &status, 0) < 0)
-		return NULL; // nothing is there, or a link to nothing; what else is wrong, creating the file will tell
+	if (readlinkat(link_fd, "", text, sizeof(text) - 1) < 0 || strcmp(text, proc) == 0)
+		return is_not_plain(path);
+	if (fstatat(place->directory_fd, place->name, &status, 0) < 0)
+		return NULL; // it leads to nothing
 	if (S_ISDIR(status.st_mode))
-		return hs_error_create(HS_ERROR_REFUSED, "%s is a directory; add a file name to it with -o", path);
-	if (!S_ISREG(status.st_mode))
-		return hs_error_create(HS_ERROR_REFUSED,
-				       "%s is not a plain file; use -o - and redirect standard output",
-				       path);
+		return is_directory(path);
+	return S_ISREG(status.st_mode) ? NULL : is_not_plain(path);
+}
+
+// Whether what has the name may be replaced: nothing is opened but a handle, so that a pipe or a device notices nothing. What is not the user's own may be
+// something else than it seems; and a second name of a file, where others can make names, was perhaps made for this.
+static struct hs_error *check_replaceable(const struct output_place *place, const char *path, bool *exists_ret)
+{
+	HS_CLEANUP_CLOSE int fd = -1;
+	struct stat status;
+
+	*exists_ret = false;
+	if (*place->name == 0 || strcmp(place->name, ".") == 0 || strcmp(place->name, "..") == 0)
+		return is_directory(path);
+	fd = openat(place->directory_fd, place->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return NULL; // nothing is there; what else is wrong, creating the file will tell
+	*exists_ret = true;
+	if (S_ISDIR(status.st_mode))
+		return is_directory(path);
+	if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+		return is_not_plain(path);
+	if (status.st_uid != geteuid())
+		return hs_error_create(HS_ERROR_REFUSED, "%s is there already, as a %s that belongs to user %u; remove it or choose another name with -o", path,
+				       S_ISLNK(status.st_mode) ? "symbolic link" : "file", status.st_uid);
+	if (S_ISLNK(status.st_mode) && place->control == PLACE_FOREIGN)
+		return hs_error_create(HS_ERROR_REFUSED, "%s is there already, as a symbolic link in a directory that other users can change; remove it or choose "
+				       "another name with -o", path);
+	if (S_ISLNK(status.st_mode))
+		return check_own_link(place, fd, path);
+	if (status.st_nlink > 1 && place->control != PLACE_OWN)
+		return hs_error_create(HS_ERROR_REFUSED, "%s is there already, as a file that has another name too, in a directory where other users make "
+				       "names; remove it or choose another name with -o", path);
 	return NULL;
 }
 
@@ -154,12 +124,12 @@ static struct hs_error *create_temporary(int directory_fd, const char *path, cha
 			return error;
 		fd = openat(directory_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (fd < 0 && errno != EEXIST)
-			return file_error(errno, "cannot create a file for", path);
+			return output_error(errno, "cannot create a file for", path);
 	}
 	if (fd < 0)
-		return file_error(EEXIST, "cannot create a file for", path);
+		return output_error(EEXIST, "cannot create a file for", path);
 	if (fchmod(fd, 0600) < 0) {
-		struct hs_error *error = file_error(errno, "cannot set the mode of the file for", path);
+		struct hs_error *error = output_error(errno, "cannot set the mode of the file for", path);
 
 		if (temporary)
 			unlinkat(directory_fd, temporary, 0);
@@ -170,26 +140,90 @@ static struct hs_error *create_temporary(int directory_fd, const char *path, cha
 	return NULL;
 }
 
-// Gives a file without a name one of its own: a new name cannot replace an old file at once, a rename can.
+// Gives a file without a name one; fails with EEXIST where it is taken. Returns an errno.
+static int link_unnamed(const struct output_file *file, const char *name)
+{
+	char link[64];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
+	return linkat(AT_FDCWD, link, file->place.directory_fd, name, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+}
+
+// A new name cannot replace an old file at once, a rename can.
 static struct hs_error *name_temporary(struct output_file *file)
 {
 	HS_CLEANUP_FREE char *temporary = NULL;
-	HS_CLEANUP_FREE char *link = NULL;
-	struct hs_error *error = hs_format(&link, "/proc/self/fd/%d", file->fd);
+	struct hs_error *error = NULL;
+	int failed = EEXIST;
 
-	for (int attempt = 0; !error && attempt < NAME_ATTEMPTS; attempt++) {
+	for (int attempt = 0; failed == EEXIST && attempt < NAME_ATTEMPTS; attempt++) {
 		free(HS_STEAL_POINTER(temporary));
 		error = random_name(&temporary);
 		if (error)
-			break;
-		if (linkat(AT_FDCWD, link, file->directory_fd, temporary, AT_SYMLINK_FOLLOW) == 0) {
-			file->temporary = HS_STEAL_POINTER(temporary);
-			return NULL;
-		}
-		if (errno != EEXIST)
-			break;
+			return error;
+		failed = link_unnamed(file, temporary);
 	}
-	return error ? error : file_error(errno, "cannot create", file->path);
+	if (failed)
+		return output_error(failed, "cannot create", file->path);
+	file->temporary = HS_STEAL_POINTER(temporary);
+	return NULL;
+}
+
+// Gives the file its name where nothing has it. What came to have it meanwhile stays: EEXIST. Returns an errno.
+static int place_new(struct output_file *file)
+{
+	const struct output_place *place = &file->place;
+	int failed;
+
+	if (!file->temporary)
+		return link_unnamed(file, place->name);
+	if (renameat2(place->directory_fd, file->temporary, place->directory_fd, place->name, RENAME_NOREPLACE) == 0) {
+		free(HS_STEAL_POINTER(file->temporary));
+		return 0;
+	}
+	failed = errno;
+	if (failed != EINVAL && failed != ENOSYS && failed != ENOTSUP)
+		return failed;
+	// A file system that cannot do that: a second name, of which discard takes the first away.
+	if (linkat(place->directory_fd, file->temporary, place->directory_fd, place->name, 0) == 0)
+		return 0;
+	failed = errno;
+	// Nor that (no hard links). Where nobody else can make names, a rename is as good.
+	if (failed == EEXIST || place->control != PLACE_OWN || renameat(place->directory_fd, file->temporary, place->directory_fd, place->name) < 0)
+		return failed;
+	free(HS_STEAL_POINTER(file->temporary));
+	return 0;
+}
+
+// Over a file of the user's own. In a directory of root or the user nobody else can have exchanged it since it was looked at; in one of somebody else the rename
+// takes away no more than they could by themselves.
+static struct hs_error *place_over(struct output_file *file)
+{
+	const struct output_place *place = &file->place;
+	struct hs_error *error = file->temporary ? NULL : name_temporary(file);
+
+	if (error)
+		return error;
+	// Right behind the naming: who is killed in between leaves the file under its temporary name.
+	if (renameat(place->directory_fd, file->temporary, place->directory_fd, place->name) < 0)
+		return output_error(errno, "cannot create", file->path);
+	free(HS_STEAL_POINTER(file->temporary));
+	return NULL;
+}
+
+static struct hs_error *place_file(struct output_file *file)
+{
+	int failed = EEXIST;
+
+	for (int attempt = 0; failed == EEXIST && attempt < NAME_ATTEMPTS; attempt++) {
+		bool exists;
+		struct hs_error *error = check_replaceable(&file->place, file->path, &exists);
+
+		if (error || exists)
+			return error ? error : place_over(file);
+		failed = place_new(file);
+	}
+	return failed ? output_error(failed, "cannot create", file->path) : NULL;
 }
 
 struct hs_error *output_file_create(const char *path, struct output_file *ret)
@@ -199,23 +233,22 @@ struct hs_error *output_file_create(const char *path, struct output_file *ret)
 		return create_standard_output(ret);
 
 	HS_CLEANUP_FREE char *copy = strdup(path);
-	HS_CLEANUP_CLOSE int directory_fd = -1;
-	const char *name = NULL;
+	struct output_place place;
 	char *temporary = NULL;
+	bool exists;
 	int fd = -1;
+	struct hs_error *error = copy ? output_place_open(copy, &place) : &hs_error_no_memory;
 
-	if (!copy)
-		return &hs_error_no_memory;
-
-	struct hs_error *error = open_directory(copy, &name, &directory_fd);
-
-	if (!error)
-		error = check_replaceable(directory_fd, name, path);
-	if (!error)
-		error = create_temporary(directory_fd, path, &temporary, &fd);
 	if (error)
 		return error;
-	*ret = (struct output_file){ HS_STEAL_POINTER(copy), temporary, name, HS_STEAL_FD(directory_fd), fd };
+	error = check_replaceable(&place, path, &exists);
+	if (!error)
+		error = create_temporary(place.directory_fd, path, &temporary, &fd);
+	if (error) {
+		close(place.directory_fd);
+		return error;
+	}
+	*ret = (struct output_file){ HS_STEAL_POINTER(copy), temporary, place, fd };
 	return NULL;
 }
 
@@ -226,9 +259,9 @@ void output_file_discard(struct output_file *file)
 	if (file->fd >= 0)
 		close(file->fd);
 	if (file->temporary)
-		unlinkat(file->directory_fd, file->temporary, 0);
-	if (file->directory_fd >= 0)
-		close(file->directory_fd);
+		unlinkat(file->place.directory_fd, file->temporary, 0);
+	if (file->place.directory_fd >= 0)
+		close(file->place.directory_fd);
 	free(file->temporary);
 	free(file->path);
 	*file = (struct output_file){ 0 };
@@ -250,7 +283,7 @@ struct hs_error *output_file_write(struct output_file *file, const void *data, s
 	int error_number = error->error_number;
 
 	hs_error_destroy(error);
-	return file_error(error_number, "cannot write", file->path);
+	return output_error(error_number, "cannot write", file->path);
 }
 
 // Pipes, sockets and some file systems have nothing to sync and say so by these numbers (fsync(2)).
@@ -262,30 +295,24 @@ static bool sync_is_refused(int error_number)
 // So that the new name survives a power failure. A directory that may not be read cannot be synced.
 static struct hs_error *sync_directory(const struct output_file *file)
 {
-	HS_CLEANUP_CLOSE int fd = openat(file->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	HS_CLEANUP_CLOSE int fd = openat(file->place.directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0 && fsync(fd) < 0 && !sync_is_refused(errno))
-		return file_error(errno, "cannot sync the directory of", file->path);
+		return output_error(errno, "cannot sync the directory of", file->path);
 	return NULL;
 }
 
 static struct hs_error *finish(struct output_file *file)
 {
 	if (fsync(file->fd) < 0 && !sync_is_refused(errno))
-		return file_error(errno, "cannot write", file->path);
-	bool is_new = file->directory_fd >= 0;
+		return output_error(errno, "cannot write", file->path);
+	bool is_new = file->place.directory_fd >= 0;
 
-	if (is_new && !file->temporary) {
-		struct hs_error *error = name_temporary(file);
+	if (is_new) {
+		struct hs_error *error = place_file(file);
 
 		if (error)
 			return error;
-	}
-	// Right behind the naming: who is killed in between leaves the file under its temporary name.
-	if (is_new) {
-		if (renameat(file->directory_fd, file->temporary, file->directory_fd, file->name) < 0)
-			return file_error(errno, "cannot create", file->path);
-		free(HS_STEAL_POINTER(file->temporary));
 	}
 
 	int closed = close(file->fd);
@@ -293,7 +320,7 @@ static struct hs_error *finish(struct output_file *file)
 	file->fd = -1;
 	// EINTR of close: the descriptor is gone, and the data was synced (close(2)).
 	if (closed < 0 && errno != EINTR)
-		return file_error(errno, "cannot write", file->path);
+		return output_error(errno, "cannot write", file->path);
 	return is_new ? sync_directory(file) : NULL;
 }
 

@@ -1,60 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/cleanup.h"
-#include "check.h"
-#include "proto/gzip_file.h"
+#include "output_folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
-#include <zlib.h>
 
-static char directory[] = "/tmp/output_file_test.XXXXXX";
+// Stand before the C library's: what a file system lacks.
+static bool lacks_unnamed, lacks_noreplace, lacks_links;
 
-static const char *in_directory(const char *name)
+int openat(int fd, const char *path, int flags, ...)
 {
-	static char path[256];
+	va_list arguments;
+	mode_t mode;
 
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	return path;
+	va_start(arguments, flags);
+	mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+	va_end(arguments);
+	if (lacks_unnamed && (flags & O_TMPFILE) == O_TMPFILE) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	return (int)syscall(SYS_openat, fd, path, flags, mode);
 }
 
-static int count_entries(void)
+int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags)
 {
-	DIR *stream = opendir(directory);
-	int count = 0;
-
-	while (readdir(stream))
-		count++;
-	closedir(stream);
-	return count - 2;
+	if (lacks_noreplace) {
+		errno = EINVAL;
+		return -1;
+	}
+	return (int)syscall(SYS_renameat2, from_fd, from, to_fd, to, flags);
 }
 
-static bool fails_with(struct hs_error *error, const char *part)
+int linkat(int from_fd, const char *from, int to_fd, const char *to, int flags)
 {
-	bool result = error && strstr(error->message, part);
-
-	if (!result)
-		fprintf(stderr, "error: %s\n", error ? error->message : "(none)");
-	hs_error_destroy(error);
-	return result;
-}
-
-static bool has_content(const char *path, const char *text)
-{
-	char buffer[256] = { 0 };
-	gzFile file = gzopen(path, "rb");
-	int size = file ? gzread(file, buffer, sizeof(buffer) - 1) : -1;
-
-	if (file)
-		gzclose(file);
-	return size == (int)strlen(text) && strcmp(buffer, text) == 0;
+	if (lacks_links) {
+		errno = EPERM;
+		return -1;
+	}
+	return (int)syscall(SYS_linkat, from_fd, from, to_fd, to, flags);
 }
 
 static void test_whole(void)
@@ -120,8 +110,6 @@ static void test_symbolic_link(void)
 	unlink(target);
 }
 
-static const uid_t SOMEBODY = 65534;
-
 // Runs `check` as another user, who may write into `directory`.
 static void as_somebody(void (*check)(void))
 {
@@ -144,19 +132,15 @@ static void as_somebody(void (*check)(void))
 static void write_over_others_file(void)
 {
 	struct output_file file;
-	uint64_t size;
 
-	CHECK(!output_file_create(in_directory("of_root"), &file));
-	CHECK(fails_with(output_file_commit_gzip(&file, "text", 4, &size), "cannot create"));
+	CHECK(fails_with(output_file_create(in_directory("of_root"), &file), "as a file that belongs to user 0"));
 }
 
 static void write_over_others_link(void)
 {
 	struct output_file file;
-	uint64_t size;
 
-	CHECK(!output_file_create(in_directory("link_of_root"), &file));
-	CHECK(fails_with(output_file_commit_gzip(&file, "text", 4, &size), "cannot create"));
+	CHECK(fails_with(output_file_create(in_directory("link_of_root"), &file), "as a symbolic link that belongs to user 0"));
 }
 
 // What others have planted in a directory where all may write (mode 1777, like /tmp).
@@ -165,33 +149,40 @@ static void test_planted(void)
 	struct output_file file;
 	struct stat status;
 	uint64_t size;
-	char victim[256];
 
-	if (geteuid() != 0) {
-		printf("not root: files and links of other users are not tried\n");
+	if (!is_root())
 		return;
-	}
-	snprintf(victim, sizeof(victim), "%s", in_directory("victim"));
-	CHECK(mkdir(victim, 0700) == 0 && chmod(directory, 01777) == 0);
+	CHECK(mkdir(in_directory("victim"), 0700) == 0 && chmod(directory, 01777) == 0);
 
-	// Somebody's link in the place of the file is replaced, and what it leads to stays.
+	// Somebody's link in the place of the file, to something and to nothing: it stays, and what it leads to.
 	CHECK(symlink("victim/file", in_directory("link")) == 0 && lchown(in_directory("link"), SOMEBODY, SOMEBODY) == 0);
-	CHECK(!output_file_create(in_directory("link"), &file));
-	CHECK(!output_file_commit_gzip(&file, "text", 4, &size));
-	CHECK(lstat(in_directory("link"), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == 0);
-	CHECK_EQUAL(status.st_mode & 07777, 0600);
+	CHECK(fails_with(output_file_create(in_directory("link"), &file), "as a symbolic link that belongs to user 65534"));
 	CHECK(access(in_directory("victim/file"), F_OK) != 0);
 	unlink(in_directory("link"));
 
-	// Somebody's file there is replaced too, not written into.
+	// Somebody's file there.
 	HS_CLEANUP_CLOSE int planted = open(in_directory("planted"), O_RDWR | O_CREAT, 0666);
 
 	CHECK(planted >= 0 && fchown(planted, SOMEBODY, SOMEBODY) == 0);
-	CHECK(!output_file_create(in_directory("planted"), &file));
-	CHECK(!output_file_commit_gzip(&file, "text", 4, &size));
-	CHECK(fstat(planted, &status) == 0 && status.st_size == 0 && status.st_nlink == 0);
-	CHECK(stat(in_directory("planted"), &status) == 0 && status.st_uid == 0 && (status.st_mode & 07777) == 0600);
+	CHECK(fails_with(output_file_create(in_directory("planted"), &file), "as a file that belongs to user 65534"));
+	CHECK(fstat(planted, &status) == 0 && status.st_size == 0 && status.st_nlink == 1);
 	unlink(in_directory("planted"));
+
+	// A pipe: nobody opens it.
+	CHECK(mkfifo(in_directory("pipe"), 0666) == 0 && lchown(in_directory("pipe"), SOMEBODY, SOMEBODY) == 0);
+	CHECK(fails_with(output_file_create(in_directory("pipe"), &file), "is not a plain file"));
+	unlink(in_directory("pipe"));
+
+	// A second name of root's own file, where others make names; where they do not, the name is replaced and the file stays.
+	HS_CLEANUP_CLOSE int of_root = open(in_directory("of_root"), O_RDWR | O_CREAT, 0644);
+
+	CHECK(of_root >= 0 && link(in_directory("of_root"), in_directory("second")) == 0);
+	CHECK(fails_with(output_file_create(in_directory("second"), &file), "has another name too"));
+	CHECK(chmod(directory, 0700) == 0 && !output_file_create(in_directory("second"), &file));
+	CHECK(!output_file_commit_gzip(&file, "text", 4, &size));
+	CHECK(fstat(of_root, &status) == 0 && status.st_size == 0 && status.st_nlink == 1);
+	unlink(in_directory("second"));
+	CHECK(chmod(directory, 01777) == 0);
 
 	// Somebody's link in the place of a directory is not followed; one's own is.
 	CHECK(symlink("victim", in_directory("way")) == 0);
@@ -200,19 +191,78 @@ static void test_planted(void)
 	CHECK(lchown(in_directory("way"), SOMEBODY, SOMEBODY) == 0);
 	CHECK(fails_with(output_file_create(in_directory("way/out"), &file), "a symbolic link that user 65534 has made"));
 	unlink(in_directory("way"));
-	CHECK(rmdir(victim) == 0);
 
 	// And the other way round: what is root's stays root's, and nothing is left behind.
-	HS_CLEANUP_CLOSE int of_root = open(in_directory("of_root"), O_RDWR | O_CREAT, 0644);
-
-	CHECK(of_root >= 0 && symlink("of_root", in_directory("link_of_root")) == 0);
+	CHECK(symlink("of_root", in_directory("link_of_root")) == 0);
 	as_somebody(write_over_others_file);
 	as_somebody(write_over_others_link);
 	CHECK(fstat(of_root, &status) == 0 && status.st_size == 0 && status.st_nlink == 1);
 	unlink(in_directory("of_root"));
 	unlink(in_directory("link_of_root"));
+	CHECK(rmdir(in_directory("victim")) == 0);
 	CHECK_EQUAL(count_entries(), 0);
 	CHECK(chmod(directory, 0700) == 0);
+}
+
+// What comes to have the name between the beginning and the end.
+static void test_meanwhile(void)
+{
+	struct output_file file;
+	struct stat status;
+	uint64_t size;
+
+	CHECK(!output_file_create(in_directory("out"), &file));
+	CHECK(close(open(in_directory("out"), O_WRONLY | O_CREAT, 0600)) == 0);
+	CHECK(!output_file_commit_gzip(&file, "text", 4, &size)); // the user's own
+	CHECK(has_content(in_directory("out"), "text"));
+	unlink(in_directory("out"));
+
+	CHECK(!output_file_create(in_directory("out"), &file));
+	CHECK(mkfifo(in_directory("out"), 0600) == 0);
+	CHECK(fails_with(output_file_commit_gzip(&file, "text", 4, &size), "is not a plain file"));
+	CHECK(lstat(in_directory("out"), &status) == 0 && S_ISFIFO(status.st_mode));
+	unlink(in_directory("out"));
+	CHECK_EQUAL(count_entries(), 0);
+	if (!is_root())
+		return;
+	CHECK(!output_file_create(in_directory("out"), &file));
+	CHECK(close(open(in_directory("out"), O_WRONLY | O_CREAT, 0600)) == 0 && lchown(in_directory("out"), SOMEBODY, SOMEBODY) == 0);
+	CHECK(fails_with(output_file_commit_gzip(&file, "text", 4, &size), "belongs to user 65534"));
+	unlink(in_directory("out"));
+	CHECK_EQUAL(count_entries(), 0);
+}
+
+// File systems that know no files without a name, no rename that replaces nothing, no hard links.
+static void test_poor_file_systems(void)
+{
+	struct output_file file;
+	uint64_t size;
+
+	for (unsigned lacking = 0; lacking < 4; lacking++) {
+		lacks_unnamed = true;
+		lacks_noreplace = lacking & 1;
+		lacks_links = lacking & 2;
+		for (int i = 0; i < 2; i++) { // new, and over the first
+			CHECK(!output_file_create(in_directory("out"), &file));
+			CHECK(file.temporary != NULL);
+			CHECK(!output_file_commit_gzip(&file, "text", 4, &size));
+			CHECK_EQUAL(count_entries(), 1);
+			CHECK(has_content(in_directory("out"), "text"));
+		}
+		unlink(in_directory("out"));
+		CHECK(!output_file_create(in_directory("out"), &file));
+		CHECK(mkfifo(in_directory("out"), 0600) == 0);
+		CHECK(fails_with(output_file_commit_gzip(&file, "text", 4, &size), "is not a plain file"));
+		unlink(in_directory("out"));
+		CHECK_EQUAL(count_entries(), 0);
+	}
+	// Where others make names, a rename could take away what came to be there.
+	CHECK(chmod(directory, 01777) == 0);
+	CHECK(!output_file_create(in_directory("out"), &file));
+	CHECK(fails_with(output_file_commit_gzip(&file, "text", 4, &size), "cannot create"));
+	CHECK(chmod(directory, 0700) == 0);
+	CHECK_EQUAL(count_entries(), 0);
+	lacks_unnamed = lacks_noreplace = lacks_links = false;
 }
 
 static void test_refused(void)
@@ -325,6 +375,8 @@ int main(void)
 	test_discard();
 	test_symbolic_link();
 	test_planted();
+	test_meanwhile();
+	test_poor_file_systems();
 	test_refused();
 	test_full();
 	test_standard_output();

@@ -1,5 +1,6 @@
 hs_unit_test(string_table_test hs_proto)
 hs_unit_test(output_file_test hs_proto)
+hs_unit_test(output_place_test hs_proto)
 hs_unit_test(pprof_encoder_test hs_proto)
 
 # By the bytes of the file and, when HEAPSNAP_PPROF names it in the environment, by the real pprof.
