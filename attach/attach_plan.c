@@ -153,6 +153,7 @@ void attach_plan_make(pid_t pid, const struct attach_options *options, struct at
 		return;
 	}
 	target_judge(&plan->target, findings);
+	target_judge_frozen(&plan->target, findings);
 	if (findings_verdict(findings, GROUND_process) == FINDING_REFUSAL)
 		return;
 	findings_add_error(findings, GROUND_memory, region_size_choose(&plan->target, options->max_memory, &plan->max_memory));

@@ -6,6 +6,7 @@
 #include "attach/libc.h"
 #include "attach/memory_sharers.h"
 #include "attach/thread_ids.h"
+#include "attach/work_lock.h"
 #include "base/live_thread.h"
 #include "inject/abi/region.h"
 
@@ -175,12 +176,21 @@ static void judge_sharers(pid_t pid, struct findings *findings)
 	findings_add_error(findings, GROUND_memory_sharers, memory_sharers_check(&process, &none));
 }
 
+static void judge_work(pid_t pid, struct findings *findings)
+{
+	char text[128];
+
+	if (work_lock_is_taken(pid, text, sizeof(text)))
+		findings_add(findings, GROUND_work, FINDING_REFUSAL, "try again when it has ended", "%s", text);
+}
+
 struct hs_error *check_process(pid_t pid, const struct attach_options *options, struct check_report *ret)
 {
 	struct attach_plan plan;
 	struct hs_error *error = NULL;
 
 	*ret = (struct check_report){ .pid = pid };
+	judge_work(pid, &ret->findings);
 	attach_plan_make(pid, options, &plan, &ret->findings);
 	ret->has_memory = plan.target.name && findings_verdict(&ret->findings, GROUND_process) != FINDING_REFUSAL;
 	if (ret->has_memory) {

@@ -12,6 +12,7 @@
 // X(name, what is asked), in the order in which it is asked. The names are in the output of `check --json`: they may grow, not change.
 #define HS_GROUNDS(X)                                                                              \
 	X(process, "is it a process with a memory of its own")                                     \
+	X(work, "is another heapsnap at work on it")                                               \
 	X(tracer, "does another program trace it")                                                 \
 	X(permission, "may heapsnap trace it")                                                     \
 	X(program, "is it a 64-bit program")                                                       \

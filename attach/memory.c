@@ -48,8 +48,8 @@ struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t
 			// mem_rw in fs/proc/base.c: end of file only when the address space has no user left
 			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)memory->pid);
 		} else if (errno != EINTR) {
-			return hs_error_with_errno(HS_ERROR_FAULT, errno, "cannot read %zu bytes at 0x%" PRIx64 " of process %d",
-						   size, address, (int)memory->pid);
+			return hs_error_fault(errno, address + done, "cannot read %zu bytes at 0x%" PRIx64 " of process %d", size, address,
+					      (int)memory->pid);
 		}
 	}
 	return NULL;
@@ -110,9 +110,8 @@ struct hs_error *target_memory_write(const struct target_memory *memory, uint64_
 				return error;
 			hs_error_destroy(error);
 		}
-		return hs_error_with_errno(HS_ERROR_FAULT, error_number,
-					   "cannot write %zu bytes at 0x%" PRIx64 " of process %d", size, address,
-					   (int)memory->pid);
+		return hs_error_fault(error_number, address + done, "cannot write %zu bytes at 0x%" PRIx64 " of process %d", size, address,
+				      (int)memory->pid);
 	}
 	return NULL;
 }

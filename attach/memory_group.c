@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/memory_group.h"
 
+#include "attach/control_group.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/proc_file.h"
@@ -16,41 +17,6 @@ uint64_t memory_group_room(const struct memory_group *group)
 	if (group->version == 0)
 		return UINT64_MAX;
 	return group->limit > group->used ? group->limit - group->used : 0;
-}
-
-// A word of a list with commas.
-static bool list_has(const char *list, size_t size, const char *word)
-{
-	size_t length = strlen(word);
-
-	for (size_t at = 0; at < size;) {
-		size_t end = at;
-
-		while (end < size && list[end] != ',')
-			end++;
-		if (end - at == length && memcmp(list + at, word, length) == 0)
-			return true;
-		at = end + 1;
-	}
-	return false;
-}
-
-// Lines are "number:controllers:path"; version 2 has number 0 and no controllers.
-bool memory_group_path(const char *text, unsigned version, const char **ret, size_t *size_ret)
-{
-	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-		const char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
-
-		if (!path || path > line + strcspn(line, "\n"))
-			continue;
-		if (version == 2 ? strncmp(line, "0::", 3) != 0
-				 : !list_has(controllers + 1, (size_t)(path - controllers - 1), "memory"))
-			continue;
-		*ret = path + 1;
-		*size_ret = strcspn(path + 1, "\n");
-		return **ret == '/';
-	}
-	return false;
 }
 
 // false: no such file, or no number in it ("max").
@@ -100,9 +66,9 @@ void memory_group_read_below(const char *mount, const char *text, struct memory_
 	size_t size;
 
 	*ret = (struct memory_group){ .limit = UINT64_MAX };
-	if (memory_group_path(text, 2, &path, &size))
+	if (control_group_path(text, NULL, &path, &size))
 		read_chain(mount, path, size, 2, ret);
-	if (!memory_group_path(text, 1, &path, &size))
+	if (!control_group_path(text, "memory", &path, &size))
 		return;
 	error = hs_format(&controller, "%s/memory", mount);
 	if (error)

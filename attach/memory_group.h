@@ -16,10 +16,6 @@ struct memory_group {
 // What is left below the limit; UINT64_MAX = no limit.
 uint64_t memory_group_room(const struct memory_group *group);
 
-// Pure: the path of the memory controller's group in the text of /proc/PID/cgroup, below that controller's mount. false = none.
-// Not terminated: ends at *size_ret.
-bool memory_group_path(const char *text, unsigned version, const char **ret, size_t *size_ret);
-
 // Never fails: what cannot be read is no limit.
 void memory_group_read(pid_t pid, struct memory_group *ret);
 

@@ -7,6 +7,7 @@
 #include "attach/session.h"
 
 #include "attach/attach_plan.h"
+#include "attach/fault_reason.h"
 #include "attach/handler_return.h"
 #include "attach/hook_apply.h"
 #include "attach/interrupt.h"
@@ -17,6 +18,7 @@
 #include "attach/thread_layout.h"
 #include "attach/threads.h"
 #include "attach/tool_guard.h"
+#include "attach/work_lock.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -276,27 +278,29 @@ static struct hs_error *make_plan(pid_t pid, const struct attach_options *option
 	return error;
 }
 
-static struct hs_error *examine_and_clear(pid_t pid)
+static struct hs_error *examine_and_clear(pid_t pid, const struct work_lock *lock)
 {
 	struct target_info target;
 	struct hs_error *error = target_examine(pid, &target);
 
 	if (error)
 		return error;
-	if (target.threads.seccomp_mode)
+	error = target_refuse_frozen(&target);
+	if (!error && target.threads.seccomp_mode)
 		error = tool_guard_begin();
+	work_lock_follow(lock);
 	target_info_deinit(&target);
 	return error ? error : session_clear_unfinished(pid, CLEAR_TIMEOUT_MS);
 }
 
-struct hs_error *session_attach(pid_t pid, const struct attach_options *options, struct attach_report *ret)
+static struct hs_error *attach_locked(pid_t pid, const struct attach_options *options, const struct work_lock *lock, struct attach_report *ret)
 {
 	useconds_t wait_us = FIRST_WAIT_US;
 	bool moved = false;
 	struct hs_error *error;
 
 	*ret = (struct attach_report){ 0 };
-	error = examine_and_clear(pid);
+	error = examine_and_clear(pid, lock);
 	if (error)
 		return error;
 	for (int try = 0; try < TRIES; try++) {
@@ -322,4 +326,16 @@ struct hs_error *session_attach(pid_t pid, const struct attach_options *options,
 		return error;
 	return hs_error_create(HS_ERROR_REFUSED, "the only usable thread of process %d always stands where its allocator is to be patched; "
 			       "try again", pid);
+}
+
+struct hs_error *session_attach(pid_t pid, const struct attach_options *options, struct attach_report *ret)
+{
+	struct work_lock lock;
+	struct hs_error *error = work_lock_take(pid, WORK_attach, &lock);
+
+	if (error)
+		return error;
+	error = fault_explain(attach_locked(pid, options, &lock, ret), pid);
+	work_lock_release(&lock);
+	return error;
 }

@@ -5,6 +5,7 @@
 #include "attach/session.h"
 
 #include "attach/detach_verify.h"
+#include "attach/fault_reason.h"
 #include "attach/hook_apply.h"
 #include "attach/inherited.h"
 #include "attach/inside.h"
@@ -17,6 +18,7 @@
 #include "attach/state_pages.h"
 #include "attach/threads.h"
 #include "attach/tool_guard.h"
+#include "attach/work_lock.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -370,7 +372,7 @@ struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms)
 	return NULL;
 }
 
-struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_report *ret)
+static struct hs_error *detach_locked(pid_t pid, unsigned wait_ms, const struct work_lock *lock, struct detach_report *ret)
 {
 	const struct detach_before before = detach_look_before(pid);
 	struct target_info target;
@@ -382,8 +384,10 @@ struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_repor
 	error = target_examine(pid, &target);
 	if (error)
 		return error;
-	if (target.threads.seccomp_mode)
+	error = target_refuse_frozen(&target);
+	if (!error && target.threads.seccomp_mode)
 		error = tool_guard_begin();
+	work_lock_follow(lock);
 	target_info_deinit(&target);
 	if (!error)
 		error = fault_point("open the region");
@@ -400,5 +404,17 @@ struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_repor
 	if (ret->finished && !proc_maps_has_memory(pid)) // what was looked at was no longer there
 		error = hs_error_create(HS_ERROR_GONE, "process %d ended while it was detached from", pid);
 	state_deinit(&state);
+	return error;
+}
+
+struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_report *ret)
+{
+	struct work_lock lock;
+	struct hs_error *error = work_lock_take(pid, WORK_detach, &lock);
+
+	if (error)
+		return error;
+	error = fault_explain(detach_locked(pid, wait_ms, &lock, ret), pid);
+	work_lock_release(&lock);
 	return error;
 }

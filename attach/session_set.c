@@ -6,6 +6,7 @@
 // in the middle of the payload's work; the generation is the last word.
 #include "attach/session.h"
 
+#include "attach/fault_reason.h"
 #include "attach/filter_count.h"
 #include "attach/freeze_outside.h"
 #include "attach/interrupt.h"
@@ -13,6 +14,7 @@
 #include "attach/state_pages.h"
 #include "attach/target.h"
 #include "attach/tool_guard.h"
+#include "attach/work_lock.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -253,15 +255,17 @@ static struct hs_error *open_attached(pid_t pid, struct region_access *region)
 			       (int)pid, (int)pid);
 }
 
-static struct hs_error *examine(pid_t pid)
+static struct hs_error *examine(pid_t pid, const struct work_lock *lock)
 {
 	struct target_info target;
 	struct hs_error *error = target_examine(pid, &target);
 
 	if (error)
 		return error;
-	if (target.threads.seccomp_mode)
+	error = target_refuse_frozen(&target);
+	if (!error && target.threads.seccomp_mode)
 		error = tool_guard_begin();
+	work_lock_follow(lock);
 	target_info_deinit(&target);
 	return error;
 }
@@ -278,14 +282,14 @@ static struct hs_error *freeze(struct change *change, const struct set_options *
 	return freeze_outside(&change->region, process, &change->can_count, &report->stopped_ns);
 }
 
-struct hs_error *session_set(pid_t pid, const struct set_options *options, struct set_report *ret)
+static struct hs_error *set_locked(pid_t pid, const struct set_options *options, const struct work_lock *lock, struct set_report *ret)
 {
 	struct change change = { 0 };
 	struct frozen_process process;
 	struct hs_error *error;
 
 	*ret = (struct set_report){ 0 };
-	error = examine(pid);
+	error = examine(pid, lock);
 	if (!error)
 		error = open_attached(pid, &change.region);
 	if (error)
@@ -305,5 +309,17 @@ struct hs_error *session_set(pid_t pid, const struct set_options *options, struc
 	free(change.pending);
 	filter_count_deinit(&change.filter);
 	region_close(&change.region);
+	return error;
+}
+
+struct hs_error *session_set(pid_t pid, const struct set_options *options, struct set_report *ret)
+{
+	struct work_lock lock;
+	struct hs_error *error = work_lock_take(pid, WORK_set, &lock);
+
+	if (error)
+		return error;
+	error = fault_explain(set_locked(pid, options, &lock, ret), pid);
+	work_lock_release(&lock);
 	return error;
 }

@@ -210,6 +210,7 @@ static struct hs_error *read_all(pid_t pid, struct target_info *info)
 		return error;
 	info->is_32_bit = is_32_bit(pid);
 	memory_group_read(pid, &info->group);
+	control_group_frozen(pid, info->frozen);
 	error = thread_facts_read(pid, &info->threads);
 	if (!error)
 		error = read_own(info);
@@ -248,6 +249,14 @@ struct hs_error *target_examine(pid_t pid, struct target_info *ret)
 	if (error)
 		target_info_deinit(ret);
 	return error;
+}
+
+struct hs_error *target_refuse_frozen(const struct target_info *info)
+{
+	struct findings findings = { 0 };
+
+	target_judge_frozen(info, &findings);
+	return findings_error(&findings);
 }
 
 void target_info_deinit(struct target_info *info)

@@ -85,6 +85,13 @@ static void judge_threads(const struct target_info *info, struct findings *findi
 			     threads->count);
 }
 
+void target_judge_frozen(const struct target_info *info, struct findings *findings)
+{
+	if (info->frozen[0])
+		findings_add(findings, GROUND_threads, FINDING_REFUSAL, "thaw it, then try again",
+			     "process %d (%s) does not run, because its control group is frozen (%s)", (int)info->pid, info->name, info->frozen);
+}
+
 void target_judge(const struct target_info *info, struct findings *findings)
 {
 	target_judge_kind(info, findings);

@@ -12,6 +12,9 @@
 // order. Warns of threads that are stopped, or in a sleep that does not end on a signal.
 void target_judge(const struct target_info *info, struct findings *findings);
 
+// A frozen control group: a ground against all for which threads have to run, which a dump is not.
+void target_judge_frozen(const struct target_info *info, struct findings *findings);
+
 // The first part of it alone: whether it is a process with a memory of its own.
 void target_judge_kind(const struct target_info *info, struct findings *findings);
 

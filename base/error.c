@@ -7,7 +7,7 @@
 
 static char no_memory_message[] = "out of memory: free some memory on this machine and try again";
 
-struct hs_error hs_error_no_memory = { HS_ERROR_NO_MEMORY, 0, no_memory_message };
+struct hs_error hs_error_no_memory = { HS_ERROR_NO_MEMORY, 0, no_memory_message, 0 };
 
 // Takes ownership of `message`; NULL stands for a message that there was no memory for.
 static struct hs_error *create(enum hs_error_code code, int error_number, char *message)
@@ -18,7 +18,7 @@ static struct hs_error *create(enum hs_error_code code, int error_number, char *
 		free(message);
 		return &hs_error_no_memory;
 	}
-	*error = (struct hs_error){ code, error_number, message };
+	*error = (struct hs_error){ code, error_number, message, 0 };
 	return error;
 }
 
@@ -77,6 +77,20 @@ struct hs_error *hs_error_with_errno(enum hs_error_code code, int error_number, 
 	return create_with_errno(code, error_number, message);
 }
 
+struct hs_error *hs_error_fault(int error_number, uint64_t address, const char *format, ...)
+{
+	struct hs_error *error;
+	va_list arguments;
+
+	va_start(arguments, format);
+	char *message = format_message(format, arguments);
+	va_end(arguments);
+	error = create_with_errno(HS_ERROR_FAULT, error_number, message);
+	if (error != &hs_error_no_memory)
+		error->address = address;
+	return error;
+}
+
 struct hs_error *hs_error_prefix(struct hs_error *error, const char *format, ...)
 {
 	va_list arguments;
@@ -113,6 +127,7 @@ struct hs_error *hs_error_join(struct hs_error *first, struct hs_error *second)
 		hs_error_destroy(second);
 		return first;
 	}
+	joined->address = first->address;
 	hs_error_destroy(first);
 	hs_error_destroy(second);
 	return joined;

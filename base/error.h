@@ -5,6 +5,7 @@
 #define HEAPSNAP_BASE_ERROR_H
 
 #include <stdarg.h>
+#include <stdint.h>
 
 #define HS_MUST_CHECK __attribute__((warn_unused_result))
 #define HS_PRINTF(format_index, first_index) __attribute__((format(printf, format_index, first_index)))
@@ -26,6 +27,7 @@ struct hs_error {
 	enum hs_error_code code;
 	int error_number; // errno value; 0 = none
 	char *message;    // owned; static for the out-of-memory object
+	uint64_t address; // of HS_ERROR_FAULT: where in the target; 0 = not said
 };
 
 // Returns a new error owned by the caller; the static out-of-memory error when there is no memory. Never NULL.
@@ -37,6 +39,9 @@ struct hs_error *hs_error_system(int error_number, const char *format, ...) HS_P
 // As hs_error_system with another code (HS_ERROR_REMOTE, say).
 struct hs_error *hs_error_with_errno(enum hs_error_code code, int error_number, const char *format, ...)
 	HS_PRINTF(3, 4) HS_MUST_CHECK;
+
+// An error of the code HS_ERROR_FAULT that says where.
+struct hs_error *hs_error_fault(int error_number, uint64_t address, const char *format, ...) HS_PRINTF(3, 4) HS_MUST_CHECK;
 
 // Returns `error` with the formatted text and ": " put before its message. Takes ownership of `error`.
 struct hs_error *hs_error_prefix(struct hs_error *error, const char *format, ...) HS_PRINTF(2, 3) HS_MUST_CHECK;

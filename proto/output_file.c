@@ -66,8 +66,8 @@ static struct hs_error *check_own_link(const struct output_place *place, int lin
 	return S_ISREG(status.st_mode) ? NULL : is_not_plain(path);
 }
 
-// Whether what has the name may be replaced: nothing is opened but a handle, so that a pipe or a device notices nothing. What is not the user's own may be
-// something else than it seems; and a second name of a file, where others can make names, was perhaps made for this.
+// Whether what has the name may be replaced: nothing is opened but a handle, so that a pipe or a device notices nothing. What is not the user's own
+// may be something else than it seems; and a second name of a file, where others can make names, was perhaps made for this.
 static struct hs_error *check_replaceable(const struct output_place *place, const char *path, bool *exists_ret)
 {
 	HS_CLEANUP_CLOSE int fd = -1;
@@ -85,11 +85,11 @@ static struct hs_error *check_replaceable(const struct output_place *place, cons
 	if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
 		return is_not_plain(path);
 	if (status.st_uid != geteuid())
-		return hs_error_create(HS_ERROR_REFUSED, "%s is there already, as a %s that belongs to user %u; remove it or choose another name with -o", path,
-				       S_ISLNK(status.st_mode) ? "symbolic link" : "file", status.st_uid);
+		return hs_error_create(HS_ERROR_REFUSED, "%s is there already, as a %s that belongs to user %u; remove it or choose another "
+				       "name with -o", path, S_ISLNK(status.st_mode) ? "symbolic link" : "file", status.st_uid);
 	if (S_ISLNK(status.st_mode) && place->control == PLACE_FOREIGN)
-		return hs_error_create(HS_ERROR_REFUSED, "%s is there already, as a symbolic link in a directory that other users can change; remove it or choose "
-				       "another name with -o", path);
+		return hs_error_create(HS_ERROR_REFUSED, "%s is there already, as a symbolic link in a directory that other users can change; remove it "
+				       "or choose another name with -o", path);
 	if (S_ISLNK(status.st_mode))
 		return check_own_link(place, fd, path);
 	if (status.st_nlink > 1 && place->control != PLACE_OWN)
@@ -195,8 +195,8 @@ static int place_new(struct output_file *file)
 	return 0;
 }
 
-// Over a file of the user's own. In a directory of root or the user nobody else can have exchanged it since it was looked at; in one of somebody else the rename
-// takes away no more than they could by themselves.
+// Over a file of the user's own. In a directory of root or the user nobody else can have exchanged it since it was looked at; in one of somebody
+// else the rename takes away no more than they could by themselves.
 static struct hs_error *place_over(struct output_file *file)
 {
 	const struct output_place *place = &file->place;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The directory that an output file goes into, and the file's name there.
 //
-// The tool may be run by root, with a path through directories in which others may write: they exchange a directory and a link at the moment that suits
-// them. So each part of the path is opened once, without following, and what is decided is decided by that very handle; all that is done later is relative to
-// the last one. A link is read through its handle and its text walked in the same way. It is followed only when nobody but the user or root can have put it
-// there: it is theirs, and so is the directory that it stands in, in which others can make at most names of their own (sticky).
+// The tool may be run by root, with a path through directories in which others may write: they exchange a directory and a link at the moment that
+// suits them. So each part of the path is opened once, without following, and what is decided is decided by that very handle; all that is done
+// later is relative to the last one. A link is read through its handle and its text walked in the same way. It is followed only when nobody but the
+// user or root can have put it there: it is theirs, and so is the directory that it stands in, in which others can make at most names of their own
+// (sticky).
 #ifndef HEAPSNAP_PROTO_OUTPUT_PLACE_H
 #define HEAPSNAP_PROTO_OUTPUT_PLACE_H
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/snapshot.h"
 
+#include "attach/fault_reason.h"
 #include "attach/interrupt.h"
 #include "attach/region_access.h"
 #include "attach/target.h"
 #include "attach/threads.h"
 #include "attach/tool_guard.h"
+#include "attach/work_lock.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "snapshot/aggregate.h"
@@ -177,52 +179,76 @@ static struct hs_error *digest(struct raw_snapshot *raw, struct heap_profile *pr
 	return error;
 }
 
-static struct hs_error *take_raw(const struct region_access *access, const struct target_info *target, bool stop, struct raw_snapshot *raw,
-				 struct snapshot_timing *timing)
+static struct hs_error *take_raw(const struct region_access *access, const struct target_info *target, const struct work_lock *lock, bool stop,
+				 struct raw_snapshot *raw, struct snapshot_timing *timing)
 {
 	enum running_obstacle obstacle = OBSTACLE_none;
 	struct hs_error *error;
 
+	error = stop ? target_refuse_frozen(target) : NULL;
+	if (error)
+		return error;
 	error = stop ? clear_away(access) : take_running(access, target->threads.count, raw, timing, &obstacle);
 	if (error || (!stop && obstacle == OBSTACLE_none))
 		return error;
 	raw->stopped_because = stop ? "asked for" : running_obstacle_text(obstacle);
-	if (target->threads.seccomp_mode)
+	error = target_refuse_frozen(target);
+	if (!error && target->threads.seccomp_mode)
 		error = tool_guard_begin();
+	work_lock_follow(lock);
 	return error ? error : take_stopped(access, raw, timing);
+}
+
+static struct hs_error *take_of(const struct target_info *target, const struct work_lock *lock, bool stop, struct raw_snapshot *raw,
+				struct snapshot_timing *timing)
+{
+	struct region_access access;
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(target->pid, &maps);
+
+	if (error)
+		return error;
+	error = region_open(target->pid, &maps, &access);
+	proc_maps_deinit(&maps);
+	if (error)
+		return error;
+	error = refuse_unfinished(&access);
+	if (!error)
+		error = take_raw(&access, target, lock, stop, raw, timing);
+	region_close(&access);
+	return error;
+}
+
+// The lock is held while the process is worked on; symbols are read from files, by processes of their own.
+static struct hs_error *take_locked(pid_t pid, bool stop, struct raw_snapshot *raw, struct heap_profile *profile, struct snapshot_timing *timing)
+{
+	struct target_info target;
+	struct work_lock lock;
+	struct hs_error *error = work_lock_take(pid, WORK_dump, &lock);
+
+	if (error)
+		return error;
+	error = target_examine(pid, &target);
+	if (!error) {
+		profile->program = strdup(target.executable ? target.executable : target.name);
+		error = fault_explain(take_of(&target, &lock, stop, raw, timing), pid);
+		target_info_deinit(&target);
+	}
+	work_lock_release(&lock);
+	return error;
 }
 
 struct hs_error *snapshot_take(pid_t pid, bool stop, struct heap_profile *ret, struct snapshot_timing *timing)
 {
-	struct target_info target;
-	struct region_access access;
 	struct raw_snapshot raw = { 0 };
-	struct proc_maps maps;
-	struct hs_error *error = target_examine(pid, &target);
+	struct hs_error *error;
 
 	*ret = (struct heap_profile){ .pid = pid };
 	*timing = (struct snapshot_timing){ 0 };
-	if (error)
-		return error;
-	ret->program = strdup(target.executable ? target.executable : target.name);
-	error = proc_maps_read(pid, &maps);
-	if (error) {
-		target_info_deinit(&target);
-		heap_profile_deinit(ret);
-		return error;
-	}
-	error = region_open(pid, &maps, &access);
-	proc_maps_deinit(&maps);
-	if (!error) {
-		error = refuse_unfinished(&access);
-		if (!error)
-			error = take_raw(&access, &target, stop, &raw, timing);
-		region_close(&access);
-		if (!error)
-			error = digest(&raw, ret, timing);
-		raw_deinit(&raw);
-	}
-	target_info_deinit(&target);
+	error = take_locked(pid, stop, &raw, ret, timing);
+	if (!error)
+		error = digest(&raw, ret, timing);
+	raw_deinit(&raw);
 	if (error)
 		heap_profile_deinit(ret);
 	return error;

@@ -17,7 +17,7 @@ MAY_INCLUDE = {
     "inject/abi": [r"inject/abi/"],
     "inject": [r"inject/"],
     "attach": [r"base/", r"inject/abi/", r"attach/"],
-    "snapshot": [r"base/", r"inject/abi/", r"attach/(interrupt|region_access|target|threads|tool_guard)\.h", r"snapshot/"],
+    "snapshot": [r"base/", r"inject/abi/", r"attach/(fault_reason|interrupt|region_access|target|threads|tool_guard|work_lock)\.h", r"snapshot/"],
     "proto": [r"base/", r"snapshot/heap_profile\.h", r"proto/", r"profile\.pb-c\.h"],
     "cli": [r"base/", r"inject/abi/(limits|region)\.h", r"attach/(attached_list|check|hook_addition|interrupt|sampling_settings|session|target)\.h",
             r"snapshot/(snapshot|top_sites)\.h", r"proto/(gzip_file|pprof_encoder)\.h", r"cli/"],

@@ -9,41 +9,6 @@
 
 static char mount[] = "/tmp/heapsnap-groups-XXXXXX";
 
-static void test_path(void)
-{
-	static const struct {
-		const char *text;
-		unsigned version;
-		const char *path; // NULL = none
-	} cases[] = {
-		{ "0::/\n", 2, "/" },
-		{ "0::/user.slice/a b\n", 2, "/user.slice/a b" },
-		{ "0::/last", 2, "/last" },
-		{ "0::/\n", 1, NULL },
-		{ "4:memory:/docker/1\n0::/\n", 1, "/docker/1" },
-		{ "4:memory:/docker/1\n0::/two\n", 2, "/two" },
-		{ "5:cpu,memory,pids:/x\n", 1, "/x" },
-		{ "5:cpu,memory_not:/x\n4:memory:/y\n", 1, "/y" },
-		{ "5:name=memory:/x\n", 1, NULL },
-		{ "5:cpu:/memory:/x\n", 1, NULL },
-		{ "5:memory\n0::/\n", 1, NULL },
-		{ "5:memory:../x\n", 1, NULL },
-		{ "", 1, NULL },
-		{ "", 2, NULL },
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const char *path = NULL;
-		size_t size = 0;
-		bool found = memory_group_path(cases[i].text, cases[i].version, &path, &size);
-
-		if (found != (cases[i].path != NULL) || (found && (strlen(cases[i].path) != size || strncmp(cases[i].path, path, size) != 0)))
-			fprintf(stderr, "case %zu\n", i);
-		CHECK_EQUAL(found, cases[i].path != NULL);
-		CHECK(!found || (strlen(cases[i].path) == size && strncmp(cases[i].path, path, size) == 0));
-	}
-}
-
 static void write_number(const char *folder, const char *name, const char *text)
 {
 	char path[256];
@@ -117,7 +82,6 @@ int main(void)
 {
 	char command[64];
 
-	test_path();
 	CHECK(mkdtemp(mount) != NULL);
 	test_read();
 	snprintf(command, sizeof(command), "rm -r %s", mount);

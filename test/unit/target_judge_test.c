@@ -116,6 +116,28 @@ static void test_warnings(void)
 	CHECK_STRING(findings.items[1].message, "process 77 (nginx) is stopped: 3 of 3 threads");
 }
 
+// Nothing runs in a frozen control group: refused where threads have to run, and not by what is asked of a dump, too.
+static void test_frozen(void)
+{
+	struct target_info info = usual();
+	struct findings findings = { 0 };
+	struct hs_error *error;
+
+	CHECK(!target_refuse_frozen(&info));
+	target_judge_frozen(&info, &findings);
+	CHECK_EQUAL(findings.count, 0);
+	strcpy(info.frozen, "/sys/fs/cgroup/shop/cgroup.freeze: 1");
+	target_judge(&info, &findings);
+	CHECK_EQUAL(findings.count, 0);
+	target_judge_frozen(&info, &findings);
+	CHECK_EQUAL(findings_verdict(&findings, GROUND_threads), FINDING_REFUSAL);
+	error = target_refuse_frozen(&info);
+	CHECK(error && error->code == HS_ERROR_REFUSED);
+	CHECK_STRING(error ? error->message : "", "process 77 (nginx) does not run, because its control group is frozen "
+						   "(/sys/fs/cgroup/shop/cgroup.freeze: 1): thaw it, then try again");
+	hs_error_destroy(error);
+}
+
 static void test_full_list(void)
 {
 	struct findings findings = { 0 };
@@ -144,6 +166,7 @@ int main(void)
 {
 	test_judge();
 	test_warnings();
+	test_frozen();
 	test_full_list();
 	return CHECK_RESULT();
 }

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two tools that want the same process: the second says who is at work, and touches nothing. And processes of which no thread can
+run, or whose stacks cannot be read: the reason is named, before anything is touched where that can be."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+
+from harness import (HEAPSNAP, Target, Unharmed, as_user, attach, check, check_equal, check_refused, copy_for_everybody, detach, dump, heapsnap,
+                     heapsnap_ok, only_child, read_text, root, run_cases, say, start, stop, target_path, temporary_directory, wait_until)
+
+SOMEBODY = 65534
+
+
+class Stopping:
+    """heapsnap that stops at a step, with what it has taken."""
+
+    def __init__(self, step, *arguments, prefix=(), program=None):
+        self.process = start([*prefix, program or HEAPSNAP, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             env={**os.environ, "HEAPSNAP_STOP_AT": step})
+        self.pid = self.process.pid
+        self.name = f"heapsnap {arguments[0]} \\(process {self.pid}\\)"
+
+    def wait_stopped(self):
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        check_equal(state(self.pid), "T", f"heapsnap at its step: {self.process.poll()}")
+        return self
+
+    def finish(self):
+        """Lets it go on, also when it comes to that step again."""
+        while self.process.poll() is None:
+            if state(self.pid) == "T":
+                self.process.send_signal(signal.SIGCONT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(0.05)
+        _, errors = self.process.communicate()
+        check_equal(self.process.returncode, 0, errors.decode("utf-8", "replace"))
+
+    def kill(self):
+        stop(self.process, signal.SIGKILL)
+
+
+def state(pid):
+    text = read_text(f"/proc/{pid}/stat")
+    return text[text.rindex(")") + 2]
+
+
+def commands(pid, path):
+    return {"attach": ("attach", pid), "set": ("set", pid, "--exact"), "dump": ("dump", pid, "-o", path), "detach": ("detach", pid)}
+
+
+def check_turned_away(pid, path, words, but=()):
+    """Every command says who is at work, and `check` says that attach would."""
+    for name, arguments in commands(pid, path).items():
+        if name not in but:
+            check_refused(heapsnap(*arguments), words, "try again when it has ended")
+    result = heapsnap("check", pid, "--json")
+    check_equal(result.status, 1, str(result))
+    found = [finding for finding in result.json["findings"] if finding["ground"] == "work"]
+    check_equal([finding["verdict"] for finding in found], ["refusal"], f"what check finds: {result}")
+    check(re.search(words, found[0]["message"]), f"what check says: {found}")
+    check(not os.path.exists(path), "a file of a command that was refused")
+
+
+def attach_beside_all():
+    target = Target("surroundings")  # does nothing unless it is asked to
+    path = os.path.join(temporary_directory(), "out.pb.gz")
+    before = Unharmed(target.pid)
+    with contextlib.closing(target.process.stdin):
+        first = Stopping("plan", "attach", target.pid, "--exact").wait_stopped()
+        check_turned_away(target.pid, path, f"{first.name} is at work on process {target.pid}")
+        before.check_after(memory_may_change=True)
+        first.finish()
+        # In the middle of it: a stop at a step under the freeze would stop the target too, so one before it.
+        for command, step in (("set", "freeze for the change"), ("detach", "open the region")):
+            first = Stopping(step, *commands(target.pid, path)[command]).wait_stopped()
+            check_turned_away(target.pid, path, f"{first.name} is at work on process {target.pid}")
+            first.finish()
+        before.check_after(memory_may_change=True)
+        stop(target.process)
+
+
+def dump_beside_all():
+    """Dumps take turns; all others are turned away."""
+    target = Target("cycles")
+    folder = temporary_directory()
+    path = os.path.join(folder, "out.pb.gz")
+    attach(target.pid)
+    first = Stopping("read the log", "dump", target.pid, "-o", os.path.join(folder, "first.pb.gz")).wait_stopped()
+    check_turned_away(target.pid, path, f"{first.name} is at work on process {target.pid}", but=("dump",))
+    others = [start([HEAPSNAP, "dump", str(target.pid), "-o", os.path.join(folder, f"{i}.pb.gz"), *options], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+              for i, options in enumerate(([], ["--stop"], ["-v"]))]
+    check("wait for heapsnap dump (process " in read_until(others[2].stderr, "wait for"), "a dump that waits says so with -v")
+    check(all(other.poll() is None for other in others), "dumps wait for the first one")
+    first.finish()
+    for i, other in enumerate(others):
+        _, errors = other.communicate(timeout=60)
+        check_equal(other.returncode, 0, f"dump {i}: {errors}")
+    check_equal(sorted(os.listdir(folder)), ["0.pb.gz", "1.pb.gz", "2.pb.gz", "first.pb.gz"], "profiles")
+    # One that waits can be interrupted.
+    first = Stopping("read the log", "dump", target.pid, "-o", path).wait_stopped()
+    other = start([HEAPSNAP, "dump", str(target.pid), "-v", "-o", path], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    read_until(other.stderr, "wait for")
+    check_equal(stop(other, signal.SIGINT), 1, "exit status of a dump that was interrupted while it waited")
+    first.finish()
+    detach(target.pid)
+    stop(target.process)
+
+
+def read_until(stream, words):
+    text = ""
+    while words not in text:
+        line = stream.readline().decode("utf-8", "replace")
+        check(line, f"no {words!r} in {text!r}")
+        text += line
+    return text
+
+
+def killed_holder():
+    """A tool that is killed takes its lock with it."""
+    target = Target("cycles")
+    path = os.path.join(temporary_directory(), "out.pb.gz")
+    for command, step in (("attach", "plan"), ("attach", None), ("set", "freeze for the change"), ("dump", "read the log"),
+                          ("detach", "open the region"), ("detach", None)):
+        if step:
+            holder = Stopping(step, *commands(target.pid, path)[command]).wait_stopped()
+            holder.kill()
+        else:
+            check_equal(heapsnap(*commands(target.pid, path)[command]).status, 0, f"{command} after a {command} that was killed")
+    stop(target.process)
+
+
+def users_and_root():
+    """The tool of the process's own user, and root's, in another mount namespace too."""
+    if not root():
+        return
+    program = copy_for_everybody()
+    target = Target("cycles", command=[*as_user(SOMEBODY), target_path("cycles")])
+    path = os.path.join(temporary_directory(), "out.pb.gz")
+    holder = Stopping("plan", "attach", target.pid, prefix=as_user(SOMEBODY), program=program).wait_stopped()
+    check_turned_away(target.pid, path, f"{holder.name} is at work on process {target.pid}")
+    check_refused(heapsnap("attach", target.pid, prefix=["unshare", "-m"]), holder.name)
+    check_refused(heapsnap("attach", target.pid, prefix=["unshare", "-pf"]), holder.name)
+    holder.finish()
+    detach(target.pid)
+    # And the other way round. Its id is that of /proc, where the tool has another one in a namespace of its own.
+    holder = Stopping("plan", "attach", target.pid).wait_stopped()
+    check_refused(heapsnap("attach", target.pid, prefix=as_user(SOMEBODY), program=program), holder.name)
+    holder.finish()
+    # Another user has no lock to hold, and is told so.
+    check_refused(heapsnap("attach", target.pid, prefix=as_user(SOMEBODY - 1), program=program), "belongs to user")
+    detach(target.pid)
+    stop(target.process)
+
+
+def guarded_child():
+    """With rules for system calls in the target a child does the work, and is named; it keeps the lock when the tool that the user started is killed."""
+    if not root():
+        return
+    target = Target("surroundings", "threads=1", "deny=fcntl")
+    path = os.path.join(temporary_directory(), "out.pb.gz")
+    tool = start([HEAPSNAP, "attach", str(target.pid)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                 env={**os.environ, "HEAPSNAP_STOP_AT": "plan"})
+    worker = only_child(tool.pid)
+    wait_until(lambda: state(worker) == "T", "the child at its step")
+    words = f"heapsnap attach \\(process {worker}\\) is at work on process {target.pid}"
+    check_turned_away(target.pid, path, words)
+    stop(tool, signal.SIGKILL)
+    check_refused(heapsnap("detach", target.pid), words)
+    while os.path.exists(f"/proc/{worker}/stat") and state(worker) not in "ZX":
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGCONT)
+        wait_until(lambda: not os.path.exists(f"/proc/{worker}/stat") or state(worker) in "TZX", "the child's next step or end")
+    detach(target.pid)
+    stop(target.process)
+
+
+def another_proc():
+    """The tool in a container, whose /proc is another one, is seen from the host; and a stranger who locks what it is seen by keeps nobody out."""
+    if not root():
+        return
+    numbers = set()
+    for process in (os.getpid(), os.getppid()):
+        descriptor = os.pidfd_open(process)
+        numbers.add(os.fstat(descriptor).st_ino)
+        os.close(descriptor)
+    if len(numbers) == 1:
+        say("  all pidfds are one file on this kernel: not tried")
+        return
+    target = Target("cycles", command=["unshare", "-pf", "--mount-proc", target_path("cycles")])
+    pid = only_child(target.pid)
+    tool = start(["nsenter", "-t", str(pid), "-p", "-m", HEAPSNAP, "attach", "1", "--exact"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                 env={**os.environ, "HEAPSNAP_STOP_AT": "plan"})
+    worker = only_child(tool.pid)
+    wait_until(lambda: state(worker) == "T", "heapsnap in the container at its step")
+    for arguments in commands(pid, "/nowhere/out").values():
+        if arguments[0] != "dump":
+            check_refused(heapsnap(*arguments), f"another heapsnap \\(process {worker}\\), which sees another /proc, is at work on process {pid}")
+    while tool.poll() is None:  # nsenter stops with it
+        for stopped in (worker, tool.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(stopped, signal.SIGCONT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            tool.wait(0.05)
+    check_equal(tool.wait(), 0, tool.stderr.read().decode())
+    locks = "import fcntl, os, sys; fcntl.flock(os.pidfd_open(int(sys.argv[1])), fcntl.LOCK_EX); print(flush=True); sys.stdin.read()"
+    stranger = start([*as_user(SOMEBODY), "/usr/bin/python3", "-c", locks, str(pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    stranger.stdout.readline()
+    detach(pid)
+    check(stranger.poll() is None, "the stranger has ended")
+    stop(stranger)
+    stop(target.process)
+
+
+@contextlib.contextmanager
+def control_group(parent):
+    group = os.path.join(parent, f"heapsnap-test-{os.getpid()}")
+    os.makedirs(os.path.join(group, "below"))
+    try:
+        yield group
+    finally:
+        os.rmdir(os.path.join(group, "below"))
+        os.rmdir(group)
+
+
+def write(path, text):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+
+
+def frozen(parent, control, on, off, says, settled_in, settled):
+    """In a frozen group, and in one below a frozen one."""
+    if not root():
+        return
+    if not os.access(os.path.join(parent, "cgroup.procs"), os.W_OK):
+        say(f"  {parent} is not there: not tried")
+        return
+    folder = temporary_directory()
+    with control_group(parent) as group:
+        for own in (group, os.path.join(group, "below")):
+            target = Target("surroundings")
+            freezer = os.path.join(group, control)
+
+            def freeze(own=own, freezer=freezer):
+                write(freezer, on)
+                wait_until(lambda: settled in read_text(os.path.join(own, settled_in)).split("\n"), "the group is frozen")
+
+            try:
+                if not os.path.exists(freezer):
+                    say(f"  {freezer} is not there: not tried")
+                    return
+                write(os.path.join(own, "cgroup.procs"), str(target.pid))
+                freeze()
+                words = f"process {target.pid} \\(surroundings\\) does not run, because its control group is frozen \\({re.escape(group)}/{says}\\): thaw it"
+                before = Unharmed(target.pid)
+                check_refused(heapsnap("attach", target.pid), words)
+                result = heapsnap("check", target.pid)
+                check(result.status == 1 and re.search(words, result.stderr), f"check: {result}")
+                before.check_after()
+                write(freezer, off)
+                attach(target.pid)
+                freeze()
+                attached = Unharmed(target.pid)
+                for arguments in (("set", target.pid, "--exact"), ("dump", target.pid, "--stop", "-o", f"{folder}/refused"), ("detach", target.pid)):
+                    check_refused(heapsnap(*arguments), words)
+                attached.check_after()
+                check_equal(os.listdir(folder), [], "files of a dump that was refused")
+                report = dump(target.pid, f"{folder}/out.pb.gz")  # nobody has to run for it
+                check_equal(report["stopped"], False, f"a dump of a frozen process: {report}")
+                os.unlink(f"{folder}/out.pb.gz")
+                write(freezer, off)
+                detach(target.pid)
+            finally:
+                if os.path.exists(freezer):
+                    write(freezer, off)
+                stop(target.process, signal.SIGKILL)
+                wait_until(lambda: not read_text(os.path.join(own, "cgroup.procs")).strip(), "the group is empty")
+
+
+def frozen_first_version():
+    frozen("/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED", "freezer\\.self_freezing: 1", "freezer.state", "FROZEN")
+
+
+def frozen_second_version():
+    both = "/sys/fs/cgroup/unified"
+    frozen(both if os.path.isdir(both) else "/sys/fs/cgroup", "cgroup.freeze", "1", "0", "cgroup\\.freeze: 1", "cgroup.events", "frozen 1")
+
+
+def registered_stack():
+    """Memory of a stack that cannot be read, because somebody would have to fill it in first: attach and detach work, or say what it is."""
+    target = Target("registered_stack")
+    if target.ask("state") != "registered":
+        say("  no userfaultfd here: not tried")
+        return
+    before = Unharmed(target.pid)
+    result = heapsnap("attach", target.pid, "--exact")
+    if result.status:
+        check_refused(result, "userfaultfd")
+    else:
+        heapsnap_ok("status", target.pid)
+        result = heapsnap("detach", target.pid)
+        if result.status:
+            check_refused(result, "userfaultfd")
+            stop(target.process)
+            return
+    before.check_after(memory_may_change=True)
+    target.end()
+
+
+run_cases([attach_beside_all, dump_beside_all, killed_holder, users_and_root, guarded_child, another_proc, frozen_first_version,
+           frozen_second_version, registered_stack], "manners")

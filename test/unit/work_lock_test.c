@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is at work on a process, and that nobody else is.
+#include "attach/work_lock.h"
+
+#include "check.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void test_bytes(void)
+{
+	static const int64_t strange[] = { 0, 1, -1, INT64_MAX, (INT64_C(1) << 32), (INT64_C(1) << 32) + 0x80000000, (INT64_C(5) << 32) + 7, 7 };
+	enum work work;
+	pid_t pid;
+
+	for (int i = 0; i < WORK_COUNT; i++)
+		for (pid_t p = 1; p > 0 && p < 1 << 30; p = p * 3 + 1) {
+			CHECK(work_lock_read_byte(work_lock_byte((enum work)i, p), &work, &pid));
+			CHECK(work == (enum work)i && pid == p);
+		}
+	for (size_t i = 0; i < sizeof(strange) / sizeof(strange[0]); i++)
+		CHECK(!work_lock_read_byte(strange[i], &work, &pid));
+	CHECK_EQUAL(work_lock_byte(WORK_attach, 1234), (INT64_C(1) << 32) + 1234); // tools of two versions meet
+}
+
+// A process that waits, and is the target.
+static pid_t make_target(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	return pid;
+}
+
+static int refuses(pid_t target, enum work work, const char *says)
+{
+	struct work_lock lock;
+	struct hs_error *error = work_lock_take(target, work, &lock);
+	int result;
+
+	if (!error) {
+		work_lock_release(&lock);
+		return 0;
+	}
+	result = error->code == HS_ERROR_REFUSED && strstr(error->message, says) ? 1 : -1;
+	if (result < 0)
+		fprintf(stderr, "%s, not %s\n", error->message, says);
+	hs_error_destroy(error);
+	return result;
+}
+
+// A tool that has the lock, is told to fork as tool_guard does, and then waits to be killed. Returns when it has it.
+static pid_t make_holder(pid_t target, enum work work, bool forks, pid_t *worker_ret)
+{
+	int ready[2];
+	pid_t pid, worker = 0;
+
+	CHECK(pipe(ready) == 0);
+	pid = fork();
+	if (pid == 0) {
+		struct work_lock lock;
+		struct hs_error *error = work_lock_take(target, work, &lock);
+
+		if (error)
+			_exit(1);
+		if (forks && fork() > 0)
+			for (;;)
+				pause();
+		work_lock_follow(&lock);
+		worker = getpid();
+		if (write(ready[1], &worker, sizeof(worker)) != sizeof(worker))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	CHECK(read(ready[0], &worker, sizeof(worker)) == sizeof(worker));
+	close(ready[0]);
+	*worker_ret = worker;
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void test_who(pid_t target)
+{
+	static const char *const names[] = { "attach", "set", "dump", "detach" };
+
+	for (int i = 0; i < WORK_COUNT; i++) {
+		char says[128], text[128] = "";
+		pid_t worker, holder = make_holder(target, (enum work)i, false, &worker);
+
+		CHECK_EQUAL(holder, worker);
+		snprintf(says, sizeof(says), "heapsnap %s (process %d) is at work on process %d; try again when it has ended", names[i], (int)holder, (int)target);
+		for (int other = 0; other < WORK_COUNT; other++)
+			if (i != WORK_dump || other != WORK_dump) // dumps wait for each other
+				CHECK_EQUAL(refuses(target, (enum work)other, says), 1);
+		CHECK(work_lock_is_taken(target, text, sizeof(text)));
+		CHECK(strncmp(text, says, strlen(text)) == 0 && text[0]);
+		end(holder); // by SIGKILL: the lock is gone with it
+		CHECK(!work_lock_is_taken(target, text, sizeof(text)));
+		CHECK_EQUAL(refuses(target, WORK_detach, ""), 0);
+	}
+}
+
+// The parent waits, the child works: the lock is the child's, by name and by life.
+static void test_child(pid_t target)
+{
+	pid_t worker, holder = make_holder(target, WORK_attach, true, &worker);
+	char says[64];
+
+	CHECK(worker > 0 && worker != holder);
+	snprintf(says, sizeof(says), "heapsnap attach (process %d)", (int)worker);
+	CHECK_EQUAL(refuses(target, WORK_set, says), 1);
+	end(holder);
+	CHECK_EQUAL(refuses(target, WORK_set, says), 1);
+	kill(worker, SIGKILL);
+	while (kill(worker, 0) == 0)
+		waitpid(worker, NULL, 0); // a child of init, or of this process (a subreaper)
+	CHECK_EQUAL(refuses(target, WORK_set, ""), 0);
+}
+
+// Released by the tool, though a process that it has started still has the descriptor.
+static void test_release(pid_t target)
+{
+	struct work_lock lock;
+	pid_t child;
+
+	CHECK(!work_lock_take(target, WORK_dump, &lock));
+	child = make_target();
+	work_lock_release(&lock);
+	work_lock_release(&lock);
+	CHECK_EQUAL(refuses(target, WORK_attach, ""), 0);
+	end(child);
+
+	// Nobody there: no lock, and no error, for what comes next says why.
+	CHECK(!work_lock_take(child, WORK_attach, &lock));
+	CHECK(lock.fd < 0);
+	work_lock_follow(&lock);
+	work_lock_release(&lock);
+}
+
+static void test_dumps_take_turns(pid_t target)
+{
+	struct work_lock lock;
+	pid_t worker, holder = make_holder(target, WORK_dump, false, &worker), killer = fork();
+
+	if (killer == 0) {
+		usleep(100000);
+		kill(holder, SIGKILL);
+		_exit(0);
+	}
+	CHECK(!work_lock_take(target, WORK_dump, &lock)); // when the other has ended
+	work_lock_release(&lock);
+	waitpid(killer, NULL, 0);
+	waitpid(holder, NULL, 0);
+}
+
+// Somebody locks the file and is no heapsnap; and somebody with no right to open it.
+static void test_strangers(pid_t target)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/personality", (int)target);
+	fd = open(path, O_RDONLY);
+	CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0);
+	CHECK_EQUAL(refuses(target, WORK_attach, "another heapsnap is at work on process"), 1);
+	close(fd);
+	if (geteuid() != 0) {
+		printf("not root: another user is not tried\n");
+		return;
+	}
+	fflush(NULL);
+	if (fork() == 0) {
+		struct work_lock lock;
+
+		if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0)
+			_exit(2);
+		_exit(open(path, O_RDONLY) >= 0 || work_lock_take(target, WORK_attach, &lock) || lock.fd >= 0);
+	}
+	wait(&fd);
+	CHECK_EQUAL(fd, 0);
+}
+
+static void *wait_for_ever(void *unused)
+{
+	(void)unused;
+	for (;;)
+		pause();
+	return NULL;
+}
+
+// A process whose main thread has ended: its user's tool finds what root's has.
+static void test_ended_main_thread(void)
+{
+	pid_t target, worker, holder;
+	char path[64], text[4096];
+	int status;
+
+	if (geteuid() != 0)
+		return;
+	fflush(NULL);
+	target = fork();
+	if (target == 0) {
+		pthread_t thread;
+
+		if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0 || prctl(PR_SET_DUMPABLE, 1) != 0 ||
+		    prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || pthread_create(&thread, NULL, wait_for_ever, NULL) != 0)
+			_exit(2);
+		pthread_exit(NULL);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)target);
+	do { // until it is a zombie
+		FILE *file = fopen(path, "r");
+		size_t size = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+
+		text[size] = 0;
+		if (file)
+			fclose(file);
+	} while (text[0] && !strstr(text, ") Z "));
+	holder = make_holder(target, WORK_set, false, &worker);
+	if (fork() == 0) {
+		if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0)
+			_exit(2);
+		_exit(refuses(target, WORK_attach, "heapsnap set (process ") != 1);
+	}
+	wait(&status);
+	CHECK_EQUAL(status, 0);
+	end(holder);
+	end(target);
+}
+
+int main(void)
+{
+	pid_t target = make_target();
+
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	test_bytes();
+	test_who(target);
+	test_child(target);
+	test_release(target);
+	test_dumps_take_turns(target);
+	test_strangers(target);
+	test_ended_main_thread();
+	end(target);
+	return CHECK_RESULT();
+}
