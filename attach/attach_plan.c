@@ -26,9 +26,11 @@ static struct hs_error *region_state(pid_t pid, const struct proc_maps *maps, ui
 	struct hs_error *error;
 
 	*state_ret = 0;
-	if (!region_find(maps))
-		return NULL;
 	error = region_open(pid, maps, &access);
+	if (error && error->code == HS_ERROR_NOT_FOUND) {
+		hs_error_destroy(error);
+		return NULL;
+	}
 	if (error)
 		return hs_error_prefix(error, "process %d has a heapsnap region already", pid);
 	*state_ret = access.header.state;

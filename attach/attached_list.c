@@ -93,7 +93,7 @@ static struct hs_error *examine_maps(pid_t pid, const struct proc_maps *maps, st
 	*ret = (struct attached_process){ .pid = pid };
 	read_name(pid, ret);
 	error = region_open(pid, maps, &access);
-	if (error && error->code == HS_ERROR_NOT_FOUND && !region_find(maps)) {
+	if (error && error->code == HS_ERROR_NOT_FOUND) {
 		ret->has_leftovers = has_leftovers(pid, maps);
 		if (!ret->has_leftovers)
 			return error;

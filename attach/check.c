@@ -5,6 +5,7 @@
 #include "attach/attach_plan.h"
 #include "attach/libc.h"
 #include "attach/memory_sharers.h"
+#include "attach/thread_descriptor.h"
 #include "attach/thread_ids.h"
 #include "attach/work_lock.h"
 #include "base/live_thread.h"
@@ -168,12 +169,19 @@ static void judge_sharers(pid_t pid, struct findings *findings)
 	const struct frozen_process process = { .pid = pid, .threads = &thread, .count = 1 };
 	const struct pid_set none = { 0 };
 	struct hs_error *error = memory_sharers_check(&process, &none);
+	struct descriptor_tables tables;
 
-	if (!error)
-		return;
-	hs_error_destroy(error);
-	usleep(SHARERS_WAIT_US);
-	findings_add_error(findings, GROUND_memory_sharers, memory_sharers_check(&process, &none));
+	if (error) {
+		hs_error_destroy(error);
+		usleep(SHARERS_WAIT_US);
+		error = memory_sharers_check(&process, &none);
+	}
+	// Of whichever thread would make the calls; mostly all have the same.
+	descriptor_tables_list(pid, &tables);
+	for (size_t i = 0; i < tables.count && !error; i++)
+		error = descriptor_sharers_check(&process, tables.tids[i], &none);
+	descriptor_tables_deinit(&tables);
+	findings_add_error(findings, GROUND_memory_sharers, error);
 }
 
 static void judge_work(pid_t pid, struct findings *findings)

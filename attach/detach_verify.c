@@ -2,7 +2,10 @@
 #include "attach/detach_verify.h"
 
 #include "attach/hook_apply.h"
+#include "attach/leftovers.h"
 #include "attach/memory.h"
+#include "attach/memory_file.h"
+#include "attach/region_access.h"
 #include "attach/thread_ids.h"
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -57,6 +60,7 @@ static bool text_is_back(pid_t pid, const struct hook_record *hooks, size_t coun
 
 static bool maps_are_clean(pid_t pid)
 {
+	struct target_memory memory;
 	struct proc_maps maps;
 	struct hs_error *error = proc_maps_read(pid, &maps);
 	bool clean = !error;
@@ -66,28 +70,15 @@ static bool maps_are_clean(pid_t pid)
 		return false;
 	}
 	for (size_t i = 0; i < maps.count; i++)
-		clean &= strncmp(maps.items[i].name, "/memfd:heapsnap-", strlen("/memfd:heapsnap-")) != 0;
-	proc_maps_deinit(&maps);
-	return clean;
-}
-
-static bool descriptors_are_clean(pid_t pid)
-{
-	HS_CLEANUP_FREE char *path = NULL;
-	struct hs_error *error = hs_format(&path, "/proc/%d/fd", hs_live_thread(pid));
-	DIR *directory = error ? NULL : opendir(path);
-	bool clean = directory != NULL;
-
-	hs_error_destroy(error);
-	for (struct dirent *entry; directory && (entry = readdir(directory));) {
-		char target[64];
-		ssize_t size = readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
-
-		target[size > 0 ? size : 0] = 0;
-		clean &= strncmp(target, "/memfd:heapsnap-", strlen("/memfd:heapsnap-")) != 0;
+		clean &= !memory_file_is_mapped(&maps.items[i]);
+	error = clean ? target_memory_open(pid, &memory) : NULL;
+	if (clean && !error) {
+		clean = !region_find(&maps, &memory);
+		target_memory_close(&memory);
 	}
-	if (directory)
-		closedir(directory);
+	clean &= !error;
+	hs_error_destroy(error);
+	proc_maps_deinit(&maps);
 	return clean;
 }
 
@@ -106,7 +97,7 @@ static bool is_untraced(pid_t pid)
 static void verify_clean(pid_t pid, struct detach_report *report)
 {
 	add_check(report, "no mapping of heapsnap left", maps_are_clean(pid));
-	add_check(report, "no descriptor of heapsnap left", descriptors_are_clean(pid));
+	add_check(report, "no descriptor of heapsnap left", !leftover_descriptors_exist(pid));
 	add_check(report, "not traced", is_untraced(pid));
 }
 

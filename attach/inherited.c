@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/inherited.h"
 
+#include "attach/memory_file.h"
 #include "attach/region_access.h"
 #include "attach/relocate.h"
 #include "base/cleanup.h"
@@ -34,25 +35,20 @@ bool inherited_hook(uint64_t address, const struct hook_island *island, struct h
 	return true;
 }
 
-static bool is_named(const struct proc_map *map)
-{
-	return strcmp(map->name, "/memfd:" HS_CODE_NAME) == 0;
-}
-
-// Where memory files cannot be executable, our code is anonymous memory.
+// Where memory files cannot be executable, our code is anonymous memory, and before that is there a memory file lies in its place.
 static bool may_be_code(const struct proc_map *map)
 {
-	return map->readable && map->executable && !map->writable && !map->shared && (is_named(map) || (map->inode == 0 && !map->name[0]));
+	return map->readable && !map->writable && !map->shared &&
+	       (memory_file_is_mapped(map) || (map->executable && map->inode == 0 && !map->name[0]));
 }
 
-static struct hs_error *is_image(const struct proc_map *map, const struct target_memory *memory, bool *ret)
+static struct hs_error *is_image(const struct proc_map *map, const struct target_memory *memory, struct payload_header *header, bool *ret)
 {
-	struct payload_header header;
-	struct hs_error *error = target_memory_read(memory, map->start, &header, sizeof(header));
+	struct hs_error *error = target_memory_read(memory, map->start, header, sizeof(*header));
 
 	if (error)
 		return error;
-	*ret = header.magic == HS_PAYLOAD_MAGIC && header.config.code == map->start && header.image_size == map->end - map->start;
+	*ret = header->magic == HS_PAYLOAD_MAGIC && header->config.code == map->start && header->image_size == map->end - map->start;
 	return NULL;
 }
 
@@ -74,7 +70,7 @@ static struct hs_error *read_area(const struct proc_map *map, const struct targe
 		struct hook_record hook;
 
 		if (!inherited_hook(map->start + i * sizeof(*islands), &islands[i], &hook) ||
-		    (!is_named(map) && islands[i].entry - image->offset >= image->size))
+		    (!memory_file_is_mapped(map) && islands[i].entry - image->offset >= image->size))
 			continue;
 		inherited->hooks[islands[i].hook_index] = hook;
 		if (islands[i].hook_index >= inherited->hook_count)
@@ -88,8 +84,9 @@ static struct hs_error *find_image(const struct proc_maps *maps, const struct ta
 {
 	for (size_t i = 0; i < maps->count && !inherited->code[0].size; i++) {
 		const struct proc_map *map = &maps->items[i], *next = i + 1 < maps->count ? map + 1 : NULL;
+		struct payload_header header;
 		bool image = false;
-		struct hs_error *error = may_be_code(map) ? is_image(map, memory, &image) : NULL;
+		struct hs_error *error = may_be_code(map) ? is_image(map, memory, &header, &image) : NULL;
 
 		if (error)
 			return error;
@@ -97,6 +94,9 @@ static struct hs_error *find_image(const struct proc_maps *maps, const struct ta
 			continue;
 		inherited->code[0] = (struct region_part){ map->start, map->end - map->start };
 		inherited->code_count = 1;
+		inherited->bare_region = (struct region_part){ header.config.region, header.config.region_size };
+		if (!region_is_bare(maps, memory, &inherited->bare_region))
+			inherited->bare_region.size = 0;
 		// Far from all else, so nothing has been merged with it.
 		inherited->has_state_pages = next && next->start == map->end && next->inode == 0 && next->end - next->start == HS_STATE_SIZE;
 	}
@@ -111,12 +111,12 @@ static struct hs_error *find_islands(const struct proc_maps *maps, const struct 
 		struct hs_error *error;
 
 		// Without an image only the name tells.
-		if (!may_be_code(map) || map->start == inherited->code[0].offset || (!is_named(map) && !inherited->code[0].size))
+		if (!may_be_code(map) || map->start == inherited->code[0].offset || (!memory_file_is_mapped(map) && !inherited->code[0].size))
 			continue;
 		error = read_area(map, memory, inherited, &islands);
 		if (error)
 			return error;
-		if (!islands && !is_named(map))
+		if (!islands && !memory_file_is_mapped(map))
 			continue;
 		if (!inherited->code_count)
 			inherited->code_count = 1; // the place of the image

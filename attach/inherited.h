@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code of ours in a process that has no region. A child that was forked while its parent was attached has it: the hooks are in its text,
 // and pass straight through, because the state pages were wiped and the region not inherited. So has a process in which an attach was killed
-// before the region was mapped; no hook leads there. Each island holds the journal of its own hook, so both can be undone.
+// before the region had its header; no hook leads there. Each island holds the journal of its own hook, so both can be undone.
 #ifndef HEAPSNAP_ATTACH_INHERITED_H
 #define HEAPSNAP_ATTACH_INHERITED_H
 
@@ -19,11 +19,12 @@ struct inherited {
 	struct region_part code[HS_CODE_PARTS_MAX]; // address and size of each; the first is the image, of size 0 when it is not there
 	size_t code_count;                          // 0 = there is nothing of ours
 	bool has_state_pages;                       // right behind the image
+	struct region_part bare_region;             // that the image names, mapped but not begun; size 0 = there is none
 	struct hook_record *hooks;                  // owned; in the order of application, some with state HOOK_PLANNED: none such
 	size_t hook_count;
 };
 
-// pre: the process has no region.
+// pre: the process has no region that has its header.
 struct hs_error *inherited_read(const struct proc_maps *maps, const struct target_memory *memory, struct inherited *ret) HS_MUST_CHECK;
 void inherited_deinit(struct inherited *inherited);
 

@@ -16,9 +16,16 @@ static long compare_memory(pid_t one, pid_t other)
 	return syscall(SYS_kcmp, one, other, KCMP_VM, 0, 0);
 }
 
+static long compare_descriptors(pid_t one, pid_t other)
+{
+	return syscall(SYS_kcmp, one, other, KCMP_FILES, 0, 0);
+}
+
 static bool is_stranger(pid_t other, void *context)
 {
-	return compare_memory(*(const pid_t *)context, other) > 0;
+	const pid_t pid = *(const pid_t *)context;
+
+	return compare_memory(pid, other) > 0 && compare_descriptors(pid, other) > 0;
 }
 
 void memory_strangers_list(pid_t pid, struct pid_set *ret)
@@ -55,6 +62,37 @@ struct hs_error *memory_sharers_check(const struct frozen_process *process, cons
 		error = hs_error_create(HS_ERROR_REFUSED, "process %d shares the memory of process %d without being one of its threads (clone with "
 					"CLONE_VM), and would run on while that is changed; try again when it has ended", (int)found.pids[0],
 					(int)process->pid);
+	pid_set_deinit(&found);
+	return error;
+}
+
+struct descriptor_sharing {
+	pid_t pid, tid;
+	const struct pid_set *strangers;
+};
+
+static bool shares_descriptors(pid_t other, void *context)
+{
+	const struct descriptor_sharing *sharing = context;
+
+	return other != sharing->pid && !pid_set_has(sharing->strangers, other) && compare_descriptors(sharing->tid, other) == 0;
+}
+
+struct hs_error *descriptor_sharers_check(const struct frozen_process *process, pid_t tid, const struct pid_set *strangers)
+{
+	static const struct pid_set none;
+	// Strangers to the main thread, which may have other descriptors than this one.
+	bool holds = compare_descriptors(process->pid, tid) == 0;
+	struct descriptor_sharing sharing = { process->pid, tid, holds ? strangers : &none };
+	struct hs_error *error = NULL;
+	struct pid_set found;
+
+	pid_set_list("/proc", shares_descriptors, &sharing, &found);
+	if (found.count > 0 && !proc_maps_has_memory(process->pid)) // nor descriptors, as others that end
+		error = hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
+	else if (found.count > 0)
+		error = hs_error_create(HS_ERROR_REFUSED, "process %d shares the descriptors of process %d (clone with CLONE_FILES), and could exchange "
+					"those that heapsnap makes there; try again when it has ended", (int)found.pids[0], (int)process->pid);
 	pid_set_deinit(&found);
 	return error;
 }

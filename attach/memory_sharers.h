@@ -9,11 +9,15 @@
 #include "attach/threads.h"
 #include "base/error.h"
 
-// Processes with a memory of their own, listed before the freeze: no process begins to share another's memory after its birth.
+// Processes with memory and descriptors of their own, listed before the freeze: no process begins to share another's after its birth.
 void memory_strangers_list(pid_t pid, struct pid_set *ret);
 
 // HS_ERROR_REFUSED, with its number, when another process shares the memory of this one.
 // pre: every thread of it is stopped. Without kcmp(2) nothing is found.
 struct hs_error *memory_sharers_check(const struct frozen_process *process, const struct pid_set *strangers) HS_MUST_CHECK;
+
+// HS_ERROR_REFUSED, with its number, when another process shares the descriptors of thread `tid` (clone with CLONE_FILES, without CLONE_VM) and so could
+// exchange what a number stands for. Without kcmp(2), and where /proc does not show that process, nothing is found.
+struct hs_error *descriptor_sharers_check(const struct frozen_process *process, pid_t tid, const struct pid_set *strangers) HS_MUST_CHECK;
 
 #endif

@@ -2,15 +2,15 @@
 #include "attach/payload_load.h"
 
 #include "attach/interrupt.h"
+#include "attach/memory_file.h"
 #include "attach/payload_image.h"
 #include "attach/region_access.h"
-#include "base/cleanup.h"
 #include "base/io.h"
-#include "base/live_thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -20,28 +20,23 @@
 #define MFD_EXEC 0x0010U // since Linux 6.3
 #endif
 
-// Nothing that Linux or a common sanitizer places lies here: programs are below or at 0x55..., libraries and stacks at 0x7f....
-#define LAYOUT_LOW UINT64_C(0x100000000000)
-#define LAYOUT_HIGH UINT64_C(0x400000000000)
-#define LAYOUT_GAP UINT64_C(0x200000)
-
 struct hs_error *payload_layout_choose(const struct proc_maps *maps, uint64_t region_size, uint64_t random, struct payload_layout *ret)
 {
 	// A random start in the lower half of the range; if there is no room above it, anywhere.
-	uint64_t low = LAYOUT_LOW + random % ((LAYOUT_HIGH - LAYOUT_LOW) / 2 / LAYOUT_GAP) * LAYOUT_GAP;
+	uint64_t low = HS_LAYOUT_LOW + random % ((HS_LAYOUT_HIGH - HS_LAYOUT_LOW) / 2 / HS_LAYOUT_GAP) * HS_LAYOUT_GAP;
 	const struct payload_header *image = (const struct payload_header *)payload_image;
 	uint64_t code_size = (uint64_t)(payload_image_end - payload_image);
-	uint64_t room = code_size + HS_STATE_SIZE + LAYOUT_GAP + region_size;
+	uint64_t room = code_size + HS_STATE_SIZE + HS_LAYOUT_GAP + region_size;
 
 	*ret = (struct payload_layout){ .code_size = code_size, .region_size = region_size };
-	ret->code = proc_maps_find_hole(maps, low, LAYOUT_HIGH, room, LAYOUT_GAP, false);
+	ret->code = proc_maps_find_hole(maps, low, HS_LAYOUT_HIGH, room, HS_LAYOUT_GAP, false);
 	if (!ret->code)
-		ret->code = proc_maps_find_hole(maps, LAYOUT_LOW, LAYOUT_HIGH, room, LAYOUT_GAP, false);
+		ret->code = proc_maps_find_hole(maps, HS_LAYOUT_LOW, HS_LAYOUT_HIGH, room, HS_LAYOUT_GAP, false);
 	if (!ret->code)
 		return hs_error_create(HS_ERROR_REFUSED, "no free range of %" PRIu64 " MiB in the target's address space; "
 				       "ask for less with --max-memory", room >> 20);
 	ret->state = ret->code + code_size;
-	ret->region = (ret->state + HS_STATE_SIZE + LAYOUT_GAP) & ~(LAYOUT_GAP - 1);
+	ret->region = (ret->state + HS_STATE_SIZE + HS_LAYOUT_GAP) & ~(HS_LAYOUT_GAP - 1);
 	for (unsigned kind = 0; kind < HOOK_KIND_COUNT; kind++)
 		ret->goals.entries[kind] = ret->code + image->entry[kind];
 	ret->goals.state = ret->state;
@@ -87,7 +82,7 @@ static void note_mapping(struct loaded_payload *loaded, uint64_t address, uint64
 static struct hs_error *remote_map(struct remote_caller *caller, struct loaded_payload *loaded, const char *what, uint64_t address,
 				   uint64_t size, int protection, int flags, int64_t fd, uint64_t offset)
 {
-	const uint64_t arguments[6] = { address, size, (uint64_t)protection, (uint64_t)(flags | MAP_FIXED_NOREPLACE), (uint64_t)fd,
+	const uint64_t arguments[6] = { address, size, (uint64_t)protection, (uint64_t)flags, (uint64_t)fd,
 					offset };
 	uint64_t result;
 	struct hs_error *error = fault_point(what);
@@ -118,18 +113,19 @@ static struct hs_error *remote_advise(struct remote_caller *caller, uint64_t add
 	return error ? error : remote_call_checked(caller, what, SYS_madvise, arguments, &result);
 }
 
-// A memfd of the target, opened by the tool as well. *refused_ret: the target's kernel or policy forbids this kind of memfd.
-static struct hs_error *create_memfd(struct remote_caller *caller, const char *name, bool executable, int64_t *target_fd, int *fd_ret,
-				     bool *refused_ret)
+// A memory file of the target, and the tool's own descriptor of it. *refused_ret: the target's kernel or policy forbids executable ones.
+static struct hs_error *create_memory_file(struct remote_caller *caller, bool executable, struct loaded_payload *ret, bool *refused_ret)
 {
 	uint64_t scratch = remote_call_scratch(caller);
 	uint64_t flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 	uint64_t arguments[6] = { scratch, flags | (executable ? MFD_EXEC : 0) };
-	HS_CLEANUP_FREE char *path = NULL;
+	char name[HS_MEMORY_FILE_NAME_SIZE];
 	struct hs_error *error = fault_point("memfd_create");
 	int64_t result;
 
 	*refused_ret = false;
+	if (!error)
+		error = memory_file_name(name);
 	if (!error)
 		error = target_memory_write(caller->memory, scratch, name, strlen(name) + 1, caller->victim->tid);
 	if (!error)
@@ -147,48 +143,74 @@ static struct hs_error *create_memfd(struct remote_caller *caller, const char *n
 	if (result < 0)
 		return hs_error_with_errno(HS_ERROR_REMOTE, (int)-result, "the target cannot create a memory file%s",
 					   result == -EMFILE ? " (raise its limit of open files: prlimit --nofile)" : "");
-	*target_fd = result;
-	error = hs_format(&path, "/proc/%d/fd/%" PRId64, hs_live_thread(caller->process->pid), result);
-	if (error)
-		return error;
-	*fd_ret = open(path, O_RDWR | O_CLOEXEC);
-	if (*fd_ret < 0)
-		return hs_error_system(errno, "cannot open the target's memory file");
-	return NULL;
+	error = memory_file_take(caller->process->pid, caller->victim->tid, result, name, &ret->code_file);
+	if (!error)
+		ret->code_fd = result; // only now: what is not ours is not closed
+	return error;
 }
 
-static struct hs_error *close_remote(struct remote_caller *caller, int64_t *fd)
+// A process that shares the target's descriptors may have put something else there meanwhile. That is left.
+static struct hs_error *close_code_file(struct remote_caller *caller, struct loaded_payload *loaded)
 {
-	const uint64_t arguments[6] = { (uint64_t)*fd };
+	const uint64_t arguments[6] = { (uint64_t)loaded->code_fd };
+	bool is_ours = loaded->code_fd >= 0 &&
+		       memory_file_is_at(caller->process->pid, caller->victim->tid, loaded->code_fd, loaded->code_file);
 	uint64_t result;
 
-	if (*fd < 0)
-		return NULL;
-	*fd = -1;
-	return remote_call_checked(caller, "close", SYS_close, arguments, &result);
+	loaded->code_fd = -1;
+	return is_ours ? remote_call_checked(caller, "close", SYS_close, arguments, &result) : NULL;
 }
 
-// The memfd that the code is mapped from. *anonymous_ret: there may be none, and anonymous memory has to do.
-static struct hs_error *make_code_file(struct remote_caller *caller, const uint8_t *code, size_t code_size, struct loaded_payload *ret,
-				       bool *anonymous_ret)
+// The memory file that the code is mapped from. *refused_ret: it may not be executable.
+static struct hs_error *make_code_file(struct remote_caller *caller, const uint8_t *code, size_t code_size, bool executable,
+				       struct loaded_payload *ret, bool *refused_ret)
 {
-	HS_CLEANUP_CLOSE int fd = -1;
-	struct hs_error *error = create_memfd(caller, HS_CODE_NAME, true, &ret->code_fd, &fd, anonymous_ret);
+	struct hs_error *error = create_memory_file(caller, executable, ret, refused_ret);
 
-	if (error || *anonymous_ret)
+	if (error || *refused_ret)
 		return error;
 	fault_request();
-	error = hs_write_all(fd, code, code_size);
+	error = hs_pwrite_all(ret->code_file, code, code_size, 0);
 	fault_request();
-	if (!error && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+	if (!error && fcntl(ret->code_file, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
 		error = hs_error_system(errno, "cannot seal the payload");
 	return error;
+}
+
+static struct hs_error *is_exchanged(const struct remote_caller *caller)
+{
+	return hs_error_create(HS_ERROR_REFUSED, "the memory file that thread %d has made is no longer under its number: another process changes its "
+			       "descriptors", (int)caller->victim->tid);
+}
+
+// A piece of the memory file. The number may have come to stand for something else while the target mapped it.
+static struct hs_error *map_file(struct remote_caller *caller, const char *what, uint64_t address, uint64_t size, int protection,
+				 uint64_t offset, struct loaded_payload *ret)
+{
+	struct hs_error *error = remote_map(caller, ret, what, address, size, protection, MAP_PRIVATE | MAP_FIXED_NOREPLACE, ret->code_fd, offset);
+	bool is_ours = false;
+
+	if (error && error->code == HS_ERROR_REMOTE &&
+	    !memory_file_is_at(caller->process->pid, caller->victim->tid, ret->code_fd, ret->code_file)) {
+		hs_error_destroy(error);
+		return is_exchanged(caller);
+	}
+	if (!error)
+		error = memory_file_is_mapped_at(caller->process->pid, address, size, ret->code_file, &is_ours);
+	return error || is_ours ? error : is_exchanged(caller);
+}
+
+static struct hs_error *map_state_pages(struct remote_caller *caller, const struct payload_layout *layout, struct loaded_payload *ret)
+{
+	struct hs_error *error = remote_map(caller, ret, "map the state pages", layout->state, HS_STATE_SIZE, PROT_READ | PROT_WRITE,
+					    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	return error ? error : remote_advise(caller, layout->state, HS_STATE_SIZE, MADV_WIPEONFORK, "mark the state pages");
 }
 
 static struct hs_error *map_code(struct remote_caller *caller, const struct payload_layout *layout, const uint8_t *code,
 				 const struct hook_plan *plan, bool anonymous, struct loaded_payload *ret)
 {
-	int flags = MAP_PRIVATE | (anonymous ? MAP_ANONYMOUS : 0);
 	struct hs_error *error = NULL;
 	uint64_t offset = 0;
 
@@ -196,29 +218,34 @@ static struct hs_error *map_code(struct remote_caller *caller, const struct payl
 		uint64_t address = i ? plan->areas[i - 1].address : layout->code;
 		uint64_t size = i ? plan->areas[i - 1].pages * HS_PAGE_SIZE : layout->code_size;
 
-		error = remote_map(caller, ret, "map code", address, size, PROT_READ | PROT_EXEC, flags, ret->code_fd, offset);
-		if (!error && anonymous)
-			error = target_memory_write(caller->memory, address, code + offset, size, caller->victim->tid);
+		if (!anonymous) {
+			error = map_file(caller, "map code", address, size, PROT_READ | PROT_EXEC, offset, ret);
+		} else {
+			// The image goes where the note is (map_note), in one step.
+			error = remote_map(caller, ret, "map code", address, size, PROT_READ | PROT_EXEC,
+					   MAP_PRIVATE | MAP_ANONYMOUS | (i ? MAP_FIXED_NOREPLACE : MAP_FIXED), -1, 0);
+			if (!error)
+				error = target_memory_write(caller->memory, address, code + offset, size, caller->victim->tid);
+		}
 		offset += size;
 	}
-	if (!error)
-		error = close_remote(caller, &ret->code_fd);
-	if (!error)
-		error = remote_map(caller, ret, "map the state pages", layout->state, HS_STATE_SIZE, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (!error)
-		error = remote_advise(caller, layout->state, HS_STATE_SIZE, MADV_WIPEONFORK, "mark the state pages");
 	return error;
 }
 
+// Shared anonymous memory, and not MAP_NORESERVE: all of it is charged to the system's commit limit here and now (shmem_zero_setup in mm/shmem.c),
+// or refused, so that no page that a hook touches later can lack that, whatever becomes of vm.overcommit_memory. A memory file's pages are charged
+// one by one, and a page that cannot be is a SIGBUS.
 // Mapped without access first and unlocked: under mlockall(MCL_FUTURE) an accessible mapping would be populated whole at once.
 static struct hs_error *map_region(struct remote_caller *caller, const struct payload_layout *layout, struct loaded_payload *ret)
 {
 	const uint64_t range[6] = { layout->region, layout->region_size, PROT_READ | PROT_WRITE };
 	uint64_t result;
 	struct hs_error *error = remote_map(caller, ret, "map the region", layout->region, layout->region_size, PROT_NONE,
-					    MAP_SHARED | MAP_NORESERVE, ret->region_fd, 0);
+					    MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
+	if (error && error->code == HS_ERROR_REMOTE && error->error_number == ENOMEM)
+		return hs_error_prefix(error, "the system does not promise %" PRIu64 " MiB to the target (vm.overcommit_memory, or a limit of its "
+				       "address space); ask for less with --max-memory", layout->region_size >> 20);
 	if (!error)
 		error = remote_call_checked(caller, "munlock", SYS_munlock, range, &result);
 	if (!error)
@@ -230,35 +257,51 @@ static struct hs_error *map_region(struct remote_caller *caller, const struct pa
 	return error;
 }
 
+// What `fill` has written; the magic number last, by which the region is known.
+static struct hs_error *copy_filled(struct loaded_payload *loaded)
+{
+	const struct region_header *header = loaded->filled;
+	const struct region_part parts[] = {
+		{ HS_OFFSET_MODULES, header->module_count * sizeof(struct module_record) },
+		{ HS_OFFSET_STRINGS, header->string_bytes },
+		{ HS_OFFSET_PAGES, (header->next_page - header->first_page) * HS_PAGE_SIZE },
+		{ sizeof(header->magic), sizeof(*header) - sizeof(header->magic) },
+		{ 0, sizeof(header->magic) },
+	};
+	struct hs_error *error = NULL;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && !error; i++)
+		if (parts[i].size)
+			error = payload_region_write(loaded, parts[i].offset, (const uint8_t *)header + parts[i].offset, parts[i].size);
+	loaded->region_is_there = !error;
+	return error;
+}
+
 static struct hs_error *load_region(struct remote_caller *caller, const struct payload_layout *layout,
 				    void (*fill)(struct region_header *, void *), void *context, struct loaded_payload *ret)
 {
-	HS_CLEANUP_CLOSE int fd = -1;
-	bool refused;
-	struct hs_error *error = create_memfd(caller, HS_REGION_NAME, false, &ret->region_fd, &fd, &refused);
-	void *view;
+	struct hs_error *error = map_region(caller, layout, ret);
+	void *memory;
 
 	if (error)
 		return error;
-	fault_request();
-	if (ftruncate(fd, (off_t)layout->region_size) != 0)
-		return hs_error_system(errno, "cannot size the region");
-	fault_request();
-	// Shrinking would kill whoever has it mapped, with SIGBUS.
-	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-		return hs_error_system(errno, "cannot seal the region");
-	view = mmap(NULL, layout->region_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-	if (view == MAP_FAILED)
-		return hs_error_system(errno, "cannot map the region");
-	ret->header = view;
-	ret->region_size = layout->region_size;
-	fault_request();
-	fill(ret->header, context);
-	fault_request();
-	error = map_region(caller, layout, ret);
-	if (!error)
-		error = close_remote(caller, &ret->region_fd);
-	return error;
+	memory = mmap(NULL, layout->region_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
+		return hs_error_system(errno, "no memory for the region's first content");
+	ret->filled = memory;
+	fill(ret->filled, context);
+	return copy_filled(ret);
+}
+
+// A region is known by the code that names it until its header is written, and code of no name by the region's header. So where the code must
+// be anonymous memory, a memory file that is not executable, with the same content, takes its place until the region is there.
+static struct hs_error *map_note(struct remote_caller *caller, const struct payload_layout *layout, const uint8_t *code, size_t code_size,
+				 struct loaded_payload *ret)
+{
+	bool refused;
+	struct hs_error *error = make_code_file(caller, code, code_size, false, ret, &refused);
+
+	return error ? error : map_file(caller, "map a note", layout->code, layout->code_size, PROT_READ, 0, ret);
 }
 
 struct hs_error *payload_load(struct remote_caller *caller, const struct payload_layout *layout, const uint8_t *code, size_t code_size,
@@ -266,23 +309,34 @@ struct hs_error *payload_load(struct remote_caller *caller, const struct payload
 			      struct loaded_payload *ret)
 {
 	bool anonymous;
-	struct hs_error *error = make_code_file(caller, code, code_size, ret, &anonymous);
+	struct hs_error *error;
 
-	// Anonymous code that is not yet filled is known by nothing but its address: the region, which names that, is there first.
+	ret->memory = caller->memory;
+	ret->stopped_tid = caller->victim->tid;
+	ret->region = layout->region;
+	ret->region_size = layout->region_size;
+	error = make_code_file(caller, code, code_size, true, ret, &anonymous);
 	if (!error && anonymous)
-		error = load_region(caller, layout, fill, context, ret);
-	if (!error)
-		error = map_code(caller, layout, code, plan, anonymous, ret);
+		error = map_note(caller, layout, code, code_size, ret);
 	if (!error && !anonymous)
+		error = map_code(caller, layout, code, plan, false, ret);
+	if (!error)
+		error = close_code_file(caller, ret);
+	if (!error && !anonymous)
+		error = map_state_pages(caller, layout, ret);
+	if (!error)
 		error = load_region(caller, layout, fill, context, ret);
+	if (!error && anonymous)
+		error = map_code(caller, layout, code, plan, true, ret);
+	if (!error && anonymous)
+		error = map_state_pages(caller, layout, ret);
 	return error;
 }
 
 struct hs_error *payload_unload(struct remote_caller *caller, struct loaded_payload *loaded)
 {
-	struct hs_error *errors = close_remote(caller, &loaded->code_fd);
+	struct hs_error *errors = close_code_file(caller, loaded);
 
-	errors = hs_error_join(errors, close_remote(caller, &loaded->region_fd));
 	while (loaded->mapped_count > 0) {
 		const struct region_part *part = &loaded->mapped[--loaded->mapped_count];
 		const uint64_t arguments[6] = { part->offset, part->size };
@@ -296,7 +350,15 @@ struct hs_error *payload_unload(struct remote_caller *caller, struct loaded_payl
 
 void payload_release(struct loaded_payload *loaded)
 {
-	if (loaded->header)
-		munmap(loaded->header, loaded->region_size);
-	loaded->header = NULL;
+	if (loaded->filled)
+		munmap(loaded->filled, loaded->region_size);
+	loaded->filled = NULL;
+	if (loaded->code_file >= 0)
+		close(loaded->code_file);
+	loaded->code_file = -1;
+}
+
+struct hs_error *payload_region_write(const struct loaded_payload *loaded, uint64_t offset, const void *data, size_t size)
+{
+	return target_memory_write(loaded->memory, loaded->region + offset, data, size, loaded->stopped_tid);
 }

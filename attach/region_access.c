@@ -2,6 +2,7 @@
 #include "attach/region_access.h"
 
 #include "attach/interrupt.h"
+#include "attach/memory_file.h"
 #include "attach/state_pages.h"
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -13,14 +14,52 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
-const struct proc_map *region_find(const struct proc_maps *maps)
+bool region_may_be(const struct proc_map *map)
 {
-	for (size_t i = 0; i < maps->count; i++)
-		if (maps->items[i].shared && maps->items[i].deleted && strcmp(maps->items[i].name, "/memfd:" HS_REGION_NAME) == 0)
-			return &maps->items[i];
+	return map->shared && map->deleted && strcmp(map->name, "/dev/zero") == 0 && map->offset == 0 &&
+	       makedev(map->device_major, map->device_minor) == memory_file_device() && map->start >= HS_LAYOUT_LOW && map->end <= HS_LAYOUT_HIGH &&
+	       map->start % HS_LAYOUT_GAP == 0 && map->end - map->start >= HS_HEADER_SIZE;
+}
+
+// What versions before this one had in its place.
+static bool is_of_earlier_version(const struct proc_map *map)
+{
+	return map->shared && map->deleted && strcmp(map->name, "/memfd:heapsnap-region") == 0;
+}
+
+const struct proc_map *region_find(const struct proc_maps *maps, const struct target_memory *memory)
+{
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct proc_map *map = &maps->items[i];
+		struct region_header header;
+		struct hs_error *error;
+
+		if (is_of_earlier_version(map))
+			return map;
+		if (!region_may_be(map) || !map->readable || !map->writable)
+			continue;
+		error = target_memory_read(memory, map->start, &header, sizeof(header));
+		if (!error && header.magic == HS_REGION_MAGIC && header.region_address == map->start)
+			return map;
+		hs_error_destroy(error);
+	}
 	return NULL;
+}
+
+bool region_is_bare(const struct proc_maps *maps, const struct target_memory *memory, const struct region_part *part)
+{
+	const struct proc_map *map = proc_maps_find(maps, part->offset);
+	uint64_t magic = 0;
+	struct hs_error *error;
+
+	if (!map || !region_may_be(map) || map->start != part->offset || map->end - map->start != part->size)
+		return false;
+	error = target_memory_read(memory, map->start, &magic, sizeof(magic));
+	hs_error_destroy(error);
+	return !error && magic == 0;
 }
 
 static struct hs_error *check_part(const char *name, const struct region_part *part, uint64_t offset, uint64_t size,
@@ -78,9 +117,10 @@ bool region_is_code(const struct proc_maps *maps, uint64_t address, uint64_t siz
 {
 	const struct proc_map *map = proc_maps_find(maps, address);
 
-	// Without executable memfds the code is anonymous memory.
-	return map && map->start == address && size <= map->end - map->start && map->executable && !map->writable &&
-	       (strcmp(map->name, "/memfd:" HS_CODE_NAME) == 0 || (map->inode == 0 && !*map->name));
+	if (!map || map->start != address || size > map->end - map->start || map->writable || map->shared)
+		return false;
+	// Without executable memory files the code is anonymous memory, and before it is there, a memory file stands for it.
+	return memory_file_is_mapped(map) || (map->executable && map->inode == 0 && !*map->name);
 }
 
 // The header's addresses, which detach will unmap, must be mappings of our own. Once a detach has begun, some may be gone.
@@ -106,24 +146,27 @@ static struct hs_error *check_addresses(const struct region_header *header, cons
 	return NULL;
 }
 
-// Whether it is memory that cannot be cut short, as ours is. A target can give a file of any name and kind the name of our region, in a
-// mount namespace of its own; but only memory has seals (memfd_create(2)).
-static bool is_sealed(int fd)
+// Whether it is the memory that is mapped there, and shared anonymous memory: of a size that nobody can change, in no directory, and everybody's who has
+// it mapped. A target can give a file of any kind its name, in a mount namespace of its own; but not the device, on which the kernel alone makes files,
+// and memory files there cannot have this name. Seals are asked first: a file of another kind has none, and is asked for nothing else.
+static bool is_region_memory(int fd, const struct proc_map *map)
 {
-	const int wanted = F_SEAL_SHRINK | F_SEAL_GROW;
-	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat status;
 
-	return seals >= 0 && (seals & wanted) == wanted;
+	return fcntl(fd, F_GET_SEALS) == F_SEAL_SEAL && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 0 &&
+	       status.st_dev == memory_file_device() && status.st_ino == map->inode && (uint64_t)status.st_size == map->end - map->start;
 }
 
-// *fd_ret -1 = no privilege for that. Opened for writing only when it is known to be a plain file: opening a device can act on it.
+// *fd_ret -1 = no privilege for that. `map` has been proven to be of the kernel's own device, so to open it acts on nothing else; the handle shows
+// whether it still is.
 static struct hs_error *open_through_map_files(pid_t pid, const struct proc_map *map, int *fd_ret)
 {
+	const unsigned known = STATX_TYPE | STATX_INO;
 	HS_CLEANUP_FREE char *path = NULL;
 	HS_CLEANUP_FREE char *link = NULL;
 	HS_CLEANUP_CLOSE int handle = -1;
 	HS_CLEANUP_CLOSE int fd = -1;
-	struct stat status;
+	struct statx status;
 	struct hs_error *error = hs_format(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, hs_live_thread(pid), map->start, map->end);
 
 	*fd_ret = -1;
@@ -135,28 +178,40 @@ static struct hs_error *open_through_map_files(pid_t pid, const struct proc_map 
 	error = hs_format(&link, "/proc/self/fd/%d", handle);
 	if (error)
 		return error;
-	if (fstat(handle, &status) == 0 && S_ISREG(status.st_mode))
+	if (statx(handle, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, known, &status) == 0 && S_ISREG(status.stx_mode) &&
+	    makedev(status.stx_dev_major, status.stx_dev_minor) == memory_file_device() && status.stx_ino == map->inode) {
 		fd = open(link, O_RDWR | O_CLOEXEC);
-	if (fd >= 0 && !is_sealed(fd))
-		return hs_error_create(HS_ERROR_BAD_DATA, "what process %d has mapped under the name of heapsnap's region is something else", pid);
+		if (fd < 0)
+			return NULL;
+	}
+	if (fd < 0 || !is_region_memory(fd, map))
+		return hs_error_create(HS_ERROR_BAD_DATA, "what process %d has mapped in the place of heapsnap's region is something else", pid);
 	*fd_ret = HS_STEAL_FD(fd);
 	return NULL;
 }
 
 struct hs_error *region_open(pid_t pid, const struct proc_maps *maps, struct region_access *ret)
 {
-	const struct proc_map *map = region_find(maps);
+	const struct proc_map *map = NULL;
+	bool candidates = false;
 	struct hs_error *error;
 
-	if (!map)
+	for (size_t i = 0; i < maps->count; i++)
+		candidates |= region_may_be(&maps->items[i]) || is_of_earlier_version(&maps->items[i]);
+	*ret = (struct region_access){ .pid = pid, .fd = -1, .memory.fd = -1 };
+	if (candidates) {
+		error = target_memory_open(pid, &ret->memory);
+		if (error)
+			return error;
+		map = region_find(maps, &ret->memory);
+	}
+	if (!map) {
+		region_close(ret);
 		return hs_error_create(HS_ERROR_NOT_FOUND, "process %d is not attached; use `heapsnap attach %d` first", pid, pid);
-	*ret = (struct region_access){ .pid = pid, .address = map->start, .size = map->end - map->start, .fd = -1, .memory.fd = -1 };
-	error = target_memory_open(pid, &ret->memory);
-	if (error)
-		return error;
-	error = open_through_map_files(pid, map, &ret->fd);
-	if (!error && ret->size < HS_OFFSET_PAGES)
-		error = hs_error_create(HS_ERROR_BAD_DATA, "the region of process %d is too small to be heapsnap's", pid);
+	}
+	ret->address = map->start;
+	ret->size = map->end - map->start;
+	error = is_of_earlier_version(map) ? NULL : open_through_map_files(pid, map, &ret->fd);
 	if (!error)
 		error = region_read(ret, 0, &ret->header, sizeof(ret->header));
 	if (!error)

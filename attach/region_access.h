@@ -11,21 +11,29 @@
 
 #include <sys/types.h>
 
-// Names of our memfds, as /proc/PID/maps and /proc/PID/fd show them after "/memfd:".
-#define HS_REGION_NAME "heapsnap-region"
-#define HS_CODE_NAME "heapsnap-code"
+// Where code, state pages and region lie. Nothing that Linux or a common sanitizer places is here: programs are below or at 0x55..., libraries and
+// stacks at 0x7f....
+#define HS_LAYOUT_LOW UINT64_C(0x100000000000)
+#define HS_LAYOUT_HIGH UINT64_C(0x400000000000)
+#define HS_LAYOUT_GAP UINT64_C(0x200000)
 
 struct region_access {
 	pid_t pid;
 	uint64_t address;     // in the target
 	uint64_t size;        // bytes
-	int fd;               // the memfd, opened through map_files; -1 = no privilege for that, read through `memory`
+	int fd;               // its memory, opened through map_files; -1 = no privilege for that, read through `memory`
 	struct target_memory memory;
 	struct region_header header; // as it was at open, checked: see below
 };
 
-// The region's mapping, NULL when the process has none.
-const struct proc_map *region_find(const struct proc_maps *maps);
+// Pure: whether the mapping has what every region has: where it lies, its size, and that it is shared anonymous memory. Programs may have such.
+bool region_may_be(const struct proc_map *map);
+
+// The region's mapping, NULL when the process has none: one that may be it, and whose header says that it is.
+const struct proc_map *region_find(const struct proc_maps *maps, const struct target_memory *memory);
+
+// Whether `part` is the mapping of a region whose header is not yet written; only the code names it (attach/inherited.h).
+bool region_is_bare(const struct proc_maps *maps, const struct target_memory *memory, const struct region_part *part);
 
 // Opens the region and reads its header. HS_ERROR_NOT_FOUND: not attached. HS_ERROR_REFUSED: made by another version (says which).
 // HS_ERROR_BAD_DATA: the header does not describe a region of this size. On success the header's parts lie inside the region, its
@@ -33,7 +41,7 @@ const struct proc_map *region_find(const struct proc_maps *maps);
 struct hs_error *region_open(pid_t pid, const struct proc_maps *maps, struct region_access *ret) HS_MUST_CHECK;
 void region_close(struct region_access *access);
 
-// Pure: whether a mapping of our code begins at `address`, at least `size` bytes long.
+// Whether a mapping of our code begins at `address`, at least `size` bytes long.
 bool region_is_code(const struct proc_maps *maps, uint64_t address, uint64_t size);
 
 // Pure: the checks of region_open on a header. `size` is that of the mapping.

@@ -25,7 +25,7 @@
 
 #include <inttypes.h>
 #include <link.h>
-#include <string.h>
+#include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -36,6 +36,7 @@ static void fill_config(const struct attach_plan *plan, const struct frozen_proc
 {
 	*config = (struct payload_config){
 		.region = plan->layout.region,
+		.region_size = plan->layout.region_size,
 		.state = plan->layout.state,
 		.code = plan->layout.code,
 		.r_debug = plan->modules.r_debug,
@@ -62,17 +63,14 @@ static struct hs_error *check_time_stamp_counter(struct remote_caller *caller)
 	return error;
 }
 
-struct journal {
-	struct region_header *header;
-};
-
 static struct hs_error *save_hook(const struct hook_record *hook, size_t index, void *context)
 {
-	struct hook_record *hooks = (struct hook_record *)((uint8_t *)((struct journal *)context)->header + HS_OFFSET_HOOKS);
+	return payload_region_write(context, HS_OFFSET_HOOKS + index * sizeof(*hook), hook, sizeof(*hook));
+}
 
-	fault_request();
-	hooks[index] = *hook;
-	return NULL;
+static struct hs_error *write_header_word(const struct loaded_payload *loaded, size_t offset, uint32_t value)
+{
+	return payload_region_write(loaded, offset, &value, sizeof(value));
 }
 
 // The filter first: all zero it says that no block is recorded, which holds only until hooks are active.
@@ -87,7 +85,7 @@ static struct hs_error *start_hooks(const struct attach_plan *plan, const struct
 
 // Caught between "about to delete" and "consistent", the loader may be unmapping a module of the plan: until it says that it is done, unwind
 // information of modules that can go is not read (inject/modules.c).
-static struct hs_error *note_busy_loader(const struct attach_plan *plan, struct region_header *header)
+static struct hs_error *note_busy_loader(const struct attach_plan *plan, const struct loaded_payload *loaded)
 {
 	struct r_debug debug;
 	struct hs_error *error;
@@ -95,8 +93,8 @@ static struct hs_error *note_busy_loader(const struct attach_plan *plan, struct 
 	if (!plan->modules.r_debug)
 		return NULL;
 	error = target_memory_read(&plan->memory, plan->modules.r_debug, &debug, sizeof(debug));
-	if (!error)
-		header->loader_busy = debug.r_state != RT_CONSISTENT;
+	if (!error && debug.r_state != RT_CONSISTENT)
+		error = write_header_word(loaded, offsetof(struct region_header, loader_busy), 1);
 	return error;
 }
 
@@ -104,27 +102,23 @@ static struct hs_error *note_busy_loader(const struct attach_plan *plan, struct 
 static struct hs_error *hook_up(struct attach_plan *plan, struct frozen_process *process, struct loaded_payload *loaded,
 				struct hook_record *records)
 {
-	struct journal journal = { loaded->header };
 	pid_t tid = process->threads[0].tid;
-	struct hs_error *error;
+	struct hs_error *error = note_busy_loader(plan, loaded);
 
-	error = note_busy_loader(plan, loaded->header);
 	if (!error)
 		error = hook_note_clean_pages(process->pid, records, plan->hooks.count);
 	if (!error)
 		error = hook_move_threads(&plan->hooks, process);
 	for (size_t i = 0; i < plan->hooks.count && !error; i++)
-		error = save_hook(&records[i], i, &journal);
-	if (!error) {
-		fault_request();
-		loaded->header->hook_count = (uint32_t)plan->hooks.count;
-		error = hook_apply(records, plan->hooks.count, &plan->memory, tid, save_hook, &journal);
-	}
+		error = save_hook(&records[i], i, loaded);
 	if (!error)
-		error = start_hooks(plan, loaded->header, tid);
-	fault_request();
+		error = write_header_word(loaded, offsetof(struct region_header, hook_count), (uint32_t)plan->hooks.count);
 	if (!error)
-		loaded->header->state = REGION_ATTACHED;
+		error = hook_apply(records, plan->hooks.count, &plan->memory, tid, save_hook, loaded);
+	if (!error)
+		error = start_hooks(plan, loaded->filled, tid);
+	if (!error)
+		error = write_header_word(loaded, offsetof(struct region_header, state), REGION_ATTACHED);
 	return error;
 }
 
@@ -132,10 +126,8 @@ static struct hs_error *hook_up(struct attach_plan *plan, struct frozen_process 
 static struct hs_error *unhook(struct attach_plan *plan, struct frozen_process *process, struct loaded_payload *loaded,
 			       struct hook_record *records)
 {
-	struct journal journal = { loaded->header };
 	size_t foreign;
-	struct hs_error *error = hook_undo(records, plan->hooks.count, &plan->memory, process->threads[0].tid, save_hook, &journal,
-					   &foreign);
+	struct hs_error *error = hook_undo(records, plan->hooks.count, &plan->memory, process->threads[0].tid, save_hook, loaded, &foreign);
 
 	if (foreign > 0)
 		error = hs_error_join(error, hs_error_create(HS_ERROR_REFUSED, "somebody else patches the same functions at the same time"));
@@ -149,7 +141,7 @@ static struct hs_error *roll_back(struct attach_plan *plan, struct frozen_proces
 {
 	struct hs_error *error = NULL;
 
-	if (loaded->header) {
+	if (loaded->region_is_there) {
 		error = unhook(plan, process, loaded, records);
 		if (error)
 			return error;
@@ -163,7 +155,7 @@ static struct hs_error *roll_back(struct attach_plan *plan, struct frozen_proces
 // Under the freeze, with a caller: all of it or nothing.
 static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_process *process, struct remote_caller *caller)
 {
-	struct loaded_payload loaded = { .code_fd = -1, .region_fd = -1 };
+	struct loaded_payload loaded = { .code_file = -1, .code_fd = -1 };
 	HS_CLEANUP_FREE struct hook_record *records = calloc(plan->hooks.count + 1, sizeof(*records));
 	HS_CLEANUP_FREE uint8_t *code = NULL;
 	struct payload_config config;
@@ -217,7 +209,6 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct attach_repo
 	}
 	threads = process.count;
 	error = memory_sharers_check(&process, &strangers);
-	pid_set_deinit(&strangers);
 	if (!error)
 		error = fault_point("compare with the plan");
 	if (!error)
@@ -240,11 +231,14 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct attach_repo
 		if (!error) {
 			*moved_ret = caller.victim->is_wanted;
 			if (!*moved_ret)
+				error = descriptor_sharers_check(&process, caller.victim->tid, &strangers);
+			if (!*moved_ret && !error)
 				error = load_and_hook(plan, &process, &caller);
 			error = hs_error_join(error, remote_call_close(&caller));
 		}
 	}
 	proc_maps_deinit(&now);
+	pid_set_deinit(&strangers);
 	error = hs_error_join(error, threads_thaw(&process));
 	report->stopped_ns += process.stopped_ns;
 	report->threads = threads;

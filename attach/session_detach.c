@@ -40,6 +40,7 @@ struct detach_state {
 	struct region_part code[HS_CODE_PARTS_MAX]; // executable ranges: image, islands
 	size_t code_count;
 	bool has_state_pages;        // right behind the image
+	struct region_part bare_region; // mapped by an attach that was killed before it wrote the header; size 0 = none
 	bool hooks_out;              // by this run
 	bool copies_dropped;         // or tried to: copies that could not be dropped stay
 	bool code_is_there;          // with the state pages; false: not yet, or a killed detach has unmapped them already
@@ -91,6 +92,7 @@ static struct hs_error *init_from_code(pid_t pid, const struct proc_maps *maps, 
 	memcpy(state->code, inherited.code, sizeof(state->code));
 	state->code_count = inherited.code_count;
 	state->has_state_pages = inherited.has_state_pages;
+	state->bare_region = inherited.bare_region;
 	state->hooks = HS_STEAL_POINTER(inherited.hooks);
 	state->hook_count = (uint32_t)inherited.hook_count;
 	*found_ret = state->code_count > 0 || leftovers_exist(pid, &state->region.memory);
@@ -109,10 +111,10 @@ static struct hs_error *state_init(pid_t pid, struct detach_state *state, bool *
 	*found_ret = false;
 	if (error)
 		return error;
-	if (region_find(&maps)) {
-		error = init_from_region(pid, &maps, state);
-		*found_ret = !error;
-	} else {
+	error = init_from_region(pid, &maps, state);
+	*found_ret = !error;
+	if (error && error->code == HS_ERROR_NOT_FOUND) {
+		hs_error_destroy(error);
 		error = init_from_code(pid, &maps, state, found_ret);
 	}
 	proc_maps_deinit(&maps);
@@ -235,6 +237,8 @@ static struct hs_error *unmap_all(struct detach_state *state, struct remote_call
 	error = proc_maps_read(state->pid, &maps);
 	if (error)
 		return error;
+	if (region_is_bare(&maps, &state->region.memory, &state->bare_region)) // before the image, which alone names it
+		error = remote_unmap(caller, state->bare_region.offset, state->bare_region.size);
 	for (size_t i = state->code_count; i-- > 0;) {
 		// code[0] is the image, followed by the state pages
 		uint64_t size = state->code[i].size + (i == 0 && state->has_state_pages ? HS_STATE_SIZE : 0);
@@ -264,7 +268,8 @@ static struct hs_error *clean_up(struct detach_state *state, struct frozen_proce
 		error = hook_drop_copies(state->hooks, state->hook_count, &caller);
 	if (unmap && !error) // else the next detach, which needs the journal, finishes
 		error = unmap_all(state, &caller);
-	return hs_error_join(error, remote_call_close(&caller));
+	error = hs_error_join(error, remote_call_close(&caller));
+	return unmap && !error ? leftovers_clear_elsewhere(process, &state->region.memory) : error;
 }
 
 // One freeze. *inside_ret: threads that are still inside; 0 = all is unmapped. Who is inside is asked before any remote call, because

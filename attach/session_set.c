@@ -54,7 +54,7 @@ static struct hs_error *look_again(struct change *change)
 
 	if (error)
 		return error;
-	map = region_find(&maps);
+	map = region_find(&maps, &region->memory);
 	if (!map || map->start != region->address || map->end - map->start != region->size)
 		error = hs_error_create(HS_ERROR_REFUSED, "process %d was detached from meanwhile", (int)region->pid);
 	proc_maps_deinit(&maps);

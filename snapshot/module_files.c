@@ -243,21 +243,20 @@ static bool read_identity(pid_t pid, uid_t *user_ret, pid_t *pid_ret)
 
 int module_files_open_perf_map(const struct module_files *files)
 {
-	struct open_how how = { .flags = OPEN_FLAGS | O_NOFOLLOW, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	HS_CLEANUP_CLOSE int handle = -1;
 	struct stat status;
 	char path[64];
 	uid_t user;
 	pid_t pid;
-	int fd;
 
 	if (files->root_fd < 0 || !read_identity(files->pid, &user, &pid))
 		return -1;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
-	fd = (int)syscall(SYS_openat2, files->root_fd, path, &how, sizeof(how));
-	// In /tmp anybody may have put anything there.
-	if (fd >= 0 && (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_uid != user)) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
+	handle = (int)syscall(SYS_openat2, files->root_fd, path, &how, sizeof(how));
+	// In /tmp anybody may have put anything there, and to open a device can act on it.
+	if (handle < 0 || fstat(handle, &status) < 0 || !S_ISREG(status.st_mode) || status.st_uid != user)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", handle);
+	return open(path, OPEN_FLAGS);
 }

@@ -91,7 +91,8 @@ struct payload_config {
 	uint64_t main_stack_start; // where the main thread's stack pointer was at the program's start; 0 = unknown
 	uint64_t main_tid;         // the main thread's kernel id, for programs whose libc keeps it nowhere; 0 = unknown
 	uint64_t libc;             // enum libc_kind
-	uint64_t reserved[4];
+	uint64_t region_size;      // bytes; so that a region is known from the moment on that it is mapped
+	uint64_t reserved[3];
 };
 _Static_assert(sizeof(struct payload_config) == 128, "payload_config is 128 bytes");
 

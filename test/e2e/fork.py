@@ -27,7 +27,7 @@ def end(pid):
 
 
 def has_ours(pid):
-    return any("heapsnap-" in mapping.name for mapping in mappings(pid))
+    return any("heapsnap-" in mapping.name or mapping.is_region() for mapping in mappings(pid))
 
 
 def check_by_itself(child, clean, path):

@@ -353,6 +353,10 @@ class Mapping:
         """Memory that a program takes and gives back by itself."""
         return self.inode == 0 and "x" not in self.permissions and "s" not in self.permissions and self.name in ("", "[heap]", "[stack]")
 
+    def is_region(self):
+        """heapsnap's region: shared anonymous memory where nothing else lies."""
+        return self.name == "/dev/zero (deleted)" and 0x100000000000 <= self.start < 0x400000000000
+
     def __str__(self):
         return f"{self.start:x}-{self.end:x} {self.permissions} {self.offset:x} {self.device} {self.inode} {self.name}"
 

@@ -58,27 +58,36 @@ def main():
 
 
 IMPOSTOR = """
-import mmap, os, sys
-fd = os.memfd_create("heapsnap-region")
-os.truncate(fd, 1 << 30)
-memory = mmap.mmap(fd, 1 << 30)
+import ctypes, mmap, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+kind, place, size = sys.argv[1], 0x200000000000, 1 << 30
+fd = os.memfd_create("heapsnap-region" if kind == "named" else "dev/zero") if kind != "anonymous" else -1
+if fd >= 0:
+    os.truncate(fd, size)
+MAP_FIXED_NOREPLACE = 0x100000
+start = libc.mmap(place, size, 3, mmap.MAP_SHARED | MAP_FIXED_NOREPLACE | (mmap.MAP_ANONYMOUS if fd < 0 else 0), fd, 0)
+assert start == place, ctypes.get_errno()
+memory = (ctypes.c_char * size).from_address(place)
+if kind != "named":
+    memory[:8] = b"HEAPSNAP"
+before = bytes(memory[:65536])
 print("ready", flush=True)
 sys.stdin.read()
-print(os.stat(fd).st_blocks)
+print(before == memory[:65536])
 """
 
 
 def impostor():
-    """Memory that has our region's name and could be cut: it is not written to, and said to be something else."""
-    if os.geteuid() != 0:
-        say("not root: files are not opened through map_files, so an impostor is not tried")
-        return
-    target = Target("impostor", command=[sys.executable, "-c", IMPOSTOR])
+    """Memory that looks like our region, and is something else or has a header that says nothing of use: it is not written to, and not unmapped."""
     path = os.path.join(temporary_directory(), "out.pb.gz")
-    for command in (["dump", target.pid, "-o", path], ["set", target.pid, "--exact"], ["detach", target.pid]):
-        check_refused(heapsnap(*command), "something else")
-    check("something else" in str(heapsnap("status", target.pid)), "status does not say that it is something else")
-    check_equal(target.end().strip(), "0", "blocks of the impostor's file")
+    for kind, words in (("named", "not heapsnap's"), ("file", "not attached"), ("anonymous", "not attached")):
+        target = Target("impostor", command=[sys.executable, "-c", IMPOSTOR, kind])
+        for command in (["dump", target.pid, "-o", path], ["set", target.pid, "--exact"], ["detach", target.pid]):
+            check_refused(heapsnap(*command), words)
+        check(words in str(heapsnap("status", target.pid)), f"status does not say {words!r}")
+        check_equal(target.end().strip(), "True", f"the impostor's memory is as it was, {kind}")
 
 
 run_test(main, "liar")

@@ -6,10 +6,9 @@ usage: locked_memory.py [CASE...]"""
 import os
 
 import profiles
-from harness import (Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, read_text, run_cases, say,
+from harness import (Mapping, Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, read_text, run_cases, say,
                      status_fields, temporary_directory)
 
-REGION = "/memfd:heapsnap-region"
 MEMORY = ["--max-memory", "4M"]
 NOBODY = 65534
 CAP_IPC_LOCK = 14
@@ -26,7 +25,7 @@ class Region:
     @classmethod
     def of(cls, pid):
         lines = read_text(f"/proc/{pid}/smaps").splitlines()
-        found = [number for number, line in enumerate(lines) if REGION in line]
+        found = [number for number, line in enumerate(lines) if " /dev/zero (deleted)" in line and Mapping(line).is_region()]
         check(len(found) < 2, f"several regions: {found}")
         if not found:
             return None

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lies to the tool: writes random words over its own region while it is attached. Allocates nothing by itself meanwhile, so its own hooks
 // do not meet the lies. Commands, one a line; each is answered:
-//   seals            tries to cut and to grow the region's file, through map_files and a descriptor opened so: "sealed", or what went
+//   seals            tries to cut and to grow the region without privilege, by map_files: "sealed", or what went. (Who may open map_files could)
 //   scribble PART    a thread begins to write into PART (see `parts`), from a copy of the honest region on: "scribbling"
 //   rest             it stops, and the region is as it was: "rests"
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "inject/abi/region.h"
@@ -56,7 +57,7 @@ static void find_region(char *range, size_t range_size)
 		size += (size_t)got;
 	close(fd);
 	text[size] = 0;
-	line = strstr(text, "/memfd:heapsnap-region");
+	line = strstr(text, "/dev/zero (deleted)");
 	if (!line)
 		exit(3);
 	for (start = line; start > text && start[-1] != '\n';)
@@ -119,19 +120,24 @@ static void copy(int to_region)
 
 static const char *try_seals(const char *range)
 {
+	const bool root = geteuid() == 0;
+	const char *answer = "sealed";
 	char path[128];
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/self/map_files/%s", range);
-	if (truncate(path, 4096) == 0 || truncate(path, (off_t)region_size * 2) == 0)
-		return "the region was cut or grown by its path";
-	fd = open(path, O_RDWR); // needs privilege
-	if (fd >= 0 && (ftruncate(fd, 4096) == 0 || errno != EPERM || ftruncate(fd, (off_t)region_size * 2) == 0 || errno != EPERM))
-		return "the region was cut or grown by a descriptor";
-	if (fd < 0 && geteuid() == 0)
-		return "cannot open the region";
-	close(fd);
-	return "sealed";
+	if (root && seteuid(65534) != 0)
+		return "cannot become an ordinary user";
+	fd = open(path, O_RDWR);
+	if (fd >= 0)
+		answer = "the region can be opened without privilege";
+	else if (truncate(path, 4096) == 0 || truncate(path, (off_t)region_size * 2) == 0)
+		answer = "the region was cut or grown by its path";
+	if (fd >= 0)
+		close(fd);
+	if (root && (seteuid(0) != 0 || prctl(PR_SET_DUMPABLE, 1) != 0))
+		return "cannot become root again";
+	return answer;
 }
 
 static void say(const char *text)

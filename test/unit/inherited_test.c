@@ -98,10 +98,10 @@ static void test_maps(bool named)
 	CHECK_EQUAL(inherited.code_count, 0);
 	inherited_deinit(&inherited);
 	if (named) {
-		int fd = memfd_create("heapsnap-code", MFD_CLOEXEC | MFD_EXEC);
+		int fd = memfd_create("heapsnap-code-0123456789abcdef", MFD_CLOEXEC | MFD_EXEC);
 
 		if (fd < 0)
-			fd = memfd_create("heapsnap-code", MFD_CLOEXEC);
+			fd = memfd_create("heapsnap-code-0123456789abcdef", MFD_CLOEXEC);
 		CHECK(pwrite(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header));
 		CHECK(pwrite(fd, islands, sizeof(islands), 8192) == (ssize_t)sizeof(islands));
 		CHECK(ftruncate(fd, 12288) == 0);

@@ -3,7 +3,13 @@
 #include "check.h"
 #include "made_region.h"
 
+#include "attach/memory_file.h"
 #include "attach/region_access.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 static bool refused(const struct region_header *header, uint64_t size, enum hs_error_code code)
 {
@@ -102,40 +108,126 @@ static void test_header(void)
 	made_region_deinit(&region);
 }
 
+#define CODE "/memfd:heapsnap-code-0123456789abcdef"
+#define OWN "%02x:%02x" // the device on which the kernel makes memory files
+#define DIGITS "0123456789abcdef"
+
+static void parse(const char *format, struct proc_maps *ret)
+{
+	const unsigned major = major(memory_file_device()), minor = minor(memory_file_device());
+	char text[4096];
+
+	// Two times eight numbers are more than any of the texts names.
+	snprintf(text, sizeof(text), format, major, minor, major, minor, major, minor, major, minor, major, minor, major, minor, major, minor, major,
+		 minor);
+	CHECK(proc_maps_parse(text, strlen(text), ret) == NULL);
+}
+
 static void test_code(void)
 {
-	static const char text[] =
-		"100000000000-100000008000 r-xp 00000000 00:05 7 /memfd:heapsnap-code (deleted)\n"
-		"100000008000-100000009000 rw-p 00000000 00:00 0 \n"
-		"100000200000-100040200000 rw-s 00000000 00:05 8 /memfd:heapsnap-region (deleted)\n"
-		"555555555000-555555558000 r-xp 00001000 08:01 11 /bin/program\n"
-		"7ffff0000000-7ffff0001000 r-xp 00000000 00:00 0 \n"
-		"7ffff0010000-7ffff0011000 rwxp 00000000 00:00 0 \n"
-		"7ffff0020000-7ffff0021000 rwxp 00000000 00:05 7 /memfd:heapsnap-code (deleted)\n";
 	struct proc_maps maps;
 
-	CHECK(proc_maps_parse(text, strlen(text), &maps) == NULL);
-	CHECK(region_find(&maps) == &maps.items[2]);
+	parse("100000000000-100000008000 r-xp 00000000 " OWN " 7 " CODE " (deleted)\n"
+	      "100000008000-100000009000 rw-p 00000000 00:00 0 \n"
+	      "555555555000-555555558000 r-xp 00001000 08:01 11 /bin/program\n"
+	      "600000000000-600000008000 r--p 00000000 " OWN " 7 " CODE " (deleted)\n"
+	      "600000010000-600000018000 r-xp 00000000 08:01 7 " CODE " (deleted)\n"
+	      "600000020000-600000028000 r-xp 00000000 " OWN " 7 " CODE "\n"
+	      "600000030000-600000038000 r-xp 00000000 " OWN " 7 /memfd:heapsnap-code (deleted)\n"
+	      "600000040000-600000048000 r-xp 00000000 " OWN " 7 /memfd:heapsnap-code-" DIGITS "0 (deleted)\n"
+	      "600000050000-600000058000 r-xs 00000000 " OWN " 7 " CODE " (deleted)\n"
+	      "7ffff0000000-7ffff0001000 r-xp 00000000 00:00 0 \n"
+	      "7ffff0010000-7ffff0011000 rwxp 00000000 00:00 0 \n"
+	      "7ffff0020000-7ffff0021000 rwxp 00000000 " OWN " 7 " CODE " (deleted)\n", &maps);
 	CHECK(region_is_code(&maps, 0x100000000000, 0x8000));
 	CHECK(region_is_code(&maps, 0x100000000000, 0x1000));
 	CHECK(!region_is_code(&maps, 0x100000000000, 0x8001));
 	CHECK(!region_is_code(&maps, 0x100000000000, UINT64_MAX));
 	CHECK(!region_is_code(&maps, 0x100000001000, 0x1000)); // not its beginning
 	CHECK(!region_is_code(&maps, 0x100000008000, 0x1000)); // no code
-	CHECK(!region_is_code(&maps, 0x100000200000, 0x1000));
 	CHECK(!region_is_code(&maps, 0x555555555000, 0x1000)); // the program's own
-	CHECK(region_is_code(&maps, 0x7ffff0000000, 0x1000));  // anonymous, where executable memfds are forbidden
+	CHECK(region_is_code(&maps, 0x600000000000, 0x1000));  // a note, where code will be
+	CHECK(!region_is_code(&maps, 0x600000010000, 0x1000)); // a file of that name on a disk
+	CHECK(!region_is_code(&maps, 0x600000020000, 0x1000)); // that has a place in a directory
+	CHECK(!region_is_code(&maps, 0x600000030000, 0x1000)); // other names
+	CHECK(!region_is_code(&maps, 0x600000040000, 0x1000));
+	CHECK(!region_is_code(&maps, 0x600000050000, 0x1000)); // ours is private
+	CHECK(region_is_code(&maps, 0x7ffff0000000, 0x1000));  // anonymous, where executable memory files are forbidden
 	CHECK(!region_is_code(&maps, 0x7ffff0010000, 0x1000)); // ours is never writable
 	CHECK(!region_is_code(&maps, 0x7ffff0020000, 0x1000));
 	CHECK(!region_is_code(&maps, 0x1000, 0x1000));
-	maps.count = 2;
-	CHECK(!region_find(&maps));
 	proc_maps_deinit(&maps);
+}
+
+// What only looks like a region is not one.
+static void test_may_be(void)
+{
+	struct proc_maps maps;
+
+	parse("100000200000-100040200000 rw-s 00000000 " OWN " 8 /dev/zero (deleted)\n"
+	      "200000000000-200040000000 rw-s 00000000 08:01 8 /dev/zero (deleted)\n"
+	      "210000000000-210040000000 rw-s 00000000 " OWN " 8 /dev/zero\n"
+	      "220000000000-220040000000 rw-p 00000000 " OWN " 8 /dev/zero (deleted)\n"
+	      "230000001000-230040000000 rw-s 00000000 " OWN " 8 /dev/zero (deleted)\n"
+	      "240000000000-240040000000 rw-s 00001000 " OWN " 8 /dev/zero (deleted)\n"
+	      "250000000000-250000001000 rw-s 00000000 " OWN " 8 /dev/zero (deleted)\n"
+	      "260000000000-260040000000 rw-s 00000000 " OWN " 8 /memfd:heapsnap-region-" DIGITS " (deleted)\n"
+	      "7ffff0000000-7ffff4000000 rw-s 00000000 " OWN " 8 /dev/zero (deleted)\n", &maps);
+	CHECK_EQUAL(maps.count, 9);
+	CHECK(region_may_be(&maps.items[0]));
+	for (size_t i = 1; i < maps.count; i++)
+		CHECK(!region_may_be(&maps.items[i]));
+	proc_maps_deinit(&maps);
+}
+
+static void *map_shared(uint64_t address, uint64_t size, int protection)
+{
+	void *memory = mmap((void *)(uintptr_t)address, size, protection, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		exit(2);
+	return memory;
+}
+
+// In this process: a region is known by its header, one without a header by whoever names its place, and another program's memory is neither.
+static void test_find(void)
+{
+	const uint64_t size = HS_OFFSET_PAGES;
+	const struct region_part bare = { HS_LAYOUT_LOW + HS_LAYOUT_GAP, size }, other = { bare.offset, size + HS_PAGE_SIZE };
+	uint64_t *foreign = map_shared(HS_LAYOUT_LOW + (UINT64_C(1) << 40), size, PROT_READ | PROT_WRITE);
+	struct region_header *header = map_shared(bare.offset, size, PROT_NONE);
+	struct target_memory memory;
+	struct proc_maps maps;
+
+	CHECK(target_memory_open(getpid(), &memory) == NULL);
+	foreign[0] = 1;
+	CHECK(proc_maps_read(getpid(), &maps) == NULL);
+	CHECK(!region_find(&maps, &memory));
+	CHECK(region_is_bare(&maps, &memory, &bare));
+	CHECK(!region_is_bare(&maps, &memory, &other));
+	CHECK(!region_is_bare(&maps, &memory, &(struct region_part){ (uint64_t)foreign, size }));
+	proc_maps_deinit(&maps);
+
+	CHECK(mprotect(header, size, PROT_READ | PROT_WRITE) == 0);
+	header->magic = HS_REGION_MAGIC;
+	CHECK(proc_maps_read(getpid(), &maps) == NULL);
+	CHECK(!region_find(&maps, &memory)); // it names no place, or another one
+	header->region_address = bare.offset + HS_LAYOUT_GAP;
+	CHECK(!region_find(&maps, &memory));
+	header->region_address = bare.offset;
+	CHECK(region_find(&maps, &memory) && region_find(&maps, &memory)->start == bare.offset);
+	CHECK(!region_is_bare(&maps, &memory, &bare));
+	proc_maps_deinit(&maps);
+	target_memory_close(&memory);
+	munmap(foreign, size);
+	munmap(header, size);
 }
 
 int main(void)
 {
 	test_header();
 	test_code();
+	test_may_be();
+	test_find();
 	return CHECK_RESULT();
 }

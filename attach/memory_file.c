@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/memory_file.h"
+
+#include "attach/thread_descriptor.h"
+#include "base/cleanup.h"
+#include "base/mapping_query.h"
+#include "inject/abi/payload_header.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#ifndef F_SEAL_EXEC
+#define F_SEAL_EXEC 0x0020 // since Linux 6.3
+#endif
+
+enum { RANDOM_DIGITS = 16 };
+
+static const char beginning[] = "/memfd:" HS_CODE_NAME "-";
+static const char removed[] = " (deleted)"; // the kernel's, at the end of links to files that have no name any more
+
+struct hs_error *memory_file_name(char ret[HS_MEMORY_FILE_NAME_SIZE])
+{
+	uint64_t random;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return hs_error_system(errno, "cannot get random bytes");
+	snprintf(ret, HS_MEMORY_FILE_NAME_SIZE, HS_CODE_NAME "-%016" PRIx64, random);
+	return NULL;
+}
+
+bool memory_file_is_named(const char *name)
+{
+	const char *digits = name + strlen(beginning);
+
+	return strncmp(name, beginning, strlen(beginning)) == 0 && strspn(digits, "0123456789abcdef") == RANDOM_DIGITS && !digits[RANDOM_DIGITS];
+}
+
+dev_t memory_file_device(void)
+{
+	static dev_t device;
+
+	if (!device) {
+		HS_CLEANUP_CLOSE int fd = memfd_create("device", MFD_CLOEXEC);
+		struct stat status;
+
+		if (fd >= 0 && fstat(fd, &status) == 0)
+			device = status.st_dev;
+	}
+	return device;
+}
+
+bool memory_file_is_mapped(const struct proc_map *map)
+{
+	return map->deleted && memory_file_is_named(map->name) && makedev(map->device_major, map->device_minor) == memory_file_device();
+}
+
+// A link below /proc, as the kernel writes it.
+static void read_link(const char *path, char *ret, size_t size)
+{
+	ssize_t length = readlink(path, ret, size - 1);
+
+	ret[length > 0 ? length : 0] = 0;
+}
+
+static void read_own_link(int fd, char *ret, size_t size)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	read_link(path, ret, size);
+}
+
+// Whether it is memory of the kernel's own file system, and which. Seals are asked first: only such files have any, so that no other file system, which
+// may be slow or wait for the target itself, is ever asked for anything. A handle (O_PATH) has none, and is asked for what the kernel knows already.
+static bool read_status(int fd, struct stat *ret)
+{
+	struct statx found;
+
+	if (fcntl(fd, F_GET_SEALS) >= 0)
+		return fstat(fd, ret) == 0 && ret->st_dev == memory_file_device();
+	if (!(fcntl(fd, F_GETFL) & O_PATH) ||
+	    statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MODE | STATX_INO | STATX_NLINK | STATX_SIZE, &found) != 0)
+		return false;
+	*ret = (struct stat){
+		.st_dev = makedev(found.stx_dev_major, found.stx_dev_minor), .st_ino = found.stx_ino, .st_mode = found.stx_mode,
+		.st_nlink = found.stx_nlink, .st_size = (off_t)found.stx_size,
+	};
+	return ret->st_dev == memory_file_device();
+}
+
+// Of a handle, the file itself; what it is must be known.
+static struct hs_error *open_handle(int *fd)
+{
+	char path[32];
+	int opened;
+
+	if (!(fcntl(*fd, F_GETFL) & O_PATH))
+		return NULL;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", *fd);
+	opened = open(path, O_RDWR | O_CLOEXEC);
+	if (opened < 0)
+		return hs_error_system(errno, "cannot open the target's memory file");
+	close(*fd);
+	*fd = opened;
+	return NULL;
+}
+
+// All that memory_file_take promises, of one descriptor.
+static bool is_fresh(int fd, const char *name)
+{
+	char link[64], wanted[HS_MEMORY_FILE_NAME_SIZE + 32];
+	struct stat status;
+
+	snprintf(wanted, sizeof(wanted), "/memfd:%s%s", name, removed);
+	read_own_link(fd, link, sizeof(link));
+	return strcmp(link, wanted) == 0 && read_status(fd, &status) && S_ISREG(status.st_mode) && status.st_size == 0 && status.st_nlink == 0;
+}
+
+struct hs_error *memory_file_take(pid_t pid, pid_t tid, int64_t number, const char *name, int *fd_ret)
+{
+	HS_CLEANUP_CLOSE int fd = -1;
+	struct hs_error *error = thread_descriptor_take(pid, tid, number, &fd);
+	bool proven = !error && is_fresh(fd, name);
+
+	if (error && error->code != HS_ERROR_NOT_FOUND)
+		return error;
+	hs_error_destroy(error);
+	if (proven) {
+		error = open_handle(&fd);
+		if (error)
+			return error;
+		// Once more, and what only an open file tells. Files that may not be made executable have a seal from the beginning.
+		proven = is_fresh(fd, name) && (fcntl(fd, F_GET_SEALS) & ~F_SEAL_EXEC) == 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+	}
+	if (!proven)
+		return hs_error_create(HS_ERROR_REFUSED, "descriptor %" PRId64 " of thread %d is not the memory file that was made there a moment ago: "
+				       "another process changes its descriptors", number, (int)tid);
+	*fd_ret = HS_STEAL_FD(fd);
+	return NULL;
+}
+
+bool memory_file_is_at(pid_t pid, pid_t tid, int64_t number, int fd)
+{
+	HS_CLEANUP_CLOSE int there = -1;
+	struct hs_error *error = thread_descriptor_take(pid, tid, number, &there);
+	struct stat own, status;
+
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	// As long as the tool has it open, no other file gets its inode's number.
+	return fstat(fd, &own) == 0 && read_status(there, &status) && status.st_dev == own.st_dev && status.st_ino == own.st_ino;
+}
+
+struct hs_error *memory_file_is_mapped_at(pid_t pid, uint64_t address, uint64_t size, int fd, bool *ret)
+{
+	struct proc_map map;
+	struct hs_error *error = mapping_query(pid, address, &map);
+	struct stat own;
+
+	if (error)
+		return error;
+	if (fstat(fd, &own) != 0)
+		return hs_error_system(errno, "cannot look at the memory file");
+	*ret = map.start == address && map.end == address + size && map.inode == own.st_ino &&
+	       makedev(map.device_major, map.device_minor) == own.st_dev;
+	return NULL;
+}
+
+// Empty, or begun with what stands first in our code.
+static bool has_our_content(int fd, const struct stat *status)
+{
+	uint64_t magic;
+
+	return status->st_size == 0 || (pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) && magic == HS_PAYLOAD_MAGIC);
+}
+
+bool memory_file_is_left(pid_t pid, pid_t tid, int64_t number)
+{
+	HS_CLEANUP_CLOSE int fd = -1;
+	char path[80], link[64], *end;
+	struct hs_error *error;
+	struct stat status;
+
+	// The name first, so that no other descriptor is taken.
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%" PRId64, (int)pid, (int)tid, number);
+	read_link(path, link, sizeof(link));
+	if (strncmp(link, beginning, strlen(beginning)) != 0)
+		return false;
+	error = thread_descriptor_take(pid, tid, number, &fd);
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	read_own_link(fd, link, sizeof(link));
+	end = strstr(link, removed);
+	if (!end || end[strlen(removed)])
+		return false;
+	*end = 0;
+	if (!memory_file_is_named(link) || !read_status(fd, &status) || !S_ISREG(status.st_mode) || status.st_nlink != 0)
+		return false;
+	error = open_handle(&fd);
+	hs_error_destroy(error);
+	return !error && has_our_content(fd, &status);
+}

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A number of a descriptor means something in one table only, and only as long as nobody exchanges what it stands for. Programs in which it means
+something else: nothing but the tool's own files is written, closed or reported.
+usage: descriptors.py [CASE...]"""
+
+import fcntl
+import os
+import re
+import shutil
+import stat
+import struct
+import termios
+
+from harness import (Target, Unharmed, as_user, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, heapsnap_ok,
+                     only_child, root, run_cases, say, target_path, temporary_directory, thread_ids)
+
+NOBODY = 65534
+SECRET = b"only root may write this\n"
+ATTACHES = 12
+
+
+def make_target(*options, user=True):
+    """The program, in a folder that is its own, with a file that is root's alone."""
+    folder = temporary_directory()
+    path = os.path.join(folder, "secret")
+    with open(path, "wb") as file:
+        file.write(SECRET)
+    os.chmod(path, 0o600)
+    own = os.path.join(folder, "own")
+    os.mkdir(own)
+    os.mkfifo(os.path.join(own, "pipe"))
+    shutil.copy(target_path("descriptor_tables"), folder)
+    if user:
+        for name in (own, os.path.join(own, "pipe")):
+            os.chown(name, NOBODY, NOBODY)
+    prefix = as_user(NOBODY) if user else []
+    return Target("descriptor_tables", command=[*prefix, "sh", "-c", f"cd {own} && exec ../descriptor_tables {path} {' '.join(options)}"]), path
+
+
+def files_of(pid):
+    """(thread, number, link, path below /proc) of each descriptor of each thread."""
+    for tid in thread_ids(pid):
+        for number in os.listdir(f"/proc/{pid}/task/{tid}/fd"):
+            path = f"/proc/{pid}/task/{tid}/fd/{number}"
+            try:
+                yield tid, int(number), os.readlink(path), path
+            except FileNotFoundError:
+                pass
+
+
+def ours(pid):
+    return [(tid, number, link) for tid, number, link, _ in files_of(pid) if re.fullmatch(r"/memfd:heapsnap-code-[0-9a-f]{16} \(deleted\)", link)]
+
+
+def check_untouched(path):
+    with open(path, "rb") as file:
+        check(file.read() == SECRET, "root's file was written")
+    check_equal(stat.S_IMODE(os.stat(path).st_mode), 0o600, "mode of root's file")
+
+
+def own_table():
+    """The number that a thread with a table of its own has got stands for root's file in the main thread's."""
+    if not root():
+        return
+    target, path = make_target()
+    check_equal(target.ask("own 1"), "made", "answer")
+    for _ in range(3):
+        attach(target.pid)
+        check_untouched(path)
+        check_equal(ours(target.pid), [], "memory files that are left open")
+        dump(target.pid, os.path.join(os.path.dirname(path), "out.pb.gz"))
+        detach(target.pid)
+    check_untouched(path)
+    target.end()
+
+
+def check_swapped(pid):
+    """What the sharer has put in the place of our files was not written to."""
+    for _, _, link, path in files_of(pid):
+        mode = os.stat(path).st_mode
+        if stat.S_ISREG(mode) and re.search(r"/own/#\d+ \(deleted\)$", link):
+            check_equal(os.stat(path).st_size, 0, f"size of {link}")
+        if stat.S_ISFIFO(mode) and link.endswith("/own/pipe"):
+            pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            waiting = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))[0]
+            os.close(pipe)
+            check_equal(waiting, 0, "bytes in the pipe")
+
+
+def sharers():
+    """A process that shares the table and is seen: nothing is made there. A memory of its own makes no difference."""
+    if not root():
+        return
+    target, path = make_target()
+    check_equal(target.ask("own 1"), "made", "answer")
+    check_equal(target.ask("swap path"), "swaps", "answer")
+    check("attach would refuse: process" in heapsnap("check", target.pid).stderr, "check does not say it")
+    check_refused(heapsnap("attach", target.pid), "shares the descriptors")
+    check_equal(target.ask("swapped"), "0 0", "descriptors that were exchanged")
+    check_equal(attach_state(target.pid), None, "state")
+    check_untouched(path)
+    target.end()
+
+
+def unseen_sharers():
+    """The process that shares the table is in a PID namespace that the tool does not see, and exchanges the descriptor as soon as it is there."""
+    if not root():
+        return
+    for kind in ("path", "file", "pipe", "memory"):
+        target, path = make_target("outside", user=False)
+        inner = only_child(target.pid)
+        tool = ["nsenter", "--target", str(inner), "--pid", "--", "unshare", "--mount-proc"]
+        check_equal(target.ask("share 1"), "made", "answer")
+        attach_inside = heapsnap("attach", 1, prefix=tool)
+        check_equal(attach_inside.status, 0, str(attach_inside))
+        check_equal(heapsnap("detach", 1, prefix=tool).status, 0, "detach before the exchange")
+        check_equal(target.ask(f"swap {kind}"), "swaps", "answer")
+        refused = 0
+        for _ in range(ATTACHES):
+            result = heapsnap("attach", 1, "--exact", prefix=tool)
+            check_untouched(path)
+            check_swapped(inner)
+            check(result.status in (0, 1) and (result.status == 0 or "another process changes its descriptors" in result.stderr), str(result))
+            refused += result.status
+            if result.status == 0:
+                check_equal(heapsnap("detach", 1, prefix=tool).status, 0, "detach")
+            # A new memory file of the same name is told from ours by nothing, and so is what is then in it.
+            check(kind == "memory" or "not attached" in heapsnap("status", 1, prefix=tool).stderr, "status after detach")
+        number, lost = map(int, target.ask("swapped").split())
+        say(f"  {kind}: {number} exchanged, {refused} of {ATTACHES} attaches refused, {lost} closed between proof and call")
+        check(target.alive(), "the target ended")
+        target.end()
+
+
+def kill_after(step, target):
+    """Kills an attach at the step of that name."""
+    result = heapsnap("attach", target.pid, "--exact", "-v", environment={"HEAPSNAP_FAIL_AT": "1000"})
+    number = re.search(rf"step (\d+): {step}$", result.stderr, re.M)
+    check(number, f"no such step: {result}")
+    heapsnap_ok("detach", target.pid)
+    heapsnap("attach", target.pid, "--exact", environment={"HEAPSNAP_KILL_AT": number[1]})
+
+
+def left():
+    """What a killed attach has left in a thread's own table is found there and closed by a thread that has it; what only looks like it is not."""
+    if not root():
+        return
+    target, path = make_target(user=False)
+    check_equal(target.ask("own 3"), "made", "answer")
+    decoys = target.ask("decoys")
+    check(int(decoys) >= 5, f"{decoys} decoys")
+    check_equal(attach_state(target.pid), None, "state beside decoys")
+    check("not attached" in heapsnap("detach", target.pid).stderr, "detach beside decoys")
+    before = Unharmed(target.pid)
+    known = {link for _, _, link in ours(target.pid)}
+    for other in (0, 1):
+        check_equal(target.ask("busy 0"), "busy", "answer")
+        kill_after("map code", target)
+        found = [entry for entry in ours(target.pid) if entry[2] not in known]
+        check_equal(len(found), 1, f"threads that have a memory file of ours: {found}")
+        check(attach_state(target.pid), "status says nothing of the rest")
+        # The thread that has it waits, and another one is where calls are made.
+        check_equal(target.ask(f"busy {other}"), "busy", "answer")
+        result = heapsnap_ok("detach", target.pid)
+        check(result["verified"], f"detach: {result}")
+        check_equal([entry for entry in ours(target.pid) if entry[2] not in known], [], "memory files of ours")
+        check_equal(attach_state(target.pid), None, "state")
+        before.check_after(memory_may_change=True)
+    check_equal(target.ask("busy 0"), "busy", "answer")
+    check_equal(target.ask("decoys left"), decoys, "decoys left")
+    check_untouched(path)
+    target.end()
+
+
+run_cases([own_table, sharers, unseen_sharers, left], "descriptors")
