@@ -37,7 +37,9 @@ struct shared {
 
 static const char *file;
 static struct shared *shared;
-static _Atomic int busy_thread, thread_count, wanted_kind, answer;
+static _Atomic int busy_thread, thread_count, waiting_count, wanted_kind, answer;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static char stack[1 << 20] __attribute__((aligned(16)));
 static bool outside, own_tables;
 static struct decoy {
@@ -171,6 +173,31 @@ static int decoys_left(void)
 
 enum kind { NOTHING, SWAP, MAKE_DECOYS, COUNT_DECOYS };
 
+static void wait_for_turn(int own)
+{
+	pthread_mutex_lock(&mutex);
+	waiting_count++;
+	while (busy_thread != own)
+		pthread_cond_wait(&changed, &mutex);
+	waiting_count--;
+	pthread_mutex_unlock(&mutex);
+}
+
+// Ends when all others wait.
+static void give_turn(int number)
+{
+	pthread_mutex_lock(&mutex);
+	busy_thread = number;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&mutex);
+	for (bool done = false; !done;) {
+		pthread_mutex_lock(&mutex);
+		done = waiting_count == thread_count - 1;
+		pthread_mutex_unlock(&mutex);
+		usleep(1000);
+	}
+}
+
 static void *work(void *number)
 {
 	const int own = (int)(long)number;
@@ -182,10 +209,8 @@ static void *work(void *number)
 	for (;;) {
 		void *volatile block;
 
-		if (busy_thread != own) {
-			usleep(1000);
-			continue;
-		}
+		if (busy_thread != own)
+			wait_for_turn(own);
 		block = malloc(100);
 		free(block);
 		switch (wanted_kind) {
@@ -227,8 +252,7 @@ static int listen(void *unused)
 				usleep(1000);
 			puts("made");
 		} else if (sscanf(command, "busy %d", &count) == 1) {
-			busy_thread = count;
-			usleep(20000);
+			give_turn(count);
 			puts("busy");
 		} else if (strcmp(command, "swapped") == 0) {
 			printf("%d %d\n", shared->swapped, shared->lost);
