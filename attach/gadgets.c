@@ -5,6 +5,7 @@
 #include "base/io.h"
 #include "base/live_thread.h"
 #include "base/proc_file.h"
+#include "base/test_variable.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -97,7 +98,7 @@ static bool settle(struct gadgets *gadgets, bool no_sigreturn)
 bool gadgets_find(const struct proc_maps *maps, const struct target_memory *memory, struct gadgets *ret)
 {
 	HS_CLEANUP_FREE uint8_t *buffer = malloc(CHUNK_SIZE + CODE_MAX);
-	const char *forbidden = secure_getenv("HEAPSNAP_TEST_NO_GADGETS"); // "1": none at all; "sigreturn": only those
+	const char *forbidden = hs_test_variable("HEAPSNAP_TEST_NO_GADGETS"); // "1": none at all; "sigreturn": only those
 	bool no_sigreturn = forbidden && strcmp(forbidden, "sigreturn") == 0;
 
 	*ret = (struct gadgets){ 0 };

@@ -2,6 +2,7 @@
 #include "attach/interrupt.h"
 
 #include "base/log.h"
+#include "base/test_variable.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -51,11 +52,10 @@ struct hs_error *interrupt_check(void)
 	return hs_error_create(HS_ERROR_INTERRUPTED, "interrupted by %s", name);
 }
 
-// The number in an environment variable; 0 = never. A program with more rights than whoever started it does not listen to them; else it is no
-// more than they can do by a signal.
+// The number in an environment variable; 0 = never.
 static unsigned long number_from_environment(const char *name)
 {
-	const char *text = secure_getenv(name);
+	const char *text = hs_test_variable(name);
 
 	return text ? strtoul(text, NULL, 10) : 0;
 }
@@ -77,7 +77,7 @@ struct hs_error *fault_point(const char *step)
 	struct hs_error *error;
 
 	if (calls++ == 0) {
-		stop_at = secure_getenv("HEAPSNAP_STOP_AT");
+		stop_at = hs_test_variable("HEAPSNAP_STOP_AT");
 		fail_at = number_from_environment("HEAPSNAP_FAIL_AT");
 		kill_at = number_from_environment("HEAPSNAP_KILL_AT");
 	}

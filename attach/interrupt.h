@@ -14,7 +14,7 @@ void interrupt_install(void);
 struct hs_error *interrupt_check(void) HS_MUST_CHECK;
 
 // Fault points, for tests; in every build, so that what is tested is what is shipped. They give nobody a power over the tool that a signal does
-// not give: a tool with more rights than its user does not look at the environment (secure_getenv).
+// not give: a tool with more rights than its user does not look at the environment (base/test_variable.h).
 //
 // HEAPSNAP_FAIL_AT=N in the environment makes the Nth call of this function in the process fail with
 // HS_ERROR_INTERRUPTED; HEAPSNAP_KILL_AT=N makes the Nth call raise SIGKILL. Every step of attach, dump and detach passes

@@ -2,6 +2,7 @@
 #include "snapshot/symbol_reader.h"
 
 #include "base/io.h"
+#include "base/test_variable.h"
 #include "snapshot/debug_info.h"
 #include "snapshot/demangle.h"
 #include "snapshot/function_table.h"
@@ -132,7 +133,7 @@ static struct hs_error *answer_address(struct writer *writer, struct debug_info 
 // For tests, what a file might make of this process: HEAPSNAP_TEST_SYMBOL_CHILD=KIND:TEXT for modules whose path holds TEXT.
 static void go_wrong_for_test(int socket, const char *path)
 {
-	const char *order = getenv("HEAPSNAP_TEST_SYMBOL_CHILD"), *text = order ? strchr(order, ':') : NULL;
+	const char *order = hs_test_variable("HEAPSNAP_TEST_SYMBOL_CHILD"), *text = order ? strchr(order, ':') : NULL;
 	uint32_t rubbish[] = { SYMBOL_ITEMS, SYMBOL_ITEM_LOCATION, UINT32_MAX, 0, UINT32_MAX };
 
 	if (!text || !strstr(path, text + 1))

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A tool that has more rights than its user does not listen to the variables by which tests make it fail."""
+
+import os
+import shutil
+import subprocess
+
+from harness import Target, as_user, check, copy_for_everybody, heapsnap, root, run_test, say
+
+NOBODY = 65534
+FAILS = {"HEAPSNAP_FAIL_AT": "1"}
+CAPABILITIES = "cap_sys_ptrace,cap_sys_admin,cap_dac_read_search"
+
+
+def fails(target, prefix=(), program=None, environment=FAILS):
+    """Whether an attach is made to fail."""
+    result = heapsnap("attach", target.pid, prefix=prefix, program=program, environment=environment)
+    made = "made to fail at step 1" in result.stderr
+    check(result.status == 1 if made else True, str(result))
+    if result.status == 0:
+        check(heapsnap("detach", target.pid).status == 0, "detach")
+    return made
+
+
+def main():
+    if not root():
+        return
+    target, nobody = Target("changes"), as_user(NOBODY)
+    own = Target("changes", command=[*nobody, shutil.copy(os.path.join(os.environ["HEAPSNAP_TARGETS"], "changes"),
+                                                          os.path.dirname(copy_for_everybody()))])
+    program = copy_for_everybody()
+    check(fails(target), "root itself is listened to")
+    check(fails(own, nobody, program), "a user without further rights is listened to")
+    check(not fails(target, environment={**FAILS, "SUDO_UID": str(NOBODY)}), "root by sudo, of a user")
+    check(not fails(target, environment={**FAILS, "PKEXEC_UID": str(NOBODY)}), "root by pkexec, of a user")
+    check(fails(target, environment={**FAILS, "SUDO_UID": "0"}), "root by sudo, of root, is listened to")
+    handed = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=+sys_ptrace", "--ambient-caps=+sys_ptrace"]
+    check(not fails(own, handed, program), "capabilities that were handed on")
+    os.chmod(program, 0o4755)
+    check(not fails(target, nobody, program), "a set-user-ID program")
+    os.chown(program, 0, 0)
+    os.chmod(program, 0o2755)
+    check(not fails(own, nobody, program), "a set-group-ID program")
+    os.chmod(program, 0o755)
+    if shutil.which("setcap") and subprocess.run(["setcap", CAPABILITIES + "+ep", program], check=False).returncode == 0:
+        check(not fails(target, nobody, program), "a program with capabilities")
+    else:
+        say("  SKIPPED: no setcap, or a file system without capabilities of files")
+    own.end()
+    target.end()
+
+
+run_test(main, "rights")
