@@ -3,39 +3,56 @@
 
 #include "attach/session.h"
 #include "base/available_memory.h"
-#include "base/cleanup.h"
-#include "base/io.h"
 #include "inject/abi/region.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
-// The region is charged to the target's memory cgroup.
-static uint64_t default_memory(const struct memory_group *memory_group)
+#define MIB (UINT64_C(1) << 20)
+#define FIXED (HS_OFFSET_PAGES + 4 * MIB) // the region's fixed parts, code, islands
+
+static const char *const remedies[] = { "raise it (prlimit --as)", "raise it (vm.overcommit_ratio, vm.overcommit_kbytes)" };
+
+static struct hs_error *refuse(const char *what, uint64_t left, uint64_t share, uint64_t needed, const char *remedy)
 {
-	uint64_t available = hs_available_memory(), group = memory_group_room(memory_group);
-	uint64_t quarter = (available < group ? available : group) / 4;
-	uint64_t most = UINT64_C(64) << 30, least = UINT64_C(16) << 20;
+	return hs_error_create(HS_ERROR_REFUSED, "%s leaves %" PRIu64 " MiB, of which heapsnap would take no more than %" PRIu64 ", and %" PRIu64
+			       " are needed; %s or ask for less (--max-memory)", what, left / MIB, share / MIB, (needed + MIB - 1) / MIB, remedy);
+}
 
-	return quarter > most ? most : quarter < least ? least : quarter;
+struct hs_error *region_size_decide(const struct memory_room *room, uint64_t asked, uint64_t *ret)
+{
+	const uint64_t most = UINT64_C(64) << 30, least = 16 * MIB;
+	const uint64_t own[] = { room->address_space, room->commit };
+	static const char *const names[] = { "the target's address space limit (ulimit -v)",
+					     "the system's commit limit (vm.overcommit_memory is 2)" };
+	uint64_t chosen = room->machine / 4 < room->group / 8 ? room->machine / 4 : room->group / 8;
+
+	chosen = chosen > most ? most : chosen < least ? least : chosen;
+	for (int i = 0; i < 2; i++) {
+		uint64_t share = own[i] / 8;
+
+		if (own[i] != UINT64_MAX && FIXED + chosen > share)
+			chosen = share > FIXED + ATTACH_MIN_MEMORY ? share - FIXED : ATTACH_MIN_MEMORY;
+	}
+	*ret = asked ? asked : chosen;
+	if (FIXED + *ret > room->group)
+		return refuse("the limit of the target's memory cgroup", room->group, room->group, FIXED + *ret, "raise it");
+	for (int i = 0; i < 2; i++)
+		if (own[i] != UINT64_MAX && FIXED + *ret > own[i] / 4)
+			return refuse(names[i], own[i], own[i] / 4, FIXED + *ret, remedies[i]);
+	return NULL;
 }
 
 struct hs_error *region_size_choose(const struct target_info *target, uint64_t asked, uint64_t *ret)
 {
-	uint64_t fixed = HS_OFFSET_PAGES + (UINT64_C(4) << 20); // the region's fixed parts, code, islands
-	uint64_t room;
+	struct memory_room room = {
+		.machine = hs_available_memory(),
+		.group = memory_group_room(&target->group),
+		.address_space = UINT64_MAX,
+		.commit = hs_commit_room(),
+	};
 
-	*ret = asked ? asked : default_memory(&target->group);
-	if (target->address_space_limit == UINT64_MAX)
-		return NULL;
-	room = target->address_space_limit > target->address_space_used ? target->address_space_limit - target->address_space_used : 0;
-	// Half of what is left stays the target's own.
-	if (!asked && room / 2 > fixed + ATTACH_MIN_MEMORY && *ret > room / 2 - fixed)
-		*ret = room / 2 - fixed;
-	if (*ret + fixed > room)
-		return hs_error_create(HS_ERROR_REFUSED, "the target's address space limit (ulimit -v) leaves %" PRIu64
-				       " MiB, and %" PRIu64 " are needed; raise it (prlimit --as) or ask for less (--max-memory)",
-				       room >> 20, (*ret + fixed) >> 20);
-	return NULL;
+	if (target->address_space_limit != UINT64_MAX)
+		room.address_space = target->address_space_limit > target->address_space_used
+					     ? target->address_space_limit - target->address_space_used : 0;
+	return region_size_decide(&room, asked, ret);
 }

@@ -8,8 +8,20 @@
 
 #include <stdint.h>
 
-// Bytes: what was `asked` for; for 0, a quarter of what the machine and the target's memory cgroup have free, and no more than half of what its
-// address space limit leaves. HS_ERROR_REFUSED when that limit does not leave enough.
+// What can give the region no more memory, in bytes that are left; UINT64_MAX = no such limit.
+struct memory_room {
+	uint64_t machine;       // memory that is available
+	uint64_t group;         // below the limit of the target's memory cgroup
+	uint64_t address_space; // below RLIMIT_AS
+	uint64_t commit;        // below the commit limit, where vm.overcommit_memory is 2
+};
+
+// Pure. Bytes for records: what was `asked` for; for 0 a quarter of what the machine has, an eighth of what the cgroup leaves, and so little that with the
+// region's fixed parts it is no more than an eighth of what the other two leave, if that is possible. HS_ERROR_REFUSED: with the fixed parts it is more
+// than the cgroup leaves, or more than a quarter of what the others do, which are the target's own.
+struct hs_error *region_size_decide(const struct memory_room *room, uint64_t asked, uint64_t *ret) HS_MUST_CHECK;
+
+// The same for a target as it is now.
 struct hs_error *region_size_choose(const struct target_info *target, uint64_t asked, uint64_t *ret) HS_MUST_CHECK;
 
 #endif

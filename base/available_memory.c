@@ -7,13 +7,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t hs_available_memory(void)
+// Bytes; `missing` where the file does not say it.
+static uint64_t of_meminfo(const char *name, uint64_t missing)
 {
 	HS_CLEANUP_FREE char *text = NULL;
 	size_t size;
 	struct hs_error *error = hs_read_file("/proc/meminfo", 1 << 16, &text, &size);
-	const char *line = error ? NULL : strstr(text, "MemAvailable:");
+	const char *line = error ? NULL : strstr(text, name);
 
 	hs_error_destroy(error);
-	return line ? strtoull(line + strlen("MemAvailable:"), NULL, 10) * 1024 : UINT64_C(1) << 30;
+	return line ? strtoull(line + strlen(name), NULL, 10) * 1024 : missing;
+}
+
+uint64_t hs_available_memory(void)
+{
+	return of_meminfo("MemAvailable:", UINT64_C(1) << 30);
+}
+
+uint64_t hs_commit_room(void)
+{
+	HS_CLEANUP_FREE char *mode = NULL;
+	size_t size;
+	struct hs_error *error = hs_read_file("/proc/sys/vm/overcommit_memory", 16, &mode, &size);
+	uint64_t limit, taken;
+
+	if (error || *mode != '2') {
+		hs_error_destroy(error);
+		return UINT64_MAX;
+	}
+	limit = of_meminfo("\nCommitLimit:", 0);
+	taken = of_meminfo("\nCommitted_AS:", 0);
+	return limit > taken ? limit - taken : 0;
 }

@@ -43,7 +43,7 @@ static const struct {
 	  "  --depth N        frames kept of a call stack, 1 to 256 (default 256)\n"
 	  "  --max-memory SIZE\n"
 	  "                   most memory that the records may use, with suffix K, M or G\n"
-	  "                   (default: a quarter of what the machine and the process's memory cgroup have free;\n"
+	  "                   (default: a quarter of what the machine has free, an eighth of what a limit leaves the process;\n"
 	  "                   at least 1M, at most 120G)\n"
 	  "  --allocator NAME=KIND\n"
 	  "                   also track a function of this name; may be repeated. KIND is a known function with the same\n"

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory that cannot be had. Where the system promises no more than it has (vm.overcommit_memory=2), no page that a hook touches may lack; and of what a
+limit leaves, the target keeps most. usage: promised_memory.py [CASE...]"""
+
+import os
+
+from harness import (Target, attach, check, check_equal, check_refused, detach, dump, heapsnap, read_text, root, run_cases, say, target_path,
+                     temporary_directory)
+
+ROOM = 1536 << 20  # bytes that are left when the mode is switched
+NAMES = ("overcommit_memory", "overcommit_ratio", "overcommit_kbytes")
+
+
+class Strict:
+    """vm.overcommit_memory=2 with so much room, for a moment. Others work on this machine."""
+
+    def __init__(self, room):
+        self.room = room
+
+    def __enter__(self):
+        self.before = {name: read_text(f"/proc/sys/vm/{name}") for name in NAMES}
+        taken = int(next(line for line in read_text("/proc/meminfo").splitlines() if line.startswith("Committed_AS:")).split()[1])
+        self.write("overcommit_kbytes", str(taken + (self.room >> 10)))
+        self.write("overcommit_memory", "2")
+
+    def __exit__(self, *_):
+        self.write("overcommit_memory", self.before["overcommit_memory"])
+        # Of these two the one that is not 0 counts, and to write it makes the other 0.
+        name = "overcommit_ratio" if int(self.before["overcommit_ratio"]) else "overcommit_kbytes"
+        self.write(name, self.before[name])
+
+    @staticmethod
+    def write(name, text):
+        with open(f"/proc/sys/vm/{name}", "w", encoding="ascii") as file:
+            file.write(text)
+
+
+def can_be_strict():
+    if not root():
+        return False
+    if not os.access("/proc/sys/vm/overcommit_memory", os.W_OK):
+        say("  SKIPPED: vm.overcommit_memory cannot be changed here")
+        return False
+    return True
+
+
+def switched_later():
+    """The mode that PostgreSQL's manual advises is set while the target is attached, and then nothing is left."""
+    if not can_be_strict():
+        return
+    for mode in (["--exact"], ["--budget", "3"]):
+        target, path = Target("promised_memory"), os.path.join(temporary_directory(), "out.pb.gz")
+        attach(target.pid, *mode)
+        with Strict(ROOM):
+            check_equal(target.ask("promise"), "taken", "answer")
+            blocks = target.ask("exhaust")
+            answer = target.ask("work")
+        say(f"  {mode[0]}: malloc gave NULL after {blocks}")
+        check_equal(answer, "right", "work afterwards")
+        dump(target.pid, path)
+        detach(target.pid)
+        target.end()
+
+
+def set_before():
+    """Attach takes a small part of what is left, or refuses."""
+    if not can_be_strict():
+        return
+    target = Target("promised_memory")
+    with Strict(ROOM):
+        value = attach(target.pid)
+        check(value["region_bytes"] <= ROOM // 8, f"more than an eighth: {value}")
+        check_equal(target.ask("promise"), "taken", "answer")
+        blocks = target.ask("exhaust")
+        answer = target.ask("work")
+    say(f"  malloc gave NULL after {blocks}")
+    check_equal(answer, "right", "work afterwards")
+    detach(target.pid)
+    with Strict(256 << 20):
+        result = heapsnap("attach", target.pid)
+    check_refused(result, "commit limit", "overcommit_memory is 2", "--max-memory")
+    target.end()
+
+
+def address_space():
+    """Of what RLIMIT_AS leaves, a later malloc gets three quarters at least."""
+    for limit in (1 << 30, 4 << 30):
+        target = Target("promised_memory", command=["prlimit", f"--as={limit}", target_path("promised_memory")])
+        check_equal(target.ask("large 75"), "given", "three quarters, before")
+        attach(target.pid)
+        check_equal(target.ask("large 74"), "given", "while attached")
+        check_equal(target.ask("work"), "right", "work")
+        detach(target.pid)
+        check_refused(heapsnap("attach", target.pid, "--max-memory", str(limit // 3)), "address space limit")
+        target.end()
+
+
+run_cases([switched_later, set_before, address_space], "promised_memory")
