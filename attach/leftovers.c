@@ -92,9 +92,9 @@ static struct hs_error *close_own(struct remote_caller *caller)
 	return errors;
 }
 
-struct hs_error *leftovers_clear(struct remote_caller *caller)
+struct hs_error *leftovers_clear(struct remote_caller *caller, bool descriptors)
 {
-	struct hs_error *errors = close_own(caller);
+	struct hs_error *errors = descriptors ? close_own(caller) : NULL;
 
 	return hs_error_join(errors, clear_entry_point(caller));
 }

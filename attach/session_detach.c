@@ -41,6 +41,7 @@ struct detach_state {
 	size_t code_count;
 	bool has_state_pages;        // right behind the image
 	struct region_part bare_region; // mapped by an attach that was killed before it wrote the header; size 0 = none
+	bool may_have_descriptors;   // of memory files: an attach that was finished has closed them, so that others need not be looked through
 	bool hooks_out;              // by this run
 	bool copies_dropped;         // or tried to: copies that could not be dropped stay
 	bool code_is_there;          // with the state pages; false: not yet, or a killed detach has unmapped them already
@@ -61,6 +62,7 @@ static struct hs_error *init_from_region(pid_t pid, const struct proc_maps *maps
 	if (error)
 		return error;
 	state->has_region = true;
+	state->may_have_descriptors = header->state != REGION_ATTACHED || leftover_descriptors_exist(pid);
 	page = proc_maps_find(maps, header->state_address);
 
 	state->code_is_there = region_is_code(maps, header->code_address, header->code_size) && page && page->writable && page->inode == 0;
@@ -93,6 +95,7 @@ static struct hs_error *init_from_code(pid_t pid, const struct proc_maps *maps, 
 	state->code_count = inherited.code_count;
 	state->has_state_pages = inherited.has_state_pages;
 	state->bare_region = inherited.bare_region;
+	state->may_have_descriptors = true;
 	state->hooks = HS_STEAL_POINTER(inherited.hooks);
 	state->hook_count = (uint32_t)inherited.hook_count;
 	*found_ret = state->code_count > 0 || leftovers_exist(pid, &state->region.memory);
@@ -247,7 +250,7 @@ static struct hs_error *unmap_all(struct detach_state *state, struct remote_call
 			error = hs_error_join(error, remote_unmap(caller, state->code[i].offset, size));
 	}
 	proc_maps_deinit(&maps);
-	error = hs_error_join(error, leftovers_clear(caller));
+	error = hs_error_join(error, leftovers_clear(caller, state->may_have_descriptors));
 	return state->has_region && !error ? remote_unmap(caller, header->region_address, header->size) : error;
 }
 
@@ -269,7 +272,7 @@ static struct hs_error *clean_up(struct detach_state *state, struct frozen_proce
 	if (unmap && !error) // else the next detach, which needs the journal, finishes
 		error = unmap_all(state, &caller);
 	error = hs_error_join(error, remote_call_close(&caller));
-	return unmap && !error ? leftovers_clear_elsewhere(process, &state->region.memory) : error;
+	return unmap && !error && state->may_have_descriptors ? leftovers_clear_elsewhere(process, &state->region.memory) : error;
 }
 
 // One freeze. *inside_ret: threads that are still inside; 0 = all is unmapped. Who is inside is asked before any remote call, because

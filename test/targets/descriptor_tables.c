@@ -213,7 +213,9 @@ static void *work(void *number)
 			wait_for_turn(own);
 		block = malloc(100);
 		free(block);
-		switch (wanted_kind) {
+		const int wanted = wanted_kind;
+
+		switch (wanted) {
 		case SWAP: answer = begin_swapping(); break;
 		case MAKE_DECOYS: make_decoys(); answer = decoy_count; break;
 		case COUNT_DECOYS: answer = decoys_left(); break;
