@@ -20,53 +20,44 @@ enum {
 
 struct search {
 	const struct region_access *region;
+	struct unwind_tables tables;
 	struct hs_error *error;
+	// Of the freeze that is looked at.
+	struct region_part image;
+	struct thread_slots slots;
+	struct proc_maps maps;
+	struct inside_search inside;
 };
 
-// The slot of a thread, by its thread pointer: whether its outermost hook is in the recorder, that is, in neither the original function nor the
-// program. *guard_ret: where that hook left its return address.
-static struct hs_error *read_recorder(const struct region_access *region, uint64_t thread_pointer, bool *in_recorder_ret, uint64_t *guard_ret)
+static void end_look(struct search *search)
 {
-	struct thread_slot slot;
+	inside_end(&search->inside);
+	thread_slots_deinit(&search->slots);
+	proc_maps_deinit(&search->maps);
+}
 
-	*in_recorder_ret = false;
-	*guard_ret = 0;
-	for (uint32_t i = 0; i < HS_THREAD_PROBES_MAX && thread_pointer; i++) {
-		uint64_t index = (thread_slot_index(thread_pointer) + i) & (HS_THREAD_SLOTS - 1);
-		struct hs_error *error = region_read(region, HS_OFFSET_SLOTS + index * sizeof(slot), &slot, offsetof(struct thread_slot, last_freed));
+static struct hs_error *begin_look(struct search *search, const struct frozen_process *process)
+{
+	const struct region_access *region = search->region;
+	struct hs_error *error = proc_maps_read(region->pid, &search->maps);
 
-		if (error || slot.thread_pointer == 0)
-			return error;
-		if (slot.thread_pointer != thread_pointer)
-			continue;
-		*in_recorder_ret = slot.guard && !slot.in_original;
-		*guard_ret = slot.guard;
-		return NULL;
-	}
-	return NULL;
+	search->image = (struct region_part){ region->header.code_address, region->header.code_size };
+	if (!error)
+		error = thread_slots_read(region, process, &search->slots);
+	if (!error)
+		error = inside_begin(&region->memory, &search->maps, &search->slots, &search->tables, &search->image, 1, &search->inside);
+	return error;
 }
 
 // Its pc is in the image; or the recorder was interrupted by a signal, whose handler the thread is in now.
-static struct hs_error *is_inside(const struct search *search, const struct frozen_thread *thread, bool *ret)
+static struct hs_error *is_inside(struct search *search, const struct frozen_thread *thread, bool *ret)
 {
-	const struct region_part image = { search->region->header.code_address, search->region->header.code_size };
-	struct proc_maps maps;
-	bool in_recorder;
-	uint64_t guard;
-	struct hs_error *error;
+	const struct slot_facts *slot = thread_slots_find(&search->slots, thread->registers.fs_base);
 
-	*ret = thread->registers.rip >= image.offset && thread->registers.rip - image.offset < image.size;
-	if (*ret)
+	*ret = ranges_hold(&search->image, 1, thread->registers.rip);
+	if (*ret || !slot || !slot->guard || slot->in_original) // in the original function, or in the program
 		return NULL;
-	error = read_recorder(search->region, thread->registers.fs_base, &in_recorder, &guard);
-	if (error || !in_recorder)
-		return error;
-	error = proc_maps_read(search->region->pid, &maps);
-	if (error)
-		return error;
-	error = inside_check(thread, guard, &maps, &search->region->memory, &image, 1, ret);
-	proc_maps_deinit(&maps);
-	return error;
+	return inside_check(&search->inside, thread, ret);
 }
 
 static bool chosen(const struct frozen_thread *thread, void *context)
@@ -81,10 +72,14 @@ static bool chosen(const struct frozen_thread *thread, void *context)
 
 static struct hs_error *count_inside(struct search *search, const struct frozen_process *process, size_t *ret)
 {
+	struct hs_error *error = begin_look(search, process);
+
 	*ret = 0;
-	for (size_t i = 0; i < process->count; i++)
+	for (size_t i = 0; i < process->count && !error; i++) {
 		*ret += chosen(&process->threads[i], search);
-	return search->error;
+		error = search->error;
+	}
+	return error;
 }
 
 // Lets those inside run on until none is, or for so long.
@@ -93,18 +88,16 @@ static struct hs_error *wait_until_outside(struct search *search, struct frozen_
 	unsigned run_us = FIRST_RUN_US;
 	struct hs_error *error = count_inside(search, process, inside_ret);
 
-	if (error)
-		return hs_error_join(error, threads_thaw(process));
-	while (*inside_ret > 0 && hs_monotonic_ns() - process->frozen_at < longest_stop) {
+	while (!error && *inside_ret > 0 && hs_monotonic_ns() - process->frozen_at < longest_stop) {
 		error = threads_run_on(process, chosen, search, run_us, FREEZE_TIMEOUT_MS);
+		end_look(search);
 		if (error) // and all is thawed
 			return hs_error_join(error, search->error);
 		run_us = run_us * 2 > LONGEST_RUN_US ? LONGEST_RUN_US : run_us * 2;
 		error = count_inside(search, process, inside_ret);
-		if (error)
-			return hs_error_join(error, threads_thaw(process));
 	}
-	return NULL;
+	end_look(search);
+	return error ? hs_error_join(error, threads_thaw(process)) : NULL;
 }
 
 // Whether another process shares the memory, and so is not stopped.
@@ -128,6 +121,9 @@ struct hs_error *freeze_outside(const struct region_access *region, struct froze
 	size_t inside = 0;
 
 	*stopped_ns_ret = 0;
+	error = unwind_tables_read(&region->memory, &search.tables);
+	if (error)
+		return error;
 	memory_strangers_list(region->pid, &strangers);
 	for (int try = 1;; try++) {
 		error = threads_freeze(region->pid, FREEZE_TIMEOUT_MS, ret);
@@ -153,5 +149,6 @@ struct hs_error *freeze_outside(const struct region_access *region, struct froze
 		longest_stop *= 2;
 	}
 	pid_set_deinit(&strangers);
+	unwind_tables_deinit(&search.tables);
 	return error;
 }

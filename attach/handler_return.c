@@ -2,6 +2,7 @@
 #include "attach/handler_return.h"
 
 #include "attach/sigframe.h"
+#include "attach/stack_reader.h"
 #include "base/cleanup.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@ enum { CHUNK = 65536, LOOKED_AT_IN_ALL = 64 << 20 };
 struct search {
 	const struct hook_plan *plan;
 	const struct proc_maps *maps;
-	const struct target_memory *memory;
+	struct stack_reader reader;
 	uint64_t low, high; // all bytes that are to be patched lie in [low, high)
 	uint64_t *words;    // CHUNK bytes
 };
@@ -45,46 +46,55 @@ static const struct hook_record *find_hook(const struct search *search, uint64_t
 	return NULL;
 }
 
-// Whether the word at `address` is the pc of a signal frame, and not just any number that has been left there.
-static bool is_saved_pc(const struct search *search, uint64_t address)
+// Whether the word at `address` is the pc of a signal frame, and not just any number that has been left there. No frame begins below `low`.
+static bool is_saved_pc(const struct search *search, uint64_t address, uint64_t low)
 {
 	uint8_t head[HS_SIGFRAME_HEAD_SIZE];
 	uint64_t restorer;
 	const struct proc_map *map;
-	struct hs_error *error = target_memory_read(search->memory, address - HS_SIGFRAME_PC_OFFSET, head, sizeof(head));
+	struct hs_error *error;
+	size_t size;
+	bool is_known;
 
+	if (address - low < HS_SIGFRAME_PC_OFFSET)
+		return false;
+	error = stack_reader_copy(&search->reader, address - HS_SIGFRAME_PC_OFFSET, head, sizeof(head), &size, &is_known);
 	if (error) {
 		hs_error_destroy(error);
 		return false;
 	}
-	if (!sigframe_may_be(head, &restorer))
+	if (size < sizeof(head) || !sigframe_may_be(head, &restorer))
 		return false;
 	map = proc_maps_find(search->maps, restorer);
 	return map && map->executable;
 }
 
+// Ends with the thread's stack, or where that cannot be read: no frame lies there that the thread will come back to.
 static struct hs_error *check_thread(const struct search *search, const struct frozen_thread *thread, uint64_t most)
 {
-	uint64_t address = thread->registers.rsp & ~UINT64_C(7);
-	const struct proc_map *stack = proc_maps_find(search->maps, address);
-	uint64_t end = stack && stack->readable ? stack->end : address;
+	struct stack_span span = stack_span_of(&thread->registers, search->maps);
+	uint64_t address = span.low, end = span.high - span.low > most ? span.low + most : span.high;
 
-	if (end - address > most)
-		end = address + most;
 	while (address < end) {
-		size_t size = end - address < CHUNK ? end - address : CHUNK;
-		struct hs_error *error = target_memory_read(search->memory, address, search->words, size);
+		size_t wanted = end - address < CHUNK ? (size_t)(end - address) : CHUNK, size;
+		bool is_known;
+		struct hs_error *error = stack_reader_copy(&search->reader, address, search->words, wanted, &size, &is_known);
 
 		if (error)
 			return error;
 		for (size_t i = 0; i < size / sizeof(uint64_t); i++) {
 			const struct hook_record *hook = find_hook(search, search->words[i]);
 
-			if (hook && is_saved_pc(search, address + i * sizeof(uint64_t)))
+			if (hook && is_saved_pc(search, address + i * sizeof(uint64_t), span.low))
 				return hs_error_create(HS_ERROR_REFUSED, "thread %d runs a signal handler that has interrupted the first instructions of "
 						       "%s, which are to be patched; try again when it has returned",
 						       (int)thread->tid, hook->name);
 		}
+		if (!is_known)
+			return hs_error_create(HS_ERROR_REFUSED, "the stack of thread %d is shared memory of which a page is not there, so that nobody can say "
+					       "whether it runs a signal handler; try again", (int)thread->tid);
+		if (size < wanted)
+			break;
 		address += size;
 	}
 	return NULL;
@@ -94,14 +104,16 @@ struct hs_error *handler_return_check(const struct hook_plan *plan, const struct
 				      const struct target_memory *memory)
 {
 	HS_CLEANUP_FREE uint64_t *words = malloc(CHUNK);
-	struct search search = { .plan = plan, .maps = maps, .memory = memory, .words = words };
+	struct search search = { .plan = plan, .maps = maps, .words = words };
 	uint64_t most = LOOKED_AT_IN_ALL / (process->count + 1);
 	struct hs_error *error = NULL;
 
 	if (!words)
 		return &hs_error_no_memory;
 	note_span(&search);
+	stack_reader_open(memory, maps, &search.reader);
 	for (size_t i = 0; i < process->count && !error; i++)
 		error = check_thread(&search, &process->threads[i], most < CHUNK ? CHUNK : most);
+	stack_reader_close(&search.reader);
 	return error;
 }

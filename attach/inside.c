@@ -1,120 +1,181 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/inside.h"
 
-#include "base/cleanup.h"
+#include "attach/sigframe.h"
 #include "base/log.h"
 
-#include <libunwind-ptrace.h>
+#include <stdlib.h>
 
-// A hook's frames down to its call of the original fit in this.
-enum { FRAMES_MAX = 4096, CHUNK = 65536, HOOK_FRAMES_SIZE = 1024 };
+enum {
+	CHUNK = 65536,
+	WALKED_MAX = 1 << 20,    // bytes of a stack that are kept for the walk; of one whose end is not known, that are looked at
+	HOOK_FRAMES_SIZE = 1024, // a hook's frames down to its call of the original fit in this
+};
+#define LOOKED_AT_IN_ALL (UINT64_C(1) << 30)
 
-static bool in_ranges(uint64_t address, const struct region_part *ranges, size_t count)
+struct hs_error *inside_begin(const struct target_memory *memory, const struct proc_maps *maps, const struct thread_slots *slots,
+			      struct unwind_tables *tables, const struct region_part *ranges, size_t range_count, struct inside_search *ret)
 {
-	for (size_t i = 0; i < count; i++)
-		if (address >= ranges[i].offset && address - ranges[i].offset < ranges[i].size)
+	*ret = (struct inside_search){ .slots = slots, .tables = tables, .ranges = ranges, .range_count = range_count,
+				       .words = malloc(WALKED_MAX + CHUNK), .left = LOOKED_AT_IN_ALL };
+	if (!ret->words)
+		return &hs_error_no_memory;
+	stack_reader_open(memory, maps, &ret->reader);
+	return NULL;
+}
+
+void inside_end(struct inside_search *search)
+{
+	if (!search->words)
+		return;
+	stack_reader_close(&search->reader);
+	free(search->words);
+	search->words = NULL;
+}
+
+// What the words of a stack tell.
+struct look {
+	struct stack_span span;
+	uint64_t end;      // [span.low, end) was looked at
+	bool points;       // a word there points into the ranges
+	bool points_deep;  // one that does is not in the buffer
+	bool is_whole;     // nothing of the stack was left out
+	size_t kept;       // bytes from span.low on that stand in the buffer
+};
+
+static bool points(const struct inside_search *search, const uint64_t *words, size_t size)
+{
+	for (size_t i = 0; i < size / sizeof(*words); i++)
+		if (ranges_hold(search->ranges, search->range_count, words[i]))
 			return true;
 	return false;
 }
 
-// Whether a word of [start, end) points into the ranges.
-static struct hs_error *words_point_inside(uint64_t start, uint64_t end, const struct target_memory *memory,
-					   const struct region_part *ranges, size_t range_count, bool *ret)
+// In pieces: the first ones stay in the buffer, for the walk; all others take each other's place behind them.
+static struct hs_error *look_at_stack(struct inside_search *search, const struct frozen_thread *thread, struct look *look)
 {
-	HS_CLEANUP_FREE uint64_t *words = malloc(CHUNK);
+	const struct stack_span span = stack_span_of(&thread->registers, search->reader.maps);
+	uint64_t end = span.high;
 
-	*ret = false;
-	if (!words)
-		return &hs_error_no_memory;
-	while (start < end) {
-		size_t size = end - start < CHUNK ? end - start : CHUNK;
-		struct hs_error *error = target_memory_read(memory, start, words, size);
+	*look = (struct look){ .span = span, .end = span.low };
+	if (!span.is_proven && end - span.low > WALKED_MAX)
+		end = span.low + WALKED_MAX;
+	while (look->end < end) {
+		size_t wanted = end - look->end < CHUNK ? (size_t)(end - look->end) : CHUNK, size;
+		bool is_kept = look->kept < WALKED_MAX, is_known;
+		uint64_t *piece = search->words + (is_kept ? look->kept : WALKED_MAX) / sizeof(*piece);
+		struct hs_error *error;
 
+		if (wanted > search->left)
+			return NULL;
+		error = stack_reader_copy(&search->reader, look->end, piece, wanted, &size, &is_known);
 		if (error)
 			return error;
-		for (size_t i = 0; i < size / sizeof(*words); i++) {
-			if (in_ranges(words[i], ranges, range_count)) {
-				*ret = true;
-				return NULL;
-			}
+		search->left -= size;
+		if (points(search, piece, size)) {
+			look->points = true;
+			look->points_deep |= !is_kept;
 		}
-		start += size;
+		look->kept += is_kept ? size : 0;
+		look->end += size;
+		if (size < wanted) {
+			look->is_whole = is_known;
+			return NULL;
+		}
 	}
+	look->is_whole = end == span.high;
 	return NULL;
 }
 
-static bool is_code(const struct proc_maps *maps, uint64_t pc)
+// Whether a word that points into the ranges is the pc of a signal frame: a handler will return into the payload.
+static bool is_interrupted(const struct inside_search *search, const struct look *look)
 {
-	const struct proc_map *map = proc_maps_find(maps, pc);
+	for (size_t offset = HS_SIGFRAME_PC_OFFSET; offset + HS_SIGFRAME_HEAD_SIZE - HS_SIGFRAME_PC_OFFSET <= look->kept; offset += sizeof(uint64_t)) {
+		const struct proc_map *map;
+		uint64_t restorer;
 
-	return map && map->executable;
-}
-
-// Walks the thread. *complete_ret: the walk ended where stacks end, having met nothing but code, so what it did not meet is not live.
-// pre: the thread's registers are its own (no remote call is open in it), because libunwind reads those of the stopped thread.
-static bool walk_meets(pid_t tid, const struct proc_maps *maps, const struct region_part *ranges, size_t range_count,
-		       bool *complete_ret)
-{
-	unw_addr_space_t space = unw_create_addr_space(&_UPT_accessors, 0);
-	void *context = space ? _UPT_create(tid) : NULL;
-	unw_cursor_t cursor;
-	bool met = false;
-
-	*complete_ret = false;
-	if (context && unw_init_remote(&cursor, space, context) == 0) {
-		for (unsigned i = 0; i < FRAMES_MAX; i++) {
-			unw_word_t pc;
-			int step;
-
-			if (unw_get_reg(&cursor, UNW_REG_IP, &pc) != 0)
-				break;
-			if (in_ranges(pc, ranges, range_count)) {
-				met = true;
-				break;
-			}
-			if (!is_code(maps, pc))
-				break;
-			step = unw_step(&cursor);
-			if (step == 0)
-				*complete_ret = true;
-			if (step <= 0)
-				break;
-		}
+		if (!ranges_hold(search->ranges, search->range_count, search->words[offset / sizeof(uint64_t)]) ||
+		    !sigframe_may_be((const uint8_t *)search->words + offset - HS_SIGFRAME_PC_OFFSET, &restorer))
+			continue;
+		map = proc_maps_find(search->reader.maps, restorer);
+		if (map && map->executable)
+			return true;
 	}
-	if (context)
-		_UPT_destroy(context);
-	if (space)
-		unw_destroy_addr_space(space);
-	return met;
+	return false;
 }
 
-struct hs_error *inside_check(const struct frozen_thread *thread, uint64_t guard, const struct proc_maps *maps,
-			      const struct target_memory *memory, const struct region_part *ranges, size_t range_count, bool *inside_ret)
+// Whether `guard` is the address of a return address; it may also say that a call is watched, or nothing (inject/reentry.h).
+static bool is_place(uint64_t guard)
 {
-	uint64_t sp = thread->registers.rsp & ~UINT64_C(7);
-	const struct proc_map *stack = proc_maps_find(maps, sp);
-	const struct proc_map *guard_map = guard % 8 == 0 ? proc_maps_find(maps, guard) : NULL;
+	return guard % 8 == 0 && guard >= HS_PAGE_SIZE;
+}
+
+// Whether a word of [low, high), of at most a page, points into the ranges, or may.
+static struct hs_error *part_points(const struct inside_search *search, uint64_t low, uint64_t high, bool *ret)
+{
+	uint64_t words[HOOK_FRAMES_SIZE / sizeof(uint64_t)];
+	size_t size;
+	bool is_known;
+	struct hs_error *error = stack_reader_copy(&search->reader, low, words, (size_t)(high - low), &size, &is_known);
+
+	if (!error)
+		*ret |= !is_known || points(search, words, size);
+	return error;
+}
+
+// Whether a hook runs whose return address lies at the slot's guard, where the thread's stack was not looked at: it may be on another stack than the
+// thread is now.
+static struct hs_error *runs_elsewhere(const struct inside_search *search, const struct slot_facts *slot, const struct look *look, bool *ret)
+{
+	uint64_t guard = slot->guard, sp = look->span.low, low = guard - HOOK_FRAMES_SIZE, page = guard & ~(uint64_t)(HS_PAGE_SIZE - 1);
 	struct hs_error *error = NULL;
-	bool points = false, complete, runs;
+
+	*ret = false;
+	if (!is_place(guard) || (guard >= sp && guard < look->end))
+		return NULL;
+	// Below the stack pointer on the thread's own stack: jumped out of, and over.
+	if (guard < sp && guard >= slot->stack_low && sp < slot->stack_high)
+		return NULL;
+	// Page by page: below a stack lies what cannot be read.
+	if (low < page)
+		error = part_points(search, low, page, ret);
+	return error || page == guard ? error : part_points(search, low < page ? page : low, guard, ret);
+}
+
+// Whether the thread's own slot says that no hook runs. It says so before a hook calls anything, so only a handler that has interrupted the payload
+// itself could come back there.
+static bool says_outside(const struct inside_search *search, const struct slot_facts *slot, const struct look *look)
+{
+	return slot && !slot->is_of_several && !is_place(slot->guard) && look->span.low >= slot->stack_low && look->span.low < slot->stack_high &&
+	       look->is_whole && !look->points_deep && !is_interrupted(search, look);
+}
+
+struct hs_error *inside_check(struct inside_search *search, const struct frozen_thread *thread, bool *inside_ret)
+{
+	const struct slot_facts *slot = thread_slots_find(search->slots, thread->registers.fs_base);
+	struct walked_thread walked = { .registers = &thread->registers };
+	struct look look;
+	enum walk_end end;
+	struct hs_error *error;
 
 	*inside_ret = true;
-	if (in_ranges(thread->registers.rip, ranges, range_count))
+	if (ranges_hold(search->ranges, search->range_count, thread->registers.rip))
 		return NULL;
-	if (guard_map && guard_map != stack && guard_map->readable && guard - guard_map->start >= HOOK_FRAMES_SIZE)
-		error = words_point_inside(guard - HOOK_FRAMES_SIZE, guard, memory, ranges, range_count, &points);
-	if (error || points)
-		return error;
-	// The red zone below the stack pointer holds no return address.
-	if (stack)
-		error = words_point_inside(sp, stack->end, memory, ranges, range_count, &points);
-	if (error)
+	error = look_at_stack(search, thread, &look);
+	*inside_ret = false;
+	if (!error && slot)
+		error = runs_elsewhere(search, slot, &look, inside_ret);
+	if (error || *inside_ret || (!look.points && look.is_whole))
 		return error;
 	// The hook itself says that it runs: a second opinion, for the walk may err. (Left over after a longjmp out of a hook, it delays
 	// the end of the detach until the thread has returned from where it is.)
-	runs = stack && guard > sp && guard < stack->end;
-	*inside_ret = points && (runs || walk_meets(thread->tid, maps, ranges, range_count, &complete) || !complete);
-	if (points)
-		hs_verbose("thread %d has words on its stack that point into the payload: %s", thread->tid,
-			   *inside_ret ? "inside" : "left over");
+	*inside_ret = look.points && slot && is_place(slot->guard) && slot->guard > look.span.low && slot->guard < look.end;
+	if (!*inside_ret) {
+		walked.stack = (struct memory_span){ (const uint8_t *)search->words, look.span.low, look.kept };
+		walked.stack_end = look.span.is_proven ? look.span.high : 0;
+		end = stack_walk(search->tables, &search->reader, &walked, search->ranges, search->range_count);
+		*inside_ret = end == WALK_MET || (end == WALK_INCOMPLETE && !says_outside(search, slot, &look));
+	}
+	hs_verbose("thread %d has words on its stack that point into the payload: %s", thread->tid, *inside_ret ? "inside" : "left over");
 	return NULL;
 }

@@ -3,21 +3,38 @@
 #ifndef HEAPSNAP_ATTACH_INSIDE_H
 #define HEAPSNAP_ATTACH_INSIDE_H
 
-#include "attach/memory.h"
-#include "attach/threads.h"
+#include "attach/stack_reader.h"
+#include "attach/stack_walk.h"
+#include "attach/thread_slots.h"
 #include "base/error.h"
-#include "base/proc_maps.h"
-#include "inject/abi/region.h"
 
 #include <stdbool.h>
 
-// `ranges` are the payload's executable mappings (offset = address).
-// A thread none of whose stack words points there is surely outside. Where a word does, libunwind decides whether it is a live return
-// address or a left-over; a walk that fails counts as inside. `guard` is where the thread's outermost hook left its return address
-// (struct thread_slot; 0 = none): while the thread runs a signal handler on another stack, the words just below it decide.
+// What is asked of all threads of one freeze.
+struct inside_search {
+	struct stack_reader reader;
+	const struct thread_slots *slots;
+	struct unwind_tables *tables;     // read before the freeze
+	const struct region_part *ranges; // the payload's executable mappings (offset = address)
+	size_t range_count;
+	uint64_t *words;                  // buffer; NULL = not begun
+	uint64_t left;                    // bytes that may still be read: 1 GiB in all
+};
+
+// `maps` are the target's now. pre: every thread is stopped; slots and tables outlive the search.
+struct hs_error *inside_begin(const struct target_memory *memory, const struct proc_maps *maps, const struct thread_slots *slots,
+			      struct unwind_tables *tables, const struct region_part *ranges, size_t range_count, struct inside_search *ret)
+	HS_MUST_CHECK;
+void inside_end(struct inside_search *search);
+
+// A thread none of whose stack's words points into the ranges is surely outside. Where a word does, it is inside
+// - if its slot says that a hook runs there;
+// - if a walk meets the ranges;
+// - if the walk does not come to the stack's end, unless its slot says that no hook runs, and no signal handler there has interrupted the payload: a
+//   hook says that it runs before it calls anything.
+// While the thread is on another stack than its outermost hook (a signal handler's), the words just below the hook's return address decide.
+// Of a stack whose end is not known no more than 1 MiB is looked at; where that is not all of it, only a walk can prove a thread outside.
 // pre: no remote call is open in the thread.
-struct hs_error *inside_check(const struct frozen_thread *thread, uint64_t guard, const struct proc_maps *maps,
-			      const struct target_memory *memory, const struct region_part *ranges, size_t range_count,
-			      bool *inside_ret) HS_MUST_CHECK;
+struct hs_error *inside_check(struct inside_search *search, const struct frozen_thread *thread, bool *inside_ret) HS_MUST_CHECK;
 
 #endif

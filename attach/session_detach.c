@@ -180,42 +180,29 @@ static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen
 	return error;
 }
 
-// Where the thread's outermost hook left its return address, if it runs one. 0 = none.
-static uint64_t guard_of(const struct detach_state *state, const struct frozen_thread *thread)
+static struct hs_error *count_inside(struct detach_state *state, struct frozen_process *process, struct unwind_tables *tables, size_t *ret)
 {
-	for (uint32_t i = 0; i < HS_THREAD_PROBES_MAX && state->has_region && thread->registers.fs_base; i++) {
-		uint64_t index = (thread_slot_index(thread->registers.fs_base) + i) & (HS_THREAD_SLOTS - 1);
-		uint64_t offset = HS_OFFSET_SLOTS + index * sizeof(struct thread_slot);
-		uint64_t key, guard;
-		struct hs_error *error = region_read(&state->region, offset + offsetof(struct thread_slot, thread_pointer), &key, sizeof(key));
-
-		if (!error && key == thread->registers.fs_base)
-			error = region_read(&state->region, offset + offsetof(struct thread_slot, guard), &guard, sizeof(guard));
-		if (error || key == 0) {
-			hs_error_destroy(error);
-			return 0;
-		}
-		if (key == thread->registers.fs_base)
-			return guard;
-	}
-	return 0;
-}
-
-static struct hs_error *count_inside(struct detach_state *state, struct frozen_process *process, size_t *ret)
-{
+	struct thread_slots slots = { 0 };
+	struct inside_search search = { 0 };
 	struct proc_maps maps;
 	struct hs_error *error = proc_maps_read(state->pid, &maps);
 
 	*ret = 0;
 	if (error)
 		return error;
-	for (size_t i = 0; i < process->count && !error; i++) {
-		bool inside = false;
+	if (state->has_region)
+		error = thread_slots_read(&state->region, process, &slots);
+	if (!error) {
+		error = inside_begin(&state->region.memory, &maps, &slots, tables, state->code, state->code_count, &search);
+		for (size_t i = 0; i < process->count && !error; i++) {
+			bool inside = false;
 
-		error = inside_check(&process->threads[i], guard_of(state, &process->threads[i]), &maps, &state->region.memory,
-				     state->code, state->code_count, &inside);
-		*ret += inside;
+			error = inside_check(&search, &process->threads[i], &inside);
+			*ret += inside;
+		}
+		inside_end(&search);
 	}
+	thread_slots_deinit(&slots);
 	proc_maps_deinit(&maps);
 	return error;
 }
@@ -280,14 +267,19 @@ static struct hs_error *clean_up(struct detach_state *state, struct frozen_proce
 static struct hs_error *detach_once(struct detach_state *state, struct detach_report *report, size_t *inside_ret)
 {
 	struct frozen_process process;
+	struct unwind_tables tables;
 	struct pid_set strangers;
 	struct hs_error *error;
 
 	*inside_ret = 0;
+	error = unwind_tables_read(&state->region.memory, &tables);
+	if (error)
+		return error;
 	memory_strangers_list(state->pid, &strangers);
 	error = threads_freeze(state->pid, FREEZE_TIMEOUT_MS, &process);
 	if (error) {
 		pid_set_deinit(&strangers);
+		unwind_tables_deinit(&tables);
 		return error;
 	}
 	report->threads = process.count;
@@ -300,7 +292,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	if (!error && !state->hooks_out)
 		error = take_hooks_out(state, &process, report);
 	if (!error)
-		error = count_inside(state, &process, inside_ret);
+		error = count_inside(state, &process, &tables, inside_ret);
 	if (!error)
 		error = clean_up(state, &process, !state->copies_dropped, *inside_ret == 0 && report->foreign_hooks == 0);
 	if (error && error->code == HS_ERROR_REFUSED && state->hooks_out) {
@@ -312,6 +304,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 		*inside_ret += *inside_ret == 0;
 	}
 	error = hs_error_join(error, threads_thaw(&process));
+	unwind_tables_deinit(&tables);
 	if (process.stopped_ns > report->stopped_ns)
 		report->stopped_ns = process.stopped_ns;
 	return error;

@@ -16,8 +16,8 @@ MAY_INCLUDE = {
     "base": [r"base/"],
     "inject/abi": [r"inject/abi/"],
     "inject": [r"inject/"],
-    "attach": [r"base/", r"inject/abi/", r"attach/"],
     "snapshot": [r"base/", r"inject/abi/", r"attach/(fault_reason|interrupt|region_access|target|threads|tool_guard|work_lock)\.h", r"snapshot/"],
+    "attach": [r"base/", r"inject/abi/", r"inject/(cfi|unwind_step)\.h", r"inject/arch/x86_64/arch\.h", r"attach/"],
     "proto": [r"base/", r"snapshot/heap_profile\.h", r"proto/", r"profile\.pb-c\.h"],
     "cli": [r"base/", r"inject/abi/(limits|region)\.h", r"attach/(attached_list|check|hook_addition|interrupt|sampling_settings|session|target)\.h",
             r"snapshot/(snapshot|top_sites)\.h", r"proto/(gzip_file|pprof_encoder)\.h", r"cli/"],
@@ -33,7 +33,7 @@ MAY_INCLUDE_SYSTEM = {
 ONE_DOOR = [
     (r"sys/ptrace\.h|linux/ptrace\.h", ["attach/ptrace_call.c"], "every request to a tracee is a typed function there"),
     (r"Zydis/.*", ["attach/relocate.c"], "decoding instructions is one pure function"),
-    (r"libunwind.*", ["attach/inside.c"], "only detach walks foreign stacks"),
+    (r"libunwind.*", ["test/unwind/reference.c"], "it opens files and reads word by word; only tests compare with it"),
     (r"zlib\.h", ["proto/gzip_file.c"], "compression is one step of writing a file"),
     (r"protobuf-c/.*|.*\.pb-c\.h", ["proto/pprof_encoder.c"], "generated types stay out of the data model"),
     (r"elfutils/.*|dwarf\.h|gelf\.h|libelf\.h", ["snapshot/debug_info.c", "snapshot/debug_units.c", "snapshot/debug_units.h"],
