@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/freeze_outside.h"
 
+#include "attach/frozen_maps.h"
 #include "attach/inside.h"
 #include "attach/interrupt.h"
 #include "attach/memory_sharers.h"
@@ -25,7 +26,6 @@ struct search {
 	// Of the freeze that is looked at.
 	struct region_part image;
 	struct thread_slots slots;
-	struct proc_maps maps;
 	struct inside_search inside;
 };
 
@@ -33,19 +33,19 @@ static void end_look(struct search *search)
 {
 	inside_end(&search->inside);
 	thread_slots_deinit(&search->slots);
-	proc_maps_deinit(&search->maps);
 }
 
-static struct hs_error *begin_look(struct search *search, const struct frozen_process *process)
+static struct hs_error *begin_look(struct search *search, struct frozen_process *process)
 {
 	const struct region_access *region = search->region;
-	struct hs_error *error = proc_maps_read(region->pid, &search->maps);
+	const struct proc_maps *maps;
+	struct hs_error *error = frozen_maps(process, &maps);
 
 	search->image = (struct region_part){ region->header.code_address, region->header.code_size };
 	if (!error)
 		error = thread_slots_read(region, process, &search->slots);
 	if (!error)
-		error = inside_begin(&region->memory, &search->maps, &search->slots, &search->tables, &search->image, 1, &search->inside);
+		error = inside_begin(&region->memory, maps, &search->slots, &search->tables, &search->image, 1, &search->inside);
 	return error;
 }
 
@@ -70,7 +70,7 @@ static bool chosen(const struct frozen_thread *thread, void *context)
 	return inside;
 }
 
-static struct hs_error *count_inside(struct search *search, const struct frozen_process *process, size_t *ret)
+static struct hs_error *count_inside(struct search *search, struct frozen_process *process, size_t *ret)
 {
 	struct hs_error *error = begin_look(search, process);
 

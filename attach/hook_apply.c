@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook_apply.h"
 
+#include "attach/frozen_maps.h"
 #include "attach/interrupt.h"
 #include "attach/mapped_file.h"
 #include "attach/ptrace_call.h"
@@ -299,8 +300,8 @@ static bool is_there(const struct target_memory *memory)
 struct hs_error *hook_drop_copies(const struct hook_record *hooks, size_t count, struct remote_caller *caller)
 {
 	struct hs_error *errors = NULL;
-	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(caller->process->pid, &maps);
+	const struct proc_maps *maps;
+	struct hs_error *error = frozen_maps(caller->process, &maps);
 	uint64_t dropped = 0;
 	size_t kept_count = 0;
 
@@ -315,11 +316,10 @@ struct hs_error *hook_drop_copies(const struct hook_record *hooks, size_t count,
 			if (page == dropped) // neighbours in the list often share their page
 				continue;
 			dropped = page;
-			errors = hs_error_join(errors, drop_page(page, &maps, caller, &kept));
+			errors = hs_error_join(errors, drop_page(page, maps, caller, &kept));
 			kept_count += kept;
 		}
 	}
-	proc_maps_deinit(&maps);
 	if (kept_count > 0 && is_there(caller->memory))
 		hs_warn("the code is as it was, but %zu pages of it stay private copies, because their files cannot be looked at", kept_count);
 	return errors;

@@ -2,6 +2,7 @@
 #include "attach/remote_call.h"
 
 #include "attach/arch.h"
+#include "attach/frozen_maps.h"
 #include "attach/ptrace_call.h"
 #include "attach/stop_wait.h"
 #include "attach/victim.h"
@@ -116,6 +117,7 @@ static struct hs_error *leave_entry(struct remote_caller *caller)
 // The frame that brings the victim home, in the target's memory.
 static struct hs_error *write_frame(struct remote_caller *caller, uint64_t low, uint64_t top)
 {
+	struct hs_error *error = threads_read_signal_mask(caller->victim);
 	struct user_regs_struct registers = caller->victim->registers;
 	struct sigframe_request request = {
 		.registers = &registers,
@@ -128,10 +130,10 @@ static struct hs_error *write_frame(struct remote_caller *caller, uint64_t low, 
 	};
 	const uint64_t pop[POP_WORDS] = { caller->pop_gadget, SYS_rt_sigreturn };
 	struct sigframe frame;
-	struct hs_error *error;
 
 	threads_rewind_syscall(&registers);
-	error = sigframe_build(&request, &frame);
+	if (!error)
+		error = sigframe_build(&request, &frame);
 	if (error)
 		return error;
 	// Room for a signal frame below as well: one may come before the mask is set, or after the tool is killed.
@@ -263,7 +265,7 @@ static struct hs_error *choose_victim(struct remote_caller *caller, const struct
 // pre: caller->process and ->memory are set.
 static struct hs_error *open_caller(struct remote_caller *caller)
 {
-	struct proc_maps maps = { 0 };
+	const struct proc_maps *maps;
 	struct gadgets gadgets;
 	struct hs_error *error;
 
@@ -271,10 +273,10 @@ static struct hs_error *open_caller(struct remote_caller *caller)
 	caller->xstate = malloc(caller->layout.total);
 	if (!caller->xstate)
 		return &hs_error_no_memory;
-	error = proc_maps_read(caller->process->pid, &maps);
+	error = frozen_maps(caller->process, &maps);
 	if (error)
 		return error;
-	if (gadgets_find(&maps, caller->memory, &gadgets)) {
+	if (gadgets_find(maps, caller->memory, &gadgets)) {
 		caller->syscall_gadget = gadgets.syscall_gadget;
 		caller->sigreturn_gadget = gadgets.sigreturn_gadget;
 		caller->pop_gadget = gadgets.pop_gadget;
@@ -284,8 +286,7 @@ static struct hs_error *open_caller(struct remote_caller *caller)
 		caller->sigreturn_gadget = caller->entry.address + ARCH_ENTRY_SIGRETURN_OFFSET;
 	}
 	if (!error)
-		error = choose_victim(caller, &maps);
-	proc_maps_deinit(&maps);
+		error = choose_victim(caller, maps);
 	if (error)
 		return error;
 	caller->in_call = true;
@@ -339,6 +340,8 @@ struct hs_error *remote_call(struct remote_caller *caller, long number, const ui
 {
 	if (!caller->in_call || caller->running || caller->at_entry)
 		return hs_error_create(HS_ERROR_REFUSED, "no remote system call is possible after one that failed");
+	if (number != SYS_madvise)
+		frozen_maps_forget(caller->process);
 	for (int attempt = 0; attempt < CALL_ATTEMPTS; attempt++) {
 		struct hs_error *error;
 

@@ -10,9 +10,10 @@
 
 #include <sys/types.h>
 
-// Takes SIGALRM and the process's real-time interval timer, for good. pre: the process has one thread.
+// Before one or more seizes, and after them. Takes SIGALRM, for good, and the process's real-time interval timer. pre: the process has one thread.
 struct hs_error *seize_guard_begin(void) HS_MUST_CHECK;
-// As ptrace_seize; HS_ERROR_TIMEOUT when it took too long: an exec is under way, which may still fail, so the thread may live on. It may even be
+void seize_guard_end(void);
+// pre: between seize_guard_begin and seize_guard_end. As ptrace_seize; HS_ERROR_TIMEOUT when it took too long: an exec is under way, which may still fail, so the thread may live on. It may even be
 // traced, where the signal came between the request and its return.
 struct hs_error *seize_guarded(pid_t tid, unsigned long options) HS_MUST_CHECK;
 

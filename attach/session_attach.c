@@ -8,6 +8,7 @@
 
 #include "attach/attach_plan.h"
 #include "attach/fault_reason.h"
+#include "attach/frozen_maps.h"
 #include "attach/handler_return.h"
 #include "attach/hook_apply.h"
 #include "attach/interrupt.h"
@@ -195,7 +196,7 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct attach_repo
 {
 	struct frozen_process process;
 	struct remote_caller caller;
-	struct proc_maps now = { 0 };
+	const struct proc_maps *now = NULL;
 	struct pid_set strangers;
 	struct hs_error *error;
 	size_t threads;
@@ -212,14 +213,14 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct attach_repo
 	if (!error)
 		error = fault_point("compare with the plan");
 	if (!error)
-		error = proc_maps_read(plan->target.pid, &now);
-	if (!error && !attach_plan_still_holds(plan, &now))
+		error = frozen_maps(&process, &now);
+	if (!error && !attach_plan_still_holds(plan, now))
 		error = attach_plan_again(plan);
 	if (!error && plan->hooks_left) // they were cleared away: another heapsnap has been at work since, and was killed
 		error = hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach; try again",
 					(int)plan->target.pid);
 	if (!error) {
-		error = handler_return_check(&plan->hooks, &process, &now, &plan->memory);
+		error = handler_return_check(&plan->hooks, &process, now, &plan->memory);
 		*moved_ret = error && error->code == HS_ERROR_REFUSED; // it will return some day
 	}
 	for (size_t i = 0; i < process.count; i++)
@@ -237,7 +238,6 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct attach_repo
 			error = hs_error_join(error, remote_call_close(&caller));
 		}
 	}
-	proc_maps_deinit(&now);
 	pid_set_deinit(&strangers);
 	error = hs_error_join(error, threads_thaw(&process));
 	report->stopped_ns += process.stopped_ns;

@@ -6,6 +6,7 @@
 
 #include "attach/detach_verify.h"
 #include "attach/fault_reason.h"
+#include "attach/frozen_maps.h"
 #include "attach/hook_apply.h"
 #include "attach/inherited.h"
 #include "attach/inside.h"
@@ -184,8 +185,8 @@ static struct hs_error *count_inside(struct detach_state *state, struct frozen_p
 {
 	struct thread_slots slots = { 0 };
 	struct inside_search search = { 0 };
-	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(state->pid, &maps);
+	const struct proc_maps *maps;
+	struct hs_error *error = frozen_maps(process, &maps);
 
 	*ret = 0;
 	if (error)
@@ -193,7 +194,7 @@ static struct hs_error *count_inside(struct detach_state *state, struct frozen_p
 	if (state->has_region)
 		error = thread_slots_read(&state->region, process, &slots);
 	if (!error) {
-		error = inside_begin(&state->region.memory, &maps, &slots, tables, state->code, state->code_count, &search);
+		error = inside_begin(&state->region.memory, maps, &slots, tables, state->code, state->code_count, &search);
 		for (size_t i = 0; i < process->count && !error; i++) {
 			bool inside = false;
 
@@ -203,7 +204,6 @@ static struct hs_error *count_inside(struct detach_state *state, struct frozen_p
 		inside_end(&search);
 	}
 	thread_slots_deinit(&slots);
-	proc_maps_deinit(&maps);
 	return error;
 }
 
@@ -220,23 +220,25 @@ static struct hs_error *remote_unmap(struct remote_caller *caller, uint64_t addr
 static struct hs_error *unmap_all(struct detach_state *state, struct remote_caller *caller)
 {
 	const struct region_header *header = &state->region.header;
-	struct proc_maps maps;
+	const struct proc_maps *maps;
+	bool is_code[HS_CODE_PARTS_MAX] = { false };
 	struct hs_error *error;
 
 	pass_fault_point("unmap");
-	error = proc_maps_read(state->pid, &maps);
+	error = frozen_maps(caller->process, &maps);
 	if (error)
 		return error;
-	if (region_is_bare(&maps, &state->region.memory, &state->bare_region)) // before the image, which alone names it
+	for (size_t i = 0; i < state->code_count; i++) // before the first call, for the mappings that are known change with it
+		is_code[i] = region_is_code(maps, state->code[i].offset, state->code[i].size);
+	if (region_is_bare(maps, &state->region.memory, &state->bare_region)) // before the image, which alone names it
 		error = remote_unmap(caller, state->bare_region.offset, state->bare_region.size);
 	for (size_t i = state->code_count; i-- > 0;) {
 		// code[0] is the image, followed by the state pages
 		uint64_t size = state->code[i].size + (i == 0 && state->has_state_pages ? HS_STATE_SIZE : 0);
 
-		if (region_is_code(&maps, state->code[i].offset, state->code[i].size))
+		if (is_code[i])
 			error = hs_error_join(error, remote_unmap(caller, state->code[i].offset, size));
 	}
-	proc_maps_deinit(&maps);
 	error = hs_error_join(error, leftovers_clear(caller, state->may_have_descriptors));
 	return state->has_region && !error ? remote_unmap(caller, header->region_address, header->size) : error;
 }

@@ -30,8 +30,9 @@ struct stack_span {
 struct stack_span stack_span_of(const struct user_regs_struct *registers, const struct proc_maps *maps);
 
 // Copies [address, address + size) up to the first page that cannot be read: that ends a stack. *size_ret: bytes copied, whole words.
-// Nobody is made to provide a page (userfaultfd(2): that could be a thread that is stopped): one that is not there, in private memory, was never
-// written, and reads as zeros here. In shared memory it ends the copy, and *is_known_ret is false: what lies there is not known.
+// No page is asked for that is not there. Somebody would have to provide it (userfaultfd(2)), who may be stopped; /proc/PID/mem does not wait for that but
+// fails (mm/gup.c: without FOLL_UNLOCKABLE a fault is not retried, and handle_userfault gives up), as if the stack ended there. In private memory such a
+// page was never written, and reads as zeros here. In shared memory it ends the copy, and *is_known_ret is false: what lies there is not known.
 struct hs_error *stack_reader_copy(const struct stack_reader *reader, uint64_t address, void *buffer, size_t size, size_t *size_ret,
 			    bool *is_known_ret) HS_MUST_CHECK;
 

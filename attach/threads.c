@@ -2,6 +2,7 @@
 #include "attach/threads.h"
 
 #include "attach/arch.h"
+#include "attach/frozen_maps.h"
 #include "attach/interrupt.h"
 #include "attach/kernel_workers.h"
 #include "attach/ptrace_call.h"
@@ -196,6 +197,7 @@ static struct hs_error *seize_new_threads(struct freezer *freezer)
 		if (freezer->left_out && hs_monotonic_ns() >= freezer->deadline)
 			break;
 	}
+	seize_guard_end();
 	closedir(directory);
 	return error;
 }
@@ -234,6 +236,11 @@ static struct hs_error *keep_from_forbidden_restart(struct frozen_thread *thread
 	return error;
 }
 
+struct hs_error *threads_read_signal_mask(struct frozen_thread *thread)
+{
+	return ptrace_get_signal_mask(thread->tid, &thread->signal_mask);
+}
+
 enum collected { COLLECTED, COLLECTED_DEAD, NOT_YET };
 
 // Waits for a moment until the thread is in an event stop, and reads its registers.
@@ -252,12 +259,12 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 			error = ptrace_get_registers(tid, &thread->registers);
 			if (!error)
 				error = keep_from_forbidden_restart(thread);
-			if (!error)
-				error = ptrace_get_signal_mask(tid, &thread->signal_mask);
 			*ret = COLLECTED;
 			// A group stop has interrupted the call already, and not by this tool.
 			if (!error && stop.signal == SIGTRAP && !thread->repeats_call)
 				thread->registers_changed = thread->repeats_call = repeat_call_prepare(&thread->registers);
+			if (!error && thread->repeats_call)
+				error = threads_read_signal_mask(thread);
 			if (!error)
 				return NULL;
 			break; // killed in its stop: look again
@@ -345,9 +352,11 @@ static struct hs_error *stop_all(struct freezer *freezer)
 			return error;
 		if (process->count == known && !freezer->left_out && all_stand(process))
 			break;
+		urgency_lower(); // some are still to come to their stops
 		error = collect_threads(freezer);
 		if (error)
 			return error;
+		urgency_raise();
 		if (freezer->left_out && hs_monotonic_ns() >= freezer->deadline)
 			return hs_error_create(HS_ERROR_TIMEOUT, "thread %d of process %d cannot be traced: another thread of it is in an exec that "
 					       "takes long; try again later", (int)freezer->left_out, (int)process->pid);
@@ -514,11 +523,15 @@ static struct hs_error *release_some(struct frozen_process *process, bool repeat
 
 struct hs_error *threads_thaw(struct frozen_process *process)
 {
-	struct hs_error *error = release_some(process, false);
+	struct hs_error *error;
 	uint64_t end;
 
+	frozen_maps_forget(process);
+	urgency_raise();
+	error = release_some(process, false);
 	error = hs_error_join(error, release_some(process, true));
 	end = hs_monotonic_ns();
+	urgency_lower();
 	error = hs_error_join(error, release_all_running(process->pid, process->threads, process->count));
 	urgency_end(process->nice_value);
 	process->stopped_ns = end - process->frozen_at;
@@ -535,6 +548,8 @@ struct hs_error *threads_run_on(struct frozen_process *process, bool (*chosen)(c
 	struct hs_error *error = NULL;
 	size_t left = 0;
 
+	frozen_maps_forget(process);
+	urgency_lower();
 	for (size_t i = 0; i < process->count; i++) {
 		struct frozen_thread *thread = &process->threads[i];
 		bool stays = true;

@@ -14,7 +14,7 @@
 struct frozen_thread {
 	pid_t tid;
 	struct user_regs_struct registers; // as they were when it stopped; also what it will resume with
-	uint64_t signal_mask;
+	uint64_t signal_mask;              // of one that repeats a call; of others once threads_read_signal_mask was called
 	bool registers_changed;            // write `registers` back before it resumes
 	bool repeats_call;                 // `registers` are set back to before a call that the stop has interrupted (repeat_call.h)
 	bool is_wanted;                    // the caller has plans with it: a remote call takes another thread, if it can
@@ -28,6 +28,7 @@ struct frozen_process {
 	uint64_t frozen_at;  // CLOCK_MONOTONIC, ns: when the first thread was interrupted
 	int nice_value;      // the tool's own, to be given back (urgency.h)
 	uint64_t stopped_ns; // after thaw: for how long threads were stopped
+	struct proc_maps *maps; // frozen_maps.h; NULL = not read
 };
 
 // Reads /proc/PID/task/TID/stat: the state letter, 'X' when the thread is gone.
@@ -40,6 +41,9 @@ char threads_state(pid_t pid, pid_t tid);
 // A thread in uninterruptible sleep cannot be released while it sleeps: the kernel does it when the tool ends.
 // TIMEOUT error: end the tool soon.
 struct hs_error *threads_freeze(pid_t pid, unsigned timeout_ms, struct frozen_process *ret) HS_MUST_CHECK;
+
+// pre: the thread is stopped, and no remote call is open in it.
+struct hs_error *threads_read_signal_mask(struct frozen_thread *thread) HS_MUST_CHECK;
 
 // Writes changed registers, resumes and releases every thread, goes on after a failure, frees *process. Threads that died
 // are no error.

@@ -5,8 +5,15 @@
 #define HEAPSNAP_ATTACH_URGENCY_H
 
 // The highest priority of the ordinary scheduling class, where the tool may take it (CAP_SYS_NICE, or RLIMIT_NICE); the same priority
-// otherwise. Never a real-time class: a tool at fault would not let others run. Returns the nice value to give back.
+// otherwise. Not a real-time class: a tool at fault would not let others run. Returns the nice value to give back.
 int urgency_begin(void);
 void urgency_end(int nice_value);
+
+// While every thread stands there is no thread to wait for: a real-time priority, where the tool may have one (CAP_SYS_NICE, RLIMIT_RTPRIO). An ordinary
+// priority counts only within a session or control group (sched(7), autogroup), and threads that are released would take the tool's processor from it,
+// each in turn, while the last of them still stand. A tool at fault lets others run all the same: after 200 ms without a wait it falls back by itself
+// (RLIMIT_RTTIME). A tool that was started under another policy keeps that.
+void urgency_raise(void);
+void urgency_lower(void);
 
 #endif

@@ -57,8 +57,9 @@ static size_t call_in_each_thread(pid_t pid, const struct target_memory *memory)
 		struct user_regs_struct before = process.threads[i].registers, after;
 		struct remote_caller caller;
 		struct hs_error *error;
-		uint64_t mask;
+		uint64_t mask, mask_before;
 
+		must(ptrace_get_signal_mask(process.threads[i].tid, &mask_before));
 		error = remote_call_open(&one, memory, &caller);
 		if (error) {
 			CHECK_EQUAL(error->code, HS_ERROR_REFUSED);
@@ -71,7 +72,7 @@ static size_t call_in_each_thread(pid_t pid, const struct target_memory *memory)
 		must(ptrace_get_registers(process.threads[i].tid, &after));
 		CHECK(memcmp(&before, &after, sizeof(before)) == 0);
 		must(ptrace_get_signal_mask(process.threads[i].tid, &mask));
-		CHECK_EQUAL(mask, process.threads[i].signal_mask);
+		CHECK_EQUAL(mask, mask_before);
 	}
 	must(threads_thaw(&process));
 	return refused;

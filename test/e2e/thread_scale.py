@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tool does while threads stand grows with their number and no faster: system calls from the first stop to the last release, for each thread, with
+few threads and with many. No thread needs a file to be opened."""
+
+import collections
+import os
+import re
+
+from harness import HEAPSNAP, Target, check, check_equal, run_test, say, start, temporary_directory, wait_until
+
+FEW, MANY = 100, 1000
+CALLS_EACH = 14      # for each thread more
+CALLS_ONCE = 1500    # whatever their number; waiting for stops is among them
+
+
+def calls_while_stopped(arguments, path):
+    process = start(["strace", "-qq", "-o", path, HEAPSNAP, *map(str, arguments)])
+    check_equal(process.wait(60), 0, f"heapsnap {arguments[0]}")
+    with open(path, encoding="utf-8", errors="replace") as file:
+        lines = file.readlines()
+    # From the first stop to the last release; of several freezes the longest.
+    freezes, begin, end = [], None, None
+    for i, line in enumerate(lines):
+        if "PTRACE_INTERRUPT" in line:
+            if end is not None:
+                freezes.append(lines[begin:end + 1])
+                begin = end = None
+            begin = i if begin is None else begin
+        elif "PTRACE_DETACH" in line:
+            end = i
+    freezes.append(lines[begin:end + 1])
+    names = collections.Counter(re.match(r"\w*", line)[0] for line in max(freezes, key=len))
+    waits = names["sched_yield"] + names["clock_nanosleep"]
+    return names, sum(names.values()) - waits
+
+
+def wait_until_all_have_allocated(target, threads):
+    """So that each has a slot, and left words on its stack."""
+    before = int(target.ask("count"))
+    wait_until(lambda: int(target.ask("count")) > before + 2 * threads, "the threads allocate")
+
+
+def measure(threads, directory):
+    target = Target("stacks", "bare", threads, 200000)
+    found = {}
+    for arguments in (["attach", target.pid, "--exact"], ["detach", target.pid]):
+        found[arguments[0]] = calls_while_stopped(arguments, os.path.join(directory, "trace"))
+        wait_until_all_have_allocated(target, threads)
+    target.end()
+    return found
+
+
+def main():
+    directory = temporary_directory()
+    few, many = measure(FEW, directory), measure(MANY, directory)
+    for command in few:
+        (names_few, calls_few), (names_many, calls_many) = few[command], many[command]
+        each = (calls_many - calls_few) / (MANY - FEW)
+        say(f"  {command}: {calls_few} calls with {FEW} threads, {calls_many} with {MANY}: {each:.1f} for each thread more")
+        check(each <= CALLS_EACH, f"{command}: {each:.1f} calls for each thread: {names_many.most_common(12)}")
+        check(calls_few <= CALLS_ONCE + CALLS_EACH * FEW, f"{command}: {calls_few} calls: {names_few.most_common(12)}")
+        check(names_many["openat"] <= names_few["openat"] + 10, f"{command}: files opened: {names_few['openat']} and {names_many['openat']}")
+
+
+run_test(main, "thread_scale")
