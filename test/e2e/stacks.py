@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads on unusual stacks: side by side in one mapping, with guards that do not split it or none, in shared memory, and with pages that only another
+"""Threads on unusual stacks: side by side in one mapping, with guards that do not split it or none, in shared memory, coroutines', and with pages that only another
 thread of the program could provide. Attached, dumped, detached, and all go on; threads made before and after attach."""
 
 import os
@@ -55,4 +55,8 @@ def shared():
     one("shared")
 
 
-run_cases([guarded, bare, served, shared], "stacks")
+def coroutines():
+    one("coroutines")
+
+
+run_cases([guarded, bare, served, shared, coroutines], "stacks")

@@ -94,7 +94,7 @@ def exact(root, directory):
 
 
 def stacks(root):
-    for kind in ("guarded", "bare", "served"):
+    for kind in ("guarded", "bare", "served", "coroutines"):
         target = root.start("stacks", kind, THREADS, ready=None)
         if target.line() == "unsupported":
             say(f"  left out: no {kind} stacks here")

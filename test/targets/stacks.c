@@ -5,6 +5,7 @@
 //   bare       the same without any guard
 //   served     stacks whose pages another thread of the program provides (userfaultfd), with a hole above each stack pointer
 //   shared     stacks in shared memory
+//   coroutines as guarded, and the threads have left the stacks that they were made with for these
 // Commands: "count" prints how often the threads have allocated; "more" makes as many threads again: "made". A kind that the kernel does not have:
 // "unsupported" instead of "ready".
 #include <alloca.h>
@@ -21,6 +22,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "commands.h"
@@ -44,10 +46,24 @@ __attribute__((noipa)) static void run(volatile char *hole)
 	}
 }
 
-static void *begin(void *unused)
+static void run_coroutine(void)
 {
+	run(NULL);
+}
+
+static void *begin(void *stack)
+{
+	ucontext_t own, other;
+
+	if (strcmp(kind, "coroutines") == 0) {
+		getcontext(&other);
+		other.uc_stack = (stack_t){ .ss_sp = (char *)stack + PAGE, .ss_size = STACK_SIZE - PAGE };
+		other.uc_link = &own;
+		makecontext(&other, run_coroutine, 0);
+		swapcontext(&own, &other);
+	}
 	run(strcmp(kind, "served") == 0 ? alloca(HOLE) : NULL);
-	return unused;
+	return NULL;
 }
 
 static void *provide(void *unused)
@@ -75,7 +91,7 @@ static int prepare(char *stack)
 {
 	struct uffdio_register range = { .range = { (uintptr_t)stack, STACK_SIZE }, .mode = UFFDIO_REGISTER_MODE_MISSING };
 
-	if (strcmp(kind, "guarded") == 0)
+	if (strcmp(kind, "guarded") == 0 || strcmp(kind, "coroutines") == 0)
 		return madvise(stack, PAGE, GUARD_INSTALL) == 0;
 	if (strcmp(kind, "served") == 0)
 		return ioctl(faults, UFFDIO_REGISTER, &range) == 0;
@@ -94,8 +110,9 @@ static int make_threads(size_t threads)
 		if (!prepare(room + i * STACK_SIZE))
 			return 0;
 		pthread_attr_init(&attributes);
-		pthread_attr_setstack(&attributes, room + i * STACK_SIZE, STACK_SIZE);
-		if (pthread_create(&thread, &attributes, begin, NULL) != 0)
+		if (strcmp(kind, "coroutines") != 0)
+			pthread_attr_setstack(&attributes, room + i * STACK_SIZE, STACK_SIZE);
+		if (pthread_create(&thread, &attributes, begin, room + i * STACK_SIZE) != 0)
 			exit(2);
 	}
 	return 1;

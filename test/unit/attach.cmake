@@ -34,6 +34,7 @@ endforeach()
 
 hs_unit_test(seccomp_filter_test hs_attach)
 hs_unit_test(sigframe_test hs_attach)
+hs_unit_test(stack_reader_test hs_attach)
 hs_unit_test(threads_test hs_attach)
 hs_unit_test(target_access_test hs_attach)
 hs_unit_test(target_judge_test hs_attach)
