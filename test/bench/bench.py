@@ -76,7 +76,9 @@ def own_figures(quick, rounds, own, peers, directory):
     def clang():
         return workloads.CppCompile(directory).begin(modes.INSTALLED)
     dumped = [(10**4, 3), (10**5, 3)] + ([] if quick else [(10**6, 3), (10**6, 4), (10**7, 3)])
-    return {"stop": lambda: stop_times.measure((1, 100) if quick else (1, 100, 1000), rounds, exact),
+    few, busy = [("sleep", count) for count in (1, 100)], "allocate every 200 ms"
+    stopped = few if quick else [*few, ("sleep", 1000), (busy, 1000), (busy, 5000)]
+    return {"stop": lambda: stop_times.measure(stopped, rounds, exact),
             "memory": lambda: heaps.memory(memory_cases(exact, own, quick)),
             "dump": lambda: heaps.dumps(dumped, rounds, exact, clang),
             "instructions": lambda: instructions.measure([*own, *peers], (13,) if quick else (5, 13, 29), 1000, 100 if quick else 1000)}

@@ -58,7 +58,7 @@ def ratio_table(places, names, what, title, with_base):
 def own_tables(result):
     if result.get("stop"):
         yield "## How long threads are stopped\n\nMilliseconds, of programs whose threads sleep.\n\n" + table(
-            ["threads", "attach", "dump", "detach"], [[row["threads"], *[text(row[f"{name}_ms"]) for name in ("attach", "dump", "detach")]]
+            ["threads", "attach", "dump", "detach"], [[threads_of(row), *[text(row[f"{name}_ms"]) for name in ("attach", "dump", "detach")]]
                                                       for row in result["stop"]])
     if result.get("memory"):
         yield ("## Memory in the target\n\nResident. \"The heap\" is what the C library took for these blocks.\n\n" + table(
@@ -102,6 +102,12 @@ def document(result):
             parts += [f"## {title}\n\n{meaning}\n", *tables]
     parts += list(own_tables(result)) + [left_out(result)]
     return "\n".join(part for part in parts if part)
+
+
+def threads_of(row):
+    """The text of a row of stop times; most programs' threads sleep."""
+    kind = row.get("that", "sleep")
+    return f"{row['threads']}" + ("" if kind == "sleep" else f" that {kind}")
 
 
 def pictures(result):
