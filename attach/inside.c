@@ -150,12 +150,22 @@ static bool says_outside(const struct inside_search *search, const struct slot_f
 	       look->is_whole && !look->points_deep && !is_interrupted(search, look);
 }
 
+// Whether no word from `certain` on points into the ranges: what further frames there are, none is a hook's, or comes back to one.
+static bool is_clean_above(const struct inside_search *search, const struct look *look, uint64_t certain)
+{
+	uint64_t offset = certain - look->span.low;
+
+	return look->is_whole && !look->points_deep && certain % 8 == 0 && offset <= look->kept &&
+	       !points(search, search->words + offset / sizeof(uint64_t), look->kept - offset);
+}
+
 struct hs_error *inside_check(struct inside_search *search, const struct frozen_thread *thread, bool *inside_ret)
 {
 	const struct slot_facts *slot = thread_slots_find(search->slots, thread->registers.fs_base);
 	struct walked_thread walked = { .registers = &thread->registers };
 	struct look look;
 	enum walk_end end;
+	uint64_t certain;
 	struct hs_error *error;
 
 	*inside_ret = true;
@@ -173,8 +183,9 @@ struct hs_error *inside_check(struct inside_search *search, const struct frozen_
 	if (!*inside_ret) {
 		walked.stack = (struct memory_span){ (const uint8_t *)search->words, look.span.low, look.kept };
 		walked.stack_end = look.span.is_proven ? look.span.high : 0;
-		end = stack_walk(search->tables, &search->reader, &walked, search->ranges, search->range_count);
-		*inside_ret = end == WALK_MET || (end == WALK_INCOMPLETE && !says_outside(search, slot, &look));
+		end = stack_walk(search->tables, &search->reader, &walked, search->ranges, search->range_count, &certain);
+		*inside_ret = end == WALK_MET ||
+			      (end == WALK_INCOMPLETE && !is_clean_above(search, &look, certain) && !says_outside(search, slot, &look));
 	}
 	hs_verbose("thread %d has words on its stack that point into the payload: %s", thread->tid, *inside_ret ? "inside" : "left over");
 	return NULL;

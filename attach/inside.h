@@ -30,7 +30,7 @@ void inside_end(struct inside_search *search);
 // A thread none of whose stack's words points into the ranges is surely outside. Where a word does, it is inside
 // - if its slot says that a hook runs there;
 // - if a walk meets the ranges;
-// - if the walk does not come to the stack's end, unless its slot says that no hook runs, and no signal handler there has interrupted the payload: a
+// - if the walk does not come to the stack's end, and a word further out points into the ranges, unless its slot says that no hook runs, and no signal handler there has interrupted the payload: a
 //   hook says that it runs before it calls anything.
 // While the thread is on another stack than its outermost hook (a signal handler's), the words just below the hook's return address decide.
 // Of a stack whose end is not known no more than 1 MiB is looked at; where that is not all of it, only a walk can prove a thread outside.

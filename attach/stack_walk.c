@@ -287,9 +287,10 @@ static enum step_result step_in_full(const struct walk *walk, uint64_t rule, str
 }
 
 // For stacks with frames that need more than three registers.
-static enum walk_end walk_in_full(const struct walk *walk, const struct region_part *ranges, size_t range_count)
+static enum walk_end walk_in_full(const struct walk *walk, const struct region_part *ranges, size_t range_count, uint64_t *certain_ret)
 {
 	struct full_registers registers;
+	bool guessed = false;
 
 	begin_in_full(walk->thread->registers, &registers);
 	for (unsigned i = 0; i < FRAMES_MAX; i++) {
@@ -298,9 +299,12 @@ static enum walk_end walk_in_full(const struct walk *walk, const struct region_p
 
 		if (ranges_hold(ranges, range_count, pc))
 			return WALK_MET;
+		if (!guessed)
+			*certain_ret = sp;
 		rule = rule_of(walk, pc, registers.pc_is_exact);
 		if (!rule)
 			return WALK_INCOMPLETE;
+		guessed |= UNWIND_KIND(rule) == UNWIND_FRAME_POINTER;
 		result = step_in_full(walk, rule, &registers);
 		if (result == STEP_END || (result == STEP_OK && registers.value[CFI_RA] == 0))
 			return WALK_COMPLETE;
@@ -311,26 +315,30 @@ static enum walk_end walk_in_full(const struct walk *walk, const struct region_p
 }
 
 enum walk_end stack_walk(struct unwind_tables *tables, const struct stack_reader *reader, const struct walked_thread *thread,
-			 const struct region_part *ranges, size_t range_count)
+			 const struct region_part *ranges, size_t range_count, uint64_t *certain_ret)
 {
 	const struct walk walk = { tables, reader, thread };
 	struct walk_registers registers = { thread->registers->rip, thread->registers->rsp, thread->registers->rbp };
-	bool exact = true;
+	bool exact = true, guessed = false;
 
+	*certain_ret = registers.sp;
 	for (unsigned i = 0; i < FRAMES_MAX; i++) {
 		uint64_t rule, cfa, sp = registers.sp;
 		enum step_result result;
 
 		if (ranges_hold(ranges, range_count, registers.pc))
 			return WALK_MET;
+		if (!guessed)
+			*certain_ret = sp;
 		rule = rule_of(&walk, registers.pc, exact);
 		if (!rule)
 			return WALK_INCOMPLETE;
+		guessed |= UNWIND_KIND(rule) == UNWIND_FRAME_POINTER;
 		result = unwind_step(rule, &thread->stack, &registers, &cfa, &exact);
 		if (result == STEP_END)
 			return WALK_COMPLETE;
 		if (result == STEP_SLOW)
-			return walk_in_full(&walk, ranges, range_count);
+			return walk_in_full(&walk, ranges, range_count, certain_ret);
 		if (UNWIND_KIND(rule) == UNWIND_FRAME_POINTER && (result != STEP_OK || !follows_call(&walk, registers.pc)))
 			return end_without_info(&walk, rule, sp);
 		if (result != STEP_OK)

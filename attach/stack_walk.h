@@ -47,9 +47,10 @@ struct walked_thread {
 	uint64_t stack_end;       // where the thread's stack is known to end; 0 = unknown
 };
 
+// *certain_ret: words of the stack below this address are surely no return address into the ranges: unwind information has led up to there, and no guess.
 // A module counts only if it is mapped under `reader->maps` as it was when the tables were read.
 enum walk_end stack_walk(struct unwind_tables *tables, const struct stack_reader *reader, const struct walked_thread *thread,
-			 const struct region_part *ranges, size_t range_count);
+			 const struct region_part *ranges, size_t range_count, uint64_t *certain_ret);
 
 // Pure: whether the address lies in one of the ranges (offset = address).
 bool ranges_hold(const struct region_part *ranges, size_t count, uint64_t address);

@@ -67,6 +67,7 @@ def live(path):
 
 def exact(root, directory):
     target = root.start("userland", THREADS)
+    work(target)  # then every thread runs
     path = os.path.join(directory, "out.pb.gz")
     before = Unharmed(target.pid)
     attach(target.pid)
@@ -110,6 +111,7 @@ def stacks(root):
 
 def killed(root):
     target = root.start("userland", THREADS)
+    work(target)
     before = Unharmed(target.pid)
     steps = {"attach": 0, "detach": 0}
     for command, others in (("attach", 1), ("detach", 1)):

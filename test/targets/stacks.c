@@ -29,13 +29,14 @@
 
 enum { STACK_SIZE = 1 << 18, HOLE = 1 << 16, PAGE = 4096, GUARD_INSTALL = 102 };
 
-static atomic_ulong count;
+static atomic_ulong count, started;
 static const char *kind;
 static int faults = -1;
 static useconds_t pause_us = 2000;
 
 __attribute__((noipa)) static void run(volatile char *hole)
 {
+	atomic_fetch_add(&started, 1);
 	for (;;) {
 		volatile char *block = malloc(100 + (uintptr_t)hole % 50);
 
@@ -100,6 +101,7 @@ static int prepare(char *stack)
 
 static int make_threads(size_t threads)
 {
+	static size_t made;
 	int sharing = strcmp(kind, "shared") == 0 ? MAP_SHARED : MAP_PRIVATE;
 	char *room = mmap(NULL, threads * STACK_SIZE, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS, -1, 0);
 
@@ -115,6 +117,9 @@ static int make_threads(size_t threads)
 		if (pthread_create(&thread, &attributes, begin, room + i * STACK_SIZE) != 0)
 			exit(2);
 	}
+	made += threads;
+	while (atomic_load(&started) < made)
+		usleep(1000);
 	return 1;
 }
 
@@ -129,8 +134,6 @@ int main(int argc, char **argv)
 		puts("unsupported");
 		return 0;
 	}
-	while (atomic_load(&count) < threads) // each may have allocated
-		usleep(1000);
 	say_ready();
 	while ((command = next_command())) {
 		if (strcmp(command, "more") == 0) {
