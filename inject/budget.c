@@ -9,7 +9,9 @@
 enum {
 	WINDOW_US = 20000,
 	AVERAGE_US = 1000000,    // over which the cost is told
-	BURST_WINDOWS = 5,       // a window ends early when so many windows' budget is spent
+	BURST_WINDOWS = 5,       // so many windows' budget is saved up at most, and owed at most
+	FIRST_RECORDS = 256,     // that are all timed: a thread's first ones cost more than its later ones
+	FIRST_MOST_US = 64,      // one of these takes less; another thread had the processor meanwhile
 	THINNING_PART = 2,       // of the budget, what thinning for its sake may take: one part in so many
 	THINNING_STEP_US = 1000, // it takes less; another thread had the processor meanwhile
 	USUAL_SIZE = 64,         // bytes of an allocation, before a thread knows its own
@@ -52,6 +54,27 @@ static uint64_t budget_ticks(uint64_t part)
 	const struct region_header *header = region();
 
 	return (uint64_t)header->ticks_per_us * WINDOW_US / part * header->budget / 1000000;
+}
+
+// What there may be at one time to be spent: a thread that has rested, or that has only just begun, has more to spend than one that records all the time,
+// but never more than it has earned, and one window's budget to begin with.
+static int64_t credit_after(int64_t credit, uint64_t ticks, uint64_t spent, uint64_t most_windows)
+{
+	int64_t most = (int64_t)(most_windows * budget_ticks(1)), least = -(int64_t)(BURST_WINDOWS * budget_ticks(1));
+	const uint64_t limit = UINT64_C(1) << 38; // so that nothing overflows
+
+	credit += (int64_t)((ticks < limit ? ticks : limit) * region()->budget / 1000000) - (int64_t)(spent < limit ? spent : limit);
+	return credit < least ? least : credit > most ? most : credit;
+}
+
+void budget_begin_anew(struct thread_slot *slot)
+{
+	// Settings may change often: who has spent it has no new credit each time.
+	if (slot->window_began)
+		slot->credit = credit_after(slot->credit, arch_ticks() - slot->window_began, 0, 1);
+	else
+		slot->credit = (int64_t)budget_ticks(1);
+	budget_begin(slot);
 }
 
 // Entering and leaving a hook cannot be timed by itself. The colder the caches are, the longer that takes, too: half as much again.
@@ -147,24 +170,35 @@ static void set_interval(struct thread_slot *slot, uint64_t interval)
 	sampling_begin_gap(slot);
 }
 
+// In a window that has lasted for so long. One in which not all are recorded tells nothing of the load before it has some samples.
+static int64_t may_spend(const struct thread_slot *slot, uint64_t ticks)
+{
+	int64_t least = slot->interval > 1 ? (int64_t)budget_ticks(1) : 0, credit = credit_after(slot->credit, ticks, 0, BURST_WINDOWS);
+
+	return credit > least ? credit : least;
+}
+
 static void review(struct thread_slot *slot, uint64_t now)
 {
 	struct region_header *header = region();
 	struct budget_window window = count_window(slot, now);
 	const struct budget_costs costs = costs_of(slot);
 	struct budget_verdict verdict;
+	uint64_t spent;
 
 	// Settings that have changed while the original ran are taken over with the next call.
 	if (slot->interval == 0)
 		return;
-	if (window.ticks < (uint64_t)header->ticks_per_us * WINDOW_US &&
-	    window.records * costs.record + (window.found + window.in_vain) * costs.release < BURST_WINDOWS * budget_ticks(1))
+	spent = window.records * costs.record + (window.found + window.in_vain) * costs.release + window.others;
+	if (window.ticks < (uint64_t)header->ticks_per_us * WINDOW_US && (int64_t)spent < may_spend(slot, window.ticks))
 		return;
 	count_calls(slot, &window);
 	verdict = budget_judge(&window, &costs, header->budget, slot->interval);
 	slot->cost = average(slot->cost, verdict.cost, window.ticks);
+	slot->credit = credit_after(slot->credit, window.ticks, spent, BURST_WINDOWS);
 	review_records(slot, verdict.in_vain, now);
-	set_interval(slot, verdict.interval);
+	// Not all of them again while there is nothing to pay a burst from.
+	set_interval(slot, slot->interval > 1 && slot->credit < (int64_t)budget_ticks(2) ? verdict.sampled : verdict.interval);
 	budget_begin(slot);
 	if (HS_UNLIKELY(slot->sampling_generation != __atomic_load_n(&header->sampling_generation, __ATOMIC_RELAXED)))
 		sampling_ask_anew(slot); // the tool has said so meanwhile
@@ -195,6 +229,26 @@ static uint32_t take_in(uint32_t before, uint64_t took, uint64_t first)
 // Reading the counter is slow on virtual machines.
 static uint64_t without_reading(uint64_t took, uint64_t reading) { return took > reading ? took - reading : 1; }
 
+// The caches are cold at first, pages of the region are touched for the first time, unwind information is decoded: of the first recordings each one is
+// timed, and their mean is what they have cost, so that the first credit pays for them.
+static void take_in_record(struct thread_slot *slot, uint64_t took)
+{
+	uint64_t most = (uint64_t)region()->ticks_per_us * FIRST_MOST_US, n = slot->timed_records;
+
+	if (n >= FIRST_RECORDS) {
+		slot->record_ticks = take_in(slot->record_ticks, took, ticks_of_ns(FIRST_RECORD_NS));
+		return;
+	}
+	slot->timed_records++;
+	slot->record_ticks = (uint32_t)((slot->record_ticks * n + (took < most ? took : most) + n) / (n + 1));
+	slot->ticks_left = 0; // the next one, too
+}
+
+void budget_look(struct thread_slot *slot)
+{
+	review(slot, arch_ticks());
+}
+
 void budget_note_record(struct thread_slot *slot, uint64_t size, struct choice choice)
 {
 	uint64_t now = arch_ticks_in_order(), again = arch_ticks_in_order();
@@ -203,7 +257,7 @@ void budget_note_record(struct thread_slot *slot, uint64_t size, struct choice c
 
 	if (choice.interval > 1)
 		took += without_reading(slot->draw_ticks, again - now);
-	slot->record_ticks = take_in(slot->record_ticks, took, ticks_of_ns(FIRST_RECORD_NS));
+	take_in_record(slot, took);
 	if (choice.interval == 1) { // one of several is looked at
 		slot->estimated_calls += 256;
 		slot->estimated_bytes += size < LARGE ? size : LARGE;

@@ -32,6 +32,7 @@ struct budget_costs {
 
 struct budget_verdict {
 	uint64_t interval; // of the next window
+	uint64_t sampled;  // the same, if not all are to be recorded
 	uint32_t cost;     // of this one, millionths of its time
 	uint32_t in_vain;  // the part of it that releases looked for in vain are, millionths of its time
 };
@@ -65,8 +66,15 @@ uint32_t budget_thinning_interval(const struct budget_filter *filter, uint32_t i
 void budget_note_record(struct thread_slot *slot, uint64_t size, struct choice choice) HS_HIDDEN;
 // After a release that began at `began`, ticks.
 void budget_note_release(struct thread_slot *slot, uint64_t began) HS_HIDDEN;
-// A new window begins, with settings that have changed.
+// A new window begins.
 void budget_begin(struct thread_slot *slot) HS_HIDDEN;
+// The thread's first window, or the first with settings that have changed.
+void budget_begin_anew(struct thread_slot *slot) HS_HIDDEN;
+// A part of a gap has passed.
+void budget_look(struct thread_slot *slot) HS_HIDDEN;
+
+// Of a gap, what may pass at once, bytes: then the thread looks at its budget. So one whose load has gone need not come to a sample first.
+#define BUDGET_PIECE (UINT64_C(1) << 18)
 
 // Releases in the C code of which one is timed.
 #define BUDGET_RELEASES_TIMED 64u

@@ -31,12 +31,10 @@ struct budget_verdict budget_judge(const struct budget_window *window, const str
 	uint64_t least = allowed / BUDGET_RECORDING_PART;
 	uint64_t affordable = (fixed + least <= allowed ? allowed - fixed : least) / (record + release);
 
+	verdict.sampled = between(power_of_two_at_least(between(window->bytes, 1, limit) / (affordable + 1)), HS_BUDGET_INTERVAL_MIN,
+				  HS_BUDGET_INTERVAL_MAX);
 	// Back to all of them only with room to spare, or it would go to and fro.
-	if (affordable >= (interval == 1 ? calls : calls + calls / 2))
-		verdict.interval = 1;
-	else
-		verdict.interval = between(power_of_two_at_least(between(window->bytes, 1, limit) / (affordable + 1)), HS_BUDGET_INTERVAL_MIN,
-					   HS_BUDGET_INTERVAL_MAX);
+	verdict.interval = affordable >= (interval == 1 ? calls : calls + calls / 2) ? 1 : verdict.sampled;
 	return verdict;
 }
 

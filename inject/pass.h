@@ -31,10 +31,26 @@ static inline void pass_give(struct thread_slot *slot, int64_t bytes)
 	if (!owner && __atomic_compare_exchange_n(&pass->thread_pointer, &owner, slot->thread_pointer, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		owner = slot->thread_pointer;
 	if (owner == slot->thread_pointer) {
+		pass->rest = slot->gap_rest;
+		pass->interval = slot->interval;
+		pass->generation = slot->sampling_generation;
 		__atomic_store_n(&pass->countdown, bytes, __ATOMIC_RELAXED);
 		bytes = 0; // if the tool takes the pass, a fresh gap is drawn: nobody knows then how much of this one is left
 	}
 	slot->countdown = bytes;
+}
+
+// A new thread goes on with the pass that an earlier one of the same thread pointer has left, in this slot or another: its calls have counted down from
+// that before they came to the C code. Without one, the slot's gap is as good.
+static inline void pass_inherit(struct thread_slot *slot)
+{
+	const struct thread_pass *pass = pass_entry(slot);
+
+	if (__atomic_load_n(&pass->thread_pointer, __ATOMIC_RELAXED) != slot->thread_pointer || !pass->interval)
+		return;
+	slot->sampling_generation = pass->generation;
+	slot->gap_rest = pass->rest;
+	slot->interval = pass->interval;
 }
 
 // From now on every call of the thread comes to the C code, and none looks at a pass in vain.

@@ -36,6 +36,7 @@ void thinning_ask(void)
 		next = least;
 	if (!__atomic_compare_exchange_n(&header->interval_floor, &floor, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
+	thinning_note_interval(next);
 	__atomic_fetch_add(&header->thinning_rounds, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&header->sampling_generation, 1, __ATOMIC_RELEASE); // every thread draws anew
 	if (header->always_exact)
@@ -58,6 +59,7 @@ void thinning_ask_for_budget(uint32_t interval)
 
 	if (!may_thin(header) || !change_budget_floor(before, interval))
 		return;
+	thinning_note_interval(interval);
 	__atomic_store_n(&header->budget_floor_ticks, arch_ticks(), __ATOMIC_RELAXED);
 	__atomic_store_n(&header->budget_records, 0, __ATOMIC_RELAXED);
 	if (header->always_exact)

@@ -34,6 +34,15 @@ static inline uint32_t thinning_budget_floor(void)
 	return (uint32_t)__atomic_load_n(&region()->budget_floor, __ATOMIC_RELAXED);
 }
 
+// Something is sampled at this interval, or thinned to it.
+static inline void thinning_note_interval(uint32_t interval)
+{
+	uint32_t *place = &region()->interval_most, most = __atomic_load_n(place, __ATOMIC_RELAXED);
+
+	while (HS_UNLIKELY(interval > most) && !__atomic_compare_exchange_n(place, &most, interval, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		continue;
+}
+
 static inline bool thinning_is_under_way(void)
 {
 	return __atomic_load_n(&region()->thinning_position, __ATOMIC_RELAXED) != 0;

@@ -2,6 +2,8 @@
 // Claiming thread slots. Context: in a hook, at a thread's first call.
 #include "thread_slot.h"
 
+#include "pass.h"
+
 #define STACK_MIN	 2048u		       // bytes
 #define STACK_MAX	 (UINT64_C(1) << 40)
 #define ABOVE_STACK_MAX	 65536u // bytes between a stack's end and the end of the thread's control block and static TLS
@@ -67,6 +69,7 @@ static uint32_t first_tid(uint64_t thread_pointer)
 	return thread_current_tid(thread_pointer);
 }
 
+// Nothing of sampling begins anew: the present call may be here because the predecessor's gap is over, and then it is the sample (docs/design.md).
 static void begin_thread(struct thread_slot *slot, uint64_t thread_pointer)
 {
 	struct region_header *header = region();
@@ -88,10 +91,8 @@ static void begin_thread(struct thread_slot *slot, uint64_t thread_pointer)
 	slot->pending_new = 0;
 	slot->walk_count = 0;
 	slot->kept_generation = 0;
-	slot->interval = 0;
-	slot->countdown = slot->suspended = 0;
-	slot->random = 0;
 	slot->ticks_left = 0;
+	pass_inherit(slot);
 	find_stack(slot, thread_pointer);
 	slot->mark = thread_mark(thread_pointer);
 }

@@ -123,7 +123,12 @@ struct thread_pass {
 	uint64_t thread_pointer; // 0 = nobody's
 	int64_t countdown;       // bytes that may pass, and at most as many as the thread's interval, so that a block as large does not;
 				 // 0 and below: none
-	uint8_t unused[48];      // so that no other thread writes to the cache line
+	// What the countdown is a part of. It stays when the thread ends: a later one with the same thread pointer goes on with it, whichever slot
+	// it gets.
+	int64_t rest;            // bytes to the sample when the countdown has ended; 0 = there it is
+	uint64_t interval;       // with which the gap was drawn; 0 = none was
+	uint32_t generation;     // of the settings that `interval` is from
+	uint8_t unused[28];      // so that no other thread writes to the cache line
 };
 _Static_assert(sizeof(struct thread_pass) == 64, "thread_pass is a cache line");
 

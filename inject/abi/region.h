@@ -112,6 +112,8 @@ struct region_header {
 				     // though it may record all; 0 = they were not. Bits 32..63: how often
 	uint64_t budget_floor_ticks; // when it was changed
 	uint32_t budget_records;     // that this has left; those that came later are not among them
+	uint32_t interval_most;      // the largest interval at which anything was sampled or thinned, since attach; 0 = nothing was
+	uint32_t was_stopped;        // 1 = for a time no allocation was recorded
 	_Alignas(64) uint64_t log_taken; // bits 0..31 entries of the log that were taken (beyond log_limit: that found no room), 32..63 generation
 	_Alignas(64) uint32_t module_count;
 	uint32_t module_generation;  // raised whenever a module comes or goes; rules of older ones are void
@@ -243,6 +245,9 @@ struct thread_slot {
 	uint32_t framed_calls;   // of the window: not recorded, in the C code all the same
 	uint32_t release_ticks;  // what such a release has cost of late, ticks; 0 = not yet known
 	uint32_t walk_generation; // module generation of the last walk
+	int64_t credit;          // SAMPLING_budget: ticks that may be spent at once, as of the beginning of the window; below 0: too many were
+	uint32_t timed_records;  // of the first recordings, which are all timed: how many
+	uint32_t drawn_alone;    // blocks drawn by themselves, while the short way of a call was interrupted
 
 	_Alignas(64) uint64_t counters[HS_COUNTER_SLOTS];
 	uint64_t cut_counters[16];
