@@ -39,13 +39,24 @@ static void print_callers(const struct options *options, const struct dump_resul
 	free(callers);
 }
 
-// How far an estimate may be off: its standard error in percent; "0 %" when it is exact.
-static const char *percent_text(int64_t value, double variance, char buffer[32])
+// How far an estimate may be off: its standard error, in percent where it is not above the value. It is never 0.
+static const char *error_text(int64_t value, uint64_t error, char buffer[32])
 {
-	double percent = value > 0 ? 100 * sqrt(variance) / (double)value : 0;
+	double percent = value > 0 ? 100 * (double)error / (double)value : 100;
 
-	snprintf(buffer, 32, percent > 0 && percent < 10 ? "%.1f %%" : "%.0f %%", percent);
+	if (value <= 0 || percent > 100)
+		return console_bytes(error, buffer);
+	snprintf(buffer, 32, percent < 0.05 ? "<0.1 %%" : percent < 10 ? "%.1f %%" : "%.0f %%", percent);
 	return buffer;
+}
+
+// Where none of a site's blocks is live, those tell their size that were freed.
+static uint64_t objects_error(const struct heap_profile *profile, const struct heap_site *site)
+{
+	bool is_live = site->live_objects > 0;
+
+	return profile_objects_error(profile, site->live_objects_variance, is_live ? site->live_objects : site->alloc_objects,
+				     is_live ? site->live_bytes : site->alloc_bytes);
 }
 
 static void print_sites(const struct options *options, const struct dump_result *result)
@@ -63,7 +74,8 @@ static void print_sites(const struct options *options, const struct dump_result 
 		if (site->line > 0)
 			snprintf(line, sizeof(line), ":%" PRId64, site->line);
 		if (result->profile.is_estimate)
-			snprintf(error, sizeof(error), " %8s", percent_text(site->live_bytes, site->live_bytes_variance, percent));
+			snprintf(error, sizeof(error), " %8s",
+				 error_text(site->live_bytes, profile_bytes_error(&result->profile, site->live_bytes_variance), percent));
 		console_print(options, "%12s%s %12" PRId64 "  %s%s%s%s\n", console_bytes((uint64_t)site->live_bytes, bytes), error, site->live_objects,
 			      site->function, *site->file ? "  " : "", site->file, *site->file ? line : "");
 		print_callers(options, result, site);
@@ -110,7 +122,8 @@ static void print_summary(const struct options *options, const struct dump_resul
 		      (double)profile->duration_ns / 1e9);
 	if (profile->is_estimate)
 		console_print(options, "estimates: live +- %s (standard error), from %" PRIu64 " recorded blocks; now %s%s\n",
-			      percent_text(profile->total_live_bytes, profile->total_live_bytes_variance, percent), profile->total_live_records,
+			      error_text(profile->total_live_bytes, profile_bytes_error(profile, profile->total_live_bytes_variance), percent),
+			      profile->total_live_records,
 			      profile->period > 1 ? "one sample every " : "every allocation is recorded",
 			      profile->period > 1 ? console_bytes((uint64_t)profile->period, interval) : "");
 	print_sites(options, result);
@@ -123,6 +136,7 @@ static void print_summary(const struct options *options, const struct dump_resul
 
 static void print_site_json(struct json *json, const struct dump_result *result, const struct heap_site *site)
 {
+	const struct heap_profile *profile = &result->profile;
 	char *callers = NULL;
 	struct hs_error *error = heap_site_callers(&result->profile, site, CALLERS_SHOWN, " < ", &callers);
 
@@ -136,8 +150,8 @@ static void print_site_json(struct json *json, const struct dump_result *result,
 	json_number(json, "alloc_objects", (uint64_t)site->alloc_objects);
 	json_number(json, "alloc_bytes", (uint64_t)site->alloc_bytes);
 	json_number(json, "samples", site->live_records);
-	json_number(json, "live_objects_error", profile_error(site->live_objects_variance));
-	json_number(json, "live_bytes_error", profile_error(site->live_bytes_variance));
+	json_number(json, "live_objects_error", objects_error(profile, site));
+	json_number(json, "live_bytes_error", profile_bytes_error(profile, site->live_bytes_variance));
 	json_close(json, '}');
 	if (!error)
 		free(callers);
@@ -170,8 +184,10 @@ static bool print_json(const struct options *options, const struct dump_result *
 	json_bool(&json, "estimate", profile->is_estimate);
 	json_number(&json, "interval", (uint64_t)profile->period);
 	json_number(&json, "samples", profile->total_live_records);
-	json_number(&json, "live_objects_error", profile_error(profile->total_live_objects_variance));
-	json_number(&json, "live_bytes_error", profile_error(profile->total_live_bytes_variance));
+	json_number(&json, "interval_most", (uint64_t)profile->interval_most);
+	json_number(&json, "live_objects_error",
+		    profile_objects_error(profile, profile->total_live_objects_variance, profile->total_live_objects, profile->total_live_bytes));
+	json_number(&json, "live_bytes_error", profile_bytes_error(profile, profile->total_live_bytes_variance));
 	json_open(&json, "sites", '[');
 	for (size_t i = 0; i < result->site_count; i++)
 		print_site_json(&json, result, &result->sites[i]);

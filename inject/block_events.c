@@ -219,8 +219,19 @@ static uint64_t usable_size(struct thread_slot *slot, uint64_t block, const stru
 	return size;
 }
 
-// A block that no record shows is given back. `size`: as the caller says; 0 = it does not.
-static void unknown_free(struct thread_slot *slot, uint64_t block, uint64_t size, const struct hook_island *island)
+// Whether a hooked function was called from the library that it is in: by a libc that frees its caches, say. `place` is where the return address lies. A
+// program that has its allocator in itself cannot be told from that.
+static bool is_called_from_own_library(uint64_t place, const struct hook_island *island)
+{
+	const struct hook_record *hook = (const struct hook_record *)region_at(HS_OFFSET_HOOKS) + island->hook_index;
+	const struct module_record *module = (const struct module_record *)region_at(HS_OFFSET_MODULES) + hook->module;
+	uint64_t caller = *(const uint64_t *)place;
+
+	return hook->module < HS_MODULES_MAX && !(module->flags & MODULE_MAIN) && caller >= module->text_low && caller < module->text_high;
+}
+
+// A block that no record shows is given back. `size`: as the caller says; 0 = it does not. `place`: where the return address lies.
+static void unknown_free(struct thread_slot *slot, uint64_t block, uint64_t size, const struct hook_island *island, uint64_t place)
 {
 	uint64_t mark = block | (uint64_t)island->hook_index << 48;
 	// A function that gives a block back may call another one that does so; neither leaves a frame here. The second one finds no record any
@@ -231,6 +242,8 @@ static void unknown_free(struct thread_slot *slot, uint64_t block, uint64_t size
 		return;
 	slot->last_freed = mark;
 	count_up(slot->counters, COUNTER_unknown_frees, 1);
+	if (is_called_from_own_library(place, island))
+		count_up(slot->counters, COUNTER_unknown_frees_own, 1);
 	if (!size)
 		size = usable_size(slot, block, island);
 	if (!size)
@@ -273,7 +286,7 @@ void block_goes(uint64_t block, uint64_t size, const struct hook_island *island,
 			reentry_enter_original(slot);
 		}
 	} else if (nesting == OUTERMOST) {
-		unknown_free(slot, block, size, island);
+		unknown_free(slot, block, size, island, place);
 	} else {
 		count_up(slot->counters, nesting == NESTED ? COUNTER_nested : COUNTER_unknown_frees, 1);
 	}

@@ -6,7 +6,7 @@
 #include "sampling_math.h"
 #include "thinning.h"
 
-// So often a block is drawn by itself before the gap is taken for one that was left by a handler which has jumped away.
+// So many blocks in turn are drawn by themselves before the gap is taken for one that was left by a handler which has jumped away.
 enum { ALONE_MOST = 64 };
 
 // No more than the interval passes at once, so that blocks of the interval and more never do (abi/payload_header.h, thread_pass). What is left of
@@ -151,10 +151,10 @@ static struct choice count_down(struct thread_slot *slot, uint64_t bytes, uint64
 		return (struct choice){ (uint32_t)interval, 0 };
 	left = __atomic_load_n(pass_countdown(slot), __ATOMIC_RELAXED);
 	// Below 0 only while a short way is about to undo what it has subtracted: this is a signal handler, and the sample is the interrupted call's.
-	if (HS_UNLIKELY(left < 0 && slot->drawn_alone % ALONE_MOST != ALONE_MOST - 1))
+	if (HS_UNLIKELY(left < 0 && slot->drawn_alone < ALONE_MOST))
 		return draw_alone(slot, bytes, interval, counts_samples);
+	slot->drawn_alone = 0;
 	if (HS_UNLIKELY(left <= 0)) { // a hook was abandoned, or a short way
-		slot->drawn_alone = 0;
 		sampling_begin_gap(slot);
 		left = __atomic_load_n(pass_countdown(slot), __ATOMIC_RELAXED);
 	}

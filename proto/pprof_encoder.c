@@ -135,7 +135,7 @@ static struct hs_error *encoder_init(struct encoder *encoder, const struct heap_
 	encoder->location_pointers = allocate(source->location_count + 1, sizeof(*encoder->location_pointers));
 	encoder->functions = allocate(source->function_count + 1, sizeof(*encoder->functions));
 	encoder->function_pointers = allocate(source->function_count + 1, sizeof(*encoder->function_pointers));
-	encoder->comments = allocate(source->ledger_count + 9, sizeof(*encoder->comments));
+	encoder->comments = allocate(source->ledger_count + 10, sizeof(*encoder->comments));
 	if (!encoder->location_ids || !encoder->function_ids || !encoder->stack_location_ids || !encoder->samples ||
 	    !encoder->sample_pointers || !encoder->labels || !encoder->label_pointers || !encoder->mappings || !encoder->mapping_pointers || !encoder->locations ||
 	    !encoder->location_pointers || !encoder->functions || !encoder->function_pointers || !encoder->comments)
@@ -320,6 +320,10 @@ static struct hs_error *add_label(struct encoder *encoder, pb_sample *sample, co
 	return error ? error : string_table_add(&encoder->strings, unit, &label->num_unit);
 }
 
+// Where none of a stack's blocks is live, those tell their size that were freed.
+static int64_t known_objects(const struct pprof_stack *stack) { return stack->values[2] > 0 ? stack->values[2] : stack->values[0]; }
+static int64_t known_bytes(const struct pprof_stack *stack) { return stack->values[2] > 0 ? stack->values[3] : stack->values[1]; }
+
 static struct hs_error *add_labels(struct encoder *encoder, pb_sample *sample, const struct pprof_stack *stack)
 {
 	struct hs_error *error = NULL;
@@ -330,9 +334,9 @@ static struct hs_error *add_labels(struct encoder *encoder, pb_sample *sample, c
 		return error;
 	error = add_label(encoder, sample, "samples", stack->live_records, "count");
 	if (!error)
-		error = add_label(encoder, sample, "inuse_objects_error", profile_error(stack->live_objects_variance), "count");
+		error = add_label(encoder, sample, "inuse_objects_error", profile_objects_error(encoder->source, stack->live_objects_variance, known_objects(stack), known_bytes(stack)), "count");
 	if (!error)
-		error = add_label(encoder, sample, "inuse_space_error", profile_error(stack->live_bytes_variance), "bytes");
+		error = add_label(encoder, sample, "inuse_space_error", profile_bytes_error(encoder->source, stack->live_bytes_variance), "bytes");
 	return error;
 }
 
@@ -394,13 +398,17 @@ static struct hs_error *add_uncertainty(struct encoder *encoder)
 					     "as it is now; 1 = every allocation is recorded)", source->period);
 
 	if (!error)
+		error = add_comment(encoder, "sampling_interval_most: %" PRId64 " (the largest since attach; about as many live bytes may be shown nowhere)",
+				    source->interval_most);
+	if (!error)
 		error = add_comment(encoder, "samples: %" PRIu64 " (recorded blocks, of which the live values are made)", source->total_live_records);
 	if (!error)
 		error = add_comment(encoder, "inuse_objects_error: %" PRIu64 " (standard error of all live objects)",
-				    profile_error(source->total_live_objects_variance));
+				    profile_objects_error(source, source->total_live_objects_variance, source->total_live_objects,
+							  source->total_live_bytes));
 	if (!error)
 		error = add_comment(encoder, "inuse_space_error: %" PRIu64 " (standard error of all live bytes)",
-				    profile_error(source->total_live_bytes_variance));
+				    profile_bytes_error(source, source->total_live_bytes_variance));
 	return error;
 }
 

@@ -11,7 +11,7 @@
 // them adds less than 2^66 to a value and at most 2^64, the square of its interval, to a variance.
 struct estimate {
 	double objects, bytes;                   // of all such blocks, recorded or not
-	double objects_variance, bytes_variance; // of these two, estimated without bias as well; 0 = they are exact
+	double objects_variance, bytes_variance; // of these two, estimated without bias as well. What was not recorded adds nothing: heap_profile.h
 	uint64_t records;                        // how many blocks it is made of
 };
 

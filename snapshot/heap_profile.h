@@ -47,7 +47,7 @@ struct profile_sample {
 	uint32_t samples_per_block; // samples that fell into each of its live blocks, HS_SAMPLES_MAX = so many or more; 0 = not counted. A stack
 				    // may have a sample for each of several such numbers
 	uint64_t live_records;      // live blocks that were recorded: what the live values are made of
-	double live_objects_variance, live_bytes_variance; // squares of the live values' standard errors; 0 = exact
+	double live_objects_variance, live_bytes_variance; // squares of the live values' standard errors, as the records show them
 };
 
 // A loaded object at some time since attach.
@@ -89,6 +89,7 @@ struct heap_profile {
 	int64_t duration_ns; // since attach
 	int64_t period;      // mean sampling interval in force, bytes; 1 = every allocation
 	bool is_estimate;    // not every allocation since attach was recorded: values are estimates
+	int64_t interval_most; // then: the largest mean interval since attach, bytes. As many may be live, about, and shown nowhere; 0 = as `period`
 	uint64_t stopped_ns; // for how long the target's threads were stopped; 0 = not at all
 	const char *stopped_because; // static; NULL = they were not
 	uint32_t copies;     // that were begun while they ran; all but the last one, if that is the snapshot, were thrown away: the log got full
@@ -101,8 +102,26 @@ struct heap_profile {
 	double total_live_objects_variance, total_live_bytes_variance;
 };
 
-// The standard error that a sum of variances stands for, rounded up, so that 0 means exact.
+// The standard error that a sum of variances stands for, rounded up.
 static inline uint64_t profile_error(double variance) { return (uint64_t)ceil(sqrt(variance)); }
+
+// What was not recorded adds nothing to a variance that is estimated from records. Bytes of which no sample fell into any are, if nothing else is known
+// of them, about as many as an interval: with that standard deviation. So no error is below it; 0 means exact.
+static inline uint64_t profile_bytes_error(const struct heap_profile *profile, double variance)
+{
+	double interval = (double)(profile->interval_most > profile->period ? profile->interval_most : profile->period);
+
+	return profile_error(profile->is_estimate ? fmax(variance, interval * interval) : variance);
+}
+
+// Of numbers of blocks, which are taken to be of the size that those have that are known: `bytes` in `objects`. What one more sample would stand for.
+static inline uint64_t profile_objects_error(const struct heap_profile *profile, double variance, int64_t objects, int64_t bytes)
+{
+	double interval = (double)(profile->interval_most > profile->period ? profile->interval_most : profile->period);
+	double size = objects > 0 && bytes > objects ? (double)bytes / (double)objects : 1, odds = 1 / expm1(size / interval);
+
+	return profile_error(profile->is_estimate ? fmax(variance, odds * (1 + odds)) : variance); // (1 - p) / p^2
+}
 
 void heap_profile_deinit(struct heap_profile *profile);
 

@@ -107,10 +107,15 @@ static struct hs_error *add_sampling(const struct table_view *view, const struct
 		error = add(profile, "live_records", "live blocks that were recorded", aggregate->live.records, false);
 	if (!error)
 		error = add(profile, "live_samples", "of these samples, which stand for others too", aggregate->sampled, false);
+	if (!error && table_header(view)->was_stopped)
+		error = add(profile, "was_stopped", "recording was stopped for a time: what was allocated then is missing", 1, true);
 	if (!error && aggregate->sampled)
 		error = add(profile, "interval_low", "bytes between samples on average, where they were densest", aggregate->interval_low, false);
 	if (!error && aggregate->sampled)
 		error = add(profile, "interval_high", "bytes between samples on average, where they were rarest", aggregate->interval_high, false);
+	if (!error && table_header(view)->interval_most)
+		error = add(profile, "interval_most", "largest mean sampling interval since attach (bytes): any site may have about as many live bytes that no sample shows",
+			    table_header(view)->interval_most, false);
 	return error;
 }
 

@@ -211,6 +211,17 @@ static int64_t interval_in_force(const struct region_header *header, const struc
 	return header->sampling_mode == SAMPLING_exact || interval == 0 ? 1 : (int64_t)interval;
 }
 
+// The largest since attach. The payload says so; settings that no thread has taken over yet, and records, too.
+static int64_t largest_interval(const struct region_header *header, const struct aggregate *aggregate)
+{
+	bool is_set = header->sampling_mode == SAMPLING_interval || header->sampling_mode == SAMPLING_words;
+	uint64_t most = is_set ? header->sampling_interval : 0;
+
+	most = header->interval_most > most ? header->interval_most : most;
+	most = aggregate->interval_high > most ? aggregate->interval_high : most;
+	return (int64_t)(aggregate->slots_interval > most ? aggregate->slots_interval : most);
+}
+
 static struct hs_error *add_sample(struct builder *builder, const struct stack_totals *totals)
 {
 	struct heap_profile *profile = builder->profile;
@@ -274,6 +285,7 @@ struct hs_error *profile_build(struct table_view *view, const struct aggregate *
 		error = add_sample(&builder, &aggregate->counted.items[i]);
 	profile->period = interval_in_force(table_header(view), aggregate);
 	profile->is_estimate = !table_header(view)->always_exact || aggregate->sampled;
+	profile->interval_most = profile->is_estimate ? largest_interval(table_header(view), aggregate) : 0;
 	word_index_deinit(&builder.locations);
 	free(builder.map_mapping);
 	free(builder.module_mapping);

@@ -84,7 +84,8 @@ enum cut_reason {
 	X(allocated_bytes, "bytes of these")                                                       \
 	X(frees, "frees of recorded blocks")                                                       \
 	X(reallocations, "reallocations of recorded blocks")                                       \
-	X(unknown_frees, "frees of blocks that were not recorded (most: allocated before attach)") \
+	X(unknown_frees, "frees of blocks that were not recorded: from before attach, or made by calls that no hook sees") \
+	X(unknown_frees_own, "of these frees, such by the allocator's own library, as of its caches when a thread ends") \
 	X(unknown_free_sizes, "of these frees, such with a known size")                            \
 	X(unknown_free_bytes, "bytes of these, some as the allocator rounds them")                 \
 	X(unknown_reallocations, "reallocations of blocks that were not recorded")                 \

@@ -247,7 +247,7 @@ struct thread_slot {
 	uint32_t walk_generation; // module generation of the last walk
 	int64_t credit;          // SAMPLING_budget: ticks that may be spent at once, as of the beginning of the window; below 0: too many were
 	uint32_t timed_records;  // of the first recordings, which are all timed: how many
-	uint32_t drawn_alone;    // blocks drawn by themselves, while the short way of a call was interrupted
+	uint32_t drawn_alone;    // blocks drawn by themselves, in turn, while the short way of a call was interrupted
 
 	_Alignas(64) uint64_t counters[HS_COUNTER_SLOTS];
 	uint64_t cut_counters[16];
