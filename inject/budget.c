@@ -60,11 +60,9 @@ static uint64_t budget_ticks(uint64_t part)
 // but never more than it has earned, and one window's budget to begin with.
 static int64_t credit_after(int64_t credit, uint64_t ticks, uint64_t spent, uint64_t most_windows)
 {
-	int64_t most = (int64_t)(most_windows * budget_ticks(1)), least = -(int64_t)(BURST_WINDOWS * budget_ticks(1));
-	const uint64_t limit = UINT64_C(1) << 38; // so that nothing overflows
+	const struct budget_purse purse = { .budget = region()->budget, .most = most_windows * budget_ticks(1), .least = BURST_WINDOWS * budget_ticks(1) };
 
-	credit += (int64_t)((ticks < limit ? ticks : limit) * region()->budget / 1000000) - (int64_t)(spent < limit ? spent : limit);
-	return credit < least ? least : credit > most ? most : credit;
+	return budget_credit(&purse, credit, ticks, spent);
 }
 
 void budget_begin_anew(struct thread_slot *slot)

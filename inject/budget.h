@@ -44,6 +44,16 @@ enum { BUDGET_RECORDING_PART = 8, BUDGET_IN_VAIN_PART = 4 };
 // Pure. `interval` is what was in force.
 struct budget_verdict budget_judge(const struct budget_window *window, const struct budget_costs *costs, uint32_t budget, uint64_t interval);
 
+// A thread's credit, in ticks of its time: it grows with time as the budget says, up to `most`; what was spent is taken off, down to `least` below 0. So in
+// any time no more is spent than the budget's part of it, what was saved, and what is spent before anybody looks.
+struct budget_purse {
+	uint32_t budget; // millionths
+	uint64_t most, least;
+};
+
+// Pure: the credit after so many ticks in which so many were spent.
+int64_t budget_credit(const struct budget_purse *purse, int64_t credit, uint64_t ticks, uint64_t spent);
+
 // So many records leave one free in 65 that the filter does not exclude: they are never thinned for its sake.
 #define BUDGET_FILTER_LEAST (HS_FILTER_SIZE / 64)
 // With more, counters of the filter would be saturated soon, which they stay (at 128 on average, 255 is eleven standard deviations away): records could

@@ -38,6 +38,16 @@ struct budget_verdict budget_judge(const struct budget_window *window, const str
 	return verdict;
 }
 
+int64_t budget_credit(const struct budget_purse *purse, int64_t credit, uint64_t ticks, uint64_t spent)
+{
+	const uint64_t limit = UINT64_C(1) << 38; // so that nothing overflows
+	int64_t most = (int64_t)between(purse->most, 0, limit), least = -(int64_t)between(purse->least, 0, limit);
+
+	credit = credit < least ? least : credit > most ? most : credit;
+	credit += (int64_t)(between(ticks, 0, limit) * between(purse->budget, 0, 1000000) / 1000000) - (int64_t)between(spent, 0, limit);
+	return credit < least ? least : credit > most ? most : credit;
+}
+
 uint32_t budget_thinning_interval(const struct budget_filter *filter, uint32_t in_vain, uint32_t budget)
 {
 	uint64_t most = budget / BUDGET_IN_VAIN_PART, records = between(filter->records, 0, UINT64_C(1) << 32), wanted;

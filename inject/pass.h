@@ -50,6 +50,7 @@ static inline void pass_inherit(struct thread_slot *slot)
 		return;
 	slot->sampling_generation = pass->generation;
 	slot->gap_rest = pass->rest;
+	slot->countdown = 0; // of the slot's own gap this was the other part
 	slot->interval = pass->interval;
 }
 

@@ -91,6 +91,17 @@ static void begin_with_settings(struct thread_slot *slot, const struct region_he
 	sampling_begin_gap(slot);
 }
 
+static void begin_random(struct thread_slot *slot)
+{
+	uint64_t seed = region()->sampling_seed;
+
+	if (HS_LIKELY(slot->random))
+		return;
+	if (slot->thread == HS_THREAD_HISTORY_MAX - 1) // a number that all threads share that have none of their own
+		seed ^= (uint64_t)slot;
+	slot->random = sampling_first_state(seed, slot->thread);
+}
+
 // Takes over the settings that are in force. The tool raises the generation last, so settings that it changes meanwhile are taken over anew.
 static void adopt(struct thread_slot *slot)
 {
@@ -98,8 +109,7 @@ static void adopt(struct thread_slot *slot)
 	uint64_t before = slot->interval;
 	uint32_t generation;
 
-	if (!slot->random) // threads beyond those that have a number share one
-		slot->random = sampling_first_state(header->sampling_seed ^ (slot->thread == HS_THREAD_HISTORY_MAX - 1 ? (uint64_t)slot : 0), slot->thread);
+	begin_random(slot);
 	slot->kept_generation = 0; // the depth may be another one
 	do {
 		generation = __atomic_load_n(&header->sampling_generation, __ATOMIC_ACQUIRE);
@@ -204,6 +214,7 @@ struct choice sampling_draw(struct thread_slot *slot, uint64_t size)
 		adopt(slot);
 	if (interval == 1)
 		return (struct choice){ 1, 0 };
+	begin_random(slot); // the gap may have been begun in another slot
 	choice = count_down(slot, size ? size : 1, interval);
 	if (HS_UNLIKELY(slot->sampling_generation != __atomic_load_n(&region()->sampling_generation, __ATOMIC_RELAXED)))
 		choice = take_over(slot, size, choice);

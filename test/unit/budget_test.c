@@ -140,6 +140,49 @@ static void test_return(void)
 	CHECK_EQUAL(decide(ticks, 1, 64, 0, 30000, HS_BUDGET_INTERVAL_MAX, &cost), 1);
 }
 
+// Loads of all kinds, at times none: what is spent in any time is the budget's part of it and what may be saved. Here each window of 1 ms is recorded
+// in full while there is credit, and not at all else.
+static void test_credit(void)
+{
+	static const struct budget_purse purse = { .budget = 30000, .most = 20 * MS * 3 / 100 * 5, .least = 20 * MS * 3 / 100 * 5 };
+	static const uint64_t loads[] = { 0, MS / 100, MS / 30, MS / 3, MS, 3 * MS };
+
+	for (unsigned on = 1; on < 200; on = on * 3 / 2 + 1) {
+		for (unsigned off = 0; off < 2000; off = off * 2 + 1) {
+			int64_t credit = 20 * MS * 3 / 100, begun_with = credit;
+			uint64_t spent = 0, asked = 0, most_at_once = 0;
+
+			for (unsigned ms = 0; ms < 3000; ms++) {
+				uint64_t load = ms % (on + off) < on ? loads[ms / 500] : 0, pays = credit > 0 ? load : 0;
+
+				credit = budget_credit(&purse, credit, MS, pays);
+				spent += pays;
+				asked += load;
+				most_at_once = load > most_at_once ? load : most_at_once;
+				CHECK(spent <= (ms + 1) * MS * 3 / 100 + (uint64_t)begun_with + most_at_once);
+			}
+			CHECK(spent == asked || spent > 0);
+			if (on == 1 && off >= 100) // short bursts that are affordable on average
+				CHECK_EQUAL(spent, asked);
+		}
+	}
+	CHECK_EQUAL(budget_credit(&purse, 0, UINT64_MAX, 0), purse.most);
+	CHECK_EQUAL(budget_credit(&purse, INT64_MAX, 0, 0), purse.most);
+	CHECK_EQUAL(budget_credit(&purse, INT64_MIN, 0, UINT64_MAX), -(int64_t)purse.least);
+	CHECK_EQUAL(budget_credit(&purse, 100, 1000, 50), 80);
+}
+
+// What follows for a time in which not all are to be recorded, though they would be affordable.
+static void test_sampled_all_the_same(void)
+{
+	const struct budget_window quiet = { .ticks = 20 * MS, .calls = 10, .bytes = 640 }, busy = { .ticks = 20 * MS, .calls = 1000000, .bytes = 64000000 };
+
+	CHECK_EQUAL(budget_judge(&quiet, &costs, 30000, 1024).interval, 1);
+	CHECK_EQUAL(budget_judge(&quiet, &costs, 30000, 1024).sampled, HS_BUDGET_INTERVAL_MIN);
+	CHECK(budget_judge(&busy, &costs, 30000, 1024).interval > 1024);
+	CHECK_EQUAL(budget_judge(&busy, &costs, 30000, 1024).sampled, budget_judge(&busy, &costs, 30000, 1024).interval);
+}
+
 // Windows that nobody has ever had.
 static void test_absurd(void)
 {
@@ -169,6 +212,8 @@ int main(void)
 	test_what_is_fixed();
 	test_thinning();
 	test_return();
+	test_credit();
+	test_sampled_all_the_same();
 	test_absurd();
 	return CHECK_RESULT();
 }

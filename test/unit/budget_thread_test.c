@@ -180,7 +180,7 @@ static void test_no_samples(void)
 {
 	enum { SIZE = 64, CALLS = 3000000 };
 	struct entry_frame frame = { .return_address = 0x1000 };
-	struct thread_slot *slot = begin(30000);
+	struct thread_slot *slot = begin(1000); // so little that no time for which the thread has to wait pays for all calls
 	uint64_t first;
 
 	record_steady(slot, 0);
@@ -201,8 +201,91 @@ static void test_no_samples(void)
 	payload_region_deinit(&made);
 }
 
+#define LONG (UINT64_C(1) << 37) // ticks, a minute or so: how long the test itself takes does not matter beside that
+
+// A window that has lasted for LONG, with so many recordings and releases, each of so many ticks as they are timed. Returns the interval that follows.
+static uint64_t interval_after(struct thread_slot *slot, uint64_t records, uint64_t found, uint32_t record_ticks, uint32_t release_ticks)
+{
+	slot->interval = 1;
+	slot->record_ticks = record_ticks;
+	slot->release_ticks = release_ticks;
+	slot->window_began = arch_ticks() - LONG;
+	slot->window_records = slot->counters[COUNTER_allocations] - records;
+	slot->window_bytes = slot->counters[COUNTER_allocated_bytes] - 64 * records;
+	slot->window_frees = slot->counters[COUNTER_frees] - found;
+	budget_look(slot);
+	return slot->interval;
+}
+
+// What is timed is not all that a call costs: half as much again is added, for recordings and for releases.
+static void test_entering_is_charged(void)
+{
+	struct thread_slot *slot = begin(30000);
+	const uint64_t affordable = LONG * 3 / 100 / 150000;
+
+	record_steady(slot, 0);
+	made.header->ticks_per_us = FAST;
+	slot->counters[COUNTER_allocations] = slot->counters[COUNTER_frees] = 1 << 20;
+	CHECK_EQUAL(interval_after(slot, affordable * 9 / 10, 0, 100000, 1), 1);
+	CHECK(interval_after(slot, affordable * 12 / 10, 0, 100000, 1) > 1);
+	CHECK_EQUAL(interval_after(slot, affordable * 9 / 10, affordable * 9 / 10, 1, 100000), 1);
+	CHECK(interval_after(slot, affordable * 12 / 10, affordable * 12 / 10, 1, 100000) > 1);
+	payload_region_deinit(&made);
+}
+
+// The mean size of what a thread allocates: of more than it needs to know it, calls that are longer ago count less, and their bytes as well.
+static void test_mean_size(void)
+{
+	struct thread_slot *slot = begin(30000);
+
+	record_steady(slot, 0);
+	made.header->ticks_per_us = FAST;
+	slot->estimated_calls = UINT64_C(4096) << 8;
+	slot->estimated_bytes = 4096 * 64;
+	for (unsigned i = 0; i < 20; i++) {
+		slot->interval = 1024;
+		slot->window_began = arch_ticks() - LONG;
+		budget_look(slot);
+		CHECK(slot->estimated_bytes * 256 / slot->estimated_calls >= 63 && slot->estimated_bytes * 256 / slot->estimated_calls <= 64);
+	}
+	CHECK(slot->estimated_calls >> 8 < 1024);
+	payload_region_deinit(&made);
+}
+
+// A thread begins with one window's budget, each of its first recordings is timed, and when these have spent it samples are drawn, long before the window's
+// end. New settings do not give it the same once more.
+static void test_first_credit(void)
+{
+	enum { BUDGET = 10, TICKS_PER_US = 100000, CREDIT = TICKS_PER_US / 50 * BUDGET }; // of a window of some second; time earns nothing here
+	struct thread_slot *slot = begin(HS_BUDGET_MAX);
+	unsigned i;
+
+	for (i = 0; i < 64; i++)
+		record_steady(slot, i); // warm caches and tables
+	for (i = 0; i < 64; i++)
+		release_steady(i);
+	made.header->budget = BUDGET;
+	made.header->ticks_per_us = TICKS_PER_US;
+	slot->window_began = slot->timed_records = slot->record_ticks = slot->ticks_left = 0;
+	budget_begin_anew(slot);
+	CHECK_EQUAL(slot->credit, CREDIT);
+	for (i = 0; i < 256 && slot->interval == 1; i++)
+		record_steady(slot, i);
+	CHECK_EQUAL(slot->timed_records, i);
+	CHECK(slot->interval > 1);
+	CHECK(slot->credit <= 0);
+	slot->interval = 0; // as the tool does
+	made.header->sampling_generation++;
+	record_steady(slot, i);
+	CHECK(slot->credit < CREDIT / 2);
+	payload_region_deinit(&made);
+}
+
 int main(void)
 {
+	test_entering_is_charged();
+	test_mean_size();
+	test_first_credit();
 	test_budget();
 	test_releases_in_vain();
 	test_full_filter();

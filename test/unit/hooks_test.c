@@ -131,6 +131,46 @@ static void test_release_within(void)
 	CHECK_EQUAL(table_find_block(&view, (uint64_t)block), 0);
 }
 
+// Two releases of one block by the same function are two, also of a block that no record shows; one that another function passes on is one.
+static void test_unknown_releases(void)
+{
+	struct thread_slot *slot = thread_slot_claim(arch_thread_pointer());
+	uint64_t before = slot->counters[COUNTER_unknown_frees], place[2] = { 0x123456, 0x123456 };
+
+	made.header->always_exact = 1;
+	hook_before_free(0x7000000000, (uint64_t)&place[0], free_island);
+	CHECK_EQUAL(slot->counters[COUNTER_unknown_frees], before + 1);
+	hook_before_free(0x7000000000, (uint64_t)&place[0], free_island);
+	CHECK_EQUAL(slot->counters[COUNTER_unknown_frees], before + 2);
+	hook_before_free(0x7000000000, (uint64_t)&place[0], realloc_island); // any other function
+	CHECK_EQUAL(slot->counters[COUNTER_unknown_frees], before + 2);
+	CHECK_EQUAL(slot->counters[COUNTER_unknown_frees_own], 0);
+}
+
+// Of those, such that the function's own library has made are told apart, but for a program that holds its allocator.
+static void test_own_releases(void)
+{
+	struct hook_record *hooks = (struct hook_record *)(made.bytes + HS_OFFSET_HOOKS);
+	struct module_record *module = (struct module_record *)(made.bytes + HS_OFFSET_MODULES) + 5;
+	struct thread_slot *slot = thread_slot_claim(arch_thread_pointer());
+	static const struct {
+		uint64_t caller;
+		uint32_t flags;
+		uint64_t expected;
+	} cases[] = { { 0x1fff, 0, 0 }, { 0x2000, 0, 1 }, { 0x2fff, 0, 1 }, { 0x3000, 0, 0 }, { 0x2000, MODULE_MAIN, 0 } };
+
+	hooks[free_island->hook_index].module = 5;
+	module->text_low = 0x2000;
+	module->text_high = 0x3000;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t before = slot->counters[COUNTER_unknown_frees_own], place = cases[i].caller;
+
+		module->flags = cases[i].flags;
+		hook_before_free(0x7000001000 + i * 16, (uint64_t)&place, free_island);
+		CHECK_EQUAL(slot->counters[COUNTER_unknown_frees_own] - before, cases[i].expected);
+	}
+}
+
 // An operator's companion runs in its place where the operator cannot be watched, on a stack that nobody knows. That says nothing of the operator:
 // it may call hooked functions, which would be counted as well if it ran without a frame.
 static void test_companion_earns_no_trust(void)
@@ -182,6 +222,8 @@ int main(void)
 	for (unsigned i = 0; i < BOXES; i++)
 		free(boxes[i].block);
 	test_release_within();
+	test_unknown_releases();
+	test_own_releases();
 	test_companion_earns_no_trust();
 	return CHECK_RESULT();
 }

@@ -13,9 +13,12 @@
 
 #include <math.h>
 
-enum { RUNS = 400, CONTROL_BLOCKS = 8, CONTROL_BLOCK_SIZE = 2304 };
+enum { RUNS = 400, CONTROL_BLOCKS = 8 };
 
 #define CONTROL_BLOCKS_AT UINT64_C(0x10000000) // the same in each run of the test: slots and passes are found by the address
+#define CONTROL_BLOCKS_END UINT64_C(0x14000000)
+
+static uint64_t control_blocks[CONTROL_BLOCKS]; // thread pointers that look for slots beside each other
 
 static struct made_region made;
 
@@ -36,7 +39,7 @@ static unsigned dice(unsigned sides)
 // A thread begins with a control block that another one may have had.
 static void begin_thread(unsigned control_block)
 {
-	now.thread_pointer = CONTROL_BLOCKS_AT + control_block * CONTROL_BLOCK_SIZE;
+	now.thread_pointer = control_blocks[control_block];
 	*(uint32_t *)(now.thread_pointer + 16) = ++now.next_tid;
 }
 
@@ -124,9 +127,28 @@ static void slots_change(unsigned run)
 		begin_thread(dice(CONTROL_BLOCKS));
 		for (unsigned i = 0; i < 10; i++)
 			allocate(1000);
-		// Each control block looks first in a slot of its own: the others of these are as far away as they can be probed.
 		if (dice(3) == 0)
 			current_slot()->thread_pointer = HS_THREAD_ENDED;
+	}
+}
+
+// The same where slots have intervals of their own, under a budget.
+static void slots_of_a_budget_change(unsigned run)
+{
+	(void)run;
+	for (unsigned thread = 0; thread < 400; thread++) {
+		struct thread_slot *slot;
+
+		begin_thread(dice(CONTROL_BLOCKS));
+		for (unsigned i = 0; i < 10; i++)
+			allocate(1000);
+		slot = current_slot();
+		if (dice(4) == 0) {
+			slot->interval = 4096 << 2 * dice(4);
+			sampling_begin_gap(slot);
+		}
+		if (dice(2) == 0)
+			slot->thread_pointer = HS_THREAD_ENDED;
 	}
 }
 
@@ -170,6 +192,18 @@ static void left_by_handlers(unsigned run)
 		pass = current_pass();
 		if (i % 400 == 0 && pass->thread_pointer == now.thread_pointer)
 			pass->countdown = -500; // a short way that was left
+	}
+}
+
+// Dumps that take the passes, so that nobody knows what is left of a gap.
+static void passes_are_taken(unsigned run)
+{
+	(void)run;
+	begin_thread(0);
+	for (unsigned i = 0; i < 4000; i++) {
+		allocate(1000);
+		if (i % 30 == 7)
+			memset(payload_region_state.passes, 0, sizeof(payload_region_state.passes));
 	}
 }
 
@@ -228,10 +262,12 @@ static const struct scenario {
 	{ "a pool of threads", pool_of_threads, SAMPLING_interval, 65536 },
 	{ "a block for each thread", one_block_each, SAMPLING_interval, 65536 },
 	{ "slots that change", slots_change, SAMPLING_interval, 65536 },
+	{ "slots that change, under a budget", slots_of_a_budget_change, SAMPLING_budget, 65536 },
 	{ "threads that end in the original", ends_in_original, SAMPLING_interval, 65536 },
 	{ "handlers within the short way", interrupted, SAMPLING_interval, 16384 },
 	{ "handlers within the short way, samples counted", interrupted, SAMPLING_words, 16384 },
 	{ "short ways that handlers have left", left_by_handlers, SAMPLING_interval, 16384 },
+	{ "dumps that take the passes", passes_are_taken, SAMPLING_interval, 65536 },
 	{ "a least interval that rises", floor_rises, SAMPLING_interval, 2048 },
 	{ "sizes in the interval's period", periodic, SAMPLING_interval, 65536 },
 	{ "blocks that grow", growing, SAMPLING_interval, 65536 },
@@ -324,14 +360,30 @@ static void test_many_threads(void)
 	CHECK(states[0] != states[1]);
 }
 
+static void place_control_blocks(void)
+{
+	static const uint32_t places[CONTROL_BLOCKS] = { 0, 0, 1, 4, 4, 5, 8, 8 }; // 0 and 4 have passes of their own
+	uint64_t thread_pointer = CONTROL_BLOCKS_AT;
+	uint32_t first = thread_slot_index(thread_pointer) + 8;
+
+	if (mmap((void *)CONTROL_BLOCKS_AT, CONTROL_BLOCKS_END - CONTROL_BLOCKS_AT, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0) != (void *)CONTROL_BLOCKS_AT) {
+		perror("no memory for control blocks");
+		exit(1);
+	}
+	for (unsigned i = 0; i < CONTROL_BLOCKS; i++) {
+		do
+			thread_pointer += 64;
+		while (thread_pointer < CONTROL_BLOCKS_END - 64 && thread_slot_index(thread_pointer) != first + places[i]);
+		control_blocks[i] = thread_pointer;
+	}
+	CHECK_EQUAL(thread_slot_index(control_blocks[CONTROL_BLOCKS - 1]), first + 8);
+}
+
 int main(void)
 {
 	payload_region_init(&made, 100);
-	if (mmap((void *)CONTROL_BLOCKS_AT, CONTROL_BLOCKS * CONTROL_BLOCK_SIZE, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != (void *)CONTROL_BLOCKS_AT) {
-		perror("no memory for control blocks");
-		return 1;
-	}
+	place_control_blocks();
 	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
 		test_scenario(&scenarios[i]);
 	test_many_threads();
