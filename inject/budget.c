@@ -10,6 +10,7 @@ enum {
 	WINDOW_US = 20000,
 	AVERAGE_US = 1000000,    // over which the cost is told
 	BURST_WINDOWS = 5,       // so many windows' budget is saved up at most, and owed at most
+	RETURN_WINDOWS = 2,      // so many are to be there before all are recorded again
 	FIRST_RECORDS = 256,     // that are all timed: a thread's first ones cost more than its later ones
 	FIRST_MOST_US = 64,      // one of these takes less; another thread had the processor meanwhile
 	THINNING_PART = 2,       // of the budget, what thinning for its sake may take: one part in so many
@@ -196,7 +197,7 @@ static void review(struct thread_slot *slot, uint64_t now)
 	slot->credit = credit_after(slot->credit, window.ticks, spent, BURST_WINDOWS);
 	review_records(slot, verdict.in_vain, now);
 	// Not all of them again while there is nothing to pay a burst from.
-	set_interval(slot, slot->interval > 1 && slot->credit < (int64_t)budget_ticks(2) ? verdict.sampled : verdict.interval);
+	set_interval(slot, slot->interval > 1 && slot->credit < (int64_t)(RETURN_WINDOWS * budget_ticks(1)) ? verdict.sampled : verdict.interval);
 	budget_begin(slot);
 	if (HS_UNLIKELY(slot->sampling_generation != __atomic_load_n(&header->sampling_generation, __ATOMIC_RELAXED)))
 		sampling_ask_anew(slot); // the tool has said so meanwhile

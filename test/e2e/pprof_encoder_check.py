@@ -100,13 +100,14 @@ class EncoderCheck(unittest.TestCase):
             self.assertEqual(profile.stacks(), SAMPLED_STACKS)
             self.assertEqual(profile.period, 4096)
             self.assertEqual([profile.comment(name) for name in
-                              ("sampling_interval", "samples", "inuse_objects_error", "inuse_space_error")], ["4096", "12", "6", "3"])
+                              ("sampling_interval", "samples", "sampling_interval_most", "inuse_objects_error", "inuse_space_error")], ["4096", "12", "0", "4096", "4096"])
         self.assertEqual([sample.labels for sample in plain.samples],
                          [{}, {"n_samples": (1, "count")}, {"n_samples": (3, "count")}, {}, {}, {"n_samples": (2, "count")}])
+        # The interval, and 1 / (2 sinh(s / 2 R)) blocks of the mean size s: what one more sample would stand for.
         self.assertEqual([[sample.labels[key] for key in ("samples", "inuse_objects_error", "inuse_space_error")]
                           for sample in errors.samples],
                          [[(records, "count"), (objects, "count"), (size, "bytes")] for records, objects, size in
-                          ((5, 5, 3), (2, 1, 1), (3, 2, 0), (0, 0, 0), (1, 0, 0), (1, 0, 0))])
+                          ((5, 41, 4096), (2, 410, 4096), (3, 410, 4096), (0, 410, 4096), (1, 586, 4096), (1, 512, 4096))])
         self.assertEqual([sample.labels.get("n_samples") for sample in errors.samples],
                          [sample.labels.get("n_samples") for sample in plain.samples])
 

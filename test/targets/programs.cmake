@@ -43,6 +43,7 @@ hs_target_program(scribbler)
 target_include_directories(scribbler PRIVATE ${PROJECT_SOURCE_DIR})
 hs_target_program(pool)
 hs_target_program(sampled)
+hs_target_program(short_threads)
 
 foreach(name no_allocator unhookable two_pages)
   hs_target_program(${name})

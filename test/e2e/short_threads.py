@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates of programs whose threads live for ten allocations each, and of coroutines: at an interval and under a budget. And no figure of a program that was
+sampled for a time is said to be exact."""
+
+import os
+import re
+
+import profiles
+from harness import Target, attach, check, check_equal, detach, dump, heapsnap, run_test, say, temporary_directory
+
+THREADS, BLOCKS, SIZE = 2000, 10, 1000
+QUIET = 300
+
+
+def site(report, name):
+    return next((each for each in report["sites"] if each["function"] == name), None)
+
+
+def check_estimate(report, name, objects, size):
+    """Within six of the errors that the dump tells. A site of which nothing was recorded stands for no more than the interval, several times."""
+    found = site(report, name) or {"live_objects": 0, "live_bytes": 0, "live_bytes_error": report["interval_most"], "live_objects_error": report["interval_most"] / size}
+    for what, truth in (("live_objects", objects), ("live_bytes", objects * size)):
+        check(abs(found[what] - truth) <= 8 * found[what + "_error"], f"{name}: {truth}, not {found}")
+        check(found[what + "_error"] > 0, f"{name}: an estimate without an error: {found}")
+    say(f"  {name}: {found['live_objects']} +- {found['live_objects_error']} blocks of {objects}")
+    return found
+
+
+def at_an_interval(path):
+    target = Target("short_threads")
+    attach(target.pid, "--sample", "64K")
+    check_equal(target.ask(f"threads {THREADS}"), "done", "answer")
+    check_equal(target.ask(f"coroutines {THREADS}"), "done", "answer")
+    report = dump(target.pid, path)
+    for name in ("in_thread", "in_coroutine"):
+        found = check_estimate(report, name, THREADS * BLOCKS, SIZE)
+        check(found["live_objects_error"] < THREADS * BLOCKS / 10, f"some 300 samples have an error of some 6 %: {found}")
+    check_equal(report["interval_most"], 65536, "largest interval")
+    detach(target.pid)
+    target.end()
+
+
+def under_a_budget(path):
+    target = Target("short_threads")
+    attach(target.pid, "--budget", "1")
+    for _ in range(50):
+        check_equal(target.ask("busy 1000000"), "done", "answer")
+        if dump(target.pid, path)["interval_most"] > 1:
+            break
+    check_equal(target.ask(f"keep {QUIET}"), "done", "answer")
+    check_equal(target.ask(f"threads {THREADS}"), "done", "answer")
+    report = dump(target.pid, path, "--errors")
+    check(report["estimate"] and report["interval_most"] > 1, f"it was not sampled: {report['interval_most']}")
+    check_estimate(report, "in_quiet", QUIET, 512)
+    check_estimate(report, "in_thread", THREADS * BLOCKS, SIZE)
+    for each in report["sites"]:
+        check(each["live_bytes_error"] >= report["interval_most"], f"an error below what may be missing: {each}")
+    check(report["live_bytes_error"] >= report["interval_most"], "the error of all of it")
+    for sample in profiles.read(path).samples:
+        check(sample.labels["inuse_space_error"][0] >= report["interval_most"] and sample.labels["inuse_objects_error"][0] > 0, f"a label: {sample.labels}")
+    check_equal(profiles.read(path).comment("sampling_interval_most"), str(report["interval_most"]), "comment")
+    text = heapsnap("dump", target.pid, "-o", path)
+    table = (text.stdout + text.stderr).split("ledger:")[0]
+    check("+-" in table and not re.search(r"(?<![0-9.])0 %", table), f"a figure that is said to be exact:\n{table}")
+    detach(target.pid)
+    target.end()
+
+
+def main():
+    path = os.path.join(temporary_directory(), "out.pb.gz")
+    at_an_interval(path)
+    under_a_budget(path)
+
+
+run_test(main, "short_threads")
