@@ -14,6 +14,12 @@
 	X(tcmalloc, "tc_malloc")                                                                   \
 	X(tcmalloc, "tc_version")                                                                  \
 	X(tcmalloc, "TCMallocInternalMalloc")                                                      \
+	X(mozjemalloc, "moz_arena_malloc")                                                         \
+	X(rpmalloc, "rpmalloc_usable_size")                                                        \
+	X(snmalloc, "sn_malloc")                                                                   \
+	X(snmalloc, "sn_rust_alloc")                                                               \
+	X(hoard, "xxmalloc")                                                                       \
+	X(glib, "g_slice_alloc")                                                                   \
 	X(sanitizer, "__asan_init")                                                                \
 	X(sanitizer, "__tsan_init")                                                                \
 	X(sanitizer, "__msan_init")                                                                \

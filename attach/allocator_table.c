@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources: ISO C, POSIX and their manual pages; jemalloc(3); gperftools/tcmalloc.h; mimalloc.h; Itanium C++ ABI 5.1.5.3 for the operators.
+// Sources: ISO C, POSIX and their manual pages; jemalloc(3); gperftools/tcmalloc.h; mimalloc.h; Itanium C++ ABI 5.1.5.3 for the operators; mozjemalloc's
+// malloc_decls.h and mozalloc.h; rpmalloc.h; snmalloc's override/malloc.cc and rust.cc; Heap Layers' wrapper for Hoard's; GLib's gslice.h.
 #include "attach/allocator_table.h"
 
 #define RESERVED(name, layout) { name, layout, BELIEF_RESERVED, "", { 0 }, 0 }
@@ -36,6 +37,22 @@
 #define MI(name, layout) PREFIXED("mi_", name, layout)
 #define MI_NEW(name, layout, companion) { "mi_" name, layout, BELIEF_FAMILY, "mi_", { "malloc", "free" }, companion }
 #define MI_PLAIN(name, layout) { name, layout, BELIEF_FAMILY, "", { "malloc", "free", "mi_malloc", "mi_free" }, 0 }
+
+// Firefox. Arenas are numbers; one must be empty before it is given up (moz_dispose_arena).
+#define MOZ_ARENA(name, layout) { "moz_arena_" name, layout, BELIEF_FAMILY, "moz_arena_", { "malloc", "free" }, 0 }
+// These end the program where there is no memory. They call malloc, which is seen; operators new jump to them, which shows that they need no hook.
+#define MOZ_X(name, layout) { "moz_x" name, layout, BELIEF_FAMILY, "moz_x", { "malloc", "calloc", "memalign" }, 0 }
+
+#define RP(name, layout) { "rp" name, layout, BELIEF_FAMILY, "rp", { "malloc", "free", "malloc_usable_size" }, 0 }
+#define RP_HEAP(name, layout) { "rpmalloc_heap_" name, layout, BELIEF_FAMILY, "rpmalloc_heap_", { "alloc", "free", "acquire" }, 0 }
+
+#define SN(name, layout) { "sn_" name, layout, BELIEF_FAMILY, "sn_", { "malloc", "free", "malloc_usable_size" }, 0 }
+#define SN_RUST(name, layout) { "sn_rust_" name, layout, BELIEF_FAMILY, "sn_rust_", { "alloc", "dealloc", "realloc" }, 0 }
+
+// Hoard and others that are made with Heap Layers.
+#define XX(name, layout) { "xx" name, layout, BELIEF_FAMILY, "xx", { "malloc", "free", "malloc_usable_size" }, 0 }
+
+#define G_SLICE(name, layout) { "g_slice_" name, layout, BELIEF_FAMILY, "g_slice_", { "alloc", "alloc0", "free1", "free_chain_with_offset" }, 0 }
 
 const struct allocator_name allocator_names[] = {
 	RESERVED("malloc", "alloc(size)"),
@@ -177,6 +194,68 @@ const struct allocator_name allocator_names[] = {
 	MI_PLAIN("vfree", "free(block)"),
 	MI_PLAIN("_aligned_malloc", "alloc(_,size)"),
 
+	MI("heap_destroy", "freeall(_)"),
+
+	MOZ_ARENA("malloc", "alloc(_,size)"),
+	MOZ_ARENA("calloc", "alloc(_,count,size)"),
+	MOZ_ARENA("realloc", "realloc(_,block,size)"),
+	MOZ_ARENA("memalign", "alloc(_,_,size)"),
+	MOZ_ARENA("free", "free(_,block)"),
+	MOZ_X("malloc", "new(size)"),
+	MOZ_X("calloc", "new(count,size)"),
+	MOZ_X("memalign", "new(_,size)"),
+
+	RP("malloc", "alloc(size)"),
+	RP("zalloc", "alloc(size)"),
+	RP("calloc", "alloc(count,size)"),
+	RP("realloc", "realloc(block,size)"),
+	RP("free", "free(block)"),
+	RP("aligned_alloc", "alloc(_,size)"),
+	RP("aligned_zalloc", "alloc(_,size)"),
+	RP("aligned_calloc", "alloc(_,count,size)"),
+	RP("aligned_realloc", "realloc(block,_,size,_,_)"),
+	RP("memalign", "alloc(_,size)"),
+	RP("posix_memalign", "alloc(*block,_,size)"),
+	RP_HEAP("alloc", "alloc(_,size)"),
+	RP_HEAP("zalloc", "alloc(_,size)"),
+	RP_HEAP("aligned_alloc", "alloc(_,_,size)"),
+	RP_HEAP("aligned_zalloc", "alloc(_,_,size)"),
+	RP_HEAP("calloc", "alloc(_,count,size)"),
+	RP_HEAP("aligned_calloc", "alloc(_,_,count,size)"),
+	RP_HEAP("realloc", "realloc(_,block,size,_)"),
+	RP_HEAP("aligned_realloc", "realloc(_,block,_,size,_)"),
+	RP_HEAP("free", "free(_,block)"),
+	RP_HEAP("free_all", "freeall(_)"),
+
+	SN("malloc", "alloc(size)"),
+	SN("calloc", "alloc(count,size)"),
+	SN("realloc", "realloc(block,size)"),
+	SN("reallocarray", "realloc(block,count,size)"),
+	SN("reallocarr", "realloc(*block,count,size)"),
+	SN("free", "free(block)"),
+	SN("cfree", "free(block)"),
+	SN("aligned_alloc", "alloc(_,size)"),
+	SN("memalign", "alloc(_,size)"),
+	SN("posix_memalign", "alloc(*block,_,size)"),
+	SN("valloc", "alloc(size)"),
+	SN("pvalloc", "alloc(size)"),
+	SN_RUST("alloc", "alloc(_,size)"),
+	SN_RUST("alloc_zeroed", "alloc(_,size)"),
+	SN_RUST("realloc", "realloc(block,_,_,size)"),
+	SN_RUST("dealloc", "free(block,_,size)"),
+
+	XX("malloc", "alloc(size)"),
+	XX("calloc", "alloc(count,size)"),
+	XX("realloc", "realloc(block,size)"),
+	XX("memalign", "alloc(_,size)"),
+	XX("free", "free(block)"),
+
+	G_SLICE("alloc", "alloc(size)"),
+	G_SLICE("alloc0", "alloc(size)"),
+	G_SLICE("copy", "alloc(size,_)"),
+	G_SLICE("free1", "free(size,block)"),
+	G_SLICE("free_chain_with_offset", "chain(size,block,extra)"),
+
 	// S: std::align_val_t; RKSt9nothrow_t: const std::nothrow_t &
 	OPERATOR("_Znwm", "new(size)", "malloc"),
 	OPERATOR("_ZnwmRKSt9nothrow_t", "new(size,_)", "malloc"),
@@ -209,6 +288,13 @@ const struct allocator_name allocator_names[] = {
 	// Static in jemalloc_cpp.cpp, beside all of its operators.
 	MARK("_ZL9handleOOMmb"),
 	MARK("malloc_usable_size"),
+	// What makes a family of names that are short.
+	MARK("rpmalloc_usable_size"),
+	MARK("rpmalloc_heap_acquire"),
+	MARK("sn_malloc_usable_size"),
+	MARK("xxmalloc_usable_size"),
+	// Beside the operators that a C++ library has for those who have none.
+	MARK("_ZSt15get_new_handlerv"),
 };
 
 const size_t allocator_name_count = sizeof(allocator_names) / sizeof(allocator_names[0]);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/random.h>
 
 void attach_plan_deinit(struct attach_plan *plan)
@@ -93,6 +94,28 @@ static void judge_go(const struct attach_plan *plan, struct findings *findings)
 	}
 }
 
+// Whose blocks will not be seen though the program may make many by it: said before, and loudly.
+static void judge_unseen(const struct attach_plan *plan, struct findings *findings)
+{
+	char names[512] = "";
+	size_t length = 0, count = 0;
+
+	for (size_t i = 0; i < plan->hooks.count; i++) {
+		const struct hook_record *hook = &plan->hooks.hooks[i].record;
+
+		if (!hook_makes_unseen((enum hook_kind)hook->kind, (enum hook_verdict)hook->verdict))
+			continue;
+		count++;
+		if (length < sizeof(names) - 1)
+			length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s of %s (%s)", length ? ", " : "", hook->name,
+						   plan->modules.items[hook->module].path, hook_verdict_text((enum hook_verdict)hook->verdict));
+	}
+	if (count > 0)
+		findings_add(findings, GROUND_unseen, FINDING_WARNING, "status and dump say what share of the frees that concerns",
+			     "blocks of %zu function%s will not be seen, because nothing can be hooked there without harm: %s%s", count,
+			     count == 1 ? "" : "s", names, length >= sizeof(names) ? "..." : "");
+}
+
 // The part of the plan that the target's mappings decide. A ground that the next step needs ends it.
 static void plan_places(struct attach_plan *plan, struct findings *findings)
 {
@@ -124,6 +147,8 @@ static void plan_places(struct attach_plan *plan, struct findings *findings)
 	judge_go(plan, findings);
 	findings_add_error(findings, GROUND_allocator,
 			   hook_plan_make(&plan->modules, &plan->maps, &plan->memory, &plan->additions, &plan->layout.goals, &plan->hooks));
+	if (findings_verdict(findings, GROUND_allocator) != FINDING_REFUSAL)
+		judge_unseen(plan, findings);
 	if (plan->modules.r_debug && plan->hooks.count && !attach_plan_count(plan).loader_followed)
 		findings_add(findings, GROUND_loader, FINDING_WARNING, "stacks end at their frames",
 			     "libraries that process %d loads from now on will not be seen (no hook for the dynamic loader's list)",
@@ -194,10 +219,11 @@ struct hook_counts attach_plan_count(const struct attach_plan *plan)
 
 		if (hook->verdict == VERDICT_forwards)
 			continue;
+		counts.unseen_makers += hook_makes_unseen((enum hook_kind)hook->kind, (enum hook_verdict)hook->verdict);
 		if (hook->verdict != VERDICT_ok)
 			counts.refused++;
-		else if (hook->kind != HOOK_loader_event)
-			counts.hooks++;
+		else
+			counts.hooks += hook_kind_is_function((enum hook_kind)hook->kind);
 	}
 	return counts;
 }

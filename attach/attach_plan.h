@@ -41,6 +41,7 @@ struct hs_error *attach_plan_again(struct attach_plan *plan) HS_MUST_CHECK;
 bool attach_plan_still_holds(const struct attach_plan *plan, const struct proc_maps *now);
 
 struct hook_counts {
+	size_t unseen_makers;  // refused ones that make blocks
 	size_t hooks, refused; // allocation functions; the loader's event counts among the refused ones only
 	bool loader_followed;  // libraries loaded later will be seen
 };

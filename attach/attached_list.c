@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/attached_list.h"
 
+#include "attach/hook_layout.h"
 #include "attach/inherited.h"
 #include "attach/leftovers.h"
 #include "attach/region_access.h"
@@ -43,6 +44,7 @@ static void describe(const struct region_access *access, struct attached_process
 	for (size_t i = 0; i < HS_THREAD_SLOTS / 64; i++)
 		process->thread_slots += (uint32_t)__builtin_popcountll(header->used_slots[i]);
 	process->depth = header->depth;
+	process->always_exact = header->always_exact;
 	process->has_settings = sampling_settings_read(header, &process->sampling);
 	thread_costs_read(access, &process->costs);
 	process->settings_wall_ns = header->sampling_wall_ns ? header->sampling_wall_ns : header->attach_wall_ns;
@@ -51,8 +53,9 @@ static void describe(const struct region_access *access, struct attached_process
 		return;
 	}
 	for (uint32_t i = 0; i < header->hook_count; i++) {
-		process->hooks += hooks[i].state == HOOK_APPLIED && hooks[i].kind != HOOK_loader_event;
+		process->hooks += hooks[i].state == HOOK_APPLIED && hook_kind_is_function((enum hook_kind)hooks[i].kind);
 		process->hooks_refused += hooks[i].verdict != VERDICT_ok;
+		process->unseen_makers += hook_makes_unseen((enum hook_kind)hooks[i].kind, (enum hook_verdict)hooks[i].verdict);
 	}
 	free(hooks);
 }

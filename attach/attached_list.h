@@ -20,6 +20,8 @@ struct attached_process {
 	char reason[160];       // why it cannot be read
 	uint64_t attached_wall_ns;
 	uint32_t hooks, hooks_refused;
+	uint32_t unseen_makers;         // of the refused ones, such as make blocks
+	bool always_exact;              // since attach every allocation was recorded: frees of others are counted
 	uint64_t used_bytes, max_bytes; // of the region
 	uint64_t threads, modules;      // seen since attach
 	uint64_t used_pages, max_pages; // the same as bytes

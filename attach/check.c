@@ -96,8 +96,11 @@ static struct hs_error *describe_hooks(const struct attach_plan *plan, const str
 		struct check_allocator *allocator = allocator_of(report, module);
 		bool is_ok = record->verdict == VERDICT_ok, is_refused = !is_ok && record->verdict != VERDICT_forwards;
 
-		struct check_hook *hook = &report->hooks[report->hook_count++];
+		struct check_hook *hook;
 
+		if (record->kind == HOOK_way_out)
+			continue; // a part of its function's
+		hook = &report->hooks[report->hook_count++];
 		*hook = (struct check_hook){
 			.module = module,
 			.address = record->function,

@@ -23,6 +23,7 @@
 	X(attached, "is heapsnap, or a rest of it, in the process already")                        \
 	X(modules, "can its program and libraries be read")                                        \
 	X(allocator, "is there an allocator, and can it be hooked")                                \
+	X(unseen, "are the blocks of each function that makes some seen")                          \
 	X(loader, "will libraries that are loaded later be seen")                                  \
 	X(memory_sharers, "do other processes run in its memory")
 

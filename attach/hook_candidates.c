@@ -172,8 +172,9 @@ static bool is_believed(const struct search *search, const struct mention *menti
 				return false;
 		}
 		return true;
-	case BELIEF_OPERATOR: // libstdc++ has operators and no allocator
-		return has_pair(search) || has(search, "_ZL9handleOOMmb");
+	case BELIEF_OPERATOR: // the name is reserved as well, but those of a C++ library only lead to malloc
+		return (!local && (search->module->is_main || !has(search, "_ZSt15get_new_handlerv"))) || has_pair(search) ||
+		       has(search, "_ZL9handleOOMmb");
 	case BELIEF_MARK:
 		return false;
 	}

@@ -2,6 +2,7 @@
 #include "attach/hook_forward.h"
 
 #include "attach/relocate.h"
+#include "attach/ways_out.h"
 
 #include <string.h>
 
@@ -67,4 +68,20 @@ bool hook_forwards(const struct forward_code *function, bool calls, const struct
 
 	hook_scan_branches(function->code, function->size, function->address, !calls, visit_branch, &question);
 	return question.yes;
+}
+
+static bool leads_to_hooked(uint64_t target, uint64_t slot, void *context)
+{
+	const struct code_branch branch = { target, slot };
+
+	return !visit_branch(&branch, context);
+}
+
+bool hook_always_forwards(const struct forward_code *function, const struct target_memory *memory,
+			  bool (*is_hooked)(uint64_t address, const void *context), const void *context)
+{
+	struct question question = { function, memory, is_hooked, context, false };
+	const struct whole_function whole = { .code = function->code, .size = function->size, .seen = function->size, .address = function->address };
+
+	return ways_out_all_pass(&whole, leads_to_hooked, &question);
 }

@@ -23,4 +23,8 @@ struct forward_code {
 bool hook_forwards(const struct forward_code *function, bool calls, const struct target_memory *memory,
 		   bool (*is_hooked)(uint64_t address, const void *context), const void *context);
 
+// Whether every way through it calls or jumps to one, or does not come back.
+bool hook_always_forwards(const struct forward_code *function, const struct target_memory *memory,
+			  bool (*is_hooked)(uint64_t address, const void *context), const void *context);
+
 #endif

@@ -21,6 +21,8 @@ static const struct verb verbs[] = {
 	{ "reallocf", HOOK_reallocate, HS_LAYOUT_FREES, REQUIRED, OPTIONAL, REQUIRED, ABSENT, ABSENT },
 	{ "resize", HOOK_resize, 0, REQUIRED, ABSENT, REQUIRED, ABSENT, OPTIONAL },
 	{ "free", HOOK_release, 0, OPTIONAL, OPTIONAL, REQUIRED, ABSENT, ABSENT },
+	{ "chain", HOOK_release, HS_LAYOUT_CHAIN, OPTIONAL, ABSENT, REQUIRED, ABSENT, OPTIONAL },
+	{ "freeall", HOOK_release, HS_LAYOUT_ALL, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT },
 	{ "new", HOOK_allocate, HS_LAYOUT_COMPANION, REQUIRED, OPTIONAL, ABSENT, ABSENT, ABSENT },
 	{ "renew", HOOK_reallocate, HS_LAYOUT_COMPANION, REQUIRED, OPTIONAL, REQUIRED, ABSENT, ABSENT },
 };
@@ -138,7 +140,7 @@ static struct hs_error *parse(const char *text, struct hook_signature *ret, unsi
 	uint8_t number = 0;
 
 	if (!verb)
-		return wrong(text, "no verb (alloc, string, realloc, reallocf, resize, free, new, renew)");
+		return wrong(text, "no verb (alloc, string, realloc, reallocf, resize, free, chain, freeall, new, renew)");
 	*ret = (struct hook_signature){ .kind = verb->kind, .layout.flags = verb->flags };
 	do {
 		if (*rest != (number ? ',' : '('))
@@ -169,6 +171,16 @@ struct hs_error *hook_signature_parse(const char *text, bool general, struct hoo
 	if (!error && !general)
 		choose_quick(arguments, ret);
 	return error;
+}
+
+bool hook_kind_is_function(enum hook_kind kind)
+{
+	return kind != HOOK_loader_event && kind != HOOK_way_out;
+}
+
+bool hook_makes_unseen(enum hook_kind kind, enum hook_verdict verdict)
+{
+	return verdict != VERDICT_ok && verdict != VERDICT_forwards && hook_kind_is_function(kind) && !hook_kind_only_releases(kind) && kind != HOOK_resize;
 }
 
 bool hook_kind_only_releases(enum hook_kind kind)

@@ -8,6 +8,8 @@
 //              reallocf  the same; on failure the old one is given back
 //              resize    changes a block in place; the result is its usable size
 //              free      gives a block back
+//              chain     gives a list of blocks back, of which each holds the next one's address
+//              freeall   gives all blocks of an arena, a heap or a pool back, which is only counted
 //              new       makes a block, or calls a new-handler, or throws
 //              renew     makes a block in place of another, or calls a new-handler, or throws
 //   argument:  size      bytes of the (new) block; for free, of the block given back
@@ -15,13 +17,14 @@
 //              block     the (old) block
 //              *block    alloc: where the block's address is put; realloc: where the old one is and the new one is put. The result is then
 //                        an int, 0 on success
-//              extra     resize: bytes beyond size that are welcome
+//              extra     resize: bytes beyond size that are welcome; chain: where in a block the next one's address is, in bytes (absent: 0)
 //              _         anything else: an alignment, flags, a pool
 #ifndef HEAPSNAP_ATTACH_HOOK_LAYOUT_H
 #define HEAPSNAP_ATTACH_HOOK_LAYOUT_H
 
 #include "base/error.h"
 #include "inject/abi/payload_header.h"
+#include "inject/abi/records.h"
 
 #include <stdbool.h>
 
@@ -33,6 +36,10 @@ struct hook_signature {
 // Pure. `general`: never one of the quick kinds, which hand on only the arguments that they know of. HS_ERROR_BAD_DATA says what is wrong.
 struct hs_error *hook_signature_parse(const char *text, bool general, struct hook_signature *ret) HS_MUST_CHECK;
 
+// Pure. Hooks of this kind stand for an allocation function: not the loader's event, nor one of the places where a function returns.
+bool hook_kind_is_function(enum hook_kind kind);
+// Pure. Functions of this kind make blocks, and are not hooked for this reason: nobody sees the blocks.
+bool hook_makes_unseen(enum hook_kind kind, enum hook_verdict verdict);
 // Pure. Functions of this kind give back the block that they get, always or when they succeed.
 bool hook_kind_releases(enum hook_kind kind);
 // Pure. Functions of this kind do nothing but give a block back.

@@ -2,10 +2,12 @@
 #include "attach/hook_plan.h"
 
 #include "attach/branch_scan.h"
+#include "attach/forward_drafts.h"
 #include "attach/hook_candidates.h"
-#include "attach/hook_forward.h"
+#include "attach/hook_draft.h"
 #include "attach/island_place.h"
 #include "attach/program_kind.h"
+#include "attach/watched_functions.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 
@@ -19,7 +21,6 @@
 #define DECODED_MAX	  (1u << 16)
 #define PADDING_SEEN	  32u  // bytes behind a function's end
 #define UNKNOWN_SIZE_SEEN 256u // bytes of a function without a size
-#define SMALL_FUNCTION	  64u  // bytes
 
 static const char *const verdict_texts[] = {
 #define X(name, text) text,
@@ -27,17 +28,9 @@ static const char *const verdict_texts[] = {
 #undef X
 };
 
-// A hook being planned.
-struct draft {
-	const struct hook_candidate *candidate;
-	const struct module *module;
-	struct relocation_request request;
-	struct planned_hook hook;
-};
-
-static bool is_ok(const struct draft *draft)
+const char *hook_verdict_text(enum hook_verdict verdict)
 {
-	return draft->hook.record.verdict == VERDICT_ok;
+	return (unsigned)verdict < VERDICT_COUNT ? verdict_texts[verdict] : "unknown reason";
 }
 
 // The file's bytes from vaddr to the end of an executable segment. NULL = no code.
@@ -150,7 +143,7 @@ static struct hs_error *judge_all(struct draft *drafts, size_t count, const stru
 		struct hook_record *record = &drafts[i].hook.record;
 		const struct hook_candidate *candidate = drafts[i].candidate;
 
-		record->verdict = judge(&drafts[i], maps, memory, &error);
+		record->verdict = drafts[i].code_verdict = judge(&drafts[i], maps, memory, &error);
 		if (candidate->verdict != VERDICT_ok)
 			record->verdict = candidate->verdict;
 		drafts[i].hook.island.layout = candidate->signature.layout;
@@ -174,21 +167,29 @@ static size_t module_end(const struct draft *drafts, size_t count, size_t first)
 	return end;
 }
 
-static void check_module_branches(struct draft *drafts, size_t count)
+static struct branch_range range_of(const struct draft *draft)
+{
+	const struct relocation_request *request = &draft->request;
+	uint64_t address = request->address - draft->module->load_bias;
+	bool is_looked_at = draft_is_ok(draft) || draft->may_be_watched;
+
+	// A jump to a function's start is a tail call; one past its landing pad is a loop of its own; one to where it begins to return is what
+	// functions do.
+	return (struct branch_range){
+		.low = address + (request->is_way_out || request->address == request->function_start),
+		.high = is_looked_at ? address + draft->hook.relocation.covered : 0,
+	};
+}
+
+// With the ways out of its functions, which lie at `ways`.
+static void check_module_branches(struct draft *drafts, size_t count, struct draft *ways, size_t way_count)
 {
 	const struct elf_view *elf = &drafts[0].module->elf;
 	struct branch_range ranges[HS_HOOKS_MAX];
+	size_t all = count + way_count;
 
-	for (size_t i = 0; i < count; i++) {
-		const struct relocation_request *request = &drafts[i].request;
-		uint64_t address = request->address - drafts[i].module->load_bias;
-
-		// A jump to a function's start is a tail call; one past its landing pad is a loop of its own.
-		ranges[i] = (struct branch_range){
-			.low = address + (request->address == request->function_start),
-			.high = is_ok(&drafts[i]) ? address + drafts[i].hook.relocation.covered : 0,
-		};
-	}
+	for (size_t i = 0; i < all; i++)
+		ranges[i] = range_of(i < count ? &drafts[i] : &ways[i - count]);
 	for (unsigned i = 0; i < elf->header.e_phnum; i++) {
 		const Elf64_Phdr *segment = &elf->segments[i];
 		const uint8_t *code = NULL;
@@ -196,74 +197,13 @@ static void check_module_branches(struct draft *drafts, size_t count)
 		if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X))
 			code = elf_view_bytes(elf, segment->p_vaddr, segment->p_filesz);
 		if (code)
-			branch_scan(code, segment->p_filesz, segment->p_vaddr, ranges, count);
+			branch_scan(code, segment->p_filesz, segment->p_vaddr, ranges, all);
 	}
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < all; i++) {
+		struct draft *draft = i < count ? &drafts[i] : &ways[i - count];
+
 		if (ranges[i].hit)
-			drafts[i].hook.record.verdict = VERDICT_branch_inside;
-	}
-}
-
-struct all_drafts {
-	const struct draft *items;
-	size_t count;
-	bool releasing;    // only such as give blocks back...
-	bool reallocating; // ...or only such as reallocate
-};
-
-static bool is_seen(uint64_t address, const void *context)
-{
-	const struct all_drafts *drafts = context;
-
-	for (size_t i = 0; i < drafts->count; i++) {
-		const struct draft *draft = &drafts->items[i];
-
-		if (draft->request.function_start == address && !draft->candidate->indirect)
-			return (is_ok(draft) || draft->hook.record.verdict == VERDICT_forwards) &&
-			       (!drafts->releasing || hook_kind_only_releases(draft->hook.record.kind)) &&
-			       (!drafts->reallocating || (hook_kind_releases(draft->hook.record.kind) &&
-							  !hook_kind_only_releases(draft->hook.record.kind)));
-	}
-	return false;
-}
-
-// Whether the function leaves all to one that is seen. C++ operators that are not proved to be their allocator's own mostly do: libstdc++'s, linked
-// into a program, call malloc, and a program's own are often made on top of it. So do functions that give a block back after a check
-// (mi_cfree), or reallocate one and then set errno (mi__expand): which matters when they cannot be hooked.
-static bool forwards(const struct draft *draft, struct all_drafts *all, const struct target_memory *memory)
-{
-	const struct relocation_request *request = &draft->request;
-	struct forward_code function = {
-		.module = draft->module,
-		.code = request->function_code,
-		.size = request->function_size ? request->function_size : request->code_size,
-		.address = request->function_start,
-	};
-	enum hook_verdict verdict = draft->hook.record.verdict;
-	// A larger one may do the usual case by itself.
-	bool is_small = request->function_size > 0 && request->function_size <= SMALL_FUNCTION;
-	bool calls = verdict == VERDICT_unproven || (!is_ok(draft) && hook_kind_releases(draft->hook.record.kind) && is_small);
-
-	all->releasing = !is_ok(draft) && hook_kind_only_releases(draft->hook.record.kind);
-	all->reallocating = !is_ok(draft) && !all->releasing && hook_kind_releases(draft->hook.record.kind);
-	return request->function_code && verdict != VERDICT_forwards && verdict != VERDICT_changed && verdict != VERDICT_not_text &&
-	       hook_forwards(&function, calls, memory, is_seen, all);
-}
-
-static void find_forwards(struct draft *drafts, size_t count, const struct target_memory *memory)
-{
-	enum { CHAIN_MAX = 4 }; // one leads to another that leads to a third
-	struct all_drafts all = { drafts, count, false, false };
-	bool found = true;
-
-	for (int round = 0; round < CHAIN_MAX && found; round++) {
-		found = false;
-		for (size_t i = 0; i < count; i++) {
-			if (drafts[i].candidate->signature.kind == HOOK_loader_event || !forwards(&drafts[i], &all, memory))
-				continue;
-			drafts[i].hook.record.verdict = VERDICT_forwards;
-			found = true;
-		}
+			draft->code_verdict = draft->hook.record.verdict = VERDICT_branch_inside;
 	}
 }
 
@@ -273,8 +213,8 @@ static bool is_leak(const struct draft *draft)
 {
 	enum hook_verdict verdict = draft->hook.record.verdict;
 
-	return verdict != VERDICT_ok && verdict != VERDICT_forwards && verdict != VERDICT_unproven &&
-	       draft->hook.record.kind != HOOK_reallocarray && hook_kind_releases(draft->hook.record.kind);
+	return verdict != VERDICT_ok && verdict != VERDICT_forwards && verdict != VERDICT_unproven && verdict != VERDICT_no_way_out &&
+	       verdict != VERDICT_leaves_by_jump && draft->hook.record.kind != HOOK_reallocarray && hook_kind_releases(draft->hook.record.kind);
 }
 
 // See the header: all or nothing where a releasing function is refused.
@@ -288,7 +228,7 @@ static void refuse_leaky_module(struct draft *drafts, size_t count)
 			refused = &drafts[i].hook.record;
 	}
 	for (size_t i = 0; i < count && refused; i++) {
-		if (!is_ok(&drafts[i]) || drafts[i].hook.record.kind == HOOK_loader_event)
+		if (!draft_is_ok(&drafts[i]) || drafts[i].hook.record.kind == HOOK_loader_event)
 			continue;
 		drafts[i].hook.record.verdict = refused->verdict;
 		lost++;
@@ -348,7 +288,7 @@ static struct hs_error *place_all(struct draft *drafts, size_t count, const stru
 	if (!by_reach)
 		return &hs_error_no_memory;
 	for (size_t i = 0; i < count; i++) {
-		if (is_ok(&drafts[i]))
+		if (draft_is_ok(&drafts[i]))
 			by_reach[used++] = &drafts[i];
 	}
 	qsort(by_reach, used, sizeof(struct draft *), compare_reach);
@@ -391,7 +331,7 @@ static uint64_t unhooked(const struct hook_plan *plan, uint64_t function)
 	for (size_t i = 0; i < plan->count && function; i++) {
 		const struct hook_record *record = &plan->hooks[i].record;
 
-		if (record->function == function && record->verdict == VERDICT_ok)
+		if (record->function == function && record->kind != HOOK_way_out && record->verdict == VERDICT_ok)
 			return record->island + HS_ISLAND_TRAMPOLINE_OFFSET;
 	}
 	return function;
@@ -440,7 +380,7 @@ static bool has_pair(const struct hook_plan *plan, size_t module)
 			const struct hook_record *begin = &plan->hooks[j].record;
 
 			if (begin->verdict == VERDICT_ok && begin->module == end->module && !hook_kind_only_releases(begin->kind) &&
-			    begin->kind != HOOK_loader_event)
+			    hook_kind_is_function(begin->kind))
 				return true;
 		}
 	}
@@ -504,7 +444,7 @@ static struct hs_error *refuse_without_additions(const struct draft *drafts, siz
 	for (size_t i = 0; i < count; i++) {
 		const struct hook_record *record = &drafts[i].hook.record;
 
-		if (drafts[i].candidate->added && !is_ok(&drafts[i]) && record->verdict != VERDICT_forwards)
+		if (drafts[i].candidate->added && !draft_is_ok(&drafts[i]) && record->verdict != VERDICT_forwards)
 			return hs_error_create(HS_ERROR_REFUSED, "%s of %s (--allocator) cannot be hooked: %s", record->name,
 					       drafts[i].module->path, verdict_texts[record->verdict]);
 	}
@@ -515,11 +455,12 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 			     const struct proc_maps *maps, const struct target_memory *memory,
 			     const struct hook_goals *goals, struct hook_plan *plan)
 {
-	size_t count = candidates->count;
-	HS_CLEANUP_FREE struct draft *drafts = calloc(count, sizeof(*drafts));
+	size_t count = candidates->count, way_count = 0;
+	HS_CLEANUP_FREE struct draft *drafts = calloc(HS_HOOKS_MAX, sizeof(*drafts));
+	struct draft *ways = drafts + count;
 	struct hs_error *error;
 
-	plan->hooks = calloc(count, sizeof(*plan->hooks));
+	plan->hooks = calloc(HS_HOOKS_MAX, sizeof(*plan->hooks));
 	if (!drafts || !plan->hooks)
 		return &hs_error_no_memory;
 	for (size_t i = 0; i < count; i++) {
@@ -530,10 +471,20 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 	if (error)
 		return error;
 	for (size_t first = 0, end; first < count; first = end) {
+		size_t found;
+
 		end = module_end(drafts, count, first);
-		check_module_branches(drafts + first, end - first);
+		found = watched_find(drafts + first, end - first, memory, ways + way_count, HS_HOOKS_MAX - count - way_count);
+		check_module_branches(drafts + first, end - first, ways + way_count, found);
+		way_count += found;
 	}
-	find_forwards(drafts, count, memory);
+	drafts_find_forwards(drafts, count, memory);
+	for (size_t first = 0, end; first < count; first = end) {
+		end = module_end(drafts, count, first);
+		watched_decide(drafts + first, end - first, ways, way_count);
+	}
+	drafts_find_forwards(drafts, count, memory); // to those
+	watched_settle(ways, way_count);
 	error = refuse_without_additions(drafts, count); // before another function is refused for its sake
 	if (error)
 		return error;
@@ -541,16 +492,21 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 		end = module_end(drafts, count, first);
 		refuse_leaky_module(drafts + first, end - first);
 	}
-	error = place_all(drafts, count, modules, maps, plan);
+	watched_settle(ways, way_count);
+	error = place_all(drafts, count + way_count, modules, maps, plan);
 	if (error)
 		return error;
+	watched_settle(ways, way_count);
 	for (size_t first = 0, end; first < count; first = end) {
 		end = module_end(drafts, count, first);
 		refuse_leaky_module(drafts + first, end - first); // a place may have been out of reach
 	}
+	watched_settle(ways, way_count);
 	for (size_t i = 0; i < count; i++)
-		plan->hooks[i] = drafts[i].hook;
-	plan->count = count;
+		plan->hooks[plan->count++] = drafts[i].hook;
+	for (size_t i = 0; i < way_count; i++) // of those that are not hooked nothing need be said
+		if (draft_is_ok(&ways[i]))
+			plan->hooks[plan->count++] = ways[i].hook;
 	finish(plan, goals);
 	plan->used_module = find_used_allocator(candidates, modules);
 	return refuse_unpaired(plan, modules, plan->used_module, memory->pid);

@@ -246,7 +246,7 @@ static bool refers_inside(const struct relocation_request *request, const struct
 {
 	if (is_branch(instruction))
 		return is_inside(request, result, branch_target(instruction)) &&
-		       !(instruction->decoded.meta.category == ZYDIS_CATEGORY_CALL &&
+		       !((request->is_way_out || instruction->decoded.meta.category == ZYDIS_CATEGORY_CALL) &&
 			 branch_target(instruction) == request->address);
 	if (has_rip_operand(instruction))
 		return is_inside(request, result, rip_target(instruction)) &&
@@ -290,10 +290,10 @@ static enum hook_verdict relocate(const struct relocation_request *request, stru
 
 	if (request->jump_size > 16 || (request->function_size && request->function_size <= lead))
 		return VERDICT_too_short;
-	while (result->covered < request->jump_size && !ended) {
+	while (!ended && (result->covered < request->jump_size || request->is_way_out)) {
 		struct instruction *instruction = &instructions[result->instruction_count];
 
-		if (request->code_size <= result->covered)
+		if (request->code_size <= result->covered || result->instruction_count == sizeof(result->from))
 			return VERDICT_too_short;
 		if (!decode(request->code + result->covered, request->code_size - result->covered,
 			    request->address + result->covered, instruction))
@@ -328,10 +328,33 @@ static enum hook_verdict relocate(const struct relocation_request *request, stru
 	return verdict == VERDICT_ok && !ended ? append_jump_back(request, result) : verdict;
 }
 
+static bool is_plain_return(const struct instruction *instruction)
+{
+	return instruction->decoded.meta.category == ZYDIS_CATEGORY_RET && instruction->decoded.raw.imm[0].size == 0 &&
+	       instruction->decoded.meta.branch_type != ZYDIS_BRANCH_TYPE_FAR && instruction->decoded.mnemonic == ZYDIS_MNEMONIC_RET;
+}
+
+// In place of the return, which is the last instruction of the copy, a jump to the island's stub. Both move together.
+static enum hook_verdict lead_to_stub(struct relocation_result *result)
+{
+	size_t last = result->to[result->instruction_count - 1];
+	struct instruction instruction;
+	int32_t distance;
+
+	if (!decode(result->bytes + last, result->size - last, 0, &instruction) || !is_plain_return(&instruction))
+		return VERDICT_not_relocatable;
+	result->size = last;
+	distance = HS_ISLAND_STUB_OFFSET - (int32_t)(HS_ISLAND_TRAMPOLINE_OFFSET + last + HS_JUMP_SIZE);
+	return append(result, (const uint8_t[]){ OPCODE_JUMP_32 }, 1) && append(result, &distance, sizeof(distance)) ? VERDICT_ok :
+														       VERDICT_not_relocatable;
+}
+
 void hook_relocate(const struct relocation_request *request, struct relocation_result *ret)
 {
 	*ret = (struct relocation_result){ 0 };
 	ret->verdict = relocate(request, ret);
+	if (ret->verdict == VERDICT_ok && request->is_way_out)
+		ret->verdict = lead_to_stub(ret);
 }
 
 bool hook_is_bare_return(const struct relocation_result *relocation)
@@ -342,6 +365,128 @@ bool hook_is_bare_return(const struct relocation_result *relocation)
 	       decode(relocation->bytes, relocation->size, 0, &instruction) &&
 	       instruction.decoded.meta.category == ZYDIS_CATEGORY_RET &&
 	       instruction.decoded.raw.imm[0].size == 0; // `ret imm16` also takes arguments off the stack
+}
+
+static void read_flow(const struct instruction *instruction, struct code_step *step)
+{
+	const ZydisDecodedInstruction *decoded = &instruction->decoded;
+
+	step->flow = FLOW_NEXT;
+	switch (decoded->meta.category) {
+	case ZYDIS_CATEGORY_CALL:
+		step->flow = FLOW_CALL;
+		break;
+	case ZYDIS_CATEGORY_UNCOND_BR:
+		step->flow = FLOW_JUMP;
+		break;
+	case ZYDIS_CATEGORY_COND_BR:
+		step->flow = FLOW_CONDITION;
+		break;
+	case ZYDIS_CATEGORY_RET:
+		step->flow = is_plain_return(instruction) ? FLOW_RETURN : FLOW_UNKNOWN;
+		break;
+	case ZYDIS_CATEGORY_SYSRET:
+	case ZYDIS_CATEGORY_INTERRUPT:
+		step->flow = decoded->mnemonic == ZYDIS_MNEMONIC_INT3 ? FLOW_END : FLOW_UNKNOWN;
+		break;
+	default:
+		if (decoded->mnemonic == ZYDIS_MNEMONIC_UD2 || decoded->mnemonic == ZYDIS_MNEMONIC_HLT)
+			step->flow = FLOW_END;
+		break;
+	}
+	if (decoded->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
+		step->flow = FLOW_UNKNOWN;
+	if (step->flow == FLOW_CALL || step->flow == FLOW_JUMP || step->flow == FLOW_CONDITION) {
+		if (is_branch(instruction))
+			step->target = branch_target(instruction);
+		else if (has_rip_operand(instruction))
+			step->slot = rip_target(instruction);
+	}
+}
+
+static bool is_register(const ZydisDecodedOperand *operand, ZydisRegister name)
+{
+	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operand->reg.value) == name;
+}
+
+static bool writes(const ZydisDecodedOperand *operands, unsigned count, ZydisRegister name)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (is_register(&operands[i], name) && operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+			return true;
+	return false;
+}
+
+static void read_stack(const ZydisDecodedInstruction *decoded, const ZydisDecodedOperand *operands, struct code_step *step)
+{
+	bool writes_rbp = writes(operands, decoded->operand_count, ZYDIS_REGISTER_RBP);
+	bool writes_rsp = writes(operands, decoded->operand_count, ZYDIS_REGISTER_RSP);
+
+	step->stack = STACK_MOVES;
+	step->changes_base = writes_rbp;
+	switch (decoded->mnemonic) {
+	case ZYDIS_MNEMONIC_PUSH:
+		step->stack_change = -8;
+		break;
+	case ZYDIS_MNEMONIC_POP:
+		step->stack_change = 8;
+		break;
+	case ZYDIS_MNEMONIC_LEAVE:
+		step->stack = STACK_FROM_BASE;
+		step->stack_change = 8;
+		return;
+	case ZYDIS_MNEMONIC_MOV:
+		step->sets_base = is_register(&operands[0], ZYDIS_REGISTER_RBP) && is_register(&operands[1], ZYDIS_REGISTER_RSP);
+		if (is_register(&operands[0], ZYDIS_REGISTER_RSP)) {
+			step->stack = is_register(&operands[1], ZYDIS_REGISTER_RBP) ? STACK_FROM_BASE : STACK_UNKNOWN;
+			return;
+		}
+		break;
+	case ZYDIS_MNEMONIC_LEA:
+		if (is_register(&operands[0], ZYDIS_REGISTER_RSP)) {
+			bool is_plain = operands[1].mem.index == ZYDIS_REGISTER_NONE;
+
+			step->stack = is_plain && operands[1].mem.base == ZYDIS_REGISTER_RBP ? STACK_FROM_BASE :
+				      is_plain && operands[1].mem.base == ZYDIS_REGISTER_RSP ? STACK_MOVES : STACK_UNKNOWN;
+			step->stack_change = operands[1].mem.disp.value;
+			return;
+		}
+		break;
+	case ZYDIS_MNEMONIC_ADD:
+	case ZYDIS_MNEMONIC_SUB:
+		if (is_register(&operands[0], ZYDIS_REGISTER_RSP)) {
+			bool is_known = operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+
+			step->stack = is_known ? STACK_MOVES : STACK_UNKNOWN;
+			step->stack_change = decoded->mnemonic == ZYDIS_MNEMONIC_ADD ? operands[1].imm.value.s : -operands[1].imm.value.s;
+			return;
+		}
+		break;
+	default:
+		if (writes_rsp)
+			step->stack = STACK_UNKNOWN;
+		return;
+	}
+	if ((step->stack_change && decoded->operand_width != 64) || is_register(&operands[0], ZYDIS_REGISTER_RSP))
+		step->stack = STACK_UNKNOWN;
+}
+
+void hook_decode_step(const uint8_t *code, size_t size, uint64_t address, struct code_step *ret)
+{
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	struct instruction instruction = { .address = address };
+	ZydisDecoder decoder;
+
+	*ret = (struct code_step){ 0 };
+	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, size, &instruction.decoded, operands)))
+		return;
+	ret->size = instruction.decoded.length;
+	ret->movable = is_movable(&instruction);
+	read_flow(&instruction, ret);
+	if (ret->flow != FLOW_CALL && ret->flow != FLOW_RETURN)
+		read_stack(&instruction.decoded, operands, ret);
 }
 
 static bool is_transfer(const struct instruction *instruction)

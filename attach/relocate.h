@@ -22,6 +22,8 @@ struct relocation_request {
 	const uint8_t *function_code;
 	size_t function_size;    // bytes; 0 = unknown, then the check covers code_size
 	size_t jump_size;        // bytes that will be overwritten (HS_JUMP_SIZE)
+	bool is_way_out;         // `code` ends a function: the copy ends with a jump to the island's stub in place of the return. `address` may
+				 // be the target of branches
 };
 
 struct relocation_result {
@@ -44,6 +46,37 @@ void hook_relocate(const struct relocation_request *request, struct relocation_r
 
 // Pure: whether the copy is a bare return.
 bool hook_is_bare_return(const struct relocation_result *relocation);
+
+// What one instruction does to the flow of control and to the stack pointer.
+enum code_flow {
+	FLOW_NEXT,      // the next instruction follows
+	FLOW_CALL,      // so too, after a call
+	FLOW_JUMP,
+	FLOW_CONDITION, // a jump or the next instruction
+	FLOW_RETURN,    // a plain one
+	FLOW_END,       // nothing follows: a trap
+	FLOW_UNKNOWN,   // an interrupt, a far branch, a return that takes arguments off the stack
+};
+
+enum code_stack {
+	STACK_MOVES,     // by `stack_change` bytes
+	STACK_FROM_BASE, // it becomes rbp + stack_change
+	STACK_UNKNOWN,
+};
+
+struct code_step {
+	size_t size;           // bytes; 0 = no instruction
+	enum code_flow flow;
+	uint64_t target, slot; // of a call, jump or condition, as in struct code_branch
+	enum code_stack stack; // of all but calls and returns
+	int64_t stack_change;
+	bool sets_base;        // rbp becomes what rsp is
+	bool changes_base;     // rbp becomes something else
+	bool movable;          // may run at another address
+};
+
+// Pure.
+void hook_decode_step(const uint8_t *code, size_t size, uint64_t address, struct code_step *ret);
 
 // A call or jump.
 struct code_branch {

@@ -253,6 +253,7 @@ static void report_plan(const struct attach_plan *plan, struct attach_report *re
 	report->region_bytes = plan->max_memory;
 	report->hooks = counts.hooks;
 	report->hooks_refused = counts.refused;
+	report->unseen_makers = counts.unseen_makers;
 	report->loader_followed = counts.loader_followed;
 }
 
@@ -264,7 +265,9 @@ static struct hs_error *make_plan(pid_t pid, const struct attach_options *option
 
 	attach_plan_make(pid, options, plan, &findings);
 	for (size_t i = 0; i < findings.count; i++)
-		if (findings.items[i].verdict == FINDING_WARNING)
+		if (findings.items[i].verdict == FINDING_WARNING && findings.items[i].ground == GROUND_unseen && !findings_refuse(&findings))
+			hs_warn("%s; %s", findings.items[i].message, findings.items[i].remedy);
+		else if (findings.items[i].verdict == FINDING_WARNING)
 			hs_verbose("%s: %s", findings.items[i].message, findings.items[i].remedy);
 	error = findings_error(&findings);
 	if (error)

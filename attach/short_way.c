@@ -21,7 +21,8 @@ void short_way_fill(const struct hook_goals *goals, struct hook_island *island)
 	const struct payload_header *image = (const struct payload_header *)payload_image;
 	uint32_t head = image->island_head[island->kind];
 
-	island->begin = HS_ISLAND_STUB_OFFSET;
+	// Where a function returns, its last instructions come first; they lead on to the stub.
+	island->begin = island->kind == HOOK_way_out ? HS_ISLAND_TRAMPOLINE_OFFSET : HS_ISLAND_STUB_OFFSET;
 	if (!head)
 		return;
 	island->begin = image->island_begin[island->kind];

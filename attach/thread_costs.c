@@ -7,6 +7,8 @@
 
 static void add(const struct region_header *header, const struct thread_slot *slot, uint64_t now, struct thread_costs *costs)
 {
+	costs->frees += slot->counters[COUNTER_frees];
+	costs->unknown_frees += slot->counters[COUNTER_unknown_frees];
 	if (slot->interval == 0 || slot->interval > HS_INTERVAL_MAX)
 		return; // not yet taken over, or nothing is recorded
 	if (costs->interval_least == 0 || slot->interval < costs->interval_least)
@@ -34,7 +36,7 @@ void thread_costs_read(const struct region_access *access, struct thread_costs *
 
 		if (!(header->used_slots[i / 64] >> (i % 64) & 1))
 			continue;
-		error = region_read(access, HS_OFFSET_SLOTS + i * sizeof(slot), &slot, offsetof(struct thread_slot, counters));
+		error = region_read(access, HS_OFFSET_SLOTS + i * sizeof(slot), &slot, offsetof(struct thread_slot, cut_counters));
 		if (error)
 			hs_error_destroy(error);
 		else if (slot.thread_pointer > HS_THREAD_ENDED)

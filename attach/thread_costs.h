@@ -11,6 +11,7 @@ struct thread_costs {
 	uint32_t cost_most;                     // the highest of these, millionths of the thread's time
 	uint32_t thinned_to;                    // records were thinned to this interval for the budget's sake, bytes; 0 = they were not
 	bool is_thinning;                       // this is being done now
+	uint64_t frees, unknown_frees;          // of recorded blocks, and of others, by these threads since attach
 };
 
 // Reads thread slots while the target runs: each number is right, but not all are of one instant. Slots that cannot be read are left out.

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/session.h"
 
+#include "attach/attached_list.h"
 #include "attach/target.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
+#include "cli/unseen_text.h"
+
+#include <unistd.h>
 
 static enum exit_status print_json(const struct attach_report *report, pid_t pid)
 {
@@ -15,12 +19,28 @@ static enum exit_status print_json(const struct attach_report *report, pid_t pid
 	json_number(&json, "pid", (uint64_t)pid);
 	json_number(&json, "hooks", report->hooks);
 	json_number(&json, "hooks_refused", report->hooks_refused);
+	json_number(&json, "unseen_functions", report->unseen_makers);
 	json_number(&json, "modules", report->modules);
 	json_number(&json, "threads", report->threads);
 	json_number(&json, "stopped_us", report->stopped_ns / 1000);
 	json_number(&json, "region_bytes", report->region_bytes);
 	json_bool(&json, "libraries_followed", report->loader_followed);
 	return json_end(&json) ? EXIT_DONE : EXIT_REFUSED;
+}
+
+// A first look at what the functions that are not hooked cost, once the program had the time to free something.
+static void print_unseen(const struct options *options, pid_t pid)
+{
+	enum { LOOK_AFTER_US = 300000 };
+	struct attached_process process;
+	char text[UNSEEN_TEXT_SIZE];
+	struct hs_error *error;
+
+	usleep(LOOK_AFTER_US);
+	error = attached_examine(pid, &process);
+	if (!error && unseen_text(&process, text))
+		console_print(options, "warning: %s\n", text);
+	hs_error_destroy(error);
 }
 
 enum exit_status command_attach(const struct options *options)
@@ -45,6 +65,8 @@ enum exit_status command_attach(const struct options *options)
 		      report.threads, console_time(report.stopped_ns, stopped), console_bytes(report.region_bytes, memory));
 	if (report.hooks_refused)
 		console_print(options, "%zu functions could not be hooked; every dump's ledger names them\n", report.hooks_refused);
+	if (report.unseen_makers)
+		print_unseen(options, pid);
 	if (!report.loader_followed)
 		console_print(options, "libraries loaded from now on will not be seen: no hook for the dynamic loader's list\n");
 	return options->json ? print_json(&report, pid) : EXIT_DONE;

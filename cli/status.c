@@ -5,6 +5,7 @@
 #include "cli/console.h"
 #include "cli/json.h"
 #include "cli/sampling_text.h"
+#include "cli/unseen_text.h"
 #include "inject/abi/region.h"
 
 #include <inttypes.h>
@@ -65,8 +66,10 @@ static void print_costs(const struct options *options, const struct thread_costs
 
 static void print_settings(const struct options *options, const struct attached_process *process)
 {
-	char text[SAMPLING_TEXT_SIZE], since[32];
+	char text[SAMPLING_TEXT_SIZE], since[32], unseen[UNSEEN_TEXT_SIZE];
 
+	if (unseen_text(process, unseen))
+		console_print(options, "  warning: %s\n", unseen);
 	if (!process->has_settings)
 		console_print(options, "  the region does not say what is recorded: `heapsnap set %d` puts it in order\n", process->pid);
 	else
@@ -104,6 +107,11 @@ static void put_settings(struct json *json, const struct attached_process *proce
 	json_real(json, "region_used_percent", fullness(process));
 	json_number(json, "thread_slots_used", process->thread_slots);
 	json_number(json, "thread_slots", HS_THREAD_SLOTS);
+	json_number(json, "unseen_functions", process->unseen_makers);
+	if (process->always_exact) {
+		json_number(json, "frees", process->costs.frees);
+		json_number(json, "unknown_frees", process->costs.unknown_frees);
+	}
 	if (process->costs.interval_most) {
 		json_number(json, "interval_least", process->costs.interval_least);
 		json_number(json, "interval_most", process->costs.interval_most);

@@ -49,5 +49,8 @@ bool hook_reallocate(struct call_frame *frame) HS_HIDDEN;
 bool hook_resize(struct call_frame *frame) HS_HIDDEN;
 // Before the original runs, always without a frame of ours.
 void hook_release(struct call_frame *frame) HS_HIDDEN;
+// Before a watched function runs, without a frame of ours, and where it returns, with the result in frame->rax.
+void hook_watched(struct call_frame *frame) HS_HIDDEN;
+void hook_way_out(struct call_frame *frame) HS_HIDDEN;
 
 #endif

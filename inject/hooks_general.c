@@ -104,11 +104,36 @@ bool hook_allocate(struct call_frame *frame)
 	return true;
 }
 
+// The function itself is about to go along the list.
+static void release_many(const struct call_frame *frame, uint64_t block)
+{
+	const struct hook_island *island = frame->island;
+	uint64_t offset = argument(frame, island->layout.extra);
+
+	if (island->layout.flags & HS_LAYOUT_ALL) {
+		struct thread_slot *slot = thread_slot_current();
+
+		if (slot)
+			count_up(slot->counters, COUNTER_whole_frees, 1);
+		return;
+	}
+	while (block) {
+		uint64_t next = word_at(block + offset);
+
+		block_goes(block, argument(frame, island->layout.size), island, reentry_place(&frame->entry));
+		block = next;
+	}
+}
+
 void hook_release(struct call_frame *frame)
 {
 	const struct hook_island *island = frame->island;
 	uint64_t block = argument(frame, island->layout.block);
 
+	if (HS_UNLIKELY(island->layout.flags & (HS_LAYOUT_CHAIN | HS_LAYOUT_ALL))) {
+		release_many(frame, block);
+		return;
+	}
 	if (block)
 		block_goes(block, size_asked(frame), island, reentry_place(&frame->entry));
 }

@@ -67,6 +67,44 @@ static inline bool reentry_watch(struct thread_slot *slot, const struct entry_fr
 	return true;
 }
 
+// A watched function, whose ways out are hooked too: it runs without a frame of ours, and its end is seen. On another stack than the thread's own
+// nobody knows what can be read: calls from within it are then taken for the program's own.
+static inline void reentry_await(struct thread_slot *slot, const struct entry_frame *frame)
+{
+	uint64_t place = slot->guard;
+
+	slot->watched_place = place;
+	slot->watched_return = frame->return_address;
+	slot->awaits = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (!reentry_on_own_stack(slot, place)) {
+		slot->guard = 0;
+		return;
+	}
+	if (slot->interval != 1)
+		pass_suspend(slot);
+	slot->in_original = 1;
+	slot->guard = HS_GUARD_WATCHES;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+// Whether it is the awaited function that returns. Then the recorder runs.
+static inline bool reentry_has_returned(struct thread_slot *slot, const struct entry_frame *frame)
+{
+	uint64_t place = (uint64_t)&frame->return_address;
+
+	if (!slot->awaits || slot->watched_place != place || slot->watched_return != frame->return_address ||
+	    (slot->guard && slot->guard != HS_GUARD_WATCHES))
+		return false;
+	if (slot->guard && slot->interval != 1)
+		pass_resume(slot);
+	slot->in_original = 0;
+	slot->guard = place;
+	slot->awaits = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return true;
+}
+
 // A call has run in a frame of ours, or was watched, and called no hooked function. That of another thread may be counted in its place: it is only
 // to be often enough.
 static inline void reentry_count_call(const struct thread_slot *slot)
@@ -87,6 +125,18 @@ __attribute__((noinline, cold)) static bool reentry_watched_runs(struct thread_s
 	bool stands = on_own_stack && place <= watched && (place < watched || island->hook_index != slot->hook) &&
 		      *(const uint64_t *)watched == slot->watched_return;
 
+	// A function whose return is awaited runs until that is seen, or until its return address is gone: then it was left by an exception.
+	if (slot->awaits) {
+		if (stands || !on_own_stack)
+			return true;
+		slot->awaits = 0;
+		slot->in_original = 0;
+		slot->guard = 0;
+		if (slot->interval != 1)
+			pass_resume(slot);
+		count_up(slot->counters, COUNTER_abandoned, 1);
+		return false;
+	}
 	// Not in an original: a handler, on whichever stack, that interrupts the recorder in a release from within the call (block_goes).
 	if (slot->in_original ? stands && !reentry_is_never_trusted(slot) : stands || !on_own_stack)
 		return true;

@@ -6,7 +6,7 @@
 
 // Before one of the names below. "" is last, and "__libc_" before "__".
 static const char *const prefixes[] = {
-	"__libc_", "__", "_int_", "_mid_", "je_", "_rjem_je_", "_rjem_", "tc_", "mi_", "",
+	"__libc_", "__", "_int_", "_mid_", "je_", "_rjem_je_", "_rjem_", "tc_", "mi_", "rp", "sn_", "xx", "moz_x", "moz_arena_", "",
 };
 
 static const char *const names[] = {
@@ -24,6 +24,32 @@ static const char *const mimalloc_ends[] = { "", "_aligned", "_aligned_at", "_al
 
 // gperftools' "tc_", then new, newarray, delete or deletearray, then any of these, in this order.
 static const char *const tcmalloc_ends[] = { "_sized", "_aligned", "_nothrow" };
+
+// Families whose functions have names that mean nothing without their prefix.
+static const struct {
+	const char *prefix;
+	const char *names[10];
+} families[] = {
+	{ "rpmalloc_heap_", { "alloc", "zalloc", "aligned_alloc", "aligned_zalloc", "calloc", "aligned_calloc", "realloc", "aligned_realloc" } },
+	{ "rp", { "zalloc", "aligned_zalloc", "aligned_calloc", "aligned_realloc" } },
+	{ "sn_rust_", { "alloc", "alloc_zeroed", "realloc", "dealloc" } },
+	{ "moz_x", { "strdup", "strndup", "memdup" } },
+	{ "g_slice_", { "alloc", "alloc0", "copy", "free1", "free_chain_with_offset" } },
+};
+
+static bool is_family_name(const char *name)
+{
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+		size_t length = strlen(families[i].prefix);
+
+		if (strncmp(name, families[i].prefix, length) != 0)
+			continue;
+		for (size_t j = 0; families[i].names[j]; j++)
+			if (strcmp(name + length, families[i].names[j]) == 0)
+				return true;
+	}
+	return false;
+}
 
 static bool is_mimalloc_name(const char *name)
 {
@@ -108,7 +134,7 @@ bool is_allocator_name(const char *system_name)
 		if (starts_with(system_name, operators[i]))
 			return true;
 	}
-	if (is_mimalloc_name(system_name) || is_tcmalloc_operator(system_name))
+	if (is_family_name(system_name) || is_mimalloc_name(system_name) || is_tcmalloc_operator(system_name))
 		return true;
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
 		size_t length = strlen(prefixes[i]);

@@ -25,6 +25,7 @@ static bool counter_is_loss(enum counter counter)
 	case COUNTER_lost_thinning:
 	case COUNTER_abandoned:
 	case COUNTER_left_to_operator:
+	case COUNTER_whole_frees:
 		return true;
 	default:
 		return false;
@@ -67,6 +68,29 @@ static struct hs_error *add(struct heap_profile *profile, const char *name, cons
 	return add_line(profile, name, strdup(text), value, is_loss);
 }
 
+// Functions that make blocks and are not hooked: what is known of how much that is.
+static struct hs_error *add_unseen(const struct table_view *view, const struct aggregate *aggregate, struct heap_profile *profile)
+{
+	uint64_t unknown = aggregate->counters[COUNTER_unknown_frees], all = unknown + aggregate->counters[COUNTER_frees];
+	uint64_t makers = 0;
+	char *text;
+	struct hs_error *error;
+
+	for (uint32_t i = 0; i < table_header(view)->hook_count; i++) {
+		const struct hook_record *hook = table_hook(view, i);
+
+		makers += hook && hook->verdict != VERDICT_ok && hook->verdict != VERDICT_forwards && hook->kind != HOOK_loader_event &&
+			  hook->kind != HOOK_free && hook->kind != HOOK_release && hook->kind != HOOK_resize && hook->kind != HOOK_way_out;
+	}
+	if (!makers)
+		return NULL;
+	if (!table_header(view)->always_exact || !all)
+		return add(profile, "unseen_functions", "functions that make blocks are not hooked (below): their blocks are not seen", makers, true);
+	error = hs_format(&text, "functions that make blocks are not hooked (below): %.1f %% of all frees were of untracked blocks, from before attach or theirs",
+			  100.0 * (double)unknown / (double)all);
+	return error ? error : add_line(profile, "unseen_functions", text, makers, true);
+}
+
 static struct hs_error *add_hooks(const struct table_view *view, struct heap_profile *profile)
 {
 	uint64_t applied = 0;
@@ -75,7 +99,7 @@ static struct hs_error *add_hooks(const struct table_view *view, struct heap_pro
 	for (uint32_t i = 0; i < table_header(view)->hook_count; i++) {
 		const struct hook_record *hook = table_hook(view, i);
 
-		applied += hook && hook->verdict == VERDICT_ok && hook->state == HOOK_APPLIED && hook->kind != HOOK_loader_event;
+		applied += hook && hook->verdict == VERDICT_ok && hook->state == HOOK_APPLIED && hook->kind != HOOK_loader_event && hook->kind != HOOK_way_out;
 	}
 	error = add(profile, "hooks", "allocation functions hooked", applied, false);
 	for (uint32_t i = 0; i < table_header(view)->hook_count && !error; i++) {
@@ -169,6 +193,8 @@ struct hs_error *ledger_build(const struct table_view *view, const struct aggreg
 	if (!error)
 		error = add(profile, "region_limit", "bytes that the region may use",
 			    (header->max_pages - header->first_page) * HS_PAGE_SIZE, false);
+	if (!error)
+		error = add_unseen(view, aggregate, profile);
 	return error ? error : add_hooks(view, profile);
 }
 

@@ -39,7 +39,9 @@
 	X(allocate, "a new block, as the layout says")                                             \
 	X(release, "gives a block back, as the layout says")                                       \
 	X(reallocate, "a block for another, as the layout says")                                   \
-	X(resize, "size_t f(block, size, extra, ...), in place; gives the usable size")
+	X(resize, "size_t f(block, size, extra, ...), in place; gives the usable size")            \
+	X(watched, "a new block, as the layout says; it runs without a frame of ours: see way_out") \
+	X(way_out, "where a watched function returns: its result is the block")
 
 enum hook_kind {
 #define X(kind, doc) HOOK_##kind,
@@ -63,7 +65,7 @@ struct hook_layout {
 	uint8_t block; // the block that is given back, reallocated or resized
 	uint8_t where; // points to a word that holds the block's address, before (reallocate) and after; then the result is 0 on success.
 		       // Without it the result is the new block, 0 on failure
-	uint8_t extra; // resize: bytes beyond size that are welcome
+	uint8_t extra; // resize: bytes beyond size that are welcome; HS_LAYOUT_CHAIN: where the next one's address is
 	uint8_t flags;
 	uint8_t reserved[2];
 };
@@ -74,6 +76,8 @@ enum hook_layout_flags {
 	HS_LAYOUT_STRING = 1,    // the new block is a string and has the bytes that it needs
 	HS_LAYOUT_FREES = 2,     // reallocate: the old block is given back even when there is no new one
 	HS_LAYOUT_COMPANION = 4, // the function may throw: the companion, which does not, is called in its place with the same arguments
+	HS_LAYOUT_CHAIN = 16,    // release: `block` is the first of a list; each holds the next one's address, `extra` bytes from its start
+	HS_LAYOUT_ALL = 32,      // release: all blocks of an arena; which ones, nobody can tell
 	HS_LAYOUT_SWAPPED = 8,   // the companion takes the first two arguments in the other order
 };
 
@@ -179,7 +183,8 @@ struct hook_island {
 	uint32_t begin;          // offset in this struct to which the function jumps
 	uint8_t stub[16];        // lea stub_of_this(%rip),%r11 ; jmp *(%r11)
 	uint8_t short_way[96];   // ends where the trampoline begins
-	uint8_t trampoline[80];  // the relocated first instructions, then a jump to the rest of the original
+	uint8_t trampoline[80];  // the relocated first instructions, then a jump to the rest of the original. Of a way out: the relocated last
+				 // ones, with a jump to the stub in place of the return
 	// Another function of the same allocator, or 0. HOOK_new and HS_LAYOUT_COMPANION: what makes the block in place of the original, which
 	// runs, without a frame of ours, when that gives 0. Kinds that release: size_t f(block), its usable size.
 	uint64_t companion;

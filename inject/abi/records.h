@@ -106,7 +106,8 @@ enum cut_reason {
 	X(stack_cuts, "allocations whose stack was cut short")                                     \
 	X(rule_misses, "program counters decoded from unwind information")                         \
 	X(slow_walks, "stacks walked with all registers")                                          \
-	X(walk_reuses, "stacks that reused the outer frames of the one before")
+	X(walk_reuses, "stacks that reused the outer frames of the one before")                    \
+	X(whole_frees, "arenas, heaps or pools given back as a whole: their blocks are shown as live until their addresses come again")
 
 enum counter {
 #define X(name, text) COUNTER_##name,
@@ -186,7 +187,9 @@ enum hook_state {
 	X(checked_allocator, "its allocator checks how each block was made (a sanitizer, a debug build)") \
 	X(unproven, "nothing proves that this operator is its allocator's own")                    \
 	X(no_companion, "it may throw, and its allocator has no function that does the same and does not") \
-	X(two_pages, "its first bytes lie on two pages, which cannot be changed at one instant")
+	X(two_pages, "its first bytes lie on two pages, which cannot be changed at one instant")      \
+	X(no_way_out, "it may throw, and where it returns is no room for a jump")                  \
+	X(leaves_by_jump, "it may throw, and ends with a jump to another function")
 
 enum hook_verdict {
 #define X(name, text) VERDICT_##name,

@@ -248,6 +248,10 @@ struct thread_slot {
 	int64_t credit;          // SAMPLING_budget: ticks that may be spent at once, as of the beginning of the window; below 0: too many were
 	uint32_t timed_records;  // of the first recordings, which are all timed: how many
 	uint32_t drawn_alone;    // blocks drawn by themselves, in turn, while the short way of a call was interrupted
+	uint64_t awaited_size;    // of the call at `watched_place`, a watched function's: what was asked for...
+	uint32_t awaited_interval; // ...and what was chosen when it began: the interval; 0 = it is not recorded
+	uint16_t awaited_samples; // samples in the block
+	uint16_t awaits;          // 1 = its return is awaited
 
 	_Alignas(64) uint64_t counters[HS_COUNTER_SLOTS];
 	uint64_t cut_counters[16];

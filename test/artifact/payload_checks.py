@@ -290,7 +290,7 @@ def references(payload):
             if i.data_address is not None and not 0 <= i.data_address < len(payload.image)]
 
 
-GENERAL_KINDS = ("allocate", "release", "reallocate", "resize")
+GENERAL_KINDS = ("allocate", "release", "reallocate", "resize", "watched", "way_out")
 ARGUMENT_REGISTERS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
 
 
@@ -309,6 +309,8 @@ def call_frame(payload, name, code):
         slot = f"{place + 8:#x}(%rsp)"
         if not any(i.mnemonic == "mov" and i.operands == f"%{register},{slot}" for i in code):
             bad.append(f"{name} does not save {register} at {slot}")
+        if (name, register) == ("entry_way_out", "r11"):
+            continue  # a caller does not expect it back
         if not any(i.mnemonic == "mov" and i.operands == f"{slot},%{register}" for i in code):
             bad.append(f"{name} does not give {register} back from {slot}")
     return bad
@@ -329,7 +331,10 @@ def entry_code(payload):
             bad.append(f"entry_{kind} does not begin by reading config.state")
         if kind == "loader_event":
             continue
-        if not any(a.mnemonic == "lea" and a.operands == trampoline and b.operands == "*%r11" for a, b in zip(code, code[1:])):
+        if kind == "way_out":
+            if code[-1].mnemonic != "ret" or any(i.operands == "*%r11" for i in code):
+                bad.append("entry_way_out does not return")
+        elif not any(a.mnemonic == "lea" and a.operands == trampoline and b.operands == "*%r11" for a, b in zip(code, code[1:])):
             bad.append(f"entry_{kind} does not pass through to the trampoline at {trampoline}")
         pushes = [i.operands for i in code if i.mnemonic == "push"]
         if kind != "free" and pushes != pushed:

@@ -21,6 +21,8 @@ static const char *const allocators[] = {
 	"_mid_memalign", "je_malloc", "_rjem_sdallocx", "_rjem_je_mallocx", "tc_malloc", "tc_new", "tc_newarray_aligned_nothrow", "tc_delete_sized_aligned", "tc_deletearray",
 	"tc_malloc_skip_new_handler", "mi_calloc", "mi_malloc_small", "mi_heap_realloc_aligned_at", "mi_new_n", "mi_heap_alloc_new", "mi_strdup",
 	"mi_valloc", "mi_new_aligned_nothrow", "mi_free_size_aligned", "_Znwm",
+	"moz_xmalloc", "moz_xstrdup", "moz_arena_memalign", "rpmalloc", "rpaligned_zalloc", "rpmalloc_heap_alloc", "sn_calloc", "sn_rust_alloc_zeroed",
+	"xxmalloc", "g_slice_alloc0", "g_slice_copy",
 	"_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamSt11align_val_t", "_ZdlPv", "_ZdaPvm",
 };
 
@@ -31,6 +33,7 @@ static const char *const others[] = {
 	"_RINvNtCsihNoVIYWwLU_5alloc7raw_vec11finish_growNtNtB4_5alloc6GlobalECse8i1cTylc5f_6linked", "_ZN5alloc", "_RNvNtCsx_5alloc4sync3new",
 	"__libc_start_main", "_ZN3FoonwEm", "_ZNSt15__new_allocatorIiE8allocateEmPKv", "operator new", "tc_", "__libc_",
 	"__libc_start_main", "_ZN3FoonwEm", "_ZNSt15__new_allocatorIiE8allocateEmPKv", "operator new", "tc_", "__libc_", "tc_news", "tc_delete_sizes",
+	"alloc", "copy", "zalloc", "dealloc", "moz_arena_", "g_slice_", "rp", "rpc", "sn_rust_", "snmalloc",
 	"mi_", "mi_heap_", "mi_new_block", "mi_open", "new_aligned", "heap_malloc",
 };
 

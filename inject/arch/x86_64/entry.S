@@ -47,7 +47,9 @@ payload_header:
 	.long entry_release - payload_header
 	.long entry_reallocate - payload_header
 	.long entry_resize - payload_header
-	.zero 3 * 4
+	.long entry_watched - payload_header
+	.long entry_way_out - payload_header
+	.zero 4
 	.long gadget_syscall - payload_header
 	.long gadget_sigreturn - payload_header
 	.zero 8
@@ -330,8 +332,8 @@ entry_free:
 	.size entry_free, . - entry_free
 
 // The general kinds: every register that may hold an argument is in struct call_frame, and the C code gets its address. 0 from it: the
-// original runs in its place, as after `release`.
-.macro general_hook name
+// original runs in its place, as after those that never have a result (release, watched).
+.macro general_hook name, has_result=1
 	.balign 32
 	.type entry_\name, @function
 entry_\name:
@@ -350,7 +352,7 @@ entry_\name:
 	mov %r11, 24(%rsp)
 	lea 8(%rsp), %rdi
 	call hook_\name
-	.ifnc \name,release
+	.if \has_result
 	test %al, %al
 	je 2f
 	mov 8(%rsp), %rax
@@ -376,9 +378,44 @@ entry_\name:
 .endm
 
 	general_hook allocate
-	general_hook release
+	general_hook release, 0
 	general_hook reallocate
 	general_hook resize
+	general_hook watched, 0
+
+// Where a watched function returns: its last instructions have run in the island's trampoline, but for the return itself, and all registers are
+// as its caller gets them. void hook_way_out(struct call_frame *), which finds the result in `rax`. Only r10 and r11 are changed, which the
+// caller does not expect to keep (psABI).
+	.balign 32
+	.type entry_way_out, @function
+entry_way_out:
+	.cfi_startproc
+	unless_active 1f
+	push_entry_frame
+	sub $88, %rsp
+	.cfi_adjust_cfa_offset 88
+	mov %r9, 80(%rsp)
+	mov %r8, 72(%rsp)
+	mov %rcx, 64(%rsp)
+	mov %rdx, 56(%rsp)
+	mov %rsi, 48(%rsp)
+	mov %rdi, 40(%rsp)
+	mov %rax, 32(%rsp)
+	mov %r11, 24(%rsp)
+	lea 8(%rsp), %rdi
+	call hook_way_out
+	mov 80(%rsp), %r9
+	mov 72(%rsp), %r8
+	mov 64(%rsp), %rcx
+	mov 56(%rsp), %rdx
+	mov 48(%rsp), %rsi
+	mov 40(%rsp), %rdi
+	mov 32(%rsp), %rax
+	add $136, %rsp
+	.cfi_adjust_cfa_offset -136
+1:	ret
+	.cfi_endproc
+	.size entry_way_out, . - entry_way_out
 
 // void arch_call(struct call_frame *frame, uint64_t function)
 	.balign 32

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions that may throw and have no companion: hooked where they begin and wherever they return, so that no frame of ours is below them.
+#ifndef HEAPSNAP_ATTACH_WATCHED_FUNCTIONS_H
+#define HEAPSNAP_ATTACH_WATCHED_FUNCTIONS_H
+
+#include "attach/hook_draft.h"
+#include "attach/memory.h"
+
+// Whether it is such a function: nothing proves that its module's allocator made it, or has one in its place.
+bool watched_is_wanted(const struct draft *draft);
+
+// For each such function among `drafts` whose ways out can all be hooked, drafts of those, from `ways` on, at most `room`. Returns how many. Whether it is
+// hooked is decided later: it may only lead to a function that is.
+size_t watched_find(struct draft *drafts, size_t count, const struct target_memory *memory, struct draft *ways, size_t room);
+
+// Of the functions of one module that watched_find has found, those are to be hooked that are not seen otherwise, and with them all that give blocks
+// back; none if one of these cannot be.
+void watched_decide(struct draft *drafts, size_t count, const struct draft *ways, size_t way_count);
+
+// A function is hooked with all its ways out, or not at all.
+void watched_settle(struct draft *ways, size_t way_count);
+
+#endif

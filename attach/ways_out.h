@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a function returns: all places, proved by following its code from its start. A hook there sees the result of a function that is to run
+// without a frame of ours.
+#ifndef HEAPSNAP_ATTACH_WAYS_OUT_H
+#define HEAPSNAP_ATTACH_WAYS_OUT_H
+
+#include "attach/relocate.h"
+
+#define HS_WAYS_OUT_MAX 16u
+
+// The bytes of a function that end with a return, where a jump may be written: whole instructions, of which only the first can be reached by a
+// branch, and then perhaps padding.
+struct way_out {
+	uint32_t offset; // from the function's start
+};
+
+struct ways_out {
+	enum hook_verdict verdict;
+	struct way_out items[HS_WAYS_OUT_MAX];
+	size_t count;
+};
+
+// A whole function: all of its code, and what of it is overwritten at its start.
+struct whole_function {
+	const uint8_t *code;
+	size_t size;      // bytes, at most HS_WHOLE_FUNCTION_MAX
+	size_t seen;      // >= size: what is known behind it, padding perhaps
+	uint64_t address; // where it runs
+	size_t taken;     // bytes at its start that are not free
+};
+#define HS_WHOLE_FUNCTION_MAX 4096u
+
+// Pure. VERDICT_ok: wherever it returns, the stack pointer is what it was at its start, and there is room for a jump. It may also leave by
+// jumps, while it has a frame of its own: to a part that a compiler has moved away, which throws or ends the program. What returns there
+// is not seen.
+void ways_out_find(const struct whole_function *function, struct ways_out *ret);
+
+// Pure. Whether it never returns, nor leaves by a jump, without having called or jumped to a function for which `is_end` holds.
+bool ways_out_all_pass(const struct whole_function *function, bool (*is_end)(uint64_t target, uint64_t slot, void *context), void *context);
+
+#endif

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said of functions that make blocks and are not hooked.
+#ifndef HEAPSNAP_CLI_UNSEEN_TEXT_H
+#define HEAPSNAP_CLI_UNSEEN_TEXT_H
+
+#include "attach/attached_list.h"
+
+#define UNSEEN_TEXT_SIZE 256
+
+// The measured share of frees whose blocks were not recorded, into a buffer of UNSEEN_TEXT_SIZE bytes; NULL = every function that makes blocks is hooked.
+const char *unseen_text(const struct attached_process *process, char *buffer);
+
+#endif
