@@ -34,6 +34,9 @@ long arch_call_with_result(const struct user_regs_struct *registers, int64_t res
 // pre: set back by arch_repeat_syscall. The registers at the end of the call again, with this result.
 void arch_end_call(struct user_regs_struct *registers, int64_t result);
 
+// A system call of the tool itself that leaves errno alone: the result, or an error number below 0.
+long arch_own_syscall(long number, long one, long two, long three, long four, long five);
+
 // Bytes below the stack pointer that belong to the running function.
 #define ARCH_RED_ZONE 128
 

@@ -64,6 +64,18 @@ void arch_end_call(struct user_regs_struct *registers, int64_t result)
 
 #define CODE(...) { (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }) }
 
+__attribute__((no_sanitize("address", "thread", "undefined"))) long arch_own_syscall(long number, long one, long two, long three, long four,
+										      long five)
+{
+	register long fourth __asm__("r10") = four;
+	register long fifth __asm__("r8") = five;
+	long result;
+
+	__asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(one), "S"(two), "d"(three), "r"(fourth), "r"(fifth)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
 const struct arch_code arch_syscall_gadgets[] = {
 	CODE(0x0f, 0x05, 0xc3), // syscall; ret
 	{ NULL, 0 },

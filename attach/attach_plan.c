@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/attach_plan.h"
 
+#include "attach/gadgets.h"
 #include "attach/inherited.h"
 #include "attach/leftovers.h"
 #include "attach/region_access.h"
 #include "attach/region_size.h"
+#include "attach/standstill.h"
 #include "attach/target_judge.h"
 #include "base/log.h"
 
@@ -16,6 +18,7 @@ void attach_plan_deinit(struct attach_plan *plan)
 {
 	hook_plan_deinit(&plan->hooks);
 	modules_deinit(&plan->modules);
+	file_pages_deinit(&plan->files);
 	proc_maps_deinit(&plan->maps);
 	target_memory_close(&plan->memory);
 	target_info_deinit(&plan->target);
@@ -164,6 +167,10 @@ struct hs_error *attach_plan_again(struct attach_plan *plan)
 	modules_deinit(&plan->modules);
 	proc_maps_deinit(&plan->maps);
 	plan_places(plan, &findings);
+	if (standstill_lacked_files()) {
+		hs_error_destroy(findings_error(&findings));
+		return standstill_allows_files();
+	}
 	return findings_error(&findings);
 }
 
@@ -189,8 +196,11 @@ void attach_plan_make(pid_t pid, const struct attach_options *options, struct at
 	error = target_memory_open(pid, &plan->memory);
 	if (error)
 		findings_add_error(findings, GROUND_permission, error);
-	else
-		plan_places(plan, findings);
+	if (error)
+		return;
+	plan_places(plan, findings);
+	gadgets_prepare(&plan->maps, &plan->memory, &plan->files);
+	plan->memory.files = &plan->files;
 }
 
 bool attach_plan_still_holds(const struct attach_plan *plan, const struct proc_maps *now)

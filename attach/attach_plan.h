@@ -3,6 +3,7 @@
 #ifndef HEAPSNAP_ATTACH_ATTACH_PLAN_H
 #define HEAPSNAP_ATTACH_ATTACH_PLAN_H
 
+#include "attach/file_pages.h"
 #include "attach/findings.h"
 #include "attach/hook_plan.h"
 #include "attach/memory.h"
@@ -18,6 +19,7 @@ struct attach_plan {
 	struct target_memory memory;
 	struct proc_maps maps;
 	struct module_list modules;
+	struct file_pages files; // what may be needed of them under the stop
 	struct payload_layout layout;
 	struct hook_plan hooks;
 	struct hook_additions additions; // borrowed from the options
@@ -34,7 +36,8 @@ struct attach_plan {
 void attach_plan_make(pid_t pid, const struct attach_options *options, struct attach_plan *ret, struct findings *findings);
 
 // The part of the plan that the target's mappings decide, once more under a freeze, for a target that loads and unloads libraries all the
-// time: it costs milliseconds of standing still.
+// time: it costs milliseconds of standing still. From files that were read for earlier plans (file_cache.h): where one is lacking, it fails, and
+// standstill_lacked_files says so.
 struct hs_error *attach_plan_again(struct attach_plan *plan) HS_MUST_CHECK;
 
 // Whether the ranges that the plan uses are still free and its modules where they were.

@@ -119,21 +119,11 @@ struct hs_error *elf_view_init(const void *data, size_t size, struct elf_view *r
 	return error;
 }
 
-struct hs_error *elf_view_open_fd(int fd, struct elf_view *ret)
+struct hs_error *elf_view_open_copy(struct file_copy *copy, struct elf_view *ret)
 {
-	struct elf_view view = { .copy = malloc(sizeof(*view.copy)) };
-	struct hs_error *error;
+	struct elf_view view = { .copy = copy, .data = copy->bytes, .size = copy->size };
+	struct hs_error *error = read_headers(&view);
 
-	if (!view.copy)
-		return &hs_error_no_memory;
-	error = file_copy_open(fd, view.copy);
-	if (error) {
-		free(view.copy);
-		return error;
-	}
-	view.data = view.copy->bytes;
-	view.size = view.copy->size;
-	error = read_headers(&view);
 	if (error)
 		elf_view_deinit(&view);
 	else
@@ -141,13 +131,27 @@ struct hs_error *elf_view_open_fd(int fd, struct elf_view *ret)
 	return error;
 }
 
+struct hs_error *elf_view_open_fd(int fd, struct elf_view *ret)
+{
+	struct file_copy *copy = malloc(sizeof(*copy));
+	struct hs_error *error;
+
+	if (!copy)
+		return &hs_error_no_memory;
+	error = file_copy_open(fd, copy);
+	if (error) {
+		free(copy);
+		return error;
+	}
+	return elf_view_open_copy(copy, ret);
+}
+
 void elf_view_deinit(struct elf_view *view)
 {
 	if (view->mapped)
 		munmap((void *)(uintptr_t)view->data, view->size);
 	if (view->copy)
-		file_copy_close(view->copy);
-	free(view->copy);
+		file_copy_release(view->copy);
 	*view = (struct elf_view){ 0 };
 }
 

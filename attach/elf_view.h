@@ -17,7 +17,7 @@ struct elf_view {
 	const uint8_t *data;    // the whole file; of a copy only what is loaded
 	size_t size;            // bytes
 	bool mapped;            // munmap on deinit; otherwise borrowed from the caller
-	struct file_copy *copy; // owned; NULL: all of `data` is there
+	struct file_copy *copy; // a user of it; NULL: all of `data` is there
 	Elf64_Ehdr header;
 	const Elf64_Phdr *segments; // inside data, bounds checked, count = header.e_phnum (alignment checked)
 	uint8_t build_id[HS_BUILD_ID_MAX];
@@ -38,6 +38,8 @@ struct elf_symbol {
 struct hs_error *elf_view_init(const void *data, size_t size, struct elf_view *ret) HS_MUST_CHECK;
 // Copies of the file what is asked for (file_copy.h). `fd` stays the caller's.
 struct hs_error *elf_view_open_fd(int fd, struct elf_view *ret) HS_MUST_CHECK;
+// Over a copy that is there. Takes over its user, also on failure.
+struct hs_error *elf_view_open_copy(struct file_copy *copy, struct elf_view *ret) HS_MUST_CHECK;
 void elf_view_deinit(struct elf_view *view);
 
 // Calls `visit` for every defined symbol of .dynsym (by section headers, or by PT_DYNAMIC where they are missing) and

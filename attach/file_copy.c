@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/file_copy.h"
 
+#include "attach/standstill.h"
 #include "base/io.h"
 
 #include <errno.h>
@@ -62,6 +63,20 @@ void file_copy_close(struct file_copy *copy)
 	*copy = (struct file_copy){ .fd = -1 };
 }
 
+struct file_copy *file_copy_share(struct file_copy *copy)
+{
+	copy->users++;
+	return copy;
+}
+
+void file_copy_release(struct file_copy *copy)
+{
+	if (copy->users-- > 0)
+		return;
+	file_copy_close(copy);
+	free(copy);
+}
+
 static bool load_piece(struct file_copy *copy, uint64_t piece)
 {
 	uint64_t size = piece_size(copy, piece);
@@ -69,7 +84,9 @@ static bool load_piece(struct file_copy *copy, uint64_t piece)
 
 	if (size > LOADED_MAX - loaded_bytes)
 		return false;
-	error = hs_pread_exact(copy->fd, copy->bytes + piece * PIECE, size, piece * PIECE);
+	error = standstill_allows_files();
+	if (!error)
+		error = hs_pread_exact(copy->fd, copy->bytes + piece * PIECE, size, piece * PIECE);
 	if (error) {
 		hs_error_destroy(error);
 		return false;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/gadgets.h"
 
+#include "attach/file_pages.h"
+#include "attach/standstill.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/live_thread.h"
@@ -156,31 +158,44 @@ static bool page_is_clean(pid_t pid, uint64_t address)
 	return entry & present ? (entry & of_file) != 0 : !(entry & swapped);
 }
 
+// The page at the entry point, as the program's file has it.
+static struct hs_error *read_file_page(pid_t pid, const struct proc_maps *maps, const struct target_memory *memory, uint64_t page, uint8_t *ret)
+{
+	const struct proc_map *map = proc_maps_find(maps, page);
+	const struct file_page *known = map ? file_pages_find(memory->files, map, page) : NULL;
+	struct file_pages read = { 0 };
+	struct hs_error *error = NULL;
+
+	if (!map)
+		return hs_error_create(HS_ERROR_BAD_DATA, "the entry point of process %d is not mapped", (int)pid);
+	if (!known) {
+		error = standstill_allows_files();
+		if (error)
+			return error;
+		file_pages_read_entry(maps, memory, page, &read);
+		known = file_pages_find(&read, map, page);
+	}
+	if (known && known->size == HS_PAGE_SIZE)
+		memcpy(ret, known->bytes, HS_PAGE_SIZE);
+	else
+		error = hs_error_create(HS_ERROR_BAD_DATA, "the program of process %d cannot be read", (int)pid);
+	file_pages_deinit(&read);
+	return error;
+}
+
 // A tool that was killed leaves its code at the entry point. What was there before stands in the file; the page is put back to
 // the file's own if it differs in nothing else.
 static struct hs_error *recover_old_bytes(pid_t pid, const struct target_memory *memory, struct entry_patch *patch)
 {
-	HS_CLEANUP_CLOSE int fd = -1;
-	uint8_t of_file[4096], of_memory[4096];
+	uint8_t of_file[HS_PAGE_SIZE], of_memory[HS_PAGE_SIZE];
 	uint64_t page = patch->address & ~UINT64_C(4095);
 	size_t offset = (size_t)(patch->address - page);
 	struct proc_maps maps = { 0 };
-	const struct proc_map *map;
-	struct hs_error *error;
-	char path[64];
+	struct hs_error *error = proc_maps_read(pid, &maps);
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)hs_live_thread(pid));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return hs_error_system(errno, "cannot open %s", path);
-	error = proc_maps_read(pid, &maps);
 	if (error)
 		return error;
-	map = proc_maps_find(&maps, page);
-	if (!map)
-		error = hs_error_create(HS_ERROR_BAD_DATA, "the entry point of process %d is not mapped", (int)pid);
-	else
-		error = hs_pread_exact(fd, of_file, sizeof(of_file), map->offset + (page - map->start));
+	error = read_file_page(pid, &maps, memory, page, of_file);
 	proc_maps_deinit(&maps);
 	if (!error)
 		error = target_memory_read(memory, page, of_memory, sizeof(of_memory));
@@ -190,6 +205,18 @@ static struct hs_error *recover_old_bytes(pid_t pid, const struct target_memory 
 	memcpy(of_memory + offset, of_file + offset, sizeof(patch->old_bytes));
 	patch->page_was_clean = memcmp(of_file, of_memory, sizeof(of_file)) == 0;
 	return NULL;
+}
+
+void gadgets_prepare(const struct proc_maps *maps, const struct target_memory *memory, struct file_pages *pages)
+{
+	struct gadgets found;
+	uint64_t entry;
+	struct hs_error *error = read_entry_address(memory->pid, &entry);
+
+	if (!error)
+		file_pages_read_entry(maps, memory, entry, pages);
+	hs_error_destroy(error);
+	(void)gadgets_find(maps, memory, &found);
 }
 
 static struct hs_error *refuse_thread_at(const struct frozen_process *process, uint64_t address)

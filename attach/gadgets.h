@@ -25,6 +25,10 @@ size_t gadget_offset(const uint8_t *bytes, size_t size, const struct arch_code *
 // memfds (a payload's) are left out: a caller that uses those says so.
 bool gadgets_find(const struct proc_maps *maps, const struct target_memory *memory, struct gadgets *ret);
 
+// Before the target is stopped: has the code that will be looked at fetched into memory, and reads the page of the entry point from its file.
+struct file_pages;
+void gadgets_prepare(const struct proc_maps *maps, const struct target_memory *memory, struct file_pages *pages);
+
 struct entry_patch {
 	uint64_t address; // AT_ENTRY; 0 = not patched
 	uint8_t old_bytes[ARCH_ENTRY_CODE_SIZE];

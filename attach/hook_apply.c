@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook_apply.h"
 
+#include "attach/file_pages.h"
 #include "attach/frozen_maps.h"
 #include "attach/interrupt.h"
 #include "attach/mapped_file.h"
@@ -161,24 +162,42 @@ struct hs_error *hook_move_threads_back(const struct hook_plan *plan, struct fro
 	return errors;
 }
 
+// Up to the end of a page. What was read before the target was stopped, if it was; else the file is read.
+static struct hs_error *read_of_file(const struct proc_map *map, const struct target_memory *memory, uint64_t address, size_t size, uint8_t *ret)
+{
+	const struct file_page *page = file_pages_find(memory->files, map, address);
+	HS_CLEANUP_CLOSE int fd = -1;
+	struct hs_error *error;
+	ssize_t got;
+
+	if (page) {
+		memcpy(ret, page->bytes + (address - page->address), size);
+		return NULL;
+	}
+	error = mapped_file_open(memory->pid, map, memory, &fd);
+	if (error)
+		return error;
+	memset(ret, 0, size);
+	got = pread(fd, ret, size, (off_t)(map->offset + (address - map->start)));
+	return got > 0 ? NULL : hs_error_system(got < 0 ? errno : ENODATA, "cannot read %s", map->name);
+}
+
 // Whether up to a page of a private file mapping holds what its file holds.
 static struct hs_error *compare_with_file(const struct proc_map *map, const struct target_memory *memory, uint64_t address, size_t size,
 					  bool *same_ret)
 {
-	HS_CLEANUP_CLOSE int fd = -1;
-	uint8_t in_memory[HS_PAGE_SIZE], in_file[HS_PAGE_SIZE] = { 0 };
-	struct hs_error *error = mapped_file_open(memory->pid, map, memory, &fd);
-	ssize_t got;
+	uint8_t in_memory[HS_PAGE_SIZE], in_file[HS_PAGE_SIZE];
+	size_t left = (size_t)(page_of(address) + HS_PAGE_SIZE - address), first = size < left ? size : left;
+	struct hs_error *error = read_of_file(map, memory, address, first, in_file);
 
 	*same_ret = false;
+	if (!error && first < size)
+		error = read_of_file(map, memory, address + first, size - first, in_file + first);
 	if (!error)
 		error = target_memory_read(memory, address, in_memory, size);
 	if (error)
 		return error;
-	got = pread(fd, in_file, size, (off_t)(map->offset + (address - map->start)));
-	if (got < 0)
-		return hs_error_system(errno, "cannot read %s", map->name);
-	*same_ret = got > 0 && memcmp(in_memory, in_file, size) == 0;
+	*same_ret = memcmp(in_memory, in_file, size) == 0;
 	return NULL;
 }
 

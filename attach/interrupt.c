@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/interrupt.h"
 
+#include "attach/standstill.h"
 #include "base/log.h"
 #include "base/test_variable.h"
 
@@ -39,7 +40,7 @@ struct hs_error *interrupt_check(void)
 
 	switch (interrupting_signal) {
 	case 0:
-		return NULL;
+		return standstill_check();
 	case SIGINT:
 		name = "SIGINT";
 		break;
@@ -65,6 +66,12 @@ void fault_kills(pid_t pid)
 	killed_pid = pid;
 }
 
+static _Noreturn void hang(void)
+{
+	for (;;)
+		pause(); // signals do not end it
+}
+
 static void kill_tool(void)
 {
 	kill(killed_pid ? killed_pid : getpid(), SIGKILL);
@@ -72,20 +79,26 @@ static void kill_tool(void)
 
 struct hs_error *fault_point(const char *step)
 {
-	static unsigned long calls, fail_at, kill_at;
+	static unsigned long calls, fail_at, kill_at, hang_at;
 	static const char *stop_at;
+	static int stop_signal = SIGSTOP;
 	struct hs_error *error;
 
 	if (calls++ == 0) {
 		stop_at = hs_test_variable("HEAPSNAP_STOP_AT");
 		fail_at = number_from_environment("HEAPSNAP_FAIL_AT");
 		kill_at = number_from_environment("HEAPSNAP_KILL_AT");
+		hang_at = number_from_environment("HEAPSNAP_HANG_AT");
+		if (number_from_environment("HEAPSNAP_STOP_SIGNAL"))
+			stop_signal = (int)number_from_environment("HEAPSNAP_STOP_SIGNAL");
 	}
 	hs_verbose("step %lu: %s", calls, step);
 	if (calls == kill_at)
 		kill_tool();
+	if (calls == hang_at)
+		hang();
 	if (stop_at && strcmp(step, stop_at) == 0)
-		raise(SIGSTOP);
+		raise(stop_signal);
 	error = interrupt_check();
 	if (!error && calls == fail_at)
 		error = hs_error_create(HS_ERROR_INTERRUPTED, "made to fail at step %lu (%s)", calls, step);
@@ -94,10 +107,14 @@ struct hs_error *fault_point(const char *step)
 
 void fault_request(void)
 {
-	static unsigned long calls, kill_at;
+	static unsigned long calls, kill_at, hang_at;
 
-	if (calls++ == 0)
+	if (calls++ == 0) {
 		kill_at = number_from_environment("HEAPSNAP_KILL_AT_REQUEST");
+		hang_at = number_from_environment("HEAPSNAP_HANG_AT_REQUEST");
+	}
 	if (calls == kill_at)
 		kill_tool();
+	if (calls == hang_at)
+		hang();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/mapped_file.h"
 
+#include "attach/standstill.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/live_thread.h"
@@ -56,9 +57,10 @@ struct hs_error *mapped_file_open(pid_t pid, const struct proc_map *map, const s
 	HS_CLEANUP_FREE char *by_path = NULL;
 	HS_CLEANUP_CLOSE int fd = -1;
 	struct stat status;
-	struct hs_error *error =
-		hs_format(&by_address, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, hs_live_thread(pid), map->start, map->end);
+	struct hs_error *error = standstill_allows_files();
 
+	if (!error)
+		error = hs_format(&by_address, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, hs_live_thread(pid), map->start, map->end);
 	if (error)
 		return error;
 	error = open_regular(by_address, fd_ret, &status);

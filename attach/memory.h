@@ -10,9 +10,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct file_pages;
+
 struct target_memory {
 	pid_t pid;
 	int fd; // /proc/PID/mem, read and write; -1 = closed
+	const struct file_pages *files; // what was read of the target's files for the time in which it stands still; borrowed; NULL = nothing
 };
 
 struct hs_error *target_memory_open(pid_t pid, struct target_memory *ret) HS_MUST_CHECK;

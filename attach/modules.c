@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/modules.h"
 
+#include "attach/file_cache.h"
 #include "attach/link_map.h"
 #include "attach/mapped_file.h"
 #include "attach/program_kind.h"
+#include "attach/standstill.h"
 #include "attach/thread_layout.h"
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -150,20 +152,34 @@ static struct hs_error *append_module(struct module_list *modules, size_t *capac
 	return NULL;
 }
 
+// While the target stands still, only what was read before.
+static struct hs_error *open_view(pid_t pid, const struct proc_map *map, const struct target_memory *memory, struct elf_view *ret)
+{
+	HS_CLEANUP_CLOSE int fd = -1;
+	struct file_copy *known = standstill_is_on() ? file_cache_find(map) : NULL;
+	struct hs_error *error;
+
+	if (known)
+		return elf_view_open_copy(known, ret);
+	error = mapped_file_open(pid, map, memory, &fd);
+	if (!error)
+		error = elf_view_open_fd(fd, ret);
+	if (!error)
+		file_cache_keep(map, ret->copy);
+	return error;
+}
+
 static struct hs_error *read_file_module(pid_t pid, const struct proc_maps *maps, const struct proc_map *map,
 					 const struct target_memory *memory, struct module *ret)
 {
-	HS_CLEANUP_CLOSE int fd = -1;
-	struct hs_error *error = mapped_file_open(pid, map, memory, &fd);
+	struct hs_error *error;
 
-	if (error)
-		return error;
 	*ret = (struct module){
 		.deleted = map->deleted,
 		.device = makedev(map->device_major, map->device_minor),
 		.inode = map->inode,
 	};
-	error = elf_view_open_fd(fd, &ret->elf);
+	error = open_view(pid, map, memory, &ret->elf);
 	if (error)
 		return error;
 	if (!place_segments(ret, maps, map->start))

@@ -3,6 +3,7 @@
 
 #include "attach/interrupt.h"
 #include "attach/memory_file.h"
+#include "attach/standstill.h"
 #include "attach/state_pages.h"
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -175,6 +176,9 @@ static struct hs_error *open_through_map_files(pid_t pid, const struct proc_map 
 	handle = open(path, O_PATH | O_CLOEXEC);
 	if (handle < 0)
 		return NULL;
+	error = standstill_allows_files();
+	if (error)
+		return error;
 	error = hs_format(&link, "/proc/self/fd/%d", handle);
 	if (error)
 		return error;

@@ -9,12 +9,14 @@
 #include "attach/attach_plan.h"
 #include "attach/fault_reason.h"
 #include "attach/frozen_maps.h"
+#include "attach/file_cache.h"
 #include "attach/handler_return.h"
 #include "attach/hook_apply.h"
 #include "attach/interrupt.h"
 #include "attach/memory_sharers.h"
 #include "attach/payload_load.h"
 #include "attach/region_fill.h"
+#include "attach/standstill.h"
 #include "attach/state_pages.h"
 #include "attach/thread_layout.h"
 #include "attach/threads.h"
@@ -143,6 +145,7 @@ static struct hs_error *roll_back(struct attach_plan *plan, struct frozen_proces
 	struct hs_error *error = NULL;
 
 	if (loaded->region_is_there) {
+		file_pages_read(&plan->maps, &plan->memory, &plan->modules, records, plan->hooks.count, &plan->files);
 		error = unhook(plan, process, loaded, records);
 		if (error)
 			return error;
@@ -214,8 +217,10 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct attach_repo
 		error = fault_point("compare with the plan");
 	if (!error)
 		error = frozen_maps(&process, &now);
-	if (!error && !attach_plan_still_holds(plan, now))
+	if (!error && !attach_plan_still_holds(plan, now)) {
 		error = attach_plan_again(plan);
+		*moved_ret = error && standstill_lacked_files();
+	}
 	if (!error && plan->hooks_left) // they were cleared away: another heapsnap has been at work since, and was killed
 		error = hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach; try again",
 					(int)plan->target.pid);
@@ -290,16 +295,12 @@ static struct hs_error *examine_and_clear(pid_t pid, const struct work_lock *loc
 	return error ? error : session_clear_unfinished(pid, CLEAR_TIMEOUT_MS);
 }
 
-static struct hs_error *attach_locked(pid_t pid, const struct attach_options *options, const struct work_lock *lock, struct attach_report *ret)
+static struct hs_error *attach_in_tries(pid_t pid, const struct attach_options *options, struct attach_report *ret)
 {
 	useconds_t wait_us = FIRST_WAIT_US;
 	bool moved = false;
 	struct hs_error *error;
 
-	*ret = (struct attach_report){ 0 };
-	error = examine_and_clear(pid, lock);
-	if (error)
-		return error;
 	for (int try = 0; try < TRIES; try++) {
 		struct attach_plan plan;
 
@@ -323,6 +324,20 @@ static struct hs_error *attach_locked(pid_t pid, const struct attach_options *op
 		return error;
 	return hs_error_create(HS_ERROR_REFUSED, "the only usable thread of process %d always stands where its allocator is to be patched; "
 			       "try again", pid);
+}
+
+static struct hs_error *attach_locked(pid_t pid, const struct attach_options *options, const struct work_lock *lock, struct attach_report *ret)
+{
+	struct hs_error *error = examine_and_clear(pid, lock);
+
+	*ret = (struct attach_report){ 0 };
+	if (error)
+		return error;
+	file_cache_begin();
+	error = attach_in_tries(pid, options, ret);
+	file_cache_end();
+	standstill_done();
+	return error;
 }
 
 struct hs_error *session_attach(pid_t pid, const struct attach_options *options, struct attach_report *ret)

@@ -7,6 +7,8 @@
 #include "attach/detach_verify.h"
 #include "attach/fault_reason.h"
 #include "attach/frozen_maps.h"
+#include "attach/file_pages.h"
+#include "attach/gadgets.h"
 #include "attach/hook_apply.h"
 #include "attach/inherited.h"
 #include "attach/inside.h"
@@ -15,6 +17,7 @@
 #include "attach/memory_sharers.h"
 #include "attach/region_access.h"
 #include "attach/remote_call.h"
+#include "attach/standstill.h"
 #include "attach/target.h"
 #include "attach/state_pages.h"
 #include "attach/threads.h"
@@ -30,7 +33,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FREEZE_TIMEOUT_MS = 2000, FIRST_WAIT_US = 500, LONGEST_WAIT_US = 1000000 };
+enum { FREEZE_TIMEOUT_MS = 2000, READS_MAX = 15, FIRST_WAIT_US = 500, LONGEST_WAIT_US = 1000000 };
 
 struct detach_state {
 	pid_t pid;
@@ -45,12 +48,14 @@ struct detach_state {
 	bool may_have_descriptors;   // of memory files: an attach that was finished has closed them, so that others need not be looked through
 	bool hooks_out;              // by this run
 	bool copies_dropped;         // or tried to: copies that could not be dropped stay
+	struct file_pages files;     // for the time in which the target stands still
 	bool code_is_there;          // with the state pages; false: not yet, or a killed detach has unmapped them already
 };
 
 static void state_deinit(struct detach_state *state)
 {
 	free(state->hooks);
+	file_pages_deinit(&state->files);
 	region_close(&state->region);
 }
 
@@ -79,13 +84,15 @@ static struct hs_error *init_from_region(pid_t pid, const struct proc_maps *maps
 }
 
 // The image's own state pages are zero in a forked child, and in a process in which no hook was written: nothing is to be switched off.
-static struct hs_error *init_from_code(pid_t pid, const struct proc_maps *maps, struct detach_state *state, bool *found_ret)
+static struct hs_error *init_from_code(pid_t pid, const struct proc_maps *maps, const struct file_pages *files, struct detach_state *state,
+				       bool *found_ret)
 {
 	struct inherited inherited;
 	struct hs_error *error = target_memory_open(pid, &state->region.memory);
 
 	if (error)
 		return error;
+	state->region.memory.files = files;
 	state->region.pid = pid;
 	error = inherited_read(maps, &state->region.memory, &inherited);
 	if (error) {
@@ -105,8 +112,8 @@ static struct hs_error *init_from_code(pid_t pid, const struct proc_maps *maps, 
 	return NULL;
 }
 
-// *found_ret: there is something to take out, and *state is to be deinitialized.
-static struct hs_error *state_init(pid_t pid, struct detach_state *state, bool *found_ret)
+// *found_ret: there is something to take out, and *state is to be deinitialized. `files`: what was read of them, NULL = nothing.
+static struct hs_error *state_init(pid_t pid, const struct file_pages *files, struct detach_state *state, bool *found_ret)
 {
 	struct proc_maps maps;
 	struct hs_error *error = proc_maps_read(pid, &maps);
@@ -119,26 +126,50 @@ static struct hs_error *state_init(pid_t pid, struct detach_state *state, bool *
 	*found_ret = !error;
 	if (error && error->code == HS_ERROR_NOT_FOUND) {
 		hs_error_destroy(error);
-		error = init_from_code(pid, &maps, state, found_ret);
+		error = init_from_code(pid, &maps, files, state, found_ret);
 	}
 	proc_maps_deinit(&maps);
 	return error;
+}
+
+// With what of files is needed while the target stands still.
+static struct hs_error *state_read(pid_t pid, struct detach_state *state, bool *found_ret)
+{
+	struct hs_error *error = state_init(pid, NULL, state, found_ret);
+	struct proc_maps maps;
+
+	if (error || !*found_ret)
+		return error;
+	error = proc_maps_read(pid, &maps);
+	if (error) {
+		state_deinit(state);
+		return error;
+	}
+	file_pages_read(&maps, &state->region.memory, NULL, state->hooks, state->hook_count, &state->files);
+	gadgets_prepare(&maps, &state->region.memory, &state->files);
+	state->region.memory.files = &state->files;
+	proc_maps_deinit(&maps);
+	return NULL;
 }
 
 // What a killed attach has left may still be growing: the thread that it had make its calls may come to the last one only after the state was
 // read, and map one thing more. Under a freeze that is over.
 static struct hs_error *look_again(struct detach_state *state)
 {
+	struct file_pages files = state->files;
 	pid_t pid = state->pid;
 	bool found;
 	struct hs_error *error;
 
+	state->files = (struct file_pages){ 0 };
 	state_deinit(state);
-	error = state_init(pid, state, &found);
+	error = state_init(pid, &files, state, &found);
+	state->files = files;
+	state->region.memory.files = &state->files;
 	if (!error && !found)
 		error = hs_error_create(HS_ERROR_NOT_FOUND, "process %d has nothing of heapsnap any more", pid);
 	if (error)
-		*state = (struct detach_state){ .pid = pid, .region.fd = -1, .region.memory.fd = -1 };
+		*state = (struct detach_state){ .pid = pid, .files = files, .region.fd = -1, .region.memory.fd = -1 };
 	return error;
 }
 
@@ -320,6 +351,24 @@ static struct hs_error *wait_a_little(unsigned *wait_us)
 	return interrupt_check();
 }
 
+// A file was needed that nobody had read: the target has mapped something else since. As if this run had been killed, and were the next.
+static struct hs_error *begin_anew(struct detach_state *state, struct detach_report *report)
+{
+	pid_t pid = state->pid;
+	bool found;
+	struct hs_error *error;
+
+	hs_verbose("the target's mappings changed before it was stopped; trying again");
+	state_deinit(state);
+	error = state_read(pid, state, &found);
+	if (!error && !found)
+		error = hs_error_create(HS_ERROR_NOT_FOUND, "process %d has nothing of heapsnap any more", pid);
+	if (error)
+		*state = (struct detach_state){ .pid = pid, .region.fd = -1, .region.memory.fd = -1 };
+	report->foreign_hooks = 0;
+	return error;
+}
+
 // Until it is done, or for `wait_ms` while threads are inside.
 static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struct detach_report *report)
 {
@@ -327,8 +376,14 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 	unsigned wait_us = FIRST_WAIT_US;
 	struct hs_error *error;
 
-	for (;;) {
+	for (int reads = 1;;) {
 		error = detach_once(state, report, &report->threads_inside);
+		if (((error && !state->hooks_out) || report->foreign_hooks > 0) && standstill_lacked_files() && reads++ < READS_MAX) {
+			hs_error_destroy(error);
+			error = begin_anew(state, report);
+			if (!error)
+				continue;
+		}
 		if (error || report->threads_inside == 0 || report->foreign_hooks > 0)
 			break;
 		if (hs_monotonic_ns() - began >= (uint64_t)wait_ms * 1000000u)
@@ -340,6 +395,7 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 	}
 	report->waited_ns = hs_monotonic_ns() - began;
 	report->finished = !error && report->threads_inside == 0 && report->foreign_hooks == 0;
+	standstill_done();
 	return error;
 }
 
@@ -348,7 +404,7 @@ struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms)
 	struct detach_report report = { 0 };
 	struct detach_state state;
 	bool found;
-	struct hs_error *error = state_init(pid, &state, &found);
+	struct hs_error *error = state_read(pid, &state, &found);
 
 	if (error && error->code == HS_ERROR_GONE)
 		return error;
@@ -363,6 +419,10 @@ struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms)
 	hs_verbose("process %d has the rest of an unfinished attach or detach, or of an attached parent: clearing it away", pid);
 	error = undo(&state, wait_ms, &report);
 	state_deinit(&state);
+	if (error && error->code == HS_ERROR_NOT_FOUND) { // it has gone by itself
+		hs_error_destroy(error);
+		return NULL;
+	}
 	if (error)
 		return hs_error_prefix(error, "the rest of an unfinished attach or detach, or of an attached parent, cannot be cleared away");
 	if (report.foreign_hooks > 0)
@@ -395,7 +455,7 @@ static struct hs_error *detach_locked(pid_t pid, unsigned wait_ms, const struct 
 	if (!error)
 		error = fault_point("open the region");
 	if (!error)
-		error = state_init(pid, &state, &found);
+		error = state_read(pid, &state, &found);
 	if (!error && !found)
 		error = hs_error_create(HS_ERROR_NOT_FOUND, "process %d is not attached; use `heapsnap attach %d` first", pid, pid);
 	if (error)

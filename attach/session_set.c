@@ -11,6 +11,7 @@
 #include "attach/freeze_outside.h"
 #include "attach/interrupt.h"
 #include "attach/region_access.h"
+#include "attach/standstill.h"
 #include "attach/state_pages.h"
 #include "attach/target.h"
 #include "attach/tool_guard.h"
@@ -305,6 +306,7 @@ static struct hs_error *set_locked(pid_t pid, const struct set_options *options,
 		if (process.stopped_ns > ret->stopped_ns)
 			ret->stopped_ns = process.stopped_ns;
 	}
+	standstill_done();
 	free(change.slots);
 	free(change.pending);
 	filter_count_deinit(&change.filter);

@@ -3,6 +3,7 @@
 
 #include "attach/interrupt.h"
 #include "attach/ptrace_call.h"
+#include "attach/standstill.h"
 #include "base/clock.h"
 
 #include <errno.h>
@@ -52,6 +53,7 @@ struct stop stop_wait(pid_t tid, uint64_t deadline, bool interruptible)
 	const unsigned yields = 50;
 	struct timespec pause = { .tv_nsec = 10000 };
 
+	deadline = standstill_deadline(deadline);
 	for (unsigned round = 0;; round++) {
 		struct stop stop = stop_peek(tid);
 

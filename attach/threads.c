@@ -9,6 +9,7 @@
 #include "attach/repeat_call.h"
 #include "attach/seccomp_filter.h"
 #include "attach/seize_guard.h"
+#include "attach/standstill.h"
 #include "attach/stop_wait.h"
 #include "attach/target_access.h"
 #include "attach/urgency.h"
@@ -375,8 +376,10 @@ static struct hs_error *stop_all(struct freezer *freezer)
 struct hs_error *threads_freeze(pid_t pid, unsigned timeout_ms, struct frozen_process *ret)
 {
 	struct freezer freezer = { .process = ret };
-	struct hs_error *error;
+	struct hs_error *error = standstill_begin(pid);
 
+	if (error)
+		return error;
 	user_threads_list(pid, &freezer.user_threads);
 	*ret = (struct frozen_process){ .pid = pid, .nice_value = urgency_begin(), .frozen_at = hs_monotonic_ns() };
 	freezer.deadline = ret->frozen_at + timeout_ms * UINT64_C(1000000);
@@ -523,7 +526,7 @@ static struct hs_error *release_some(struct frozen_process *process, bool repeat
 
 struct hs_error *threads_thaw(struct frozen_process *process)
 {
-	struct hs_error *error;
+	struct hs_error *error, *unreleased;
 	uint64_t end;
 
 	frozen_maps_forget(process);
@@ -532,8 +535,10 @@ struct hs_error *threads_thaw(struct frozen_process *process)
 	error = hs_error_join(error, release_some(process, true));
 	end = hs_monotonic_ns();
 	urgency_lower();
-	error = hs_error_join(error, release_all_running(process->pid, process->threads, process->count));
+	unreleased = release_all_running(process->pid, process->threads, process->count);
 	urgency_end(process->nice_value);
+	standstill_end(!unreleased);
+	error = hs_error_join(error, unreleased);
 	process->stopped_ns = end - process->frozen_at;
 	free(process->threads);
 	process->threads = NULL;

@@ -16,6 +16,11 @@ void hs_log_set_sink(hs_log_sink *sink);
 void hs_warn(const char *format, ...) HS_PRINTF(1, 2);
 void hs_verbose(const char *format, ...) HS_PRINTF(1, 2);
 
+// Between the two, messages are kept in memory and progress is not told: whatever they are written to may be full, or stopped. What is more
+// than the memory holds is left out, and the number of it said.
+void hs_log_hold(void);
+void hs_log_release(void);
+
 // Progress of long work: `done` of `total` (0 = unknown) units of what `what` names. The sink is called as often as
 // work calls it and limits its own rate. NULL drops it.
 typedef void hs_progress_sink(const char *what, unsigned long done, unsigned long total);

@@ -4,6 +4,7 @@
 #include "attach/fault_reason.h"
 #include "attach/interrupt.h"
 #include "attach/region_access.h"
+#include "attach/standstill.h"
 #include "attach/target.h"
 #include "attach/threads.h"
 #include "attach/tool_guard.h"
@@ -125,8 +126,10 @@ static struct hs_error *take_stopped(const struct region_access *access, struct 
 
 	if (!error)
 		error = threads_freeze(access->pid, FREEZE_TIMEOUT_MS, &process);
-	if (error)
+	if (error) {
+		standstill_done();
 		return error;
+	}
 	raw->wall_ns = hs_wall_ns();
 	raw->monotonic_ns = began = hs_monotonic_ns();
 	error = fault_point("copy the table");
@@ -139,6 +142,7 @@ static struct hs_error *take_stopped(const struct region_access *access, struct 
 	if (!error)
 		error = proc_maps_read(access->pid, &raw->maps);
 	error = hs_error_join(error, threads_thaw(&process));
+	standstill_done();
 	timing->stopped_ns = process.stopped_ns;
 	return error;
 }

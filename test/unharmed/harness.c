@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness.h"
 
+#include "attach/gadgets.h"
+
 #include "attach/threads.h"
 
 #include <dirent.h>
@@ -178,6 +180,17 @@ bool wait_until(bool (*condition)(pid_t), pid_t pid)
 		nanosleep(&pause, NULL);
 	}
 	return condition(pid);
+}
+
+void prepare_files(struct target_memory *memory, struct file_pages *pages)
+{
+	struct proc_maps maps;
+
+	*pages = (struct file_pages){ 0 };
+	must(proc_maps_read(memory->pid, &maps));
+	gadgets_prepare(&maps, memory, pages);
+	memory->files = pages;
+	proc_maps_deinit(&maps);
 }
 
 void must(struct hs_error *error)

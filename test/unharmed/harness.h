@@ -3,6 +3,7 @@
 #ifndef HEAPSNAP_TEST_UNHARMED_HARNESS_H
 #define HEAPSNAP_TEST_UNHARMED_HARNESS_H
 
+#include "attach/file_pages.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -31,6 +32,9 @@ bool wholly_stopped(pid_t pid);
 bool wait_until(bool (*condition)(pid_t), pid_t pid);
 // All threads sleep.
 bool wholly_asleep(pid_t pid);
+
+// What the tool reads of the target's files before it stops it. `pages` stays in use.
+void prepare_files(struct target_memory *memory, struct file_pages *pages);
 
 // Prints the error and ends the test. NULL passes.
 void must(struct hs_error *error);

@@ -23,9 +23,11 @@ static void be_the_tool(pid_t pid, unsigned rounds)
 	struct frozen_process process;
 	struct remote_caller caller;
 	struct target_memory memory;
+	struct file_pages files;
 	int64_t result;
 
 	must(target_memory_open(pid, &memory));
+	prepare_files(&memory, &files);
 	for (unsigned i = 0; i < rounds; i++) {
 		struct frozen_process one;
 
@@ -100,7 +102,7 @@ static void kill_everywhere(const char *name, const char *const *arguments, unsi
 	CHECK_EQUAL(status, 0);
 	CHECK(requests > 30);
 	for (unsigned i = 0; i < random_kills; i++) {
-		CHECK_EQUAL(run_tool(program.pid, 0, 700 + (long)(i * 37 % 1000)), -1);
+		CHECK_EQUAL(run_tool(program.pid, 0, 2000 + (long)(i * 137 % 4000)), -1);
 		check_free(program.pid);
 	}
 	// And one that is left alone still works.

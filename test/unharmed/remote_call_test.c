@@ -179,8 +179,10 @@ static void test_no_gadgets(void)
 	struct frozen_process process;
 	struct remote_caller caller;
 	struct target_memory memory;
+	struct file_pages files;
 
 	must(target_memory_open(program.pid, &memory));
+	prepare_files(&memory, &files);
 	must(threads_freeze(program.pid, 2000, &process));
 	must(remote_call_open(&process, &memory, &caller));
 	CHECK_EQUAL(caller.entry.address, 0);
@@ -209,6 +211,7 @@ static void test_no_gadgets(void)
 	must(remote_call_close(&caller));
 	must(target_memory_read(&memory, entry, after, ARCH_ENTRY_CODE_SIZE));
 	CHECK(memcmp(before, after, ARCH_ENTRY_CODE_SIZE) == 0);
+	file_pages_deinit(&files);
 	unsetenv("HEAPSNAP_TEST_NO_GADGETS");
 	must(threads_thaw(&process));
 	target_memory_close(&memory);

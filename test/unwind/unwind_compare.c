@@ -11,6 +11,8 @@
 #include "mirror.h"
 #include "reference.h"
 
+#include "attach/file_cache.h"
+#include "attach/standstill.h"
 #include "inject/modules.h"
 #include "inject/thread_slot.h"
 #include "inject/unwind.h"
@@ -336,10 +338,37 @@ static struct hs_error *follow_modules(const struct frozen_process *process)
 	return error;
 }
 
+// While the target stands still no file is read (attach/standstill.h): what its modules need is read before.
+static struct hs_error *read_ahead(void)
+{
+	struct comparison *c = &comparison;
+	struct module_list modules;
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(c->target.pid, &maps);
+
+	if (error)
+		return error;
+	if (!c->mirror.region || !modules_same_text(&c->maps, &maps)) {
+		error = modules_read(c->target.pid, &maps, &c->memory, &modules);
+		if (!error) {
+			error = search_tables_make(&c->memory, &modules);
+			modules_deinit(&modules);
+		}
+	}
+	proc_maps_deinit(&maps);
+	return error;
+}
+
 static struct hs_error *compare_frozen(const struct frozen_process *process)
 {
 	struct hs_error *error = follow_modules(process);
 	size_t count = 0;
+
+	if (standstill_lacked_files()) { // loaded since: the next time
+		mirror_close(&comparison.mirror);
+		hs_error_destroy(error);
+		return NULL;
+	}
 
 	if (!error && process->count > THREADS_MAX)
 		error = hs_error_create(HS_ERROR_REFUSED, "more than %d threads", THREADS_MAX);
@@ -379,6 +408,7 @@ static struct hs_error *compare_all(void)
 	struct timespec start, now, pause = { 0 };
 	struct hs_error *error = NULL;
 
+	file_cache_begin();
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	while (counted() < c->wanted && !error) {
 		struct frozen_process process;
@@ -387,7 +417,9 @@ static struct hs_error *compare_all(void)
 		if (now.tv_sec - start.tv_sec > SECONDS_MAX)
 			return hs_error_create(HS_ERROR_TIMEOUT, "only %" PRIu64 " stacks of threads that have run within %d s",
 					       counted(), SECONDS_MAX);
-		error = threads_freeze(c->target.pid, FREEZE_MS, &process);
+		error = read_ahead();
+		if (!error)
+			error = threads_freeze(c->target.pid, FREEZE_MS, &process);
 		if (error)
 			break;
 		c->tally.freezes++;

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/standstill.h"
+
+#include "attach/freeze_watchdog.h"
+#include "attach/memory_lock.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+static struct {
+	bool is_on;
+	bool stays_armed;  // until the tool ends
+	bool lacked_files;
+	bool is_locked;
+	uint64_t wake_at, kill_at; // CLOCK_MONOTONIC, ns
+	uint64_t bound;            // ns
+	sigset_t mask;
+} standstill;
+
+static uint64_t read_bound(void)
+{
+	const char *text = secure_getenv("HEAPSNAP_MAX_FREEZE_MS");
+	unsigned long ms = text ? strtoul(text, NULL, 10) : 0;
+
+	return (ms > 0 && ms < STANDSTILL_BOUND_MS ? ms : STANDSTILL_BOUND_MS) * UINT64_C(1000000);
+}
+
+static uint64_t time_to_wake(void) { return standstill.bound / 100 * STANDSTILL_WAKE; }
+
+static void block_terminal_stops(void)
+{
+	sigset_t stops;
+
+	sigemptyset(&stops);
+	sigaddset(&stops, SIGTSTP);
+	sigaddset(&stops, SIGTTIN);
+	sigaddset(&stops, SIGTTOU);
+	sigprocmask(SIG_BLOCK, &stops, &standstill.mask);
+}
+
+struct hs_error *standstill_begin(pid_t pid)
+{
+	struct hs_error *error;
+	uint64_t now;
+
+	if (!standstill.bound)
+		standstill.bound = read_bound();
+	error = freeze_watchdog_start(time_to_wake());
+	if (error)
+		return error;
+	if (!standstill.is_locked)
+		memory_lock();
+	standstill.is_locked = true;
+	standstill.is_on = true;
+	standstill.lacked_files = false;
+	hs_log_hold();
+	if (standstill.stays_armed)
+		return NULL;
+	block_terminal_stops();
+	now = hs_monotonic_ns();
+	standstill.wake_at = now + time_to_wake();
+	standstill.kill_at = now + standstill.bound;
+	freeze_watchdog_arm(pid, standstill.wake_at, standstill.kill_at, standstill.bound);
+	return NULL;
+}
+
+void standstill_end(bool all_released)
+{
+	standstill.is_on = false;
+	if (!all_released)
+		standstill.stays_armed = true;
+	if (!standstill.stays_armed) {
+		freeze_watchdog_disarm();
+		sigprocmask(SIG_SETMASK, &standstill.mask, NULL); // a stop that has come meanwhile takes effect here
+	}
+	hs_log_release();
+}
+
+void standstill_done(void)
+{
+	if (standstill.stays_armed)
+		return;
+	freeze_watchdog_stop();
+	if (standstill.is_locked)
+		memory_unlock();
+	standstill.is_locked = false;
+}
+
+struct hs_error *standstill_check(void)
+{
+	if (!standstill.is_on || hs_monotonic_ns() < standstill.wake_at)
+		return NULL;
+	return hs_error_create(HS_ERROR_TIMEOUT, "the process was stopped for more than %.3g s, and may be for no more than %.3g s (is the machine "
+			       "short of processors or memory?); try again later", (double)time_to_wake() / 1e9, (double)standstill.bound / 1e9);
+}
+
+uint64_t standstill_deadline(uint64_t deadline)
+{
+	uint64_t now, most;
+
+	if (!standstill.is_on)
+		return deadline;
+	now = hs_monotonic_ns();
+	most = now < standstill.wake_at ? standstill.wake_at : now + standstill.bound / 25;
+	return deadline < most ? deadline : most;
+}
+
+struct hs_error *standstill_allows_files(void)
+{
+	if (!standstill.is_on)
+		return NULL;
+	standstill.lacked_files = true;
+	return hs_error_create(HS_ERROR_REFUSED, "a file would have to be read that was not needed before the process was stopped; try again");
+}
+
+bool standstill_is_on(void)
+{
+	return standstill.is_on;
+}
+
+bool standstill_lacked_files(void)
+{
+	return standstill.lacked_files;
+}

@@ -1,0 +1,449 @@
+# SPDX-License-Identifier: Apache-2.0
+"""While a target stands still the tool waits for nothing that has no bound, and a tool that hangs all the same is killed: the target runs on,
+works, is untraced, and the next command clears away what is left.
+usage: standstill.py [CASE...]"""
+
+import fcntl
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import harness
+from harness import (HEAPSNAP, Target, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, heapsnap_ok, run_cases, say,
+                     status_fields, target_path, temporary_directory, thread_ids, wait_until)
+from programs import Asked, Counting
+
+# Milliseconds that a target may stand still in tests in which the tool hangs. A tool that is slow and not hung may be killed as well: the same holds.
+BOUND = 100
+
+
+def idle():
+    return Asked(Target("many_threads", 6), "allocate", "allocated")
+
+
+def busy():
+    return Counting(Target("cycles", 4))
+
+
+def commands(pid):
+    """The commands that stop a target, in an order in which they can be given."""
+    path = os.path.join(temporary_directory(), "out.pb.gz")
+    return [["attach", pid, "--exact"], ["set", pid, "--sample", "1000"], ["set", pid, "--exact"], ["dump", pid, "--stop", "-o", path], ["detach", pid]]
+
+
+def begin(arguments, environment=None, **options):
+    """The tool in the background."""
+    options.setdefault("stdout", subprocess.DEVNULL)
+    options.setdefault("stderr", subprocess.PIPE)
+    return harness.start([HEAPSNAP, *map(str, arguments)], stdin=subprocess.DEVNULL, env={**os.environ, **(environment or {})}, **options)
+
+
+def ended(process):
+    """Waits for its end: its exit status and what it said."""
+    _, stderr = process.communicate(timeout=harness.COMMAND_TIMEOUT)
+    return process.returncode, (stderr or b"").decode()
+
+
+def wait_for_stop(process):
+    """Until the tool has stopped itself, and not ended."""
+    info = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    check_equal(info.si_code, os.CLD_STOPPED, "what the tool did: stopped")
+
+
+def is_free(pid):
+    """No thread of it is traced or stopped."""
+    for tid in thread_ids(pid):
+        try:
+            fields = status_fields(pid, tid, ["State", "TracerPid"])
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if fields["TracerPid"] != "0" or fields["State"][0] in "tT":
+            return False
+    return True
+
+
+def waits_for_ever(pid):
+    """Whether the process is in pause(2), as a tool is that was made to hang."""
+    try:
+        return harness.read_text(f"/proc/{pid}/syscall").startswith("34 ")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+# What the tool may do between the first PTRACE_INTERRUPT and the last PTRACE_DETACH.
+
+FREELY = {"ptrace", "waitid", "wait4", "restart_syscall", "sched_yield", "nanosleep", "clock_nanosleep", "kcmp", "rt_sigprocmask", "rt_sigaction", "rt_sigreturn", "setitimer",
+          "setpriority", "getpriority", "process_vm_readv", "mmap", "munmap", "brk", "mremap", "madvise", "close", "getpid", "getrandom", "pidfd_open", "pidfd_getfd", "pipe2", "mincore"}
+# On what it has open, and that is no file of anybody else.
+ON_OURS = {"read", "pread64", "write", "pwrite64", "lseek", "ftruncate", "fallocate", "fcntl", "fstat", "newfstatat", "getdents64", "readlinkat"}
+OURS = re.compile(r"^\w+\(\d+<(/proc(/\d+.*|/meminfo)?|/memfd:heapsnap-[^>]*)>")
+OPENED = re.compile(r'^openat\(AT_FDCWD(?:<[^>]*>)?, "([^"]*)", [^)]*\)\s+= (?:\d+<([^>]*)>(?:\(deleted\))?|-1 .*)$')
+OF_PROC = re.compile(r"^/proc(/\d+(/task(/\d+(/(stat|status|wchan|syscall))?)?|/(stat|status|maps|pagemap|auxv|mem|fd))?|/meminfo)?$")
+
+
+def is_allowed(line):
+    name = line.split("(", 1)[0]
+    if name in FREELY:
+        return True
+    if name == "openat":
+        match = OPENED.match(line)
+        if not match:
+            return False
+        path, opened = match.groups()
+        return bool(OF_PROC.match(path)) or bool(opened and opened.startswith("/memfd:heapsnap-") and re.match(r"^/proc/(\d+|self)/", path))
+    return name in ON_OURS and bool(OURS.match(line))
+
+
+def standstills(path, tool):
+    """The calls of the tool in each time in which it holds threads."""
+    lines, held, result = [], set(), []
+    unfinished = ""
+    for text in harness.read_text(path).splitlines():
+        pid, line = text.split(None, 1)
+        if int(pid) != tool or line.startswith(("---", "+++")):
+            continue
+        if line.endswith("<unfinished ...>"):
+            unfinished = line[:-len("<unfinished ...>")].rstrip()
+            continue
+        if line.startswith("<... "):
+            line = unfinished + line.split("resumed>", 1)[1]
+        request = re.match(r"ptrace\(PTRACE_(\w+), (\d+)", line)
+        if request and request.group(1) == "INTERRUPT" and not held:
+            lines = []
+            result.append(lines)
+        if request and request.group(1) == "INTERRUPT":
+            held.add(request.group(2))
+        if held:
+            lines.append(line)
+        if request and request.group(1) == "DETACH":
+            held.discard(request.group(2))
+    return result
+
+
+def look_at_calls(arguments, environment=None, status=0):
+    """Runs a command under strace, and looks at what it did while the target stood still."""
+    path = os.path.join(temporary_directory(), "trace")
+    result = heapsnap(*arguments, environment=environment, prefix=["strace", "-f", "-qq", "-y", "-s", "16", "-o", path], timeout=120)
+    check_equal(result.status, status, str(result))
+    with open(path, encoding="utf-8", errors="replace") as trace:
+        tool = int(trace.readline().split(None, 1)[0])
+    times = standstills(path, tool)
+    check(times, f"{arguments[0]} has stopped nothing")
+    bad = [line for calls in times for line in calls if not is_allowed(line)]
+    check(not bad, f"{arguments[0]} {environment or ''}: while the target stood still:\n" + "\n".join(bad[:20]))
+    return sum(map(len, times))
+
+
+def calls():
+    """Only calls that wait for nobody, on objects of ours and of /proc."""
+    if not shutil.which("strace"):
+        say("  no strace: not tried")
+        return
+    for line in ('openat(AT_FDCWD, "/proc/12/map_files/1-2", O_RDONLY) = 3</usr/lib/x.so>', 'openat(AT_FDCWD, "/proc/12/exe", O_RDONLY) = 3</bin/x>',
+                 'openat(AT_FDCWD, "/proc/12/fd/3", O_RDWR) = 3</tmp/x>', "write(2</dev/null>, 1) = 1", "pread64(3</usr/lib/x.so>, 1, 2, 3) = 1",
+                 'openat(AT_FDCWD, "/proc/12/root/lib/x.so", O_RDONLY) = -1 ENOENT (No such file)', "futex(1) = 0", "poll([1]) = 0"):
+        check(not is_allowed(line), f"would be allowed: {line}")
+    seen = 0
+    for make in (idle, busy, lambda: Counting(Target("reloads", target_path("libloop_plugin.so")))):
+        subject = make()
+        for arguments in commands(subject.pid):
+            seen += look_at_calls([*arguments, "-v"])
+            subject.check_works()
+        # Rolled back after the first hook: private copies of pages are compared with their files and dropped.
+        last = int(re.findall(r"step (\d+): start the hooks", heapsnap("attach", subject.pid, "-v").stderr)[-1])
+        detach(subject.pid)
+        seen += look_at_calls(["attach", subject.pid, "-v"], {"HEAPSNAP_FAIL_AT": str(last)}, status=1)
+        # What a killed tool has left at the entry point is compared with the program's file.
+        killed = heapsnap("attach", subject.pid, environment={"HEAPSNAP_KILL_AT": str(last), "HEAPSNAP_TEST_NO_GADGETS": "1"})
+        check_equal(killed.status, -9, str(killed))
+        seen += look_at_calls(["detach", subject.pid, "-v"])
+        subject.check_works()
+        subject.check_unchanged()
+        subject.end()
+    say(f"  {seen} calls while targets stood still, none of which waits for others")
+
+
+# The watchdog.
+
+
+def watchdog_of(tool):
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                fields = status_fields(int(name), int(name), ["Name", "PPid"])
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if fields == {"Name": "heapsnap-watch", "PPid": str(tool)}:
+                return int(name)
+    return None
+
+
+def in_standstill(pid, step="take the hooks out", command=("detach",), environment=None, **options):
+    """A tool that has stopped itself while it holds the target."""
+    tool = begin([command[0], pid, *command[1:]], {"HEAPSNAP_STOP_AT": step, **(environment or {})}, **options)
+    wait_for_stop(tool)
+    check(not is_free(pid), "the target does not stand still")
+    return tool
+
+
+def watchdog():
+    """What it is, and that it ends with the tool."""
+    subject = idle()
+    attach(subject.pid)
+    for killed in (False, True):
+        tool = in_standstill(subject.pid)
+        dog = wait_until(lambda: watchdog_of(tool.pid), "a watchdog")
+        wait_until(lambda: sorted(os.listdir(f"/proc/{dog}/fd")) in (["0", "2"], ["2"]), "the watchdog has closed what it does not need")
+        fields = status_fields(dog, dog, ["SigBlk", "Threads"])
+        check_equal(int(fields["SigBlk"], 16) | 1 << 31 | 1 << 32 | (1 << 8) | 1 << 18, (1 << 64) - 1, "signals that it blocks")
+        check(os.getsid(dog) == dog, "the watchdog is in the session of somebody else")
+        locked = int(status_fields(tool.pid, tool.pid, ["VmLck"])["VmLck"].split()[0])
+        check(locked > 1000 or os.geteuid() != 0, f"only {locked} KiB of the tool are locked")
+        ignored = int(status_fields(tool.pid, tool.pid, ["SigBlk"])["SigBlk"], 16)
+        for number in (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
+            check(ignored >> (number - 1) & 1, f"signal {number} is not blocked while the target stands still")
+        if killed:
+            tool.kill()
+        else:
+            tool.send_signal(signal.SIGCONT)
+        status, said = ended(tool)
+        check_equal(status, -9 if killed else 0, said)
+        check(is_free(subject.pid), "the target is held")
+        wait_until(lambda: not os.path.exists(f"/proc/{dog}") or harness.read_text(f"/proc/{dog}/stat").split(") ")[1][0] == "Z", "the watchdog ends")
+        if not killed:
+            attach(subject.pid)
+        subject.check_works()
+    detach(subject.pid)
+    subject.check_unchanged()
+    # A user without the right to lock memory.
+    if harness.root():
+        program, uid = harness.copy_for_everybody(), 54329
+        mine = Asked(Target("many_threads", command=[*harness.as_user(uid), target_path("many_threads"), "2"]), "allocate", "allocated")
+        for arguments in (["attach", mine.pid], ["detach", mine.pid]):
+            result = heapsnap(*arguments, program=program, prefix=["prlimit", "--memlock=0", *harness.as_user(uid)])
+            check_equal(result.status, 0, str(result))
+        mine.check_unchanged()
+        mine.end()
+    subject.end()
+
+
+def stopped_tool():
+    """A tool that is stopped while it holds a target, by whom ever, is woken before it would be killed, and rolls back."""
+    subject = idle()
+    for step, command in (("compare with the plan", ["attach"]), ("map code", ["attach"]), ("begin the detach", ["detach"]),
+                          ("change the settings", ["set", "--sample", "1000"]), ("copy the table", ["dump", "--stop"])):
+        if command[0] != "attach" and attach_state(subject.pid) is None:
+            attach(subject.pid)
+        more = ["-o", os.path.join(temporary_directory(), "out.pb.gz")] if command[0] == "dump" else []
+        tool = in_standstill(subject.pid, step, [*command, *more], {"HEAPSNAP_MAX_FREEZE_MS": "1000"})
+        status, said = ended(tool)
+        # Rolled back by itself; or killed, where the machine gave it no processor in the time that was left.
+        check(status in (1, -9) and ("was stopped for" in said), f"{command}, {step}: {status}, {said!r}")
+        check(is_free(subject.pid), "the target is held")
+        subject.check_works()
+        state = attach_state(subject.pid)
+        if state and state != "attached":
+            detach(subject.pid)
+    if attach_state(subject.pid):
+        detach(subject.pid)
+    subject.check_unchanged()
+    subject.end()
+
+
+def not_watched():
+    """Without a watchdog nothing is stopped."""
+    if not shutil.which("strace"):
+        say("  no strace: not tried")
+        return
+    subject = idle()
+    for arguments in commands(subject.pid):
+        result = heapsnap(*arguments, prefix=["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=clone", "-e", "inject=clone:error=EAGAIN"])
+        check_refused(result, "watches for how long")
+        check(is_free(subject.pid), "the target is held")
+        subject.check_works()
+        if arguments[0] == "attach":
+            check_equal(attach_state(subject.pid), None, "after a refused attach")
+            attach(subject.pid)
+        check_equal(attach_state(subject.pid), "attached", f"after a refused {arguments[0]}")
+    detach(subject.pid)
+    subject.check_unchanged()
+    subject.end()
+
+
+# Who shows the tool's messages.
+
+
+def fill(fd):
+    """Writes into a pipe until nothing more goes in."""
+    flags = fcntl.fcntl(fd, fcntl.F_GETFL)
+    fcntl.fcntl(fd, fcntl.F_SETFL, flags | os.O_NONBLOCK)
+    try:
+        for size in (4096, 1):
+            while True:
+                try:
+                    os.write(fd, b"x" * size)
+                except BlockingIOError:
+                    break
+    finally:
+        fcntl.fcntl(fd, fcntl.F_SETFL, flags)
+
+
+def full_output():
+    """Output that nobody reads: the messages wait until the target runs again."""
+    for step, command in (("compare with the plan", "attach"), ("take the hooks out", "detach")):
+        subject = idle()
+        if command == "detach":
+            attach(subject.pid)
+        reader, writer = os.pipe()
+        tool = begin([command, subject.pid, "-v"], {"HEAPSNAP_STOP_AT": step}, stdout=writer, stderr=writer)
+        wait_for_stop(tool)
+        fill(writer)
+        os.close(writer)
+        tool.send_signal(signal.SIGCONT)
+        wait_until(lambda: is_free(subject.pid), "the target is let go", 60)
+        check_equal(tool.poll(), None, "the tool waits for its reader")
+        subject.check_works()
+        said = b""
+        while True:
+            data = os.read(reader, 65536)
+            if not data:
+                break
+            said += data
+        os.close(reader)
+        tool.wait()
+        lines = said.lstrip(b"x").replace(b"x" * 4096, b"").decode().splitlines()
+        numbers = [int(number) for number in re.findall(r"step (\d+):", "\n".join(lines))]
+        check(len(numbers) > 3 and numbers == sorted(numbers), f"the messages are not in order: {numbers}")
+        check(any(step in line for line in lines), f"no message of {step}")
+        check_equal(tool.returncode, 0, "exit status")
+        if command == "attach":
+            detach(subject.pid)
+        subject.check_unchanged()
+        subject.end()
+
+
+def terminal_stops():
+    """Ctrl-Z, and the terminal's stops of programs in the background, take effect when the target runs again."""
+    for number in (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
+        subject = idle()
+        for command, step in (("attach", "compare with the plan"), ("detach", "take the hooks out")):
+            # In this session, and a process group of its own: stops from the terminal have no effect on a group that has no parent in its session.
+            tool = subprocess.Popen([HEAPSNAP, command, str(subject.pid)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.PIPE, preexec_fn=os.setpgrp,
+                                    env={**os.environ, "HEAPSNAP_STOP_AT": step, "HEAPSNAP_STOP_SIGNAL": str(int(number))})
+            try:
+                info = os.waitid(os.P_PID, tool.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+                check_equal((info.si_code, info.si_status), (os.CLD_STOPPED, int(number)), f"what the tool did at {step}")
+                check(is_free(subject.pid), f"the target stands still while the tool is stopped by signal {number}")
+                subject.check_works()
+                tool.send_signal(signal.SIGCONT)
+                status, said = ended(tool)
+            finally:
+                tool.kill()
+            check_equal(status, 0, said)
+        subject.check_unchanged()
+        subject.end()
+
+
+def listening():
+    """A target that must allow every opening of its files."""
+    if not harness.root():
+        return
+    process = harness.start(["unshare", "--mount", "--propagation", "private", target_path("listens_to_opens")], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE)
+    first = process.stdout.readline().decode().strip()
+    if first != "ready":
+        say(f"  {first}: not tried")
+        return
+
+    def ask():
+        process.stdin.write(b"work\n")
+        process.stdin.flush()
+        return process.stdout.readline().decode().strip()
+
+    check_equal(ask(), "right", "answer")  # so its thread is at work
+    before = harness.Unharmed(process.pid)
+    for arguments in commands(process.pid):
+        check_equal(ask(), "right", "answer")
+        result = heapsnap(*arguments, environment={"HEAPSNAP_MAX_FREEZE_MS": "4000"})
+        check_equal(result.status, 0, str(result))
+    check_equal(ask(), "right", "answer")
+    before.check_after(memory_may_change=True, settle=20)
+    # And when the attach is rolled back at its last step, and when a detach clears away what a killed one has left.
+    steps = re.findall(r"step (\d+): start the hooks", heapsnap("attach", process.pid, "-v").stderr)
+    detach(process.pid)
+    for variable, status in (("HEAPSNAP_FAIL_AT", 1), ("HEAPSNAP_KILL_AT", -9)):
+        result = heapsnap("attach", process.pid, environment={variable: steps[-1], "HEAPSNAP_TEST_NO_GADGETS": "1"})
+        check_equal(result.status, status, str(result))
+        check("was stopped for" not in result.stderr, str(result))
+        check_equal(ask(), "right", "answer")
+    detach(process.pid)
+    check_equal(ask(), "right", "answer")
+    process.stdin.close()
+    check_equal(process.wait(20), 0, "exit status")
+
+
+# Every point at which it can be made to hang.
+
+
+def hang(subject, arguments, variable, number):
+    """One command that hangs at one point. None: it has no such point. True: it was killed for that."""
+    tool = begin(arguments, {variable: str(number), "HEAPSNAP_MAX_FREEZE_MS": str(BOUND)})
+    alone = False
+    deadline = time.monotonic() + 60
+    while tool.poll() is None:
+        check(time.monotonic() < deadline, f"{arguments[0]}, {variable}={number}: still there, the target is {'' if is_free(subject.pid) else 'not '}free")
+        # Hung while it holds nothing: that is its own affair.
+        if waits_for_ever(tool.pid) and is_free(subject.pid):
+            alone = True
+            tool.kill()
+            break
+        time.sleep(0.002)
+    status, said = ended(tool)
+    check(is_free(subject.pid), f"{arguments[0]}, {variable}={number}: the target is held")
+    subject.check_works()
+    if status == 0:
+        return None
+    check(status == -9 or "was stopped for" in said, f"{arguments[0]}, {variable}={number}: {status}, {said!r}")
+    return not alone and "heapsnap was killed" in said
+
+
+def clear(subject, what):
+    state = attach_state(subject.pid)
+    if state:
+        result = heapsnap("detach", subject.pid)
+        check_equal(result.status, 0, f"{what}: {result}")
+    check_equal(attach_state(subject.pid), None, f"{what}: status after the next detach")
+    subject.check_works()
+
+
+def hangs():
+    for make, distances in ((idle, (1, 13)), (busy, (1, 37))):
+        subject = make()
+        done = {}
+        for variable, distance in zip(("HEAPSNAP_HANG_AT", "HEAPSNAP_HANG_AT_REQUEST"), distances):
+            for arguments in commands(subject.pid):
+                number, points, killed = 1, 0, 0
+                while True:
+                    if arguments[0] == "attach":
+                        clear(subject, f"{variable}={number}")
+                    elif attach_state(subject.pid) != "attached":
+                        clear(subject, f"{variable}={number}")
+                        attach(subject.pid)
+                    result = hang(subject, arguments, variable, number)
+                    if result is None:
+                        break
+                    points, killed, number = points + 1, killed + result, number + distance
+                check(points >= 1, f"{variable} has no effect on {arguments[0]}")
+                check(killed >= 1, f"{arguments[0]}, {variable}: no hang was ended by the watchdog")
+                done[f"{arguments[0]} {variable[14:].lower()}"] = f"{killed} of {points}"
+        clear(subject, "at the end")
+        subject.check_unchanged()
+        subject.end()
+        say(f"  {make.__name__}: killed by the watchdog, of the points at which the tool hung: {done}")
+
+
+run_cases([calls, watchdog, stopped_tool, not_watched, full_output, terminal_stops, listening, hangs], "standstill")
