@@ -185,10 +185,12 @@ void freeze_watchdog_stop(void)
 {
 	if (!watchdog || owner != getpid())
 		return;
-	kill(watchdog, SIGKILL); // a child that is not yet reaped: the number is its own
-	while (waitpid(watchdog, NULL, __WALL) < 0 && errno == EINTR)
-		;
+	// A child that is not yet reaped: the number is its own. One that cannot be killed ends with the tool.
+	if (kill(watchdog, SIGKILL) == 0) {
+		while (waitpid(watchdog, NULL, __WALL) < 0 && errno == EINTR)
+			;
+		munmap(stack, STACK_SIZE);
+	}
 	watchdog = 0;
-	munmap(stack, STACK_SIZE);
 	stack = NULL;
 }

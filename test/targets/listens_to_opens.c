@@ -33,9 +33,9 @@ static void *allow(void *unused)
 
 			if (event->fd < 0)
 				continue;
+			close(event->fd); // the number is what the answer is for
 			if (write(listener, &response, sizeof(response)) != sizeof(response))
 				abort();
-			close(event->fd);
 		}
 	}
 	return NULL;
