@@ -3,6 +3,7 @@
 // Knows "pause", "continue" and "count" (of rounds) on standard input, and prints "ok COUNT" at its end.
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -38,6 +39,8 @@ int main(int argc, char **argv)
 
 	if (argc != 2 || pthread_create(&thread, NULL, reload, argv[1]))
 		return 2;
+	while (atomic_load(&rounds) == 0) // a thread that begins has its signals blocked
+		sched_yield();
 	say_ready();
 	while ((command = next_command())) {
 		if (strcmp(command, "pause") == 0) {
