@@ -5,6 +5,7 @@
 #include "attach/memory_lock.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/test_variable.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static struct {
 
 static uint64_t read_bound(void)
 {
-	const char *text = secure_getenv("HEAPSNAP_MAX_FREEZE_MS");
+	const char *text = hs_test_variable("HEAPSNAP_MAX_FREEZE_MS");
 	unsigned long ms = text ? strtoul(text, NULL, 10) : 0;
 
 	return (ms > 0 && ms < STANDSTILL_BOUND_MS ? ms : STANDSTILL_BOUND_MS) * UINT64_C(1000000);

@@ -44,7 +44,7 @@ static void run_coroutine(int number)
 
 static void run_coroutines(long count)
 {
-	for (long done = 0; done < count; done += COROUTINES) {
+	for (volatile long done = 0; done < count; done += COROUTINES) {
 		for (int i = 0; i < COROUTINES; i++) {
 			if (!stacks[i] && !(stacks[i] = malloc(STACK)))
 				abort();
