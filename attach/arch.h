@@ -29,6 +29,8 @@ void arch_repeat_syscall(struct user_regs_struct *registers);
 // What seccomp filters know this kind of system calls by.
 #define ARCH_AUDIT AUDIT_ARCH_X86_64
 
+// The number of the call that the thread has come to the end of, or was interrupted in; -1 = none.
+long arch_call_number(const struct user_regs_struct *registers);
 // The number of the call that the thread has come to the end of with this result; -1 = none.
 long arch_call_with_result(const struct user_regs_struct *registers, int64_t result);
 // pre: set back by arch_repeat_syscall. The registers at the end of the call again, with this result.

@@ -51,9 +51,14 @@ void arch_repeat_syscall(struct user_regs_struct *registers)
 	registers->orig_rax = UINT64_MAX;
 }
 
+long arch_call_number(const struct user_regs_struct *registers)
+{
+	return (int32_t)registers->orig_rax != -1 ? (long)registers->orig_rax : -1;
+}
+
 long arch_call_with_result(const struct user_regs_struct *registers, int64_t result)
 {
-	return (int32_t)registers->orig_rax != -1 && (int64_t)registers->rax == result ? (long)registers->orig_rax : -1;
+	return (int64_t)registers->rax == result ? arch_call_number(registers) : -1;
 }
 
 void arch_end_call(struct user_regs_struct *registers, int64_t result)

@@ -3,6 +3,7 @@
 
 #include "attach/arch.h"
 #include "attach/frozen_maps.h"
+#include "attach/frame_room.h"
 #include "attach/ptrace_call.h"
 #include "attach/stop_wait.h"
 #include "attach/victim.h"
@@ -11,6 +12,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,8 @@
 #define CALL_TIMEOUT UINT64_C(10000000000)
 // How often a call is made that the kernel says was interrupted before it did anything.
 #define CALL_ATTEMPTS 100
+// Of so many threads the own stack is looked at before the main thread's is taken.
+#define OWN_STACK_TRIES 16
 
 // Resumes until the next system call stop.
 static struct hs_error *run_to_syscall_stop(struct remote_caller *caller)
@@ -114,6 +118,12 @@ static struct hs_error *leave_entry(struct remote_caller *caller)
 	return error;
 }
 
+// Room for the frame, and for a signal's below: one may come before the mask is set, or after the tool is killed. Bytes, a bound.
+static uint64_t room_needed(const struct remote_caller *caller)
+{
+	return 2 * (caller->layout.total + UINT64_C(1024)) + ARCH_RED_ZONE;
+}
+
 // The frame that brings the victim home, in the target's memory.
 static struct hs_error *write_frame(struct remote_caller *caller, uint64_t low, uint64_t top)
 {
@@ -136,24 +146,24 @@ static struct hs_error *write_frame(struct remote_caller *caller, uint64_t low, 
 		error = sigframe_build(&request, &frame);
 	if (error)
 		return error;
-	// Room for a signal frame below as well: one may come before the mask is set, or after the tool is killed.
-	if (top - low < 2 * frame.size + ARCH_RED_ZONE)
-		return hs_error_create(HS_ERROR_REFUSED, "thread %d has no room on its stack", (int)caller->victim->tid);
-	error = target_memory_write(caller->memory, frame.address, frame.bytes, frame.size, caller->victim->tid);
+	if (top - low < room_needed(caller))
+		return hs_error_create(HS_ERROR_REFUSED, "thread %d has no room for its state", (int)caller->victim->tid);
+	caller->frame_size = frame.size;
+	error = frame_room_write(caller->memory, frame.address, frame.bytes, frame.size, caller->victim->tid);
 	if (!error && caller->pop_gadget)
-		error = target_memory_write(caller->memory, frame.address - sizeof(pop), pop, sizeof(pop), caller->victim->tid);
+		error = frame_room_write(caller->memory, frame.address - sizeof(pop), pop, sizeof(pop), caller->victim->tid);
 	if (!error)
 		caller->frame = frame.address;
 	return error;
 }
 
-// The limits of the frame for the victim.
-static struct hs_error *find_room(struct remote_caller *caller, const struct proc_maps *maps, struct frame_room *ret)
+// pre: no thread needs the frame any more. What was there was zero, or not there at all.
+static struct hs_error *clear_frame(struct remote_caller *caller)
 {
-	*ret = frame_room_find(caller->process, caller->victim, maps);
-	if (ret->top == 0)
-		return hs_error_create(HS_ERROR_REFUSED, "thread %d stands on an unknown stack", (int)caller->victim->tid);
-	return NULL;
+	static const uint8_t zeros[HS_SIGFRAME_MAX];
+	size_t below = caller->pop_gadget ? POP_WORDS * sizeof(uint64_t) : 0;
+
+	return target_memory_write(caller->memory, caller->frame - below, zeros, caller->frame_size + below, caller->victim->tid);
 }
 
 // `accepted`: what the thread's filters may do to it if the tool is killed.
@@ -183,9 +193,24 @@ static struct hs_error *suspend_seccomp(struct remote_caller *caller, enum secco
 	return NULL;
 }
 
+// Where the frame may lie. On its own stack no other thread comes near it, should the tool be killed.
+enum frame_place { ON_OWN_STACK, ON_MAIN_STACK, FRAME_PLACES };
+
+static struct hs_error *find_room(struct remote_caller *caller, const struct proc_maps *maps, enum frame_place place, struct frame_room *ret)
+{
+	const struct frozen_thread *victim = caller->victim;
+	struct hs_error *error;
+
+	if (place == ON_OWN_STACK)
+		error = frame_room_on_own_stack(caller->process, victim, maps, caller->memory, room_needed(caller), ret);
+	else
+		error = frame_room_on_main_stack(caller->process, maps, caller->memory, room_needed(caller), ret);
+	return error ? hs_error_prefix(error, "thread %d: no memory is proven free for its state", (int)victim->tid) : NULL;
+}
+
 // Tries one thread as the victim: everything but the first change of its registers.
 static struct hs_error *prepare_victim(struct remote_caller *caller, struct frozen_thread *thread, const struct proc_maps *maps,
-				       bool accept_rseq, enum seccomp_effect accepted)
+				       enum frame_place place, bool accept_rseq, enum seccomp_effect accepted)
 {
 	const char *obstacle = victim_obstacle(thread->tid);
 	struct frame_room room;
@@ -195,7 +220,7 @@ static struct hs_error *prepare_victim(struct remote_caller *caller, struct froz
 	caller->victim = thread;
 	if (obstacle)
 		return hs_error_create(HS_ERROR_REFUSED, "thread %d: %s", (int)thread->tid, obstacle);
-	error = find_room(caller, maps, &room);
+	error = find_room(caller, maps, place, &room);
 	if (error)
 		return error;
 	error = victim_rseq(thread, caller->memory, &resume);
@@ -217,6 +242,16 @@ static struct hs_error *prepare_victim(struct remote_caller *caller, struct froz
 	return write_frame(caller, room.low, room.top);
 }
 
+// How readily a thread is taken: 0 first.
+enum { RANKS = 2 * 2 * (ARCH_RESTART_BLOCK + 1) };
+
+static int rank_of(const struct frozen_thread *thread)
+{
+	bool in_transfer = victim_is_in_transfer(&thread->registers);
+
+	return (thread->is_wanted * 2 + in_transfer) * (ARCH_RESTART_BLOCK + 1) + (int)arch_call_state(&thread->registers);
+}
+
 // One round over all threads, in the order of what they do.
 static struct hs_error *try_threads(struct remote_caller *caller, const struct proc_maps *maps, bool accept_rseq,
 				    enum seccomp_effect accepted)
@@ -224,17 +259,18 @@ static struct hs_error *try_threads(struct remote_caller *caller, const struct p
 	struct frozen_process *process = caller->process;
 	struct hs_error *last = NULL;
 
-	for (int rank = 0; rank < 2 * (ARCH_RESTART_BLOCK + 1); rank++) {
-		const bool is_wanted = rank > ARCH_RESTART_BLOCK;
-		const int state = rank % (ARCH_RESTART_BLOCK + 1);
+	for (int attempt = 0; attempt < RANKS * FRAME_PLACES; attempt++) {
+		enum frame_place place = (enum frame_place)(attempt % FRAME_PLACES);
+		int tries = place == ON_OWN_STACK ? OWN_STACK_TRIES : INT_MAX;
 
-		for (size_t i = 0; i < process->count; i++) {
+		for (size_t i = 0; i < process->count && tries > 0; i++) {
 			struct frozen_thread *thread = &process->threads[i];
 			struct hs_error *error;
 
-			if (thread->is_wanted != is_wanted || arch_call_state(&thread->registers) != (enum arch_call_state)state)
+			if (rank_of(thread) != attempt / FRAME_PLACES)
 				continue;
-			error = prepare_victim(caller, thread, maps, accept_rseq, accepted);
+			tries--;
+			error = prepare_victim(caller, thread, maps, place, accept_rseq, accepted);
 			hs_error_destroy(last);
 			last = error;
 			if (!error)
@@ -439,6 +475,8 @@ struct hs_error *remote_call_close(struct remote_caller *caller)
 
 	if (caller->in_call)
 		error = restore_victim(caller);
+	if (caller->frame && !caller->comes_home && !caller->running)
+		error = hs_error_join(error, clear_frame(caller));
 	if (caller->comes_home)
 		caller->entry.address = 0; // the code stays, because the thread needs it for that
 	if (!caller->running && caller->suspended_seccomp)

@@ -3,12 +3,10 @@
 //
 // If the tool is killed at any instant, the thread returns by itself to what it was doing: before a thread is sent anywhere,
 // an rt_sigframe with its complete state (registers with an interrupted system call rewound, XSAVE area with its magic words,
-// signal mask) lies below the red zone of its stack, exactly as if it were inside a signal handler whose code is `syscall; ret`
-// and whose return address is the restorer `mov $15,%eax; syscall`.
+// signal mask) lies in memory that is proven to be nobody's (frame_room.h), as if the thread were inside a signal handler on a stack of its
+// own, whose code is `syscall; ret` and whose return address is the restorer `mov $15,%eax; syscall`.
 //
 //   higher addresses
-//   | the thread's stack          |
-//   | red zone, 128 bytes         |
 //   | XSAVE area, 64-aligned      |
 //   | siginfo                     |
 //   | ucontext                    |
@@ -42,6 +40,7 @@ struct remote_caller {
 	uint8_t *xstate;           // the victim's own; owned
 	size_t xstate_size;
 	uint64_t frame;            // address of the frame, whose first word is the sigreturn gadget
+	size_t frame_size;         // bytes
 	bool in_call;              // the victim's registers are not its own
 	bool at_entry;             // stopped at the entry of a call, not yet made
 	bool running;              // it was let go and has not come back
@@ -50,8 +49,8 @@ struct remote_caller {
 };
 
 // Chooses a victim (in user mode rather than in a system call; never one whose call would end early because it is in a
-// restart block, unless there is no other; rather one whose seccomp filters have nothing against our calls; never inside a restartable sequence, unless its pc is moved to the abort handler)
-// with room on its stack for the frame, and finds the gadgets. Changes nothing in the target unless the gadgets must be written.
+// restart block, or one in a call that moves data, unless there is no other; rather one whose seccomp filters have nothing against our calls; never inside a restartable sequence, unless its pc is moved to the abort handler),
+// finds room for its frame, on its own stack or else on the main thread's, and the gadgets. Changes nothing in the target but these, where they must be written.
 // HS_ERROR_REFUSED when no thread can be used.
 struct hs_error *remote_call_open(struct frozen_process *process, const struct target_memory *memory,
 				  struct remote_caller *ret) HS_MUST_CHECK;
@@ -72,7 +71,7 @@ uint64_t remote_call_scratch(const struct remote_caller *caller);
 // Gives the victim its own state back: victim->registers exactly, not rewound. An interrupted call is then restarted, or ended by
 // a signal that came meanwhile, by the kernel itself: a release sets TIF_SIGPENDING (__ptrace_unlink in kernel/ptrace.c), and so
 // the kernel looks at the result of the call once more.
-// Takes written gadgets away. Goes on after a failure. The victim's `registers` may not be changed between open and close.
+// Takes written gadgets away, and the frame's bytes: its memory is zero again. Goes on after a failure. The victim's `registers` may not be changed between open and close.
 struct hs_error *remote_call_close(struct remote_caller *caller) HS_MUST_CHECK;
 
 #endif

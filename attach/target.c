@@ -84,18 +84,6 @@ static uint64_t kilobytes(const char *status, const char *key)
 	return status_number(status, key, 10, 0) * 1024;
 }
 
-// "Max address space         unlimited            unlimited            bytes"
-static uint64_t soft_limit(const char *limits, const char *name)
-{
-	const char *line = strstr(limits, name);
-
-	if (!line)
-		return UINT64_MAX;
-	line += strlen(name);
-	line += strspn(line, " ");
-	return *line >= '0' && *line <= '9' ? strtoull(line, NULL, 10) : UINT64_MAX;
-}
-
 static struct hs_error *read_limits(pid_t pid, struct target_info *info)
 {
 	HS_CLEANUP_FREE char *text = NULL;
@@ -104,8 +92,8 @@ static struct hs_error *read_limits(pid_t pid, struct target_info *info)
 	error = hs_read_proc_file(pid, "limits", &text, NULL);
 	if (error)
 		return error;
-	info->address_space_limit = soft_limit(text, "Max address space");
-	info->stack_limit = soft_limit(text, "Max stack size");
+	info->address_space_limit = limits_soft(text, "Max address space");
+	info->stack_limit = limits_soft(text, "Max stack size");
 	return NULL;
 }
 

@@ -110,6 +110,17 @@ uint64_t status_number(const char *status, const char *key, int base, uint64_t f
 	return fallback;
 }
 
+uint64_t limits_soft(const char *limits, const char *name)
+{
+	const char *line = strstr(limits, name);
+
+	if (!line)
+		return UINT64_MAX;
+	line += strlen(name);
+	line += strspn(line, " ");
+	return *line >= '0' && *line <= '9' ? strtoull(line, NULL, 10) : UINT64_MAX;
+}
+
 static void read_three(const char *status, const char *key, unsigned ret[3])
 {
 	const char *line = strstr(status, key);

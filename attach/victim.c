@@ -10,71 +10,43 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-// How far below the main thread's stack pointer another thread's frame lies, where there is room: if the tool is killed, the
-// main thread runs on while the frame is still to be read, for some microseconds.
-#define MAIN_STACK_DISTANCE 65536
-
-static bool is_private_memory(const struct proc_map *map)
-{
-	return map && map->readable && map->writable && !map->shared && map->inode == 0;
-}
-
-static const struct frozen_thread *main_thread(const struct frozen_process *process)
-{
-	for (size_t i = 0; i < process->count; i++) {
-		if (process->threads[i].tid == process->pid)
-			return &process->threads[i];
-	}
-	return NULL;
-}
-
-static const struct proc_map *main_stack(const struct frozen_process *process, const struct proc_maps *maps)
-{
-	const struct frozen_thread *thread = main_thread(process);
-	const struct proc_map *map = thread ? proc_maps_find(maps, thread->registers.rsp) : NULL;
-
-	return map && is_private_memory(map) && strcmp(map->name, "[stack]") == 0 ? map : NULL;
-}
-
-static struct frame_room make_room(uint64_t low, uint64_t top)
-{
-	return top > low ? (struct frame_room){ low, top } : (struct frame_room){ 0, 0 };
-}
-
-struct frame_room frame_room_find(const struct frozen_process *process, const struct frozen_thread *thread,
-				  const struct proc_maps *maps)
-{
-	const struct user_regs_struct *registers = &thread->registers;
-	const struct proc_map *own = proc_maps_find(maps, registers->rsp), *main_map = main_stack(process, maps);
-	bool has_control_block;
-
-	if (thread->tid == process->pid && main_map)
-		return make_room(main_map->start, registers->rsp - ARCH_RED_ZONE);
-	// glibc and musl put the control block at the top of a thread's stack.
-	has_control_block = is_private_memory(own) && registers->fs_base > registers->rsp && registers->fs_base < own->end;
-	if (has_control_block && own > maps->items) {
-		const struct proc_map *below = own - 1;
-
-		if (below->end == own->start && !below->readable && !below->writable)
-			return make_room(own->start, registers->rsp - ARCH_RED_ZONE);
-	}
-	if (main_map) {
-		uint64_t top = main_thread(process)->registers.rsp - ARCH_RED_ZONE;
-		uint64_t unused = top > main_map->start ? top - main_map->start : 0;
-
-		return make_room(main_map->start,
-				 top - (unused / 2 < MAIN_STACK_DISTANCE ? unused / 2 : MAIN_STACK_DISTANCE));
-	}
-	if (has_control_block)
-		return make_room(own->start, registers->rsp - ARCH_RED_ZONE);
-	return (struct frame_room){ 0, 0 };
-}
+#include <sys/syscall.h>
 
 // in_rseq_cs in kernel/rseq.c: start <= pc < start + size, as unsigned difference.
 uint64_t rseq_resume_address(const struct rseq_section *section, uint64_t pc)
 {
 	return pc - section->start < section->size ? section->abort : pc;
+}
+
+bool victim_is_in_transfer(const struct user_regs_struct *registers)
+{
+	switch (arch_call_number(registers)) {
+	case SYS_read:
+	case SYS_pread64:
+	case SYS_readv:
+	case SYS_preadv:
+	case SYS_preadv2:
+	case SYS_write:
+	case SYS_pwrite64:
+	case SYS_writev:
+	case SYS_pwritev:
+	case SYS_pwritev2:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_recvmmsg:
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_sendmmsg:
+	case SYS_sendfile:
+	case SYS_splice:
+	case SYS_tee:
+	case SYS_vmsplice:
+	case SYS_copy_file_range:
+	case SYS_getrandom:
+		return true;
+	default:
+		return false;
+	}
 }
 
 const char *victim_obstacle(pid_t tid)

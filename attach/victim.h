@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which thread makes the remote calls, and where its frame lies.
+// Which thread makes the remote calls.
 #ifndef HEAPSNAP_ATTACH_VICTIM_H
 #define HEAPSNAP_ATTACH_VICTIM_H
 
@@ -7,22 +7,9 @@
 #include "attach/seccomp_filter.h"
 #include "attach/threads.h"
 #include "base/error.h"
-#include "base/proc_maps.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-// Memory that no code uses, below `top`, down to `low`. top = 0: none.
-struct frame_room {
-	uint64_t low, top;
-};
-
-// Pure. In this order: the thread's own stack, when its lower end is sure (the [stack] mapping of the main thread, a mapping
-// with the thread control block above the stack pointer and a guard below); the unused part of the main thread's stack, well
-// below its stack pointer; a mapping with the thread control block, without a guard. A stack that is none of these (a
-// coroutine's, a small alternate signal stack) may have another object's bytes right below.
-struct frame_room frame_room_find(const struct frozen_process *process, const struct frozen_thread *thread,
-				  const struct proc_maps *maps);
 
 // A restartable sequence in user memory: struct rseq_cs, include/uapi/linux/rseq.h.
 struct rseq_section {
@@ -32,6 +19,10 @@ struct rseq_section {
 
 // Pure. Where the kernel would send a thread preempted at `pc`: the abort handler inside the section, else `pc` itself.
 uint64_t rseq_resume_address(const struct rseq_section *section, uint64_t pc);
+
+// Pure: whether the thread was stopped in a call that moves data and so may have moved a part of it: the kernel then ends the call with that
+// part for any stop (docs/target-safety.md, Known gaps).
+bool victim_is_in_transfer(const struct user_regs_struct *registers);
 
 // What else keeps a stopped thread from making remote calls: NULL = nothing. A static text.
 const char *victim_obstacle(pid_t tid);

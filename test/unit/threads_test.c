@@ -68,51 +68,26 @@ static void test_rseq(void)
 	CHECK_EQUAL(rseq_resume_address(&section, 0x1020), 0x1020);
 }
 
-static void test_room(void)
+static void test_transfer(void)
 {
-	static const char text[] =
-		"10000-20000 rw-p 00000000 00:00 0 [heap]\n"
-		"7f0000000000-7f0000001000 ---p 00000000 00:00 0 \n"
-		"7f0000001000-7f0000100000 rw-p 00000000 00:00 0 \n"
-		"7f0000200000-7f0000300000 rw-p 00000000 00:00 0 \n"
-		"7ffc00000000-7ffc00100000 rw-p 00000000 00:00 0 [stack]\n";
-	struct frozen_thread threads[4] = {
-		{ .tid = 100, .registers = { .rsp = 0x7ffc000f0000, .fs_base = 0x7f0000250000 } }, // main
-		{ .tid = 101, .registers = { .rsp = 0x7f00000f0000, .fs_base = 0x7f00000ff000 } }, // guarded
-		{ .tid = 102, .registers = { .rsp = 0x7f00002f0000, .fs_base = 0x7f00002ff000 } }, // no guard
-		{ .tid = 103, .registers = { .rsp = 0x18000, .fs_base = 0x7f00000ff800 } },        // coroutine in the heap
+	static const struct {
+		long call;
+		int64_t rax;
+		bool in_transfer;
+	} cases[] = {
+		{ SYS_write, 65536, true }, // a part was moved
+		{ SYS_recvfrom, -512, true }, // nothing yet
+		{ SYS_sendfile, 4096, true },
+		{ SYS_futex, -512, false },
+		{ -1, 1, false }, // in user mode
 	};
-	struct frozen_process process = { .pid = 100, .threads = threads, .count = 4 };
-	struct frozen_process without_main = { .pid = 100, .threads = threads + 1, .count = 3 };
-	const uint64_t main_top = 0x7ffc000f0000 - 128;
-	struct proc_maps maps;
-	struct frame_room room;
 
-	if (proc_maps_parse(text, sizeof(text) - 1, &maps))
-		exit(1);
-	room = frame_room_find(&process, &threads[0], &maps);
-	CHECK_EQUAL(room.low, 0x7ffc00000000);
-	CHECK_EQUAL(room.top, main_top);
-	room = frame_room_find(&process, &threads[1], &maps);
-	CHECK_EQUAL(room.low, 0x7f0000001000);
-	CHECK_EQUAL(room.top, 0x7f00000f0000 - 128);
-	for (int i = 2; i < 4; i++) {
-		room = frame_room_find(&process, &threads[i], &maps);
-		CHECK_EQUAL(room.low, 0x7ffc00000000);
-		CHECK_EQUAL(room.top, main_top - 65536);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct user_regs_struct registers = { .orig_rax = (unsigned long long)cases[i].call,
+							    .rax = (unsigned long long)cases[i].rax };
+
+		CHECK_EQUAL(victim_is_in_transfer(&registers), cases[i].in_transfer);
 	}
-	room = frame_room_find(&without_main, &threads[2], &maps);
-	CHECK_EQUAL(room.low, 0x7f0000200000);
-	CHECK_EQUAL(room.top, 0x7f00002f0000 - 128);
-	CHECK_EQUAL(frame_room_find(&without_main, &threads[3], &maps).top, 0);
-	// The main thread deep in its stack: half of what is left.
-	threads[0].registers.rsp = 0x7ffc00008000 + 128;
-	room = frame_room_find(&process, &threads[3], &maps);
-	CHECK_EQUAL(room.top, 0x7ffc00004000);
-	// Its stack pointer elsewhere: nothing is known of the stack.
-	threads[0].registers.rsp = 0x18000;
-	CHECK_EQUAL(frame_room_find(&process, &threads[0], &maps).top, 0);
-	proc_maps_deinit(&maps);
 }
 
 static void test_repeat(void)
@@ -181,6 +156,6 @@ int main(void)
 	test_kernel_workers();
 	test_gadgets();
 	test_rseq();
-	test_room();
+	test_transfer();
 	return CHECK_RESULT();
 }

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/frame_room.h"
+
+#include "attach/arch.h"
+#include "attach/libc_stack.h"
+#include "attach/target_access.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/live_thread.h"
+#include "base/proc_file.h"
+#include "inject/abi/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+// How far below what is in use a frame lies, where there is room: if the tool is killed, the stack's owner runs on while the frame is still to
+// be read, for some microseconds, or until the victim gets a processor.
+#define DISTANCE UINT64_C(65536)
+// How much of a stack is looked at, from its lower end.
+enum { PAGES_MAX = 64 };
+// The kernel keeps so much free between a stack that grows and the mapping below (stack_guard_gap in mm/mmap.c, the default).
+#define GROWTH_GAP (UINT64_C(256) * HS_PAGE_SIZE)
+
+// Bits of /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst); of a guard page since Linux 6.15, before it looks swapped.
+#define PAGEMAP_PRESENT (UINT64_C(1) << 63)
+#define PAGEMAP_SWAPPED (UINT64_C(1) << 62)
+#define PAGEMAP_GUARD (UINT64_C(1) << 58)
+
+struct frame_room frame_room_choose(const enum stack_page *pages, size_t count, uint64_t low, bool needs_gap)
+{
+	size_t begin = 0, end = 0;
+	uint64_t top, distance;
+
+	for (; end < count && pages[end] != STACK_PAGE_USED; end++)
+		if (pages[end] == STACK_PAGE_GUARD)
+			begin = end + 1;
+	while (needs_gap && end > begin && pages[end - 1] == STACK_PAGE_ZERO)
+		end--;
+	if (end <= begin)
+		return (struct frame_room){ 0, 0 };
+	low += begin * HS_PAGE_SIZE;
+	top = low + (end - begin - needs_gap) * HS_PAGE_SIZE;
+	distance = (top - low) / 2;
+	return top > low ? (struct frame_room){ low, top - (distance < DISTANCE ? distance : DISTANCE) } : (struct frame_room){ 0, 0 };
+}
+
+uint64_t frame_room_lowest(const struct proc_maps *maps, const struct proc_map *stack, uint64_t stack_limit)
+{
+	uint64_t below = stack > maps->items ? stack[-1].end : 0, lowest = below + GROWTH_GAP;
+
+	if (stack_limit < stack->end && stack->end - stack_limit > lowest)
+		lowest = stack->end - stack_limit;
+	lowest = (lowest + HS_PAGE_SIZE - 1) & ~(uint64_t)(HS_PAGE_SIZE - 1);
+	return lowest < stack->start ? lowest : stack->start;
+}
+
+static bool is_private_memory(const struct proc_map *map)
+{
+	return map->readable && map->writable && !map->shared && map->inode == 0;
+}
+
+// Whether all of [low, high) is private memory.
+static bool is_all_private(const struct proc_maps *maps, uint64_t low, uint64_t high)
+{
+	const struct proc_map *map = proc_maps_find(maps, low), *end = maps->items + maps->count;
+
+	while (map && map < end && map->start <= low && is_private_memory(map)) {
+		if (map->end >= high)
+			return true;
+		low = map->end;
+		map++;
+	}
+	return false;
+}
+
+static const struct frozen_thread *main_thread(const struct frozen_process *process)
+{
+	for (size_t i = 0; i < process->count; i++) {
+		if (process->threads[i].tid == process->pid)
+			return &process->threads[i];
+	}
+	return NULL;
+}
+
+static const struct proc_map *find_main_stack(const struct proc_maps *maps)
+{
+	for (size_t i = maps->count; i-- > 0;) {
+		if (strcmp(maps->items[i].name, "[stack]") == 0 && is_private_memory(&maps->items[i]))
+			return &maps->items[i];
+	}
+	return NULL;
+}
+
+// SIGKILL and SIGSTOP cannot be blocked; 32 and 33 are glibc's and musl's own, whose handlers these never block.
+static bool blocks_every_signal(const struct frozen_thread *thread)
+{
+	const uint64_t others = UINT64_C(1) << (9 - 1) | UINT64_C(1) << (19 - 1) | UINT64_C(3) << (32 - 1);
+
+	return (thread->signal_mask | others) == UINT64_MAX;
+}
+
+static bool stands_in(const struct frozen_thread *thread, uint64_t low, uint64_t high)
+{
+	return thread->registers.rsp > low && thread->registers.rsp <= high;
+}
+
+// What is in use in any case: from the lowest stack pointer in the range on, whosever it is.
+static uint64_t lowest_stack_pointer(const struct frozen_process *process, uint64_t low, uint64_t high)
+{
+	for (size_t i = 0; i < process->count; i++) {
+		if (stands_in(&process->threads[i], low, high))
+			high = process->threads[i].registers.rsp;
+	}
+	return high - low > ARCH_RED_ZONE ? high - ARCH_RED_ZONE : low;
+}
+
+static enum stack_page look_at_page(const struct target_memory *memory, uint64_t entry, uint64_t address)
+{
+	static const uint8_t zeros[HS_PAGE_SIZE];
+	uint8_t bytes[HS_PAGE_SIZE];
+	struct hs_error *error;
+
+	if (entry & PAGEMAP_GUARD)
+		return STACK_PAGE_GUARD;
+	if (entry & PAGEMAP_SWAPPED) // to look at it would be to wait for it
+		return STACK_PAGE_USED;
+	if (!(entry & PAGEMAP_PRESENT))
+		return STACK_PAGE_NEVER_USED;
+	error = target_memory_read(memory, address, bytes, sizeof(bytes));
+	if (error) {
+		hs_error_destroy(error);
+		return STACK_PAGE_GUARD;
+	}
+	return memcmp(bytes, zeros, sizeof(zeros)) == 0 ? STACK_PAGE_ZERO : STACK_PAGE_USED;
+}
+
+// The pages of [low, high), at most PAGES_MAX, up to the first that is in use. Those below `start` are not there yet.
+static struct hs_error *look_at_pages(const struct target_memory *memory, uint64_t low, uint64_t start, uint64_t high,
+				      enum stack_page pages[PAGES_MAX], size_t *count_ret)
+{
+	HS_CLEANUP_CLOSE int pagemap = -1;
+	uint64_t entries[PAGES_MAX] = { 0 };
+	size_t count = (size_t)((high - low) / HS_PAGE_SIZE), there;
+	struct hs_error *error = NULL;
+	char path[64];
+
+	count = count < PAGES_MAX ? count : PAGES_MAX;
+	there = (size_t)((start - low) / HS_PAGE_SIZE);
+	there = there < count ? there : count;
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)hs_live_thread(memory->pid));
+	pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	if (pagemap < 0)
+		memset(entries + there, 0xff, (count - there) * sizeof(*entries)); // a kernel without it
+	else if (there < count)
+		error = hs_pread_exact(pagemap, entries + there, (count - there) * sizeof(*entries),
+				       (low / HS_PAGE_SIZE + there) * sizeof(*entries));
+	*count_ret = 0;
+	for (size_t i = 0; i < count && !error; i++) {
+		if (pagemap < 0 && i >= there) // nothing tells an array of zeros from what was never used
+			pages[i] = STACK_PAGE_USED;
+		else
+			pages[i] = look_at_page(memory, entries[i], low + i * HS_PAGE_SIZE);
+		*count_ret = i + 1;
+		if (pages[i] == STACK_PAGE_USED)
+			break;
+	}
+	return error;
+}
+
+// Where [stack] may grow to, by the target's own limits.
+static struct hs_error *find_lowest(pid_t pid, const struct proc_maps *maps, const struct proc_map *stack, uint64_t *ret)
+{
+	const uint64_t growth = PAGES_MAX * HS_PAGE_SIZE;
+	HS_CLEANUP_FREE char *limits = NULL;
+	HS_CLEANUP_FREE char *status = NULL;
+	struct hs_error *error = hs_read_proc_file(pid, "limits", &limits, NULL);
+	uint64_t locked, size;
+
+	if (!error)
+		error = hs_read_proc_file(hs_live_thread(pid), "status", &status, NULL);
+	if (error)
+		return error;
+	size = status_number(status, "VmSize:", 10, 0) * 1024;
+	locked = status_number(status, "VmLck:", 10, 0) * 1024;
+	*ret = stack->start;
+	if (size + growth <= limits_soft(limits, "Max address space") && (!locked || locked + growth <= limits_soft(limits, "Max locked memory")))
+		*ret = frame_room_lowest(maps, stack, limits_soft(limits, "Max stack size"));
+	return NULL;
+}
+
+static uint64_t page_up(uint64_t address) { return (address + HS_PAGE_SIZE - 1) & ~(uint64_t)(HS_PAGE_SIZE - 1); }
+static uint64_t page_down(uint64_t address) { return address & ~(uint64_t)(HS_PAGE_SIZE - 1); }
+
+// In [low, high), of which what is below `start` must still grow.
+static struct hs_error *choose_in(const struct target_memory *memory, uint64_t low, uint64_t start, uint64_t high, bool needs_gap,
+				  struct frame_room *ret)
+{
+	enum stack_page pages[PAGES_MAX];
+	struct hs_error *error;
+	size_t count;
+
+	*ret = (struct frame_room){ 0, 0 };
+	low = page_up(low);
+	high = page_down(high);
+	if (high <= low)
+		return NULL;
+	error = look_at_pages(memory, low, start > low ? start : low, high, pages, &count);
+	if (!error)
+		*ret = frame_room_choose(pages, count, low, needs_gap);
+	return error;
+}
+
+static struct hs_error *too_small(const char *whose, const struct frame_room *room, uint64_t size)
+{
+	return hs_error_create(HS_ERROR_REFUSED, "of %s only %" PRIu64 " bytes were surely never used, and %" PRIu64 " are needed", whose,
+			       room->top - room->low, size);
+}
+
+struct hs_error *frame_room_on_main_stack(const struct frozen_process *process, const struct proc_maps *maps, const struct target_memory *memory,
+					  uint64_t size, struct frame_room *ret)
+{
+	const struct frozen_thread *owner = main_thread(process);
+	const struct proc_map *stack = find_main_stack(maps);
+	uint64_t high, low, lowest;
+	struct hs_error *error;
+	bool needs_gap;
+
+	*ret = (struct frame_room){ 0, 0 };
+	if (!stack)
+		return hs_error_create(HS_ERROR_REFUSED, "the process has no [stack]");
+	error = find_lowest(process->pid, maps, stack, &lowest);
+	if (error)
+		return error;
+	// A stack pointer may be below what is there already: the owner has made room, and written nothing yet.
+	high = lowest_stack_pointer(process, lowest, stack->end);
+	needs_gap = !owner || !stands_in(owner, lowest, stack->end) || blocks_every_signal(owner);
+	error = choose_in(memory, stack->start, stack->start, high, needs_gap, ret);
+	if (error || ret->top - ret->low >= size)
+		return error;
+	low = high < stack->start ? high : stack->start;
+	low = low - lowest > PAGES_MAX / 2 * HS_PAGE_SIZE ? low - PAGES_MAX / 2 * HS_PAGE_SIZE : lowest;
+	error = choose_in(memory, low, stack->start, high, needs_gap, ret);
+	if (!error && ret->top - ret->low < size)
+		error = too_small("the main thread's stack, as far as it may grow,", ret, size);
+	return error;
+}
+
+struct hs_error *frame_room_on_own_stack(const struct frozen_process *process, const struct frozen_thread *thread, const struct proc_maps *maps,
+					 const struct target_memory *memory, uint64_t size, struct frame_room *ret)
+{
+	struct stack_range stack;
+	struct hs_error *error;
+	uint64_t high;
+	bool needs_gap;
+
+	*ret = (struct frame_room){ 0, 0 };
+	if (thread->tid == process->pid)
+		return frame_room_on_main_stack(process, maps, memory, size, ret);
+	if (!libc_stack_read(process, thread, memory, &stack))
+		return hs_error_create(HS_ERROR_REFUSED, "no control block of a libc names its stack");
+	if (!is_all_private(maps, stack.low, stack.high))
+		return hs_error_create(HS_ERROR_REFUSED, "the stack that its control block names is no private memory");
+	high = lowest_stack_pointer(process, stack.low, stack.high);
+	needs_gap = !stands_in(thread, stack.low, stack.high) || blocks_every_signal(thread);
+	error = choose_in(memory, stack.low, stack.low, high, needs_gap, ret);
+	if (!error && ret->top - ret->low < size)
+		error = too_small("its stack", ret, size);
+	return error;
+}
+
+struct hs_error *frame_room_write(const struct target_memory *memory, uint64_t address, const void *data, size_t size, pid_t stopped_tid)
+{
+	static const int resources[] = { RLIMIT_STACK, RLIMIT_AS, RLIMIT_MEMLOCK };
+	enum { COUNT = sizeof(resources) / sizeof(resources[0]) };
+	struct rlimit before[COUNT];
+	struct hs_error *error;
+
+	// acct_stack_growth and may_expand_vm in the kernel's mm/ look at the limits of whoever writes.
+	for (int i = 0; i < COUNT; i++) {
+		struct rlimit wide;
+
+		if (getrlimit((__rlimit_resource_t)resources[i], &before[i]) != 0)
+			return hs_error_system(errno, "cannot read the tool's own limits");
+		wide = (struct rlimit){ before[i].rlim_max, before[i].rlim_max };
+		(void)setrlimit((__rlimit_resource_t)resources[i], &wide);
+	}
+	error = target_memory_write(memory, address, data, size, stopped_tid);
+	for (int i = 0; i < COUNT; i++)
+		(void)setrlimit((__rlimit_resource_t)resources[i], &before[i]);
+	return error;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the frame of a remote call may lie: memory that is proven to be nobody's.
+//
+// A stack pointer proves nothing: code that blocks signals, or has no handlers, may use the register for data; a handler on an alternate stack
+// may have live frames of the same thread below it; a coroutine's stack may end anywhere. What proves it is this: a page of a stack that the
+// kernel has never given the process (or that was given back) holds nothing, and what a stack has never reached, nothing in it can lie below.
+// Whose stack a page is, the kernel ([stack], and where it may still grow) and the libc's control block (libc_stack.h) say.
+//
+//   higher addresses
+//   | in use                  |
+//   | ----------------------- | <- the lowest page that holds anything but zeros, or the lowest stack pointer in this stack
+//   | distance                |    for frames of calls that the stack's owner may still make while the tool dies
+//   | ----------------------- | <- frame_room.top: the frame ends here
+//   | never used              |
+//   | ----------------------- | <- frame_room.low: the stack's lower end, or what is kept from there
+//
+// The bytes go back to zero after the calls. Of a killed tool a frame stays there, below all that the stack has ever reached. Pages that are all
+// zero count as never used: so the next frame lies where the last one was, and the pages in use do not become more with each attach. Where it is
+// not sure that the owner stands above (a coroutine; a thread that blocks every signal), a page that was never given must lie
+// between them and what is in use, for an array of zeros is data as well.
+#ifndef HEAPSNAP_ATTACH_FRAME_ROOM_H
+#define HEAPSNAP_ATTACH_FRAME_ROOM_H
+
+#include "attach/memory.h"
+#include "attach/threads.h"
+#include "base/error.h"
+#include "base/proc_maps.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Memory that no code uses, below `top`, down to `low`. top = 0: none.
+struct frame_room {
+	uint64_t low, top;
+};
+
+enum stack_page {
+	STACK_PAGE_NEVER_USED, // the process has none there
+	STACK_PAGE_ZERO,
+	STACK_PAGE_USED,       // or nobody knows
+	STACK_PAGE_GUARD,      // cannot be read
+};
+
+// Pure. `pages`: from the stack's lower end up to what is in use in any case. `needs_gap`: see above.
+struct frame_room frame_room_choose(const enum stack_page *pages, size_t count, uint64_t low, bool needs_gap);
+
+// Pure: the lowest address that [stack] may grow to, under its limit (bytes) and above the mapping below; its start when it may not grow.
+uint64_t frame_room_lowest(const struct proc_maps *maps, const struct proc_map *stack, uint64_t stack_limit);
+
+// At least `size` bytes on the stack that the libc has given the thread, for the main thread on [stack].
+// HS_ERROR_REFUSED says what was looked at.
+// pre, of both: every thread of the process is stopped.
+struct hs_error *frame_room_on_own_stack(const struct frozen_process *process, const struct frozen_thread *thread, const struct proc_maps *maps,
+					 const struct target_memory *memory, uint64_t size, struct frame_room *ret) HS_MUST_CHECK;
+// On [stack], for any thread: also when the main thread has ended, or stands elsewhere.
+struct hs_error *frame_room_on_main_stack(const struct frozen_process *process, const struct proc_maps *maps, const struct target_memory *memory,
+					  uint64_t size, struct frame_room *ret) HS_MUST_CHECK;
+
+// Writes into a room. Below the start of [stack] it grows by that, as it does by a signal; the kernel then asks for the tool's limits, and so
+// these are lifted meanwhile: the target's own were respected when the room was chosen.
+struct hs_error *frame_room_write(const struct target_memory *memory, uint64_t address, const void *data, size_t size,
+				  pid_t stopped_tid) HS_MUST_CHECK;
+
+#endif

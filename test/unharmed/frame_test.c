@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signal frames lie where nothing is: programs whose stacks begin where no mapping does, or whose stack pointers point into data, keep every
+// byte, also when the tool is killed at any request. Each thread in turn is the only candidate, too.
+#include "attach/remote_call.h"
+#include "check.h"
+#include "harness.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ARGUMENTS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+enum { ALL = -1, REFUSED = 4, NO_SUCH_THREAD = 5 };
+
+static unsigned kills;
+
+// What the tool does, with the thread of that index alone, or with all. Its exit status: 0 or REFUSED.
+static void be_the_tool(pid_t pid, int index)
+{
+	static const uint64_t none[6];
+	struct frozen_process process, chosen;
+	struct remote_caller caller;
+	struct target_memory memory;
+	struct hs_error *error;
+	int64_t result;
+
+	must(target_memory_open(pid, &memory));
+	must(threads_freeze(pid, 5000, &process));
+	chosen = process;
+	if (index != ALL) {
+		if ((size_t)index >= process.count)
+			_exit(NO_SUCH_THREAD);
+		chosen.threads += index;
+		chosen.count = 1;
+	}
+	error = remote_call_open(&chosen, &memory, &caller);
+	if (error) {
+		// The reason names the thread, and the stack that was looked at.
+		if (error->code != HS_ERROR_REFUSED || !strstr(error->message, "no memory is proven free") || !strstr(error->message, "stack"))
+			must(error);
+		hs_error_destroy(error);
+	} else {
+		for (int i = 0; i < 2; i++) {
+			must(remote_call(&caller, SYS_getpid, none, &result));
+			if (result != pid)
+				_exit(3);
+		}
+		must(remote_call_close(&caller));
+	}
+	must(threads_thaw(&process));
+	_exit(error ? REFUSED : 0);
+}
+
+// The exit status, -1 when it was killed. `request`: where it is; 0 = nowhere.
+static int run_tool(pid_t pid, int index, unsigned request)
+{
+	char text[16];
+	pid_t tool;
+	int status;
+
+	fflush(stdout);
+	tool = fork();
+	if (tool == 0) {
+		snprintf(text, sizeof(text), "%u", request);
+		if (request > 0)
+			setenv("HEAPSNAP_KILL_AT_REQUEST", text, 1);
+		be_the_tool(pid, index);
+	}
+	waitpid(tool, &status, 0);
+	kills += WIFSIGNALED(status);
+	return WIFSIGNALED(status) ? -1 : WEXITSTATUS(status);
+}
+
+// Exact, other than the numbers in the status file.
+static unsigned long used_kilobytes(pid_t pid)
+{
+	unsigned long kilobytes = 0;
+	char path[64], line[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		sscanf(line, "Anonymous: %lu", &kilobytes);
+	if (file)
+		fclose(file);
+	return kilobytes;
+}
+
+// `expected`: the status with all threads. With one alone it may be refused; then too nothing is changed.
+static void run(const char *const *arguments, int expected)
+{
+	struct program program = program_start("ptrace_stacks", arguments);
+	unsigned requests = 0;
+	unsigned long before;
+	int status = 0;
+
+	CHECK_EQUAL(run_tool(program.pid, ALL, 0), expected);
+	before = used_kilobytes(program.pid);
+	CHECK(before > 0 || strcmp(arguments[0], "main_ends") == 0); // of a main thread that has ended the file is empty
+	for (int i = 0; i < 50; i++)
+		CHECK_EQUAL(run_tool(program.pid, ALL, 0), expected);
+	// The same pages every time, of whichever thread's stack.
+	CHECK(used_kilobytes(program.pid) <= before + 32);
+	for (int index = ALL; status != NO_SUCH_THREAD; index++) {
+		unsigned request = 0;
+
+		do {
+			status = run_tool(program.pid, index, ++request);
+			CHECK(!anything_stopped_or_traced(program.pid));
+		} while (status == -1 && request < 1000);
+		CHECK(status == 0 || status == REFUSED || status == NO_SUCH_THREAD);
+		if (index == ALL)
+			CHECK_EQUAL(status, expected);
+		requests += request;
+	}
+	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
+	printf("%s %s: %u requests\n", arguments[0], arguments[1] ? arguments[1] : "", requests);
+}
+
+// Linux 6.13 and later.
+static bool has_guards(void)
+{
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool has = madvise(page, 4096, 102) == 0; // MADV_GUARD_INSTALL
+
+	munmap(page, 4096);
+	return has;
+}
+
+int main(void)
+{
+	run(ARGUMENTS("neighbour"), 0);
+	if (has_guards())
+		run(ARGUMENTS("guards"), 0);
+	else
+		puts("this kernel has no MADV_GUARD_INSTALL: not tried");
+	run(ARGUMENTS("coroutine"), 0);
+	run(ARGUMENTS("table"), 0);
+	run(ARGUMENTS("stack_table"), 0);
+	run(ARGUMENTS("stack_zeros"), 0);
+	run(ARGUMENTS("handler"), 0);
+	run(ARGUMENTS("main_ends"), 0);
+	run(ARGUMENTS("raw"), 0);
+	run(ARGUMENTS("deep", "0"), 0);
+	run(ARGUMENTS("deep", "29"), 0);
+	run(ARGUMENTS("deep", "201"), 0);
+	run(ARGUMENTS("deep", "1500"), 0);
+	run(ARGUMENTS("full", "100"), REFUSED);
+	printf("%u kills\n", kills);
+	CHECK(kills >= 500);
+	return CHECK_RESULT();
+}

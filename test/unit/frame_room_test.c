@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which pages of a stack are free for a signal frame, how far [stack] may grow, and what a libc's control block says of a stack.
+#include "attach/frame_room.h"
+#include "attach/libc_stack.h"
+#include "check.h"
+
+#include <stdlib.h>
+
+#define LOW UINT64_C(0x7f0000000000)
+#define PAGE UINT64_C(4096)
+
+// '.' never used, '0' all zero, '#' used, '|' guard; the lowest page first.
+static struct frame_room choose(const char *text, bool needs_gap)
+{
+	enum stack_page pages[128];
+	size_t count = strlen(text);
+
+	for (size_t i = 0; i < count; i++)
+		pages[i] = text[i] == '.' ? STACK_PAGE_NEVER_USED : text[i] == '0' ? STACK_PAGE_ZERO
+			 : text[i] == '|' ? STACK_PAGE_GUARD : STACK_PAGE_USED;
+	return frame_room_choose(pages, count, LOW, needs_gap);
+}
+
+static void test_choose(void)
+{
+	static const struct {
+		const char *pages;
+		bool needs_gap;
+		unsigned low, top; // half pages from LOW; 0 and 0 = none
+	} cases[] = {
+		{ "", false, 0, 0 },
+		{ "####", false, 0, 0 },
+		{ "#...", false, 0, 0 },        // what is above something in use may be in use
+		{ "....####", false, 0, 4 },    // half of it is distance
+		{ "....#..#", false, 0, 4 },
+		{ "0000####", false, 0, 4 },    // zeros below a stack pointer are free
+		{ "0000####", true, 0, 0 },     // and may be an array where no stack pointer is known
+		{ "..00####", true, 0, 1 },     // the page below them is left as the gap
+		{ "00.0####", true, 0, 2 },     // zeros below a page that was never there are no array
+		{ "....####", true, 0, 3 },
+		{ ".0..", true, 0, 3 },
+		{ "|...####", false, 2, 5 },    // a guard at the lower end
+		{ ".|..####", false, 4, 6 },
+		{ "...|####", false, 0, 0 },
+		{ "...|####", true, 0, 0 },
+		{ "..|0####", true, 0, 0 },
+		{ ".", true, 0, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct frame_room room = choose(cases[i].pages, cases[i].needs_gap);
+
+		if (cases[i].top == 0) {
+			CHECK_EQUAL(room.top, 0);
+			continue;
+		}
+		CHECK_EQUAL(room.low - LOW, cases[i].low * PAGE / 2);
+		CHECK_EQUAL(room.top - LOW, cases[i].top * PAGE / 2);
+	}
+	// In a large one, 64 KiB.
+	CHECK_EQUAL(choose("................................................................", false).top, LOW + 48 * PAGE);
+}
+
+static void test_growth(void)
+{
+	static const char text[] =
+		"7ff000000000-7ffc00000000 rw-p 00000000 00:00 0 \n"
+		"7ffc00800000-7ffc00900000 rw-p 00000000 00:00 0 [stack]\n";
+	struct proc_maps maps;
+
+	if (proc_maps_parse(text, sizeof(text) - 1, &maps))
+		exit(1);
+	// The limit counts from the upper end; the mapping below keeps 256 pages of distance.
+	CHECK_EQUAL(frame_room_lowest(&maps, &maps.items[1], 0x200000), 0x7ffc00700000);
+	CHECK_EQUAL(frame_room_lowest(&maps, &maps.items[1], 0x200001), 0x7ffc00700000);
+	CHECK_EQUAL(frame_room_lowest(&maps, &maps.items[1], UINT64_MAX), 0x7ffc00100000);
+	CHECK_EQUAL(frame_room_lowest(&maps, &maps.items[1], 0x10000), 0x7ffc00800000);
+	CHECK_EQUAL(frame_room_lowest(&maps, &maps.items[1], 0), 0x7ffc00800000);
+	maps.items[1].start = 0x7ffc00080000;
+	CHECK_EQUAL(frame_room_lowest(&maps, &maps.items[1], UINT64_MAX), 0x7ffc00080000);
+	maps.items++; // as if nothing were below
+	maps.count = 1;
+	CHECK_EQUAL(frame_room_lowest(&maps, maps.items, UINT64_MAX), 0x100000);
+	maps.items--;
+	proc_maps_deinit(&maps);
+}
+
+static void test_control_block(void)
+{
+	enum { AT = 20, COUNT = 40 };
+	const uint64_t tp = 0x7f0000100700;
+	static const struct {
+		uint64_t words[5];
+		uint64_t low, high; // 0 = not recognised
+	} cases[] = {
+		// glibc: its own mapping with a guard of one page, and of 64 KiB; the program's, 16 KiB cut out of a larger mapping, and unaligned
+		{ { 0x7f0000000000, 0x101000, 4096, 4096 }, 0x7f0000001000, 0x7f0000100700 },
+		{ { 0x7f0000000000, 0x101000, 65536, 65536 }, 0x7f0000010000, 0x7f0000100700 },
+		{ { 0x7f00000fd000, 0x4000, 0, 4096 }, 0x7f00000fd000, 0x7f0000100700 },
+		{ { 0x7f00000fd010, 0x3ff0, 0, 4096 }, 0x7f00000fd010, 0x7f0000100700 },
+		{ { 0x7f0000000000, 0x101000, 4095, 0 }, 0, 0 },         // not a guard
+		{ { 0x7f0000000000, 0x101000, 0x101000, 0 }, 0, 0 },     // all guard
+		{ { 0x7f0000000000, 0x100000, 4096, 4096 }, 0, 0 },      // the block is not in it
+		{ { 0x7f0000000000, 0x200000, 4096, 4096 }, 0, 0 },      // nor at its upper end
+		{ { 0x7f0000101000, 0x101000, 4096, 4096 }, 0, 0 },
+		{ { 0, 0, 0, 0 }, 0, 0 },                                // the main thread's
+		// musl: a mapping with a guard; memory of the program that has room for the block, and that has not
+		{ { 0x7f0000000000, 0x101000, 0x7f0000100600, 0xff600, 4096 }, 0x7f0000001000, 0x7f0000100600 },
+		{ { 0, 0x4000, 0x7f0000100600, 0x3600, 0 }, 0x7f00000fd000, 0x7f0000100600 },
+		{ { 0x7f0000100000, 0x1000, 0x7e0000004000, 0x4000, 0 }, 0x7e0000000000, 0x7e0000004000 },
+		{ { 0x7f0000000000, 0x101000, 0x7f0000100600, 0x100600, 4096 }, 0, 0 }, // the stack reaches into the guard
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t words[COUNT] = { tp, 0, tp, 1 };
+		struct stack_range range = { 0, 0 };
+
+		memcpy(words + AT, cases[i].words, sizeof(cases[i].words));
+		CHECK_EQUAL(libc_stack_find(words, COUNT, tp, &range), cases[i].low != 0);
+		CHECK_EQUAL(range.low, cases[i].low);
+		CHECK_EQUAL(range.high, cases[i].high);
+		CHECK(!libc_stack_find(words, AT + 2, tp, &range)); // cut off
+	}
+}
+
+int main(void)
+{
+	test_choose();
+	test_growth();
+	test_control_block();
+	return CHECK_RESULT();
+}
