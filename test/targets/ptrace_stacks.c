@@ -145,6 +145,7 @@ static void guards(void)
 	}
 }
 
+#ifdef __GLIBC__ // musl has no makecontext
 static ucontext_t main_context, other_context;
 
 static void coroutine(void)
@@ -178,6 +179,7 @@ static void in_coroutine(void)
 	compare("main's frame", local, sizeof(local), 13);
 	free(block);
 }
+#endif
 
 static uint8_t table[TABLE];
 
@@ -336,8 +338,10 @@ int main(int argc, char **argv)
 		neighbour();
 	else if (strcmp(kind, "guards") == 0)
 		guards();
+#ifdef __GLIBC__
 	else if (strcmp(kind, "coroutine") == 0)
 		in_coroutine();
+#endif
 	else if (strcmp(kind, "table") == 0)
 		in_table();
 	else if (strcmp(kind, "stack_table") == 0)

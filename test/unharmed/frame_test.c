@@ -91,9 +91,9 @@ static unsigned long used_kilobytes(pid_t pid)
 }
 
 // `expected`: the status with all threads. With one alone it may be refused; then too nothing is changed.
-static void run(const char *const *arguments, int expected)
+static void run(const char *name, const char *const *arguments, int expected)
 {
-	struct program program = program_start("ptrace_stacks", arguments);
+	struct program program = program_start(name, arguments);
 	unsigned requests = 0;
 	unsigned long before;
 	int status = 0;
@@ -118,7 +118,7 @@ static void run(const char *const *arguments, int expected)
 		requests += request;
 	}
 	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
-	printf("%s %s: %u requests\n", arguments[0], arguments[1] ? arguments[1] : "", requests);
+	printf("%s %s %s: %u requests\n", name, arguments[0], arguments[1] ? arguments[1] : "", requests);
 }
 
 // Linux 6.13 and later.
@@ -131,25 +131,38 @@ static bool has_guards(void)
 	return has;
 }
 
-int main(void)
+static void run_all(const char *name, bool has_coroutines)
 {
-	run(ARGUMENTS("neighbour"), 0);
+	run(name, ARGUMENTS("neighbour"), 0);
 	if (has_guards())
-		run(ARGUMENTS("guards"), 0);
+		run(name, ARGUMENTS("guards"), 0);
 	else
 		puts("this kernel has no MADV_GUARD_INSTALL: not tried");
-	run(ARGUMENTS("coroutine"), 0);
-	run(ARGUMENTS("table"), 0);
-	run(ARGUMENTS("stack_table"), 0);
-	run(ARGUMENTS("stack_zeros"), 0);
-	run(ARGUMENTS("handler"), 0);
-	run(ARGUMENTS("main_ends"), 0);
-	run(ARGUMENTS("raw"), 0);
-	run(ARGUMENTS("deep", "0"), 0);
-	run(ARGUMENTS("deep", "29"), 0);
-	run(ARGUMENTS("deep", "201"), 0);
-	run(ARGUMENTS("deep", "1500"), 0);
-	run(ARGUMENTS("full", "100"), REFUSED);
+	if (has_coroutines)
+		run(name, ARGUMENTS("coroutine"), 0);
+	run(name, ARGUMENTS("table"), 0);
+	run(name, ARGUMENTS("stack_table"), 0);
+	run(name, ARGUMENTS("stack_zeros"), 0);
+	run(name, ARGUMENTS("handler"), 0);
+	run(name, ARGUMENTS("main_ends"), 0);
+	run(name, ARGUMENTS("raw"), 0);
+	run(name, ARGUMENTS("deep", "0"), 0);
+	run(name, ARGUMENTS("deep", "29"), 0);
+	run(name, ARGUMENTS("deep", "201"), 0);
+	run(name, ARGUMENTS("deep", "1500"), 0);
+	run(name, ARGUMENTS("full", "100"), REFUSED);
+}
+
+int main(void)
+{
+	char path[4096];
+
+	run_all("ptrace_stacks", true);
+	snprintf(path, sizeof(path), "%s/ptrace_stacks_musl", getenv("HEAPSNAP_TARGETS") ? getenv("HEAPSNAP_TARGETS") : ".");
+	if (access(path, X_OK) == 0)
+		run_all("ptrace_stacks_musl", false);
+	else
+		puts("no musl-gcc: its programs are not tried");
 	printf("%u kills\n", kills);
 	CHECK(kills >= 500);
 	return CHECK_RESULT();

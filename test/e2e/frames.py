@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attach, dump and detach on programs whose stacks begin where no mapping does, or whose stack pointers point into data, also with the tool
+killed on the way: the program compares what lies around them, byte by byte, when it ends."""
+
+import os
+import subprocess
+
+from harness import Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, run_test, say, start, target_path, \
+    temporary_directory
+
+KINDS = ["neighbour", "coroutine", "table", "stack_table", "stack_zeros", "handler", "deep 0", "deep 201", "deep 1500"]
+
+
+def start_target(program, kind):
+    process = start([target_path(program), *kind.split()], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    check_equal(process.stdout.readline(), b"ready\n", f"{program} {kind}")
+    return process
+
+
+def end_target(process, what):
+    process.stdin.close()
+    check_equal(process.wait(20), 0, f"exit status of {what}")
+
+
+def try_kind(program, kind):
+    path = os.path.join(temporary_directory(), "out.pb.gz")
+    process = start_target(program, kind)
+    before = Unharmed(process.pid)
+    for _ in range(3):
+        attach(process.pid)
+        dump(process.pid, path)
+        detach(process.pid)
+    before.check_after(memory_may_change=True)
+    killed = 0
+    for request in range(1, 400, 19):
+        for command in ("attach", "detach"):
+            result = heapsnap(command, process.pid, environment={"HEAPSNAP_KILL_AT_REQUEST": str(request)})
+            killed += result.status < 0
+        if result.status >= 0:
+            heapsnap("detach", process.pid)
+    attach(process.pid)
+    detach(process.pid)
+    end_target(process, f"{program} {kind}")
+    check(killed > 5, f"only {killed} kills")
+    say(f"  {program} {kind}: {killed} kills")
+
+
+def main():
+    for program in ("ptrace_stacks", "ptrace_stacks_musl"):
+        if not os.path.exists(target_path(program)):
+            say(f"{program} was not built: not tried")
+            continue
+        for kind in KINDS:
+            if kind != "coroutine" or program == "ptrace_stacks":
+                try_kind(program, kind)
+        process = start_target(program, "full 100")
+        check_refused(heapsnap("attach", process.pid), "no memory is proven free", "main thread's stack")
+        end_target(process, f"{program} full")
+
+
+run_test(main, "frames")
