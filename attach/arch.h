@@ -50,18 +50,21 @@ struct arch_code {
 extern const struct arch_code arch_syscall_gadgets[];   // make a system call, then return to the address at the stack pointer
 extern const struct arch_code arch_sigreturn_gadgets[]; // rt_sigreturn
 extern const struct arch_code arch_pop_gadgets[];       // take the number of the system call from the stack, then return
-// The first syscall gadget and the first short sigreturn gadget, for the program's entry point.
-#define ARCH_ENTRY_CODE_SIZE 10
+extern const struct arch_code arch_leave_gadgets[];     // take the stack pointer from the frame pointer, pop this, then return
+// The first syscall gadget, the first short sigreturn gadget and the first leave gadget, for the program's entry point.
+#define ARCH_ENTRY_CODE_SIZE 12
 #define ARCH_ENTRY_SIGRETURN_OFFSET 3
+#define ARCH_ENTRY_LEAVE_OFFSET 10
 extern const uint8_t arch_entry_code[ARCH_ENTRY_CODE_SIZE];
 
-// Parked: at the syscall instruction, about to make rt_sigreturn on the frame. A thread let go from here comes home.
-void arch_park(struct user_regs_struct *registers, uint64_t syscall_gadget, uint64_t frame);
+// Parked: at the leave gadget, with the thread's own stack pointer, about to take `stack` - 8 for it and so to return to the address at
+// `stack`. A thread let go from here comes home. Without such a gadget (0): at the syscall instruction, about to make rt_sigreturn on the frame.
+void arch_park(struct user_regs_struct *registers, uint64_t leave_gadget, uint64_t syscall_gadget, uint64_t stack, uint64_t frame);
 // pre: registers were read at the entry stop of the parked thread's call. Makes it another call, which returns into the frame.
 // `stack`: the stack pointer in the call, where the address stands that it returns to.
-void arch_set_call(struct user_regs_struct *registers, long number, const uint64_t arguments[6], uint64_t stack);
+void arch_set_call(struct user_regs_struct *registers, long number, const uint64_t arguments[6], uint64_t syscall_gadget, uint64_t stack);
 // pre: as above. Makes it no call at all.
-void arch_set_no_call(struct user_regs_struct *registers);
+void arch_set_no_call(struct user_regs_struct *registers, uint64_t syscall_gadget, uint64_t stack);
 int64_t arch_call_result(const struct user_regs_struct *registers);
 // A result that says that the call was interrupted and did nothing.
 bool arch_is_restart(int64_t result);

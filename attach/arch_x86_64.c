@@ -97,21 +97,33 @@ const struct arch_code arch_pop_gadgets[] = {
 	{ NULL, 0 },
 };
 
+const struct arch_code arch_leave_gadgets[] = {
+	CODE(0xc9, 0xc3),                   // leave; ret
+	CODE(0x48, 0x89, 0xec, 0x5d, 0xc3), // mov %rbp,%rsp; pop %rbp; ret
+	{ NULL, 0 },
+};
+
 const uint8_t arch_entry_code[ARCH_ENTRY_CODE_SIZE] = {
 	0x0f, 0x05, 0xc3,
 	0xb8, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05,
+	0xc9, 0xc3,
 };
 
-void arch_park(struct user_regs_struct *registers, uint64_t syscall_gadget, uint64_t frame)
+void arch_park(struct user_regs_struct *registers, uint64_t leave_gadget, uint64_t syscall_gadget, uint64_t stack, uint64_t frame)
 {
+	registers->orig_rax = UINT64_MAX; // or the kernel would think of restarting a call and move rip
+	if (leave_gadget) {
+		registers->rip = leave_gadget;
+		registers->rbp = stack - sizeof(uint64_t);
+		return;
+	}
 	registers->rip = syscall_gadget;
 	// rt_sigreturn finds the frame 8 bytes below, where a handler's return would have taken the restorer's address from
 	registers->rsp = frame + 8;
 	registers->rax = SYS_rt_sigreturn;
-	registers->orig_rax = UINT64_MAX; // or the kernel would think of restarting a call and move rip
 }
 
-void arch_set_call(struct user_regs_struct *registers, long number, const uint64_t arguments[6], uint64_t stack)
+void arch_set_call(struct user_regs_struct *registers, long number, const uint64_t arguments[6], uint64_t syscall_gadget, uint64_t stack)
 {
 	registers->orig_rax = (uint64_t)number; // what the kernel calls after the entry stop: syscall_trace_enter
 	registers->rdi = arguments[0];
@@ -120,12 +132,15 @@ void arch_set_call(struct user_regs_struct *registers, long number, const uint64
 	registers->r10 = arguments[3];
 	registers->r8 = arguments[4];
 	registers->r9 = arguments[5];
+	registers->rip = syscall_gadget + SYSCALL_INSTRUCTION_SIZE; // where the `ret` is
 	registers->rsp = stack;
 }
 
-void arch_set_no_call(struct user_regs_struct *registers)
+void arch_set_no_call(struct user_regs_struct *registers, uint64_t syscall_gadget, uint64_t stack)
 {
 	registers->orig_rax = UINT64_MAX;
+	registers->rip = syscall_gadget + SYSCALL_INSTRUCTION_SIZE;
+	registers->rsp = stack;
 }
 
 int64_t arch_call_result(const struct user_regs_struct *registers)

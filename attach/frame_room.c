@@ -3,7 +3,9 @@
 
 #include "attach/arch.h"
 #include "attach/libc_stack.h"
+#include "attach/sigframe.h"
 #include "attach/target_access.h"
+#include "attach/victim.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/live_thread.h"
@@ -23,6 +25,8 @@
 #define DISTANCE UINT64_C(65536)
 // How much of a stack is looked at, from its lower end.
 enum { PAGES_MAX = 64 };
+// How many frames of killed tools are taken away at most; mostly there is one.
+enum { LEFT_FRAMES_MAX = 8 };
 // The kernel keeps so much free between a stack that grows and the mapping below (stack_guard_gap in mm/mmap.c, the default).
 #define GROWTH_GAP (UINT64_C(256) * HS_PAGE_SIZE)
 
@@ -30,6 +34,9 @@ enum { PAGES_MAX = 64 };
 #define PAGEMAP_PRESENT (UINT64_C(1) << 63)
 #define PAGEMAP_SWAPPED (UINT64_C(1) << 62)
 #define PAGEMAP_GUARD (UINT64_C(1) << 58)
+
+static uint64_t page_up(uint64_t address) { return (address + HS_PAGE_SIZE - 1) & ~(uint64_t)(HS_PAGE_SIZE - 1); }
+static uint64_t page_down(uint64_t address) { return address & ~(uint64_t)(HS_PAGE_SIZE - 1); }
 
 struct frame_room frame_room_choose(const enum stack_page *pages, size_t count, uint64_t low, bool needs_gap)
 {
@@ -193,11 +200,47 @@ static struct hs_error *find_lowest(pid_t pid, const struct proc_maps *maps, con
 	return NULL;
 }
 
-static uint64_t page_up(uint64_t address) { return (address + HS_PAGE_SIZE - 1) & ~(uint64_t)(HS_PAGE_SIZE - 1); }
-static uint64_t page_down(uint64_t address) { return address & ~(uint64_t)(HS_PAGE_SIZE - 1); }
+static bool all_zero(const uint8_t *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (bytes[i])
+			return false;
+	return true;
+}
+
+// The state that a frame brings back may lead to a second one, of a tool killed before: so no frame goes while some thread needs any.
+static bool any_on_its_way(const struct frozen_process *process, const struct target_memory *memory)
+{
+	for (size_t i = 0; i < process->count; i++)
+		if (victim_is_on_its_way(&process->threads[i], memory))
+			return true;
+	return false;
+}
+
+// The lowest page in use may be so by nothing but a frame that a killed tool has left, and every thread is home. Then that is taken away, which would
+// else stand in the way of the next, and those of many killed tools would use up the stack.
+static bool clear_left_frame(const struct frozen_process *process, const struct target_memory *memory, uint64_t page, uint64_t high)
+{
+	static const uint8_t zeros[HS_SIGFRAME_MAX + HS_SIGFRAME_WORDS_BELOW];
+	uint8_t bytes[HS_SIGFRAME_MAX + 2 * HS_PAGE_SIZE];
+	size_t size = high - page < sizeof(bytes) ? (size_t)(high - page) : sizeof(bytes), begin, end, rest;
+	struct hs_error *error = target_memory_read(memory, page, bytes, size);
+
+	if (!error && sigframe_find(bytes, size, page, &begin, &end) && end - begin <= sizeof(zeros)) {
+		rest = (size_t)(page_up(end) - end);
+		rest = rest < size - end ? rest : size - end;
+		if (!all_zero(bytes, begin) || !all_zero(bytes + end, rest) || any_on_its_way(process, memory))
+			return false;
+		error = target_memory_write(memory, page + begin, zeros, end - begin, 0);
+		hs_error_destroy(error);
+		return !error;
+	}
+	hs_error_destroy(error);
+	return false;
+}
 
 // In [low, high), of which what is below `start` must still grow.
-static struct hs_error *choose_in(const struct target_memory *memory, uint64_t low, uint64_t start, uint64_t high, bool needs_gap,
+static struct hs_error *choose_in(const struct frozen_process *process, const struct target_memory *memory, uint64_t low, uint64_t start, uint64_t high, bool needs_gap,
 				  struct frame_room *ret)
 {
 	enum stack_page pages[PAGES_MAX];
@@ -209,7 +252,12 @@ static struct hs_error *choose_in(const struct target_memory *memory, uint64_t l
 	high = page_down(high);
 	if (high <= low)
 		return NULL;
-	error = look_at_pages(memory, low, start > low ? start : low, high, pages, &count);
+	for (int i = 0; i < LEFT_FRAMES_MAX; i++) {
+		error = look_at_pages(memory, low, start > low ? start : low, high, pages, &count);
+		if (error || count == 0 || pages[count - 1] != STACK_PAGE_USED ||
+		    !clear_left_frame(process, memory, low + (count - 1) * HS_PAGE_SIZE, high))
+			break;
+	}
 	if (!error)
 		*ret = frame_room_choose(pages, count, low, needs_gap);
 	return error;
@@ -239,12 +287,12 @@ struct hs_error *frame_room_on_main_stack(const struct frozen_process *process, 
 	// A stack pointer may be below what is there already: the owner has made room, and written nothing yet.
 	high = lowest_stack_pointer(process, lowest, stack->end);
 	needs_gap = !owner || !stands_in(owner, lowest, stack->end) || blocks_every_signal(owner);
-	error = choose_in(memory, stack->start, stack->start, high, needs_gap, ret);
+	error = choose_in(process, memory, stack->start, stack->start, high, needs_gap, ret);
 	if (error || ret->top - ret->low >= size)
 		return error;
 	low = high < stack->start ? high : stack->start;
 	low = low - lowest > PAGES_MAX / 2 * HS_PAGE_SIZE ? low - PAGES_MAX / 2 * HS_PAGE_SIZE : lowest;
-	error = choose_in(memory, low, stack->start, high, needs_gap, ret);
+	error = choose_in(process, memory, low, stack->start, high, needs_gap, ret);
 	if (!error && ret->top - ret->low < size)
 		error = too_small("the main thread's stack, as far as it may grow,", ret, size);
 	return error;
@@ -267,7 +315,7 @@ struct hs_error *frame_room_on_own_stack(const struct frozen_process *process, c
 		return hs_error_create(HS_ERROR_REFUSED, "the stack that its control block names is no private memory");
 	high = lowest_stack_pointer(process, stack.low, stack.high);
 	needs_gap = !stands_in(thread, stack.low, stack.high) || blocks_every_signal(thread);
-	error = choose_in(memory, stack.low, stack.low, high, needs_gap, ret);
+	error = choose_in(process, memory, stack.low, stack.low, high, needs_gap, ret);
 	if (!error && ret->top - ret->low < size)
 		error = too_small("its stack", ret, size);
 	return error;

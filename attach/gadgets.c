@@ -51,9 +51,15 @@ static int search_rank(const struct proc_map *map)
 	return 2;
 }
 
-static bool is_complete(const struct gadgets *gadgets)
+// Enough to make calls with.
+static bool is_usable(const struct gadgets *gadgets)
 {
 	return gadgets->syscall_gadget && gadgets->sigreturn_gadget;
+}
+
+static bool is_complete(const struct gadgets *gadgets)
+{
+	return is_usable(gadgets) && gadgets->leave_gadget;
 }
 
 static void search_map(const struct proc_map *map, const struct target_memory *memory, uint8_t *buffer, struct gadgets *ret)
@@ -78,6 +84,10 @@ static void search_map(const struct proc_map *map, const struct target_memory *m
 			offset = gadget_offset(buffer, size, arch_sigreturn_gadgets);
 			ret->sigreturn_gadget = offset == SIZE_MAX ? 0 : at + offset;
 		}
+		if (!ret->leave_gadget) {
+			offset = gadget_offset(buffer, size, arch_leave_gadgets);
+			ret->leave_gadget = offset == SIZE_MAX ? 0 : at + offset;
+		}
 		if (!ret->pop_gadget) {
 			offset = gadget_offset(buffer, size, arch_pop_gadgets);
 			ret->pop_gadget = offset == SIZE_MAX ? 0 : at + offset;
@@ -94,7 +104,7 @@ static bool settle(struct gadgets *gadgets, bool no_sigreturn)
 		gadgets->pop_gadget = 0;
 	else if (gadgets->pop_gadget)
 		gadgets->sigreturn_gadget = gadgets->syscall_gadget;
-	return is_complete(gadgets);
+	return is_usable(gadgets);
 }
 
 bool gadgets_find(const struct proc_maps *maps, const struct target_memory *memory, struct gadgets *ret)

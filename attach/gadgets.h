@@ -14,6 +14,7 @@
 struct gadgets {
 	uint64_t syscall_gadget;
 	uint64_t sigreturn_gadget;
+	uint64_t leave_gadget; // 0 = none was met
 	uint64_t pop_gadget; // 0 = not needed; else sigreturn_gadget is a bare system call, and this one comes before it
 };
 
@@ -35,7 +36,7 @@ struct entry_patch {
 	bool page_was_clean; // the file's own page, not a private copy
 };
 
-// Writes both gadgets at AT_ENTRY. HS_ERROR_REFUSED when a thread stands there.
+// Writes the gadgets at AT_ENTRY. HS_ERROR_REFUSED when a thread stands there.
 struct hs_error *entry_patch_apply(const struct frozen_process *process, const struct target_memory *memory, pid_t stopped_tid,
 				   struct entry_patch *ret) HS_MUST_CHECK;
 // Whether a killed tool has left its code at the entry point. What cannot be read counts as no.

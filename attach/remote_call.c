@@ -81,22 +81,23 @@ static struct hs_error *run_to_entry(struct remote_caller *caller)
 	return hs_error_create(HS_ERROR_BAD_DATA, "thread %d does not reach its system call", (int)caller->victim->tid);
 }
 
+// A call returns to the address at its stack pointer: the frame's first word. Or to the pop gadget, which takes the number of rt_sigreturn
+// from the next word and returns to the frame's first word. Below these words is one more, which the leave gadget takes for the frame pointer.
+enum { POP_WORDS = 2, WORDS_BELOW = 1 + POP_WORDS };
+_Static_assert(WORDS_BELOW * sizeof(uint64_t) == HS_SIGFRAME_WORDS_BELOW, "what sigframe_find looks for");
+
+static uint64_t call_stack(const struct remote_caller *caller)
+{
+	return caller->frame - (caller->pop_gadget ? POP_WORDS * sizeof(uint64_t) : 0);
+}
+
 // pre: in a stop, and the frame is complete in the target's memory.
 static struct hs_error *park(struct remote_caller *caller)
 {
 	struct user_regs_struct registers = caller->victim->registers;
 
-	arch_park(&registers, caller->syscall_gadget, caller->frame);
+	arch_park(&registers, caller->leave_gadget, caller->syscall_gadget, call_stack(caller), caller->frame);
 	return ptrace_set_registers(caller->victim->tid, &registers);
-}
-
-// A call returns to the address at its stack pointer: the frame's first word. Or to the pop gadget, which takes the number of rt_sigreturn
-// from the next word and returns to the frame's first word; these two words lie below the frame, in the parked thread's red zone.
-enum { POP_WORDS = 2 };
-
-static uint64_t call_stack(const struct remote_caller *caller)
-{
-	return caller->frame - (caller->pop_gadget ? POP_WORDS * sizeof(uint64_t) : 0);
 }
 
 // Turns the parked call, at its entry, into no call.
@@ -108,8 +109,7 @@ static struct hs_error *leave_entry(struct remote_caller *caller)
 	error = ptrace_get_registers(caller->victim->tid, &registers);
 	if (error)
 		return error;
-	arch_set_no_call(&registers);
-	registers.rsp = call_stack(caller);
+	arch_set_no_call(&registers, caller->syscall_gadget, call_stack(caller));
 	error = ptrace_set_registers(caller->victim->tid, &registers);
 	if (!error)
 		error = run_to_syscall_stop(caller);
@@ -138,7 +138,8 @@ static struct hs_error *write_frame(struct remote_caller *caller, uint64_t low, 
 		.restorer = caller->sigreturn_gadget,
 		.top = top,
 	};
-	const uint64_t pop[POP_WORDS] = { caller->pop_gadget, SYS_rt_sigreturn };
+	// Without a pop gadget the word right below the frame is the frame pointer.
+	const uint64_t below[WORDS_BELOW] = { 0, caller->pop_gadget, caller->pop_gadget ? SYS_rt_sigreturn : 0 };
 	struct sigframe frame;
 
 	threads_rewind_syscall(&registers);
@@ -150,8 +151,8 @@ static struct hs_error *write_frame(struct remote_caller *caller, uint64_t low, 
 		return hs_error_create(HS_ERROR_REFUSED, "thread %d has no room for its state", (int)caller->victim->tid);
 	caller->frame_size = frame.size;
 	error = frame_room_write(caller->memory, frame.address, frame.bytes, frame.size, caller->victim->tid);
-	if (!error && caller->pop_gadget)
-		error = frame_room_write(caller->memory, frame.address - sizeof(pop), pop, sizeof(pop), caller->victim->tid);
+	if (!error)
+		error = frame_room_write(caller->memory, frame.address - sizeof(below), below, sizeof(below), caller->victim->tid);
 	if (!error)
 		caller->frame = frame.address;
 	return error;
@@ -160,8 +161,8 @@ static struct hs_error *write_frame(struct remote_caller *caller, uint64_t low, 
 // pre: no thread needs the frame any more. What was there was zero, or not there at all.
 static struct hs_error *clear_frame(struct remote_caller *caller)
 {
-	static const uint8_t zeros[HS_SIGFRAME_MAX];
-	size_t below = caller->pop_gadget ? POP_WORDS * sizeof(uint64_t) : 0;
+	static const uint8_t zeros[HS_SIGFRAME_MAX + WORDS_BELOW * sizeof(uint64_t)];
+	const size_t below = WORDS_BELOW * sizeof(uint64_t);
 
 	return target_memory_write(caller->memory, caller->frame - below, zeros, caller->frame_size + below, caller->victim->tid);
 }
@@ -242,14 +243,18 @@ static struct hs_error *prepare_victim(struct remote_caller *caller, struct froz
 	return write_frame(caller, room.low, room.top);
 }
 
-// How readily a thread is taken: 0 first.
-enum { RANKS = 2 * 2 * (ARCH_RESTART_BLOCK + 1) };
+// How readily a thread is taken: 0 first. A call that moves data loses nothing by it; one in a restart block may, if the tool is killed.
+enum { RANK_TRANSFER = ARCH_RESTART_BLOCK, RANK_RESTART_BLOCK, RANKS_OF_STATE, RANKS = 2 * RANKS_OF_STATE };
 
 static int rank_of(const struct frozen_thread *thread)
 {
-	bool in_transfer = victim_is_in_transfer(&thread->registers);
+	int rank = (int)arch_call_state(&thread->registers);
 
-	return (thread->is_wanted * 2 + in_transfer) * (ARCH_RESTART_BLOCK + 1) + (int)arch_call_state(&thread->registers);
+	if (rank == ARCH_RESTART_BLOCK)
+		rank = RANK_RESTART_BLOCK;
+	else if (victim_is_in_transfer(&thread->registers))
+		rank = RANK_TRANSFER;
+	return thread->is_wanted ? RANKS_OF_STATE + rank : rank;
 }
 
 // One round over all threads, in the order of what they do.
@@ -316,10 +321,12 @@ static struct hs_error *open_caller(struct remote_caller *caller)
 		caller->syscall_gadget = gadgets.syscall_gadget;
 		caller->sigreturn_gadget = gadgets.sigreturn_gadget;
 		caller->pop_gadget = gadgets.pop_gadget;
+		caller->leave_gadget = gadgets.leave_gadget;
 	} else {
 		error = entry_patch_apply(caller->process, caller->memory, caller->process->threads[0].tid, &caller->entry);
 		caller->syscall_gadget = caller->entry.address;
 		caller->sigreturn_gadget = caller->entry.address + ARCH_ENTRY_SIGRETURN_OFFSET;
+		caller->leave_gadget = caller->entry.address + ARCH_ENTRY_LEAVE_OFFSET;
 	}
 	if (!error)
 		error = choose_victim(caller, maps);
@@ -359,7 +366,7 @@ static struct hs_error *call_once(struct remote_caller *caller, long number, con
 		error = ptrace_get_registers(tid, &registers);
 	if (error)
 		return error;
-	arch_set_call(&registers, number, arguments, call_stack(caller));
+	arch_set_call(&registers, number, arguments, caller->syscall_gadget, call_stack(caller));
 	error = ptrace_set_registers(tid, &registers);
 	if (!error)
 		error = run_to_syscall_stop(caller);
@@ -454,7 +461,9 @@ static struct hs_error *restore_victim(struct remote_caller *caller)
 	error = bring_back(caller);
 	if (!error)
 		error = restore_xstate(caller);
-	// The mask before the registers: until these are set, the frame would bring the mask back.
+	// The mask before the registers: until these are set, the frame would bring the mask back. Parked, for from here on signals may come.
+	if (!error)
+		error = park(caller);
 	if (!error)
 		error = ptrace_set_signal_mask(victim->tid, victim->signal_mask);
 	if (!error)

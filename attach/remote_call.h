@@ -12,11 +12,13 @@
 //   | ucontext                    |
 //   | restorer address            | <- rsp while the call runs
 //
-// Between calls the thread is parked: at the `syscall` instruction, about to make rt_sigreturn on the frame. The tool lets it go
-// to the entry stop of that call and only there makes it another one. So a tool that dies before that leaves a thread that comes
-// home without having made any call, and one that dies later, a thread that makes the call and then comes home.
+// Between calls the thread is parked, with its own stack pointer, at `leave; ret`: that takes it to the frame and to the restorer. The tool lets
+// it go to the entry stop of rt_sigreturn and only there makes it another call. So a tool that dies before that leaves a thread that comes
+// home without having made any call, and one that dies later, a thread that makes the call and then comes home. And a signal with a handler
+// that comes before the mask is set, while the tool dies, has its handler run where the kernel would have run it without the tool; that
+// handler may be one on the alternate stack, which the thread may be using already: with another stack pointer the kernel would begin it anew.
 //
-// The two code pieces are found in the target's own executable mappings (vdso, libc; a payload's image has them too);
+// The code pieces are found in the target's own executable mappings (vdso, libc; a payload's image has them too);
 // where there are none, they are written at the program's entry point (AT_ENTRY: never executed again) and taken away
 // by remote_call_close.
 #ifndef HEAPSNAP_ATTACH_REMOTE_CALL_H
@@ -35,6 +37,7 @@ struct remote_caller {
 	uint64_t syscall_gadget;   // address of `syscall; ret`
 	uint64_t sigreturn_gadget; // address of `mov $15,%eax (or %rax); syscall`; with a pop gadget, of any `syscall`
 	uint64_t pop_gadget;       // address of `pop %rax; ret`, run before it; 0 = none
+	uint64_t leave_gadget;     // address of `leave; ret`; 0 = none
 	struct entry_patch entry;  // where the gadgets had to be written
 	struct xsave_layout layout;
 	uint8_t *xstate;           // the victim's own; owned
@@ -48,8 +51,8 @@ struct remote_caller {
 	bool suspended_seccomp;
 };
 
-// Chooses a victim (in user mode rather than in a system call; never one whose call would end early because it is in a
-// restart block, or one in a call that moves data, unless there is no other; rather one whose seccomp filters have nothing against our calls; never inside a restartable sequence, unless its pc is moved to the abort handler),
+// Chooses a victim (in user mode rather than in a system call; one in a call that moves data only if there is no other, and one whose call may
+// end early because it is in a restart block only if not even that is there; rather one whose seccomp filters have nothing against our calls; never inside a restartable sequence, unless its pc is moved to the abort handler),
 // finds room for its frame, on its own stack or else on the main thread's, and the gadgets. Changes nothing in the target but these, where they must be written.
 // HS_ERROR_REFUSED when no thread can be used.
 struct hs_error *remote_call_open(struct frozen_process *process, const struct target_memory *memory,

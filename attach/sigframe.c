@@ -160,3 +160,38 @@ struct hs_error *sigframe_build(const struct sigframe_request *request, struct s
 	memcpy(ret->bytes + fpstate_offset + size, &magic2, sizeof(magic2));
 	return NULL;
 }
+
+bool sigframe_is_ours(const uint8_t head[HS_SIGFRAME_HEAD_SIZE])
+{
+	struct signal_frame frame;
+
+	_Static_assert(offsetof(struct signal_frame, context) <= HS_SIGFRAME_HEAD_SIZE, "the head has the flags");
+	memcpy(&frame, head, offsetof(struct signal_frame, context));
+	return frame.flags == (UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS) && !frame.link && !frame.stack_base &&
+	       frame.stack_flags == SS_FLAGS_REFUSED && !frame.stack_padding && !frame.stack_size;
+}
+
+bool sigframe_find(const uint8_t *bytes, size_t size, uint64_t address, size_t *begin_ret, size_t *end_ret)
+{
+	size_t first = (size_t)(-address & 7);
+
+	for (size_t at = first; at + sizeof(struct signal_frame) <= size; at += 8) {
+		struct software_bytes software;
+		struct signal_frame frame;
+		uint64_t state;
+
+		if (!sigframe_is_ours(bytes + at))
+			continue;
+		memcpy(&frame, bytes + at, sizeof(frame));
+		state = frame.context.fpstate - address; // an offset
+		if (at < HS_SIGFRAME_WORDS_BELOW || state < at || state > size || size - state < XSAVE_MINIMUM)
+			continue;
+		memcpy(&software, bytes + state + XSAVE_SOFTWARE_OFFSET, sizeof(software));
+		if (software.magic1 != FP_XSTATE_MAGIC1 || software.extended_size > size - state)
+			continue;
+		*begin_ret = at - HS_SIGFRAME_WORDS_BELOW;
+		*end_ret = (size_t)state + software.extended_size;
+		return true;
+	}
+	return false;
+}

@@ -48,6 +48,16 @@ struct sigframe {
 // code. *restorer_ret: the handler's return address.
 bool sigframe_may_be(const uint8_t head[HS_SIGFRAME_HEAD_SIZE], uint64_t *restorer_ret);
 
+// Bytes below a frame that a remote call writes (remote_call.c): words for its gadgets.
+#define HS_SIGFRAME_WORDS_BELOW 24
+
+// Pure: where in `bytes`, of which the first is at `address`, a frame of sigframe_build lies: *begin_ret and *end_ret, with the words below it.
+// It is told from the kernel's own by its flags of the alternate stack, which the kernel never writes. false = none, or not all of it.
+bool sigframe_find(const uint8_t *bytes, size_t size, uint64_t address, size_t *begin_ret, size_t *end_ret);
+
+// Pure: whether `head`, of HS_SIGFRAME_HEAD_SIZE bytes, is that of such a frame.
+bool sigframe_is_ours(const uint8_t head[HS_SIGFRAME_HEAD_SIZE]);
+
 // HS_ERROR_BAD_DATA when the extended state is not what the kernel documents.
 struct hs_error *sigframe_build(const struct sigframe_request *request, struct sigframe *ret) HS_MUST_CHECK;
 

@@ -3,6 +3,7 @@
 
 #include "attach/arch.h"
 #include "attach/ptrace_call.h"
+#include "attach/sigframe.h"
 #include "attach/target_access.h"
 #include "base/cleanup.h"
 #include "base/proc_file.h"
@@ -47,6 +48,23 @@ bool victim_is_in_transfer(const struct user_regs_struct *registers)
 	default:
 		return false;
 	}
+}
+
+bool victim_is_on_its_way(const struct frozen_thread *thread, const struct target_memory *memory)
+{
+	const uint64_t rsp = thread->registers.rsp, rbp = thread->registers.rbp;
+	// Where the frame lies, seen from each place of the way (remote_call.h), with and without a pop gadget.
+	const uint64_t places[] = { rsp - 8, rsp, rsp + 8, rsp + 16, rbp + 8, rbp + 24 };
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		uint8_t head[HS_SIGFRAME_HEAD_SIZE];
+		struct hs_error *error = target_memory_read(memory, places[i], head, sizeof(head));
+
+		hs_error_destroy(error);
+		if (!error && sigframe_is_ours(head))
+			return true;
+	}
+	return false;
 }
 
 const char *victim_obstacle(pid_t tid)

@@ -24,6 +24,9 @@ uint64_t rseq_resume_address(const struct rseq_section *section, uint64_t pc);
 // part for any stop (docs/target-safety.md, Known gaps).
 bool victim_is_in_transfer(const struct user_regs_struct *registers);
 
+// Whether the thread is on its way home through the frame of a tool that was killed (a stopped process stays so until it is continued).
+bool victim_is_on_its_way(const struct frozen_thread *thread, const struct target_memory *memory);
+
 // What else keeps a stopped thread from making remote calls: NULL = nothing. A static text.
 const char *victim_obstacle(pid_t tid);
 

@@ -96,16 +96,18 @@ static pthread_t start(void *(*function)(void *), void *argument, void *stack, s
 	return thread;
 }
 
+static size_t left_of_stack = 1500;
+
 // About 1 KiB of its stack is left.
 static void *fill_own_stack(void *low)
 {
 	volatile uint8_t here, *rest;
-	size_t left = (size_t)(&here - (volatile uint8_t *)low);
+	size_t size = (size_t)(&here - (volatile uint8_t *)low) - left_of_stack;
 
-	rest = __builtin_alloca(left - 1500);
-	fill(rest, left - 1600, 7);
+	rest = __builtin_alloca(size);
+	fill(rest, size - 100, 7);
 	spin();
-	compare("the thread's own stack", rest, left - 1600, 7);
+	compare("the thread's own stack", rest, size - 100, 7);
 	return NULL;
 }
 
@@ -265,10 +267,16 @@ static void raise_it(void)
 	raise(SIGUSR1);
 }
 
+static void use_stack(int unused)
+{
+	(void)unused;
+	fill(__builtin_alloca(1000), 1000, 37); // uses its stack
+}
+
 // A handler on an alternate stack, which is an array of main's frame; below it are frames that the handler has interrupted.
 static __attribute__((noinline)) void in_handler(void)
 {
-	volatile uint8_t alternate[32768];
+	volatile uint8_t alternate[65536];
 	const stack_t stack = { .ss_sp = (void *)(uintptr_t)alternate, .ss_size = sizeof(alternate) };
 	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_ONSTACK };
 	pthread_t thread;
@@ -276,6 +284,8 @@ static __attribute__((noinline)) void in_handler(void)
 	alternate_low = alternate;
 	sigaltstack(&stack, NULL);
 	sigaction(SIGUSR1, &action, NULL);
+	action.sa_handler = use_stack;
+	sigaction(SIGUSR2, &action, NULL);
 	thread = start(wait_in_thread, (void *)(intptr_t)1, NULL, 0);
 	recurse(10, raise_it);
 	pthread_join(thread, NULL);
@@ -350,7 +360,10 @@ int main(int argc, char **argv)
 		in_own_stack(0);
 	else if (strcmp(kind, "handler") == 0)
 		in_handler();
-	else if (strcmp(kind, "main_ends") == 0)
+	else if (strcmp(kind, "signals") == 0) {
+		left_of_stack = 32768; // there is room for another handler
+		in_handler();
+	} else if (strcmp(kind, "main_ends") == 0)
 		main_ends();
 	else if (strcmp(kind, "raw") == 0)
 		raw();

@@ -118,9 +118,39 @@ static void test_bad(void)
 	}
 }
 
+// A frame is found again wherever it lies, and nothing else is taken for one.
+static void test_find(void)
+{
+	static uint8_t xstate[11008], bytes[3 * 4096];
+	static struct sigframe frame;
+	const uint64_t low = 0x7fff0000;
+	size_t begin, end, at;
+
+	for (uint64_t top = low + 6000; top < low + sizeof(bytes); top += 1000) {
+		struct sigframe_request request = { .registers = &registers, .xstate = xstate, .xstate_size = 2696,
+						    .layout = &layout, .top = top, .restorer = 0x401000 };
+		struct hs_error *error = sigframe_build(&request, &frame);
+
+		CHECK(!error);
+		hs_error_destroy(error);
+		at = (size_t)(frame.address - low);
+		memset(bytes, 0, sizeof(bytes));
+		CHECK(!sigframe_find(bytes, sizeof(bytes), low, &begin, &end));
+		memcpy(bytes + at, frame.bytes, frame.size);
+		CHECK(sigframe_is_ours(bytes + at));
+		CHECK(sigframe_find(bytes, sizeof(bytes), low, &begin, &end));
+		CHECK_EQUAL(begin, at - HS_SIGFRAME_WORDS_BELOW);
+		CHECK_EQUAL(end, at + frame.size);
+		CHECK(!sigframe_find(bytes, end - 1, low, &begin, &end)); // cut off
+		bytes[at + 32] = 2; // SS_DISABLE, as the kernel writes it
+		CHECK(!sigframe_find(bytes, sizeof(bytes), low, &begin, &end));
+	}
+}
+
 int main(void)
 {
 	test_areas();
+	test_find();
 	test_bad();
 	return CHECK_RESULT();
 }
