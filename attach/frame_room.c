@@ -3,6 +3,7 @@
 
 #include "attach/arch.h"
 #include "attach/libc_stack.h"
+#include "attach/ptrace_call.h"
 #include "attach/sigframe.h"
 #include "attach/target_access.h"
 #include "attach/victim.h"
@@ -103,12 +104,19 @@ static const struct proc_map *find_main_stack(const struct proc_maps *maps)
 	return NULL;
 }
 
-// SIGKILL and SIGSTOP cannot be blocked; 32 and 33 are glibc's and musl's own, whose handlers these never block.
+// SIGKILL and SIGSTOP cannot be blocked; 32 and 33 are glibc's and musl's own, whose handlers these never block. One that cannot be asked counts as such.
 static bool blocks_every_signal(const struct frozen_thread *thread)
 {
 	const uint64_t others = UINT64_C(1) << (9 - 1) | UINT64_C(1) << (19 - 1) | UINT64_C(3) << (32 - 1);
 
-	return (thread->signal_mask | others) == UINT64_MAX;
+	uint64_t mask;
+	struct hs_error *error = ptrace_get_signal_mask(thread->tid, &mask);
+
+	if (error) {
+		hs_error_destroy(error);
+		return true;
+	}
+	return (mask | others) == UINT64_MAX;
 }
 
 static bool stands_in(const struct frozen_thread *thread, uint64_t low, uint64_t high)
