@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <inttypes.h>
 #include <sys/random.h>
 
 void attach_plan_deinit(struct attach_plan *plan)
@@ -158,6 +159,18 @@ static void plan_places(struct attach_plan *plan, struct findings *findings)
 			     (int)plan->target.pid);
 }
 
+// How many threads can be followed at one time: those with a slot of their own, of which a third may have another's hash, and those in the region's pages.
+static void judge_thread_count(const struct attach_plan *plan, struct findings *findings)
+{
+	uint64_t extra = plan->max_memory / HS_THREAD_EXTRA_PART / sizeof(struct thread_slot);
+	uint64_t room = (extra < HS_THREAD_EXTRA_SLOTS ? extra : HS_THREAD_EXTRA_SLOTS) + HS_THREAD_SLOTS / 8;
+
+	if (plan->max_memory && plan->target.threads.count > room)
+		findings_add(findings, GROUND_threads, FINDING_WARNING, "give more --max-memory: 128 KiB for each thread",
+			     "process %d has %zu threads, and some %" PRIu64 " can be followed: what others allocate will be lost, and counted (lost_no_slot)",
+			     (int)plan->target.pid, (size_t)plan->target.threads.count, room);
+}
+
 struct hs_error *attach_plan_again(struct attach_plan *plan)
 {
 	struct findings findings = { 0 };
@@ -191,6 +204,7 @@ void attach_plan_make(pid_t pid, const struct attach_options *options, struct at
 	if (findings_verdict(findings, GROUND_process) == FINDING_REFUSAL)
 		return;
 	findings_add_error(findings, GROUND_memory, region_size_choose(&plan->target, options->max_memory, &plan->max_memory));
+	judge_thread_count(plan, findings);
 	if (findings_verdict(findings, GROUND_permission) == FINDING_REFUSAL)
 		return;
 	error = target_memory_open(pid, &plan->memory);

@@ -43,6 +43,7 @@ static void describe(const struct region_access *access, struct attached_process
 	process->modules = header->module_count;
 	for (size_t i = 0; i < HS_THREAD_SLOTS / 64; i++)
 		process->thread_slots += (uint32_t)__builtin_popcountll(header->used_slots[i]);
+	process->thread_slots += header->extra_slot_count;
 	process->depth = header->depth;
 	process->always_exact = header->always_exact;
 	process->has_settings = sampling_settings_read(header, &process->sampling);

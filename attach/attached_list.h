@@ -25,7 +25,7 @@ struct attached_process {
 	uint64_t used_bytes, max_bytes; // of the region
 	uint64_t threads, modules;      // seen since attach
 	uint64_t used_pages, max_pages; // the same as bytes
-	uint32_t thread_slots;          // ever taken, of HS_THREAD_SLOTS
+	uint32_t thread_slots;          // ever taken, of HS_THREAD_SLOTS_ALL
 	uint32_t depth;                 // frames kept of a stack
 	bool has_settings;              // false: what the region says of them makes no sense
 	struct sampling_settings sampling;

@@ -5,6 +5,7 @@
 #include "attach/inside.h"
 #include "attach/interrupt.h"
 #include "attach/memory_sharers.h"
+#include "attach/slot_facts.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -25,14 +26,14 @@ struct search {
 	struct hs_error *error;
 	// Of the freeze that is looked at.
 	struct region_part image;
-	struct thread_slots slots;
+	struct slot_facts_list slots;
 	struct inside_search inside;
 };
 
 static void end_look(struct search *search)
 {
 	inside_end(&search->inside);
-	thread_slots_deinit(&search->slots);
+	slot_facts_deinit(&search->slots);
 }
 
 static struct hs_error *begin_look(struct search *search, struct frozen_process *process)
@@ -43,7 +44,7 @@ static struct hs_error *begin_look(struct search *search, struct frozen_process 
 
 	search->image = (struct region_part){ region->header.code_address, region->header.code_size };
 	if (!error)
-		error = thread_slots_read(region, process, &search->slots);
+		error = slot_facts_read(region, process, &search->slots);
 	if (!error)
 		error = inside_begin(&region->memory, maps, &search->slots, &search->tables, &search->image, 1, &search->inside);
 	return error;
@@ -52,7 +53,7 @@ static struct hs_error *begin_look(struct search *search, struct frozen_process 
 // Its pc is in the image; or the recorder was interrupted by a signal, whose handler the thread is in now.
 static struct hs_error *is_inside(struct search *search, const struct frozen_thread *thread, bool *ret)
 {
-	const struct slot_facts *slot = thread_slots_find(&search->slots, thread->registers.fs_base);
+	const struct slot_facts *slot = slot_facts_find(&search->slots, thread->registers.fs_base);
 
 	*ret = ranges_hold(&search->image, 1, thread->registers.rip);
 	if (*ret || !slot || !slot->guard || slot->in_original) // in the original function, or in the program

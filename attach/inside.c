@@ -13,7 +13,7 @@ enum {
 };
 #define LOOKED_AT_IN_ALL (UINT64_C(1) << 30)
 
-struct hs_error *inside_begin(const struct target_memory *memory, const struct proc_maps *maps, const struct thread_slots *slots,
+struct hs_error *inside_begin(const struct target_memory *memory, const struct proc_maps *maps, const struct slot_facts_list *slots,
 			      struct unwind_tables *tables, const struct region_part *ranges, size_t range_count, struct inside_search *ret)
 {
 	*ret = (struct inside_search){ .slots = slots, .tables = tables, .ranges = ranges, .range_count = range_count,
@@ -161,7 +161,7 @@ static bool is_clean_above(const struct inside_search *search, const struct look
 
 struct hs_error *inside_check(struct inside_search *search, const struct frozen_thread *thread, bool *inside_ret)
 {
-	const struct slot_facts *slot = thread_slots_find(search->slots, thread->registers.fs_base);
+	const struct slot_facts *slot = slot_facts_find(search->slots, thread->registers.fs_base);
 	struct walked_thread walked = { .registers = &thread->registers };
 	struct look look;
 	enum walk_end end;

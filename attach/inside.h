@@ -5,7 +5,7 @@
 
 #include "attach/stack_reader.h"
 #include "attach/stack_walk.h"
-#include "attach/thread_slots.h"
+#include "attach/slot_facts.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 // What is asked of all threads of one freeze.
 struct inside_search {
 	struct stack_reader reader;
-	const struct thread_slots *slots;
+	const struct slot_facts_list *slots;
 	struct unwind_tables *tables;     // read before the freeze
 	const struct region_part *ranges; // the payload's executable mappings (offset = address)
 	size_t range_count;
@@ -22,7 +22,7 @@ struct inside_search {
 };
 
 // `maps` are the target's now. pre: every thread is stopped; slots and tables outlive the search.
-struct hs_error *inside_begin(const struct target_memory *memory, const struct proc_maps *maps, const struct thread_slots *slots,
+struct hs_error *inside_begin(const struct target_memory *memory, const struct proc_maps *maps, const struct slot_facts_list *slots,
 			      struct unwind_tables *tables, const struct region_part *ranges, size_t range_count, struct inside_search *ret)
 	HS_MUST_CHECK;
 void inside_end(struct inside_search *search);

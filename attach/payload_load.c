@@ -5,6 +5,8 @@
 #include "attach/memory_file.h"
 #include "attach/payload_image.h"
 #include "attach/region_access.h"
+#include "attach/thread_pointer_code.h"
+#include "base/cleanup.h"
 #include "base/io.h"
 
 #include <errno.h>
@@ -61,6 +63,10 @@ struct hs_error *payload_code_build(const struct payload_layout *layout, const s
 		return &hs_error_no_memory;
 	memset(bytes, 0xcc, size); // int3, should anything ever run into it
 	memcpy(bytes, payload_image, layout->code_size);
+	if (thread_pointer_code_is_allowed() && !thread_pointer_code_replace_in_image(bytes, layout->code_size)) {
+		free(bytes);
+		return hs_error_create(HS_ERROR_BAD_DATA, "the payload's image is damaged: it reads the thread pointer where its header does not say");
+	}
 	memcpy(bytes + offsetof(struct payload_header, config), config, sizeof(*config));
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct planned_hook *hook = &plan->hooks[i];

@@ -82,7 +82,8 @@ struct hs_error *region_check_header(const struct region_header *header, uint64_
 		{ "modules", &header->modules, HS_OFFSET_MODULES, HS_OFFSET_STRINGS - HS_OFFSET_MODULES },
 		{ "strings", &header->strings, HS_OFFSET_STRINGS, HS_OFFSET_THREADS - HS_OFFSET_STRINGS },
 		{ "threads", &header->threads, HS_OFFSET_THREADS, HS_OFFSET_SLOTS - HS_OFFSET_THREADS },
-		{ "slots", &header->slots, HS_OFFSET_SLOTS, HS_OFFSET_RULES - HS_OFFSET_SLOTS },
+		{ "slots", &header->slots, HS_OFFSET_SLOTS, HS_OFFSET_EXTRA_SLOTS - HS_OFFSET_SLOTS },
+		{ "extra_slots", &header->extra_slots, HS_OFFSET_EXTRA_SLOTS, HS_OFFSET_RULES - HS_OFFSET_EXTRA_SLOTS },
 		{ "rules", &header->rules, HS_OFFSET_RULES, HS_OFFSET_LOG - HS_OFFSET_RULES },
 		{ "log", &header->log, HS_OFFSET_LOG, HS_OFFSET_BUCKETS - HS_OFFSET_LOG },
 		{ "buckets", &header->buckets, HS_OFFSET_BUCKETS, HS_OFFSET_ROOT - HS_OFFSET_BUCKETS },
@@ -107,7 +108,7 @@ struct hs_error *region_check_header(const struct region_header *header, uint64_
 	}
 	if (header->state < REGION_ATTACHING || header->state > REGION_DETACHING || header->hook_count > HS_HOOKS_MAX ||
 	    header->island_count > 16 || header->module_count > HS_MODULES_MAX || header->string_bytes > HS_STRINGS_SIZE ||
-	    header->thread_count > HS_THREAD_HISTORY_MAX + HS_THREAD_SLOTS || header->first_page != HS_OFFSET_PAGES / HS_PAGE_SIZE ||
+	    header->thread_count > HS_THREAD_HISTORY_MAX + HS_THREAD_SLOTS_ALL || header->extra_slot_count > HS_THREAD_EXTRA_SLOTS || header->first_page != HS_OFFSET_PAGES / HS_PAGE_SIZE ||
 	    header->max_pages > size / HS_PAGE_SIZE || header->max_pages < header->first_page || header->depth == 0 ||
 	    header->depth > HS_DEPTH_MAX || header->log_limit > HS_LOG_ENTRIES)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: a count is out of range");
@@ -274,40 +275,4 @@ struct hs_error *region_read_hooks(const struct region_access *access, struct ho
 		make_printable(hooks[i].name, sizeof(hooks[i].name));
 	*hooks_ret = HS_STEAL_POINTER(hooks);
 	return NULL;
-}
-
-static int compare_words(const void *left, const void *right)
-{
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-
-	return (a > b) - (a < b);
-}
-
-struct hs_error *region_release_slots(const struct region_access *access, const struct thread_slot *slots,
-				      const struct frozen_process *process)
-{
-	const uint64_t ended = HS_THREAD_ENDED;
-	HS_CLEANUP_FREE uint64_t *alive = NULL;
-	struct hs_error *error = NULL;
-
-	if (access->header.thread_count < HS_THREAD_SLOTS / 4)
-		return NULL;
-	alive = calloc(process->count + 1, sizeof(*alive));
-	if (!alive)
-		return &hs_error_no_memory;
-	for (size_t i = 0; i < process->count; i++)
-		alive[i] = process->threads[i].registers.fs_base;
-	qsort(alive, process->count, sizeof(*alive), compare_words);
-	for (uint32_t i = 0; i < HS_THREAD_SLOTS && !error; i++) {
-		uint64_t offset = HS_OFFSET_SLOTS + i * sizeof(*slots) + offsetof(struct thread_slot, thread_pointer);
-		uint64_t key = slots[i].thread_pointer;
-
-		// A hook that is running, in a process that shares the memory without being one of the threads, keeps its slot.
-		if (key <= HS_THREAD_ENDED || slots[i].guard || slots[i].pending ||
-		    bsearch(&key, alive, process->count, sizeof(*alive), compare_words))
-			continue;
-		error = region_write(access, offset, &ended, sizeof(ended));
-	}
-	// So that the passes of ended threads keep none of the others from having one.
-	return error ? error : state_pages_take_passes(&access->memory, access->header.state_address, process->threads[0].tid);
 }

@@ -51,12 +51,6 @@ struct hs_error *region_read(const struct region_access *access, uint64_t offset
 // pre (without privilege): a thread of the target is stopped by this tool
 struct hs_error *region_write(const struct region_access *access, uint64_t offset, const void *data, size_t size) HS_MUST_CHECK;
 
-// Marks the slots of threads that are no more, so that new threads find room; their counters and totals stay. `slots` are the copied
-// ones, HS_THREAD_SLOTS of them. Does nothing while few are in use.
-// pre: every thread of the target is stopped.
-struct hs_error *region_release_slots(const struct region_access *access, const struct thread_slot *slots,
-				      const struct frozen_process *process) HS_MUST_CHECK;
-
 // The journal. *hooks_ret is owned by the caller: access->header.hook_count records, their names terminated and printable.
 struct hs_error *region_read_hooks(const struct region_access *access, struct hook_record **hooks_ret) HS_MUST_CHECK;
 

@@ -43,7 +43,8 @@ static void fill_parts(struct region_header *header)
 	header->modules = (struct region_part){ HS_OFFSET_MODULES, HS_OFFSET_STRINGS - HS_OFFSET_MODULES };
 	header->strings = (struct region_part){ HS_OFFSET_STRINGS, HS_OFFSET_THREADS - HS_OFFSET_STRINGS };
 	header->threads = (struct region_part){ HS_OFFSET_THREADS, HS_OFFSET_SLOTS - HS_OFFSET_THREADS };
-	header->slots = (struct region_part){ HS_OFFSET_SLOTS, HS_OFFSET_RULES - HS_OFFSET_SLOTS };
+	header->slots = (struct region_part){ HS_OFFSET_SLOTS, HS_OFFSET_EXTRA_SLOTS - HS_OFFSET_SLOTS };
+	header->extra_slots = (struct region_part){ HS_OFFSET_EXTRA_SLOTS, HS_OFFSET_RULES - HS_OFFSET_EXTRA_SLOTS };
 	header->rules = (struct region_part){ HS_OFFSET_RULES, HS_OFFSET_LOG - HS_OFFSET_RULES };
 	header->log = (struct region_part){ HS_OFFSET_LOG, HS_OFFSET_BUCKETS - HS_OFFSET_LOG };
 	header->buckets = (struct region_part){ HS_OFFSET_BUCKETS, HS_OFFSET_ROOT - HS_OFFSET_BUCKETS };
@@ -151,5 +152,7 @@ void region_fill(struct region_header *header, void *context)
 	// The first page of `pages` begins with the node for stacks that find no room.
 	full = (struct stack_node *)((uint8_t *)header + HS_OFFSET_PAGES);
 	full->frame = (uint64_t)HS_FRAME_CUT << HS_FRAME_MODULE_SHIFT | CUT_stack_table_full;
+	// Unused slots have the key 0, and so has a thread without a thread pointer, whose calls look here: no slot is to be its.
+	((struct thread_slot *)((uint8_t *)header + HS_OFFSET_SLOTS))[thread_slot_index(0)].thread_pointer = HS_KEY_NOBODYS;
 	header->magic = HS_REGION_MAGIC;
 }

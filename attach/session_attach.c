@@ -214,6 +214,8 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct attach_repo
 	threads = process.count;
 	error = memory_sharers_check(&process, &strangers);
 	if (!error)
+		error = thread_layout_check(&plan->memory, &process);
+	if (!error)
 		error = fault_point("compare with the plan");
 	if (!error)
 		error = frozen_maps(&process, &now);

@@ -20,6 +20,7 @@
 #include "attach/standstill.h"
 #include "attach/target.h"
 #include "attach/state_pages.h"
+#include "attach/slot_facts.h"
 #include "attach/threads.h"
 #include "attach/tool_guard.h"
 #include "attach/work_lock.h"
@@ -214,7 +215,7 @@ static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen
 
 static struct hs_error *count_inside(struct detach_state *state, struct frozen_process *process, struct unwind_tables *tables, size_t *ret)
 {
-	struct thread_slots slots = { 0 };
+	struct slot_facts_list slots = { 0 };
 	struct inside_search search = { 0 };
 	const struct proc_maps *maps;
 	struct hs_error *error = frozen_maps(process, &maps);
@@ -223,7 +224,7 @@ static struct hs_error *count_inside(struct detach_state *state, struct frozen_p
 	if (error)
 		return error;
 	if (state->has_region)
-		error = thread_slots_read(&state->region, process, &slots);
+		error = slot_facts_read(&state->region, process, &slots);
 	if (!error) {
 		error = inside_begin(&state->region.memory, maps, &slots, tables, state->code, state->code_count, &search);
 		for (size_t i = 0; i < process->count && !error; i++) {
@@ -234,7 +235,7 @@ static struct hs_error *count_inside(struct detach_state *state, struct frozen_p
 		}
 		inside_end(&search);
 	}
-	thread_slots_deinit(&slots);
+	slot_facts_deinit(&slots);
 	return error;
 }
 

@@ -14,6 +14,7 @@
 #include "attach/standstill.h"
 #include "attach/state_pages.h"
 #include "attach/target.h"
+#include "attach/thread_slots.h"
 #include "attach/tool_guard.h"
 #include "attach/work_lock.h"
 #include "base/cleanup.h"
@@ -32,7 +33,7 @@ struct change {
 	pid_t stopped_tid;
 	struct region_settings after;
 	bool can_count;              // the filter: no thread is inside the payload
-	uint32_t *slots;             // numbers of those that were ever taken
+	uint64_t *slots;             // offsets of those that were ever taken
 	size_t slot_count;
 	struct pending_record *pending;
 	size_t pending_count;
@@ -73,19 +74,15 @@ static struct hs_error *look_again(struct change *change)
 static struct hs_error *read_slots(struct change *change)
 {
 	struct thread_slot slot;
-	struct hs_error *error = NULL;
+	struct hs_error *error = thread_slots_list(&change->region, &change->slots, &change->slot_count);
 
-	change->slots = calloc(HS_THREAD_SLOTS, sizeof(*change->slots));
-	change->pending = calloc(HS_THREAD_SLOTS, sizeof(*change->pending));
-	if (!change->slots || !change->pending)
+	if (error)
+		return error;
+	change->pending = calloc(change->slot_count + 1, sizeof(*change->pending));
+	if (!change->pending)
 		return &hs_error_no_memory;
-	for (uint32_t i = 0; i < HS_THREAD_SLOTS && !error; i++) {
-		uint64_t offset = HS_OFFSET_SLOTS + i * sizeof(slot);
-
-		if (!(change->header.used_slots[i / 64] >> (i % 64) & 1))
-			continue;
-		change->slots[change->slot_count++] = i;
-		error = region_read(&change->region, offset, &slot, offsetof(struct thread_slot, pending_new_address));
+	for (size_t i = 0; i < change->slot_count && !error; i++) {
+		error = region_read(&change->region, change->slots[i], &slot, offsetof(struct thread_slot, pending_new_address));
 		if (!error && slot.pending)
 			change->pending[change->pending_count++] = (struct pending_record){ slot.pending_address, slot.pending };
 	}
@@ -198,9 +195,7 @@ static struct hs_error *tell_threads(struct change *change)
 	struct hs_error *error = fault_point("tell the threads");
 
 	for (size_t i = 0; i < change->slot_count && !error; i++)
-		error = region_write(&change->region,
-				     HS_OFFSET_SLOTS + change->slots[i] * sizeof(struct thread_slot) + offsetof(struct thread_slot, interval), &none,
-				     sizeof(none));
+		error = region_write(&change->region, change->slots[i] + offsetof(struct thread_slot, interval), &none, sizeof(none));
 	if (!error)
 		error = fault_point("take the passes");
 	return error ? error : state_pages_take_passes(&change->region.memory, change->header.state_address, change->stopped_tid);

@@ -2,6 +2,7 @@
 #include "attach/short_way.h"
 
 #include "attach/payload_image.h"
+#include "attach/thread_pointer_code.h"
 
 #include <string.h>
 
@@ -27,6 +28,8 @@ void short_way_fill(const struct hook_goals *goals, struct hook_island *island)
 		return;
 	island->begin = image->island_begin[island->kind];
 	memcpy(island->short_way, payload_image + head + HS_ISLAND_SHORT_WAY_OFFSET, sizeof(island->short_way));
+	if (thread_pointer_code_is_allowed())
+		thread_pointer_code_replace_in_way(island->short_way, sizeof(island->short_way));
 	fill_in(island, &state_mark, &goals->state, sizeof(state_mark));
 	fill_in(island, &trust_mark, &trust, sizeof(trust_mark));
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/thread_costs.h"
 
+#include "attach/thread_slots.h"
+#include "base/cleanup.h"
+
 #include <x86intrin.h>
 
 #define RECENT_US (10 * UINT64_C(1000000))
@@ -25,21 +28,21 @@ static void add(const struct region_header *header, const struct thread_slot *sl
 void thread_costs_read(const struct region_access *access, struct thread_costs *ret)
 {
 	const struct region_header *header = &access->header;
+	HS_CLEANUP_FREE uint64_t *offsets = NULL;
+	size_t count = 0;
 
 	*ret = (struct thread_costs){
 		.thinned_to = (uint32_t)header->budget_floor,
 		.is_thinning = header->thinning_position & HS_THINNING_BY_BUDGET,
 	};
-	for (uint64_t i = 0; i < HS_THREAD_SLOTS; i++) {
+	hs_error_destroy(thread_slots_list(access, &offsets, &count));
+	for (size_t i = 0; i < count; i++) {
 		struct thread_slot slot;
-		struct hs_error *error;
+		struct hs_error *error = region_read(access, offsets[i], &slot, offsetof(struct thread_slot, cut_counters));
 
-		if (!(header->used_slots[i / 64] >> (i % 64) & 1))
-			continue;
-		error = region_read(access, HS_OFFSET_SLOTS + i * sizeof(slot), &slot, offsetof(struct thread_slot, cut_counters));
 		if (error)
 			hs_error_destroy(error);
-		else if (slot.thread_pointer > HS_THREAD_ENDED)
+		else if (thread_key_is_taken(slot.thread_pointer))
 			add(header, &slot, __rdtsc(), ret);
 	}
 }

@@ -3,8 +3,11 @@
 
 #include "attach/region_fill.h"
 #include "attach/thread_ids.h"
+#include "attach/thread_pointer_code.h"
+#include "base/cleanup.h"
 #include "base/log.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 // struct pthread of musl begins at the thread pointer and was never shorter; the words that the payload looks at are among these.
@@ -120,14 +123,15 @@ static uint64_t search_tid_offset(uint64_t tcb_size, const struct target_memory 
 	for (size_t i = 0; i < process->count; i++) {
 		const struct frozen_thread *thread = &process->threads[i];
 		struct hs_error *error;
+		uint64_t first;
 
 		if (!thread->registers.fs_base)
 			continue; // not yet set up
 		error = target_memory_read(memory, thread->registers.fs_base, words, sizeof(words));
-		if (error) {
-			hs_error_destroy(error);
-			return 0;
-		}
+		hs_error_destroy(error);
+		memcpy(&first, words, sizeof(first));
+		if (error || first != thread->registers.fs_base)
+			continue; // not one of the libc's
 		for (unsigned j = 0; j < sizeof(words) / 4; j++)
 			if (!is_id_of(process, thread, words[j]))
 				candidates &= ~(UINT64_C(1) << j);
@@ -151,6 +155,51 @@ static uint64_t find_tid_offset(const struct module_list *modules, const struct 
 	return offset;
 }
 
+static int compare_pointers(const void *left, const void *right)
+{
+	const struct frozen_thread *a = *(const struct frozen_thread *const *)left, *b = *(const struct frozen_thread *const *)right;
+
+	if (a->registers.fs_base != b->registers.fs_base)
+		return a->registers.fs_base > b->registers.fs_base ? 1 : -1;
+	return (a->tid > b->tid) - (a->tid < b->tid);
+}
+
+// Whether the libc's control block is there: its first word is its own address, and all of it can be read.
+static bool has_control_block(const struct target_memory *memory, uint64_t thread_pointer, uint64_t size)
+{
+	uint64_t words[512];
+	struct hs_error *error;
+
+	size = size < sizeof(words[0]) ? sizeof(words[0]) : size;
+	if (!thread_pointer || thread_pointer % 8 || size > sizeof(words))
+		return false;
+	error = target_memory_read(memory, thread_pointer, words, size);
+	hs_error_destroy(error);
+	return !error && words[0] == thread_pointer;
+}
+
+struct hs_error *thread_layout_check(const struct target_memory *memory, const struct frozen_process *process)
+{
+	HS_CLEANUP_FREE const struct frozen_thread **threads = calloc(process->count + 1, sizeof(const struct frozen_thread *));
+
+	if (!threads)
+		return &hs_error_no_memory;
+	for (size_t i = 0; i < process->count; i++)
+		threads[i] = &process->threads[i];
+	qsort(threads, process->count, sizeof(const struct frozen_thread *), compare_pointers);
+	for (size_t i = 0; i < process->count; i++) {
+		uint64_t pointer = threads[i]->registers.fs_base;
+
+		if (pointer && i > 0 && threads[i - 1]->registers.fs_base == pointer)
+			return hs_error_create(HS_ERROR_REFUSED, "threads %d and %d of process %d have the same thread pointer (fs base): what the one allocates "
+					       "could not be told from what the other does", threads[i - 1]->tid, threads[i]->tid, process->pid);
+		if (!thread_pointer_code_is_allowed() && !has_control_block(memory, pointer, 0))
+			return hs_error_create(HS_ERROR_REFUSED, "thread %d of process %d has no thread pointer of a C library, and without RDFSBASE (Linux 5.9, "
+					       "FSGSBASE) the payload would fault in it", threads[i]->tid, process->pid);
+	}
+	return NULL;
+}
+
 void thread_layout_configure(const struct target_info *target, const struct proc_maps *maps, const struct module_list *modules,
 			     const struct target_memory *memory, const struct frozen_process *process, struct payload_config *config)
 {
@@ -164,7 +213,8 @@ void thread_layout_configure(const struct target_info *target, const struct proc
 		if (thread->tid != process->pid)
 			continue;
 		inside = thread_id_inside(process->pid, thread->tid);
-		config->main_thread_pointer = thread->registers.fs_base;
+		if (has_control_block(memory, thread->registers.fs_base, modules->tcb_size))
+			config->main_thread_pointer = thread->registers.fs_base;
 		config->main_tid = inside ? inside : (uint32_t)thread->tid;
 		config->main_stack_start = target->stack_start;
 		region_main_stack(maps, target->stack_limit, &config->main_stack_low, &config->main_stack_high);

@@ -1,20 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/thread_slots.h"
 
+#include "attach/state_pages.h"
 #include "base/cleanup.h"
 
 #include <stdlib.h>
 
-// All that is asked of a slot lies in its first bytes.
-struct slot_head {
-	uint8_t bytes[offsetof(struct thread_slot, random)];
-};
+// Slots of one hash: more are a circle that somebody has made.
+enum { CHAIN_MAX = 4096 };
 
-static int compare_facts(const void *left, const void *right)
+static bool is_slot_page(const struct region_header *header, uint32_t page)
 {
-	const struct slot_facts *a = left, *b = right;
+	return page >= header->first_page && page + UINT64_C(0) + HS_THREAD_SLOT_PAGES <= header->max_pages;
+}
 
-	return (a->thread_pointer > b->thread_pointer) - (a->thread_pointer < b->thread_pointer);
+struct hs_error *thread_slots_list(const struct region_access *access, uint64_t **offsets_ret, size_t *count_ret)
+{
+	HS_CLEANUP_FREE struct region_header *header = malloc(sizeof(*header));
+	HS_CLEANUP_FREE uint64_t *offsets = calloc(HS_THREAD_SLOTS_ALL, sizeof(*offsets));
+	HS_CLEANUP_FREE uint32_t *pages = NULL;
+	struct hs_error *error;
+	uint32_t extra;
+	size_t count = 0;
+
+	*count_ret = 0;
+	if (!header || !offsets)
+		return &hs_error_no_memory;
+	error = region_read(access, 0, header, sizeof(*header));
+	if (error)
+		return error;
+	for (uint32_t i = 0; i < HS_THREAD_SLOTS; i++)
+		if (header->used_slots[i / 64] >> (i % 64) & 1)
+			offsets[count++] = HS_OFFSET_SLOTS + i * sizeof(struct thread_slot);
+	extra = header->extra_slot_count < HS_THREAD_EXTRA_SLOTS ? header->extra_slot_count : HS_THREAD_EXTRA_SLOTS;
+	pages = calloc(extra + 1u, sizeof(*pages));
+	if (!pages)
+		return &hs_error_no_memory;
+	error = extra ? region_read(access, HS_OFFSET_EXTRA_SLOTS, pages, extra * sizeof(*pages)) : NULL;
+	if (error)
+		return error;
+	for (uint32_t i = 0; i < extra; i++)
+		if (is_slot_page(&access->header, pages[i]))
+			offsets[count++] = (uint64_t)pages[i] * HS_PAGE_SIZE;
+	*offsets_ret = HS_STEAL_POINTER(offsets);
+	*count_ret = count;
+	return NULL;
+}
+
+struct hs_error *thread_slots_find(const struct region_access *access, uint64_t thread_pointer, struct thread_slot *slot, size_t size,
+				   bool *found_ret)
+{
+	uint64_t offset = HS_OFFSET_SLOTS + thread_slot_index(thread_pointer) * sizeof(struct thread_slot);
+
+	*found_ret = false;
+	for (unsigned i = 0; i < CHAIN_MAX && thread_pointer && !(thread_pointer & HS_KEY_FLAGS); i++) {
+		uint32_t next;
+		uint64_t key;
+		struct hs_error *error = region_read(access, offset, &key, sizeof(key));
+
+		if (!error && thread_key_is_taken(key) && thread_key_pointer(key) == thread_pointer) {
+			*found_ret = true;
+			return region_read(access, offset, slot, size);
+		}
+		if (!error && key)
+			error = region_read(access, offset + offsetof(struct thread_slot, next), &next, sizeof(next));
+		if (error || !key || !is_slot_page(&access->header, next))
+			return error;
+		offset = (uint64_t)next * HS_PAGE_SIZE;
+	}
+	return NULL;
 }
 
 static int compare_words(const void *left, const void *right)
@@ -24,88 +78,43 @@ static int compare_words(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-static struct slot_facts *find(const struct thread_slots *slots, uint64_t thread_pointer)
+// Of the threads that are there, how many have this pointer; 2 = more than one.
+static size_t count_of(uint64_t pointer, const uint64_t *alive, size_t count)
 {
-	const struct slot_facts key = { .thread_pointer = thread_pointer };
+	const uint64_t *found = bsearch(&pointer, alive, count, sizeof(*alive), compare_words);
 
-	return slots->count ? bsearch(&key, slots->items, slots->count, sizeof(key), compare_facts) : NULL;
+	if (!found)
+		return 0;
+	return (found > alive && found[-1] == pointer) || (found + 1 < alive + count && found[1] == pointer) ? 2 : 1;
 }
 
-static struct hs_error *read_used(const struct region_access *region, const uint64_t *used, struct thread_slots *slots)
+struct hs_error *thread_slots_release(const struct region_access *access, const struct frozen_process *process)
 {
-	for (uint32_t i = 0; i < HS_THREAD_SLOTS; i++) {
-		union {
-			struct slot_head head;
-			struct thread_slot slot; // only its head is read
-		} read;
-		struct hs_error *error;
+	const uint64_t ended = HS_KEY_ENDED;
+	HS_CLEANUP_FREE uint64_t *alive = NULL;
+	HS_CLEANUP_FREE uint64_t *offsets = NULL;
+	struct hs_error *error = NULL;
+	size_t count;
 
-		if (!(used[i / 64] >> (i % 64) & 1))
-			continue;
-		error = region_read(region, HS_OFFSET_SLOTS + i * sizeof(struct thread_slot), &read.head, sizeof(read.head));
-		if (error)
-			return error;
-		if (read.slot.thread_pointer <= HS_THREAD_ENDED)
-			continue;
-		slots->items[slots->count++] = (struct slot_facts){
-			.thread_pointer = read.slot.thread_pointer, .guard = read.slot.guard, .in_original = read.slot.in_original,
-			.stack_low = read.slot.stack_low, .stack_high = read.slot.stack_high,
-		};
-	}
-	return NULL;
-}
-
-static struct hs_error *note_several(const struct frozen_process *process, struct thread_slots *slots)
-{
-	HS_CLEANUP_FREE uint64_t *pointers = calloc(process->count + 1, sizeof(*pointers));
-
-	if (!pointers)
+	if (access->header.thread_count < HS_THREAD_SLOTS / 4)
+		return NULL;
+	alive = calloc(process->count + 1, sizeof(*alive));
+	if (!alive)
 		return &hs_error_no_memory;
 	for (size_t i = 0; i < process->count; i++)
-		pointers[i] = process->threads[i].registers.fs_base;
-	qsort(pointers, process->count, sizeof(*pointers), compare_words);
-	for (size_t i = 1; i < process->count; i++) {
-		struct slot_facts *facts = pointers[i] == pointers[i - 1] ? find(slots, pointers[i]) : NULL;
+		alive[i] = process->threads[i].registers.fs_base;
+	qsort(alive, process->count, sizeof(*alive), compare_words);
+	error = thread_slots_list(access, &offsets, &count);
+	for (size_t i = 0; i < count && !error; i++) {
+		struct thread_slot slot;
 
-		if (facts)
-			facts->is_of_several = true;
+		error = region_read(access, offsets[i], &slot, offsetof(struct thread_slot, pending_new));
+		// A hook that is running, in a process that shares the memory without being one of the threads, keeps its slot.
+		if (error || !thread_key_is_taken(slot.thread_pointer) || slot.guard || slot.pending ||
+		    count_of(thread_key_pointer(slot.thread_pointer), alive, process->count) > (slot.thread_pointer & HS_KEY_SHARED ? 1 : 0))
+			continue;
+		error = region_write(access, offsets[i] + offsetof(struct thread_slot, thread_pointer), &ended, sizeof(ended));
 	}
-	return NULL;
-}
-
-struct hs_error *thread_slots_read(const struct region_access *region, const struct frozen_process *process, struct thread_slots *ret)
-{
-	uint64_t used[HS_THREAD_SLOTS / 64];
-	struct thread_slots slots = { 0 };
-	size_t count = 0;
-	struct hs_error *error = region_read(region, offsetof(struct region_header, used_slots), used, sizeof(used));
-
-	if (error)
-		return error;
-	for (size_t i = 0; i < HS_THREAD_SLOTS / 64; i++)
-		count += (size_t)__builtin_popcountll(used[i]);
-	slots.items = calloc(count + 1, sizeof(*slots.items));
-	if (!slots.items)
-		return &hs_error_no_memory;
-	error = read_used(region, used, &slots);
-	if (!error) {
-		qsort(slots.items, slots.count, sizeof(*slots.items), compare_facts);
-		error = note_several(process, &slots);
-	}
-	if (error)
-		thread_slots_deinit(&slots);
-	else
-		*ret = slots;
-	return error;
-}
-
-void thread_slots_deinit(struct thread_slots *slots)
-{
-	free(slots->items);
-	*slots = (struct thread_slots){ 0 };
-}
-
-const struct slot_facts *thread_slots_find(const struct thread_slots *slots, uint64_t thread_pointer)
-{
-	return find(slots, thread_pointer);
+	// So that the passes of ended threads keep none of the others from having one.
+	return error ? error : state_pages_take_passes(&access->memory, access->header.state_address, process->threads[0].tid);
 }

@@ -1,33 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the payload keeps of each thread, as far as it says where that thread stands: all slots in use, read at once.
+// Where in a region the slots of threads are: those with a place of their own, and those that the payload has made (docs/abi.md).
 #ifndef HEAPSNAP_ATTACH_THREAD_SLOTS_H
 #define HEAPSNAP_ATTACH_THREAD_SLOTS_H
 
 #include "attach/region_access.h"
-#include "attach/threads.h"
-#include "base/error.h"
+#include "inject/abi/region.h"
 
 #include <stdbool.h>
 
-struct slot_facts {
-	uint64_t thread_pointer;
-	uint64_t guard;      // where the thread's outermost hook left its return address, or HS_GUARD_WATCHES; 0 = none runs
-	bool in_original;    // that hook is in the original function, not in the recorder
-	uint64_t stack_low, stack_high; // [low, high), as the payload has recognised it; 0, 0 = unknown
-	bool is_of_several;  // more than one thread has this thread pointer: what the slot says may be of another
-};
+// Offsets in the region of all slots that were ever taken. The caller frees them. What the list of a hostile target names twice is there twice.
+struct hs_error *thread_slots_list(const struct region_access *access, uint64_t **offsets_ret, size_t *count_ret) HS_MUST_CHECK;
 
-struct thread_slots {
-	struct slot_facts *items; // by thread pointer, ascending; owned
-	size_t count;
-};
+// Reads the first `size` bytes of the slot that the thread with this pointer has; *found_ret: it has one.
+// pre: the process is stopped
+struct hs_error *thread_slots_find(const struct region_access *access, uint64_t thread_pointer, struct thread_slot *slot, size_t size,
+				   bool *found_ret) HS_MUST_CHECK;
 
-// One read for each slot that was ever taken, none for the others.
-// pre: every thread in `process` is stopped.
-struct hs_error *thread_slots_read(const struct region_access *region, const struct frozen_process *process, struct thread_slots *ret) HS_MUST_CHECK;
-void thread_slots_deinit(struct thread_slots *slots);
-
-// NULL = there is none.
-const struct slot_facts *thread_slots_find(const struct thread_slots *slots, uint64_t thread_pointer);
+// Marks the slots of threads that are no more, so that new threads find room; their counters and totals stay. Does nothing while few are in use.
+// pre: every thread of the target is stopped.
+struct hs_error *thread_slots_release(const struct region_access *access, const struct frozen_process *process) HS_MUST_CHECK;
 
 #endif

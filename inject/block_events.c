@@ -252,6 +252,28 @@ static void unknown_free(struct thread_slot *slot, uint64_t block, uint64_t size
 	count_up(slot->counters, COUNTER_unknown_free_bytes, size);
 }
 
+// A block that nobody has seen made goes: so it is when glibc gives back a thread's cache.
+static void look_for_end(struct thread_slot *slot, uint64_t place)
+{
+	if (slot->stack_high - place <= HS_START_FRAMES && unwind_is_thread_end(slot, place))
+		thread_slot_release(slot);
+}
+
+// Of a thread without a slot. The record itself stays unused; the block must not be shown as live.
+static void goes_unseen(uint64_t block, struct block_place recorded_at)
+{
+	if (!is_recorded(recorded_at))
+		return;
+	removal_note(block, block_place_ref(recorded_at, block));
+	(void)block_place_take(recorded_at, block);
+}
+
+void block_is_reallocated_unseen(uint64_t block)
+{
+	if (block && !thread_slot_current())
+		goes_unseen(block, recorded(block));
+}
+
 void block_goes(uint64_t block, uint64_t size, const struct hook_island *island, uint64_t place)
 {
 	struct thread_slot *slot = thread_slot_current();
@@ -260,10 +282,7 @@ void block_goes(uint64_t block, uint64_t size, const struct hook_island *island,
 	enum nesting nesting;
 
 	if (HS_UNLIKELY(!slot)) {
-		if (is_recorded(recorded_at)) { // the record itself stays unused; the block must not be shown as live
-			removal_note(block, block_place_ref(recorded_at, block));
-			(void)block_place_take(recorded_at, block);
-		}
+		goes_unseen(block, recorded_at);
 		return;
 	}
 	nesting = reentry_enter(slot, place, island);
@@ -296,6 +315,8 @@ void block_goes(uint64_t block, uint64_t size, const struct hook_island *island,
 		if (HS_UNLIKELY(began))
 			budget_note_release(slot, began);
 		reentry_leave(slot);
+		if (HS_UNLIKELY(!is_recorded(recorded_at)))
+			look_for_end(slot, place);
 	}
 }
 

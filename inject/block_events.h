@@ -51,6 +51,18 @@ struct reallocation {
 };
 
 // Takes the old block's record out of the table and keeps it pending.
+// record_allocation, where the original has run below a frame of ours: unless another thread has been in the slot meanwhile.
+static inline void record_if_own(struct thread_slot *slot, uint64_t block, uint64_t size, struct choice choice, const struct entry_frame *frame)
+{
+	if (HS_UNLIKELY(choice.interval && reentry_is_shared(slot, frame)))
+		thread_slot_note_shared(slot);
+	else
+		record_allocation(slot, block, size, choice, frame);
+}
+
+// A thread without a slot reallocates a block: where it goes nobody sees.
+void block_is_reallocated_unseen(uint64_t block) HS_HIDDEN;
+
 void reallocation_begin(struct thread_slot *slot, uint64_t old_block, const struct hook_island *island,
 			struct reallocation *ret) HS_HIDDEN;
 // The old block is there as it was.
@@ -58,5 +70,17 @@ void reallocation_cancel(struct thread_slot *slot, const struct reallocation *re
 // `block` is what there is now, 0 when the old block was given back.
 void reallocation_finish(struct thread_slot *slot, const struct reallocation *reallocation, uint64_t block, uint64_t size,
 			 struct choice choice, const struct entry_frame *frame) HS_HIDDEN;
+
+// reallocation_finish, likewise. What is pending may be another thread's.
+static inline void reallocation_finish_if_own(struct thread_slot *slot, const struct reallocation *reallocation, uint64_t block, uint64_t size,
+					      struct choice choice, const struct entry_frame *frame)
+{
+	if (HS_LIKELY(!reentry_is_shared(slot, frame))) {
+		reallocation_finish(slot, reallocation, block, size, choice, frame);
+		return;
+	}
+	thread_slot_note_shared(slot);
+	__atomic_store_n(&slot->pending, 0, __ATOMIC_RELEASE);
+}
 
 #endif

@@ -51,7 +51,7 @@ static struct hook_result record_made(uint64_t block, uint64_t size, const struc
 {
 	struct thread_slot *slot = thread_slot_current();
 
-	record_allocation(slot, block, size, (struct choice){ 1, 0 }, frame);
+	record_if_own(slot, block, size, (struct choice){ 1, 0 }, frame);
 	return done(slot, block);
 }
 
@@ -97,7 +97,7 @@ struct hook_result hook_malloc(uint64_t size, uint64_t unused1, uint64_t unused2
 	block = ORIGINAL(one_argument, island)(size);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return handed_back((uint64_t)block);
-	record_allocation(slot, (uint64_t)block, size, choice, frame);
+	record_if_own(slot, (uint64_t)block, size, choice, frame);
 	return done(slot, (uint64_t)block);
 }
 
@@ -161,7 +161,7 @@ struct hook_result hook_new(uint64_t size, uint64_t second, uint64_t unused, con
 		slot->framed_calls++;
 		return done(slot, (uint64_t)block);
 	}
-	record_allocation(slot, (uint64_t)block, size, choice, frame);
+	record_if_own(slot, (uint64_t)block, size, choice, frame);
 	return done(slot, (uint64_t)block);
 }
 
@@ -211,7 +211,7 @@ struct hook_result hook_calloc(uint64_t count, uint64_t size, uint64_t unused, c
 	block = ORIGINAL(two_arguments, island)(count, size);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return handed_back((uint64_t)block);
-	record_allocation(slot, (uint64_t)block, total, choice, frame);
+	record_if_own(slot, (uint64_t)block, total, choice, frame);
 	return done(slot, (uint64_t)block);
 }
 
@@ -230,7 +230,7 @@ struct hook_result hook_memalign(uint64_t alignment, uint64_t size, uint64_t unu
 	block = ORIGINAL(two_arguments, island)(alignment, size);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return handed_back((uint64_t)block);
-	record_allocation(slot, (uint64_t)block, size, choice, frame);
+	record_if_own(slot, (uint64_t)block, size, choice, frame);
 	return done(slot, (uint64_t)block);
 }
 
@@ -248,7 +248,7 @@ struct hook_result hook_posix_memalign(uint64_t result, uint64_t alignment, uint
 	status = ORIGINAL(memalign_arguments, island)((void **)result, alignment, size);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return handed_back((uint64_t)(int64_t)status);
-	record_allocation(slot, status == 0 ? *(uint64_t *)result : 0, size, choice, frame);
+	record_if_own(slot, status == 0 ? *(uint64_t *)result : 0, size, choice, frame);
 	return done(slot, (uint64_t)(int64_t)status);
 }
 
@@ -257,12 +257,12 @@ static void finish(struct thread_slot *slot, const struct reallocation *realloca
 		   bool failed, const struct entry_frame *frame)
 {
 	if (!reallocation->old_block) {
-		record_allocation(slot, block, size, choice, frame);
+		record_if_own(slot, block, size, choice, frame);
 	} else if (failed) {
 		count_up(slot->counters, COUNTER_failed_allocations, 1);
 		reallocation_cancel(slot, reallocation);
 	} else {
-		reallocation_finish(slot, reallocation, block, size, choice, frame);
+		reallocation_finish_if_own(slot, reallocation, block, size, choice, frame);
 	}
 }
 
@@ -275,8 +275,10 @@ struct hook_result hook_realloc(uint64_t old_block, uint64_t size, uint64_t unus
 	void *block;
 
 	(void)unused;
-	if (HS_UNLIKELY(!slot))
+	if (HS_UNLIKELY(!slot)) {
+		block_is_reallocated_unseen(old_block);
 		return pass;
+	}
 	reallocation_begin(slot, old_block, island, &reallocation);
 	choice = sampling_choose(slot, size);
 	reentry_enter_original(slot);
@@ -297,8 +299,10 @@ struct hook_result hook_reallocarray(uint64_t old_block, uint64_t count, uint64_
 	bool overflow = __builtin_mul_overflow(count, size, &total);
 	void *block;
 
-	if (HS_UNLIKELY(!slot))
+	if (HS_UNLIKELY(!slot)) {
+		block_is_reallocated_unseen(old_block);
 		return pass;
+	}
 	reallocation_begin(slot, old_block, island, &reallocation);
 	choice = sampling_choose(slot, total);
 	reentry_enter_original(slot);

@@ -99,7 +99,7 @@ bool hook_allocate(struct call_frame *frame)
 	if (!block && flags & HS_LAYOUT_COMPANION)
 		return leave_to_operator(slot);
 	size = block && flags & HS_LAYOUT_STRING ? string_size(block) : size_asked(frame);
-	record_allocation(slot, block, size, sampling_choose(slot, size), &frame->entry);
+	record_if_own(slot, block, size, sampling_choose(slot, size), &frame->entry);
 	reentry_leave(slot);
 	return true;
 }
@@ -143,13 +143,15 @@ bool hook_reallocate(struct call_frame *frame)
 	const struct hook_layout *layout = &frame->island->layout;
 	struct thread_slot *slot = reentry_begin(&frame->entry, frame->island);
 	struct reallocation reallocation;
+	uint64_t old_block = layout->where ? word_at(argument(frame, layout->where)) : argument(frame, layout->block);
 	uint64_t block, size = size_asked(frame);
 	bool present;
 
-	if (HS_UNLIKELY(!slot))
+	if (HS_UNLIKELY(!slot)) {
+		block_is_reallocated_unseen(old_block);
 		return false;
-	reallocation_begin(slot, layout->where ? word_at(argument(frame, layout->where)) : argument(frame, layout->block),
-			   frame->island, &reallocation);
+	}
+	reallocation_begin(slot, old_block, frame->island, &reallocation);
 	present = call(slot, frame);
 	block = new_block(frame);
 	if (HS_UNLIKELY(!present))
@@ -159,12 +161,12 @@ bool hook_reallocate(struct call_frame *frame)
 		return leave_to_operator(slot);
 	}
 	if (!reallocation.old_block) {
-		record_allocation(slot, block, size, sampling_choose(slot, size), &frame->entry);
+		record_if_own(slot, block, size, sampling_choose(slot, size), &frame->entry);
 	} else if (!block && !(layout->flags & HS_LAYOUT_FREES) && (layout->where ? (int32_t)frame->result[0] != 0 : !asks_for_nothing(frame))) {
 		count_up(slot->counters, COUNTER_failed_allocations, 1);
 		reallocation_cancel(slot, &reallocation);
 	} else {
-		reallocation_finish(slot, &reallocation, block, size, sampling_choose(slot, size), &frame->entry);
+		reallocation_finish_if_own(slot, &reallocation, block, size, sampling_choose(slot, size), &frame->entry);
 	}
 	reentry_leave(slot);
 	return true;
@@ -190,7 +192,7 @@ bool hook_resize(struct call_frame *frame)
 		reallocation_cancel(slot, &reallocation);
 	} else {
 		size = usable < most ? usable : most;
-		reallocation_finish(slot, &reallocation, reallocation.old_block, size, sampling_choose(slot, size), &frame->entry);
+		reallocation_finish_if_own(slot, &reallocation, reallocation.old_block, size, sampling_choose(slot, size), &frame->entry);
 	}
 	reentry_leave(slot);
 	return true;

@@ -30,7 +30,7 @@ static uint32_t take_batch(struct region_header *header)
 	}
 }
 
-void record_share_batch(struct thread_slot *slot)
+uint32_t record_share_batch(struct thread_slot *slot)
 {
 	struct region_header *header = region();
 	uint32_t first = slot->free_records[0];
@@ -42,48 +42,57 @@ void record_share_batch(struct thread_slot *slot)
 		record = region_ref(slot->free_records[i]);
 		record->next = i + 1 < RECORD_BATCH ? slot->free_records[i + 1] : 0;
 	}
-	for (unsigned i = RECORD_BATCH; i < slot->free_count; i++)
+	for (unsigned i = RECORD_BATCH; i < HS_FREE_KEPT; i++)
 		slot->free_records[i - RECORD_BATCH] = slot->free_records[i];
-	slot->free_count -= RECORD_BATCH;
+	slot->free_count = HS_FREE_KEPT - RECORD_BATCH;
 	record = region_ref(first);
 	head = __atomic_load_n(&header->free_batches, __ATOMIC_RELAXED);
 	do {
 		__atomic_store_n(&record->next_batch, (uint32_t)head, __ATOMIC_RELAXED);
 	} while (!__atomic_compare_exchange_n(&header->free_batches, &head, first | ((head >> 32) + 1) << 32, false,
 					      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+	return HS_FREE_KEPT - RECORD_BATCH;
+}
+
+// A batch that all threads share, for a thread that has no record. Returns its first; 0 = there is none.
+static uint32_t refill_from_batch(struct thread_slot *slot)
+{
+	uint32_t ref = take_batch(region()), next, count = 0;
+
+	if (!ref)
+		return 0;
+	next = ((const struct free_record *)region_ref(ref))->next;
+	while (next && count < RECORD_BATCH) {
+		slot->free_records[count++] = next;
+		next = ((const struct free_record *)region_ref(next))->next;
+	}
+	slot->free_count = count;
+	return ref;
 }
 
 uint32_t record_refill(struct thread_slot *slot)
 {
-	uint32_t ref, end;
+	uint32_t fresh = __atomic_load_n(&slot->fresh_record, __ATOMIC_RELAXED), ref, end, count = 0;
 
-	if (slot->fresh_record == slot->fresh_record_end) {
-		uint32_t page;
-
-		ref = take_batch(region());
-		if (ref) {
-			uint32_t next = ((const struct free_record *)region_ref(ref))->next;
-
-			while (next && slot->free_count < RECORD_BATCH) {
-				slot->free_records[slot->free_count++] = next;
-				next = ((const struct free_record *)region_ref(next))->next;
-			}
-			return ref;
-		}
-		page = region_take_pages(1);
-		if (!page)
-			return 0;
-		thinning_look(page);
-		slot->fresh_record = page_first_ref(page);
-		slot->fresh_record_end = page_first_ref(page + 1);
-	}
 	// Some at once, so that a heap that grows finds free records at hand (usual.h). Whoever is abandoned here loses some, and hands none out twice.
-	ref = slot->fresh_record;
-	end = slot->fresh_record_end - ref < FRESH_BATCH ? slot->fresh_record_end : ref + FRESH_BATCH;
-	slot->fresh_record = end;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	do {
+		ref = fresh;
+		if (page_is_used_up(ref)) {
+			uint32_t page, shared = refill_from_batch(slot);
+
+			if (shared)
+				return shared;
+			page = region_take_pages(1);
+			if (!page)
+				return 0;
+			thinning_look(page);
+			ref = page_first_ref(page);
+		}
+		end = ref + FRESH_BATCH; // a page is a multiple of it
+	} while (!__atomic_compare_exchange_n(&slot->fresh_record, &fresh, end, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	while (--end > ref)
-		slot->free_records[slot->free_count++] = end;
+		slot->free_records[count++] = end;
+	slot->free_count = count;
 	return ref;
 }
 

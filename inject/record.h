@@ -11,26 +11,34 @@ enum { RECORD_BATCH = HS_FREE_KEPT / 2 };
 
 // A record that nobody uses, its content undefined. 0 = the region is full.
 uint32_t record_refill(struct thread_slot *slot) HS_HIDDEN;
-// Gives a batch of the thread's free records to all threads. pre: slot->free_count >= RECORD_BATCH
-void record_share_batch(struct thread_slot *slot) HS_HIDDEN;
+// Gives a batch of the thread's free records to all threads, and returns how many are left. pre: there are HS_FREE_KEPT
+uint32_t record_share_batch(struct thread_slot *slot) HS_HIDDEN;
 // Adds an entry's totals to its node and empties it.
 void totals_flush(struct totals_entry *entry) HS_HIDDEN;
 // Adds an allocation to its node at once.
 void totals_add_directly(uint32_t stack, uint64_t size) HS_HIDDEN;
 
+// A slot belongs to one thread. Where two have the same thread pointer, and until that shows (thread_slot_note_shared), both may be in it: then lists
+// may lose records or show one twice, but no index leaves its array and no reference the pages of its kind. So each count is read once.
 static inline uint32_t record_take(struct thread_slot *slot)
 {
-	if (HS_UNLIKELY(slot->free_count == 0))
+	uint32_t count = slot->free_count;
+
+	if (HS_UNLIKELY(count == 0))
 		return record_refill(slot);
-	return slot->free_records[--slot->free_count];
+	slot->free_count = count - 1;
+	return slot->free_records[count - 1];
 }
 
 // The record itself is not touched: it is likely not in the cache, and the next allocation will write it.
 static inline void record_give(struct thread_slot *slot, uint32_t ref)
 {
-	if (HS_UNLIKELY(slot->free_count == HS_FREE_KEPT))
-		record_share_batch(slot);
-	slot->free_records[slot->free_count++] = ref;
+	uint32_t count = slot->free_count;
+
+	if (HS_UNLIKELY(count == HS_FREE_KEPT))
+		count = record_share_batch(slot);
+	slot->free_records[count] = ref;
+	slot->free_count = count + 1;
 	__builtin_prefetch(region_ref(ref), 1);
 }
 

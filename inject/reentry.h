@@ -206,7 +206,7 @@ static inline struct thread_slot *reentry_begin(const struct entry_frame *frame,
 	struct thread_slot *slot = thread_slot_current();
 
 	if (HS_UNLIKELY(!slot)) {
-		__atomic_fetch_add(&region()->lost_no_slot, 1, __ATOMIC_RELAXED);
+		thread_slot_count_lost();
 		return NULL;
 	}
 	switch (reentry_enter(slot, reentry_place(frame), island)) {
@@ -220,6 +220,13 @@ static inline struct thread_slot *reentry_begin(const struct entry_frame *frame,
 		return NULL;
 	}
 	return NULL;
+}
+
+// Whether another thread has the same slot: while this hook's original ran the guard became another's, or none. Within an original nothing of the same
+// thread changes it, but what is nested, which does not. (Not after a hook that was abandoned: that one never comes here.)
+static inline bool reentry_is_shared(const struct thread_slot *slot, const struct entry_frame *frame)
+{
+	return slot->guard != reentry_place(frame);
 }
 
 // Whether the outermost hook's function is known to call no hooked function, so that it may run without a frame of ours: nothing then

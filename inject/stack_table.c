@@ -32,17 +32,31 @@ static uint32_t find_in_chain(uint32_t ref, uint32_t end, uint32_t parent, uint6
 	return 0;
 }
 
+// Taken out of the slot at once: abandoned by a longjmp, or handed out to another thread with the same slot, a node that is in a chain must not come
+// again, or the chain becomes a circle.
 static uint32_t take_node(struct thread_slot *slot)
 {
-	if (slot->fresh_node == slot->fresh_node_end) {
-		uint32_t page = region_take_pages(1);
+	uint32_t fresh = __atomic_load_n(&slot->fresh_node, __ATOMIC_RELAXED), ref;
 
-		if (!page)
-			return 0;
-		slot->fresh_node = page_first_ref(page);
-		slot->fresh_node_end = page_first_ref(page + 1);
-	}
-	return slot->fresh_node;
+	do {
+		ref = fresh;
+		if (page_is_used_up(ref)) {
+			uint32_t page = region_take_pages(1);
+
+			if (!page)
+				return 0;
+			ref = page_first_ref(page);
+		}
+	} while (!__atomic_compare_exchange_n(&slot->fresh_node, &fresh, ref + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return ref;
+}
+
+// One that was not needed.
+static void give_node(struct thread_slot *slot, uint32_t ref)
+{
+	uint32_t fresh = ref + 1;
+
+	__atomic_compare_exchange_n(&slot->fresh_node, &fresh, ref, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 // A full chain stays as it is. So whoever has looked through it need not do so again, and all look on in the same second one.
@@ -70,9 +84,6 @@ uint32_t stack_table_node(struct thread_slot *slot, uint32_t parent, uint64_t fr
 		if (!ref)
 			return 0;
 		node = region_ref(ref);
-		// Before it is published: abandoned by a longjmp in between, a node that is in a chain must not be handed out again, or the
-		// chain becomes a circle.
-		slot->fresh_node = ref + 1;
 		node->frame = frame;
 		node->parent = parent;
 		node->next = head;
@@ -82,6 +93,6 @@ uint32_t stack_table_node(struct thread_slot *slot, uint32_t parent, uint64_t fr
 		// Others came first: perhaps one of them brought the same node.
 	}
 	if (HS_UNLIKELY(ref != 0))
-		slot->fresh_node = ref;
+		give_node(slot, ref);
 	return found;
 }

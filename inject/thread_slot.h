@@ -6,9 +6,34 @@
 #include "arch.h"
 #include "payload.h"
 
-// The slow way: claims a slot, or makes it that of a new thread that got the control block of one that ended.
-// NULL = no slot left.
-struct thread_slot *thread_slot_claim(uint64_t thread_pointer) HS_HIDDEN;
+// The slow way: claims a slot, or makes it that of a new thread that got the control block of one that ended. `sp`: the calling thread's stack pointer,
+// about. NULL = it cannot have one: no thread pointer, one that others have too, or no slot left.
+struct thread_slot *thread_slot_claim_at(uint64_t thread_pointer, uint64_t sp) HS_HIDDEN;
+
+static inline struct thread_slot *thread_slot_claim(uint64_t thread_pointer)
+{
+	return thread_slot_claim_at(thread_pointer, (uint64_t)__builtin_frame_address(0));
+}
+
+// An allocation of a thread that has no slot. In the header, by its reason.
+void thread_slot_count_lost(void) HS_HIDDEN;
+
+// Another thread uses the slot at the same time: it has the same thread pointer. From now on neither is recorded.
+void thread_slot_note_shared(struct thread_slot *slot) HS_HIDDEN;
+
+// Bytes between a thread's control block and the calls with which glibc gives back the thread's cache, the last thing that it does in a thread: the static
+// TLS of all libraries and some frames.
+#define HS_START_FRAMES 65536u
+
+// The thread may be at its end: its slot is free for another. If it calls again, it takes the slot back, or another one. After this the slot is not to be
+// touched. pre: no hook of the thread runs, nor one that this call has interrupted (unwind_is_thread_end)
+static inline void thread_slot_release(struct thread_slot *slot)
+{
+	uint64_t key = slot->thread_pointer;
+
+	if (!(key & HS_KEY_FLAGS) && !slot->pending)
+		__atomic_store_n(&slot->thread_pointer, key | HS_KEY_RELEASED, __ATOMIC_RELEASE);
+}
 
 // The kernel's id of the calling thread as its libc keeps it; 0 = unknown.
 static inline uint32_t thread_current_tid(uint64_t thread_pointer)

@@ -430,3 +430,30 @@ uint32_t unwind_to_node(struct thread_slot *slot, const struct entry_frame *entr
 		keep_stack(slot, walk.top, entry, walk.generation);
 	return node;
 }
+
+bool unwind_is_thread_end(struct thread_slot *slot, uint64_t place)
+{
+	enum { FRAMES_MAX = 8 };
+	uint32_t generation = __atomic_load_n(&region()->module_generation, __ATOMIC_ACQUIRE), module = 0;
+	struct memory_span stack = { (const uint8_t *)place, place, slot->stack_high - place };
+	struct walk_registers registers = { load_word(place), place + 8, 0 };
+	bool exact = false;
+
+	for (unsigned i = 0; i < FRAMES_MAX; i++) {
+		uint64_t rule = cached_rule(registers.pc, false, generation, slot), cfa;
+		enum unwind_kind kind = UNWIND_KIND(rule);
+		enum step_result result;
+
+		if (!UNWIND_MODULE(rule) || (module && module != UNWIND_MODULE(rule)))
+			return false;
+		module = UNWIND_MODULE(rule);
+		if (kind == UNWIND_END)
+			return i > 0;
+		if (kind != UNWIND_SP) // rbp is not known here
+			return false;
+		result = unwind_step(rule, &stack, &registers, &cfa, &exact);
+		if (result != STEP_OK)
+			return result == STEP_END;
+	}
+	return false;
+}

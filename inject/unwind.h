@@ -10,6 +10,10 @@
 // is counted with its reason, and its stack ends in a node that names the reason.
 uint32_t unwind_to_node(struct thread_slot *slot, const struct entry_frame *entry) HS_HIDDEN;
 
+// Whether a call whose return address lies at `place`, on the thread's own stack, comes from the outermost frames alone: all frames are of one module (the
+// libc, which ends the thread), few, and the last one is where the thread began. So no signal handler and no hook runs further out.
+bool unwind_is_thread_end(struct thread_slot *slot, uint64_t place) HS_HIDDEN;
+
 // Whether all words that are kept of a stack are what they were. They are loaded independently: cheaper than walking, where each frame waits
 // for the one before.
 static inline bool unwind_words_stand(const struct kept_stack *kept, uint64_t sp)

@@ -124,7 +124,7 @@ static void visit_slot(const struct thread_slot *slot, void *context)
 	struct work *work = context;
 
 	work->result->threads++;
-	if (slot->thread_pointer != HS_THREAD_ENDED && slot->interval > work->result->slots_interval && slot->interval <= HS_INTERVAL_MAX)
+	if (thread_key_is_taken(slot->thread_pointer) && slot->interval > work->result->slots_interval && slot->interval <= HS_INTERVAL_MAX)
 		work->result->slots_interval = slot->interval;
 	for (size_t i = 0; i < HS_COUNTER_SLOTS; i++)
 		work->result->counters[i] += slot->counters[i];

@@ -167,7 +167,12 @@ struct hs_error *ledger_build(const struct table_view *view, const struct aggreg
 		if (aggregate->cut_counters[i])
 			error = add(profile, cut_lines[i].name, cut_lines[i].text, aggregate->cut_counters[i], true);
 	if (!error)
-		error = add(profile, "lost_no_slot", "allocations lost: no slot for their thread (a dump gives back those of ended threads)", header->lost_no_slot, true);
+		error = add(profile, "lost_no_slot", "allocations lost: no room to follow their thread (attach with more --max-memory; dump --stop forgets ended threads)",
+			    header->lost_no_slot, true);
+	if (!error)
+		error = add(profile, "lost_no_thread_pointer", "allocations lost: by threads without a thread pointer", header->lost_no_thread_pointer, true);
+	if (!error)
+		error = add(profile, "lost_shared_pointer", "allocations lost: by threads that share one thread pointer", header->lost_shared_pointer, true);
 	if (!error)
 		error = add(profile, "modules_lost", "libraries loaded since attach that could not be read, or the list was full", header->modules_lost, true);
 	if (!error)

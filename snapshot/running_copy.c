@@ -202,27 +202,51 @@ static void note_pending(struct work *work, struct thread_slot *slot)
 								   .epoch = work->cut->epoch, .generation = work->cut->generation };
 }
 
+// Of the slots in pages, those that nobody had when they were copied.
+static struct hs_error *copy_new_extra_slots(struct work *work)
+{
+	struct region_header *header = writable(work, table_header(&work->view));
+	uint32_t *pages = (uint32_t *)(work->copy->bytes + HS_OFFSET_EXTRA_SLOTS), count = racing_u32(&work->cut->header->extra_slot_count);
+	struct hs_error *error = NULL;
+
+	if (count > HS_THREAD_EXTRA_SLOTS)
+		count = HS_THREAD_EXTRA_SLOTS;
+	for (uint32_t i = 0; i < count && !error; i++) {
+		if (table_slot(&work->view, HS_THREAD_SLOTS + i))
+			continue;
+		pages[i] = racing_u32(shared(work, &pages[i])); // 0 = its thread has not begun
+		if (pages[i] >= header->first_page && pages[i] + (uint64_t)HS_THREAD_SLOT_PAGES <= header->max_pages)
+			error = table_copy_slot(work->cut->access, (uint64_t)pages[i] * HS_PAGE_SIZE, work->copy);
+	}
+	if (header->extra_slot_count < count)
+		header->extra_slot_count = count;
+	return error;
+}
+
 // Threads that have come since the slots were copied have taken part in what the copied tables show, too.
 static struct hs_error *settle_slots(struct work *work)
 {
-	struct thread_slot *slots = (struct thread_slot *)(work->copy->bytes + HS_OFFSET_SLOTS);
 	struct region_header *header = writable(work, table_header(&work->view));
+	struct hs_error *error = NULL;
 
-	for (uint32_t i = 0; i < HS_THREAD_SLOTS; i++) {
+	for (uint32_t i = 0; i < HS_THREAD_SLOTS && !error; i++) {
 		uint64_t used = racing_u64(&work->cut->header->used_slots[i / 64]), bit = UINT64_C(1) << (i % 64);
-		struct hs_error *error = NULL;
 
-		if (!(used & bit))
-			continue;
-		if (!(header->used_slots[i / 64] & bit))
-			error = table_copy_slot(work->cut->access, i, work->copy);
-		if (error)
-			return error;
-		header->used_slots[i / 64] |= bit;
-		work->beside_room += table_slot(&work->view, i) != NULL;
-		note_pending(work, &slots[i]);
+		if (used & bit && !(header->used_slots[i / 64] & bit))
+			error = table_copy_slot(work->cut->access, HS_OFFSET_SLOTS + i * sizeof(struct thread_slot), work->copy);
+		header->used_slots[i / 64] |= used & bit;
 	}
-	return NULL;
+	if (!error)
+		error = copy_new_extra_slots(work);
+	for (uint32_t i = 0; i < HS_THREAD_SLOTS_ALL && !error; i++) {
+		const struct thread_slot *slot = table_slot(&work->view, i);
+
+		if (!slot)
+			continue;
+		work->beside_room++;
+		note_pending(work, writable(work, slot));
+	}
+	return error;
 }
 
 // Totals do not move while the dump copies, but for a thread that had decided to move some just before. Then another stack is in the entry
@@ -251,7 +275,7 @@ static void settle_totals(struct work *work, struct thread_slot *slot)
 
 static void settle_all_totals(struct work *work)
 {
-	for (uint32_t i = 0; i < HS_THREAD_SLOTS; i++) {
+	for (uint32_t i = 0; i < HS_THREAD_SLOTS_ALL; i++) {
 		const struct thread_slot *slot = table_slot(&work->view, i);
 
 		if (slot)
@@ -275,7 +299,7 @@ static bool is_shown(struct work *work, uint64_t address, uint32_t ref)
 // As blocks that are being reallocated, which they were: each in the slot of some thread.
 static void put_beside(struct work *work)
 {
-	for (uint32_t i = 0; i < HS_THREAD_SLOTS && work->beside_count > 0; i++) {
+	for (uint32_t i = 0; i < HS_THREAD_SLOTS_ALL && work->beside_count > 0; i++) {
 		const struct thread_slot *copied = table_slot(&work->view, i);
 		struct thread_slot *slot = copied ? writable(work, copied) : NULL;
 
@@ -369,12 +393,12 @@ static struct hs_error *copy(struct work *work)
 		return error;
 	table_view_init(work->copy->bytes, work->copy->size, &work->view);
 	work->view.grew = true;
-	work->pending = malloc(2 * HS_THREAD_SLOTS * sizeof(*work->pending));
+	work->pending = malloc(2 * HS_THREAD_SLOTS_ALL * sizeof(*work->pending));
 	if (!work->pending) {
 		table_copy_deinit(work->copy);
 		return &hs_error_no_memory;
 	}
-	work->beside = work->pending + HS_THREAD_SLOTS;
+	work->beside = work->pending + HS_THREAD_SLOTS_ALL;
 	table_visit_leaves(&work->view, settle_leaf, work);
 	table_visit_sample_buckets(&work->view, settle_bucket, work);
 	error = settle_slots(work);

@@ -6,6 +6,7 @@
 #include "attach/region_access.h"
 #include "attach/standstill.h"
 #include "attach/target.h"
+#include "attach/thread_slots.h"
 #include "attach/threads.h"
 #include "attach/tool_guard.h"
 #include "attach/work_lock.h"
@@ -57,10 +58,10 @@ static bool slots_run_short(const struct table_copy *copy, size_t living)
 	size_t taken = 0;
 
 	table_view_init(copy->bytes, copy->size, &view);
-	for (uint32_t i = 0; i < HS_THREAD_SLOTS; i++) {
+	for (uint32_t i = 0; i < HS_THREAD_SLOTS_ALL; i++) {
 		const struct thread_slot *slot = table_slot(&view, i);
 
-		taken += slot && slot->thread_pointer > HS_THREAD_ENDED;
+		taken += slot && thread_key_is_taken(slot->thread_pointer);
 	}
 	return taken >= HS_THREAD_SLOTS / 2 && living <= taken / 2;
 }
@@ -138,7 +139,7 @@ static struct hs_error *take_stopped(const struct region_access *access, struct 
 	timing->copy_ns = hs_monotonic_ns() - began;
 	timing->copied_bytes = raw->copy.copied;
 	if (!error)
-		error = region_release_slots(access, (const struct thread_slot *)(raw->copy.bytes + HS_OFFSET_SLOTS), &process);
+		error = thread_slots_release(access, &process);
 	if (!error)
 		error = proc_maps_read(access->pid, &raw->maps);
 	error = hs_error_join(error, threads_thaw(&process));

@@ -331,16 +331,31 @@ void table_visit_nodes(struct table_view *view, void (*visit)(uint32_t ref, cons
 	}
 }
 
+static const struct thread_slot *extra_slot(const struct table_view *view, uint32_t index)
+{
+	const struct region_header *header = table_header(view);
+	const uint32_t *pages = (const uint32_t *)(view->bytes + HS_OFFSET_EXTRA_SLOTS);
+
+	if (index >= header->extra_slot_count || pages[index] < header->first_page ||
+	    pages[index] + (uint64_t)HS_THREAD_SLOT_PAGES > view->size / HS_PAGE_SIZE)
+		return NULL;
+	return (const struct thread_slot *)(view->bytes + (uint64_t)pages[index] * HS_PAGE_SIZE);
+}
+
 const struct thread_slot *table_slot(const struct table_view *view, uint32_t index)
 {
 	const struct thread_slot *slot = (const struct thread_slot *)(view->bytes + HS_OFFSET_SLOTS) + index;
 
-	return table_header(view)->used_slots[index / 64] >> (index % 64) & 1 && slot->thread_pointer ? slot : NULL;
+	if (index >= HS_THREAD_SLOTS)
+		slot = extra_slot(view, index - HS_THREAD_SLOTS);
+	else if (!(table_header(view)->used_slots[index / 64] >> (index % 64) & 1))
+		return NULL;
+	return slot && slot->thread_pointer ? slot : NULL;
 }
 
 void table_visit_slots(const struct table_view *view, void (*visit)(const struct thread_slot *, void *), void *context)
 {
-	for (uint32_t i = 0; i < HS_THREAD_SLOTS; i++) {
+	for (uint32_t i = 0; i < HS_THREAD_SLOTS_ALL; i++) {
 		const struct thread_slot *slot = table_slot(view, i);
 
 		if (slot)

@@ -108,6 +108,7 @@ static struct hs_error *copy_lists(const struct region_access *access, const str
 		{ HS_OFFSET_MODULES, header->module_count * sizeof(struct module_record) },
 		{ HS_OFFSET_STRINGS, header->string_bytes },
 		{ HS_OFFSET_THREADS, threads * sizeof(struct thread_record) },
+		{ HS_OFFSET_EXTRA_SLOTS, header->extra_slot_count * sizeof(uint32_t) },
 	};
 	struct hs_error *error = NULL;
 
@@ -117,21 +118,19 @@ static struct hs_error *copy_lists(const struct region_access *access, const str
 }
 
 // What is not the payload's own memory of walks.
-struct hs_error *table_copy_slot(const struct region_access *access, uint32_t index, struct table_copy *copy)
+struct hs_error *table_copy_slot(const struct region_access *access, uint64_t offset, struct table_copy *copy)
 {
-	uint64_t offset = HS_OFFSET_SLOTS + index * sizeof(struct thread_slot);
-
 	return copy_range(access, offset, offset + offsetof(struct thread_slot, walk), copy);
 }
 
-// Of each slot that was ever taken.
+// Of each slot with a place of its own that was ever taken. The others are in pages.
 static struct hs_error *copy_slots(const struct region_access *access, const struct region_header *header, struct table_copy *copy)
 {
 	struct hs_error *error = NULL;
 
 	for (uint32_t i = 0; i < HS_THREAD_SLOTS && !error; i++)
 		if (header->used_slots[i / 64] >> (i % 64) & 1)
-			error = table_copy_slot(access, i, copy);
+			error = table_copy_slot(access, HS_OFFSET_SLOTS + i * sizeof(struct thread_slot), copy);
 	return error;
 }
 

@@ -22,8 +22,8 @@ struct table_copy {
 // Copies what the region holds, in the order in which docs/consistency.md needs it. Needs memory for the written part only. `shared`: where
 // the region is mapped, when threads run; NULL, when all stand still.
 struct hs_error *table_copy_take(const struct region_access *access, const uint8_t *shared, struct table_copy *ret) HS_MUST_CHECK;
-// Copies a thread's slot once more. pre: index < HS_THREAD_SLOTS
-struct hs_error *table_copy_slot(const struct region_access *access, uint32_t index, struct table_copy *copy) HS_MUST_CHECK;
+// Copies a thread's slot once more. `offset`: where it is in the region
+struct hs_error *table_copy_slot(const struct region_access *access, uint64_t offset, struct table_copy *copy) HS_MUST_CHECK;
 // Whether the page of an offset was copied. pre: the copy was made while threads ran
 bool table_copy_has(const struct table_copy *copy, uint64_t offset);
 // Gives up the pages of [start, end) of the region itself until they are read again. pre: the copy is made while threads run

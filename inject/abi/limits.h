@@ -16,9 +16,12 @@
 #define HS_BUILD_ID_MAX 32u // bytes; longer ids are cut and so never match a file
 #define HS_STRINGS_SIZE (4u << 20) // bytes, for module paths
 
-// Threads that can be known at one time (slots, by thread pointer), and threads ever seen (history).
+// Threads that can be known at one time: slots by a hash of the thread pointer, and slots that are made where the first one of a hash is taken; and
+// threads ever seen (history).
 #define HS_THREAD_SLOTS 4096u // power of two
-#define HS_THREAD_PROBES_MAX 64u // slots looked at for one thread pointer
+#define HS_THREAD_EXTRA_SLOTS 65536u
+#define HS_THREAD_SLOTS_ALL (HS_THREAD_SLOTS + HS_THREAD_EXTRA_SLOTS)
+#define HS_THREAD_EXTRA_PART 4u // of the region's pages, what extra slots may take: one part in so many
 #define HS_THREAD_HISTORY_MAX (1u << 20)
 
 #define HS_RULE_CACHE_ENTRIES (1u << 16) // power of two

@@ -87,11 +87,11 @@ struct payload_config {
 	uint64_t state;        // address of the state pages: struct payload_state
 	uint64_t code;         // address of the image itself
 	uint64_t tid_offset;   // from the thread pointer to the thread's kernel id (u32); 0 = unknown
-	uint64_t tcb_size;     // bytes that are readable from the thread pointer up; 0 = unknown
+	uint64_t tcb_size;     // bytes of the libc's control block, from the thread pointer up; 0 = unknown
 	uint64_t r_debug;      // address of the dynamic loader's struct r_debug; 0 = none
 	uint64_t main_stack_low;
 	uint64_t main_stack_high; // the main thread's stack lies in [low, high)
-	uint64_t main_thread_pointer;
+	uint64_t main_thread_pointer; // the tool has seen that the libc's control block can be read there; 0 = unknown
 	uint64_t main_stack_start; // where the main thread's stack pointer was at the program's start; 0 = unknown
 	uint64_t main_tid;         // the main thread's kernel id, for programs whose libc keeps it nowhere; 0 = unknown
 	uint64_t libc;             // enum libc_kind
@@ -107,7 +107,9 @@ struct payload_header {
 	uint32_t entry[16];                // offset in the image of each hook kind's entry, by enum hook_kind
 	uint32_t syscall_gadget;           // offset of `syscall; ret`
 	uint32_t sigreturn_gadget;         // offset of `mov $15,%eax; syscall`
-	uint32_t reserved[2];
+	// Where the code reads %fs:0, the thread pointer: a list of u32, each the distance from itself to such an instruction. Where the kernel lets
+	// programs read the fs base, the tool puts RDFSBASE in their place (attach/thread_pointer_code.h), which needs no memory there.
+	uint32_t fs_reads, fs_reads_end; // offsets in the image
 	struct payload_config config;
 	// Heads of islands, by enum hook_kind: offset in the image of HS_ISLAND_TRAMPOLINE_OFFSET bytes, of which those from
 	// HS_ISLAND_SHORT_WAY_OFFSET on are the island's `short_way`; 0 = this kind has none. And where in them the first instruction is.

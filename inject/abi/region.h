@@ -8,6 +8,7 @@
 //   strings           HS_STRINGS_SIZE bytes                      module paths
 //   threads           struct thread_record[HS_THREAD_HISTORY_MAX]
 //   slots             struct thread_slot[HS_THREAD_SLOTS]        by hash of the thread pointer
+//   extra_slots       u32[HS_THREAD_EXTRA_SLOTS]                 first pages of further slots
 //   rules             struct rule_entry[HS_RULE_CACHE_ENTRIES]   program counter -> unwind rule
 //   log               struct log_entry[HS_LOG_ENTRIES]         blocks that left the table while a dump copied it
 //   buckets           u32[HS_STACK_BUCKETS]                      heads of stack_node chains
@@ -57,7 +58,7 @@ struct region_header {
 	uint32_t abi_version;
 	uint32_t state;         // enum region_state, written by the tool
 	uint64_t size;          // bytes of the whole region
-	struct region_part hooks, modules, strings, threads, slots, rules, log, buckets, root, samples, pages;
+	struct region_part hooks, modules, strings, threads, slots, extra_slots, rules, log, buckets, root, samples, pages;
 
 	// Where things are in the target.
 	uint64_t region_address;
@@ -122,9 +123,12 @@ struct region_header {
 	uint32_t loader_busy;        // 1 between the loader's "about to delete" and "consistent"
 	uint32_t decoders;           // threads that now read unwind information of libraries that may be unloaded
 	_Alignas(64) uint32_t thread_count; // used entries of the thread history
+	uint32_t extra_slot_count;   // used entries of the list of extra slots
 	_Alignas(64) uint64_t counters[HS_COUNTER_SLOTS]; // for calls that have no thread slot
 	uint64_t cut_counters[CUT_REASON_COUNT];
 	uint64_t lost_no_slot;       // allocations lost: more threads at one time than slots
+	uint64_t lost_no_thread_pointer; // allocations lost: by threads without a thread pointer (fs base 0, or no address of a program)
+	uint64_t lost_shared_pointer; // allocations lost: by threads that share one thread pointer
 	uint64_t modules_lost;       // modules that found the list full or could not be read
 	uint64_t used_slots[HS_THREAD_SLOTS / 64]; // a bit for each thread slot that was ever taken, so that a reader needs not touch the others
 };
@@ -190,8 +194,7 @@ _Static_assert(sizeof(struct kept_stack) * HS_KEPT_STACKS == HS_PAGE_SIZE, "the 
 
 // What the payload keeps of one thread. Written only by that thread, read by the tool while it is stopped.
 struct thread_slot {
-	_Alignas(64) uint64_t thread_pointer; // key; 0 = never used. Taken by compare-and-swap. HS_THREAD_ENDED: of a thread that is no
-					      // more, set by the tool under a freeze; another may take it, and adds to its counters
+	_Alignas(64) uint64_t thread_pointer; // key; 0 = never used. Changed by compare-and-swap. With flags: HS_KEY_*
 	uint64_t guard;          // address of the return address of the outermost hook now running; 0 = none
 	uint64_t interval;       // sampling interval, bytes; 1 = every allocation; 0 = to be taken from the header; UINT64_MAX = none
 	int64_t countdown;       // bytes until the next sample; while the thread has a pass (struct thread_pass), that is where they are counted
@@ -209,12 +212,11 @@ struct thread_slot {
 	uint32_t pending_new;
 	uint64_t pending_address;
 	uint64_t pending_new_address;
-	uint32_t fresh_record;   // ref of the next never used record
-	uint32_t fresh_record_end;
-	uint32_t fresh_node;     // ref of the next never used stack node
-	uint32_t fresh_node_end;
+	uint32_t fresh_record;   // ref of the next never used record; where a page begins, or 0: there is none (page_is_used_up)
+	uint32_t fresh_node;     // ref of the next never used stack node, likewise
 	uint32_t spare_page;     // a page taken in vain; 0 = none
 	uint32_t hook;           // index of the outermost hook
+	uint64_t reserved;
 	uint64_t stack_low, stack_high; // [low, high); 0, 0 = unknown
 
 	_Alignas(64) uint64_t random; // state of the thread's random numbers; 0 = not begun
@@ -257,6 +259,7 @@ struct thread_slot {
 	uint64_t cut_counters[16];
 	uint32_t free_records[HS_FREE_KEPT]; // refs
 	struct totals_entry totals[HS_TOTALS_ENTRIES];
+	uint32_t next;           // page where the next slot of the same hash begins; 0 = none. Written once, by compare-and-swap
 	_Alignas(4096) struct walked_frame walk[HS_DEPTH_MAX]; // the last walk, outermost frame first
 	struct walk_check checks[HS_WALK_CHECKS];              // of the last walk, outermost frame's first
 	struct walked_frame fresh[HS_DEPTH_MAX];               // the walk being made, innermost frame first
@@ -281,15 +284,32 @@ static inline struct kept_stack *kept_stack_neighbour(const struct kept_stack *k
 
 _Static_assert(offsetof(struct thread_slot, last_freed) == 56, "what a call without a record looks at is in one cache line");
 
-#define HS_THREAD_ENDED UINT64_C(1) // no thread pointer: those are aligned
+_Static_assert(offsetof(struct thread_slot, next) < HS_PAGE_SIZE, "what is not of walks is in the first page");
+#define HS_THREAD_SLOT_PAGES (uint32_t)(sizeof(struct thread_slot) / HS_PAGE_SIZE)
 
-// Where to look first for a thread's slot. Control blocks of threads lie at equal distances, mostly: the factor, 2^32 divided by the golden ratio,
-// spreads these evenly.
+// What stands in a slot's key beside the thread pointer. No fs base has any of these bits alone: an address of a program has none of the upper
+// eight, one of the kernel all of them. So a key with a flag is never equal to a thread's pointer, and the thread's calls look closer.
+#define HS_KEY_RELEASED (UINT64_C(1) << 62) // given up by its thread, which may take it back; so may another thread, for itself
+#define HS_KEY_ENDED (UINT64_C(1) << 61)    // of a thread that is no more, set by the tool under a freeze; another may take it
+#define HS_KEY_FOREIGN (UINT64_C(1) << 60)  // what lies at the thread pointer is not (yet) recognised as the libc's: nothing is read there
+#define HS_KEY_SHARED (UINT64_C(1) << 59)   // several threads have this pointer: none of them is recorded
+#define HS_KEY_NOBODYS (UINT64_C(1) << 58)  // the first slot: the hash of thread pointer 0, which no slot is to match
+#define HS_KEY_FLAGS (UINT64_C(0xff) << 56)
+
+// Whether the slot is some thread's; if not it was never used, or another may take it.
+static inline int thread_key_is_taken(uint64_t key)
+{
+	return key != 0 && !(key & (HS_KEY_RELEASED | HS_KEY_ENDED | HS_KEY_NOBODYS));
+}
+
+static inline uint64_t thread_key_pointer(uint64_t key) { return key & ~HS_KEY_FLAGS; }
+
+// Where to look first for a thread's slot. Control blocks of threads lie at equal distances, mostly: the factor, 2^32 times the golden ratio's
+// smaller part, spreads these evenly. 0 for thread pointer 0.
 static inline uint32_t thread_slot_index(uint64_t thread_pointer)
 {
-	return (uint32_t)thread_pointer * 0x9e3779b1u >> 20;
+	return (uint32_t)(thread_pointer * 0x61c88647u >> 32) & (HS_THREAD_SLOTS - 1);
 }
-_Static_assert(1u << (32 - 20) == HS_THREAD_SLOTS, "thread_slot_index reaches all of them");
 
 // Where the parts are.
 #define HS_OFFSET_HOOKS ((uint64_t)HS_HEADER_SIZE)
@@ -297,7 +317,8 @@ _Static_assert(1u << (32 - 20) == HS_THREAD_SLOTS, "thread_slot_index reaches al
 #define HS_OFFSET_STRINGS (HS_OFFSET_MODULES + HS_MODULES_MAX * sizeof(struct module_record))
 #define HS_OFFSET_THREADS (HS_OFFSET_STRINGS + HS_STRINGS_SIZE)
 #define HS_OFFSET_SLOTS (HS_OFFSET_THREADS + HS_THREAD_HISTORY_MAX * sizeof(struct thread_record))
-#define HS_OFFSET_RULES (HS_OFFSET_SLOTS + HS_THREAD_SLOTS * sizeof(struct thread_slot))
+#define HS_OFFSET_EXTRA_SLOTS (HS_OFFSET_SLOTS + HS_THREAD_SLOTS * sizeof(struct thread_slot))
+#define HS_OFFSET_RULES (HS_OFFSET_EXTRA_SLOTS + HS_THREAD_EXTRA_SLOTS * sizeof(uint32_t))
 #define HS_OFFSET_LOG (HS_OFFSET_RULES + HS_RULE_CACHE_ENTRIES * sizeof(struct rule_entry))
 #define HS_OFFSET_BUCKETS (HS_OFFSET_LOG + HS_LOG_ENTRIES * sizeof(struct log_entry))
 #define HS_OFFSET_ROOT (HS_OFFSET_BUCKETS + HS_STACK_BUCKETS * sizeof(uint32_t))

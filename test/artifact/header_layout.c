@@ -27,6 +27,8 @@ int main(void)
 	FIELD(payload_header, image_size);
 	FIELD(payload_header, entry);
 	FIELD(payload_header, syscall_gadget);
+	FIELD(payload_header, fs_reads);
+	FIELD(payload_header, fs_reads_end);
 	FIELD(payload_header, sigreturn_gadget);
 	FIELD(payload_header, config);
 	FIELD(payload_header, island_head);

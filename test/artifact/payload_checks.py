@@ -258,6 +258,19 @@ def segment_access(payload):
             re.match(r"(rd|wr)[fg]sbase|swapgs|[fg]s$", i.mnemonic)]
 
 
+def thread_pointer_reads(payload):
+    """The list in the header names each place that reads the thread pointer, where the tool puts another instruction, and nothing else. The short ways,
+    which only run in islands, are not in it."""
+    first, end = payload.field("fs_reads"), payload.field("fs_reads_end")
+    listed = {at + struct.unpack_from("<i", payload.image, at)[0] for at in range(first, end, 4)}
+    found = {i.address for i in payload.instructions if "%fs:0x0" in i.text and not payload.function_at(i.address).startswith("island_")}
+    bad = [f"{place:#x} is in the list and does not read the thread pointer" for place in sorted(listed - found)]
+    bad += [f"{place:#x} in {payload.function_at(place)} reads the thread pointer and is not in the list" for place in sorted(found - listed)]
+    bad += [f"{place:#x} is not coded as the tool expects it" for place in sorted(listed & found)
+            if not re.match(rb"\x64[\x48\x4c]\x8b[\x04\x0c\x14\x1c\x24\x2c\x34\x3c]\x25\0\0\0\0", payload.image[place:place + 9])]
+    return bad or ([] if found else ["no place reads the thread pointer"])
+
+
 # Besides the bodies of hooks: the general kinds' call of the original, and those who ask for the size of a block.
 CALLERS_OF_THE_TARGET = ("arch_call", "unknown_free", "reallocation_begin", "usable_size")
 
@@ -440,7 +453,7 @@ def short_ways(payload):
 
 CHECKS = [undefined_symbols, thread_local_storage, interpreter, writable_and_executable, writable_data, initialisers,
           dynamic_relocations, absolute_relocations, size, flat_file, header, system_calls, vector_registers, segment_access,
-          control_flow, references, entry_code, short_ways]
+          thread_pointer_reads, control_flow, references, entry_code, short_ways]
 
 
 def run_checks(payload):

@@ -37,6 +37,7 @@ if(HEAPSNAP_MUSL_GCC)
   set(flags -Wall -Wextra -O2 -g -fomit-frame-pointer -D_GNU_SOURCE)
   hs_made(ptrace_stacks_musl ptrace_stacks.c ${HEAPSNAP_MUSL_GCC} -static -pthread ${flags} ${CMAKE_CURRENT_SOURCE_DIR}/ptrace_stacks.c -o)
   hs_made(dlopen_musl dlopen_loop.c ${HEAPSNAP_MUSL_GCC} ${flags} ${CMAKE_CURRENT_SOURCE_DIR}/dlopen_loop.c -o)
+  hs_made(many_lives_musl many_lives.c ${HEAPSNAP_MUSL_GCC} ${flags} ${CMAKE_CURRENT_SOURCE_DIR}/many_lives.c -o)
   hs_made(libmusl_plugin.so plugin.c ${HEAPSNAP_MUSL_GCC} -shared -fPIC -Wl,--eh-frame-hdr -DALLOCATE=loop_plugin_allocate ${flags}
     ${CMAKE_CURRENT_SOURCE_DIR}/plugin.c -o)
   # As gcc does it on systems whose own library is musl; musl-gcc knows no -static-pie.

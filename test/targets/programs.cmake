@@ -44,6 +44,8 @@ hs_target_program(patches_over)
 hs_target_program(scribbler)
 target_include_directories(scribbler PRIVATE ${PROJECT_SOURCE_DIR})
 hs_target_program(pool)
+hs_target_program(foreign_threads)
+hs_target_program(many_lives)
 hs_target_program(sampled)
 hs_target_program(short_threads)
 

@@ -39,6 +39,9 @@ target_link_libraries(running_wide_test PRIVATE hs_inject_pure)
 hs_payload_test(usual_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c thread_slot.c
   unwind.c)
 target_link_libraries(usual_test PRIVATE hs_inject_pure)
+hs_payload_test(foreign_stack_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
+  thread_slot.c unwind.c)
+target_link_libraries(foreign_stack_test PRIVATE hs_inject_pure)
 hs_payload_test(budget_test)
 target_link_libraries(budget_test PRIVATE hs_inject_pure m)
 hs_payload_test(budget_thread_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c

@@ -53,7 +53,7 @@ static const struct ledger_line *line(const struct made_ledger *made, const char
 
 static void test_counters(void)
 {
-	static const char *const losses[] = { "lost_region_full", "lost_signal_reentry", "lost_address_range", "lost_thinning", "lost_no_slot", "left_to_operator",
+	static const char *const losses[] = { "lost_region_full", "lost_signal_reentry", "lost_address_range", "lost_thinning", "lost_no_slot", "lost_no_thread_pointer", "lost_shared_pointer", "left_to_operator",
 					      "modules_lost", "table_damaged" };
 	struct made_ledger made;
 
@@ -62,6 +62,8 @@ static void test_counters(void)
 		made.aggregate.counters[i] = 100 + i;
 	made.aggregate.pending = 3;
 	made.region.header->lost_no_slot = 4;
+	made.region.header->lost_no_thread_pointer = 8;
+	made.region.header->lost_shared_pointer = 9;
 	made.region.header->modules_lost = 5;
 	made.region.header->thread_count = 6;
 	made.damaged = 7;
@@ -74,6 +76,8 @@ static void test_counters(void)
 #undef X
 	CHECK_EQUAL(line(&made, "pending_reallocations")->value, 3);
 	CHECK_EQUAL(line(&made, "lost_no_slot")->value, 4);
+	CHECK_EQUAL(line(&made, "lost_no_thread_pointer")->value, 8);
+	CHECK_EQUAL(line(&made, "lost_shared_pointer")->value, 9);
 	CHECK_EQUAL(line(&made, "modules_lost")->value, 5);
 	CHECK_EQUAL(line(&made, "threads")->value, 6);
 	CHECK_EQUAL(line(&made, "table_damaged")->value, 7);

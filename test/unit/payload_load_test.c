@@ -4,6 +4,7 @@
 
 #include "attach/payload_image.h"
 #include "attach/payload_load.h"
+#include "attach/thread_pointer_code.h"
 
 #include <stdlib.h>
 
@@ -91,7 +92,7 @@ static void test_code(void)
 	struct hook_plan plan = { .hooks = hooks, .count = 5, .areas = { { 0x555555560000, 16, 1 }, { 0x7ffff7d80000, 17, 2 } },
 				  .area_count = 2 };
 	const struct payload_header *header;
-	uint8_t *bytes;
+	uint8_t *bytes, *image;
 	size_t size, offset, not_filled = 0;
 
 	for (size_t i = 0; i < 4; i++) {
@@ -110,7 +111,16 @@ static void test_code(void)
 	CHECK(memcmp(&header->config, &config, sizeof(config)) == 0);
 	CHECK(memcmp(bytes, payload_image, offsetof(struct payload_header, config)) == 0);
 	offset = offsetof(struct payload_header, island_head);
-	CHECK(memcmp(bytes + offset, payload_image + offset, layout.code_size - offset) == 0);
+	image = malloc(layout.code_size);
+	if (!image)
+		exit(1);
+	memcpy(image, payload_image, layout.code_size);
+	if (thread_pointer_code_is_allowed()) {
+		CHECK(thread_pointer_code_replace_in_image(image, layout.code_size));
+		CHECK(!thread_pointer_code_replace_in_image(image, layout.code_size)); // that is done
+	}
+	CHECK(memcmp(bytes + offset, image + offset, layout.code_size - offset) == 0);
+	free(image);
 	for (size_t i = 0; i < 4; i++) {
 		offset = layout.code_size + areas[i] * HS_PAGE_SIZE + slots[i] * sizeof(struct hook_island);
 		CHECK_EQUAL(((const struct hook_island *)(bytes + offset))->entry, 0x1000 + i);

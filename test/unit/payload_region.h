@@ -33,6 +33,8 @@ __attribute__((constructor)) static void payload_region_reserve(void)
 		perror("no address space for a region");
 		exit(1);
 	}
+	if (!config.main_thread_pointer)
+		config.main_thread_pointer = (uint64_t)__builtin_thread_pointer();
 	config.region = (uint64_t)payload_region_place;
 	config.state = (uint64_t)&payload_region_state;
 	payload_configure(&config);

@@ -309,7 +309,7 @@ static void test_estimates(void)
 		made_slot(&built.region, 1)->interval = 256 < cases[i].period ? 256 : 1;
 		made_slot(&built.region, 2)->interval = UINT64_MAX; // stopped
 		made_slot(&built.region, 3)->interval = 1 << 20;
-		made_slot(&built.region, 3)->thread_pointer = HS_THREAD_ENDED;
+		made_slot(&built.region, 3)->thread_pointer = HS_KEY_ENDED;
 		built.region.header->sampling_mode = cases[i].mode;
 		built.region.header->sampling_interval = cases[i].interval;
 		built.region.header->interval_floor = cases[i].floor;

@@ -463,7 +463,7 @@ static void make_sites_fresh(void)
 	for (unsigned i = 0; i < HS_THREAD_SLOTS; i++) {
 		if (!(made.header->used_slots[i / 64] >> (i % 64) & 1))
 			continue;
-		slots[i].fresh_node = slots[i].fresh_node_end;
+		slots[i].fresh_node = 0;
 		for (unsigned k = 0; k < HS_TOTALS_ENTRIES; k++) {
 			totals_flush(&slots[i].totals[k]);
 			slots[i].totals[k] = (struct totals_entry){ 0 };

@@ -61,7 +61,7 @@ int main(void)
 		block[MAP_WORD + 1] = cases[i].memory_size;
 		block[MAP_WORD + 2] = end;
 		block[MAP_WORD + 3] = cases[i].size;
-		slot = thread_slot_claim(pointer);
+		slot = thread_slot_claim_at(pointer, pointer - 4096);
 		CHECK(slot != NULL);
 		if (!slot)
 			continue;

@@ -20,6 +20,12 @@ static struct made_region made;
 
 static uint64_t pointer_of(const struct made_thread *thread) { return (uint64_t)thread->block; }
 
+// From a call somewhere on its stack.
+static struct thread_slot *claim_of(const struct made_thread *thread)
+{
+	return thread_slot_claim_at(pointer_of(thread), pointer_of(thread) - 5000);
+}
+
 static void set_tid(const struct made_thread *thread, uint32_t tid) { thread->block[TID_WORD] = tid; }
 
 static struct made_thread make_thread(uint32_t tid)
@@ -57,9 +63,9 @@ static void test_claim(void)
 	struct made_thread a, b;
 	struct thread_slot *slot, *other;
 
-	payload_region_init(&made, 1);
+	payload_region_init(&made, 200);
 	a = make_thread(1001), b = make_thread(1002);
-	slot = thread_slot_claim(pointer_of(&a));
+	slot = claim_of(&a);
 	CHECK(slot != NULL);
 	CHECK_EQUAL(slot->thread_pointer, pointer_of(&a));
 	CHECK_EQUAL(slot->mark, 1001);
@@ -69,17 +75,17 @@ static void test_claim(void)
 	CHECK_EQUAL(slot->stack_high, pointer_of(&a));
 	CHECK_EQUAL(history(slot->thread)->tid, 1001);
 	CHECK(history(slot->thread)->first_seen != 0);
-	other = thread_slot_claim(pointer_of(&b));
+	other = claim_of(&b);
 	CHECK(other && other != slot && other->thread == slot->thread + 1);
-	CHECK(thread_slot_claim(pointer_of(&a)) == slot);
+	CHECK(claim_of(&a) == slot);
 	CHECK_EQUAL(made.header->thread_count, 2);
-	CHECK(!thread_slot_claim(0));
+	CHECK(!thread_slot_claim(0) && !thread_slot_claim(UINT64_C(0xffff800000001000)));
 
 	// A new thread with the control block of one that has ended: another number, nothing under way, the free records kept.
 	slot->guard = 5, slot->in_original = 1, slot->pending = 7, slot->pending_new = 8, slot->walk_count = 9, slot->kept_generation = 1;
 	slot->free_count = 3, slot->counters[0] = 11;
 	set_tid(&a, 1003);
-	CHECK(thread_slot_claim(pointer_of(&a)) == slot);
+	CHECK(claim_of(&a) == slot);
 	CHECK_EQUAL(slot->mark, 1003);
 	CHECK_EQUAL(slot->thread, 2);
 	CHECK_EQUAL(history(2)->tid, 1003);
@@ -105,7 +111,7 @@ static void test_find_stack(void)
 #define EXPECT(low, high)                                                                          \
 	do {                                                                                       \
 		set_tid(&thread, ++tid);                                                           \
-		slot = thread_slot_claim(pointer);                                                 \
+		slot = claim_of(&thread);                                                         \
 		CHECK_EQUAL(slot->stack_low, low);                                                 \
 		CHECK_EQUAL(slot->stack_high, high);                                               \
 	} while (0)
@@ -127,26 +133,148 @@ static void test_find_stack(void)
 	payload_region_deinit(&made);
 }
 
-// Other threads have the slots from the first place on: all but the last that is tried, and that one too.
-static void test_full(void)
-{
-	enum { PROBES = 64 };
-	struct made_thread thread;
-	struct thread_slot *slots;
-	uint32_t claimed = 0, first;
+static uint32_t *extra_pages(void) { return (uint32_t *)(made.bytes + HS_OFFSET_EXTRA_SLOTS); }
 
-	payload_region_init(&made, 1);
-	slots = (struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS);
+static struct thread_slot *slot_in_page(uint32_t page) { return (struct thread_slot *)(made.bytes + (uint64_t)page * HS_PAGE_SIZE); }
+
+// All threads of a test have the same place, as far as the test is told.
+static struct thread_slot *first_of(const struct made_thread *thread)
+{
+	return (struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS) + thread_slot_index(pointer_of(thread));
+}
+
+// Another thread has the first slot: then one is made in pages, listed and chained; where there is no room, there is none.
+static void test_chain(void)
+{
+	enum { PARTS = HS_THREAD_EXTRA_PART * HS_THREAD_SLOT_PAGES };
+	struct made_thread thread;
+	struct thread_slot *first, *second, *third;
+
+	payload_region_init(&made, 2 * PARTS + 1);
 	thread = make_thread(1);
-	first = thread_slot_index(pointer_of(&thread));
-	for (uint32_t i = 0; i < PROBES - 1; i++)
-		slots[(first + i) & (HS_THREAD_SLOTS - 1)].thread_pointer = 8 + i;
-	CHECK(thread_slot_claim(pointer_of(&thread)) == &slots[(first + PROBES - 1) & (HS_THREAD_SLOTS - 1)]);
-	slots[(first + PROBES - 1) & (HS_THREAD_SLOTS - 1)].thread_pointer = 4;
-	CHECK(!thread_slot_claim(pointer_of(&thread)));
-	for (uint32_t i = 0; i < HS_THREAD_SLOTS; i++)
-		claimed += slots[i].thread_pointer != 0;
-	CHECK_EQUAL(claimed, PROBES);
+	first = first_of(&thread);
+	first->thread_pointer = 0x7000; // somebody's
+	second = claim_of(&thread);
+	CHECK(second && second != first);
+	CHECK_EQUAL(made.header->extra_slot_count, 1);
+	CHECK(second == slot_in_page(extra_pages()[0]) && first->next == extra_pages()[0]);
+	CHECK_EQUAL(second->thread_pointer, pointer_of(&thread));
+	CHECK(claim_of(&thread) == second);
+	second->thread_pointer = 0x8000;
+	third = claim_of(&thread);
+	CHECK(third && third == slot_in_page(extra_pages()[1]) && second->next == extra_pages()[1]);
+	third->thread_pointer = 0x9000;
+	CHECK(!claim_of(&thread)); // two make up a quarter of the pages
+	CHECK_EQUAL(made.header->extra_slot_count, 2);
+	CHECK_EQUAL(made.header->thread_count, 2);
+	second->thread_pointer = HS_KEY_ENDED;
+	CHECK(claim_of(&thread) == second && claim_of(&thread) == second);
+	CHECK(second->next == extra_pages()[1]);
+	free_thread(&thread);
+	payload_region_deinit(&made);
+}
+
+// A thread gives its slot up, comes back, and finds all as it was; or another one has it, and its own is a fresh one.
+static void test_release(void)
+{
+	struct made_thread a, b;
+	struct thread_slot *slot;
+
+	payload_region_init(&made, 100);
+	a = make_thread(1), b = make_thread(2);
+	slot = claim_of(&a);
+	slot->counters[0] = 5, slot->walk_count = 3, slot->free_count = 2;
+	thread_slot_release(slot);
+	CHECK_EQUAL(slot->thread_pointer, pointer_of(&a) | HS_KEY_RELEASED);
+	CHECK(!thread_key_is_taken(slot->thread_pointer));
+	CHECK(claim_of(&a) == slot);
+	CHECK_EQUAL(slot->thread_pointer, pointer_of(&a));
+	CHECK(slot->counters[0] == 5 && slot->walk_count == 3 && made.header->thread_count == 1);
+	// A thread that has the same block.
+	thread_slot_release(slot);
+	set_tid(&a, 3);
+	CHECK(claim_of(&a) == slot && slot->walk_count == 0 && slot->mark == 3 && made.header->thread_count == 2);
+	// One of another.
+	slot->last_freed = 77;
+	thread_slot_release(slot);
+	first_of(&b)->thread_pointer = slot->thread_pointer;
+	slot = first_of(&b);
+	slot->free_count = 2, slot->last_freed = 77;
+	CHECK(claim_of(&b) == slot && slot->mark == 2 && slot->thread == 2 && slot->free_count == 2 && slot->last_freed == 0);
+	// Not while a block is being reallocated, nor twice.
+	slot->pending = 1;
+	thread_slot_release(slot);
+	CHECK_EQUAL(slot->thread_pointer, pointer_of(&b));
+	free_thread(&a);
+	free_thread(&b);
+	payload_region_deinit(&made);
+}
+
+// What lies at a thread pointer is read only where it may be the libc's, and then not beyond its page.
+static void test_foreign(void)
+{
+	struct made_thread thread;
+	struct thread_slot *slot;
+	uint64_t pointer, *edge;
+
+	payload_region_init(&made, 100);
+	thread = make_thread(7);
+	pointer = pointer_of(&thread);
+	edge = (uint64_t *)(thread.stack + thread.size) - 2; // two words, then no access
+	edge[0] = (uint64_t)edge;
+	slot = thread_slot_claim_at((uint64_t)edge, (uint64_t)edge - 5000);
+	CHECK(slot && slot->thread_pointer == ((uint64_t)edge | HS_KEY_FOREIGN) && !slot->stack_high && slot->mark == 0);
+	CHECK(thread_slot_claim_at((uint64_t)edge, (uint64_t)edge - 5000) == slot && made.header->thread_count == 1);
+
+	// Nothing there at all; and where nothing is known of it.
+	slot = thread_slot_claim_at(0x10000, pointer);
+	CHECK(slot && slot->thread_pointer == (0x10000 | HS_KEY_FOREIGN));
+	slot = thread_slot_claim_at(pointer + (UINT64_C(1) << 46), pointer);
+	CHECK(slot && slot->thread_pointer & HS_KEY_FOREIGN);
+	slot = thread_slot_claim_at(pointer + thread.size + 4, pointer); // no multiple of 8, and no access
+	CHECK(slot && slot->thread_pointer & HS_KEY_FOREIGN);
+
+	// The libc's, first seen on another stack: it is recognised with the first call on its own, and stays so.
+	slot = thread_slot_claim_at(pointer, pointer + 100);
+	CHECK(slot && slot->thread_pointer == (pointer | HS_KEY_FOREIGN) && slot->stack_high == 0);
+	CHECK(claim_of(&thread) == slot);
+	CHECK(slot->thread_pointer == pointer && slot->stack_high == pointer && slot->mark == 7);
+	CHECK(thread_slot_claim_at(pointer, pointer + 100) == slot && slot->stack_high == pointer);
+	set_tid(&thread, 8); // a successor's first call, on another stack
+	CHECK(thread_slot_claim_at(pointer, pointer + 100) == slot && slot->mark == 8 && slot->stack_high == pointer);
+
+	// Its first word is something else's.
+	thread_slot_release(slot);
+	thread.block[0]++;
+	slot->thread_pointer = HS_KEY_ENDED;
+	slot = claim_of(&thread);
+	CHECK(slot && slot->thread_pointer == (pointer | HS_KEY_FOREIGN));
+	free_thread(&thread);
+	payload_region_deinit(&made);
+}
+
+// Two threads have one pointer: neither has a slot any more, and each call is counted.
+static void test_shared(void)
+{
+	struct made_thread thread;
+	struct thread_slot *slot;
+
+	payload_region_init(&made, 100);
+	thread = make_thread(7);
+	slot = claim_of(&thread);
+	thread_slot_note_shared(slot);
+	CHECK(!claim_of(&thread));
+	CHECK_EQUAL(made.header->lost_shared_pointer, 1);
+	thread_slot_release(slot);
+	CHECK(!claim_of(&thread));
+	slot = thread_slot_claim(arch_thread_pointer());
+	CHECK(slot != NULL);
+	thread_slot_note_shared(slot);
+	thread_slot_count_lost();
+	CHECK_EQUAL(made.header->lost_shared_pointer, 3);
+	slot->thread_pointer = HS_KEY_ENDED;
+	thread_slot_count_lost();
+	CHECK_EQUAL(made.header->lost_no_slot, 1);
 	free_thread(&thread);
 	payload_region_deinit(&made);
 }
@@ -162,7 +290,7 @@ static void test_full_history(void)
 	made.header->thread_count = HS_THREAD_HISTORY_MAX - 2;
 	for (uint32_t i = 0; i < 5; i++) {
 		set_tid(&thread, 5000 + i);
-		slot = thread_slot_claim(pointer_of(&thread));
+		slot = claim_of(&thread);
 	}
 	CHECK_EQUAL(slot->thread, HS_THREAD_HISTORY_MAX - 1);
 	CHECK_EQUAL(made.header->thread_count, HS_THREAD_HISTORY_MAX);
@@ -178,18 +306,16 @@ static struct thread_slot *claimed_slots[THREADS][EACH];
 
 static void claim(unsigned number)
 {
-	// Another may take the slot in between; then the thread asks again at its next call.
 	for (unsigned i = 0; i < EACH; i++)
-		for (unsigned calls = 0; !claimed_slots[number][i] && calls < THREADS; calls++)
-			claimed_slots[number][i] = thread_slot_claim(pointer_of(&threads[number][i]));
+		claimed_slots[number][i] = claim_of(&threads[number][i]);
 }
 
 static void test_threads(void)
 {
-	static uint8_t seen[HS_THREAD_SLOTS], numbers[THREADS * EACH];
+	static uint8_t seen[HS_THREAD_SLOTS + 20000], numbers[THREADS * EACH];
 	int wrong = 0;
 
-	payload_region_init(&made, 1);
+	payload_region_init(&made, 4000);
 	for (unsigned number = 0; number < THREADS; number++)
 		for (unsigned i = 0; i < EACH; i++)
 			threads[number][i] = make_thread(10000 + number * EACH + i);
@@ -201,7 +327,7 @@ static void test_threads(void)
 
 			if (!slot || slot->thread_pointer != pointer_of(thread) || slot->stack_low != (uint64_t)thread->stack ||
 			    slot->thread >= THREADS * EACH || history(slot->thread)->tid != 10000 + number * EACH + i ||
-			    seen[slot - (struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS)]++ || numbers[slot->thread]++)
+			    seen[((uint64_t)slot - (uint64_t)made.bytes - HS_OFFSET_SLOTS) / sizeof(*slot)]++ || numbers[slot->thread]++)
 				wrong++;
 			free_thread(thread);
 		}
@@ -211,11 +337,89 @@ static void test_threads(void)
 	payload_region_deinit(&made);
 }
 
+enum { LIVES = 3000 };
+
+static struct made_thread lives[THREADS];
+static uint32_t wrong_lives[THREADS], unclaimed[THREADS];
+
+// Threads that come and go at the same places, all in one chain: while a thread has a slot nobody else has it.
+static void come_and_go(unsigned number)
+{
+	for (unsigned i = 0; i < LIVES; i++) {
+		struct thread_slot *slot;
+
+		set_tid(&lives[number], 100000 * (number + 1) + i / 3);
+		slot = claim_of(&lives[number]);
+		if (!slot) {
+			unclaimed[number]++;
+			continue;
+		}
+		__atomic_store_n(&slot->guard, pointer_of(&lives[number]), __ATOMIC_RELAXED);
+		slot->counters[1]++;
+		for (volatile unsigned wait = 0; wait < 20; wait++)
+			;
+		if (slot->mark != 100000 * (number + 1) + i / 3 || slot->thread_pointer != pointer_of(&lives[number]) ||
+		    __atomic_exchange_n(&slot->guard, 0, __ATOMIC_RELAXED) != pointer_of(&lives[number]))
+			wrong_lives[number]++;
+		thread_slot_release(slot);
+	}
+}
+
+static void test_lives(void)
+{
+	uint64_t calls = 0, slots = 0;
+	uint32_t found = 0;
+
+	payload_region_init(&made, 2000);
+	// Places with the same hash: one after the other is tried.
+	while (found < THREADS) {
+		struct made_thread thread = make_thread(1);
+
+		if (found && first_of(&thread) != first_of(&lives[0])) {
+			// Of a large stack any part will do.
+			uint64_t *block = thread.block;
+
+			while (block > (uint64_t *)thread.stack + 1024 && thread_slot_index((uint64_t)block) != thread_slot_index(pointer_of(&lives[0])))
+				block -= 8;
+			if (block <= (uint64_t *)thread.stack + 1024 || ((uint64_t)block & (HS_PAGE_SIZE - 1)) > HS_PAGE_SIZE - TCB_WORDS * 8) {
+				munmap(thread.stack, thread.size);
+				continue;
+			}
+			thread.block = block;
+			block[0] = (uint64_t)block;
+			block[STACK_WORD] = (uint64_t)thread.stack;
+			block[STACK_WORD + 1] = thread.size;
+		}
+		lives[found++] = thread;
+	}
+	run_together(THREADS, come_and_go);
+	for (unsigned number = 0; number < THREADS; number++) {
+		CHECK_EQUAL(wrong_lives[number], 0);
+		CHECK_EQUAL(unclaimed[number], 0);
+	}
+	for (const struct thread_slot *slot = first_of(&lives[0]);; slot = slot_in_page(slot->next)) {
+		calls += slot->counters[1];
+		slots++;
+		if (!slot->next)
+			break;
+	}
+	CHECK_EQUAL(calls, THREADS * LIVES);
+	CHECK(slots <= THREADS && slots == made.header->extra_slot_count + 1);
+	CHECK_EQUAL(made.header->lost_no_slot, 0);
+	for (unsigned number = 0; number < THREADS; number++)
+		free_thread(&lives[number]);
+	payload_region_deinit(&made);
+}
+
 int main(void)
 {
 	test_claim();
 	test_find_stack();
-	test_full();
+	test_chain();
+	test_release();
+	test_foreign();
+	test_shared();
+	test_lives();
 	test_full_history();
 	test_threads();
 	return CHECK_RESULT();

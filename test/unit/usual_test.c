@@ -253,7 +253,6 @@ static uint32_t walk_anew(void)
 	other.walk_count = other.kept_generation = 0;
 	node = unwind_to_node(&other, &stack.entry);
 	slot->fresh_node = other.fresh_node; // should it have made any
-	slot->fresh_node_end = other.fresh_node_end;
 	return node;
 }
 

@@ -80,7 +80,7 @@ struct comparison {
 	struct proc_maps maps;
 	struct module_list modules;
 	struct mirror mirror;
-	uint64_t last_registers[HS_THREAD_SLOTS]; // digest, by slot
+	uint64_t last_registers[THREADS_MAX];     // digest, by the number of the thread in the history of threads
 	uint64_t *stacks;                         // digests of those that count, for the number of different ones
 	size_t stack_count, wanted;
 	size_t printed;                           // differences
@@ -204,7 +204,6 @@ static void release_sample(struct sample *sample)
 static struct hs_error *take_sample(const struct frozen_thread *thread, struct sample *sample, bool *usable_ret)
 {
 	struct comparison *c = &comparison;
-	const struct thread_slot *slots = part_at(HS_OFFSET_SLOTS);
 	uint64_t registers = digest(0, &thread->registers, sizeof(thread->registers));
 	struct hs_error *error;
 
@@ -214,13 +213,13 @@ static struct hs_error *take_sample(const struct frozen_thread *thread, struct s
 	error = mirror_thread(&thread->registers, sample);
 	if (error)
 		return error;
-	sample->slot = sample->stack.high ? thread_slot_claim(thread->registers.fs_base) : NULL;
+	sample->slot = sample->stack.high ? thread_slot_claim_at(thread->registers.fs_base, thread->registers.rsp) : NULL;
 	if (!sample->slot) {
 		c->tally.no_slot++;
 		return NULL;
 	}
-	sample->moved = c->last_registers[sample->slot - slots] != registers;
-	c->last_registers[sample->slot - slots] = registers;
+	sample->moved = c->last_registers[sample->slot->thread % THREADS_MAX] != registers;
+	c->last_registers[sample->slot->thread % THREADS_MAX] = registers;
 	reference_walk(thread->tid, &sample->reference);
 	for (sample->first = 1; sample->first < sample->reference.count; sample->first++)
 		if (is_caller(sample, sample->first))

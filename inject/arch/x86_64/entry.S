@@ -52,7 +52,8 @@ payload_header:
 	.zero 4
 	.long gadget_syscall - payload_header
 	.long gadget_sigreturn - payload_header
-	.zero 8
+	.long fs_reads - payload_header
+	.long fs_reads_end - payload_header
 config:
 config_region:
 	.quad 0                            // region
@@ -105,7 +106,7 @@ begin_\name:
 	movabs $SHORT_WAY_STATE, %r11
 	cmpb $TRUST_CALLS, SHORT_WAY_TRUST(%r11) // first: where all was recorded since attach, no hook is trusted
 	jne stub_\name
-	mov %fs:0, %r10
+	mov %fs:0, %r10 // may become RDFSBASE (attach/thread_pointer_code.h)
 	imul $PASS_FACTOR, %r10d, %eax
 	shr $PASS_SHIFT, %eax
 	and $PASS_MASK, %eax

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the payload keeps of each thread, as far as it says where that thread stands: all slots in use, read at once.
+#ifndef HEAPSNAP_ATTACH_SLOT_FACTS_H
+#define HEAPSNAP_ATTACH_SLOT_FACTS_H
+
+#include "attach/region_access.h"
+#include "attach/threads.h"
+#include "base/error.h"
+
+#include <stdbool.h>
+
+struct slot_facts {
+	uint64_t thread_pointer;
+	uint64_t guard;      // where the thread's outermost hook left its return address, or HS_GUARD_WATCHES; 0 = none runs
+	bool in_original;    // that hook is in the original function, not in the recorder
+	uint64_t stack_low, stack_high; // [low, high), as the payload has recognised it; 0, 0 = unknown
+	bool is_of_several;  // more than one thread has this thread pointer: what the slot says may be of another
+};
+
+struct slot_facts_list {
+	struct slot_facts *items; // by thread pointer, ascending; owned
+	size_t count;
+};
+
+// One read for each slot that was ever taken, none for the others.
+// pre: every thread in `process` is stopped.
+struct hs_error *slot_facts_read(const struct region_access *region, const struct frozen_process *process, struct slot_facts_list *ret) HS_MUST_CHECK;
+void slot_facts_deinit(struct slot_facts_list *slots);
+
+// NULL = there is none.
+const struct slot_facts *slot_facts_find(const struct slot_facts_list *slots, uint64_t thread_pointer);
+
+#endif
