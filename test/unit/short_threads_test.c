@@ -40,6 +40,7 @@ static unsigned dice(unsigned sides)
 static void begin_thread(unsigned control_block)
 {
 	now.thread_pointer = control_blocks[control_block];
+	*(uint64_t *)now.thread_pointer = now.thread_pointer; // as a libc's block begins
 	*(uint32_t *)(now.thread_pointer + 16) = ++now.next_tid;
 }
 
@@ -50,8 +51,11 @@ static struct thread_slot *current_slot(void)
 
 	if (slot->thread_pointer == now.thread_pointer && slot->mark == thread_mark(now.thread_pointer))
 		return slot;
-	while (!(slot = thread_slot_claim(now.thread_pointer)))
-		continue;
+	slot = thread_slot_claim_at(now.thread_pointer, now.thread_pointer - HS_PAGE_SIZE);
+	if (!slot) {
+		fprintf(stderr, "no room for a thread's slot\n");
+		exit(1);
+	}
 	return slot;
 }
 
@@ -128,7 +132,7 @@ static void slots_change(unsigned run)
 		for (unsigned i = 0; i < 10; i++)
 			allocate(1000);
 		if (dice(3) == 0)
-			current_slot()->thread_pointer = HS_THREAD_ENDED;
+			current_slot()->thread_pointer = HS_KEY_ENDED;
 	}
 }
 
@@ -148,7 +152,7 @@ static void slots_of_a_budget_change(unsigned run)
 			sampling_begin_gap(slot);
 		}
 		if (dice(2) == 0)
-			slot->thread_pointer = HS_THREAD_ENDED;
+			slot->thread_pointer = HS_KEY_ENDED;
 	}
 }
 
@@ -275,6 +279,17 @@ static const struct scenario {
 	{ "threads under a budget, in pieces", under_budget, SAMPLING_budget, 1 << 20 },
 };
 
+// Slots that were made in pages of the region go with the run.
+static void take_slots_in_pages(void)
+{
+	uint64_t first = made.header->first_page + 1;
+
+	memset(made.bytes + HS_OFFSET_EXTRA_SLOTS, 0, made.header->extra_slot_count * sizeof(uint32_t));
+	memset(made.bytes + first * HS_PAGE_SIZE, 0, (made.header->next_page - first) * HS_PAGE_SIZE);
+	made.header->extra_slot_count = 0;
+	made.header->next_page = first;
+}
+
 static void begin_run(const struct scenario *scenario, unsigned run)
 {
 	static const struct thread_slot none;
@@ -289,6 +304,7 @@ static void begin_run(const struct scenario *scenario, unsigned run)
 				slots[i * 64 + bit] = none;
 		made.header->used_slots[i] = 0;
 	}
+	take_slots_in_pages();
 	made.header->thread_count = 0;
 	made.header->sampling_mode = scenario->mode;
 	made.header->sampling_interval = scenario->interval;
@@ -382,7 +398,7 @@ static void place_control_blocks(void)
 
 int main(void)
 {
-	payload_region_init(&made, 100);
+	payload_region_init(&made, 400);
 	place_control_blocks();
 	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
 		test_scenario(&scenarios[i]);
