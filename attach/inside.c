@@ -40,6 +40,7 @@ struct look {
 	bool points;       // a word there points into the ranges
 	bool points_deep;  // one that does is not in the buffer
 	bool is_whole;     // nothing of the stack was left out
+	bool is_limited;   // its end is not known, and all was there as far as it was looked at
 	size_t kept;       // bytes from span.low on that stand in the buffer
 };
 
@@ -84,6 +85,7 @@ static struct hs_error *look_at_stack(struct inside_search *search, const struct
 		}
 	}
 	look->is_whole = end == span.high;
+	look->is_limited = !look->is_whole;
 	return NULL;
 }
 
@@ -143,11 +145,13 @@ static struct hs_error *runs_elsewhere(const struct inside_search *search, const
 }
 
 // Whether the thread's own slot says that no hook runs. It says so before a hook calls anything, so only a handler that has interrupted the payload
-// itself could come back there.
+// itself could come back there; its frame was looked for. Of another stack than the thread's own (a coroutine's, a goroutine's) nobody knows the end: there what
+// was looked at is taken for all that a handler has between itself and its frame.
 static bool says_outside(const struct inside_search *search, const struct slot_facts *slot, const struct look *look)
 {
-	return slot && !slot->is_of_several && !is_place(slot->guard) && look->span.low >= slot->stack_low && look->span.low < slot->stack_high &&
-	       look->is_whole && !look->points_deep && !is_interrupted(search, look);
+	bool on_own = slot && look->span.low >= slot->stack_low && look->span.low < slot->stack_high;
+
+	return slot && !slot->is_of_several && !is_place(slot->guard) && (look->is_whole || (!on_own && look->is_limited)) && !look->points_deep && !is_interrupted(search, look);
 }
 
 // Whether no word from `certain` on points into the ranges: what further frames there are, none is a hook's, or comes back to one.

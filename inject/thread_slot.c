@@ -2,7 +2,7 @@
 // Claiming thread slots. Context: in a hook, at a thread's first call.
 //
 // The slots of one hash are a chain: the first one has a place of its own, others are made where all before are taken, and stay. A slot changes hands by
-// compare-and-swap of its key. Nothing is read at a thread pointer before it is recognised as the libc's, and then only in the same page.
+// compare-and-swap of its key. Nothing is read at a thread pointer before it is recognised as the libc's.
 #include "thread_slot.h"
 
 #include "pass.h"
@@ -70,6 +70,8 @@ static bool is_known(uint64_t thread_pointer, uint64_t readable)
 	const uint64_t *words = (const uint64_t *)thread_pointer;
 
 	if (readable < 8 || payload_header.config.tid_offset + sizeof(uint32_t) > readable || words[0] != thread_pointer)
+		return false;
+	if (payload_header.config.tid_offset && !*(const uint32_t *)(thread_pointer + payload_header.config.tid_offset))
 		return false;
 	return payload_header.config.libc != LIBC_glibc || (readable >= 24 && words[2] == thread_pointer);
 }
@@ -239,6 +241,8 @@ struct thread_slot *thread_slot_claim_at(uint64_t thread_pointer, uint64_t sp)
 	readable = readable_bytes(thread_pointer, sp);
 	if (!is_known(thread_pointer, readable))
 		readable = 0;
+	else if (payload_header.config.tid_offset && readable < payload_header.config.tcb_size)
+		readable = payload_header.config.tcb_size; // a block that begins as the libc's, up to its thread id, goes on as one, also in the next page
 	for (;;) { // again when another thread was quicker
 		struct thread_slot *slot = first_slot(thread_pointer), *last = slot, *unused = NULL;
 		uint64_t unused_key = 0;

@@ -7,7 +7,7 @@ import re
 import subprocess
 
 from figures import plain, summary, text
-from harness import HEAPSNAP, Target, attach, check, check_equal, detach, read_text, say, start, temporary_directory
+from harness import HEAPSNAP, Mapping, Target, attach, check, check_equal, detach, read_text, say, start, temporary_directory
 
 MIB = 1 << 20
 
@@ -15,6 +15,7 @@ MIB = 1 << 20
 def resident(pid):
     """Bytes: of heapsnap's shared memory, of all its mappings, of the heap and other anonymous memory."""
     shared, ours, anonymous = 0, 0, 0
+    is_ours = False
     name = permissions = end = ""
     for line in read_text(f"/proc/{pid}/smaps").splitlines():
         match = re.match(r"([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ (\d+) *(.*)", line)
@@ -22,9 +23,10 @@ def resident(pid):
             # Behind the payload's image lie its state pages, which have no name.
             behind = name if match[1] == end and "heapsnap-code" in name else ""
             permissions, end, name = match[3], match[2], match[5] or behind
+            is_ours = Mapping(line).is_region() or "heapsnap" in name
         elif line.startswith("Rss:"):
             size = int(line.split()[1]) * 1024
-            if "heapsnap" in name:
+            if is_ours:
                 ours += size
                 shared += size if "s" in permissions else 0
             elif name in ("", "[heap]"):
