@@ -6,7 +6,7 @@ A mutation names the file, the function and the text in it, never a line, so tha
     name  guard-on-other-stack
     file  attach/inside.c
     in    inside_check
-    tests e2e.interrupted unit.inside_test
+    tests e2e.stepped e2e.interrupted
     why   detach can unmap under a hook that a handler on an alternate stack has interrupted
     <<<<
         if (guard_map && guard_map != stack)

@@ -10,7 +10,7 @@ import sys
 import mutations
 from mutations import BadMutation, Mutation, apply, parse
 
-LEAST = 1
+LEAST = 150
 FIELDS = {"name": "n", "file": "a/b.c", "in": "f", "tests": "unit.x", "why": "w"}
 TEXT = "static int f(int a);\n\nstatic int f(int a)\n{\n\tif (a)\n\t\treturn 1;\n\treturn f(a);\n}\n\nint g(void)\n{\n\tif (a)\n\t\treturn 1;\n}\n"
 
