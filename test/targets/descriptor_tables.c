@@ -37,7 +37,8 @@ struct shared {
 
 static const char *file;
 static struct shared *shared;
-static _Atomic int busy_thread, thread_count, waiting_count, wanted_kind, answer;
+static _Atomic int busy_thread, thread_count, wanted_kind, answer;
+static bool waits[THREADS_MAX]; // under the mutex
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static char stack[1 << 20] __attribute__((aligned(16)));
@@ -176,14 +177,14 @@ enum kind { NOTHING, SWAP, MAKE_DECOYS, COUNT_DECOYS };
 static void wait_for_turn(int own)
 {
 	pthread_mutex_lock(&mutex);
-	waiting_count++;
+	waits[own] = true;
 	while (busy_thread != own)
 		pthread_cond_wait(&changed, &mutex);
-	waiting_count--;
+	waits[own] = false;
 	pthread_mutex_unlock(&mutex);
 }
 
-// Ends when all others wait.
+// Ends when it works and all others wait, also the one that had the turn: a descriptor is asked about in the table of the right thread.
 static void give_turn(int number)
 {
 	pthread_mutex_lock(&mutex);
@@ -192,7 +193,9 @@ static void give_turn(int number)
 	pthread_mutex_unlock(&mutex);
 	for (bool done = false; !done;) {
 		pthread_mutex_lock(&mutex);
-		done = waiting_count == thread_count - 1;
+		done = !waits[number];
+		for (int i = 0; i < thread_count; i++)
+			done = done && (i == number || waits[i]);
 		pthread_mutex_unlock(&mutex);
 		usleep(1000);
 	}
