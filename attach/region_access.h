@@ -11,7 +11,7 @@
 
 #include <sys/types.h>
 
-// Where code, state pages and region lie. Nothing that Linux or a common sanitizer places is here: programs are below or at 0x55..., libraries and
+// Where code, state pages and region lie. Nothing that Linux places is here (of sanitizers' shadows some is, and then passed over): programs are below or at 0x55..., libraries and
 // stacks at 0x7f....
 #define HS_LAYOUT_LOW UINT64_C(0x100000000000)
 #define HS_LAYOUT_HIGH UINT64_C(0x400000000000)

@@ -6,9 +6,6 @@
 
 #include <stdlib.h>
 
-// Slots of one hash: more are a circle that somebody has made.
-enum { CHAIN_MAX = 4096 };
-
 static bool is_slot_page(const struct region_header *header, uint32_t page)
 {
 	return page >= header->first_page && page + UINT64_C(0) + HS_THREAD_SLOT_PAGES <= header->max_pages;
@@ -44,30 +41,6 @@ struct hs_error *thread_slots_list(const struct region_access *access, uint64_t 
 			offsets[count++] = (uint64_t)pages[i] * HS_PAGE_SIZE;
 	*offsets_ret = HS_STEAL_POINTER(offsets);
 	*count_ret = count;
-	return NULL;
-}
-
-struct hs_error *thread_slots_find(const struct region_access *access, uint64_t thread_pointer, struct thread_slot *slot, size_t size,
-				   bool *found_ret)
-{
-	uint64_t offset = HS_OFFSET_SLOTS + thread_slot_index(thread_pointer) * sizeof(struct thread_slot);
-
-	*found_ret = false;
-	for (unsigned i = 0; i < CHAIN_MAX && thread_pointer && !(thread_pointer & HS_KEY_FLAGS); i++) {
-		uint32_t next;
-		uint64_t key;
-		struct hs_error *error = region_read(access, offset, &key, sizeof(key));
-
-		if (!error && thread_key_is_taken(key) && thread_key_pointer(key) == thread_pointer) {
-			*found_ret = true;
-			return region_read(access, offset, slot, size);
-		}
-		if (!error && key)
-			error = region_read(access, offset + offsetof(struct thread_slot, next), &next, sizeof(next));
-		if (error || !key || !is_slot_page(&access->header, next))
-			return error;
-		offset = (uint64_t)next * HS_PAGE_SIZE;
-	}
 	return NULL;
 }
 

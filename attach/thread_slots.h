@@ -6,15 +6,8 @@
 #include "attach/region_access.h"
 #include "inject/abi/region.h"
 
-#include <stdbool.h>
-
 // Offsets in the region of all slots that were ever taken. The caller frees them. What the list of a hostile target names twice is there twice.
 struct hs_error *thread_slots_list(const struct region_access *access, uint64_t **offsets_ret, size_t *count_ret) HS_MUST_CHECK;
-
-// Reads the first `size` bytes of the slot that the thread with this pointer has; *found_ret: it has one.
-// pre: the process is stopped
-struct hs_error *thread_slots_find(const struct region_access *access, uint64_t thread_pointer, struct thread_slot *slot, size_t size,
-				   bool *found_ret) HS_MUST_CHECK;
 
 // Marks the slots of threads that are no more, so that new threads find room; their counters and totals stay. Does nothing while few are in use.
 // pre: every thread of the target is stopped.
