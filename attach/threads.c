@@ -256,7 +256,7 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 
 		switch (stop.kind) {
 		case STOP_EVENT:
-			thread->repeats_call = false; // it may have been collected before
+			thread->repeats_call = false; // it may have been collected before, and have run since
 			error = ptrace_get_registers(tid, &thread->registers);
 			if (!error)
 				error = keep_from_forbidden_restart(thread);
@@ -266,6 +266,7 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 				thread->registers_changed = thread->repeats_call = repeat_call_prepare(&thread->registers);
 			if (!error && thread->repeats_call)
 				error = threads_read_signal_mask(thread);
+			thread->stands = !error;
 			if (!error)
 				return NULL;
 			break; // killed in its stop: look again
@@ -299,7 +300,8 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 	}
 }
 
-// All in the list in an event stop; the dead taken out. In turns, because one may wait until another, dead, is reaped (exec).
+// All in the list in an event stop; the dead taken out. In turns, because one may wait until another, dead, is reaped (exec). Those that stand
+// already are passed by: however often new threads appear, each is collected once.
 static struct hs_error *collect_threads(struct freezer *freezer)
 {
 	struct frozen_process *process = freezer->process;
@@ -311,10 +313,9 @@ static struct hs_error *collect_threads(struct freezer *freezer)
 		waiting = 0;
 		while (i < process->count) {
 			struct frozen_thread *thread = &process->threads[i];
-			enum collected collected;
-			struct hs_error *error;
+			enum collected collected = COLLECTED;
+			struct hs_error *error = thread->stands ? NULL : collect_thread(freezer, thread, &collected);
 
-			error = collect_thread(freezer, thread, &collected);
 			if (error)
 				return error;
 			if (collected == NOT_YET)
@@ -330,14 +331,18 @@ static struct hs_error *collect_threads(struct freezer *freezer)
 	return NULL;
 }
 
-// Whether all threads still stand where they were collected.
-static bool all_stand(const struct frozen_process *process)
+// Whether all threads still stand where they were collected; notes those that do not, which are dead or about to be.
+static bool all_stand(struct frozen_process *process)
 {
+	bool all = true;
+
 	for (size_t i = 0; i < process->count; i++) {
-		if (stop_peek(process->threads[i].tid).kind != STOP_EVENT)
-			return false;
+		struct frozen_thread *thread = &process->threads[i];
+
+		thread->stands = stop_peek(thread->tid).kind == STOP_EVENT;
+		all = all && thread->stands;
 	}
-	return true;
+	return all;
 }
 
 static struct hs_error *stop_all(struct freezer *freezer)

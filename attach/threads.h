@@ -15,6 +15,7 @@ struct frozen_thread {
 	pid_t tid;
 	struct user_regs_struct registers; // as they were when it stopped; also what it will resume with
 	uint64_t signal_mask;              // of one that repeats a call; of others once threads_read_signal_mask was called
+	bool stands;                       // collected: in the stop in which `registers` were read
 	bool registers_changed;            // write `registers` back before it resumes
 	bool repeats_call;                 // `registers` are set back to before a call that the stop has interrupted (repeat_call.h)
 	bool is_wanted;                    // the caller has plans with it: a remote call takes another thread, if it can
