@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory that cannot be had. Where the system promises no more than it has (vm.overcommit_memory=2), no page that a hook touches may lack; and of what a
-limit leaves, the target keeps most. usage: promised_memory.py [CASE...]"""
+limit leaves, that of a memory cgroup too, the target keeps most. usage: promised_memory.py [CASE...]"""
 
 import os
+import re
 
 from harness import (Target, attach, check, check_equal, check_refused, detach, dump, heapsnap, read_text, root, run_cases, say, target_path,
-                     temporary_directory)
+                     temporary_directory, wait_until)
 
 ROOM = 1536 << 20  # bytes that are left when the mode is switched
 NAMES = ("overcommit_memory", "overcommit_ratio", "overcommit_kbytes")
@@ -95,4 +96,83 @@ def address_space():
         target.end()
 
 
-run_cases([switched_later, set_before, address_space], "promised_memory")
+class MemoryGroup:
+    """A memory cgroup of its own, in either version; without a limit yet."""
+
+    def __init__(self):
+        self.old = os.path.isdir("/sys/fs/cgroup/memory")  # version 1
+        parent = "/sys/fs/cgroup/memory" if self.old else "/sys/fs/cgroup"
+        if not self.old and "memory" not in read_text(os.path.join(parent, "cgroup.subtree_control")).split():
+            raise OSError("the memory controller is not enabled there")
+        self.folder = os.path.join(parent, f"heapsnap-test-{os.getpid()}")
+        os.mkdir(self.folder)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        wait_until(lambda: not self.read("cgroup.procs"), "the group is empty")
+        os.rmdir(self.folder)
+
+    def read(self, name):
+        return read_text(os.path.join(self.folder, name)).strip()
+
+    def used(self):
+        return int(self.read("memory.usage_in_bytes" if self.old else "memory.current"))
+
+    def limit(self, limit):
+        with open(os.path.join(self.folder, "memory.limit_in_bytes" if self.old else "memory.max"), "w", encoding="ascii") as file:
+            file.write(str(limit))
+
+    def start(self, name, *arguments):
+        return Target(name, command=["sh", "-c", 'echo $$ >"$1"/cgroup.procs; shift; exec "$@"', "sh", self.folder, target_path(name), *arguments])
+
+
+def memory_group():
+    """The region's pages count in the target's group. Attach keeps to an eighth of what that leaves, and a target that takes the rest lives; where the group is at
+    its limit, attach refuses, with figures."""
+    try:
+        group = MemoryGroup()
+    except OSError as error:
+        say(f"  SKIPPED: no memory cgroup can be made: {error}")
+        return
+    limit = 640 << 20
+    with group:
+        group.limit(limit)
+        target, path = group.start("promised_memory"), os.path.join(temporary_directory(), "out.pb.gz")
+        try:
+            value = attach(target.pid, "--exact")
+            check(value["region_bytes"] <= limit // 8, f"more than an eighth: {value}")
+            blocks = int(target.ask("exhaust").split()[0])
+            check(blocks * 64 > limit // 4, f"only {blocks} blocks")
+            say(f"  {group.used() >> 20} of {limit >> 20} MiB used, {blocks} blocks at most; the region may use {value['region_bytes'] >> 20}")
+            check_equal(target.ask("work"), "right", "work")
+            dump(target.pid, path)
+            detach(target.pid)
+            used = group.used()
+            group.limit(used + (100 << 20))
+            result = heapsnap("attach", target.pid)
+            check_refused(result, "memory cgroup", "--max-memory")
+            left = int(re.search(r"leaves (\d+) MiB", result.stderr)[1])
+            check(left <= 100 and left > 90, f"{left} MiB left: {result}")
+            check_equal(target.ask("work"), "right", "work at the limit")
+        finally:
+            target.end()
+
+
+def full_file_systems():
+    """No page of ours lies on a file system that the target sees, so none that is full matters."""
+    if not root():
+        say("  SKIPPED: mounting needs root")
+        return
+    script = """for place in /dev/shm /tmp /var/tmp; do mount -t tmpfs -o size=64k none $place || exit 9
+        dd if=/dev/zero of=$place/full bs=4k 2>/dev/null; done
+        echo x 2>/dev/null >/dev/shm/more && exit 8; exec "$@" """
+    target = Target("promised_memory", command=["unshare", "-m", "sh", "-c", script, "sh", target_path("promised_memory")])
+    attach(target.pid, "--exact")
+    check_equal(target.ask("work"), "right", "work")
+    detach(target.pid)
+    target.end()
+
+
+run_cases([switched_later, set_before, address_space, memory_group, full_file_systems], "promised_memory")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes in every state: stopped by Ctrl-Z in a terminal, stopped and continued while heapsnap is at work, ending or becoming another
-program meanwhile, traced by another, near the limit of their memory cgroup.
+program meanwhile, traced by another.
 usage: states.py [CASE...]"""
 
 import os
@@ -165,36 +165,4 @@ def traced():
     target.end()
 
 
-def memory_cgroup():
-    """The region counts in the target's cgroup; its default size keeps to what that leaves."""
-    old = os.path.isdir("/sys/fs/cgroup/memory")  # version 1
-    root = "/sys/fs/cgroup/memory" if old else "/sys/fs/cgroup"
-    group = os.path.join(root, f"heapsnap-test-{os.getpid()}")
-    try:
-        if not old:
-            with open(os.path.join(root, "cgroup.subtree_control"), encoding="ascii") as file:
-                if "memory" not in file.read().split():
-                    raise OSError("the memory controller is not enabled there")
-        os.mkdir(group)
-    except OSError as error:
-        say(f"  memory cgroup: skipped, no group can be made: {error}")
-        return
-    try:
-        limit = 256 << 20
-        with open(os.path.join(group, "memory.limit_in_bytes" if old else "memory.max"), "w", encoding="ascii") as file:
-            file.write(str(limit))
-        target = Target("cycles", command=["sh", "-c", 'echo $$ >"$1"/cgroup.procs; exec "$2" 4', "sh", group, target_path("cycles")])
-        value = attach(target.pid)
-        check(value["region_bytes"] <= limit // 4, f"the region may use more than a quarter of the group's memory: {value}")
-        path = os.path.join(temporary_directory(), "out.pb.gz")
-        for _ in range(3):
-            dump(target.pid, path)
-        detach(target.pid)
-        check(target.end().startswith("ok "), "the program is not content")
-        say(f"  a cgroup of {limit >> 20} MiB: the region may use {value['region_bytes'] >> 20}")
-    finally:
-        wait_until(lambda: not open(os.path.join(group, "cgroup.procs"), encoding="ascii").read(), "the group is empty")
-        os.rmdir(group)
-
-
-run_cases([terminal, stops_and_goes, ends, execs, traced, memory_cgroup], "states")
+run_cases([terminal, stops_and_goes, ends, execs, traced], "states")
