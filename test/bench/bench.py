@@ -9,6 +9,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+import first_seconds  # noqa: E402
 import heaps  # noqa: E402
 import instructions  # noqa: E402
 import machine  # noqa: E402
@@ -18,12 +19,12 @@ import turns  # noqa: E402
 import workloads  # noqa: E402
 from harness import Failure, check, run_test, say, temporary_directory  # noqa: E402
 
-PARTS = ("stop", "memory", "dump", "instructions")  # besides the workloads
+PARTS = ("stop", "first", "memory", "dump", "instructions")  # besides the workloads
 
 
 def arguments():
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
-    parser.add_argument("--only", metavar="WORKLOAD", action="append", help="this workload, or stop, memory, dump, instructions; may be repeated")
+    parser.add_argument("--only", metavar="WORKLOAD", action="append", help="this workload, or stop, first, memory, dump, instructions; may be repeated")
     parser.add_argument("--rounds", type=int, metavar="N", help="7 unless told; slow profilers and long workloads have fewer")
     parser.add_argument("--modes", metavar="A,B", help="only these of heapsnap's modes, or none")
     parser.add_argument("--peers", metavar="A,B", help="only these peers, or none")
@@ -78,7 +79,9 @@ def own_figures(quick, rounds, own, peers, directory):
     dumped = [(10**4, 3), (10**5, 3)] + ([] if quick else [(10**6, 3), (10**6, 4), (10**7, 3)])
     few, busy = [("sleep", count) for count in (1, 100)], "allocate every 200 ms"
     stopped = few if quick else [*few, ("sleep", 1000), (busy, 1000), (busy, 5000)]
+    budget = next(mode for mode in modes.heapsnap_modes() if mode.name == "budget")
     return {"stop": lambda: stop_times.measure(stopped, rounds, exact),
+            "first": lambda: first_seconds.measure(2 if quick else 20, budget),
             "memory": lambda: heaps.memory(memory_cases(exact, own, quick)),
             "dump": lambda: heaps.dumps(dumped, rounds, exact, clang),
             "instructions": lambda: instructions.measure([*own, *peers], (13,) if quick else (5, 13, 29), 1000, 100 if quick else 1000)}

@@ -128,7 +128,7 @@ def bench(*options):
 
 def whole_run():
     path = os.path.join(temporary_directory(), "bench.json")
-    status, output = bench("--quick", "--rounds", "1", "--only", "tight-13-1000", "--only", "stop", "--only", "memory", "--peers", "none",
+    status, output = bench("--quick", "--rounds", "1", "--only", "tight-13-1000", "--only", "stop", "--only", "first", "--only", "memory", "--peers", "none",
                            "--modes", "exact,detached", "--commit", "abc", "--json", path)
     check_equal(status, 0, f"status of the benchmark: {output}")
     result = json.loads(read_text(path))
@@ -140,13 +140,15 @@ def whole_run():
         for name in ("base_cost", "cost", "ratio", "processor_ratio"):
             check(row[name]["count"] == 1 and 0 < row[name]["least"] <= row[name]["median"] <= row[name]["most"], f"{name}: {row[name]}")
     check_equal([row["threads"] for row in result["stop"]], [1, 100], "threads")
+    check_equal([(row["to_ms"], row["share"]["count"]) for row in result["first"]], [(t, 2) for t in (100, 300, 700, 1500, 3100, 6300)], "windows")
     check(result["memory"][0]["region_bytes"] > 0 and result["memory"][0]["heap_bytes"] > 64 * 10**5, f"{result['memory']}")
     check_equal(result["failed"], [], "what failed")
     directory = temporary_directory()
     publish.publish(result, directory)
     for picture in glob.glob(f"{directory}/*.svg"):
         xml.etree.ElementTree.parse(picture)
-    check("tight pair" in read_text(f"{directory}/performance-figures.md"), "the figures are not in the document")
+    figures = read_text(f"{directory}/performance-figures.md")
+    check("tight pair" in figures and "| 3100 ms | 6300 ms |" in figures, "the figures are not in the document")
     status, output = bench("--only", "nothing")
     check(status == 1 and "no such workload: nothing" in output, f"{status} {output}")
 

@@ -60,6 +60,12 @@ def own_tables(result):
         yield "## How long threads are stopped\n\nMilliseconds, of programs whose threads sleep.\n\n" + table(
             ["threads", "attach", "dump", "detach"], [[threads_of(row), *[text(row[f"{name}_ms"]) for name in ("attach", "dump", "detach")]]
                                                       for row in result["stop"]])
+    if result.get("first"):
+        yield ("## Right after attach\n\nProcessor time that the default budget's tool adds to a program that does nothing but allocate, in % of its own; each process "
+               "attached to once.\n\n" + table(
+                   ["from", "to", "added", "processes", "6 more than in the last window"],
+                   [[f"{row['from_ms']} ms", f"{row['to_ms']} ms", text({**row["share"], **{key: 100 * row["share"][key] for key in ("median", "least", "most")}}),
+                     row["share"]["count"], row["far_above_the_last"]] for row in result["first"]]))
     if result.get("memory"):
         yield ("## Memory in the target\n\nResident. \"The heap\" is what the C library took for these blocks.\n\n" + table(
             ["mode", "live blocks", "bytes each", "stacks", "asked for", "the heap", "heapsnap, all", "the region for a block", "of asked for", "of the heap"],
