@@ -79,12 +79,14 @@ def own_figures(quick, rounds, own, peers, directory):
     dumped = [(10**4, 3), (10**5, 3)] + ([] if quick else [(10**6, 3), (10**6, 4), (10**7, 3)])
     few, busy = [("sleep", count) for count in (1, 100)], "allocate every 200 ms"
     stopped = few if quick else [*few, ("sleep", 1000), (busy, 1000), (busy, 5000)]
-    budget = next(mode for mode in modes.heapsnap_modes() if mode.name == "budget")
+    by_name = {mode.name: mode for mode in modes.heapsnap_modes()}
+    budget, shallow = by_name["budget"], by_name["shallow"]
     return {"stop": lambda: stop_times.measure(stopped, rounds, exact),
             "first": lambda: first_seconds.measure(2 if quick else 20, budget),
             "memory": lambda: heaps.memory(memory_cases(exact, own, quick)),
-            "dump": lambda: heaps.dumps(dumped, rounds, exact, clang),
-            "instructions": lambda: instructions.measure([*own, *peers], (13,) if quick else (5, 13, 29), 1000, 100 if quick else 1000)}
+            "dump": lambda: heaps.dumps(dumped, rounds, exact, clang, shallow),
+            "instructions": lambda: instructions.measure([mode for mode in [*own, *peers] if not mode.only_workloads],
+                                                         (13,) if quick else (5, 13, 29), 1000, 100 if quick else 1000)}
 
 
 def save(result, path):

@@ -95,8 +95,8 @@ def dump_row(name, pid, path, rounds, *options):
     return row
 
 
-def dumps(cases, rounds, mode, compilation):
-    """cases: blocks, digits, all attached to in this mode. `compilation`: starts a clang that waits for its source, or None."""
+def dumps(cases, rounds, mode, compilation, shallow):
+    """cases: blocks, digits, all attached to in this mode. `compilation`: starts a clang that waits for its source; it is dumped in both modes."""
     say("\nA dump, in ms: median (least..most). Peak: of the tool's memory, its largest process")
     say(f"{'of':>16} {'live':>11} {'stacks':>7} " + " ".join(f"{time:>24}" for time in TIMES) + f" {'peak':>11} {'file':>12}")
     path, rows = os.path.join(temporary_directory(), "out.pb.gz"), []
@@ -106,18 +106,18 @@ def dumps(cases, rounds, mode, compilation):
         check(rows[-1]["live"] >= blocks, f"{rows[-1]['live']} live blocks of {blocks}")
         rows.append(dump_row("fill", filled.target.pid, path, rounds, "--stop"))
         filled.end()
-    if compilation:
-        rows += dump_of_clang(path, rounds, mode, compilation)
-    return rows
+    return rows + [dump_of_clang(name, path, rounds, one, compilation) for name, one in (("clang", mode), ("clang, 64 frames", shallow))]
 
 
-def dump_of_clang(path, rounds, mode, compilation):
+def dump_of_clang(name, path, rounds, mode, compilation):
     """In the middle of its work, where it stands still: stacks through libLLVM, libclang-cpp and libstdc++."""
     running = compilation()
     attach(running.pid, *mode.options)
     running.begin(8)
     running.works(0.7)
     running.pause()
-    row = dump_row("clang", running.pid, path, rounds)
+    row = dump_row(name, running.pid, path, rounds)
+    row["region_bytes"] = resident(running.pid)[0]
+    say(f"{'':>16} the region has {row['region_bytes'] / MIB:.1f} MiB")
     running.end()  # attached to as it is: it may stand still within a hook
-    return [row]
+    return row

@@ -44,6 +44,7 @@ class Mode:
     most_rounds = 1000
     only_for_scale = False
     only_groups = None  # of workloads
+    only_workloads = None
     left_out = None
     steps = True  # whether all that it does is done by the process itself, so that its instructions can be counted
     settle = 0  # measurements that are made and thrown away first
@@ -69,9 +70,9 @@ class Mode:
 class Attached(Mode):
     comes = True
 
-    def __init__(self, name, title, *options, settle=0):
+    def __init__(self, name, title, *options, settle=0, only_workloads=None):
         super().__init__(name, title)
-        self.options, self.settle = options, settle
+        self.options, self.settle, self.only_workloads = options, settle, only_workloads
         self.left_out = unknown_option(options)
 
     @contextlib.contextmanager
@@ -117,6 +118,8 @@ def heapsnap_modes():
         Attached("exact", "heapsnap, exact", *(["--exact"] if knows_exact else [])),
         Attached("sample", "heapsnap, sampled at 512 KiB", "--sample", "524288"),
         Attached("budget", "heapsnap, budget of 3 %", "--budget", "3", settle=4),
+        # Of the programs only clang has stacks that are cut at 64 frames.
+        Attached("shallow", "heapsnap, exact, 64 frames at most", *(["--exact"] if knows_exact else []), "--depth", "64", only_workloads=("compile",)),
         Detached("detached", "heapsnap, after detach", *(["--exact"] if knows_exact else [])),
     ]
 

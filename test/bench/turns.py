@@ -99,7 +99,8 @@ def measure(workload, modes, rounds):
     say(f"  {'mode':<42} {'part':<6} {'base':<9} {'base':>30} {'with it':>34} {'added':>8} {'ratio':>24} {'of processor time':>24}")
     results, failed = {mode.name: Measured() for mode in modes}, []
     instances = Instances(workload, temporary_directory())
-    tried = [mode for mode in modes if (workload.for_scale or not mode.only_for_scale) and workload.group in (mode.only_groups or (workload.group,))]
+    tried = [mode for mode in modes if (workload.for_scale or not mode.only_for_scale) and workload.group in (mode.only_groups or (workload.group,))
+             and workload.name in (mode.only_workloads or (workload.name,))]
     started = time.monotonic()
     for number in range(min(rounds, workload.most_rounds)):
         for mode in list(tried):
