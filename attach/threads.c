@@ -300,8 +300,23 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 	}
 }
 
+// Whether all threads stand where they were collected; notes those that do not, which are dead or about to be, or were not collected yet.
+static bool all_stand(struct frozen_process *process)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < process->count; i++) {
+		struct frozen_thread *thread = &process->threads[i];
+
+		thread->stands = thread->stands && stop_peek(thread->tid).kind == STOP_EVENT;
+		all = all && thread->stands;
+	}
+	return all;
+}
+
 // All in the list in an event stop; the dead taken out. In turns, because one may wait until another, dead, is reaped (exec). Those that stand
-// already are passed by: however often new threads appear, each is collected once.
+// are passed by: however often new threads appear, each is collected once. But while one is waited for, they are looked at too, for it may be that
+// the exec it is in has killed them.
 static struct hs_error *collect_threads(struct freezer *freezer)
 {
 	struct frozen_process *process = freezer->process;
@@ -327,22 +342,10 @@ static struct hs_error *collect_threads(struct freezer *freezer)
 		}
 		if (waiting != 0 && hs_monotonic_ns() >= freezer->deadline)
 			return describe_stuck(process->pid, waiting);
+		if (waiting != 0)
+			all_stand(process);
 	} while (waiting != 0);
 	return NULL;
-}
-
-// Whether all threads still stand where they were collected; notes those that do not, which are dead or about to be.
-static bool all_stand(struct frozen_process *process)
-{
-	bool all = true;
-
-	for (size_t i = 0; i < process->count; i++) {
-		struct frozen_thread *thread = &process->threads[i];
-
-		thread->stands = stop_peek(thread->tid).kind == STOP_EVENT;
-		all = all && thread->stands;
-	}
-	return all;
 }
 
 static struct hs_error *stop_all(struct freezer *freezer)
@@ -352,11 +355,13 @@ static struct hs_error *stop_all(struct freezer *freezer)
 	for (;;) {
 		size_t known = process->count;
 		struct hs_error *error;
+		bool stand;
 
 		error = seize_new_threads(freezer);
 		if (error)
 			return error;
-		if (process->count == known && !freezer->left_out && all_stand(process))
+		stand = all_stand(process); // in any case: an exec that keeps the others from being seized waits for the dead to be reaped
+		if (stand && process->count == known && !freezer->left_out)
 			break;
 		urgency_lower(); // some are still to come to their stops
 		error = collect_threads(freezer);
