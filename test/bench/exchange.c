@@ -55,13 +55,15 @@ static __attribute__((noipa)) void give(void *unused)
 	uint64_t start, time;
 
 	(void)unused;
-	for (start = now_ns(); start < stop_at; start = time) {
+	start = now_ns();
+	do { // one batch at least, also when the time was over before this thread began
 		for (size_t i = 0; i < BATCH; i++)
 			give_one();
 		time = now_ns();
 		add_batch(&batches, (double)(time - start) / BATCH);
 		blocks += BATCH;
-	}
+		start = time;
+	} while (start < stop_at);
 	while (atomic_load_explicit(&next_out, memory_order_acquire) != atomic_load_explicit(&next_in, memory_order_relaxed))
 		sched_yield();
 }

@@ -56,13 +56,15 @@ static __attribute__((noipa)) void measure(void *unused)
 	uint64_t start, time;
 
 	(void)unused;
-	for (start = now_ns(); start < stop_at; start = time) {
+	start = now_ns();
+	do { // one batch at least, also when the time was over before this thread began
 		for (size_t i = 0; i < BATCH; i++)
 			grow(&buffers[random_below(&numbers, BUFFERS)]);
 		time = now_ns();
 		add_batch(&batches, (double)(time - start) / BATCH);
 		steps += BATCH;
-	}
+		start = time;
+	} while (start < stop_at);
 }
 
 int main(int argc, char **argv)

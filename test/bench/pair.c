@@ -75,12 +75,14 @@ static __attribute__((noipa)) void do_work(void *argument)
 			replace_one(worker, i);
 		break;
 	case MEASURE:
-		for (start = now_ns(); start < work_amount; start = time) {
+		start = now_ns();
+		do { // one batch at least, also when the time was over before this thread began
 			make_pairs(worker, BATCH);
 			time = now_ns();
 			add_batch(&worker->batches, (double)(time - start) / BATCH);
 			worker->pairs += BATCH;
-		}
+			start = time;
+		} while (start < work_amount);
 		break;
 	case PAIRS:
 		make_pairs(worker, work_amount);

@@ -18,7 +18,7 @@ import time
 
 HEAPSNAP = os.environ.get("HEAPSNAP", "")
 TARGETS = os.environ.get("HEAPSNAP_TARGETS", "")
-COMMAND_TIMEOUT = 60  # seconds for one run of heapsnap
+COMMAND_TIMEOUT = 240  # seconds for one run of heapsnap
 
 _children = []
 _directories = []
@@ -59,7 +59,7 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def wait_until(condition, what, seconds=20.0):
+def wait_until(condition, what, seconds=80.0):
     """For events that cannot be waited for: asks again until the condition holds, fails after a bound."""
     end = time.monotonic() + seconds
     while True:
@@ -71,7 +71,7 @@ def wait_until(condition, what, seconds=20.0):
         time.sleep(0.01)
 
 
-def connect_when_ready(port, process, seconds=20.0):
+def connect_when_ready(port, process, seconds=80.0):
     def attempt():
         check(process.poll() is None, f"{process.args[0]} ended with {process.poll()} before it listened")
         try:
@@ -381,6 +381,7 @@ def thread_ids(pid):
 
 # glibc opens this for a moment whenever a thread makes an arena of its own (get_nprocs, from arena_get2).
 OPENED_BY_MALLOC = "/sys/devices/system/cpu/online"
+SERVED = "/www/"  # nginx opens each of these files for as long as it sends it
 
 
 def only_child(pid):
@@ -394,7 +395,7 @@ def descriptors(pid):
             link = os.readlink(f"/proc/{pid}/fd/{number}")
         except FileNotFoundError:
             continue
-        if link != OPENED_BY_MALLOC:
+        if link != OPENED_BY_MALLOC and SERVED not in link:
             result[int(number)] = link
     return result
 
