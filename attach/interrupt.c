@@ -107,14 +107,17 @@ struct hs_error *fault_point(const char *step)
 
 void fault_request(void)
 {
-	static unsigned long calls, kill_at, hang_at;
+	static unsigned long calls, kill_at, hang_at, stop_at;
 
 	if (calls++ == 0) {
 		kill_at = number_from_environment("HEAPSNAP_KILL_AT_REQUEST");
 		hang_at = number_from_environment("HEAPSNAP_HANG_AT_REQUEST");
+		stop_at = number_from_environment("HEAPSNAP_STOP_AT_REQUEST");
 	}
 	if (calls == kill_at)
 		kill_tool();
 	if (calls == hang_at)
 		hang();
+	if (calls == stop_at)
+		raise(SIGSTOP);
 }

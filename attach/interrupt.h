@@ -23,7 +23,8 @@ struct hs_error *interrupt_check(void) HS_MUST_CHECK;
 struct hs_error *fault_point(const char *step) HS_MUST_CHECK;
 
 // Called before each single change of the target: ptrace requests, writes to its memory, files and region, each record of the journal.
-// HEAPSNAP_KILL_AT_REQUEST=N raises SIGKILL at the Nth, HEAPSNAP_HANG_AT_REQUEST=N waits for ever. Never fails, so that undoing passes through it too.
+// HEAPSNAP_KILL_AT_REQUEST=N raises SIGKILL at the Nth, HEAPSNAP_STOP_AT_REQUEST=N SIGSTOP, HEAPSNAP_HANG_AT_REQUEST=N waits for ever. Never fails, so that
+// undoing passes through it too.
 void fault_request(void);
 
 // Whom these SIGKILL: `pid` instead of the process itself.

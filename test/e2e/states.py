@@ -3,18 +3,21 @@
 program meanwhile, traced by another.
 usage: states.py [CASE...]"""
 
+import ctypes
 import os
 import pty
 import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import threading
 import time
 
-from harness import (Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, run_cases, say, start, status_fields, stop,
-                     target_path, temporary_directory, thread_ids, wait_until)
+from harness import (HEAPSNAP, Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, run_cases, say, start,
+                     status_fields, stop, target_path, temporary_directory, thread_ids, tracer, wait_until)
+from programs import Skipped
 
 # What a command may say of a target that has ended, or become another program, under its hands.
 ENDED = re.compile(r"is gone|ended|no process|not attached|became another program|a zombie|cannot open|died", re.I)
@@ -142,6 +145,63 @@ def execs():
     say(f"  a program became another all the time under {commands} commands")
 
 
+class SlowExec:
+    """A script that can be executed, but whose interpreter is opened only when `allow` is called: until then the thread that executes it keeps every thread of its
+    process from being traced (cred_guard_mutex in fs/exec.c)."""
+    CLASS_CONTENT, CLOEXEC, MARK_ADD, OPEN_EXEC_PERM, ALLOW = 4, 1, 1, 0x40000, 1
+    EVENT = struct.Struct("=IBBHQii")  # struct fanotify_event_metadata
+
+    def __init__(self):
+        directory = temporary_directory()
+        self.path, interpreter = os.path.join(directory, "script"), os.path.join(directory, "interpreter")
+        shutil.copy(target_path("late_exec"), interpreter)
+        with open(self.path, "w", encoding="ascii") as file:
+            file.write(f"#!{interpreter}\n")
+        os.chmod(self.path, 0o755)
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.listener = libc.fanotify_init(self.CLASS_CONTENT | self.CLOEXEC, os.O_RDONLY | os.O_CLOEXEC)
+        if self.listener < 0:
+            raise Skipped(f"there is no fanotify here: {os.strerror(ctypes.get_errno())}")
+        mark = libc.fanotify_mark(self.listener, self.MARK_ADD, ctypes.c_uint64(self.OPEN_EXEC_PERM), -100, interpreter.encode())
+        check_equal(mark, 0, "fanotify_mark")
+
+    def wait_until_asked(self):
+        self.asked = self.EVENT.unpack(os.read(self.listener, self.EVENT.size))[5]
+
+    def allow(self):
+        os.write(self.listener, struct.pack("=iI", self.asked, self.ALLOW))
+        os.close(self.asked)
+        os.close(self.listener)
+
+
+def exec_within_freeze():
+    """A thread executes a program when the others are stopped: it keeps itself from being traced until they are dead, and that they are only once the tool
+    has reaped them."""
+    try:
+        execution = SlowExec()
+    except Skipped as skipped:
+        say(f"  SKIPPED: {skipped}")
+        return
+    target = Target("late_exec", "wait", execution.path)
+    # Two requests for each thread; before the fifth all but one are stopped.
+    tool = start([HEAPSNAP, "attach", str(target.pid)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                 env={**os.environ, "HEAPSNAP_STOP_AT_REQUEST": "5"})
+    stopped = os.waitid(os.P_PID, tool.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    check_equal(stopped.si_code, os.CLD_STOPPED, "the tool")
+    check_equal([tracer(target.pid)[number] != "0" for number in sorted(thread_ids(target.pid))], [True, True, False], "traced")
+    target.send("now")
+    execution.wait_until_asked()
+    tool.send_signal(signal.SIGCONT)
+    time.sleep(0.5)  # a tool that takes longer to see it cannot be traced passes as well
+    execution.allow()
+    _, said = tool.communicate(timeout=60)
+    # Which of its reasons it gives depends on whether it met the new program's only thread already.
+    check_equal((tool.returncode, b"takes long" in said), (1, False), f"attach: {said}")
+    check_equal(target.line(), "after", "the new program")
+    target.end()
+    say(f"  {said.decode().strip()}")
+
+
 def traced():
     if not shutil.which("strace"):
         say("  traced: skipped, there is no strace")
@@ -165,4 +225,4 @@ def traced():
     target.end()
 
 
-run_cases([terminal, stops_and_goes, ends, execs, traced], "states")
+run_cases([terminal, stops_and_goes, ends, execs, exec_within_freeze, traced], "states")
