@@ -97,7 +97,8 @@ static struct module_record *revive(const struct link_map_head *map)
 	return NULL;
 }
 
-static void add_module(const struct link_map_head *map, uint32_t scan)
+// False = there is no room for it, or it cannot be described.
+static bool add_module(const struct link_map_head *map, uint32_t scan)
 {
 	struct region_header *header = region();
 	struct module_record *modules = region_at(HS_OFFSET_MODULES);
@@ -109,17 +110,13 @@ static void add_module(const struct link_map_head *map, uint32_t scan)
 		module->seen = scan;
 		__atomic_store_n(&module->unloaded, 0, __ATOMIC_RELEASE);
 		__atomic_store_n(&header->module_generation, header->module_generation + 1, __ATOMIC_RELEASE);
-		return;
+		return true;
 	}
-	if (header->module_count >= HS_MODULES_MAX) {
-		header->modules_lost++;
-		return;
-	}
+	if (header->module_count >= HS_MODULES_MAX)
+		return false;
 	module = &modules[header->module_count];
-	if (!elf_memory_describe(map->address_bias, map->dynamic, module)) {
-		header->modules_lost++;
-		return;
-	}
+	if (!elf_memory_describe(map->address_bias, map->dynamic, module))
+		return false;
 	module->link_map = (uint64_t)map;
 	module->flags |= MODULE_IN_LINK_MAP | MODULE_AFTER_ATTACH | MODULE_CAN_UNLOAD;
 	module->path = add_path(map->name ? (const char *)map->name : "", &module->path_size);
@@ -128,10 +125,13 @@ static void add_module(const struct link_map_head *map, uint32_t scan)
 	__atomic_store_n(&module->ready, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&header->module_count, header->module_count + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&header->module_generation, header->module_generation + 1, __ATOMIC_RELEASE);
+	return true;
 }
 
 static void scan_list(const struct debug_head *debug, uint32_t scan)
 {
+	struct region_header *header = region();
+	uint64_t lost = 0; // of this scan: a library that is lost is met again by each one
 	unsigned count = 0;
 
 	for (unsigned space = 0; debug && space < NAMESPACES_MAX; space++) {
@@ -143,10 +143,12 @@ static void scan_list(const struct debug_head *debug, uint32_t scan)
 			if (module)
 				module->seen = scan;
 			else
-				add_module(map, scan);
+				lost += !add_module(map, scan);
 		}
 		debug = debug->version >= 2 ? (const struct debug_head *)debug->next_namespace : NULL;
 	}
+	if (lost > header->modules_lost)
+		header->modules_lost = lost;
 }
 
 static void retire_unseen(uint32_t scan)

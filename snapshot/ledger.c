@@ -174,7 +174,7 @@ struct hs_error *ledger_build(const struct table_view *view, const struct aggreg
 	if (!error)
 		error = add(profile, "lost_shared_pointer", "allocations lost: by threads that share one thread pointer", header->lost_shared_pointer, true);
 	if (!error)
-		error = add(profile, "modules_lost", "libraries loaded since attach that could not be read, or the list was full", header->modules_lost, true);
+		error = add(profile, "modules_lost", "libraries loaded since attach that could not be read, or the list was full: the most at one time", header->modules_lost, true);
 	if (!error)
 		error = add(profile, "table_damaged", "references in the table that lead nowhere", view->damaged, true);
 	if (!error)

@@ -129,7 +129,7 @@ struct region_header {
 	uint64_t lost_no_slot;       // allocations lost: more threads at one time than slots
 	uint64_t lost_no_thread_pointer; // allocations lost: by threads without a thread pointer (fs base 0, or no address of a program)
 	uint64_t lost_shared_pointer; // allocations lost: by threads that share one thread pointer
-	uint64_t modules_lost;       // modules that found the list full or could not be read
+	uint64_t modules_lost;       // modules that found the list full or could not be read: the most at one time
 	uint64_t used_slots[HS_THREAD_SLOTS / 64]; // a bit for each thread slot that was ever taken, so that a reader needs not touch the others
 };
 #define HS_HEADER_SIZE 16384u

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes the program in small ways, one at a time, and asks the tests that should notice. Prints score and survivors.
 
-Works in a copy of the tree below build-mutate/, so that the tree and its build stay as they are. A mutation that the compiler refuses is no
+Works in a copy of the tree below build-mutate/, so that the tree and its build stay as they are. What the noticing tests said goes to build-mutate/noticed/. A mutation that the compiler refuses is no
 mutation: it is printed as such, and makes the exit status 1. So is one that does not apply any more."""
 
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -63,50 +64,60 @@ def copy_tree():
             os.chmod(copy, os.stat(source).st_mode)
 
 
-def build():
+def build(programs=()):
+    """These programs and what they are made of; everything where none is named."""
     if not os.path.exists(os.path.join(BUILD, "CMakeCache.txt")):
         if run(["cmake", "-S", TREE, "-B", BUILD, "-DHEAPSNAP_TESTS=ON"], "cmake.log") != 0:
             return False
-    return run(["cmake", "--build", BUILD, "-j", JOBS], "build.log") == 0
+    return run(["cmake", "--build", BUILD, "-j", JOBS, *(["--target", *sorted(programs)] if programs else [])], "build.log") == 0
 
 
 def known_tests():
+    """What each test runs of the build, by the test's name. Nothing: not known."""
     listed = json.loads(subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1"], capture_output=True, check=True).stdout)
-    return {test["name"] for test in listed["tests"]}
+    result = {}
+    for test in listed["tests"]:
+        words = list(test.get("command", ()))
+        for line in test.get("properties", ()):
+            if line["name"] == "ENVIRONMENT":
+                words += [word.partition("=")[2] for word in line["value"]]
+        ours = [word for word in words if word.startswith(BUILD + os.sep) and os.path.isfile(word) and os.access(word, os.X_OK)]
+        result[test["name"]] = {os.path.basename(word) for word in ours} - {"pprof"}  # a test builds that one
+    return result
 
 
-def failing_test(tests, timeout):
-    """The first of the tests that fails; None: all pass."""
-    for test in tests:
-        pattern = f"^({test.replace('.', chr(92) + '.')}|{PREPARE})$"
-        if run(["ctest", "--test-dir", BUILD, "--no-tests=error", "--output-on-failure", "--timeout", str(timeout), "-R", pattern], "test.log") != 0:
-            return test
-    return None
+def fails(test, timeout):
+    pattern = f"^({test.replace('.', chr(92) + '.')}|{PREPARE})$"
+    return run(["ctest", "--test-dir", BUILD, "--no-tests=error", "--output-on-failure", "--timeout", str(timeout), "-R", pattern], "test.log") != 0
 
 
-def baseline(chosen, timeout):
+def baseline(chosen, programs, timeout):
     """Tests that fail without any mutation would notice everything."""
     tests = sorted({test for mutation in chosen for test in mutation.tests})
-    unknown = set(tests) - known_tests()
+    unknown = set(tests) - set(programs)
     if unknown:
         raise BadMutation(f"tests that do not exist: {', '.join(sorted(unknown))}")
     say(f"without a mutation: {len(tests)} tests")
-    failing = [test for test in tests if failing_test([test], timeout)]
+    failing = [test for test in tests if fails(test, timeout)]
     if failing:
         raise BadMutation(f"fail without a mutation: {', '.join(failing)}")
 
 
-def judge(mutation, timeout):
-    """What became of it: (verdict, what says so)."""
+def judge(mutation, programs, timeout):
+    """What became of it: (verdict, what says so). Each test's programs are built before it: to build every test anew takes longer than the tests."""
     path = os.path.join(TREE, mutation.file)
     with open(path, encoding="utf-8") as file:
         original = file.read()
     try:
         write_if_changed(path, mutations.apply(mutation, original).encode())
-        if not build():
-            return "not built", "the compiler refuses it: build-mutate/build.log"
-        noticed_by = failing_test(mutation.tests, timeout)
-        return ("noticed", noticed_by) if noticed_by else ("survived", "")
+        for test in mutation.tests:
+            if not build(programs[test]):
+                return "not built", "the compiler refuses it: build-mutate/build.log"
+            if fails(test, timeout):
+                os.makedirs(os.path.join(WORK, "noticed"), exist_ok=True)
+                shutil.copy(os.path.join(WORK, "test.log"), os.path.join(WORK, "noticed", f"{mutation.name}.log"))
+                return "noticed", test
+        return "survived", ""
     finally:
         write_if_changed(path, original.encode())
 
@@ -161,12 +172,13 @@ def main():
     say(f"building {os.path.relpath(BUILD, ROOT)}")
     if not build():
         raise BadMutation("the tree does not build without a mutation: build-mutate/build.log")
+    programs = known_tests()
     left = [mutation for mutation in chosen if mutation.name not in results]
-    baseline([mutation for mutation in left if not mutation.lives], options.timeout)
+    baseline([mutation for mutation in left if not mutation.lives], programs, options.timeout)
     for number, mutation in enumerate(left, 1):
         began = time.monotonic()
         try:
-            verdict = ("lives", mutation.lives) if mutation.lives else judge(mutation, options.timeout)
+            verdict = ("lives", mutation.lives) if mutation.lives else judge(mutation, programs, options.timeout)
         except BadMutation as error:
             verdict = ("does not apply", str(error))
         results[mutation.name] = verdict
