@@ -13,6 +13,14 @@
 
 // Stand before the C library's: what a file system lacks.
 static bool lacks_unnamed, lacks_noreplace, lacks_links;
+static int file_sync_error, directory_sync_error; // errno; 0 = none
+
+static struct {
+	unsigned files, directories;
+	int entries; // of the directory when it was synced last
+} synced;
+
+static const char *comes_at_naming; // a pipe that another program makes just before the file gets its name
 
 int openat(int fd, const char *path, int flags, ...)
 {
@@ -29,8 +37,29 @@ int openat(int fd, const char *path, int flags, ...)
 	return (int)syscall(SYS_openat, fd, path, flags, mode);
 }
 
+static void let_come(void)
+{
+	if (comes_at_naming)
+		CHECK(mkfifo(comes_at_naming, 0600) == 0);
+	comes_at_naming = NULL;
+}
+
+int fsync(int fd)
+{
+	struct stat status;
+	bool is_directory = fstat(fd, &status) == 0 && S_ISDIR(status.st_mode);
+
+	synced.files += !is_directory;
+	synced.directories += is_directory;
+	if (is_directory)
+		synced.entries = count_entries();
+	errno = is_directory ? directory_sync_error : file_sync_error;
+	return errno ? -1 : 0;
+}
+
 int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags)
 {
+	let_come();
 	if (lacks_noreplace) {
 		errno = EINVAL;
 		return -1;
@@ -40,6 +69,7 @@ int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned
 
 int linkat(int from_fd, const char *from, int to_fd, const char *to, int flags)
 {
+	let_come();
 	if (lacks_links) {
 		errno = EPERM;
 		return -1;
@@ -232,6 +262,64 @@ static void test_meanwhile(void)
 	CHECK_EQUAL(count_entries(), 0);
 }
 
+// So too at the last moment: what has the name now stays, and is looked at.
+static void test_at_naming(void)
+{
+	for (unsigned named = 0; named <= 1; named++) {
+		struct output_file file;
+		struct stat status;
+		uint64_t size;
+
+		lacks_unnamed = named;
+		CHECK(!output_file_create(in_directory("out"), &file));
+		comes_at_naming = in_directory("out");
+		CHECK(fails_with(output_file_commit_gzip(&file, "text", 4, &size), "is not a plain file"));
+		CHECK(lstat(in_directory("out"), &status) == 0 && S_ISFIFO(status.st_mode));
+		unlink(in_directory("out"));
+		CHECK_EQUAL(count_entries(), 0);
+	}
+	lacks_unnamed = false;
+}
+
+// First what is in the file, then its name: both are on the disk when the tool says that it is written. Some file systems do not know that.
+static void test_synced(void)
+{
+	static const struct {
+		int file, directory;
+		const char *complaint; // NULL = none
+		bool is_there;
+	} cases[] = {
+		{ 0, 0, NULL, true },
+		{ EINVAL, EINVAL, NULL, true },
+		{ EROFS, ENOTSUP, NULL, true },
+		{ ENOSYS, ENOSYS, NULL, true },
+		{ EIO, 0, "cannot write", false },
+		{ ENOSPC, 0, "make room", false },
+		{ 0, EIO, "cannot sync the directory", true },
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct output_file file;
+		struct hs_error *error;
+		uint64_t size;
+
+		file_sync_error = cases[i].file;
+		directory_sync_error = cases[i].directory;
+		memset(&synced, 0, sizeof(synced));
+		CHECK(!output_file_create(in_directory("out"), &file));
+		error = output_file_commit_gzip(&file, "text", 4, &size);
+		CHECK_EQUAL(synced.files, 1);
+		CHECK_EQUAL(synced.directories, cases[i].is_there);
+		CHECK(!cases[i].is_there || synced.entries == 1);
+		CHECK(cases[i].complaint ? fails_with(error, cases[i].complaint) : !error);
+		CHECK_EQUAL(count_entries(), cases[i].is_there);
+		if (cases[i].is_there)
+			CHECK(has_content(in_directory("out"), "text"));
+		unlink(in_directory("out"));
+	}
+	file_sync_error = directory_sync_error = 0;
+}
+
 // File systems that know no files without a name, no rename that replaces nothing, no hard links.
 static void test_poor_file_systems(void)
 {
@@ -334,10 +422,12 @@ static void restore_standard_output(int saved)
 
 static void test_standard_output(void)
 {
+	struct sigaction pipe_action;
 	struct output_file file;
 	uint64_t size = 0;
 	int pipe_fds[2];
 
+	signal(SIGPIPE, SIG_DFL); // whatever the test was started with
 	CHECK(pipe(pipe_fds) == 0);
 
 	int saved = with_standard_output(pipe_fds[1]);
@@ -348,6 +438,7 @@ static void test_standard_output(void)
 	CHECK(fcntl(STDOUT_FILENO, F_GETFD) >= 0);
 	CHECK(!error);
 	CHECK(size > 0);
+	CHECK(sigaction(SIGPIPE, NULL, &pipe_action) == 0 && pipe_action.sa_handler == SIG_DFL); // for who is started later
 
 	// No reader: an error, not the death of the process.
 	close(pipe_fds[0]);
@@ -357,6 +448,7 @@ static void test_standard_output(void)
 	restore_standard_output(saved);
 	close(pipe_fds[1]);
 	CHECK(fails_with(error, "closed it early"));
+	CHECK(sigaction(SIGPIPE, NULL, &pipe_action) == 0 && pipe_action.sa_handler == SIG_DFL);
 
 	HS_CLEANUP_CLOSE int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 
@@ -376,6 +468,8 @@ int main(void)
 	test_symbolic_link();
 	test_planted();
 	test_meanwhile();
+	test_at_naming();
+	test_synced();
 	test_poor_file_systems();
 	test_refused();
 	test_full();

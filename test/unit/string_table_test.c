@@ -45,6 +45,8 @@ static void test_growth(void)
 		}
 	}
 	CHECK_EQUAL(table.count, COUNT + 1);
+	CHECK_EQUAL(add(&table, ""), 0);
+	CHECK_EQUAL(add(&table, NULL), 0);
 	memset(text, 'x', sizeof(text) - 1);
 	CHECK_EQUAL(add(&table, text), COUNT + 1);
 	CHECK_STRING(string_table_text(&table, COUNT + 1), text);

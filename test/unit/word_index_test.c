@@ -22,6 +22,9 @@ static void test_numbers(void)
 		}
 	}
 	CHECK_EQUAL(wrong, 0);
+	CHECK_EQUAL(word_index_add(&index, 0, &is_new), 0); // the first ones, after all that came
+	CHECK_EQUAL(word_index_add(&index, UINT64_MAX, &is_new), 1);
+	CHECK(!is_new);
 	CHECK_EQUAL(index.count, COUNT + 2);
 	CHECK_EQUAL(index.words[COUNT + 1], 0x0001555555555000 + (COUNT - 1) * 16);
 	CHECK(index.table_size > 2 * index.count);
