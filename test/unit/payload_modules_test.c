@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the payload looks up rules in the modules of a process (inject/modules.c): where a module begins and ends, what may be read of it, and nothing of
+// one that may be going away.
+#include "cfi_image.h"
+#include "payload_region.h"
+
+#include "arch.h"
+#include "inject/modules.h"
+
+// A module of unwind information, code, and a page without access behind it.
+enum { CODE_OFFSET = CODE - BASE, IMAGE_SIZE = 2 * HS_PAGE_SIZE, STACK_WORDS = 64 };
+
+static struct made_region made;
+static uint8_t *image_bytes;
+static struct image image;
+static struct module_record *module;
+static uint64_t stack[STACK_WORDS];
+
+static uint64_t code_at(uint64_t offset) { return (uint64_t)image_bytes + CODE_OFFSET + offset; }
+
+// As the second one of the process, described in full and staying for ever.
+static void begin(void)
+{
+	payload_region_init(&made, 4);
+	memset(stack, 0, sizeof(stack));
+	memset(image_bytes, 0x90, IMAGE_SIZE); // nop
+	build(&image, USUAL_CIE, BYTES(USUAL_CIE_PROGRAM), NO_BYTES);
+	memcpy(image_bytes, image.data, image.size);
+	made_module(&made, "/bin/first");
+	module = made_module(&made, "/lib/second.so");
+	module->start = (uint64_t)image_bytes;
+	module->end = module->start + IMAGE_SIZE;
+	module->eh_frame_hdr = module->start;
+	module->eh_frame_hdr_size = HDR_SIZE;
+	module->cfi_low = module->start;
+	module->cfi_high = module->start + image.size;
+	module->text_low = code_at(0);
+	module->text_high = module->end;
+	module->flags = MODULE_TEXT_READABLE;
+}
+
+static void end(void)
+{
+	CHECK_EQUAL(made.header->decoders, 0);
+	payload_region_deinit(&made);
+}
+
+static void has_no_info(void) { module->eh_frame_hdr = 0; }
+
+#define CHECK_RULE_OF(pc, exact, kind, number)                                                     \
+	do {                                                                                       \
+		uint64_t rule_ = modules_decode_rule(pc, exact);                                   \
+                                                                                                   \
+		CHECK_EQUAL(UNWIND_KIND(rule_), kind);                                             \
+		CHECK_EQUAL(UNWIND_MODULE(rule_), number);                                         \
+	} while (0)
+
+// A return address may be the first byte behind a function, or a module: it belongs to the byte before it.
+static void test_places(void)
+{
+	begin();
+	CHECK_RULE_OF(code_at(0), true, UNWIND_SP, 2);
+	CHECK_RULE_OF(code_at(0), false, UNWIND_FRAME_POINTER, 2);
+	CHECK_RULE_OF(code_at(1), false, UNWIND_SP, 2);
+	CHECK_RULE_OF(code_at(CODE_SIZE - 1), true, UNWIND_SP, 2);
+	CHECK_RULE_OF(code_at(CODE_SIZE), false, UNWIND_SP, 2);
+	CHECK_RULE_OF(code_at(CODE_SIZE), true, UNWIND_FRAME_POINTER, 2);
+	CHECK_RULE_OF(module->start, true, UNWIND_FRAME_POINTER, 2);
+	CHECK_RULE_OF(module->start, false, UNWIND_FRAME_POINTER, 0);
+	CHECK_RULE_OF(module->end, false, UNWIND_FRAME_POINTER, 2);
+	CHECK_RULE_OF(module->end, true, UNWIND_FRAME_POINTER, 0);
+	module->ready = 0;
+	CHECK_RULE_OF(code_at(1), true, UNWIND_FRAME_POINTER, 0);
+	module->ready = 1;
+	module->unloaded = 3;
+	CHECK_RULE_OF(code_at(1), true, UNWIND_FRAME_POINTER, 0);
+	end();
+}
+
+// Another library may lie where one lay that has gone.
+static void test_successor(void)
+{
+	begin();
+	*made_module(&made, "/lib/third.so") = *module;
+	module->unloaded = 3;
+	CHECK_RULE_OF(code_at(1), true, UNWIND_SP, 3);
+	end();
+}
+
+// A module whose file has no .eh_frame_hdr: the tool has made a table of the same kind.
+static void test_search_table(void)
+{
+	int32_t *pairs;
+
+	begin();
+	has_no_info();
+	CHECK_RULE_OF(code_at(1), true, UNWIND_FRAME_POINTER, 2);
+	module->search_page = made_pages(&made, 1);
+	module->search_count = 1;
+	pairs = (int32_t *)made_table(&made, module->search_page);
+	pairs[0] = CODE_OFFSET;
+	pairs[1] = (int32_t)image.fde;
+	CHECK_RULE_OF(code_at(1), true, UNWIND_SP, 2);
+	CHECK_RULE_OF(code_at(CODE_SIZE), true, UNWIND_FRAME_POINTER, 2);
+	end();
+}
+
+// Unwind information that cannot be used is not the same as none.
+static void test_bad_info(void)
+{
+	begin();
+	module->cfi_high = module->cfi_low + image.fde + 4; // in the middle of the function's
+	CHECK_RULE_OF(code_at(1), true, UNWIND_BAD, 2);
+	end();
+}
+
+enum how { STAYS, STAYS_BUSY, GOES, GOES_BUSY, HOW_MANY };
+
+// Of a module that may be unloaded nothing is read while the loader unloads one: the memory may be gone already. Of one that stays it is.
+static void make(enum how how)
+{
+	begin();
+	made.header->loader_busy = how == STAYS_BUSY || how == GOES_BUSY;
+	if (how == GOES || how == GOES_BUSY)
+		module->flags |= MODULE_CAN_UNLOAD;
+	if (how == GOES_BUSY)
+		CHECK(mprotect(image_bytes, IMAGE_SIZE, PROT_NONE) == 0);
+}
+
+static void unmake(void)
+{
+	CHECK(mprotect(image_bytes, IMAGE_SIZE, PROT_READ | PROT_WRITE) == 0);
+	end();
+}
+
+static struct memory_span span(void) { return (struct memory_span){ (const uint8_t *)stack, (uint64_t)stack, sizeof(stack) }; }
+
+static struct full_registers registers_at(uint64_t pc, unsigned word, unsigned frame)
+{
+	struct full_registers registers = { .known = 1u << CFI_RA | 1u << CFI_RSP | 1u << CFI_RBP, .pc_is_exact = true };
+
+	registers.value[CFI_RA] = pc;
+	registers.value[CFI_RSP] = (uint64_t)&stack[word];
+	registers.value[CFI_RBP] = (uint64_t)&stack[frame];
+	return registers;
+}
+
+static void test_going(void)
+{
+	for (enum how how = STAYS; how < HOW_MANY; how++) {
+		struct full_registers registers;
+		struct memory_span all = span();
+		uint32_t number, cut = 0;
+		enum step_result result;
+
+		make(how);
+		if (how == GOES_BUSY)
+			CHECK_EQUAL(modules_decode_rule(code_at(1), true), 0);
+		else
+			CHECK_RULE_OF(code_at(1), true, UNWIND_SP, 2);
+		if (how != GOES_BUSY)
+			image_bytes[CODE_OFFSET + 15] = 0xe8;
+		CHECK_EQUAL(modules_follows_call(code_at(20), true), how != GOES_BUSY);
+		registers = registers_at(code_at(1), 3, 10);
+		stack[3] = code_at(20);
+		result = modules_step_full(&all, &registers, &number, &cut);
+		CHECK_EQUAL(number, 2);
+		CHECK_EQUAL(result, how == GOES_BUSY ? STEP_BAD : STEP_OK);
+		CHECK_EQUAL(cut, how == GOES_BUSY ? CUT_loader_busy + 1 : 0);
+		CHECK_EQUAL(registers.value[CFI_RA], how == GOES_BUSY ? code_at(1) : code_at(20));
+		unmake();
+	}
+}
+
+// A return address that only a frame pointer leads to is one where a call stands before it. Code made at run time is called by code that nobody knows.
+static void test_follows_call(void)
+{
+	static const uint8_t calls[][7] = { { 0x90, 0x90, 0xe8, 1, 2, 3, 4 }, { 0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0 }, { 0xff, 0x94, 0x24, 0, 1, 0, 0 } };
+
+	begin();
+	CHECK(!modules_follows_call(code_at(50), true));
+	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		memcpy(image_bytes + CODE_OFFSET + 43, calls[i], 7);
+		CHECK(modules_follows_call(code_at(50), true));
+		CHECK(modules_follows_call(code_at(50), false));
+	}
+	module->flags = 0; // its code may not be read, or has holes
+	CHECK(!modules_follows_call(code_at(50), true));
+	module->flags = MODULE_TEXT_READABLE;
+	// The bytes that are read are all in the code.
+	module->text_low = code_at(43);
+	CHECK(modules_follows_call(code_at(50), true));
+	module->text_low = code_at(44);
+	CHECK(!modules_follows_call(code_at(50), true));
+	module->text_low = code_at(0);
+	module->text_high = code_at(50);
+	CHECK(modules_follows_call(code_at(50), true));
+	module->text_high = code_at(49);
+	CHECK(!modules_follows_call(code_at(50), true));
+	// Outside of all modules.
+	CHECK(!modules_follows_call(0x1000, true));
+	CHECK(modules_follows_call(0x1000, false));
+	CHECK(!modules_follows_call(0, true));
+	end();
+}
+
+// The code that signal handlers return to, of a libc without unwind information for it. It is looked for as far as the code goes.
+static void test_signal_return(void)
+{
+	static const uint8_t returns[][ARCH_SIGRETURN_SIZE] = { { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 }, { 0xb8, 15, 0, 0, 0, 0x0f, 0x05, 0x90, 0x90 } };
+	enum { LAST = IMAGE_SIZE - CODE_OFFSET - ARCH_SIGRETURN_SIZE };
+
+	for (unsigned i = 0; i < sizeof(returns) / sizeof(returns[0]); i++) {
+		begin();
+		has_no_info();
+		memcpy(image_bytes + CODE_OFFSET + 100, returns[i], ARCH_SIGRETURN_SIZE);
+		memcpy(image_bytes + CODE_OFFSET + LAST, returns[i], ARCH_SIGRETURN_SIZE);
+		CHECK_RULE_OF(code_at(100), false, UNWIND_SIGNAL, 2);
+		CHECK_RULE_OF(code_at(101), false, UNWIND_FRAME_POINTER, 2);
+		CHECK_RULE_OF(code_at(LAST), false, UNWIND_SIGNAL, 2);
+		CHECK_RULE_OF(code_at(LAST) + 1, false, UNWIND_FRAME_POINTER, 2);
+		CHECK_RULE_OF(code_at(LAST) + ARCH_SIGRETURN_SIZE, false, UNWIND_FRAME_POINTER, 2);
+		module->flags = 0;
+		CHECK_RULE_OF(code_at(100), false, UNWIND_FRAME_POINTER, 2);
+		end();
+	}
+}
+
+// A frame without unwind information, in the middle of a walk with all registers: by its frame pointer, if what that leads to follows a call.
+static void test_step_without_info(void)
+{
+	static const struct {
+		uint64_t caller; // offset in the code; 0 = the outermost frame
+		bool follows_call, knows_rbp;
+		enum step_result result;
+		uint32_t cut;
+	} cases[] = {
+		{ 50, true, true, STEP_OK, 0 },
+		{ 50, false, true, STEP_BAD, CUT_no_unwind_info + 1 },
+		{ 50, true, false, STEP_BAD, CUT_no_unwind_info + 1 },
+		{ 0, true, true, STEP_END, 0 },
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct full_registers registers;
+		struct memory_span all = span();
+		uint32_t number, cut = 0;
+
+		begin();
+		has_no_info();
+		if (cases[i].follows_call)
+			image_bytes[CODE_OFFSET + 45] = 0xe8;
+		registers = registers_at(code_at(200), 4, 10);
+		registers.known |= 1u << CFI_RBX;
+		if (!cases[i].knows_rbp)
+			registers.known &= ~(1u << CFI_RBP);
+		stack[10] = (uint64_t)&stack[20];
+		stack[11] = cases[i].caller ? code_at(cases[i].caller) : 0;
+		CHECK_EQUAL(modules_step_full(&all, &registers, &number, &cut), cases[i].result);
+		CHECK_EQUAL(number, 2);
+		CHECK_EQUAL(cut, cases[i].cut);
+		if (cases[i].result == STEP_OK) {
+			CHECK_EQUAL(registers.value[CFI_RA], code_at(50));
+			CHECK_EQUAL(registers.value[CFI_RSP], (uint64_t)&stack[12]);
+			CHECK_EQUAL(registers.value[CFI_RBP], (uint64_t)&stack[20]);
+			// What else the frame has saved nobody knows.
+			CHECK_EQUAL(registers.known, 1u << CFI_RA | 1u << CFI_RSP | 1u << CFI_RBP);
+			CHECK(!registers.pc_is_exact);
+		}
+		end();
+	}
+}
+
+int main(void)
+{
+	image_bytes = mmap(NULL, IMAGE_SIZE + HS_PAGE_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (image_bytes == MAP_FAILED || mprotect(image_bytes, IMAGE_SIZE, PROT_READ | PROT_WRITE) != 0)
+		return 1;
+	test_places();
+	test_successor();
+	test_search_table();
+	test_bad_info();
+	test_going();
+	test_follows_call();
+	test_signal_return();
+	test_step_without_info();
+	return CHECK_RESULT();
+}
