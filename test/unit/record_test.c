@@ -107,6 +107,42 @@ static void test_totals(void)
 	payload_region_deinit(&made);
 }
 
+// While a dump copies entries and nodes, one after the other, nothing moves between the two: it would be seen twice, or not at all.
+static void test_totals_during_dump(void)
+{
+	struct thread_slot *slot;
+	const struct stack_node *nodes[2];
+	struct totals_entry *entry;
+	uint32_t a, b;
+
+	payload_region_init(&made, 40);
+	slot = made_slot(&made, 0);
+	a = b = made_node(&made, 1, 1, 0);
+	while (a == b || totals_index(a) != totals_index(b))
+		b = made_node(&made, 1, 1, 0);
+	nodes[0] = made_ref(&made, a), nodes[1] = made_ref(&made, b);
+	entry = &slot->totals[totals_index(a)];
+	totals_add(slot, a, 10);
+	made.header->removal_flags = REMOVAL_FILTERS; // no dump
+	totals_add(slot, a, 20);
+	made.header->removal_flags |= REMOVAL_LOGS;
+	totals_add(slot, b, 5);
+	CHECK(entry->stack == a && entry->objects == 2 && entry->bytes == 30);
+	CHECK(nodes[0]->alloc_objects == 0 && nodes[0]->alloc_bytes == 0);
+	CHECK(nodes[1]->alloc_objects == HS_OBJECTS_ONE && nodes[1]->alloc_bytes == 5 * HS_BYTES_ONE);
+	totals_add(slot, a, 7);
+	CHECK(entry->stack == a && entry->objects == 3 && entry->bytes == 37 && nodes[0]->alloc_objects == 0);
+	entry->objects = UINT32_MAX; // as many as fit
+	totals_add(slot, a, 1);
+	CHECK(entry->objects == UINT32_MAX && entry->bytes == 37);
+	CHECK(nodes[0]->alloc_objects == HS_OBJECTS_ONE && nodes[0]->alloc_bytes == HS_BYTES_ONE);
+	made.header->removal_flags = 0;
+	totals_add(slot, b, 5);
+	CHECK(entry->stack == b && entry->objects == 1 && entry->bytes == 5);
+	CHECK_EQUAL(nodes[0]->alloc_bytes, 38 * HS_BYTES_ONE);
+	payload_region_deinit(&made);
+}
+
 enum { THREADS = 4, ROUNDS = 4000, HELD = 700 };
 
 static uint8_t *in_use;    // by ref - first: how many threads have it
@@ -171,6 +207,7 @@ int main(void)
 	test_alone();
 	test_share_oldest();
 	test_totals();
+	test_totals_during_dump();
 	test_threads();
 	return CHECK_RESULT();
 }

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watched calls (inject/reentry.h): which later call of the thread is taken for one from within them, and what becomes of the pass meanwhile.
+// Which calls are taken for one from within another (inject/reentry.h): below a hook that runs, and after one that was left; of watched calls, the
+// thread's next ones. And what becomes of the pass meanwhile.
+#define CODE UINT64_C(0x600000000000) // where the payload's image is
+enum { CODE_SIZE = 0x8000 };
+
+#define PAYLOAD_CONFIG .code = CODE
+
 #include "check.h"
 #include "payload_region.h"
 
@@ -8,7 +14,8 @@
 enum { OPERATOR = 3, MALLOC = 5, WORDS = 512, PLACE = 256, PASS = 4000 };
 
 static struct made_region made;
-static uint64_t stack[WORDS], other_stack[WORDS];
+static uint64_t stacks[3 * WORDS], *const stack = stacks + WORDS; // the thread's own, between two others
+static uint64_t *other_stack = stacks;
 static struct hook_island operator_island = { .hook_index = OPERATOR }, malloc_island = { .hook_index = MALLOC };
 
 static struct thread_slot *begin(void)
@@ -96,6 +103,68 @@ static void test_handler(void)
 	payload_region_deinit(&made);
 }
 
+enum { HOOK_RUNS = 1, IN_ORIGINAL = 2, LEFT = 0 };
+
+// A hook has begun with its return address at `guard`. What stands `distance` bytes below it is the hook's own return address if it runs still, else
+// what a later call has left there.
+static void check_guard(int line, uint64_t *guard, unsigned distance, unsigned state, const uint64_t *place, enum nesting expected)
+{
+	struct thread_slot *slot = begin();
+	enum nesting nesting;
+
+	memset(stacks, 0, sizeof(stacks));
+	CHECK_EQUAL(reentry_enter(slot, (uint64_t)guard, &operator_island), OUTERMOST);
+	slot->in_original = (state & IN_ORIGINAL) != 0;
+	if (distance)
+		guard[-(int)distance / 8] = state & HOOK_RUNS ? CODE + CODE_SIZE - 1 : CODE + CODE_SIZE;
+	nesting = reentry_enter(slot, (uint64_t)place, &malloc_island);
+	if (nesting != expected)
+		fprintf(stderr, "line %d:\n", line);
+	CHECK_EQUAL(nesting, expected);
+	CHECK_EQUAL(slot->guard, (uint64_t)(expected == OUTERMOST ? place : guard));
+	CHECK_EQUAL(slot->hook, expected == OUTERMOST ? MALLOC : OPERATOR);
+	CHECK_EQUAL(slot->in_original, expected == NESTED);
+	CHECK_EQUAL(slot->counters[COUNTER_abandoned], expected == OUTERMOST);
+	CHECK_EQUAL(trust(), expected == NESTED ? HS_TRUST_NEVER : 0);
+	payload_region_deinit(&made);
+}
+
+#define BELOW(guard) ((guard) - 40)
+
+// A hook that runs: what runs deeper is nested. One that is at or above it, or that finds no trace of it, proves that it was left by a longjmp.
+static void test_guard(void)
+{
+	static const unsigned distances[] = { 32, 48, 96, 144 }; // by the kind of entry (arch.h)
+	uint64_t *guard = stack + PLACE, *low = stack + 31; // HS_GUARD_READS is 32 words
+
+	for (unsigned i = 0; i < sizeof(distances) / sizeof(distances[0]); i++) {
+		check_guard(__LINE__, guard, distances[i], HOOK_RUNS | IN_ORIGINAL, BELOW(guard), NESTED);
+		check_guard(__LINE__, guard, distances[i], HOOK_RUNS, BELOW(guard), REENTERED);
+		check_guard(__LINE__, guard, distances[i], IN_ORIGINAL, BELOW(guard), OUTERMOST);
+		check_guard(__LINE__, guard, distances[i], LEFT, BELOW(guard), OUTERMOST);
+	}
+	check_guard(__LINE__, guard, 40, HOOK_RUNS, BELOW(guard), OUTERMOST); // no hook has its own there
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned original = i % 2 ? IN_ORIGINAL : 0;
+
+		other_stack = i / 2 ? stacks + 2 * WORDS : stacks; // it may be above and below
+		check_guard(__LINE__, guard, 48, HOOK_RUNS | original, guard, OUTERMOST);
+		check_guard(__LINE__, guard, 48, HOOK_RUNS | original, guard + 1, OUTERMOST);
+		check_guard(__LINE__, guard, 48, HOOK_RUNS | original, guard - 1, original ? NESTED : REENTERED);
+		// A signal handler on a stack of its own.
+		check_guard(__LINE__, guard, 48, HOOK_RUNS | original, other_stack + PLACE, original ? NESTED : REENTERED);
+		check_guard(__LINE__, guard, 48, original, other_stack + PLACE, OUTERMOST);
+		// Of one that ran there nobody knows what can be read; it is over when the thread's own stack is in use again.
+		check_guard(__LINE__, other_stack + PLACE, 48, HOOK_RUNS | original, guard, OUTERMOST);
+		check_guard(__LINE__, other_stack + PLACE, 48, original, other_stack + PLACE - 1, original ? NESTED : REENTERED);
+		check_guard(__LINE__, other_stack + PLACE, 48, original, other_stack + PLACE, OUTERMOST);
+		check_guard(__LINE__, other_stack + PLACE, 48, original, other_stack + PLACE + 1, OUTERMOST);
+		// So near to the stack's end that the words below are not looked at.
+		check_guard(__LINE__, low, 0, original, low - 1, original ? NESTED : REENTERED);
+		check_guard(__LINE__, low + 1, 0, original, low, OUTERMOST);
+	}
+}
+
 static void test_trust(void)
 {
 	struct thread_slot *slot = begin();
@@ -116,6 +185,8 @@ static void test_trust(void)
 
 int main(void)
 {
+	payload_configure_image(CODE_SIZE);
+	test_guard();
 	test_next_call();
 	test_handler();
 	test_trust();

@@ -288,6 +288,61 @@ static void test_counted_samples(void)
 	payload_region_deinit(&made);
 }
 
+enum { NARROW = 64 };
+
+// So many records in narrow entries, one beside the other, and the thread's next step looks at them.
+static struct thread_slot *begin_narrow(void)
+{
+	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = FIRST_INTERVAL };
+	struct thread_slot *slot;
+
+	payload_region_init(&made, 100);
+	sampling_settings_begin(made.header, &settings, 1, 2000);
+	while (!(slot = thread_slot_claim(arch_thread_pointer())))
+		continue;
+	slot->random = 1;
+	for (uint64_t i = 0; i < NARROW; i++) {
+		uint32_t ref = record_take(slot);
+
+		*(struct block_record *)made_ref(&made, ref) = (struct block_record){ .size = 8, .interval = FIRST_INTERVAL, .epoch = 1 };
+		*live_table_make_narrow(FIRST_ADDRESS + 16 * i, &slot->spare_page) = ref;
+	}
+	thinning_ask();
+	made.header->thinning_position = FIRST_NARROW;
+	return slot;
+}
+
+// Of those, how many are as they were.
+static unsigned count_unchanged(void)
+{
+	unsigned count = 0;
+
+	for (uint64_t i = 0; i < NARROW; i++) {
+		uint32_t ref = *live_table_find_narrow(FIRST_ADDRESS + 16 * i);
+
+		count += ref && ((const struct block_record *)made_ref(&made, ref))->interval == FIRST_INTERVAL;
+	}
+	return count;
+}
+
+// A dump takes what it sees in two places for a removal: while it copies nothing is thinned, and afterwards the rest is.
+static void test_during_dump(void)
+{
+	struct thread_slot *slot = begin_narrow();
+
+	made.header->removal_flags |= REMOVAL_LOGS;
+	thinning_work(slot);
+	CHECK_EQUAL(made.header->thinning_position, FIRST_NARROW);
+	CHECK_EQUAL(count_unchanged(), NARROW);
+	CHECK_EQUAL(slot->counters[COUNTER_thinned], 0);
+	made.header->removal_flags &= ~(uint32_t)REMOVAL_LOGS;
+	thinning_work(slot);
+	CHECK(made.header->thinning_position > FIRST_NARROW);
+	CHECK_EQUAL(count_unchanged(), 0);
+	CHECK(slot->counters[COUNTER_thinned] > 0);
+	payload_region_deinit(&made);
+}
+
 // Records of both parts, all of the same kind: a part of each is given up, and those that are left stand for the others.
 static void test_both_parts(void)
 {
@@ -375,6 +430,7 @@ int main(void)
 {
 	test_small_region();
 	test_counted_samples();
+	test_during_dump();
 	test_both_parts();
 	test_probability();
 	test_threads();

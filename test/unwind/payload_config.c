@@ -8,3 +8,8 @@ void payload_configure(const struct payload_config *config)
 {
 	payload_header.config = *config;
 }
+
+void payload_configure_image(uint32_t size)
+{
+	payload_header.image_size = size;
+}

@@ -7,5 +7,7 @@
 #include "inject/abi/payload_header.h"
 
 void payload_configure(const struct payload_config *config);
+// The image's size, bytes; 0 unless told.
+void payload_configure_image(uint32_t size);
 
 #endif
