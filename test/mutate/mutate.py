@@ -5,6 +5,7 @@ Works in a copy of the tree below build-mutate/, so that the tree and its build 
 mutation: it is printed as such, and makes the exit status 1. So is one that does not apply any more."""
 
 import argparse
+import errno
 import json
 import os
 import shutil
@@ -38,8 +39,14 @@ def arguments():
 
 
 def run(command, log, **others):
-    with open(os.path.join(WORK, log), "w", encoding="utf-8") as file:
-        return subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False, **others).returncode
+    while True:
+        with open(os.path.join(WORK, log), "w", encoding="utf-8") as file:
+            try:
+                return subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False, **others).returncode
+            except OSError as error:  # e2e.promised_memory, perhaps another tree's, lets the machine promise no more memory for a while
+                if error.errno != errno.ENOMEM:
+                    raise
+        time.sleep(5)
 
 
 def write_if_changed(path, data):

@@ -4,6 +4,8 @@
 
 #include "hook_calls.h"
 
+#include <errno.h>
+
 enum { THREADS = 4, ROUNDS = 20000, BOXES = 64, SIZE_MAX_ASKED = 400, OPERATOR = 9 };
 
 static struct made_region made;
@@ -88,6 +90,19 @@ static uint64_t sum_counter(enum counter which)
 	return sum;
 }
 
+// An island of its own, for a function that the usual ones do not have.
+static struct hook_island *make_own_island(void *function, uint32_t index)
+{
+	struct hook_island *island = mmap(NULL, HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (island == MAP_FAILED)
+		exit(1);
+	make_island(island, function, index);
+	if (mprotect(island, HS_PAGE_SIZE, PROT_READ | PROT_EXEC) != 0)
+		exit(1);
+	return island;
+}
+
 static void *block_within;
 
 // A recorded block is given back while the original of another call runs, as a signal handler does it: the recorder says that it runs, and that it
@@ -106,17 +121,12 @@ static void *releases_within(size_t size)
 
 static void test_release_within(void)
 {
-	struct hook_island *island = mmap(NULL, HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct hook_island *island = make_own_island((void *)releases_within, 5);
 	uint64_t frees = sum_counter(COUNTER_frees), given_back;
 	struct thread_slot *slot;
 	struct table_view view;
 	void *block;
 
-	if (island == MAP_FAILED)
-		exit(1);
-	make_island(island, (void *)releases_within, 5);
-	if (mprotect(island, HS_PAGE_SIZE, PROT_READ | PROT_EXEC) != 0)
-		exit(1);
 	while (!(slot = thread_slot_claim(arch_thread_pointer())))
 		continue;
 	block_within = call_malloc(1000, malloc_island, 7);
@@ -169,6 +179,100 @@ static void test_own_releases(void)
 		hook_before_free(0x7000001000 + i * 16, (uint64_t)&place, free_island);
 		CHECK_EQUAL(slot->counters[COUNTER_unknown_frees_own] - before, cases[i].expected);
 	}
+}
+
+static uint32_t recorded(const void *block)
+{
+	struct table_view view = made_view(&made);
+
+	return table_find_block(&view, (uint64_t)block);
+}
+
+static uint64_t size_recorded(const void *block)
+{
+	uint32_t ref = recorded(block);
+
+	return ref ? ((const struct block_record *)made_ref(&made, ref))->size : 0;
+}
+
+static int call_posix_memalign(const struct hook_island *island, void **result, uint64_t alignment, uint64_t size)
+{
+	const struct entry_frame frame = { .return_address = 0x1234 };
+	struct hook_result given = hook_posix_memalign((uint64_t)result, alignment, size, island, &frame);
+
+	CHECK_EQUAL(given.way, HOOK_DONE);
+	return (int)given.value;
+}
+
+static void *call_reallocarray(const struct hook_island *island, void *block, uint64_t count, uint64_t size)
+{
+	const struct entry_frame frame = { .return_address = 0x1234 };
+
+	return result_of_hook(hook_reallocarray((uint64_t)block, count, size, island, &frame));
+}
+
+// posix_memalign leaves the result alone where it fails: what stands there then is no block, or an older one.
+static void test_posix_memalign(void)
+{
+	static const struct {
+		uint64_t alignment, size;
+		int status;
+	} cases[] = { { 64, 100, 0 }, { 3, 100, EINVAL }, { 64, UINT64_MAX / 2, ENOMEM }, { 0, 1, EINVAL } };
+	struct hook_island *island = make_own_island((void *)posix_memalign, 6);
+	struct thread_slot *slot = thread_slot_claim(arch_thread_pointer());
+	void *older = call_malloc(55, malloc_island, 1);
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (unsigned has_older = 0; has_older <= 1; has_older++) {
+			void *const before = has_older ? older : (void *)0x7000000100;
+			uint64_t allocations = slot->counters[COUNTER_allocations], failed = slot->counters[COUNTER_failed_allocations];
+			void *block = before;
+
+			CHECK_EQUAL(call_posix_memalign(island, &block, cases[i].alignment, cases[i].size), cases[i].status);
+			CHECK_EQUAL(slot->counters[COUNTER_failed_allocations] - failed, cases[i].status != 0);
+			CHECK_EQUAL(slot->counters[COUNTER_allocations] - allocations, cases[i].status == 0);
+			CHECK_EQUAL(size_recorded(older), 55);
+			CHECK(!recorded((void *)0x7000000100));
+			CHECK_EQUAL(slot->guard, 0);
+			if (cases[i].status == 0) {
+				CHECK_EQUAL(size_recorded(block), cases[i].size);
+				release(block);
+			} else {
+				CHECK(block == before);
+			}
+		}
+	}
+	release(older);
+	munmap(island, HS_PAGE_SIZE);
+}
+
+// A block stays where its reallocation fails, and goes where its new size is 0.
+static void test_failing_reallocations(void)
+{
+	struct hook_island *island = make_own_island((void *)reallocarray, 7);
+	struct thread_slot *slot = thread_slot_claim(arch_thread_pointer());
+	uint64_t failed = slot->counters[COUNTER_failed_allocations], reallocations = slot->counters[COUNTER_reallocations];
+	void *block = call_malloc(55, malloc_island, 1);
+
+	CHECK(!call_hook(hook_realloc, (uint64_t)block, UINT64_MAX / 2, realloc_island, 2));
+	CHECK_EQUAL(size_recorded(block), 55);
+	CHECK(!call_reallocarray(island, block, UINT64_C(1) << 62, 8)); // their product, in 64 bits, is 0
+	CHECK_EQUAL(size_recorded(block), 55);
+	CHECK(!call_reallocarray(island, block, UINT64_MAX / 64, 8));
+	CHECK_EQUAL(size_recorded(block), 55);
+	CHECK_EQUAL(slot->counters[COUNTER_failed_allocations], failed + 3);
+	CHECK_EQUAL(slot->counters[COUNTER_reallocations], reallocations);
+	CHECK(slot->pending == 0 && slot->guard == 0);
+	CHECK(!call_hook(hook_realloc, (uint64_t)block, 0, realloc_island, 2));
+	CHECK(!recorded(block));
+	block = call_malloc(56, malloc_island, 1);
+	CHECK(!call_reallocarray(island, block, 0, 8));
+	CHECK(!recorded(block));
+	CHECK_EQUAL(slot->counters[COUNTER_failed_allocations], failed + 3);
+	CHECK(!call_calloc(UINT64_MAX / 4, 8, calloc_island, 3));
+	CHECK(!call_malloc(UINT64_MAX / 2, malloc_island, 3));
+	CHECK_EQUAL(slot->counters[COUNTER_failed_allocations], failed + 5);
+	munmap(island, HS_PAGE_SIZE);
 }
 
 // An operator's companion runs in its place where the operator cannot be watched, on a stack that nobody knows. That says nothing of the operator:
@@ -224,6 +328,8 @@ int main(void)
 	test_release_within();
 	test_unknown_releases();
 	test_own_releases();
+	test_posix_memalign();
+	test_failing_reallocations();
 	test_companion_earns_no_trust();
 	return CHECK_RESULT();
 }

@@ -174,6 +174,37 @@ static void test_chain(void)
 	payload_region_deinit(&made);
 }
 
+// The slot where thread pointer 0 would be looked for is never anybody's: a call without a thread pointer would be taken for its owner's.
+static void test_nobodys(void)
+{
+	const struct thread_slot *slots;
+	struct made_thread thread;
+	struct thread_slot *first, *slot;
+
+	payload_region_init(&made, 200);
+	thread = make_thread(1);
+	slots = (const struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS);
+	CHECK_EQUAL(slots[thread_slot_index(0)].thread_pointer, HS_KEY_NOBODYS); // since attach
+	CHECK(!thread_key_is_taken(HS_KEY_NOBODYS));
+	CHECK(!thread_slot_claim_at(0, pointer_of(&thread)));
+	first = first_of(&thread);
+	first->thread_pointer = HS_KEY_NOBODYS; // as if the thread's hash were that of 0
+	for (unsigned i = 0; i < 3; i++) { // its first call, later ones, and as another thread
+		slot = claim_of(&thread);
+		CHECK(slot && slot == slot_in_page(first->next));
+		CHECK_EQUAL(slot->thread_pointer, pointer_of(&thread));
+		CHECK_EQUAL(first->thread_pointer, HS_KEY_NOBODYS);
+		CHECK(first->mark == 0 && !is_marked(first));
+		if (i == 1) {
+			thread_slot_release(slot);
+			set_tid(&thread, 2);
+		}
+	}
+	CHECK_EQUAL(made.header->extra_slot_count, 1);
+	free_thread(&thread);
+	payload_region_deinit(&made);
+}
+
 // A thread gives its slot up, comes back, and finds all as it was; or another one has it, and its own is a fresh one.
 static void test_release(void)
 {
@@ -416,6 +447,7 @@ int main(void)
 	test_claim();
 	test_find_stack();
 	test_chain();
+	test_nobodys();
 	test_release();
 	test_foreign();
 	test_shared();
