@@ -291,6 +291,8 @@ static void test_cie_forms(void)
 	        {{1, "zR", BYTES(0x9b), 0x1b, 1, 0x78, 16}, CFI_UNSUPPORTED}, // indirect
 	        {{1, "zR", BYTES(0x1b), 0x1b, 1, 0x78, 15}, CFI_UNSUPPORTED}, // return address column
 	        {{1, "zLLLLLLLLLLLLR", BYTES(0x1b), 0x1b, 1, 0x78, 16}, CFI_UNSUPPORTED},
+	        {{1, "zRSSSSSS", BYTES(0x1b), 0x1b, 1, 0x78, 16}, CFI_OK}, // as long as there is room for
+	        {{1, "zRSSSSSSS", BYTES(0x1b), 0x1b, 1, 0x78, 16}, CFI_UNSUPPORTED},
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

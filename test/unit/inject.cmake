@@ -67,6 +67,9 @@ set_tests_properties(unit.estimates_test PROPERTIES TIMEOUT 600)
 hs_payload_test(short_threads_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
   thread_slot.c unwind.c)
 target_link_libraries(short_threads_test PRIVATE hs_inject_pure m)
+hs_payload_test(pass_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
+  thread_slot.c unwind.c)
+target_link_libraries(pass_test PRIVATE hs_inject_pure)
 hs_payload_test(interrupted_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
   thread_slot.c unwind.c)
 target_link_libraries(interrupted_test PRIVATE hs_inject_pure)

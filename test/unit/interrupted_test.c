@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may come between any two instructions of the payload, in all these places: the tool changes the settings, it takes a pass, a dump begins, a
-// signal handler leaves with longjmp.
+// What may come between any two instructions of the payload, in all these places: the tool changes the settings, a dump begins, other
+// threads take what was there, a signal handler leaves with longjmp.
 #include "check.h"
 #include "interrupted_call.h"
 #include "payload_region.h"
 
+#include "inject/block_events.h"
 #include "inject/live_table.h"
 #include "inject/pass.h"
 #include "inject/record.h"
 #include "inject/reentry.h"
 #include "inject/sampling.h"
-#include "inject/sampling_math.h"
 #include "inject/stack_table.h"
 #include "inject/thinning.h"
 
@@ -28,6 +28,27 @@ static void begin(const struct sampling_settings *settings)
 	slot = thread_slot_claim(arch_thread_pointer());
 	if (!slot)
 		exit(1);
+}
+
+// The state that nearly all calls change, so that each begins with the same.
+static struct {
+	struct region_header header;
+	struct thread_slot slot;
+	struct thread_pass pass;
+} kept;
+
+static void keep_state(void)
+{
+	kept.header = *made.header;
+	memcpy(&kept.slot, slot, offsetof(struct thread_slot, walk));
+	kept.pass = *own_pass();
+}
+
+static void restore_state(void)
+{
+	*made.header = kept.header;
+	memcpy(slot, &kept.slot, offsetof(struct thread_slot, walk));
+	*own_pass() = kept.pass;
 }
 
 static void take_pass(void) { *own_pass() = (struct thread_pass){ 0 }; }
@@ -70,9 +91,6 @@ static void test_settings_change(void)
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		unsigned instruction = 0, hidden = 0, unrecorded = 0;
-		struct region_header header;
-		struct thread_pass pass;
-		struct thread_slot before;
 
 		begin(&cases[i].settings);
 		bytes_drawn = 1;
@@ -82,9 +100,7 @@ static void test_settings_change(void)
 			*pass_countdown(slot) = 1;
 			slot->gap_rest = 0;
 		}
-		header = *made.header;
-		memcpy(&before, slot, offsetof(struct thread_slot, walk));
-		pass = *own_pass();
+		keep_state();
 		bytes_drawn = cases[i].bytes;
 		while (interrupted_call_run(draw, instruction, change_settings)) {
 			// Where the change is not complete, a thread that was just reading the settings may have the old ones.
@@ -96,93 +112,13 @@ static void test_settings_change(void)
 			}
 			instruction += ends_before_the_last;
 			ends_before_the_last = !ends_before_the_last;
-			*made.header = header;
-			memcpy(slot, &before, offsetof(struct thread_slot, walk));
-			*own_pass() = pass;
+			restore_state();
 		}
 		CHECK_EQUAL(hidden, 0);
 		CHECK_EQUAL(unrecorded, 0);
 		CHECK(instruction > FEWEST);
 		payload_region_deinit(&made);
 	}
-}
-
-// The tool takes the pass in the middle of a gap: what is left of the gap is known to nobody, so the thread's next call begins a fresh one.
-static void test_pass_is_taken(void)
-{
-	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = INTERVAL };
-
-	for (unsigned i = 0; i < 100; i++) {
-		uint64_t random;
-		int64_t gap, piece;
-
-		begin(&settings);
-		bytes_drawn = SMALL;
-		slot->random = i + 1;
-		draw();
-		CHECK_EQUAL(own_pass()->thread_pointer, slot->thread_pointer);
-		CHECK_EQUAL(slot->countdown, 0);
-		own_pass()->countdown /= 2; // calls have passed
-		take_pass();
-		random = slot->random;
-		gap = sampling_gap(sampling_random(&random), INTERVAL);
-		piece = gap < INTERVAL ? gap : INTERVAL;
-		draw();
-		if (gap > SMALL) {
-			CHECK_EQUAL(choice.interval, 0);
-			CHECK_EQUAL(own_pass()->countdown, piece - SMALL);
-			CHECK_EQUAL(slot->gap_rest, gap - piece);
-			CHECK_EQUAL(slot->random, random);
-		} else {
-			CHECK_EQUAL(choice.interval, INTERVAL);
-		}
-		payload_region_deinit(&made);
-	}
-}
-
-// So too while an original runs: the gap goes on, in the slot or in a new pass, for as many bytes as were left.
-static void test_pass_is_taken_within_original(void)
-{
-	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = INTERVAL };
-	const uint64_t left = 1000;
-
-	begin(&settings);
-	bytes_drawn = SMALL;
-	draw();
-	slot->gap_rest = INTERVAL;
-	*pass_countdown(slot) = (int64_t)left;
-	reentry_enter_original(slot);
-	CHECK_EQUAL(own_pass()->countdown, 0);
-	take_pass();
-	CHECK(reentry_leave_original(slot));
-	CHECK_EQUAL(slot->countdown, left);
-	draw();
-	CHECK_EQUAL(choice.interval, 0);
-	CHECK_EQUAL(own_pass()->countdown, left - SMALL);
-	CHECK_EQUAL(slot->gap_rest, INTERVAL);
-	CHECK_EQUAL(slot->countdown, 0);
-	payload_region_deinit(&made);
-}
-
-// Another thread has the entry where this one's pass would be: it counts down in its slot, and nothing goes by unseen.
-static void test_pass_of_another(void)
-{
-	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = INTERVAL };
-	int64_t before;
-
-	begin(&settings);
-	*own_pass() = (struct thread_pass){ .thread_pointer = 0x7000, .countdown = 7, .rest = 8, .interval = 9 };
-	bytes_drawn = 1;
-	draw();
-	draw();
-	before = slot->countdown;
-	CHECK(before > 0 && pass_countdown(slot) == &slot->countdown);
-	draw();
-	CHECK_EQUAL(slot->countdown, before - 1);
-	CHECK(own_pass()->thread_pointer == 0x7000 && own_pass()->countdown == 7 && own_pass()->rest == 8 && own_pass()->interval == 9);
-	pass_return(slot);
-	CHECK_EQUAL(own_pass()->thread_pointer, 0x7000);
-	payload_region_deinit(&made);
 }
 
 static const struct sampling_settings exact = { .mode = SAMPLING_exact };
@@ -284,13 +220,205 @@ static void test_dump_begins(void)
 	CHECK(fewest < RECORDS - 1);
 }
 
+static uint32_t *entry, taken, others;
+static bool is_replaced;
+
+static void take(void) { taken = live_table_take_narrow(entry); }
+
+// Another thread's thinning puts a copy of the record in its place, and gives the old one back.
+static void replace_record(void)
+{
+	uint32_t before = 1000;
+
+	is_replaced = __atomic_compare_exchange_n(entry, &before, 2000, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+// Who releases a block gives back the record that it has taken out, and no other one.
+static void test_release_while_thinned(void)
+{
+	unsigned instruction = 0, wrong = 0, replaced = 0;
+	bool has_come = true;
+
+	begin(&exact);
+	made.header->removals_exchange = 1;
+	entry = live_table_make_narrow(HEAP, &slot->spare_page);
+	for (; has_come; instruction++) {
+		*entry = 1000;
+		is_replaced = false;
+		has_come = interrupted_call_run(take, instruction, replace_record);
+		wrong += *entry != 0 || taken != (is_replaced ? 2000 : 1000);
+		replaced += is_replaced;
+	}
+	CHECK_EQUAL(wrong, 0);
+	CHECK(replaced > 0 && replaced < instruction);
+	payload_region_deinit(&made);
+}
+
+static uint32_t *made_entry;
+
+static void make_leaf(void) { made_entry = live_table_make_narrow(HEAP, &slot->spare_page); }
+
+static void make_leaf_too(void) { CHECK(live_table_make_narrow(HEAP, &others) != NULL); }
+
+// Another thread makes the same tables. A page that was taken in vain becomes one other leaf, and not a second one.
+static void test_spare_page(void)
+{
+	unsigned instruction = 0, wrong = 0, spares = 0;
+	bool has_come = true;
+
+	for (; has_come; instruction++) {
+		uint32_t *next, *last, spare;
+
+		begin(&exact);
+		others = 0;
+		if (instruction % 2)
+			live_table_make_narrow(HEAP + (UINT64_C(1) << 20), &slot->spare_page); // the middle table is there
+		has_come = interrupted_call_run(make_leaf, instruction / 2, make_leaf_too);
+		spare = slot->spare_page;
+		spares += spare != 0;
+		wrong += made_entry != live_table_find_narrow(HEAP);
+		next = live_table_make_narrow(HEAP + (UINT64_C(2) << 20), &slot->spare_page);
+		last = live_table_make_narrow(HEAP + (UINT64_C(3) << 20), &slot->spare_page);
+		wrong += slot->spare_page != 0 || (spare && next != (uint32_t *)made_table(&made, spare)) || next == last || next == made_entry ||
+			 last == made_entry;
+		payload_region_deinit(&made);
+	}
+	CHECK_EQUAL(wrong, 0);
+	CHECK(spares > 0 && spares < instruction);
+}
+
+#define BUCKET 5u
+
+// The `number`th address of the bucket.
+static uint64_t address_in(uint32_t number) { return sample_address(BUCKET, sample_entry(0x9000 * number, 1)); }
+
+static uint64_t *last_of_bucket(void)
+{
+	return (uint64_t *)(made.bytes + HS_OFFSET_SAMPLES) + (BUCKET + 1) * HS_SAMPLE_BUCKET_ENTRIES - 1;
+}
+
+static void allocate(void)
+{
+	static const struct hook_island island;
+	static const struct entry_frame frame = { .return_address = 0x1000 };
+
+	if (reentry_enter(slot, (uint64_t)&frame, &island) != OUTERMOST)
+		abort();
+	record_allocation(slot, address_in(100), SMALL, (struct choice){ INTERVAL, 0 }, &frame);
+	reentry_leave(slot);
+}
+
+static void take_last_of_bucket(void)
+{
+	if (!*last_of_bucket())
+		*last_of_bucket() = sample_entry(0x9000 * 15, 77);
+}
+
+// Other threads' samples take the room that a sample has just found, and the region is full: it is counted as lost, and its record serves again.
+static void test_room_is_taken(void)
+{
+	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = INTERVAL };
+	unsigned instruction = 0, wrong = 0, lost = 0;
+	uint32_t free_count;
+	bool has_come = true;
+
+	begin(&settings);
+	allocate(); // its stack is known then
+	made.header->samples_used = 1;
+	for (uint32_t i = 0; i < HS_SAMPLE_BUCKET_ENTRIES - 1; i++)
+		last_of_bucket()[-(int)i - 1] = sample_entry(0x9000 * i, 77);
+	made.header->next_page = made.header->max_pages;
+	free_count = slot->free_count;
+	keep_state();
+	for (; has_come; instruction += 7) { // the time between is long
+		uint32_t in_filter = 0;
+		bool is_shown;
+
+		*last_of_bucket() = 0;
+		memset(payload_region_state.filter, 0, HS_FILTER_SIZE);
+		has_come = interrupted_call_run(allocate, instruction, take_last_of_bucket);
+		is_shown = sample_table_find(address_in(100)) != NULL;
+		for (unsigned i = 0; i < HS_FILTER_SIZE; i++)
+			in_filter += payload_region_state.filter[i];
+		wrong += slot->counters[COUNTER_lost_region_full] != !is_shown || slot->counters[COUNTER_lost_region_full_bytes] != (is_shown ? 0 : SMALL) ||
+			 slot->free_count != free_count - is_shown || in_filter != is_shown;
+		lost += !is_shown;
+		restore_state();
+	}
+	CHECK_EQUAL(wrong, 0);
+	CHECK(lost > 0 && lost < instruction);
+	payload_region_deinit(&made);
+}
+
+static struct thread_slot *other;
+
+// Whoever has no record takes a batch.
+static void take_batch(struct thread_slot *taker)
+{
+	taker->free_count = 0;
+	taker->fresh_record = 0;
+	taken = record_refill(taker);
+}
+
+static void take_own_batch(void) { take_batch(slot); }
+
+// All that makes a batch: as many records, one after the other.
+static void give_batch(uint32_t first)
+{
+	other->free_count = HS_FREE_KEPT;
+	for (uint32_t i = 0; i < HS_FREE_KEPT; i++)
+		other->free_records[i] = first + i;
+	record_share_batch(other);
+}
+
+static uint32_t firsts[4];
+
+// The first batch of the list goes and comes back, while the second one has gone.
+static void exchange_batches(void)
+{
+	take_batch(other);
+	if (taken != firsts[0])
+		return; // the interrupted thread has it
+	take_batch(other);
+	give_batch(firsts[0]);
+	give_batch(firsts[3]);
+	take_batch(other);
+}
+
+// A batch that a thread is about to take is taken by others and comes back: what it has read of it is of no use, or a batch is handed out twice.
+static void test_batch_comes_back(void)
+{
+	enum { INSTRUCTIONS = 60 }; // until it has the batch, and beyond
+
+	for (unsigned instruction = 0; instruction < INSTRUCTIONS; instruction++) {
+		begin(&exact);
+		other = made_slot(&made, 1 + (slot - (struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS) == 1));
+		for (unsigned i = 4; i-- > 0;) {
+			firsts[i] = page_first_ref(made_pages(&made, 1));
+			if (i < 3)
+				give_batch(firsts[i]);
+		}
+		give_batch(firsts[3]);
+		take_batch(other); // the list: 0, 1, 2
+		CHECK_EQUAL(taken, firsts[3]);
+		CHECK(interrupted_call_run(take_own_batch, instruction, exchange_batches));
+		CHECK(taken == firsts[0] || taken == firsts[2]);
+		if (taken == firsts[0])
+			CHECK((uint32_t)made.header->free_batches == firsts[2] || (uint32_t)made.header->free_batches == firsts[1]);
+		else
+			CHECK_EQUAL((uint32_t)made.header->free_batches, 0);
+		payload_region_deinit(&made);
+	}
+}
+
 int main(void)
 {
+	test_batch_comes_back();
+	test_release_while_thinned();
+	test_spare_page();
+	test_room_is_taken();
 	test_dump_begins();
 	test_settings_change();
-	test_pass_is_taken();
-	test_pass_is_taken_within_original();
-	test_pass_of_another();
 	test_node_abandoned();
 	return CHECK_RESULT();
 }

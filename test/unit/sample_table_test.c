@@ -359,6 +359,61 @@ static void test_threads(void)
 	payload_region_deinit(&made);
 }
 
+// A counter of the filter stands for as many records as it says, up to the last value: that may stand for more, and stays.
+static void test_filter_counters(void)
+{
+	const uint64_t address = 0x7f0000001230;
+	const uint8_t *counter = &payload_region_state.filter[filter_index(address)];
+
+	begin(8);
+	CHECK(filter_excludes(address));
+	for (unsigned i = 1; i < HS_FILTER_SATURATED; i++) {
+		filter_add(address);
+		CHECK_EQUAL(*counter, i);
+		CHECK(!filter_excludes(address));
+	}
+	for (unsigned i = HS_FILTER_SATURATED - 1; i-- > 0;) {
+		filter_remove(address);
+		CHECK_EQUAL(*counter, i);
+	}
+	CHECK(filter_excludes(address));
+	filter_remove(address); // one too many
+	CHECK_EQUAL(*counter, 0);
+	for (unsigned i = 0; i < 2 * HS_FILTER_SATURATED; i++)
+		filter_add(address);
+	CHECK_EQUAL(*counter, HS_FILTER_SATURATED);
+	for (unsigned i = 0; i < 2 * HS_FILTER_SATURATED; i++)
+		filter_remove(address);
+	CHECK_EQUAL(*counter, HS_FILTER_SATURATED);
+	payload_region_deinit(&made);
+}
+
+// A function that gives a block back may call another one, of which the second finds no record any more. But a block that came to the same address in
+// between, and was lost, is another one.
+static void test_freed_again(void)
+{
+	static const struct hook_island other = { .hook_index = 1 };
+	struct thread_slot *slot = begin(8);
+	const uint64_t address = address_in(7, 1);
+
+	made.header->sampling_mode = SAMPLING_exact;
+	made.header->always_exact = 1;
+	for (unsigned is_lost = 0; is_lost <= 1; is_lost++) {
+		uint64_t before = slot->counters[COUNTER_unknown_frees];
+
+		give_back(address);
+		CHECK_EQUAL(slot->counters[COUNTER_unknown_frees], before + 1);
+		made.header->next_page = made.header->max_pages;
+		if (is_lost)
+			allocate(slot, address, exact);
+		CHECK_EQUAL(slot->counters[COUNTER_lost_region_full], is_lost);
+		block_goes(address, SIZE, &other, (uint64_t)&frame);
+		CHECK_EQUAL(slot->counters[COUNTER_unknown_frees], before + 1 + is_lost);
+		slot->last_freed = 0;
+	}
+	payload_region_deinit(&made);
+}
+
 int main(void)
 {
 	test_mixing();
@@ -369,5 +424,7 @@ int main(void)
 	test_stale_entry();
 	test_exact();
 	test_threads();
+	test_filter_counters();
+	test_freed_again();
 	return CHECK_RESULT();
 }

@@ -284,6 +284,31 @@ static void test_foreign(void)
 	payload_region_deinit(&made);
 }
 
+// What glibc's block begins with: its own address as the first word and as the third.
+static void test_glibc_block(void)
+{
+	struct payload_config config = payload_header.config;
+	struct made_thread thread;
+	uint64_t pointer;
+
+	payload_region_init(&made, 100);
+	thread = make_thread(7);
+	pointer = pointer_of(&thread);
+	config.libc = LIBC_glibc;
+	payload_configure(&config);
+	thread.block[2] = pointer + 8; // a block of another kind, whose first word happens to be its address
+	CHECK_EQUAL(claim_of(&thread)->thread_pointer, pointer | HS_KEY_FOREIGN);
+	thread.block[2] = pointer;
+	CHECK_EQUAL(claim_of(&thread)->thread_pointer, pointer);
+	thread_slot_release(first_of(&thread));
+	thread.block[2] = 0;
+	config.libc = LIBC_unknown;
+	payload_configure(&config);
+	CHECK_EQUAL(claim_of(&thread)->thread_pointer, pointer);
+	free_thread(&thread);
+	payload_region_deinit(&made);
+}
+
 // Two threads have one pointer: neither has a slot any more, and each call is counted.
 static void test_shared(void)
 {
@@ -448,6 +473,7 @@ int main(void)
 	test_find_stack();
 	test_chain();
 	test_nobodys();
+	test_glibc_block();
 	test_release();
 	test_foreign();
 	test_shared();

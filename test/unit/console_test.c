@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// What people see (cli/console.h), and what they do not with -q.
+#include "captured.h"
+#include "check.h"
+
+#include "base/log.h"
+#include "cli/console.h"
+
+static const struct options ways[] = { { .quiet = false }, { .quiet = true }, { .verbose = true }, { .quiet = true, .verbose = true } };
+
+static void say_all(const struct options *options)
+{
+	capture_begin();
+	console_init(options);
+	console_print(options, "a result of %d\n", 1);
+	hs_warn("beware of %d", 2);
+	hs_verbose("a detail of %d", 3);
+	hs_progress("work", 1, 2); // no terminal: it is not shown
+	console_complain("wrong: %d\n", 4);
+	capture_end();
+}
+
+static void test_quiet(void)
+{
+	static const char *const expected[] = {
+		"a result of 1\nheapsnap: warning: beware of 2\nheapsnap: wrong: 4\n",
+		"heapsnap: wrong: 4\n",
+		"a result of 1\nheapsnap: warning: beware of 2\nheapsnap: a detail of 3\nheapsnap: wrong: 4\n",
+		"heapsnap: wrong: 4\n",
+	};
+
+	for (unsigned i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		say_all(&ways[i]);
+		CHECK_STRING(captured_errors(), expected[i]);
+		CHECK_STRING(captured_output(), ""); // that is for the profile
+	}
+}
+
+// Names from the target may stand in every message: they do not make lines, nor move the cursor.
+static void test_printable(void)
+{
+	const struct options options = { .quiet = false };
+
+	capture_begin();
+	console_init(&options);
+	console_print(&options, "a%sb\n", "\n\033[2J");
+	console_complain("c%sd", "\r");
+	hs_warn("e%sf", "\x9b");
+	console_print(&options, "no end");
+	capture_end();
+	CHECK(!strchr(captured_errors(), '\033') && !strchr(captured_errors(), '\r') && !strchr(captured_errors(), '\x9b'));
+	CHECK_EQUAL(strncmp(captured_errors(), "a", 1), 0);
+	CHECK(strstr(captured_errors(), "b\nheapsnap: c") && strstr(captured_errors(), "d\nheapsnap: warning: e") && strstr(captured_errors(), "f\nno end\n"));
+}
+
+// A failure is told in every way, and by the exit status; for programs with a word for its kind.
+static void test_failures(void)
+{
+	static const struct {
+		enum hs_error_code code;
+		const char *word;
+	} cases[] = {
+		{ HS_ERROR_SYSTEM, "system" }, { HS_ERROR_NO_MEMORY, "no_memory" }, { HS_ERROR_REFUSED, "refused" }, { HS_ERROR_GONE, "gone" },
+		{ HS_ERROR_TIMEOUT, "timeout" }, { HS_ERROR_INTERRUPTED, "interrupted" }, { HS_ERROR_BAD_DATA, "bad_data" },
+		{ HS_ERROR_NOT_FOUND, "not_found" }, { HS_ERROR_REMOTE, "remote" }, { HS_ERROR_FAULT, "fault" },
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (unsigned way = 0; way < 4; way++) {
+			const struct options options = { .quiet = way & 1, .json = way & 2 };
+			enum exit_status status;
+			char word[40];
+
+			snprintf(word, sizeof(word), "\"code\":\"%s\"", cases[i].word);
+			capture_begin();
+			console_init(&options);
+			status = console_fail(&options, hs_error_create(cases[i].code, "it \"is\" so\t%d", 7));
+			capture_end();
+			CHECK_EQUAL(status, EXIT_REFUSED);
+			CHECK_EQUAL(strncmp(captured_errors(), "heapsnap: it \"is\" so", 20), 0);
+			CHECK(strstr(captured_errors(), "7\n") && strlen(strchr(captured_errors(), '\n')) == 1);
+			if (!options.json) {
+				CHECK_STRING(captured_output(), "");
+				continue;
+			}
+			for (char *from = captured.text[0], *to = from; (*to = *from); from++) // blanks between words are no matter
+				to += *from != ' ' && *from != '\n';
+			CHECK(strstr(captured_output(), "\"error\":{"));
+			CHECK(strstr(captured_output(), word));
+			CHECK(strstr(captured_output(), "\"message\":\"it\\\"is\\\"so"));
+		}
+	}
+	capture_begin();
+	CHECK_EQUAL(console_fail(&ways[1], &hs_error_no_memory), EXIT_REFUSED); // what nobody frees
+	capture_end();
+	CHECK(strlen(captured_errors()) > strlen("heapsnap: \n"));
+}
+
+static void test_numbers(void)
+{
+	static const struct {
+		uint64_t value;
+		const char *bytes, *time; // NULL = not asked
+	} cases[] = {
+		{ 0, "0 B", "0 us" },
+		{ 1023, "1023 B", "1 us" },
+		{ 1024, "1.0 KiB", NULL },
+		{ 1536, "1.5 KiB", "2 us" },
+		{ 999000, NULL, "999 us" },
+		{ 1000000, "976.6 KiB", "1.0 ms" },
+		{ UINT64_C(1) << 20, "1.0 MiB", NULL },
+		{ 12340000, NULL, "12.3 ms" },
+		{ 1000000000, NULL, "1.00 s" },
+		{ UINT64_C(3) << 29, "1.5 GiB", "1.61 s" },
+		{ UINT64_C(1) << 40, "1.0 TiB", NULL },
+		{ UINT64_C(5) << 50, "5.0 PiB", NULL },
+		{ UINT64_MAX, "16384.0 PiB", NULL }, // there is no larger unit
+	};
+	char buffer[32];
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		if (cases[i].bytes)
+			CHECK_STRING(console_bytes(cases[i].value, buffer), cases[i].bytes);
+		if (cases[i].time)
+			CHECK_STRING(console_time(cases[i].value, buffer), cases[i].time);
+	}
+}
+
+int main(void)
+{
+	test_quiet();
+	test_printable();
+	test_failures();
+	test_numbers();
+	return CHECK_RESULT();
+}

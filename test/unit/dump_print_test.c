@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a dump prints (cli/dump.c), of results made by hand; and what becomes of the file when it cannot be encoded.
+#include "captured.h"
+#include "output_folder.h"
+
+#include "../../cli/dump.c"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+// Stands before the library's: there is no memory to encode in.
+struct hs_error *pprof_encode(const struct heap_profile *profile, const struct pprof_options *options, uint8_t **data_ret, size_t *size_ret)
+{
+	(void)profile;
+	(void)options;
+	(void)data_ret;
+	(void)size_ret;
+	return &hs_error_no_memory;
+}
+
+static struct ledger_line ledger[] = {
+	{ (char[]){ "first" }, (char[]){ "seen first" }, 10, false },
+	{ (char[]){ "lost" }, (char[]){ "lost one way" }, 3, true },
+	{ (char[]){ "unlost" }, (char[]){ "lost no way" }, 0, true },
+	{ (char[]){ "second" }, (char[]){ "seen second" }, 20, false },
+	{ (char[]){ "unseen" }, (char[]){ "not seen" }, 0, false },
+	{ (char[]){ "lost_too" }, (char[]){ "lost another way" }, 4, true },
+};
+
+// What is missing from the profile is the first thing that is read of it. What is nothing is not shown.
+static void test_ledger(void)
+{
+	const struct heap_profile profile = { .ledger = ledger, .ledger_count = COUNT(ledger) };
+	const struct options options = { .quiet = false }, quiet = { .quiet = true };
+
+	capture_begin();
+	print_ledger(&options, &profile);
+	capture_end();
+	CHECK_STRING(captured_errors(), "ledger:\n  LOSS: 3 lost one way\n  LOSS: 4 lost another way\n  10 seen first\n  20 seen second\n");
+	capture_begin();
+	print_ledger(&quiet, &profile);
+	capture_end();
+	CHECK_STRING(captured_errors(), "");
+}
+
+// A percentage, where the error is not above the value; never 0.
+static void test_errors(void)
+{
+	static const struct {
+		int64_t value;
+		uint64_t error;
+		const char *text;
+	} cases[] = {
+		{ 1000, 0, "<0.1 %" },	   { 100000, 49, "<0.1 %" },	 { 100000, 51, "0.1 %" }, { 1000, 99, "9.9 %" },	 { 1000, 100, "10 %" },
+		{ 1000, 1000, "100 %" },   { 1000, 1001, "1001 B" },	 { 1000, 9000, "8.8 KiB" }, { 0, 2048, "2.0 KiB" }, { -5, 7, "7 B" },
+		{ INT64_MAX, UINT64_MAX, "16384.0 PiB" },
+	};
+	char buffer[32];
+
+	for (unsigned i = 0; i < COUNT(cases); i++)
+		CHECK_STRING(error_text(cases[i].value, cases[i].error, buffer), cases[i].text);
+}
+
+static void test_way(void)
+{
+	const struct options options = { .quiet = false };
+	struct dump_result result = { .profile = { .stopped_because = "asked for" }, .timing = { .stopped_ns = 12340000, .copy_ns = 2000000 } };
+
+	capture_begin();
+	print_way(&options, &result);
+	capture_end();
+	CHECK_STRING(captured_errors(), "threads stopped for 12.3 ms: asked for\n");
+	result.profile = (struct heap_profile){ .copies = 2, .log_records = 5 };
+	capture_begin();
+	print_way(&options, &result);
+	capture_end();
+	CHECK_STRING(captured_errors(), "threads stopped for 0; copied while they ran, within 2.0 ms, with 5 log records; the log of a first copy got full\n");
+}
+
+// A dump that fails in its last part has stopped nobody for it, and leaves no file and no descriptor.
+static void test_file_of_failure(void)
+{
+	const struct options options = { .quiet = false };
+	struct dump_result result = { 0 };
+	struct output_file file;
+	int lowest;
+
+	CHECK(mkdtemp(directory) != NULL);
+	lowest = dup(STDIN_FILENO);
+	close(lowest);
+	CHECK(!output_file_create(in_directory("out"), &file));
+	CHECK(fails_with(write_profile(&options, &file, &result), "memory"));
+	CHECK(!file.path);
+	CHECK_EQUAL(count_entries(), 0);
+	CHECK_EQUAL(dup(STDIN_FILENO), lowest);
+	close(lowest);
+	CHECK(rmdir(directory) == 0);
+}
+
+int main(void)
+{
+	test_ledger();
+	test_errors();
+	test_way();
+	test_file_of_failure();
+	return CHECK_RESULT();
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread's pass (inject/pass.h): how much of a gap it lets by at once, and what becomes of the gap when the tool takes it.
+#include "check.h"
+#include "payload_region.h"
+
+#include "inject/budget.h"
+#include "inject/pass.h"
+#include "inject/reentry.h"
+#include "inject/sampling.h"
+#include "inject/sampling_math.h"
+
+enum { INTERVAL = 4096, SMALL = 16 };
+
+static struct made_region made;
+static struct thread_slot *slot;
+
+static struct thread_pass *own_pass(void) { return &payload_region_state.passes[thread_pass_index(arch_thread_pointer())]; }
+
+static void take_pass(void) { *own_pass() = (struct thread_pass){ 0 }; }
+
+static void begin(const struct sampling_settings *settings)
+{
+	payload_region_init(&made, 100);
+	sampling_settings_begin(made.header, settings, 1, 2000);
+	slot = thread_slot_claim(arch_thread_pointer());
+	if (!slot)
+		exit(1);
+}
+
+static uint64_t bytes_drawn;
+static struct choice choice;
+
+static void draw(void) { choice = sampling_draw(slot, bytes_drawn); }
+
+// No block as large as the interval goes by with the others: it stands for itself alone. So a gap passes in pieces, of which none is larger; with a
+// budget none is larger than what its judge wants to see.
+static void test_pieces(void)
+{
+	static const struct {
+		struct sampling_settings settings;
+		uint64_t interval, most;
+	} cases[] = {
+		{ { .mode = SAMPLING_interval, .interval = INTERVAL }, INTERVAL, INTERVAL },
+		{ { .mode = SAMPLING_words, .interval = 2 }, 2, 2 },
+		{ { .mode = SAMPLING_budget, .budget = 10000 }, 4 * BUDGET_PIECE, BUDGET_PIECE },
+		{ { .mode = SAMPLING_budget, .budget = 10000 }, INTERVAL, INTERVAL },
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t longest = 0;
+
+		begin(&cases[i].settings);
+		slot->random = 1;
+		for (unsigned k = 0; k < 1000; k++) {
+			uint64_t random = slot->random, gap = (uint64_t)sampling_gap(sampling_random(&random), cases[i].interval);
+
+			slot->interval = cases[i].interval;
+			sampling_begin_gap(slot);
+			CHECK((uint64_t)own_pass()->countdown == (gap < cases[i].most ? gap : cases[i].most));
+			CHECK_EQUAL(slot->gap_rest + own_pass()->countdown, gap);
+			longest = gap > longest ? gap : longest;
+		}
+		CHECK(longest > 2 * cases[i].most);
+		payload_region_deinit(&made);
+	}
+}
+
+// The tool takes the pass in the middle of a gap: what is left of the gap is known to nobody, so the thread's next call begins a fresh one.
+static void test_pass_is_taken(void)
+{
+	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = INTERVAL };
+
+	for (unsigned i = 0; i < 100; i++) {
+		uint64_t random;
+		int64_t gap, piece;
+
+		begin(&settings);
+		bytes_drawn = SMALL;
+		slot->random = i + 1;
+		draw();
+		CHECK_EQUAL(own_pass()->thread_pointer, slot->thread_pointer);
+		CHECK_EQUAL(slot->countdown, 0);
+		own_pass()->countdown /= 2; // calls have passed
+		take_pass();
+		random = slot->random;
+		gap = sampling_gap(sampling_random(&random), INTERVAL);
+		piece = gap < INTERVAL ? gap : INTERVAL;
+		draw();
+		if (gap > SMALL) {
+			CHECK_EQUAL(choice.interval, 0);
+			CHECK_EQUAL(own_pass()->countdown, piece - SMALL);
+			CHECK_EQUAL(slot->gap_rest, gap - piece);
+			CHECK_EQUAL(slot->random, random);
+		} else {
+			CHECK_EQUAL(choice.interval, INTERVAL);
+		}
+		payload_region_deinit(&made);
+	}
+}
+
+// So too while an original runs: the gap goes on, in the slot or in a new pass, for as many bytes as were left.
+static void test_pass_is_taken_within_original(void)
+{
+	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = INTERVAL };
+	const uint64_t left = 1000;
+
+	begin(&settings);
+	bytes_drawn = SMALL;
+	draw();
+	slot->gap_rest = INTERVAL;
+	*pass_countdown(slot) = (int64_t)left;
+	reentry_enter_original(slot);
+	CHECK_EQUAL(own_pass()->countdown, 0);
+	take_pass();
+	CHECK(reentry_leave_original(slot));
+	CHECK_EQUAL(slot->countdown, left);
+	draw();
+	CHECK_EQUAL(choice.interval, 0);
+	CHECK_EQUAL(own_pass()->countdown, left - SMALL);
+	CHECK_EQUAL(slot->gap_rest, INTERVAL);
+	CHECK_EQUAL(slot->countdown, 0);
+	payload_region_deinit(&made);
+}
+
+// Another thread has the entry where this one's pass would be: it counts down in its slot, and nothing goes by unseen.
+static void test_pass_of_another(void)
+{
+	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = INTERVAL };
+	int64_t before;
+
+	begin(&settings);
+	*own_pass() = (struct thread_pass){ .thread_pointer = 0x7000, .countdown = 7, .rest = 8, .interval = 9 };
+	bytes_drawn = 1;
+	draw();
+	draw();
+	before = slot->countdown;
+	CHECK(before > 0 && pass_countdown(slot) == &slot->countdown);
+	draw();
+	CHECK_EQUAL(slot->countdown, before - 1);
+	CHECK(own_pass()->thread_pointer == 0x7000 && own_pass()->countdown == 7 && own_pass()->rest == 8 && own_pass()->interval == 9);
+	pass_return(slot);
+	CHECK_EQUAL(own_pass()->thread_pointer, 0x7000);
+	payload_region_deinit(&made);
+}
+
+int main(void)
+{
+	test_pieces();
+	test_pass_is_taken();
+	test_pass_is_taken_within_original();
+	test_pass_of_another();
+	return CHECK_RESULT();
+}
