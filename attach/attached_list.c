@@ -3,6 +3,7 @@
 
 #include "attach/hook_layout.h"
 #include "attach/inherited.h"
+#include "attach/late_threads.h"
 #include "attach/leftovers.h"
 #include "attach/region_access.h"
 #include "base/cleanup.h"
@@ -89,16 +90,27 @@ static bool has_leftovers(pid_t pid, const struct proc_maps *maps)
 	return some;
 }
 
+// Whether nobody has left the process as it is by being killed. What cannot be read is not sure.
+static bool is_surely_attached(pid_t pid, const struct proc_maps *maps)
+{
+	struct region_access access;
+	struct hs_error *error = region_open(pid, maps, &access);
+	bool attached = !error && access.header.state == REGION_ATTACHED;
+
+	if (!error)
+		region_close(&access);
+	hs_error_destroy(error);
+	return attached;
+}
+
 static struct hs_error *examine_maps(pid_t pid, const struct proc_maps *maps, struct attached_process *ret)
 {
 	struct region_access access;
 	struct hs_error *error;
 
-	*ret = (struct attached_process){ .pid = pid };
-	read_name(pid, ret);
 	error = region_open(pid, maps, &access);
 	if (error && error->code == HS_ERROR_NOT_FOUND) {
-		ret->has_leftovers = has_leftovers(pid, maps);
+		ret->has_leftovers = ret->late_thread || has_leftovers(pid, maps);
 		if (!ret->has_leftovers)
 			return error;
 		hs_error_destroy(error);
@@ -125,6 +137,15 @@ struct hs_error *attached_examine(pid_t pid, struct attached_process *ret)
 	}
 	if (error)
 		return error;
+	*ret = (struct attached_process){ .pid = pid };
+	read_name(pid, ret);
+	if (!is_surely_attached(pid, &maps)) {
+		proc_maps_deinit(&maps);
+		ret->late_thread = late_threads_wait(pid);
+		error = proc_maps_read(pid, &maps);
+		if (error)
+			return error;
+	}
 	error = examine_maps(pid, &maps, ret);
 	proc_maps_deinit(&maps);
 	return error;

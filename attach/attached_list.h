@@ -17,6 +17,7 @@ struct attached_process {
 	char name[32];          // comm
 	uint32_t state;         // enum region_state; 0 = its region cannot be read, or there is none
 	bool has_leftovers;     // there is no region, only the rest of an attach or detach that was killed (attach/leftovers.h)
+	pid_t late_thread;      // one that may still have a call to make for a tool that was killed; 0 = none
 	char reason[160];       // why it cannot be read
 	uint64_t attached_wall_ns;
 	uint32_t hooks, hooks_refused;

@@ -236,6 +236,17 @@ void region_close(struct region_access *access)
 	target_memory_close(&access->memory);
 }
 
+bool region_is_there(const struct region_access *access, const struct proc_maps *maps)
+{
+	const struct proc_map *map = proc_maps_find(maps, access->address);
+	struct stat status;
+
+	if (!map || map->start != access->address || map->end - map->start != access->size)
+		return false;
+	// Without a handle, as it was found.
+	return access->fd >= 0 ? fstat(access->fd, &status) == 0 && status.st_ino == map->inode : region_find(maps, &access->memory) == map;
+}
+
 struct hs_error *region_read(const struct region_access *access, uint64_t offset, void *buffer, size_t size)
 {
 	if (access->fd >= 0)

@@ -41,6 +41,9 @@ bool region_is_bare(const struct proc_maps *maps, const struct target_memory *me
 struct hs_error *region_open(pid_t pid, const struct proc_maps *maps, struct region_access *ret) HS_MUST_CHECK;
 void region_close(struct region_access *access);
 
+// Whether it is still mapped where it was. `maps`: as they are now.
+bool region_is_there(const struct region_access *access, const struct proc_maps *maps);
+
 // Whether a mapping of our code begins at `address`, at least `size` bytes long.
 bool region_is_code(const struct proc_maps *maps, uint64_t address, uint64_t size);
 

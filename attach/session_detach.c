@@ -13,6 +13,7 @@
 #include "attach/inherited.h"
 #include "attach/inside.h"
 #include "attach/interrupt.h"
+#include "attach/late_threads.h"
 #include "attach/leftovers.h"
 #include "attach/memory_sharers.h"
 #include "attach/region_access.h"
@@ -60,19 +61,23 @@ static void state_deinit(struct detach_state *state)
 	region_close(&state->region);
 }
 
+static bool is_code_there(const struct region_header *header, const struct proc_maps *maps)
+{
+	const struct proc_map *page = proc_maps_find(maps, header->state_address);
+
+	return region_is_code(maps, header->code_address, header->code_size) && page && page->writable && page->inode == 0;
+}
+
 static struct hs_error *init_from_region(pid_t pid, const struct proc_maps *maps, struct detach_state *state)
 {
 	const struct region_header *header = &state->region.header;
 	struct hs_error *error = region_open(pid, maps, &state->region);
-	const struct proc_map *page;
 
 	if (error)
 		return error;
 	state->has_region = true;
 	state->may_have_descriptors = header->state != REGION_ATTACHED || leftover_descriptors_exist(pid);
-	page = proc_maps_find(maps, header->state_address);
-
-	state->code_is_there = region_is_code(maps, header->code_address, header->code_size) && page && page->writable && page->inode == 0;
+	state->code_is_there = is_code_there(header, maps);
 	state->has_state_pages = true;
 	state->hook_count = header->hook_count;
 	state->code[state->code_count++] = (struct region_part){ header->code_address, header->code_size };
@@ -85,8 +90,8 @@ static struct hs_error *init_from_region(pid_t pid, const struct proc_maps *maps
 }
 
 // The image's own state pages are zero in a forked child, and in a process in which no hook was written: nothing is to be switched off.
-static struct hs_error *init_from_code(pid_t pid, const struct proc_maps *maps, const struct file_pages *files, struct detach_state *state,
-				       bool *found_ret)
+static struct hs_error *init_from_code(pid_t pid, const struct proc_maps *maps, const struct file_pages *files, bool late,
+				       struct detach_state *state, bool *found_ret)
 {
 	struct inherited inherited;
 	struct hs_error *error = target_memory_open(pid, &state->region.memory);
@@ -107,14 +112,15 @@ static struct hs_error *init_from_code(pid_t pid, const struct proc_maps *maps, 
 	state->may_have_descriptors = true;
 	state->hooks = HS_STEAL_POINTER(inherited.hooks);
 	state->hook_count = (uint32_t)inherited.hook_count;
-	*found_ret = state->code_count > 0 || leftovers_exist(pid, &state->region.memory);
+	*found_ret = late || state->code_count > 0 || leftovers_exist(pid, &state->region.memory);
 	if (!*found_ret)
 		state_deinit(state);
 	return NULL;
 }
 
-// *found_ret: there is something to take out, and *state is to be deinitialized. `files`: what was read of them, NULL = nothing.
-static struct hs_error *state_init(pid_t pid, const struct file_pages *files, struct detach_state *state, bool *found_ret)
+// *found_ret: there is something to take out, and *state is to be deinitialized. `files`: what was read of them, NULL = nothing. `late`: something may
+// come yet.
+static struct hs_error *state_init(pid_t pid, const struct file_pages *files, bool late, struct detach_state *state, bool *found_ret)
 {
 	struct proc_maps maps;
 	struct hs_error *error = proc_maps_read(pid, &maps);
@@ -127,7 +133,7 @@ static struct hs_error *state_init(pid_t pid, const struct file_pages *files, st
 	*found_ret = !error;
 	if (error && error->code == HS_ERROR_NOT_FOUND) {
 		hs_error_destroy(error);
-		error = init_from_code(pid, &maps, files, state, found_ret);
+		error = init_from_code(pid, &maps, files, late, state, found_ret);
 	}
 	proc_maps_deinit(&maps);
 	return error;
@@ -136,7 +142,8 @@ static struct hs_error *state_init(pid_t pid, const struct file_pages *files, st
 // With what of files is needed while the target stands still.
 static struct hs_error *state_read(pid_t pid, struct detach_state *state, bool *found_ret)
 {
-	struct hs_error *error = state_init(pid, NULL, state, found_ret);
+	bool late = late_threads_wait(pid) != 0;
+	struct hs_error *error = state_init(pid, NULL, late, state, found_ret);
 	struct proc_maps maps;
 
 	if (error || !*found_ret)
@@ -153,9 +160,12 @@ static struct hs_error *state_read(pid_t pid, struct detach_state *state, bool *
 	return NULL;
 }
 
-// What a killed attach has left may still be growing: the thread that it had make its calls may come to the last one only after the state was
-// read, and map one thing more. Under a freeze that is over.
-static struct hs_error *look_again(struct detach_state *state)
+static struct hs_error *nothing_any_more(pid_t pid)
+{
+	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d has nothing of heapsnap any more", (int)pid);
+}
+
+static struct hs_error *look_at_code_again(struct detach_state *state)
 {
 	struct file_pages files = state->files;
 	pid_t pid = state->pid;
@@ -164,14 +174,31 @@ static struct hs_error *look_again(struct detach_state *state)
 
 	state->files = (struct file_pages){ 0 };
 	state_deinit(state);
-	error = state_init(pid, &files, state, &found);
+	error = state_init(pid, &files, false, state, &found);
 	state->files = files;
 	state->region.memory.files = &state->files;
 	if (!error && !found)
-		error = hs_error_create(HS_ERROR_NOT_FOUND, "process %d has nothing of heapsnap any more", pid);
+		error = nothing_any_more(pid);
 	if (error)
 		*state = (struct detach_state){ .pid = pid, .files = files, .region.fd = -1, .region.memory.fd = -1 };
 	return error;
+}
+
+// What a killed tool has left may still change: the thread that it had make its calls may come to the last one only after the state was read
+// (late_threads.h waits for it, but not for ever), and map or unmap one thing more. Under a freeze that is over, for a thread stops behind its call.
+static struct hs_error *look_again(struct detach_state *state, struct frozen_process *process)
+{
+	const struct proc_maps *maps;
+	struct hs_error *error;
+
+	if (!state->has_region)
+		return look_at_code_again(state);
+	error = frozen_maps(process, &maps);
+	if (error)
+		return error;
+	state->has_region = region_is_there(&state->region, maps);
+	state->code_is_there = is_code_there(&state->region.header, maps);
+	return state->has_region ? NULL : nothing_any_more(state->pid);
 }
 
 static struct hs_error *save_hook(const struct hook_record *hook, size_t index, void *context)
@@ -321,8 +348,8 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	if (!error)
 		error = memory_sharers_check(&process, &strangers);
 	pid_set_deinit(&strangers);
-	if (!error && !state->has_region && !state->hooks_out)
-		error = look_again(state);
+	if (!error && !state->hooks_out)
+		error = look_again(state, &process);
 	if (!error && !state->hooks_out)
 		error = take_hooks_out(state, &process, report);
 	if (!error)
@@ -363,7 +390,7 @@ static struct hs_error *begin_anew(struct detach_state *state, struct detach_rep
 	state_deinit(state);
 	error = state_read(pid, state, &found);
 	if (!error && !found)
-		error = hs_error_create(HS_ERROR_NOT_FOUND, "process %d has nothing of heapsnap any more", pid);
+		error = nothing_any_more(pid);
 	if (error)
 		*state = (struct detach_state){ .pid = pid, .region.fd = -1, .region.memory.fd = -1 };
 	report->foreign_hooks = 0;
@@ -441,7 +468,7 @@ static struct hs_error *detach_locked(pid_t pid, unsigned wait_ms, const struct 
 	const struct detach_before before = detach_look_before(pid);
 	struct target_info target;
 	struct detach_state state;
-	bool found;
+	bool found, was_killed;
 	struct hs_error *error;
 
 	*ret = (struct detach_report){ 0 };
@@ -461,7 +488,13 @@ static struct hs_error *detach_locked(pid_t pid, unsigned wait_ms, const struct 
 		error = hs_error_create(HS_ERROR_NOT_FOUND, "process %d is not attached; use `heapsnap attach %d` first", pid, pid);
 	if (error)
 		return error;
+	was_killed = !(state.has_region && state.region.header.state == REGION_ATTACHED);
 	error = undo(&state, wait_ms, ret);
+	if (was_killed && error && error->code == HS_ERROR_NOT_FOUND) { // its last call was still to be made, and was that which took the rest away
+		hs_error_destroy(error);
+		error = NULL;
+		ret->finished = true;
+	}
 	ret->only_leftovers = !state.has_region;
 	if (ret->finished && proc_maps_has_memory(pid))
 		detach_verify(&before, state.hooks, state.hook_count, ret);

@@ -50,13 +50,9 @@ bool victim_is_in_transfer(const struct user_regs_struct *registers)
 	}
 }
 
-bool victim_is_on_its_way(const struct frozen_thread *thread, const struct target_memory *memory)
+static bool any_is_ours(const uint64_t *places, size_t count, const struct target_memory *memory)
 {
-	const uint64_t rsp = thread->registers.rsp, rbp = thread->registers.rbp;
-	// Where the frame lies, seen from each place of the way (remote_call.h), with and without a pop gadget.
-	const uint64_t places[] = { rsp - 8, rsp, rsp + 8, rsp + 16, rbp + 8, rbp + 24 };
-
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; i < count; i++) {
 		uint8_t head[HS_SIGFRAME_HEAD_SIZE];
 		struct hs_error *error = target_memory_read(memory, places[i], head, sizeof(head));
 
@@ -65,6 +61,21 @@ bool victim_is_on_its_way(const struct frozen_thread *thread, const struct targe
 			return true;
 	}
 	return false;
+}
+
+bool victim_frame_is_at(uint64_t stack, const struct target_memory *memory)
+{
+	// Where the frame lies, seen from each place of the way (remote_call.h), with and without a pop gadget.
+	const uint64_t places[] = { stack - 8, stack, stack + 8, stack + 16 };
+
+	return any_is_ours(places, sizeof(places) / sizeof(places[0]), memory);
+}
+
+bool victim_is_on_its_way(const struct frozen_thread *thread, const struct target_memory *memory)
+{
+	const uint64_t places[] = { thread->registers.rbp + 8, thread->registers.rbp + 24 }; // parked
+
+	return victim_frame_is_at(thread->registers.rsp, memory) || any_is_ours(places, sizeof(places) / sizeof(places[0]), memory);
 }
 
 const char *victim_obstacle(pid_t tid)

@@ -27,6 +27,9 @@ bool victim_is_in_transfer(const struct user_regs_struct *registers);
 // Whether the thread is on its way home through the frame of a tool that was killed (a stopped process stays so until it is continued).
 bool victim_is_on_its_way(const struct frozen_thread *thread, const struct target_memory *memory);
 
+// Whether such a frame lies where a thread with that stack pointer would return into it, from a call or from what comes after.
+bool victim_frame_is_at(uint64_t stack, const struct target_memory *memory);
+
 // What else keeps a stopped thread from making remote calls: NULL = nothing. A static text.
 const char *victim_obstacle(pid_t tid);
 

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tool is killed while a thread of the target is about to make a call for it, and that thread gets no processor for a while: what status, attach
+and detach say then must be so when it has got one.
+The thread is kept from its call by another process that has its processor for itself (SCHED_FIFO), which needs root.
+usage: late_calls.py"""
+
+import os
+import subprocess
+import sys
+import time
+
+from harness import (HEAPSNAP, Failure, Target, Unharmed, _without_invoker, attach, attach_state, check, check_equal, check_refused, detach, heapsnap, root, run_cases,
+                     say, start, thread_ids, tracer, wait_until)
+
+HELD_SECONDS = 0.6  # the kernel lets other threads run after 0.95 s of each second (sched_rt_runtime_us, and its fair server)
+REQUESTS_MAX = 4000
+PAUSE = 34  # the number of pause(2)
+
+HOLDER = """
+import os, sys, time
+os.sched_setaffinity(0, {int(sys.argv[1])})
+print("ready", flush=True)
+for line in sys.stdin:
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    print("held", flush=True)
+    end = time.monotonic() + float(line)
+    while time.monotonic() < end:
+        pass
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    print("over", flush=True)
+"""
+
+
+class Late:
+    """A target whose threads have one processor, which can be taken from them."""
+
+    def __init__(self):
+        self.target = Target("many_threads", 2)
+        self.pid = self.target.pid
+        self.target.ask("allocate")
+        self.before = Unharmed(self.pid)
+        self.processor = max(os.sched_getaffinity(0))
+        for tid in thread_ids(self.pid):
+            os.sched_setaffinity(tid, {self.processor})
+        # This program and the tool stay away from there.
+        os.sched_setaffinity(0, os.sched_getaffinity(0) - {self.processor})
+        self.holder = start([sys.executable, "-c", HOLDER, str(self.processor)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        check_equal(self.holder.stdout.readline(), "ready\n", "the holder")
+
+    def hold(self):
+        self.holder.stdin.write(f"{HELD_SECONDS}\n")
+        self.holder.stdin.flush()
+        check_equal(self.holder.stdout.readline(), "held\n", "the holder")
+
+    def wait_for_release(self):
+        check_equal(self.holder.stdout.readline(), "over\n", "the holder")
+        time.sleep(0.1)
+
+    def kill(self, command, request, held):
+        """Kills the command before its request of that number. False: it has no such request."""
+        tool = start([HEAPSNAP, command, str(self.pid)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                     env={**_without_invoker(), "HEAPSNAP_HANG_AT_REQUEST": str(request)})
+        wait_until(lambda: tool.poll() is not None or is_paused(tool.pid), "the tool hangs")
+        if tool.poll() is None and held:
+            self.hold()
+        ended = tool.poll()
+        tool.kill()
+        tool.wait()
+        return ended is None
+
+    def is_seen(self):
+        """What is there of heapsnap's, seen by this program itself."""
+        maps = [line for line in open(f"/proc/{self.pid}/maps", encoding="utf-8") if "heapsnap" in line or "/dev/zero" in line]
+        files = [link for link in (os.readlink(f"/proc/{self.pid}/fd/{number}") for number in os.listdir(f"/proc/{self.pid}/fd")) if "heapsnap" in link]
+        return bool(maps or files)
+
+    def settle(self):
+        """Every thread is home, and nothing is left: no frame either, which the next run would take away with a request more."""
+        wait_until(lambda: not any(all_blocked(self.pid, tid) for tid in thread_ids(self.pid)), "every thread is home")
+        if attach_state(self.pid) is None:
+            attach(self.pid)
+        detach(self.pid)
+        check(not self.is_seen(), "something is left after a detach")
+
+    def prepare(self, command):
+        if command == "detach":
+            attach(self.pid)
+
+    def pending_request(self, command, is_after):
+        """The request before which a kill leaves the thread with the call that makes `is_after` true: it is not while the thread is held, and is then."""
+        low, high = 0, REQUESTS_MAX  # not at low, at high
+        while high - low > 1:
+            middle = (low + high) // 2
+            self.prepare(command)
+            was_killed = self.kill(command, middle, held=False)
+            wait_until(lambda: not any(all_blocked(self.pid, tid) for tid in thread_ids(self.pid)), "every thread is home")
+            if not was_killed or is_after():
+                high = middle
+            else:
+                low = middle
+            self.settle()
+        # It may be one more or less.
+        for request in range(high - 2, high + 3):
+            self.prepare(command)
+            check(self.kill(command, request, held=True), f"{command} has no request {request}")
+            while_held = is_after()
+            self.wait_for_release()
+            after = is_after()
+            self.settle()
+            if after and not while_held:
+                return request
+        raise Failure(f"no call of {command} was held; about request {high}")
+
+
+def is_paused(pid):
+    try:
+        with open(f"/proc/{pid}/syscall", encoding="ascii") as file:
+            return file.read().split()[0] == str(PAUSE)
+    except (OSError, IndexError):
+        return False
+
+
+def all_blocked(pid, tid):
+    with open(f"/proc/{pid}/task/{tid}/status", encoding="utf-8", errors="replace") as file:
+        line = next(line for line in file if line.startswith("SigBlk:"))
+    return line.split()[1] == "fffffffffffbfeff"
+
+
+def say_same(late, what, state):
+    """What status has said is so when the thread has made its call."""
+    late.wait_for_release()
+    say(f"  {what}: {state}")
+    check(late.is_seen() == (state is not None), f"{what}: status said {state!r}, and then there was {'something' if late.is_seen() else 'nothing'}")
+    result = heapsnap("detach", late.pid)
+    if state is None:
+        check_refused(result, "not attached")
+    else:
+        check_equal(result.status, 0, f"{what}: {result}")
+
+
+def cases(late, command, request):
+    """Killed before the request, held, and looked at: by each command first."""
+    def killed():
+        late.prepare(command)
+        check(late.kill(command, request, held=True), f"{command} has no request {request}")
+
+    what = f"{command} killed at request {request}"
+    killed()
+    say_same(late, what, attach_state(late.pid))
+    late.settle()
+    killed()
+    result = heapsnap("detach", late.pid)
+    late.wait_for_release()
+    check(not late.is_seen(), f"{what}: something was there after detach had said: {result}")
+    check(result.status == 0 or "not attached" in result.stderr, str(result))
+    late.settle()
+    killed()
+    attach(late.pid)
+    late.wait_for_release()
+    late.before.check_attached()
+    detach(late.pid)
+    late.settle()
+    check_equal(set(tracer(late.pid).values()), {"0"}, "tracer")
+    late.before.check_after(settle=5)
+    say(f"  {what}: as status, detach and attach have said")
+
+
+def first_call_of_attach():
+    """The one that makes the memory file: before it nothing of heapsnap's is there."""
+    if not possible():
+        return
+    late = Late()
+    cases(late, "attach", late.pending_request("attach", late.is_seen))
+    late.target.end()
+
+
+def last_call_of_detach():
+    """The one that unmaps the region, after which nothing is left."""
+    if not possible():
+        return
+    late = Late()
+    cases(late, "detach", late.pending_request("detach", lambda: not late.is_seen()))
+    late.target.end()
+
+
+def possible():
+    if not root():
+        return False
+    os.sched_setaffinity(0, ALL)
+    if len(os.sched_getaffinity(0)) < 2:
+        say("  one processor: not tried")
+        return False
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    except OSError as error:
+        say(f"  not tried: {error}")
+        return False
+    return True
+
+
+ALL = os.sched_getaffinity(0)
+run_cases([first_call_of_attach, last_call_of_detach], "late calls")

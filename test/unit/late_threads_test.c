@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which threads may still have a call to make for a tool that was killed: by the texts of the kernel, and on live processes.
+#include "attach/late_threads.h"
+#include "base/clock.h"
+#include "check.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ALL "SigBlk:\tfffffffffffbfeff\n"
+
+static void judge(void)
+{
+	static const struct {
+		const char *status, *syscall;
+		enum late_thread judged;
+		uint64_t stack;
+	} cases[] = {
+		{ "Name:\ta\nState:\tR (running)\n" ALL, "running\n", LATE_THREAD_RUNS, 0 },
+		{ "Name:\ta\nState:\tS (sleeping)\n" ALL, "9 0x0 0x1 0x2 0x3 0x4 0x5 0x7ffd1000 0x7f0000001234\n", LATE_THREAD_WAITS, 0x7ffd1000 },
+		{ "Name:\ta\nState:\tt (tracing stop)\n" ALL, "-1 0x7ffd1000 0x7f0000001234\n", LATE_THREAD_WAITS, 0x7ffd1000 },
+		{ "Name:\ta\nState:\tD (disk sleep)\n" ALL, "-1 0x7ffd1000 0x7f0000001234", LATE_THREAD_WAITS, 0x7ffd1000 },
+		// Its call is made.
+		{ "Name:\ta\nState:\tT (stopped)\n" ALL, "-1 0x7ffd1000 0x7f0000001234\n", LATE_THREAD_NONE, 0 },
+		{ "Name:\ta\nState:\tZ (zombie)\n" ALL, "0 0x0 0x0 0x0 0x0 0x0 0x0 0x0 0x0\n", LATE_THREAD_NONE, 0 },
+		// One signal is free: the two that the C library keeps for itself, for one.
+		{ "Name:\ta\nState:\tR (running)\nSigBlk:\tfffffffe7ffbfeff\n", "running\n", LATE_THREAD_NONE, 0 },
+		{ "Name:\ta\nState:\tR (running)\nSigBlk:\t0000000000000000\n", "running\n", LATE_THREAD_NONE, 0 },
+		{ "Name:\ta\nState:\tR (running)\n", "running\n", LATE_THREAD_NONE, 0 },
+		// What cannot be understood.
+		{ "Name:\ta\nState:\tS (sleeping)\n" ALL, "", LATE_THREAD_NONE, 0 },
+		{ "Name:\ta\nState:\tS (sleeping)\n" ALL, "nonsense\n", LATE_THREAD_NONE, 0 },
+		// A name is no line of its own.
+		{ "Name:\tSigBlk: fffffffffffbfeff\nState:\tR (running)\nSigBlk:\t0000000000000000\n", "running\n", LATE_THREAD_NONE, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t stack = 1;
+
+		CHECK_EQUAL(late_thread_judge(cases[i].status, cases[i].syscall, &stack), cases[i].judged);
+		CHECK_EQUAL(stack, cases[i].stack);
+	}
+}
+
+// The head of a frame of ours, as sigframe.c has it: restorer, flags, link, and an alternate stack that cannot be.
+struct frame_head {
+	uint64_t below[3];
+	uint64_t restorer, flags, link, stack_base;
+	uint32_t stack_flags, stack_padding;
+	uint64_t stack_size, context[32];
+};
+
+// Sleeps for ever with its stack pointer there, as in a call of ours.
+static _Noreturn void sleep_at(const struct frame_head *frame, size_t words_below)
+{
+	const uint64_t *stack = &frame->restorer - words_below;
+
+	__asm__ volatile("mov %0, %%rsp\n"
+			 "1: mov %1, %%eax\n"
+			 "syscall\n"
+			 "jmp 1b\n"
+			 :
+			 : "r"(stack), "i"(SYS_pause)
+			 : "memory", "rax", "rcx", "r11");
+	__builtin_unreachable();
+}
+
+enum kind { FREE, SLEEPS, SPINS, AT_FRAME, ABOVE_WORDS, ELSEWHERE };
+
+static _Noreturn void be(enum kind kind)
+{
+	static struct frame_head frame = { .restorer = 1, .flags = 7, .stack_flags = 3 };
+	const uint64_t all = UINT64_MAX, none = 0;
+	uint64_t began = hs_monotonic_ns();
+
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, kind == FREE ? &none : &all, NULL, sizeof(all));
+	switch (kind) {
+	case SPINS:
+		while (hs_monotonic_ns() - began < UINT64_C(20000000000)) {
+		}
+		_exit(1);
+	case AT_FRAME:
+		sleep_at(&frame, 0);
+	case ABOVE_WORDS:
+		sleep_at(&frame, 2);
+	case ELSEWHERE:
+		sleep_at(&frame, 3);
+	default:
+		for (;;)
+			pause();
+	}
+}
+
+static void on_process(enum kind kind, bool is_stopped, bool is_late, unsigned least_ms, unsigned most_ms)
+{
+	uint64_t began;
+	pid_t pid, late;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0)
+		be(kind);
+	usleep(100000);
+	if (is_stopped) {
+		kill(pid, SIGSTOP);
+		waitpid(pid, NULL, WUNTRACED);
+	}
+	began = hs_monotonic_ns();
+	late = late_threads_wait(pid);
+	began = (hs_monotonic_ns() - began) / 1000000;
+	CHECK_EQUAL(late, is_late ? pid : 0);
+	CHECK(began >= least_ms);
+	CHECK(began <= most_ms);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	CHECK_EQUAL(late_threads_wait(pid), 0);
+}
+
+int main(void)
+{
+	judge();
+	on_process(FREE, false, false, 0, 1000);
+	on_process(SLEEPS, false, false, 0, 1000);
+	// It has had a processor for so long that it must have made its call. On a busy machine it may get none for a while.
+	on_process(SPINS, false, false, 15, 2900);
+	on_process(AT_FRAME, false, true, 2900, 10000);
+	on_process(ABOVE_WORDS, false, true, 2900, 10000);
+	on_process(ELSEWHERE, false, false, 0, 1000);
+	on_process(AT_FRAME, true, false, 0, 1000);
+	return CHECK_RESULT();
+}
