@@ -3,7 +3,10 @@
 
 #include "attach/arch.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -21,12 +24,13 @@
 
 #define SECOND UINT64_C(1000000000)
 // FILES_MAX: where close_range(2) is not there (before Linux 5.9).
-enum { STACK_SIZE = 64 << 10, FILES_MAX = 65536, HIGHEST_PRIORITY = -20 };
+enum { STACK_SIZE = 64 << 10, FILES_MAX = 65536, HIGHEST_PRIORITY = -20, READY_SECONDS = 5 };
 
 // Shared with the watchdog, which has the same memory.
 static struct {
 	_Atomic uint64_t wake_at, kill_at; // 0 = no target stands still
 	uint64_t least;                    // time from arming to wake_at
+	_Atomic uint32_t is_ready;         // a futex: the watchdog ends with the tool from now on, and has none of its descriptors
 	int tool_fd;                       // -1: a kernel without pidfds (before Linux 5.3)
 	pid_t tool;
 	char message[256];
@@ -104,6 +108,8 @@ IN_WATCHDOG static int watch(void *unused)
 	call1(SYS_chdir, (long)"/");
 	keep_few_descriptors();
 	call3(SYS_setpriority, PRIO_PROCESS, 0, HIGHEST_PRIORITY); // allowed or not
+	atomic_store(&shared.is_ready, 1);
+	call3(SYS_futex, (long)&shared.is_ready, FUTEX_WAKE_PRIVATE, 1);
 	for (;;) {
 		uint64_t now = own_clock(), kill_at = atomic_load(&shared.kill_at), wake_at = atomic_load(&shared.wake_at);
 		uint64_t next;
@@ -128,6 +134,23 @@ IN_WATCHDOG static int watch(void *unused)
 	}
 }
 
+// A tool that is killed before the watchdog has run would leave one with copies of its descriptors, the lock on the target among them
+// (work_lock.h), for as long as that gets no processor.
+static bool wait_until_ready(void)
+{
+	uint64_t deadline = hs_monotonic_ns() + READY_SECONDS * SECOND;
+
+	while (!atomic_load(&shared.is_ready)) {
+		uint64_t now = hs_monotonic_ns(), left = now < deadline ? deadline - now : 0;
+		struct timespec timeout = { (time_t)(left / SECOND), (long)(left % SECOND) };
+
+		if (left == 0)
+			return false;
+		syscall(SYS_futex, &shared.is_ready, FUTEX_WAIT_PRIVATE, 0, &timeout, NULL, 0);
+	}
+	return true;
+}
+
 static struct hs_error *start(void)
 {
 	sigset_t all, mask;
@@ -139,6 +162,7 @@ static struct hs_error *start(void)
 		stack = NULL;
 		return &hs_error_no_memory;
 	}
+	atomic_store(&shared.is_ready, 0);
 	shared.tool = getpid();
 	shared.tool_fd = (int)syscall(SYS_pidfd_open, shared.tool, 0);
 	sigfillset(&all);
@@ -148,8 +172,13 @@ static struct hs_error *start(void)
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	if (shared.tool_fd >= 0)
 		close(shared.tool_fd);
-	if (watchdog > 0)
+	if (watchdog > 0 && wait_until_ready())
 		return NULL;
+	if (watchdog > 0) {
+		freeze_watchdog_stop();
+		return hs_error_create(HS_ERROR_TIMEOUT, "the process that is to watch for how long the target is stopped got no processor for %d seconds; "
+				       "try again", READY_SECONDS);
+	}
 	watchdog = 0;
 	munmap(stack, STACK_SIZE);
 	return hs_error_system(error_number, "cannot start a process that watches for how long the target is stopped (is there a limit of "

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/proc_file.h"
+#include "base/test_variable.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -34,6 +35,14 @@ struct late_search {
 	uint64_t deadline; // CLOCK_MONOTONIC, ns
 	bool is_over;      // interrupted
 };
+
+static uint64_t longest_wait(void)
+{
+	const char *text = hs_test_variable("HEAPSNAP_LATE_WAIT_MS");
+	uint64_t ns = text ? strtoul(text, NULL, 10) * UINT64_C(1000000) : WAIT_NS;
+
+	return ns < WAIT_NS ? ns : WAIT_NS;
+}
 
 static bool blocks_all(const char *status)
 {
@@ -136,7 +145,7 @@ static bool wait_for_thread(struct late_search *search, pid_t tid)
 
 pid_t late_threads_wait(pid_t pid)
 {
-	struct late_search search = { .pid = pid, .memory.fd = -1, .deadline = hs_monotonic_ns() + WAIT_NS };
+	struct late_search search = { .pid = pid, .memory.fd = -1, .deadline = hs_monotonic_ns() + longest_wait() };
 	DIR *directory;
 	pid_t late = 0;
 	char path[64];

@@ -14,6 +14,7 @@ from harness import (HEAPSNAP, Failure, Target, Unharmed, _without_invoker, atta
 
 HELD_SECONDS = 0.6  # the kernel lets other threads run after 0.95 s of each second (sched_rt_runtime_us, and its fair server)
 REQUESTS_MAX = 4000
+NOT_WAITED = {"HEAPSNAP_LATE_WAIT_MS": "1"}
 PAUSE = 34  # the number of pause(2)
 
 HOLDER = """
@@ -68,11 +69,14 @@ class Late:
         tool.wait()
         return ended is None
 
+    def is_mapped(self):
+        with open(f"/proc/{self.pid}/maps", encoding="utf-8") as maps:
+            return any("heapsnap" in line or "/dev/zero" in line for line in maps)
+
     def is_seen(self):
         """What is there of heapsnap's, seen by this program itself."""
-        maps = [line for line in open(f"/proc/{self.pid}/maps", encoding="utf-8") if "heapsnap" in line or "/dev/zero" in line]
         files = [link for link in (os.readlink(f"/proc/{self.pid}/fd/{number}") for number in os.listdir(f"/proc/{self.pid}/fd")) if "heapsnap" in link]
-        return bool(maps or files)
+        return self.is_mapped() or bool(files)
 
     def settle(self):
         """Every thread is home, and nothing is left: no frame either, which the next run would take away with a request more."""
@@ -154,6 +158,12 @@ def cases(late, command, request):
     check(not late.is_seen(), f"{what}: something was there after detach had said: {result}")
     check(result.status == 0 or "not attached" in result.stderr, str(result))
     late.settle()
+    # The same where nobody waits: the freeze does, and what was seen before it is looked at again.
+    killed()
+    detach(late.pid, environment=NOT_WAITED)
+    late.wait_for_release()
+    check(not late.is_seen(), f"{what}: something was there after detach, which had not waited")
+    late.settle()
     killed()
     attach(late.pid)
     late.wait_for_release()
@@ -171,6 +181,15 @@ def first_call_of_attach():
         return
     late = Late()
     cases(late, "attach", late.pending_request("attach", late.is_seen))
+    late.target.end()
+
+
+def first_mapping_of_attach():
+    """The one that maps the code: then more is there than was seen."""
+    if not possible():
+        return
+    late = Late()
+    cases(late, "attach", late.pending_request("attach", late.is_mapped))
     late.target.end()
 
 
@@ -200,4 +219,4 @@ def possible():
 
 
 ALL = os.sched_getaffinity(0)
-run_cases([first_call_of_attach, last_call_of_detach], "late calls")
+run_cases([first_call_of_attach, first_mapping_of_attach, last_call_of_detach], "late calls")

@@ -5,6 +5,7 @@ run, or whose stacks cannot be read: the reason is named, before anything is tou
 import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 
@@ -129,6 +130,30 @@ def killed_holder():
             holder.kill()
         else:
             check_equal(heapsnap(*commands(target.pid, path)[command]).status, 0, f"{command} after a {command} that was killed")
+    stop(target.process)
+
+
+def killed_before_its_watchdog_ran():
+    """The process that watches the time has a copy of the lock until it runs. Here it comes late to its first call (prctl)."""
+    if not shutil.which("strace"):
+        say("  no strace: not tried")
+        return
+    target = Target("cycles")
+    late = start(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=prctl", "-e", "inject=prctl:delay_enter=1500000:when=1", HEAPSNAP, "attach",
+                  str(target.pid)], stdin=subprocess.DEVNULL, env={**os.environ, "HEAPSNAP_HANG_AT_REQUEST": "30"})
+
+    def hanging():  # in pause(2); strace has a child of its own before
+        children = read_text(f"/proc/{late.pid}/task/{late.pid}/children").split()
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            return next((int(pid) for pid in children if read_text(f"/proc/{pid}/syscall").startswith("34 ")), None)
+        return None
+
+    tool = wait_until(hanging, "the tool hangs")
+    os.kill(tool, signal.SIGKILL)
+    wait_until(lambda: not os.path.exists(f"/proc/{tool}"), "the tool is gone")
+    detach_status = heapsnap("detach", target.pid)
+    check("at work" not in detach_status.stderr, f"the lock outlives the tool: {detach_status}")
+    stop(late)
     stop(target.process)
 
 
@@ -309,5 +334,5 @@ def registered_stack():
     target.end()
 
 
-run_cases([attach_beside_all, dump_beside_all, killed_holder, users_and_root, guarded_child, another_proc, frozen_first_version,
+run_cases([attach_beside_all, dump_beside_all, killed_holder, killed_before_its_watchdog_ran, users_and_root, guarded_child, another_proc, frozen_first_version,
            frozen_second_version, registered_stack], "manners")
