@@ -24,7 +24,7 @@
 
 #define SECOND UINT64_C(1000000000)
 // FILES_MAX: where close_range(2) is not there (before Linux 5.9).
-enum { STACK_SIZE = 64 << 10, FILES_MAX = 65536, HIGHEST_PRIORITY = -20, READY_SECONDS = 5 };
+enum { STACK_SIZE = 64 << 10, FILES_MAX = 65536, HIGHEST_PRIORITY = -20, READY_SECONDS = 5, READY_POLL_NS = 20000000 };
 
 // Shared with the watchdog, which has the same memory.
 static struct {
@@ -142,7 +142,7 @@ static bool wait_until_ready(void)
 
 	while (!atomic_load(&shared.is_ready)) {
 		uint64_t now = hs_monotonic_ns(), left = now < deadline ? deadline - now : 0;
-		struct timespec timeout = { (time_t)(left / SECOND), (long)(left % SECOND) };
+		struct timespec timeout = { 0, READY_POLL_NS }; // should the kernel not wake
 
 		if (left == 0)
 			return false;

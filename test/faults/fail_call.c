@@ -38,13 +38,17 @@ static const struct {
 	int number;
 } calls[] = {
 #define CALL(name) { #name, SYS_##name }
-	CALL(clock_nanosleep), CALL(clone), CALL(clone3), CALL(close), CALL(fallocate), CALL(fchmod), CALL(fchown),
-	CALL(fcntl), CALL(fork), CALL(fstat), CALL(fstatfs), CALL(fsync), CALL(ftruncate), CALL(getdents64), CALL(getpid), CALL(getpriority), CALL(getrandom),
-	CALL(gettid), CALL(ioctl), CALL(kill), CALL(linkat), CALL(lseek), CALL(membarrier), CALL(mmap), CALL(mprotect), CALL(munmap), CALL(newfstatat), CALL(openat),
-	CALL(openat2), CALL(pipe2), CALL(poll), CALL(prctl), CALL(pread64), CALL(prlimit64), CALL(process_vm_readv), CALL(ptrace), CALL(pwrite64),
-	CALL(read), CALL(readlink), CALL(readlinkat), CALL(recvmsg), CALL(rename), CALL(renameat), CALL(renameat2), CALL(rt_sigaction), CALL(rt_sigprocmask),
-	CALL(sched_yield), CALL(seccomp), CALL(sendmsg), CALL(setresgid), CALL(setresuid), CALL(setrlimit), CALL(socketpair), CALL(statfs), CALL(setitimer),
-	CALL(setpriority), CALL(unlink), CALL(unlinkat), CALL(vfork), CALL(wait4), CALL(waitid), CALL(write), CALL(writev),
+	CALL(capget), CALL(capset), CALL(chdir), CALL(clock_nanosleep), CALL(clone), CALL(clone3), CALL(close), CALL(close_range), CALL(dup3),
+	CALL(fallocate), CALL(fchmod), CALL(fchown), CALL(fcntl), CALL(flock), CALL(fork), CALL(fstat), CALL(fstatfs), CALL(fsync),
+	CALL(ftruncate), CALL(futex), CALL(getdents64), CALL(getpid), CALL(getpriority), CALL(getrandom), CALL(gettid), CALL(ioctl), CALL(kcmp),
+	CALL(kill), CALL(linkat), CALL(lseek), CALL(membarrier), CALL(memfd_create), CALL(mlock), CALL(mlock2), CALL(mlockall), CALL(mmap),
+	CALL(mprotect), CALL(munlock), CALL(munlockall), CALL(munmap), CALL(newfstatat), CALL(openat), CALL(openat2), CALL(pidfd_getfd),
+	CALL(pidfd_open), CALL(pidfd_send_signal), CALL(pipe2), CALL(poll), CALL(ppoll), CALL(prctl), CALL(pread64), CALL(prlimit64),
+	CALL(process_vm_readv), CALL(ptrace), CALL(pwrite64), CALL(read), CALL(readlink), CALL(readlinkat), CALL(recvmsg), CALL(rename),
+	CALL(renameat), CALL(renameat2), CALL(rt_sigaction), CALL(rt_sigprocmask), CALL(sched_getscheduler), CALL(sched_setscheduler),
+	CALL(sched_yield), CALL(seccomp), CALL(sendmsg), CALL(setitimer), CALL(setpriority), CALL(setresgid), CALL(setresuid), CALL(setrlimit),
+	CALL(setsid), CALL(socketpair), CALL(statfs), CALL(statx), CALL(sysinfo), CALL(unlink), CALL(unlinkat), CALL(vfork), CALL(wait4),
+	CALL(waitid), CALL(write), CALL(writev),
 #undef CALL
 };
 
