@@ -6,7 +6,7 @@ the table at the end. What the suite does with it stands in suite.py."""
 
 import os
 
-from harness import Target, Unharmed, check, check_equal, only_child, target_path, wait_until
+from harness import Target, Unharmed, check, check_equal, only_child, target_path, thread_ids, wait_until
 from real_load import find
 
 
@@ -17,6 +17,7 @@ class Skipped(Exception):
 class Subject:
     """A running process, and what it says of itself."""
     memory_may_change = False  # whether it takes and gives back memory while it stands still
+    attach_options = []
 
     def __init__(self, pid):
         self.pid = pid
@@ -186,6 +187,78 @@ def silent(name, *arguments):
     return lambda: Silent(Target(name, *arguments))
 
 
+# Threads and stacks of unusual kinds.
+
+
+class OnStacks(Subject):
+    """The program of stacks.py: threads that allocate and sleep in turn."""
+    memory_may_change = True
+    THREADS = 6
+
+    def __init__(self, kind):
+        self.target = Target("stacks", kind, self.THREADS, ready=None)
+        super().__init__(self.target.pid)
+        if self.target.line() == "unsupported":
+            raise Skipped(f"this kernel has no {kind} stacks")
+        self.begin()
+
+    def check_works(self):
+        before = int(self.target.ask("count"))
+        wait_until(lambda: int(self.target.ask("count")) > before + 2 * self.THREADS, "the threads go on", 60)
+
+    def end(self):
+        self.target.end()
+
+
+def on_stacks(kind):
+    return lambda: OnStacks(kind)
+
+
+class Guarding(Silent):
+    """The program of unharmed.frame_test: it has filled what lies around its stacks, and looks at that when it ends."""
+    memory_may_change = True  # its stacks are used further down
+
+    def end(self):
+        self.target.end()
+
+
+def guarding(*arguments):
+    return lambda: Guarding(Target("ptrace_stacks", *arguments))
+
+
+class Lives(Subject):
+    """Commands that make threads which end again, each with its answer."""
+    memory_may_change = True
+
+    def __init__(self, program, *asked):
+        if not os.path.exists(target_path(program)):
+            raise Skipped(f"{program} was not built: its compiler is not installed")
+        self.target, self.asked = Target(program), asked
+        super().__init__(self.target.pid)
+        self.check_works()
+        self.begin()
+
+    def check_works(self):
+        for question, answer in self.asked:
+            check_equal(self.target.ask(question), answer, f"what {self.target.name} answers to {question}")
+        wait_until(lambda: len(thread_ids(self.pid)) == 1, "the threads end", 60)
+
+    def end(self):
+        self.target.end()
+
+
+def lives(program, *asked):
+    return lambda: Lives(program, *asked)
+
+
+def foreign(how):
+    def begin():
+        subject = Lives("foreign_threads", (f"start {how} 6 100", "300"), ("finish", "ok"))
+        subject.attach_options = ["--allocator", "take_block=alloc(size)", "--allocator", "give_block=free"]
+        return subject
+    return begin
+
+
 class Linked(Subject):
     """The program of linkings.py: a round of allocations in each thread is what it does, its own check of all blocks how one sees that."""
     memory_may_change = True
@@ -242,4 +315,20 @@ TABLE = [
     Row("linkings", "musl static", linked("linked_musl_static")),
     Row("linkings", "musl static-PIE", linked("linked_musl_static_pie")),
     Row("linkings", "Rust", linked("linked_rust")),
+    Row("stacks", "side by side, guards that split no mapping", on_stacks("guarded")),
+    Row("stacks", "side by side, no guards", on_stacks("bare")),
+    Row("stacks", "pages that another thread provides", on_stacks("served")),
+    Row("stacks", "in shared memory", on_stacks("shared")),
+    Row("stacks", "coroutines that never return", on_stacks("coroutines")),
+    Row("stacks", "a main stack that has grown deep", guarding("deep", "201")),
+    Row("stacks", "a growing coroutine's stack beside another", guarding("coroutine")),
+    Row("stacks", "the stack pointer in a table of data", guarding("table")),
+    Row("stacks", "handlers on an alternate stack", guarding("handler")),
+    Row("lives", "many short ones", lives("many_lives", ("detached 300", "done"))),
+    Row("lives", "many short ones, musl", lives("many_lives_musl", ("detached 300", "done"))),
+    Row("lives", "threads and coroutines that leave blocks", lives("short_threads", ("threads 20", "done"), ("coroutines 20", "done"))),
+    Row("lives", "operators new that are watched", lives("watched", ("threads", "ok"))),
+    Row("lives", "threads of no libc, at a page's end", foreign("edge")),
+    Row("lives", "threads of no libc, with a pointer that leads nowhere", foreign("nowhere")),
+    Row("lives", "threads of no libc, without a pointer", foreign("none")),
 ]

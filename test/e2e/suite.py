@@ -38,7 +38,7 @@ def go_through(subject, directory):
     pid = subject.pid
 
     # Plainly.
-    attach(pid)
+    attach(pid, *subject.attach_options)
     subject.check_works()
     report = dump(pid, path)
     subject.check_works()
@@ -65,9 +65,9 @@ def go_through(subject, directory):
         if state:
             detach(pid)
         subject.check_unchanged()
-        attach(pid)
+        attach(pid, *subject.attach_options)
 
-    failed = [fail_some_steps(["attach", pid], attach_failed)]
+    failed = [fail_some_steps(["attach", pid, *subject.attach_options], attach_failed)]
     subject.check_works()
     failed.append(fail_some_steps(["dump", pid, "-o", path], dump_failed))
     subject.check_works()
@@ -84,7 +84,7 @@ CHANGES = [["--exact"], ["--stop-recording"], ["--samples-per-word", "0.01", "--
 def change_settings(subject, directory):
     """What is recorded is changed while the program works, and while changes of it fail."""
     pid = subject.pid
-    attach(pid, "--sample", "1000")
+    attach(pid, "--sample", "1000", *subject.attach_options)
     subject.check_works()
     for options in CHANGES:
         heapsnap_ok("set", pid, *options)

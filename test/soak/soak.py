@@ -58,8 +58,11 @@ class Worker:
         self.history = collections.deque(maxlen=8)
 
     def arguments(self, command):
-        more = {"dump": ["-o", self.path], "set": self.rng.choice(SETTINGS)}
+        more = {"attach": self.subject.attach_options, "dump": ["-o", self.path], "set": self.rng.choice(SETTINGS)}
         return [command, str(self.pid)] + more.get(command, [])
+
+    def attach(self):
+        attach(self.pid, *self.subject.attach_options)
 
     def check_free(self):
         """Nothing stopped, nothing traced. The kernel lets go of all threads before the end of the tool can be waited for."""
@@ -72,7 +75,7 @@ class Worker:
 
     def cycle(self):
         self.history.append("cycle")
-        attach(self.pid)
+        self.attach()
         for options in self.rng.sample(SETTINGS, 2):
             heapsnap_ok("set", self.pid, *options)
         self.subject.check_works()
@@ -85,7 +88,7 @@ class Worker:
 
     def prepare(self, command):
         if command != "attach":
-            attach(self.pid)
+            self.attach()
 
     def finish(self):
         """The next status, attach or detach finishes or undoes what was left."""
@@ -95,7 +98,7 @@ class Worker:
         self.history.append(f"state {state}")
         if state != "attached" and self.rng.random() < 0.5:
             self.history.append("finish by attach")
-            attach(self.pid)
+            self.attach()
             self.subject.check_works()
             state = "attached"
         if state is not None:
@@ -122,7 +125,7 @@ class Worker:
             if command == "attach":
                 detach(self.pid)
             if command == "detach":
-                attach(self.pid)
+                self.attach()
             check(known > 1, f"{variable} has no effect on {command}")
         self.numbers["points"] += 1
         self.numbers[f"points {command}"] += 1
@@ -162,7 +165,7 @@ class Worker:
             if command == "attach":
                 detach(self.pid)
             if command == "detach":
-                attach(self.pid)
+                self.attach()
         self.numbers["random"] += 1
         self.numbers[f"random {command}"] += 1
         self.finish()
