@@ -4,11 +4,11 @@
 A promise in docs/ stands beside the test that shows it; a test that was renamed or dropped must not leave the promise behind."""
 
 import glob
-import json
 import os
 import re
-import subprocess
 import sys
+
+from listed_tests import listed_tests, log_is_whole, log_of_run
 
 GROUPS = "unit|e2e|unharmed|artifact|unwind|fuzz|bench|model"
 NAMED = re.compile(rf"`((?:{GROUPS})\.[a-z0-9_]+)`(?!\s*\()")
@@ -44,6 +44,8 @@ def pitfalls_without_test(text, count):
 def see_the_rules_fail():
     assert unknown_tests("a.md", "x `unit.gone_test` y", {"unit.here_test"}), "an unknown test is not seen"
     assert not unknown_tests("a.md", "`unit.here_test`, `unit.a.c`", {"unit.here_test"})
+    assert log_is_whole(None, None) and log_is_whole((1, 5), (1, 5)) and log_is_whole((1, 5), (1, 9))
+    assert not log_is_whole((1, 5), None) and not log_is_whole((1, 5), (2, 9)) and not log_is_whole((1, 5), (1, 4)), "a log begun anew is not seen"
     table = "## Pitfalls\n| 1 | text | `unit.a_test` |\n| 2 | text | later |\n"
     assert pitfalls_without_test(table, 3) == ["pitfall 3 has no row", "pitfall 2 names no test and does not say `none`"]
 
@@ -51,8 +53,9 @@ def see_the_rules_fail():
 def main():
     root, ctest, build = sys.argv[1:]
     see_the_rules_fail()
-    listed = json.loads(subprocess.run([ctest, "--test-dir", build, "--show-only=json-v1"], capture_output=True, check=True).stdout)
-    tests = {test["name"] for test in listed["tests"]}
+    log = log_of_run(build)
+    tests = {test["name"] for test in listed_tests(ctest, build)}
+    assert log_is_whole(log, log_of_run(build)), "the log of the ctest that this is a part of was begun anew"
     with open(os.path.join(root, "test/fuzz/CMakeLists.txt"), encoding="utf-8") as file:  # a build of its own
         tests |= {f"fuzz.{name}" for name in re.findall(r"^hs_fuzzer\((\w+)", file.read(), re.M)}
     bad = []

@@ -2,13 +2,15 @@
 """mutations_test.py ROOT CTEST BUILD: whether each mutation of the list still applies to the tree as it is, once, and names tests that exist.
 The whole list is tried by ./dev mutate, which takes hours. Each rule is first seen to fail."""
 
-import json
 import os
-import subprocess
 import sys
 
 import mutations
 from mutations import BadMutation, Mutation, apply, parse
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "artifact"))
+
+from listed_tests import listed_tests, log_is_whole, log_of_run  # noqa: E402
 
 LEAST = 150
 FIELDS = {"name": "n", "file": "a/b.c", "in": "f", "tests": "unit.x", "why": "w"}
@@ -56,8 +58,9 @@ def complaints(root, tests):
 def main():
     root, ctest, build = sys.argv[1:]
     see_the_rules_work()
-    listed = json.loads(subprocess.run([ctest, "--test-dir", build, "--show-only=json-v1"], capture_output=True, check=True).stdout)
-    bad = list(complaints(root, {test["name"] for test in listed["tests"]}))
+    log = log_of_run(build)
+    bad = list(complaints(root, {test["name"] for test in listed_tests(ctest, build)}))
+    assert log_is_whole(log, log_of_run(build)), "the log of the ctest that this is a part of was begun anew"
     print("\n".join(bad))
     sys.exit(1 if bad else 0)
 
