@@ -257,18 +257,11 @@ def as_user(uid):
     return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
 
 
-def _without_invoker():
-    """The environment. Who runs the tests by sudo has all rights, and the tool would not listen to what makes it fail (base/test_variable.h)."""
-    return {name: value for name, value in os.environ.items() if name not in ("SUDO_UID", "PKEXEC_UID", "DOAS_USER")}
-
-
 def heapsnap(*arguments, environment=None, timeout=COMMAND_TIMEOUT, prefix=(), program=None, **options):
     arguments = [str(argument) for argument in arguments]
-    variables = _without_invoker()
-    variables.update(environment or {})
     options.setdefault("stdout", subprocess.PIPE)
     process = start([*prefix, program or HEAPSNAP, *arguments], stdin=subprocess.DEVNULL,
-                    stderr=subprocess.PIPE, env=variables, **options)
+                    stderr=subprocess.PIPE, env={**os.environ, **(environment or {})}, **options)
     try:
         stdout, stderr = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -283,7 +276,7 @@ def heapsnap_stopping(step, meanwhile, *arguments):
     """Runs heapsnap, which stops whenever it comes to the step of that name: then `meanwhile` is called, and it goes on. Returns the JSON object."""
     arguments = [*map(str, arguments), "--json"]
     process = start([HEAPSNAP, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                    env={**_without_invoker(), "HEAPSNAP_STOP_AT": step})
+                    env={**os.environ, "HEAPSNAP_STOP_AT": step})
     while os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT).si_code == os.CLD_STOPPED:
         meanwhile()
         process.send_signal(signal.SIGCONT)
