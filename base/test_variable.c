@@ -16,7 +16,10 @@ bool hs_has_more_rights_than_user(const struct hs_own_rights *rights)
 	if (rights->secure || (rights->users[0] != 0 && rights->capabilities != 0))
 		return true;
 	// Whoever became this user by a program that says who it was.
-	return rights->invoker && strtoull(rights->invoker, NULL, 10) != rights->users[0];
+	for (size_t i = 0; i < sizeof(rights->invokers) / sizeof(rights->invokers[0]); i++)
+		if (rights->invokers[i] && strtoull(rights->invokers[i], NULL, 10) != rights->users[0])
+			return true;
+	return rights->doas_user && strcmp(rights->doas_user, "root") != 0;
 }
 
 // A kernel that does not tell counts as all of them.
@@ -30,28 +33,29 @@ static uint64_t permitted_capabilities(void)
 	return data[0].permitted | (uint64_t)data[1].permitted << 32;
 }
 
-static bool has_more_rights(void)
+bool hs_own_rights_read(struct hs_own_rights *ret)
 {
-	static const char *const invokers[] = { "SUDO_UID", "PKEXEC_UID" };
-	struct hs_own_rights rights = { .secure = getauxval(AT_SECURE) != 0, .capabilities = permitted_capabilities() };
+	*ret = (struct hs_own_rights){
+		.secure = getauxval(AT_SECURE) != 0,
+		.capabilities = permitted_capabilities(),
+		.invokers = { getenv("SUDO_UID"), getenv("PKEXEC_UID") },
+		.doas_user = getenv("DOAS_USER"),
+	};
+	return getresuid(&ret->users[0], &ret->users[1], &ret->users[2]) == 0 && getresgid(&ret->groups[0], &ret->groups[1], &ret->groups[2]) == 0;
+}
 
-	if (getresuid(&rights.users[0], &rights.users[1], &rights.users[2]) != 0 ||
-	    getresgid(&rights.groups[0], &rights.groups[1], &rights.groups[2]) != 0)
-		return true;
-	for (size_t i = 0; i < sizeof(invokers) / sizeof(invokers[0]); i++) {
-		rights.invoker = getenv(invokers[i]);
-		if (hs_has_more_rights_than_user(&rights))
-			return true;
-	}
-	// doas names the user, not the number.
-	return getenv("DOAS_USER") && strcmp(getenv("DOAS_USER"), "root") != 0;
+static enum { UNKNOWN, HONOURED, IGNORED } state;
+
+void hs_test_variables_decide(void)
+{
+	struct hs_own_rights rights;
+
+	if (state == UNKNOWN)
+		state = !hs_own_rights_read(&rights) || hs_has_more_rights_than_user(&rights) ? IGNORED : HONOURED;
 }
 
 const char *hs_test_variable(const char *name)
 {
-	static enum { UNKNOWN, HONOURED, IGNORED } state;
-
-	if (state == UNKNOWN)
-		state = has_more_rights() ? IGNORED : HONOURED;
+	hs_test_variables_decide();
 	return state == HONOURED ? getenv(name) : NULL;
 }

@@ -7,8 +7,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// Its text, or NULL: not set, or this process has more rights than its user, who then cannot make it fail, or stop, by the environment. Whether it has is
-// decided by the first call and kept, also in children that give up rights later.
+// Whether any is read: not by a process with more rights than its user, who then cannot make it fail, or stop, by the environment. Decided once, by this or
+// the first hs_test_variable, and kept, also in children that give up rights later.
+void hs_test_variables_decide(void);
+
+// Its text, or NULL: not set, or none is read.
 const char *hs_test_variable(const char *name);
 
 // What that is judged by.
@@ -17,8 +20,12 @@ struct hs_own_rights {
 	uid_t users[3];          // real, effective, saved
 	gid_t groups[3];
 	uint64_t capabilities;   // permitted; also those that were handed on (ambient)
-	const char *invoker;     // user id in SUDO_UID, PKEXEC_UID or the like; NULL = none
+	const char *invokers[2]; // user ids in SUDO_UID and PKEXEC_UID; NULL = not set
+	const char *doas_user;   // user name in DOAS_USER, which has no number; NULL = not set
 };
+
+// This process's. False: the kernel does not tell its users and groups.
+bool hs_own_rights_read(struct hs_own_rights *ret);
 
 // Pure.
 bool hs_has_more_rights_than_user(const struct hs_own_rights *rights);

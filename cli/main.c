@@ -46,7 +46,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "heapsnap: cannot open /dev/null: %s\n", strerror(errno));
 		return EXIT_REFUSED;
 	}
-	hs_test_variable(""); // decides whether any is read, before rights are given up anywhere
+	hs_test_variables_decide(); // before rights are given up anywhere
 	signal(SIGPIPE, SIG_IGN); // a reader that goes away is an error like any other
 	signal(SIGXFSZ, SIG_IGN); // and so is a limit of file sizes, that of the region among them
 	if (!options_parse(argc, argv, &options))
