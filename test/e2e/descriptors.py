@@ -3,16 +3,19 @@
 something else: nothing but the tool's own files is written, closed or reported.
 usage: descriptors.py [CASE...]"""
 
+import contextlib
 import fcntl
 import os
 import re
 import shutil
+import signal
 import stat
 import struct
+import subprocess
 import termios
 
-from harness import (Target, Unharmed, as_user, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, heapsnap_ok,
-                     only_child, root, run_cases, say, target_path, temporary_directory, thread_ids)
+from harness import (HEAPSNAP, Target, Unharmed, as_user, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, heapsnap_ok,
+                     only_child, read_text, root, run_cases, say, start, target_path, temporary_directory, thread_ids, wait_until)
 
 NOBODY = 65534
 SECRET = b"only root may write this\n"
@@ -102,6 +105,28 @@ def sharers():
     target.end()
 
 
+def state(pid):
+    return read_text(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0]
+
+
+def attach_while_exchanged(tool, inner):
+    """An attach that waits, where it is about to map its memory file, until that was exchanged. Returns its exit status and what it said."""
+    process = start([*tool, HEAPSNAP, "attach", "1", "--exact"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                    env={**os.environ, "HEAPSNAP_STOP_AT": "map code"})
+    worker = only_child(process.pid)
+    wait_until(lambda: state(worker) in "TZ", "heapsnap at its step")
+    # Ours has the code in it, those of the sharer are empty. No longer than the target may stand still.
+    wait_until(lambda: state(worker) != "T" or not any(os.stat(path).st_size for _, _, link, path in files_of(inner) if "/memfd:heapsnap-code-" in link),
+               "the exchange")
+    while process.poll() is None:  # nsenter stops with it
+        for stopped in (worker, process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(stopped, signal.SIGCONT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.05)
+    return process.returncode, process.stderr.read().decode()
+
+
 def unseen_sharers():
     """The process that shares the table is in a PID namespace that the tool does not see, and exchanges the descriptor as soon as it is there."""
     if not root():
@@ -126,7 +151,19 @@ def unseen_sharers():
                 check_equal(heapsnap("detach", 1, prefix=tool).status, 0, "detach")
             # A new memory file of the same name is told from ours by nothing, and so is what is then in it.
             check(kind == "memory" or "not attached" in heapsnap("status", 1, prefix=tool).stderr, "status after detach")
+        # However busy the machine is, once at least: at the worst moment.
+        for _ in range(5):
+            status, said = attach_while_exchanged(tool, inner)
+            if status == 0:  # the sharer got no processor meanwhile
+                check_equal(heapsnap("detach", 1, prefix=tool).status, 0, "detach")
+                continue
+            check("another process changes its descriptors" in said, said)
+            break
+        check(status == 1, "nothing was exchanged while heapsnap waited for it")
+        check_untouched(path)
+        check_swapped(inner)
         number, lost = map(int, target.ask("swapped").split())
+        check(number > 0, "nothing was exchanged")
         say(f"  {kind}: {number} exchanged, {refused} of {ATTACHES} attaches refused, {lost} closed between proof and call")
         check(target.alive(), "the target ended")
         target.end()
