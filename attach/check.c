@@ -192,7 +192,7 @@ static void judge_work(pid_t pid, struct findings *findings)
 	char text[128];
 
 	if (work_lock_is_taken(pid, text, sizeof(text)))
-		findings_add(findings, GROUND_work, FINDING_REFUSAL, "try again when it has ended", "%s", text);
+		findings_add(findings, GROUND_work, FINDING_REFUSAL, "try again when it has finished", "%s", text);
 }
 
 struct hs_error *check_process(pid_t pid, const struct attach_options *options, struct check_report *ret)

@@ -100,10 +100,10 @@ static void pause_a_little(void)
 static struct hs_error *refuse(pid_t pid, bool is_known, enum work work, pid_t holder)
 {
 	if (is_known)
-		return hs_error_create(HS_ERROR_REFUSED, "heapsnap %s (process %d) is at work on process %d; try again when it has ended", names[work],
-				       (int)holder, (int)pid);
-	return hs_error_create(HS_ERROR_REFUSED, "another heapsnap is at work on process %d, or holds its lock (/proc/%d/personality); "
-			       "try again when it has ended", (int)pid, (int)pid);
+		return hs_error_create(HS_ERROR_REFUSED, "heapsnap %s (PID %d) is working on process %d; try again when PID %d has finished",
+				       names[work], (int)holder, (int)pid, (int)holder);
+	return hs_error_create(HS_ERROR_REFUSED, "another heapsnap, or a program that holds its lock (/proc/%d/personality), is working on process %d; "
+			       "try again when it has finished", (int)pid, (int)pid);
 }
 
 // -1: none, or of a kernel where all pidfds are one file.
@@ -160,8 +160,8 @@ static struct hs_error *lock_for_all(pid_t pid, struct work_lock *lock)
 		return NULL;
 	holder = holder_in_list(&file);
 	if (holder > 0 && may_hold(holder, pid))
-		return hs_error_create(HS_ERROR_REFUSED, "another heapsnap (process %d), which sees another /proc, is at work on process %d; "
-				       "try again when it has ended", (int)holder, (int)pid);
+		return hs_error_create(HS_ERROR_REFUSED, "another heapsnap (PID %d), which sees another /proc, is working on process %d; "
+				       "try again when PID %d has finished", (int)holder, (int)pid, (int)holder);
 	return NULL; // somebody who has no say in it, or who is not seen
 }
 
@@ -190,7 +190,7 @@ struct hs_error *work_lock_take(pid_t pid, enum work work, struct work_lock *ret
 			break;
 		}
 		if (is_known && !has_said)
-			hs_verbose("wait for heapsnap %s (process %d)", names[other], (int)holder);
+			hs_verbose("waiting for heapsnap %s (PID %d)", names[other], (int)holder);
 		has_said = is_known;
 		pause_a_little();
 		error = interrupt_check();
@@ -232,7 +232,7 @@ bool work_lock_is_taken(pid_t pid, char *text, size_t size)
 	// By their names, without a lock of one's own: it would keep others out for a moment.
 	taken = read_holder(fd, &work, &holder);
 	if (taken)
-		snprintf(text, size, "heapsnap %s (process %d) is at work on process %d", names[work], (int)holder, (int)pid);
+		snprintf(text, size, "heapsnap %s (PID %d) is working on process %d", names[work], (int)holder, (int)pid);
 	close(fd);
 	return taken;
 }

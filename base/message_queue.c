@@ -28,7 +28,7 @@ void message_queue_flush(struct message_queue *queue, hs_log_sink *sink)
 		sink((enum hs_log_level)queue->bytes[at], queue->bytes + at + 1);
 	queue->used = 0;
 	if (queue->dropped && sink) {
-		snprintf(text, sizeof(text), "%lu messages found no room and are left out", queue->dropped);
+		snprintf(text, sizeof(text), "%lu messages were dropped (buffer full)", queue->dropped);
 		sink(HS_LOG_WARNING, text);
 	}
 	queue->dropped = 0;

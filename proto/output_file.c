@@ -40,12 +40,12 @@ static struct hs_error *create_standard_output(struct output_file *ret)
 	return NULL;
 }
 
-static struct hs_error *is_directory(const char *path)
+static struct hs_error *refuse_directory(const char *path)
 {
 	return hs_error_create(HS_ERROR_REFUSED, "%s is a directory; add a file name to it with -o", path);
 }
 
-static struct hs_error *is_not_plain(const char *path)
+static struct hs_error *refuse_not_plain(const char *path)
 {
 	return hs_error_create(HS_ERROR_REFUSED, "%s is not a plain file; use -o - and redirect standard output", path);
 }
@@ -58,12 +58,12 @@ static struct hs_error *check_own_link(const struct output_place *place, int lin
 	struct stat status;
 
 	if (readlinkat(link_fd, "", text, sizeof(text) - 1) < 0 || strcmp(text, proc) == 0)
-		return is_not_plain(path);
+		return refuse_not_plain(path);
 	if (fstatat(place->directory_fd, place->name, &status, 0) < 0)
 		return NULL; // it leads to nothing
 	if (S_ISDIR(status.st_mode))
-		return is_directory(path);
-	return S_ISREG(status.st_mode) ? NULL : is_not_plain(path);
+		return refuse_directory(path);
+	return S_ISREG(status.st_mode) ? NULL : refuse_not_plain(path);
 }
 
 // Whether what has the name may be replaced: nothing is opened but a handle, so that a pipe or a device notices nothing. What is not the user's own
@@ -75,25 +75,25 @@ static struct hs_error *check_replaceable(const struct output_place *place, cons
 
 	*exists_ret = false;
 	if (*place->name == 0 || strcmp(place->name, ".") == 0 || strcmp(place->name, "..") == 0)
-		return is_directory(path);
+		return refuse_directory(path);
 	fd = openat(place->directory_fd, place->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &status) < 0)
 		return NULL; // nothing is there; what else is wrong, creating the file will tell
 	*exists_ret = true;
 	if (S_ISDIR(status.st_mode))
-		return is_directory(path);
+		return refuse_directory(path);
 	if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
-		return is_not_plain(path);
+		return refuse_not_plain(path);
 	if (status.st_uid != geteuid())
-		return hs_error_create(HS_ERROR_REFUSED, "%s is there already, as a %s that belongs to user %u; remove it or choose another "
+		return hs_error_create(HS_ERROR_REFUSED, "%s already exists: a %s that belongs to user %u; remove it or choose another "
 				       "name with -o", path, S_ISLNK(status.st_mode) ? "symbolic link" : "file", status.st_uid);
 	if (S_ISLNK(status.st_mode) && place->control == PLACE_FOREIGN)
-		return hs_error_create(HS_ERROR_REFUSED, "%s is there already, as a symbolic link in a directory that other users can change; remove it "
+		return hs_error_create(HS_ERROR_REFUSED, "%s already exists: a symbolic link in a directory that other users can change; remove it "
 				       "or choose another name with -o", path);
 	if (S_ISLNK(status.st_mode))
 		return check_own_link(place, fd, path);
 	if (status.st_nlink > 1 && place->control != PLACE_OWN)
-		return hs_error_create(HS_ERROR_REFUSED, "%s is there already, as a file that has another name too, in a directory where other users make "
+		return hs_error_create(HS_ERROR_REFUSED, "%s already exists: a file that has another name too, in a directory where other users make "
 				       "names; remove it or choose another name with -o", path);
 	return NULL;
 }

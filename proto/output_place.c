@@ -106,13 +106,13 @@ static bool is_no_path(const struct walk *walk, int link_fd, const char *name)
 static struct hs_error *judge_link(const struct walk *walk, int link_fd, const struct stat *link, const char *name)
 {
 	if (link->st_uid != 0 && link->st_uid != walk->user)
-		return hs_error_create(HS_ERROR_REFUSED, "%s leads over %s, a symbolic link that user %u has made; name the directory behind it with -o",
+		return hs_error_create(HS_ERROR_REFUSED, "%s goes through %s, a symbolic link that user %u has made; name the directory behind it with -o",
 				       walk->path, name, link->st_uid);
 	if (!place_may_follow(link->st_uid, place_control(&walk->status, walk->user), walk->user))
-		return hs_error_create(HS_ERROR_REFUSED, "%s leads over %s, a symbolic link in a directory that other users can change; name the directory "
+		return hs_error_create(HS_ERROR_REFUSED, "%s goes through %s, a symbolic link in a directory that other users can change; name the directory "
 				       "behind it with -o", walk->path, name);
 	if (is_no_path(walk, link_fd, name))
-		return hs_error_create(HS_ERROR_REFUSED, "%s leads over %s, a link of /proc that stands for a file and not for a path; name the directory "
+		return hs_error_create(HS_ERROR_REFUSED, "%s goes through %s, a link of /proc that stands for a file and not for a path; name the directory "
 				       "itself with -o", walk->path, name);
 	return NULL;
 }

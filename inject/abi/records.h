@@ -85,7 +85,7 @@ enum cut_reason {
 	X(frees, "frees of recorded blocks")                                                       \
 	X(reallocations, "reallocations of recorded blocks")                                       \
 	X(unknown_frees, "frees of blocks that were not recorded: from before attach, or made by calls that no hook sees") \
-	X(unknown_frees_own, "of these frees, such by the allocator's own library, as of its caches when a thread ends") \
+	X(unknown_frees_own, "of these: frees by the allocator's own library (a thread's cache at its end)") \
 	X(unknown_free_sizes, "of these frees, such with a known size")                            \
 	X(unknown_free_bytes, "bytes of these, some as the allocator rounds them")                 \
 	X(unknown_reallocations, "reallocations of blocks that were not recorded")                 \
@@ -107,7 +107,7 @@ enum cut_reason {
 	X(rule_misses, "program counters decoded from unwind information")                         \
 	X(slow_walks, "stacks walked with all registers")                                          \
 	X(walk_reuses, "stacks that reused the outer frames of the one before")                    \
-	X(whole_frees, "arenas, heaps or pools given back as a whole: their blocks are shown as live until their addresses come again")
+	X(whole_frees, "arenas, heaps or pools freed as a whole (their blocks are shown as live until the addresses are reused)")
 
 enum counter {
 #define X(name, text) COUNTER_##name,
@@ -188,7 +188,7 @@ enum hook_state {
 	X(unproven, "nothing proves that this operator is its allocator's own")                    \
 	X(no_companion, "it may throw, and its allocator has no function that does the same and does not") \
 	X(two_pages, "its first bytes lie on two pages, which cannot be changed at one instant")      \
-	X(no_way_out, "it may throw, and where it returns is no room for a jump")                  \
+	X(no_way_out, "it may throw, and there is no room for a jump where it returns")                  \
 	X(leaves_by_jump, "it may throw, and ends with a jump to another function")
 
 enum hook_verdict {

@@ -22,7 +22,7 @@ class Stopping:
         self.process = start([*prefix, program or HEAPSNAP, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              env={**os.environ, "HEAPSNAP_STOP_AT": step})
         self.pid = self.process.pid
-        self.name = f"heapsnap {arguments[0]} \\(process {self.pid}\\)"
+        self.name = f"heapsnap {arguments[0]} \\(PID {self.pid}\\)"
 
     def wait_stopped(self):
         os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
@@ -56,7 +56,7 @@ def check_turned_away(pid, path, words, but=()):
     """Every command says who is at work, and `check` says that attach would."""
     for name, arguments in commands(pid, path).items():
         if name not in but:
-            check_refused(heapsnap(*arguments), words, "try again when it has ended")
+            check_refused(heapsnap(*arguments), words, "try again when .* has finished")
     result = heapsnap("check", pid, "--json")
     check_equal(result.status, 1, str(result))
     found = [finding for finding in result.json["findings"] if finding["ground"] == "work"]
@@ -71,13 +71,13 @@ def attach_beside_all():
     before = Unharmed(target.pid)
     with contextlib.closing(target.process.stdin):
         first = Stopping("plan", "attach", target.pid, "--exact").wait_stopped()
-        check_turned_away(target.pid, path, f"{first.name} is at work on process {target.pid}")
+        check_turned_away(target.pid, path, f"{first.name} is working on process {target.pid}")
         before.check_after(memory_may_change=True)
         first.finish()
         # In the middle of it: a stop at a step under the freeze would stop the target too, so one before it.
         for command, step in (("set", "freeze for the change"), ("detach", "open the region")):
             first = Stopping(step, *commands(target.pid, path)[command]).wait_stopped()
-            check_turned_away(target.pid, path, f"{first.name} is at work on process {target.pid}")
+            check_turned_away(target.pid, path, f"{first.name} is working on process {target.pid}")
             first.finish()
         before.check_after(memory_may_change=True)
         stop(target.process)
@@ -90,10 +90,10 @@ def dump_beside_all():
     path = os.path.join(folder, "out.pb.gz")
     attach(target.pid)
     first = Stopping("read the log", "dump", target.pid, "-o", os.path.join(folder, "first.pb.gz")).wait_stopped()
-    check_turned_away(target.pid, path, f"{first.name} is at work on process {target.pid}", but=("dump",))
+    check_turned_away(target.pid, path, f"{first.name} is working on process {target.pid}", but=("dump",))
     others = [start([HEAPSNAP, "dump", str(target.pid), "-o", os.path.join(folder, f"{i}.pb.gz"), *options], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
               for i, options in enumerate(([], ["--stop"], ["-v"]))]
-    check("wait for heapsnap dump (process " in read_until(others[2].stderr, "wait for"), "a dump that waits says so with -v")
+    check("waiting for heapsnap dump (PID " in read_until(others[2].stderr, "waiting for"), "a dump that waits says so with -v")
     check(all(other.poll() is None for other in others), "dumps wait for the first one")
     first.finish()
     for i, other in enumerate(others):
@@ -103,7 +103,7 @@ def dump_beside_all():
     # One that waits can be interrupted.
     first = Stopping("read the log", "dump", target.pid, "-o", path).wait_stopped()
     other = start([HEAPSNAP, "dump", str(target.pid), "-v", "-o", path], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    read_until(other.stderr, "wait for")
+    read_until(other.stderr, "waiting for")
     check_equal(stop(other, signal.SIGINT), 1, "exit status of a dump that was interrupted while it waited")
     first.finish()
     detach(target.pid)
@@ -165,7 +165,7 @@ def users_and_root():
     target = Target("cycles", command=[*as_user(SOMEBODY), target_path("cycles")])
     path = os.path.join(temporary_directory(), "out.pb.gz")
     holder = Stopping("plan", "attach", target.pid, prefix=as_user(SOMEBODY), program=program).wait_stopped()
-    check_turned_away(target.pid, path, f"{holder.name} is at work on process {target.pid}")
+    check_turned_away(target.pid, path, f"{holder.name} is working on process {target.pid}")
     check_refused(heapsnap("attach", target.pid, prefix=["unshare", "-m"]), holder.name)
     check_refused(heapsnap("attach", target.pid, prefix=["unshare", "-pf"]), holder.name)
     holder.finish()
@@ -190,7 +190,7 @@ def guarded_child():
                  env={**os.environ, "HEAPSNAP_STOP_AT": "plan"})
     worker = only_child(tool.pid)
     wait_until(lambda: state(worker) == "T", "the child at its step")
-    words = f"heapsnap attach \\(process {worker}\\) is at work on process {target.pid}"
+    words = f"heapsnap attach \\(PID {worker}\\) is working on process {target.pid}"
     check_turned_away(target.pid, path, words)
     stop(tool, signal.SIGKILL)
     check_refused(heapsnap("detach", target.pid), words)
@@ -222,7 +222,7 @@ def another_proc():
     wait_until(lambda: state(worker) == "T", "heapsnap in the container at its step")
     for arguments in commands(pid, "/nowhere/out").values():
         if arguments[0] != "dump":
-            check_refused(heapsnap(*arguments), f"another heapsnap \\(process {worker}\\), which sees another /proc, is at work on process {pid}")
+            check_refused(heapsnap(*arguments), f"another heapsnap \\(PID {worker}\\), which sees another /proc, is working on process {pid}")
     while tool.poll() is None:  # nsenter stops with it
         for stopped in (worker, tool.pid):
             with contextlib.suppress(ProcessLookupError):

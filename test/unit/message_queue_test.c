@@ -61,7 +61,7 @@ static void check_too_many(void)
 	CHECK(shown_count > many / 2 && shown_count < many);
 	CHECK_EQUAL(warnings, 2);
 	CHECK(strstr(shown, "\na warning\n") != NULL);
-	snprintf(last, sizeof(last), "\n%u messages found no room and are left out\n", many - (shown_count - 2));
+	snprintf(last, sizeof(last), "\n%u messages were dropped (buffer full)\n", many - (shown_count - 2));
 	CHECK(strstr(shown, last) != NULL);
 	forget();
 	hs_log_hold();

@@ -163,14 +163,14 @@ static void write_over_others_file(void)
 {
 	struct output_file file;
 
-	CHECK(fails_with(output_file_create(in_directory("of_root"), &file), "as a file that belongs to user 0"));
+	CHECK(fails_with(output_file_create(in_directory("of_root"), &file), ": a file that belongs to user 0"));
 }
 
 static void write_over_others_link(void)
 {
 	struct output_file file;
 
-	CHECK(fails_with(output_file_create(in_directory("link_of_root"), &file), "as a symbolic link that belongs to user 0"));
+	CHECK(fails_with(output_file_create(in_directory("link_of_root"), &file), ": a symbolic link that belongs to user 0"));
 }
 
 // What others have planted in a directory where all may write (mode 1777, like /tmp).
@@ -186,7 +186,7 @@ static void test_planted(void)
 
 	// Somebody's link in the place of the file, to something and to nothing: it stays, and what it leads to.
 	CHECK(symlink("victim/file", in_directory("link")) == 0 && lchown(in_directory("link"), SOMEBODY, SOMEBODY) == 0);
-	CHECK(fails_with(output_file_create(in_directory("link"), &file), "as a symbolic link that belongs to user 65534"));
+	CHECK(fails_with(output_file_create(in_directory("link"), &file), ": a symbolic link that belongs to user 65534"));
 	CHECK(access(in_directory("victim/file"), F_OK) != 0);
 	unlink(in_directory("link"));
 
@@ -194,7 +194,7 @@ static void test_planted(void)
 	HS_CLEANUP_CLOSE int planted = open(in_directory("planted"), O_RDWR | O_CREAT, 0666);
 
 	CHECK(planted >= 0 && fchown(planted, SOMEBODY, SOMEBODY) == 0);
-	CHECK(fails_with(output_file_create(in_directory("planted"), &file), "as a file that belongs to user 65534"));
+	CHECK(fails_with(output_file_create(in_directory("planted"), &file), ": a file that belongs to user 65534"));
 	CHECK(fstat(planted, &status) == 0 && status.st_size == 0 && status.st_nlink == 1);
 	unlink(in_directory("planted"));
 

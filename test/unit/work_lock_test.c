@@ -105,7 +105,7 @@ static void test_who(pid_t target)
 		pid_t worker, holder = make_holder(target, (enum work)i, false, &worker);
 
 		CHECK_EQUAL(holder, worker);
-		snprintf(says, sizeof(says), "heapsnap %s (process %d) is at work on process %d; try again when it has ended", names[i], (int)holder, (int)target);
+		snprintf(says, sizeof(says), "heapsnap %s (PID %d) is working on process %d; try again when PID %d has finished", names[i], (int)holder, (int)target, (int)holder);
 		for (int other = 0; other < WORK_COUNT; other++)
 			if (i != WORK_dump || other != WORK_dump) // dumps wait for each other
 				CHECK_EQUAL(refuses(target, (enum work)other, says), 1);
@@ -124,7 +124,7 @@ static void test_child(pid_t target)
 	char says[64];
 
 	CHECK(worker > 0 && worker != holder);
-	snprintf(says, sizeof(says), "heapsnap attach (process %d)", (int)worker);
+	snprintf(says, sizeof(says), "heapsnap attach (PID %d)", (int)worker);
 	CHECK_EQUAL(refuses(target, WORK_set, says), 1);
 	end(holder);
 	CHECK_EQUAL(refuses(target, WORK_set, says), 1);
@@ -179,7 +179,7 @@ static void test_strangers(pid_t target)
 	snprintf(path, sizeof(path), "/proc/%d/personality", (int)target);
 	fd = open(path, O_RDONLY);
 	CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0);
-	CHECK_EQUAL(refuses(target, WORK_attach, "another heapsnap is at work on process"), 1);
+	CHECK_EQUAL(refuses(target, WORK_attach, "another heapsnap, or a program that holds its lock"), 1);
 	close(fd);
 	if (geteuid() != 0) {
 		printf("not root: another user is not tried\n");
@@ -237,7 +237,7 @@ static void test_ended_main_thread(void)
 	if (fork() == 0) {
 		if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0)
 			_exit(2);
-		_exit(refuses(target, WORK_attach, "heapsnap set (process ") != 1);
+		_exit(refuses(target, WORK_attach, "heapsnap set (PID ") != 1);
 	}
 	wait(&status);
 	CHECK_EQUAL(status, 0);
