@@ -7,16 +7,10 @@
 #include "attach/memory_file.h"
 #include "attach/region_access.h"
 #include "attach/thread_ids.h"
-#include "base/cleanup.h"
-#include "base/io.h"
-#include "base/live_thread.h"
 #include "base/log.h"
-#include "base/proc_file.h"
 #include "base/proc_maps.h"
 
-#include <dirent.h>
 #include <string.h>
-#include <unistd.h>
 
 static void add_check(struct detach_report *report, const char *text, bool holds)
 {
@@ -82,23 +76,11 @@ static bool maps_are_clean(pid_t pid)
 	return clean;
 }
 
-static bool is_untraced(pid_t pid)
-{
-	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error = hs_read_proc_file(pid, "status", &text, NULL);
-
-	if (error) {
-		hs_error_destroy(error);
-		return false;
-	}
-	return strstr(text, "\nTracerPid:\t0\n") != NULL;
-}
-
 static void verify_clean(pid_t pid, struct detach_report *report)
 {
 	add_check(report, "no mapping of heapsnap left", maps_are_clean(pid));
 	add_check(report, "no descriptor of heapsnap left", !leftover_descriptors_exist(pid));
-	add_check(report, "not traced", is_untraced(pid));
+	add_check(report, "not traced", threads_are_untraced(pid));
 }
 
 void detach_verify(const struct detach_before *before, const struct hook_record *hooks, size_t count, struct detach_report *report)

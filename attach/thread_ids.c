@@ -31,29 +31,70 @@ uint32_t thread_id_inside(pid_t pid, pid_t tid)
 	return (uint32_t)strtoul(end, NULL, 10);
 }
 
-uint64_t thread_masks_digest(pid_t pid, uint32_t *count_ret)
+// Calls `take` with the status of each thread.
+static void take_all(pid_t pid, void (*take)(pid_t tid, const char *status, void *context), void *context)
 {
 	HS_CLEANUP_FREE char *path = NULL;
 	struct hs_error *error = hs_format(&path, "/proc/%d/task", pid);
 	DIR *directory = error ? NULL : opendir(path);
-	uint64_t digest = 0;
 
 	hs_error_destroy(error);
-	*count_ret = 0;
 	if (!directory)
-		return 0;
+		return;
 	for (struct dirent *entry; (entry = readdir(directory));) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 		HS_CLEANUP_FREE char *text = tid > 0 ? thread_status(pid, tid) : NULL;
-		const char *line = text ? strstr(text, "\nSigBlk:") : NULL;
-		uint64_t mask;
 
-		if (!line)
-			continue;
-		(*count_ret)++;
-		mask = strtoull(line + strlen("\nSigBlk:"), NULL, 16);
-		digest += (mask + 1) * UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)tid;
+		if (text)
+			take(tid, text, context);
 	}
 	closedir(directory);
-	return digest;
+}
+
+struct masks {
+	uint64_t digest;
+	uint32_t count;
+};
+
+static void add_mask(pid_t tid, const char *status, void *context)
+{
+	const char *line = strstr(status, "\nSigBlk:");
+	struct masks *masks = context;
+	uint64_t mask;
+
+	if (!line)
+		return;
+	mask = strtoull(line + strlen("\nSigBlk:"), NULL, 16);
+	masks->count++;
+	masks->digest += (mask + 1) * UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)tid;
+}
+
+uint64_t thread_masks_digest(pid_t pid, uint32_t *count_ret)
+{
+	struct masks masks = { 0 };
+
+	take_all(pid, add_mask, &masks);
+	*count_ret = masks.count;
+	return masks.digest;
+}
+
+struct tracing {
+	size_t threads, untraced;
+};
+
+static void add_tracing(pid_t tid, const char *status, void *context)
+{
+	struct tracing *tracing = context;
+
+	(void)tid;
+	tracing->threads++;
+	tracing->untraced += strstr(status, "\nTracerPid:\t0\n") != NULL;
+}
+
+bool threads_are_untraced(pid_t pid)
+{
+	struct tracing tracing = { 0 };
+
+	take_all(pid, add_tracing, &tracing);
+	return tracing.threads > 0 && tracing.untraced == tracing.threads;
 }

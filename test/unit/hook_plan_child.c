@@ -2,6 +2,7 @@
 // What hook_plan_test plans hooks for: says "ready", then waits until its input ends. Built several times:
 //   OWN_ALLOCATOR 1  brings its own malloc, with landing pads
 //   OWN_ALLOCATOR 2  brings one whose free branches into its own first bytes
+//   OWN_ALLOCATOR 3  brings functions that cannot be hooked for what is around them; the rest can
 //   NO_ALLOCATOR     no libc, no allocation function
 #ifdef NO_ALLOCATOR
 __asm__(".globl _start\n"
@@ -33,17 +34,60 @@ FUNCTION("cfree", "jmp free");
 // Believed only beside the rest of their families.
 FUNCTION("rallocx", "movq %rsi, %rax\n testq %rdi, %rdi\n ret");
 FUNCTION("mi_zalloc", "movq %rsi, %rax\n testq %rdi, %rdi\n ret");
-#if OWN_ALLOCATOR == 1
+#if OWN_ALLOCATOR != 2
 FUNCTION("free", "movq %rdi, %rax\n testq %rax, %rax\n ret");
 #else
 FUNCTION("free", "nop\n 1: movq %rdi, %rax\n testq %rax, %rax\n js 1b\n ret");
 #endif
+#if OWN_ALLOCATOR == 3
+#include <fcntl.h>
+#include <link.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+// Somebody jumps behind the landing pad.
+FUNCTION("memalign", "movq %rsi, %rdi\n xorl %eax, %eax\n ret");
+FUNCTION("jumps_in", "nop\n .byte 0xe9\n .long memalign + 4 - . - 4"); // jmp rel32
+// Has a second entry, which is a function of its own, among the bytes that a jump would take.
+FUNCTION("valloc", "xorl %eax, %eax\n .globl inner\n .type inner, @function\n inner: movq %rdi, %rax\n movq %rax, %rax\n ret\n .size inner, .-inner");
+// The bytes that a jump would take lie on two pages; those of the next one end with the page.
+#define AT_PAGE_END(name, distance)                                                                \
+	__asm__(".pushsection .text\n.p2align 12\n.skip 4096 - " #distance ", 0xcc\n.globl " name "\n.type " name ", @function\n" \
+		name ": movq %rdi, %rax\n xorl %ecx, %ecx\n xorl %ecx, %ecx\n xorl %ecx, %ecx\n ret\n .size " name ", .-" name "\n.popsection\n")
+AT_PAGE_END("pvalloc", 4);
+AT_PAGE_END("aligned_alloc", 5);
+// Alone on its page, which is a shared mapping of the file.
+__asm__(".pushsection .text\n.p2align 12\n.globl posix_memalign\n.type posix_memalign, @function\n"
+	"posix_memalign: movl $12, %eax\n movl $12, %eax\n ret\n.size posix_memalign, .-posix_memalign\n.p2align 12\n.popsection\n");
+
+extern const ElfW(Ehdr) __ehdr_start;
+extern const char shared_function[] __asm__("posix_memalign");
+
+static int share_page(void)
+{
+	const ElfW(Phdr) *segment = (const void *)((const char *)&__ehdr_start + __ehdr_start.e_phoff);
+	const uint64_t vaddr = (uint64_t)shared_function - (uint64_t)&__ehdr_start; // of a program that is linked to 0
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	while (segment->p_type != PT_LOAD || vaddr - segment->p_vaddr >= segment->p_memsz)
+		segment++;
+	return mmap((void *)(uintptr_t)shared_function, 4096, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED, fd,
+		    (off_t)(segment->p_offset + vaddr - segment->p_vaddr)) != shared_function;
+}
+#else
+static int share_page(void) { return 0; }
+#endif
+#else
+static int share_page(void) { return 0; }
 #endif
 
 int main(void)
 {
 	void *block = malloc(100);
 	char byte;
+
+	if (share_page())
+		return 2;
 
 	block = realloc(block, 200);
 	free(block);

@@ -414,6 +414,32 @@ static void check_beliefs(const char *program)
 	stop(&child);
 }
 
+// Code that could be moved, but for what is around it.
+static void check_surroundings(const char *program)
+{
+	static const struct {
+		const char *function;
+		enum hook_verdict verdict;
+	} cases[] = {
+		{ "memalign", VERDICT_branch_inside }, { "valloc", VERDICT_too_short }, { "pvalloc", VERDICT_two_pages }, { "aligned_alloc", VERDICT_ok },
+		{ "posix_memalign", VERDICT_not_text }, { "malloc", VERDICT_ok },       { "free", VERDICT_ok },
+	};
+	struct child child = start((const char *[]){ program, NULL }, NULL, "r");
+	struct planning planning;
+
+	if (plan_and_check("surroundings", &child, &planning)) {
+		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+			int verdict = verdict_of(&planning, program, cases[i].function);
+
+			if (verdict != (int)cases[i].verdict)
+				fprintf(stderr, "%s:\n", cases[i].function);
+			CHECK_EQUAL(verdict, cases[i].verdict);
+		}
+		release(&planning);
+	}
+	stop(&child);
+}
+
 static void print_message(enum hs_log_level level, const char *message)
 {
 	if (level == HS_LOG_WARNING)
@@ -435,6 +461,7 @@ int main(void)
 	check_program("own allocator", (const char *[]){ CHILD_OWN, NULL }, NULL, "r", CHILD_OWN, own_functions);
 	check_beliefs(CHILD_OWN);
 	check_unhookable(CHILD_UNHOOKABLE);
+	check_surroundings(CHILD_AROUND);
 	check_program("jemalloc", (const char *[]){ CHILD_PLAIN, NULL }, JEMALLOC, "r", "libjemalloc",
 		      jemalloc_functions);
 	check_program("tcmalloc", (const char *[]){ CHILD_PLAIN, NULL }, TCMALLOC, "r", "libtcmalloc", tcmalloc_functions);

@@ -55,6 +55,15 @@ static void test_hook(void)
 	CHECK(memcmp(hook.new_bytes, "\xe9\x43\xf0\xff\xff", 5) == 0);
 	other.begin = HS_ISLAND_TRAMPOLINE_OFFSET;
 	CHECK(!inherited_hook(0x200000, &other, &hook));
+	other.begin = HS_ISLAND_STUB_OFFSET - 1; // what stands before the code
+	CHECK(!inherited_hook(0x200000, &other, &hook));
+	other.begin = 0;
+	CHECK(!inherited_hook(0x200000, &other, &hook));
+	other.kind = HOOK_way_out; // begins with the copied code, and nowhere else
+	other.begin = HS_ISLAND_TRAMPOLINE_OFFSET;
+	CHECK(inherited_hook(0x200000, &other, &hook));
+	other.begin = HS_ISLAND_STUB_OFFSET;
+	CHECK(!inherited_hook(0x200000, &other, &hook));
 	other = island;
 	other.hook_index = HS_HOOKS_MAX;
 	CHECK(!inherited_hook(0x200000, &other, &hook));
@@ -87,13 +96,23 @@ static uint8_t *map(uint64_t address, size_t size, int protection, int fd, off_t
 	return start;
 }
 
+static void check_no_state_pages(void)
+{
+	struct inherited inherited = read_own();
+
+	CHECK_EQUAL(inherited.code_count, 1);
+	CHECK(!inherited.has_state_pages);
+	inherited_deinit(&inherited);
+}
+
 // The image of two pages, state pages, an area with two islands; as named memory files or as anonymous memory.
 static void test_maps(bool named)
 {
-	const uint64_t code = UINT64_C(0x300000000000), area = UINT64_C(0x300000100000);
+	const uint64_t code = UINT64_C(0x300000000000), area = UINT64_C(0x300000100000), copy = code - 0x100000;
 	struct hook_island islands[2] = { make_island(code + 64, 0, 0x5000), make_island(code + 128, 2, 0x6000) };
 	struct payload_header header = { .magic = HS_PAYLOAD_MAGIC, .image_size = 8192, .config.code = code };
 	struct inherited inherited = read_own();
+	int foreign;
 
 	CHECK_EQUAL(inherited.code_count, 0);
 	inherited_deinit(&inherited);
@@ -113,6 +132,9 @@ static void test_maps(bool named)
 		memcpy(map(area, 4096, PROT_READ | PROT_WRITE, -1, 0), islands, sizeof(islands));
 		CHECK(mprotect((void *)(uintptr_t)code, 8192, PROT_READ | PROT_EXEC) == 0);
 		CHECK(mprotect((void *)(uintptr_t)area, 4096, PROT_READ | PROT_EXEC) == 0);
+		// The program's own: a copy that it has made of the image.
+		memcpy(map(copy, 8192, PROT_READ | PROT_WRITE, -1, 0), &header, sizeof(header));
+		CHECK(mprotect((void *)(uintptr_t)copy, 8192, PROT_READ | PROT_EXEC) == 0);
 	}
 	map(code + 8192, HS_STATE_SIZE, PROT_READ | PROT_WRITE, -1, 0);
 
@@ -138,7 +160,20 @@ static void test_maps(bool named)
 	CHECK(!inherited.has_state_pages);
 	CHECK_EQUAL(inherited.hook_count, 0);
 	inherited_deinit(&inherited);
+
+	// The place of the state pages has gone to somebody else: to a file, or to memory that is larger.
+	foreign = memfd_create("somebody's", MFD_CLOEXEC);
+	CHECK(ftruncate(foreign, HS_STATE_SIZE) == 0);
+	map(code + 8192, HS_STATE_SIZE, PROT_READ | PROT_WRITE, foreign, 0);
+	close(foreign);
+	check_no_state_pages();
+	munmap((void *)(uintptr_t)(code + 8192), HS_STATE_SIZE);
+	map(code + 8192, HS_STATE_SIZE + 4096, PROT_READ | PROT_WRITE, -1, 0);
+	check_no_state_pages();
+	munmap((void *)(uintptr_t)(code + 8192), HS_STATE_SIZE + 4096);
 	munmap((void *)(uintptr_t)code, 8192);
+	if (!named)
+		munmap((void *)(uintptr_t)copy, 8192);
 }
 
 int main(void)

@@ -224,9 +224,34 @@ static void test_find(void)
 	munmap(header, size);
 }
 
+// The target may have written over the names, which are printed.
+static void test_hook_names(void)
+{
+	struct region_access access = { .fd = -1 };
+	struct hook_record *hooks, *first, *second;
+	struct made_region region;
+
+	made_region_init(&region, 16);
+	first = made_hook(&region, "");
+	second = made_hook(&region, "b\x1b[2J\n\xff~ ");
+	memset(first->name, 'a', sizeof(first->name)); // without an end
+	second->address = UINT64_MAX;
+	CHECK(target_memory_open(getpid(), &access.memory) == NULL);
+	access.address = (uint64_t)region.bytes;
+	access.header = *region.header;
+	CHECK(region_read_hooks(&access, &hooks) == NULL);
+	CHECK_EQUAL(strnlen(hooks[0].name, sizeof(hooks[0].name)), sizeof(hooks[0].name) - 1);
+	CHECK_EQUAL(hooks[1].address, UINT64_MAX);
+	CHECK_STRING(hooks[1].name, "b?[2J??~ ");
+	free(hooks);
+	target_memory_close(&access.memory);
+	made_region_deinit(&region);
+}
+
 int main(void)
 {
 	test_header();
+	test_hook_names();
 	test_code();
 	test_may_be();
 	test_find();

@@ -87,6 +87,34 @@ static void test_end(struct target_memory *memory, bool with_pagemap, bool share
 	munmap(pages, PAGES * PAGE);
 }
 
+// The last page of a mapping was never written; behind it is nothing, or pages that nobody may read. pagemap says the same of all of them.
+static void test_end_of_mapping(struct target_memory *memory, bool unmapped)
+{
+	char *pages = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *copy = malloc(PAGES * PAGE);
+	struct stack_reader reader;
+	struct proc_maps maps;
+	bool is_known;
+	size_t size;
+
+	pages[0] = 1;
+	if (unmapped)
+		munmap(pages + 2 * PAGE, 2 * PAGE);
+	else
+		mprotect(pages + 2 * PAGE, 2 * PAGE, PROT_NONE);
+	must(proc_maps_read(getpid(), &maps));
+	stack_reader_open(memory, &maps, &reader);
+	for (int from = 0; from < 2; from++) {
+		must(stack_reader_copy(&reader, (uint64_t)pages + (uint64_t)from * PAGE, copy, (size_t)(PAGES - from) * PAGE, &size, &is_known));
+		CHECK_EQUAL(size, (2 - from) * PAGE);
+		CHECK(is_known);
+	}
+	stack_reader_close(&reader);
+	proc_maps_deinit(&maps);
+	free(copy);
+	munmap(pages, (size_t)(unmapped ? 2 : PAGES) * PAGE);
+}
+
 int main(void)
 {
 	struct target_memory memory;
@@ -98,6 +126,8 @@ int main(void)
 			test_end(&memory, with_pagemap, shared, 0);
 		test_end(&memory, with_pagemap, false, GUARD_INSTALL);
 	}
+	test_end_of_mapping(&memory, true);
+	test_end_of_mapping(&memory, false);
 	target_memory_close(&memory);
 	return CHECK_RESULT();
 }

@@ -34,6 +34,8 @@ static const struct test_case cases[] = {
 	  CODE(PUSH_RBX, SUB_16, CALL_AWAY, TEST_RAX, 0x74, 0x02, 0x31, 0xc0, ADD_16, POP_RBX, RETURN), 0, VERDICT_ok, { 17 }, 1 },
 	{ "a branch into the middle of what would be overwritten",
 	  CODE(PUSH_RBX, SUB_16, CALL_AWAY, TEST_RAX, ADD_16, 0x74, 0x02, 0x31, 0xc0, POP_RBX, RETURN), 0, VERDICT_no_way_out, { 0 }, 0 },
+	{ "a branch into the middle, with room before it",
+	  CODE(PUSH_RBX, SUB_16, CALL_AWAY, TEST_RAX, ADD_16, 0x74, 0x05, 0xb8, 0x00, 0x00, 0x00, 0x00, POP_RBX, RETURN), 0, VERDICT_no_way_out, { 0 }, 0 },
 	{ "two returns", CODE(PUSH_RBX, SUB_16, CALL_AWAY, TEST_RAX, 0x74, 0x06, ADD_16, POP_RBX, RETURN, 0x31, 0xc0, ADD_16, POP_RBX, RETURN), 0,
 	  VERDICT_ok, { 15, 23 }, 2 },
 	{ "the second return lacks room", CODE(PUSH_RBX, SUB_16, ADD_16, POP_RBX, CALL_AWAY, TEST_RAX, 0x74, 0x04, 0x48, 0x89, 0xd8, RETURN, 0x90, RETURN, 0x0f, 0x0b), 0,
