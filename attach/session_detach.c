@@ -496,6 +496,8 @@ static struct hs_error *detach_locked(pid_t pid, unsigned wait_ms, const struct 
 		ret->finished = true;
 	}
 	ret->only_leftovers = !state.has_region;
+	if (ret->finished)
+		pass_fault_point("look whether all is as before");
 	if (ret->finished && proc_maps_has_memory(pid))
 		detach_verify(&before, state.hooks, state.hook_count, ret);
 	if (ret->finished && !proc_maps_has_memory(pid)) // what was looked at was no longer there

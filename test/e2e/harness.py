@@ -272,8 +272,8 @@ def heapsnap(*arguments, environment=None, timeout=COMMAND_TIMEOUT, prefix=(), p
     return Result(arguments, process.returncode, stdout or b"", stderr.decode("utf-8", "replace"))
 
 
-def heapsnap_stopping(step, meanwhile, *arguments):
-    """Runs heapsnap, which stops whenever it comes to the step of that name: then `meanwhile` is called, and it goes on. Returns the JSON object."""
+def run_stopping(step, meanwhile, *arguments):
+    """Runs heapsnap, which stops whenever it comes to the step of that name: then `meanwhile` is called, and it goes on."""
     arguments = [*map(str, arguments), "--json"]
     process = start([HEAPSNAP, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                     env={**os.environ, "HEAPSNAP_STOP_AT": step})
@@ -283,7 +283,12 @@ def heapsnap_stopping(step, meanwhile, *arguments):
         os.waitid(os.P_PID, process.pid, os.WCONTINUED | os.WEXITED | os.WNOWAIT)
     stdout, stderr = process.communicate()
     _children.remove(process)
-    result = Result(arguments, process.returncode, stdout, stderr.decode("utf-8", "replace"))
+    return Result(arguments, process.returncode, stdout, stderr.decode("utf-8", "replace"))
+
+
+def heapsnap_stopping(step, meanwhile, *arguments):
+    """So too; it must succeed. Returns the JSON object."""
+    result = run_stopping(step, meanwhile, *arguments)
     check_equal(result.status, 0, str(result))
     return result.json
 

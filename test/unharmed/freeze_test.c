@@ -11,10 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/fanotify.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -151,6 +154,75 @@ static void test_stopped(void)
 	must(threads_thaw(&process));
 	CHECK(wait_until(wholly_asleep, program.pid));
 	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
+}
+
+// A child that waits in a call which ends with EINTR when its thread is stopped (signal(7), "Interruption of system calls by stop signals"), and
+// then says what the call returned: a number, or -errno.
+struct waiting_child {
+	pid_t pid;
+	int wake, answer; // a byte written here ends the wait; the number comes from here
+};
+
+static struct waiting_child start_waiting(bool receives)
+{
+	int wake[2], answer[2];
+	struct waiting_child child;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, wake) || pipe2(answer, O_CLOEXEC))
+		exit(2);
+	fflush(stdout);
+	child = (struct waiting_child){ .pid = fork(), .wake = wake[0], .answer = answer[0] };
+	if (child.pid == 0) {
+		const struct timeval time = { .tv_sec = 1000 };
+		struct epoll_event event = { .events = EPOLLIN };
+		int epoll = epoll_create1(EPOLL_CLOEXEC);
+		ssize_t result;
+		char byte;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		setsockopt(wake[1], SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)); // without it the kernel begins the call again by itself
+		epoll_ctl(epoll, EPOLL_CTL_ADD, wake[1], &event);
+		result = receives ? recv(wake[1], &byte, 1, 0) : epoll_wait(epoll, &event, 1, -1);
+		result = result < 0 ? -errno : result;
+		_exit(write(answer[1], &result, sizeof(result)) != sizeof(result));
+	}
+	close(wake[1]);
+	close(answer[1]);
+	CHECK(wait_until(wholly_asleep, child.pid));
+	return child;
+}
+
+static ssize_t end_waiting(struct waiting_child *child)
+{
+	ssize_t result = 0;
+
+	CHECK_EQUAL(write(child->wake, "x", 1), 1);
+	CHECK_EQUAL(read(child->answer, &result, sizeof(result)), (ssize_t)sizeof(result));
+	close(child->wake);
+	close(child->answer);
+	waitpid(child->pid, NULL, 0);
+	return result;
+}
+
+// A call that the tool has interrupted is made again. One that a stop signal had ended before has its EINTR, as it would have had without the tool.
+static void test_interrupted_calls(void)
+{
+	for (int receives = 0; receives < 2; receives++) {
+		struct waiting_child child = start_waiting(receives);
+
+		freeze_and_thaw(child.pid, NULL);
+		CHECK_EQUAL(end_waiting(&child), 1);
+
+		child = start_waiting(receives);
+		kill(child.pid, SIGSTOP);
+		CHECK(wait_until(wholly_stopped, child.pid));
+		for (int i = 0; i < 3; i++) {
+			freeze_and_thaw(child.pid, NULL);
+			CHECK(wait_until(wholly_stopped, child.pid));
+		}
+		kill(child.pid, SIGCONT);
+		CHECK_EQUAL(end_waiting(&child), -EINTR);
+	}
 }
 
 static void test_signals(void)
@@ -370,7 +442,7 @@ int main(int argc, char **argv)
 		void (*run)(void);
 	} tests[] = {
 		{ "sleepers", test_sleepers }, { "urgency", test_urgency }, { "registers", test_registers }, { "computing", test_computing },
-		{ "waiting", test_waiting },   { "stopped", test_stopped },     { "signals", test_signals },
+		{ "waiting", test_waiting },   { "stopped", test_stopped },     { "interrupted_calls", test_interrupted_calls }, { "signals", test_signals },
 		{ "spawner", test_spawner },   { "exec", test_exec },           { "failing_exec", test_failing_exec },
 		{ "killed", test_killed },
 	};

@@ -96,6 +96,53 @@ static void run(const char *name, const char *const *arguments, int rounds, long
 	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
 }
 
+enum { XMM_OFFSET = 160, FEATURES_OFFSET = 512, SSE = 2 }; // of the XSAVE area (Intel SDM volume 1, 13.4)
+
+static size_t read_xstate(pid_t tid, uint8_t *xstate, size_t size)
+{
+	memset(xstate, 0, size);
+	must(ptrace_get_xstate(tid, xstate, &size));
+	return size;
+}
+
+// The kernel leaves vector registers alone in most calls, and changes some state in a few (pkey_alloc). Whatever a call has changed comes back.
+static void test_extended_state(void)
+{
+	struct program program = program_start("ptrace_compute", ARGUMENTS("2"));
+	static uint8_t before[65536], changed[65536], after[65536];
+	struct frozen_process process;
+	struct target_memory memory;
+
+	must(target_memory_open(program.pid, &memory));
+	for (int i = 0; i < 20; i++) {
+		struct remote_caller caller;
+		size_t size;
+		pid_t tid;
+
+		must(threads_freeze(program.pid, 2000, &process));
+		must(remote_call_open(&process, &memory, &caller));
+		tid = caller.victim->tid;
+		size = read_xstate(tid, before, sizeof(before));
+		memcpy(changed, before, size);
+		for (size_t at = XMM_OFFSET; at < XMM_OFFSET + 16 * sizeof(uint64_t) * 2; at++)
+			changed[at] ^= 0x5a;
+		changed[FEATURES_OFFSET] |= SSE;
+		if (i % 2 == 0) { // else it was not changed, and is not either
+			make_calls(&caller, program.pid, &memory);
+			must(ptrace_set_xstate(tid, changed, size));
+			CHECK_EQUAL(read_xstate(tid, after, sizeof(after)), size);
+			CHECK(memcmp(after + XMM_OFFSET, before + XMM_OFFSET, 16 * sizeof(uint64_t) * 2) != 0);
+		}
+		make_calls(&caller, program.pid, &memory);
+		must(remote_call_close(&caller));
+		CHECK_EQUAL(read_xstate(tid, after, sizeof(after)), size);
+		CHECK(memcmp(after, before, size) == 0);
+		must(threads_thaw(&process));
+	}
+	target_memory_close(&memory);
+	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
+}
+
 // A stop signal, and its end, that come while the victim is in a remote call.
 static void test_stop_signal(void)
 {
@@ -259,6 +306,7 @@ int main(void)
 	run("ptrace_compute", ARGUMENTS("3"), 200, 300);
 	run("ptrace_sleepers", ARGUMENTS("2"), 200, 100);
 	run("ptrace_waits", ARGUMENTS("nanosleep", "poll", "futex", "read", "ppoll"), 200, 5000);
+	test_extended_state();
 	test_stop_signal();
 	test_signals();
 	test_no_gadgets();

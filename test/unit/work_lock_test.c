@@ -10,8 +10,12 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define PID_FS 0x50494446 // PID_FS_MAGIC of include/uapi/linux/magic.h
 
 static void test_bytes(void)
 {
@@ -39,6 +43,29 @@ static pid_t make_target(void)
 		for (;;)
 			pause();
 	}
+	return pid;
+}
+
+// So too, of that user; dumpable, so that its user's tools may look at it. Returns when it is.
+static pid_t make_target_of(uid_t uid)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	CHECK(pipe(ready) == 0);
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		if (setresgid(uid, uid, uid) != 0 || setresuid(uid, uid, uid) != 0 || prctl(PR_SET_DUMPABLE, 1) != 0 ||
+		    prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || write(ready[1], "r", 1) != 1)
+			_exit(2);
+		for (;;)
+			pause();
+	}
+	CHECK(read(ready[0], &byte, 1) == 1);
+	close(ready[0]);
+	close(ready[1]);
 	return pid;
 }
 
@@ -197,6 +224,73 @@ static void test_strangers(pid_t target)
 	CHECK_EQUAL(fd, 0);
 }
 
+// A process that holds the lock that all tools see, whatever their /proc; 0: this kernel has none, as all pidfds are one file.
+static pid_t hold_for_all(pid_t target, uid_t uid)
+{
+	int ready[2], has_it = 0;
+	pid_t pid;
+
+	CHECK(pipe(ready) == 0);
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		struct statfs system;
+		int fd;
+
+		if (setresgid(uid, uid, uid) != 0 || setresuid(uid, uid, uid) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+			_exit(2);
+		fd = (int)syscall(SYS_pidfd_open, target, 0);
+		has_it = fd >= 0 && fstatfs(fd, &system) == 0 && system.f_type == PID_FS && flock(fd, LOCK_EX) == 0;
+		if (write(ready[1], &has_it, sizeof(has_it)) != sizeof(has_it))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	CHECK(read(ready[0], &has_it, sizeof(has_it)) == sizeof(has_it));
+	close(ready[0]);
+	if (!has_it)
+		end(pid);
+	return has_it ? pid : 0;
+}
+
+// Root, the target's user and the tool's own keep a tool out by it; nobody else does.
+static void test_holders_of_all(pid_t target)
+{
+	static const struct {
+		uid_t holder, tool;
+		bool keeps_out;
+	} cases[] = {
+		{ 0, 0, true }, { 65534, 0, false }, { 0, 65534, true }, { 65534, 65534, true }, { 65533, 65534, false },
+	};
+
+	if (geteuid() != 0) {
+		printf("not root: other users are not tried\n");
+		return;
+	}
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		pid_t own = cases[i].tool ? make_target_of(cases[i].tool) : 0, subject = own ? own : target;
+		pid_t holder = hold_for_all(subject, cases[i].holder);
+		int status;
+
+		if (holder) {
+			fflush(NULL);
+			if (fork() == 0) {
+				if (setresgid(cases[i].tool, cases[i].tool, cases[i].tool) != 0 || setresuid(cases[i].tool, cases[i].tool, cases[i].tool) != 0)
+					_exit(2);
+				_exit(refuses(subject, WORK_attach, "which sees another /proc") != (cases[i].keeps_out ? 1 : 0));
+			}
+			wait(&status);
+			CHECK_EQUAL(status, 0);
+			end(holder);
+		} else {
+			printf("no file for each process: left out\n");
+		}
+		if (own)
+			end(own);
+	}
+}
+
 static void *wait_for_ever(void *unused)
 {
 	(void)unused;
@@ -256,6 +350,7 @@ int main(void)
 	test_release(target);
 	test_dumps_take_turns(target);
 	test_strangers(target);
+	test_holders_of_all(target);
 	test_ended_main_thread();
 	end(target);
 	return CHECK_RESULT();
