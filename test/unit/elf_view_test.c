@@ -180,6 +180,27 @@ static void test_generated(void)
 	};
 	image.all_symbols[1].st_name = 1;
 	CHECK_EQUAL(visit_all(&view, 0).count, 2);
+	image = make_image();
+	image.sections[2].sh_size = 22; // within the last name, which has no end then
+	CHECK_EQUAL(visit_all(&view, 0).count, 2);
+	CHECK(!elf_view_find_symbol(&view, "hid", &symbol));
+
+	// Symbols of another size.
+	image = make_image();
+	image.sections[3].sh_entsize = sizeof(Elf64_Sym) + 8;
+	CHECK_EQUAL(visit_all(&view, 0).count, 2);
+
+	// Unwind information that begins in the loaded file, and ends behind it; or begins before it.
+	image = make_image();
+	image.segments[3].p_memsz = sizeof(image) - AT(unwind);
+	CHECK(elf_view_unwind(&view, &hdr, &hdr_size, &low, &high));
+	image.segments[3].p_memsz++;
+	CHECK(!elf_view_unwind(&view, &hdr, &hdr_size, &low, &high));
+	image.segments[3].p_memsz = UINT64_MAX;
+	CHECK(!elf_view_unwind(&view, &hdr, &hdr_size, &low, &high));
+	image.segments[3].p_memsz = 8;
+	image.segments[3].p_vaddr = BASE - 4;
+	CHECK(!elf_view_unwind(&view, &hdr, &hdr_size, &low, &high));
 	elf_view_deinit(&view);
 }
 
@@ -279,6 +300,36 @@ static void test_notes(void)
 	image.segments[2].p_filesz = UINT64_MAX;
 	CHECK(elf_view_init(&image, sizeof(image), &view) == NULL);
 	CHECK_EQUAL(view.build_id_size, 0);
+}
+
+// Two notes, padded as their segment says.
+static void test_note_alignment(void)
+{
+	static const struct {
+		uint64_t alignment;
+		size_t second; // where the second note begins, behind one of 20 bytes
+		bool found;
+	} cases[] = { { 4, 36, true }, { 8, 40, true }, { 4, 40, false }, { 8, 36, false }, { 1, 36, true }, { 0, 36, true } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct {
+			struct image image;
+			_Alignas(8) uint8_t notes[80];
+		} file = { .image = make_image() };
+		const uint32_t first[3] = { 4, 20, 1 }, second[3] = { 4, 4, NT_GNU_BUILD_ID };
+		struct elf_view view;
+
+		memcpy(file.notes, first, sizeof(first));
+		memcpy(file.notes + 12, "GNU", 4);
+		memcpy(file.notes + cases[i].second, second, sizeof(second));
+		memcpy(file.notes + cases[i].second + 12, "GNU\0id42", 8);
+		file.image.segments[2].p_offset = (uint64_t)(file.notes - (uint8_t *)&file);
+		file.image.segments[2].p_filesz = cases[i].second + 24;
+		file.image.segments[2].p_align = cases[i].alignment;
+		CHECK(elf_view_init(&file, sizeof(file), &view) == NULL);
+		CHECK_EQUAL(view.build_id_size, cases[i].found ? 4 : 0);
+		CHECK(!cases[i].found || memcmp(view.build_id, "id42", 4) == 0);
+	}
 }
 
 // xorshift64: the same mutations in every run.
@@ -406,6 +457,7 @@ int main(void)
 	test_bad_headers();
 	test_bytes();
 	test_notes();
+	test_note_alignment();
 	test_mutated_image();
 	test_mutations("/lib/x86_64-linux-gnu/libc.so.6", 20000);
 	test_mutations("/lib/x86_64-linux-gnu/libdl.so.2", 20000);

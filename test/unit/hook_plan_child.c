@@ -48,6 +48,8 @@ FUNCTION("free", "nop\n 1: movq %rdi, %rax\n testq %rax, %rax\n js 1b\n ret");
 // Somebody jumps behind the landing pad.
 FUNCTION("memalign", "movq %rsi, %rdi\n xorl %eax, %eax\n ret");
 FUNCTION("jumps_in", "nop\n .byte 0xe9\n .long memalign + 4 - . - 4"); // jmp rel32
+FUNCTION("reallocarray", "movq %rsi, %rdi\n xorl %eax, %eax\n ret");
+FUNCTION("jumps_in_if", "nop\n .byte 0x0f, 0x85\n .long reallocarray + 4 - . - 4"); // jne rel32
 // Has a second entry, which is a function of its own, among the bytes that a jump would take.
 FUNCTION("valloc", "xorl %eax, %eax\n .globl inner\n .type inner, @function\n inner: movq %rdi, %rax\n movq %rax, %rax\n ret\n .size inner, .-inner");
 // The bytes that a jump would take lie on two pages; those of the next one end with the page.

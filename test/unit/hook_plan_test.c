@@ -421,8 +421,8 @@ static void check_surroundings(const char *program)
 		const char *function;
 		enum hook_verdict verdict;
 	} cases[] = {
-		{ "memalign", VERDICT_branch_inside }, { "valloc", VERDICT_too_short }, { "pvalloc", VERDICT_two_pages }, { "aligned_alloc", VERDICT_ok },
-		{ "posix_memalign", VERDICT_not_text }, { "malloc", VERDICT_ok },       { "free", VERDICT_ok },
+		{ "memalign", VERDICT_branch_inside }, { "reallocarray", VERDICT_branch_inside }, { "valloc", VERDICT_too_short }, { "pvalloc", VERDICT_two_pages },
+		{ "aligned_alloc", VERDICT_ok }, { "posix_memalign", VERDICT_not_text }, { "malloc", VERDICT_ok }, { "free", VERDICT_ok },
 	};
 	struct child child = start((const char *[]){ program, NULL }, NULL, "r");
 	struct planning planning;

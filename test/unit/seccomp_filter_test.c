@@ -89,8 +89,8 @@ static void test_actions(void)
 	CHECK(seccomp_is_deadly(0x12340000)); // unknown to this tool: the kernel kills
 }
 
-// A filter that is deadly for all but the calls in `allowed`, and with it one that lets everything through.
-static enum seccomp_effect effect_of(const long *allowed, size_t count)
+// A filter that is deadly for all but the calls in `allowed`, and before or behind it one that lets everything through.
+static enum seccomp_effect effect_with(const long *allowed, size_t count, bool first)
 {
 	struct sock_filter program[64] = { LOAD(nr) }, harmless[] = { RETURN(SECCOMP_RET_ALLOW) };
 	struct seccomp_filters filters = { .filters = NULL, .count = 2 };
@@ -103,8 +103,20 @@ static enum seccomp_effect effect_of(const long *allowed, size_t count)
 	}
 	program[size++] = (struct sock_filter)RETURN(SECCOMP_RET_KILL_PROCESS);
 	list[1].count = size;
+	if (first) {
+		list[0] = list[1];
+		list[1] = (__typeof__(*list)){ harmless, 1 };
+	}
 	filters.filters = (void *)list;
 	return seccomp_filters_effect(&filters);
+}
+
+static enum seccomp_effect effect_of(const long *allowed, size_t count)
+{
+	enum seccomp_effect effect = effect_with(allowed, count, true);
+
+	CHECK_EQUAL(effect_with(allowed, count, false), effect);
+	return effect;
 }
 
 static void test_effect(void)
@@ -115,8 +127,13 @@ static void test_effect(void)
 
 	CHECK_EQUAL(seccomp_filters_effect(&none), SECCOMP_EFFECT_NONE);
 	CHECK_EQUAL(effect_of(all, COUNT(all)), SECCOMP_EFFECT_NONE);
-	for (size_t i = 1; i < COUNT(all); i++)
-		CHECK_EQUAL(effect_of(all, i), SECCOMP_EFFECT_KILLS_CALL);
+	for (size_t i = 1; i < COUNT(all); i++) { // each is needed
+		long but_one[COUNT(all)];
+
+		memcpy(but_one, all, sizeof(all));
+		but_one[i] = SYS_rt_sigreturn;
+		CHECK_EQUAL(effect_of(but_one, COUNT(all)), SECCOMP_EFFECT_KILLS_CALL);
+	}
 	CHECK_EQUAL(effect_of(all + 1, COUNT(all) - 1), SECCOMP_EFFECT_KILLS_RETURN);
 }
 

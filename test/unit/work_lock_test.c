@@ -2,6 +2,7 @@
 // Who is at work on a process, and that nobody else is.
 #include "attach/work_lock.h"
 
+#include "base/log.h"
 #include "check.h"
 
 #include <fcntl.h>
@@ -181,6 +182,31 @@ static void test_release(pid_t target)
 	work_lock_release(&lock);
 }
 
+static void fail_at_wait(enum hs_log_level level, const char *message)
+{
+	(void)level;
+	if (strncmp(message, "wait for ", 9) == 0) {
+		fprintf(stderr, "a dump waits for what is no dump: %s\n", message);
+		exit(1);
+	}
+}
+
+// Of others a dump says that they are there, and does not wait.
+static void test_dump_beside_others(pid_t target)
+{
+	hs_log_set_sink(fail_at_wait);
+	for (int i = 0; i < WORK_COUNT; i++) {
+		pid_t worker, holder;
+
+		if (i == WORK_dump)
+			continue;
+		holder = make_holder(target, (enum work)i, false, &worker);
+		CHECK_EQUAL(refuses(target, WORK_dump, "try again when it has ended"), 1);
+		end(holder);
+	}
+	hs_log_set_sink(NULL);
+}
+
 static void test_dumps_take_turns(pid_t target)
 {
 	struct work_lock lock;
@@ -345,6 +371,7 @@ int main(void)
 
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	test_bytes();
+	test_dump_beside_others(target);
 	test_who(target);
 	test_child(target);
 	test_release(target);
