@@ -10,6 +10,10 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U // since Linux 6.3
+#endif
+
 // More than this is no sane filter: the kernel's own bound for all of a thread's is MAX_INSNS_PER_PATH.
 enum { FILTERS_MAX = 256 };
 
@@ -175,10 +179,11 @@ static const struct {
 	uint64_t arguments[6];
 } our_calls[] = {
 	{ SYS_prctl, { PR_GET_TSC } },
-	{ SYS_memfd_create, { 0, MFD_CLOEXEC | MFD_ALLOW_SEALING } },
+	{ SYS_memfd_create, { 0, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC } },
+	{ SYS_memfd_create, { 0, MFD_CLOEXEC | MFD_ALLOW_SEALING } }, // where the kernel does not know MFD_EXEC
 	{ SYS_mmap, { 0, 0, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED_NOREPLACE } },
 	{ SYS_mmap, { 0, 0, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, UINT64_MAX } },
-	{ SYS_mmap, { 0, 0, PROT_NONE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE } },
+	{ SYS_mmap, { 0, 0, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, UINT64_MAX } },
 	{ SYS_mprotect, { 0, 0, PROT_READ | PROT_WRITE } },
 	{ SYS_madvise, { 0, 0, MADV_WIPEONFORK } },
 	{ SYS_madvise, { 0, 0, MADV_DONTFORK } },

@@ -137,10 +137,49 @@ static void test_effect(void)
 	CHECK_EQUAL(effect_of(all + 1, COUNT(all) - 1), SECCOMP_EFFECT_KILLS_RETURN);
 }
 
+// Filters that look at arguments are asked with those of the very calls that are made (payload_load.c).
+static void test_arguments(void)
+{
+	static const struct {
+		long call;
+		unsigned argument;
+		uint32_t value; // all of its bits are set, and no others
+		enum seccomp_effect effect;
+	} cases[] = {
+		{ SYS_mmap, 3, MAP_PRIVATE | MAP_FIXED_NOREPLACE, SECCOMP_EFFECT_KILLS_CALL },                 // code
+		{ SYS_mmap, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, SECCOMP_EFFECT_KILLS_CALL }, // state pages
+		{ SYS_mmap, 3, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, SECCOMP_EFFECT_KILLS_CALL },  // the region
+		{ SYS_mmap, 3, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, SECCOMP_EFFECT_NONE },
+		{ SYS_mmap, 2, PROT_READ | PROT_EXEC, SECCOMP_EFFECT_KILLS_CALL },
+		{ SYS_mmap, 2, PROT_NONE, SECCOMP_EFFECT_KILLS_CALL },
+		{ SYS_mmap, 2, PROT_READ | PROT_WRITE | PROT_EXEC, SECCOMP_EFFECT_NONE },
+		{ SYS_mprotect, 2, PROT_READ | PROT_WRITE, SECCOMP_EFFECT_KILLS_CALL },
+		{ SYS_mprotect, 2, PROT_READ | PROT_EXEC, SECCOMP_EFFECT_NONE },
+		{ SYS_memfd_create, 1, MFD_CLOEXEC | MFD_ALLOW_SEALING | 0x10 /* MFD_EXEC */, SECCOMP_EFFECT_KILLS_CALL },
+		{ SYS_madvise, 2, MADV_DONTDUMP, SECCOMP_EFFECT_KILLS_CALL },
+		{ SYS_madvise, 2, MADV_WIPEONFORK, SECCOMP_EFFECT_KILLS_CALL },
+		{ SYS_madvise, 2, MADV_HUGEPAGE, SECCOMP_EFFECT_NONE },
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct sock_filter program[] = {
+			LOAD(nr), IF(BPF_JEQ, (uint32_t)cases[i].call, 0, 3),
+			BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(offsetof(struct seccomp_data, args) + cases[i].argument * sizeof(uint64_t))),
+			IF(BPF_JEQ, cases[i].value, 0, 1), RETURN(SECCOMP_RET_KILL_PROCESS), RETURN(SECCOMP_RET_ALLOW),
+		};
+		struct seccomp_filters filters = { .filters = NULL, .count = 1 };
+		__typeof__(*filters.filters) list[1] = { { program, COUNT(program) } };
+
+		filters.filters = list;
+		CHECK_EQUAL(seccomp_filters_effect(&filters), cases[i].effect);
+	}
+}
+
 int main(void)
 {
 	test_run();
 	test_actions();
 	test_effect();
+	test_arguments();
 	return CHECK_RESULT();
 }
