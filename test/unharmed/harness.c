@@ -182,6 +182,20 @@ bool wait_until(bool (*condition)(pid_t), pid_t pid)
 	return condition(pid);
 }
 
+uint64_t page_entry(pid_t pid, uint64_t address)
+{
+	uint64_t entry = 0;
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || pread(fd, &entry, sizeof(entry), (off_t)(address / 4096 * sizeof(entry))) != (ssize_t)sizeof(entry))
+		give_up(path);
+	close(fd);
+	return entry;
+}
+
 void prepare_files(struct target_memory *memory, struct file_pages *pages)
 {
 	struct proc_maps maps;

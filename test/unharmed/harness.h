@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct program {
@@ -32,6 +33,9 @@ bool wholly_stopped(pid_t pid);
 bool wait_until(bool (*condition)(pid_t), pid_t pid);
 // All threads sleep.
 bool wholly_asleep(pid_t pid);
+
+// What pagemap says of a page (Documentation/admin-guide/mm/pagemap.rst): bit 61, it is its file's own.
+uint64_t page_entry(pid_t pid, uint64_t address);
 
 // What the tool reads of the target's files before it stops it. `pages` stays in use.
 void prepare_files(struct target_memory *memory, struct file_pages *pages);

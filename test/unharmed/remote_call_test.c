@@ -203,19 +203,6 @@ static void test_signals(void)
 	CHECK_EQUAL(strtoul(text, NULL, 10), 2000);
 }
 
-static uint64_t page_flags(pid_t pid, uint64_t address)
-{
-	uint64_t entry = 0;
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	CHECK_EQUAL(pread(fd, &entry, sizeof(entry), (off_t)(address / 4096 * 8)), (ssize_t)sizeof(entry));
-	close(fd);
-	return entry;
-}
-
 // No code pieces in the target: they are written at the entry point, and nothing is left of them.
 static void test_no_gadgets(void)
 {
@@ -244,7 +231,7 @@ static void test_no_gadgets(void)
 		memcpy(before, caller.entry.old_bytes, ARCH_ENTRY_CODE_SIZE);
 		must(target_memory_read(&memory, entry, during, ARCH_ENTRY_CODE_SIZE));
 		CHECK(memcmp(during, arch_entry_code, ARCH_ENTRY_CODE_SIZE) == 0);
-		CHECK((page_flags(program.pid, entry) & of_file) == 0);
+		CHECK((page_entry(program.pid, entry) & of_file) == 0);
 		make_calls(&caller, program.pid, &memory);
 		must(remote_call_close(&caller));
 		must(target_memory_read(&memory, entry, after, ARCH_ENTRY_CODE_SIZE));

@@ -97,8 +97,10 @@ static pid_t make_holder(pid_t target, enum work work, bool forks, pid_t *worker
 	pid = fork();
 	if (pid == 0) {
 		struct work_lock lock;
-		struct hs_error *error = work_lock_take(target, work, &lock);
+		struct hs_error *error;
 
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		error = work_lock_take(target, work, &lock);
 		if (error)
 			_exit(1);
 		if (forks && fork() > 0)
