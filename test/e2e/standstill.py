@@ -431,7 +431,9 @@ def hang(subject, arguments, variable, number):
     subject.check_works()
     if status == 0:
         return None
-    check(status == -9 or "was stopped for" in said or "did not stop in time" in said, f"{arguments[0]}, {variable}={number}: {status}, {said!r}")
+    # On a busy machine a thread may not get a processor for as long as the target may stand still: then the tool gives up before it comes to that point.
+    check(status == -9 or any(words in said for words in ("was stopped for", "did not stop in time", "did not return from a remote system call")),
+          f"{arguments[0]}, {variable}={number}: {status}, {said!r}")
     return not alone and "heapsnap was killed" in said
 
 
