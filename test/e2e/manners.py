@@ -9,8 +9,8 @@ import shutil
 import signal
 import subprocess
 
-from harness import (HEAPSNAP, Target, Unharmed, as_user, attach, check, check_equal, check_refused, copy_for_everybody, detach, dump, heapsnap,
-                     heapsnap_ok, only_child, read_text, root, run_cases, say, start, stop, target_path, temporary_directory, wait_until)
+from harness import (HEAPSNAP, Target, Unharmed, as_user, attach, attach_state, check, check_equal, check_refused, copy_for_everybody, detach, dump, heapsnap,
+                     heapsnap_ok, only_child, read_text, root, run_cases, run_stopping, say, start, stop, target_path, temporary_directory, wait_until)
 
 SOMEBODY = 65534
 
@@ -239,6 +239,37 @@ def another_proc():
     stop(target.process)
 
 
+def killed_in_container():
+    """A tool in a container does not see the one on the host, whose lock is of another /proc. It is killed in its attach, while that one waits to plan its own:
+    the hooks that it has left are not hooked once more."""
+    if not root():
+        return
+    target = Target("cycles", 2, command=["unshare", "-pf", "--mount-proc", target_path("cycles"), "2"])
+    pid = only_child(target.pid)
+    inside = ["nsenter", "-t", str(pid), "-p", "-m", "--"]
+    steps = heapsnap("attach", 1, "-v", prefix=inside).stderr
+    check_equal(heapsnap("detach", 1, prefix=inside).status, 0, "detach in the container")
+    last = re.findall(r"step (\d+): write a hook$", steps, re.M)
+    check(last, f"steps of an attach: {steps}")
+    killed = []
+
+    def kill_another():
+        if not killed:
+            heapsnap("attach", 1, prefix=inside, environment={"HEAPSNAP_KILL_AT": last[-1]})
+            killed.append(attach_state(pid))
+    before = Unharmed(pid)
+    result = run_stopping("plan", kill_another, "attach", pid)
+    check_equal(killed, ["attach unfinished"], "what was left meanwhile")
+    check_refused(result, "the rest of an unfinished attach or detach; try again")
+    check_equal(attach_state(pid), "attach unfinished", "status")
+    check(int(target.ask("count")) >= 0, "the target works")
+    attach(pid)
+    detach(pid)
+    target.ask("pause")
+    before.check_after(memory_may_change=True, settle=20)
+    stop(target.process)
+
+
 @contextlib.contextmanager
 def control_group(parent):
     group = os.path.join(parent, f"heapsnap-test-{os.getpid()}")
@@ -334,5 +365,5 @@ def registered_stack():
     target.end()
 
 
-run_cases([attach_beside_all, dump_beside_all, killed_holder, killed_before_its_watchdog_ran, users_and_root, guarded_child, another_proc, frozen_first_version,
+run_cases([attach_beside_all, dump_beside_all, killed_holder, killed_before_its_watchdog_ran, users_and_root, guarded_child, another_proc, killed_in_container, frozen_first_version,
            frozen_second_version, registered_stack], "manners")
