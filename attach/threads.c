@@ -315,8 +315,8 @@ static bool all_stand(struct frozen_process *process)
 }
 
 // All in the list in an event stop; the dead taken out. In turns, because one may wait until another, dead, is reaped (exec). Those that stand
-// are passed by: however often new threads appear, each is collected once. But while one is waited for, they are looked at too, for it may be that
-// the exec it is in has killed them.
+// are passed by: however often new threads appear, each is collected once. But while one is waited for, they are looked at too, for they may have been
+// killed: by the exec that it is in; or with the whole process, whose main thread is reported dead only after all others are reaped.
 static struct hs_error *collect_threads(struct freezer *freezer)
 {
 	struct frozen_process *process = freezer->process;

@@ -12,24 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/fanotify.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define ARGUMENTS(...) ((const char *const[]){ __VA_ARGS__, NULL })
-
-static void nap(long milliseconds)
-{
-	const struct timespec time = { .tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000 };
-
-	nanosleep(&time, NULL);
-}
 
 static size_t freeze_and_thaw(pid_t pid, uint64_t *stopped_ret)
 {
@@ -276,147 +266,6 @@ static void test_spawner(void)
 	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
 }
 
-// Freezes until the process has ended. Returns how often that failed otherwise than it may.
-static int freeze_until_end(pid_t pid)
-{
-	unsigned frozen = 0, gone = 0;
-
-	for (;;) {
-		struct frozen_process process;
-		struct hs_error *error = threads_freeze(pid, 2000, &process);
-
-		if (!error) {
-			frozen++;
-			must(threads_thaw(&process));
-			continue;
-		}
-		if (error->code != HS_ERROR_GONE) {
-			fprintf(stderr, "%s\n", error->message);
-			return 1;
-		}
-		hs_error_destroy(error);
-		gone++;
-		if (threads_state(pid, pid) == 'Z' || threads_state(pid, pid) == 'X')
-			break;
-	}
-	printf("exec: %u times frozen, %u times gone\n", frozen, gone);
-	fflush(stdout);
-	return 0;
-}
-
-// The target's own death, and its exec, in the middle of a freeze. The tool is another process than the parent, as in life: to a
-// parent, a child that it does not trace any more looks like one that runs.
-static void test_exec(void)
-{
-	for (int round = 0; round < 5; round++) {
-		struct program program = program_start("ptrace_exec", ARGUMENTS("60", "ready"));
-		pid_t tool;
-		int status;
-
-		fflush(stdout);
-		tool = fork();
-		if (tool == 0)
-			_exit(freeze_until_end(program.pid));
-		waitpid(tool, &status, 0);
-		CHECK_EQUAL(status, 0);
-		if (status != 0)
-			kill(program.pid, SIGKILL);
-		CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
-	}
-}
-
-// Answers each request to execute a file that has a mark, late and with no. Never returns.
-static _Noreturn void deny_slowly(int listener)
-{
-	struct fanotify_event_metadata event;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	while (read(listener, &event, sizeof(event)) == (ssize_t)sizeof(event)) {
-		struct fanotify_response response = { .fd = event.fd, .response = FAN_DENY };
-
-		nap(120);
-		if (write(listener, &response, sizeof(response)) != (ssize_t)sizeof(response))
-			_exit(1);
-		close(event.fd);
-	}
-	_exit(0);
-}
-
-static void write_file(const char *path, const char *text)
-{
-	FILE *file = fopen(path, "w");
-
-	if (!file || fputs(text, file) < 0 || fclose(file) || chmod(path, 0755))
-		exit(2);
-}
-
-// 12 freezes, some with little time. How many had every thread; -1: one that said so had not, or failed otherwise than it may.
-static int freeze_beside_exec(pid_t pid, size_t threads)
-{
-	int frozen = 0;
-
-	for (int i = 0; i < 12; i++) {
-		struct frozen_process process;
-		struct hs_error *error = threads_freeze(pid, i % 3 ? 3000 : 100, &process);
-
-		if (error) {
-			fprintf(stderr, "%s\n", error->message);
-			if (error->code != HS_ERROR_TIMEOUT)
-				return -1;
-			hs_error_destroy(error);
-			continue;
-		}
-		frozen++;
-		if (process.count != threads)
-			return -1;
-		must(threads_thaw(&process));
-		nap(7 * i);
-	}
-	return frozen;
-}
-
-// An exec that takes long, and fails: for that time no thread can be seized (seize_guard.h). They are alive all the same: a freeze has every thread, or
-// says that it could not.
-static void test_failing_exec(void)
-{
-	char folder[] = "/tmp/heapsnap-test-XXXXXX", script[64], interpreter[64], text[80];
-	int listener = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY | O_CLOEXEC), status;
-	struct program program;
-	pid_t denier, tool;
-
-	if (listener < 0) {
-		printf("failing exec: left out, there is no fanotify here: %s\n", strerror(errno));
-		return;
-	}
-	if (!mkdtemp(folder))
-		exit(2);
-	snprintf(script, sizeof(script), "%s/script", folder);
-	snprintf(interpreter, sizeof(interpreter), "%s/interpreter", folder);
-	snprintf(text, sizeof(text), "#!%s\n", interpreter);
-	write_file(script, text);
-	write_file(interpreter, "");
-	CHECK_EQUAL(fanotify_mark(listener, FAN_MARK_ADD, FAN_OPEN_EXEC_PERM, AT_FDCWD, interpreter), 0);
-	fflush(stdout);
-	denier = fork();
-	if (denier == 0)
-		deny_slowly(listener);
-	close(listener);
-	program = program_start("ptrace_failing_exec", ARGUMENTS(script));
-	tool = fork();
-	if (tool == 0)
-		_exit((int)freeze_beside_exec(program.pid, 4));
-	CHECK_EQUAL(waitpid(tool, &status, 0), tool);
-	CHECK(WIFEXITED(status) && WEXITSTATUS(status) > 0 && WEXITSTATUS(status) <= 12);
-	printf("failing exec: %d of 12 times frozen\n", WEXITSTATUS(status));
-	CHECK(!anything_stopped_or_traced(program.pid));
-	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
-	kill(denier, SIGKILL);
-	CHECK_EQUAL(waitpid(denier, &status, 0), denier);
-	unlink(script);
-	unlink(interpreter);
-	rmdir(folder);
-}
-
 static void test_killed(void)
 {
 	struct program program = program_start("ptrace_sleepers", ARGUMENTS("10"));
@@ -443,7 +292,7 @@ int main(int argc, char **argv)
 	} tests[] = {
 		{ "sleepers", test_sleepers }, { "urgency", test_urgency }, { "registers", test_registers }, { "computing", test_computing },
 		{ "waiting", test_waiting },   { "stopped", test_stopped },     { "interrupted_calls", test_interrupted_calls }, { "signals", test_signals },
-		{ "spawner", test_spawner },   { "exec", test_exec },           { "failing_exec", test_failing_exec },
+		{ "spawner", test_spawner },
 		{ "killed", test_killed },
 	};
 

@@ -196,6 +196,13 @@ uint64_t page_entry(pid_t pid, uint64_t address)
 	return entry;
 }
 
+void nap(long milliseconds)
+{
+	const struct timespec time = { .tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000 };
+
+	nanosleep(&time, NULL);
+}
+
 void prepare_files(struct target_memory *memory, struct file_pages *pages)
 {
 	struct proc_maps maps;

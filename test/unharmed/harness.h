@@ -34,6 +34,8 @@ bool wait_until(bool (*condition)(pid_t), pid_t pid);
 // All threads sleep.
 bool wholly_asleep(pid_t pid);
 
+void nap(long milliseconds);
+
 // What pagemap says of a page (Documentation/admin-guide/mm/pagemap.rst): bit 61, it is its file's own.
 uint64_t page_entry(pid_t pid, uint64_t address);
 

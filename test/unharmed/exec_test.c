@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// Freezing a process that becomes another program meanwhile, or fails to.
+#include "attach/threads.h"
+#include "check.h"
+#include "harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fanotify.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ARGUMENTS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+// Freezes until the process has ended. Returns how often that failed otherwise than it may.
+static int freeze_until_end(pid_t pid)
+{
+	unsigned frozen = 0, gone = 0;
+
+	for (;;) {
+		struct frozen_process process;
+		struct hs_error *error = threads_freeze(pid, 2000, &process);
+
+		if (!error) {
+			frozen++;
+			must(threads_thaw(&process));
+			continue;
+		}
+		if (error->code != HS_ERROR_GONE) {
+			fprintf(stderr, "%s\n", error->message);
+			return 1;
+		}
+		hs_error_destroy(error);
+		gone++;
+		if (threads_state(pid, pid) == 'Z' || threads_state(pid, pid) == 'X')
+			break;
+	}
+	printf("exec: %u times frozen, %u times gone\n", frozen, gone);
+	fflush(stdout);
+	return 0;
+}
+
+// The target's own death, and its exec, in the middle of a freeze. The tool is another process than the parent, as in life: to a
+// parent, a child that it does not trace any more looks like one that runs.
+static void test_exec(void)
+{
+	for (int round = 0; round < 5; round++) {
+		struct program program = program_start("ptrace_exec", ARGUMENTS("60", "ready"));
+		pid_t tool;
+		int status;
+
+		fflush(stdout);
+		tool = fork();
+		if (tool == 0)
+			_exit(freeze_until_end(program.pid));
+		waitpid(tool, &status, 0);
+		CHECK_EQUAL(status, 0);
+		if (status != 0)
+			kill(program.pid, SIGKILL);
+		CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
+	}
+}
+
+// Answers each request to execute a file that has a mark, late, and with `answer`. Never returns.
+static _Noreturn void answer_slowly(int listener, unsigned milliseconds, uint32_t answer)
+{
+	struct fanotify_event_metadata event;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (read(listener, &event, sizeof(event)) == (ssize_t)sizeof(event)) {
+		struct fanotify_response response = { .fd = event.fd, .response = answer };
+
+		nap(milliseconds);
+		if (write(listener, &response, sizeof(response)) != (ssize_t)sizeof(response))
+			_exit(1);
+		close(event.fd);
+	}
+	_exit(0);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	if (!file || fputs(text, file) < 0 || fclose(file) || chmod(path, 0755))
+		exit(2);
+}
+
+// 12 freezes, some with little time. How many had every thread; -1: one that said so had not, or failed otherwise than it may.
+static int freeze_beside_exec(pid_t pid, size_t threads)
+{
+	int frozen = 0;
+
+	for (int i = 0; i < 12; i++) {
+		struct frozen_process process;
+		struct hs_error *error = threads_freeze(pid, i % 3 ? 3000 : 100, &process);
+
+		if (error) {
+			fprintf(stderr, "%s\n", error->message);
+			if (error->code != HS_ERROR_TIMEOUT)
+				return -1;
+			hs_error_destroy(error);
+			continue;
+		}
+		frozen++;
+		if (process.count != threads)
+			return -1;
+		must(threads_thaw(&process));
+		nap(7 * i);
+	}
+	return frozen;
+}
+
+// An exec that takes long, and fails: for that time no thread can be seized (seize_guard.h). They are alive all the same: a freeze has every thread, or
+// says that it could not.
+static void test_failing_exec(void)
+{
+	char folder[] = "/tmp/heapsnap-test-XXXXXX", script[64], interpreter[64], text[80];
+	int listener = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY | O_CLOEXEC), status;
+	struct program program;
+	pid_t denier, tool;
+
+	if (listener < 0) {
+		printf("failing exec: left out, there is no fanotify here: %s\n", strerror(errno));
+		return;
+	}
+	if (!mkdtemp(folder))
+		exit(2);
+	snprintf(script, sizeof(script), "%s/script", folder);
+	snprintf(interpreter, sizeof(interpreter), "%s/interpreter", folder);
+	snprintf(text, sizeof(text), "#!%s\n", interpreter);
+	write_file(script, text);
+	write_file(interpreter, "");
+	CHECK_EQUAL(fanotify_mark(listener, FAN_MARK_ADD, FAN_OPEN_EXEC_PERM, AT_FDCWD, interpreter), 0);
+	fflush(stdout);
+	denier = fork();
+	if (denier == 0)
+		answer_slowly(listener, 120, FAN_DENY);
+	close(listener);
+	program = program_start("ptrace_failing_exec", ARGUMENTS(script));
+	tool = fork();
+	if (tool == 0)
+		_exit((int)freeze_beside_exec(program.pid, 4));
+	CHECK_EQUAL(waitpid(tool, &status, 0), tool);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) > 0 && WEXITSTATUS(status) <= 12);
+	printf("failing exec: %d of 12 times frozen\n", WEXITSTATUS(status));
+	CHECK(!anything_stopped_or_traced(program.pid));
+	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
+	kill(denier, SIGKILL);
+	CHECK_EQUAL(waitpid(denier, &status, 0), denier);
+	unlink(script);
+	unlink(interpreter);
+	rmdir(folder);
+}
+
+static bool is_in_exec(pid_t pid)
+{
+	char path[64], text[8] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)pid);
+	file = fopen(path, "re");
+	if (!file || !fgets(text, sizeof(text), file))
+		text[0] = 0;
+	if (file)
+		fclose(file);
+	return strncmp(text, "59 ", 3) == 0; // execve
+}
+
+static void *sleep_for_ever(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+// 0: the freeze said that the process became another program.
+static int freeze_during_exec(pid_t pid)
+{
+	struct frozen_process process;
+	struct hs_error *error = threads_freeze(pid, 5000, &process);
+
+	if (!error) {
+		fprintf(stderr, "frozen, with %zu threads\n", process.count);
+		must(threads_thaw(&process));
+		return 1;
+	}
+	if (error->code != HS_ERROR_GONE)
+		fprintf(stderr, "%s\n", error->message);
+	return error->code != HS_ERROR_GONE;
+}
+
+// An exec that has begun and is kept waiting until the other threads stand, and then kills them: it waits for them to be reaped, which only the tool can do.
+static void test_exec_beside_standing(void)
+{
+	char folder[] = "/tmp/heapsnap-test-XXXXXX", program[64], command[128];
+	int listener = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY | O_CLOEXEC), status;
+	pid_t answerer, pid, tool;
+
+	if (listener < 0) {
+		printf("exec beside standing threads: left out, there is no fanotify here: %s\n", strerror(errno));
+		return;
+	}
+	if (!mkdtemp(folder))
+		exit(2);
+	snprintf(program, sizeof(program), "%s/sleep", folder);
+	snprintf(command, sizeof(command), "cp /bin/sleep %s", program);
+	CHECK_EQUAL(system(command), 0);
+	CHECK_EQUAL(fanotify_mark(listener, FAN_MARK_ADD, FAN_OPEN_EXEC_PERM, AT_FDCWD, program), 0);
+	fflush(stdout);
+	answerer = fork();
+	if (answerer == 0)
+		answer_slowly(listener, 500, FAN_ALLOW);
+	close(listener);
+	for (int round = 0; round < 3; round++) {
+		pid = fork();
+		if (pid == 0) {
+			pthread_t threads[3];
+
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (int i = 0; i < 3; i++)
+				pthread_create(&threads[i], NULL, sleep_for_ever, NULL);
+			execl(program, "sleep", "1000", NULL);
+			_exit(1);
+		}
+		CHECK(wait_until(is_in_exec, pid));
+		tool = fork(); // as in test_exec
+		if (tool == 0)
+			_exit(freeze_during_exec(pid));
+		CHECK_EQUAL(waitpid(tool, &status, 0), tool);
+		CHECK_EQUAL(status, 0);
+		CHECK(!anything_stopped_or_traced(pid));
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		CHECK(WIFSIGNALED(status));
+	}
+	kill(answerer, SIGKILL);
+	waitpid(answerer, NULL, 0);
+	unlink(program);
+	rmdir(folder);
+}
+
+// Argument: the one test to run.
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} tests[] = {
+		{ "exec_beside_standing", test_exec_beside_standing }, { "failing_exec", test_failing_exec }, { "exec", test_exec },
+	};
+
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		if (argc < 2 || strcmp(argv[1], tests[i].name) == 0)
+			tests[i].run();
+	}
+	return CHECK_RESULT();
+}
