@@ -2,7 +2,7 @@
 #include "attach/freeze_watchdog.h"
 
 #include "attach/arch.h"
-
+#include "attach/urgency.h"
 #include "base/clock.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 
 #define SECOND UINT64_C(1000000000)
 // FILES_MAX: where close_range(2) is not there (before Linux 5.9).
-enum { STACK_SIZE = 64 << 10, FILES_MAX = 65536, HIGHEST_PRIORITY = -20, READY_SECONDS = 5, READY_POLL_NS = 20000000 };
+enum { STACK_SIZE = 64 << 10, FILES_MAX = 65536, READY_SECONDS = 5, READY_POLL_NS = 20000000 };
 
 // Shared with the watchdog, which has the same memory.
 static struct {
@@ -97,7 +97,7 @@ IN_WATCHDOG static bool wait_for_tool(uint64_t ns)
 
 IN_WATCHDOG static int watch(void *unused)
 {
-	uint64_t woken = 0; // the kill_at for which it was
+	uint64_t woken = 0; // the kill_at for which SIGCONT was sent
 
 	(void)unused;
 	call2(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
@@ -107,7 +107,7 @@ IN_WATCHDOG static int watch(void *unused)
 	call2(SYS_prctl, PR_SET_NAME, (long)"heapsnap-watch");
 	call1(SYS_chdir, (long)"/");
 	keep_few_descriptors();
-	call3(SYS_setpriority, PRIO_PROCESS, 0, HIGHEST_PRIORITY); // allowed or not
+	call3(SYS_setpriority, PRIO_PROCESS, 0, HS_HIGHEST_PRIORITY); // allowed or not
 	atomic_store(&shared.is_ready, 1);
 	call3(SYS_futex, (long)&shared.is_ready, FUTEX_WAKE_PRIVATE, 1);
 	for (;;) {
@@ -156,7 +156,7 @@ static struct hs_error *start(void)
 	sigset_t all, mask;
 	int error_number;
 
-	// No page of it is shared with anything that is unmapped while it lives: it stays until the watchdog is reaped.
+	// Stays mapped until the watchdog is reaped.
 	stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	if (stack == MAP_FAILED) {
 		stack = NULL;
@@ -196,8 +196,8 @@ struct hs_error *freeze_watchdog_start(uint64_t least)
 
 void freeze_watchdog_arm(pid_t pid, uint64_t wake_at, uint64_t kill_at, uint64_t bound)
 {
-	int size = snprintf(shared.message, sizeof(shared.message), "heapsnap: process %d was stopped for %.3g s, which is the longest that it may be: "
-			    "heapsnap was killed, and the process runs on; `heapsnap detach %d` clears away what is left\n", (int)pid,
+	int size = snprintf(shared.message, sizeof(shared.message), "heapsnap: heapsnap stopped process %d for %.3g s, its limit, and was killed; the "
+			    "process runs on. `heapsnap status %d` shows what is left; the next attach or detach clears it away\n", (int)pid,
 			    (double)bound / (double)SECOND, (int)pid);
 
 	shared.message_size = (size_t)size < sizeof(shared.message) ? (size_t)size : sizeof(shared.message) - 1;

@@ -15,8 +15,8 @@ static struct {
 	bool stays_armed;  // until the tool ends
 	bool lacked_files;
 	bool is_locked;
-	uint64_t wake_at, kill_at; // CLOCK_MONOTONIC, ns
-	uint64_t bound;            // ns
+	uint64_t wake_at; // CLOCK_MONOTONIC, ns
+	uint64_t bound;   // ns
 	sigset_t mask;
 } standstill;
 
@@ -62,8 +62,7 @@ struct hs_error *standstill_begin(pid_t pid)
 	block_terminal_stops();
 	now = hs_monotonic_ns();
 	standstill.wake_at = now + time_to_wake();
-	standstill.kill_at = now + standstill.bound;
-	freeze_watchdog_arm(pid, standstill.wake_at, standstill.kill_at, standstill.bound);
+	freeze_watchdog_arm(pid, standstill.wake_at, now + standstill.bound, standstill.bound);
 	return NULL;
 }
 
@@ -93,8 +92,8 @@ struct hs_error *standstill_check(void)
 {
 	if (!standstill.is_on || hs_monotonic_ns() < standstill.wake_at)
 		return NULL;
-	return hs_error_create(HS_ERROR_TIMEOUT, "the process was stopped for more than %.3g s, and may be for no more than %.3g s (is the machine "
-			       "short of processors or memory?); try again later", (double)time_to_wake() / 1e9, (double)standstill.bound / 1e9);
+	return hs_error_create(HS_ERROR_TIMEOUT, "gave up: the process had been stopped for %.3g s (limit %.3g s); is the machine short of processors "
+			       "or memory? Try again later", (double)time_to_wake() / 1e9, (double)standstill.bound / 1e9);
 }
 
 uint64_t standstill_deadline(uint64_t deadline)
@@ -113,7 +112,12 @@ struct hs_error *standstill_allows_files(void)
 	if (!standstill.is_on)
 		return NULL;
 	standstill.lacked_files = true;
-	return hs_error_create(HS_ERROR_REFUSED, "a file would have to be read that was not needed before the process was stopped; try again");
+	return standstill_lacked_error();
+}
+
+struct hs_error *standstill_lacked_error(void)
+{
+	return hs_error_create(HS_ERROR_REFUSED, "the process has mapped a file since it was examined, and no file is read while it is stopped; try again");
 }
 
 bool standstill_is_on(void)

@@ -39,5 +39,7 @@ bool standstill_is_on(void);
 struct hs_error *standstill_allows_files(void) HS_MUST_CHECK;
 // Whether that was refused since the last standstill began: then let the target go, read again, and try again.
 bool standstill_lacked_files(void);
+// The error of that refusal.
+struct hs_error *standstill_lacked_error(void) HS_MUST_CHECK;
 
 #endif

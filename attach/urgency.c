@@ -4,13 +4,17 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/resource.h>
-
-enum { HIGHEST_PRIORITY = -20 }; // setpriority(2)
 
 enum { LONGEST_AT_ONCE = 200000 }; // us of a real-time priority without a wait
 
 static volatile sig_atomic_t raised;
+static struct {
+	bool is_kept;
+	struct rlimit limit;
+	struct sigaction action;
+} before; // the first urgency_raise
 
 int urgency_begin(void)
 {
@@ -19,8 +23,8 @@ int urgency_begin(void)
 	errno = 0;
 	nice_value = getpriority(PRIO_PROCESS, 0);
 	if (nice_value == -1 && errno != 0)
-		return HIGHEST_PRIORITY; // unknown: nothing is changed, and giving back changes nothing either
-	setpriority(PRIO_PROCESS, 0, HIGHEST_PRIORITY);
+		return HS_HIGHEST_PRIORITY; // unknown: nothing is changed, and giving back changes nothing either
+	setpriority(PRIO_PROCESS, 0, HS_HIGHEST_PRIORITY);
 	return nice_value;
 }
 
@@ -33,18 +37,31 @@ static void fall_back(int signal)
 	raised = 0;
 }
 
-void urgency_raise(void)
+// False: it cannot be limited, and there is no real-time priority.
+static bool limit_time(void)
 {
-	const struct sched_param lowest = { .sched_priority = 1 };
 	struct sigaction action = { .sa_handler = fall_back, .sa_flags = SA_RESTART };
 	struct rlimit limit;
 
-	if (raised || sched_getscheduler(0) != SCHED_OTHER || getrlimit(RLIMIT_RTTIME, &limit) < 0)
-		return;
-	sigemptyset(&action.sa_mask);
+	if (getrlimit(RLIMIT_RTTIME, &before.limit) < 0)
+		return false;
+	limit = before.limit;
 	if (limit.rlim_cur > LONGEST_AT_ONCE)
 		limit.rlim_cur = LONGEST_AT_ONCE;
-	if (sigaction(SIGXCPU, &action, NULL) == 0 && setrlimit(RLIMIT_RTTIME, &limit) == 0)
+	sigemptyset(&action.sa_mask);
+	if (sigaction(SIGXCPU, &action, &before.action) < 0)
+		return false;
+	before.is_kept = true;
+	return setrlimit(RLIMIT_RTTIME, &limit) == 0;
+}
+
+void urgency_raise(void)
+{
+	const struct sched_param lowest = { .sched_priority = 1 };
+
+	if (raised || sched_getscheduler(0) != SCHED_OTHER)
+		return;
+	if (before.is_kept || limit_time())
 		raised = sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0;
 }
 
@@ -57,6 +74,11 @@ void urgency_lower(void)
 void urgency_end(int nice_value)
 {
 	urgency_lower();
-	if (nice_value != HIGHEST_PRIORITY)
+	if (before.is_kept) {
+		setrlimit(RLIMIT_RTTIME, &before.limit);
+		sigaction(SIGXCPU, &before.action, NULL);
+		before.is_kept = false;
+	}
+	if (nice_value != HS_HIGHEST_PRIORITY)
 		setpriority(PRIO_PROCESS, 0, nice_value); // always allowed: downwards, or not at all
 }

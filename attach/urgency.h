@@ -4,9 +4,13 @@
 #ifndef HEAPSNAP_ATTACH_URGENCY_H
 #define HEAPSNAP_ATTACH_URGENCY_H
 
+#define HS_HIGHEST_PRIORITY (-20) // setpriority(2)
+
 // The highest priority of the ordinary scheduling class, where the tool may take it (CAP_SYS_NICE, or RLIMIT_NICE); the same priority
-// otherwise. Not a real-time class: a tool at fault would not let others run. Returns the nice value to give back.
+// otherwise. Not yet a real-time class: while threads still have to reach their stops, the tool must not keep a processor from them. Returns the nice value to
+// give back.
 int urgency_begin(void);
+// Gives back also what urgency_raise has changed: the limit and the action for its signal.
 void urgency_end(int nice_value);
 
 // While every thread stands there is no thread to wait for: a real-time priority, where the tool may have one (CAP_SYS_NICE, RLIMIT_RTPRIO). An ordinary
