@@ -145,13 +145,14 @@ static struct hs_error *runs_elsewhere(const struct inside_search *search, const
 }
 
 // Whether the thread's own slot says that no hook runs. It says so before a hook calls anything, so only a handler that has interrupted the payload
-// itself could come back there; its frame was looked for. Of another stack than the thread's own (a coroutine's, a goroutine's) nobody knows the end: there what
-// was looked at is taken for all that a handler has between itself and its frame.
+// itself could come back there; its frame was looked for. Of another stack than the thread's own (a coroutine's, a goroutine's) nobody knows the end: there
+// what was looked at is taken for all that a handler has between itself and its frame.
 static bool says_outside(const struct inside_search *search, const struct slot_facts *slot, const struct look *look)
 {
 	bool on_own = slot && look->span.low >= slot->stack_low && look->span.low < slot->stack_high;
 
-	return slot && !slot->is_of_several && !is_place(slot->guard) && (look->is_whole || (!on_own && look->is_limited)) && !look->points_deep && !is_interrupted(search, look);
+	return slot && !slot->is_of_several && !is_place(slot->guard) && (look->is_whole || (!on_own && look->is_limited)) && !look->points_deep &&
+	       !is_interrupted(search, look);
 }
 
 // Whether no word from `certain` on points into the ranges: what further frames there are, none is a hook's, or comes back to one.
@@ -191,6 +192,7 @@ struct hs_error *inside_check(struct inside_search *search, const struct frozen_
 		*inside_ret = end == WALK_MET ||
 			      (end == WALK_INCOMPLETE && !is_clean_above(search, &look, certain) && !says_outside(search, slot, &look));
 	}
-	hs_verbose("thread %d has words on its stack that point into the payload: %s", thread->tid, *inside_ret ? "inside" : "left over");
+	hs_verbose("thread %d has %s: %s", thread->tid, look.points ? "words on its stack that point into the payload" :
+		   "a stack that could not be read as a whole", *inside_ret ? "inside" : look.points ? "left over" : "outside");
 	return NULL;
 }

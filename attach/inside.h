@@ -27,11 +27,10 @@ struct hs_error *inside_begin(const struct target_memory *memory, const struct p
 	HS_MUST_CHECK;
 void inside_end(struct inside_search *search);
 
-// A thread none of whose stack's words points into the ranges is surely outside. Where a word does, it is inside
-// - if its slot says that a hook runs there;
-// - if a walk meets the ranges;
-// - if the walk does not come to the stack's end, and a word further out points into the ranges, unless its slot says that no hook runs, and no signal handler there has interrupted the payload: a
-//   hook says that it runs before it calls anything.
+// A thread none of whose stack's words points into the ranges is surely outside. Where a word does, it is inside if
+// - its slot says that a hook runs there;
+// - a walk meets the ranges;
+// - the walk ends early and a word further out points into the ranges, unless the slot says that no hook runs and no signal frame leads into the payload.
 // While the thread is on another stack than its outermost hook (a signal handler's), the words just below the hook's return address decide.
 // Of a stack whose end is not known no more than 1 MiB is looked at; where that is not all of it, only a walk can prove a thread outside.
 // pre: no remote call is open in the thread.

@@ -16,8 +16,8 @@ bool leftovers_exist(pid_t pid, const struct target_memory *memory);
 // Whether any thread has a descriptor of a memory file of ours. Those that cannot be listed count as none.
 bool leftover_descriptors_exist(pid_t pid);
 
-// Closes memory files of ours that the calling thread has, if `descriptors` asks for that, and puts the bytes of the entry point back. Goes on after a failure. HS_ERROR_REFUSED
-// while a thread stands at the entry point.
+// Closes memory files of ours that the calling thread has, if `descriptors` asks for that, and puts the bytes of the entry point back. Goes on
+// after a failure. HS_ERROR_REFUSED while a thread stands at the entry point.
 struct hs_error *leftovers_clear(struct remote_caller *caller, bool descriptors) HS_MUST_CHECK;
 
 // Closes those that only threads with descriptors of their own have, by such a thread. Where none of them can make calls, they stay; detach says so.

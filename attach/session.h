@@ -26,7 +26,7 @@ struct attach_report {
 	size_t hooks, hooks_refused, modules, threads;
 	uint64_t stopped_ns;   // for how long threads were stopped, over all tries
 	uint64_t region_bytes; // that may be used
-	size_t unseen_makers;  // of the refused ones, such as make blocks
+	size_t unseen_makers;  // of these, functions that return blocks
 	bool loader_followed;  // false: libraries loaded later will not be seen (no dynamic loader, or its event cannot be hooked)
 };
 

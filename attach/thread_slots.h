@@ -9,7 +9,8 @@
 // Offsets in the region of all slots that were ever taken. The caller frees them. What the list of a hostile target names twice is there twice.
 struct hs_error *thread_slots_list(const struct region_access *access, uint64_t **offsets_ret, size_t *count_ret) HS_MUST_CHECK;
 
-// Marks the slots of threads that are no more, so that new threads find room; their counters and totals stay. Does nothing while few are in use.
+// Marks the slots of threads that are no more, so that new threads find room; their counters and totals stay. Does nothing while few
+// threads have ever been seen.
 // pre: every thread of the target is stopped.
 struct hs_error *thread_slots_release(const struct region_access *access, const struct frozen_process *process) HS_MUST_CHECK;
 

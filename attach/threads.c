@@ -119,7 +119,7 @@ static struct hs_error *gone_by_exec(pid_t pid)
 	return hs_error_create(HS_ERROR_GONE, "process %d became another program (exec) meanwhile; try again", (int)pid);
 }
 
-// Seizes and interrupts one thread and adds it. A thread that is dead or dying is left out; one that cannot be seized now too, and noted.
+// Seizes and interrupts one thread and adds it. A dead or dying thread is left out. So is one that cannot be seized now, which is noted in `left_out`.
 static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 {
 	pid_t pid = freezer->process->pid;

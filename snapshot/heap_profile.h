@@ -105,19 +105,25 @@ struct heap_profile {
 // The standard error that a sum of variances stands for, rounded up.
 static inline uint64_t profile_error(double variance) { return (uint64_t)ceil(sqrt(variance)); }
 
-// What was not recorded adds nothing to a variance that is estimated from records. Bytes of which no sample fell into any are, if nothing else is known
-// of them, about as many as an interval: with that standard deviation. So no error is below it; 0 means exact.
+// The largest mean interval since attach, bytes.
+static inline double profile_interval(const struct heap_profile *profile)
+{
+	return (double)(profile->interval_most > profile->period ? profile->interval_most : profile->period);
+}
+
+// Bytes that no sample fell into do not show in the variance. Their number is about exponential with the interval as its mean, so no error is below the
+// interval; 0 means exact.
 static inline uint64_t profile_bytes_error(const struct heap_profile *profile, double variance)
 {
-	double interval = (double)(profile->interval_most > profile->period ? profile->interval_most : profile->period);
+	double interval = profile_interval(profile);
 
 	return profile_error(profile->is_estimate ? fmax(variance, interval * interval) : variance);
 }
 
-// Of numbers of blocks, which are taken to be of the size that those have that are known: `bytes` in `objects`. What one more sample would stand for.
+// Of numbers of blocks: what one more sample would stand for. Unrecorded blocks are assumed to have the mean size of the known ones (`bytes` / `objects`).
 static inline uint64_t profile_objects_error(const struct heap_profile *profile, double variance, int64_t objects, int64_t bytes)
 {
-	double interval = (double)(profile->interval_most > profile->period ? profile->interval_most : profile->period);
+	double interval = profile_interval(profile);
 	double size = objects > 0 && bytes > objects ? (double)bytes / (double)objects : 1, odds = 1 / expm1(size / interval);
 
 	return profile_error(profile->is_estimate ? fmax(variance, odds * (1 + odds)) : variance); // (1 - p) / p^2

@@ -69,7 +69,7 @@ bool table_copy_has(const struct table_copy *copy, uint64_t offset)
 	return offset < copy->size && copy->pages[page / 64] >> (page % 64) & 1;
 }
 
-// The memfd is sparse, and reading a hole through a mapping would fill it: the file system names the written ranges.
+// The region's memory is sparse, and reading a hole through a mapping would fill it: the file system names the written ranges.
 static struct hs_error *copy_written(const struct region_access *access, uint64_t start, uint64_t end, struct table_copy *copy)
 {
 	struct hs_error *error = NULL;
@@ -91,7 +91,7 @@ static struct hs_error *copy_written(const struct region_access *access, uint64_
 	return error;
 }
 
-// Without the memfd (no privilege to open it) every part is read whole, up to where it is used.
+// Without the region's memory (no privilege to open it) every part is read whole, up to where it is used.
 static struct hs_error *copy_used(const struct region_access *access, uint64_t start, uint64_t end, struct table_copy *copy)
 {
 	return access->fd >= 0 ? copy_written(access, start, end, copy) : copy_range(access, start, end, copy);

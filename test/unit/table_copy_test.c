@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copying a real memfd, as large and as empty as one that a target has: what was written arrives, holes stay holes.
+// Copying real memory of a region, as large and as empty as one that a target has: what was written arrives, holes stay holes.
 #include "check.h"
 #include "made_region.h"
 
@@ -129,7 +129,7 @@ static void test_full(void)
 	destroy(&file);
 }
 
-// Without the right to open the memfd, through the memory of the process: here our own.
+// Without the right to open the region's memory, through the memory of the process: here our own.
 static void test_through_memory(void)
 {
 	struct memory_file file;
