@@ -98,7 +98,7 @@ static void judge_go(const struct attach_plan *plan, struct findings *findings)
 	}
 }
 
-// Whose blocks will not be seen though the program may make many by it: said before, and loudly.
+// Whose blocks will not be seen though the program may make many by it: said loudly.
 static void judge_unseen(const struct attach_plan *plan, struct findings *findings)
 {
 	char names[512] = "";
@@ -115,9 +115,9 @@ static void judge_unseen(const struct attach_plan *plan, struct findings *findin
 						   plan->modules.items[hook->module].path, hook_verdict_text((enum hook_verdict)hook->verdict));
 	}
 	if (count > 0)
-		findings_add(findings, GROUND_unseen, FINDING_WARNING, "status and dump say what share of the frees that concerns",
-			     "blocks of %zu function%s will not be seen, because nothing can be hooked there without harm: %s%s", count,
-			     count == 1 ? "" : "s", names, length >= sizeof(names) ? "..." : "");
+		findings_add(findings, GROUND_unseen, FINDING_WARNING, "status and dump say the share of frees affected",
+			     "blocks of %zu function%s will not be seen, because %s cannot be hooked safely: %s%s", count,
+			     count == 1 ? "" : "s", count == 1 ? "it" : "they", names, length >= sizeof(names) ? "..." : "");
 }
 
 // The part of the plan that the target's mappings decide. A ground that the next step needs ends it.
@@ -150,7 +150,7 @@ static void plan_places(struct attach_plan *plan, struct findings *findings)
 	findings_add_error(findings, GROUND_memory, error);
 	judge_go(plan, findings);
 	findings_add_error(findings, GROUND_allocator,
-			   hook_plan_make(&plan->modules, &plan->maps, &plan->memory, &plan->additions, &plan->layout.goals, &plan->hooks));
+			   hook_plan_make(&plan->modules, &plan->maps, &plan->memory, &plan->additions, &plan->layout.goals, findings, &plan->hooks));
 	if (findings_verdict(findings, GROUND_allocator) != FINDING_REFUSAL)
 		judge_unseen(plan, findings);
 	if (plan->modules.r_debug && plan->hooks.count && !attach_plan_count(plan).loader_followed)
@@ -159,32 +159,31 @@ static void plan_places(struct attach_plan *plan, struct findings *findings)
 			     (int)plan->target.pid);
 }
 
-// How many threads can be followed at one time: those with a slot of their own, of which a third may have another's hash, and those in the region's pages.
+// How many threads can surely be followed at one time: those with an extra slot, and those with a slot by their hash, of which no more than an eighth is
+// counted on: of so many nearly all have different hashes.
 static void judge_thread_count(const struct attach_plan *plan, struct findings *findings)
 {
-	uint64_t extra = plan->max_memory / HS_THREAD_EXTRA_PART / sizeof(struct thread_slot);
-	uint64_t room = (extra < HS_THREAD_EXTRA_SLOTS ? extra : HS_THREAD_EXTRA_SLOTS) + HS_THREAD_SLOTS / 8;
+	uint32_t extra = thread_extra_slots_max(plan->max_memory / HS_PAGE_SIZE), room = extra + HS_THREAD_SLOTS / 8;
+	char remedy[80] = "no more memory would help: there is no room for more slots";
 
-	if (plan->max_memory && plan->target.threads.count > room)
-		findings_add(findings, GROUND_threads, FINDING_WARNING, "give more --max-memory: 128 KiB for each thread",
-			     "process %d has %zu threads, and some %" PRIu64 " can be followed: what others allocate will be lost, and counted (lost_no_slot)",
-			     (int)plan->target.pid, (size_t)plan->target.threads.count, room);
+	if (!plan->max_memory || plan->target.threads.count <= room)
+		return;
+	if (extra < HS_THREAD_EXTRA_SLOTS)
+		snprintf(remedy, sizeof(remedy), "give more --max-memory: %zu KiB for each thread", HS_THREAD_EXTRA_PART * sizeof(struct thread_slot) >> 10);
+	findings_add(findings, GROUND_threads, FINDING_WARNING, remedy,
+		     "process %d has %zu threads, and some %" PRIu32 " can be followed: what others allocate will be lost, and counted (lost_no_slot)",
+		     (int)plan->target.pid, (size_t)plan->target.threads.count, room);
 }
 
-struct hs_error *attach_plan_again(struct attach_plan *plan)
+struct hs_error *attach_plan_again(struct attach_plan *plan, struct findings *findings)
 {
-	struct findings findings = { 0 };
-
 	hs_verbose("the target's mappings changed while the attach was planned; planning again while it stands still");
 	hook_plan_deinit(&plan->hooks);
 	modules_deinit(&plan->modules);
 	proc_maps_deinit(&plan->maps);
-	plan_places(plan, &findings);
-	if (standstill_lacked_files()) {
-		hs_error_destroy(findings_error(&findings));
-		return standstill_allows_files();
-	}
-	return findings_error(&findings);
+	*findings = (struct findings){ 0 };
+	plan_places(plan, findings);
+	return standstill_lacked_files() ? standstill_lacked_error() : findings_error(findings);
 }
 
 void attach_plan_make(pid_t pid, const struct attach_options *options, struct attach_plan *plan, struct findings *findings)
@@ -219,7 +218,7 @@ void attach_plan_make(pid_t pid, const struct attach_options *options, struct at
 
 bool attach_plan_still_holds(const struct attach_plan *plan, const struct proc_maps *now)
 {
-	struct region_part ranges[18] = {
+	struct region_part ranges[HS_ISLAND_AREAS_MAX + 2] = {
 		{ plan->layout.code, plan->layout.code_size + HS_PAGE_SIZE },
 		{ plan->layout.region, plan->layout.region_size },
 	};

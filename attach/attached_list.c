@@ -45,6 +45,7 @@ static void describe(const struct region_access *access, struct attached_process
 	for (size_t i = 0; i < HS_THREAD_SLOTS / 64; i++)
 		process->thread_slots += (uint32_t)__builtin_popcountll(header->used_slots[i]);
 	process->thread_slots += header->extra_slot_count;
+	process->max_thread_slots = HS_THREAD_SLOTS + thread_extra_slots_max(process->max_pages);
 	process->depth = header->depth;
 	process->always_exact = header->always_exact;
 	process->has_settings = sampling_settings_read(header, &process->sampling);

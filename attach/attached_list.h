@@ -21,12 +21,12 @@ struct attached_process {
 	char reason[160];       // why it cannot be read
 	uint64_t attached_wall_ns;
 	uint32_t hooks, hooks_refused;
-	uint32_t unseen_makers;         // of the refused ones, such as make blocks
-	bool always_exact;              // since attach every allocation was recorded: frees of others are counted
+	uint32_t unseen_makers;         // of these, functions that return blocks
+	bool always_exact;              // every allocation since attach was recorded, so an untracked free is counted
 	uint64_t used_bytes, max_bytes; // of the region
 	uint64_t threads, modules;      // seen since attach
 	uint64_t used_pages, max_pages; // the same as bytes
-	uint32_t thread_slots;          // ever taken, of HS_THREAD_SLOTS_ALL
+	uint32_t thread_slots, max_thread_slots; // ever taken; that there may be in a region of this size
 	uint32_t depth;                 // frames kept of a stack
 	bool has_settings;              // false: what the region says of them makes no sense
 	struct sampling_settings sampling;

@@ -43,6 +43,16 @@ bool control_group_path(const char *text, const char *controller, const char **r
 	return false;
 }
 
+bool control_group_go_up(const char *path, size_t *size)
+{
+	if (*size == 0)
+		return false;
+	do
+		(*size)--;
+	while (*size > 0 && path[*size] != '/');
+	return true;
+}
+
 // Whether the file has `line` as a line of its own; then what it is and says is in *ret.
 static bool says(const char *folder, const char *path, size_t path_size, const char *name, const char *line, char ret[static FROZEN_TEXT_SIZE])
 {
@@ -66,21 +76,18 @@ static bool says(const char *folder, const char *path, size_t path_size, const c
 }
 
 // The group that was frozen, which may be one above; else what the process's own group says, where those above cannot be seen.
-static void find_frozen(const char *folder, const char *path, size_t path_size, bool is_first, char ret[static FROZEN_TEXT_SIZE])
+static void find_frozen(const char *folder, const char *path, size_t path_size, bool is_v1, char ret[static FROZEN_TEXT_SIZE])
 {
+	size_t size = path_size;
+
 	// Above the part of the tree that the tool can see.
 	if (path_size >= 3 && strncmp(path, "/..", 3) == 0)
 		return;
-	for (size_t size = path_size;;) {
-		if (is_first ? says(folder, path, size, "freezer.self_freezing", "1", ret) : says(folder, path, size, "cgroup.freeze", "1", ret))
+	do {
+		if (is_v1 ? says(folder, path, size, "freezer.self_freezing", "1", ret) : says(folder, path, size, "cgroup.freeze", "1", ret))
 			return;
-		if (size == 0)
-			break;
-		do
-			size--;
-		while (size > 0 && path[size] != '/');
-	}
-	if (!is_first)
+	} while (control_group_go_up(path, &size));
+	if (!is_v1)
 		(void)says(folder, path, path_size, "cgroup.events", "frozen 1", ret);
 	else if (!says(folder, path, path_size, "freezer.state", "FROZEN", ret))
 		(void)says(folder, path, path_size, "freezer.state", "FREEZING", ret);
@@ -95,17 +102,17 @@ void control_group_frozen_below(const char *mount, const char *text, char ret[st
 
 	*ret = 0;
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && !*ret; i++) {
-		bool is_first = strcmp(folders[i], "/freezer") == 0;
+		bool is_v1 = strcmp(folders[i], "/freezer") == 0;
 		HS_CLEANUP_FREE char *folder = NULL;
 		struct hs_error *error;
 
-		if (!control_group_path(text, is_first ? "freezer" : NULL, &path, &size))
+		if (!control_group_path(text, is_v1 ? "freezer" : NULL, &path, &size))
 			continue;
 		error = hs_format(&folder, "%s%s", mount, folders[i]);
 		if (error)
 			hs_error_destroy(error);
 		else
-			find_frozen(folder, path, size == 1 ? 0 : size, is_first, ret);
+			find_frozen(folder, path, size == 1 ? 0 : size, is_v1, ret);
 	}
 }
 

@@ -20,4 +20,7 @@ void control_group_frozen(pid_t pid, char ret[static FROZEN_TEXT_SIZE]);
 // With the folder in which the groups are mounted, and the text of /proc/PID/cgroup.
 void control_group_frozen_below(const char *mount, const char *text, char ret[static FROZEN_TEXT_SIZE]);
 
+// Pure: shortens a path of `*size` bytes to that of the group above; the topmost one's size is 0. False = there is none above.
+bool control_group_go_up(const char *path, size_t *size);
+
 #endif

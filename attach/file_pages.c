@@ -20,8 +20,6 @@ struct reading {
 	int fd;
 };
 
-static uint64_t page_of(uint64_t address) { return address & ~(uint64_t)(HS_PAGE_SIZE - 1); }
-
 static uint64_t offset_in(const struct proc_map *map, uint64_t address) { return map->offset + (address - map->start); }
 
 static bool is_of(const struct file_page *page, const struct proc_map *map)

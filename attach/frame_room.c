@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/live_thread.h"
+#include "base/pagemap.h"
 #include "base/proc_file.h"
 #include "inject/abi/limits.h"
 
@@ -31,13 +32,7 @@ enum { LEFT_FRAMES_MAX = 8 };
 // The kernel keeps so much free between a stack that grows and the mapping below (stack_guard_gap in mm/mmap.c, the default).
 #define GROWTH_GAP (UINT64_C(256) * HS_PAGE_SIZE)
 
-// Bits of /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst); of a guard page since Linux 6.15, before it looks swapped.
-#define PAGEMAP_PRESENT (UINT64_C(1) << 63)
-#define PAGEMAP_SWAPPED (UINT64_C(1) << 62)
-#define PAGEMAP_GUARD (UINT64_C(1) << 58)
-
-static uint64_t page_up(uint64_t address) { return (address + HS_PAGE_SIZE - 1) & ~(uint64_t)(HS_PAGE_SIZE - 1); }
-static uint64_t page_down(uint64_t address) { return address & ~(uint64_t)(HS_PAGE_SIZE - 1); }
+static uint64_t page_up(uint64_t address) { return page_of(address + HS_PAGE_SIZE - 1); }
 
 struct frame_room frame_room_choose(const enum stack_page *pages, size_t count, uint64_t low, bool needs_gap)
 {
@@ -63,7 +58,7 @@ uint64_t frame_room_lowest(const struct proc_maps *maps, const struct proc_map *
 
 	if (stack_limit < stack->end && stack->end - stack_limit > lowest)
 		lowest = stack->end - stack_limit;
-	lowest = (lowest + HS_PAGE_SIZE - 1) & ~(uint64_t)(HS_PAGE_SIZE - 1);
+	lowest = page_up(lowest);
 	return lowest < stack->start ? lowest : stack->start;
 }
 
@@ -107,7 +102,7 @@ static const struct proc_map *find_main_stack(const struct proc_maps *maps)
 // SIGKILL and SIGSTOP cannot be blocked; 32 and 33 are glibc's and musl's own, whose handlers these never block. One that cannot be asked counts as such.
 static bool blocks_every_signal(const struct frozen_thread *thread)
 {
-	const uint64_t others = UINT64_C(1) << (9 - 1) | UINT64_C(1) << (19 - 1) | UINT64_C(3) << (32 - 1);
+	const uint64_t never_blocked = UINT64_C(1) << (9 - 1) | UINT64_C(1) << (19 - 1) | UINT64_C(3) << (32 - 1);
 
 	uint64_t mask;
 	struct hs_error *error = ptrace_get_signal_mask(thread->tid, &mask);
@@ -116,7 +111,7 @@ static bool blocks_every_signal(const struct frozen_thread *thread)
 		hs_error_destroy(error);
 		return true;
 	}
-	return (mask | others) == UINT64_MAX;
+	return (mask | never_blocked) == UINT64_MAX;
 }
 
 static bool stands_in(const struct frozen_thread *thread, uint64_t low, uint64_t high)
@@ -248,8 +243,8 @@ static bool clear_left_frame(const struct frozen_process *process, const struct 
 }
 
 // In [low, high), of which what is below `start` must still grow.
-static struct hs_error *choose_in(const struct frozen_process *process, const struct target_memory *memory, uint64_t low, uint64_t start, uint64_t high, bool needs_gap,
-				  struct frame_room *ret)
+static struct hs_error *choose_in(const struct frozen_process *process, const struct target_memory *memory, uint64_t low, uint64_t start, uint64_t high,
+				  bool needs_gap, struct frame_room *ret)
 {
 	enum stack_page pages[PAGES_MAX];
 	struct hs_error *error;
@@ -257,7 +252,7 @@ static struct hs_error *choose_in(const struct frozen_process *process, const st
 
 	*ret = (struct frame_room){ 0, 0 };
 	low = page_up(low);
-	high = page_down(high);
+	high = page_of(high);
 	if (high <= low)
 		return NULL;
 	for (int i = 0; i < LEFT_FRAMES_MAX; i++) {
@@ -273,8 +268,8 @@ static struct hs_error *choose_in(const struct frozen_process *process, const st
 
 static struct hs_error *too_small(const char *whose, const struct frame_room *room, uint64_t size)
 {
-	return hs_error_create(HS_ERROR_REFUSED, "of %s only %" PRIu64 " bytes were surely never used, and %" PRIu64 " are needed", whose,
-			       room->top - room->low, size);
+	return hs_error_create(HS_ERROR_REFUSED, "only %" PRIu64 " bytes of %s are proven unused; %" PRIu64 " are needed", room->top - room->low, whose,
+			       size);
 }
 
 struct hs_error *frame_room_on_main_stack(const struct frozen_process *process, const struct proc_maps *maps, const struct target_memory *memory,
@@ -302,7 +297,7 @@ struct hs_error *frame_room_on_main_stack(const struct frozen_process *process, 
 	low = low - lowest > PAGES_MAX / 2 * HS_PAGE_SIZE ? low - PAGES_MAX / 2 * HS_PAGE_SIZE : lowest;
 	error = choose_in(process, memory, low, stack->start, high, needs_gap, ret);
 	if (!error && ret->top - ret->low < size)
-		error = too_small("the main thread's stack, as far as it may grow,", ret, size);
+		error = too_small("the main thread's stack, as far as it may grow", ret, size);
 	return error;
 }
 

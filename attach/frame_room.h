@@ -2,8 +2,8 @@
 // Where the frame of a remote call may lie: memory that is proven to be nobody's.
 //
 // A stack pointer proves nothing: code that blocks signals, or has no handlers, may use the register for data; a handler on an alternate stack
-// may have live frames of the same thread below it; a coroutine's stack may end anywhere. What proves it is this: a page of a stack that the
-// kernel has never given the process (or that was given back) holds nothing, and what a stack has never reached, nothing in it can lie below.
+// may have live frames of the same thread below it; a coroutine's stack may end anywhere. What proves it: a page that the kernel
+// never gave the process (or took back) holds nothing; and nothing can lie below the lowest point that a stack has ever reached.
 // Whose stack a page is, the kernel ([stack], and where it may still grow) and the libc's control block (libc_stack.h) say.
 //
 //   higher addresses
@@ -14,7 +14,7 @@
 //   | never used              |
 //   | ----------------------- | <- frame_room.low: the stack's lower end, or what is kept from there
 //
-// The bytes go back to zero after the calls. Of a killed tool a frame stays there, below all that the stack has ever reached. Pages that are all
+// The bytes go back to zero after the calls. A killed tool's frame stays there, below all that the stack has ever reached. Pages that are all
 // zero count as never used: so the next frame lies where the last one was, and the pages in use do not become more with each attach. Where it is
 // not sure that the owner stands above (a coroutine; a thread that blocks every signal), a page that was never given must lie
 // between them and what is in use, for an array of zeros is data as well.

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 enum {
-	FREEZE_TIMEOUT_MS = 2000,
 	TRIES = 5,
 	FIRST_RUN_US = 50, LONGEST_RUN_US = 2000, // that threads inside run on alone
 	WAIT_US = 5000, // between tries
@@ -90,7 +89,7 @@ static struct hs_error *wait_until_outside(struct search *search, struct frozen_
 	struct hs_error *error = count_inside(search, process, inside_ret);
 
 	while (!error && *inside_ret > 0 && hs_monotonic_ns() - process->frozen_at < longest_stop) {
-		error = threads_run_on(process, chosen, search, run_us, FREEZE_TIMEOUT_MS);
+		error = threads_run_on(process, chosen, search, run_us, HS_FREEZE_TIMEOUT_MS);
 		end_look(search);
 		if (error) // and all is thawed
 			return hs_error_join(error, search->error);
@@ -127,7 +126,7 @@ struct hs_error *freeze_outside(const struct region_access *region, struct froze
 		return error;
 	memory_strangers_list(region->pid, &strangers);
 	for (int try = 1;; try++) {
-		error = threads_freeze(region->pid, FREEZE_TIMEOUT_MS, ret);
+		error = threads_freeze(region->pid, HS_FREEZE_TIMEOUT_MS, ret);
 		if (error)
 			break;
 		*outside_ret = !is_shared(ret, &strangers);

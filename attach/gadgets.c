@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/live_thread.h"
+#include "base/pagemap.h"
 #include "base/proc_file.h"
 #include "base/test_variable.h"
 
@@ -147,11 +148,10 @@ static struct hs_error *read_entry_address(pid_t pid, uint64_t *ret)
 	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d does not tell its entry point (AT_ENTRY)", (int)pid);
 }
 
-// Whether the page is the file's own: Documentation/admin-guide/mm/pagemap.rst. Unsure counts as no.
+// Whether the page is the file's own. Unsure counts as no.
 static bool page_is_clean(pid_t pid, uint64_t address)
 {
 	HS_CLEANUP_CLOSE int fd = -1;
-	const uint64_t present = UINT64_C(1) << 63, swapped = UINT64_C(1) << 62, of_file = UINT64_C(1) << 61;
 	struct hs_error *error;
 	char path[64];
 	uint64_t entry;
@@ -165,7 +165,7 @@ static bool page_is_clean(pid_t pid, uint64_t address)
 		hs_error_destroy(error);
 		return false;
 	}
-	return entry & present ? (entry & of_file) != 0 : !(entry & swapped);
+	return entry & PAGEMAP_PRESENT ? (entry & PAGEMAP_FILE) != 0 : !(entry & PAGEMAP_SWAPPED);
 }
 
 // The page at the entry point, as the program's file has it.

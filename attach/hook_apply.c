@@ -10,6 +10,7 @@
 #include "base/io.h"
 #include "base/live_thread.h"
 #include "base/log.h"
+#include "base/pagemap.h"
 #include "base/proc_maps.h"
 
 #include <errno.h>
@@ -22,13 +23,6 @@
 
 // include/uapi/asm-generic/mman-common.h, since Linux 5.18; newer than the C library's headers.
 #define HS_MADV_DONTNEED_LOCKED 24
-
-// Bits of /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst).
-#define PAGEMAP_PRESENT (UINT64_C(1) << 63)
-#define PAGEMAP_SWAPPED (UINT64_C(1) << 62)
-#define PAGEMAP_FILE (UINT64_C(1) << 61) // file page or shared memory: not a private copy
-
-static uint64_t page_of(uint64_t address) { return address & ~(uint64_t)(HS_PAGE_SIZE - 1); }
 
 // A patch of five bytes may cross into the next page.
 static uint64_t last_page_of(const struct hook_record *hook) { return page_of(hook->address + hook->size - 1u); }

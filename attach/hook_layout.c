@@ -172,23 +172,3 @@ struct hs_error *hook_signature_parse(const char *text, bool general, struct hoo
 		choose_quick(arguments, ret);
 	return error;
 }
-
-bool hook_kind_is_function(enum hook_kind kind)
-{
-	return kind != HOOK_loader_event && kind != HOOK_way_out;
-}
-
-bool hook_makes_unseen(enum hook_kind kind, enum hook_verdict verdict)
-{
-	return verdict != VERDICT_ok && verdict != VERDICT_forwards && hook_kind_is_function(kind) && !hook_kind_only_releases(kind) && kind != HOOK_resize;
-}
-
-bool hook_kind_only_releases(enum hook_kind kind)
-{
-	return kind == HOOK_free || kind == HOOK_release;
-}
-
-bool hook_kind_releases(enum hook_kind kind)
-{
-	return hook_kind_only_releases(kind) || kind == HOOK_realloc || kind == HOOK_reallocarray || kind == HOOK_reallocate;
-}

@@ -36,13 +36,4 @@ struct hook_signature {
 // Pure. `general`: never one of the quick kinds, which hand on only the arguments that they know of. HS_ERROR_BAD_DATA says what is wrong.
 struct hs_error *hook_signature_parse(const char *text, bool general, struct hook_signature *ret) HS_MUST_CHECK;
 
-// Pure. Hooks of this kind stand for an allocation function: not the loader's event, nor one of the places where a function returns.
-bool hook_kind_is_function(enum hook_kind kind);
-// Pure. Functions of this kind make blocks, and are not hooked for this reason: nobody sees the blocks.
-bool hook_makes_unseen(enum hook_kind kind, enum hook_verdict verdict);
-// Pure. Functions of this kind give back the block that they get, always or when they succeed.
-bool hook_kind_releases(enum hook_kind kind);
-// Pure. Functions of this kind do nothing but give a block back.
-bool hook_kind_only_releases(enum hook_kind kind);
-
 #endif

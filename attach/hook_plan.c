@@ -9,13 +9,11 @@
 #include "attach/program_kind.h"
 #include "attach/watched_functions.h"
 #include "base/cleanup.h"
-#include "base/log.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define ISLANDS_PER_PAGE (HS_PAGE_SIZE / sizeof(struct hook_island))
-#define AREAS_MAX	 (sizeof(((struct hook_plan *)NULL)->areas) / sizeof(struct island_area))
 
 // Of a larger function only the beginning is decoded: branch_scan sees far branches, and short ones do not reach so far.
 #define DECODED_MAX	  (1u << 16)
@@ -213,12 +211,11 @@ static bool is_leak(const struct draft *draft)
 {
 	enum hook_verdict verdict = draft->hook.record.verdict;
 
-	return verdict != VERDICT_ok && verdict != VERDICT_forwards && verdict != VERDICT_unproven && verdict != VERDICT_no_way_out &&
-	       verdict != VERDICT_leaves_by_jump && draft->hook.record.kind != HOOK_reallocarray && hook_kind_releases(draft->hook.record.kind);
+	return verdict != VERDICT_ok && verdict != VERDICT_forwards && !verdict_is_unproven(verdict) && draft->hook.record.kind != HOOK_reallocarray && hook_kind_releases(draft->hook.record.kind);
 }
 
 // See the header: all or nothing where a releasing function is refused.
-static void refuse_leaky_module(struct draft *drafts, size_t count)
+static void refuse_leaky_module(struct draft *drafts, size_t count, struct findings *findings)
 {
 	const struct hook_record *refused = NULL;
 	size_t lost = 0;
@@ -234,8 +231,20 @@ static void refuse_leaky_module(struct draft *drafts, size_t count)
 		lost++;
 	}
 	if (lost)
-		hs_warn("no allocation function of %s is hooked, because %s cannot be: %s", drafts[0].module->path,
-			refused->name, verdict_texts[refused->verdict]);
+		findings_add(findings, GROUND_unseen, FINDING_WARNING, "its blocks will not be seen",
+			     "no allocation function of %s is hooked, because %s cannot be: %s", drafts[0].module->path, refused->name,
+			     verdict_texts[refused->verdict]);
+}
+
+// With what depends on it: a function one of whose ways out is refused may be one that gives blocks back, and one that is refused here has ways out.
+static void refuse_leaky_modules(struct draft *drafts, size_t count, struct draft *ways, size_t way_count, struct findings *findings)
+{
+	watched_settle(ways, way_count);
+	for (size_t first = 0, end; first < count; first = end) {
+		end = module_end(drafts, count, first);
+		refuse_leaky_module(drafts + first, end - first, findings);
+	}
+	watched_settle(ways, way_count);
 }
 
 static int compare_reach(const void *left, const void *right)
@@ -250,7 +259,7 @@ static int compare_reach(const void *left, const void *right)
 static void place_cluster(struct draft **drafts, size_t count, struct address_span span,
 			  const struct module_list *modules, const struct proc_maps *maps, struct hook_plan *plan)
 {
-	struct address_span taken[AREAS_MAX];
+	struct address_span taken[HS_ISLAND_AREAS_MAX];
 	struct island_area *area = &plan->areas[plan->area_count];
 	size_t pages = (count + ISLANDS_PER_PAGE - 1) / ISLANDS_PER_PAGE;
 	uint64_t address = 0;
@@ -258,7 +267,7 @@ static void place_cluster(struct draft **drafts, size_t count, struct address_sp
 	for (size_t i = 0; i < plan->area_count; i++)
 		taken[i] = (struct address_span){ plan->areas[i].address,
 						  plan->areas[i].address + plan->areas[i].pages * HS_PAGE_SIZE };
-	if (plan->area_count < AREAS_MAX)
+	if (plan->area_count < HS_ISLAND_AREAS_MAX)
 		address =
 			island_place(maps, span, pages * HS_PAGE_SIZE, modules->items[0].end, taken, plan->area_count);
 	for (size_t i = 0; i < count; i++) {
@@ -453,7 +462,7 @@ static struct hs_error *refuse_without_additions(const struct draft *drafts, siz
 
 static struct hs_error *make(const struct hook_candidates *candidates, const struct module_list *modules,
 			     const struct proc_maps *maps, const struct target_memory *memory,
-			     const struct hook_goals *goals, struct hook_plan *plan)
+			     const struct hook_goals *goals, struct findings *findings, struct hook_plan *plan)
 {
 	size_t count = candidates->count, way_count = 0;
 	HS_CLEANUP_FREE struct draft *drafts = calloc(HS_HOOKS_MAX, sizeof(*drafts));
@@ -488,20 +497,11 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 	error = refuse_without_additions(drafts, count); // before another function is refused for its sake
 	if (error)
 		return error;
-	for (size_t first = 0, end; first < count; first = end) {
-		end = module_end(drafts, count, first);
-		refuse_leaky_module(drafts + first, end - first);
-	}
-	watched_settle(ways, way_count);
+	refuse_leaky_modules(drafts, count, ways, way_count, findings);
 	error = place_all(drafts, count + way_count, modules, maps, plan);
 	if (error)
 		return error;
-	watched_settle(ways, way_count);
-	for (size_t first = 0, end; first < count; first = end) {
-		end = module_end(drafts, count, first);
-		refuse_leaky_module(drafts + first, end - first); // a place may have been out of reach
-	}
-	watched_settle(ways, way_count);
+	refuse_leaky_modules(drafts, count, ways, way_count, findings); // a place may have been out of reach
 	for (size_t i = 0; i < count; i++)
 		plan->hooks[plan->count++] = drafts[i].hook;
 	for (size_t i = 0; i < way_count; i++) // of those that are not hooked nothing need be said
@@ -514,7 +514,7 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 
 struct hs_error *hook_plan_make(const struct module_list *modules, const struct proc_maps *maps,
 				const struct target_memory *memory, const struct hook_additions *additions,
-				const struct hook_goals *goals, struct hook_plan *ret)
+				const struct hook_goals *goals, struct findings *findings, struct hook_plan *ret)
 {
 	struct hook_plan plan = { 0 };
 	struct hook_candidates candidates;
@@ -527,10 +527,10 @@ struct hs_error *hook_plan_make(const struct module_list *modules, const struct 
 		error = hs_error_create(HS_ERROR_REFUSED, "no allocation function found in any module of process %d: %s", memory->pid,
 					program_why_no_allocator(modules));
 	if (candidates.left_out)
-		hs_warn("%zu allocation functions of process %d are not hooked: more than %u in all",
-			candidates.left_out, memory->pid, HS_HOOKS_MAX);
+		findings_add(findings, GROUND_unseen, FINDING_WARNING, "their blocks will not be seen",
+			     "%zu allocation functions of process %d are not hooked: more than %u in all", candidates.left_out, memory->pid, HS_HOOKS_MAX);
 	if (!error)
-		error = make(&candidates, modules, maps, memory, goals, &plan);
+		error = make(&candidates, modules, maps, memory, goals, findings, &plan);
 	hook_candidates_deinit(&candidates);
 	*ret = plan;
 	return error;

@@ -3,6 +3,7 @@
 #ifndef HEAPSNAP_ATTACH_HOOK_PLAN_H
 #define HEAPSNAP_ATTACH_HOOK_PLAN_H
 
+#include "attach/findings.h"
 #include "attach/hook_addition.h"
 #include "attach/modules.h"
 #include "attach/relocate.h"
@@ -31,7 +32,7 @@ struct island_area {
 struct hook_plan {
 	struct planned_hook *hooks; // in the order of application: loader event, then free-like, then allocating
 	size_t count;               // with the refused ones, whose record.verdict is not VERDICT_ok
-	struct island_area areas[16];
+	struct island_area areas[HS_ISLAND_AREAS_MAX];
 	size_t area_count;
 	size_t used_module;         // whose malloc the dynamic loader gives to those who ask for one; HOOK_ANY_MODULE = there is no such choice
 };
@@ -41,10 +42,10 @@ struct hook_plan {
 // function that releases blocks (free, realloc) cannot be hooked is not hooked at all, or its blocks would stay in the
 // table for ever: its other functions then have the verdict of that one. HS_ERROR_REFUSED: no allocator found; the
 // module whose malloc the program uses (or, where no dynamic loader decides that, every module) lacks an allocating
-// function or a free that can be hooked. On failure *ret holds what was judged until then; hook_plan_deinit is owed in any case.
+// function or a free that can be hooked. To *findings go warnings of what is left out (GROUND_unseen). On failure *ret holds what was judged until then; hook_plan_deinit is owed in any case.
 struct hs_error *hook_plan_make(const struct module_list *modules, const struct proc_maps *maps,
 				const struct target_memory *memory, const struct hook_additions *additions,
-				const struct hook_goals *goals, struct hook_plan *ret) HS_MUST_CHECK;
+				const struct hook_goals *goals, struct findings *findings, struct hook_plan *ret) HS_MUST_CHECK;
 void hook_plan_deinit(struct hook_plan *plan);
 
 const char *hook_verdict_text(enum hook_verdict verdict);

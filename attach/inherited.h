@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#define HS_CODE_PARTS_MAX 17 // the image and the areas of islands
+#define HS_CODE_PARTS_MAX (1 + HS_ISLAND_AREAS_MAX) // the image and the areas of islands
 
 struct inherited {
 	struct region_part code[HS_CODE_PARTS_MAX]; // address and size of each; the first is the image, of size 0 when it is not there

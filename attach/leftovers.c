@@ -106,11 +106,11 @@ static struct hs_error *clear_table(struct frozen_process *process, const struct
 	struct hs_error *error;
 
 	for (size_t i = 0; i < process->count; i++)
-		process->threads[i].is_wanted = !descriptor_table_is_shared(tid, process->threads[i].tid);
+		process->threads[i].avoid_as_victim = !descriptor_table_is_shared(tid, process->threads[i].tid);
 	error = remote_call_open(process, memory, &caller);
 	if (error)
 		return error;
-	if (!caller.victim->is_wanted)
+	if (!caller.victim->avoid_as_victim)
 		error = close_own(&caller);
 	return hs_error_join(error, remote_call_close(&caller));
 }

@@ -5,10 +5,14 @@
 #define HEAPSNAP_ATTACH_MEMORY_H
 
 #include "base/error.h"
+#include "inject/abi/limits.h"
 
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+// The page that holds an address.
+static inline uint64_t page_of(uint64_t address) { return address & ~(uint64_t)(HS_PAGE_SIZE - 1); }
 
 struct file_pages;
 

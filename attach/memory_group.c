@@ -42,19 +42,14 @@ static void read_chain(const char *folder, const char *path, size_t path_size, u
 	static const char *const limits[] = { "memory.limit_in_bytes", "memory.max" };
 	static const char *const uses[] = { "memory.usage_in_bytes", "memory.current" };
 
-	for (;;) {
+	do {
 		struct memory_group found = { .version = version };
 
 		if (read_number(folder, path, path_size, limits[version - 1], &found.limit) && found.limit < NO_LIMIT &&
 		    read_number(folder, path, path_size, uses[version - 1], &found.used) &&
 		    memory_group_room(&found) < memory_group_room(group))
 			*group = found;
-		if (path_size == 0)
-			return;
-		do
-			path_size--;
-		while (path_size > 0 && path[path_size] != '/');
-	}
+	} while (control_group_go_up(path, &path_size));
 }
 
 void memory_group_read_below(const char *mount, const char *text, struct memory_group *ret)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/memory_sharers.h"
 
+#include "attach/thread_descriptor.h"
 #include "base/io.h"
 #include "base/proc_maps.h"
 
@@ -16,16 +17,11 @@ static long compare_memory(pid_t one, pid_t other)
 	return syscall(SYS_kcmp, one, other, KCMP_VM, 0, 0);
 }
 
-static long compare_descriptors(pid_t one, pid_t other)
-{
-	return syscall(SYS_kcmp, one, other, KCMP_FILES, 0, 0);
-}
-
 static bool is_stranger(pid_t other, void *context)
 {
 	const pid_t pid = *(const pid_t *)context;
 
-	return compare_memory(pid, other) > 0 && compare_descriptors(pid, other) > 0;
+	return compare_memory(pid, other) > 0 && descriptor_tables_compare(pid, other) > 0;
 }
 
 void memory_strangers_list(pid_t pid, struct pid_set *ret)
@@ -75,14 +71,14 @@ static bool shares_descriptors(pid_t other, void *context)
 {
 	const struct descriptor_sharing *sharing = context;
 
-	return other != sharing->pid && !pid_set_has(sharing->strangers, other) && compare_descriptors(sharing->tid, other) == 0;
+	return other != sharing->pid && !pid_set_has(sharing->strangers, other) && descriptor_tables_compare(sharing->tid, other) == 0;
 }
 
 struct hs_error *descriptor_sharers_check(const struct frozen_process *process, pid_t tid, const struct pid_set *strangers)
 {
 	static const struct pid_set none;
 	// Strangers to the main thread, which may have other descriptors than this one.
-	bool holds = compare_descriptors(process->pid, tid) == 0;
+	bool holds = descriptor_tables_compare(process->pid, tid) == 0;
 	struct descriptor_sharing sharing = { process->pid, tid, holds ? strangers : &none };
 	struct hs_error *error = NULL;
 	struct pid_set found;

@@ -2,6 +2,7 @@
 // Processes that share the target's memory without being its threads: made by clone(2) with CLONE_VM but without CLONE_THREAD, or by vfork. A
 // freeze does not stop them, so they might run code at the very moment when it is patched or unmapped. A vfork child is no danger as long
 // as its parent's thread waits for it: that thread cannot be stopped, and so nothing can be frozen.
+// And processes that share its descriptors (clone(2) with CLONE_FILES), which could exchange what a number stands for while it is used.
 #ifndef HEAPSNAP_ATTACH_MEMORY_SHARERS_H
 #define HEAPSNAP_ATTACH_MEMORY_SHARERS_H
 
@@ -16,8 +17,7 @@ void memory_strangers_list(pid_t pid, struct pid_set *ret);
 // pre: every thread of it is stopped. Without kcmp(2) nothing is found.
 struct hs_error *memory_sharers_check(const struct frozen_process *process, const struct pid_set *strangers) HS_MUST_CHECK;
 
-// HS_ERROR_REFUSED, with its number, when another process shares the descriptors of thread `tid` (clone with CLONE_FILES, without CLONE_VM) and so could
-// exchange what a number stands for. Without kcmp(2), and where /proc does not show that process, nothing is found.
+// HS_ERROR_REFUSED, with its number, when another process shares the descriptors of thread `tid`. Without kcmp(2), and where /proc does not show that process, nothing is found.
 struct hs_error *descriptor_sharers_check(const struct frozen_process *process, pid_t tid, const struct pid_set *strangers) HS_MUST_CHECK;
 
 #endif

@@ -50,7 +50,7 @@ struct hs_error *payload_layout_choose(const struct proc_maps *maps, uint64_t re
 struct hs_error *payload_code_build(const struct payload_layout *layout, const struct payload_config *config,
 				    const struct hook_plan *plan, uint8_t **bytes_ret, size_t *size_ret)
 {
-	uint64_t area_offset[16];
+	uint64_t area_offset[HS_ISLAND_AREAS_MAX];
 	uint64_t size = layout->code_size;
 	uint8_t *bytes;
 
@@ -149,21 +149,21 @@ static struct hs_error *create_memory_file(struct remote_caller *caller, bool ex
 	if (result < 0)
 		return hs_error_with_errno(HS_ERROR_REMOTE, (int)-result, "the target cannot create a memory file%s",
 					   result == -EMFILE ? " (raise its limit of open files: prlimit --nofile)" : "");
-	error = memory_file_take(caller->process->pid, caller->victim->tid, result, name, &ret->code_file);
+	error = memory_file_take(caller->process->pid, caller->victim->tid, result, name, &ret->own_fd);
 	if (!error)
-		ret->code_fd = result; // only now: what is not ours is not closed
+		ret->target_fd = result; // only now: what is not ours is not closed
 	return error;
 }
 
 // A process that shares the target's descriptors may have put something else there meanwhile. That is left.
 static struct hs_error *close_code_file(struct remote_caller *caller, struct loaded_payload *loaded)
 {
-	const uint64_t arguments[6] = { (uint64_t)loaded->code_fd };
-	bool is_ours = loaded->code_fd >= 0 &&
-		       memory_file_is_at(caller->process->pid, caller->victim->tid, loaded->code_fd, loaded->code_file);
+	const uint64_t arguments[6] = { (uint64_t)loaded->target_fd };
+	bool is_ours = loaded->target_fd >= 0 &&
+		       memory_file_is_at(caller->process->pid, caller->victim->tid, loaded->target_fd, loaded->own_fd);
 	uint64_t result;
 
-	loaded->code_fd = -1;
+	loaded->target_fd = -1;
 	return is_ours ? remote_call_checked(caller, "close", SYS_close, arguments, &result) : NULL;
 }
 
@@ -176,34 +176,34 @@ static struct hs_error *make_code_file(struct remote_caller *caller, const uint8
 	if (error || *refused_ret)
 		return error;
 	fault_request();
-	error = hs_pwrite_all(ret->code_file, code, code_size, 0);
+	error = hs_pwrite_all(ret->own_fd, code, code_size, 0);
 	fault_request();
-	if (!error && fcntl(ret->code_file, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+	if (!error && fcntl(ret->own_fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
 		error = hs_error_system(errno, "cannot seal the payload");
 	return error;
 }
 
-static struct hs_error *is_exchanged(const struct remote_caller *caller)
+static struct hs_error *refuse_exchanged(const struct remote_caller *caller, int64_t number)
 {
-	return hs_error_create(HS_ERROR_REFUSED, "the memory file that thread %d has made is no longer under its number: another process changes its "
-			       "descriptors", (int)caller->victim->tid);
+	return hs_error_create(HS_ERROR_REFUSED, "descriptor %" PRId64 " of thread %d no longer refers to the memory file made there: another process changes "
+			       "its descriptors", number, (int)caller->victim->tid);
 }
 
 // A piece of the memory file. The number may have come to stand for something else while the target mapped it.
 static struct hs_error *map_file(struct remote_caller *caller, const char *what, uint64_t address, uint64_t size, int protection,
 				 uint64_t offset, struct loaded_payload *ret)
 {
-	struct hs_error *error = remote_map(caller, ret, what, address, size, protection, MAP_PRIVATE | MAP_FIXED_NOREPLACE, ret->code_fd, offset);
+	struct hs_error *error = remote_map(caller, ret, what, address, size, protection, MAP_PRIVATE | MAP_FIXED_NOREPLACE, ret->target_fd, offset);
 	bool is_ours = false;
 
 	if (error && error->code == HS_ERROR_REMOTE &&
-	    !memory_file_is_at(caller->process->pid, caller->victim->tid, ret->code_fd, ret->code_file)) {
+	    !memory_file_is_at(caller->process->pid, caller->victim->tid, ret->target_fd, ret->own_fd)) {
 		hs_error_destroy(error);
-		return is_exchanged(caller);
+		return refuse_exchanged(caller, ret->target_fd);
 	}
 	if (!error)
-		error = memory_file_is_mapped_at(caller->process->pid, address, size, ret->code_file, &is_ours);
-	return error || is_ours ? error : is_exchanged(caller);
+		error = memory_file_is_mapped_at(caller->process->pid, address, size, ret->own_fd, &is_ours);
+	return error || is_ours ? error : refuse_exchanged(caller, ret->target_fd);
 }
 
 static struct hs_error *map_state_pages(struct remote_caller *caller, const struct payload_layout *layout, struct loaded_payload *ret)
@@ -360,9 +360,9 @@ void payload_release(struct loaded_payload *loaded)
 	if (loaded->filled)
 		munmap(loaded->filled, loaded->region_size);
 	loaded->filled = NULL;
-	if (loaded->code_file >= 0)
-		close(loaded->code_file);
-	loaded->code_file = -1;
+	if (loaded->own_fd >= 0)
+		close(loaded->own_fd);
+	loaded->own_fd = -1;
 }
 
 struct hs_error *payload_region_write(const struct loaded_payload *loaded, uint64_t offset, const void *data, size_t size)

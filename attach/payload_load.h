@@ -39,8 +39,8 @@ struct loaded_payload {
 	uint64_t region, region_size;  // in the target
 	bool region_is_there;          // with that content
 	// For undoing: the memory file that the code comes from, the tool's own descriptor of it and its number in the target (-1 = none), and mappings.
-	int code_file;
-	int64_t code_fd;
+	int own_fd;
+	int64_t target_fd;
 	struct region_part mapped[24]; // offset = address, size in bytes
 	size_t mapped_count;
 };

@@ -25,7 +25,7 @@ bool region_may_be(const struct proc_map *map)
 	       map->start % HS_LAYOUT_GAP == 0 && map->end - map->start >= HS_HEADER_SIZE;
 }
 
-// What versions before this one had in its place.
+// What up to layout version 9 was in its place.
 static bool is_of_earlier_version(const struct proc_map *map)
 {
 	return map->shared && map->deleted && strcmp(map->name, "/memfd:heapsnap-region") == 0;
@@ -107,8 +107,9 @@ struct hs_error *region_check_header(const struct region_header *header, uint64_
 			return error;
 	}
 	if (header->state < REGION_ATTACHING || header->state > REGION_DETACHING || header->hook_count > HS_HOOKS_MAX ||
-	    header->island_count > 16 || header->module_count > HS_MODULES_MAX || header->string_bytes > HS_STRINGS_SIZE ||
-	    header->thread_count > HS_THREAD_HISTORY_MAX + HS_THREAD_SLOTS_ALL || header->extra_slot_count > HS_THREAD_EXTRA_SLOTS || header->first_page != HS_OFFSET_PAGES / HS_PAGE_SIZE ||
+	    header->island_count > HS_ISLAND_AREAS_MAX || header->module_count > HS_MODULES_MAX || header->string_bytes > HS_STRINGS_SIZE ||
+	    header->thread_count > HS_THREAD_HISTORY_MAX + HS_THREAD_SLOTS_ALL || header->extra_slot_count > HS_THREAD_EXTRA_SLOTS ||
+	    header->first_page != HS_OFFSET_PAGES / HS_PAGE_SIZE ||
 	    header->max_pages > size / HS_PAGE_SIZE || header->max_pages < header->first_page || header->depth == 0 ||
 	    header->depth > HS_DEPTH_MAX || header->log_limit > HS_LOG_ENTRIES)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: a count is out of range");
@@ -148,9 +149,8 @@ static struct hs_error *check_addresses(const struct region_header *header, cons
 	return NULL;
 }
 
-// Whether it is the memory that is mapped there, and shared anonymous memory: of a size that nobody can change, in no directory, and everybody's who has
-// it mapped. A target can give a file of any kind its name, in a mount namespace of its own; but not the device, on which the kernel alone makes files,
-// and memory files there cannot have this name. Seals are asked first: a file of another kind has none, and is asked for nothing else.
+// Whether `fd` is the mapped memory: shared anonymous memory, on the kernel's own device, without a link, with the mapping's inode and size, which only a
+// holder of CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE can change. Seals first: other files have none, and are then asked nothing more.
 static bool is_region_memory(int fd, const struct proc_map *map)
 {
 	struct stat status;
@@ -195,6 +195,11 @@ static struct hs_error *open_through_map_files(pid_t pid, const struct proc_map 
 	return NULL;
 }
 
+struct hs_error *region_none(pid_t pid)
+{
+	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d is not attached; use `heapsnap attach %d` first", pid, pid);
+}
+
 struct hs_error *region_open(pid_t pid, const struct proc_maps *maps, struct region_access *ret)
 {
 	const struct proc_map *map = NULL;
@@ -212,7 +217,7 @@ struct hs_error *region_open(pid_t pid, const struct proc_maps *maps, struct reg
 	}
 	if (!map) {
 		region_close(ret);
-		return hs_error_create(HS_ERROR_NOT_FOUND, "process %d is not attached; use `heapsnap attach %d` first", pid, pid);
+		return region_none(pid);
 	}
 	ret->address = map->start;
 	ret->size = map->end - map->start;

@@ -11,8 +11,8 @@
 
 #include <sys/types.h>
 
-// Where code, state pages and region lie. Nothing that Linux places is here (of sanitizers' shadows some is, and then passed over): programs are below or at 0x55..., libraries and
-// stacks at 0x7f....
+// Where code, state pages and region lie. Nothing that Linux places is here (of sanitizers' shadows some is, and then passed over): programs are below or
+// at 0x55..., libraries and stacks at 0x7f....
 #define HS_LAYOUT_LOW UINT64_C(0x100000000000)
 #define HS_LAYOUT_HIGH UINT64_C(0x400000000000)
 #define HS_LAYOUT_GAP UINT64_C(0x200000)
@@ -40,6 +40,8 @@ bool region_is_bare(const struct proc_maps *maps, const struct target_memory *me
 // counts are within the limits of abi/limits.h, and its addresses are as they claim in the target's maps.
 struct hs_error *region_open(pid_t pid, const struct proc_maps *maps, struct region_access *ret) HS_MUST_CHECK;
 void region_close(struct region_access *access);
+// HS_ERROR_NOT_FOUND: not attached, and what to do.
+struct hs_error *region_none(pid_t pid) HS_MUST_CHECK;
 
 // Whether it is still mapped where it was. `maps`: as they are now.
 bool region_is_there(const struct region_access *access, const struct proc_maps *maps);

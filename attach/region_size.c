@@ -10,8 +10,6 @@
 #define MIB (UINT64_C(1) << 20)
 #define FIXED (HS_OFFSET_PAGES + 4 * MIB) // the region's fixed parts, code, islands
 
-static const char *const remedies[] = { "raise it (prlimit --as)", "raise it (vm.overcommit_ratio, vm.overcommit_kbytes)" };
-
 static struct hs_error *refuse(const char *what, uint64_t left, uint64_t share, uint64_t needed, const char *remedy)
 {
 	return hs_error_create(HS_ERROR_REFUSED, "%s leaves %" PRIu64 " MiB, of which heapsnap would take no more than %" PRIu64 ", and %" PRIu64
@@ -21,24 +19,28 @@ static struct hs_error *refuse(const char *what, uint64_t left, uint64_t share, 
 struct hs_error *region_size_decide(const struct memory_room *room, uint64_t asked, uint64_t *ret)
 {
 	const uint64_t most = UINT64_C(64) << 30, least = 16 * MIB;
-	const uint64_t own[] = { room->address_space, room->commit };
-	static const char *const names[] = { "the target's address space limit (ulimit -v)",
-					     "the system's commit limit (vm.overcommit_memory is 2)" };
+	const struct {
+		uint64_t left;
+		const char *name, *remedy;
+	} limits[] = {
+		{ room->address_space, "the target's address space limit (ulimit -v)", "raise it (prlimit --as)" },
+		{ room->commit, "the system's commit limit (vm.overcommit_memory is 2)", "raise it (vm.overcommit_ratio, vm.overcommit_kbytes)" },
+	};
 	uint64_t chosen = room->machine / 4 < room->group / 8 ? room->machine / 4 : room->group / 8;
 
 	chosen = chosen > most ? most : chosen < least ? least : chosen;
 	for (int i = 0; i < 2; i++) {
-		uint64_t share = own[i] / 8;
+		uint64_t share = limits[i].left / 8;
 
-		if (own[i] != UINT64_MAX && FIXED + chosen > share)
+		if (limits[i].left != UINT64_MAX && FIXED + chosen > share)
 			chosen = share > FIXED + ATTACH_MIN_MEMORY ? share - FIXED : ATTACH_MIN_MEMORY;
 	}
 	*ret = asked ? asked : chosen;
 	if (FIXED + *ret > room->group)
 		return refuse("the limit of the target's memory cgroup", room->group, room->group, FIXED + *ret, "raise it");
 	for (int i = 0; i < 2; i++)
-		if (own[i] != UINT64_MAX && FIXED + *ret > own[i] / 4)
-			return refuse(names[i], own[i], own[i] / 4, FIXED + *ret, remedies[i]);
+		if (limits[i].left != UINT64_MAX && FIXED + *ret > limits[i].left / 4)
+			return refuse(limits[i].name, limits[i].left, limits[i].left / 4, FIXED + *ret, limits[i].remedy);
 	return NULL;
 }
 

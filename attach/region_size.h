@@ -16,8 +16,8 @@ struct memory_room {
 	uint64_t commit;        // below the commit limit, where vm.overcommit_memory is 2
 };
 
-// Pure. Bytes for records: what was `asked` for; for 0 a quarter of what the machine has, an eighth of what the cgroup leaves, and so little that with the
-// region's fixed parts it is no more than an eighth of what the other two leave, if that is possible. HS_ERROR_REFUSED: with the fixed parts it is more
+// Pure. Bytes for records: `asked`, if not 0. Otherwise the smaller of a quarter of the machine's available memory and an eighth of what the cgroup
+// leaves; reduced so that with the fixed parts it is at most an eighth of what each other limit leaves, where that is possible. HS_ERROR_REFUSED: with the fixed parts it is more
 // than the cgroup leaves, or more than a quarter of what the others do, which are the target's own.
 struct hs_error *region_size_decide(const struct memory_room *room, uint64_t asked, uint64_t *ret) HS_MUST_CHECK;
 

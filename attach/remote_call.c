@@ -7,7 +7,6 @@
 #include "attach/ptrace_call.h"
 #include "attach/stop_wait.h"
 #include "attach/victim.h"
-#include "base/clock.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -19,17 +18,14 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-// How long one system call of the victim may take; ns. Mapping and unmapping take microseconds.
-#define CALL_TIMEOUT UINT64_C(10000000000)
 // How often a call is made that the kernel says was interrupted before it did anything.
 #define CALL_ATTEMPTS 100
 // Of so many threads the own stack is looked at before the main thread's is taken.
 #define OWN_STACK_TRIES 16
 
-// Resumes until the next system call stop.
+// Resumes until the next system call stop. How long that may take, the standstill bounds (standstill_deadline).
 static struct hs_error *run_to_syscall_stop(struct remote_caller *caller)
 {
-	uint64_t deadline = hs_monotonic_ns() + CALL_TIMEOUT;
 	pid_t tid = caller->victim->tid;
 	int signal = 0;
 
@@ -41,7 +37,7 @@ static struct hs_error *run_to_syscall_stop(struct remote_caller *caller)
 		if (error)
 			return error;
 		caller->running = true;
-		stop = stop_wait(tid, deadline, false);
+		stop = stop_wait(tid, UINT64_MAX, false);
 		if (stop.kind != STOP_NONE)
 			caller->running = false;
 		switch (stop.kind) {
@@ -206,7 +202,7 @@ static struct hs_error *find_room(struct remote_caller *caller, const struct pro
 		error = frame_room_on_own_stack(caller->process, victim, maps, caller->memory, room_needed(caller), ret);
 	else
 		error = frame_room_on_main_stack(caller->process, maps, caller->memory, room_needed(caller), ret);
-	return error ? hs_error_prefix(error, "thread %d: no memory is proven free for its state", (int)victim->tid) : NULL;
+	return error ? hs_error_prefix(error, "thread %d: no memory is proven free for a signal frame", (int)victim->tid) : NULL;
 }
 
 // Tries one thread as the victim: everything but the first change of its registers.
@@ -254,7 +250,7 @@ static int rank_of(const struct frozen_thread *thread)
 		rank = RANK_RESTART_BLOCK;
 	else if (victim_is_in_transfer(&thread->registers))
 		rank = RANK_TRANSFER;
-	return thread->is_wanted ? RANKS_OF_STATE + rank : rank;
+	return thread->avoid_as_victim ? RANKS_OF_STATE + rank : rank;
 }
 
 // One round over all threads, in the order of what they do.
@@ -440,7 +436,7 @@ static struct hs_error *bring_back(struct remote_caller *caller)
 		error = ptrace_interrupt(tid);
 		if (error)
 			return error;
-		stop = stop_wait(tid, hs_monotonic_ns() + CALL_TIMEOUT, false);
+		stop = stop_wait(tid, UINT64_MAX, false);
 		if (stop.kind == STOP_NONE)
 			return hs_error_create(HS_ERROR_TIMEOUT,
 					       "thread %d is still in a remote system call; it returns to its work by itself", (int)tid);

@@ -51,10 +51,16 @@ struct remote_caller {
 	bool suspended_seccomp;
 };
 
-// Chooses a victim (in user mode rather than in a system call; one in a call that moves data only if there is no other, and one whose call may
-// end early because it is in a restart block only if not even that is there; rather one whose seccomp filters have nothing against our calls; never inside a restartable sequence, unless its pc is moved to the abort handler),
-// finds room for its frame, on its own stack or else on the main thread's, and the gadgets. Changes nothing in the target but these, where they must be written.
-// HS_ERROR_REFUSED when no thread can be used.
+// Chooses a victim, finds room for its frame, on its own stack or else on the main thread's, and the gadgets. Changes nothing in the target but these,
+// where they must be written. HS_ERROR_REFUSED when no thread can be used. Which thread is taken, best first:
+// - its seccomp filters have nothing against our calls, and it is in no restartable sequence;
+// - they have not, and it is in such a sequence: its pc is moved to the abort handler;
+// - they have, without harm to the return from the frame; again in no sequence, then in one.
+// Within each of these, first of those that are not to be avoided (avoid_as_victim), then of those that are:
+// - it is in user mode;
+// - it is in a system call;
+// - it is in a call that moves data, and may lose a part of that;
+// - it is in a restart block: its call may end early.
 struct hs_error *remote_call_open(struct frozen_process *process, const struct target_memory *memory,
 				  struct remote_caller *ret) HS_MUST_CHECK;
 
@@ -74,7 +80,8 @@ uint64_t remote_call_scratch(const struct remote_caller *caller);
 // Gives the victim its own state back: victim->registers exactly, not rewound. An interrupted call is then restarted, or ended by
 // a signal that came meanwhile, by the kernel itself: a release sets TIF_SIGPENDING (__ptrace_unlink in kernel/ptrace.c), and so
 // the kernel looks at the result of the call once more.
-// Takes written gadgets away, and the frame's bytes: its memory is zero again. Goes on after a failure. The victim's `registers` may not be changed between open and close.
+// Takes written gadgets away, and the frame's bytes: its memory is zero again. Goes on after a failure. The victim's `registers` may not be changed between
+// open and close.
 struct hs_error *remote_call_close(struct remote_caller *caller) HS_MUST_CHECK;
 
 #endif

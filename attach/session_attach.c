@@ -33,7 +33,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FREEZE_TIMEOUT_MS = 2000, CLEAR_TIMEOUT_MS = 10000, TRIES = 15, FIRST_WAIT_US = 1000, LONGEST_WAIT_US = 400000 };
+enum { CLEAR_TIMEOUT_MS = 10000, FIRST_WAIT_US = 1000, LONGEST_WAIT_US = 400000 };
 
 static void fill_config(const struct attach_plan *plan, const struct frozen_process *process, struct payload_config *config)
 {
@@ -159,7 +159,7 @@ static struct hs_error *roll_back(struct attach_plan *plan, struct frozen_proces
 // Under the freeze, with a caller: all of it or nothing.
 static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_process *process, struct remote_caller *caller)
 {
-	struct loaded_payload loaded = { .code_file = -1, .code_fd = -1 };
+	struct loaded_payload loaded = { .own_fd = -1, .target_fd = -1 };
 	HS_CLEANUP_FREE struct hook_record *records = calloc(plan->hooks.count + 1, sizeof(*records));
 	HS_CLEANUP_FREE uint8_t *code = NULL;
 	struct payload_config config;
@@ -193,9 +193,8 @@ static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_pr
 	return error;
 }
 
-// One try. *moved_ret: the threads stand where none of them can make remote calls (then with an error that says why), or where the one that
-// can would be in the way; nothing was touched.
-static struct hs_error *attach_once(struct attach_plan *plan, struct attach_report *report, bool *moved_ret)
+// One try. *retry_ret: true: another try may succeed; nothing was touched.
+static struct hs_error *attach_once(struct attach_plan *plan, struct findings *findings, struct attach_report *report, bool *retry_ret)
 {
 	struct frozen_process process;
 	struct remote_caller caller;
@@ -204,9 +203,9 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct attach_repo
 	struct hs_error *error;
 	size_t threads;
 
-	*moved_ret = false;
+	*retry_ret = false;
 	memory_strangers_list(plan->target.pid, &strangers);
-	error = threads_freeze(plan->target.pid, FREEZE_TIMEOUT_MS, &process);
+	error = threads_freeze(plan->target.pid, HS_FREEZE_TIMEOUT_MS, &process);
 	if (error) {
 		pid_set_deinit(&strangers);
 		return error;
@@ -220,27 +219,27 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct attach_repo
 	if (!error)
 		error = frozen_maps(&process, &now);
 	if (!error && !attach_plan_still_holds(plan, now)) {
-		error = attach_plan_again(plan);
-		*moved_ret = error && standstill_lacked_files();
+		error = attach_plan_again(plan, findings);
+		*retry_ret = error && standstill_lacked_files();
 	}
 	if (!error && plan->hooks_left) // they were cleared away: another heapsnap has been at work since, and was killed
 		error = hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach; try again",
 					(int)plan->target.pid);
 	if (!error) {
 		error = handler_return_check(&plan->hooks, &process, now, &plan->memory);
-		*moved_ret = error && error->code == HS_ERROR_REFUSED; // it will return some day
+		*retry_ret = error && error->code == HS_ERROR_REFUSED; // it will return some day
 	}
 	for (size_t i = 0; i < process.count; i++)
-		process.threads[i].is_wanted = hook_thread_is_inside(&plan->hooks, &process.threads[i]);
+		process.threads[i].avoid_as_victim = hook_thread_is_inside(&plan->hooks, &process.threads[i]);
 	if (!error) {
 		error = remote_call_open(&process, &plan->memory, &caller);
 		if (error && error->code == HS_ERROR_REFUSED)
-			*moved_ret = true; // a coroutine's stack, a restartable sequence: another moment may suit
+			*retry_ret = true; // no memory proven free for a frame, a restartable sequence, ...
 		if (!error) {
-			*moved_ret = caller.victim->is_wanted;
-			if (!*moved_ret)
+			*retry_ret = caller.victim->avoid_as_victim;
+			if (!*retry_ret)
 				error = descriptor_sharers_check(&process, caller.victim->tid, &strangers);
-			if (!*moved_ret && !error)
+			if (!*retry_ret && !error)
 				error = load_and_hook(plan, &process, &caller);
 			error = hs_error_join(error, remote_call_close(&caller));
 		}
@@ -264,19 +263,30 @@ static void report_plan(const struct attach_plan *plan, struct attach_report *re
 	report->loader_followed = counts.loader_followed;
 }
 
-// The grounds that `check` shows, before anything is touched; the first refusal ends it.
-static struct hs_error *make_plan(pid_t pid, const struct attach_options *options, struct attach_plan *plan)
+static bool is_loud(const struct finding *finding)
 {
-	struct findings findings = { 0 };
+	return finding->verdict == FINDING_WARNING && finding->ground == GROUND_unseen;
+}
+
+// Whose blocks will not be seen. Once, however often it was tried.
+static void warn_of_unseen(const struct findings *findings)
+{
+	for (size_t i = 0; i < findings->count; i++)
+		if (is_loud(&findings->items[i]))
+			hs_warn("%s; %s", findings->items[i].message, findings->items[i].remedy);
+}
+
+// The grounds that `check` shows, before anything is touched; the first refusal ends it.
+static struct hs_error *make_plan(pid_t pid, const struct attach_options *options, struct attach_plan *plan, struct findings *findings)
+{
 	struct hs_error *error;
 
-	attach_plan_make(pid, options, plan, &findings);
-	for (size_t i = 0; i < findings.count; i++)
-		if (findings.items[i].verdict == FINDING_WARNING && findings.items[i].ground == GROUND_unseen && !findings_refuse(&findings))
-			hs_warn("%s; %s", findings.items[i].message, findings.items[i].remedy);
-		else if (findings.items[i].verdict == FINDING_WARNING)
-			hs_verbose("%s: %s", findings.items[i].message, findings.items[i].remedy);
-	error = findings_error(&findings);
+	*findings = (struct findings){ 0 };
+	attach_plan_make(pid, options, plan, findings);
+	error = findings_error(findings);
+	for (size_t i = 0; i < findings->count; i++)
+		if (findings->items[i].verdict == FINDING_WARNING && (error || !is_loud(&findings->items[i])))
+			hs_verbose("%s: %s", findings->items[i].message, findings->items[i].remedy);
 	if (error)
 		attach_plan_deinit(plan);
 	return error;
@@ -300,30 +310,35 @@ static struct hs_error *examine_and_clear(pid_t pid, const struct work_lock *loc
 static struct hs_error *attach_in_tries(pid_t pid, const struct attach_options *options, struct attach_report *ret)
 {
 	useconds_t wait_us = FIRST_WAIT_US;
-	bool moved = false;
+	struct findings findings;
+	bool retry = false;
 	struct hs_error *error;
 
-	for (int try = 0; try < TRIES; try++) {
+	for (int try = 0; try < HS_FREEZE_TRIES; try++) {
 		struct attach_plan plan;
 
 		error = fault_point("plan");
 		if (!error)
-			error = make_plan(pid, options, &plan);
+			error = make_plan(pid, options, &plan, &findings);
 		if (error)
 			return error;
-		error = attach_once(&plan, ret, &moved);
-		if (!error && !moved)
+		error = attach_once(&plan, &findings, ret, &retry);
+		if (!error && !retry)
 			report_plan(&plan, ret);
 		attach_plan_deinit(&plan);
-		if (!moved || try == TRIES - 1)
+		if (!retry || try == HS_FREEZE_TRIES - 1)
 			break;
 		hs_verbose("%s; trying again", error ? error->message : "a thread stands in bytes to be patched");
 		hs_error_destroy(error);
 		usleep(wait_us); // on a busy machine a thread may not run for long
 		wait_us = wait_us * 2 > LONGEST_WAIT_US ? LONGEST_WAIT_US : wait_us * 2;
 	}
-	if (error || !moved)
+	if (error)
 		return error;
+	if (!retry) {
+		warn_of_unseen(&findings);
+		return NULL;
+	}
 	return hs_error_create(HS_ERROR_REFUSED, "the only usable thread of process %d always stands where its allocator is to be patched; "
 			       "try again", pid);
 }

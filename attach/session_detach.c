@@ -35,7 +35,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FREEZE_TIMEOUT_MS = 2000, READS_MAX = 15, FIRST_WAIT_US = 500, LONGEST_WAIT_US = 1000000 };
+enum { FIRST_WAIT_US = 500, LONGEST_WAIT_US = 1000000 };
 
 struct detach_state {
 	pid_t pid;
@@ -337,7 +337,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	if (error)
 		return error;
 	memory_strangers_list(state->pid, &strangers);
-	error = threads_freeze(state->pid, FREEZE_TIMEOUT_MS, &process);
+	error = threads_freeze(state->pid, HS_FREEZE_TIMEOUT_MS, &process);
 	if (error) {
 		pid_set_deinit(&strangers);
 		unwind_tables_deinit(&tables);
@@ -357,8 +357,8 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	if (!error)
 		error = clean_up(state, &process, !state->copies_dropped, *inside_ret == 0 && report->foreign_hooks == 0);
 	if (error && error->code == HS_ERROR_REFUSED && state->hooks_out) {
-		// No thread stands where it can make remote calls (a coroutine's stack, say), or a process is there that could not be stopped: as
-		// if a thread were inside, another moment may suit.
+		// No thread can make remote calls now (no memory proven free for a frame, a restartable sequence, ...), or a process is there that could
+		// not be stopped: as if a thread were inside, another moment may suit.
 		hs_verbose("%s", error->message);
 		hs_error_destroy(error);
 		error = NULL;
@@ -406,7 +406,7 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 
 	for (int reads = 1;;) {
 		error = detach_once(state, report, &report->threads_inside);
-		if (((error && !state->hooks_out) || report->foreign_hooks > 0) && standstill_lacked_files() && reads++ < READS_MAX) {
+		if (((error && !state->hooks_out) || report->foreign_hooks > 0) && standstill_lacked_files() && reads++ < HS_FREEZE_TRIES) {
 			hs_error_destroy(error);
 			error = begin_anew(state, report);
 			if (!error)
@@ -485,7 +485,7 @@ static struct hs_error *detach_locked(pid_t pid, unsigned wait_ms, const struct 
 	if (!error)
 		error = state_read(pid, &state, &found);
 	if (!error && !found)
-		error = hs_error_create(HS_ERROR_NOT_FOUND, "process %d is not attached; use `heapsnap attach %d` first", pid, pid);
+		error = region_none(pid);
 	if (error)
 		return error;
 	was_killed = !(state.has_region && state.region.header.state == REGION_ATTACHED);

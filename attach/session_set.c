@@ -25,8 +25,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { FREEZE_TIMEOUT_MS = 2000 };
-
 struct change {
 	struct region_access region;
 	struct region_header header; // under the freeze
@@ -274,7 +272,7 @@ static struct hs_error *freeze(struct change *change, const struct set_options *
 	sampling_settings_read(&change->region.header, &now);
 	after = sampling_settings_after(&now, &options->change);
 	if (after.mode == SAMPLING_exact)
-		return threads_freeze(change->region.pid, FREEZE_TIMEOUT_MS, process);
+		return threads_freeze(change->region.pid, HS_FREEZE_TIMEOUT_MS, process);
 	return freeze_outside(&change->region, process, &change->can_count, &report->stopped_ns);
 }
 

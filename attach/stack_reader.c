@@ -2,6 +2,7 @@
 #include "attach/stack_reader.h"
 
 #include "base/live_thread.h"
+#include "base/pagemap.h"
 #include "inject/abi/limits.h"
 
 #include <errno.h>
@@ -9,11 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-// Entries of pagemap (Documentation/admin-guide/mm/pagemap.rst).
-#define PAGE_PRESENT (UINT64_C(1) << 63)
-#define PAGE_SWAPPED (UINT64_C(1) << 62)
-#define PAGE_GUARD   (UINT64_C(1) << 58) // MADV_GUARD_INSTALL, since Linux 6.15; before, such a page is "swapped", and cannot be read
 
 enum { PAGES_AT_ONCE = 64 };
 
@@ -48,11 +44,11 @@ enum page_kind { PAGE_HERE, PAGE_NEVER_WRITTEN, PAGE_UNKNOWN, PAGE_UNREADABLE };
 
 static enum page_kind kind_of_page(uint64_t entry, bool is_shared)
 {
-	if (entry & PAGE_PRESENT)
+	if (entry & PAGEMAP_PRESENT)
 		return PAGE_HERE;
-	if (entry & PAGE_GUARD)
+	if (entry & PAGEMAP_GUARD)
 		return PAGE_UNREADABLE;
-	if (entry & PAGE_SWAPPED)
+	if (entry & PAGEMAP_SWAPPED)
 		return PAGE_HERE; // the kernel gets it by itself
 	return is_shared ? PAGE_UNKNOWN : PAGE_NEVER_WRITTEN;
 }
@@ -80,7 +76,7 @@ static struct hs_error *copy_readable(const struct target_memory *memory, uint64
 static enum page_kind next_run(const struct stack_reader *reader, uint64_t address, uint64_t end, uint64_t *end_ret)
 {
 	const struct proc_map *map = proc_maps_find(reader->maps, address);
-	uint64_t first = address / HS_PAGE_SIZE, count = (end - 1) / HS_PAGE_SIZE - first + 1;
+	uint64_t first = address / HS_PAGE_SIZE, count;
 	uint64_t entries[PAGES_AT_ONCE];
 	enum page_kind kind;
 	ssize_t got;

@@ -11,10 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRAMES_MAX = 4096, RULES = 4096 };
+enum { FRAMES_MAX = 4096, RULES_BITS = 12, RULES = 1 << RULES_BITS };
 #define EXACT (UINT64_C(1) << 63)
-// As in the payload (inject/unwind.c): what the C library's own start code takes of the stack's outer end, bytes.
-#define START_CODE_MAX 256u
 
 bool ranges_hold(const struct region_part *ranges, size_t count, uint64_t address)
 {
@@ -180,6 +178,13 @@ static bool read_code(const struct walk *walk, uint64_t address, uint8_t *bytes,
 	return true;
 }
 
+static enum cfi_result decode_row(const struct unwind_table *table, uint64_t lookup, struct cfi_row *ret)
+{
+	if (table->hdr)
+		return cfi_decode(&table->span, table->hdr, table->hdr_size, lookup, ret);
+	return table->search.size ? cfi_decode_by_table(&table->span, &table->search, lookup, ret) : CFI_NO_ENTRY;
+}
+
 // 0 = the frame is in code of which nothing is known.
 static uint64_t decode_rule(const struct walk *walk, uint64_t pc, bool exact)
 {
@@ -193,10 +198,8 @@ static uint64_t decode_rule(const struct walk *walk, uint64_t pc, bool exact)
 	table = find_table(walk, lookup, &is_known);
 	if (!is_known)
 		return 0;
-	if (table && table->hdr)
-		result = cfi_decode(&table->span, table->hdr, table->hdr_size, lookup, &row);
-	else if (table && table->search.size)
-		result = cfi_decode_by_table(&table->span, &table->search, lookup, &row);
+	if (table)
+		result = decode_row(table, lookup, &row);
 	if (result == CFI_NO_ENTRY && table && read_code(walk, pc, code, sizeof(code)) && arch_is_sigreturn(code))
 		return unwind_rule_signal(1);
 	return unwind_rule_pack(result, result == CFI_OK ? &row : NULL, table ? &table->span : NULL, table != NULL);
@@ -205,7 +208,7 @@ static uint64_t decode_rule(const struct walk *walk, uint64_t pc, bool exact)
 static uint64_t rule_of(const struct walk *walk, uint64_t pc, bool exact)
 {
 	uint64_t key = pc | (exact ? EXACT : 0);
-	struct unwind_rule_slot *slot = &walk->tables->rules[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
+	struct unwind_rule_slot *slot = &walk->tables->rules[(key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - RULES_BITS)];
 
 	if (slot->key != key)
 		*slot = (struct unwind_rule_slot){ key, decode_rule(walk, pc, exact) };
@@ -227,7 +230,7 @@ static enum walk_end end_without_info(const struct walk *walk, uint64_t rule, ui
 {
 	uint64_t end = walk->thread->stack_end;
 
-	return UNWIND_MODULE(rule) && end && end - sp <= START_CODE_MAX ? WALK_COMPLETE : WALK_INCOMPLETE;
+	return UNWIND_MODULE(rule) && end && end - sp <= UNWIND_START_CODE_MAX ? WALK_COMPLETE : WALK_INCOMPLETE;
 }
 
 static void begin_in_full(const struct user_regs_struct *from, struct full_registers *ret)
@@ -270,7 +273,6 @@ static enum step_result step_in_full(const struct walk *walk, uint64_t rule, str
 {
 	uint64_t pc = registers->value[CFI_RA], lookup = registers->pc_is_exact ? pc : pc - 1, cfa;
 	const struct unwind_table *table;
-	enum cfi_result result = CFI_NO_ENTRY;
 	struct cfi_row row;
 	bool is_known;
 
@@ -279,11 +281,7 @@ static enum step_result step_in_full(const struct walk *walk, uint64_t rule, str
 	table = find_table(walk, lookup, &is_known);
 	if (!table)
 		return STEP_BAD;
-	if (table->hdr)
-		result = cfi_decode(&table->span, table->hdr, table->hdr_size, lookup, &row);
-	else if (table->search.size)
-		result = cfi_decode_by_table(&table->span, &table->search, lookup, &row);
-	return result == CFI_OK ? unwind_step_full(&row, &table->span, &walk->thread->stack, registers, &cfa) : STEP_BAD;
+	return decode_row(table, lookup, &row) == CFI_OK ? unwind_step_full(&row, &table->span, &walk->thread->stack, registers, &cfa) : STEP_BAD;
 }
 
 // For stacks with frames that need more than three registers.

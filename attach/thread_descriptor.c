@@ -34,8 +34,11 @@ static int take_by_pidfd(pid_t pid, pid_t tid, int64_t number)
 struct hs_error *thread_descriptor_take(pid_t pid, pid_t tid, int64_t number, int *fd_ret)
 {
 	char path[80];
-	int fd = number > INT32_MAX ? -1 : take_by_pidfd(pid, tid, number);
+	int fd;
 
+	if (number < 0 || number > INT32_MAX)
+		return hs_error_create(HS_ERROR_NOT_FOUND, "thread %d has no descriptor %" PRId64, (int)tid, number);
+	fd = take_by_pidfd(pid, tid, number);
 	if (fd < 0 && errno != EBADF) {
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%" PRId64, (int)pid, (int)tid, number);
 		fd = open(path, O_PATH | O_CLOEXEC);
@@ -48,20 +51,19 @@ struct hs_error *thread_descriptor_take(pid_t pid, pid_t tid, int64_t number, in
 	return NULL;
 }
 
-// kcmp(2): 0 = the same, 1 and 2 an order, negative = not permitted, gone, or no such call.
-static long compare_tables(pid_t one, pid_t other)
+long descriptor_tables_compare(pid_t one, pid_t other)
 {
 	return syscall(SYS_kcmp, one, other, KCMP_FILES, 0, 0);
 }
 
 bool descriptor_table_is_shared(pid_t one, pid_t other)
 {
-	return one == other || compare_tables(one, other) == 0;
+	return one == other || descriptor_tables_compare(one, other) == 0;
 }
 
 static int order_of_tables(const void *left, const void *right)
 {
-	long order = compare_tables(*(const pid_t *)left, *(const pid_t *)right);
+	long order = descriptor_tables_compare(*(const pid_t *)left, *(const pid_t *)right);
 
 	return order == 1 ? -1 : order == 2 ? 1 : 0;
 }
@@ -91,7 +93,7 @@ void descriptor_tables_list(pid_t pid, struct descriptor_tables *ret)
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
 		// A thread that has ended has none, as all others that have.
-		if (tid > 0 && tid != first && compare_tables(first, tid) > 0 && !strchr("ZX", threads_state(pid, tid)))
+		if (tid > 0 && tid != first && descriptor_tables_compare(first, tid) > 0 && !strchr("ZX", threads_state(pid, tid)))
 			add_thread(ret, tid);
 	}
 	if (directory)
@@ -100,7 +102,7 @@ void descriptor_tables_list(pid_t pid, struct descriptor_tables *ret)
 		return;
 	qsort(ret->tids + 1, ret->count - 1, sizeof(*ret->tids), order_of_tables);
 	for (size_t i = 1; i < ret->count; i++)
-		if (kept == 1 || compare_tables(ret->tids[kept - 1], ret->tids[i]) != 0)
+		if (kept == 1 || descriptor_tables_compare(ret->tids[kept - 1], ret->tids[i]) != 0)
 			ret->tids[kept++] = ret->tids[i];
 	ret->count = kept;
 }

@@ -18,7 +18,7 @@ struct frozen_thread {
 	bool stands;                       // collected: in the stop in which `registers` were read
 	bool registers_changed;            // write `registers` back before it resumes
 	bool repeats_call;                 // `registers` are set back to before a call that the stop has interrupted (repeat_call.h)
-	bool is_wanted;                    // the caller has plans with it: a remote call takes another thread, if it can
+	bool avoid_as_victim;              // a remote call takes another thread, if it can
 	int signal_to_deliver;             // with the release; 0 = none (signals met on the way are passed on at once)
 };
 
@@ -34,6 +34,10 @@ struct frozen_process {
 
 // Reads /proc/PID/task/TID/stat: the state letter, 'X' when the thread is gone.
 char threads_state(pid_t pid, pid_t tid);
+
+// How long a freeze may take, ms; and how often it is tried when the target was not as it was to be (a library loaded meanwhile, say).
+#define HS_FREEZE_TIMEOUT_MS 2000u
+#define HS_FREEZE_TRIES 15
 
 // Seizes and stops every thread, until no new one appears. Waits at most `timeout_ms` in all. On failure nothing is
 // stopped or traced any more: HS_ERROR_TIMEOUT names a thread that did not stop and its state, HS_ERROR_GONE,

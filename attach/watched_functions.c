@@ -5,12 +5,16 @@
 
 #include <string.h>
 
+bool verdict_is_unproven(enum hook_verdict verdict)
+{
+	return verdict == VERDICT_unproven || verdict == VERDICT_no_way_out || verdict == VERDICT_leaves_by_jump;
+}
+
 bool watched_is_wanted(const struct draft *draft)
 {
 	enum hook_verdict verdict = draft->hook.record.verdict;
 
-	return (verdict == VERDICT_unproven || verdict == VERDICT_no_companion || verdict == VERDICT_no_way_out ||
-		verdict == VERDICT_leaves_by_jump) &&
+	return (verdict_is_unproven(verdict) || verdict == VERDICT_no_companion) &&
 	       draft->candidate->signature.layout.flags & HS_LAYOUT_COMPANION && !draft->candidate->signature.layout.block;
 }
 
@@ -86,7 +90,7 @@ static size_t find_ways(struct draft *owner, const struct target_memory *memory,
 	if (found.verdict == VERDICT_ok && found.count > room)
 		found.verdict = VERDICT_no_way_out;
 	for (size_t i = 0; i < found.count && found.verdict == VERDICT_ok; i++)
-		found.verdict = draft_way(owner, &function, found.items[i].offset, memory, &ways[i]);
+		found.verdict = draft_way(owner, &function, found.offsets[i], memory, &ways[i]);
 	owner->may_be_watched = found.verdict == VERDICT_ok;
 	if (!owner->may_be_watched)
 		owner->hook.record.verdict = found.verdict == VERDICT_leaves_by_jump ? VERDICT_leaves_by_jump : VERDICT_no_way_out;

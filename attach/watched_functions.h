@@ -6,6 +6,10 @@
 #include "attach/hook_draft.h"
 #include "attach/memory.h"
 
+// Whether a function with this verdict is not proved to be its allocator's own, so that what it makes is not what its module's other functions see: nor could
+// it be watched instead, if the verdict says why not.
+bool verdict_is_unproven(enum hook_verdict verdict);
+
 // Whether it is such a function: nothing proves that its module's allocator made it, or has one in its place.
 bool watched_is_wanted(const struct draft *draft);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define DEPTH_UNKNOWN INT32_MIN
+#define INSTRUCTION_MAX 15u // bytes
 
 // What is known of an instruction, by its offset.
 struct mark {
@@ -86,7 +87,7 @@ static bool move_stack(const struct code_step *step, int32_t base, int32_t *dept
 // Instructions do not overlap, whichever way they are reached.
 static bool stands_alone(const struct walk *walk, uint32_t offset, size_t size)
 {
-	for (uint32_t back = 1; back < 15 && back <= offset; back++)
+	for (uint32_t back = 1; back < INSTRUCTION_MAX && back <= offset; back++)
 		if (walk->marks[offset - back].size > back)
 			return false;
 	for (uint32_t next = 1; next < size; next++)
@@ -172,9 +173,9 @@ static bool find_start(const struct walk *walk, uint32_t offset, uint32_t *start
 		*start_ret = start;
 		if (end - start >= HS_JUMP_SIZE && first / HS_PAGE_SIZE == last / HS_PAGE_SIZE)
 			return true;
-		for (before = 1; before <= 15 && before <= start && walk->marks[start - before].size != before; before++)
+		for (before = 1; before <= INSTRUCTION_MAX && before <= start && walk->marks[start - before].size != before; before++)
 			;
-		if (walk->marks[start].is_target || before > 15 || before > start || start - before < function->taken)
+		if (walk->marks[start].is_target || before > INSTRUCTION_MAX || before > start || start - before < function->taken)
 			break;
 		start -= before;
 		if (walk->marks[start].flow != FLOW_NEXT || !walk->marks[start].movable)
@@ -196,7 +197,7 @@ void ways_out_find(const struct whole_function *function, struct ways_out *ret)
 	for (uint32_t i = 0; i < function->size && walk.verdict == VERDICT_ok; i++) {
 		if (!walk.marks[i].size || walk.marks[i].flow != FLOW_RETURN)
 			continue;
-		if (ret->count == HS_WAYS_OUT_MAX || !find_start(&walk, i, &ret->items[ret->count].offset))
+		if (ret->count == HS_WAYS_OUT_MAX || !find_start(&walk, i, &ret->offsets[ret->count]))
 			fail(&walk, VERDICT_no_way_out);
 		else
 			ret->count++;

@@ -8,15 +8,11 @@
 
 #define HS_WAYS_OUT_MAX 16u
 
-// The bytes of a function that end with a return, where a jump may be written: whole instructions, of which only the first can be reached by a
-// branch, and then perhaps padding.
-struct way_out {
-	uint32_t offset; // from the function's start
-};
-
+// Where the bytes of a function begin that end with a return, and may be overwritten by a jump: whole instructions, of which only the first can be reached
+// by a branch, and then perhaps padding.
 struct ways_out {
 	enum hook_verdict verdict;
-	struct way_out items[HS_WAYS_OUT_MAX];
+	uint32_t offsets[HS_WAYS_OUT_MAX]; // from the function's start
 	size_t count;
 };
 

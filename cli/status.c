@@ -77,7 +77,7 @@ static void print_settings(const struct options *options, const struct attached_
 			      date(process->settings_wall_ns, since, sizeof(since)));
 	print_costs(options, &process->costs);
 	console_print(options, "  %" PRIu64 " of %" PRIu64 " pages in use (%.1f %%), %u of %u thread slots\n", process->used_pages,
-		      process->max_pages, fullness(process), process->thread_slots, HS_THREAD_SLOTS_ALL);
+		      process->max_pages, fullness(process), process->thread_slots, process->max_thread_slots);
 }
 
 static void print_process(const struct options *options, const struct attached_process *process)
@@ -106,7 +106,7 @@ static void put_settings(struct json *json, const struct attached_process *proce
 	json_number(json, "max_pages", process->max_pages);
 	json_real(json, "region_used_percent", fullness(process));
 	json_number(json, "thread_slots_used", process->thread_slots);
-	json_number(json, "thread_slots", HS_THREAD_SLOTS_ALL);
+	json_number(json, "thread_slots", process->max_thread_slots);
 	json_number(json, "unseen_functions", process->unseen_makers);
 	if (process->always_exact) {
 		json_number(json, "frees", process->costs.frees);

@@ -40,6 +40,12 @@ X_HOOK(new_usual)
 X_HOOK(new_made)
 #undef X_HOOK
 
+// By its number in a struct hook_layout; one that the function does not have is 0.
+static inline uint64_t argument(const struct call_frame *frame, unsigned number)
+{
+	return number >= 1 && number <= HS_LAYOUT_ARGUMENTS ? frame->arguments[number - 1] : 0;
+}
+
 // Before free(block) runs; `place` is where its return address lies.
 void hook_before_free(uint64_t block, uint64_t place, const struct hook_island *island) HS_HIDDEN;
 

@@ -6,11 +6,6 @@
 
 #include "block_events.h"
 
-static uint64_t argument(const struct call_frame *frame, unsigned number)
-{
-	return number >= 1 && number <= HS_LAYOUT_ARGUMENTS ? frame->arguments[number - 1] : 0;
-}
-
 // As asked for; what does not fit into 64 bits cannot have succeeded.
 static uint64_t size_asked(const struct call_frame *frame)
 {

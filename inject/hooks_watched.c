@@ -7,11 +7,6 @@
 
 #include "usual.h"
 
-static uint64_t argument(const struct call_frame *frame, unsigned number)
-{
-	return number >= 1 && number <= HS_LAYOUT_ARGUMENTS ? frame->arguments[number - 1] : 0;
-}
-
 void hook_watched(struct call_frame *frame)
 {
 	const struct hook_layout *layout = &frame->island->layout;

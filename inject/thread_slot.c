@@ -179,10 +179,10 @@ static uint32_t make_slot(void)
 {
 	struct region_header *header = region();
 	uint32_t index = __atomic_load_n(&header->extra_slot_count, __ATOMIC_RELAXED), page;
-	uint64_t most = (header->max_pages - header->first_page) / HS_THREAD_EXTRA_PART / HS_THREAD_SLOT_PAGES;
+	uint32_t most = thread_extra_slots_max(header->max_pages - header->first_page);
 
 	do {
-		if (index >= HS_THREAD_EXTRA_SLOTS || index >= most)
+		if (index >= most)
 			return 0;
 	} while (!__atomic_compare_exchange_n(&header->extra_slot_count, &index, index + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	page = region_take_pages(HS_THREAD_SLOT_PAGES);

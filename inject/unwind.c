@@ -78,7 +78,7 @@ static enum cut_reason reason_of_step(enum step_result result)
 // it uses the frame pointer for something else.
 static bool is_start_code(const struct thread_slot *slot, uint64_t sp)
 {
-	const uint64_t most = 256; // bytes; musl 1.2.3: 100 before main, 64 before a thread's function
+	const uint64_t most = UNWIND_START_CODE_MAX;
 	bool is_main = slot->thread_pointer == payload_header.config.main_thread_pointer;
 	uint64_t start = is_main ? payload_header.config.main_stack_start : slot->stack_high;
 

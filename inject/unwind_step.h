@@ -7,6 +7,9 @@
 #include "stack_word.h"
 #include "unwind_rule.h"
 
+// What the C library's start code takes at most of the stack's outer end, bytes; musl 1.2.3: 100 before main, 64 before a thread's function.
+#define UNWIND_START_CODE_MAX 256u
+
 // CFA offset in bytes: bits 45..24, signed, times 8.
 static inline uint64_t unwind_rule_offset(uint64_t rule)
 {

@@ -79,14 +79,13 @@ static struct hs_error *add_unseen(const struct table_view *view, const struct a
 	for (uint32_t i = 0; i < table_header(view)->hook_count; i++) {
 		const struct hook_record *hook = table_hook(view, i);
 
-		makers += hook && hook->verdict != VERDICT_ok && hook->verdict != VERDICT_forwards && hook->kind != HOOK_loader_event &&
-			  hook->kind != HOOK_free && hook->kind != HOOK_release && hook->kind != HOOK_resize && hook->kind != HOOK_way_out;
+		makers += hook && hook_makes_unseen((enum hook_kind)hook->kind, (enum hook_verdict)hook->verdict);
 	}
 	if (!makers)
 		return NULL;
 	if (!table_header(view)->always_exact || !all)
 		return add(profile, "unseen_functions", "functions that make blocks are not hooked (below): their blocks are not seen", makers, true);
-	error = hs_format(&text, "functions that make blocks are not hooked (below): %.1f %% of all frees were of untracked blocks, from before attach or theirs",
+	error = hs_format(&text, "functions that make blocks are not hooked (below): %.1f %% of all frees were of untracked blocks, from before attach or made by these functions",
 			  100.0 * (double)unknown / (double)all);
 	return error ? error : add_line(profile, "unseen_functions", text, makers, true);
 }
@@ -99,7 +98,7 @@ static struct hs_error *add_hooks(const struct table_view *view, struct heap_pro
 	for (uint32_t i = 0; i < table_header(view)->hook_count; i++) {
 		const struct hook_record *hook = table_hook(view, i);
 
-		applied += hook && hook->verdict == VERDICT_ok && hook->state == HOOK_APPLIED && hook->kind != HOOK_loader_event && hook->kind != HOOK_way_out;
+		applied += hook && hook->verdict == VERDICT_ok && hook->state == HOOK_APPLIED && hook_kind_is_function((enum hook_kind)hook->kind);
 	}
 	error = add(profile, "hooks", "allocation functions hooked", applied, false);
 	for (uint32_t i = 0; i < table_header(view)->hook_count && !error; i++) {
@@ -167,7 +166,7 @@ struct hs_error *ledger_build(const struct table_view *view, const struct aggreg
 		if (aggregate->cut_counters[i])
 			error = add(profile, cut_lines[i].name, cut_lines[i].text, aggregate->cut_counters[i], true);
 	if (!error)
-		error = add(profile, "lost_no_slot", "allocations lost: no room to follow their thread (attach with more --max-memory; dump --stop forgets ended threads)",
+		error = add(profile, "lost_no_slot", "allocations lost: no room to follow their thread (attach with more --max-memory; dump --stop frees the slots of ended threads)",
 			    header->lost_no_slot, true);
 	if (!error)
 		error = add(profile, "lost_no_thread_pointer", "allocations lost: by threads without a thread pointer", header->lost_no_thread_pointer, true);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/profile_build.h"
 
+#include "attach/memory_file.h"
 #include "base/cleanup.h"
 #include "snapshot/word_index.h"
 
@@ -112,8 +113,6 @@ static uint32_t add_mapping(struct builder *builder, uint64_t start, uint64_t li
 	return (uint32_t)profile->mapping_count - 1;
 }
 
-static bool is_ours(const struct proc_map *map) { return strncmp(map->name, "/memfd:heapsnap-", strlen("/memfd:heapsnap-")) == 0; }
-
 static struct hs_error *build_mappings(struct builder *builder)
 {
 	const struct heap_profile *profile = builder->profile;
@@ -126,12 +125,12 @@ static struct hs_error *build_mappings(struct builder *builder)
 	for (int main_first = 1; main_first >= 0; main_first--) {
 		for (size_t i = 0; i < builder->maps->count; i++) {
 			const struct proc_map *map = &builder->maps->items[i];
-			uint32_t module = map->executable && !is_ours(map) ? module_at(profile, map->start) : NO_INDEX;
+			uint32_t module = map->executable && !memory_file_is_named(map->name) ? module_at(profile, map->start) : NO_INDEX;
 			bool is_main = module != NO_INDEX && profile->modules[module].is_main;
 
 			if (main_first)
 				builder->map_mapping[i] = NO_INDEX;
-			if (!map->executable || is_ours(map) || is_main != (bool)main_first || strcmp(map->name, "[vsyscall]") == 0)
+			if (!map->executable || memory_file_is_named(map->name) || is_main != (bool)main_first || strcmp(map->name, "[vsyscall]") == 0)
 				continue;
 			builder->map_mapping[i] = add_mapping(builder, map->start, map->end, map->offset,
 							      *map->name ? map->name : "//anon",

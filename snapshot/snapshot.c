@@ -23,7 +23,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { FREEZE_TIMEOUT_MS = 2000, RUNNING_TRIES = 2 };
+enum { RUNNING_TRIES = 2 };
 
 // What is taken from the process; all later stages work on this alone (symbols read files).
 struct raw_snapshot {
@@ -126,7 +126,7 @@ static struct hs_error *take_stopped(const struct region_access *access, struct 
 	uint64_t began;
 
 	if (!error)
-		error = threads_freeze(access->pid, FREEZE_TIMEOUT_MS, &process);
+		error = threads_freeze(access->pid, HS_FREEZE_TIMEOUT_MS, &process);
 	if (error) {
 		standstill_done();
 		return error;

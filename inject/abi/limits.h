@@ -12,6 +12,7 @@
 #define HS_DEPTH_MAX 256u
 
 #define HS_HOOKS_MAX 512u
+#define HS_ISLAND_AREAS_MAX 16u // ranges of pages that hold the hooks' islands, each within reach of other code
 #define HS_MODULES_MAX 8192u
 #define HS_BUILD_ID_MAX 32u // bytes; longer ids are cut and so never match a file
 #define HS_STRINGS_SIZE (4u << 20) // bytes, for module paths

@@ -18,6 +18,7 @@
 #define HEAPSNAP_INJECT_ABI_PAYLOAD_HEADER_H
 
 #include "limits.h"
+#include "records.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -49,6 +50,30 @@ enum hook_kind {
 #undef X
 	HOOK_KIND_COUNT
 };
+
+// Hooks of this kind stand for an allocation function: not the loader's event, nor one of the places where a function returns.
+static inline _Bool hook_kind_is_function(enum hook_kind kind)
+{
+	return kind != HOOK_loader_event && kind != HOOK_way_out;
+}
+
+// Functions of this kind do nothing but give a block back.
+static inline _Bool hook_kind_only_releases(enum hook_kind kind)
+{
+	return kind == HOOK_free || kind == HOOK_release;
+}
+
+// Functions of this kind give back the block that they get, always or when they succeed.
+static inline _Bool hook_kind_releases(enum hook_kind kind)
+{
+	return hook_kind_only_releases(kind) || kind == HOOK_realloc || kind == HOOK_reallocarray || kind == HOOK_reallocate;
+}
+
+// Functions of this kind make blocks, and are not hooked for this reason: nobody sees the blocks.
+static inline _Bool hook_makes_unseen(enum hook_kind kind, enum hook_verdict verdict)
+{
+	return verdict != VERDICT_ok && verdict != VERDICT_forwards && hook_kind_is_function(kind) && !hook_kind_only_releases(kind) && kind != HOOK_resize;
+}
 
 // How the control block of a thread (from the thread pointer up) tells of its stack.
 enum libc_kind {

@@ -67,7 +67,7 @@ struct region_header {
 	uint64_t state_address; // the state pages
 	uint32_t island_count;
 	uint32_t hook_count;
-	struct region_part islands[16]; // offset = address in the target, size = bytes mapped
+	struct region_part islands[HS_ISLAND_AREAS_MAX]; // offset = address in the target, size = bytes mapped
 
 	// Set at attach.
 	uint32_t depth;         // frames kept of a stack
@@ -286,6 +286,14 @@ _Static_assert(offsetof(struct thread_slot, last_freed) == 56, "what a call with
 
 _Static_assert(offsetof(struct thread_slot, next) < HS_PAGE_SIZE, "what is not of walks is in the first page");
 #define HS_THREAD_SLOT_PAGES (uint32_t)(sizeof(struct thread_slot) / HS_PAGE_SIZE)
+
+// How many extra slots may be made in a region that has so many pages for records.
+static inline uint32_t thread_extra_slots_max(uint64_t pages)
+{
+	uint64_t most = pages / HS_THREAD_EXTRA_PART / HS_THREAD_SLOT_PAGES;
+
+	return most < HS_THREAD_EXTRA_SLOTS ? (uint32_t)most : HS_THREAD_EXTRA_SLOTS;
+}
 
 // What stands in a slot's key beside the thread pointer. No fs base has any of these bits alone: an address of a program has none of the upper
 // eight, one of the kernel all of them. So a key with a flag is never equal to a thread's pointer, and the thread's calls look closer.

@@ -22,7 +22,7 @@ static const char maps_text[] =
 	"555555555000-555555558000 r-xp 00001000 08:01 11 /bin/program\n"
 	"7ffff7c00000-7ffff7c28000 r-xp 00028000 08:01 12 /lib/libc.so.6\n"
 	"7ffff7d00000-7ffff7d01000 rwxp 00000000 00:00 0 \n"
-	"7ffff7d10000-7ffff7d20000 rw-s 00000000 00:05 10 /memfd:heapsnap-region (deleted)\n";
+	"7ffff7d10000-7ffff7d20000 rw-s 00000000 00:05 10 /dev/zero (deleted)\n";
 
 enum { PAGES = 200, LIES_MAX = 256 };
 

@@ -117,7 +117,7 @@ static struct hs_error *plan(const struct child *child, struct planning *ret)
 	error = modules_read(child->pid, &ret->maps, &ret->memory, &ret->modules);
 	CHECK(error == NULL);
 	if (!error)
-		error = hook_plan_make(&ret->modules, &ret->maps, &ret->memory, &(struct hook_additions){ 0 }, &ret->goals, &ret->plan);
+		error = hook_plan_make(&ret->modules, &ret->maps, &ret->memory, &(struct hook_additions){ 0 }, &ret->goals, &(struct findings){ 0 }, &ret->plan);
 	ret->milliseconds = now() - begin;
 	return error;
 }

@@ -7,12 +7,12 @@
 
 static const char maps_text[] =
 	"00400000-00401000 r-xp 00000000 08:01 13 /lib/below.so\n"
-	"10000000-10001000 r-xp 00000000 00:05 9 /memfd:heapsnap-code (deleted)\n"
+	"10000000-10001000 r-xp 00000000 00:05 9 /memfd:heapsnap-code-0123456789abcdef (deleted)\n"
 	"555555554000-555555555000 r--p 00000000 08:01 11 /bin/program\n"
 	"555555555000-555555558000 r-xp 00001000 08:01 11 /bin/program\n"
 	"7ffff7c00000-7ffff7c28000 r-xp 00028000 08:01 12 /lib/libc.so.6\n"
 	"7ffff7d00000-7ffff7d01000 rwxp 00000000 00:00 0 \n"
-	"7ffff7d10000-7ffff7d20000 rw-s 00000000 00:05 10 /memfd:heapsnap-region (deleted)\n"
+	"7ffff7d10000-7ffff7d20000 rw-s 00000000 00:05 10 /dev/zero (deleted)\n"
 	"7ffff7fc1000-7ffff7fc3000 r-xp 00000000 00:00 0 [vdso]\n"
 	"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]\n";
 

@@ -74,7 +74,7 @@ static void check_case(const struct test_case *test)
 		return;
 	CHECK_EQUAL(ways.count, test->way_count);
 	for (size_t i = 0; i < ways.count && i < test->way_count; i++)
-		CHECK_EQUAL(ways.items[i].offset, test->ways[i]);
+		CHECK_EQUAL(ways.offsets[i], test->ways[i]);
 }
 
 // What is overwritten at the function's start is not free; and a jump does not cross pages.
@@ -86,7 +86,7 @@ static void check_places(void)
 
 	ways_out_find(&function, &ways);
 	CHECK_EQUAL(ways.verdict, VERDICT_ok);
-	CHECK_EQUAL(ways.items[0].offset, 0);
+	CHECK_EQUAL(ways.offsets[0], 0);
 	function.taken = 3;
 	ways_out_find(&function, &ways);
 	CHECK_EQUAL(ways.verdict, VERDICT_no_way_out);
