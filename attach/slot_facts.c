@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/slot_facts.h"
 
+#include "attach/thread_pointers.h"
 #include "attach/thread_slots.h"
-
 #include "base/cleanup.h"
 
 #include <stdlib.h>
@@ -17,13 +17,6 @@ static int compare_facts(const void *left, const void *right)
 	const struct slot_facts *a = left, *b = right;
 
 	return (a->thread_pointer > b->thread_pointer) - (a->thread_pointer < b->thread_pointer);
-}
-
-static int compare_words(const void *left, const void *right)
-{
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-
-	return (a > b) - (a < b);
 }
 
 static struct slot_facts *find(const struct slot_facts_list *slots, uint64_t thread_pointer)
@@ -57,19 +50,15 @@ static struct hs_error *read_heads(const struct region_access *region, const uin
 
 static struct hs_error *note_several(const struct frozen_process *process, struct slot_facts_list *slots)
 {
-	HS_CLEANUP_FREE uint64_t *pointers = calloc(process->count + 1, sizeof(*pointers));
+	struct thread_pointers pointers;
+	struct hs_error *error = thread_pointers_list(process, &pointers);
 
-	if (!pointers)
-		return &hs_error_no_memory;
-	for (size_t i = 0; i < process->count; i++)
-		pointers[i] = process->threads[i].registers.fs_base;
-	qsort(pointers, process->count, sizeof(*pointers), compare_words);
-	for (size_t i = 1; i < process->count; i++) {
-		struct slot_facts *facts = pointers[i] == pointers[i - 1] ? find(slots, pointers[i]) : NULL;
-
-		if (facts)
-			facts->is_of_several = true;
-	}
+	if (error)
+		return error;
+	for (size_t i = 0; i < slots->count; i++)
+		if (thread_pointers_users(&pointers, slots->items[i].thread_pointer) > 1)
+			slots->items[i].is_of_several = true;
+	thread_pointers_deinit(&pointers);
 	return NULL;
 }
 

@@ -4,7 +4,7 @@
 #include "attach/region_fill.h"
 #include "attach/thread_ids.h"
 #include "attach/thread_pointer_code.h"
-#include "base/cleanup.h"
+#include "attach/thread_pointers.h"
 #include "base/log.h"
 
 #include <stdlib.h>
@@ -155,15 +155,6 @@ static uint64_t find_tid_offset(const struct module_list *modules, const struct 
 	return offset;
 }
 
-static int compare_pointers(const void *left, const void *right)
-{
-	const struct frozen_thread *a = *(const struct frozen_thread *const *)left, *b = *(const struct frozen_thread *const *)right;
-
-	if (a->registers.fs_base != b->registers.fs_base)
-		return a->registers.fs_base > b->registers.fs_base ? 1 : -1;
-	return (a->tid > b->tid) - (a->tid < b->tid);
-}
-
 // Whether the libc's control block is there: its first word is its own address, and all of it can be read.
 static bool has_control_block(const struct target_memory *memory, uint64_t thread_pointer, uint64_t size)
 {
@@ -178,26 +169,34 @@ static bool has_control_block(const struct target_memory *memory, uint64_t threa
 	return !error && words[0] == thread_pointer;
 }
 
+static struct hs_error *refuse_shared(const struct frozen_process *process, size_t one)
+{
+	size_t other = one + 1;
+
+	while (other < process->count - 1 && process->threads[other].registers.fs_base != process->threads[one].registers.fs_base)
+		other++;
+	return hs_error_create(HS_ERROR_REFUSED, "threads %d and %d of process %d have the same thread pointer (fs base): what the one allocates could not be told "
+			       "from what the other does", process->threads[one].tid, process->threads[other].tid, process->pid);
+}
+
 struct hs_error *thread_layout_check(const struct target_memory *memory, const struct frozen_process *process)
 {
-	HS_CLEANUP_FREE const struct frozen_thread **threads = calloc(process->count + 1, sizeof(const struct frozen_thread *));
+	struct thread_pointers pointers;
+	struct hs_error *error = thread_pointers_list(process, &pointers);
 
-	if (!threads)
-		return &hs_error_no_memory;
-	for (size_t i = 0; i < process->count; i++)
-		threads[i] = &process->threads[i];
-	qsort(threads, process->count, sizeof(const struct frozen_thread *), compare_pointers);
-	for (size_t i = 0; i < process->count; i++) {
-		uint64_t pointer = threads[i]->registers.fs_base;
+	if (error)
+		return error;
+	for (size_t i = 0; i < process->count && !error; i++) {
+		uint64_t pointer = process->threads[i].registers.fs_base;
 
-		if (pointer && i > 0 && threads[i - 1]->registers.fs_base == pointer)
-			return hs_error_create(HS_ERROR_REFUSED, "threads %d and %d of process %d have the same thread pointer (fs base): what the one allocates "
-					       "could not be told from what the other does", threads[i - 1]->tid, threads[i]->tid, process->pid);
-		if (!thread_pointer_code_is_allowed() && !has_control_block(memory, pointer, 0))
-			return hs_error_create(HS_ERROR_REFUSED, "thread %d of process %d has no thread pointer of a C library, and without RDFSBASE (Linux 5.9, "
-					       "FSGSBASE) the payload would fault in it", threads[i]->tid, process->pid);
+		if (pointer && thread_pointers_users(&pointers, pointer) > 1)
+			error = refuse_shared(process, i);
+		else if (!thread_pointer_code_is_allowed() && !has_control_block(memory, pointer, 0))
+			error = hs_error_create(HS_ERROR_REFUSED, "thread %d of process %d has no thread pointer of a C library, and without RDFSBASE (Linux 5.9, "
+						"FSGSBASE) the payload would fault in it", process->threads[i].tid, process->pid);
 	}
-	return NULL;
+	thread_pointers_deinit(&pointers);
+	return error;
 }
 
 void thread_layout_configure(const struct target_info *target, const struct proc_maps *maps, const struct module_list *modules,

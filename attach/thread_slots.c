@@ -2,6 +2,7 @@
 #include "attach/thread_slots.h"
 
 #include "attach/state_pages.h"
+#include "attach/thread_pointers.h"
 #include "base/cleanup.h"
 
 #include <stdlib.h>
@@ -44,39 +45,19 @@ struct hs_error *thread_slots_list(const struct region_access *access, uint64_t 
 	return NULL;
 }
 
-static int compare_words(const void *left, const void *right)
-{
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-
-	return (a > b) - (a < b);
-}
-
-// Of the threads that are there, how many have this pointer; 2 = more than one.
-static size_t count_of(uint64_t pointer, const uint64_t *alive, size_t count)
-{
-	const uint64_t *found = bsearch(&pointer, alive, count, sizeof(*alive), compare_words);
-
-	if (!found)
-		return 0;
-	return (found > alive && found[-1] == pointer) || (found + 1 < alive + count && found[1] == pointer) ? 2 : 1;
-}
-
 struct hs_error *thread_slots_release(const struct region_access *access, const struct frozen_process *process)
 {
 	const uint64_t ended = HS_KEY_ENDED;
-	HS_CLEANUP_FREE uint64_t *alive = NULL;
 	HS_CLEANUP_FREE uint64_t *offsets = NULL;
-	struct hs_error *error = NULL;
-	size_t count;
+	struct thread_pointers alive;
+	struct hs_error *error;
+	size_t count = 0;
 
 	if (access->header.thread_count < HS_THREAD_SLOTS / 4)
 		return NULL;
-	alive = calloc(process->count + 1, sizeof(*alive));
-	if (!alive)
-		return &hs_error_no_memory;
-	for (size_t i = 0; i < process->count; i++)
-		alive[i] = process->threads[i].registers.fs_base;
-	qsort(alive, process->count, sizeof(*alive), compare_words);
+	error = thread_pointers_list(process, &alive);
+	if (error)
+		return error;
 	error = thread_slots_list(access, &offsets, &count);
 	for (size_t i = 0; i < count && !error; i++) {
 		struct thread_slot slot;
@@ -84,10 +65,11 @@ struct hs_error *thread_slots_release(const struct region_access *access, const 
 		error = region_read(access, offsets[i], &slot, offsetof(struct thread_slot, pending_new));
 		// A hook that is running, in a process that shares the memory without being one of the threads, keeps its slot.
 		if (error || !thread_key_is_taken(slot.thread_pointer) || slot.guard || slot.pending ||
-		    count_of(thread_key_pointer(slot.thread_pointer), alive, process->count) > (slot.thread_pointer & HS_KEY_SHARED ? 1 : 0))
+		    thread_pointers_users(&alive, thread_key_pointer(slot.thread_pointer)) > (slot.thread_pointer & HS_KEY_SHARED ? 1 : 0))
 			continue;
 		error = region_write(access, offsets[i] + offsetof(struct thread_slot, thread_pointer), &ended, sizeof(ended));
 	}
+	thread_pointers_deinit(&alive);
 	// So that the passes of ended threads keep none of the others from having one.
 	return error ? error : state_pages_take_passes(&access->memory, access->header.state_address, process->threads[0].tid);
 }
