@@ -127,7 +127,7 @@ def linkings():
     }
     for name, (libc, static, go, family) in expected.items():
         if not os.path.exists(target_path(name)):
-            say(f"  {name} was not built here: not tried")
+            harness.leave_out(f"{name} was not built")
             continue
         target = Target(name, 2)
         value = agrees(target.pid)
@@ -149,7 +149,7 @@ def preloaded():
     for family, library in [("jemalloc", "libjemalloc.so.2"), ("tcmalloc", "libtcmalloc_minimal.so.4"), ("mimalloc", "libmimalloc.so.2")]:
         path = os.path.join(LIBRARIES, library)
         if not os.path.exists(path):
-            say(f"  no {library} here: not tried")
+            harness.leave_out(f"no {library}")
             continue
         target = Target("many_threads", command=["env", f"LD_PRELOAD={path}", target_path("many_threads"), "3"])
         value = agrees(target.pid)
@@ -443,7 +443,7 @@ def touches_nothing():
     try:
         result = heapsnap("check", target.pid, prefix=["strace", "-f", "-qq", "-o", path])
     except FileNotFoundError:
-        say("  no strace here: not tried")
+        harness.leave_out("no strace")
         target.end()
         return
     check_equal(result.status, 0, str(result))

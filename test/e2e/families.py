@@ -9,7 +9,7 @@ import re
 import sys
 
 import profiles
-from harness import Target, Unharmed, attach, check, check_equal, detach, dump, run_test, say, target_path, temporary_directory
+from harness import Target, Unharmed, attach, check, check_equal, detach, dump, leave_out, run_test, say, target_path, temporary_directory
 
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 
@@ -149,7 +149,7 @@ def main():
     for family in families:
         missing = family.missing()
         if missing:
-            say(f"{family.name}: SKIPPED: {missing} is not there")
+            leave_out(f"{family.name}: {missing} is not there")
             continue
         go_through(family, temporary_directory())
 

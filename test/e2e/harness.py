@@ -22,6 +22,8 @@ COMMAND_TIMEOUT = 240  # seconds for one run of heapsnap
 
 _children = []
 _directories = []
+_left_out = []  # reasons
+SKIPPED = 77  # exit status of a test that has left something out (CMakeLists.txt, SKIP_RETURN_CODE)
 
 
 class Failure(Exception):
@@ -513,12 +515,24 @@ def is_attached(pid):
     return attach_state(pid) == "attached"
 
 
+def leave_out(reason):
+    """Says that something is not tried, because this user or machine lacks what it needs. The test then does not count as passed."""
+    say(f"  SKIPPED: {reason}")
+    _left_out.append(reason)
+
+
 def root():
-    """Whether this is root; if not, says that what needs it is left out."""
-    if os.geteuid() == 0:
-        return True
-    say("  not root: not tried")
-    return False
+    """Whether this is root; if not, leaves out what needs it."""
+    if os.geteuid() != 0:
+        leave_out("not root")
+    return os.geteuid() == 0
+
+
+def has_program(name):
+    """Whether the program is installed; if not, leaves out what needs it."""
+    if not shutil.which(name):
+        leave_out(f"no {name}")
+    return bool(shutil.which(name))
 
 
 def run_test(function, name):
@@ -531,6 +545,9 @@ def run_test(function, name):
     except Failure as failure:
         say(f"FAILED: {name}: {failure}")
         sys.exit(1)
+    if _left_out:
+        say(f"SKIPPED: {name}: all of it that was tried holds; left out: {'; '.join(dict.fromkeys(_left_out))}")
+        sys.exit(SKIPPED)
     say(f"passed: {name}, {time.monotonic() - started:.1f} s")
 
 

@@ -8,7 +8,7 @@ import re
 import sys
 
 import profiles
-from harness import (Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, run_test, say, target_path,
+from harness import (Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, leave_out, run_test, say, target_path,
                      temporary_directory, wait_until)
 
 THREADS = 5
@@ -212,7 +212,7 @@ def main():
     programs["dlopen_musl"] = loaded_later
     for name in sys.argv[1:] or programs:
         if not os.path.exists(target_path(name)):
-            say(f"{name}: SKIPPED: it was not built (its compiler is not installed)")
+            leave_out(f"{name} was not built (its compiler is not installed)")
             continue
         programs[name]()
 

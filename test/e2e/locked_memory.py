@@ -6,8 +6,8 @@ usage: locked_memory.py [CASE...]"""
 import os
 
 import profiles
-from harness import (Mapping, Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, read_text, run_cases, say,
-                     status_fields, temporary_directory)
+from harness import (Mapping, Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, leave_out, read_text,
+                     run_cases, say, status_fields, temporary_directory)
 
 MEMORY = ["--max-memory", "4M"]
 NOBODY = 65534
@@ -70,7 +70,7 @@ def check_detached(target, before):
 def with_privilege():
     """Locked as a whole. Unlocked or not, it goes with detach; where the memory was locked before, it is left out."""
     if not may_lock_everything():
-        say("  SKIPPED: needs CAP_IPC_LOCK")
+        leave_out("needs CAP_IPC_LOCK")
         return
     path = os.path.join(temporary_directory(), "out.pb.gz")
     target = Target("locks_memory")
@@ -114,14 +114,14 @@ def with_privilege():
 def under_the_limit():
     """All address space counts, what is not there as well: with the region mlockall fails, without it does not."""
     if os.geteuid() != 0 and may_lock_everything():
-        say("  SKIPPED: this user has CAP_IPC_LOCK")
+        leave_out("this user has CAP_IPC_LOCK")
         return
     path = os.path.join(temporary_directory(), "out.pb.gz")
     target = Target("locks_memory", *([NOBODY] if os.geteuid() == 0 else []))
     outcome = target.ask("limit")
     if outcome != "0":
         target.end()
-        say(f"  SKIPPED: RLIMIT_MEMLOCK cannot be set: {outcome}")
+        leave_out(f"RLIMIT_MEMLOCK cannot be set: {outcome}")
         return
     expect(target, "lock", "0")
     expect(target, "unlock", "0")

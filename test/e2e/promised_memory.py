@@ -5,7 +5,7 @@ limit leaves, that of a memory cgroup too, the target keeps most. usage: promise
 import os
 import re
 
-from harness import (Target, attach, check, check_equal, check_refused, detach, dump, heapsnap, read_text, root, run_cases, say, target_path,
+from harness import (Target, attach, check, check_equal, check_refused, detach, dump, heapsnap, leave_out, read_text, root, run_cases, say, target_path,
                      temporary_directory, wait_until)
 
 ROOM = 1536 << 20  # bytes that are left when the mode is switched
@@ -39,13 +39,12 @@ class Strict:
 def can_be_strict():
     """Only where nothing else is at work: whatever asks for memory at that moment, anywhere on the machine, gets none."""
     if not os.environ.get("HEAPSNAP_TEST_MACHINE_IS_OURS"):
-        say("  SKIPPED: it takes all memory that the machine may promise, for a moment; with HEAPSNAP_TEST_MACHINE_IS_OURS=1 it does")
+        leave_out("it takes all memory that the machine may promise, for a moment; with HEAPSNAP_TEST_MACHINE_IS_OURS=1 it does")
         return False
     if not root():
-        say("  SKIPPED: vm.overcommit_memory cannot be changed without root")
         return False
     if not os.access("/proc/sys/vm/overcommit_memory", os.W_OK):
-        say("  SKIPPED: vm.overcommit_memory cannot be changed here")
+        leave_out("vm.overcommit_memory cannot be changed")
         return False
     return True
 
@@ -139,7 +138,7 @@ def memory_group():
     try:
         group = MemoryGroup()
     except OSError as error:
-        say(f"  SKIPPED: no memory cgroup can be made: {error}")
+        leave_out(f"no memory cgroup can be made: {error}")
         return
     limit = 640 << 20
     with group:
@@ -168,7 +167,6 @@ def memory_group():
 def full_file_systems():
     """No page of ours lies on a file system that the target sees, so none that is full matters."""
     if not root():
-        say("  SKIPPED: mounting needs root")
         return
     places = " ".join(place for place in ("/dev/shm", "/tmp", "/var/tmp") if not target_path("promised_memory").startswith(place + "/"))
     script = f"""for place in {places}; do mount -t tmpfs -o size=64k none $place || exit 9

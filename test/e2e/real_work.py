@@ -12,7 +12,7 @@ import sys
 
 import harness
 import profiles
-from harness import (Failure, Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, run_test, say, start,
+from harness import (Failure, Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, leave_out, run_test, say, start,
                      temporary_directory, wait_until)
 from real_load import Client, attach_dump_detach, find
 
@@ -244,7 +244,7 @@ def rust():
 
 def musl():
     if not os.path.exists(harness.target_path("png_program")):
-        say("musl: SKIPPED: built only where musl-tools and libstb-dev are installed")
+        leave_out("built only where musl-tools and libstb-dev are installed")
         return
     directory = temporary_directory()
     target = Target("png_program")

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 
-from harness import Target, as_user, check, check_equal, check_refused, copy_for_everybody, heapsnap, root, run_test, say
+from harness import Target, as_user, check, check_equal, check_refused, copy_for_everybody, heapsnap, leave_out, root, run_test
 
 NOBODY = 65534
 FAILS = {"HEAPSNAP_FAIL_AT": "1"}
@@ -46,7 +46,7 @@ def main():
     if shutil.which("setcap") and subprocess.run(["setcap", CAPABILITIES + "+ep", program], check=False).returncode == 0:
         check(not fails(target, nobody, program), "a program with capabilities")
     else:
-        say("  SKIPPED: no setcap, or a file system without capabilities of files")
+        leave_out("no setcap, or a file system without capabilities of files")
     own.end()
     target.end()
 

@@ -4,7 +4,7 @@
 import os
 
 import profiles
-from harness import (Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, run_test, say, target_path,
+from harness import (Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, leave_out, run_test, say, target_path,
                      temporary_directory)
 
 DEBUG_TCMALLOC = "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal_debug.so.4"
@@ -49,7 +49,7 @@ def refused(name, command):
 def own_operators(name, directory):
     """Operators of the program's own, beside malloc in the same file: they are left alone, and their blocks are seen by malloc."""
     if not os.path.exists(target_path(name)):
-        say(f"{name}: SKIPPED: it was not built (a C++ compiler or its library is not installed)")
+        leave_out(f"{name} was not built (a C++ compiler or its library is not installed)")
         return
     path = os.path.join(directory, "out.pb.gz")
     target = Target(name)
@@ -75,7 +75,7 @@ def main():
     if os.path.exists(target_path("several")):
         several(temporary_directory())
     else:
-        say("several: SKIPPED: it was not built (not all of its libraries are installed)")
+        leave_out("several was not built (not all of its libraries are installed)")
     own_operators("own_operators", temporary_directory())
     own_operators("own_operators_jemalloc", temporary_directory())
     refused("sanitized", [target_path("sanitized"), "3"])

@@ -6,13 +6,12 @@ usage: standstill.py [CASE...]"""
 import fcntl
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
 
 import harness
-from harness import (HEAPSNAP, Target, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, heapsnap_ok, run_cases, say,
+from harness import (HEAPSNAP, Target, attach, attach_state, check, check_equal, check_refused, detach, heapsnap, run_cases, say,
                      status_fields, target_path, temporary_directory, thread_ids, wait_until)
 from programs import Asked, Counting
 
@@ -157,8 +156,7 @@ def look_at_calls(arguments, environment=None, status=0):
 
 def calls():
     """Only calls that wait for nobody, on objects of ours and of /proc."""
-    if not shutil.which("strace"):
-        say("  no strace: not tried")
+    if not harness.has_program("strace"):
         return
     for line in ('openat(AT_FDCWD, "/proc/12/map_files/1-2", O_RDONLY) = 3</usr/lib/x.so>', 'openat(AT_FDCWD, "/proc/12/exe", O_RDONLY) = 3</bin/x>',
                  'openat(AT_FDCWD, "/proc/12/fd/3", O_RDWR) = 3</tmp/x>', "write(2</dev/null>, 1) = 1", "pread64(3</usr/lib/x.so>, 1, 2, 3) = 1",
@@ -278,8 +276,7 @@ def stopped_tool():
 
 def not_watched():
     """Without a watchdog nothing is stopped."""
-    if not shutil.which("strace"):
-        say("  no strace: not tried")
+    if not harness.has_program("strace"):
         return
     subject = idle()
     for arguments in commands(subject.pid):

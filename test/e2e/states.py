@@ -15,9 +15,8 @@ import subprocess
 import threading
 import time
 
-from harness import (HEAPSNAP, Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, run_cases, say, start,
+from harness import (HEAPSNAP, Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, has_program, heapsnap, leave_out, run_cases, say, start,
                      status_fields, stop, target_path, temporary_directory, thread_ids, tracer, wait_until)
-from programs import Skipped
 
 # What a command may say of a target that has ended, or become another program, under its hands.
 ENDED = re.compile(r"is gone|ended|no process|not attached|became another program|a zombie|cannot open|died", re.I)
@@ -161,7 +160,7 @@ class SlowExec:
         libc = ctypes.CDLL(None, use_errno=True)
         self.listener = libc.fanotify_init(self.CLASS_CONTENT | self.CLOEXEC, os.O_RDONLY | os.O_CLOEXEC)
         if self.listener < 0:
-            raise Skipped(f"there is no fanotify here: {os.strerror(ctypes.get_errno())}")
+            raise OSError(f"there is no fanotify here: {os.strerror(ctypes.get_errno())}")
         mark = libc.fanotify_mark(self.listener, self.MARK_ADD, ctypes.c_uint64(self.OPEN_EXEC_PERM), -100, interpreter.encode())
         check_equal(mark, 0, "fanotify_mark")
 
@@ -179,8 +178,8 @@ def exec_within_freeze():
     has reaped them."""
     try:
         execution = SlowExec()
-    except Skipped as skipped:
-        say(f"  SKIPPED: {skipped}")
+    except OSError as error:
+        leave_out(str(error))
         return
     target = Target("late_exec", "wait", execution.path)
     # Two requests for each thread; before the fifth all but one are stopped.
@@ -203,8 +202,7 @@ def exec_within_freeze():
 
 
 def traced():
-    if not shutil.which("strace"):
-        say("  traced: skipped, there is no strace")
+    if not has_program("strace"):
         return
     target = Target("many_threads", 2)
     before = Unharmed(target.pid)

@@ -6,8 +6,8 @@ usage: suite.py GROUP [NAME]"""
 import os
 import sys
 
-from harness import (Failure, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, heapsnap_ok, is_attached, run_test, say,
-                     temporary_directory)
+from harness import (Failure, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, heapsnap_ok, is_attached, leave_out,
+                     run_test, say, temporary_directory)
 from programs import TABLE, Skipped
 
 STEPS_MAX = 1000
@@ -117,7 +117,7 @@ def main():
         try:
             subject = row.start()
         except Skipped as reason:
-            say(f"{row.name}: SKIPPED: {reason}")
+            leave_out(f"{row.name}: {reason}")
             continue
         try:
             if row.refused:

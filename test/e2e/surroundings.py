@@ -9,8 +9,8 @@ import subprocess
 
 import harness
 import profiles
-from harness import (Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, only_child, root, run_cases,
-                     say, temporary_directory)
+from harness import (Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, has_program, heapsnap, only_child, root,
+                     run_cases, say, temporary_directory)
 
 PROGRAM = "surroundings"
 KEPT = (100, 100000)  # blocks and bytes that "keep" leaves, in the program and in its library
@@ -385,8 +385,7 @@ def denied_protections():
 
 def denied_writes():
     """Where the kernel forbids writing to text through /proc/PID/mem (proc_mem.force_override, Linux 6.12): as if each such write failed."""
-    if not shutil.which("strace"):
-        say("  no strace: not tried")
+    if not has_program("strace"):
         return
     inside = shut_in(THREADS)
     trace = os.path.join(temporary_directory(), "trace")

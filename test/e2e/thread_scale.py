@@ -6,7 +6,7 @@ import collections
 import os
 import re
 
-from harness import HEAPSNAP, Target, check, check_equal, run_test, say, start, temporary_directory, wait_until
+from harness import HEAPSNAP, Target, check, check_equal, has_program, run_test, say, start, temporary_directory, wait_until
 
 FEW, MANY = 100, 1000
 CALLS_EACH = 14      # for each thread more
@@ -52,6 +52,8 @@ def measure(threads, directory):
 
 
 def main():
+    if not has_program("strace"):
+        return
     directory = temporary_directory()
     few, many = measure(FEW, directory), measure(MANY, directory)
     for command in few:

@@ -78,7 +78,7 @@ static bool load_and_unload(struct remote_caller *caller, unsigned number)
 {
 	struct payload_config config = { 0 };
 	struct hook_plan plan = { 0 };
-	struct loaded_payload loaded = { .code_file = -1, .code_fd = -1 };
+	struct loaded_payload loaded = { .own_fd = -1, .target_fd = -1 };
 	struct payload_layout layout;
 	struct proc_maps maps;
 	struct hs_error *error;
