@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every system call of attach, set, dump and detach fails once: the tool ends by itself, with a reason or a success; the target works, nothing in it
 is left stopped or traced, and after the next detach it is as it was. Also: from some call on, all of them fail; and: the tool is killed at a call.
-usage: failing_calls.py some|all [PART-OF-A-CALL'S-NAME...]"""
+usage: failing_calls.py some|all [PART-OF-A-CALL'S-NAME[,PART...] [COMMAND...]]"""
 
 import errno
 import os
@@ -144,7 +144,7 @@ def error_number(name, number, for_ever=False):
 
 def main():
     some = sys.argv[1] == "some"
-    names = [name for name in ERRORS if len(sys.argv) < 3 or any(part in name for part in sys.argv[2:])]
+    names = [name for name in ERRORS if len(sys.argv) < 3 or any(part in name for part in sys.argv[2].split(","))]
     process = Process()
     loader = process.count("--version", names)  # the dynamic loader's own calls, which end before main begins
     bad = []
@@ -163,8 +163,9 @@ def main():
             if command not in ("check", "attach"):
                 attach(process.pid)
 
-    for command in ("check", "attach", "set", "dump", "detach"):
-        if command == "set":
+    commands = sys.argv[3:] or ["check", "attach", "set", "dump", "detach"]
+    for command in commands:
+        if command in ("set", "dump", "detach") and not is_attached(process.pid):
             attach(process.pid)
         counts = process.count(command, names)
         before = process.runs, process.failed, process.killed
@@ -186,7 +187,8 @@ def main():
         say(f"  {command}: {process.runs - before[0]} runs, {process.failed - before[1]} ended with status 1, {process.killed - before[2]} were killed; "
             "calls: "
             + ", ".join(f"{name} {counts[name] - loader[name]}" for name in made))
-    detach(process.pid)
+    if is_attached(process.pid):
+        detach(process.pid)
     process.subject.check_unchanged()
     process.subject.end()
     check(not bad, f"{len(bad)} faults:\n" + "\n".join(bad))
