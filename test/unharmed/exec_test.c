@@ -159,6 +159,106 @@ static void test_failing_exec(void)
 	rmdir(folder);
 }
 
+static void *sleep_for_ever(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+// Says that a file is being executed, and lets that go on when nobody has the other end of `wait` open any more.
+static _Noreturn void deny_at_end(int listener, int says, int wait)
+{
+	struct fanotify_event_metadata event;
+	char byte;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (read(listener, &event, sizeof(event)) == (ssize_t)sizeof(event) && write(says, "x", 1) == 1) {
+		const struct fanotify_response response = { .fd = event.fd, .response = FAN_DENY };
+
+		while (read(wait, &byte, 1) > 0)
+			;
+		(void)!write(listener, &response, sizeof(response));
+	}
+	_exit(0);
+}
+
+static void *execute(void *path)
+{
+	execl(path, path, NULL);
+	return sleep_for_ever(NULL);
+}
+
+// 0: the freeze gave up.
+static int freeze_in_vain(pid_t pid)
+{
+	struct frozen_process process;
+	struct hs_error *error = threads_freeze(pid, 500, &process);
+
+	if (error && error->code != HS_ERROR_TIMEOUT)
+		fprintf(stderr, "%s\n", error->message);
+	return !error || error->code != HS_ERROR_TIMEOUT;
+}
+
+// An exec that lasts as long as the freeze: every thread's seizing waits for it, time and again, and the freeze gives up all the same.
+static void test_endless_exec(void)
+{
+	char folder[] = "/tmp/heapsnap-test-XXXXXX", script[64], interpreter[64], text[80], byte;
+	int listener = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY | O_CLOEXEC), said[2], wait[2], status = -1;
+	pid_t answerer, pid, tool;
+
+	if (listener < 0) {
+		printf("endless exec: left out, there is no fanotify here: %s\n", strerror(errno));
+		return;
+	}
+	if (!mkdtemp(folder) || pipe2(said, O_CLOEXEC) || pipe2(wait, O_CLOEXEC))
+		exit(2);
+	snprintf(script, sizeof(script), "%s/script", folder);
+	snprintf(interpreter, sizeof(interpreter), "%s/interpreter", folder);
+	snprintf(text, sizeof(text), "#!%s\n", interpreter);
+	write_file(script, text);
+	write_file(interpreter, "");
+	CHECK_EQUAL(fanotify_mark(listener, FAN_MARK_ADD, FAN_OPEN_EXEC_PERM, AT_FDCWD, interpreter), 0);
+	fflush(stdout);
+	answerer = fork();
+	if (answerer == 0) {
+		close(wait[1]);
+		deny_at_end(listener, said[1], wait[0]);
+	}
+	close(listener);
+	pid = fork();
+	if (pid == 0) {
+		pthread_t threads[3];
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(wait[1]);
+		for (int i = 0; i < 3; i++)
+			pthread_create(&threads[i], NULL, i == 2 ? execute : sleep_for_ever, script);
+		sleep_for_ever(NULL);
+	}
+	CHECK_EQUAL(read(said[0], &byte, 1), 1);
+	tool = fork();
+	if (tool == 0) {
+		close(wait[1]);
+		_exit(freeze_in_vain(pid));
+	}
+	for (int i = 0; i < 2000 && waitpid(tool, &status, WNOHANG) == 0; i++)
+		nap(10); // a bound for a tool that hangs
+	CHECK_EQUAL(status, 0);
+	if (status == -1)
+		kill(tool, SIGKILL);
+	close(wait[1]);
+	kill(pid, SIGKILL);
+	CHECK_EQUAL(waitpid(pid, NULL, 0), pid);
+	CHECK_EQUAL(waitpid(answerer, NULL, 0), answerer);
+	for (int i = 0; i < 2; i++)
+		close(said[i]);
+	close(wait[0]);
+	unlink(script);
+	unlink(interpreter);
+	rmdir(folder);
+}
+
 static bool is_in_exec(pid_t pid)
 {
 	char path[64], text[8] = "";
@@ -171,13 +271,6 @@ static bool is_in_exec(pid_t pid)
 	if (file)
 		fclose(file);
 	return strncmp(text, "59 ", 3) == 0; // execve
-}
-
-static void *sleep_for_ever(void *unused)
-{
-	for (;;)
-		pause();
-	return unused;
 }
 
 // 0: the freeze said that the process became another program.
@@ -253,7 +346,7 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} tests[] = {
-		{ "exec_beside_standing", test_exec_beside_standing }, { "failing_exec", test_failing_exec }, { "exec", test_exec },
+		{ "exec_beside_standing", test_exec_beside_standing }, { "endless_exec", test_endless_exec }, { "failing_exec", test_failing_exec }, { "exec", test_exec },
 	};
 
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {

@@ -266,6 +266,9 @@ static void test_padding(void)
 	code[12] = 0x55;
 	relocate_at(code, sizeof(code), 1, FROM, TO, &result);
 	CHECK_EQUAL(result.verdict, VERDICT_too_short);
+	memcpy(code + 12, BYTES(0x55, 0x53, 0x90, 0x90), 4); // instructions to the end
+	relocate_at(code, sizeof(code), 1, FROM, TO, &result);
+	CHECK_EQUAL(result.verdict, VERDICT_too_short);
 	// int3
 	memset(code + 1, 0xcc, 15);
 	relocate_at(code, sizeof(code), 1, FROM, TO, &result);
