@@ -132,9 +132,41 @@ static void test_apply_and_undo(void)
 	target_memory_close(&memory);
 }
 
+// Whether a hook's pages are their file's own: also the second one of a hook that crosses into it.
+static void test_clean_pages(void)
+{
+	static const struct {
+		int changed; // page; -1 = none
+		size_t offset;
+		bool clean;
+	} cases[] = {
+		{ -1, 0, true }, { -1, HS_PAGE_SIZE - 2, true }, { 0, 0, false }, { 0, HS_PAGE_SIZE - 2, false }, { 1, HS_PAGE_SIZE - 2, false },
+		{ 1, HS_PAGE_SIZE - 5, true }, { 1, HS_PAGE_SIZE - 4, false }, { 1, HS_PAGE_SIZE, false }, { 0, HS_PAGE_SIZE, true },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct hook_record hooks[2] = { { .size = 5, .page_was_clean = 7 }, { .size = 5, .page_was_clean = 7, .verdict = VERDICT_too_short } };
+		int fd = memfd_create("pages", MFD_CLOEXEC);
+		uint8_t *pages;
+
+		CHECK(ftruncate(fd, 2 * HS_PAGE_SIZE) == 0);
+		pages = mmap(NULL, 2 * HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+		CHECK(pages != MAP_FAILED && pages[0] == 0 && pages[HS_PAGE_SIZE] == 0); // they are there
+		if (cases[i].changed >= 0)
+			pages[(size_t)cases[i].changed * HS_PAGE_SIZE] = 1;
+		hooks[0].address = hooks[1].address = (uint64_t)pages + cases[i].offset;
+		CHECK(hook_note_clean_pages(getpid(), hooks, 2) == NULL);
+		CHECK_EQUAL(hooks[0].page_was_clean, cases[i].clean);
+		CHECK_EQUAL(hooks[1].page_was_clean, 7); // was not planned
+		munmap(pages, 2 * HS_PAGE_SIZE);
+		close(fd);
+	}
+}
+
 int main(void)
 {
 	test_inside();
+	test_clean_pages();
 	test_apply_and_undo();
 	return CHECK_RESULT();
 }

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the slots say of threads, and of which of several threads: in a region made by hand.
+#include "check.h"
+#include "made_region.h"
+
+#include "attach/slot_facts.h"
+
+#include <unistd.h>
+
+enum { SLOTS = 4 };
+
+static struct slot_facts_list read_facts(const struct made_region *region, const uint64_t *pointers, size_t count)
+{
+	struct region_access access = { .fd = -1, .address = (uint64_t)region->bytes, .size = region->size, .header = *region->header };
+	struct frozen_thread threads[SLOTS] = { 0 };
+	const struct frozen_process process = { .pid = getpid(), .threads = threads, .count = count };
+	struct slot_facts_list facts = { 0 };
+
+	for (size_t i = 0; i < count; i++)
+		threads[i].registers.fs_base = pointers[i];
+	CHECK(target_memory_open(getpid(), &access.memory) == NULL);
+	CHECK(slot_facts_read(&access, &process, &facts) == NULL);
+	target_memory_close(&access.memory);
+	return facts;
+}
+
+static void test_facts(void)
+{
+	struct slot_facts_list facts;
+	struct made_region region;
+	uint64_t pointers[SLOTS];
+
+	made_region_init(&region, 16);
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		struct thread_slot *slot = made_slot(&region, i * 7 % SLOTS); // not in the order of their pointers
+
+		slot->guard = 0x1000 + i * 7 % SLOTS * 16;
+		slot->stack_low = slot->thread_pointer - 0x10000;
+		slot->stack_high = slot->thread_pointer;
+		pointers[i * 7 % SLOTS] = slot->thread_pointer;
+	}
+	facts = read_facts(&region, pointers, SLOTS);
+	CHECK_EQUAL(facts.count, SLOTS);
+	for (size_t i = 0; i < SLOTS; i++) {
+		const struct slot_facts *slot = slot_facts_find(&facts, pointers[i]);
+
+		CHECK(slot && slot->guard == 0x1000 + i * 16 && slot->stack_low == pointers[i] - 0x10000 && slot->stack_high == pointers[i]);
+		CHECK(slot && !slot->is_of_several);
+	}
+	CHECK(!slot_facts_find(&facts, pointers[0] + 8));
+	slot_facts_deinit(&facts);
+	made_region_deinit(&region);
+}
+
+// Two threads of one pointer, the lowest, the highest or one between; and a slot that says itself that several threads had it.
+static void test_several(void)
+{
+	for (size_t shared = 0; shared < SLOTS - 1; shared++)
+		for (int by_key = 0; by_key < 2; by_key++) {
+			struct slot_facts_list facts;
+			struct made_region region;
+			uint64_t pointers[SLOTS];
+
+			made_region_init(&region, 16);
+			for (uint32_t i = 0; i < SLOTS - 1; i++) {
+				struct thread_slot *slot = made_slot(&region, i);
+
+				pointers[i] = slot->thread_pointer;
+				if (by_key && i == shared)
+					slot->thread_pointer |= HS_KEY_SHARED;
+			}
+			pointers[SLOTS - 1] = by_key ? 0 : pointers[shared];
+			facts = read_facts(&region, pointers, SLOTS);
+			CHECK_EQUAL(facts.count, SLOTS - 1);
+			for (size_t i = 0; i < SLOTS - 1; i++) {
+				const struct slot_facts *slot = slot_facts_find(&facts, pointers[i]);
+
+				CHECK(slot && slot->is_of_several == (i == shared));
+			}
+			slot_facts_deinit(&facts);
+			made_region_deinit(&region);
+		}
+}
+
+int main(void)
+{
+	test_facts();
+	test_several();
+	return CHECK_RESULT();
+}
