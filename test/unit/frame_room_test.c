@@ -5,6 +5,7 @@
 #include "check.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #define LOW UINT64_C(0x7f0000000000)
 #define PAGE UINT64_C(4096)
@@ -123,8 +124,41 @@ static void test_control_block(void)
 	}
 }
 
+// A control block that two threads have says nothing of either, wherever they stand in the list.
+static void test_shared_block(void)
+{
+	enum { WORDS = 384, AT = 90, FIRST_TID = 0x40000001, THREADS = 3 };
+	static _Alignas(4096) uint64_t block[2 * WORDS];
+	const uint64_t tp = (uint64_t)block, low = (tp & ~UINT64_C(4095)) - 0x100000;
+	struct target_memory memory;
+
+	CHECK(target_memory_open(getpid(), &memory) == NULL);
+	for (size_t shared = 0; shared <= THREADS; shared++)
+		for (size_t asked = 0; asked < THREADS; asked++) {
+			struct frozen_thread threads[THREADS] = { 0 };
+			const struct frozen_process process = { .pid = FIRST_TID, .threads = threads, .count = THREADS };
+			struct stack_range range = { 0, 0 };
+			const uint64_t words[4] = { low, tp - low + 0x1000, 4096, 4096 };
+			bool is_shared = shared < THREADS && shared != asked;
+
+			for (size_t i = 0; i < THREADS; i++) {
+				threads[i].tid = FIRST_TID + (pid_t)i;
+				threads[i].registers.fs_base = i == asked || i == shared ? tp : tp + 0x10000 * (i + 1);
+			}
+			memset(block, 0, sizeof(block));
+			block[0] = block[2] = tp;
+			block[20] = (uint64_t)threads[asked].tid;
+			memcpy(block + AT, words, sizeof(words));
+			CHECK_EQUAL(libc_stack_read(&process, &threads[asked], &memory, &range), !is_shared);
+			CHECK_EQUAL(range.low, is_shared ? 0 : low + 4096);
+			CHECK_EQUAL(range.high, is_shared ? 0 : tp);
+		}
+	target_memory_close(&memory);
+}
+
 int main(void)
 {
+	test_shared_block();
 	test_choose();
 	test_growth();
 	test_control_block();
