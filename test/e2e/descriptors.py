@@ -190,8 +190,9 @@ def left():
     check("not attached" in heapsnap("detach", target.pid).stderr, "detach beside decoys")
     before = Unharmed(target.pid)
     known = {link for _, _, link in ours(target.pid)}
-    for other in (0, 1):
-        check_equal(target.ask("busy 0"), "busy", "answer")
+    # Each thread's table in turn, whatever their order.
+    for owner, other in ((0, 0), (0, 1), (1, 2), (2, 0)):
+        check_equal(target.ask(f"busy {owner}"), "busy", "answer")
         kill_after("map code", target)
         found = [entry for entry in ours(target.pid) if entry[2] not in known]
         check_equal(len(found), 1, f"threads that have a memory file of ours: {found}")
@@ -209,4 +210,26 @@ def left():
     target.end()
 
 
-run_cases([own_table, sharers, unseen_sharers, left], "descriptors")
+def left_beside_sharer():
+    """A process has the same descriptors, and runs: what was left among them cannot be closed, and detach does not say that it is done."""
+    if not root():
+        return
+    target, path = make_target(user=False)
+    check_equal(target.ask("own 1"), "made", "answer")
+    kill_after("map code", target)
+    check_equal(len(ours(target.pid)), 1, "memory files of ours")
+    threads = thread_ids(target.pid)
+    check_equal(target.ask("swap nothing"), "swaps", "answer")
+    sharer = int(next(children for children in (read_text(f"/proc/{target.pid}/task/{tid}/children").split() for tid in threads) if children)[0])
+    result = heapsnap("detach", target.pid, "--json")
+    check_equal((result.status, result.json["finished"], result.json["threads_inside"] > 0), (1, False, True), str(result))
+    check(attach_state(target.pid), "status says nothing of the rest")
+    os.kill(sharer, signal.SIGKILL)
+    wait_until(lambda: read_text(f"/proc/{sharer}/stat").rsplit(")", 1)[1].split()[0] == "Z", "the sharer has ended")
+    detach(target.pid)
+    check_equal((ours(target.pid), attach_state(target.pid)), ([], None), "what is left")
+    check_untouched(path)
+    target.end()
+
+
+run_cases([own_table, sharers, unseen_sharers, left, left_beside_sharer], "descriptors")

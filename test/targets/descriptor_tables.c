@@ -6,7 +6,8 @@
 //   busy N           from now on thread N is the busy one: "busy"
 //   swap KIND        a process that shares the busy thread's table, without sharing its memory, puts something else into the place of each of
 //                    heapsnap's memory files that it sees there: an O_PATH descriptor of FILE (path), a memory file of the same name (memory),
-//                    a pipe with a name (pipe, in the current folder), or an empty file without a name (file): "swaps"
+//                    a pipe with a name (pipe, in the current folder), an empty file without a name (file), or nothing, so that it is only there
+//                    (nothing): "swaps"
 //                    With "outside" it is the program's parent, and does so from another PID namespace
 //   swapped          "SWAPPED LOST": how often it did so, and how many of the descriptors that it put there somebody has closed
 //   decoys           what only looks like a memory file of heapsnap, in this table and in the busy thread's: "N", how many
@@ -76,6 +77,10 @@ static void swap_for_ever(void)
 	for (;;) {
 		if (waitpid(-1, NULL, WNOHANG) > 0)
 			_exit(0);
+		if (strcmp(shared->kind, "nothing") == 0) {
+			usleep(1000);
+			continue;
+		}
 		for (int fd = 3; fd < NUMBERS; fd++) {
 			char path[64], link[128];
 			struct stat status;

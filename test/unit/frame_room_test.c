@@ -2,9 +2,11 @@
 // Which pages of a stack are free for a signal frame, how far [stack] may grow, and what a libc's control block says of a stack.
 #include "attach/frame_room.h"
 #include "attach/libc_stack.h"
+#include "attach/sigframe.h"
 #include "check.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define LOW UINT64_C(0x7f0000000000)
@@ -156,8 +158,57 @@ static void test_shared_block(void)
 	target_memory_close(&memory);
 }
 
+// A frame that a killed tool has left alone in a page is taken away. With a byte of the program's in the same page, at any side of it, it stays, and so does that.
+static void test_left_frame(void)
+{
+	enum { PAGES = 64, FRAME_PAGE = 20, FIRST_TID = 0x40000001 };
+	static const struct xsave_layout layout = { .offset = { [2] = 576 }, .size = { [2] = 256 }, .total = 832 };
+	static uint8_t xstate[832];
+	static struct sigframe frame;
+	struct target_memory memory;
+
+	CHECK(target_memory_open(getpid(), &memory) == NULL);
+	for (int other = -1; other <= 3; other++) { // where the program's byte is: none, the page's first, right before, right behind, the page's last
+		uint8_t *stack = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *page = stack + FRAME_PAGE * PAGE, *byte;
+		uint64_t *block = (uint64_t *)(stack + (PAGES - 2) * PAGE), tp = (uint64_t)block;
+		struct frozen_thread thread = { .tid = FIRST_TID + 1, .registers = { .fs_base = tp, .rsp = tp - 2 * PAGE, .rbp = tp - PAGE } };
+		const struct frozen_process process = { .pid = FIRST_TID, .threads = &thread, .count = 1 };
+		const uint64_t words[4] = { (uint64_t)stack, (PAGES - 1) * PAGE, PAGE, PAGE };
+		const struct sigframe_request request = { .registers = &thread.registers, .xstate = xstate, .xstate_size = sizeof(xstate), .layout = &layout,
+							  .top = (uint64_t)page + PAGE - 300, .restorer = 0x401000 };
+		struct frame_room room;
+		struct proc_maps maps;
+		uint8_t *low, *high;
+		size_t left = 0;
+
+		CHECK(sigframe_build(&request, &frame) == NULL);
+		memcpy((void *)(uintptr_t)frame.address, frame.bytes, frame.size);
+		low = (uint8_t *)(uintptr_t)frame.address - HS_SIGFRAME_WORDS_BELOW;
+		high = (uint8_t *)(uintptr_t)frame.address + frame.size;
+		CHECK(low > page && high < page + PAGE);
+		byte = other == 0 ? page : other == 1 ? low - 1 : other == 2 ? high : page + PAGE - 1;
+		if (other >= 0)
+			*byte = 1;
+		block[0] = block[2] = tp;
+		block[20] = FIRST_TID + 1;
+		memcpy(block + 90, words, sizeof(words));
+		CHECK(proc_maps_read(getpid(), &maps) == NULL);
+		hs_error_destroy(frame_room_on_own_stack(&process, &thread, &maps, &memory, PAGE, &room));
+		for (size_t i = 0; i < PAGE; i++)
+			left += page[i] != 0;
+		CHECK_EQUAL(left > 1, other >= 0); // the frame is there
+		CHECK_EQUAL(memcmp((void *)(uintptr_t)frame.address, frame.bytes, frame.size) == 0, other >= 0);
+		CHECK(other < 0 || *byte == 1);
+		CHECK(room.top <= (uint64_t)page || other < 0); // no room is seen above what is in use
+		proc_maps_deinit(&maps);
+		munmap(stack, PAGES * PAGE);
+	}
+	target_memory_close(&memory);
+}
+
 int main(void)
 {
+	test_left_frame();
 	test_shared_block();
 	test_choose();
 	test_growth();
