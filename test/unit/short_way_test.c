@@ -114,6 +114,12 @@ static void test_allocations(void)
 	check_allocation(__LINE__, HOOK_calloc, UINT64_C(1) << 33, UINT64_C(1) << 33, 1000, false, 0); // 2^66
 	check_allocation(__LINE__, HOOK_calloc, UINT64_C(1) << 32, UINT64_C(1) << 31, 1000, false, 0); // 2^63
 	check_allocation(__LINE__, HOOK_calloc, UINT64_C(1) << 32, (UINT64_C(1) << 32) + 1, 1000, false, 0); // 2^64 + 2^32
+	check_allocation(__LINE__, HOOK_calloc, (UINT64_C(1) << 62) + 1, 4, 1000, false, 0); // 2^64 + 4
+	check_allocation(__LINE__, HOOK_calloc, (UINT64_C(1) << 63) + 1, 2, 1000, false, 0);
+	check_allocation(__LINE__, HOOK_calloc, 2, (UINT64_C(1) << 63) + 1, 1000, false, 0);
+	check_allocation(__LINE__, HOOK_calloc, UINT64_MAX, UINT64_MAX, 1000, false, 0); // -1 times -1
+	check_allocation(__LINE__, HOOK_calloc, UINT64_MAX - 1, UINT64_MAX - 2, 1000, false, 0);
+	check_allocation(__LINE__, HOOK_calloc, UINT64_MAX, 1, 1000, false, 0);
 }
 
 static void test_no_pass(void)

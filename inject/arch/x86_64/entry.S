@@ -131,8 +131,11 @@ begin_\name:
 	count_down new, rdi
 	island_end new
 
-	island_head calloc, 8
+	island_head calloc, 0
 	pass_if_unsampled calloc, rcx
+	mov %rdi, %rcx
+	or %rsi, %rcx
+	js stub_calloc // two numbers that are below 0, as signed ones, may have a small product
 	mov %rdi, %rcx
 	imul %rsi, %rcx
 	jo stub_calloc
