@@ -5,6 +5,8 @@ hs_unit_test(options_test hs_attach)
 target_sources(options_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/options.c)
 hs_unit_test(console_test hs_base)
 target_sources(console_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/json.c)
+hs_unit_test(detach_print_test hs_attach)
+target_sources(detach_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/json.c)
 hs_unit_test(dump_print_test hs_proto hs_snapshot hs_attach ZLIB::ZLIB m)
 target_sources(dump_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/json.c)
 

@@ -165,6 +165,46 @@ static void test_guard(void)
 	}
 }
 
+// A watched function whose ways out are hooked: nothing passes until it returns, and then the gap goes on where it was.
+static void test_awaited(void)
+{
+	const struct entry_frame *frame = (const struct entry_frame *)((uint8_t *)(stack + PLACE) - offsetof(struct entry_frame, return_address));
+	const struct entry_frame *deeper = (const struct entry_frame *)((const uint64_t *)frame - 1);
+	struct thread_slot *slot;
+
+	for (unsigned is_exact = 0; is_exact <= 1; is_exact++) {
+		slot = begin();
+		if (is_exact)
+			slot->interval = 1;
+		stack[PLACE] = stack[PLACE - 1] = 0x1234;
+		CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE), &operator_island), OUTERMOST);
+		reentry_await(slot, frame);
+		CHECK_EQUAL(*pass_countdown(slot), is_exact ? PASS : 0);
+		CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE - 8), &malloc_island), NESTED);
+		CHECK(!reentry_has_returned(slot, deeper)); // another function's return
+		stack[PLACE] = 0x5678;
+		CHECK(!reentry_has_returned(slot, frame)); // to somewhere else
+		stack[PLACE] = 0x1234;
+		CHECK(slot->awaits && slot->in_original);
+		CHECK(reentry_has_returned(slot, frame));
+		CHECK_EQUAL(*pass_countdown(slot), PASS);
+		CHECK(!slot->awaits && !slot->in_original && slot->guard == (uint64_t)(stack + PLACE));
+		CHECK(!reentry_has_returned(slot, frame)); // once
+		reentry_leave(slot);
+		payload_region_deinit(&made);
+	}
+	// It was left by an exception: the next call is the program's own, and the gap goes on.
+	slot = begin();
+	stack[PLACE] = 0x1234;
+	CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE), &operator_island), OUTERMOST);
+	reentry_await(slot, frame);
+	stack[PLACE] = 0x5678;
+	CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE - 8), &malloc_island), OUTERMOST);
+	CHECK_EQUAL(*pass_countdown(slot), PASS);
+	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 1);
+	payload_region_deinit(&made);
+}
+
 static void test_trust(void)
 {
 	struct thread_slot *slot = begin();
@@ -189,6 +229,7 @@ int main(void)
 	test_guard();
 	test_next_call();
 	test_handler();
+	test_awaited();
 	test_trust();
 	return CHECK_RESULT();
 }
