@@ -38,14 +38,27 @@ static void raise_file_limit(void)
 	}
 }
 
-int main(int argc, char **argv)
+// KiB. The deepest chains of calls take less than half of it (e2e.small_stack runs all commands in so much).
+enum { STACK_NEEDED = 512 };
+
+// The kernel asks for the limit each time the stack grows, so that it may be raised now; and beyond its hard end by root.
+static bool raise_stack_limit(void)
+{
+	const rlim_t needed = (rlim_t)STACK_NEEDED << 10;
+	struct rlimit stack;
+
+	if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= needed)
+		return true;
+	stack.rlim_cur = needed;
+	stack.rlim_max = stack.rlim_max < needed ? needed : stack.rlim_max;
+	return setrlimit(RLIMIT_STACK, &stack) == 0;
+}
+
+// With a frame of its own, for that of main is needed to say that there is no room for it.
+static __attribute__((noinline)) int run(int argc, char **argv, bool has_stack)
 {
 	struct options options;
 
-	if (!hold_standard_streams()) {
-		fprintf(stderr, "heapsnap: cannot open /dev/null: %s\n", strerror(errno));
-		return EXIT_REFUSED;
-	}
 	hs_test_variables_decide(); // before rights are given up anywhere
 	signal(SIGPIPE, SIG_IGN); // a reader that goes away is an error like any other
 	signal(SIGXFSZ, SIG_IGN); // and so is a limit of file sizes, that of the region among them
@@ -58,6 +71,10 @@ int main(int argc, char **argv)
 	if (options.version) {
 		printf("heapsnap %s\n", HEAPSNAP_VERSION);
 		return fflush(stdout) == 0 ? EXIT_DONE : EXIT_REFUSED;
+	}
+	if (!has_stack) {
+		fprintf(stderr, "heapsnap: the limit of its own stack is below %d KiB: raise it (ulimit -s), and try again\n", STACK_NEEDED);
+		return EXIT_REFUSED;
 	}
 	console_init(&options);
 	raise_file_limit();
@@ -79,4 +96,13 @@ int main(int argc, char **argv)
 		break;
 	}
 	return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	if (!hold_standard_streams()) {
+		fprintf(stderr, "heapsnap: cannot open /dev/null: %s\n", strerror(errno));
+		return EXIT_REFUSED;
+	}
+	return run(argc, argv, raise_stack_limit());
 }
