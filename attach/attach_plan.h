@@ -36,8 +36,8 @@ struct attach_plan {
 void attach_plan_make(pid_t pid, const struct attach_options *options, struct attach_plan *ret, struct findings *findings);
 
 // The part of the plan that the target's mappings decide, once more under a freeze, for a target that loads and unloads libraries all the
-// time: it costs milliseconds of standing still. *findings become those of this part. From files that were read for earlier plans (file_cache.h): where one is lacking, it fails, and
-// standstill_lacked_files says so.
+// time: it costs milliseconds of standing still. *findings become those of this part. From files that were read for earlier plans
+// (file_cache.h): where one is lacking, it fails, and standstill_lacked_files says so.
 struct hs_error *attach_plan_again(struct attach_plan *plan, struct findings *findings) HS_MUST_CHECK;
 
 // Whether the ranges that the plan uses are still free and its modules where they were.

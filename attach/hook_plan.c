@@ -211,7 +211,8 @@ static bool is_leak(const struct draft *draft)
 {
 	enum hook_verdict verdict = draft->hook.record.verdict;
 
-	return verdict != VERDICT_ok && verdict != VERDICT_forwards && !verdict_is_unproven(verdict) && draft->hook.record.kind != HOOK_reallocarray && hook_kind_releases(draft->hook.record.kind);
+	return verdict != VERDICT_ok && verdict != VERDICT_forwards && !verdict_is_unproven(verdict) &&
+	       draft->hook.record.kind != HOOK_reallocarray && hook_kind_releases(draft->hook.record.kind);
 }
 
 // See the header: all or nothing where a releasing function is refused.

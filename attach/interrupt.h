@@ -19,8 +19,9 @@ struct hs_error *interrupt_check(void) HS_MUST_CHECK;
 //
 // HEAPSNAP_FAIL_AT=N in the environment makes the Nth call of this function in the process fail with
 // HS_ERROR_INTERRUPTED; HEAPSNAP_KILL_AT=N makes the Nth call raise SIGKILL; HEAPSNAP_HANG_AT=N makes it wait for ever.
-// Every step of attach, dump and detach passes through here: it also calls interrupt_check. `step` names the step for -v. HEAPSNAP_STOP_AT=STEP makes each call with that name raise SIGSTOP
-// first, so that a test can do something meanwhile; or, with HEAPSNAP_STOP_SIGNAL=NUMBER, another signal.
+// Every step of attach, dump and detach passes through here: it also calls interrupt_check. `step` names the step for -v.
+// HEAPSNAP_STOP_AT=STEP makes each call with that name raise SIGSTOP first, so that a test can do something meanwhile; or, with
+// HEAPSNAP_STOP_SIGNAL=NUMBER, another signal.
 struct hs_error *fault_point(const char *step) HS_MUST_CHECK;
 
 // Called before each single change of the target: ptrace requests, writes to its memory, files and region, each record of the journal.

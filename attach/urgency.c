@@ -14,7 +14,7 @@ static struct {
 	bool is_kept;
 	struct rlimit limit;
 	struct sigaction action;
-} before; // the first urgency_raise
+} before; // the first urgency_raise of this standstill
 
 int urgency_begin(void)
 {
@@ -51,8 +51,10 @@ static bool limit_time(void)
 	sigemptyset(&action.sa_mask);
 	if (sigaction(SIGXCPU, &action, &before.action) < 0)
 		return false;
-	before.is_kept = true;
-	return setrlimit(RLIMIT_RTTIME, &limit) == 0;
+	before.is_kept = setrlimit(RLIMIT_RTTIME, &limit) == 0;
+	if (!before.is_kept)
+		sigaction(SIGXCPU, &before.action, NULL);
+	return before.is_kept;
 }
 
 void urgency_raise(void)

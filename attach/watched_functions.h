@@ -6,8 +6,8 @@
 #include "attach/hook_draft.h"
 #include "attach/memory.h"
 
-// Whether a function with this verdict is not proved to be its allocator's own, so that what it makes is not what its module's other functions see: nor could
-// it be watched instead, if the verdict says why not.
+// Whether it is the verdict of a function that nothing proves to be its allocator's own, or one that came in its place because such a function cannot be
+// watched either.
 bool verdict_is_unproven(enum hook_verdict verdict);
 
 // Whether it is such a function: nothing proves that its module's allocator made it, or has one in its place.
