@@ -300,14 +300,16 @@ void block_goes(uint64_t block, uint64_t size, const struct hook_island *island,
 		if (HS_LIKELY(nesting == OUTERMOST)) {
 			if (HS_LIKELY(ref))
 				record_gone(slot, ref, block);
-		} else if (ref && nesting == NESTED && reentry_leave_original(slot)) {
+		} else if (ref && nesting != REENTERED && reentry_leave_original(slot)) {
 			record_gone(slot, ref, block);
 			reentry_enter_original(slot);
 		}
 	} else if (nesting == OUTERMOST) {
 		unknown_free(slot, block, size, island, place);
-	} else {
-		count_up(slot->counters, nesting == NESTED ? COUNTER_nested : COUNTER_unknown_frees, 1);
+	} else if (nesting == NESTED) {
+		count_up(slot->counters, COUNTER_nested, 1);
+	} else if (region()->always_exact) {
+		count_up(slot->counters, COUNTER_unknown_frees, 1);
 	}
 	if (HS_LIKELY(nesting == OUTERMOST)) {
 		slot->releases++;

@@ -4,7 +4,7 @@
 // Context: in a hook. An allocator may call its own entry points (realloc calls malloc and free). The guard holds where the outermost
 // hook's return address lies; a hook that runs deeper in the same stack is nested, and one that runs at or above it proves that the
 // guard is left over from a hook that longjmp or an exception has abandoned. So does one that runs deeper when the words that such a hook
-// has on the stack are no longer there. (When they lie untouched in the frame of some function that was called since, the guard is believed,
+// has on the stack are no longer there; from another stack nobody looks. (When they lie untouched in the frame of some function that was called since, the guard is believed,
 // and calls from there count as nested.)
 //
 // A hook that does not record leaves by the trampoline and has no frame while the original runs: an exception that passes a nested call
@@ -17,9 +17,15 @@
 #include "payload.h"
 #include "thread_slot.h"
 
-enum nesting { OUTERMOST, NESTED, REENTERED };
+enum nesting {
+	OUTERMOST,
+	NESTED,
+	REENTERED, // within the recorder: a handler's
+	ELSEWHERE, // on another stack while an original runs on the thread's own, or was left there: a handler's, or a coroutine's
+};
 
-#define HS_GUARD_READS 256u // bytes below a guard, that arch_hook_runs may look at
+// No address: no hook runs, but the last call that passed is watched.
+#define HS_GUARD_WATCHES UINT64_C(1)
 
 static inline bool reentry_on_own_stack(const struct thread_slot *slot, uint64_t place)
 {
@@ -28,16 +34,23 @@ static inline bool reentry_on_own_stack(const struct thread_slot *slot, uint64_t
 
 // Whether a hook that began at slot->guard is still running below this one. On two different stacks, a hook on the thread's own stack
 // can only be interrupted (by a handler on a signal stack), while one on another stack, left behind, is over.
+//
+// A guard that was left over may lie where nothing is mapped any more. So the stack is looked at only from the present call's place up to the guard: a
+// thread that stands in its own stack has all above in use. On another stack nothing is read, and the guard is believed until the thread is back.
 static inline bool reentry_is_nested(const struct thread_slot *slot, uint64_t place)
 {
 	bool guard_on_own_stack = reentry_on_own_stack(slot, slot->guard);
 
-	if (guard_on_own_stack && slot->guard - slot->stack_low >= HS_GUARD_READS &&
-	    !arch_hook_runs(slot->guard, payload_header.config.code, payload_header.image_size))
-		return false;
 	if (guard_on_own_stack != reentry_on_own_stack(slot, place))
 		return guard_on_own_stack;
-	return place < slot->guard;
+	return place < slot->guard &&
+	       (!guard_on_own_stack || arch_hook_runs(slot->guard, place, payload_header.config.code, payload_header.image_size));
+}
+
+// Whether a call is on another stack than the thread's own while the outermost hook's, or the watched one, is not.
+static inline bool reentry_is_elsewhere(const struct thread_slot *slot, uint64_t place)
+{
+	return !reentry_on_own_stack(slot, place) && (slot->guard == HS_GUARD_WATCHES || reentry_on_own_stack(slot, slot->guard));
 }
 
 // Whether the outermost hook's function has been seen to call a hooked one.
@@ -45,9 +58,6 @@ static inline bool reentry_is_never_trusted(const struct thread_slot *slot)
 {
 	return __atomic_load_n(&payload_state()->hook_trust[slot->hook], __ATOMIC_RELAXED) == HS_TRUST_NEVER;
 }
-
-// No address: no hook runs, but the last call that passed is watched.
-#define HS_GUARD_WATCHES UINT64_C(1)
 
 // An operator that may throw runs without a frame of ours, so nothing tells a call from within it from one of the program's own. But while it runs
 // its return address stands where it stood: in a call from within it, the return address lies further down, or, where it leaves by a jump,
@@ -153,6 +163,8 @@ static inline enum nesting reentry_enter(struct thread_slot *slot, uint64_t plac
 		if (slot->guard == HS_GUARD_WATCHES || reentry_is_nested(slot, place)) {
 			if (!slot->in_original)
 				return REENTERED;
+			if (reentry_is_elsewhere(slot, place))
+				return ELSEWHERE;
 			__atomic_store_n(&payload_state()->hook_trust[slot->hook], HS_TRUST_NEVER, __ATOMIC_RELAXED);
 			return NESTED;
 		}
@@ -213,6 +225,7 @@ static inline struct thread_slot *reentry_begin(const struct entry_frame *frame,
 	case OUTERMOST:
 		return slot;
 	case REENTERED:
+	case ELSEWHERE:
 		count_up(slot->counters, COUNTER_lost_signal_reentry, 1);
 		return NULL;
 	case NESTED:

@@ -94,7 +94,7 @@ enum cut_reason {
 	X(failed_allocations, "allocations that failed in the target")                             \
 	X(lost_region_full, "allocations lost: the region was full")                               \
 	X(lost_region_full_bytes, "bytes of these")                                                \
-	X(lost_signal_reentry, "allocations lost: a signal handler interrupted the recorder")      \
+	X(lost_signal_reentry, "allocations lost: in a signal handler or on another stack, amid another call of the thread") \
 	X(lost_address_range, "allocations lost: address outside the table")                       \
 	X(left_to_operator, "failed calls of operator new and the like, left to it (a block that it got all the same is missing)") \
 	X(nested, "calls of allocators to themselves, part of another call")                       \

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which calls are taken for one from within another (inject/reentry.h): below a hook that runs, and after one that was left; of watched calls, the
-// thread's next ones. And what becomes of the pass meanwhile.
+// thread's next ones. And what becomes of the pass meanwhile; and guards that were left over, where the stack is no longer there.
 #define CODE UINT64_C(0x600000000000) // where the payload's image is
 enum { CODE_SIZE = 0x8000 };
 
 #define PAYLOAD_CONFIG .code = CODE
 
 #include "check.h"
+
 #include "payload_region.h"
 
 #include "inject/reentry.h"
@@ -221,6 +222,101 @@ static void test_trust(void)
 	CHECK(!watch(slot, other_stack + PLACE));
 	CHECK_EQUAL(slot->guard, (uint64_t)(other_stack + PLACE));
 	payload_region_deinit(&made);
+}
+
+// A stack of three pages of which the middle one can be taken away. A malloc was called with its return address at `guard`, and left in its original.
+struct left_call {
+	uint8_t *pages;
+	struct thread_slot *slot;
+};
+
+enum { STACK_PAGES = 3, ENTRY_DISTANCE = 96 }; // one of arch_hook_runs
+
+static uint64_t abandoned(const struct thread_slot *slot) { return slot->counters[COUNTER_abandoned]; }
+
+static struct left_call leave_call(uint64_t guard_offset)
+{
+	struct left_call call = { .slot = begin() };
+
+	call.pages = mmap(NULL, STACK_PAGES * HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (call.pages == MAP_FAILED)
+		exit(1);
+	call.slot->stack_low = (uint64_t)call.pages;
+	call.slot->stack_high = (uint64_t)call.pages + STACK_PAGES * HS_PAGE_SIZE;
+	CHECK_EQUAL(reentry_enter(call.slot, (uint64_t)call.pages + guard_offset, &malloc_island), OUTERMOST);
+	reentry_enter_original(call.slot);
+	return call;
+}
+
+static void forget_call(struct left_call *call)
+{
+	reentry_leave(call->slot);
+	munmap(call->pages, STACK_PAGES * HS_PAGE_SIZE);
+	payload_region_deinit(&made);
+}
+
+static void take_away(const struct left_call *call, unsigned page)
+{
+	if (mprotect(call->pages + page * HS_PAGE_SIZE, HS_PAGE_SIZE, PROT_NONE) != 0)
+		exit(1);
+}
+
+// At or above the guard, and elsewhere, nothing is read.
+static void test_stack_taken_away(void)
+{
+	static const struct {
+		uint64_t guard, next;
+	} cases[] = { { HS_PAGE_SIZE + 512, 2 * HS_PAGE_SIZE + 8 }, { HS_PAGE_SIZE + 512, 2 * HS_PAGE_SIZE }, { 2 * HS_PAGE_SIZE, 2 * HS_PAGE_SIZE } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct left_call call = leave_call(cases[i].guard);
+
+		take_away(&call, 1);
+		CHECK_EQUAL(reentry_enter(call.slot, (uint64_t)(other_stack + 5), &malloc_island), ELSEWHERE);
+		CHECK_EQUAL(payload_region_state.hook_trust[MALLOC], 0); // that it calls hooked functions is not said by it
+		CHECK_EQUAL(abandoned(call.slot), 0);
+		CHECK_EQUAL(reentry_enter(call.slot, (uint64_t)call.pages + cases[i].next, &malloc_island), OUTERMOST);
+		CHECK_EQUAL(abandoned(call.slot), 1);
+		reentry_leave(call.slot);
+		CHECK_EQUAL(reentry_enter(call.slot, (uint64_t)(other_stack + 5), &malloc_island), OUTERMOST);
+		forget_call(&call);
+	}
+}
+
+// Below the guard the stack is there down to the call, and no further.
+static void test_stack_below(void)
+{
+	for (uint64_t distance = 8; distance <= 200; distance += 8) {
+		struct left_call call = leave_call(HS_PAGE_SIZE + distance);
+
+		take_away(&call, 0);
+		CHECK_EQUAL(reentry_enter(call.slot, (uint64_t)call.pages + HS_PAGE_SIZE, &malloc_island), OUTERMOST);
+		CHECK_EQUAL(abandoned(call.slot), 1);
+		forget_call(&call);
+	}
+	for (unsigned stands = 0; stands < 2; stands++) {
+		struct left_call call = leave_call(HS_PAGE_SIZE + 512);
+
+		*(uint64_t *)(void *)(call.pages + HS_PAGE_SIZE + 512 - ENTRY_DISTANCE) = CODE + (stands ? 100 : HS_TEST_IMAGE_SIZE);
+		CHECK_EQUAL(reentry_enter(call.slot, (uint64_t)call.pages + HS_PAGE_SIZE + 512 - ENTRY_DISTANCE - 8, &malloc_island), stands ? NESTED : OUTERMOST);
+		CHECK_EQUAL(abandoned(call.slot), !stands);
+		forget_call(&call);
+	}
+}
+
+// A call on another stack was left, and that is gone: nobody looks there.
+static void test_other_stack_taken_away(void)
+{
+	struct left_call call = leave_call(HS_PAGE_SIZE + 512);
+
+	call.slot->stack_low = (uint64_t)stack;
+	call.slot->stack_high = (uint64_t)(stack + WORDS);
+	take_away(&call, 0);
+	take_away(&call, 1);
+	CHECK_EQUAL(reentry_enter(call.slot, (uint64_t)call.pages, &malloc_island), NESTED); // a coroutine's, further down
+	CHECK_EQUAL(reentry_enter(call.slot, (uint64_t)(stack + 5), &malloc_island), OUTERMOST);
+	CHECK_EQUAL(abandoned(call.slot), 1);
+	forget_call(&call);
 }
 
 int main(void)

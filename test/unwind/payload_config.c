@@ -7,6 +7,7 @@ struct payload_header payload_header __attribute__((visibility("hidden")));
 void payload_configure(const struct payload_config *config)
 {
 	payload_header.config = *config;
+	payload_header.image_size = config->code ? HS_TEST_IMAGE_SIZE : 0;
 }
 
 void payload_configure_image(uint32_t size)

@@ -6,6 +6,8 @@
 
 #include "inject/abi/payload_header.h"
 
+#define HS_TEST_IMAGE_SIZE 65536u // where the config names code at all
+
 void payload_configure(const struct payload_config *config);
 // The image's size, bytes; 0 unless told.
 void payload_configure_image(uint32_t size);

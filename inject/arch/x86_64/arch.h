@@ -43,14 +43,15 @@ struct entry_frame {
 };
 
 // What entry.S leaves on the stack while a hook runs whose return address lies at `place`: its own return address out of the hook's C code,
-// at one of these distances below, by the kind of entry (free, usual ways, calling hooks, general hooks).
-// pre: the words there can be read.
-static inline bool arch_hook_runs(uint64_t place, uint64_t code, uint64_t code_size)
+// at one of these distances below, by the kind of entry (free, usual ways, calling hooks, general hooks). Whatever it calls has its return address
+// further down still, so nothing at `called` or below is looked at.
+// pre: what lies between the two can be read.
+static inline bool arch_hook_runs(uint64_t place, uint64_t called, uint64_t code, uint64_t code_size)
 {
 	static const uint8_t distances[] = { 32, 48, 96, 144 };
 
 	for (unsigned i = 0; i < sizeof(distances); i++)
-		if (*(const uint64_t *)(place - distances[i]) - code < code_size)
+		if (place - called > distances[i] && *(const uint64_t *)(place - distances[i]) - code < code_size)
 			return true;
 	return false;
 }
