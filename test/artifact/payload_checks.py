@@ -416,7 +416,8 @@ def expected_short_ways(layout):
 
     return {
         "malloc": allocation("malloc", "rdi", []), "new": allocation("new", "rdi", []),
-        "calloc": allocation("calloc", "rcx", [("mov", "%rdi,%rcx"), ("imul", "%rsi,%rcx"), ("jo", "stub_calloc")]),
+        "calloc": allocation("calloc", "rcx", [("mov", "%rdi,%rcx"), ("or", "%rsi,%rcx"), ("js", "stub_calloc"),
+                                               ("mov", "%rdi,%rcx"), ("imul", "%rsi,%rcx"), ("jo", "stub_calloc")]),
         "free": [("imul", f"${layout['HS_FILTER_FACTOR']:#x},%edi,%eax"), state, ("shr", f"${layout['HS_FILTER_SHIFT']:#x},%eax"),
                  ("cmpb", f"$0x0,{layout['payload_state.filter']:#x}(%r11,%rax,1)"), ("jne", "stub_free")]}
 
