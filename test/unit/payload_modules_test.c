@@ -6,6 +6,8 @@
 
 #include "arch.h"
 #include "inject/modules.h"
+#include "inject/thread_slot.h"
+#include "inject/unwind.h"
 
 // A module of unwind information, code, and a page without access behind it.
 enum { CODE_OFFSET = CODE - BASE, IMAGE_SIZE = 2 * HS_PAGE_SIZE, STACK_WORDS = 64 };
@@ -271,6 +273,40 @@ static void test_step_without_info(void)
 	}
 }
 
+// A walk goes by a frame pointer only to what may be a caller: what merely looks like an address ends it, and that is counted.
+static void test_walk(void)
+{
+	struct entry_frame *entry = (struct entry_frame *)&stack[2];
+
+	for (unsigned follows_call = 0; follows_call <= 1; follows_call++) {
+		const struct stack_node *inner, *outer;
+		struct thread_slot *slot;
+
+		begin();
+		has_no_info();
+		slot = thread_slot_claim(arch_thread_pointer());
+		slot->stack_low = (uint64_t)stack;
+		slot->stack_high = (uint64_t)(stack + STACK_WORDS);
+		entry->return_address = code_at(60);
+		entry->rbp = (uint64_t)&stack[20];
+		stack[20] = (uint64_t)&stack[30];
+		stack[21] = code_at(50); // stack[31] is 0: there the stack ends
+		if (follows_call)
+			image_bytes[CODE_OFFSET + 45] = 0xe8;
+		inner = made_ref(&made, unwind_to_node(slot, entry));
+		outer = made_ref(&made, inner->parent);
+		CHECK_EQUAL(inner->frame, made_frame(code_at(60), 2));
+		CHECK_EQUAL(outer->parent, 0);
+		if (follows_call)
+			CHECK_EQUAL(outer->frame, made_frame(code_at(50), 2));
+		else
+			CHECK_EQUAL(outer->frame >> HS_FRAME_MODULE_SHIFT & HS_FRAME_CUT, HS_FRAME_CUT);
+		CHECK_EQUAL(slot->cut_counters[CUT_no_unwind_info], !follows_call);
+		CHECK_EQUAL(slot->counters[COUNTER_stack_cuts], !follows_call);
+		end();
+	}
+}
+
 int main(void)
 {
 	image_bytes = mmap(NULL, IMAGE_SIZE + HS_PAGE_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -284,5 +320,6 @@ int main(void)
 	test_follows_call();
 	test_signal_return();
 	test_step_without_info();
+	test_walk();
 	return CHECK_RESULT();
 }
