@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An allocator that no distribution has: with C23's free_sized and free_aligned_sized, or with all of jemalloc's names under a prefix. The
+"""An allocator that no distribution has: with C23's free_sized and free_aligned_sized, the same with a malloc that calls its posix_memalign, or with all
+of jemalloc's names under a prefix. The
 dump equals the program's own account, site by site; each site gives its blocks back in a way of its own.
 usage: own_allocator.py PROGRAM"""
 
@@ -48,6 +49,7 @@ def main():
     counts = ledger(dump(target.pid, path))
     compare(path, account)
     check_equal((counts["unknown_frees"], counts["replaced"]), (0, 0), "unknown frees, replaced blocks")
+    check_equal(counts["nested"] > 0, program == "nested_calls", "whether calls of the allocator's functions to each other are counted")
     check_equal(target.ask("finish"), "ok", "answer")
     last = dump(target.pid, path)
     check_equal((last["live_objects"], ledger(last)["unknown_frees"]), (0, 0), "live blocks at the end, unknown frees")

@@ -130,7 +130,16 @@ static FUNCTION void give_sized(void *block, size_t alignment, size_t size)
 	give(block);
 }
 
+#ifdef NESTED
+FUNCTION void *NAME(malloc)(size_t size)
+{
+	void *block;
+
+	return NAME(posix_memalign)(&block, MULTIPLE, size) == 0 ? block : NULL;
+}
+#else
 FUNCTION void *NAME(malloc)(size_t size) { return make(MULTIPLE, size); }
+#endif
 FUNCTION void *NAME(calloc)(size_t count, size_t size) { return make_zeroed(count, size); }
 FUNCTION void *NAME(realloc)(void *block, size_t size) { return change(block, size); }
 FUNCTION void NAME(free)(void *block) { give(block); }
