@@ -13,6 +13,13 @@ static struct payload_state_words {
 #include "snapshot/processor_barrier.h"
 #include "snapshot/running_copy.h"
 
+// The dump's reads of what threads may change.
+static void dump_reaches(const void *place);
+
+#define __atomic_load_n(place, order) (dump_reaches(place), __atomic_load_n(place, order))
+#include "../../snapshot/racing_memory.c"
+#undef __atomic_load_n
+
 enum { BLOCKS = 300, STALE_SIZE = 40, OUTER_SIZE = 1000, WIDE_SIZE = 100, MOVED_SIZE = 30 };
 
 #define HEAP UINT64_C(0x7f0000000000)
@@ -191,6 +198,43 @@ static void test_overlapping(void)
 	}
 }
 
+static uint32_t *watched_entry; // NULL = none
+static unsigned entry_reads;
+static uint32_t successor;	 // the record of a block that is shown by it then, at another address of the same piece
+
+// The dump has copied the table, and looks whether the entry still says what it has copied. By now its block has gone, and one whose record is from
+// before the cut, as of a call that was under way then, has the entry.
+static void dump_reaches(const void *place)
+{
+	uint32_t *entry = watched_entry;
+
+	if (!entry || (uint64_t)place % HS_PAGE_SIZE != (uint64_t)entry % HS_PAGE_SIZE || *(const uint32_t *)place != *entry)
+		return;
+	if (++entry_reads == 1)
+		return; // it is copied
+	watched_entry = NULL;
+	give_back(HEAP);
+	*entry = wide_entry(HEAP + 16, successor);
+}
+
+// The entry's block at the cut is in the copy, by the log. The one that came after it is at another address: it is not taken for the first one.
+static void test_successor(void)
+{
+	struct thread_slot *slot = thread_slot_current();
+	struct shown shown;
+
+	allocate(HEAP, WIDE_SIZE);
+	successor = record_take(slot);
+	*(struct block_record *)made_ref(&made, successor) = (struct block_record){ .size = OUTER_SIZE, .interval = 1, .epoch = made.header->epoch };
+	watched_entry = live_table_find_wide(HEAP);
+	shown = dump(nothing);
+	CHECK(!watched_entry);
+	CHECK(shown.wide == 1 && shown.outer == 0);
+	shown = dump(nothing);
+	CHECK(shown.wide == 0 && shown.outer == 1);
+	give_back(HEAP + 16);
+}
+
 int main(void)
 {
 	payload_region_share();
@@ -200,5 +244,6 @@ int main(void)
 	thread_slot_current()->interval = 1;
 	test_hidden();
 	test_overlapping();
+	test_successor();
 	return CHECK_RESULT();
 }
