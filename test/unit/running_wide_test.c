@@ -200,19 +200,40 @@ static void test_overlapping(void)
 
 static uint32_t *watched_entry; // NULL = none
 static unsigned entry_reads;
-static uint32_t successor;	 // the record of a block that is shown by it then, at another address of the same piece
+static void (*at_second_look)(void);
 
-// The dump has copied the table, and looks whether the entry still says what it has copied. By now its block has gone, and one whose record is from
-// before the cut, as of a call that was under way then, has the entry.
+// The dump reads an entry to copy it, and once more to see whether it still says what it has copied.
 static void dump_reaches(const void *place)
 {
-	uint32_t *entry = watched_entry;
+	const uint32_t *entry = watched_entry;
 
-	if (!entry || (uint64_t)place % HS_PAGE_SIZE != (uint64_t)entry % HS_PAGE_SIZE || *(const uint32_t *)place != *entry)
+	if (!entry || (uint64_t)place % HS_PAGE_SIZE != (uint64_t)entry % HS_PAGE_SIZE || *(const uint32_t *)place != *entry || ++entry_reads == 1)
 		return;
-	if (++entry_reads == 1)
-		return; // it is copied
 	watched_entry = NULL;
+	at_second_look();
+}
+
+// A dump of one block, with something that happens just before it is looked at again.
+static struct shown dump_and_look(void (*meanwhile)(void))
+{
+	struct shown shown;
+
+	allocate(HEAP, WIDE_SIZE);
+	watched_entry = live_table_find_wide(HEAP);
+	entry_reads = 0;
+	at_second_look = meanwhile;
+	shown = dump(nothing);
+	CHECK(!watched_entry);
+	return shown;
+}
+
+static uint32_t successor; // a record
+
+// Now the entry shows another address of the same piece, by a record from before the cut, as of a call that was under way then.
+static void take_entry(void)
+{
+	uint32_t *entry = live_table_find_wide(HEAP);
+
 	give_back(HEAP);
 	*entry = wide_entry(HEAP + 16, successor);
 }
@@ -220,19 +241,69 @@ static void dump_reaches(const void *place)
 // The entry's block at the cut is in the copy, by the log. The one that came after it is at another address: it is not taken for the first one.
 static void test_successor(void)
 {
-	struct thread_slot *slot = thread_slot_current();
 	struct shown shown;
 
-	allocate(HEAP, WIDE_SIZE);
-	successor = record_take(slot);
+	successor = record_take(thread_slot_current());
 	*(struct block_record *)made_ref(&made, successor) = (struct block_record){ .size = OUTER_SIZE, .interval = 1, .epoch = made.header->epoch };
-	watched_entry = live_table_find_wide(HEAP);
-	shown = dump(nothing);
-	CHECK(!watched_entry);
+	shown = dump_and_look(take_entry);
 	CHECK(shown.wide == 1 && shown.outer == 0);
 	shown = dump(nothing);
 	CHECK(shown.wide == 0 && shown.outer == 1);
 	give_back(HEAP + 16);
+}
+
+// A thread that came after the slots were copied is in the middle of reallocating the block, which is in no entry any more.
+static void begin_in_new_thread(void)
+{
+	struct thread_slot *slot = made_slot(&made, 77);
+	uint32_t *entry = live_table_find_wide(HEAP);
+
+	slot->pending_count = 1;
+	slot->pending_address = HEAP;
+	slot->pending = wide_entry_ref(*entry);
+	*entry = 0;
+}
+
+static void test_new_thread(void)
+{
+	struct thread_slot *slot = (struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS) + 77;
+	struct shown shown = dump_and_look(begin_in_new_thread);
+
+	CHECK_EQUAL(shown.wide, 1);
+	record_give(thread_slot_current(), slot->pending);
+	memset(slot, 0, offsetof(struct thread_slot, walk));
+	shown = dump(nothing);
+	CHECK_EQUAL(shown.wide, 0);
+}
+
+static void come_and_go(void)
+{
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		allocate(address_of(i), WIDE_SIZE);
+		give_back(address_of(i));
+	}
+}
+
+// A record may serve a younger block between the log's look at its epoch and the copy that it makes of it.
+static void log_younger_record(void)
+{
+	uint64_t taken = made.header->log_taken++;
+	struct log_entry *entry = (struct log_entry *)(made.bytes + HS_OFFSET_LOG) + (uint32_t)taken;
+
+	*entry = (struct log_entry){ .address = HEAP, .ref = successor, .epoch = made.header->epoch, .generation = (uint32_t)(taken >> 32),
+				     .record = { .size = OUTER_SIZE, .interval = 1, .epoch = made.header->epoch } };
+}
+
+// Blocks that came after the cut are not in the copy, whether they go meanwhile or not, and whatever the log says.
+static void test_younger(void)
+{
+	struct shown shown = dump(come_and_go);
+
+	CHECK(shown.wide == 0 && shown.stale == 0);
+	successor = record_take(thread_slot_current());
+	shown = dump(log_younger_record);
+	CHECK_EQUAL(shown.outer, 0);
+	record_give(thread_slot_current(), successor);
 }
 
 int main(void)
@@ -245,5 +316,7 @@ int main(void)
 	test_hidden();
 	test_overlapping();
 	test_successor();
+	test_new_thread();
+	test_younger();
 	return CHECK_RESULT();
 }
