@@ -20,6 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!error) {
 		const struct hook_layout *layout = &addition.signature.layout;
 
+		REACHED();
 		REQUIRE(*addition.name && memchr(addition.name, 0, sizeof(addition.name)) && strchr(text, '='));
 		REQUIRE(addition.signature.kind < HOOK_KIND_COUNT && addition.signature.kind != HOOK_loader_event);
 		// Arguments are in registers, of which there are six.

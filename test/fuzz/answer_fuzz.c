@@ -23,6 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += part;
 		size -= part;
 	}
+	if (!error && answer.location_count)
+		REACHED();
 	for (size_t i = 0; !error && i < answer.location_count; i++) {
 		const struct answer_location *location = &answer.locations[i];
 

@@ -34,6 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	span = (struct memory_span){data + 8, BASE, size - 8};
 	result = cfi_decode(&span, BASE, hdr_size, BASE + pc, &row);
+	if (result == CFI_OK)
+		REACHED();
 	rule = unwind_rule_pack(result, result == CFI_OK ? &row : NULL, &span, 1);
 	registers = (struct walk_registers){BASE + pc, full.value[CFI_RSP], full.value[CFI_RBP]};
 	sp = registers.sp;

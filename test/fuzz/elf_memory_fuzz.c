@@ -59,6 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!is_possible(area, dynamic))
 		return 0;
 	if (elf_memory_describe((uintptr_t)area, (uintptr_t)area + dynamic, &module)) {
+		REACHED();
 		REQUIRE(module.start < module.end && module.build_id_size <= sizeof(module.build_id));
 		if (module.eh_frame_hdr)
 			REQUIRE(module.cfi_low <= module.eh_frame_hdr && module.eh_frame_hdr_size <= module.cfi_high - module.eh_frame_hdr);

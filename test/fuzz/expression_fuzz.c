@@ -27,6 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		enum step_result result =
 			expression_evaluate(&code, CODE, size - 2, &stack, &registers, with_initial ? &initial : NULL, &value);
 
+		if (result == STEP_OK)
+			REACHED();
 		REQUIRE(result == STEP_OK || result == STEP_BAD || result == STEP_OUT_OF_BOUNDS);
 		// Beyond its span there is nothing to be read.
 		expression_evaluate(&code, CODE + 1, size, &stack, &registers, with_initial ? &initial : NULL, &value);

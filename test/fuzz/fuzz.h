@@ -7,8 +7,23 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+// Inputs that got beyond the first check of what is tried: those before it try nothing else (reach.py).
+static unsigned long fuzz_reached;
+
+static inline void fuzz_tell(void)
+{
+	fprintf(stderr, "reached: %lu\n", fuzz_reached);
+}
+
+#define REACHED()                                                                                                                \
+	do {                                                                                                                     \
+		if (fuzz_reached++ == 0)                                                                                         \
+			atexit(fuzz_tell);                                                                                       \
+	} while (0)
 
 #define REQUIRE(condition)                                                                                                       \
 	do {                                                                                                                     \

@@ -18,6 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		((uint8_t *)&header)[i] ^= data[i];
 	error = region_check_header(&header, region.size);
 	if (!error) {
+		REACHED();
 		REQUIRE(header.hook_count <= HS_HOOKS_MAX && header.module_count <= HS_MODULES_MAX);
 		REQUIRE(header.max_pages * HS_PAGE_SIZE <= region.size && header.max_pages >= header.first_page);
 		REQUIRE(header.depth > 0 && header.depth <= HS_DEPTH_MAX && header.string_bytes <= HS_STRINGS_SIZE);

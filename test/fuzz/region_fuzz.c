@@ -109,6 +109,7 @@ static void digest(void)
 		hs_error_destroy(error);
 		return;
 	}
+	REACHED();
 	table_view_init(region.bytes, region.size, &view);
 	error = aggregate_make(&view, &totals);
 	if (!error) {

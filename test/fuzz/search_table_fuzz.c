@@ -38,6 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	error = search_table_build(section, size, BASE, &table);
 	if (!error) {
 		REQUIRE(table.low == BASE && table.high == BASE + size);
+		if (table.count)
+			REACHED();
 		for (size_t i = 0; i < table.count; i++) {
 			REQUIRE(i == 0 || table.pairs[i - 1].pc <= table.pairs[i].pc);
 			REQUIRE(table.pairs[i].fde >= 0 && (size_t)table.pairs[i].fde < size);

@@ -75,7 +75,7 @@ def seeds():
     yield "search_table", [data[:4] + data[8 + 24:] for data in cfi()]  # without the header
     yield "answer", answer()
     yield "addition", [b"pool_get=alloc(_,size)", b"pool_put=free(_,block,size)", b"x_realloc=realloc", b"a=realloc(*block,count,size)",
-                       b"b=resize(block,size,extra,_)", b"c=string(_,_)", b"_Zd=reallocf(block,size)"]
+                       b"b=resize(block,size,extra,_)", b"c=string(_,_)", b"xd=reallocf(block,size)", b"_Zd=reallocf(block,size)"]
     yield "perf_map", [b"1000 10 first\n0x2000 0x20 second name\n1008 4 inner\n3000 10 cut"]
     yield "header", [b"", b"\1"]
     # An honest region; then a lie in each part: header, hooks, modules, strings, slots, buckets, root, pages.
@@ -84,7 +84,7 @@ def seeds():
                    b"7ffff7c00000-7ffff7c28000 rw-s 00028000 00:05 12 /memfd:heapsnap-region (deleted)\n"
                    b"7ffff7d00000-7ffff7d01000 ---p 00000000 00:00 0 \n7ffff7e00000-7ffff7e01000 r--p 0 1:2 3 /a\\012b\n"]
     # The expression of a lazy PLT entry (psABI); a signal frame's (breg7 + offset, deref).
-    yield "expression", [b"\x08\xff" + bytes([0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22]), b"\x08\xff\x77\xa0\x01\x06"]
+    yield "expression", [b"\x08\xff" + bytes([0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22]), b"\x08\x48\x77\x08\x06"]
     # endbr64 push rbp; mov rbp,rsp; sub rsp,16 / mov rax,[rip+x] / test; je short / call / jmp / ret and padding
     yield "relocate", [struct.pack("<iB", 0x1000, 64) + code + bytes([0x90] * 32) for code in (
         b"\xf3\x0f\x1e\xfa\x55\x48\x89\xe5\x48\x83\xec\x10", b"\x48\x8b\x05\x10\x00\x00\x00\x53\x31\xc0", b"\x48\x85\xff\x74\x10\x31\xc0\xc3",
@@ -100,4 +100,5 @@ def main():
                 file.write(data)
 
 
-main()
+if __name__ == "__main__":
+    main()
