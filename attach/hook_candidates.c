@@ -2,6 +2,7 @@
 #include "attach/hook_candidates.h"
 
 #include "attach/allocator_table.h"
+#include "attach/branch_scan.h"
 #include "base/cleanup.h"
 #include "inject/abi/limits.h"
 
@@ -114,6 +115,9 @@ static bool visit_neighbour(const struct elf_symbol *symbol, void *context)
 
 		if (symbol->value > candidate->vaddr && symbol->value < candidate->next)
 			candidate->next = symbol->value;
+		if (symbol->value > candidate->previous && symbol->value < candidate->vaddr &&
+		    candidate->vaddr - symbol->value >= HS_SHORT_BRANCH_REACH)
+			candidate->previous = symbol->value;
 	}
 	return true;
 }

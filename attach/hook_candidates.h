@@ -19,9 +19,10 @@ struct hook_candidate {
 	char name[sizeof(((struct hook_record *)NULL)->name)];
 	unsigned rank;       // of several names at one address the one of least rank counts: the user's, then those of the table in its order
 	struct hook_signature signature;
-	uint64_t vaddr;      // in p_vaddr space, as the three below
+	uint64_t vaddr;      // in p_vaddr space, as the four below
 	uint64_t size;       // bytes; 0 = unknown
 	uint64_t next;       // the nearest symbol above vaddr; UINT64_MAX = none
+	uint64_t previous;   // the nearest symbol that no short branch leads from to here, though from behind it (branch_scan.h); 0 = none
 	uint64_t companion;  // the island's (abi/payload_header.h); 0 = none
 	enum hook_verdict verdict; // VERDICT_ok: nothing speaks against it yet
 	bool indirect;       // STT_GNU_IFUNC: vaddr is the function that chooses, not the one that is called

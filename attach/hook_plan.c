@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook_plan.h"
 
-#include "attach/branch_scan.h"
+#include "attach/draft_branches.h"
 #include "attach/forward_drafts.h"
 #include "attach/hook_candidates.h"
 #include "attach/hook_draft.h"
@@ -15,7 +15,7 @@
 
 #define ISLANDS_PER_PAGE (HS_PAGE_SIZE / sizeof(struct hook_island))
 
-// Of a larger function only the beginning is decoded: branch_scan sees far branches, and short ones do not reach so far.
+// Of a larger function only the beginning is decoded: branch_scan sees far branches, and short ones do not reach so far (draft_branches.c).
 #define DECODED_MAX	  (1u << 16)
 #define PADDING_SEEN	  32u  // bytes behind a function's end
 #define UNKNOWN_SIZE_SEEN 256u // bytes of a function without a size
@@ -163,46 +163,6 @@ static size_t module_end(const struct draft *drafts, size_t count, size_t first)
 	while (end < count && drafts[end].module == drafts[first].module)
 		end++;
 	return end;
-}
-
-static struct branch_range range_of(const struct draft *draft)
-{
-	const struct relocation_request *request = &draft->request;
-	uint64_t address = request->address - draft->module->load_bias;
-	bool is_looked_at = draft_is_ok(draft) || draft->may_be_watched;
-
-	// A jump to a function's start is a tail call; one past its landing pad is a loop of its own; one to where it begins to return is what
-	// functions do.
-	return (struct branch_range){
-		.low = address + (request->is_way_out || request->address == request->function_start),
-		.high = is_looked_at ? address + draft->hook.relocation.covered : 0,
-	};
-}
-
-// With the ways out of its functions, which lie at `ways`.
-static void check_module_branches(struct draft *drafts, size_t count, struct draft *ways, size_t way_count)
-{
-	const struct elf_view *elf = &drafts[0].module->elf;
-	struct branch_range ranges[HS_HOOKS_MAX];
-	size_t all = count + way_count;
-
-	for (size_t i = 0; i < all; i++)
-		ranges[i] = range_of(i < count ? &drafts[i] : &ways[i - count]);
-	for (unsigned i = 0; i < elf->header.e_phnum; i++) {
-		const Elf64_Phdr *segment = &elf->segments[i];
-		const uint8_t *code = NULL;
-
-		if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X))
-			code = elf_view_bytes(elf, segment->p_vaddr, segment->p_filesz);
-		if (code)
-			branch_scan(code, segment->p_filesz, segment->p_vaddr, ranges, all);
-	}
-	for (size_t i = 0; i < all; i++) {
-		struct draft *draft = i < count ? &drafts[i] : &ways[i - count];
-
-		if (ranges[i].hit)
-			draft->code_verdict = draft->hook.record.verdict = VERDICT_branch_inside;
-	}
 }
 
 // Blocks that others of the module make would go unseen. An operator that is not proved to be the allocator's own has a counterpart that is
@@ -485,7 +445,7 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 
 		end = module_end(drafts, count, first);
 		found = watched_find(drafts + first, end - first, memory, ways + way_count, HS_HOOKS_MAX - count - way_count);
-		check_module_branches(drafts + first, end - first, ways + way_count, found);
+		drafts_check_branches(drafts + first, end - first, ways + way_count, found);
 		way_count += found;
 	}
 	drafts_find_forwards(drafts, count, memory);

@@ -177,7 +177,7 @@ enum hook_state {
 #define HS_HOOK_VERDICTS(X)                                                                        \
 	X(ok, "hooked")                                                                            \
 	X(too_short, "the function is shorter than the jump")                                      \
-	X(branch_inside, "the function branches into its own first bytes")                         \
+	X(branch_inside, "a branch, its own or another function's, leads into its first bytes")    \
 	X(not_relocatable, "its first instructions cannot be moved")                               \
 	X(not_decodable, "its first bytes are no known instructions")                              \
 	X(changed, "its code differs from its file (already patched?)")                            \

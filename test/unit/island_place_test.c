@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/branch_scan.h"
 #include "attach/island_place.h"
 #include "check.h"
 
@@ -109,43 +108,11 @@ static void test_stack(void)
 	CHECK(island_place(&maps, span, 4096, 0, NULL, 0) >= span.high);
 }
 
-static void test_branch_scan(void)
-{
-	uint8_t code[64] = { 0 };
-	struct branch_range ranges[2] = { { 0x1011, 0x1015, false }, { 0x2001, 0x2005, false } };
-
-	branch_scan(code, sizeof(code), 0x1000, ranges, 2);
-	CHECK(!ranges[0].hit && !ranges[1].hit);
-	// 0x1021: 0f 84 ea ff ff ff  je 0x1011, at an odd place
-	memcpy(code + 0x21, (const uint8_t[]){ 0x0f, 0x84, 0xea, 0xff, 0xff, 0xff }, 6);
-	branch_scan(code, sizeof(code), 0x1000, ranges, 2);
-	CHECK(ranges[0].hit && !ranges[1].hit);
-	// je 0x1010 and je 0x1015: the ends are exclusive
-	ranges[0].hit = false;
-	code[0x23] = 0xe9;
-	branch_scan(code, sizeof(code), 0x1000, ranges, 2);
-	code[0x23] = 0xee;
-	branch_scan(code, sizeof(code), 0x1000, ranges, 2);
-	CHECK(!ranges[0].hit);
-	// 0x103b: e9 c4 0f 00 00  jmp 0x2004, in the last five bytes
-	memcpy(code + 0x3b, (const uint8_t[]){ 0xe9, 0xc4, 0x0f, 0x00, 0x00 }, 5);
-	branch_scan(code, sizeof(code), 0x1000, ranges, 2);
-	CHECK(!ranges[0].hit && ranges[1].hit);
-	ranges[1].hit = false;
-	branch_scan(code, sizeof(code) - 1, 0x1000, ranges, 2);
-	CHECK(!ranges[1].hit);
-	// e8: a call
-	code[0x3b] = 0xe8;
-	branch_scan(code, sizeof(code), 0x1000, ranges, 2);
-	CHECK(!ranges[1].hit);
-}
-
 int main(void)
 {
 	test_libraries();
 	test_fixed_program();
 	test_no_place();
 	test_stack();
-	test_branch_scan();
 	return CHECK_RESULT();
 }

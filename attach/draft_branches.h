@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Branches from elsewhere in a module into what its hooks are to overwrite. hook_relocate has looked at each function itself.
+#ifndef HEAPSNAP_ATTACH_DRAFT_BRANCHES_H
+#define HEAPSNAP_ATTACH_DRAFT_BRANCHES_H
+
+#include "attach/hook_draft.h"
+
+// Of one module, with the ways out of its functions, which lie at `ways`: VERDICT_branch_inside where there is such a branch.
+void drafts_check_branches(struct draft *drafts, size_t count, struct draft *ways, size_t way_count);
+
+#endif
