@@ -356,7 +356,7 @@ bool modules_same_text(const struct proc_maps *before, const struct proc_maps *a
 			return left == right;
 		if (left->start != right->start || left->end != right->end || left->offset != right->offset ||
 		    left->inode != right->inode || left->device_major != right->device_major ||
-		    left->device_minor != right->device_minor)
+		    left->device_minor != right->device_minor || left->shared != right->shared) // a write into a shared one goes to the file
 			return false;
 	}
 }

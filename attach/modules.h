@@ -44,7 +44,7 @@ struct hs_error *modules_read(pid_t pid, const struct proc_maps *maps, const str
 			      struct module_list *ret) HS_MUST_CHECK;
 void modules_deinit(struct module_list *modules);
 
-// Pure: whether two readings of the maps have the same executable file mappings (address, size, offset, file).
+// Pure: whether two readings of the maps have the same executable file mappings (address, size, offset, file, private or shared).
 bool modules_same_text(const struct proc_maps *before, const struct proc_maps *after);
 
 #endif

@@ -180,6 +180,36 @@ static void test_namespaces_and_data(void)
 	dlclose(library);
 }
 
+// Text that was mapped anew between the plan and the stop, each property by itself: a hook would be written into the file of a shared one.
+static void test_text_changed(void)
+{
+	const struct proc_map old = { .start = 0x1000, .end = 0x3000, .offset = 0x1000, .inode = 7, .device_major = 8, .device_minor = 1,
+				      .readable = true, .executable = true };
+	struct proc_map now[8];
+	struct proc_map same = old;
+	const struct proc_maps before = { .items = (struct proc_map *)&old, .count = 1 };
+
+	for (size_t i = 0; i < 8; i++)
+		now[i] = old;
+	now[0].shared = true;
+	now[1].start = 0x2000;
+	now[2].end = 0x4000;
+	now[3].offset = 0;
+	now[4].inode = 9;
+	now[5].device_major = 9;
+	now[6].device_minor = 9;
+	now[7].executable = false;
+	for (size_t i = 0; i < 8; i++)
+		CHECK(!modules_same_text(&before, &(struct proc_maps){ .items = &now[i], .count = 1 }));
+	same.writable = true; // of a private one that changes nothing in the file
+	CHECK(modules_same_text(&before, &(struct proc_maps){ .items = &same, .count = 1 }));
+	now[0] = old;
+	now[1] = old;
+	now[1].start = 0x8000;
+	now[1].end = 0x9000;
+	CHECK(!modules_same_text(&before, &(struct proc_maps){ .items = now, .count = 2 }));
+}
+
 static void test_deleted_file(void)
 {
 	char path[] = "/tmp/modules_test.XXXXXX";
@@ -239,6 +269,7 @@ int main(void)
 {
 	test_against_loader();
 	test_namespaces_and_data();
+	test_text_changed();
 	test_deleted_file();
 	test_without_privilege();
 	return CHECK_RESULT();
