@@ -120,9 +120,10 @@ def standstills(path, tool):
             continue
         if line.endswith("<unfinished ...>"):
             unfinished = line[:-len("<unfinished ...>")].rstrip()
+            unfinished += " " if unfinished.endswith(",") else ""  # as in a line that is whole
             continue
         if line.startswith("<... "):
-            line = unfinished + line.split("resumed>", 1)[1]
+            line = unfinished + line.split("resumed>", 1)[1].lstrip()
         request = re.match(r"ptrace\(PTRACE_(\w+), (\d+)", line)
         if request and request.group(1) == "INTERRUPT" and not held:
             lines = []
