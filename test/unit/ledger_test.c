@@ -54,7 +54,7 @@ static const struct ledger_line *line(const struct made_ledger *made, const char
 static void test_counters(void)
 {
 	static const char *const losses[] = { "lost_region_full", "lost_signal_reentry", "lost_address_range", "lost_thinning", "lost_no_slot", "lost_no_thread_pointer", "lost_shared_pointer", "left_to_operator",
-					      "modules_lost", "table_damaged" };
+					      "modules_lost", "table_damaged", "abandoned", "whole_frees" };
 	struct made_ledger made;
 
 	begin(&made);
@@ -89,6 +89,38 @@ static void test_counters(void)
 	CHECK(!line(&made, "unknown_frees")->is_loss);
 	CHECK(!line(&made, "pending_reallocations")->is_loss);
 	end(&made);
+}
+
+// Functions that make blocks and are not hooked: how much that is, frees tell, if there were any and all blocks are recorded.
+static void test_unseen(void)
+{
+	static const struct {
+		uint32_t always_exact;
+		uint64_t unknown, frees;
+		const char *share; // NULL = none is said
+	} cases[] = { { 1, 0, 0, NULL }, { 0, 1, 3, NULL }, { 1, 1, 3, "25.0 % of all frees" }, { 1, 0, 3, "0.0 % of all frees" }, { 1, 5, 0, "100.0 % of all frees" } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct made_ledger made;
+		struct hook_record *hook;
+
+		begin(&made);
+		hook = made_hook(&made.region, "memalign");
+		hook->kind = HOOK_memalign;
+		hook->state = HOOK_REFUSED;
+		hook->verdict = VERDICT_too_short;
+		made.region.header->always_exact = cases[i].always_exact;
+		made.aggregate.counters[COUNTER_unknown_frees] = cases[i].unknown;
+		made.aggregate.counters[COUNTER_frees] = cases[i].frees;
+		build(&made);
+		CHECK_EQUAL(line(&made, "unseen_functions")->value, 1);
+		CHECK(line(&made, "unseen_functions")->is_loss);
+		if (cases[i].share)
+			CHECK(strstr(line(&made, "unseen_functions")->text, cases[i].share) != NULL);
+		else
+			CHECK(!strchr(line(&made, "unseen_functions")->text, '%'));
+		end(&made);
+	}
 }
 
 static void test_sampling(void)
@@ -202,6 +234,7 @@ static void test_hostile_counts(void)
 int main(void)
 {
 	test_counters();
+	test_unseen();
 	test_sampling();
 	test_cuts();
 	test_hooks();

@@ -243,7 +243,7 @@ static void test_hostile_modules(void)
 }
 
 // Sizes that no heap can hold: the sums stay sums of what the samples say, and positive.
-static void test_hostile_sizes(void)
+static void check_hostile_sizes(uint64_t size, uint64_t allocations)
 {
 	struct built built;
 	const struct heap_profile *profile = &built.profile;
@@ -253,8 +253,8 @@ static void test_hostile_sizes(void)
 	for (uint32_t i = 0; i < 4; i++) {
 		uint32_t node = made_node(&built.region, i, made_frame(0x555555555101 + i, 1), 0);
 
-		made_block(&built.region, 0x5000 + 16 * i, i == 3 ? UINT64_MAX : INT64_MAX, node);
-		((struct stack_node *)made_ref(&built.region, node))->alloc_objects = UINT64_MAX;
+		made_block(&built.region, 0x5000 + 16 * i, i == 3 ? UINT64_MAX : size, node);
+		((struct stack_node *)made_ref(&built.region, node))->alloc_objects = allocations;
 	}
 	build(&built);
 	CHECK_EQUAL(profile->sample_count, 4);
@@ -269,6 +269,37 @@ static void test_hostile_sizes(void)
 	CHECK_EQUAL(profile->total_alloc_objects, allocated);
 	CHECK_EQUAL(profile->total_live_objects, 4);
 	CHECK(built.view.damaged > 0);
+	end(&built);
+}
+
+// Each too large for a total, and each alone small enough.
+static void test_hostile_sizes(void)
+{
+	check_hostile_sizes(INT64_MAX, UINT64_MAX);
+	check_hostile_sizes(UINT64_C(6000000000000000000), UINT64_MAX / 2);
+}
+
+// Where a library has gone another object may be mapped now: it has its own build id, which leads readers to its symbols.
+static void test_after_unloaded(void)
+{
+	struct built built;
+	struct module_record *modules;
+	uint32_t found = 0;
+
+	begin(&built);
+	modules = (struct module_record *)(built.region.bytes + HS_OFFSET_MODULES);
+	modules[2].start = modules[2].load_bias = modules[3].start, modules[2].end = modules[3].end;
+	modules[2].build_id_size = modules[3].build_id_size = 2;
+	memcpy(modules[2].build_id, "\x60\x4e", 2);
+	memcpy(modules[3].build_id, "\xd5\x05", 2);
+	build(&built);
+	for (size_t i = 0; i < built.profile.mapping_count; i++) {
+		if (strcmp(built.profile.mappings[i].file, "[vdso]") != 0)
+			continue;
+		CHECK_STRING(built.profile.mappings[i].build_id, "d505");
+		found++;
+	}
+	CHECK_EQUAL(found, 1);
 	end(&built);
 }
 
@@ -348,5 +379,6 @@ int main(void)
 	test_hostile_stacks();
 	test_hostile_modules();
 	test_hostile_sizes();
+	test_after_unloaded();
 	return CHECK_RESULT();
 }
