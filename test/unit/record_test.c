@@ -143,6 +143,38 @@ static void test_totals_during_dump(void)
 	payload_region_deinit(&made);
 }
 
+// The log of a dump: blocks from before its cut, as many as there is room for; where one has moved, the block that it is now only if it was one, too.
+static void test_log(void)
+{
+	enum { LIMIT = 4, GENERATION = 9 };
+	struct log_entry *log;
+	uint32_t older, older_too, younger;
+
+	payload_region_init(&made, 40);
+	log = (struct log_entry *)(made.bytes + HS_OFFSET_LOG);
+	made.header->epoch = 2; // made_record's are of 1
+	made.header->log_limit = LIMIT;
+	made.header->log_taken = (uint64_t)GENERATION << 32;
+	older = made_record(&made, 10, 0), older_too = made_record(&made, 20, 0), younger = made_record(&made, 30, 0);
+	((struct block_record *)made_ref(&made, younger))->epoch = 2;
+	removal_log(0x1000, younger, 0, 0);
+	removal_log(0x1000, 0, 0, 0);
+	CHECK_EQUAL((uint32_t)made.header->log_taken, 0);
+	removal_log(0x1000, older, 0x2000, older_too);
+	removal_log(0x1010, older, 0x2010, younger);
+	CHECK_EQUAL((uint32_t)made.header->log_taken, 2);
+	CHECK(log[0].address == 0x1000 && log[0].ref == older && log[0].new_address == 0x2000 && log[0].new_ref == older_too);
+	CHECK(log[0].record.size == 10 && log[0].epoch == 2 && log[0].generation == GENERATION);
+	CHECK(log[1].address == 0x1010 && log[1].ref == older && log[1].new_address == 0x2010 && log[1].new_ref == 0);
+	log[LIMIT].ref = 77; // behind its end
+	for (unsigned i = 2; i < LIMIT + 2; i++)
+		removal_log(0x3000 + i, older_too, 0, 0);
+	CHECK_EQUAL((uint32_t)made.header->log_taken, LIMIT + 2); // so that the dump sees it
+	CHECK(log[LIMIT - 1].ref == older_too && log[LIMIT - 1].address == 0x3000 + LIMIT - 1);
+	CHECK(log[LIMIT].ref == 77 && log[LIMIT].address == 0 && log[LIMIT + 1].ref == 0);
+	payload_region_deinit(&made);
+}
+
 enum { THREADS = 4, ROUNDS = 4000, HELD = 700 };
 
 static uint8_t *in_use;    // by ref - first: how many threads have it
@@ -208,6 +240,7 @@ int main(void)
 	test_share_oldest();
 	test_totals();
 	test_totals_during_dump();
+	test_log();
 	test_threads();
 	return CHECK_RESULT();
 }

@@ -276,6 +276,30 @@ static void test_new_thread(void)
 	CHECK_EQUAL(shown.wide, 0);
 }
 
+// By a thread without a slot: it shares its thread pointer with another one.
+static void release_unseen(void)
+{
+	struct thread_slot *slot = thread_slot_current();
+	uint64_t key = slot->thread_pointer;
+
+	thread_slot_note_shared(slot);
+	CHECK(!thread_slot_current());
+	release_all();
+	slot->thread_pointer = key;
+}
+
+static void test_unseen(void)
+{
+	struct shown shown;
+
+	for (unsigned i = 0; i < BLOCKS; i++)
+		allocate(address_of(i), WIDE_SIZE);
+	shown = dump(release_unseen);
+	CHECK_EQUAL(shown.wide, BLOCKS);
+	shown = dump(nothing);
+	CHECK_EQUAL(shown.wide, 0);
+}
+
 static void come_and_go(void)
 {
 	for (unsigned i = 0; i < BLOCKS; i++) {
@@ -317,6 +341,7 @@ int main(void)
 	test_overlapping();
 	test_successor();
 	test_new_thread();
+	test_unseen();
 	test_younger();
 	return CHECK_RESULT();
 }
