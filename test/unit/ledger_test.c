@@ -194,6 +194,8 @@ static void test_hooks(void)
 	hook->verdict = VERDICT_changed;
 	memset(hook->name, 'x', sizeof(hook->name)); // not terminated
 	made_hook(&made.region, "cfree")->verdict = VERDICT_forwards; // nothing is missing
+	made_hook(&made.region, "way out of operator new")->kind = HOOK_way_out; // of a function that is counted itself
+	made_hook(&made.region, "_dl_debug_state")->kind = HOOK_loader_event;
 	build(&made);
 	CHECK_EQUAL(line(&made, "hooks")->value, 2);
 	CHECK_EQUAL(line(&made, "modules")->value, 2);
