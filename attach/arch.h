@@ -57,8 +57,13 @@ extern const struct arch_code arch_leave_gadgets[];     // take the stack pointe
 #define ARCH_ENTRY_LEAVE_OFFSET 10
 extern const uint8_t arch_entry_code[ARCH_ENTRY_CODE_SIZE];
 
+// Whether the thread's flags make the processor raise signals at instructions that do nothing wrong (single steps of its own). In a call for the
+// tool, where every signal is blocked, the kernel would take away the handler (force_sig_info_to_task in kernel/signal.c).
+bool arch_raises_signals(const struct user_regs_struct *registers);
+
 // Parked: at the leave gadget, with the thread's own stack pointer, about to take `stack` - 8 for it and so to return to the address at
 // `stack`. A thread let go from here comes home. Without such a gadget (0): at the syscall instruction, about to make rt_sigreturn on the frame.
+// With no flags that raise signals: the frame brings them back, or whoever sets the thread's own registers.
 void arch_park(struct user_regs_struct *registers, uint64_t leave_gadget, uint64_t syscall_gadget, uint64_t stack, uint64_t frame);
 // pre: registers were read at the entry stop of the parked thread's call. Makes it another call, which returns into the frame.
 // `stack`: the stack pointer in the call, where the address stands that it returns to.

@@ -15,6 +15,9 @@ enum {
 
 #define SYSCALL_INSTRUCTION_SIZE 2
 
+// EFLAGS: the trap flag, by which a program steps itself, and the check of alignment. rt_sigreturn brings both back (FIX_EFLAGS in arch/x86/kernel/signal_64.c).
+#define FLAGS_THAT_RAISE (UINT64_C(1) << 8 | UINT64_C(1) << 18)
+
 // arch_do_signal_or_restart in arch/x86/kernel/signal.c: orig_ax is compared as an int, and -1 alone is no call.
 enum arch_call_state arch_call_state(const struct user_regs_struct *registers)
 {
@@ -109,9 +112,15 @@ const uint8_t arch_entry_code[ARCH_ENTRY_CODE_SIZE] = {
 	0xc9, 0xc3,
 };
 
+bool arch_raises_signals(const struct user_regs_struct *registers)
+{
+	return (registers->eflags & FLAGS_THAT_RAISE) != 0;
+}
+
 void arch_park(struct user_regs_struct *registers, uint64_t leave_gadget, uint64_t syscall_gadget, uint64_t stack, uint64_t frame)
 {
 	registers->orig_rax = UINT64_MAX; // or the kernel would think of restarting a call and move rip
+	registers->eflags &= ~FLAGS_THAT_RAISE;
 	if (leave_gadget) {
 		registers->rip = leave_gadget;
 		registers->rbp = stack - sizeof(uint64_t);

@@ -47,10 +47,12 @@ static struct hs_error *run_to_syscall_stop(struct remote_caller *caller)
 			signal = 0;
 			break;
 		case STOP_SIGNAL:
-			// All other signals are blocked, so this one comes from the call itself.
-			if (stop.signal != SIGSTOP)
-				return hs_error_create(HS_ERROR_FAULT, "thread %d got signal %d in a remote system call", (int)tid,
-						       stop.signal);
+			// All other signals are blocked, so this one comes from the call itself, and the kernel has unset its handler.
+			if (stop.signal != SIGSTOP) {
+				caller->has_signal = true;
+				return hs_error_create(HS_ERROR_FAULT, "thread %d got signal %d in a remote system call; the process may have "
+						       "lost its handler of that signal", (int)tid, stop.signal);
+			}
 			// Passed on, it stops the process as a whole, this thread with an event stop.
 			signal = SIGSTOP;
 			break;
@@ -227,6 +229,8 @@ static struct hs_error *prepare_victim(struct remote_caller *caller, struct froz
 		return hs_error_create(HS_ERROR_REFUSED, "thread %d is in a restartable sequence", (int)thread->tid);
 	caller->xstate_size = caller->layout.total;
 	error = ptrace_get_xstate(thread->tid, caller->xstate, &caller->xstate_size);
+	if (!error && !sigframe_is_allowed(caller->xstate, caller->xstate_size, &caller->layout))
+		error = hs_error_create(HS_ERROR_REFUSED, "thread %d: its protection keys (PKRU) forbid memory", (int)thread->tid);
 	if (!error)
 		error = suspend_seccomp(caller, accepted);
 	if (error)
@@ -239,14 +243,17 @@ static struct hs_error *prepare_victim(struct remote_caller *caller, struct froz
 	return write_frame(caller, room.low, room.top);
 }
 
-// How readily a thread is taken: 0 first. A call that moves data loses nothing by it; one in a restart block may, if the tool is killed.
-enum { RANK_TRANSFER = ARCH_RESTART_BLOCK, RANK_RESTART_BLOCK, RANKS_OF_STATE, RANKS = 2 * RANKS_OF_STATE };
+// How readily a thread is taken: 0 first. A call that moves data loses nothing by it; one in a restart block may, if the tool is killed. One whose
+// flags raise signals is taken last.
+enum { RANK_TRANSFER = ARCH_RESTART_BLOCK, RANK_RESTART_BLOCK, RANK_RAISES, RANKS_OF_STATE, RANKS = 2 * RANKS_OF_STATE };
 
 static int rank_of(const struct frozen_thread *thread)
 {
 	int rank = (int)arch_call_state(&thread->registers);
 
-	if (rank == ARCH_RESTART_BLOCK)
+	if (arch_raises_signals(&thread->registers))
+		rank = RANK_RAISES;
+	else if (rank == ARCH_RESTART_BLOCK)
 		rank = RANK_RESTART_BLOCK;
 	else if (victim_is_in_transfer(&thread->registers))
 		rank = RANK_TRANSFER;
@@ -429,13 +436,18 @@ static struct hs_error *bring_back(struct remote_caller *caller)
 {
 	pid_t tid = caller->victim->tid;
 
-	if (caller->running) {
+	if (caller->running || caller->has_signal) {
 		struct hs_error *error;
 		struct stop stop;
 
 		error = ptrace_interrupt(tid);
+		// A signal of the call itself goes no further: there is no handler for it. The next stop is before any instruction.
+		if (!error && caller->has_signal)
+			error = ptrace_continue(tid, 0);
 		if (error)
 			return error;
+		caller->has_signal = false;
+		caller->running = true;
 		stop = stop_wait(tid, UINT64_MAX, false);
 		if (stop.kind == STOP_NONE)
 			return hs_error_create(HS_ERROR_TIMEOUT,

@@ -47,6 +47,7 @@ struct remote_caller {
 	bool in_call;              // the victim's registers are not its own
 	bool at_entry;             // stopped at the entry of a call, not yet made
 	bool running;              // it was let go and has not come back
+	bool has_signal;           // stopped with a signal that a call of ours has raised, and that nobody else gets
 	bool comes_home;           // it could not be given its state back, and gets it from the frame when it is released
 	bool suspended_seccomp;
 };
@@ -60,7 +61,8 @@ struct remote_caller {
 // - it is in user mode;
 // - it is in a system call;
 // - it is in a call that moves data, and may lose a part of that;
-// - it is in a restart block: its call may end early.
+// - it is in a restart block: its call may end early;
+// - its flags raise signals.
 struct hs_error *remote_call_open(struct frozen_process *process, const struct target_memory *memory,
 				  struct remote_caller *ret) HS_MUST_CHECK;
 

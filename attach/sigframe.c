@@ -103,6 +103,17 @@ static struct hs_error *bad_xstate(const char *what)
 	return hs_error_create(HS_ERROR_BAD_DATA, "the thread's extended state cannot be kept: %s", what);
 }
 
+bool sigframe_is_allowed(const uint8_t *xstate, size_t size, const struct xsave_layout *layout)
+{
+	const uint32_t of_key_0 = 3; // access disabled, writing disabled
+	uint32_t pkru;
+
+	if (layout->size[9] < sizeof(pkru) || size < sizeof(pkru) || layout->offset[9] > size - sizeof(pkru))
+		return true;
+	memcpy(&pkru, xstate + layout->offset[9], sizeof(pkru));
+	return (pkru & of_key_0) == 0;
+}
+
 struct hs_error *sigframe_build(const struct sigframe_request *request, struct sigframe *ret)
 {
 	const struct user_regs_struct *r = request->registers;

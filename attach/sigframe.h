@@ -58,6 +58,9 @@ bool sigframe_find(const uint8_t *bytes, size_t size, uint64_t address, size_t *
 // Pure: whether `head`, of HS_SIGFRAME_HEAD_SIZE bytes, is that of such a frame.
 bool sigframe_is_ours(const uint8_t head[HS_SIGFRAME_HEAD_SIZE]);
 
+// Pure: whether the thread's protection keys (PKRU) let it use memory of key 0, which stacks have unless they are given another.
+bool sigframe_is_allowed(const uint8_t *xstate, size_t size, const struct xsave_layout *layout);
+
 // HS_ERROR_BAD_DATA when the extended state is not what the kernel documents.
 struct hs_error *sigframe_build(const struct sigframe_request *request, struct sigframe *ret) HS_MUST_CHECK;
 

@@ -138,12 +138,15 @@ int main(void)
 	kill_everywhere("ptrace_waits", ARGUMENTS("early", "poll"), 50);
 	kill_everywhere("ptrace_waits", ARGUMENTS("early", "futex"), 50);
 	kill_everywhere("ptrace_waits", ARGUMENTS("ppoll"), 50);
+	kill_everywhere("ptrace_steps", ARGUMENTS("trap", "trap sleep early"), 50);
+	kill_everywhere("ptrace_steps", ARGUMENTS("aligned sleep", "trap"), 50);
 	kill_with_stopped_target();
 	setenv("HEAPSNAP_TEST_NO_GADGETS", "sigreturn", 1);
 	kill_everywhere("ptrace_compute", ARGUMENTS("3", "altstack"), 50);
 	kill_everywhere("ptrace_waits", ARGUMENTS("early", "nanosleep"), 50);
 	setenv("HEAPSNAP_TEST_NO_GADGETS", "1", 1);
 	kill_everywhere("ptrace_compute", ARGUMENTS("2"), 100);
+	kill_everywhere("ptrace_steps", ARGUMENTS("trap"), 50);
 	printf("%u kills\n", kills);
 	CHECK(kills >= 200);
 	return CHECK_RESULT();

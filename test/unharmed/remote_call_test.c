@@ -287,14 +287,49 @@ static void test_poke(void)
 	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
 }
 
+// A call that raises a signal in spite of all: of its handler nothing can be saved, but the target lives, and goes on.
+static void test_forced_signal(void)
+{
+	static const uint64_t none[6];
+	struct program program = program_start("ptrace_compute", ARGUMENTS("2", "altstack"));
+	struct frozen_process process;
+	struct remote_caller caller;
+	struct target_memory memory;
+
+	must(target_memory_open(program.pid, &memory));
+	for (int i = 0; i < 5; i++) {
+		struct hs_error *error;
+		uint64_t gadget;
+		int64_t result;
+
+		must(threads_freeze(program.pid, 2000, &process));
+		must(remote_call_open(&process, &memory, &caller));
+		gadget = caller.leave_gadget;
+		CHECK(gadget != 0);
+		caller.leave_gadget = 1; // no code
+		error = remote_call(&caller, SYS_getpid, none, &result);
+		CHECK(error && error->code == HS_ERROR_FAULT && strstr(error->message, "signal 11"));
+		hs_error_destroy(error);
+		caller.leave_gadget = gadget;
+		must(remote_call_close(&caller));
+		must(threads_thaw(&process));
+		CHECK(!anything_stopped_or_traced(program.pid));
+	}
+	target_memory_close(&memory);
+	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
+}
+
 int main(void)
 {
 	run("ptrace_compute", ARGUMENTS("3", "altstack"), 200, 300);
 	run("ptrace_compute", ARGUMENTS("3"), 200, 300);
 	run("ptrace_sleepers", ARGUMENTS("2"), 200, 100);
 	run("ptrace_waits", ARGUMENTS("nanosleep", "poll", "futex", "read", "ppoll"), 200, 5000);
+	run("ptrace_steps", ARGUMENTS("trap sleep"), 200, 3000);
+	run("ptrace_steps", ARGUMENTS("trap", "aligned sleep", "backwards", "trap sleep", "trap"), 100, 3000);
 	test_extended_state();
 	test_stop_signal();
+	test_forced_signal();
 	test_signals();
 	test_no_gadgets();
 	test_poke();

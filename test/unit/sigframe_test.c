@@ -147,8 +147,26 @@ static void test_find(void)
 	}
 }
 
+// Protection keys that keep the thread from memory of key 0 would make each call of ours a SIGSEGV; those of other keys are the usual case.
+static void test_keys(void)
+{
+	static uint8_t xstate[11008];
+	const struct xsave_layout without = { .total = sizeof(xstate) };
+
+	CHECK(sigframe_is_allowed(xstate, sizeof(xstate), &layout));
+	put_u64(xstate + layout.offset[9], 0x55555554); // the kernel's own
+	CHECK(sigframe_is_allowed(xstate, sizeof(xstate), &layout));
+	for (uint64_t bits = 1; bits < 4; bits++) {
+		put_u64(xstate + layout.offset[9], 0x55555554 | bits);
+		CHECK(!sigframe_is_allowed(xstate, sizeof(xstate), &layout));
+		CHECK(sigframe_is_allowed(xstate, sizeof(xstate), &without));
+		CHECK(sigframe_is_allowed(xstate, layout.offset[9] + 2, &layout)); // cut
+	}
+}
+
 int main(void)
 {
+	test_keys();
 	test_areas();
 	test_find();
 	test_bad();
