@@ -2,6 +2,7 @@
 #include "attach/frame_room.h"
 
 #include "attach/arch.h"
+#include "attach/interrupt.h"
 #include "attach/libc_stack.h"
 #include "attach/ptrace_call.h"
 #include "attach/sigframe.h"
@@ -212,115 +213,162 @@ static bool all_zero(const uint8_t *bytes, size_t size)
 }
 
 // The state that a frame brings back may lead to a second one, of a tool killed before: so no frame goes while some thread needs any.
-static bool any_on_its_way(const struct frozen_process *process, const struct target_memory *memory)
+static struct hs_error *ask_who_returns(struct frame_search *search)
 {
-	for (size_t i = 0; i < process->count; i++)
-		if (victim_is_on_its_way(&process->threads[i], memory))
-			return true;
-	return false;
+	const struct frozen_process *process = search->process;
+	struct hs_error *error = NULL;
+
+	for (size_t i = 0; i < process->count && !search->knows_who_returns && !search->any_returns && !error; i++) {
+		error = interrupt_check();
+		search->any_returns = !error && victim_is_on_its_way(&process->threads[i], search->memory);
+	}
+	search->knows_who_returns = !error;
+	return error;
 }
 
 // The lowest page in use may be so by nothing but a frame that a killed tool has left, and every thread is home. Then that is taken away, which would
 // else stand in the way of the next, and those of many killed tools would use up the stack.
-static bool clear_left_frame(const struct frozen_process *process, const struct target_memory *memory, uint64_t page, uint64_t high)
+static struct hs_error *clear_left_frame(struct frame_search *search, uint64_t page, uint64_t high, bool *cleared_ret)
 {
+	const struct target_memory *memory = search->memory;
 	static const uint8_t zeros[HS_SIGFRAME_MAX + HS_SIGFRAME_WORDS_BELOW];
 	uint8_t bytes[HS_SIGFRAME_MAX + 2 * HS_PAGE_SIZE];
 	size_t size = high - page < sizeof(bytes) ? (size_t)(high - page) : sizeof(bytes), begin, end, rest;
 	struct hs_error *error = target_memory_read(memory, page, bytes, size);
 
+	*cleared_ret = false;
 	if (!error && sigframe_find(bytes, size, page, &begin, &end) && end - begin <= sizeof(zeros)) {
 		rest = (size_t)(page_up(end) - end);
 		rest = rest < size - end ? rest : size - end;
-		if (!all_zero(bytes, begin) || !all_zero(bytes + end, rest) || any_on_its_way(process, memory))
-			return false;
+		if (!all_zero(bytes, begin) || !all_zero(bytes + end, rest))
+			return NULL;
+		error = ask_who_returns(search);
+		if (error || search->any_returns)
+			return error;
 		error = target_memory_write(memory, page + begin, zeros, end - begin, 0);
-		hs_error_destroy(error);
-		return !error;
+		*cleared_ret = !error;
 	}
 	hs_error_destroy(error);
-	return false;
+	return NULL;
 }
 
-// In [low, high), of which what is below `start` must still grow.
-static struct hs_error *choose_in(const struct frozen_process *process, const struct target_memory *memory, uint64_t low, uint64_t start, uint64_t high,
-				  bool needs_gap, struct frame_room *ret)
+// Part of a stack, from `low` up to what is in use in any case. What is below `start` must still grow.
+struct part {
+	uint64_t low, start, high;
+	bool needs_gap;
+};
+
+// *at_best_ret: bytes that there would be without the gap, at another moment.
+static struct hs_error *choose_in(struct frame_search *search, const struct part *part, struct frame_room *ret, uint64_t *at_best_ret)
 {
+	uint64_t low = part->low, high = part->high;
 	enum stack_page pages[PAGES_MAX];
-	struct hs_error *error;
+	struct frame_room at_best;
+	struct hs_error *error = NULL;
+	bool cleared = true;
 	size_t count;
 
 	*ret = (struct frame_room){ 0, 0 };
+	*at_best_ret = 0;
 	low = page_up(low);
 	high = page_of(high);
 	if (high <= low)
 		return NULL;
-	for (int i = 0; i < LEFT_FRAMES_MAX; i++) {
-		error = look_at_pages(memory, low, start > low ? start : low, high, pages, &count);
-		if (error || count == 0 || pages[count - 1] != STACK_PAGE_USED ||
-		    !clear_left_frame(process, memory, low + (count - 1) * HS_PAGE_SIZE, high))
-			break;
+	for (int i = 0; i < LEFT_FRAMES_MAX && cleared && !error; i++) {
+		cleared = false;
+		error = interrupt_check();
+		if (!error)
+			error = look_at_pages(search->memory, low, part->start > low ? part->start : low, high, pages, &count);
+		if (!error && count > 0 && pages[count - 1] == STACK_PAGE_USED)
+			error = clear_left_frame(search, low + (count - 1) * HS_PAGE_SIZE, high, &cleared);
 	}
-	if (!error)
-		*ret = frame_room_choose(pages, count, low, needs_gap);
-	return error;
+	if (error)
+		return error;
+	*ret = frame_room_choose(pages, count, low, part->needs_gap);
+	at_best = frame_room_choose(pages, count, low, false);
+	*at_best_ret = at_best.top - at_best.low;
+	return NULL;
 }
 
-static struct hs_error *too_small(const char *whose, const struct frame_room *room, uint64_t size)
+static struct hs_error *too_small(const struct frame_search *search, const char *whose, const struct frame_room *room, uint64_t at_best)
 {
-	return hs_error_create(HS_ERROR_REFUSED, "only %" PRIu64 " bytes of %s are proven unused; %" PRIu64 " are needed", room->top - room->low, whose,
-			       size);
+	// A frame that some thread returns through goes when it is home.
+	bool for_good = at_best < search->size && !search->any_returns;
+
+	return hs_error_create(for_good ? HS_ERROR_REFUSED_FOR_GOOD : HS_ERROR_REFUSED,
+			       "only %" PRIu64 " bytes of %s are proven unused; %" PRIu64 " are needed", room->top - room->low, whose, search->size);
 }
 
-struct hs_error *frame_room_on_main_stack(const struct frozen_process *process, const struct proc_maps *maps, const struct target_memory *memory,
-					  uint64_t size, struct frame_room *ret)
+static struct hs_error *find_on_main_stack(struct frame_search *search, struct frame_room *ret)
 {
+	const struct frozen_process *process = search->process;
 	const struct frozen_thread *owner = main_thread(process);
-	const struct proc_map *stack = find_main_stack(maps);
-	uint64_t high, low, lowest;
+	const struct proc_map *stack = find_main_stack(search->maps);
+	uint64_t lowest, at_best;
 	struct hs_error *error;
-	bool needs_gap;
+	struct part part;
 
 	*ret = (struct frame_room){ 0, 0 };
 	if (!stack)
-		return hs_error_create(HS_ERROR_REFUSED, "the process has no [stack]");
-	error = find_lowest(process->pid, maps, stack, &lowest);
+		return hs_error_create(HS_ERROR_REFUSED_FOR_GOOD, "the process has no [stack]");
+	error = find_lowest(process->pid, search->maps, stack, &lowest);
 	if (error)
 		return error;
 	// A stack pointer may be below what is there already: the owner has made room, and written nothing yet.
-	high = lowest_stack_pointer(process, lowest, stack->end);
-	needs_gap = !owner || !stands_in(owner, lowest, stack->end) || blocks_every_signal(owner);
-	error = choose_in(process, memory, stack->start, stack->start, high, needs_gap, ret);
-	if (error || ret->top - ret->low >= size)
+	part = (struct part){ stack->start, stack->start, lowest_stack_pointer(process, lowest, stack->end),
+			      !owner || !stands_in(owner, lowest, stack->end) || blocks_every_signal(owner) };
+	error = choose_in(search, &part, ret, &at_best);
+	if (error || ret->top - ret->low >= search->size)
 		return error;
-	low = high < stack->start ? high : stack->start;
-	low = low - lowest > PAGES_MAX / 2 * HS_PAGE_SIZE ? low - PAGES_MAX / 2 * HS_PAGE_SIZE : lowest;
-	error = choose_in(process, memory, low, stack->start, high, needs_gap, ret);
-	if (!error && ret->top - ret->low < size)
-		error = too_small("the main thread's stack, as far as it may grow", ret, size);
+	part.low = part.high < stack->start ? part.high : stack->start;
+	part.low = part.low - lowest > PAGES_MAX / 2 * HS_PAGE_SIZE ? part.low - PAGES_MAX / 2 * HS_PAGE_SIZE : lowest;
+	error = choose_in(search, &part, ret, &at_best);
+	if (!error && ret->top - ret->low < search->size)
+		error = too_small(search, "the main thread's stack, as far as it may grow", ret, at_best);
 	return error;
 }
 
-struct hs_error *frame_room_on_own_stack(const struct frozen_process *process, const struct frozen_thread *thread, const struct proc_maps *maps,
-					 const struct target_memory *memory, uint64_t size, struct frame_room *ret)
+struct hs_error *frame_room_on_main_stack(struct frame_search *search, struct frame_room *ret)
+{
+	if (!search->knows_main_stack)
+		search->no_main_stack = find_on_main_stack(search, &search->main_stack);
+	search->knows_main_stack = true;
+	*ret = search->main_stack;
+	if (!search->no_main_stack)
+		return NULL;
+	return hs_error_create(search->no_main_stack->code, "%s", search->no_main_stack->message);
+}
+
+bool frame_room_lacks_main_stack(const struct frame_search *search)
+{
+	return search->no_main_stack != NULL;
+}
+
+void frame_search_deinit(struct frame_search *search)
+{
+	hs_error_destroy(search->no_main_stack);
+	*search = (struct frame_search){ 0 };
+}
+
+struct hs_error *frame_room_on_own_stack(struct frame_search *search, const struct frozen_thread *thread, struct frame_room *ret)
 {
 	struct stack_range stack;
 	struct hs_error *error;
-	uint64_t high;
-	bool needs_gap;
+	struct part part;
+	uint64_t at_best;
 
 	*ret = (struct frame_room){ 0, 0 };
-	if (thread->tid == process->pid)
-		return frame_room_on_main_stack(process, maps, memory, size, ret);
-	if (!libc_stack_read(process, thread, memory, &stack))
+	if (thread->tid == search->process->pid)
+		return frame_room_on_main_stack(search, ret);
+	if (!libc_stack_read(search->process, thread, search->memory, &stack))
 		return hs_error_create(HS_ERROR_REFUSED, "no control block of a libc names its stack");
-	if (!is_all_private(maps, stack.low, stack.high))
+	if (!is_all_private(search->maps, stack.low, stack.high))
 		return hs_error_create(HS_ERROR_REFUSED, "the stack that its control block names is no private memory");
-	high = lowest_stack_pointer(process, stack.low, stack.high);
-	needs_gap = !stands_in(thread, stack.low, stack.high) || blocks_every_signal(thread);
-	error = choose_in(process, memory, stack.low, stack.low, high, needs_gap, ret);
-	if (!error && ret->top - ret->low < size)
-		error = too_small("its stack", ret, size);
+	part = (struct part){ stack.low, stack.low, lowest_stack_pointer(search->process, stack.low, stack.high),
+			      !stands_in(thread, stack.low, stack.high) || blocks_every_signal(thread) };
+	error = choose_in(search, &part, ret, &at_best);
+	if (!error && ret->top - ret->low < search->size)
+		error = too_small(search, "its stack", ret, at_best);
 	return error;
 }
 

@@ -48,14 +48,27 @@ struct frame_room frame_room_choose(const enum stack_page *pages, size_t count, 
 // Pure: the lowest address that [stack] may grow to, under its limit (bytes) and above the mapping below; its start when it may not grow.
 uint64_t frame_room_lowest(const struct proc_maps *maps, const struct proc_map *stack, uint64_t stack_limit);
 
-// At least `size` bytes on the stack that the libc has given the thread, for the main thread on [stack].
-// HS_ERROR_REFUSED says what was looked at.
-// pre, of both: every thread of the process is stopped.
-struct hs_error *frame_room_on_own_stack(const struct frozen_process *process, const struct frozen_thread *thread, const struct proc_maps *maps,
-					 const struct target_memory *memory, uint64_t size, struct frame_room *ret) HS_MUST_CHECK;
+// A search for one of at least `size` bytes, while every thread of the process is stopped. What is the same for all threads is asked once.
+struct frame_search {
+	const struct frozen_process *process;
+	const struct proc_maps *maps;
+	const struct target_memory *memory;
+	uint64_t size;
+	// Nothing to be set by the caller.
+	bool knows_main_stack, knows_who_returns;
+	bool any_returns;          // some thread is on its way home through the frame of a killed tool
+	struct frame_room main_stack;
+	struct hs_error *no_main_stack;
+};
+
+// On the stack that the libc has given the thread, for the main thread on [stack]. HS_ERROR_REFUSED says what was looked at;
+// HS_ERROR_REFUSED_FOR_GOOD: the stack was used so far that there is no room wherever its owner stands.
+struct hs_error *frame_room_on_own_stack(struct frame_search *search, const struct frozen_thread *thread, struct frame_room *ret) HS_MUST_CHECK;
 // On [stack], for any thread: also when the main thread has ended, or stands elsewhere.
-struct hs_error *frame_room_on_main_stack(const struct frozen_process *process, const struct proc_maps *maps, const struct target_memory *memory,
-					  uint64_t size, struct frame_room *ret) HS_MUST_CHECK;
+struct hs_error *frame_room_on_main_stack(struct frame_search *search, struct frame_room *ret) HS_MUST_CHECK;
+// Whether frame_room_on_main_stack was asked, and found none.
+bool frame_room_lacks_main_stack(const struct frame_search *search);
+void frame_search_deinit(struct frame_search *search);
 
 // Writes into a room. Below the start of [stack] it grows by that, as it does by a signal; the kernel then asks for the tool's limits, and so
 // these are lifted meanwhile: the target's own were respected when the room was chosen.

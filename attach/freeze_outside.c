@@ -77,7 +77,7 @@ static struct hs_error *count_inside(struct search *search, struct frozen_proces
 	*ret = 0;
 	for (size_t i = 0; i < process->count && !error; i++) {
 		*ret += chosen(&process->threads[i], search);
-		error = search->error;
+		error = search->error ? search->error : interrupt_check();
 	}
 	return error;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/handler_return.h"
 
+#include "attach/interrupt.h"
 #include "attach/sigframe.h"
 #include "attach/stack_reader.h"
 #include "base/cleanup.h"
@@ -112,8 +113,11 @@ struct hs_error *handler_return_check(const struct hook_plan *plan, const struct
 		return &hs_error_no_memory;
 	note_span(&search);
 	stack_reader_open(memory, maps, &search.reader);
-	for (size_t i = 0; i < process->count && !error; i++)
-		error = check_thread(&search, &process->threads[i], most < CHUNK ? CHUNK : most);
+	for (size_t i = 0; i < process->count && !error; i++) {
+		error = interrupt_check();
+		if (!error)
+			error = check_thread(&search, &process->threads[i], most < CHUNK ? CHUNK : most);
+	}
 	stack_reader_close(&search.reader);
 	return error;
 }

@@ -139,8 +139,10 @@ static struct hs_error *move_thread(const struct hook_plan *plan, struct frozen_
 struct hs_error *hook_move_threads(const struct hook_plan *plan, struct frozen_process *process)
 {
 	for (size_t i = 0; i < process->count; i++) {
-		struct hs_error *error = move_thread(plan, &process->threads[i], false);
+		struct hs_error *error = interrupt_check();
 
+		if (!error)
+			error = move_thread(plan, &process->threads[i], false);
 		if (error)
 			return error;
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/memory_sharers.h"
 
+#include "attach/interrupt.h"
 #include "attach/thread_descriptor.h"
 #include "base/io.h"
 #include "base/proc_maps.h"
@@ -35,26 +36,30 @@ void memory_strangers_list(pid_t pid, struct pid_set *ret)
 struct sharing {
 	const struct frozen_process *process;
 	const struct pid_set *strangers;
+	struct hs_error *error; // ends the search: interrupted
 };
 
 static bool shares(pid_t other, void *context)
 {
-	const struct sharing *sharing = context;
+	struct sharing *sharing = context;
 
-	return other != sharing->process->pid && !pid_set_has(sharing->strangers, other) &&
+	if (!sharing->error)
+		sharing->error = interrupt_check();
+	return !sharing->error && other != sharing->process->pid && !pid_set_has(sharing->strangers, other) &&
 	       compare_memory(sharing->process->threads[0].tid, other) == 0;
 }
 
 struct hs_error *memory_sharers_check(const struct frozen_process *process, const struct pid_set *strangers)
 {
-	struct sharing sharing = { process, strangers };
-	struct hs_error *error = NULL;
+	struct sharing sharing = { process, strangers, NULL };
+	struct hs_error *error;
 	struct pid_set found;
 
 	pid_set_list("/proc", shares, &sharing, &found);
-	if (found.count > 0 && !proc_maps_has_memory(process->pid)) // as have all kernel threads, to which it is therefore equal
+	error = sharing.error;
+	if (!error && found.count > 0 && !proc_maps_has_memory(process->pid)) // as have all kernel threads, to which it is therefore equal
 		error = hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
-	else if (found.count > 0)
+	else if (!error && found.count > 0)
 		error = hs_error_create(HS_ERROR_REFUSED, "process %d shares the memory of process %d without being one of its threads (clone with "
 					"CLONE_VM), and would run on while that is changed; try again when it has ended", (int)found.pids[0],
 					(int)process->pid);
@@ -65,13 +70,16 @@ struct hs_error *memory_sharers_check(const struct frozen_process *process, cons
 struct descriptor_sharing {
 	pid_t pid, tid;
 	const struct pid_set *strangers;
+	struct hs_error *error; // as above
 };
 
 static bool shares_descriptors(pid_t other, void *context)
 {
-	const struct descriptor_sharing *sharing = context;
+	struct descriptor_sharing *sharing = context;
 
-	return other != sharing->pid && !pid_set_has(sharing->strangers, other) && descriptor_tables_compare(sharing->tid, other) == 0;
+	if (!sharing->error)
+		sharing->error = interrupt_check();
+	return !sharing->error && other != sharing->pid && !pid_set_has(sharing->strangers, other) && descriptor_tables_compare(sharing->tid, other) == 0;
 }
 
 struct hs_error *descriptor_sharers_check(const struct frozen_process *process, pid_t tid, const struct pid_set *strangers)
@@ -79,14 +87,15 @@ struct hs_error *descriptor_sharers_check(const struct frozen_process *process, 
 	static const struct pid_set none;
 	// Strangers to the main thread, which may have other descriptors than this one.
 	bool holds = descriptor_tables_compare(process->pid, tid) == 0;
-	struct descriptor_sharing sharing = { process->pid, tid, holds ? strangers : &none };
-	struct hs_error *error = NULL;
+	struct descriptor_sharing sharing = { process->pid, tid, holds ? strangers : &none, NULL };
+	struct hs_error *error;
 	struct pid_set found;
 
 	pid_set_list("/proc", shares_descriptors, &sharing, &found);
-	if (found.count > 0 && !proc_maps_has_memory(process->pid)) // nor descriptors, as others that end
+	error = sharing.error;
+	if (!error && found.count > 0 && !proc_maps_has_memory(process->pid)) // nor descriptors, as others that end
 		error = hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
-	else if (found.count > 0)
+	else if (!error && found.count > 0)
 		error = hs_error_create(HS_ERROR_REFUSED, "process %d shares the descriptors of process %d (clone with CLONE_FILES), and could exchange "
 					"those that heapsnap makes there; try again when it has ended", (int)found.pids[0], (int)process->pid);
 	pid_set_deinit(&found);

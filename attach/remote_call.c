@@ -3,6 +3,7 @@
 
 #include "attach/arch.h"
 #include "attach/frozen_maps.h"
+#include "attach/interrupt.h"
 #include "attach/frame_room.h"
 #include "attach/ptrace_call.h"
 #include "attach/stop_wait.h"
@@ -177,11 +178,11 @@ static struct hs_error *suspend_seccomp(struct remote_caller *caller, enum secco
 	if (error || mode == 0)
 		return error;
 	if (effect == SECCOMP_EFFECT_KILLS_RETURN)
-		return hs_error_create(HS_ERROR_REFUSED,
+		return hs_error_create(HS_ERROR_REFUSED_FOR_GOOD,
 				       "the seccomp filter of thread %d forbids the return from a signal handler (rt_sigreturn), without which a killed heapsnap would kill it",
 				       (int)tid);
 	if (effect > accepted)
-		return hs_error_create(HS_ERROR_REFUSED, "the seccomp filter of thread %d forbids what it would have to call", (int)tid);
+		return hs_error_create(HS_ERROR_REFUSED_FOR_GOOD, "the seccomp filter of thread %d forbids what it would have to call", (int)tid);
 	if (mode == 2)
 		error = ptrace_set_options(tid, HS_PTRACE_OPTIONS | HS_PTRACE_SUSPEND_SECCOMP);
 	if (mode != 2 || error) {
@@ -195,44 +196,53 @@ static struct hs_error *suspend_seccomp(struct remote_caller *caller, enum secco
 // Where the frame may lie. On its own stack no other thread comes near it, should the tool be killed.
 enum frame_place { ON_OWN_STACK, ON_MAIN_STACK, FRAME_PLACES };
 
-static struct hs_error *find_room(struct remote_caller *caller, const struct proc_maps *maps, enum frame_place place, struct frame_room *ret)
-{
-	const struct frozen_thread *victim = caller->victim;
-	struct hs_error *error;
+// One search for a victim, in rounds that put up with more and more.
+struct choice {
+	struct remote_caller *caller;
+	struct frame_search rooms;
+	bool accepts_rseq;
+	enum seccomp_effect accepted;
+	bool other_round;  // some thread may do in a round that puts up with more
+	bool other_moment; // some thread may do at another moment
+};
 
-	if (place == ON_OWN_STACK)
-		error = frame_room_on_own_stack(caller->process, victim, maps, caller->memory, room_needed(caller), ret);
-	else
-		error = frame_room_on_main_stack(caller->process, maps, caller->memory, room_needed(caller), ret);
+static struct hs_error *find_room(struct choice *choice, const struct frozen_thread *victim, enum frame_place place, struct frame_room *ret)
+{
+	struct hs_error *error = place == ON_OWN_STACK ? frame_room_on_own_stack(&choice->rooms, victim, ret)
+						       : frame_room_on_main_stack(&choice->rooms, ret);
+
 	return error ? hs_error_prefix(error, "thread %d: no memory is proven free for a signal frame", (int)victim->tid) : NULL;
 }
 
-// Tries one thread as the victim: everything but the first change of its registers.
-static struct hs_error *prepare_victim(struct remote_caller *caller, struct frozen_thread *thread, const struct proc_maps *maps,
-				       enum frame_place place, bool accept_rseq, enum seccomp_effect accepted)
+// Tries one thread as the victim: everything but the first change of its registers. What costs least is asked first.
+static struct hs_error *prepare_victim(struct choice *choice, struct frozen_thread *thread, enum frame_place place)
 {
 	const char *obstacle = victim_obstacle(thread->tid);
+	struct remote_caller *caller = choice->caller;
 	struct frame_room room;
 	struct hs_error *error;
 	uint64_t resume;
 
 	caller->victim = thread;
 	if (obstacle)
-		return hs_error_create(HS_ERROR_REFUSED, "thread %d: %s", (int)thread->tid, obstacle);
-	error = find_room(caller, maps, place, &room);
-	if (error)
-		return error;
+		return hs_error_create(HS_ERROR_REFUSED_FOR_GOOD, "thread %d: %s", (int)thread->tid, obstacle);
 	error = victim_rseq(thread, caller->memory, &resume);
 	if (error)
 		return error;
-	if (resume != thread->registers.rip && !accept_rseq)
+	if (resume != thread->registers.rip && !choice->accepts_rseq) {
+		choice->other_round = true;
 		return hs_error_create(HS_ERROR_REFUSED, "thread %d is in a restartable sequence", (int)thread->tid);
+	}
+	error = find_room(choice, thread, place, &room);
+	if (error)
+		return error;
 	caller->xstate_size = caller->layout.total;
 	error = ptrace_get_xstate(thread->tid, caller->xstate, &caller->xstate_size);
 	if (!error && !sigframe_is_allowed(caller->xstate, caller->xstate_size, &caller->layout))
 		error = hs_error_create(HS_ERROR_REFUSED, "thread %d: its protection keys (PKRU) forbid memory", (int)thread->tid);
 	if (!error)
-		error = suspend_seccomp(caller, accepted);
+		error = suspend_seccomp(caller, choice->accepted);
+	choice->other_round = choice->other_round || (error && choice->accepted < SECCOMP_EFFECT_KILLS_CALL);
 	if (error)
 		return error;
 	// What the kernel would do, and cannot any more once it has seen the thread elsewhere (rseq_ip_fixup in kernel/rseq.c).
@@ -260,49 +270,72 @@ static int rank_of(const struct frozen_thread *thread)
 	return thread->avoid_as_victim ? RANKS_OF_STATE + rank : rank;
 }
 
-// One round over all threads, in the order of what they do.
-static struct hs_error *try_threads(struct remote_caller *caller, const struct proc_maps *maps, bool accept_rseq,
-				    enum seccomp_effect accepted)
+// Whether an error ends the search: whatever thread is asked next, it says the same. Of threads that stand still none dies alone.
+static bool ends_search(const struct hs_error *error)
 {
-	struct frozen_process *process = caller->process;
-	struct hs_error *last = NULL;
+	return error->code == HS_ERROR_GONE || error->code == HS_ERROR_TIMEOUT || error->code == HS_ERROR_INTERRUPTED ||
+	       error->code == HS_ERROR_NO_MEMORY;
+}
 
-	for (int attempt = 0; attempt < RANKS * FRAME_PLACES; attempt++) {
-		enum frame_place place = (enum frame_place)(attempt % FRAME_PLACES);
-		int tries = place == ON_OWN_STACK ? OWN_STACK_TRIES : INT_MAX;
+// Threads of one rank. *error_ret: why the last one that was tried does not do. True: the search is over.
+static bool try_rank(struct choice *choice, int rank, enum frame_place place, struct hs_error **error_ret)
+{
+	struct frozen_process *process = choice->caller->process;
+	int tries = place == ON_OWN_STACK ? OWN_STACK_TRIES : INT_MAX;
 
-		for (size_t i = 0; i < process->count && tries > 0; i++) {
-			struct frozen_thread *thread = &process->threads[i];
-			struct hs_error *error;
+	for (size_t i = 0; i < process->count && tries > 0; i++) {
+		struct hs_error *error;
 
-			if (rank_of(thread) != attempt / FRAME_PLACES)
-				continue;
-			tries--;
-			error = prepare_victim(caller, thread, maps, place, accept_rseq, accepted);
-			hs_error_destroy(last);
-			last = error;
-			if (!error)
-				return NULL;
-		}
+		if (rank_of(&process->threads[i]) != rank)
+			continue;
+		error = interrupt_check();
+		if (!error)
+			error = prepare_victim(choice, &process->threads[i], place);
+		hs_error_destroy(*error_ret);
+		*error_ret = error;
+		if (!error || ends_search(error))
+			return true;
+		choice->other_moment = choice->other_moment || error->code != HS_ERROR_REFUSED_FOR_GOOD;
+		tries--;
+		if (place == ON_MAIN_STACK && frame_room_lacks_main_stack(&choice->rooms))
+			break; // for any thread
 	}
-	caller->victim = NULL;
-	return last ? last : hs_error_create(HS_ERROR_GONE, "process %d has no thread left", (int)process->pid);
+	return false;
 }
 
 // The best thread first; see remote_call_open.
-static struct hs_error *choose_victim(struct remote_caller *caller, const struct proc_maps *maps)
+static struct hs_error *try_threads(struct choice *choice)
 {
 	struct hs_error *error = NULL;
 
 	for (int round = 0; round < 4; round++) {
-		enum seccomp_effect accepted = round < 2 ? SECCOMP_EFFECT_NONE : SECCOMP_EFFECT_KILLS_CALL;
-
-		hs_error_destroy(error);
-		error = try_threads(caller, maps, round % 2 == 1, accepted);
-		if (!error)
-			return NULL;
+		choice->accepts_rseq = round % 2 == 1;
+		choice->accepted = round < 2 ? SECCOMP_EFFECT_NONE : SECCOMP_EFFECT_KILLS_CALL;
+		choice->other_round = choice->other_moment = false;
+		for (int attempt = 0; attempt < RANKS * FRAME_PLACES; attempt++)
+			if (try_rank(choice, attempt / FRAME_PLACES, (enum frame_place)(attempt % FRAME_PLACES), &error))
+				return error;
+		if (!choice->other_round)
+			break;
 	}
-	error->code = error->code == HS_ERROR_GONE ? HS_ERROR_GONE : HS_ERROR_REFUSED;
+	return error ? error : hs_error_create(HS_ERROR_GONE, "process %d has no thread left", (int)choice->caller->process->pid);
+}
+
+static struct hs_error *choose_victim(struct remote_caller *caller, const struct proc_maps *maps)
+{
+	struct choice choice = {
+		.caller = caller,
+		.rooms = { .process = caller->process, .maps = maps, .memory = caller->memory, .size = room_needed(caller) },
+	};
+	struct hs_error *error = try_threads(&choice);
+
+	frame_search_deinit(&choice.rooms);
+	if (!error)
+		return NULL;
+	caller->victim = NULL;
+	if (ends_search(error))
+		return error;
+	error->code = choice.other_moment ? HS_ERROR_REFUSED : HS_ERROR_REFUSED_FOR_GOOD;
 	return hs_error_prefix(error, "no thread of process %d can make system calls for heapsnap", (int)caller->process->pid);
 }
 

@@ -53,7 +53,8 @@ struct remote_caller {
 };
 
 // Chooses a victim, finds room for its frame, on its own stack or else on the main thread's, and the gadgets. Changes nothing in the target but these,
-// where they must be written. HS_ERROR_REFUSED when no thread can be used. Which thread is taken, best first:
+// where they must be written. HS_ERROR_REFUSED when no thread can be used, HS_ERROR_REFUSED_FOR_GOOD when no other moment would suit better; HS_ERROR_TIMEOUT,
+// HS_ERROR_INTERRUPTED: see interrupt_check. Which thread is taken, best first:
 // - its seccomp filters have nothing against our calls, and it is in no restartable sequence;
 // - they have not, and it is in such a sequence: its pc is moved to the abort handler;
 // - they have, without harm to the return from the frame; again in no sequence, then in one.

@@ -364,6 +364,7 @@ struct hs_error *session_attach(pid_t pid, const struct attach_options *options,
 
 	if (error)
 		return error;
+	standstill_add_up();
 	error = fault_explain(attach_locked(pid, options, &lock, ret), pid);
 	work_lock_release(&lock);
 	return error;

@@ -257,7 +257,9 @@ static struct hs_error *count_inside(struct detach_state *state, struct frozen_p
 		for (size_t i = 0; i < process->count && !error; i++) {
 			bool inside = false;
 
-			error = inside_check(&search, &process->threads[i], &inside);
+			error = interrupt_check();
+			if (!error)
+				error = inside_check(&search, &process->threads[i], &inside);
 			*ret += inside;
 		}
 		inside_end(&search);
@@ -414,7 +416,7 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 		}
 		if (error || report->threads_inside == 0 || report->foreign_hooks > 0)
 			break;
-		if (hs_monotonic_ns() - began >= (uint64_t)wait_ms * 1000000u)
+		if (hs_monotonic_ns() - began >= (uint64_t)wait_ms * 1000000u || standstill_is_spent())
 			break;
 		error = wait_a_little(&wait_us);
 		report->inside_is_stopped = threads_state(state->pid, state->pid) == 'T';
@@ -513,6 +515,7 @@ struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_repor
 
 	if (error)
 		return error;
+	standstill_add_up();
 	error = fault_explain(detach_locked(pid, wait_ms, &lock, ret), pid);
 	work_lock_release(&lock);
 	return error;

@@ -314,6 +314,7 @@ struct hs_error *session_set(pid_t pid, const struct set_options *options, struc
 
 	if (error)
 		return error;
+	standstill_add_up();
 	error = fault_explain(set_locked(pid, options, &lock, ret), pid);
 	work_lock_release(&lock);
 	return error;

@@ -15,8 +15,10 @@ static struct {
 	bool stays_armed;  // until the tool ends
 	bool lacked_files;
 	bool is_locked;
-	uint64_t wake_at; // CLOCK_MONOTONIC, ns
-	uint64_t bound;   // ns
+	uint64_t began, wake_at; // CLOCK_MONOTONIC, ns
+	uint64_t bound;          // ns
+	bool adds_up;
+	uint64_t spent;          // ns, of the command's standstills that have ended
 	sigset_t mask;
 } standstill;
 
@@ -30,6 +32,17 @@ static uint64_t read_bound(void)
 
 static uint64_t time_to_wake(void) { return standstill.bound / 100 * STANDSTILL_WAKE; }
 
+// Less than this is not worth a stop: the rest of the time is for rolling back.
+static uint64_t least_time(void) { return time_to_wake() / 8; }
+
+static struct hs_error *too_long(void)
+{
+	const uint64_t stopped = standstill.is_on ? time_to_wake() : standstill.spent;
+
+	return hs_error_create(HS_ERROR_TIMEOUT, "gave up: the process had been stopped for %.3g s (limit %.3g s); is the machine short of processors "
+			       "or memory? Try again later", (double)stopped / 1e9, (double)standstill.bound / 1e9);
+}
+
 static void block_terminal_stops(void)
 {
 	sigset_t stops;
@@ -41,6 +54,12 @@ static void block_terminal_stops(void)
 	sigprocmask(SIG_BLOCK, &stops, &standstill.mask);
 }
 
+void standstill_add_up(void)
+{
+	standstill.adds_up = true;
+	standstill.spent = 0;
+}
+
 struct hs_error *standstill_begin(pid_t pid)
 {
 	struct hs_error *error;
@@ -48,7 +67,9 @@ struct hs_error *standstill_begin(pid_t pid)
 
 	if (!standstill.bound)
 		standstill.bound = read_bound();
-	error = freeze_watchdog_start(time_to_wake());
+	if (standstill_is_spent())
+		return too_long();
+	error = freeze_watchdog_start(least_time());
 	if (error)
 		return error;
 	if (!standstill.is_locked)
@@ -61,8 +82,9 @@ struct hs_error *standstill_begin(pid_t pid)
 		return NULL;
 	block_terminal_stops();
 	now = hs_monotonic_ns();
-	standstill.wake_at = now + time_to_wake();
-	freeze_watchdog_arm(pid, standstill.wake_at, now + standstill.bound, standstill.bound);
+	standstill.began = now;
+	standstill.wake_at = now + time_to_wake() - standstill.spent;
+	freeze_watchdog_arm(pid, standstill.wake_at, now + standstill.bound - standstill.spent, standstill.bound);
 	return NULL;
 }
 
@@ -73,6 +95,7 @@ void standstill_end(bool all_released)
 		standstill.stays_armed = true;
 	if (!standstill.stays_armed) {
 		freeze_watchdog_disarm();
+		standstill.spent += standstill.adds_up ? hs_monotonic_ns() - standstill.began : 0;
 		sigprocmask(SIG_SETMASK, &standstill.mask, NULL); // a stop that has come meanwhile takes effect here
 	}
 	hs_log_release();
@@ -92,8 +115,12 @@ struct hs_error *standstill_check(void)
 {
 	if (!standstill.is_on || hs_monotonic_ns() < standstill.wake_at)
 		return NULL;
-	return hs_error_create(HS_ERROR_TIMEOUT, "gave up: the process had been stopped for %.3g s (limit %.3g s); is the machine short of processors "
-			       "or memory? Try again later", (double)time_to_wake() / 1e9, (double)standstill.bound / 1e9);
+	return too_long();
+}
+
+bool standstill_is_spent(void)
+{
+	return standstill.bound && standstill.spent + least_time() > time_to_wake();
 }
 
 uint64_t standstill_deadline(uint64_t deadline)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The time in which a target stands still, from before the first thread is interrupted until the last is released. It has a bound, whatever
-// happens to the tool:
+// happens to the tool; so has the sum of these times in one command, which is the same bound:
 //
 // - nothing is waited for that somebody else must do: no file but those of /proc is opened or read (what is needed of others is read before),
 //   and messages wait in memory;
@@ -22,12 +22,17 @@
 // Percent of the bound.
 #define STANDSTILL_WAKE 70
 
-// pre: nothing of the target `pid` is stopped yet. On failure nothing has begun.
+// pre: nothing of the target `pid` is stopped yet. On failure nothing has begun: HS_ERROR_TIMEOUT, the time of the command is spent.
 struct hs_error *standstill_begin(pid_t pid) HS_MUST_CHECK;
 // `all_released`: false, a thread is left that only the end of the tool releases (threads.h). Then the bound stays in force, and the tool must end.
 void standstill_end(bool all_released);
 // After the last standstill of a transaction: gives back what the first has taken, the watchdog and the lock on memory.
 void standstill_done(void);
+
+// From now on the standstills of this process count together: a command begins.
+void standstill_add_up(void);
+// Whether the command may not stop the target any more.
+bool standstill_is_spent(void);
 
 // HS_ERROR_TIMEOUT when it has lasted for too long.
 struct hs_error *standstill_check(void) HS_MUST_CHECK;

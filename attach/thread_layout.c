@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/thread_layout.h"
 
+#include "attach/interrupt.h"
 #include "attach/region_fill.h"
 #include "attach/thread_ids.h"
 #include "attach/thread_pointer_code.h"
@@ -189,6 +190,9 @@ struct hs_error *thread_layout_check(const struct target_memory *memory, const s
 	for (size_t i = 0; i < process->count && !error; i++) {
 		uint64_t pointer = process->threads[i].registers.fs_base;
 
+		error = interrupt_check();
+		if (error)
+			break;
 		if (pointer && thread_pointers_users(&pointers, pointer) > 1)
 			error = refuse_shared(process, i);
 		else if (!thread_pointer_code_is_allowed() && !has_control_block(memory, pointer, 0))

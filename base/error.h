@@ -14,6 +14,7 @@ enum hs_error_code {
 	HS_ERROR_SYSTEM,      // a system call failed; `error_number` is its errno
 	HS_ERROR_NO_MEMORY,
 	HS_ERROR_REFUSED,     // will not be done, and nothing was touched
+	HS_ERROR_REFUSED_FOR_GOOD, // as that, and another moment would not suit better
 	HS_ERROR_GONE,        // the target died or is exiting
 	HS_ERROR_TIMEOUT,     // the target did not stop or did not leave the payload in time
 	HS_ERROR_INTERRUPTED, // the user interrupted the tool

@@ -109,7 +109,8 @@ static const char *code_name(enum hs_error_code code)
 	switch (code) {
 	case HS_ERROR_SYSTEM: return "system";
 	case HS_ERROR_NO_MEMORY: return "no_memory";
-	case HS_ERROR_REFUSED: return "refused";
+	case HS_ERROR_REFUSED:
+	case HS_ERROR_REFUSED_FOR_GOOD: return "refused";
 	case HS_ERROR_GONE: return "gone";
 	case HS_ERROR_TIMEOUT: return "timeout";
 	case HS_ERROR_INTERRUPTED: return "interrupted";

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signal frames lie where nothing is: programs whose stacks begin where no mapping does, or whose stack pointers point into data, keep every
 // byte, also when the tool is killed at any request. Each thread in turn is preferred.
+#include "attach/interrupt.h"
+#include "attach/memory_sharers.h"
 #include "attach/remote_call.h"
+#include "attach/thread_layout.h"
 #include "check.h"
 #include "harness.h"
 
@@ -42,7 +45,7 @@ static void be_the_tool(pid_t pid, int index)
 	error = remote_call_open(&process, &memory, &caller);
 	if (error) {
 		// The reason names the thread, and the stack that was looked at.
-		if (error->code != HS_ERROR_REFUSED || !strstr(error->message, "no memory is proven free") || !strstr(error->message, "stack"))
+		if ((error->code != HS_ERROR_REFUSED && error->code != HS_ERROR_REFUSED_FOR_GOOD) || !strstr(error->message, "no memory is proven free") || !strstr(error->message, "stack"))
 			must(error);
 		hs_error_destroy(error);
 	} else {
@@ -160,8 +163,45 @@ static void run_all(const char *name, bool has_coroutines)
 	run(name, ARGUMENTS("full", "100"), REFUSED);
 }
 
+// Every search through the threads ends when the tool is asked to end, or its time is over, whatever it would have found.
+static void test_interrupted(void)
+{
+	struct program program = program_start("ptrace_sleepers", ARGUMENTS("20"));
+	pid_t tool;
+	int status;
+
+	fflush(stdout);
+	tool = fork();
+	if (tool == 0) {
+		static const struct pid_set none;
+		struct frozen_process process;
+		struct remote_caller caller;
+		struct target_memory memory;
+		int asked = 0;
+
+		interrupt_install();
+		must(target_memory_open(program.pid, &memory));
+		must(threads_freeze(program.pid, 5000, &process));
+		raise(SIGINT);
+		for (int search = 0; search < 3; search++) {
+			struct hs_error *error = search == 0 ? remote_call_open(&process, &memory, &caller)
+					       : search == 1 ? thread_layout_check(&memory, &process) : memory_sharers_check(&process, &none);
+
+			asked += error && error->code == HS_ERROR_INTERRUPTED;
+			hs_error_destroy(error);
+		}
+		must(threads_thaw(&process));
+		_exit(asked);
+	}
+	waitpid(tool, &status, 0);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+	CHECK(!anything_stopped_or_traced(program.pid));
+	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
+}
+
 int main(void)
 {
+	test_interrupted();
 	char path[4096];
 
 	run_all("ptrace_stacks", true);
