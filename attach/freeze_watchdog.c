@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -26,6 +27,11 @@
 // FILES_MAX: where close_range(2) is not there (before Linux 5.9).
 enum { STACK_SIZE = 64 << 10, FILES_MAX = 65536, READY_SECONDS = 5, READY_POLL_NS = 20000000 };
 
+struct message {
+	char text[256];
+	size_t size;
+};
+
 // Shared with the watchdog, which has the same memory.
 static struct {
 	_Atomic uint64_t wake_at, kill_at; // 0 = no target stands still
@@ -33,8 +39,7 @@ static struct {
 	_Atomic uint32_t is_ready;         // a futex: the watchdog ends with the tool from now on, and has none of its descriptors
 	int tool_fd;                       // -1: a kernel without pidfds (before Linux 5.3)
 	pid_t tool;
-	char message[256];
-	size_t message_size;
+	struct message killed, not_killed;
 } shared;
 
 static pid_t watchdog, owner; // owner: who has started it; a process that was forked since has none
@@ -64,13 +69,13 @@ IN_WATCHDOG static void send(int number)
 }
 
 // To whoever started the tool, and only if it does not have to wait.
-IN_WATCHDOG static void tell(void)
+IN_WATCHDOG static void tell(const struct message *message)
 {
 	struct pollfd poll = { .fd = STDERR_FILENO, .events = POLLOUT };
 	struct timespec none = { 0 };
 
 	if (arch_own_syscall(SYS_ppoll, (long)&poll, 1, (long)&none, 0, 0) == 1 && (poll.revents & POLLOUT))
-		call3(SYS_write, STDERR_FILENO, (long)shared.message, (long)shared.message_size);
+		call3(SYS_write, STDERR_FILENO, (long)message->text, (long)message->size);
 }
 
 // Keeps what it needs: the tool as descriptor 0, and standard error. Whoever reads the tool's output to its end does not wait for this process.
@@ -86,13 +91,32 @@ IN_WATCHDOG static void keep_few_descriptors(void)
 			call1(SYS_close, fd);
 }
 
-// True: the tool is no more.
+// True: the tool is no more, and so traces nobody: exit_notify in kernel/exit.c gives up its tracees before it says so.
 IN_WATCHDOG static bool wait_for_tool(uint64_t ns)
 {
 	struct pollfd poll = { .fd = shared.tool_fd >= 0 ? 0 : -1, .events = POLLIN };
 	struct timespec timeout = { (time_t)(ns / SECOND), (long)(ns % SECOND) };
+	bool ended = arch_own_syscall(SYS_ppoll, (long)&poll, 1, (long)&timeout, 0, 0) == 1;
 
-	return arch_own_syscall(SYS_ppoll, (long)&poll, 1, (long)&timeout, 0, 0) == 1;
+	return ended || (shared.tool_fd < 0 && call1(SYS_getppid, 0) != shared.tool);
+}
+
+// Until it has ended. One that waits for a page or a device ends when that has come.
+IN_WATCHDOG static void kill_tool(void)
+{
+	const uint64_t usual = SECOND / 2;
+	bool said = false;
+
+	call2(SYS_prctl, PR_SET_PDEATHSIG, 0);
+	for (;;) {
+		send(SIGKILL);
+		if (wait_for_tool(usual))
+			break;
+		if (!said)
+			tell(&shared.not_killed);
+		said = true;
+	}
+	tell(&shared.killed);
 }
 
 IN_WATCHDOG static int watch(void *unused)
@@ -117,9 +141,7 @@ IN_WATCHDOG static int watch(void *unused)
 		if (kill_at == 0) {
 			next = now + shared.least; // what is armed from now on is not due before
 		} else if (now >= kill_at) {
-			call2(SYS_prctl, PR_SET_PDEATHSIG, 0);
-			send(SIGKILL);
-			tell();
+			kill_tool();
 			return 0;
 		} else if (now >= wake_at) {
 			if (woken != kill_at)
@@ -194,13 +216,25 @@ struct hs_error *freeze_watchdog_start(uint64_t least)
 	return start();
 }
 
+__attribute__((format(printf, 2, 3))) static void write_message(struct message *message, const char *format, ...)
+{
+	va_list arguments;
+	int size;
+
+	va_start(arguments, format);
+	size = vsnprintf(message->text, sizeof(message->text), format, arguments);
+	va_end(arguments);
+	message->size = (size_t)size < sizeof(message->text) ? (size_t)size : sizeof(message->text) - 1;
+}
+
 void freeze_watchdog_arm(pid_t pid, uint64_t wake_at, uint64_t kill_at, uint64_t bound)
 {
-	int size = snprintf(shared.message, sizeof(shared.message), "heapsnap: heapsnap stopped process %d for %.3g s, its limit, and was killed; the "
-			    "process runs on. `heapsnap status %d` shows what is left; the next attach or detach clears it away\n", (int)pid,
-			    (double)bound / (double)SECOND, (int)pid);
+	const double seconds = (double)bound / (double)SECOND;
 
-	shared.message_size = (size_t)size < sizeof(shared.message) ? (size_t)size : sizeof(shared.message) - 1;
+	write_message(&shared.killed, "heapsnap: heapsnap stopped process %d for %.3g s, its limit, and was killed; the "
+		      "process runs on. `heapsnap status %d` shows what is left; the next attach or detach clears it away\n", (int)pid, seconds, (int)pid);
+	write_message(&shared.not_killed, "heapsnap: process %d is stopped for more than %.3g s, its limit: heapsnap (process %d) does not end by SIGKILL "
+		      "yet; the process runs on when it does\n", (int)pid, seconds, (int)getpid());
 	atomic_store(&shared.wake_at, wake_at);
 	atomic_store(&shared.kill_at, kill_at);
 }

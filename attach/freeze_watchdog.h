@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 // Starts it, if it is not there. Where that cannot be (a limit of processes), nothing may be stopped: HS_ERROR_SYSTEM. `least`: from arming to
-// `wake_at`, ns.
+// `wake_at` at least, ns.
 struct hs_error *freeze_watchdog_start(uint64_t least) HS_MUST_CHECK;
 // From now on the tool must come to `freeze_watchdog_disarm` before `kill_at` (CLOCK_MONOTONIC, ns). At `wake_at` the watchdog sends it SIGCONT,
 // in case that it was stopped. `pid` and `bound`, ns: for the message.

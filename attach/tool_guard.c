@@ -14,14 +14,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Ends as the child has ended.
+enum { FIRST_PROCESS = 1 };
+
+// Ends as the child has ended; by its signal where that can be: not as the first process of a PID namespace.
 static _Noreturn void end_like(int status)
 {
 	if (WIFSIGNALED(status)) {
 		signal(WTERMSIG(status), SIG_DFL);
 		raise(WTERMSIG(status));
 	}
-	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+// The end of the first process is that of all in its namespace. The watchdog of a child that was killed has a word to say before, and its end is a SIGCHLD.
+static void let_watchdog_speak(int status, const sigset_t *waited)
+{
+	const struct timespec moment = { .tv_nsec = 500000000 };
+
+	if (getpid() == FIRST_PROCESS && WIFSIGNALED(status))
+		sigtimedwait(waited, NULL, &moment);
 }
 
 // pre: the signals of `waited` are blocked, SIGCHLD among them.
@@ -33,6 +44,7 @@ static _Noreturn void wait_for(pid_t child, const sigset_t *waited, const sigset
 		if (number > 0 && number != SIGCHLD)
 			kill(child, number);
 		if (waitpid(child, &status, WNOHANG) == child) {
+			let_watchdog_speak(status, waited);
 			sigprocmask(SIG_SETMASK, mask, NULL);
 			end_like(status);
 		}
@@ -73,7 +85,14 @@ struct hs_error *tool_guard_begin(void)
 		return hs_error_system(errno, "cannot start a process that does the work");
 	setsid(); // out of reach of what is sent to the terminal's process group
 	prctl(PR_SET_NAME, "heapsnap-guard");
-	spare_from_oom();
-	fault_kills(tool);
+	if (tool != FIRST_PROCESS) { // whose end takes the child along
+		spare_from_oom();
+		fault_kills(tool);
+	}
 	return NULL;
+}
+
+struct hs_error *tool_guard_begin_where_immortal(void)
+{
+	return getpid() == FIRST_PROCESS ? tool_guard_begin() : NULL;
 }

@@ -13,4 +13,8 @@
 // Goes on in the child. Once; later calls do nothing. pre: the process has one thread and traces nobody.
 struct hs_error *tool_guard_begin(void) HS_MUST_CHECK;
 
+// The same for a tool that is the first process of a PID namespace: the kernel keeps every SIGKILL of that namespace from it (sig_task_ignored in
+// kernel/signal.c), and so the watchdog could not end it (freeze_watchdog.h). Its child can be killed.
+struct hs_error *tool_guard_begin_where_immortal(void) HS_MUST_CHECK;
+
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/interrupt.h"
+#include "attach/tool_guard.h"
 #include "base/test_variable.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -58,6 +59,7 @@ static bool raise_stack_limit(void)
 static __attribute__((noinline)) int run(int argc, char **argv, bool has_stack)
 {
 	struct options options;
+	struct hs_error *error;
 
 	hs_test_variables_decide(); // before rights are given up anywhere
 	signal(SIGPIPE, SIG_IGN); // a reader that goes away is an error like any other
@@ -79,6 +81,9 @@ static __attribute__((noinline)) int run(int argc, char **argv, bool has_stack)
 	console_init(&options);
 	raise_file_limit();
 	interrupt_install();
+	error = tool_guard_begin_where_immortal();
+	if (error)
+		return (int)console_fail(&options, error);
 	switch (options.command) {
 	case COMMAND_ATTACH:
 		return (int)command_attach(&options);

@@ -419,6 +419,26 @@ def listening():
     check_equal(process.wait(20), 0, "exit status")
 
 
+def first_process():
+    """A tool that is the first process of a PID namespace, where no SIGKILL of the watchdog would reach it."""
+    if not harness.root():
+        return
+
+    def run(environment):
+        process = harness.start(["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", 'sleep 100 & sleep 1; exec "$0" attach $! -v', HEAPSNAP],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, **environment})
+        return ended(process)
+
+    status, said = run({})
+    check_equal(status, 0, said)
+    step = int(re.findall(r"step (\d+): start the hooks", said)[-1])
+    status, said = run({"HEAPSNAP_FAIL_AT": str(step)})
+    check_equal(status, 1, said)
+    status, said = run({"HEAPSNAP_HANG_AT": str(step), "HEAPSNAP_MAX_FREEZE_MS": "500"})
+    check_equal(status, 128 + 9, said)
+    check(re.search(KILLED, said), said)
+
+
 # Every point at which it can be made to hang.
 
 
@@ -482,4 +502,4 @@ def hangs():
         say(f"  {make.__name__}: killed by the watchdog, of the points at which the tool hung: {done}")
 
 
-run_cases([calls, watchdog, stopped_tool, not_watched, full_output, terminal_stops, listening, hangs], "standstill")
+run_cases([calls, watchdog, first_process, stopped_tool, not_watched, full_output, terminal_stops, listening, hangs], "standstill")
