@@ -4,6 +4,8 @@
 #include "attach/gadgets.h"
 #include "attach/inherited.h"
 #include "attach/leftovers.h"
+#include "attach/mapping_room.h"
+#include "attach/own_descriptors.h"
 #include "attach/region_access.h"
 #include "attach/region_size.h"
 #include "attach/standstill.h"
@@ -151,6 +153,7 @@ static void plan_places(struct attach_plan *plan, struct findings *findings)
 	judge_go(plan, findings);
 	findings_add_error(findings, GROUND_allocator,
 			   hook_plan_make(&plan->modules, &plan->maps, &plan->memory, &plan->additions, &plan->layout.goals, findings, &plan->hooks));
+	findings_add_error(findings, GROUND_memory, mapping_room_check(plan->mapping_limit, plan->maps.count, plan->hooks.area_count));
 	if (findings_verdict(findings, GROUND_allocator) != FINDING_REFUSAL)
 		judge_unseen(plan, findings);
 	if (plan->modules.r_debug && plan->hooks.count && !attach_plan_count(plan).loader_followed)
@@ -192,7 +195,7 @@ void attach_plan_make(pid_t pid, const struct attach_options *options, struct at
 
 	*plan = (struct attach_plan){ .memory.fd = -1, .additions = options->additions,
 				      .depth = options->depth ? options->depth : HS_DEPTH_DEFAULT, .sampling = options->sampling,
-				      .ticks_per_us = sampling_measure_ticks() };
+				      .ticks_per_us = sampling_measure_ticks(), .mapping_limit = mapping_limit() };
 	error = target_read(pid, &plan->target);
 	if (error) {
 		findings_add_error(findings, GROUND_process, error);
@@ -212,6 +215,7 @@ void attach_plan_make(pid_t pid, const struct attach_options *options, struct at
 	if (error)
 		return;
 	plan_places(plan, findings);
+	findings_add_error(findings, GROUND_modules, own_descriptors_check(plan->memory.fd));
 	gadgets_prepare(&plan->maps, &plan->memory, &plan->files);
 	plan->memory.files = &plan->files;
 }
@@ -230,7 +234,7 @@ bool attach_plan_still_holds(const struct attach_plan *plan, const struct proc_m
 		for (size_t m = 0; m < now->count; m++)
 			if (ranges[i].offset < now->items[m].end && now->items[m].start < ranges[i].offset + ranges[i].size)
 				return false;
-	return modules_same_text(&plan->maps, now);
+	return mapping_room_suffices(plan->mapping_limit, now->count, plan->hooks.area_count) && modules_same_text(&plan->maps, now);
 }
 
 struct hook_counts attach_plan_count(const struct attach_plan *plan)

@@ -24,6 +24,7 @@ struct attach_plan {
 	struct hook_plan hooks;
 	struct hook_additions additions; // borrowed from the options
 	uint64_t max_memory; // bytes that the region may use
+	uint64_t mapping_limit; // mapping_room.h
 	bool hooks_left;     // hooks of an unfinished attach or detach, or of a parent process, may be in place: no others are planned
 	uint32_t depth;
 	struct sampling_settings sampling;

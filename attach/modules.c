@@ -4,6 +4,7 @@
 #include "attach/file_cache.h"
 #include "attach/link_map.h"
 #include "attach/mapped_file.h"
+#include "attach/own_descriptors.h"
 #include "attach/program_kind.h"
 #include "attach/standstill.h"
 #include "attach/thread_layout.h"
@@ -253,6 +254,8 @@ static struct hs_error *read_all(pid_t pid, const struct proc_maps *maps, const 
 			continue;
 		error = is_vdso ? read_vdso(maps, map, memory, &module)
 				: read_file_module(pid, maps, map, memory, &module);
+		if (error && own_descriptors_lack(error)) // nothing can be said of the target then
+			return own_descriptors_explain(error);
 		if (error && error->code != HS_ERROR_NO_MEMORY) {
 			hs_verbose("%s at 0x%" PRIx64 " is left out: %s", map->name, map->start, error->message);
 			hs_error_destroy(error);
