@@ -193,7 +193,10 @@ static void test_left_frame(void)
 		block[20] = FIRST_TID + 1;
 		memcpy(block + 90, words, sizeof(words));
 		CHECK(proc_maps_read(getpid(), &maps) == NULL);
-		hs_error_destroy(frame_room_on_own_stack(&process, &thread, &maps, &memory, PAGE, &room));
+		struct frame_search search = { .process = &process, .maps = &maps, .memory = &memory, .size = PAGE };
+
+		hs_error_destroy(frame_room_on_own_stack(&search, &thread, &room));
+		frame_search_deinit(&search);
 		for (size_t i = 0; i < PAGE; i++)
 			left += page[i] != 0;
 		CHECK_EQUAL(left > 1, other >= 0); // the frame is there
