@@ -45,7 +45,7 @@ static struct hs_error *begin_look(struct search *search, struct frozen_process 
 	if (!error)
 		error = slot_facts_read(region, process, &search->slots);
 	if (!error)
-		error = inside_begin(&region->memory, maps, &search->slots, &search->tables, &search->image, 1, &search->inside);
+		error = inside_begin(&region->memory, maps, &search->slots, &search->tables, &search->image, 1, NULL, &search->inside);
 	return error;
 }
 

@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/inside.h"
 
+#include "attach/interrupt.h"
 #include "attach/sigframe.h"
 #include "base/log.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
 	CHUNK = 65536,
 	WALKED_MAX = 1 << 20,    // bytes of a stack that are kept for the walk; of one whose end is not known, that are looked at
 	HOOK_FRAMES_SIZE = 1024, // a hook's frames down to its call of the original fit in this
+	NEVER_WRITTEN_COSTS = 32, // of the share, for a page of which only pagemap is read; bytes
+	LOOKED_AT_TWICE = 4096,  // when a later freeze goes on: a hook that comes back to its frame may use so much below it
 };
-#define LOOKED_AT_IN_ALL (UINT64_C(1) << 30)
 
 struct hs_error *inside_begin(const struct target_memory *memory, const struct proc_maps *maps, const struct slot_facts_list *slots,
-			      struct unwind_tables *tables, const struct region_part *ranges, size_t range_count, struct inside_search *ret)
+			      struct unwind_tables *tables, const struct region_part *ranges, size_t range_count, struct looked_at_list *looked_at,
+			      struct inside_search *ret)
 {
-	*ret = (struct inside_search){ .slots = slots, .tables = tables, .ranges = ranges, .range_count = range_count,
-				       .words = malloc(WALKED_MAX + CHUNK), .left = LOOKED_AT_IN_ALL };
+	*ret = (struct inside_search){ .slots = slots, .tables = tables, .ranges = ranges, .range_count = range_count, .looked_at = looked_at,
+				       .words = malloc(WALKED_MAX + CHUNK), .share = HS_INSIDE_SHARE, .left = HS_INSIDE_SHARE, .left_elsewhere = HS_INSIDE_ELSEWHERE };
 	if (!ret->words)
 		return &hs_error_no_memory;
 	stack_reader_open(memory, maps, &ret->reader);
@@ -36,12 +40,17 @@ void inside_end(struct inside_search *search)
 // What the words of a stack tell.
 struct look {
 	struct stack_span span;
-	uint64_t end;      // [span.low, end) was looked at
-	bool points;       // a word there points into the ranges
-	bool points_deep;  // one that does is not in the buffer
-	bool is_whole;     // nothing of the stack was left out
-	bool is_limited;   // its end is not known, and all was there as far as it was looked at
-	size_t kept;       // bytes from span.low on that stand in the buffer
+	uint64_t start;      // span.low; or further up, where freezes before have shown that nothing below leads into the payload
+	uint64_t end;        // [start, end) was looked at
+	bool points;         // a word there points into the ranges
+	bool points_deep;    // one that does is not in the buffer
+	bool is_interrupted; // one that does may be the pc of a signal frame: a handler will return into the payload
+	bool is_whole;       // nothing of the stack was left out
+	bool is_limited;     // its end is not known, and all was there as far as it was looked at
+	bool is_cut;         // the share was spent
+	size_t kept;         // bytes from `start` on that stand in the buffer
+	bool is_remembered;  // for later freezes
+	uint64_t *left;      // of the search, the one that counts here
 };
 
 static bool points(const struct inside_search *search, const uint64_t *words, size_t size)
@@ -52,31 +61,78 @@ static bool points(const struct inside_search *search, const uint64_t *words, si
 	return false;
 }
 
-// In pieces: the first ones stay in the buffer, for the walk; all others take each other's place behind them.
-static struct hs_error *look_at_stack(struct inside_search *search, const struct frozen_thread *thread, struct look *look)
+// Whether the word at `offset` of the piece at look->end may be the pc of a signal frame.
+static bool is_frame_pc(const struct inside_search *search, const struct look *look, const uint64_t *words, size_t size, size_t offset)
 {
-	const struct stack_span span = stack_span_of(&thread->registers, search->reader.maps);
-	uint64_t end = span.high;
+	uint64_t head[HS_SIGFRAME_HEAD_SIZE / sizeof(uint64_t)], frame = look->end + offset - HS_SIGFRAME_PC_OFFSET, restorer;
+	const struct proc_map *map;
+	size_t got;
+	bool is_known;
 
-	*look = (struct look){ .span = span, .end = span.low };
-	if (!span.is_proven && end - span.low > WALKED_MAX)
-		end = span.low + WALKED_MAX;
+	_Static_assert(HS_SIGFRAME_HEAD_SIZE % sizeof(uint64_t) == 0 && HS_SIGFRAME_PC_OFFSET % sizeof(uint64_t) == 0, "whole words");
+	if (frame < look->span.low)
+		return false;
+	if (offset >= HS_SIGFRAME_PC_OFFSET && size - offset >= HS_SIGFRAME_HEAD_SIZE - HS_SIGFRAME_PC_OFFSET) {
+		memcpy(head, (const uint8_t *)words + offset - HS_SIGFRAME_PC_OFFSET, sizeof(head));
+	} else { // a part of it stands in another piece
+		hs_error_destroy(stack_reader_copy(&search->reader, frame, head, sizeof(head), &got, &is_known));
+		if (got < sizeof(head))
+			return !is_known;
+	}
+	if (!sigframe_may_be((const uint8_t *)head, &restorer))
+		return false;
+	map = proc_maps_find(search->reader.maps, restorer);
+	return map && map->executable;
+}
+
+static void look_at_words(const struct inside_search *search, const uint64_t *words, size_t size, bool is_kept, struct look *look)
+{
+	for (size_t i = 0; i < size / sizeof(*words); i++) {
+		if (!ranges_hold(search->ranges, search->range_count, words[i]))
+			continue;
+		look->points = true;
+		look->points_deep |= !is_kept;
+		look->is_interrupted = look->is_interrupted || is_frame_pc(search, look, words, size, i * sizeof(*words));
+	}
+}
+
+// Passes what was never written, where nothing is kept any more. Returns whether it has.
+static bool pass_never_written(struct inside_search *search, uint64_t end, struct look *look)
+{
+	uint64_t size = look->kept < WALKED_MAX ? 0 : stack_reader_never_written(&search->reader, look->end, end);
+	uint64_t cost = (size / HS_PAGE_SIZE + 1) * NEVER_WRITTEN_COSTS;
+
+	if (size < CHUNK || cost > *look->left)
+		return false;
+	*look->left -= cost;
+	look->end += size;
+	return true;
+}
+
+// From look->start on, in pieces: the first ones stay in the buffer, for the walk; all others take each other's place behind them.
+static struct hs_error *look_at_stack(struct inside_search *search, struct look *look)
+{
+	uint64_t end = look->span.high;
+
+	look->end = look->start;
+	if (!look->span.is_proven && end - look->start > WALKED_MAX)
+		end = look->start + WALKED_MAX;
 	while (look->end < end) {
 		size_t wanted = end - look->end < CHUNK ? (size_t)(end - look->end) : CHUNK, size;
 		bool is_kept = look->kept < WALKED_MAX, is_known;
 		uint64_t *piece = search->words + (is_kept ? look->kept : WALKED_MAX) / sizeof(*piece);
 		struct hs_error *error;
 
-		if (wanted > search->left)
+		if (pass_never_written(search, end, look))
+			continue;
+		look->is_cut = wanted > *look->left;
+		if (look->is_cut)
 			return NULL;
 		error = stack_reader_copy(&search->reader, look->end, piece, wanted, &size, &is_known);
 		if (error)
 			return error;
-		search->left -= size;
-		if (points(search, piece, size)) {
-			look->points = true;
-			look->points_deep |= !is_kept;
-		}
+		*look->left -= size;
+		look_at_words(search, piece, size, is_kept, look);
 		look->kept += is_kept ? size : 0;
 		look->end += size;
 		if (size < wanted) {
@@ -84,26 +140,9 @@ static struct hs_error *look_at_stack(struct inside_search *search, const struct
 			return NULL;
 		}
 	}
-	look->is_whole = end == span.high;
+	look->is_whole = end == look->span.high;
 	look->is_limited = !look->is_whole;
 	return NULL;
-}
-
-// Whether a word that points into the ranges is the pc of a signal frame: a handler will return into the payload.
-static bool is_interrupted(const struct inside_search *search, const struct look *look)
-{
-	for (size_t offset = HS_SIGFRAME_PC_OFFSET; offset + HS_SIGFRAME_HEAD_SIZE - HS_SIGFRAME_PC_OFFSET <= look->kept; offset += sizeof(uint64_t)) {
-		const struct proc_map *map;
-		uint64_t restorer;
-
-		if (!ranges_hold(search->ranges, search->range_count, search->words[offset / sizeof(uint64_t)]) ||
-		    !sigframe_may_be((const uint8_t *)search->words + offset - HS_SIGFRAME_PC_OFFSET, &restorer))
-			continue;
-		map = proc_maps_find(search->reader.maps, restorer);
-		if (map && map->executable)
-			return true;
-	}
-	return false;
 }
 
 // Whether `guard` is the address of a return address; it may also say that a call is watched, or nothing (inject/reentry.h).
@@ -125,12 +164,22 @@ static struct hs_error *part_points(const struct inside_search *search, uint64_t
 	return error;
 }
 
+// Whether the words just below a guard point into the ranges, or may: page by page, for below a stack lies what cannot be read.
+static struct hs_error *guard_points(const struct inside_search *search, uint64_t guard, bool *ret)
+{
+	uint64_t low = guard - HOOK_FRAMES_SIZE, page = guard & ~(uint64_t)(HS_PAGE_SIZE - 1);
+	struct hs_error *error = NULL;
+
+	if (low < page)
+		error = part_points(search, low, page, ret);
+	return error || page == guard ? error : part_points(search, low < page ? page : low, guard, ret);
+}
+
 // Whether a hook runs whose return address lies at the slot's guard, where the thread's stack was not looked at: it may be on another stack than the
 // thread is now.
 static struct hs_error *runs_elsewhere(const struct inside_search *search, const struct slot_facts *slot, const struct look *look, bool *ret)
 {
-	uint64_t guard = slot->guard, sp = look->span.low, low = guard - HOOK_FRAMES_SIZE, page = guard & ~(uint64_t)(HS_PAGE_SIZE - 1);
-	struct hs_error *error = NULL;
+	uint64_t guard = slot->guard, sp = look->span.low;
 
 	*ret = false;
 	if (!is_place(guard) || (guard >= sp && guard < look->end))
@@ -138,61 +187,191 @@ static struct hs_error *runs_elsewhere(const struct inside_search *search, const
 	// Below the stack pointer on the thread's own stack: jumped out of, and over.
 	if (guard < sp && guard >= slot->stack_low && sp < slot->stack_high)
 		return NULL;
-	// Page by page: below a stack lies what cannot be read.
-	if (low < page)
-		error = part_points(search, low, page, ret);
-	return error || page == guard ? error : part_points(search, low < page ? page : low, guard, ret);
+	return guard_points(search, slot->guard, ret);
 }
 
-// Whether the thread's own slot says that no hook runs. It says so before a hook calls anything, so only a handler that has interrupted the payload
-// itself could come back there; its frame was looked for. Of another stack than the thread's own (a coroutine's, a goroutine's) nobody knows the end: there
-// what was looked at is taken for all that a handler has between itself and its frame.
-static bool says_outside(const struct inside_search *search, const struct slot_facts *slot, const struct look *look)
+static bool is_on_own_stack(const struct slot_facts *slot, const struct look *look)
 {
-	bool on_own = slot && look->span.low >= slot->stack_low && look->span.low < slot->stack_high;
+	return look->span.low >= slot->stack_low && look->span.low < slot->stack_high;
+}
 
-	return slot && !slot->is_of_several && !is_place(slot->guard) && (look->is_whole || (!on_own && look->is_limited)) && !look->points_deep &&
-	       !is_interrupted(search, look);
+// Whether the thread's own slot says that no hook runs, of what was looked at. It says so before a hook calls anything, so only a handler that has
+// interrupted the payload itself could come back there; its frame was looked for.
+static bool says_outside_so_far(const struct slot_facts *slot, const struct look *look)
+{
+	return slot && !slot->is_of_several && !is_place(slot->guard) && !look->is_interrupted;
+}
+
+// The same of all of the stack. Of another one than the thread's own (a coroutine's, a goroutine's) nobody knows the end: there what
+// was looked at is taken for all that a handler has between itself and its frame.
+static bool says_outside(const struct slot_facts *slot, const struct look *look)
+{
+	return says_outside_so_far(slot, look) && (look->is_whole || (!is_on_own_stack(slot, look) && look->is_limited));
 }
 
 // Whether no word from `certain` on points into the ranges: what further frames there are, none is a hook's, or comes back to one.
 static bool is_clean_above(const struct inside_search *search, const struct look *look, uint64_t certain)
 {
-	uint64_t offset = certain - look->span.low;
+	uint64_t offset = certain - look->start;
 
 	return look->is_whole && !look->points_deep && certain % 8 == 0 && offset <= look->kept &&
 	       !points(search, search->words + offset / sizeof(uint64_t), look->kept - offset);
 }
 
-struct hs_error *inside_check(struct inside_search *search, const struct frozen_thread *thread, bool *inside_ret)
+// Whether what is found may be remembered: of the stack that the thread's libc has made for it. On any other one it may find a frame of another thread
+// that is inside, which has left it there (coroutines that change their threads).
+static bool may_be_remembered(const struct inside_search *search, const struct slot_facts *slot, const struct look *look)
 {
-	const struct slot_facts *slot = slot_facts_find(search->slots, thread->registers.fs_base);
-	struct walked_thread walked = { .registers = &thread->registers };
-	struct look look;
-	enum walk_end end;
-	uint64_t certain;
+	return search->looked_at && look->span.is_proven && (!slot || is_on_own_stack(slot, look));
+}
+
+// Where the look begins. Returns whether the thread is known to be outside.
+static bool recall(struct inside_search *search, pid_t tid, const struct slot_facts *slot, struct look *look)
+{
+	const struct looked_at *item;
+
+	look->start = look->span.low;
+	look->is_remembered = may_be_remembered(search, slot, look);
+	look->left = look->is_remembered ? &search->left : &search->left_elsewhere;
+	item = look->is_remembered ? looked_at_find(search->looked_at, tid) : NULL;
+	if (!item || item->stack_high != look->span.high || !item->clean_to)
+		return false;
+	if (item->clean_to == UINT64_MAX)
+		return true;
+	if (item->clean_to - LOOKED_AT_TWICE > look->start)
+		look->start = item->clean_to - LOOKED_AT_TWICE;
+	return false;
+}
+
+static bool is_clean_so_far(const struct slot_facts *slot, const struct look *look)
+{
+	return !look->points || says_outside_so_far(slot, look);
+}
+
+static struct hs_error *remember(const struct inside_search *search, pid_t tid, const struct slot_facts *slot, const struct look *look, bool inside)
+{
+	struct looked_at *item;
 	struct hs_error *error;
 
-	*inside_ret = true;
-	if (ranges_hold(search->ranges, search->range_count, thread->registers.rip))
+	if (!search->looked_at || (look->is_cut && look->end == look->start)) // its turn has not come
 		return NULL;
-	error = look_at_stack(search, thread, &look);
+	error = looked_at_make(search->looked_at, tid, &item);
+	if (error)
+		return error;
+	item->turn = search->looked_at->turn;
+	if (item->stack_high != look->span.high)
+		item->clean_to = 0;
+	item->stack_high = look->span.high;
+	if (!look->is_remembered)
+		return NULL;
+	if (!inside)
+		item->clean_to = UINT64_MAX;
+	else if (look->is_cut && is_clean_so_far(slot, look) && look->end > item->clean_to)
+		item->clean_to = look->end;
+	return NULL;
+}
+
+// What the thread's stack tells.
+static struct hs_error *check_stack(struct inside_search *search, const struct frozen_thread *thread, const struct slot_facts *slot, struct look *look,
+				    bool *inside_ret)
+{
+	struct walked_thread walked = { .registers = &thread->registers };
+	enum walk_end end = WALK_INCOMPLETE;
+	bool has_whole_share = *look->left == search->share;
+	struct hs_error *error = NULL;
+	uint64_t certain = look->start;
+
 	*inside_ret = false;
+	// What the hook says is asked first where it says that it runs: its frames may lie above more than the share.
+	if (slot && is_place(slot->guard) && slot->guard > look->span.low && slot->guard < look->span.high)
+		error = guard_points(search, slot->guard, inside_ret);
+	if (error || *inside_ret)
+		return error;
+	error = look_at_stack(search, look);
 	if (!error && slot)
-		error = runs_elsewhere(search, slot, &look, inside_ret);
-	if (error || *inside_ret || (!look.points && look.is_whole))
+		error = runs_elsewhere(search, slot, look, inside_ret);
+	if (error || *inside_ret || (!look->points && look->is_whole))
 		return error;
 	// The hook itself says that it runs: a second opinion, for the walk may err. (Left over after a longjmp out of a hook, it delays
 	// the end of the detach until the thread has returned from where it is.)
-	*inside_ret = look.points && slot && is_place(slot->guard) && slot->guard > look.span.low && slot->guard < look.end;
+	*inside_ret = look->points && slot && is_place(slot->guard) && slot->guard > look->start && slot->guard < look->end;
 	if (!*inside_ret) {
-		walked.stack = (struct memory_span){ (const uint8_t *)search->words, look.span.low, look.kept };
-		walked.stack_end = look.span.is_proven ? look.span.high : 0;
-		end = stack_walk(search->tables, &search->reader, &walked, search->ranges, search->range_count, &certain);
-		*inside_ret = end == WALK_MET ||
-			      (end == WALK_INCOMPLETE && !is_clean_above(search, &look, certain) && !says_outside(search, slot, &look));
+		walked.stack = (struct memory_span){ (const uint8_t *)search->words, look->start, look->kept };
+		walked.stack_end = look->span.is_proven ? look->span.high : 0;
+		if (look->start == look->span.low)
+			end = stack_walk(search->tables, &search->reader, &walked, search->ranges, search->range_count, &certain);
+		*inside_ret = end == WALK_MET || (end == WALK_INCOMPLETE && !is_clean_above(search, look, certain) && !says_outside(slot, look));
+		search->was_cut = *inside_ret && end != WALK_MET && look->is_cut && look->is_remembered &&
+				  (!has_whole_share || is_clean_so_far(slot, look));
 	}
-	hs_verbose("thread %d has %s: %s", thread->tid, look.points ? "words on its stack that point into the payload" :
-		   "a stack that could not be read as a whole", *inside_ret ? "inside" : look.points ? "left over" : "outside");
+	if (!look->is_cut)
+		hs_verbose("thread %d has %s: %s", thread->tid, look->points ? "words on its stack that point into the payload" :
+			   "a stack that could not be read as a whole", *inside_ret ? "inside" : look->points ? "left over" : "outside");
 	return NULL;
+}
+
+struct hs_error *inside_check(struct inside_search *search, const struct frozen_thread *thread, bool *inside_ret)
+{
+	const struct slot_facts *slot = slot_facts_find(search->slots, thread->registers.fs_base);
+	struct look look = { .span = stack_span_of(&thread->registers, search->reader.maps) };
+	struct hs_error *error;
+
+	*inside_ret = true;
+	search->was_cut = false;
+	if (ranges_hold(search->ranges, search->range_count, thread->registers.rip))
+		return NULL;
+	if (recall(search, thread->tid, slot, &look)) {
+		*inside_ret = false;
+		return NULL;
+	}
+	error = check_stack(search, thread, slot, &look, inside_ret);
+	return error ? error : remember(search, thread->tid, slot, &look, *inside_ret);
+}
+
+struct turn {
+	size_t index;
+	uint32_t looked_at; // in which freeze; 0 = never
+};
+
+static int compare_turns(const void *left, const void *right)
+{
+	const struct turn *a = left, *b = right;
+
+	if (a->looked_at != b->looked_at)
+		return a->looked_at < b->looked_at ? -1 : 1;
+	return (a->index > b->index) - (a->index < b->index);
+}
+
+static struct turn *order_threads(const struct inside_search *search, const struct frozen_process *process)
+{
+	struct turn *turns = calloc(process->count + 1, sizeof(*turns));
+
+	for (size_t i = 0; i < process->count && turns; i++) {
+		const struct looked_at *item = looked_at_find(search->looked_at, process->threads[i].tid);
+
+		turns[i] = (struct turn){ i, item ? item->turn : 0 };
+	}
+	if (turns)
+		qsort(turns, process->count, sizeof(*turns), compare_turns);
+	return turns;
+}
+
+struct hs_error *inside_count(struct inside_search *search, const struct frozen_process *process, size_t *inside_ret, size_t *unseen_ret)
+{
+	struct turn *turns = order_threads(search, process);
+	struct hs_error *error = turns ? NULL : &hs_error_no_memory;
+
+	*inside_ret = *unseen_ret = 0;
+	search->looked_at->turn++;
+	for (size_t i = 0; i < process->count && !error; i++) {
+		bool inside = false;
+
+		error = interrupt_check();
+		if (!error)
+			error = inside_check(search, &process->threads[turns[i].index], &inside);
+		*inside_ret += inside && !search->was_cut;
+		*unseen_ret += inside && search->was_cut;
+	}
+	free(turns);
+	return error;
 }

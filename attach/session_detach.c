@@ -35,7 +35,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FIRST_WAIT_US = 500, LONGEST_WAIT_US = 1000000 };
+enum { FIRST_WAIT_US = 500, LONGEST_WAIT_US = 1000000, LOOK_FOR_MS = 60000 };
 
 struct detach_state {
 	pid_t pid;
@@ -50,6 +50,7 @@ struct detach_state {
 	bool may_have_descriptors;   // of memory files: an attach that was finished has closed them, so that others need not be looked through
 	bool hooks_out;              // by this run
 	bool copies_dropped;         // or tried to: copies that could not be dropped stay
+	struct looked_at_list looked_at; // by the freezes of this run since the hooks are out
 	struct file_pages files;     // for the time in which the target stands still
 	bool code_is_there;          // with the state pages; false: not yet, or a killed detach has unmapped them already
 };
@@ -58,6 +59,7 @@ static void state_deinit(struct detach_state *state)
 {
 	free(state->hooks);
 	file_pages_deinit(&state->files);
+	looked_at_deinit(&state->looked_at);
 	region_close(&state->region);
 }
 
@@ -240,28 +242,23 @@ static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen
 	return error;
 }
 
-static struct hs_error *count_inside(struct detach_state *state, struct frozen_process *process, struct unwind_tables *tables, size_t *ret)
+// pre: the hooks are out.
+static struct hs_error *count_inside(struct detach_state *state, struct frozen_process *process, struct unwind_tables *tables,
+				     struct detach_report *report)
 {
 	struct slot_facts_list slots = { 0 };
 	struct inside_search search = { 0 };
 	const struct proc_maps *maps;
 	struct hs_error *error = frozen_maps(process, &maps);
 
-	*ret = 0;
 	if (error)
 		return error;
 	if (state->has_region)
 		error = slot_facts_read(&state->region, process, &slots);
 	if (!error) {
-		error = inside_begin(&state->region.memory, maps, &slots, tables, state->code, state->code_count, &search);
-		for (size_t i = 0; i < process->count && !error; i++) {
-			bool inside = false;
-
-			error = interrupt_check();
-			if (!error)
-				error = inside_check(&search, &process->threads[i], &inside);
-			*ret += inside;
-		}
+		error = inside_begin(&state->region.memory, maps, &slots, tables, state->code, state->code_count, &state->looked_at, &search);
+		if (!error)
+			error = inside_count(&search, process, &report->threads_inside, &report->threads_unseen);
 		inside_end(&search);
 	}
 	slot_facts_deinit(&slots);
@@ -325,16 +322,20 @@ static struct hs_error *clean_up(struct detach_state *state, struct frozen_proce
 	return unmap && !error && state->may_have_descriptors ? leftovers_clear_elsewhere(process, &state->region.memory) : error;
 }
 
-// One freeze. *inside_ret: threads that are still inside; 0 = all is unmapped. Who is inside is asked before any remote call, because
-// that takes a thread's registers.
-static struct hs_error *detach_once(struct detach_state *state, struct detach_report *report, size_t *inside_ret)
+static bool is_anybody_inside(const struct detach_report *report)
+{
+	return report->threads_inside + report->threads_unseen > 0;
+}
+
+// One freeze. Where nobody is inside afterwards, all is unmapped. Who is inside is asked before any remote call, because that takes a thread's registers.
+static struct hs_error *detach_once(struct detach_state *state, struct detach_report *report)
 {
 	struct frozen_process process;
 	struct unwind_tables tables;
 	struct pid_set strangers;
 	struct hs_error *error;
 
-	*inside_ret = 0;
+	report->threads_inside = report->threads_unseen = 0;
 	error = unwind_tables_read(&state->region.memory, &tables);
 	if (error)
 		return error;
@@ -355,16 +356,16 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	if (!error && !state->hooks_out)
 		error = take_hooks_out(state, &process, report);
 	if (!error)
-		error = count_inside(state, &process, &tables, inside_ret);
+		error = count_inside(state, &process, &tables, report);
 	if (!error)
-		error = clean_up(state, &process, !state->copies_dropped, *inside_ret == 0 && report->foreign_hooks == 0);
+		error = clean_up(state, &process, !state->copies_dropped, !is_anybody_inside(report) && report->foreign_hooks == 0);
 	if (error && error->code == HS_ERROR_REFUSED && state->hooks_out) {
 		// No thread can make remote calls now (no memory proven free for a frame, a restartable sequence, ...), or a process is there that could
 		// not be stopped: as if a thread were inside, another moment may suit.
 		hs_verbose("%s", error->message);
 		hs_error_destroy(error);
 		error = NULL;
-		*inside_ret += *inside_ret == 0;
+		report->threads_inside += !is_anybody_inside(report);
 	}
 	error = hs_error_join(error, threads_thaw(&process));
 	unwind_tables_deinit(&tables);
@@ -407,24 +408,27 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 	struct hs_error *error;
 
 	for (int reads = 1;;) {
-		error = detach_once(state, report, &report->threads_inside);
+		error = detach_once(state, report);
 		if (((error && !state->hooks_out) || report->foreign_hooks > 0) && standstill_lacked_files() && reads++ < HS_FREEZE_TRIES) {
 			hs_error_destroy(error);
 			error = begin_anew(state, report);
 			if (!error)
 				continue;
 		}
-		if (error || report->threads_inside == 0 || report->foreign_hooks > 0)
+		if (error || !is_anybody_inside(report) || report->foreign_hooks > 0)
 			break;
-		if (hs_monotonic_ns() - began >= (uint64_t)wait_ms * 1000000u || standstill_is_spent())
+		if (hs_monotonic_ns() - began >= (uint64_t)(report->threads_unseen && wait_ms < LOOK_FOR_MS ? LOOK_FOR_MS : wait_ms) * 1000000u ||
+		    standstill_is_spent())
 			break;
+		if (report->threads_unseen) // it is no thread that is waited for: the target is to run as long as it stood
+			wait_us = report->stopped_ns / 1000 < LONGEST_WAIT_US ? (unsigned)(report->stopped_ns / 1000) : LONGEST_WAIT_US;
 		error = wait_a_little(&wait_us);
-		report->inside_is_stopped = threads_state(state->pid, state->pid) == 'T';
-		if (error || report->inside_is_stopped)
+		report->inside_is_stopped = report->threads_inside && threads_state(state->pid, state->pid) == 'T';
+		if (error || (report->inside_is_stopped && !report->threads_unseen))
 			break;
 	}
 	report->waited_ns = hs_monotonic_ns() - began;
-	report->finished = !error && report->threads_inside == 0 && report->foreign_hooks == 0;
+	report->finished = !error && !is_anybody_inside(report) && report->foreign_hooks == 0;
 	standstill_done();
 	return error;
 }
@@ -459,6 +463,10 @@ struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms)
 		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished detach, or of an attached parent: somebody else has "
 				       "patched %zu of the places that heapsnap had patched; undo that, then try again", pid,
 				       report.foreign_hooks);
+	if (report.threads_unseen)
+		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach, or of an attached parent, and %zu "
+				       "of its threads have so much stack in use that not all of it was looked at yet; try again later", pid,
+				       report.threads_unseen);
 	if (!report.finished)
 		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach, or of an attached parent, and %zu "
 				       "of its threads still run through it; try again later", pid, report.threads_inside);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PAGES_AT_ONCE = 64 };
+enum { PAGES_AT_ONCE = 512 };
 
 void stack_reader_open(const struct target_memory *memory, const struct proc_maps *maps, struct stack_reader *ret)
 {
@@ -105,6 +105,13 @@ static enum page_kind next_run(const struct stack_reader *reader, uint64_t addre
 		}
 	}
 	return kind;
+}
+
+uint64_t stack_reader_never_written(const struct stack_reader *reader, uint64_t address, uint64_t end)
+{
+	uint64_t run_end;
+
+	return next_run(reader, address, end, &run_end) == PAGE_NEVER_WRITTEN ? run_end - address : 0;
 }
 
 struct hs_error *stack_reader_copy(const struct stack_reader *reader, uint64_t address, void *buffer, size_t size, size_t *size_ret,

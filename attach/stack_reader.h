@@ -36,4 +36,7 @@ struct stack_span stack_span_of(const struct user_regs_struct *registers, const 
 struct hs_error *stack_reader_copy(const struct stack_reader *reader, uint64_t address, void *buffer, size_t size, size_t *size_ret,
 			    bool *is_known_ret) HS_MUST_CHECK;
 
+// How many bytes of [address, end) from `address` on were never written: at most those of 512 pages. pre: address < end
+uint64_t stack_reader_never_written(const struct stack_reader *reader, uint64_t address, uint64_t end);
+
 #endif

@@ -28,6 +28,7 @@ static bool print_json(const struct detach_report *report, pid_t pid)
 	json_number(&json, "waited_ms", report->waited_ns / 1000000);
 	json_bool(&json, "finished", report->finished);
 	json_number(&json, "threads_inside", report->threads_inside);
+	json_number(&json, "threads_unseen", report->threads_unseen);
 	json_number(&json, "foreign_hooks", report->foreign_hooks);
 	json_bool(&json, "verified", all_hold(report));
 	json_open(&json, "checks", '[');
@@ -63,6 +64,10 @@ enum exit_status command_detach(const struct options *options)
 		console_complain("the hooks are out of process %d, but %zu of the places that they were in hold somebody else's bytes by now, "
 				 "which may lead into heapsnap's code; it stays mapped and does nothing. Run `heapsnap detach %d` again when they are gone\n",
 				 pid, report.foreign_hooks, pid);
+	else if (report.threads_unseen)
+		console_complain("the hooks are out of process %d, but %zu of its threads have so much stack in use that not all of it was looked at "
+				 "yet (a further %zu still run through the payload); its code stays mapped. Run `heapsnap detach %d` again later\n",
+				 pid, report.threads_unseen, report.threads_inside, pid);
 	else
 		console_complain("the hooks are out of process %d, but %zu of its threads still run through the payload; its code "
 				 "stays mapped. Run `heapsnap detach %d` again %s\n", pid, report.threads_inside, pid,

@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include "attach/inside.h"
+#include "attach/sigframe.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -32,8 +33,10 @@ static struct made make(void)
 
 static void put(const struct made *made, size_t offset, uint64_t word) { memcpy(made->low + offset, &word, sizeof(word)); }
 
-// Unmaps the stack.
-static bool is_inside(const struct made *made, uint64_t pc)
+enum answer { OUTSIDE, INSIDE, NOT_YET };
+
+// One freeze, with `share` bytes of the stacks to be looked at (0: what there is for all), and what the ones before have told. The stack stays.
+static enum answer ask(const struct made *made, uint64_t pc, struct looked_at_list *looked_at, uint64_t share)
 {
 	const struct region_part ranges[] = { { PAYLOAD, 0x10000 }, { PAYLOAD + 0x100000, 0x1000 } };
 	struct slot_facts slot = made->slot;
@@ -51,14 +54,25 @@ static bool is_inside(const struct made *made, uint64_t pc)
 	CHECK(target_memory_open(getpid(), &memory) == NULL);
 	CHECK(unwind_tables_read(&memory, &tables) == NULL);
 	CHECK(proc_maps_read(getpid(), &maps) == NULL);
-	CHECK(inside_begin(&memory, &maps, &slots, &tables, ranges, 2, &search) == NULL);
+	CHECK(inside_begin(&memory, &maps, &slots, &tables, ranges, 2, looked_at, &search) == NULL);
+	if (share)
+		search.share = search.left = share;
 	CHECK(inside_check(&search, &thread, &inside) == NULL);
 	inside_end(&search);
 	proc_maps_deinit(&maps);
 	unwind_tables_deinit(&tables);
 	target_memory_close(&memory);
+	return !inside ? OUTSIDE : search.was_cut ? NOT_YET : INSIDE;
+}
+
+// Unmaps the stack.
+static bool is_inside(const struct made *made, uint64_t pc)
+{
+	enum answer answer = ask(made, pc, NULL, 0);
+
+	CHECK(answer != NOT_YET);
 	munmap(made->low, SIZE);
-	return inside;
+	return answer == INSIDE;
 }
 
 #define NOWHERE UINT64_C(0x10) // no module is there
@@ -100,12 +114,24 @@ static void test_slots(void)
 	CHECK(is_inside(&made, NOWHERE));
 }
 
+// A signal frame of a handler that has interrupted the payload.
+static void put_frame(const struct made *made, size_t offset)
+{
+	put(made, offset, (uint64_t)put_frame); // the restorer is code
+	put(made, offset + HS_SIGFRAME_PC_OFFSET, PAYLOAD + 100);
+	put(made, offset + HS_SIGFRAME_PC_OFFSET + 16, 0x33);
+}
+
 // Further out than what is kept of a stack.
 static void test_deep(void)
 {
 	struct made made = make();
 
 	put(&made, DEEP, PAYLOAD + 100);
+	CHECK(!is_inside(&made, NOWHERE)); // no hook runs
+	made = make();
+	put(&made, DEEP, PAYLOAD + 100);
+	made.slot.guard = (uint64_t)made.low + DEEP + 64;
 	CHECK(is_inside(&made, NOWHERE));
 	made = make();
 	put(&made, DEEP, PAYLOAD + 100);
@@ -114,6 +140,72 @@ static void test_deep(void)
 	made = make();
 	put(&made, DEEP, PAYLOAD - 1);
 	CHECK(!is_inside(&made, NOWHERE));
+	for (size_t offset = 0; offset <= HS_SIGFRAME_HEAD_SIZE; offset += 8) { // also across two of the pieces that the stack is read in
+		made = make();
+		put_frame(&made, (DEEP & ~(size_t)65535) - offset);
+		CHECK(is_inside(&made, NOWHERE));
+	}
+	made = make();
+	put_frame(&made, 0);
+	CHECK(is_inside(&made, NOWHERE));
+}
+
+enum { SHARE = 65536, SHARES = SIZE / SHARE };
+
+static void write_all(const struct made *made)
+{
+	for (size_t offset = 0; offset < SIZE - PAGE; offset += PAGE)
+		put(made, offset, 1);
+}
+
+// In parts, freeze by freeze; a word that leads into the payload at `offset`, 0 = none.
+static void check_parts(size_t offset, bool has_slot, enum answer last)
+{
+	struct looked_at_list looked_at = { 0 };
+	struct made made = make();
+	enum answer answer = NOT_YET;
+	int freezes = 0;
+
+	write_all(&made);
+	made.has_slot = has_slot;
+	if (offset)
+		put(&made, offset, PAYLOAD + 100);
+	for (; answer == NOT_YET && freezes < 2 * SHARES; freezes++)
+		answer = ask(&made, NOWHERE, &looked_at, freezes == 3 ? 8 : SHARE + 4096); // once its turn does not come
+	CHECK_EQUAL(answer, last);
+	CHECK(freezes > SHARES / 2);
+	if (answer == OUTSIDE) { // and stays so, whatever is left there
+		put(&made, CLOSE, PAYLOAD + 100);
+		made.slot.guard = (uint64_t)made.low + 512;
+		CHECK_EQUAL(ask(&made, NOWHERE, &looked_at, 8), OUTSIDE);
+		CHECK_EQUAL(ask(&made, PAYLOAD, &looked_at, SHARE), INSIDE);
+		made.slot.stack_high = made.slot.stack_low = 0; // not on another stack
+		if (has_slot)
+			CHECK_EQUAL(ask(&made, NOWHERE, &looked_at, SHARE), INSIDE);
+	}
+	looked_at_deinit(&looked_at);
+	munmap(made.low, SIZE);
+}
+
+static void test_parts(void)
+{
+	struct looked_at_list looked_at = { 0 };
+	struct made made = make();
+
+	check_parts(0, true, OUTSIDE);
+	check_parts(0, false, OUTSIDE);
+	check_parts(CLOSE, true, OUTSIDE);
+	check_parts(DEEP, true, OUTSIDE);
+	check_parts(DEEP, false, INSIDE);
+	// What was never written costs nothing, beyond what is kept.
+	CHECK_EQUAL(ask(&made, NOWHERE, &looked_at, (1 << 20) + SHARE), OUTSIDE);
+	looked_at_deinit(&looked_at);
+	// A hook that says that it runs, further out than what is looked at.
+	put(&made, DEEP, PAYLOAD + 100);
+	made.slot.guard = (uint64_t)made.low + DEEP + 64;
+	CHECK_EQUAL(ask(&made, NOWHERE, &looked_at, SHARE), INSIDE);
+	looked_at_deinit(&looked_at);
+	munmap(made.low, SIZE);
 }
 
 // The hook's return address lies on another stack than the thread is now: the words right below it decide.
@@ -136,6 +228,7 @@ int main(void)
 	test_places();
 	test_slots();
 	test_deep();
+	test_parts();
 	test_elsewhere();
 	return CHECK_RESULT();
 }
