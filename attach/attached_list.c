@@ -64,10 +64,10 @@ static void describe(const struct region_access *access, struct attached_process
 }
 
 // The code of a forked child, which its hooks lead to, is not the rest of anything.
-static struct hs_error *code_is_left(const struct proc_maps *maps, const struct target_memory *memory, bool *ret)
+static struct hs_error *code_is_left(const struct proc_maps *maps, const struct target_memory *memory, const struct code_names *names, bool *ret)
 {
 	struct inherited inherited;
-	struct hs_error *error = inherited_read(maps, memory, &inherited);
+	struct hs_error *error = inherited_read(maps, memory, names, &inherited);
 
 	if (error)
 		return error;
@@ -83,8 +83,11 @@ static bool has_leftovers(pid_t pid, const struct proc_maps *maps)
 	bool some = false;
 
 	if (!error) {
-		error = code_is_left(maps, &memory, &some);
-		some = some || leftovers_exist(pid, &memory);
+		struct code_names names;
+
+		code_names_read(&memory, &names);
+		error = code_is_left(maps, &memory, &names, &some);
+		some = some || leftovers_exist(&names, &memory);
 		target_memory_close(&memory);
 	}
 	hs_error_destroy(error);

@@ -52,7 +52,7 @@ static bool text_is_back(pid_t pid, const struct hook_record *hooks, size_t coun
 	return back;
 }
 
-static bool maps_are_clean(pid_t pid)
+static bool maps_are_clean(pid_t pid, const struct code_names *names)
 {
 	struct target_memory memory;
 	struct proc_maps maps;
@@ -64,7 +64,7 @@ static bool maps_are_clean(pid_t pid)
 		return false;
 	}
 	for (size_t i = 0; i < maps.count; i++)
-		clean &= !memory_file_is_mapped(&maps.items[i]);
+		clean &= !memory_file_is_mapped(names, &maps.items[i]);
 	error = clean ? target_memory_open(pid, &memory) : NULL;
 	if (clean && !error) {
 		clean = !region_find(&maps, &memory);
@@ -76,20 +76,21 @@ static bool maps_are_clean(pid_t pid)
 	return clean;
 }
 
-static void verify_clean(pid_t pid, struct detach_report *report)
+static void verify_clean(pid_t pid, const struct code_names *names, struct detach_report *report)
 {
-	add_check(report, "no mapping of heapsnap left", maps_are_clean(pid));
-	add_check(report, "no descriptor of heapsnap left", !leftover_descriptors_exist(pid));
+	add_check(report, "no mapping of heapsnap left", maps_are_clean(pid, names));
+	add_check(report, "no descriptor of heapsnap left", !leftover_descriptors_exist(names));
 	add_check(report, "not traced", threads_are_untraced(pid));
 }
 
-void detach_verify(const struct detach_before *before, const struct hook_record *hooks, size_t count, struct detach_report *report)
+void detach_verify(const struct detach_before *before, const struct code_names *names, const struct hook_record *hooks, size_t count,
+		   struct detach_report *report)
 {
 	uint32_t threads;
 	uint64_t masks = thread_masks_digest(before->pid, &threads);
 
 	add_check(report, "code bytes restored", text_is_back(before->pid, hooks, count));
-	verify_clean(before->pid, report);
+	verify_clean(before->pid, names, report);
 	// A target that makes or ends threads, or changes masks, by itself cannot be compared: that is no finding.
 	if (threads == before->threads && masks == before->masks)
 		add_check(report, "threads and signal masks as before", true);

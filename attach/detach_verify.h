@@ -3,6 +3,7 @@
 #ifndef HEAPSNAP_ATTACH_DETACH_VERIFY_H
 #define HEAPSNAP_ATTACH_DETACH_VERIFY_H
 
+#include "attach/code_names.h"
 #include "attach/session.h"
 #include "inject/abi/records.h"
 
@@ -16,6 +17,8 @@ struct detach_before {
 struct detach_before detach_look_before(pid_t pid);
 
 // Adds one check to the report for each promise: code bytes, mappings, descriptors, tracer, threads and masks.
-void detach_verify(const struct detach_before *before, const struct hook_record *hooks, size_t count, struct detach_report *report);
+// `names`: as they were read while the region was there.
+void detach_verify(const struct detach_before *before, const struct code_names *names, const struct hook_record *hooks, size_t count,
+		   struct detach_report *report);
 
 #endif

@@ -37,10 +37,10 @@ bool inherited_hook(uint64_t address, const struct hook_island *island, struct h
 }
 
 // Where memory files cannot be executable, our code is anonymous memory, and before that is there a memory file lies in its place.
-static bool may_be_code(const struct proc_map *map)
+static bool may_be_image(const struct proc_map *map, const struct code_names *names)
 {
-	return map->readable && !map->writable && !map->shared &&
-	       (memory_file_is_mapped(map) || (map->executable && map->inode == 0 && !map->name[0]));
+	return map->readable && !map->writable && !map->shared && map->offset == 0 && map->start >= HS_LAYOUT_LOW && map->end <= HS_LAYOUT_HIGH &&
+	       (memory_file_is_mapped(names, map) || (map->executable && map->inode == 0 && !map->name[0]));
 }
 
 static struct hs_error *is_image(const struct proc_map *map, const struct target_memory *memory, struct payload_header *header, bool *ret)
@@ -51,6 +51,17 @@ static struct hs_error *is_image(const struct proc_map *map, const struct target
 		return error;
 	*ret = header->magic == HS_PAYLOAD_MAGIC && header->config.code == map->start && header->image_size == map->end - map->start;
 	return NULL;
+}
+
+// Islands are of the image's file, behind the image in it; or anonymous memory, as the image is.
+static bool may_be_islands(const struct proc_map *map, const struct proc_map *image)
+{
+	if (map == image || !map->readable || !map->executable || map->writable || map->shared)
+		return false;
+	if (image->inode == 0)
+		return map->inode == 0 && !map->name[0];
+	return map->inode == image->inode && map->device_major == image->device_major && map->device_minor == image->device_minor &&
+	       map->offset >= image->end - image->start;
 }
 
 // An area of islands: what is in it, and whether there is anything.
@@ -70,8 +81,7 @@ static struct hs_error *read_area(const struct proc_map *map, const struct targe
 	for (size_t i = 0; i < size / sizeof(*islands); i++) {
 		struct hook_record hook;
 
-		if (!inherited_hook(map->start + i * sizeof(*islands), &islands[i], &hook) ||
-		    (!memory_file_is_mapped(map) && islands[i].entry - image->offset >= image->size))
+		if (!inherited_hook(map->start + i * sizeof(*islands), &islands[i], &hook) || islands[i].entry - image->offset >= image->size)
 			continue;
 		inherited->hooks[islands[i].hook_index] = hook;
 		if (islands[i].hook_index >= inherited->hook_count)
@@ -81,62 +91,66 @@ static struct hs_error *read_area(const struct proc_map *map, const struct targe
 	return NULL;
 }
 
-static struct hs_error *find_image(const struct proc_maps *maps, const struct target_memory *memory, struct inherited *inherited)
+// *ret NULL = there is none.
+static struct hs_error *find_image(const struct proc_maps *maps, const struct target_memory *memory, const struct code_names *names,
+				   struct inherited *inherited, const struct proc_map **ret)
 {
-	for (size_t i = 0; i < maps->count && !inherited->code[0].size; i++) {
+	*ret = NULL;
+	for (size_t i = 0; i < maps->count && !*ret; i++) {
 		const struct proc_map *map = &maps->items[i], *next = i + 1 < maps->count ? map + 1 : NULL;
 		struct payload_header header;
 		bool image = false;
-		struct hs_error *error = may_be_code(map) ? is_image(map, memory, &header, &image) : NULL;
+		struct hs_error *error = may_be_image(map, names) ? is_image(map, memory, &header, &image) : NULL;
 
 		if (error)
 			return error;
 		if (!image)
 			continue;
+		*ret = map;
 		inherited->code[0] = (struct region_part){ map->start, map->end - map->start };
 		inherited->code_count = 1;
 		inherited->bare_region = (struct region_part){ header.config.region, header.config.region_size };
 		if (!region_is_bare(maps, memory, &inherited->bare_region))
 			inherited->bare_region.size = 0;
 		// Far from all else, so nothing has been merged with it.
-		inherited->has_state_pages = next && next->start == map->end && next->inode == 0 && next->end - next->start == HS_STATE_SIZE;
+		inherited->has_state_pages = header.config.state == map->end && next && next->start == map->end && next->inode == 0 &&
+					     next->writable && !next->shared && next->end - next->start == HS_STATE_SIZE;
 	}
 	return NULL;
 }
 
-static struct hs_error *find_islands(const struct proc_maps *maps, const struct target_memory *memory, struct inherited *inherited)
+static struct hs_error *find_islands(const struct proc_maps *maps, const struct target_memory *memory, const struct proc_map *image,
+				     struct inherited *inherited)
 {
-	for (size_t i = 0; i < maps->count && inherited->code_count < HS_CODE_PARTS_MAX; i++) {
+	for (size_t i = 0; image && i < maps->count && inherited->code_count < HS_CODE_PARTS_MAX; i++) {
 		const struct proc_map *map = &maps->items[i];
 		bool islands = false;
 		struct hs_error *error;
 
-		// Without an image only the name tells.
-		if (!may_be_code(map) || map->start == inherited->code[0].offset || (!memory_file_is_mapped(map) && !inherited->code[0].size))
+		if (!may_be_islands(map, image))
 			continue;
 		error = read_area(map, memory, inherited, &islands);
 		if (error)
 			return error;
-		if (!islands && !memory_file_is_mapped(map))
-			continue;
-		if (!inherited->code_count)
-			inherited->code_count = 1; // the place of the image
-		inherited->code[inherited->code_count++] = (struct region_part){ map->start, map->end - map->start };
+		if (islands || image->inode != 0)
+			inherited->code[inherited->code_count++] = (struct region_part){ map->start, map->end - map->start };
 	}
 	return NULL;
 }
 
-struct hs_error *inherited_read(const struct proc_maps *maps, const struct target_memory *memory, struct inherited *ret)
+struct hs_error *inherited_read(const struct proc_maps *maps, const struct target_memory *memory, const struct code_names *names,
+				struct inherited *ret)
 {
+	const struct proc_map *image;
 	struct hs_error *error;
 
 	*ret = (struct inherited){ 0 };
 	ret->hooks = calloc(HS_HOOKS_MAX, sizeof(*ret->hooks));
 	if (!ret->hooks)
 		return &hs_error_no_memory;
-	error = find_image(maps, memory, ret);
+	error = find_image(maps, memory, names, ret, &image);
 	if (!error)
-		error = find_islands(maps, memory, ret);
+		error = find_islands(maps, memory, image, ret);
 	if (error)
 		inherited_deinit(ret);
 	return error;

@@ -2,9 +2,13 @@
 // Code of ours in a process that has no region. A child that was forked while its parent was attached has it: the hooks are in its text,
 // and pass straight through, because the state pages were wiped and the region not inherited. So has a process in which an attach was killed
 // before the region had its header; no hook leads there. Each island holds the journal of its own hook, so both can be undone.
+//
+// The image is what all else hangs on: it is known by its name (code_names.h) and by what it says of itself, islands by being of the same file, and state
+// pages, region and hooks by what image and islands say. So the image is always the first thing that is mapped and the last that is unmapped.
 #ifndef HEAPSNAP_ATTACH_INHERITED_H
 #define HEAPSNAP_ATTACH_INHERITED_H
 
+#include "attach/code_names.h"
 #include "attach/memory.h"
 #include "base/error.h"
 #include "base/proc_maps.h"
@@ -25,7 +29,8 @@ struct inherited {
 };
 
 // pre: the process has no region that has its header.
-struct hs_error *inherited_read(const struct proc_maps *maps, const struct target_memory *memory, struct inherited *ret) HS_MUST_CHECK;
+struct hs_error *inherited_read(const struct proc_maps *maps, const struct target_memory *memory, const struct code_names *names,
+				struct inherited *ret) HS_MUST_CHECK;
 void inherited_deinit(struct inherited *inherited);
 
 // Whether some hook is in place: so it is in a forked child, and not after an attach that was killed before the region was mapped.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/leftovers.h"
 
+#include "attach/interrupt.h"
 #include "attach/memory_file.h"
 #include "attach/memory_sharers.h"
 #include "attach/thread_descriptor.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "inject/abi/limits.h"
 
@@ -14,41 +16,96 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// The next descriptor of ours above `after` that the thread has; -1 = none.
-static long next_descriptor(pid_t pid, pid_t tid, long after)
+enum { FREEZE_TIMEOUT_MS = 2000, LOOKS_BETWEEN_CHECKS = 256, FIRST_WAIT_US = 500, LONGEST_WAIT_US = 400000 };
+
+// One stop does at least one table, and no more once it has lasted for so long.
+static const uint64_t stop_enough_ns = 20000000;
+
+static struct hs_error *add(struct leftover_descriptors *list, pid_t tid, int64_t number)
 {
-	long next = -1;
+	struct leftover_descriptor *bigger = reallocarray(list->items, list->count + 1, sizeof(*bigger));
+
+	if (!bigger)
+		return &hs_error_no_memory;
+	list->items = bigger;
+	bigger[list->count++] = (struct leftover_descriptor){ tid, number };
+	return NULL;
+}
+
+// What one thread has; the first one only, if that is enough.
+static struct hs_error *list_table(const struct code_names *names, pid_t tid, bool one, struct leftover_descriptors *list)
+{
+	struct hs_error *error = NULL;
 	DIR *directory;
 	char path[64];
+	size_t looks = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd", (int)pid, (int)tid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd", (int)names->pid, (int)tid);
 	directory = opendir(path);
-	for (struct dirent *entry; directory && (entry = readdir(directory));) {
-		long fd = entry->d_name[0] == '.' ? -1 : strtol(entry->d_name, NULL, 10);
+	for (struct dirent *entry; directory && !error && !(one && list->count > 0) && (entry = readdir(directory));) {
+		int64_t number = strtol(entry->d_name, NULL, 10);
 
-		if (fd > after && (next < 0 || fd < next) && memory_file_is_left(pid, tid, fd))
-			next = fd;
+		if (++looks % LOOKS_BETWEEN_CHECKS == 0)
+			error = interrupt_check();
+		if (!error && entry->d_name[0] != '.' && memory_file_may_be_left(names, dirfd(directory), entry->d_name) &&
+		    memory_file_is_left(names, tid, number))
+			error = add(list, tid, number);
 	}
 	if (directory)
 		closedir(directory);
-	return next;
+	return error;
 }
 
-bool leftover_descriptors_exist(pid_t pid)
+static struct hs_error *list_all(const struct code_names *names, bool one, struct leftover_descriptors *ret)
 {
 	struct descriptor_tables tables;
-	bool exist = false;
+	struct hs_error *error = NULL;
 
-	descriptor_tables_list(pid, &tables);
-	for (size_t i = 0; i < tables.count && !exist; i++)
-		exist = next_descriptor(pid, tables.tids[i], -1) >= 0;
+	*ret = (struct leftover_descriptors){ 0 };
+	descriptor_tables_list(names->pid, &tables);
+	for (size_t i = 0; i < tables.count && !error && !(one && ret->count > 0); i++)
+		error = list_table(names, tables.tids[i], one, ret);
 	descriptor_tables_deinit(&tables);
+	if (error)
+		leftover_descriptors_deinit(ret);
+	return error;
+}
+
+struct hs_error *leftover_descriptors_list(const struct code_names *names, struct leftover_descriptors *ret)
+{
+	return list_all(names, false, ret);
+}
+
+void leftover_descriptors_deinit(struct leftover_descriptors *list)
+{
+	free(list->items);
+	*list = (struct leftover_descriptors){ 0 };
+}
+
+void leftover_descriptors_prove(const struct code_names *names, struct leftover_descriptors *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (memory_file_is_left(names, list->items[i].tid, list->items[i].number))
+			list->items[kept++] = list->items[i];
+	list->count = kept;
+}
+
+bool leftover_descriptors_exist(const struct code_names *names)
+{
+	struct leftover_descriptors list;
+	struct hs_error *error = list_all(names, true, &list);
+	bool exist = !error && list.count > 0;
+
+	hs_error_destroy(error);
+	leftover_descriptors_deinit(&list);
 	return exist;
 }
 
-bool leftovers_exist(pid_t pid, const struct target_memory *memory)
+bool leftovers_exist(const struct code_names *names, const struct target_memory *memory)
 {
-	return leftover_descriptors_exist(pid) || entry_patch_is_left(pid, memory);
+	return leftover_descriptors_exist(names) || entry_patch_is_left(names->pid, memory);
 }
 
 // A caller that has to write its own code there takes the old one away with it; then the private copy of the page stays.
@@ -75,32 +132,41 @@ static struct hs_error *clear_entry_point(struct remote_caller *caller)
 }
 
 // Not while another process shares the descriptors, and runs: what is proven now could be something else when it is closed.
-static struct hs_error *close_own(struct remote_caller *caller)
+static struct hs_error *close_own(struct remote_caller *caller, const struct code_names *names, const struct leftover_descriptors *list)
 {
-	pid_t pid = caller->process->pid, tid = caller->victim->tid;
+	pid_t tid = caller->victim->tid;
 	const struct pid_set none = { 0 };
-	long first = next_descriptor(pid, tid, -1);
-	struct hs_error *errors = first >= 0 ? descriptor_sharers_check(caller->process, tid, &none) : NULL;
+	struct hs_error *errors = NULL;
+	bool asked = false;
 
-	for (long fd = errors ? -1 : first; fd >= 0; fd = next_descriptor(pid, tid, fd)) {
-		const uint64_t arguments[6] = { (uint64_t)fd };
+	for (size_t i = 0; i < list->count && !errors; i++) {
+		const uint64_t arguments[6] = { (uint64_t)list->items[i].number };
 		uint64_t result;
 
+		// Proven in the caller's own table, whose thread ever it was found with.
+		if (!memory_file_is_left(names, tid, list->items[i].number))
+			continue;
+		if (!asked)
+			errors = descriptor_sharers_check(caller->process, tid, &none);
+		asked = true;
+		if (errors)
+			break;
 		hs_verbose("closing a descriptor that an unfinished attach has left");
-		errors = hs_error_join(errors, remote_call_checked(caller, "close", SYS_close, arguments, &result));
+		errors = remote_call_checked(caller, "close", SYS_close, arguments, &result);
 	}
 	return errors;
 }
 
-struct hs_error *leftovers_clear(struct remote_caller *caller, bool descriptors)
+struct hs_error *leftovers_clear(struct remote_caller *caller, const struct code_names *names, const struct leftover_descriptors *list)
 {
-	struct hs_error *errors = descriptors ? close_own(caller) : NULL;
+	struct hs_error *errors = close_own(caller, names, list);
 
 	return hs_error_join(errors, clear_entry_point(caller));
 }
 
 // By a thread that has the descriptors of `tid`, if a caller can be had that is one.
-static struct hs_error *clear_table(struct frozen_process *process, const struct target_memory *memory, pid_t tid)
+static struct hs_error *clear_table(struct frozen_process *process, const struct target_memory *memory, const struct code_names *names,
+				    const struct leftover_descriptors *list, pid_t tid)
 {
 	struct remote_caller caller;
 	struct hs_error *error;
@@ -111,19 +177,98 @@ static struct hs_error *clear_table(struct frozen_process *process, const struct
 	if (error)
 		return error;
 	if (!caller.victim->avoid_as_victim)
-		error = close_own(&caller);
+		error = close_own(&caller, names, list);
 	return hs_error_join(error, remote_call_close(&caller));
 }
 
-struct hs_error *leftovers_clear_elsewhere(struct frozen_process *process, const struct target_memory *memory)
+// From *next on, which becomes the first that this stop has no time for.
+static struct hs_error *clear_tables(struct frozen_process *process, const struct target_memory *memory, const struct code_names *names,
+				     const struct leftover_descriptors *list, size_t *next)
 {
-	struct descriptor_tables tables;
-	struct hs_error *errors = NULL;
+	struct hs_error *error = NULL;
+	pid_t last = 0;
 
-	descriptor_tables_list(process->pid, &tables);
-	for (size_t i = 0; i < tables.count; i++)
-		if (next_descriptor(process->pid, tables.tids[i], -1) >= 0)
-			errors = hs_error_join(errors, clear_table(process, memory, tables.tids[i]));
-	descriptor_tables_deinit(&tables);
-	return errors;
+	for (; *next < list->count && !error; ++*next) {
+		pid_t tid = list->items[*next].tid;
+
+		if (tid == last || !memory_file_is_left(names, tid, list->items[*next].number))
+			continue;
+		if (last && hs_monotonic_ns() - process->frozen_at > stop_enough_ns)
+			break;
+		last = tid;
+		error = interrupt_check();
+		if (!error)
+			error = clear_table(process, memory, names, list, tid);
+	}
+	return error;
+}
+
+void stop_times_add(struct stop_times *times, uint64_t stopped_ns)
+{
+	times->all_ns += stopped_ns;
+	if (stopped_ns > times->longest_ns)
+		times->longest_ns = stopped_ns;
+}
+
+static struct hs_error *clear_in_one_stop(const struct target_memory *memory, const struct code_names *names, const struct leftover_descriptors *list,
+					  size_t *next, struct stop_times *times)
+{
+	struct frozen_process process;
+	struct pid_set strangers;
+	struct hs_error *error;
+
+	memory_strangers_list(names->pid, &strangers);
+	error = threads_freeze(names->pid, FREEZE_TIMEOUT_MS, &process);
+	if (!error) {
+		error = memory_sharers_check(&process, &strangers);
+		if (!error)
+			error = clear_tables(&process, memory, names, list, next);
+		error = hs_error_join(error, threads_thaw(&process));
+		stop_times_add(times, process.stopped_ns);
+	}
+	pid_set_deinit(&strangers);
+	return error;
+}
+
+static struct hs_error *clear_list(const struct target_memory *memory, const struct code_names *names, const struct leftover_descriptors *list,
+				   struct stop_times *times)
+{
+	struct hs_error *error = NULL;
+
+	for (size_t next = 0; next < list->count && !error;)
+		error = clear_in_one_stop(memory, names, list, &next, times);
+	return error;
+}
+
+struct hs_error *leftovers_clear_elsewhere(const struct code_names *names, const struct target_memory *memory, unsigned wait_ms,
+					   struct stop_times *times)
+{
+	const uint64_t deadline = hs_monotonic_ns() + (uint64_t)wait_ms * 1000000u;
+	unsigned wait_us = FIRST_WAIT_US;
+	size_t before = SIZE_MAX;
+
+	for (;;) {
+		struct leftover_descriptors list;
+		struct hs_error *error = leftover_descriptors_list(names, &list);
+		size_t count = list.count;
+
+		if (!error && count < before)
+			error = clear_list(memory, names, &list, times);
+		leftover_descriptors_deinit(&list);
+		if (!error && (count == 0 || count >= before))
+			return NULL;
+		before = error ? SIZE_MAX : count;
+		if (!error)
+			continue;
+		if (error->code != HS_ERROR_REFUSED || hs_monotonic_ns() >= deadline)
+			return error;
+		// No thread can make calls at this moment, or another process shares the descriptors.
+		hs_verbose("%s", error->message);
+		hs_error_destroy(error);
+		usleep(wait_us);
+		wait_us = wait_us * 2 > LONGEST_WAIT_US ? LONGEST_WAIT_US : wait_us * 2;
+		error = interrupt_check();
+		if (error)
+			return error;
+	}
 }

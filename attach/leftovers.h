@@ -4,24 +4,46 @@
 #ifndef HEAPSNAP_ATTACH_LEFTOVERS_H
 #define HEAPSNAP_ATTACH_LEFTOVERS_H
 
+#include "attach/code_names.h"
 #include "attach/remote_call.h"
 #include "base/error.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-// Whether there is anything to clear away. Descriptors that cannot be listed count as none.
-bool leftovers_exist(pid_t pid, const struct target_memory *memory);
+// Descriptors of our memory files. Found before a freeze, since a process may have thousands of others; under it only these are proven again.
+struct leftover_descriptors {
+	struct leftover_descriptor {
+		pid_t tid; // a thread that has it
+		int64_t number;
+	} *items; // owned
+	size_t count;
+};
 
-// Whether any thread has a descriptor of a memory file of ours. Those that cannot be listed count as none.
-bool leftover_descriptors_exist(pid_t pid);
+// In all tables of descriptors of the process. Those that cannot be listed count as none. HS_ERROR_INTERRUPTED.
+struct hs_error *leftover_descriptors_list(const struct code_names *names, struct leftover_descriptors *ret) HS_MUST_CHECK;
+void leftover_descriptors_deinit(struct leftover_descriptors *list);
+// Leaves in the list what is there still.
+void leftover_descriptors_prove(const struct code_names *names, struct leftover_descriptors *list);
 
-// Closes memory files of ours that the calling thread has, if `descriptors` asks for that, and puts the bytes of the entry point back. Goes on
-// after a failure. HS_ERROR_REFUSED while a thread stands at the entry point.
-struct hs_error *leftovers_clear(struct remote_caller *caller, bool descriptors) HS_MUST_CHECK;
+// Whether there is any.
+bool leftover_descriptors_exist(const struct code_names *names);
+// Whether there is anything to clear away.
+bool leftovers_exist(const struct code_names *names, const struct target_memory *memory);
 
-// Closes those that only threads with descriptors of their own have, by such a thread. Where none of them can make calls, they stay; detach says so.
-// pre: no caller is open; every thread is stopped.
-struct hs_error *leftovers_clear_elsewhere(struct frozen_process *process, const struct target_memory *memory) HS_MUST_CHECK;
+// Closes those of the list that the calling thread has, and puts the bytes of the entry point back. Goes on after a failure. HS_ERROR_REFUSED
+// while a thread stands at the entry point.
+struct hs_error *leftovers_clear(struct remote_caller *caller, const struct code_names *names, const struct leftover_descriptors *list) HS_MUST_CHECK;
+
+// How long threads were stopped.
+struct stop_times {
+	uint64_t longest_ns, all_ns;
+};
+
+// Closes those that only threads with descriptors of their own have, each by such a thread, in as many short stops as that takes. Where none of them can
+// make calls, they stay; detach says so. HS_ERROR_REFUSED when something was in the way for all of `wait_ms`. *times is added to.
+struct hs_error *leftovers_clear_elsewhere(const struct code_names *names, const struct target_memory *memory, unsigned wait_ms,
+					   struct stop_times *times) HS_MUST_CHECK;
+void stop_times_add(struct stop_times *times, uint64_t stopped_ns);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "attach/thread_descriptor.h"
 #include "base/cleanup.h"
+#include "base/live_thread.h"
 #include "base/mapping_query.h"
 #include "inject/abi/payload_header.h"
 
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -21,27 +21,9 @@
 #define F_SEAL_EXEC 0x0020 // since Linux 6.3
 #endif
 
-enum { RANDOM_DIGITS = 16 };
+enum { LINK_SIZE = 128 }; // bytes: more than a link to one of ours has
 
-static const char beginning[] = "/memfd:" HS_CODE_NAME "-";
 static const char removed[] = " (deleted)"; // the kernel's, at the end of links to files that have no name any more
-
-struct hs_error *memory_file_name(char ret[HS_MEMORY_FILE_NAME_SIZE])
-{
-	uint64_t random;
-
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		return hs_error_system(errno, "cannot get random bytes");
-	snprintf(ret, HS_MEMORY_FILE_NAME_SIZE, HS_CODE_NAME "-%016" PRIx64, random);
-	return NULL;
-}
-
-bool memory_file_is_named(const char *name)
-{
-	const char *digits = name + strlen(beginning);
-
-	return strncmp(name, beginning, strlen(beginning)) == 0 && strspn(digits, "0123456789abcdef") == RANDOM_DIGITS && !digits[RANDOM_DIGITS];
-}
 
 dev_t memory_file_device(void)
 {
@@ -57,25 +39,44 @@ dev_t memory_file_device(void)
 	return device;
 }
 
-bool memory_file_is_mapped(const struct proc_map *map)
+// Of the file behind a mapping. false = it cannot be looked at: /proc/PID/map_files asks for privilege.
+static bool read_mapped_owner(pid_t pid, const struct proc_map *map, uid_t *ret)
 {
-	return map->deleted && memory_file_is_named(map->name) && makedev(map->device_major, map->device_minor) == memory_file_device();
+	HS_CLEANUP_CLOSE int handle = -1;
+	struct statx found;
+	char path[96];
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)hs_live_thread(pid), map->start, map->end);
+	handle = open(path, O_PATH | O_CLOEXEC);
+	if (handle < 0 || statx(handle, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_UID, &found) != 0)
+		return false;
+	*ret = found.stx_uid;
+	return true;
 }
 
-// A link below /proc, as the kernel writes it.
-static void read_link(const char *path, char *ret, size_t size)
+bool memory_file_is_mapped(const struct code_names *names, const struct proc_map *map)
 {
-	ssize_t length = readlink(path, ret, size - 1);
+	uid_t owner;
 
-	ret[length > 0 ? length : 0] = 0;
+	if (!map->deleted || makedev(map->device_major, map->device_minor) != memory_file_device() || !code_names_have(names, map->name))
+		return false;
+	return !read_mapped_owner(names->pid, map, &owner) || code_names_owner_fits(names, map->name, owner);
 }
 
-static void read_own_link(int fd, char *ret, size_t size)
+// A link below /proc, as the kernel writes it; "" when it is longer than any of ours, or not there.
+static void read_link(int directory, const char *path, char ret[LINK_SIZE])
+{
+	ssize_t length = readlinkat(directory, path, ret, LINK_SIZE);
+
+	ret[length > 0 && length < LINK_SIZE ? length : 0] = 0;
+}
+
+static void read_own_link(int fd, char ret[LINK_SIZE])
 {
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	read_link(path, ret, size);
+	read_link(AT_FDCWD, path, ret);
 }
 
 // Whether it is memory of the kernel's own file system, and which. Seals are asked first: only such files have any, so that no other file system, which
@@ -87,11 +88,11 @@ static bool read_status(int fd, struct stat *ret)
 	if (fcntl(fd, F_GET_SEALS) >= 0)
 		return fstat(fd, ret) == 0 && ret->st_dev == memory_file_device();
 	if (!(fcntl(fd, F_GETFL) & O_PATH) ||
-	    statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MODE | STATX_INO | STATX_NLINK | STATX_SIZE, &found) != 0)
+	    statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MODE | STATX_INO | STATX_NLINK | STATX_UID | STATX_SIZE, &found) != 0)
 		return false;
 	*ret = (struct stat){
 		.st_dev = makedev(found.stx_dev_major, found.stx_dev_minor), .st_ino = found.stx_ino, .st_mode = found.stx_mode,
-		.st_nlink = found.stx_nlink, .st_size = (off_t)found.stx_size,
+		.st_nlink = found.stx_nlink, .st_uid = found.stx_uid, .st_size = (off_t)found.stx_size,
 	};
 	return ret->st_dev == memory_file_device();
 }
@@ -116,11 +117,11 @@ static struct hs_error *open_handle(int *fd)
 // All that memory_file_take promises, of one descriptor.
 static bool is_fresh(int fd, const char *name)
 {
-	char link[64], wanted[HS_MEMORY_FILE_NAME_SIZE + 32];
+	char link[LINK_SIZE], wanted[HS_CODE_NAME_SIZE + 32];
 	struct stat status;
 
 	snprintf(wanted, sizeof(wanted), "/memfd:%s%s", name, removed);
-	read_own_link(fd, link, sizeof(link));
+	read_own_link(fd, link);
 	return strcmp(link, wanted) == 0 && read_status(fd, &status) && S_ISREG(status.st_mode) && status.st_size == 0 && status.st_nlink == 0;
 }
 
@@ -184,29 +185,44 @@ static bool has_our_content(int fd, const struct stat *status)
 	return status->st_size == 0 || (pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) && magic == HS_PAYLOAD_MAGIC);
 }
 
-bool memory_file_is_left(pid_t pid, pid_t tid, int64_t number)
+// Whether a link is to a file of ours, whose name is then left of it.
+static bool link_is_ours(const struct code_names *names, char *link)
+{
+	char *end = strstr(link, removed);
+
+	if (!end || end[strlen(removed)])
+		return false;
+	*end = 0;
+	return code_names_have(names, link);
+}
+
+bool memory_file_may_be_left(const struct code_names *names, int directory, const char *number)
+{
+	char link[LINK_SIZE];
+
+	read_link(directory, number, link);
+	return link_is_ours(names, link);
+}
+
+bool memory_file_is_left(const struct code_names *names, pid_t tid, int64_t number)
 {
 	HS_CLEANUP_CLOSE int fd = -1;
-	char path[80], link[64], *end;
+	char path[80], link[LINK_SIZE];
 	struct hs_error *error;
 	struct stat status;
 
 	// The name first, so that no other descriptor is taken.
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%" PRId64, (int)pid, (int)tid, number);
-	read_link(path, link, sizeof(link));
-	if (strncmp(link, beginning, strlen(beginning)) != 0)
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%" PRId64, (int)names->pid, (int)tid, number);
+	if (!memory_file_may_be_left(names, AT_FDCWD, path))
 		return false;
-	error = thread_descriptor_take(pid, tid, number, &fd);
+	error = thread_descriptor_take(names->pid, tid, number, &fd);
 	if (error) {
 		hs_error_destroy(error);
 		return false;
 	}
-	read_own_link(fd, link, sizeof(link));
-	end = strstr(link, removed);
-	if (!end || end[strlen(removed)])
-		return false;
-	*end = 0;
-	if (!memory_file_is_named(link) || !read_status(fd, &status) || !S_ISREG(status.st_mode) || status.st_nlink != 0)
+	read_own_link(fd, link);
+	if (!link_is_ours(names, link) || !read_status(fd, &status) || !S_ISREG(status.st_mode) || status.st_nlink != 0 ||
+	    !code_names_owner_fits(names, link, status.st_uid))
 		return false;
 	error = open_handle(&fd);
 	hs_error_destroy(error);

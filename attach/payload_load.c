@@ -125,13 +125,15 @@ static struct hs_error *create_memory_file(struct remote_caller *caller, bool ex
 	uint64_t scratch = remote_call_scratch(caller);
 	uint64_t flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 	uint64_t arguments[6] = { scratch, flags | (executable ? MFD_EXEC : 0) };
-	char name[HS_MEMORY_FILE_NAME_SIZE];
+	struct code_names names;
+	char name[HS_CODE_NAME_SIZE];
 	struct hs_error *error = fault_point("memfd_create");
 	int64_t result;
 
 	*refused_ret = false;
+	code_names_read(caller->memory, &names);
 	if (!error)
-		error = memory_file_name(name);
+		error = code_names_make(&names, name, &ret->code_nonce);
 	if (!error)
 		error = target_memory_write(caller->memory, scratch, name, strlen(name) + 1, caller->victim->tid);
 	if (!error)
@@ -297,6 +299,7 @@ static struct hs_error *load_region(struct remote_caller *caller, const struct p
 		return hs_error_system(errno, "no memory for the region's first content");
 	ret->filled = memory;
 	fill(ret->filled, context);
+	ret->filled->code_nonce = ret->code_nonce;
 	return copy_filled(ret);
 }
 

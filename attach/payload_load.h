@@ -41,6 +41,7 @@ struct loaded_payload {
 	// For undoing: the memory file that the code comes from, the tool's own descriptor of it and its number in the target (-1 = none), and mappings.
 	int own_fd;
 	int64_t target_fd;
+	uint64_t code_nonce;           // in its name
 	struct region_part mapped[24]; // offset = address, size in bytes
 	size_t mapped_count;
 };

@@ -3,6 +3,7 @@
 #ifndef HEAPSNAP_ATTACH_REGION_ACCESS_H
 #define HEAPSNAP_ATTACH_REGION_ACCESS_H
 
+#include "attach/code_names.h"
 #include "attach/memory.h"
 #include "attach/threads.h"
 #include "base/error.h"
@@ -47,7 +48,7 @@ struct hs_error *region_none(pid_t pid) HS_MUST_CHECK;
 bool region_is_there(const struct region_access *access, const struct proc_maps *maps);
 
 // Whether a mapping of our code begins at `address`, at least `size` bytes long.
-bool region_is_code(const struct proc_maps *maps, uint64_t address, uint64_t size);
+bool region_is_code(const struct proc_maps *maps, const struct code_names *names, uint64_t address, uint64_t size);
 
 // Pure: the checks of region_open on a header. `size` is that of the mapping.
 struct hs_error *region_check_header(const struct region_header *header, uint64_t size) HS_MUST_CHECK;

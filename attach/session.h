@@ -24,7 +24,7 @@ struct attach_options {
 
 struct attach_report {
 	size_t hooks, hooks_refused, modules, threads;
-	uint64_t stopped_ns;   // for how long threads were stopped, over all tries
+	uint64_t stopped_ns;   // for how long threads were stopped, over all tries, and to clear away what an earlier run had left
 	uint64_t region_bytes; // that may be used
 	size_t unseen_makers;  // of these, functions that return blocks
 	bool loader_followed;  // false: libraries loaded later will not be seen (no dynamic loader, or its event cannot be hooked)
@@ -61,6 +61,7 @@ struct hs_error *session_set(pid_t pid, const struct set_options *options, struc
 struct detach_report {
 	size_t threads;
 	uint64_t stopped_ns; // longest single stop
+	uint64_t stopped_all_ns; // all stops together
 	uint64_t waited_ns;  // for threads that were inside the payload
 	bool finished;       // false: the hooks are out, but the code stays mapped, for one of the next three reasons; detach again later
 	size_t threads_inside;
@@ -77,8 +78,9 @@ struct detach_report {
 };
 
 // Finishes or undoes what a killed run has left (an unfinished attach or detach, or less than a region: attach/leftovers.h), and takes out
-// what a forked child has of its parent's (attach/inherited.h). HS_ERROR_REFUSED when it cannot be cleared away now.
-struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms) HS_MUST_CHECK;
+// what a forked child has of its parent's (attach/inherited.h). *stopped_ns_ret: for how long threads were stopped, in all.
+// HS_ERROR_REFUSED when it cannot be cleared away now.
+struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, uint64_t *stopped_ns_ret) HS_MUST_CHECK;
 
 // wait_ms bounds the wait for threads inside the payload. Without a region, leftovers are cleared: that is a detach too.
 struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_report *ret) HS_MUST_CHECK;

@@ -292,7 +292,7 @@ static struct hs_error *make_plan(pid_t pid, const struct attach_options *option
 	return error;
 }
 
-static struct hs_error *examine_and_clear(pid_t pid, const struct work_lock *lock)
+static struct hs_error *examine_and_clear(pid_t pid, const struct work_lock *lock, uint64_t *stopped_ns_ret)
 {
 	struct target_info target;
 	struct hs_error *error = target_examine(pid, &target);
@@ -304,7 +304,7 @@ static struct hs_error *examine_and_clear(pid_t pid, const struct work_lock *loc
 		error = tool_guard_begin();
 	work_lock_follow(lock);
 	target_info_deinit(&target);
-	return error ? error : session_clear_unfinished(pid, CLEAR_TIMEOUT_MS);
+	return error ? error : session_clear_unfinished(pid, CLEAR_TIMEOUT_MS, stopped_ns_ret);
 }
 
 static struct hs_error *attach_in_tries(pid_t pid, const struct attach_options *options, struct attach_report *ret)
@@ -345,9 +345,10 @@ static struct hs_error *attach_in_tries(pid_t pid, const struct attach_options *
 
 static struct hs_error *attach_locked(pid_t pid, const struct attach_options *options, const struct work_lock *lock, struct attach_report *ret)
 {
-	struct hs_error *error = examine_and_clear(pid, lock);
+	struct hs_error *error;
 
 	*ret = (struct attach_report){ 0 };
+	error = examine_and_clear(pid, lock, &ret->stopped_ns);
 	if (error)
 		return error;
 	file_cache_begin();

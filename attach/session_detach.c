@@ -4,16 +4,13 @@
 // the islands say.
 #include "attach/session.h"
 
+#include "attach/detach_state.h"
 #include "attach/detach_verify.h"
 #include "attach/fault_reason.h"
 #include "attach/frozen_maps.h"
-#include "attach/file_pages.h"
-#include "attach/gadgets.h"
 #include "attach/hook_apply.h"
-#include "attach/inherited.h"
 #include "attach/inside.h"
 #include "attach/interrupt.h"
-#include "attach/late_threads.h"
 #include "attach/leftovers.h"
 #include "attach/memory_sharers.h"
 #include "attach/region_access.h"
@@ -37,131 +34,6 @@
 
 enum { FIRST_WAIT_US = 500, LONGEST_WAIT_US = 1000000, LOOK_FOR_MS = 60000 };
 
-struct detach_state {
-	pid_t pid;
-	bool has_region;             // false: only code of ours, or its descriptors; then `region` is but the access to the memory
-	struct region_access region;
-	struct hook_record *hooks;
-	uint32_t hook_count;
-	struct region_part code[HS_CODE_PARTS_MAX]; // executable ranges: image, islands
-	size_t code_count;
-	bool has_state_pages;        // right behind the image
-	struct region_part bare_region; // mapped by an attach that was killed before it wrote the header; size 0 = none
-	bool may_have_descriptors;   // of memory files: an attach that was finished has closed them, so that others need not be looked through
-	bool hooks_out;              // by this run
-	bool copies_dropped;         // or tried to: copies that could not be dropped stay
-	struct looked_at_list looked_at; // by the freezes of this run since the hooks are out
-	struct file_pages files;     // for the time in which the target stands still
-	bool code_is_there;          // with the state pages; false: not yet, or a killed detach has unmapped them already
-};
-
-static void state_deinit(struct detach_state *state)
-{
-	free(state->hooks);
-	file_pages_deinit(&state->files);
-	looked_at_deinit(&state->looked_at);
-	region_close(&state->region);
-}
-
-static bool is_code_there(const struct region_header *header, const struct proc_maps *maps)
-{
-	const struct proc_map *page = proc_maps_find(maps, header->state_address);
-
-	return region_is_code(maps, header->code_address, header->code_size) && page && page->writable && page->inode == 0;
-}
-
-static struct hs_error *init_from_region(pid_t pid, const struct proc_maps *maps, struct detach_state *state)
-{
-	const struct region_header *header = &state->region.header;
-	struct hs_error *error = region_open(pid, maps, &state->region);
-
-	if (error)
-		return error;
-	state->has_region = true;
-	state->may_have_descriptors = header->state != REGION_ATTACHED || leftover_descriptors_exist(pid);
-	state->code_is_there = is_code_there(header, maps);
-	state->has_state_pages = true;
-	state->hook_count = header->hook_count;
-	state->code[state->code_count++] = (struct region_part){ header->code_address, header->code_size };
-	for (uint32_t i = 0; i < header->island_count; i++)
-		state->code[state->code_count++] = header->islands[i];
-	error = region_read_hooks(&state->region, &state->hooks);
-	if (error)
-		state_deinit(state);
-	return error;
-}
-
-// The image's own state pages are zero in a forked child, and in a process in which no hook was written: nothing is to be switched off.
-static struct hs_error *init_from_code(pid_t pid, const struct proc_maps *maps, const struct file_pages *files, bool late,
-				       struct detach_state *state, bool *found_ret)
-{
-	struct inherited inherited;
-	struct hs_error *error = target_memory_open(pid, &state->region.memory);
-
-	if (error)
-		return error;
-	state->region.memory.files = files;
-	state->region.pid = pid;
-	error = inherited_read(maps, &state->region.memory, &inherited);
-	if (error) {
-		state_deinit(state);
-		return error;
-	}
-	memcpy(state->code, inherited.code, sizeof(state->code));
-	state->code_count = inherited.code_count;
-	state->has_state_pages = inherited.has_state_pages;
-	state->bare_region = inherited.bare_region;
-	state->may_have_descriptors = true;
-	state->hooks = HS_STEAL_POINTER(inherited.hooks);
-	state->hook_count = (uint32_t)inherited.hook_count;
-	*found_ret = late || state->code_count > 0 || leftovers_exist(pid, &state->region.memory);
-	if (!*found_ret)
-		state_deinit(state);
-	return NULL;
-}
-
-// *found_ret: there is something to take out, and *state is to be deinitialized. `files`: what was read of them, NULL = nothing. `late`: something may
-// come yet.
-static struct hs_error *state_init(pid_t pid, const struct file_pages *files, bool late, struct detach_state *state, bool *found_ret)
-{
-	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(pid, &maps);
-
-	*state = (struct detach_state){ .pid = pid, .region.fd = -1, .region.memory.fd = -1 };
-	*found_ret = false;
-	if (error)
-		return error;
-	error = init_from_region(pid, &maps, state);
-	*found_ret = !error;
-	if (error && error->code == HS_ERROR_NOT_FOUND) {
-		hs_error_destroy(error);
-		error = init_from_code(pid, &maps, files, late, state, found_ret);
-	}
-	proc_maps_deinit(&maps);
-	return error;
-}
-
-// With what of files is needed while the target stands still.
-static struct hs_error *state_read(pid_t pid, struct detach_state *state, bool *found_ret)
-{
-	bool late = late_threads_wait(pid) != 0;
-	struct hs_error *error = state_init(pid, NULL, late, state, found_ret);
-	struct proc_maps maps;
-
-	if (error || !*found_ret)
-		return error;
-	error = proc_maps_read(pid, &maps);
-	if (error) {
-		state_deinit(state);
-		return error;
-	}
-	file_pages_read(&maps, &state->region.memory, NULL, state->hooks, state->hook_count, &state->files);
-	gadgets_prepare(&maps, &state->region.memory, &state->files);
-	state->region.memory.files = &state->files;
-	proc_maps_deinit(&maps);
-	return NULL;
-}
-
 static struct hs_error *nothing_any_more(pid_t pid)
 {
 	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d has nothing of heapsnap any more", (int)pid);
@@ -170,13 +42,16 @@ static struct hs_error *nothing_any_more(pid_t pid)
 static struct hs_error *look_at_code_again(struct detach_state *state)
 {
 	struct file_pages files = state->files;
+	struct leftover_descriptors left = state->left;
 	pid_t pid = state->pid;
-	bool found;
+	bool late = state->late, found;
 	struct hs_error *error;
 
 	state->files = (struct file_pages){ 0 };
-	state_deinit(state);
-	error = state_init(pid, &files, false, state, &found);
+	state->left = (struct leftover_descriptors){ 0 };
+	detach_state_deinit(state);
+	error = detach_state_init(pid, &files, &left, late, state, &found);
+	leftover_descriptors_deinit(&left);
 	state->files = files;
 	state->region.memory.files = &state->files;
 	if (!error && !found)
@@ -199,7 +74,7 @@ static struct hs_error *look_again(struct detach_state *state, struct frozen_pro
 	if (error)
 		return error;
 	state->has_region = region_is_there(&state->region, maps);
-	state->code_is_there = is_code_there(&state->region.header, maps);
+	state->code_is_there = detach_state_has_code(state, maps);
 	return state->has_region ? NULL : nothing_any_more(state->pid);
 }
 
@@ -273,8 +148,9 @@ static struct hs_error *remote_unmap(struct remote_caller *caller, uint64_t addr
 	return remote_call_checked(caller, "munmap", SYS_munmap, arguments, &result);
 }
 
-// The region goes last: as long as it is there, the next detach knows what else is. Image and state pages go in one call. What a
-// killed detach has already unmapped may be somebody else's memory by now, so each range is looked at first.
+// The region goes last: as long as it is there, the next detach knows what else is. So does the image where there is no region: it goes after the
+// islands, if all else went, and the state pages in the same call. What a killed detach has already unmapped may be somebody else's memory by now, so
+// each range is looked at first.
 static struct hs_error *unmap_all(struct detach_state *state, struct remote_caller *caller)
 {
 	const struct region_header *header = &state->region.header;
@@ -287,17 +163,17 @@ static struct hs_error *unmap_all(struct detach_state *state, struct remote_call
 	if (error)
 		return error;
 	for (size_t i = 0; i < state->code_count; i++) // before the first call, for the mappings that are known change with it
-		is_code[i] = region_is_code(maps, state->code[i].offset, state->code[i].size);
+		is_code[i] = region_is_code(maps, &state->names, state->code[i].offset, state->code[i].size);
 	if (region_is_bare(maps, &state->region.memory, &state->bare_region)) // before the image, which alone names it
 		error = remote_unmap(caller, state->bare_region.offset, state->bare_region.size);
 	for (size_t i = state->code_count; i-- > 0;) {
 		// code[0] is the image, followed by the state pages
 		uint64_t size = state->code[i].size + (i == 0 && state->has_state_pages ? HS_STATE_SIZE : 0);
 
-		if (is_code[i])
+		if (is_code[i] && (i > 0 || !error))
 			error = hs_error_join(error, remote_unmap(caller, state->code[i].offset, size));
 	}
-	error = hs_error_join(error, leftovers_clear(caller, state->may_have_descriptors));
+	error = hs_error_join(error, leftovers_clear(caller, &state->names, &state->left));
 	return state->has_region && !error ? remote_unmap(caller, header->region_address, header->size) : error;
 }
 
@@ -318,8 +194,7 @@ static struct hs_error *clean_up(struct detach_state *state, struct frozen_proce
 		error = hook_drop_copies(state->hooks, state->hook_count, &caller);
 	if (unmap && !error) // else the next detach, which needs the journal, finishes
 		error = unmap_all(state, &caller);
-	error = hs_error_join(error, remote_call_close(&caller));
-	return unmap && !error && state->may_have_descriptors ? leftovers_clear_elsewhere(process, &state->region.memory) : error;
+	return hs_error_join(error, remote_call_close(&caller));
 }
 
 static bool is_anybody_inside(const struct detach_report *report)
@@ -328,7 +203,7 @@ static bool is_anybody_inside(const struct detach_report *report)
 }
 
 // One freeze. Where nobody is inside afterwards, all is unmapped. Who is inside is asked before any remote call, because that takes a thread's registers.
-static struct hs_error *detach_once(struct detach_state *state, struct detach_report *report)
+static struct hs_error *detach_once(struct detach_state *state, struct detach_report *report, struct stop_times *stops)
 {
 	struct frozen_process process;
 	struct unwind_tables tables;
@@ -369,8 +244,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	}
 	error = hs_error_join(error, threads_thaw(&process));
 	unwind_tables_deinit(&tables);
-	if (process.stopped_ns > report->stopped_ns)
-		report->stopped_ns = process.stopped_ns;
+	stop_times_add(stops, process.stopped_ns);
 	return error;
 }
 
@@ -390,8 +264,8 @@ static struct hs_error *begin_anew(struct detach_state *state, struct detach_rep
 	struct hs_error *error;
 
 	hs_verbose("the target's mappings changed before it was stopped; trying again");
-	state_deinit(state);
-	error = state_read(pid, state, &found);
+	detach_state_deinit(state);
+	error = detach_state_read(pid, state, &found);
 	if (!error && !found)
 		error = nothing_any_more(pid);
 	if (error)
@@ -405,10 +279,11 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 {
 	uint64_t began = hs_monotonic_ns();
 	unsigned wait_us = FIRST_WAIT_US;
+	struct stop_times stops = { 0 };
 	struct hs_error *error;
 
 	for (int reads = 1;;) {
-		error = detach_once(state, report);
+		error = detach_once(state, report, &stops);
 		if (((error && !state->hooks_out) || report->foreign_hooks > 0) && standstill_lacked_files() && reads++ < HS_FREEZE_TRIES) {
 			hs_error_destroy(error);
 			error = begin_anew(state, report);
@@ -421,25 +296,32 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 		    standstill_is_spent())
 			break;
 		if (report->threads_unseen) // it is no thread that is waited for: the target is to run as long as it stood
-			wait_us = report->stopped_ns / 1000 < LONGEST_WAIT_US ? (unsigned)(report->stopped_ns / 1000) : LONGEST_WAIT_US;
+			wait_us = stops.longest_ns / 1000 < LONGEST_WAIT_US ? (unsigned)(stops.longest_ns / 1000) : LONGEST_WAIT_US;
 		error = wait_a_little(&wait_us);
 		report->inside_is_stopped = report->threads_inside && threads_state(state->pid, state->pid) == 'T';
 		if (error || (report->inside_is_stopped && !report->threads_unseen))
 			break;
 	}
-	report->waited_ns = hs_monotonic_ns() - began;
 	report->finished = !error && !is_anybody_inside(report) && report->foreign_hooks == 0;
+	if (report->finished && state->may_have_descriptors) {
+		error = leftovers_clear_elsewhere(&state->names, &state->region.memory, wait_ms, &stops);
+		report->finished = !error;
+	}
+	report->waited_ns = hs_monotonic_ns() - began;
+	report->stopped_ns = stops.longest_ns;
+	report->stopped_all_ns = stops.all_ns;
 	standstill_done();
 	return error;
 }
 
-struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms)
+struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, uint64_t *stopped_ns_ret)
 {
 	struct detach_report report = { 0 };
 	struct detach_state state;
 	bool found;
-	struct hs_error *error = state_read(pid, &state, &found);
+	struct hs_error *error = detach_state_read(pid, &state, &found);
 
+	*stopped_ns_ret = 0;
 	if (error && error->code == HS_ERROR_GONE)
 		return error;
 	if (error)
@@ -447,12 +329,13 @@ struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms)
 	if (!found)
 		return NULL;
 	if (state.has_region && state.region.header.state == REGION_ATTACHED) {
-		state_deinit(&state);
+		detach_state_deinit(&state);
 		return NULL;
 	}
 	hs_verbose("process %d has the rest of an unfinished attach or detach, or of an attached parent: clearing it away", pid);
 	error = undo(&state, wait_ms, &report);
-	state_deinit(&state);
+	*stopped_ns_ret = report.stopped_all_ns;
+	detach_state_deinit(&state);
 	if (error && error->code == HS_ERROR_NOT_FOUND) { // it has gone by itself
 		hs_error_destroy(error);
 		return NULL;
@@ -493,7 +376,7 @@ static struct hs_error *detach_locked(pid_t pid, unsigned wait_ms, const struct 
 	if (!error)
 		error = fault_point("open the region");
 	if (!error)
-		error = state_read(pid, &state, &found);
+		error = detach_state_read(pid, &state, &found);
 	if (!error && !found)
 		error = region_none(pid);
 	if (error)
@@ -509,10 +392,10 @@ static struct hs_error *detach_locked(pid_t pid, unsigned wait_ms, const struct 
 	if (ret->finished)
 		pass_fault_point("look whether all is as before");
 	if (ret->finished && proc_maps_has_memory(pid))
-		detach_verify(&before, state.hooks, state.hook_count, ret);
+		detach_verify(&before, &state.names, state.hooks, state.hook_count, ret);
 	if (ret->finished && !proc_maps_has_memory(pid)) // what was looked at was no longer there
 		error = hs_error_create(HS_ERROR_GONE, "process %d ended while it was detached from", pid);
-	state_deinit(&state);
+	detach_state_deinit(&state);
 	return error;
 }
 

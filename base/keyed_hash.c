@@ -29,7 +29,13 @@ static void mix(uint64_t v[4])
 	v[2] = rotate(v[2], 32);
 }
 
-uint64_t keyed_hash(const struct hash_key *key, const void *data, size_t size)
+static void mix_times(uint64_t v[4], int rounds)
+{
+	for (int i = 0; i < rounds; i++)
+		mix(v);
+}
+
+static inline uint64_t hash(const struct hash_key *key, const void *data, size_t size, int rounds, int last_rounds)
 {
 	uint64_t v[4] = {
 		key->words[0] ^ UINT64_C(0x736f6d6570736575), key->words[1] ^ UINT64_C(0x646f72616e646f6d),
@@ -41,16 +47,19 @@ uint64_t keyed_hash(const struct hash_key *key, const void *data, size_t size)
 	for (; size >= sizeof(word); bytes += sizeof(word), size -= sizeof(word)) {
 		memcpy(&word, bytes, sizeof(word));
 		v[3] ^= word;
-		mix(v);
+		mix_times(v, rounds);
 		v[0] ^= word;
 	}
 	for (size_t i = 0; i < size; i++)
 		last |= (uint64_t)bytes[i] << (8 * i);
 	v[3] ^= last;
-	mix(v);
+	mix_times(v, rounds);
 	v[0] ^= last;
 	v[2] ^= 0xff;
-	for (int i = 0; i < 3; i++)
-		mix(v);
+	mix_times(v, last_rounds);
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
+
+uint64_t keyed_hash(const struct hash_key *key, const void *data, size_t size) { return hash(key, data, size, 1, 3); }
+
+uint64_t keyed_proof(const struct hash_key *key, const void *data, size_t size) { return hash(key, data, size, 2, 4); }

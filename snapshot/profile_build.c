@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/profile_build.h"
 
-#include "attach/memory_file.h"
+#include "attach/code_names.h"
 #include "base/cleanup.h"
 #include "snapshot/word_index.h"
 
@@ -116,6 +116,7 @@ static uint32_t add_mapping(struct builder *builder, uint64_t start, uint64_t li
 static struct hs_error *build_mappings(struct builder *builder)
 {
 	const struct heap_profile *profile = builder->profile;
+	const struct code_names names = { .nonce = table_header(builder->view)->code_nonce };
 
 	builder->unknown_mapping = NO_INDEX;
 	builder->map_mapping = calloc(builder->maps->count + 1, sizeof(*builder->map_mapping));
@@ -125,12 +126,13 @@ static struct hs_error *build_mappings(struct builder *builder)
 	for (int main_first = 1; main_first >= 0; main_first--) {
 		for (size_t i = 0; i < builder->maps->count; i++) {
 			const struct proc_map *map = &builder->maps->items[i];
-			uint32_t module = map->executable && !memory_file_is_named(map->name) ? module_at(profile, map->start) : NO_INDEX;
+			bool is_wanted = map->executable && !code_names_have(&names, map->name) && strcmp(map->name, "[vsyscall]") != 0;
+			uint32_t module = is_wanted ? module_at(profile, map->start) : NO_INDEX;
 			bool is_main = module != NO_INDEX && profile->modules[module].is_main;
 
 			if (main_first)
 				builder->map_mapping[i] = NO_INDEX;
-			if (!map->executable || memory_file_is_named(map->name) || is_main != (bool)main_first || strcmp(map->name, "[vsyscall]") == 0)
+			if (!is_wanted || is_main != (bool)main_first)
 				continue;
 			builder->map_mapping[i] = add_mapping(builder, map->start, map->end, map->offset,
 							      *map->name ? map->name : "//anon",

@@ -16,7 +16,7 @@ MAY_INCLUDE = {
     "base": [r"base/"],
     "inject/abi": [r"inject/abi/"],
     "inject": [r"inject/"],
-    "snapshot": [r"base/", r"inject/abi/", r"attach/(fault_reason|interrupt|memory_file|region_access|standstill|target|thread_slots|threads|tool_guard|work_lock)\.h", r"snapshot/"],
+    "snapshot": [r"base/", r"inject/abi/", r"attach/(code_names|fault_reason|interrupt|region_access|standstill|target|thread_slots|threads|tool_guard|work_lock)\.h", r"snapshot/"],
     "attach": [r"base/", r"inject/abi/", r"inject/(cfi|unwind_step)\.h", r"inject/arch/x86_64/arch\.h", r"attach/"],
     "proto": [r"base/", r"snapshot/heap_profile\.h", r"proto/", r"profile\.pb-c\.h"],
     "cli": [r"base/", r"inject/abi/(limits|region)\.h", r"attach/(attached_list|check|hook_addition|interrupt|sampling_settings|session|target|tool_guard)\.h",

@@ -52,7 +52,7 @@ def files_of(pid):
 
 
 def ours(pid):
-    return [(tid, number, link) for tid, number, link, _ in files_of(pid) if re.fullmatch(r"/memfd:heapsnap-code-[0-9a-f]{16} \(deleted\)", link)]
+    return [(tid, number, link) for tid, number, link, _ in files_of(pid) if re.fullmatch(r"/memfd:heapsnap-code-[0-9a-f]{32} \(deleted\)", link)]
 
 
 def check_untouched(path):

@@ -28,6 +28,8 @@
 
 #include "commands.h"
 
+#define DIGITS "0123456789abcdef"
+
 enum { THREADS_MAX = 8, NUMBERS = 64, DECOYS_MAX = 16, MANY = 30 };
 
 struct shared {
@@ -142,7 +144,7 @@ static int foreign_file(void)
 		return -1;
 	if (mount("none", folder, "tmpfs", 0, NULL) != 0)
 		exit(5);
-	snprintf(path, sizeof(path), "%s/memfd:heapsnap-code-0123456789abcdef", folder);
+	snprintf(path, sizeof(path), "%s/memfd:heapsnap-code-" DIGITS DIGITS, folder);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	unlink(path);
 	umount2(folder, MNT_DETACH);
@@ -152,14 +154,18 @@ static int foreign_file(void)
 
 static void make_decoys(void)
 {
-	int fd = memfd_create("heapsnap-code-0123456789abcdef", MFD_CLOEXEC);
+	int fd = memfd_create("heapsnap-code-" DIGITS DIGITS, MFD_CLOEXEC);
 
 	write(fd, "somebody else's", 15);
 	add_decoy(fd);
+	add_decoy(memfd_create("heapsnap-code-" DIGITS DIGITS, MFD_CLOEXEC)); // as if just made
+	fd = memfd_create("heapsnap-code-" DIGITS DIGITS, MFD_CLOEXEC);
+	write(fd, "SPAYLOAD", 8); // as our code begins
+	add_decoy(fd);
 	add_decoy(memfd_create("heapsnap-code", MFD_CLOEXEC));
-	add_decoy(memfd_create("heapsnap-other-0123456789abcdef", MFD_CLOEXEC));
-	add_decoy(memfd_create("heapsnap-code-0123456789abcdeg", MFD_CLOEXEC));
-	add_decoy(memfd_create("heapsnap-code-0123456789abcdef0", MFD_CLOEXEC));
+	add_decoy(memfd_create("heapsnap-other-" DIGITS DIGITS, MFD_CLOEXEC));
+	add_decoy(memfd_create("heapsnap-code-" DIGITS "0123456789abcdeg", MFD_CLOEXEC));
+	add_decoy(memfd_create("heapsnap-code-" DIGITS DIGITS "0", MFD_CLOEXEC));
 	fd = foreign_file();
 	if (fd >= 0)
 		add_decoy(fd);

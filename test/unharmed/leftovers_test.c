@@ -81,17 +81,19 @@ static void end(struct subject *subject)
 // `only_copy`: the killed tool had put the bytes back, and not dropped the page's copy.
 static void leave_and_clear(struct subject *subject, bool only_copy)
 {
-	const pid_t pid = subject->program.pid;
+	const struct leftover_descriptors none = { 0 };
 	struct remote_caller caller;
+	struct code_names names;
 
+	code_names_read(&subject->memory, &names);
 	must(target_memory_write(&subject->memory, subject->entry, arch_entry_code, ARCH_ENTRY_CODE_SIZE, 0));
 	if (only_copy)
 		must(target_memory_write(&subject->memory, subject->entry, subject->before, ARCH_ENTRY_CODE_SIZE, 0));
 	CHECK(!page_is_of_file(subject));
-	CHECK_EQUAL(leftovers_exist(pid, &subject->memory), !only_copy);
+	CHECK_EQUAL(leftovers_exist(&names, &subject->memory), !only_copy);
 	must(remote_call_open(&subject->process, &subject->memory, &caller));
-	must(leftovers_clear(&caller, true));
-	CHECK(!leftovers_exist(pid, &subject->memory));
+	must(leftovers_clear(&caller, &names, &none));
+	CHECK(!leftovers_exist(&names, &subject->memory));
 	use(&caller);
 	must(remote_call_close(&caller));
 	CHECK(entry_holds(subject, subject->before));
@@ -135,14 +137,17 @@ static void test_own_change(void)
 // A caller that has its own code there needs it to the end, and takes it away itself. The next one that needs none drops the copy.
 static void test_callers_own(void)
 {
+	const struct leftover_descriptors none = { 0 };
 	struct remote_caller caller;
+	struct code_names names;
 	struct subject subject;
 
 	begin(&subject);
+	code_names_read(&subject.memory, &names);
 	setenv("HEAPSNAP_TEST_NO_GADGETS", "1", 1);
 	must(remote_call_open(&subject.process, &subject.memory, &caller));
 	CHECK_EQUAL(caller.entry.address, subject.entry);
-	must(leftovers_clear(&caller, true));
+	must(leftovers_clear(&caller, &names, &none));
 	CHECK(entry_holds(&subject, arch_entry_code));
 	use(&caller);
 	must(remote_call_close(&caller));
@@ -150,7 +155,7 @@ static void test_callers_own(void)
 	CHECK(!page_is_of_file(&subject));
 	unsetenv("HEAPSNAP_TEST_NO_GADGETS");
 	must(remote_call_open(&subject.process, &subject.memory, &caller));
-	must(leftovers_clear(&caller, true));
+	must(leftovers_clear(&caller, &names, &none));
 	must(remote_call_close(&caller));
 	CHECK(entry_holds(&subject, subject.before));
 	CHECK(page_is_of_file(&subject));

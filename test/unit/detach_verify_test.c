@@ -17,19 +17,36 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NAME "heapsnap-code-0123456789abcdef"
+#define FORGED "heapsnap-code-0123456789abcdef0123456789abcdef"
 #define CODE "code bytes restored"
 #define MAPPINGS "no mapping of heapsnap left"
 #define DESCRIPTORS "no descriptor of heapsnap left"
 #define TRACED "not traced"
 #define THREADS "threads and signal masks as before"
 
+static char name[HS_CODE_NAME_SIZE]; // that heapsnap could have given a file here
+
+static void read_names(pid_t pid, struct code_names *ret)
+{
+	struct target_memory memory;
+	struct hs_error *error = target_memory_open(pid, &memory);
+
+	*ret = (struct code_names){ .pid = pid };
+	if (!error) {
+		code_names_read(&memory, ret);
+		target_memory_close(&memory);
+	}
+	hs_error_destroy(error);
+}
+
 static struct detach_report verify(pid_t pid, const struct hook_record *hooks, size_t count)
 {
 	const struct detach_before before = detach_look_before(pid);
 	struct detach_report report = { 0 };
+	struct code_names names;
 
-	detach_verify(&before, hooks, count, &report);
+	read_names(pid, &names);
+	detach_verify(&before, &names, hooks, count, &report);
 	return report;
 }
 
@@ -100,9 +117,9 @@ static void test_code(void)
 }
 
 // A page of a file of that name, at an address below all other mappings or where the kernel has room.
-static bool mapping_breaks(const char *name, uint64_t address, int protection, const char *broken)
+static bool mapping_breaks(const char *file, uint64_t address, int protection, const char *broken)
 {
-	int fd = memfd_create(name, MFD_CLOEXEC);
+	int fd = memfd_create(file, MFD_CLOEXEC);
 	void *page = mmap((void *)(uintptr_t)address, 4096, protection, MAP_PRIVATE | (address ? MAP_FIXED_NOREPLACE : 0), fd, 0);
 	bool right;
 
@@ -118,10 +135,12 @@ static void test_mappings(void)
 	struct region_header *region = mmap((void *)(uintptr_t)(HS_LAYOUT_LOW + (UINT64_C(1) << 41)), HS_HEADER_SIZE, PROT_READ | PROT_WRITE,
 					    MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
-	CHECK(mapping_breaks(NAME, 0x100000, PROT_READ, MAPPINGS));
-	CHECK(mapping_breaks(NAME, 0, PROT_READ | PROT_EXEC, MAPPINGS));
-	CHECK(mapping_breaks(NAME, 0, PROT_NONE, MAPPINGS));
+	CHECK(mapping_breaks(name, 0x100000, PROT_READ, MAPPINGS));
+	CHECK(mapping_breaks(name, 0, PROT_READ | PROT_EXEC, MAPPINGS));
+	CHECK(mapping_breaks(name, 0, PROT_NONE, MAPPINGS));
 	CHECK(mapping_breaks("heapsnap-code", 0, PROT_READ, NULL)); // anybody's
+	CHECK(mapping_breaks(FORGED, 0, PROT_READ, NULL));          // a client's
+	CHECK(mapping_breaks(FORGED, 0, PROT_READ | PROT_EXEC, NULL));
 	CHECK(region != MAP_FAILED);
 	CHECK(breaks_only(NULL));
 	region->magic = HS_REGION_MAGIC;
@@ -139,7 +158,7 @@ static void *have_own_table(void *unused)
 	int fd;
 
 	CHECK(unshare(CLONE_FILES) == 0);
-	fd = memfd_create(NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	pthread_barrier_wait(&barrier);
 	pthread_barrier_wait(&barrier);
 	close(fd);
@@ -148,10 +167,13 @@ static void *have_own_table(void *unused)
 
 static void test_descriptors(void)
 {
-	int fd = memfd_create(NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	pthread_t thread;
 
 	CHECK(breaks_only(DESCRIPTORS));
+	close(fd);
+	fd = memfd_create(FORGED, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	CHECK(breaks_only(NULL));
 	close(fd);
 	CHECK(breaks_only(NULL));
 	pthread_barrier_init(&barrier, NULL, 2);
@@ -216,8 +238,10 @@ static void test_traced(void)
 static bool is_compared(const struct detach_before *before)
 {
 	struct detach_report report = { 0 };
+	struct code_names names;
 
-	detach_verify(before, NULL, 0, &report);
+	read_names(getpid(), &names);
+	detach_verify(before, &names, NULL, 0, &report);
 	return strcmp(report.checks[report.check_count - 1].text, THREADS) == 0;
 }
 
@@ -240,6 +264,11 @@ static void test_threads(void)
 
 int main(void)
 {
+	struct code_names names;
+	uint64_t nonce;
+
+	read_names(getpid(), &names);
+	CHECK(code_names_make(&names, name, &nonce) == NULL);
 	CHECK(breaks_only(NULL));
 	test_code();
 	test_mappings();

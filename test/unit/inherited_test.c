@@ -72,15 +72,20 @@ static void test_hook(void)
 	CHECK(!inherited_hook(0x200000, &other, &hook));
 }
 
+static const uint64_t code = UINT64_C(0x300000000000), area = UINT64_C(0x300000100000);
+static char made[HS_CODE_NAME_SIZE]; // a name that heapsnap could have made here
+
 static struct inherited read_own(void)
 {
 	struct inherited inherited;
 	struct target_memory memory;
+	struct code_names names;
 	struct proc_maps maps;
 
 	CHECK(target_memory_open(getpid(), &memory) == NULL);
 	CHECK(proc_maps_read(getpid(), &maps) == NULL);
-	CHECK(inherited_read(&maps, &memory, &inherited) == NULL);
+	code_names_read(&memory, &names);
+	CHECK(inherited_read(&maps, &memory, &names, &inherited) == NULL);
 	proc_maps_deinit(&maps);
 	target_memory_close(&memory);
 	return inherited;
@@ -105,37 +110,139 @@ static void check_no_state_pages(void)
 	inherited_deinit(&inherited);
 }
 
+static size_t parts_found(void)
+{
+	struct inherited inherited = read_own();
+	size_t count = inherited.code_count;
+
+	inherited_deinit(&inherited);
+	return count;
+}
+
+// The content of a code file: an image of two pages, and an area of two islands.
+static int make_file(const char *name, uint64_t address)
+{
+	struct hook_island islands[2] = { make_island(address + 64, 0, 0x5000), make_island(address + 128, 2, 0x6000) };
+	struct payload_header header = {
+		.magic = HS_PAYLOAD_MAGIC, .image_size = 8192, .config.code = address, .config.state = address + 8192,
+	};
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_EXEC);
+
+	if (fd < 0)
+		fd = memfd_create(name, MFD_CLOEXEC);
+	CHECK(pwrite(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header));
+	CHECK(pwrite(fd, islands, sizeof(islands), 8192) == (ssize_t)sizeof(islands));
+	CHECK(ftruncate(fd, 12288) == 0);
+	return fd;
+}
+
+static void copy_file(int fd, uint64_t address, size_t size, off_t offset)
+{
+	uint8_t *memory = map(address, size, PROT_READ | PROT_WRITE, -1, 0);
+
+	CHECK(pread(fd, memory, size, offset) == (ssize_t)size);
+	CHECK(mprotect(memory, size, PROT_READ | PROT_EXEC) == 0);
+}
+
+static void unmap_all(void)
+{
+	munmap((void *)(uintptr_t)area, 4096);
+	munmap((void *)(uintptr_t)code, 8192);
+	munmap((void *)(uintptr_t)(code + 8192), HS_STATE_SIZE);
+}
+
+// Files that a client has handed over are as ours in all but their name; or have our name, but are not what it stands for.
+static void test_foreign(void)
+{
+	int own = make_file(made, code), other = make_file(made, code), forged = make_file("heapsnap-code-0123456789abcdef0123456789abcdef", code);
+	struct inherited inherited;
+
+	for (int protection = PROT_READ; protection <= (PROT_READ | PROT_EXEC); protection += PROT_EXEC) {
+		map(code, 8192, protection, forged, 0);
+		map(area, 4096, protection, forged, 8192);
+		map(code + 8192, HS_STATE_SIZE, PROT_READ | PROT_WRITE, -1, 0);
+		CHECK_EQUAL(parts_found(), 0);
+		unmap_all();
+	}
+	// Islands alone, and an image that belongs elsewhere.
+	map(area, 4096, PROT_READ | PROT_EXEC, own, 8192);
+	CHECK_EQUAL(parts_found(), 0);
+	map(code + 0x1000000, 8192, PROT_READ | PROT_EXEC, own, 0);
+	CHECK_EQUAL(parts_found(), 0);
+	munmap((void *)(uintptr_t)(code + 0x1000000), 8192);
+	unmap_all();
+	// Beside an image, islands of other files, of the image's own part, and such as are not code.
+	map(code, 8192, PROT_READ, own, 0);
+	CHECK_EQUAL(parts_found(), 1); // the note
+	map(area, 4096, PROT_READ | PROT_EXEC, forged, 8192);
+	CHECK_EQUAL(parts_found(), 1);
+	munmap((void *)(uintptr_t)area, 4096);
+	map(area, 4096, PROT_READ | PROT_EXEC, other, 8192);
+	CHECK_EQUAL(parts_found(), 1);
+	munmap((void *)(uintptr_t)area, 4096);
+	map(area, 4096, PROT_READ, own, 8192);
+	CHECK_EQUAL(parts_found(), 1);
+	munmap((void *)(uintptr_t)area, 4096);
+	map(area, 4096, PROT_READ | PROT_EXEC, own, 4096);
+	CHECK_EQUAL(parts_found(), 1);
+	munmap((void *)(uintptr_t)area, 4096);
+	// Not the state pages: other protection, and what the image does not name.
+	map(code + 8192, HS_STATE_SIZE, PROT_READ, -1, 0);
+	inherited = read_own();
+	CHECK(!inherited.has_state_pages);
+	inherited_deinit(&inherited);
+	unmap_all();
+	close(own);
+	own = make_file(made, code);
+	CHECK(pwrite(own, &(uint64_t){ code }, 8, offsetof(struct payload_header, config.state)) == 8);
+	map(code, 8192, PROT_READ | PROT_EXEC, own, 0);
+	map(code + 8192, HS_STATE_SIZE, PROT_READ | PROT_WRITE, -1, 0);
+	inherited = read_own();
+	CHECK_EQUAL(inherited.code_count, 1);
+	CHECK(!inherited.has_state_pages);
+	inherited_deinit(&inherited);
+	unmap_all();
+	close(own);
+	close(other);
+	close(forged);
+}
+
+// An image where the kernel places what programs map: ours never is there.
+static void test_anywhere(void)
+{
+	uint8_t *place = mmap(NULL, 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t address = (uint64_t)(uintptr_t)place;
+	int fd = make_file(made, address);
+
+	munmap(place, 8192);
+	copy_file(fd, address, 8192, 0);
+	CHECK_EQUAL(parts_found(), 0);
+	munmap(place, 8192);
+	map(address, 8192, PROT_READ | PROT_EXEC, fd, 0);
+	CHECK_EQUAL(parts_found(), 0);
+	munmap(place, 8192);
+	close(fd);
+}
+
 // The image of two pages, state pages, an area with two islands; as named memory files or as anonymous memory.
 static void test_maps(bool named)
 {
-	const uint64_t code = UINT64_C(0x300000000000), area = UINT64_C(0x300000100000), copy = code - 0x100000;
-	struct hook_island islands[2] = { make_island(code + 64, 0, 0x5000), make_island(code + 128, 2, 0x6000) };
-	struct payload_header header = { .magic = HS_PAYLOAD_MAGIC, .image_size = 8192, .config.code = code };
-	struct inherited inherited = read_own();
+	const uint64_t copy = code - 0x100000;
+	int fd = make_file(made, code);
+	struct inherited inherited;
 	int foreign;
 
-	CHECK_EQUAL(inherited.code_count, 0);
-	inherited_deinit(&inherited);
+	CHECK_EQUAL(parts_found(), 0);
 	if (named) {
-		int fd = memfd_create("heapsnap-code-0123456789abcdef", MFD_CLOEXEC | MFD_EXEC);
-
-		if (fd < 0)
-			fd = memfd_create("heapsnap-code-0123456789abcdef", MFD_CLOEXEC);
-		CHECK(pwrite(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header));
-		CHECK(pwrite(fd, islands, sizeof(islands), 8192) == (ssize_t)sizeof(islands));
-		CHECK(ftruncate(fd, 12288) == 0);
 		map(code, 8192, PROT_READ | PROT_EXEC, fd, 0);
 		map(area, 4096, PROT_READ | PROT_EXEC, fd, 8192);
-		close(fd);
 	} else {
-		memcpy(map(code, 8192, PROT_READ | PROT_WRITE, -1, 0), &header, sizeof(header));
-		memcpy(map(area, 4096, PROT_READ | PROT_WRITE, -1, 0), islands, sizeof(islands));
-		CHECK(mprotect((void *)(uintptr_t)code, 8192, PROT_READ | PROT_EXEC) == 0);
-		CHECK(mprotect((void *)(uintptr_t)area, 4096, PROT_READ | PROT_EXEC) == 0);
+		copy_file(fd, code, 8192, 0);
+		copy_file(fd, area, 4096, 8192);
 		// The program's own: a copy that it has made of the image.
-		memcpy(map(copy, 8192, PROT_READ | PROT_WRITE, -1, 0), &header, sizeof(header));
-		CHECK(mprotect((void *)(uintptr_t)copy, 8192, PROT_READ | PROT_EXEC) == 0);
+		copy_file(fd, copy, 8192, 0);
 	}
+	close(fd);
 	map(code + 8192, HS_STATE_SIZE, PROT_READ | PROT_WRITE, -1, 0);
 
 	inherited = read_own();
@@ -178,7 +285,17 @@ static void test_maps(bool named)
 
 int main(void)
 {
+	struct target_memory memory;
+	struct code_names names;
+	uint64_t nonce;
+
+	CHECK(target_memory_open(getpid(), &memory) == NULL);
+	code_names_read(&memory, &names);
+	CHECK(code_names_make(&names, made, &nonce) == NULL);
+	target_memory_close(&memory);
 	test_hook();
+	test_foreign();
+	test_anywhere();
 	test_maps(true);
 	test_maps(false);
 	return CHECK_RESULT();

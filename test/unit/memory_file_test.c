@@ -10,12 +10,16 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define NAME "heapsnap-code-0123456789abcdef"
+#define NAME "heapsnap-code-0123456789abcdef0123456789abcdef"
+
+static struct code_names names;
+static char made[HS_CODE_NAME_SIZE]; // a name that heapsnap could have made here
 
 static char folder[] = "/tmp/heapsnap-memory-file-XXXXXX";
 
@@ -66,7 +70,7 @@ static void test_take(void)
 
 	CHECK(is_taken(fd));
 	CHECK(is_taken(make(NAME, MFD_ALLOW_SEALING | 8 /* MFD_NOEXEC_SEAL */)));
-	CHECK(!is_taken(make("heapsnap-code-0123456789abcdee", MFD_ALLOW_SEALING)));
+	CHECK(!is_taken(make("heapsnap-code-0123456789abcdef0123456789abcdee", MFD_ALLOW_SEALING)));
 	CHECK(!is_taken(make(NAME "0", MFD_ALLOW_SEALING)));
 	CHECK(!is_taken(make(NAME, 0))); // sealed against seals
 	fd = make(NAME, MFD_ALLOW_SEALING);
@@ -83,7 +87,7 @@ static void test_take(void)
 	CHECK(!is_taken(open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)));
 	// A handle is opened when it is known what it stands for, as where the kernel gives no more than that.
 	CHECK(is_taken(reopened(make(NAME, MFD_ALLOW_SEALING), O_PATH)));
-	CHECK(!is_taken(reopened(make("heapsnap-code-0123456789abcdee", MFD_ALLOW_SEALING), O_PATH)));
+	CHECK(!is_taken(reopened(make("heapsnap-code-0123456789abcdef0123456789abcdee", MFD_ALLOW_SEALING), O_PATH)));
 	// What is taken is the very file.
 	fd = make(NAME, MFD_ALLOW_SEALING);
 	other = make(NAME, MFD_ALLOW_SEALING);
@@ -117,7 +121,7 @@ static void test_mapped(void)
 // Closes `fd`.
 static bool is_left(int fd)
 {
-	bool left = memory_file_is_left(getpid(), getpid(), fd);
+	bool left = memory_file_is_left(&names, getpid(), fd);
 
 	CHECK(fd >= 0);
 	close(fd);
@@ -132,18 +136,69 @@ static int filled(const char *name, uint64_t word)
 	return fd;
 }
 
+static int of_user(const char *name, uid_t user)
+{
+	int fd;
+
+	setfsuid(user);
+	fd = make(name, MFD_ALLOW_SEALING);
+	setfsuid(geteuid());
+	return fd;
+}
+
 static void test_left(void)
 {
-	CHECK(is_left(make(NAME, MFD_ALLOW_SEALING)));
-	CHECK(is_left(filled(NAME, HS_PAYLOAD_MAGIC)));
-	CHECK(!is_left(filled(NAME, HS_PAYLOAD_MAGIC + 1)));
-	CHECK(!is_left(filled("heapsnap-other-0123456789abcdef", HS_PAYLOAD_MAGIC)));
-	CHECK(!is_left(make("heapsnap-code", MFD_ALLOW_SEALING)));
-	CHECK(!is_left(make("heapsnap-code-0123456789abcde", MFD_ALLOW_SEALING)));
-	CHECK(!is_left(make("heapsnap-code-0123456789abcdef0", MFD_ALLOW_SEALING)));
-	CHECK(!is_left(make("heapsnap-code-0123456789ABCDEF", MFD_ALLOW_SEALING)));
-	CHECK(!is_left(in_folder("memfd:" NAME, false)));
-	CHECK(!is_left(in_folder("memfd:" NAME, true)));
+	char other[HS_CODE_NAME_SIZE], path[128];
+
+	CHECK(is_left(make(made, MFD_ALLOW_SEALING)));
+	CHECK(is_left(filled(made, HS_PAYLOAD_MAGIC)));
+	CHECK(!is_left(filled(made, HS_PAYLOAD_MAGIC + 1)));
+	// The form of the name is right.
+	CHECK(!is_left(make(NAME, MFD_ALLOW_SEALING)));
+	CHECK(!is_left(filled(NAME, HS_PAYLOAD_MAGIC)));
+	CHECK(!is_left(filled("heapsnap-code-0123456789abcdef", HS_PAYLOAD_MAGIC)));
+	for (size_t i = strlen("heapsnap-code-"); i < strlen(made); i++) {
+		snprintf(other, sizeof(other), "%s", made);
+		other[i] = other[i] == '0' ? '1' : '0';
+		CHECK(!is_left(make(other, MFD_ALLOW_SEALING)));
+	}
+	snprintf(path, sizeof(path), "memfd:%s", made);
+	CHECK(!is_left(in_folder(path, false)));
+	CHECK(!is_left(in_folder(path, true)));
+	// Who knows the program's secret, and is not who the program is.
+	if (geteuid() == 0) {
+		CHECK(!is_left(of_user(made, 65534)));
+		CHECK(!is_left(reopened(of_user(made, 65534), O_PATH)));
+		CHECK(is_left(of_user(made, 0)));
+	}
+}
+
+static bool is_mapped(const char *name, uid_t user, int flags)
+{
+	const struct proc_map *map;
+	struct proc_maps maps;
+	int fd = of_user(name, user);
+	void *memory;
+	bool ours;
+
+	CHECK(ftruncate(fd, 4096) == 0);
+	memory = mmap(NULL, 4096, PROT_READ, flags, fd, 0);
+	CHECK(proc_maps_read(getpid(), &maps) == NULL);
+	map = proc_maps_find(&maps, (uint64_t)(uintptr_t)memory);
+	ours = map && memory_file_is_mapped(&names, map);
+	proc_maps_deinit(&maps);
+	munmap(memory, 4096);
+	close(fd);
+	return ours;
+}
+
+static void test_mapping(void)
+{
+	CHECK(is_mapped(made, geteuid(), MAP_PRIVATE));
+	CHECK(!is_mapped(NAME, geteuid(), MAP_PRIVATE));
+	CHECK(!is_mapped(NAME, geteuid(), MAP_SHARED));
+	if (geteuid() == 0) // as far as map_files can be looked at
+		CHECK(!is_mapped(made, 65534, MAP_PRIVATE));
 }
 
 static pid_t own_tid;
@@ -154,7 +209,7 @@ static void *have_own_table(void *unused)
 {
 	CHECK(unshare(CLONE_FILES) == 0);
 	own_tid = (pid_t)syscall(SYS_gettid);
-	own_number = make(NAME, MFD_ALLOW_SEALING);
+	own_number = make(made, MFD_ALLOW_SEALING);
 	pthread_barrier_wait(&barrier);
 	pthread_barrier_wait(&barrier);
 	return unused;
@@ -182,12 +237,12 @@ static void test_tables(void)
 	descriptor_tables_deinit(&tables);
 	CHECK(!descriptor_table_is_shared(getpid(), own_tid));
 	CHECK(descriptor_table_is_shared(own_tid, own_tid));
-	CHECK(memory_file_take(getpid(), own_tid, own_number, NAME, &taken) == NULL);
+	CHECK(memory_file_take(getpid(), own_tid, own_number, made, &taken) == NULL);
 	close(taken);
-	CHECK(memory_file_is_left(getpid(), own_tid, own_number));
-	CHECK(!memory_file_is_left(getpid(), getpid(), own_number));
+	CHECK(memory_file_is_left(&names, own_tid, own_number));
+	CHECK(!memory_file_is_left(&names, getpid(), own_number));
 	CHECK(!is_taken(own_number)); // closes ours, not the thread's
-	CHECK(memory_file_is_left(getpid(), own_tid, own_number));
+	CHECK(memory_file_is_left(&names, own_tid, own_number));
 	pthread_barrier_wait(&barrier);
 	pthread_join(thread, NULL);
 	if (foreign != own_number)
@@ -196,10 +251,18 @@ static void test_tables(void)
 
 int main(void)
 {
+	struct target_memory memory;
+	uint64_t nonce;
+
+	CHECK(target_memory_open(getpid(), &memory) == NULL);
+	code_names_read(&memory, &names);
+	CHECK(code_names_make(&names, made, &nonce) == NULL);
+	target_memory_close(&memory);
 	CHECK(mkdtemp(folder) != NULL);
 	test_take();
 	test_mapped();
 	test_left();
+	test_mapping();
 	test_tables();
 	rmdir(folder);
 	return CHECK_RESULT();

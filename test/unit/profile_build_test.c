@@ -7,7 +7,7 @@
 
 static const char maps_text[] =
 	"00400000-00401000 r-xp 00000000 08:01 13 /lib/below.so\n"
-	"10000000-10001000 r-xp 00000000 00:05 9 /memfd:heapsnap-code-0123456789abcdef (deleted)\n"
+	"10000000-10001000 r-xp 00000000 00:05 9 /memfd:heapsnap-code-0123456789abcdef0000000000000000 (deleted)\n"
 	"555555554000-555555555000 r--p 00000000 08:01 11 /bin/program\n"
 	"555555555000-555555558000 r-xp 00001000 08:01 11 /bin/program\n"
 	"7ffff7c00000-7ffff7c28000 r-xp 00028000 08:01 12 /lib/libc.so.6\n"
@@ -31,6 +31,7 @@ static void begin(struct built *built)
 
 	*built = empty;
 	made_region_init(&built->region, 200);
+	built->region.header->code_nonce = UINT64_C(0x0123456789abcdef);
 	module = made_module(&built->region, "/bin/program");
 	module->start = module->load_bias = 0x555555554000, module->end = 0x555555559000;
 	module->flags = MODULE_MAIN;

@@ -32,7 +32,7 @@
 	.type payload_header, @object
 payload_header:
 	.quad 0x44414f4c59415053          // magic
-	.long 10                           // abi_version
+	.long 11                           // abi_version
 	.long payload_image_end - payload_header
 	.long entry_malloc - payload_header
 	.long entry_calloc - payload_header

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a detach has before it: what of ours is in the target, by the region's header, or, where there is none, by the code itself.
+#ifndef HEAPSNAP_ATTACH_DETACH_STATE_H
+#define HEAPSNAP_ATTACH_DETACH_STATE_H
+
+#include "attach/code_names.h"
+#include "attach/file_pages.h"
+#include "attach/inherited.h"
+#include "attach/inside.h"
+#include "attach/leftovers.h"
+#include "attach/region_access.h"
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct detach_state {
+	pid_t pid;
+	bool has_region;             // false: only code of ours, or its descriptors; then `region` is but the access to the memory
+	struct region_access region;
+	struct hook_record *hooks;
+	uint32_t hook_count;
+	struct region_part code[HS_CODE_PARTS_MAX]; // executable ranges: image, islands
+	size_t code_count;
+	bool has_state_pages;        // right behind the image
+	struct region_part bare_region; // mapped by an attach that was killed before it wrote the header; size 0 = none
+	struct code_names names;
+	struct leftover_descriptors left; // as they were found before the target stood still
+	bool late;                   // a thread may have a call to make for a tool that was killed: something may come yet (late_threads.h)
+	bool may_have_descriptors;   // of memory files, that came since: an attach that was finished has closed them
+	bool hooks_out;              // by this run
+	bool copies_dropped;         // or tried to: copies that could not be dropped stay
+	struct looked_at_list looked_at; // by the freezes of this run since the hooks are out
+	struct file_pages files;     // for the time in which the target stands still
+	bool code_is_there;          // with the state pages; false: not yet, or a killed detach has unmapped them already
+};
+
+// With what of files is needed while the target stands still. *found_ret: there is something to take out, and *state is to be deinitialized.
+struct hs_error *detach_state_read(pid_t pid, struct detach_state *state, bool *found_ret) HS_MUST_CHECK;
+void detach_state_deinit(struct detach_state *state);
+
+// The same while it stands still: with `files`, borrowed, as they were read before, and of the descriptors `known`, which it takes, those that are there
+// still. What has come late is found by leftovers_clear_elsewhere.
+struct hs_error *detach_state_init(pid_t pid, const struct file_pages *files, struct leftover_descriptors *known, bool late,
+				   struct detach_state *state, bool *found_ret) HS_MUST_CHECK;
+
+// Whether image and state pages are where the region's header says.
+bool detach_state_has_code(const struct detach_state *state, const struct proc_maps *maps);
+
+#endif
