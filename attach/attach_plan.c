@@ -55,17 +55,18 @@ static void warn_of_rest(const struct attach_plan *plan, const char *what, struc
 static struct hs_error *judge_leftovers(struct attach_plan *plan, struct findings *findings)
 {
 	struct inherited inherited;
-	struct code_names names;
+	bool frozen = standstill_is_on(); // then the names are known, and tables of thousands of descriptors are not looked through
 	struct hs_error *error;
 
-	code_names_read(&plan->memory, &names);
-	error = inherited_read(&plan->maps, &plan->memory, &names, &inherited);
+	if (!frozen)
+		code_names_read(&plan->memory, &plan->names);
+	error = inherited_read(&plan->maps, &plan->memory, &plan->names, &inherited);
 	if (error)
 		return error;
 	plan->hooks_left = inherited_is_hooked(&inherited, &plan->memory);
 	if (plan->hooks_left)
 		warn_of_rest(plan, "hooks that do nothing, inherited from a parent that was attached when it was forked", findings);
-	else if (inherited.code_count > 0 || leftovers_exist(&names, &plan->memory))
+	else if (inherited.code_count > 0 || (!frozen && leftovers_exist(&plan->names, &plan->memory)))
 		warn_of_rest(plan, "the rest of an unfinished attach or detach", findings);
 	inherited_deinit(&inherited);
 	return NULL;

@@ -3,6 +3,7 @@
 #ifndef HEAPSNAP_ATTACH_ATTACH_PLAN_H
 #define HEAPSNAP_ATTACH_ATTACH_PLAN_H
 
+#include "attach/code_names.h"
 #include "attach/file_pages.h"
 #include "attach/findings.h"
 #include "attach/hook_plan.h"
@@ -17,6 +18,7 @@
 struct attach_plan {
 	struct target_info target;
 	struct target_memory memory;
+	struct code_names names; // of our memory files there
 	struct proc_maps maps;
 	struct module_list modules;
 	struct file_pages files; // what may be needed of them under the stop

@@ -35,11 +35,13 @@ static uint64_t address_of_random(pid_t pid)
 	return 0;
 }
 
-static void read_key(const struct target_memory *memory, struct code_names *ret)
+void code_names_read_key(const struct target_memory *memory, struct code_names *ret)
 {
 	uint64_t address = address_of_random(memory->pid);
-	struct hs_error *error = address ? target_memory_read(memory, address, &ret->key, sizeof(ret->key)) : NULL;
+	struct hs_error *error;
 
+	*ret = (struct code_names){ .pid = memory->pid };
+	error = address ? target_memory_read(memory, address, &ret->key, sizeof(ret->key)) : NULL;
 	ret->has_key = address && !error && (ret->key.words[0] || ret->key.words[1]);
 	hs_error_destroy(error);
 }
@@ -76,8 +78,7 @@ static void read_owners(struct code_names *ret)
 
 void code_names_read(const struct target_memory *memory, struct code_names *ret)
 {
-	*ret = (struct code_names){ .pid = memory->pid };
-	read_key(memory, ret);
+	code_names_read_key(memory, ret);
 	read_owners(ret);
 }
 
@@ -118,6 +119,16 @@ static bool is_named_by_region(const struct code_names *names, const uint64_t wo
 	return names->nonce != 0 && words[0] == names->nonce;
 }
 
+bool code_names_of_region(const struct code_names *names, const char *name)
+{
+	uint64_t words[2];
+
+	if (!code_names_look_alike(name))
+		return false;
+	parse_words(name, words);
+	return is_named_by_region(names, words);
+}
+
 bool code_names_have(const struct code_names *names, const char *name)
 {
 	uint64_t words[2];
@@ -130,10 +141,7 @@ bool code_names_have(const struct code_names *names, const char *name)
 
 bool code_names_owner_fits(const struct code_names *names, const char *name, uid_t uid)
 {
-	uint64_t words[2];
-
-	parse_words(name, words);
-	if (is_named_by_region(names, words))
+	if (code_names_of_region(names, name))
 		return true;
 	for (size_t i = 0; i < names->owner_count; i++)
 		if (names->owners[i] == uid)

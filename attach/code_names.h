@@ -36,8 +36,10 @@ struct code_names {
 	size_t owner_count;
 };
 
-// What cannot be read is not there: then fewer names are known as ours.
+// What cannot be read is not there: then fewer names are known as ours. Not while the target stands still: `ret` is good until it is another program.
 void code_names_read(const struct target_memory *memory, struct code_names *ret);
+// The secret alone, by files that are read at any time: enough to make names.
+void code_names_read_key(const struct target_memory *memory, struct code_names *ret);
 
 // A fresh name for one file, and its nonce.
 struct hs_error *code_names_make(const struct code_names *names, char ret[HS_CODE_NAME_SIZE], uint64_t *nonce_ret) HS_MUST_CHECK;
@@ -45,6 +47,9 @@ struct hs_error *code_names_make(const struct code_names *names, char ret[HS_COD
 // Pure: whether a file of that name, as /proc/PID/maps gives it without " (deleted)", was made by heapsnap for this program. A file of any name that only looks
 // like one may be somebody else's.
 bool code_names_have(const struct code_names *names, const char *name);
+
+// Pure: whether it is the name of the file that the region's header names.
+bool code_names_of_region(const struct code_names *names, const char *name);
 
 // Pure: whether the name has the form of ours, nothing more.
 bool code_names_look_alike(const char *name);

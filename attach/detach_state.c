@@ -25,7 +25,15 @@ bool detach_state_has_code(const struct detach_state *state, const struct proc_m
 	return region_is_code(maps, &state->names, header->code_address, header->code_size) && page && page->writable && page->inode == 0;
 }
 
-static struct hs_error *init_from_region(pid_t pid, const struct proc_maps *maps, struct detach_state *state)
+static void init_names(const struct detach_known *known, struct detach_state *state)
+{
+	if (known)
+		state->names = known->names;
+	else
+		code_names_read(&state->region.memory, &state->names);
+}
+
+static struct hs_error *init_from_region(pid_t pid, const struct proc_maps *maps, const struct detach_known *known, struct detach_state *state)
 {
 	const struct region_header *header = &state->region.header;
 	struct hs_error *error = region_open(pid, maps, &state->region);
@@ -34,7 +42,7 @@ static struct hs_error *init_from_region(pid_t pid, const struct proc_maps *maps
 		return error;
 	state->has_region = true;
 	state->may_have_descriptors = header->state != REGION_ATTACHED;
-	code_names_read(&state->region.memory, &state->names);
+	init_names(known, state);
 	state->names.nonce = header->code_nonce;
 	state->code_is_there = detach_state_has_code(state, maps);
 	state->has_state_pages = true;
@@ -49,16 +57,16 @@ static struct hs_error *init_from_region(pid_t pid, const struct proc_maps *maps
 }
 
 // The image's own state pages are zero in a forked child, and in a process in which no hook was written: nothing is to be switched off.
-static struct hs_error *init_from_code(pid_t pid, const struct proc_maps *maps, const struct file_pages *files, struct detach_state *state)
+static struct hs_error *init_from_code(pid_t pid, const struct proc_maps *maps, const struct detach_known *known, struct detach_state *state)
 {
 	struct inherited inherited;
 	struct hs_error *error = target_memory_open(pid, &state->region.memory);
 
 	if (error)
 		return error;
-	state->region.memory.files = files;
+	state->region.memory.files = known ? known->files : NULL;
 	state->region.pid = pid;
-	code_names_read(&state->region.memory, &state->names);
+	init_names(known, state);
 	error = inherited_read(maps, &state->region.memory, &state->names, &inherited);
 	if (error) {
 		detach_state_deinit(state);
@@ -74,14 +82,14 @@ static struct hs_error *init_from_code(pid_t pid, const struct proc_maps *maps, 
 	return NULL;
 }
 
-// Of `known`, which it takes, those that are there still; NULL = all are looked through.
-static struct hs_error *init_descriptors(struct detach_state *state, struct leftover_descriptors *known)
+// Of those that are known, which it takes, such as are there still; NULL = all are looked through.
+static struct hs_error *init_descriptors(struct detach_state *state, struct detach_known *known)
 {
 	struct hs_error *error = NULL;
 
 	if (known) {
-		state->left = *known;
-		*known = (struct leftover_descriptors){ 0 };
+		state->left = known->left;
+		known->left = (struct leftover_descriptors){ 0 };
 		leftover_descriptors_prove(&state->names, &state->left);
 	} else {
 		error = leftover_descriptors_list(&state->names, &state->left);
@@ -90,8 +98,8 @@ static struct hs_error *init_descriptors(struct detach_state *state, struct left
 	return error;
 }
 
-struct hs_error *detach_state_init(pid_t pid, const struct file_pages *files, struct leftover_descriptors *known, bool late,
-				   struct detach_state *state, bool *found_ret)
+// `known`: NULL = the target does not stand still.
+static struct hs_error *state_init(pid_t pid, bool late, struct detach_known *known, struct detach_state *state, bool *found_ret)
 {
 	struct proc_maps maps;
 	struct hs_error *error = proc_maps_read(pid, &maps);
@@ -100,10 +108,10 @@ struct hs_error *detach_state_init(pid_t pid, const struct file_pages *files, st
 	*found_ret = false;
 	if (error)
 		return error;
-	error = init_from_region(pid, &maps, state);
+	error = init_from_region(pid, &maps, known, state);
 	if (error && error->code == HS_ERROR_NOT_FOUND) {
 		hs_error_destroy(error);
-		error = init_from_code(pid, &maps, files, state);
+		error = init_from_code(pid, &maps, known, state);
 	}
 	proc_maps_deinit(&maps);
 	if (error)
@@ -119,7 +127,7 @@ struct hs_error *detach_state_init(pid_t pid, const struct file_pages *files, st
 struct hs_error *detach_state_read(pid_t pid, struct detach_state *state, bool *found_ret)
 {
 	bool late = late_threads_wait(pid) != 0;
-	struct hs_error *error = detach_state_init(pid, NULL, NULL, late, state, found_ret);
+	struct hs_error *error = state_init(pid, late, NULL, state, found_ret);
 	struct proc_maps maps;
 
 	if (error || !*found_ret)
@@ -134,4 +142,9 @@ struct hs_error *detach_state_read(pid_t pid, struct detach_state *state, bool *
 	state->region.memory.files = &state->files;
 	proc_maps_deinit(&maps);
 	return NULL;
+}
+
+struct hs_error *detach_state_read_again(pid_t pid, struct detach_known *known, struct detach_state *state, bool *found_ret)
+{
+	return state_init(pid, known->late, known, state, found_ret);
 }

@@ -40,10 +40,17 @@ struct detach_state {
 struct hs_error *detach_state_read(pid_t pid, struct detach_state *state, bool *found_ret) HS_MUST_CHECK;
 void detach_state_deinit(struct detach_state *state);
 
-// The same while it stands still: with `files`, borrowed, as they were read before, and of the descriptors `known`, which it takes, those that are there
-// still. What has come late is found by leftovers_clear_elsewhere.
-struct hs_error *detach_state_init(pid_t pid, const struct file_pages *files, struct leftover_descriptors *known, bool late,
-				   struct detach_state *state, bool *found_ret) HS_MUST_CHECK;
+// What is known of the target from before it stood still.
+struct detach_known {
+	const struct file_pages *files;
+	struct code_names names;
+	struct leftover_descriptors left;
+	bool late;
+};
+
+// The same while it stands still: with files and names as they were, and of the descriptors, which it takes, those that are there still. What has come late
+// is found by leftovers_clear_elsewhere.
+struct hs_error *detach_state_read_again(pid_t pid, struct detach_known *known, struct detach_state *state, bool *found_ret) HS_MUST_CHECK;
 
 // Whether image and state pages are where the region's header says.
 bool detach_state_has_code(const struct detach_state *state, const struct proc_maps *maps);

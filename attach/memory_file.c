@@ -60,14 +60,12 @@ bool memory_file_is_mapped(const struct code_names *names, const struct proc_map
 
 	if (!map->deleted || makedev(map->device_major, map->device_minor) != memory_file_device() || !code_names_have(names, map->name))
 		return false;
-	return !read_mapped_owner(names->pid, map, &owner) || code_names_owner_fits(names, map->name, owner);
+	return code_names_of_region(names, map->name) || !read_mapped_owner(names->pid, map, &owner) || code_names_owner_fits(names, map->name, owner);
 }
 
 // A link below /proc, as the kernel writes it; "" when it is longer than any of ours, or not there.
-static void read_link(int directory, const char *path, char ret[LINK_SIZE])
+static void end_link(ssize_t length, char ret[LINK_SIZE])
 {
-	ssize_t length = readlinkat(directory, path, ret, LINK_SIZE);
-
 	ret[length > 0 && length < LINK_SIZE ? length : 0] = 0;
 }
 
@@ -76,7 +74,7 @@ static void read_own_link(int fd, char ret[LINK_SIZE])
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	read_link(AT_FDCWD, path, ret);
+	end_link(readlink(path, ret, LINK_SIZE), ret);
 }
 
 // Whether it is memory of the kernel's own file system, and which. Seals are asked first: only such files have any, so that no other file system, which
@@ -200,7 +198,7 @@ bool memory_file_may_be_left(const struct code_names *names, int directory, cons
 {
 	char link[LINK_SIZE];
 
-	read_link(directory, number, link);
+	end_link(readlinkat(directory, number, link, sizeof(link)), link);
 	return link_is_ours(names, link);
 }
 
@@ -213,7 +211,8 @@ bool memory_file_is_left(const struct code_names *names, pid_t tid, int64_t numb
 
 	// The name first, so that no other descriptor is taken.
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%" PRId64, (int)names->pid, (int)tid, number);
-	if (!memory_file_may_be_left(names, AT_FDCWD, path))
+	end_link(readlink(path, link, sizeof(link)), link);
+	if (!link_is_ours(names, link))
 		return false;
 	error = thread_descriptor_take(names->pid, tid, number, &fd);
 	if (error) {

@@ -131,7 +131,7 @@ static struct hs_error *create_memory_file(struct remote_caller *caller, bool ex
 	int64_t result;
 
 	*refused_ret = false;
-	code_names_read(caller->memory, &names);
+	code_names_read_key(caller->memory, &names);
 	if (!error)
 		error = code_names_make(&names, name, &ret->code_nonce);
 	if (!error)

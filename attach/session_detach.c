@@ -42,16 +42,16 @@ static struct hs_error *nothing_any_more(pid_t pid)
 static struct hs_error *look_at_code_again(struct detach_state *state)
 {
 	struct file_pages files = state->files;
-	struct leftover_descriptors left = state->left;
+	struct detach_known known = { .files = &files, .names = state->names, .left = state->left, .late = state->late };
 	pid_t pid = state->pid;
-	bool late = state->late, found;
+	bool found;
 	struct hs_error *error;
 
 	state->files = (struct file_pages){ 0 };
 	state->left = (struct leftover_descriptors){ 0 };
 	detach_state_deinit(state);
-	error = detach_state_init(pid, &files, &left, late, state, &found);
-	leftover_descriptors_deinit(&left);
+	error = detach_state_read_again(pid, &known, state, &found);
+	leftover_descriptors_deinit(&known.left);
 	state->files = files;
 	state->region.memory.files = &state->files;
 	if (!error && !found)

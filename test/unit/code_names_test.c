@@ -67,10 +67,14 @@ static void test_secret(void)
 	CHECK(!code_names_have(&other, link));
 	other.has_key = false;
 	CHECK(!code_names_have(&other, link));
+	CHECK(!code_names_of_region(&other, link));
 	other.nonce = nonce; // the region's header names it
 	CHECK(code_names_have(&other, link));
+	CHECK(code_names_of_region(&other, link));
+	CHECK(!code_names_of_region(&other, FORGED));
 	other.nonce = next;
 	CHECK(!code_names_have(&other, link));
+	CHECK(!code_names_of_region(&other, link));
 }
 
 // Who has no secret cannot be lied to about it.
