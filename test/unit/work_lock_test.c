@@ -203,7 +203,7 @@ static void test_dump_beside_others(pid_t target)
 		if (i == WORK_dump)
 			continue;
 		holder = make_holder(target, (enum work)i, false, &worker);
-		CHECK_EQUAL(refuses(target, WORK_dump, "try again when it has ended"), 1);
+		CHECK_EQUAL(refuses(target, WORK_dump, "has finished"), 1);
 		end(holder);
 	}
 	hs_log_set_sink(NULL);
