@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SHARERS_WAIT_US = 100000 };
+enum { SHARERS_WAIT_MS = 100 };
 
 // What a thread's slot takes at most.
 #define SLOT_BYTES (sizeof(struct thread_slot) - HS_PAGE_SIZE)
@@ -164,21 +164,16 @@ static void describe_attached(struct check_report *report)
 	hs_error_destroy(error);
 }
 
-// Attach asks for this under the freeze (attach/memory_sharers.h). Here a vfork child that is about to become another program is given the
-// time to do so.
+// Attach asks for this before the freeze and under it (attach/memory_sharers.h). A vfork child that is about to become another program is given the time
+// to do so.
 static void judge_sharers(pid_t pid, struct findings *findings)
 {
 	struct frozen_thread thread = { .tid = hs_live_thread(pid) };
 	const struct frozen_process process = { .pid = pid, .threads = &thread, .count = 1 };
 	const struct pid_set none = { 0 };
-	struct hs_error *error = memory_sharers_check(&process, &none);
+	struct hs_error *error = memory_sharers_wait(pid, SHARERS_WAIT_MS);
 	struct descriptor_tables tables;
 
-	if (error) {
-		hs_error_destroy(error);
-		usleep(SHARERS_WAIT_US);
-		error = memory_sharers_check(&process, &none);
-	}
 	// Of whichever thread would make the calls; mostly all have the same.
 	descriptor_tables_list(pid, &tables);
 	for (size_t i = 0; i < tables.count && !error; i++)

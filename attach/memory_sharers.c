@@ -3,7 +3,9 @@
 
 #include "attach/interrupt.h"
 #include "attach/thread_descriptor.h"
+#include "base/clock.h"
 #include "base/io.h"
+#include "base/live_thread.h"
 #include "base/proc_maps.h"
 
 #include <linux/kcmp.h>
@@ -11,6 +13,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+enum { SHARERS_POLL_US = 5000 };
 
 // kcmp(2): 0 = the same, 1 or 2 = another, negative = not permitted, gone, or no such call.
 static long compare_memory(pid_t one, pid_t other)
@@ -65,6 +69,26 @@ struct hs_error *memory_sharers_check(const struct frozen_process *process, cons
 					(int)process->pid);
 	pid_set_deinit(&found);
 	return error;
+}
+
+struct hs_error *memory_sharers_wait(pid_t pid, unsigned wait_ms)
+{
+	const uint64_t deadline = hs_monotonic_ns() + (uint64_t)wait_ms * 1000000u;
+	static const struct pid_set none;
+
+	for (;;) {
+		struct frozen_thread thread = { .tid = hs_live_thread(pid) };
+		const struct frozen_process process = { .pid = pid, .threads = &thread, .count = 1 };
+		struct hs_error *error = memory_sharers_check(&process, &none);
+
+		if (!error || error->code != HS_ERROR_REFUSED || hs_monotonic_ns() >= deadline)
+			return error;
+		hs_error_destroy(error);
+		usleep(SHARERS_POLL_US);
+		error = interrupt_check();
+		if (error)
+			return error;
+	}
 }
 
 struct descriptor_sharing {

@@ -17,6 +17,10 @@ void memory_strangers_list(pid_t pid, struct pid_set *ret);
 // pre: every thread of it is stopped. Without kcmp(2) nothing is found.
 struct hs_error *memory_sharers_check(const struct frozen_process *process, const struct pid_set *strangers) HS_MUST_CHECK;
 
+// The same before anything is stopped, for as long as `wait_ms`: most vfork children become another program at once. A thread that waits for one cannot be
+// stopped, and all others would stand still while it is waited for.
+struct hs_error *memory_sharers_wait(pid_t pid, unsigned wait_ms) HS_MUST_CHECK;
+
 // HS_ERROR_REFUSED, with its number, when another process shares the descriptors of thread `tid`. Without kcmp(2), and where
 // /proc does not show that process, nothing is found.
 struct hs_error *descriptor_sharers_check(const struct frozen_process *process, pid_t tid, const struct pid_set *strangers) HS_MUST_CHECK;

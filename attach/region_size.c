@@ -10,10 +10,11 @@
 #define MIB (UINT64_C(1) << 20)
 #define FIXED (HS_OFFSET_PAGES + 4 * MIB) // the region's fixed parts, code, islands
 
-static struct hs_error *refuse(const char *what, uint64_t left, uint64_t share, uint64_t needed, const char *remedy)
+static struct hs_error *refuse(const char *what, uint64_t left, uint64_t share, uint64_t size, const char *remedy)
 {
 	return hs_error_create(HS_ERROR_REFUSED, "%s leaves %" PRIu64 " MiB, of which heapsnap would take no more than %" PRIu64 ", and %" PRIu64
-			       " are needed; %s or ask for less (--max-memory)", what, left / MIB, share / MIB, (needed + MIB - 1) / MIB, remedy);
+			       " are needed, %" PRIu64 " of them whatever --max-memory says; %s%s", what, left / MIB, share / MIB,
+			       (FIXED + size + MIB - 1) / MIB, (FIXED + MIB - 1) / MIB, remedy, FIXED + ATTACH_MIN_MEMORY <= share ? " or ask for less" : "");
 }
 
 struct hs_error *region_size_decide(const struct memory_room *room, uint64_t asked, uint64_t *ret)
@@ -37,10 +38,10 @@ struct hs_error *region_size_decide(const struct memory_room *room, uint64_t ask
 	}
 	*ret = asked ? asked : chosen;
 	if (FIXED + *ret > room->group)
-		return refuse("the limit of the target's memory cgroup", room->group, room->group, FIXED + *ret, "raise it");
+		return refuse("the limit of the target's memory cgroup", room->group, room->group, *ret, "raise it");
 	for (int i = 0; i < 2; i++)
 		if (limits[i].left != UINT64_MAX && FIXED + *ret > limits[i].left / 4)
-			return refuse(limits[i].name, limits[i].left, limits[i].left / 4, FIXED + *ret, limits[i].remedy);
+			return refuse(limits[i].name, limits[i].left, limits[i].left / 4, *ret, limits[i].remedy);
 	return NULL;
 }
 

@@ -208,8 +208,8 @@ static bool print_json(const struct options *options, const struct dump_result *
 static struct hs_error *write_profile(const struct options *options, struct output_file *file, struct dump_result *result)
 {
 	const struct pprof_options encoding = { .errors = options->errors };
-	uint8_t *data;
-	size_t size;
+	uint8_t *data = NULL;
+	size_t size = 0;
 	struct hs_error *error = pprof_encode(&result->profile, &encoding, &data, &size);
 
 	if (error) {

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from harness import (HEAPSNAP, Failure, Target, Unharmed, _without_invoker, attach, attach_state, check, check_equal, check_refused, detach, heapsnap, root, run_cases,
+from harness import (HEAPSNAP, Failure, Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, heapsnap, root, run_cases,
                      say, start, thread_ids, tracer, wait_until)
 
 HELD_SECONDS = 0.6  # the kernel lets other threads run after 0.95 s of each second (sched_rt_runtime_us, and its fair server)
@@ -60,7 +60,7 @@ class Late:
     def kill(self, command, request, held):
         """Kills the command before its request of that number. False: it has no such request."""
         tool = start([HEAPSNAP, command, str(self.pid)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                     env={**_without_invoker(), "HEAPSNAP_HANG_AT_REQUEST": str(request)})
+                     env={**os.environ, "HEAPSNAP_HANG_AT_REQUEST": str(request)})
         wait_until(lambda: tool.poll() is not None or is_paused(tool.pid), "the tool hangs")
         if tool.poll() is None and held:
             self.hold()
