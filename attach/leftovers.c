@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FREEZE_TIMEOUT_MS = 2000, LOOKS_BETWEEN_CHECKS = 256, FIRST_WAIT_US = 500, LONGEST_WAIT_US = 400000 };
+enum { LOOKS_BETWEEN_CHECKS = 256, FIRST_WAIT_US = 500, LONGEST_WAIT_US = 400000 };
 
 // One stop does at least one table, and no more once it has lasted for so long.
 static const uint64_t stop_enough_ns = 20000000;
@@ -218,7 +218,7 @@ static struct hs_error *clear_in_one_stop(const struct target_memory *memory, co
 	struct hs_error *error;
 
 	memory_strangers_list(names->pid, &strangers);
-	error = threads_freeze(names->pid, FREEZE_TIMEOUT_MS, &process);
+	error = threads_freeze(names->pid, HS_FREEZE_TIMEOUT_MS, &process);
 	if (!error) {
 		error = memory_sharers_check(&process, &strangers);
 		if (!error)

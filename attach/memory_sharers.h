@@ -19,6 +19,8 @@ struct hs_error *memory_sharers_check(const struct frozen_process *process, cons
 
 // The same before anything is stopped, for as long as `wait_ms`: most vfork children become another program at once. A thread that waits for one cannot be
 // stopped, and all others would stand still while it is waited for.
+// How long attach and detach wait.
+enum { HS_SHARERS_WAIT_MS = 2000 };
 struct hs_error *memory_sharers_wait(pid_t pid, unsigned wait_ms) HS_MUST_CHECK;
 
 // HS_ERROR_REFUSED, with its number, when another process shares the descriptors of thread `tid`. Without kcmp(2), and where

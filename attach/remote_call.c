@@ -3,8 +3,8 @@
 
 #include "attach/arch.h"
 #include "attach/frozen_maps.h"
-#include "attach/interrupt.h"
 #include "attach/frame_room.h"
+#include "attach/interrupt.h"
 #include "attach/ptrace_call.h"
 #include "attach/stop_wait.h"
 #include "attach/victim.h"

@@ -33,7 +33,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { CLEAR_TIMEOUT_MS = 10000, SHARERS_WAIT_MS = 2000, FIRST_WAIT_US = 1000, LONGEST_WAIT_US = 400000 };
+enum { CLEAR_TIMEOUT_MS = 10000, FIRST_WAIT_US = 1000, LONGEST_WAIT_US = 400000 };
 
 static void fill_config(const struct attach_plan *plan, const struct frozen_process *process, struct payload_config *config)
 {
@@ -204,7 +204,7 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct findings *f
 	size_t threads;
 
 	*retry_ret = false;
-	error = memory_sharers_wait(plan->target.pid, SHARERS_WAIT_MS);
+	error = memory_sharers_wait(plan->target.pid, HS_SHARERS_WAIT_MS);
 	if (error)
 		return error;
 	memory_strangers_list(plan->target.pid, &strangers);

@@ -32,7 +32,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FIRST_WAIT_US = 500, LONGEST_WAIT_US = 1000000, LOOK_FOR_MS = 60000, SHARERS_WAIT_MS = 2000 };
+enum { FIRST_WAIT_US = 500, LONGEST_WAIT_US = 1000000, LOOK_FOR_MS = 60000 };
 
 static struct hs_error *nothing_any_more(pid_t pid)
 {
@@ -211,7 +211,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	struct hs_error *error;
 
 	report->threads_inside = report->threads_unseen = 0;
-	error = state->hooks_out ? NULL : memory_sharers_wait(state->pid, SHARERS_WAIT_MS);
+	error = state->hooks_out ? NULL : memory_sharers_wait(state->pid, HS_SHARERS_WAIT_MS);
 	if (!error)
 		error = unwind_tables_read(&state->region.memory, &tables);
 	if (error)

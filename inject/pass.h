@@ -10,7 +10,7 @@
 
 static inline struct thread_pass *pass_entry(const struct thread_slot *slot)
 {
-	return &payload_state()->passes[thread_pass_index(slot->thread_pointer)];
+	return &payload_state()->passes[thread_pass_index(slot_key(slot))];
 }
 
 // Where the thread counts down.
@@ -18,19 +18,19 @@ static inline int64_t *pass_countdown(struct thread_slot *slot)
 {
 	struct thread_pass *pass = pass_entry(slot);
 
-	return __atomic_load_n(&pass->thread_pointer, __ATOMIC_RELAXED) == slot->thread_pointer ? &pass->countdown : &slot->countdown;
+	return __atomic_load_n(&pass->thread_pointer, __ATOMIC_RELAXED) == slot_key(slot) ? &pass->countdown : &slot->countdown;
 }
 
 // From now on `bytes` may go by.
 static inline void pass_give(struct thread_slot *slot, int64_t bytes)
 {
 	struct thread_pass *pass = pass_entry(slot);
-	uint64_t owner = __atomic_load_n(&pass->thread_pointer, __ATOMIC_RELAXED);
+	uint64_t owner = __atomic_load_n(&pass->thread_pointer, __ATOMIC_RELAXED), key = slot_key(slot);
 
 	// It mostly is the thread's already: no locked instruction then.
-	if (!owner && __atomic_compare_exchange_n(&pass->thread_pointer, &owner, slot->thread_pointer, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		owner = slot->thread_pointer;
-	if (owner == slot->thread_pointer) {
+	if (!owner && __atomic_compare_exchange_n(&pass->thread_pointer, &owner, key, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		owner = key;
+	if (owner == key) {
 		pass->rest = slot->gap_rest;
 		pass->interval = slot->interval;
 		pass->generation = slot->sampling_generation;
@@ -46,7 +46,7 @@ static inline void pass_inherit(struct thread_slot *slot)
 {
 	const struct thread_pass *pass = pass_entry(slot);
 
-	if (__atomic_load_n(&pass->thread_pointer, __ATOMIC_RELAXED) != slot->thread_pointer || !pass->interval)
+	if (__atomic_load_n(&pass->thread_pointer, __ATOMIC_RELAXED) != slot_key(slot) || !pass->interval)
 		return;
 	slot->sampling_generation = pass->generation;
 	slot->gap_rest = pass->rest;
@@ -59,7 +59,7 @@ static inline void pass_return(struct thread_slot *slot)
 {
 	struct thread_pass *pass = pass_entry(slot);
 
-	if (__atomic_load_n(&pass->thread_pointer, __ATOMIC_RELAXED) != slot->thread_pointer)
+	if (__atomic_load_n(&pass->thread_pointer, __ATOMIC_RELAXED) != slot_key(slot))
 		return;
 	__atomic_store_n(&pass->countdown, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&pass->thread_pointer, 0, __ATOMIC_RELEASE);

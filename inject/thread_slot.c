@@ -274,7 +274,7 @@ struct thread_slot *thread_slot_claim_at(uint64_t thread_pointer, uint64_t sp)
 
 void thread_slot_note_shared(struct thread_slot *slot)
 {
-	uint64_t key = __atomic_load_n(&slot->thread_pointer, __ATOMIC_RELAXED);
+	uint64_t key = slot_key(slot);
 
 	while (thread_key_is_taken(key) && !(key & HS_KEY_SHARED))
 		if (__atomic_compare_exchange_n(&slot->thread_pointer, &key, key | HS_KEY_SHARED, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
@@ -292,7 +292,7 @@ void thread_slot_count_lost(void)
 		counter = &region()->lost_no_thread_pointer;
 	} else {
 		for (slot = first_slot(thread_pointer); slot; slot = next_slot(slot)) {
-			uint64_t key = __atomic_load_n(&slot->thread_pointer, __ATOMIC_RELAXED);
+			uint64_t key = slot_key(slot);
 
 			if (key & HS_KEY_SHARED && thread_key_pointer(key) == thread_pointer)
 				counter = &region()->lost_shared_pointer;

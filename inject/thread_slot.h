@@ -29,7 +29,7 @@ void thread_slot_note_shared(struct thread_slot *slot) HS_HIDDEN;
 // touched. pre: no hook of the thread runs, nor one that this call has interrupted (unwind_is_thread_end)
 static inline void thread_slot_release(struct thread_slot *slot)
 {
-	uint64_t key = slot->thread_pointer;
+	uint64_t key = slot_key(slot);
 
 	if (!(key & HS_KEY_FLAGS) && !slot->pending)
 		__atomic_store_n(&slot->thread_pointer, key | HS_KEY_RELEASED, __ATOMIC_RELEASE);
@@ -57,7 +57,7 @@ static inline struct thread_slot *thread_slot_at_hand(void)
 	struct thread_slot *slots = region_at(HS_OFFSET_SLOTS);
 	struct thread_slot *slot = &slots[thread_slot_index(thread_pointer)];
 
-	return HS_LIKELY(slot->thread_pointer == thread_pointer && slot->mark == thread_mark(thread_pointer)) ? slot : NULL;
+	return HS_LIKELY(slot_key(slot) == thread_pointer && slot->mark == thread_mark(thread_pointer)) ? slot : NULL;
 }
 
 // The calling thread's slot; NULL = it cannot have one.

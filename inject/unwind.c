@@ -79,7 +79,7 @@ static enum cut_reason reason_of_step(enum step_result result)
 static bool is_start_code(const struct thread_slot *slot, uint64_t sp)
 {
 	const uint64_t most = UNWIND_START_CODE_MAX;
-	bool is_main = slot->thread_pointer == payload_header.config.main_thread_pointer;
+	bool is_main = slot_key(slot) == payload_header.config.main_thread_pointer;
 	uint64_t start = is_main ? payload_header.config.main_stack_start : slot->stack_high;
 
 	// Above it: a loader that was run as a program takes its own arguments off.

@@ -92,6 +92,42 @@ static void write_file(const char *path, const char *text)
 		exit(2);
 }
 
+// A script whose interpreter a listener must allow to be opened.
+struct slow_script {
+	char folder[32], script[64], interpreter[64];
+	int listener;
+};
+
+// False: there is no fanotify here, which it says.
+static bool slow_script_make(const char *what, struct slow_script *ret)
+{
+	char text[80];
+
+	*ret = (struct slow_script){ .folder = "/tmp/heapsnap-test-XXXXXX" };
+	ret->listener = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY | O_CLOEXEC);
+	if (ret->listener < 0) {
+		printf("%s: left out, there is no fanotify here: %s\n", what, strerror(errno));
+		return false;
+	}
+	if (!mkdtemp(ret->folder))
+		exit(2);
+	snprintf(ret->script, sizeof(ret->script), "%s/script", ret->folder);
+	snprintf(ret->interpreter, sizeof(ret->interpreter), "%s/interpreter", ret->folder);
+	snprintf(text, sizeof(text), "#!%s\n", ret->interpreter);
+	write_file(ret->script, text);
+	write_file(ret->interpreter, "");
+	CHECK_EQUAL(fanotify_mark(ret->listener, FAN_MARK_ADD, FAN_OPEN_EXEC_PERM, AT_FDCWD, ret->interpreter), 0);
+	fflush(stdout);
+	return true;
+}
+
+static void slow_script_remove(const struct slow_script *script)
+{
+	unlink(script->script);
+	unlink(script->interpreter);
+	rmdir(script->folder);
+}
+
 // 12 freezes, some with little time. How many had every thread; -1: one that said so had not, or failed otherwise than it may.
 static int freeze_beside_exec(pid_t pid, size_t threads)
 {
@@ -121,29 +157,18 @@ static int freeze_beside_exec(pid_t pid, size_t threads)
 // says that it could not.
 static void test_failing_exec(void)
 {
-	char folder[] = "/tmp/heapsnap-test-XXXXXX", script[64], interpreter[64], text[80];
-	int listener = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY | O_CLOEXEC), status;
+	struct slow_script slow;
+	int status;
 	struct program program;
 	pid_t denier, tool;
 
-	if (listener < 0) {
-		printf("failing exec: left out, there is no fanotify here: %s\n", strerror(errno));
+	if (!slow_script_make("failing exec", &slow))
 		return;
-	}
-	if (!mkdtemp(folder))
-		exit(2);
-	snprintf(script, sizeof(script), "%s/script", folder);
-	snprintf(interpreter, sizeof(interpreter), "%s/interpreter", folder);
-	snprintf(text, sizeof(text), "#!%s\n", interpreter);
-	write_file(script, text);
-	write_file(interpreter, "");
-	CHECK_EQUAL(fanotify_mark(listener, FAN_MARK_ADD, FAN_OPEN_EXEC_PERM, AT_FDCWD, interpreter), 0);
-	fflush(stdout);
 	denier = fork();
 	if (denier == 0)
-		answer_slowly(listener, 120, FAN_DENY);
-	close(listener);
-	program = program_start("ptrace_failing_exec", ARGUMENTS(script));
+		answer_slowly(slow.listener, 120, FAN_DENY);
+	close(slow.listener);
+	program = program_start("ptrace_failing_exec", ARGUMENTS(slow.script));
 	tool = fork();
 	if (tool == 0)
 		_exit((int)freeze_beside_exec(program.pid, 4));
@@ -154,9 +179,7 @@ static void test_failing_exec(void)
 	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
 	kill(denier, SIGKILL);
 	CHECK_EQUAL(waitpid(denier, &status, 0), denier);
-	unlink(script);
-	unlink(interpreter);
-	rmdir(folder);
+	slow_script_remove(&slow);
 }
 
 static void *sleep_for_ever(void *unused)
@@ -203,29 +226,21 @@ static int freeze_in_vain(pid_t pid)
 // An exec that lasts as long as the freeze: every thread's seizing waits for it, time and again, and the freeze gives up all the same.
 static void test_endless_exec(void)
 {
-	char folder[] = "/tmp/heapsnap-test-XXXXXX", script[64], interpreter[64], text[80], byte;
-	int listener = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY | O_CLOEXEC), said[2], wait[2], status = -1;
+	struct slow_script slow;
+	int said[2], wait[2], status = -1;
+	char byte;
 	pid_t answerer, pid, tool;
 
-	if (listener < 0) {
-		printf("endless exec: left out, there is no fanotify here: %s\n", strerror(errno));
+	if (!slow_script_make("endless exec", &slow))
 		return;
-	}
-	if (!mkdtemp(folder) || pipe2(said, O_CLOEXEC) || pipe2(wait, O_CLOEXEC))
+	if (pipe2(said, O_CLOEXEC) || pipe2(wait, O_CLOEXEC))
 		exit(2);
-	snprintf(script, sizeof(script), "%s/script", folder);
-	snprintf(interpreter, sizeof(interpreter), "%s/interpreter", folder);
-	snprintf(text, sizeof(text), "#!%s\n", interpreter);
-	write_file(script, text);
-	write_file(interpreter, "");
-	CHECK_EQUAL(fanotify_mark(listener, FAN_MARK_ADD, FAN_OPEN_EXEC_PERM, AT_FDCWD, interpreter), 0);
-	fflush(stdout);
 	answerer = fork();
 	if (answerer == 0) {
 		close(wait[1]);
-		deny_at_end(listener, said[1], wait[0]);
+		deny_at_end(slow.listener, said[1], wait[0]);
 	}
-	close(listener);
+	close(slow.listener);
 	pid = fork();
 	if (pid == 0) {
 		pthread_t threads[3];
@@ -233,7 +248,7 @@ static void test_endless_exec(void)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(wait[1]);
 		for (int i = 0; i < 3; i++)
-			pthread_create(&threads[i], NULL, i == 2 ? execute : sleep_for_ever, script);
+			pthread_create(&threads[i], NULL, i == 2 ? execute : sleep_for_ever, slow.script);
 		sleep_for_ever(NULL);
 	}
 	CHECK_EQUAL(read(said[0], &byte, 1), 1);
@@ -254,9 +269,7 @@ static void test_endless_exec(void)
 	for (int i = 0; i < 2; i++)
 		close(said[i]);
 	close(wait[0]);
-	unlink(script);
-	unlink(interpreter);
-	rmdir(folder);
+	slow_script_remove(&slow);
 }
 
 static bool is_in_exec(pid_t pid)

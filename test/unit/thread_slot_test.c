@@ -414,7 +414,7 @@ static void come_and_go(unsigned number)
 		slot->counters[1]++;
 		for (volatile unsigned wait = 0; wait < 20; wait++)
 			;
-		if (slot->mark != 100000 * (number + 1) + i / 3 || slot->thread_pointer != pointer_of(&lives[number]) ||
+		if (slot->mark != 100000 * (number + 1) + i / 3 || slot_key(slot) != pointer_of(&lives[number]) ||
 		    __atomic_exchange_n(&slot->guard, 0, __ATOMIC_RELAXED) != pointer_of(&lives[number]))
 			wrong_lives[number]++;
 		thread_slot_release(slot);
