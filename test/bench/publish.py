@@ -9,6 +9,7 @@ from figures import added, plain, ratio_text, text
 from plot import bars
 
 OURS = ("exact", "sample", "budget", "detached")
+STOPS = ("attach", "dump", "detach", "bare")
 MIB = 1 << 20
 GROUPS = (("pair", "malloc+free pairs", "Blocks of 16 to 511 bytes, random; each pair frees a random live block and allocates another. Nanoseconds for a pair."),
           ("tight", "Tight pairs", "All blocks of 64 bytes: malloc gives back what was freed just before. The least that a pair can cost, so the largest ratios."),
@@ -57,9 +58,9 @@ def ratio_table(places, names, what, title, with_base):
 
 def own_tables(result):
     if result.get("stop"):
-        yield "## How long threads are stopped\n\nMilliseconds, of programs whose threads sleep.\n\n" + table(
-            ["threads", "attach", "dump", "detach"], [[threads_of(row), *[text(row[f"{name}_ms"]) for name in ("attach", "dump", "detach")]]
-                                                      for row in result["stop"]])
+        yield ("## How long threads are stopped\n\nMilliseconds. Bare: every thread stopped by ptrace, its registers read, and let go, and nothing else.\n\n" + table(
+            ["threads", *STOPS], [[threads_of(row), *[text(row[f"{name}_ms"]) if f"{name}_ms" in row else "-" for name in STOPS]]
+                                               for row in result["stop"]]))
     if result.get("first"):
         yield ("## Right after attach\n\nProcessor time that the default budget's tool adds to a program that does nothing but allocate, in % of its own; each process "
                "attached to once.\n\n" + table(

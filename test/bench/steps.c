@@ -2,7 +2,6 @@
 // Counts the instructions between the breakpoints of a program, one step at a time: they do not depend on what else the machine does.
 // usage: steps PID INTERVALS. Prints the instructions of each interval from one int3 to the next, one number a line. "ready" first: then the
 // program may be told to run into its breakpoints. A repeated string instruction counts once for each repetition; the kernel's do not count.
-#define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,9 +23,9 @@ static void request(int what, pid_t pid, unsigned long data, const char *name)
 		fail(name);
 }
 
-static int first_of(const cpu_set_t *set)
+static size_t first_of(const cpu_set_t *set)
 {
-	int cpu = 0;
+	size_t cpu = 0;
 
 	while (cpu < CPU_SETSIZE - 1 && !CPU_ISSET(cpu, set))
 		cpu++;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tool does while threads stand grows with their number and no faster: system calls from the first stop to the last release, for each thread, with
-few threads and with many. No thread needs a file to be opened."""
+few threads and with many. No thread needs a file to be opened. Threads that sleep, with words on their stacks that their last calls of hooks have left,
+stand once for a detach: nobody is believed to be inside who is not."""
 
 import collections
 import os
@@ -13,12 +14,12 @@ CALLS_EACH = 14      # for each thread more
 CALLS_ONCE = 1500    # whatever their number
 
 
-def calls_while_stopped(arguments, path):
+def freezes_of(arguments, path):
+    """Of each the system calls from the first stop to the last release, one a line."""
     process = start(["strace", "-qq", "-o", path, HEAPSNAP, *map(str, arguments)])
     check_equal(process.wait(60), 0, f"heapsnap {arguments[0]}")
     with open(path, encoding="utf-8", errors="replace") as file:
         lines = file.readlines()
-    # From the first stop to the last release; of several freezes the longest.
     freezes, begin, end = [], None, None
     for i, line in enumerate(lines):
         if "PTRACE_INTERRUPT" in line:
@@ -28,7 +29,11 @@ def calls_while_stopped(arguments, path):
             begin = i if begin is None else begin
         elif "PTRACE_DETACH" in line:
             end = i
-    freezes.append(lines[begin:end + 1])
+    return [*freezes, lines[begin:end + 1]]
+
+
+def counted(freezes):
+    """Of the longest."""
     # How often it asks whether a thread stands already depends on what else the machine does: answers of "not yet" do not count.
     done = [line for line in max(freezes, key=len) if re.match(r"\w", line) and not re.match(r"(sched_yield|clock_nanosleep)\(|waitid\(.*, \{\}, ", line)]
     names = collections.Counter(re.match(r"\w+", line)[0] for line in done)
@@ -44,9 +49,14 @@ def wait_until_all_have_allocated(target, threads):
 def measure(threads, directory):
     target = Target("stacks", "bare", threads, 200000)
     found = {}
+    path = os.path.join(directory, "trace")
     for arguments in (["attach", target.pid, "--exact"], ["detach", target.pid]):
-        found[arguments[0]] = calls_while_stopped(arguments, os.path.join(directory, "trace"))
+        found[arguments[0]] = counted(freezes_of(arguments, path))
         wait_until_all_have_allocated(target, threads)
+    freezes_of(["attach", target.pid, "--exact"], path)
+    wait_until_all_have_allocated(target, threads)
+    check_equal(target.ask("rest"), "resting", "the threads rest")
+    check_equal(len(freezes_of(["detach", target.pid], path)), 1, f"stops of a detach from {threads} threads at rest")
     target.end()
     return found
 

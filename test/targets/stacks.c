@@ -6,8 +6,8 @@
 //   served     stacks whose pages another thread of the program provides (userfaultfd), with a hole above each stack pointer
 //   shared     stacks in shared memory
 //   coroutines as guarded, and the threads have left the stacks that they were made with for these
-// Commands: "count" prints how often the threads have allocated; "more" makes as many threads again: "made". A kind that the kernel does not have:
-// "unsupported" instead of "ready".
+// Commands: "count" prints how often the threads have allocated; "more" makes as many threads again: "made"; "rest" lets them sleep for good, each with
+// what its last calls have left on its stack: "resting". A kind that the kernel does not have: "unsupported" instead of "ready".
 #include <alloca.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,8 @@
 
 enum { STACK_SIZE = 1 << 18, HOLE = 1 << 16, PAGE = 4096, GUARD_INSTALL = 102 };
 
-static atomic_ulong count, started;
+static atomic_ulong count, started, resting;
+static atomic_bool may_rest;
 static const char *kind;
 static int faults = -1;
 static useconds_t pause_us = 2000;
@@ -37,7 +39,7 @@ static useconds_t pause_us = 2000;
 __attribute__((noipa)) static void run(volatile char *hole)
 {
 	atomic_fetch_add(&started, 1);
-	for (;;) {
+	while (!atomic_load(&may_rest)) {
 		volatile char *block = malloc(100 + (uintptr_t)hole % 50);
 
 		*block = 1;
@@ -45,6 +47,9 @@ __attribute__((noipa)) static void run(volatile char *hole)
 		atomic_fetch_add(&count, 1);
 		usleep(pause_us);
 	}
+	atomic_fetch_add(&resting, 1);
+	for (;;)
+		pause();
 }
 
 static void run_coroutine(void)
@@ -139,6 +144,11 @@ int main(int argc, char **argv)
 		if (strcmp(command, "more") == 0) {
 			make_threads(threads);
 			puts("made");
+		} else if (strcmp(command, "rest") == 0) {
+			atomic_store(&may_rest, true);
+			while (atomic_load(&resting) < atomic_load(&started))
+				usleep(1000);
+			puts("resting");
 		} else {
 			printf("%lu\n", atomic_load(&count));
 		}
