@@ -231,7 +231,7 @@ void freeze_watchdog_arm(pid_t pid, uint64_t wake_at, uint64_t kill_at, uint64_t
 {
 	const double seconds = (double)bound / (double)SECOND;
 
-	write_message(&shared.killed, "heapsnap: heapsnap stopped process %d for %.3g s, its limit, and was killed; the "
+	write_message(&shared.killed, "heapsnap: it had stopped process %d for %.3g s, its limit, and was killed; the "
 		      "process runs on. `heapsnap status %d` shows what is left; the next attach or detach clears it away\n", (int)pid, seconds, (int)pid);
 	write_message(&shared.not_killed, "heapsnap: process %d is stopped for more than %.3g s, its limit: heapsnap (process %d) does not end by SIGKILL "
 		      "yet; the process runs on when it does\n", (int)pid, seconds, (int)getpid());

@@ -203,13 +203,6 @@ static struct hs_error *clear_tables(struct frozen_process *process, const struc
 	return error;
 }
 
-void stop_times_add(struct stop_times *times, uint64_t stopped_ns)
-{
-	times->all_ns += stopped_ns;
-	if (stopped_ns > times->longest_ns)
-		times->longest_ns = stopped_ns;
-}
-
 static struct hs_error *clear_in_one_stop(const struct target_memory *memory, const struct code_names *names, const struct leftover_descriptors *list,
 					  size_t *next, struct stop_times *times)
 {

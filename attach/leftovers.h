@@ -6,6 +6,7 @@
 
 #include "attach/code_names.h"
 #include "attach/remote_call.h"
+#include "attach/standstill.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -35,15 +36,9 @@ bool leftovers_exist(const struct code_names *names, const struct target_memory 
 // while a thread stands at the entry point.
 struct hs_error *leftovers_clear(struct remote_caller *caller, const struct code_names *names, const struct leftover_descriptors *list) HS_MUST_CHECK;
 
-// How long threads were stopped.
-struct stop_times {
-	uint64_t longest_ns, all_ns;
-};
-
 // Closes those that only threads with descriptors of their own have, each by such a thread, in as many short stops as that takes. Where none of them can
 // make calls, they stay; detach says so. HS_ERROR_REFUSED when something was in the way for all of `wait_ms`. *times is added to.
 struct hs_error *leftovers_clear_elsewhere(const struct code_names *names, const struct target_memory *memory, unsigned wait_ms,
 					   struct stop_times *times) HS_MUST_CHECK;
-void stop_times_add(struct stop_times *times, uint64_t stopped_ns);
 
 #endif

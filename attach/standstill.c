@@ -156,3 +156,10 @@ bool standstill_lacked_files(void)
 {
 	return standstill.lacked_files;
 }
+
+void stop_times_add(struct stop_times *times, uint64_t stopped_ns)
+{
+	times->all_ns += stopped_ns;
+	if (stopped_ns > times->longest_ns)
+		times->longest_ns = stopped_ns;
+}

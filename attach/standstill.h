@@ -39,6 +39,13 @@ struct hs_error *standstill_check(void) HS_MUST_CHECK;
 // How long to wait for what ends at `deadline` otherwise (CLOCK_MONOTONIC, ns): not into the time for rolling back, and in that only for moments.
 uint64_t standstill_deadline(uint64_t deadline);
 
+// How long threads were stopped, in the stops of one command.
+struct stop_times {
+	uint64_t longest_ns, all_ns;
+};
+
+void stop_times_add(struct stop_times *times, uint64_t stopped_ns);
+
 bool standstill_is_on(void);
 // Asked before a file of the target is opened or read. HS_ERROR_REFUSED while it stands still; the caller does without, or fails.
 struct hs_error *standstill_allows_files(void) HS_MUST_CHECK;

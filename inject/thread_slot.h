@@ -31,8 +31,9 @@ static inline void thread_slot_release(struct thread_slot *slot)
 {
 	uint64_t key = slot_key(slot);
 
+	// Not where a flag has come meanwhile: thread_slot_note_shared, of another thread.
 	if (!(key & HS_KEY_FLAGS) && !slot->pending)
-		__atomic_store_n(&slot->thread_pointer, key | HS_KEY_RELEASED, __ATOMIC_RELEASE);
+		__atomic_compare_exchange_n(&slot->thread_pointer, &key, key | HS_KEY_RELEASED, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 // The kernel's id of the calling thread as its libc keeps it; 0 = unknown.
