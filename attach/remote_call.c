@@ -6,6 +6,7 @@
 #include "attach/frame_room.h"
 #include "attach/interrupt.h"
 #include "attach/ptrace_call.h"
+#include "attach/standstill.h"
 #include "attach/stop_wait.h"
 #include "attach/victim.h"
 #include "base/log.h"
@@ -58,7 +59,9 @@ static struct hs_error *run_to_syscall_stop(struct remote_caller *caller)
 			signal = SIGSTOP;
 			break;
 		case STOP_NONE:
-			return hs_error_create(HS_ERROR_TIMEOUT, "thread %d did not return from a remote system call", (int)tid);
+			error = standstill_check();
+			return error ? hs_error_prefix(error, "thread %d did not return from a remote system call", (int)tid)
+				     : hs_error_create(HS_ERROR_TIMEOUT, "thread %d did not return from a remote system call", (int)tid);
 		default:
 			return hs_error_create(HS_ERROR_GONE, "thread %d died in a remote system call", (int)tid);
 		}

@@ -186,7 +186,8 @@ static ssize_t end_waiting(struct waiting_child *child)
 {
 	ssize_t result = 0;
 
-	CHECK_EQUAL(write(child->wake, "x", 1), 1);
+	// It may have ended by itself meanwhile.
+	CHECK(send(child->wake, "x", 1, MSG_NOSIGNAL) == 1 || errno == EPIPE);
 	CHECK_EQUAL(read(child->answer, &result, sizeof(result)), (ssize_t)sizeof(result));
 	close(child->wake);
 	close(child->answer);

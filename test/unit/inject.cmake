@@ -33,7 +33,7 @@ hs_payload_test(running_stress_test hooks.c block_events.c budget.c live_table.c
 target_link_libraries(running_stress_test PRIVATE hs_inject_pure)
 hs_payload_test(running_steps_test hooks.c block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c thinning.c thread_slot.c unwind.c)
 target_link_libraries(running_steps_test PRIVATE hs_inject_pure)
-set_tests_properties(unit.running_steps_test PROPERTIES TIMEOUT 300) # a signal for each instruction
+set_tests_properties(unit.running_steps_test PROPERTIES TIMEOUT 1200) # a signal for each instruction
 hs_payload_test(running_samples_test hooks.c block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
   thread_slot.c unwind.c)
 target_link_libraries(running_samples_test PRIVATE hs_inject_pure)
@@ -73,4 +73,4 @@ target_link_libraries(pass_test PRIVATE hs_inject_pure)
 hs_payload_test(interrupted_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
   thread_slot.c unwind.c)
 target_link_libraries(interrupted_test PRIVATE hs_inject_pure)
-set_tests_properties(unit.interrupted_test PROPERTIES TIMEOUT 300) # a signal for each instruction
+set_tests_properties(unit.interrupted_test PROPERTIES TIMEOUT 1200) # a signal for each instruction
