@@ -50,6 +50,9 @@ struct look {
 	bool is_cut;         // the share was spent
 	size_t kept;         // bytes from `start` on that stand in the buffer
 	bool is_remembered;  // for later freezes
+	uint64_t floor;      // where the stack begins, or the mapping that it is in
+	uint64_t interrupted; // lowest stack pointer of code that a handler has interrupted which runs above it on the same stack: its alternate stack is an
+			      // array in a frame further out. span.low = none
 	uint64_t *left;      // of the search, the one that counts here
 };
 
@@ -61,39 +64,60 @@ static bool points(const struct inside_search *search, const uint64_t *words, si
 	return false;
 }
 
-// Whether the word at `offset` of the piece at look->end may be the pc of a signal frame.
-static bool is_frame_pc(const struct inside_search *search, const struct look *look, const uint64_t *words, size_t size, size_t offset)
+// A piece of a stack, as it was read.
+struct piece {
+	uint64_t address;
+	const uint64_t *words;
+	size_t size; // bytes
+};
+
+// Whether a signal frame may lie on the stack in such a way that the word at `offset` of the piece is its pc. `sp`: and of one whose handler runs on an
+// alternate stack with this stack pointer; 0 = of any.
+static bool is_frame_pc(const struct inside_search *search, const struct look *look, const struct piece *piece, size_t offset, uint64_t sp)
 {
-	uint64_t head[HS_SIGFRAME_HEAD_SIZE / sizeof(uint64_t)], frame = look->end + offset - HS_SIGFRAME_PC_OFFSET, restorer;
+	uint64_t head[HS_SIGFRAME_HEAD_SIZE / sizeof(uint64_t)], frame = piece->address + offset - HS_SIGFRAME_PC_OFFSET, restorer;
 	const struct proc_map *map;
 	size_t got;
 	bool is_known;
 
 	_Static_assert(HS_SIGFRAME_HEAD_SIZE % sizeof(uint64_t) == 0 && HS_SIGFRAME_PC_OFFSET % sizeof(uint64_t) == 0, "whole words");
-	if (frame < look->span.low)
+	if (frame < (look->interrupted < look->span.low ? look->interrupted : look->span.low))
 		return false;
-	if (offset >= HS_SIGFRAME_PC_OFFSET && size - offset >= HS_SIGFRAME_HEAD_SIZE - HS_SIGFRAME_PC_OFFSET) {
-		memcpy(head, (const uint8_t *)words + offset - HS_SIGFRAME_PC_OFFSET, sizeof(head));
+	if (offset >= HS_SIGFRAME_PC_OFFSET && piece->size - offset >= HS_SIGFRAME_HEAD_SIZE - HS_SIGFRAME_PC_OFFSET) {
+		memcpy(head, (const uint8_t *)piece->words + offset - HS_SIGFRAME_PC_OFFSET, sizeof(head));
 	} else { // a part of it stands in another piece
 		hs_error_destroy(stack_reader_copy(&search->reader, frame, head, sizeof(head), &got, &is_known));
 		if (got < sizeof(head))
 			return !is_known;
 	}
-	if (!sigframe_may_be((const uint8_t *)head, &restorer))
+	if (!sigframe_may_be((const uint8_t *)head, &restorer) || (sp && !sigframe_runs_on_alternate((const uint8_t *)head, frame, sp)))
 		return false;
 	map = proc_maps_find(search->reader.maps, restorer);
 	return map && map->executable;
 }
 
-static void look_at_words(const struct inside_search *search, const uint64_t *words, size_t size, bool is_kept, struct look *look)
+// The words above `low`, a stack pointer, that may be another one, of a frame that leads below it on the same stack.
+static void look_for_interrupted(const struct inside_search *search, const struct piece *piece, uint64_t low, struct look *look)
 {
-	for (size_t i = 0; i < size / sizeof(*words); i++) {
-		if (!ranges_hold(search->ranges, search->range_count, words[i]))
+	for (size_t i = 0; i < piece->size / sizeof(*piece->words); i++) {
+		size_t pc_offset = i * sizeof(*piece->words) + HS_SIGFRAME_PC_OFFSET - HS_SIGFRAME_SP_OFFSET;
+		uint64_t sp = piece->words[i];
+
+		if (sp >= look->floor && sp < look->interrupted && is_frame_pc(search, look, piece, pc_offset, low))
+			look->interrupted = sp;
+	}
+}
+
+static void look_at_words(const struct inside_search *search, const struct piece *piece, bool is_kept, struct look *look)
+{
+	for (size_t i = 0; i < piece->size / sizeof(*piece->words); i++) {
+		if (!ranges_hold(search->ranges, search->range_count, piece->words[i]))
 			continue;
 		look->points = true;
 		look->points_deep |= !is_kept;
-		look->is_interrupted = look->is_interrupted || is_frame_pc(search, look, words, size, i * sizeof(*words));
+		look->is_interrupted = look->is_interrupted || is_frame_pc(search, look, piece, i * sizeof(*piece->words), 0);
 	}
+	look_for_interrupted(search, piece, look->span.low, look);
 }
 
 // Passes what was never written, where nothing is kept any more. Returns whether it has.
@@ -132,7 +156,7 @@ static struct hs_error *look_at_stack(struct inside_search *search, struct look 
 		if (error)
 			return error;
 		*look->left -= size;
-		look_at_words(search, piece, size, is_kept, look);
+		look_at_words(search, &(struct piece){ look->end, piece, size }, is_kept, look);
 		look->kept += is_kept ? size : 0;
 		look->end += size;
 		if (size < wanted) {
@@ -142,6 +166,40 @@ static struct hs_error *look_at_stack(struct inside_search *search, struct look 
 	}
 	look->is_whole = end == look->span.high;
 	look->is_limited = !look->is_whole;
+	return NULL;
+}
+
+// Whether a word below the stack pointer points into the ranges, or may: from the lowest stack pointer up to which a handler that runs further out will return.
+// What is left over there is not told from what is in use; it delays the end of the detach until the handler has returned.
+static struct hs_error *look_at_interrupted(struct inside_search *search, struct look *look, bool *ret)
+{
+	uint64_t done = look->span.low, *words = search->words + WALKED_MAX / sizeof(*words);
+
+	while (look->interrupted < done && !*ret) {
+		uint64_t low = look->interrupted & ~UINT64_C(7), end = done;
+
+		for (uint64_t at = low; at < end && !*ret;) {
+			size_t wanted = end - at < CHUNK ? (size_t)(end - at) : CHUNK, size;
+			struct piece piece = { .address = at, .words = words };
+			struct hs_error *error;
+			bool is_known;
+
+			look->is_cut = wanted > *look->left;
+			if (look->is_cut) {
+				*ret = true;
+				return NULL;
+			}
+			error = stack_reader_copy(&search->reader, at, words, wanted, &size, &is_known);
+			if (error)
+				return error;
+			*look->left -= size;
+			piece.size = size;
+			*ret = size < wanted || points(search, words, size);
+			look_for_interrupted(search, &piece, low, look);
+			at += size;
+		}
+		done = low;
+	}
 	return NULL;
 }
 
@@ -184,7 +242,7 @@ static struct hs_error *runs_elsewhere(const struct inside_search *search, const
 	*ret = false;
 	if (!is_place(guard) || (guard >= sp && guard < look->end))
 		return NULL;
-	// Below the stack pointer on the thread's own stack: jumped out of, and over.
+	// Below the stack pointer on the thread's own stack, and below all that a handler will return to (look_at_interrupted): jumped out of, and over.
 	if (guard < sp && guard >= slot->stack_low && sp < slot->stack_high)
 		return NULL;
 	return guard_points(search, slot->guard, ret);
@@ -266,7 +324,7 @@ static struct hs_error *remember(const struct inside_search *search, pid_t tid, 
 		return NULL;
 	if (!inside)
 		item->clean_to = UINT64_MAX;
-	else if (look->is_cut && is_clean_so_far(slot, look) && look->end > item->clean_to)
+	else if (look->is_cut && look->interrupted == look->span.low && is_clean_so_far(slot, look) && look->end > item->clean_to)
 		item->clean_to = look->end;
 	return NULL;
 }
@@ -288,7 +346,9 @@ static struct hs_error *check_stack(struct inside_search *search, const struct f
 	if (error || *inside_ret)
 		return error;
 	error = look_at_stack(search, look);
-	if (!error && slot)
+	if (!error)
+		error = look_at_interrupted(search, look, inside_ret);
+	if (!error && !*inside_ret && slot)
 		error = runs_elsewhere(search, slot, look, inside_ret);
 	if (error || *inside_ret || (!look->points && look->is_whole))
 		return error;
@@ -314,7 +374,13 @@ struct hs_error *inside_check(struct inside_search *search, const struct frozen_
 {
 	const struct slot_facts *slot = slot_facts_find(search->slots, thread->registers.fs_base);
 	struct look look = { .span = stack_span_of(&thread->registers, search->reader.maps) };
+	const struct proc_map *map = proc_maps_find(search->reader.maps, look.span.low);
 	struct hs_error *error;
+
+	look.interrupted = look.span.low;
+	look.floor = map ? map->start : look.span.low;
+	if (slot && is_on_own_stack(slot, &look) && slot->stack_low < look.floor)
+		look.floor = slot->stack_low;
 
 	*inside_ret = true;
 	search->was_cut = false;

@@ -52,6 +52,7 @@ _Static_assert(offsetof(struct signal_frame, signal_mask) == 8 + 296, "struct uc
 _Static_assert(sizeof(struct signal_frame) == 8 + 304 + 128, "struct rt_sigframe");
 _Static_assert(offsetof(struct signal_frame, info) == HS_SIGFRAME_INFO_OFFSET, "struct rt_sigframe");
 _Static_assert(offsetof(struct signal_frame, context.rip) == HS_SIGFRAME_PC_OFFSET, "struct rt_sigframe");
+_Static_assert(offsetof(struct signal_frame, context.rsp) == HS_SIGFRAME_SP_OFFSET, "struct rt_sigframe");
 _Static_assert(offsetof(struct signal_frame, context.err) <= HS_SIGFRAME_HEAD_SIZE, "the head has the selectors");
 
 #define USER_CS 0x33 // __USER_CS, arch/x86/include/asm/segment.h
@@ -63,6 +64,15 @@ bool sigframe_may_be(const uint8_t head[HS_SIGFRAME_HEAD_SIZE], uint64_t *restor
 	memcpy(restorer_ret, head, sizeof(*restorer_ret));
 	memcpy(&cs, head + offsetof(struct signal_frame, context.cs), sizeof(cs));
 	return cs == USER_CS;
+}
+
+bool sigframe_runs_on_alternate(const uint8_t head[HS_SIGFRAME_HEAD_SIZE], uint64_t frame, uint64_t sp)
+{
+	uint64_t base, size;
+
+	memcpy(&base, head + offsetof(struct signal_frame, stack_base), sizeof(base));
+	memcpy(&size, head + offsetof(struct signal_frame, stack_size), sizeof(size));
+	return frame >= base && frame - base < size && sp >= base && sp - base < size;
 }
 
 struct software_bytes {

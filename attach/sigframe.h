@@ -48,6 +48,13 @@ struct sigframe {
 // code. *restorer_ret: the handler's return address.
 bool sigframe_may_be(const uint8_t head[HS_SIGFRAME_HEAD_SIZE], uint64_t *restorer_ret);
 
+// Where the stack pointer lies to which the handler's return leads.
+#define HS_SIGFRAME_SP_OFFSET (HS_SIGFRAME_PC_OFFSET - 8)
+
+// Pure: whether the frame that begins with `head`, and a handler with stack pointer `sp`, are both on the alternate stack that the thread had when the frame was
+// laid. A frame of a handler that has returned is not told from one of a handler that runs, but that each new frame takes the place of the last.
+bool sigframe_runs_on_alternate(const uint8_t head[HS_SIGFRAME_HEAD_SIZE], uint64_t frame, uint64_t sp);
+
 // Bytes below a frame that a remote call writes (remote_call.c): words for its gadgets.
 #define HS_SIGFRAME_WORDS_BELOW 24
 

@@ -54,7 +54,7 @@ struct reallocation {
 // record_allocation, where the original has run below a frame of ours: unless another thread has been in the slot meanwhile.
 static inline void record_if_own(struct thread_slot *slot, uint64_t block, uint64_t size, struct choice choice, const struct entry_frame *frame)
 {
-	if (HS_UNLIKELY(choice.interval && reentry_is_shared(slot, frame)))
+	if (HS_UNLIKELY(reentry_is_shared(slot, frame) && choice.interval))
 		thread_slot_note_shared(slot);
 	else
 		record_allocation(slot, block, size, choice, frame);

@@ -2,9 +2,10 @@
 // Which calls record: only the outermost hook of a thread.
 //
 // Context: in a hook. An allocator may call its own entry points (realloc calls malloc and free). The guard holds where the outermost
-// hook's return address lies; a hook that runs deeper in the same stack is nested, and one that runs at or above it proves that the
+// hook's return address lies; a hook that runs deeper in the same stack is nested, and one that runs at or above it tells that the
 // guard is left over from a hook that longjmp or an exception has abandoned. So does one that runs deeper when the words that such a hook
-// has on the stack are no longer there; from another stack nobody looks. (When they lie untouched in the frame of some function that was called since, the guard is believed,
+// has on the stack are no longer there; from another stack nobody looks. One that runs above it may also be a handler's, on an alternate stack that is an
+// array in a frame further out: the hook that was taken for left then comes back, and finds its place kept. (When they lie untouched in the frame of some function that was called since, the guard is believed,
 // and calls from there count as nested.)
 //
 // A hook that does not record leaves by the trampoline and has no frame while the original runs: an exception that passes a nested call
@@ -157,6 +158,43 @@ __attribute__((noinline, cold)) static bool reentry_watched_runs(struct thread_s
 	return false;
 }
 
+// While the recorder runs, a call further out on the same stack is a handler's, if the recorder was not left by another handler's longjmp. Nothing tells which
+// it is, and two recorders in one slot would hand out the same record twice. So the call is not recorded, and only after many such calls, with not one
+// allocation recorded in between, the recorder is believed to be gone.
+#define HS_DOUBTED_CALLS 64u
+
+// Whether the hook of the guard is left, as it seems from `place`.
+__attribute__((noinline, cold)) static bool reentry_is_left(struct thread_slot *slot, uint64_t place)
+{
+	uint64_t guard = slot->guard, recorded = slot->counters[COUNTER_allocations];
+
+	if (!slot->in_original && reentry_on_own_stack(slot, place) && reentry_on_own_stack(slot, guard) && place > guard) {
+		if (slot->doubted_guard != guard || slot->doubted_at != recorded) {
+			slot->doubted_guard = guard;
+			slot->doubted_at = recorded;
+			slot->doubted_calls = 0;
+		}
+		if (slot->doubted_calls++ < HS_DOUBTED_CALLS)
+			return false;
+	}
+	slot->left_guard = guard;
+	count_up(slot->counters, COUNTER_abandoned, 1);
+	return true;
+}
+
+// Whether the hook with the guard `place`, whose original has returned, was taken for left, and wrongly. Then it goes on: whoever interrupted it has come
+// to his end.
+__attribute__((noinline, cold)) static bool reentry_comes_back(struct thread_slot *slot, uint64_t place)
+{
+	if (slot->left_guard != place || slot->guard)
+		return false;
+	slot->guard = place;
+	slot->left_guard = 0;
+	count_up(slot->counters, COUNTER_abandoned, (uint64_t)-1);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return true;
+}
+
 static inline enum nesting reentry_enter(struct thread_slot *slot, uint64_t place, const struct hook_island *island)
 {
 	if (HS_UNLIKELY(slot->guard) && (slot->guard != HS_GUARD_WATCHES || reentry_watched_runs(slot, place, island))) {
@@ -168,7 +206,8 @@ static inline enum nesting reentry_enter(struct thread_slot *slot, uint64_t plac
 			__atomic_store_n(&payload_state()->hook_trust[slot->hook], HS_TRUST_NEVER, __ATOMIC_RELAXED);
 			return NESTED;
 		}
-		count_up(slot->counters, COUNTER_abandoned, 1);
+		if (!reentry_is_left(slot, place))
+			return REENTERED;
 	}
 	slot->in_original = 0;
 	slot->hook = island->hook_index;
@@ -236,10 +275,10 @@ static inline struct thread_slot *reentry_begin(const struct entry_frame *frame,
 }
 
 // Whether another thread has the same slot: while this hook's original ran the guard became another's, or none. Within an original nothing of the same
-// thread changes it, but what is nested, which does not. (Not after a hook that was abandoned: that one never comes here.)
-static inline bool reentry_is_shared(const struct thread_slot *slot, const struct entry_frame *frame)
+// thread changes it, but what is nested, which does not; or a handler on the same stack, which has come to its end.
+static inline bool reentry_is_shared(struct thread_slot *slot, const struct entry_frame *frame)
 {
-	return slot->guard != reentry_place(frame);
+	return HS_UNLIKELY(slot->guard != reentry_place(frame)) && !reentry_comes_back(slot, reentry_place(frame));
 }
 
 // Whether the outermost hook's function is known to call no hooked function, so that it may run without a frame of ours: nothing then

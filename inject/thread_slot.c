@@ -126,6 +126,8 @@ static void begin_thread(struct thread_slot *slot, uint64_t thread_pointer, uint
 {
 	note_thread(slot, readable ? first_tid(thread_pointer) : 0);
 	slot->guard = 0;
+	slot->left_guard = 0;
+	slot->doubted_guard = 0;
 	slot->in_original = 0;
 	slot->pending = 0;
 	slot->pending_new = 0;

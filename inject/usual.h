@@ -46,7 +46,9 @@ HS_ALWAYS_INLINE bool usual_recording(struct thread_slot *slot, uint64_t block, 
 
 	// A sample whose release was not seen may be in the other table, at this address; where `set` could not find the threads outside the payload,
 	// there are samples though releases do not exchange.
-	if (HS_UNLIKELY((header->removals_exchange | header->samples_used) || !block || !free_count || !slot->ticks_left))
+	// Nor where a handler has taken this hook for left (reentry_comes_back).
+	if (HS_UNLIKELY((header->removals_exchange | header->samples_used | (slot->guard ^ reentry_place(frame))) || !block || !free_count ||
+			!slot->ticks_left))
 		return false;
 	kept = unwind_kept(slot, frame);
 	if (HS_UNLIKELY(!kept))

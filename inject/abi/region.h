@@ -261,6 +261,9 @@ struct thread_slot {
 	uint32_t free_records[HS_FREE_KEPT]; // refs
 	struct totals_entry totals[HS_TOTALS_ENTRIES];
 	uint32_t next;           // page where the next slot of the same hash begins; 0 = none. Written once, by compare-and-swap
+	uint32_t doubted_calls;  // while `doubted_guard` stood: calls further out on the stack than that
+	uint64_t left_guard;     // the guard of the last hook that was taken for left; 0 = none
+	uint64_t doubted_guard, doubted_at; // of a recorder that may have been left, and how many allocations were recorded then
 	_Alignas(4096) struct walked_frame walk[HS_DEPTH_MAX]; // the last walk, outermost frame first
 	struct walk_check checks[HS_WALK_CHECKS];              // of the last walk, outermost frame's first
 	struct walked_frame fresh[HS_DEPTH_MAX];               // the walk being made, innermost frame first

@@ -79,7 +79,7 @@ def read_all(folder=os.path.dirname(os.path.abspath(__file__))):
 def function_lines(lines, name):
     """First and last line (exclusive) of a function's definition, which begins in the first column and ends with `}` there. Raises BadMutation."""
     found = []
-    head = re.compile(rf"^[A-Za-z_][^(]*\b{re.escape(name)}\(")
+    head = re.compile(rf"^(?:__attribute__\(\(.*?\)\) )?[A-Za-z_][^(]*\b{re.escape(name)}\(")
     for start, line in enumerate(lines):
         if not head.match(line):
             continue

@@ -15,7 +15,8 @@ enum { PAGE = 4096, SIZE = 400 * PAGE, CLOSE = 128, DEEP = 300 * PAGE }; // more
 #define PAYLOAD UINT64_C(0x600000000000)
 
 struct made {
-	uint8_t *low;                // the stack pointer; the control block lies at the stack's end
+	uint8_t *low;                // where the stack begins; the control block lies at its end
+	size_t sp;                   // the stack pointer, from there
 	struct slot_facts slot;
 	bool has_slot;
 };
@@ -48,7 +49,7 @@ static enum answer ask(const struct made *made, uint64_t pc, struct looked_at_li
 	struct proc_maps maps;
 	bool inside = false;
 
-	thread.registers.rsp = (uint64_t)made->low;
+	thread.registers.rsp = (uint64_t)made->low + made->sp;
 	thread.registers.rip = pc;
 	thread.registers.fs_base = made->slot.thread_pointer;
 	CHECK(target_memory_open(getpid(), &memory) == NULL);
@@ -223,6 +224,56 @@ static void test_elsewhere(void)
 	}
 }
 
+enum { HANDLER = 64 * PAGE, BELOW = 3 * PAGE, ALTERNATE = HANDLER - 8 * PAGE, ALTERNATE_SIZE = 10 * PAGE };
+
+// A handler runs on an alternate stack that is an array in a frame of the same stack, above what it has interrupted.
+static struct made make_handler(void)
+{
+	struct made made = make();
+	const size_t frame = HANDLER + 256;
+
+	made.sp = HANDLER;
+	put_frame(&made, frame);
+	put(&made, frame + HS_SIGFRAME_PC_OFFSET, NOWHERE);
+	put(&made, frame + HS_SIGFRAME_SP_OFFSET, (uint64_t)made.low + BELOW);
+	put(&made, frame + 24, (uint64_t)made.low + ALTERNATE); // uc_stack.ss_sp
+	put(&made, frame + 40, ALTERNATE_SIZE);                 // uc_stack.ss_size
+	return made;
+}
+
+static void test_interrupted_below(void)
+{
+	struct made made = make_handler();
+
+	CHECK(!is_inside(&made, NOWHERE)); // what it has interrupted is the program's own
+	made = make_handler();
+	put(&made, BELOW + 512, PAYLOAD + 100); // a hook's, below the stack pointer
+	made.slot.guard = (uint64_t)made.low + BELOW + 1024;
+	CHECK(is_inside(&made, NOWHERE));
+	made = make_handler();
+	put(&made, BELOW + 512, PAYLOAD + 100); // the handler has allocated: the slot says nothing any more
+	CHECK(is_inside(&made, NOWHERE));
+	made = make_handler();
+	put(&made, BELOW - 8, PAYLOAD + 100); // further down than the interrupted code stands
+	CHECK(!is_inside(&made, NOWHERE));
+	made = make_handler();
+	put(&made, BELOW + 512, PAYLOAD + 100);
+	put(&made, HANDLER + 256 + 40, PAGE); // the frame of a handler that was over before: this one stands elsewhere
+	CHECK(!is_inside(&made, NOWHERE));
+	made = make_handler();
+	munmap(made.low + BELOW + PAGE, PAGE); // nobody knows
+	CHECK(is_inside(&made, NOWHERE));
+	// What it has interrupted is a handler of the same kind.
+	made = make_handler();
+	put_frame(&made, BELOW + 256);
+	put(&made, BELOW + 256 + HS_SIGFRAME_PC_OFFSET, NOWHERE);
+	put(&made, BELOW + 256 + HS_SIGFRAME_SP_OFFSET, (uint64_t)made.low + PAGE);
+	put(&made, BELOW + 256 + 24, (uint64_t)made.low + 2 * PAGE);
+	put(&made, BELOW + 256 + 40, 4 * PAGE);
+	put(&made, PAGE + 64, PAYLOAD + 100);
+	CHECK(is_inside(&made, NOWHERE));
+}
+
 int main(void)
 {
 	test_places();
@@ -230,5 +281,6 @@ int main(void)
 	test_deep();
 	test_parts();
 	test_elsewhere();
+	test_interrupted_below();
 	return CHECK_RESULT();
 }

@@ -150,7 +150,7 @@ static void test_guard(void)
 
 		other_stack = i / 2 ? stacks + 2 * WORDS : stacks; // it may be above and below
 		check_guard(__LINE__, guard, 48, HOOK_RUNS | original, guard, OUTERMOST);
-		check_guard(__LINE__, guard, 48, HOOK_RUNS | original, guard + 1, OUTERMOST);
+		check_guard(__LINE__, guard, 48, HOOK_RUNS | original, guard + 1, original ? OUTERMOST : REENTERED);
 		check_guard(__LINE__, guard, 48, HOOK_RUNS | original, guard - 7, original ? NESTED : REENTERED);
 		check_guard(__LINE__, guard, 48, HOOK_RUNS | original, guard - 6, OUTERMOST); // the hook's own frame lies above: it has left
 		// A signal handler on a stack of its own; from there nothing is read.
@@ -162,6 +162,44 @@ static void test_guard(void)
 		check_guard(__LINE__, other_stack + PLACE, 48, original, other_stack + PLACE, OUTERMOST);
 		check_guard(__LINE__, other_stack + PLACE, 48, original, other_stack + PLACE + 1, OUTERMOST);
 	}
+}
+
+// A call further out on the same stack may be a handler's. Its hook is the outermost; when it has come to its end, the interrupted one goes on.
+static void test_left(void)
+{
+	const uint64_t *guard = stack + PLACE, *further = stack + PLACE + 50;
+	const struct entry_frame *frame = (const struct entry_frame *)((const uint8_t *)guard - offsetof(struct entry_frame, return_address));
+	struct thread_slot *slot = begin();
+
+	CHECK_EQUAL(reentry_enter(slot, (uint64_t)guard, &operator_island), OUTERMOST);
+	reentry_enter_original(slot);
+	CHECK_EQUAL(reentry_enter(slot, (uint64_t)further, &malloc_island), OUTERMOST);
+	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 1);
+	CHECK(reentry_is_shared(slot, frame)); // the other still runs: what has come back here is another thread's
+	reentry_leave(slot);
+	CHECK(reentry_leave_original(slot));
+	CHECK(!reentry_is_shared(slot, frame));
+	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 0);
+	CHECK_EQUAL(slot->guard, (uint64_t)guard);
+	reentry_leave(slot);
+	CHECK(reentry_is_shared(slot, frame)); // once
+	payload_region_deinit(&made);
+
+	// While the recorder runs nothing else is recorded, until many such calls say that it does not any more.
+	slot = begin();
+	CHECK_EQUAL(reentry_enter(slot, (uint64_t)guard, &malloc_island), OUTERMOST);
+	for (unsigned i = 0; i < 3 * HS_DOUBTED_CALLS; i++) {
+		if (i % HS_DOUBTED_CALLS == HS_DOUBTED_CALLS - 1)
+			slot->counters[COUNTER_allocations]++; // it does
+		CHECK_EQUAL(reentry_enter(slot, (uint64_t)further, &malloc_island), REENTERED);
+	}
+	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 0);
+	slot->counters[COUNTER_allocations]++;
+	for (unsigned i = 0; i < HS_DOUBTED_CALLS; i++)
+		CHECK_EQUAL(reentry_enter(slot, (uint64_t)further, &malloc_island), REENTERED);
+	CHECK_EQUAL(reentry_enter(slot, (uint64_t)further, &malloc_island), OUTERMOST);
+	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 1);
+	payload_region_deinit(&made);
 }
 
 // A watched function whose ways out are hooked: nothing passes until it returns, and then the gap goes on where it was.
@@ -321,6 +359,7 @@ int main(void)
 {
 	payload_configure_image(CODE_SIZE);
 	test_guard();
+	test_left();
 	test_stack_taken_away();
 	test_stack_below();
 	test_other_stack_taken_away();

@@ -89,6 +89,7 @@ static void place_is_empty(void) { *place() = 0; }
 static void other_part_shows_it(void) { *made_wide_entry(&made, block) = 2u << 30 | 77; }
 static void ref_has_31_bits(void) { slot->free_records[slot->free_count - 1] |= 1u << 30; }
 static void modules_changed(void) { made.header->module_generation++; }
+static void was_taken_for_left(void) { slot->guard = 0; }
 static void is_guarded(void) { slot->guard = call_place(); }
 static void other_thread(void) { slot->mark++; }
 static void no_slot_there(void) { slot->thread_pointer++; }
@@ -145,6 +146,7 @@ static void test_recording(uint64_t asked)
 	CHECK(is_as(&after));
 
 	CHECK_REFUSES(no_free_record(), USUAL_RECORDING(block));
+	CHECK_REFUSES(was_taken_for_left(), USUAL_RECORDING(block));
 	CHECK_REFUSES(ticks_are_due(), USUAL_RECORDING(block));
 	CHECK_REFUSES(releases_exchange(), USUAL_RECORDING(block));
 	CHECK_REFUSES(there_are_samples(), USUAL_RECORDING(block));
