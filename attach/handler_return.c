@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { CHUNK = 65536, LOOKED_AT_IN_ALL = 64 << 20 };
+enum { CHUNK = 65536, LOOKED_AT_IN_ALL = 64 << 20, STACKS_MAX = 4 };
 
 struct search {
 	const struct hook_plan *plan;
@@ -47,8 +47,9 @@ static const struct hook_record *find_hook(const struct search *search, uint64_t
 	return NULL;
 }
 
-// Whether the word at `address` is the pc of a signal frame, and not just any number that has been left there. No frame begins below `low`.
-static bool is_saved_pc(const struct search *search, uint64_t address, uint64_t low)
+// Whether the word at `address` is the pc of a signal frame, and not just any number that has been left there. No frame begins below `low`. `alternate`: and
+// its handler runs on an alternate stack, at `low`.
+static bool is_saved_pc(const struct search *search, uint64_t address, uint64_t low, bool alternate)
 {
 	uint8_t head[HS_SIGFRAME_HEAD_SIZE];
 	uint64_t restorer;
@@ -64,18 +65,38 @@ static bool is_saved_pc(const struct search *search, uint64_t address, uint64_t 
 		hs_error_destroy(error);
 		return false;
 	}
-	if (size < sizeof(head) || !sigframe_may_be(head, &restorer))
+	if (size < sizeof(head) || !sigframe_may_be(head, &restorer) ||
+	    (alternate && !sigframe_runs_on_alternate(head, address - HS_SIGFRAME_PC_OFFSET, low)))
 		return false;
 	map = proc_maps_find(search->maps, restorer);
 	return map && map->executable;
 }
 
-// Ends with the thread's stack, or where that cannot be read: no frame lies there that the thread will come back to.
-static struct hs_error *check_thread(const struct search *search, const struct frozen_thread *thread, uint64_t most)
+// Whether word `i` of the piece at `address` is the stack pointer of a signal frame whose handler runs on an alternate stack, at `low`. Asked of every word, so
+// what stands in the buffer is looked at first.
+static bool is_saved_sp(const struct search *search, uint64_t address, size_t size, size_t i, uint64_t low)
 {
-	struct stack_span span = stack_span_of(&thread->registers, search->maps);
+	const size_t offset = i * sizeof(uint64_t), count = size / sizeof(uint64_t);
+	uint64_t restorer;
+
+	if (offset >= HS_SIGFRAME_SP_OFFSET && size - offset >= HS_SIGFRAME_HEAD_SIZE - HS_SIGFRAME_SP_OFFSET) {
+		if (!sigframe_may_be((const uint8_t *)search->words + offset - HS_SIGFRAME_SP_OFFSET, &restorer))
+			return false;
+	} else if (i + 1 < count && !proc_maps_find(search->maps, search->words[i + 1])) {
+		return false; // no pc
+	}
+	return is_saved_pc(search, address + offset + HS_SIGFRAME_PC_OFFSET - HS_SIGFRAME_SP_OFFSET, low, true);
+}
+
+// From the stack pointer on. Ends with the thread's stack, or where that cannot be read: no frame lies there that the thread will come back to. *next_ret: the
+// stack pointer to which a handler that runs on an alternate stack will return; 0 = none does here.
+static struct hs_error *check_stack(const struct search *search, const struct frozen_thread *thread, const struct user_regs_struct *registers, uint64_t most,
+				    uint64_t *next_ret)
+{
+	struct stack_span span = stack_span_of(registers, search->maps);
 	uint64_t address = span.low, end = span.high - span.low > most ? span.low + most : span.high;
 
+	*next_ret = 0;
 	while (address < end) {
 		size_t wanted = end - address < CHUNK ? (size_t)(end - address) : CHUNK, size;
 		bool is_known;
@@ -86,7 +107,9 @@ static struct hs_error *check_thread(const struct search *search, const struct f
 		for (size_t i = 0; i < size / sizeof(uint64_t); i++) {
 			const struct hook_record *hook = find_hook(search, search->words[i]);
 
-			if (hook && is_saved_pc(search, address + i * sizeof(uint64_t), span.low))
+			if (!*next_ret && is_saved_sp(search, address, size, i, span.low))
+				*next_ret = search->words[i];
+			if (hook && is_saved_pc(search, address + i * sizeof(uint64_t), span.low, false))
 				return hs_error_create(HS_ERROR_REFUSED, "thread %d runs a signal handler that has interrupted the first instructions of "
 						       "%s, which are to be patched; try again when it has returned",
 						       (int)thread->tid, hook->name);
@@ -99,6 +122,20 @@ static struct hs_error *check_thread(const struct search *search, const struct f
 		address += size;
 	}
 	return NULL;
+}
+
+// A handler on an alternate stack may have interrupted another handler, whose frame lies on the stack before.
+static struct hs_error *check_thread(const struct search *search, const struct frozen_thread *thread, uint64_t most)
+{
+	struct user_regs_struct registers = thread->registers;
+	struct hs_error *error = NULL;
+	uint64_t next = registers.rsp;
+
+	for (int i = 0; i < STACKS_MAX && next && !error; i++) {
+		registers.rsp = next;
+		error = check_stack(search, thread, &registers, most, &next);
+	}
+	return error;
 }
 
 struct hs_error *handler_return_check(const struct hook_plan *plan, const struct frozen_process *process, const struct proc_maps *maps,

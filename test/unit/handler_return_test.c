@@ -148,6 +148,29 @@ static void test_no_frames(void)
 	end_stack(&stack);
 }
 
+// A handler runs on an alternate stack, which may be an array in the same stack, and has interrupted another one.
+static void test_alternate(void)
+{
+	// Within what is read at once, and across the border of two pieces: each of its words before it.
+	for (size_t i = 0; i < 2 * 28; i++) {
+		struct stack stack = make_stack(false), other = make_stack(false), *alternate = i % 2 ? &stack : &other;
+		const size_t sp = 20 * PAGE, frame = sp + (i < 2 ? 4000 : 65536 - i / 2 * 8), before = 2 * PAGE;
+		const uint8_t *sps[] = { alternate->low + sp };
+
+		put_frame(alternate, frame, (uint64_t)&test_alternate);
+		put_u64(alternate->low + frame + HS_SIGFRAME_SP_OFFSET, (uint64_t)(stack.low + before));
+		put_u64(alternate->low + frame + 24, (uint64_t)(alternate->low + sp - PAGE)); // uc_stack.ss_sp
+		put_u64(alternate->low + frame + 40, 20 * PAGE);                              // uc_stack.ss_size
+		CHECK(!refusal(sps, 1));
+		put_frame(&stack, before + 800, HOOK + 1);
+		CHECK(refusal(sps, 1) && strstr(refusal(sps, 1), "at_401000"));
+		put_u64(alternate->low + frame + 40, PAGE); // of a handler that is over: the thread is not on that stack
+		CHECK(!refusal(sps, 1));
+		end_stack(&stack);
+		end_stack(&other);
+	}
+}
+
 // Any of several threads, the last one too; one has no stack that can be read.
 static void test_threads(void)
 {
@@ -193,6 +216,7 @@ int main(void)
 {
 	test_places();
 	test_no_frames();
+	test_alternate();
 	test_threads();
 	test_absent_pages();
 	return CHECK_RESULT();
