@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 enum { SHARERS_POLL_US = 5000 };
+// Sharers that have been there for less than this, ns, are taken for such as end soon.
+#define NEW_SHARERS_NS UINT64_C(500000000)
 
 // kcmp(2): 0 = the same, 1 or 2 = another, negative = not permitted, gone, or no such call.
 static long compare_memory(pid_t one, pid_t other)
@@ -53,24 +55,62 @@ static bool shares(pid_t other, void *context)
 	       compare_memory(sharing->process->threads[0].tid, other) == 0;
 }
 
-struct hs_error *memory_sharers_check(const struct frozen_process *process, const struct pid_set *strangers)
+// The caller deinitializes *ret in any case.
+static struct hs_error *list_sharers(const struct frozen_process *process, const struct pid_set *strangers, struct pid_set *ret)
 {
 	struct sharing sharing = { process, strangers, NULL };
-	struct hs_error *error;
-	struct pid_set found;
 
-	pid_set_list("/proc", shares, &sharing, &found);
-	error = sharing.error;
-	if (!error && found.count > 0 && !proc_maps_has_memory(process->pid)) // as have all kernel threads, to which it is therefore equal
-		error = hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
-	else if (!error && found.count > 0)
-		error = hs_error_create(HS_ERROR_REFUSED, "process %d shares the memory of process %d without being one of its threads (clone with "
-					"CLONE_VM), and would run on while that is changed; try again when it has ended", (int)found.pids[0],
-					(int)process->pid);
+	pid_set_list("/proc", shares, &sharing, ret);
+	if (!sharing.error && ret->count > 0 && !proc_maps_has_memory(process->pid)) // as have all kernel threads, to which it is therefore equal
+		return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
+	return sharing.error;
+}
+
+static struct hs_error *refuse_sharer(pid_t pid, pid_t other)
+{
+	return hs_error_create(HS_ERROR_REFUSED, "process %d shares the memory of process %d without being one of its threads (clone with "
+			       "CLONE_VM), and would run on while that is changed; try again when it has ended", (int)other, (int)pid);
+}
+
+struct hs_error *memory_sharers_check(const struct frozen_process *process, const struct pid_set *strangers)
+{
+	struct pid_set found;
+	struct hs_error *error = list_sharers(process, strangers, &found);
+
+	if (!error && found.count > 0)
+		error = refuse_sharer(process->pid, found.pids[0]);
 	pid_set_deinit(&found);
 	return error;
 }
 
+// 0 = none of them shares it any more.
+static pid_t one_that_shares(pid_t pid, const struct pid_set *some)
+{
+	const pid_t tid = hs_live_thread(pid);
+
+	for (size_t i = 0; i < some->count; i++)
+		if (compare_memory(tid, some->pids[i]) == 0)
+			return some->pids[i];
+	return 0;
+}
+
+static struct hs_error *wait_for_sharers(pid_t pid, const struct pid_set *some, uint64_t deadline)
+{
+	struct hs_error *error = NULL;
+	pid_t other;
+
+	while (!error && (other = one_that_shares(pid, some))) {
+		if (!proc_maps_has_memory(pid))
+			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)pid);
+		if (hs_monotonic_ns() >= deadline)
+			return refuse_sharer(pid, other);
+		usleep(SHARERS_POLL_US);
+		error = interrupt_check();
+	}
+	return error;
+}
+
+// In rounds, each with those that are there at its beginning: who is there after a short one has not been there for longer than it took.
 struct hs_error *memory_sharers_wait(pid_t pid, unsigned wait_ms)
 {
 	const uint64_t deadline = hs_monotonic_ns() + (uint64_t)wait_ms * 1000000u;
@@ -79,14 +119,17 @@ struct hs_error *memory_sharers_wait(pid_t pid, unsigned wait_ms)
 	for (;;) {
 		struct frozen_thread thread = { .tid = hs_live_thread(pid) };
 		const struct frozen_process process = { .pid = pid, .threads = &thread, .count = 1 };
-		struct hs_error *error = memory_sharers_check(&process, &none);
+		const uint64_t began = hs_monotonic_ns();
+		struct pid_set found;
+		struct hs_error *error = list_sharers(&process, &none, &found);
+		const bool some = found.count > 0;
+		uint64_t now;
 
-		if (!error || error->code != HS_ERROR_REFUSED || hs_monotonic_ns() >= deadline)
-			return error;
-		hs_error_destroy(error);
-		usleep(SHARERS_POLL_US);
-		error = interrupt_check();
-		if (error)
+		if (!error)
+			error = wait_for_sharers(pid, &found, deadline);
+		pid_set_deinit(&found);
+		now = hs_monotonic_ns();
+		if (error || !some || now - began < NEW_SHARERS_NS || now >= deadline)
 			return error;
 	}
 }

@@ -17,8 +17,10 @@ void memory_strangers_list(pid_t pid, struct pid_set *ret);
 // pre: every thread of it is stopped. Without kcmp(2) nothing is found.
 struct hs_error *memory_sharers_check(const struct frozen_process *process, const struct pid_set *strangers) HS_MUST_CHECK;
 
-// The same before anything is stopped, for as long as `wait_ms`: most vfork children become another program at once. A thread that waits for one cannot be
-// stopped, and all others would stand still while it is waited for.
+// Before anything is stopped: waits, `wait_ms` at most, until those that share the memory now do so no more: most vfork children become another program
+// at once. A thread that waits for one cannot be stopped, and all others would stand still while it is waited for. HS_ERROR_REFUSED names one that stays.
+// Others may have come meanwhile: in a program whose threads vfork all the time one is always there. A freeze waits for these, and they for nobody, as no
+// thread that stands makes another; memory_sharers_check is the proof that none is left then.
 // How long attach and detach wait.
 enum { HS_SHARERS_WAIT_MS = 2000 };
 struct hs_error *memory_sharers_wait(pid_t pid, unsigned wait_ms) HS_MUST_CHECK;

@@ -203,13 +203,15 @@ static bool is_anybody_inside(const struct detach_report *report)
 }
 
 // One freeze. Where nobody is inside afterwards, all is unmapped. Who is inside is asked before any remote call, because that takes a thread's registers.
-static struct hs_error *detach_once(struct detach_state *state, struct detach_report *report, struct stop_times *stops)
+// *retry_ret: true: nothing was touched, and another try may succeed.
+static struct hs_error *detach_once(struct detach_state *state, struct detach_report *report, struct stop_times *stops, bool *retry_ret)
 {
 	struct frozen_process process;
 	struct unwind_tables tables;
 	struct pid_set strangers;
 	struct hs_error *error;
 
+	*retry_ret = false;
 	report->threads_inside = report->threads_unseen = 0;
 	error = state->hooks_out ? NULL : memory_sharers_wait(state->pid, HS_SHARERS_WAIT_MS);
 	if (!error)
@@ -227,6 +229,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	error = fault_point("begin the detach");
 	if (!error)
 		error = memory_sharers_check(&process, &strangers);
+	*retry_ret = !state->hooks_out && error && error->code == HS_ERROR_REFUSED; // it came after the wait; the next one is for it
 	pid_set_deinit(&strangers);
 	if (!error && !state->hooks_out)
 		error = look_again(state, &process);
@@ -284,8 +287,17 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 	struct stop_times stops = { 0 };
 	struct hs_error *error;
 
-	for (int reads = 1;;) {
-		error = detach_once(state, report, &stops);
+	for (int tries = 1, reads = 1;;) {
+		bool retry;
+
+		error = detach_once(state, report, &stops, &retry);
+		if (retry && tries++ < HS_FREEZE_TRIES) {
+			hs_verbose("%s; trying again", error->message);
+			hs_error_destroy(error);
+			error = wait_a_little(&wait_us);
+			if (!error)
+				continue;
+		}
 		if (((error && !state->hooks_out) || report->foreign_hooks > 0) && standstill_lacked_files() && reads++ < HS_FREEZE_TRIES) {
 			hs_error_destroy(error);
 			error = begin_anew(state, report);

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that share the target's memory without being its threads cannot be stopped with it: nothing is changed while there is one. And a
-thread that waits for its vfork child cannot be stopped: attach and detach refuse before they stop anything, others after a bounded wait that says so."""
+thread that waits for its vfork child cannot be stopped: attach and detach refuse before they stop anything, others after a bounded wait that says so.
+Short-lived children are waited for, and it is no ground to refuse that others come after them."""
 
 import os
+import signal
+import subprocess
 
-from harness import (Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, heapsnap_ok, is_attached, read_text, run_test, say,
-                     temporary_directory, thread_ids, wait_until)
+from harness import (HEAPSNAP, Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, heapsnap_ok, is_attached, read_text,
+                     run_test, say, start, temporary_directory, thread_ids, wait_until)
 
 
 def counts_on(target):
@@ -18,7 +21,56 @@ def wait_for_vfork(target):
                "a thread waits for its vfork child")
 
 
+def relay():
+    target = Target("shared_memory")
+    check_equal((target.ask("relay"), target.ask("end relay")), ("runs", "ended"), "relay")
+    before = Unharmed(target.pid)
+    check_equal(target.ask("relay"), "runs", "relay")
+    for _ in range(3):
+        attach(target.pid)
+        check_equal(target.ask("work"), "worked", "work while attached, beside vfork children")
+        detach(target.pid)
+    check_equal(target.ask("end relay"), "ended", "end relay")
+    before.check_after(memory_may_change=True, settle=20)
+    target.end()
+    say("a vfork child was always there, each for a short time: attached and detached")
+
+
+def comes_late(target, command):
+    """One begins to share the memory after it was looked for, before the first thread is stopped: nothing is changed beside it, and when it has ended
+    the command succeeds. False: it was refused because this test was too slow to end it."""
+    tool = start([HEAPSNAP, command, str(target.pid), "--verbose"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                 text=True, env={**os.environ, "HEAPSNAP_STOP_AT_REQUEST": "1"})
+    os.waitid(os.P_PID, tool.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    other = target.ask("share")
+    tool.send_signal(signal.SIGCONT)
+    lines, is_there = [], True
+    for line in tool.stderr:
+        lines.append(line)
+        if is_there and f"process {other} shares the memory" in line and "trying again" in line:
+            check_equal(target.ask("end"), "ended", "end")
+            is_there = False
+    status = tool.wait()
+    check(not is_there, f"{command} was not tried again: {''.join(lines)}")
+    check(status == 0 or f"process {other} shares the memory" in lines[-1], f"{command}: status {status}: {''.join(lines)}")
+    return status == 0
+
+
+def late_sharers():
+    target = Target("shared_memory")
+    check_equal(target.ask("work"), "worked", "work")
+    before = Unharmed(target.pid)
+    for command in ("attach", "detach"):
+        check(any(comes_late(target, command) for _ in range(5)), f"{command} was always refused")
+        check_equal(target.ask("work"), "worked", f"work after {command}")
+    before.check_after(memory_may_change=True)
+    target.end()
+    say("a process that shares the memory came between the wait and the freeze: attach and detach waited for it, too")
+
+
 def main():
+    late_sharers()
+    relay()
     path = os.path.join(temporary_directory(), "out.pb.gz")
     target = Target("shared_memory")
     check_equal(target.ask("work"), "worked", "work")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes that share this one's memory without being its threads. Commands on standard input: "share" starts one that counts and prints its
-// id, "end" ends it, "vfork" starts a child that the thread waits for until it is told to go on by a byte on the pipe, "go on" tells it,
+// id, "end" ends it, "relay" starts threads that vfork all the time, so that a child of one of them is always there, "end relay" ends them, "vfork" starts a child that the thread waits for until it is told to go on by a byte on the pipe, "go on" tells it,
 // "work" allocates, checks and frees, "count" prints how far the sharing process has counted.
 #include <pthread.h>
 #include <sched.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static char stack[65536] __attribute__((aligned(16)));
@@ -35,6 +36,55 @@ static void *wait_in_vfork(void *unused)
 		_exit(read(go_on[0], &byte, 1) == 1 ? 0 : 1);
 	waitpid(child, NULL, 0);
 	return unused;
+}
+
+enum { RUNNERS = 4, NAPS_MAX = 50 };
+
+static pthread_t runners[RUNNERS];
+static volatile int is_relay;
+static unsigned long begun;
+
+// In the child: until the next has begun. If nothing begins one any more, because all threads stand, it ends all the same.
+static void take_turn(void)
+{
+	const struct timespec nap = { .tv_nsec = 1000000 };
+	unsigned long own = __atomic_add_fetch(&begun, 1, __ATOMIC_SEQ_CST);
+
+	for (int i = 0; i < NAPS_MAX && is_relay && __atomic_load_n(&begun, __ATOMIC_SEQ_CST) == own; i++)
+		nanosleep(&nap, NULL);
+}
+
+static void *run_relay(void *unused)
+{
+	while (is_relay) {
+		pid_t child = vfork();
+
+		if (child == 0) {
+			take_turn();
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
+	}
+	return unused;
+}
+
+static int begin_relay(void)
+{
+	is_relay = 1;
+	for (int i = 0; i < RUNNERS; i++)
+		if (pthread_create(&runners[i], NULL, run_relay, NULL))
+			return 0;
+	while (__atomic_load_n(&begun, __ATOMIC_SEQ_CST) < RUNNERS)
+		usleep(1000);
+	return 1;
+}
+
+static void end_relay(void)
+{
+	is_relay = 0;
+	for (int i = 0; i < RUNNERS; i++)
+		pthread_join(runners[i], NULL);
+	begun = 0;
 }
 
 static __attribute__((noipa)) int work(void)
@@ -77,6 +127,11 @@ int main(void)
 				return 2;
 			pthread_join(thread, NULL);
 			puts("went on");
+		} else if (strcmp(line, "relay\n") == 0) {
+			puts(begin_relay() ? "runs" : "no thread");
+		} else if (strcmp(line, "end relay\n") == 0) {
+			end_relay();
+			puts("ended");
 		} else if (strcmp(line, "work\n") == 0) {
 			puts(work() ? "worked" : "wrong");
 		} else if (strcmp(line, "count\n") == 0) {

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which processes that share a process's memory are waited for: those that are there when the wait begins, not those that come after them.
+#include "attach/memory_sharers.h"
+#include "base/clock.h"
+#include "check.h"
+
+#include <linux/kcmp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LONG_WAIT_MS = 10000, SHORT_WAIT_MS = 100 };
+
+static struct runner {
+	char stack[16384] __attribute__((aligned(16)));
+	volatile bool runs, ends;
+	pid_t pid;
+} runners[3];
+
+static void nap(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+}
+
+static int run(void *argument)
+{
+	struct runner *runner = argument;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	runner->runs = true;
+	while (!runner->ends)
+		nap();
+	return 0;
+}
+
+static void begin_runner(struct runner *runner)
+{
+	runner->runs = runner->ends = false;
+	runner->pid = clone(run, runner->stack + sizeof(runner->stack), CLONE_VM | SIGCHLD, runner);
+	if (runner->pid < 0)
+		_exit(2);
+	while (!runner->runs)
+		nap();
+}
+
+static void end_runner(struct runner *runner)
+{
+	runner->ends = true;
+	waitpid(runner->pid, NULL, 0);
+}
+
+enum kind { ALONE, RELAY, RELAY_BESIDE_ONE };
+
+// A relay: each that shares the memory ends soon, but not before the next one runs, so one is always there. The one beside stays. Writes its number.
+static _Noreturn void be(enum kind kind, int ready)
+{
+	struct runner *last = &runners[0], *next = &runners[1];
+	pid_t stays = 0;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (kind == RELAY_BESIDE_ONE) {
+		begin_runner(&runners[2]);
+		stays = runners[2].pid;
+	}
+	if (kind != ALONE)
+		begin_runner(last);
+	if (write(ready, &stays, sizeof(stays)) != sizeof(stays))
+		_exit(2);
+	while (kind != ALONE) {
+		struct runner *ended = last;
+
+		begin_runner(next);
+		end_runner(ended);
+		last = next;
+		next = ended;
+	}
+	for (;;)
+		pause();
+}
+
+static pid_t begin(enum kind kind, pid_t *stays_ret)
+{
+	int ready[2];
+	pid_t pid;
+
+	if (pipe(ready))
+		_exit(2);
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0)
+		be(kind, ready[1]);
+	close(ready[1]);
+	CHECK_EQUAL(read(ready[0], stays_ret, sizeof(*stays_ret)), sizeof(*stays_ret));
+	close(ready[0]);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static bool is_shared(pid_t pid)
+{
+	struct frozen_thread thread = { .tid = pid };
+	const struct frozen_process process = { .pid = pid, .threads = &thread, .count = 1 };
+	const struct pid_set none = { 0 };
+	struct hs_error *error = memory_sharers_check(&process, &none);
+	bool refused = error && error->code == HS_ERROR_REFUSED;
+
+	hs_error_destroy(error);
+	return refused;
+}
+
+static void alone(void)
+{
+	pid_t stays, pid = begin(ALONE, &stays);
+
+	CHECK(!is_shared(pid));
+	CHECK(!memory_sharers_wait(pid, LONG_WAIT_MS));
+	end(pid);
+}
+
+static void relay(void)
+{
+	pid_t stays, pid = begin(RELAY, &stays);
+	struct hs_error *error;
+
+	CHECK(is_shared(pid));
+	error = memory_sharers_wait(pid, LONG_WAIT_MS);
+	CHECK(!error);
+	hs_error_destroy(error);
+	CHECK(is_shared(pid));
+	end(pid);
+}
+
+static void beside_one_that_stays(void)
+{
+	pid_t stays, pid = begin(RELAY_BESIDE_ONE, &stays);
+	struct hs_error *error = memory_sharers_wait(pid, SHORT_WAIT_MS);
+	char words[64];
+
+	snprintf(words, sizeof(words), "process %d shares the memory of process %d ", (int)stays, (int)pid);
+	CHECK(error && error->code == HS_ERROR_REFUSED);
+	CHECK(error && strstr(error->message, words));
+	hs_error_destroy(error);
+	end(pid);
+}
+
+int main(void)
+{
+	if (syscall(SYS_kcmp, getpid(), getpid(), KCMP_VM, 0, 0) != 0) {
+		puts("no kcmp(2): not tried");
+		return CHECK_RESULT();
+	}
+	alone();
+	relay();
+	beside_one_that_stays();
+	return CHECK_RESULT();
+}
