@@ -3,10 +3,10 @@
 
 #include "attach/hook_layout.h"
 #include "attach/inherited.h"
-#include "attach/late_threads.h"
 #include "attach/leftovers.h"
 #include "attach/region_access.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/proc_file.h"
 #include "inject/abi/payload_header.h"
 
@@ -114,11 +114,11 @@ static struct hs_error *examine_maps(pid_t pid, const struct proc_maps *maps, st
 
 	error = region_open(pid, maps, &access);
 	if (error && error->code == HS_ERROR_NOT_FOUND) {
-		ret->has_leftovers = ret->late_thread || has_leftovers(pid, maps);
-		if (!ret->has_leftovers)
+		ret->has_leftovers = ret->late.is_certain || has_leftovers(pid, maps);
+		if (!ret->has_leftovers && !ret->late.tid)
 			return error;
 		hs_error_destroy(error);
-		return NULL;
+		return ret->has_leftovers ? NULL : late_call_unknown(pid, ret->late.tid);
 	}
 	if (error) {
 		snprintf(ret->reason, sizeof(ret->reason), "%s", error->message);
@@ -135,17 +135,17 @@ struct hs_error *attached_examine(pid_t pid, struct attached_process *ret)
 	struct proc_maps maps;
 	struct hs_error *error = proc_maps_read(pid, &maps);
 
+	*ret = (struct attached_process){ .pid = pid };
 	if (error && error->error_number == ENOENT) {
 		hs_error_destroy(error);
 		return hs_error_create(HS_ERROR_NOT_FOUND, "there is no process %d: look up the id again", pid);
 	}
 	if (error)
 		return error;
-	*ret = (struct attached_process){ .pid = pid };
 	read_name(pid, ret);
 	if (!is_surely_attached(pid, &maps)) {
 		proc_maps_deinit(&maps);
-		ret->late_thread = late_threads_wait(pid);
+		late_threads_wait(pid, &ret->late);
 		error = proc_maps_read(pid, &maps);
 		if (error)
 			return error;
@@ -174,6 +174,8 @@ struct hs_error *attached_list(struct attached_process **list_ret, size_t *count
 			continue;
 		error = attached_examine((pid_t)pid, &process);
 		if (error) {
+			if (error->code == HS_ERROR_NOT_FOUND && process.late.tid)
+				hs_warn("%s", error->message);
 			*hidden_ret += error->code != HS_ERROR_NOT_FOUND && error->code != HS_ERROR_GONE && error->error_number != ENOENT &&
 				       error->error_number != ESRCH;
 			hs_error_destroy(error);

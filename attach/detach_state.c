@@ -2,7 +2,6 @@
 #include "attach/detach_state.h"
 
 #include "attach/gadgets.h"
-#include "attach/late_threads.h"
 #include "base/cleanup.h"
 
 #include <stdlib.h>
@@ -99,10 +98,11 @@ static struct hs_error *init_descriptors(struct detach_state *state, struct deta
 }
 
 // `known`: NULL = the target does not stand still.
-static struct hs_error *state_init(pid_t pid, bool late, struct detach_known *known, struct detach_state *state, bool *found_ret)
+static struct hs_error *state_init(pid_t pid, struct late_call late, struct detach_known *known, struct detach_state *state, bool *found_ret)
 {
 	struct proc_maps maps;
 	struct hs_error *error = proc_maps_read(pid, &maps);
+	bool some;
 
 	*state = (struct detach_state){ .pid = pid, .late = late, .region.fd = -1, .region.memory.fd = -1 };
 	*found_ret = false;
@@ -117,8 +117,9 @@ static struct hs_error *state_init(pid_t pid, bool late, struct detach_known *kn
 	if (error)
 		return error;
 	error = init_descriptors(state, known);
-	*found_ret = !error && (late || state->has_region || state->code_count > 0 || state->left.count > 0 ||
-				entry_patch_is_left(pid, &state->region.memory));
+	some = !error && (state->has_region || state->code_count > 0 || state->left.count > 0 || entry_patch_is_left(pid, &state->region.memory));
+	*found_ret = some || (!error && late.tid);
+	state->only_late = *found_ret && !some && !late.is_certain;
 	if (!*found_ret)
 		detach_state_deinit(state);
 	return error;
@@ -126,10 +127,12 @@ static struct hs_error *state_init(pid_t pid, bool late, struct detach_known *kn
 
 struct hs_error *detach_state_read(pid_t pid, struct detach_state *state, bool *found_ret)
 {
-	bool late = late_threads_wait(pid) != 0;
-	struct hs_error *error = state_init(pid, late, NULL, state, found_ret);
+	struct late_call late;
 	struct proc_maps maps;
+	struct hs_error *error;
 
+	late_threads_wait(pid, &late);
+	error = state_init(pid, late, NULL, state, found_ret);
 	if (error || !*found_ret)
 		return error;
 	error = proc_maps_read(pid, &maps);

@@ -7,6 +7,7 @@
 #include "attach/file_pages.h"
 #include "attach/inherited.h"
 #include "attach/inside.h"
+#include "attach/late_threads.h"
 #include "attach/leftovers.h"
 #include "attach/region_access.h"
 #include "base/error.h"
@@ -27,7 +28,8 @@ struct detach_state {
 	struct region_part bare_region; // mapped by an attach that was killed before it wrote the header; size 0 = none
 	struct code_names names;
 	struct leftover_descriptors left; // as they were found before the target stood still
-	bool late;                   // a thread may have a call to make for a tool that was killed: something may come yet (late_threads.h)
+	struct late_call late;       // one that a thread may have to make for a tool that was killed: something may come yet
+	bool only_late;              // nothing of ours is there, and whether that thread has one is not known
 	bool may_have_descriptors;   // of memory files, that came since: an attach that was finished has closed them
 	bool hooks_out;              // by this run
 	bool copies_dropped;         // or tried to: copies that could not be dropped stay
@@ -36,7 +38,8 @@ struct detach_state {
 	bool code_is_there;          // with the state pages; false: not yet, or a killed detach has unmapped them already
 };
 
-// With what of files is needed while the target stands still. *found_ret: there is something to take out, and *state is to be deinitialized.
+// With what of files is needed while the target stands still. *found_ret: there is something to take out, or may come, and
+// *state is to be deinitialized.
 struct hs_error *detach_state_read(pid_t pid, struct detach_state *state, bool *found_ret) HS_MUST_CHECK;
 void detach_state_deinit(struct detach_state *state);
 
@@ -45,7 +48,7 @@ struct detach_known {
 	const struct file_pages *files;
 	struct code_names names;
 	struct leftover_descriptors left;
-	bool late;
+	struct late_call late;
 };
 
 // The same while it stands still: with files and names as they were, and of the descriptors, which it takes, those that are there still. What has come late

@@ -4,6 +4,7 @@
 #include "attach/interrupt.h"
 #include "attach/kernel_workers.h"
 #include "attach/memory.h"
+#include "attach/pid_set.h"
 #include "attach/sigframe.h"
 #include "attach/target_access.h"
 #include "attach/victim.h"
@@ -13,7 +14,6 @@
 #include "base/proc_file.h"
 #include "base/test_variable.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,11 +29,17 @@ enum { FIRST_PAUSE_US = 100, LONGEST_PAUSE_US = 10000 };
 // SIGKILL and SIGSTOP cannot be blocked.
 #define ALL_SIGNALS (~(UINT64_C(1) << (SIGKILL - 1) | UINT64_C(1) << (SIGSTOP - 1)))
 
+struct candidate {
+	pid_t tid;
+	uint64_t began; // the processor time that it had when it was first seen to run, ns; 0 = it was not yet
+	bool is_in_call;
+};
+
 struct late_search {
 	pid_t pid;
 	struct target_memory memory;
-	uint64_t deadline; // CLOCK_MONOTONIC, ns
-	bool is_over;      // interrupted
+	struct candidate *candidates; // that may be late, still
+	size_t count;
 };
 
 static uint64_t longest_wait(void)
@@ -93,13 +99,14 @@ static uint64_t processor_time(pid_t pid, pid_t tid)
 	return text ? strtoull(text, NULL, 10) : 0;
 }
 
-static bool is_late(struct late_search *search, pid_t tid, uint64_t *began)
+static bool is_late(struct late_search *search, struct candidate *candidate)
 {
-	HS_CLEANUP_FREE char *status = read_text(search->pid, tid, "status");
-	HS_CLEANUP_FREE char *syscall = status && blocks_all(status) ? read_text(search->pid, tid, "syscall") : NULL;
+	HS_CLEANUP_FREE char *status = read_text(search->pid, candidate->tid, "status");
+	HS_CLEANUP_FREE char *syscall = status && blocks_all(status) ? read_text(search->pid, candidate->tid, "syscall") : NULL;
 	enum late_thread judged;
 	uint64_t stack, now;
 
+	candidate->is_in_call = false;
 	if (!syscall)
 		return false;
 	judged = late_thread_judge(status, syscall, &stack);
@@ -111,57 +118,89 @@ static bool is_late(struct late_search *search, pid_t tid, uint64_t *began)
 			if (error)
 				return false;
 		}
-		return victim_frame_is_at(stack, &search->memory);
+		candidate->is_in_call = victim_frame_is_at(stack, &search->memory);
+		return candidate->is_in_call;
 	}
 	if (judged == LATE_THREAD_NONE)
 		return false;
-	now = processor_time(search->pid, tid);
-	if (*began == 0)
-		*began = now ? now : UINT64_MAX;
-	return now < *began || now - *began < ENOUGH_NS;
+	now = processor_time(search->pid, candidate->tid);
+	if (candidate->began == 0)
+		candidate->began = now ? now : UINT64_MAX;
+	return now < candidate->began || now - candidate->began < ENOUGH_NS;
 }
 
-// Whether the thread is late in the end.
-static bool wait_for_thread(struct late_search *search, pid_t tid)
+static bool is_any_thread(pid_t tid, void *context)
+{
+	(void)tid;
+	(void)context;
+	return true;
+}
+
+// Of threads that are made later none has a call to make: no thread makes another in a call of ours.
+static void list_candidates(struct late_search *search)
+{
+	struct pid_set threads;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)search->pid);
+	pid_set_list(path, is_any_thread, NULL, &threads);
+	search->candidates = calloc(threads.count + 1, sizeof(*search->candidates));
+	for (size_t i = 0; search->candidates && i < threads.count; i++) {
+		struct candidate candidate = { .tid = threads.pids[i] };
+
+		if (is_late(search, &candidate) && !is_worker(search->pid, candidate.tid))
+			search->candidates[search->count++] = candidate;
+	}
+	pid_set_deinit(&threads);
+}
+
+static void drop_decided(struct late_search *search)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < search->count; i++)
+		if (is_late(search, &search->candidates[i]))
+			search->candidates[left++] = search->candidates[i];
+	search->count = left;
+}
+
+// For all together: each has its processor time while the others are waited for.
+static void wait_for_candidates(struct late_search *search, uint64_t deadline)
 {
 	useconds_t pause_us = FIRST_PAUSE_US;
-	uint64_t began = 0;
+	bool is_over = false; // interrupted
 
-	if (!is_late(search, tid, &began) || is_worker(search->pid, tid))
-		return false;
-	do {
+	while (search->count > 0 && !is_over && hs_monotonic_ns() < deadline) {
 		struct hs_error *error;
 
-		if (hs_monotonic_ns() >= search->deadline || search->is_over)
-			return true;
 		usleep(pause_us);
 		pause_us = pause_us * 2 > LONGEST_PAUSE_US ? LONGEST_PAUSE_US : pause_us * 2;
 		error = interrupt_check();
-		search->is_over = error;
+		is_over = error;
 		hs_error_destroy(error);
-	} while (is_late(search, tid, &began));
-	return false;
+		drop_decided(search);
+	}
 }
 
-pid_t late_threads_wait(pid_t pid)
+void late_threads_wait(pid_t pid, struct late_call *ret)
 {
-	struct late_search search = { .pid = pid, .memory.fd = -1, .deadline = hs_monotonic_ns() + longest_wait() };
-	DIR *directory;
-	pid_t late = 0;
-	char path[64];
+	struct late_search search = { .pid = pid, .memory.fd = -1 };
+	const uint64_t deadline = hs_monotonic_ns() + longest_wait();
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	directory = opendir(path);
-	for (struct dirent *entry; directory && !late && (entry = readdir(directory));) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		if (tid > 0 && wait_for_thread(&search, tid))
-			late = tid;
-	}
-	if (directory)
-		closedir(directory);
+	*ret = (struct late_call){ 0 };
+	list_candidates(&search);
+	wait_for_candidates(&search, deadline);
+	for (size_t i = 0; i < search.count && !ret->is_certain; i++)
+		if (!ret->tid || search.candidates[i].is_in_call)
+			*ret = (struct late_call){ search.candidates[i].tid, search.candidates[i].is_in_call };
+	free(search.candidates);
 	target_memory_close(&search.memory);
-	if (late)
-		hs_verbose("thread %d may still have a call to make for a heapsnap that was killed", (int)late);
-	return late;
+	if (ret->tid)
+		hs_verbose("thread %d may still have a call to make for a heapsnap that was killed", (int)ret->tid);
+}
+
+struct hs_error *late_call_unknown(pid_t pid, pid_t tid)
+{
+	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d is not attached, but its thread %d may still make a call for a heapsnap that was killed (it "
+			       "runs, or waits for a processor, with every signal blocked); look again later", (int)pid, (int)tid);
 }

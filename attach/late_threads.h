@@ -16,12 +16,23 @@
 #ifndef HEAPSNAP_ATTACH_LATE_THREADS_H
 #define HEAPSNAP_ATTACH_LATE_THREADS_H
 
+#include "base/error.h"
+
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+struct late_call {
+	pid_t tid;       // of a thread that may have one to make, still; 0 = none has
+	bool is_certain; // our frame lies at its stack pointer. false: it runs, or waits for a processor, and may be the program's own
+};
+
 // Waits, 3 seconds at most, and less on a signal (interrupt.h), until no thread of the process has a call to make. What is looked for afterwards is
-// there, or will not come. 0 = there is none; else the id of one that may, still. What may not be looked at counts as none.
-pid_t late_threads_wait(pid_t pid);
+// there, or will not come. What may not be looked at counts as none.
+void late_threads_wait(pid_t pid, struct late_call *ret);
+
+// HS_ERROR_NOT_FOUND, for a process that has nothing of ours but perhaps the call that this thread makes: it is not known to have been touched at all.
+struct hs_error *late_call_unknown(pid_t pid, pid_t tid) HS_MUST_CHECK;
 
 enum late_thread {
 	LATE_THREAD_NONE,

@@ -332,7 +332,7 @@ struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, uint64_t 
 {
 	struct detach_report report = { 0 };
 	struct detach_state state;
-	bool found;
+	bool found, only_late;
 	struct hs_error *error = detach_state_read(pid, &state, &found);
 
 	*stopped_ns_ret = 0;
@@ -346,7 +346,9 @@ struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, uint64_t 
 		detach_state_deinit(&state);
 		return NULL;
 	}
-	hs_verbose("process %d has the rest of an unfinished attach or detach, or of an attached parent: clearing it away", pid);
+	only_late = state.only_late; // once it was stopped its call is made, and what that has made can be told from what attach makes
+	if (!only_late)
+		hs_verbose("process %d has the rest of an unfinished attach or detach, or of an attached parent: clearing it away", pid);
 	error = undo(&state, wait_ms, &report);
 	*stopped_ns_ret = report.stopped_all_ns;
 	detach_state_deinit(&state);
@@ -355,7 +357,8 @@ struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, uint64_t 
 		return NULL;
 	}
 	if (error)
-		return hs_error_prefix(error, "the rest of an unfinished attach or detach, or of an attached parent, cannot be cleared away");
+		return only_late ? error : hs_error_prefix(error, "the rest of an unfinished attach or detach, or of an attached parent, cannot be "
+							   "cleared away");
 	if (report.foreign_hooks > 0)
 		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished detach, or of an attached parent: somebody else has "
 				       "patched %zu of the places that heapsnap had patched; undo that, then try again", pid,
@@ -395,6 +398,11 @@ static struct hs_error *detach_locked(pid_t pid, unsigned wait_ms, const struct 
 		error = region_none(pid);
 	if (error)
 		return error;
+	if (state.only_late) { // it is not stopped for what may be its own
+		error = late_call_unknown(pid, state.late.tid);
+		detach_state_deinit(&state);
+		return error;
+	}
 	was_killed = !(state.has_region && state.region.header.state == REGION_ATTACHED);
 	error = undo(&state, wait_ms, ret);
 	if (was_killed && error && error->code == HS_ERROR_NOT_FOUND) { // its last call was still to be made, and was that which took the rest away

@@ -14,7 +14,9 @@ from harness import (HEAPSNAP, Failure, Target, Unharmed, attach, attach_state, 
 
 HELD_SECONDS = 0.6  # the kernel lets other threads run after 0.95 s of each second (sched_rt_runtime_us, and its fair server)
 REQUESTS_MAX = 4000
-NOT_WAITED = {"HEAPSNAP_LATE_WAIT_MS": "1"}
+NOT_WAITED = {"HEAPSNAP_LATE_WAIT_MS": "0"}
+UNKNOWN = "may still make a call for a heapsnap that was killed"
+NOT_STOPPED = {"HEAPSNAP_KILL_AT_REQUEST": "1"}
 PAUSE = 34  # the number of pause(2)
 
 HOLDER = """
@@ -158,11 +160,16 @@ def cases(late, command, request):
     check(not late.is_seen(), f"{what}: something was there after detach had said: {result}")
     check(result.status == 0 or "not attached" in result.stderr, str(result))
     late.settle()
-    # The same where nobody waits: the freeze does, and what was seen before it is looked at again.
+    # The same where nobody waits: the freeze does, and what was seen before it is looked at again. But nothing is stopped where nothing was seen.
     killed()
-    detach(late.pid, environment=NOT_WAITED)
-    late.wait_for_release()
-    check(not late.is_seen(), f"{what}: something was there after detach, which had not waited")
+    if late.is_seen():
+        detach(late.pid, environment=NOT_WAITED)
+        late.wait_for_release()
+        check(not late.is_seen(), f"{what}: something was there after detach, which had not waited")
+    else:
+        check_refused(heapsnap("status", late.pid, environment=NOT_WAITED), "not attached", UNKNOWN)
+        check_refused(heapsnap("detach", late.pid, environment={**NOT_WAITED, **NOT_STOPPED}), "not attached", UNKNOWN)
+        late.wait_for_release()
     late.settle()
     killed()
     attach(late.pid)
@@ -202,6 +209,28 @@ def last_call_of_detach():
     late.target.end()
 
 
+def never_touched():
+    """A program's own threads may look like such a one. They are waited for together; and if that does not suffice, nothing is said of them but what
+    is so, and nothing is stopped."""
+    target = Target("blocks_signals", 24)
+    check_equal(target.ask("work"), "worked", "work")
+    before = Unharmed(target.pid)
+    check_equal(target.ask("block"), "blocked", "block")
+    for command, environment in (("status", {}), ("detach", NOT_STOPPED)):
+        check_refused(heapsnap(command, target.pid, environment=environment), "not attached")
+        check_refused(heapsnap(command, target.pid, environment={**NOT_WAITED, **environment}), "not attached", UNKNOWN)
+    result = heapsnap("status", "--json", environment=NOT_WAITED)
+    check_equal(result.status, 0, str(result))
+    check(target.pid not in [process["pid"] for process in result.json["processes"]], f"it is listed: {result}")
+    check(any(f"process {target.pid} " in line and UNKNOWN in line for line in result.stderr.splitlines()), f"nothing is said of it: {result}")
+    attach(target.pid, environment=NOT_WAITED)
+    check_equal(target.ask("work"), "worked", "work while attached")
+    detach(target.pid, environment=NOT_WAITED)
+    check_equal(target.ask("unblock"), "unblocked", "unblock")
+    before.check_after(settle=5)
+    target.end()
+
+
 def possible():
     if not root():
         return False
@@ -219,4 +248,4 @@ def possible():
 
 
 ALL = os.sched_getaffinity(0)
-run_cases([first_call_of_attach, first_mapping_of_attach, last_call_of_detach], "late calls")
+run_cases([never_touched, first_call_of_attach, first_mapping_of_attach, last_call_of_detach], "late calls")

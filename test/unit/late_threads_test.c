@@ -4,10 +4,13 @@
 #include "base/clock.h"
 #include "check.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,19 +73,39 @@ static _Noreturn void sleep_at(const struct frame_head *frame, size_t words_belo
 	__builtin_unreachable();
 }
 
-enum kind { FREE, SLEEPS, SPINS, AT_FRAME, ABOVE_WORDS, ELSEWHERE };
+enum kind { FREE, SLEEPS, SPINS, MANY_SPIN, AT_FRAME, ABOVE_WORDS, ELSEWHERE };
+
+// On a few processors each of so many needs more than the longest wait, divided by their number, for what decides about it.
+enum { MANY = 24 };
+
+static void *spin(void *unused)
+{
+	const uint64_t all = UINT64_MAX;
+	uint64_t began = hs_monotonic_ns();
+
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all)); // the C library lets a new thread have the signals of its own
+	while (hs_monotonic_ns() - began < UINT64_C(60000000000)) {
+	}
+	return unused;
+}
 
 static _Noreturn void be(enum kind kind)
 {
 	static struct frame_head frame = { .restorer = 1, .flags = 7, .stack_flags = 3 };
 	const uint64_t all = UINT64_MAX, none = 0;
-	uint64_t began = hs_monotonic_ns();
+	pthread_t thread;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, kind == FREE ? &none : &all, NULL, sizeof(all));
 	switch (kind) {
+	case MANY_SPIN:
+		for (int i = 1; i < MANY; i++)
+			if (pthread_create(&thread, NULL, spin, NULL))
+				_exit(1);
+		spin(NULL);
+		_exit(1);
 	case SPINS:
-		while (hs_monotonic_ns() - began < UINT64_C(20000000000)) {
-		}
+		spin(NULL);
 		_exit(1);
 	case AT_FRAME:
 		sleep_at(&frame, 0);
@@ -96,29 +119,75 @@ static _Noreturn void be(enum kind kind)
 	}
 }
 
-static void on_process(enum kind kind, bool is_stopped, bool is_late, unsigned least_ms, unsigned most_ms)
+static pid_t begin(enum kind kind)
 {
-	uint64_t began;
-	pid_t pid, late;
+	pid_t pid;
 
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0)
 		be(kind);
 	usleep(100000);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	struct late_call late;
+
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	late_threads_wait(pid, &late);
+	CHECK_EQUAL(late.tid, 0);
+}
+
+static void on_process(enum kind kind, bool is_stopped, bool is_late, unsigned least_ms, unsigned most_ms)
+{
+	pid_t pid = begin(kind);
+	struct late_call late;
+	uint64_t began;
+
 	if (is_stopped) {
 		kill(pid, SIGSTOP);
 		waitpid(pid, NULL, WUNTRACED);
 	}
 	began = hs_monotonic_ns();
-	late = late_threads_wait(pid);
+	late_threads_wait(pid, &late);
 	began = (hs_monotonic_ns() - began) / 1000000;
-	CHECK_EQUAL(late, is_late ? pid : 0);
+	CHECK_EQUAL(late.tid, is_late ? pid : 0);
+	CHECK_EQUAL(late.is_certain, is_late);
 	CHECK(began >= least_ms);
 	CHECK(began <= most_ms);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	CHECK_EQUAL(late_threads_wait(pid), 0);
+	end(pid);
+}
+
+// They are waited for together: one after the other took longer than the wait. Several times, because on a busy machine one may get no processor.
+static void many_at_once(void)
+{
+	pid_t pid = begin(MANY_SPIN);
+	struct late_call late = { .tid = 1 };
+
+	for (int i = 0; i < 10 && late.tid; i++)
+		late_threads_wait(pid, &late);
+	CHECK_EQUAL(late.tid, 0);
+	end(pid);
+}
+
+// There was no time to find out: the thread is told, and that nothing is known of it.
+static void undecided(void)
+{
+	pid_t pid = begin(MANY_SPIN);
+	struct late_call late = { 0 };
+
+	setenv("HEAPSNAP_LATE_WAIT_MS", "0", 1);
+	for (int i = 0; i < 100 && !late.tid; i++) { // until it is so far
+		late_threads_wait(pid, &late);
+		usleep(10000);
+	}
+	CHECK(late.tid > 0);
+	CHECK(!late.is_certain);
+	unsetenv("HEAPSNAP_LATE_WAIT_MS");
+	end(pid);
 }
 
 int main(void)
@@ -128,6 +197,8 @@ int main(void)
 	on_process(SLEEPS, false, false, 0, 1000);
 	// It has had a processor for so long that it must have made its call. On a busy machine it may get none for a while.
 	on_process(SPINS, false, false, 15, 2900);
+	many_at_once();
+	undecided();
 	on_process(AT_FRAME, false, true, 2900, 10000);
 	on_process(ABOVE_WORDS, false, true, 2900, 10000);
 	on_process(ELSEWHERE, false, false, 0, 1000);
