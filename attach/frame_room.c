@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -150,29 +151,34 @@ static enum stack_page look_at_page(const struct target_memory *memory, uint64_t
 	return memcmp(bytes, zeros, sizeof(zeros)) == 0 ? STACK_PAGE_ZERO : STACK_PAGE_USED;
 }
 
+// The entries of the pagemap for `count` pages from `address` on. *is_known_ret: false, a kernel without it.
+static struct hs_error *read_pagemap(pid_t pid, uint64_t address, uint64_t *entries, size_t count, bool *is_known_ret)
+{
+	HS_CLEANUP_CLOSE int pagemap = -1;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)hs_live_thread(pid));
+	pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	*is_known_ret = pagemap >= 0;
+	return pagemap >= 0 && count > 0 ? hs_pread_exact(pagemap, entries, count * sizeof(*entries), address / HS_PAGE_SIZE * sizeof(*entries)) : NULL;
+}
+
 // The pages of [low, high), at most PAGES_MAX, up to the first that is in use. Those below `start` are not there yet.
 static struct hs_error *look_at_pages(const struct target_memory *memory, uint64_t low, uint64_t start, uint64_t high,
 				      enum stack_page pages[PAGES_MAX], size_t *count_ret)
 {
-	HS_CLEANUP_CLOSE int pagemap = -1;
 	uint64_t entries[PAGES_MAX] = { 0 };
 	size_t count = (size_t)((high - low) / HS_PAGE_SIZE), there;
-	struct hs_error *error = NULL;
-	char path[64];
+	struct hs_error *error;
+	bool is_known;
 
 	count = count < PAGES_MAX ? count : PAGES_MAX;
 	there = (size_t)((start - low) / HS_PAGE_SIZE);
 	there = there < count ? there : count;
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)hs_live_thread(memory->pid));
-	pagemap = open(path, O_RDONLY | O_CLOEXEC);
-	if (pagemap < 0)
-		memset(entries + there, 0xff, (count - there) * sizeof(*entries)); // a kernel without it
-	else if (there < count)
-		error = hs_pread_exact(pagemap, entries + there, (count - there) * sizeof(*entries),
-				       (low / HS_PAGE_SIZE + there) * sizeof(*entries));
+	error = read_pagemap(memory->pid, start, entries + there, count - there, &is_known);
 	*count_ret = 0;
 	for (size_t i = 0; i < count && !error; i++) {
-		if (pagemap < 0 && i >= there) // nothing tells an array of zeros from what was never used
+		if (!is_known && i >= there) // nothing tells an array of zeros from what was never used
 			pages[i] = STACK_PAGE_USED;
 		else
 			pages[i] = look_at_page(memory, entries[i], low + i * HS_PAGE_SIZE);
@@ -181,6 +187,56 @@ static struct hs_error *look_at_pages(const struct target_memory *memory, uint64
 			break;
 	}
 	return error;
+}
+
+// A stack: its owner (NULL: it has ended); the lowest address that it may ever have, where it begins now, and its end; and what is in use in any case.
+struct stack {
+	const struct frozen_thread *owner;
+	uint64_t lowest, start, end, in_use;
+};
+
+// Reads what is there of [address, address + size), both whole pages; the rest of `bytes` stays as it is. False: something cannot be looked at, or not at once.
+static bool read_present(const struct target_memory *memory, uint64_t address, uint8_t *bytes, size_t size)
+{
+	enum { PAGES = FRAME_ROOM_SEARCHED / HS_PAGE_SIZE + 1 };
+	const size_t count = size / HS_PAGE_SIZE;
+	uint64_t entries[PAGES] = { 0 };
+	struct hs_error *error;
+	bool is_known;
+
+	error = read_pagemap(memory->pid, address, entries, count, &is_known);
+	for (size_t i = 0, end; i < count && is_known && !error; i = end) {
+		end = i + 1;
+		if (entries[i] & (PAGEMAP_SWAPPED | PAGEMAP_GUARD))
+			is_known = false;
+		if (!(entries[i] & PAGEMAP_PRESENT))
+			continue; // in private memory: all zero
+		while (end < count && entries[end] & PAGEMAP_PRESENT)
+			end++;
+		error = target_memory_read(memory, address + i * HS_PAGE_SIZE, bytes + i * HS_PAGE_SIZE, (end - i) * HS_PAGE_SIZE);
+	}
+	is_known = is_known && !error;
+	hs_error_destroy(error);
+	return is_known;
+}
+
+// Whether a handler may return to a part of the stack that lies below every stack pointer. What cannot be looked at may hold its frame.
+static bool may_return_below(const struct target_memory *memory, const struct stack *stack)
+{
+	uint64_t from = page_of(stack->in_use > stack->start ? stack->in_use : stack->start), end = page_up(stack->end);
+	HS_CLEANUP_FREE uint8_t *bytes = NULL;
+
+	if (end - from > FRAME_ROOM_SEARCHED)
+		return true;
+	bytes = calloc(1, (size_t)(end - from));
+	return !bytes || !read_present(memory, from, bytes, (size_t)(end - from)) ||
+	       sigframe_returns_to(bytes, (size_t)(end - from), stack->lowest, stack->in_use + ARCH_RED_ZONE);
+}
+
+// Whether all that is in use of a stack lies above the lowest stack pointer in it.
+static bool is_used_above_only(const struct target_memory *memory, const struct stack *stack)
+{
+	return stack->owner && stands_in(stack->owner, stack->lowest, stack->end) && !blocks_every_signal(stack->owner) && !may_return_below(memory, stack);
 }
 
 // Where [stack] may grow to, by the target's own limits.
@@ -252,80 +308,102 @@ static struct hs_error *clear_left_frame(struct frame_search *search, uint64_t p
 	return NULL;
 }
 
-// Part of a stack, from `low` up to what is in use in any case. What is below `start` must still grow.
+// The lower end of a stack, from `low` up to what is in use in any case: rooms that there are with the gap, and without.
 struct part {
-	uint64_t low, start, high;
-	bool needs_gap;
+	uint64_t low;
+	struct frame_room with_gap, without_gap;
 };
 
-// *at_best_ret: bytes that there would be without the gap, at another moment.
-static struct hs_error *choose_in(struct frame_search *search, const struct part *part, struct frame_room *ret, uint64_t *at_best_ret)
+static struct hs_error *look_at_part(struct frame_search *search, const struct stack *stack, struct part *part)
 {
-	uint64_t low = part->low, high = part->high;
+	uint64_t low = page_up(part->low), high = page_of(stack->in_use);
 	enum stack_page pages[PAGES_MAX];
-	struct frame_room at_best;
 	struct hs_error *error = NULL;
 	bool cleared = true;
 	size_t count;
 
-	*ret = (struct frame_room){ 0, 0 };
-	*at_best_ret = 0;
-	low = page_up(low);
-	high = page_of(high);
+	part->with_gap = part->without_gap = (struct frame_room){ 0, 0 };
 	if (high <= low)
 		return NULL;
 	for (int i = 0; i < LEFT_FRAMES_MAX && cleared && !error; i++) {
 		cleared = false;
 		error = interrupt_check();
 		if (!error)
-			error = look_at_pages(search->memory, low, part->start > low ? part->start : low, high, pages, &count);
+			error = look_at_pages(search->memory, low, stack->start > low ? stack->start : low, high, pages, &count);
 		if (!error && count > 0 && pages[count - 1] == STACK_PAGE_USED)
 			error = clear_left_frame(search, low + (count - 1) * HS_PAGE_SIZE, high, &cleared);
 	}
 	if (error)
 		return error;
-	*ret = frame_room_choose(pages, count, low, part->needs_gap);
-	at_best = frame_room_choose(pages, count, low, false);
-	*at_best_ret = at_best.top - at_best.low;
+	part->with_gap = frame_room_choose(pages, count, low, true);
+	part->without_gap = frame_room_choose(pages, count, low, false);
 	return NULL;
 }
 
-static struct hs_error *too_small(const struct frame_search *search, const char *whose, const struct frame_room *room, uint64_t at_best)
+static uint64_t size_of(const struct frame_room *room) { return room->top - room->low; }
+
+static struct hs_error *too_small(const struct frame_search *search, const char *whose, uint64_t proven, uint64_t at_best)
 {
 	// A frame that some thread returns through goes when it is home.
 	bool for_good = at_best < search->size && !search->any_returns;
 
 	return hs_error_create(for_good ? HS_ERROR_REFUSED_FOR_GOOD : HS_ERROR_REFUSED,
-			       "only %" PRIu64 " bytes of %s are proven unused; %" PRIu64 " are needed", room->top - room->low, whose, search->size);
+			       "only %" PRIu64 " bytes of %s are proven unused; %" PRIu64 " are needed", proven, whose, search->size);
+}
+
+// The first part that has room: with the gap; or without it, where that is enough.
+static struct hs_error *choose_in(struct frame_search *search, const struct stack *stack, const char *whose, struct part *parts, size_t count,
+				  struct frame_room *ret)
+{
+	uint64_t proven = 0, at_best = 0;
+	bool is_known = false, is_enough = false; // of the stack: asked once, if it comes to that
+
+	for (size_t i = 0; i < count; i++) {
+		struct part *part = &parts[i];
+		struct hs_error *error = look_at_part(search, stack, part);
+
+		if (error)
+			return error;
+		if (size_of(&part->with_gap) >= search->size) {
+			*ret = part->with_gap;
+			return NULL;
+		}
+		if (size_of(&part->without_gap) >= search->size) {
+			is_enough = is_known ? is_enough : is_used_above_only(search->memory, stack);
+			is_known = true;
+			if (is_enough) {
+				*ret = part->without_gap;
+				return NULL;
+			}
+		}
+		proven = size_of(&part->with_gap) > proven ? size_of(&part->with_gap) : proven;
+		at_best = size_of(&part->without_gap) > at_best ? size_of(&part->without_gap) : at_best;
+	}
+	return too_small(search, whose, proven, at_best);
 }
 
 static struct hs_error *find_on_main_stack(struct frame_search *search, struct frame_room *ret)
 {
 	const struct frozen_process *process = search->process;
-	const struct frozen_thread *owner = main_thread(process);
-	const struct proc_map *stack = find_main_stack(search->maps);
-	uint64_t lowest, at_best;
+	const struct proc_map *map = find_main_stack(search->maps);
+	uint64_t lowest, growing, in_use;
 	struct hs_error *error;
-	struct part part;
 
 	*ret = (struct frame_room){ 0, 0 };
-	if (!stack)
+	if (!map)
 		return hs_error_create(HS_ERROR_REFUSED_FOR_GOOD, "the process has no [stack]");
-	error = find_lowest(process->pid, search->maps, stack, &lowest);
+	error = find_lowest(process->pid, search->maps, map, &lowest);
 	if (error)
 		return error;
 	// A stack pointer may be below what is there already: the owner has made room, and written nothing yet.
-	part = (struct part){ stack->start, stack->start, lowest_stack_pointer(process, lowest, stack->end),
-			      !owner || !stands_in(owner, lowest, stack->end) || blocks_every_signal(owner) };
-	error = choose_in(search, &part, ret, &at_best);
-	if (error || ret->top - ret->low >= search->size)
-		return error;
-	part.low = part.high < stack->start ? part.high : stack->start;
-	part.low = part.low - lowest > PAGES_MAX / 2 * HS_PAGE_SIZE ? part.low - PAGES_MAX / 2 * HS_PAGE_SIZE : lowest;
-	error = choose_in(search, &part, ret, &at_best);
-	if (!error && ret->top - ret->low < search->size)
-		error = too_small(search, "the main thread's stack, as far as it may grow", ret, at_best);
-	return error;
+	in_use = lowest_stack_pointer(process, lowest, map->end);
+	growing = in_use < map->start ? in_use : map->start;
+	growing = growing - lowest > PAGES_MAX / 2 * HS_PAGE_SIZE ? growing - PAGES_MAX / 2 * HS_PAGE_SIZE : lowest;
+
+	const struct stack stack = { main_thread(process), lowest, map->start, map->end, in_use };
+	struct part parts[] = { { .low = map->start }, { .low = growing } };
+
+	return choose_in(search, &stack, "the main thread's stack, as far as it may grow", parts, 2, ret);
 }
 
 struct hs_error *frame_room_on_main_stack(struct frame_search *search, struct frame_room *ret)
@@ -352,24 +430,20 @@ void frame_search_deinit(struct frame_search *search)
 
 struct hs_error *frame_room_on_own_stack(struct frame_search *search, const struct frozen_thread *thread, struct frame_room *ret)
 {
-	struct stack_range stack;
-	struct hs_error *error;
-	struct part part;
-	uint64_t at_best;
+	struct stack_range range;
 
 	*ret = (struct frame_room){ 0, 0 };
 	if (thread->tid == search->process->pid)
 		return frame_room_on_main_stack(search, ret);
-	if (!libc_stack_read(search->process, thread, search->memory, &stack))
+	if (!libc_stack_read(search->process, thread, search->memory, &range))
 		return hs_error_create(HS_ERROR_REFUSED, "no control block of a libc names its stack");
-	if (!is_all_private(search->maps, stack.low, stack.high))
+	if (!is_all_private(search->maps, range.low, range.high))
 		return hs_error_create(HS_ERROR_REFUSED, "the stack that its control block names is no private memory");
-	part = (struct part){ stack.low, stack.low, lowest_stack_pointer(search->process, stack.low, stack.high),
-			      !stands_in(thread, stack.low, stack.high) || blocks_every_signal(thread) };
-	error = choose_in(search, &part, ret, &at_best);
-	if (!error && ret->top - ret->low < search->size)
-		error = too_small(search, "its stack", ret, at_best);
-	return error;
+
+	const struct stack stack = { thread, range.low, range.low, range.high, lowest_stack_pointer(search->process, range.low, range.high) };
+	struct part part = { .low = range.low };
+
+	return choose_in(search, &stack, "its stack", &part, 1, ret);
 }
 
 struct hs_error *frame_room_write(const struct target_memory *memory, uint64_t address, const void *data, size_t size, pid_t stopped_tid)

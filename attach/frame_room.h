@@ -15,9 +15,11 @@
 //   | ----------------------- | <- frame_room.low: the stack's lower end, or what is kept from there
 //
 // The bytes go back to zero after the calls. A killed tool's frame stays there, below all that the stack has ever reached. Pages that are all
-// zero count as never used: so the next frame lies where the last one was, and the pages in use do not become more with each attach. Where it is
-// not sure that the owner stands above (a coroutine; a thread that blocks every signal), a page that was never given must lie
-// between them and what is in use, for an array of zeros is data as well.
+// zero count as never used: so the next frame lies where the last one was, and the pages in use do not become more with each attach. But an array of
+// zeros is data as well: a page that was never given must lie between them and what is in use. They count without one only where the stack has none,
+// and all that is in use of it is seen to lie above the stack pointers: the owner stands in its stack (it is in no coroutine elsewhere), takes signals
+// (so that the register is a stack pointer), and no signal frame above brings back a lower one (as that of a handler on an alternate stack that is an
+// array on this stack).
 #ifndef HEAPSNAP_ATTACH_FRAME_ROOM_H
 #define HEAPSNAP_ATTACH_FRAME_ROOM_H
 
@@ -35,6 +37,10 @@ struct frame_room {
 	uint64_t low, top;
 };
 
+// How much of a stack is searched for signal frames, from the lowest stack pointer up, while every thread of the process stands. Where more is in use, there
+// may be one in it.
+#define FRAME_ROOM_SEARCHED (UINT64_C(1) << 20)
+
 enum stack_page {
 	STACK_PAGE_NEVER_USED, // the process has none there
 	STACK_PAGE_ZERO,
@@ -42,7 +48,7 @@ enum stack_page {
 	STACK_PAGE_GUARD,      // cannot be read
 };
 
-// Pure. `pages`: from the stack's lower end up to what is in use in any case. `needs_gap`: see above.
+// Pure. `pages`: from the stack's lower end up to what is in use in any case. `needs_gap`: the page that was never given, see above.
 struct frame_room frame_room_choose(const enum stack_page *pages, size_t count, uint64_t low, bool needs_gap);
 
 // Pure: the lowest address that [stack] may grow to, under its limit (bytes) and above the mapping below; its start when it may not grow.

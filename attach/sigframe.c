@@ -75,6 +75,22 @@ bool sigframe_runs_on_alternate(const uint8_t head[HS_SIGFRAME_HEAD_SIZE], uint6
 	return frame >= base && frame - base < size && sp >= base && sp - base < size;
 }
 
+bool sigframe_returns_to(const uint8_t *bytes, size_t size, uint64_t low, uint64_t high)
+{
+	const size_t cs_from_rsp = offsetof(struct signal_context, cs) - offsetof(struct signal_context, rsp);
+
+	for (size_t at = 0; at + cs_from_rsp + sizeof(uint16_t) <= size; at += sizeof(uint64_t)) {
+		uint64_t stack_pointer;
+		uint16_t cs;
+
+		memcpy(&stack_pointer, bytes + at, sizeof(stack_pointer));
+		memcpy(&cs, bytes + at + cs_from_rsp, sizeof(cs));
+		if (cs == USER_CS && stack_pointer >= low && stack_pointer < high)
+			return true;
+	}
+	return false;
+}
+
 struct software_bytes {
 	uint32_t magic1;
 	uint32_t extended_size; // with the second magic word

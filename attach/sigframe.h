@@ -55,6 +55,10 @@ bool sigframe_may_be(const uint8_t head[HS_SIGFRAME_HEAD_SIZE], uint64_t *restor
 // laid. A frame of a handler that has returned is not told from one of a handler that runs, but that each new frame takes the place of the last.
 bool sigframe_runs_on_alternate(const uint8_t head[HS_SIGFRAME_HEAD_SIZE], uint64_t frame, uint64_t sp);
 
+// Pure: whether a signal frame somewhere in `bytes`, of which the first is at an address that 8 divides, may bring back a stack pointer in [low, high).
+// Its first word, the restorer, may lie before them: a handler that returns has taken that from the stack. Numbers that look like such a frame count as one.
+bool sigframe_returns_to(const uint8_t *bytes, size_t size, uint64_t low, uint64_t high);
+
 // Bytes below a frame that a remote call writes (remote_call.c): words for its gadgets.
 #define HS_SIGFRAME_WORDS_BELOW 24
 

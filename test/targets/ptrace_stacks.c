@@ -291,6 +291,61 @@ static __attribute__((noinline)) void in_handler(void)
 	pthread_join(thread, NULL);
 }
 
+// Code that calls nothing while it works on zeros, which reach down to where no stack pointer has ever been; `low`: about so far, NULL = new memory of [stack].
+static volatile int working;
+static pthread_t worker;
+
+static __attribute__((noinline)) void work_on_zeros(const volatile uint8_t *low)
+{
+	volatile uint8_t here, *zeros;
+	size_t size = low ? (size_t)(&here - low) - 6000 : 2 * (size_t)TABLE;
+
+	zeros = __builtin_alloca(size);
+	for (size_t i = 0; i < size; i++)
+		zeros[i] = 0;
+	working = 1;
+	while (!ending)
+		;
+	compare("the zeros", zeros, size, 0);
+}
+
+static void stand(int unused)
+{
+	(void)unused;
+	spin();
+}
+
+static void *interrupt_worker(void *unused)
+{
+	while (!working)
+		usleep(1000);
+	pthread_kill(worker, SIGUSR1);
+	wait_for_end(1);
+	return unused;
+}
+
+// The handler's stack lies in the same stack as those zeros, above them: a thread in the handler has its stack pointer in its own stack, and the part
+// below that in use.
+static __attribute__((noinline)) void handler_above_zeros(const volatile uint8_t *low)
+{
+	volatile uint8_t alternate[32768];
+	const stack_t stack = { .ss_sp = (void *)(uintptr_t)alternate, .ss_size = sizeof(alternate) };
+	const stack_t none = { .ss_flags = SS_DISABLE };
+	const struct sigaction action = { .sa_handler = stand, .sa_flags = SA_ONSTACK };
+
+	worker = pthread_self();
+	sigaltstack(&stack, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	work_on_zeros(low);
+	sigaltstack(&none, NULL);
+}
+
+static void *handler_above_zeros_in(void *low)
+{
+	handler_above_zeros(low);
+	return NULL;
+}
+
 static volatile uint8_t *of_main;
 
 static void *look_at_main(void *unused)
@@ -363,6 +418,17 @@ int main(int argc, char **argv)
 	else if (strcmp(kind, "signals") == 0) {
 		left_of_stack = 32768; // there is room for another handler
 		in_handler();
+	} else if (strcmp(kind, "zeros_of_main") == 0) {
+		pthread_t thread = start(interrupt_worker, NULL, NULL, 0);
+
+		handler_above_zeros(NULL);
+		pthread_join(thread, NULL);
+	} else if (strcmp(kind, "zeros_of_thread") == 0) {
+		uint8_t *low = memory(TABLE);
+		pthread_t thread = start(handler_above_zeros_in, low, low, TABLE);
+
+		interrupt_worker(NULL);
+		pthread_join(thread, NULL);
 	} else if (strcmp(kind, "main_ends") == 0)
 		main_ends();
 	else if (strcmp(kind, "raw") == 0)

@@ -127,6 +127,29 @@ static void run(const char *name, const char *const *arguments, int expected)
 	printf("%s %s %s: %u requests\n", name, arguments[0], arguments[1] ? arguments[1] : "", requests);
 }
 
+// Of data that is all zero nobody sees that a frame was in it, once the next tool has taken that away: so the program compares after each kill, and each
+// has one of its own.
+static void run_zeros(const char *name, const char *kind)
+{
+	unsigned runs = 0;
+	int status = 0;
+
+	for (int index = 0; status != NO_SUCH_THREAD; index++) {
+		unsigned request = 0;
+
+		do {
+			struct program program = program_start(name, ARGUMENTS(kind));
+
+			status = run_tool(program.pid, index, ++request);
+			CHECK(!anything_stopped_or_traced(program.pid));
+			CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
+			runs++;
+		} while (status == -1 && request < 1000);
+		CHECK(status == 0 || status == NO_SUCH_THREAD);
+	}
+	printf("%s %s: %u programs\n", name, kind, runs);
+}
+
 // Linux 6.13 and later.
 static bool has_guards(void)
 {
@@ -154,6 +177,8 @@ static void run_all(const char *name, bool has_coroutines)
 	signal_to_send = SIGUSR2;
 	run(name, ARGUMENTS("signals"), 0);
 	signal_to_send = 0;
+	run_zeros(name, "zeros_of_main");
+	run_zeros(name, "zeros_of_thread");
 	run(name, ARGUMENTS("main_ends"), 0);
 	run(name, ARGUMENTS("raw"), 0);
 	run(name, ARGUMENTS("deep", "0"), 0);

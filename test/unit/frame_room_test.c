@@ -209,8 +209,100 @@ static void test_left_frame(void)
 	target_memory_close(&memory);
 }
 
+static uint64_t signal_mask;
+
+struct hs_error *__wrap_ptrace_get_signal_mask(pid_t tid, uint64_t *ret);
+
+struct hs_error *__wrap_ptrace_get_signal_mask(pid_t tid, uint64_t *ret)
+{
+	(void)tid;
+	*ret = signal_mask;
+	return NULL;
+}
+
+// Zeros that were given, from a stack's lower end up to the stack pointer, are room where all that is in use is seen to lie above that, and nowhere else.
+// Below a page that was never given there is room in any case.
+static void test_zeros(void)
+{
+	enum { PAGES = 1024, ZEROS = 40, FIRST_TID = 0x40000001, NEVER_GIVEN = 8 };
+	enum how { NO_FRAME, LEADS_UP, LEADS_DOWN, LEADS_DOWN_RETURNING, LEADS_TO_THE_SAME, LEADS_ELSEWHERE, LEADS_DOWN_AT_THE_END, TOO_MUCH_TO_SEARCH,
+		   FEWER_THAN_TOO_MUCH, BLOCKS, STANDS_ELSEWHERE };
+	static const struct {
+		enum how how;
+		bool is_room;
+	} cases[] = {
+		{ NO_FRAME, true }, { LEADS_UP, true }, { LEADS_DOWN, false }, { LEADS_DOWN_RETURNING, false }, { LEADS_TO_THE_SAME, true },
+		{ LEADS_ELSEWHERE, true }, { LEADS_DOWN_AT_THE_END, false }, { TOO_MUCH_TO_SEARCH, false }, { FEWER_THAN_TOO_MUCH, true }, { BLOCKS, false },
+		{ STANDS_ELSEWHERE, false },
+	};
+	struct target_memory memory;
+
+	CHECK(target_memory_open(getpid(), &memory) == NULL);
+	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		const bool has_gap = i % 2;
+		const enum how how = cases[i / 2].how;
+		uint8_t *stack = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		// As much as is searched, from the page of the stack pointer up, the control block's page included; and a page more.
+		const size_t above = how == TOO_MUCH_TO_SEARCH ? FRAME_ROOM_SEARCHED / PAGE + 1 : how == FEWER_THAN_TOO_MUCH ? FRAME_ROOM_SEARCHED / PAGE : 20;
+		uint8_t *sp = stack + ZEROS * PAGE + 256, *high = stack + (ZEROS + above - 1) * PAGE + 512, *frame = sp + 4096 + 8;
+		uint64_t *block = (uint64_t *)high, rsp = 0;
+		const uint64_t words[4] = { (uint64_t)stack, (ZEROS + above) * PAGE, 0, PAGE };
+		struct frozen_thread thread = { .tid = FIRST_TID + 1, .registers = { .fs_base = (uint64_t)block, .rsp = (uint64_t)sp } };
+		const struct frozen_process process = { .pid = FIRST_TID, .threads = &thread, .count = 1 };
+		struct frame_room room;
+		struct proc_maps maps;
+		struct hs_error *error;
+
+		madvise(stack, PAGES * PAGE, 15); // MADV_NOHUGEPAGE: pages are given one by one
+		for (size_t page = has_gap ? NEVER_GIVEN : 0; page < ZEROS + above; page++)
+			*(volatile uint8_t *)(stack + page * PAGE) = 0;
+		if (how == LEADS_UP)
+			rsp = (uint64_t)frame + 2000;
+		else if (how == LEADS_TO_THE_SAME)
+			rsp = (uint64_t)sp;
+		else if (how == LEADS_ELSEWHERE)
+			rsp = (uint64_t)stack - 8;
+		else if (how == LEADS_DOWN_RETURNING) // it has taken the restorer from the stack
+			frame = sp - 8;
+		else if (how == LEADS_DOWN_AT_THE_END)
+			frame = high - HS_SIGFRAME_HEAD_SIZE;
+		if (how == LEADS_DOWN || how == LEADS_DOWN_RETURNING || how == LEADS_DOWN_AT_THE_END)
+			rsp = (uint64_t)stack + 20 * PAGE;
+		if (rsp) {
+			const uint16_t cs = 0x33;
+
+			memcpy(frame + HS_SIGFRAME_PC_OFFSET - 8, &rsp, sizeof(rsp));
+			memcpy(frame + HS_SIGFRAME_PC_OFFSET + 16, &cs, sizeof(cs));
+		}
+		if (how == STANDS_ELSEWHERE)
+			thread.registers.rsp = (uint64_t)high + 64;
+		signal_mask = how == BLOCKS ? UINT64_MAX : 0;
+		block[0] = block[2] = (uint64_t)block;
+		block[20] = FIRST_TID + 1;
+		memcpy(block + 30, words, sizeof(words));
+		CHECK(proc_maps_read(getpid(), &maps) == NULL);
+		struct frame_search search = { .process = &process, .maps = &maps, .memory = &memory, .size = 2 * PAGE };
+
+		error = frame_room_on_own_stack(&search, &thread, &room);
+		CHECK_EQUAL(error == NULL, has_gap || cases[i / 2].is_room);
+		CHECK(error == NULL || error->code == HS_ERROR_REFUSED); // another moment may do
+		if (has_gap)
+			CHECK(room.low == (uint64_t)stack && room.top > room.low && room.top < (uint64_t)(stack + NEVER_GIVEN * PAGE));
+		else if (!error)
+			CHECK(room.low == (uint64_t)stack && room.top > room.low && room.top < (uint64_t)sp - 128);
+		hs_error_destroy(error);
+		frame_search_deinit(&search);
+		proc_maps_deinit(&maps);
+		munmap(stack, PAGES * PAGE);
+	}
+	signal_mask = UINT64_MAX;
+	target_memory_close(&memory);
+}
+
 int main(void)
 {
+	signal_mask = UINT64_MAX;
+	test_zeros();
 	test_left_frame();
 	test_shared_block();
 	test_choose();

@@ -148,6 +148,36 @@ static void test_find(void)
 }
 
 // Protection keys that keep the thread from memory of key 0 would make each call of ours a SIGSEGV; those of other keys are the usual case.
+// A frame's saved stack pointer counts wherever in the bytes it lies, also where the first word of the frame is before them; not the ends of the range.
+static void test_returns_to(void)
+{
+	static uint8_t bytes[4096];
+	const uint64_t low = 0x7fff0000, high = 0x7fff8000;
+	static const struct {
+		uint64_t rsp;
+		uint16_t cs;
+		bool expected;
+	} cases[] = {
+		{ 0x7fff4000, 0x33, true }, { 0x7fff0000, 0x33, true }, { 0x7fff7fff, 0x33, true }, { 0x7ffeffff, 0x33, false }, { 0x7fff8000, 0x33, false },
+		{ 0x7fff4000, 0x23, false }, { 0x7fff4000, 0x133, false }, { 0, 0x33, false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		unsigned wrong = 0;
+
+		for (size_t frame = 0; frame + CS + 2 <= sizeof(bytes); frame += 8) {
+			memset(bytes, 0, sizeof(bytes));
+			memcpy(bytes + frame + RSP, &cases[i].rsp, 8);
+			memcpy(bytes + frame + CS, &cases[i].cs, 2);
+			wrong += sigframe_returns_to(bytes, sizeof(bytes), low, high) != cases[i].expected;
+			wrong += sigframe_returns_to(bytes, frame + CS + 1, low, high); // cut
+			wrong += sigframe_returns_to(bytes + frame + RSP, CS - RSP + 2, low, high) != cases[i].expected;
+		}
+		CHECK_EQUAL(wrong, 0);
+	}
+	CHECK(!sigframe_returns_to(bytes, 0, low, high));
+}
+
 static void test_keys(void)
 {
 	static uint8_t xstate[11008];
@@ -166,6 +196,7 @@ static void test_keys(void)
 
 int main(void)
 {
+	test_returns_to();
 	test_keys();
 	test_areas();
 	test_find();
