@@ -7,9 +7,10 @@
 #include <stdbool.h>
 #include <sys/resource.h>
 
-enum { LONGEST_AT_ONCE = 200000 }; // us of a real-time priority without a wait
+// us of a real-time priority without a wait; LEAST: twelve ticks of a kernel with HZ=250, which counts this time in ticks.
+enum { LONGEST_AT_ONCE = 200000, LEAST = 50000 };
 
-static volatile sig_atomic_t raised;
+static volatile sig_atomic_t raised, fell_back;
 static struct {
 	bool is_kept;
 	struct rlimit limit;
@@ -32,9 +33,20 @@ static void fall_back(int signal)
 {
 	const struct sched_param none = { 0 };
 
-	(void)signal;
 	sched_setscheduler(0, SCHED_OTHER, &none);
 	raised = 0;
+	fell_back = fell_back || signal; // the kernel has moved the soft limit up with the signal, and goes on counting
+}
+
+uint64_t urgency_longest(const struct rlimit *limit)
+{
+	uint64_t longest = LONGEST_AT_ONCE;
+
+	if (limit->rlim_cur < longest)
+		longest = limit->rlim_cur;
+	if (limit->rlim_max / 2 < longest) // RLIM_INFINITY is the largest number
+		longest = limit->rlim_max / 2;
+	return longest < LEAST ? 0 : longest;
 }
 
 // False: it cannot be limited, and there is no real-time priority.
@@ -46,8 +58,9 @@ static bool limit_time(void)
 	if (getrlimit(RLIMIT_RTTIME, &before.limit) < 0)
 		return false;
 	limit = before.limit;
-	if (limit.rlim_cur > LONGEST_AT_ONCE)
-		limit.rlim_cur = LONGEST_AT_ONCE;
+	limit.rlim_cur = urgency_longest(&limit);
+	if (limit.rlim_cur == 0)
+		return false;
 	sigemptyset(&action.sa_mask);
 	if (sigaction(SIGXCPU, &action, &before.action) < 0)
 		return false;
@@ -61,7 +74,7 @@ void urgency_raise(void)
 {
 	const struct sched_param lowest = { .sched_priority = 1 };
 
-	if (raised || sched_getscheduler(0) != SCHED_OTHER)
+	if (raised || fell_back || sched_getscheduler(0) != SCHED_OTHER)
 		return;
 	if (before.is_kept || limit_time())
 		raised = sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0;
@@ -81,6 +94,7 @@ void urgency_end(int nice_value)
 		sigaction(SIGXCPU, &before.action, NULL);
 		before.is_kept = false;
 	}
+	fell_back = 0;
 	if (nice_value != HS_HIGHEST_PRIORITY)
 		setpriority(PRIO_PROCESS, 0, nice_value); // always allowed: downwards, or not at all
 }

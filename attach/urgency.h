@@ -4,6 +4,9 @@
 #ifndef HEAPSNAP_ATTACH_URGENCY_H
 #define HEAPSNAP_ATTACH_URGENCY_H
 
+#include <stdint.h>
+#include <sys/resource.h>
+
 #define HS_HIGHEST_PRIORITY (-20) // setpriority(2)
 
 // The highest priority of the ordinary scheduling class, where the tool may take it (CAP_SYS_NICE, or RLIMIT_NICE); the same priority
@@ -16,8 +19,12 @@ void urgency_end(int nice_value);
 // While every thread stands there is no thread to wait for: a real-time priority, where the tool may have one (CAP_SYS_NICE, RLIMIT_RTPRIO). An ordinary
 // priority counts only within a session or control group (sched(7), autogroup), and threads that are released would take the tool's processor from it,
 // each in turn, while the last of them still stand. A tool at fault lets others run all the same: after 200 ms without a wait it falls back by itself
-// (RLIMIT_RTTIME). A tool that was started under another policy keeps that.
+// (RLIMIT_RTTIME), until the next standstill. A tool that was started under another policy keeps that.
 void urgency_raise(void);
 void urgency_lower(void);
+
+// Pure: after how many microseconds of it without a wait the tool must fall back, under its limit RLIMIT_RTTIME. 0 = no real-time priority: at the hard
+// limit the kernel kills, and what the tool is in the middle of may take longer than there is between the two.
+uint64_t urgency_longest(const struct rlimit *limit);
 
 #endif

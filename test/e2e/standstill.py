@@ -503,4 +503,40 @@ def hangs():
         say(f"  {make.__name__}: killed by the watchdog, of the points at which the tool hung: {done}")
 
 
-run_cases([calls, watchdog, first_process, stopped_tool, not_watched, full_output, terminal_stops, listening, hangs], "standstill")
+# RLIMIT_RTTIME, soft and hard, in us; and the soft limit under which it takes a real-time priority, None: it takes none.
+TIME_LIMITS = [("20000:20000", None), ("0:0", None), ("99999:99999", None), ("150000:150000", 75000), ("1000000:1000000", 200000), ("60000:150000", 60000),
+               ("unlimited:unlimited", 200000)]
+MANY = 1000
+
+
+def limited_time():
+    """The kernel kills at the hard limit of RLIMIT_RTTIME: a real-time priority is only taken with the soft limit far below."""
+    if not harness.has_program("strace"):
+        return
+    subject = idle()
+    path = os.path.join(temporary_directory(), "trace")
+    for limits, soft in TIME_LIMITS:
+        for arguments in commands(subject.pid):
+            result = heapsnap(*arguments, prefix=["prlimit", f"--rttime={limits}", "strace", "-qq", "-e", "trace=prlimit64,sched_setscheduler", "-o", path])
+            check_equal(result.status, 0, f"{limits}: {result}")
+            limited = None
+            taken = []
+            for line in harness.read_text(path).splitlines():
+                limit = re.match(r"prlimit64\(0, RLIMIT_RTTIME, \{rlim_cur=([^,]*), ", line)
+                limited = limit.group(1) if limit else limited
+                if line.startswith("sched_setscheduler(0, ") and "SCHED_OTHER" not in line:
+                    taken.append(limited)
+            check(all(limit == str(soft) for limit in taken) and bool(taken) == (soft is not None),
+                  f"{limits}, {arguments[0]}: real-time under {taken}, not {soft}")
+        subject.check_works()
+    subject.check_unchanged()
+    subject.end()
+    target = Target("many_threads", MANY)
+    for arguments in commands(target.pid):
+        result = heapsnap(*arguments, prefix=["prlimit", "--rttime=1000:1000"])
+        check_equal(result.status, 0, f"{MANY} threads: {result}")
+    target.end()
+    say(f"  {len(TIME_LIMITS)} limits; {MANY} threads under one of a tick")
+
+
+run_cases([calls, watchdog, first_process, stopped_tool, not_watched, full_output, terminal_stops, listening, limited_time, hangs], "standstill")

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tool's real-time priority under limits of its time (RLIMIT_RTTIME): never one under which the kernel would kill it.
+#include "attach/urgency.h"
+#include "check.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void test_longest(void)
+{
+	static const struct {
+		rlim_t soft, hard;
+		uint64_t expected;
+	} cases[] = {
+		{ RLIM_INFINITY, RLIM_INFINITY, 200000 },
+		{ 200001, RLIM_INFINITY, 200000 },
+		{ 150000, RLIM_INFINITY, 150000 },      // the user's own
+		{ 49999, RLIM_INFINITY, 0 },
+		{ 0, RLIM_INFINITY, 0 },
+		{ 1000000, 1000000, 200000 },
+		{ 400000, 400000, 200000 },
+		{ 399998, 399998, 199999 },             // at the hard limit the kernel kills, also where the soft one is the same
+		{ 200000, 200000, 100000 },
+		{ 60000, 200000, 60000 },
+		{ 100000, 100000, 50000 },
+		{ 99999, 99999, 0 },
+		{ 20000, 20000, 0 },
+		{ 0, 0, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct rlimit limit = { cases[i].soft, cases[i].hard };
+
+		CHECK_EQUAL(urgency_longest(&limit), cases[i].expected);
+	}
+}
+
+// In a process of its own: a hard limit cannot be raised again by everybody. Its status says what does not hold.
+static int run_under(rlim_t hard, rlim_t soft_meanwhile)
+{
+	pid_t pid;
+	int status;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		struct rlimit limit = { hard, hard };
+		bool has_limit;
+		int nice_value;
+
+		if (setrlimit(RLIMIT_RTTIME, &limit) != 0)
+			_exit(1);
+		nice_value = urgency_begin();
+		urgency_raise();
+		getrlimit(RLIMIT_RTTIME, &limit);
+		has_limit = limit.rlim_cur == (soft_meanwhile ? soft_meanwhile : hard) && limit.rlim_max == hard;
+		if (!has_limit)
+			_exit(2);
+		if (!soft_meanwhile && sched_getscheduler(0) != SCHED_OTHER)
+			_exit(3);
+		urgency_end(nice_value);
+		getrlimit(RLIMIT_RTTIME, &limit);
+		_exit(limit.rlim_cur == hard && limit.rlim_max == hard && sched_getscheduler(0) == SCHED_OTHER ? 0 : 4);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void test_limits(void)
+{
+	CHECK_EQUAL(run_under(20000, 0), 0);
+	CHECK_EQUAL(run_under(99999, 0), 0);
+	CHECK_EQUAL(run_under(150000, 75000), 0);
+	CHECK_EQUAL(run_under(1000000, 200000), 0);
+}
+
+// Whoever has fallen back does not go on from there in the same standstill: with its signal the kernel has moved the limit up, and the time counts on.
+static void test_fallen_back(void)
+{
+	const int real_time = SCHED_FIFO | SCHED_RESET_ON_FORK;
+	int nice_value = urgency_begin();
+	bool has_one;
+
+	urgency_raise();
+	has_one = sched_getscheduler(0) == real_time;
+	if (!has_one) {
+		puts("no real-time priority to be had: falling back is not tried");
+	} else {
+		urgency_lower();
+		CHECK_EQUAL(sched_getscheduler(0), SCHED_OTHER);
+		urgency_raise();
+		CHECK_EQUAL(sched_getscheduler(0), real_time);
+		raise(SIGXCPU);
+		CHECK_EQUAL(sched_getscheduler(0), SCHED_OTHER);
+		urgency_raise();
+		CHECK_EQUAL(sched_getscheduler(0), SCHED_OTHER);
+	}
+	urgency_end(nice_value);
+	nice_value = urgency_begin();
+	urgency_raise(); // the next standstill
+	CHECK_EQUAL(sched_getscheduler(0) == real_time, has_one);
+	urgency_end(nice_value);
+	CHECK_EQUAL(sched_getscheduler(0), SCHED_OTHER);
+}
+
+int main(void)
+{
+	test_longest();
+	test_limits();
+	test_fallen_back();
+	return CHECK_RESULT();
+}
