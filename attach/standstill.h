@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time in which a target stands still, from before the first thread is interrupted until the last is released. It has a bound, whatever
-// happens to the tool; so has the sum of these times in one command, which is the same bound:
+// The time in which a target stands still, from before the first thread is interrupted until the last is released. It has a bound, whatever the tool
+// does or waits for; so has the sum of these times in one command, which is the same bound:
 //
 // - nothing is waited for that somebody else must do: no file but those of /proc is opened or read (what is needed of others is read before),
 //   and messages wait in memory;
 // - the tool cannot be stopped from its terminal, and its memory is resident;
 // - after STANDSTILL_WAKE of the bound it rolls back by itself, as on a signal (interrupt.h), and waits end;
 // - at the bound it is killed (freeze_watchdog.h).
+//
+// The bound holds as long as the watchdog runs. It does not where that is kept from running together with the tool: the tool's control group is frozen
+// (docker pause of the container that the tool is in), the machine is suspended, somebody stops both. Then the target stands until they run again.
 #ifndef HEAPSNAP_ATTACH_STANDSTILL_H
 #define HEAPSNAP_ATTACH_STANDSTILL_H
 
