@@ -58,7 +58,7 @@ static bool is_saved_pc(const struct search *search, uint64_t address, uint64_t 
 	size_t size;
 	bool is_known;
 
-	if (address - low < HS_SIGFRAME_PC_OFFSET)
+	if (address - low < HS_SIGFRAME_PC_OFFSET - HS_SIGFRAME_TAKEN)
 		return false;
 	error = stack_reader_copy(&search->reader, address - HS_SIGFRAME_PC_OFFSET, head, sizeof(head), &size, &is_known);
 	if (error) {

@@ -81,7 +81,7 @@ static bool is_frame_pc(const struct inside_search *search, const struct look *l
 	bool is_known;
 
 	_Static_assert(HS_SIGFRAME_HEAD_SIZE % sizeof(uint64_t) == 0 && HS_SIGFRAME_PC_OFFSET % sizeof(uint64_t) == 0, "whole words");
-	if (frame < (look->interrupted < look->span.low ? look->interrupted : look->span.low))
+	if (frame + HS_SIGFRAME_TAKEN < (look->interrupted < look->span.low ? look->interrupted : look->span.low))
 		return false;
 	if (offset >= HS_SIGFRAME_PC_OFFSET && piece->size - offset >= HS_SIGFRAME_HEAD_SIZE - HS_SIGFRAME_PC_OFFSET) {
 		memcpy(head, (const uint8_t *)piece->words + offset - HS_SIGFRAME_PC_OFFSET, sizeof(head));

@@ -44,6 +44,10 @@ struct sigframe {
 #define HS_SIGFRAME_PC_OFFSET (8 + 40 + 16 * 8)
 #define HS_SIGFRAME_HEAD_SIZE (HS_SIGFRAME_PC_OFFSET + 32)
 
+// Bytes of a frame that lie below the stack pointer of a handler that has returned and not yet made its system call: the restorer, taken from the stack by the
+// return.
+#define HS_SIGFRAME_TAKEN 8
+
 // Pure: whether the bytes may be the head of a frame that the kernel has laid for a handler in 64-bit code; the caller looks whether the restorer is
 // code. *restorer_ret: the handler's return address.
 bool sigframe_may_be(const uint8_t head[HS_SIGFRAME_HEAD_SIZE], uint64_t *restorer_ret);

@@ -141,9 +141,13 @@ static void test_no_frames(void)
 	CHECK(is_refused(&stack, NULL));
 	end_stack(&stack);
 
-	// Below the stack pointer nothing is anybody's, not even the beginning of a frame.
+	// Below the stack pointer nothing is anybody's, but the return address of a handler that has just returned.
 	stack = make_stack(false);
 	put_frame(&stack, 64 - 8, HOOK + 1);
+	CHECK(is_refused(&stack, "at_401000"));
+	end_stack(&stack);
+	stack = make_stack(false);
+	put_frame(&stack, 64 - 16, HOOK + 1);
 	CHECK(is_refused(&stack, NULL));
 	end_stack(&stack);
 }

@@ -263,6 +263,18 @@ static void test_interrupted_below(void)
 	made = make_handler();
 	munmap(made.low + BELOW + PAGE, PAGE); // nobody knows
 	CHECK(is_inside(&made, NOWHERE));
+	made = make_handler();
+	put(&made, BELOW + 512, PAYLOAD + 100);
+	made.sp = HANDLER + 256 + 8; // the handler has just returned: its return address is below the stack pointer
+	CHECK(is_inside(&made, NOWHERE));
+	made = make();
+	put_frame(&made, 256);
+	made.sp = 256 + 8; // likewise of one that has interrupted the payload
+	CHECK(is_inside(&made, NOWHERE));
+	made = make();
+	put_frame(&made, 256);
+	made.sp = 256 + 16;
+	CHECK(!is_inside(&made, NOWHERE));
 	// What it has interrupted is a handler of the same kind.
 	made = make_handler();
 	put_frame(&made, BELOW + 256);
