@@ -126,6 +126,15 @@ static void judge_unseen(const struct attach_plan *plan, struct findings *findin
 			     count == 1 ? "" : "s", count == 1 ? "it" : "they", names, length >= sizeof(names) ? "..." : "");
 }
 
+// Nothing is found in a process that has ended meanwhile: that is the reason then.
+static struct hs_error *unless_gone(pid_t pid, struct hs_error *error)
+{
+	if (proc_maps_has_memory(pid))
+		return error;
+	hs_error_destroy(error);
+	return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)pid);
+}
+
 // The part of the plan that the target's mappings decide. A ground that the next step needs ends it.
 static void plan_places(struct attach_plan *plan, struct findings *findings)
 {
@@ -155,8 +164,8 @@ static void plan_places(struct attach_plan *plan, struct findings *findings)
 		error = payload_layout_choose(&plan->maps, region_size, random, &plan->layout);
 	findings_add_error(findings, GROUND_memory, error);
 	judge_go(plan, findings);
-	findings_add_error(findings, GROUND_allocator,
-			   hook_plan_make(&plan->modules, &plan->maps, &plan->memory, &plan->additions, &plan->layout.goals, findings, &plan->hooks));
+	error = hook_plan_make(&plan->modules, &plan->maps, &plan->memory, &plan->additions, &plan->layout.goals, findings, &plan->hooks);
+	findings_add_error(findings, GROUND_allocator, error ? unless_gone(plan->target.pid, error) : NULL);
 	findings_add_error(findings, GROUND_memory, mapping_room_check(plan->mapping_limit, plan->maps.count, plan->hooks.area_count));
 	if (findings_verdict(findings, GROUND_allocator) != FINDING_REFUSAL)
 		judge_unseen(plan, findings);
