@@ -52,11 +52,10 @@ def one(kind, options, allocates, path):
 
 def main():
     path = os.path.join(temporary_directory(), "out.pb.gz")
-    for kind in ("main", "thread"):
-        one(kind, [], 0, path)
-        one(kind, ["--sample", "100000000"], 0, path)
-        one(kind, [], 2, path)
-        say(f"  {kind}: detached in and after handlers")
+    cases = (("main", [], 0), ("main", ["--sample", "100000000"], 2), ("thread", [], 2))
+    for case in cases:
+        one(*case, path)
+    say(f"  {len(cases)} threads detached from, in handlers and after")
 
 
 run_test(main, "array_stack")
