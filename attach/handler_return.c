@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { CHUNK = 65536, LOOKED_AT_IN_ALL = 64 << 20, STACKS_MAX = 4 };
+enum { CHUNK = 65536, LOOKED_AT_IN_ALL = 64 << 20, STACKS_MAX = 64 };
 
 struct search {
 	const struct hook_plan *plan;
@@ -135,6 +135,9 @@ static struct hs_error *check_thread(const struct search *search, const struct f
 		registers.rsp = next;
 		error = check_stack(search, thread, &registers, most, &next);
 	}
+	if (!error && next)
+		error = hs_error_create(HS_ERROR_REFUSED, "thread %d runs more than %d signal handlers, one amid the other, and not all of them could be looked at; "
+					"try again when they have returned", (int)thread->tid, STACKS_MAX);
 	return error;
 }
 

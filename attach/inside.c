@@ -13,6 +13,7 @@ enum {
 	WALKED_MAX = 1 << 20,    // bytes of a stack that are kept for the walk; of one whose end is not known, that are looked at
 	HOOK_FRAMES_SIZE = 1024, // a hook's frames down to its call of the original fit in this
 	NEVER_WRITTEN_COSTS = 32, // of the share, for a page of which only pagemap is read; bytes
+	STACKS_MAX = 64,         // from which handlers came that run amid each other
 	LOOKED_AT_TWICE = 4096,  // when a later freeze goes on: a hook that comes back to its frame may use so much below it
 };
 
@@ -51,6 +52,8 @@ struct look {
 	size_t kept;         // bytes from `start` on that stand in the buffer
 	bool is_remembered;  // for later freezes
 	uint64_t floor;      // where the stack begins, or the mapping that it is in
+	uint64_t returns_to[STACKS_MAX]; // stack pointers, further out or on other stacks, of code that handlers on alternate stacks have interrupted
+	size_t returns;      // how many; STACKS_MAX: perhaps more
 	uint64_t interrupted; // lowest stack pointer of code that a handler has interrupted which runs above it on the same stack: its alternate stack is an
 			      // array in a frame further out. span.low = none
 	uint64_t *left;      // of the search, the one that counts here
@@ -71,9 +74,9 @@ struct piece {
 	size_t size; // bytes
 };
 
-// Whether a signal frame may lie on the stack in such a way that the word at `offset` of the piece is its pc. `sp`: and of one whose handler runs on an
-// alternate stack with this stack pointer; 0 = of any.
-static bool is_frame_pc(const struct inside_search *search, const struct look *look, const struct piece *piece, size_t offset, uint64_t sp)
+// Whether a signal frame may lie on the stack in such a way that the word at `offset` of the piece is its pc. No frame begins below `low`, a stack pointer.
+// `sp`: and of one whose handler runs on an alternate stack with this stack pointer; 0 = of any.
+static bool is_frame_pc(const struct inside_search *search, const struct piece *piece, size_t offset, uint64_t low, uint64_t sp)
 {
 	uint64_t head[HS_SIGFRAME_HEAD_SIZE / sizeof(uint64_t)], frame = piece->address + offset - HS_SIGFRAME_PC_OFFSET, restorer;
 	const struct proc_map *map;
@@ -81,7 +84,7 @@ static bool is_frame_pc(const struct inside_search *search, const struct look *l
 	bool is_known;
 
 	_Static_assert(HS_SIGFRAME_HEAD_SIZE % sizeof(uint64_t) == 0 && HS_SIGFRAME_PC_OFFSET % sizeof(uint64_t) == 0, "whole words");
-	if (frame + HS_SIGFRAME_TAKEN < (look->interrupted < look->span.low ? look->interrupted : look->span.low))
+	if (frame + HS_SIGFRAME_TAKEN < low)
 		return false;
 	if (offset >= HS_SIGFRAME_PC_OFFSET && piece->size - offset >= HS_SIGFRAME_HEAD_SIZE - HS_SIGFRAME_PC_OFFSET) {
 		memcpy(head, (const uint8_t *)piece->words + offset - HS_SIGFRAME_PC_OFFSET, sizeof(head));
@@ -96,15 +99,35 @@ static bool is_frame_pc(const struct inside_search *search, const struct look *l
 	return map && map->executable;
 }
 
-// The words above `low`, a stack pointer, that may be another one, of a frame that leads below it on the same stack.
-static void look_for_interrupted(const struct inside_search *search, const struct piece *piece, uint64_t low, struct look *look)
+static void note_return(struct look *look, uint64_t sp)
 {
-	for (size_t i = 0; i < piece->size / sizeof(*piece->words); i++) {
-		size_t pc_offset = i * sizeof(*piece->words) + HS_SIGFRAME_PC_OFFSET - HS_SIGFRAME_SP_OFFSET;
-		uint64_t sp = piece->words[i];
+	if (sp >= look->floor && sp < look->span.low) {
+		look->interrupted = sp < look->interrupted ? sp : look->interrupted;
+		return;
+	}
+	for (size_t i = 0; i < look->returns; i++)
+		if (look->returns_to[i] == sp)
+			return;
+	if (look->returns < STACKS_MAX)
+		look->returns_to[look->returns++] = sp;
+}
 
-		if (sp >= look->floor && sp < look->interrupted && is_frame_pc(search, look, piece, pc_offset, low))
-			look->interrupted = sp;
+// The words above `low`, a stack pointer of the thread, that are another one: of a frame whose handler runs on an alternate stack, at `low`. Asked of every
+// word, so what stands in the buffer is looked at first.
+static void look_for_returns(const struct inside_search *search, const struct piece *piece, uint64_t low, struct look *look)
+{
+	const size_t count = piece->size / sizeof(*piece->words), sp_words = HS_SIGFRAME_SP_OFFSET / sizeof(*piece->words);
+	uint64_t restorer;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t pc_offset = i * sizeof(*piece->words) + HS_SIGFRAME_PC_OFFSET - HS_SIGFRAME_SP_OFFSET;
+		bool is_whole = i >= sp_words && (count - (i - sp_words)) * sizeof(*piece->words) >= HS_SIGFRAME_HEAD_SIZE;
+
+		if (is_whole ? !sigframe_may_be((const uint8_t *)(piece->words + i - sp_words), &restorer) :
+		    i + 1 < count && !proc_maps_find(search->reader.maps, piece->words[i + 1]))
+			continue;
+		if (is_frame_pc(search, piece, pc_offset, low, low))
+			note_return(look, piece->words[i]);
 	}
 }
 
@@ -115,9 +138,9 @@ static void look_at_words(const struct inside_search *search, const struct piece
 			continue;
 		look->points = true;
 		look->points_deep |= !is_kept;
-		look->is_interrupted = look->is_interrupted || is_frame_pc(search, look, piece, i * sizeof(*piece->words), 0);
+		look->is_interrupted = look->is_interrupted || is_frame_pc(search, piece, i * sizeof(*piece->words), look->span.low, 0);
 	}
-	look_for_interrupted(search, piece, look->span.low, look);
+	look_for_returns(search, piece, look->span.low, look);
 }
 
 // Passes what was never written, where nothing is kept any more. Returns whether it has.
@@ -195,10 +218,53 @@ static struct hs_error *look_at_interrupted(struct inside_search *search, struct
 			*look->left -= size;
 			piece.size = size;
 			*ret = size < wanted || points(search, words, size);
-			look_for_interrupted(search, &piece, low, look);
+			look_for_returns(search, &piece, low, look);
 			at += size;
 		}
 		done = low;
+	}
+	return NULL;
+}
+
+// Whether a handler that runs on an alternate stack will return to code that another one has interrupted in the payload. Of hooks further out the thread's slot
+// says whether they run, if they are on its own stack (runs_elsewhere); on any other one a word that points into the ranges is enough.
+static struct hs_error *look_at_returns(struct inside_search *search, const struct frozen_thread *thread, const struct slot_facts *slot, struct look *look,
+					bool *ret)
+{
+	uint64_t *words = search->words + WALKED_MAX / sizeof(*words);
+
+	for (size_t i = 0; i < look->returns && !*ret; i++) {
+		struct user_regs_struct registers = thread->registers;
+		uint64_t sp = look->returns_to[i];
+		bool is_own = slot && !slot->is_of_several && sp >= slot->stack_low && sp < slot->stack_high;
+		struct stack_span span;
+
+		registers.rsp = sp;
+		span = stack_span_of(&registers, search->reader.maps);
+		for (uint64_t at = span.low; at < span.high && !*ret;) {
+			size_t wanted = span.high - at < CHUNK ? (size_t)(span.high - at) : CHUNK, size;
+			struct piece piece = { .address = at, .words = words };
+			struct hs_error *error;
+			bool is_known;
+
+			look->is_cut = wanted > *look->left;
+			*ret = look->is_cut;
+			if (*ret)
+				return NULL;
+			error = stack_reader_copy(&search->reader, at, words, wanted, &size, &is_known);
+			if (error)
+				return error;
+			*look->left -= size;
+			piece.size = size;
+			for (size_t word = 0; word < size / sizeof(*words); word++)
+				*ret = *ret || (ranges_hold(search->ranges, search->range_count, words[word]) &&
+						(!is_own || is_frame_pc(search, &piece, word * sizeof(*words), span.low, 0)));
+			look_for_returns(search, &piece, span.low, look);
+			*ret = *ret || !is_known || look->returns == STACKS_MAX;
+			at += size;
+			if (size < wanted)
+				break;
+		}
 	}
 	return NULL;
 }
@@ -242,9 +308,8 @@ static struct hs_error *runs_elsewhere(const struct inside_search *search, const
 	*ret = false;
 	if (!is_place(guard) || (guard >= sp && guard < look->end))
 		return NULL;
-	// Below the stack pointer on the thread's own stack, and below all that a handler will return to (look_at_interrupted): jumped out of, and over.
-	if (guard < sp && guard >= slot->stack_low && sp < slot->stack_high)
-		return NULL;
+	// Also below the stack pointer on the thread's own stack: a call there may have been left by a jump, but a coroutine on an array further out may go back to
+	// it. Left over, it delays the end of the detach until the thread has used that part of its stack again.
 	return guard_points(search, slot->guard, ret);
 }
 
@@ -324,7 +389,7 @@ static struct hs_error *remember(const struct inside_search *search, pid_t tid, 
 		return NULL;
 	if (!inside)
 		item->clean_to = UINT64_MAX;
-	else if (look->is_cut && look->interrupted == look->span.low && is_clean_so_far(slot, look) && look->end > item->clean_to)
+	else if (look->is_cut && look->interrupted == look->span.low && !look->returns && is_clean_so_far(slot, look) && look->end > item->clean_to)
 		item->clean_to = look->end;
 	return NULL;
 }
@@ -347,6 +412,8 @@ static struct hs_error *check_stack(struct inside_search *search, const struct f
 		return error;
 	error = look_at_stack(search, look);
 	if (!error)
+		error = look_at_returns(search, thread, slot, look, inside_ret);
+	if (!error && !*inside_ret)
 		error = look_at_interrupted(search, look, inside_ret);
 	if (!error && !*inside_ret && slot)
 		error = runs_elsewhere(search, slot, look, inside_ret);

@@ -39,7 +39,9 @@ void inside_end(struct inside_search *search);
 // - its slot says that a hook runs there;
 // - a walk meets the ranges;
 // - the walk ends early and a word further out points into the ranges, unless the slot says that no hook runs and no signal frame leads into the payload.
-// While the thread is on another stack than its outermost hook (a signal handler's), the words just below the hook's return address decide.
+// While the thread is on another stack than its outermost hook (a signal handler's), or further out, the words just below the hook's return address decide.
+// Where handlers run on alternate stacks, those that they will return to are looked at as well: a frame that leads into the payload counts, on a stack that is not the
+// thread's own each word that points there, and more than 64 such stacks.
 // Of a stack whose end is not known no more than 1 MiB is looked at; where that is not all of it, only a walk can prove a thread outside.
 // Where the share is spent before all of a stack was looked at, the thread is taken to be inside, was_cut is set, and what was proved is remembered.
 // pre: no remote call is open in the thread.

@@ -234,7 +234,7 @@ static struct made make_handler(void)
 
 	made.sp = HANDLER;
 	put_frame(&made, frame);
-	put(&made, frame + HS_SIGFRAME_PC_OFFSET, NOWHERE);
+	put(&made, frame + HS_SIGFRAME_PC_OFFSET, (uint64_t)make); // any code
 	put(&made, frame + HS_SIGFRAME_SP_OFFSET, (uint64_t)made.low + BELOW);
 	put(&made, frame + 24, (uint64_t)made.low + ALTERNATE); // uc_stack.ss_sp
 	put(&made, frame + 40, ALTERNATE_SIZE);                 // uc_stack.ss_size
@@ -286,6 +286,74 @@ static void test_interrupted_below(void)
 	CHECK(is_inside(&made, NOWHERE));
 }
 
+// A handler on an alternate stack has interrupted another one, which has interrupted the payload: that one's frame lies on the thread's own stack. No hook
+// says that it runs.
+static void test_handler_amid_handler(void)
+{
+	enum { STACKS = 70 };
+
+	for (int payload = 0; payload < 2; payload++) {
+		struct made own = make(), alternate = make_handler();
+
+		mprotect(own.low, PAGE, PROT_NONE); // else they may be one mapping
+		mprotect(own.low + SIZE - PAGE, PAGE, PROT_NONE);
+		put_frame(&own, 40 * PAGE + 800);
+		if (!payload)
+			put(&own, 40 * PAGE + 800 + HS_SIGFRAME_PC_OFFSET, (uint64_t)make);
+		put(&alternate, HANDLER + 256 + HS_SIGFRAME_SP_OFFSET, (uint64_t)own.low + 40 * PAGE);
+		alternate.slot = own.slot;
+		CHECK_EQUAL(is_inside(&alternate, NOWHERE), payload);
+		alternate = make_handler();
+		alternate.slot = own.slot;
+		put(&alternate, HANDLER + 256 + HS_SIGFRAME_SP_OFFSET, (uint64_t)own.low + 40 * PAGE + 800 + HS_SIGFRAME_HEAD_SIZE); // a frame below
+		CHECK(!is_inside(&alternate, NOWHERE));
+		munmap(own.low, SIZE);
+	}
+	// What points into the payload there may be left over, of which the slot knows; of a stack that is not the thread's own (a coroutine's) nobody does.
+	for (int is_own = 0; is_own < 2; is_own++) {
+		struct made own = make(), alternate = make_handler();
+
+		mprotect(own.low, PAGE, PROT_NONE);
+		mprotect(own.low + SIZE - PAGE, PAGE, PROT_NONE);
+		put(&own, 50 * PAGE, PAYLOAD + 100);
+		put(&alternate, HANDLER + 256 + HS_SIGFRAME_SP_OFFSET, (uint64_t)own.low + 40 * PAGE);
+		alternate.slot = own.slot;
+		alternate.slot.stack_high = is_own ? own.slot.stack_high : own.slot.stack_low;
+		CHECK_EQUAL(is_inside(&alternate, NOWHERE), !is_own);
+		munmap(own.low, SIZE);
+	}
+	// The inner handler's stack is an array below the outer one's (SS_AUTODISARM lets a handler set another): that one leads to what was interrupted.
+	for (int payload = 0; payload < 2; payload++) {
+		struct made made = make_handler();
+		const size_t outer = HANDLER + 12 * PAGE;
+
+		put_frame(&made, outer);
+		put(&made, outer + HS_SIGFRAME_PC_OFFSET, (uint64_t)make);
+		put(&made, outer + HS_SIGFRAME_SP_OFFSET, (uint64_t)made.low + BELOW);
+		put(&made, outer + 24, (uint64_t)made.low + HANDLER + 8 * PAGE);
+		put(&made, outer + 40, 8 * PAGE);
+		put(&made, HANDLER + 256 + HS_SIGFRAME_SP_OFFSET, (uint64_t)made.low + HANDLER + 10 * PAGE);
+		if (payload)
+			put(&made, BELOW + 512, PAYLOAD + 100);
+		CHECK_EQUAL(is_inside(&made, NOWHERE), payload);
+	}
+	// So many that nobody looks at all of them.
+	for (int count = STACKS - 10; count <= STACKS; count += 10) {
+		struct made made = make_handler();
+
+		for (int i = 0; i < count; i++) {
+			const size_t frame = HANDLER + 1024 + (size_t)i * 512;
+
+			put_frame(&made, frame);
+			put(&made, frame + HS_SIGFRAME_PC_OFFSET, (uint64_t)make);
+			put(&made, frame + HS_SIGFRAME_SP_OFFSET, (uint64_t)made.low + HANDLER + 40 * PAGE + (size_t)i * 64);
+			put(&made, frame + 24, (uint64_t)made.low + ALTERNATE);
+			put(&made, frame + 40, 20 * PAGE);
+		}
+		CHECK_EQUAL(is_inside(&made, NOWHERE), count == STACKS);
+	}
+}
+
 int main(void)
 {
 	test_places();
@@ -294,5 +362,6 @@ int main(void)
 	test_parts();
 	test_elsewhere();
 	test_interrupted_below();
+	test_handler_amid_handler();
 	return CHECK_RESULT();
 }
