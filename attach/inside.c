@@ -192,81 +192,71 @@ static struct hs_error *look_at_stack(struct inside_search *search, struct look 
 	return NULL;
 }
 
-// Whether a word below the stack pointer points into the ranges, or may: from the lowest stack pointer up to which a handler that runs further out will return.
-// What is left over there is not told from what is in use; it delays the end of the detach until the handler has returned.
-static struct hs_error *look_at_interrupted(struct inside_search *search, struct look *look, bool *ret)
+// Part of a stack that code stands on which a handler will return to.
+struct part {
+	uint64_t low, high;
+	bool is_below; // between such a stack pointer and the thread's own, which is further out: all of it must be readable
+	bool is_own;   // of the thread's own stack from such a stack pointer up: of hooks there its slot says whether they run (runs_elsewhere)
+};
+
+// Whether the part leads into the payload, or may. What is left over there is not told from what is in use; it delays the end of the detach until the
+// handler has returned. But on the thread's own stack only a frame counts that leads there.
+static struct hs_error *look_at_part(struct inside_search *search, const struct part *part, struct look *look, bool *ret)
 {
-	uint64_t done = look->span.low, *words = search->words + WALKED_MAX / sizeof(*words);
+	uint64_t *words = search->words + WALKED_MAX / sizeof(*words);
 
-	while (look->interrupted < done && !*ret) {
-		uint64_t low = look->interrupted & ~UINT64_C(7), end = done;
+	for (uint64_t at = part->low; at < part->high && !*ret;) {
+		size_t wanted = part->high - at < CHUNK ? (size_t)(part->high - at) : CHUNK, size;
+		struct piece piece = { .address = at, .words = words };
+		struct hs_error *error;
+		bool is_known;
 
-		for (uint64_t at = low; at < end && !*ret;) {
-			size_t wanted = end - at < CHUNK ? (size_t)(end - at) : CHUNK, size;
-			struct piece piece = { .address = at, .words = words };
-			struct hs_error *error;
-			bool is_known;
-
-			look->is_cut = wanted > *look->left;
-			if (look->is_cut) {
-				*ret = true;
-				return NULL;
-			}
-			error = stack_reader_copy(&search->reader, at, words, wanted, &size, &is_known);
-			if (error)
-				return error;
-			*look->left -= size;
-			piece.size = size;
-			*ret = size < wanted || points(search, words, size);
-			look_for_returns(search, &piece, low, look);
-			at += size;
-		}
-		done = low;
+		look->is_cut = wanted > *look->left;
+		*ret = look->is_cut;
+		if (look->is_cut)
+			return NULL;
+		error = stack_reader_copy(&search->reader, at, words, wanted, &size, &is_known);
+		if (error)
+			return error;
+		*look->left -= size;
+		piece.size = size;
+		*ret = !is_known || (part->is_below && size < wanted);
+		for (size_t i = 0; i < size / sizeof(*words) && !*ret; i++)
+			*ret = ranges_hold(search->ranges, search->range_count, words[i]) &&
+			       (!part->is_own || is_frame_pc(search, &piece, i * sizeof(*words), part->low, 0));
+		look_for_returns(search, &piece, part->low, look);
+		at += size;
+		if (size < wanted)
+			break;
 	}
 	return NULL;
 }
 
-// Whether a handler that runs on an alternate stack will return to code that another one has interrupted in the payload. Of hooks further out the thread's slot
-// says whether they run, if they are on its own stack (runs_elsewhere); on any other one a word that points into the ranges is enough.
+// All that handlers on alternate stacks will return to; each part may tell of further ones.
 static struct hs_error *look_at_returns(struct inside_search *search, const struct frozen_thread *thread, const struct slot_facts *slot, struct look *look,
 					bool *ret)
 {
-	uint64_t *words = search->words + WALKED_MAX / sizeof(*words);
+	uint64_t done = look->span.low;
+	struct hs_error *error = NULL;
 
-	for (size_t i = 0; i < look->returns && !*ret; i++) {
-		struct user_regs_struct registers = thread->registers;
-		uint64_t sp = look->returns_to[i];
-		bool is_own = slot && !slot->is_of_several && sp >= slot->stack_low && sp < slot->stack_high;
-		struct stack_span span;
+	for (size_t i = 0; (i < look->returns || look->interrupted < done) && !*ret && !error;) {
+		struct part part = { .low = look->interrupted & ~UINT64_C(7), .high = done, .is_below = true };
 
-		registers.rsp = sp;
-		span = stack_span_of(&registers, search->reader.maps);
-		for (uint64_t at = span.low; at < span.high && !*ret;) {
-			size_t wanted = span.high - at < CHUNK ? (size_t)(span.high - at) : CHUNK, size;
-			struct piece piece = { .address = at, .words = words };
-			struct hs_error *error;
-			bool is_known;
+		if (look->interrupted < done) {
+			done = part.low;
+		} else {
+			struct user_regs_struct registers = thread->registers;
+			struct stack_span span;
 
-			look->is_cut = wanted > *look->left;
-			*ret = look->is_cut;
-			if (*ret)
-				return NULL;
-			error = stack_reader_copy(&search->reader, at, words, wanted, &size, &is_known);
-			if (error)
-				return error;
-			*look->left -= size;
-			piece.size = size;
-			for (size_t word = 0; word < size / sizeof(*words); word++)
-				*ret = *ret || (ranges_hold(search->ranges, search->range_count, words[word]) &&
-						(!is_own || is_frame_pc(search, &piece, word * sizeof(*words), span.low, 0)));
-			look_for_returns(search, &piece, span.low, look);
-			*ret = *ret || !is_known || look->returns == STACKS_MAX;
-			at += size;
-			if (size < wanted)
-				break;
+			registers.rsp = look->returns_to[i++];
+			span = stack_span_of(&registers, search->reader.maps);
+			part = (struct part){ .low = span.low, .high = span.high, .is_own = slot && !slot->is_of_several &&
+					      registers.rsp >= slot->stack_low && registers.rsp < slot->stack_high };
 		}
+		error = look_at_part(search, &part, look, ret);
+		*ret = *ret || look->returns == STACKS_MAX;
 	}
-	return NULL;
+	return error;
 }
 
 // Whether `guard` is the address of a return address; it may also say that a call is watched, or nothing (inject/reentry.h).
@@ -413,8 +403,6 @@ static struct hs_error *check_stack(struct inside_search *search, const struct f
 	error = look_at_stack(search, look);
 	if (!error)
 		error = look_at_returns(search, thread, slot, look, inside_ret);
-	if (!error && !*inside_ret)
-		error = look_at_interrupted(search, look, inside_ret);
 	if (!error && !*inside_ret && slot)
 		error = runs_elsewhere(search, slot, look, inside_ret);
 	if (error || *inside_ret || (!look->points && look->is_whole))

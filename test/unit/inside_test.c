@@ -337,6 +337,23 @@ static void test_handler_amid_handler(void)
 			put(&made, BELOW + 512, PAYLOAD + 100);
 		CHECK_EQUAL(is_inside(&made, NOWHERE), payload);
 	}
+	// What the handler has interrupted, below it on the same stack, is itself a handler on an alternate stack elsewhere, amid the payload.
+	for (int payload = 0; payload < 2; payload++) {
+		struct made other = make(), made = make_handler();
+
+		mprotect(other.low, PAGE, PROT_NONE);
+		mprotect(other.low + SIZE - PAGE, PAGE, PROT_NONE);
+		put_frame(&made, BELOW + 256);
+		put(&made, BELOW + 256 + HS_SIGFRAME_PC_OFFSET, (uint64_t)make);
+		put(&made, BELOW + 256 + HS_SIGFRAME_SP_OFFSET, (uint64_t)other.low + 40 * PAGE);
+		put(&made, BELOW + 256 + 24, (uint64_t)made.low + 2 * PAGE);
+		put(&made, BELOW + 256 + 40, 4 * PAGE);
+		put_frame(&other, 40 * PAGE + 800);
+		if (!payload)
+			put(&other, 40 * PAGE + 800 + HS_SIGFRAME_PC_OFFSET, (uint64_t)make);
+		CHECK_EQUAL(is_inside(&made, NOWHERE), payload);
+		munmap(other.low, SIZE);
+	}
 	// So many that nobody looks at all of them.
 	for (int count = STACKS - 10; count <= STACKS; count += 10) {
 		struct made made = make_handler();
