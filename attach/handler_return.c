@@ -88,15 +88,34 @@ static bool is_saved_sp(const struct search *search, uint64_t address, size_t si
 	return is_saved_pc(search, address + offset + HS_SIGFRAME_PC_OFFSET - HS_SIGFRAME_SP_OFFSET, low, true);
 }
 
-// From the stack pointer on. Ends with the thread's stack, or where that cannot be read: no frame lies there that the thread will come back to. *next_ret: the
-// stack pointer to which a handler that runs on an alternate stack will return; 0 = none does here.
-static struct hs_error *check_stack(const struct search *search, const struct frozen_thread *thread, const struct user_regs_struct *registers, uint64_t most,
-				    uint64_t *next_ret)
-{
-	struct stack_span span = stack_span_of(registers, search->maps);
-	uint64_t address = span.low, end = span.high - span.low > most ? span.low + most : span.high;
+// Stack pointers of a thread: its own, and those to which its handlers on alternate stacks will return.
+struct stack_list {
+	uint64_t sps[STACKS_MAX];
+	size_t count;
+	bool is_full; // there are more
+};
 
-	*next_ret = 0;
+static void note_stack(struct stack_list *stacks, uint64_t sp)
+{
+	for (size_t i = 0; i < stacks->count; i++)
+		if (stacks->sps[i] == sp)
+			return;
+	stacks->is_full = stacks->count == STACKS_MAX;
+	if (!stacks->is_full)
+		stacks->sps[stacks->count++] = sp;
+}
+
+// From the stack pointer on. Ends with the thread's stack, or where that cannot be read: no frame lies there that the thread will come back to.
+static struct hs_error *check_stack(const struct search *search, const struct frozen_thread *thread, uint64_t sp, uint64_t most, struct stack_list *stacks)
+{
+	struct user_regs_struct registers = thread->registers;
+	struct stack_span span;
+	uint64_t address, end;
+
+	registers.rsp = sp;
+	span = stack_span_of(&registers, search->maps);
+	address = span.low;
+	end = span.high - span.low > most ? span.low + most : span.high;
 	while (address < end) {
 		size_t wanted = end - address < CHUNK ? (size_t)(end - address) : CHUNK, size;
 		bool is_known;
@@ -107,8 +126,8 @@ static struct hs_error *check_stack(const struct search *search, const struct fr
 		for (size_t i = 0; i < size / sizeof(uint64_t); i++) {
 			const struct hook_record *hook = find_hook(search, search->words[i]);
 
-			if (!*next_ret && is_saved_sp(search, address, size, i, span.low))
-				*next_ret = search->words[i];
+			if (is_saved_sp(search, address, size, i, span.low))
+				note_stack(stacks, search->words[i]);
 			if (hook && is_saved_pc(search, address + i * sizeof(uint64_t), span.low, false))
 				return hs_error_create(HS_ERROR_REFUSED, "thread %d runs a signal handler that has interrupted the first instructions of "
 						       "%s, which are to be patched; try again when it has returned",
@@ -127,15 +146,12 @@ static struct hs_error *check_stack(const struct search *search, const struct fr
 // A handler on an alternate stack may have interrupted another handler, whose frame lies on the stack before.
 static struct hs_error *check_thread(const struct search *search, const struct frozen_thread *thread, uint64_t most)
 {
-	struct user_regs_struct registers = thread->registers;
+	struct stack_list stacks = { .sps = { thread->registers.rsp }, .count = 1 };
 	struct hs_error *error = NULL;
-	uint64_t next = registers.rsp;
 
-	for (int i = 0; i < STACKS_MAX && next && !error; i++) {
-		registers.rsp = next;
-		error = check_stack(search, thread, &registers, most, &next);
-	}
-	if (!error && next)
+	for (size_t i = 0; i < stacks.count && !error; i++)
+		error = check_stack(search, thread, stacks.sps[i], most, &stacks);
+	if (!error && stacks.is_full)
 		error = hs_error_create(HS_ERROR_REFUSED, "thread %d runs more than %d signal handlers, one amid the other, and not all of them could be looked at; "
 					"try again when they have returned", (int)thread->tid, STACKS_MAX);
 	return error;

@@ -168,8 +168,35 @@ static void test_alternate(void)
 		CHECK(!refusal(sps, 1));
 		put_frame(&stack, before + 800, HOOK + 1);
 		CHECK(refusal(sps, 1) && strstr(refusal(sps, 1), "at_401000"));
+		// A frame that a handler that is over has left in a local array, further in, leads to nothing.
+		put_frame(alternate, sp + 600, (uint64_t)&test_alternate);
+		put_u64(alternate->low + sp + 600 + HS_SIGFRAME_SP_OFFSET, (uint64_t)(stack.low + 40 * PAGE));
+		put_u64(alternate->low + sp + 600 + 24, (uint64_t)(alternate->low + sp - PAGE));
+		put_u64(alternate->low + sp + 600 + 40, 20 * PAGE);
+		CHECK(refusal(sps, 1) && strstr(refusal(sps, 1), "at_401000"));
 		put_u64(alternate->low + frame + 40, PAGE); // of a handler that is over: the thread is not on that stack
 		CHECK(!refusal(sps, 1));
+		end_stack(&stack);
+		end_stack(&other);
+	}
+}
+
+// So many that nobody looks at all of them.
+static void test_many_alternate(void)
+{
+	for (size_t count = 60; count <= 70; count += 10) {
+		struct stack stack = make_stack(false), other = make_stack(false);
+		const uint8_t *sps[] = { other.low + PAGE };
+
+		for (size_t i = 0; i < count; i++) {
+			const size_t frame = PAGE + 512 + i * 512;
+
+			put_frame(&other, frame, (uint64_t)&test_alternate);
+			put_u64(other.low + frame + HS_SIGFRAME_SP_OFFSET, (uint64_t)(stack.low + (i + 1) * 64));
+			put_u64(other.low + frame + 24, (uint64_t)other.low); // uc_stack.ss_sp
+			put_u64(other.low + frame + 40, 20 * PAGE);           // uc_stack.ss_size
+		}
+		CHECK_EQUAL(refusal(sps, 1) && strstr(refusal(sps, 1), "not all of them could be looked at"), count == 70);
 		end_stack(&stack);
 		end_stack(&other);
 	}
@@ -221,6 +248,7 @@ int main(void)
 	test_places();
 	test_no_frames();
 	test_alternate();
+	test_many_alternate();
 	test_threads();
 	test_absent_pages();
 	return CHECK_RESULT();
