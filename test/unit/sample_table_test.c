@@ -317,28 +317,28 @@ static void test_exact(void)
 	payload_region_deinit(&made);
 }
 
-// Threads that all want the same few entries.
-enum { THREADS = 4, ROUNDS = 100000, ADDRESSES = 6 };
+// Threads that all want the same few entries. Each goes on until it has had one often enough: how long others hold them is the scheduler's affair.
+enum { THREADS = 4, ROUNDS = 25000, ADDRESSES = 6 };
 
-static uint64_t wrong[THREADS], found_room[THREADS];
+static uint64_t wrong[THREADS];
 
 static void put_and_take(unsigned number)
 {
 	uint64_t random = number + 1;
 
-	for (uint32_t round = 0; round < ROUNDS; round++) {
+	for (uint32_t round = 0; round < ROUNDS;) {
 		uint64_t address = address_in(3, number * ADDRESSES + (uint32_t)(sampling_random(&random) % ADDRESSES)), *entry;
 		uint32_t ref = round * THREADS + number + 1;
 
 		if (!sample_table_put(address, ref))
 			continue;
-		found_room[number]++;
 		entry = sample_table_find(address);
 		wrong[number] += !entry || sample_table_ref(entry, address) != ref;
 		if (round % 2 && entry) // as thinning does
 			wrong[number] += !sample_table_exchange(entry, address, ref, ref + 1) || sample_table_exchange(entry, address, ref, 0);
 		if (entry)
 			wrong[number] += sample_table_take(entry, address) != ref + round % 2 || sample_table_find(address) != NULL;
+		round++;
 	}
 }
 
@@ -350,7 +350,7 @@ static void test_threads(void)
 		CHECK(sample_table_put(address_in(3, 1000 + i), 1));
 	run_together(THREADS, put_and_take);
 	for (unsigned number = 0; number < THREADS; number++)
-		CHECK(wrong[number] == 0 && found_room[number] > 0);
+		CHECK_EQUAL(wrong[number], 0);
 	for (uint32_t i = 0; i < HS_SAMPLE_BUCKET_ENTRIES - 2; i++)
 		CHECK_EQUAL(sample_table_take(sample_table_find(address_in(3, 1000 + i)), address_in(3, 1000 + i)), 1);
 	for (size_t i = 0; i < HS_SAMPLE_TABLE_SIZE; i++)
