@@ -6,6 +6,7 @@
 #include "attach/leftovers.h"
 #include "attach/mapping_room.h"
 #include "attach/own_descriptors.h"
+#include "attach/program_kind.h"
 #include "attach/region_access.h"
 #include "attach/region_size.h"
 #include "attach/standstill.h"
@@ -92,6 +93,16 @@ static void judge_attached(struct attach_plan *plan, struct findings *findings)
 	findings_add_error(findings, GROUND_attached, error);
 }
 
+static void judge_runner(const struct attach_plan *plan, struct findings *findings)
+{
+	const struct module *program = program_run_by_another(&plan->modules);
+
+	if (program)
+		findings_add(findings, GROUND_program, FINDING_REFUSAL, "run the program by itself",
+			     "process %d (%s) is %s, which runs %s: hooks in code that it translates or places itself may harm it", (int)plan->target.pid,
+			     plan->target.name, plan->modules.items[0].path, program->path);
+}
+
 static void judge_go(const struct attach_plan *plan, struct findings *findings)
 {
 	for (size_t i = 0; i < plan->modules.count; i++) {
@@ -163,6 +174,7 @@ static void plan_places(struct attach_plan *plan, struct findings *findings)
 	if (!error)
 		error = payload_layout_choose(&plan->maps, region_size, random, &plan->layout);
 	findings_add_error(findings, GROUND_memory, error);
+	judge_runner(plan, findings);
 	judge_go(plan, findings);
 	error = hook_plan_make(&plan->modules, &plan->maps, &plan->memory, &plan->additions, &plan->layout.goals, findings, &plan->hooks);
 	findings_add_error(findings, GROUND_allocator, error ? unless_gone(plan->target.pid, error) : NULL);
@@ -173,6 +185,14 @@ static void plan_places(struct attach_plan *plan, struct findings *findings)
 		findings_add(findings, GROUND_loader, FINDING_WARNING, "stacks end at their frames",
 			     "libraries that process %d loads from now on will not be seen (no hook for the dynamic loader's list)",
 			     (int)plan->target.pid);
+}
+
+// What a dump of this user will do, said before it is too late.
+static void judge_copy(const struct attach_plan *plan, struct findings *findings)
+{
+	if (!region_can_be_opened())
+		findings_add(findings, GROUND_copy, FINDING_WARNING, "`heapsnap dump` as root, or with CAP_CHECKPOINT_RESTORE, lets it run",
+			     "a dump by this user stops process %d (%s) while it copies", (int)plan->target.pid, plan->target.name);
 }
 
 // How many threads can surely be followed at one time: those with an extra slot, and those with a slot by their hash, of which no more than an eighth is
@@ -220,6 +240,7 @@ void attach_plan_make(pid_t pid, const struct attach_options *options, struct at
 		return;
 	findings_add_error(findings, GROUND_memory, region_size_choose(&plan->target, options->max_memory, &plan->max_memory));
 	judge_thread_count(plan, findings);
+	judge_copy(plan, findings);
 	if (findings_verdict(findings, GROUND_permission) == FINDING_REFUSAL)
 		return;
 	error = target_memory_open(pid, &plan->memory);

@@ -63,35 +63,27 @@ static void describe(const struct region_access *access, struct attached_process
 	free(hooks);
 }
 
-// The code of a forked child, which its hooks lead to, is not the rest of anything.
-static struct hs_error *code_is_left(const struct proc_maps *maps, const struct target_memory *memory, const struct code_names *names, bool *ret)
-{
-	struct inherited inherited;
-	struct hs_error *error = inherited_read(maps, memory, names, &inherited);
-
-	if (error)
-		return error;
-	*ret = inherited.code_count > 0 && !inherited_is_hooked(&inherited, memory);
-	inherited_deinit(&inherited);
-	return NULL;
-}
-
-static bool has_leftovers(pid_t pid, const struct proc_maps *maps)
+// What is ours where there is no region. What cannot be read is none.
+static void describe_rest(const struct proc_maps *maps, struct attached_process *process)
 {
 	struct target_memory memory;
-	struct hs_error *error = target_memory_open(pid, &memory);
-	bool some = false;
+	struct hs_error *error = target_memory_open(process->pid, &memory);
 
 	if (!error) {
 		struct code_names names;
+		struct inherited inherited;
 
 		code_names_read(&memory, &names);
-		error = code_is_left(maps, &memory, &names, &some);
-		some = some || leftovers_exist(&names, &memory);
+		error = inherited_read(maps, &memory, &names, &inherited);
+		process->has_leftovers = leftovers_exist(&names, &memory);
+		if (!error) {
+			process->has_idle_hooks = inherited_is_hooked(&inherited, &memory);
+			process->has_leftovers |= inherited.code_count > 0 && !process->has_idle_hooks;
+			inherited_deinit(&inherited);
+		}
 		target_memory_close(&memory);
 	}
 	hs_error_destroy(error);
-	return some;
 }
 
 // Whether nobody has left the process as it is by being killed. What cannot be read is not sure.
@@ -114,11 +106,15 @@ static struct hs_error *examine_maps(pid_t pid, const struct proc_maps *maps, st
 
 	error = region_open(pid, maps, &access);
 	if (error && error->code == HS_ERROR_NOT_FOUND) {
-		ret->has_leftovers = ret->late.is_certain || has_leftovers(pid, maps);
-		if (!ret->has_leftovers && !ret->late.tid)
+		bool has_some;
+
+		describe_rest(maps, ret);
+		ret->has_leftovers |= ret->late.is_certain;
+		has_some = ret->has_leftovers || ret->has_idle_hooks;
+		if (!has_some && !ret->late.tid)
 			return error;
 		hs_error_destroy(error);
-		return ret->has_leftovers ? NULL : late_call_unknown(pid, ret->late.tid);
+		return has_some ? NULL : late_call_unknown(pid, ret->late.tid);
 	}
 	if (error) {
 		snprintf(ret->reason, sizeof(ret->reason), "%s", error->message);

@@ -18,6 +18,7 @@ struct attached_process {
 	char name[32];          // comm
 	uint32_t state;         // enum region_state; 0 = its region cannot be read, or there is none
 	bool has_leftovers;     // there is no region, only the rest of an attach or detach that was killed (attach/leftovers.h)
+	bool has_idle_hooks;    // there is no region, only hooks that do nothing, inherited from an attached parent (attach/inherited.h)
 	struct late_call late;  // one that a thread may still have to make for a tool that was killed
 	char reason[160];       // why it cannot be read
 	uint64_t attached_wall_ns;
@@ -35,7 +36,7 @@ struct attached_process {
 	struct thread_costs costs;
 };
 
-// Fills *ret for one process. HS_ERROR_NOT_FOUND: not attached, and nothing left; but something may come yet if ret->late.tid is set.
+// Fills *ret for one process. HS_ERROR_NOT_FOUND: not attached, and nothing of ours in it; but something may come yet if ret->late.tid is set.
 struct hs_error *attached_examine(pid_t pid, struct attached_process *ret) HS_MUST_CHECK;
 
 // Every attached process whose maps may be read. *list_ret is owned by the caller. *hidden_ret: processes whose maps could not be read, mostly

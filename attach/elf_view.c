@@ -212,6 +212,52 @@ bool elf_view_unwind(const struct elf_view *view, uint64_t *hdr_vaddr, uint64_t 
 	return false;
 }
 
+static bool read_u32(const struct elf_view *view, uint64_t vaddr, uint32_t *ret)
+{
+	const uint8_t *bytes = elf_view_bytes(view, vaddr, sizeof(*ret));
+
+	if (bytes)
+		memcpy(ret, bytes, sizeof(*ret));
+	return bytes;
+}
+
+// LSB, "Exception Frames": version 1, pc-relative sdata4 to .eh_frame, udata4 count, and pairs of sdata4 from the header's start; an FDE of pc-relative sdata4.
+bool elf_view_function(const struct elf_view *view, uint64_t vaddr, uint64_t *low_ret, uint64_t *high_ret)
+{
+	enum { HEADER = 12, PAIR = 8 };
+	static const uint8_t usual[] = { 1, 0x1b, 0x03, 0x3b };
+	uint64_t header, size, segment_low, segment_high, low = 0, high, fde;
+	uint32_t count, distance, length, range;
+	const uint8_t *bytes;
+
+	if (!elf_view_unwind(view, &header, &size, &segment_low, &segment_high) || size < HEADER)
+		return false;
+	bytes = elf_view_bytes(view, header, size);
+	if (!bytes || memcmp(bytes, usual, sizeof(usual)) != 0)
+		return false;
+	memcpy(&count, bytes + 8, sizeof(count));
+	high = count < (size - HEADER) / PAIR ? count : (size - HEADER) / PAIR;
+	while (low < high) { // the first that begins behind vaddr
+		uint64_t middle = (low + high) / 2;
+
+		memcpy(&distance, bytes + HEADER + middle * PAIR, sizeof(distance));
+		if (header + (uint64_t)(int64_t)(int32_t)distance <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0)
+		return false;
+	memcpy(&distance, bytes + HEADER + (low - 1) * PAIR, sizeof(distance));
+	*low_ret = header + (uint64_t)(int64_t)(int32_t)distance;
+	memcpy(&distance, bytes + HEADER + (low - 1) * PAIR + 4, sizeof(distance));
+	fde = header + (uint64_t)(int64_t)(int32_t)distance;
+	if (!read_u32(view, fde, &length) || length < 16 || length >= 0xfffffff0 || !read_u32(view, fde + 8, &distance) || !read_u32(view, fde + 12, &range))
+		return false;
+	*high_ret = *low_ret + range;
+	return fde + 8 + (uint64_t)(int64_t)(int32_t)distance == *low_ret && vaddr < *high_ret;
+}
+
 // Cuts the strings behind their last 0 byte. false = nothing left.
 static bool terminate_strings(struct symbol_table *table)
 {
@@ -328,38 +374,55 @@ static uint64_t count_by_gnu_hash(const struct words *table)
 	}
 }
 
-static bool find_by_dynamic_segment(const struct elf_view *view, struct symbol_table *ret)
+const uint8_t *elf_view_code(const struct elf_view *view, uint64_t vaddr, bool may_change, size_t *size_ret)
 {
-	uint64_t symbols = 0, strings = 0, strings_size = 0, hash = 0, gnu_hash = 0, count = 0;
+	for (unsigned i = 0; i < view->header.e_phnum; i++) {
+		const Elf64_Phdr *segment = &view->segments[i];
+
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) || (!may_change && segment->p_flags & PF_W) || vaddr < segment->p_vaddr || vaddr - segment->p_vaddr >= segment->p_filesz)
+			continue;
+		*size_ret = segment->p_filesz - (vaddr - segment->p_vaddr);
+		return elf_view_bytes(view, vaddr, *size_ret);
+	}
+	return NULL;
+}
+
+bool elf_view_dynamic(const struct elf_view *view, int64_t tag, uint64_t *value_ret)
+{
 	const Elf64_Phdr *dynamic = NULL;
 	const uint8_t *entries;
+	bool found = false;
 
 	for (unsigned i = 0; i < view->header.e_phnum && !dynamic; i++) {
 		if (view->segments[i].p_type == PT_DYNAMIC)
 			dynamic = &view->segments[i];
 	}
 	entries = dynamic ? elf_view_bytes(view, dynamic->p_vaddr, dynamic->p_filesz) : NULL;
-	if (!entries)
-		return false;
-	for (uint64_t i = 0; i < dynamic->p_filesz / sizeof(Elf64_Dyn); i++) {
+	for (uint64_t i = 0; entries && i < dynamic->p_filesz / sizeof(Elf64_Dyn); i++) {
 		Elf64_Dyn entry;
 
 		memcpy(&entry, entries + i * sizeof(entry), sizeof(entry));
 		if (entry.d_tag == DT_NULL)
 			break;
-		if (entry.d_tag == DT_SYMTAB)
-			symbols = entry.d_un.d_ptr;
-		else if (entry.d_tag == DT_STRTAB)
-			strings = entry.d_un.d_ptr;
-		else if (entry.d_tag == DT_STRSZ)
-			strings_size = entry.d_un.d_val;
-		else if (entry.d_tag == DT_HASH)
-			hash = entry.d_un.d_ptr;
-		else if (entry.d_tag == DT_GNU_HASH)
-			gnu_hash = entry.d_un.d_ptr;
-		else if (entry.d_tag == DT_SYMENT && entry.d_un.d_val != sizeof(Elf64_Sym))
-			return false;
+		if (entry.d_tag != tag)
+			continue;
+		*value_ret = entry.d_un.d_val;
+		found = true;
 	}
+	return found;
+}
+
+static bool find_by_dynamic_segment(const struct elf_view *view, struct symbol_table *ret)
+{
+	uint64_t symbols = 0, strings = 0, strings_size = 0, hash = 0, gnu_hash = 0, count = 0, entry_size = sizeof(Elf64_Sym);
+
+	if (!elf_view_dynamic(view, DT_SYMTAB, &symbols) || !elf_view_dynamic(view, DT_STRTAB, &strings) ||
+	    !elf_view_dynamic(view, DT_STRSZ, &strings_size))
+		return false;
+	elf_view_dynamic(view, DT_HASH, &hash);
+	elf_view_dynamic(view, DT_GNU_HASH, &gnu_hash);
+	if (elf_view_dynamic(view, DT_SYMENT, &entry_size) && entry_size != sizeof(Elf64_Sym))
+		return false;
 
 	struct words table = words_at(view, hash ? hash : gnu_hash);
 	uint32_t chain_count;

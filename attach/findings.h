@@ -15,7 +15,7 @@
 	X(work, "is another heapsnap at work on it")                                               \
 	X(tracer, "does another program trace it")                                                 \
 	X(permission, "may heapsnap trace it")                                                     \
-	X(program, "is it a 64-bit program")                                                       \
+	X(program, "is it a 64-bit program that the processor itself runs")                        \
 	X(seccomp, "do rules for system calls stand in the way")                                   \
 	X(shadow_stack, "do shadow stacks stand in the way")                                       \
 	X(threads, "do its threads run or sleep so that they can be stopped")                      \
@@ -25,7 +25,8 @@
 	X(allocator, "is there an allocator, and can it be hooked")                                \
 	X(unseen, "are the blocks of each function that makes some seen")                          \
 	X(loader, "will libraries that are loaded later be seen")                                  \
-	X(memory_sharers, "do other processes run in its memory")
+	X(memory_sharers, "do other processes run in its memory")                                  \
+	X(copy, "can a dump copy while it runs")
 
 enum ground {
 #define X(name, text) GROUND_##name,

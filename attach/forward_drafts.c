@@ -47,7 +47,8 @@ static bool forwards(const struct draft *draft, struct all_drafts *all, const st
 	bool calls = verdict == VERDICT_unproven || (!draft_is_ok(draft) && hook_kind_releases(draft->hook.record.kind) && is_small);
 
 	// An operator, or another function that makes blocks, may have a way of its own beside the one that calls malloc.
-	if (watched_is_wanted(draft) || (!draft->candidate->added && hook_makes_unseen(draft->candidate->signature.kind, verdict))) {
+	// One that the user has added is to be seen itself, unless there is nothing of it but a jump.
+	if (!draft->candidate->added && (watched_is_wanted(draft) || hook_makes_unseen(draft->candidate->signature.kind, verdict))) {
 		all->releasing = all->reallocating = false;
 		return request->function_code && hook_always_forwards(&function, memory, is_seen, all);
 	}

@@ -101,10 +101,11 @@ static const struct proc_map *find_main_stack(const struct proc_maps *maps)
 	return NULL;
 }
 
-// SIGKILL and SIGSTOP cannot be blocked; 32 and 33 are glibc's and musl's own, whose handlers these never block. One that cannot be asked counts as such.
+// SIGKILL and SIGSTOP cannot be blocked. glibc keeps 32 and 33 for itself, musl 32 to 34, and their sigfillset leaves these out. A thread that cannot be asked
+// counts as blocking all.
 static bool blocks_every_signal(const struct frozen_thread *thread)
 {
-	const uint64_t never_blocked = UINT64_C(1) << (9 - 1) | UINT64_C(1) << (19 - 1) | UINT64_C(3) << (32 - 1);
+	const uint64_t never_blocked = UINT64_C(1) << (9 - 1) | UINT64_C(1) << (19 - 1) | UINT64_C(7) << (32 - 1);
 
 	uint64_t mask;
 	struct hs_error *error = ptrace_get_signal_mask(thread->tid, &mask);

@@ -2,6 +2,7 @@
 #include "attach/freeze_watchdog.h"
 
 #include "attach/arch.h"
+#include "attach/interrupt.h"
 #include "attach/urgency.h"
 #include "base/clock.h"
 
@@ -25,7 +26,7 @@
 
 #define SECOND UINT64_C(1000000000)
 // FILES_MAX: where close_range(2) is not there (before Linux 5.9).
-enum { STACK_SIZE = 64 << 10, FILES_MAX = 65536, READY_SECONDS = 5, READY_POLL_NS = 20000000 };
+enum { STACK_SIZE = 64 << 10, FILES_MAX = 65536, READY_SECONDS = 60, READY_POLL_NS = 20000000 };
 
 struct message {
 	char text[256];
@@ -156,21 +157,34 @@ IN_WATCHDOG static int watch(void *unused)
 	}
 }
 
+static bool has_ended(void)
+{
+	siginfo_t info = { 0 };
+
+	return waitid(P_PID, (id_t)watchdog, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 && info.si_pid == watchdog;
+}
+
 // A tool that is killed before the watchdog has run would leave one with copies of its descriptors, the lock on the target among them
-// (work_lock.h), for as long as that gets no processor.
-static bool wait_until_ready(void)
+// (work_lock.h), for as long as that gets no processor. Nobody is stopped yet, so there is time.
+static struct hs_error *wait_until_ready(void)
 {
 	uint64_t deadline = hs_monotonic_ns() + READY_SECONDS * SECOND;
 
 	while (!atomic_load(&shared.is_ready)) {
 		uint64_t now = hs_monotonic_ns(), left = now < deadline ? deadline - now : 0;
 		struct timespec timeout = { 0, READY_POLL_NS }; // should the kernel not wake
+		struct hs_error *error = interrupt_check();
 
+		if (error)
+			return error;
+		if (has_ended() && !atomic_load(&shared.is_ready))
+			return hs_error_create(HS_ERROR_SYSTEM, "the process that is to watch for how long the target is stopped was killed; try again");
 		if (left == 0)
-			return false;
+			return hs_error_create(HS_ERROR_TIMEOUT, "the process that is to watch for how long the target is stopped got no processor for %d "
+					       "seconds; try again", READY_SECONDS);
 		syscall(SYS_futex, &shared.is_ready, FUTEX_WAIT_PRIVATE, 0, &timeout, NULL, 0);
 	}
-	return true;
+	return NULL;
 }
 
 static struct hs_error *start(void)
@@ -194,12 +208,12 @@ static struct hs_error *start(void)
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	if (shared.tool_fd >= 0)
 		close(shared.tool_fd);
-	if (watchdog > 0 && wait_until_ready())
-		return NULL;
 	if (watchdog > 0) {
-		freeze_watchdog_stop();
-		return hs_error_create(HS_ERROR_TIMEOUT, "the process that is to watch for how long the target is stopped got no processor for %d seconds; "
-				       "try again", READY_SECONDS);
+		struct hs_error *error = wait_until_ready();
+
+		if (error)
+			freeze_watchdog_stop();
+		return error;
 	}
 	watchdog = 0;
 	munmap(stack, STACK_SIZE);
@@ -231,7 +245,7 @@ void freeze_watchdog_arm(pid_t pid, uint64_t wake_at, uint64_t kill_at, uint64_t
 {
 	const double seconds = (double)bound / (double)SECOND;
 
-	write_message(&shared.killed, "heapsnap: it had stopped process %d for %.3g s, its limit, and was killed; the "
+	write_message(&shared.killed, "heapsnap: stopped process %d for %.3g s, its limit, and was killed by its watchdog; the "
 		      "process runs on. `heapsnap status %d` shows what is left; the next attach or detach clears it away\n", (int)pid, seconds, (int)pid);
 	write_message(&shared.not_killed, "heapsnap: process %d is stopped for more than %.3g s, its limit: heapsnap (process %d) does not end by SIGKILL "
 		      "yet; the process runs on when it does\n", (int)pid, seconds, (int)getpid());

@@ -2,7 +2,9 @@
 #include "attach/hook_addition.h"
 
 #include "attach/allocator_table.h"
+#include "base/cleanup.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static struct hs_error *parse_kind(const char *kind, struct hook_signature *ret)
@@ -15,15 +17,27 @@ static struct hs_error *parse_kind(const char *kind, struct hook_signature *ret)
 	return hook_signature_parse(kind, true, ret);
 }
 
-// Mangled names of C++ and Rust (Itanium ABI and Rust's v0). Such a function may throw or unwind, and not through a frame of ours.
-static bool may_throw(const char *name)
+// Cuts the word off that stands last, behind a space. False = it is not there.
+static bool take_nothrow(char *kind)
 {
-	return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
+	static const char word[] = " nothrow";
+	size_t size = strlen(kind);
+
+	while (size > 0 && kind[size - 1] == ' ')
+		size--;
+	if (size < sizeof(word) - 1 || memcmp(kind + size - (sizeof(word) - 1), word, sizeof(word) - 1) != 0)
+		return false;
+	size -= sizeof(word) - 1;
+	while (size > 0 && kind[size - 1] == ' ')
+		size--;
+	kind[size] = '\0';
+	return true;
 }
 
 struct hs_error *hook_addition_parse(const char *text, struct hook_addition *ret)
 {
 	const char *sign = strchr(text, '=');
+	HS_CLEANUP_FREE char *kind = NULL;
 	size_t length = sign ? (size_t)(sign - text) : 0;
 	struct hs_error *error;
 
@@ -31,13 +45,14 @@ struct hs_error *hook_addition_parse(const char *text, struct hook_addition *ret
 		return hs_error_create(HS_ERROR_BAD_DATA, "an allocator is given as NAME=KIND, not as %s", text);
 	*ret = (struct hook_addition){ 0 };
 	memcpy(ret->name, text, length);
-	error = parse_kind(sign + 1, &ret->signature);
+	kind = strdup(sign + 1);
+	if (!kind)
+		return &hs_error_no_memory;
+	ret->nothrow = take_nothrow(kind);
+	error = parse_kind(kind, &ret->signature);
 	if (error)
 		return error;
 	if (ret->signature.layout.flags & HS_LAYOUT_COMPANION)
 		return hs_error_create(HS_ERROR_BAD_DATA, "%s: a function that may throw cannot be added", text);
-	if (may_throw(ret->name) && !hook_kind_only_releases(ret->signature.kind))
-		return hs_error_create(HS_ERROR_BAD_DATA, "%s: a function of C++ or Rust may throw, and only those that give blocks back can be added",
-				       text);
 	return NULL;
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that the user adds to those of the table: --allocator NAME=KIND.
+// Functions that the user adds to those of the table: --allocator 'NAME=KIND [nothrow]'.
 #ifndef HEAPSNAP_ATTACH_HOOK_ADDITION_H
 #define HEAPSNAP_ATTACH_HOOK_ADDITION_H
 
 #include "attach/hook_layout.h"
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { HOOK_ADDITIONS_MAX = 64, HOOK_ADDITION_NAME_SIZE = 128 };
@@ -13,6 +14,7 @@ enum { HOOK_ADDITIONS_MAX = 64, HOOK_ADDITION_NAME_SIZE = 128 };
 struct hook_addition {
 	char name[HOOK_ADDITION_NAME_SIZE]; // as in the symbol table
 	struct hook_signature signature;    // of a general kind
+	bool nothrow;                       // the user's word: it neither throws nor is a cancellation point
 };
 
 // Each is believed wherever it is.
@@ -22,7 +24,7 @@ struct hook_additions {
 };
 
 // Pure. "NAME=KIND", where KIND is a name of the table (it then has the same arguments), or a layout (attach/hook_layout.h) other than new and
-// renew. HS_ERROR_BAD_DATA says what is wrong.
+// renew. Behind it may stand the word nothrow. HS_ERROR_BAD_DATA says what is wrong.
 struct hs_error *hook_addition_parse(const char *text, struct hook_addition *ret) HS_MUST_CHECK;
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "inject/abi/limits.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,6 +104,32 @@ static bool visit_name(const struct elf_symbol *symbol, void *context)
 	return !row || add_mention(search, row, NULL, symbol);
 }
 
+// gcc calls a copy of a function with some arguments known, or passed in another way, NAME.constprop.N or NAME.isra.N (create_version_clone_with_body in
+// gcc/cgraphclones.cc); its own arguments are not the function's. What it has moved away, NAME.part.N and NAME.cold, is called by the function itself.
+static void note_copy(struct search *search, const struct elf_symbol *symbol)
+{
+	struct hook_candidates *candidates = search->candidates;
+	const char *dot = strchr(symbol->name, '.');
+	bool is_copy = false;
+	size_t length;
+
+	if (!dot || (strncmp(dot, ".constprop.", 11) != 0 && strncmp(dot, ".isra.", 6) != 0))
+		return;
+	for (size_t i = search->first; i < candidates->count; i++) {
+		const struct hook_candidate *candidate = &candidates->items[i];
+
+		if (candidate->vaddr == symbol->value)
+			return;
+		length = strlen(candidate->name);
+		is_copy |= length == (size_t)(dot - symbol->name) && strncmp(candidate->name, symbol->name, length) == 0;
+	}
+	if (!is_copy)
+		return;
+	length = strlen(candidates->copies);
+	snprintf(candidates->copies + length, sizeof(candidates->copies) - length, "%s%s", length ? ", " : "", symbol->name);
+	candidates->copy_count++;
+}
+
 static bool visit_neighbour(const struct elf_symbol *symbol, void *context)
 {
 	struct search *search = context;
@@ -110,6 +137,8 @@ static bool visit_neighbour(const struct elf_symbol *symbol, void *context)
 	if (symbol->type != STT_FUNC && symbol->type != STT_GNU_IFUNC && symbol->type != STT_NOTYPE &&
 	    symbol->type != STT_OBJECT)
 		return true;
+	if (symbol->type == STT_FUNC)
+		note_copy(search, symbol);
 	for (size_t i = search->first; i < search->candidates->count; i++) {
 		struct hook_candidate *candidate = &search->candidates->items[i];
 
@@ -281,6 +310,12 @@ static void judge(const struct search *search, const struct allocator_name *row,
 	}
 }
 
+// No name says what a function of the program's own does. Those that only give blocks back have no frame of ours below them.
+static enum hook_verdict verdict_of_addition(const struct hook_addition *addition)
+{
+	return hook_kind_only_releases(addition->signature.kind) ? VERDICT_ok : VERDICT_may_unwind;
+}
+
 static void name_candidate(struct search *search, const struct mention *mention, struct hook_candidate *candidate)
 {
 	const struct allocator_name *row = mention->row;
@@ -294,8 +329,9 @@ static void name_candidate(struct search *search, const struct mention *mention,
 	strncpy(candidate->name, mention->symbol.name, sizeof(candidate->name) - 1);
 	if (mention->addition) {
 		candidate->added = true;
+		candidate->nothrow = mention->addition->nothrow;
 		candidate->signature = mention->addition->signature;
-		candidate->verdict = is_checked_allocator(search) ? VERDICT_checked_allocator : VERDICT_ok;
+		candidate->verdict = is_checked_allocator(search) ? VERDICT_checked_allocator : verdict_of_addition(mention->addition);
 		candidate->companion = 0;
 	} else if (row) {
 		hs_error_destroy(hook_signature_parse(row->layout, false, &candidate->signature));

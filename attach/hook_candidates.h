@@ -27,6 +27,7 @@ struct hook_candidate {
 	enum hook_verdict verdict; // VERDICT_ok: nothing speaks against it yet
 	bool indirect;       // STT_GNU_IFUNC: vaddr is the function that chooses, not the one that is called
 	bool added;          // by the user
+	bool nothrow;        // with his word that it neither throws nor is a cancellation point
 	bool local;          // only a local symbol names it
 	bool exported;       // other modules can see it
 };
@@ -35,6 +36,8 @@ struct hook_candidates {
 	struct hook_candidate *items; // by module, then in no order; one for each address
 	size_t count;
 	size_t left_out; // more than HS_HOOKS_MAX
+	char copies[256];  // names of functions that the compiler has made of candidates for some of their callers, and nobody hooks; cut to fit
+	size_t copy_count;
 };
 
 // The function that the loader calls when its list changes is among them, where it has a name. HS_ERROR_REFUSED: a name of `additions` is

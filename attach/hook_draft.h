@@ -13,6 +13,8 @@ struct draft {
 	enum hook_verdict code_verdict; // of its code alone, whatever its name says
 	struct draft *owner;            // of a way out: the function's draft; NULL = this is a function
 	bool may_be_watched;            // all its ways out have drafts
+	bool reaches_above;             // it asks for its return address, or for arguments on the stack: they are not there below a frame of ours
+	bool is_uncalled;               // from within its module
 	struct planned_hook hook;
 };
 

@@ -172,3 +172,11 @@ struct hs_error *hook_signature_parse(const char *text, bool general, struct hoo
 		choose_quick(arguments, ret);
 	return error;
 }
+
+enum hook_kind hook_kind_general(enum hook_kind kind)
+{
+	for (size_t i = 0; i < sizeof(quick) / sizeof(quick[0]); i++)
+		if (quick[i].kind == kind)
+			return quick[i].general.kind;
+	return kind;
+}

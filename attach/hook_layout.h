@@ -36,4 +36,7 @@ struct hook_signature {
 // Pure. `general`: never one of the quick kinds, which hand on only the arguments that they know of. HS_ERROR_BAD_DATA says what is wrong.
 struct hs_error *hook_signature_parse(const char *text, bool general, struct hook_signature *ret) HS_MUST_CHECK;
 
+// Pure. The kind that reads the same layout and keeps the registers that the function does not change.
+enum hook_kind hook_kind_general(enum hook_kind kind);
+
 #endif

@@ -7,6 +7,8 @@
 #include "attach/hook_draft.h"
 #include "attach/island_place.h"
 #include "attach/program_kind.h"
+#include "attach/register_change.h"
+#include "attach/return_proof.h"
 #include "attach/watched_functions.h"
 #include "base/cleanup.h"
 
@@ -31,21 +33,6 @@ const char *hook_verdict_text(enum hook_verdict verdict)
 	return (unsigned)verdict < VERDICT_COUNT ? verdict_texts[verdict] : "unknown reason";
 }
 
-// The file's bytes from vaddr to the end of an executable segment. NULL = no code.
-static const uint8_t *find_code(const struct elf_view *elf, uint64_t vaddr, size_t *size_ret)
-{
-	for (unsigned i = 0; i < elf->header.e_phnum; i++) {
-		const Elf64_Phdr *segment = &elf->segments[i];
-
-		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) || vaddr < segment->p_vaddr ||
-		    vaddr - segment->p_vaddr >= segment->p_filesz)
-			continue;
-		*size_ret = segment->p_filesz - (vaddr - segment->p_vaddr);
-		return elf_view_bytes(elf, vaddr, *size_ret);
-	}
-	return NULL;
-}
-
 static size_t smaller(uint64_t left, uint64_t right)
 {
 	return (size_t)(left < right ? left : right);
@@ -63,7 +50,7 @@ static enum hook_verdict prepare_request(struct draft *draft, const struct proc_
 
 	request->jump_size = HS_JUMP_SIZE;
 	request->function_start = draft->module->load_bias + candidate->vaddr;
-	request->function_code = find_code(&draft->module->elf, candidate->vaddr, &available);
+	request->function_code = elf_view_code(&draft->module->elf, candidate->vaddr, true, &available);
 	if (!request->function_code || candidate->indirect)
 		return VERDICT_not_text;
 	// Writing to a shared mapping would change the file.
@@ -132,6 +119,53 @@ static enum hook_verdict judge(struct draft *draft, const struct proc_maps *maps
 	return VERDICT_ok;
 }
 
+// What is called in the function's place or beside it (its companion) may change vector registers that the function does not, and those no hook keeps.
+static void mind_companion(struct register_search *search, struct draft *draft, const struct register_change *own)
+{
+	const struct hook_candidate *candidate = draft->candidate;
+	struct register_change companion = { .no_vectors = true };
+
+	if (!candidate->companion)
+		return;
+	draft->hook.companion = draft->module->load_bias + candidate->companion;
+	if (!own->all && !draft->is_uncalled)
+		register_change_find(search, draft->module, draft->hook.companion, &companion);
+	if (companion.no_vectors)
+		return;
+	draft->hook.companion = 0;
+	if (draft_is_ok(draft) && candidate->signature.layout.flags & HS_LAYOUT_COMPANION)
+		draft->hook.record.verdict = VERDICT_no_companion;
+}
+
+// In a program whoever calls its allocator may have been compiled with it, and nothing is gained there by a proof that takes machine code for what a compiler knew.
+static bool may_be_quick(const struct draft *draft, const struct register_change *own)
+{
+	return !draft->module->is_main && draft->candidate->exported && (own->all_general || draft->is_uncalled);
+}
+
+// Callers in its module may count on the registers that a function does not change (register_change.h). The quick kinds change scratch registers as they like.
+static void mind_registers(struct draft *drafts, size_t count, const struct target_memory *memory)
+{
+	struct register_search *search = register_search_begin(memory);
+	HS_CLEANUP_FREE struct register_change *changes = calloc(count + 1, sizeof(*changes));
+	bool all = changes != NULL;
+
+	for (size_t i = 0; i < count && changes; i++) {
+		register_change_find(search, drafts[i].module, drafts[i].request.function_start, &changes[i]);
+		all &= changes[i].all;
+	}
+	if (!all)
+		drafts_find_uncalled(drafts, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct register_change own = changes ? changes[i] : (struct register_change){ 0 };
+		const enum hook_kind kind = drafts[i].candidate->signature.kind;
+
+		drafts[i].hook.record.kind = (uint16_t)(may_be_quick(&drafts[i], &own) ? kind : hook_kind_general(kind));
+		mind_companion(search, &drafts[i], &own);
+	}
+	register_search_end(search);
+}
+
 static struct hs_error *judge_all(struct draft *drafts, size_t count, const struct proc_maps *maps,
 				  const struct target_memory *memory)
 {
@@ -145,10 +179,8 @@ static struct hs_error *judge_all(struct draft *drafts, size_t count, const stru
 		if (candidate->verdict != VERDICT_ok)
 			record->verdict = candidate->verdict;
 		drafts[i].hook.island.layout = candidate->signature.layout;
-		drafts[i].hook.companion = candidate->companion ? drafts[i].module->load_bias + candidate->companion : 0;
 		record->function = drafts[i].request.function_start;
 		record->address = drafts[i].request.address ? drafts[i].request.address : record->function;
-		record->kind = (uint16_t)candidate->signature.kind;
 		record->module = (uint16_t)candidate->module;
 		memcpy(record->name, candidate->name, sizeof(record->name));
 	}
@@ -172,7 +204,7 @@ static bool is_leak(const struct draft *draft)
 	enum hook_verdict verdict = draft->hook.record.verdict;
 
 	return verdict != VERDICT_ok && verdict != VERDICT_forwards && !verdict_is_unproven(verdict) &&
-	       draft->hook.record.kind != HOOK_reallocarray && hook_kind_releases(draft->hook.record.kind);
+	       draft->candidate->signature.kind != HOOK_reallocarray && hook_kind_releases(draft->hook.record.kind);
 }
 
 // See the header: all or nothing where a releasing function is refused.
@@ -320,8 +352,7 @@ static void finish(struct hook_plan *plan, const struct hook_goals *goals)
 		record->state = record->verdict == VERDICT_ok ? HOOK_PLANNED : HOOK_REFUSED;
 		if (record->state == HOOK_REFUSED)
 			continue;
-		hook_fill_island(goals->entries[record->kind], (uint32_t)i, &hook->relocation, &hook->island);
-		hook->island.kind = record->kind;
+		hook_fill_island(goals->entries[record->kind], (uint32_t)i, (enum hook_kind)record->kind, &hook->relocation, &hook->island);
 		short_way_fill(goals, &hook->island);
 		record->size = HS_JUMP_SIZE;
 		record->covered = (uint8_t)hook->relocation.covered;
@@ -388,7 +419,7 @@ static struct hs_error *refuse_unpaired(const struct hook_plan *plan, const stru
 		// Only the functions that decide; a list of all would bury them.
 		if (record->verdict == VERDICT_checked_allocator && length > 0)
 			continue; // it holds for all of them
-		if (record->verdict != VERDICT_ok && record->verdict != VERDICT_forwards && (hook_kind_releases(record->kind) || record->kind == HOOK_malloc) &&
+		if (record->verdict != VERDICT_ok && record->verdict != VERDICT_forwards && (hook_kind_releases(record->kind) || strcmp(record->name, "malloc") == 0) &&
 		    (used == HOOK_ANY_MODULE || record->module == used))
 			length += (size_t)snprintf(reasons + length, sizeof(reasons) - length, "%s%s in %s: %s",
 						   length ? "; " : "", record->name,
@@ -408,6 +439,24 @@ static bool has_allocator(const struct hook_candidates *candidates)
 	return false;
 }
 
+// Whether a word of the user's would do: that no exception, and no thread that is cancelled, meets a frame of ours below the function.
+static bool lacks_a_word(const struct draft *draft)
+{
+	return draft->candidate->verdict == VERDICT_may_unwind && draft->code_verdict == VERDICT_ok &&
+	       (draft->hook.record.verdict == VERDICT_may_unwind || verdict_is_unproven(draft->hook.record.verdict));
+}
+
+// The user's word is taken only where nothing else is left: where it is wrong, an exception ends the target. It says nothing of what the function finds on the stack.
+static void take_words(struct draft *drafts, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (lacks_a_word(&drafts[i]) && drafts[i].reaches_above)
+			drafts[i].hook.record.verdict = VERDICT_reaches_above;
+		else if (drafts[i].candidate->nothrow && lacks_a_word(&drafts[i]))
+			drafts[i].hook.record.verdict = VERDICT_ok;
+	}
+}
+
 // Who asks for a function wants it, and not the rest without it.
 static struct hs_error *refuse_without_additions(const struct draft *drafts, size_t count)
 {
@@ -415,8 +464,10 @@ static struct hs_error *refuse_without_additions(const struct draft *drafts, siz
 		const struct hook_record *record = &drafts[i].hook.record;
 
 		if (drafts[i].candidate->added && !draft_is_ok(&drafts[i]) && record->verdict != VERDICT_forwards)
-			return hs_error_create(HS_ERROR_REFUSED, "%s of %s (--allocator) cannot be hooked: %s", record->name,
-					       drafts[i].module->path, verdict_texts[record->verdict]);
+			return hs_error_create(HS_ERROR_REFUSED, "%s of %s (--allocator) cannot be hooked: %s%s", record->name,
+					       drafts[i].module->path, verdict_texts[record->verdict], lacks_a_word(&drafts[i]) ?
+					       "; only if it surely never throws and is no cancellation point, add the word nothrow: 'NAME=KIND nothrow'. If that "
+					       "is wrong, the first exception ends the process" : "");
 	}
 	return NULL;
 }
@@ -441,6 +492,11 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 	if (error)
 		return error;
 	for (size_t first = 0, end; first < count; first = end) {
+		end = module_end(drafts, count, first);
+		mind_registers(drafts + first, end - first, memory);
+	}
+	return_proof_judge(drafts, count, modules, memory);
+	for (size_t first = 0, end; first < count; first = end) {
 		size_t found;
 
 		end = module_end(drafts, count, first);
@@ -453,6 +509,7 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 		end = module_end(drafts, count, first);
 		watched_decide(drafts + first, end - first, ways, way_count);
 	}
+	take_words(drafts, count);
 	drafts_find_forwards(drafts, count, memory); // to those
 	watched_settle(ways, way_count);
 	error = refuse_without_additions(drafts, count); // before another function is refused for its sake
@@ -490,6 +547,10 @@ struct hs_error *hook_plan_make(const struct module_list *modules, const struct 
 	if (candidates.left_out)
 		findings_add(findings, GROUND_unseen, FINDING_WARNING, "their blocks will not be seen",
 			     "%zu allocation functions of process %d are not hooked: more than %u in all", candidates.left_out, memory->pid, HS_HOOKS_MAX);
+	if (candidates.copy_count)
+		findings_add(findings, GROUND_unseen, FINDING_WARNING, "name them with --allocator, with the arguments that they have left",
+			     "the compiler has made %zu cop%s of hooked functions for some of their callers, whose blocks will not be seen: %s", candidates.copy_count,
+			     candidates.copy_count == 1 ? "y" : "ies", candidates.copies);
 	if (!error)
 		error = make(&candidates, modules, maps, memory, goals, findings, &plan);
 	hook_candidates_deinit(&candidates);

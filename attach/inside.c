@@ -2,7 +2,7 @@
 #include "attach/inside.h"
 
 #include "attach/interrupt.h"
-#include "attach/sigframe.h"
+#include "attach/signal_frames.h"
 #include "base/log.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ enum {
 	WALKED_MAX = 1 << 20,    // bytes of a stack that are kept for the walk; of one whose end is not known, that are looked at
 	HOOK_FRAMES_SIZE = 1024, // a hook's frames down to its call of the original fit in this
 	NEVER_WRITTEN_COSTS = 32, // of the share, for a page of which only pagemap is read; bytes
-	STACKS_MAX = 64,         // from which handlers came that run amid each other
+	STACKS_MAX = 64,         // of code that nested handlers on alternate stacks have interrupted
 	LOOKED_AT_TWICE = 4096,  // when a later freeze goes on: a hook that comes back to its frame may use so much below it
 };
 
@@ -52,10 +52,10 @@ struct look {
 	size_t kept;         // bytes from `start` on that stand in the buffer
 	bool is_remembered;  // for later freezes
 	uint64_t floor;      // where the stack begins, or the mapping that it is in
-	uint64_t returns_to[STACKS_MAX]; // stack pointers, further out or on other stacks, of code that handlers on alternate stacks have interrupted
+	uint64_t returns_to[STACKS_MAX]; // stack pointers of code that handlers on alternate stacks have interrupted, in outer frames or on other stacks
 	size_t returns;      // how many; STACKS_MAX: perhaps more
-	uint64_t interrupted; // lowest stack pointer of code that a handler has interrupted which runs above it on the same stack: its alternate stack is an
-			      // array in a frame further out. span.low = none
+	uint64_t interrupted; // lowest such stack pointer below the thread's own, on the same stack: the handler's alternate stack is an array in an outer
+			      // frame. span.low = none
 	uint64_t *left;      // of the search, the one that counts here
 };
 
@@ -65,38 +65,6 @@ static bool points(const struct inside_search *search, const uint64_t *words, si
 		if (ranges_hold(search->ranges, search->range_count, words[i]))
 			return true;
 	return false;
-}
-
-// A piece of a stack, as it was read.
-struct piece {
-	uint64_t address;
-	const uint64_t *words;
-	size_t size; // bytes
-};
-
-// Whether a signal frame may lie on the stack in such a way that the word at `offset` of the piece is its pc. No frame begins below `low`, a stack pointer.
-// `sp`: and of one whose handler runs on an alternate stack with this stack pointer; 0 = of any.
-static bool is_frame_pc(const struct inside_search *search, const struct piece *piece, size_t offset, uint64_t low, uint64_t sp)
-{
-	uint64_t head[HS_SIGFRAME_HEAD_SIZE / sizeof(uint64_t)], frame = piece->address + offset - HS_SIGFRAME_PC_OFFSET, restorer;
-	const struct proc_map *map;
-	size_t got;
-	bool is_known;
-
-	_Static_assert(HS_SIGFRAME_HEAD_SIZE % sizeof(uint64_t) == 0 && HS_SIGFRAME_PC_OFFSET % sizeof(uint64_t) == 0, "whole words");
-	if (frame + HS_SIGFRAME_TAKEN < low)
-		return false;
-	if (offset >= HS_SIGFRAME_PC_OFFSET && piece->size - offset >= HS_SIGFRAME_HEAD_SIZE - HS_SIGFRAME_PC_OFFSET) {
-		memcpy(head, (const uint8_t *)piece->words + offset - HS_SIGFRAME_PC_OFFSET, sizeof(head));
-	} else { // a part of it stands in another piece
-		hs_error_destroy(stack_reader_copy(&search->reader, frame, head, sizeof(head), &got, &is_known));
-		if (got < sizeof(head))
-			return !is_known;
-	}
-	if (!sigframe_may_be((const uint8_t *)head, &restorer) || (sp && !sigframe_runs_on_alternate((const uint8_t *)head, frame, sp)))
-		return false;
-	map = proc_maps_find(search->reader.maps, restorer);
-	return map && map->executable;
 }
 
 static void note_return(struct look *look, uint64_t sp)
@@ -112,33 +80,22 @@ static void note_return(struct look *look, uint64_t sp)
 		look->returns_to[look->returns++] = sp;
 }
 
-// The words above `low`, a stack pointer of the thread, that are another one: of a frame whose handler runs on an alternate stack, at `low`. Asked of every
-// word, so what stands in the buffer is looked at first.
-static void look_for_returns(const struct inside_search *search, const struct piece *piece, uint64_t low, struct look *look)
+// The stack pointers to which handlers on alternate stacks, at `low`, will return.
+static void look_for_returns(const struct inside_search *search, const struct stack_piece *piece, uint64_t low, struct look *look)
 {
-	const size_t count = piece->size / sizeof(*piece->words), sp_words = HS_SIGFRAME_SP_OFFSET / sizeof(*piece->words);
-	uint64_t restorer;
-
-	for (size_t i = 0; i < count; i++) {
-		size_t pc_offset = i * sizeof(*piece->words) + HS_SIGFRAME_PC_OFFSET - HS_SIGFRAME_SP_OFFSET;
-		bool is_whole = i >= sp_words && (count - (i - sp_words)) * sizeof(*piece->words) >= HS_SIGFRAME_HEAD_SIZE;
-
-		if (is_whole ? !sigframe_may_be((const uint8_t *)(piece->words + i - sp_words), &restorer) :
-		    i + 1 < count && !proc_maps_find(search->reader.maps, piece->words[i + 1]))
-			continue;
-		if (is_frame_pc(search, piece, pc_offset, low, low))
+	for (size_t i = 0; i < piece->size / sizeof(*piece->words); i++)
+		if (signal_frame_has_sp(&search->reader, piece, i * sizeof(*piece->words), low))
 			note_return(look, piece->words[i]);
-	}
 }
 
-static void look_at_words(const struct inside_search *search, const struct piece *piece, bool is_kept, struct look *look)
+static void look_at_words(const struct inside_search *search, const struct stack_piece *piece, bool is_kept, struct look *look)
 {
 	for (size_t i = 0; i < piece->size / sizeof(*piece->words); i++) {
 		if (!ranges_hold(search->ranges, search->range_count, piece->words[i]))
 			continue;
 		look->points = true;
 		look->points_deep |= !is_kept;
-		look->is_interrupted = look->is_interrupted || is_frame_pc(search, piece, i * sizeof(*piece->words), look->span.low, 0);
+		look->is_interrupted = look->is_interrupted || signal_frame_has_pc(&search->reader, piece, i * sizeof(*piece->words), look->span.low, 0);
 	}
 	look_for_returns(search, piece, look->span.low, look);
 }
@@ -179,7 +136,7 @@ static struct hs_error *look_at_stack(struct inside_search *search, struct look 
 		if (error)
 			return error;
 		*look->left -= size;
-		look_at_words(search, &(struct piece){ look->end, piece, size }, is_kept, look);
+		look_at_words(search, &(struct stack_piece){ look->end, piece, size }, is_kept, look);
 		look->kept += is_kept ? size : 0;
 		look->end += size;
 		if (size < wanted) {
@@ -192,11 +149,11 @@ static struct hs_error *look_at_stack(struct inside_search *search, struct look 
 	return NULL;
 }
 
-// Part of a stack that code stands on which a handler will return to.
+// A part of a stack to which a handler will return.
 struct part {
 	uint64_t low, high;
-	bool is_below; // between such a stack pointer and the thread's own, which is further out: all of it must be readable
-	bool is_own;   // of the thread's own stack from such a stack pointer up: of hooks there its slot says whether they run (runs_elsewhere)
+	bool is_below; // between an interrupted stack pointer and the thread's own, above it: all of it must be readable
+	bool is_own;   // on the thread's own stack: the slot already says whether a hook runs there (runs_elsewhere), so only a signal frame counts
 };
 
 // Whether the part leads into the payload, or may. What is left over there is not told from what is in use; it delays the end of the detach until the
@@ -207,14 +164,14 @@ static struct hs_error *look_at_part(struct inside_search *search, const struct 
 
 	for (uint64_t at = part->low; at < part->high && !*ret;) {
 		size_t wanted = part->high - at < CHUNK ? (size_t)(part->high - at) : CHUNK, size;
-		struct piece piece = { .address = at, .words = words };
+		struct stack_piece piece = { .address = at, .words = words };
 		struct hs_error *error;
 		bool is_known;
 
-		look->is_cut = wanted > *look->left;
-		*ret = look->is_cut;
-		if (look->is_cut)
+		if (wanted > *look->left) {
+			*ret = look->is_cut = true;
 			return NULL;
+		}
 		error = stack_reader_copy(&search->reader, at, words, wanted, &size, &is_known);
 		if (error)
 			return error;
@@ -223,7 +180,7 @@ static struct hs_error *look_at_part(struct inside_search *search, const struct 
 		*ret = !is_known || (part->is_below && size < wanted);
 		for (size_t i = 0; i < size / sizeof(*words) && !*ret; i++)
 			*ret = ranges_hold(search->ranges, search->range_count, words[i]) &&
-			       (!part->is_own || is_frame_pc(search, &piece, i * sizeof(*words), part->low, 0));
+			       (!part->is_own || signal_frame_has_pc(&search->reader, &piece, i * sizeof(*words), part->low, 0));
 		look_for_returns(search, &piece, part->low, look);
 		at += size;
 		if (size < wanted)
@@ -250,6 +207,8 @@ static struct hs_error *look_at_returns(struct inside_search *search, const stru
 
 			registers.rsp = look->returns_to[i++];
 			span = stack_span_of(&registers, search->reader.maps);
+			if (!span.is_proven && span.high - span.low > WALKED_MAX)
+				span.high = span.low + WALKED_MAX;
 			part = (struct part){ .low = span.low, .high = span.high, .is_own = slot && !slot->is_of_several &&
 					      registers.rsp >= slot->stack_low && registers.rsp < slot->stack_high };
 		}
@@ -265,7 +224,7 @@ static bool is_place(uint64_t guard)
 	return guard % 8 == 0 && guard >= HS_PAGE_SIZE;
 }
 
-// Whether a word of [low, high), of at most a page, points into the ranges, or may.
+// Whether a word of [low, high) points into the ranges, or may. pre: within one page, at most HOOK_FRAMES_SIZE bytes
 static struct hs_error *part_points(const struct inside_search *search, uint64_t low, uint64_t high, bool *ret)
 {
 	uint64_t words[HOOK_FRAMES_SIZE / sizeof(uint64_t)];
@@ -301,6 +260,18 @@ static struct hs_error *runs_elsewhere(const struct inside_search *search, const
 	// Also below the stack pointer on the thread's own stack: a call there may have been left by a jump, but a coroutine on an array further out may go back to
 	// it. Left over, it delays the end of the detach until the thread has used that part of its stack again.
 	return guard_points(search, slot->guard, ret);
+}
+
+// The same of hooks that were taken for left, wrongly perhaps, on other stacks than the thread's own: a coroutine may go back to them. On its own stack one
+// comes back only by a handler's return, which was looked for. Where several threads have the slot now, those places are another's, whose stack is looked at.
+static struct hs_error *left_runs_elsewhere(const struct inside_search *search, const struct slot_facts *slot, bool *ret)
+{
+	struct hs_error *error = NULL;
+
+	for (size_t i = 0; i < HS_LEFT_GUARDS && !slot->has_several && !*ret && !error; i++)
+		if (is_place(slot->left[i]) && (slot->left[i] < slot->stack_low || slot->left[i] >= slot->stack_high))
+			error = guard_points(search, slot->left[i], ret);
+	return error;
 }
 
 static bool is_on_own_stack(const struct slot_facts *slot, const struct look *look)
@@ -403,8 +374,11 @@ static struct hs_error *check_stack(struct inside_search *search, const struct f
 	error = look_at_stack(search, look);
 	if (!error)
 		error = look_at_returns(search, thread, slot, look, inside_ret);
+	search->was_cut = *inside_ret && look->is_cut && look->is_remembered && !has_whole_share; // with all of the share, what cannot be looked at is inside
 	if (!error && !*inside_ret && slot)
 		error = runs_elsewhere(search, slot, look, inside_ret);
+	if (!error && !*inside_ret && slot)
+		error = left_runs_elsewhere(search, slot, inside_ret);
 	if (error || *inside_ret || (!look->points && look->is_whole))
 		return error;
 	// The hook itself says that it runs: a second opinion, for the walk may err. (Left over after a longjmp out of a hook, it delays
@@ -494,5 +468,21 @@ struct hs_error *inside_count(struct inside_search *search, const struct frozen_
 		*unseen_ret += inside && search->was_cut;
 	}
 	free(turns);
+	return error;
+}
+
+struct hs_error *inside_count_left(const struct inside_search *search, size_t *left_ret)
+{
+	struct hs_error *error = NULL;
+
+	*left_ret = 0;
+	for (size_t i = 0; i < search->slots->nobodys_count && !error; i++) {
+		bool leads = false;
+
+		error = interrupt_check();
+		if (!error && is_place(search->slots->nobodys[i]))
+			error = guard_points(search, search->slots->nobodys[i], &leads);
+		*left_ret += leads;
+	}
 	return error;
 }

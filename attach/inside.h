@@ -39,16 +39,21 @@ void inside_end(struct inside_search *search);
 // - its slot says that a hook runs there;
 // - a walk meets the ranges;
 // - the walk ends early and a word further out points into the ranges, unless the slot says that no hook runs and no signal frame leads into the payload.
-// While the thread is on another stack than its outermost hook (a signal handler's), or further out, the words just below the hook's return address decide.
-// Where handlers run on alternate stacks, those that they will return to are looked at as well: a frame that leads into the payload counts, on a stack that is not the
-// thread's own each word that points there, and more than 64 such stacks.
+// While the thread is on another stack than its outermost hook (a signal handler's), or in a frame further out, the words just below the hook's return address
+// decide. Likewise for hooks that were taken for left, on stacks that are not the thread's own.
+// Stacks to which handlers on alternate stacks will return are looked at too: on the thread's own stack only a signal frame that leads into the payload counts,
+// on others each word that points there. With 64 such stacks or more the thread is taken to be inside.
 // Of a stack whose end is not known no more than 1 MiB is looked at; where that is not all of it, only a walk can prove a thread outside.
-// Where the share is spent before all of a stack was looked at, the thread is taken to be inside, was_cut is set, and what was proved is remembered.
+// Where the share is spent before all of a stack was looked at, the thread is taken to be inside, and what was proved is remembered. was_cut is set where the next
+// freeze may tell more: this thread's turn comes early then.
 // pre: no remote call is open in the thread.
 struct hs_error *inside_check(struct inside_search *search, const struct frozen_thread *thread, bool *inside_ret) HS_MUST_CHECK;
 
 // All threads of a freeze, those first that were not looked at yet, or the longest time ago. *unseen_ret: further ones, whose turn comes in a later
 // freeze. pre: as inside_check, and something is remembered
 struct hs_error *inside_count(struct inside_search *search, const struct frozen_process *process, size_t *inside_ret, size_t *unseen_ret) HS_MUST_CHECK;
+
+// Hooks that no living thread's slot names, left by coroutines, whose words on the stack lead into the payload still: one may go back to each.
+struct hs_error *inside_count_left(const struct inside_search *search, size_t *left_ret) HS_MUST_CHECK;
 
 #endif

@@ -34,6 +34,11 @@ void interrupt_install(void)
 	}
 }
 
+void interrupt_clear(void)
+{
+	interrupting_signal = 0;
+}
+
 struct hs_error *interrupt_check(void)
 {
 	const char *name;

@@ -14,6 +14,9 @@ void interrupt_install(void);
 // the steps of each transaction.
 struct hs_error *interrupt_check(void) HS_MUST_CHECK;
 
+// The work that a signal has ended is undone: what comes now is done, until the next one.
+void interrupt_clear(void);
+
 // Fault points, for tests; in every build, so that what is tested is what is shipped. They give nobody a power over the tool that a signal does
 // not give: a tool with more rights than its user does not look at the environment (base/test_variable.h).
 //

@@ -31,7 +31,7 @@ enum { FIRST_PAUSE_US = 100, LONGEST_PAUSE_US = 10000 };
 
 struct candidate {
 	pid_t tid;
-	uint64_t began; // the processor time that it had when it was first seen to run, ns; 0 = it was not yet
+	uint64_t began; // its processor time when it was first seen running, ns; 0 = not yet seen; UINT64_MAX = unknown, and waited for to the end
 	bool is_in_call;
 };
 
@@ -190,6 +190,8 @@ void late_threads_wait(pid_t pid, struct late_call *ret)
 	*ret = (struct late_call){ 0 };
 	list_candidates(&search);
 	wait_for_candidates(&search, deadline);
+	if (!search.candidates) // no memory: nothing is known of any
+		ret->tid = pid;
 	for (size_t i = 0; i < search.count && !ret->is_certain; i++)
 		if (!ret->tid || search.candidates[i].is_in_call)
 			*ret = (struct late_call){ search.candidates[i].tid, search.candidates[i].is_in_call };
@@ -201,6 +203,6 @@ void late_threads_wait(pid_t pid, struct late_call *ret)
 
 struct hs_error *late_call_unknown(pid_t pid, pid_t tid)
 {
-	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d is not attached, but its thread %d may still make a call for a heapsnap that was killed (it "
-			       "runs, or waits for a processor, with every signal blocked); look again later", (int)pid, (int)tid);
+	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d is not attached, but its thread %d may still make a call for a killed heapsnap (it is "
+			       "runnable with every signal blocked); look again later", (int)pid, (int)tid);
 }

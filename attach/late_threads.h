@@ -36,8 +36,8 @@ struct hs_error *late_call_unknown(pid_t pid, pid_t tid) HS_MUST_CHECK;
 
 enum late_thread {
 	LATE_THREAD_NONE,
-	LATE_THREAD_RUNS,  // nobody knows
-	LATE_THREAD_WAITS, // if one of ours lies at its stack pointer
+	LATE_THREAD_RUNS,  // its registers cannot be known
+	LATE_THREAD_WAITS, // late if our frame lies at its stack pointer
 };
 
 // Pure: what the thread's files `status` and `syscall` say. *stack_ret: its stack pointer, if it waits.

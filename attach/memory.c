@@ -84,6 +84,16 @@ static struct hs_error *write_by_words(const struct target_memory *memory, uint6
 	return NULL;
 }
 
+bool target_memory_equals(const struct target_memory *memory, uint64_t address, const void *bytes, size_t size)
+{
+	uint8_t there[HS_PAGE_SIZE];
+	struct hs_error *error = size <= sizeof(there) ? target_memory_read(memory, address, there, size) : NULL;
+	bool same = size <= sizeof(there) && !error && memcmp(there, bytes, size) == 0;
+
+	hs_error_destroy(error);
+	return same;
+}
+
 struct hs_error *target_memory_write(const struct target_memory *memory, uint64_t address, const void *data,
 				     size_t size, pid_t stopped_tid)
 {

@@ -16,24 +16,44 @@ uint64_t memory_group_room(const struct memory_group *group)
 {
 	if (group->version == 0)
 		return UINT64_MAX;
-	return group->limit > group->used ? group->limit - group->used : 0;
+	uint64_t used = group->used > group->cache ? group->used - group->cache : 0;
+
+	return group->limit > used ? group->limit - used : 0;
+}
+
+static struct hs_error *read_text(const char *folder, const char *path, size_t path_size, const char *name, char **ret)
+{
+	HS_CLEANUP_FREE char *file = NULL;
+	size_t size;
+	struct hs_error *error = hs_format(&file, "%s%.*s/%s", folder, (int)path_size, path, name);
+
+	return error ? error : hs_read_file(file, 65536, ret, &size);
 }
 
 // false: no such file, or no number in it ("max").
 static bool read_number(const char *folder, const char *path, size_t path_size, const char *name, uint64_t *ret)
 {
-	HS_CLEANUP_FREE char *file = NULL;
 	HS_CLEANUP_FREE char *text = NULL;
-	size_t size;
-	struct hs_error *error = hs_format(&file, "%s%.*s/%s", folder, (int)path_size, path, name);
+	struct hs_error *error = read_text(folder, path, path_size, name, &text);
 
-	if (!error)
-		error = hs_read_file(file, 4096, &text, &size);
 	hs_error_destroy(error);
 	if (error || *text < '0' || *text > '9')
 		return false;
 	*ret = strtoull(text, NULL, 10);
 	return true;
+}
+
+// A line of memory.stat, "inactive_file 4096"; version 1 has sums over the groups below under names of their own. 0 = there is none.
+static uint64_t read_old_cache(const char *folder, const char *path, size_t path_size, unsigned version)
+{
+	const char *key = version == 1 ? "\ntotal_inactive_file " : "\ninactive_file ";
+	HS_CLEANUP_FREE char *text = NULL;
+	const char *line;
+	struct hs_error *error = read_text(folder, path, path_size, "memory.stat", &text);
+
+	hs_error_destroy(error);
+	line = error ? NULL : strstr(text, key);
+	return line ? strtoull(line + strlen(key), NULL, 10) : 0;
 }
 
 // The group and all above it: each limit holds for everything below.
@@ -45,9 +65,11 @@ static void read_chain(const char *folder, const char *path, size_t path_size, u
 	do {
 		struct memory_group found = { .version = version };
 
-		if (read_number(folder, path, path_size, limits[version - 1], &found.limit) && found.limit < NO_LIMIT &&
-		    read_number(folder, path, path_size, uses[version - 1], &found.used) &&
-		    memory_group_room(&found) < memory_group_room(group))
+		if (!read_number(folder, path, path_size, limits[version - 1], &found.limit) || found.limit >= NO_LIMIT ||
+		    !read_number(folder, path, path_size, uses[version - 1], &found.used))
+			continue;
+		found.cache = read_old_cache(folder, path, path_size, version);
+		if (memory_group_room(&found) < memory_group_room(group))
 			*group = found;
 	} while (control_group_go_up(path, &path_size));
 }

@@ -110,7 +110,7 @@ static struct hs_error *wait_for_sharers(pid_t pid, const struct pid_set *some, 
 	return error;
 }
 
-// In rounds, each with those that are there at its beginning: who is there after a short one has not been there for longer than it took.
+// In rounds, each with those that are there at its beginning: after a short one, those still there began during it, so none has been there for long.
 struct hs_error *memory_sharers_wait(pid_t pid, unsigned wait_ms)
 {
 	const uint64_t deadline = hs_monotonic_ns() + (uint64_t)wait_ms * 1000000u;

@@ -17,12 +17,12 @@ void memory_strangers_list(pid_t pid, struct pid_set *ret);
 // pre: every thread of it is stopped. Without kcmp(2) nothing is found.
 struct hs_error *memory_sharers_check(const struct frozen_process *process, const struct pid_set *strangers) HS_MUST_CHECK;
 
-// Before anything is stopped: waits, `wait_ms` at most, until those that share the memory now do so no more: most vfork children become another program
-// at once. A thread that waits for one cannot be stopped, and all others would stand still while it is waited for. HS_ERROR_REFUSED names one that stays.
-// Others may have come meanwhile: in a program whose threads vfork all the time one is always there. A freeze waits for these, and they for nobody, as no
-// thread that stands makes another; memory_sharers_check is the proof that none is left then.
-// How long attach and detach wait.
-enum { HS_SHARERS_WAIT_MS = 2000 };
+enum { HS_SHARERS_WAIT_MS = 2000 }; // how long attach and detach wait
+
+// Before anything is stopped: waits, at most `wait_ms`, until the processes that share the memory now have stopped sharing it; most vfork children exec at
+// once. A thread that waits for one cannot be stopped, and all others would stand still while it is waited for. HS_ERROR_REFUSED names one that stays.
+// Processes that begin to share it meanwhile are not waited for, since a program whose threads vfork all the time always has one: memory_sharers_check proves
+// under the freeze, in which none is made, that none is left.
 struct hs_error *memory_sharers_wait(pid_t pid, unsigned wait_ms) HS_MUST_CHECK;
 
 // HS_ERROR_REFUSED, with its number, when another process shares the descriptors of thread `tid`. Without kcmp(2), and where

@@ -31,6 +31,37 @@ bool program_is_go(const struct elf_view *elf)
 	return false;
 }
 
+static bool asks_for_loader(const struct elf_view *elf)
+{
+	for (unsigned i = 0; i < elf->header.e_phnum; i++)
+		if (elf->segments[i].p_type == PT_INTERP)
+			return true;
+	return false;
+}
+
+// Libraries that can be run, as C libraries and loaders can, have a name; executables have none.
+static bool is_library(const struct elf_view *elf)
+{
+	uint64_t name;
+
+	return elf_view_dynamic(elf, DT_SONAME, &name);
+}
+
+const struct module *program_run_by_another(const struct module_list *modules)
+{
+	const struct module *own = modules->items;
+
+	if (modules->count == 0 || !own->is_main || asks_for_loader(&own->elf) || is_library(&own->elf))
+		return NULL;
+	for (size_t i = 1; i < modules->count; i++) {
+		const struct module *module = &modules->items[i];
+
+		if (module->text_low < module->text_high && asks_for_loader(&module->elf) && !is_library(&module->elf))
+			return module;
+	}
+	return NULL;
+}
+
 static bool note_symbol(const struct elf_symbol *symbol, void *context)
 {
 	*(bool *)context |= symbol->type == STT_FUNC;
@@ -39,7 +70,7 @@ static bool note_symbol(const struct elf_symbol *symbol, void *context)
 
 const char *program_why_no_allocator(const struct module_list *modules)
 {
-	bool is_dynamic = false, has_functions = false;
+	bool has_functions = false;
 	const struct elf_view *elf = &modules->items[0].elf;
 
 	if (modules->count == 0 || !modules->items[0].is_main)
@@ -47,10 +78,8 @@ const char *program_why_no_allocator(const struct module_list *modules)
 	if (modules->items[0].is_go)
 		return "it is a Go program, whose runtime has an allocator of its own; Go's own heap profile shows what that holds "
 		       "(packages runtime/pprof and net/http/pprof)";
-	for (unsigned i = 0; i < elf->header.e_phnum; i++)
-		is_dynamic |= elf->segments[i].p_type == PT_INTERP;
 	hs_error_destroy(elf_view_symbols(elf, note_symbol, &has_functions));
-	if (is_dynamic)
+	if (asks_for_loader(elf))
 		return "none of its modules has a symbol malloc or the like";
 	if (!has_functions)
 		return "it is a static program with no symbols, so its allocator cannot be found; run a build that is not stripped";

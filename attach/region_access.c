@@ -196,6 +196,28 @@ static struct hs_error *open_through_map_files(pid_t pid, const struct proc_map 
 	return NULL;
 }
 
+bool region_can_be_opened(void)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(getpid(), &maps);
+	bool can = false;
+
+	for (size_t i = 0; !error && i < maps.count; i++) {
+		const struct proc_map *map = &maps.items[i];
+		char path[80];
+
+		if (map->inode == 0)
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/map_files/%" PRIx64 "-%" PRIx64, map->start, map->end);
+		can = access(path, F_OK) == 0;
+		break;
+	}
+	if (!error)
+		proc_maps_deinit(&maps);
+	hs_error_destroy(error);
+	return can;
+}
+
 struct hs_error *region_none(pid_t pid)
 {
 	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d is not attached; use `heapsnap attach %d` first", pid, pid);

@@ -39,6 +39,10 @@ bool region_is_bare(const struct proc_maps *maps, const struct target_memory *me
 // Opens the region and reads its header. HS_ERROR_NOT_FOUND: not attached. HS_ERROR_REFUSED: made by another version (says which).
 // HS_ERROR_BAD_DATA: the header does not describe a region of this size. On success the header's parts lie inside the region, its
 // counts are within the limits of abi/limits.h, and its addresses are as they claim in the target's maps.
+// Whether this user may open the file behind a mapping, as a dump of a running process has to: asked of the tool itself. (The kernel wants
+// CAP_CHECKPOINT_RESTORE, before 5.9 CAP_SYS_ADMIN, in the first user namespace: proc_map_files_get_link in fs/proc/base.c.)
+bool region_can_be_opened(void);
+
 struct hs_error *region_open(pid_t pid, const struct proc_maps *maps, struct region_access *ret) HS_MUST_CHECK;
 void region_close(struct region_access *access);
 // HS_ERROR_NOT_FOUND: not attached, and what to do.

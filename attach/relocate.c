@@ -387,7 +387,7 @@ static void read_flow(const struct instruction *instruction, struct code_step *s
 		break;
 	case ZYDIS_CATEGORY_SYSRET:
 	case ZYDIS_CATEGORY_INTERRUPT:
-		step->flow = decoded->mnemonic == ZYDIS_MNEMONIC_INT3 ? FLOW_END : FLOW_UNKNOWN;
+		step->flow = decoded->mnemonic == ZYDIS_MNEMONIC_INT3 ? FLOW_TRAP : FLOW_UNKNOWN;
 		break;
 	default:
 		if (decoded->mnemonic == ZYDIS_MNEMONIC_UD2 || decoded->mnemonic == ZYDIS_MNEMONIC_HLT)
@@ -472,6 +472,29 @@ static void read_stack(const ZydisDecodedInstruction *decoded, const ZydisDecode
 		step->stack = STACK_UNKNOWN;
 }
 
+// A copy of rsp is the address of what it points to. A pop counts from the rsp behind it (Intel SDM, "POP").
+static void read_place(const ZydisDecodedInstruction *decoded, const ZydisDecodedOperand *operands, struct code_step *step)
+{
+	for (unsigned i = 0; i < decoded->operand_count_visible; i++) {
+		const ZydisDecodedOperand *operand = &operands[i];
+
+		if (is_register(operand, ZYDIS_REGISTER_RSP) && !(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)) {
+			step->place_from = PLACE_BY_STACK;
+			step->place_size = 1;
+		}
+		if (operand->type != ZYDIS_OPERAND_TYPE_MEMORY || (operand->mem.base != ZYDIS_REGISTER_RSP && operand->mem.base != ZYDIS_REGISTER_RBP))
+			continue;
+		step->place_from = operand->mem.base == ZYDIS_REGISTER_RSP ? PLACE_BY_STACK : PLACE_BY_BASE;
+		step->place = operand->mem.disp.value;
+		if (decoded->mnemonic == ZYDIS_MNEMONIC_POP && step->place_from == PLACE_BY_STACK)
+			step->place += operand->size / 8;
+		step->place_size = decoded->mnemonic == ZYDIS_MNEMONIC_LEA ? 1 : operand->size / 8;
+		step->place_is_indexed = operand->mem.index != ZYDIS_REGISTER_NONE;
+		step->place_is_written = operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
+		return;
+	}
+}
+
 void hook_decode_step(const uint8_t *code, size_t size, uint64_t address, struct code_step *ret)
 {
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
@@ -484,9 +507,11 @@ void hook_decode_step(const uint8_t *code, size_t size, uint64_t address, struct
 		return;
 	ret->size = instruction.decoded.length;
 	ret->movable = is_movable(&instruction);
+	ret->calls_kernel = instruction.decoded.meta.category == ZYDIS_CATEGORY_SYSCALL;
 	read_flow(&instruction, ret);
 	if (ret->flow != FLOW_CALL && ret->flow != FLOW_RETURN)
 		read_stack(&instruction.decoded, operands, ret);
+	read_place(&instruction.decoded, operands, ret);
 }
 
 static bool is_transfer(const struct instruction *instruction)
@@ -534,23 +559,30 @@ size_t hook_landing_pad(const uint8_t *code, size_t size)
 
 // lea -23(%rip),%r11 (the start of this island) ; jmp *(%r11) (its field `entry`).
 static const uint8_t stub[] = { 0x4c, 0x8d, 0x1d, 0xe9, 0xff, 0xff, 0xff, 0x41, 0xff, 0x23 };
+// mov %r11,-120(%rsp) ; lea -28(%rip),%r11 ; jmp *(%r11).
+static const uint8_t keeping_stub[] = { 0x4c, 0x89, 0x5c, 0x24, 0x88, 0x4c, 0x8d, 0x1d, 0xe4, 0xff, 0xff, 0xff, 0x41, 0xff, 0x23 };
 
 bool hook_island_has_stub(const struct hook_island *island)
 {
+	if (island->kind < HOOK_KIND_COUNT && hook_kind_keeps_registers((enum hook_kind)island->kind))
+		return memcmp(island->stub, keeping_stub, sizeof(keeping_stub)) == 0;
 	return memcmp(island->stub, stub, sizeof(stub)) == 0;
 }
 
-void hook_fill_island(uint64_t entry, uint32_t hook_index, const struct relocation_result *relocation, struct hook_island *ret)
+void hook_fill_island(uint64_t entry, uint32_t hook_index, enum hook_kind kind, const struct relocation_result *relocation, struct hook_island *ret)
 {
-	_Static_assert(HS_ISLAND_STUB_OFFSET + 7 == 23,
-		       "the displacement leads back over the stub's offset and the lea");
-	_Static_assert(sizeof(stub) <= sizeof(ret->stub), "the stub has room");
+	_Static_assert(HS_ISLAND_STUB_OFFSET + 7 == 23 && HS_ISLAND_STUB_OFFSET + 12 == 28,
+		       "the displacement leads back over the stub's offset and what stands in it up to the lea's end");
+	_Static_assert(sizeof(stub) <= sizeof(ret->stub) && sizeof(keeping_stub) <= sizeof(ret->stub), "the stub has room");
 	_Static_assert(offsetof(struct hook_island, entry) == 0, "jmp *(%r11)");
-	*ret = (struct hook_island){ .entry = entry, .hook_index = hook_index };
+	*ret = (struct hook_island){ .entry = entry, .hook_index = hook_index, .kind = kind };
 	ret->begin = HS_ISLAND_STUB_OFFSET;
 	memset(ret->stub, 0xcc, sizeof(ret->stub));
 	memset(ret->short_way, 0xcc, sizeof(ret->short_way));
 	memset(ret->trampoline, 0xcc, sizeof(ret->trampoline));
-	memcpy(ret->stub, stub, sizeof(stub));
+	if (hook_kind_keeps_registers(kind))
+		memcpy(ret->stub, keeping_stub, sizeof(keeping_stub));
+	else
+		memcpy(ret->stub, stub, sizeof(stub));
 	memcpy(ret->trampoline, relocation->bytes, relocation->size);
 }

@@ -54,7 +54,8 @@ enum code_flow {
 	FLOW_JUMP,
 	FLOW_CONDITION, // a jump or the next instruction
 	FLOW_RETURN,    // a plain one
-	FLOW_END,       // nothing follows: a trap
+	FLOW_TRAP,      // int3: the next instruction follows, if a signal handler of the program comes back
+	FLOW_END,       // nothing follows: a trap at which the instruction pointer stays
 	FLOW_UNKNOWN,   // an interrupt, a far branch, a return that takes arguments off the stack
 };
 
@@ -62,6 +63,13 @@ enum code_stack {
 	STACK_MOVES,     // by `stack_change` bytes
 	STACK_FROM_BASE, // it becomes rbp + stack_change
 	STACK_UNKNOWN,
+};
+
+// Where in the stack the bytes are that an instruction reads, writes or takes the address of, other than by a push, pop, call or return.
+enum code_place {
+	PLACE_ELSEWHERE, // nowhere, or through another register
+	PLACE_BY_STACK,  // rsp + place, with the rsp before the instruction
+	PLACE_BY_BASE,   // rbp + place
 };
 
 struct code_step {
@@ -73,6 +81,11 @@ struct code_step {
 	bool sets_base;        // rbp becomes what rsp is
 	bool changes_base;     // rbp becomes something else
 	bool movable;          // may run at another address
+	enum code_place place_from;
+	int64_t place, place_size; // bytes; size 1 where only the address is taken
+	bool place_is_indexed;     // by another register: they begin there or elsewhere
+	bool place_is_written;
+	bool calls_kernel;     // syscall: what follows may be something else (rt_sigreturn)
 };
 
 // Pure.
@@ -93,7 +106,7 @@ void hook_scan_branches(const uint8_t *code, size_t size, uint64_t address, bool
 size_t hook_landing_pad(const uint8_t *code, size_t size);
 
 // Pure: the code of one island, stub and trampoline, without a short way. `entry` is the payload's entry.
-void hook_fill_island(uint64_t entry, uint32_t hook_index, const struct relocation_result *relocation, struct hook_island *ret);
+void hook_fill_island(uint64_t entry, uint32_t hook_index, enum hook_kind kind, const struct relocation_result *relocation, struct hook_island *ret);
 // Pure: whether these bytes of the target are an island that such code was written to.
 bool hook_island_has_stub(const struct hook_island *island);
 

@@ -63,10 +63,12 @@ struct detach_report {
 	uint64_t stopped_ns; // longest single stop
 	uint64_t stopped_all_ns; // all stops together
 	uint64_t waited_ns;  // for threads that were inside the payload
-	bool finished;       // false: the hooks are out, but the code stays mapped, for one of the next three reasons; detach again later
+	bool finished;       // false: the hooks are out, but the code stays mapped, for one of the next five reasons; detach again later
 	size_t threads_inside;
 	size_t threads_unseen;  // further ones: with so much stack in use that nobody has looked at all of it yet
 	bool inside_is_stopped; // these cannot leave, because the process is stopped by a signal (SIGSTOP)
+	size_t calls_left;   // of allocation functions that coroutines, it seems, have left, and that lead into the payload; no living thread's
+	bool calls_lost;     // there were so many that not all are known: the code stays for ever
 	size_t foreign_hooks; // patched places that hold somebody else's bytes by now: left alone, for they may lead into our code
 	bool only_leftovers;  // there was no region, only what a killed attach had left or a parent that was attached has handed down
 	// What was compared with before: text of each check and whether it holds.

@@ -215,7 +215,7 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct findings *f
 	}
 	threads = process.count;
 	error = memory_sharers_check(&process, &strangers);
-	*retry_ret = error && error->code == HS_ERROR_REFUSED; // it came after the wait; the next one is for it
+	*retry_ret = error && error->code == HS_ERROR_REFUSED; // it appeared after the wait; the next try waits for it
 	if (!error)
 		error = thread_layout_check(&plan->memory, &process);
 	if (!error)

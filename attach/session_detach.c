@@ -134,6 +134,9 @@ static struct hs_error *count_inside(struct detach_state *state, struct frozen_p
 		error = inside_begin(&state->region.memory, maps, &slots, tables, state->code, state->code_count, &state->looked_at, &search);
 		if (!error)
 			error = inside_count(&search, process, &report->threads_inside, &report->threads_unseen);
+		if (!error)
+			error = inside_count_left(&search, &report->calls_left);
+		report->calls_lost = slots.guards_lost;
 		inside_end(&search);
 	}
 	slot_facts_deinit(&slots);
@@ -199,7 +202,7 @@ static struct hs_error *clean_up(struct detach_state *state, struct frozen_proce
 
 static bool is_anybody_inside(const struct detach_report *report)
 {
-	return report->threads_inside + report->threads_unseen > 0;
+	return report->threads_inside + report->threads_unseen + report->calls_left > 0 || report->calls_lost;
 }
 
 // One freeze. Where nobody is inside afterwards, all is unmapped. Who is inside is asked before any remote call, because that takes a thread's registers.
@@ -212,7 +215,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	struct hs_error *error;
 
 	*retry_ret = false;
-	report->threads_inside = report->threads_unseen = 0;
+	report->threads_inside = report->threads_unseen = report->calls_left = 0;
 	error = state->hooks_out ? NULL : memory_sharers_wait(state->pid, HS_SHARERS_WAIT_MS);
 	if (!error)
 		error = unwind_tables_read(&state->region.memory, &tables);
@@ -229,7 +232,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	error = fault_point("begin the detach");
 	if (!error)
 		error = memory_sharers_check(&process, &strangers);
-	*retry_ret = !state->hooks_out && error && error->code == HS_ERROR_REFUSED; // it came after the wait; the next one is for it
+	*retry_ret = !state->hooks_out && error && error->code == HS_ERROR_REFUSED; // it appeared after the wait; the next try waits for it
 	pid_set_deinit(&strangers);
 	if (!error && !state->hooks_out)
 		error = look_again(state, &process);
@@ -309,6 +312,8 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 		if (hs_monotonic_ns() - began >= (uint64_t)(report->threads_unseen && wait_ms < LOOK_FOR_MS ? LOOK_FOR_MS : wait_ms) * 1000000u ||
 		    standstill_is_spent())
 			break;
+		if (report->calls_lost && !report->threads_unseen) // no time will tell
+			break;
 		if (report->threads_unseen) // it is no thread that is waited for: the target is to run as long as it stood
 			wait_us = stops.longest_ns / 1000 < LONGEST_WAIT_US ? (unsigned)(stops.longest_ns / 1000) : LONGEST_WAIT_US;
 		error = wait_a_little(&wait_us);
@@ -367,9 +372,16 @@ struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, uint64_t 
 		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach, or of an attached parent, and %zu "
 				       "of its threads have so much stack in use that not all of it was looked at yet; try again later", pid,
 				       report.threads_unseen);
+	if (report.calls_lost)
+		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished detach: its coroutines have left so many allocations that "
+				       "nobody knows whether one goes back into the payload; its code stays mapped", pid);
+	if (!report.finished && !report.threads_inside && report.calls_left)
+		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished detach, and %zu of its coroutines may still go back into "
+				       "it; try again later", pid, report.calls_left);
 	if (!report.finished)
 		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach, or of an attached parent, and %zu "
-				       "of its threads still run through it; try again later", pid, report.threads_inside);
+				       "of its threads %s still inside it; try again later", pid, report.threads_inside,
+				       report.threads_inside == 1 ? "is" : "are");
 	return NULL;
 }
 

@@ -53,9 +53,10 @@ _Static_assert(sizeof(struct signal_frame) == 8 + 304 + 128, "struct rt_sigframe
 _Static_assert(offsetof(struct signal_frame, info) == HS_SIGFRAME_INFO_OFFSET, "struct rt_sigframe");
 _Static_assert(offsetof(struct signal_frame, context.rip) == HS_SIGFRAME_PC_OFFSET, "struct rt_sigframe");
 _Static_assert(offsetof(struct signal_frame, context.rsp) == HS_SIGFRAME_SP_OFFSET, "struct rt_sigframe");
+_Static_assert(offsetof(struct signal_frame, context.cs) == HS_SIGFRAME_CS_OFFSET, "struct rt_sigframe");
+_Static_assert(offsetof(struct signal_frame, context.fpstate) == HS_SIGFRAME_FLOATING_POINT_OFFSET, "struct rt_sigframe");
+_Static_assert(sizeof(struct signal_frame) == HS_SIGFRAME_FIXED_SIZE, "struct rt_sigframe");
 _Static_assert(offsetof(struct signal_frame, context.err) <= HS_SIGFRAME_HEAD_SIZE, "the head has the selectors");
-
-#define USER_CS 0x33 // __USER_CS, arch/x86/include/asm/segment.h
 
 bool sigframe_may_be(const uint8_t head[HS_SIGFRAME_HEAD_SIZE], uint64_t *restorer_ret)
 {
@@ -63,7 +64,7 @@ bool sigframe_may_be(const uint8_t head[HS_SIGFRAME_HEAD_SIZE], uint64_t *restor
 
 	memcpy(restorer_ret, head, sizeof(*restorer_ret));
 	memcpy(&cs, head + offsetof(struct signal_frame, context.cs), sizeof(cs));
-	return cs == USER_CS;
+	return cs == HS_USER_CS;
 }
 
 bool sigframe_runs_on_alternate(const uint8_t head[HS_SIGFRAME_HEAD_SIZE], uint64_t frame, uint64_t sp)
@@ -85,7 +86,7 @@ bool sigframe_returns_to(const uint8_t *bytes, size_t size, uint64_t low, uint64
 
 		memcpy(&stack_pointer, bytes + at, sizeof(stack_pointer));
 		memcpy(&cs, bytes + at + cs_from_rsp, sizeof(cs));
-		if (cs == USER_CS && stack_pointer >= low && stack_pointer < high)
+		if (cs == HS_USER_CS && stack_pointer >= low && stack_pointer < high)
 			return true;
 	}
 	return false;

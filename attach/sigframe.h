@@ -6,6 +6,7 @@
 #define HEAPSNAP_ATTACH_SIGFRAME_H
 
 #include "base/error.h"
+#include "inject/abi/signal_frame.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,23 +41,18 @@ struct sigframe {
 	size_t size;      // bytes
 };
 
-// Where the pc lies to which the handler's return leads, and how many bytes tell that it is a frame.
-#define HS_SIGFRAME_PC_OFFSET (8 + 40 + 16 * 8)
+// How many bytes tell that it is a frame.
 #define HS_SIGFRAME_HEAD_SIZE (HS_SIGFRAME_PC_OFFSET + 32)
 
-// Bytes of a frame that lie below the stack pointer of a handler that has returned and not yet made its system call: the restorer, taken from the stack by the
-// return.
+// The handler's `ret` has popped the restorer's address: until sigreturn the frame begins so many bytes below the stack pointer.
 #define HS_SIGFRAME_TAKEN 8
 
 // Pure: whether the bytes may be the head of a frame that the kernel has laid for a handler in 64-bit code; the caller looks whether the restorer is
 // code. *restorer_ret: the handler's return address.
 bool sigframe_may_be(const uint8_t head[HS_SIGFRAME_HEAD_SIZE], uint64_t *restorer_ret);
 
-// Where the stack pointer lies to which the handler's return leads.
-#define HS_SIGFRAME_SP_OFFSET (HS_SIGFRAME_PC_OFFSET - 8)
-
-// Pure: whether the frame that begins with `head`, and a handler with stack pointer `sp`, are both on the alternate stack that the thread had when the frame was
-// laid. A frame of a handler that has returned is not told from one of a handler that runs, but that each new frame takes the place of the last.
+// Pure: whether both the frame that begins with `head` and `sp` lie on the alternate stack that the frame records. A frame left by a handler that has returned
+// looks the same, until the next one overwrites it.
 bool sigframe_runs_on_alternate(const uint8_t head[HS_SIGFRAME_HEAD_SIZE], uint64_t frame, uint64_t sp);
 
 // Pure: whether a signal frame somewhere in `bytes`, of which the first is at an address that 8 divides, may bring back a stack pointer in [low, high).

@@ -29,11 +29,13 @@ int urgency_begin(void)
 	return nice_value;
 }
 
+// Without CAP_SYS_NICE the flag SCHED_RESET_ON_FORK cannot be cleared again (sched(7)): then it stays, and does nothing but for children's priority.
 static void fall_back(int signal)
 {
 	const struct sched_param none = { 0 };
 
-	sched_setscheduler(0, SCHED_OTHER, &none);
+	if (sched_setscheduler(0, SCHED_OTHER, &none) < 0)
+		sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none);
 	raised = 0;
 	fell_back = fell_back || signal; // the kernel has moved the soft limit up with the signal, and goes on counting
 }
@@ -74,7 +76,7 @@ void urgency_raise(void)
 {
 	const struct sched_param lowest = { .sched_priority = 1 };
 
-	if (raised || fell_back || sched_getscheduler(0) != SCHED_OTHER)
+	if (raised || fell_back || (sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) != SCHED_OTHER)
 		return;
 	if (before.is_kept || limit_time())
 		raised = sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0;

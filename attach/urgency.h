@@ -23,8 +23,8 @@ void urgency_end(int nice_value);
 void urgency_raise(void);
 void urgency_lower(void);
 
-// Pure: after how many microseconds of it without a wait the tool must fall back, under its limit RLIMIT_RTTIME. 0 = no real-time priority: at the hard
-// limit the kernel kills, and what the tool is in the middle of may take longer than there is between the two.
+// Pure: how many microseconds at a real-time priority without a wait the tool may use under its limit RLIMIT_RTTIME before it falls back. 0 = none: at the
+// hard limit the kernel kills, and what the tool is in the middle of may take longer than there is between the two.
 uint64_t urgency_longest(const struct rlimit *limit);
 
 #endif

@@ -10,12 +10,21 @@ bool verdict_is_unproven(enum hook_verdict verdict)
 	return verdict == VERDICT_unproven || verdict == VERDICT_no_way_out || verdict == VERDICT_leaves_by_jump;
 }
 
+// What a way out must know is the result and the size. An old block would have to be brought back if the function is left by an exception, which
+// nobody sees; where a block is put, the arguments say, which are gone.
+static bool tells_its_block(const struct hook_signature *signature)
+{
+	return signature->kind == HOOK_allocate && !signature->layout.where && !(signature->layout.flags & HS_LAYOUT_STRING);
+}
+
 bool watched_is_wanted(const struct draft *draft)
 {
 	enum hook_verdict verdict = draft->hook.record.verdict;
+	const struct hook_layout *layout = &draft->candidate->signature.layout;
 
-	return (verdict_is_unproven(verdict) || verdict == VERDICT_no_companion) &&
-	       draft->candidate->signature.layout.flags & HS_LAYOUT_COMPANION && !draft->candidate->signature.layout.block;
+	if (draft->candidate->added)
+		return (verdict == VERDICT_may_unwind || verdict_is_unproven(verdict)) && tells_its_block(&draft->candidate->signature);
+	return (verdict_is_unproven(verdict) || verdict == VERDICT_no_companion) && layout->flags & HS_LAYOUT_COMPANION && !layout->block;
 }
 
 static bool describe(const struct draft *draft, struct whole_function *ret)
@@ -31,18 +40,6 @@ static bool describe(const struct draft *draft, struct whole_function *ret)
 		.taken = pad + draft->hook.relocation.covered,
 	};
 	return request->function_code && request->function_size && ret->seen >= ret->size;
-}
-
-// The file's code is what was looked at; the target's must be the same, all of it.
-static bool is_unchanged(const struct draft *draft, const struct target_memory *memory)
-{
-	uint8_t bytes[HS_WHOLE_FUNCTION_MAX];
-	size_t size = draft->request.function_size;
-	struct hs_error *error = target_memory_read(memory, draft->request.function_start, bytes, size);
-	bool same = !error && memcmp(bytes, draft->request.function_code, size) == 0;
-
-	hs_error_destroy(error);
-	return same;
 }
 
 static enum hook_verdict draft_way(struct draft *owner, const struct whole_function *function, uint32_t offset,
@@ -85,7 +82,9 @@ static size_t find_ways(struct draft *owner, const struct target_memory *memory,
 
 	if (describe(owner, &function) && function.size <= HS_WHOLE_FUNCTION_MAX)
 		ways_out_find(&function, &found);
-	if (found.verdict == VERDICT_ok && !is_unchanged(owner, memory))
+	// The file's code is what was looked at; the target's must be the same, all of it.
+	if (found.verdict == VERDICT_ok &&
+	    !target_memory_equals(memory, owner->request.function_start, owner->request.function_code, owner->request.function_size))
 		found.verdict = VERDICT_changed;
 	if (found.verdict == VERDICT_ok && found.count > room)
 		found.verdict = VERDICT_no_way_out;
@@ -129,9 +128,11 @@ void watched_decide(struct draft *drafts, size_t count, const struct draft *ways
 	for (size_t i = 0; i < count; i++)
 		if (is_unproven_release(&drafts[i]) && drafts[i].code_verdict != VERDICT_ok && drafts[i].hook.record.verdict != VERDICT_forwards)
 			can_see_ends = false;
-	for (size_t i = 0; i < count && can_see_ends; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct draft *draft = &drafts[i];
 
+		if (!can_see_ends && !draft->candidate->added)
+			continue;
 		if (watched_is_wanted(draft) && draft->code_verdict != VERDICT_ok)
 			draft->hook.record.verdict = draft->code_verdict;
 		if (!draft->may_be_watched || !watched_is_wanted(draft))
@@ -140,7 +141,7 @@ void watched_decide(struct draft *drafts, size_t count, const struct draft *ways
 			draft->hook.record.verdict = VERDICT_no_way_out;
 			continue;
 		}
-		some = true;
+		some |= !draft->candidate->added;
 		draft->hook.record.verdict = VERDICT_ok;
 		draft->hook.record.kind = HOOK_watched;
 		draft->hook.island.layout.flags = 0;

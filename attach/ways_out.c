@@ -26,6 +26,10 @@ struct walk {
 	enum hook_verdict verdict;
 	bool returns;      // somewhere
 	bool (*is_end)(uint64_t target, uint64_t slot, void *context);
+	way_judge *judge;  // NULL: what is called comes back, as far as this walk goes
+	bool stays_below;  // nothing may depend on the return address, or on what is above it
+	bool reaches_above; // something does
+	bool goes_on;      // also after a failure
 	void *context;
 };
 
@@ -54,13 +58,32 @@ static void reach(struct walk *walk, uint64_t offset, int32_t depth, int32_t bas
 	walk->open[walk->open_count++] = (uint32_t)offset;
 }
 
+static bool is_inside(const struct walk *walk, const struct code_step *step)
+{
+	return step->target && step->target - walk->function->address < walk->function->size;
+}
+
+// A jump to another function, which then returns in this one's place: only where the return address is what is on the stack.
+static void leave(struct walk *walk, const struct code_step *step, int32_t depth)
+{
+	enum way_of_call way = walk->judge(step->target, step->slot, depth == 0, walk->context);
+
+	if (way == WAY_unknown || (way == WAY_returns && depth != 0))
+		fail(walk, VERDICT_no_way_out);
+	walk->returns |= way == WAY_returns;
+}
+
 static void branch(struct walk *walk, const struct code_step *step, int32_t depth, int32_t base)
 {
 	uint64_t offset = step->target - walk->function->address;
 
-	if (step->target && offset < walk->function->size) {
+	if (is_inside(walk, step)) {
 		walk->marks[offset].is_target = true;
 		reach(walk, offset, depth, base);
+		return;
+	}
+	if (walk->judge) {
+		leave(walk, step, depth);
 		return;
 	}
 	// With a frame of its own, it is no jump in place of a call: there is no return address where the other function expects one.
@@ -96,6 +119,32 @@ static bool stands_alone(const struct walk *walk, uint32_t offset, size_t size)
 	return true;
 }
 
+// Where in the stack it begins, by the function's start, if that is known.
+static bool find_place(const struct code_step *step, int32_t depth, int32_t base, int64_t *ret)
+{
+	if (step->place_from == PLACE_ELSEWHERE || (step->place_from == PLACE_BY_BASE && base == DEPTH_UNKNOWN))
+		return false;
+	*ret = step->place + (step->place_from == PLACE_BY_BASE ? base : depth);
+	return true;
+}
+
+// As a thunk does that stands for a jump through a register: what it calls its return is none. What is written through other registers nobody sees.
+static bool writes_return_address(const struct code_step *step, int32_t depth, int32_t base)
+{
+	int64_t place;
+
+	return step->place_is_written && !step->place_is_indexed && find_place(step, depth, base, &place) && place + step->place_size > 0 &&
+	       place < (int64_t)sizeof(uint64_t);
+}
+
+// The return address or what is above it, arguments and the caller's frame: read, written, or its address taken.
+static bool reaches_above(const struct code_step *step, int32_t depth, int32_t base)
+{
+	int64_t place;
+
+	return find_place(step, depth, base, &place) && place + step->place_size > 0;
+}
+
 static void look_at(struct walk *walk, uint32_t offset)
 {
 	const struct whole_function *function = walk->function;
@@ -113,6 +162,19 @@ static void look_at(struct walk *walk, uint32_t offset)
 	mark->movable = step.movable;
 	if (walk->is_end && (step.flow == FLOW_CALL || step.flow == FLOW_JUMP) && walk->is_end(step.target, step.slot, walk->context))
 		return;
+	if ((walk->judge && step.calls_kernel) || writes_return_address(&step, depth, base))
+		fail(walk, VERDICT_no_way_out);
+	walk->reaches_above |= reaches_above(&step, depth, base);
+	if (walk->stays_below && walk->reaches_above)
+		fail(walk, VERDICT_no_way_out);
+	if (walk->judge && step.flow == FLOW_CALL) {
+		enum way_of_call way = walk->judge(step.target, step.slot, false, walk->context);
+
+		if (way == WAY_unknown)
+			fail(walk, VERDICT_no_way_out);
+		if (way != WAY_returns)
+			return;
+	}
 	if (!move_stack(&step, base, &depth)) {
 		fail(walk, VERDICT_no_way_out);
 		return;
@@ -142,9 +204,9 @@ static void look_at(struct walk *walk, uint32_t offset)
 	default:
 		break;
 	}
-	if (offset + step.size < function->size) // else a call that does not return
+	if (offset + step.size < function->size) // else a call that does not return, or a trap behind one
 		reach(walk, offset + step.size, depth, base);
-	else if (step.flow != FLOW_CALL)
+	else if ((step.flow != FLOW_CALL && step.flow != FLOW_TRAP) || walk->judge)
 		fail(walk, VERDICT_no_way_out);
 }
 
@@ -155,7 +217,7 @@ static bool follow(struct walk *walk)
 	for (size_t i = 0; i < walk->function->size; i++)
 		walk->marks[i].depth = walk->marks[i].base = DEPTH_UNKNOWN;
 	reach(walk, 0, 0, DEPTH_UNKNOWN);
-	while (walk->open_count > 0)
+	while (walk->open_count > 0 && (walk->verdict == VERDICT_ok || walk->goes_on))
 		look_at(walk, walk->open[--walk->open_count]);
 	return true;
 }
@@ -213,4 +275,20 @@ bool ways_out_all_pass(const struct whole_function *function, bool (*is_end)(uin
 	struct walk walk = { .function = function, .verdict = VERDICT_ok, .is_end = is_end, .context = context };
 
 	return follow(&walk) && walk.verdict == VERDICT_ok && !walk.returns;
+}
+
+enum way_of_call ways_out_judge(const struct whole_function *function, bool stays_below, way_judge *judge, void *context)
+{
+	struct walk walk = { .function = function, .verdict = VERDICT_ok, .judge = judge, .stays_below = stays_below, .context = context };
+
+	if (!follow(&walk) || walk.verdict != VERDICT_ok)
+		return WAY_unknown;
+	return walk.returns ? WAY_returns : WAY_ends;
+}
+
+bool ways_out_reach_above(const struct whole_function *function, way_judge *judge, void *context)
+{
+	struct walk walk = { .function = function, .verdict = VERDICT_ok, .judge = judge, .goes_on = true, .context = context };
+
+	return follow(&walk) && walk.reaches_above;
 }

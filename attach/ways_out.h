@@ -34,4 +34,22 @@ void ways_out_find(const struct whole_function *function, struct ways_out *ret);
 // Pure. Whether it never returns, nor leaves by a jump, without having called or jumped to a function for which `is_end` holds.
 bool ways_out_all_pass(const struct whole_function *function, bool (*is_end)(uint64_t target, uint64_t slot, void *context), void *context);
 
+// How a function that is called, or jumped to, is left.
+enum way_of_call {
+	WAY_unknown, // perhaps by an exception, or because its thread is cancelled
+	WAY_returns, // only by its return
+	WAY_ends,    // not at all: the program ends there
+};
+
+// What is said of a function that is called, or jumped to: `target` and `slot` as in struct code_branch, both 0 = through a register or a table. `in_place`: it is
+// jumped to, with the caller's return address on top of the stack.
+typedef enum way_of_call way_judge(uint64_t target, uint64_t slot, bool in_place, void *context);
+
+// Pure. How the function itself is left, given what `judge` says. `stays_below`: unknown too where it reads, writes or takes the address of its return address, or of
+// what is above it, its arguments on the stack, by rsp or by rbp as its frame's base: it is to be called with other things there.
+enum way_of_call ways_out_judge(const struct whole_function *function, bool stays_below, way_judge *judge, void *context);
+
+// Pure. Whether the function is seen to reach for what `stays_below` forbids, wherever it can be followed, whatever else speaks against it.
+bool ways_out_reach_above(const struct whole_function *function, way_judge *judge, void *context);
+
 #endif

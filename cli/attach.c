@@ -3,6 +3,7 @@
 
 #include "attach/attached_list.h"
 #include "attach/target.h"
+#include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
@@ -57,10 +58,11 @@ enum exit_status command_attach(const struct options *options)
 	pid_t pid;
 
 	error = target_parse_pid(options->pid_text, &pid);
-	if (!error)
-		error = session_attach(pid, &attach, &report);
 	if (error)
 		return console_fail(options, error);
+	error = session_attach(pid, &attach, &report);
+	if (error)
+		return fail_and_look(options, pid, error);
 	console_print(options, "attached to %d: %zu functions hooked, %zu threads stopped for %s; may use %s\n", pid, report.hooks,
 		      report.threads, console_time(report.stopped_ns, stopped), console_bytes(report.region_bytes, memory));
 	if (report.hooks_refused)

@@ -138,14 +138,14 @@ static void print_modules(const struct options *options, const struct check_repo
 
 static void print_limits(const struct options *options, const struct target_info *target)
 {
-	char limit[32], used[32];
+	char limit[32], used[32], cache[32];
 
 	if (target->address_space_limit != UINT64_MAX)
 		print_row(options, "ulimit -v", "%s, of which %s are taken", console_bytes(target->address_space_limit, limit),
 			  console_bytes(target->address_space_used, used));
 	if (target->group.version)
-		print_row(options, "memory cgroup", "%s, of which %s are taken", console_bytes(target->group.limit, limit),
-			  console_bytes(target->group.used, used));
+		print_row(options, "memory cgroup", "%s, of which %s are taken, %s of that by old page cache", console_bytes(target->group.limit, limit),
+			  console_bytes(target->group.used, used), console_bytes(target->group.cache, cache));
 	if (target->locked_bytes)
 		print_row(options, "locked memory", "%s", console_bytes(target->locked_bytes, used));
 }

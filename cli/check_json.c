@@ -89,6 +89,7 @@ static void put_memory(struct json *json, const struct check_report *report)
 		json_number(json, "cgroup_version", target->group.version);
 		json_number(json, "cgroup", target->group.limit);
 		json_number(json, "cgroup_used", target->group.used);
+		json_number(json, "cgroup_cache", target->group.cache);
 	}
 	json_number(json, "locked_bytes", target->locked_bytes);
 	json_close(json, '}');

@@ -2,6 +2,7 @@
 #include "attach/session.h"
 
 #include "attach/target.h"
+#include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
@@ -29,6 +30,8 @@ static bool print_json(const struct detach_report *report, pid_t pid)
 	json_bool(&json, "finished", report->finished);
 	json_number(&json, "threads_inside", report->threads_inside);
 	json_number(&json, "threads_unseen", report->threads_unseen);
+	json_number(&json, "calls_left", report->calls_left);
+	json_bool(&json, "calls_lost", report->calls_lost);
 	json_number(&json, "foreign_hooks", report->foreign_hooks);
 	json_bool(&json, "verified", all_hold(report));
 	json_open(&json, "checks", '[');
@@ -50,10 +53,11 @@ enum exit_status command_detach(const struct options *options)
 	pid_t pid;
 
 	error = target_parse_pid(options->pid_text, &pid);
-	if (!error)
-		error = session_detach(pid, WAIT_MS, &report);
 	if (error)
 		return console_fail(options, error);
+	error = session_detach(pid, WAIT_MS, &report);
+	if (error)
+		return fail_and_look(options, pid, error);
 	if (report.only_leftovers && report.finished)
 		console_print(options, "process %d was not attached; what it had from an attached parent, or from an unfinished attach, is "
 			      "cleared away\n", pid);
@@ -66,11 +70,17 @@ enum exit_status command_detach(const struct options *options)
 				 pid, report.foreign_hooks, pid);
 	else if (report.threads_unseen)
 		console_complain("the hooks are out of process %d, but %zu of its threads have so much stack in use that not all of it was looked at "
-				 "yet (a further %zu still run through the payload); its code stays mapped. Run `heapsnap detach %d` again later\n",
+				 "yet (a further %zu are still inside the payload); its code stays mapped. Run `heapsnap detach %d` again later\n",
 				 pid, report.threads_unseen, report.threads_inside, pid);
+	else if (report.calls_lost)
+		console_complain("the hooks are out of process %d, but its coroutines have left so many allocations before they were done that nobody knows "
+				 "whether one goes back into the payload; its code does nothing else any more, and stays mapped until the process ends\n", pid);
+	else if (report.calls_left && !report.threads_inside)
+		console_complain("the hooks are out of process %d, but %zu of its allocations were left before they were done, by coroutines it seems, which may go "
+				 "back into the payload; its code stays mapped. Run `heapsnap detach %d` again later\n", pid, report.calls_left, pid);
 	else
-		console_complain("the hooks are out of process %d, but %zu of its threads still run through the payload; its code "
-				 "stays mapped. Run `heapsnap detach %d` again %s\n", pid, report.threads_inside, pid,
+		console_complain("the hooks are out of process %d, but %zu of its threads %s still inside the payload; its code "
+				 "stays mapped. Run `heapsnap detach %d` again %s\n", pid, report.threads_inside, report.threads_inside == 1 ? "is" : "are", pid,
 				 report.inside_is_stopped ? "when the process, which is stopped by a signal, goes on" : "later");
 	for (size_t i = 0; i < report.check_count; i++) {
 		console_print(options, "  %-36s %s\n", report.checks[i].text, report.checks[i].holds ? "yes" : "NO");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/target.h"
 #include "base/clock.h"
+#include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
@@ -124,8 +125,8 @@ static void print_summary(const struct options *options, const struct dump_resul
 		console_print(options, "estimates: live +- %s (standard error), from %" PRIu64 " recorded blocks; now %s%s\n",
 			      error_text(profile->total_live_bytes, profile_bytes_error(profile, profile->total_live_bytes_variance), percent),
 			      profile->total_live_records,
-			      profile->period > 1 ? "one sample every " : "every allocation is recorded",
-			      profile->period > 1 ? console_bytes((uint64_t)profile->period, interval) : "");
+			      profile->is_stopped ? "nothing new is recorded" : profile->period > 1 ? "one sample every " : "every allocation is recorded",
+			      !profile->is_stopped && profile->period > 1 ? console_bytes((uint64_t)profile->period, interval) : "");
 	print_sites(options, result);
 	print_ledger(options, profile);
 	print_way(options, result);
@@ -221,16 +222,13 @@ static struct hs_error *write_profile(const struct options *options, struct outp
 	return error;
 }
 
-static struct hs_error *dump(const struct options *options, struct dump_result *result)
+static struct hs_error *dump(const struct options *options, pid_t pid, struct dump_result *result)
 {
 	struct output_file file;
 	uint64_t began = hs_monotonic_ns();
-	pid_t pid;
-	struct hs_error *error = target_parse_pid(options->pid_text, &pid);
-
 	// The file first: an output that cannot be written must not cost the target a stop.
-	if (!error)
-		error = output_file_create(options->output, &file);
+	struct hs_error *error = output_file_create(options->output, &file);
+
 	if (error)
 		return error;
 	error = snapshot_take(pid, options->stop, &result->profile, &result->timing);
@@ -250,11 +248,15 @@ static struct hs_error *dump(const struct options *options, struct dump_result *
 enum exit_status command_dump(const struct options *options)
 {
 	struct dump_result result = { 0 };
-	struct hs_error *error = dump(options, &result);
 	enum exit_status status = EXIT_DONE;
+	pid_t pid;
+	struct hs_error *error = target_parse_pid(options->pid_text, &pid);
 
+	if (error)
+		return console_fail(options, error);
+	error = dump(options, pid, &result);
 	if (error) {
-		status = console_fail(options, error);
+		status = fail_and_look(options, pid, error);
 	} else {
 		print_summary(options, &result);
 		if (options->json && !print_json(options, &result))

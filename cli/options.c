@@ -47,7 +47,8 @@ static const struct {
 	  "                   at least 1M, at most 120G)\n"
 	  "  --allocator NAME=KIND\n"
 	  "                   also track a function of this name; may be repeated. KIND is a known function with the same\n"
-	  "                   arguments, like malloc, or a layout, like 'alloc(_,size)' and 'free(_,block)'; see heapsnap(1)\n" },
+	  "                   arguments, like malloc, or a layout, like 'alloc(_,size)' and 'free(_,block)'; behind it may stand\n"
+	  "                   nothrow: it never throws and is no cancellation point; wrong, it ends the process. See heapsnap(1)\n" },
 	{ "set", COMMAND_SET, "heapsnap set PID SETTING...",
 	  "change what an attached process records from now on",
 	  "What is recorded already stays, and is followed until it is freed. Prints the old settings and the new ones.\n"

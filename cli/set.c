@@ -2,6 +2,7 @@
 #include "attach/session.h"
 
 #include "attach/target.h"
+#include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
@@ -52,10 +53,11 @@ enum exit_status command_set(const struct options *options)
 	pid_t pid;
 
 	error = target_parse_pid(options->pid_text, &pid);
-	if (!error)
-		error = session_set(pid, &set, &report);
 	if (error)
 		return console_fail(options, error);
+	error = session_set(pid, &set, &report);
+	if (error)
+		return fail_and_look(options, pid, error);
 	console_print(options, "process %d recorded %s, stacks of up to %" PRIu32 " frames\n", pid, sampling_text(&report.before.sampling, before),
 		      report.before.depth);
 	console_print(options, "from now on it records %s, stacks of up to %" PRIu32 " frames; %zu threads stopped for %s\n",

@@ -16,6 +16,8 @@ static const char *state_name(const struct attached_process *process)
 {
 	if (process->has_leftovers)
 		return "attach unfinished";
+	if (process->has_idle_hooks)
+		return "idle hooks";
 	switch (process->state) {
 	case REGION_ATTACHED:
 		return "attached";
@@ -86,6 +88,9 @@ static void print_process(const struct options *options, const struct attached_p
 
 	if (process->has_leftovers)
 		console_print(options, "%d %s: %s\n", process->pid, process->name, state_name(process));
+	else if (process->has_idle_hooks)
+		console_print(options, "%d %s: not attached; it has idle hooks, inherited from an attached parent\n"
+			      "  they do nothing; this takes them out: heapsnap detach %d\n", process->pid, process->name, process->pid);
 	else if (process->state == 0)
 		console_print(options, "%d %s: %s: %s\n", process->pid, process->name, state_name(process), process->reason);
 	else
@@ -146,7 +151,7 @@ static bool print_json(const struct attached_process *list, size_t count)
 		json_number(&json, "pid", (uint64_t)list[i].pid);
 		json_string(&json, "name", list[i].name);
 		json_string(&json, "state", state_name(&list[i]));
-		if (list[i].state == 0 && !list[i].has_leftovers)
+		if (list[i].state == 0 && !list[i].has_leftovers && !list[i].has_idle_hooks)
 			json_string(&json, "reason", list[i].reason);
 		json_string(&json, "since", date(list[i].attached_wall_ns, since, sizeof(since)));
 		json_number(&json, "hooks", list[i].hooks);

@@ -50,10 +50,10 @@ struct reallocation {
 	uint32_t old;      // the old record; 0 = none
 };
 
-// Takes the old block's record out of the table and keeps it pending.
 // record_allocation, where the original has run below a frame of ours: unless another thread has been in the slot meanwhile.
 static inline void record_if_own(struct thread_slot *slot, uint64_t block, uint64_t size, struct choice choice, const struct entry_frame *frame)
 {
+	// Asked first, whatever was chosen: it restores the guard of a hook that was taken for left.
 	if (HS_UNLIKELY(reentry_is_shared(slot, frame) && choice.interval))
 		thread_slot_note_shared(slot);
 	else
@@ -63,6 +63,7 @@ static inline void record_if_own(struct thread_slot *slot, uint64_t block, uint6
 // A thread without a slot reallocates a block: where it goes nobody sees.
 void block_is_reallocated_unseen(uint64_t block) HS_HIDDEN;
 
+// Takes the old block's record out of the table and keeps it pending.
 void reallocation_begin(struct thread_slot *slot, uint64_t old_block, const struct hook_island *island,
 			struct reallocation *ret) HS_HIDDEN;
 // The old block is there as it was.

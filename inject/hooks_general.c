@@ -33,6 +33,19 @@ static uint64_t string_size(uint64_t block)
 	return size;
 }
 
+// The registers of the caller that the function would have changed, or not: the companion, which has run in its place, may have changed others.
+static void give_back_registers(struct call_frame *frame)
+{
+	frame->result[1] = frame->arguments[2];
+	frame->changed[0] = frame->arguments[3];
+	frame->changed[1] = frame->arguments[1];
+	frame->changed[2] = frame->arguments[0];
+	frame->changed[3] = frame->arguments[4];
+	frame->changed[4] = frame->arguments[5];
+	frame->changed[5] = frame->r10;
+	frame->changed[6] = frame->r11;
+}
+
 // Runs the original or its companion; the result is in the frame. As reentry_leave_original.
 static bool call(struct thread_slot *slot, struct call_frame *frame)
 {
@@ -51,6 +64,8 @@ static bool call(struct thread_slot *slot, struct call_frame *frame)
 		frame->arguments[1] = frame->arguments[0];
 		frame->arguments[0] = first;
 	}
+	if (island->layout.flags & HS_LAYOUT_COMPANION)
+		give_back_registers(frame);
 	return reentry_leave_original(slot);
 }
 
@@ -78,6 +93,32 @@ static bool leave_to_operator(struct thread_slot *slot)
 	return false;
 }
 
+// As hook_new: that the companion calls no hooked function says nothing of the operator.
+static bool allocate_by_companion(struct thread_slot *slot, struct call_frame *frame)
+{
+	uint64_t size = size_asked(frame);
+	struct choice choice = sampling_choose(slot, size);
+	bool present;
+
+	if (!choice.interval && reentry_is_trusted(slot)) {
+		reentry_leave(slot);
+		return false;
+	}
+	if (!choice.interval && reentry_watch(slot, &frame->entry))
+		return false;
+	present = call(slot, frame);
+	if (HS_UNLIKELY(!present))
+		return frame->result[0] != 0;
+	if (HS_UNLIKELY(!frame->result[0]))
+		return leave_to_operator(slot);
+	if (choice.interval)
+		record_if_own(slot, frame->result[0], size, choice, &frame->entry);
+	else
+		slot->framed_calls++;
+	reentry_leave(slot);
+	return true;
+}
+
 bool hook_allocate(struct call_frame *frame)
 {
 	struct thread_slot *slot = reentry_begin(&frame->entry, frame->island);
@@ -87,12 +128,12 @@ bool hook_allocate(struct call_frame *frame)
 
 	if (HS_UNLIKELY(!slot))
 		return false;
+	if (flags & HS_LAYOUT_COMPANION)
+		return allocate_by_companion(slot, frame);
 	present = call(slot, frame);
 	block = new_block(frame);
 	if (HS_UNLIKELY(!present))
-		return block || !(flags & HS_LAYOUT_COMPANION);
-	if (!block && flags & HS_LAYOUT_COMPANION)
-		return leave_to_operator(slot);
+		return true;
 	size = block && flags & HS_LAYOUT_STRING ? string_size(block) : size_asked(frame);
 	record_if_own(slot, block, size, sampling_choose(slot, size), &frame->entry);
 	reentry_leave(slot);

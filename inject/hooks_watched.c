@@ -19,7 +19,7 @@ void hook_watched(struct call_frame *frame)
 	if (layout->count)
 		size *= argument(frame, layout->count); // where that does not fit, the call fails
 	choice = sampling_choose(slot, size);
-	slot->awaits = 0; // of a call that was left where nobody could see it
+	reentry_make_room(slot, reentry_place(&frame->entry));
 	if (!choice.interval && reentry_is_trusted(slot)) {
 		slot->framed_calls++;
 		reentry_leave(slot);
@@ -46,12 +46,20 @@ void hook_way_out(struct call_frame *frame)
 {
 	struct thread_slot *slot = thread_slot_current();
 	uint64_t block = frame->rax, size;
+	struct awaited_call late;
 	struct choice choice;
 
-	if (HS_UNLIKELY(!slot) || !reentry_has_returned(slot, &frame->entry))
+	if (HS_UNLIKELY(!slot))
 		return;
-	size = slot->awaited_size;
-	choice = (struct choice){ slot->awaited_interval, slot->awaited_samples };
+	if (reentry_has_returned(slot, &frame->entry)) {
+		size = slot->awaited_size;
+		choice = (struct choice){ slot->awaited_interval, slot->awaited_samples };
+	} else if (reentry_returns_late(slot, &frame->entry, &late)) {
+		size = late.size;
+		choice = (struct choice){ late.interval, late.samples };
+	} else {
+		return;
+	}
 	if (choice.interval == 1 && slot->interval == 1 && usual_recording(slot, block, size, &frame->entry)) {
 		reentry_leave(slot);
 		return;

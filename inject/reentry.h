@@ -2,11 +2,11 @@
 // Which calls record: only the outermost hook of a thread.
 //
 // Context: in a hook. An allocator may call its own entry points (realloc calls malloc and free). The guard holds where the outermost
-// hook's return address lies; a hook that runs deeper in the same stack is nested, and one that runs at or above it tells that the
-// guard is left over from a hook that longjmp or an exception has abandoned. So does one that runs deeper when the words that such a hook
-// has on the stack are no longer there; from another stack nobody looks. One that runs above it may also be a handler's, on an alternate stack that is an
-// array in a frame further out: the hook that was taken for left then comes back, and finds its place kept. (When they lie untouched in the frame of some function that was called since, the guard is believed,
-// and calls from there count as nested.)
+// hook's return address lies; a hook that runs deeper in the same stack is nested. One that runs at or above it shows that the
+// guard is left over from a hook that longjmp or an exception has abandoned; so does a deeper one, on the same stack, when the words of
+// that hook are gone. One exception: a handler whose alternate stack is an array in an outer frame of the same stack also runs above the
+// guard. So the places of hooks that were taken for left are kept, and one that returns after all goes on (reentry_comes_back). (If its
+// words still stand in a later function's frame, the guard is believed, and calls from there count as nested.)
 //
 // A hook that does not record leaves by the trampoline and has no frame while the original runs: an exception that passes a nested call
 // meets no code of ours there.
@@ -22,22 +22,20 @@ enum nesting {
 	OUTERMOST,
 	NESTED,
 	REENTERED, // within the recorder: a handler's
-	ELSEWHERE, // on another stack while an original runs on the thread's own, or was left there: a handler's, or a coroutine's
+	HANDLERS,  // while an original runs, or was left, on the thread's own stack: a signal handler's there, or, on another stack, a handler's or a coroutine's
 };
-
-// No address: no hook runs, but the last call that passed is watched.
-#define HS_GUARD_WATCHES UINT64_C(1)
 
 static inline bool reentry_on_own_stack(const struct thread_slot *slot, uint64_t place)
 {
-	return place >= slot->stack_low && place < slot->stack_high;
+	return thread_slot_on_own_stack(slot, place);
 }
 
 // Whether a hook that began at slot->guard is still running below this one. On two different stacks, a hook on the thread's own stack
 // can only be interrupted (by a handler on a signal stack), while one on another stack, left behind, is over.
 //
 // A guard that was left over may lie where nothing is mapped any more. So the stack is looked at only from the present call's place up to the guard: a
-// thread that stands in its own stack has all above in use. On another stack nothing is read, and the guard is believed until the thread is back.
+// thread that stands in its own stack has all above in use. On another stack nothing is read, and the guard is believed until the thread is back: but only what
+// is near it is taken for a call from within (reentry_within).
 static inline bool reentry_is_nested(const struct thread_slot *slot, uint64_t place)
 {
 	bool guard_on_own_stack = reentry_on_own_stack(slot, slot->guard);
@@ -48,16 +46,20 @@ static inline bool reentry_is_nested(const struct thread_slot *slot, uint64_t pl
 	       (!guard_on_own_stack || arch_hook_runs(slot->guard, place, payload_header.config.code, payload_header.image_size));
 }
 
-// Whether a call is on another stack than the thread's own while the outermost hook's, or the watched one, is not.
-static inline bool reentry_is_elsewhere(const struct thread_slot *slot, uint64_t place)
-{
-	return !reentry_on_own_stack(slot, place) && (slot->guard == HS_GUARD_WATCHES || reentry_on_own_stack(slot, slot->guard));
-}
-
 // Whether the outermost hook's function has been seen to call a hooked one.
 static inline bool reentry_is_never_trusted(const struct thread_slot *slot)
 {
 	return __atomic_load_n(&payload_state()->hook_trust[slot->hook], __ATOMIC_RELAXED) == HS_TRUST_NEVER;
+}
+
+// Another call is to be watched at `place`. One whose return is awaited still was left where nobody could see it: by an exception, and then it is over, or by a
+// coroutine, which may go back to it. It is counted as left until it comes back.
+__attribute__((cold)) void reentry_displace(struct thread_slot *slot, uint64_t place) HS_HIDDEN;
+
+static inline void reentry_make_room(struct thread_slot *slot, uint64_t place)
+{
+	if (HS_UNLIKELY(slot->awaits | slot->left_awaited_count))
+		reentry_displace(slot, place);
 }
 
 // An operator that may throw runs without a frame of ours, so nothing tells a call from within it from one of the program's own. But while it runs
@@ -70,6 +72,7 @@ static inline bool reentry_watch(struct thread_slot *slot, const struct entry_fr
 
 	if (!reentry_on_own_stack(slot, place) || reentry_is_never_trusted(slot))
 		return false;
+	reentry_make_room(slot, place);
 	slot->watched_place = place;
 	slot->watched_return = frame->return_address;
 	pass_suspend(slot);
@@ -116,6 +119,15 @@ static inline bool reentry_has_returned(struct thread_slot *slot, const struct e
 	return true;
 }
 
+// Whether it is one that was displaced, and is to be recorded: *ret is what was kept of it, and the recorder runs. One that comes back while another hook runs
+// is not recorded, and is counted.
+__attribute__((cold)) bool reentry_finds_displaced(struct thread_slot *slot, const struct entry_frame *frame, struct awaited_call *ret) HS_HIDDEN;
+
+static inline bool reentry_returns_late(struct thread_slot *slot, const struct entry_frame *frame, struct awaited_call *ret)
+{
+	return HS_UNLIKELY(slot->awaits | slot->left_awaited_count) && reentry_finds_displaced(slot, frame, ret);
+}
+
 // A call has run in a frame of ours, or was watched, and called no hooked function. That of another thread may be counted in its place: it is only
 // to be often enough.
 static inline void reentry_count_call(const struct thread_slot *slot)
@@ -127,85 +139,42 @@ static inline void reentry_count_call(const struct thread_slot *slot)
 		__atomic_compare_exchange_n(trust, &before, (uint8_t)(before + 1), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-// Whether the watched call runs. If not, the watch is over. One call from within it tells that there are such; a second one is taken for the
-// program's own: a caller may have left the watched return address standing below all that it does later.
-__attribute__((noinline, cold)) static bool reentry_watched_runs(struct thread_slot *slot, uint64_t place, const struct hook_island *island)
-{
-	uint64_t watched = slot->watched_place;
-	bool on_own_stack = reentry_on_own_stack(slot, place);
-	bool stands = on_own_stack && place <= watched && (place < watched || island->hook_index != slot->hook) &&
-		      *(const uint64_t *)watched == slot->watched_return;
-
-	// A function whose return is awaited runs until that is seen, or until its return address is gone: then it was left by an exception.
-	if (slot->awaits) {
-		if (stands || !on_own_stack)
-			return true;
-		slot->awaits = 0;
-		slot->in_original = 0;
-		slot->guard = 0;
-		if (slot->interval != 1)
-			pass_resume(slot);
-		count_up(slot->counters, COUNTER_abandoned, 1);
-		return false;
-	}
-	// Not in an original: a handler, on whichever stack, that interrupts the recorder in a release from within the call (block_goes).
-	if (slot->in_original ? stands && !reentry_is_never_trusted(slot) : stands || !on_own_stack)
-		return true;
-	reentry_count_call(slot);
-	slot->in_original = 0;
-	slot->guard = 0;
-	pass_resume(slot);
-	return false;
-}
-
-// While the recorder runs, a call further out on the same stack is a handler's, if the recorder was not left by another handler's longjmp. Nothing tells which
-// it is, and two recorders in one slot would hand out the same record twice. So the call is not recorded, and only after many such calls, with not one
-// allocation recorded in between, the recorder is believed to be gone.
+// While the recorder runs, a call from an outer frame of the same stack comes from a signal handler, unless another handler has left the recorder by longjmp.
+// The two look alike, and two recorders in one slot would use a record twice. So such calls are not recorded; after 64 of them, without one allocation
+// recorded, the recorder is believed to be gone.
 #define HS_DOUBTED_CALLS 64u
 
+// On stacks of which nothing is known but addresses, a call so far below the outermost hook's, bytes, is taken for another coroutine's; a nearer one for part of the
+// hook's. Allocators have small frames; stacks of coroutines are mostly at least as large.
+#define HS_NEAR_CALL 65536u
+
+// Nobody's allocator calls itself so often within one call, but where it fills a whole pool. A walk costs about as much as a recorded allocation: it
+// is nothing to so many calls.
+#define HS_NESTED_CALLS 256u
+
+// NESTED or HANDLERS, of a call amid the original of the outermost hook, or amid the watched call.
+__attribute__((cold)) enum nesting reentry_within(const struct thread_slot *slot, uint64_t place) HS_HIDDEN;
+
+// Counts a nested call that is to give a block. Returns true where too many were: then it was proved that the call they seemed to be in was left, and
+// this one is the outermost.
+__attribute__((cold)) bool reentry_is_one_too_many(struct thread_slot *slot, const struct entry_frame *frame, const struct hook_island *island) HS_HIDDEN;
+
+// Whether the watched call runs. If not, the watch is over. One call from within it tells that there are such; a second one is taken for the
+// program's own: a caller may have left the watched return address standing below all that it does later.
+__attribute__((cold)) bool reentry_watched_runs(struct thread_slot *slot, uint64_t place, const struct hook_island *island) HS_HIDDEN;
+
 // Whether the hook of the guard is left, as it seems from `place`.
-__attribute__((noinline, cold)) static bool reentry_is_left(struct thread_slot *slot, uint64_t place)
-{
-	uint64_t guard = slot->guard, recorded = slot->counters[COUNTER_allocations];
+__attribute__((cold)) bool reentry_is_left(struct thread_slot *slot, uint64_t place) HS_HIDDEN;
 
-	if (!slot->in_original && reentry_on_own_stack(slot, place) && reentry_on_own_stack(slot, guard) && place > guard) {
-		if (slot->doubted_guard != guard || slot->doubted_at != recorded) {
-			slot->doubted_guard = guard;
-			slot->doubted_at = recorded;
-			slot->doubted_calls = 0;
-		}
-		if (slot->doubted_calls++ < HS_DOUBTED_CALLS)
-			return false;
-	}
-	slot->left_guard = guard;
-	count_up(slot->counters, COUNTER_abandoned, 1);
-	return true;
-}
-
-// Whether the hook with the guard `place`, whose original has returned, was taken for left, and wrongly. Then it goes on: whoever interrupted it has come
-// to his end.
-__attribute__((noinline, cold)) static bool reentry_comes_back(struct thread_slot *slot, uint64_t place)
-{
-	if (slot->left_guard != place || slot->guard)
-		return false;
-	slot->guard = place;
-	slot->left_guard = 0;
-	count_up(slot->counters, COUNTER_abandoned, (uint64_t)-1);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	return true;
-}
+// Whether the hook with the guard `place`, whose original has returned, was wrongly taken for left. Then it goes on: the handler that interrupted it has
+// returned, or its coroutine runs again.
+__attribute__((cold)) bool reentry_comes_back(struct thread_slot *slot, uint64_t place) HS_HIDDEN;
 
 static inline enum nesting reentry_enter(struct thread_slot *slot, uint64_t place, const struct hook_island *island)
 {
 	if (HS_UNLIKELY(slot->guard) && (slot->guard != HS_GUARD_WATCHES || reentry_watched_runs(slot, place, island))) {
-		if (slot->guard == HS_GUARD_WATCHES || reentry_is_nested(slot, place)) {
-			if (!slot->in_original)
-				return REENTERED;
-			if (reentry_is_elsewhere(slot, place))
-				return ELSEWHERE;
-			__atomic_store_n(&payload_state()->hook_trust[slot->hook], HS_TRUST_NEVER, __ATOMIC_RELAXED);
-			return NESTED;
-		}
+		if (slot->guard == HS_GUARD_WATCHES || reentry_is_nested(slot, place))
+			return slot->in_original ? reentry_within(slot, place) : REENTERED;
 		if (!reentry_is_left(slot, place))
 			return REENTERED;
 	}
@@ -264,12 +233,11 @@ static inline struct thread_slot *reentry_begin(const struct entry_frame *frame,
 	case OUTERMOST:
 		return slot;
 	case REENTERED:
-	case ELSEWHERE:
+	case HANDLERS:
 		count_up(slot->counters, COUNTER_lost_signal_reentry, 1);
 		return NULL;
 	case NESTED:
-		count_up(slot->counters, COUNTER_nested, 1);
-		return NULL;
+		return reentry_is_one_too_many(slot, frame, island) ? slot : NULL;
 	}
 	return NULL;
 }

@@ -120,13 +120,64 @@ static void note_thread(struct thread_slot *slot, uint32_t tid)
 	slot->thread = index;
 }
 
+void thread_slot_forget(const struct thread_slot *slot, uint64_t guard)
+{
+	uint64_t *guards = region()->forgotten_guards;
+
+	if (!guard || guard == HS_GUARD_WATCHES || thread_slot_on_own_stack(slot, guard))
+		return;
+	for (unsigned i = 0; i < HS_FORGOTTEN_GUARDS; i++)
+		if (__atomic_load_n(&guards[i], __ATOMIC_RELAXED) == guard)
+			return;
+	for (unsigned i = 0; i < HS_FORGOTTEN_GUARDS; i++) {
+		uint64_t none = 0;
+
+		if (__atomic_compare_exchange_n(&guards[i], &none, guard, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return;
+	}
+	__atomic_store_n(&region()->guards_lost, 1, __ATOMIC_RELAXED);
+}
+
+void thread_slot_recall(uint64_t guard)
+{
+	for (unsigned i = 0; i < HS_FORGOTTEN_GUARDS; i++) {
+		uint64_t *place = &region()->forgotten_guards[i], expected = guard;
+
+		if (__atomic_load_n(place, __ATOMIC_RELAXED) == guard) // hardly ever: no locked instruction otherwise
+			__atomic_compare_exchange_n(place, &expected, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	}
+}
+
+// What the slot's last thread has left amid allocation functions is nobody's now: what was on its own stack is over, but a coroutine may go on in another
+// thread. Where its stack was not known the two cannot be told apart, and all is taken for over.
+static void forget_calls(struct thread_slot *slot)
+{
+	bool has_stack = slot->stack_high != 0;
+
+	if (has_stack && slot->in_original)
+		thread_slot_forget(slot, slot->guard);
+	slot->guard = 0;
+	for (unsigned i = 0; i < HS_LEFT_GUARDS; i++) {
+		if (has_stack)
+			thread_slot_forget(slot, slot->left_guards[i]);
+		slot->left_guards[i] = 0;
+	}
+	slot->left_next = slot->left_count = 0;
+	if (slot->awaits)
+		count_up(slot->counters, COUNTER_abandoned, 1);
+	slot->awaits = 0;
+	for (unsigned i = 0; i < HS_LEFT_AWAITED; i++)
+		slot->left_awaited[i].place = 0;
+	slot->left_awaited_count = 0;
+	slot->nested_in = 0;
+}
+
 // `readable`: of the control block; 0 = it is not known, and nothing is read.
 // Nothing of sampling begins anew: the present call may be here because the predecessor's gap is over, and then it is the sample (docs/design.md).
 static void begin_thread(struct thread_slot *slot, uint64_t thread_pointer, uint64_t readable)
 {
 	note_thread(slot, readable ? first_tid(thread_pointer) : 0);
-	slot->guard = 0;
-	slot->left_guard = 0;
+	forget_calls(slot);
 	slot->doubted_guard = 0;
 	slot->in_original = 0;
 	slot->pending = 0;
@@ -219,7 +270,8 @@ static bool is_again(struct thread_slot *slot, uint64_t key, uint64_t thread_poi
 	if (key & HS_KEY_FOREIGN) {
 		if (!readable)
 			return true;
-		// The same thread, or one that has come after it.
+		// The same thread, or one that has come after it: its first calls may have been on a coroutine's stack (forget_calls).
+		find_stack(slot, thread_pointer, readable);
 		begin_thread(slot, thread_pointer, readable);
 		__atomic_store_n(&slot->thread_pointer, thread_pointer, __ATOMIC_RELEASE);
 		return true;

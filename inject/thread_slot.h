@@ -15,6 +15,12 @@ static inline struct thread_slot *thread_slot_claim(uint64_t thread_pointer)
 	return thread_slot_claim_at(thread_pointer, (uint64_t)__builtin_frame_address(0));
 }
 
+// The slot no longer keeps the place of a hook that was taken for left. Where a coroutine may go back to it, the region does, for detach.
+void thread_slot_forget(const struct thread_slot *slot, uint64_t guard) HS_HIDDEN;
+
+// The hook comes back after all.
+void thread_slot_recall(uint64_t guard) HS_HIDDEN;
+
 // An allocation of a thread that has no slot. In the header, by its reason.
 void thread_slot_count_lost(void) HS_HIDDEN;
 
@@ -48,6 +54,14 @@ static inline uint32_t thread_current_tid(uint64_t thread_pointer)
 static inline uint32_t thread_mark(uint64_t thread_pointer)
 {
 	return *(const uint32_t *)(thread_pointer + payload_header.config.tid_offset);
+}
+
+// No address: no hook runs, but the last call that passed is watched.
+#define HS_GUARD_WATCHES UINT64_C(1)
+
+static inline bool thread_slot_on_own_stack(const struct thread_slot *slot, uint64_t place)
+{
+	return place >= slot->stack_low && place < slot->stack_high;
 }
 
 // The calling thread's own slot if it is where it is looked for first; else NULL. The slot of a thread that has ended, which had the same control

@@ -88,6 +88,7 @@ struct heap_profile {
 	int64_t time_ns;     // wall clock of the snapshot, UTC
 	int64_t duration_ns; // since attach
 	int64_t period;      // mean sampling interval in force, bytes; 1 = every allocation
+	bool is_stopped;     // nothing new is recorded now
 	bool is_estimate;    // not every allocation since attach was recorded: values are estimates
 	int64_t interval_most; // then: the largest mean interval since attach, bytes. As many may be live, about, and shown nowhere; 0 = as `period`
 	uint64_t stopped_ns; // for how long the target's threads were stopped; 0 = not at all

@@ -285,6 +285,7 @@ struct hs_error *profile_build(struct table_view *view, const struct aggregate *
 	for (size_t i = 0; i < aggregate->counted.count && !error; i++)
 		error = add_sample(&builder, &aggregate->counted.items[i]);
 	profile->period = interval_in_force(table_header(view), aggregate);
+	profile->is_stopped = table_header(view)->sampling_mode == SAMPLING_stopped;
 	profile->is_estimate = !table_header(view)->always_exact || aggregate->sampled;
 	profile->interval_most = profile->is_estimate ? largest_interval(table_header(view), aggregate) : 0;
 	word_index_deinit(&builder.locations);

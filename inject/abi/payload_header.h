@@ -63,6 +63,13 @@ static inline _Bool hook_kind_only_releases(enum hook_kind kind)
 	return kind == HOOK_free || kind == HOOK_release;
 }
 
+// Hooks of this kind change no register but those that the function itself changes. The others are for functions whose callers cannot know what they
+// change: those that a shared library exports, so that another may stand in their place.
+static inline _Bool hook_kind_keeps_registers(enum hook_kind kind)
+{
+	return kind == HOOK_loader_event || (kind >= HOOK_allocate && kind <= HOOK_way_out);
+}
+
 // Functions of this kind give back the block that they get, always or when they succeed.
 static inline _Bool hook_kind_releases(enum hook_kind kind)
 {
@@ -208,7 +215,7 @@ struct hook_island {
 	uint64_t entry;          // address in the target of the payload's entry for this kind
 	uint32_t hook_index;     // of the hook in the region's hook list
 	uint32_t begin;          // offset in this struct to which the function jumps
-	uint8_t stub[16];        // lea stub_of_this(%rip),%r11 ; jmp *(%r11)
+	uint8_t stub[16];        // lea start_of_this(%rip),%r11 ; jmp *(%r11). Kinds that keep registers: mov %r11,-120(%rsp) first
 	uint8_t short_way[96];   // ends where the trampoline begins
 	uint8_t trampoline[80];  // the relocated first instructions, then a jump to the rest of the original. Of a way out: the relocated last
 				 // ones, with a jump to the stub in place of the return

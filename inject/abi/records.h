@@ -188,8 +188,10 @@ enum hook_state {
 	X(unproven, "nothing proves that this operator is its allocator's own")                    \
 	X(no_companion, "it may throw, and its allocator has no function that does the same and does not") \
 	X(two_pages, "its first bytes lie on two pages, which cannot be changed at one instant")      \
-	X(no_way_out, "it may throw, and there is no room for a jump where it returns")                  \
-	X(leaves_by_jump, "it may throw, and ends with a jump to another function")
+	X(no_way_out, "it may throw or be cancelled, and there is no room for a jump where it returns")     \
+	X(leaves_by_jump, "it may throw or be cancelled, and ends with a jump to another function")         \
+	X(may_unwind, "it may throw or be cancelled, and its blocks cannot be seen without a frame below it") \
+	X(reaches_above, "it asks for its return address, or takes arguments on the stack, and cannot be seen where these stay in place")
 
 enum hook_verdict {
 #define X(name, text) VERDICT_##name,

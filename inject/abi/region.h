@@ -37,6 +37,9 @@ enum sampling_mode {
 
 #define HS_THINNING_BY_BUDGET (UINT64_C(1) << 63) // by `budget_floor`; else by `interval_floor`
 
+// How many hooks the region knows that coroutines have left, beside those in the threads' slots.
+#define HS_FORGOTTEN_GUARDS 64u
+
 enum removal_flags {
 	REMOVAL_LOGS = 1,    // a dump is copying the table while threads run
 	REMOVAL_FILTERS = 2, // records may be counted in the filter
@@ -131,6 +134,10 @@ struct region_header {
 	uint64_t lost_no_thread_pointer; // allocations lost: by threads without a thread pointer (fs base 0, or no address of a program)
 	uint64_t lost_shared_pointer; // allocations lost: by threads that share one thread pointer
 	uint64_t modules_lost;       // modules that found the list full or could not be read: the most at one time
+	// Guards of hooks that were taken for left on stacks that are not a thread's own, and for which their thread's slot has no place any more, or which has
+	// become another's: a coroutine may go back to them. 0 = none, or it came back.
+	uint64_t forgotten_guards[HS_FORGOTTEN_GUARDS];
+	uint32_t guards_lost;        // 1 = there were more of them than stand here: the code can never be taken away any more
 	uint64_t used_slots[HS_THREAD_SLOTS / 64]; // a bit for each thread slot that was ever taken, so that a reader needs not touch the others
 };
 #define HS_HEADER_SIZE 16384u
@@ -193,6 +200,19 @@ _Static_assert(sizeof(struct kept_stack) * HS_KEPT_STACKS == HS_PAGE_SIZE, "the 
 // A thread's own free records; more go to a list that all threads share.
 #define HS_FREE_KEPT 128u
 
+// A watched call that a coroutine, it seems, has left amid its function: what is needed where it returns after all.
+struct awaited_call {
+	uint64_t place, return_address; // where its return address lies, and that; 0 = none
+	uint64_t size;                  // and so on: as `awaited_...` of the slot
+	uint32_t interval;
+	uint16_t samples;
+	uint16_t reserved;
+};
+_Static_assert(sizeof(struct awaited_call) == 32, "awaited_call is 32 bytes");
+#define HS_LEFT_AWAITED 4u
+
+#define HS_LEFT_GUARDS 4u
+
 // What the payload keeps of one thread. Written only by that thread, read by the tool while it is stopped.
 struct thread_slot {
 	_Alignas(64) uint64_t thread_pointer; // key; 0 = never used. Changed by compare-and-swap. With flags: HS_KEY_*
@@ -217,7 +237,8 @@ struct thread_slot {
 	uint32_t fresh_node;     // ref of the next never used stack node, likewise
 	uint32_t spare_page;     // a page taken in vain; 0 = none
 	uint32_t hook;           // index of the outermost hook
-	uint64_t reserved;
+	uint32_t left_next;      // index into `left_guards` of the oldest
+	uint32_t left_count;     // how many places stand there, or have stood; not more than there is room for
 	uint64_t stack_low, stack_high; // [low, high); 0, 0 = unknown
 
 	_Alignas(64) uint64_t random; // state of the thread's random numbers; 0 = not begun
@@ -262,8 +283,13 @@ struct thread_slot {
 	struct totals_entry totals[HS_TOTALS_ENTRIES];
 	uint32_t next;           // page where the next slot of the same hash begins; 0 = none. Written once, by compare-and-swap
 	uint32_t doubted_calls;  // while `doubted_guard` stood: calls further out on the stack than that
-	uint64_t left_guard;     // the guard of the last hook that was taken for left; 0 = none
+	uint64_t left_guards[HS_LEFT_GUARDS]; // the guards of hooks that were taken for left of late; 0 = none, or it came back
 	uint64_t doubted_guard, doubted_at; // of a recorder that may have been left, and how many allocations were recorded then
+	uint64_t nested_in, nested_at; // the place of the hook or watched call that the last nested one was in, and what changes with each such call (reentry.c)
+	uint32_t nested_calls;   // how many were nested in it
+	uint32_t left_awaited_next;  // index into `left_awaited` of the oldest
+	uint32_t left_awaited_count; // how many stand there
+	struct awaited_call left_awaited[HS_LEFT_AWAITED]; // watched calls that others have displaced, on stacks that are not the thread's own
 	_Alignas(4096) struct walked_frame walk[HS_DEPTH_MAX]; // the last walk, outermost frame first
 	struct walk_check checks[HS_WALK_CHECKS];              // of the last walk, outermost frame's first
 	struct walked_frame fresh[HS_DEPTH_MAX];               // the walk being made, innermost frame first

@@ -36,6 +36,8 @@ int main(void)
 	SIZE(payload_header);
 	FIELD(payload_config, state);
 	FIELD(hook_island, companion);
+	FIELD(hook_island, layout);
+	FIELD(hook_island, hook_index);
 	FIELD(payload_state, hook_trust);
 	FIELD(payload_state, filter);
 	FIELD(payload_state, passes);
@@ -65,6 +67,9 @@ int main(void)
 	FIELD(call_frame, island);
 	FIELD(call_frame, rax);
 	FIELD(call_frame, arguments);
+	FIELD(call_frame, changed);
+	FIELD(call_frame, r10);
+	FIELD(call_frame, r11);
 	FIELD(call_frame, entry);
 	SIZE(call_frame);
 	return 0;

@@ -290,7 +290,8 @@ def control_flow(payload):
         if not i.operands.startswith("*"):
             if int(i.operands.split()[0], 16) not in known:
                 bad.append(f"{i} in {where} leads out of the code")
-        elif not ((i.mnemonic == "jmp" and i.operands == "*%r11" and where.startswith("entry_")) or
+        elif not ((i.mnemonic == "jmp" and i.operands in ("*%r11", "*-0x80(%rsp)") and where.startswith("entry_")) or
+                  (i.mnemonic == "call" and i.operands == "*(%rsp)" and where == "arch_call") or
                   (i.mnemonic in ("call", "jmp") and outside.match(i.operands) and
                    (where.startswith("hook_") or where.split(".")[0] in CALLERS_OF_THE_TARGET))):
             bad.append(f"{i} in {where} leads to an unknown place")
@@ -307,26 +308,57 @@ GENERAL_KINDS = ("allocate", "release", "reallocate", "resize", "watched", "way_
 ARGUMENT_REGISTERS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
 
 
+CHANGED_REGISTERS = ("rcx", "rsi", "rdi", "r8", "r9", "r10", "r11")
+
+
+def stack_slot(offset):
+    return f"{offset:#x}(%rsp)" if offset else "(%rsp)"
+
+
 def call_frame(payload, name, code):
-    """The entry of a general kind fills struct call_frame, which begins 8 bytes above its stack pointer and ends with what it pushed; whoever
-    goes on to the trampoline has its registers back."""
+    """The entry of a general kind fills struct call_frame, which begins at its stack pointer and ends with what it pushed; whoever goes on to the trampoline has all
+    registers back, and whoever returns has them as the original left them."""
     layout = payload.layout
     places = {register: layout["call_frame.arguments"] + 8 * i for i, register in enumerate(ARGUMENT_REGISTERS)}
-    places.update(rax=layout["call_frame.rax"], r11=layout["call_frame.island"])
+    places.update(rax=layout["call_frame.rax"], r10=layout["call_frame.r10"], r11=layout["call_frame.r11"])
+    moves = [i.operands for i in code if i.mnemonic == "mov"]
     bad = []
     if layout["call_frame.entry"] + 8 * 7 != layout["sizeof.call_frame"]:
         bad.append("struct call_frame does not end with struct entry_frame")
-    if f"$0x{layout['call_frame.entry'] + 8:x},%rsp" not in [i.operands for i in code if i.mnemonic == "sub"]:
+    if f"$0x{layout['call_frame.entry']:x},%rsp" not in [i.operands for i in code if i.mnemonic == "sub"]:
         bad.append(f"{name} makes no room for struct call_frame")
     for register, place in places.items():
-        slot = f"{place + 8:#x}(%rsp)"
-        if not any(i.mnemonic == "mov" and i.operands == f"%{register},{slot}" for i in code):
-            bad.append(f"{name} does not save {register} at {slot}")
-        if (name, register) == ("entry_way_out", "r11"):
-            continue  # a caller does not expect it back
-        if not any(i.mnemonic == "mov" and i.operands == f"{slot},%{register}" for i in code):
-            bad.append(f"{name} does not give {register} back from {slot}")
+        source = "r10" if register == "r11" else register  # by way of r10
+        if f"%{source},{stack_slot(place)}" not in moves:
+            bad.append(f"{name} does not save {register} at {stack_slot(place)}")
+        if f"{stack_slot(place)},%{register}" not in moves:
+            bad.append(f"{name} does not give {register} back from {stack_slot(place)}")
+    if f"%r11,{stack_slot(layout['call_frame.island'])}" not in moves:
+        bad.append(f"{name} does not say which island it is for")
+    if name in ("entry_allocate", "entry_reallocate", "entry_resize"):
+        for i, register in enumerate(CHANGED_REGISTERS):
+            slot = stack_slot(layout["call_frame.changed"] + 8 * i)
+            if f"{slot},%{register}" not in moves:
+                bad.append(f"{name} does not hand {register} on from {slot}")
     return bad
+
+
+def passes(payload, name, code):
+    """What lets a call of a general kind pass repeats numbers of the headers, as the short ways do."""
+    layout = payload.layout
+    shift = 32 - (layout["HS_PASSES"].bit_length() - 1) - (layout["sizeof.thread_pass"].bit_length() - 1)
+    wanted = {
+        "entry_allocate": [("cmpw", f"$0x1,{layout['hook_island.layout']:#x}(%r11)"), ("mov", f"{layout['hook_island.hook_index']:#x}(%r11),%eax"),
+                           ("cmpb", f"${layout['HS_TRUST_CALLS']:#x},{layout['payload_state.hook_trust']:#x}(%r10,%rax,1)"),
+                           ("imul", f"${layout['HS_PASS_FACTOR']:#x},%r11d,%eax"), ("shr", f"${shift:#x},%eax"),
+                           ("and", f"${(layout['HS_PASSES'] - 1) * layout['sizeof.thread_pass']:#x},%eax"),
+                           ("cmp", f"%r11,{layout['payload_state.passes']:#x}(%r10,%rax,1)"),
+                           ("sub", f"%rdi,{layout['payload_state.passes'] + layout['thread_pass.countdown']:#x}(%r10,%rax,1)")],
+        "entry_release": [("cmpq", f"$0x10000,{layout['hook_island.layout']:#x}(%r11)"), ("imul", f"${layout['HS_FILTER_FACTOR']:#x},%edi,%eax"),
+                          ("shr", f"${layout['HS_FILTER_SHIFT']:#x},%eax"), ("cmpb", f"$0x0,{layout['payload_state.filter']:#x}(%r10,%rax,1)")],
+    }.get(name, [])
+    there = [(i.mnemonic, i.operands) for i in code]
+    return [f"{name} lacks {mnemonic} {operands}" for mnemonic, operands in wanted if (mnemonic, operands) not in there]
 
 
 def entry_code(payload):
@@ -340,20 +372,26 @@ def entry_code(payload):
         bad.append("struct entry_frame has gaps, or does not end with the return address")
     for kind in payload.kinds():
         code = payload.function(f"entry_{kind}")
-        if not code or code[0].data_address != state:
+        if not code or code[kind in GENERAL_KINDS or kind == "loader_event"].data_address != state:
             bad.append(f"entry_{kind} does not begin by reading config.state")
         if kind == "loader_event":
             continue
         if kind == "way_out":
-            if code[-1].mnemonic != "ret" or any(i.operands == "*%r11" for i in code):
+            if code[-1].mnemonic != "ret" or any(i.mnemonic == "jmp" for i in code):
                 bad.append("entry_way_out does not return")
+        elif kind in GENERAL_KINDS:
+            offset = f"${payload.layout['HS_ISLAND_TRAMPOLINE_OFFSET']:#x},%r11"
+            leaves = 3 if kind in ("allocate", "release") else 2
+            if [i.operands for i in code if i.mnemonic == "add"].count(offset) != leaves or \
+               [i.operands for i in code if i.mnemonic == "jmp"].count("*-0x80(%rsp)") != leaves:
+                bad.append(f"entry_{kind} does not pass through to the trampoline at {trampoline}")
         elif not any(a.mnemonic == "lea" and a.operands == trampoline and b.operands == "*%r11" for a, b in zip(code, code[1:])):
             bad.append(f"entry_{kind} does not pass through to the trampoline at {trampoline}")
         pushes = [i.operands for i in code if i.mnemonic == "push"]
         if kind != "free" and pushes != pushed:
             bad.append(f"entry_{kind} pushes {' '.join(pushes)}, and struct entry_frame says {' '.join(pushed)}")
         if kind in GENERAL_KINDS:
-            bad += call_frame(payload, f"entry_{kind}", code)
+            bad += call_frame(payload, f"entry_{kind}", code) + passes(payload, f"entry_{kind}", code)
         if payload.function(f"hook_{kind}_usual"):
             bad += usual_entry(payload, f"entry_{kind}", code)
     return bad

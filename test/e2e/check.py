@@ -4,6 +4,7 @@ usage: check.py [CASE...]"""
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 
@@ -234,6 +235,28 @@ def other_bits():
     stop(process)
 
 
+def run_by_another():
+    """Under valgrind, code is translated and mappings are placed by another program. A program that is given to the loader runs by itself."""
+    process = subprocess.Popen(["valgrind", "--tool=none", "-q", "sleep", "1000"], stdin=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: "/libc.so" in harness.read_text(f"/proc/{process.pid}/maps"), "its C library is loaded", 60)
+        wait_until(lambda: status_fields(process.pid, process.pid, ["State"])["State"][0] == "S", "it sleeps", 60)
+        value = agrees(process.pid, "program")
+        check("valgrind" in refusals_of(value)[0]["message"] and "sleep" in refusals_of(value)[0]["message"], f"{value['findings']}")
+        check_equal(process.poll(), None, "it lives")
+    finally:
+        process.kill()
+        process.wait()
+    process = subprocess.Popen(["/lib64/ld-linux-x86-64.so.2", shutil.which("sleep"), "1000"], stdin=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: "/libc.so" in harness.read_text(f"/proc/{process.pid}/maps"), "its C library is loaded", 60)
+        wait_until(lambda: status_fields(process.pid, process.pid, ["State"])["State"][0] == "S", "it sleeps", 60)
+        agrees(process.pid)
+    finally:
+        process.kill()
+        process.wait()
+
+
 def traced():
     target = Target("many_threads", 2)
     tracer = start_tracer(target.pid)
@@ -276,6 +299,8 @@ def rights():
     scope = int(harness.read_text(yama)) if os.path.exists(yama) else None
     value = agrees(theirs.pid, *(["permission"] if scope else []), **how)
     check_equal(value["tracing"].get("yama_scope"), scope, "Yama")
+    check("copy" in grounds(value, "warning"), f"no warning that dumps will stop it: {value['findings']}")
+    check("copy" not in grounds(agrees(theirs.pid), "warning"), "root is warned of what root's dumps do not do")
     theirs.end()
 
 
@@ -466,5 +491,5 @@ def touches_nothing():
     say(f"  {len(seen)} kinds of system calls, none of which changes anything")
 
 
-run_cases([plain, linkings, preloaded, nothing_to_hook, no_process, main_thread_ended, other_bits, traced, rights, seccomp, stopped, waiting,
+run_cases([plain, linkings, preloaded, nothing_to_hook, no_process, main_thread_ended, other_bits, run_by_another, traced, rights, seccomp, stopped, waiting,
            attached, inherited, limits, namespaces, touches_nothing], "check")

@@ -106,7 +106,11 @@ def sharers():
 
 
 def state(pid):
-    return read_text(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0]
+    """Z also of one that has ended and was waited for: heapsnap may have seen an exchange before it came to its step."""
+    try:
+        return read_text(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return "Z"
 
 
 def attach_while_exchanged(tool, inner):

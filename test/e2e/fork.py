@@ -67,10 +67,17 @@ def main():
     grandchild = int(target.ask("stay again"))  # forked by a child
     check(has_ours(first), "the child has not inherited what this test is about")
 
+    state = heapsnap("status", first, "--json").json["processes"][0]["state"]
+    check_equal(state, "idle hooks", "status of a child")
+    listed = {each["pid"]: each["state"] for each in heapsnap("status", "--json").json["processes"]}
+    check_equal((listed.get(first), listed.get(target.pid)), ("idle hooks", "attached"), "status of all")
+    check(f"heapsnap detach {first}" in heapsnap("status", first).stderr, "status does not say what takes them out")
+
     # A child is detached from, and attached to by itself, while its parent is attached.
     value = detach(first)
     check_equal(value["threads_inside"], 0, "threads inside")
     check_clean(first, clean)
+    check_equal(heapsnap("status", first).status, 1, "status of a child without hooks")
     check_by_itself(first, clean, path)
     check_by_itself(second, clean, path)
     check_by_itself(grandchild, clean, path)

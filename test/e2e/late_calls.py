@@ -15,7 +15,7 @@ from harness import (HEAPSNAP, Failure, Target, Unharmed, attach, attach_state, 
 HELD_SECONDS = 0.6  # the kernel lets other threads run after 0.95 s of each second (sched_rt_runtime_us, and its fair server)
 REQUESTS_MAX = 4000
 NOT_WAITED = {"HEAPSNAP_LATE_WAIT_MS": "0"}
-UNKNOWN = "may still make a call for a heapsnap that was killed"
+UNKNOWN = "may still make a call for a killed heapsnap"
 NOT_STOPPED = {"HEAPSNAP_KILL_AT_REQUEST": "1"}
 PAUSE = 34  # the number of pause(2)
 

@@ -8,7 +8,7 @@ import os
 import profiles
 from harness import Target, Unharmed, attach, check_equal, detach, dump, run_test, say, temporary_directory
 
-FUNCTIONS = ["--allocator", "take_block=alloc(size)", "--allocator", "give_block=free"]
+FUNCTIONS = ["--allocator", "take_block=alloc(size) nothrow", "--allocator", "give_block=free"]
 ELSEWHERE = ["handler", "low", "high"]
 BLOCKS = 100  # of one command
 

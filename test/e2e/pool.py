@@ -64,12 +64,22 @@ def check_refusals(target):
     before.check_after()
 
 
+def check_copies(target):
+    """Copies that the compiler has made for some callers are named, until they are hooked themselves."""
+    told = heapsnap("check", target.pid, *POOL).stderr
+    check("made 1 copy of hooked functions" in told and "not be seen: pool_alloc.constprop.0: name" in told, told)
+    check("constprop" not in heapsnap("check", target.pid).stderr, "a copy of a function that is not hooked")
+    told = heapsnap("check", target.pid, *POOL, "--allocator", "pool_alloc.constprop.0=alloc(size)").stderr
+    check("copy of hooked" not in told and "pool_alloc.constprop.0" in told, told)
+
+
 def main():
     target = Target("pool")
     work(target)
     check_equal(target.ask("finish"), "ok", "answer")
     path = os.path.join(temporary_directory(), "out.pb.gz")
     check_refusals(target)
+    check_copies(target)
     account = check_everything(target, path)
     check_without(target, path)
     target.end()

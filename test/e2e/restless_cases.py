@@ -33,5 +33,5 @@ def finish(pid):
         result = heapsnap("detach", pid, "--json")
         if result.status == 0:
             return
-        check("still run through" in result.stderr or any(text in result.stderr for text in TRANSIENT), str(result))
+        check("still inside the payload" in result.stderr or any(text in result.stderr for text in TRANSIENT), str(result))
     raise Failure(str(result))

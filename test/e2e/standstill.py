@@ -462,7 +462,7 @@ def hang(subject, arguments, variable, number):
         return None
     # On a busy machine a thread may not get a processor for as long as the target may stand still: then the tool gives up before it comes to that point,
     # or has no time left for another look whether a thread that was inside has come out.
-    check(status == -9 or GAVE_UP.search(said) or any(words in said for words in ("did not stop in time", "still run through the payload")),
+    check(status == -9 or GAVE_UP.search(said) or any(words in said for words in ("did not stop in time", "still inside the payload")),
           f"{arguments[0]}, {variable}={number}: {status}, {said!r}")
     return not alone and KILLED in said
 

@@ -115,6 +115,8 @@ def commands_until_the_end(process, pid, path, reasons):
         for arguments in (["attach", pid], ["dump", pid, "-o", path], ["detach", pid]):
             result = heapsnap(*arguments)
             check(result.status == 0 or (result.status == 1 and reasons.search(result.stderr)), str(result))
+            if re.match(r"heapsnap: process \d+ is gone", result.stderr):
+                wait_until(lambda: status_fields(pid, pid, ["State"])["State"][0] in "ZX", f"what is said to be gone ends: {result}")
             count += 1
     return count
 

@@ -51,6 +51,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	REQUIRE(result.reach_low <= request.address && result.reach_high >= request.address + result.covered - 1);
 	(void)hook_is_bare_return(&result);
-	hook_fill_island(ADDRESS + 0x20000, 3, &result, &island);
+	hook_fill_island(ADDRESS + 0x20000, 3, HOOK_malloc, &result, &island);
 	return 0;
 }

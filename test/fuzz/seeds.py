@@ -75,7 +75,8 @@ def seeds():
     yield "search_table", [data[:4] + data[8 + 24:] for data in cfi()]  # without the header
     yield "answer", answer()
     yield "addition", [b"pool_get=alloc(_,size)", b"pool_put=free(_,block,size)", b"x_realloc=realloc", b"a=realloc(*block,count,size)",
-                       b"b=resize(block,size,extra,_)", b"c=string(_,_)", b"xd=reallocf(block,size)", b"_Zd=reallocf(block,size)"]
+                       b"b=resize(block,size,extra,_)", b"c=string(_,_)", b"xd=reallocf(block,size)", b"_Zd=reallocf(block,size) nothrow",
+                       b"a=alloc(size) noexcept"]
     yield "perf_map", [b"1000 10 first\n0x2000 0x20 second name\n1008 4 inner\n3000 10 cut"]
     yield "header", [b"", b"\1"]
     # An honest region; then a lie in each part: header, hooks, modules, strings, slots, buckets, root, pages.

@@ -29,8 +29,10 @@ static unsigned used;
 static atomic_flag locked = ATOMIC_FLAG_INIT;
 static atomic_uint ready, leave, gone;
 static unsigned count;
-// Where threads have one pointer: the first one's first call waits in the allocator until another thread, whose stack lies higher, has made a call.
-static atomic_uint meeting, waiting, passed;
+// Where threads have one pointer: the first one's first call waits in the allocator until the second one, whose stack lies higher, is in its second call, and that
+// until the first one's has returned.
+static atomic_uint meeting, waiting, met, back;
+static char *stacks; // of these threads, one behind the other
 
 static inline void lock(void)
 {
@@ -38,14 +40,34 @@ static inline void lock(void)
 		__builtin_ia32_pause();
 }
 
+static inline unsigned thread_number(void)
+{
+	return (unsigned)(((char *)__builtin_frame_address(0) - stacks) / STACK);
+}
+
+static inline void meet(void)
+{
+	static unsigned calls;
+
+	if (thread_number() == 0 && !waiting) {
+		calls = 0;
+		waiting = 1;
+		while (!met)
+			__builtin_ia32_pause();
+	} else if (thread_number() == 1 && calls++ == 1) {
+		met = 1;
+		while (!back)
+			__builtin_ia32_pause();
+	}
+}
+
 FUNCTION void *take_block(size_t size)
 {
 	union piece *piece;
 
 	(void)size;
-	if (meeting && !atomic_exchange(&waiting, 1))
-		while (!passed)
-			__builtin_ia32_pause();
+	if (meeting)
+		meet();
 	lock();
 	piece = freed;
 	if (piece)
@@ -68,8 +90,11 @@ FUNCTION void give_block(void *block)
 
 FUNCTION static void site_foreign(void)
 {
-	void *block = take_block(SIZE), *kept = take_block(SIZE);
+	void *block = take_block(SIZE), *kept;
 
+	if (meeting && thread_number() == 0)
+		back = 1;
+	kept = take_block(SIZE);
 	__asm__ volatile("" : : "r"(kept) : "memory");
 	give_block(block);
 }
@@ -77,10 +102,8 @@ FUNCTION static void site_foreign(void)
 FUNCTION static int work(void *unused_argument)
 {
 	(void)unused_argument;
-	for (unsigned i = 0; i < count / 2; i++) {
+	for (unsigned i = 0; i < count / 2; i++)
 		site_foreign();
-		passed = 1;
-	}
 	ready++;
 	while (!leave) // no system call by the libc, which would want errno
 		__asm__ volatile("syscall" : : "a"(24 /* sched_yield */) : "rcx", "r11", "memory");
@@ -135,7 +158,6 @@ static uintptr_t pointer_for(const char *how, unsigned number)
 
 static void start(const char *how, unsigned number)
 {
-	static char *stacks;
 	// The block, where there is one, above the stack and below, by turns.
 	char *first = map(STACK, PROT_READ | PROT_WRITE);
 	uintptr_t pointer = pointer_for(how, number);
@@ -147,7 +169,7 @@ static void start(const char *how, unsigned number)
 	if (meeting) {
 		stacks = number ? stacks : map(THREADS_MAX * STACK, PROT_READ | PROT_WRITE);
 		first = second = stacks + number * STACK;
-		while (number == 1 && !waiting)
+		while ((number == 1 && !waiting) || (number == 2 && !back))
 			sched_yield();
 	}
 	if (clone(work, (number % 2 ? first : second) + STACK, flags, NULL, NULL, (void *)pointer) < 0)
@@ -164,7 +186,7 @@ int main(void)
 		unsigned threads = 0;
 
 		if (sscanf(line, "start %15s %u %u", how, &threads, &count) == 3 && threads <= THREADS_MAX) {
-			ready = leave = gone = waiting = passed = 0;
+			ready = leave = gone = waiting = met = back = 0;
 			meeting = strcmp(how, "shared") == 0 || strcmp(how, "twins") == 0;
 			for (unsigned i = 0; i < threads; i++)
 				start(how, i);

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "jump_out.h"
 
 #define FUNCTION __attribute__((noipa, no_stack_protector)) // called as if it were elsewhere
 
@@ -45,7 +46,7 @@ FUNCTION void *take_block(size_t size)
 	used += (size + 63) & ~(size_t)63;
 	if (used > sizeof(pool))
 		abort();
-	return pool + used - ((size + 63) & ~(size_t)63);
+	return jump_out(pool + used - ((size + 63) & ~(size_t)63));
 }
 
 FUNCTION void give_block(void *block) { *(void *volatile *)&block = block; }

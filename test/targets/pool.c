@@ -109,6 +109,13 @@ FUNCTION void *cannot_be_hooked(size_t size)
 
 static struct pool pool;
 
+// As gcc names a copy for callers who pass the same pool. It stands for one: no caller of this program is given it.
+static void *copy_for_one_pool(size_t size) __asm__("pool_alloc.constprop.0");
+static __attribute__((noinline, used)) void *copy_for_one_pool(size_t size) { return pool_alloc(&pool, size); }
+// And what no caller comes to but through the function itself.
+static void moved_away(void) __asm__("pool_alloc.part.0");
+static __attribute__((noinline, used)) void moved_away(void) { __asm__ volatile(""); }
+
 FUNCTION void *site_pool_alloc(size_t size)
 {
 	void *block = pool_alloc(&pool, size);

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that share this one's memory without being its threads. Commands on standard input: "share" starts one that counts and prints its
-// id, "end" ends it, "relay" starts threads that vfork all the time, so that a child of one of them is always there, "end relay" ends them, "vfork" starts a child that the thread waits for until it is told to go on by a byte on the pipe, "go on" tells it,
-// "work" allocates, checks and frees, "count" prints how far the sharing process has counted.
+// Processes that share this one's memory without being its threads. Commands on standard input:
+//   "share"      starts one that counts, and prints its id
+//   "count"      how far it has counted
+//   "end"        ends it
+//   "relay"      starts threads that vfork all the time, so that a child of one of them is always there
+//   "end relay"  ends them
+//   "vfork"      starts a child that its thread waits for until it is told to go on by a byte on the pipe
+//   "go on"      tells it
+//   "work"       allocates, checks and frees
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>

@@ -38,7 +38,7 @@ static void test_verdicts(void)
 		{ true, { true, true }, 0, NULL },
 		{ true, { false, true }, 0, "does not hold, or could not be looked up: first" },
 		{ true, { true, false }, 0, "does not hold, or could not be looked up: second" },
-		{ false, { true, true }, 0, "of its threads still run through the payload" },
+		{ false, { true, true }, 0, "of its threads are still inside the payload" },
 		{ false, { true, true }, 3, "3 of the places that they were in hold somebody else's bytes" },
 		{ false, { false, false }, 0, "does not hold, or could not be looked up: first" },
 	};

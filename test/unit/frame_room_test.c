@@ -226,13 +226,14 @@ static void test_zeros(void)
 {
 	enum { PAGES = 1024, ZEROS = 40, FIRST_TID = 0x40000001, NEVER_GIVEN = 8 };
 	enum how { NO_FRAME, LEADS_UP, LEADS_DOWN, LEADS_DOWN_RETURNING, LEADS_TO_THE_SAME, LEADS_ELSEWHERE, LEADS_DOWN_AT_THE_END, TOO_MUCH_TO_SEARCH,
-		   FEWER_THAN_TOO_MUCH, BLOCKS, STANDS_ELSEWHERE };
+		   FEWER_THAN_TOO_MUCH, BLOCKS, BLOCKS_GLIBC, BLOCKS_MUSL, STANDS_ELSEWHERE };
 	static const struct {
 		enum how how;
 		bool is_room;
 	} cases[] = {
 		{ NO_FRAME, true }, { LEADS_UP, true }, { LEADS_DOWN, false }, { LEADS_DOWN_RETURNING, false }, { LEADS_TO_THE_SAME, true },
 		{ LEADS_ELSEWHERE, true }, { LEADS_DOWN_AT_THE_END, false }, { TOO_MUCH_TO_SEARCH, false }, { FEWER_THAN_TOO_MUCH, true }, { BLOCKS, false },
+		{ BLOCKS_GLIBC, false }, { BLOCKS_MUSL, false },
 		{ STANDS_ELSEWHERE, false },
 	};
 	struct target_memory memory;
@@ -276,7 +277,7 @@ static void test_zeros(void)
 		}
 		if (how == STANDS_ELSEWHERE)
 			thread.registers.rsp = (uint64_t)high + 64;
-		signal_mask = how == BLOCKS ? UINT64_MAX : 0;
+		signal_mask = how == BLOCKS ? UINT64_MAX : how == BLOCKS_GLIBC ? UINT64_C(0xfffffffe7fffffff) : how == BLOCKS_MUSL ? UINT64_C(0xfffffffc7fffffff) : 0;
 		block[0] = block[2] = (uint64_t)block;
 		block[20] = FIRST_TID + 1;
 		memcpy(block + 30, words, sizeof(words));

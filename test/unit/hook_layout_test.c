@@ -193,6 +193,16 @@ static void test_additions(void)
 	CHECK(hook_addition_parse("drop=sdallocx", &addition) == NULL);
 	CHECK_EQUAL(addition.signature.layout.size, 2);
 	CHECK(hook_addition_parse("_ZN4Pool4freeEPv=free(_,block)", &addition) == NULL);
+	CHECK(hook_addition_parse("_ZN4Pool5allocEm=alloc(_,size)", &addition) == NULL); // what it may do is asked of its code
+	CHECK(!addition.nothrow);
+	CHECK(hook_addition_parse("pool_alloc=alloc(_,size) nothrow", &addition) == NULL);
+	CHECK_EQUAL(addition.signature.layout.size, 2);
+	CHECK(addition.nothrow);
+	CHECK(hook_addition_parse("xmalloc=malloc  nothrow ", &addition) == NULL);
+	CHECK(addition.nothrow);
+	CHECK(hook_addition_parse("nothrow=malloc", &addition) == NULL);
+	CHECK_STRING(addition.name, "nothrow");
+	CHECK(!addition.nothrow);
 	check_bad_addition("pool_alloc", "NAME=KIND");
 	check_bad_addition("=malloc", "NAME=KIND");
 	check_bad_addition("x=", "neither");
@@ -201,8 +211,11 @@ static void test_additions(void)
 	check_bad_addition("x=alloc(", "an argument other than");
 	check_bad_addition("x=new(size)", "may throw");
 	check_bad_addition("x=_Znwm", "may throw");
-	check_bad_addition("_ZN4Pool5allocEm=alloc(_,size)", "may throw");
-	check_bad_addition("_RNvC4pool5alloc=malloc", "may throw");
+	check_bad_addition("x=nothrow", "neither");
+	check_bad_addition("x=alloc(size)nothrow", "behind the )");
+	check_bad_addition("x=alloc(size) noexcept", "behind the )");
+	check_bad_addition("x=alloc(size) nothrow nothrow", "behind the )");
+	check_bad_addition("x=new(size) nothrow", "may throw");
 	memset(name, 'x', sizeof(name));
 	strcpy(name + 150, "=malloc");
 	check_bad_addition(name, "NAME=KIND");

@@ -18,7 +18,7 @@ static struct hook_island make_island(uint64_t entry, uint32_t index, uint64_t a
 	static const struct relocation_result none = { 0 };
 	struct hook_island island;
 
-	hook_fill_island(entry, index, &none, &island);
+	hook_fill_island(entry, index, HOOK_malloc, &none, &island);
 	island.address = address;
 	island.kind = HOOK_calloc;
 	island.size = 5;
@@ -30,7 +30,7 @@ static struct hook_island make_island(uint64_t entry, uint32_t index, uint64_t a
 static void test_hook(void)
 {
 	static const uint8_t jump[16] = { 0xe9, 0x0b, 0xf0, 0xff, 0xff, 0x45, 0x46, 0x47, 0x48, 0x49, 0x4a, 0x4b, 0x4c, 0x4d, 0x4e, 0x4f };
-	struct hook_island island = make_island(0x1000, 3, 0x201000), other;
+	struct hook_island island = make_island(0x1000, 3, 0x201000), other, way_out;
 	struct hook_record hook;
 
 	// 0x201005 - 0xff5 = 0x200010, the island's stub
@@ -61,6 +61,9 @@ static void test_hook(void)
 	CHECK(!inherited_hook(0x200000, &other, &hook));
 	other.kind = HOOK_way_out; // begins with the copied code, and nowhere else
 	other.begin = HS_ISLAND_TRAMPOLINE_OFFSET;
+	CHECK(!inherited_hook(0x200000, &other, &hook)); // the stub of another kind
+	hook_fill_island(0x1000, 3, HOOK_way_out, &(struct relocation_result){ 0 }, &way_out);
+	memcpy(other.stub, way_out.stub, sizeof(other.stub));
 	CHECK(inherited_hook(0x200000, &other, &hook));
 	other.begin = HS_ISLAND_STUB_OFFSET;
 	CHECK(!inherited_hook(0x200000, &other, &hook));

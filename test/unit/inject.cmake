@@ -25,52 +25,57 @@ hs_payload_test(payload_modules_test modules.c stack_table.c thread_slot.c unwin
 target_link_libraries(payload_modules_test PRIVATE hs_inject_pure)
 hs_payload_test(thread_slot_test thread_slot.c)
 hs_payload_test(thread_slot_musl_test thread_slot.c)
-hs_payload_test(reentry_test thread_slot.c)
+hs_payload_test(reentry_test modules.c reentry.c thread_slot.c)
+target_link_libraries(reentry_test PRIVATE hs_inject_pure)
+hs_payload_test(handler_below_test modules.c reentry.c thread_slot.c)
+target_link_libraries(handler_below_test PRIVATE hs_inject_pure)
+hs_payload_test(left_calls_test modules.c reentry.c thread_slot.c)
+target_link_libraries(left_calls_test PRIVATE hs_inject_pure)
 hs_payload_test(hooks_test hooks.c block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
-  thread_slot.c unwind.c)
+  reentry.c thread_slot.c unwind.c)
 target_link_libraries(hooks_test PRIVATE hs_inject_pure)
-hs_payload_test(running_stress_test hooks.c block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c thread_slot.c unwind.c)
+hs_payload_test(running_stress_test hooks.c block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c reentry.c thread_slot.c unwind.c)
 target_link_libraries(running_stress_test PRIVATE hs_inject_pure)
-hs_payload_test(running_steps_test hooks.c block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c thinning.c thread_slot.c unwind.c)
+hs_payload_test(running_steps_test hooks.c block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c thinning.c reentry.c thread_slot.c unwind.c)
 target_link_libraries(running_steps_test PRIVATE hs_inject_pure)
 set_tests_properties(unit.running_steps_test PROPERTIES TIMEOUT 1200) # a signal for each instruction
 hs_payload_test(running_samples_test hooks.c block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
-  thread_slot.c unwind.c)
+  reentry.c thread_slot.c unwind.c)
 target_link_libraries(running_samples_test PRIVATE hs_inject_pure)
 hs_payload_test(running_wide_test hooks.c block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
-  thread_slot.c unwind.c)
+  reentry.c thread_slot.c unwind.c)
 target_link_libraries(running_wide_test PRIVATE hs_inject_pure)
-hs_payload_test(usual_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c thread_slot.c
+hs_payload_test(usual_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c reentry.c thread_slot.c
   unwind.c)
 target_link_libraries(usual_test PRIVATE hs_inject_pure)
 hs_payload_test(foreign_stack_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
-  thread_slot.c unwind.c)
+  reentry.c thread_slot.c unwind.c)
 target_link_libraries(foreign_stack_test PRIVATE hs_inject_pure)
 hs_payload_test(budget_test)
 target_link_libraries(budget_test PRIVATE hs_inject_pure m)
 hs_payload_test(budget_thread_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
-  thread_slot.c unwind.c)
+  reentry.c thread_slot.c unwind.c)
 target_link_libraries(budget_thread_test PRIVATE hs_inject_pure)
 hs_payload_test(thinning_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
-  thread_slot.c unwind.c)
+  reentry.c thread_slot.c unwind.c)
 target_link_libraries(thinning_test PRIVATE hs_inject_pure m)
 hs_payload_test(sample_table_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c
-  thinning.c thread_slot.c unwind.c)
+  thinning.c reentry.c thread_slot.c unwind.c)
 target_link_libraries(sample_table_test PRIVATE hs_inject_pure)
 hs_payload_test(wide_blocks_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c
-  thinning.c thread_slot.c unwind.c)
+  thinning.c reentry.c thread_slot.c unwind.c)
 target_link_libraries(wide_blocks_test PRIVATE hs_inject_pure)
 hs_payload_test(estimates_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
-  thread_slot.c unwind.c)
+  reentry.c thread_slot.c unwind.c)
 target_link_libraries(estimates_test PRIVATE hs_inject_pure)
 set_tests_properties(unit.estimates_test PROPERTIES TIMEOUT 600)
 hs_payload_test(short_threads_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
-  thread_slot.c unwind.c)
+  reentry.c thread_slot.c unwind.c)
 target_link_libraries(short_threads_test PRIVATE hs_inject_pure m)
 hs_payload_test(pass_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
-  thread_slot.c unwind.c)
+  reentry.c thread_slot.c unwind.c)
 target_link_libraries(pass_test PRIVATE hs_inject_pure)
 hs_payload_test(interrupted_test block_events.c budget.c live_table.c modules.c record.c removal.c sample_table.c sampling.c stack_table.c thinning.c
-  thread_slot.c unwind.c)
+  reentry.c thread_slot.c unwind.c)
 target_link_libraries(interrupted_test PRIVATE hs_inject_pure)
 set_tests_properties(unit.interrupted_test PROPERTIES TIMEOUT 1200) # a signal for each instruction

@@ -36,6 +36,8 @@ static void put(const struct made *made, size_t offset, uint64_t word) { memcpy(
 
 enum answer { OUTSIDE, INSIDE, NOT_YET };
 
+static uint64_t spent; // of the share, for other threads
+
 // One freeze, with `share` bytes of the stacks to be looked at (0: what there is for all), and what the ones before have told. The stack stays.
 static enum answer ask(const struct made *made, uint64_t pc, struct looked_at_list *looked_at, uint64_t share)
 {
@@ -58,6 +60,7 @@ static enum answer ask(const struct made *made, uint64_t pc, struct looked_at_li
 	CHECK(inside_begin(&memory, &maps, &slots, &tables, ranges, 2, looked_at, &search) == NULL);
 	if (share)
 		search.share = search.left = share;
+	search.left -= spent;
 	CHECK(inside_check(&search, &thread, &inside) == NULL);
 	inside_end(&search);
 	proc_maps_deinit(&maps);
@@ -209,6 +212,28 @@ static void test_parts(void)
 	munmap(made.low, SIZE);
 }
 
+// Of guards that no thread's slot has: one, twice, and what is none.
+static size_t count_left(uint64_t guard)
+{
+	const struct region_part ranges[] = { { PAYLOAD, 0x10000 } };
+	uint64_t guards[] = { guard, 1, guard };
+	const struct slot_facts_list slots = { .nobodys = guards, .nobodys_count = 3 };
+	struct inside_search search;
+	struct target_memory memory;
+	struct proc_maps maps;
+	size_t left;
+
+	CHECK(target_memory_open(getpid(), &memory) == NULL);
+	CHECK(proc_maps_read(getpid(), &maps) == NULL);
+	CHECK(inside_begin(&memory, &maps, &slots, NULL, ranges, 1, NULL, &search) == NULL);
+	CHECK(inside_count_left(&search, &left) == NULL);
+	inside_end(&search);
+	proc_maps_deinit(&maps);
+	target_memory_close(&memory);
+	CHECK_EQUAL(left % 2, 0);
+	return left / 2;
+}
+
 // The hook's return address lies on another stack than the thread is now: the words right below it decide.
 static void test_elsewhere(void)
 {
@@ -219,8 +244,32 @@ static void test_elsewhere(void)
 		other[700] = 1;
 		other[690] = points ? PAYLOAD + 8 : 8;
 		made.slot.guard = (uint64_t)&other[700];
-		CHECK_EQUAL(is_inside(&made, NOWHERE), points);
+		CHECK_EQUAL(ask(&made, NOWHERE, NULL, 0), points ? INSIDE : OUTSIDE);
+		// A coroutine was left there in the middle of a call, and others have allocated since; the thread itself is in none.
+		made.slot.guard = 0;
+		CHECK_EQUAL(ask(&made, NOWHERE, NULL, 0), OUTSIDE);
+		for (unsigned i = 0; i < HS_LEFT_GUARDS; i++) {
+			made.slot.left[i] = (uint64_t)&other[700];
+			CHECK_EQUAL(ask(&made, NOWHERE, NULL, 0), points ? INSIDE : OUTSIDE);
+			made.slot.has_several = true; // another thread's, which stands elsewhere
+			CHECK_EQUAL(ask(&made, NOWHERE, NULL, 0), OUTSIDE);
+			made.slot.has_several = false;
+			made.slot.is_of_several = true; // or a coroutine's, that was taken for another thread
+			CHECK_EQUAL(ask(&made, NOWHERE, NULL, 0), points ? INSIDE : OUTSIDE);
+			made.slot.is_of_several = false;
+			made.slot.left[i] = 0;
+		}
+		CHECK_EQUAL(count_left((uint64_t)&other[700]), (size_t)points);
 		munmap(other, 2 * PAGE);
+		CHECK_EQUAL(count_left((uint64_t)&other[700]), 0);
+		made.slot.left[0] = (uint64_t)&other[700]; // its stack is no more
+		CHECK_EQUAL(ask(&made, NOWHERE, NULL, 0), OUTSIDE);
+		// On its own stack only a handler's return leads back, whose frame is looked for.
+		put(&made, DEEP, points ? PAYLOAD + 8 : 8);
+		made.slot.left[0] = (uint64_t)made.low + DEEP + 64;
+		made.sp = DEEP + 512;
+		CHECK_EQUAL(ask(&made, NOWHERE, NULL, 0), OUTSIDE);
+		munmap(made.low, SIZE);
 	}
 }
 
@@ -290,8 +339,6 @@ static void test_interrupted_below(void)
 // says that it runs.
 static void test_handler_amid_handler(void)
 {
-	enum { STACKS = 70 };
-
 	for (int payload = 0; payload < 2; payload++) {
 		struct made own = make(), alternate = make_handler();
 
@@ -309,7 +356,11 @@ static void test_handler_amid_handler(void)
 		CHECK(!is_inside(&alternate, NOWHERE));
 		munmap(own.low, SIZE);
 	}
-	// What points into the payload there may be left over, of which the slot knows; of a stack that is not the thread's own (a coroutine's) nobody does.
+}
+
+// What points into the payload there may be left over, of which the slot knows; of a stack that is not the thread's own (a coroutine's) nobody does.
+static void test_left_over_amid_handlers(void)
+{
 	for (int is_own = 0; is_own < 2; is_own++) {
 		struct made own = make(), alternate = make_handler();
 
@@ -322,7 +373,11 @@ static void test_handler_amid_handler(void)
 		CHECK_EQUAL(is_inside(&alternate, NOWHERE), !is_own);
 		munmap(own.low, SIZE);
 	}
-	// The inner handler's stack is an array below the outer one's (SS_AUTODISARM lets a handler set another): that one leads to what was interrupted.
+}
+
+// The inner handler's stack is an array below the outer one's (SS_AUTODISARM lets a handler set another): that one leads to what was interrupted.
+static void test_two_alternate_stacks(void)
+{
 	for (int payload = 0; payload < 2; payload++) {
 		struct made made = make_handler();
 		const size_t outer = HANDLER + 12 * PAGE;
@@ -337,7 +392,11 @@ static void test_handler_amid_handler(void)
 			put(&made, BELOW + 512, PAYLOAD + 100);
 		CHECK_EQUAL(is_inside(&made, NOWHERE), payload);
 	}
-	// What the handler has interrupted, below it on the same stack, is itself a handler on an alternate stack elsewhere, amid the payload.
+}
+
+// What the handler has interrupted, below it on the same stack, is itself a handler on an alternate stack elsewhere, amid the payload.
+static void test_interrupted_handler_below(void)
+{
 	for (int payload = 0; payload < 2; payload++) {
 		struct made other = make(), made = make_handler();
 
@@ -354,8 +413,14 @@ static void test_handler_amid_handler(void)
 		CHECK_EQUAL(is_inside(&made, NOWHERE), payload);
 		munmap(other.low, SIZE);
 	}
-	// So many that nobody looks at all of them.
-	for (int count = STACKS - 10; count <= STACKS; count += 10) {
+}
+
+// So many that nobody looks at all of them.
+static void test_too_many_handlers(void)
+{
+	enum { STACKS = 64 };
+
+	for (int count = STACKS - 1; count <= STACKS; count++) {
 		struct made made = make_handler();
 
 		for (int i = 0; i < count; i++) {
@@ -371,8 +436,50 @@ static void test_handler_amid_handler(void)
 	}
 }
 
+// Of a coroutine's stack that a handler will return to, whose end nobody knows, as much is looked at as of one that a thread is on.
+static void test_unknown_end(void)
+{
+	const size_t begin = 40 * PAGE, most = 1 << 20;
+
+	for (size_t offset = most - 8; offset <= most; offset += 8) {
+		struct made other = make(), alternate = make_handler();
+
+		mprotect(other.low, PAGE, PROT_NONE);
+		mprotect(other.low + SIZE - PAGE, PAGE, PROT_NONE);
+		put(&other, begin + offset, PAYLOAD + 100);
+		put(&alternate, HANDLER + 256 + HS_SIGFRAME_SP_OFFSET, (uint64_t)other.low + begin);
+		CHECK_EQUAL(is_inside(&alternate, NOWHERE), offset < most);
+		munmap(other.low, SIZE);
+	}
+}
+
+// Where nothing is left of the share for what a handler will return to, another freeze may tell more; but not when all of the share was there for this thread.
+static void test_no_share_for_returns(void)
+{
+	for (int others = 0; others < 2; others++) {
+		struct looked_at_list looked_at = { 0 };
+		struct made made = make_handler();
+
+		made.slot.stack_low = (uint64_t)made.low;
+		write_all(&made);
+		put_frame(&made, HANDLER + 256);
+		put(&made, HANDLER + 256 + HS_SIGFRAME_PC_OFFSET, (uint64_t)make);
+		put(&made, HANDLER + 256 + HS_SIGFRAME_SP_OFFSET, (uint64_t)made.low + BELOW);
+		put(&made, HANDLER + 256 + 24, (uint64_t)made.low + ALTERNATE);
+		put(&made, HANDLER + 256 + 40, ALTERNATE_SIZE);
+		spent = others ? 64 : 0;
+		CHECK_EQUAL(ask(&made, NOWHERE, &looked_at, SHARE + 128), others ? NOT_YET : INSIDE);
+		spent = 0;
+		CHECK_EQUAL(ask(&made, NOWHERE, &looked_at, 0), OUTSIDE);
+		looked_at_deinit(&looked_at);
+		munmap(made.low, SIZE);
+	}
+}
+
 int main(void)
 {
+	test_unknown_end();
+	test_no_share_for_returns();
 	test_places();
 	test_slots();
 	test_deep();
@@ -380,5 +487,9 @@ int main(void)
 	test_elsewhere();
 	test_interrupted_below();
 	test_handler_amid_handler();
+	test_left_over_amid_handlers();
+	test_two_alternate_stacks();
+	test_interrupted_handler_below();
+	test_too_many_handlers();
 	return CHECK_RESULT();
 }

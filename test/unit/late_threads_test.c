@@ -5,6 +5,7 @@
 #include "check.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,7 +76,7 @@ static _Noreturn void sleep_at(const struct frame_head *frame, size_t words_belo
 
 enum kind { FREE, SLEEPS, SPINS, MANY_SPIN, AT_FRAME, ABOVE_WORDS, ELSEWHERE };
 
-// On a few processors each of so many needs more than the longest wait, divided by their number, for what decides about it.
+// On one processor each of so many needs more than the longest wait, divided by their number, for what decides about it.
 enum { MANY = 24 };
 
 static void *spin(void *unused)
@@ -94,8 +95,13 @@ static _Noreturn void be(enum kind kind)
 	static struct frame_head frame = { .restorer = 1, .flags = 7, .stack_flags = 3 };
 	const uint64_t all = UINT64_MAX, none = 0;
 	pthread_t thread;
+	cpu_set_t one;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	CPU_ZERO(&one);
+	CPU_SET((size_t)sched_getcpu(), &one);
+	if (kind == MANY_SPIN && sched_setaffinity(0, sizeof(one), &one) != 0)
+		_exit(1);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, kind == FREE ? &none : &all, NULL, sizeof(all));
 	switch (kind) {
 	case MANY_SPIN:

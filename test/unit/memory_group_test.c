@@ -60,6 +60,12 @@ static void test_read(void)
 	expect("0::/a/b/c\n", 2, 2000, 100);
 	write_number("a", "memory.current", "2100\n"); // over it already
 	expect("0::/a/b/c\n", 2, 2000, 0);
+	write_number("a", "memory.stat", "anon 5\nfile 900\nactive_file 99\ninactive_file 700\ntotal_inactive_file 3\n");
+	expect("0::/a/b/c\n", 2, 2000, 600); // old page cache goes first
+	write_number("a", "memory.stat", "anon 5\ninactive_file 2200\n"); // read at another time than what is used
+	expect("0::/a/b/c\n", 2, 1000, 700);
+	write_number("a", "memory.stat", "anon 5\n");
+	expect("0::/a/b/c\n", 2, 2000, 0);
 	expect("0::/../elsewhere\n", 0, UINT64_MAX, UINT64_MAX);
 
 	make_folder("memory");
@@ -69,6 +75,9 @@ static void test_read(void)
 	write_number("memory/d", "memory.limit_in_bytes", "4096\n");
 	write_number("memory/d", "memory.usage_in_bytes", "1024\n");
 	expect("4:memory:/d\n", 1, 4096, 3072);
+	write_number("memory/d", "memory.stat", "cache 7\ninactive_file 100\ntotal_inactive_file 24\n");
+	expect("4:memory:/d\n", 1, 4096, 3096); // of the groups below as well
+	write_number("memory/d", "memory.stat", "cache 7\n");
 	expect("4:memory:/\n", 0, UINT64_MAX, UINT64_MAX);
 	expect("4:memory:/d\n0::/a/b\n", 2, 2000, 0);
 	write_number("a", "memory.current", "0\n");

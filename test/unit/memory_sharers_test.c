@@ -55,7 +55,25 @@ static void end_runner(struct runner *runner)
 	waitpid(runner->pid, NULL, 0);
 }
 
-enum kind { ALONE, RELAY, RELAY_BESIDE_ONE };
+enum kind { ALONE, RELAY, RELAY_BESIDE_ONE, ONE_AFTER_ANOTHER };
+
+// Two that share the memory for long. The second one stays, and begins while the first one is there; its number is in runners[1].
+static _Noreturn void be_one_after_another(int ready)
+{
+	const pid_t none = 0;
+
+	begin_runner(&runners[0]);
+	if (write(ready, &none, sizeof(none)) != sizeof(none))
+		_exit(2);
+	for (int i = 0; i < 30; i++)
+		nap();
+	begin_runner(&runners[1]);
+	for (int i = 0; i < 60; i++)
+		nap();
+	end_runner(&runners[0]);
+	for (;;)
+		pause();
+}
 
 // A relay: each that shares the memory ends soon, but not before the next one runs, so one is always there. The one beside stays. Writes its number.
 static _Noreturn void be(enum kind kind, int ready)
@@ -64,6 +82,8 @@ static _Noreturn void be(enum kind kind, int ready)
 	pid_t stays = 0;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (kind == ONE_AFTER_ANOTHER)
+		be_one_after_another(ready);
 	if (kind == RELAY_BESIDE_ONE) {
 		begin_runner(&runners[2]);
 		stays = runners[2].pid;
@@ -154,6 +174,18 @@ static void beside_one_that_stays(void)
 	end(pid);
 }
 
+// One that has been there for as long as another was waited for is waited for as well.
+static void one_after_another(void)
+{
+	pid_t none, pid = begin(ONE_AFTER_ANOTHER, &none);
+	struct hs_error *error = memory_sharers_wait(pid, 2500);
+
+	CHECK(error && error->code == HS_ERROR_REFUSED);
+	CHECK(is_shared(pid));
+	hs_error_destroy(error);
+	end(pid);
+}
+
 int main(void)
 {
 	if (syscall(SYS_kcmp, getpid(), getpid(), KCMP_VM, 0, 0) != 0) {
@@ -163,5 +195,6 @@ int main(void)
 	alone();
 	relay();
 	beside_one_that_stays();
+	one_after_another();
 	return CHECK_RESULT();
 }

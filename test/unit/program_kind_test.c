@@ -9,7 +9,7 @@
 
 struct file {
 	Elf64_Ehdr header;
-	Elf64_Phdr segments[3];
+	Elf64_Phdr segments[4];
 	uint32_t note[8]; // name size, text size, type, name, text
 	char data[64];
 };
@@ -19,7 +19,7 @@ static struct file make_file(void)
 	const uint64_t note = offsetof(struct file, note), data = offsetof(struct file, data);
 	struct file file = {
 		.header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_EXEC, .e_machine = EM_X86_64,
-			    .e_phoff = offsetof(struct file, segments), .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 3 },
+			    .e_phoff = offsetof(struct file, segments), .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 4 },
 		.segments = { { .p_type = PT_LOAD, .p_flags = PF_R, .p_vaddr = 0x400000, .p_filesz = data, .p_memsz = data },
 			      { .p_type = PT_LOAD, .p_flags = PF_R | PF_W, .p_vaddr = 0x401000 + data, .p_offset = data, .p_filesz = 64,
 				.p_memsz = 64 },
@@ -39,6 +39,53 @@ static bool is_go(const struct file *file)
 	answer = program_is_go(&elf);
 	elf_view_deinit(&elf);
 	return answer;
+}
+
+// The process's own executable, and another one that is loaded in it.
+static bool is_run_by_another(struct file files[2], bool has_code)
+{
+	struct module modules[2] = { { .is_main = true }, { .text_low = 0x400000, .text_high = has_code ? 0x401000 : 0x400000 } };
+	const struct module_list list = { .items = modules, .count = 2 };
+	const struct module *found;
+
+	for (size_t i = 0; i < 2; i++)
+		CHECK(elf_view_init(&files[i], sizeof(files[i]), &modules[i].elf) == NULL);
+	found = program_run_by_another(&list);
+	CHECK(!found || found == &modules[1]);
+	for (size_t i = 0; i < 2; i++)
+		elf_view_deinit(&modules[i].elf);
+	return found;
+}
+
+static void ask_for_loader(struct file *file) { file->segments[2].p_type = PT_INTERP; }
+
+// Its data is the table of the dynamic loader, with a name in it.
+static void make_library(struct file *file)
+{
+	const Elf64_Dyn name = { .d_tag = DT_SONAME, .d_un.d_val = 1 };
+
+	file->segments[3] = file->segments[1];
+	file->segments[3].p_type = PT_DYNAMIC;
+	memcpy(file->data, &name, sizeof(name));
+}
+
+static void test_run_by_another(void)
+{
+	struct file files[2] = { make_file(), make_file() };
+
+	CHECK(!is_run_by_another(files, true)); // a static program with another in its memory, both alone
+	ask_for_loader(&files[1]);
+	CHECK(is_run_by_another(files, true));
+	CHECK(!is_run_by_another(files, false)); // only read
+	make_library(&files[0]); // the loader, given the program
+	CHECK(!is_run_by_another(files, true));
+	files[0] = make_file();
+	ask_for_loader(&files[0]);
+	CHECK(!is_run_by_another(files, true));
+	files[0] = make_file();
+	make_library(&files[1]); // a C library that can be run, loaded by a static program
+	CHECK(!is_run_by_another(files, true));
+	CHECK(program_run_by_another(&(struct module_list){ 0 }) == NULL);
 }
 
 int main(void)
@@ -74,5 +121,6 @@ int main(void)
 	memset(file->note, 0, sizeof(file->note));
 	CHECK(!is_go(file));
 	free(file);
+	test_run_by_another();
 	return CHECK_RESULT();
 }

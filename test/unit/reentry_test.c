@@ -6,47 +6,18 @@ enum { CODE_SIZE = 0x8000 };
 
 #define PAYLOAD_CONFIG .code = CODE
 
-#include "check.h"
+#include "reentry_slot.h"
 
-#include "payload_region.h"
+enum { WORDS = 512, PLACE = 256 };
 
-#include "inject/reentry.h"
-
-enum { OPERATOR = 3, MALLOC = 5, WORDS = 512, PLACE = 256, PASS = 4000 };
-
-static struct made_region made;
-static uint64_t stacks[3 * WORDS], *const stack = stacks + WORDS; // the thread's own, between two others
-static uint64_t *other_stack = stacks;
-static struct hook_island operator_island = { .hook_index = OPERATOR }, malloc_island = { .hook_index = MALLOC };
+static uint64_t memory[HS_NEAR_CALL / 8 + 3 * WORDS], *const stacks = memory + HS_NEAR_CALL / 8;
+static uint64_t *const stack = memory + HS_NEAR_CALL / 8 + WORDS; // the thread's own, between two others
+static uint64_t *other_stack = memory + HS_NEAR_CALL / 8;
 
 static struct thread_slot *begin(void)
 {
-	struct thread_slot *slot;
-
-	payload_region_init(&made, 16);
-	memset(payload_region_state.hook_trust, 0, sizeof(payload_region_state.hook_trust));
-	slot = thread_slot_claim(arch_thread_pointer());
-	if (!slot)
-		exit(1);
-	slot->stack_low = (uint64_t)stack;
-	slot->stack_high = (uint64_t)(stack + WORDS);
-	slot->interval = 4096;
-	pass_give(slot, PASS);
-	return slot;
+	return slot_begin(stack, stack + WORDS);
 }
-
-// An operator is called, its return address at `place`, and passes.
-static bool watch(struct thread_slot *slot, uint64_t *place)
-{
-	// only its return address is looked at
-	const struct entry_frame *frame = (const struct entry_frame *)((uint8_t *)place - offsetof(struct entry_frame, return_address));
-
-	*place = 0x1234;
-	CHECK_EQUAL(reentry_enter(slot, (uint64_t)place, &operator_island), OUTERMOST);
-	return reentry_watch(slot, frame);
-}
-
-static uint8_t trust(void) { return payload_region_state.hook_trust[OPERATOR]; }
 
 // The next hook of the thread, with its return address at `place`.
 static void check_next(int line, uint64_t *place, bool return_address_stands, const struct hook_island *island, bool is_nested)
@@ -113,7 +84,7 @@ static void check_guard(int line, uint64_t *guard, unsigned distance, unsigned s
 	struct thread_slot *slot = begin();
 	enum nesting nesting;
 
-	memset(stacks, 0, sizeof(stacks));
+	memset(memory, 0, sizeof(memory));
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)guard, &operator_island), OUTERMOST);
 	slot->in_original = (state & IN_ORIGINAL) != 0;
 	if (distance)
@@ -124,7 +95,7 @@ static void check_guard(int line, uint64_t *guard, unsigned distance, unsigned s
 	CHECK_EQUAL(nesting, expected);
 	CHECK_EQUAL(slot->guard, (uint64_t)(expected == OUTERMOST ? place : guard));
 	CHECK_EQUAL(slot->hook, expected == OUTERMOST ? MALLOC : OPERATOR);
-	CHECK_EQUAL(slot->in_original, expected == NESTED || expected == ELSEWHERE);
+	CHECK_EQUAL(slot->in_original, expected == NESTED || expected == HANDLERS);
 	CHECK_EQUAL(slot->counters[COUNTER_abandoned], expected == OUTERMOST);
 	CHECK_EQUAL(trust(), expected == NESTED ? HS_TRUST_NEVER : 0);
 	payload_region_deinit(&made);
@@ -135,7 +106,7 @@ static void check_guard(int line, uint64_t *guard, unsigned distance, unsigned s
 // A hook that runs: what runs deeper is nested. One that is at or above it, or that finds no trace of it, proves that it was left by a longjmp.
 static void test_guard(void)
 {
-	static const unsigned distances[] = { 32, 48, 96, 144 }; // by the kind of entry (arch.h)
+	static const unsigned distances[] = { 32, 48, 96, 208 }; // by the kind of entry (arch.h)
 	uint64_t *guard = stack + PLACE;
 
 	for (unsigned i = 0; i < sizeof(distances) / sizeof(distances[0]); i++) {
@@ -154,11 +125,14 @@ static void test_guard(void)
 		check_guard(__LINE__, guard, 48, HOOK_RUNS | original, guard - 7, original ? NESTED : REENTERED);
 		check_guard(__LINE__, guard, 48, HOOK_RUNS | original, guard - 6, OUTERMOST); // the hook's own frame lies above: it has left
 		// A signal handler on a stack of its own; from there nothing is read.
-		check_guard(__LINE__, guard, 48, HOOK_RUNS | original, other_stack + PLACE, original ? ELSEWHERE : REENTERED);
-		check_guard(__LINE__, guard, 48, original, other_stack + PLACE, original ? ELSEWHERE : REENTERED);
+		check_guard(__LINE__, guard, 48, HOOK_RUNS | original, other_stack + PLACE, original ? HANDLERS : REENTERED);
+		check_guard(__LINE__, guard, 48, original, other_stack + PLACE, original ? HANDLERS : REENTERED);
 		// Of one that ran there nobody knows what can be read; it is over when the thread's own stack is in use again.
 		check_guard(__LINE__, other_stack + PLACE, 48, HOOK_RUNS | original, guard, OUTERMOST);
 		check_guard(__LINE__, other_stack + PLACE, 48, original, other_stack + PLACE - 1, original ? NESTED : REENTERED);
+		// Far below it there is another coroutine's stack, as it seems.
+		check_guard(__LINE__, other_stack + PLACE, 48, original, other_stack + PLACE - HS_NEAR_CALL / 8 + 1, original ? NESTED : REENTERED);
+		check_guard(__LINE__, other_stack + PLACE, 48, original, other_stack + PLACE - HS_NEAR_CALL / 8, original ? HANDLERS : REENTERED);
 		check_guard(__LINE__, other_stack + PLACE, 48, original, other_stack + PLACE, OUTERMOST);
 		check_guard(__LINE__, other_stack + PLACE, 48, original, other_stack + PLACE + 1, OUTERMOST);
 	}
@@ -175,7 +149,6 @@ static void test_left(void)
 	reentry_enter_original(slot);
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)further, &malloc_island), OUTERMOST);
 	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 1);
-	CHECK(reentry_is_shared(slot, frame)); // the other still runs: what has come back here is another thread's
 	reentry_leave(slot);
 	CHECK(reentry_leave_original(slot));
 	CHECK(!reentry_is_shared(slot, frame));
@@ -183,6 +156,17 @@ static void test_left(void)
 	CHECK_EQUAL(slot->guard, (uint64_t)guard);
 	reentry_leave(slot);
 	CHECK(reentry_is_shared(slot, frame)); // once
+	payload_region_deinit(&made);
+
+	// Where the other one still runs, what has come back is another thread's, as it seems. It is not left any more.
+	slot = begin();
+	CHECK_EQUAL(reentry_enter(slot, (uint64_t)guard, &operator_island), OUTERMOST);
+	reentry_enter_original(slot);
+	CHECK_EQUAL(reentry_enter(slot, (uint64_t)further, &malloc_island), OUTERMOST);
+	CHECK(reentry_is_shared(slot, frame));
+	CHECK_EQUAL(slot->left_guards[0], 0);
+	CHECK_EQUAL(slot->guard, (uint64_t)further);
+	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 1);
 	payload_region_deinit(&made);
 
 	// While the recorder runs nothing else is recorded, until many such calls say that it does not any more.
@@ -240,6 +224,36 @@ static void test_awaited(void)
 	CHECK_EQUAL(*pass_countdown(slot), PASS);
 	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 1);
 	payload_region_deinit(&made);
+}
+
+// Very many calls within one: where nothing proves that it runs, they are counted as lost from there on.
+static void check_many_nested(uint64_t *guard, uint64_t return_address, bool is_proved)
+{
+	struct thread_slot *slot = begin();
+	struct entry_frame *frame = (struct entry_frame *)((uint8_t *)(guard - 40) - offsetof(struct entry_frame, return_address));
+
+	memset(memory, 0, sizeof(memory));
+	CHECK_EQUAL(reentry_enter(slot, (uint64_t)guard, &operator_island), OUTERMOST);
+	reentry_enter_original(slot);
+	guard[-6] = CODE;
+	frame->return_address = return_address;
+	for (unsigned lap = 0; lap < 3; lap++) { // and anew in the next call
+		for (unsigned i = 0; i < 2 * HS_NESTED_CALLS; i++)
+			CHECK(reentry_begin(frame, &malloc_island) == NULL);
+		CHECK_EQUAL(slot->counters[COUNTER_nested], (lap + 1) * (is_proved ? 2 * HS_NESTED_CALLS : HS_NESTED_CALLS - 1));
+		CHECK_EQUAL(slot->counters[COUNTER_lost_signal_reentry], (lap + 1) * (is_proved ? 0 : HS_NESTED_CALLS + 1));
+		if (lap == 0)
+			slot->counters[COUNTER_allocations]++;
+		slot->suspended -= lap;
+	}
+	payload_region_deinit(&made);
+}
+
+static void test_many_nested(void)
+{
+	check_many_nested(stack + PLACE, CODE + 8, true);
+	check_many_nested(stack + PLACE, CODE + CODE_SIZE, false);
+	check_many_nested(other_stack + PLACE, CODE + 8, false); // nothing is read there
 }
 
 static void test_trust(void)
@@ -308,7 +322,7 @@ static void test_stack_taken_away(void)
 		struct left_call call = leave_call(cases[i].guard);
 
 		take_away(&call, 1);
-		CHECK_EQUAL(reentry_enter(call.slot, (uint64_t)(other_stack + 5), &malloc_island), ELSEWHERE);
+		CHECK_EQUAL(reentry_enter(call.slot, (uint64_t)(other_stack + 5), &malloc_island), HANDLERS);
 		CHECK_EQUAL(payload_region_state.hook_trust[MALLOC], 0); // that it calls hooked functions is not said by it
 		CHECK_EQUAL(abandoned(call.slot), 0);
 		CHECK_EQUAL(reentry_enter(call.slot, (uint64_t)call.pages + cases[i].next, &malloc_island), OUTERMOST);
@@ -366,6 +380,7 @@ int main(void)
 	test_next_call();
 	test_handler();
 	test_awaited();
+	test_many_nested();
 	test_trust();
 	return CHECK_RESULT();
 }

@@ -329,7 +329,7 @@ static void test_landing_pad_and_island(void)
 	// push %r15 ; push %r14 ; push %r13
 	relocate_at(BYTES(0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0xc3), 7, 7, FROM, TO + HS_ISLAND_TRAMPOLINE_OFFSET,
 		    &result);
-	hook_fill_island(0x123456789abc, 7, &result, &island);
+	hook_fill_island(0x123456789abc, 7, HOOK_malloc, &result, &island);
 	CHECK_EQUAL(island.entry, 0x123456789abc);
 	CHECK_EQUAL(island.hook_index, 7);
 	// 4c 8d 1d e9 ff ff ff  lea -0x17(%rip),%r11 : 16 + 7 - 23 = 0, the start of the island
@@ -367,7 +367,7 @@ static void run_case(struct playground *playground, const uint8_t *code, size_t 
 	CHECK_EQUAL(result.verdict, VERDICT_ok);
 	if (result.verdict != VERDICT_ok)
 		return;
-	hook_fill_island(trampoline, 0, &result, &island);
+	hook_fill_island(trampoline, 0, HOOK_malloc, &result, &island);
 	memcpy(playground->island, &island, sizeof(island));
 	memcpy(&original, &(void *){ playground->code + offset }, sizeof(original));
 	memcpy(&through_trampoline, &(void *){ playground->island + HS_ISLAND_TRAMPOLINE_OFFSET }, sizeof(original));

@@ -147,7 +147,6 @@ static void test_find(void)
 	}
 }
 
-// Protection keys that keep the thread from memory of key 0 would make each call of ours a SIGSEGV; those of other keys are the usual case.
 // A frame's saved stack pointer counts wherever in the bytes it lies, also where the first word of the frame is before them; not the ends of the range.
 static void test_returns_to(void)
 {
@@ -178,6 +177,7 @@ static void test_returns_to(void)
 	CHECK(!sigframe_returns_to(bytes, 0, low, high));
 }
 
+// Protection keys that keep the thread from memory of key 0 would make each call of ours a SIGSEGV; those of other keys are the usual case.
 static void test_keys(void)
 {
 	static uint8_t xstate[11008];

@@ -29,12 +29,15 @@ static void test_facts(void)
 	struct slot_facts_list facts;
 	struct made_region region;
 	uint64_t pointers[SLOTS];
+	size_t with_left = 0, without = 0;
 
 	made_region_init(&region, 16);
 	for (uint32_t i = 0; i < SLOTS; i++) {
 		struct thread_slot *slot = made_slot(&region, i * 7 % SLOTS); // not in the order of their pointers
 
 		slot->guard = 0x1000 + i * 7 % SLOTS * 16;
+		slot->left_count = i % 2;
+		slot->left_guards[HS_LEFT_GUARDS - 1] = slot->guard + 8;
 		slot->stack_low = slot->thread_pointer - 0x10000;
 		slot->stack_high = slot->thread_pointer;
 		pointers[i * 7 % SLOTS] = slot->thread_pointer;
@@ -46,8 +49,62 @@ static void test_facts(void)
 
 		CHECK(slot && slot->guard == 0x1000 + i * 16 && slot->stack_low == pointers[i] - 0x10000 && slot->stack_high == pointers[i]);
 		CHECK(slot && !slot->is_of_several);
+		with_left += slot && slot->left[HS_LEFT_GUARDS - 1] == slot->guard + 8;
+		without += slot && !slot->left[HS_LEFT_GUARDS - 1];
 	}
+	CHECK_EQUAL(with_left, SLOTS / 2);
+	CHECK_EQUAL(without, SLOTS - SLOTS / 2);
 	CHECK(!slot_facts_find(&facts, pointers[0] + 8));
+	slot_facts_deinit(&facts);
+	made_region_deinit(&region);
+}
+
+static bool has_nobodys(const struct slot_facts_list *facts, uint64_t guard)
+{
+	for (size_t i = 0; i < facts->nobodys_count; i++)
+		if (facts->nobodys[i] == guard)
+			return true;
+	return false;
+}
+
+// What coroutines have left whose thread is no more, in a slot that is nobody's or that nobody has taken yet, and what slots have forgotten.
+static void test_nobodys(void)
+{
+	struct slot_facts_list facts;
+	struct made_region region;
+	uint64_t pointers[3];
+
+	made_region_init(&region, 16);
+	for (uint32_t i = 0; i < 3; i++) {
+		struct thread_slot *slot = made_slot(&region, i);
+
+		pointers[i] = slot->thread_pointer;
+		slot->stack_low = slot->thread_pointer - 0x10000;
+		slot->stack_high = slot->thread_pointer;
+		slot->guard = 0x1000 + i;
+		slot->left_count = 2;
+		slot->left_guards[HS_LEFT_GUARDS - 1] = 0x2000 + i;
+		slot->left_guards[0] = slot->stack_high - 8; // on its own stack: gone with it
+		if (i == 2)
+			slot->thread_pointer = HS_KEY_ENDED;
+	}
+	region.header->forgotten_guards[HS_FORGOTTEN_GUARDS - 1] = 0x3000;
+	facts = read_facts(&region, pointers, 1); // the first one's thread lives
+	CHECK_EQUAL(facts.count, 2);
+	CHECK_EQUAL(facts.nobodys_count, 5);
+	CHECK(has_nobodys(&facts, 0x1001) && has_nobodys(&facts, 0x1002) && has_nobodys(&facts, 0x2001) && has_nobodys(&facts, 0x2002));
+	CHECK(has_nobodys(&facts, 0x3000));
+	CHECK(!facts.guards_lost);
+	slot_facts_deinit(&facts);
+	made_slot(&region, 1)->thread_pointer |= HS_KEY_SHARED; // what stands there may be over
+	region.header->guards_lost = 1;
+	facts = read_facts(&region, pointers, 1);
+	CHECK(facts.guards_lost);
+	CHECK_EQUAL(facts.nobodys_count, 3);
+	slot_facts_deinit(&facts);
+	made_slot(&region, 1)->stack_high = 0; // nor can it be told from its own stack
+	facts = read_facts(&region, pointers, 1);
+	CHECK_EQUAL(facts.nobodys_count, 3);
 	slot_facts_deinit(&facts);
 	made_region_deinit(&region);
 }
@@ -76,6 +133,7 @@ static void test_several(void)
 				const struct slot_facts *slot = slot_facts_find(&facts, pointers[i]);
 
 				CHECK(slot && slot->is_of_several == (i == shared));
+				CHECK(slot && slot->has_several == (i == shared && !by_key));
 			}
 			slot_facts_deinit(&facts);
 			made_region_deinit(&region);
@@ -85,6 +143,7 @@ static void test_several(void)
 int main(void)
 {
 	test_facts();
+	test_nobodys();
 	test_several();
 	return CHECK_RESULT();
 }

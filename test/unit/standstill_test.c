@@ -147,7 +147,7 @@ static void test_first_process(void)
 	// With the guard there is somebody to kill.
 	status = run_first_process(true, 20000, said, sizeof(said));
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGKILL);
-	CHECK(strstr(said, "and was killed; the process runs on") != NULL);
+	CHECK(strstr(said, "and was killed by its watchdog; the process runs on") != NULL);
 }
 
 int main(void)

@@ -3,10 +3,12 @@
 #include "attach/urgency.h"
 #include "check.h"
 
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -107,8 +109,62 @@ static void test_fallen_back(void)
 	CHECK_EQUAL(sched_getscheduler(0), SCHED_OTHER);
 }
 
+// Takes CAP_SYS_NICE away from the thread's effective capabilities, or gives it back.
+static bool set_capability(bool has)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+	const uint32_t nice_bit = UINT32_C(1) << CAP_SYS_NICE;
+
+	if (syscall(SYS_capget, &header, data) != 0)
+		return false;
+	data[0].effective = has ? data[0].effective | nice_bit : data[0].effective & ~nice_bit;
+	return syscall(SYS_capset, &header, data) == 0;
+}
+
+enum { NOT_TRIED = 77 };
+
+// Who has a real-time priority without the capability (by RLIMIT_RTPRIO) may not clear SCHED_RESET_ON_FORK again, and gives it back all the same; and takes one
+// again at the next stop.
+static _Noreturn void be_without_capability(void)
+{
+	const int real_time = SCHED_FIFO | SCHED_RESET_ON_FORK;
+
+	for (int i = 0; i < 2; i++) {
+		int nice_value = urgency_begin();
+
+		urgency_raise();
+		if (sched_getscheduler(0) != real_time || !set_capability(false))
+			_exit(i == 0 ? NOT_TRIED : 1);
+		urgency_lower();
+		if (sched_getscheduler(0) != (SCHED_OTHER | SCHED_RESET_ON_FORK))
+			_exit(2);
+		urgency_end(nice_value);
+		if (!set_capability(true))
+			_exit(3);
+	}
+	_exit(0);
+}
+
+static void test_without_capability(void)
+{
+	pid_t pid;
+	int status;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0)
+		be_without_capability();
+	waitpid(pid, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_TRIED)
+		puts("no real-time priority to be had: giving it back without the capability is not tried");
+	else
+		CHECK_EQUAL(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+}
+
 int main(void)
 {
+	test_without_capability();
 	test_longest();
 	test_limits();
 	test_fallen_back();

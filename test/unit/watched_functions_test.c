@@ -105,8 +105,63 @@ static void test_settle(void)
 	CHECK_EQUAL(ways[3].hook.record.verdict, VERDICT_ok);
 }
 
+// Which of a user's functions can be watched: those whose result is the block.
+static void test_wanted(void)
+{
+	static const struct {
+		enum hook_verdict verdict;
+		struct hook_signature signature;
+		bool is_wanted;
+	} cases[] = {
+		{ VERDICT_may_unwind, { HOOK_allocate, { .size = 2 } }, true },
+		{ VERDICT_may_unwind, { HOOK_allocate, { .count = 1, .size = 2 } }, true },
+		{ VERDICT_leaves_by_jump, { HOOK_allocate, { .size = 1 } }, true },
+		{ VERDICT_ok, { HOOK_allocate, { .size = 1 } }, false },
+		{ VERDICT_may_unwind, { HOOK_allocate, { .where = 1, .size = 2 } }, false },
+		{ VERDICT_may_unwind, { HOOK_allocate, { .flags = HS_LAYOUT_STRING } }, false },
+		{ VERDICT_may_unwind, { HOOK_reallocate, { .block = 1, .size = 2 } }, false },
+		{ VERDICT_may_unwind, { HOOK_resize, { .block = 1, .size = 2 } }, false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct hook_candidate candidate = { .added = true, .signature = cases[i].signature };
+		struct draft draft = { .candidate = &candidate, .hook.record.verdict = cases[i].verdict };
+
+		CHECK_EQUAL(watched_is_wanted(&draft), cases[i].is_wanted);
+	}
+}
+
+// An operator of the same module that cannot be watched, because a delete cannot be hooked, does not stop a user's function.
+static void test_added_beside_operators(void)
+{
+	struct hook_candidate candidates[3] = {
+		{ .added = true, .signature = { HOOK_allocate, { .size = 1 } }, .verdict = VERDICT_may_unwind },
+		{ .signature = { HOOK_new, { .size = 1, .flags = HS_LAYOUT_COMPANION } }, .verdict = VERDICT_unproven },
+		{ .signature = { HOOK_free, { .block = 1 } }, .verdict = VERDICT_unproven },
+	};
+	struct draft drafts[3] = {
+		{ .candidate = &candidates[0], .may_be_watched = true, .hook.record.verdict = VERDICT_may_unwind },
+		{ .candidate = &candidates[1], .may_be_watched = true, .hook.record.verdict = VERDICT_unproven },
+		{ .candidate = &candidates[2], .code_verdict = VERDICT_too_short, .hook.record.verdict = VERDICT_unproven },
+	};
+
+	watched_decide(drafts, 3, NULL, 0);
+	CHECK_EQUAL(drafts[0].hook.record.verdict, VERDICT_ok);
+	CHECK_EQUAL(drafts[0].hook.record.kind, HOOK_watched);
+	CHECK_EQUAL(drafts[1].hook.record.verdict, VERDICT_unproven);
+	// Nor does it bring deletes with it, which its blocks are not given to.
+	drafts[0].hook.record.verdict = VERDICT_may_unwind;
+	drafts[1].may_be_watched = false;
+	drafts[2].code_verdict = VERDICT_ok;
+	watched_decide(drafts, 3, NULL, 0);
+	CHECK_EQUAL(drafts[0].hook.record.verdict, VERDICT_ok);
+	CHECK_EQUAL(drafts[2].hook.record.verdict, VERDICT_unproven);
+}
+
 int main(void)
 {
+	test_wanted();
+	test_added_beside_operators();
 	test_changed();
 	test_next();
 	test_settle();

@@ -26,6 +26,7 @@ struct test_case {
 #define CALL_AWAY 0xe8, 0x00, 0x10, 0x00, 0x00
 #define TEST_RAX 0x48, 0x85, 0xc0
 #define RETURN 0xc3
+#define TRAP 0xcc
 
 static const struct test_case cases[] = {
 	{ "a frame and one return", CODE(PUSH_RBX, SUB_16, CALL_AWAY, ADD_16, POP_RBX, RETURN), 0, VERDICT_ok, { 10 }, 1 },
@@ -56,6 +57,12 @@ static const struct test_case cases[] = {
 	{ "no return at all", CODE(PUSH_RBX, CALL_AWAY, 0x0f, 0x0b), 0, VERDICT_no_way_out, { 0 }, 0 },
 	{ "a call that ends the function", CODE(PUSH_RBX, CALL_AWAY, TEST_RAX, 0x74, 0x06, 0x48, 0x89, 0xd8, 0x90, POP_RBX, RETURN, CALL_AWAY), 0,
 	  VERDICT_ok, { 11 }, 1 },
+	{ "a return behind a trap, from which a handler comes back",
+	  CODE(PUSH_RBX, SUB_16, CALL_AWAY, TEST_RAX, 0x74, 0x06, ADD_16, POP_RBX, RETURN, TRAP, ADD_16, POP_RBX, RETURN), 0, VERDICT_ok, { 15, 22 }, 2 },
+	{ "a trap among what would be overwritten", CODE(PUSH_RBX, SUB_16, CALL_AWAY, ADD_16, TRAP, POP_RBX, RETURN), 0, VERDICT_no_way_out, { 0 }, 0 },
+	{ "a trap behind a call that ends the function",
+	  CODE(PUSH_RBX, CALL_AWAY, TEST_RAX, 0x74, 0x06, 0x48, 0x89, 0xd8, 0x90, POP_RBX, RETURN, CALL_AWAY, TRAP), 0, VERDICT_ok, { 11 }, 1 },
+	{ "a return to elsewhere: mov %rax,8(%rsp)", CODE(PUSH_RBX, 0x48, 0x89, 0x44, 0x24, 0x08, 0x48, 0x89, 0xd8, POP_RBX, RETURN), 0, VERDICT_no_way_out, { 0 }, 0 },
 	{ "no instruction", CODE(PUSH_RBX, 0x06, ADD_16, POP_RBX, RETURN), 0, VERDICT_not_decodable, { 0 }, 0 },
 	// jmp to the second byte of a mov: two readings of the same bytes
 	{ "code within code", CODE(0x74, 0x01, 0xb8, 0x90, 0x90, 0x90, 0x90, 0x48, 0x89, 0xf8, 0x48, 0x01, 0xc0, RETURN), 0, VERDICT_not_decodable, { 0 }, 0 },
@@ -117,6 +124,137 @@ static void check_passing(void)
 	CHECK(!ways_out_all_pass(&function, is_there, &there));
 }
 
+// Functions are judged by what they call: one at ADDRESS + 0x1000 + ..., which `way` is said of; all else is unknown.
+struct judged {
+	const char *what;
+	uint8_t code[32];
+	size_t size;
+	enum way_of_call called, way;
+};
+
+static const struct judged judged[] = {
+	{ "no call", CODE(PUSH_RBX, SUB_16, ADD_16, POP_RBX, RETURN), WAY_unknown, WAY_returns },
+	{ "a call of what is unknown", CODE(PUSH_RBX, CALL_AWAY, POP_RBX, RETURN), WAY_unknown, WAY_unknown },
+	{ "a call that returns", CODE(PUSH_RBX, CALL_AWAY, POP_RBX, RETURN), WAY_returns, WAY_returns },
+	{ "a call that ends", CODE(PUSH_RBX, CALL_AWAY, 0x06), WAY_ends, WAY_ends },
+	{ "a call at the end that returns: the next function follows", CODE(PUSH_RBX, CALL_AWAY), WAY_returns, WAY_unknown },
+	{ "a call through a register", CODE(PUSH_RBX, 0xff, 0xd0, POP_RBX, RETURN), WAY_returns, WAY_unknown },
+	{ "a call through a word", CODE(PUSH_RBX, 0xff, 0x15, 0x00, 0x10, 0x00, 0x00, POP_RBX, RETURN), WAY_returns, WAY_returns },
+	{ "a jump in place of a call", CODE(0xe9, 0x00, 0x10, 0x00, 0x00), WAY_returns, WAY_returns },
+	{ "a jump in place of a call, to what is unknown", CODE(0xe9, 0x00, 0x10, 0x00, 0x00), WAY_unknown, WAY_unknown },
+	{ "a jump that leaves a frame behind", CODE(PUSH_RBX, 0xe9, 0x00, 0x10, 0x00, 0x00), WAY_returns, WAY_unknown },
+	{ "a part moved away that ends", CODE(PUSH_RBX, 0x0f, 0x84, 0x00, 0x10, 0x00, 0x00, POP_RBX, RETURN), WAY_ends, WAY_returns },
+	{ "a jump through a register", CODE(0xff, 0xe0), WAY_returns, WAY_unknown },
+	{ "a call of the kernel", CODE(0x0f, 0x05, RETURN), WAY_returns, WAY_unknown },
+	{ "a stack pointer from elsewhere", CODE(0x48, 0x89, 0xcc, RETURN), WAY_returns, WAY_unknown },
+	// mov %rax,0(%rsp) and so on
+	{ "another return address", CODE(0x48, 0x89, 0x04, 0x24, RETURN), WAY_returns, WAY_unknown },
+	{ "its upper half", CODE(0x89, 0x44, 0x24, 0x04, RETURN), WAY_returns, WAY_unknown },
+	{ "a word right below it", CODE(PUSH_RBX, 0x48, 0x89, 0x04, 0x24, POP_RBX, RETURN), WAY_returns, WAY_returns },
+	{ "a vector that ends in it", CODE(PUSH_RBX, 0x0f, 0x11, 0x04, 0x24, POP_RBX, RETURN), WAY_returns, WAY_unknown },
+	{ "an argument behind it", CODE(0x48, 0x89, 0x44, 0x24, 0x08, RETURN), WAY_returns, WAY_returns },
+	// push %rbp; mov %rsp,%rbp; mov %rax,8(%rbp); leave; ret
+	{ "another return address, by the base", CODE(0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0x45, 0x08, 0xc9, RETURN), WAY_returns, WAY_unknown },
+	// pop to (%rsp): the place is taken behind the increment
+	{ "another return address, popped", CODE(0x50, 0x8f, 0x04, 0x24, RETURN), WAY_returns, WAY_unknown },
+	{ "a word below it, popped", CODE(PUSH_RBX, 0x50, 0x8f, 0x04, 0x24, POP_RBX, RETURN), WAY_returns, WAY_returns },
+	{ "a trap, then a call of what is unknown", CODE(TRAP, CALL_AWAY, RETURN), WAY_unknown, WAY_unknown },
+	{ "a trap, then a return", CODE(TRAP, RETURN), WAY_returns, WAY_returns },
+	{ "a trap at the end: the next function follows", CODE(TRAP), WAY_returns, WAY_unknown },
+	{ "a trap at which it stays", CODE(0x0f, 0x0b, 0x06), WAY_returns, WAY_ends },
+	{ "padding behind a call that ends", CODE(PUSH_RBX, CALL_AWAY, TRAP, TRAP), WAY_ends, WAY_ends },
+	{ "a local word, by the base", CODE(0x55, 0x48, 0x89, 0xe5, SUB_16, 0x48, 0x89, 0x45, 0xf8, 0xc9, RETURN), WAY_returns, WAY_returns },
+};
+
+static enum way_of_call say_of_call(uint64_t target, uint64_t slot, bool in_place, void *context)
+{
+	(void)in_place;
+	return (target & ~UINT64_C(0xff)) == ADDRESS + 0x1000 || (slot & ~UINT64_C(0xff)) == ADDRESS + 0x1000 ? *(const enum way_of_call *)context : WAY_unknown;
+}
+
+static void check_judged(const struct judged *test)
+{
+	struct whole_function function = { .code = test->code, .size = test->size, .seen = test->size, .address = ADDRESS };
+	enum way_of_call called = test->called, way = ways_out_judge(&function, false, say_of_call, &called);
+
+	if (way != test->way)
+		printf("%s: %d, not %d\n", test->what, way, test->way);
+	CHECK_EQUAL(way, test->way);
+}
+
+// Functions that return, and whether they may be called with another return address, and other things above it.
+static const struct {
+	const char *what;
+	uint8_t code[32];
+	size_t size;
+	bool stays_below;
+} below[] = {
+	{ "its frame", CODE(PUSH_RBX, SUB_16, 0x48, 0x8b, 0x44, 0x24, 0x08, 0x48, 0x8d, 0x7c, 0x24, 0x08, ADD_16, POP_RBX, RETURN), true }, // mov, lea 8(%rsp)
+	{ "its return address", CODE(0x48, 0x8b, 0x04, 0x24, RETURN), false },
+	{ "its upper half", CODE(0x8b, 0x44, 0x24, 0x04, RETURN), false },
+	{ "its return address, with a frame", CODE(PUSH_RBX, 0x48, 0x8b, 0x44, 0x24, 0x08, POP_RBX, RETURN), false },
+	{ "its return address, pushed", CODE(0xff, 0x34, 0x24, POP_RBX, RETURN), false },
+	{ "an argument", CODE(0x48, 0x8b, 0x44, 0x24, 0x08, RETURN), false },
+	{ "an argument, in an addition", CODE(0x48, 0x03, 0x44, 0x24, 0x08, RETURN), false },
+	{ "an argument, written", CODE(0x48, 0x89, 0x44, 0x24, 0x08, RETURN), false },
+	{ "an argument, by an index", CODE(0x48, 0x8b, 0x44, 0xcc, 0x08, RETURN), false },
+	{ "the address of the arguments", CODE(0x48, 0x8d, 0x44, 0x24, 0x08, RETURN), false },
+	{ "the address of its return address", CODE(0x48, 0x89, 0xe0, RETURN), false },
+	{ "the address of a local word", CODE(PUSH_RBX, 0x48, 0x89, 0xe0, POP_RBX, RETURN), true },
+	{ "the red zone", CODE(0x48, 0x89, 0x44, 0x24, 0xf8, 0x48, 0x8b, 0x44, 0x24, 0xf8, RETURN), true },
+	{ "a vector that ends in its return address", CODE(PUSH_RBX, 0x0f, 0x10, 0x04, 0x24, POP_RBX, RETURN), false },
+	{ "an argument, by the base", CODE(0x55, 0x48, 0x89, 0xe5, 0x48, 0x8b, 0x45, 0x10, 0x5d, RETURN), false },
+	{ "the address of the arguments, by the base", CODE(0x55, 0x48, 0x89, 0xe5, 0x48, 0x8d, 0x45, 0x10, 0xc9, RETURN), false },
+	{ "a local word, by the base", CODE(0x55, 0x48, 0x89, 0xe5, 0x48, 0x8b, 0x45, 0xf8, 0xc9, RETURN), true },
+	{ "rbp, which is something else", CODE(0x48, 0x8b, 0x45, 0x10, RETURN), true },
+	{ "rbp, which has become something else", CODE(0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xfd, 0x48, 0x8b, 0x45, 0x10, 0x5d, RETURN), true },
+	// mov %fs:40,%rax; mov %rax,8(%rsp); ... sub %fs:40,%rax
+	{ "a stack protector", CODE(SUB_16, 0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0x00, 0x00, 0x00, 0x48, 0x89, 0x44, 0x24, 0x08, 0x48, 0x8b, 0x44, 0x24, 0x08, 0x31, 0xc0, ADD_16, RETURN), true },
+};
+
+static void check_below(void)
+{
+	enum way_of_call called = WAY_returns;
+
+	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
+		struct whole_function function = { .code = below[i].code, .size = below[i].size, .seen = below[i].size, .address = ADDRESS };
+		enum way_of_call way = ways_out_judge(&function, true, say_of_call, &called);
+
+		if (way != (below[i].stays_below ? WAY_returns : WAY_unknown))
+			printf("%s: %d\n", below[i].what, way);
+		CHECK_EQUAL(way, below[i].stays_below ? WAY_returns : WAY_unknown);
+		CHECK_EQUAL(ways_out_judge(&function, false, say_of_call, &called), WAY_returns);
+	}
+}
+
+static enum way_of_call note_place(uint64_t target, uint64_t slot, bool in_place, void *context)
+{
+	(void)target;
+	(void)slot;
+	*(int *)context = in_place;
+	return WAY_returns;
+}
+
+// Who runs with the same return address.
+static void check_in_place(void)
+{
+	const uint8_t call[] = { PUSH_RBX, CALL_AWAY, POP_RBX, RETURN }, bare_call[] = { CALL_AWAY, RETURN }, jump[] = { 0xe9, 0x00, 0x10, 0x00, 0x00 };
+	struct whole_function function = { .code = call, .size = sizeof(call), .seen = sizeof(call), .address = ADDRESS };
+	int in_place = -1;
+
+	ways_out_judge(&function, true, note_place, &in_place);
+	CHECK_EQUAL(in_place, 0);
+	function.code = bare_call;
+	function.size = function.seen = sizeof(bare_call);
+	in_place = -1;
+	ways_out_judge(&function, true, note_place, &in_place);
+	CHECK_EQUAL(in_place, 0);
+	function.code = jump;
+	function.size = function.seen = sizeof(jump);
+	ways_out_judge(&function, true, note_place, &in_place);
+	CHECK_EQUAL(in_place, 1);
+}
+
 // The copy of a way out leads to the island's stub.
 static void check_copy(void)
 {
@@ -145,8 +283,12 @@ int main(void)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		check_case(&cases[i]);
+	for (size_t i = 0; i < sizeof(judged) / sizeof(judged[0]); i++)
+		check_judged(&judged[i]);
 	check_places();
 	check_passing();
+	check_below();
+	check_in_place();
 	check_copy();
 	return CHECK_RESULT();
 }

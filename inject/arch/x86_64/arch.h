@@ -3,6 +3,7 @@
 #ifndef HEAPSNAP_INJECT_ARCH_H
 #define HEAPSNAP_INJECT_ARCH_H
 
+#include "abi/signal_frame.h"
 #include "freestanding.h"
 
 // The thread control block's first word is its own address (psABI x86-64, TLS variant II; glibc and musl alike). In the target it is RDFSBASE, which
@@ -48,7 +49,7 @@ struct entry_frame {
 // pre: what lies between the two can be read.
 static inline bool arch_hook_runs(uint64_t place, uint64_t called, uint64_t code, uint64_t code_size)
 {
-	static const uint8_t distances[] = { 32, 48, 96, 144 };
+	static const uint8_t distances[] = { 32, 48, 96, 208 };
 
 	for (unsigned i = 0; i < sizeof(distances); i++)
 		if (place - called > distances[i] && *(const uint64_t *)(place - distances[i]) - code < code_size)
@@ -79,14 +80,45 @@ static inline bool arch_is_sigreturn(const uint8_t *code)
 	return (is_wide || code[0] == 0xb8) && rest[0] == 15 && !rest[1] && !rest[2] && !rest[3] && rest[4] == 0x0f && rest[5] == 0x05;
 }
 
+// Whether a signal frame of 64-bit code lies in [low, high), on the stack that it interrupts, by what the kernel writes into each (struct rt_sigframe,
+// arch/x86/include/asm/sigframe.h; get_sigframe in arch/x86/kernel/signal.c): __USER_CS, and a floating-point state behind the frame, on 64 bytes, below
+// the interrupted stack pointer. That state is at the highest such place below it, and the frame at the highest place below the state that is 8 below one
+// that 16 divides: so it lies 56 bytes behind one that 64 divides, as it has since the state's alignment is 64. Only the pages of the two ends are looked at: what lies between them may be a program's guard page.
+// pre: `low` and `high` - 8 can be read, and what is in their pages between them.
+#define ARCH_SIGNAL_FRAME_MIN (HS_SIGFRAME_FIXED_SIZE + 512u)
+// It reads frames that are not its own, whatever lies there.
+__attribute__((no_sanitize("address"))) static inline bool arch_has_signal_frame(uint64_t low, uint64_t high)
+{
+	enum { SP = HS_SIGFRAME_SP_OFFSET, END = HS_SIGFRAME_FLOATING_POINT_OFFSET + 8, PAGE = 4096, STEP = 64, FIRST = 56 }; // [SP, END) of a frame is read
+	const uint64_t first_end = (low & ~(uint64_t)(PAGE - 1)) + PAGE, last = (high - 1) & ~(uint64_t)(PAGE - 1);
+
+	for (uint64_t frame = ((low + STEP - 1 - FIRST) & ~(uint64_t)(STEP - 1)) + FIRST; frame < high && high - frame >= ARCH_SIGNAL_FRAME_MIN; frame += STEP) {
+		uint64_t sp, registers;
+
+		if (first_end < last && frame + END > first_end && frame + SP < last) { // not all in the two pages: on to the first that is
+			frame = ((last - SP + STEP - 1 - FIRST) & ~(uint64_t)(STEP - 1)) + FIRST - STEP;
+			continue;
+		}
+		if (*(const uint16_t *)(frame + HS_SIGFRAME_CS_OFFSET) != HS_USER_CS) // mostly
+			continue;
+		sp = *(const uint64_t *)(frame + SP);
+		registers = *(const uint64_t *)(frame + HS_SIGFRAME_FLOATING_POINT_OFFSET);
+		if (registers % 64 == 0 && registers >= frame + HS_SIGFRAME_FIXED_SIZE && registers < sp && sp < high)
+			return true;
+	}
+	return false;
+}
+
 struct hook_island;
 
 // What the entry of a general kind pushed, lowest address first.
 struct call_frame {
-	uint64_t result[2]; // rax and rdx after the original
+	uint64_t result[2];  // rax and rdx after the original
+	uint64_t changed[7]; // rcx, rsi, rdi, r8 to r11 after it: what its caller gets
 	const struct hook_island *island;
-	uint64_t rax; // before
+	uint64_t rax; // before, as all that follows
 	uint64_t arguments[6]; // rdi, rsi, rdx, rcx, r8, r9
+	uint64_t r10, r11;
 	struct entry_frame entry;
 };
 

@@ -3,11 +3,14 @@
 //
 // A patched function jumps to an island's stub, which comes here with r11 = address of its struct hook_island and all
 // other registers as the caller of the function left them. r10 and r11 are free at a function's entry (psABI: r10 static
-// chain, unused by C; r11 scratch).
+// chain, unused by C; r11 scratch), unless the caller knows that the function leaves them alone: the kinds below that keep registers.
 
 // test/artifact compares the numbers here with the headers.
 #define ISLAND_SHORT_WAY 32    // HS_ISLAND_SHORT_WAY_OFFSET
 #define ISLAND_TRAMPOLINE 128  // HS_ISLAND_TRAMPOLINE_OFFSET
+#define ISLAND_HOOK_INDEX 8
+#define ISLAND_LAYOUT 216
+#define STATE_TRUST 64
 #define STATE_FILTER 4096
 #define STATE_PASSES 12288
 #define PASS_COUNTDOWN 8
@@ -32,7 +35,7 @@
 	.type payload_header, @object
 payload_header:
 	.quad 0x44414f4c59415053          // magic
-	.long 11                           // abi_version
+	.long 12                           // abi_version
 	.long payload_image_end - payload_header
 	.long entry_malloc - payload_header
 	.long entry_calloc - payload_header
@@ -170,6 +173,16 @@ gadget_sigreturn:
 	je \label
 .endm
 
+.macro save register
+	push \register
+	.cfi_adjust_cfa_offset 8
+.endm
+
+.macro restore register
+	pop \register
+	.cfi_adjust_cfa_offset -8
+.endm
+
 // To the original, with its arguments as the caller left them.
 .macro to_trampoline
 	lea ISLAND_TRAMPOLINE(%r11), %r11
@@ -178,22 +191,24 @@ gadget_sigreturn:
 
 // The callee-saved registers, as struct entry_frame has them.
 .macro push_entry_frame
-	push %rbp
-	.cfi_adjust_cfa_offset 8
+	save %rbp
 	push_callee_saved
 .endm
 
+// rbp and the return address stand side by side, as code with frame pointers has them: so the original, and whoever walks the chain of those from within it,
+// finds the caller behind our frames. Who leaves takes rbp from there.
+.macro keep_chain
+	save %rbp
+	.cfi_rel_offset %rbp, 0
+	mov %rsp, %rbp
+.endm
+
 .macro push_callee_saved
-	push %rbx
-	.cfi_adjust_cfa_offset 8
-	push %r12
-	.cfi_adjust_cfa_offset 8
-	push %r13
-	.cfi_adjust_cfa_offset 8
-	push %r14
-	.cfi_adjust_cfa_offset 8
-	push %r15
-	.cfi_adjust_cfa_offset 8
+	save %rbx
+	save %r12
+	save %r13
+	save %r14
+	save %r15
 .endm
 
 // The second half of a hook that calls the original itself, from the call of its C code on: struct hook_result hook(a, b, c, island, frame), which has
@@ -212,6 +227,7 @@ gadget_sigreturn:
 .endm
 
 .macro leave_as_told arguments
+	mov 80(%rsp), %rbp
 	test %edx, %edx
 	je 5f
 	add $88, %rsp
@@ -236,7 +252,8 @@ gadget_sigreturn:
 entry_\name:
 	.cfi_startproc
 	unless_active 1f
-	push_entry_frame
+	keep_chain
+	push_callee_saved
 	mov %rsp, %r8
 	save_arguments \arguments
 	mov %r11, %rcx
@@ -256,8 +273,7 @@ entry_\name:
 entry_\name:
 	.cfi_startproc
 	unless_active 1f
-	push %rbp
-	.cfi_adjust_cfa_offset 8
+	keep_chain
 	sub $USUAL_SAVED, %rsp
 	.cfi_adjust_cfa_offset USUAL_SAVED
 	mov %r11, 16(%rsp)
@@ -270,8 +286,9 @@ entry_\name:
 	call hook_\name\()_usual
 	cmp $HOOK_DONE, %edx
 	jne 2f
-	add $USUAL_SAVED + 8, %rsp
-	.cfi_adjust_cfa_offset -USUAL_SAVED - 8
+	add $USUAL_SAVED, %rsp
+	.cfi_adjust_cfa_offset -USUAL_SAVED
+	restore %rbp
 	ret
 	.cfi_adjust_cfa_offset USUAL_SAVED + 8
 	// What arch_hook_runs looks for stands below, in the red zone, before the pushes overwrite what stood above.
@@ -316,108 +333,195 @@ entry_\name:
 entry_free:
 	.cfi_startproc
 	unless_active 1f
-	push %rdi
-	.cfi_adjust_cfa_offset 8
-	push %r11
-	.cfi_adjust_cfa_offset 8
-	push %rsi
-	.cfi_adjust_cfa_offset 8
+	save %rdi
+	save %r11
+	save %rsi
 	lea 24(%rsp), %rsi
 	mov %r11, %rdx
 	call hook_before_free
-	pop %rsi
-	.cfi_adjust_cfa_offset -8
-	pop %r11
-	.cfi_adjust_cfa_offset -8
-	pop %rdi
-	.cfi_adjust_cfa_offset -8
+	restore %rsi
+	restore %r11
+	restore %rdi
 1:	to_trampoline
 	.cfi_endproc
 	.size entry_free, . - entry_free
 
-// The general kinds: every register that may hold an argument is in struct call_frame, and the C code gets its address. 0 from it: the
-// original runs in its place, as after those that never have a result (release, watched).
-.macro general_hook name, has_result=1
+// The kinds that keep every register but those that the function itself changes, for callers that rely on it (gcc's -fipa-ra: docs/design.md, Hooks). Their
+// stub has put the caller's r11 below the stack pointer, into the part that signal handlers leave alone (the red zone, 128 bytes: psABI).
+#define RED_R11 -120
+#define RED_R10 -128
+#define RED_RAX -112
+#define RED_ISLAND -104
+
+// Where the fields of struct call_frame lie.
+#define FRAME_RESULT 0     // rax, rdx
+#define FRAME_CHANGED 16   // rcx, rsi, rdi, r8, r9, r10, r11
+#define FRAME_ISLAND 72
+#define FRAME_RAX 80
+#define FRAME_ARGUMENTS 88 // rdi, rsi, rdx, rcx, r8, r9
+#define FRAME_R10 136
+#define FRAME_R11 144
+#define FRAME_ENTRY 152
+#define FRAME_SIZE 200     // without the return address
+
+.macro unless_active_keep label
+	mov %r10, RED_R10(%rsp)
+	mov config_state(%rip), %r10
+	cmpl $0, (%r10)
+	je \label
+.endm
+
+// All registers into struct call_frame, whose address is the stack pointer then, and rdi.
+.macro push_call_frame
+	push_entry_frame
+	sub $FRAME_ENTRY, %rsp
+	.cfi_adjust_cfa_offset FRAME_ENTRY
+	mov FRAME_SIZE + RED_R10(%rsp), %r10
+	mov %r10, FRAME_R10(%rsp)
+	mov FRAME_SIZE + RED_R11(%rsp), %r10
+	mov %r10, FRAME_R11(%rsp)
+	mov %r9, FRAME_ARGUMENTS + 40(%rsp)
+	mov %r8, FRAME_ARGUMENTS + 32(%rsp)
+	mov %rcx, FRAME_ARGUMENTS + 24(%rsp)
+	mov %rdx, FRAME_ARGUMENTS + 16(%rsp)
+	mov %rsi, FRAME_ARGUMENTS + 8(%rsp)
+	mov %rdi, FRAME_ARGUMENTS(%rsp)
+	mov %rax, FRAME_RAX(%rsp)
+	mov %r11, FRAME_ISLAND(%rsp)
+	mov %rsp, %rdi
+.endm
+
+// All registers as they were.
+.macro pop_call_frame
+	mov FRAME_ARGUMENTS + 40(%rsp), %r9
+	mov FRAME_ARGUMENTS + 32(%rsp), %r8
+	mov FRAME_ARGUMENTS + 24(%rsp), %rcx
+	mov FRAME_ARGUMENTS + 16(%rsp), %rdx
+	mov FRAME_ARGUMENTS + 8(%rsp), %rsi
+	mov FRAME_ARGUMENTS(%rsp), %rdi
+	mov FRAME_RAX(%rsp), %rax
+	mov FRAME_R10(%rsp), %r10
+	mov FRAME_R11(%rsp), %r11
+	add $FRAME_SIZE, %rsp
+	.cfi_adjust_cfa_offset -FRAME_SIZE
+.endm
+
+// To the trampoline at once, from the entry's beginning; r10 and r11 are where unless_active_keep and the stub have put them.
+.macro to_trampoline_keep
+	add $ISLAND_TRAMPOLINE, %r11
+	mov RED_R10(%rsp), %r10
+	mov %r11, RED_R10(%rsp)
+	mov RED_R11(%rsp), %r11
+	jmp *RED_R10(%rsp)
+.endm
+
+// What the short ways decide (above), for functions of the same arguments whose hook keeps registers; r10 = the state pages. Goes on below where the C code is to
+// decide.
+.macro pass_allocation
+	cmpw $0x0001, ISLAND_LAYOUT(%r11) // size is the first argument, and there is no count
+	jne 8f
+	test %rdi, %rdi
+	jle 8f
+	mov %rax, RED_RAX(%rsp)
+	mov %r11, RED_ISLAND(%rsp)
+	mov ISLAND_HOOK_INDEX(%r11), %eax
+	cmpb $TRUST_CALLS, STATE_TRUST(%r10,%rax)
+	jne 7f
+9:	mov %fs:0, %r11
+	.pushsection .fs_reads, "a"
+	.long 9b - .
+	.popsection
+	imul $PASS_FACTOR, %r11d, %eax
+	shr $PASS_SHIFT, %eax
+	and $PASS_MASK, %eax
+	cmp %r11, STATE_PASSES(%r10,%rax)
+	jne 7f
+	sub %rdi, STATE_PASSES + PASS_COUNTDOWN(%r10,%rax)
+	jle 6f
+	mov RED_RAX(%rsp), %rax
+	mov RED_ISLAND(%rsp), %r11
+	to_trampoline_keep
+6:	add %rdi, STATE_PASSES + PASS_COUNTDOWN(%r10,%rax)
+7:	mov RED_RAX(%rsp), %rax
+	mov RED_ISLAND(%rsp), %r11
+8:
+.endm
+
+.macro pass_nothing
+.endm
+
+.macro pass_release
+	cmpq $0x10000, ISLAND_LAYOUT(%r11) // the block is the first argument, and nothing else is asked for
+	jne 8f
+	mov %rax, RED_RAX(%rsp)
+	imul $FILTER_FACTOR, %edi, %eax
+	shr $FILTER_SHIFT, %eax
+	cmpb $0, STATE_FILTER(%r10,%rax)
+	mov RED_RAX(%rsp), %rax
+	jne 8f
+	to_trampoline_keep
+8:
+.endm
+
+// The general kinds: the C code gets the address of struct call_frame. 0 from it: the original runs in its place, as after those that never have a
+// result (release, watched).
+.macro general_hook name, has_result=1, pass=nothing
 	.balign 32
 	.type entry_\name, @function
 entry_\name:
 	.cfi_startproc
-	unless_active 1f
-	push_entry_frame
-	sub $88, %rsp // 80 of the frame, 8 for the alignment
-	.cfi_adjust_cfa_offset 88
-	mov %r9, 80(%rsp)
-	mov %r8, 72(%rsp)
-	mov %rcx, 64(%rsp)
-	mov %rdx, 56(%rsp)
-	mov %rsi, 48(%rsp)
-	mov %rdi, 40(%rsp)
-	mov %rax, 32(%rsp)
-	mov %r11, 24(%rsp)
-	lea 8(%rsp), %rdi
+	unless_active_keep 1f
+	pass_\pass
+	push_call_frame
 	call hook_\name
 	.if \has_result
 	test %al, %al
 	je 2f
-	mov 8(%rsp), %rax
-	mov 16(%rsp), %rdx
-	add $136, %rsp
-	.cfi_adjust_cfa_offset -136
+	mov FRAME_RESULT(%rsp), %rax
+	mov FRAME_RESULT + 8(%rsp), %rdx
+	mov FRAME_CHANGED(%rsp), %rcx
+	mov FRAME_CHANGED + 8(%rsp), %rsi
+	mov FRAME_CHANGED + 16(%rsp), %rdi
+	mov FRAME_CHANGED + 24(%rsp), %r8
+	mov FRAME_CHANGED + 32(%rsp), %r9
+	mov FRAME_CHANGED + 40(%rsp), %r10
+	mov FRAME_CHANGED + 48(%rsp), %r11
+	add $FRAME_SIZE, %rsp
+	.cfi_adjust_cfa_offset -FRAME_SIZE
 	ret
-	.cfi_adjust_cfa_offset 136
+	.cfi_adjust_cfa_offset FRAME_SIZE
 	.endif
-2:	mov 80(%rsp), %r9
-	mov 72(%rsp), %r8
-	mov 64(%rsp), %rcx
-	mov 56(%rsp), %rdx
-	mov 48(%rsp), %rsi
-	mov 40(%rsp), %rdi
-	mov 32(%rsp), %rax
-	mov 24(%rsp), %r11
-	add $136, %rsp
-	.cfi_adjust_cfa_offset -136
-1:	to_trampoline
+	// To the trampoline with no register to spare: its address stands where the stack pointer's red zone will be.
+2:	mov FRAME_ISLAND(%rsp), %r11
+	add $ISLAND_TRAMPOLINE, %r11
+	mov %r11, FRAME_SIZE + RED_R10(%rsp)
+	pop_call_frame
+	jmp *RED_R10(%rsp)
+1:	to_trampoline_keep
 	.cfi_endproc
 	.size entry_\name, . - entry_\name
 .endm
 
-	general_hook allocate
-	general_hook release, 0
+	general_hook allocate, 1, allocation
+	general_hook release, 0, release
 	general_hook reallocate
 	general_hook resize
 	general_hook watched, 0
 
 // Where a watched function returns: its last instructions have run in the island's trampoline, but for the return itself, and all registers are
-// as its caller gets them. void hook_way_out(struct call_frame *), which finds the result in `rax`. Only r10 and r11 are changed, which the
-// caller does not expect to keep (psABI).
+// as its caller gets them, and stay so. void hook_way_out(struct call_frame *), which finds the result in `rax`.
 	.balign 32
 	.type entry_way_out, @function
 entry_way_out:
 	.cfi_startproc
-	unless_active 1f
-	push_entry_frame
-	sub $88, %rsp
-	.cfi_adjust_cfa_offset 88
-	mov %r9, 80(%rsp)
-	mov %r8, 72(%rsp)
-	mov %rcx, 64(%rsp)
-	mov %rdx, 56(%rsp)
-	mov %rsi, 48(%rsp)
-	mov %rdi, 40(%rsp)
-	mov %rax, 32(%rsp)
-	mov %r11, 24(%rsp)
-	lea 8(%rsp), %rdi
+	unless_active_keep 1f
+	push_call_frame
 	call hook_way_out
-	mov 80(%rsp), %r9
-	mov 72(%rsp), %r8
-	mov 64(%rsp), %rcx
-	mov 56(%rsp), %rdx
-	mov 48(%rsp), %rsi
-	mov 40(%rsp), %rdi
-	mov 32(%rsp), %rax
-	add $136, %rsp
-	.cfi_adjust_cfa_offset -136
-1:	ret
+	pop_call_frame
+	ret
+1:	mov RED_R10(%rsp), %r10
+	mov RED_R11(%rsp), %r11
+	ret
 	.cfi_endproc
 	.size entry_way_out, . - entry_way_out
 
@@ -428,22 +532,36 @@ entry_way_out:
 	.type arch_call, @function
 arch_call:
 	.cfi_startproc
-	push %rbx
-	.cfi_adjust_cfa_offset 8
+	save %rbx
+	save %rbp
+	sub $24, %rsp
+	.cfi_adjust_cfa_offset 24
 	mov %rdi, %rbx
-	mov %rsi, %r11
-	mov 72(%rbx), %r9
-	mov 64(%rbx), %r8
-	mov 56(%rbx), %rcx
-	mov 48(%rbx), %rdx
-	mov 40(%rbx), %rsi
-	mov 32(%rbx), %rdi
-	mov 24(%rbx), %rax
-	call *%r11
-	mov %rax, (%rbx)
-	mov %rdx, 8(%rbx)
-	pop %rbx
-	.cfi_adjust_cfa_offset -8
+	mov %rsi, (%rsp)
+	lea FRAME_ENTRY + 40(%rbx), %rbp // the caller's, beside its return address: as keep_chain has them
+	mov FRAME_R11(%rbx), %r11
+	mov FRAME_R10(%rbx), %r10
+	mov FRAME_ARGUMENTS + 40(%rbx), %r9
+	mov FRAME_ARGUMENTS + 32(%rbx), %r8
+	mov FRAME_ARGUMENTS + 24(%rbx), %rcx
+	mov FRAME_ARGUMENTS + 16(%rbx), %rdx
+	mov FRAME_ARGUMENTS + 8(%rbx), %rsi
+	mov FRAME_ARGUMENTS(%rbx), %rdi
+	mov FRAME_RAX(%rbx), %rax
+	call *(%rsp)
+	mov %rax, FRAME_RESULT(%rbx)
+	mov %rdx, FRAME_RESULT + 8(%rbx)
+	mov %rcx, FRAME_CHANGED(%rbx)
+	mov %rsi, FRAME_CHANGED + 8(%rbx)
+	mov %rdi, FRAME_CHANGED + 16(%rbx)
+	mov %r8, FRAME_CHANGED + 24(%rbx)
+	mov %r9, FRAME_CHANGED + 32(%rbx)
+	mov %r10, FRAME_CHANGED + 40(%rbx)
+	mov %r11, FRAME_CHANGED + 48(%rbx)
+	add $24, %rsp
+	.cfi_adjust_cfa_offset -24
+	restore %rbp
+	restore %rbx
 	ret
 	.cfi_endproc
 	.size arch_call, . - arch_call
@@ -454,29 +572,22 @@ arch_call:
 	.type entry_loader_event, @function
 entry_loader_event:
 	.cfi_startproc
-	unless_active 1f
-	push %rax
-	push %rcx
-	push %rdx
-	push %rsi
-	push %rdi
-	push %r8
-	push %r9
-	push %r10
-	push %r11
+	unless_active_keep 1f
+	push RED_R10(%rsp)
+	push RED_R11 + 8(%rsp)
+	.irp register, rax, rcx, rdx, rsi, rdi, r8, r9
+	push %\register
+	.endr
 	.cfi_adjust_cfa_offset 72
 	call hook_loader_event
-	pop %r11
-	pop %r10
-	pop %r9
-	pop %r8
-	pop %rdi
-	pop %rsi
-	pop %rdx
-	pop %rcx
-	pop %rax
+	.irp register, r9, r8, rdi, rsi, rdx, rcx, rax, r11, r10
+	pop %\register
+	.endr
 	.cfi_adjust_cfa_offset -72
-1:	ret
+	ret
+1:	mov RED_R10(%rsp), %r10
+	mov RED_R11(%rsp), %r11
+	ret
 	.cfi_endproc
 	.size entry_loader_event, . - entry_loader_event
 

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of C libraries that end in no other way than by their return: they throw nothing, call nothing of the program's, and are no cancellation
+// points. A list of what allocators call, not of all.
+#ifndef HEAPSNAP_ATTACH_QUIET_NAMES_H
+#define HEAPSNAP_ATTACH_QUIET_NAMES_H
+
+#include "attach/ways_out.h"
+
+// Pure. WAY_unknown: the name is not on the list.
+enum way_of_call quiet_name(const char *name);
+
+#endif
