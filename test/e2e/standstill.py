@@ -89,7 +89,7 @@ FREELY = {"ptrace", "waitid", "wait4", "restart_syscall", "sched_yield", "nanosl
 ON_OURS = {"read", "pread64", "write", "pwrite64", "lseek", "ftruncate", "fallocate", "fcntl", "fstat", "newfstatat", "getdents64", "readlinkat", "ioctl"}
 OURS = re.compile(r"^\w+\(\d+<(/proc(/\d+.*|/meminfo)?|/memfd:heapsnap-[^>]*|/memfd:device|/dev/zero(?=>\(deleted\)))>")
 OPENED = re.compile(r'^openat\(AT_FDCWD(?:<[^>]*>)?, "([^"]*)", [^)]*\)\s+= (?:\d+<([^>]*)>(?:\(deleted\))?|-1 .*)$')
-OF_PROC = re.compile(r"^/proc(/\d+(/task(/\d+(/(stat|status|wchan|syscall|fd))?)?|/(stat|status|maps|pagemap|auxv|mem|fd))?|/meminfo)?$")
+OF_PROC = re.compile(r"^/proc(/\d+(/task(/\d+(/(stat|status|wchan|syscall|fd))?)?|/(stat|status|maps|pagemap|auxv|mem|fd|limits))?|/meminfo)?$")
 
 
 # The tool's own limits and scheduling class (frame_room.c, urgency.c); 0 = itself. Where descriptors lead (memory_file.c, leftovers.c): no file is
@@ -185,6 +185,10 @@ def calls():
         subject.check_works()
         subject.check_unchanged()
         subject.end()
+    # Where a stack would have to grow, the target's limits are asked for.
+    full = Target("filled_stacks", 3)
+    seen += look_at_calls(["attach", full.pid], status=1)
+    full.end()
     say(f"  {seen} calls while targets stood still, none of which waits for others")
 
 
