@@ -371,7 +371,8 @@ static struct hs_error *stop_all(struct freezer *freezer)
 		if (freezer->left_out && hs_monotonic_ns() >= freezer->deadline)
 			return hs_error_create(HS_ERROR_TIMEOUT, "thread %d of process %d cannot be traced: another thread of it is in an exec that "
 					       "takes long; try again later", (int)freezer->left_out, (int)process->pid);
-		if (hs_monotonic_ns() >= freezer->deadline)
+		// Where all that were there at first took the time that there was, and none has been started since, all stand.
+		if (known > 0 && hs_monotonic_ns() >= freezer->deadline)
 			return hs_error_create(HS_ERROR_TIMEOUT,
 					       "process %d starts threads faster than they can be stopped; try again later",
 					       (int)process->pid);

@@ -7,7 +7,7 @@ import collections
 import os
 import re
 
-from harness import HEAPSNAP, Target, check, check_equal, has_program, run_test, say, start, temporary_directory, wait_until
+from harness import Target, check, check_equal, got_no_processor, has_program, heapsnap, run_test, say, temporary_directory, wait_until
 
 FEW, MANY = 50, 400  # under strace, which makes a stop of more last longer than the tool lets it on a machine with other work
 CALLS_EACH = 14      # for each thread more
@@ -16,8 +16,12 @@ CALLS_ONCE = 1500    # whatever their number
 
 def freezes_of(arguments, path):
     """Of each the system calls from the first stop to the last release, one a line."""
-    process = start(["strace", "-qq", "-o", path, HEAPSNAP, *map(str, arguments)])
-    check_equal(process.wait(60), 0, f"heapsnap {arguments[0]}")
+    for _ in range(5):
+        result = heapsnap(*arguments, prefix=["strace", "-qq", "-o", path])
+        if not got_no_processor(result):
+            break
+        say(f"  {result.stderr.strip()}")
+    check_equal(result.status, 0, str(result))
     with open(path, encoding="utf-8", errors="replace") as file:
         lines = file.readlines()
     freezes, begin, end = [], None, None
@@ -32,10 +36,27 @@ def freezes_of(arguments, path):
     return [*freezes, lines[begin:end + 1]]
 
 
+NOT_YET = re.compile(r"(sched_yield|clock_nanosleep)\(|waitid\(.*, \{\}, ")  # asked whether a thread stands, and it does not
+
+
+def independent_of_load(lines):
+    """How often the tool asks whether a thread stands already, and how often it looks meanwhile whether all others still do, depends on what else the machine
+    does. Such a look is many waits in turn that do not follow the closing of the list of threads; the last of them may belong to what comes next."""
+    kept, counts = [], True
+    for line, following in zip(lines, [*lines[1:], ""]):
+        waits = line.startswith("waitid(")
+        if NOT_YET.match(line):
+            continue
+        if not waits:
+            counts = line.startswith("close(")
+        if not waits or counts or not following.startswith("waitid("):
+            kept.append(line)
+    return kept
+
+
 def counted(freezes):
     """Of the longest."""
-    # How often it asks whether a thread stands already depends on what else the machine does: answers of "not yet" do not count.
-    done = [line for line in max(freezes, key=len) if re.match(r"\w", line) and not re.match(r"(sched_yield|clock_nanosleep)\(|waitid\(.*, \{\}, ", line)]
+    done = independent_of_load([line for line in max(freezes, key=len) if re.match(r"\w", line)])
     names = collections.Counter(re.match(r"\w+", line)[0] for line in done)
     return names, len(done)
 
