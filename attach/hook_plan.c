@@ -6,6 +6,7 @@
 #include "attach/hook_candidates.h"
 #include "attach/hook_draft.h"
 #include "attach/island_place.h"
+#include "attach/plan_pairs.h"
 #include "attach/program_kind.h"
 #include "attach/register_change.h"
 #include "attach/return_proof.h"
@@ -197,12 +198,22 @@ static size_t module_end(const struct draft *drafts, size_t count, size_t first)
 	return end;
 }
 
+// A standard function that does what none does.
+static bool is_odd(const struct draft *draft)
+{
+	enum hook_verdict verdict = draft->hook.record.verdict;
+
+	return !draft->candidate->added && (verdict == VERDICT_may_unwind || verdict == VERDICT_reaches_above);
+}
+
 // Blocks that others of the module make would go unseen. An operator that is not proved to be the allocator's own has a counterpart that is
-// not hooked either.
+// not hooked either. And where one function of a program's own allocator does what no standard one does, the others are not trusted.
 static bool is_leak(const struct draft *draft)
 {
 	enum hook_verdict verdict = draft->hook.record.verdict;
 
+	if (is_odd(draft))
+		return true;
 	return verdict != VERDICT_ok && verdict != VERDICT_forwards && !verdict_is_unproven(verdict) &&
 	       draft->candidate->signature.kind != HOOK_reallocarray && hook_kind_releases(draft->hook.record.kind);
 }
@@ -211,22 +222,25 @@ static bool is_leak(const struct draft *draft)
 static void refuse_leaky_module(struct draft *drafts, size_t count, struct findings *findings)
 {
 	const struct hook_record *refused = NULL;
+	bool refused_is_odd = false;
 	size_t lost = 0;
 
 	for (size_t i = 0; i < count && !refused; i++) {
-		if (is_leak(&drafts[i]))
-			refused = &drafts[i].hook.record;
+		if (!is_leak(&drafts[i]))
+			continue;
+		refused = &drafts[i].hook.record;
+		refused_is_odd = is_odd(&drafts[i]);
 	}
 	for (size_t i = 0; i < count && refused; i++) {
 		if (!draft_is_ok(&drafts[i]) || drafts[i].hook.record.kind == HOOK_loader_event)
 			continue;
-		drafts[i].hook.record.verdict = refused->verdict;
+		drafts[i].hook.record.verdict = refused_is_odd ? VERDICT_untrusted : refused->verdict;
 		lost++;
 	}
 	if (lost)
 		findings_add(findings, GROUND_unseen, FINDING_WARNING, "its blocks will not be seen",
 			     "no allocation function of %s is hooked, because %s cannot be: %s", drafts[0].module->path, refused->name,
-			     verdict_texts[refused->verdict]);
+			     hook_verdict_text(refused->verdict));
 }
 
 // With what depends on it: a function one of whose ways out is refused may be one that gives blocks back, and one that is refused here has ways out.
@@ -368,68 +382,6 @@ static void finish(struct hook_plan *plan, const struct hook_goals *goals)
 	}
 }
 
-// Whether both ends of a block's life can be seen in one module.
-static bool has_pair(const struct hook_plan *plan, size_t module)
-{
-	for (size_t i = 0; i < plan->count; i++) {
-		const struct hook_record *end = &plan->hooks[i].record;
-
-		if (end->verdict != VERDICT_ok || !hook_kind_only_releases(end->kind) ||
-		    (module != HOOK_ANY_MODULE && end->module != module))
-			continue;
-		for (size_t j = 0; j < plan->count; j++) {
-			const struct hook_record *begin = &plan->hooks[j].record;
-
-			if (begin->verdict == VERDICT_ok && begin->module == end->module && !hook_kind_only_releases(begin->kind) &&
-			    hook_kind_is_function(begin->kind))
-				return true;
-		}
-	}
-	return false;
-}
-
-// The module whose malloc the dynamic loader gives to those who ask for one. HOOK_ANY_MODULE = there is no such choice.
-static size_t find_used_allocator(const struct hook_candidates *candidates, const struct module_list *modules)
-{
-	size_t used = HOOK_ANY_MODULE;
-
-	for (size_t i = 0; i < candidates->count; i++) {
-		const struct hook_candidate *candidate = &candidates->items[i];
-		size_t order = modules->items[candidate->module].link_order;
-
-		if (candidate->signature.kind == HOOK_malloc && strcmp(candidate->name, "malloc") == 0 && candidate->exported &&
-		    order && (used == HOOK_ANY_MODULE || order < modules->items[used].link_order))
-			used = candidate->module;
-	}
-	return used;
-}
-
-// An attach that would see little or nothing is refused. `used` is the module that must have a pair.
-static struct hs_error *refuse_unpaired(const struct hook_plan *plan, const struct module_list *modules, size_t used,
-					pid_t pid)
-{
-	char reasons[400] = "";
-	size_t length = 0;
-
-	if (has_pair(plan, used))
-		return NULL;
-	for (size_t i = 0; i < plan->count && length < sizeof(reasons) - 1; i++) {
-		const struct hook_record *record = &plan->hooks[i].record;
-
-		// Only the functions that decide; a list of all would bury them.
-		if (record->verdict == VERDICT_checked_allocator && length > 0)
-			continue; // it holds for all of them
-		if (record->verdict != VERDICT_ok && record->verdict != VERDICT_forwards && (hook_kind_releases(record->kind) || strcmp(record->name, "malloc") == 0) &&
-		    (used == HOOK_ANY_MODULE || record->module == used))
-			length += (size_t)snprintf(reasons + length, sizeof(reasons) - length, "%s%s in %s: %s",
-						   length ? "; " : "", record->name,
-						   modules->items[record->module].path, verdict_texts[record->verdict]);
-	}
-	return hs_error_create(HS_ERROR_REFUSED,
-			       "the allocator that process %d uses cannot be hooked, so nothing could be seen (%s)",
-			       pid, length ? reasons : "no module has both an allocating function and a free");
-}
-
 static bool has_allocator(const struct hook_candidates *candidates)
 {
 	for (size_t i = 0; i < candidates->count; i++) {
@@ -465,7 +417,7 @@ static struct hs_error *refuse_without_additions(const struct draft *drafts, siz
 
 		if (drafts[i].candidate->added && !draft_is_ok(&drafts[i]) && record->verdict != VERDICT_forwards)
 			return hs_error_create(HS_ERROR_REFUSED, "%s of %s (--allocator) cannot be hooked: %s%s", record->name,
-					       drafts[i].module->path, verdict_texts[record->verdict], lacks_a_word(&drafts[i]) ?
+					       drafts[i].module->path, hook_verdict_text(record->verdict), lacks_a_word(&drafts[i]) ?
 					       "; only if it surely never throws and is no cancellation point, add the word nothrow: 'NAME=KIND nothrow'. If that "
 					       "is wrong, the first exception ends the process" : "");
 	}
@@ -496,6 +448,7 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 		mind_registers(drafts + first, end - first, memory);
 	}
 	return_proof_judge(drafts, count, modules, memory);
+	return_proof_refute(drafts, count, modules, memory);
 	for (size_t first = 0, end; first < count; first = end) {
 		size_t found;
 
@@ -526,8 +479,8 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 		if (draft_is_ok(&ways[i]))
 			plan->hooks[plan->count++] = ways[i].hook;
 	finish(plan, goals);
-	plan->used_module = find_used_allocator(candidates, modules);
-	return refuse_unpaired(plan, modules, plan->used_module, memory->pid);
+	plan->used_module = plan_find_used_allocator(candidates, modules);
+	return plan_refuse_unpaired(plan, modules, memory->pid);
 }
 
 struct hs_error *hook_plan_make(const struct module_list *modules, const struct proc_maps *maps,

@@ -165,24 +165,51 @@ void linkage_slots_deinit(struct linkage_slots *slots)
 	free(slots->of_modules);
 }
 
-struct slot_target linkage_slots_find(struct linkage_slots *slots, const struct module *module, uint64_t slot)
+static const struct imports *imports_of(struct linkage_slots *slots, const struct module *module)
 {
 	struct module_slots *of_module = slots->of_modules ? &slots->of_modules[module - slots->modules->items] : NULL;
-	const struct import *import;
-	struct slot_fact *fact;
 
-	if (!of_module)
-		return unknown;
-	if (!of_module->known) {
+	if (of_module && !of_module->known) {
 		of_module->known = true;
 		imports_read(&module->elf, &of_module->imports);
 		of_module->facts = calloc(of_module->imports.count + 1, sizeof(*of_module->facts));
 	}
-	import = imports_find(&of_module->imports, slot - module->load_bias);
+	return of_module ? &of_module->imports : NULL;
+}
+
+bool linkage_slots_ask_for(struct linkage_slots *slots, const char *name)
+{
+	for (size_t i = 0; i < slots->modules->count; i++) {
+		const struct module *module = &slots->modules->items[i];
+		const struct imports *imports = module->is_vdso || is_c_library(slots, module) ? NULL : imports_of(slots, module);
+
+		struct elf_symbol symbol;
+
+		for (size_t j = 0; imports && j < imports->count; j++)
+			if (strcmp(imports->items[j].name, name) == 0)
+				return true;
+		if (slots->libc.is_static && elf_view_find_symbol(&module->elf, name, &symbol))
+			return true;
+	}
+	return false;
+}
+
+struct slot_target linkage_slots_find(struct linkage_slots *slots, const struct module *module, uint64_t slot)
+{
+	const struct imports *imports = imports_of(slots, module);
+	struct module_slots *of_module = slots->of_modules ? &slots->of_modules[module - slots->modules->items] : NULL;
+	const struct import *import;
+	struct slot_fact *fact;
+
+	if (!imports)
+		return unknown;
+	import = imports_find(imports, slot - module->load_bias);
 	if (!import || !of_module->facts || slot < module->start || slot > module->end - sizeof(uint64_t))
 		return unknown;
 	fact = &of_module->facts[import - of_module->imports.items];
-	if (!fact->known)
+	if (!fact->known) {
 		*fact = (struct slot_fact){ true, judge(slots, module, import) };
+		fact->target.name = import->name;
+	}
 	return fact->target;
 }

@@ -21,6 +21,7 @@ struct slot_target {
 	const struct module *module; // of the function that the slot holds, which is to be followed; NULL = `way` says all
 	uint64_t address;
 	enum way_of_call way;
+	const char *name; // by which the slot's module asks for it; NULL = it is no slot
 };
 
 void linkage_slots_init(const struct module_list *modules, const struct target_memory *memory, bool (*is_allocator)(uint64_t address, const void *context),
@@ -29,5 +30,8 @@ void linkage_slots_deinit(struct linkage_slots *slots);
 
 // `slot`: an address in `module`, one of the list's. Each slot is read once.
 struct slot_target linkage_slots_find(struct linkage_slots *slots, const struct module *module, uint64_t slot);
+
+// Whether a module other than the C library's has a slot for a function of this name, or a static program has the function.
+bool linkage_slots_ask_for(struct linkage_slots *slots, const char *name);
 
 #endif

@@ -31,3 +31,34 @@ enum way_of_call quiet_name(const char *name)
 		return WAY_ends;
 	return is_among(name, returning, sizeof(returning) / sizeof(returning[0])) ? WAY_returns : WAY_unknown;
 }
+
+static const char *const throwing[] = {
+	"_Unwind_ForcedUnwind", "_Unwind_RaiseException", "_Unwind_Resume_or_Rethrow", "__cxa_rethrow", "__cxa_throw", "pthread_exit",
+};
+
+// Those that POSIX (XSH 2.9.5.2) says are cancellation points, with the names that glibc gives them for large files and checked buffers; and of those that may
+// be, what is used to write a line.
+static const char *const cancellation_points[] = {
+	"__dprintf_chk", "__fprintf_chk", "__poll_chk", "__pread64_chk", "__pread_chk", "__printf_chk", "__read_chk", "__recv_chk", "__recvfrom_chk", "__vfprintf_chk",
+	"accept", "accept4", "aio_suspend", "clock_nanosleep", "close", "connect", "creat", "creat64", "dprintf", "epoll_pwait", "epoll_wait", "fdatasync", "fflush", "fprintf",
+	"fputc", "fputs", "fsync", "fwrite", "lockf", "lockf64", "mq_receive", "mq_send", "mq_timedreceive", "mq_timedsend", "msgrcv", "msgsnd", "msync", "nanosleep", "open",
+	"open64", "openat", "openat64", "pause", "poll", "ppoll", "pread", "pread64", "preadv", "printf", "pselect", "pthread_cond_clockwait", "pthread_cond_timedwait",
+	"pthread_cond_wait", "pthread_join", "pthread_testcancel", "puts", "pwrite", "pwrite64", "pwritev", "read", "readv", "recv", "recvfrom", "recvmsg", "select",
+	"sem_clockwait", "sem_timedwait", "sem_wait", "send", "sendmsg", "sendto", "sigsuspend", "sigtimedwait", "sigwait", "sigwaitinfo", "sleep", "syslog", "system", "tcdrain",
+	"usleep", "vdprintf", "vfprintf", "vprintf", "wait", "wait3", "wait4", "waitid", "waitpid", "write", "writev",
+};
+
+// libstdc++'s, such as std::__throw_bad_alloc: in each the name follows its length.
+static bool is_thrower_of_library(const char *name)
+{
+	const char *inner = strncmp(name, "_ZSt", 4) == 0 ? name + 4 + strspn(name + 4, "0123456789") : name;
+
+	return inner > name + 4 && strncmp(inner, "__throw_", 8) == 0;
+}
+
+enum unwinding unwinding_name(const char *name)
+{
+	if (is_among(name, throwing, sizeof(throwing) / sizeof(throwing[0])) || is_thrower_of_library(name))
+		return UNWINDS_always;
+	return is_among(name, cancellation_points, sizeof(cancellation_points) / sizeof(cancellation_points[0])) ? UNWINDS_cancelled : UNWINDS_not_known;
+}

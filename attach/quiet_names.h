@@ -9,4 +9,14 @@
 // Pure. WAY_unknown: the name is not on the list.
 enum way_of_call quiet_name(const char *name);
 
+// Functions that are known to leave, or to let be left, the frames above them in another way.
+enum unwinding {
+	UNWINDS_not_known,
+	UNWINDS_always,    // an exception begins there, or the thread's end
+	UNWINDS_cancelled, // a cancellation point: where threads are cancelled
+};
+
+// Pure.
+enum unwinding unwinding_name(const char *name);
+
 #endif

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/return_proof.h"
 
+#include "attach/allocator_family.h"
 #include "attach/linkage_slots.h"
+#include "attach/quiet_names.h"
 #include "attach/ways_out.h"
 
 #include <stdlib.h>
@@ -20,6 +22,7 @@ struct known {
 		uint64_t address;
 		const uint8_t *code; // NULL = none, or memory has something else
 		size_t size;
+		enum unwinding unwinding; // by its name
 	} *functions;
 	size_t function_count, function_room;
 };
@@ -39,33 +42,39 @@ struct proof {
 
 static enum way_of_call judge_function(struct proof *proof, const struct module *module, uint64_t address, bool in_place);
 
-struct size_search {
+struct name_search {
 	uint64_t vaddr, size;
+	enum unwinding unwinding;
 };
 
-static bool visit_size(const struct elf_symbol *symbol, void *context)
+static bool visit_name(const struct elf_symbol *symbol, void *context)
 {
-	struct size_search *search = context;
+	struct name_search *search = context;
 
-	if (symbol->type == STT_FUNC && symbol->value == search->vaddr && symbol->size > search->size)
+	if (symbol->type != STT_FUNC || symbol->value != search->vaddr)
+		return true;
+	if (symbol->size > search->size)
 		search->size = symbol->size;
+	if (search->unwinding == UNWINDS_not_known)
+		search->unwinding = unwinding_name(symbol->name);
 	return true;
 }
 
-// The function's bytes in the file, as far as its symbol says, or, where none does, as far as a function goes that is looked at. NULL = no code.
-static const uint8_t *find_code(const struct module *module, uint64_t address, size_t *size_ret)
+// The function's bytes in the file, as far as its symbol says, or, where none does, as far as a function goes that is looked at.
+static void find_code(const struct module *module, struct function *function)
 {
-	struct size_search search = { .vaddr = address - module->load_bias };
+	struct name_search search = { .vaddr = function->address - module->load_bias };
 	size_t left;
 	const uint8_t *code = elf_view_code(&module->elf, search.vaddr, false, &left);
 
 	if (!code)
-		return NULL;
-	hs_error_destroy(elf_view_symbols(&module->elf, visit_size, &search));
+		return;
+	hs_error_destroy(elf_view_symbols(&module->elf, visit_name, &search));
+	function->unwinding = search.unwinding;
 	if (search.size > HS_WHOLE_FUNCTION_MAX || search.size > left)
-		return NULL;
-	*size_ret = search.size ? (size_t)search.size : left < HS_WHOLE_FUNCTION_MAX ? left : HS_WHOLE_FUNCTION_MAX;
-	return code;
+		return;
+	function->code = code;
+	function->size = search.size ? (size_t)search.size : left < HS_WHOLE_FUNCTION_MAX ? left : HS_WHOLE_FUNCTION_MAX;
 }
 
 // malloc and its like neither throw nor are cancellation points, whoever defines them: they run below a frame of ours themselves.
@@ -87,7 +96,7 @@ static struct function read_function(const struct known *known, const struct mod
 {
 	struct function function = { .address = address };
 
-	function.code = find_code(module, address, &function.size);
+	find_code(module, &function);
 	if (function.code && !target_memory_equals(known->memory, address, function.code, function.size))
 		function.code = NULL;
 	return function;
@@ -190,7 +199,7 @@ static void search_above(struct search_above *search, const struct module *modul
 	proof->seen[proof->seen_count++].address = address;
 	proof->module = module;
 	proof->depth++;
-	if (ways_out_reach_above(&whole, follow_jump, search))
+	if (ways_out_survey(&whole, follow_jump, search).reaches_above)
 		search->found = true;
 	proof->depth--;
 	proof->module = caller;
@@ -242,5 +251,124 @@ void return_proof_judge(struct draft *drafts, size_t count, const struct module_
 	}
 	if (is_ready)
 		linkage_slots_deinit(&known.slots);
+	free(known.functions);
+}
+
+// What an allocation function, or what it calls, is seen to do.
+struct refutation {
+	struct proof functions; // `seen`: looked at, with how each is left
+	bool above, unwinds, is_cancelled;
+};
+
+static enum way_of_call follow_call(uint64_t target, uint64_t slot, bool in_place, void *context);
+
+static enum way_of_call note_unwinding(struct refutation *seen, enum unwinding unwinding)
+{
+	seen->unwinds |= unwinding == UNWINDS_always;
+	seen->is_cancelled |= unwinding == UNWINDS_cancelled;
+	return unwinding == UNWINDS_always ? WAY_ends : WAY_returns;
+}
+
+// `in_place`: with the return address that the payload gives the allocation function.
+static enum way_of_call survey_function(struct refutation *seen, const struct module *module, uint64_t address, bool in_place)
+{
+	struct proof *proof = &seen->functions;
+	struct whole_function whole = { .address = address };
+	const struct module *caller = proof->module;
+	bool caller_in_place = proof->in_place, was_cancelled = seen->is_cancelled;
+	struct way_survey survey;
+	struct function function;
+	size_t place;
+
+	for (size_t i = 0; i < proof->seen_count; i++)
+		if (proof->seen[i].address == address && proof->seen[i].in_place == in_place)
+			return proof->seen[i].way;
+	if (proof->seen_count == FUNCTIONS_MAX || proof->depth == DEPTH_MAX)
+		return WAY_returns;
+	function = find_function(proof->known, module, address);
+	if (function.unwinding != UNWINDS_not_known)
+		return note_unwinding(seen, function.unwinding);
+	if (!function.code)
+		return WAY_returns;
+	whole.code = function.code;
+	whole.size = whole.seen = function.size;
+	place = proof->seen_count++;
+	proof->seen[place] = (struct seen){ address, in_place, WAY_returns };
+	proof->module = module;
+	proof->in_place = in_place;
+	proof->depth++;
+	survey = ways_out_survey(&whole, follow_call, seen);
+	proof->depth--;
+	proof->module = caller;
+	proof->in_place = caller_in_place;
+	seen->above |= in_place && survey.reaches_above;
+	if (survey.returns)
+		return WAY_returns;
+	seen->is_cancelled = was_cancelled; // what writes a message before it ends the program is no cancellation point that matters
+	return proof->seen[place].way = WAY_ends;
+}
+
+static enum way_of_call follow_call(uint64_t target, uint64_t slot, bool in_place, void *context)
+{
+	struct refutation *seen = context;
+	struct proof *proof = &seen->functions;
+	struct slot_target found = { .module = proof->module, .address = target };
+
+	in_place &= proof->in_place;
+	if (slot) {
+		found = linkage_slots_find(&proof->known->slots, proof->module, slot);
+		if (found.name && unwinding_name(found.name) != UNWINDS_not_known)
+			return note_unwinding(seen, unwinding_name(found.name));
+	}
+	if (!found.module || !found.address)
+		return found.way == WAY_ends ? WAY_ends : WAY_returns;
+	if (is_allocator(found.address, proof->known))
+		return WAY_returns;
+	return survey_function(seen, found.module, found.address, in_place);
+}
+
+// Whether it makes blocks below a frame of ours on the word of its name alone.
+static bool rests_on_its_name(const struct draft *draft)
+{
+	const struct hook_candidate *candidate = draft->candidate;
+
+	return draft->hook.record.verdict == VERDICT_ok && !candidate->added && hook_kind_is_function(candidate->signature.kind) &&
+	       !hook_kind_only_releases(candidate->signature.kind) && !(candidate->signature.layout.flags & HS_LAYOUT_COMPANION);
+}
+
+// glibc's, in a second copy too (dlmopen).
+static bool is_of_known_allocator(const struct draft *draft, const struct module_list *modules, const struct libc_info *libc)
+{
+	struct elf_symbol symbol;
+
+	return draft->module->is_loader || elf_view_find_symbol(&draft->module->elf, "__libc_malloc", &symbol) ||
+	       strcmp(allocator_family(modules, (size_t)(draft->module - modules->items), libc), "other") != 0;
+}
+
+void return_proof_refute(struct draft *drafts, size_t count, const struct module_list *modules, const struct target_memory *memory)
+{
+	struct known known = { .drafts = drafts, .count = count, .memory = memory };
+	const struct module *asked = NULL;
+	bool is_known = false;
+
+	linkage_slots_init(modules, memory, is_allocator, &known, &known.slots);
+	for (size_t i = 0; i < count; i++) {
+		struct refutation seen = { .functions.known = &known };
+		struct draft *draft = &drafts[i];
+
+		if (!rests_on_its_name(draft))
+			continue;
+		if (draft->module != asked)
+			is_known = is_of_known_allocator(draft, modules, &known.slots.libc);
+		asked = draft->module;
+		if (is_known)
+			continue;
+		survey_function(&seen, draft->module, draft->request.function_start, true);
+		if (seen.unwinds || (seen.is_cancelled && linkage_slots_ask_for(&known.slots, "pthread_cancel")))
+			draft->hook.record.verdict = VERDICT_may_unwind;
+		else if (seen.above)
+			draft->hook.record.verdict = VERDICT_reaches_above;
+	}
+	linkage_slots_deinit(&known.slots);
 	free(known.functions);
 }

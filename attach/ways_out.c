@@ -286,9 +286,10 @@ enum way_of_call ways_out_judge(const struct whole_function *function, bool stay
 	return walk.returns ? WAY_returns : WAY_ends;
 }
 
-bool ways_out_reach_above(const struct whole_function *function, way_judge *judge, void *context)
+struct way_survey ways_out_survey(const struct whole_function *function, way_judge *judge, void *context)
 {
 	struct walk walk = { .function = function, .verdict = VERDICT_ok, .judge = judge, .goes_on = true, .context = context };
+	bool followed = follow(&walk) && walk.verdict == VERDICT_ok;
 
-	return follow(&walk) && walk.reaches_above;
+	return (struct way_survey){ .returns = walk.returns || !followed, .reaches_above = walk.reaches_above };
 }

@@ -49,7 +49,13 @@ typedef enum way_of_call way_judge(uint64_t target, uint64_t slot, bool in_place
 // what is above it, its arguments on the stack, by rsp or by rbp as its frame's base: it is to be called with other things there.
 enum way_of_call ways_out_judge(const struct whole_function *function, bool stays_below, way_judge *judge, void *context);
 
-// Pure. Whether the function is seen to reach for what `stays_below` forbids, wherever it can be followed, whatever else speaks against it.
-bool ways_out_reach_above(const struct whole_function *function, way_judge *judge, void *context);
+// What is seen of a function wherever it can be followed, whatever speaks against it.
+struct way_survey {
+	bool returns;       // perhaps: somewhere, or it could not be followed everywhere
+	bool reaches_above; // for what `stays_below` forbids
+};
+
+// Pure. `judge` says whether a call or a jump ends; what is not known to end comes back.
+struct way_survey ways_out_survey(const struct whole_function *function, way_judge *judge, void *context);
 
 #endif

@@ -191,7 +191,8 @@ enum hook_state {
 	X(no_way_out, "it may throw or be cancelled, and there is no room for a jump where it returns")     \
 	X(leaves_by_jump, "it may throw or be cancelled, and ends with a jump to another function")         \
 	X(may_unwind, "it may throw or be cancelled, and its blocks cannot be seen without a frame below it") \
-	X(reaches_above, "it asks for its return address, or takes arguments on the stack, and cannot be seen where these stay in place")
+	X(reaches_above, "it asks for its return address, or takes arguments on the stack, and cannot be seen where these stay in place") \
+	X(untrusted, "another function of its allocator may throw or be cancelled, or asks for its return address")
 
 enum hook_verdict {
 #define X(name, text) VERDICT_##name,

@@ -7,6 +7,7 @@
 #include "attach/linkage_slots.h"
 #include "attach/quiet_names.h"
 #include "check.h"
+#include "live_child.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -15,74 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-struct child {
-	pid_t pid;
-	int input; // our end
-};
-
-static struct child start(const char *program)
-{
-	struct child child = { -1, -1 };
-	int input[2], output[2];
-	char ready;
-
-	if (pipe(input) < 0 || pipe(output) < 0)
-		return child;
-	fflush(NULL);
-	child.pid = fork();
-	if (child.pid == 0) {
-		dup2(input[0], 0);
-		dup2(output[1], 1);
-		close(input[0]), close(input[1]), close(output[0]), close(output[1]);
-		execl(program, program, (char *)NULL);
-		_exit(127);
-	}
-	close(input[0]);
-	close(output[1]);
-	child.input = input[1];
-	CHECK_EQUAL(read(output[0], &ready, 1), 1);
-	close(output[0]);
-	return child;
-}
-
-static void stop(struct child *child)
-{
-	kill(child->pid, SIGKILL);
-	waitpid(child->pid, NULL, 0);
-	close(child->input);
-}
-
 enum outcome { PROVED, WATCHED, REFUSED, REFUSED_ABOVE, LACKING };
 
-struct target {
-	struct proc_maps maps;
-	struct target_memory memory;
-	struct module_list modules;
-};
-
-static bool open_target(pid_t pid, struct target *ret)
-{
-	struct hs_error *error;
-
-	*ret = (struct target){ 0 };
-	error = proc_maps_read(pid, &ret->maps);
-	if (!error)
-		error = target_memory_open(pid, &ret->memory);
-	if (!error)
-		error = modules_read(pid, &ret->maps, &ret->memory, &ret->modules);
-	CHECK(error == NULL);
-	hs_error_destroy(error);
-	return error == NULL;
-}
-
-static void close_target(struct target *target)
-{
-	modules_deinit(&target->modules);
-	target_memory_close(&target->memory);
-	proc_maps_deinit(&target->maps);
-}
-
-static enum outcome outcome_of(const struct target *target, const char *text)
+static enum outcome outcome_of(const struct live_target *target, const char *text)
 {
 	struct hook_addition addition;
 	struct hook_goals goals = { .state = UINT64_C(0x700000000000) };
@@ -115,7 +51,7 @@ static enum outcome outcome_of(const struct target *target, const char *text)
 	return outcome;
 }
 
-static void check_outcome(const struct target *target, const char *what, const char *text, enum outcome expected)
+static void check_outcome(const struct live_target *target, const char *what, const char *text, enum outcome expected)
 {
 	static const char *const outcomes[] = { "proved", "watched", "refused", "refused for what is above its frame", "not there" };
 	enum outcome outcome = outcome_of(target, text);
@@ -169,23 +105,23 @@ static const struct {
 
 static void check_child(const char *program, enum outcome copying)
 {
-	struct child child = start(program);
-	struct target target;
+	struct live_child child = live_child_start(program);
+	struct live_target target;
 
-	if (open_target(child.pid, &target)) {
+	if (live_target_open(child.pid, &target)) {
 		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 			check_outcome(&target, program, cases[i].text, cases[i].outcome);
 		check_outcome(&target, program, "copies=alloc(size)", copying);
 	}
-	close_target(&target);
-	stop(&child);
+	live_target_close(&target);
+	live_child_stop(&child);
 }
 
 // A function that is called, and is not in memory what its file says, proves nothing.
 static void check_changed(const char *program)
 {
-	struct child child = start(program);
-	struct target target;
+	struct live_child child = live_child_start(program);
+	struct live_target target;
 	struct elf_symbol symbol;
 	char path[64];
 	const char nop = (char)0x90;
@@ -193,7 +129,7 @@ static void check_changed(const char *program)
 
 	snprintf(path, sizeof(path), "/proc/%d/mem", child.pid);
 	memory = open(path, O_RDWR);
-	if (open_target(child.pid, &target) && memory >= 0) {
+	if (live_target_open(child.pid, &target) && memory >= 0) {
 		const struct module *module = &target.modules.items[0];
 
 		CHECK(elf_view_find_symbol(&module->elf, "calm", &symbol));
@@ -203,11 +139,11 @@ static void check_changed(const char *program)
 		check_outcome(&target, "changed", "recurses=alloc(size)", PROVED);
 	}
 	close(memory);
-	close_target(&target);
-	stop(&child);
+	live_target_close(&target);
+	live_child_stop(&child);
 }
 
-static uint64_t address_of(const struct target *target, size_t module, const char *name)
+static uint64_t address_of(const struct live_target *target, size_t module, const char *name)
 {
 	struct elf_symbol symbol = { 0 };
 
@@ -218,8 +154,8 @@ static uint64_t address_of(const struct target *target, size_t module, const cha
 // What a slot holds counts, not its name.
 static void check_slots(const char *program)
 {
-	struct child child = start(program);
-	struct target target;
+	struct live_child child = live_child_start(program);
+	struct live_target target;
 	struct libc_info libc;
 	struct imports imports;
 	char path[64];
@@ -227,7 +163,7 @@ static void check_slots(const char *program)
 
 	snprintf(path, sizeof(path), "/proc/%d/mem", child.pid);
 	memory = open(path, O_RDWR);
-	if (open_target(child.pid, &target) && memory >= 0) {
+	if (live_target_open(child.pid, &target) && memory >= 0) {
 		static const char *const names[] = { "mmap", "memcpy" };
 		static const char *const texts[] = { "maps=alloc(size)", "copies=alloc(size)" };
 		uint64_t bias = target.modules.items[0].load_bias;
@@ -270,8 +206,8 @@ static void check_slots(const char *program)
 		imports_deinit(&imports);
 	}
 	close(memory);
-	close_target(&target);
-	stop(&child);
+	live_target_close(&target);
+	live_child_stop(&child);
 }
 
 static bool count_questions(uint64_t address, const void *context)
@@ -284,10 +220,10 @@ static bool count_questions(uint64_t address, const void *context)
 // What is said of a slot costs a walk through all symbols, and large functions call through it hundreds of times.
 static void check_once(const char *program)
 {
-	struct child child = start(program);
-	struct target target;
+	struct live_child child = live_child_start(program);
+	struct live_target target;
 
-	if (open_target(child.pid, &target)) {
+	if (live_target_open(child.pid, &target)) {
 		const struct module *module = &target.modules.items[0];
 		unsigned questions = 0, before;
 		unsigned *const context = &questions;
@@ -307,13 +243,13 @@ static void check_once(const char *program)
 		linkage_slots_deinit(&slots);
 		imports_deinit(&imports);
 	}
-	close_target(&target);
-	stop(&child);
+	live_target_close(&target);
+	live_child_stop(&child);
 }
 
 static bool is_helper(uint64_t address, const void *context)
 {
-	const struct target *target = context;
+	const struct live_target *target = context;
 
 	for (size_t i = 0; i < target->modules.count; i++) {
 		struct elf_symbol symbol;
@@ -327,10 +263,10 @@ static bool is_helper(uint64_t address, const void *context)
 // The library's own functions are found by a slot that is bound only, allocators too: until then, a library that is loaded later may come before it.
 static void check_helped(const char *program, enum outcome expected)
 {
-	struct child child = start(program);
-	struct target target;
+	struct live_child child = live_child_start(program);
+	struct live_target target;
 
-	if (open_target(child.pid, &target)) {
+	if (live_target_open(child.pid, &target)) {
 		const struct module *module = &target.modules.items[0];
 		struct linkage_slots slots;
 		struct imports imports;
@@ -345,19 +281,19 @@ static void check_helped(const char *program, enum outcome expected)
 		linkage_slots_deinit(&slots);
 		imports_deinit(&imports);
 	}
-	close_target(&target);
-	stop(&child);
+	live_target_close(&target);
+	live_child_stop(&child);
 }
 
 // Slots are somewhere in the writable segment.
 static void check_names(const char *program)
 {
-	struct child child = start(program);
-	struct target target;
+	struct live_child child = live_child_start(program);
+	struct live_target target;
 	struct imports imports;
 	unsigned found = 0, wrong = 0;
 
-	if (open_target(child.pid, &target)) {
+	if (live_target_open(child.pid, &target)) {
 		const struct elf_view *elf = &target.modules.items[0].elf;
 
 		imports_read(elf, &imports);
@@ -376,8 +312,8 @@ static void check_names(const char *program)
 		CHECK(imports_find(&imports, 0) == NULL && imports_find(&imports, UINT64_MAX) == NULL);
 		imports_deinit(&imports);
 	}
-	close_target(&target);
-	stop(&child);
+	live_target_close(&target);
+	live_child_stop(&child);
 }
 
 static void check_list(void)
