@@ -287,9 +287,12 @@ static bool says_outside_so_far(const struct slot_facts *slot, const struct look
 }
 
 // The same of all of the stack. Of another one than the thread's own (a coroutine's, a goroutine's) nobody knows the end: there what
-// was looked at is taken for all that a handler has between itself and its frame.
+// was looked at is taken for all that a handler has between itself and its frame. A thread without a slot has called no hook, or one that had no frame, as such do
+// that do not record (inject/reentry.h): then only a handler that has interrupted the payload itself could come back there, and its frame would hold a word.
 static bool says_outside(const struct slot_facts *slot, const struct look *look)
 {
+	if (!slot)
+		return look->is_limited && !look->points;
 	return says_outside_so_far(slot, look) && (look->is_whole || (!is_on_own_stack(slot, look) && look->is_limited));
 }
 

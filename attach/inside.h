@@ -43,7 +43,8 @@ void inside_end(struct inside_search *search);
 // decide. Likewise for hooks that were taken for left, on stacks that are not the thread's own.
 // Stacks to which handlers on alternate stacks will return are looked at too: on the thread's own stack only a signal frame that leads into the payload counts,
 // on others each word that points there. With 64 such stacks or more the thread is taken to be inside.
-// Of a stack whose end is not known no more than 1 MiB is looked at; where that is not all of it, only a walk can prove a thread outside.
+// Of a stack whose end is not known no more than 1 MiB is looked at; where that is not all of it, a thread is outside if a walk proves it, if its slot says that no hook runs,
+// or if it has none and no word there points into the ranges.
 // Where the share is spent before all of a stack was looked at, the thread is taken to be inside, and what was proved is remembered. was_cut is set where the next
 // freeze may tell more: this thread's turn comes early then.
 // pre: no remote call is open in the thread.

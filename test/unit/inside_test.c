@@ -118,6 +118,21 @@ static void test_slots(void)
 	CHECK(is_inside(&made, NOWHERE));
 }
 
+// A thread that has called no hook since the attach waits on a goroutine's stack, amid a heap: nobody knows where it ends.
+static void test_without_slot(void)
+{
+	const size_t most = 1 << 20;
+
+	for (size_t offset = most - 8; offset <= most; offset += 8) {
+		struct made made = make();
+
+		made.slot.thread_pointer = (uint64_t)&made;
+		made.has_slot = false;
+		put(&made, offset, PAYLOAD + 100);
+		CHECK_EQUAL(is_inside(&made, NOWHERE), offset < most);
+	}
+}
+
 // A signal frame of a handler that has interrupted the payload.
 static void put_frame(const struct made *made, size_t offset)
 {
@@ -482,6 +497,7 @@ int main(void)
 	test_no_share_for_returns();
 	test_places();
 	test_slots();
+	test_without_slot();
 	test_deep();
 	test_parts();
 	test_elsewhere();
