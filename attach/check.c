@@ -5,10 +5,8 @@
 #include "attach/attach_plan.h"
 #include "attach/libc.h"
 #include "attach/memory_sharers.h"
-#include "attach/thread_descriptor.h"
 #include "attach/thread_ids.h"
 #include "attach/work_lock.h"
-#include "base/live_thread.h"
 #include "inject/abi/region.h"
 
 #include <stdio.h>
@@ -168,17 +166,10 @@ static void describe_attached(struct check_report *report)
 // to do so.
 static void judge_sharers(pid_t pid, struct findings *findings)
 {
-	struct frozen_thread thread = { .tid = hs_live_thread(pid) };
-	const struct frozen_process process = { .pid = pid, .threads = &thread, .count = 1 };
-	const struct pid_set none = { 0 };
 	struct hs_error *error = memory_sharers_wait(pid, SHARERS_WAIT_MS);
-	struct descriptor_tables tables;
 
-	// Of whichever thread would make the calls; mostly all have the same.
-	descriptor_tables_list(pid, &tables);
-	for (size_t i = 0; i < tables.count && !error; i++)
-		error = descriptor_sharers_check(&process, tables.tids[i], &none);
-	descriptor_tables_deinit(&tables);
+	if (!error)
+		error = descriptor_sharers_look(pid);
 	findings_add_error(findings, GROUND_memory_sharers, error);
 }
 

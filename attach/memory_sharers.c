@@ -168,3 +168,18 @@ struct hs_error *descriptor_sharers_check(const struct frozen_process *process, 
 	pid_set_deinit(&found);
 	return error;
 }
+
+struct hs_error *descriptor_sharers_look(pid_t pid)
+{
+	struct frozen_thread thread = { .tid = hs_live_thread(pid) };
+	const struct frozen_process process = { .pid = pid, .threads = &thread, .count = 1 };
+	static const struct pid_set none;
+	struct descriptor_tables tables;
+	struct hs_error *error = NULL;
+
+	descriptor_tables_list(pid, &tables);
+	for (size_t i = 0; i < tables.count && !error; i++)
+		error = descriptor_sharers_check(&process, tables.tids[i], &none);
+	descriptor_tables_deinit(&tables);
+	return error;
+}

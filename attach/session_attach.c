@@ -205,6 +205,8 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct findings *f
 
 	*retry_ret = false;
 	error = memory_sharers_wait(plan->target.pid, HS_SHARERS_WAIT_MS);
+	if (!error)
+		error = descriptor_sharers_look(plan->target.pid);
 	if (error)
 		return error;
 	memory_strangers_list(plan->target.pid, &strangers);

@@ -105,6 +105,22 @@ def sharers():
     target.end()
 
 
+def sharers_of_another():
+    """A process shares the table of a thread that waits; the busy one, which will mostly make the calls, has another. As check says: refused."""
+    if not root():
+        return
+    target, path = make_target()
+    check_equal(target.ask("own 2"), "made", "answer")
+    check_equal(target.ask("swap path"), "swaps", "answer")
+    check_equal(target.ask("busy 1"), "busy", "answer")
+    check("attach would refuse: process" in heapsnap("check", target.pid).stderr, "check does not say it")
+    check_refused(heapsnap("attach", target.pid), "shares the descriptors")
+    check_equal(target.ask("swapped"), "0 0", "descriptors that were exchanged")
+    check_equal(attach_state(target.pid), None, "state")
+    check_untouched(path)
+    target.end()
+
+
 def state(pid):
     """Z also of one that has ended and was waited for: heapsnap may have seen an exchange before it came to its step."""
     try:
@@ -242,4 +258,4 @@ def left_beside_sharer():
     target.end()
 
 
-run_cases([own_table, sharers, unseen_sharers, left, left_beside_sharer], "descriptors")
+run_cases([own_table, sharers, sharers_of_another, unseen_sharers, left, left_beside_sharer], "descriptors")
