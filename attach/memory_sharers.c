@@ -3,6 +3,7 @@
 
 #include "attach/interrupt.h"
 #include "attach/thread_descriptor.h"
+#include "attach/thread_facts.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/live_thread.h"
@@ -35,7 +36,7 @@ void memory_strangers_list(pid_t pid, struct pid_set *ret)
 {
 	*ret = (struct pid_set){ 0 };
 	// A main thread that has ended has no memory, so all would be strangers to it.
-	if (!strchr("ZX", threads_state(pid, pid)))
+	if (!strchr("ZX", thread_state(pid, pid)))
 		pid_set_list("/proc", is_stranger, &pid, ret);
 }
 

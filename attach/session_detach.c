@@ -19,6 +19,7 @@
 #include "attach/target.h"
 #include "attach/state_pages.h"
 #include "attach/slot_facts.h"
+#include "attach/thread_facts.h"
 #include "attach/threads.h"
 #include "attach/tool_guard.h"
 #include "attach/work_lock.h"
@@ -317,7 +318,7 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 		if (report->threads_unseen) // it is no thread that is waited for: the target is to run as long as it stood
 			wait_us = stops.longest_ns / 1000 < LONGEST_WAIT_US ? (unsigned)(stops.longest_ns / 1000) : LONGEST_WAIT_US;
 		error = wait_a_little(&wait_us);
-		report->inside_is_stopped = report->threads_inside && threads_state(state->pid, state->pid) == 'T';
+		report->inside_is_stopped = report->threads_inside && thread_state(state->pid, state->pid) == 'T';
 		if (error || (report->inside_is_stopped && !report->threads_unseen))
 			break;
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/thread_descriptor.h"
 
-#include "attach/threads.h"
+#include "attach/thread_facts.h"
 #include "base/cleanup.h"
 #include "base/live_thread.h"
 
@@ -93,7 +93,7 @@ void descriptor_tables_list(pid_t pid, struct descriptor_tables *ret)
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
 		// A thread that has ended has none, as all others that have.
-		if (tid > 0 && tid != first && descriptor_tables_compare(first, tid) > 0 && !strchr("ZX", threads_state(pid, tid)))
+		if (tid > 0 && tid != first && descriptor_tables_compare(first, tid) > 0 && !strchr("ZX", thread_state(pid, tid)))
 			add_thread(ret, tid);
 	}
 	if (directory)

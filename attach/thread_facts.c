@@ -12,7 +12,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+bool thread_state_is_dead(char state)
+{
+	return state == 'Z' || state == 'X' || state == 'x';
+}
 
 // Whether the line that begins with `key` has `word` in it.
 static bool line_has(const char *status, const char *key, const char *word)
@@ -28,7 +33,7 @@ void thread_facts_add(struct thread_facts *facts, pid_t tid, const char *status)
 	char state = line ? line[strlen("\nState:\t")] : '?';
 	uint32_t mode = (uint32_t)status_number(status, "Seccomp:", 10, 0);
 
-	if (state == 'Z' || state == 'X' || state == 'x')
+	if (thread_state_is_dead(state))
 		return;
 	facts->count++;
 	facts->stopped += state == 'T';
@@ -49,6 +54,21 @@ static char *read_of_thread(pid_t pid, pid_t tid, const char *file)
 
 	hs_error_destroy(error); // a thread that has ended
 	return error ? NULL : text;
+}
+
+char thread_state(pid_t pid, pid_t tid)
+{
+	HS_CLEANUP_FREE char *text = read_of_thread(pid, tid, "stat");
+	const char *after_name = text ? strrchr(text, ')') : NULL;
+
+	return after_name && after_name[1] == ' ' ? after_name[2] : 'X';
+}
+
+bool thread_is_own_tracee(pid_t pid, pid_t tid)
+{
+	HS_CLEANUP_FREE char *text = read_of_thread(pid, tid, "status");
+
+	return text && status_number(text, "TracerPid:", 10, 0) == (uint64_t)getpid();
 }
 
 // By its name, so that one more file is read only for the few that may be one.

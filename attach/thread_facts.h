@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the status files of a process's threads say, added up.
+// What the kernel says of a thread, and of a process's threads, added up.
 #ifndef HEAPSNAP_ATTACH_THREAD_FACTS_H
 #define HEAPSNAP_ATTACH_THREAD_FACTS_H
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+// Reads /proc/PID/task/TID/stat: the state letter, 'X' when the thread is gone.
+char thread_state(pid_t pid, pid_t tid);
+
+// Pure.
+bool thread_state_is_dead(char state);
+
+// Whether this tool traces the thread; false also when it is gone.
+bool thread_is_own_tracee(pid_t pid, pid_t tid);
 
 struct thread_facts {
 	uint32_t count;           // alive: zombies are left out, and the kernel's own workers (attach/kernel_workers.h)

@@ -11,7 +11,7 @@
 #include "attach/seize_guard.h"
 #include "attach/standstill.h"
 #include "attach/stop_wait.h"
-#include "attach/target_access.h"
+#include "attach/thread_facts.h"
 #include "attach/urgency.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -39,42 +39,10 @@ struct freezer {
 	pid_t left_out;    // a live thread that could not be seized in the last pass; 0 = none
 };
 
-char threads_state(pid_t pid, pid_t tid)
-{
-	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error = hs_read_task_file(pid, tid, "stat", &text, NULL);
-	const char *after_name;
-
-	if (error) {
-		hs_error_destroy(error);
-		return 'X';
-	}
-	after_name = strrchr(text, ')');
-	return after_name && after_name[1] == ' ' ? after_name[2] : 'X';
-}
-
-static bool is_dead_state(char state)
-{
-	return state == 'Z' || state == 'X' || state == 'x';
-}
-
-// Whether this tool traces the thread.
-static bool is_own_tracee(pid_t pid, pid_t tid)
-{
-	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error = hs_read_task_file(pid, tid, "status", &text, NULL);
-
-	if (error) {
-		hs_error_destroy(error);
-		return false;
-	}
-	return status_number(text, "TracerPid:", 10, 0) == (uint64_t)getpid();
-}
-
 static struct hs_error *describe_stuck(pid_t pid, pid_t tid)
 {
 	HS_CLEANUP_FREE char *channel = NULL;
-	char state = threads_state(pid, tid);
+	char state = thread_state(pid, tid);
 	struct hs_error *error = hs_read_task_file(pid, tid, "wchan", &channel, NULL);
 
 	hs_error_destroy(error);
@@ -130,17 +98,17 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 	if (error)
 		return error;
 	error = seize_guarded(tid, HS_PTRACE_OPTIONS);
-	if (error && error->code == HS_ERROR_TIMEOUT && is_own_tracee(pid, tid)) {
+	if (error && error->code == HS_ERROR_TIMEOUT && thread_is_own_tracee(pid, tid)) {
 		hs_error_destroy(error);
 		error = NULL;
 	}
 	// EPERM has two more causes: the thread is exiting (an exec may give its id to another right after: ask again), and it is
 	// traced already, because a seized thread that called exec has taken the main thread's id, under which it is in no list.
 	for (int attempt = 0; attempt < 3 && error && error->error_number == EPERM; attempt++) {
-		if (is_own_tracee(pid, tid)) {
+		if (thread_is_own_tracee(pid, tid)) {
 			hs_error_destroy(error);
 			error = NULL;
-		} else if (!is_dead_state(threads_state(pid, tid))) {
+		} else if (!thread_state_is_dead(thread_state(pid, tid))) {
 			hs_error_destroy(error);
 			error = seize_guarded(tid, HS_PTRACE_OPTIONS);
 		}
@@ -149,13 +117,13 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 		error = ptrace_interrupt(tid);
 		if (!error || error->code != HS_ERROR_GONE)
 			return error;
-		hs_error_destroy(error); // died after it was seized: the collection reaps it
+		hs_error_destroy(error); // died after it was seized, and the collection reaps it; or has the main thread's id now
 		return NULL;
 	}
 	freezer->process->count--;
 	if (error->code == HS_ERROR_TIMEOUT)
 		freezer->left_out = tid;
-	if (error->code == HS_ERROR_TIMEOUT || error->code == HS_ERROR_GONE || is_dead_state(threads_state(pid, tid))) {
+	if (error->code == HS_ERROR_TIMEOUT || error->code == HS_ERROR_GONE || thread_state_is_dead(thread_state(pid, tid))) {
 		hs_error_destroy(error);
 		return NULL;
 	}
@@ -242,6 +210,19 @@ struct hs_error *threads_read_signal_mask(struct frozen_thread *thread)
 	return ptrace_get_signal_mask(thread->tid, &thread->signal_mask);
 }
 
+// The main thread's id may have gone to another thread, by an exec, after the one that had it was interrupted. The kernel resolves the id of a thread to
+// seize before it waits for an exec to be over (ptrace_attach in kernel/ptrace.c): so the one in that exec may be traced after the stop that each
+// traced exec has, under an id that the request did not name, and nothing has interrupted it. While an interrupt is pending, one more changes nothing.
+static struct hs_error *interrupt_again(pid_t tid)
+{
+	struct hs_error *error = ptrace_interrupt(tid);
+
+	if (!error || error->code != HS_ERROR_GONE)
+		return error;
+	hs_error_destroy(error);
+	return NULL;
+}
+
 enum collected { COLLECTED, COLLECTED_DEAD, NOT_YET };
 
 // Waits for a moment until the thread is in an event stop, and reads its registers.
@@ -281,7 +262,8 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 			return gone_by_exec(freezer->process->pid);
 		case STOP_NONE:
 			*ret = NOT_YET;
-			return interrupt_check();
+			error = tid == freezer->process->pid ? interrupt_again(tid) : NULL;
+			return error ? error : interrupt_check();
 		case STOP_SIGNAL:
 		case STOP_SYSCALL:
 			// Any stop takes away a pending interrupt (ptrace_stop in kernel/signal.c): ask again, then let the signal
@@ -431,7 +413,7 @@ static struct hs_error *release_running(pid_t pid, pid_t tid, bool *done_ret)
 		return NULL;
 	case STOP_NONE:
 		// A dead main thread stays a zombie, without a word to its tracer, while other threads live.
-		*done_ret = is_dead_state(threads_state(pid, tid));
+		*done_ret = thread_state_is_dead(thread_state(pid, tid));
 		return NULL;
 	default:
 		if (stop.kind == STOP_EXEC)
@@ -469,6 +451,14 @@ static struct hs_error *release_all_running(pid_t pid, struct frozen_thread *thr
 								    (int)threads[0].tid, (int)pid));
 	}
 	return error;
+}
+
+// A thread that has called exec has the main thread's id, under which it may be in no list (interrupt_again). pre: all that are listed are released.
+static struct hs_error *release_unlisted(pid_t pid)
+{
+	struct frozen_thread main_thread = { .tid = pid };
+
+	return thread_is_own_tracee(pid, pid) ? release_all_running(pid, &main_thread, 1) : NULL;
 }
 
 static struct hs_error *release_thread(struct frozen_thread *thread, bool *running_ret)
@@ -547,6 +537,8 @@ struct hs_error *threads_thaw(struct frozen_process *process)
 	end = hs_monotonic_ns();
 	urgency_lower();
 	unreleased = release_all_running(process->pid, process->threads, process->count);
+	if (!unreleased)
+		unreleased = release_unlisted(process->pid);
 	urgency_end(process->nice_value);
 	standstill_end(!unreleased);
 	error = hs_error_join(error, unreleased);

@@ -32,9 +32,6 @@ struct frozen_process {
 	struct proc_maps *maps; // frozen_maps.h; NULL = not read
 };
 
-// Reads /proc/PID/task/TID/stat: the state letter, 'X' when the thread is gone.
-char threads_state(pid_t pid, pid_t tid);
-
 // How long a freeze may take, ms; and how often it is tried when the target was not as it was to be (a library loaded meanwhile, say).
 #define HS_FREEZE_TIMEOUT_MS 2000u
 #define HS_FREEZE_TRIES 15

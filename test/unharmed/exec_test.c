@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Freezing a process that becomes another program meanwhile, or fails to.
+#include "attach/thread_facts.h"
 #include "attach/threads.h"
 #include "check.h"
 #include "harness.h"
@@ -38,7 +39,7 @@ static int freeze_until_end(pid_t pid)
 		}
 		hs_error_destroy(error);
 		gone++;
-		if (threads_state(pid, pid) == 'Z' || threads_state(pid, pid) == 'X')
+		if (thread_state(pid, pid) == 'Z' || thread_state(pid, pid) == 'X')
 			break;
 	}
 	printf("exec: %u times frozen, %u times gone\n", frozen, gone);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Freezing and thawing leaves no mark on any kind of program.
 #include "attach/stop_wait.h"
+#include "attach/thread_facts.h"
 #include "attach/threads.h"
 #include "check.h"
 #include "harness.h"
@@ -29,7 +30,7 @@ static size_t freeze_and_thaw(pid_t pid, uint64_t *stopped_ret)
 	must(threads_freeze(pid, 2000, &process));
 	count = process.count;
 	for (size_t i = 0; i < count; i++)
-		CHECK_EQUAL(threads_state(pid, process.threads[i].tid), 't');
+		CHECK_EQUAL(thread_state(pid, process.threads[i].tid), 't');
 	must(threads_thaw(&process));
 	if (stopped_ret)
 		*stopped_ret = process.stopped_ns;

@@ -2,8 +2,7 @@
 #include "harness.h"
 
 #include "attach/gadgets.h"
-
-#include "attach/threads.h"
+#include "attach/thread_facts.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -140,19 +139,19 @@ static bool all_threads(pid_t pid, bool (*passes)(pid_t, pid_t))
 
 static bool is_free(pid_t pid, pid_t tid)
 {
-	char state = threads_state(pid, tid);
+	char state = thread_state(pid, tid);
 
 	return state != 'T' && state != 't' && status_of(pid, tid, "TracerPid:", 10) == 0;
 }
 
 static bool is_stopped(pid_t pid, pid_t tid)
 {
-	return threads_state(pid, tid) == 'T';
+	return thread_state(pid, tid) == 'T';
 }
 
 static bool is_asleep(pid_t pid, pid_t tid)
 {
-	return threads_state(pid, tid) == 'S';
+	return thread_state(pid, tid) == 'S';
 }
 
 bool anything_stopped_or_traced(pid_t pid)

@@ -2,6 +2,7 @@
 // A signal that is on its way to a thread when the tool stops it: the thread is in the stop of the signal, not in that of the tool. It stops all the same, in
 // time, and its handler runs, once. The build lets the tool's interruptions go through this program (--wrap), which sends each thread a signal first.
 #include "attach/ptrace_call.h"
+#include "attach/thread_facts.h"
 #include "attach/threads.h"
 #include "check.h"
 #include "harness.h"
@@ -21,7 +22,7 @@ struct hs_error *__wrap_ptrace_interrupt(pid_t tid);
 
 static pid_t waited_for;
 
-static bool is_in_stop(pid_t pid) { return threads_state(pid, waited_for) == 't'; }
+static bool is_in_stop(pid_t pid) { return thread_state(pid, waited_for) == 't'; }
 
 struct hs_error *__wrap_ptrace_interrupt(pid_t tid)
 {
@@ -52,7 +53,7 @@ int main(void)
 		CHECK_EQUAL(process.count, THREADS);
 		CHECK_EQUAL(sent_count, THREADS);
 		for (size_t j = 0; j < process.count; j++)
-			CHECK_EQUAL(threads_state(target, process.threads[j].tid), 't');
+			CHECK_EQUAL(thread_state(target, process.threads[j].tid), 't');
 		must(threads_thaw(&process));
 	}
 	CHECK(!anything_stopped_or_traced(target));

@@ -2,6 +2,7 @@
 // Every kind of process that is refused, with the reason; and those that need care.
 #include "attach/remote_call.h"
 #include "attach/target.h"
+#include "attach/thread_facts.h"
 #include "check.h"
 #include "harness.h"
 
@@ -265,7 +266,7 @@ static pid_t start_vfork_parent(void)
 
 static bool in_uninterruptible_sleep(pid_t pid)
 {
-	return threads_state(pid, pid) == 'D';
+	return thread_state(pid, pid) == 'D';
 }
 
 static void test_does_not_stop(void)
