@@ -25,11 +25,17 @@ static long compare_memory(pid_t one, pid_t other)
 	return syscall(SYS_kcmp, one, other, KCMP_VM, 0, 0);
 }
 
-static bool is_stranger(pid_t other, void *context)
+// What shares may be any thread: the main thread of another process may have ended, and has nothing then, and each may have descriptors of its own.
+static bool may_share(pid_t tid, void *context)
 {
 	const pid_t pid = *(const pid_t *)context;
 
-	return compare_memory(pid, other) > 0 && descriptor_tables_compare(pid, other) > 0;
+	return compare_memory(pid, tid) <= 0 || descriptor_tables_compare(pid, tid) <= 0;
+}
+
+static bool is_stranger(pid_t other, void *context)
+{
+	return compare_memory(*(const pid_t *)context, other) > 0 && !pid_first_thread(other, may_share, context);
 }
 
 void memory_strangers_list(pid_t pid, struct pid_set *ret)
@@ -41,30 +47,50 @@ void memory_strangers_list(pid_t pid, struct pid_set *ret)
 }
 
 struct sharing {
-	const struct frozen_process *process;
+	pid_t pid;
+	const pid_t *tids; // of `pid`: one for each memory or table of descriptors that is asked for
+	size_t count;
 	const struct pid_set *strangers;
+	bool (*shares)(pid_t tid, void *sharing);
 	struct hs_error *error; // ends the search: interrupted
 };
 
-static bool shares(pid_t other, void *context)
+static bool shares_memory(pid_t tid, void *context)
+{
+	const struct sharing *sharing = context;
+
+	return compare_memory(sharing->tids[0], tid) == 0;
+}
+
+// Threads that are about to be gone have no table any more: to kcmp(2) that is the same one.
+static bool shares_descriptors(pid_t tid, void *context)
+{
+	const struct sharing *sharing = context;
+
+	for (size_t i = 0; i < sharing->count; i++)
+		if (descriptor_tables_compare(sharing->tids[i], tid) == 0)
+			return descriptor_table_exists(tid, tid);
+	return false;
+}
+
+static bool process_shares(pid_t other, void *context)
 {
 	struct sharing *sharing = context;
 
 	if (!sharing->error)
 		sharing->error = interrupt_check();
-	return !sharing->error && other != sharing->process->pid && !pid_set_has(sharing->strangers, other) &&
-	       compare_memory(sharing->process->threads[0].tid, other) == 0;
+	return !sharing->error && other != sharing->pid && !pid_set_has(sharing->strangers, other) &&
+	       pid_first_thread(other, sharing->shares, sharing) != 0;
 }
 
 // The caller deinitializes *ret in any case.
-static struct hs_error *list_sharers(const struct frozen_process *process, const struct pid_set *strangers, struct pid_set *ret)
+static struct hs_error *list_sharers(struct sharing *sharing, struct pid_set *ret)
 {
-	struct sharing sharing = { process, strangers, NULL };
-
-	pid_set_list("/proc", shares, &sharing, ret);
-	if (!sharing.error && ret->count > 0 && !proc_maps_has_memory(process->pid)) // as have all kernel threads, to which it is therefore equal
-		return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
-	return sharing.error;
+	pid_set_list("/proc", process_shares, sharing, ret);
+	// A process that has ended has neither memory nor descriptors, as kernel threads have no memory: to kcmp(2) these are the same.
+	if (!sharing->error && ret->count > 0 && !proc_maps_has_memory(sharing->pid))
+		return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)sharing->pid);
+	return sharing->error;
 }
 
 static struct hs_error *refuse_sharer(pid_t pid, pid_t other)
@@ -75,8 +101,10 @@ static struct hs_error *refuse_sharer(pid_t pid, pid_t other)
 
 struct hs_error *memory_sharers_check(const struct frozen_process *process, const struct pid_set *strangers)
 {
+	const pid_t tid = process->threads[0].tid;
+	struct sharing sharing = { .pid = process->pid, .tids = &tid, .count = 1, .strangers = strangers, .shares = shares_memory };
 	struct pid_set found;
-	struct hs_error *error = list_sharers(process, strangers, &found);
+	struct hs_error *error = list_sharers(&sharing, &found);
 
 	if (!error && found.count > 0)
 		error = refuse_sharer(process->pid, found.pids[0]);
@@ -88,9 +116,10 @@ struct hs_error *memory_sharers_check(const struct frozen_process *process, cons
 static pid_t one_that_shares(pid_t pid, const struct pid_set *some)
 {
 	const pid_t tid = hs_live_thread(pid);
+	struct sharing sharing = { .tids = &tid, .count = 1 };
 
 	for (size_t i = 0; i < some->count; i++)
-		if (compare_memory(tid, some->pids[i]) == 0)
+		if (pid_first_thread(some->pids[i], shares_memory, &sharing))
 			return some->pids[i];
 	return 0;
 }
@@ -118,11 +147,11 @@ struct hs_error *memory_sharers_wait(pid_t pid, unsigned wait_ms)
 	static const struct pid_set none;
 
 	for (;;) {
-		struct frozen_thread thread = { .tid = hs_live_thread(pid) };
-		const struct frozen_process process = { .pid = pid, .threads = &thread, .count = 1 };
+		const pid_t tid = hs_live_thread(pid);
+		struct sharing sharing = { .pid = pid, .tids = &tid, .count = 1, .strangers = &none, .shares = shares_memory };
 		const uint64_t began = hs_monotonic_ns();
 		struct pid_set found;
-		struct hs_error *error = list_sharers(&process, &none, &found);
+		struct hs_error *error = list_sharers(&sharing, &found);
 		const bool some = found.count > 0;
 		uint64_t now;
 
@@ -135,19 +164,18 @@ struct hs_error *memory_sharers_wait(pid_t pid, unsigned wait_ms)
 	}
 }
 
-struct descriptor_sharing {
-	pid_t pid, tid;
-	const struct pid_set *strangers;
-	struct hs_error *error; // as above
-};
-
-static bool shares_descriptors(pid_t other, void *context)
+static struct hs_error *refuse_shared_descriptors(struct sharing *sharing)
 {
-	struct descriptor_sharing *sharing = context;
+	struct pid_set found;
+	struct hs_error *error;
 
-	if (!sharing->error)
-		sharing->error = interrupt_check();
-	return !sharing->error && other != sharing->pid && !pid_set_has(sharing->strangers, other) && descriptor_tables_compare(sharing->tid, other) == 0;
+	sharing->shares = shares_descriptors;
+	error = list_sharers(sharing, &found);
+	if (!error && found.count > 0)
+		error = hs_error_create(HS_ERROR_REFUSED, "process %d shares the descriptors of process %d (clone with CLONE_FILES), and could exchange "
+					"those that heapsnap makes there; try again when it has ended", (int)found.pids[0], (int)sharing->pid);
+	pid_set_deinit(&found);
+	return error;
 }
 
 struct hs_error *descriptor_sharers_check(const struct frozen_process *process, pid_t tid, const struct pid_set *strangers)
@@ -155,32 +183,19 @@ struct hs_error *descriptor_sharers_check(const struct frozen_process *process, 
 	static const struct pid_set none;
 	// Strangers to the main thread, which may have other descriptors than this one.
 	bool holds = descriptor_tables_compare(process->pid, tid) == 0;
-	struct descriptor_sharing sharing = { process->pid, tid, holds ? strangers : &none, NULL };
-	struct hs_error *error;
-	struct pid_set found;
+	struct sharing sharing = { .pid = process->pid, .tids = &tid, .count = 1, .strangers = holds ? strangers : &none };
 
-	pid_set_list("/proc", shares_descriptors, &sharing, &found);
-	error = sharing.error;
-	if (!error && found.count > 0 && !proc_maps_has_memory(process->pid)) // nor descriptors, as others that end
-		error = hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
-	else if (!error && found.count > 0)
-		error = hs_error_create(HS_ERROR_REFUSED, "process %d shares the descriptors of process %d (clone with CLONE_FILES), and could exchange "
-					"those that heapsnap makes there; try again when it has ended", (int)found.pids[0], (int)process->pid);
-	pid_set_deinit(&found);
-	return error;
+	return refuse_shared_descriptors(&sharing);
 }
 
 struct hs_error *descriptor_sharers_look(pid_t pid)
 {
-	struct frozen_thread thread = { .tid = hs_live_thread(pid) };
-	const struct frozen_process process = { .pid = pid, .threads = &thread, .count = 1 };
 	static const struct pid_set none;
 	struct descriptor_tables tables;
-	struct hs_error *error = NULL;
+	struct hs_error *error;
 
 	descriptor_tables_list(pid, &tables);
-	for (size_t i = 0; i < tables.count && !error; i++)
-		error = descriptor_sharers_check(&process, tables.tids[i], &none);
+	error = refuse_shared_descriptors(&(struct sharing){ .pid = pid, .tids = tables.tids, .count = tables.count, .strangers = &none });
 	descriptor_tables_deinit(&tables);
 	return error;
 }

@@ -303,6 +303,18 @@ static bool put_main_first(struct module_list *modules)
 	return false;
 }
 
+// The memory that was opened before an exec has nothing any more: no file's mapping is known by it then (has_elf_magic).
+static struct hs_error *no_executable(pid_t pid, const struct proc_maps *maps, const struct target_memory *memory)
+{
+	uint8_t byte;
+	struct hs_error *error = maps->count ? target_memory_read(memory, maps->items[0].start, &byte, sizeof(byte)) : NULL;
+
+	if (error && error->code == HS_ERROR_GONE)
+		return error;
+	hs_error_destroy(error);
+	return hs_error_create(HS_ERROR_BAD_DATA, "the executable of process %d cannot be found among its mappings or cannot be read", (int)pid);
+}
+
 struct hs_error *modules_read(pid_t pid, const struct proc_maps *maps, const struct target_memory *memory,
 			      struct module_list *ret)
 {
@@ -313,9 +325,7 @@ struct hs_error *modules_read(pid_t pid, const struct proc_maps *maps, const str
 	if (!error)
 		error = read_all(pid, maps, memory, &facts, &modules);
 	if (!error && !put_main_first(&modules))
-		error = hs_error_create(
-			HS_ERROR_BAD_DATA,
-			"the executable of process %d cannot be found among its mappings or cannot be read", pid);
+		error = no_executable(pid, maps, memory);
 	if (error) {
 		modules_deinit(&modules);
 		return error;

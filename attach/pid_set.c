@@ -2,6 +2,7 @@
 #include "attach/pid_set.h"
 
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static int compare(const void *left, const void *right)
@@ -42,6 +43,26 @@ void pid_set_list(const char *directory, bool (*include)(pid_t, void *), void *c
 	closedir(stream);
 	if (ret->count > 0)
 		qsort(ret->pids, ret->count, sizeof(*ret->pids), compare);
+}
+
+pid_t pid_first_thread(pid_t pid, bool (*passes)(pid_t, void *), void *context)
+{
+	char path[64];
+	pid_t found = 0;
+	DIR *stream;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	stream = opendir(path);
+	if (!stream)
+		return 0;
+	for (struct dirent *entry; !found && (entry = readdir(stream));) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0 && passes(tid, context))
+			found = tid;
+	}
+	closedir(stream);
+	return found;
 }
 
 void pid_set_deinit(struct pid_set *set)

@@ -17,4 +17,7 @@ void pid_set_list(const char *directory, bool (*include)(pid_t, void *), void *c
 void pid_set_deinit(struct pid_set *set);
 bool pid_set_has(const struct pid_set *set, pid_t pid);
 
+// The first thread of the process that passes; 0 = none does, or the process is gone.
+pid_t pid_first_thread(pid_t pid, bool (*passes)(pid_t tid, void *context), void *context);
+
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/thread_descriptor.h"
 
-#include "attach/thread_facts.h"
+#include "attach/target_access.h"
 #include "base/cleanup.h"
 #include "base/live_thread.h"
+#include "base/proc_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -56,6 +56,15 @@ long descriptor_tables_compare(pid_t one, pid_t other)
 	return syscall(SYS_kcmp, one, other, KCMP_FILES, 0, 0);
 }
 
+bool descriptor_table_exists(pid_t pid, pid_t tid)
+{
+	HS_CLEANUP_FREE char *status = NULL;
+	struct hs_error *error = hs_read_task_file(pid, tid, "status", &status, NULL);
+
+	hs_error_destroy(error);
+	return !error && status_number(status, "FDSize:", 10, 0) != 0; // task_state in fs/proc/array.c
+}
+
 bool descriptor_table_is_shared(pid_t one, pid_t other)
 {
 	return one == other || descriptor_tables_compare(one, other) == 0;
@@ -92,8 +101,7 @@ void descriptor_tables_list(pid_t pid, struct descriptor_tables *ret)
 	for (struct dirent *entry; directory && (entry = readdir(directory));) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		// A thread that has ended has none, as all others that have.
-		if (tid > 0 && tid != first && descriptor_tables_compare(first, tid) > 0 && !strchr("ZX", thread_state(pid, tid)))
+		if (tid > 0 && tid != first && descriptor_tables_compare(first, tid) > 0 && descriptor_table_exists(pid, tid))
 			add_thread(ret, tid);
 	}
 	if (directory)

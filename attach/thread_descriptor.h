@@ -23,6 +23,9 @@ struct descriptor_tables {
 void descriptor_tables_list(pid_t pid, struct descriptor_tables *ret);
 void descriptor_tables_deinit(struct descriptor_tables *tables);
 
+// Whether the thread has one; it has none any more when it is about to be gone.
+bool descriptor_table_exists(pid_t pid, pid_t tid);
+
 // Of the tables of two threads, as kcmp(2): 0 = it is one, 1 and 2 an order, negative = not permitted, a thread is gone, or no such call.
 long descriptor_tables_compare(pid_t one, pid_t other);
 

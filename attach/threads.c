@@ -212,7 +212,8 @@ struct hs_error *threads_read_signal_mask(struct frozen_thread *thread)
 
 // The main thread's id may have gone to another thread, by an exec, after the one that had it was interrupted. The kernel resolves the id of a thread to
 // seize before it waits for an exec to be over (ptrace_attach in kernel/ptrace.c): so the one in that exec may be traced after the stop that each
-// traced exec has, under an id that the request did not name, and nothing has interrupted it. While an interrupt is pending, one more changes nothing.
+// traced exec has, under an id that the request did not name, and nothing has interrupted it. While an interrupt is pending, one more changes nothing; one that
+// comes right behind the stop costs one more stop when the thread is resumed, which run_to_syscall_stop passes over, or is dropped with the release.
 static struct hs_error *interrupt_again(pid_t tid)
 {
 	struct hs_error *error = ptrace_interrupt(tid);
@@ -453,7 +454,7 @@ static struct hs_error *release_all_running(pid_t pid, struct frozen_thread *thr
 	return error;
 }
 
-// A thread that has called exec has the main thread's id, under which it may be in no list (interrupt_again). pre: all that are listed are released.
+// A thread that has called exec has the main thread's id, under which it may be in no list (interrupt_again).
 static struct hs_error *release_unlisted(pid_t pid)
 {
 	struct frozen_thread main_thread = { .tid = pid };
@@ -537,8 +538,7 @@ struct hs_error *threads_thaw(struct frozen_process *process)
 	end = hs_monotonic_ns();
 	urgency_lower();
 	unreleased = release_all_running(process->pid, process->threads, process->count);
-	if (!unreleased)
-		unreleased = release_unlisted(process->pid);
+	unreleased = hs_error_join(unreleased, release_unlisted(process->pid));
 	urgency_end(process->nice_value);
 	standstill_end(!unreleased);
 	error = hs_error_join(error, unreleased);

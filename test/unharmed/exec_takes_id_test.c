@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/fanotify.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -101,6 +100,8 @@ static void start_target(const char *program)
 	if (pipe2(order, O_CLOEXEC) || pipe2(id, O_CLOEXEC))
 		exit(2);
 	target.pid = fork();
+	if (target.pid < 0)
+		exit(2);
 	if (target.pid == 0) {
 		struct order for_thread = { .program = program, .may_execute = order[0], .says_id = id[1] };
 		pthread_t thread;

@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,9 +25,11 @@ static inline struct live_child live_child_start(const char *program)
 	char ready;
 
 	if (pipe(input) < 0 || pipe(output) < 0)
-		return child;
+		exit(2);
 	fflush(NULL);
 	child.pid = fork();
+	if (child.pid < 0)
+		exit(2); // kill(-1) would end every process
 	if (child.pid == 0) {
 		dup2(input[0], 0);
 		dup2(output[1], 1);

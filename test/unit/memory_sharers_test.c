@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which processes that share a process's memory are waited for: those that are there when the wait begins, not those that come after them.
 #include "attach/memory_sharers.h"
+#include "attach/thread_descriptor.h"
+#include "attach/thread_facts.h"
 #include "base/clock.h"
 #include "check.h"
 
@@ -55,7 +57,19 @@ static void end_runner(struct runner *runner)
 	waitpid(runner->pid, NULL, 0);
 }
 
-enum kind { ALONE, RELAY, RELAY_BESIDE_ONE, ONE_AFTER_ANOTHER };
+// Goes on in a thread of its own, with the descriptors of the process that it shares the memory with; its main thread ends.
+static int run_in_thread(void *argument)
+{
+	struct runner *runner = argument;
+	static char stack[16384] __attribute__((aligned(16)));
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	clone(run, stack + sizeof(stack), CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD, runner);
+	syscall(SYS_exit, 0);
+	return 0;
+}
+
+enum kind { ALONE, RELAY, RELAY_BESIDE_ONE, ONE_AFTER_ANOTHER, WITHOUT_MAIN_THREAD };
 
 // Two that share the memory for long. The second one stays, and begins while the first one is there; its number is in runners[1].
 static _Noreturn void be_one_after_another(int ready)
@@ -84,6 +98,15 @@ static _Noreturn void be(enum kind kind, int ready)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (kind == ONE_AFTER_ANOTHER)
 		be_one_after_another(ready);
+	if (kind == WITHOUT_MAIN_THREAD) {
+		runners[0].pid = clone(run_in_thread, runners[0].stack + sizeof(runners[0].stack), CLONE_VM | CLONE_FILES | SIGCHLD, &runners[0]);
+		while (!runners[0].runs || thread_state(runners[0].pid, runners[0].pid) != 'Z')
+			nap();
+		if (write(ready, &runners[0].pid, sizeof(runners[0].pid)) != sizeof(runners[0].pid))
+			_exit(2);
+		for (;;)
+			pause();
+	}
 	if (kind == RELAY_BESIDE_ONE) {
 		begin_runner(&runners[2]);
 		stays = runners[2].pid;
@@ -113,6 +136,8 @@ static pid_t begin(enum kind kind, pid_t *stays_ret)
 		_exit(2);
 	fflush(stdout);
 	pid = fork();
+	if (pid < 0)
+		_exit(2);
 	if (pid == 0)
 		be(kind, ready[1]);
 	close(ready[1]);
@@ -186,6 +211,61 @@ static void one_after_another(void)
 	end(pid);
 }
 
+// A process whose main thread has ended shares what its other threads have.
+static void without_main_thread(void)
+{
+	struct pid_set strangers, none = { 0 };
+	pid_t sharer, pid = begin(WITHOUT_MAIN_THREAD, &sharer);
+	struct frozen_thread thread = { .tid = pid };
+	const struct frozen_process process = { .pid = pid, .threads = &thread, .count = 1 };
+	struct hs_error *error;
+
+	CHECK(is_shared(pid));
+	memory_strangers_list(pid, &strangers);
+	CHECK(!pid_set_has(&strangers, sharer));
+	CHECK(pid_set_has(&strangers, getpid()));
+	pid_set_deinit(&strangers);
+	error = descriptor_sharers_check(&process, pid, &none);
+	CHECK(error && error->code == HS_ERROR_REFUSED);
+	hs_error_destroy(error);
+	error = descriptor_sharers_look(pid);
+	CHECK(error && error->code == HS_ERROR_REFUSED);
+	hs_error_destroy(error);
+	error = memory_sharers_wait(pid, SHORT_WAIT_MS);
+	CHECK(error && error->code == HS_ERROR_REFUSED);
+	hs_error_destroy(error);
+	kill(sharer, SIGKILL);
+	CHECK(!memory_sharers_wait(pid, LONG_WAIT_MS));
+	end(pid);
+}
+
+// A thread that is about to be gone has no descriptors any more, and so has no process that nobody has waited for yet. What they have not they do not share.
+static void ended(void)
+{
+	struct frozen_thread thread = { .tid = getpid() };
+	const struct frozen_process process = { .pid = getpid(), .threads = &thread, .count = 1 };
+	const struct pid_set none = { 0 };
+	struct hs_error *error;
+	pid_t children[2];
+
+	for (int i = 0; i < 2; i++) {
+		siginfo_t info;
+
+		children[i] = fork();
+		if (children[i] == 0)
+			_exit(0);
+		CHECK_EQUAL(waitid(P_PID, (id_t)children[i], &info, WEXITED | WNOWAIT), 0);
+	}
+	CHECK_EQUAL(descriptor_tables_compare(children[0], children[1]), 0); // to the kernel they are the same
+	error = descriptor_sharers_check(&process, children[0], &none);
+	CHECK(!error);
+	if (error)
+		fprintf(stderr, "%s\n", error->message);
+	hs_error_destroy(error);
+	for (int i = 0; i < 2; i++)
+		waitpid(children[i], NULL, 0);
+}
+
 int main(void)
 {
 	if (syscall(SYS_kcmp, getpid(), getpid(), KCMP_VM, 0, 0) != 0) {
@@ -196,5 +276,7 @@ int main(void)
 	relay();
 	beside_one_that_stays();
 	one_after_another();
+	without_main_thread();
+	ended();
 	return CHECK_RESULT();
 }

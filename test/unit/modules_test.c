@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -265,6 +266,44 @@ static void test_without_privilege(void)
 	CHECK_EQUAL(status, 0);
 }
 
+// The memory that was opened before an exec has nothing any more: the process is what it was not, and not one without an executable.
+static void test_after_exec(void)
+{
+	struct target_memory memory;
+	struct module_list modules;
+	struct proc_maps maps;
+	struct hs_error *error;
+	int ready[2], go[2];
+	char byte;
+	pid_t pid;
+
+	CHECK(pipe2(ready, O_CLOEXEC) == 0 && pipe2(go, O_CLOEXEC) == 0);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (read(go[0], &byte, 1) == 1)
+			execl("/bin/sleep", "sleep", "1000", NULL); // which closes `ready`
+		_exit(1);
+	}
+	close(ready[1]);
+	CHECK(target_memory_open(pid, &memory) == NULL);
+	CHECK_EQUAL(write(go[1], "x", 1), 1);
+	CHECK_EQUAL(read(ready[0], &byte, 1), 0);
+	CHECK(proc_maps_read(pid, &maps) == NULL);
+	error = modules_read(pid, &maps, &memory, &modules);
+	CHECK(error && error->code == HS_ERROR_GONE);
+	if (error)
+		printf("after an exec: %s\n", error->message);
+	hs_error_destroy(error);
+	proc_maps_deinit(&maps);
+	target_memory_close(&memory);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(ready[0]);
+	for (int i = 0; i < 2; i++)
+		close(go[i]);
+}
+
 int main(void)
 {
 	test_against_loader();
@@ -272,5 +311,6 @@ int main(void)
 	test_text_changed();
 	test_deleted_file();
 	test_without_privilege();
+	test_after_exec();
 	return CHECK_RESULT();
 }
