@@ -14,11 +14,10 @@
 
 bool stat_is_of_kernel_worker(const char *text)
 {
-	const char *name = strchr(text, '('), *end = strrchr(text, ')');
+	const char *name = strchr(text, '(');
 	unsigned flags;
 
-	// Fields 2 (name) and 9 (flags); proc_pid_stat(5)
-	if (!name || !end || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+	if (!name || !hs_stat_flags(text, &flags))
 		return false;
 	return ((flags & PF_IO_WORKER) && strncmp(name, "(iou-", 5) == 0) || ((flags & PF_USER_WORKER) && strncmp(name, "(vhost-", 7) == 0);
 }

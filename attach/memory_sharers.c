@@ -11,7 +11,6 @@
 
 #include <linux/kcmp.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -42,7 +41,7 @@ void memory_strangers_list(pid_t pid, struct pid_set *ret)
 {
 	*ret = (struct pid_set){ 0 };
 	// A main thread that has ended has no memory, so all would be strangers to it.
-	if (!strchr("ZX", thread_state(pid, pid)))
+	if (!thread_is_ending(pid, pid))
 		pid_set_list("/proc", is_stranger, &pid, ret);
 }
 

@@ -18,19 +18,28 @@ _Static_assert(HS_PTRACE_SUSPEND_SECCOMP == PTRACE_O_SUSPEND_SECCOMP, "suspend o
 _Static_assert(HS_PTRACE_EVENT_EXEC == PTRACE_EVENT_EXEC, "exec event");
 _Static_assert(HS_PTRACE_EVENT_STOP == PTRACE_EVENT_STOP, "stop event");
 
+static struct hs_error *request_error(int error_number, const char *what, pid_t tid)
+{
+	if (error_number == ESRCH)
+		return hs_error_create(HS_ERROR_GONE, "thread %d is gone", (int)tid);
+	return hs_error_system(error_number, "cannot %s thread %d", what, (int)tid);
+}
+
 static struct hs_error *request(enum __ptrace_request kind, const char *what, pid_t tid, uint64_t address, uint64_t data)
 {
 	fault_request();
-	if (ptrace(kind, tid, (void *)address, (void *)data) >= 0)
-		return NULL;
-	if (errno == ESRCH)
-		return hs_error_create(HS_ERROR_GONE, "thread %d is gone", (int)tid);
-	return hs_error_system(errno, "cannot %s thread %d", what, (int)tid);
+	return ptrace(kind, tid, (void *)address, (void *)data) >= 0 ? NULL : request_error(errno, what, tid);
 }
 
-struct hs_error *ptrace_seize(pid_t tid, unsigned long options)
+int ptrace_seize(pid_t tid, unsigned long options)
 {
-	return request(PTRACE_SEIZE, "trace", tid, 0, options);
+	fault_request();
+	return ptrace(PTRACE_SEIZE, tid, NULL, (void *)options) >= 0 ? 0 : errno;
+}
+
+struct hs_error *ptrace_seize_error(pid_t tid, int error_number)
+{
+	return request_error(error_number, "trace", tid);
 }
 
 struct hs_error *ptrace_interrupt(pid_t tid)

@@ -23,8 +23,11 @@
 #define HS_PTRACE_EVENT_EXEC 4
 #define HS_PTRACE_EVENT_STOP 128
 
+// 0 or an errno: whoever has to may leave it by a jump (seize_guard.h), for it takes no memory and no lock.
+int ptrace_seize(pid_t tid, unsigned long options);
+struct hs_error *ptrace_seize_error(pid_t tid, int error_number) HS_MUST_CHECK;
+
 // All: HS_ERROR_GONE when the thread is no more (ESRCH), else HS_ERROR_SYSTEM.
-struct hs_error *ptrace_seize(pid_t tid, unsigned long options) HS_MUST_CHECK;
 struct hs_error *ptrace_interrupt(pid_t tid) HS_MUST_CHECK;
 // Resumes; `signal` 0 = none.
 struct hs_error *ptrace_continue(pid_t tid, int signal) HS_MUST_CHECK;

@@ -55,15 +55,13 @@ void seize_guard_end(void)
 
 struct hs_error *seize_guarded(pid_t tid, unsigned long options)
 {
-	struct hs_error *error;
+	int error_number;
 
-	if (sigsetjmp(escape, 0) == 0) {
-		last_number = last_number % 1000000 + 1;
-		seizing = last_number;
-		error = ptrace_seize(tid, options);
-		seizing = 0;
-	} else {
-		error = hs_error_create(HS_ERROR_TIMEOUT, "thread %d cannot be traced now: another of its process's threads is in an exec", (int)tid);
-	}
-	return error;
+	if (sigsetjmp(escape, 0) != 0)
+		return hs_error_create(HS_ERROR_TIMEOUT, "thread %d cannot be traced now: another of its process's threads is in an exec", (int)tid);
+	last_number = last_number % 1000000 + 1;
+	seizing = last_number;
+	error_number = ptrace_seize(tid, options);
+	seizing = 0;
+	return error_number ? ptrace_seize_error(tid, error_number) : NULL;
 }

@@ -13,7 +13,7 @@
 // Before one or more seizes, and after them. Takes SIGALRM, for good, and the process's real-time interval timer. pre: the process has one thread.
 struct hs_error *seize_guard_begin(void) HS_MUST_CHECK;
 void seize_guard_end(void);
-// pre: between seize_guard_begin and seize_guard_end. As ptrace_seize; HS_ERROR_TIMEOUT when it took too long: an exec is under way, which may still
+// pre: between seize_guard_begin and seize_guard_end. HS_ERROR_GONE, HS_ERROR_SYSTEM; HS_ERROR_TIMEOUT when it took too long: an exec is under way, which may still
 // fail, so the thread may live on. It may even be traced, where the signal came between the request and its return.
 struct hs_error *seize_guarded(pid_t tid, unsigned long options) HS_MUST_CHECK;
 

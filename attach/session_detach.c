@@ -345,7 +345,7 @@ struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, uint64_t 
 	if (error && error->code == HS_ERROR_GONE)
 		return error;
 	if (error)
-		return hs_error_prefix(error, "process %d has something of heapsnap already", pid);
+		return hs_error_prefix(error, "whether something of heapsnap is in process %d cannot be said", pid);
 	if (!found)
 		return NULL;
 	if (state.has_region && state.region.header.state == REGION_ATTACHED) {

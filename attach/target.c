@@ -12,9 +12,15 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+// A thread that ends, or gives its number to one that calls exec, takes its files in /proc along. What stands there a moment later is read.
+enum { READ_TRIES = 20 };
 
 #define PF_KTHREAD 0x00200000u // include/linux/sched.h, field 9 of stat
 
@@ -29,11 +35,6 @@ struct hs_error *target_parse_pid(const char *text, pid_t *ret)
 		return hs_error_create(HS_ERROR_REFUSED, "\"%s\" is no process id: give a positive decimal number", text);
 	*ret = (pid_t)value;
 	return NULL;
-}
-
-static struct hs_error *no_such_process(pid_t pid)
-{
-	return hs_error_create(HS_ERROR_REFUSED, "there is no process %d: look up the id again", (int)pid);
 }
 
 // The program's name of some process, for messages.
@@ -56,14 +57,8 @@ static struct hs_error *read_stat(pid_t pid, struct target_info *info)
 	char *open, *close;
 
 	error = hs_read_proc_file(pid, "stat", &text, NULL);
-	if (error) {
-		bool gone = error->error_number == ENOENT || error->error_number == ESRCH;
-
-		if (!gone)
-			return error;
-		hs_error_destroy(error);
-		return no_such_process(pid);
-	}
+	if (error)
+		return error;
 	open = strchr(text, '(');
 	close = strrchr(text, ')');
 	// Fields 3 (state), 9 (flags), 20 (threads), 22 (start time), 28 (start of the stack); proc_pid_stat(5)
@@ -145,8 +140,6 @@ static struct hs_error *read_access(pid_t pid, struct target_info *info)
 
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)hs_live_thread(pid));
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0 && (errno == ENOENT || errno == ESRCH))
-		return no_such_process(pid);
 	if (fd < 0 && errno != EACCES && errno != EPERM)
 		return hs_error_system(errno, "cannot open %s", path);
 	info->access_error = fd < 0 ? errno : 0;
@@ -209,20 +202,32 @@ static struct hs_error *read_all(pid_t pid, struct target_info *info)
 	return error;
 }
 
+static bool exists(pid_t pid)
+{
+	return kill(pid, 0) == 0 || errno == EPERM;
+}
+
 struct hs_error *target_read(pid_t pid, struct target_info *ret)
 {
-	struct hs_error *error;
+	const struct timespec pause = { .tv_nsec = 5000000 };
 
-	*ret = (struct target_info){ .pid = pid, .address_space_limit = UINT64_MAX, .stack_limit = UINT64_MAX };
-	error = read_all(pid, ret);
-	if (!error)
-		return NULL;
-	target_info_deinit(ret);
-	if (error->error_number == ENOENT || error->error_number == ESRCH) {
+	for (int tries = READ_TRIES;; tries--) {
+		struct hs_error *error;
+
+		*ret = (struct target_info){ .pid = pid, .address_space_limit = UINT64_MAX, .stack_limit = UINT64_MAX };
+		error = read_all(pid, ret);
+		if (!error)
+			return NULL;
+		target_info_deinit(ret);
+		if (error->error_number != ENOENT && error->error_number != ESRCH)
+			return error;
 		hs_error_destroy(error);
-		return no_such_process(pid);
+		if (!exists(pid))
+			return hs_error_create(HS_ERROR_REFUSED, "there is no process %d: look up the id again", (int)pid);
+		if (tries == 0)
+			return hs_error_create(HS_ERROR_GONE, "process %d is about to end, or to become another program: try again later", (int)pid);
+		nanosleep(&pause, NULL);
 	}
-	return error;
 }
 
 struct hs_error *target_examine(pid_t pid, struct target_info *ret)

@@ -5,6 +5,7 @@
 #include "attach/target_access.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/live_thread.h"
 #include "base/proc_file.h"
 
 #include <dirent.h>
@@ -62,6 +63,13 @@ char thread_state(pid_t pid, pid_t tid)
 	const char *after_name = text ? strrchr(text, ')') : NULL;
 
 	return after_name && after_name[1] == ' ' ? after_name[2] : 'X';
+}
+
+bool thread_is_ending(pid_t pid, pid_t tid)
+{
+	HS_CLEANUP_FREE char *text = read_of_thread(pid, tid, "stat");
+
+	return !text || !hs_stat_lives(text);
 }
 
 bool thread_is_own_tracee(pid_t pid, pid_t tid)

@@ -15,6 +15,9 @@ char thread_state(pid_t pid, pid_t tid);
 // Pure.
 bool thread_state_is_dead(char state);
 
+// Whether it runs no instruction of the program any more: it is gone, dead, or the kernel is about to take it down.
+bool thread_is_ending(pid_t pid, pid_t tid);
+
 // Whether this tool traces the thread; false also when it is gone.
 bool thread_is_own_tracee(pid_t pid, pid_t tid);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/thread_ids.h"
 
+#include "attach/thread_facts.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/proc_file.h"
@@ -79,6 +80,7 @@ uint64_t thread_masks_digest(pid_t pid, uint32_t *count_ret)
 }
 
 struct tracing {
+	pid_t pid;
 	size_t threads, untraced;
 };
 
@@ -86,14 +88,13 @@ static void add_tracing(pid_t tid, const char *status, void *context)
 {
 	struct tracing *tracing = context;
 
-	(void)tid;
 	tracing->threads++;
-	tracing->untraced += strstr(status, "\nTracerPid:\t0\n") != NULL;
+	tracing->untraced += strstr(status, "\nTracerPid:\t0\n") || thread_is_ending(tracing->pid, tid);
 }
 
 bool threads_are_untraced(pid_t pid)
 {
-	struct tracing tracing = { 0 };
+	struct tracing tracing = { .pid = pid };
 
 	take_all(pid, add_tracing, &tracing);
 	return tracing.threads > 0 && tracing.untraced == tracing.threads;

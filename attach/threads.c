@@ -2,6 +2,7 @@
 #include "attach/threads.h"
 
 #include "attach/arch.h"
+#include "attach/ending_threads.h"
 #include "attach/frozen_maps.h"
 #include "attach/interrupt.h"
 #include "attach/kernel_workers.h"
@@ -158,7 +159,7 @@ static struct hs_error *seize_new_threads(struct freezer *freezer)
 		if (key.tid <= 0 ||
 		    (known > 0 && bsearch(&key, process->threads, known, sizeof(key), compare_tids)))
 			continue;
-		if (thread_is_kernel_worker(process->pid, key.tid, &freezer->user_threads))
+		if (thread_is_kernel_worker(process->pid, key.tid, &freezer->user_threads) || ending_threads_have(process->pid, key.tid))
 			continue;
 		error = interrupt_check();
 		if (!error)
@@ -229,7 +230,8 @@ enum collected { COLLECTED, COLLECTED_DEAD, NOT_YET };
 // Waits for a moment until the thread is in an event stop, and reads its registers.
 static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_thread *thread, enum collected *ret)
 {
-	uint64_t slice_end = hs_monotonic_ns() + COLLECT_SLICE;
+	// Where one has been met that ends, there may be many.
+	uint64_t slice_end = hs_monotonic_ns() + (ending_threads_count() > 0 ? COLLECT_SLICE / 20 : COLLECT_SLICE);
 	pid_t tid = thread->tid;
 
 	for (;;) {
@@ -262,7 +264,7 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 		case STOP_EXEC:
 			return gone_by_exec(freezer->process->pid);
 		case STOP_NONE:
-			*ret = NOT_YET;
+			*ret = ending_threads_take(freezer->process->pid, tid) ? COLLECTED_DEAD : NOT_YET;
 			error = tid == freezer->process->pid ? interrupt_again(tid) : NULL;
 			return error ? error : interrupt_check();
 		case STOP_SIGNAL:
@@ -327,6 +329,7 @@ static struct hs_error *collect_threads(struct freezer *freezer)
 			return describe_stuck(process->pid, waiting);
 		if (waiting != 0)
 			all_stand(process);
+		ending_threads_reap(); // an exec may wait for it
 	} while (waiting != 0);
 	return NULL;
 }
@@ -413,8 +416,7 @@ static struct hs_error *release_running(pid_t pid, pid_t tid, bool *done_ret)
 	case STOP_UNKNOWN:
 		return NULL;
 	case STOP_NONE:
-		// A dead main thread stays a zombie, without a word to its tracer, while other threads live.
-		*done_ret = thread_state_is_dead(thread_state(pid, tid));
+		*done_ret = ending_threads_take(pid, tid);
 		return NULL;
 	default:
 		if (stop.kind == STOP_EXEC)
@@ -540,6 +542,7 @@ struct hs_error *threads_thaw(struct frozen_process *process)
 	unreleased = release_all_running(process->pid, process->threads, process->count);
 	unreleased = hs_error_join(unreleased, release_unlisted(process->pid));
 	urgency_end(process->nice_value);
+	ending_threads_reap_from_now_on();
 	standstill_end(!unreleased);
 	error = hs_error_join(error, unreleased);
 	process->stopped_ns = end - process->frozen_at;

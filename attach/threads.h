@@ -39,7 +39,7 @@ struct frozen_process {
 // Seizes and stops every thread, until no new one appears. Waits at most `timeout_ms` in all. On failure nothing is
 // stopped or traced any more: HS_ERROR_TIMEOUT names a thread that did not stop and its state, HS_ERROR_GONE,
 // HS_ERROR_INTERRUPTED (see interrupt.h), HS_ERROR_SYSTEM (not permitted, traced by another).
-// A thread that is gone or a zombie is left out. Group-stopped threads are taken as they are and stay stopped afterwards.
+// A thread that is gone, dead, or runs no code of the program any more (ending_threads.h) is left out. Group-stopped threads are taken as they are and stay stopped afterwards.
 // A thread in uninterruptible sleep cannot be released while it sleeps: the kernel does it when the tool ends.
 // TIMEOUT error: end the tool soon.
 struct hs_error *threads_freeze(pid_t pid, unsigned timeout_ms, struct frozen_process *ret) HS_MUST_CHECK;

@@ -74,7 +74,6 @@ struct hs_error *tool_guard_begin(void)
 	sigaddset(&waited, SIGINT);
 	sigaddset(&waited, SIGTERM);
 	sigaddset(&waited, SIGHUP);
-	signal(SIGCHLD, SIG_DFL); // inherited as ignored, it would lose the child's status
 	sigprocmask(SIG_BLOCK, &waited, &mask);
 	fflush(NULL);
 	child = fork();

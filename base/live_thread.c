@@ -3,18 +3,29 @@
 
 #include "cleanup.h"
 #include "io.h"
+#include "proc_file.h"
 
 #include <dirent.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-// "number (name) state ..."; the name may hold anything.
+// include/linux/sched.h. Set by exit_signals (kernel/signal.c), before the thread gives up its memory and its descriptors.
+#define PF_EXITING 0x4u
+
+bool hs_stat_lives(const char *stat)
+{
+	const char *name_end = strrchr(stat, ')');
+	unsigned flags;
+
+	if (!name_end || name_end[1] != ' ' || !name_end[2] || strchr("ZXx", name_end[2]))
+		return false;
+	return !hs_stat_flags(stat, &flags) || !(flags & PF_EXITING);
+}
+
 static bool lives(const char *path)
 {
 	HS_CLEANUP_FREE char *text = NULL;
 	struct hs_error *error;
-	const char *name_end;
 	size_t size;
 
 	error = hs_read_file(path, 4096, &text, &size);
@@ -22,8 +33,7 @@ static bool lives(const char *path)
 		hs_error_destroy(error);
 		return false;
 	}
-	name_end = strrchr(text, ')');
-	return name_end && name_end[1] == ' ' && name_end[2] && !strchr("ZXx", name_end[2]);
+	return hs_stat_lives(text);
 }
 
 pid_t hs_live_thread(pid_t pid)

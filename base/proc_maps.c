@@ -159,20 +159,27 @@ struct hs_error *proc_maps_parse(const char *text, size_t size, struct proc_maps
 
 struct hs_error *proc_maps_read(pid_t pid, struct proc_maps *ret)
 {
+	pid_t tid = hs_live_thread(pid);
 	struct hs_error *error = NULL;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)hs_live_thread(pid));
-	// The kernel gives the text in pieces; a mapping that grows between two of them makes lines that overlap. Such a text is read again.
+	// The kernel gives the text in pieces; a mapping that grows between two of them makes lines that overlap. Such a text is read again. So is an empty
+	// one, of a thread that has ended meanwhile.
 	for (int try = 0; try < READ_TRIES; try++) {
 		HS_CLEANUP_FREE char *text = NULL;
+		pid_t looked_at = tid;
+		char path[64];
 		size_t size;
 
 		hs_error_destroy(error);
+		snprintf(path, sizeof(path), "/proc/%d/maps", (int)tid);
 		error = hs_read_file(path, MAPS_TEXT_LIMIT, &text, &size);
-		if (!error)
+		if (error || size == 0)
+			tid = hs_live_thread(pid);
+		if (!error && tid != looked_at)
+			error = hs_error_create(HS_ERROR_BAD_DATA, "maps: one thread after the other has ended");
+		else if (!error)
 			error = proc_maps_parse(text, size, ret);
-		if (!error || error->code != HS_ERROR_BAD_DATA)
+		if (tid == looked_at && (!error || error->code != HS_ERROR_BAD_DATA))
 			break;
 	}
 	return error ? hs_error_prefix(error, "process %d", (int)pid) : NULL;

@@ -64,6 +64,7 @@ static __attribute__((noinline)) int run(int argc, char **argv, bool has_stack)
 	hs_test_variables_decide(); // before rights are given up anywhere
 	signal(SIGPIPE, SIG_IGN); // a reader that goes away is an error like any other
 	signal(SIGXFSZ, SIG_IGN); // and so is a limit of file sizes, that of the region among them
+	signal(SIGCHLD, SIG_DFL); // inherited as ignored, it would lose how the tool's own children ended
 	if (!options_parse(argc, argv, &options))
 		return EXIT_USAGE;
 	if (options.help) {

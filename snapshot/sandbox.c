@@ -160,9 +160,6 @@ struct hs_error *sandbox_start(void (*work)(int socket, void *context), void *co
 	int sockets[2];
 	size_t size;
 
-	// A tool that was started with SIGCHLD ignored could not tell how its child ended.
-	signal(SIGCHLD, SIG_DFL);
-
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
 		return hs_error_system(errno, "cannot make a socket pair");
 	ret->pid = fork();

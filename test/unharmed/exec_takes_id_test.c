@@ -26,8 +26,8 @@ static struct {
 	unsigned interrupts;  // of that thread, by the tool
 } target;
 
-struct hs_error *__real_ptrace_seize(pid_t tid, unsigned long options);
-struct hs_error *__wrap_ptrace_seize(pid_t tid, unsigned long options);
+int __real_ptrace_seize(pid_t tid, unsigned long options);
+int __wrap_ptrace_seize(pid_t tid, unsigned long options);
 struct hs_error *__real_ptrace_interrupt(pid_t tid);
 struct hs_error *__wrap_ptrace_interrupt(pid_t tid);
 
@@ -47,7 +47,7 @@ static bool has_become_sleep(pid_t pid)
 
 // PTRACE_SEIZE looks for the thread first and then waits for an exec to be over (ptrace_attach in kernel/ptrace.c). The thread that it has found may be the
 // one in that exec, which has the main thread's id then: that one is traced by the request, and has passed the stop of the exec.
-struct hs_error *__wrap_ptrace_seize(pid_t tid, unsigned long options)
+int __wrap_ptrace_seize(pid_t tid, unsigned long options)
 {
 	if (tid != target.executing || target.listener >= 0)
 		return __real_ptrace_seize(tid, options);

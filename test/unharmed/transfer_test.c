@@ -31,7 +31,7 @@ static void stop_and_continue(pid_t pid)
 // No more than any debugger does.
 static void interrupt_only(pid_t pid)
 {
-	must(ptrace_seize(pid, 0));
+	CHECK_EQUAL(ptrace_seize(pid, 0), 0);
 	must(ptrace_interrupt(pid));
 	CHECK_EQUAL(stop_wait(pid, hs_monotonic_ns() + UINT64_C(10000000000), false).kind, STOP_EVENT);
 	must(ptrace_detach(pid, 0));
