@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which allocator a module brings, by the symbols that only that one has. Pure. For people: nothing is decided by it.
+// Which allocator a module brings, by the symbols that only that one has. Pure.
 #ifndef HEAPSNAP_ATTACH_ALLOCATOR_FAMILY_H
 #define HEAPSNAP_ATTACH_ALLOCATOR_FAMILY_H
 
@@ -25,7 +25,11 @@
 	X(sanitizer, "__msan_init")                                                                \
 	X(sanitizer, "__hwasan_init")
 
-// "glibc", "musl", one of the names above, or "other". `module` is an index.
+// For people: "glibc", "musl", one of the names above, or "other". `module` is an index.
 const char *allocator_family(const struct module_list *modules, size_t module, const struct libc_info *libc);
+
+// Whether the module's function `name` is that of a C library or of a known allocator, of which it is known that it neither throws, nor is a cancellation point, nor
+// asks who calls it. It must have the prefix that the symbol has: the malloc of a program that has je_mallctlnametomib may be another one, around je_malloc.
+bool allocator_is_known(const struct module_list *modules, size_t module, const struct libc_info *libc, const char *name);
 
 #endif

@@ -169,7 +169,7 @@ static void judge_sharers(pid_t pid, struct findings *findings)
 	struct hs_error *error = memory_sharers_wait(pid, SHARERS_WAIT_MS);
 
 	if (!error)
-		error = descriptor_sharers_look(pid);
+		error = descriptor_sharers_wait(pid, SHARERS_WAIT_MS);
 	findings_add_error(findings, GROUND_memory_sharers, error);
 }
 

@@ -23,4 +23,7 @@ static inline bool draft_is_ok(const struct draft *draft)
 	return draft->hook.record.verdict == VERDICT_ok;
 }
 
+// malloc and its like, as hooked: they neither throw nor are cancellation points, whoever defines them, for they run below a frame of ours themselves.
+bool draft_is_allocator(const struct draft *drafts, size_t count, uint64_t address);
+
 #endif

@@ -6,6 +6,7 @@
 #include "attach/hook_candidates.h"
 #include "attach/hook_draft.h"
 #include "attach/island_place.h"
+#include "attach/malloc_contract.h"
 #include "attach/plan_pairs.h"
 #include "attach/program_kind.h"
 #include "attach/register_change.h"
@@ -198,12 +199,23 @@ static size_t module_end(const struct draft *drafts, size_t count, size_t first)
 	return end;
 }
 
-// A standard function that does what none does.
-static bool is_odd(const struct draft *draft)
+bool draft_is_allocator(const struct draft *drafts, size_t count, uint64_t address)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct hook_candidate *candidate = drafts[i].candidate;
+
+		if (drafts[i].request.function_start == address && !candidate->added && !candidate->indirect && hook_kind_is_function(candidate->signature.kind))
+			return candidate->verdict == VERDICT_ok && !(candidate->signature.layout.flags & HS_LAYOUT_COMPANION);
+	}
+	return false;
+}
+
+// A standard function that does what none does, or of which nobody can say that it does not.
+static bool breaks_contract(const struct draft *draft)
 {
 	enum hook_verdict verdict = draft->hook.record.verdict;
 
-	return !draft->candidate->added && (verdict == VERDICT_may_unwind || verdict == VERDICT_reaches_above);
+	return !draft->candidate->added && (verdict == VERDICT_may_unwind || verdict == VERDICT_reaches_above || verdict == VERDICT_unfollowed);
 }
 
 // Blocks that others of the module make would go unseen. An operator that is not proved to be the allocator's own has a counterpart that is
@@ -212,7 +224,7 @@ static bool is_leak(const struct draft *draft)
 {
 	enum hook_verdict verdict = draft->hook.record.verdict;
 
-	if (is_odd(draft))
+	if (breaks_contract(draft))
 		return true;
 	return verdict != VERDICT_ok && verdict != VERDICT_forwards && !verdict_is_unproven(verdict) &&
 	       draft->candidate->signature.kind != HOOK_reallocarray && hook_kind_releases(draft->hook.record.kind);
@@ -222,19 +234,19 @@ static bool is_leak(const struct draft *draft)
 static void refuse_leaky_module(struct draft *drafts, size_t count, struct findings *findings)
 {
 	const struct hook_record *refused = NULL;
-	bool refused_is_odd = false;
+	bool refused_breaks_contract = false;
 	size_t lost = 0;
 
 	for (size_t i = 0; i < count && !refused; i++) {
 		if (!is_leak(&drafts[i]))
 			continue;
 		refused = &drafts[i].hook.record;
-		refused_is_odd = is_odd(&drafts[i]);
+		refused_breaks_contract = breaks_contract(&drafts[i]);
 	}
 	for (size_t i = 0; i < count && refused; i++) {
 		if (!draft_is_ok(&drafts[i]) || drafts[i].hook.record.kind == HOOK_loader_event)
 			continue;
-		drafts[i].hook.record.verdict = refused_is_odd ? VERDICT_untrusted : refused->verdict;
+		drafts[i].hook.record.verdict = refused_breaks_contract ? VERDICT_untrusted : refused->verdict;
 		lost++;
 	}
 	if (lost)
@@ -448,7 +460,7 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 		mind_registers(drafts + first, end - first, memory);
 	}
 	return_proof_judge(drafts, count, modules, memory);
-	return_proof_refute(drafts, count, modules, memory);
+	malloc_contract_check(drafts, count, modules, memory);
 	for (size_t first = 0, end; first < count; first = end) {
 		size_t found;
 

@@ -38,7 +38,8 @@ struct definitions {
 	const struct module *module; // that is looked at
 	bool is_quiet;      // what the C library has under this name
 	bool in_c_library;  // one is in what every program has from its start
-	bool others;        // one is neither the C library's, and quiet, nor an allocator's
+	bool others;        // one is neither the C library's nor an allocator's
+	bool unlisted;      // one is the C library's, no allocator's, and not quiet
 };
 
 static bool visit_definition(const struct elf_symbol *symbol, void *context)
@@ -51,8 +52,10 @@ static bool visit_definition(const struct elf_symbol *symbol, void *context)
 		return true;
 	found->in_c_library |= is_c_library(found->slots, found->module) &&
 			       (found->module->is_loader || found->module == &found->slots->modules->items[found->slots->libc.module]);
-	found->others |= !(found->is_quiet && is_c_library(found->slots, found->module)) &&
-			 (symbol->type == STT_GNU_IFUNC || !found->slots->is_allocator(found->module->load_bias + symbol->value, found->slots->context));
+	if (symbol->type != STT_GNU_IFUNC && found->slots->is_allocator(found->module->load_bias + symbol->value, found->slots->context))
+		return true;
+	found->others |= !is_c_library(found->slots, found->module);
+	found->unlisted |= is_c_library(found->slots, found->module) && !found->is_quiet;
 	return true;
 }
 
@@ -72,6 +75,8 @@ static struct slot_target judge_name(const struct linkage_slots *slots, const ch
 		if (!found.in_c_library || found.others)
 			return unknown;
 	}
+	if (found.unlisted)
+		return (struct slot_target){ .way = WAY_unknown, .is_c_library = true };
 	return (struct slot_target){ .way = found.is_quiet ? way : WAY_returns };
 }
 
@@ -98,12 +103,14 @@ static bool visit_namesake(const struct elf_symbol *symbol, void *context)
 }
 
 // Those among which a function chooses (IFUNC) have no names that others can see; so a program that has put something else there has put one that has.
-static enum way_of_call judge_c_library(const struct module *module, const char *name, uint64_t word)
+static struct slot_target judge_c_library(const struct module *module, const char *name, uint64_t word)
 {
 	struct namesake search = { .name = name, .vaddr = word - module->load_bias };
 
 	hs_error_destroy(elf_view_symbols(&module->elf, visit_namesake, &search));
-	return search.is_it || (search.is_chosen && !search.is_another) ? quiet_name(name) : WAY_unknown;
+	if (!search.is_it && (!search.is_chosen || search.is_another))
+		return unknown;
+	return (struct slot_target){ .way = quiet_name(name), .is_c_library = true };
 }
 
 // The function at the word: a name says nothing of it. Within the C library nothing is followed: what of it is quiet stands in a list.
@@ -117,7 +124,7 @@ static struct slot_target judge_word(const struct linkage_slots *slots, const ch
 		if (word < module->text_low || word >= module->text_high || module->is_vdso)
 			continue;
 		if (is_c_library(slots, module))
-			return (struct slot_target){ .way = judge_c_library(module, name, word) };
+			return judge_c_library(module, name, word);
 		return (struct slot_target){ .module = module, .address = word };
 	}
 	return unknown;

@@ -21,6 +21,7 @@ struct slot_target {
 	const struct module *module; // of the function that the slot holds, which is to be followed; NULL = `way` says all
 	uint64_t address;
 	enum way_of_call way;
+	bool is_c_library; // with WAY_unknown: it is a function of the C library, of which no more is known than `name`
 	const char *name; // by which the slot's module asks for it; NULL = it is no slot
 };
 

@@ -87,10 +87,15 @@ static struct hs_error *write_by_words(const struct target_memory *memory, uint6
 bool target_memory_equals(const struct target_memory *memory, uint64_t address, const void *bytes, size_t size)
 {
 	uint8_t there[HS_PAGE_SIZE];
-	struct hs_error *error = size <= sizeof(there) ? target_memory_read(memory, address, there, size) : NULL;
-	bool same = size <= sizeof(there) && !error && memcmp(there, bytes, size) == 0;
+	bool same = true;
 
-	hs_error_destroy(error);
+	for (size_t done = 0; done < size && same; done += sizeof(there)) {
+		const size_t piece = size - done < sizeof(there) ? size - done : sizeof(there);
+		struct hs_error *error = target_memory_read(memory, address + done, there, piece);
+
+		same = !error && memcmp(there, (const uint8_t *)bytes + done, piece) == 0;
+		hs_error_destroy(error);
+	}
 	return same;
 }
 

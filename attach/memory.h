@@ -29,7 +29,7 @@ void target_memory_close(struct target_memory *memory);
 // Exactly `size` bytes or HS_ERROR_FAULT (HS_ERROR_GONE when the target has no memory left).
 struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t address, void *buffer, size_t size)
 	HS_MUST_CHECK;
-// Whether the target's memory has these bytes, a page of them at most. What cannot be read, and what is more, is not the same.
+// Whether the target's memory has these bytes. What cannot be read is not the same.
 bool target_memory_equals(const struct target_memory *memory, uint64_t address, const void *bytes, size_t size);
 // pre: some thread of the target is stopped by this tool (for the fallback), named by `stopped_tid`; 0 = no fallback.
 struct hs_error *target_memory_write(const struct target_memory *memory, uint64_t address, const void *data,

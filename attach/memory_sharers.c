@@ -61,15 +61,42 @@ static bool shares_memory(pid_t tid, void *context)
 	return compare_memory(sharing->tids[0], tid) == 0;
 }
 
+// Each with each, where one of those that an order is asked of is gone.
+static bool is_one_of_tables(const struct sharing *sharing, pid_t tid)
+{
+	for (size_t i = 0; i < sharing->count; i++)
+		if (descriptor_tables_compare(sharing->tids[i], tid) == 0)
+			return true;
+	return false;
+}
+
+// `tids` of descriptor_tables_list: the first one's table, and those of the others in the order of kcmp(2).
+static bool has_one_of_tables(const struct sharing *sharing, pid_t tid)
+{
+	size_t low = 1, high = sharing->count;
+
+	if (descriptor_tables_compare(sharing->tids[0], tid) == 0)
+		return true;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		const long order = descriptor_tables_compare(sharing->tids[middle], tid);
+
+		if (order < 0)
+			return is_one_of_tables(sharing, tid);
+		if (order == 0)
+			return true;
+		if (order == 1)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
 // Threads that are about to be gone have no table any more: to kcmp(2) that is the same one.
 static bool shares_descriptors(pid_t tid, void *context)
 {
-	const struct sharing *sharing = context;
-
-	for (size_t i = 0; i < sharing->count; i++)
-		if (descriptor_tables_compare(sharing->tids[i], tid) == 0)
-			return descriptor_table_exists(tid, tid);
-	return false;
+	return has_one_of_tables(context, tid) && descriptor_table_exists(tid, tid);
 }
 
 static bool process_shares(pid_t other, void *context)
@@ -111,90 +138,103 @@ struct hs_error *memory_sharers_check(const struct frozen_process *process, cons
 	return error;
 }
 
-// 0 = none of them shares it any more.
-static pid_t one_that_shares(pid_t pid, const struct pid_set *some)
+static struct hs_error *refuse_sharer_of_descriptors(pid_t pid, pid_t other)
 {
-	const pid_t tid = hs_live_thread(pid);
-	struct sharing sharing = { .tids = &tid, .count = 1 };
+	return hs_error_create(HS_ERROR_REFUSED, "process %d shares the descriptors of process %d (clone with CLONE_FILES), and could exchange those that heapsnap makes "
+			       "there; try again when it has ended", (int)other, (int)pid);
+}
 
+// 0 = none of them shares it any more.
+static pid_t one_that_shares(struct sharing *sharing, const struct pid_set *some)
+{
 	for (size_t i = 0; i < some->count; i++)
-		if (pid_first_thread(some->pids[i], shares_memory, &sharing))
+		if (pid_first_thread(some->pids[i], sharing->shares, sharing))
 			return some->pids[i];
 	return 0;
 }
 
-static struct hs_error *wait_for_sharers(pid_t pid, const struct pid_set *some, uint64_t deadline)
+static struct hs_error *wait_for_sharers(struct sharing *sharing, const struct pid_set *some, struct hs_error *(*refuse)(pid_t pid, pid_t other),
+					 uint64_t deadline)
 {
 	struct hs_error *error = NULL;
 	pid_t other;
 
-	while (!error && (other = one_that_shares(pid, some))) {
-		if (!proc_maps_has_memory(pid))
-			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)pid);
+	while (!error && (other = one_that_shares(sharing, some))) {
+		if (!proc_maps_has_memory(sharing->pid))
+			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)sharing->pid);
 		if (hs_monotonic_ns() >= deadline)
-			return refuse_sharer(pid, other);
+			return refuse(sharing->pid, other);
 		usleep(SHARERS_POLL_US);
 		error = interrupt_check();
 	}
 	return error;
 }
 
-// In rounds, each with those that are there at its beginning: after a short one, those still there began during it, so none has been there for long.
+// One round: waits for those that are there at its beginning. *again_ret: another one is needed. After a short one those still there began during it,
+// so none has been there for long.
+static struct hs_error *wait_once(struct sharing *sharing, struct hs_error *(*refuse)(pid_t pid, pid_t other), uint64_t deadline, bool *again_ret)
+{
+	const uint64_t began = hs_monotonic_ns();
+	struct pid_set found;
+	struct hs_error *error = list_sharers(sharing, &found);
+	uint64_t now;
+
+	if (!error)
+		error = wait_for_sharers(sharing, &found, refuse, deadline);
+	now = hs_monotonic_ns();
+	*again_ret = found.count > 0 && now - began >= NEW_SHARERS_NS && now < deadline;
+	pid_set_deinit(&found);
+	return error;
+}
+
+static const struct pid_set no_strangers;
+
 struct hs_error *memory_sharers_wait(pid_t pid, unsigned wait_ms)
 {
 	const uint64_t deadline = hs_monotonic_ns() + (uint64_t)wait_ms * 1000000u;
-	static const struct pid_set none;
+	struct hs_error *error;
+	bool again;
 
-	for (;;) {
+	do {
 		const pid_t tid = hs_live_thread(pid);
-		struct sharing sharing = { .pid = pid, .tids = &tid, .count = 1, .strangers = &none, .shares = shares_memory };
-		const uint64_t began = hs_monotonic_ns();
-		struct pid_set found;
-		struct hs_error *error = list_sharers(&sharing, &found);
-		const bool some = found.count > 0;
-		uint64_t now;
+		struct sharing sharing = { .pid = pid, .tids = &tid, .count = 1, .strangers = &no_strangers, .shares = shares_memory };
 
-		if (!error)
-			error = wait_for_sharers(pid, &found, deadline);
-		pid_set_deinit(&found);
-		now = hs_monotonic_ns();
-		if (error || !some || now - began < NEW_SHARERS_NS || now >= deadline)
-			return error;
-	}
+		error = wait_once(&sharing, refuse_sharer, deadline, &again);
+	} while (!error && again);
+	return error;
 }
 
-static struct hs_error *refuse_shared_descriptors(struct sharing *sharing)
+struct hs_error *descriptor_sharers_wait(pid_t pid, unsigned wait_ms)
 {
-	struct pid_set found;
+	const uint64_t deadline = hs_monotonic_ns() + (uint64_t)wait_ms * 1000000u;
 	struct hs_error *error;
+	bool again;
 
-	sharing->shares = shares_descriptors;
-	error = list_sharers(sharing, &found);
-	if (!error && found.count > 0)
-		error = hs_error_create(HS_ERROR_REFUSED, "process %d shares the descriptors of process %d (clone with CLONE_FILES), and could exchange "
-					"those that heapsnap makes there; try again when it has ended", (int)found.pids[0], (int)sharing->pid);
-	pid_set_deinit(&found);
+	do {
+		struct descriptor_tables tables;
+		struct sharing sharing = { .pid = pid, .strangers = &no_strangers, .shares = shares_descriptors };
+
+		descriptor_tables_list(pid, &tables);
+		sharing.tids = tables.tids;
+		sharing.count = tables.count;
+		error = tables.count > 0 ? wait_once(&sharing, refuse_sharer_of_descriptors, deadline, &again) : &hs_error_no_memory;
+		descriptor_tables_deinit(&tables);
+	} while (!error && again);
 	return error;
 }
 
 struct hs_error *descriptor_sharers_check(const struct frozen_process *process, pid_t tid, const struct pid_set *strangers)
 {
-	static const struct pid_set none;
 	// Strangers to the main thread, which may have other descriptors than this one.
 	bool holds = descriptor_tables_compare(process->pid, tid) == 0;
-	struct sharing sharing = { .pid = process->pid, .tids = &tid, .count = 1, .strangers = holds ? strangers : &none };
+	struct sharing sharing = {
+		.pid = process->pid, .tids = &tid, .count = 1, .strangers = holds ? strangers : &no_strangers, .shares = shares_descriptors,
+	};
+	struct pid_set found;
+	struct hs_error *error = list_sharers(&sharing, &found);
 
-	return refuse_shared_descriptors(&sharing);
-}
-
-struct hs_error *descriptor_sharers_look(pid_t pid)
-{
-	static const struct pid_set none;
-	struct descriptor_tables tables;
-	struct hs_error *error;
-
-	descriptor_tables_list(pid, &tables);
-	error = refuse_shared_descriptors(&(struct sharing){ .pid = pid, .tids = tables.tids, .count = tables.count, .strangers = &none });
-	descriptor_tables_deinit(&tables);
+	if (!error && found.count > 0)
+		error = refuse_sharer_of_descriptors(process->pid, found.pids[0]);
+	pid_set_deinit(&found);
 	return error;
 }

@@ -29,8 +29,8 @@ struct hs_error *memory_sharers_wait(pid_t pid, unsigned wait_ms) HS_MUST_CHECK;
 // /proc does not show that process, nothing is found.
 struct hs_error *descriptor_sharers_check(const struct frozen_process *process, pid_t tid, const struct pid_set *strangers) HS_MUST_CHECK;
 
-// The same before anything is stopped, of every table that the threads have: which of them will make the calls is not known yet, and whether attach refuses
-// is not to depend on it.
-struct hs_error *descriptor_sharers_look(pid_t pid) HS_MUST_CHECK;
+// Before anything is stopped: waits as memory_sharers_wait does, for those that share any table that the threads have. Which of them will make the calls is not
+// known yet, and whether attach refuses is not to depend on it.
+struct hs_error *descriptor_sharers_wait(pid_t pid, unsigned wait_ms) HS_MUST_CHECK;
 
 #endif

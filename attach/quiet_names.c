@@ -8,11 +8,14 @@
 // pthread_once), or that writes to a stream before it ends the program (__assert_fail), which is a cancellation point.
 static const char *const returning[] = {
 	"__errno_location", "__memcpy_chk", "__memmove_chk", "__memset_chk", "__mempcpy_chk", "__strcpy_chk", "__strncpy_chk", "__tls_get_addr",
-	"__rawmemchr", "bcmp", "bcopy", "brk", "bzero", "clock_gettime", "explicit_bzero", "getpagesize", "getpid", "madvise", "memccpy", "memchr", "memcmp",
-	"memcpy", "memmove", "mempcpy", "memrchr", "memset", "mmap", "mmap64", "mprotect", "mremap", "munmap", "pthread_equal", "pthread_getspecific",
-	"pthread_mutex_lock", "pthread_mutex_trylock", "pthread_mutex_unlock", "pthread_self", "pthread_setspecific", "pthread_spin_lock",
-	"pthread_spin_trylock", "pthread_spin_unlock", "rawmemchr", "sbrk", "sched_getcpu", "sched_yield", "stpcpy", "stpncpy", "strcat", "strchr", "strchrnul", "strcmp",
-	"strcpy", "strcspn", "strlen", "strncat", "strncmp", "strncpy", "strnlen", "strrchr", "strspn", "strstr",
+	"__rawmemchr", "__sched_cpucount", "bcmp", "bcopy", "brk", "bzero", "clock_gettime", "explicit_bzero", "getauxval", "getenv", "getpagesize", "getpid", "getrusage",
+	"gettid", "gettimeofday", "madvise", "memccpy", "memchr", "memcmp", "memcpy", "memmove", "mempcpy", "memrchr", "memset", "mincore", "mlock", "mmap", "mmap64",
+	"mprotect", "mremap", "munlock", "munmap", "prctl", "pthread_cond_broadcast", "pthread_cond_signal", "pthread_equal", "pthread_getspecific", "pthread_key_create",
+	"pthread_mutex_destroy", "pthread_mutex_init", "pthread_mutex_lock", "pthread_mutex_trylock", "pthread_mutex_unlock", "pthread_mutexattr_destroy",
+	"pthread_mutexattr_init", "pthread_mutexattr_settype", "pthread_self", "pthread_setspecific", "pthread_sigmask", "pthread_spin_destroy", "pthread_spin_init",
+	"pthread_spin_lock", "pthread_spin_trylock", "pthread_spin_unlock", "rawmemchr", "sbrk", "sched_getaffinity", "sched_getcpu", "sched_yield", "secure_getenv",
+	"sem_post", "sem_trywait", "sigaction", "sigprocmask", "stpcpy", "stpncpy", "strcat", "strchr", "strchrnul", "strcmp", "strcpy", "strcspn", "strlen", "strncat",
+	"strncmp", "strncpy", "strnlen", "strrchr", "strspn", "strstr", "strtol", "strtoul", "sysconf", "time",
 };
 
 static const char *const ending[] = { "__chk_fail", "__stack_chk_fail", "_Exit", "_exit", "abort" };
@@ -36,6 +39,19 @@ static const char *const throwing[] = {
 	"_Unwind_ForcedUnwind", "_Unwind_RaiseException", "_Unwind_Resume_or_Rethrow", "__cxa_rethrow", "__cxa_throw", "pthread_exit",
 };
 
+// Of the C library: they call functions of the program's, which may do anything.
+static const char *const calling_back[] = {
+	"__libc_start_main", "bsearch", "call_once", "dl_iterate_phdr", "dlclose", "dlmopen", "dlopen", "error", "exit", "ftw", "ftw64", "glob", "glob64", "lfind", "lsearch",
+	"makecontext", "nftw", "nftw64", "pthread_once", "qsort", "qsort_r", "quick_exit", "scandir", "scandir64", "scandirat", "setcontext", "swapcontext", "tdelete", "tdestroy",
+	"tfind", "tsearch", "twalk", "twalk_r",
+};
+
+// They say who calls, or lead from frame to frame (glibc, libgcc, libunwind).
+static const char *const asking_for_callers[] = {
+	"_ULx86_64_init_local", "_ULx86_64_init_local2", "_Unwind_Backtrace", "_Unwind_Find_FDE", "_Unwind_FindEnclosingFunction", "_Unwind_GetCFA", "_Unwind_GetIP",
+	"_Unwind_GetIPInfo", "_Ux86_64_getcontext", "backtrace", "unw_backtrace", "unw_getcontext", "unw_init_local",
+};
+
 // Those that POSIX (XSH 2.9.5.2) says are cancellation points, with the names that glibc gives them for large files and checked buffers; and of those that may
 // be, what is used to write a line.
 static const char *const cancellation_points[] = {
@@ -54,6 +70,16 @@ static bool is_thrower_of_library(const char *name)
 	const char *inner = strncmp(name, "_ZSt", 4) == 0 ? name + 4 + strspn(name + 4, "0123456789") : name;
 
 	return inner > name + 4 && strncmp(inner, "__throw_", 8) == 0;
+}
+
+bool name_calls_back(const char *name)
+{
+	return is_among(name, calling_back, sizeof(calling_back) / sizeof(calling_back[0]));
+}
+
+bool name_asks_for_callers(const char *name)
+{
+	return is_among(name, asking_for_callers, sizeof(asking_for_callers) / sizeof(asking_for_callers[0]));
 }
 
 enum unwinding unwinding_name(const char *name)

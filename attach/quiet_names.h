@@ -19,4 +19,10 @@ enum unwinding {
 // Pure.
 enum unwinding unwinding_name(const char *name);
 
+// Pure. Of the C library: whether it calls functions of the program's.
+bool name_calls_back(const char *name);
+
+// Pure. Whether it is known to look at the frames above it.
+bool name_asks_for_callers(const char *name);
+
 #endif

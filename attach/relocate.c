@@ -453,6 +453,15 @@ static void read_stack(const ZydisDecodedInstruction *decoded, const ZydisDecode
 			return;
 		}
 		break;
+	case ZYDIS_MNEMONIC_AND:
+		if (is_register(&operands[0], ZYDIS_REGISTER_RSP)) {
+			bool is_known = operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && operands[1].imm.value.s < 0 && decoded->operand_width == 64;
+
+			step->stack = is_known ? STACK_ALIGNS : STACK_UNKNOWN;
+			step->stack_change = is_known ? operands[1].imm.value.s + 1 : 0;
+			return;
+		}
+		break;
 	case ZYDIS_MNEMONIC_ADD:
 	case ZYDIS_MNEMONIC_SUB:
 		if (is_register(&operands[0], ZYDIS_REGISTER_RSP)) {

@@ -62,6 +62,7 @@ enum code_flow {
 enum code_stack {
 	STACK_MOVES,     // by `stack_change` bytes
 	STACK_FROM_BASE, // it becomes rbp + stack_change
+	STACK_ALIGNS,    // by up to `stack_change` bytes
 	STACK_UNKNOWN,
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a function is left in no other way than by its return: proved, or refuted, from its code, and from that of all that it calls. Nothing is proved of one that calls
+// Whether a function is left in no other way than by its return: proved from its code, and from that of all that it calls. Nothing is proved of one that calls
 // through a register, a table or a pointer, nor of one that calls what could throw or is a cancellation point.
 #ifndef HEAPSNAP_ATTACH_RETURN_PROOF_H
 #define HEAPSNAP_ATTACH_RETURN_PROOF_H
@@ -11,9 +11,5 @@
 // VERDICT_may_unwind where it is not, with `reaches_above` where it is seen to find other things on the stack below a frame of ours; else what speaks
 // against a hook at its start.
 void return_proof_judge(struct draft *drafts, size_t count, const struct module_list *modules, const struct target_memory *memory);
-
-// A standard allocation function neither throws nor is a cancellation point, nor asks who calls it: those of a known allocator are taken at their word. A
-// program's own may do all of that. Of each that would run below a frame of ours: VERDICT_may_unwind or VERDICT_reaches_above where that is seen.
-void return_proof_refute(struct draft *drafts, size_t count, const struct module_list *modules, const struct target_memory *memory);
 
 #endif

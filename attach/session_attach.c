@@ -206,7 +206,7 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct findings *f
 	*retry_ret = false;
 	error = memory_sharers_wait(plan->target.pid, HS_SHARERS_WAIT_MS);
 	if (!error)
-		error = descriptor_sharers_look(plan->target.pid);
+		error = descriptor_sharers_wait(plan->target.pid, HS_SHARERS_WAIT_MS);
 	if (error)
 		return error;
 	memory_strangers_list(plan->target.pid, &strangers);
@@ -243,8 +243,10 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct findings *f
 			*retry_ret = true; // no memory proven free for a frame, a restartable sequence, ...
 		if (!error) {
 			*retry_ret = caller.victim->avoid_as_victim;
-			if (!*retry_ret)
+			if (!*retry_ret) {
 				error = descriptor_sharers_check(&process, caller.victim->tid, &strangers);
+				*retry_ret = error && error->code == HS_ERROR_REFUSED; // the next try waits for it
+			}
 			if (!*retry_ret && !error)
 				error = load_and_hook(plan, &process, &caller);
 			error = hs_error_join(error, remote_call_close(&caller));

@@ -24,7 +24,7 @@ struct whole_function {
 	uint64_t address; // where it runs
 	size_t taken;     // bytes at its start that are not free
 };
-#define HS_WHOLE_FUNCTION_MAX 4096u
+#define HS_WHOLE_FUNCTION_MAX 65536u
 
 // Pure. VERDICT_ok: wherever it returns, the stack pointer is what it was at its start, and there is room for a jump. It may also leave by
 // jumps, while it has a frame of its own: to a part that a compiler has moved away, which throws or ends the program. What returns there
@@ -52,10 +52,14 @@ enum way_of_call ways_out_judge(const struct whole_function *function, bool stay
 // What is seen of a function wherever it can be followed, whatever speaks against it.
 struct way_survey {
 	bool returns;       // perhaps: somewhere, or it could not be followed everywhere
+	bool is_complete;   // all of it was followed. What it calls is for `judge` to know
 	bool reaches_above; // for what `stays_below` forbids
 };
 
+// The code at `target`, of another part of the same function, which a compiler has moved away: it runs with the frame of the function. False = none is there.
+typedef bool way_part(uint64_t target, struct whole_function *ret, void *context);
+
 // Pure. `judge` says whether a call or a jump ends; what is not known to end comes back.
-struct way_survey ways_out_survey(const struct whole_function *function, way_judge *judge, void *context);
+struct way_survey ways_out_survey(const struct whole_function *function, way_judge *judge, way_part *find_part, void *context);
 
 #endif

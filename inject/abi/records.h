@@ -192,7 +192,8 @@ enum hook_state {
 	X(leaves_by_jump, "it may throw or be cancelled, and ends with a jump to another function")         \
 	X(may_unwind, "it may throw or be cancelled, and its blocks cannot be seen without a frame below it") \
 	X(reaches_above, "it asks for its return address, or takes arguments on the stack, and cannot be seen where these stay in place") \
-	X(untrusted, "another function of its allocator may throw or be cancelled, or asks for its return address")
+	X(untrusted, "another function of its allocator may throw or be cancelled, or asks for its return address") \
+	X(unfollowed, "its code cannot be followed everywhere, so nobody knows whether it throws or is cancelled")
 
 enum hook_verdict {
 #define X(name, text) VERDICT_##name,

@@ -1,5 +1,5 @@
 # What the plan of hooks is tried on.
-set(HS_PLAN_CHILDREN PLAIN STATIC STATIC_PIE OWN UNHOOKABLE AROUND NONE)
+set(HS_PLAN_CHILDREN PLAIN STATIC STATIC_PIE OWN UNHOOKABLE AROUND PREFIXED NONE)
 foreach(child ${HS_PLAN_CHILDREN})
   add_executable(hook_plan_child_${child} hook_plan_child.c)
   target_compile_definitions(hook_plan_child_${child} PRIVATE _GNU_SOURCE)
@@ -12,6 +12,7 @@ target_link_options(hook_plan_child_STATIC_PIE PRIVATE -static-pie)
 target_compile_definitions(hook_plan_child_OWN PRIVATE OWN_ALLOCATOR=1)
 target_compile_definitions(hook_plan_child_UNHOOKABLE PRIVATE OWN_ALLOCATOR=2)
 target_compile_definitions(hook_plan_child_AROUND PRIVATE OWN_ALLOCATOR=3)
+target_compile_definitions(hook_plan_child_PREFIXED PRIVATE OWN_ALLOCATOR=1 PREFIXED)
 target_compile_definitions(hook_plan_child_NONE PRIVATE NO_ALLOCATOR)
 target_link_options(hook_plan_child_NONE PRIVATE -nostdlib -static)
 
@@ -66,9 +67,13 @@ target_link_options(return_proof_child_BESIDE_NOW PRIVATE LINKER:-z,now)
 # Programs with an allocator of their own.
 hs_unit_test(own_malloc_test hs_attach)
 foreach(child PLAIN ASKS ASKS_BEHIND ASKS_IN_CALL THROWS THROWS_NOW THROWS_BY_LIBRARY LOGS LOGS_CANCELS LOGS_CANCELS_NOW LOGS_CANCELS_STATIC FATAL_CANCELS CALLOC_LOGS_CANCELS
-        FREE_LOGS_CANCELS)
+        FREE_LOGS_CANCELS LARGE_THROWS THROWS_DEEP LOGS_ALSO_AT_END_CANCELS POINTER POINTER_CANCELS POINTER_UNWINDS POINTER_OWN_UNWINDER
+        ASKS_BY_LIBRARY)
   add_executable(own_malloc_child_${child} own_malloc_child.c)
-  string(REGEX REPLACE "_(CANCELS|NOW|STATIC)" "" behaviour ${child})
+  string(REGEX REPLACE "_(CANCELS|NOW|STATIC|UNWINDS|OWN_UNWINDER)" "" behaviour ${child})
+  if(child STREQUAL LARGE_THROWS)
+    set(behaviour LARGE THROWS)
+  endif()
   target_compile_definitions(own_malloc_child_${child} PRIVATE _GNU_SOURCE ${behaviour})
   target_compile_options(own_malloc_child_${child} PRIVATE -O2 -fomit-frame-pointer -fno-builtin -fno-sanitize=all)
   target_link_options(own_malloc_child_${child} PRIVATE -fno-sanitize=all)
@@ -78,7 +83,14 @@ foreach(child PLAIN ASKS ASKS_BEHIND ASKS_IN_CALL THROWS THROWS_NOW THROWS_BY_LI
   if(child MATCHES "CANCELS")
     target_compile_definitions(own_malloc_child_${child} PRIVATE CANCELS)
   endif()
-  if(child MATCHES "THROWS")
+  if(child MATCHES "UNWINDS") # nobody in the program itself asks for it
+    target_link_options(own_malloc_child_${child} PRIVATE LINKER:--no-as-needed)
+  endif()
+  if(child MATCHES "OWN_UNWINDER") # as -static-libgcc, for those that name it
+    target_compile_definitions(own_malloc_child_${child} PRIVATE NAMES_UNWINDER)
+    target_link_options(own_malloc_child_${child} PRIVATE -static-libgcc -s LINKER:--export-dynamic)
+  endif()
+  if(child MATCHES "THROWS|UNWINDS")
     target_link_libraries(own_malloc_child_${child} PRIVATE stdc++)
   endif()
   if(child MATCHES "NOW")

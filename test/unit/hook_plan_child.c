@@ -3,6 +3,7 @@
 //   OWN_ALLOCATOR 1  brings its own malloc, with landing pads
 //   OWN_ALLOCATOR 2  brings one whose free branches into its own first bytes
 //   OWN_ALLOCATOR 3  brings functions that cannot be hooked for what is around them; the rest can
+//   PREFIXED         and beside it something of a jemalloc whose names have a prefix
 //   NO_ALLOCATOR     no libc, no allocation function
 #ifdef NO_ALLOCATOR
 __asm__(".globl _start\n"
@@ -34,6 +35,9 @@ FUNCTION("cfree", "jmp free");
 // Believed only beside the rest of their families.
 FUNCTION("rallocx", "movq %rsi, %rax\n testq %rdi, %rdi\n ret");
 FUNCTION("mi_zalloc", "movq %rsi, %rax\n testq %rdi, %rdi\n ret");
+#ifdef PREFIXED
+FUNCTION("own_mallctlnametomib", "movq %rsi, %rax\n testq %rdi, %rdi\n ret");
+#endif
 #if OWN_ALLOCATOR != 2
 FUNCTION("free", "movq %rdi, %rax\n testq %rax, %rax\n ret");
 #else

@@ -379,7 +379,7 @@ static void check_foreign_patch(const char *program)
 		release(&planning);
 	}
 	break_function(&child, "realloc"); // it releases blocks, so some would never be seen to go
-	check_refusal(&child, "realloc in ");
+	check_refusal(&child, "free, malloc, realloc, reallocarray in ");
 	stop(&child);
 }
 
@@ -388,7 +388,7 @@ static void check_unhookable(const char *program)
 {
 	struct child child = start((const char *[]){ program, NULL }, NULL, "r");
 
-	check_refusal(&child, "free in ");
+	check_refusal(&child, "free, malloc, realloc in ");
 	stop(&child);
 }
 

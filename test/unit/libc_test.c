@@ -52,6 +52,8 @@ struct expected {
 	bool is_static, is_go;
 	size_t module;
 	const char *family; // of the last file
+	bool is_known;      // its malloc, or `function` if that is not NULL
+	const char *function;
 };
 
 #define DEBIAN "/usr/lib/x86_64-linux-gnu/"
@@ -60,19 +62,21 @@ struct expected {
 static void test_files(void)
 {
 	const struct expected cases[] = {
-		{ { CHILD_PLAIN, LOADER, DEBIAN "libc.so.6" }, LIBC_glibc, gnu_get_libc_version(), false, false, 2, "glibc" },
-		{ { CHILD_STATIC }, LIBC_glibc, "", true, false, 0, "glibc" },
-		{ { CHILD_STATIC_PIE }, LIBC_glibc, "", true, false, 0, "glibc" },
-		{ { CHILD_OWN, LOADER, DEBIAN "libc.so.6", CHILD_OWN }, LIBC_glibc, gnu_get_libc_version(), false, false, 2, "other" },
-		{ { CHILD_NONE }, LIBC_unknown, "", true, false, 0, "other" },
+		{ { CHILD_PLAIN, LOADER, DEBIAN "libc.so.6" }, LIBC_glibc, gnu_get_libc_version(), false, false, 2, "glibc", true, NULL },
+		{ { CHILD_STATIC }, LIBC_glibc, "", true, false, 0, "glibc", true, NULL },
+		{ { CHILD_STATIC_PIE }, LIBC_glibc, "", true, false, 0, "glibc", true, NULL },
+		{ { CHILD_OWN, LOADER, DEBIAN "libc.so.6", CHILD_OWN }, LIBC_glibc, gnu_get_libc_version(), false, false, 2, "other", false, NULL },
+		{ { CHILD_PREFIXED, LOADER, DEBIAN "libc.so.6", CHILD_PREFIXED }, LIBC_glibc, gnu_get_libc_version(), false, false, 2, "jemalloc", false, NULL },
+		{ { CHILD_PREFIXED, LOADER, DEBIAN "libc.so.6", CHILD_PREFIXED }, LIBC_glibc, gnu_get_libc_version(), false, false, 2, "jemalloc", true, "own_malloc" },
+		{ { CHILD_NONE }, LIBC_unknown, "", true, false, 0, "other", false, NULL },
 		{ { CHILD_PLAIN, LOADER, DEBIAN "libc.so.6", DEBIAN "libjemalloc.so.2" }, LIBC_glibc, gnu_get_libc_version(), false, false, 2,
-		  "jemalloc" },
+		  "jemalloc", true, NULL },
 		{ { CHILD_PLAIN, LOADER, DEBIAN "libc.so.6", DEBIAN "libtcmalloc_minimal.so.4" }, LIBC_glibc, gnu_get_libc_version(), false,
-		  false, 2, "tcmalloc" },
+		  false, 2, "tcmalloc", true, NULL },
 		{ { CHILD_PLAIN, LOADER, DEBIAN "libc.so.6", DEBIAN "libmimalloc.so.2" }, LIBC_glibc, gnu_get_libc_version(), false, false, 2,
-		  "mimalloc" },
-		{ { CHILD_PLAIN, "/usr/lib/x86_64-linux-musl/libc.so" }, LIBC_musl, NULL, false, false, 1, "musl" },
-		{ { "/usr/bin/go" }, LIBC_unknown, "", true, true, 0, "other" },
+		  "mimalloc", true, NULL },
+		{ { CHILD_PLAIN, "/usr/lib/x86_64-linux-musl/libc.so" }, LIBC_musl, NULL, false, false, 1, "musl", true, NULL },
+		{ { "/usr/bin/go" }, LIBC_unknown, "", true, true, 0, "other", false, NULL },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -97,6 +101,7 @@ static void test_files(void)
 		else
 			CHECK(strncmp(libc.version, "1.", 2) == 0 && strchr(libc.version + 2, '.'));
 		CHECK_STRING(allocator_family(&list.list, list.list.count - 1, &libc), expected->family);
+		CHECK_EQUAL(allocator_is_known(&list.list, list.list.count - 1, &libc, expected->function ? expected->function : "malloc"), expected->is_known);
 		release(&list);
 	}
 }

@@ -22,7 +22,7 @@ enum { LONG_WAIT_MS = 10000, SHORT_WAIT_MS = 100 };
 static struct runner {
 	char stack[16384] __attribute__((aligned(16)));
 	volatile bool runs, ends;
-	pid_t pid;
+	pid_t parent, pid;
 } runners[3];
 
 static void nap(void)
@@ -35,6 +35,8 @@ static int run(void *argument)
 	struct runner *runner = argument;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != runner->parent) // it was killed before this was asked for
+		return 0;
 	runner->runs = true;
 	while (!runner->ends)
 		nap();
@@ -44,6 +46,7 @@ static int run(void *argument)
 static void begin_runner(struct runner *runner)
 {
 	runner->runs = runner->ends = false;
+	runner->parent = getpid();
 	runner->pid = clone(run, runner->stack + sizeof(runner->stack), CLONE_VM | SIGCHLD, runner);
 	if (runner->pid < 0)
 		_exit(2);
@@ -99,6 +102,7 @@ static _Noreturn void be(enum kind kind, int ready)
 	if (kind == ONE_AFTER_ANOTHER)
 		be_one_after_another(ready);
 	if (kind == WITHOUT_MAIN_THREAD) {
+		runners[0].parent = getpid();
 		runners[0].pid = clone(run_in_thread, runners[0].stack + sizeof(runners[0].stack), CLONE_VM | CLONE_FILES | SIGCHLD, &runners[0]);
 		while (!runners[0].runs || thread_state(runners[0].pid, runners[0].pid) != 'Z')
 			nap();
@@ -228,7 +232,7 @@ static void without_main_thread(void)
 	error = descriptor_sharers_check(&process, pid, &none);
 	CHECK(error && error->code == HS_ERROR_REFUSED);
 	hs_error_destroy(error);
-	error = descriptor_sharers_look(pid);
+	error = descriptor_sharers_wait(pid, SHORT_WAIT_MS);
 	CHECK(error && error->code == HS_ERROR_REFUSED);
 	hs_error_destroy(error);
 	error = memory_sharers_wait(pid, SHORT_WAIT_MS);
@@ -266,6 +270,98 @@ static void ended(void)
 		waitpid(children[i], NULL, 0);
 }
 
+enum { TABLES = 7 };
+
+// A thread with a table of descriptors of its own, and a process that shares it: until it is killed, or, where `ends` says so, for 300 ms.
+static int share_own_table(void *argument)
+{
+	struct runner *runner = argument;
+	const pid_t target = getpid();
+	const pid_t sharer = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+
+	if (sharer < 0)
+		_exit(2);
+	if (sharer == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (int i = 0; getppid() == target && (i < 30 || !runner->ends); i++)
+			nap();
+		_exit(0);
+	}
+	runner->pid = sharer;
+	runner->runs = true;
+	for (;;)
+		nap();
+}
+
+static _Noreturn void be_with_tables(bool for_a_moment, int ready)
+{
+	static struct runner owners[TABLES];
+	pid_t sharers[TABLES];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (int i = 0; i < TABLES; i++) {
+		owners[i].ends = for_a_moment;
+		if (clone(share_own_table, owners[i].stack + sizeof(owners[i].stack), CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD, &owners[i]) < 0)
+			_exit(2);
+		while (!owners[i].runs)
+			nap();
+		sharers[i] = owners[i].pid;
+	}
+	if (write(ready, sharers, sizeof(sharers)) != sizeof(sharers))
+		_exit(2);
+	for (;;)
+		pause();
+}
+
+static pid_t begin_with_tables(bool for_a_moment, pid_t sharers[TABLES])
+{
+	int ready[2];
+	pid_t pid;
+
+	if (pipe(ready))
+		_exit(2);
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0)
+		_exit(2);
+	if (pid == 0)
+		be_with_tables(for_a_moment, ready[1]);
+	close(ready[1]);
+	CHECK_EQUAL(read(ready[0], sharers, TABLES * sizeof(*sharers)), (ssize_t)(TABLES * sizeof(*sharers)));
+	close(ready[0]);
+	return pid;
+}
+
+// Whichever of the tables it is.
+static void of_one_of_many_tables(int which)
+{
+	pid_t sharers[TABLES], pid = begin_with_tables(false, sharers);
+	struct hs_error *error;
+	char words[64];
+
+	for (int i = 0; i < TABLES; i++)
+		if (i != which)
+			kill(sharers[i], SIGKILL);
+	for (int i = 0; i < TABLES; i++)
+		while (i != which && thread_state(sharers[i], sharers[i]) != 'Z')
+			nap();
+	error = descriptor_sharers_wait(pid, SHORT_WAIT_MS);
+	snprintf(words, sizeof(words), "process %d shares the descriptors of process %d ", (int)sharers[which], (int)pid);
+	CHECK(error && error->code == HS_ERROR_REFUSED && strstr(error->message, words));
+	hs_error_destroy(error);
+	end(pid);
+}
+
+static void of_tables_for_a_moment(void)
+{
+	pid_t sharers[TABLES], pid = begin_with_tables(true, sharers);
+	struct hs_error *error = descriptor_sharers_wait(pid, LONG_WAIT_MS);
+
+	CHECK(!error);
+	hs_error_destroy(error);
+	end(pid);
+}
+
 int main(void)
 {
 	if (syscall(SYS_kcmp, getpid(), getpid(), KCMP_VM, 0, 0) != 0) {
@@ -277,6 +373,9 @@ int main(void)
 	beside_one_that_stays();
 	one_after_another();
 	without_main_thread();
+	for (int i = 0; i < TABLES; i++)
+		of_one_of_many_tables(i);
+	of_tables_for_a_moment();
 	ended();
 	return CHECK_RESULT();
 }

@@ -38,6 +38,20 @@ static FUNCTION void note(void)
 #define note() STAY()
 #endif
 
+#ifdef LOGS_ALSO_AT_END
+static FUNCTION void note_too(void)
+{
+	if (log_file >= 0 && write(log_file, "m", 1) != 1)
+		log_file = -1;
+}
+
+static FUNCTION __attribute__((noreturn)) void note_the_end(void)
+{
+	note_too();
+	abort();
+}
+#endif
+
 #ifdef FATAL
 static FUNCTION void note_end(void)
 {
@@ -45,6 +59,10 @@ static FUNCTION void note_end(void)
 		log_file = -1;
 	abort();
 }
+#endif
+
+#ifdef THROWS_DEEP
+#define THROWS
 #endif
 
 #ifdef THROWS
@@ -58,6 +76,40 @@ static FUNCTION __attribute__((noreturn)) void report(void)
 
 #ifdef THROWS_BY_LIBRARY
 void report(void) __asm__("_ZSt17__throw_bad_allocv");
+#endif
+
+#ifdef THROWS_DEEP
+#define DEEPER(name, next) static FUNCTION void name(int way) { if (way) next(way - 1); STAY(); }
+static FUNCTION void deep_end(int way)
+{
+	if (way < 0)
+		report();
+}
+DEEPER(deep_11, deep_end)
+DEEPER(deep_10, deep_11)
+DEEPER(deep_9, deep_10)
+DEEPER(deep_8, deep_9)
+DEEPER(deep_7, deep_8)
+DEEPER(deep_6, deep_7)
+DEEPER(deep_5, deep_6)
+DEEPER(deep_4, deep_5)
+DEEPER(deep_3, deep_4)
+DEEPER(deep_2, deep_3)
+DEEPER(deep_1, deep_2)
+#endif
+
+#ifdef ASKS_BY_LIBRARY
+int backtrace(void **buffer, int size);
+#endif
+
+#ifdef POINTER
+static void nothing(void) { STAY(); }
+static void (*volatile hook)(void) = nothing;
+#endif
+
+#ifdef LARGE
+#define STEP(n) calls += (size_t)log_file * n;
+#define STEPS(n) STEP(n) STEP(n + 1) STEP(n + 2) STEP(n + 3) STEP(n + 4) STEP(n + 5) STEP(n + 6) STEP(n + 7) STEP(n + 8) STEP(n + 9)
 #endif
 
 #ifdef ASKS_BEHIND
@@ -81,11 +133,29 @@ FUNCTION void *malloc(size_t size)
 #ifdef LOGS
 	note();
 #endif
+#ifdef LOGS_ALSO_AT_END
+	if (__builtin_expect(size > sizeof(memory), 1)) // so that this one comes first in the code
+		note_the_end();
+	note_too();
+#endif
+#ifdef LARGE
+	STEPS(300) STEPS(310) STEPS(320) STEPS(330) STEPS(340) STEPS(350) STEPS(360) STEPS(370) STEPS(380) STEPS(390)
+	STEPS(400) STEPS(410) STEPS(420) STEPS(430) STEPS(440) STEPS(450) STEPS(460) STEPS(470) STEPS(480) STEPS(490)
+#endif
+#ifdef POINTER
+	hook();
+#endif
+#ifdef THROWS_DEEP
+	deep_1((int)size);
+#endif
+#ifdef ASKS_BY_LIBRARY
+	backtrace((void **)&last_caller, 1);
+#endif
 #ifdef FATAL
 	if (size > sizeof(memory))
 		note_end();
 #endif
-#if defined(THROWS) || defined(THROWS_BY_LIBRARY)
+#if (defined(THROWS) && !defined(THROWS_DEEP)) || defined(THROWS_BY_LIBRARY)
 	if (size > sizeof(memory))
 		report();
 #endif
@@ -159,6 +229,11 @@ FUNCTION int posix_memalign(void **ret, size_t alignment, size_t size)
 
 #ifdef CANCELS
 static void *volatile reference = (void *)&pthread_cancel; // to it, so that it is called
+#endif
+
+#ifdef NAMES_UNWINDER
+int _Unwind_RaiseException(void *exception);
+static int (*volatile unwinder)(void *) = _Unwind_RaiseException;
 #endif
 
 int main(int argc, char **argv)

@@ -6,7 +6,7 @@
 #include "check.h"
 #include "live_child.h"
 
-static const char throws[] = "may throw or be cancelled", asks[] = "asks for its return address";
+static const char throws[] = "may throw or be cancelled", asks[] = "asks for its return address", is_unknown[] = "cannot be followed everywhere";
 
 static const struct {
 	const char *what, *program;
@@ -26,6 +26,14 @@ static const struct {
 	{ "writes, where no thread is cancelled", CHILD_LOGS, NULL, NULL },
 	{ "writes before it ends the program", CHILD_FATAL_CANCELS, NULL, NULL },
 	{ "calloc writes", CHILD_CALLOC_LOGS_CANCELS, throws, NULL },
+	{ "throws, as a large function", CHILD_LARGE_THROWS, throws, NULL },
+	{ "throws, eleven calls below", CHILD_THROWS_DEEP, throws, NULL },
+	{ "writes, as what ends the program does too", CHILD_LOGS_ALSO_AT_END_CANCELS, throws, NULL },
+	{ "calls by a pointer, where threads are cancelled", CHILD_POINTER_CANCELS, is_unknown, NULL },
+	{ "calls by a pointer, where exceptions are thrown", CHILD_POINTER_UNWINDS, is_unknown, NULL },
+	{ "calls by a pointer, where an unwinder is part of the program", CHILD_POINTER_OWN_UNWINDER, is_unknown, NULL },
+	{ "calls by a pointer, where neither is", CHILD_POINTER, NULL, NULL },
+	{ "asks by the C library", CHILD_ASKS_BY_LIBRARY, asks, NULL },
 	{ "free writes", CHILD_FREE_LOGS_CANCELS, NULL, NULL },
 	{ "writes, with the user's word", CHILD_LOGS_CANCELS, NULL, "malloc=malloc nothrow" },
 	{ "calloc writes, with the user's word for malloc", CHILD_CALLOC_LOGS_CANCELS, throws, "malloc=malloc nothrow" },

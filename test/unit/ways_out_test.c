@@ -68,6 +68,64 @@ static const struct test_case cases[] = {
 	{ "code within code", CODE(0x74, 0x01, 0xb8, 0x90, 0x90, 0x90, 0x90, 0x48, 0x89, 0xf8, 0x48, 0x01, 0xc0, RETURN), 0, VERDICT_not_decodable, { 0 }, 0 },
 };
 
+// What a survey sees.
+static const struct survey_case {
+	const char *what;
+	uint8_t code[64];
+	size_t size;
+	bool is_complete, reaches_above;
+} survey_cases[] = {
+	{ "a frame", CODE(PUSH_RBX, SUB_16, CALL_AWAY, ADD_16, POP_RBX, RETURN), true, false },
+	{ "its return address", CODE(0x48, 0x8b, 0x04, 0x24, RETURN), true, true },                                   // mov (%rsp),%rax
+	{ "a frame with a base", CODE(0x55, 0x48, 0x89, 0xe5, CALL_AWAY, 0x5d, RETURN), true, false },
+	{ "a local by its base", CODE(0x55, 0x48, 0x89, 0xe5, SUB_16, 0x48, 0x8d, 0x7d, 0xf8, CALL_AWAY, 0xc9, RETURN), true, false }, // lea -8(%rbp),%rdi
+	{ "an aligned stack", CODE(0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xe4, 0xc0, 0x48, 0x8d, 0x3c, 0x24, CALL_AWAY, 0xc9, RETURN), true, false },
+	{ "gcc's way to align it", CODE(0x4c, 0x8d, 0x54, 0x24, 0x08, 0x48, 0x83, 0xe4, 0xe0, 0x41, 0xff, 0x72, 0xf8, CALL_AWAY, 0x0f, 0x0b), true, false },
+	{ "a table of jumps", CODE(PUSH_RBX, 0xff, 0xe0, ADD_16, POP_RBX, RETURN), false, false },
+};
+
+static enum way_of_call comes_back(uint64_t target, uint64_t slot, bool in_place, void *context)
+{
+	(void)in_place;
+	(void)context;
+	return target || slot ? WAY_returns : WAY_unknown;
+}
+
+static void check_survey(const struct survey_case *test)
+{
+	const struct whole_function function = { .code = test->code, .size = test->size, .seen = test->size, .address = ADDRESS };
+	const struct way_survey seen = ways_out_survey(&function, comes_back, NULL, NULL);
+
+	if (seen.is_complete != test->is_complete || seen.reaches_above != test->reaches_above)
+		printf("%s: %d %d\n", test->what, seen.is_complete, seen.reaches_above);
+	CHECK_EQUAL(seen.is_complete, test->is_complete);
+	CHECK_EQUAL(seen.reaches_above, test->reaches_above);
+}
+
+// A part that a compiler has moved away runs with the function's frame, and may come back.
+static bool find_moved(uint64_t target, struct whole_function *ret, void *context)
+{
+	*ret = *(const struct whole_function *)context;
+	return target == ret->address;
+}
+
+static void check_moved_part(void)
+{
+	static const uint8_t code[] = { PUSH_RBX, 0x0f, 0x84, 0xf9, 0x0f, 0x00, 0x00, POP_RBX, RETURN }; // push; je 0x402000; pop; ret
+	static const uint8_t back[] = { CALL_AWAY, 0xe9, 0xfd, 0xef, 0xff, 0xff };                     // call; jmp to the pop
+	static const uint8_t pops[] = { POP_RBX, 0x8b, 0x04, 0x24, RETURN };                           // the return address, with what the frame is then
+	const struct whole_function function = { .code = code, .size = sizeof(code), .seen = sizeof(code), .address = ADDRESS };
+	struct whole_function part = { .code = back, .size = sizeof(back), .seen = sizeof(back), .address = ADDRESS + 0x1000 };
+	struct way_survey seen = ways_out_survey(&function, comes_back, find_moved, &part);
+
+	CHECK(seen.is_complete && seen.returns && !seen.reaches_above);
+	CHECK(!ways_out_survey(&function, comes_back, NULL, NULL).is_complete);
+	part.code = pops;
+	part.size = part.seen = sizeof(pops);
+	seen = ways_out_survey(&function, comes_back, find_moved, &part);
+	CHECK(seen.is_complete && seen.reaches_above);
+}
+
 static void check_case(const struct test_case *test)
 {
 	struct whole_function function = { .code = test->code, .size = test->size, .seen = test->seen ? test->seen : test->size, .address = ADDRESS };
@@ -285,6 +343,9 @@ int main(void)
 		check_case(&cases[i]);
 	for (size_t i = 0; i < sizeof(judged) / sizeof(judged[0]); i++)
 		check_judged(&judged[i]);
+	for (size_t i = 0; i < sizeof(survey_cases) / sizeof(survey_cases[0]); i++)
+		check_survey(&survey_cases[i]);
+	check_moved_part();
 	check_places();
 	check_passing();
 	check_below();
