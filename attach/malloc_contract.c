@@ -9,9 +9,10 @@
 
 #include <stdlib.h>
 
-#define FUNCTIONS_MAX 1024u // that are followed from all of them
-#define DEPTH_MAX 64u       // calls within calls; each takes 1 KiB of the tool's stack
+#define FUNCTIONS_MAX 256u      // that are followed from all of them; for each, all symbols of its module are looked through
+#define DEPTH_MAX 64u           // calls within calls; each takes 1 KiB of the tool's stack
 #define ROUNDS_MAX 16u
+#define BYTES_MAX (UINT64_C(8) << 20) // of code, counted as often as it is looked at: about a second
 
 // What a function does, or one that it calls.
 enum effect {
@@ -26,6 +27,7 @@ struct met {
 	uint64_t address;
 	bool in_place; // with the return address that the payload gives the allocation function
 	unsigned round;
+	bool is_settled; // its effects will not grow
 	unsigned effects;
 	enum way_of_call way; // WAY_returns while it is looked at
 };
@@ -38,6 +40,7 @@ struct survey {
 	struct met met[FUNCTIONS_MAX];
 	size_t met_count;
 	unsigned round, depth;
+	uint64_t bytes; // that were looked at
 	bool has_grown; // some effects have, in this round
 	// Of the function that is looked at:
 	const struct module *module;
@@ -117,7 +120,7 @@ static enum way_of_call survey_function(struct survey *survey, const struct modu
 	struct met *met = find_met(survey, address, in_place);
 	enum way_of_call way = WAY_returns;
 
-	if (met && met->round == survey->round) {
+	if (met && (met->is_settled || met->round == survey->round)) {
 		*survey->effects |= met->effects;
 		return met->way;
 	}
@@ -126,7 +129,8 @@ static enum way_of_call survey_function(struct survey *survey, const struct modu
 		*survey->effects |= ASKS_FOR_CALLERS;
 	if (function.unwinding != UNWINDS_not_known)
 		return note(survey, function.unwinding);
-	if (!met || !function.code || survey->depth == DEPTH_MAX) {
+	survey->bytes += function.size;
+	if (!met || !function.code || survey->depth == DEPTH_MAX || survey->bytes > BYTES_MAX) {
 		*survey->effects |= IS_UNFOLLOWED;
 		return WAY_returns;
 	}
@@ -165,6 +169,13 @@ static enum way_of_call follow_call(uint64_t target, uint64_t slot, bool in_plac
 	return WAY_returns;
 }
 
+// All that the last round came to.
+static void settle(struct survey *survey)
+{
+	for (size_t i = 0; i < survey->met_count; i++)
+		survey->met[i].is_settled |= survey->met[i].round == survey->round;
+}
+
 static unsigned survey_all(struct survey *survey, const struct module *module, uint64_t address)
 {
 	unsigned effects;
@@ -175,8 +186,10 @@ static unsigned survey_all(struct survey *survey, const struct module *module, u
 		survey->has_grown = false;
 		survey->effects = &effects;
 		survey_function(survey, module, address, true);
-		if (!survey->has_grown)
+		if (!survey->has_grown) {
+			settle(survey);
 			return effects;
+		}
 	}
 	return effects | IS_UNFOLLOWED;
 }

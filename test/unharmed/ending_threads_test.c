@@ -120,20 +120,6 @@ static void end_target(void)
 	CHECK_EQUAL(waitpid(target.pid, &status, 0), target.pid);
 }
 
-// The tool is another process than the parent, as in life: see exec_test.c.
-static void run_tool(int (*tool)(void))
-{
-	int status = -1;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (pid == 0)
-		_exit(tool());
-	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
-	CHECK_EQUAL(status, 0);
-}
-
 static bool nobody_is_left_to_reap(pid_t pid)
 {
 	(void)pid;
@@ -170,7 +156,7 @@ static void test_slow_end(bool of_main_thread)
 	start_target(of_main_thread, true);
 	CHECK_EQUAL(write(target.may_end, "x", 1), 1);
 	CHECK(wait_until(ends, target.pid));
-	run_tool(freeze_and_reap);
+	CHECK_EQUAL(run_as_tool(freeze_and_reap), 0);
 	end_target();
 }
 
@@ -183,7 +169,7 @@ static int freeze_amid_end(void)
 static void test_end_after_seize(bool of_main_thread, bool slowly)
 {
 	start_target(of_main_thread, slowly);
-	run_tool(freeze_amid_end);
+	CHECK_EQUAL(run_as_tool(freeze_amid_end), 0);
 	end_target();
 }
 

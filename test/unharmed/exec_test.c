@@ -275,16 +275,7 @@ static void test_endless_exec(void)
 
 static bool is_in_exec(pid_t pid)
 {
-	char path[64], text[8] = "";
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)pid);
-	file = fopen(path, "re");
-	if (!file || !fgets(text, sizeof(text), file))
-		text[0] = 0;
-	if (file)
-		fclose(file);
-	return strncmp(text, "59 ", 3) == 0; // execve
+	return is_in_execve(pid, pid);
 }
 
 // 0: the freeze said that the process became another program.
@@ -306,25 +297,18 @@ static int freeze_during_exec(pid_t pid)
 // An exec that has begun and is kept waiting until the other threads stand, and then kills them: it waits for them to be reaped, which only the tool can do.
 static void test_exec_beside_standing(void)
 {
-	char folder[] = "/tmp/heapsnap-test-XXXXXX", program[64], command[128];
-	int listener = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY | O_CLOEXEC), status;
+	struct watched_sleep sleep;
 	pid_t answerer, pid, tool;
+	int status;
 
-	if (listener < 0) {
-		printf("exec beside standing threads: left out, there is no fanotify here: %s\n", strerror(errno));
+	if (!watched_sleep_make(&sleep))
 		return;
-	}
-	if (!mkdtemp(folder))
-		exit(2);
-	snprintf(program, sizeof(program), "%s/sleep", folder);
-	snprintf(command, sizeof(command), "cp /bin/sleep %s", program);
-	CHECK_EQUAL(system(command), 0);
-	CHECK_EQUAL(fanotify_mark(listener, FAN_MARK_ADD, FAN_OPEN_EXEC_PERM, AT_FDCWD, program), 0);
 	fflush(stdout);
 	answerer = fork();
 	if (answerer == 0)
-		answer_slowly(listener, 500, FAN_ALLOW);
-	close(listener);
+		answer_slowly(sleep.listener, 500, FAN_ALLOW);
+	close(sleep.listener);
+	sleep.listener = -1;
 	for (int round = 0; round < 3; round++) {
 		pid = fork();
 		if (pid == 0) {
@@ -333,7 +317,7 @@ static void test_exec_beside_standing(void)
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			for (int i = 0; i < 3; i++)
 				pthread_create(&threads[i], NULL, sleep_for_ever, NULL);
-			execl(program, "sleep", "1000", NULL);
+			execl(sleep.program, "sleep", "1000", NULL);
 			_exit(1);
 		}
 		CHECK(wait_until(is_in_exec, pid));
@@ -349,8 +333,7 @@ static void test_exec_beside_standing(void)
 	}
 	kill(answerer, SIGKILL);
 	waitpid(answerer, NULL, 0);
-	unlink(program);
-	rmdir(folder);
+	watched_sleep_remove(&sleep);
 }
 
 // Argument: the one test to run.

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fanotify.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -211,6 +212,58 @@ void prepare_files(struct target_memory *memory, struct file_pages *pages)
 	gadgets_prepare(&maps, memory, pages);
 	memory->files = pages;
 	proc_maps_deinit(&maps);
+}
+
+int run_as_tool(int (*tool)(void))
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0)
+		_exit(tool());
+	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+bool is_in_execve(pid_t pid, pid_t tid)
+{
+	char path[64], text[8] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
+	file = fopen(path, "re");
+	if (!file || !fgets(text, sizeof(text), file))
+		text[0] = 0;
+	if (file)
+		fclose(file);
+	return strncmp(text, "59 ", 3) == 0;
+}
+
+bool watched_sleep_make(struct watched_sleep *ret)
+{
+	char command[128];
+
+	*ret = (struct watched_sleep){ .folder = "/tmp/heapsnap-test-XXXXXX", .listener = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY | O_CLOEXEC) };
+	if (ret->listener < 0) {
+		printf("left out, there is no fanotify here: %s\n", strerror(errno));
+		return false;
+	}
+	if (!mkdtemp(ret->folder))
+		give_up("mkdtemp");
+	snprintf(ret->program, sizeof(ret->program), "%s/sleep", ret->folder);
+	snprintf(command, sizeof(command), "cp /bin/sleep %s", ret->program);
+	if (system(command) != 0 || fanotify_mark(ret->listener, FAN_MARK_ADD, FAN_OPEN_EXEC_PERM, AT_FDCWD, ret->program) != 0)
+		give_up("a watched program");
+	return true;
+}
+
+void watched_sleep_remove(struct watched_sleep *sleep)
+{
+	if (sleep->listener >= 0)
+		close(sleep->listener);
+	unlink(sleep->program);
+	rmdir(sleep->folder);
 }
 
 void must(struct hs_error *error)

@@ -34,6 +34,21 @@ bool wait_until(bool (*condition)(pid_t), pid_t pid);
 // All threads sleep.
 bool wholly_asleep(pid_t pid);
 
+// Runs `tool` in a process of its own, as in life: whoever traces is not the parent, which would be told of deaths by the same calls. Returns what it returns, or -1.
+int run_as_tool(int (*tool)(void));
+
+// Whether the thread is in execve(2), by what the kernel shows of its system call.
+bool is_in_execve(pid_t pid, pid_t tid);
+
+// A copy of /bin/sleep, the opening of which for an exec waits for an answer of the one who has `listener` (fanotify(7)); closing that lets it go on.
+struct watched_sleep {
+	char folder[32], program[64];
+	int listener;
+};
+// False, with the reason printed: there is no fanotify here.
+bool watched_sleep_make(struct watched_sleep *ret);
+void watched_sleep_remove(struct watched_sleep *sleep);
+
 void nap(long milliseconds);
 
 // What pagemap says of a page (Documentation/admin-guide/mm/pagemap.rst): bit 61, it is its file's own.
