@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-bool thread_state_is_dead(char state)
+static bool is_dead(char state)
 {
 	return state == 'Z' || state == 'X' || state == 'x';
 }
@@ -34,7 +34,7 @@ void thread_facts_add(struct thread_facts *facts, pid_t tid, const char *status)
 	char state = line ? line[strlen("\nState:\t")] : '?';
 	uint32_t mode = (uint32_t)status_number(status, "Seccomp:", 10, 0);
 
-	if (thread_state_is_dead(state))
+	if (is_dead(state))
 		return;
 	facts->count++;
 	facts->stopped += state == 'T';
@@ -67,9 +67,12 @@ char thread_state(pid_t pid, pid_t tid)
 
 bool thread_is_ending(pid_t pid, pid_t tid)
 {
-	HS_CLEANUP_FREE char *text = read_of_thread(pid, tid, "stat");
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error = hs_read_task_file(pid, tid, "stat", &text, NULL);
+	const bool is_gone = error && (error->error_number == ENOENT || error->error_number == ESRCH);
 
-	return !text || !hs_stat_lives(text);
+	hs_error_destroy(error);
+	return error ? is_gone : !hs_stat_lives(text);
 }
 
 bool thread_is_own_tracee(pid_t pid, pid_t tid)

@@ -12,10 +12,7 @@
 // Reads /proc/PID/task/TID/stat: the state letter, 'X' when the thread is gone.
 char thread_state(pid_t pid, pid_t tid);
 
-// Pure.
-bool thread_state_is_dead(char state);
-
-// Whether it runs no instruction of the program any more: it is gone, dead, or the kernel is about to take it down.
+// Whether it runs no instruction of the program any more: it is gone, dead, or the kernel is about to take it down. false where that cannot be read.
 bool thread_is_ending(pid_t pid, pid_t tid);
 
 // Whether this tool traces the thread; false also when it is gone.

@@ -109,7 +109,7 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 		if (thread_is_own_tracee(pid, tid)) {
 			hs_error_destroy(error);
 			error = NULL;
-		} else if (!thread_state_is_dead(thread_state(pid, tid))) {
+		} else if (!thread_is_ending(pid, tid)) {
 			hs_error_destroy(error);
 			error = seize_guarded(tid, HS_PTRACE_OPTIONS);
 		}
@@ -124,7 +124,7 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 	freezer->process->count--;
 	if (error->code == HS_ERROR_TIMEOUT)
 		freezer->left_out = tid;
-	if (error->code == HS_ERROR_TIMEOUT || error->code == HS_ERROR_GONE || thread_state_is_dead(thread_state(pid, tid))) {
+	if (error->code == HS_ERROR_TIMEOUT || error->code == HS_ERROR_GONE || thread_is_ending(pid, tid)) {
 		hs_error_destroy(error);
 		return NULL;
 	}
