@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/ending_threads.h"
 
+#include "attach/stop_wait.h"
 #include "attach/thread_facts.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 
 // Read and shortened by the signal's handler too: only touched elsewhere while SIGCHLD is blocked.
 static struct {
@@ -30,17 +30,15 @@ static void set_signal_mask(sigset_t mask)
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 }
 
-// false = not dead yet.
+// false = not dead yet. Looked at first: to wait for the end of a traced thread takes its stops too (wait_task_stopped in kernel/exit.c), and under the same number
+// may be a thread that stands in one.
 static bool reap(pid_t tid)
 {
-	siginfo_t info = { 0 };
-	int result;
+	const enum stop_kind kind = stop_peek(tid).kind;
 
-	// Its end only: under the same number may be a thread that stands in a stop.
-	do
-		result = waitid(P_PID, (id_t)tid, &info, WEXITED | WNOHANG | __WALL);
-	while (result < 0 && errno == EINTR);
-	return result < 0 || info.si_pid != 0;
+	if (kind == STOP_EXITED)
+		stop_consume(tid);
+	return kind == STOP_EXITED || kind == STOP_UNKNOWN;
 }
 
 static void reap_all(void)
