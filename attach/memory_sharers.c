@@ -4,9 +4,12 @@
 #include "attach/interrupt.h"
 #include "attach/thread_descriptor.h"
 #include "attach/thread_facts.h"
+#include "attach/target_access.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/live_thread.h"
+#include "base/proc_file.h"
 #include "base/proc_maps.h"
 
 #include <linux/kcmp.h>
@@ -54,11 +57,21 @@ struct sharing {
 	struct hs_error *error; // ends the search: interrupted
 };
 
+static bool has_memory(pid_t tid)
+{
+	HS_CLEANUP_FREE char *status = NULL;
+	struct hs_error *error = hs_read_task_file(tid, tid, "status", &status, NULL);
+
+	hs_error_destroy(error);
+	return !error && status_number(status, "VmSize:", 10, 0) != 0; // task_mem in fs/proc/task_mmu.c
+}
+
+// Threads that are about to be gone, and kernel threads, have none: to kcmp(2) that is the same one.
 static bool shares_memory(pid_t tid, void *context)
 {
 	const struct sharing *sharing = context;
 
-	return compare_memory(sharing->tids[0], tid) == 0;
+	return compare_memory(sharing->tids[0], tid) == 0 && has_memory(tid);
 }
 
 // Each with each, where one of those that an order is asked of is gone.

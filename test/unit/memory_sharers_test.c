@@ -243,7 +243,7 @@ static void without_main_thread(void)
 	end(pid);
 }
 
-// A thread that is about to be gone has no descriptors any more, and so has no process that nobody has waited for yet. What they have not they do not share.
+// A thread that is about to be gone has no descriptors and no memory any more, and so has no process that nobody has waited for yet. What they have not they do not share.
 static void ended(void)
 {
 	struct frozen_thread thread = { .tid = getpid() };
@@ -265,6 +265,10 @@ static void ended(void)
 	CHECK(!error);
 	if (error)
 		fprintf(stderr, "%s\n", error->message);
+	hs_error_destroy(error);
+	thread.tid = children[0];
+	error = memory_sharers_check(&process, &none); // nor memory, as kernel threads
+	CHECK(!error);
 	hs_error_destroy(error);
 	for (int i = 0; i < 2; i++)
 		waitpid(children[i], NULL, 0);
