@@ -4,6 +4,7 @@
 #include "attach/arch.h"
 #include "attach/interrupt.h"
 #include "attach/libc_stack.h"
+#include "attach/memory_write.h"
 #include "attach/ptrace_call.h"
 #include "attach/sigframe.h"
 #include "attach/target_access.h"

@@ -103,7 +103,7 @@ static struct hs_error *wait_until_outside(struct search *search, struct frozen_
 // Whether another process shares the memory, and so is not stopped.
 static bool is_shared(const struct frozen_process *process, const struct pid_set *strangers)
 {
-	struct hs_error *error = memory_sharers_check(process, strangers);
+	struct hs_error *error = memory_sharers_check(process->pid, process->threads[0].tid, strangers);
 	bool shared = error != NULL;
 
 	if (shared)

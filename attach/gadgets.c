@@ -2,6 +2,7 @@
 #include "attach/gadgets.h"
 
 #include "attach/file_pages.h"
+#include "attach/memory_write.h"
 #include "attach/standstill.h"
 #include "base/cleanup.h"
 #include "base/io.h"

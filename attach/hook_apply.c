@@ -5,6 +5,7 @@
 #include "attach/frozen_maps.h"
 #include "attach/interrupt.h"
 #include "attach/mapped_file.h"
+#include "attach/memory_write.h"
 #include "attach/ptrace_call.h"
 #include "base/cleanup.h"
 #include "base/io.h"

@@ -147,7 +147,7 @@ static struct hs_error *close_own(struct remote_caller *caller, const struct cod
 		if (!memory_file_is_left(names, tid, list->items[i].number))
 			continue;
 		if (!asked)
-			errors = descriptor_sharers_check(caller->process, tid, &none);
+			errors = descriptor_sharers_check(caller->process->pid, tid, &none);
 		asked = true;
 		if (errors)
 			break;
@@ -213,7 +213,7 @@ static struct hs_error *clear_in_one_stop(const struct target_memory *memory, co
 	memory_strangers_list(names->pid, &strangers);
 	error = threads_freeze(names->pid, HS_FREEZE_TIMEOUT_MS, &process);
 	if (!error) {
-		error = memory_sharers_check(&process, &strangers);
+		error = memory_sharers_check(process.pid, process.threads[0].tid, &strangers);
 		if (!error)
 			error = clear_tables(&process, memory, names, list, next);
 		error = hs_error_join(error, threads_thaw(&process));

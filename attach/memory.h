@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and writing the target's memory. Writing works on read-only pages too (through /proc/PID/mem; a private page is
-// copied by the kernel), and falls back to PTRACE_POKETEXT where the kernel forbids forced writes.
+// Reading the target's memory. Writing to it is apart (attach/memory_write.h).
 #ifndef HEAPSNAP_ATTACH_MEMORY_H
 #define HEAPSNAP_ATTACH_MEMORY_H
 
@@ -31,8 +30,4 @@ struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t
 	HS_MUST_CHECK;
 // Whether the target's memory has these bytes. What cannot be read is not the same.
 bool target_memory_equals(const struct target_memory *memory, uint64_t address, const void *bytes, size_t size);
-// pre: some thread of the target is stopped by this tool (for the fallback), named by `stopped_tid`; 0 = no fallback.
-struct hs_error *target_memory_write(const struct target_memory *memory, uint64_t address, const void *data,
-				     size_t size, pid_t stopped_tid) HS_MUST_CHECK;
-
 #endif

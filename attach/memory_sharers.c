@@ -138,15 +138,14 @@ static struct hs_error *refuse_sharer(pid_t pid, pid_t other)
 			       "CLONE_VM), and would run on while that is changed; try again when it has ended", (int)other, (int)pid);
 }
 
-struct hs_error *memory_sharers_check(const struct frozen_process *process, const struct pid_set *strangers)
+struct hs_error *memory_sharers_check(pid_t pid, pid_t tid, const struct pid_set *strangers)
 {
-	const pid_t tid = process->threads[0].tid;
-	struct sharing sharing = { .pid = process->pid, .tids = &tid, .count = 1, .strangers = strangers, .shares = shares_memory };
+	struct sharing sharing = { .pid = pid, .tids = &tid, .count = 1, .strangers = strangers, .shares = shares_memory };
 	struct pid_set found;
 	struct hs_error *error = list_sharers(&sharing, &found);
 
 	if (!error && found.count > 0)
-		error = refuse_sharer(process->pid, found.pids[0]);
+		error = refuse_sharer(pid, found.pids[0]);
 	pid_set_deinit(&found);
 	return error;
 }
@@ -236,18 +235,18 @@ struct hs_error *descriptor_sharers_wait(pid_t pid, unsigned wait_ms)
 	return error;
 }
 
-struct hs_error *descriptor_sharers_check(const struct frozen_process *process, pid_t tid, const struct pid_set *strangers)
+struct hs_error *descriptor_sharers_check(pid_t pid, pid_t tid, const struct pid_set *strangers)
 {
 	// Strangers to the main thread, which may have other descriptors than this one.
-	bool holds = descriptor_tables_compare(process->pid, tid) == 0;
+	bool holds = descriptor_tables_compare(pid, tid) == 0;
 	struct sharing sharing = {
-		.pid = process->pid, .tids = &tid, .count = 1, .strangers = holds ? strangers : &no_strangers, .shares = shares_descriptors,
+		.pid = pid, .tids = &tid, .count = 1, .strangers = holds ? strangers : &no_strangers, .shares = shares_descriptors,
 	};
 	struct pid_set found;
 	struct hs_error *error = list_sharers(&sharing, &found);
 
 	if (!error && found.count > 0)
-		error = refuse_sharer_of_descriptors(process->pid, found.pids[0]);
+		error = refuse_sharer_of_descriptors(pid, found.pids[0]);
 	pid_set_deinit(&found);
 	return error;
 }

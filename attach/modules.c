@@ -2,12 +2,12 @@
 #include "attach/modules.h"
 
 #include "attach/file_cache.h"
+#include "attach/libc_symbols.h"
 #include "attach/link_map.h"
 #include "attach/mapped_file.h"
 #include "attach/own_descriptors.h"
 #include "attach/program_kind.h"
 #include "attach/standstill.h"
-#include "attach/thread_layout.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/live_thread.h"
@@ -333,7 +333,7 @@ struct hs_error *modules_read(pid_t pid, const struct proc_maps *maps, const str
 	modules.entry = facts.entry;
 	link_map_read(memory, &modules);
 	drop_unlisted_data(&modules);
-	thread_layout_read(&modules);
+	libc_symbols_read(&modules);
 	*ret = modules;
 	return NULL;
 }

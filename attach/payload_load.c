@@ -3,6 +3,7 @@
 
 #include "attach/interrupt.h"
 #include "attach/memory_file.h"
+#include "attach/memory_write.h"
 #include "attach/payload_image.h"
 #include "attach/region_access.h"
 #include "attach/thread_pointer_code.h"

@@ -3,6 +3,7 @@
 
 #include "attach/interrupt.h"
 #include "attach/memory_file.h"
+#include "attach/memory_write.h"
 #include "attach/standstill.h"
 #include "attach/state_pages.h"
 #include "base/cleanup.h"

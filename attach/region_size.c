@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/region_size.h"
 
-#include "attach/session.h"
 #include "base/available_memory.h"
 #include "inject/abi/region.h"
 
@@ -14,7 +13,7 @@ static struct hs_error *refuse(const char *what, uint64_t left, uint64_t share, 
 {
 	return hs_error_create(HS_ERROR_REFUSED, "%s leaves %" PRIu64 " MiB, of which heapsnap would take no more than %" PRIu64 ", and %" PRIu64
 			       " are needed, %" PRIu64 " of them whatever --max-memory says; %s%s", what, left / MIB, share / MIB,
-			       (FIXED + size + MIB - 1) / MIB, (FIXED + MIB - 1) / MIB, remedy, FIXED + ATTACH_MIN_MEMORY <= share ? " or ask for less" : "");
+			       (FIXED + size + MIB - 1) / MIB, (FIXED + MIB - 1) / MIB, remedy, FIXED + HS_REGION_MEMORY_MIN <= share ? " or ask for less" : "");
 }
 
 struct hs_error *region_size_decide(const struct memory_room *room, uint64_t asked, uint64_t *ret)
@@ -34,7 +33,7 @@ struct hs_error *region_size_decide(const struct memory_room *room, uint64_t ask
 		uint64_t share = limits[i].left / 8;
 
 		if (limits[i].left != UINT64_MAX && FIXED + chosen > share)
-			chosen = share > FIXED + ATTACH_MIN_MEMORY ? share - FIXED : ATTACH_MIN_MEMORY;
+			chosen = share > FIXED + HS_REGION_MEMORY_MIN ? share - FIXED : HS_REGION_MEMORY_MIN;
 	}
 	*ret = asked ? asked : chosen;
 	if (FIXED + *ret > room->group)

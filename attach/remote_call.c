@@ -5,6 +5,7 @@
 #include "attach/frozen_maps.h"
 #include "attach/frame_room.h"
 #include "attach/interrupt.h"
+#include "attach/memory_write.h"
 #include "attach/ptrace_call.h"
 #include "attach/standstill.h"
 #include "attach/stop_wait.h"

@@ -19,9 +19,6 @@ struct attach_options {
 	struct sampling_settings sampling;
 };
 
-#define ATTACH_MIN_MEMORY (UINT64_C(1) << 20)
-#define ATTACH_MAX_MEMORY (UINT64_C(120) << 30) // refs reach 128 GiB
-
 struct attach_report {
 	size_t hooks, hooks_refused, modules, threads;
 	uint64_t stopped_ns;   // for how long threads were stopped, over all tries, and to clear away what an earlier run had left

@@ -216,7 +216,7 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct findings *f
 		return error;
 	}
 	threads = process.count;
-	error = memory_sharers_check(&process, &strangers);
+	error = memory_sharers_check(process.pid, process.threads[0].tid, &strangers);
 	*retry_ret = error && error->code == HS_ERROR_REFUSED; // it appeared after the wait; the next try waits for it
 	if (!error)
 		error = thread_layout_check(&plan->memory, &process);
@@ -244,7 +244,7 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct findings *f
 		if (!error) {
 			*retry_ret = caller.victim->avoid_as_victim;
 			if (!*retry_ret) {
-				error = descriptor_sharers_check(&process, caller.victim->tid, &strangers);
+				error = descriptor_sharers_check(process.pid, caller.victim->tid, &strangers);
 				*retry_ret = error && error->code == HS_ERROR_REFUSED; // the next try waits for it
 			}
 			if (!*retry_ret && !error)

@@ -232,7 +232,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	report->threads = process.count;
 	error = fault_point("begin the detach");
 	if (!error)
-		error = memory_sharers_check(&process, &strangers);
+		error = memory_sharers_check(process.pid, process.threads[0].tid, &strangers);
 	*retry_ret = !state->hooks_out && error && error->code == HS_ERROR_REFUSED; // it appeared after the wait; the next try waits for it
 	pid_set_deinit(&strangers);
 	if (!error && !state->hooks_out)

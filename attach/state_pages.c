@@ -2,6 +2,7 @@
 #include "attach/state_pages.h"
 
 #include "attach/interrupt.h"
+#include "attach/memory_write.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where threads of the target keep their kernel id and the bounds of their stacks: what the libc says, and what is seen in real threads.
+// Where threads of the target keep their kernel id and the bounds of their stacks: what the libc says (attach/libc_symbols.h), and what is seen in real threads.
 #ifndef HEAPSNAP_ATTACH_THREAD_LAYOUT_H
 #define HEAPSNAP_ATTACH_THREAD_LAYOUT_H
 
@@ -9,9 +9,6 @@
 #include "attach/threads.h"
 #include "base/proc_maps.h"
 #include "inject/abi/payload_header.h"
-
-// Fills libc, tid_offset and tcb_size from the symbols of the libc; they stay 0 where it is unknown.
-void thread_layout_read(struct module_list *modules);
 
 // Refuses a process in which two threads have the same thread pointer (they were made by a bare clone without CLONE_SETTLS): the payload knows
 // a thread by it, and would take them for one. And, where the payload cannot read it without memory behind it, one with a thread that has none.

@@ -298,7 +298,7 @@ bool options_parse(int argc, char **argv, struct options *ret)
 			ret->depth = (uint32_t)number;
 			break;
 		case OPTION_MAX_MEMORY:
-			if (!parse_size(optarg, &number) || number < ATTACH_MIN_MEMORY || number > ATTACH_MAX_MEMORY)
+			if (!parse_size(optarg, &number) || number < HS_REGION_MEMORY_MIN || number > HS_REGION_MEMORY_MAX)
 				return usage_error(ret->command, "--max-memory takes a size from 1M to 120G, not %s", optarg);
 			ret->max_memory = number;
 			break;

@@ -7,6 +7,10 @@
 
 #define HS_PAGE_SIZE 4096u
 
+// What a region may use besides its fixed parts, bytes. Refs reach 128 GiB (live_table.h).
+#define HS_REGION_MEMORY_MIN (1ull << 20)
+#define HS_REGION_MEMORY_MAX (120ull << 30)
+
 // Frames kept of one stack.
 #define HS_DEPTH_DEFAULT 256u
 #define HS_DEPTH_MAX 256u

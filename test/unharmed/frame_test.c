@@ -210,7 +210,7 @@ static void test_interrupted(void)
 		raise(SIGINT);
 		for (int search = 0; search < 3; search++) {
 			struct hs_error *error = search == 0 ? remote_call_open(&process, &memory, &caller)
-					       : search == 1 ? thread_layout_check(&memory, &process) : memory_sharers_check(&process, &none);
+					       : search == 1 ? thread_layout_check(&memory, &process) : memory_sharers_check(process.pid, process.threads[0].tid, &none);
 
 			asked += error && error->code == HS_ERROR_INTERRUPTED;
 			hs_error_destroy(error);

@@ -3,6 +3,7 @@
 #include "attach/leftovers.h"
 
 #include "attach/arch.h"
+#include "attach/memory_write.h"
 #include "attach/remote_call.h"
 #include "check.h"
 #include "harness.h"

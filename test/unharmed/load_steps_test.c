@@ -2,6 +2,7 @@
 // The steps by which the payload is brought in. The tool loses sight of a call that the target has made for it: what that call has mapped is taken out again
 // with the rest. The tool is killed after a write: the region is known for what it is, by its header or as one that has none yet. Each call and each
 // write in turn. The build lets reads of registers and writes to the target go through this program (--wrap).
+#include "attach/memory_write.h"
 #include "attach/payload_image.h"
 #include "attach/payload_load.h"
 #include "attach/ptrace_call.h"

@@ -2,6 +2,7 @@
 // Plans hooks for live processes and prints each verdict. The build gives the paths of the variants of
 // hook_plan_child.c as CHILD_*.
 #include "attach/hook_plan.h"
+#include "attach/memory_write.h"
 #include "attach/payload_image.h"
 #include "base/log.h"
 #include "check.h"

@@ -158,10 +158,8 @@ static void end(pid_t pid)
 
 static bool is_shared(pid_t pid)
 {
-	struct frozen_thread thread = { .tid = pid };
-	const struct frozen_process process = { .pid = pid, .threads = &thread, .count = 1 };
 	const struct pid_set none = { 0 };
-	struct hs_error *error = memory_sharers_check(&process, &none);
+	struct hs_error *error = memory_sharers_check(pid, pid, &none);
 	bool refused = error && error->code == HS_ERROR_REFUSED;
 
 	hs_error_destroy(error);
@@ -220,8 +218,6 @@ static void without_main_thread(void)
 {
 	struct pid_set strangers, none = { 0 };
 	pid_t sharer, pid = begin(WITHOUT_MAIN_THREAD, &sharer);
-	struct frozen_thread thread = { .tid = pid };
-	const struct frozen_process process = { .pid = pid, .threads = &thread, .count = 1 };
 	struct hs_error *error;
 
 	CHECK(is_shared(pid));
@@ -229,7 +225,7 @@ static void without_main_thread(void)
 	CHECK(!pid_set_has(&strangers, sharer));
 	CHECK(pid_set_has(&strangers, getpid()));
 	pid_set_deinit(&strangers);
-	error = descriptor_sharers_check(&process, pid, &none);
+	error = descriptor_sharers_check(pid, pid, &none);
 	CHECK(error && error->code == HS_ERROR_REFUSED);
 	hs_error_destroy(error);
 	error = descriptor_sharers_wait(pid, SHORT_WAIT_MS);
@@ -246,8 +242,6 @@ static void without_main_thread(void)
 // A thread that is about to be gone has no descriptors and no memory any more, and so has no process that nobody has waited for yet. What they have not they do not share.
 static void ended(void)
 {
-	struct frozen_thread thread = { .tid = getpid() };
-	const struct frozen_process process = { .pid = getpid(), .threads = &thread, .count = 1 };
 	const struct pid_set none = { 0 };
 	struct hs_error *error;
 	pid_t children[2];
@@ -261,13 +255,12 @@ static void ended(void)
 		CHECK_EQUAL(waitid(P_PID, (id_t)children[i], &info, WEXITED | WNOWAIT), 0);
 	}
 	CHECK_EQUAL(descriptor_tables_compare(children[0], children[1]), 0); // to the kernel they are the same
-	error = descriptor_sharers_check(&process, children[0], &none);
+	error = descriptor_sharers_check(getpid(), children[0], &none);
 	CHECK(!error);
 	if (error)
 		fprintf(stderr, "%s\n", error->message);
 	hs_error_destroy(error);
-	thread.tid = children[0];
-	error = memory_sharers_check(&process, &none); // nor memory, as kernel threads
+	error = memory_sharers_check(getpid(), children[0], &none); // nor memory, as kernel threads
 	CHECK(!error);
 	hs_error_destroy(error);
 	for (int i = 0; i < 2; i++)

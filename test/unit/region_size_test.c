@@ -41,7 +41,7 @@ int main(void)
 	CHECK_EQUAL(decide((struct memory_room){ 16 * GIB, NONE, 8 * GIB, NONE }, 0, NULL), GIB - FIXED);
 	CHECK_EQUAL(decide((struct memory_room){ 16 * GIB, NONE, NONE, 8 * GIB }, 0, NULL), GIB - FIXED);
 	CHECK_EQUAL(decide((struct memory_room){ 16 * GIB, NONE, 8 * GIB, 4 * GIB }, 0, NULL), GIB / 2 - FIXED);
-	CHECK_EQUAL(decide((struct memory_room){ 16 * GIB, NONE, 4 * (FIXED + MIB), NONE }, 0, NULL), ATTACH_MIN_MEMORY);
+	CHECK_EQUAL(decide((struct memory_room){ 16 * GIB, NONE, 4 * (FIXED + MIB), NONE }, 0, NULL), HS_REGION_MEMORY_MIN);
 	decide((struct memory_room){ 16 * GIB, NONE, 4 * (FIXED + MIB) - 4, NONE }, 0, "ulimit -v");
 	decide((struct memory_room){ 16 * GIB, NONE, NONE, 4 * (FIXED + MIB) - 4 }, 0, "commit limit");
 	CHECK_EQUAL(decide((struct memory_room){ 16 * GIB, NONE, 8 * GIB, NONE }, 2 * GIB - FIXED, NULL), 2 * GIB - FIXED);

@@ -2,6 +2,7 @@
 // Where the C library keeps a thread's id: what its symbols say, from files made by hand; what is looked for in control blocks, in this process's memory.
 #include "check.h"
 
+#include "attach/libc_symbols.h"
 #include "attach/thread_layout.h"
 #include "attach/thread_pointer_code.h"
 
@@ -95,7 +96,7 @@ static void test_symbols(void)
 
 			for (size_t j = 0; j < count; j++)
 				CHECK(elf_view_init(&images[j], sizeof(images[j]), &items[j].elf) == NULL);
-			thread_layout_read(&list);
+			libc_symbols_read(&list);
 			if (list.libc != (believed || count == 1 ? cases[i].libc : LIBC_glibc))
 				fprintf(stderr, "%s:\n", cases[i].what);
 			CHECK_EQUAL(list.libc, believed || count == 1 ? cases[i].libc : LIBC_glibc);
