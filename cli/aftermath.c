@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/aftermath.h"
 
-#include "attach/attached_list.h"
-#include "attach/interrupt.h"
+#include "attach/guard/interrupt.h"
+#include "attach/session/attached_list.h"
 #include "base/proc_maps.h"
 #include "inject/abi/region.h"
 

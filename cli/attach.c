@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/session.h"
+#include "attach/session/session.h"
 
-#include "attach/attached_list.h"
-#include "attach/target.h"
+#include "attach/process/target.h"
+#include "attach/session/attached_list.h"
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/check.h"
+#include "attach/session/check.h"
 
 #include "cli/check_json.h"
 #include "cli/commands.h"

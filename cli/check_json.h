@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_CLI_CHECK_JSON_H
 #define HEAPSNAP_CLI_CHECK_JSON_H
 
-#include "attach/check.h"
+#include "attach/session/check.h"
 
 #include <stdbool.h>
 

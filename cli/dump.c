@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/target.h"
+#include "attach/process/target.h"
 #include "base/clock.h"
 #include "cli/aftermath.h"
 #include "cli/commands.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/interrupt.h"
-#include "attach/tool_guard.h"
+#include "attach/guard/interrupt.h"
+#include "attach/guard/tool_guard.h"
 #include "base/test_variable.h"
 #include "cli/commands.h"
 #include "cli/console.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options.h"
 
-#include "attach/session.h"
+#include "attach/session/session.h"
 #include "base/printable.h"
 #include "inject/abi/limits.h"
 

@@ -3,8 +3,8 @@
 #ifndef HEAPSNAP_CLI_OPTIONS_H
 #define HEAPSNAP_CLI_OPTIONS_H
 
-#include "attach/hook_addition.h"
-#include "attach/sampling_settings.h"
+#include "attach/hook/hook_addition.h"
+#include "attach/region/sampling_settings.h"
 
 #include <stdbool.h>
 #include <stddef.h>

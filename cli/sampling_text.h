@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_CLI_SAMPLING_TEXT_H
 #define HEAPSNAP_CLI_SAMPLING_TEXT_H
 
-#include "attach/sampling_settings.h"
+#include "attach/region/sampling_settings.h"
 #include "cli/json.h"
 
 #define SAMPLING_TEXT_SIZE 160

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/session.h"
+#include "attach/session/session.h"
 
-#include "attach/target.h"
+#include "attach/process/target.h"
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/attached_list.h"
-#include "attach/target.h"
+#include "attach/process/target.h"
+#include "attach/session/attached_list.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"

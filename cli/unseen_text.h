@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_CLI_UNSEEN_TEXT_H
 #define HEAPSNAP_CLI_UNSEEN_TEXT_H
 
-#include "attach/attached_list.h"
+#include "attach/session/attached_list.h"
 
 #define UNSEEN_TEXT_SIZE 256
 

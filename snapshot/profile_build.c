@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/profile_build.h"
 
-#include "attach/code_names.h"
+#include "attach/process/code_names.h"
 #include "base/cleanup.h"
 #include "snapshot/word_index.h"
 

@@ -2,7 +2,7 @@
 // docs/consistency.md has the protocol, and why the order of these steps is right.
 #include "snapshot/running_copy.h"
 
-#include "attach/interrupt.h"
+#include "attach/guard/interrupt.h"
 #include "snapshot/racing_memory.h"
 #include "snapshot/table_check.h"
 

@@ -2,7 +2,7 @@
 // docs/consistency.md has the protocol.
 #include "snapshot/running_cut.h"
 
-#include "attach/interrupt.h"
+#include "attach/guard/interrupt.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "snapshot/processor_barrier.h"

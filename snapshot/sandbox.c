@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/sandbox.h"
 
-#include "attach/interrupt.h"
+#include "attach/guard/interrupt.h"
 #include "base/clock.h"
 
 #include <errno.h>

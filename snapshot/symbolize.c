@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/symbolize.h"
 
-#include "attach/interrupt.h"
+#include "attach/guard/interrupt.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"

@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_SNAPSHOT_TABLE_COPY_H
 #define HEAPSNAP_SNAPSHOT_TABLE_COPY_H
 
-#include "attach/region_access.h"
+#include "attach/region/region_access.h"
 #include "base/error.h"
 
 #include <stdbool.h>

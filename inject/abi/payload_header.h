@@ -140,7 +140,7 @@ struct payload_header {
 	uint32_t syscall_gadget;           // offset of `syscall; ret`
 	uint32_t sigreturn_gadget;         // offset of `mov $15,%eax; syscall`
 	// Where the code reads %fs:0, the thread pointer: a list of u32, each the distance from itself to such an instruction. Where the kernel lets
-	// programs read the fs base, the tool puts RDFSBASE in their place (attach/thread_pointer_code.h), which needs no memory there.
+	// programs read the fs base, the tool puts RDFSBASE in their place (attach/ptrace/thread_pointer_code.h), which needs no memory there.
 	uint32_t fs_reads, fs_reads_end; // offsets in the image
 	struct payload_config config;
 	// Heads of islands, by enum hook_kind: offset in the image of HS_ISLAND_TRAMPOLINE_OFFSET bytes, of which those from

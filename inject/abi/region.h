@@ -81,7 +81,7 @@ struct region_header {
 	uint64_t attach_monotonic_ns; // CLOCK_MONOTONIC at attach
 	uint64_t program_start;     // start time of the target as /proc/PID/stat gives it, to tell a reused PID
 	uint64_t first_page;        // number of the first page of `pages`
-	uint64_t code_nonce;        // in the name of the memory file that the code is mapped from (attach/code_names.h)
+	uint64_t code_nonce;        // in the name of the memory file that the code is mapped from (attach/process/code_names.h)
 
 	// Read by every thread, written when settings change: by the tool, with the generation last.
 	_Alignas(64) uint32_t sampling_generation;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where things lie in the frame that the kernel lays for a signal handler of 64-bit code, in bytes from its first word, the restorer's address (struct rt_sigframe,
-// arch/x86/include/asm/sigframe.h; include/uapi/asm/{ucontext,sigcontext}.h). attach/sigframe.c compares them with the structs.
+// arch/x86/include/asm/sigframe.h; include/uapi/asm/{ucontext,sigcontext}.h). attach/arch/sigframe.c compares them with the structs.
 #ifndef HEAPSNAP_INJECT_ABI_SIGNAL_FRAME_H
 #define HEAPSNAP_INJECT_ABI_SIGNAL_FRAME_H
 

@@ -16,10 +16,10 @@ MAY_INCLUDE = {
     "base": [r"base/"],
     "inject/abi": [r"inject/abi/"],
     "inject": [r"inject/"],
-    "snapshot": [r"base/", r"inject/abi/", r"attach/(code_names|fault_reason|interrupt|region_access|standstill|target|thread_slots|threads|tool_guard|work_lock)\.h", r"snapshot/"],
+    "snapshot": [r"base/", r"inject/abi/", r"attach/(guard/(interrupt|standstill|tool_guard|work_lock)|process/(code_names|fault_reason|target)|ptrace/threads|region/(region_access|thread_slots))\.h", r"snapshot/"],
     "attach": [r"base/", r"inject/abi/", r"inject/(cfi|unwind_step)\.h", r"inject/arch/x86_64/arch\.h", r"attach/"],
     "proto": [r"base/", r"snapshot/heap_profile\.h", r"proto/", r"profile\.pb-c\.h"],
-    "cli": [r"base/", r"inject/abi/(limits|region)\.h", r"attach/(attached_list|check|hook_addition|interrupt|sampling_settings|session|target|tool_guard)\.h",
+    "cli": [r"base/", r"inject/abi/(limits|region)\.h", r"attach/(guard/(interrupt|tool_guard)|process/target|hook/hook_addition|region/sampling_settings|session/(attached_list|check|session))\.h",
             r"snapshot/(snapshot|top_sites)\.h", r"proto/(gzip_file|pprof_encoder)\.h", r"cli/"],
 }
 # Where quotes are looked up besides the root and the file's own folder (inject/CMakeLists.txt).
@@ -31,8 +31,8 @@ MAY_INCLUDE_SYSTEM = {
 }
 # A library has one door: who else wants something of it asks that file.
 ONE_DOOR = [
-    (r"sys/ptrace\.h|linux/ptrace\.h", ["attach/ptrace_call.c"], "every request to a tracee is a typed function there"),
-    (r"Zydis/.*", ["attach/relocate.c", "attach/register_writes.c"], "decoding instructions is pure"),
+    (r"sys/ptrace\.h|linux/ptrace\.h", ["attach/ptrace/ptrace_call.c"], "every request to a tracee is a typed function there"),
+    (r"Zydis/.*", ["attach/hook/relocate.c", "attach/hook/register_writes.c"], "decoding instructions is pure"),
     (r"libunwind.*", ["test/unwind/reference.c"], "it opens files and reads word by word; only tests compare with it"),
     (r"zlib\.h", ["proto/gzip_file.c"], "compression is one step of writing a file"),
     (r"protobuf-c/.*|.*\.pb-c\.h", ["proto/pprof_encoder.c"], "generated types stay out of the data model"),
@@ -159,8 +159,8 @@ RULES = [
         {"base/a.c": SPDX + '#include "attach/b.h"\n', "attach/b.h": SPDX},
         {"proto/a.c": SPDX + '#include "snapshot/table_check.h"\n', "snapshot/table_check.h": SPDX},
         {"snapshot/a.c": SPDX + '#include "inject/cfi.h"\n', "inject/cfi.h": SPDX},
-        {"snapshot/a.c": SPDX + '#include "attach/remote_call.h"\n', "attach/remote_call.h": SPDX},
-        {"cli/a.c": SPDX + '#include "attach/memory.h"\n', "attach/memory.h": SPDX},
+        {"snapshot/a.c": SPDX + '#include "attach/ptrace/remote_call.h"\n', "attach/ptrace/remote_call.h": SPDX},
+        {"cli/a.c": SPDX + '#include "attach/process/memory.h"\n', "attach/process/memory.h": SPDX},
         {"inject/a.c": SPDX + '#include "base/error.h"\n', "base/error.h": SPDX},
         {"inject/a.c": SPDX + "#include <string.h>\n"},
         {"inject/abi/a.h": SPDX + '#include "../freestanding.h"\n', "inject/freestanding.h": SPDX},
@@ -204,7 +204,7 @@ GOOD = {
     "inject/abi/a.h": SPDX + '#include "b.h"\n#include <stdint.h>\n', "inject/abi/b.h": SPDX,
     "inject/arch/x86_64/arch.h": SPDX + '#include "freestanding.h"\n', "inject/freestanding.h": SPDX + "#include <stdbool.h>\n",
     "inject/a.c": SPDX + '#include "arch.h"\n#include "abi/a.h"\n',
-    "attach/ptrace_call.c": SPDX + '#include "inject/abi/a.h"\n#include <sys/ptrace.h>\n',
+    "attach/ptrace/ptrace_call.c": SPDX + '#include "inject/abi/a.h"\n#include <sys/ptrace.h>\n',
     "attach/a.c": SPDX + '// mkstemp wants X' 'XXXXX\nconst char *path = "/proc/%d/ro' 'ot%s";\n',
     "proto/a.c": SPDX + '#include "snapshot/heap_profile.h"\n', "snapshot/heap_profile.h": SPDX,
     "test/unit/a.c": SPDX + '#include "inject/cfi.h"\n#include <zlib.h>\n',

@@ -238,7 +238,7 @@ def system_calls(payload):
            if KERNEL_ENTRY.match(i.mnemonic) and not (i.mnemonic == "syscall" and i.address in allowed)]
     for name, code in (("gadget_syscall", b"\x0f\x05\xc3"), ("gadget_sigreturn", b"\xb8\x0f\0\0\0\x0f\x05")):
         if payload.image[gadgets.get(name, 0):][:len(code)] != code:
-            bad.append(f"{name} is not the code that attach/remote_call.h describes")
+            bad.append(f"{name} is not the code that attach/ptrace/remote_call.h describes")
     return bad
 
 

@@ -2,7 +2,7 @@
 // What users write after --allocator. Input: the text.
 #include "fuzz.h"
 
-#include "attach/hook_addition.h"
+#include "attach/hook/hook_addition.h"
 
 #include <stdlib.h>
 #include <string.h>

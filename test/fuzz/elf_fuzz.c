@@ -3,8 +3,8 @@
 // Input: the file.
 #include "fuzz.h"
 
-#include "attach/elf_view.h"
-#include "attach/program_kind.h"
+#include "attach/elf/elf_view.h"
+#include "attach/elf/program_kind.h"
 
 #include <stdlib.h>
 #include <string.h>

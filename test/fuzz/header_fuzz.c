@@ -3,7 +3,7 @@
 #include "fuzz.h"
 #include "test/unit/made_region.h"
 
-#include "attach/region_access.h"
+#include "attach/region/region_access.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -7,7 +7,7 @@
 #include "fuzz.h"
 #include "test/unit/made_region.h"
 
-#include "attach/region_access.h"
+#include "attach/region/region_access.h"
 #include "proto/pprof_encoder.h"
 #include "snapshot/aggregate.h"
 #include "snapshot/ledger.h"

@@ -3,7 +3,7 @@
 // function (1); the rest is the code.
 #include "fuzz.h"
 
-#include "attach/relocate.h"
+#include "attach/hook/relocate.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 // section.
 #include "fuzz.h"
 
-#include "attach/search_table.h"
+#include "attach/elf/search_table.h"
 #include "inject/cfi.h"
 
 #include <stdlib.h>

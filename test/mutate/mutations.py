@@ -4,7 +4,7 @@
 A mutation names the file, the function and the text in it, never a line, so that it goes on to apply while the code around it changes:
 
     name  guard-on-other-stack
-    file  attach/inside.c
+    file  attach/region/inside.c
     in    inside_check
     tests e2e.stepped e2e.interrupted
     why   detach can unmap under a hook that a handler on an alternate stack has interrupted

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tool cannot give a thread its registers back: the thread comes home by itself, through the frame, for which that and the code that it runs on stay.
 // The build lets the setting of registers go through this program (--wrap).
-#include "attach/ptrace_call.h"
-#include "attach/remote_call.h"
+#include "attach/ptrace/ptrace_call.h"
+#include "attach/ptrace/remote_call.h"
 #include "check.h"
 #include "harness.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that end while the tool stops the others: nobody waits for them, and they are reaped.
-#include "attach/ending_threads.h"
-#include "attach/ptrace_call.h"
-#include "attach/thread_facts.h"
-#include "attach/threads.h"
+#include "attach/process/thread_facts.h"
+#include "attach/ptrace/ending_threads.h"
+#include "attach/ptrace/ptrace_call.h"
+#include "attach/ptrace/threads.h"
 #include "check.h"
 #include "harness.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread that becomes another program takes the main thread's id at the very moment at which the tool seizes it, or gives it back. The build lets the
 // tool's requests go through this program (--wrap), which lets the exec happen in the middle of one.
-#include "attach/ptrace_call.h"
-#include "attach/thread_facts.h"
-#include "attach/threads.h"
+#include "attach/process/thread_facts.h"
+#include "attach/ptrace/ptrace_call.h"
+#include "attach/ptrace/threads.h"
 #include "check.h"
 #include "harness.h"
 

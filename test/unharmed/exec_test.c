@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Freezing a process that becomes another program meanwhile, or fails to.
-#include "attach/thread_facts.h"
-#include "attach/threads.h"
+#include "attach/process/thread_facts.h"
+#include "attach/ptrace/threads.h"
 #include "check.h"
 #include "harness.h"
 

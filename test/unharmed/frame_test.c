@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signal frames lie where nothing is: programs whose stacks begin where no mapping does, or whose stack pointers point into data, keep every
 // byte, also when the tool is killed at any request. Each thread in turn is preferred.
-#include "attach/interrupt.h"
-#include "attach/memory_sharers.h"
-#include "attach/remote_call.h"
-#include "attach/thread_layout.h"
+#include "attach/guard/interrupt.h"
+#include "attach/process/memory_sharers.h"
+#include "attach/ptrace/remote_call.h"
+#include "attach/region/thread_layout.h"
 #include "check.h"
 #include "harness.h"
 

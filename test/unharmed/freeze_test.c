@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Freezing and thawing leaves no mark on any kind of program.
-#include "attach/stop_wait.h"
-#include "attach/thread_facts.h"
-#include "attach/threads.h"
+#include "attach/process/thread_facts.h"
+#include "attach/ptrace/stop_wait.h"
+#include "attach/ptrace/threads.h"
 #include "check.h"
 #include "harness.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness.h"
 
-#include "attach/gadgets.h"
-#include "attach/thread_facts.h"
+#include "attach/process/thread_facts.h"
+#include "attach/ptrace/gadgets.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_TEST_UNHARMED_HARNESS_H
 #define HEAPSNAP_TEST_UNHARMED_HARNESS_H
 
-#include "attach/file_pages.h"
+#include "attach/elf/file_pages.h"
 #include "base/error.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tool is killed at every single request that it makes to the target, and at random moments: the target goes on with right
 // results, and nothing stays stopped or traced.
-#include "attach/remote_call.h"
+#include "attach/ptrace/remote_call.h"
 #include "check.h"
 #include "harness.h"
 

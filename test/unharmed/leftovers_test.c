@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a killed tool has left at a program's entry point: its code there, or only the page's copy. All of it is taken away, and nothing else.
-#include "attach/leftovers.h"
+#include "attach/session/leftovers.h"
 
-#include "attach/arch.h"
-#include "attach/memory_write.h"
-#include "attach/remote_call.h"
+#include "attach/arch/arch.h"
+#include "attach/ptrace/memory_write.h"
+#include "attach/ptrace/remote_call.h"
 #include "check.h"
 #include "harness.h"
 

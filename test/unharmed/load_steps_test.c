@@ -2,11 +2,11 @@
 // The steps by which the payload is brought in. The tool loses sight of a call that the target has made for it: what that call has mapped is taken out again
 // with the rest. The tool is killed after a write: the region is known for what it is, by its header or as one that has none yet. Each call and each
 // write in turn. The build lets reads of registers and writes to the target go through this program (--wrap).
-#include "attach/memory_write.h"
-#include "attach/payload_image.h"
-#include "attach/payload_load.h"
-#include "attach/ptrace_call.h"
-#include "attach/remote_call.h"
+#include "attach/hook/payload_image.h"
+#include "attach/ptrace/memory_write.h"
+#include "attach/ptrace/ptrace_call.h"
+#include "attach/ptrace/remote_call.h"
+#include "attach/region/payload_load.h"
 #include "check.h"
 #include "harness.h"
 

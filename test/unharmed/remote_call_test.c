@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // System calls in every kind of victim, which must not notice.
-#include "attach/memory_write.h"
-#include "attach/ptrace_call.h"
-#include "attach/remote_call.h"
+#include "attach/ptrace/memory_write.h"
+#include "attach/ptrace/ptrace_call.h"
+#include "attach/ptrace/remote_call.h"
 #include "check.h"
 #include "harness.h"
 

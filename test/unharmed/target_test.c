@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every kind of process that is refused, with the reason; and those that need care.
-#include "attach/remote_call.h"
-#include "attach/target.h"
-#include "attach/thread_facts.h"
+#include "attach/process/target.h"
+#include "attach/process/thread_facts.h"
+#include "attach/ptrace/remote_call.h"
 #include "check.h"
 #include "harness.h"
 

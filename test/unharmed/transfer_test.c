@@ -2,9 +2,9 @@
 // A call that has moved a part of its data ends with that part when its thread is stopped: the kernel's own doing, whoever stops it. The tool adds
 // nothing to it, also where the thread makes the tool's calls; and that is another thread, if there is one. Prints the table that is in
 // docs/target-safety.md.
-#include "attach/ptrace_call.h"
-#include "attach/remote_call.h"
-#include "attach/stop_wait.h"
+#include "attach/ptrace/ptrace_call.h"
+#include "attach/ptrace/remote_call.h"
+#include "attach/ptrace/stop_wait.h"
 #include "base/clock.h"
 #include "check.h"
 #include "harness.h"

@@ -2,7 +2,7 @@
 // Which names of memory files are known as ours, by the secret of this process, and which not.
 #include "check.h"
 
-#include "attach/code_names.h"
+#include "attach/process/code_names.h"
 
 #include <inttypes.h>
 #include <signal.h>

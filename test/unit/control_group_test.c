@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/control_group.h"
+#include "attach/process/control_group.h"
 
 #include "check.h"
 

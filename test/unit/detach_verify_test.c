@@ -2,8 +2,8 @@
 // What detach says that it left as it was: each promise is broken, and the check of that name says no, and no other. The process is this one.
 #include "check.h"
 
-#include "attach/detach_verify.h"
-#include "attach/region_access.h"
+#include "attach/region/region_access.h"
+#include "attach/session/detach_verify.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/elf_view.h"
+#include "attach/elf/elf_view.h"
 #include "check.h"
 
 #include <fcntl.h>

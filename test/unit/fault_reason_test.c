@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that is registered with userfaultfd, by the text of smaps and by the kernel.
-#include "attach/fault_reason.h"
-#include "attach/memory.h"
+#include "attach/process/fault_reason.h"
+#include "attach/process/memory.h"
 #include "check.h"
 
 #include <fcntl.h>

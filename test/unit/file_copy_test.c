@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file that is changed or cut while it is read.
-#include "attach/elf_view.h"
-#include "attach/file_copy.h"
+#include "attach/elf/elf_view.h"
+#include "attach/elf/file_copy.h"
 #include "check.h"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #include "check.h"
 #include "made_region.h"
 
-#include "attach/filter_count.h"
+#include "attach/region/filter_count.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

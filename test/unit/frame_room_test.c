@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which pages of a stack are free for a signal frame, how far [stack] may grow, and what a libc's control block says of a stack.
-#include "attach/frame_room.h"
-#include "attach/libc_stack.h"
-#include "attach/sigframe.h"
+#include "attach/arch/sigframe.h"
+#include "attach/ptrace/frame_room.h"
+#include "attach/ptrace/libc_stack.h"
 #include "check.h"
 
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 // Signal handlers that will return into bytes to be patched: stacks made by hand, in this process's memory.
 #include "check.h"
 
-#include "attach/handler_return.h"
-#include "attach/sigframe.h"
+#include "attach/arch/sigframe.h"
+#include "attach/hook/handler_return.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which program counters lie inside bytes that will be replaced; and applying and undoing, in the memory of this very process.
-#include "attach/hook_apply.h"
+#include "attach/hook/hook_apply.h"
 #include "check.h"
 
 #include <sys/mman.h>

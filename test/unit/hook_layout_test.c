@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layouts of arguments, the table of names, and what users add.
-#include "attach/allocator_table.h"
-#include "attach/hook_addition.h"
-#include "attach/hook_layout.h"
+#include "attach/hook/allocator_table.h"
+#include "attach/hook/hook_addition.h"
+#include "attach/hook/hook_layout.h"
 #include "check.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans hooks for live processes and prints each verdict. The build gives the paths of the variants of
 // hook_plan_child.c as CHILD_*.
-#include "attach/hook_plan.h"
-#include "attach/memory_write.h"
-#include "attach/payload_image.h"
+#include "attach/hook/hook_plan.h"
+#include "attach/hook/payload_image.h"
+#include "attach/ptrace/memory_write.h"
 #include "base/log.h"
 #include "check.h"
 

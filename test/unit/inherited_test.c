@@ -2,8 +2,8 @@
 // Code of ours in a process without a region: what counts as it, and what its islands say. The process is this one.
 #include "check.h"
 
-#include "attach/inherited.h"
-#include "attach/relocate.h"
+#include "attach/hook/relocate.h"
+#include "attach/session/inherited.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -7,7 +7,7 @@ hs_unit_test(sampling_math_test hs_inject_pure hs_base m)
 # Parts of the payload that keep state, compiled for the host, in a made-up region.
 find_package(Threads REQUIRED)
 function(hs_payload_test name)
-  hs_unit_test(${name} hs_snapshot hs_attach hs_abi Threads::Threads)
+  hs_unit_test(${name} hs_snapshot hs_attach Threads::Threads)
   target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/test/unwind/payload_config.c)
   foreach(source ${ARGN})
     target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/inject/${source})

@@ -3,8 +3,8 @@
 // them, for their threads stand where no module is.
 #include "check.h"
 
-#include "attach/inside.h"
-#include "attach/sigframe.h"
+#include "attach/arch/sigframe.h"
+#include "attach/region/inside.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

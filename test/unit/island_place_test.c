@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/island_place.h"
+#include "attach/hook/island_place.h"
 #include "check.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which threads may still have a call to make for a tool that was killed: by the texts of the kernel, and on live processes.
-#include "attach/late_threads.h"
+#include "attach/ptrace/late_threads.h"
 #include "base/clock.h"
 #include "check.h"
 

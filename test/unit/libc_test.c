@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // C libraries and allocators of files that are there: those of this system, where it has them, and small programs built for this test.
-#include "attach/libc.h"
+#include "attach/elf/libc.h"
 
-#include "attach/allocator_family.h"
+#include "attach/hook/allocator_family.h"
 #include "check.h"
 
 #include <fcntl.h>

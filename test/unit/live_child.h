@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_TEST_LIVE_CHILD_H
 #define HEAPSNAP_TEST_LIVE_CHILD_H
 
-#include "attach/hook_plan.h"
+#include "attach/hook/hook_plan.h"
 #include "check.h"
 
 #include <signal.h>

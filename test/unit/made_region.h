@@ -4,7 +4,7 @@
 #ifndef HEAPSNAP_TEST_UNIT_MADE_REGION_H
 #define HEAPSNAP_TEST_UNIT_MADE_REGION_H
 
-#include "attach/region_fill.h"
+#include "attach/region/region_fill.h"
 #include "inject/abi/region.h"
 #include "snapshot/table_check.h"
 

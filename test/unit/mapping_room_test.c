@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // No more than a quarter of the mappings that are left.
-#include "attach/mapping_room.h"
+#include "attach/process/mapping_room.h"
 #include "check.h"
 
 static void check(uint64_t limit, size_t used, size_t areas, const char *words)

@@ -2,8 +2,8 @@
 // What is taken for a memory file of ours, and what is not: each property by itself, on descriptors of this process.
 #include "check.h"
 
-#include "attach/memory_file.h"
-#include "attach/thread_descriptor.h"
+#include "attach/process/memory_file.h"
+#include "attach/process/thread_descriptor.h"
 #include "inject/abi/payload_header.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/memory_group.h"
+#include "attach/process/memory_group.h"
 
 #include "check.h"
 

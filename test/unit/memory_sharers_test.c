@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which processes that share a process's memory are waited for: those that are there when the wait begins, not those that come after them.
-#include "attach/memory_sharers.h"
-#include "attach/thread_descriptor.h"
-#include "attach/thread_facts.h"
+#include "attach/process/memory_sharers.h"
+#include "attach/process/thread_descriptor.h"
+#include "attach/process/thread_facts.h"
 #include "base/clock.h"
 #include "check.h"
 

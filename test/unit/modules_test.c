@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the modules of this very process and compares with what its own loader says.
-#include "attach/modules.h"
+#include "attach/elf/modules.h"
 #include "check.h"
 
 #include <dlfcn.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs with an allocator of their own, live, under the standard names: which are hooked, and which do what no standard function does, and are refused. The build
 // gives the paths of the variants of own_malloc_child.c as CHILD_*.
-#include "attach/hook_plan.h"
-#include "attach/quiet_names.h"
+#include "attach/hook/hook_plan.h"
+#include "attach/hook/quiet_names.h"
 #include "check.h"
 #include "live_child.h"
 

@@ -3,7 +3,7 @@
 // data; and bytes that are none of these.
 #include "check.h"
 
-#include "attach/program_kind.h"
+#include "attach/elf/program_kind.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
 #include "check.h"
 #include "made_region.h"
 
-#include "attach/memory_file.h"
-#include "attach/region_access.h"
+#include "attach/process/memory_file.h"
+#include "attach/region/region_access.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

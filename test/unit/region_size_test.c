@@ -2,8 +2,8 @@
 // How much memory the region may use, by what is left where.
 #include "check.h"
 
-#include "attach/region_size.h"
-#include "attach/session.h"
+#include "attach/region/region_size.h"
+#include "attach/session/session.h"
 #include "inject/abi/region.h"
 
 #define MIB (UINT64_C(1) << 20)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that users add, of a live process: which are proved to be left by nothing but their return, which are watched, which are refused. The build gives the
 // paths of the variants of return_proof_child.c as CHILD_*.
-#include "attach/hook_plan.h"
-#include "attach/import_names.h"
-#include "attach/libc.h"
-#include "attach/linkage_slots.h"
-#include "attach/quiet_names.h"
+#include "attach/elf/import_names.h"
+#include "attach/elf/libc.h"
+#include "attach/hook/hook_plan.h"
+#include "attach/hook/linkage_slots.h"
+#include "attach/hook/quiet_names.h"
 #include "check.h"
 #include "live_child.h"
 

@@ -7,7 +7,7 @@
 #include "hook_calls.h"
 #include "stepped_thread.h"
 
-#include "attach/interrupt.h"
+#include "attach/guard/interrupt.h"
 #include "snapshot/aggregate.h"
 #include "snapshot/processor_barrier.h"
 #include "snapshot/running_copy.h"

@@ -2,7 +2,7 @@
 // What a header says of the settings, and what a change makes of them.
 #include "check.h"
 
-#include "attach/sampling_settings.h"
+#include "attach/region/sampling_settings.h"
 
 #include <math.h>
 

@@ -3,8 +3,8 @@
 // And bytes that are no .eh_frame.
 #include "check.h"
 
-#include "attach/attach_plan.h"
-#include "attach/modules.h"
+#include "attach/elf/modules.h"
+#include "attach/session/attach_plan.h"
 #include "inject/cfi.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/seccomp_filter.h"
+#include "attach/ptrace/seccomp_filter.h"
 #include "check.h"
 
 #include <linux/audit.h>

@@ -2,7 +2,7 @@
 // The short ways of the payload's image, run in an island of this process: which calls pass, and what that leaves in the state pages.
 #include "check.h"
 
-#include "attach/short_way.h"
+#include "attach/hook/short_way.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void put_return(uint8_t *code, uint8_t value)
 
 static void make_islands(void)
 {
-	static const uint8_t stub[] = { 0x4c, 0x8d, 0x1d, 0xe9, 0xff, 0xff, 0xff, 0x41, 0xff, 0x23 }; // attach/relocate.c
+	static const uint8_t stub[] = { 0x4c, 0x8d, 0x1d, 0xe9, 0xff, 0xff, 0xff, 0x41, 0xff, 0x23 }; // attach/hook/relocate.c
 	uint8_t *code;
 
 	islands = mmap(NULL, 2 * HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

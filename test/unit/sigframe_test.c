@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/sigframe.h"
+#include "attach/arch/sigframe.h"
 
 #include "check.h"
 

@@ -3,7 +3,7 @@
 #include "check.h"
 #include "made_region.h"
 
-#include "attach/slot_facts.h"
+#include "attach/region/slot_facts.h"
 
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the reading of a stack ends, on this process's own memory, with and without what pagemap tells.
-#include "attach/stack_reader.h"
+#include "attach/ptrace/stack_reader.h"
 #include "check.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bound of the time in which a target stands still: of one stop, and of all stops of a command. What the watchdog says of a tool that it
 // cannot kill.
-#include "attach/standstill.h"
-#include "attach/tool_guard.h"
+#include "attach/guard/standstill.h"
+#include "attach/guard/tool_guard.h"
 #include "base/clock.h"
 #include "check.h"
 

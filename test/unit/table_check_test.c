@@ -3,7 +3,7 @@
 #include "check.h"
 #include "made_region.h"
 
-#include "attach/region_access.h"
+#include "attach/region/region_access.h"
 
 struct visits {
 	uint64_t count;

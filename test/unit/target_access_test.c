@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/target_access.h"
+#include "attach/process/target_access.h"
 
-#include "attach/target.h"
+#include "attach/process/target.h"
 #include "check.h"
 
 #define SYS_PTRACE (UINT64_C(1) << 19)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/target_judge.h"
+#include "attach/process/target_judge.h"
 
 #include "check.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/thread_facts.h"
+#include "attach/process/thread_facts.h"
 
 #include "check.h"
 

@@ -2,9 +2,9 @@
 // Where the C library keeps a thread's id: what its symbols say, from files made by hand; what is looked for in control blocks, in this process's memory.
 #include "check.h"
 
-#include "attach/libc_symbols.h"
-#include "attach/thread_layout.h"
-#include "attach/thread_pointer_code.h"
+#include "attach/elf/libc_symbols.h"
+#include "attach/ptrace/thread_pointer_code.h"
+#include "attach/region/thread_layout.h"
 
 #include <stdlib.h>
 #include <unistd.h>

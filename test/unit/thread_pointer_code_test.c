@@ -2,7 +2,7 @@
 // The instruction that reads the thread pointer, in each register: what it becomes does the same, and nothing else becomes it.
 #include "check.h"
 
-#include "attach/thread_pointer_code.h"
+#include "attach/ptrace/thread_pointer_code.h"
 
 #include <stdio.h>
 #include <stdlib.h>

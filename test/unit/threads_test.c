@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/threads.h"
+#include "attach/ptrace/threads.h"
 
-#include "attach/arch.h"
-#include "attach/gadgets.h"
-#include "attach/kernel_workers.h"
-#include "attach/repeat_call.h"
-#include "attach/victim.h"
+#include "attach/arch/arch.h"
+#include "attach/process/kernel_workers.h"
+#include "attach/ptrace/gadgets.h"
+#include "attach/ptrace/repeat_call.h"
+#include "attach/ptrace/victim.h"
 #include "check.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tool's real-time priority under limits of its time (RLIMIT_RTTIME): never one under which the kernel would kill it.
-#include "attach/urgency.h"
+#include "attach/guard/urgency.h"
 #include "check.h"
 
 #include <linux/capability.h>

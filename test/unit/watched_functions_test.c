@@ -2,8 +2,8 @@
 // Functions that are watched from their start to each of their ways out: drafts made by hand, of code in this process's memory.
 #include "check.h"
 
-#include "attach/watched_functions.h"
-#include "attach/hook_draft.h"
+#include "attach/hook/hook_draft.h"
+#include "attach/hook/watched_functions.h"
 
 #include <unistd.h>
 

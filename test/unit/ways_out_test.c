@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where functions return, by their bytes: each case is a function, what is expected of it, and why.
-#include "attach/ways_out.h"
+#include "attach/hook/ways_out.h"
 #include "check.h"
 
 #include <stdio.h>

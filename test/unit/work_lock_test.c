@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is at work on a process, and that nobody else is.
-#include "attach/work_lock.h"
+#include "attach/guard/work_lock.h"
 
 #include "base/log.h"
 #include "check.h"

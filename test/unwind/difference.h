@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_TEST_DIFFERENCE_H
 #define HEAPSNAP_TEST_DIFFERENCE_H
 
-#include "attach/modules.h"
+#include "attach/elf/modules.h"
 #include "inject/abi/region.h"
 #include "reference.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mirror.h"
 
-#include "attach/region_fill.h"
-#include "attach/thread_layout.h"
+#include "attach/region/region_fill.h"
+#include "attach/region/thread_layout.h"
 #include "payload_config.h"
 
 #include <errno.h>

@@ -3,10 +3,10 @@
 #ifndef HEAPSNAP_TEST_MIRROR_H
 #define HEAPSNAP_TEST_MIRROR_H
 
-#include "attach/memory.h"
-#include "attach/modules.h"
-#include "attach/target.h"
-#include "attach/threads.h"
+#include "attach/elf/modules.h"
+#include "attach/process/memory.h"
+#include "attach/process/target.h"
+#include "attach/ptrace/threads.h"
 #include "base/error.h"
 #include "base/proc_maps.h"
 #include "inject/abi/region.h"

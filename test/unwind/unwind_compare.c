@@ -11,8 +11,8 @@
 #include "mirror.h"
 #include "reference.h"
 
-#include "attach/file_cache.h"
-#include "attach/standstill.h"
+#include "attach/elf/file_cache.h"
+#include "attach/guard/standstill.h"
 #include "inject/modules.h"
 #include "inject/thread_slot.h"
 #include "inject/unwind.h"
@@ -337,7 +337,7 @@ static struct hs_error *follow_modules(const struct frozen_process *process)
 	return error;
 }
 
-// While the target stands still no file is read (attach/standstill.h): what its modules need is read before.
+// While the target stands still no file is read (attach/guard/standstill.h): what its modules need is read before.
 static struct hs_error *read_ahead(void)
 {
 	struct comparison *c = &comparison;

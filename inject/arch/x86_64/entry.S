@@ -79,7 +79,7 @@ config_state:
 	.zero 7
 	.size payload_header, . - payload_header
 
-// The short ways: what stands in an island before its trampoline. They are copied there (attach/short_way.c) and never run where they are here.
+// The short ways: what stands in an island before its trampoline. They are copied there (attach/hook/short_way.c) and never run where they are here.
 // Each ends where the trampoline begins: the way on is no jump. `stub` is the island's, which leads to the entry and so to the C code.
 .macro island_head name, padding
 	.balign 16
@@ -109,7 +109,7 @@ begin_\name:
 	movabs $SHORT_WAY_STATE, %r11
 	cmpb $TRUST_CALLS, SHORT_WAY_TRUST(%r11) // first: where all was recorded since attach, no hook is trusted
 	jne stub_\name
-	mov %fs:0, %r10 // may become RDFSBASE (attach/thread_pointer_code.h)
+	mov %fs:0, %r10 // may become RDFSBASE (attach/ptrace/thread_pointer_code.h)
 	imul $PASS_FACTOR, %r10d, %eax
 	shr $PASS_SHIFT, %eax
 	and $PASS_MASK, %eax
@@ -157,7 +157,7 @@ begin_free:
 
 	.text
 
-// For the tool's remote calls: see attach/remote_call.h. Never run by a hook.
+// For the tool's remote calls: see attach/ptrace/remote_call.h. Never run by a hook.
 	.balign 16
 gadget_syscall:
 	syscall

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/elf/modules.h"
+
+#include "attach/elf/file_cache.h"
+#include "attach/elf/libc_symbols.h"
+#include "attach/elf/link_map.h"
+#include "attach/elf/mapped_file.h"
+#include "attach/elf/program_kind.h"
+#include "attach/guard/own_descriptors.h"
+#include "attach/guard/standstill.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/live_thread.h"
+#include "base/log.h"
+#include "base/proc_file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define IN_PAGE       ((uint64_t)HS_PAGE_SIZE - 1)
+#define ADDRESS_END   (UINT64_C(1) << 47) // user addresses of x86-64
+#define VDSO_SIZE_MAX (1u << 20)
+
+// What the kernel told the program at its start, in the auxiliary vector; 0 = not told.
+struct start_facts {
+	uint64_t program_headers; // AT_PHDR
+	uint64_t loader;	  // AT_BASE
+	uint64_t vdso;		  // AT_SYSINFO_EHDR
+	uint64_t entry;		  // AT_ENTRY
+};
+
+static struct hs_error *read_start_facts(pid_t pid, struct start_facts *ret)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	size_t size;
+	struct hs_error *error = hs_read_proc_file(hs_live_thread(pid), "auxv", &text, &size);
+
+	if (error)
+		return error;
+	*ret = (struct start_facts){ 0 };
+	for (size_t i = 0; i + sizeof(Elf64_auxv_t) <= size; i += sizeof(Elf64_auxv_t)) {
+		Elf64_auxv_t item;
+
+		memcpy(&item, text + i, sizeof(item));
+		if (item.a_type == AT_PHDR)
+			ret->program_headers = item.a_un.a_val;
+		else if (item.a_type == AT_BASE)
+			ret->loader = item.a_un.a_val;
+		else if (item.a_type == AT_SYSINFO_EHDR)
+			ret->vdso = item.a_un.a_val;
+		else if (item.a_type == AT_ENTRY)
+			ret->entry = item.a_un.a_val;
+	}
+	return NULL;
+}
+
+static bool has_elf_magic(const struct proc_map *map, const struct target_memory *memory)
+{
+	uint8_t magic[SELFMAG];
+	struct hs_error *error = target_memory_read(memory, map->start, magic, sizeof(magic));
+	bool is_elf = !error && memcmp(magic, ELFMAG, SELFMAG) == 0;
+
+	hs_error_destroy(error);
+	return is_elf;
+}
+
+// Whether all of [low, high) is mapped and readable. Between two executable segments there may be a hole.
+static bool is_readable(const struct proc_maps *maps, uint64_t low, uint64_t high)
+{
+	while (low < high) {
+		const struct proc_map *map = proc_maps_find(maps, low);
+
+		if (!map || !map->readable)
+			return false;
+		low = map->end;
+	}
+	return true;
+}
+
+// Fills load_bias and the spans from the program headers, `start` being where file offset 0 is mapped. Returns false
+// when the object was not loaded there: a file that is only read through a mapping.
+static bool place_segments(struct module *module, const struct proc_maps *maps, uint64_t start)
+{
+	const struct elf_view *elf = &module->elf;
+	bool has_bias = false;
+
+	for (unsigned i = 0; i < elf->header.e_phnum && !has_bias; i++) {
+		const Elf64_Phdr *segment = &elf->segments[i];
+
+		has_bias = segment->p_type == PT_LOAD && (segment->p_offset & ~IN_PAGE) == 0;
+		module->load_bias = start - (segment->p_vaddr & ~IN_PAGE);
+	}
+	if (!has_bias)
+		return false;
+	module->start = module->text_low = UINT64_MAX;
+	for (unsigned i = 0; i < elf->header.e_phnum; i++) {
+		const Elf64_Phdr *segment = &elf->segments[i];
+		uint64_t low = (module->load_bias + segment->p_vaddr) & ~IN_PAGE, high;
+		const struct proc_map *map;
+
+		if (segment->p_type != PT_LOAD || segment->p_memsz == 0)
+			continue;
+		if (low >= ADDRESS_END || segment->p_memsz > ADDRESS_END - low - HS_PAGE_SIZE)
+			return false;
+		high = (module->load_bias + segment->p_vaddr + segment->p_memsz + IN_PAGE) & ~IN_PAGE;
+		if (low < module->start)
+			module->start = low;
+		if (high > module->end)
+			module->end = high;
+		if (!(segment->p_flags & PF_X))
+			continue;
+		map = proc_maps_find(maps, low);
+		if (!map || !map->executable)
+			return false;
+		if (low < module->text_low)
+			module->text_low = low;
+		if (high > module->text_high)
+			module->text_high = high;
+	}
+	if (module->text_high == 0)
+		module->text_low = 0;
+	module->text_readable = is_readable(maps, module->text_low, module->text_high);
+	return module->start < module->end;
+}
+
+static void deinit_module(struct module *module)
+{
+	elf_view_deinit(&module->elf);
+	search_table_deinit(&module->search);
+	free(module->path);
+}
+
+// Takes over *module.
+static struct hs_error *append_module(struct module_list *modules, size_t *capacity, struct module *module)
+{
+	if (modules->count == *capacity) {
+		size_t more = *capacity ? *capacity * 2 : 64;
+		struct module *items = realloc(modules->items, more * sizeof(*items));
+
+		if (!items) {
+			deinit_module(module);
+			return &hs_error_no_memory;
+		}
+		modules->items = items;
+		*capacity = more;
+	}
+	modules->items[modules->count++] = *module;
+	return NULL;
+}
+
+// While the target stands still, only what was read before.
+static struct hs_error *open_view(pid_t pid, const struct proc_map *map, const struct target_memory *memory, struct elf_view *ret)
+{
+	HS_CLEANUP_CLOSE int fd = -1;
+	struct file_copy *known = standstill_is_on() ? file_cache_find(map) : NULL;
+	struct hs_error *error;
+
+	if (known)
+		return elf_view_open_copy(known, ret);
+	error = mapped_file_open(pid, map, memory, &fd);
+	if (!error)
+		error = elf_view_open_fd(fd, ret);
+	if (!error)
+		file_cache_keep(map, ret->copy);
+	return error;
+}
+
+static struct hs_error *read_file_module(pid_t pid, const struct proc_maps *maps, const struct proc_map *map,
+					 const struct target_memory *memory, struct module *ret)
+{
+	struct hs_error *error;
+
+	*ret = (struct module){
+		.deleted = map->deleted,
+		.device = makedev(map->device_major, map->device_minor),
+		.inode = map->inode,
+	};
+	error = open_view(pid, map, memory, &ret->elf);
+	if (error)
+		return error;
+	if (!place_segments(ret, maps, map->start))
+		error = hs_error_create(HS_ERROR_NOT_FOUND, "mapped, but not loaded as a program or library");
+	else
+		error = hs_format(&ret->path, "%s", map->name);
+	if (error)
+		elf_view_deinit(&ret->elf);
+	return error;
+}
+
+// The vdso has no file: the view is over a copy of its memory.
+static struct hs_error *read_vdso(const struct proc_maps *maps, const struct proc_map *map,
+				  const struct target_memory *memory, struct module *ret)
+{
+	size_t size = (size_t)(map->end - map->start);
+	struct hs_error *error;
+	void *copy;
+
+	if (size > VDSO_SIZE_MAX)
+		return hs_error_create(HS_ERROR_BAD_DATA, "larger than any vdso");
+	copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (copy == MAP_FAILED)
+		return hs_error_system(errno, "cannot get memory");
+	*ret = (struct module){ .is_vdso = true };
+	error = target_memory_read(memory, map->start, copy, size);
+	if (!error)
+		error = elf_view_init(copy, size, &ret->elf);
+	if (error) {
+		munmap(copy, size);
+		return error;
+	}
+	ret->elf.mapped = true; // munmap on deinit
+	if (!place_segments(ret, maps, map->start))
+		error = hs_error_create(HS_ERROR_BAD_DATA, "program headers that do not fit its mapping");
+	else
+		error = hs_format(&ret->path, "[vdso]");
+	if (error)
+		elf_view_deinit(&ret->elf);
+	return error;
+}
+
+static bool holds(const struct module *module, uint64_t address)
+{
+	return address >= module->start && address < module->end;
+}
+
+// A small object can map its first page twice: its data may lie in the same page of the file.
+static bool belongs_to_last(const struct module_list *modules, const struct proc_map *map)
+{
+	const struct module *last = modules->count ? &modules->items[modules->count - 1] : NULL;
+
+	return last && holds(last, map->start) && last->inode == map->inode &&
+	       last->device == makedev(map->device_major, map->device_minor);
+}
+
+static struct hs_error *read_all(pid_t pid, const struct proc_maps *maps, const struct target_memory *memory,
+				 const struct start_facts *facts, struct module_list *modules)
+{
+	struct hs_error *error = NULL;
+	size_t capacity = 0;
+
+	for (size_t i = 0; i < maps->count && !error; i++) {
+		const struct proc_map *map = &maps->items[i];
+		bool is_vdso = facts->vdso && map->start <= facts->vdso && facts->vdso < map->end;
+		struct module module;
+
+		// Loaders map privately; a shared mapping is a file or device that the program reads.
+		if (!is_vdso && (map->inode == 0 || map->offset != 0 || map->shared || belongs_to_last(modules, map) ||
+				 !has_elf_magic(map, memory)))
+			continue;
+		error = is_vdso ? read_vdso(maps, map, memory, &module)
+				: read_file_module(pid, maps, map, memory, &module);
+		if (error && own_descriptors_lack(error)) // nothing can be said of the target then
+			return own_descriptors_explain(error);
+		if (error && error->code != HS_ERROR_NO_MEMORY) {
+			hs_verbose("%s at 0x%" PRIx64 " is left out: %s", map->name, map->start, error->message);
+			hs_error_destroy(error);
+			error = NULL;
+			continue;
+		}
+		if (!error) {
+			module.is_go = !is_vdso && program_is_go(&module.elf);
+			module.is_main = facts->program_headers && holds(&module, facts->program_headers);
+			module.is_loader = facts->loader && holds(&module, facts->loader);
+			error = append_module(modules, &capacity, &module);
+		}
+	}
+	return error;
+}
+
+// A library without code is one only if the loader says so; else it is a file that the program reads.
+static void drop_unlisted_data(struct module_list *modules)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < modules->count; i++) {
+		struct module *module = &modules->items[i];
+
+		if (module->text_high == 0 && !module->link_map && !module->is_main)
+			deinit_module(module);
+		else
+			modules->items[kept++] = *module;
+	}
+	modules->count = kept;
+}
+
+// Moves the executable to the front and keeps the order of the others. false = there is none.
+static bool put_main_first(struct module_list *modules)
+{
+	for (size_t i = 0; i < modules->count; i++) {
+		struct module main_module = modules->items[i];
+
+		if (!main_module.is_main)
+			continue;
+		memmove(&modules->items[1], &modules->items[0], i * sizeof(main_module));
+		modules->items[0] = main_module;
+		return true;
+	}
+	return false;
+}
+
+// The memory that was opened before an exec has nothing any more: no file's mapping is known by it then (has_elf_magic).
+static struct hs_error *no_executable(pid_t pid, const struct proc_maps *maps, const struct target_memory *memory)
+{
+	uint8_t byte;
+	struct hs_error *error = maps->count ? target_memory_read(memory, maps->items[0].start, &byte, sizeof(byte)) : NULL;
+
+	if (error && error->code == HS_ERROR_GONE)
+		return error;
+	hs_error_destroy(error);
+	return hs_error_create(HS_ERROR_BAD_DATA, "the executable of process %d cannot be found among its mappings or cannot be read", (int)pid);
+}
+
+struct hs_error *modules_read(pid_t pid, const struct proc_maps *maps, const struct target_memory *memory,
+			      struct module_list *ret)
+{
+	struct module_list modules = { 0 };
+	struct start_facts facts;
+	struct hs_error *error = read_start_facts(pid, &facts);
+
+	if (!error)
+		error = read_all(pid, maps, memory, &facts, &modules);
+	if (!error && !put_main_first(&modules))
+		error = no_executable(pid, maps, memory);
+	if (error) {
+		modules_deinit(&modules);
+		return error;
+	}
+	modules.entry = facts.entry;
+	link_map_read(memory, &modules);
+	drop_unlisted_data(&modules);
+	libc_symbols_read(&modules);
+	*ret = modules;
+	return NULL;
+}
+
+void modules_deinit(struct module_list *modules)
+{
+	for (size_t i = 0; i < modules->count; i++)
+		deinit_module(&modules->items[i]);
+	free(modules->items);
+	*modules = (struct module_list){ 0 };
+}
+
+static const struct proc_map *next_text(const struct proc_maps *maps, size_t *position)
+{
+	while (*position < maps->count) {
+		const struct proc_map *map = &maps->items[(*position)++];
+
+		if (map->executable && map->inode)
+			return map;
+	}
+	return NULL;
+}
+
+bool modules_same_text(const struct proc_maps *before, const struct proc_maps *after)
+{
+	size_t left_position = 0, right_position = 0;
+
+	for (;;) {
+		const struct proc_map *left = next_text(before, &left_position);
+		const struct proc_map *right = next_text(after, &right_position);
+
+		if (!left || !right)
+			return left == right;
+		if (left->start != right->start || left->end != right->end || left->offset != right->offset ||
+		    left->inode != right->inode || left->device_major != right->device_major ||
+		    left->device_minor != right->device_minor || left->shared != right->shared) // a write into a shared one goes to the file
+			return false;
+	}
+}

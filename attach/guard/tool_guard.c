@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/guard/tool_guard.h"
+
+#include "attach/guard/interrupt.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FIRST_PROCESS = 1 };
+
+// Ends as the child has ended; by its signal where that can be: not as the first process of a PID namespace.
+static _Noreturn void end_like(int status)
+{
+	if (WIFSIGNALED(status)) {
+		signal(WTERMSIG(status), SIG_DFL);
+		raise(WTERMSIG(status));
+	}
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+// The end of the first process is that of all in its namespace. The watchdog of a child that was killed has a word to say before, and its end is a SIGCHLD.
+static void let_watchdog_speak(int status, const sigset_t *waited)
+{
+	const struct timespec moment = { .tv_nsec = 500000000 };
+
+	if (getpid() == FIRST_PROCESS && WIFSIGNALED(status))
+		sigtimedwait(waited, NULL, &moment);
+}
+
+// pre: the signals of `waited` are blocked, SIGCHLD among them.
+static _Noreturn void wait_for(pid_t child, const sigset_t *waited, const sigset_t *mask)
+{
+	for (;;) {
+		int status, number = sigwaitinfo(waited, NULL);
+
+		if (number > 0 && number != SIGCHLD)
+			kill(child, number);
+		if (waitpid(child, &status, WNOHANG) == child) {
+			let_watchdog_speak(status, waited);
+			sigprocmask(SIG_SETMASK, mask, NULL);
+			end_like(status);
+		}
+	}
+}
+
+// Whoever may do this spares the child when memory runs out. It needs little, and not for long.
+static void spare_from_oom(void)
+{
+	HS_CLEANUP_CLOSE int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0)
+		hs_error_destroy(hs_write_all(fd, "-1000", 5));
+}
+
+struct hs_error *tool_guard_begin(void)
+{
+	static bool begun;
+	sigset_t waited, mask;
+	pid_t child, tool = getpid();
+
+	if (begun)
+		return NULL;
+	begun = true;
+	sigemptyset(&waited);
+	sigaddset(&waited, SIGCHLD);
+	sigaddset(&waited, SIGINT);
+	sigaddset(&waited, SIGTERM);
+	sigaddset(&waited, SIGHUP);
+	sigprocmask(SIG_BLOCK, &waited, &mask);
+	fflush(NULL);
+	child = fork();
+	if (child > 0)
+		wait_for(child, &waited, &mask);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	if (child < 0)
+		return hs_error_system(errno, "cannot start a process that does the work");
+	setsid(); // out of reach of what is sent to the terminal's process group
+	prctl(PR_SET_NAME, "heapsnap-guard");
+	if (tool != FIRST_PROCESS) { // whose end takes the child along
+		spare_from_oom();
+		fault_kills(tool);
+	}
+	return NULL;
+}
+
+struct hs_error *tool_guard_begin_where_immortal(void)
+{
+	return getpid() == FIRST_PROCESS ? tool_guard_begin() : NULL;
+}

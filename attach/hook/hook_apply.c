@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/hook/hook_apply.h"
+
+#include "attach/elf/file_pages.h"
+#include "attach/elf/mapped_file.h"
+#include "attach/guard/interrupt.h"
+#include "attach/ptrace/frozen_maps.h"
+#include "attach/ptrace/memory_write.h"
+#include "attach/ptrace/ptrace_call.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/live_thread.h"
+#include "base/log.h"
+#include "base/pagemap.h"
+#include "base/proc_maps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// include/uapi/asm-generic/mman-common.h, since Linux 5.18; newer than the C library's headers.
+#define HS_MADV_DONTNEED_LOCKED 24
+
+// A patch of five bytes may cross into the next page.
+static uint64_t last_page_of(const struct hook_record *hook) { return page_of(hook->address + hook->size - 1u); }
+
+static struct hs_error *page_is_clean(int pagemap, uint64_t page, bool *ret)
+{
+	uint64_t entry;
+	struct hs_error *error = hs_pread_exact(pagemap, &entry, sizeof(entry), page / HS_PAGE_SIZE * sizeof(entry));
+
+	if (error)
+		return hs_error_prefix(error, "cannot read the target's page map");
+	*ret = !(entry & PAGEMAP_SWAPPED) && (!(entry & PAGEMAP_PRESENT) || (entry & PAGEMAP_FILE));
+	return NULL;
+}
+
+struct hs_error *hook_note_clean_pages(pid_t pid, struct hook_record *hooks, size_t count)
+{
+	HS_CLEANUP_FREE char *path = NULL;
+	HS_CLEANUP_CLOSE int pagemap = -1;
+	struct hs_error *error = hs_format(&path, "/proc/%d/pagemap", hs_live_thread(pid));
+
+	if (error)
+		return error;
+	pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	for (size_t i = 0; i < count; i++) {
+		bool first = true, last = true;
+
+		if (hooks[i].verdict != VERDICT_ok)
+			continue;
+		if (pagemap >= 0) { // without it every copy that equals its file is dropped, be it older than ours
+			error = page_is_clean(pagemap, page_of(hooks[i].address), &first);
+			if (!error)
+				error = page_is_clean(pagemap, last_page_of(&hooks[i]), &last);
+			if (error)
+				return error;
+		}
+		hooks[i].page_was_clean = first && last;
+	}
+	return NULL;
+}
+
+struct hs_error *hook_apply(struct hook_record *hooks, size_t count, const struct target_memory *memory, pid_t stopped_tid,
+			    struct hs_error *(*save)(const struct hook_record *, size_t, void *), void *context)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint8_t now[sizeof(hooks[i].old_bytes)];
+		struct hs_error *error;
+
+		if (hooks[i].verdict != VERDICT_ok)
+			continue;
+		error = fault_point("write a hook");
+		if (!error)
+			error = target_memory_read(memory, hooks[i].address, now, hooks[i].size);
+		if (!error && memcmp(now, hooks[i].old_bytes, hooks[i].size) != 0)
+			error = hs_error_create(HS_ERROR_REFUSED, "the code of %s changed while it was looked at; try again",
+						hooks[i].name);
+		if (error)
+			return error;
+		hooks[i].state = HOOK_APPLIED;
+		error = save(&hooks[i], i, context);
+		if (!error)
+			error = target_memory_write(memory, hooks[i].address, hooks[i].new_bytes, hooks[i].size, stopped_tid);
+		if (error)
+			return hs_error_prefix(error, "cannot hook %s", hooks[i].name);
+	}
+	return NULL;
+}
+
+bool hook_thread_is_inside(const struct hook_plan *plan, const struct frozen_thread *thread)
+{
+	for (size_t h = 0; h < plan->count; h++) {
+		const struct hook_record *record = &plan->hooks[h].record;
+		uint64_t offset = thread->registers.rip - record->address;
+
+		if (record->verdict == VERDICT_ok && offset > 0 && offset < record->covered)
+			return true;
+	}
+	return false;
+}
+
+// The pc of the same instruction in the trampoline, or, `back`, in the function. 0 = the pc is in neither.
+static uint64_t moved_pc(const struct planned_hook *hook, uint64_t pc, bool back)
+{
+	uint64_t trampoline = hook->record.island + HS_ISLAND_TRAMPOLINE_OFFSET;
+
+	for (size_t i = 0; i < hook->relocation.instruction_count; i++) {
+		uint64_t in_function = hook->record.address + hook->relocation.from[i];
+		uint64_t in_trampoline = trampoline + hook->relocation.to[i];
+
+		if (hook->relocation.from[i] == 0)
+			continue;
+		if (pc == (back ? in_trampoline : in_function))
+			return back ? in_function : in_trampoline;
+	}
+	return 0;
+}
+
+static struct hs_error *move_thread(const struct hook_plan *plan, struct frozen_thread *thread, bool back)
+{
+	for (size_t h = 0; h < plan->count; h++) {
+		uint64_t pc;
+
+		if (plan->hooks[h].record.verdict != VERDICT_ok)
+			continue;
+		pc = moved_pc(&plan->hooks[h], thread->registers.rip, back);
+		if (!pc)
+			continue;
+		thread->registers.rip = pc;
+		return ptrace_set_registers(thread->tid, &thread->registers);
+	}
+	return NULL;
+}
+
+struct hs_error *hook_move_threads(const struct hook_plan *plan, struct frozen_process *process)
+{
+	for (size_t i = 0; i < process->count; i++) {
+		struct hs_error *error = interrupt_check();
+
+		if (!error)
+			error = move_thread(plan, &process->threads[i], false);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+struct hs_error *hook_move_threads_back(const struct hook_plan *plan, struct frozen_process *process)
+{
+	struct hs_error *errors = NULL;
+
+	for (size_t i = 0; i < process->count; i++)
+		errors = hs_error_join(errors, move_thread(plan, &process->threads[i], true));
+	return errors;
+}
+
+// Up to the end of a page. What was read before the target was stopped, if it was; else the file is read.
+static struct hs_error *read_of_file(const struct proc_map *map, const struct target_memory *memory, uint64_t address, size_t size, uint8_t *ret)
+{
+	const struct file_page *page = file_pages_find(memory->files, map, address);
+	HS_CLEANUP_CLOSE int fd = -1;
+	struct hs_error *error;
+	ssize_t got;
+
+	if (page) {
+		memcpy(ret, page->bytes + (address - page->address), size);
+		return NULL;
+	}
+	error = mapped_file_open(memory->pid, map, memory, &fd);
+	if (error)
+		return error;
+	memset(ret, 0, size);
+	got = pread(fd, ret, size, (off_t)(map->offset + (address - map->start)));
+	return got > 0 ? NULL : hs_error_system(got < 0 ? errno : ENODATA, "cannot read %s", map->name);
+}
+
+// Whether up to a page of a private file mapping holds what its file holds.
+static struct hs_error *compare_with_file(const struct proc_map *map, const struct target_memory *memory, uint64_t address, size_t size,
+					  bool *same_ret)
+{
+	uint8_t in_memory[HS_PAGE_SIZE], in_file[HS_PAGE_SIZE];
+	size_t left = (size_t)(page_of(address) + HS_PAGE_SIZE - address), first = size < left ? size : left;
+	struct hs_error *error = read_of_file(map, memory, address, first, in_file);
+
+	*same_ret = false;
+	if (!error && first < size)
+		error = read_of_file(map, memory, address + first, size - first, in_file + first);
+	if (!error)
+		error = target_memory_read(memory, address, in_memory, size);
+	if (error)
+		return error;
+	*same_ret = memcmp(in_memory, in_file, size) == 0;
+	return NULL;
+}
+
+// Whether the bytes at the place of a hook are those of a file: another module is mapped there by now.
+static bool is_of_file(const struct hook_record *hook, const struct target_memory *memory)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(memory->pid, &maps);
+	const struct proc_map *map;
+	bool same = false;
+
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	map = proc_maps_find(&maps, hook->address);
+	if (map && map->inode != 0 && hook->size <= map->end - hook->address)
+		error = compare_with_file(map, memory, hook->address, hook->size, &same);
+	hs_error_destroy(error);
+	proc_maps_deinit(&maps);
+	return same;
+}
+
+bool hook_place_is_gone(const struct hook_record *hook, const struct target_memory *memory)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(memory->pid, &maps);
+	bool gone;
+
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	gone = maps.count > 0 && !proc_maps_find(&maps, hook->address);
+	proc_maps_deinit(&maps);
+	return gone;
+}
+
+struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct target_memory *memory, pid_t stopped_tid,
+			   struct hs_error *(*save)(const struct hook_record *, size_t, void *), void *context, size_t *foreign_ret)
+{
+	struct hs_error *errors = NULL;
+
+	*foreign_ret = 0;
+	for (size_t i = count; i-- > 0;) {
+		uint8_t now[sizeof(hooks[i].old_bytes)];
+		struct hs_error *error;
+
+		if (hooks[i].state != HOOK_APPLIED || hooks[i].size == 0 || hooks[i].size > sizeof(now))
+			continue;
+		error = target_memory_read(memory, hooks[i].address, now, hooks[i].size);
+		if (error && hook_place_is_gone(&hooks[i], memory)) { // its module has been unloaded
+			hs_error_destroy(error);
+			error = NULL;
+		} else if (!error && memcmp(now, hooks[i].new_bytes, hooks[i].size) == 0) {
+			error = target_memory_write(memory, hooks[i].address, hooks[i].old_bytes, hooks[i].size, stopped_tid);
+		} else if (!error && memcmp(now, hooks[i].old_bytes, hooks[i].size) != 0 && !is_of_file(&hooks[i], memory)) {
+			hs_verbose("0x%" PRIx64 " (%s) holds neither our bytes nor the old ones: left alone", hooks[i].address,
+				   hooks[i].name);
+			(*foreign_ret)++;
+			continue;
+		}
+		if (!error) {
+			hooks[i].state = HOOK_REMOVED;
+			error = save(&hooks[i], i, context);
+		}
+		if (error)
+			errors = hs_error_join(errors, hs_error_prefix(error, "cannot take the hook of %s out", hooks[i].name));
+	}
+	return errors;
+}
+
+// *kept_ret: the copy stays, because its file could not be looked at.
+static struct hs_error *drop_page(uint64_t page, const struct proc_maps *maps, struct remote_caller *caller, bool *kept_ret)
+{
+	const struct proc_map *map = proc_maps_find(maps, page);
+	uint64_t arguments[6] = { page, HS_PAGE_SIZE, MADV_DONTNEED };
+	struct hs_error *error;
+	int64_t result;
+	bool same;
+
+	*kept_ret = false;
+	// Some programs make their code writable for a while: what it holds decides.
+	if (!map || map->shared || map->inode == 0 || !map->executable)
+		return NULL;
+	error = compare_with_file(map, caller->memory, page, HS_PAGE_SIZE, &same);
+	if (error) {
+		hs_verbose("%s", error->message);
+		hs_error_destroy(error);
+		*kept_ret = true;
+		return NULL;
+	}
+	if (!same)
+		return NULL;
+	error = remote_call(caller, SYS_madvise, arguments, &result);
+	if (!error && result == -EINVAL) { // locked memory (mlockall)
+		arguments[2] = HS_MADV_DONTNEED_LOCKED;
+		error = remote_call(caller, SYS_madvise, arguments, &result);
+	}
+	// Kernels before 5.18 cannot: the copy stays, and holds what the file holds.
+	if (!error && result < 0)
+		hs_verbose("the copied page at 0x%" PRIx64 " stays: errno %d", page, (int)-result);
+	return error;
+}
+
+// A target that died has no copies.
+static bool is_there(const struct target_memory *memory)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(memory->pid, &maps);
+	bool some = !error && maps.count > 0;
+
+	hs_error_destroy(error);
+	if (!error)
+		proc_maps_deinit(&maps);
+	return some;
+}
+
+struct hs_error *hook_drop_copies(const struct hook_record *hooks, size_t count, struct remote_caller *caller)
+{
+	struct hs_error *errors = NULL;
+	const struct proc_maps *maps;
+	struct hs_error *error = frozen_maps(caller->process, &maps);
+	uint64_t dropped = 0;
+	size_t kept_count = 0;
+
+	if (error)
+		return error;
+	for (size_t i = 0; i < count; i++) {
+		if (!hooks[i].page_was_clean || hooks[i].state != HOOK_REMOVED)
+			continue;
+		for (uint64_t page = page_of(hooks[i].address); page <= last_page_of(&hooks[i]); page += HS_PAGE_SIZE) {
+			bool kept;
+
+			if (page == dropped) // neighbours in the list often share their page
+				continue;
+			dropped = page;
+			errors = hs_error_join(errors, drop_page(page, maps, caller, &kept));
+			kept_count += kept;
+		}
+	}
+	if (kept_count > 0 && is_there(caller->memory))
+		hs_warn("the code is as it was, but %zu pages of it stay private copies, because their files cannot be looked at", kept_count);
+	return errors;
+}

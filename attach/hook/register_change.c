@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/hook/register_change.h"
+
+#include "attach/elf/import_names.h"
+#include "attach/hook/register_writes.h"
+#include "attach/hook/relocate.h"
+#include "inject/abi/limits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define INSTRUCTIONS_MAX 8192u // that are looked at
+#define FUNCTIONS_MAX 512u
+#define DEPTH_MAX 48u          // calls within calls
+#define PLACES_MAX 128u        // in a function that are still to be looked at
+#define PAGES_MAX 512u         // of code
+#define SLOTS_MAX 256u         // that are looked up
+#define SEEN_SIZE (4 * INSTRUCTIONS_MAX)
+#define INSTRUCTION_MAX 15u    // bytes
+
+// What a function is seen to change, with all that it calls: at least that.
+struct seen_function {
+	uint64_t address;
+	uint16_t written;
+	bool all; // see struct register_change
+};
+
+struct register_search {
+	const struct target_memory *memory;
+	const struct module *module; // of which the following are; NULL = none yet
+	struct imports imports;
+	struct {
+		uint64_t page;
+		bool is_code; // as in the file
+	} pages[PAGES_MAX];
+	size_t page_count;
+	struct {
+		uint64_t address, target;
+	} slots[SLOTS_MAX];
+	size_t slot_count;
+	// Of one function:
+	uint64_t seen[SEEN_SIZE]; // a hash table of instructions' addresses
+	size_t seen_count;
+	struct seen_function functions[FUNCTIONS_MAX];
+	size_t function_count;
+	unsigned depth;
+	bool has_vectors;
+	bool is_cut;       // something was not seen
+};
+
+// False: it was there.
+static bool note_seen(struct register_search *search, uint64_t address)
+{
+	size_t i = (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) % SEEN_SIZE;
+
+	for (; search->seen[i]; i = (i + 1) % SEEN_SIZE)
+		if (search->seen[i] == address)
+			return false;
+	search->seen[i] = address;
+	search->seen_count++;
+	return true;
+}
+
+// Whether a page of the code is in memory as in the file, as far as the segment goes that has `address` in it. Each is compared once.
+static bool is_page_of_file(struct register_search *search, uint64_t address)
+{
+	const struct module *module = search->module;
+	const uint64_t page = address & ~(uint64_t)(HS_PAGE_SIZE - 1);
+	const uint8_t *code = NULL;
+	uint64_t low = page;
+	size_t left = 0;
+
+	for (size_t i = 0; i < search->page_count; i++)
+		if (search->pages[i].page == page)
+			return search->pages[i].is_code;
+	if (search->page_count == PAGES_MAX)
+		return false;
+	for (unsigned i = 0; i < module->elf.header.e_phnum; i++) {
+		const uint64_t begin = module->load_bias + module->elf.segments[i].p_vaddr;
+
+		if (module->elf.segments[i].p_type == PT_LOAD && begin > low && begin <= address)
+			low = begin;
+	}
+	code = elf_view_code(&module->elf, low - module->load_bias, false, &left);
+	left = left < page + HS_PAGE_SIZE - low ? left : (size_t)(page + HS_PAGE_SIZE - low);
+	search->pages[search->page_count].page = page;
+	return search->pages[search->page_count++].is_code = code && target_memory_equals(search->memory, low, code, left);
+}
+
+// The code at an address, *size_ret bytes, at most one instruction's. NULL = there is none that is sure.
+static const uint8_t *code_at(struct register_search *search, uint64_t address, size_t *size_ret)
+{
+	const struct module *module = search->module;
+	const uint8_t *code;
+
+	if (address < module->text_low || address >= module->text_high)
+		return NULL;
+	code = elf_view_code(&module->elf, address - module->load_bias, false, size_ret);
+	if (!code || !is_page_of_file(search, address))
+		return NULL;
+	*size_ret = *size_ret < INSTRUCTION_MAX ? *size_ret : INSTRUCTION_MAX;
+	return is_page_of_file(search, address + *size_ret - 1) ? code : NULL;
+}
+
+// What compilers put calls of into functions without reckoning with them: such a call changes nothing (gcc -pg).
+static bool is_unreckoned(const char *name)
+{
+	static const char *const names[] = { "mcount", "_mcount", "__mcount", "__fentry__" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+// What a slot leads to, as far as a compiler may know: 0 = a function of another module, UINT64_MAX = not known; else the module's own function of that name, though
+// another one could stand in its place (-fno-semantic-interposition). Each is looked up once.
+static uint64_t own_function(struct register_search *search, uint64_t slot)
+{
+	const struct import *import = imports_find(&search->imports, slot - search->module->load_bias);
+	uint64_t target = UINT64_MAX;
+	struct elf_symbol symbol;
+
+	for (size_t i = 0; i < search->slot_count; i++)
+		if (search->slots[i].address == slot)
+			return search->slots[i].target;
+	if (!import || is_unreckoned(import->name) || search->slot_count == SLOTS_MAX)
+		return UINT64_MAX;
+	if (!elf_view_find_symbol(&search->module->elf, import->name, &symbol))
+		target = 0;
+	else if (symbol.type == STT_FUNC)
+		target = search->module->load_bias + symbol.value;
+	search->slots[search->slot_count].address = slot;
+	return search->slots[search->slot_count++].target = target;
+}
+
+// One function while it is looked at.
+struct looked_at {
+	uint64_t low, high; // where it lies, by its unwind information; 0, 0 = not known
+	uint64_t places[PLACES_MAX];
+	size_t place_count;
+	uint16_t pushed, popped;
+	bool is_cut; // something of it was not seen
+	struct seen_function *result;
+};
+
+static void look_at_function(struct register_search *search, uint64_t address, struct seen_function *ret);
+
+static void add_place(struct looked_at *function, uint64_t address)
+{
+	if (function->place_count == PLACES_MAX)
+		function->is_cut = true;
+	else
+		function->places[function->place_count++] = address;
+}
+
+static void call(struct register_search *search, struct looked_at *function, uint64_t address)
+{
+	struct seen_function callee;
+
+	if (function->result->all) // nothing can be added
+		return;
+	look_at_function(search, address, &callee);
+	function->result->written |= callee.written;
+	function->result->all |= callee.all;
+}
+
+static void call_slot(struct register_search *search, struct looked_at *function, uint64_t slot)
+{
+	const uint64_t target = own_function(search, slot);
+
+	if (target == 0)
+		function->result->all = search->has_vectors = true;
+	else if (target == UINT64_MAX)
+		search->is_cut = true;
+	else
+		call(search, function, target);
+}
+
+static void follow(struct register_search *search, struct looked_at *function, const struct code_step *step)
+{
+	switch (step->flow) {
+	case FLOW_CALL:
+	case FLOW_JUMP:
+	case FLOW_CONDITION:
+		if (step->target && step->flow != FLOW_CALL && step->target >= function->low && step->target < function->high)
+			add_place(function, step->target);
+		else if (step->target)
+			call(search, function, step->target); // also a jump out of the function: what it leads to returns in its place
+		else if (step->slot)
+			call_slot(search, function, step->slot);
+		else if (step->flow == FLOW_CALL)
+			search->is_cut = true;
+		else
+			function->is_cut = true; // perhaps to a part of its own
+		return;
+	case FLOW_UNKNOWN:
+		function->is_cut = true;
+		return;
+	default:
+		return;
+	}
+}
+
+// Whether the instruction behind this one belongs to the function, and is reached. What is called may not return, and then another function may begin there.
+static bool goes_on(const struct looked_at *function, const struct code_step *step, uint64_t next)
+{
+	if (step->flow != FLOW_NEXT && step->flow != FLOW_CALL && step->flow != FLOW_CONDITION && step->flow != FLOW_TRAP)
+		return false;
+	if (function->high)
+		return next < function->high;
+	return step->flow != FLOW_CALL && step->flow != FLOW_TRAP && !step->calls_kernel;
+}
+
+// Instruction after instruction, until the flow ends or comes to where it was.
+static void look_from(struct register_search *search, struct looked_at *function, uint64_t address)
+{
+	struct code_step step;
+
+	do {
+		struct register_writes writes;
+		const uint8_t *code;
+		size_t size;
+
+		if (!note_seen(search, address))
+			return;
+		code = code_at(search, address, &size);
+		if (code && search->seen_count <= INSTRUCTIONS_MAX)
+			hook_decode_step(code, size, address, &step);
+		else
+			step = (struct code_step){ 0 };
+		if (!step.size) {
+			function->is_cut = true;
+			return;
+		}
+		register_writes_decode(code, size, &writes);
+		function->result->written |= writes.general & HS_SCRATCH_REGISTERS;
+		function->pushed |= writes.pushed;
+		function->popped |= writes.popped;
+		search->has_vectors |= writes.has_vectors;
+		follow(search, function, &step);
+		address += step.size;
+	} while (goes_on(function, &step, address));
+	function->is_cut |= step.flow != FLOW_JUMP && step.flow != FLOW_RETURN && step.flow != FLOW_END && address != function->high;
+}
+
+// The result is that of a function that is looked at already, as far as that goes, if it comes to itself again: less than it changes, never more.
+static void look_at_function(struct register_search *search, uint64_t address, struct seen_function *ret)
+{
+	struct looked_at function;
+	uint16_t saved;
+
+	*ret = (struct seen_function){ .address = address };
+	for (size_t i = 0; i < search->function_count; i++)
+		if (search->functions[i].address == address) {
+			*ret = search->functions[i];
+			return;
+		}
+	if (search->function_count == FUNCTIONS_MAX || search->depth == DEPTH_MAX) {
+		search->is_cut = true;
+		return;
+	}
+	function.result = &search->functions[search->function_count++];
+	*function.result = *ret;
+	function.place_count = 0;
+	function.pushed = function.popped = 0;
+	function.is_cut = false;
+	if (!elf_view_function(&search->module->elf, address - search->module->load_bias, &function.low, &function.high))
+		function.low = function.high = 0;
+	else
+		function.low += search->module->load_bias, function.high += search->module->load_bias;
+	search->depth++;
+	add_place(&function, address);
+	while (function.place_count > 0)
+		look_from(search, &function, function.places[--function.place_count]);
+	search->depth--;
+	search->is_cut |= function.is_cut;
+	// Who pushes a register and pops it keeps it, whatever is called in between. (rax is pushed to move the stack pointer.)
+	saved = function.pushed & (function.is_cut ? HS_SCRATCH_REGISTERS : function.popped) & HS_SCRATCH_REGISTERS & ~UINT16_C(1);
+	function.result->written = (uint16_t)((function.result->all ? HS_SCRATCH_REGISTERS : function.result->written) & ~saved);
+	function.result->all = function.result->all && !saved;
+	*ret = *function.result;
+}
+
+struct register_search *register_search_begin(const struct target_memory *memory)
+{
+	struct register_search *search = calloc(1, sizeof(*search));
+
+	if (search)
+		search->memory = memory;
+	return search;
+}
+
+static void leave_module(struct register_search *search)
+{
+	if (search->module)
+		imports_deinit(&search->imports);
+	search->module = NULL;
+	search->page_count = search->slot_count = 0;
+}
+
+void register_search_end(struct register_search *search)
+{
+	if (search)
+		leave_module(search);
+	free(search);
+}
+
+static void enter_module(struct register_search *search, const struct module *module)
+{
+	if (search->module == module)
+		return;
+	leave_module(search);
+	search->module = module;
+	imports_read(&module->elf, &search->imports);
+}
+
+static void begin_function(struct register_search *search)
+{
+	memset(search->seen, 0, sizeof(search->seen));
+	search->seen_count = search->function_count = 0;
+	search->has_vectors = search->is_cut = false;
+}
+
+void register_change_find(struct register_search *search, const struct module *module, uint64_t address, struct register_change *ret)
+{
+	struct seen_function function;
+
+	*ret = (struct register_change){ 0 };
+	if (!search)
+		return;
+	enter_module(search, module);
+	begin_function(search);
+	look_at_function(search, address, &function);
+	ret->all = function.all;
+	ret->all_general = (function.written & HS_SCRATCH_REGISTERS) == HS_SCRATCH_REGISTERS;
+	ret->no_vectors = !search->has_vectors && !search->is_cut && !function.all;
+}

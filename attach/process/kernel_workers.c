@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/process/kernel_workers.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/proc_file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// include/linux/sched.h. Before Linux 5.12 and 6.4 the bits meant something else; so the name is compared as well.
+#define PF_IO_WORKER 0x10u
+#define PF_USER_WORKER 0x4000u
+
+bool stat_is_of_kernel_worker(const char *text)
+{
+	const char *name = strchr(text, '(');
+	unsigned flags;
+
+	if (!name || !hs_stat_flags(text, &flags))
+		return false;
+	return ((flags & PF_IO_WORKER) && strncmp(name, "(iou-", 5) == 0) || ((flags & PF_USER_WORKER) && strncmp(name, "(vhost-", 7) == 0);
+}
+
+static bool read_is_worker(pid_t pid, pid_t tid, bool *known_ret)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error = hs_read_task_file(pid, tid, "stat", &text, NULL);
+
+	*known_ret = !error;
+	hs_error_destroy(error);
+	return *known_ret && stat_is_of_kernel_worker(text);
+}
+
+static bool is_user_thread(pid_t tid, void *context)
+{
+	bool known;
+
+	return !read_is_worker(*(const pid_t *)context, tid, &known) && known;
+}
+
+void user_threads_list(pid_t pid, struct pid_set *ret)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	pid_set_list(path, is_user_thread, &pid, ret);
+}
+
+bool thread_is_kernel_worker(pid_t pid, pid_t tid, const struct pid_set *user_threads)
+{
+	bool known;
+
+	return !pid_set_has(user_threads, tid) && read_is_worker(pid, tid, &known);
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/process/memory.h"
+
+#include "base/live_thread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct hs_error *target_memory_open(pid_t pid, struct target_memory *ret)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)hs_live_thread(pid));
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0) {
+		if (errno == ENOENT || errno == ESRCH)
+			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)pid);
+		return hs_error_system(errno, "cannot open the memory of process %d", (int)pid);
+	}
+	*ret = (struct target_memory){ .pid = pid, .fd = fd };
+	return NULL;
+}
+
+void target_memory_close(struct target_memory *memory)
+{
+	if (memory->fd >= 0)
+		close(memory->fd);
+	memory->fd = -1;
+}
+
+struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t address, void *buffer, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t count = pread(memory->fd, (char *)buffer + done, size - done, (off_t)(address + done));
+
+		if (count > 0) {
+			done += (size_t)count;
+		} else if (count == 0) {
+			// mem_rw in fs/proc/base.c: end of file only when the address space has no user left
+			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)memory->pid);
+		} else if (errno != EINTR) {
+			return hs_error_fault(errno, address + done, "cannot read %zu bytes at 0x%" PRIx64 " of process %d", size, address,
+					      (int)memory->pid);
+		}
+	}
+	return NULL;
+}
+
+bool target_memory_equals(const struct target_memory *memory, uint64_t address, const void *bytes, size_t size)
+{
+	uint8_t there[HS_PAGE_SIZE];
+	bool same = true;
+
+	for (size_t done = 0; done < size && same; done += sizeof(there)) {
+		const size_t piece = size - done < sizeof(there) ? size - done : sizeof(there);
+		struct hs_error *error = target_memory_read(memory, address + done, there, piece);
+
+		same = !error && memcmp(there, (const uint8_t *)bytes + done, piece) == 0;
+		hs_error_destroy(error);
+	}
+	return same;
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/process/target.h"
+
+#include "attach/process/target_judge.h"
+#include "base/cleanup.h"
+#include "base/live_thread.h"
+#include "base/proc_file.h"
+#include "base/proc_maps.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+// A thread that ends, or gives its number to one that calls exec, takes its files in /proc along. What stands there a moment later is read.
+enum { READ_TRIES = 20 };
+
+#define PF_KTHREAD 0x00200000u // include/linux/sched.h, field 9 of stat
+
+struct hs_error *target_parse_pid(const char *text, pid_t *ret)
+{
+	unsigned long value;
+	char *end;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end != 0 || errno != 0 || value == 0 || value > INT_MAX)
+		return hs_error_create(HS_ERROR_REFUSED, "\"%s\" is no process id: give a positive decimal number", text);
+	*ret = (pid_t)value;
+	return NULL;
+}
+
+// The program's name of some process, for messages.
+static void read_name(pid_t pid, char buffer[64])
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error = hs_read_proc_file(pid, "comm", &text, NULL);
+
+	snprintf(buffer, 64, "%s", error ? "?" : text);
+	hs_error_destroy(error);
+	buffer[strcspn(buffer, "\n")] = 0;
+}
+
+// /proc/PID/stat: "pid (comm) state ppid ..."; comm may hold anything, so the last parenthesis counts.
+static struct hs_error *read_stat(pid_t pid, struct target_info *info)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error;
+	unsigned flags;
+	char *open, *close;
+
+	error = hs_read_proc_file(pid, "stat", &text, NULL);
+	if (error)
+		return error;
+	open = strchr(text, '(');
+	close = strrchr(text, ')');
+	// Fields 3 (state), 9 (flags), 20 (threads), 22 (start time), 28 (start of the stack); proc_pid_stat(5)
+	if (!open || !close || close < open ||
+	    sscanf(close + 1, " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %" SCNu32 " %*d %" SCNu64
+		   " %*u %*d %*u %*u %*u %" SCNu64,
+		   &info->state, &flags, &info->thread_count, &info->start_time,
+		   &info->stack_start) != 5)
+		return hs_error_create(HS_ERROR_BAD_DATA, "cannot read /proc/%d/stat", (int)pid);
+	info->kernel_thread = flags & PF_KTHREAD;
+	*close = 0;
+	info->name = strdup(open + 1);
+	return info->name ? NULL : &hs_error_no_memory;
+}
+
+static uint64_t kilobytes(const char *status, const char *key)
+{
+	return status_number(status, key, 10, 0) * 1024;
+}
+
+static struct hs_error *read_limits(pid_t pid, struct target_info *info)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error;
+
+	error = hs_read_proc_file(pid, "limits", &text, NULL);
+	if (error)
+		return error;
+	info->address_space_limit = limits_soft(text, "Max address space");
+	info->stack_limit = limits_soft(text, "Max stack size");
+	return NULL;
+}
+
+static struct hs_error *read_executable(pid_t pid, struct target_info *info)
+{
+	char path[64], target[PATH_MAX];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)hs_live_thread(pid));
+	length = readlink(path, target, sizeof(target) - 1);
+	if (length < 0)
+		return NULL;
+	target[length] = 0;
+	info->executable = strdup(target);
+	return info->executable ? NULL : &hs_error_no_memory;
+}
+
+// By the executable's class, or where it cannot be read, by the place of its memory.
+static bool is_32_bit(pid_t pid)
+{
+	HS_CLEANUP_CLOSE int fd = -1;
+	unsigned char ident[EI_NIDENT];
+	struct proc_maps maps = { 0 };
+	struct hs_error *error;
+	char path[64];
+	bool low = true;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)hs_live_thread(pid));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && pread(fd, ident, sizeof(ident), 0) == (ssize_t)sizeof(ident))
+		return ident[EI_CLASS] == ELFCLASS32;
+	error = proc_maps_read(pid, &maps);
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	for (size_t i = 0; i < maps.count; i++)
+		low = low && maps.items[i].end <= UINT64_C(1) << 32;
+	low = low && maps.count > 0;
+	proc_maps_deinit(&maps);
+	return low;
+}
+
+// The kernel's own answer, without touching the process: the same check as for ptrace stands before /proc/PID/mem.
+static struct hs_error *read_access(pid_t pid, struct target_info *info)
+{
+	HS_CLEANUP_CLOSE int fd = -1;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)hs_live_thread(pid));
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 && errno != EACCES && errno != EPERM)
+		return hs_error_system(errno, "cannot open %s", path);
+	info->access_error = fd < 0 ? errno : 0;
+	return access_facts_read(pid, &info->access);
+}
+
+static struct hs_error *read_own(struct target_info *info)
+{
+	HS_CLEANUP_FREE char *own = NULL;
+	struct hs_error *error = hs_read_proc_file(getpid(), "status", &own, NULL);
+
+	if (error)
+		return error;
+	info->tool_seccomp_mode = (uint32_t)status_number(own, "Seccomp:", 10, 0);
+	return NULL;
+}
+
+static bool has_own_memory(const struct target_info *info)
+{
+	struct findings findings = { 0 };
+
+	target_judge_kind(info, &findings);
+	return !findings_refuse(&findings);
+}
+
+static struct hs_error *read_all(pid_t pid, struct target_info *info)
+{
+	HS_CLEANUP_FREE char *status = NULL;
+	struct hs_error *error;
+
+	error = read_stat(pid, info);
+	if (!error)
+		error = hs_read_proc_file(hs_live_thread(pid), "status", &status, NULL);
+	if (error)
+		return error;
+	info->is_self = pid == getpid();
+	info->process = (pid_t)status_number(status, "Tgid:", 10, (uint64_t)pid);
+	info->parent = (pid_t)status_number(status, "PPid:", 10, 0);
+	read_name(info->process, info->process_name);
+	if (!has_own_memory(info))
+		return NULL;
+	info->tracer = (uint32_t)status_number(status, "TracerPid:", 10, 0);
+	if (info->tracer)
+		read_name((pid_t)info->tracer, info->tracer_name);
+	info->locked_bytes = kilobytes(status, "VmLck:");
+	info->address_space_used = kilobytes(status, "VmSize:");
+	error = read_access(pid, info);
+	if (error)
+		return error;
+	info->is_32_bit = is_32_bit(pid);
+	memory_group_read(pid, &info->group);
+	control_group_frozen(pid, info->frozen);
+	error = thread_facts_read(pid, &info->threads);
+	if (!error)
+		error = read_own(info);
+	if (!error)
+		error = read_executable(pid, info);
+	if (!error)
+		error = read_limits(pid, info);
+	return error;
+}
+
+// Of a process of somebody else nobody need know that /proc hides it (hidepid, proc(5)).
+static bool exists(pid_t pid)
+{
+	return kill(pid, 0) == 0;
+}
+
+struct hs_error *target_read(pid_t pid, struct target_info *ret)
+{
+	const struct timespec pause = { .tv_nsec = 5000000 };
+
+	for (int tries = READ_TRIES;; tries--) {
+		struct hs_error *error;
+
+		*ret = (struct target_info){ .pid = pid, .address_space_limit = UINT64_MAX, .stack_limit = UINT64_MAX };
+		error = read_all(pid, ret);
+		if (!error)
+			return NULL;
+		target_info_deinit(ret);
+		if (error->error_number != ENOENT && error->error_number != ESRCH)
+			return error;
+		hs_error_destroy(error);
+		if (!exists(pid))
+			return hs_error_create(HS_ERROR_REFUSED, "there is no process %d: look up the id again", (int)pid);
+		if (tries == 0)
+			return hs_error_create(HS_ERROR_GONE, "process %d is about to end, or to become another program: try again later", (int)pid);
+		nanosleep(&pause, NULL);
+	}
+}
+
+struct hs_error *target_examine(pid_t pid, struct target_info *ret)
+{
+	struct findings findings = { 0 };
+	struct hs_error *error = target_read(pid, ret);
+
+	if (error)
+		return error;
+	target_judge(ret, &findings);
+	error = findings_error(&findings);
+	if (error)
+		target_info_deinit(ret);
+	return error;
+}
+
+struct hs_error *target_refuse_frozen(const struct target_info *info)
+{
+	struct findings findings = { 0 };
+
+	target_judge_frozen(info, &findings);
+	return findings_error(&findings);
+}
+
+void target_info_deinit(struct target_info *info)
+{
+	free(info->name);
+	free(info->executable);
+	*info = (struct target_info){ 0 };
+}

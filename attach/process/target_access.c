@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/process/target_access.h"
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/live_thread.h"
+#include "base/proc_file.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define CAP_SYS_PTRACE_BIT (UINT64_C(1) << 19)
+
+static bool same_user(const struct access_facts *facts)
+{
+	for (int i = 0; i < 3; i++) {
+		if (facts->uids[i] != facts->tool_uid || facts->gids[i] != facts->tool_gid)
+			return false;
+	}
+	return true;
+}
+
+// __ptrace_may_access in kernel/ptrace.c, cap_ptrace_access_check in security/commoncap.c, yama_ptrace_access_check.
+enum access_verdict access_decide(const struct access_facts *facts)
+{
+	bool has_capability = (facts->tool_effective & CAP_SYS_PTRACE_BIT) != 0;
+	bool capable = has_capability && facts->same_namespace;
+	enum access_verdict lacking = has_capability ? ACCESS_NAMESPACE : ACCESS_USER;
+
+	if (facts->yama_scope >= 3)
+		return ACCESS_YAMA_NEVER;
+	if (capable)
+		return ACCESS_ALLOWED;
+	if (!same_user(facts))
+		return lacking;
+	if (facts->proc_owner != facts->uids[1])
+		return has_capability ? ACCESS_NAMESPACE : ACCESS_DUMPABLE;
+	if (facts->target_permitted & ~facts->tool_permitted)
+		return has_capability ? ACCESS_NAMESPACE : ACCESS_CAPABILITIES;
+	if (facts->yama_scope == 2 || (facts->yama_scope == 1 && !facts->is_descendant))
+		return has_capability ? ACCESS_NAMESPACE : ACCESS_YAMA;
+	return ACCESS_ALLOWED;
+}
+
+const char *access_verdict_name(enum access_verdict verdict)
+{
+	switch (verdict) {
+	case ACCESS_USER: return "user";
+	case ACCESS_DUMPABLE: return "dumpable";
+	case ACCESS_CAPABILITIES: return "capabilities";
+	case ACCESS_NAMESPACE: return "namespace";
+	case ACCESS_YAMA: return "yama";
+	case ACCESS_YAMA_NEVER: return "yama_never";
+	case ACCESS_ALLOWED: break;
+	}
+	return "other";
+}
+
+void access_judge(pid_t pid, const char *name, enum access_verdict verdict, const struct access_facts *facts, struct findings *findings)
+{
+	static const char as_root[] = "run heapsnap as root (CAP_SYS_PTRACE)";
+	const enum ground ground = GROUND_permission;
+
+	switch (verdict) {
+	case ACCESS_USER:
+		findings_add(findings, ground, FINDING_REFUSAL, "run it as that user or as root (CAP_SYS_PTRACE)",
+			     "process %d (%s) belongs to user %u, group %u, and heapsnap runs as user %u, group %u", (int)pid, name,
+			     facts->uids[1], facts->gids[1], facts->tool_uid, facts->tool_gid);
+		return;
+	case ACCESS_DUMPABLE:
+		findings_add(findings, ground, FINDING_REFUSAL, as_root,
+			     "process %d (%s) is not dumpable (it changed its user, or forbids tracing with prctl)", (int)pid, name);
+		return;
+	case ACCESS_CAPABILITIES:
+		findings_add(findings, ground, FINDING_REFUSAL, as_root, "process %d (%s) has capabilities that heapsnap lacks", (int)pid,
+			     name);
+		return;
+	case ACCESS_NAMESPACE:
+		findings_add(findings, ground, FINDING_REFUSAL, "run heapsnap inside that container or as root of the host",
+			     "process %d (%s) is in another user namespace, where heapsnap has no CAP_SYS_PTRACE", (int)pid, name);
+		return;
+	case ACCESS_YAMA:
+		findings_add(findings, ground, FINDING_REFUSAL, "run heapsnap as root (CAP_SYS_PTRACE), or set it to 0",
+			     "process %d (%s) may not be traced because kernel.yama.ptrace_scope is %d", (int)pid, name,
+			     facts->yama_scope);
+		return;
+	case ACCESS_YAMA_NEVER:
+		findings_add(findings, ground, FINDING_REFUSAL, "it can be lowered only by a reboot",
+			     "process %d (%s) may not be traced because kernel.yama.ptrace_scope is %d", (int)pid, name,
+			     facts->yama_scope);
+		return;
+	case ACCESS_ALLOWED:
+		break;
+	}
+	findings_add(findings, ground, FINDING_REFUSAL,
+		     "a security module (SELinux, AppArmor) or a sandbox around heapsnap forbids it; run heapsnap outside of it (in a "
+		     "container: --cap-add=SYS_PTRACE)",
+		     "process %d (%s) may not be traced", (int)pid, name);
+}
+
+uint64_t status_number(const char *status, const char *key, int base, uint64_t fallback)
+{
+	size_t length = strlen(key);
+
+	for (const char *line = status; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+		if (strncmp(line, key, length) == 0)
+			return strtoull(line + length, NULL, base);
+	}
+	return fallback;
+}
+
+uint64_t limits_soft(const char *limits, const char *name)
+{
+	const char *line = strstr(limits, name);
+
+	if (!line)
+		return UINT64_MAX;
+	line += strlen(name);
+	line += strspn(line, " ");
+	return *line >= '0' && *line <= '9' ? strtoull(line, NULL, 10) : UINT64_MAX;
+}
+
+static void read_three(const char *status, const char *key, unsigned ret[3])
+{
+	const char *line = strstr(status, key);
+
+	if (!line || sscanf(line + strlen(key), "%u %u %u", &ret[0], &ret[1], &ret[2]) != 3)
+		ret[0] = ret[1] = ret[2] = UINT32_MAX;
+}
+
+static bool descends_from(pid_t pid, pid_t ancestor)
+{
+	for (int depth = 0; depth < 1000 && pid > 1; depth++) {
+		HS_CLEANUP_FREE char *status = NULL;
+		struct hs_error *error = hs_read_proc_file(pid, "status", &status, NULL);
+
+		if (error) {
+			hs_error_destroy(error);
+			return false;
+		}
+		pid = (pid_t)status_number(status, "PPid:", 10, 0);
+		if (pid == ancestor)
+			return true;
+	}
+	return false;
+}
+
+// The link in ns/ can be read only by who may trace the process; uid_map by everybody, and it tells different namespaces apart.
+static bool same_user_namespace(pid_t pid)
+{
+	HS_CLEANUP_FREE char *own_map = NULL, *map = NULL;
+	struct stat own, other;
+	struct hs_error *error;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)hs_live_thread(pid));
+	if (stat("/proc/self/ns/user", &own) == 0 && stat(path, &other) == 0)
+		return own.st_ino == other.st_ino;
+	error = hs_read_proc_file(getpid(), "uid_map", &own_map, NULL);
+	if (!error)
+		error = hs_read_proc_file(pid, "uid_map", &map, NULL);
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	return strcmp(own_map, map) == 0;
+}
+
+struct hs_error *access_facts_read(pid_t pid, struct access_facts *ret)
+{
+	HS_CLEANUP_FREE char *own = NULL, *status = NULL, *yama = NULL;
+	struct stat status_file;
+	struct hs_error *error;
+	char path[64];
+	size_t size;
+
+	error = hs_read_proc_file(getpid(), "status", &own, NULL);
+	if (!error)
+		error = hs_read_proc_file(pid, "status", &status, NULL);
+	if (error)
+		return error;
+	*ret = (struct access_facts){ .tool_uid = getuid(), .tool_gid = getgid(), .yama_scope = -1 };
+	ret->tool_effective = status_number(own, "CapEff:", 16, 0);
+	ret->tool_permitted = status_number(own, "CapPrm:", 16, 0);
+	ret->target_permitted = status_number(status, "CapPrm:", 16, 0);
+	read_three(status, "\nUid:", ret->uids);
+	read_three(status, "\nGid:", ret->gids);
+
+	// Not the directory, which belongs to the user in any case: task_dump_owner in fs/proc/base.c.
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)hs_live_thread(pid));
+	ret->proc_owner = stat(path, &status_file) == 0 ? status_file.st_uid : ret->uids[1];
+	ret->same_namespace = same_user_namespace(pid);
+	ret->is_descendant = descends_from(pid, getpid());
+	error = hs_read_file("/proc/sys/kernel/yama/ptrace_scope", 16, &yama, &size);
+	if (error)
+		hs_error_destroy(error);
+	else
+		ret->yama_scope = atoi(yama);
+	return NULL;
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/process/thread_facts.h"
+
+#include "attach/process/kernel_workers.h"
+#include "attach/process/target_access.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/live_thread.h"
+#include "base/proc_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_dead(char state)
+{
+	return state == 'Z' || state == 'X' || state == 'x';
+}
+
+// Whether the line that begins with `key` has `word` in it.
+static bool line_has(const char *status, const char *key, const char *word)
+{
+	const char *line = strstr(status, key), *found = line ? strstr(line, word) : NULL;
+
+	return found && found < line + 1 + strcspn(line + 1, "\n");
+}
+
+void thread_facts_add(struct thread_facts *facts, pid_t tid, const char *status)
+{
+	const char *line = strstr(status, "\nState:");
+	char state = line ? line[strlen("\nState:\t")] : '?';
+	uint32_t mode = (uint32_t)status_number(status, "Seccomp:", 10, 0);
+
+	if (is_dead(state))
+		return;
+	facts->count++;
+	facts->stopped += state == 'T';
+	facts->uninterruptible += state == 'D';
+	if (state == 'D' && facts->waiting == 0)
+		facts->waiting = tid;
+	// "x86_Thread_features:\tshstk wrss " (arch/x86/kernel/cpu/proc.c); the line below it, ..._locked, is another.
+	facts->shadow_stacks += line_has(status, "\nx86_Thread_features:", "shstk");
+	facts->filtered += mode != 0;
+	if (mode > facts->seccomp_mode)
+		facts->seccomp_mode = mode;
+}
+
+static char *read_of_thread(pid_t pid, pid_t tid, const char *file)
+{
+	char *text = NULL;
+	struct hs_error *error = hs_read_task_file(pid, tid, file, &text, NULL);
+
+	hs_error_destroy(error); // a thread that has ended
+	return error ? NULL : text;
+}
+
+char thread_state(pid_t pid, pid_t tid)
+{
+	HS_CLEANUP_FREE char *text = read_of_thread(pid, tid, "stat");
+	const char *after_name = text ? strrchr(text, ')') : NULL;
+
+	return after_name && after_name[1] == ' ' ? after_name[2] : 'X';
+}
+
+bool thread_is_ending(pid_t pid, pid_t tid)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error = hs_read_task_file(pid, tid, "stat", &text, NULL);
+	const bool is_gone = error && (error->error_number == ENOENT || error->error_number == ESRCH);
+
+	hs_error_destroy(error);
+	return error ? is_gone : !hs_stat_lives(text);
+}
+
+bool thread_is_own_tracee(pid_t pid, pid_t tid)
+{
+	HS_CLEANUP_FREE char *text = read_of_thread(pid, tid, "status");
+
+	return text && status_number(text, "TracerPid:", 10, 0) == (uint64_t)getpid();
+}
+
+// By its name, so that one more file is read only for the few that may be one.
+static bool is_kernel_worker(pid_t pid, pid_t tid, const char *status)
+{
+	HS_CLEANUP_FREE char *stat = NULL;
+
+	if (strncmp(status, "Name:\tiou-", 10) != 0 && strncmp(status, "Name:\tvhost-", 12) != 0)
+		return false;
+	stat = read_of_thread(pid, tid, "stat");
+	return stat && stat_is_of_kernel_worker(stat);
+}
+
+struct hs_error *thread_facts_read(pid_t pid, struct thread_facts *ret)
+{
+	HS_CLEANUP_FREE char *path = NULL;
+	struct hs_error *error = hs_format(&path, "/proc/%d/task", pid);
+	DIR *directory;
+
+	*ret = (struct thread_facts){ 0 };
+	if (error)
+		return error;
+	directory = opendir(path);
+	if (!directory)
+		return hs_error_system(errno, "cannot list the threads of process %d", (int)pid);
+	for (struct dirent *entry; (entry = readdir(directory));) {
+		HS_CLEANUP_FREE char *status = NULL;
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10), waiting = ret->waiting;
+
+		if (tid <= 0) // . and ..
+			continue;
+		status = read_of_thread(pid, tid, "status");
+		if (status && !is_kernel_worker(pid, tid, status))
+			thread_facts_add(ret, tid, status);
+		if (ret->waiting != waiting) {
+			HS_CLEANUP_FREE char *channel = read_of_thread(pid, tid, "wchan");
+
+			// "0": it has gone on meanwhile, or the kernel does not tell.
+			if (channel && strcmp(channel, "0") != 0)
+				snprintf(ret->waits_in, sizeof(ret->waits_in), "%s", channel);
+		}
+	}
+	closedir(directory);
+	return NULL;
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/ptrace/gadgets.h"
+
+#include "attach/elf/file_pages.h"
+#include "attach/guard/standstill.h"
+#include "attach/ptrace/memory_write.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/live_thread.h"
+#include "base/pagemap.h"
+#include "base/proc_file.h"
+#include "base/test_variable.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CHUNK_SIZE 65536
+#define CODE_MAX 16
+
+size_t gadget_offset(const uint8_t *bytes, size_t size, const struct arch_code *codes)
+{
+	size_t best = SIZE_MAX;
+
+	for (; codes->size > 0; codes++) {
+		const uint8_t *found = memmem(bytes, size, codes->bytes, codes->size);
+
+		if (found && (size_t)(found - bytes) < best)
+			best = (size_t)(found - bytes);
+	}
+	return best;
+}
+
+// In which order mappings are searched: what is never unloaded first, and of that the small first. -1 = not at all.
+static int search_rank(const struct proc_map *map)
+{
+	const char *base = strrchr(map->name, '/');
+
+	if (!map->executable || map->writable)
+		return -1;
+	if (strcmp(map->name, "[vdso]") == 0)
+		return 0;
+	if (map->inode == 0 || strncmp(map->name, "/memfd:", 7) == 0)
+		return -1;
+	// musl's C library is its loader.
+	if (base && strncmp(base, "/ld-", 4) == 0)
+		return 0;
+	if (base && (strncmp(base, "/libc.", 6) == 0 || strncmp(base, "/libc-", 6) == 0))
+		return 1;
+	return 2;
+}
+
+// Enough to make calls with.
+static bool is_usable(const struct gadgets *gadgets)
+{
+	return gadgets->syscall_gadget && gadgets->sigreturn_gadget;
+}
+
+static bool is_complete(const struct gadgets *gadgets)
+{
+	return is_usable(gadgets) && gadgets->leave_gadget;
+}
+
+static void search_map(const struct proc_map *map, const struct target_memory *memory, uint8_t *buffer, struct gadgets *ret)
+{
+	for (uint64_t at = map->start; at < map->end && !is_complete(ret); at += CHUNK_SIZE) {
+		// Chunks overlap, so that no code is missed at a border.
+		uint64_t left = map->end - at;
+		size_t size = left < CHUNK_SIZE + CODE_MAX ? (size_t)left : CHUNK_SIZE + CODE_MAX;
+		struct hs_error *error;
+		size_t offset;
+
+		error = target_memory_read(memory, at, buffer, size);
+		if (error) {
+			hs_error_destroy(error);
+			return;
+		}
+		if (!ret->syscall_gadget) {
+			offset = gadget_offset(buffer, size, arch_syscall_gadgets);
+			ret->syscall_gadget = offset == SIZE_MAX ? 0 : at + offset;
+		}
+		if (!ret->sigreturn_gadget) {
+			offset = gadget_offset(buffer, size, arch_sigreturn_gadgets);
+			ret->sigreturn_gadget = offset == SIZE_MAX ? 0 : at + offset;
+		}
+		if (!ret->leave_gadget) {
+			offset = gadget_offset(buffer, size, arch_leave_gadgets);
+			ret->leave_gadget = offset == SIZE_MAX ? 0 : at + offset;
+		}
+		if (!ret->pop_gadget) {
+			offset = gadget_offset(buffer, size, arch_pop_gadgets);
+			ret->pop_gadget = offset == SIZE_MAX ? 0 : at + offset;
+		}
+	}
+}
+
+// What was met on the way serves where nothing better is found.
+static bool settle(struct gadgets *gadgets, bool no_sigreturn)
+{
+	if (no_sigreturn)
+		gadgets->sigreturn_gadget = 0;
+	if (gadgets->sigreturn_gadget)
+		gadgets->pop_gadget = 0;
+	else if (gadgets->pop_gadget)
+		gadgets->sigreturn_gadget = gadgets->syscall_gadget;
+	return is_usable(gadgets);
+}
+
+bool gadgets_find(const struct proc_maps *maps, const struct target_memory *memory, struct gadgets *ret)
+{
+	HS_CLEANUP_FREE uint8_t *buffer = malloc(CHUNK_SIZE + CODE_MAX);
+	const char *forbidden = hs_test_variable("HEAPSNAP_TEST_NO_GADGETS"); // "1": none at all; "sigreturn": only those
+	bool no_sigreturn = forbidden && strcmp(forbidden, "sigreturn") == 0;
+
+	*ret = (struct gadgets){ 0 };
+	if (!buffer || (forbidden && strcmp(forbidden, "1") == 0))
+		return false;
+	for (int rank = 0; rank <= 2; rank++) {
+		for (size_t i = 0; i < maps->count; i++) {
+			if (search_rank(&maps->items[i]) == rank)
+				search_map(&maps->items[i], memory, buffer, ret);
+		}
+		if (is_complete(ret) && !no_sigreturn)
+			break;
+	}
+	return settle(ret, no_sigreturn);
+}
+
+static struct hs_error *read_entry_address(pid_t pid, uint64_t *ret)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	size_t size;
+	struct hs_error *error = hs_read_proc_file(hs_live_thread(pid), "auxv", &text, &size);
+
+	if (error)
+		return error;
+	for (size_t i = 0; i + sizeof(Elf64_auxv_t) <= size; i += sizeof(Elf64_auxv_t)) {
+		Elf64_auxv_t entry;
+
+		memcpy(&entry, text + i, sizeof(entry));
+		if (entry.a_type == AT_ENTRY && entry.a_un.a_val != 0) {
+			*ret = entry.a_un.a_val;
+			return NULL;
+		}
+	}
+	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d does not tell its entry point (AT_ENTRY)", (int)pid);
+}
+
+// Whether the page is the file's own. Unsure counts as no.
+static bool page_is_clean(pid_t pid, uint64_t address)
+{
+	HS_CLEANUP_CLOSE int fd = -1;
+	struct hs_error *error;
+	char path[64];
+	uint64_t entry;
+
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)hs_live_thread(pid));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	error = hs_pread_exact(fd, &entry, sizeof(entry), address / 4096 * 8);
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	return entry & PAGEMAP_PRESENT ? (entry & PAGEMAP_FILE) != 0 : !(entry & PAGEMAP_SWAPPED);
+}
+
+// The page at the entry point, as the program's file has it.
+static struct hs_error *read_file_page(pid_t pid, const struct proc_maps *maps, const struct target_memory *memory, uint64_t page, uint8_t *ret)
+{
+	const struct proc_map *map = proc_maps_find(maps, page);
+	const struct file_page *known = map ? file_pages_find(memory->files, map, page) : NULL;
+	struct file_pages read = { 0 };
+	struct hs_error *error = NULL;
+
+	if (!map)
+		return hs_error_create(HS_ERROR_BAD_DATA, "the entry point of process %d is not mapped", (int)pid);
+	if (!known) {
+		error = standstill_allows_files();
+		if (error)
+			return error;
+		file_pages_read_entry(maps, memory, page, &read);
+		known = file_pages_find(&read, map, page);
+	}
+	if (known && known->size == HS_PAGE_SIZE)
+		memcpy(ret, known->bytes, HS_PAGE_SIZE);
+	else
+		error = hs_error_create(HS_ERROR_BAD_DATA, "the program of process %d cannot be read", (int)pid);
+	file_pages_deinit(&read);
+	return error;
+}
+
+// A tool that was killed leaves its code at the entry point. What was there before stands in the file; the page is put back to
+// the file's own if it differs in nothing else.
+static struct hs_error *recover_old_bytes(pid_t pid, const struct target_memory *memory, struct entry_patch *patch)
+{
+	uint8_t of_file[HS_PAGE_SIZE], of_memory[HS_PAGE_SIZE];
+	uint64_t page = patch->address & ~UINT64_C(4095);
+	size_t offset = (size_t)(patch->address - page);
+	struct proc_maps maps = { 0 };
+	struct hs_error *error = proc_maps_read(pid, &maps);
+
+	if (error)
+		return error;
+	error = read_file_page(pid, &maps, memory, page, of_file);
+	proc_maps_deinit(&maps);
+	if (!error)
+		error = target_memory_read(memory, page, of_memory, sizeof(of_memory));
+	if (error)
+		return error;
+	memcpy(patch->old_bytes, of_file + offset, sizeof(patch->old_bytes));
+	memcpy(of_memory + offset, of_file + offset, sizeof(patch->old_bytes));
+	patch->page_was_clean = memcmp(of_file, of_memory, sizeof(of_file)) == 0;
+	return NULL;
+}
+
+void gadgets_prepare(const struct proc_maps *maps, const struct target_memory *memory, struct file_pages *pages)
+{
+	struct gadgets found;
+	uint64_t entry;
+	struct hs_error *error = read_entry_address(memory->pid, &entry);
+
+	if (!error)
+		file_pages_read_entry(maps, memory, entry, pages);
+	hs_error_destroy(error);
+	(void)gadgets_find(maps, memory, &found);
+}
+
+static struct hs_error *refuse_thread_at(const struct frozen_process *process, uint64_t address)
+{
+	for (size_t i = 0; i < process->count; i++)
+		if (process->threads[i].registers.rip - address < ARCH_ENTRY_CODE_SIZE)
+			return hs_error_create(HS_ERROR_REFUSED,
+					       "process %d stands at its entry point (only just started, or on its way back from a killed heapsnap): try again",
+					       (int)process->pid);
+	return NULL;
+}
+
+struct hs_error *entry_patch_apply(const struct frozen_process *process, const struct target_memory *memory, pid_t stopped_tid,
+				   struct entry_patch *ret)
+{
+	struct entry_patch patch = { 0 };
+	struct hs_error *error;
+
+	error = read_entry_address(process->pid, &patch.address);
+	if (error)
+		return error;
+	if (patch.address / 4096 != (patch.address + ARCH_ENTRY_CODE_SIZE - 1) / 4096)
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "process %d has no code that a system call can be made with, and its entry point is split by a page",
+				       (int)process->pid);
+	error = refuse_thread_at(process, patch.address);
+	if (error)
+		return error;
+	error = target_memory_read(memory, patch.address, patch.old_bytes, sizeof(patch.old_bytes));
+	if (error)
+		return error;
+	patch.page_was_clean = page_is_clean(process->pid, patch.address);
+	if (memcmp(patch.old_bytes, arch_entry_code, sizeof(arch_entry_code)) == 0) {
+		error = recover_old_bytes(process->pid, memory, &patch);
+		if (error)
+			return error;
+	}
+	*ret = patch; // from here on there may be something to undo
+	return target_memory_write(memory, patch.address, arch_entry_code, sizeof(arch_entry_code), stopped_tid);
+}
+
+struct hs_error *entry_patch_undo(struct entry_patch *patch, const struct target_memory *memory, pid_t stopped_tid)
+{
+	struct hs_error *error;
+
+	if (patch->address == 0)
+		return NULL;
+	error = target_memory_write(memory, patch->address, patch->old_bytes, sizeof(patch->old_bytes), stopped_tid);
+	if (!error)
+		patch->address = 0;
+	return error;
+}
+
+static struct hs_error *read_entry(pid_t pid, const struct target_memory *memory, struct entry_patch *ret, uint8_t now[ARCH_ENTRY_CODE_SIZE])
+{
+	struct hs_error *error;
+
+	*ret = (struct entry_patch){ 0 };
+	error = read_entry_address(pid, &ret->address);
+	return error ? error : target_memory_read(memory, ret->address, now, ARCH_ENTRY_CODE_SIZE);
+}
+
+// HS_ERROR_NOT_FOUND when nothing is left there. Else what to put back.
+static struct hs_error *find_left(pid_t pid, const struct target_memory *memory, struct entry_patch *ret)
+{
+	uint8_t now[ARCH_ENTRY_CODE_SIZE];
+	struct hs_error *error = read_entry(pid, memory, ret, now);
+
+	if (!error && memcmp(now, arch_entry_code, sizeof(now)) == 0)
+		error = recover_old_bytes(pid, memory, ret);
+	if (!error && memcmp(now, arch_entry_code, sizeof(now)) == 0 && memcmp(now, ret->old_bytes, sizeof(now)) != 0)
+		return NULL;
+	hs_error_destroy(error);
+	return hs_error_create(HS_ERROR_NOT_FOUND, "nothing of heapsnap is left at the entry point of process %d", (int)pid);
+}
+
+bool entry_patch_is_left(pid_t pid, const struct target_memory *memory)
+{
+	struct entry_patch patch;
+	struct hs_error *error = find_left(pid, memory, &patch);
+
+	hs_error_destroy(error);
+	return !error;
+}
+
+struct hs_error *entry_patch_remove_left(const struct frozen_process *process, const struct target_memory *memory, pid_t stopped_tid,
+					 uint64_t *page_ret)
+{
+	struct entry_patch patch;
+	struct hs_error *error = find_left(process->pid, memory, &patch);
+
+	*page_ret = 0;
+	if (error)
+		return error;
+	error = refuse_thread_at(process, patch.address);
+	if (error)
+		return error;
+	if (patch.page_was_clean)
+		*page_ret = patch.address & ~UINT64_C(4095);
+	return entry_patch_undo(&patch, memory, stopped_tid);
+}
+
+uint64_t entry_patch_left_copy(pid_t pid, const struct target_memory *memory)
+{
+	uint8_t now[ARCH_ENTRY_CODE_SIZE];
+	struct entry_patch patch;
+	struct hs_error *error = read_entry(pid, memory, &patch, now);
+
+	if (!error && page_is_clean(pid, patch.address))
+		return 0;
+	if (!error)
+		error = recover_old_bytes(pid, memory, &patch);
+	if (error) {
+		hs_error_destroy(error);
+		return 0;
+	}
+	return patch.page_was_clean && memcmp(now, patch.old_bytes, sizeof(now)) == 0 ? patch.address & ~UINT64_C(4095) : 0;
+}

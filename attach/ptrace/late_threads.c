@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/ptrace/late_threads.h"
+
+#include "attach/arch/sigframe.h"
+#include "attach/guard/interrupt.h"
+#include "attach/process/kernel_workers.h"
+#include "attach/process/memory.h"
+#include "attach/process/pid_set.h"
+#include "attach/process/target_access.h"
+#include "attach/ptrace/victim.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/proc_file.h"
+#include "base/test_variable.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WAIT_NS UINT64_C(3000000000)
+// More than any call takes of a processor that shows nothing of what it makes before it ends: the memory file's takes microseconds. Those that take
+// longer map and unmap what is seen meanwhile.
+#define ENOUGH_NS UINT64_C(20000000)
+enum { FIRST_PAUSE_US = 100, LONGEST_PAUSE_US = 10000 };
+
+// SIGKILL and SIGSTOP cannot be blocked.
+#define ALL_SIGNALS (~(UINT64_C(1) << (SIGKILL - 1) | UINT64_C(1) << (SIGSTOP - 1)))
+
+struct candidate {
+	pid_t tid;
+	uint64_t began; // its processor time when it was first seen running, ns; 0 = not yet seen; UINT64_MAX = unknown, and waited for to the end
+	bool is_in_call;
+};
+
+struct late_search {
+	pid_t pid;
+	struct target_memory memory;
+	struct candidate *candidates; // that may be late, still
+	size_t count;
+};
+
+static uint64_t longest_wait(void)
+{
+	const char *text = hs_test_variable("HEAPSNAP_LATE_WAIT_MS");
+	uint64_t ns = text ? strtoul(text, NULL, 10) * UINT64_C(1000000) : WAIT_NS;
+
+	return ns < WAIT_NS ? ns : WAIT_NS;
+}
+
+static bool blocks_all(const char *status)
+{
+	return status_number(status, "SigBlk:", 16, 0) == ALL_SIGNALS;
+}
+
+enum late_thread late_thread_judge(const char *status, const char *syscall, uint64_t *stack_ret)
+{
+	const char *state = strstr(status, "\nState:\t");
+	const char *last = strrchr(syscall, ' '), *before = last;
+
+	*stack_ret = 0;
+	if (!blocks_all(status) || (state && strchr("TZX", state[strlen("\nState:\t")])))
+		return LATE_THREAD_NONE;
+	if (strncmp(syscall, "running", strlen("running")) == 0)
+		return LATE_THREAD_RUNS;
+	// The last two numbers are the stack pointer and the pc: Documentation/filesystems/proc.rst, proc_pid_syscall in fs/proc/base.c.
+	while (before && before > syscall && before[-1] != ' ')
+		before--;
+	if (!before || before == last)
+		return LATE_THREAD_NONE;
+	*stack_ret = strtoull(before, NULL, 16);
+	return LATE_THREAD_WAITS;
+}
+
+// NULL: it has ended, or may not be looked at.
+static char *read_text(pid_t pid, pid_t tid, const char *file)
+{
+	char *text = NULL;
+	struct hs_error *error = hs_read_task_file(pid, tid, file, &text, NULL);
+
+	hs_error_destroy(error);
+	return error ? NULL : text;
+}
+
+static bool is_worker(pid_t pid, pid_t tid)
+{
+	HS_CLEANUP_FREE char *stat = read_text(pid, tid, "stat");
+
+	return !stat || stat_is_of_kernel_worker(stat);
+}
+
+// How long the thread has had a processor, ns: the first number of Documentation/scheduler/sched-stats.rst. 0 = unknown.
+static uint64_t processor_time(pid_t pid, pid_t tid)
+{
+	HS_CLEANUP_FREE char *text = read_text(pid, tid, "schedstat");
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static bool is_late(struct late_search *search, struct candidate *candidate)
+{
+	HS_CLEANUP_FREE char *status = read_text(search->pid, candidate->tid, "status");
+	HS_CLEANUP_FREE char *syscall = status && blocks_all(status) ? read_text(search->pid, candidate->tid, "syscall") : NULL;
+	enum late_thread judged;
+	uint64_t stack, now;
+
+	candidate->is_in_call = false;
+	if (!syscall)
+		return false;
+	judged = late_thread_judge(status, syscall, &stack);
+	if (judged == LATE_THREAD_WAITS) {
+		if (search->memory.fd < 0) {
+			struct hs_error *error = target_memory_open(search->pid, &search->memory);
+
+			hs_error_destroy(error);
+			if (error)
+				return false;
+		}
+		candidate->is_in_call = victim_frame_is_at(stack, &search->memory);
+		return candidate->is_in_call;
+	}
+	if (judged == LATE_THREAD_NONE)
+		return false;
+	now = processor_time(search->pid, candidate->tid);
+	if (candidate->began == 0)
+		candidate->began = now ? now : UINT64_MAX;
+	return now < candidate->began || now - candidate->began < ENOUGH_NS;
+}
+
+static bool is_any_thread(pid_t tid, void *context)
+{
+	(void)tid;
+	(void)context;
+	return true;
+}
+
+// Of threads that are made later none has a call to make: no thread makes another in a call of ours.
+static void list_candidates(struct late_search *search)
+{
+	struct pid_set threads;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)search->pid);
+	pid_set_list(path, is_any_thread, NULL, &threads);
+	search->candidates = calloc(threads.count + 1, sizeof(*search->candidates));
+	for (size_t i = 0; search->candidates && i < threads.count; i++) {
+		struct candidate candidate = { .tid = threads.pids[i] };
+
+		if (is_late(search, &candidate) && !is_worker(search->pid, candidate.tid))
+			search->candidates[search->count++] = candidate;
+	}
+	pid_set_deinit(&threads);
+}
+
+static void drop_decided(struct late_search *search)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < search->count; i++)
+		if (is_late(search, &search->candidates[i]))
+			search->candidates[left++] = search->candidates[i];
+	search->count = left;
+}
+
+// For all together: each has its processor time while the others are waited for.
+static void wait_for_candidates(struct late_search *search, uint64_t deadline)
+{
+	useconds_t pause_us = FIRST_PAUSE_US;
+	bool is_over = false; // interrupted
+
+	while (search->count > 0 && !is_over && hs_monotonic_ns() < deadline) {
+		struct hs_error *error;
+
+		usleep(pause_us);
+		pause_us = pause_us * 2 > LONGEST_PAUSE_US ? LONGEST_PAUSE_US : pause_us * 2;
+		error = interrupt_check();
+		is_over = error;
+		hs_error_destroy(error);
+		drop_decided(search);
+	}
+}
+
+void late_threads_wait(pid_t pid, struct late_call *ret)
+{
+	struct late_search search = { .pid = pid, .memory.fd = -1 };
+	const uint64_t deadline = hs_monotonic_ns() + longest_wait();
+
+	*ret = (struct late_call){ 0 };
+	list_candidates(&search);
+	wait_for_candidates(&search, deadline);
+	if (!search.candidates) // no memory: nothing is known of any
+		ret->tid = pid;
+	for (size_t i = 0; i < search.count && !ret->is_certain; i++)
+		if (!ret->tid || search.candidates[i].is_in_call)
+			*ret = (struct late_call){ search.candidates[i].tid, search.candidates[i].is_in_call };
+	free(search.candidates);
+	target_memory_close(&search.memory);
+	if (ret->tid)
+		hs_verbose("thread %d may still have a call to make for a heapsnap that was killed", (int)ret->tid);
+}
+
+struct hs_error *late_call_unknown(pid_t pid, pid_t tid)
+{
+	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d is not attached, but its thread %d may still make a call for a killed heapsnap (it is "
+			       "runnable with every signal blocked); look again later", (int)pid, (int)tid);
+}

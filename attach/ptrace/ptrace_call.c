@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#define HS_PTRACE_CALL_IMPLEMENTATION
+#include "attach/ptrace/ptrace_call.h"
+
+#include "attach/guard/interrupt.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+
+// Newer than the C library's headers (include/uapi/linux/ptrace.h, include/uapi/linux/elf.h).
+#define HS_PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG 0x4211
+#define HS_NT_X86_SHSTK 0x204
+
+_Static_assert(HS_PTRACE_OPTIONS == (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC), "options every thread gets");
+_Static_assert(HS_PTRACE_SUSPEND_SECCOMP == PTRACE_O_SUSPEND_SECCOMP, "suspend option");
+_Static_assert(HS_PTRACE_EVENT_EXEC == PTRACE_EVENT_EXEC, "exec event");
+_Static_assert(HS_PTRACE_EVENT_STOP == PTRACE_EVENT_STOP, "stop event");
+
+static struct hs_error *request_error(int error_number, const char *what, pid_t tid)
+{
+	if (error_number == ESRCH)
+		return hs_error_create(HS_ERROR_GONE, "thread %d is gone", (int)tid);
+	return hs_error_system(error_number, "cannot %s thread %d", what, (int)tid);
+}
+
+static struct hs_error *request(enum __ptrace_request kind, const char *what, pid_t tid, uint64_t address, uint64_t data)
+{
+	fault_request();
+	return ptrace(kind, tid, (void *)address, (void *)data) >= 0 ? NULL : request_error(errno, what, tid);
+}
+
+int ptrace_seize(pid_t tid, unsigned long options)
+{
+	fault_request();
+	return ptrace(PTRACE_SEIZE, tid, NULL, (void *)options) >= 0 ? 0 : errno;
+}
+
+struct hs_error *ptrace_seize_error(pid_t tid, int error_number)
+{
+	return request_error(error_number, "trace", tid);
+}
+
+struct hs_error *ptrace_interrupt(pid_t tid)
+{
+	return request(PTRACE_INTERRUPT, "interrupt", tid, 0, 0);
+}
+
+struct hs_error *ptrace_continue(pid_t tid, int signal)
+{
+	return request(PTRACE_CONT, "resume", tid, 0, (uint64_t)signal);
+}
+
+struct hs_error *ptrace_continue_to_syscall(pid_t tid, int signal)
+{
+	return request(PTRACE_SYSCALL, "resume", tid, 0, (uint64_t)signal);
+}
+
+struct hs_error *ptrace_detach(pid_t tid, int signal)
+{
+	return request(PTRACE_DETACH, "release", tid, 0, (uint64_t)signal);
+}
+
+struct hs_error *ptrace_get_registers(pid_t tid, struct user_regs_struct *ret)
+{
+	return request(PTRACE_GETREGS, "read the registers of", tid, 0, (uint64_t)ret);
+}
+
+struct hs_error *ptrace_set_registers(pid_t tid, const struct user_regs_struct *registers)
+{
+	return request(PTRACE_SETREGS, "set the registers of", tid, 0, (uint64_t)registers);
+}
+
+struct hs_error *ptrace_get_xstate(pid_t tid, void *buffer, size_t *size)
+{
+	struct iovec vector = { buffer, *size };
+	struct hs_error *error;
+
+	error = request(PTRACE_GETREGSET, "read the extended state of", tid, NT_X86_XSTATE, (uint64_t)&vector);
+	if (!error)
+		*size = vector.iov_len;
+	return error;
+}
+
+struct hs_error *ptrace_set_xstate(pid_t tid, const void *buffer, size_t size)
+{
+	struct iovec vector = { (void *)(uintptr_t)buffer, size };
+
+	return request(PTRACE_SETREGSET, "set the extended state of", tid, NT_X86_XSTATE, (uint64_t)&vector);
+}
+
+struct hs_error *ptrace_get_signal_mask(pid_t tid, uint64_t *ret)
+{
+	return request(PTRACE_GETSIGMASK, "read the signal mask of", tid, sizeof(*ret), (uint64_t)ret);
+}
+
+struct hs_error *ptrace_set_signal_mask(pid_t tid, uint64_t mask)
+{
+	return request(PTRACE_SETSIGMASK, "set the signal mask of", tid, sizeof(mask), (uint64_t)&mask);
+}
+
+struct hs_error *ptrace_poke(pid_t tid, uint64_t address, uint64_t word)
+{
+	return request(PTRACE_POKEDATA, "write the memory of", tid, address, word);
+}
+
+struct hs_error *ptrace_set_options(pid_t tid, unsigned long options)
+{
+	return request(PTRACE_SETOPTIONS, "set trace options of", tid, 0, options);
+}
+
+struct hs_error *ptrace_at_syscall_entry(pid_t tid, bool *ret)
+{
+	struct __ptrace_syscall_info info = { 0 };
+	struct hs_error *error;
+
+	error = request(PTRACE_GET_SYSCALL_INFO, "read the system call of", tid, sizeof(info), (uint64_t)&info);
+	if (error)
+		return error;
+	*ret = info.op == PTRACE_SYSCALL_INFO_ENTRY;
+	return NULL;
+}
+
+bool ptrace_has_shadow_stack(pid_t tid)
+{
+	uint64_t shadow_stack_pointer = 0;
+	struct iovec vector = { &shadow_stack_pointer, sizeof(shadow_stack_pointer) };
+
+	fault_request();
+	return ptrace(PTRACE_GETREGSET, tid, (void *)HS_NT_X86_SHSTK, &vector) == 0 && vector.iov_len > 0;
+}
+
+bool ptrace_has_syscall_dispatch(pid_t tid)
+{
+	// struct ptrace_sud_config: mode (0 = off), selector, offset, len.
+	uint64_t config[4] = { 0 };
+
+	fault_request();
+	return ptrace((enum __ptrace_request)HS_PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG, tid, (void *)sizeof(config),
+		      config) == 0 &&
+	       config[0] != 0;
+}
+
+struct hs_error *ptrace_get_seccomp_filter(pid_t tid, size_t index, struct sock_filter *program, size_t *count_ret)
+{
+	long count;
+
+	*count_ret = 0;
+	fault_request();
+	count = ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)index, program);
+	if (count >= 0) {
+		*count_ret = (size_t)count;
+		return NULL;
+	}
+	// get_nth_filter in kernel/seccomp.c: EINVAL, the thread is in no filter mode; ENOENT, there are fewer filters
+	if (errno == EINVAL || errno == ENOENT)
+		return NULL;
+	if (errno == ESRCH)
+		return hs_error_create(HS_ERROR_GONE, "thread %d is gone", (int)tid);
+	return hs_error_with_errno(HS_ERROR_REFUSED, errno, "cannot read the seccomp filters of thread %d", (int)tid);
+}
+
+struct hs_error *ptrace_get_rseq(pid_t tid, uint64_t *address_ret)
+{
+	struct __ptrace_rseq_configuration configuration = { 0 };
+
+	*address_ret = 0;
+	fault_request();
+	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, tid, (void *)sizeof(configuration), &configuration) < 0) {
+		if (errno == ESRCH)
+			return hs_error_create(HS_ERROR_GONE, "thread %d is gone", (int)tid);
+		return NULL; // kernels before 5.13 cannot tell
+	}
+	*address_ret = configuration.rseq_abi_pointer;
+	return NULL;
+}

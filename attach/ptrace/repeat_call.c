@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/ptrace/repeat_call.h"
+
+#include "attach/arch/arch.h"
+#include "attach/process/target_access.h"
+#include "attach/ptrace/ptrace_call.h"
+#include "base/cleanup.h"
+#include "base/proc_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+
+// Those that have done nothing when they return EINTR. Those of sockets do so where the socket has a timeout (sock_intr_errno in
+// include/net/sock.h). A finite timeout begins anew.
+static bool may_be_repeated(long call)
+{
+	switch (call) {
+#ifdef SYS_epoll_wait
+	case SYS_epoll_wait:
+#endif
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+	case SYS_rt_sigtimedwait:
+	case SYS_semop:
+	case SYS_semtimedop:
+	case SYS_io_getevents:
+	case SYS_io_pgetevents:
+	case SYS_io_uring_enter: // nothing was submitted, or it would say how much
+	case SYS_read:
+	case SYS_readv:
+	case SYS_write:
+	case SYS_writev:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_recvmmsg:
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_accept:
+	case SYS_accept4:
+	case SYS_connect:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool repeat_call_prepare(struct user_regs_struct *registers)
+{
+	if (!may_be_repeated(arch_call_with_result(registers, -EINTR)))
+		return false;
+	arch_repeat_syscall(registers);
+	return true;
+}
+
+bool status_has_signal(const char *status, uint64_t mask)
+{
+	uint64_t pending = status_number(status, "SigPnd:", 16, 0) | status_number(status, "ShdPnd:", 16, 0);
+
+	return (pending & ~mask & status_number(status, "SigCgt:", 16, 0)) != 0;
+}
+
+struct hs_error *repeat_call_settle(pid_t pid, struct frozen_thread *thread)
+{
+	HS_CLEANUP_FREE char *status = NULL;
+	struct hs_error *error = ptrace_set_signal_mask(thread->tid, thread->signal_mask);
+
+	if (error)
+		return error;
+	error = hs_read_task_file(pid, thread->tid, "status", &status, NULL);
+	if (!error && status_has_signal(status, thread->signal_mask))
+		arch_end_call(&thread->registers, -EINTR);
+	thread->registers_changed = true;
+	return error;
+}

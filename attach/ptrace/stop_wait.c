@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/ptrace/stop_wait.h"
+
+#include "attach/guard/interrupt.h"
+#include "attach/guard/standstill.h"
+#include "attach/ptrace/ptrace_call.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+struct stop stop_peek(pid_t tid)
+{
+	siginfo_t info = { 0 };
+	int result;
+
+	do
+		result = waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | WNOWAIT | WNOHANG | __WALL);
+	while (result < 0 && errno == EINTR);
+	if (result < 0)
+		return (struct stop){ .kind = STOP_UNKNOWN };
+	if (info.si_pid == 0)
+		return (struct stop){ .kind = STOP_NONE };
+	if (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
+		return (struct stop){ .kind = STOP_EXITED };
+
+	// wait_task_stopped in kernel/exit.c: the whole stop code, signal in bits 0-7 and event above
+	switch (info.si_status >> 8) {
+	case HS_PTRACE_EVENT_STOP:
+		return (struct stop){ .kind = STOP_EVENT, .signal = info.si_status & 0x7f };
+	case HS_PTRACE_EVENT_EXEC:
+		return (struct stop){ .kind = STOP_EXEC };
+	}
+	if (info.si_status == (SIGTRAP | 0x80))
+		return (struct stop){ .kind = STOP_SYSCALL };
+	return (struct stop){ .kind = STOP_SIGNAL, .signal = info.si_status & 0x7f };
+}
+
+static bool asked_to_end(void)
+{
+	struct hs_error *error = interrupt_check();
+
+	hs_error_destroy(error);
+	return error != NULL;
+}
+
+struct stop stop_wait(pid_t tid, uint64_t deadline, bool interruptible)
+{
+	// A stop takes a few microseconds when the thread runs, longer when its processor is busy with others.
+	const unsigned yields = 50;
+	struct timespec pause = { .tv_nsec = 10000 };
+
+	deadline = standstill_deadline(deadline);
+	for (unsigned round = 0;; round++) {
+		struct stop stop = stop_peek(tid);
+
+		if (stop.kind != STOP_NONE || hs_monotonic_ns() >= deadline || (interruptible && asked_to_end()))
+			return stop;
+		if (round < yields) {
+			sched_yield();
+			continue;
+		}
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < 200000)
+			pause.tv_nsec += 10000;
+	}
+}
+
+void stop_consume(pid_t tid)
+{
+	while (waitpid(tid, NULL, WNOHANG | __WALL) < 0 && errno == EINTR)
+		;
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting for the stops of a traced thread, never without a bound.
+//
+// A stop is looked at (WNOWAIT), not consumed: the kernel then still holds a signal that the thread stopped for, and delivers
+// it by itself when the tool dies before it has passed the signal on (ptrace_stop in kernel/signal.c keeps it in exit_code,
+// which a consuming wait clears). Resuming works the same either way.
+#ifndef HEAPSNAP_ATTACH_PTRACE_STOP_WAIT_H
+#define HEAPSNAP_ATTACH_PTRACE_STOP_WAIT_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum stop_kind {
+	STOP_NONE,    // runs
+	STOP_EVENT,   // PTRACE_INTERRUPT or a group stop took effect
+	STOP_SYSCALL, // entry or exit of a system call
+	STOP_SIGNAL,  // about to deliver `signal`
+	STOP_EXEC,    // has become another program
+	STOP_EXITED,  // dead; the tool must reap it
+	STOP_UNKNOWN, // not this tool's tracee: died and reaped, or took another id in an exec
+};
+
+struct stop {
+	enum stop_kind kind;
+	int signal;
+};
+
+
+// Never waits.
+struct stop stop_peek(pid_t tid);
+// Until the kind is not STOP_NONE or `deadline` has passed (then STOP_NONE). `interruptible`: also ends, with STOP_NONE, when
+// a signal asks the tool to end.
+struct stop stop_wait(pid_t tid, uint64_t deadline, bool interruptible);
+// pre: STOP_EXITED or STOP_EXEC was seen. A dead thread is forgotten by the kernel only then; one after an exec takes requests only
+// then (looks_like_a_spurious_pid in kernel/ptrace.c), and is STOP_NONE from there on.
+void stop_consume(pid_t tid);
+
+#endif

@@ -1,0 +1,588 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/ptrace/threads.h"
+
+#include "attach/arch/arch.h"
+#include "attach/guard/interrupt.h"
+#include "attach/guard/standstill.h"
+#include "attach/guard/urgency.h"
+#include "attach/process/kernel_workers.h"
+#include "attach/process/thread_facts.h"
+#include "attach/ptrace/ending_threads.h"
+#include "attach/ptrace/frozen_maps.h"
+#include "attach/ptrace/ptrace_call.h"
+#include "attach/ptrace/repeat_call.h"
+#include "attach/ptrace/seccomp_filter.h"
+#include "attach/ptrace/seize_guard.h"
+#include "attach/ptrace/stop_wait.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/proc_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// How long undoing waits for a thread that does not answer; ns.
+#define RELEASE_TIMEOUT UINT64_C(200000000)
+// How long one thread is waited for before the others are looked at; ns.
+#define COLLECT_SLICE UINT64_C(2000000)
+
+struct freezer {
+	struct frozen_process *process;
+	size_t capacity;
+	uint64_t deadline; // CLOCK_MONOTONIC, ns
+	struct pid_set user_threads;
+	pid_t left_out;    // a live thread that could not be seized in the last pass; 0 = none
+};
+
+static struct hs_error *describe_stuck(pid_t pid, pid_t tid)
+{
+	HS_CLEANUP_FREE char *channel = NULL;
+	char state = thread_state(pid, tid);
+	struct hs_error *error = hs_read_task_file(pid, tid, "wchan", &channel, NULL);
+
+	hs_error_destroy(error);
+	return hs_error_create(HS_ERROR_TIMEOUT,
+			       "thread %d of process %d did not stop in time (state %c, waits in %s); try again later", (int)tid,
+			       (int)pid, state, channel && channel[0] && strcmp(channel, "0") != 0 ? channel : "user code");
+}
+
+static int compare_tids(const void *left, const void *right)
+{
+	pid_t a = ((const struct frozen_thread *)left)->tid, b = ((const struct frozen_thread *)right)->tid;
+
+	return (a > b) - (a < b);
+}
+
+static struct hs_error *add_thread(struct freezer *freezer, pid_t tid)
+{
+	struct frozen_process *process = freezer->process;
+
+	if (process->count == freezer->capacity) {
+		size_t capacity = freezer->capacity ? 2 * freezer->capacity : 64;
+		struct frozen_thread *threads = realloc(process->threads, capacity * sizeof(*threads));
+
+		if (!threads)
+			return &hs_error_no_memory;
+		process->threads = threads;
+		freezer->capacity = capacity;
+	}
+	process->threads[process->count++] = (struct frozen_thread){ .tid = tid };
+	return NULL;
+}
+
+static void remove_thread(struct frozen_process *process, size_t index)
+{
+	memmove(process->threads + index, process->threads + index + 1,
+		(process->count - index - 1) * sizeof(*process->threads));
+	process->count--;
+}
+
+static struct hs_error *gone_by_exec(pid_t pid)
+{
+	return hs_error_create(HS_ERROR_GONE, "process %d became another program (exec) meanwhile; try again", (int)pid);
+}
+
+// Seizes and interrupts one thread and adds it. A dead or dying thread is left out. So is one that cannot be seized now, which is noted in `left_out`.
+static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
+{
+	pid_t pid = freezer->process->pid;
+	struct hs_error *error;
+
+	// Room first: a thread that is seized must be in the list, or it could not be released.
+	error = add_thread(freezer, tid);
+	if (error)
+		return error;
+	error = seize_guarded(tid, HS_PTRACE_OPTIONS);
+	if (error && error->code == HS_ERROR_TIMEOUT && thread_is_own_tracee(pid, tid)) {
+		hs_error_destroy(error);
+		error = NULL;
+	}
+	// EPERM has two more causes: the thread is exiting (an exec may give its id to another right after: ask again), and it is
+	// traced already, because a seized thread that called exec has taken the main thread's id, under which it is in no list.
+	for (int attempt = 0; attempt < 3 && error && error->error_number == EPERM; attempt++) {
+		if (thread_is_own_tracee(pid, tid)) {
+			hs_error_destroy(error);
+			error = NULL;
+		} else if (!thread_is_ending(pid, tid)) {
+			hs_error_destroy(error);
+			error = seize_guarded(tid, HS_PTRACE_OPTIONS);
+		}
+	}
+	if (!error) {
+		error = ptrace_interrupt(tid);
+		if (!error || error->code != HS_ERROR_GONE)
+			return error;
+		hs_error_destroy(error); // died after it was seized, and the collection reaps it; or has the main thread's id now
+		return NULL;
+	}
+	freezer->process->count--;
+	if (error->code == HS_ERROR_TIMEOUT)
+		freezer->left_out = tid;
+	if (error->code == HS_ERROR_TIMEOUT || error->code == HS_ERROR_GONE || thread_is_ending(pid, tid)) {
+		hs_error_destroy(error);
+		return NULL;
+	}
+	if (error->error_number == EPERM)
+		return hs_error_prefix(error, "not allowed to trace process %d (traced by another, or a security module forbids it)",
+				       (int)pid);
+	return error;
+}
+
+// Seizes every thread that is not yet in the list (whose first `known` entries are sorted).
+static struct hs_error *seize_new_threads(struct freezer *freezer)
+{
+	struct frozen_process *process = freezer->process;
+	size_t known = process->count;
+	struct hs_error *error = NULL;
+	struct dirent *entry;
+	char path[64];
+	DIR *directory;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)process->pid);
+	directory = opendir(path);
+	if (!directory) {
+		if (errno == ENOENT || errno == ESRCH)
+			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
+		return hs_error_system(errno, "cannot list the threads of process %d", (int)process->pid);
+	}
+	error = seize_guard_begin();
+	freezer->left_out = 0;
+	while (!error && (entry = readdir(directory))) {
+		struct frozen_thread key = { .tid = (pid_t)strtol(entry->d_name, NULL, 10) };
+
+		if (key.tid <= 0 ||
+		    (known > 0 && bsearch(&key, process->threads, known, sizeof(key), compare_tids)))
+			continue;
+		if (thread_is_kernel_worker(process->pid, key.tid, &freezer->user_threads) || ending_threads_have(process->pid, key.tid))
+			continue;
+		error = interrupt_check();
+		if (!error)
+			error = seize_thread(freezer, key.tid);
+		if (freezer->left_out && hs_monotonic_ns() >= freezer->deadline)
+			break;
+	}
+	seize_guard_end();
+	closedir(directory);
+	return error;
+}
+
+// An interrupted sleep goes on by restart_syscall(2), which a filter may not know: it would kill the thread when that is released. Such a
+// call is made anew instead; a time that it waits for begins again. At once, for the tool may be killed next.
+static struct hs_error *keep_from_forbidden_restart(struct frozen_thread *thread)
+{
+	static const uint64_t none[6];
+	struct user_regs_struct registers = thread->registers;
+	struct seccomp_filters filters;
+	struct hs_error *error;
+	bool kills;
+
+	if (arch_call_state(&registers) != ARCH_RESTART_BLOCK)
+		return NULL;
+	error = seccomp_filters_read(thread->tid, &filters);
+	if (error) {
+		bool unknown = error->code == HS_ERROR_REFUSED; // without privilege; then a process with filters was refused before
+
+		if (!unknown)
+			return error;
+		hs_error_destroy(error);
+		return NULL;
+	}
+	kills = seccomp_filters_kill(&filters, SYS_restart_syscall, none);
+	seccomp_filters_deinit(&filters);
+	if (!kills)
+		return NULL;
+	arch_repeat_syscall(&registers);
+	error = ptrace_set_registers(thread->tid, &registers);
+	if (!error) {
+		thread->registers = registers;
+		thread->repeats_call = true;
+	}
+	return error;
+}
+
+struct hs_error *threads_read_signal_mask(struct frozen_thread *thread)
+{
+	return ptrace_get_signal_mask(thread->tid, &thread->signal_mask);
+}
+
+// The main thread's id may have gone to another thread, by an exec, after the one that had it was interrupted. The kernel resolves the id of a thread to
+// seize before it waits for an exec to be over (ptrace_attach in kernel/ptrace.c): so the one in that exec may be traced after the stop that each
+// traced exec has, under an id that the request did not name, and nothing has interrupted it. While an interrupt is pending, one more changes nothing; one that
+// comes right behind the stop costs one more stop when the thread is resumed, which run_to_syscall_stop passes over, or is dropped with the release.
+static struct hs_error *interrupt_again(pid_t tid)
+{
+	struct hs_error *error = ptrace_interrupt(tid);
+
+	if (!error || error->code != HS_ERROR_GONE)
+		return error;
+	hs_error_destroy(error);
+	return NULL;
+}
+
+enum collected { COLLECTED, COLLECTED_DEAD, NOT_YET };
+
+// Waits for a moment until the thread is in an event stop, and reads its registers.
+static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_thread *thread, enum collected *ret)
+{
+	// Where one has been met that ends, there may be many.
+	uint64_t slice_end = hs_monotonic_ns() + (ending_threads_count() > 0 ? COLLECT_SLICE / 20 : COLLECT_SLICE);
+	pid_t tid = thread->tid;
+
+	for (;;) {
+		struct stop stop = stop_wait(tid, slice_end < freezer->deadline ? slice_end : freezer->deadline, true);
+		struct hs_error *error = NULL;
+
+		switch (stop.kind) {
+		case STOP_EVENT:
+			thread->repeats_call = false; // it may have been collected before, and have run since
+			error = ptrace_get_registers(tid, &thread->registers);
+			if (!error)
+				error = keep_from_forbidden_restart(thread);
+			*ret = COLLECTED;
+			// A group stop has interrupted the call already, and not by this tool.
+			if (!error && stop.signal == SIGTRAP && !thread->repeats_call)
+				thread->registers_changed = thread->repeats_call = repeat_call_prepare(&thread->registers);
+			if (!error && thread->repeats_call)
+				error = threads_read_signal_mask(thread);
+			thread->stands = !error;
+			if (!error)
+				return NULL;
+			break; // killed in its stop: look again
+		case STOP_EXITED:
+			stop_consume(tid);
+			*ret = COLLECTED_DEAD;
+			return NULL;
+		case STOP_UNKNOWN:
+			*ret = COLLECTED_DEAD;
+			return NULL;
+		case STOP_EXEC:
+			return gone_by_exec(freezer->process->pid);
+		case STOP_NONE:
+			*ret = ending_threads_take(freezer->process->pid, tid) ? COLLECTED_DEAD : NOT_YET;
+			error = tid == freezer->process->pid ? interrupt_again(tid) : NULL;
+			return error ? error : interrupt_check();
+		case STOP_SIGNAL:
+		case STOP_SYSCALL:
+			// Any stop takes away a pending interrupt (ptrace_stop in kernel/signal.c): ask again, then let the signal
+			// take its way. The thread stops before it runs another instruction of the program.
+			error = ptrace_interrupt(tid);
+			if (!error)
+				error = ptrace_continue(tid, stop.signal);
+		}
+		if (error && error->code != HS_ERROR_GONE)
+			return error;
+		hs_error_destroy(error);
+		if (hs_monotonic_ns() >= freezer->deadline) {
+			*ret = NOT_YET;
+			return NULL;
+		}
+	}
+}
+
+// Whether all threads stand where they were collected; notes those that do not, which are dead or about to be, or were not collected yet.
+static bool all_stand(struct frozen_process *process)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < process->count; i++) {
+		struct frozen_thread *thread = &process->threads[i];
+
+		thread->stands = thread->stands && stop_peek(thread->tid).kind == STOP_EVENT;
+		all = all && thread->stands;
+	}
+	return all;
+}
+
+// All in the list in an event stop; the dead taken out. In turns, because one may wait until another, dead, is reaped (exec). Those that stand
+// are passed by: however often new threads appear, each is collected once. But while one is waited for, they are looked at too, for they may have been
+// killed: by the exec that it is in; or with the whole process, whose main thread is reported dead only after all others are reaped.
+static struct hs_error *collect_threads(struct freezer *freezer)
+{
+	struct frozen_process *process = freezer->process;
+	pid_t waiting;
+
+	do {
+		size_t i = 0;
+
+		waiting = 0;
+		while (i < process->count) {
+			struct frozen_thread *thread = &process->threads[i];
+			enum collected collected = COLLECTED;
+			struct hs_error *error = thread->stands ? NULL : collect_thread(freezer, thread, &collected);
+
+			if (error)
+				return error;
+			if (collected == NOT_YET)
+				waiting = thread->tid;
+			if (collected == COLLECTED_DEAD)
+				remove_thread(process, i);
+			else
+				i++;
+		}
+		if (waiting != 0 && hs_monotonic_ns() >= freezer->deadline)
+			return describe_stuck(process->pid, waiting);
+		if (waiting != 0)
+			all_stand(process);
+		ending_threads_reap(); // an exec may wait for it
+	} while (waiting != 0);
+	return NULL;
+}
+
+static struct hs_error *stop_all(struct freezer *freezer)
+{
+	struct frozen_process *process = freezer->process;
+
+	for (;;) {
+		size_t known = process->count;
+		struct hs_error *error;
+		bool stand;
+
+		error = seize_new_threads(freezer);
+		if (error)
+			return error;
+		stand = all_stand(process); // in any case: an exec that keeps the others from being seized waits for the dead to be reaped
+		if (stand && process->count == known && !freezer->left_out)
+			break;
+		urgency_lower(); // some are still to come to their stops
+		error = collect_threads(freezer);
+		if (error)
+			return error;
+		urgency_raise();
+		if (freezer->left_out && hs_monotonic_ns() >= freezer->deadline)
+			return hs_error_create(HS_ERROR_TIMEOUT, "thread %d of process %d cannot be traced: another thread of it is in an exec that "
+					       "takes long; try again later", (int)freezer->left_out, (int)process->pid);
+		// Where all that were there at first took the time that there was, and none has been started since, all stand.
+		if (known > 0 && hs_monotonic_ns() >= freezer->deadline)
+			return hs_error_create(HS_ERROR_TIMEOUT,
+					       "process %d starts threads faster than they can be stopped; try again later",
+					       (int)process->pid);
+		if (process->count > 0)
+			qsort(process->threads, process->count, sizeof(*process->threads), compare_tids);
+	}
+	if (process->count == 0)
+		return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
+	return NULL;
+}
+
+struct hs_error *threads_freeze(pid_t pid, unsigned timeout_ms, struct frozen_process *ret)
+{
+	struct freezer freezer = { .process = ret };
+	struct hs_error *error = standstill_begin(pid);
+
+	if (error)
+		return error;
+	user_threads_list(pid, &freezer.user_threads);
+	*ret = (struct frozen_process){ .pid = pid, .nice_value = urgency_begin(), .frozen_at = hs_monotonic_ns() };
+	freezer.deadline = ret->frozen_at + timeout_ms * UINT64_C(1000000);
+	error = stop_all(&freezer);
+	pid_set_deinit(&freezer.user_threads);
+	if (error)
+		error = hs_error_join(error, threads_thaw(ret));
+	return error;
+}
+
+static struct hs_error *write_registers(struct frozen_thread *thread)
+{
+	struct hs_error *error;
+
+	if (!thread->registers_changed)
+		return NULL;
+	error = ptrace_set_registers(thread->tid, &thread->registers);
+	if (!error)
+		thread->registers_changed = false;
+	return error;
+}
+
+// A thread that is not in a stop: it was killed, or did not reach its stop in time. *done_ret: nothing is left to do.
+static struct hs_error *release_running(pid_t pid, pid_t tid, bool *done_ret)
+{
+	struct hs_error *error;
+	struct stop stop;
+
+	error = ptrace_interrupt(tid);
+	hs_error_destroy(error);
+	stop = stop_wait(tid, hs_monotonic_ns() + COLLECT_SLICE, false);
+	*done_ret = true;
+	switch (stop.kind) {
+	case STOP_EXITED:
+		stop_consume(tid);
+		return NULL;
+	case STOP_UNKNOWN:
+		return NULL;
+	case STOP_NONE:
+		*done_ret = ending_threads_take(pid, tid);
+		return NULL;
+	default:
+		if (stop.kind == STOP_EXEC)
+			stop_consume(tid);
+		error = ptrace_detach(tid, stop.kind == STOP_SIGNAL ? stop.signal : 0);
+		if (error && error->code == HS_ERROR_GONE) {
+			*done_ret = false;
+			hs_error_destroy(error);
+			error = NULL;
+		}
+		return error;
+	}
+}
+
+// In turns, as in collect_threads. Bounded.
+static struct hs_error *release_all_running(pid_t pid, struct frozen_thread *threads, size_t count)
+{
+	uint64_t deadline = hs_monotonic_ns() + RELEASE_TIMEOUT;
+	struct hs_error *error = NULL;
+
+	while (count > 0) {
+		size_t left = 0;
+
+		for (size_t i = 0; i < count; i++) {
+			bool done;
+
+			error = hs_error_join(error, release_running(pid, threads[i].tid, &done));
+			if (!done)
+				threads[left++] = threads[i];
+		}
+		count = left;
+		if (count > 0 && hs_monotonic_ns() >= deadline)
+			return hs_error_join(error, hs_error_create(HS_ERROR_TIMEOUT,
+								    "thread %d of process %d cannot be released before this program ends",
+								    (int)threads[0].tid, (int)pid));
+	}
+	return error;
+}
+
+// A thread that has called exec has the main thread's id, under which it may be in no list (interrupt_again).
+static struct hs_error *release_unlisted(pid_t pid)
+{
+	struct frozen_thread main_thread = { .tid = pid };
+
+	return thread_is_own_tracee(pid, pid) ? release_all_running(pid, &main_thread, 1) : NULL;
+}
+
+static struct hs_error *release_thread(struct frozen_thread *thread, bool *running_ret)
+{
+	struct stop stop = stop_peek(thread->tid);
+	struct hs_error *error = NULL, *detach_error;
+	int signal = thread->signal_to_deliver;
+
+	*running_ret = stop.kind == STOP_NONE || stop.kind == STOP_EXITED || stop.kind == STOP_UNKNOWN;
+	if (*running_ret)
+		return NULL;
+	if (stop.kind == STOP_EXEC)
+		stop_consume(thread->tid);
+	else if (thread->registers_changed)
+		error = write_registers(thread);
+	// Met on the way to the stop and not yet passed on.
+	if (stop.kind == STOP_SIGNAL && signal == 0)
+		signal = stop.signal;
+	detach_error = ptrace_detach(thread->tid, signal);
+	if (error && error->code == HS_ERROR_GONE) {
+		hs_error_destroy(error);
+		error = NULL;
+	}
+	if (detach_error && detach_error->code == HS_ERROR_GONE) {
+		hs_error_destroy(detach_error);
+		detach_error = NULL;
+		*running_ret = true;
+	}
+	return hs_error_join(error, detach_error);
+}
+
+// With the call that it repeats, if it does, put right.
+static struct hs_error *settle_and_release(pid_t pid, struct frozen_thread *thread, bool *running_ret)
+{
+	struct hs_error *error = NULL;
+
+	if (thread->repeats_call && stop_peek(thread->tid).kind == STOP_EVENT)
+		error = repeat_call_settle(pid, thread);
+	if (error && (error->code == HS_ERROR_GONE || error->error_number == ESRCH || error->error_number == ENOENT)) {
+		hs_error_destroy(error); // killed in its stop
+		error = NULL;
+	}
+	error = hs_error_join(error, release_thread(thread, running_ret));
+	thread->repeats_call = false;
+	return error;
+}
+
+// Releases those that repeat a call, or those that do not; keeps the rest, and those that run, in the list.
+static struct hs_error *release_some(struct frozen_process *process, bool repeating)
+{
+	struct hs_error *errors = NULL;
+	size_t left = 0;
+
+	for (size_t i = 0; i < process->count; i++) {
+		struct frozen_thread *thread = &process->threads[i];
+		bool stays = true;
+
+		if (thread->repeats_call == repeating)
+			errors = hs_error_join(errors, settle_and_release(process->pid, thread, &stays));
+		if (stays)
+			process->threads[left++] = *thread;
+	}
+	process->count = left;
+	return errors;
+}
+
+struct hs_error *threads_thaw(struct frozen_process *process)
+{
+	struct hs_error *error, *unreleased;
+	uint64_t end;
+
+	frozen_maps_forget(process);
+	urgency_raise();
+	error = release_some(process, false);
+	error = hs_error_join(error, release_some(process, true));
+	end = hs_monotonic_ns();
+	urgency_lower();
+	unreleased = release_all_running(process->pid, process->threads, process->count);
+	unreleased = hs_error_join(unreleased, release_unlisted(process->pid));
+	urgency_end(process->nice_value);
+	ending_threads_reap_from_now_on();
+	standstill_end(!unreleased);
+	error = hs_error_join(error, unreleased);
+	process->stopped_ns = end - process->frozen_at;
+	free(process->threads);
+	process->threads = NULL;
+	process->count = 0;
+	return error;
+}
+
+struct hs_error *threads_run_on(struct frozen_process *process, bool (*chosen)(const struct frozen_thread *, void *), void *context,
+				unsigned wait_us, unsigned timeout_ms)
+{
+	struct freezer freezer = { .process = process };
+	struct hs_error *error = NULL;
+	size_t left = 0;
+
+	frozen_maps_forget(process);
+	urgency_lower();
+	for (size_t i = 0; i < process->count; i++) {
+		struct frozen_thread *thread = &process->threads[i];
+		bool stays = true;
+
+		if (chosen(thread, context))
+			error = hs_error_join(error, settle_and_release(process->pid, thread, &stays));
+		if (stays)
+			process->threads[left++] = *thread;
+	}
+	freezer.capacity = process->count;
+	process->count = left;
+	if (!error) {
+		usleep(wait_us);
+		user_threads_list(process->pid, &freezer.user_threads);
+		freezer.deadline = hs_monotonic_ns() + timeout_ms * UINT64_C(1000000);
+		error = stop_all(&freezer);
+		pid_set_deinit(&freezer.user_threads);
+	}
+	return error ? hs_error_join(error, threads_thaw(process)) : NULL;
+}
+
+bool threads_rewind_syscall(struct user_regs_struct *registers)
+{
+	return arch_rewind_syscall(registers);
+}

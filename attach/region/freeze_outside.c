@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/region/freeze_outside.h"
+
+#include "attach/guard/interrupt.h"
+#include "attach/process/memory_sharers.h"
+#include "attach/ptrace/frozen_maps.h"
+#include "attach/region/inside.h"
+#include "attach/region/slot_facts.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <unistd.h>
+
+enum {
+	TRIES = 5,
+	FIRST_RUN_US = 50, LONGEST_RUN_US = 2000, // that threads inside run on alone
+	WAIT_US = 5000, // between tries
+};
+// How long the others stand at most in the first try; in each further one twice as long; ns. They stand longer where threads get no processor.
+#define FIRST_STOP UINT64_C(8000000)
+
+struct search {
+	const struct region_access *region;
+	struct unwind_tables tables;
+	struct hs_error *error;
+	// Of the freeze that is looked at.
+	struct region_part image;
+	struct slot_facts_list slots;
+	struct inside_search inside;
+};
+
+static void end_look(struct search *search)
+{
+	inside_end(&search->inside);
+	slot_facts_deinit(&search->slots);
+}
+
+static struct hs_error *begin_look(struct search *search, struct frozen_process *process)
+{
+	const struct region_access *region = search->region;
+	const struct proc_maps *maps;
+	struct hs_error *error = frozen_maps(process, &maps);
+
+	search->image = (struct region_part){ region->header.code_address, region->header.code_size };
+	if (!error)
+		error = slot_facts_read(region, process, &search->slots);
+	if (!error)
+		error = inside_begin(&region->memory, maps, &search->slots, &search->tables, &search->image, 1, NULL, &search->inside);
+	return error;
+}
+
+// Its pc is in the image; or the recorder was interrupted by a signal, whose handler the thread is in now.
+static struct hs_error *is_inside(struct search *search, const struct frozen_thread *thread, bool *ret)
+{
+	const struct slot_facts *slot = slot_facts_find(&search->slots, thread->registers.fs_base);
+
+	*ret = ranges_hold(&search->image, 1, thread->registers.rip);
+	if (*ret || !slot || !slot->guard || slot->in_original) // in the original function, or in the program
+		return NULL;
+	return inside_check(&search->inside, thread, ret);
+}
+
+static bool chosen(const struct frozen_thread *thread, void *context)
+{
+	struct search *search = context;
+	bool inside = false;
+
+	if (!search->error)
+		search->error = is_inside(search, thread, &inside);
+	return inside;
+}
+
+static struct hs_error *count_inside(struct search *search, struct frozen_process *process, size_t *ret)
+{
+	struct hs_error *error = begin_look(search, process);
+
+	*ret = 0;
+	for (size_t i = 0; i < process->count && !error; i++) {
+		*ret += chosen(&process->threads[i], search);
+		error = search->error ? search->error : interrupt_check();
+	}
+	return error;
+}
+
+// Lets those inside run on until none is, or for so long.
+static struct hs_error *wait_until_outside(struct search *search, struct frozen_process *process, uint64_t longest_stop, size_t *inside_ret)
+{
+	unsigned run_us = FIRST_RUN_US;
+	struct hs_error *error = count_inside(search, process, inside_ret);
+
+	while (!error && *inside_ret > 0 && hs_monotonic_ns() - process->frozen_at < longest_stop) {
+		error = threads_run_on(process, chosen, search, run_us, HS_FREEZE_TIMEOUT_MS);
+		end_look(search);
+		if (error) // and all is thawed
+			return hs_error_join(error, search->error);
+		run_us = run_us * 2 > LONGEST_RUN_US ? LONGEST_RUN_US : run_us * 2;
+		error = count_inside(search, process, inside_ret);
+	}
+	end_look(search);
+	return error ? hs_error_join(error, threads_thaw(process)) : NULL;
+}
+
+// Whether another process shares the memory, and so is not stopped.
+static bool is_shared(const struct frozen_process *process, const struct pid_set *strangers)
+{
+	struct hs_error *error = memory_sharers_check(process->pid, process->threads[0].tid, strangers);
+	bool shared = error != NULL;
+
+	if (shared)
+		hs_verbose("%s", error->message);
+	hs_error_destroy(error);
+	return shared;
+}
+
+struct hs_error *freeze_outside(const struct region_access *region, struct frozen_process *ret, bool *outside_ret, uint64_t *stopped_ns_ret)
+{
+	struct search search = { .region = region };
+	uint64_t longest_stop = FIRST_STOP;
+	struct pid_set strangers;
+	struct hs_error *error;
+	size_t inside = 0;
+
+	*stopped_ns_ret = 0;
+	error = unwind_tables_read(&region->memory, &search.tables);
+	if (error)
+		return error;
+	memory_strangers_list(region->pid, &strangers);
+	for (int try = 1;; try++) {
+		error = threads_freeze(region->pid, HS_FREEZE_TIMEOUT_MS, ret);
+		if (error)
+			break;
+		*outside_ret = !is_shared(ret, &strangers);
+		if (!*outside_ret)
+			break;
+		error = wait_until_outside(&search, ret, longest_stop, &inside);
+		*outside_ret = inside == 0;
+		if (error || inside == 0 || try == TRIES)
+			break;
+		hs_verbose("%zu threads are inside the payload; trying again", inside);
+		error = threads_thaw(ret);
+		if (ret->stopped_ns > *stopped_ns_ret)
+			*stopped_ns_ret = ret->stopped_ns;
+		if (error)
+			break;
+		usleep(WAIT_US); // ends early on a signal to the tool
+		error = interrupt_check();
+		if (error)
+			break;
+		longest_stop *= 2;
+	}
+	pid_set_deinit(&strangers);
+	unwind_tables_deinit(&search.tables);
+	return error;
+}

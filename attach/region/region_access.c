@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/region/region_access.h"
+
+#include "attach/guard/interrupt.h"
+#include "attach/guard/standstill.h"
+#include "attach/process/memory_file.h"
+#include "attach/ptrace/memory_write.h"
+#include "attach/region/state_pages.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/live_thread.h"
+#include "inject/abi/payload_header.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+bool region_may_be(const struct proc_map *map)
+{
+	return map->shared && map->deleted && strcmp(map->name, "/dev/zero") == 0 && map->offset == 0 &&
+	       makedev(map->device_major, map->device_minor) == memory_file_device() && map->start >= HS_LAYOUT_LOW && map->end <= HS_LAYOUT_HIGH &&
+	       map->start % HS_LAYOUT_GAP == 0 && map->end - map->start >= HS_HEADER_SIZE;
+}
+
+// What up to layout version 9 was in its place.
+static bool is_of_earlier_version(const struct proc_map *map)
+{
+	return map->shared && map->deleted && strcmp(map->name, "/memfd:heapsnap-region") == 0;
+}
+
+const struct proc_map *region_find(const struct proc_maps *maps, const struct target_memory *memory)
+{
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct proc_map *map = &maps->items[i];
+		struct region_header header;
+		struct hs_error *error;
+
+		if (is_of_earlier_version(map))
+			return map;
+		if (!region_may_be(map) || !map->readable || !map->writable)
+			continue;
+		error = target_memory_read(memory, map->start, &header, sizeof(header));
+		if (!error && header.magic == HS_REGION_MAGIC && header.region_address == map->start)
+			return map;
+		hs_error_destroy(error);
+	}
+	return NULL;
+}
+
+bool region_is_bare(const struct proc_maps *maps, const struct target_memory *memory, const struct region_part *part)
+{
+	const struct proc_map *map = proc_maps_find(maps, part->offset);
+	uint64_t magic = 0;
+	struct hs_error *error;
+
+	if (!map || !region_may_be(map) || map->start != part->offset || map->end - map->start != part->size)
+		return false;
+	error = target_memory_read(memory, map->start, &magic, sizeof(magic));
+	hs_error_destroy(error);
+	return !error && magic == 0;
+}
+
+static struct hs_error *check_part(const char *name, const struct region_part *part, uint64_t offset, uint64_t size,
+				   uint64_t region_size)
+{
+	if (part->offset != offset || part->size != size || size > region_size || offset > region_size - size)
+		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: its part %s lies elsewhere", name);
+	return NULL;
+}
+
+struct hs_error *region_check_header(const struct region_header *header, uint64_t size)
+{
+	const struct {
+		const char *name;
+		const struct region_part *part;
+		uint64_t offset, size;
+	} parts[] = {
+		{ "hooks", &header->hooks, HS_OFFSET_HOOKS, HS_OFFSET_MODULES - HS_OFFSET_HOOKS },
+		{ "modules", &header->modules, HS_OFFSET_MODULES, HS_OFFSET_STRINGS - HS_OFFSET_MODULES },
+		{ "strings", &header->strings, HS_OFFSET_STRINGS, HS_OFFSET_THREADS - HS_OFFSET_STRINGS },
+		{ "threads", &header->threads, HS_OFFSET_THREADS, HS_OFFSET_SLOTS - HS_OFFSET_THREADS },
+		{ "slots", &header->slots, HS_OFFSET_SLOTS, HS_OFFSET_EXTRA_SLOTS - HS_OFFSET_SLOTS },
+		{ "extra_slots", &header->extra_slots, HS_OFFSET_EXTRA_SLOTS, HS_OFFSET_RULES - HS_OFFSET_EXTRA_SLOTS },
+		{ "rules", &header->rules, HS_OFFSET_RULES, HS_OFFSET_LOG - HS_OFFSET_RULES },
+		{ "log", &header->log, HS_OFFSET_LOG, HS_OFFSET_BUCKETS - HS_OFFSET_LOG },
+		{ "buckets", &header->buckets, HS_OFFSET_BUCKETS, HS_OFFSET_ROOT - HS_OFFSET_BUCKETS },
+		{ "root", &header->root, HS_OFFSET_ROOT, HS_OFFSET_SAMPLES - HS_OFFSET_ROOT },
+		{ "samples", &header->samples, HS_OFFSET_SAMPLES, HS_SAMPLE_TABLE_SIZE },
+		{ "pages", &header->pages, HS_OFFSET_PAGES, size < HS_OFFSET_PAGES ? 0 : size - HS_OFFSET_PAGES },
+	};
+
+	if (header->magic != HS_REGION_MAGIC)
+		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is not heapsnap's");
+	if (header->abi_version != HS_ABI_VERSION)
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "attached by another version of heapsnap (layout %u, this one reads %u): use that version",
+				       header->abi_version, HS_ABI_VERSION);
+	if (header->size != size)
+		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: it names another size");
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		struct hs_error *error = check_part(parts[i].name, parts[i].part, parts[i].offset, parts[i].size, size);
+
+		if (error)
+			return error;
+	}
+	if (header->state < REGION_ATTACHING || header->state > REGION_DETACHING || header->hook_count > HS_HOOKS_MAX ||
+	    header->island_count > HS_ISLAND_AREAS_MAX || header->module_count > HS_MODULES_MAX || header->string_bytes > HS_STRINGS_SIZE ||
+	    header->thread_count > HS_THREAD_HISTORY_MAX + HS_THREAD_SLOTS_ALL || header->extra_slot_count > HS_THREAD_EXTRA_SLOTS ||
+	    header->first_page != HS_OFFSET_PAGES / HS_PAGE_SIZE ||
+	    header->max_pages > size / HS_PAGE_SIZE || header->max_pages < header->first_page || header->depth == 0 ||
+	    header->depth > HS_DEPTH_MAX || header->log_limit > HS_LOG_ENTRIES)
+		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: a count is out of range");
+	return NULL;
+}
+
+bool region_is_code(const struct proc_maps *maps, const struct code_names *names, uint64_t address, uint64_t size)
+{
+	const struct proc_map *map = proc_maps_find(maps, address);
+
+	if (!map || map->start != address || size > map->end - map->start || map->writable || map->shared)
+		return false;
+	// Without executable memory files the code is anonymous memory, and before it is there, a memory file stands for it.
+	return memory_file_is_mapped(names, map) || (map->executable && map->inode == 0 && !*map->name);
+}
+
+// The header's addresses, which detach will unmap, must be mappings of our own. Once a detach has begun, some may be gone.
+static struct hs_error *check_addresses(pid_t pid, const struct region_header *header, const struct proc_map *region, const struct proc_maps *maps)
+{
+	const struct code_names names = { .pid = pid, .nonce = header->code_nonce };
+	const struct proc_map *state;
+
+	if (header->region_address != region->start)
+		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: it names another address");
+	if (header->state_address != header->code_address + header->code_size)
+		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: its state pages lie elsewhere");
+	if (header->state != REGION_ATTACHED)
+		return NULL;
+	for (uint32_t i = 0; i < header->island_count; i++)
+		if (!region_is_code(maps, &names, header->islands[i].offset, header->islands[i].size))
+			return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: no code at 0x%" PRIx64,
+					       header->islands[i].offset);
+	if (!region_is_code(maps, &names, header->code_address, header->code_size))
+		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: no code at 0x%" PRIx64, header->code_address);
+	state = proc_maps_find(maps, header->state_address);
+	if (!state || state->inode != 0 || !state->writable || state->end - header->state_address < HS_STATE_SIZE)
+		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: no state pages");
+	return NULL;
+}
+
+// Whether `fd` is the mapped memory: shared anonymous memory, on the kernel's own device, without a link, with the mapping's inode and size, which only a
+// holder of CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE can change. Seals first: other files have none, and are then asked nothing more.
+static bool is_region_memory(int fd, const struct proc_map *map)
+{
+	struct stat status;
+
+	return fcntl(fd, F_GET_SEALS) == F_SEAL_SEAL && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 0 &&
+	       status.st_dev == memory_file_device() && status.st_ino == map->inode && (uint64_t)status.st_size == map->end - map->start;
+}
+
+// *fd_ret -1 = no privilege for that. `map` has been proven to be of the kernel's own device, so to open it acts on nothing else; the handle shows
+// whether it still is.
+static struct hs_error *open_through_map_files(pid_t pid, const struct proc_map *map, int *fd_ret)
+{
+	const unsigned known = STATX_TYPE | STATX_INO;
+	HS_CLEANUP_FREE char *path = NULL;
+	HS_CLEANUP_FREE char *link = NULL;
+	HS_CLEANUP_CLOSE int handle = -1;
+	HS_CLEANUP_CLOSE int fd = -1;
+	struct statx status;
+	struct hs_error *error = hs_format(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, hs_live_thread(pid), map->start, map->end);
+
+	*fd_ret = -1;
+	if (error)
+		return error;
+	handle = open(path, O_PATH | O_CLOEXEC);
+	if (handle < 0)
+		return NULL;
+	error = standstill_allows_files();
+	if (error)
+		return error;
+	error = hs_format(&link, "/proc/self/fd/%d", handle);
+	if (error)
+		return error;
+	if (statx(handle, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, known, &status) == 0 && S_ISREG(status.stx_mode) &&
+	    makedev(status.stx_dev_major, status.stx_dev_minor) == memory_file_device() && status.stx_ino == map->inode) {
+		fd = open(link, O_RDWR | O_CLOEXEC);
+		if (fd < 0)
+			return NULL;
+	}
+	if (fd < 0 || !is_region_memory(fd, map))
+		return hs_error_create(HS_ERROR_BAD_DATA, "what process %d has mapped in the place of heapsnap's region is something else", pid);
+	*fd_ret = HS_STEAL_FD(fd);
+	return NULL;
+}
+
+bool region_can_be_opened(void)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(getpid(), &maps);
+	bool can = false;
+
+	for (size_t i = 0; !error && i < maps.count; i++) {
+		const struct proc_map *map = &maps.items[i];
+		char path[80];
+
+		if (map->inode == 0)
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/map_files/%" PRIx64 "-%" PRIx64, map->start, map->end);
+		can = access(path, F_OK) == 0;
+		break;
+	}
+	if (!error)
+		proc_maps_deinit(&maps);
+	hs_error_destroy(error);
+	return can;
+}
+
+struct hs_error *region_none(pid_t pid)
+{
+	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d is not attached; use `heapsnap attach %d` first", pid, pid);
+}
+
+struct hs_error *region_open(pid_t pid, const struct proc_maps *maps, struct region_access *ret)
+{
+	const struct proc_map *map = NULL;
+	bool candidates = false;
+	struct hs_error *error;
+
+	for (size_t i = 0; i < maps->count; i++)
+		candidates |= region_may_be(&maps->items[i]) || is_of_earlier_version(&maps->items[i]);
+	*ret = (struct region_access){ .pid = pid, .fd = -1, .memory.fd = -1 };
+	if (candidates) {
+		error = target_memory_open(pid, &ret->memory);
+		if (error)
+			return error;
+		map = region_find(maps, &ret->memory);
+	}
+	if (!map) {
+		region_close(ret);
+		return region_none(pid);
+	}
+	ret->address = map->start;
+	ret->size = map->end - map->start;
+	error = is_of_earlier_version(map) ? NULL : open_through_map_files(pid, map, &ret->fd);
+	if (!error)
+		error = region_read(ret, 0, &ret->header, sizeof(ret->header));
+	if (!error)
+		error = region_check_header(&ret->header, ret->size);
+	if (!error)
+		error = check_addresses(pid, &ret->header, map, maps);
+	if (error)
+		region_close(ret);
+	return error;
+}
+
+void region_close(struct region_access *access)
+{
+	if (access->fd >= 0)
+		close(access->fd);
+	access->fd = -1;
+	target_memory_close(&access->memory);
+}
+
+bool region_is_there(const struct region_access *access, const struct proc_maps *maps)
+{
+	const struct proc_map *map = proc_maps_find(maps, access->address);
+	struct stat status;
+
+	if (!map || map->start != access->address || map->end - map->start != access->size)
+		return false;
+	// Without a handle, as it was found.
+	return access->fd >= 0 ? fstat(access->fd, &status) == 0 && status.st_ino == map->inode : region_find(maps, &access->memory) == map;
+}
+
+struct hs_error *region_read(const struct region_access *access, uint64_t offset, void *buffer, size_t size)
+{
+	if (access->fd >= 0)
+		return hs_pread_exact(access->fd, buffer, size, offset);
+	return target_memory_read(&access->memory, access->address + offset, buffer, size);
+}
+
+struct hs_error *region_write(const struct region_access *access, uint64_t offset, const void *data, size_t size)
+{
+	fault_request();
+	if (access->fd >= 0)
+		return hs_pwrite_all(access->fd, data, size, offset);
+	return target_memory_write(&access->memory, access->address + offset, data, size, 0);
+}
+
+// A name that the target may have written over: it is printed in messages.
+static void make_printable(char *name, size_t size)
+{
+	name[size - 1] = 0;
+	for (; *name; name++)
+		if (*name < ' ' || *name > '~')
+			*name = '?';
+}
+
+struct hs_error *region_read_hooks(const struct region_access *access, struct hook_record **hooks_ret)
+{
+	size_t size = access->header.hook_count * sizeof(struct hook_record);
+	HS_CLEANUP_FREE struct hook_record *hooks = calloc(access->header.hook_count + 1u, sizeof(*hooks));
+	struct hs_error *error;
+
+	if (!hooks)
+		return &hs_error_no_memory;
+	error = region_read(access, HS_OFFSET_HOOKS, hooks, size);
+	if (error)
+		return error;
+	for (uint32_t i = 0; i < access->header.hook_count; i++)
+		make_printable(hooks[i].name, sizeof(hooks[i].name));
+	*hooks_ret = HS_STEAL_POINTER(hooks);
+	return NULL;
+}

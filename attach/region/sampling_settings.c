@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/region/sampling_settings.h"
+
+#include "base/clock.h"
+
+#include <x86intrin.h>
+
+enum { WORD_SIZE = 8 };
+
+void sampling_settings_begin(struct region_header *header, const struct sampling_settings *settings, uint64_t seed, uint32_t ticks_per_us)
+{
+	header->sampling_mode = settings->mode;
+	header->sampling_interval = settings->interval;
+	header->sampling_seed = seed;
+	header->removals_exchange = settings->mode != SAMPLING_exact;
+	header->budget = settings->budget;
+	header->ticks_per_us = ticks_per_us;
+	header->always_exact = settings->mode == SAMPLING_exact || settings->mode == SAMPLING_budget; // until the budget is over
+	header->sampling_generation = 1;
+	// Where every block is recorded, counting them for a filter would be in vain.
+	if (settings->mode != SAMPLING_exact)
+		header->removal_flags = REMOVAL_FILTERS;
+}
+
+uint32_t sampling_measure_ticks(void)
+{
+	const uint64_t least = 1000000; // ns
+	uint64_t began = hs_monotonic_ns(), first = __rdtsc(), took, ticks;
+
+	do {
+		ticks = __rdtsc() - first;
+		took = hs_monotonic_ns() - began;
+	} while (took < least);
+	return (uint32_t)(ticks * 1000 / took);
+}
+
+static bool has_interval(enum sampling_mode mode) { return mode == SAMPLING_interval || mode == SAMPLING_words; }
+
+bool sampling_settings_read(const struct region_header *header, struct sampling_settings *ret)
+{
+	enum sampling_mode mode = (enum sampling_mode)header->sampling_mode;
+	enum sampling_mode drawn = mode == SAMPLING_stopped ? (enum sampling_mode)header->sampling_before : mode;
+
+	*ret = (struct sampling_settings){ .mode = SAMPLING_exact, .interval = 1 };
+	if ((uint32_t)mode > SAMPLING_budget || (uint32_t)drawn > SAMPLING_budget || drawn == SAMPLING_stopped)
+		return false;
+	if (has_interval(drawn) && (header->sampling_interval < 2 || header->sampling_interval > HS_INTERVAL_MAX))
+		return false;
+	if (drawn == SAMPLING_budget && (header->budget == 0 || header->budget > HS_BUDGET_MAX))
+		return false;
+	*ret = (struct sampling_settings){
+		.mode = mode, .interval = has_interval(drawn) ? header->sampling_interval : 1,
+		.budget = drawn == SAMPLING_budget ? header->budget : 0, .before = drawn,
+	};
+	return true;
+}
+
+struct sampling_settings sampling_settings_after(const struct sampling_settings *now, const struct sampling_change *change)
+{
+	struct sampling_settings after = *now;
+
+	if (change->kind == SAMPLING_SET) {
+		after = change->settings;
+		after.before = after.mode;
+	} else if (change->kind == SAMPLING_STOP) {
+		after.mode = SAMPLING_stopped;
+	} else if (change->kind == SAMPLING_START) {
+		after.mode = now->before;
+	}
+	return after;
+}
+
+bool sampling_interval_of_rate(double samples_per_word, uint32_t *ret)
+{
+	double interval = samples_per_word > 0 ? WORD_SIZE / samples_per_word : 0; // not a number is not above 0
+
+	if (!(interval >= 2 && interval <= HS_INTERVAL_MAX))
+		return false;
+	*ret = (uint32_t)(interval + 0.5);
+	return true;
+}

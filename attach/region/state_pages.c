@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/region/state_pages.h"
+
+#include "attach/guard/interrupt.h"
+#include "attach/ptrace/memory_write.h"
+
+#include <string.h>
+
+#define PLACE(field) offsetof(struct payload_state, field)
+
+struct hs_error *state_pages_activate(const struct target_memory *memory, uint64_t state, pid_t stopped_tid)
+{
+	static const uint32_t active_and_present[2] = { 1, 1 };
+
+	_Static_assert(PLACE(active) == 0 && PLACE(present) == sizeof(uint32_t), "the two are written at once");
+	return target_memory_write(memory, state, active_and_present, sizeof(active_and_present), stopped_tid);
+}
+
+struct hs_error *state_pages_deactivate(const struct target_memory *memory, uint64_t state, pid_t stopped_tid)
+{
+	const uint32_t none = 0;
+
+	return target_memory_write(memory, state + PLACE(active), &none, sizeof(none), stopped_tid);
+}
+
+struct hs_error *state_pages_write_filter(const struct target_memory *memory, uint64_t state, const uint8_t *counters, pid_t stopped_tid)
+{
+	fault_request();
+	return target_memory_write(memory, state + PLACE(filter), counters, HS_FILTER_SIZE, stopped_tid);
+}
+
+struct hs_error *state_pages_saturate_filter(const struct target_memory *memory, uint64_t state, pid_t stopped_tid)
+{
+	uint8_t saturated[HS_FILTER_SIZE];
+
+	memset(saturated, HS_FILTER_SATURATED, sizeof(saturated));
+	return state_pages_write_filter(memory, state, saturated, stopped_tid);
+}
+
+struct hs_error *state_pages_take_passes(const struct target_memory *memory, uint64_t state, pid_t stopped_tid)
+{
+	static const struct thread_pass none[HS_PAGE_SIZE / sizeof(struct thread_pass)];
+	struct hs_error *error = NULL;
+
+	// A page at a time, and only where something is: pages that were never used are not to become the target's memory.
+	for (uint64_t offset = 0; offset < sizeof(((struct payload_state *)0)->passes) && !error; offset += sizeof(none)) {
+		struct thread_pass passes[HS_PAGE_SIZE / sizeof(struct thread_pass)];
+		uint64_t address = state + PLACE(passes) + offset;
+
+		error = target_memory_read(memory, address, passes, sizeof(passes));
+		if (error || memcmp(passes, none, sizeof(none)) == 0)
+			continue;
+		fault_request();
+		error = target_memory_write(memory, address, none, sizeof(none), stopped_tid);
+	}
+	return error;
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/session/attach_plan.h"
+
+#include "attach/elf/program_kind.h"
+#include "attach/guard/own_descriptors.h"
+#include "attach/guard/standstill.h"
+#include "attach/process/mapping_room.h"
+#include "attach/process/target_judge.h"
+#include "attach/ptrace/gadgets.h"
+#include "attach/region/region_access.h"
+#include "attach/region/region_size.h"
+#include "attach/session/inherited.h"
+#include "attach/session/leftovers.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <inttypes.h>
+#include <sys/random.h>
+
+void attach_plan_deinit(struct attach_plan *plan)
+{
+	hook_plan_deinit(&plan->hooks);
+	modules_deinit(&plan->modules);
+	file_pages_deinit(&plan->files);
+	proc_maps_deinit(&plan->maps);
+	target_memory_close(&plan->memory);
+	target_info_deinit(&plan->target);
+}
+
+static struct hs_error *region_state(pid_t pid, const struct proc_maps *maps, uint32_t *state_ret)
+{
+	struct region_access access;
+	struct hs_error *error;
+
+	*state_ret = 0;
+	error = region_open(pid, maps, &access);
+	if (error && error->code == HS_ERROR_NOT_FOUND) {
+		hs_error_destroy(error);
+		return NULL;
+	}
+	if (error)
+		return hs_error_prefix(error, "process %d has a heapsnap region already", pid);
+	*state_ret = access.header.state;
+	region_close(&access);
+	return NULL;
+}
+
+static void warn_of_rest(const struct attach_plan *plan, const char *what, struct findings *findings)
+{
+	findings_add(findings, GROUND_attached, FINDING_WARNING, "the next attach or detach clears it away", "process %d has %s",
+		     (int)plan->target.pid, what);
+}
+
+// What is left of ours where there is no region.
+static struct hs_error *judge_leftovers(struct attach_plan *plan, struct findings *findings)
+{
+	struct inherited inherited;
+	bool frozen = standstill_is_on(); // then the names are known, and tables of thousands of descriptors are not looked through
+	struct hs_error *error;
+
+	if (!frozen)
+		code_names_read(&plan->memory, &plan->names);
+	error = inherited_read(&plan->maps, &plan->memory, &plan->names, &inherited);
+	if (error)
+		return error;
+	plan->hooks_left = inherited_is_hooked(&inherited, &plan->memory);
+	if (plan->hooks_left)
+		warn_of_rest(plan, "hooks that do nothing, inherited from a parent that was attached when it was forked", findings);
+	else if (inherited.code_count > 0 || (!frozen && leftovers_exist(&plan->names, &plan->memory)))
+		warn_of_rest(plan, "the rest of an unfinished attach or detach", findings);
+	inherited_deinit(&inherited);
+	return NULL;
+}
+
+// What an earlier run has left. Attach clears it away (session_clear_unfinished) before it plans.
+static void judge_attached(struct attach_plan *plan, struct findings *findings)
+{
+	pid_t pid = plan->target.pid;
+	uint32_t state;
+	struct hs_error *error = region_state(pid, &plan->maps, &state);
+
+	plan->hooks_left = false;
+	if (!error && state == REGION_ATTACHED) {
+		error = hs_error_create(HS_ERROR_REFUSED, "process %d is already attached; use `heapsnap dump %d -o FILE`, or "
+					"`heapsnap detach %d` first", pid, pid, pid);
+	} else if (!error && state != 0) {
+		plan->hooks_left = true;
+		warn_of_rest(plan, "the rest of an unfinished attach or detach", findings);
+	} else if (!error) {
+		error = judge_leftovers(plan, findings);
+	}
+	findings_add_error(findings, GROUND_attached, error);
+}
+
+static void judge_runner(const struct attach_plan *plan, struct findings *findings)
+{
+	const struct module *program = program_run_by_another(&plan->modules);
+
+	if (program)
+		findings_add(findings, GROUND_program, FINDING_REFUSAL, "run the program by itself",
+			     "process %d (%s) is %s, which runs %s: hooks in code that it translates or places itself may harm it", (int)plan->target.pid,
+			     plan->target.name, plan->modules.items[0].path, program->path);
+}
+
+static void judge_go(const struct attach_plan *plan, struct findings *findings)
+{
+	for (size_t i = 0; i < plan->modules.count; i++) {
+		if (!plan->modules.items[i].is_go)
+			continue;
+		findings_add(findings, GROUND_allocator, FINDING_WARNING,
+			     "Go's own heap profile shows that (packages runtime/pprof and net/http/pprof)",
+			     "%s is written in Go; of its memory only what C code in it allocates is seen", plan->modules.items[i].path);
+		return;
+	}
+}
+
+// Whose blocks will not be seen though the program may make many by it: said loudly.
+static void judge_unseen(const struct attach_plan *plan, struct findings *findings)
+{
+	char names[512] = "";
+	size_t length = 0, count = 0;
+
+	for (size_t i = 0; i < plan->hooks.count; i++) {
+		const struct hook_record *hook = &plan->hooks.hooks[i].record;
+
+		if (!hook_makes_unseen((enum hook_kind)hook->kind, (enum hook_verdict)hook->verdict))
+			continue;
+		count++;
+		if (length < sizeof(names) - 1)
+			length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s of %s (%s)", length ? ", " : "", hook->name,
+						   plan->modules.items[hook->module].path, hook_verdict_text((enum hook_verdict)hook->verdict));
+	}
+	if (count > 0)
+		findings_add(findings, GROUND_unseen, FINDING_WARNING, "status and dump say the share of frees affected",
+			     "blocks of %zu function%s will not be seen, because %s cannot be hooked safely: %s%s", count,
+			     count == 1 ? "" : "s", count == 1 ? "it" : "they", names, length >= sizeof(names) ? "..." : "");
+}
+
+// Nothing is found in a process that has ended meanwhile: that is the reason then.
+static struct hs_error *unless_gone(pid_t pid, struct hs_error *error)
+{
+	if (proc_maps_has_memory(pid))
+		return error;
+	hs_error_destroy(error);
+	return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)pid);
+}
+
+// The part of the plan that the target's mappings decide. A ground that the next step needs ends it.
+static void plan_places(struct attach_plan *plan, struct findings *findings)
+{
+	uint64_t region_size = HS_OFFSET_PAGES + (plan->max_memory & ~(uint64_t)(HS_PAGE_SIZE - 1));
+	struct hs_error *error = proc_maps_read(plan->target.pid, &plan->maps);
+	uint64_t random = 0;
+
+	if (error) {
+		findings_add_error(findings, GROUND_process, error);
+		return;
+	}
+	judge_attached(plan, findings);
+	// What the code is without the hooks that are left shows only when they are cleared away.
+	if (findings_verdict(findings, GROUND_attached) == FINDING_REFUSAL || plan->hooks_left || plan->target.is_32_bit)
+		return;
+	error = modules_read(plan->target.pid, &plan->maps, &plan->memory, &plan->modules);
+	if (!error)
+		error = search_tables_make(&plan->memory, &plan->modules);
+	if (error) {
+		findings_add_error(findings, GROUND_modules, error);
+		return;
+	}
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random) ||
+	    getrandom(&plan->sampling_seed, sizeof(plan->sampling_seed), 0) != sizeof(plan->sampling_seed))
+		error = hs_error_system(errno, "no random numbers");
+	if (!error)
+		error = payload_layout_choose(&plan->maps, region_size, random, &plan->layout);
+	findings_add_error(findings, GROUND_memory, error);
+	judge_runner(plan, findings);
+	judge_go(plan, findings);
+	error = hook_plan_make(&plan->modules, &plan->maps, &plan->memory, &plan->additions, &plan->layout.goals, findings, &plan->hooks);
+	findings_add_error(findings, GROUND_allocator, error ? unless_gone(plan->target.pid, error) : NULL);
+	findings_add_error(findings, GROUND_memory, mapping_room_check(plan->mapping_limit, plan->maps.count, plan->hooks.area_count));
+	if (findings_verdict(findings, GROUND_allocator) != FINDING_REFUSAL)
+		judge_unseen(plan, findings);
+	if (plan->modules.r_debug && plan->hooks.count && !attach_plan_count(plan).loader_followed)
+		findings_add(findings, GROUND_loader, FINDING_WARNING, "stacks end at their frames",
+			     "libraries that process %d loads from now on will not be seen (no hook for the dynamic loader's list)",
+			     (int)plan->target.pid);
+}
+
+// What a dump of this user will do, said before it is too late.
+static void judge_copy(const struct attach_plan *plan, struct findings *findings)
+{
+	if (!region_can_be_opened())
+		findings_add(findings, GROUND_copy, FINDING_WARNING, "`heapsnap dump` as root, or with CAP_CHECKPOINT_RESTORE, lets it run",
+			     "a dump by this user stops process %d (%s) while it copies", (int)plan->target.pid, plan->target.name);
+}
+
+// How many threads can surely be followed at one time: those with an extra slot, and those with a slot by their hash, of which no more than an eighth is
+// counted on: of so many nearly all have different hashes.
+static void judge_thread_count(const struct attach_plan *plan, struct findings *findings)
+{
+	uint32_t extra = thread_extra_slots_max(plan->max_memory / HS_PAGE_SIZE), room = extra + HS_THREAD_SLOTS / 8;
+	char remedy[80] = "no more memory would help: there is no room for more slots";
+
+	if (!plan->max_memory || plan->target.threads.count <= room)
+		return;
+	if (extra < HS_THREAD_EXTRA_SLOTS)
+		snprintf(remedy, sizeof(remedy), "give more --max-memory: %zu KiB for each thread", HS_THREAD_EXTRA_PART * sizeof(struct thread_slot) >> 10);
+	findings_add(findings, GROUND_threads, FINDING_WARNING, remedy,
+		     "process %d has %zu threads, and some %" PRIu32 " can be followed: what others allocate will be lost, and counted (lost_no_slot)",
+		     (int)plan->target.pid, (size_t)plan->target.threads.count, room);
+}
+
+struct hs_error *attach_plan_again(struct attach_plan *plan, struct findings *findings)
+{
+	hs_verbose("the target's mappings changed while the attach was planned; planning again while it stands still");
+	hook_plan_deinit(&plan->hooks);
+	modules_deinit(&plan->modules);
+	proc_maps_deinit(&plan->maps);
+	*findings = (struct findings){ 0 };
+	plan_places(plan, findings);
+	return standstill_lacked_files() ? standstill_lacked_error() : findings_error(findings);
+}
+
+void attach_plan_make(pid_t pid, const struct attach_options *options, struct attach_plan *plan, struct findings *findings)
+{
+	struct hs_error *error;
+
+	*plan = (struct attach_plan){ .memory.fd = -1, .additions = options->additions,
+				      .depth = options->depth ? options->depth : HS_DEPTH_DEFAULT, .sampling = options->sampling,
+				      .ticks_per_us = sampling_measure_ticks(), .mapping_limit = mapping_limit() };
+	error = target_read(pid, &plan->target);
+	if (error) {
+		findings_add_error(findings, GROUND_process, error);
+		return;
+	}
+	target_judge(&plan->target, findings);
+	target_judge_frozen(&plan->target, findings);
+	if (findings_verdict(findings, GROUND_process) == FINDING_REFUSAL)
+		return;
+	findings_add_error(findings, GROUND_memory, region_size_choose(&plan->target, options->max_memory, &plan->max_memory));
+	judge_thread_count(plan, findings);
+	judge_copy(plan, findings);
+	if (findings_verdict(findings, GROUND_permission) == FINDING_REFUSAL)
+		return;
+	error = target_memory_open(pid, &plan->memory);
+	if (error)
+		findings_add_error(findings, GROUND_permission, error);
+	if (error)
+		return;
+	plan_places(plan, findings);
+	findings_add_error(findings, GROUND_modules, own_descriptors_check(plan->memory.fd));
+	gadgets_prepare(&plan->maps, &plan->memory, &plan->files);
+	plan->memory.files = &plan->files;
+}
+
+bool attach_plan_still_holds(const struct attach_plan *plan, const struct proc_maps *now)
+{
+	struct region_part ranges[HS_ISLAND_AREAS_MAX + 2] = {
+		{ plan->layout.code, plan->layout.code_size + HS_PAGE_SIZE },
+		{ plan->layout.region, plan->layout.region_size },
+	};
+	size_t count = 2;
+
+	for (size_t i = 0; i < plan->hooks.area_count; i++)
+		ranges[count++] = (struct region_part){ plan->hooks.areas[i].address, plan->hooks.areas[i].pages * HS_PAGE_SIZE };
+	for (size_t i = 0; i < count; i++)
+		for (size_t m = 0; m < now->count; m++)
+			if (ranges[i].offset < now->items[m].end && now->items[m].start < ranges[i].offset + ranges[i].size)
+				return false;
+	return mapping_room_suffices(plan->mapping_limit, now->count, plan->hooks.area_count) && modules_same_text(&plan->maps, now);
+}
+
+struct hook_counts attach_plan_count(const struct attach_plan *plan)
+{
+	struct hook_counts counts = { .loader_followed = hook_plan_follows_loader(&plan->hooks) };
+
+	for (size_t i = 0; i < plan->hooks.count; i++) {
+		const struct hook_record *hook = &plan->hooks.hooks[i].record;
+
+		if (hook->verdict == VERDICT_forwards)
+			continue;
+		counts.unseen_makers += hook_makes_unseen((enum hook_kind)hook->kind, (enum hook_verdict)hook->verdict);
+		if (hook->verdict != VERDICT_ok)
+			counts.refused++;
+		else
+			counts.hooks += hook_kind_is_function((enum hook_kind)hook->kind);
+	}
+	return counts;
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/session/attached_list.h"
+
+#include "attach/hook/hook_layout.h"
+#include "attach/region/region_access.h"
+#include "attach/session/inherited.h"
+#include "attach/session/leftovers.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/proc_file.h"
+#include "inject/abi/payload_header.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void read_name(pid_t pid, struct attached_process *process)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error = hs_read_proc_file(pid, "comm", &text, NULL);
+
+	if (error) {
+		hs_error_destroy(error);
+		return;
+	}
+	snprintf(process->name, sizeof(process->name), "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+static void describe(const struct region_access *access, struct attached_process *process)
+{
+	const struct region_header *header = &access->header;
+	uint64_t end = header->next_page < header->max_pages ? header->next_page : header->max_pages;
+	struct hook_record *hooks;
+	struct hs_error *error = region_read_hooks(access, &hooks);
+
+	process->state = header->state;
+	process->attached_wall_ns = header->attach_wall_ns;
+	process->used_pages = end > header->first_page ? end - header->first_page : 0;
+	process->max_pages = header->max_pages - header->first_page;
+	process->used_bytes = process->used_pages * HS_PAGE_SIZE;
+	process->max_bytes = process->max_pages * HS_PAGE_SIZE;
+	process->threads = header->thread_count;
+	process->modules = header->module_count;
+	for (size_t i = 0; i < HS_THREAD_SLOTS / 64; i++)
+		process->thread_slots += (uint32_t)__builtin_popcountll(header->used_slots[i]);
+	process->thread_slots += header->extra_slot_count;
+	process->max_thread_slots = HS_THREAD_SLOTS + thread_extra_slots_max(process->max_pages);
+	process->depth = header->depth;
+	process->always_exact = header->always_exact;
+	process->has_settings = sampling_settings_read(header, &process->sampling);
+	thread_costs_read(access, &process->costs);
+	process->settings_wall_ns = header->sampling_wall_ns ? header->sampling_wall_ns : header->attach_wall_ns;
+	if (error) {
+		hs_error_destroy(error);
+		return;
+	}
+	for (uint32_t i = 0; i < header->hook_count; i++) {
+		process->hooks += hooks[i].state == HOOK_APPLIED && hook_kind_is_function((enum hook_kind)hooks[i].kind);
+		process->hooks_refused += hooks[i].verdict != VERDICT_ok;
+		process->unseen_makers += hook_makes_unseen((enum hook_kind)hooks[i].kind, (enum hook_verdict)hooks[i].verdict);
+	}
+	free(hooks);
+}
+
+// What is ours where there is no region. What cannot be read is none.
+static void describe_rest(const struct proc_maps *maps, struct attached_process *process)
+{
+	struct target_memory memory;
+	struct hs_error *error = target_memory_open(process->pid, &memory);
+
+	if (!error) {
+		struct code_names names;
+		struct inherited inherited;
+
+		code_names_read(&memory, &names);
+		error = inherited_read(maps, &memory, &names, &inherited);
+		process->has_leftovers = leftovers_exist(&names, &memory);
+		if (!error) {
+			process->has_idle_hooks = inherited_is_hooked(&inherited, &memory);
+			process->has_leftovers |= inherited.code_count > 0 && !process->has_idle_hooks;
+			inherited_deinit(&inherited);
+		}
+		target_memory_close(&memory);
+	}
+	hs_error_destroy(error);
+}
+
+// Whether nobody has left the process as it is by being killed. What cannot be read is not sure.
+static bool is_surely_attached(pid_t pid, const struct proc_maps *maps)
+{
+	struct region_access access;
+	struct hs_error *error = region_open(pid, maps, &access);
+	bool attached = !error && access.header.state == REGION_ATTACHED;
+
+	if (!error)
+		region_close(&access);
+	hs_error_destroy(error);
+	return attached;
+}
+
+static struct hs_error *examine_maps(pid_t pid, const struct proc_maps *maps, struct attached_process *ret)
+{
+	struct region_access access;
+	struct hs_error *error;
+
+	error = region_open(pid, maps, &access);
+	if (error && error->code == HS_ERROR_NOT_FOUND) {
+		bool has_some;
+
+		describe_rest(maps, ret);
+		ret->has_leftovers |= ret->late.is_certain;
+		has_some = ret->has_leftovers || ret->has_idle_hooks;
+		if (!has_some && !ret->late.tid)
+			return error;
+		hs_error_destroy(error);
+		return has_some ? NULL : late_call_unknown(pid, ret->late.tid);
+	}
+	if (error) {
+		snprintf(ret->reason, sizeof(ret->reason), "%s", error->message);
+		hs_error_destroy(error);
+		return NULL;
+	}
+	describe(&access, ret);
+	region_close(&access);
+	return NULL;
+}
+
+struct hs_error *attached_examine(pid_t pid, struct attached_process *ret)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(pid, &maps);
+
+	*ret = (struct attached_process){ .pid = pid };
+	if (error && error->error_number == ENOENT) {
+		hs_error_destroy(error);
+		return hs_error_create(HS_ERROR_NOT_FOUND, "there is no process %d: look up the id again", pid);
+	}
+	if (error)
+		return error;
+	read_name(pid, ret);
+	if (!is_surely_attached(pid, &maps)) {
+		proc_maps_deinit(&maps);
+		late_threads_wait(pid, &ret->late);
+		error = proc_maps_read(pid, &maps);
+		if (error)
+			return error;
+	}
+	error = examine_maps(pid, &maps, ret);
+	proc_maps_deinit(&maps);
+	return error;
+}
+
+struct hs_error *attached_list(struct attached_process **list_ret, size_t *count_ret, size_t *hidden_ret)
+{
+	DIR *directory = opendir("/proc");
+	struct attached_process *list = NULL;
+	size_t count = 0;
+
+	*hidden_ret = 0;
+	if (!directory)
+		return hs_error_system(errno, "cannot list processes");
+	for (struct dirent *entry; (entry = readdir(directory));) {
+		char *end;
+		long pid = strtol(entry->d_name, &end, 10);
+		struct attached_process process, *bigger;
+		struct hs_error *error;
+
+		if (*end || pid <= 0)
+			continue;
+		error = attached_examine((pid_t)pid, &process);
+		if (error) {
+			if (error->code == HS_ERROR_NOT_FOUND && process.late.tid)
+				hs_warn("%s", error->message);
+			*hidden_ret += error->code != HS_ERROR_NOT_FOUND && error->code != HS_ERROR_GONE && error->error_number != ENOENT &&
+				       error->error_number != ESRCH;
+			hs_error_destroy(error);
+			continue;
+		}
+		bigger = reallocarray(list, count + 1, sizeof(*list));
+		if (!bigger) {
+			free(list);
+			closedir(directory);
+			return &hs_error_no_memory;
+		}
+		list = bigger;
+		list[count++] = process;
+	}
+	closedir(directory);
+	*list_ret = list;
+	*count_ret = count;
+	return NULL;
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/session/detach_state.h"
+
+#include "attach/ptrace/gadgets.h"
+#include "base/cleanup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void detach_state_deinit(struct detach_state *state)
+{
+	free(state->hooks);
+	file_pages_deinit(&state->files);
+	looked_at_deinit(&state->looked_at);
+	leftover_descriptors_deinit(&state->left);
+	region_close(&state->region);
+}
+
+bool detach_state_has_code(const struct detach_state *state, const struct proc_maps *maps)
+{
+	const struct region_header *header = &state->region.header;
+	const struct proc_map *page = proc_maps_find(maps, header->state_address);
+
+	return region_is_code(maps, &state->names, header->code_address, header->code_size) && page && page->writable && page->inode == 0;
+}
+
+static void init_names(const struct detach_known *known, struct detach_state *state)
+{
+	if (known)
+		state->names = known->names;
+	else
+		code_names_read(&state->region.memory, &state->names);
+}
+
+static struct hs_error *init_from_region(pid_t pid, const struct proc_maps *maps, const struct detach_known *known, struct detach_state *state)
+{
+	const struct region_header *header = &state->region.header;
+	struct hs_error *error = region_open(pid, maps, &state->region);
+
+	if (error)
+		return error;
+	state->has_region = true;
+	state->may_have_descriptors = header->state != REGION_ATTACHED;
+	init_names(known, state);
+	state->names.nonce = header->code_nonce;
+	state->code_is_there = detach_state_has_code(state, maps);
+	state->has_state_pages = true;
+	state->hook_count = header->hook_count;
+	state->code[state->code_count++] = (struct region_part){ header->code_address, header->code_size };
+	for (uint32_t i = 0; i < header->island_count; i++)
+		state->code[state->code_count++] = header->islands[i];
+	error = region_read_hooks(&state->region, &state->hooks);
+	if (error)
+		detach_state_deinit(state);
+	return error;
+}
+
+// The image's own state pages are zero in a forked child, and in a process in which no hook was written: nothing is to be switched off.
+static struct hs_error *init_from_code(pid_t pid, const struct proc_maps *maps, const struct detach_known *known, struct detach_state *state)
+{
+	struct inherited inherited;
+	struct hs_error *error = target_memory_open(pid, &state->region.memory);
+
+	if (error)
+		return error;
+	state->region.memory.files = known ? known->files : NULL;
+	state->region.pid = pid;
+	init_names(known, state);
+	error = inherited_read(maps, &state->region.memory, &state->names, &inherited);
+	if (error) {
+		detach_state_deinit(state);
+		return error;
+	}
+	memcpy(state->code, inherited.code, sizeof(state->code));
+	state->code_count = inherited.code_count;
+	state->has_state_pages = inherited.has_state_pages;
+	state->bare_region = inherited.bare_region;
+	state->may_have_descriptors = true;
+	state->hooks = HS_STEAL_POINTER(inherited.hooks);
+	state->hook_count = (uint32_t)inherited.hook_count;
+	return NULL;
+}
+
+// Of those that are known, which it takes, such as are there still; NULL = all are looked through.
+static struct hs_error *init_descriptors(struct detach_state *state, struct detach_known *known)
+{
+	struct hs_error *error = NULL;
+
+	if (known) {
+		state->left = known->left;
+		known->left = (struct leftover_descriptors){ 0 };
+		leftover_descriptors_prove(&state->names, &state->left);
+	} else {
+		error = leftover_descriptors_list(&state->names, &state->left);
+	}
+	state->may_have_descriptors |= state->left.count > 0;
+	return error;
+}
+
+// `known`: NULL = the target does not stand still.
+static struct hs_error *state_init(pid_t pid, struct late_call late, struct detach_known *known, struct detach_state *state, bool *found_ret)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(pid, &maps);
+	bool some;
+
+	*state = (struct detach_state){ .pid = pid, .late = late, .region.fd = -1, .region.memory.fd = -1 };
+	*found_ret = false;
+	if (error)
+		return error;
+	error = init_from_region(pid, &maps, known, state);
+	if (error && error->code == HS_ERROR_NOT_FOUND) {
+		hs_error_destroy(error);
+		error = init_from_code(pid, &maps, known, state);
+	}
+	proc_maps_deinit(&maps);
+	if (error)
+		return error;
+	error = init_descriptors(state, known);
+	some = !error && (state->has_region || state->code_count > 0 || state->left.count > 0 || entry_patch_is_left(pid, &state->region.memory));
+	*found_ret = some || (!error && late.tid);
+	state->only_late = *found_ret && !some && !late.is_certain;
+	if (!*found_ret)
+		detach_state_deinit(state);
+	return error;
+}
+
+struct hs_error *detach_state_read(pid_t pid, struct detach_state *state, bool *found_ret)
+{
+	struct late_call late;
+	struct proc_maps maps;
+	struct hs_error *error;
+
+	late_threads_wait(pid, &late);
+	error = state_init(pid, late, NULL, state, found_ret);
+	if (error || !*found_ret)
+		return error;
+	error = proc_maps_read(pid, &maps);
+	if (error) {
+		detach_state_deinit(state);
+		return error;
+	}
+	file_pages_read(&maps, &state->region.memory, NULL, state->hooks, state->hook_count, &state->files);
+	gadgets_prepare(&maps, &state->region.memory, &state->files);
+	state->region.memory.files = &state->files;
+	proc_maps_deinit(&maps);
+	return NULL;
+}
+
+struct hs_error *detach_state_read_again(pid_t pid, struct detach_known *known, struct detach_state *state, bool *found_ret)
+{
+	return state_init(pid, known->late, known, state, found_ret);
+}

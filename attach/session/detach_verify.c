@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/session/detach_verify.h"
+
+#include "attach/hook/hook_apply.h"
+#include "attach/process/memory.h"
+#include "attach/process/memory_file.h"
+#include "attach/process/thread_ids.h"
+#include "attach/region/region_access.h"
+#include "attach/session/leftovers.h"
+#include "base/log.h"
+#include "base/proc_maps.h"
+
+#include <string.h>
+
+static void add_check(struct detach_report *report, const char *text, bool holds)
+{
+	report->checks[report->check_count].text = text;
+	report->checks[report->check_count].holds = holds;
+	report->check_count++;
+}
+
+static bool text_is_back(pid_t pid, const struct hook_record *hooks, size_t count)
+{
+	struct target_memory memory;
+	struct hs_error *error = target_memory_open(pid, &memory);
+	bool back = true;
+
+	if (error) {
+		hs_verbose("%s", error->message);
+		hs_error_destroy(error);
+		return false;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct hook_record *hook = &hooks[i];
+		uint8_t now[sizeof(hook->old_bytes)];
+
+		if (hook->verdict != VERDICT_ok || hook->size == 0 || hook->size > sizeof(now)) // size 0: no such hook (attach/session/inherited.h)
+			continue;
+		error = target_memory_read(&memory, hook->address, now, hook->size);
+		if (!error && memcmp(now, hook->new_bytes, hook->size) == 0) {
+			hs_verbose("%s still begins with the hook's bytes", hook->name);
+			back = false;
+		}
+		// Where a module has gone, nothing of ours can be left.
+		if (error && !hook_place_is_gone(hook, &memory)) {
+			hs_verbose("%s: %s", hook->name, error->message);
+			back = false;
+		}
+		hs_error_destroy(error);
+	}
+	target_memory_close(&memory);
+	return back;
+}
+
+static bool maps_are_clean(pid_t pid, const struct code_names *names)
+{
+	struct target_memory memory;
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(pid, &maps);
+	bool clean = !error;
+
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	for (size_t i = 0; i < maps.count; i++)
+		clean &= !memory_file_is_mapped(names, &maps.items[i]);
+	error = clean ? target_memory_open(pid, &memory) : NULL;
+	if (clean && !error) {
+		clean = !region_find(&maps, &memory);
+		target_memory_close(&memory);
+	}
+	clean &= !error;
+	hs_error_destroy(error);
+	proc_maps_deinit(&maps);
+	return clean;
+}
+
+static void verify_clean(pid_t pid, const struct code_names *names, struct detach_report *report)
+{
+	add_check(report, "no mapping of heapsnap left", maps_are_clean(pid, names));
+	add_check(report, "no descriptor of heapsnap left", !leftover_descriptors_exist(names));
+	add_check(report, "not traced", threads_are_untraced(pid));
+}
+
+void detach_verify(const struct detach_before *before, const struct code_names *names, const struct hook_record *hooks, size_t count,
+		   struct detach_report *report)
+{
+	uint32_t threads;
+	uint64_t masks = thread_masks_digest(before->pid, &threads);
+
+	add_check(report, "code bytes restored", text_is_back(before->pid, hooks, count));
+	verify_clean(before->pid, names, report);
+	// A target that makes or ends threads, or changes masks, by itself cannot be compared: that is no finding.
+	if (threads == before->threads && masks == before->masks)
+		add_check(report, "threads and signal masks as before", true);
+}
+
+struct detach_before detach_look_before(pid_t pid)
+{
+	struct detach_before before = { .pid = pid };
+
+	before.masks = thread_masks_digest(pid, &before.threads);
+	return before;
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What detach promises, looked up afresh in /proc when it is done.
+#ifndef HEAPSNAP_ATTACH_SESSION_DETACH_VERIFY_H
+#define HEAPSNAP_ATTACH_SESSION_DETACH_VERIFY_H
+
+#include "attach/process/code_names.h"
+#include "attach/session/session.h"
+#include "inject/abi/records.h"
+
+// What is to be as before.
+struct detach_before {
+	pid_t pid;
+	uint32_t threads;
+	uint64_t masks; // digest of all signal masks
+};
+
+struct detach_before detach_look_before(pid_t pid);
+
+// Adds one check to the report for each promise: code bytes, mappings, descriptors, tracer, threads and masks.
+// `names`: as they were read while the region was there.
+void detach_verify(const struct detach_before *before, const struct code_names *names, const struct hook_record *hooks, size_t count,
+		   struct detach_report *report);
+
+#endif

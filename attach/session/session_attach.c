@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attach: check, plan, freeze, load, hook, thaw.
+//
+// Everything that can be decided is decided before the freeze (files read, hooks planned, code built); under the freeze it is only
+// compared with what is there. Each step leaves a state that is safe to abandon: hooks pass straight through until the state pages
+// say active, and the journal in the region names every patched byte before it is patched.
+#include "attach/session/session.h"
+
+#include "attach/elf/file_cache.h"
+#include "attach/guard/interrupt.h"
+#include "attach/guard/standstill.h"
+#include "attach/guard/tool_guard.h"
+#include "attach/guard/work_lock.h"
+#include "attach/hook/handler_return.h"
+#include "attach/hook/hook_apply.h"
+#include "attach/process/fault_reason.h"
+#include "attach/process/memory_sharers.h"
+#include "attach/ptrace/frozen_maps.h"
+#include "attach/ptrace/threads.h"
+#include "attach/region/payload_load.h"
+#include "attach/region/region_fill.h"
+#include "attach/region/state_pages.h"
+#include "attach/region/thread_layout.h"
+#include "attach/session/attach_plan.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <link.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { CLEAR_TIMEOUT_MS = 10000, FIRST_WAIT_US = 1000, LONGEST_WAIT_US = 400000 };
+
+static void fill_config(const struct attach_plan *plan, const struct frozen_process *process, struct payload_config *config)
+{
+	*config = (struct payload_config){
+		.region = plan->layout.region,
+		.region_size = plan->layout.region_size,
+		.state = plan->layout.state,
+		.code = plan->layout.code,
+		.r_debug = plan->modules.r_debug,
+	};
+	thread_layout_configure(&plan->target, &plan->maps, &plan->modules, &plan->memory, process, config);
+}
+
+// rdtsc faults in a process that has it disabled (PR_SET_TSC).
+static struct hs_error *check_time_stamp_counter(struct remote_caller *caller)
+{
+	uint64_t scratch = remote_call_scratch(caller);
+	const uint64_t arguments[6] = { PR_GET_TSC, scratch };
+	uint64_t result;
+	int32_t mode = 0;
+	struct hs_error *error = fault_point("check the time-stamp counter");
+
+	if (!error)
+		error = remote_call_checked(caller, "prctl(PR_GET_TSC)", SYS_prctl, arguments, &result);
+	if (!error)
+		error = target_memory_read(caller->memory, scratch, &mode, sizeof(mode));
+	if (!error && mode != PR_TSC_ENABLE)
+		error = hs_error_create(HS_ERROR_REFUSED, "the target has the time-stamp counter disabled (prctl PR_SET_TSC); "
+					"the payload reads it");
+	return error;
+}
+
+static struct hs_error *save_hook(const struct hook_record *hook, size_t index, void *context)
+{
+	return payload_region_write(context, HS_OFFSET_HOOKS + index * sizeof(*hook), hook, sizeof(*hook));
+}
+
+static struct hs_error *write_header_word(const struct loaded_payload *loaded, size_t offset, uint32_t value)
+{
+	return payload_region_write(loaded, offset, &value, sizeof(value));
+}
+
+// The filter first: all zero it says that no block is recorded, which holds only until hooks are active.
+static struct hs_error *start_hooks(const struct attach_plan *plan, const struct region_header *header, pid_t stopped_tid)
+{
+	struct hs_error *error = fault_point("start the hooks");
+
+	if (!error && !(header->removal_flags & REMOVAL_FILTERS))
+		error = state_pages_saturate_filter(&plan->memory, plan->layout.state, stopped_tid);
+	return error ? error : state_pages_activate(&plan->memory, plan->layout.state, stopped_tid);
+}
+
+// Caught between "about to delete" and "consistent", the loader may be unmapping a module of the plan: until it says that it is done, unwind
+// information of modules that can go is not read (inject/modules.c).
+static struct hs_error *note_busy_loader(const struct attach_plan *plan, const struct loaded_payload *loaded)
+{
+	struct r_debug debug;
+	struct hs_error *error;
+
+	if (!plan->modules.r_debug)
+		return NULL;
+	error = target_memory_read(&plan->memory, plan->modules.r_debug, &debug, sizeof(debug));
+	if (!error && debug.r_state != RT_CONSISTENT)
+		error = write_header_word(loaded, offsetof(struct region_header, loader_busy), 1);
+	return error;
+}
+
+// Applies the hooks and starts them. `records` are the journal's, in order.
+static struct hs_error *hook_up(struct attach_plan *plan, struct frozen_process *process, struct loaded_payload *loaded,
+				struct hook_record *records)
+{
+	pid_t tid = process->threads[0].tid;
+	struct hs_error *error = note_busy_loader(plan, loaded);
+
+	if (!error)
+		error = hook_note_clean_pages(process->pid, records, plan->hooks.count);
+	if (!error)
+		error = hook_move_threads(&plan->hooks, process);
+	for (size_t i = 0; i < plan->hooks.count && !error; i++)
+		error = save_hook(&records[i], i, loaded);
+	if (!error)
+		error = write_header_word(loaded, offsetof(struct region_header, hook_count), (uint32_t)plan->hooks.count);
+	if (!error)
+		error = hook_apply(records, plan->hooks.count, &plan->memory, tid, save_hook, loaded);
+	if (!error)
+		error = start_hooks(plan, loaded->filled, tid);
+	if (!error)
+		error = write_header_word(loaded, offsetof(struct region_header, state), REGION_ATTACHED);
+	return error;
+}
+
+// After it succeeded, nothing leads into the payload and no thread stands in it.
+static struct hs_error *unhook(struct attach_plan *plan, struct frozen_process *process, struct loaded_payload *loaded,
+			       struct hook_record *records)
+{
+	size_t foreign;
+	struct hs_error *error = hook_undo(records, plan->hooks.count, &plan->memory, process->threads[0].tid, save_hook, loaded, &foreign);
+
+	if (foreign > 0)
+		error = hs_error_join(error, hs_error_create(HS_ERROR_REFUSED, "somebody else patches the same functions at the same time"));
+	return hs_error_join(error, hook_move_threads_back(&plan->hooks, process));
+}
+
+// Back to before. No thread has run meanwhile, so none can be inside but those that were moved there. What cannot be unhooked stays mapped:
+// inactive hooks pass straight through, and the journal tells the next attach or detach what to finish.
+static struct hs_error *roll_back(struct attach_plan *plan, struct frozen_process *process, struct loaded_payload *loaded,
+				  struct hook_record *records, struct remote_caller *caller)
+{
+	struct hs_error *error = NULL;
+
+	if (loaded->region_is_there) {
+		file_pages_read(&plan->maps, &plan->memory, &plan->modules, records, plan->hooks.count, &plan->files);
+		error = unhook(plan, process, loaded, records);
+		if (error)
+			return error;
+		error = hook_drop_copies(records, plan->hooks.count, caller);
+		if (error)
+			return error;
+	}
+	return payload_unload(caller, loaded);
+}
+
+// Under the freeze, with a caller: all of it or nothing.
+static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_process *process, struct remote_caller *caller)
+{
+	struct loaded_payload loaded = { .own_fd = -1, .target_fd = -1 };
+	HS_CLEANUP_FREE struct hook_record *records = calloc(plan->hooks.count + 1, sizeof(*records));
+	HS_CLEANUP_FREE uint8_t *code = NULL;
+	struct payload_config config;
+	struct region_filling filling = {
+		.target = &plan->target, .modules = &plan->modules, .layout = &plan->layout, .hooks = &plan->hooks,
+		.depth = plan->depth, .sampling = plan->sampling, .sampling_seed = plan->sampling_seed,
+		.ticks_per_us = plan->ticks_per_us, .process = process,
+	};
+	size_t code_size;
+	struct hs_error *error;
+
+	if (!records)
+		return &hs_error_no_memory;
+	for (size_t i = 0; i < plan->hooks.count; i++)
+		records[i] = plan->hooks.hooks[i].record;
+	fill_config(plan, process, &config);
+	error = payload_code_build(&plan->layout, &config, &plan->hooks, &code, &code_size);
+	if (!error)
+		error = check_time_stamp_counter(caller);
+	if (!error)
+		error = payload_load(caller, &plan->layout, code, code_size, &plan->hooks, region_fill, &filling, &loaded);
+	if (!error)
+		error = hook_up(plan, process, &loaded, records);
+	if (!error) {
+		payload_release(&loaded);
+		return NULL;
+	}
+	if (error->code != HS_ERROR_GONE) // a target that died needs no undoing
+		error = hs_error_join(error, roll_back(plan, process, &loaded, records, caller));
+	payload_release(&loaded);
+	return error;
+}
+
+// One try. *retry_ret: true: another try may succeed; nothing was touched.
+static struct hs_error *attach_once(struct attach_plan *plan, struct findings *findings, struct attach_report *report, bool *retry_ret)
+{
+	struct frozen_process process;
+	struct remote_caller caller;
+	const struct proc_maps *now = NULL;
+	struct pid_set strangers;
+	struct hs_error *error;
+	size_t threads;
+
+	*retry_ret = false;
+	error = memory_sharers_wait(plan->target.pid, HS_SHARERS_WAIT_MS);
+	if (!error)
+		error = descriptor_sharers_wait(plan->target.pid, HS_SHARERS_WAIT_MS);
+	if (error)
+		return error;
+	memory_strangers_list(plan->target.pid, &strangers);
+	error = threads_freeze(plan->target.pid, HS_FREEZE_TIMEOUT_MS, &process);
+	if (error) {
+		pid_set_deinit(&strangers);
+		return error;
+	}
+	threads = process.count;
+	error = memory_sharers_check(process.pid, process.threads[0].tid, &strangers);
+	*retry_ret = error && error->code == HS_ERROR_REFUSED; // it appeared after the wait; the next try waits for it
+	if (!error)
+		error = thread_layout_check(&plan->memory, &process);
+	if (!error)
+		error = fault_point("compare with the plan");
+	if (!error)
+		error = frozen_maps(&process, &now);
+	if (!error && !attach_plan_still_holds(plan, now)) {
+		error = attach_plan_again(plan, findings);
+		*retry_ret = error && standstill_lacked_files();
+	}
+	if (!error && plan->hooks_left) // they were cleared away: another heapsnap has been at work since, and was killed
+		error = hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach; try again",
+					(int)plan->target.pid);
+	if (!error) {
+		error = handler_return_check(&plan->hooks, &process, now, &plan->memory);
+		*retry_ret = error && error->code == HS_ERROR_REFUSED; // it will return some day
+	}
+	for (size_t i = 0; i < process.count; i++)
+		process.threads[i].avoid_as_victim = hook_thread_is_inside(&plan->hooks, &process.threads[i]);
+	if (!error) {
+		error = remote_call_open(&process, &plan->memory, &caller);
+		if (error && error->code == HS_ERROR_REFUSED)
+			*retry_ret = true; // no memory proven free for a frame, a restartable sequence, ...
+		if (!error) {
+			*retry_ret = caller.victim->avoid_as_victim;
+			if (!*retry_ret) {
+				error = descriptor_sharers_check(process.pid, caller.victim->tid, &strangers);
+				*retry_ret = error && error->code == HS_ERROR_REFUSED; // the next try waits for it
+			}
+			if (!*retry_ret && !error)
+				error = load_and_hook(plan, &process, &caller);
+			error = hs_error_join(error, remote_call_close(&caller));
+		}
+	}
+	pid_set_deinit(&strangers);
+	error = hs_error_join(error, threads_thaw(&process));
+	report->stopped_ns += process.stopped_ns;
+	report->threads = threads;
+	return error;
+}
+
+static void report_plan(const struct attach_plan *plan, struct attach_report *report)
+{
+	struct hook_counts counts = attach_plan_count(plan);
+
+	report->modules = plan->modules.count;
+	report->region_bytes = plan->max_memory;
+	report->hooks = counts.hooks;
+	report->hooks_refused = counts.refused;
+	report->unseen_makers = counts.unseen_makers;
+	report->loader_followed = counts.loader_followed;
+}
+
+static bool is_loud(const struct finding *finding)
+{
+	return finding->verdict == FINDING_WARNING && finding->ground == GROUND_unseen;
+}
+
+// Whose blocks will not be seen. Once, however often it was tried.
+static void warn_of_unseen(const struct findings *findings)
+{
+	for (size_t i = 0; i < findings->count; i++)
+		if (is_loud(&findings->items[i]))
+			hs_warn("%s; %s", findings->items[i].message, findings->items[i].remedy);
+}
+
+// The grounds that `check` shows, before anything is touched; the first refusal ends it.
+static struct hs_error *make_plan(pid_t pid, const struct attach_options *options, struct attach_plan *plan, struct findings *findings)
+{
+	struct hs_error *error;
+
+	*findings = (struct findings){ 0 };
+	attach_plan_make(pid, options, plan, findings);
+	error = findings_error(findings);
+	for (size_t i = 0; i < findings->count; i++)
+		if (findings->items[i].verdict == FINDING_WARNING && (error || !is_loud(&findings->items[i])))
+			hs_verbose("%s: %s", findings->items[i].message, findings->items[i].remedy);
+	if (error)
+		attach_plan_deinit(plan);
+	return error;
+}
+
+static struct hs_error *examine_and_clear(pid_t pid, const struct work_lock *lock, uint64_t *stopped_ns_ret)
+{
+	struct target_info target;
+	struct hs_error *error = target_examine(pid, &target);
+
+	if (error)
+		return error;
+	error = target_refuse_frozen(&target);
+	if (!error && target.threads.seccomp_mode)
+		error = tool_guard_begin();
+	work_lock_follow(lock);
+	target_info_deinit(&target);
+	return error ? error : session_clear_unfinished(pid, CLEAR_TIMEOUT_MS, stopped_ns_ret);
+}
+
+static struct hs_error *attach_in_tries(pid_t pid, const struct attach_options *options, struct attach_report *ret)
+{
+	useconds_t wait_us = FIRST_WAIT_US;
+	struct findings findings;
+	bool retry = false;
+	struct hs_error *error;
+
+	for (int try = 0; try < HS_FREEZE_TRIES; try++) {
+		struct attach_plan plan;
+
+		error = fault_point("plan");
+		if (!error)
+			error = make_plan(pid, options, &plan, &findings);
+		if (error)
+			return error;
+		error = attach_once(&plan, &findings, ret, &retry);
+		if (!error && !retry)
+			report_plan(&plan, ret);
+		attach_plan_deinit(&plan);
+		if (!retry || try == HS_FREEZE_TRIES - 1)
+			break;
+		hs_verbose("%s; trying again", error ? error->message : "a thread stands in bytes to be patched");
+		hs_error_destroy(error);
+		usleep(wait_us); // on a busy machine a thread may not run for long
+		wait_us = wait_us * 2 > LONGEST_WAIT_US ? LONGEST_WAIT_US : wait_us * 2;
+	}
+	if (error)
+		return error;
+	if (!retry) {
+		warn_of_unseen(&findings);
+		return NULL;
+	}
+	return hs_error_create(HS_ERROR_REFUSED, "the only usable thread of process %d always stands where its allocator is to be patched; "
+			       "try again", pid);
+}
+
+static struct hs_error *attach_locked(pid_t pid, const struct attach_options *options, const struct work_lock *lock, struct attach_report *ret)
+{
+	struct hs_error *error;
+
+	*ret = (struct attach_report){ 0 };
+	error = examine_and_clear(pid, lock, &ret->stopped_ns);
+	if (error)
+		return error;
+	file_cache_begin();
+	error = attach_in_tries(pid, options, ret);
+	file_cache_end();
+	standstill_done();
+	return error;
+}
+
+struct hs_error *session_attach(pid_t pid, const struct attach_options *options, struct attach_report *ret)
+{
+	struct work_lock lock;
+	struct hs_error *error = work_lock_take(pid, WORK_attach, &lock);
+
+	if (error)
+		return error;
+	standstill_add_up();
+	error = fault_explain(attach_locked(pid, options, &lock, ret), pid);
+	work_lock_release(&lock);
+	return error;
+}

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0
+// Detach: hooks out, wait until nobody is inside, unmap, compare, report. Also finishes what a killed attach or detach has left, as
+// the journal in the region says; and takes out what a child has inherited that was forked from an attached process, as the journals in
+// the islands say.
+#include "attach/session/session.h"
+
+#include "attach/guard/interrupt.h"
+#include "attach/guard/standstill.h"
+#include "attach/guard/tool_guard.h"
+#include "attach/guard/work_lock.h"
+#include "attach/hook/hook_apply.h"
+#include "attach/process/fault_reason.h"
+#include "attach/process/memory_sharers.h"
+#include "attach/process/target.h"
+#include "attach/process/thread_facts.h"
+#include "attach/ptrace/frozen_maps.h"
+#include "attach/ptrace/remote_call.h"
+#include "attach/ptrace/threads.h"
+#include "attach/region/inside.h"
+#include "attach/region/region_access.h"
+#include "attach/region/slot_facts.h"
+#include "attach/region/state_pages.h"
+#include "attach/session/detach_state.h"
+#include "attach/session/detach_verify.h"
+#include "attach/session/leftovers.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { FIRST_WAIT_US = 500, LONGEST_WAIT_US = 1000000, LOOK_FOR_MS = 60000 };
+
+static struct hs_error *nothing_any_more(pid_t pid)
+{
+	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d has nothing of heapsnap any more", (int)pid);
+}
+
+static struct hs_error *look_at_code_again(struct detach_state *state)
+{
+	struct file_pages files = state->files;
+	struct detach_known known = { .files = &files, .names = state->names, .left = state->left, .late = state->late };
+	pid_t pid = state->pid;
+	bool found;
+	struct hs_error *error;
+
+	state->files = (struct file_pages){ 0 };
+	state->left = (struct leftover_descriptors){ 0 };
+	detach_state_deinit(state);
+	error = detach_state_read_again(pid, &known, state, &found);
+	leftover_descriptors_deinit(&known.left);
+	state->files = files;
+	state->region.memory.files = &state->files;
+	if (!error && !found)
+		error = nothing_any_more(pid);
+	if (error)
+		*state = (struct detach_state){ .pid = pid, .files = files, .region.fd = -1, .region.memory.fd = -1 };
+	return error;
+}
+
+// What a killed tool has left may still change: the thread that it had make its calls may come to the last one only after the state was read
+// (late_threads.h waits for it, but not for ever), and map or unmap one thing more. Under a freeze that is over, for a thread stops behind its call.
+static struct hs_error *look_again(struct detach_state *state, struct frozen_process *process)
+{
+	const struct proc_maps *maps;
+	struct hs_error *error;
+
+	if (!state->has_region)
+		return look_at_code_again(state);
+	error = frozen_maps(process, &maps);
+	if (error)
+		return error;
+	state->has_region = region_is_there(&state->region, maps);
+	state->code_is_there = detach_state_has_code(state, maps);
+	return state->has_region ? NULL : nothing_any_more(state->pid);
+}
+
+static struct hs_error *save_hook(const struct hook_record *hook, size_t index, void *context)
+{
+	struct detach_state *state = context;
+
+	if (!state->has_region)
+		return NULL;
+	return region_write(&state->region, HS_OFFSET_HOOKS + index * sizeof(*hook), hook, sizeof(*hook));
+}
+
+static struct hs_error *set_state(struct detach_state *state, uint32_t value)
+{
+	if (!state->has_region)
+		return NULL;
+	return region_write(&state->region, offsetof(struct region_header, state), &value, sizeof(value));
+}
+
+// A step in a part of the work that an interruption no longer stops: going on is the way back.
+static void pass_fault_point(const char *step)
+{
+	hs_error_destroy(fault_point(step));
+}
+
+// Hooks out, last first; then nothing leads into the payload any more. From the first change on the detach is not rolled back but finished,
+// by this run or the next.
+static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen_process *process, struct detach_report *report)
+{
+	pid_t tid = process->threads[0].tid;
+	struct hs_error *error = fault_point("take the hooks out");
+
+	if (!error)
+		error = set_state(state, REGION_DETACHING);
+	if (!error && state->code_is_there)
+		error = state_pages_deactivate(&state->region.memory, state->region.header.state_address, tid);
+	if (!error)
+		error = hook_undo(state->hooks, state->hook_count, &state->region.memory, tid, save_hook, state, &report->foreign_hooks);
+	state->hooks_out = !error;
+	return error;
+}
+
+// pre: the hooks are out.
+static struct hs_error *count_inside(struct detach_state *state, struct frozen_process *process, struct unwind_tables *tables,
+				     struct detach_report *report)
+{
+	struct slot_facts_list slots = { 0 };
+	struct inside_search search = { 0 };
+	const struct proc_maps *maps;
+	struct hs_error *error = frozen_maps(process, &maps);
+
+	if (error)
+		return error;
+	if (state->has_region)
+		error = slot_facts_read(&state->region, process, &slots);
+	if (!error) {
+		error = inside_begin(&state->region.memory, maps, &slots, tables, state->code, state->code_count, &state->looked_at, &search);
+		if (!error)
+			error = inside_count(&search, process, &report->threads_inside, &report->threads_unseen);
+		if (!error)
+			error = inside_count_left(&search, &report->calls_left);
+		report->calls_lost = slots.guards_lost;
+		inside_end(&search);
+	}
+	slot_facts_deinit(&slots);
+	return error;
+}
+
+static struct hs_error *remote_unmap(struct remote_caller *caller, uint64_t address, uint64_t size)
+{
+	const uint64_t arguments[6] = { address, size };
+	uint64_t result;
+
+	return remote_call_checked(caller, "munmap", SYS_munmap, arguments, &result);
+}
+
+// The region goes last: as long as it is there, the next detach knows what else is. So does the image where there is no region: it goes after the
+// islands, if all else went, and the state pages in the same call. What a killed detach has already unmapped may be somebody else's memory by now, so
+// each range is looked at first.
+static struct hs_error *unmap_all(struct detach_state *state, struct remote_caller *caller)
+{
+	const struct region_header *header = &state->region.header;
+	const struct proc_maps *maps;
+	bool is_code[HS_CODE_PARTS_MAX] = { false };
+	struct hs_error *error;
+
+	pass_fault_point("unmap");
+	error = frozen_maps(caller->process, &maps);
+	if (error)
+		return error;
+	for (size_t i = 0; i < state->code_count; i++) // before the first call, for the mappings that are known change with it
+		is_code[i] = region_is_code(maps, &state->names, state->code[i].offset, state->code[i].size);
+	if (region_is_bare(maps, &state->region.memory, &state->bare_region)) // before the image, which alone names it
+		error = remote_unmap(caller, state->bare_region.offset, state->bare_region.size);
+	for (size_t i = state->code_count; i-- > 0;) {
+		// code[0] is the image, followed by the state pages
+		uint64_t size = state->code[i].size + (i == 0 && state->has_state_pages ? HS_STATE_SIZE : 0);
+
+		if (is_code[i] && (i > 0 || !error))
+			error = hs_error_join(error, remote_unmap(caller, state->code[i].offset, size));
+	}
+	error = hs_error_join(error, leftovers_clear(caller, &state->names, &state->left));
+	return state->has_region && !error ? remote_unmap(caller, header->region_address, header->size) : error;
+}
+
+// What needs remote calls: copied pages dropped in the first freeze, everything unmapped in the one that finds nobody inside.
+static struct hs_error *clean_up(struct detach_state *state, struct frozen_process *process, bool drop, bool unmap)
+{
+	struct remote_caller caller;
+	struct hs_error *error;
+
+	if (!drop && !unmap)
+		return NULL;
+	error = remote_call_open(process, &state->region.memory, &caller);
+	if (error)
+		return error;
+	state->copies_dropped = true;
+	pass_fault_point("drop copied pages");
+	if (drop)
+		error = hook_drop_copies(state->hooks, state->hook_count, &caller);
+	if (unmap && !error) // else the next detach, which needs the journal, finishes
+		error = unmap_all(state, &caller);
+	return hs_error_join(error, remote_call_close(&caller));
+}
+
+static bool is_anybody_inside(const struct detach_report *report)
+{
+	return report->threads_inside + report->threads_unseen + report->calls_left > 0 || report->calls_lost;
+}
+
+// One freeze. Where nobody is inside afterwards, all is unmapped. Who is inside is asked before any remote call, because that takes a thread's registers.
+// *retry_ret: true: nothing was touched, and another try may succeed.
+static struct hs_error *detach_once(struct detach_state *state, struct detach_report *report, struct stop_times *stops, bool *retry_ret)
+{
+	struct frozen_process process;
+	struct unwind_tables tables;
+	struct pid_set strangers;
+	struct hs_error *error;
+
+	*retry_ret = false;
+	report->threads_inside = report->threads_unseen = report->calls_left = 0;
+	error = state->hooks_out ? NULL : memory_sharers_wait(state->pid, HS_SHARERS_WAIT_MS);
+	if (!error)
+		error = unwind_tables_read(&state->region.memory, &tables);
+	if (error)
+		return error;
+	memory_strangers_list(state->pid, &strangers);
+	error = threads_freeze(state->pid, HS_FREEZE_TIMEOUT_MS, &process);
+	if (error) {
+		pid_set_deinit(&strangers);
+		unwind_tables_deinit(&tables);
+		return error;
+	}
+	report->threads = process.count;
+	error = fault_point("begin the detach");
+	if (!error)
+		error = memory_sharers_check(process.pid, process.threads[0].tid, &strangers);
+	*retry_ret = !state->hooks_out && error && error->code == HS_ERROR_REFUSED; // it appeared after the wait; the next try waits for it
+	pid_set_deinit(&strangers);
+	if (!error && !state->hooks_out)
+		error = look_again(state, &process);
+	if (!error && !state->hooks_out)
+		error = take_hooks_out(state, &process, report);
+	if (!error)
+		error = count_inside(state, &process, &tables, report);
+	if (!error)
+		error = clean_up(state, &process, !state->copies_dropped, !is_anybody_inside(report) && report->foreign_hooks == 0);
+	if (error && error->code == HS_ERROR_REFUSED && state->hooks_out) {
+		// No thread can make remote calls now (no memory proven free for a frame, a restartable sequence, ...), or a process is there that could
+		// not be stopped: as if a thread were inside, another moment may suit.
+		hs_verbose("%s", error->message);
+		hs_error_destroy(error);
+		error = NULL;
+		report->threads_inside += !is_anybody_inside(report);
+	}
+	error = hs_error_join(error, threads_thaw(&process));
+	unwind_tables_deinit(&tables);
+	stop_times_add(stops, process.stopped_ns);
+	return error;
+}
+
+// Ever longer: a thread that is stopped again before it got a processor has not moved at all, and on a busy machine that takes a while.
+static struct hs_error *wait_a_little(unsigned *wait_us)
+{
+	usleep(*wait_us); // ends early on a signal to the tool
+	*wait_us = *wait_us * 2 > LONGEST_WAIT_US ? LONGEST_WAIT_US : *wait_us * 2;
+	return interrupt_check();
+}
+
+// A file was needed that nobody had read: the target has mapped something else since. As if this run had been killed, and were the next.
+static struct hs_error *begin_anew(struct detach_state *state, struct detach_report *report)
+{
+	pid_t pid = state->pid;
+	bool found;
+	struct hs_error *error;
+
+	hs_verbose("the target's mappings changed before it was stopped; trying again");
+	detach_state_deinit(state);
+	error = detach_state_read(pid, state, &found);
+	if (!error && !found)
+		error = nothing_any_more(pid);
+	if (error)
+		*state = (struct detach_state){ .pid = pid, .region.fd = -1, .region.memory.fd = -1 };
+	report->foreign_hooks = 0;
+	return error;
+}
+
+// Until it is done, or for `wait_ms` while threads are inside.
+static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struct detach_report *report)
+{
+	uint64_t began = hs_monotonic_ns();
+	unsigned wait_us = FIRST_WAIT_US;
+	struct stop_times stops = { 0 };
+	struct hs_error *error;
+
+	for (int tries = 1, reads = 1;;) {
+		bool retry;
+
+		error = detach_once(state, report, &stops, &retry);
+		if (retry && tries++ < HS_FREEZE_TRIES) {
+			hs_verbose("%s; trying again", error->message);
+			hs_error_destroy(error);
+			error = wait_a_little(&wait_us);
+			if (!error)
+				continue;
+		}
+		if (((error && !state->hooks_out) || report->foreign_hooks > 0) && standstill_lacked_files() && reads++ < HS_FREEZE_TRIES) {
+			hs_error_destroy(error);
+			error = begin_anew(state, report);
+			if (!error)
+				continue;
+		}
+		if (error || !is_anybody_inside(report) || report->foreign_hooks > 0)
+			break;
+		if (hs_monotonic_ns() - began >= (uint64_t)(report->threads_unseen && wait_ms < LOOK_FOR_MS ? LOOK_FOR_MS : wait_ms) * 1000000u ||
+		    standstill_is_spent())
+			break;
+		if (report->calls_lost && !report->threads_unseen) // no time will tell
+			break;
+		if (report->threads_unseen) // it is no thread that is waited for: the target is to run as long as it stood
+			wait_us = stops.longest_ns / 1000 < LONGEST_WAIT_US ? (unsigned)(stops.longest_ns / 1000) : LONGEST_WAIT_US;
+		error = wait_a_little(&wait_us);
+		report->inside_is_stopped = report->threads_inside && thread_state(state->pid, state->pid) == 'T';
+		if (error || (report->inside_is_stopped && !report->threads_unseen))
+			break;
+	}
+	report->finished = !error && !is_anybody_inside(report) && report->foreign_hooks == 0;
+	if (report->finished && state->may_have_descriptors) {
+		error = leftovers_clear_elsewhere(&state->names, &state->region.memory, wait_ms, &stops);
+		report->finished = !error;
+	}
+	report->waited_ns = hs_monotonic_ns() - began;
+	report->stopped_ns = stops.longest_ns;
+	report->stopped_all_ns = stops.all_ns;
+	standstill_done();
+	return error;
+}
+
+struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, uint64_t *stopped_ns_ret)
+{
+	struct detach_report report = { 0 };
+	struct detach_state state;
+	bool found, only_late;
+	struct hs_error *error = detach_state_read(pid, &state, &found);
+
+	*stopped_ns_ret = 0;
+	if (error && error->code == HS_ERROR_GONE)
+		return error;
+	if (error)
+		return hs_error_prefix(error, "whether something of heapsnap is in process %d cannot be said", pid);
+	if (!found)
+		return NULL;
+	if (state.has_region && state.region.header.state == REGION_ATTACHED) {
+		detach_state_deinit(&state);
+		return NULL;
+	}
+	only_late = state.only_late; // once it was stopped its call is made, and what that has made can be told from what attach makes
+	if (!only_late)
+		hs_verbose("process %d has the rest of an unfinished attach or detach, or of an attached parent: clearing it away", pid);
+	error = undo(&state, wait_ms, &report);
+	*stopped_ns_ret = report.stopped_all_ns;
+	detach_state_deinit(&state);
+	if (error && error->code == HS_ERROR_NOT_FOUND) { // it has gone by itself
+		hs_error_destroy(error);
+		return NULL;
+	}
+	if (error)
+		return only_late ? error : hs_error_prefix(error, "the rest of an unfinished attach or detach, or of an attached parent, cannot be "
+							   "cleared away");
+	if (report.foreign_hooks > 0)
+		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished detach, or of an attached parent: somebody else has "
+				       "patched %zu of the places that heapsnap had patched; undo that, then try again", pid,
+				       report.foreign_hooks);
+	if (report.threads_unseen)
+		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach, or of an attached parent, and %zu "
+				       "of its threads have so much stack in use that not all of it was looked at yet; try again later", pid,
+				       report.threads_unseen);
+	if (report.calls_lost)
+		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished detach: its coroutines have left so many allocations that "
+				       "nobody knows whether one goes back into the payload; its code stays mapped", pid);
+	if (!report.finished && !report.threads_inside && report.calls_left)
+		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished detach, and %zu of its coroutines may still go back into "
+				       "it; try again later", pid, report.calls_left);
+	if (!report.finished)
+		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach, or of an attached parent, and %zu "
+				       "of its threads %s still inside it; try again later", pid, report.threads_inside,
+				       report.threads_inside == 1 ? "is" : "are");
+	return NULL;
+}
+
+static struct hs_error *detach_locked(pid_t pid, unsigned wait_ms, const struct work_lock *lock, struct detach_report *ret)
+{
+	const struct detach_before before = detach_look_before(pid);
+	struct target_info target;
+	struct detach_state state;
+	bool found, was_killed;
+	struct hs_error *error;
+
+	*ret = (struct detach_report){ 0 };
+	error = target_examine(pid, &target);
+	if (error)
+		return error;
+	error = target_refuse_frozen(&target);
+	if (!error && target.threads.seccomp_mode)
+		error = tool_guard_begin();
+	work_lock_follow(lock);
+	target_info_deinit(&target);
+	if (!error)
+		error = fault_point("open the region");
+	if (!error)
+		error = detach_state_read(pid, &state, &found);
+	if (!error && !found)
+		error = region_none(pid);
+	if (error)
+		return error;
+	if (state.only_late) { // it is not stopped for what may be its own
+		error = late_call_unknown(pid, state.late.tid);
+		detach_state_deinit(&state);
+		return error;
+	}
+	was_killed = !(state.has_region && state.region.header.state == REGION_ATTACHED);
+	error = undo(&state, wait_ms, ret);
+	if (was_killed && error && error->code == HS_ERROR_NOT_FOUND) { // its last call was still to be made, and was that which took the rest away
+		hs_error_destroy(error);
+		error = NULL;
+		ret->finished = true;
+	}
+	ret->only_leftovers = !state.has_region;
+	if (ret->finished)
+		pass_fault_point("look whether all is as before");
+	if (ret->finished && proc_maps_has_memory(pid))
+		detach_verify(&before, &state.names, state.hooks, state.hook_count, ret);
+	if (ret->finished && !proc_maps_has_memory(pid)) // what was looked at was no longer there
+		error = hs_error_create(HS_ERROR_GONE, "process %d ended while it was detached from", pid);
+	detach_state_deinit(&state);
+	return error;
+}
+
+struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_report *ret)
+{
+	struct work_lock lock;
+	struct hs_error *error = work_lock_take(pid, WORK_detach, &lock);
+
+	if (error)
+		return error;
+	standstill_add_up();
+	error = fault_explain(detach_locked(pid, wait_ms, &lock, ret), pid);
+	work_lock_release(&lock);
+	return error;
+}

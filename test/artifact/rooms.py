@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""rooms.py SOURCE BUILD COMPILER: a room of attach can include those that it stands on and no other (hs_room in CMakeLists.txt). Each pair is tried with the
+compiler, so that a root with a link too many or too few fails."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOMS = ["arch", "guard", "process", "elf", "ptrace", "hook", "region", "session"]  # each stands on those before it
+
+
+def header_of(source, folder):
+    return folder + "/" + sorted(name for name in os.listdir(os.path.join(source, folder)) if name.endswith(".h"))[0]
+
+
+def finds(compiler, root, header, folder):
+    """Whether the preprocessor finds the header for a file that is compiled with this root alone."""
+    path = os.path.join(folder, "a.c")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f'#if !__has_include("{header}")\n#error "forbidden"\n#endif\n')
+    run = subprocess.run([compiler, "-E", "-I", root, path], capture_output=True, text=True, check=False)
+    if run.returncode and "forbidden" not in run.stderr:
+        sys.exit(run.stderr)
+    return run.returncode == 0
+
+
+def main():
+    source, build, compiler = sys.argv[1:]
+    stand_on = {f"hs_attach_{room}": {"base"} | {f"attach/{other}" for other in ROOMS[:i + 1]} for i, room in enumerate(ROOMS)}
+    stand_on["hs_base"] = {"base"}
+    places = ["base", "snapshot", "proto", "cli"] + [f"attach/{room}" for room in ROOMS]
+    wrong = 0
+    with tempfile.TemporaryDirectory(prefix="heapsnap-rooms-") as folder:
+        for target, allowed in stand_on.items():
+            root = os.path.join(build, "rooms", target)
+            for place in places:
+                found = finds(compiler, root, header_of(source, place), folder)
+                if found != (place in allowed):
+                    print(f"{target} {'finds' if found else 'does not find'} {place}")
+                    wrong += 1
+    here = {name for name in os.listdir(os.path.join(source, "attach")) if os.path.isdir(os.path.join(source, "attach", name))}
+    if here != set(ROOMS):
+        print(f"the rooms of attach are {sorted(here)}, not {sorted(ROOMS)}")
+        wrong += 1
+    print(f"{len(stand_on) * len(places)} pairs, {wrong} wrong")
+    return 1 if wrong else 0
+
+
+sys.exit(main())
