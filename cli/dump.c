@@ -7,8 +7,8 @@
 #include "cli/json.h"
 #include "proto/gzip_file.h"
 #include "proto/pprof_encoder.h"
+#include "snapshot/profile/top_sites.h"
 #include "snapshot/snapshot.h"
-#include "snapshot/top_sites.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -12,13 +12,13 @@
 #include "attach/region/thread_slots.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "snapshot/aggregate.h"
-#include "snapshot/ledger.h"
-#include "snapshot/profile_build.h"
-#include "snapshot/running_copy.h"
-#include "snapshot/symbolize.h"
-#include "snapshot/table_check.h"
-#include "snapshot/table_copy.h"
+#include "snapshot/copy/running_copy.h"
+#include "snapshot/copy/table_check.h"
+#include "snapshot/copy/table_copy.h"
+#include "snapshot/profile/aggregate.h"
+#include "snapshot/profile/ledger.h"
+#include "snapshot/profile/profile_build.h"
+#include "snapshot/symbols/symbolize.h"
 
 #include <inttypes.h>
 #include <string.h>

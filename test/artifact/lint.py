@@ -20,7 +20,7 @@ MAY_INCLUDE = {
     "attach": [r"base/", r"inject/abi/", r"inject/(cfi|unwind_step)\.h", r"inject/arch/x86_64/arch\.h", r"attach/"],
     "proto": [r"base/", r"snapshot/heap_profile\.h", r"proto/", r"profile\.pb-c\.h"],
     "cli": [r"base/", r"inject/abi/(limits|region)\.h", r"attach/(guard/(interrupt|tool_guard)|process/target|hook/hook_addition|region/sampling_settings|session/(attached_list|check|session))\.h",
-            r"snapshot/(snapshot|top_sites)\.h", r"proto/(gzip_file|pprof_encoder)\.h", r"cli/"],
+            r"snapshot/(snapshot|profile/top_sites)\.h", r"proto/(gzip_file|pprof_encoder)\.h", r"cli/"],
 }
 # Where quotes are looked up besides the root and the file's own folder (inject/CMakeLists.txt).
 INCLUDE_PATHS = {"inject": ["inject", "inject/arch/x86_64"]}
@@ -36,9 +36,9 @@ ONE_DOOR = [
     (r"libunwind.*", ["test/unwind/reference.c"], "it opens files and reads word by word; only tests compare with it"),
     (r"zlib\.h", ["proto/gzip_file.c"], "compression is one step of writing a file"),
     (r"protobuf-c/.*|.*\.pb-c\.h", ["proto/pprof_encoder.c"], "generated types stay out of the data model"),
-    (r"elfutils/.*|dwarf\.h|gelf\.h|libelf\.h", ["snapshot/debug_info.c", "snapshot/debug_units.c", "snapshot/debug_units.h"],
+    (r"elfutils/.*|dwarf\.h|gelf\.h|libelf\.h", ["snapshot/symbols/debug_info.c", "snapshot/symbols/debug_units.c", "snapshot/symbols/debug_units.h"],
      "symbol files are hostile, and read in one place"),
-    (r"libiberty/.*|demangle\.h", ["snapshot/demangle.c"], "so that names can be demangled another way one day"),
+    (r"libiberty/.*|demangle\.h", ["snapshot/symbols/demangle.c"], "so that names can be demangled another way one day"),
 ]
 SOURCE = re.compile(r".*\.(c|h|S|cc|cpp|py|sh|proto)$|dev$|\.ci/run$")
 C_SOURCE = re.compile(r".*\.(c|h|S)$")
@@ -157,7 +157,7 @@ RULES = [
     (folder_includes, [
         {"attach/a.c": SPDX + '#include "snapshot/b.h"\n', "snapshot/b.h": SPDX},
         {"base/a.c": SPDX + '#include "attach/b.h"\n', "attach/b.h": SPDX},
-        {"proto/a.c": SPDX + '#include "snapshot/table_check.h"\n', "snapshot/table_check.h": SPDX},
+        {"proto/a.c": SPDX + '#include "snapshot/copy/table_check.h"\n', "snapshot/copy/table_check.h": SPDX},
         {"snapshot/a.c": SPDX + '#include "inject/cfi.h"\n', "inject/cfi.h": SPDX},
         {"snapshot/a.c": SPDX + '#include "attach/ptrace/remote_call.h"\n', "attach/ptrace/remote_call.h": SPDX},
         {"cli/a.c": SPDX + '#include "attach/process/memory.h"\n', "attach/process/memory.h": SPDX},

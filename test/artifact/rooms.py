@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rooms.py SOURCE BUILD COMPILER: a room of attach can include those that it stands on and no other (hs_room in CMakeLists.txt). Each pair is tried with the
+"""rooms.py SOURCE BUILD COMPILER: a room can include those that it stands on and no other (hs_room in CMakeLists.txt). Each pair is tried with the
 compiler, so that a root with a link too many or too few fails."""
 
 import os
@@ -7,7 +7,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOMS = ["arch", "guard", "process", "elf", "ptrace", "hook", "region", "session"]  # each stands on those before it
+# Each room stands on those before it.
+ROOMS = {"attach": ["arch", "guard", "process", "elf", "ptrace", "hook", "region", "session"], "snapshot": ["copy", "profile", "symbols"]}
+STANDS_ON = {"attach": {"base"}, "snapshot": {"base"} | {f"attach/{room}" for room in ROOMS["attach"]}}
 
 
 def header_of(source, folder):
@@ -27,9 +29,10 @@ def finds(compiler, root, header, folder):
 
 def main():
     source, build, compiler = sys.argv[1:]
-    stand_on = {f"hs_attach_{room}": {"base"} | {f"attach/{other}" for other in ROOMS[:i + 1]} for i, room in enumerate(ROOMS)}
+    stand_on = {f"hs_{hall}_{room}": STANDS_ON[hall] | {f"{hall}/{other}" for other in rooms[:i + 1]}
+                for hall, rooms in ROOMS.items() for i, room in enumerate(rooms)}
     stand_on["hs_base"] = {"base"}
-    places = ["base", "snapshot", "proto", "cli"] + [f"attach/{room}" for room in ROOMS]
+    places = ["base", "proto", "cli"] + [f"{hall}/{room}" for hall, rooms in ROOMS.items() for room in rooms]
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="heapsnap-rooms-") as folder:
         for target, allowed in stand_on.items():
@@ -39,10 +42,11 @@ def main():
                 if found != (place in allowed):
                     print(f"{target} {'finds' if found else 'does not find'} {place}")
                     wrong += 1
-    here = {name for name in os.listdir(os.path.join(source, "attach")) if os.path.isdir(os.path.join(source, "attach", name))}
-    if here != set(ROOMS):
-        print(f"the rooms of attach are {sorted(here)}, not {sorted(ROOMS)}")
-        wrong += 1
+    for hall, rooms in ROOMS.items():
+        here = {name for name in os.listdir(os.path.join(source, hall)) if os.path.isdir(os.path.join(source, hall, name))}
+        if here != set(rooms):
+            print(f"the rooms of {hall} are {sorted(here)}, not {sorted(rooms)}")
+            wrong += 1
     print(f"{len(stand_on) * len(places)} pairs, {wrong} wrong")
     return 1 if wrong else 0
 

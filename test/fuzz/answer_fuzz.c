@@ -2,7 +2,7 @@
 // The answer of the process that reads symbols, which a hostile file may have taken over. Input: messages, each after its size (2 bytes).
 #include "fuzz.h"
 
-#include "snapshot/symbol_answer.h"
+#include "snapshot/symbols/symbol_answer.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 // The parser of perf-PID.map. Input: the file.
 #include "fuzz.h"
 
-#include "snapshot/perf_map.h"
+#include "snapshot/symbols/perf_map.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,10 +9,10 @@
 
 #include "attach/region/region_access.h"
 #include "proto/pprof_encoder.h"
-#include "snapshot/aggregate.h"
-#include "snapshot/ledger.h"
-#include "snapshot/profile_build.h"
-#include "snapshot/top_sites.h"
+#include "snapshot/profile/aggregate.h"
+#include "snapshot/profile/ledger.h"
+#include "snapshot/profile/profile_build.h"
+#include "snapshot/profile/top_sites.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 #include "made_region.h"
 
 #include "inject/sampling_math.h"
-#include "snapshot/aggregate.h"
+#include "snapshot/profile/aggregate.h"
 
 #include <math.h>
 

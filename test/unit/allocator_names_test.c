@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
-#include "snapshot/allocator_names.h"
-#include "snapshot/demangle.h"
+#include "snapshot/symbols/allocator_names.h"
+#include "snapshot/symbols/demangle.h"
 
 #include <stdlib.h>
 

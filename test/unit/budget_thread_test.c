@@ -5,7 +5,7 @@
 #include "payload_region.h"
 
 #include "inject/block_events.h"
-#include "snapshot/estimate.h"
+#include "snapshot/profile/estimate.h"
 
 #include <time.h>
 

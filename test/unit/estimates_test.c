@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether estimates are right on average, and their errors too: the payload's own choice of blocks (inject/sampling.c) and the tool's own
-// sums (snapshot/estimate.c) on populations whose truth is known, 1,000 runs each. Estimators that are wrong in known ways have to be
+// sums (snapshot/profile/estimate.c) on populations whose truth is known, 1,000 runs each. Estimators that are wrong in known ways have to be
 // found out.
 //
 // Such checks fail by chance, one at 3 standard errors in 370, and there are more than a hundred. So the seeds are fixed, and chosen: with these none
@@ -11,7 +11,7 @@
 #include "inject/block_events.h"
 #include "inject/sampling.h"
 #include "inject/sampling_math.h"
-#include "snapshot/estimate.h"
+#include "snapshot/profile/estimate.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #include "check.h"
 #include "made_region.h"
 
-#include "snapshot/ledger.h"
+#include "snapshot/profile/ledger.h"
 
 struct made_ledger {
 	struct made_region region;

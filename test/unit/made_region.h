@@ -6,7 +6,7 @@
 
 #include "attach/region/region_fill.h"
 #include "inject/abi/region.h"
-#include "snapshot/table_check.h"
+#include "snapshot/copy/table_check.h"
 
 #include <stdio.h>
 #include <stdlib.h>

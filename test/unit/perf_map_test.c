@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
-#include "snapshot/perf_map.h"
+#include "snapshot/symbols/perf_map.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #include "check.h"
 #include "made_region.h"
 
-#include "snapshot/profile_build.h"
+#include "snapshot/profile/profile_build.h"
 
 static const char maps_text[] =
 	"00400000-00401000 r-xp 00000000 08:01 13 /lib/below.so\n"

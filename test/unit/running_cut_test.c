@@ -3,7 +3,7 @@
 #include "check.h"
 #include "made_region.h"
 
-#include "snapshot/running_cut.h"
+#include "snapshot/copy/running_cut.h"
 
 #include <pthread.h>
 #include <unistd.h>

@@ -10,8 +10,8 @@ static struct payload_state_words {
 #include "hook_calls.h"
 
 #include "inject/block_events.h"
-#include "snapshot/processor_barrier.h"
-#include "snapshot/running_copy.h"
+#include "snapshot/copy/processor_barrier.h"
+#include "snapshot/copy/running_copy.h"
 
 enum { SAMPLES = HS_SAMPLE_BUCKET_ENTRIES + 10, BUCKET = 77 };
 

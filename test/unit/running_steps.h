@@ -8,15 +8,15 @@
 #include "stepped_thread.h"
 
 #include "attach/guard/interrupt.h"
-#include "snapshot/aggregate.h"
-#include "snapshot/processor_barrier.h"
-#include "snapshot/running_copy.h"
+#include "snapshot/copy/processor_barrier.h"
+#include "snapshot/copy/running_copy.h"
+#include "snapshot/profile/aggregate.h"
 
 // The dump's reads, each of which is a place where it may be interrupted: of a run of neighbouring words the first one, and one in each page.
 static void dump_reaches(const void *place);
 
 #define __atomic_load_n(place, order) (dump_reaches(place), __atomic_load_n(place, order))
-#include "../../snapshot/racing_memory.c"
+#include "../../snapshot/copy/racing_memory.c"
 #undef __atomic_load_n
 
 // For the hash of a stack.

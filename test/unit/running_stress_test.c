@@ -7,9 +7,9 @@
 
 #include "hook_calls.h"
 
-#include "snapshot/aggregate.h"
-#include "snapshot/racing_memory.h"
-#include "snapshot/running_copy.h"
+#include "snapshot/copy/racing_memory.h"
+#include "snapshot/copy/running_copy.h"
+#include "snapshot/profile/aggregate.h"
 
 #include <sys/wait.h>
 

@@ -10,14 +10,14 @@ static struct payload_state_words {
 #include "hook_calls.h"
 
 #include "inject/block_events.h"
-#include "snapshot/processor_barrier.h"
-#include "snapshot/running_copy.h"
+#include "snapshot/copy/processor_barrier.h"
+#include "snapshot/copy/running_copy.h"
 
 // The dump's reads of what threads may change.
 static void dump_reaches(const void *place);
 
 #define __atomic_load_n(place, order) (dump_reaches(place), __atomic_load_n(place, order))
-#include "../../snapshot/racing_memory.c"
+#include "../../snapshot/copy/racing_memory.c"
 #undef __atomic_load_n
 
 enum { BLOCKS = 300, STALE_SIZE = 40, OUTER_SIZE = 1000, WIDE_SIZE = 100, MOVED_SIZE = 30 };

@@ -2,7 +2,7 @@
 // What a child in the sandbox cannot do, tried by itself; and that it cannot hold the tool up, however it ends or does not end.
 #include "base/clock.h"
 #include "check.h"
-#include "snapshot/sandbox.h"
+#include "snapshot/symbols/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #include "inject/reentry.h"
 #include "inject/sampling.h"
 #include "inject/thread_slot.h"
-#include "snapshot/estimate.h"
+#include "snapshot/profile/estimate.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
-#include "snapshot/symbol_answer.h"
-#include "snapshot/symbol_messages.h"
+#include "snapshot/symbols/symbol_answer.h"
+#include "snapshot/symbols/symbol_messages.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

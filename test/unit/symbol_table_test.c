@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
-#include "snapshot/symbol_table.h"
+#include "snapshot/symbols/symbol_table.h"
 
 #include <stdlib.h>
 

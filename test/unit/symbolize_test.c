@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "check.h"
-#include "snapshot/symbolize.h"
+#include "snapshot/symbols/symbolize.h"
 
 #include <dlfcn.h>
 #include <elf.h>

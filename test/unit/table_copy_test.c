@@ -4,7 +4,7 @@
 #include "made_region.h"
 
 #include "attach/region/region_access.h"
-#include "snapshot/table_copy.h"
+#include "snapshot/copy/table_copy.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sites and their callers, of profiles made by hand.
 #include "check.h"
-#include "snapshot/top_sites.h"
+#include "snapshot/profile/top_sites.h"
 
 #include <stdlib.h>
 

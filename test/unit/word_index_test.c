@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
-#include "snapshot/word_index.h"
+#include "snapshot/profile/word_index.h"
 
 static void test_numbers(void)
 {

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "snapshot/copy/table_copy.h"
+
+#include "base/available_memory.h"
+#include "base/io.h"
+#include "snapshot/copy/racing_memory.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+// How much of the region's own memory is mapped at a time while it is copied, bytes: all of it would count as the tool's.
+enum { SHARED_STEP = 4 << 20 };
+
+// A target can fill its region far beyond what it was made for.
+struct hs_error *table_copy_take_room(struct table_copy *copy, uint64_t size)
+{
+	if (size > copy->room - copy->copied)
+		return hs_error_create(HS_ERROR_REFUSED, "a copy of the region needs more than the %" PRIu64 " MiB of memory that are "
+				       "available", copy->room >> 20);
+	copy->copied += size;
+	return NULL;
+}
+
+void table_copy_forget_shared(const struct table_copy *copy, uint64_t start, uint64_t end)
+{
+	start &= ~(uint64_t)(HS_PAGE_SIZE - 1);
+	// Of memory that is shared this gives up the mapping of the pages, not what is in them. Where it fails, the tool is only larger.
+	(void)madvise((void *)(uintptr_t)(copy->shared + start), end - start, MADV_DONTNEED);
+}
+
+static void copy_shared(uint64_t start, uint64_t end, struct table_copy *copy)
+{
+	// Whole words: where a part ends within one, the copy has room for it.
+	start &= ~(uint64_t)7;
+	end = (end + 7) & ~(uint64_t)7;
+	for (uint64_t next, at = start; at < end; at = next) {
+		next = end - at > SHARED_STEP ? at + SHARED_STEP : end;
+		racing_copy(copy->bytes + at, copy->shared + at, next - at);
+		if (next - at == SHARED_STEP)
+			table_copy_forget_shared(copy, at, next);
+	}
+	for (uint64_t page = start / HS_PAGE_SIZE; page <= (end - 1) / HS_PAGE_SIZE; page++)
+		copy->pages[page / 64] |= UINT64_C(1) << (page % 64);
+}
+
+static struct hs_error *copy_range(const struct region_access *access, uint64_t start, uint64_t end, struct table_copy *copy)
+{
+	struct hs_error *error;
+
+	if (end > copy->size)
+		end = copy->size;
+	if (start >= end)
+		return NULL;
+	error = table_copy_take_room(copy, end - start);
+	if (error)
+		return error;
+	if (!copy->shared)
+		return region_read(access, start, copy->bytes + start, end - start);
+	copy_shared(start, end, copy);
+	return NULL;
+}
+
+bool table_copy_has(const struct table_copy *copy, uint64_t offset)
+{
+	uint64_t page = offset / HS_PAGE_SIZE;
+
+	return offset < copy->size && copy->pages[page / 64] >> (page % 64) & 1;
+}
+
+// The region's memory is sparse, and reading a hole through a mapping would fill it: the file system names the written ranges.
+static struct hs_error *copy_written(const struct region_access *access, uint64_t start, uint64_t end, struct table_copy *copy)
+{
+	struct hs_error *error = NULL;
+
+	while (start < end && !error) {
+		off_t data = lseek(access->fd, (off_t)start, SEEK_DATA);
+		off_t hole;
+
+		if (data < 0)
+			return errno == ENXIO ? NULL : hs_error_system(errno, "cannot find the written parts of the region");
+		if ((uint64_t)data >= end)
+			return NULL;
+		hole = lseek(access->fd, data, SEEK_HOLE);
+		if (hole < 0)
+			return hs_error_system(errno, "cannot find the written parts of the region");
+		error = copy_range(access, (uint64_t)data, (uint64_t)hole < end ? (uint64_t)hole : end, copy);
+		start = (uint64_t)hole;
+	}
+	return error;
+}
+
+// Without the region's memory (no privilege to open it) every part is read whole, up to where it is used.
+static struct hs_error *copy_used(const struct region_access *access, uint64_t start, uint64_t end, struct table_copy *copy)
+{
+	return access->fd >= 0 ? copy_written(access, start, end, copy) : copy_range(access, start, end, copy);
+}
+
+// Each list is filled from its start; the header's counts have been checked.
+static struct hs_error *copy_lists(const struct region_access *access, const struct region_header *header, struct table_copy *copy)
+{
+	uint64_t threads = header->thread_count < HS_THREAD_HISTORY_MAX ? header->thread_count : HS_THREAD_HISTORY_MAX;
+	const struct {
+		uint64_t offset, size;
+	} lists[] = {
+		{ HS_OFFSET_HOOKS, header->hook_count * sizeof(struct hook_record) },
+		{ HS_OFFSET_MODULES, header->module_count * sizeof(struct module_record) },
+		{ HS_OFFSET_STRINGS, header->string_bytes },
+		{ HS_OFFSET_THREADS, threads * sizeof(struct thread_record) },
+		{ HS_OFFSET_EXTRA_SLOTS, header->extra_slot_count * sizeof(uint32_t) },
+	};
+	struct hs_error *error = NULL;
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]) && !error; i++)
+		error = copy_used(access, lists[i].offset, lists[i].offset + lists[i].size, copy);
+	return error;
+}
+
+// What is not the payload's own memory of walks.
+struct hs_error *table_copy_slot(const struct region_access *access, uint64_t offset, struct table_copy *copy)
+{
+	return copy_range(access, offset, offset + offsetof(struct thread_slot, walk), copy);
+}
+
+// Of each slot with a place of its own that was ever taken. The others are in pages.
+static struct hs_error *copy_slots(const struct region_access *access, const struct region_header *header, struct table_copy *copy)
+{
+	struct hs_error *error = NULL;
+
+	for (uint32_t i = 0; i < HS_THREAD_SLOTS && !error; i++)
+		if (header->used_slots[i / 64] >> (i % 64) & 1)
+			error = table_copy_slot(access, HS_OFFSET_SLOTS + i * sizeof(struct thread_slot), copy);
+	return error;
+}
+
+static void *reserve(uint64_t size)
+{
+	void *place = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return place == MAP_FAILED ? NULL : place;
+}
+
+static uint64_t bitmap_size(const struct table_copy *copy) { return copy->size / HS_PAGE_SIZE / 8 + sizeof(uint64_t); }
+
+// Root, tables and nodes are copied after what leads to them: in the order of the region's parts.
+struct hs_error *table_copy_take(const struct region_access *access, const uint8_t *shared, struct table_copy *ret)
+{
+	struct region_header *header;
+	struct hs_error *error;
+
+	*ret = (struct table_copy){ .size = access->size, .room = hs_available_memory(), .shared = shared };
+	ret->bytes = reserve(ret->size);
+	if (ret->bytes && shared)
+		ret->pages = reserve(bitmap_size(ret));
+	if (!ret->bytes || (shared && !ret->pages)) {
+		error = hs_error_system(errno, "no address space for a copy of %" PRIu64 " MiB", ret->size >> 20);
+		table_copy_deinit(ret);
+		return error;
+	}
+	header = (struct region_header *)ret->bytes;
+	error = copy_range(access, 0, HS_HEADER_SIZE, ret);
+	if (!error)
+		error = region_check_header(header, ret->size);
+	// Not the rule cache, and of the rest no more than is in use: where reading is through the target's memory, it fills holes there.
+	if (!error)
+		error = copy_lists(access, header, ret);
+	if (!error)
+		error = copy_slots(access, header, ret);
+	if (!error)
+		error = copy_used(access, HS_OFFSET_BUCKETS, HS_OFFSET_PAGES, ret);
+	// A chain of stacks begins with its newest node, perhaps in a page that was handed out since the header was copied: without that page, all
+	// behind it would be lost.
+	if (!error && shared)
+		header->next_page = racing_u64(&((const struct region_header *)shared)->next_page);
+	if (!error)
+		error = copy_used(access, HS_OFFSET_PAGES,
+				  (header->next_page < header->max_pages ? header->next_page : header->max_pages) * HS_PAGE_SIZE, ret);
+	if (error)
+		table_copy_deinit(ret);
+	return error;
+}
+
+void table_copy_deinit(struct table_copy *copy)
+{
+	if (copy->bytes)
+		munmap(copy->bytes, copy->size);
+	if (copy->pages)
+		munmap(copy->pages, bitmap_size(copy));
+	copy->bytes = NULL;
+	copy->pages = NULL;
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "snapshot/profile/ledger.h"
+
+#include "base/io.h"
+#include "inject/abi/payload_header.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const char *name, *text;
+	bool is_loss;
+} counter_lines[] = {
+#define X(name, text) [COUNTER_##name] = { #name, text, false },
+	HS_COUNTERS(X)
+#undef X
+};
+
+static bool counter_is_loss(enum counter counter)
+{
+	switch (counter) {
+	case COUNTER_lost_region_full:
+	case COUNTER_lost_signal_reentry:
+	case COUNTER_lost_address_range:
+	case COUNTER_lost_thinning:
+	case COUNTER_abandoned:
+	case COUNTER_left_to_operator:
+	case COUNTER_whole_frees:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static const struct {
+	const char *name, *text;
+} cut_lines[] = {
+#define X(name, text) { "stack_cut_" #name, "stacks cut short: " text },
+	HS_CUT_REASONS(X)
+#undef X
+};
+
+static const char *const verdict_texts[] = {
+#define X(name, text) text,
+	HS_HOOK_VERDICTS(X)
+#undef X
+};
+
+// Takes ownership of `text`.
+static struct hs_error *add_line(struct heap_profile *profile, const char *name, char *text, uint64_t value, bool is_loss)
+{
+	struct ledger_line *lines = reallocarray(profile->ledger, profile->ledger_count + 1, sizeof(*lines));
+	char *copy = strdup(name);
+
+	if (lines)
+		profile->ledger = lines;
+	if (!lines || !copy || !text) {
+		free(copy);
+		free(text);
+		return &hs_error_no_memory;
+	}
+	lines[profile->ledger_count++] = (struct ledger_line){ copy, text, value, is_loss };
+	return NULL;
+}
+
+static struct hs_error *add(struct heap_profile *profile, const char *name, const char *text, uint64_t value, bool is_loss)
+{
+	return add_line(profile, name, strdup(text), value, is_loss);
+}
+
+// Functions that make blocks and are not hooked: what is known of how much that is.
+static struct hs_error *add_unseen(const struct table_view *view, const struct aggregate *aggregate, struct heap_profile *profile)
+{
+	uint64_t unknown = aggregate->counters[COUNTER_unknown_frees], all = unknown + aggregate->counters[COUNTER_frees];
+	uint64_t makers = 0;
+	char *text;
+	struct hs_error *error;
+
+	for (uint32_t i = 0; i < table_header(view)->hook_count; i++) {
+		const struct hook_record *hook = table_hook(view, i);
+
+		makers += hook && hook_makes_unseen((enum hook_kind)hook->kind, (enum hook_verdict)hook->verdict);
+	}
+	if (!makers)
+		return NULL;
+	if (!table_header(view)->always_exact || !all)
+		return add(profile, "unseen_functions", "functions that make blocks are not hooked (below): their blocks are not seen", makers, true);
+	error = hs_format(&text, "functions that make blocks are not hooked (below): %.1f %% of all frees were of untracked blocks, from before attach or made by these functions",
+			  100.0 * (double)unknown / (double)all);
+	return error ? error : add_line(profile, "unseen_functions", text, makers, true);
+}
+
+static struct hs_error *add_hooks(const struct table_view *view, struct heap_profile *profile)
+{
+	uint64_t applied = 0;
+	struct hs_error *error;
+
+	for (uint32_t i = 0; i < table_header(view)->hook_count; i++) {
+		const struct hook_record *hook = table_hook(view, i);
+
+		applied += hook && hook->verdict == VERDICT_ok && hook->state == HOOK_APPLIED && hook_kind_is_function((enum hook_kind)hook->kind);
+	}
+	error = add(profile, "hooks", "allocation functions hooked", applied, false);
+	for (uint32_t i = 0; i < table_header(view)->hook_count && !error; i++) {
+		const struct hook_record *hook = table_hook(view, i);
+		const char *path = "?";
+		char *text;
+
+		if (!hook || hook->verdict == VERDICT_ok || hook->verdict == VERDICT_forwards)
+			continue;
+		if (hook->module < profile->module_count)
+			path = profile->modules[hook->module].path;
+		error = hs_format(&text, "not hooked: %.*s in %s: %s", (int)sizeof(hook->name), hook->name, path,
+				  hook->verdict < VERDICT_COUNT ? verdict_texts[hook->verdict] : "unknown reason");
+		if (!error)
+			error = add_line(profile, "hook_refused", text, 1, true);
+	}
+	return error;
+}
+
+// Where not every allocation was recorded: what the figures are made of.
+static struct hs_error *add_sampling(const struct table_view *view, const struct aggregate *aggregate, struct heap_profile *profile)
+{
+	struct hs_error *error = NULL;
+
+	if (table_header(view)->always_exact && !aggregate->sampled)
+		return NULL;
+	error = add(profile, "unknown_not_counted", "sampling: frees and reallocations of blocks that were not recorded are not counted", 1, false);
+	if (!error)
+		error = add(profile, "live_records", "live blocks that were recorded", aggregate->live.records, false);
+	if (!error)
+		error = add(profile, "live_samples", "of these samples, which stand for others too", aggregate->sampled, false);
+	if (!error && table_header(view)->was_stopped)
+		error = add(profile, "was_stopped", "recording was stopped for a time: what was allocated then is missing", 1, true);
+	if (!error && aggregate->sampled)
+		error = add(profile, "interval_low", "bytes between samples on average, where they were densest", aggregate->interval_low, false);
+	if (!error && aggregate->sampled)
+		error = add(profile, "interval_high", "bytes between samples on average, where they were rarest", aggregate->interval_high, false);
+	if (!error && table_header(view)->interval_most)
+		error = add(profile, "interval_most", "largest mean sampling interval since attach (bytes): any site may have about as many live bytes that no sample shows",
+			    table_header(view)->interval_most, false);
+	return error;
+}
+
+static bool holds_go(const struct table_view *view)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < table_header(view)->module_count; i++) {
+		const struct module_record *module = table_module(view, i);
+
+		found |= module && module->flags & MODULE_GO;
+	}
+	return found;
+}
+
+struct hs_error *ledger_build(const struct table_view *view, const struct aggregate *aggregate, struct heap_profile *profile)
+{
+	const struct region_header *header = table_header(view);
+	uint64_t modules = 0, unloaded = 0;
+	struct hs_error *error = NULL;
+
+	for (size_t i = 0; i < COUNTER_COUNT && !error; i++)
+		error = add(profile, counter_lines[i].name, counter_lines[i].text, aggregate->counters[i], counter_is_loss((enum counter)i));
+	for (size_t i = 0; i < CUT_REASON_COUNT && !error; i++)
+		if (aggregate->cut_counters[i])
+			error = add(profile, cut_lines[i].name, cut_lines[i].text, aggregate->cut_counters[i], true);
+	if (!error)
+		error = add(profile, "lost_no_slot", "allocations lost: no room to follow their thread (attach with more --max-memory; dump --stop frees the slots of ended threads)",
+			    header->lost_no_slot, true);
+	if (!error)
+		error = add(profile, "lost_no_thread_pointer", "allocations lost: by threads without a thread pointer", header->lost_no_thread_pointer, true);
+	if (!error)
+		error = add(profile, "lost_shared_pointer", "allocations lost: by threads that share one thread pointer", header->lost_shared_pointer, true);
+	if (!error)
+		error = add(profile, "modules_lost", "libraries loaded since attach that could not be read, or the list was full: the most at one time", header->modules_lost, true);
+	if (!error)
+		error = add(profile, "table_damaged", "references in the table that lead nowhere", view->damaged, true);
+	if (!error)
+		error = add(profile, "pending_reallocations", "live blocks that were being reallocated", aggregate->pending, false);
+	if (!error)
+		error = add_sampling(view, aggregate, profile);
+	if (!error)
+		error = add(profile, "threads", "threads seen since attach", header->thread_count, false);
+	for (size_t i = 0; i < profile->module_count; i++) {
+		modules++;
+		unloaded += profile->modules[i].unloaded;
+	}
+	if (!error)
+		error = add(profile, "modules", "modules seen since attach", modules, false);
+	if (!error)
+		error = add(profile, "modules_unloaded", "of these unloaded again", unloaded, false);
+	if (!error && holds_go(view))
+		error = add(profile, "go_heap", "programs or libraries written in Go, whose own allocations are not seen", 1, true);
+	if (!error)
+		error = add(profile, "region_bytes", "bytes of the region in use", (view->end_page - header->first_page) * HS_PAGE_SIZE, false);
+	if (!error)
+		error = add(profile, "region_limit", "bytes that the region may use",
+			    (header->max_pages - header->first_page) * HS_PAGE_SIZE, false);
+	if (!error)
+		error = add_unseen(view, aggregate, profile);
+	return error ? error : add_hooks(view, profile);
+}
+
+struct hs_error *ledger_add_symbols_lost(struct heap_profile *profile, const char *path, const char *reason)
+{
+	char *text;
+	struct hs_error *error =
+		hs_format(&text, "no symbols of %s: the process that read its files %s", *path ? path : "the program", reason);
+
+	return error ? error : add_line(profile, "symbols_lost", text, 1, true);
+}

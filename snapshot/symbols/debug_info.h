@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of one module tell about its addresses: DWARF first, the symbol table otherwise.
+#ifndef HEAPSNAP_SNAPSHOT_SYMBOLS_DEBUG_INFO_H
+#define HEAPSNAP_SNAPSHOT_SYMBOLS_DEBUG_INFO_H
+
+#include "base/error.h"
+#include "snapshot/heap_profile.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { DEBUG_FRAMES_LIMIT = 64 };
+
+struct debug_frame {
+	const char *system_name; // linkage name, or the plain name of a C function
+	const char *file;        // of `line`; NULL = unknown
+	int64_t line;            // 0 = unknown
+	int64_t start_line;      // of the function; 0 = unknown
+	bool has_linkage_name;   // system_name can be demangled
+};
+
+struct debug_info;
+
+// Opens the module's file, which must have the build id of the module; a module without one needs the file that is
+// mapped. Files are asked for through `socket` (symbol_files.h). HS_ERROR_NOT_FOUND when there is none. `module` must
+// live longer. *ret stays until the process ends.
+struct hs_error *debug_info_open(int socket, const struct profile_module *module, struct debug_info **ret) HS_MUST_CHECK;
+
+// `address` as in the file (run-time address less load bias). frames[DEBUG_FRAMES_LIMIT]: innermost inlined
+// function first, the function that holds the address last; *count_ret 0 = nothing is known. *has_inlined_ret:
+// DWARF describes the function, so its inlined calls are known. The texts are valid until the next lookup.
+struct hs_error *debug_info_lookup(struct debug_info *info, uint64_t address, struct debug_frame *frames,
+				   size_t *count_ret, bool *has_inlined_ret) HS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions, each stored once.
+#ifndef HEAPSNAP_SNAPSHOT_SYMBOLS_FUNCTION_TABLE_H
+#define HEAPSNAP_SNAPSHOT_SYMBOLS_FUNCTION_TABLE_H
+
+#include "base/error.h"
+#include "base/keyed_hash.h"
+#include "snapshot/heap_profile.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Zeroed = empty. Invariant: slot_count is 0 or a power of two, and at least a half of the slots is free.
+struct function_table {
+	struct profile_function *items;
+	size_t count, capacity;
+	uint32_t *slots; // index + 1 of an item; 0 = free
+	size_t slot_count;
+	struct hash_key key;
+};
+
+// What a function is told apart by; as in struct profile_function, none NULL, not owned.
+struct function_text {
+	const char *name, *system_name, *file;
+	int64_t start_line;
+};
+
+// *index_ret: the function with these texts; added, as the last one, when it is new.
+struct hs_error *function_table_add(struct function_table *table, const struct function_text *wanted, uint32_t *index_ret) HS_MUST_CHECK;
+// Frees what was not taken over: to hand the items to a profile, set `items` to NULL and `count` to 0 before.
+void function_table_deinit(struct function_table *table);
+
+#endif

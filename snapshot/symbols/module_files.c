@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "snapshot/symbols/module_files.h"
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/live_thread.h"
+#include "base/log.h"
+#include "base/proc_file.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+
+enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
+
+static const char DEBUG_DIRECTORY[] = "/usr/lib/debug";
+
+void module_files_open(pid_t pid, struct module_files *ret)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)hs_live_thread(pid));
+	*ret = (struct module_files){ .pid = pid, .root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) };
+
+	struct hs_error *error = proc_maps_read(pid, &ret->maps);
+
+	if (error)
+		hs_verbose("symbols: %s", error->message);
+	hs_error_destroy(error);
+}
+
+void module_files_close(struct module_files *files)
+{
+	if (files->root_fd >= 0)
+		close(files->root_fd);
+	proc_maps_deinit(&files->maps);
+	files->root_fd = -1;
+}
+
+static bool is_elf(int fd)
+{
+	char magic[SELFMAG];
+
+	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && memcmp(magic, ELFMAG, SELFMAG) == 0;
+}
+
+// Takes ownership of a handle (O_PATH). Returns the file, opened for reading, when it is a plain file that begins as an ELF file, else -1:
+// opening a device can act on it, and what is no ELF file is nothing that a reader of symbols has to see.
+static int open_elf(int handle)
+{
+	struct stat status;
+	char path[32];
+	int fd = -1;
+
+	if (handle < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", handle);
+	if (fstat(handle, &status) == 0 && S_ISREG(status.st_mode))
+		fd = open(path, OPEN_FLAGS);
+	close(handle);
+	if (fd >= 0 && !is_elf(fd)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+// Opens a path of the target's file system. Absolute links must not lead out of it into ours: openat2(2), Linux 5.6.
+static int open_in_root(const struct module_files *files, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+
+	if (files->root_fd < 0)
+		return -1;
+	return open_elf((int)syscall(SYS_openat2, files->root_fd, path, &how, sizeof(how)));
+}
+
+static int open_in_ours(const char *path) { return open_elf(open(path, O_PATH | O_CLOEXEC)); }
+
+// Takes ownership of `fd`. Returns it when it is accepted, else -1.
+static int offer(int fd, bool is_mapped, module_file_accept *accept, void *context)
+{
+	if (fd >= 0 && !accept(fd, is_mapped, context)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+// The mapping of a file where the module is, NULL when it is unloaded or the process is gone.
+static const struct proc_map *find_mapping(const struct module_files *files, const struct profile_module *module)
+{
+	if (module->unloaded)
+		return NULL;
+	for (size_t i = 0; i < files->maps.count; i++) {
+		const struct proc_map *map = &files->maps.items[i];
+
+		if (map->start >= module->start && map->end <= module->end && map->inode)
+			return map;
+	}
+	return NULL;
+}
+
+// The loader's path may lead over links (/lib to /usr/lib), so that only the last part is the same as in the maps.
+// The main program may have none. Another name says that another file has been loaded there since.
+static bool is_mapping_of(const struct proc_map *map, const struct profile_module *module)
+{
+	const char *map_slash = strrchr(map->name, '/'), *slash = strrchr(module->path, '/');
+
+	return !*module->path ||
+	       strcmp(map_slash ? map_slash + 1 : map->name, slash ? slash + 1 : module->path) == 0;
+}
+
+// Whether `fd` is the file of the mapping by its numbers. On file systems where a file shows other numbers than its
+// mapping (btrfs, overlayfs) it says no, which costs names and never gives wrong ones.
+static bool is_file_of(int fd, const struct proc_map *map)
+{
+	struct stat status;
+
+	return map && fstat(fd, &status) == 0 && status.st_ino == map->inode && !map->deleted &&
+	       major(status.st_dev) == map->device_major && minor(status.st_dev) == map->device_minor;
+}
+
+int module_files_find(const struct module_files *files, const struct profile_module *module, module_file_accept *accept,
+		      void *context)
+{
+	const struct proc_map *map = find_mapping(files, module);
+	char path[96];
+	int fd = -1;
+
+	if (map) {
+		// Needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE, and is the file even when it is deleted or
+		// replaced (proc(5)).
+		snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)hs_live_thread(files->pid), map->start,
+			 map->end);
+		fd = offer(open_in_ours(path), is_mapping_of(map, module), accept, context);
+	}
+	if (fd < 0 && module->path[0] == '/') {
+		int candidate = open_in_root(files, module->path);
+
+		fd = offer(candidate, candidate >= 0 && is_file_of(candidate, map), accept, context);
+	}
+	if (fd < 0 && module->path[0] == '/') {
+		int candidate = open_in_ours(module->path);
+
+		fd = offer(candidate, candidate >= 0 && is_file_of(candidate, map), accept, context);
+	}
+	return fd;
+}
+
+// Opens "<directory><middle><file>" in our root, then in the target's.
+static int find_debug_at(const struct module_files *files, const char *directory, const char *middle, const char *file,
+			 module_file_accept *accept, void *context)
+{
+	HS_CLEANUP_FREE char *path = NULL;
+	struct hs_error *error = hs_format(&path, "%s%s%s", directory, middle, file);
+
+	if (error) {
+		hs_error_destroy(error);
+		return -1;
+	}
+
+	int fd = offer(open_in_ours(path), false, accept, context);
+
+	return fd >= 0 ? fd : offer(open_in_root(files, path), false, accept, context);
+}
+
+static int find_by_build_id(const struct module_files *files, const uint8_t *build_id, size_t size,
+			    module_file_accept *accept, void *context)
+{
+	char name[2 * 64 + sizeof(".debug") + 1];
+	char *end = name;
+
+	if (size < 2 || size > 64)
+		return -1;
+	for (size_t i = 0; i < size; i++)
+		end += sprintf(end, i == 0 ? "%02x/" : "%02x", build_id[i]);
+	strcpy(end, ".debug");
+	return find_debug_at(files, DEBUG_DIRECTORY, "/.build-id/", name, accept, context);
+}
+
+int module_files_find_debug(const struct module_files *files, const uint8_t *build_id, size_t build_id_size,
+			    const char *beside, const char *link, module_file_accept *accept, void *context)
+{
+	int fd = find_by_build_id(files, build_id, build_id_size, accept, context);
+
+	if (fd >= 0 || !link || !*link)
+		return fd;
+	if (link[0] == '/')
+		return find_debug_at(files, "", "", link, accept, context);
+
+	// The places where gdb looks (its manual, "Debugging Information in Separate Files").
+	const char *slash = strrchr(beside, '/');
+
+	if (!slash)
+		return -1;
+
+	HS_CLEANUP_FREE char *directory = strndup(beside, (size_t)(slash - beside) + 1);
+
+	if (!directory)
+		return -1;
+	fd = find_debug_at(files, directory, "", link, accept, context);
+	if (fd < 0)
+		fd = find_debug_at(files, directory, ".debug/", link, accept, context);
+	if (fd < 0)
+		fd = find_debug_at(files, DEBUG_DIRECTORY, directory, link, accept, context);
+	return fd;
+}
+
+// Effective user, and the process id in the innermost namespace (proc(5), status).
+static bool read_identity(pid_t pid, uid_t *user_ret, pid_t *pid_ret)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	unsigned real, effective;
+	struct hs_error *error = hs_read_proc_file(pid, "status", &text, NULL);
+
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+
+	const char *users = strstr(text, "\nUid:"), *ids = strstr(text, "\nNSpid:");
+
+	if (!users || sscanf(users, "\nUid: %u %u", &real, &effective) != 2)
+		return false;
+	*user_ret = effective;
+	*pid_ret = pid; // before Linux 4.1, or without namespaces
+	if (ids) {
+		HS_CLEANUP_FREE char *line = strndup(ids + 7, strcspn(ids + 7, "\n"));
+		const char *last = line ? strrchr(line, '\t') : NULL;
+
+		if (last)
+			*pid_ret = (pid_t)strtol(last, NULL, 10);
+	}
+	return true;
+}
+
+int module_files_open_perf_map(const struct module_files *files)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	HS_CLEANUP_CLOSE int handle = -1;
+	struct stat status;
+	char path[64];
+	uid_t user;
+	pid_t pid;
+
+	if (files->root_fd < 0 || !read_identity(files->pid, &user, &pid))
+		return -1;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
+	handle = (int)syscall(SYS_openat2, files->root_fd, path, &how, sizeof(how));
+	// In /tmp anybody may have put anything there, and to open a device can act on it.
+	if (handle < 0 || fstat(handle, &status) < 0 || !S_ISREG(status.st_mode) || status.st_uid != user)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", handle);
+	return open(path, OPEN_FLAGS);
+}

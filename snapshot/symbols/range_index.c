@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "snapshot/symbols/range_index.h"
+
+#include <stdlib.h>
+
+struct hs_error *range_index_add(struct range_index *index, uint64_t low, uint64_t high, size_t value)
+{
+	if (low >= high)
+		return NULL;
+	if (index->count == index->capacity) {
+		size_t wanted = index->capacity ? index->capacity * 2 : 64;
+		struct range_index_item *bigger = reallocarray(index->items, wanted, sizeof(*bigger));
+
+		if (!bigger)
+			return &hs_error_no_memory;
+		index->items = bigger;
+		index->capacity = wanted;
+	}
+	index->items[index->count++] = (struct range_index_item){ low, high, high, value };
+	return NULL;
+}
+
+// By begin; of two that begin together the longer one first, so that the shorter is found first from behind.
+static int compare_items(const void *left, const void *right)
+{
+	const struct range_index_item *a = left, *b = right;
+
+	if (a->low != b->low)
+		return a->low < b->low ? -1 : 1;
+	if (a->high != b->high)
+		return a->high > b->high ? -1 : 1;
+	return (a->value > b->value) - (a->value < b->value);
+}
+
+void range_index_sort(struct range_index *index)
+{
+	uint64_t highest = 0;
+
+	if (index->count > 0)
+		qsort(index->items, index->count, sizeof(*index->items), compare_items);
+	for (size_t i = 0; i < index->count; i++) {
+		if (index->items[i].high > highest)
+			highest = index->items[i].high;
+		index->items[i].highest_here = highest;
+	}
+}
+
+bool range_index_find(const struct range_index *index, uint64_t address, size_t *value_ret)
+{
+	size_t low = 0, high = index->count;
+
+	// Invariant: items before `low` begin at or below `address`, items from `high` on above it.
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (index->items[middle].low <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (low-- > 0 && index->items[low].highest_here > address) {
+		if (index->items[low].high > address) {
+			*value_ret = index->items[low].value;
+			return true;
+		}
+	}
+	return false;
+}
+
+void range_index_deinit(struct range_index *index)
+{
+	free(index->items);
+	*index = (struct range_index){ 0 };
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "snapshot/symbols/symbol_answer.h"
+
+#include "base/byte_cursor.h"
+#include "snapshot/symbols/symbol_messages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Far above what the functions on the stacks of one module have.
+static const uint64_t TEXT_BYTES_MAX = UINT64_C(256) << 20;
+
+struct hs_error *symbol_answer_init(size_t address_count, struct symbol_answer *ret)
+{
+	*ret = (struct symbol_answer){ .location_count = address_count };
+	ret->locations = calloc(address_count + 1, sizeof(*ret->locations));
+	return ret->locations ? NULL : &hs_error_no_memory;
+}
+
+void symbol_answer_deinit(struct symbol_answer *answer)
+{
+	function_table_deinit(&answer->functions);
+	free(answer->locations);
+	free(answer->numbers);
+	free(answer->lines);
+	*answer = (struct symbol_answer){ 0 };
+}
+
+static struct hs_error *bad(const char *what)
+{
+	return hs_error_create(HS_ERROR_BAD_DATA, "answered what cannot be: %s", what);
+}
+
+// A text of `size` bytes, as a string in `buffer`. False when it is too long, cut off or holds a 0 byte.
+static bool take_text(struct byte_cursor *cursor, uint32_t size, char buffer[SYMBOL_TEXT_MAX + 1])
+{
+	if (size > SYMBOL_TEXT_MAX || !byte_cursor_bytes(cursor, buffer, size) || memchr(buffer, 0, size))
+		return false;
+	buffer[size] = 0;
+	return true;
+}
+
+static bool make_room(void **items, size_t count, size_t *capacity, size_t size)
+{
+	size_t wanted = *capacity ? *capacity * 2 : 256;
+	void *bigger;
+
+	if (count < *capacity)
+		return true;
+	if (wanted > UINT32_MAX)
+		return false;
+	bigger = reallocarray(*items, wanted, size);
+	if (!bigger)
+		return false;
+	*items = bigger;
+	*capacity = wanted;
+	return true;
+}
+
+static struct hs_error *take_function(struct symbol_answer *answer, struct byte_cursor *cursor)
+{
+	char name[SYMBOL_TEXT_MAX + 1], system_name[SYMBOL_TEXT_MAX + 1], file[SYMBOL_TEXT_MAX + 1];
+	uint32_t name_size, system_size, file_size;
+	uint64_t start_line;
+	struct hs_error *error;
+
+	if (!byte_cursor_u32(cursor, &name_size) || !byte_cursor_u32(cursor, &system_size) || !byte_cursor_u32(cursor, &file_size) ||
+	    !byte_cursor_u64(cursor, &start_line) || !take_text(cursor, name_size, name) ||
+	    !take_text(cursor, system_size, system_name) || !take_text(cursor, file_size, file))
+		return bad("a function that is cut off");
+	if (system_size == 0 || start_line > INT64_MAX)
+		return bad("a function without a name, or before the first line");
+	answer->text_bytes += (uint64_t)name_size + system_size + file_size;
+	// Each line of a location names one function, so more functions than lines are for nothing.
+	if (answer->text_bytes > TEXT_BYTES_MAX || answer->number_count >= answer->location_count * SYMBOL_LINES_MAX)
+		return bad("too many functions");
+	if (!make_room((void **)&answer->numbers, answer->number_count, &answer->number_capacity, sizeof(*answer->numbers)))
+		return &hs_error_no_memory;
+	error = function_table_add(&answer->functions,
+				   &(struct function_text){ name_size ? name : system_name, system_name, file, (int64_t)start_line },
+				   &answer->numbers[answer->number_count]);
+	if (!error)
+		answer->number_count++;
+	return error;
+}
+
+static struct hs_error *take_location(struct symbol_answer *answer, struct byte_cursor *cursor)
+{
+	uint32_t index, has_inlined, count;
+	struct answer_location *location;
+
+	if (!byte_cursor_u32(cursor, &index) || !byte_cursor_u32(cursor, &has_inlined) || !byte_cursor_u32(cursor, &count))
+		return bad("a location that is cut off");
+	if (index >= answer->location_count || answer->locations[index].is_answered || count > SYMBOL_LINES_MAX)
+		return bad("a location that was not asked for");
+	location = &answer->locations[index];
+	*location = (struct answer_location){ (uint32_t)answer->line_count, count, true, has_inlined != 0 };
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t function;
+		uint64_t line;
+
+		if (!byte_cursor_u32(cursor, &function) || !byte_cursor_u64(cursor, &line) || function >= answer->number_count ||
+		    line > INT64_MAX)
+			return bad("a line of no function");
+		if (!make_room((void **)&answer->lines, answer->line_count, &answer->line_capacity, sizeof(*answer->lines)))
+			return &hs_error_no_memory;
+		answer->lines[answer->line_count++] = (struct profile_line){ answer->numbers[function], (int64_t)line };
+	}
+	return NULL;
+}
+
+struct hs_error *symbol_answer_take(struct symbol_answer *answer, const void *items, size_t size)
+{
+	struct byte_cursor cursor = byte_cursor_make(items, size);
+
+	while (byte_cursor_left(&cursor) > 0) {
+		struct hs_error *error;
+		uint32_t kind;
+
+		if (!byte_cursor_u32(&cursor, &kind))
+			return bad("an item that is cut off");
+		if (kind == SYMBOL_ITEM_FUNCTION)
+			error = take_function(answer, &cursor);
+		else if (kind == SYMBOL_ITEM_LOCATION)
+			error = take_location(answer, &cursor);
+		else
+			error = bad("an item of no kind");
+		if (error)
+			return error;
+	}
+	return NULL;
+}

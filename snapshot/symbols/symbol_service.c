@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "snapshot/symbols/symbol_service.h"
+
+#include "base/byte_cursor.h"
+#include "base/cleanup.h"
+#include "snapshot/symbols/symbol_messages.h"
+
+#include <string.h>
+#include <unistd.h>
+
+// A module has one file, one debug file and one that dwz made.
+enum { REQUESTS_MAX = 16 };
+
+struct conversation {
+	const struct module_files *files;
+	const struct symbol_question *question;
+	struct sandbox sandbox;
+	uint64_t deadline_ns;
+	struct symbol_answer *answer;
+	struct hs_error *error; // of a candidate that was offered
+	uint8_t message[SYMBOL_MESSAGE_MAX];
+};
+
+static struct hs_error *bad(const char *what)
+{
+	return hs_error_create(HS_ERROR_BAD_DATA, "answered what cannot be: %s", what);
+}
+
+// A message, its type read.
+static struct hs_error *receive(struct conversation *talk, uint32_t *type_ret, struct byte_cursor *rest_ret)
+{
+	size_t size;
+	struct hs_error *error = sandbox_receive(&talk->sandbox, talk->deadline_ns, talk->message, sizeof(talk->message), &size);
+
+	if (error)
+		return error;
+	*rest_ret = byte_cursor_make(talk->message, size);
+	return byte_cursor_u32(rest_ret, type_ret) ? NULL : bad("a message without a type");
+}
+
+// For module_files: offers one file. After an error no other file is offered.
+static bool offer_candidate(int fd, bool is_mapped, void *context)
+{
+	struct conversation *talk = context;
+	uint32_t candidate[2] = { SYMBOL_CANDIDATE, is_mapped }, type, verdict;
+	struct byte_cursor rest;
+
+	if (talk->error)
+		return false;
+	talk->error = sandbox_send(&talk->sandbox, candidate, sizeof(candidate), fd);
+	if (!talk->error)
+		talk->error = receive(talk, &type, &rest);
+	if (!talk->error && (type != SYMBOL_VERDICT || !byte_cursor_u32(&rest, &verdict)))
+		talk->error = bad("no verdict on a file");
+	return !talk->error && verdict == 1;
+}
+
+// `fd` is what module_files found, which the child has already.
+static struct hs_error *end_offers(struct conversation *talk, int fd)
+{
+	uint32_t none[2] = { SYMBOL_NO_CANDIDATE, 0 };
+
+	if (fd >= 0) {
+		close(fd);
+		return NULL;
+	}
+	return talk->error ? HS_STEAL_POINTER(talk->error) : sandbox_send(&talk->sandbox, none, sizeof(none), -1);
+}
+
+static int find_file(struct conversation *talk)
+{
+	const struct symbol_question *question = talk->question;
+
+	if (question->module)
+		return module_files_find(talk->files, question->module, offer_candidate, talk);
+	return offer_candidate(question->perf_map, false, talk) ? dup(question->perf_map) : -1;
+}
+
+// The child gives a name; which files that may be, and whether they are opened, is decided here and in module_files.c.
+static struct hs_error *find_debug(struct conversation *talk, struct byte_cursor *request)
+{
+	uint8_t build_id[SYMBOL_BUILD_ID_MAX];
+	char link[SYMBOL_LINK_MAX + 1];
+	uint32_t build_id_size;
+	size_t link_size;
+
+	if (!talk->question->module || !byte_cursor_u32(request, &build_id_size) || build_id_size > sizeof(build_id) ||
+	    !byte_cursor_bytes(request, build_id, build_id_size))
+		return bad("a request that is cut off");
+	link_size = byte_cursor_left(request);
+	if (link_size > SYMBOL_LINK_MAX || memchr(request->position, 0, link_size))
+		return bad("a file name that is none");
+	memcpy(link, request->position, link_size);
+	link[link_size] = 0;
+	return end_offers(talk, module_files_find_debug(talk->files, build_id, build_id_size, talk->question->module->path,
+							link_size ? link : NULL, offer_candidate, talk));
+}
+
+static struct hs_error *failed(struct byte_cursor *rest)
+{
+	char reason[SYMBOL_REASON_MAX + 1] = { 0 };
+	size_t size = byte_cursor_left(rest);
+	uint32_t is_missing;
+
+	if (!byte_cursor_u32(rest, &is_missing) || (size = byte_cursor_left(rest)) > SYMBOL_REASON_MAX)
+		return bad("no reason");
+	memcpy(reason, rest->position, size);
+	for (char *c = reason; *c; c++)
+		if (*c < ' ')
+			*c = '?';
+	return is_missing == 1 ? hs_error_create(HS_ERROR_NOT_FOUND, "%s", reason) : hs_error_create(HS_ERROR_BAD_DATA, "says: %s", reason);
+}
+
+static struct hs_error *talk_to_end(struct conversation *talk)
+{
+	uint32_t requests = 0, messages = 0, said;
+
+	for (;;) {
+		struct byte_cursor rest;
+		uint32_t type;
+		struct hs_error *error = receive(talk, &type, &rest);
+
+		if (error)
+			return error;
+		switch (type) {
+		case SYMBOL_FIND_MODULE:
+			error = requests++ == REQUESTS_MAX ? bad("too many files wanted") : end_offers(talk, find_file(talk));
+			break;
+		case SYMBOL_FIND_DEBUG:
+			error = requests++ == REQUESTS_MAX ? bad("too many files wanted") : find_debug(talk, &rest);
+			break;
+		case SYMBOL_ITEMS:
+			messages++;
+			error = symbol_answer_take(talk->answer, rest.position, byte_cursor_left(&rest));
+			break;
+		case SYMBOL_DONE:
+			return byte_cursor_u32(&rest, &said) && said == messages ? NULL : bad("an answer with gaps");
+		case SYMBOL_FAILED:
+			return failed(&rest);
+		default:
+			error = bad("a message of no kind");
+		}
+		if (error)
+			return error;
+	}
+}
+
+struct hs_error *symbol_service_ask(const struct module_files *files, const struct symbol_question *question,
+				    const struct sandbox_limits *limits, uint64_t deadline_ns, struct symbol_answer *ret)
+{
+	HS_CLEANUP_FREE struct conversation *talk = calloc(1, sizeof(*talk));
+	char ending[SANDBOX_ENDING_SIZE];
+	struct hs_error *error;
+
+	if (!talk)
+		return &hs_error_no_memory;
+	talk->files = files;
+	talk->question = question;
+	talk->deadline_ns = deadline_ns;
+	talk->answer = ret;
+	error = symbol_answer_init(question->count, ret);
+	if (!error)
+		error = sandbox_start(symbol_reader_run, (void *)(uintptr_t)question, limits, &talk->sandbox);
+	if (!error) {
+		error = talk_to_end(talk);
+		hs_error_destroy(talk->error);
+		sandbox_end(&talk->sandbox, ending);
+		if (error && error->code == HS_ERROR_GONE && *ending) {
+			hs_error_destroy(error);
+			error = hs_error_create(HS_ERROR_GONE, "%s", ending);
+		}
+	}
+	if (error)
+		symbol_answer_deinit(ret);
+	return error;
+}

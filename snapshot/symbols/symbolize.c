@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "snapshot/symbols/symbolize.h"
+
+#include "attach/guard/interrupt.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "snapshot/profile/ledger.h"
+#include "snapshot/symbols/allocator_names.h"
+#include "snapshot/symbols/function_table.h"
+#include "snapshot/symbols/module_files.h"
+#include "snapshot/symbols/symbol_service.h"
+
+#include <stdlib.h>
+
+// For one module: large debug files take some seconds. For all: a target can have many modules, and each can be made to take its time.
+enum { PROCESSOR_SECONDS = 60, MODULE_SECONDS = 180, ALL_SECONDS = 900 };
+static const uint64_t MEMORY_BYTES = UINT64_C(8) << 30; // address space: files are mapped whole
+
+struct symbolizer {
+	struct heap_profile *profile;
+	struct module_files files;
+	struct function_table functions;
+	struct profile_line *lines;
+	size_t line_count;
+	bool *has_inlined; // of locations[i]: DWARF describes the function
+	uint64_t deadline_ns;
+	bool has_no_sandbox; // said once
+};
+
+// A location on its way to be sorted by module and address.
+struct location_key {
+	uint64_t address;
+	uint32_t module;
+	uint32_t location;
+};
+
+static int compare_keys(const void *left, const void *right)
+{
+	const struct location_key *a = left, *b = right;
+
+	if (a->module != b->module)
+		return a->module < b->module ? -1 : 1;
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	return (a->location > b->location) - (a->location < b->location);
+}
+
+// Appends what was answered to the tables of all modules.
+static struct hs_error *take_lines(struct symbolizer *symbolizer, const struct symbol_answer *answer)
+{
+	HS_CLEANUP_FREE uint32_t *functions = calloc(answer->functions.count + 1, sizeof(*functions));
+	struct profile_line *lines =
+		reallocarray(symbolizer->lines, symbolizer->line_count + answer->line_count + 1, sizeof(*lines));
+	struct hs_error *error = NULL;
+
+	if (lines)
+		symbolizer->lines = lines;
+	if (!functions || !lines || symbolizer->line_count + answer->line_count > UINT32_MAX)
+		return &hs_error_no_memory;
+	for (size_t i = 0; i < answer->functions.count && !error; i++) {
+		const struct profile_function *item = &answer->functions.items[i];
+
+		error = function_table_add(&symbolizer->functions,
+					   &(struct function_text){ item->name, item->system_name, item->file, item->start_line },
+					   &functions[i]);
+	}
+	for (size_t i = 0; i < answer->line_count && !error; i++)
+		lines[symbolizer->line_count++] =
+			(struct profile_line){ functions[answer->lines[i].function], answer->lines[i].line };
+	return error;
+}
+
+static bool is_allocator_line(const struct symbolizer *symbolizer, uint32_t line)
+{
+	return is_allocator_name(symbolizer->functions.items[symbolizer->lines[line].function].system_name);
+}
+
+// `first_line`: where the lines of this answer begin.
+static void set_location(struct symbolizer *symbolizer, uint32_t index, const struct answer_location *answer, size_t first_line)
+{
+	struct profile_location *location = &symbolizer->profile->locations[index];
+
+	location->first_line = (uint32_t)(first_line + answer->first_line);
+	location->line_count = answer->line_count;
+	symbolizer->has_inlined[index] = answer->has_inlined;
+	// Of a function into which the allocator's own are inlined (Rust's), theirs go and it stays.
+	while (location->line_count > 1 && is_allocator_line(symbolizer, location->first_line)) {
+		location->first_line++;
+		location->line_count--;
+	}
+	if (location->line_count > 0) {
+		uint32_t outermost = location->first_line + location->line_count - 1;
+
+		location->is_allocator = is_allocator_line(symbolizer, outermost);
+	}
+}
+
+// What was lost, and why: a warning, a line of the ledger.
+static struct hs_error *note_loss(struct symbolizer *symbolizer, const char *path, struct hs_error *reason)
+{
+	struct hs_error *error = NULL;
+
+	if (reason->code == HS_ERROR_NO_MEMORY || reason->code == HS_ERROR_INTERRUPTED)
+		return reason;
+	if (reason->code == HS_ERROR_NOT_FOUND) {
+		hs_verbose("symbols: %s: %s", path, reason->message);
+	} else if (reason->code == HS_ERROR_REFUSED) {
+		if (!symbolizer->has_no_sandbox)
+			hs_warn("no symbols: %s", reason->message);
+		error = ledger_add_symbols_lost(symbolizer->profile, path, reason->message);
+		symbolizer->has_no_sandbox = true;
+	} else {
+		hs_warn("no symbols of %s: the process that read its files %s", path, reason->message);
+		error = ledger_add_symbols_lost(symbolizer->profile, path, reason->message);
+	}
+	hs_error_destroy(reason);
+	return error;
+}
+
+static struct hs_error *ask(struct symbolizer *symbolizer, const struct symbol_question *question, struct symbol_answer *answer)
+{
+	const struct sandbox_limits limits = { MEMORY_BYTES, PROCESSOR_SECONDS };
+	uint64_t now = hs_monotonic_ns(), deadline = now + MODULE_SECONDS * UINT64_C(1000000000);
+
+	if (symbolizer->has_no_sandbox)
+		return hs_error_create(HS_ERROR_REFUSED, "not read without a sandbox");
+	if (now >= symbolizer->deadline_ns)
+		return hs_error_create(HS_ERROR_TIMEOUT, "was not started: those before it took %d s", ALL_SECONDS);
+	return symbol_service_ask(&symbolizer->files, question, &limits,
+				  deadline < symbolizer->deadline_ns ? deadline : symbolizer->deadline_ns, answer);
+}
+
+// Locations with what names them, in order of addresses. `path` is for messages.
+static struct hs_error *symbolize_keys(struct symbolizer *symbolizer, const struct location_key *keys, size_t count,
+				       struct symbol_question *question, const char *path)
+{
+	HS_CLEANUP_FREE uint64_t *addresses = calloc(count, sizeof(*addresses));
+	struct symbol_answer answer;
+	struct hs_error *error;
+
+	if (!addresses)
+		return &hs_error_no_memory;
+	for (size_t i = 0; i < count; i++)
+		if (question->count == 0 || addresses[question->count - 1] != keys[i].address)
+			addresses[question->count++] = keys[i].address;
+	question->addresses = addresses;
+	error = ask(symbolizer, question, &answer);
+	if (error)
+		return note_loss(symbolizer, path, error);
+
+	size_t first_line = symbolizer->line_count;
+
+	error = take_lines(symbolizer, &answer);
+	for (size_t i = 0, asked = 0; i < count && !error; i++) {
+		if (addresses[asked] != keys[i].address)
+			asked++;
+		set_location(symbolizer, keys[i].location, &answer.locations[asked], first_line);
+	}
+	symbol_answer_deinit(&answer);
+	return error;
+}
+
+static struct hs_error *symbolize_module(struct symbolizer *symbolizer, const struct location_key *keys, size_t count)
+{
+	const struct profile_module *module = &symbolizer->profile->modules[keys[0].module];
+	struct symbol_question question = { .module = module, .perf_map = -1 };
+
+	// The vdso has no file, and nothing in it allocates.
+	if (module->is_vdso || !module->path)
+		return NULL;
+	return symbolize_keys(symbolizer, keys, count, &question, module->path);
+}
+
+// Code of no module: what the program has made itself, and perhaps named.
+static struct hs_error *symbolize_made_code(struct symbolizer *symbolizer, const struct location_key *keys, size_t count)
+{
+	HS_CLEANUP_CLOSE int fd = module_files_open_perf_map(&symbolizer->files);
+	struct symbol_question question = { .perf_map = fd };
+
+	return fd < 0 ? NULL : symbolize_keys(symbolizer, keys, count, &question, "the program's perf map");
+}
+
+static struct hs_error *symbolize_locations(struct symbolizer *symbolizer)
+{
+	struct heap_profile *profile = symbolizer->profile;
+	HS_CLEANUP_FREE struct location_key *keys = calloc(profile->location_count + 1, sizeof(*keys));
+	size_t count = 0;
+
+	if (!keys)
+		return &hs_error_no_memory;
+	for (size_t i = 0; i < profile->location_count; i++) {
+		struct profile_location *location = &profile->locations[i];
+
+		location->first_line = location->line_count = 0;
+		location->is_allocator = false;
+		keys[count++] = (struct location_key){ location->address, location->module, (uint32_t)i };
+	}
+	qsort(keys, count, sizeof(*keys), compare_keys);
+	for (size_t begin = 0, end; begin < count; begin = end) {
+		for (end = begin + 1; end < count && keys[end].module == keys[begin].module;)
+			end++;
+		hs_progress("symbols", begin, count);
+
+		struct hs_error *error = keys[begin].module < profile->module_count
+						 ? symbolize_module(symbolizer, keys + begin, end - begin)
+						 : symbolize_made_code(symbolizer, keys + begin, end - begin);
+
+		if (error)
+			return error;
+	}
+	hs_progress("symbols", count, count);
+	return NULL;
+}
+
+// has_functions: every location of the mapping has a function. The others: every location with a function has it too.
+static void set_mapping_flags(struct symbolizer *symbolizer)
+{
+	struct heap_profile *profile = symbolizer->profile;
+
+	for (size_t i = 0; i < profile->mapping_count; i++) {
+		struct profile_mapping *mapping = &profile->mappings[i];
+
+		mapping->has_functions = mapping->has_filenames = false;
+		mapping->has_line_numbers = mapping->has_inline_frames = false;
+	}
+	for (size_t i = 0; i < profile->location_count; i++) {
+		const struct profile_location *location = &profile->locations[i];
+
+		if (location->line_count == 0 || location->mapping >= profile->mapping_count)
+			continue;
+
+		struct profile_mapping *mapping = &profile->mappings[location->mapping];
+
+		mapping->has_functions = mapping->has_filenames = true;
+		mapping->has_line_numbers = mapping->has_inline_frames = true;
+	}
+	for (size_t i = 0; i < profile->location_count; i++) {
+		const struct profile_location *location = &profile->locations[i];
+
+		if (location->mapping >= profile->mapping_count)
+			continue;
+
+		struct profile_mapping *mapping = &profile->mappings[location->mapping];
+
+		if (location->line_count == 0)
+			mapping->has_functions = false;
+		else if (!symbolizer->has_inlined[i])
+			mapping->has_inline_frames = false;
+		for (uint32_t j = 0; j < location->line_count; j++) {
+			const struct profile_line *line = &profile->lines[location->first_line + j];
+
+			if (!*profile->functions[line->function].file)
+				mapping->has_filenames = false;
+			if (line->line == 0)
+				mapping->has_line_numbers = false;
+		}
+	}
+}
+
+struct hs_error *symbolize_profile(struct heap_profile *profile)
+{
+	struct symbolizer symbolizer = {
+		.profile = profile, .deadline_ns = hs_monotonic_ns() + ALL_SECONDS * UINT64_C(1000000000),
+	};
+
+	symbolizer.has_inlined = calloc(profile->location_count + 1, sizeof(*symbolizer.has_inlined));
+	if (!symbolizer.has_inlined)
+		return &hs_error_no_memory;
+
+	module_files_open(profile->pid, &symbolizer.files);
+
+	struct hs_error *error = symbolize_locations(&symbolizer);
+
+	module_files_close(&symbolizer.files);
+	if (error) {
+		for (size_t i = 0; i < profile->location_count; i++)
+			profile->locations[i].line_count = 0;
+		free(symbolizer.lines);
+	} else {
+		profile->functions = HS_STEAL_POINTER(symbolizer.functions.items);
+		profile->function_count = symbolizer.functions.count;
+		symbolizer.functions.count = 0;
+		profile->lines = symbolizer.lines;
+		profile->line_count = symbolizer.line_count;
+		set_mapping_flags(&symbolizer);
+	}
+	function_table_deinit(&symbolizer.functions);
+	free(symbolizer.has_inlined);
+	return error;
+}
