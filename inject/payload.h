@@ -3,10 +3,10 @@
 #ifndef HEAPSNAP_INJECT_PAYLOAD_H
 #define HEAPSNAP_INJECT_PAYLOAD_H
 
-#include "freestanding.h"
+#include "inject/freestanding.h"
 
-#include "abi/payload_header.h"
-#include "abi/region.h"
+#include "inject/abi/payload_header.h"
+#include "inject/abi/region.h"
 
 #define HS_HIDDEN __attribute__((visibility("hidden")))
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources: Linux Standard Base, "Exception Frames" and "DWARF Exception Header Encoding". inject/cfi.c reads the same bytes again when it
+// Sources: Linux Standard Base, "Exception Frames" and "DWARF Exception Header Encoding". unwind/cfi.c reads the same bytes again when it
 // uses an entry, and believes nothing of what stands here but where to look.
 #include "attach/elf/search_table.h"
 

@@ -18,7 +18,7 @@ struct stack_range {
 };
 
 // Pure. `words`: what stands from the thread pointer on. No table of versions and offsets: the first words that fit each other and the thread
-// pointer are taken, as the payload does (inject/thread_slot.c), and here the guard beside them must fit, too. false = nothing fits.
+// pointer are taken, as the payload does (inject/hook/thread_slot.c), and here the guard beside them must fit, too. false = nothing fits.
 bool libc_stack_find(const uint64_t *words, size_t count, uint64_t thread_pointer, struct stack_range *ret);
 
 // Whether the thread has a control block of its own (no other thread has the same thread pointer, and the block holds this thread's id, as a

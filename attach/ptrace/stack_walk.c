@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "inject/arch/x86_64/arch.h"
-#include "inject/unwind_step.h"
+#include "unwind/unwind_step.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

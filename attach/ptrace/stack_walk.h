@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/proc_maps.h"
 #include "inject/abi/region.h"
-#include "inject/cfi.h"
+#include "unwind/cfi.h"
 
 #include <stdbool.h>
 

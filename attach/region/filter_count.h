@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The filter of tracked addresses, counted anew from the tables of blocks (inject/filter.h). Everything that the table names is checked.
+// The filter of tracked addresses, counted anew from the tables of blocks (inject/table/filter.h). Everything that the table names is checked.
 #ifndef HEAPSNAP_ATTACH_REGION_FILTER_COUNT_H
 #define HEAPSNAP_ATTACH_REGION_FILTER_COUNT_H
 

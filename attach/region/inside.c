@@ -218,7 +218,7 @@ static struct hs_error *look_at_returns(struct inside_search *search, const stru
 	return error;
 }
 
-// Whether `guard` is the address of a return address; it may also say that a call is watched, or nothing (inject/reentry.h).
+// Whether `guard` is the address of a return address; it may also say that a call is watched, or nothing (inject/hook/reentry.h).
 static bool is_place(uint64_t guard)
 {
 	return guard % 8 == 0 && guard >= HS_PAGE_SIZE;
@@ -288,7 +288,7 @@ static bool says_outside_so_far(const struct slot_facts *slot, const struct look
 
 // The same of all of the stack. Of another one than the thread's own (a coroutine's, a goroutine's) nobody knows the end: there what
 // was looked at is taken for all that a handler has between itself and its frame. A thread without a slot has called no hook, or one that had no frame, as such do
-// that do not record (inject/reentry.h): then only a handler that has interrupted the payload itself could come back there, and its frame would hold a word.
+// that do not record (inject/hook/reentry.h): then only a handler that has interrupted the payload itself could come back there, and its frame would hold a word.
 static bool says_outside(const struct slot_facts *slot, const struct look *look)
 {
 	if (!slot)

@@ -87,7 +87,7 @@ static struct hs_error *start_hooks(const struct attach_plan *plan, const struct
 }
 
 // Caught between "about to delete" and "consistent", the loader may be unmapping a module of the plan: until it says that it is done, unwind
-// information of modules that can go is not read (inject/modules.c).
+// information of modules that can go is not read (inject/walk/modules.c).
 static struct hs_error *note_busy_loader(const struct attach_plan *plan, const struct loaded_payload *loaded)
 {
 	struct r_debug debug;

@@ -2,7 +2,7 @@
 // Prints what the headers say, one "name value" a line, for the checks of the linked payload (payload_checks.py), whose assembly
 // repeats some of these numbers.
 #include "arch.h"
-#include "hooks.h"
+#include "inject/hook/hooks.h"
 #include "inject/abi/limits.h"
 #include "inject/abi/payload_header.h"
 #include "inject/abi/region.h"

@@ -15,18 +15,20 @@ LINES_MAX = 600
 MAY_INCLUDE = {
     "base": [r"base/"],
     "inject/abi": [r"inject/abi/"],
-    "inject": [r"inject/"],
+    "unwind": [r"inject/freestanding\.h", r"unwind/"],
+    "inject": [r"inject/", r"unwind/"],
     "snapshot": [r"base/", r"inject/abi/", r"attach/(guard/(interrupt|standstill|tool_guard|work_lock)|process/(code_names|fault_reason|target)|ptrace/threads|region/(region_access|thread_slots))\.h", r"snapshot/"],
-    "attach": [r"base/", r"inject/abi/", r"inject/(cfi|unwind_step)\.h", r"inject/arch/x86_64/arch\.h", r"attach/"],
+    "attach": [r"base/", r"inject/abi/", r"unwind/(cfi|unwind_step)\.h", r"inject/arch/x86_64/arch\.h", r"attach/"],
     "proto": [r"base/", r"snapshot/heap_profile\.h", r"proto/", r"profile\.pb-c\.h"],
     "cli": [r"base/", r"inject/abi/(limits|region)\.h", r"attach/(guard/(interrupt|tool_guard)|process/target|hook/hook_addition|region/sampling_settings|session/(attached_list|check|session))\.h",
             r"snapshot/(snapshot|profile/top_sites)\.h", r"proto/(gzip_file|pprof_encoder)\.h", r"cli/"],
 }
 # Where quotes are looked up besides the root and the file's own folder (inject/CMakeLists.txt).
-INCLUDE_PATHS = {"inject": ["inject", "inject/arch/x86_64"]}
+INCLUDE_PATHS = {"inject": ["inject/arch/x86_64"]}
 # The payload has no C library; of the compiler's own headers these are enough.
 MAY_INCLUDE_SYSTEM = {
     "inject/abi": [r"std(int|def)\.h"],
+    "unwind": [r"std(int|def|bool)\.h"],
     "inject": [r"std(int|def|bool)\.h"],
 }
 # A library has one door: who else wants something of it asks that file.
@@ -158,12 +160,13 @@ RULES = [
         {"attach/a.c": SPDX + '#include "snapshot/b.h"\n', "snapshot/b.h": SPDX},
         {"base/a.c": SPDX + '#include "attach/b.h"\n', "attach/b.h": SPDX},
         {"proto/a.c": SPDX + '#include "snapshot/copy/table_check.h"\n', "snapshot/copy/table_check.h": SPDX},
-        {"snapshot/a.c": SPDX + '#include "inject/cfi.h"\n', "inject/cfi.h": SPDX},
+        {"snapshot/a.c": SPDX + '#include "unwind/cfi.h"\n', "unwind/cfi.h": SPDX},
         {"snapshot/a.c": SPDX + '#include "attach/ptrace/remote_call.h"\n', "attach/ptrace/remote_call.h": SPDX},
         {"cli/a.c": SPDX + '#include "attach/process/memory.h"\n', "attach/process/memory.h": SPDX},
         {"inject/a.c": SPDX + '#include "base/error.h"\n', "base/error.h": SPDX},
         {"inject/a.c": SPDX + "#include <string.h>\n"},
         {"inject/abi/a.h": SPDX + '#include "../freestanding.h"\n', "inject/freestanding.h": SPDX},
+        {"unwind/a.c": SPDX + '#include "inject/payload.h"\n', "inject/payload.h": SPDX},
         {"inject/abi/a.h": SPDX + "#  include <stdbool.h>\n"},
     ]),
     (one_door, [
@@ -202,12 +205,12 @@ RULES = [
 GOOD = {
     "base/a.c": SPDX + '#include "base/a.h"\n#include <stdio.h>\n' + "int a;\n" * (LINES_MAX - 3), "base/a.h": SPDX,
     "inject/abi/a.h": SPDX + '#include "b.h"\n#include <stdint.h>\n', "inject/abi/b.h": SPDX,
-    "inject/arch/x86_64/arch.h": SPDX + '#include "freestanding.h"\n', "inject/freestanding.h": SPDX + "#include <stdbool.h>\n",
-    "inject/a.c": SPDX + '#include "arch.h"\n#include "abi/a.h"\n',
+    "inject/arch/x86_64/arch.h": SPDX + '#include "inject/freestanding.h"\n', "inject/freestanding.h": SPDX + "#include <stdbool.h>\n",
+    "inject/a.c": SPDX + '#include "arch.h"\n#include "inject/abi/a.h"\n',
     "attach/ptrace/ptrace_call.c": SPDX + '#include "inject/abi/a.h"\n#include <sys/ptrace.h>\n',
     "attach/a.c": SPDX + '// mkstemp wants X' 'XXXXX\nconst char *path = "/proc/%d/ro' 'ot%s";\n',
     "proto/a.c": SPDX + '#include "snapshot/heap_profile.h"\n', "snapshot/heap_profile.h": SPDX,
-    "test/unit/a.c": SPDX + '#include "inject/cfi.h"\n#include <zlib.h>\n',
+    "test/unit/a.c": SPDX + '#include "unwind/cfi.h"\n#include <zlib.h>\n',
     "dev": "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n",
 }
 

@@ -13,6 +13,8 @@ STANDS_ON = {"attach": {"base"}, "snapshot": {"base"} | {f"attach/{room}" for ro
 
 
 def header_of(source, folder):
+    if folder == "unwind": # its cfi.h is open to more
+        return "unwind/unwind_rule.h"
     return folder + "/" + sorted(name for name in os.listdir(os.path.join(source, folder)) if name.endswith(".h"))[0]
 
 
@@ -32,7 +34,9 @@ def main():
     stand_on = {f"hs_{hall}_{room}": STANDS_ON[hall] | {f"{hall}/{other}" for other in rooms[:i + 1]}
                 for hall, rooms in ROOMS.items() for i, room in enumerate(rooms)}
     stand_on["hs_base"] = {"base"}
-    places = ["base", "proto", "cli"] + [f"{hall}/{room}" for hall, rooms in ROOMS.items() for room in rooms]
+    stand_on["hs_unwind"] = {"unwind"}
+    stand_on["hs_attach_ptrace"].add("unwind")
+    places = ["base", "unwind", "proto", "cli"] + [f"{hall}/{room}" for hall, rooms in ROOMS.items() for room in rooms]
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="heapsnap-rooms-") as folder:
         for target, allowed in stand_on.items():

@@ -3,7 +3,7 @@
 // What the loader guarantees is guaranteed here too: the load segments and what the dynamic section points at are mapped.
 #include "fuzz.h"
 
-#include "inject/elf_memory.h"
+#include "inject/walk/elf_memory.h"
 
 #include <elf.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 // DWARF expressions of call frame information. Input: two bytes that choose registers and stack; the rest is the expression.
 #include "fuzz.h"
 
-#include "inject/expression.h"
+#include "unwind/expression.h"
 
 #define CODE  UINT64_C(0x400000)
 #define STACK UINT64_C(0x7ffe0000)

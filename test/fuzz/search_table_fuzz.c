@@ -4,7 +4,7 @@
 #include "fuzz.h"
 
 #include "attach/elf/search_table.h"
-#include "inject/cfi.h"
+#include "unwind/cfi.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -84,7 +84,7 @@ end:	do
 
 #define STORE(place, index, value) buffer[me] ! place, index, value
 
-// inject/removal.c. `seen` is what the thread has read of the flag.
+// inject/table/removal.c. `seen` is what the thread has read of the flag.
 inline note_removal(where, which, new_where, new_which)
 {
 	seen = flag;

@@ -3,7 +3,7 @@
 #include "check.h"
 #include "made_region.h"
 
-#include "inject/sampling_math.h"
+#include "inject/sampling/sampling_math.h"
 #include "snapshot/profile/aggregate.h"
 
 #include <math.h>
@@ -117,7 +117,7 @@ static void test_never_less_than_live(void)
 	made_region_deinit(&region);
 }
 
-// Every instant of a reallocation, in the order of inject/hooks.c: one block is live, the old one or the new one.
+// Every instant of a reallocation, in the order of inject/hook/hooks.c: one block is live, the old one or the new one.
 static void test_reallocations(void)
 {
 	enum { OLD = 1000, NEW = 3000 }; // bytes

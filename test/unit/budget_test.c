@@ -2,7 +2,7 @@
 // The interval that follows from a window's numbers, and when records are thinned.
 #include "check.h"
 
-#include "inject/budget.h"
+#include "inject/sampling/budget.h"
 
 #include <math.h>
 

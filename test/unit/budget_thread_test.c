@@ -4,7 +4,7 @@
 #include "check.h"
 #include "payload_region.h"
 
-#include "inject/block_events.h"
+#include "inject/hook/block_events.h"
 #include "snapshot/profile/estimate.h"
 
 #include <time.h>

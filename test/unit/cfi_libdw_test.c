@@ -3,8 +3,8 @@
 // first pc and at its last pc, the two must give the same row. Then the same sections with bytes changed: no crash, no
 // read outside, bounded time.
 //   cfi_libdw_test [file...]    default: the programs below that are there
-#include "inject/cfi.h"
-#include "inject/unwind_rule.h"
+#include "unwind/cfi.h"
+#include "unwind/unwind_rule.h"
 
 #include "check.h"
 

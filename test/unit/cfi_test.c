@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cfi_decode on arrays. The comments give what `readelf --debug-dump=frames` says of the bytes.
-#include "inject/cfi.h"
+#include "unwind/cfi.h"
 
 #include "cfi_image.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the payload finds out of a library's own memory (inject/elf_memory.c), on made libraries between pages without access.
+// What the payload finds out of a library's own memory (inject/walk/elf_memory.c), on made libraries between pages without access.
 #include "check.h"
 #include "made_elf.h"
 
-#include "inject/elf_memory.h"
+#include "inject/walk/elf_memory.h"
 
 static struct made_elf elf;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether estimates are right on average, and their errors too: the payload's own choice of blocks (inject/sampling.c) and the tool's own
+// Whether estimates are right on average, and their errors too: the payload's own choice of blocks (inject/sampling/sampling.c) and the tool's own
 // sums (snapshot/profile/estimate.c) on populations whose truth is known, 1,000 runs each. Estimators that are wrong in known ways have to be
 // found out.
 //
@@ -8,9 +8,9 @@
 #include "check.h"
 #include "payload_region.h"
 
-#include "inject/block_events.h"
-#include "inject/sampling.h"
-#include "inject/sampling_math.h"
+#include "inject/hook/block_events.h"
+#include "inject/sampling/sampling.h"
+#include "inject/sampling/sampling_math.h"
 #include "snapshot/profile/estimate.h"
 
 #include <math.h>
@@ -290,7 +290,7 @@ static void allocate(const struct population *population, struct thread_slot *sl
 		follow_records(slot, &record, sums->live.records);
 }
 
-// What thinning does with each record of the table (inject/thinning.c).
+// What thinning does with each record of the table (inject/sampling/thinning.c).
 static void thin(struct thread_slot *slot, uint32_t interval)
 {
 	size_t stay = 0;

@@ -4,8 +4,8 @@
 #include "check.h"
 #include "payload_region.h"
 
-#include "inject/thread_slot.h"
-#include "inject/unwind.h"
+#include "inject/hook/thread_slot.h"
+#include "inject/walk/unwind.h"
 
 #define PAGE ((uint64_t)HS_PAGE_SIZE)
 

@@ -6,8 +6,8 @@
 #include "check.h"
 #include "payload_region.h"
 
-#include "inject/hooks.h"
-#include "inject/thread_slot.h"
+#include "inject/hook/hooks.h"
+#include "inject/hook/thread_slot.h"
 
 // An island whose trampoline is a jump to a function of the libc.
 static inline const struct hook_island *make_island(struct hook_island *place, void *function, uint32_t index)

@@ -5,14 +5,14 @@
 #include "interrupted_call.h"
 #include "payload_region.h"
 
-#include "inject/block_events.h"
-#include "inject/live_table.h"
-#include "inject/pass.h"
-#include "inject/record.h"
-#include "inject/reentry.h"
-#include "inject/sampling.h"
-#include "inject/stack_table.h"
-#include "inject/thinning.h"
+#include "inject/hook/block_events.h"
+#include "inject/hook/reentry.h"
+#include "inject/sampling/pass.h"
+#include "inject/sampling/sampling.h"
+#include "inject/sampling/thinning.h"
+#include "inject/table/live_table.h"
+#include "inject/table/record.h"
+#include "inject/table/stack_table.h"
 
 enum { INTERVAL = 4096, SMALL = 16, FEWEST = 20 }; // FEWEST: instructions that a call has at least
 

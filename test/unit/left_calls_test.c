@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of coroutines that are left amid allocation functions (inject/reentry.h): what a slot keeps of them, what the region keeps, and what is counted.
+// Calls of coroutines that are left amid allocation functions (inject/hook/reentry.h): what a slot keeps of them, what the region keeps, and what is counted.
 #include "reentry_slot.h"
 
 enum { WORDS = 512, PLACE = 256 };

@@ -3,7 +3,7 @@
 #include "check.h"
 #include "payload_region.h"
 
-#include "inject/live_table.h"
+#include "inject/table/live_table.h"
 
 #include <sched.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module history (inject/loader_event.c), from lists of a made-up dynamic loader: what comes, goes, and comes again, as it tells debuggers.
+// The module history (inject/hook/loader_event.c), from lists of a made-up dynamic loader: what comes, goes, and comes again, as it tells debuggers.
 #include <stdint.h>
 
 // As in <link.h>, but for its name, which the loader may write to while this program runs.

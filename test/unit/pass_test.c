@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread's pass (inject/pass.h): how much of a gap it lets by at once, and what becomes of the gap when the tool takes it.
+// A thread's pass (inject/sampling/pass.h): how much of a gap it lets by at once, and what becomes of the gap when the tool takes it.
 #include "check.h"
 #include "payload_region.h"
 
-#include "inject/budget.h"
-#include "inject/pass.h"
-#include "inject/reentry.h"
-#include "inject/sampling.h"
-#include "inject/sampling_math.h"
+#include "inject/hook/reentry.h"
+#include "inject/sampling/budget.h"
+#include "inject/sampling/pass.h"
+#include "inject/sampling/sampling.h"
+#include "inject/sampling/sampling_math.h"
 
 enum { INTERVAL = 4096, SMALL = 16 };
 

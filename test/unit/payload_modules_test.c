@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the payload looks up rules in the modules of a process (inject/modules.c): where a module begins and ends, what may be read of it, and nothing of
+// How the payload looks up rules in the modules of a process (inject/walk/modules.c): where a module begins and ends, what may be read of it, and nothing of
 // one that may be going away.
 #include "cfi_image.h"
 #include "payload_region.h"
 
 #include "arch.h"
-#include "inject/modules.h"
-#include "inject/thread_slot.h"
-#include "inject/unwind.h"
+#include "inject/hook/thread_slot.h"
+#include "inject/walk/modules.h"
+#include "inject/walk/unwind.h"
 
 // A module of unwind information, code, and a page without access behind it.
 enum { CODE_OFFSET = CODE - BASE, IMAGE_SIZE = 2 * HS_PAGE_SIZE, STACK_WORDS = 64 };

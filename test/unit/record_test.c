@@ -3,7 +3,7 @@
 #include "check.h"
 #include "payload_region.h"
 
-#include "inject/record.h"
+#include "inject/table/record.h"
 
 enum { PAGE_RECORDS = HS_PAGE_SIZE / sizeof(struct block_record) };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread's slot in a made-up region, for tests of inject/reentry.h: the stack is said to be one of the test's own. Two functions are hooked.
+// A thread's slot in a made-up region, for tests of inject/hook/reentry.h: the stack is said to be one of the test's own. Two functions are hooked.
 #ifndef HEAPSNAP_TEST_UNIT_REENTRY_SLOT_H
 #define HEAPSNAP_TEST_UNIT_REENTRY_SLOT_H
 
@@ -7,7 +7,7 @@
 
 #include "payload_region.h"
 
-#include "inject/reentry.h"
+#include "inject/hook/reentry.h"
 
 enum { OPERATOR = 3, MALLOC = 5, PASS = 4000 };
 

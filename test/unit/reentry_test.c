@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which calls are taken for one from within another (inject/reentry.h): below a hook that runs, and after one that was left; of watched calls, the
+// Which calls are taken for one from within another (inject/hook/reentry.h): below a hook that runs, and after one that was left; of watched calls, the
 // thread's next ones. And what becomes of the pass meanwhile; and guards that were left over, where the stack is no longer there.
 #define CODE UINT64_C(0x600000000000) // where the payload's image is
 enum { CODE_SIZE = 0x8000 };

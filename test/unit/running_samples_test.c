@@ -9,7 +9,7 @@ static struct payload_state_words {
 
 #include "hook_calls.h"
 
-#include "inject/block_events.h"
+#include "inject/hook/block_events.h"
 #include "snapshot/copy/processor_barrier.h"
 #include "snapshot/copy/running_copy.h"
 

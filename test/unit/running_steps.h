@@ -20,9 +20,9 @@ static void dump_reaches(const void *place);
 #undef __atomic_load_n
 
 // For the hash of a stack.
-#include "../../inject/stack_table.c"
-#include "inject/record.h"
-#include "inject/sample_table.h"
+#include "inject/table/stack_table.c"
+#include "inject/table/record.h"
+#include "inject/table/sample_table.h"
 
 enum { THREADS = 2, CALLS_MAX = 6, PLACES = 6, BLOCKS = PLACES + THREADS * CALLS_MAX, SITES = 8, TURNS_MAX = 8, DUMPS = 2 };
 

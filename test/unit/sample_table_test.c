@@ -4,8 +4,8 @@
 #include "check.h"
 #include "payload_region.h"
 
-#include "inject/block_events.h"
-#include "inject/sampling_math.h"
+#include "inject/hook/block_events.h"
+#include "inject/sampling/sampling_math.h"
 
 enum { INTERVAL = 4096, SIZE = 100 };
 

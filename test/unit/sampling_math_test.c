@@ -7,7 +7,7 @@
 
 #include "inject/abi/limits.h"
 #include "inject/abi/records.h"
-#include "inject/sampling_math.h"
+#include "inject/sampling/sampling_math.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -5,7 +5,7 @@
 
 #include "attach/elf/modules.h"
 #include "attach/session/attach_plan.h"
-#include "inject/cfi.h"
+#include "unwind/cfi.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -6,9 +6,9 @@
 #include "check.h"
 #include "payload_region.h"
 
-#include "inject/reentry.h"
-#include "inject/sampling.h"
-#include "inject/thread_slot.h"
+#include "inject/hook/reentry.h"
+#include "inject/hook/thread_slot.h"
+#include "inject/sampling/sampling.h"
 #include "snapshot/profile/estimate.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "check.h"
 #include "payload_region.h"
 
-#include "inject/stack_table.h"
+#include "inject/table/stack_table.h"
 
 static struct made_region made;
 

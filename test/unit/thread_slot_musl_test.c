@@ -8,7 +8,7 @@ enum { TCB_SIZE = 128, TID_WORD = 6, MAP_WORD = 9 }; // struct pthread of musl 1
 #include "check.h"
 #include "payload_region.h"
 
-#include "inject/thread_slot.h"
+#include "inject/hook/thread_slot.h"
 
 #define PAGE ((uint64_t)HS_PAGE_SIZE)
 

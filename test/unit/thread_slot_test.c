@@ -7,7 +7,7 @@ enum { TCB_WORDS = 256, TID_WORD = 90, STACK_WORD = 200 };
 #include "check.h"
 #include "payload_region.h"
 
-#include "inject/thread_slot.h"
+#include "inject/hook/thread_slot.h"
 
 // A thread's stack with its control block at the top, as pthread_create lays them out.
 struct made_thread {

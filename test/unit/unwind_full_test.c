@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps with all registers, and the expressions that they evaluate, on arrays.
-#include "inject/expression.h"
+#include "unwind/expression.h"
 
 #include "check.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packing of rows and execution of packed rules, on arrays.
-#include "inject/unwind_step.h"
+#include "unwind/unwind_step.h"
 
 #include "check.h"
 

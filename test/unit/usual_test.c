@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The usual ways (inject/usual.h) leave byte for byte what the general ones leave, and nothing where anything is not as usual. Kept stacks name
+// The usual ways (inject/hook/usual.h) leave byte for byte what the general ones leave, and nothing where anything is not as usual. Kept stacks name
 // the same nodes as walks that begin with nothing.
 #include "check.h"
 #include "payload_region.h"
 
-#include "inject/thread_slot.h"
-#include "inject/usual.h"
+#include "inject/hook/thread_slot.h"
+#include "inject/hook/usual.h"
 
 enum { PAGES = 200, WORDS = 600 };
 

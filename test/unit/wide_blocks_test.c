@@ -4,7 +4,7 @@
 #include "check.h"
 #include "payload_region.h"
 
-#include "inject/block_events.h"
+#include "inject/hook/block_events.h"
 
 #define HEAP UINT64_C(0x7f0000000000)
 #define BIG_REF (1u << HS_WIDE_REF_BITS)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "difference.h"
 
-#include "inject/modules.h"
 #include "inject/payload.h"
+#include "inject/walk/modules.h"
 
 #include <inttypes.h>
 #include <stdio.h>

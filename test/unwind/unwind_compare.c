@@ -13,10 +13,10 @@
 
 #include "attach/elf/file_cache.h"
 #include "attach/guard/standstill.h"
-#include "inject/modules.h"
-#include "inject/thread_slot.h"
-#include "inject/unwind.h"
-#include "inject/unwind_rule.h"
+#include "inject/hook/thread_slot.h"
+#include "inject/walk/modules.h"
+#include "inject/walk/unwind.h"
+#include "unwind/unwind_rule.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static const char *const pass_texts[PASS_COUNT] = {
 #undef X
 };
 
-// The ways of inject/unwind.c. A walk that takes several counts for the last.
+// The ways of inject/walk/unwind.c. A walk that takes several counts for the last.
 enum way { WAY_REUSE, WAY_RULES, WAY_REGISTERS, WAY_COUNT };
 
 struct tally {

@@ -3,8 +3,8 @@
 #ifndef HEAPSNAP_INJECT_ARCH_H
 #define HEAPSNAP_INJECT_ARCH_H
 
-#include "abi/signal_frame.h"
-#include "freestanding.h"
+#include "inject/abi/signal_frame.h"
+#include "inject/freestanding.h"
 
 // The thread control block's first word is its own address (psABI x86-64, TLS variant II; glibc and musl alike). In the target it is RDFSBASE, which
 // reads no memory, where the kernel allows that: each place is in the list that the header names, in the section .fs_reads.

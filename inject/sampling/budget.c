@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inject/sampling/budget.h"
+
+#include "arch.h"
+#include "inject/sampling/pass.h"
+#include "inject/sampling/thinning.h"
+#include "inject/table/filter.h"
+
+enum {
+	WINDOW_US = 20000,
+	AVERAGE_US = 1000000,    // over which the cost is told
+	BURST_WINDOWS = 5,       // so many windows' budget is saved up at most, and owed at most
+	RETURN_WINDOWS = 2,      // so many are to be there before all are recorded again
+	FIRST_RECORDS = 256,     // that are all timed: a thread's first ones cost more than its later ones
+	FIRST_MOST_US = 64,      // one of these takes less; another thread had the processor meanwhile
+	THINNING_PART = 2,       // of the budget, what thinning for its sake may take: one part in so many
+	THINNING_STEP_US = 1000, // it takes less; another thread had the processor meanwhile
+	USUAL_SIZE = 64,         // bytes of an allocation, before a thread knows its own
+	ENOUGH_CALLS = 1024,     // to know the size from; of more, those that are longer ago count less
+	LARGE = 65536,           // bytes above which an allocation says nothing of the others'
+};
+
+// What a call costs that is not recorded, with the release of its block: the short ways; and how much more when it runs below a frame of ours. It
+// cannot be measured where it happens without costing more than itself. test/bench has seen 0.7 and 0.9 ns for a pair.
+enum { PASS_NS = 2, FRAME_NS = 10 };
+
+// Before anything is measured.
+enum { FIRST_RECORD_NS = 500, FIRST_RELEASE_NS = 50 };
+
+static uint64_t ticks_of_ns(uint64_t ns) { return region()->ticks_per_us * ns / 1000; }
+
+// Of the present piece of the gap: what is still to pass.
+static int64_t left_to_pass(struct thread_slot *slot)
+{
+	int64_t left = __atomic_load_n(pass_countdown(slot), __ATOMIC_RELAXED);
+
+	return left < 0 ? 0 : left < slot->gap_piece ? left : slot->gap_piece;
+}
+
+void budget_begin(struct thread_slot *slot)
+{
+	slot->gap_piece = left_to_pass(slot);
+	slot->window_floor = thinning_is_under_way() ? UINT64_MAX : __atomic_load_n(&region()->budget_floor, __ATOMIC_RELAXED);
+	slot->window_began = arch_ticks();
+	slot->window_records = slot->counters[COUNTER_allocations];
+	slot->window_bytes = slot->counters[COUNTER_allocated_bytes];
+	slot->window_frees = slot->counters[COUNTER_frees];
+	slot->seen_bytes = slot->other_ticks = 0;
+	slot->releases_in_vain = slot->large_records = slot->framed_calls = 0;
+}
+
+// Of one part in `part` of a window's budget.
+static uint64_t budget_ticks(uint64_t part)
+{
+	const struct region_header *header = region();
+
+	return (uint64_t)header->ticks_per_us * WINDOW_US / part * header->budget / 1000000;
+}
+
+// What there may be at one time to be spent: a thread that has rested, or that has only just begun, has more to spend than one that records all the time,
+// but never more than it has earned, and one window's budget to begin with.
+static int64_t credit_after(int64_t credit, uint64_t ticks, uint64_t spent, uint64_t most_windows)
+{
+	const struct budget_purse purse = { .budget = region()->budget, .most = most_windows * budget_ticks(1), .least = BURST_WINDOWS * budget_ticks(1) };
+
+	return budget_credit(&purse, credit, ticks, spent);
+}
+
+void budget_begin_anew(struct thread_slot *slot)
+{
+	// Settings may change often: who has spent it has no new credit each time.
+	if (slot->window_began)
+		slot->credit = credit_after(slot->credit, arch_ticks() - slot->window_began, 0, 1);
+	else
+		slot->credit = (int64_t)budget_ticks(1);
+	budget_begin(slot);
+}
+
+// Entering and leaving a hook cannot be timed by itself. The colder the caches are, the longer that takes, too: half as much again.
+static uint64_t with_entry(uint64_t timed) { return timed + timed / 2; }
+
+static struct budget_costs costs_of(const struct thread_slot *slot)
+{
+	return (struct budget_costs){
+		.pass = ticks_of_ns(PASS_NS),
+		.frame = ticks_of_ns(FRAME_NS),
+		.record = with_entry(slot->record_ticks ? slot->record_ticks : ticks_of_ns(FIRST_RECORD_NS)),
+		.release = with_entry(slot->release_ticks ? slot->release_ticks : ticks_of_ns(FIRST_RELEASE_NS)),
+	};
+}
+
+// The window's numbers up to now, but for calls and their bytes.
+static struct budget_window count_window(const struct thread_slot *slot, uint64_t now)
+{
+	return (struct budget_window){
+		.ticks = now - slot->window_began,
+		.records = slot->counters[COUNTER_allocations] - slot->window_records,
+		.found = slot->counters[COUNTER_frees] - slot->window_frees,
+		.in_vain = slot->releases_in_vain,
+		.framed = slot->framed_calls,
+		.others = slot->other_ticks,
+	};
+}
+
+// How many calls there were is known from their bytes, which are counted, and from the sizes that samples show. Large blocks, which are recorded
+// always, count for the interval that is too small for them: as many bytes as lead to one record.
+static void count_calls(struct thread_slot *slot, struct budget_window *window)
+{
+	if (slot->interval == 1) {
+		window->calls = window->records;
+		window->bytes = slot->counters[COUNTER_allocated_bytes] - slot->window_bytes;
+	} else {
+		uint64_t size = slot->estimated_calls ? slot->estimated_bytes * 4096 / slot->estimated_calls : USUAL_SIZE * 16; // times 16
+
+		uint64_t bytes = slot->seen_bytes + (uint64_t)(slot->gap_piece - left_to_pass(slot));
+
+		window->calls = bytes * 16 / (size + 1) + slot->large_records;
+		window->bytes = bytes + slot->large_records * slot->interval;
+	}
+	if (slot->estimated_calls >> 8 >= ENOUGH_CALLS) {
+		slot->estimated_calls -= slot->estimated_calls / 8;
+		slot->estimated_bytes -= slot->estimated_bytes / 8;
+	}
+}
+
+// Records that cost too much are thinned, and so are those of other threads: they are all in one filter.
+static void review_records(const struct thread_slot *slot, uint32_t in_vain, uint64_t now)
+{
+	const struct region_header *header = region();
+	struct budget_filter filter = {
+		.floor = thinning_budget_floor(),
+		.records_left = __atomic_load_n(&header->budget_records, __ATOMIC_RELAXED),
+		.mean_size = slot->estimated_bytes / ((slot->estimated_calls >> 8) + 1),
+	};
+	uint32_t interval;
+
+	// A window in which records were thinned says nothing of what is left of them.
+	if (!filter_in_use() || thinning_is_under_way() || slot->window_floor != __atomic_load_n(&header->budget_floor, __ATOMIC_RELAXED))
+		return;
+	filter.records = filter_records();
+	filter.is_saturated = filter.records > BUDGET_FILTER_MOST && filter_is_saturated();
+	interval = budget_thinning_interval(&filter, in_vain, header->budget);
+	if (interval)
+		thinning_ask_for_budget(interval);
+	else if (filter.floor && slot->interval > 1 && filter.records < BUDGET_FILTER_LEAST / 4)
+		thinning_ease_budget(now);
+}
+
+static uint32_t average(uint32_t before, uint32_t cost, uint64_t ticks)
+{
+	int64_t second = (int64_t)region()->ticks_per_us * AVERAGE_US, part = ticks < (uint64_t)second ? (int64_t)ticks : second;
+
+	return (uint32_t)((int64_t)before + ((int64_t)cost - (int64_t)before) * (part >> 8) / ((second >> 8) + 1));
+}
+
+static void set_interval(struct thread_slot *slot, uint64_t interval)
+{
+	struct region_header *header = region();
+
+	if (interval > 1 && interval < thinning_budget_floor())
+		interval = thinning_budget_floor();
+	if (interval < thinning_floor())
+		interval = thinning_floor();
+	if (interval == slot->interval)
+		return;
+	if (interval != 1 && header->always_exact)
+		__atomic_store_n(&header->always_exact, 0, __ATOMIC_RELAXED);
+	slot->interval = interval;
+	sampling_begin_gap(slot);
+}
+
+// In a window that has lasted for so long. One in which not all are recorded tells nothing of the load before it has some samples.
+static int64_t may_spend(const struct thread_slot *slot, uint64_t ticks)
+{
+	int64_t least = slot->interval > 1 ? (int64_t)budget_ticks(1) : 0, credit = credit_after(slot->credit, ticks, 0, BURST_WINDOWS);
+
+	return credit > least ? credit : least;
+}
+
+static void review(struct thread_slot *slot, uint64_t now)
+{
+	struct region_header *header = region();
+	struct budget_window window = count_window(slot, now);
+	const struct budget_costs costs = costs_of(slot);
+	struct budget_verdict verdict;
+	uint64_t spent;
+
+	// Settings that have changed while the original ran are taken over with the next call.
+	if (slot->interval == 0)
+		return;
+	spent = window.records * costs.record + (window.found + window.in_vain) * costs.release + window.others;
+	if (window.ticks < (uint64_t)header->ticks_per_us * WINDOW_US && (int64_t)spent < may_spend(slot, window.ticks))
+		return;
+	count_calls(slot, &window);
+	verdict = budget_judge(&window, &costs, header->budget, slot->interval);
+	slot->cost = average(slot->cost, verdict.cost, window.ticks);
+	slot->credit = credit_after(slot->credit, window.ticks, spent, BURST_WINDOWS);
+	review_records(slot, verdict.in_vain, now);
+	// Not all of them again while there is nothing to pay a burst from.
+	set_interval(slot, slot->interval > 1 && slot->credit < (int64_t)(RETURN_WINDOWS * budget_ticks(1)) ? verdict.sampled : verdict.interval);
+	budget_begin(slot);
+	if (HS_UNLIKELY(slot->sampling_generation != __atomic_load_n(&header->sampling_generation, __ATOMIC_RELAXED)))
+		sampling_ask_anew(slot); // the tool has said so meanwhile
+}
+
+// Where the region runs short that is more urgent than the budget.
+static void work(struct thread_slot *slot, uint64_t now)
+{
+	const struct region_header *header = region();
+	uint64_t position = __atomic_load_n(&header->thinning_position, __ATOMIC_RELAXED), took;
+
+	if (!position || (position & HS_THINNING_BY_BUDGET && slot->other_ticks >= budget_ticks(THINNING_PART)))
+		return;
+	thinning_work(slot);
+	took = arch_ticks() - now;
+	slot->other_ticks += took < (uint64_t)header->ticks_per_us * THINNING_STEP_US ? took : 0;
+}
+
+// What something took, averaged with what it took before.
+static uint32_t take_in(uint32_t before, uint64_t took, uint64_t first)
+{
+	uint64_t old = before ? before : first + 1, most = 4 * old; // another thread may have had the processor meanwhile
+
+	took = took < most ? took : most;
+	return (uint32_t)((7 * old + took + 7) / 8);
+}
+
+// Reading the counter is slow on virtual machines.
+static uint64_t without_reading(uint64_t took, uint64_t reading) { return took > reading ? took - reading : 1; }
+
+// The caches are cold at first, pages of the region are touched for the first time, unwind information is decoded: of the first recordings each one is
+// timed, and their mean is what they have cost, so that the first credit pays for them.
+static void take_in_record(struct thread_slot *slot, uint64_t took)
+{
+	uint64_t most = (uint64_t)region()->ticks_per_us * FIRST_MOST_US, n = slot->timed_records;
+
+	if (n >= FIRST_RECORDS) {
+		slot->record_ticks = take_in(slot->record_ticks, took, ticks_of_ns(FIRST_RECORD_NS));
+		return;
+	}
+	slot->timed_records++;
+	slot->record_ticks = (uint32_t)((slot->record_ticks * n + (took < most ? took : most) + n) / (n + 1));
+	slot->ticks_left = 0; // the next one, too
+}
+
+void budget_look(struct thread_slot *slot)
+{
+	review(slot, arch_ticks());
+}
+
+void budget_note_record(struct thread_slot *slot, uint64_t size, struct choice choice)
+{
+	uint64_t now = arch_ticks_in_order(), again = arch_ticks_in_order();
+
+	uint64_t took = without_reading(now - slot->ticks, again - now);
+
+	if (choice.interval > 1)
+		took += without_reading(slot->draw_ticks, again - now);
+	take_in_record(slot, took);
+	if (choice.interval == 1) { // one of several is looked at
+		slot->estimated_calls += 256;
+		slot->estimated_bytes += size < LARGE ? size : LARGE;
+	} else if (size >= choice.interval) {
+		slot->large_records++;
+	} else {
+		struct sampling_weight weight = sampling_weight(size, choice.interval);
+
+		slot->estimated_calls += weight.objects >> (HS_OBJECTS_SHIFT - 8);
+		slot->estimated_bytes += weight.bytes >> HS_BYTES_SHIFT;
+	}
+	review(slot, again);
+	work(slot, again);
+}
+
+void budget_note_release(struct thread_slot *slot, uint64_t began)
+{
+	uint64_t now = arch_ticks_in_order(), again = arch_ticks_in_order();
+
+	slot->release_ticks = take_in(slot->release_ticks, without_reading(now - began, again - now), ticks_of_ns(FIRST_RELEASE_NS));
+	review(slot, again);
+	work(slot, again);
+}

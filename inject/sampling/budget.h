@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// SAMPLING_budget: what recording costs a thread, and the interval that follows from it. Context: in a hook, outermost.
+//
+// Time is cut into windows. In each one a thread knows how many allocations it has made, what one recording and one release cost, which it
+// measures now and then, and how long the window was. The interval of the next one follows from these; and where it is the records there are
+// that cost too much, because releases of other blocks are looked for among them, they are thinned (thinning.h).
+#ifndef HEAPSNAP_INJECT_SAMPLING_BUDGET_H
+#define HEAPSNAP_INJECT_SAMPLING_BUDGET_H
+
+#include "inject/payload.h"
+#include "inject/sampling/sampling.h"
+
+// A window's numbers.
+struct budget_window {
+	uint64_t ticks;   // how long it was
+	uint64_t calls;   // allocations
+	uint64_t bytes;   // of these
+	uint64_t records; // of these
+	uint64_t framed;  // calls that were not recorded, in the C code all the same
+	uint64_t found;   // releases of recorded blocks
+	uint64_t in_vain; // releases that the filter did not exclude, of blocks that are not recorded
+	uint64_t others;  // ticks spent on other work of ours: thinning
+};
+
+// Costs, ticks.
+struct budget_costs {
+	uint64_t pass;    // a call that is not recorded, with the release of its block
+	uint64_t frame;   // what it costs more in the C code
+	uint64_t record;  // a recording
+	uint64_t release; // a release that the filter does not exclude
+};
+
+struct budget_verdict {
+	uint64_t interval; // of the next window
+	uint64_t sampled;  // the same, if not all are to be recorded
+	uint32_t cost;     // of this one, millionths of its time
+	uint32_t in_vain;  // the part of it that releases looked for in vain are, millionths of its time
+};
+
+// Of the budget, what recordings may take, whatever the rest takes; and what releases in vain may take before records are thinned: one part in
+// so many.
+enum { BUDGET_RECORDING_PART = 8, BUDGET_IN_VAIN_PART = 4 };
+
+// Pure. `interval` is what was in force.
+struct budget_verdict budget_judge(const struct budget_window *window, const struct budget_costs *costs, uint32_t budget, uint64_t interval);
+
+// A thread's credit, in ticks of its time: it grows with time as the budget says, up to `most`; what was spent is taken off, down to `least` below 0. So in
+// any time no more is spent than the budget's part of it, what was saved, and what is spent before anybody looks.
+struct budget_purse {
+	uint32_t budget; // millionths
+	uint64_t most, least;
+};
+
+// Pure: the credit after so many ticks in which so many were spent.
+int64_t budget_credit(const struct budget_purse *purse, int64_t credit, uint64_t ticks, uint64_t spent);
+
+// So many records leave one free in 65 that the filter does not exclude: they are never thinned for its sake.
+#define BUDGET_FILTER_LEAST (HS_FILTER_SIZE / 64)
+// With more, counters of the filter would be saturated soon, which they stay (at 128 on average, 255 is eleven standard deviations away): records could
+// be thinned then, but the filter would not get better by it.
+#define BUDGET_FILTER_MOST (HS_FILTER_SIZE * 128)
+
+struct budget_filter {
+	uint64_t records;      // in the filter
+	uint64_t mean_size;    // of what is allocated, bytes
+	uint32_t floor;        // what records were thinned to for the budget's sake; 0 = they were not
+	uint32_t records_left; // that this has left: what came since is not among them
+	bool is_saturated;     // counters of the filter are, so it does not get better by thinning
+};
+
+// Pure: to what interval the records are to be thinned when `in_vain` millionths of a thread's time go to releases in vain, or because there are
+// too many for the filter. 0 = they are not.
+uint32_t budget_thinning_interval(const struct budget_filter *filter, uint32_t in_vain, uint32_t budget);
+
+// After a recording that began at slot->ticks.
+void budget_note_record(struct thread_slot *slot, uint64_t size, struct choice choice) HS_HIDDEN;
+// After a release that began at `began`, ticks.
+void budget_note_release(struct thread_slot *slot, uint64_t began) HS_HIDDEN;
+// A new window begins.
+void budget_begin(struct thread_slot *slot) HS_HIDDEN;
+// The thread's first window, or the first with settings that have changed.
+void budget_begin_anew(struct thread_slot *slot) HS_HIDDEN;
+// A part of a gap has passed.
+void budget_look(struct thread_slot *slot) HS_HIDDEN;
+
+// Of a gap, what may pass at once, bytes: then the thread looks at its budget. So one whose load has gone need not come to a sample first.
+#define BUDGET_PIECE (UINT64_C(1) << 18)
+
+// Releases in the C code of which one is timed.
+#define BUDGET_RELEASES_TIMED 64u
+
+static inline bool budget_times_release(const struct thread_slot *slot)
+{
+	return slot->releases % BUDGET_RELEASES_TIMED == 0 && region()->sampling_mode == SAMPLING_budget;
+}
+
+#endif

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inject/sampling/sampling.h"
+
+#include "arch.h"
+#include "inject/sampling/budget.h"
+#include "inject/sampling/sampling_math.h"
+#include "inject/sampling/thinning.h"
+
+// So many blocks in turn are drawn by themselves before the gap is taken for one that was left by a handler which has jumped away.
+enum { ALONE_MOST = 64 };
+
+// No more than the interval passes at once, so that blocks of the interval and more never do (abi/payload_header.h, thread_pass). What is left of
+// the gap passes then.
+static int64_t begin_piece(struct thread_slot *slot, uint64_t interval)
+{
+	int64_t most = (int64_t)interval;
+
+	if (region()->sampling_mode == SAMPLING_budget && interval > BUDGET_PIECE)
+		most = (int64_t)BUDGET_PIECE;
+	slot->gap_piece = slot->gap_rest < most ? slot->gap_rest : most;
+	slot->gap_rest -= slot->gap_piece;
+	return slot->gap_piece;
+}
+
+static int64_t draw_gap(struct thread_slot *slot, uint64_t interval)
+{
+	slot->gap_rest = sampling_gap(sampling_random(&slot->random), interval);
+	return begin_piece(slot, interval);
+}
+
+// The tool may change the settings at any instruction: it makes `interval` 0 first and takes the pass then. One that is given after that must not
+// last.
+static void give_pass(struct thread_slot *slot, int64_t bytes)
+{
+	pass_give(slot, bytes);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (HS_UNLIKELY(__atomic_load_n(&slot->interval, __ATOMIC_RELAXED) == 0))
+		pass_end(slot);
+}
+
+void sampling_begin_gap(struct thread_slot *slot)
+{
+	struct region_header *header = region();
+	uint64_t interval = slot->interval;
+
+	if (interval == 1) {
+		pass_return(slot);
+	} else if (interval == UINT64_MAX) {
+		slot->gap_rest = 0;
+		if (!header->was_stopped)
+			header->was_stopped = 1;
+		give_pass(slot, INT64_MAX);
+	} else {
+		thinning_note_interval((uint32_t)interval);
+		give_pass(slot, draw_gap(slot, interval));
+	}
+}
+
+// As sampling_begin_gap. It is a part of a sample's cost.
+static void begin_timed_gap(struct thread_slot *slot)
+{
+	bool is_timed = region()->sampling_mode == SAMPLING_budget;
+	uint64_t began = is_timed ? arch_ticks() : 0;
+
+	sampling_begin_gap(slot);
+	if (is_timed)
+		slot->draw_ticks = (uint32_t)(arch_ticks() - began);
+}
+
+// `before`: the interval that was in force, by settings that the payload itself has changed; 0 = the thread begins anew.
+static void begin_with_settings(struct thread_slot *slot, const struct region_header *header, uint64_t before)
+{
+	switch ((enum sampling_mode)header->sampling_mode) {
+	case SAMPLING_interval:
+	case SAMPLING_words:
+		slot->interval = header->sampling_interval;
+		if (header->sampling_mode == SAMPLING_interval && slot->interval < thinning_floor())
+			slot->interval = thinning_floor();
+		break;
+	case SAMPLING_stopped:
+		slot->interval = UINT64_MAX;
+		break;
+	case SAMPLING_budget:
+		budget_begin_anew(slot);
+		slot->interval = before > thinning_floor() && before <= HS_INTERVAL_MAX ? before : thinning_floor();
+		break;
+	case SAMPLING_exact:
+	default:
+		slot->interval = 1;
+	}
+	sampling_begin_gap(slot);
+}
+
+static void begin_random(struct thread_slot *slot)
+{
+	uint64_t seed = region()->sampling_seed;
+
+	if (HS_LIKELY(slot->random))
+		return;
+	if (slot->thread == HS_THREAD_HISTORY_MAX - 1) // a number that all threads share that have none of their own
+		seed ^= (uint64_t)slot;
+	slot->random = sampling_first_state(seed, slot->thread);
+}
+
+// Takes over the settings that are in force. The tool raises the generation last, so settings that it changes meanwhile are taken over anew.
+static void adopt(struct thread_slot *slot)
+{
+	const struct region_header *header = region();
+	uint64_t before = slot->interval;
+	uint32_t generation;
+
+	begin_random(slot);
+	slot->kept_generation = 0; // the depth may be another one
+	do {
+		generation = __atomic_load_n(&header->sampling_generation, __ATOMIC_ACQUIRE);
+		begin_with_settings(slot, header, before);
+		slot->sampling_generation = generation;
+	} while (HS_UNLIKELY(generation != __atomic_load_n(&header->sampling_generation, __ATOMIC_ACQUIRE)));
+}
+
+// How many samples fall into the `left` bytes behind one.
+static uint32_t count_more(struct thread_slot *slot, uint64_t interval, uint64_t left)
+{
+	uint32_t more = 0;
+
+	while (more < HS_SAMPLES_MAX - 1) {
+		uint64_t gap = (uint64_t)sampling_gap(sampling_random(&slot->random), interval);
+
+		if (gap > left)
+			break;
+		left -= gap;
+		more++;
+	}
+	return more;
+}
+
+// A block at the beginning of a gap of its own: whatever becomes of the thread's, this is right for it.
+static struct choice draw_alone(struct thread_slot *slot, uint64_t bytes, uint64_t interval, bool counts_samples)
+{
+	uint64_t gap = (uint64_t)sampling_gap(sampling_random(&slot->random), interval);
+	struct choice choice = { 0, 0 };
+
+	slot->drawn_alone++;
+	if (gap > bytes)
+		return choice;
+	choice.interval = (uint32_t)interval;
+	if (counts_samples)
+		choice.samples = 1 + count_more(slot, interval, bytes - gap);
+	return choice;
+}
+
+static struct choice count_down(struct thread_slot *slot, uint64_t bytes, uint64_t interval)
+{
+	bool counts_samples = region()->sampling_mode == SAMPLING_words, has_passed = false;
+	struct choice choice = { 0, 0 };
+	int64_t left;
+
+	if (interval == UINT64_MAX || bytes > INT64_MAX)
+		return choice;
+	if (bytes >= interval && !counts_samples) // always: it would stand for little more than itself, and adds no error this way
+		return (struct choice){ (uint32_t)interval, 0 };
+	left = __atomic_load_n(pass_countdown(slot), __ATOMIC_RELAXED);
+	// Below 0 only while a short way is about to undo what it has subtracted: this is a signal handler, and the sample is the interrupted call's.
+	if (HS_UNLIKELY(left < 0 && slot->drawn_alone < ALONE_MOST))
+		return draw_alone(slot, bytes, interval, counts_samples);
+	slot->drawn_alone = 0;
+	if (HS_UNLIKELY(left <= 0)) { // a hook was abandoned, or a short way
+		sampling_begin_gap(slot);
+		left = __atomic_load_n(pass_countdown(slot), __ATOMIC_RELAXED);
+	}
+	left -= (int64_t)bytes;
+	while (left <= 0 && slot->gap_rest > 0) {
+		pass_end(slot); // a hook that is abandoned in here leaves no gap
+		slot->seen_bytes += (uint64_t)slot->gap_piece;
+		left += begin_piece(slot, interval);
+		has_passed = true;
+	}
+	if (left > 0) {
+		give_pass(slot, left);
+		if (HS_UNLIKELY(has_passed && region()->sampling_mode == SAMPLING_budget))
+			budget_look(slot);
+		return choice;
+	}
+	choice.interval = (uint32_t)interval;
+	slot->seen_bytes += (uint64_t)(slot->gap_piece - left);
+	if (counts_samples)
+		choice.samples = 1 + count_more(slot, interval, (uint64_t)-left); // bytes behind the one that is a sample
+	begin_timed_gap(slot); // not what is left of the last one: the process has no memory
+	return choice;
+}
+
+// The payload has raised the least interval (thinning.c) since the gap was drawn. The gap that is over was one of the old interval, and so is what was
+// chosen: a sample is thinned as those are that were there before.
+static struct choice take_over(struct thread_slot *slot, uint64_t size, struct choice choice)
+{
+	uint64_t interval;
+
+	adopt(slot);
+	interval = __atomic_load_n(&slot->interval, __ATOMIC_RELAXED);
+	if (!choice.interval || choice.samples || interval <= choice.interval || interval > HS_INTERVAL_MAX)
+		return choice;
+	if (!sampling_keeps(sampling_random(&slot->random), size, choice.interval, interval))
+		return (struct choice){ 0, 0 };
+	return (struct choice){ (uint32_t)interval, 0 };
+}
+
+struct choice sampling_draw(struct thread_slot *slot, uint64_t size)
+{
+	struct choice choice;
+	uint64_t interval;
+
+	// Read once: a change of the settings makes it 0.
+	while (!(interval = __atomic_load_n(&slot->interval, __ATOMIC_RELAXED)))
+		adopt(slot);
+	if (interval == 1)
+		return (struct choice){ 1, 0 };
+	begin_random(slot); // the gap may have been begun in another slot
+	choice = count_down(slot, size ? size : 1, interval);
+	if (HS_UNLIKELY(slot->sampling_generation != __atomic_load_n(&region()->sampling_generation, __ATOMIC_RELAXED)))
+		choice = take_over(slot, size, choice);
+	return choice;
+}

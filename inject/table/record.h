@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records of blocks: where free ones come from, and totals of stacks.
+#ifndef HEAPSNAP_INJECT_TABLE_RECORD_H
+#define HEAPSNAP_INJECT_TABLE_RECORD_H
+
+#include "inject/payload.h"
+#include "inject/table/removal.h"
+
+// A batch is what threads give to and take from each other.
+enum { RECORD_BATCH = HS_FREE_KEPT / 2 };
+
+// A record that nobody uses, its content undefined. 0 = the region is full.
+uint32_t record_refill(struct thread_slot *slot) HS_HIDDEN;
+// Gives a batch of the thread's free records to all threads, and returns how many are left. pre: there are HS_FREE_KEPT
+uint32_t record_share_batch(struct thread_slot *slot) HS_HIDDEN;
+// Adds an entry's totals to its node and empties it.
+void totals_flush(struct totals_entry *entry) HS_HIDDEN;
+// Adds an allocation to its node at once.
+void totals_add_directly(uint32_t stack, uint64_t size) HS_HIDDEN;
+
+// A slot belongs to one thread. Where two have the same thread pointer, and until that shows (thread_slot_note_shared), both may be in it: then lists
+// may lose records or show one twice, but no index leaves its array and no reference the pages of its kind. So each count is read once.
+static inline uint32_t record_take(struct thread_slot *slot)
+{
+	uint32_t count = slot->free_count;
+
+	if (HS_UNLIKELY(count == 0))
+		return record_refill(slot);
+	slot->free_count = count - 1;
+	return slot->free_records[count - 1];
+}
+
+// The record itself is not touched: it is likely not in the cache, and the next allocation will write it.
+static inline void record_give(struct thread_slot *slot, uint32_t ref)
+{
+	uint32_t count = slot->free_count;
+
+	if (HS_UNLIKELY(count == HS_FREE_KEPT))
+		count = record_share_batch(slot);
+	slot->free_records[count] = ref;
+	slot->free_count = count + 1;
+	__builtin_prefetch(region_ref(ref), 1);
+}
+
+// Where in its `totals` a thread keeps a stack's; another stack's may be there.
+static inline uint32_t totals_index(uint32_t stack) { return (stack ^ stack >> 7) & (HS_TOTALS_ENTRIES - 1); }
+
+static inline void totals_add(struct thread_slot *slot, uint32_t stack, uint64_t size)
+{
+	struct totals_entry *entry = &slot->totals[totals_index(stack)];
+
+	if (HS_UNLIKELY(entry->stack != stack || entry->objects == UINT32_MAX)) {
+		// Totals do not move from entry to node while a dump reads both.
+		if (removal_is_logged()) {
+			totals_add_directly(stack, size);
+			return;
+		}
+		totals_flush(entry);
+		entry->bytes = 0;
+		entry->objects = 0;
+		__atomic_store_n(&entry->stack, stack, __ATOMIC_RELEASE);
+	}
+	entry->bytes += size;
+	entry->objects++;
+}
+
+#endif
