@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PROFILE_NONE = -1 };
-
 struct profile_mapping {
 	uint64_t start, limit, file_offset; // bytes; [start, limit)
 	char *file;                         // owned; "" = anonymous

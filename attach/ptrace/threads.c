@@ -468,7 +468,7 @@ static struct hs_error *release_thread(struct frozen_thread *thread, bool *runni
 {
 	struct stop stop = stop_peek(thread->tid);
 	struct hs_error *error = NULL, *detach_error;
-	int signal = thread->signal_to_deliver;
+	int signal = stop.kind == STOP_SIGNAL ? stop.signal : 0; // met on the way to the stop and not yet passed on
 
 	*running_ret = stop.kind == STOP_NONE || stop.kind == STOP_EXITED || stop.kind == STOP_UNKNOWN;
 	if (*running_ret)
@@ -477,9 +477,6 @@ static struct hs_error *release_thread(struct frozen_thread *thread, bool *runni
 		stop_consume(thread->tid);
 	else if (thread->registers_changed)
 		error = write_registers(thread);
-	// Met on the way to the stop and not yet passed on.
-	if (stop.kind == STOP_SIGNAL && signal == 0)
-		signal = stop.signal;
 	detach_error = ptrace_detach(thread->tid, signal);
 	if (error && error->code == HS_ERROR_GONE) {
 		hs_error_destroy(error);

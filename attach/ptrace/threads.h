@@ -19,7 +19,6 @@ struct frozen_thread {
 	bool registers_changed;            // write `registers` back before it resumes
 	bool repeats_call;                 // `registers` are set back to before a call that the stop has interrupted (repeat_call.h)
 	bool avoid_as_victim;              // a remote call takes another thread, if it can
-	int signal_to_deliver;             // with the release; 0 = none (signals met on the way are passed on at once)
 };
 
 struct frozen_process {

@@ -214,12 +214,6 @@ static inline bool reentry_leave_original(struct thread_slot *slot)
 
 static inline uint64_t reentry_place(const struct entry_frame *frame) { return (uint64_t)&frame->return_address; }
 
-// The frame of the outermost hook, if it is one that has a frame.
-static inline const struct entry_frame *reentry_frame(const struct thread_slot *slot)
-{
-	return (const struct entry_frame *)(slot->guard - offsetof(struct entry_frame, return_address));
-}
-
 // The thread's slot when the hook records: it has one, and this call is not part of another. NULL: not, and that is counted.
 static inline struct thread_slot *reentry_begin(const struct entry_frame *frame, const struct hook_island *island)
 {
