@@ -287,6 +287,19 @@ static enum cfi_result find_in_table(const struct memory_span *span, struct span
 	return covers(ret, pc) ? CFI_OK : CFI_NO_ENTRY;
 }
 
+enum cfi_result cfi_next_fde(const struct memory_span *span, uint64_t *offset, struct cfi_fde *ret)
+{
+	struct entry entry;
+	enum cfi_result result = read_entry(span, *offset, &entry);
+
+	if (result == CFI_MALFORMED)
+		return result;
+	*offset = entry.is_terminator ? span->size : entry.body.end;
+	if (result != CFI_OK)
+		return result;
+	return entry.is_terminator || entry.id == 0 ? CFI_NO_ENTRY : parse_fde(span, &entry, ret);
+}
+
 // Looks at each entry from `offset` to the terminator or the end of the span. One that cannot be understood is passed
 // over; when none covers pc, its result is the answer, because it might have.
 static enum cfi_result find_by_scan(const struct memory_span *span, uint64_t offset, uint64_t pc, struct cfi_fde *ret)
@@ -294,21 +307,15 @@ static enum cfi_result find_by_scan(const struct memory_span *span, uint64_t off
 	enum cfi_result answer = CFI_NO_ENTRY;
 
 	while (offset < span->size) {
-		struct entry entry;
-		enum cfi_result result = read_entry(span, offset, &entry);
+		uint64_t before = offset;
+		enum cfi_result result = cfi_next_fde(span, &offset, ret);
 
-		if (result == CFI_MALFORMED)
+		if (offset == before)
 			return CFI_MALFORMED;
-		if (entry.is_terminator)
-			break;
-		if (result == CFI_OK && entry.id != 0) {
-			result = parse_fde(span, &entry, ret);
-			if (result == CFI_OK && covers(ret, pc))
-				return CFI_OK;
-		}
-		if (result != CFI_OK)
+		if (result == CFI_OK && covers(ret, pc))
+			return CFI_OK;
+		if (result != CFI_OK && result != CFI_NO_ENTRY)
 			answer = result;
-		offset = entry.body.end;
 	}
 	return answer;
 }

@@ -27,6 +27,12 @@ struct cfi_fde {
 // known.
 enum cfi_result cfi_read_pointer(struct span_reader *reader, uint8_t encoding, uint64_t data_base, uint64_t *ret);
 
+// Reads the entry at *offset from the span's start, which is moved behind it: to the span's end behind the last one.
+// CFI_OK: it is an FDE, in *ret. CFI_NO_ENTRY: it is a CIE, or the end. Else it cannot be used; where its length is not
+// inside the span, *offset stays. ret->cie holds the last CIE, kept for FDEs that share it: its offset is UINT64_MAX at
+// first. pre: *offset < span->size
+enum cfi_result cfi_next_fde(const struct memory_span *span, uint64_t *offset, struct cfi_fde *ret);
+
 // Runs the instructions of the CIE and of the FDE up to `pc`, which the FDE covers.
 enum cfi_result cfi_program_run(const struct memory_span *span, const struct cfi_fde *fde, uint64_t pc,
                                 struct cfi_row *ret);

@@ -106,6 +106,14 @@ static const uint8_t section[] = {
 	0xee, 0xee, 0xee,
 };
 
+// Forms that are rare: an entry of the 64-bit form, which is passed over; a CIE of version 4 with pcrel sdata2, and an FDE of it.
+static const uint8_t rare_forms[] = {
+	0xff, 0xff, 0xff, 0xff, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	15, 0, 0, 0, 0, 0, 0, 0, 4, 'z', 'R', 0, 8, 0, 1, 0x78, 16, 1, 0x1a,
+	9, 0, 0, 0, 23, 0, 0, 0, 0, 1, 32, 0, 0,
+	0, 0, 0, 0,
+};
+
 static size_t build(const uint8_t *bytes, size_t size, struct search_table *table)
 {
 	struct hs_error *error = search_table_build(bytes, size, 0x400000, table);
@@ -117,6 +125,28 @@ static size_t build(const uint8_t *bytes, size_t size, struct search_table *tabl
 	return SIZE_MAX;
 }
 
+// Nothing but the smallest entries that there can be, eleven bytes each (length, CIE, two addresses, no augmentation data), behind one CIE of absolute ULEB128: the table holds them all.
+static void test_smallest_entries(void)
+{
+	static const uint8_t cie[] = { 15, 0, 0, 0, 0, 0, 0, 0, 4, 'z', 'R', 0, 8, 0, 1, 0x78, 16, 1, 0x01 };
+	enum { COUNT = 2000 };
+	uint8_t *bytes = malloc(sizeof(cie) + COUNT * 11);
+	struct search_table table;
+	size_t size = sizeof(cie);
+
+	memcpy(bytes, cie, size);
+	for (unsigned i = 0; i < COUNT; i++, size += 11) {
+		const uint32_t back = (uint32_t)size + 4, length = 7;
+
+		memcpy(bytes + size, &length, 4);
+		memcpy(bytes + size + 4, &back, 4);
+		memcpy(bytes + size + 8, (const uint8_t[]){ 9, 1, 0 }, 3); // at address 9, one byte, nothing more
+	}
+	CHECK_EQUAL(build(bytes, size, &table), COUNT);
+	search_table_deinit(&table);
+	free(bytes);
+}
+
 static void test_made_bytes(void)
 {
 	struct search_table table;
@@ -125,6 +155,10 @@ static void test_made_bytes(void)
 	CHECK_EQUAL(build(section, sizeof(section), &table), 1);
 	CHECK_EQUAL(table.pairs[0].fde, 20);
 	CHECK_EQUAL(table.pairs[0].pc, 28 + 256);
+	search_table_deinit(&table);
+	CHECK_EQUAL(build(rare_forms, sizeof(rare_forms), &table), 1);
+	CHECK_EQUAL(table.pairs[0].fde, 35);
+	CHECK_EQUAL(table.pairs[0].pc, 43 + 256);
 	search_table_deinit(&table);
 	CHECK_EQUAL(build(section, 0, &table), 0);
 	search_table_deinit(&table);
@@ -159,6 +193,7 @@ static void test_made_bytes(void)
 int main(void)
 {
 	test_own_modules();
+	test_smallest_entries();
 	test_made_bytes();
 	return CHECK_RESULT();
 }
