@@ -14,8 +14,8 @@ A mutation names the file, the function and the text in it, never a line, so tha
         if (false && guard_map != stack)
     >>>>
 
-`in` is `-` where the text stands outside of a function. The text must occur exactly once in the function (or file): as whole lines, whose
-indentation does not count, or, where it is of one line, as a part of one. `tests` are those that should notice. A line `lives` says why no test can notice (the
+`in` is `-` where the text stands outside of a function. The text must occur exactly once in the function (or file), as whole lines or else as a part of
+some; white space, comments and joints of string literals do not count. `tests` are those that should notice. A line `lives` says why no test can notice (the
 program that comes out does the same): such a mutation is printed with its reason, and counts for neither side."""
 
 import glob
@@ -99,28 +99,66 @@ def function_lines(lines, name):
     return found[0]
 
 
-def apply_to_part(mutation, lines, low, high):
-    """Where the text is a part of one line. None: it is not, or not just once."""
-    old, new = mutation.old[0].strip(), mutation.new[0].strip() if mutation.new else ""
-    places = [at for at in range(low, high) if old in lines[at]]
-    if len(places) != 1 or lines[places[0]].count(old) != 1:
-        return None
-    return lines[:places[0]] + [lines[places[0]].replace(old, new)] + lines[places[0] + 1:]
+def squeezed(text):
+    """The text without white space, comments to the end of a line, and joints of string literals, none of which a formatter leaves alone; and the place in
+    `text` of each character that is left."""
+    kept, in_string, at = [], False, 0
+    while at < len(text):
+        char = text[at]
+        if in_string and char == "\\":
+            kept += [at, at + 1]
+            at += 2
+            continue
+        if char == "'" and not in_string:  # a character, which may be a quote
+            end = re.compile(r"'(\\.|[^'\\])*'").match(text, at)
+            if end:
+                kept += range(at, end.end())
+                at = end.end()
+                continue
+        if char == '"':
+            in_string = not in_string
+            if in_string and kept and text[kept[-1]] == '"':  # goes on with the literal before
+                kept.pop()
+                at += 1
+                continue
+        elif not in_string and text.startswith("//", at):
+            at = text.find("\n", at) if "\n" in text[at:] else len(text)
+            continue
+        if in_string or not char.isspace():
+            kept.append(at)
+        at += 1
+    return "".join(text[place] for place in kept), kept
+
+
+def occurrences(part, whole):
+    found, at = [], whole.find(part)
+    while at >= 0:
+        found.append(at)
+        at = whole.find(part, at + 1)
+    return found
 
 
 def apply(mutation, text):
     """The mutated text. Raises BadMutation where it does not apply exactly once."""
     lines = text.split("\n")
     low, high = (0, len(lines)) if mutation.function == "-" else function_lines(lines, mutation.function)
-    old = [line.strip() for line in mutation.old]
-    places = [at for at in range(low, high - len(old) + 1) if [line.strip() for line in lines[at:at + len(old)]] == old]
-    mutated = None
-    if len(places) == 1:
-        mutated = lines[:places[0]] + mutation.new + lines[places[0] + len(old):]
-    elif not places and len(old) == 1 and len(mutation.new) <= 1:
-        mutated = apply_to_part(mutation, lines, low, high)
-    if mutated is None:
+    before, part, behind = ("\n".join(lines[:low] + [""] * (low > 0)), "\n".join(lines[low:high]), "\n".join([""] + lines[high:]))
+    old, _ = squeezed("\n".join(mutation.old))
+    whole, places = squeezed(part)
+
+    def is_whole_lines(at):
+        begin, end = places[at], places[at + len(old) - 1] + 1
+        return not part[part.rfind("\n", 0, begin) + 1:begin].strip() and not squeezed(part[end:].partition("\n")[0])[0]
+
+    found = occurrences(old, whole) if old else []
+    as_lines = [at for at in found if is_whole_lines(at)]
+    if len(as_lines) == 1:
+        found = as_lines
+    if len(found) != 1:
         raise BadMutation(f"{mutation.source}: {mutation.name}: its text does not stand just once in {mutation.file}, {mutation.function}")
-    if mutated == lines:
+    begin, end = places[found[0]], places[found[0] + len(old) - 1] + 1
+    new = "\n".join(mutation.new)
+    mutated = before + part[:begin] + new.strip() + part[end:] + behind
+    if squeezed(mutated)[0] == squeezed(text)[0]:
         raise BadMutation(f"{mutation.source}: {mutation.name}: changes nothing")
-    return "\n".join(mutated)
+    return mutated

@@ -31,6 +31,9 @@ def see_the_rules_work():
     assert apply(made(["if (a)"], ["\tif (!a)"]), TEXT) == TEXT.replace("{\n\tif (a)", "{\n\tif (!a)", 1)
     assert apply(made(["if (a)"], ["\tif (!a)"], "g"), TEXT).count("!a") == 1
     assert apply(made(["return f("], ["return -f("]), TEXT) == TEXT.replace("return f(", "return -f(")
+    assert apply(made(["if (a) // why", "return 1;"], ["return 2;"]), TEXT) == TEXT.replace("{\n\tif (a)\n\t\treturn 1", "{\n\treturn 2", 1), "lines that are laid another way"
+    assert apply(made(['s("a" "b //");'], ["t();"], "-"), 's("a"\n\t "b //");\n') == "t();\n", "a literal in two parts"
+    assert fails(lambda: apply(made(['s("a b");'], ["t();"], "-"), 's("ab");\n')), "white space within a literal counts"
     assert fails(lambda: apply(made(["if (b)"], ["x"]), TEXT)), "a text that is not there"
     assert fails(lambda: apply(made(["a"], ["b"]), TEXT)), "a part that stands in two lines"
     assert fails(lambda: apply(made(["if (a)"], ["x"], "-"), TEXT)), "a text that stands twice"
