@@ -19,10 +19,7 @@ static uint64_t of_meminfo(const char *name, uint64_t missing)
 	return line ? strtoull(line + strlen(name), NULL, 10) * 1024 : missing;
 }
 
-uint64_t hs_available_memory(void)
-{
-	return of_meminfo("MemAvailable:", UINT64_C(1) << 30);
-}
+uint64_t hs_available_memory(void) { return of_meminfo("MemAvailable:", UINT64_C(1) << 30); }
 
 uint64_t hs_commit_room(void)
 {

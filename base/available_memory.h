@@ -7,7 +7,8 @@
 // Bytes that can be taken without swapping (MemAvailable of proc(5)); 1 GiB when it is not told.
 uint64_t hs_available_memory(void);
 
-// Bytes that the system may still promise; UINT64_MAX unless vm.overcommit_memory is 2, when it promises no more than it has.
+// Bytes that the system may still promise; UINT64_MAX unless vm.overcommit_memory is 2, when it promises no more than
+// it has.
 uint64_t hs_commit_room(void);
 
 #endif

@@ -7,21 +7,21 @@
 #include <stdarg.h>
 #include <stdint.h>
 
-#define HS_MUST_CHECK __attribute__((warn_unused_result))
+#define HS_MUST_CHECK                        __attribute__((warn_unused_result))
 #define HS_PRINTF(format_index, first_index) __attribute__((format(printf, format_index, first_index)))
 
 enum hs_error_code {
-	HS_ERROR_SYSTEM,      // a system call failed; `error_number` is its errno
+	HS_ERROR_SYSTEM, // a system call failed; `error_number` is its errno
 	HS_ERROR_NO_MEMORY,
-	HS_ERROR_REFUSED,     // will not be done, and nothing was touched
+	HS_ERROR_REFUSED,          // will not be done, and nothing was touched
 	HS_ERROR_REFUSED_FOR_GOOD, // as that, and another moment would not suit better
-	HS_ERROR_GONE,        // the target died or is exiting
-	HS_ERROR_TIMEOUT,     // the target did not stop or did not leave the payload in time
-	HS_ERROR_INTERRUPTED, // the user interrupted the tool
-	HS_ERROR_BAD_DATA,    // bytes that do not say what they must (region, ELF, maps)
+	HS_ERROR_GONE,             // the target died or is exiting
+	HS_ERROR_TIMEOUT,          // the target did not stop or did not leave the payload in time
+	HS_ERROR_INTERRUPTED,      // the user interrupted the tool
+	HS_ERROR_BAD_DATA,         // bytes that do not say what they must (region, ELF, maps)
 	HS_ERROR_NOT_FOUND,
-	HS_ERROR_REMOTE,      // a system call made in the target failed; `error_number` is its errno
-	HS_ERROR_FAULT,       // address not readable or not writable in the target
+	HS_ERROR_REMOTE, // a system call made in the target failed; `error_number` is its errno
+	HS_ERROR_FAULT,  // address not readable or not writable in the target
 };
 
 struct hs_error {
@@ -42,7 +42,8 @@ struct hs_error *hs_error_with_errno(enum hs_error_code code, int error_number, 
 	HS_PRINTF(3, 4) HS_MUST_CHECK;
 
 // An error of the code HS_ERROR_FAULT that says where.
-struct hs_error *hs_error_fault(int error_number, uint64_t address, const char *format, ...) HS_PRINTF(3, 4) HS_MUST_CHECK;
+struct hs_error *hs_error_fault(int error_number, uint64_t address, const char *format, ...)
+	HS_PRINTF(3, 4) HS_MUST_CHECK;
 
 // Returns `error` with the formatted text and ": " put before its message. Takes ownership of `error`.
 struct hs_error *hs_error_prefix(struct hs_error *error, const char *format, ...) HS_PRINTF(2, 3) HS_MUST_CHECK;

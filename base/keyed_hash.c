@@ -38,8 +38,10 @@ static void mix_times(uint64_t v[4], int rounds)
 static inline uint64_t hash(const struct hash_key *key, const void *data, size_t size, int rounds, int last_rounds)
 {
 	uint64_t v[4] = {
-		key->words[0] ^ UINT64_C(0x736f6d6570736575), key->words[1] ^ UINT64_C(0x646f72616e646f6d),
-		key->words[0] ^ UINT64_C(0x6c7967656e657261), key->words[1] ^ UINT64_C(0x7465646279746573),
+		key->words[0] ^ UINT64_C(0x736f6d6570736575),
+		key->words[1] ^ UINT64_C(0x646f72616e646f6d),
+		key->words[0] ^ UINT64_C(0x6c7967656e657261),
+		key->words[1] ^ UINT64_C(0x7465646279746573),
 	};
 	const uint8_t *bytes = data;
 	uint64_t word, last = (uint64_t)size << 56;

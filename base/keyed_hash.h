@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash of texts that come from a target: with a key that nobody knows, so that nobody can choose texts that meet in one place and make
-// a table slow. SipHash-1-3; and a proof of who knows a key, SipHash-2-4 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012).
+// A hash of texts that come from a target: with a key that nobody knows, so that nobody can choose texts that meet in
+// one place and make a table slow. SipHash-1-3; and a proof of who knows a key, SipHash-2-4 (Aumasson and Bernstein,
+// "SipHash: a fast short-input PRF", 2012).
 #ifndef HEAPSNAP_BASE_KEYED_HASH_H
 #define HEAPSNAP_BASE_KEYED_HASH_H
 

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// include/linux/sched.h. Set by exit_signals (kernel/signal.c), before the thread gives up its memory and its descriptors.
+// include/linux/sched.h. Set by exit_signals (kernel/signal.c), before the thread gives up its memory and its
+// descriptors.
 #define PF_EXITING 0x4u
 
 bool hs_stat_lives(const char *stat)

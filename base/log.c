@@ -13,10 +13,7 @@ static hs_progress_sink *progress_sink;
 static bool held;
 static struct message_queue queue;
 
-void hs_log_set_sink(hs_log_sink *sink)
-{
-	log_sink = sink;
-}
+void hs_log_set_sink(hs_log_sink *sink) { log_sink = sink; }
 
 static HS_PRINTF(2, 0) void log_message(enum hs_log_level level, const char *format, va_list arguments)
 {
@@ -54,10 +51,7 @@ void hs_verbose(const char *format, ...)
 	va_end(arguments);
 }
 
-void hs_log_hold(void)
-{
-	held = true;
-}
+void hs_log_hold(void) { held = true; }
 
 void hs_log_release(void)
 {
@@ -65,10 +59,7 @@ void hs_log_release(void)
 	message_queue_flush(&queue, log_sink);
 }
 
-void hs_progress_set_sink(hs_progress_sink *sink)
-{
-	progress_sink = sink;
-}
+void hs_progress_set_sink(hs_progress_sink *sink) { progress_sink = sink; }
 
 void hs_progress(const char *what, unsigned long done, unsigned long total)
 {

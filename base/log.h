@@ -16,8 +16,8 @@ void hs_log_set_sink(hs_log_sink *sink);
 void hs_warn(const char *format, ...) HS_PRINTF(1, 2);
 void hs_verbose(const char *format, ...) HS_PRINTF(1, 2);
 
-// Between the two, messages are kept in memory and progress is not told: whatever they are written to may be full, or stopped. What is more
-// than the memory holds is left out, and the number of it said.
+// Between the two, messages are kept in memory and progress is not told: whatever they are written to may be full, or
+// stopped. What is more than the memory holds is left out, and the number of it said.
 void hs_log_hold(void);
 void hs_log_release(void);
 

@@ -59,10 +59,16 @@ struct hs_error *mapping_query(pid_t pid, uint64_t address, struct proc_map *ret
 	if (ioctl(fd, QUERY, &query) != 0)
 		return errno == ENOENT ? none(pid, address) : read_all(pid, address, ret);
 	*ret = (struct proc_map){
-		.start = query.start, .end = query.end, .offset = query.offset, .inode = query.inode,
-		.device_major = query.device_major, .device_minor = query.device_minor,
-		.readable = query.permissions & QUERY_READABLE, .writable = query.permissions & QUERY_WRITABLE,
-		.executable = query.permissions & QUERY_EXECUTABLE, .shared = query.permissions & QUERY_SHARED,
+		.start = query.start,
+		.end = query.end,
+		.offset = query.offset,
+		.inode = query.inode,
+		.device_major = query.device_major,
+		.device_minor = query.device_minor,
+		.readable = query.permissions & QUERY_READABLE,
+		.writable = query.permissions & QUERY_WRITABLE,
+		.executable = query.permissions & QUERY_EXECUTABLE,
+		.shared = query.permissions & QUERY_SHARED,
 		.name = "",
 	};
 	return NULL;

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// "\x1b" for a byte is the longest of all escapes per byte of input: 4 for 1; "\u0080" is 6 for 2, "\u202e" 6 for 3, "\U000e0001" 10 for 4.
+// "\x1b" for a byte is the longest of all escapes per byte of input: 4 for 1; "\u0080" is 6 for 2, "\u202e" 6 for 3,
+// "\U000e0001" 10 for 4.
 enum { ESCAPE_MAX = 4 };
 
 size_t hs_utf8_next(const char *text, size_t size, uint32_t *character_ret)
@@ -49,8 +50,8 @@ size_t hs_utf8_next(const char *text, size_t size, uint32_t *character_ret)
 
 bool hs_is_printable(uint32_t character)
 {
-	// Controls, separators of lines and paragraphs, surrogates, private use for tags, and the format characters (general category Cf) that hide text
-	// or change its order. Unicode 15.
+	// Controls, separators of lines and paragraphs, surrogates, private use for tags, and the format characters
+	// (general category Cf) that hide text or change its order. Unicode 15.
 	static const struct {
 		uint32_t first, last;
 	} hidden[] = {
@@ -101,7 +102,8 @@ char *hs_printable(const char *text)
 		} else if (length <= 1) {
 			at += (size_t)sprintf(result + at, "\\x%02x", (unsigned)(unsigned char)*text);
 		} else {
-			at += (size_t)sprintf(result + at, character > 0xffff ? "\\U%08x" : "\\u%04x", (unsigned)character);
+			at += (size_t)sprintf(result + at, character > 0xffff ? "\\U%08x" : "\\u%04x",
+					      (unsigned)character);
 		}
 		length += length == 0;
 		text += length;

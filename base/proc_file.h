@@ -9,12 +9,14 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-// Reads /proc/PID/`file`, and /proc/PID/task/TID/`file`. *text_ret is owned by the caller and has a 0 byte after its bytes, which
-// are counted in *size_ret unless that is NULL. HS_ERROR_BAD_DATA when the file is longer than 64 KiB.
+// Reads /proc/PID/`file`, and /proc/PID/task/TID/`file`. *text_ret is owned by the caller and has a 0 byte after its
+// bytes, which are counted in *size_ret unless that is NULL. HS_ERROR_BAD_DATA when the file is longer than 64 KiB.
 struct hs_error *hs_read_proc_file(pid_t pid, const char *file, char **text_ret, size_t *size_ret) HS_MUST_CHECK;
-struct hs_error *hs_read_task_file(pid_t pid, pid_t tid, const char *file, char **text_ret, size_t *size_ret) HS_MUST_CHECK;
+struct hs_error *hs_read_task_file(pid_t pid, pid_t tid, const char *file, char **text_ret,
+				   size_t *size_ret) HS_MUST_CHECK;
 
-// Pure: the kernel's flags of a thread (PF_..., include/linux/sched.h), from the text of its stat file: field 9 (proc_pid_stat(5)). False = there is none.
+// Pure: the kernel's flags of a thread (PF_..., include/linux/sched.h), from the text of its stat file: field 9
+// (proc_pid_stat(5)). False = there is none.
 bool hs_stat_flags(const char *stat, unsigned *ret);
 
 #endif

@@ -58,10 +58,7 @@ static bool parse_flag(const char **position, const char *end, char set, char un
 	return *ret || parse_character(position, end, unset);
 }
 
-static bool is_octal(char c, char highest)
-{
-	return c >= '0' && c <= highest;
-}
+static bool is_octal(char c, char highest) { return c >= '0' && c <= highest; }
 
 // Copies a name to `to` (room for end - from + 1 bytes) with the kernel's escapes undone: fs/proc/task_mmu.c writes
 // a newline in a path as \012 and nothing else so; a backslash is not escaped. Returns the end of the text, where a
@@ -110,8 +107,7 @@ static bool parse_line(const char *line, const char *end, struct proc_map *ret, 
 	while (line < end && *line == ' ')
 		line++;
 	if (line < end) {
-		if ((size_t)(end - line) > mark_length &&
-		    memcmp(end - mark_length, deleted_mark, mark_length) == 0) {
+		if ((size_t)(end - line) > mark_length && memcmp(end - mark_length, deleted_mark, mark_length) == 0) {
 			map.deleted = true;
 			end -= mark_length;
 		}
@@ -162,8 +158,8 @@ struct hs_error *proc_maps_read(pid_t pid, struct proc_maps *ret)
 	pid_t tid = hs_live_thread(pid);
 	struct hs_error *error = NULL;
 
-	// The kernel gives the text in pieces; a mapping that grows between two of them makes lines that overlap. Such a text is read again. So is an empty
-	// one, of a thread that has ended meanwhile.
+	// The kernel gives the text in pieces; a mapping that grows between two of them makes lines that overlap. Such
+	// a text is read again. So is an empty one, of a thread that has ended meanwhile.
 	for (int try = 0; try < READ_TRIES; try++) {
 		HS_CLEANUP_FREE char *text = NULL;
 		pid_t looked_at = tid;

@@ -16,14 +16,14 @@ struct proc_map {
 	uint64_t inode;      // 0 = anonymous
 	uint32_t device_major, device_minor;
 	bool readable, writable, executable, shared;
-	bool deleted;        // the kernel's " (deleted)" was at the end of the name, and is taken off `name`
-	const char *name;    // "" when there is none; octal escapes of the kernel (\012) decoded; in proc_maps.text
+	bool deleted;     // the kernel's " (deleted)" was at the end of the name, and is taken off `name`
+	const char *name; // "" when there is none; octal escapes of the kernel (\012) decoded; in proc_maps.text
 };
 
 struct proc_maps {
 	struct proc_map *items; // in order of addresses
 	size_t count;
-	char *text;             // storage for names
+	char *text; // storage for names
 };
 
 // Pure: parses the text of a maps file. HS_ERROR_BAD_DATA names the line that cannot be read.

@@ -41,7 +41,8 @@ bool hs_own_rights_read(struct hs_own_rights *ret)
 		.invokers = { getenv("SUDO_UID"), getenv("PKEXEC_UID") },
 		.doas_user = getenv("DOAS_USER"),
 	};
-	return getresuid(&ret->users[0], &ret->users[1], &ret->users[2]) == 0 && getresgid(&ret->groups[0], &ret->groups[1], &ret->groups[2]) == 0;
+	return getresuid(&ret->users[0], &ret->users[1], &ret->users[2]) == 0 &&
+	       getresgid(&ret->groups[0], &ret->groups[1], &ret->groups[2]) == 0;
 }
 
 static enum { UNKNOWN, HONOURED, IGNORED } state;

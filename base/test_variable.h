@@ -7,8 +7,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// Whether any is read: not by a process with more rights than its user, who then cannot make it fail, or stop, by the environment. Decided once, by this or
-// the first hs_test_variable, and kept, also in children that give up rights later.
+// Whether any is read: not by a process with more rights than its user, who then cannot make it fail, or stop, by the
+// environment. Decided once, by this or the first hs_test_variable, and kept, also in children that give up rights
+// later.
 void hs_test_variables_decide(void);
 
 // Its text, or NULL: not set, or none is read.
@@ -16,8 +17,8 @@ const char *hs_test_variable(const char *name);
 
 // What that is judged by.
 struct hs_own_rights {
-	bool secure;             // AT_SECURE: a set-user-ID or set-group-ID file, or one with capabilities
-	uid_t users[3];          // real, effective, saved
+	bool secure;    // AT_SECURE: a set-user-ID or set-group-ID file, or one with capabilities
+	uid_t users[3]; // real, effective, saved
 	gid_t groups[3];
 	uint64_t capabilities;   // permitted; also those that were handed on (ambient)
 	const char *invokers[2]; // user ids in SUDO_UID and PKEXEC_UID; NULL = not set

@@ -8,8 +8,8 @@
 
 #include <sys/types.h>
 
-// As console_fail. Where the process is said to be gone but lives, it has executed another program meanwhile, and that is said. After an interrupt it
-// looks at the process, and says how it is.
+// As console_fail. Where the process is said to be gone but lives, it has executed another program meanwhile, and that
+// is said. After an interrupt it looks at the process, and says how it is.
 enum exit_status fail_and_look(const struct options *options, pid_t pid, struct hs_error *error);
 
 #endif

@@ -63,13 +63,16 @@ enum exit_status command_attach(const struct options *options)
 	error = session_attach(pid, &attach, &report);
 	if (error)
 		return fail_and_look(options, pid, error);
-	console_print(options, "attached to %d: %zu functions hooked, %zu threads stopped for %s; may use %s\n", pid, report.hooks,
-		      report.threads, console_time(report.stopped_ns, stopped), console_bytes(report.region_bytes, memory));
+	console_print(options, "attached to %d: %zu functions hooked, %zu threads stopped for %s; may use %s\n", pid,
+		      report.hooks, report.threads, console_time(report.stopped_ns, stopped),
+		      console_bytes(report.region_bytes, memory));
 	if (report.hooks_refused)
-		console_print(options, "%zu functions could not be hooked; every dump's ledger names them\n", report.hooks_refused);
+		console_print(options, "%zu functions could not be hooked; every dump's ledger names them\n",
+			      report.hooks_refused);
 	if (report.unseen_makers)
 		print_unseen(options, pid);
 	if (!report.loader_followed)
-		console_print(options, "libraries loaded from now on will not be seen: no hook for the dynamic loader's list\n");
+		console_print(options,
+			      "libraries loaded from now on will not be seen: no hook for the dynamic loader's list\n");
 	return options->json ? print_json(&report, pid) : EXIT_DONE;
 }

@@ -29,7 +29,8 @@ static void print_row(const struct options *options, const char *label, const ch
 
 static void print_finding(const struct options *options, const char *prefix, const struct finding *finding)
 {
-	console_print(options, "%s: %s%s%s\n", prefix, finding->message, finding->remedy[0] ? ": " : "", finding->remedy);
+	console_print(options, "%s: %s%s%s\n", prefix, finding->message, finding->remedy[0] ? ": " : "",
+		      finding->remedy);
 }
 
 static bool refused_on(const struct check_report *report, enum ground ground)
@@ -43,7 +44,8 @@ static void print_tracing(const struct options *options, const struct check_repo
 	const char *allowed = refused_on(report, GROUND_permission) ? "not allowed" : "allowed";
 
 	if (target->tracer)
-		print_row(options, "tracing", "%s; traced by process %" PRIu32 " (%s)", allowed, target->tracer, target->tracer_name);
+		print_row(options, "tracing", "%s; traced by process %" PRIu32 " (%s)", allowed, target->tracer,
+			  target->tracer_name);
 	else
 		print_row(options, "tracing", "%s; traced by nobody", allowed);
 }
@@ -60,7 +62,8 @@ static void print_threads(const struct options *options, const struct check_repo
 			  threads->seccomp_mode == 1 ? "strict" : "filter", threads->filtered, threads->count,
 			  refused_on(report, GROUND_seccomp) ? "cannot" : "can");
 	if (threads->shadow_stacks)
-		print_row(options, "shadow stack", "in %" PRIu32 " of %" PRIu32 " threads", threads->shadow_stacks, threads->count);
+		print_row(options, "shadow stack", "in %" PRIu32 " of %" PRIu32 " threads", threads->shadow_stacks,
+			  threads->count);
 	else
 		print_row(options, "shadow stack", "none");
 	print_row(options, "MDWE", "cannot be seen from outside; attach works under it");
@@ -75,12 +78,14 @@ static void print_namespaces(const struct options *options, const struct check_r
 	for (int i = 0; i < NAMESPACE_COUNT; i++) {
 		known |= report->namespaces[i] != NAMESPACE_UNKNOWN;
 		if (report->namespaces[i] == NAMESPACE_DIFFERS)
-			size += (size_t)snprintf(differing + size, sizeof(differing) - size, " %s", namespace_name((enum namespace_kind)i));
+			size += (size_t)snprintf(differing + size, sizeof(differing) - size, " %s",
+						 namespace_name((enum namespace_kind)i));
 	}
 	if (!known)
 		print_row(options, "namespaces", "unknown");
 	else if (size)
-		print_row(options, "namespaces", "its own:%s; its id inside is %" PRIu32, differing, report->pid_inside);
+		print_row(options, "namespaces", "its own:%s; its id inside is %" PRIu32, differing,
+			  report->pid_inside);
 	else
 		print_row(options, "namespaces", "as heapsnap's");
 }
@@ -111,8 +116,9 @@ static void print_allocators(const struct options *options, const struct check_r
 	for (size_t i = 0; i < report->allocator_count; i++) {
 		const struct check_allocator *allocator = &report->allocators[i];
 
-		print_row(options, i == 0 ? "allocators" : "", "%s in %s%s: %zu hooks", allocator->family, allocator->module,
-			  allocator->in_use && report->allocator_count > 1 ? " (gives malloc)" : "", allocator->hooks);
+		print_row(options, i == 0 ? "allocators" : "", "%s in %s%s: %zu hooks", allocator->family,
+			  allocator->module, allocator->in_use && report->allocator_count > 1 ? " (gives malloc)" : "",
+			  allocator->hooks);
 		print_functions(options, report, allocator->module);
 	}
 	for (size_t i = 0; i < report->hook_count; i++) {
@@ -127,13 +133,15 @@ static void print_modules(const struct options *options, const struct check_repo
 {
 	char records[32], fixed[32];
 
-	print_row(options, "C library", "%s%s%s%s%s", report->libc, report->libc_version[0] ? " " : "", report->libc_version,
-		  report->is_static ? ", static" : "", report->is_go ? "; a Go program" : "");
+	print_row(options, "C library", "%s%s%s%s%s", report->libc, report->libc_version[0] ? " " : "",
+		  report->libc_version, report->is_static ? ", static" : "", report->is_go ? "; a Go program" : "");
 	print_allocators(options, report);
-	print_row(options, "new libraries", "%s", report->loader_followed ? "will be seen" :
-		  report->is_static ? "none: a static program" : "will not be seen");
-	print_row(options, "memory", "up to %s for records, %s for the rest", console_bytes(report->region_bytes, records),
-		  console_bytes(report->fixed_bytes, fixed));
+	print_row(options, "new libraries", "%s",
+		  report->loader_followed ? "will be seen"
+		  : report->is_static     ? "none: a static program"
+					  : "will not be seen");
+	print_row(options, "memory", "up to %s for records, %s for the rest",
+		  console_bytes(report->region_bytes, records), console_bytes(report->fixed_bytes, fixed));
 }
 
 static void print_limits(const struct options *options, const struct target_info *target)
@@ -141,11 +149,13 @@ static void print_limits(const struct options *options, const struct target_info
 	char limit[32], used[32], cache[32];
 
 	if (target->address_space_limit != UINT64_MAX)
-		print_row(options, "ulimit -v", "%s, of which %s are taken", console_bytes(target->address_space_limit, limit),
+		print_row(options, "ulimit -v", "%s, of which %s are taken",
+			  console_bytes(target->address_space_limit, limit),
 			  console_bytes(target->address_space_used, used));
 	if (target->group.version)
-		print_row(options, "memory cgroup", "%s, of which %s are taken, %s of that by old page cache", console_bytes(target->group.limit, limit),
-			  console_bytes(target->group.used, used), console_bytes(target->group.cache, cache));
+		print_row(options, "memory cgroup", "%s, of which %s are taken, %s of that by old page cache",
+			  console_bytes(target->group.limit, limit), console_bytes(target->group.used, used),
+			  console_bytes(target->group.cache, cache));
 	if (target->locked_bytes)
 		print_row(options, "locked memory", "%s", console_bytes(target->locked_bytes, used));
 }
@@ -183,8 +193,9 @@ static void print_verdict(const struct options *options, const struct check_repo
 	if (!report->has_modules)
 		console_print(options, "attach would clear away what is left, and then look for allocators\n");
 	else
-		console_print(options, "attach would go ahead: %zu hooks in %zu allocator%s, %" PRIu32 " thread%s\n", report->hooks_ok, allocators,
-			      allocators == 1 ? "" : "s", report->target.threads.count, report->target.threads.count == 1 ? "" : "s");
+		console_print(options, "attach would go ahead: %zu hooks in %zu allocator%s, %" PRIu32 " thread%s\n",
+			      report->hooks_ok, allocators, allocators == 1 ? "" : "s", report->target.threads.count,
+			      report->target.threads.count == 1 ? "" : "s");
 }
 
 enum exit_status command_check(const struct options *options)

@@ -55,7 +55,8 @@ static void put_threads(struct json *json, const struct check_report *report)
 	json_open(json, "seccomp", '{');
 	json_string(json, "mode", threads->seccomp_mode < 3 ? modes[threads->seccomp_mode] : "unknown");
 	json_number(json, "threads", threads->filtered);
-	json_bool(json, "can_suspend", threads->seccomp_mode && findings_verdict(&report->findings, GROUND_seccomp) != FINDING_REFUSAL);
+	json_bool(json, "can_suspend",
+		  threads->seccomp_mode && findings_verdict(&report->findings, GROUND_seccomp) != FINDING_REFUSAL);
 	json_close(json, '}');
 	json_number(json, "shadow_stacks", threads->shadow_stacks);
 	json_string(json, "mdwe", "unknown");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The result of `check` as JSON: the fields that heapsnap(1) describes. It may grow; no field goes or changes its meaning.
+// The result of `check` as JSON: the fields that heapsnap(1) describes. It may grow; no field goes or changes its
+// meaning.
 #ifndef HEAPSNAP_CLI_CHECK_JSON_H
 #define HEAPSNAP_CLI_CHECK_JSON_H
 

@@ -13,7 +13,7 @@
 
 static struct {
 	bool quiet, verbose, progress;
-	bool line_open;   // a progress line stands on the terminal
+	bool line_open;    // a progress line stands on the terminal
 	uint64_t shown_at; // ns
 } console;
 
@@ -107,17 +107,27 @@ void console_complain(const char *format, ...)
 static const char *code_name(enum hs_error_code code)
 {
 	switch (code) {
-	case HS_ERROR_SYSTEM: return "system";
-	case HS_ERROR_NO_MEMORY: return "no_memory";
+	case HS_ERROR_SYSTEM:
+		return "system";
+	case HS_ERROR_NO_MEMORY:
+		return "no_memory";
 	case HS_ERROR_REFUSED:
-	case HS_ERROR_REFUSED_FOR_GOOD: return "refused";
-	case HS_ERROR_GONE: return "gone";
-	case HS_ERROR_TIMEOUT: return "timeout";
-	case HS_ERROR_INTERRUPTED: return "interrupted";
-	case HS_ERROR_BAD_DATA: return "bad_data";
-	case HS_ERROR_NOT_FOUND: return "not_found";
-	case HS_ERROR_REMOTE: return "remote";
-	case HS_ERROR_FAULT: return "fault";
+	case HS_ERROR_REFUSED_FOR_GOOD:
+		return "refused";
+	case HS_ERROR_GONE:
+		return "gone";
+	case HS_ERROR_TIMEOUT:
+		return "timeout";
+	case HS_ERROR_INTERRUPTED:
+		return "interrupted";
+	case HS_ERROR_BAD_DATA:
+		return "bad_data";
+	case HS_ERROR_NOT_FOUND:
+		return "not_found";
+	case HS_ERROR_REMOTE:
+		return "remote";
+	case HS_ERROR_FAULT:
+		return "fault";
 	}
 	return "unknown";
 }

@@ -11,14 +11,15 @@
 // Connects log and progress to standard error as the options say. Progress lines only on a terminal.
 void console_init(const struct options *options);
 
-// A result for people, one line that ends with a newline; nothing with -q. Like all that is shown, it is made printable (base/printable.h) as a whole, so
-// names from the target may stand in it as they are.
+// A result for people, one line that ends with a newline; nothing with -q. Like all that is shown, it is made printable
+// (base/printable.h) as a whole, so names from the target may stand in it as they are.
 void console_print(const struct options *options, const char *format, ...) HS_PRINTF(2, 3);
 
 // What is wrong, and no error that ends the command: also with -q. Likewise one line.
 void console_complain(const char *format, ...) HS_PRINTF(1, 2);
 
-// Reports the error (one line on standard error, with --json an object on standard output too), frees it, returns the exit status.
+// Reports the error (one line on standard error, with --json an object on standard output too), frees it, returns the
+// exit status.
 enum exit_status console_fail(const struct options *options, struct hs_error *error);
 
 // "1.5 MiB" into a buffer of at least 32 bytes; returns the buffer.

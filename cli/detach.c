@@ -59,34 +59,46 @@ enum exit_status command_detach(const struct options *options)
 	if (error)
 		return fail_and_look(options, pid, error);
 	if (report.only_leftovers && report.finished)
-		console_print(options, "process %d was not attached; what it had from an attached parent, or from an unfinished attach, is "
-			      "cleared away\n", pid);
+		console_print(
+			options,
+			"process %d was not attached; what it had from an attached parent, or from an unfinished attach, is "
+			"cleared away\n",
+			pid);
 	else if (report.finished)
-		console_print(options, "detached from %d: stopped for %s, done after %s\n", pid, console_time(report.stopped_ns, stopped),
-			      console_time(report.waited_ns, waited));
+		console_print(options, "detached from %d: stopped for %s, done after %s\n", pid,
+			      console_time(report.stopped_ns, stopped), console_time(report.waited_ns, waited));
 	else if (report.foreign_hooks)
-		console_complain("the hooks are out of process %d, but %zu of the places that they were in hold somebody else's bytes by now, "
-				 "which may lead into heapsnap's code; it stays mapped and does nothing. Run `heapsnap detach %d` again when they are gone\n",
-				 pid, report.foreign_hooks, pid);
+		console_complain(
+			"the hooks are out of process %d, but %zu of the places that they were in hold somebody else's bytes by now, "
+			"which may lead into heapsnap's code; it stays mapped and does nothing. Run `heapsnap detach %d` again when they are gone\n",
+			pid, report.foreign_hooks, pid);
 	else if (report.threads_unseen)
-		console_complain("the hooks are out of process %d, but %zu of its threads have so much stack in use that not all of it was looked at "
-				 "yet (a further %zu are still inside the payload); its code stays mapped. Run `heapsnap detach %d` again later\n",
-				 pid, report.threads_unseen, report.threads_inside, pid);
+		console_complain(
+			"the hooks are out of process %d, but %zu of its threads have so much stack in use that not all of it was looked at "
+			"yet (a further %zu are still inside the payload); its code stays mapped. Run `heapsnap detach %d` again later\n",
+			pid, report.threads_unseen, report.threads_inside, pid);
 	else if (report.calls_lost)
-		console_complain("the hooks are out of process %d, but its coroutines have left so many allocations before they were done that nobody knows "
-				 "whether one goes back into the payload; its code does nothing else any more, and stays mapped until the process ends\n", pid);
+		console_complain(
+			"the hooks are out of process %d, but its coroutines have left so many allocations before they were done that nobody knows "
+			"whether one goes back into the payload; its code does nothing else any more, and stays mapped until the process ends\n",
+			pid);
 	else if (report.calls_left && !report.threads_inside)
-		console_complain("the hooks are out of process %d, but %zu of its allocations were left before they were done, by coroutines it seems, which may go "
-				 "back into the payload; its code stays mapped. Run `heapsnap detach %d` again later\n", pid, report.calls_left, pid);
+		console_complain(
+			"the hooks are out of process %d, but %zu of its allocations were left before they were done, by coroutines it seems, which may go "
+			"back into the payload; its code stays mapped. Run `heapsnap detach %d` again later\n",
+			pid, report.calls_left, pid);
 	else
-		console_complain("the hooks are out of process %d, but %zu of its threads %s still inside the payload; its code "
-				 "stays mapped. Run `heapsnap detach %d` again %s\n", pid, report.threads_inside, report.threads_inside == 1 ? "is" : "are", pid,
-				 report.inside_is_stopped ? "when the process, which is stopped by a signal, goes on" : "later");
+		console_complain(
+			"the hooks are out of process %d, but %zu of its threads %s still inside the payload; its code "
+			"stays mapped. Run `heapsnap detach %d` again %s\n",
+			pid, report.threads_inside, report.threads_inside == 1 ? "is" : "are", pid,
+			report.inside_is_stopped ? "when the process, which is stopped by a signal, goes on" : "later");
 	for (size_t i = 0; i < report.check_count; i++) {
 		console_print(options, "  %-36s %s\n", report.checks[i].text, report.checks[i].holds ? "yes" : "NO");
 		if (!report.checks[i].holds)
-			console_complain("detached from process %d, but this does not hold, or could not be looked up: %s\n", pid,
-					 report.checks[i].text);
+			console_complain(
+				"detached from process %d, but this does not hold, or could not be looked up: %s\n",
+				pid, report.checks[i].text);
 	}
 	if (options->json && !print_json(&report, pid))
 		return EXIT_REFUSED;

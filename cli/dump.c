@@ -56,7 +56,8 @@ static uint64_t objects_error(const struct heap_profile *profile, const struct h
 {
 	bool is_live = site->live_objects > 0;
 
-	return profile_objects_error(profile, site->live_objects_variance, is_live ? site->live_objects : site->alloc_objects,
+	return profile_objects_error(profile, site->live_objects_variance,
+				     is_live ? site->live_objects : site->alloc_objects,
 				     is_live ? site->live_bytes : site->alloc_bytes);
 }
 
@@ -64,7 +65,8 @@ static void print_sites(const struct options *options, const struct dump_result 
 {
 	size_t shown = result->site_count < SITES_SHOWN ? result->site_count : SITES_SHOWN;
 
-	console_print(options, "%12s%s %12s  %s\n", "live", result->profile.is_estimate ? "       +-" : "", "blocks", "site");
+	console_print(options, "%12s%s %12s  %s\n", "live", result->profile.is_estimate ? "       +-" : "", "blocks",
+		      "site");
 	for (size_t i = 0; i < shown; i++) {
 		const struct heap_site *site = &result->sites[i];
 
@@ -76,8 +78,10 @@ static void print_sites(const struct options *options, const struct dump_result 
 			snprintf(line, sizeof(line), ":%" PRId64, site->line);
 		if (result->profile.is_estimate)
 			snprintf(error, sizeof(error), " %8s",
-				 error_text(site->live_bytes, profile_bytes_error(&result->profile, site->live_bytes_variance), percent));
-		console_print(options, "%12s%s %12" PRId64 "  %s%s%s%s\n", console_bytes((uint64_t)site->live_bytes, bytes), error, site->live_objects,
+				 error_text(site->live_bytes,
+					    profile_bytes_error(&result->profile, site->live_bytes_variance), percent));
+		console_print(options, "%12s%s %12" PRId64 "  %s%s%s%s\n",
+			      console_bytes((uint64_t)site->live_bytes, bytes), error, site->live_objects,
 			      site->function, *site->file ? "  " : "", site->file, *site->file ? line : "");
 		print_callers(options, result, site);
 	}
@@ -93,7 +97,8 @@ static void print_ledger(const struct options *options, const struct heap_profil
 
 			if (!line->value || line->is_loss != (bool)losses)
 				continue;
-			console_print(options, "  %s%" PRIu64 " %s\n", line->is_loss ? "LOSS: " : "", line->value, line->text);
+			console_print(options, "  %s%" PRIu64 " %s\n", line->is_loss ? "LOSS: " : "", line->value,
+				      line->text);
 		}
 	}
 }
@@ -105,9 +110,12 @@ static void print_way(const struct options *options, const struct dump_result *r
 	char copied[32], stopped[32];
 
 	if (profile->stopped_because)
-		console_print(options, "threads stopped for %s: %s\n", console_time(result->timing.stopped_ns, stopped), profile->stopped_because);
+		console_print(options, "threads stopped for %s: %s\n", console_time(result->timing.stopped_ns, stopped),
+			      profile->stopped_because);
 	else
-		console_print(options, "threads stopped for 0; copied while they ran, within %s, with %" PRIu64 " log records%s\n",
+		console_print(options,
+			      "threads stopped for 0; copied while they ran, within %s, with %" PRIu64
+			      " log records%s\n",
 			      console_time(result->timing.copy_ns, copied), profile->log_records,
 			      profile->copies > 1 ? "; the log of a first copy got full" : "");
 }
@@ -117,21 +125,28 @@ static void print_summary(const struct options *options, const struct dump_resul
 	const struct heap_profile *profile = &result->profile;
 	char live[32], allocated[32], file[32], total[32], percent[32], interval[32];
 
-	console_print(options, "%s live in %" PRId64 " blocks, of %s in %" PRId64 " allocated since attach (%.0f s ago)\n",
+	console_print(options,
+		      "%s live in %" PRId64 " blocks, of %s in %" PRId64 " allocated since attach (%.0f s ago)\n",
 		      console_bytes((uint64_t)profile->total_live_bytes, live), profile->total_live_objects,
 		      console_bytes((uint64_t)profile->total_alloc_bytes, allocated), profile->total_alloc_objects,
 		      (double)profile->duration_ns / 1e9);
 	if (profile->is_estimate)
-		console_print(options, "estimates: live +- %s (standard error), from %" PRIu64 " recorded blocks; now %s%s\n",
-			      error_text(profile->total_live_bytes, profile_bytes_error(profile, profile->total_live_bytes_variance), percent),
-			      profile->total_live_records,
-			      profile->is_stopped ? "nothing new is recorded" : profile->period > 1 ? "one sample every " : "every allocation is recorded",
-			      !profile->is_stopped && profile->period > 1 ? console_bytes((uint64_t)profile->period, interval) : "");
+		console_print(
+			options, "estimates: live +- %s (standard error), from %" PRIu64 " recorded blocks; now %s%s\n",
+			error_text(profile->total_live_bytes,
+				   profile_bytes_error(profile, profile->total_live_bytes_variance), percent),
+			profile->total_live_records,
+			profile->is_stopped   ? "nothing new is recorded"
+			: profile->period > 1 ? "one sample every "
+					      : "every allocation is recorded",
+			!profile->is_stopped && profile->period > 1 ? console_bytes((uint64_t)profile->period, interval)
+								    : "");
 	print_sites(options, result);
 	print_ledger(options, profile);
 	print_way(options, result);
-	console_print(options, "%s%s%s, from %zu stacks; %s in all\n", options->output[0] == '-' ? "wrote " : options->output,
-		      options->output[0] == '-' ? "" : ": ", console_bytes(result->file_bytes, file), profile->sample_count,
+	console_print(options, "%s%s%s, from %zu stacks; %s in all\n",
+		      options->output[0] == '-' ? "wrote " : options->output, options->output[0] == '-' ? "" : ": ",
+		      console_bytes(result->file_bytes, file), profile->sample_count,
 		      console_time(result->total_ns, total));
 }
 
@@ -187,7 +202,8 @@ static bool print_json(const struct options *options, const struct dump_result *
 	json_number(&json, "samples", profile->total_live_records);
 	json_number(&json, "interval_most", (uint64_t)profile->interval_most);
 	json_number(&json, "live_objects_error",
-		    profile_objects_error(profile, profile->total_live_objects_variance, profile->total_live_objects, profile->total_live_bytes));
+		    profile_objects_error(profile, profile->total_live_objects_variance, profile->total_live_objects,
+					  profile->total_live_bytes));
 	json_number(&json, "live_bytes_error", profile_bytes_error(profile, profile->total_live_bytes_variance));
 	json_open(&json, "sites", '[');
 	for (size_t i = 0; i < result->site_count; i++)
@@ -206,7 +222,8 @@ static bool print_json(const struct options *options, const struct dump_result *
 	return json_end(&json);
 }
 
-static struct hs_error *write_profile(const struct options *options, struct output_file *file, struct dump_result *result)
+static struct hs_error *write_profile(const struct options *options, struct output_file *file,
+				      struct dump_result *result)
 {
 	const struct pprof_options encoding = { .errors = options->errors };
 	uint8_t *data = NULL;

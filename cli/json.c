@@ -7,11 +7,13 @@
 #include <stddef.h>
 #include <string.h>
 
-// What a terminal would act on is written by its number, so that the text may be shown as it is; a parser gets the character itself.
+// What a terminal would act on is written by its number, so that the text may be shown as it is; a parser gets the
+// character itself.
 static void write_escape(FILE *file, uint32_t character)
 {
 	if (character > 0xffff)
-		fprintf(file, "\\u%04x\\u%04x", (unsigned)(0xd800 + ((character - 0x10000) >> 10)), (unsigned)(0xdc00 + (character & 0x3ff)));
+		fprintf(file, "\\u%04x\\u%04x", (unsigned)(0xd800 + ((character - 0x10000) >> 10)),
+			(unsigned)(0xdc00 + (character & 0x3ff)));
 	else
 		fprintf(file, "\\u%04x", (unsigned)character);
 }

@@ -14,8 +14,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-// A closed standard stream would give its number to the next file opened, the target's memory or region among them, and a message would
-// be written there.
+// A closed standard stream would give its number to the next file opened, the target's memory or region among them, and
+// a message would be written there.
 static bool hold_standard_streams(void)
 {
 	int fd;
@@ -42,7 +42,8 @@ static void raise_file_limit(void)
 // KiB. The deepest chains of calls take less than half of it (e2e.small_stack runs all commands in so much).
 enum { STACK_NEEDED = 512 };
 
-// The kernel asks for the limit each time the stack grows, so that it may be raised now; and beyond its hard end by root.
+// The kernel asks for the limit each time the stack grows, so that it may be raised now; and beyond its hard end by
+// root.
 static bool raise_stack_limit(void)
 {
 	const rlim_t needed = (rlim_t)STACK_NEEDED << 10;
@@ -62,9 +63,9 @@ static __attribute__((noinline)) int run(int argc, char **argv, bool has_stack)
 	struct hs_error *error;
 
 	hs_test_variables_decide(); // before rights are given up anywhere
-	signal(SIGPIPE, SIG_IGN); // a reader that goes away is an error like any other
-	signal(SIGXFSZ, SIG_IGN); // and so is a limit of file sizes, that of the region among them
-	signal(SIGCHLD, SIG_DFL); // inherited as ignored, it would lose how the tool's own children ended
+	signal(SIGPIPE, SIG_IGN);   // a reader that goes away is an error like any other
+	signal(SIGXFSZ, SIG_IGN);   // and so is a limit of file sizes, that of the region among them
+	signal(SIGCHLD, SIG_DFL);   // inherited as ignored, it would lose how the tool's own children ended
 	if (!options_parse(argc, argv, &options))
 		return EXIT_USAGE;
 	if (options.help) {
@@ -76,7 +77,9 @@ static __attribute__((noinline)) int run(int argc, char **argv, bool has_stack)
 		return fflush(stdout) == 0 ? EXIT_DONE : EXIT_REFUSED;
 	}
 	if (!has_stack) {
-		fprintf(stderr, "heapsnap: the limit of its own stack is below %d KiB: raise it (ulimit -s), and try again\n", STACK_NEEDED);
+		fprintf(stderr,
+			"heapsnap: the limit of its own stack is below %d KiB: raise it (ulimit -s), and try again\n",
+			STACK_NEEDED);
 		return EXIT_REFUSED;
 	}
 	console_init(&options);

@@ -11,11 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char common_help[] =
-	"  --json           results as one JSON object on standard output\n"
-	"  -q, --quiet      no messages but errors\n"
-	"  -v, --verbose    say what is done\n"
-	"  -h, --help       this text\n";
+static const char common_help[] = "  --json           results as one JSON object on standard output\n"
+				  "  -q, --quiet      no messages but errors\n"
+				  "  -v, --verbose    say what is done\n"
+				  "  -h, --help       this text\n";
 
 static const struct {
 	const char *name;
@@ -28,7 +27,8 @@ static const struct {
 	  "and every function with what speaks against hooking it. Exit status 0: attach would go ahead, 1: it would refuse.\n\n"
 	  "  --max-memory SIZE, --allocator NAME=KIND\n"
 	  "                   as for attach\n" },
-	{ "attach", COMMAND_ATTACH, "heapsnap attach PID [--exact | --sample SIZE | --samples-per-word RATE | --budget PERCENT] [--depth N] [--max-memory SIZE] "
+	{ "attach", COMMAND_ATTACH,
+	  "heapsnap attach PID [--exact | --sample SIZE | --samples-per-word RATE | --budget PERCENT] [--depth N] [--max-memory SIZE] "
 	  "[--allocator NAME=KIND]",
 	  "start tracking the live heap of a running process",
 	  "From now on every allocation of the process is recorded with its call stack. Nothing needs to be prepared in it.\n"
@@ -49,8 +49,7 @@ static const struct {
 	  "                   also track a function of this name; may be repeated. KIND is a known function with the same\n"
 	  "                   arguments, like malloc, or a layout, like 'alloc(_,size)' and 'free(_,block)'; behind it may stand\n"
 	  "                   nothrow: it never throws and is no cancellation point; wrong, it ends the process. See heapsnap(1)\n" },
-	{ "set", COMMAND_SET, "heapsnap set PID SETTING...",
-	  "change what an attached process records from now on",
+	{ "set", COMMAND_SET, "heapsnap set PID SETTING...", "change what an attached process records from now on",
 	  "What is recorded already stays, and is followed until it is freed. Prints the old settings and the new ones.\n"
 	  "The threads are stopped for a few milliseconds.\n\n"
 	  "  --exact, --sample SIZE, --samples-per-word RATE, --budget PERCENT, --depth N\n"
@@ -67,12 +66,10 @@ static const struct {
 	  "  --errors         label each stack of the profile with its number of samples and its standard error\n"
 	  "  --stop           stop all threads while the table is copied; else they run, and are stopped only where that cannot\n"
 	  "                   be, which is said\n" },
-	{ "detach", COMMAND_DETACH, "heapsnap detach PID",
-	  "stop tracking and take everything out of the process again",
+	{ "detach", COMMAND_DETACH, "heapsnap detach PID", "stop tracking and take everything out of the process again",
 	  "Takes the hooks out, waits until no thread is inside, unmaps everything and checks that nothing is left.\n\n" },
 	{ "status", COMMAND_STATUS, "heapsnap status [PID]",
-	  "show what is attached; without PID, every attached process on the machine",
-	  "Touches nothing.\n\n" },
+	  "show what is attached; without PID, every attached process on the machine", "Touches nothing.\n\n" },
 };
 
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
@@ -82,7 +79,8 @@ void options_print_help(enum command command)
 	for (size_t i = 0; i < COMMAND_COUNT; i++) {
 		if (commands[i].command != command)
 			continue;
-		printf("usage: %s\n\n%s.\n\n%s%s", commands[i].usage, commands[i].summary, commands[i].help, common_help);
+		printf("usage: %s\n\n%s.\n\n%s%s", commands[i].usage, commands[i].summary, commands[i].help,
+		       common_help);
 		return;
 	}
 	printf("heapsnap: which call stacks hold the memory of a running process\n\nusage:\n");
@@ -103,7 +101,8 @@ static bool usage_error(enum command command, const char *format, const char *wh
 	free(printable);
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		if (commands[i].command == command) {
-			fprintf(stderr, "\nusage: %s (`heapsnap %s --help` says more)\n", commands[i].usage, commands[i].name);
+			fprintf(stderr, "\nusage: %s (`heapsnap %s --help` says more)\n", commands[i].usage,
+				commands[i].name);
 			return false;
 		}
 	fprintf(stderr, "\nusage: heapsnap check|attach|set|dump|detach|status [PID] (`heapsnap --help` says more)\n");
@@ -191,17 +190,22 @@ static bool check_operands(struct options *options, int count, char **operands)
 	if (options->depth && options->command != COMMAND_ATTACH && options->command != COMMAND_SET)
 		return usage_error(options->command, "%s", "--depth belongs to attach and set");
 	if (options->has_sampling && options->command != COMMAND_ATTACH && options->command != COMMAND_SET)
-		return usage_error(options->command, "%s", "--sample, --samples-per-word, --exact and --budget belong to attach and set");
+		return usage_error(options->command, "%s",
+				   "--sample, --samples-per-word, --exact and --budget belong to attach and set");
 	if ((options->stop_recording || options->start_recording) && options->command != COMMAND_SET)
 		return usage_error(options->command, "%s", "--stop-recording and --start-recording belong to set");
 	if (options->has_sampling + options->stop_recording + options->start_recording > 1)
-		return usage_error(options->command, "%s", "--stop-recording, --start-recording and new settings exclude each other");
-	if (options->command == COMMAND_SET && !options->has_sampling && !options->stop_recording && !options->start_recording && !options->depth)
-		return usage_error(options->command, "%s", "what is to be set is missing (--exact, --sample, --samples-per-word, --budget, "
+		return usage_error(options->command, "%s",
+				   "--stop-recording, --start-recording and new settings exclude each other");
+	if (options->command == COMMAND_SET && !options->has_sampling && !options->stop_recording &&
+	    !options->start_recording && !options->depth)
+		return usage_error(options->command, "%s",
+				   "what is to be set is missing (--exact, --sample, --samples-per-word, --budget, "
 				   "--stop-recording, --start-recording, --depth)");
 	if (options->stop && options->command != COMMAND_DUMP)
 		return usage_error(options->command, "%s", "--stop belongs to dump");
-	if ((options->max_memory || options->addition_count) && options->command != COMMAND_ATTACH && options->command != COMMAND_CHECK)
+	if ((options->max_memory || options->addition_count) && options->command != COMMAND_ATTACH &&
+	    options->command != COMMAND_CHECK)
 		return usage_error(options->command, "%s", "--max-memory and --allocator belong to attach and check");
 	if (options->output && strcmp(options->output, "-") == 0 && options->json)
 		return usage_error(options->command, "%s", "-o - and --json both want standard output");
@@ -231,7 +235,9 @@ static bool take_addition(struct options *options, const char *text)
 static bool take_sampling(struct options *options, struct sampling_settings sampling)
 {
 	if (options->has_sampling)
-		return usage_error(options->command, "%s", "only one of --sample, --samples-per-word, --exact and --budget can be given, and once");
+		return usage_error(
+			options->command, "%s",
+			"only one of --sample, --samples-per-word, --exact and --budget can be given, and once");
 	options->has_sampling = true;
 	options->sampling = sampling;
 	return true;
@@ -239,19 +245,38 @@ static bool take_sampling(struct options *options, struct sampling_settings samp
 
 bool options_parse(int argc, char **argv, struct options *ret)
 {
-	enum { OPTION_JSON = 256, OPTION_DEPTH, OPTION_MAX_MEMORY, OPTION_ALLOCATOR, OPTION_SAMPLE, OPTION_SAMPLES_PER_WORD, OPTION_EXACT, OPTION_BUDGET,
-	       OPTION_STOP_RECORDING, OPTION_START_RECORDING, OPTION_ERRORS, OPTION_STOP };
+	enum {
+		OPTION_JSON = 256,
+		OPTION_DEPTH,
+		OPTION_MAX_MEMORY,
+		OPTION_ALLOCATOR,
+		OPTION_SAMPLE,
+		OPTION_SAMPLES_PER_WORD,
+		OPTION_EXACT,
+		OPTION_BUDGET,
+		OPTION_STOP_RECORDING,
+		OPTION_START_RECORDING,
+		OPTION_ERRORS,
+		OPTION_STOP
+	};
 	static const struct option long_options[] = {
-		{ "depth", required_argument, NULL, OPTION_DEPTH },   { "max-memory", required_argument, NULL, OPTION_MAX_MEMORY },
-		{ "allocator", required_argument, NULL, OPTION_ALLOCATOR }, { "sample", required_argument, NULL, OPTION_SAMPLE },
-		{ "exact", no_argument, NULL, OPTION_EXACT },         { "budget", required_argument, NULL, OPTION_BUDGET },
+		{ "depth", required_argument, NULL, OPTION_DEPTH },
+		{ "max-memory", required_argument, NULL, OPTION_MAX_MEMORY },
+		{ "allocator", required_argument, NULL, OPTION_ALLOCATOR },
+		{ "sample", required_argument, NULL, OPTION_SAMPLE },
+		{ "exact", no_argument, NULL, OPTION_EXACT },
+		{ "budget", required_argument, NULL, OPTION_BUDGET },
 		{ "errors", no_argument, NULL, OPTION_ERRORS },
 		{ "samples-per-word", required_argument, NULL, OPTION_SAMPLES_PER_WORD },
-		{ "stop-recording", no_argument, NULL, OPTION_STOP_RECORDING }, { "start-recording", no_argument, NULL, OPTION_START_RECORDING },
+		{ "stop-recording", no_argument, NULL, OPTION_STOP_RECORDING },
+		{ "start-recording", no_argument, NULL, OPTION_START_RECORDING },
 		{ "stop", no_argument, NULL, OPTION_STOP },
-		{ "output", required_argument, NULL, 'o' },           { "json", no_argument, NULL, OPTION_JSON },
-		{ "quiet", no_argument, NULL, 'q' },                  { "verbose", no_argument, NULL, 'v' },
-		{ "help", no_argument, NULL, 'h' },                   { "version", no_argument, NULL, 'V' },
+		{ "output", required_argument, NULL, 'o' },
+		{ "json", no_argument, NULL, OPTION_JSON },
+		{ "quiet", no_argument, NULL, 'q' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
 	static const char short_options[] = ":o:qvhV";
@@ -294,25 +319,35 @@ bool options_parse(int argc, char **argv, struct options *ret)
 			break;
 		case OPTION_DEPTH:
 			if (!parse_size(optarg, &number) || number < 1 || number > HS_DEPTH_MAX)
-				return usage_error(ret->command, "--depth takes a number from 1 to 256, not %s", optarg);
+				return usage_error(ret->command, "--depth takes a number from 1 to 256, not %s",
+						   optarg);
 			ret->depth = (uint32_t)number;
 			break;
 		case OPTION_MAX_MEMORY:
-			if (!parse_size(optarg, &number) || number < HS_REGION_MEMORY_MIN || number > HS_REGION_MEMORY_MAX)
-				return usage_error(ret->command, "--max-memory takes a size from 1M to 120G, not %s", optarg);
+			if (!parse_size(optarg, &number) || number < HS_REGION_MEMORY_MIN ||
+			    number > HS_REGION_MEMORY_MAX)
+				return usage_error(ret->command, "--max-memory takes a size from 1M to 120G, not %s",
+						   optarg);
 			ret->max_memory = number;
 			break;
 		case OPTION_SAMPLE:
 			if (!parse_size(optarg, &number) || number < 1 || number > HS_INTERVAL_MAX)
-				return usage_error(ret->command, "--sample takes a mean interval from 1 (every allocation) to 2G bytes, not %s", optarg);
-			if (!take_sampling(ret, (struct sampling_settings){ .mode = number > 1 ? SAMPLING_interval : SAMPLING_exact,
+				return usage_error(
+					ret->command,
+					"--sample takes a mean interval from 1 (every allocation) to 2G bytes, not %s",
+					optarg);
+			if (!take_sampling(ret, (struct sampling_settings){ .mode = number > 1 ? SAMPLING_interval
+											       : SAMPLING_exact,
 									    .interval = (uint32_t)number }))
 				return false;
 			break;
 		case OPTION_SAMPLES_PER_WORD:
 			if (!parse_rate(optarg, &interval))
-				return usage_error(ret->command, "--samples-per-word takes a number from 3.8e-9 to 4, not %s", optarg);
-			if (!take_sampling(ret, (struct sampling_settings){ .mode = SAMPLING_words, .interval = interval }))
+				return usage_error(ret->command,
+						   "--samples-per-word takes a number from 3.8e-9 to 4, not %s",
+						   optarg);
+			if (!take_sampling(ret,
+					   (struct sampling_settings){ .mode = SAMPLING_words, .interval = interval }))
 				return false;
 			break;
 		case OPTION_STOP_RECORDING:
@@ -330,8 +365,10 @@ bool options_parse(int argc, char **argv, struct options *ret)
 			break;
 		case OPTION_BUDGET:
 			if (!parse_percent(optarg, &budget))
-				return usage_error(ret->command, "--budget takes a percentage above 0 and up to 100, not %s", optarg);
-			if (!take_sampling(ret, (struct sampling_settings){ .mode = SAMPLING_budget, .budget = budget }))
+				return usage_error(ret->command,
+						   "--budget takes a percentage above 0 and up to 100, not %s", optarg);
+			if (!take_sampling(ret,
+					   (struct sampling_settings){ .mode = SAMPLING_budget, .budget = budget }))
 				return false;
 			break;
 		case OPTION_ERRORS:
@@ -346,7 +383,8 @@ bool options_parse(int argc, char **argv, struct options *ret)
 		default:
 			// An unknown letter; getopt may not be past its word yet. A known one stands for --quiet=value.
 			if (optopt > 0 && optopt < 128 && !strchr(short_options, optopt))
-				return usage_error(ret->command, "unknown option: %s", (const char[]){ '-', (char)optopt, '\0' });
+				return usage_error(ret->command, "unknown option: %s",
+						   (const char[]){ '-', (char)optopt, '\0' });
 			return usage_error(ret->command, "unknown option: %s", argv[optind - 1]);
 		}
 	}

@@ -16,14 +16,14 @@ enum exit_status { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 
 struct options {
 	enum command command;
-	const char *pid_text;   // NULL = none given
-	const char *output;     // dump: -o
-	bool errors;            // dump: --errors
-	bool stop;              // dump: --stop
-	uint32_t depth;         // attach, set; 0 = none given
-	uint64_t max_memory;    // bytes; 0 = default
-	struct sampling_settings sampling; // attach, set: --sample, --samples-per-word, --exact, --budget
-	bool has_sampling;      // one of them was given
+	const char *pid_text;                 // NULL = none given
+	const char *output;                   // dump: -o
+	bool errors;                          // dump: --errors
+	bool stop;                            // dump: --stop
+	uint32_t depth;                       // attach, set; 0 = none given
+	uint64_t max_memory;                  // bytes; 0 = default
+	struct sampling_settings sampling;    // attach, set: --sample, --samples-per-word, --exact, --budget
+	bool has_sampling;                    // one of them was given
 	bool stop_recording, start_recording; // set
 	struct hook_addition additions[HOOK_ADDITIONS_MAX]; // --allocator
 	size_t addition_count;

@@ -8,11 +8,16 @@ enum { WORD_SIZE = 8 };
 static const char *mode_name(enum sampling_mode mode)
 {
 	switch (mode) {
-	case SAMPLING_exact: return "exact";
-	case SAMPLING_interval: return "interval";
-	case SAMPLING_words: return "words";
-	case SAMPLING_budget: return "budget";
-	case SAMPLING_stopped: return "stopped";
+	case SAMPLING_exact:
+		return "exact";
+	case SAMPLING_interval:
+		return "interval";
+	case SAMPLING_words:
+		return "words";
+	case SAMPLING_budget:
+		return "budget";
+	case SAMPLING_stopped:
+		return "stopped";
 	}
 	return "unknown";
 }
@@ -27,14 +32,16 @@ const char *sampling_text(const struct sampling_settings *sampling, char *buffer
 		snprintf(buffer, SAMPLING_TEXT_SIZE, "every allocation");
 		break;
 	case SAMPLING_interval:
-		snprintf(buffer, SAMPLING_TEXT_SIZE, "one sample in %s on average", console_bytes(sampling->interval, bytes));
-		break;
-	case SAMPLING_words:
-		snprintf(buffer, SAMPLING_TEXT_SIZE, "%.4g samples per word, one in %s on average", (double)WORD_SIZE / sampling->interval,
+		snprintf(buffer, SAMPLING_TEXT_SIZE, "one sample in %s on average",
 			 console_bytes(sampling->interval, bytes));
 		break;
+	case SAMPLING_words:
+		snprintf(buffer, SAMPLING_TEXT_SIZE, "%.4g samples per word, one in %s on average",
+			 (double)WORD_SIZE / sampling->interval, console_bytes(sampling->interval, bytes));
+		break;
 	case SAMPLING_budget:
-		snprintf(buffer, SAMPLING_TEXT_SIZE, "as much as %.4g %% of each thread's time allows", sampling->budget / 1e4);
+		snprintf(buffer, SAMPLING_TEXT_SIZE, "as much as %.4g %% of each thread's time allows",
+			 sampling->budget / 1e4);
 		break;
 	case SAMPLING_stopped:
 		before.mode = sampling->before == SAMPLING_stopped ? SAMPLING_exact : sampling->before;

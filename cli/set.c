@@ -58,9 +58,10 @@ enum exit_status command_set(const struct options *options)
 	error = session_set(pid, &set, &report);
 	if (error)
 		return fail_and_look(options, pid, error);
-	console_print(options, "process %d recorded %s, stacks of up to %" PRIu32 " frames\n", pid, sampling_text(&report.before.sampling, before),
-		      report.before.depth);
-	console_print(options, "from now on it records %s, stacks of up to %" PRIu32 " frames; %zu threads stopped for %s\n",
+	console_print(options, "process %d recorded %s, stacks of up to %" PRIu32 " frames\n", pid,
+		      sampling_text(&report.before.sampling, before), report.before.depth);
+	console_print(options,
+		      "from now on it records %s, stacks of up to %" PRIu32 " frames; %zu threads stopped for %s\n",
 		      sampling_text(&report.after.sampling, after), report.after.depth, report.threads,
 		      console_time(report.stopped_ns, stopped));
 	return !options->json || print_json(&report, pid) ? EXIT_DONE : EXIT_REFUSED;

@@ -53,17 +53,21 @@ static void print_costs(const struct options *options, const struct thread_costs
 	char least[32], most[32];
 
 	if (costs->interval_most > 1 && costs->interval_least == costs->interval_most)
-		console_print(options, "  threads sample every %s on average\n", console_bytes(costs->interval_most, most));
-	else if (costs->interval_most > 1)
-		console_print(options, "  threads sample every %s to %s on average\n", console_bytes(costs->interval_least, least),
+		console_print(options, "  threads sample every %s on average\n",
 			      console_bytes(costs->interval_most, most));
+	else if (costs->interval_most > 1)
+		console_print(options, "  threads sample every %s to %s on average\n",
+			      console_bytes(costs->interval_least, least), console_bytes(costs->interval_most, most));
 	else if (costs->interval_most == 1)
 		console_print(options, "  every allocation of every thread is recorded now\n");
 	if (costs->threads)
-		console_print(options, "  recording costs the busiest of %u threads %.2f %% of its time\n", costs->threads, costs->cost_most / 1e4);
+		console_print(options, "  recording costs the busiest of %u threads %.2f %% of its time\n",
+			      costs->threads, costs->cost_most / 1e4);
 	if (costs->thinned_to)
-		console_print(options, "  records %s thinned to one sample in %s: to look for released blocks among more would cost too much\n",
-			      costs->is_thinning ? "are being" : "were", console_bytes(costs->thinned_to, most));
+		console_print(
+			options,
+			"  records %s thinned to one sample in %s: to look for released blocks among more would cost too much\n",
+			costs->is_thinning ? "are being" : "were", console_bytes(costs->thinned_to, most));
 }
 
 static void print_settings(const struct options *options, const struct attached_process *process)
@@ -73,13 +77,17 @@ static void print_settings(const struct options *options, const struct attached_
 	if (unseen_text(process, unseen))
 		console_print(options, "  warning: %s\n", unseen);
 	if (!process->has_settings)
-		console_print(options, "  the region does not say what is recorded: `heapsnap set %d` puts it in order\n", process->pid);
+		console_print(options,
+			      "  the region does not say what is recorded: `heapsnap set %d` puts it in order\n",
+			      process->pid);
 	else
-		console_print(options, "  records %s, stacks of up to %u frames, since %s\n", sampling_text(&process->sampling, text), process->depth,
+		console_print(options, "  records %s, stacks of up to %u frames, since %s\n",
+			      sampling_text(&process->sampling, text), process->depth,
 			      date(process->settings_wall_ns, since, sizeof(since)));
 	print_costs(options, &process->costs);
-	console_print(options, "  %" PRIu64 " of %" PRIu64 " pages in use (%.1f %%), %u of %u thread slots\n", process->used_pages,
-		      process->max_pages, fullness(process), process->thread_slots, process->max_thread_slots);
+	console_print(options, "  %" PRIu64 " of %" PRIu64 " pages in use (%.1f %%), %u of %u thread slots\n",
+		      process->used_pages, process->max_pages, fullness(process), process->thread_slots,
+		      process->max_thread_slots);
 }
 
 static void print_process(const struct options *options, const struct attached_process *process)
@@ -89,18 +97,23 @@ static void print_process(const struct options *options, const struct attached_p
 	if (process->has_leftovers)
 		console_print(options, "%d %s: %s\n", process->pid, process->name, state_name(process));
 	else if (process->has_idle_hooks)
-		console_print(options, "%d %s: not attached; it has idle hooks, inherited from an attached parent\n"
-			      "  they do nothing; this takes them out: heapsnap detach %d\n", process->pid, process->name, process->pid);
+		console_print(options,
+			      "%d %s: not attached; it has idle hooks, inherited from an attached parent\n"
+			      "  they do nothing; this takes them out: heapsnap detach %d\n",
+			      process->pid, process->name, process->pid);
 	else if (process->state == 0)
-		console_print(options, "%d %s: %s: %s\n", process->pid, process->name, state_name(process), process->reason);
+		console_print(options, "%d %s: %s: %s\n", process->pid, process->name, state_name(process),
+			      process->reason);
 	else
-		console_print(options, "%d %s: %s since %s, %u hooks, %s of %s used\n", process->pid, process->name, state_name(process),
-			      date(process->attached_wall_ns, since, sizeof(since)), process->hooks, console_bytes(process->used_bytes, used),
+		console_print(options, "%d %s: %s since %s, %u hooks, %s of %s used\n", process->pid, process->name,
+			      state_name(process), date(process->attached_wall_ns, since, sizeof(since)),
+			      process->hooks, console_bytes(process->used_bytes, used),
 			      console_bytes(process->max_bytes, limit));
 	if (process->state == REGION_ATTACHED)
 		print_settings(options, process);
 	if (process->has_leftovers || process->state == REGION_ATTACHING || process->state == REGION_DETACHING)
-		console_print(options, "  the next attach or detach clears away what is left: heapsnap detach %d\n", process->pid);
+		console_print(options, "  the next attach or detach clears away what is left: heapsnap detach %d\n",
+			      process->pid);
 }
 
 static void put_settings(struct json *json, const struct attached_process *process)
@@ -168,7 +181,8 @@ static bool print_json(const struct attached_process *list, size_t count)
 	return json_end(&json);
 }
 
-static struct hs_error *status_of_one(const struct options *options, struct attached_process **list_ret, size_t *count_ret)
+static struct hs_error *status_of_one(const struct options *options, struct attached_process **list_ret,
+				      size_t *count_ret)
 {
 	pid_t pid;
 	struct hs_error *error = target_parse_pid(options->pid_text, &pid);
@@ -190,7 +204,8 @@ enum exit_status command_status(const struct options *options)
 	struct attached_process *list = NULL;
 	size_t count = 0, hidden = 0;
 	enum exit_status status = EXIT_DONE;
-	struct hs_error *error = options->pid_text ? status_of_one(options, &list, &count) : attached_list(&list, &count, &hidden);
+	struct hs_error *error =
+		options->pid_text ? status_of_one(options, &list, &count) : attached_list(&list, &count, &hidden);
 
 	if (error) {
 		free(list);
@@ -201,7 +216,8 @@ enum exit_status command_status(const struct options *options)
 	if (count == 0)
 		console_print(options, "no process is attached\n");
 	if (hidden)
-		console_print(options, "%zu processes could not be looked at (those of other users need privilege)\n", hidden);
+		console_print(options, "%zu processes could not be looked at (those of other users need privilege)\n",
+			      hidden);
 	if (options->json && !print_json(list, count))
 		status = EXIT_REFUSED;
 	free(list);

@@ -7,7 +7,8 @@
 
 #define UNSEEN_TEXT_SIZE 256
 
-// The measured share of frees whose blocks were not recorded, into a buffer of UNSEEN_TEXT_SIZE bytes; NULL = every function that makes blocks is hooked.
+// The measured share of frees whose blocks were not recorded, into a buffer of UNSEEN_TEXT_SIZE bytes; NULL = every
+// function that makes blocks is hooked.
 const char *unseen_text(const struct attached_process *process, char *buffer);
 
 #endif

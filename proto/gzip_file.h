@@ -11,7 +11,7 @@
 
 // Compresses (gzip), writes and commits (output_file.h). On failure the temporary file is gone.
 // *size_ret: compressed bytes. The output_file is closed in any case.
-struct hs_error *output_file_commit_gzip(struct output_file *file, const void *data, size_t size, uint64_t *size_ret)
-	HS_MUST_CHECK;
+struct hs_error *output_file_commit_gzip(struct output_file *file, const void *data, size_t size,
+					 uint64_t *size_ret) HS_MUST_CHECK;
 
 #endif

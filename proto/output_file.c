@@ -50,7 +50,8 @@ static struct hs_error *refuse_not_plain(const char *path)
 	return hs_error_create(HS_ERROR_REFUSED, "%s is not a plain file; use -o - and redirect standard output", path);
 }
 
-// A link of the user's own is replaced, not followed. But one to a device, or into /proc (/dev/stdout), is meant as what it stands for.
+// A link of the user's own is replaced, not followed. But one to a device, or into /proc (/dev/stdout), is meant as
+// what it stands for.
 static struct hs_error *check_own_link(const struct output_place *place, int link_fd, const char *path)
 {
 	static const char proc[] = "/proc/";
@@ -66,8 +67,9 @@ static struct hs_error *check_own_link(const struct output_place *place, int lin
 	return S_ISREG(status.st_mode) ? NULL : refuse_not_plain(path);
 }
 
-// Whether what has the name may be replaced: nothing is opened but a handle, so that a pipe or a device notices nothing. What is not the user's own
-// may be something else than it seems; and a second name of a file, where others can make names, was perhaps made for this.
+// Whether what has the name may be replaced: nothing is opened but a handle, so that a pipe or a device notices
+// nothing. What is not the user's own may be something else than it seems; and a second name of a file, where others
+// can make names, was perhaps made for this.
 static struct hs_error *check_replaceable(const struct output_place *place, const char *path, bool *exists_ret)
 {
 	HS_CLEANUP_CLOSE int fd = -1;
@@ -85,16 +87,24 @@ static struct hs_error *check_replaceable(const struct output_place *place, cons
 	if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
 		return refuse_not_plain(path);
 	if (status.st_uid != geteuid())
-		return hs_error_create(HS_ERROR_REFUSED, "%s already exists: a %s that belongs to user %u; remove it or choose another "
-				       "name with -o", path, S_ISLNK(status.st_mode) ? "symbolic link" : "file", status.st_uid);
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "%s already exists: a %s that belongs to user %u; remove it or choose another "
+				       "name with -o",
+				       path, S_ISLNK(status.st_mode) ? "symbolic link" : "file", status.st_uid);
 	if (S_ISLNK(status.st_mode) && place->control == PLACE_FOREIGN)
-		return hs_error_create(HS_ERROR_REFUSED, "%s already exists: a symbolic link in a directory that other users can change; remove it "
-				       "or choose another name with -o", path);
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"%s already exists: a symbolic link in a directory that other users can change; remove it "
+			"or choose another name with -o",
+			path);
 	if (S_ISLNK(status.st_mode))
 		return check_own_link(place, fd, path);
 	if (status.st_nlink > 1 && place->control != PLACE_OWN)
-		return hs_error_create(HS_ERROR_REFUSED, "%s already exists: a file that has another name too, in a directory where other users make "
-				       "names; remove it or choose another name with -o", path);
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"%s already exists: a file that has another name too, in a directory where other users make "
+			"names; remove it or choose another name with -o",
+			path);
 	return NULL;
 }
 
@@ -108,8 +118,8 @@ static struct hs_error *random_name(char **ret)
 	return hs_format(ret, ".heapsnap-%016" PRIx64 "%016" PRIx64 ".tmp", random[0], random[1]);
 }
 
-// Creates the file without a name, so that a tool that is killed leaves nothing; where the file system cannot do that, under a name of its own.
-// The mode is 0600 whatever the umask says.
+// Creates the file without a name, so that a tool that is killed leaves nothing; where the file system cannot do that,
+// under a name of its own. The mode is 0600 whatever the umask says.
 static struct hs_error *create_temporary(int directory_fd, const char *path, char **temporary_ret, int *fd_ret)
 {
 	HS_CLEANUP_FREE char *temporary = NULL;
@@ -189,14 +199,15 @@ static int place_new(struct output_file *file)
 		return 0;
 	failed = errno;
 	// Nor that (no hard links). Where nobody else can make names, a rename is as good.
-	if (failed == EEXIST || place->control != PLACE_OWN || renameat(place->directory_fd, file->temporary, place->directory_fd, place->name) < 0)
+	if (failed == EEXIST || place->control != PLACE_OWN ||
+	    renameat(place->directory_fd, file->temporary, place->directory_fd, place->name) < 0)
 		return failed;
 	free(HS_STEAL_POINTER(file->temporary));
 	return 0;
 }
 
-// Over a file of the user's own. In a directory of root or the user nobody else can have exchanged it since it was looked at; in one of somebody
-// else the rename takes away no more than they could by themselves.
+// Over a file of the user's own. In a directory of root or the user nobody else can have exchanged it since it was
+// looked at; in one of somebody else the rename takes away no more than they could by themselves.
 static struct hs_error *place_over(struct output_file *file)
 {
 	const struct output_place *place = &file->place;

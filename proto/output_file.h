@@ -8,19 +8,19 @@
 
 #include <stddef.h>
 
-// A new file beside `path` (same directory, mode 0600; without a name until commit, or where the file system cannot do that, of an
-// unpredictable name, O_EXCL). `path` "-" means standard output, and so do /dev/stdout, /dev/fd/1 and /proc/self/fd/1: as files they would be
-// replaced.
+// A new file beside `path` (same directory, mode 0600; without a name until commit, or where the file system cannot do
+// that, of an unpredictable name, O_EXCL). `path` "-" means standard output, and so do /dev/stdout, /dev/fd/1 and
+// /proc/self/fd/1: as files they would be replaced.
 struct output_file {
-	char *path;       // final name as the user gave it; owned; NULL = nothing is open
-	char *temporary;  // name inside the directory; owned; NULL for standard output, and while the file has none
+	char *path;      // final name as the user gave it; owned; NULL = nothing is open
+	char *temporary; // name inside the directory; owned; NULL for standard output, and while the file has none
 	struct output_place place; // directory_fd -1 for standard output
 	int fd;
 };
 
-// Fails early: a missing or unwritable directory, or one behind a link that others may have put there (proto/output_place.h); a path that is a
-// directory, a device or the like, or a file or link that is not the user's own; a terminal as standard output. Nothing is left behind on failure.
-// To be called before the target is touched.
+// Fails early: a missing or unwritable directory, or one behind a link that others may have put there
+// (proto/output_place.h); a path that is a directory, a device or the like, or a file or link that is not the user's
+// own; a terminal as standard output. Nothing is left behind on failure. To be called before the target is touched.
 struct hs_error *output_file_create(const char *path, struct output_file *ret) HS_MUST_CHECK;
 
 // Closes and removes the temporary file. Safe after commit and on a zeroed struct.
@@ -29,9 +29,9 @@ void output_file_discard(struct output_file *file);
 // Writes bytes as they are. After a failure only discard is left to do.
 struct hs_error *output_file_write(struct output_file *file, const void *data, size_t size) HS_MUST_CHECK;
 
-// Syncs and gives the file its name, over a file of the user's own; a symbolic link of theirs there is replaced, not followed. What is there is
-// looked at again, and what comes to be there where nothing was stays. On failure the temporary file is gone. The output_file is closed in any
-// case.
+// Syncs and gives the file its name, over a file of the user's own; a symbolic link of theirs there is replaced, not
+// followed. What is there is looked at again, and what comes to be there where nothing was stays. On failure the
+// temporary file is gone. The output_file is closed in any case.
 struct hs_error *output_file_commit(struct output_file *file) HS_MUST_CHECK;
 
 #endif

@@ -49,7 +49,8 @@ struct hs_error *output_error(int error_number, const char *what, const char *pa
 {
 	char buffer[128];
 
-	return hs_error_create(HS_ERROR_SYSTEM, "%s %s: %s; %s", what, path, strerror_r(error_number, buffer, sizeof(buffer)), remedy(error_number));
+	return hs_error_create(HS_ERROR_SYSTEM, "%s %s: %s; %s", what, path,
+			       strerror_r(error_number, buffer, sizeof(buffer)), remedy(error_number));
 }
 
 enum place_control place_control(const struct stat *directory, uid_t user)
@@ -88,7 +89,8 @@ static struct hs_error *walk_start(struct walk *walk, const char *path)
 	return walk_to(walk, open(path[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-// The kernel's links below /proc/PID (cwd, root, fd/N) lead to a file, and their text is not always its path. Others in /proc are plain ones.
+// The kernel's links below /proc/PID (cwd, root, fd/N) lead to a file, and their text is not always its path. Others in
+// /proc are plain ones.
 static bool is_no_path(const struct walk *walk, int link_fd, const char *name)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS };
@@ -106,14 +108,22 @@ static bool is_no_path(const struct walk *walk, int link_fd, const char *name)
 static struct hs_error *judge_link(const struct walk *walk, int link_fd, const struct stat *link, const char *name)
 {
 	if (link->st_uid != 0 && link->st_uid != walk->user)
-		return hs_error_create(HS_ERROR_REFUSED, "%s goes through %s, a symbolic link that user %u has made; name the directory behind it with -o",
-				       walk->path, name, link->st_uid);
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"%s goes through %s, a symbolic link that user %u has made; name the directory behind it with -o",
+			walk->path, name, link->st_uid);
 	if (!place_may_follow(link->st_uid, place_control(&walk->status, walk->user), walk->user))
-		return hs_error_create(HS_ERROR_REFUSED, "%s goes through %s, a symbolic link in a directory that other users can change; name the directory "
-				       "behind it with -o", walk->path, name);
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"%s goes through %s, a symbolic link in a directory that other users can change; name the directory "
+			"behind it with -o",
+			walk->path, name);
 	if (is_no_path(walk, link_fd, name))
-		return hs_error_create(HS_ERROR_REFUSED, "%s goes through %s, a link of /proc that stands for a file and not for a path; name the directory "
-				       "itself with -o", walk->path, name);
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"%s goes through %s, a link of /proc that stands for a file and not for a path; name the directory "
+			"itself with -o",
+			walk->path, name);
 	return NULL;
 }
 
@@ -147,7 +157,8 @@ static struct hs_error *follow(struct walk *walk, int link_fd, const char *name)
 // One part of the path. Whatever is exchanged for it meanwhile: what is judged is what was opened.
 static struct hs_error *step(struct walk *walk, const char *name)
 {
-	int fd = openat(walk->fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); // O_PATH: it may be writable and not readable
+	// O_PATH: it may be writable and not readable
+	int fd = openat(walk->fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct hs_error *error;
 	struct stat status;
 
@@ -167,12 +178,15 @@ static struct hs_error *step(struct walk *walk, const char *name)
 	return error;
 }
 
-// Who may write into a directory and into the one above can move it to another place, and then ".." is not what the path says.
+// Who may write into a directory and into the one above can move it to another place, and then ".." is not what the
+// path says.
 static struct hs_error *step_up(struct walk *walk)
 {
 	if (place_control(&walk->status, walk->user) == PLACE_FOREIGN)
-		return hs_error_create(HS_ERROR_REFUSED, "%s leads by .. out of a directory that other users can change; name the directory itself with -o",
-				       walk->path);
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"%s leads by .. out of a directory that other users can change; name the directory itself with -o",
+			walk->path);
 	return walk_to(walk, openat(walk->fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
@@ -184,7 +198,8 @@ static struct hs_error *walk_rest(struct walk *walk)
 		char name[LINK_TEXT_MAX + 1];
 		size_t size;
 
-		memmove(walk->rest, walk->rest + strspn(walk->rest, "/"), strlen(walk->rest + strspn(walk->rest, "/")) + 1);
+		memmove(walk->rest, walk->rest + strspn(walk->rest, "/"),
+			strlen(walk->rest + strspn(walk->rest, "/")) + 1);
 		size = strcspn(walk->rest, "/");
 		if (size >= sizeof(name))
 			return walk_error(walk, ENAMETOOLONG);
@@ -202,7 +217,9 @@ static struct hs_error *walk_rest(struct walk *walk)
 struct hs_error *output_place_open(const char *path, struct output_place *ret)
 {
 	const char *slash = strrchr(path, '/');
-	struct walk walk = { .path = path, .rest = strndup(path, slash ? (size_t)(slash - path) : 0), .fd = -1, .user = geteuid() };
+	struct walk walk = {
+		.path = path, .rest = strndup(path, slash ? (size_t)(slash - path) : 0), .fd = -1, .user = geteuid()
+	};
 	struct hs_error *error = walk.rest ? walk_start(&walk, path) : &hs_error_no_memory;
 
 	if (!error)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The directory that an output file goes into, and the file's name there.
 //
-// The tool may be run by root, with a path through directories in which others may write: they exchange a directory and a link at the moment that
-// suits them. So each part of the path is opened once, without following, and what is decided is decided by that very handle; all that is done
-// later is relative to the last one. A link is read through its handle and its text walked in the same way. It is followed only when nobody but the
-// user or root can have put it there: it is theirs, and so is the directory that it stands in, in which others can make at most names of their own
-// (sticky).
+// The tool may be run by root, with a path through directories in which others may write: they exchange a directory and
+// a link at the moment that suits them. So each part of the path is opened once, without following, and what is decided
+// is decided by that very handle; all that is done later is relative to the last one. A link is read through its handle
+// and its text walked in the same way. It is followed only when nobody but the user or root can have put it there: it
+// is theirs, and so is the directory that it stands in, in which others can make at most names of their own (sticky).
 #ifndef HEAPSNAP_PROTO_OUTPUT_PLACE_H
 #define HEAPSNAP_PROTO_OUTPUT_PLACE_H
 
@@ -23,18 +23,20 @@ enum place_control {
 };
 
 struct output_place {
-	int directory_fd;  // O_PATH
-	const char *name;  // points into the path
+	int directory_fd; // O_PATH
+	const char *name; // points into the path
 	enum place_control control;
 };
 
-// Pure. A group may write without being others when it is root's or the user's own, by its number (user private groups).
+// Pure. A group may write without being others when it is root's or the user's own, by its number (user private
+// groups).
 enum place_control place_control(const struct stat *directory, uid_t user);
 
 // Pure: whether a link of this owner, in such a directory, may be followed.
 bool place_may_follow(uid_t link_owner, enum place_control control, uid_t user);
 
-// `path` has to live as long as *ret. A last part that is no name of a file is for the caller to see. On success directory_fd is the caller's.
+// `path` has to live as long as *ret. A last part that is no name of a file is for the caller to see. On success
+// directory_fd is the caller's.
 struct hs_error *output_place_open(const char *path, struct output_place *ret) HS_MUST_CHECK;
 
 // "<what> <path>: <reason>; <what the user can do about it>"

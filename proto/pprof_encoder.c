@@ -101,13 +101,11 @@ static void encoder_deinit(struct encoder *encoder)
 }
 
 // calloc that never asks for 0 bytes, so that NULL always means "no memory".
-static void *allocate(size_t count, size_t size)
-{
-	return calloc(count ? count : 1, size);
-}
+static void *allocate(size_t count, size_t size) { return calloc(count ? count : 1, size); }
 
 // As many of each kind as there can be at most: one location and one function more, for the stack without frames.
-static struct hs_error *encoder_init(struct encoder *encoder, const struct heap_profile *source, const struct pprof_options *options)
+static struct hs_error *encoder_init(struct encoder *encoder, const struct heap_profile *source,
+				     const struct pprof_options *options)
 {
 	size_t frame_count = 0;
 	struct hs_error *error;
@@ -137,8 +135,9 @@ static struct hs_error *encoder_init(struct encoder *encoder, const struct heap_
 	encoder->function_pointers = allocate(source->function_count + 1, sizeof(*encoder->function_pointers));
 	encoder->comments = allocate(source->ledger_count + 10, sizeof(*encoder->comments));
 	if (!encoder->location_ids || !encoder->function_ids || !encoder->stack_location_ids || !encoder->samples ||
-	    !encoder->sample_pointers || !encoder->labels || !encoder->label_pointers || !encoder->mappings || !encoder->mapping_pointers || !encoder->locations ||
-	    !encoder->location_pointers || !encoder->functions || !encoder->function_pointers || !encoder->comments)
+	    !encoder->sample_pointers || !encoder->labels || !encoder->label_pointers || !encoder->mappings ||
+	    !encoder->mapping_pointers || !encoder->locations || !encoder->location_pointers || !encoder->functions ||
+	    !encoder->function_pointers || !encoder->comments)
 		return &hs_error_no_memory;
 	return NULL;
 }
@@ -305,7 +304,8 @@ static struct hs_error *reserve_lines(struct encoder *encoder)
 }
 
 // pre: the labels of a sample are added one after the other
-static struct hs_error *add_label(struct encoder *encoder, pb_sample *sample, const char *key, uint64_t value, const char *unit)
+static struct hs_error *add_label(struct encoder *encoder, pb_sample *sample, const char *key, uint64_t value,
+				  const char *unit)
 {
 	size_t index = encoder->label_count++;
 	pb_label *label = &encoder->labels[index];
@@ -321,8 +321,14 @@ static struct hs_error *add_label(struct encoder *encoder, pb_sample *sample, co
 }
 
 // Where none of a stack's blocks is live, those tell their size that were freed.
-static int64_t known_objects(const struct pprof_stack *stack) { return stack->values[2] > 0 ? stack->values[2] : stack->values[0]; }
-static int64_t known_bytes(const struct pprof_stack *stack) { return stack->values[2] > 0 ? stack->values[3] : stack->values[1]; }
+static int64_t known_objects(const struct pprof_stack *stack)
+{
+	return stack->values[2] > 0 ? stack->values[2] : stack->values[0];
+}
+static int64_t known_bytes(const struct pprof_stack *stack)
+{
+	return stack->values[2] > 0 ? stack->values[3] : stack->values[1];
+}
 
 static struct hs_error *add_labels(struct encoder *encoder, pb_sample *sample, const struct pprof_stack *stack)
 {
@@ -334,9 +340,13 @@ static struct hs_error *add_labels(struct encoder *encoder, pb_sample *sample, c
 		return error;
 	error = add_label(encoder, sample, "samples", stack->live_records, "count");
 	if (!error)
-		error = add_label(encoder, sample, "inuse_objects_error", profile_objects_error(encoder->source, stack->live_objects_variance, known_objects(stack), known_bytes(stack)), "count");
+		error = add_label(encoder, sample, "inuse_objects_error",
+				  profile_objects_error(encoder->source, stack->live_objects_variance,
+							known_objects(stack), known_bytes(stack)),
+				  "count");
 	if (!error)
-		error = add_label(encoder, sample, "inuse_space_error", profile_bytes_error(encoder->source, stack->live_bytes_variance), "bytes");
+		error = add_label(encoder, sample, "inuse_space_error",
+				  profile_bytes_error(encoder->source, stack->live_bytes_variance), "bytes");
 	return error;
 }
 
@@ -394,18 +404,25 @@ static HS_PRINTF(2, 3) struct hs_error *add_comment(struct encoder *encoder, con
 static struct hs_error *add_uncertainty(struct encoder *encoder)
 {
 	const struct heap_profile *source = encoder->source;
-	struct hs_error *error = add_comment(encoder, "sampling_interval: %" PRId64 " (values are estimates; mean bytes between samples, "
-					     "as it is now; 1 = every allocation is recorded)", source->period);
+	struct hs_error *error =
+		add_comment(encoder,
+			    "sampling_interval: %" PRId64 " (values are estimates; mean bytes between samples, "
+			    "as it is now; 1 = every allocation is recorded)",
+			    source->period);
 
 	if (!error)
-		error = add_comment(encoder, "sampling_interval_most: %" PRId64 " (the largest since attach; about as many live bytes may be shown nowhere)",
+		error = add_comment(encoder,
+				    "sampling_interval_most: %" PRId64
+				    " (the largest since attach; about as many live bytes may be shown nowhere)",
 				    source->interval_most);
 	if (!error)
-		error = add_comment(encoder, "samples: %" PRIu64 " (recorded blocks, of which the live values are made)", source->total_live_records);
+		error = add_comment(encoder,
+				    "samples: %" PRIu64 " (recorded blocks, of which the live values are made)",
+				    source->total_live_records);
 	if (!error)
 		error = add_comment(encoder, "inuse_objects_error: %" PRIu64 " (standard error of all live objects)",
-				    profile_objects_error(source, source->total_live_objects_variance, source->total_live_objects,
-							  source->total_live_bytes));
+				    profile_objects_error(source, source->total_live_objects_variance,
+							  source->total_live_objects, source->total_live_bytes));
 	if (!error)
 		error = add_comment(encoder, "inuse_space_error: %" PRIu64 " (standard error of all live bytes)",
 				    profile_bytes_error(source, source->total_live_bytes_variance));
@@ -443,10 +460,11 @@ static struct hs_error *add_comments(struct encoder *encoder)
 	if (!error)
 		error = add_comment(encoder, "time: %s", date);
 	if (!error && source->stopped_because)
-		error = add_comment(encoder, "stopped_ns: %" PRIu64 " (the process stood still for the snapshot: %s)", source->stopped_ns,
-				    source->stopped_because);
+		error = add_comment(encoder, "stopped_ns: %" PRIu64 " (the process stood still for the snapshot: %s)",
+				    source->stopped_ns, source->stopped_because);
 	if (!error && !source->stopped_because)
-		error = add_comment(encoder, "stopped_ns: 0 (no thread was stopped for the snapshot; log_records: %" PRIu64 ")",
+		error = add_comment(encoder,
+				    "stopped_ns: 0 (no thread was stopped for the snapshot; log_records: %" PRIu64 ")",
 				    source->log_records);
 	if (!error && source->is_estimate)
 		error = add_uncertainty(encoder);
@@ -484,8 +502,8 @@ static struct hs_error *pack(const pb_profile *profile, uint8_t **data_ret, size
 	return NULL;
 }
 
-struct hs_error *pprof_encode(const struct heap_profile *profile, const struct pprof_options *options, uint8_t **data_ret,
-			      size_t *size_ret)
+struct hs_error *pprof_encode(const struct heap_profile *profile, const struct pprof_options *options,
+			      uint8_t **data_ret, size_t *size_ret)
 {
 	struct encoder encoder;
 	struct hs_error *error = encoder_init(&encoder, profile, options);

@@ -17,9 +17,10 @@ struct pprof_options {
 // *data_ret is owned by the caller (free); the uncompressed message.
 // Sample types alloc_objects/count, alloc_space/bytes, inuse_objects/count, inuse_space/bytes, default inuse_space;
 // frames with is_allocator are left out while they are innermost (pprof_stacks.h); a sample without a frame is shown as
-// "[stack unknown]"; numeric labels as the options say; ledger, program, pid, version and stop time as comments, lines of loss with "LOSS: " before them;
-// of estimates the mean interval, the number of records and the totals' standard errors, too.
-struct hs_error *pprof_encode(const struct heap_profile *profile, const struct pprof_options *options, uint8_t **data_ret,
-			      size_t *size_ret) HS_MUST_CHECK;
+// "[stack unknown]"; numeric labels as the options say; ledger, program, pid, version and stop time as comments, lines
+// of loss with "LOSS: " before them; of estimates the mean interval, the number of records and the totals' standard
+// errors, too.
+struct hs_error *pprof_encode(const struct heap_profile *profile, const struct pprof_options *options,
+			      uint8_t **data_ret, size_t *size_ret) HS_MUST_CHECK;
 
 #endif

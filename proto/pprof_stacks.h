@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stacks that a reader is shown: without the allocator's own innermost frames, each stack once for each number of samples per block. Pure.
+// The stacks that a reader is shown: without the allocator's own innermost frames, each stack once for each number of
+// samples per block. Pure.
 #ifndef HEAPSNAP_PROTO_PPROF_STACKS_H
 #define HEAPSNAP_PROTO_PPROF_STACKS_H
 
@@ -21,8 +22,8 @@ struct pprof_stack {
 };
 
 // A stack of nothing but allocator frames keeps the outermost of them. Samples whose values are all 0 are left out;
-// samples that show the same frames and number of samples per block are added up (to INT64_MAX at most). In the order of the samples. *stacks_ret
-// is owned by the caller.
+// samples that show the same frames and number of samples per block are added up (to INT64_MAX at most). In the order
+// of the samples. *stacks_ret is owned by the caller.
 struct hs_error *pprof_stacks_build(const struct heap_profile *profile, struct pprof_stack **stacks_ret,
 				    size_t *count_ret) HS_MUST_CHECK;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strings stored once, numbered in the order of their first use. Pure.
 //
-// What is stored is valid UTF-8, because a protobuf string must be, and fit to be shown (base/printable.h), because readers of profiles show it and
-// names come from files that the target chose.
+// What is stored is valid UTF-8, because a protobuf string must be, and fit to be shown (base/printable.h), because
+// readers of profiles show it and names come from files that the target chose.
 #ifndef HEAPSNAP_PROTO_STRING_TABLE_H
 #define HEAPSNAP_PROTO_STRING_TABLE_H
 

@@ -17,9 +17,9 @@ struct profile_mapping {
 };
 
 struct profile_function {
-	char *name;        // demangled; owned
-	char *system_name; // as in the symbol table; owned
-	char *file;        // source file; "" = unknown; owned
+	char *name;         // demangled; owned
+	char *system_name;  // as in the symbol table; owned
+	char *file;         // source file; "" = unknown; owned
 	int64_t start_line; // 0 = unknown
 };
 
@@ -42,15 +42,16 @@ struct profile_sample {
 	uint32_t first_frame; // index into frames
 	uint32_t frame_count; // location indices, innermost first
 	int64_t alloc_objects, alloc_bytes, live_objects, live_bytes;
-	uint32_t samples_per_block; // samples that fell into each of its live blocks, HS_SAMPLES_MAX = so many or more; 0 = not counted. A stack
-				    // may have a sample for each of several such numbers
+	uint32_t samples_per_block; // samples that fell into each of its live blocks, HS_SAMPLES_MAX = so many or more;
+				    // 0 = not counted. A stack may have a sample for each of several such numbers
 	uint64_t live_records;      // live blocks that were recorded: what the live values are made of
-	double live_objects_variance, live_bytes_variance; // squares of the live values' standard errors, as the records show them
+	// squares of the live values' standard errors, as the records show them
+	double live_objects_variance, live_bytes_variance;
 };
 
 // A loaded object at some time since attach.
 struct profile_module {
-	char *path;            // owned
+	char *path; // owned
 	uint64_t load_bias, start, end, text_low, text_high;
 	uint8_t build_id[32];
 	uint32_t build_id_size;
@@ -59,8 +60,8 @@ struct profile_module {
 
 // One line of the ledger: what was seen, and what was lost.
 struct ledger_line {
-	char *name;  // machine name, owned: "allocations", "stack_cut_depth_limit", "hook_refused", ...
-	char *text;  // for people, owned
+	char *name; // machine name, owned: "allocations", "stack_cut_depth_limit", "hook_refused", ...
+	char *text; // for people, owned
 	uint64_t value;
 	bool is_loss; // something is missing from the profile when value > 0
 };
@@ -83,18 +84,20 @@ struct heap_profile {
 	struct ledger_line *ledger;
 	size_t ledger_count;
 
-	int64_t time_ns;     // wall clock of the snapshot, UTC
-	int64_t duration_ns; // since attach
-	int64_t period;      // mean sampling interval in force, bytes; 1 = every allocation
-	bool is_stopped;     // nothing new is recorded now
-	bool is_estimate;    // not every allocation since attach was recorded: values are estimates
-	int64_t interval_most; // then: the largest mean interval since attach, bytes. As many may be live, about, and shown nowhere; 0 = as `period`
-	uint64_t stopped_ns; // for how long the target's threads were stopped; 0 = not at all
+	int64_t time_ns;       // wall clock of the snapshot, UTC
+	int64_t duration_ns;   // since attach
+	int64_t period;        // mean sampling interval in force, bytes; 1 = every allocation
+	bool is_stopped;       // nothing new is recorded now
+	bool is_estimate;      // not every allocation since attach was recorded: values are estimates
+	int64_t interval_most; // then: the largest mean interval since attach, bytes. As many may be live, about, and
+			       // shown nowhere; 0 = as `period`
+	uint64_t stopped_ns;   // for how long the target's threads were stopped; 0 = not at all
 	const char *stopped_because; // static; NULL = they were not
-	uint32_t copies;     // that were begun while they ran; all but the last one, if that is the snapshot, were thrown away: the log got full
+	uint32_t copies; // that were begun while they ran; all but the last one, if that is the snapshot, were thrown
+			 // away: the log got full
 	uint64_t log_records; // blocks that went while the table was copied, and were taken from the log
 	int32_t pid;
-	char *program;       // owned
+	char *program; // owned
 
 	int64_t total_alloc_objects, total_alloc_bytes, total_live_objects, total_live_bytes;
 	uint64_t total_live_records;
@@ -110,8 +113,8 @@ static inline double profile_interval(const struct heap_profile *profile)
 	return (double)(profile->interval_most > profile->period ? profile->interval_most : profile->period);
 }
 
-// Bytes that no sample fell into do not show in the variance. Their number is about exponential with the interval as its mean, so no error is below the
-// interval; 0 means exact.
+// Bytes that no sample fell into do not show in the variance. Their number is about exponential with the interval as
+// its mean, so no error is below the interval; 0 means exact.
 static inline uint64_t profile_bytes_error(const struct heap_profile *profile, double variance)
 {
 	double interval = profile_interval(profile);
@@ -119,11 +122,14 @@ static inline uint64_t profile_bytes_error(const struct heap_profile *profile, d
 	return profile_error(profile->is_estimate ? fmax(variance, interval * interval) : variance);
 }
 
-// Of numbers of blocks: what one more sample would stand for. Unrecorded blocks are assumed to have the mean size of the known ones (`bytes` / `objects`).
-static inline uint64_t profile_objects_error(const struct heap_profile *profile, double variance, int64_t objects, int64_t bytes)
+// Of numbers of blocks: what one more sample would stand for. Unrecorded blocks are assumed to have the mean size of
+// the known ones (`bytes` / `objects`).
+static inline uint64_t profile_objects_error(const struct heap_profile *profile, double variance, int64_t objects,
+					     int64_t bytes)
 {
 	double interval = profile_interval(profile);
-	double size = objects > 0 && bytes > objects ? (double)bytes / (double)objects : 1, odds = 1 / expm1(size / interval);
+	double size = objects > 0 && bytes > objects ? (double)bytes / (double)objects : 1,
+	       odds = 1 / expm1(size / interval);
 
 	return profile_error(profile->is_estimate ? fmax(variance, odds * (1 + odds)) : variance); // (1 - p) / p^2
 }

@@ -46,12 +46,14 @@ static struct hs_error *refuse_unfinished(const struct region_access *access)
 {
 	if (access->header.state == REGION_ATTACHED)
 		return NULL;
-	return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach; `heapsnap detach %d` clears "
-			       "it away", access->pid, access->pid);
+	return hs_error_create(HS_ERROR_REFUSED,
+			       "process %d has the rest of an unfinished attach or detach; `heapsnap detach %d` clears "
+			       "it away",
+			       access->pid, access->pid);
 }
 
-// Slots of ended threads are given back only while all threads stand still: without that, a new thread could take one over at the same moment,
-// because it has the control block of the old one. So once in a while that must be done.
+// Slots of ended threads are given back only while all threads stand still: without that, a new thread could take one
+// over at the same moment, because it has the control block of the old one. So once in a while that must be done.
 static bool slots_run_short(const struct table_copy *copy, size_t living)
 {
 	struct table_view view;
@@ -66,8 +68,8 @@ static bool slots_run_short(const struct table_copy *copy, size_t living)
 	return taken >= HS_THREAD_SLOTS / 2 && living <= taken / 2;
 }
 
-static struct hs_error *copy_running(struct running_cut *cut, size_t living, struct raw_snapshot *raw, struct snapshot_timing *timing,
-				     enum running_obstacle *obstacle)
+static struct hs_error *copy_running(struct running_cut *cut, size_t living, struct raw_snapshot *raw,
+				     struct snapshot_timing *timing, enum running_obstacle *obstacle)
 {
 	struct running_report report;
 	struct hs_error *error = running_copy_take(cut, &raw->copy, &report, obstacle);
@@ -119,7 +121,8 @@ static struct hs_error *clear_away(const struct region_access *access)
 	return error;
 }
 
-static struct hs_error *take_stopped(const struct region_access *access, struct raw_snapshot *raw, struct snapshot_timing *timing)
+static struct hs_error *take_stopped(const struct region_access *access, struct raw_snapshot *raw,
+				     struct snapshot_timing *timing)
 {
 	struct frozen_process process;
 	struct hs_error *error = fault_point("freeze for the copy");
@@ -184,8 +187,9 @@ static struct hs_error *digest(struct raw_snapshot *raw, struct heap_profile *pr
 	return error;
 }
 
-static struct hs_error *take_raw(const struct region_access *access, const struct target_info *target, const struct work_lock *lock, bool stop,
-				 struct raw_snapshot *raw, struct snapshot_timing *timing)
+static struct hs_error *take_raw(const struct region_access *access, const struct target_info *target,
+				 const struct work_lock *lock, bool stop, struct raw_snapshot *raw,
+				 struct snapshot_timing *timing)
 {
 	enum running_obstacle obstacle = OBSTACLE_none;
 	struct hs_error *error;
@@ -204,8 +208,8 @@ static struct hs_error *take_raw(const struct region_access *access, const struc
 	return error ? error : take_stopped(access, raw, timing);
 }
 
-static struct hs_error *take_of(const struct target_info *target, const struct work_lock *lock, bool stop, struct raw_snapshot *raw,
-				struct snapshot_timing *timing)
+static struct hs_error *take_of(const struct target_info *target, const struct work_lock *lock, bool stop,
+				struct raw_snapshot *raw, struct snapshot_timing *timing)
 {
 	struct region_access access;
 	struct proc_maps maps;
@@ -225,7 +229,8 @@ static struct hs_error *take_of(const struct target_info *target, const struct w
 }
 
 // The lock is held while the process is worked on; symbols are read from files, by processes of their own.
-static struct hs_error *take_locked(pid_t pid, bool stop, struct raw_snapshot *raw, struct heap_profile *profile, struct snapshot_timing *timing)
+static struct hs_error *take_locked(pid_t pid, bool stop, struct raw_snapshot *raw, struct heap_profile *profile,
+				    struct snapshot_timing *timing)
 {
 	struct target_info target;
 	struct work_lock lock;

@@ -11,14 +11,16 @@
 #include <sys/types.h>
 
 struct snapshot_timing {
-	uint64_t stopped_ns;   // threads of the target were stopped; 0 = none was
-	uint64_t copy_ns;      // from the cut, or the stop, to the end of the copy
+	uint64_t stopped_ns; // threads of the target were stopped; 0 = none was
+	uint64_t copy_ns;    // from the cut, or the stop, to the end of the copy
 	uint64_t symbolize_ns;
 	uint64_t copied_bytes;
 };
 
-// Copies the live table while the target runs; `stop`, or where that cannot be: while all its threads are stopped (heap_profile.stopped_because
-// says why). Then checks, adds up and symbolizes. *ret is owned by the caller (heap_profile_deinit), valid on success only.
-struct hs_error *snapshot_take(pid_t pid, bool stop, struct heap_profile *ret, struct snapshot_timing *timing) HS_MUST_CHECK;
+// Copies the live table while the target runs; `stop`, or where that cannot be: while all its threads are stopped
+// (heap_profile.stopped_because says why). Then checks, adds up and symbolizes. *ret is owned by the caller
+// (heap_profile_deinit), valid on success only.
+struct hs_error *snapshot_take(pid_t pid, bool stop, struct heap_profile *ret,
+			       struct snapshot_timing *timing) HS_MUST_CHECK;
 
 #endif

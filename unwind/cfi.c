@@ -7,9 +7,23 @@
 // Pointer encodings (Linux Standard Base, "DWARF Exception Header Encoding"): a format, what it is relative to, and a
 // flag.
 enum {
-	PE_OMIT = 0xff, PE_FORMAT = 0x0f, PE_ABSPTR = 0x00, PE_ULEB128 = 0x01, PE_UDATA2 = 0x02, PE_UDATA4 = 0x03,
-	PE_UDATA8 = 0x04, PE_SIGNED = 0x08, PE_SLEB128 = 0x09, PE_SDATA2 = 0x0a, PE_SDATA4 = 0x0b, PE_SDATA8 = 0x0c,
-	PE_RELATIVE = 0x70, PE_ABSOLUTE = 0x00, PE_PCREL = 0x10, PE_DATAREL = 0x30, PE_ALIGNED = 0x50,
+	PE_OMIT = 0xff,
+	PE_FORMAT = 0x0f,
+	PE_ABSPTR = 0x00,
+	PE_ULEB128 = 0x01,
+	PE_UDATA2 = 0x02,
+	PE_UDATA4 = 0x03,
+	PE_UDATA8 = 0x04,
+	PE_SIGNED = 0x08,
+	PE_SLEB128 = 0x09,
+	PE_SDATA2 = 0x0a,
+	PE_SDATA4 = 0x0b,
+	PE_SDATA8 = 0x0c,
+	PE_RELATIVE = 0x70,
+	PE_ABSOLUTE = 0x00,
+	PE_PCREL = 0x10,
+	PE_DATAREL = 0x30,
+	PE_ALIGNED = 0x50,
 	PE_INDIRECT = 0x80,
 };
 
@@ -124,7 +138,7 @@ static enum cfi_result read_entry(const struct memory_span *span, uint64_t offse
 		length = span_reader_unsigned(&reader, 8);
 	if (reader.failed || length > reader.end - reader.offset)
 		return CFI_MALFORMED;
-	*ret = (struct entry){.body = reader, .id_offset = reader.offset, .is_terminator = length == 0};
+	*ret = (struct entry){ .body = reader, .id_offset = reader.offset, .is_terminator = length == 0 };
 	ret->body.end = reader.offset + length;
 	if (length == 0)
 		return CFI_OK;
@@ -199,7 +213,7 @@ static enum cfi_result parse_cie(const struct memory_span *span, uint64_t offset
 		if (address_size != 8 || segment_size != 0)
 			return CFI_UNSUPPORTED;
 	}
-	*ret = (struct cfi_cie){.offset = offset};
+	*ret = (struct cfi_cie){ .offset = offset };
 	ret->code_alignment = span_reader_uleb(body);
 	ret->data_alignment = span_reader_sleb(body);
 	return_address = version == 1 ? span_reader_u8(body) : span_reader_uleb(body);
@@ -248,14 +262,12 @@ static enum cfi_result parse_fde(const struct memory_span *span, struct entry *e
 	return CFI_OK;
 }
 
-static bool covers(const struct cfi_fde *fde, uint64_t pc)
-{
-	return pc - fde->pc_begin < fde->pc_range;
-}
+static bool covers(const struct cfi_fde *fde, uint64_t pc) { return pc - fde->pc_begin < fde->pc_range; }
 
-// Binary search in a table of `count` pairs {first pc, address of the FDE}, both as signed 32-bit distances from `base`.
+// Binary search in a table of `count` pairs {first pc, address of the FDE}, both as signed 32-bit distances from
+// `base`.
 static enum cfi_result find_in_table(const struct memory_span *span, struct span_reader *table, uint64_t count,
-                                     uint64_t base, uint64_t pc, struct cfi_fde *ret)
+				     uint64_t base, uint64_t pc, struct cfi_fde *ret)
 {
 	uint64_t low = 0, high = count; // the entry is in [low, high): the last one that begins at or below pc
 	uint64_t start = table->offset;
@@ -323,7 +335,7 @@ static enum cfi_result find_by_scan(const struct memory_span *span, uint64_t off
 // The header (Linux Standard Base, ".eh_frame_hdr"): version, encodings of the three fields that follow, address of
 // .eh_frame, number of entries, table. Not inlined: its frame is gone before the program runs in its own.
 static __attribute__((noinline)) enum cfi_result find_fde(const struct memory_span *span, uint64_t hdr,
-                                                          uint64_t hdr_size, uint64_t pc, struct cfi_fde *ret)
+							  uint64_t hdr_size, uint64_t pc, struct cfi_fde *ret)
 {
 	uint64_t hdr_offset = hdr - span->address; // wraps to a large number below the span
 	struct span_reader reader;
@@ -358,7 +370,7 @@ static __attribute__((noinline)) enum cfi_result find_fde(const struct memory_sp
 }
 
 enum cfi_result cfi_decode(const struct memory_span *span, uint64_t hdr, uint64_t hdr_size, uint64_t pc,
-                           struct cfi_row *ret)
+			   struct cfi_row *ret)
 {
 	struct cfi_fde fde;
 	enum cfi_result result = find_fde(span, hdr, hdr_size, pc, &fde);
@@ -367,8 +379,8 @@ enum cfi_result cfi_decode(const struct memory_span *span, uint64_t hdr, uint64_
 }
 
 static __attribute__((noinline)) enum cfi_result find_fde_by_table(const struct memory_span *span,
-                                                                   const struct memory_span *table, uint64_t pc,
-                                                                   struct cfi_fde *ret)
+								   const struct memory_span *table, uint64_t pc,
+								   struct cfi_fde *ret)
 {
 	struct span_reader reader = span_reader_make(table, 0, table->size);
 
@@ -377,7 +389,7 @@ static __attribute__((noinline)) enum cfi_result find_fde_by_table(const struct 
 }
 
 enum cfi_result cfi_decode_by_table(const struct memory_span *span, const struct memory_span *table, uint64_t pc,
-                                    struct cfi_row *ret)
+				    struct cfi_row *ret)
 {
 	struct cfi_fde fde;
 	enum cfi_result result = find_fde_by_table(span, table, pc, &fde);

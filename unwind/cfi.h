@@ -16,7 +16,13 @@ struct memory_span {
 
 // DWARF register numbers of x86-64 that matter to a walk.
 enum {
-	DWARF_RBX = 3, DWARF_RBP = 6, DWARF_RSP = 7, DWARF_R12 = 12, DWARF_R13 = 13, DWARF_R14 = 14, DWARF_R15 = 15,
+	DWARF_RBX = 3,
+	DWARF_RBP = 6,
+	DWARF_RSP = 7,
+	DWARF_R12 = 12,
+	DWARF_R13 = 13,
+	DWARF_R14 = 14,
+	DWARF_R15 = 15,
 	DWARF_RA = 16,
 };
 
@@ -36,16 +42,16 @@ struct cfi_rule {
 	uint8_t kind;             // enum cfi_rule_kind
 	uint16_t expression_size; // bytes
 	int32_t offset;
-	uint64_t expression;      // address of its bytes, inside the span
+	uint64_t expression; // address of its bytes, inside the span
 };
 
 struct cfi_row {
 	bool cfa_is_expression;
-	uint8_t cfa_register;     // CFI_* index, when it is no expression
+	uint8_t cfa_register; // CFI_* index, when it is no expression
 	int32_t cfa_offset;
 	uint16_t cfa_expression_size;
 	uint64_t cfa_expression;
-	bool is_signal_frame;     // augmentation 'S': this frame's pc, and so its caller's, is exact
+	bool is_signal_frame;                     // augmentation 'S': this frame's pc, and so its caller's, is exact
 	struct cfi_rule registers[CFI_REGISTERS]; // CFI_RSP: CFI_SAME means "the CFA", as the ABI has it
 };
 
@@ -61,11 +67,11 @@ enum cfi_result {
 // table (bounded by the span); runs CIE and FDE instructions up to `pc`. The pc is the one to look up: for a return
 // address, the caller has taken 1 from it. Uses less than 1 KiB of stack.
 enum cfi_result cfi_decode(const struct memory_span *span, uint64_t hdr, uint64_t hdr_size, uint64_t pc,
-                           struct cfi_row *ret);
+			   struct cfi_row *ret);
 
 // The same by a table that was made for a module without .eh_frame_hdr: `table` holds nothing but pairs {first pc,
 // address of the FDE}, as signed 32-bit distances from the span's start, ascending.
 enum cfi_result cfi_decode_by_table(const struct memory_span *span, const struct memory_span *table, uint64_t pc,
-                                    struct cfi_row *ret);
+				    struct cfi_row *ret);
 
 #endif

@@ -35,6 +35,6 @@ enum cfi_result cfi_next_fde(const struct memory_span *span, uint64_t *offset, s
 
 // Runs the instructions of the CIE and of the FDE up to `pc`, which the FDE covers.
 enum cfi_result cfi_program_run(const struct memory_span *span, const struct cfi_fde *fde, uint64_t pc,
-                                struct cfi_row *ret);
+				struct cfi_row *ret);
 
 #endif

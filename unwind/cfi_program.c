@@ -5,13 +5,33 @@
 
 // Numbers: DWARF 5 §7.24; the GNU ones: LSB, "DWARF Extensions", and GCC's unwind-dw2.c.
 enum {
-	CFA_ADVANCE_LOC = 0x40, CFA_OFFSET = 0x80, CFA_RESTORE = 0xc0, // operand in the low 6 bits
-	CFA_NOP = 0x00, CFA_SET_LOC = 0x01, CFA_ADVANCE_LOC1 = 0x02, CFA_ADVANCE_LOC2 = 0x03,
-	CFA_ADVANCE_LOC4 = 0x04, CFA_OFFSET_EXTENDED = 0x05, CFA_RESTORE_EXTENDED = 0x06, CFA_UNDEFINED = 0x07,
-	CFA_SAME_VALUE = 0x08, CFA_REGISTER = 0x09, CFA_REMEMBER_STATE = 0x0a, CFA_RESTORE_STATE = 0x0b,
-	CFA_DEF_CFA = 0x0c, CFA_DEF_CFA_REGISTER = 0x0d, CFA_DEF_CFA_OFFSET = 0x0e, CFA_DEF_CFA_EXPRESSION = 0x0f,
-	CFA_EXPRESSION = 0x10, CFA_OFFSET_EXTENDED_SF = 0x11, CFA_DEF_CFA_SF = 0x12, CFA_DEF_CFA_OFFSET_SF = 0x13,
-	CFA_VAL_OFFSET = 0x14, CFA_VAL_OFFSET_SF = 0x15, CFA_VAL_EXPRESSION = 0x16, CFA_GNU_ARGS_SIZE = 0x2e,
+	CFA_ADVANCE_LOC = 0x40,
+	CFA_OFFSET = 0x80,
+	CFA_RESTORE = 0xc0, // operand in the low 6 bits
+	CFA_NOP = 0x00,
+	CFA_SET_LOC = 0x01,
+	CFA_ADVANCE_LOC1 = 0x02,
+	CFA_ADVANCE_LOC2 = 0x03,
+	CFA_ADVANCE_LOC4 = 0x04,
+	CFA_OFFSET_EXTENDED = 0x05,
+	CFA_RESTORE_EXTENDED = 0x06,
+	CFA_UNDEFINED = 0x07,
+	CFA_SAME_VALUE = 0x08,
+	CFA_REGISTER = 0x09,
+	CFA_REMEMBER_STATE = 0x0a,
+	CFA_RESTORE_STATE = 0x0b,
+	CFA_DEF_CFA = 0x0c,
+	CFA_DEF_CFA_REGISTER = 0x0d,
+	CFA_DEF_CFA_OFFSET = 0x0e,
+	CFA_DEF_CFA_EXPRESSION = 0x0f,
+	CFA_EXPRESSION = 0x10,
+	CFA_OFFSET_EXTENDED_SF = 0x11,
+	CFA_DEF_CFA_SF = 0x12,
+	CFA_DEF_CFA_OFFSET_SF = 0x13,
+	CFA_VAL_OFFSET = 0x14,
+	CFA_VAL_OFFSET_SF = 0x15,
+	CFA_VAL_EXPRESSION = 0x16,
+	CFA_GNU_ARGS_SIZE = 0x2e,
 	CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };
 
@@ -51,15 +71,24 @@ struct program {
 static int register_index(uint64_t dwarf_number)
 {
 	switch (dwarf_number) {
-	case DWARF_RBX: return CFI_RBX;
-	case DWARF_RBP: return CFI_RBP;
-	case DWARF_RSP: return CFI_RSP;
-	case DWARF_R12: return CFI_R12;
-	case DWARF_R13: return CFI_R13;
-	case DWARF_R14: return CFI_R14;
-	case DWARF_R15: return CFI_R15;
-	case DWARF_RA: return CFI_RA;
-	default: return -1;
+	case DWARF_RBX:
+		return CFI_RBX;
+	case DWARF_RBP:
+		return CFI_RBP;
+	case DWARF_RSP:
+		return CFI_RSP;
+	case DWARF_R12:
+		return CFI_R12;
+	case DWARF_R13:
+		return CFI_R13;
+	case DWARF_R14:
+		return CFI_R14;
+	case DWARF_R15:
+		return CFI_R15;
+	case DWARF_RA:
+		return CFI_RA;
+	default:
+		return -1;
 	}
 }
 
@@ -84,7 +113,7 @@ static void set_rule(struct program *program, uint64_t dwarf_number, uint8_t kin
 	int index = register_index(dwarf_number);
 
 	if (index >= 0)
-		program->current.registers[index] = (struct small_rule){value, size, kind};
+		program->current.registers[index] = (struct small_rule){ value, size, kind };
 }
 
 static enum cfi_result set_factored(struct program *program, uint64_t dwarf_number, uint8_t kind, int64_t offset)
@@ -99,7 +128,7 @@ static enum cfi_result set_factored(struct program *program, uint64_t dwarf_numb
 
 // Unsigned operands are also factored as signed numbers: one beyond 2^63 is nonsense.
 static enum cfi_result set_factored_unsigned(struct program *program, uint64_t dwarf_number, uint8_t kind,
-                                             uint64_t offset)
+					     uint64_t offset)
 {
 	return offset <= INT64_MAX ? set_factored(program, dwarf_number, kind, (int64_t)offset) : CFI_MALFORMED;
 }
@@ -125,12 +154,12 @@ static enum cfi_result read_block(struct span_reader *reader, uint8_t kind, stru
 		return CFI_MALFORMED;
 	if (size > UINT16_MAX || offset > UINT32_MAX)
 		return CFI_UNSUPPORTED;
-	*ret = (struct small_rule){(uint32_t)offset, (uint16_t)size, kind};
+	*ret = (struct small_rule){ (uint32_t)offset, (uint16_t)size, kind };
 	return CFI_OK;
 }
 
 static enum cfi_result set_expression(struct program *program, struct span_reader *reader, uint64_t dwarf_number,
-                                      uint8_t kind)
+				      uint8_t kind)
 {
 	int index = register_index(dwarf_number);
 	struct small_rule rule;
@@ -300,9 +329,9 @@ static enum cfi_result run(struct program *program, uint64_t begin, uint64_t end
 }
 
 static enum cfi_result row_register(const struct memory_span *span, unsigned index, const struct small_rule *rule,
-                                    struct cfi_rule *ret)
+				    struct cfi_rule *ret)
 {
-	*ret = (struct cfi_rule){.kind = rule->kind};
+	*ret = (struct cfi_rule){ .kind = rule->kind };
 	if (rule->kind == CFI_IN_REGISTER) {
 		int source = register_index(rule->value);
 
@@ -326,7 +355,7 @@ static enum cfi_result row_from_state(const struct program *program, struct cfi_
 {
 	const struct small_rule *cfa = &program->current.cfa;
 
-	*ret = (struct cfi_row){.is_signal_frame = program->cie->is_signal_frame};
+	*ret = (struct cfi_row){ .is_signal_frame = program->cie->is_signal_frame };
 	if (cfa->kind == CFI_IS_EXPRESSION) {
 		ret->cfa_is_expression = true;
 		ret->cfa_expression = program->span->address + cfa->value;
@@ -343,7 +372,7 @@ static enum cfi_result row_from_state(const struct program *program, struct cfi_
 	}
 	for (unsigned i = 0; i < CFI_REGISTERS; i++) {
 		enum cfi_result result =
-		        row_register(program->span, i, &program->current.registers[i], &ret->registers[i]);
+			row_register(program->span, i, &program->current.registers[i], &ret->registers[i]);
 
 		if (result != CFI_OK)
 			return result;
@@ -352,7 +381,7 @@ static enum cfi_result row_from_state(const struct program *program, struct cfi_
 }
 
 enum cfi_result cfi_program_run(const struct memory_span *span, const struct cfi_fde *fde, uint64_t pc,
-                                struct cfi_row *ret)
+				struct cfi_row *ret)
 {
 	struct program program; // not zeroed as a whole: most of it is `remembered`
 	enum cfi_result result;
@@ -362,8 +391,8 @@ enum cfi_result cfi_program_run(const struct memory_span *span, const struct cfi
 	program.location = fde->pc_begin;
 	program.pc = pc;
 	program.remembered_count = 0;
-	program.current = (struct state){0};
-	program.initial = (struct state){0};
+	program.current = (struct state){ 0 };
+	program.initial = (struct state){ 0 };
 	result = run(&program, fde->cie.program, fde->cie.program_end);
 	if (result != CFI_OK)
 		return result;

@@ -7,14 +7,50 @@
 
 // Numbers: DWARF 5 §7.7.1.
 enum {
-	OP_DEREF = 0x06, OP_CONST1U = 0x08, OP_CONST1S = 0x09, OP_CONST2U = 0x0a, OP_CONST2S = 0x0b,
-	OP_CONST4U = 0x0c, OP_CONST4S = 0x0d, OP_CONST8U = 0x0e, OP_CONST8S = 0x0f, OP_CONSTU = 0x10,
-	OP_CONSTS = 0x11, OP_DUP = 0x12, OP_DROP = 0x13, OP_OVER = 0x14, OP_PICK = 0x15, OP_SWAP = 0x16,
-	OP_ROT = 0x17, OP_AND = 0x1a, OP_MINUS = 0x1c, OP_MUL = 0x1e, OP_NEG = 0x1f, OP_NOT = 0x20, OP_OR = 0x21,
-	OP_PLUS = 0x22, OP_PLUS_UCONST = 0x23, OP_SHL = 0x24, OP_SHR = 0x25, OP_SHRA = 0x26, OP_XOR = 0x27,
-	OP_BRA = 0x28, OP_EQ = 0x29, OP_GE = 0x2a, OP_GT = 0x2b, OP_LE = 0x2c, OP_LT = 0x2d, OP_NE = 0x2e,
-	OP_SKIP = 0x2f, OP_LIT0 = 0x30, OP_LIT31 = 0x4f, OP_BREG0 = 0x70, OP_BREG31 = 0x8f, OP_BREGX = 0x92,
-	OP_DEREF_SIZE = 0x94, OP_NOP = 0x96,
+	OP_DEREF = 0x06,
+	OP_CONST1U = 0x08,
+	OP_CONST1S = 0x09,
+	OP_CONST2U = 0x0a,
+	OP_CONST2S = 0x0b,
+	OP_CONST4U = 0x0c,
+	OP_CONST4S = 0x0d,
+	OP_CONST8U = 0x0e,
+	OP_CONST8S = 0x0f,
+	OP_CONSTU = 0x10,
+	OP_CONSTS = 0x11,
+	OP_DUP = 0x12,
+	OP_DROP = 0x13,
+	OP_OVER = 0x14,
+	OP_PICK = 0x15,
+	OP_SWAP = 0x16,
+	OP_ROT = 0x17,
+	OP_AND = 0x1a,
+	OP_MINUS = 0x1c,
+	OP_MUL = 0x1e,
+	OP_NEG = 0x1f,
+	OP_NOT = 0x20,
+	OP_OR = 0x21,
+	OP_PLUS = 0x22,
+	OP_PLUS_UCONST = 0x23,
+	OP_SHL = 0x24,
+	OP_SHR = 0x25,
+	OP_SHRA = 0x26,
+	OP_XOR = 0x27,
+	OP_BRA = 0x28,
+	OP_EQ = 0x29,
+	OP_GE = 0x2a,
+	OP_GT = 0x2b,
+	OP_LE = 0x2c,
+	OP_LT = 0x2d,
+	OP_NE = 0x2e,
+	OP_SKIP = 0x2f,
+	OP_LIT0 = 0x30,
+	OP_LIT31 = 0x4f,
+	OP_BREG0 = 0x70,
+	OP_BREG31 = 0x8f,
+	OP_BREGX = 0x92,
+	OP_DEREF_SIZE = 0x94,
+	OP_NOP = 0x96,
 };
 
 #define MACHINE_DEPTH  16
@@ -46,8 +82,8 @@ static uint64_t *value_at(struct machine *machine, unsigned down)
 static enum step_result push_register(struct machine *machine, uint64_t dwarf_number, int64_t offset)
 {
 	static const uint8_t dwarf_numbers[CFI_REGISTERS] = {
-	        [CFI_RBX] = DWARF_RBX, [CFI_RBP] = DWARF_RBP, [CFI_R12] = DWARF_R12, [CFI_R13] = DWARF_R13,
-	        [CFI_R14] = DWARF_R14, [CFI_R15] = DWARF_R15, [CFI_RSP] = DWARF_RSP, [CFI_RA] = DWARF_RA,
+		[CFI_RBX] = DWARF_RBX, [CFI_RBP] = DWARF_RBP, [CFI_R12] = DWARF_R12, [CFI_R13] = DWARF_R13,
+		[CFI_R14] = DWARF_R14, [CFI_R15] = DWARF_R15, [CFI_RSP] = DWARF_RSP, [CFI_RA] = DWARF_RA,
 	};
 
 	for (unsigned i = 0; i < CFI_REGISTERS; i++)
@@ -100,22 +136,53 @@ static enum step_result combine(struct machine *machine, uint8_t opcode)
 	uint64_t value;
 
 	switch (opcode) {
-	case OP_AND: value = left & right; break;
-	case OP_OR: value = left | right; break;
-	case OP_XOR: value = left ^ right; break;
-	case OP_PLUS: value = left + right; break;
-	case OP_MINUS: value = left - right; break;
-	case OP_MUL: value = left * right; break;
-	case OP_SHL: value = right < 64 ? left << right : 0; break;
-	case OP_SHR: value = right < 64 ? left >> right : 0; break;
-	case OP_SHRA: value = shift_right_signed(left, right); break;
-	case OP_EQ: value = left == right; break;
-	case OP_NE: value = left != right; break;
-	case OP_GE: value = signed_left >= signed_right; break;
-	case OP_GT: value = signed_left > signed_right; break;
-	case OP_LE: value = signed_left <= signed_right; break;
-	case OP_LT: value = signed_left < signed_right; break;
-	default: return STEP_BAD;
+	case OP_AND:
+		value = left & right;
+		break;
+	case OP_OR:
+		value = left | right;
+		break;
+	case OP_XOR:
+		value = left ^ right;
+		break;
+	case OP_PLUS:
+		value = left + right;
+		break;
+	case OP_MINUS:
+		value = left - right;
+		break;
+	case OP_MUL:
+		value = left * right;
+		break;
+	case OP_SHL:
+		value = right < 64 ? left << right : 0;
+		break;
+	case OP_SHR:
+		value = right < 64 ? left >> right : 0;
+		break;
+	case OP_SHRA:
+		value = shift_right_signed(left, right);
+		break;
+	case OP_EQ:
+		value = left == right;
+		break;
+	case OP_NE:
+		value = left != right;
+		break;
+	case OP_GE:
+		value = signed_left >= signed_right;
+		break;
+	case OP_GT:
+		value = signed_left > signed_right;
+		break;
+	case OP_LE:
+		value = signed_left <= signed_right;
+		break;
+	case OP_LT:
+		value = signed_left < signed_right;
+		break;
+	default:
+		return STEP_BAD;
 	}
 	machine->depth--;
 	*value_at(machine, 0) = value;
@@ -133,23 +200,34 @@ static enum step_result step_constant(struct machine *machine, uint8_t opcode, b
 	if (opcode >= OP_BREG0 && opcode <= OP_BREG31)
 		return push_register(machine, opcode - OP_BREG0, span_reader_sleb(reader));
 	switch (opcode) {
-	case OP_CONST1U: return push(machine, span_reader_unsigned(reader, 1));
-	case OP_CONST1S: return push(machine, span_reader_signed(reader, 1));
-	case OP_CONST2U: return push(machine, span_reader_unsigned(reader, 2));
-	case OP_CONST2S: return push(machine, span_reader_signed(reader, 2));
-	case OP_CONST4U: return push(machine, span_reader_unsigned(reader, 4));
-	case OP_CONST4S: return push(machine, span_reader_signed(reader, 4));
+	case OP_CONST1U:
+		return push(machine, span_reader_unsigned(reader, 1));
+	case OP_CONST1S:
+		return push(machine, span_reader_signed(reader, 1));
+	case OP_CONST2U:
+		return push(machine, span_reader_unsigned(reader, 2));
+	case OP_CONST2S:
+		return push(machine, span_reader_signed(reader, 2));
+	case OP_CONST4U:
+		return push(machine, span_reader_unsigned(reader, 4));
+	case OP_CONST4S:
+		return push(machine, span_reader_signed(reader, 4));
 	case OP_CONST8U:
-	case OP_CONST8S: return push(machine, span_reader_unsigned(reader, 8));
-	case OP_CONSTU: return push(machine, span_reader_uleb(reader));
-	case OP_CONSTS: return push(machine, (uint64_t)span_reader_sleb(reader));
+	case OP_CONST8S:
+		return push(machine, span_reader_unsigned(reader, 8));
+	case OP_CONSTU:
+		return push(machine, span_reader_uleb(reader));
+	case OP_CONSTS:
+		return push(machine, (uint64_t)span_reader_sleb(reader));
 	case OP_BREGX: {
 		uint64_t dwarf_number = span_reader_uleb(reader);
 
 		return push_register(machine, dwarf_number, span_reader_sleb(reader));
 	}
-	case OP_SKIP: return branch(machine, true);
-	case OP_NOP: return STEP_OK;
+	case OP_SKIP:
+		return branch(machine, true);
+	case OP_NOP:
+		return STEP_OK;
 	default:
 		*done_ret = false;
 		return STEP_OK;
@@ -255,8 +333,8 @@ static enum step_result step(struct machine *machine, uint8_t opcode)
 }
 
 enum step_result expression_evaluate(const struct memory_span *code, uint64_t expression, uint64_t size,
-                                     const struct memory_span *stack, const struct full_registers *registers,
-                                     const uint64_t *initial, uint64_t *ret)
+				     const struct memory_span *stack, const struct full_registers *registers,
+				     const uint64_t *initial, uint64_t *ret)
 {
 	uint64_t begin = expression - code->address;
 	struct machine machine; // values above depth stay unset

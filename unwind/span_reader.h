@@ -16,7 +16,7 @@ struct span_reader {
 // A reader of [offset, end), cut to the span. One that would begin outside has failed already.
 static inline struct span_reader span_reader_make(const struct memory_span *span, uint64_t offset, uint64_t end)
 {
-	struct span_reader reader = {span, offset, end <= span->size ? end : span->size, false};
+	struct span_reader reader = { span, offset, end <= span->size ? end : span->size, false };
 
 	if (offset > reader.end) {
 		reader.offset = reader.end;
@@ -64,10 +64,7 @@ static inline uint64_t span_reader_signed(struct span_reader *reader, unsigned s
 	return (uint64_t)((int64_t)(span_reader_unsigned(reader, size) << unused_bits) >> unused_bits);
 }
 
-static inline uint8_t span_reader_u8(struct span_reader *reader)
-{
-	return (uint8_t)span_reader_unsigned(reader, 1);
-}
+static inline uint8_t span_reader_u8(struct span_reader *reader) { return (uint8_t)span_reader_unsigned(reader, 1); }
 
 // Unsigned (ULEB128) or signed (SLEB128) as its 64-bit pattern. At most 10 bytes, and no bit beyond the 64th may be
 // lost.
@@ -98,13 +95,7 @@ static inline uint64_t span_reader_leb128(struct span_reader *reader, bool is_si
 	return 0;
 }
 
-static inline uint64_t span_reader_uleb(struct span_reader *reader)
-{
-	return span_reader_leb128(reader, false);
-}
-static inline int64_t span_reader_sleb(struct span_reader *reader)
-{
-	return (int64_t)span_reader_leb128(reader, true);
-}
+static inline uint64_t span_reader_uleb(struct span_reader *reader) { return span_reader_leb128(reader, false); }
+static inline int64_t span_reader_sleb(struct span_reader *reader) { return (int64_t)span_reader_leb128(reader, true); }
 
 #endif

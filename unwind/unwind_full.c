@@ -15,7 +15,7 @@ static enum step_result compute_cfa(const struct cfi_row *row, const struct fram
 {
 	if (row->cfa_is_expression)
 		return expression_evaluate(frame->code, row->cfa_expression, row->cfa_expression_size, frame->stack,
-		                           frame->registers, NULL, ret);
+					   frame->registers, NULL, ret);
 	if (row->cfa_register >= CFI_REGISTERS || !(frame->registers->known & 1u << row->cfa_register))
 		return STEP_BAD;
 	*ret = frame->registers->value[row->cfa_register] + (uint64_t)(int64_t)row->cfa_offset;
@@ -24,7 +24,7 @@ static enum step_result compute_cfa(const struct cfi_row *row, const struct fram
 
 // The caller's value of register `index`; STEP_BAD when it cannot be known.
 static enum step_result compute_register(const struct cfi_rule *rule, unsigned index, const struct frame *frame,
-                                         uint64_t *ret)
+					 uint64_t *ret)
 {
 	uint64_t address = frame->cfa + (uint64_t)(int64_t)rule->offset;
 	unsigned source = index;
@@ -50,7 +50,7 @@ static enum step_result compute_register(const struct cfi_rule *rule, unsigned i
 	case CFI_AT_EXPRESSION:
 	case CFI_IS_EXPRESSION:
 		result = expression_evaluate(frame->code, rule->expression, rule->expression_size, frame->stack,
-		                             frame->registers, &frame->cfa, &address);
+					     frame->registers, &frame->cfa, &address);
 		if (result != STEP_OK)
 			return result;
 		if (rule->kind == CFI_AT_EXPRESSION)
@@ -67,10 +67,10 @@ static enum step_result compute_register(const struct cfi_rule *rule, unsigned i
 }
 
 enum step_result unwind_step_full(const struct cfi_row *row, const struct memory_span *code,
-                                  const struct memory_span *stack, struct full_registers *registers, uint64_t *cfa)
+				  const struct memory_span *stack, struct full_registers *registers, uint64_t *cfa)
 {
-	struct frame frame = {code, stack, registers, 0};
-	struct full_registers caller = {.pc_is_exact = row->is_signal_frame};
+	struct frame frame = { code, stack, registers, 0 };
+	struct full_registers caller = { .pc_is_exact = row->is_signal_frame };
 	uint64_t sp;
 	enum step_result result;
 

@@ -6,9 +6,18 @@
 
 // Operations of the expressions that are known by sight (DWARF 5 §7.7.1).
 enum {
-	OP_DEREF = 0x06, OP_AND = 0x1a, OP_PLUS = 0x22, OP_SHL = 0x24, OP_GE = 0x2a, OP_LIT0 = 0x30,
-	OP_LIT3 = OP_LIT0 + 3, OP_LIT15 = OP_LIT0 + 15, OP_BREG0 = 0x70, OP_BREG_RBP = OP_BREG0 + DWARF_RBP,
-	OP_BREG_RSP = OP_BREG0 + DWARF_RSP, OP_BREG_RIP = OP_BREG0 + DWARF_RA,
+	OP_DEREF = 0x06,
+	OP_AND = 0x1a,
+	OP_PLUS = 0x22,
+	OP_SHL = 0x24,
+	OP_GE = 0x2a,
+	OP_LIT0 = 0x30,
+	OP_LIT3 = OP_LIT0 + 3,
+	OP_LIT15 = OP_LIT0 + 15,
+	OP_BREG0 = 0x70,
+	OP_BREG_RBP = OP_BREG0 + DWARF_RBP,
+	OP_BREG_RSP = OP_BREG0 + DWARF_RSP,
+	OP_BREG_RIP = OP_BREG0 + DWARF_RA,
 };
 
 // Offsets in struct ucontext of the Linux kernel on x86-64: five words (flags, link, alternate stack) before struct
@@ -49,10 +58,7 @@ static bool match_breg(struct span_reader *reader, uint8_t breg, int64_t *offset
 	return !reader->failed;
 }
 
-static bool match_end(const struct span_reader *reader)
-{
-	return !reader->failed && reader->offset == reader->end;
-}
+static bool match_end(const struct span_reader *reader) { return !reader->failed && reader->offset == reader->end; }
 
 // The whole rule is *(register + offset), the register named by its breg operation.
 static bool is_saved_at(const struct memory_span *code, const struct cfi_rule *rule, uint8_t breg, int64_t offset)
@@ -66,7 +72,7 @@ static bool is_saved_at(const struct memory_span *code, const struct cfi_rule *r
 
 // The CFA is "breg offset; deref".
 static bool match_deref_cfa(const struct memory_span *code, const struct cfi_row *row, uint8_t breg,
-                            int64_t *offset_ret)
+			    int64_t *offset_ret)
 {
 	struct span_reader reader = expression_reader(code, row->cfa_expression, row->cfa_expression_size);
 
@@ -92,7 +98,7 @@ static bool match_realigned(const struct memory_span *code, const struct cfi_row
 // linker writes rsp + 8 + ((rip & 15) >= threshold) << 3; GNU ld 2.40 with 11 for plain entries, with 9 for those that
 // begin with endbr64.
 static bool match_plt(const struct memory_span *code, const struct cfi_row *row, int64_t *offset_ret,
-                      uint64_t *threshold_ret)
+		      uint64_t *threshold_ret)
 {
 	struct span_reader reader = expression_reader(code, row->cfa_expression, row->cfa_expression_size);
 	int64_t rip_offset;
@@ -141,7 +147,7 @@ static uint64_t pack_expression_row(const struct cfi_row *row, const struct memo
 }
 
 uint64_t unwind_rule_pack(enum cfi_result result, const struct cfi_row *row, const struct memory_span *code,
-                          uint32_t module)
+			  uint32_t module)
 {
 	const struct cfi_rule *rbp;
 	uint64_t slot = 0;
@@ -169,13 +175,10 @@ uint64_t unwind_rule_pack(enum cfi_result result, const struct cfi_row *row, con
 	return pack(UNWIND_SLOW, module, 0, 0);
 }
 
-uint64_t unwind_rule_signal(uint32_t module)
-{
-	return pack(UNWIND_SIGNAL, module, 0, 0);
-}
+uint64_t unwind_rule_signal(uint32_t module) { return pack(UNWIND_SIGNAL, module, 0, 0); }
 
 static enum step_result step_realigned(uint64_t rule, const struct memory_span *stack, struct walk_registers *registers,
-                                       uint64_t *cfa, bool *caller_pc_is_exact)
+				       uint64_t *cfa, bool *caller_pc_is_exact)
 {
 	uint64_t frame, caller_rbp;
 	enum step_result result;
@@ -190,7 +193,7 @@ static enum step_result step_realigned(uint64_t rule, const struct memory_span *
 }
 
 static enum step_result step_signal(uint64_t rule, const struct memory_span *stack, struct walk_registers *registers,
-                                    uint64_t *cfa, bool *caller_pc_is_exact)
+				    uint64_t *cfa, bool *caller_pc_is_exact)
 {
 	uint64_t context = registers->sp + unwind_rule_offset(rule) - stack->address; // offset in the span
 	struct walk_registers caller;
@@ -216,7 +219,7 @@ static enum step_result step_signal(uint64_t rule, const struct memory_span *sta
 
 // A frame pointer of 0 marks the outermost frame (psABI §3.4.1: the initial value of %rbp).
 static enum step_result step_frame_pointer(const struct memory_span *stack, struct walk_registers *registers,
-                                           uint64_t *cfa, bool *caller_pc_is_exact)
+					   uint64_t *cfa, bool *caller_pc_is_exact)
 {
 	if (registers->rbp == 0)
 		return STEP_END;
@@ -226,7 +229,7 @@ static enum step_result step_frame_pointer(const struct memory_span *stack, stru
 }
 
 enum step_result unwind_step_rare(uint64_t rule, const struct memory_span *stack, struct walk_registers *registers,
-                                  uint64_t *cfa, bool *caller_pc_is_exact)
+				  uint64_t *cfa, bool *caller_pc_is_exact)
 {
 	uint64_t pushed;
 
@@ -238,7 +241,7 @@ enum step_result unwind_step_rare(uint64_t rule, const struct memory_span *stack
 	case UNWIND_PLT:
 		pushed = (registers->pc & 15) >= unwind_rule_slot(rule) ? 8 : 0;
 		return unwind_to_cfa(registers->sp + unwind_rule_offset(rule) + pushed, 0, stack, registers, cfa,
-		                     caller_pc_is_exact);
+				     caller_pc_is_exact);
 	case UNWIND_SIGNAL:
 		return step_signal(rule, stack, registers, cfa, caller_pc_is_exact);
 	case UNWIND_FRAME_POINTER:

@@ -27,7 +27,7 @@ enum unwind_kind {
 	UNWIND_BAD,           // the walk ends: CFI that cannot be used
 };
 
-#define UNWIND_KIND(rule) ((enum unwind_kind)((rule) >> 60))
+#define UNWIND_KIND(rule)   ((enum unwind_kind)((rule) >> 60))
 #define UNWIND_MODULE(rule) ((uint32_t)((rule) >> 46) & 0x3fffu)
 
 struct walk_registers {
@@ -54,9 +54,10 @@ enum step_result {
 // expressions are read from `code` (the span that cfi_decode was given), to know the common ones. module: index + 1,
 // or 0.
 uint64_t unwind_rule_pack(enum cfi_result result, const struct cfi_row *row, const struct memory_span *code,
-                          uint32_t module);
+			  uint32_t module);
 
-// The rule for the code that signal handlers return to, where it has no CFI (musl): the ucontext is at the stack pointer.
+// The rule for the code that signal handlers return to, where it has no CFI (musl): the ucontext is at the stack
+// pointer.
 uint64_t unwind_rule_signal(uint32_t module);
 
 // unwind_step, which executes a packed rule, is inline, in unwind_step.h.
@@ -66,6 +67,6 @@ uint64_t unwind_rule_signal(uint32_t module);
 // STEP_OK *registers is the caller's and *cfa the canonical frame address; otherwise nothing is changed. A pc of 0 is
 // STEP_END.
 enum step_result unwind_step_full(const struct cfi_row *row, const struct memory_span *code,
-                                  const struct memory_span *stack, struct full_registers *registers, uint64_t *cfa);
+				  const struct memory_span *stack, struct full_registers *registers, uint64_t *cfa);
 
 #endif

@@ -7,29 +7,24 @@
 #include "unwind/stack_word.h"
 #include "unwind/unwind_rule.h"
 
-// What the C library's start code takes at most of the stack's outer end, bytes; musl 1.2.3: 100 before main, 64 before a thread's function.
+// What the C library's start code takes at most of the stack's outer end, bytes; musl 1.2.3: 100 before main, 64 before
+// a thread's function.
 #define UNWIND_START_CODE_MAX 256u
 
 // CFA offset in bytes: bits 45..24, signed, times 8.
-static inline uint64_t unwind_rule_offset(uint64_t rule)
-{
-	return (uint64_t)((int64_t)(rule << 18) >> 42) * 8;
-}
+static inline uint64_t unwind_rule_offset(uint64_t rule) { return (uint64_t)((int64_t)(rule << 18) >> 42) * 8; }
 
 // Bits 23..8: how many words below the CFA rbp was saved, 0 = it was not. For UNWIND_PLT, the threshold.
-static inline uint64_t unwind_rule_slot(uint64_t rule)
-{
-	return rule >> 8 & 0xffff;
-}
+static inline uint64_t unwind_rule_slot(uint64_t rule) { return rule >> 8 & 0xffff; }
 
 // unwind_step for the kinds other than UNWIND_SP and UNWIND_BP.
 enum step_result unwind_step_rare(uint64_t rule, const struct memory_span *stack, struct walk_registers *registers,
-                                  uint64_t *cfa, bool *caller_pc_is_exact);
+				  uint64_t *cfa, bool *caller_pc_is_exact);
 
 // Moves to the caller of a frame with this CFA: return address in the word below it. Shared by all kinds but signal
 // frames.
 static inline enum step_result unwind_to_cfa(uint64_t frame, uint64_t slot, const struct memory_span *stack,
-                                             struct walk_registers *registers, uint64_t *cfa, bool *caller_pc_is_exact)
+					     struct walk_registers *registers, uint64_t *cfa, bool *caller_pc_is_exact)
 {
 	uint64_t top = frame - stack->address; // wraps to a large number below the span
 	uint64_t pc;
@@ -56,7 +51,7 @@ static inline enum step_result unwind_to_cfa(uint64_t frame, uint64_t slot, cons
 // *caller_pc_is_exact true when the caller was interrupted by a signal. Otherwise nothing is changed. A pc of 0 read
 // from the stack is STEP_END.
 static inline enum step_result unwind_step(uint64_t rule, const struct memory_span *stack,
-                                           struct walk_registers *registers, uint64_t *cfa, bool *caller_pc_is_exact)
+					   struct walk_registers *registers, uint64_t *cfa, bool *caller_pc_is_exact)
 {
 	unsigned kind = UNWIND_KIND(rule);
 	uint64_t base = kind == UNWIND_SP ? registers->sp : registers->rbp;
@@ -64,7 +59,7 @@ static inline enum step_result unwind_step(uint64_t rule, const struct memory_sp
 	if (HS_UNLIKELY(kind - UNWIND_SP > UNWIND_BP - UNWIND_SP))
 		return unwind_step_rare(rule, stack, registers, cfa, caller_pc_is_exact);
 	return unwind_to_cfa(base + unwind_rule_offset(rule), unwind_rule_slot(rule), stack, registers, cfa,
-	                     caller_pc_is_exact);
+			     caller_pc_is_exact);
 }
 
 #endif

@@ -15,7 +15,8 @@ enum {
 
 #define SYSCALL_INSTRUCTION_SIZE 2
 
-// EFLAGS: the trap flag, by which a program steps itself, and the check of alignment. rt_sigreturn brings both back (FIX_EFLAGS in arch/x86/kernel/signal_64.c).
+// EFLAGS: the trap flag, by which a program steps itself, and the check of alignment. rt_sigreturn brings both back
+// (FIX_EFLAGS in arch/x86/kernel/signal_64.c).
 #define FLAGS_THAT_RAISE (UINT64_C(1) << 8 | UINT64_C(1) << 18)
 
 // arch_do_signal_or_restart in arch/x86/kernel/signal.c: orig_ax is compared as an int, and -1 alone is no call.
@@ -70,16 +71,21 @@ void arch_end_call(struct user_regs_struct *registers, int64_t result)
 	registers->rip += SYSCALL_INSTRUCTION_SIZE;
 }
 
-#define CODE(...) { (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }) }
+#define CODE(...)                                                                                                      \
+	{                                                                                                              \
+		(const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })                             \
+	}
 
-__attribute__((no_sanitize("address", "thread", "undefined"))) long arch_own_syscall(long number, long one, long two, long three, long four,
-										      long five)
+__attribute__((no_sanitize("address", "thread", "undefined"))) long arch_own_syscall(long number, long one, long two,
+										     long three, long four, long five)
 {
 	register long fourth __asm__("r10") = four;
 	register long fifth __asm__("r8") = five;
 	long result;
 
-	__asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(one), "S"(two), "d"(three), "r"(fourth), "r"(fifth)
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(one), "S"(two), "d"(three), "r"(fourth), "r"(fifth)
 			 : "rcx", "r11", "memory");
 	return result;
 }
@@ -107,9 +113,7 @@ const struct arch_code arch_leave_gadgets[] = {
 };
 
 const uint8_t arch_entry_code[ARCH_ENTRY_CODE_SIZE] = {
-	0x0f, 0x05, 0xc3,
-	0xb8, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05,
-	0xc9, 0xc3,
+	0x0f, 0x05, 0xc3, 0xb8, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05, 0xc9, 0xc3,
 };
 
 bool arch_raises_signals(const struct user_regs_struct *registers)
@@ -117,7 +121,8 @@ bool arch_raises_signals(const struct user_regs_struct *registers)
 	return (registers->eflags & FLAGS_THAT_RAISE) != 0;
 }
 
-void arch_park(struct user_regs_struct *registers, uint64_t leave_gadget, uint64_t syscall_gadget, uint64_t stack, uint64_t frame)
+void arch_park(struct user_regs_struct *registers, uint64_t leave_gadget, uint64_t syscall_gadget, uint64_t stack,
+	       uint64_t frame)
 {
 	registers->orig_rax = UINT64_MAX; // or the kernel would think of restarting a call and move rip
 	registers->eflags &= ~FLAGS_THAT_RAISE;
@@ -127,12 +132,14 @@ void arch_park(struct user_regs_struct *registers, uint64_t leave_gadget, uint64
 		return;
 	}
 	registers->rip = syscall_gadget;
-	// rt_sigreturn finds the frame 8 bytes below, where a handler's return would have taken the restorer's address from
+	// rt_sigreturn finds the frame 8 bytes below, where a handler's return would have taken the restorer's address
+	// from
 	registers->rsp = frame + 8;
 	registers->rax = SYS_rt_sigreturn;
 }
 
-void arch_set_call(struct user_regs_struct *registers, long number, const uint64_t arguments[6], uint64_t syscall_gadget, uint64_t stack)
+void arch_set_call(struct user_regs_struct *registers, long number, const uint64_t arguments[6],
+		   uint64_t syscall_gadget, uint64_t stack)
 {
 	registers->orig_rax = (uint64_t)number; // what the kernel calls after the entry stop: syscall_trace_enter
 	registers->rdi = arguments[0];
@@ -152,15 +159,9 @@ void arch_set_no_call(struct user_regs_struct *registers, uint64_t syscall_gadge
 	registers->rsp = stack;
 }
 
-int64_t arch_call_result(const struct user_regs_struct *registers)
-{
-	return (int64_t)registers->rax;
-}
+int64_t arch_call_result(const struct user_regs_struct *registers) { return (int64_t)registers->rax; }
 
-bool arch_is_restart(int64_t result)
-{
-	return result <= -ERESTARTSYS && result >= -ERESTART_RESTARTBLOCK;
-}
+bool arch_is_restart(int64_t result) { return result <= -ERESTARTSYS && result >= -ERESTART_RESTARTBLOCK; }
 
 void arch_read_xsave_layout(struct xsave_layout *ret)
 {

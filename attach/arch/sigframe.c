@@ -7,8 +7,8 @@
 #define FP_XSTATE_MAGIC2 0x46505845u
 
 // uc_flags, include/uapi/asm/ucontext.h
-#define UC_FP_XSTATE 0x1u
-#define UC_SIGCONTEXT_SS 0x2u
+#define UC_FP_XSTATE         0x1u
+#define UC_SIGCONTEXT_SS     0x2u
 #define UC_STRICT_RESTORE_SS 0x4u
 
 // Neither 0 nor SS_ONSTACK nor SS_DISABLE: do_sigaltstack refuses it, restore_altstack ignores that, and so the thread
@@ -19,12 +19,13 @@ enum {
 	XSAVE_LEGACY_SIZE = 512,
 	XSAVE_HEADER_SIZE = 64,
 	XSAVE_MINIMUM = XSAVE_LEGACY_SIZE + XSAVE_HEADER_SIZE,
-	XSAVE_SOFTWARE_OFFSET = 464, // NT_X86_XSTATE: u64 mask of the enabled features; in a frame: struct software_bytes
+	// NT_X86_XSTATE: u64 mask of the enabled features; in a frame: struct software_bytes
+	XSAVE_SOFTWARE_OFFSET = 464,
 	XSAVE_ALIGNMENT = 64,
 };
 
 #define XFEATURE_FP_SSE UINT64_C(0x3)
-#define XFEATURE_PKRU (UINT64_C(1) << 9)
+#define XFEATURE_PKRU   (UINT64_C(1) << 9)
 
 struct signal_context {
 	uint64_t r8, r9, r10, r11, r12, r13, r14, r15;
@@ -54,7 +55,8 @@ _Static_assert(offsetof(struct signal_frame, info) == HS_SIGFRAME_INFO_OFFSET, "
 _Static_assert(offsetof(struct signal_frame, context.rip) == HS_SIGFRAME_PC_OFFSET, "struct rt_sigframe");
 _Static_assert(offsetof(struct signal_frame, context.rsp) == HS_SIGFRAME_SP_OFFSET, "struct rt_sigframe");
 _Static_assert(offsetof(struct signal_frame, context.cs) == HS_SIGFRAME_CS_OFFSET, "struct rt_sigframe");
-_Static_assert(offsetof(struct signal_frame, context.fpstate) == HS_SIGFRAME_FLOATING_POINT_OFFSET, "struct rt_sigframe");
+_Static_assert(offsetof(struct signal_frame, context.fpstate) == HS_SIGFRAME_FLOATING_POINT_OFFSET,
+	       "struct rt_sigframe");
 _Static_assert(sizeof(struct signal_frame) == HS_SIGFRAME_FIXED_SIZE, "struct rt_sigframe");
 _Static_assert(offsetof(struct signal_frame, context.err) <= HS_SIGFRAME_HEAD_SIZE, "the head has the selectors");
 
@@ -151,8 +153,9 @@ struct hs_error *sigframe_build(const struct sigframe_request *request, struct s
 
 	if (request->xstate_size < XSAVE_MINIMUM)
 		return bad_xstate("it is too short");
-	// Features in use, and the protection keys, whose initial value in the kernel is not the processor's: sigreturn resets
-	// what is left out. Features not in use (AMX) would need more room than the thread's state has in the kernel.
+	// Features in use, and the protection keys, whose initial value in the kernel is not the processor's: sigreturn
+	// resets what is left out. Features not in use (AMX) would need more room than the thread's state has in the
+	// kernel.
 	features = read_u64(request->xstate + XSAVE_LEGACY_SIZE) | XFEATURE_FP_SSE;
 	if (request->layout->size[9] != 0)
 		features |= XFEATURE_PKRU & read_u64(request->xstate + XSAVE_SOFTWARE_OFFSET);
@@ -205,8 +208,8 @@ bool sigframe_is_ours(const uint8_t head[HS_SIGFRAME_HEAD_SIZE])
 
 	_Static_assert(offsetof(struct signal_frame, context) <= HS_SIGFRAME_HEAD_SIZE, "the head has the flags");
 	memcpy(&frame, head, offsetof(struct signal_frame, context));
-	return frame.flags == (UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS) && !frame.link && !frame.stack_base &&
-	       frame.stack_flags == SS_FLAGS_REFUSED && !frame.stack_padding && !frame.stack_size;
+	return frame.flags == (UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS) && !frame.link &&
+	       !frame.stack_base && frame.stack_flags == SS_FLAGS_REFUSED && !frame.stack_padding && !frame.stack_size;
 }
 
 bool sigframe_find(const uint8_t *bytes, size_t size, uint64_t address, size_t *begin_ret, size_t *end_ret)

@@ -19,10 +19,7 @@ struct symbol_table {
 	uint64_t strings_size; // bytes; the last one is 0, so every offset below it starts a terminated string
 };
 
-static bool inside(uint64_t offset, uint64_t size, uint64_t limit)
-{
-	return offset <= limit && size <= limit - offset;
-}
+static bool inside(uint64_t offset, uint64_t size, uint64_t limit) { return offset <= limit && size <= limit - offset; }
 
 // A range of the file, NULL when it is not inside it or cannot be read. What was returned once stays as it is.
 static const uint8_t *range(const struct elf_view *view, uint64_t offset, uint64_t size)
@@ -57,14 +54,17 @@ static bool find_in_notes(const uint8_t *data, uint64_t size, uint64_t alignment
 	}
 }
 
-bool elf_view_find_note(const struct elf_view *view, const char *owner, uint32_t type, const uint8_t **data_ret, size_t *size_ret)
+bool elf_view_find_note(const struct elf_view *view, const char *owner, uint32_t type, const uint8_t **data_ret,
+			size_t *size_ret)
 {
 	for (unsigned i = 0; i < view->header.e_phnum; i++) {
 		const Elf64_Phdr *segment = &view->segments[i];
-		const uint8_t *notes = segment->p_type == PT_NOTE ? range(view, segment->p_offset, segment->p_filesz) : NULL;
+		const uint8_t *notes =
+			segment->p_type == PT_NOTE ? range(view, segment->p_offset, segment->p_filesz) : NULL;
 		struct byte_cursor description;
 
-		if (notes && find_in_notes(notes, segment->p_filesz, segment->p_align == 8 ? 8 : 4, owner, type, &description)) {
+		if (notes &&
+		    find_in_notes(notes, segment->p_filesz, segment->p_align == 8 ? 8 : 4, owner, type, &description)) {
 			*data_ret = description.position;
 			*size_ret = byte_cursor_left(&description);
 			return true;
@@ -221,7 +221,8 @@ static bool read_u32(const struct elf_view *view, uint64_t vaddr, uint32_t *ret)
 	return bytes;
 }
 
-// LSB, "Exception Frames": version 1, pc-relative sdata4 to .eh_frame, udata4 count, and pairs of sdata4 from the header's start; an FDE of pc-relative sdata4.
+// LSB, "Exception Frames": version 1, pc-relative sdata4 to .eh_frame, udata4 count, and pairs of sdata4 from the
+// header's start; an FDE of pc-relative sdata4.
 bool elf_view_function(const struct elf_view *view, uint64_t vaddr, uint64_t *low_ret, uint64_t *high_ret)
 {
 	enum { HEADER = 12, PAIR = 8 };
@@ -252,7 +253,8 @@ bool elf_view_function(const struct elf_view *view, uint64_t vaddr, uint64_t *lo
 	*low_ret = header + (uint64_t)(int64_t)(int32_t)distance;
 	memcpy(&distance, bytes + HEADER + (low - 1) * PAIR + 4, sizeof(distance));
 	fde = header + (uint64_t)(int64_t)(int32_t)distance;
-	if (!read_u32(view, fde, &length) || length < 16 || length >= 0xfffffff0 || !read_u32(view, fde + 8, &distance) || !read_u32(view, fde + 12, &range))
+	if (!read_u32(view, fde, &length) || length < 16 || length >= 0xfffffff0 ||
+	    !read_u32(view, fde + 8, &distance) || !read_u32(view, fde + 12, &range))
 		return false;
 	*high_ret = *low_ret + range;
 	return fde + 8 + (uint64_t)(int64_t)(int32_t)distance == *low_ret && vaddr < *high_ret;
@@ -317,8 +319,8 @@ bool elf_view_section(const struct elf_view *view, const char *name, uint64_t *v
 	if (!names.strings || !terminate_strings(&names))
 		return false;
 	for (uint64_t i = 0; read_section(view, i, &section); i++) {
-		if (!(section.sh_flags & SHF_ALLOC) || section.sh_type == SHT_NOBITS || section.sh_name >= names.strings_size ||
-		    strcmp(names.strings + section.sh_name, name) != 0)
+		if (!(section.sh_flags & SHF_ALLOC) || section.sh_type == SHT_NOBITS ||
+		    section.sh_name >= names.strings_size || strcmp(names.strings + section.sh_name, name) != 0)
 			continue;
 		*vaddr_ret = section.sh_addr;
 		*size_ret = section.sh_size;
@@ -379,7 +381,9 @@ const uint8_t *elf_view_code(const struct elf_view *view, uint64_t vaddr, bool m
 	for (unsigned i = 0; i < view->header.e_phnum; i++) {
 		const Elf64_Phdr *segment = &view->segments[i];
 
-		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) || (!may_change && segment->p_flags & PF_W) || vaddr < segment->p_vaddr || vaddr - segment->p_vaddr >= segment->p_filesz)
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) ||
+		    (!may_change && segment->p_flags & PF_W) || vaddr < segment->p_vaddr ||
+		    vaddr - segment->p_vaddr >= segment->p_filesz)
 			continue;
 		*size_ret = segment->p_filesz - (vaddr - segment->p_vaddr);
 		return elf_view_bytes(view, vaddr, *size_ret);
@@ -414,7 +418,8 @@ bool elf_view_dynamic(const struct elf_view *view, int64_t tag, uint64_t *value_
 
 static bool find_by_dynamic_segment(const struct elf_view *view, struct symbol_table *ret)
 {
-	uint64_t symbols = 0, strings = 0, strings_size = 0, hash = 0, gnu_hash = 0, count = 0, entry_size = sizeof(Elf64_Sym);
+	uint64_t symbols = 0, strings = 0, strings_size = 0, hash = 0, gnu_hash = 0, count = 0,
+		 entry_size = sizeof(Elf64_Sym);
 
 	if (!elf_view_dynamic(view, DT_SYMTAB, &symbols) || !elf_view_dynamic(view, DT_STRTAB, &strings) ||
 	    !elf_view_dynamic(view, DT_STRSZ, &strings_size))

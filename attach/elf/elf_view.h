@@ -52,15 +52,17 @@ struct hs_error *elf_view_symbols(const struct elf_view *view, bool (*visit)(con
 bool elf_view_find_symbol(const struct elf_view *view, const char *name, struct elf_symbol *ret);
 
 // The description of the first note of this owner and type, inside the view. false = none.
-bool elf_view_find_note(const struct elf_view *view, const char *owner, uint32_t type, const uint8_t **data_ret, size_t *size_ret);
+bool elf_view_find_note(const struct elf_view *view, const char *owner, uint32_t type, const uint8_t **data_ret,
+			size_t *size_ret);
 
 // The file's bytes for [vaddr, vaddr + size), NULL when they are not wholly inside the file part of one load segment.
 const uint8_t *elf_view_bytes(const struct elf_view *view, uint64_t vaddr, size_t size);
-// The file's bytes from `vaddr` to the end of its executable segment, *size_ret of them. NULL = no code, or, without `may_change`, in a segment that the
-// program may write to.
+// The file's bytes from `vaddr` to the end of its executable segment, *size_ret of them. NULL = no code, or, without
+// `may_change`, in a segment that the program may write to.
 const uint8_t *elf_view_code(const struct elf_view *view, uint64_t vaddr, bool may_change, size_t *size_ret);
-// Where the function lies whose code `vaddr` is, by the unwind information that .eh_frame_hdr leads to: [*low_ret, *high_ret). false = it says nothing of it, or in
-// another form than the usual one (a sorted table of distances of 4 bytes, and such in the FDEs).
+// Where the function lies whose code `vaddr` is, by the unwind information that .eh_frame_hdr leads to: [*low_ret,
+// *high_ret). false = it says nothing of it, or in another form than the usual one (a sorted table of distances of 4
+// bytes, and such in the FDEs).
 bool elf_view_function(const struct elf_view *view, uint64_t vaddr, uint64_t *low_ret, uint64_t *high_ret);
 // The value of the entry of PT_DYNAMIC with this tag, the last one, as the loader takes it. false = none.
 bool elf_view_dynamic(const struct elf_view *view, int64_t tag, uint64_t *value_ret);

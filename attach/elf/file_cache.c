@@ -18,10 +18,7 @@ static struct {
 	size_t count;
 } cache;
 
-void file_cache_begin(void)
-{
-	cache.is_used = true;
-}
+void file_cache_begin(void) { cache.is_used = true; }
 
 void file_cache_end(void)
 {
@@ -38,7 +35,8 @@ void file_cache_end(void)
 static struct kept_file *find(const struct proc_map *map)
 {
 	for (size_t i = 0; i < cache.count; i++)
-		if (cache.items[i].inode == map->inode && cache.items[i].device == makedev(map->device_major, map->device_minor) &&
+		if (cache.items[i].inode == map->inode &&
+		    cache.items[i].device == makedev(map->device_major, map->device_minor) &&
 		    strcmp(cache.items[i].name, map->name) == 0)
 			return &cache.items[i];
 	return NULL;
@@ -64,7 +62,10 @@ void file_cache_keep(const struct proc_map *map, struct file_copy *copy)
 	}
 	cache.items = items;
 	items[cache.count++] = (struct kept_file){
-		.device = makedev(map->device_major, map->device_minor), .inode = map->inode, .name = name, .copy = file_copy_share(copy),
+		.device = makedev(map->device_major, map->device_minor),
+		.inode = map->inode,
+		.name = name,
+		.copy = file_copy_share(copy),
 	};
 }
 

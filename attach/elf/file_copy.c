@@ -42,7 +42,10 @@ struct hs_error *file_copy_open(int fd, struct file_copy *ret)
 	return NULL;
 }
 
-static bool is_loaded(const struct file_copy *copy, uint64_t piece) { return copy->loaded[piece / 8] >> (piece % 8) & 1; }
+static bool is_loaded(const struct file_copy *copy, uint64_t piece)
+{
+	return copy->loaded[piece / 8] >> (piece % 8) & 1;
+}
 
 static uint64_t piece_size(const struct file_copy *copy, uint64_t piece)
 {

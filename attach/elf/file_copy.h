@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A copy of a file that belongs to the target, read piece by piece as it is needed. What was read stays as it was, whatever the target
-// does to the file meanwhile; and a file that is cut short is one that ends early, not a fault of the tool (SIGBUS), as it would be if
-// it were mapped.
+// A copy of a file that belongs to the target, read piece by piece as it is needed. What was read stays as it was,
+// whatever the target does to the file meanwhile; and a file that is cut short is one that ends early, not a fault of
+// the tool (SIGBUS), as it would be if it were mapped.
 #ifndef HEAPSNAP_ATTACH_ELF_FILE_COPY_H
 #define HEAPSNAP_ATTACH_ELF_FILE_COPY_H
 
@@ -13,7 +13,7 @@
 
 struct file_copy {
 	int fd;
-	uint8_t *bytes;  // `size` bytes of address space; what is not loaded reads as 0
+	uint8_t *bytes; // `size` bytes of address space; what is not loaded reads as 0
 	size_t size;
 	uint8_t *loaded; // a bit for each piece
 	unsigned users;  // of a copy that is shared, besides the first
@@ -26,8 +26,8 @@ void file_copy_close(struct file_copy *copy);
 struct file_copy *file_copy_share(struct file_copy *copy);
 void file_copy_release(struct file_copy *copy);
 
-// Makes sure that a range is there. False: it is not inside the file, cannot be read (any more), or all copies together would become too
-// large; or it would have to be read while the target stands still (standstill.h).
+// Makes sure that a range is there. False: it is not inside the file, cannot be read (any more), or all copies together
+// would become too large; or it would have to be read while the target stands still (standstill.h).
 bool file_copy_load(struct file_copy *copy, uint64_t offset, uint64_t size);
 
 #endif

@@ -51,7 +51,8 @@ static bool copy_of_module(const struct module_list *modules, struct file_page *
 		const struct module *module = &modules->items[i];
 		size_t left;
 
-		if (module->inode != page->inode || module->device != page->device || !module->elf.copy || page->offset >= module->elf.size)
+		if (module->inode != page->inode || module->device != page->device || !module->elf.copy ||
+		    page->offset >= module->elf.size)
 			continue;
 		left = module->elf.size - page->offset;
 		page->size = left < HS_PAGE_SIZE ? left : HS_PAGE_SIZE;
@@ -93,7 +94,10 @@ static struct file_page *add_page(struct file_pages *pages, const struct proc_ma
 		return NULL;
 	pages->items = items;
 	items[pages->count] = (struct file_page){
-		.address = address, .device = makedev(map->device_major, map->device_minor), .inode = map->inode, .offset = offset_in(map, address),
+		.address = address,
+		.device = makedev(map->device_major, map->device_minor),
+		.inode = map->inode,
+		.offset = offset_in(map, address),
 	};
 	return &items[pages->count];
 }
@@ -118,8 +122,9 @@ static void read_page(struct reading *reading, uint64_t address, struct file_pag
 	pages->count += known;
 }
 
-void file_pages_read(const struct proc_maps *maps, const struct target_memory *memory, const struct module_list *modules,
-		     const struct hook_record *hooks, size_t count, struct file_pages *ret)
+void file_pages_read(const struct proc_maps *maps, const struct target_memory *memory,
+		     const struct module_list *modules, const struct hook_record *hooks, size_t count,
+		     struct file_pages *ret)
 {
 	struct reading reading = { .maps = maps, .memory = memory, .modules = modules, .fd = -1 };
 
@@ -134,7 +139,8 @@ void file_pages_read(const struct proc_maps *maps, const struct target_memory *m
 }
 
 // /proc/PID/exe can be opened without the rights that map_files needs.
-void file_pages_read_entry(const struct proc_maps *maps, const struct target_memory *memory, uint64_t entry, struct file_pages *ret)
+void file_pages_read_entry(const struct proc_maps *maps, const struct target_memory *memory, uint64_t entry,
+			   struct file_pages *ret)
 {
 	const struct proc_map *map = proc_maps_find(maps, page_of(entry));
 	HS_CLEANUP_CLOSE int fd = -1;

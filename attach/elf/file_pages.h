@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages of the files behind a target's mappings, read before the target is stopped: under the stop no file is opened (standstill.h).
+// Pages of the files behind a target's mappings, read before the target is stopped: under the stop no file is opened
+// (standstill.h).
 #ifndef HEAPSNAP_ATTACH_ELF_FILE_PAGES_H
 #define HEAPSNAP_ATTACH_ELF_FILE_PAGES_H
 
@@ -14,10 +15,10 @@
 #include <stdint.h>
 
 struct file_page {
-	uint64_t address;                    // in the target
-	uint64_t device, inode, offset;      // what was mapped there
-	size_t size;                         // less than a page where the file ends
-	uint8_t bytes[HS_PAGE_SIZE];         // 0 behind the end
+	uint64_t address;               // in the target
+	uint64_t device, inode, offset; // what was mapped there
+	size_t size;                    // less than a page where the file ends
+	uint8_t bytes[HS_PAGE_SIZE];    // 0 behind the end
 };
 
 struct file_pages {
@@ -25,12 +26,14 @@ struct file_pages {
 	size_t count;
 };
 
-// Adds the pages that the hooks lie in; with `modules`, from what is already read of these, else from the files themselves. What cannot be had is
-// left out.
-void file_pages_read(const struct proc_maps *maps, const struct target_memory *memory, const struct module_list *modules,
-		     const struct hook_record *hooks, size_t count, struct file_pages *ret);
+// Adds the pages that the hooks lie in; with `modules`, from what is already read of these, else from the files
+// themselves. What cannot be had is left out.
+void file_pages_read(const struct proc_maps *maps, const struct target_memory *memory,
+		     const struct module_list *modules, const struct hook_record *hooks, size_t count,
+		     struct file_pages *ret);
 // Adds the page at the program's entry point.
-void file_pages_read_entry(const struct proc_maps *maps, const struct target_memory *memory, uint64_t entry, struct file_pages *ret);
+void file_pages_read_entry(const struct proc_maps *maps, const struct target_memory *memory, uint64_t entry,
+			   struct file_pages *ret);
 void file_pages_deinit(struct file_pages *pages);
 
 // The page that holds the address; NULL: it was not read, or another place of a file is mapped there now (`map`).

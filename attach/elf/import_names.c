@@ -35,13 +35,15 @@ static const char *name_of(const struct elf_view *view, const struct dynamic_tab
 	if (!strings || !bytes)
 		return NULL;
 	memcpy(&entry, bytes, sizeof(entry));
-	if (entry.st_name >= tables->strings_size || !memchr(strings + entry.st_name, 0, tables->strings_size - entry.st_name))
+	if (entry.st_name >= tables->strings_size ||
+	    !memchr(strings + entry.st_name, 0, tables->strings_size - entry.st_name))
 		return NULL;
 	return (const char *)strings + entry.st_name;
 }
 
 // DT_JMPREL is bound when it is first used, unless the loader is told otherwise; DT_RELA when the module is loaded.
-static size_t read_table(const struct elf_view *view, const struct dynamic_tables *tables, unsigned which, struct import *items, size_t count)
+static size_t read_table(const struct elf_view *view, const struct dynamic_tables *tables, unsigned which,
+			 struct import *items, size_t count)
 {
 	uint64_t size = tables->relocations_size[which];
 	const uint8_t *bytes = size ? elf_view_bytes(view, tables->relocations[which], size) : NULL;
@@ -55,7 +57,8 @@ static size_t read_table(const struct elf_view *view, const struct dynamic_table
 		type = ELF64_R_TYPE(entry.r_info);
 		if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || entry.r_addend != 0)
 			continue;
-		import = (struct import){ entry.r_offset, name_of(view, tables, ELF64_R_SYM(entry.r_info)), which == 1 && type == R_X86_64_JUMP_SLOT };
+		import = (struct import){ entry.r_offset, name_of(view, tables, ELF64_R_SYM(entry.r_info)),
+					  which == 1 && type == R_X86_64_JUMP_SLOT };
 		if (!import.name)
 			continue;
 		if (items)
@@ -101,5 +104,7 @@ const struct import *imports_find(const struct imports *imports, uint64_t vaddr)
 {
 	const struct import wanted = { .vaddr = vaddr };
 
-	return imports->items ? bsearch(&wanted, imports->items, imports->count, sizeof(*imports->items), compare_places) : NULL;
+	return imports->items
+		       ? bsearch(&wanted, imports->items, imports->count, sizeof(*imports->items), compare_places)
+		       : NULL;
 }

@@ -10,10 +10,7 @@ const char *libc_name(enum libc_kind kind)
 	return kind == LIBC_glibc ? "glibc" : kind == LIBC_musl ? "musl" : "unknown";
 }
 
-static bool is_version_character(uint8_t c)
-{
-	return (c >= '0' && c <= '9') || c == '.';
-}
+static bool is_version_character(uint8_t c) { return (c >= '0' && c <= '9') || c == '.'; }
 
 // Takes the digits and points at `text`, which end before `end`. false = it is no number with a point in it.
 static bool take_version(const uint8_t *text, const uint8_t *end, char ret[32])
@@ -49,7 +46,8 @@ static const uint8_t *find_words(const struct elf_view *elf, const char *words, 
 {
 	for (unsigned i = 0; i < elf->header.e_phnum; i++) {
 		size_t size;
-		const uint8_t *bytes = constant_bytes(elf, i, &size), *found = bytes ? memmem(bytes, size, words, strlen(words)) : NULL;
+		const uint8_t *bytes = constant_bytes(elf, i, &size),
+			      *found = bytes ? memmem(bytes, size, words, strlen(words)) : NULL;
 
 		if (found) {
 			*left_ret = size - (size_t)(found - bytes);
@@ -64,7 +62,8 @@ static bool find_glibc_version(const struct elf_view *elf, char ret[32])
 {
 	static const char word[] = "release version ";
 	size_t left;
-	const uint8_t *at = find_words(elf, "GNU C Library ", &left), *end = at ? memchr(at, '\n', left) : NULL, *number;
+	const uint8_t *at = find_words(elf, "GNU C Library ", &left), *end = at ? memchr(at, '\n', left) : NULL,
+		      *number;
 
 	if (!end)
 		return false;
@@ -81,8 +80,8 @@ static bool is_musl_version(const uint8_t *text, const uint8_t *end)
 	       strlen(version) == (size_t)(end - text) && strchr(version + 2, '.');
 }
 
-// ldso/dynlink.c: "musl libc (%s)\nVersion %s\n...". The version is a string of its own somewhere else (src/internal/version.h): of all
-// strings of the file that look like one it must be the only one.
+// ldso/dynlink.c: "musl libc (%s)\nVersion %s\n...". The version is a string of its own somewhere else
+// (src/internal/version.h): of all strings of the file that look like one it must be the only one.
 static bool find_musl_version(const struct elf_view *elf, char ret[32])
 {
 	size_t found = 0;
@@ -108,7 +107,8 @@ static bool visit_mark(const struct elf_symbol *symbol, void *context)
 	struct marks *marks = context;
 
 	marks->glibc |= symbol->dynamic && strcmp(symbol->name, "gnu_get_libc_version") == 0;
-	marks->musl_static |= strcmp(symbol->name, "__init_libc") == 0 || strcmp(symbol->name, "__libc_start_init") == 0;
+	marks->musl_static |=
+		strcmp(symbol->name, "__init_libc") == 0 || strcmp(symbol->name, "__libc_start_init") == 0;
 	return true;
 }
 

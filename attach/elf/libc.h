@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which C library a process has, and which version: by what lies in its files. Pure. For people; what the payload must know of threads is
-// asked in attach/elf/libc_symbols.h.
+// Which C library a process has, and which version: by what lies in its files. Pure. For people; what the payload must
+// know of threads is asked in attach/elf/libc_symbols.h.
 #ifndef HEAPSNAP_ATTACH_ELF_LIBC_H
 #define HEAPSNAP_ATTACH_ELF_LIBC_H
 

@@ -5,8 +5,8 @@
 
 #include "attach/elf/modules.h"
 
-// struct pthread of musl begins at the thread pointer and was never shorter; the words that the payload looks at are among these.
-// src/internal/pthread_impl.h of 1.0 to 1.2.
+// struct pthread of musl begins at the thread pointer and was never shorter; the words that the payload looks at are
+// among these. src/internal/pthread_impl.h of 1.0 to 1.2.
 #define MUSL_TCB_SIZE 128u
 
 // Fills libc, tid_offset and tcb_size of the list; they stay 0 where the library is unknown.

@@ -11,7 +11,7 @@
 // A list of the target may be endless. Every namespace lists the loader again, so there may be more entries than
 // modules.
 #define LINK_MAP_ENTRIES_MAX (4 * HS_MODULES_MAX)
-#define NAMESPACES_MAX	     64
+#define NAMESPACES_MAX       64
 #define DYNAMIC_ENTRIES_MAX  4096
 
 // As struct r_debug_extended of glibc; its first 40 bytes are struct r_debug.

@@ -51,7 +51,8 @@ static bool has_mapped_bytes(int fd, const struct proc_map *map, const struct ta
 	return same;
 }
 
-struct hs_error *mapped_file_open(pid_t pid, const struct proc_map *map, const struct target_memory *memory, int *fd_ret)
+struct hs_error *mapped_file_open(pid_t pid, const struct proc_map *map, const struct target_memory *memory,
+				  int *fd_ret)
 {
 	HS_CLEANUP_FREE char *by_address = NULL;
 	HS_CLEANUP_FREE char *by_path = NULL;
@@ -60,7 +61,8 @@ struct hs_error *mapped_file_open(pid_t pid, const struct proc_map *map, const s
 	struct hs_error *error = standstill_allows_files();
 
 	if (!error)
-		error = hs_format(&by_address, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, hs_live_thread(pid), map->start, map->end);
+		error = hs_format(&by_address, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, hs_live_thread(pid),
+				  map->start, map->end);
 	if (error)
 		return error;
 	error = open_regular(by_address, fd_ret, &status);

@@ -29,9 +29,9 @@
 // What the kernel told the program at its start, in the auxiliary vector; 0 = not told.
 struct start_facts {
 	uint64_t program_headers; // AT_PHDR
-	uint64_t loader;	  // AT_BASE
-	uint64_t vdso;		  // AT_SYSINFO_EHDR
-	uint64_t entry;		  // AT_ENTRY
+	uint64_t loader;          // AT_BASE
+	uint64_t vdso;            // AT_SYSINFO_EHDR
+	uint64_t entry;           // AT_ENTRY
 };
 
 static struct hs_error *read_start_facts(pid_t pid, struct start_facts *ret)
@@ -154,7 +154,8 @@ static struct hs_error *append_module(struct module_list *modules, size_t *capac
 }
 
 // While the target stands still, only what was read before.
-static struct hs_error *open_view(pid_t pid, const struct proc_map *map, const struct target_memory *memory, struct elf_view *ret)
+static struct hs_error *open_view(pid_t pid, const struct proc_map *map, const struct target_memory *memory,
+				  struct elf_view *ret)
 {
 	HS_CLEANUP_CLOSE int fd = -1;
 	struct file_copy *known = standstill_is_on() ? file_cache_find(map) : NULL;
@@ -303,16 +304,20 @@ static bool put_main_first(struct module_list *modules)
 	return false;
 }
 
-// The memory that was opened before an exec has nothing any more: no file's mapping is known by it then (has_elf_magic).
+// The memory that was opened before an exec has nothing any more: no file's mapping is known by it then
+// (has_elf_magic).
 static struct hs_error *no_executable(pid_t pid, const struct proc_maps *maps, const struct target_memory *memory)
 {
 	uint8_t byte;
-	struct hs_error *error = maps->count ? target_memory_read(memory, maps->items[0].start, &byte, sizeof(byte)) : NULL;
+	struct hs_error *error =
+		maps->count ? target_memory_read(memory, maps->items[0].start, &byte, sizeof(byte)) : NULL;
 
 	if (error && error->code == HS_ERROR_GONE)
 		return error;
 	hs_error_destroy(error);
-	return hs_error_create(HS_ERROR_BAD_DATA, "the executable of process %d cannot be found among its mappings or cannot be read", (int)pid);
+	return hs_error_create(HS_ERROR_BAD_DATA,
+			       "the executable of process %d cannot be found among its mappings or cannot be read",
+			       (int)pid);
 }
 
 struct hs_error *modules_read(pid_t pid, const struct proc_maps *maps, const struct target_memory *memory,
@@ -369,7 +374,8 @@ bool modules_same_text(const struct proc_maps *before, const struct proc_maps *a
 			return left == right;
 		if (left->start != right->start || left->end != right->end || left->offset != right->offset ||
 		    left->inode != right->inode || left->device_major != right->device_major ||
-		    left->device_minor != right->device_minor || left->shared != right->shared) // a write into a shared one goes to the file
+		    // a write into a shared one goes to the file
+		    left->device_minor != right->device_minor || left->shared != right->shared)
 			return false;
 	}
 }

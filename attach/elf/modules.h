@@ -11,32 +11,36 @@
 #include "inject/abi/payload_header.h"
 
 struct module {
-	char *path;          // as the target's maps say, without " (deleted)"; "[vdso]" for the vdso; owned
+	char *path; // as the target's maps say, without " (deleted)"; "[vdso]" for the vdso; owned
 	bool deleted;
-	bool is_main;        // the executable (holds AT_PHDR)
+	bool is_main; // the executable (holds AT_PHDR)
 	bool is_vdso;
-	bool is_loader;      // the dynamic loader (AT_BASE)
-	uint64_t load_bias;  // address = load_bias + p_vaddr
-	uint64_t start, end; // span of its load segments in memory, page aligned
+	bool is_loader;               // the dynamic loader (AT_BASE)
+	uint64_t load_bias;           // address = load_bias + p_vaddr
+	uint64_t start, end;          // span of its load segments in memory, page aligned
 	uint64_t text_low, text_high; // span of its executable segments in memory
 	uint64_t device, inode;
-	bool is_go;          // holds a Go runtime
-	bool text_readable;  // all of [text_low, text_high) is mapped and can be read
+	bool is_go;                 // holds a Go runtime
+	bool text_readable;         // all of [text_low, text_high) is mapped and can be read
 	struct search_table search; // of a module without .eh_frame_hdr (search_tables_make)
-	struct elf_view elf; // of the file (through map_files or /proc/PID/root), of memory for the vdso
-	uint64_t link_map;   // address of its struct link_map in the target; 0 = the loader does not list it
-	size_t link_order;   // position in the loader's main list, from 1: symbols are looked up in this order; 0 = not in it
+	struct elf_view elf;        // of the file (through map_files or /proc/PID/root), of memory for the vdso
+	uint64_t link_map;          // address of its struct link_map in the target; 0 = the loader does not list it
+	size_t link_order; // position in the loader's main list, from 1: symbols are looked up in this order; 0 = not
+			   // in it
 };
 
 struct module_list {
 	struct module *items; // the main executable first, then by address
 	size_t count;
-	uint64_t r_debug;     // address of the loader's struct r_debug; 0 = none (static program)
-	uint64_t loader_event; // address of the function that the loader calls when its list changes (r_debug.r_brk); 0 = none
+	uint64_t r_debug;      // address of the loader's struct r_debug; 0 = none (static program)
+	uint64_t loader_event; // address of the function that the loader calls when its list changes (r_debug.r_brk); 0
+			       // = none
 	enum libc_kind libc;
-	uint64_t tid_offset;   // from the thread pointer to the u32 kernel thread id (glibc: _thread_db_pthread_tid); 0 = unknown
-	uint64_t tcb_size;     // bytes of the thread control block (glibc: _thread_db_sizeof_pthread), or of its known part; 0 = unknown
-	uint64_t entry;        // AT_ENTRY
+	uint64_t tid_offset; // from the thread pointer to the u32 kernel thread id (glibc: _thread_db_pthread_tid); 0 =
+			     // unknown
+	uint64_t tcb_size;   // bytes of the thread control block (glibc: _thread_db_sizeof_pthread), or of its known
+			     // part; 0 = unknown
+	uint64_t entry;      // AT_ENTRY
 };
 
 // Reads without stopping the target. A file that cannot be opened or is no ELF file is left out with a hs_verbose line.
@@ -44,7 +48,8 @@ struct hs_error *modules_read(pid_t pid, const struct proc_maps *maps, const str
 			      struct module_list *ret) HS_MUST_CHECK;
 void modules_deinit(struct module_list *modules);
 
-// Pure: whether two readings of the maps have the same executable file mappings (address, size, offset, file, private or shared).
+// Pure: whether two readings of the maps have the same executable file mappings (address, size, offset, file, private
+// or shared).
 bool modules_same_text(const struct proc_maps *before, const struct proc_maps *after);
 
 #endif

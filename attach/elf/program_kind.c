@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#define NOTE_GO_BUILD_ID 4 // of owner "Go"; cmd/internal/buildid
-#define DATA_MAX 65536	   // Go's own reader looks as far for its build information; debug/buildinfo
+#define NOTE_GO_BUILD_ID 4     // of owner "Go"; cmd/internal/buildid
+#define DATA_MAX         65536 // Go's own reader looks as far for its build information; debug/buildinfo
 
 // Go's linker writes both of them always; stripping leaves them.
 static const uint8_t build_information[14] = "\xff Go buildinf:";
@@ -15,7 +15,8 @@ bool program_is_go(const struct elf_view *elf)
 	const uint8_t *id;
 	size_t id_size;
 
-	if (elf_view_section(elf, ".go.buildinfo", &vaddr, &size) || elf_view_find_note(elf, "Go", NOTE_GO_BUILD_ID, &id, &id_size))
+	if (elf_view_section(elf, ".go.buildinfo", &vaddr, &size) ||
+	    elf_view_find_note(elf, "Go", NOTE_GO_BUILD_ID, &id, &id_size))
 		return true;
 	for (unsigned i = 0; i < elf->header.e_phnum; i++) {
 		const Elf64_Phdr *segment = &elf->segments[i];

@@ -9,8 +9,9 @@
 // Whether the object holds a Go runtime, which has an allocator of its own.
 bool program_is_go(const struct elf_view *elf);
 
-// The program that another one runs, as valgrind and user-mode emulators do: a loaded executable, where the process's own asks for no loader and is none.
-// Such a runner keeps translations of code, and believes that it places all mappings. NULL = there is none: the process runs its own program.
+// The program that another one runs, as valgrind and user-mode emulators do: a loaded executable, where the process's
+// own asks for no loader and is none. Such a runner keeps translations of code, and believes that it places all
+// mappings. NULL = there is none: the process runs its own program.
 const struct module *program_run_by_another(const struct module_list *modules);
 
 // pre: no module has an allocation function. Why, and what would help: a clause that follows a colon.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The payload reads the same bytes again (unwind/cfi.c) when it uses an entry, and believes nothing of what stands here but where to look.
+// The payload reads the same bytes again (unwind/cfi.c) when it uses an entry, and believes nothing of what stands here
+// but where to look.
 #include "attach/elf/search_table.h"
 
 #include "attach/elf/modules.h"
@@ -13,10 +14,7 @@
 
 #define SECTION_SIZE_MAX (UINT64_C(256) << 20)
 
-static bool fits(int64_t distance)
-{
-	return distance == (int32_t)distance;
-}
+static bool fits(int64_t distance) { return distance == (int32_t)distance; }
 
 static int compare_pairs(const void *left, const void *right)
 {
@@ -26,7 +24,8 @@ static int compare_pairs(const void *left, const void *right)
 }
 
 // Appends the FDE's pair, if it can be told. `offset`: of the FDE, from the section's start.
-static void take_fde(const struct memory_span *section, uint64_t offset, const struct cfi_fde *fde, struct search_table *table)
+static void take_fde(const struct memory_span *section, uint64_t offset, const struct cfi_fde *fde,
+		     struct search_table *table)
 {
 	const int64_t pc = (int64_t)(fde->pc_begin - section->address);
 
@@ -38,7 +37,9 @@ struct hs_error *search_table_build(const uint8_t *bytes, size_t size, uint64_t 
 {
 	const struct memory_span section = { bytes, address, size };
 	const size_t smallest = 4 + 4 + 1 + 1; // of an FDE: length, its CIE, two addresses of a byte each
-	struct search_table table = { .low = address, .high = address + size, .pairs = calloc(size / smallest + 1, sizeof(*table.pairs)) };
+	struct search_table table = { .low = address,
+				      .high = address + size,
+				      .pairs = calloc(size / smallest + 1, sizeof(*table.pairs)) };
 	struct cfi_fde fde = { .cie.offset = UINT64_MAX };
 
 	if (!table.pairs)

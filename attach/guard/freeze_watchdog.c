@@ -37,8 +37,9 @@ struct message {
 static struct {
 	_Atomic uint64_t wake_at, kill_at; // 0 = no target stands still
 	uint64_t least;                    // time from arming to wake_at
-	_Atomic uint32_t is_ready;         // a futex: the watchdog ends with the tool from now on, and has none of its descriptors
-	int tool_fd;                       // -1: a kernel without pidfds (before Linux 5.3)
+	// a futex: the watchdog ends with the tool from now on, and has none of its descriptors
+	_Atomic uint32_t is_ready;
+	int tool_fd; // -1: a kernel without pidfds (before Linux 5.3)
 	pid_t tool;
 	struct message killed, not_killed;
 } shared;
@@ -46,12 +47,16 @@ static struct {
 static pid_t watchdog, owner; // owner: who has started it; a process that was forked since has none
 static void *stack;
 
-// What runs in the watchdog: without the C library, whose errno is the tool's, and without instrumentation, whose notes are.
+// What runs in the watchdog: without the C library, whose errno is the tool's, and without instrumentation, whose notes
+// are.
 #define IN_WATCHDOG __attribute__((no_sanitize("address", "thread", "undefined")))
 
 IN_WATCHDOG static long call1(long number, long one) { return arch_own_syscall(number, one, 0, 0, 0, 0); }
 IN_WATCHDOG static long call2(long number, long one, long two) { return arch_own_syscall(number, one, two, 0, 0, 0); }
-IN_WATCHDOG static long call3(long number, long one, long two, long three) { return arch_own_syscall(number, one, two, three, 0, 0); }
+IN_WATCHDOG static long call3(long number, long one, long two, long three)
+{
+	return arch_own_syscall(number, one, two, three, 0, 0);
+}
 
 IN_WATCHDOG static uint64_t own_clock(void)
 {
@@ -79,7 +84,8 @@ IN_WATCHDOG static void tell(const struct message *message)
 		call3(SYS_write, STDERR_FILENO, (long)message->text, (long)message->size);
 }
 
-// Keeps what it needs: the tool as descriptor 0, and standard error. Whoever reads the tool's output to its end does not wait for this process.
+// Keeps what it needs: the tool as descriptor 0, and standard error. Whoever reads the tool's output to its end does
+// not wait for this process.
 IN_WATCHDOG static void keep_few_descriptors(void)
 {
 	if (shared.tool_fd < 0)
@@ -136,7 +142,8 @@ IN_WATCHDOG static int watch(void *unused)
 	atomic_store(&shared.is_ready, 1);
 	call3(SYS_futex, (long)&shared.is_ready, FUTEX_WAKE_PRIVATE, 1);
 	for (;;) {
-		uint64_t now = own_clock(), kill_at = atomic_load(&shared.kill_at), wake_at = atomic_load(&shared.wake_at);
+		uint64_t now = own_clock(), kill_at = atomic_load(&shared.kill_at),
+			 wake_at = atomic_load(&shared.wake_at);
 		uint64_t next;
 
 		if (kill_at == 0) {
@@ -161,11 +168,12 @@ static bool has_ended(void)
 {
 	siginfo_t info = { 0 };
 
-	return waitid(P_PID, (id_t)watchdog, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 && info.si_pid == watchdog;
+	return waitid(P_PID, (id_t)watchdog, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 &&
+	       info.si_pid == watchdog;
 }
 
-// A tool that is killed before the watchdog has run would leave one with copies of its descriptors, the lock on the target among them
-// (work_lock.h), for as long as that gets no processor. Nobody is stopped yet, so there is time.
+// A tool that is killed before the watchdog has run would leave one with copies of its descriptors, the lock on the
+// target among them (work_lock.h), for as long as that gets no processor. Nobody is stopped yet, so there is time.
 static struct hs_error *wait_until_ready(void)
 {
 	uint64_t deadline = hs_monotonic_ns() + READY_SECONDS * SECOND;
@@ -178,10 +186,15 @@ static struct hs_error *wait_until_ready(void)
 		if (error)
 			return error;
 		if (has_ended() && !atomic_load(&shared.is_ready))
-			return hs_error_create(HS_ERROR_SYSTEM, "the process that is to watch for how long the target is stopped was killed; try again");
+			return hs_error_create(
+				HS_ERROR_SYSTEM,
+				"the process that is to watch for how long the target is stopped was killed; try again");
 		if (left == 0)
-			return hs_error_create(HS_ERROR_TIMEOUT, "the process that is to watch for how long the target is stopped got no processor for %d "
-					       "seconds; try again", READY_SECONDS);
+			return hs_error_create(
+				HS_ERROR_TIMEOUT,
+				"the process that is to watch for how long the target is stopped got no processor for %d "
+				"seconds; try again",
+				READY_SECONDS);
 		syscall(SYS_futex, &shared.is_ready, FUTEX_WAIT_PRIVATE, 0, &timeout, NULL, 0);
 	}
 	return NULL;
@@ -217,8 +230,10 @@ static struct hs_error *start(void)
 	}
 	watchdog = 0;
 	munmap(stack, STACK_SIZE);
-	return hs_error_system(error_number, "cannot start a process that watches for how long the target is stopped (is there a limit of "
-			       "processes? RLIMIT_NPROC, pids.max)");
+	return hs_error_system(
+		error_number,
+		"cannot start a process that watches for how long the target is stopped (is there a limit of "
+		"processes? RLIMIT_NPROC, pids.max)");
 }
 
 struct hs_error *freeze_watchdog_start(uint64_t least)
@@ -245,18 +260,21 @@ void freeze_watchdog_arm(pid_t pid, uint64_t wake_at, uint64_t kill_at, uint64_t
 {
 	const double seconds = (double)bound / (double)SECOND;
 
-	write_message(&shared.killed, "heapsnap: stopped process %d for %.3g s, its limit, and was killed by its watchdog; the "
-		      "process runs on. `heapsnap status %d` shows what is left; the next attach or detach clears it away\n", (int)pid, seconds, (int)pid);
-	write_message(&shared.not_killed, "heapsnap: process %d is stopped for more than %.3g s, its limit: heapsnap (process %d) does not end by SIGKILL "
-		      "yet; the process runs on when it does\n", (int)pid, seconds, (int)getpid());
+	write_message(
+		&shared.killed,
+		"heapsnap: stopped process %d for %.3g s, its limit, and was killed by its watchdog; the "
+		"process runs on. `heapsnap status %d` shows what is left; the next attach or detach clears it away\n",
+		(int)pid, seconds, (int)pid);
+	write_message(
+		&shared.not_killed,
+		"heapsnap: process %d is stopped for more than %.3g s, its limit: heapsnap (process %d) does not end by SIGKILL "
+		"yet; the process runs on when it does\n",
+		(int)pid, seconds, (int)getpid());
 	atomic_store(&shared.wake_at, wake_at);
 	atomic_store(&shared.kill_at, kill_at);
 }
 
-void freeze_watchdog_disarm(void)
-{
-	atomic_store(&shared.kill_at, 0);
-}
+void freeze_watchdog_disarm(void) { atomic_store(&shared.kill_at, 0); }
 
 void freeze_watchdog_stop(void)
 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that kills the tool when a target has stood still for too long, whatever the tool waits for. The end of the tracer ends the
-// tracing, and every state that it leaves can be left for ever (docs/target-safety.md).
+// A process that kills the tool when a target has stood still for too long, whatever the tool waits for. The end of the
+// tracer ends the tracing, and every state that it leaves can be left for ever (docs/target-safety.md).
 //
-// It shares the tool's memory (CLONE_VM): it costs no copy of it, is locked with it, and the memory of a tool that is killed is given back by the
-// watchdog, after the target has been let go. It makes system calls of its own only, because the C library's state is the tool's. It lies in the tool's
-// control group, as every child does: if that is frozen, both stand (standstill.h).
+// It shares the tool's memory (CLONE_VM): it costs no copy of it, is locked with it, and the memory of a tool that is
+// killed is given back by the watchdog, after the target has been let go. It makes system calls of its own only,
+// because the C library's state is the tool's. It lies in the tool's control group, as every child does: if that is
+// frozen, both stand (standstill.h).
 #ifndef HEAPSNAP_ATTACH_GUARD_FREEZE_WATCHDOG_H
 #define HEAPSNAP_ATTACH_GUARD_FREEZE_WATCHDOG_H
 
@@ -13,11 +14,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// Starts it, if it is not there. Where that cannot be (a limit of processes), nothing may be stopped: HS_ERROR_SYSTEM. `least`: from arming to
-// `wake_at` at least, ns.
+// Starts it, if it is not there. Where that cannot be (a limit of processes), nothing may be stopped: HS_ERROR_SYSTEM.
+// `least`: from arming to `wake_at` at least, ns.
 struct hs_error *freeze_watchdog_start(uint64_t least) HS_MUST_CHECK;
-// From now on the tool must come to `freeze_watchdog_disarm` before `kill_at` (CLOCK_MONOTONIC, ns). At `wake_at` the watchdog sends it SIGCONT,
-// in case that it was stopped. `pid` and `bound`, ns: for the message.
+// From now on the tool must come to `freeze_watchdog_disarm` before `kill_at` (CLOCK_MONOTONIC, ns). At `wake_at` the
+// watchdog sends it SIGCONT, in case that it was stopped. `pid` and `bound`, ns: for the message.
 void freeze_watchdog_arm(pid_t pid, uint64_t wake_at, uint64_t kill_at, uint64_t bound);
 void freeze_watchdog_disarm(void);
 // Ends and reaps it.

@@ -13,10 +13,7 @@
 static volatile sig_atomic_t interrupting_signal;
 static pid_t killed_pid;
 
-static void note_signal(int signal)
-{
-	interrupting_signal = signal;
-}
+static void note_signal(int signal) { interrupting_signal = signal; }
 
 void interrupt_install(void)
 {
@@ -34,10 +31,7 @@ void interrupt_install(void)
 	}
 }
 
-void interrupt_clear(void)
-{
-	interrupting_signal = 0;
-}
+void interrupt_clear(void) { interrupting_signal = 0; }
 
 struct hs_error *interrupt_check(void)
 {
@@ -66,10 +60,7 @@ static unsigned long number_from_environment(const char *name)
 	return text ? strtoul(text, NULL, 10) : 0;
 }
 
-void fault_kills(pid_t pid)
-{
-	killed_pid = pid;
-}
+void fault_kills(pid_t pid) { killed_pid = pid; }
 
 static _Noreturn void hang(void)
 {
@@ -77,10 +68,7 @@ static _Noreturn void hang(void)
 		pause(); // signals do not end it
 }
 
-static void kill_tool(void)
-{
-	kill(killed_pid ? killed_pid : getpid(), SIGKILL);
-}
+static void kill_tool(void) { kill(killed_pid ? killed_pid : getpid(), SIGKILL); }
 
 struct hs_error *fault_point(const char *step)
 {

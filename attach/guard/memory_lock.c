@@ -13,8 +13,8 @@
 // More than any limit of locked memory, less than the address space.
 #define LARGE_MAPPING (UINT64_C(1) << 40)
 
-// With MCL_FUTURE a mapping beyond the limit fails (mlock_future_ok in mm/mmap.c), and regions are large. Whether there is a limit for this
-// process depends on the user namespace that its capabilities are of: tried out.
+// With MCL_FUTURE a mapping beyond the limit fails (mlock_future_ok in mm/mmap.c), and regions are large. Whether there
+// is a limit for this process depends on the user namespace that its capabilities are of: tried out.
 static void lock_what_comes(void)
 {
 	void *large;
@@ -51,7 +51,4 @@ void memory_lock(void)
 	proc_maps_deinit(&maps);
 }
 
-void memory_unlock(void)
-{
-	munlockall();
-}
+void memory_unlock(void) { munlockall(); }

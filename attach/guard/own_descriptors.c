@@ -22,8 +22,11 @@ struct hs_error *own_descriptors_explain(struct hs_error *error)
 	if (error->error_number == ENFILE)
 		return hs_error_prefix(error, "the system's limit of open files (fs.file-max) is reached");
 	getrlimit(RLIMIT_NOFILE, &files);
-	return hs_error_prefix(error, "heapsnap may have no more than %lu open files, and needs one for each module of the target, and %d more; raise its "
-			       "limit (ulimit -n)", (unsigned long)files.rlim_cur, SPARE);
+	return hs_error_prefix(
+		error,
+		"heapsnap may have no more than %lu open files, and needs one for each module of the target, and %d more; raise its "
+		"limit (ulimit -n)",
+		(unsigned long)files.rlim_cur, SPARE);
 }
 
 struct hs_error *own_descriptors_check(int fd)

@@ -12,7 +12,8 @@ bool own_descriptors_lack(const struct hs_error *error);
 // pre: own_descriptors_lack. Takes ownership; names the limit and what helps.
 struct hs_error *own_descriptors_explain(struct hs_error *error) HS_MUST_CHECK;
 
-// HS_ERROR_REFUSED: fewer are left than an attach opens at a time while the target stands still. `fd`: any open descriptor.
+// HS_ERROR_REFUSED: fewer are left than an attach opens at a time while the target stands still. `fd`: any open
+// descriptor.
 struct hs_error *own_descriptors_check(int fd) HS_MUST_CHECK;
 
 #endif

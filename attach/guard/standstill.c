@@ -12,13 +12,13 @@
 
 static struct {
 	bool is_on;
-	bool stays_armed;  // until the tool ends
+	bool stays_armed; // until the tool ends
 	bool lacked_files;
 	bool is_locked;
 	uint64_t began, wake_at; // CLOCK_MONOTONIC, ns
 	uint64_t bound;          // ns
 	bool adds_up;
-	uint64_t spent;          // ns, of the command's standstills that have ended
+	uint64_t spent; // ns, of the command's standstills that have ended
 	sigset_t mask;
 } standstill;
 
@@ -39,8 +39,11 @@ static struct hs_error *too_long(void)
 {
 	const uint64_t stopped = standstill.is_on ? time_to_wake() : standstill.spent;
 
-	return hs_error_create(HS_ERROR_TIMEOUT, "gave up: the process had been stopped for %.3g s (limit %.3g s); is the machine short of processors "
-			       "or memory? Try again later", (double)stopped / 1e9, (double)standstill.bound / 1e9);
+	return hs_error_create(
+		HS_ERROR_TIMEOUT,
+		"gave up: the process had been stopped for %.3g s (limit %.3g s); is the machine short of processors "
+		"or memory? Try again later",
+		(double)stopped / 1e9, (double)standstill.bound / 1e9);
 }
 
 static void block_terminal_stops(void)
@@ -118,10 +121,7 @@ struct hs_error *standstill_check(void)
 	return too_long();
 }
 
-bool standstill_is_spent(void)
-{
-	return standstill.bound && standstill.spent + least_time() > time_to_wake();
-}
+bool standstill_is_spent(void) { return standstill.bound && standstill.spent + least_time() > time_to_wake(); }
 
 uint64_t standstill_deadline(uint64_t deadline)
 {
@@ -144,18 +144,14 @@ struct hs_error *standstill_allows_files(void)
 
 struct hs_error *standstill_lacked_error(void)
 {
-	return hs_error_create(HS_ERROR_REFUSED, "the process has mapped a file since it was examined, and no file is read while it is stopped; try again");
+	return hs_error_create(
+		HS_ERROR_REFUSED,
+		"the process has mapped a file since it was examined, and no file is read while it is stopped; try again");
 }
 
-bool standstill_is_on(void)
-{
-	return standstill.is_on;
-}
+bool standstill_is_on(void) { return standstill.is_on; }
 
-bool standstill_lacked_files(void)
-{
-	return standstill.lacked_files;
-}
+bool standstill_lacked_files(void) { return standstill.lacked_files; }
 
 void stop_times_add(struct stop_times *times, uint64_t stopped_ns)
 {

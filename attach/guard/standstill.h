@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time in which a target stands still, from before the first thread is interrupted until the last is released. It has a bound, whatever the tool
-// does or waits for; so has the sum of these times in one command, which is the same bound:
+// The time in which a target stands still, from before the first thread is interrupted until the last is released. It
+// has a bound, whatever the tool does or waits for; so has the sum of these times in one command, which is the same
+// bound:
 //
-// - nothing is waited for that somebody else must do: no file but those of /proc is opened or read (what is needed of others is read before),
+// - nothing is waited for that somebody else must do: no file but those of /proc is opened or read (what is needed of
+// others is read before),
 //   and messages wait in memory;
 // - the tool cannot be stopped from its terminal, and its memory is resident;
 // - after STANDSTILL_WAKE of the bound it rolls back by itself, as on a signal (interrupt.h), and waits end;
 // - at the bound it is killed (freeze_watchdog.h).
 //
-// The bound holds as long as the watchdog runs. It does not where that is kept from running together with the tool: the tool's control group is frozen
-// (docker pause of the container that the tool is in), the machine is suspended, somebody stops both. Then the target stands until they run again.
+// The bound holds as long as the watchdog runs. It does not where that is kept from running together with the tool: the
+// tool's control group is frozen (docker pause of the container that the tool is in), the machine is suspended,
+// somebody stops both. Then the target stands until they run again.
 #ifndef HEAPSNAP_ATTACH_GUARD_STANDSTILL_H
 #define HEAPSNAP_ATTACH_GUARD_STANDSTILL_H
 
@@ -19,15 +22,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// HEAPSNAP_MAX_FREEZE_MS in the environment makes the bound shorter, for tests; as the fault points it is not heeded by a tool with more rights
-// than its user (interrupt.h).
+// HEAPSNAP_MAX_FREEZE_MS in the environment makes the bound shorter, for tests; as the fault points it is not heeded by
+// a tool with more rights than its user (interrupt.h).
 #define STANDSTILL_BOUND_MS 5000
 // Percent of the bound.
 #define STANDSTILL_WAKE 70
 
-// pre: nothing of the target `pid` is stopped yet. On failure nothing has begun: HS_ERROR_TIMEOUT, the time of the command is spent.
+// pre: nothing of the target `pid` is stopped yet. On failure nothing has begun: HS_ERROR_TIMEOUT, the time of the
+// command is spent.
 struct hs_error *standstill_begin(pid_t pid) HS_MUST_CHECK;
-// `all_released`: false, a thread is left that only the end of the tool releases (threads.h). Then the bound stays in force, and the tool must end.
+// `all_released`: false, a thread is left that only the end of the tool releases (threads.h). Then the bound stays in
+// force, and the tool must end.
 void standstill_end(bool all_released);
 // After the last standstill of a transaction: gives back what the first has taken, the watchdog and the lock on memory.
 void standstill_done(void);
@@ -39,7 +44,8 @@ bool standstill_is_spent(void);
 
 // HS_ERROR_TIMEOUT when it has lasted for too long.
 struct hs_error *standstill_check(void) HS_MUST_CHECK;
-// How long to wait for what ends at `deadline` otherwise (CLOCK_MONOTONIC, ns): not into the time for rolling back, and in that only for moments.
+// How long to wait for what ends at `deadline` otherwise (CLOCK_MONOTONIC, ns): not into the time for rolling back, and
+// in that only for moments.
 uint64_t standstill_deadline(uint64_t deadline);
 
 // How long threads were stopped, in the stops of one command.
@@ -50,7 +56,8 @@ struct stop_times {
 void stop_times_add(struct stop_times *times, uint64_t stopped_ns);
 
 bool standstill_is_on(void);
-// Asked before a file of the target is opened or read. HS_ERROR_REFUSED while it stands still; the caller does without, or fails.
+// Asked before a file of the target is opened or read. HS_ERROR_REFUSED while it stands still; the caller does without,
+// or fails.
 struct hs_error *standstill_allows_files(void) HS_MUST_CHECK;
 // Whether that was refused since the last standstill began: then let the target go, read again, and try again.
 bool standstill_lacked_files(void);

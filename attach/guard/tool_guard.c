@@ -26,7 +26,8 @@ static _Noreturn void end_like(int status)
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
-// The end of the first process is that of all in its namespace. The watchdog of a child that was killed has a word to say before, and its end is a SIGCHLD.
+// The end of the first process is that of all in its namespace. The watchdog of a child that was killed has a word to
+// say before, and its end is a SIGCHLD.
 static void let_watchdog_speak(int status, const sigset_t *waited)
 {
 	const struct timespec moment = { .tv_nsec = 500000000 };
@@ -91,7 +92,4 @@ struct hs_error *tool_guard_begin(void)
 	return NULL;
 }
 
-struct hs_error *tool_guard_begin_where_immortal(void)
-{
-	return getpid() == FIRST_PROCESS ? tool_guard_begin() : NULL;
-}
+struct hs_error *tool_guard_begin_where_immortal(void) { return getpid() == FIRST_PROCESS ? tool_guard_begin() : NULL; }

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <sys/resource.h>
 
-// us of a real-time priority without a wait; LEAST: twelve ticks of a kernel with HZ=250, which counts this time in ticks.
+// us of a real-time priority without a wait; LEAST: twelve ticks of a kernel with HZ=250, which counts this time in
+// ticks.
 enum { LONGEST_AT_ONCE = 200000, LEAST = 50000 };
 
 static volatile sig_atomic_t raised, fell_back;
@@ -29,7 +30,8 @@ int urgency_begin(void)
 	return nice_value;
 }
 
-// Without CAP_SYS_NICE the flag SCHED_RESET_ON_FORK cannot be cleared again (sched(7)): then it stays, and does nothing but for children's priority.
+// Without CAP_SYS_NICE the flag SCHED_RESET_ON_FORK cannot be cleared again (sched(7)): then it stays, and does nothing
+// but for children's priority.
 static void fall_back(int signal)
 {
 	const struct sched_param none = { 0 };

@@ -29,10 +29,7 @@ static const char *const names[] = {
 #undef X
 };
 
-int64_t work_lock_byte(enum work work, pid_t pid)
-{
-	return ((int64_t)work + 1) << 32 | (int64_t)pid;
-}
+int64_t work_lock_byte(enum work work, pid_t pid) { return ((int64_t)work + 1) << 32 | (int64_t)pid; }
 
 bool work_lock_read_byte(int64_t byte, enum work *work_ret, pid_t *pid_ret)
 {
@@ -79,7 +76,8 @@ static bool read_holder(int fd, enum work *work_ret, pid_t *pid_ret)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
-	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK && work_lock_read_byte(lock.l_start, work_ret, pid_ret);
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK &&
+	       work_lock_read_byte(lock.l_start, work_ret, pid_ret);
 }
 
 static int open_lock(pid_t pid)
@@ -100,10 +98,15 @@ static void pause_a_little(void)
 static struct hs_error *refuse(pid_t pid, bool is_known, enum work work, pid_t holder)
 {
 	if (is_known)
-		return hs_error_create(HS_ERROR_REFUSED, "heapsnap %s (PID %d) is working on process %d; try again when PID %d has finished",
-				       names[work], (int)holder, (int)pid, (int)holder);
-	return hs_error_create(HS_ERROR_REFUSED, "another heapsnap, or a program that holds its lock (/proc/%d/personality), is working on process %d; "
-			       "try again when it has finished", (int)pid, (int)pid);
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"heapsnap %s (PID %d) is working on process %d; try again when PID %d has finished",
+			names[work], (int)holder, (int)pid, (int)holder);
+	return hs_error_create(
+		HS_ERROR_REFUSED,
+		"another heapsnap, or a program that holds its lock (/proc/%d/personality), is working on process %d; "
+		"try again when it has finished",
+		(int)pid, (int)pid);
 }
 
 // -1: none, or of a kernel where all pidfds are one file.
@@ -119,7 +122,8 @@ static int open_pidfd(pid_t pid)
 	return fd;
 }
 
-// "3: FLOCK  ADVISORY  WRITE 1234 00:0d:5678 0 EOF" (proc_locks(5)); 0 = it is not shown, as one outside of this PID namespace.
+// "3: FLOCK  ADVISORY  WRITE 1234 00:0d:5678 0 EOF" (proc_locks(5)); 0 = it is not shown, as one outside of this PID
+// namespace.
 static pid_t holder_in_list(const struct stat *file)
 {
 	HS_CLEANUP_FCLOSE FILE *list = fopen("/proc/locks", "re");
@@ -131,8 +135,9 @@ static pid_t holder_in_list(const struct stat *file)
 		unsigned long inode;
 		int holder;
 
-		if (sscanf(line, "%*d: FLOCK ADVISORY WRITE %d %x:%x:%lu", &holder, &device_major, &device_minor, &inode) == 4 && inode == file->st_ino &&
-		    device_major == major(file->st_dev) && device_minor == minor(file->st_dev))
+		if (sscanf(line, "%*d: FLOCK ADVISORY WRITE %d %x:%x:%lu", &holder, &device_major, &device_minor,
+			   &inode) == 4 &&
+		    inode == file->st_ino && device_major == major(file->st_dev) && device_minor == minor(file->st_dev))
 			return holder;
 	}
 	return 0;
@@ -147,7 +152,8 @@ static bool may_hold(pid_t holder, pid_t pid)
 	if (stat(path, &target) < 0)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d", (int)holder);
-	return stat(path, &other) == 0 && (other.st_uid == 0 || other.st_uid == geteuid() || other.st_uid == target.st_uid);
+	return stat(path, &other) == 0 &&
+	       (other.st_uid == 0 || other.st_uid == geteuid() || other.st_uid == target.st_uid);
 }
 
 static struct hs_error *lock_for_all(pid_t pid, struct work_lock *lock)
@@ -160,8 +166,10 @@ static struct hs_error *lock_for_all(pid_t pid, struct work_lock *lock)
 		return NULL;
 	holder = holder_in_list(&file);
 	if (holder > 0 && may_hold(holder, pid))
-		return hs_error_create(HS_ERROR_REFUSED, "another heapsnap (PID %d), which sees another /proc, is working on process %d; "
-				       "try again when PID %d has finished", (int)holder, (int)pid, (int)holder);
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "another heapsnap (PID %d), which sees another /proc, is working on process %d; "
+				       "try again when PID %d has finished",
+				       (int)holder, (int)pid, (int)holder);
 	return NULL; // somebody who has no say in it, or who is not seen
 }
 
@@ -232,7 +240,8 @@ bool work_lock_is_taken(pid_t pid, char *text, size_t size)
 	// By their names, without a lock of one's own: it would keep others out for a moment.
 	taken = read_holder(fd, &work, &holder);
 	if (taken)
-		snprintf(text, size, "heapsnap %s (PID %d) is working on process %d", names[work], (int)holder, (int)pid);
+		snprintf(text, size, "heapsnap %s (PID %d) is working on process %d", names[work], (int)holder,
+			 (int)pid);
 	close(fd);
 	return taken;
 }

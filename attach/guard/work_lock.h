@@ -2,20 +2,24 @@
 // One tool at a time is at work on a process.
 //
 // The lock is an flock of /proc/PID/personality, a file that belongs to the process alone:
-// - The kernel gives it up when the last process that has the descriptor ends, however it ends. Nothing lies on a disk, and nothing in the target.
-// - Only the target's own user and root may open it (mode 0400, as for ptrace), so no other user can hold it to keep anybody out. Who owns the
+// - The kernel gives it up when the last process that has the descriptor ends, however it ends. Nothing lies on a disk,
+// and nothing in the target.
+// - Only the target's own user and root may open it (mode 0400, as for ptrace), so no other user can hold it to keep
+// anybody out. Who owns the
 //   target can: that one can have it traced by another program as well.
-// - It is the same for root, users, and every other mount, network and user namespace, as long as they see the same mount of /proc.
-// - Reading it does nothing. Where the main thread has ended its files are root's; the first thread that lives stands for it then, and a lock whose
+// - It is the same for root, users, and every other mount, network and user namespace, as long as they see the same
+// mount of /proc.
+// - Reading it does nothing. Where the main thread has ended its files are root's; the first thread that lives stands
+// for it then, and a lock whose
 //   thread ends is no longer found by others.
 //
-// Another mount of /proc (a container's own) has other files. So a pidfd of the target is locked as well, which since Linux 6.9 is one file for all
-// (pidfs). But every user can open that one: who has it counts only if /proc/locks shows it, and it is of root, of the tool's user or of the
-// target's. So the tool on a host sees one in a container; that one does not see the host's, and there the kernel's rule remains that a thread has
-// one tracer.
+// Another mount of /proc (a container's own) has other files. So a pidfd of the target is locked as well, which since
+// Linux 6.9 is one file for all (pidfs). But every user can open that one: who has it counts only if /proc/locks shows
+// it, and it is of root, of the tool's user or of the target's. So the tool on a host sees one in a container; that one
+// does not see the host's, and there the kernel's rule remains that a thread has one tracer.
 //
-// Who has the lock says so by a read lock of one byte of the same file, at an offset that is the command and the process id. Whoever finds the lock
-// taken asks for these. The id is that of the PID namespace of this /proc.
+// Who has the lock says so by a read lock of one byte of the same file, at an offset that is the command and the
+// process id. Whoever finds the lock taken asks for these. The id is that of the PID namespace of this /proc.
 #ifndef HEAPSNAP_ATTACH_GUARD_WORK_LOCK_H
 #define HEAPSNAP_ATTACH_GUARD_WORK_LOCK_H
 
@@ -32,7 +36,7 @@ enum work {
 #define X(name) WORK_##name,
 	HS_WORKS(X)
 #undef X
-	WORK_COUNT
+		WORK_COUNT
 };
 
 struct work_lock {
@@ -41,11 +45,12 @@ struct work_lock {
 	enum work work;
 };
 
-// Refuses with the name of who has it, and touches nothing. A dump waits for another dump, which has it only while it copies. A process that is not
-// there, or whose files may not be opened, has no lock to take: what comes next says why.
+// Refuses with the name of who has it, and touches nothing. A dump waits for another dump, which has it only while it
+// copies. A process that is not there, or whose files may not be opened, has no lock to take: what comes next says why.
 struct hs_error *work_lock_take(pid_t pid, enum work work, struct work_lock *ret) HS_MUST_CHECK;
 
-// After a fork of which the child does the work (attach/guard/tool_guard.h): it has the lock, and now its own id stands there.
+// After a fork of which the child does the work (attach/guard/tool_guard.h): it has the lock, and now its own id stands
+// there.
 void work_lock_follow(const struct work_lock *lock);
 
 void work_lock_release(struct work_lock *lock);

@@ -13,7 +13,7 @@ static const struct {
 enum { MARK_COUNT = sizeof(marks) / sizeof(marks[0]) };
 
 struct search {
-	size_t mark; // the first one found; MARK_COUNT = none
+	size_t mark;      // the first one found; MARK_COUNT = none
 	const char *name; // of a function; NULL = of none
 	bool is_known;    // the function has the prefix of a symbol that marks a family
 	bool libc_malloc;
@@ -27,10 +27,7 @@ static bool ends_with(const char *name, const char *ending)
 }
 
 // Of glib's there is no malloc, and a sanitizer's allocator is not hooked.
-static bool is_trusted(const char *family)
-{
-	return strcmp(family, "glib") != 0 && strcmp(family, "sanitizer") != 0;
-}
+static bool is_trusted(const char *family) { return strcmp(family, "glib") != 0 && strcmp(family, "sanitizer") != 0; }
 
 static bool visit(const struct elf_symbol *symbol, void *context)
 {
@@ -42,8 +39,9 @@ static bool visit(const struct elf_symbol *symbol, void *context)
 		if (ends_with(symbol->name, marks[i].ending))
 			search->mark = i;
 	for (size_t i = 0; i < MARK_COUNT && search->name; i++)
-		search->is_known |= ends_with(symbol->name, marks[i].ending) && is_trusted(marks[i].family) &&
-				    strncmp(search->name, symbol->name, strlen(symbol->name) - strlen(marks[i].ending)) == 0;
+		search->is_known |=
+			ends_with(symbol->name, marks[i].ending) && is_trusted(marks[i].family) &&
+			strncmp(search->name, symbol->name, strlen(symbol->name) - strlen(marks[i].ending)) == 0;
 	search->libc_malloc |= strcmp(symbol->name, "__libc_malloc") == 0;
 	return true;
 }
@@ -59,14 +57,18 @@ const char *allocator_family(const struct module_list *modules, size_t module, c
 	if (search.mark < MARK_COUNT)
 		return marks[search.mark].family;
 	// In a static program only the symbol table tells its libc's allocator from one of its own.
-	return search.libc_malloc && libc->is_static && module == libc->module && libc->kind != LIBC_unknown ? libc_name(libc->kind) : "other";
+	return search.libc_malloc && libc->is_static && module == libc->module && libc->kind != LIBC_unknown
+		       ? libc_name(libc->kind)
+		       : "other";
 }
 
-bool allocator_is_known(const struct module_list *modules, size_t module, const struct libc_info *libc, const char *name)
+bool allocator_is_known(const struct module_list *modules, size_t module, const struct libc_info *libc,
+			const char *name)
 {
 	struct search search = { .mark = MARK_COUNT, .name = name };
 
-	if (modules->items[module].is_loader || (!libc->is_static && libc->kind != LIBC_unknown && module == libc->module))
+	if (modules->items[module].is_loader ||
+	    (!libc->is_static && libc->kind != LIBC_unknown && module == libc->module))
 		return true;
 	hs_error_destroy(elf_view_symbols(&modules->items[module].elf, visit, &search));
 	return search.is_known || search.libc_malloc; // a second copy of glibc too (dlmopen)

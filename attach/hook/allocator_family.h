@@ -6,30 +6,33 @@
 #include "attach/elf/libc.h"
 #include "attach/elf/modules.h"
 
-// X(name, symbol whose name ends so); the first match counts. A symbol that only one version or build has is no use here.
-#define HS_ALLOCATOR_MARKS(X)                                                                      \
-	X(jemalloc, "mallctlnametomib")                                                            \
-	X(mimalloc, "mi_heap_new")                                                                 \
-	X(mimalloc, "mi_malloc")                                                                   \
-	X(tcmalloc, "tc_malloc")                                                                   \
-	X(tcmalloc, "tc_version")                                                                  \
-	X(tcmalloc, "TCMallocInternalMalloc")                                                      \
-	X(mozjemalloc, "moz_arena_malloc")                                                         \
-	X(rpmalloc, "rpmalloc_usable_size")                                                        \
-	X(snmalloc, "sn_malloc")                                                                   \
-	X(snmalloc, "sn_rust_alloc")                                                               \
-	X(hoard, "xxmalloc")                                                                       \
-	X(glib, "g_slice_alloc")                                                                   \
-	X(sanitizer, "__asan_init")                                                                \
-	X(sanitizer, "__tsan_init")                                                                \
-	X(sanitizer, "__msan_init")                                                                \
+// X(name, symbol whose name ends so); the first match counts. A symbol that only one version or build has is no use
+// here.
+#define HS_ALLOCATOR_MARKS(X)                                                                                          \
+	X(jemalloc, "mallctlnametomib")                                                                                \
+	X(mimalloc, "mi_heap_new")                                                                                     \
+	X(mimalloc, "mi_malloc")                                                                                       \
+	X(tcmalloc, "tc_malloc")                                                                                       \
+	X(tcmalloc, "tc_version")                                                                                      \
+	X(tcmalloc, "TCMallocInternalMalloc")                                                                          \
+	X(mozjemalloc, "moz_arena_malloc")                                                                             \
+	X(rpmalloc, "rpmalloc_usable_size")                                                                            \
+	X(snmalloc, "sn_malloc")                                                                                       \
+	X(snmalloc, "sn_rust_alloc")                                                                                   \
+	X(hoard, "xxmalloc")                                                                                           \
+	X(glib, "g_slice_alloc")                                                                                       \
+	X(sanitizer, "__asan_init")                                                                                    \
+	X(sanitizer, "__tsan_init")                                                                                    \
+	X(sanitizer, "__msan_init")                                                                                    \
 	X(sanitizer, "__hwasan_init")
 
 // For people: "glibc", "musl", one of the names above, or "other". `module` is an index.
 const char *allocator_family(const struct module_list *modules, size_t module, const struct libc_info *libc);
 
-// Whether the module's function `name` is that of a C library or of a known allocator, of which it is known that it neither throws, nor is a cancellation point, nor
-// asks who calls it. It must have the prefix that the symbol has: the malloc of a program that has je_mallctlnametomib may be another one, around je_malloc.
-bool allocator_is_known(const struct module_list *modules, size_t module, const struct libc_info *libc, const char *name);
+// Whether the module's function `name` is that of a C library or of a known allocator, of which it is known that it
+// neither throws, nor is a cancellation point, nor asks who calls it. It must have the prefix that the symbol has: the
+// malloc of a program that has je_mallctlnametomib may be another one, around je_malloc.
+bool allocator_is_known(const struct module_list *modules, size_t module, const struct libc_info *libc,
+			const char *name);
 
 #endif

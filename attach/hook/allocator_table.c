@@ -1,58 +1,106 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources: ISO C, POSIX and their manual pages; jemalloc(3); gperftools/tcmalloc.h; mimalloc.h; Itanium C++ ABI 5.1.5.3 for the operators; mozjemalloc's
-// malloc_decls.h and mozalloc.h; rpmalloc.h; snmalloc's override/malloc.cc and rust.cc; Heap Layers' wrapper for Hoard's; GLib's gslice.h.
+// Sources: ISO C, POSIX and their manual pages; jemalloc(3); gperftools/tcmalloc.h; mimalloc.h; Itanium C++ ABI 5.1.5.3
+// for the operators; mozjemalloc's malloc_decls.h and mozalloc.h; rpmalloc.h; snmalloc's override/malloc.cc and
+// rust.cc; Heap Layers' wrapper for Hoard's; GLib's gslice.h.
 #include "attach/hook/allocator_table.h"
 
-#define RESERVED(name, layout) { name, layout, BELIEF_RESERVED, "", { 0 }, 0 }
-#define BESIDE(name, layout) { name, layout, BELIEF_BESIDE, "", { 0 }, 0 }
-#define MARK(name) { name, 0, BELIEF_MARK, "", { 0 }, 0 }
-#define OPERATOR(name, layout, companion) { name, layout, BELIEF_OPERATOR, "", { 0 }, companion }
-#define PREFIXED(prefix, name, layout) { prefix name, layout, BELIEF_FAMILY, prefix, { "malloc", "free" }, 0 }
+#define RESERVED(name, layout)                                                                                         \
+	{                                                                                                              \
+		name, layout, BELIEF_RESERVED, "", { 0 }, 0                                                            \
+	}
+#define BESIDE(name, layout)                                                                                           \
+	{                                                                                                              \
+		name, layout, BELIEF_BESIDE, "", { 0 }, 0                                                              \
+	}
+#define MARK(name)                                                                                                     \
+	{                                                                                                              \
+		name, 0, BELIEF_MARK, "", { 0 }, 0                                                                     \
+	}
+#define OPERATOR(name, layout, companion)                                                                              \
+	{                                                                                                              \
+		name, layout, BELIEF_OPERATOR, "", { 0 }, companion                                                    \
+	}
+#define PREFIXED(prefix, name, layout)                                                                                 \
+	{                                                                                                              \
+		prefix name, layout, BELIEF_FAMILY, prefix, { "malloc", "free" }, 0                                    \
+	}
 
-#define EXTENDED(prefix, name, layout) { prefix name, layout, BELIEF_FAMILY, prefix, { "malloc", "free", "mallocx", "sdallocx" }, 0 }
-#define JEMALLOC_EXTENDED(prefix)                                                                  \
-	EXTENDED(prefix, "mallocx", "alloc(size,_)"),                                              \
-	EXTENDED(prefix, "rallocx", "realloc(block,size,_)"),                                      \
-	EXTENDED(prefix, "xallocx", "resize(block,size,extra,_)"),                                 \
-	EXTENDED(prefix, "dallocx", "free(block,_)"),                                              \
-	EXTENDED(prefix, "sdallocx", "free(block,size,_)")
+#define EXTENDED(prefix, name, layout)                                                                                 \
+	{                                                                                                              \
+		prefix name, layout, BELIEF_FAMILY, prefix, { "malloc", "free", "mallocx", "sdallocx" }, 0             \
+	}
+#define JEMALLOC_EXTENDED(prefix)                                                                                      \
+	EXTENDED(prefix, "mallocx", "alloc(size,_)"), EXTENDED(prefix, "rallocx", "realloc(block,size,_)"),            \
+		EXTENDED(prefix, "xallocx", "resize(block,size,extra,_)"),                                             \
+		EXTENDED(prefix, "dallocx", "free(block,_)"), EXTENDED(prefix, "sdallocx", "free(block,size,_)")
 
-#define JEMALLOC_PREFIXED(prefix)                                                                  \
-	PREFIXED(prefix, "malloc", "alloc(size)"),                                                 \
-	PREFIXED(prefix, "calloc", "alloc(count,size)"),                                           \
-	PREFIXED(prefix, "realloc", "realloc(block,size)"),                                        \
-	PREFIXED(prefix, "free", "free(block)"),                                                   \
-	PREFIXED(prefix, "free_sized", "free(block,size)"),                                        \
-	PREFIXED(prefix, "free_aligned_sized", "free(block,_,size)"),                              \
-	PREFIXED(prefix, "posix_memalign", "alloc(*block,_,size)"),                                \
-	PREFIXED(prefix, "aligned_alloc", "alloc(_,size)"),                                        \
-	PREFIXED(prefix, "memalign", "alloc(_,size)"),                                             \
-	PREFIXED(prefix, "valloc", "alloc(size)"),                                                 \
-	PREFIXED(prefix, "pvalloc", "alloc(size)"),                                                \
-	JEMALLOC_EXTENDED(prefix)
+#define JEMALLOC_PREFIXED(prefix)                                                                                      \
+	PREFIXED(prefix, "malloc", "alloc(size)"), PREFIXED(prefix, "calloc", "alloc(count,size)"),                    \
+		PREFIXED(prefix, "realloc", "realloc(block,size)"), PREFIXED(prefix, "free", "free(block)"),           \
+		PREFIXED(prefix, "free_sized", "free(block,size)"),                                                    \
+		PREFIXED(prefix, "free_aligned_sized", "free(block,_,size)"),                                          \
+		PREFIXED(prefix, "posix_memalign", "alloc(*block,_,size)"),                                            \
+		PREFIXED(prefix, "aligned_alloc", "alloc(_,size)"), PREFIXED(prefix, "memalign", "alloc(_,size)"),     \
+		PREFIXED(prefix, "valloc", "alloc(size)"), PREFIXED(prefix, "pvalloc", "alloc(size)"),                 \
+		JEMALLOC_EXTENDED(prefix)
 
 #define TC(name, layout) PREFIXED("tc_", name, layout)
-#define TC_NEW(name, layout, companion) { "tc_" name, layout, BELIEF_FAMILY, "tc_", { "malloc", "free" }, companion }
+#define TC_NEW(name, layout, companion)                                                                                \
+	{                                                                                                              \
+		"tc_" name, layout, BELIEF_FAMILY, "tc_", { "malloc", "free" }, companion                              \
+	}
 
 #define MI(name, layout) PREFIXED("mi_", name, layout)
-#define MI_NEW(name, layout, companion) { "mi_" name, layout, BELIEF_FAMILY, "mi_", { "malloc", "free" }, companion }
-#define MI_PLAIN(name, layout) { name, layout, BELIEF_FAMILY, "", { "malloc", "free", "mi_malloc", "mi_free" }, 0 }
+#define MI_NEW(name, layout, companion)                                                                                \
+	{                                                                                                              \
+		"mi_" name, layout, BELIEF_FAMILY, "mi_", { "malloc", "free" }, companion                              \
+	}
+#define MI_PLAIN(name, layout)                                                                                         \
+	{                                                                                                              \
+		name, layout, BELIEF_FAMILY, "", { "malloc", "free", "mi_malloc", "mi_free" }, 0                       \
+	}
 
 // Firefox. Arenas are numbers; one must be empty before it is given up (moz_dispose_arena).
-#define MOZ_ARENA(name, layout) { "moz_arena_" name, layout, BELIEF_FAMILY, "moz_arena_", { "malloc", "free" }, 0 }
-// These end the program where there is no memory. They call malloc, which is seen; operators new jump to them, which shows that they need no hook.
-#define MOZ_X(name, layout) { "moz_x" name, layout, BELIEF_FAMILY, "moz_x", { "malloc", "calloc", "memalign" }, 0 }
+#define MOZ_ARENA(name, layout)                                                                                        \
+	{                                                                                                              \
+		"moz_arena_" name, layout, BELIEF_FAMILY, "moz_arena_", { "malloc", "free" }, 0                        \
+	}
+// These end the program where there is no memory. They call malloc, which is seen; operators new jump to them, which
+// shows that they need no hook.
+#define MOZ_X(name, layout)                                                                                            \
+	{                                                                                                              \
+		"moz_x" name, layout, BELIEF_FAMILY, "moz_x", { "malloc", "calloc", "memalign" }, 0                    \
+	}
 
-#define RP(name, layout) { "rp" name, layout, BELIEF_FAMILY, "rp", { "malloc", "free", "malloc_usable_size" }, 0 }
-#define RP_HEAP(name, layout) { "rpmalloc_heap_" name, layout, BELIEF_FAMILY, "rpmalloc_heap_", { "alloc", "free", "acquire" }, 0 }
+#define RP(name, layout)                                                                                               \
+	{                                                                                                              \
+		"rp" name, layout, BELIEF_FAMILY, "rp", { "malloc", "free", "malloc_usable_size" }, 0                  \
+	}
+#define RP_HEAP(name, layout)                                                                                          \
+	{                                                                                                              \
+		"rpmalloc_heap_" name, layout, BELIEF_FAMILY, "rpmalloc_heap_", { "alloc", "free", "acquire" }, 0      \
+	}
 
-#define SN(name, layout) { "sn_" name, layout, BELIEF_FAMILY, "sn_", { "malloc", "free", "malloc_usable_size" }, 0 }
-#define SN_RUST(name, layout) { "sn_rust_" name, layout, BELIEF_FAMILY, "sn_rust_", { "alloc", "dealloc", "realloc" }, 0 }
+#define SN(name, layout)                                                                                               \
+	{                                                                                                              \
+		"sn_" name, layout, BELIEF_FAMILY, "sn_", { "malloc", "free", "malloc_usable_size" }, 0                \
+	}
+#define SN_RUST(name, layout)                                                                                          \
+	{                                                                                                              \
+		"sn_rust_" name, layout, BELIEF_FAMILY, "sn_rust_", { "alloc", "dealloc", "realloc" }, 0               \
+	}
 
 // Hoard and others that are made with Heap Layers.
-#define XX(name, layout) { "xx" name, layout, BELIEF_FAMILY, "xx", { "malloc", "free", "malloc_usable_size" }, 0 }
+#define XX(name, layout)                                                                                               \
+	{                                                                                                              \
+		"xx" name, layout, BELIEF_FAMILY, "xx", { "malloc", "free", "malloc_usable_size" }, 0                  \
+	}
 
-#define G_SLICE(name, layout) { "g_slice_" name, layout, BELIEF_FAMILY, "g_slice_", { "alloc", "alloc0", "free1", "free_chain_with_offset" }, 0 }
+#define G_SLICE(name, layout)                                                                                          \
+	{                                                                                                              \
+		"g_slice_" name, layout, BELIEF_FAMILY, "g_slice_",                                                    \
+			{ "alloc", "alloc0", "free1", "free_chain_with_offset" }, 0                                    \
+	}
 
 const struct allocator_name allocator_names[] = {
 	RESERVED("malloc", "alloc(size)"),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of allocation functions, with the layouts of their arguments, and what else must be in a module for a name to be believed.
+// The names of allocation functions, with the layouts of their arguments, and what else must be in a module for a name
+// to be believed.
 #ifndef HEAPSNAP_ATTACH_HOOK_ALLOCATOR_TABLE_H
 #define HEAPSNAP_ATTACH_HOOK_ALLOCATOR_TABLE_H
 
@@ -16,12 +17,13 @@ enum name_belief {
 
 struct allocator_name {
 	const char *name;
-	const char *layout;    // attach/hook/hook_layout.h; NULL for a mark
+	const char *layout; // attach/hook/hook_layout.h; NULL for a mark
 	enum name_belief belief;
 	const char *prefix;    // what `needs` and `companion` have before them
 	const char *needs[5];  // ends with NULL
-	const char *companion; // layouts new and renew: the function that does the same and neither throws nor calls handlers. NULL = none.
-			       // One that ends with "<>" takes the first two arguments in the other order
+	const char *companion; // layouts new and renew: the function that does the same and neither throws nor calls
+			       // handlers. NULL = none. One that ends with "<>" takes the first two arguments in the
+			       // other order
 };
 
 // Of several names at one address the first one in the table counts.

@@ -13,8 +13,8 @@ static void check_target(uint64_t target, bool is_jump, struct branch_range *ran
 	}
 }
 
-// `last`: the byte before a displacement of 32 bits that ends the instruction; `before` it there are others. Intel SDM volume 2: E9, 0F 80+cc; E8,
-// REX.W 8D with mod 00 and r/m 101.
+// `last`: the byte before a displacement of 32 bits that ends the instruction; `before` it there are others. Intel SDM
+// volume 2: E9, 0F 80+cc; E8, REX.W 8D with mod 00 and r/m 101.
 static bool is_far_jump(const uint8_t *last, size_t before)
 {
 	return *last == 0xe9 || ((*last & 0xf0) == 0x80 && before > 0 && last[-1] == 0x0f);

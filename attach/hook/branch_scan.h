@@ -10,19 +10,20 @@
 
 struct branch_range {
 	uint64_t low, high; // [low, high) must not be the target of a jump
-	uint64_t call_low;  // [call_low, high) must not be that of a call, nor have its address taken: a function's start may
+	uint64_t call_low;  // [call_low, high) must not be that of a call, nor have its address taken: a function's
+			    // start may
 	bool hit;           // out
 };
 
-// Pure. Looks at every byte position for call rel32, jmp rel32, jcc rel32 and lea of 64 bits from rip, so that it needs not know where instructions
-// begin; bytes that only look like one that leads into a range count too.
+// Pure. Looks at every byte position for call rel32, jmp rel32, jcc rel32 and lea of 64 bits from rip, so that it needs
+// not know where instructions begin; bytes that only look like one that leads into a range count too.
 void branch_scan(const uint8_t *code, size_t size, uint64_t address, struct branch_range *ranges, size_t count);
 
 // Furthest that a branch of 8 bits may begin before what it leads to, or behind it, bytes.
 #define HS_SHORT_BRANCH_REACH 130u
 
-// Pure. Looks at the instructions from `code` on, short branches too: bytes that only look like one would be many. Where no instruction is, the next
-// byte may begin one.
+// Pure. Looks at the instructions from `code` on, short branches too: bytes that only look like one would be many.
+// Where no instruction is, the next byte may begin one.
 void branch_scan_decoded(const uint8_t *code, size_t size, uint64_t address, struct branch_range *range);
 
 #endif

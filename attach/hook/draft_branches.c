@@ -15,8 +15,8 @@ static struct branch_range range_of(const struct draft *draft)
 	uint64_t address = request->address - draft->module->load_bias;
 	bool is_looked_at = draft_is_ok(draft) || draft->may_be_watched || draft->candidate->nothrow;
 
-	// A jump to a function's start is a tail call; one past its landing pad is a loop of its own; one to where it begins to return is what
-	// functions do.
+	// A jump to a function's start is a tail call; one past its landing pad is a loop of its own; one to where it
+	// begins to return is what functions do.
 	return (struct branch_range){
 		.low = address + (request->is_way_out || request->address == request->function_start),
 		.call_low = address + 1,
@@ -25,13 +25,15 @@ static struct branch_range range_of(const struct draft *draft)
 }
 
 // Looks at the instructions of [low, high) in the executable segment that holds `inside`.
-static void check_instructions(const struct elf_view *elf, uint64_t inside, uint64_t low, uint64_t high, struct branch_range *range)
+static void check_instructions(const struct elf_view *elf, uint64_t inside, uint64_t low, uint64_t high,
+			       struct branch_range *range)
 {
 	for (unsigned i = 0; i < elf->header.e_phnum; i++) {
 		const Elf64_Phdr *segment = &elf->segments[i];
 		const uint8_t *code;
 
-		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) || inside < segment->p_vaddr || inside - segment->p_vaddr >= segment->p_filesz)
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) || inside < segment->p_vaddr ||
+		    inside - segment->p_vaddr >= segment->p_filesz)
 			continue;
 		if (low < segment->p_vaddr)
 			low = segment->p_vaddr;
@@ -43,13 +45,14 @@ static void check_instructions(const struct elf_view *elf, uint64_t inside, uint
 	}
 }
 
-// Before and behind the function, which hook_relocate has looked at itself. Instructions are known to begin at its end and at symbols; far from any,
-// decoding falls in step with them by itself, after a few.
+// Before and behind the function, which hook_relocate has looked at itself. Instructions are known to begin at its end
+// and at symbols; far from any, decoding falls in step with them by itself, after a few.
 static void check_neighbours(const struct draft *draft, struct branch_range *range)
 {
 	const struct relocation_request *request = &draft->request;
 	uint64_t start = request->function_start - draft->module->load_bias, previous = draft->candidate->previous;
-	uint64_t seen = request->function_size ? request->function_size : request->address - request->function_start + request->code_size;
+	uint64_t seen = request->function_size ? request->function_size
+					       : request->address - request->function_start + request->code_size;
 	uint64_t end = start + seen;
 
 	if (!range->high)
@@ -119,7 +122,8 @@ static bool visit_own_name(const struct elf_symbol *symbol, void *context)
 		struct branch_range *range = &own->ranges[i];
 
 		if (range->high && !range->hit && symbol->value == range->low)
-			range->hit = bsearch(&symbol->name, own->names, own->name_count, sizeof(*own->names), compare_strings);
+			range->hit = bsearch(&symbol->name, own->names, own->name_count, sizeof(*own->names),
+					     compare_strings);
 	}
 	return true;
 }
@@ -147,7 +151,8 @@ static void find_named(const struct elf_view *elf, struct branch_range *ranges, 
 	imports_deinit(&imports);
 }
 
-// Addresses of 64 bits in the code, by the distance from the global offset table, as -mcmodel=large has them: movabs $imm64 (Intel SDM volume 2, REX.W B8+rd io).
+// Addresses of 64 bits in the code, by the distance from the global offset table, as -mcmodel=large has them: movabs
+// $imm64 (Intel SDM volume 2, REX.W B8+rd io).
 static void find_far(const struct elf_view *elf, struct branch_range *ranges, size_t count)
 {
 	uint64_t table;
@@ -156,7 +161,9 @@ static void find_far(const struct elf_view *elf, struct branch_range *ranges, si
 		table = 0;
 	for (unsigned i = 0; i < elf->header.e_phnum; i++) {
 		const Elf64_Phdr *segment = &elf->segments[i];
-		const uint8_t *code = segment->p_type == PT_LOAD && (segment->p_flags & PF_X) ? elf_view_bytes(elf, segment->p_vaddr, segment->p_filesz) : NULL;
+		const uint8_t *code = segment->p_type == PT_LOAD && (segment->p_flags & PF_X)
+					      ? elf_view_bytes(elf, segment->p_vaddr, segment->p_filesz)
+					      : NULL;
 
 		for (size_t at = 0; code && at + 10 <= segment->p_filesz; at++) {
 			uint64_t value;
@@ -165,7 +172,8 @@ static void find_far(const struct elf_view *elf, struct branch_range *ranges, si
 				continue;
 			memcpy(&value, code + at + 2, sizeof(value));
 			for (size_t draft = 0; draft < count; draft++)
-				ranges[draft].hit |= ranges[draft].high && (value == ranges[draft].low || value + table == ranges[draft].low);
+				ranges[draft].hit |= ranges[draft].high &&
+						     (value == ranges[draft].low || value + table == ranges[draft].low);
 		}
 	}
 }
@@ -183,7 +191,9 @@ void drafts_find_uncalled(struct draft *drafts, size_t count)
 		if (module->is_main || !draft->candidate->exported || draft->candidate->indirect || !draft_is_ok(draft))
 			continue;
 		any = true;
-		ranges[i] = (struct branch_range){ .low = start, .call_low = start, .high = draft->request.address - module->load_bias + 1 };
+		ranges[i] = (struct branch_range){ .low = start,
+						   .call_low = start,
+						   .high = draft->request.address - module->load_bias + 1 };
 		check_neighbours(draft, &ranges[i]);
 	}
 	if (!any)

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Branches from elsewhere in a module into what its hooks are to overwrite. hook_relocate has looked at each function itself.
+// Branches from elsewhere in a module into what its hooks are to overwrite. hook_relocate has looked at each function
+// itself.
 #ifndef HEAPSNAP_ATTACH_HOOK_DRAFT_BRANCHES_H
 #define HEAPSNAP_ATTACH_HOOK_DRAFT_BRANCHES_H
 
 #include "attach/hook/hook_draft.h"
 
-// Of one module, with the ways out of its functions, which lie at `ways`: VERDICT_branch_inside where there is such a branch.
+// Of one module, with the ways out of its functions, which lie at `ways`: VERDICT_branch_inside where there is such a
+// branch.
 void drafts_check_branches(struct draft *drafts, size_t count, struct draft *ways, size_t way_count);
 
-// Of one module: which of its exported functions are called from nowhere in it, by their address or by a name that the loader looks up. Then no caller knows more of
-// them than their name.
+// Of one module: which of its exported functions are called from nowhere in it, by their address or by a name that the
+// loader looks up. Then no caller knows more of them than their name.
 void drafts_find_uncalled(struct draft *drafts, size_t count);
 
 #endif

@@ -29,9 +29,10 @@ static bool is_seen(uint64_t address, const void *context)
 	return false;
 }
 
-// Whether the function leaves all to one that is seen. C++ operators that are not proved to be their allocator's own mostly do: libstdc++'s, linked
-// into a program, call malloc, and a program's own are often made on top of it. So do functions that give a block back after a check
-// (mi_cfree), or reallocate one and then set errno (mi__expand): which matters when they cannot be hooked.
+// Whether the function leaves all to one that is seen. C++ operators that are not proved to be their allocator's own
+// mostly do: libstdc++'s, linked into a program, call malloc, and a program's own are often made on top of it. So do
+// functions that give a block back after a check (mi_cfree), or reallocate one and then set errno (mi__expand): which
+// matters when they cannot be hooked.
 static bool forwards(const struct draft *draft, struct all_drafts *all, const struct target_memory *memory)
 {
 	const struct relocation_request *request = &draft->request;
@@ -44,19 +45,21 @@ static bool forwards(const struct draft *draft, struct all_drafts *all, const st
 	enum hook_verdict verdict = draft->hook.record.verdict;
 	// A larger one may do the usual case by itself.
 	bool is_small = request->function_size > 0 && request->function_size <= SMALL_FUNCTION;
-	bool calls = verdict == VERDICT_unproven || (!draft_is_ok(draft) && hook_kind_releases(draft->hook.record.kind) && is_small);
+	bool calls = verdict == VERDICT_unproven ||
+		     (!draft_is_ok(draft) && hook_kind_releases(draft->hook.record.kind) && is_small);
 
-	// An operator, or another function that makes blocks, may have a way of its own beside the one that calls malloc.
-	// One that the user has added is to be seen itself, unless there is nothing of it but a jump.
-	if (!draft->candidate->added && (watched_is_wanted(draft) || hook_makes_unseen(draft->candidate->signature.kind, verdict))) {
+	// An operator, or another function that makes blocks, may have a way of its own beside the one that calls
+	// malloc. One that the user has added is to be seen itself, unless there is nothing of it but a jump.
+	if (!draft->candidate->added &&
+	    (watched_is_wanted(draft) || hook_makes_unseen(draft->candidate->signature.kind, verdict))) {
 		all->releasing = all->reallocating = false;
 		return request->function_code && hook_always_forwards(&function, memory, is_seen, all);
 	}
 
 	all->releasing = !draft_is_ok(draft) && hook_kind_only_releases(draft->hook.record.kind);
 	all->reallocating = !draft_is_ok(draft) && !all->releasing && hook_kind_releases(draft->hook.record.kind);
-	return request->function_code && verdict != VERDICT_forwards && verdict != VERDICT_changed && verdict != VERDICT_not_text &&
-	       hook_forwards(&function, calls, memory, is_seen, all);
+	return request->function_code && verdict != VERDICT_forwards && verdict != VERDICT_changed &&
+	       verdict != VERDICT_not_text && hook_forwards(&function, calls, memory, is_seen, all);
 }
 
 void drafts_find_forwards(struct draft *drafts, size_t count, const struct target_memory *memory)
@@ -68,7 +71,8 @@ void drafts_find_forwards(struct draft *drafts, size_t count, const struct targe
 	for (int round = 0; round < CHAIN_MAX && found; round++) {
 		found = false;
 		for (size_t i = 0; i < count; i++) {
-			if (drafts[i].candidate->signature.kind == HOOK_loader_event || !forwards(&drafts[i], &all, memory))
+			if (drafts[i].candidate->signature.kind == HOOK_loader_event ||
+			    !forwards(&drafts[i], &all, memory))
 				continue;
 			drafts[i].hook.record.verdict = VERDICT_forwards;
 			found = true;

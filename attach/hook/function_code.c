@@ -26,7 +26,8 @@ static bool visit_name(const struct elf_symbol *symbol, void *context)
 	return true;
 }
 
-static struct function_code read_function(const struct target_memory *memory, const struct module *module, uint64_t address)
+static struct function_code read_function(const struct target_memory *memory, const struct module *module,
+					  uint64_t address)
 {
 	struct function_code function = { .address = address };
 	struct name_search search = { .vaddr = address - module->load_bias, .function = &function };
@@ -64,7 +65,4 @@ struct function_code function_codes_find(struct function_codes *codes, const str
 	return codes->items[codes->count++] = function;
 }
 
-void function_codes_deinit(struct function_codes *codes)
-{
-	free(codes->items);
-}
+void function_codes_deinit(struct function_codes *codes) { free(codes->items); }

@@ -62,8 +62,10 @@ static void note_stack(struct stack_list *stacks, uint64_t sp)
 		stacks->sps[stacks->count++] = sp;
 }
 
-// Up from the stack pointer: to the stack's end, the first page that cannot be read, or `*left` bytes, but CHUNK at least. What was read is taken from these.
-static struct hs_error *check_stack(const struct search *search, const struct frozen_thread *thread, uint64_t sp, uint64_t *left, struct stack_list *stacks)
+// Up from the stack pointer: to the stack's end, the first page that cannot be read, or `*left` bytes, but CHUNK at
+// least. What was read is taken from these.
+static struct hs_error *check_stack(const struct search *search, const struct frozen_thread *thread, uint64_t sp,
+				    uint64_t *left, struct stack_list *stacks)
 {
 	struct user_regs_struct registers = thread->registers;
 	uint64_t address, end, most = *left < CHUNK ? CHUNK : *left;
@@ -77,7 +79,8 @@ static struct hs_error *check_stack(const struct search *search, const struct fr
 		size_t wanted = end - address < CHUNK ? (size_t)(end - address) : CHUNK, size;
 		struct stack_piece piece;
 		bool is_known;
-		struct hs_error *error = stack_reader_copy(&search->reader, address, search->words, wanted, &size, &is_known);
+		struct hs_error *error =
+			stack_reader_copy(&search->reader, address, search->words, wanted, &size, &is_known);
 
 		if (error)
 			return error;
@@ -89,13 +92,18 @@ static struct hs_error *check_stack(const struct search *search, const struct fr
 			if (signal_frame_has_sp(&search->reader, &piece, i * sizeof(uint64_t), span.low))
 				note_stack(stacks, search->words[i]);
 			if (hook && signal_frame_has_pc(&search->reader, &piece, i * sizeof(uint64_t), span.low, 0))
-				return hs_error_create(HS_ERROR_REFUSED, "thread %d runs a signal handler that has interrupted the first instructions of "
-						       "%s, which are to be patched; try again when it has returned",
-						       (int)thread->tid, hook->name);
+				return hs_error_create(
+					HS_ERROR_REFUSED,
+					"thread %d runs a signal handler that has interrupted the first instructions of "
+					"%s, which are to be patched; try again when it has returned",
+					(int)thread->tid, hook->name);
 		}
 		if (!is_known)
-			return hs_error_create(HS_ERROR_REFUSED, "the stack of thread %d is in shared memory with a page that is not resident, so whether it runs a "
-					       "signal handler is not known; try again", (int)thread->tid);
+			return hs_error_create(
+				HS_ERROR_REFUSED,
+				"the stack of thread %d is in shared memory with a page that is not resident, so whether it runs a "
+				"signal handler is not known; try again",
+				(int)thread->tid);
 		if (size < wanted)
 			break;
 		address += size;
@@ -103,8 +111,8 @@ static struct hs_error *check_stack(const struct search *search, const struct fr
 	return NULL;
 }
 
-// A handler on an alternate stack may have interrupted another handler, whose frame is on the stack that it came from. Of all these stacks together `most` bytes
-// are looked at.
+// A handler on an alternate stack may have interrupted another handler, whose frame is on the stack that it came from.
+// Of all these stacks together `most` bytes are looked at.
 static struct hs_error *check_thread(const struct search *search, const struct frozen_thread *thread, uint64_t most)
 {
 	struct stack_list stacks = { .sps = { thread->registers.rsp }, .count = 1 };
@@ -116,13 +124,16 @@ static struct hs_error *check_thread(const struct search *search, const struct f
 			error = check_stack(search, thread, stacks.sps[i], &most, &stacks);
 	}
 	if (!error && stacks.is_full)
-		error = hs_error_create(HS_ERROR_REFUSED, "thread %d has at least %d nested signal handlers on alternate stacks, and not all of them could be looked at; "
-					"try again when they have returned", (int)thread->tid, STACKS_MAX);
+		error = hs_error_create(
+			HS_ERROR_REFUSED,
+			"thread %d has at least %d nested signal handlers on alternate stacks, and not all of them could be looked at; "
+			"try again when they have returned",
+			(int)thread->tid, STACKS_MAX);
 	return error;
 }
 
-struct hs_error *handler_return_check(const struct hook_plan *plan, const struct frozen_process *process, const struct proc_maps *maps,
-				      const struct target_memory *memory)
+struct hs_error *handler_return_check(const struct hook_plan *plan, const struct frozen_process *process,
+				      const struct proc_maps *maps, const struct target_memory *memory)
 {
 	HS_CLEANUP_FREE uint64_t *words = malloc(CHUNK);
 	struct search search = { .plan = plan, .words = words };

@@ -13,7 +13,8 @@ static struct hs_error *parse_kind(const char *kind, struct hook_signature *ret)
 		if (allocator_names[i].layout && strcmp(allocator_names[i].name, kind) == 0)
 			return hook_signature_parse(allocator_names[i].layout, true, ret);
 	if (!strchr(kind, '('))
-		return hs_error_create(HS_ERROR_BAD_DATA, "%s is neither a known allocation function nor a layout like alloc(size)", kind);
+		return hs_error_create(HS_ERROR_BAD_DATA,
+				       "%s is neither a known allocation function nor a layout like alloc(size)", kind);
 	return hook_signature_parse(kind, true, ret);
 }
 

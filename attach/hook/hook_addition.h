@@ -23,8 +23,9 @@ struct hook_additions {
 	size_t count;
 };
 
-// Pure. "NAME=KIND", where KIND is a name of the table (it then has the same arguments), or a layout (attach/hook/hook_layout.h) other than new and
-// renew. Behind it may stand the word nothrow. HS_ERROR_BAD_DATA says what is wrong.
+// Pure. "NAME=KIND", where KIND is a name of the table (it then has the same arguments), or a layout
+// (attach/hook/hook_layout.h) other than new and renew. Behind it may stand the word nothrow. HS_ERROR_BAD_DATA says
+// what is wrong.
 struct hs_error *hook_addition_parse(const char *text, struct hook_addition *ret) HS_MUST_CHECK;
 
 #endif

@@ -65,8 +65,9 @@ struct hs_error *hook_note_clean_pages(pid_t pid, struct hook_record *hooks, siz
 	return NULL;
 }
 
-struct hs_error *hook_apply(struct hook_record *hooks, size_t count, const struct target_memory *memory, pid_t stopped_tid,
-			    struct hs_error *(*save)(const struct hook_record *, size_t, void *), void *context)
+struct hs_error *hook_apply(struct hook_record *hooks, size_t count, const struct target_memory *memory,
+			    pid_t stopped_tid, struct hs_error *(*save)(const struct hook_record *, size_t, void *),
+			    void *context)
 {
 	for (size_t i = 0; i < count; i++) {
 		uint8_t now[sizeof(hooks[i].old_bytes)];
@@ -78,14 +79,16 @@ struct hs_error *hook_apply(struct hook_record *hooks, size_t count, const struc
 		if (!error)
 			error = target_memory_read(memory, hooks[i].address, now, hooks[i].size);
 		if (!error && memcmp(now, hooks[i].old_bytes, hooks[i].size) != 0)
-			error = hs_error_create(HS_ERROR_REFUSED, "the code of %s changed while it was looked at; try again",
+			error = hs_error_create(HS_ERROR_REFUSED,
+						"the code of %s changed while it was looked at; try again",
 						hooks[i].name);
 		if (error)
 			return error;
 		hooks[i].state = HOOK_APPLIED;
 		error = save(&hooks[i], i, context);
 		if (!error)
-			error = target_memory_write(memory, hooks[i].address, hooks[i].new_bytes, hooks[i].size, stopped_tid);
+			error = target_memory_write(memory, hooks[i].address, hooks[i].new_bytes, hooks[i].size,
+						    stopped_tid);
 		if (error)
 			return hs_error_prefix(error, "cannot hook %s", hooks[i].name);
 	}
@@ -160,7 +163,8 @@ struct hs_error *hook_move_threads_back(const struct hook_plan *plan, struct fro
 }
 
 // Up to the end of a page. What was read before the target was stopped, if it was; else the file is read.
-static struct hs_error *read_of_file(const struct proc_map *map, const struct target_memory *memory, uint64_t address, size_t size, uint8_t *ret)
+static struct hs_error *read_of_file(const struct proc_map *map, const struct target_memory *memory, uint64_t address,
+				     size_t size, uint8_t *ret)
 {
 	const struct file_page *page = file_pages_find(memory->files, map, address);
 	HS_CLEANUP_CLOSE int fd = -1;
@@ -180,8 +184,8 @@ static struct hs_error *read_of_file(const struct proc_map *map, const struct ta
 }
 
 // Whether up to a page of a private file mapping holds what its file holds.
-static struct hs_error *compare_with_file(const struct proc_map *map, const struct target_memory *memory, uint64_t address, size_t size,
-					  bool *same_ret)
+static struct hs_error *compare_with_file(const struct proc_map *map, const struct target_memory *memory,
+					  uint64_t address, size_t size, bool *same_ret)
 {
 	uint8_t in_memory[HS_PAGE_SIZE], in_file[HS_PAGE_SIZE];
 	size_t left = (size_t)(page_of(address) + HS_PAGE_SIZE - address), first = size < left ? size : left;
@@ -233,8 +237,9 @@ bool hook_place_is_gone(const struct hook_record *hook, const struct target_memo
 	return gone;
 }
 
-struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct target_memory *memory, pid_t stopped_tid,
-			   struct hs_error *(*save)(const struct hook_record *, size_t, void *), void *context, size_t *foreign_ret)
+struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct target_memory *memory,
+			   pid_t stopped_tid, struct hs_error *(*save)(const struct hook_record *, size_t, void *),
+			   void *context, size_t *foreign_ret)
 {
 	struct hs_error *errors = NULL;
 
@@ -250,10 +255,12 @@ struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct
 			hs_error_destroy(error);
 			error = NULL;
 		} else if (!error && memcmp(now, hooks[i].new_bytes, hooks[i].size) == 0) {
-			error = target_memory_write(memory, hooks[i].address, hooks[i].old_bytes, hooks[i].size, stopped_tid);
-		} else if (!error && memcmp(now, hooks[i].old_bytes, hooks[i].size) != 0 && !is_of_file(&hooks[i], memory)) {
-			hs_verbose("0x%" PRIx64 " (%s) holds neither our bytes nor the old ones: left alone", hooks[i].address,
-				   hooks[i].name);
+			error = target_memory_write(memory, hooks[i].address, hooks[i].old_bytes, hooks[i].size,
+						    stopped_tid);
+		} else if (!error && memcmp(now, hooks[i].old_bytes, hooks[i].size) != 0 &&
+			   !is_of_file(&hooks[i], memory)) {
+			hs_verbose("0x%" PRIx64 " (%s) holds neither our bytes nor the old ones: left alone",
+				   hooks[i].address, hooks[i].name);
 			(*foreign_ret)++;
 			continue;
 		}
@@ -262,13 +269,15 @@ struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct
 			error = save(&hooks[i], i, context);
 		}
 		if (error)
-			errors = hs_error_join(errors, hs_error_prefix(error, "cannot take the hook of %s out", hooks[i].name));
+			errors = hs_error_join(errors,
+					       hs_error_prefix(error, "cannot take the hook of %s out", hooks[i].name));
 	}
 	return errors;
 }
 
 // *kept_ret: the copy stays, because its file could not be looked at.
-static struct hs_error *drop_page(uint64_t page, const struct proc_maps *maps, struct remote_caller *caller, bool *kept_ret)
+static struct hs_error *drop_page(uint64_t page, const struct proc_maps *maps, struct remote_caller *caller,
+				  bool *kept_ret)
 {
 	const struct proc_map *map = proc_maps_find(maps, page);
 	uint64_t arguments[6] = { page, HS_PAGE_SIZE, MADV_DONTNEED };
@@ -337,6 +346,7 @@ struct hs_error *hook_drop_copies(const struct hook_record *hooks, size_t count,
 		}
 	}
 	if (kept_count > 0 && is_there(caller->memory))
-		hs_warn("the code is as it was, but %zu pages of it stay private copies, because their files cannot be looked at", kept_count);
+		hs_warn("the code is as it was, but %zu pages of it stay private copies, because their files cannot be looked at",
+			kept_count);
 	return errors;
 }

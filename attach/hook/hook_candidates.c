@@ -23,7 +23,7 @@ struct search {
 	const struct allocator_name **names; // sorted
 	const struct module *module;
 	size_t module_index;
-	size_t first;	       // the module's first candidate
+	size_t first;          // the module's first candidate
 	uint64_t loader_event; // in p_vaddr space
 	bool has_loader_event;
 	struct mention *mentions;
@@ -88,7 +88,8 @@ static bool visit_name(const struct elf_symbol *symbol, void *context)
 
 	if (symbol->type != STT_FUNC && symbol->type != STT_GNU_IFUNC)
 		return true;
-	if (search->has_loader_event && symbol->value == search->loader_event && !add_mention(search, NULL, NULL, symbol))
+	if (search->has_loader_event && symbol->value == search->loader_event &&
+	    !add_mention(search, NULL, NULL, symbol))
 		return false;
 	for (size_t i = 0; i < search->additions->count; i++) {
 		if (strcmp(symbol->name, search->additions->items[i].name) != 0)
@@ -104,8 +105,9 @@ static bool visit_name(const struct elf_symbol *symbol, void *context)
 	return !row || add_mention(search, row, NULL, symbol);
 }
 
-// gcc calls a copy of a function with some arguments known, or passed in another way, NAME.constprop.N or NAME.isra.N (create_version_clone_with_body in
-// gcc/cgraphclones.cc); its own arguments are not the function's. What it has moved away, NAME.part.N and NAME.cold, is called by the function itself.
+// gcc calls a copy of a function with some arguments known, or passed in another way, NAME.constprop.N or NAME.isra.N
+// (create_version_clone_with_body in gcc/cgraphclones.cc); its own arguments are not the function's. What it has moved
+// away, NAME.part.N and NAME.cold, is called by the function itself.
 static void note_copy(struct search *search, const struct elf_symbol *symbol)
 {
 	struct hook_candidates *candidates = search->candidates;
@@ -121,12 +123,14 @@ static void note_copy(struct search *search, const struct elf_symbol *symbol)
 		if (candidate->vaddr == symbol->value)
 			return;
 		length = strlen(candidate->name);
-		is_copy |= length == (size_t)(dot - symbol->name) && strncmp(candidate->name, symbol->name, length) == 0;
+		is_copy |=
+			length == (size_t)(dot - symbol->name) && strncmp(candidate->name, symbol->name, length) == 0;
 	}
 	if (!is_copy)
 		return;
 	length = strlen(candidates->copies);
-	snprintf(candidates->copies + length, sizeof(candidates->copies) - length, "%s%s", length ? ", " : "", symbol->name);
+	snprintf(candidates->copies + length, sizeof(candidates->copies) - length, "%s%s", length ? ", " : "",
+		 symbol->name);
 	candidates->copy_count++;
 }
 
@@ -152,24 +156,23 @@ static bool visit_neighbour(const struct elf_symbol *symbol, void *context)
 }
 
 // The first mention of prefix + name; NULL = none. `visible`: a local symbol does not count.
-static const struct mention *find_mention(const struct search *search, const char *prefix, const char *name, bool visible)
+static const struct mention *find_mention(const struct search *search, const char *prefix, const char *name,
+					  bool visible)
 {
 	size_t length = strlen(prefix);
 
 	for (size_t i = 0; i < search->mention_count; i++) {
 		const struct mention *mention = &search->mentions[i];
 
-		if (mention->row && strncmp(mention->row->name, prefix, length) == 0 && strcmp(mention->row->name + length, name) == 0 &&
+		if (mention->row && strncmp(mention->row->name, prefix, length) == 0 &&
+		    strcmp(mention->row->name + length, name) == 0 &&
 		    !(visible && mention->symbol.binding == STB_LOCAL))
 			return mention;
 	}
 	return NULL;
 }
 
-static bool has(const struct search *search, const char *name)
-{
-	return find_mention(search, "", name, false) != NULL;
-}
+static bool has(const struct search *search, const char *name) { return find_mention(search, "", name, false) != NULL; }
 
 static bool has_pair(const struct search *search)
 {
@@ -181,9 +184,10 @@ static bool has_whole(const struct search *search)
 	return has(search, "malloc") && has(search, "free") && has(search, "calloc") && has(search, "realloc");
 }
 
-// A static function may be called malloc and be something else altogether, and any program may have a valloc or mallocx of its own with
-// other arguments, which a hook would spoil. Local symbols are believed only where a whole allocator is there (one whose names were hidden
-// when it was linked into a library), other names only beside those that make an allocator of their family.
+// A static function may be called malloc and be something else altogether, and any program may have a valloc or mallocx
+// of its own with other arguments, which a hook would spoil. Local symbols are believed only where a whole allocator is
+// there (one whose names were hidden when it was linked into a library), other names only beside those that make an
+// allocator of their family.
 static bool is_believed(const struct search *search, const struct mention *mention)
 {
 	bool local = mention->symbol.binding == STB_LOCAL;
@@ -199,24 +203,24 @@ static bool is_believed(const struct search *search, const struct mention *menti
 		for (size_t i = 0; mention->row->needs[i]; i++) {
 			if (!find_mention(search, mention->row->prefix, mention->row->needs[i], false))
 				return false;
-			// A static function beside an allocator that can be seen is the program's own, whatever it is called: a shim
-			// with arguments in another order, say.
+			// A static function beside an allocator that can be seen is the program's own, whatever it is
+			// called: a shim with arguments in another order, say.
 			if (local && !mention->row->prefix[0] && find_mention(search, "", mention->row->needs[i], true))
 				return false;
 		}
 		return true;
 	case BELIEF_OPERATOR: // the name is reserved as well, but those of a C++ library only lead to malloc
-		return (!local && (search->module->is_main || !has(search, "_ZSt15get_new_handlerv"))) || has_pair(search) ||
-		       has(search, "_ZL9handleOOMmb");
+		return (!local && (search->module->is_main || !has(search, "_ZSt15get_new_handlerv"))) ||
+		       has_pair(search) || has(search, "_ZL9handleOOMmb");
 	case BELIEF_MARK:
 		return false;
 	}
 	return false;
 }
 
-// The prefix of the jemalloc to which the module's C++ operators belong, NULL = nothing proves that they are a jemalloc's. A program that links a
-// jemalloc in may have operators of its own all the same, with headers before their blocks, say; but not beside jemalloc_cpp.o, which
-// defines them all.
+// The prefix of the jemalloc to which the module's C++ operators belong, NULL = nothing proves that they are a
+// jemalloc's. A program that links a jemalloc in may have operators of its own all the same, with headers before their
+// blocks, say; but not beside jemalloc_cpp.o, which defines them all.
 static const char *jemalloc_of_operators(const struct search *search)
 {
 	const char *slash = strrchr(search->module->path, '/');
@@ -224,7 +228,8 @@ static const char *jemalloc_of_operators(const struct search *search)
 	size_t count = 0;
 
 	for (size_t i = 0; i < sizeof(jemalloc_prefixes) / sizeof(jemalloc_prefixes[0]); i++) {
-		if (find_mention(search, jemalloc_prefixes[i], "mallocx", false) && find_mention(search, jemalloc_prefixes[i], "malloc", false)) {
+		if (find_mention(search, jemalloc_prefixes[i], "mallocx", false) &&
+		    find_mention(search, jemalloc_prefixes[i], "malloc", false)) {
 			found = jemalloc_prefixes[i];
 			count++;
 		}
@@ -238,8 +243,8 @@ static const char *jemalloc_of_operators(const struct search *search)
 
 static bool is_checked_allocator(const struct search *search)
 {
-	static const char *const marks[] = { "__asan_init", "__hwasan_init", "__msan_init", "__tsan_init", "__lsan_init",
-					     "_Z20DanglingWriteCheckerv" };
+	static const char *const marks[] = { "__asan_init", "__hwasan_init", "__msan_init",
+					     "__tsan_init", "__lsan_init",   "_Z20DanglingWriteCheckerv" };
 
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
 		if (has(search, marks[i]))
@@ -248,7 +253,8 @@ static bool is_checked_allocator(const struct search *search)
 }
 
 // The function that makes blocks in place of an operator; 0 = none.
-static uint64_t companion_of_operator(const struct search *search, const struct allocator_name *row, const char *prefix, bool *swapped_ret)
+static uint64_t companion_of_operator(const struct search *search, const struct allocator_name *row, const char *prefix,
+				      bool *swapped_ret)
 {
 	char name[64] = "";
 	const struct mention *mention;
@@ -267,17 +273,17 @@ static uint64_t companion_of_operator(const struct search *search, const struct 
 	return mention && mention->symbol.type != STT_GNU_IFUNC ? mention->symbol.value : 0;
 }
 
-// malloc_usable_size, where it is known to read nothing but the block's own bookkeeping, without a lock and without the thread's state: in glibc,
-// gperftools and mimalloc, all of which call their free __libc_free as well. jemalloc's sets the thread up, which must not be done for
-// a thread that is ending.
+// malloc_usable_size, where it is known to read nothing but the block's own bookkeeping, without a lock and without the
+// thread's state: in glibc, gperftools and mimalloc, all of which call their free __libc_free as well. jemalloc's sets
+// the thread up, which must not be done for a thread that is ending.
 static uint64_t companion_of_release(const struct search *search, const char *prefix)
 {
 	const struct mention *usable = find_mention(search, "", "malloc_usable_size", false);
 	const struct mention *release = find_mention(search, prefix, "free", false);
 	const struct mention *libc = find_mention(search, "", "__libc_free", false);
 
-	if (!usable || !release || !libc || release->symbol.value != libc->symbol.value || usable->symbol.type == STT_GNU_IFUNC ||
-	    has(search, "mallocx"))
+	if (!usable || !release || !libc || release->symbol.value != libc->symbol.value ||
+	    usable->symbol.type == STT_GNU_IFUNC || has(search, "mallocx"))
 		return 0;
 	return usable->symbol.value;
 }
@@ -310,7 +316,8 @@ static void judge(const struct search *search, const struct allocator_name *row,
 	}
 }
 
-// No name says what a function of the program's own does. Those that only give blocks back have no frame of ours below them.
+// No name says what a function of the program's own does. Those that only give blocks back have no frame of ours below
+// them.
 static enum hook_verdict verdict_of_addition(const struct hook_addition *addition)
 {
 	return hook_kind_only_releases(addition->signature.kind) ? VERDICT_ok : VERDICT_may_unwind;
@@ -331,7 +338,8 @@ static void name_candidate(struct search *search, const struct mention *mention,
 		candidate->added = true;
 		candidate->nothrow = mention->addition->nothrow;
 		candidate->signature = mention->addition->signature;
-		candidate->verdict = is_checked_allocator(search) ? VERDICT_checked_allocator : verdict_of_addition(mention->addition);
+		candidate->verdict = is_checked_allocator(search) ? VERDICT_checked_allocator
+								  : verdict_of_addition(mention->addition);
 		candidate->companion = 0;
 	} else if (row) {
 		hs_error_destroy(hook_signature_parse(row->layout, false, &candidate->signature));
@@ -383,8 +391,10 @@ static struct hs_error *refuse_ambiguous(const struct search *search)
 		const struct mention *mention = &search->mentions[i];
 
 		for (size_t j = 0; j < i && mention->addition; j++)
-			if (search->mentions[j].addition == mention->addition && search->mentions[j].symbol.value != mention->symbol.value)
-				return hs_error_create(HS_ERROR_REFUSED, "%s has several functions of the name %s (--allocator)",
+			if (search->mentions[j].addition == mention->addition &&
+			    search->mentions[j].symbol.value != mention->symbol.value)
+				return hs_error_create(HS_ERROR_REFUSED,
+						       "%s has several functions of the name %s (--allocator)",
 						       search->module->path, mention->addition->name);
 	}
 	return NULL;
@@ -410,8 +420,10 @@ static struct hs_error *refuse_missing(const struct search *search)
 {
 	for (size_t i = 0; i < search->additions->count; i++)
 		if (!search->addition_found[i])
-			return hs_error_create(HS_ERROR_REFUSED, "no module of the process has a function of the name %s (--allocator); "
-					       "a static function must be in the file's symbol table", search->additions->items[i].name);
+			return hs_error_create(HS_ERROR_REFUSED,
+					       "no module of the process has a function of the name %s (--allocator); "
+					       "a static function must be in the file's symbol table",
+					       search->additions->items[i].name);
 	return NULL;
 }
 
@@ -435,7 +447,8 @@ struct hs_error *hook_candidates_find(const struct module_list *modules, const s
 		search.module_index = i;
 		search.first = ret->count;
 		search.loader_event = modules->loader_event - module->load_bias;
-		search.has_loader_event = modules->loader_event >= module->text_low && modules->loader_event < module->text_high;
+		search.has_loader_event =
+			modules->loader_event >= module->text_low && modules->loader_event < module->text_high;
 		if (!module->is_vdso)
 			error = find_in_module(&search);
 	}

@@ -13,17 +13,16 @@ struct draft {
 	enum hook_verdict code_verdict; // of its code alone, whatever its name says
 	struct draft *owner;            // of a way out: the function's draft; NULL = this is a function
 	bool may_be_watched;            // all its ways out have drafts
-	bool reaches_above;             // it asks for its return address, or for arguments on the stack: they are not there below a frame of ours
-	bool is_uncalled;               // from within its module
+	bool reaches_above; // it asks for its return address, or for arguments on the stack: they are not there below a
+			    // frame of ours
+	bool is_uncalled;   // from within its module
 	struct planned_hook hook;
 };
 
-static inline bool draft_is_ok(const struct draft *draft)
-{
-	return draft->hook.record.verdict == VERDICT_ok;
-}
+static inline bool draft_is_ok(const struct draft *draft) { return draft->hook.record.verdict == VERDICT_ok; }
 
-// malloc and its like, as hooked: they neither throw nor are cancellation points, whoever defines them, for they run below a frame of ours themselves.
+// malloc and its like, as hooked: they neither throw nor are cancellation points, whoever defines them, for they run
+// below a frame of ours themselves.
 bool draft_is_allocator(const struct draft *drafts, size_t count, uint64_t address);
 
 #endif

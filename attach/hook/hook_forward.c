@@ -81,7 +81,9 @@ bool hook_always_forwards(const struct forward_code *function, const struct targ
 			  bool (*is_hooked)(uint64_t address, const void *context), const void *context)
 {
 	struct question question = { function, memory, is_hooked, context, false };
-	const struct whole_function whole = { .code = function->code, .size = function->size, .seen = function->size, .address = function->address };
+	const struct whole_function whole = {
+		.code = function->code, .size = function->size, .seen = function->size, .address = function->address
+	};
 
 	return ways_out_all_pass(&whole, leads_to_hooked, &question);
 }

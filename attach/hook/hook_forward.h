@@ -18,8 +18,8 @@ struct forward_code {
 	uint64_t address;
 };
 
-// Whether it begins with a jump to a function for which `is_hooked` holds, directly or through a procedure linkage table that is resolved.
-// `calls`: also whether it calls or jumps to one anywhere.
+// Whether it begins with a jump to a function for which `is_hooked` holds, directly or through a procedure linkage
+// table that is resolved. `calls`: also whether it calls or jumps to one anywhere.
 bool hook_forwards(const struct forward_code *function, bool calls, const struct target_memory *memory,
 		   bool (*is_hooked)(uint64_t address, const void *context), const void *context);
 

@@ -62,10 +62,7 @@ static struct hs_error *wrong(const char *text, const char *what)
 	return hs_error_create(HS_ERROR_BAD_DATA, "%s in the layout \"%s\"", what, text);
 }
 
-static const char *skip_spaces(const char *text)
-{
-	return text + strspn(text, " ");
-}
+static const char *skip_spaces(const char *text) { return text + strspn(text, " "); }
 
 // The word that begins at *text, which is moved behind it and the spaces that follow.
 static size_t take_word(const char **text)
@@ -89,10 +86,7 @@ static const struct verb *find_verb(const char *text, size_t size)
 	return NULL;
 }
 
-static uint8_t *field(struct hook_layout *layout, size_t word)
-{
-	return (uint8_t *)layout + words[word].offset;
-}
+static uint8_t *field(struct hook_layout *layout, size_t word) { return (uint8_t *)layout + words[word].offset; }
 
 static enum word_use use(const struct verb *verb, size_t word)
 {
@@ -140,7 +134,8 @@ static struct hs_error *parse(const char *text, struct hook_signature *ret, unsi
 	uint8_t number = 0;
 
 	if (!verb)
-		return wrong(text, "no verb (alloc, string, realloc, reallocf, resize, free, chain, freeall, new, renew)");
+		return wrong(text,
+			     "no verb (alloc, string, realloc, reallocf, resize, free, chain, freeall, new, renew)");
 	*ret = (struct hook_signature){ .kind = verb->kind, .layout.flags = verb->flags };
 	do {
 		if (*rest != (number ? ',' : '('))
@@ -154,7 +149,8 @@ static struct hs_error *parse(const char *text, struct hook_signature *ret, unsi
 		error = wrong(text, "something behind the )");
 	for (size_t i = 0; i < WORDS && !error; i++)
 		if (use(verb, i) == REQUIRED && !*field(&ret->layout, i))
-			error = hs_error_create(HS_ERROR_BAD_DATA, "no argument %s in the layout \"%s\"", words[i].name, text);
+			error = hs_error_create(HS_ERROR_BAD_DATA, "no argument %s in the layout \"%s\"", words[i].name,
+						text);
 	if (!error && verb->kind == HOOK_reallocate && !ret->layout.block == !ret->layout.where)
 		error = wrong(text, "not one of block and *block");
 	if (!error && ret->layout.count && !ret->layout.size)

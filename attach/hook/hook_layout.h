@@ -15,10 +15,11 @@
 //   argument:  size      bytes of the (new) block; for free, of the block given back
 //              count     so many times size
 //              block     the (old) block
-//              *block    alloc: where the block's address is put; realloc: where the old one is and the new one is put. The result is then
+//              *block    alloc: where the block's address is put; realloc: where the old one is and the new one is put.
+//              The result is then
 //                        an int, 0 on success
-//              extra     resize: bytes beyond size that are welcome; chain: where in a block the next one's address is, in bytes (absent: 0)
-//              _         anything else: an alignment, flags, a pool
+//              extra     resize: bytes beyond size that are welcome; chain: where in a block the next one's address is,
+//              in bytes (absent: 0) _         anything else: an alignment, flags, a pool
 #ifndef HEAPSNAP_ATTACH_HOOK_HOOK_LAYOUT_H
 #define HEAPSNAP_ATTACH_HOOK_HOOK_LAYOUT_H
 
@@ -33,7 +34,8 @@ struct hook_signature {
 	struct hook_layout layout;
 };
 
-// Pure. `general`: never one of the quick kinds, which hand on only the arguments that they know of. HS_ERROR_BAD_DATA says what is wrong.
+// Pure. `general`: never one of the quick kinds, which hand on only the arguments that they know of. HS_ERROR_BAD_DATA
+// says what is wrong.
 struct hs_error *hook_signature_parse(const char *text, bool general, struct hook_signature *ret) HS_MUST_CHECK;
 
 // Pure. The kind that reads the same layout and keeps the registers that the function does not change.

@@ -19,9 +19,10 @@
 
 #define ISLANDS_PER_PAGE (HS_PAGE_SIZE / sizeof(struct hook_island))
 
-// Of a larger function only the beginning is decoded: branch_scan sees far branches, and short ones do not reach so far (draft_branches.c).
-#define DECODED_MAX	  (1u << 16)
-#define PADDING_SEEN	  32u  // bytes behind a function's end
+// Of a larger function only the beginning is decoded: branch_scan sees far branches, and short ones do not reach so far
+// (draft_branches.c).
+#define DECODED_MAX       (1u << 16)
+#define PADDING_SEEN      32u  // bytes behind a function's end
 #define UNKNOWN_SIZE_SEEN 256u // bytes of a function without a size
 
 static const char *const verdict_texts[] = {
@@ -35,10 +36,7 @@ const char *hook_verdict_text(enum hook_verdict verdict)
 	return (unsigned)verdict < VERDICT_COUNT ? verdict_texts[verdict] : "unknown reason";
 }
 
-static size_t smaller(uint64_t left, uint64_t right)
-{
-	return (size_t)(left < right ? left : right);
-}
+static size_t smaller(uint64_t left, uint64_t right) { return (size_t)(left < right ? left : right); }
 
 // Fills the request; the trampoline is where the code is, so that nothing is out of reach before a place is chosen.
 static enum hook_verdict prepare_request(struct draft *draft, const struct proc_maps *maps)
@@ -121,7 +119,8 @@ static enum hook_verdict judge(struct draft *draft, const struct proc_maps *maps
 	return VERDICT_ok;
 }
 
-// What is called in the function's place or beside it (its companion) may change vector registers that the function does not, and those no hook keeps.
+// What is called in the function's place or beside it (its companion) may change vector registers that the function
+// does not, and those no hook keeps.
 static void mind_companion(struct register_search *search, struct draft *draft, const struct register_change *own)
 {
 	const struct hook_candidate *candidate = draft->candidate;
@@ -139,13 +138,15 @@ static void mind_companion(struct register_search *search, struct draft *draft, 
 		draft->hook.record.verdict = VERDICT_no_companion;
 }
 
-// In a program whoever calls its allocator may have been compiled with it, and nothing is gained there by a proof that takes machine code for what a compiler knew.
+// In a program whoever calls its allocator may have been compiled with it, and nothing is gained there by a proof that
+// takes machine code for what a compiler knew.
 static bool may_be_quick(const struct draft *draft, const struct register_change *own)
 {
 	return !draft->module->is_main && draft->candidate->exported && (own->all_general || draft->is_uncalled);
 }
 
-// Callers in its module may count on the registers that a function does not change (register_change.h). The quick kinds change scratch registers as they like.
+// Callers in its module may count on the registers that a function does not change (register_change.h). The quick kinds
+// change scratch registers as they like.
 static void mind_registers(struct draft *drafts, size_t count, const struct target_memory *memory)
 {
 	struct register_search *search = register_search_begin(memory);
@@ -162,7 +163,8 @@ static void mind_registers(struct draft *drafts, size_t count, const struct targ
 		const struct register_change own = changes ? changes[i] : (struct register_change){ 0 };
 		const enum hook_kind kind = drafts[i].candidate->signature.kind;
 
-		drafts[i].hook.record.kind = (uint16_t)(may_be_quick(&drafts[i], &own) ? kind : hook_kind_general(kind));
+		drafts[i].hook.record.kind =
+			(uint16_t)(may_be_quick(&drafts[i], &own) ? kind : hook_kind_general(kind));
 		mind_companion(search, &drafts[i], &own);
 	}
 	register_search_end(search);
@@ -204,8 +206,10 @@ bool draft_is_allocator(const struct draft *drafts, size_t count, uint64_t addre
 	for (size_t i = 0; i < count; i++) {
 		const struct hook_candidate *candidate = drafts[i].candidate;
 
-		if (drafts[i].request.function_start == address && !candidate->added && !candidate->indirect && hook_kind_is_function(candidate->signature.kind))
-			return candidate->verdict == VERDICT_ok && !(candidate->signature.layout.flags & HS_LAYOUT_COMPANION);
+		if (drafts[i].request.function_start == address && !candidate->added && !candidate->indirect &&
+		    hook_kind_is_function(candidate->signature.kind))
+			return candidate->verdict == VERDICT_ok &&
+			       !(candidate->signature.layout.flags & HS_LAYOUT_COMPANION);
 	}
 	return false;
 }
@@ -215,11 +219,13 @@ static bool breaks_contract(const struct draft *draft)
 {
 	enum hook_verdict verdict = draft->hook.record.verdict;
 
-	return !draft->candidate->added && (verdict == VERDICT_may_unwind || verdict == VERDICT_reaches_above || verdict == VERDICT_unfollowed);
+	return !draft->candidate->added &&
+	       (verdict == VERDICT_may_unwind || verdict == VERDICT_reaches_above || verdict == VERDICT_unfollowed);
 }
 
-// Blocks that others of the module make would go unseen. An operator that is not proved to be the allocator's own has a counterpart that is
-// not hooked either. And where one function of a program's own allocator does what no standard one does, the others are not trusted.
+// Blocks that others of the module make would go unseen. An operator that is not proved to be the allocator's own has a
+// counterpart that is not hooked either. And where one function of a program's own allocator does what no standard one
+// does, the others are not trusted.
 static bool is_leak(const struct draft *draft)
 {
 	enum hook_verdict verdict = draft->hook.record.verdict;
@@ -251,12 +257,14 @@ static void refuse_leaky_module(struct draft *drafts, size_t count, struct findi
 	}
 	if (lost)
 		findings_add(findings, GROUND_unseen, FINDING_WARNING, "its blocks will not be seen",
-			     "no allocation function of %s is hooked, because %s cannot be: %s", drafts[0].module->path, refused->name,
-			     hook_verdict_text(refused->verdict));
+			     "no allocation function of %s is hooked, because %s cannot be: %s", drafts[0].module->path,
+			     refused->name, hook_verdict_text(refused->verdict));
 }
 
-// With what depends on it: a function one of whose ways out is refused may be one that gives blocks back, and one that is refused here has ways out.
-static void refuse_leaky_modules(struct draft *drafts, size_t count, struct draft *ways, size_t way_count, struct findings *findings)
+// With what depends on it: a function one of whose ways out is refused may be one that gives blocks back, and one that
+// is refused here has ways out.
+static void refuse_leaky_modules(struct draft *drafts, size_t count, struct draft *ways, size_t way_count,
+				 struct findings *findings)
 {
 	watched_settle(ways, way_count);
 	for (size_t first = 0, end; first < count; first = end) {
@@ -378,7 +386,8 @@ static void finish(struct hook_plan *plan, const struct hook_goals *goals)
 		record->state = record->verdict == VERDICT_ok ? HOOK_PLANNED : HOOK_REFUSED;
 		if (record->state == HOOK_REFUSED)
 			continue;
-		hook_fill_island(goals->entries[record->kind], (uint32_t)i, (enum hook_kind)record->kind, &hook->relocation, &hook->island);
+		hook_fill_island(goals->entries[record->kind], (uint32_t)i, (enum hook_kind)record->kind,
+				 &hook->relocation, &hook->island);
 		short_way_fill(goals, &hook->island);
 		record->size = HS_JUMP_SIZE;
 		record->covered = (uint8_t)hook->relocation.covered;
@@ -403,14 +412,16 @@ static bool has_allocator(const struct hook_candidates *candidates)
 	return false;
 }
 
-// Whether a word of the user's would do: that no exception, and no thread that is cancelled, meets a frame of ours below the function.
+// Whether a word of the user's would do: that no exception, and no thread that is cancelled, meets a frame of ours
+// below the function.
 static bool lacks_a_word(const struct draft *draft)
 {
 	return draft->candidate->verdict == VERDICT_may_unwind && draft->code_verdict == VERDICT_ok &&
 	       (draft->hook.record.verdict == VERDICT_may_unwind || verdict_is_unproven(draft->hook.record.verdict));
 }
 
-// The user's word is taken only where nothing else is left: where it is wrong, an exception ends the target. It says nothing of what the function finds on the stack.
+// The user's word is taken only where nothing else is left: where it is wrong, an exception ends the target. It says
+// nothing of what the function finds on the stack.
 static void take_words(struct draft *drafts, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -428,10 +439,13 @@ static struct hs_error *refuse_without_additions(const struct draft *drafts, siz
 		const struct hook_record *record = &drafts[i].hook.record;
 
 		if (drafts[i].candidate->added && !draft_is_ok(&drafts[i]) && record->verdict != VERDICT_forwards)
-			return hs_error_create(HS_ERROR_REFUSED, "%s of %s (--allocator) cannot be hooked: %s%s", record->name,
-					       drafts[i].module->path, hook_verdict_text(record->verdict), lacks_a_word(&drafts[i]) ?
-					       "; only if it surely never throws and is no cancellation point, add the word nothrow: 'NAME=KIND nothrow'. If that "
-					       "is wrong, the first exception ends the process" : "");
+			return hs_error_create(
+				HS_ERROR_REFUSED, "%s of %s (--allocator) cannot be hooked: %s%s", record->name,
+				drafts[i].module->path, hook_verdict_text(record->verdict),
+				lacks_a_word(&drafts[i])
+					? "; only if it surely never throws and is no cancellation point, add the word nothrow: 'NAME=KIND nothrow'. If that "
+					  "is wrong, the first exception ends the process"
+					: "");
 	}
 	return NULL;
 }
@@ -465,7 +479,8 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 		size_t found;
 
 		end = module_end(drafts, count, first);
-		found = watched_find(drafts + first, end - first, memory, ways + way_count, HS_HOOKS_MAX - count - way_count);
+		found = watched_find(drafts + first, end - first, memory, ways + way_count,
+				     HS_HOOKS_MAX - count - way_count);
 		drafts_check_branches(drafts + first, end - first, ways + way_count, found);
 		way_count += found;
 	}
@@ -507,15 +522,19 @@ struct hs_error *hook_plan_make(const struct module_list *modules, const struct 
 	if (error)
 		return error;
 	if (!has_allocator(&candidates))
-		error = hs_error_create(HS_ERROR_REFUSED, "no allocation function found in any module of process %d: %s", memory->pid,
+		error = hs_error_create(HS_ERROR_REFUSED,
+					"no allocation function found in any module of process %d: %s", memory->pid,
 					program_why_no_allocator(modules));
 	if (candidates.left_out)
 		findings_add(findings, GROUND_unseen, FINDING_WARNING, "their blocks will not be seen",
-			     "%zu allocation functions of process %d are not hooked: more than %u in all", candidates.left_out, memory->pid, HS_HOOKS_MAX);
+			     "%zu allocation functions of process %d are not hooked: more than %u in all",
+			     candidates.left_out, memory->pid, HS_HOOKS_MAX);
 	if (candidates.copy_count)
-		findings_add(findings, GROUND_unseen, FINDING_WARNING, "name them with --allocator, with the arguments that they have left",
-			     "the compiler has made %zu cop%s of hooked functions for some of their callers, whose blocks will not be seen: %s", candidates.copy_count,
-			     candidates.copy_count == 1 ? "y" : "ies", candidates.copies);
+		findings_add(
+			findings, GROUND_unseen, FINDING_WARNING,
+			"name them with --allocator, with the arguments that they have left",
+			"the compiler has made %zu cop%s of hooked functions for some of their callers, whose blocks will not be seen: %s",
+			candidates.copy_count, candidates.copy_count == 1 ? "y" : "ies", candidates.copies);
 	if (!error)
 		error = make(&candidates, modules, maps, memory, goals, findings, &plan);
 	hook_candidates_deinit(&candidates);

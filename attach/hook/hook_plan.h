@@ -16,9 +16,9 @@ struct planned_hook {
 	struct hook_record record; // state, verdict, old and new bytes, as the journal will hold it
 	struct relocation_result relocation;
 	struct hook_island island;
-	size_t island_slot;        // index into the island pages of `island_area`
-	size_t island_area;        // index into hook_plan.areas
-	uint64_t companion;        // address of the function that becomes the island's companion; 0 = none
+	size_t island_slot; // index into the island pages of `island_area`
+	size_t island_area; // index into hook_plan.areas
+	uint64_t companion; // address of the function that becomes the island's companion; 0 = none
 };
 
 struct island_area {
@@ -34,7 +34,8 @@ struct hook_plan {
 	size_t count;               // with the refused ones, whose record.verdict is not VERDICT_ok
 	struct island_area areas[HS_ISLAND_AREAS_MAX];
 	size_t area_count;
-	size_t used_module;         // whose malloc the dynamic loader gives to those who ask for one; HOOK_ANY_MODULE = there is no such choice
+	size_t used_module; // whose malloc the dynamic loader gives to those who ask for one; HOOK_ANY_MODULE = there
+			    // is no such choice
 };
 
 // Decides all of it. Reads the function bytes
@@ -46,7 +47,8 @@ struct hook_plan {
 // (GROUND_unseen). On failure *ret holds what was judged until then; hook_plan_deinit is owed in any case.
 struct hs_error *hook_plan_make(const struct module_list *modules, const struct proc_maps *maps,
 				const struct target_memory *memory, const struct hook_additions *additions,
-				const struct hook_goals *goals, struct findings *findings, struct hook_plan *ret) HS_MUST_CHECK;
+				const struct hook_goals *goals, struct findings *findings,
+				struct hook_plan *ret) HS_MUST_CHECK;
 void hook_plan_deinit(struct hook_plan *plan);
 
 const char *hook_verdict_text(enum hook_verdict verdict);

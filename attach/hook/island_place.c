@@ -7,11 +7,11 @@
 #define MIB(n) ((uint64_t)(n) << 20)
 #define GIB(n) ((uint64_t)(n) << 30)
 
-#define REACH	     (GIB(2) - MIB(16)) // of jmp rel32 and of a RIP-relative operand, with a margin
-#define GAP	     KIB(64)		// kept free to each mapping, so that small growth still has room
-#define LOWEST	     MIB(1) // above vm.mmap_min_addr (64 KiB), and away from what a null pointer with an offset reaches
-#define HIGHEST	     ((UINT64_C(1) << 47) - MIB(16)) // user addresses of x86-64 have 47 bits
-#define STACK_GROWTH MIB(256)			     // below the top of the main thread's stack
+#define REACH        (GIB(2) - MIB(16)) // of jmp rel32 and of a RIP-relative operand, with a margin
+#define GAP          KIB(64)            // kept free to each mapping, so that small growth still has room
+#define LOWEST       MIB(1) // above vm.mmap_min_addr (64 KiB), and away from what a null pointer with an offset reaches
+#define HIGHEST      ((UINT64_C(1) << 47) - MIB(16)) // user addresses of x86-64 have 47 bits
+#define STACK_GROWTH MIB(256)                        // below the top of the main thread's stack
 #define HEAP_GROWTH  GIB(1)
 #define BRK_RANDOM   GIB(1) // the kernel starts the heap up to so far above the executable (arch_randomize_brk)
 
@@ -55,10 +55,7 @@ static uint64_t find(const struct proc_maps *maps, const struct spans *allowed, 
 	return best;
 }
 
-bool island_span_is_small(struct address_span span)
-{
-	return span.high - span.low <= GIB(1);
-}
+bool island_span_is_small(struct address_span span) { return span.high - span.low <= GIB(1); }
 
 uint64_t island_place(const struct proc_maps *maps, struct address_span span, uint64_t size, uint64_t program_end,
 		      const struct address_span *taken, size_t taken_count)

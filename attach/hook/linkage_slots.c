@@ -28,7 +28,8 @@ static bool is_c_library(const struct linkage_slots *slots, const struct module 
 	if (module == &slots->modules->items[slots->libc.module] || module->is_loader)
 		return true;
 	name = slash ? slash + 1 : module->path;
-	return strcmp(name, "libpthread.so.0") == 0 || strncmp(name, "libpthread-2.", 13) == 0; // of its own until glibc 2.33
+	// of its own until glibc 2.33
+	return strcmp(name, "libpthread.so.0") == 0 || strncmp(name, "libpthread-2.", 13) == 0;
 }
 
 // All that a name may stand for: in any module, in any version.
@@ -36,10 +37,10 @@ struct definitions {
 	const struct linkage_slots *slots;
 	const char *name;
 	const struct module *module; // that is looked at
-	bool is_quiet;      // what the C library has under this name
-	bool in_c_library;  // one is in what every program has from its start
-	bool others;        // one is neither the C library's nor an allocator's
-	bool unlisted;      // one is the C library's, no allocator's, and not quiet
+	bool is_quiet;               // what the C library has under this name
+	bool in_c_library;           // one is in what every program has from its start
+	bool others;                 // one is neither the C library's nor an allocator's
+	bool unlisted;               // one is the C library's, no allocator's, and not quiet
 };
 
 static bool visit_definition(const struct elf_symbol *symbol, void *context)
@@ -50,17 +51,20 @@ static bool visit_definition(const struct elf_symbol *symbol, void *context)
 		return false; // these are the last
 	if (symbol->binding == STB_LOCAL || strcmp(symbol->name, found->name) != 0)
 		return true;
-	found->in_c_library |= is_c_library(found->slots, found->module) &&
-			       (found->module->is_loader || found->module == &found->slots->modules->items[found->slots->libc.module]);
-	if (symbol->type != STT_GNU_IFUNC && found->slots->is_allocator(found->module->load_bias + symbol->value, found->slots->context))
+	found->in_c_library |=
+		is_c_library(found->slots, found->module) &&
+		(found->module->is_loader || found->module == &found->slots->modules->items[found->slots->libc.module]);
+	if (symbol->type != STT_GNU_IFUNC &&
+	    found->slots->is_allocator(found->module->load_bias + symbol->value, found->slots->context))
 		return true;
 	found->others |= !is_c_library(found->slots, found->module);
 	found->unlisted |= is_c_library(found->slots, found->module) && !found->is_quiet;
 	return true;
 }
 
-// A slot that is not bound yet. What it will be bound to is found in the scope of its module as it is then. The C library has stood in the global scope since the
-// program's start, so nothing that is loaded later comes before it; what is there now and may come before it is among the definitions.
+// A slot that is not bound yet. What it will be bound to is found in the scope of its module as it is then. The C
+// library has stood in the global scope since the program's start, so nothing that is loaded later comes before it;
+// what is there now and may come before it is among the definitions.
 static struct slot_target judge_name(const struct linkage_slots *slots, const char *name)
 {
 	enum way_of_call way = quiet_name(name);
@@ -98,11 +102,13 @@ static bool visit_namesake(const struct elf_symbol *symbol, void *context)
 		return false;
 	search->is_it |= same_name && symbol->type == STT_FUNC && symbol->value == search->vaddr;
 	search->is_chosen |= same_name && symbol->type == STT_GNU_IFUNC;
-	search->is_another |= search->vaddr == symbol->value || (search->vaddr > symbol->value && search->vaddr - symbol->value < symbol->size);
+	search->is_another |= search->vaddr == symbol->value ||
+			      (search->vaddr > symbol->value && search->vaddr - symbol->value < symbol->size);
 	return true;
 }
 
-// Those among which a function chooses (IFUNC) have no names that others can see; so a program that has put something else there has put one that has.
+// Those among which a function chooses (IFUNC) have no names that others can see; so a program that has put something
+// else there has put one that has.
 static struct slot_target judge_c_library(const struct module *module, const char *name, uint64_t word)
 {
 	struct namesake search = { .name = name, .vaddr = word - module->load_bias };
@@ -113,7 +119,8 @@ static struct slot_target judge_c_library(const struct module *module, const cha
 	return (struct slot_target){ .way = quiet_name(name), .is_c_library = true };
 }
 
-// The function at the word: a name says nothing of it. Within the C library nothing is followed: what of it is quiet stands in a list.
+// The function at the word: a name says nothing of it. Within the C library nothing is followed: what of it is quiet
+// stands in a list.
 static struct slot_target judge_word(const struct linkage_slots *slots, const char *name, uint64_t word)
 {
 	if (slots->is_allocator(word, slots->context))
@@ -142,7 +149,8 @@ static bool is_unbound(const struct module *module, const struct import *import,
 	return initial != 0 && word == initial + module->load_bias;
 }
 
-static struct slot_target judge(const struct linkage_slots *slots, const struct module *module, const struct import *import)
+static struct slot_target judge(const struct linkage_slots *slots, const struct module *module,
+				const struct import *import)
 {
 	struct hs_error *error;
 	uint64_t word;
@@ -152,13 +160,17 @@ static struct slot_target judge(const struct linkage_slots *slots, const struct 
 		hs_error_destroy(error);
 		return unknown;
 	}
-	return is_unbound(module, import, word) ? judge_name(slots, import->name) : judge_word(slots, import->name, word);
+	return is_unbound(module, import, word) ? judge_name(slots, import->name)
+						: judge_word(slots, import->name, word);
 }
 
-void linkage_slots_init(const struct module_list *modules, const struct target_memory *memory, bool (*is_allocator)(uint64_t address, const void *context),
-			const void *context, struct linkage_slots *ret)
+void linkage_slots_init(const struct module_list *modules, const struct target_memory *memory,
+			bool (*is_allocator)(uint64_t address, const void *context), const void *context,
+			struct linkage_slots *ret)
 {
-	*ret = (struct linkage_slots){ .modules = modules, .memory = memory, .is_allocator = is_allocator, .context = context };
+	*ret = (struct linkage_slots){
+		.modules = modules, .memory = memory, .is_allocator = is_allocator, .context = context
+	};
 	libc_identify(modules, &ret->libc);
 	ret->of_modules = calloc(modules->count + 1, sizeof(*ret->of_modules));
 }
@@ -188,7 +200,8 @@ bool linkage_slots_ask_for(struct linkage_slots *slots, const char *name)
 {
 	for (size_t i = 0; i < slots->modules->count; i++) {
 		const struct module *module = &slots->modules->items[i];
-		const struct imports *imports = module->is_vdso || is_c_library(slots, module) ? NULL : imports_of(slots, module);
+		const struct imports *imports =
+			module->is_vdso || is_c_library(slots, module) ? NULL : imports_of(slots, module);
 
 		struct elf_symbol symbol;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call through a linkage slot of a live module leads to: by the word in the slot, or, as long as none is bound, by all that it could be bound to.
+// What a call through a linkage slot of a live module leads to: by the word in the slot, or, as long as none is bound,
+// by all that it could be bound to.
 #ifndef HEAPSNAP_ATTACH_HOOK_LINKAGE_SLOTS_H
 #define HEAPSNAP_ATTACH_HOOK_LINKAGE_SLOTS_H
 
@@ -18,21 +19,24 @@ struct linkage_slots {
 };
 
 struct slot_target {
-	const struct module *module; // of the function that the slot holds, which is to be followed; NULL = `way` says all
+	// of the function that the slot holds, which is to be followed; NULL = `way` says all
+	const struct module *module;
 	uint64_t address;
 	enum way_of_call way;
 	bool is_c_library; // with WAY_unknown: it is a function of the C library, of which no more is known than `name`
-	const char *name; // by which the slot's module asks for it; NULL = it is no slot
+	const char *name;  // by which the slot's module asks for it; NULL = it is no slot
 };
 
-void linkage_slots_init(const struct module_list *modules, const struct target_memory *memory, bool (*is_allocator)(uint64_t address, const void *context),
-			const void *context, struct linkage_slots *ret);
+void linkage_slots_init(const struct module_list *modules, const struct target_memory *memory,
+			bool (*is_allocator)(uint64_t address, const void *context), const void *context,
+			struct linkage_slots *ret);
 void linkage_slots_deinit(struct linkage_slots *slots);
 
 // `slot`: an address in `module`, one of the list's. Each slot is read once.
 struct slot_target linkage_slots_find(struct linkage_slots *slots, const struct module *module, uint64_t slot);
 
-// Whether a module other than the C library's has a slot for a function of this name, or a static program has the function.
+// Whether a module other than the C library's has a slot for a function of this name, or a static program has the
+// function.
 bool linkage_slots_ask_for(struct linkage_slots *slots, const char *name);
 
 #endif

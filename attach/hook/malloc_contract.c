@@ -9,20 +9,22 @@
 
 #include <stdlib.h>
 
-#define FUNCTIONS_MAX 256u      // that are followed from all of them; for each, all symbols of its module are looked through
-#define DEPTH_MAX 64u           // calls within calls; each takes 1 KiB of the tool's stack
-#define ROUNDS_MAX 16u
-#define BYTES_MAX (UINT64_C(8) << 20) // of code, counted as often as it is looked at: about a second
+#define FUNCTIONS_MAX 256u // that are followed from all of them; for each, all symbols of its module are looked through
+#define DEPTH_MAX     64u  // calls within calls; each takes 1 KiB of the tool's stack
+#define ROUNDS_MAX    16u
+#define BYTES_MAX     (UINT64_C(8) << 20) // of code, counted as often as it is looked at: about a second
 
 // What a function does, or one that it calls.
 enum effect {
-	THROWS = 1,          // an exception, or the thread's end
-	IS_CANCELLED = 2,    // a cancellation point, or one of the C library's functions of which nobody says that it is none
+	THROWS = 1, // an exception, or the thread's end
+	// a cancellation point, or one of the C library's functions of which nobody says that it is none
+	IS_CANCELLED = 2,
 	ASKS_FOR_CALLERS = 4,
-	IS_UNFOLLOWED = 8,   // some of it is not known
+	IS_UNFOLLOWED = 8, // some of it is not known
 };
 
-// A function that was met. Its effects only grow, until a round adds none: then those that call each other have each other's.
+// A function that was met. Its effects only grow, until a round adds none: then those that call each other have each
+// other's.
 struct met {
 	uint64_t address;
 	bool in_place; // with the return address that the payload gives the allocation function
@@ -83,9 +85,12 @@ static bool find_part(uint64_t target, struct whole_function *ret, void *context
 	return part.code && part.unwinding == UNWINDS_not_known;
 }
 
-static enum way_of_call look_at(struct survey *survey, const struct module *module, const struct function_code *function, struct met *met)
+static enum way_of_call look_at(struct survey *survey, const struct module *module,
+				const struct function_code *function, struct met *met)
 {
-	const struct whole_function whole = { .code = function->code, .size = function->size, .seen = function->size, .address = function->address };
+	const struct whole_function whole = {
+		.code = function->code, .size = function->size, .seen = function->size, .address = function->address
+	};
 	const struct module *caller = survey->module;
 	const bool caller_in_place = survey->in_place;
 	unsigned *callers_effects = survey->effects, effects = 0;
@@ -106,7 +111,8 @@ static enum way_of_call look_at(struct survey *survey, const struct module *modu
 	if (!seen.is_complete)
 		effects |= IS_UNFOLLOWED;
 	if (!seen.returns) {
-		effects &= ~(unsigned)IS_CANCELLED; // what writes a message before it ends the program is no cancellation point that matters
+		// what writes a message before it ends the program is no cancellation point that matters
+		effects &= ~(unsigned)IS_CANCELLED;
 		met->way = WAY_ends;
 	}
 	survey->has_grown |= (met->effects | effects) != met->effects;
@@ -114,7 +120,8 @@ static enum way_of_call look_at(struct survey *survey, const struct module *modu
 	return met->way;
 }
 
-static enum way_of_call survey_function(struct survey *survey, const struct module *module, uint64_t address, bool in_place)
+static enum way_of_call survey_function(struct survey *survey, const struct module *module, uint64_t address,
+					bool in_place)
 {
 	struct function_code function;
 	struct met *met = find_met(survey, address, in_place);
@@ -160,7 +167,9 @@ static enum way_of_call follow_call(uint64_t target, uint64_t slot, bool in_plac
 	if (found.name && unwinding_name(found.name) != UNWINDS_not_known)
 		return note(survey, unwinding_name(found.name));
 	if (found.module && found.address)
-		return is_allocator(found.address, survey) ? WAY_returns : survey_function(survey, found.module, found.address, in_place);
+		return is_allocator(found.address, survey)
+			       ? WAY_returns
+			       : survey_function(survey, found.module, found.address, in_place);
 	if (found.way != WAY_unknown && slot)
 		return found.way;
 	if (found.is_c_library)
@@ -199,14 +208,17 @@ static bool rests_on_its_name(const struct draft *draft)
 {
 	const struct hook_candidate *candidate = draft->candidate;
 
-	return draft_is_ok(draft) && !candidate->added && hook_kind_is_function(candidate->signature.kind) && !hook_kind_only_releases(candidate->signature.kind) &&
+	return draft_is_ok(draft) && !candidate->added && hook_kind_is_function(candidate->signature.kind) &&
+	       !hook_kind_only_releases(candidate->signature.kind) &&
 	       !(candidate->signature.layout.flags & HS_LAYOUT_COMPANION);
 }
 
-// Whoever unwinds needs a function of libgcc's or LLVM's unwinder; one that is part of a program, and has no names there, asks the loader for the modules.
+// Whoever unwinds needs a function of libgcc's or LLVM's unwinder; one that is part of a program, and has no names
+// there, asks the loader for the modules.
 static bool can_throw(struct linkage_slots *slots)
 {
-	static const char *const needed[] = { "_Unwind_RaiseException", "_Unwind_ForcedUnwind", "_Unwind_Resume", "dl_iterate_phdr", "_dl_find_object" };
+	static const char *const needed[] = { "_Unwind_RaiseException", "_Unwind_ForcedUnwind", "_Unwind_Resume",
+					      "dl_iterate_phdr", "_dl_find_object" };
 
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		if (linkage_slots_ask_for(slots, needed[i]))
@@ -222,10 +234,13 @@ static enum hook_verdict judge_effects(unsigned effects, struct linkage_slots *s
 		return VERDICT_may_unwind;
 	if (effects & ASKS_FOR_CALLERS)
 		return VERDICT_reaches_above;
-	return effects & IS_UNFOLLOWED && (can_throw(slots) || linkage_slots_ask_for(slots, "pthread_cancel")) ? VERDICT_unfollowed : VERDICT_ok;
+	return effects & IS_UNFOLLOWED && (can_throw(slots) || linkage_slots_ask_for(slots, "pthread_cancel"))
+		       ? VERDICT_unfollowed
+		       : VERDICT_ok;
 }
 
-void malloc_contract_check(struct draft *drafts, size_t count, const struct module_list *modules, const struct target_memory *memory)
+void malloc_contract_check(struct draft *drafts, size_t count, const struct module_list *modules,
+			   const struct target_memory *memory)
 {
 	struct survey *survey = calloc(1, sizeof(*survey));
 
@@ -242,8 +257,10 @@ void malloc_contract_check(struct draft *drafts, size_t count, const struct modu
 			continue;
 		if (!survey)
 			draft->hook.record.verdict = VERDICT_unfollowed;
-		else if (!allocator_is_known(modules, (size_t)(draft->module - modules->items), &survey->slots.libc, draft->candidate->name))
-			draft->hook.record.verdict = judge_effects(survey_all(survey, draft->module, draft->request.function_start), &survey->slots);
+		else if (!allocator_is_known(modules, (size_t)(draft->module - modules->items), &survey->slots.libc,
+					     draft->candidate->name))
+			draft->hook.record.verdict = judge_effects(
+				survey_all(survey, draft->module, draft->request.function_start), &survey->slots);
 	}
 	if (survey) {
 		linkage_slots_deinit(&survey->slots);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The payload image, linked into the program (attach/hook/payload_image.S): one file to copy, nothing else needed at run time.
+// The payload image, linked into the program (attach/hook/payload_image.S): one file to copy, nothing else needed at
+// run time.
 #ifndef HEAPSNAP_ATTACH_HOOK_PAYLOAD_IMAGE_H
 #define HEAPSNAP_ATTACH_HOOK_PAYLOAD_IMAGE_H
 

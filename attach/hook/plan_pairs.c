@@ -16,8 +16,8 @@ static bool has_pair(const struct hook_plan *plan, size_t module)
 		for (size_t j = 0; j < plan->count; j++) {
 			const struct hook_record *begin = &plan->hooks[j].record;
 
-			if (begin->verdict == VERDICT_ok && begin->module == end->module && !hook_kind_only_releases(begin->kind) &&
-			    hook_kind_is_function(begin->kind))
+			if (begin->verdict == VERDICT_ok && begin->module == end->module &&
+			    !hook_kind_only_releases(begin->kind) && hook_kind_is_function(begin->kind))
 				return true;
 		}
 	}
@@ -69,7 +69,8 @@ static bool is_said_before(const struct hook_plan *plan, size_t index)
 	const struct hook_record *record = &plan->hooks[index].record;
 
 	for (size_t i = 0; i < index; i++)
-		if (is_reason(plan, i) && plan->hooks[i].record.verdict == record->verdict && plan->hooks[i].record.module == record->module)
+		if (is_reason(plan, i) && plan->hooks[i].record.verdict == record->verdict &&
+		    plan->hooks[i].record.module == record->module)
 			return true;
 	return false;
 }
@@ -87,10 +88,14 @@ static void list_reasons(const struct hook_plan *plan, const struct module_list 
 			continue;
 		length += (size_t)snprintf(text + length, size - length, "%s%s", length ? "; " : "", record->name);
 		for (size_t j = i + 1; j < plan->count && length < size - 1; j++)
-			if (is_reason(plan, j) && plan->hooks[j].record.verdict == record->verdict && plan->hooks[j].record.module == record->module)
-				length += (size_t)snprintf(text + length, size - length, ", %s", plan->hooks[j].record.name);
+			if (is_reason(plan, j) && plan->hooks[j].record.verdict == record->verdict &&
+			    plan->hooks[j].record.module == record->module)
+				length += (size_t)snprintf(text + length, size - length, ", %s",
+							   plan->hooks[j].record.name);
 		if (length < size - 1)
-			length += (size_t)snprintf(text + length, size - length, " in %s: %s", modules->items[record->module].path, hook_verdict_text(record->verdict));
+			length += (size_t)snprintf(text + length, size - length, " in %s: %s",
+						   modules->items[record->module].path,
+						   hook_verdict_text(record->verdict));
 	}
 }
 
@@ -104,10 +109,15 @@ static void find_remedy(const struct hook_plan *plan, char *text, size_t size)
 		if (!is_reason(plan, i))
 			continue;
 		if (record->verdict == VERDICT_may_unwind || record->verdict == VERDICT_reaches_above)
-			snprintf(text, size, "; named by --allocator '%s=%s', it may perhaps be watched where it returns", record->name, record->name);
+			snprintf(text, size,
+				 "; named by --allocator '%s=%s', it may perhaps be watched where it returns",
+				 record->name, record->name);
 		else if (record->verdict == VERDICT_unfollowed)
-			snprintf(text, size, "; only if these surely never throw and are no cancellation points, say so of each: --allocator '%s=%s nothrow'. If that is "
-				 "wrong, the first exception ends the process", record->name, record->name);
+			snprintf(
+				text, size,
+				"; only if these surely never throw and are no cancellation points, say so of each: --allocator '%s=%s nothrow'. If that is "
+				"wrong, the first exception ends the process",
+				record->name, record->name);
 	}
 }
 
@@ -119,6 +129,8 @@ struct hs_error *plan_refuse_unpaired(const struct hook_plan *plan, const struct
 		return NULL;
 	list_reasons(plan, modules, reasons, sizeof(reasons));
 	find_remedy(plan, remedy, sizeof(remedy));
-	return hs_error_create(HS_ERROR_REFUSED, "the allocator that process %d uses cannot be hooked, so nothing could be seen (%s)%s", pid,
-			       reasons[0] ? reasons : "no module has both an allocating function and a free", remedy);
+	return hs_error_create(HS_ERROR_REFUSED,
+			       "the allocator that process %d uses cannot be hooked, so nothing could be seen (%s)%s",
+			       pid, reasons[0] ? reasons : "no module has both an allocating function and a free",
+			       remedy);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of C libraries that end in no other way than by their return: they throw nothing, call nothing of the program's, and are no cancellation
-// points. A list of what allocators call, not of all.
+// Functions of C libraries that end in no other way than by their return: they throw nothing, call nothing of the
+// program's, and are no cancellation points. A list of what allocators call, not of all.
 #ifndef HEAPSNAP_ATTACH_HOOK_QUIET_NAMES_H
 #define HEAPSNAP_ATTACH_HOOK_QUIET_NAMES_H
 

@@ -10,13 +10,13 @@
 #include <string.h>
 
 #define INSTRUCTIONS_MAX 8192u // that are looked at
-#define FUNCTIONS_MAX 512u
-#define DEPTH_MAX 48u          // calls within calls
-#define PLACES_MAX 128u        // in a function that are still to be looked at
-#define PAGES_MAX 512u         // of code
-#define SLOTS_MAX 256u         // that are looked up
-#define SEEN_SIZE (4 * INSTRUCTIONS_MAX)
-#define INSTRUCTION_MAX 15u    // bytes
+#define FUNCTIONS_MAX    512u
+#define DEPTH_MAX        48u  // calls within calls
+#define PLACES_MAX       128u // in a function that are still to be looked at
+#define PAGES_MAX        512u // of code
+#define SLOTS_MAX        256u // that are looked up
+#define SEEN_SIZE        (4 * INSTRUCTIONS_MAX)
+#define INSTRUCTION_MAX  15u // bytes
 
 // What a function is seen to change, with all that it calls: at least that.
 struct seen_function {
@@ -45,7 +45,7 @@ struct register_search {
 	size_t function_count;
 	unsigned depth;
 	bool has_vectors;
-	bool is_cut;       // something was not seen
+	bool is_cut; // something was not seen
 };
 
 // False: it was there.
@@ -61,7 +61,8 @@ static bool note_seen(struct register_search *search, uint64_t address)
 	return true;
 }
 
-// Whether a page of the code is in memory as in the file, as far as the segment goes that has `address` in it. Each is compared once.
+// Whether a page of the code is in memory as in the file, as far as the segment goes that has `address` in it. Each is
+// compared once.
 static bool is_page_of_file(struct register_search *search, uint64_t address)
 {
 	const struct module *module = search->module;
@@ -84,7 +85,8 @@ static bool is_page_of_file(struct register_search *search, uint64_t address)
 	code = elf_view_code(&module->elf, low - module->load_bias, false, &left);
 	left = left < page + HS_PAGE_SIZE - low ? left : (size_t)(page + HS_PAGE_SIZE - low);
 	search->pages[search->page_count].page = page;
-	return search->pages[search->page_count++].is_code = code && target_memory_equals(search->memory, low, code, left);
+	return search->pages[search->page_count++].is_code =
+		       code && target_memory_equals(search->memory, low, code, left);
 }
 
 // The code at an address, *size_ret bytes, at most one instruction's. NULL = there is none that is sure.
@@ -113,8 +115,9 @@ static bool is_unreckoned(const char *name)
 	return false;
 }
 
-// What a slot leads to, as far as a compiler may know: 0 = a function of another module, UINT64_MAX = not known; else the module's own function of that name, though
-// another one could stand in its place (-fno-semantic-interposition). Each is looked up once.
+// What a slot leads to, as far as a compiler may know: 0 = a function of another module, UINT64_MAX = not known; else
+// the module's own function of that name, though another one could stand in its place (-fno-semantic-interposition).
+// Each is looked up once.
 static uint64_t own_function(struct register_search *search, uint64_t slot)
 {
 	const struct import *import = imports_find(&search->imports, slot - search->module->load_bias);
@@ -183,16 +186,19 @@ static void follow(struct register_search *search, struct looked_at *function, c
 	case FLOW_CALL:
 	case FLOW_JUMP:
 	case FLOW_CONDITION:
-		if (step->target && step->flow != FLOW_CALL && step->target >= function->low && step->target < function->high)
+		if (step->target && step->flow != FLOW_CALL && step->target >= function->low &&
+		    step->target < function->high)
 			add_place(function, step->target);
 		else if (step->target)
-			call(search, function, step->target); // also a jump out of the function: what it leads to returns in its place
+			// also a jump out of the function: what it leads to returns in its place
+			call(search, function, step->target);
 		else if (step->slot)
 			call_slot(search, function, step->slot);
 		else if (step->flow == FLOW_CALL)
 			search->is_cut = true;
+		// perhaps to a part of its own
 		else
-			function->is_cut = true; // perhaps to a part of its own
+			function->is_cut = true;
 		return;
 	case FLOW_UNKNOWN:
 		function->is_cut = true;
@@ -202,10 +208,12 @@ static void follow(struct register_search *search, struct looked_at *function, c
 	}
 }
 
-// Whether the instruction behind this one belongs to the function, and is reached. What is called may not return, and then another function may begin there.
+// Whether the instruction behind this one belongs to the function, and is reached. What is called may not return, and
+// then another function may begin there.
 static bool goes_on(const struct looked_at *function, const struct code_step *step, uint64_t next)
 {
-	if (step->flow != FLOW_NEXT && step->flow != FLOW_CALL && step->flow != FLOW_CONDITION && step->flow != FLOW_TRAP)
+	if (step->flow != FLOW_NEXT && step->flow != FLOW_CALL && step->flow != FLOW_CONDITION &&
+	    step->flow != FLOW_TRAP)
 		return false;
 	if (function->high)
 		return next < function->high;
@@ -241,10 +249,12 @@ static void look_from(struct register_search *search, struct looked_at *function
 		follow(search, function, &step);
 		address += step.size;
 	} while (goes_on(function, &step, address));
-	function->is_cut |= step.flow != FLOW_JUMP && step.flow != FLOW_RETURN && step.flow != FLOW_END && address != function->high;
+	function->is_cut |= step.flow != FLOW_JUMP && step.flow != FLOW_RETURN && step.flow != FLOW_END &&
+			    address != function->high;
 }
 
-// The result is that of a function that is looked at already, as far as that goes, if it comes to itself again: less than it changes, never more.
+// The result is that of a function that is looked at already, as far as that goes, if it comes to itself again: less
+// than it changes, never more.
 static void look_at_function(struct register_search *search, uint64_t address, struct seen_function *ret)
 {
 	struct looked_at function;
@@ -265,7 +275,8 @@ static void look_at_function(struct register_search *search, uint64_t address, s
 	function.place_count = 0;
 	function.pushed = function.popped = 0;
 	function.is_cut = false;
-	if (!elf_view_function(&search->module->elf, address - search->module->load_bias, &function.low, &function.high))
+	if (!elf_view_function(&search->module->elf, address - search->module->load_bias, &function.low,
+			       &function.high))
 		function.low = function.high = 0;
 	else
 		function.low += search->module->load_bias, function.high += search->module->load_bias;
@@ -275,9 +286,12 @@ static void look_at_function(struct register_search *search, uint64_t address, s
 		look_from(search, &function, function.places[--function.place_count]);
 	search->depth--;
 	search->is_cut |= function.is_cut;
-	// Who pushes a register and pops it keeps it, whatever is called in between. (rax is pushed to move the stack pointer.)
-	saved = function.pushed & (function.is_cut ? HS_SCRATCH_REGISTERS : function.popped) & HS_SCRATCH_REGISTERS & ~UINT16_C(1);
-	function.result->written = (uint16_t)((function.result->all ? HS_SCRATCH_REGISTERS : function.result->written) & ~saved);
+	// Who pushes a register and pops it keeps it, whatever is called in between. (rax is pushed to move the stack
+	// pointer.)
+	saved = function.pushed & (function.is_cut ? HS_SCRATCH_REGISTERS : function.popped) & HS_SCRATCH_REGISTERS &
+		~UINT16_C(1);
+	function.result->written =
+		(uint16_t)((function.result->all ? HS_SCRATCH_REGISTERS : function.result->written) & ~saved);
 	function.result->all = function.result->all && !saved;
 	*ret = *function.result;
 }
@@ -322,7 +336,8 @@ static void begin_function(struct register_search *search)
 	search->has_vectors = search->is_cut = false;
 }
 
-void register_change_find(struct register_search *search, const struct module *module, uint64_t address, struct register_change *ret)
+void register_change_find(struct register_search *search, const struct module *module, uint64_t address,
+			  struct register_change *ret)
 {
 	struct seen_function function;
 

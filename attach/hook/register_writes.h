@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 struct register_writes {
-	uint16_t general; // a bit each, in the order of their encoding: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15. Of whatever part of it
+	uint16_t general; // a bit each, in the order of their encoding: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to
+			  // r15. Of whatever part of it
 	uint16_t pushed;  // put on the stack by a push, so too
 	uint16_t popped;  // taken from it by a pop; among `general` as well
 	bool has_vectors; // has to do with a vector, mask, tile or x87 register, or with their state

@@ -33,10 +33,7 @@ static bool decode(const uint8_t *code, size_t size, uint64_t address, struct in
 	       ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, code, size, &ret->decoded));
 }
 
-static bool is_branch(const struct instruction *instruction)
-{
-	return instruction->decoded.raw.imm[0].is_relative;
-}
+static bool is_branch(const struct instruction *instruction) { return instruction->decoded.raw.imm[0].is_relative; }
 
 static bool has_rip_operand(const struct instruction *instruction)
 {
@@ -144,10 +141,7 @@ static bool append(struct relocation_result *result, const void *bytes, size_t s
 	return true;
 }
 
-static bool fits_32(uint64_t distance)
-{
-	return (int64_t)distance >= INT32_MIN && (int64_t)distance <= INT32_MAX;
-}
+static bool fits_32(uint64_t distance) { return (int64_t)distance >= INT32_MIN && (int64_t)distance <= INT32_MAX; }
 
 static enum hook_verdict copy_branch(const struct relocation_request *request, const struct instruction *instruction,
 				     struct relocation_result *result)
@@ -331,7 +325,8 @@ static enum hook_verdict relocate(const struct relocation_request *request, stru
 static bool is_plain_return(const struct instruction *instruction)
 {
 	return instruction->decoded.meta.category == ZYDIS_CATEGORY_RET && instruction->decoded.raw.imm[0].size == 0 &&
-	       instruction->decoded.meta.branch_type != ZYDIS_BRANCH_TYPE_FAR && instruction->decoded.mnemonic == ZYDIS_MNEMONIC_RET;
+	       instruction->decoded.meta.branch_type != ZYDIS_BRANCH_TYPE_FAR &&
+	       instruction->decoded.mnemonic == ZYDIS_MNEMONIC_RET;
 }
 
 // In place of the return, which is the last instruction of the copy, a jump to the island's stub. Both move together.
@@ -345,8 +340,9 @@ static enum hook_verdict lead_to_stub(struct relocation_result *result)
 		return VERDICT_not_relocatable;
 	result->size = last;
 	distance = HS_ISLAND_STUB_OFFSET - (int32_t)(HS_ISLAND_TRAMPOLINE_OFFSET + last + HS_JUMP_SIZE);
-	return append(result, (const uint8_t[]){ OPCODE_JUMP_32 }, 1) && append(result, &distance, sizeof(distance)) ? VERDICT_ok :
-														       VERDICT_not_relocatable;
+	return append(result, (const uint8_t[]){ OPCODE_JUMP_32 }, 1) && append(result, &distance, sizeof(distance))
+		       ? VERDICT_ok
+		       : VERDICT_not_relocatable;
 }
 
 void hook_relocate(const struct relocation_request *request, struct relocation_result *ret)
@@ -418,7 +414,8 @@ static bool writes(const ZydisDecodedOperand *operands, unsigned count, ZydisReg
 	return false;
 }
 
-static void read_stack(const ZydisDecodedInstruction *decoded, const ZydisDecodedOperand *operands, struct code_step *step)
+static void read_stack(const ZydisDecodedInstruction *decoded, const ZydisDecodedOperand *operands,
+		       struct code_step *step)
 {
 	bool writes_rbp = writes(operands, decoded->operand_count, ZYDIS_REGISTER_RBP);
 	bool writes_rsp = writes(operands, decoded->operand_count, ZYDIS_REGISTER_RSP);
@@ -437,7 +434,8 @@ static void read_stack(const ZydisDecodedInstruction *decoded, const ZydisDecode
 		step->stack_change = 8;
 		return;
 	case ZYDIS_MNEMONIC_MOV:
-		step->sets_base = is_register(&operands[0], ZYDIS_REGISTER_RBP) && is_register(&operands[1], ZYDIS_REGISTER_RSP);
+		step->sets_base =
+			is_register(&operands[0], ZYDIS_REGISTER_RBP) && is_register(&operands[1], ZYDIS_REGISTER_RSP);
 		if (is_register(&operands[0], ZYDIS_REGISTER_RSP)) {
 			step->stack = is_register(&operands[1], ZYDIS_REGISTER_RBP) ? STACK_FROM_BASE : STACK_UNKNOWN;
 			return;
@@ -447,15 +445,17 @@ static void read_stack(const ZydisDecodedInstruction *decoded, const ZydisDecode
 		if (is_register(&operands[0], ZYDIS_REGISTER_RSP)) {
 			bool is_plain = operands[1].mem.index == ZYDIS_REGISTER_NONE;
 
-			step->stack = is_plain && operands[1].mem.base == ZYDIS_REGISTER_RBP ? STACK_FROM_BASE :
-				      is_plain && operands[1].mem.base == ZYDIS_REGISTER_RSP ? STACK_MOVES : STACK_UNKNOWN;
+			step->stack = is_plain && operands[1].mem.base == ZYDIS_REGISTER_RBP   ? STACK_FROM_BASE
+				      : is_plain && operands[1].mem.base == ZYDIS_REGISTER_RSP ? STACK_MOVES
+											       : STACK_UNKNOWN;
 			step->stack_change = operands[1].mem.disp.value;
 			return;
 		}
 		break;
 	case ZYDIS_MNEMONIC_AND:
 		if (is_register(&operands[0], ZYDIS_REGISTER_RSP)) {
-			bool is_known = operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && operands[1].imm.value.s < 0 && decoded->operand_width == 64;
+			bool is_known = operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+					operands[1].imm.value.s < 0 && decoded->operand_width == 64;
 
 			step->stack = is_known ? STACK_ALIGNS : STACK_UNKNOWN;
 			step->stack_change = is_known ? operands[1].imm.value.s + 1 : 0;
@@ -468,7 +468,8 @@ static void read_stack(const ZydisDecodedInstruction *decoded, const ZydisDecode
 			bool is_known = operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
 
 			step->stack = is_known ? STACK_MOVES : STACK_UNKNOWN;
-			step->stack_change = decoded->mnemonic == ZYDIS_MNEMONIC_ADD ? operands[1].imm.value.s : -operands[1].imm.value.s;
+			step->stack_change = decoded->mnemonic == ZYDIS_MNEMONIC_ADD ? operands[1].imm.value.s
+										     : -operands[1].imm.value.s;
 			return;
 		}
 		break;
@@ -482,7 +483,8 @@ static void read_stack(const ZydisDecodedInstruction *decoded, const ZydisDecode
 }
 
 // A copy of rsp is the address of what it points to. A pop counts from the rsp behind it (Intel SDM, "POP").
-static void read_place(const ZydisDecodedInstruction *decoded, const ZydisDecodedOperand *operands, struct code_step *step)
+static void read_place(const ZydisDecodedInstruction *decoded, const ZydisDecodedOperand *operands,
+		       struct code_step *step)
 {
 	for (unsigned i = 0; i < decoded->operand_count_visible; i++) {
 		const ZydisDecodedOperand *operand = &operands[i];
@@ -491,7 +493,8 @@ static void read_place(const ZydisDecodedInstruction *decoded, const ZydisDecode
 			step->place_from = PLACE_BY_STACK;
 			step->place_size = 1;
 		}
-		if (operand->type != ZYDIS_OPERAND_TYPE_MEMORY || (operand->mem.base != ZYDIS_REGISTER_RSP && operand->mem.base != ZYDIS_REGISTER_RBP))
+		if (operand->type != ZYDIS_OPERAND_TYPE_MEMORY ||
+		    (operand->mem.base != ZYDIS_REGISTER_RSP && operand->mem.base != ZYDIS_REGISTER_RBP))
 			continue;
 		step->place_from = operand->mem.base == ZYDIS_REGISTER_RSP ? PLACE_BY_STACK : PLACE_BY_BASE;
 		step->place = operand->mem.disp.value;
@@ -541,7 +544,8 @@ void hook_scan_branches(const uint8_t *code, size_t size, uint64_t address, bool
 	struct instruction instruction;
 
 	for (size_t offset = hook_landing_pad(code, size);
-	     offset < size && decode(code + offset, size - offset, address + offset, &instruction); offset += instruction.decoded.length) {
+	     offset < size && decode(code + offset, size - offset, address + offset, &instruction);
+	     offset += instruction.decoded.length) {
 		struct code_branch branch = { 0 };
 
 		if (first_only && instruction.decoded.meta.category != ZYDIS_CATEGORY_UNCOND_BR)
@@ -569,7 +573,8 @@ size_t hook_landing_pad(const uint8_t *code, size_t size)
 // lea -23(%rip),%r11 (the start of this island) ; jmp *(%r11) (its field `entry`).
 static const uint8_t stub[] = { 0x4c, 0x8d, 0x1d, 0xe9, 0xff, 0xff, 0xff, 0x41, 0xff, 0x23 };
 // mov %r11,-120(%rsp) ; lea -28(%rip),%r11 ; jmp *(%r11).
-static const uint8_t keeping_stub[] = { 0x4c, 0x89, 0x5c, 0x24, 0x88, 0x4c, 0x8d, 0x1d, 0xe4, 0xff, 0xff, 0xff, 0x41, 0xff, 0x23 };
+static const uint8_t keeping_stub[] = { 0x4c, 0x89, 0x5c, 0x24, 0x88, 0x4c, 0x8d, 0x1d,
+					0xe4, 0xff, 0xff, 0xff, 0x41, 0xff, 0x23 };
 
 bool hook_island_has_stub(const struct hook_island *island)
 {
@@ -578,11 +583,13 @@ bool hook_island_has_stub(const struct hook_island *island)
 	return memcmp(island->stub, stub, sizeof(stub)) == 0;
 }
 
-void hook_fill_island(uint64_t entry, uint32_t hook_index, enum hook_kind kind, const struct relocation_result *relocation, struct hook_island *ret)
+void hook_fill_island(uint64_t entry, uint32_t hook_index, enum hook_kind kind,
+		      const struct relocation_result *relocation, struct hook_island *ret)
 {
 	_Static_assert(HS_ISLAND_STUB_OFFSET + 7 == 23 && HS_ISLAND_STUB_OFFSET + 12 == 28,
 		       "the displacement leads back over the stub's offset and what stands in it up to the lea's end");
-	_Static_assert(sizeof(stub) <= sizeof(ret->stub) && sizeof(keeping_stub) <= sizeof(ret->stub), "the stub has room");
+	_Static_assert(sizeof(stub) <= sizeof(ret->stub) && sizeof(keeping_stub) <= sizeof(ret->stub),
+		       "the stub has room");
 	_Static_assert(offsetof(struct hook_island, entry) == 0, "jmp *(%r11)");
 	*ret = (struct hook_island){ .entry = entry, .hook_index = hook_index, .kind = kind };
 	ret->begin = HS_ISLAND_STUB_OFFSET;

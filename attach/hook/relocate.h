@@ -20,18 +20,18 @@ struct relocation_request {
 	uint64_t trampoline;     // where the copy will run
 	uint64_t function_start; // for the check of branches: the whole function
 	const uint8_t *function_code;
-	size_t function_size;    // bytes; 0 = unknown, then the check covers code_size
-	size_t jump_size;        // bytes that will be overwritten (HS_JUMP_SIZE)
-	bool is_way_out;         // `code` ends a function: the copy ends with a jump to the island's stub in place of the return. `address` may
-				 // be the target of branches
+	size_t function_size; // bytes; 0 = unknown, then the check covers code_size
+	size_t jump_size;     // bytes that will be overwritten (HS_JUMP_SIZE)
+	bool is_way_out;      // `code` ends a function: the copy ends with a jump to the island's stub in place of the
+			      // return. `address` may be the target of branches
 };
 
 struct relocation_result {
 	enum hook_verdict verdict;
 	// The copy, then a jump to address + covered, unless the copy ends with a return or a jump of its own.
 	uint8_t bytes[HS_ISLAND_TRAMPOLINE_SIZE];
-	size_t size;             // bytes used
-	size_t covered;          // bytes of whole instructions taken from the original, >= jump_size
+	size_t size;    // bytes used
+	size_t covered; // bytes of whole instructions taken from the original, >= jump_size
 	// For a thread stopped inside the covered bytes: instruction i begins at original offset `from[i]` and, in the
 	// trampoline, at offset `to[i]`. Padding behind a return is covered but never executed, and not listed.
 	size_t instruction_count;
@@ -49,8 +49,8 @@ bool hook_is_bare_return(const struct relocation_result *relocation);
 
 // What one instruction does to the flow of control and to the stack pointer.
 enum code_flow {
-	FLOW_NEXT,      // the next instruction follows
-	FLOW_CALL,      // so too, after a call
+	FLOW_NEXT, // the next instruction follows
+	FLOW_CALL, // so too, after a call
 	FLOW_JUMP,
 	FLOW_CONDITION, // a jump or the next instruction
 	FLOW_RETURN,    // a plain one
@@ -66,7 +66,8 @@ enum code_stack {
 	STACK_UNKNOWN,
 };
 
-// Where in the stack the bytes are that an instruction reads, writes or takes the address of, other than by a push, pop, call or return.
+// Where in the stack the bytes are that an instruction reads, writes or takes the address of, other than by a push,
+// pop, call or return.
 enum code_place {
 	PLACE_ELSEWHERE, // nowhere, or through another register
 	PLACE_BY_STACK,  // rsp + place, with the rsp before the instruction
@@ -74,19 +75,19 @@ enum code_place {
 };
 
 struct code_step {
-	size_t size;           // bytes; 0 = no instruction
+	size_t size; // bytes; 0 = no instruction
 	enum code_flow flow;
 	uint64_t target, slot; // of a call, jump or condition, as in struct code_branch
 	enum code_stack stack; // of all but calls and returns
 	int64_t stack_change;
-	bool sets_base;        // rbp becomes what rsp is
-	bool changes_base;     // rbp becomes something else
-	bool movable;          // may run at another address
+	bool sets_base;    // rbp becomes what rsp is
+	bool changes_base; // rbp becomes something else
+	bool movable;      // may run at another address
 	enum code_place place_from;
 	int64_t place, place_size; // bytes; size 1 where only the address is taken
 	bool place_is_indexed;     // by another register: they begin there or elsewhere
 	bool place_is_written;
-	bool calls_kernel;     // syscall: what follows may be something else (rt_sigreturn)
+	bool calls_kernel; // syscall: what follows may be something else (rt_sigreturn)
 };
 
 // Pure.
@@ -98,8 +99,8 @@ struct code_branch {
 	uint64_t slot;   // address of the word that holds the target; 0 = none
 };
 
-// Pure. Visits the calls and jumps among the instructions, or only an unconditional jump that is the first of them, behind a landing pad. A visit
-// that returns false ends it; so does what is no instruction.
+// Pure. Visits the calls and jumps among the instructions, or only an unconditional jump that is the first of them,
+// behind a landing pad. A visit that returns false ends it; so does what is no instruction.
 void hook_scan_branches(const uint8_t *code, size_t size, uint64_t address, bool first_only,
 			bool (*visit)(const struct code_branch *branch, void *context), void *context);
 
@@ -107,7 +108,8 @@ void hook_scan_branches(const uint8_t *code, size_t size, uint64_t address, bool
 size_t hook_landing_pad(const uint8_t *code, size_t size);
 
 // Pure: the code of one island, stub and trampoline, without a short way. `entry` is the payload's entry.
-void hook_fill_island(uint64_t entry, uint32_t hook_index, enum hook_kind kind, const struct relocation_result *relocation, struct hook_island *ret);
+void hook_fill_island(uint64_t entry, uint32_t hook_index, enum hook_kind kind,
+		      const struct relocation_result *relocation, struct hook_island *ret);
 // Pure: whether these bytes of the target are an island that such code was written to.
 bool hook_island_has_stub(const struct hook_island *island);
 

@@ -6,7 +6,7 @@
 #include "attach/hook/ways_out.h"
 
 #define FUNCTIONS_MAX 64u // that a proof follows
-#define DEPTH_MAX 8u      // calls within calls
+#define DEPTH_MAX     8u  // calls within calls
 
 // What is known of all drafts' functions.
 struct known {
@@ -19,7 +19,7 @@ struct known {
 struct proof {
 	struct known *known;
 	const struct module *module; // whose code is looked at
-	bool in_place; // it runs with the return address that the payload gives the draft's function
+	bool in_place;               // it runs with the return address that the payload gives the draft's function
 	unsigned depth;
 	struct seen {
 		uint64_t address;
@@ -29,7 +29,8 @@ struct proof {
 	size_t seen_count;
 };
 
-static enum way_of_call judge_function(struct proof *proof, const struct module *module, uint64_t address, bool in_place);
+static enum way_of_call judge_function(struct proof *proof, const struct module *module, uint64_t address,
+				       bool in_place);
 
 static bool is_allocator(uint64_t address, const void *context)
 {
@@ -51,7 +52,8 @@ static enum way_of_call judge_call(uint64_t target, uint64_t slot, bool in_place
 	return target ? judge_function(proof, proof->module, target, in_place) : WAY_unknown;
 }
 
-static enum way_of_call judge_function(struct proof *proof, const struct module *module, uint64_t address, bool in_place)
+static enum way_of_call judge_function(struct proof *proof, const struct module *module, uint64_t address,
+				       bool in_place)
 {
 	struct whole_function whole = { .address = address };
 	const struct module *caller = proof->module;
@@ -85,7 +87,8 @@ static enum way_of_call judge_function(struct proof *proof, const struct module 
 	return way;
 }
 
-// Whether a function, or one that it jumps to in place of a return, is seen to ask for what is above its frame. Nobody's word helps there.
+// Whether a function, or one that it jumps to in place of a return, is seen to ask for what is above its frame.
+// Nobody's word helps there.
 struct search_above {
 	struct proof functions; // `seen`: looked at
 	struct proof calls;
@@ -136,7 +139,8 @@ static enum way_of_call follow_jump(uint64_t target, uint64_t slot, bool in_plac
 	return judge_call(target, slot, false, &search->calls) == WAY_ends ? WAY_ends : WAY_returns;
 }
 
-void return_proof_judge(struct draft *drafts, size_t count, const struct module_list *modules, const struct target_memory *memory)
+void return_proof_judge(struct draft *drafts, size_t count, const struct module_list *modules,
+			const struct target_memory *memory)
 {
 	struct known known = { .drafts = drafts, .count = count, .codes.memory = memory };
 	bool is_ready = false;

@@ -10,11 +10,12 @@ bool verdict_is_unproven(enum hook_verdict verdict)
 	return verdict == VERDICT_unproven || verdict == VERDICT_no_way_out || verdict == VERDICT_leaves_by_jump;
 }
 
-// What a way out must know is the result and the size. An old block would have to be brought back if the function is left by an exception, which
-// nobody sees; where a block is put, the arguments say, which are gone.
+// What a way out must know is the result and the size. An old block would have to be brought back if the function is
+// left by an exception, which nobody sees; where a block is put, the arguments say, which are gone.
 static bool tells_its_block(const struct hook_signature *signature)
 {
-	return signature->kind == HOOK_allocate && !signature->layout.where && !(signature->layout.flags & HS_LAYOUT_STRING);
+	return signature->kind == HOOK_allocate && !signature->layout.where &&
+	       !(signature->layout.flags & HS_LAYOUT_STRING);
 }
 
 bool watched_is_wanted(const struct draft *draft)
@@ -23,8 +24,10 @@ bool watched_is_wanted(const struct draft *draft)
 	const struct hook_layout *layout = &draft->candidate->signature.layout;
 
 	if (draft->candidate->added)
-		return (verdict == VERDICT_may_unwind || verdict_is_unproven(verdict)) && tells_its_block(&draft->candidate->signature);
-	return (verdict_is_unproven(verdict) || verdict == VERDICT_no_companion) && layout->flags & HS_LAYOUT_COMPANION && !layout->block;
+		return (verdict == VERDICT_may_unwind || verdict_is_unproven(verdict)) &&
+		       tells_its_block(&draft->candidate->signature);
+	return (verdict_is_unproven(verdict) || verdict == VERDICT_no_companion) &&
+	       layout->flags & HS_LAYOUT_COMPANION && !layout->block;
 }
 
 static bool describe(const struct draft *draft, struct whole_function *ret)
@@ -62,8 +65,10 @@ static enum hook_verdict draft_way(struct draft *owner, const struct whole_funct
 	if (request->address - owner->module->load_bias + way->hook.relocation.covered > owner->candidate->next)
 		return VERDICT_no_way_out;
 	error = target_memory_read(memory, request->address, record->old_bytes, sizeof(record->old_bytes));
-	if (error || memcmp(record->old_bytes, request->code, way->hook.relocation.covered < sizeof(record->old_bytes) ?
-								      way->hook.relocation.covered : sizeof(record->old_bytes)) != 0) {
+	if (error ||
+	    memcmp(record->old_bytes, request->code,
+		   way->hook.relocation.covered < sizeof(record->old_bytes) ? way->hook.relocation.covered
+									    : sizeof(record->old_bytes)) != 0) {
 		hs_error_destroy(error);
 		return VERDICT_changed;
 	}
@@ -84,7 +89,8 @@ static size_t find_ways(struct draft *owner, const struct target_memory *memory,
 		ways_out_find(&function, &found);
 	// The file's code is what was looked at; the target's must be the same, all of it.
 	if (found.verdict == VERDICT_ok &&
-	    !target_memory_equals(memory, owner->request.function_start, owner->request.function_code, owner->request.function_size))
+	    !target_memory_equals(memory, owner->request.function_start, owner->request.function_code,
+				  owner->request.function_size))
 		found.verdict = VERDICT_changed;
 	if (found.verdict == VERDICT_ok && found.count > room)
 		found.verdict = VERDICT_no_way_out;
@@ -92,11 +98,13 @@ static size_t find_ways(struct draft *owner, const struct target_memory *memory,
 		found.verdict = draft_way(owner, &function, found.offsets[i], memory, &ways[i]);
 	owner->may_be_watched = found.verdict == VERDICT_ok;
 	if (!owner->may_be_watched)
-		owner->hook.record.verdict = found.verdict == VERDICT_leaves_by_jump ? VERDICT_leaves_by_jump : VERDICT_no_way_out;
+		owner->hook.record.verdict =
+			found.verdict == VERDICT_leaves_by_jump ? VERDICT_leaves_by_jump : VERDICT_no_way_out;
 	return owner->may_be_watched ? found.count : 0;
 }
 
-size_t watched_find(struct draft *drafts, size_t count, const struct target_memory *memory, struct draft *ways, size_t room)
+size_t watched_find(struct draft *drafts, size_t count, const struct target_memory *memory, struct draft *ways,
+		    size_t room)
 {
 	size_t used = 0;
 
@@ -118,7 +126,8 @@ static bool ways_are_free(const struct draft *owner, const struct draft *ways, s
 
 static bool is_unproven_release(const struct draft *draft)
 {
-	return draft->candidate->verdict == VERDICT_unproven && hook_kind_only_releases(draft->candidate->signature.kind);
+	return draft->candidate->verdict == VERDICT_unproven &&
+	       hook_kind_only_releases(draft->candidate->signature.kind);
 }
 
 void watched_decide(struct draft *drafts, size_t count, const struct draft *ways, size_t way_count)
@@ -126,7 +135,8 @@ void watched_decide(struct draft *drafts, size_t count, const struct draft *ways
 	bool can_see_ends = true, some = false;
 
 	for (size_t i = 0; i < count; i++)
-		if (is_unproven_release(&drafts[i]) && drafts[i].code_verdict != VERDICT_ok && drafts[i].hook.record.verdict != VERDICT_forwards)
+		if (is_unproven_release(&drafts[i]) && drafts[i].code_verdict != VERDICT_ok &&
+		    drafts[i].hook.record.verdict != VERDICT_forwards)
 			can_see_ends = false;
 	for (size_t i = 0; i < count; i++) {
 		struct draft *draft = &drafts[i];
@@ -148,7 +158,8 @@ void watched_decide(struct draft *drafts, size_t count, const struct draft *ways
 		draft->hook.companion = 0;
 	}
 	for (size_t i = 0; i < count && some; i++)
-		// Its hook runs before it and leaves no frame, so it needs no proof. One that calls free need not do so with every block.
+		// Its hook runs before it and leaves no frame, so it needs no proof. One that calls free need not do so
+		// with every block.
 		if (is_unproven_release(&drafts[i]) && drafts[i].code_verdict == VERDICT_ok)
 			drafts[i].hook.record.verdict = VERDICT_ok;
 }

@@ -6,17 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH_UNKNOWN INT32_MIN
+#define DEPTH_UNKNOWN   INT32_MIN
 #define INSTRUCTION_MAX 15u // bytes
 
 // What is known of an instruction, by its offset.
 struct mark {
-	uint8_t size;      // 0 = none begins here, as far as is known
-	uint8_t flow;      // enum code_flow
+	uint8_t size; // 0 = none begins here, as far as is known
+	uint8_t flow; // enum code_flow
 	bool movable;
-	bool is_target;    // of a branch
-	int32_t depth;     // of the stack pointer before it, in bytes from where it was at the function's start
-	int32_t base;      // of rbp; DEPTH_UNKNOWN = it is something else
+	bool is_target; // of a branch
+	int32_t depth;  // of the stack pointer before it, in bytes from where it was at the function's start
+	int32_t base;   // of rbp; DEPTH_UNKNOWN = it is something else
 };
 
 // One run of code: the function, or a part of it that a compiler has moved away.
@@ -38,13 +38,13 @@ struct walk {
 	struct place *open; // owned
 	size_t open_count, open_room;
 	enum hook_verdict verdict;
-	bool returns;      // somewhere
+	bool returns; // somewhere
 	bool (*is_end)(uint64_t target, uint64_t slot, void *context);
-	way_judge *judge;  // NULL: what is called comes back, as far as this walk goes
+	way_judge *judge;    // NULL: what is called comes back, as far as this walk goes
 	way_part *find_part; // NULL: there are none
-	bool stays_below;  // nothing may depend on the return address, or on what is above it
-	bool reaches_above; // something does
-	bool goes_on;      // also after a failure
+	bool stays_below;    // nothing may depend on the return address, or on what is above it
+	bool reaches_above;  // something does
+	bool goes_on;        // also after a failure
 	void *context;
 };
 
@@ -85,7 +85,8 @@ static void look_later(struct walk *walk, struct place place)
 	walk->open[walk->open_count++] = place;
 }
 
-// An instruction that can be reached with such a stack. It is looked at once, and once more when less is known of rbp than it seemed.
+// An instruction that can be reached with such a stack. It is looked at once, and once more when less is known of rbp
+// than it seemed.
 static void reach(struct walk *walk, struct place place, int32_t depth, int32_t base)
 {
 	struct mark *mark = &walk->runs[place.run].marks[place.offset];
@@ -123,10 +124,12 @@ static bool find_moved_part(struct walk *walk, uint64_t target, struct place *re
 {
 	struct whole_function part;
 
-	return walk->find_part && target && walk->find_part(target, &part, walk->context) && add_run(walk, &part) && find_inside(walk, target, ret);
+	return walk->find_part && target && walk->find_part(target, &part, walk->context) && add_run(walk, &part) &&
+	       find_inside(walk, target, ret);
 }
 
-// A jump to another function, which then returns in this one's place: only where the return address is what is on the stack.
+// A jump to another function, which then returns in this one's place: only where the return address is what is on the
+// stack.
 static void leave(struct walk *walk, const struct code_step *step, int32_t depth)
 {
 	enum way_of_call way = walk->judge(step->target, step->slot, depth == 0, walk->context);
@@ -149,20 +152,22 @@ static void branch(struct walk *walk, const struct code_step *step, int32_t dept
 		leave(walk, step, depth);
 		return;
 	}
-	// With a frame of its own, it is no jump in place of a call: there is no return address where the other function expects one.
+	// With a frame of its own, it is no jump in place of a call: there is no return address where the other
+	// function expects one.
 	if (!step->target || depth >= 0)
 		fail(walk, VERDICT_leaves_by_jump);
 }
 
-// The stack pointer behind an instruction. False = unknown. A survey takes one that is aligned for the lowest that it may be: a function that has aligned
-// its stack finds what is above by another register.
+// The stack pointer behind an instruction. False = unknown. A survey takes one that is aligned for the lowest that it
+// may be: a function that has aligned its stack finds what is above by another register.
 static bool move_stack(const struct walk *walk, const struct code_step *step, int32_t base, int32_t *depth)
 {
 	int64_t moved = *depth;
 
 	if (step->flow == FLOW_CALL || step->flow == FLOW_RETURN)
 		return true;
-	if (step->stack == STACK_UNKNOWN || (step->stack == STACK_ALIGNS && !walk->goes_on) || (step->stack == STACK_FROM_BASE && base == DEPTH_UNKNOWN))
+	if (step->stack == STACK_UNKNOWN || (step->stack == STACK_ALIGNS && !walk->goes_on) ||
+	    (step->stack == STACK_FROM_BASE && base == DEPTH_UNKNOWN))
 		return false;
 	moved = (step->stack == STACK_FROM_BASE ? base : moved) + step->stack_change;
 	if (moved > 0 || moved < -(1 << 20))
@@ -192,13 +197,14 @@ static bool find_place(const struct code_step *step, int32_t depth, int32_t base
 	return true;
 }
 
-// As a thunk does that stands for a jump through a register: what it calls its return is none. What is written through other registers nobody sees.
+// As a thunk does that stands for a jump through a register: what it calls its return is none. What is written through
+// other registers nobody sees.
 static bool writes_return_address(const struct code_step *step, int32_t depth, int32_t base)
 {
 	int64_t place;
 
-	return step->place_is_written && !step->place_is_indexed && find_place(step, depth, base, &place) && place + step->place_size > 0 &&
-	       place < (int64_t)sizeof(uint64_t);
+	return step->place_is_written && !step->place_is_indexed && find_place(step, depth, base, &place) &&
+	       place + step->place_size > 0 && place < (int64_t)sizeof(uint64_t);
 }
 
 // The return address or what is above it, arguments and the caller's frame: read, written, or its address taken.
@@ -209,12 +215,14 @@ static bool reaches_above(const struct code_step *step, int32_t depth, int32_t b
 	return find_place(step, depth, base, &place) && place + step->place_size > 0;
 }
 
-// So gcc begins where it aligns the stack: it keeps the caller's rsp in r10, and copies the return address below, where it is expected.
+// So gcc begins where it aligns the stack: it keeps the caller's rsp in r10, and copies the return address below, where
+// it is expected.
 static bool begins_to_align(const struct whole_function *function, uint32_t offset)
 {
 	static const uint8_t lea_and[] = { 0x4c, 0x8d, 0x54, 0x24, 0x08, 0x48, 0x83, 0xe4 };
 
-	return function->size - offset >= sizeof(lea_and) && memcmp(function->code + offset, lea_and, sizeof(lea_and)) == 0;
+	return function->size - offset >= sizeof(lea_and) &&
+	       memcmp(function->code + offset, lea_and, sizeof(lea_and)) == 0;
 }
 
 static void look_at(struct walk *walk, struct place place)
@@ -233,7 +241,8 @@ static void look_at(struct walk *walk, struct place place)
 	mark->size = (uint8_t)step.size;
 	mark->flow = (uint8_t)step.flow;
 	mark->movable = step.movable;
-	if (walk->is_end && (step.flow == FLOW_CALL || step.flow == FLOW_JUMP) && walk->is_end(step.target, step.slot, walk->context))
+	if (walk->is_end && (step.flow == FLOW_CALL || step.flow == FLOW_JUMP) &&
+	    walk->is_end(step.target, step.slot, walk->context))
 		return;
 	if ((walk->judge && step.calls_kernel) || writes_return_address(&step, depth, base))
 		fail(walk, VERDICT_no_way_out);
@@ -314,9 +323,11 @@ static bool find_start(const struct run *run, uint32_t offset, uint32_t *start_r
 		*start_ret = start;
 		if (end - start >= HS_JUMP_SIZE && first / HS_PAGE_SIZE == last / HS_PAGE_SIZE)
 			return true;
-		for (before = 1; before <= INSTRUCTION_MAX && before <= start && marks[start - before].size != before; before++)
+		for (before = 1; before <= INSTRUCTION_MAX && before <= start && marks[start - before].size != before;
+		     before++)
 			;
-		if (marks[start].is_target || before > INSTRUCTION_MAX || before > start || start - before < function->taken)
+		if (marks[start].is_target || before > INSTRUCTION_MAX || before > start ||
+		    start - before < function->taken)
 			break;
 		start -= before;
 		if (marks[start].flow != FLOW_NEXT || !marks[start].movable)
@@ -324,8 +335,10 @@ static bool find_start(const struct run *run, uint32_t offset, uint32_t *start_r
 	}
 	// What is behind the function may be padding: who writes the jump looks.
 	start = *start_ret;
-	return end - start < HS_JUMP_SIZE && end == function->size && function->seen >= start + HS_JUMP_SIZE && start >= function->taken &&
-	       (function->address + start) / HS_PAGE_SIZE == (function->address + start + HS_JUMP_SIZE - 1) / HS_PAGE_SIZE;
+	return end - start < HS_JUMP_SIZE && end == function->size && function->seen >= start + HS_JUMP_SIZE &&
+	       start >= function->taken &&
+	       (function->address + start) / HS_PAGE_SIZE ==
+		       (function->address + start + HS_JUMP_SIZE - 1) / HS_PAGE_SIZE;
 }
 
 static void find_returns(struct walk *walk, struct ways_out *ret)
@@ -355,7 +368,8 @@ void ways_out_find(const struct whole_function *function, struct ways_out *ret)
 	end_walk(&walk);
 }
 
-bool ways_out_all_pass(const struct whole_function *function, bool (*is_end)(uint64_t target, uint64_t slot, void *context), void *context)
+bool ways_out_all_pass(const struct whole_function *function,
+		       bool (*is_end)(uint64_t target, uint64_t slot, void *context), void *context)
 {
 	struct walk walk = { .verdict = VERDICT_ok, .is_end = is_end, .context = context };
 	bool all = follow(&walk, function) && walk.verdict == VERDICT_ok && !walk.returns;
@@ -364,7 +378,8 @@ bool ways_out_all_pass(const struct whole_function *function, bool (*is_end)(uin
 	return all;
 }
 
-enum way_of_call ways_out_judge(const struct whole_function *function, bool stays_below, way_judge *judge, void *context)
+enum way_of_call ways_out_judge(const struct whole_function *function, bool stays_below, way_judge *judge,
+				void *context)
 {
 	struct walk walk = { .verdict = VERDICT_ok, .judge = judge, .stays_below = stays_below, .context = context };
 	bool followed = follow(&walk, function) && walk.verdict == VERDICT_ok;
@@ -375,9 +390,12 @@ enum way_of_call ways_out_judge(const struct whole_function *function, bool stay
 	return walk.returns ? WAY_returns : WAY_ends;
 }
 
-struct way_survey ways_out_survey(const struct whole_function *function, way_judge *judge, way_part *find_part, void *context)
+struct way_survey ways_out_survey(const struct whole_function *function, way_judge *judge, way_part *find_part,
+				  void *context)
 {
-	struct walk walk = { .verdict = VERDICT_ok, .judge = judge, .find_part = find_part, .goes_on = true, .context = context };
+	struct walk walk = {
+		.verdict = VERDICT_ok, .judge = judge, .find_part = find_part, .goes_on = true, .context = context
+	};
 	bool followed = follow(&walk, function) && walk.verdict == VERDICT_ok;
 
 	end_walk(&walk);

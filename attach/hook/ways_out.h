@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a function returns: all places, proved by following its code from its start. A hook there sees the result of a function that is to run
-// without a frame of ours.
+// Where a function returns: all places, proved by following its code from its start. A hook there sees the result of a
+// function that is to run without a frame of ours.
 #ifndef HEAPSNAP_ATTACH_HOOK_WAYS_OUT_H
 #define HEAPSNAP_ATTACH_HOOK_WAYS_OUT_H
 
@@ -8,8 +8,8 @@
 
 #define HS_WAYS_OUT_MAX 16u
 
-// Where the bytes of a function begin that end with a return, and may be overwritten by a jump: whole instructions, of which only the first can be reached
-// by a branch, and then perhaps padding.
+// Where the bytes of a function begin that end with a return, and may be overwritten by a jump: whole instructions, of
+// which only the first can be reached by a branch, and then perhaps padding.
 struct ways_out {
 	enum hook_verdict verdict;
 	uint32_t offsets[HS_WAYS_OUT_MAX]; // from the function's start
@@ -26,13 +26,15 @@ struct whole_function {
 };
 #define HS_WHOLE_FUNCTION_MAX 65536u
 
-// Pure. VERDICT_ok: wherever it returns, the stack pointer is what it was at its start, and there is room for a jump. It may also leave by
-// jumps, while it has a frame of its own: to a part that a compiler has moved away, which throws or ends the program. What returns there
-// is not seen.
+// Pure. VERDICT_ok: wherever it returns, the stack pointer is what it was at its start, and there is room for a jump.
+// It may also leave by jumps, while it has a frame of its own: to a part that a compiler has moved away, which throws
+// or ends the program. What returns there is not seen.
 void ways_out_find(const struct whole_function *function, struct ways_out *ret);
 
-// Pure. Whether it never returns, nor leaves by a jump, without having called or jumped to a function for which `is_end` holds.
-bool ways_out_all_pass(const struct whole_function *function, bool (*is_end)(uint64_t target, uint64_t slot, void *context), void *context);
+// Pure. Whether it never returns, nor leaves by a jump, without having called or jumped to a function for which
+// `is_end` holds.
+bool ways_out_all_pass(const struct whole_function *function,
+		       bool (*is_end)(uint64_t target, uint64_t slot, void *context), void *context);
 
 // How a function that is called, or jumped to, is left.
 enum way_of_call {
@@ -41,13 +43,15 @@ enum way_of_call {
 	WAY_ends,    // not at all: the program ends there
 };
 
-// What is said of a function that is called, or jumped to: `target` and `slot` as in struct code_branch, both 0 = through a register or a table. `in_place`: it is
-// jumped to, with the caller's return address on top of the stack.
+// What is said of a function that is called, or jumped to: `target` and `slot` as in struct code_branch, both 0 =
+// through a register or a table. `in_place`: it is jumped to, with the caller's return address on top of the stack.
 typedef enum way_of_call way_judge(uint64_t target, uint64_t slot, bool in_place, void *context);
 
-// Pure. How the function itself is left, given what `judge` says. `stays_below`: unknown too where it reads, writes or takes the address of its return address, or of
-// what is above it, its arguments on the stack, by rsp or by rbp as its frame's base: it is to be called with other things there.
-enum way_of_call ways_out_judge(const struct whole_function *function, bool stays_below, way_judge *judge, void *context);
+// Pure. How the function itself is left, given what `judge` says. `stays_below`: unknown too where it reads, writes or
+// takes the address of its return address, or of what is above it, its arguments on the stack, by rsp or by rbp as its
+// frame's base: it is to be called with other things there.
+enum way_of_call ways_out_judge(const struct whole_function *function, bool stays_below, way_judge *judge,
+				void *context);
 
 // What is seen of a function wherever it can be followed, whatever speaks against it.
 struct way_survey {
@@ -56,10 +60,12 @@ struct way_survey {
 	bool reaches_above; // for what `stays_below` forbids
 };
 
-// The code at `target`, of another part of the same function, which a compiler has moved away: it runs with the frame of the function. False = none is there.
+// The code at `target`, of another part of the same function, which a compiler has moved away: it runs with the frame
+// of the function. False = none is there.
 typedef bool way_part(uint64_t target, struct whole_function *ret, void *context);
 
 // Pure. `judge` says whether a call or a jump ends; what is not known to end comes back.
-struct way_survey ways_out_survey(const struct whole_function *function, way_judge *judge, way_part *find_part, void *context);
+struct way_survey ways_out_survey(const struct whole_function *function, way_judge *judge, way_part *find_part,
+				  void *context);
 
 #endif

@@ -46,10 +46,7 @@ void code_names_read_key(const struct target_memory *memory, struct code_names *
 	hs_error_destroy(error);
 }
 
-static void add_owner(struct code_names *names, uid_t uid)
-{
-	names->owners[names->owner_count++] = uid;
-}
+static void add_owner(struct code_names *names, uid_t uid) { names->owners[names->owner_count++] = uid; }
 
 // Real, effective and saved user. A child that was forked while attached may have given up root since.
 static void read_owners(struct code_names *ret)
@@ -70,7 +67,8 @@ static void read_owners(struct code_names *ret)
 	namespaces_read(pid, answers);
 	if (answers[NAMESPACE_user] != NAMESPACE_DIFFERS)
 		return;
-	error = hs_read_proc_file(pid, "uid_map", &map, NULL); // user_namespaces(7): the ids inside, outside as the tool sees them, and how many
+	// user_namespaces(7): the ids inside, outside as the tool sees them, and how many
+	error = hs_read_proc_file(pid, "uid_map", &map, NULL);
 	if (!error && sscanf(map, " 0 %u", &root) == 1)
 		add_owner(ret, root);
 	hs_error_destroy(error);
@@ -99,7 +97,8 @@ bool code_names_look_alike(const char *name)
 {
 	const char *digits = name + strlen(beginning);
 
-	return strncmp(name, beginning, strlen(beginning)) == 0 && strspn(digits, "0123456789abcdef") == 2 * WORD_DIGITS && !digits[2 * WORD_DIGITS];
+	return strncmp(name, beginning, strlen(beginning)) == 0 &&
+	       strspn(digits, "0123456789abcdef") == 2 * WORD_DIGITS && !digits[2 * WORD_DIGITS];
 }
 
 // The two numbers of a name that looks like ours.
@@ -136,7 +135,8 @@ bool code_names_have(const struct code_names *names, const char *name)
 	if (!code_names_look_alike(name))
 		return false;
 	parse_words(name, words);
-	return is_named_by_region(names, words) || (names->has_key && keyed_proof(&names->key, &words[0], sizeof(words[0])) == words[1]);
+	return is_named_by_region(names, words) ||
+	       (names->has_key && keyed_proof(&names->key, &words[0], sizeof(words[0])) == words[1]);
 }
 
 bool code_names_owner_fits(const struct code_names *names, const char *name, uid_t uid)

@@ -34,7 +34,8 @@ bool control_group_path(const char *text, const char *controller, const char **r
 
 		if (!path || path > line + strcspn(line, "\n"))
 			continue;
-		if (controller ? !list_has(controllers + 1, (size_t)(path - controllers - 1), controller) : strncmp(line, "0::", 3) != 0)
+		if (controller ? !list_has(controllers + 1, (size_t)(path - controllers - 1), controller)
+			       : strncmp(line, "0::", 3) != 0)
 			continue;
 		*ret = path + 1;
 		*size_ret = strcspn(path + 1, "\n");
@@ -54,7 +55,8 @@ bool control_group_go_up(const char *path, size_t *size)
 }
 
 // Whether the file has `line` as a line of its own; then what it is and says is in *ret.
-static bool says(const char *folder, const char *path, size_t path_size, const char *name, const char *line, char ret[static FROZEN_TEXT_SIZE])
+static bool says(const char *folder, const char *path, size_t path_size, const char *name, const char *line,
+		 char ret[static FROZEN_TEXT_SIZE])
 {
 	HS_CLEANUP_FREE char *file = NULL;
 	HS_CLEANUP_FREE char *text = NULL;
@@ -75,8 +77,10 @@ static bool says(const char *folder, const char *path, size_t path_size, const c
 	return found;
 }
 
-// The group that was frozen, which may be one above; else what the process's own group says, where those above cannot be seen.
-static void find_frozen(const char *folder, const char *path, size_t path_size, bool is_v1, char ret[static FROZEN_TEXT_SIZE])
+// The group that was frozen, which may be one above; else what the process's own group says, where those above cannot
+// be seen.
+static void find_frozen(const char *folder, const char *path, size_t path_size, bool is_v1,
+			char ret[static FROZEN_TEXT_SIZE])
 {
 	size_t size = path_size;
 
@@ -84,7 +88,8 @@ static void find_frozen(const char *folder, const char *path, size_t path_size, 
 	if (path_size >= 3 && strncmp(path, "/..", 3) == 0)
 		return;
 	do {
-		if (is_v1 ? says(folder, path, size, "freezer.self_freezing", "1", ret) : says(folder, path, size, "cgroup.freeze", "1", ret))
+		if (is_v1 ? says(folder, path, size, "freezer.self_freezing", "1", ret)
+			  : says(folder, path, size, "cgroup.freeze", "1", ret))
 			return;
 	} while (control_group_go_up(path, &size));
 	if (!is_v1)

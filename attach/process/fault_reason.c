@@ -49,6 +49,9 @@ struct hs_error *fault_explain(struct hs_error *error, pid_t pid)
 {
 	if (!error || error->code != HS_ERROR_FAULT || error->address == 0 || !is_registered(pid, error->address))
 		return error;
-	return hs_error_prefix(error, "memory of process %d is registered with userfaultfd, and a page that its handler has not filled in yet cannot be read "
-			       "from outside; try again when the process has touched it", (int)pid);
+	return hs_error_prefix(
+		error,
+		"memory of process %d is registered with userfaultfd, and a page that its handler has not filled in yet cannot be read "
+		"from outside; try again when the process has touched it",
+		(int)pid);
 }

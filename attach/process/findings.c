@@ -24,7 +24,8 @@ static struct finding *next_place(struct findings *findings, enum finding_verdic
 	return verdict == FINDING_REFUSAL && last->verdict != FINDING_REFUSAL ? last : NULL;
 }
 
-void findings_add(struct findings *findings, enum ground ground, enum finding_verdict verdict, const char *remedy, const char *format, ...)
+void findings_add(struct findings *findings, enum ground ground, enum finding_verdict verdict, const char *remedy,
+		  const char *format, ...)
 {
 	struct finding *finding = next_place(findings, verdict);
 	va_list arguments;
@@ -46,7 +47,9 @@ void findings_add_error(struct findings *findings, enum ground ground, struct hs
 		return;
 	finding = next_place(findings, FINDING_REFUSAL);
 	if (finding) {
-		*finding = (struct finding){ .ground = ground, .verdict = FINDING_REFUSAL, .code = error->code,
+		*finding = (struct finding){ .ground = ground,
+					     .verdict = FINDING_REFUSAL,
+					     .code = error->code,
 					     .error_number = error->error_number };
 		snprintf(finding->message, sizeof(finding->message), "%s", error->message);
 	}
@@ -79,7 +82,8 @@ struct hs_error *findings_error(const struct findings *findings)
 
 		if (finding->verdict != FINDING_REFUSAL)
 			continue;
-		error = hs_error_create(finding->code, "%s%s%s", finding->message, finding->remedy[0] ? ": " : "", finding->remedy);
+		error = hs_error_create(finding->code, "%s%s%s", finding->message, finding->remedy[0] ? ": " : "",
+					finding->remedy);
 		if (error != &hs_error_no_memory)
 			error->error_number = finding->error_number;
 		return error;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 // include/linux/sched.h. Before Linux 5.12 and 6.4 the bits meant something else; so the name is compared as well.
-#define PF_IO_WORKER 0x10u
+#define PF_IO_WORKER   0x10u
 #define PF_USER_WORKER 0x4000u
 
 bool stat_is_of_kernel_worker(const char *text)
@@ -19,7 +19,8 @@ bool stat_is_of_kernel_worker(const char *text)
 
 	if (!name || !hs_stat_flags(text, &flags))
 		return false;
-	return ((flags & PF_IO_WORKER) && strncmp(name, "(iou-", 5) == 0) || ((flags & PF_USER_WORKER) && strncmp(name, "(vhost-", 7) == 0);
+	return ((flags & PF_IO_WORKER) && strncmp(name, "(iou-", 5) == 0) ||
+	       ((flags & PF_USER_WORKER) && strncmp(name, "(vhost-", 7) == 0);
 }
 
 static bool read_is_worker(pid_t pid, pid_t tid, bool *known_ret)

@@ -34,6 +34,9 @@ struct hs_error *mapping_room_check(uint64_t limit, size_t used, size_t areas)
 
 	if (mapping_room_suffices(limit, used, areas))
 		return NULL;
-	return hs_error_create(HS_ERROR_REFUSED, "the target has %zu memory mappings of the %" PRIu64 " that vm.max_map_count allows; attach needs %" PRIu64
-			       " and takes no more than a quarter of what is left; raise it (sysctl vm.max_map_count)", used, limit, needed);
+	return hs_error_create(HS_ERROR_REFUSED,
+			       "the target has %zu memory mappings of the %" PRIu64
+			       " that vm.max_map_count allows; attach needs %" PRIu64
+			       " and takes no more than a quarter of what is left; raise it (sysctl vm.max_map_count)",
+			       used, limit, needed);
 }

@@ -46,7 +46,8 @@ struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t
 			// mem_rw in fs/proc/base.c: end of file only when the address space has no user left
 			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)memory->pid);
 		} else if (errno != EINTR) {
-			return hs_error_fault(errno, address + done, "cannot read %zu bytes at 0x%" PRIx64 " of process %d", size, address,
+			return hs_error_fault(errno, address + done,
+					      "cannot read %zu bytes at 0x%" PRIx64 " of process %d", size, address,
 					      (int)memory->pid);
 		}
 	}

@@ -18,16 +18,17 @@ struct file_pages;
 
 struct target_memory {
 	pid_t pid;
-	int fd; // /proc/PID/mem, read and write; -1 = closed
-	const struct file_pages *files; // what was read of the target's files for the time in which it stands still; borrowed; NULL = nothing
+	int fd;                         // /proc/PID/mem, read and write; -1 = closed
+	const struct file_pages *files; // what was read of the target's files for the time in which it stands still;
+					// borrowed; NULL = nothing
 };
 
 struct hs_error *target_memory_open(pid_t pid, struct target_memory *ret) HS_MUST_CHECK;
 void target_memory_close(struct target_memory *memory);
 
 // Exactly `size` bytes or HS_ERROR_FAULT (HS_ERROR_GONE when the target has no memory left).
-struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t address, void *buffer, size_t size)
-	HS_MUST_CHECK;
+struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t address, void *buffer,
+				    size_t size) HS_MUST_CHECK;
 // Whether the target's memory has these bytes. What cannot be read is not the same.
 bool target_memory_equals(const struct target_memory *memory, uint64_t address, const void *bytes, size_t size);
 #endif

@@ -46,7 +46,8 @@ static bool read_mapped_owner(pid_t pid, const struct proc_map *map, uid_t *ret)
 	struct statx found;
 	char path[96];
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)hs_live_thread(pid), map->start, map->end);
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)hs_live_thread(pid), map->start,
+		 map->end);
 	handle = open(path, O_PATH | O_CLOEXEC);
 	if (handle < 0 || statx(handle, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_UID, &found) != 0)
 		return false;
@@ -58,16 +59,15 @@ bool memory_file_is_mapped(const struct code_names *names, const struct proc_map
 {
 	uid_t owner;
 
-	if (!map->deleted || makedev(map->device_major, map->device_minor) != memory_file_device() || !code_names_have(names, map->name))
+	if (!map->deleted || makedev(map->device_major, map->device_minor) != memory_file_device() ||
+	    !code_names_have(names, map->name))
 		return false;
-	return code_names_of_region(names, map->name) || !read_mapped_owner(names->pid, map, &owner) || code_names_owner_fits(names, map->name, owner);
+	return code_names_of_region(names, map->name) || !read_mapped_owner(names->pid, map, &owner) ||
+	       code_names_owner_fits(names, map->name, owner);
 }
 
 // A link below /proc, as the kernel writes it; "" when it is longer than any of ours, or not there.
-static void end_link(ssize_t length, char ret[LINK_SIZE])
-{
-	ret[length > 0 && length < LINK_SIZE ? length : 0] = 0;
-}
+static void end_link(ssize_t length, char ret[LINK_SIZE]) { ret[length > 0 && length < LINK_SIZE ? length : 0] = 0; }
 
 static void read_own_link(int fd, char ret[LINK_SIZE])
 {
@@ -77,8 +77,9 @@ static void read_own_link(int fd, char ret[LINK_SIZE])
 	end_link(readlink(path, ret, LINK_SIZE), ret);
 }
 
-// Whether it is memory of the kernel's own file system, and which. Seals are asked first: only such files have any, so that no other file system, which
-// may be slow or wait for the target itself, is ever asked for anything. A handle (O_PATH) has none, and is asked for what the kernel knows already.
+// Whether it is memory of the kernel's own file system, and which. Seals are asked first: only such files have any, so
+// that no other file system, which may be slow or wait for the target itself, is ever asked for anything. A handle
+// (O_PATH) has none, and is asked for what the kernel knows already.
 static bool read_status(int fd, struct stat *ret)
 {
 	struct statx found;
@@ -86,11 +87,16 @@ static bool read_status(int fd, struct stat *ret)
 	if (fcntl(fd, F_GET_SEALS) >= 0)
 		return fstat(fd, ret) == 0 && ret->st_dev == memory_file_device();
 	if (!(fcntl(fd, F_GETFL) & O_PATH) ||
-	    statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MODE | STATX_INO | STATX_NLINK | STATX_UID | STATX_SIZE, &found) != 0)
+	    statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+		  STATX_TYPE | STATX_MODE | STATX_INO | STATX_NLINK | STATX_UID | STATX_SIZE, &found) != 0)
 		return false;
 	*ret = (struct stat){
-		.st_dev = makedev(found.stx_dev_major, found.stx_dev_minor), .st_ino = found.stx_ino, .st_mode = found.stx_mode,
-		.st_nlink = found.stx_nlink, .st_uid = found.stx_uid, .st_size = (off_t)found.stx_size,
+		.st_dev = makedev(found.stx_dev_major, found.stx_dev_minor),
+		.st_ino = found.stx_ino,
+		.st_mode = found.stx_mode,
+		.st_nlink = found.stx_nlink,
+		.st_uid = found.stx_uid,
+		.st_size = (off_t)found.stx_size,
 	};
 	return ret->st_dev == memory_file_device();
 }
@@ -120,7 +126,8 @@ static bool is_fresh(int fd, const char *name)
 
 	snprintf(wanted, sizeof(wanted), "/memfd:%s%s", name, removed);
 	read_own_link(fd, link);
-	return strcmp(link, wanted) == 0 && read_status(fd, &status) && S_ISREG(status.st_mode) && status.st_size == 0 && status.st_nlink == 0;
+	return strcmp(link, wanted) == 0 && read_status(fd, &status) && S_ISREG(status.st_mode) &&
+	       status.st_size == 0 && status.st_nlink == 0;
 }
 
 struct hs_error *memory_file_take(pid_t pid, pid_t tid, int64_t number, const char *name, int *fd_ret)
@@ -136,12 +143,17 @@ struct hs_error *memory_file_take(pid_t pid, pid_t tid, int64_t number, const ch
 		error = open_handle(&fd);
 		if (error)
 			return error;
-		// Once more, and what only an open file tells. Files that may not be made executable have a seal from the beginning.
-		proven = is_fresh(fd, name) && (fcntl(fd, F_GET_SEALS) & ~F_SEAL_EXEC) == 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+		// Once more, and what only an open file tells. Files that may not be made executable have a seal from
+		// the beginning.
+		proven = is_fresh(fd, name) && (fcntl(fd, F_GET_SEALS) & ~F_SEAL_EXEC) == 0 &&
+			 (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
 	}
 	if (!proven)
-		return hs_error_create(HS_ERROR_REFUSED, "descriptor %" PRId64 " of thread %d is not the memory file that was made there a moment ago: "
-				       "another process changes its descriptors", number, (int)tid);
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "descriptor %" PRId64
+				       " of thread %d is not the memory file that was made there a moment ago: "
+				       "another process changes its descriptors",
+				       number, (int)tid);
 	*fd_ret = HS_STEAL_FD(fd);
 	return NULL;
 }
@@ -157,7 +169,8 @@ bool memory_file_is_at(pid_t pid, pid_t tid, int64_t number, int fd)
 		return false;
 	}
 	// As long as the tool has it open, no other file gets its inode's number.
-	return fstat(fd, &own) == 0 && read_status(there, &status) && status.st_dev == own.st_dev && status.st_ino == own.st_ino;
+	return fstat(fd, &own) == 0 && read_status(there, &status) && status.st_dev == own.st_dev &&
+	       status.st_ino == own.st_ino;
 }
 
 struct hs_error *memory_file_is_mapped_at(pid_t pid, uint64_t address, uint64_t size, int fd, bool *ret)
@@ -180,7 +193,8 @@ static bool has_our_content(int fd, const struct stat *status)
 {
 	uint64_t magic;
 
-	return status->st_size == 0 || (pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) && magic == HS_PAYLOAD_MAGIC);
+	return status->st_size == 0 ||
+	       (pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) && magic == HS_PAYLOAD_MAGIC);
 }
 
 // Whether a link is to a file of ours, whose name is then left of it.
@@ -220,8 +234,8 @@ bool memory_file_is_left(const struct code_names *names, pid_t tid, int64_t numb
 		return false;
 	}
 	read_own_link(fd, link);
-	if (!link_is_ours(names, link) || !read_status(fd, &status) || !S_ISREG(status.st_mode) || status.st_nlink != 0 ||
-	    !code_names_owner_fits(names, link, status.st_uid))
+	if (!link_is_ours(names, link) || !read_status(fd, &status) || !S_ISREG(status.st_mode) ||
+	    status.st_nlink != 0 || !code_names_owner_fits(names, link, status.st_uid))
 		return false;
 	error = open_handle(&fd);
 	hs_error_destroy(error);

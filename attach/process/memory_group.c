@@ -43,7 +43,8 @@ static bool read_number(const char *folder, const char *path, size_t path_size, 
 	return true;
 }
 
-// A line of memory.stat, "inactive_file 4096"; version 1 has sums over the groups below under names of their own. 0 = there is none.
+// A line of memory.stat, "inactive_file 4096"; version 1 has sums over the groups below under names of their own. 0 =
+// there is none.
 static uint64_t read_old_cache(const char *folder, const char *path, size_t path_size, unsigned version)
 {
 	const char *key = version == 1 ? "\ntotal_inactive_file " : "\ninactive_file ";
@@ -57,7 +58,8 @@ static uint64_t read_old_cache(const char *folder, const char *path, size_t path
 }
 
 // The group and all above it: each limit holds for everything below.
-static void read_chain(const char *folder, const char *path, size_t path_size, unsigned version, struct memory_group *group)
+static void read_chain(const char *folder, const char *path, size_t path_size, unsigned version,
+		       struct memory_group *group)
 {
 	static const char *const limits[] = { "memory.limit_in_bytes", "memory.max" };
 	static const char *const uses[] = { "memory.usage_in_bytes", "memory.current" };
@@ -65,8 +67,8 @@ static void read_chain(const char *folder, const char *path, size_t path_size, u
 	do {
 		struct memory_group found = { .version = version };
 
-		if (!read_number(folder, path, path_size, limits[version - 1], &found.limit) || found.limit >= NO_LIMIT ||
-		    !read_number(folder, path, path_size, uses[version - 1], &found.used))
+		if (!read_number(folder, path, path_size, limits[version - 1], &found.limit) ||
+		    found.limit >= NO_LIMIT || !read_number(folder, path, path_size, uses[version - 1], &found.used))
 			continue;
 		found.cache = read_old_cache(folder, path, path_size, version);
 		if (memory_group_room(&found) < memory_group_room(group))
@@ -76,7 +78,8 @@ static void read_chain(const char *folder, const char *path, size_t path_size, u
 
 void memory_group_read_below(const char *mount, const char *text, struct memory_group *ret)
 {
-	// Version 1 has a mount for each controller, and where both are in use version 2 has one too, without this controller.
+	// Version 1 has a mount for each controller, and where both are in use version 2 has one too, without this
+	// controller.
 	HS_CLEANUP_FREE char *controller = NULL;
 	struct hs_error *error;
 	const char *path;

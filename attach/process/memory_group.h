@@ -11,10 +11,12 @@ struct memory_group {
 	unsigned version; // of the control groups: 1 or 2; 0 = no limit
 	uint64_t limit;   // bytes, of the group (its own or one above it) that leaves least; UINT64_MAX = none
 	uint64_t used;    // bytes there, page cache with it
-	uint64_t cache;   // of these, bytes of files that nobody has used for a while: given up before the limit hurts anybody
+	uint64_t cache;   // of these, bytes of files that nobody has used for a while: given up before the limit hurts
+			  // anybody
 };
 
-// What is left below the limit, with the old page cache: a group that reads files is at its limit all the time. UINT64_MAX = no limit.
+// What is left below the limit, with the old page cache: a group that reads files is at its limit all the time.
+// UINT64_MAX = no limit.
 uint64_t memory_group_room(const struct memory_group *group);
 
 // Never fails: what cannot be read is no limit.

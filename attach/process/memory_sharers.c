@@ -22,12 +22,10 @@ enum { SHARERS_POLL_US = 5000 };
 #define NEW_SHARERS_NS UINT64_C(500000000)
 
 // kcmp(2): 0 = the same, 1 or 2 = another, negative = not permitted, gone, or no such call.
-static long compare_memory(pid_t one, pid_t other)
-{
-	return syscall(SYS_kcmp, one, other, KCMP_VM, 0, 0);
-}
+static long compare_memory(pid_t one, pid_t other) { return syscall(SYS_kcmp, one, other, KCMP_VM, 0, 0); }
 
-// What shares may be any thread: the main thread of another process may have ended, and has nothing then, and each may have descriptors of its own.
+// What shares may be any thread: the main thread of another process may have ended, and has nothing then, and each may
+// have descriptors of its own.
 static bool may_share(pid_t tid, void *context)
 {
 	const pid_t pid = *(const pid_t *)context;
@@ -126,7 +124,8 @@ static bool process_shares(pid_t other, void *context)
 static struct hs_error *list_sharers(struct sharing *sharing, struct pid_set *ret)
 {
 	pid_set_list("/proc", process_shares, sharing, ret);
-	// A process that has ended has neither memory nor descriptors, as kernel threads have no memory: to kcmp(2) these are the same.
+	// A process that has ended has neither memory nor descriptors, as kernel threads have no memory: to kcmp(2)
+	// these are the same.
 	if (!sharing->error && ret->count > 0 && !proc_maps_has_memory(sharing->pid))
 		return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)sharing->pid);
 	return sharing->error;
@@ -134,13 +133,18 @@ static struct hs_error *list_sharers(struct sharing *sharing, struct pid_set *re
 
 static struct hs_error *refuse_sharer(pid_t pid, pid_t other)
 {
-	return hs_error_create(HS_ERROR_REFUSED, "process %d shares the memory of process %d without being one of its threads (clone with "
-			       "CLONE_VM), and would run on while that is changed; try again when it has ended", (int)other, (int)pid);
+	return hs_error_create(
+		HS_ERROR_REFUSED,
+		"process %d shares the memory of process %d without being one of its threads (clone with "
+		"CLONE_VM), and would run on while that is changed; try again when it has ended",
+		(int)other, (int)pid);
 }
 
 struct hs_error *memory_sharers_check(pid_t pid, pid_t tid, const struct pid_set *strangers)
 {
-	struct sharing sharing = { .pid = pid, .tids = &tid, .count = 1, .strangers = strangers, .shares = shares_memory };
+	struct sharing sharing = {
+		.pid = pid, .tids = &tid, .count = 1, .strangers = strangers, .shares = shares_memory
+	};
 	struct pid_set found;
 	struct hs_error *error = list_sharers(&sharing, &found);
 
@@ -152,8 +156,11 @@ struct hs_error *memory_sharers_check(pid_t pid, pid_t tid, const struct pid_set
 
 static struct hs_error *refuse_sharer_of_descriptors(pid_t pid, pid_t other)
 {
-	return hs_error_create(HS_ERROR_REFUSED, "process %d shares the descriptors of process %d (clone with CLONE_FILES), and could exchange those that heapsnap makes "
-			       "there; try again when it has ended", (int)other, (int)pid);
+	return hs_error_create(
+		HS_ERROR_REFUSED,
+		"process %d shares the descriptors of process %d (clone with CLONE_FILES), and could exchange those that heapsnap makes "
+		"there; try again when it has ended",
+		(int)other, (int)pid);
 }
 
 // 0 = none of them shares it any more.
@@ -165,8 +172,8 @@ static pid_t one_that_shares(struct sharing *sharing, const struct pid_set *some
 	return 0;
 }
 
-static struct hs_error *wait_for_sharers(struct sharing *sharing, const struct pid_set *some, struct hs_error *(*refuse)(pid_t pid, pid_t other),
-					 uint64_t deadline)
+static struct hs_error *wait_for_sharers(struct sharing *sharing, const struct pid_set *some,
+					 struct hs_error *(*refuse)(pid_t pid, pid_t other), uint64_t deadline)
 {
 	struct hs_error *error = NULL;
 	pid_t other;
@@ -182,9 +189,10 @@ static struct hs_error *wait_for_sharers(struct sharing *sharing, const struct p
 	return error;
 }
 
-// One round: waits for those that are there at its beginning. *again_ret: another one is needed. After a short one those still there began during it,
-// so none has been there for long.
-static struct hs_error *wait_once(struct sharing *sharing, struct hs_error *(*refuse)(pid_t pid, pid_t other), uint64_t deadline, bool *again_ret)
+// One round: waits for those that are there at its beginning. *again_ret: another one is needed. After a short one
+// those still there began during it, so none has been there for long.
+static struct hs_error *wait_once(struct sharing *sharing, struct hs_error *(*refuse)(pid_t pid, pid_t other),
+				  uint64_t deadline, bool *again_ret)
 {
 	const uint64_t began = hs_monotonic_ns();
 	struct pid_set found;
@@ -209,7 +217,9 @@ struct hs_error *memory_sharers_wait(pid_t pid, unsigned wait_ms)
 
 	do {
 		const pid_t tid = hs_live_thread(pid);
-		struct sharing sharing = { .pid = pid, .tids = &tid, .count = 1, .strangers = &no_strangers, .shares = shares_memory };
+		struct sharing sharing = {
+			.pid = pid, .tids = &tid, .count = 1, .strangers = &no_strangers, .shares = shares_memory
+		};
 
 		error = wait_once(&sharing, refuse_sharer, deadline, &again);
 	} while (!error && again);
@@ -229,7 +239,8 @@ struct hs_error *descriptor_sharers_wait(pid_t pid, unsigned wait_ms)
 		descriptor_tables_list(pid, &tables);
 		sharing.tids = tables.tids;
 		sharing.count = tables.count;
-		error = tables.count > 0 ? wait_once(&sharing, refuse_sharer_of_descriptors, deadline, &again) : &hs_error_no_memory;
+		error = tables.count > 0 ? wait_once(&sharing, refuse_sharer_of_descriptors, deadline, &again)
+					 : &hs_error_no_memory;
 		descriptor_tables_deinit(&tables);
 	} while (!error && again);
 	return error;
@@ -240,7 +251,11 @@ struct hs_error *descriptor_sharers_check(pid_t pid, pid_t tid, const struct pid
 	// Strangers to the main thread, which may have other descriptors than this one.
 	bool holds = descriptor_tables_compare(pid, tid) == 0;
 	struct sharing sharing = {
-		.pid = pid, .tids = &tid, .count = 1, .strangers = holds ? strangers : &no_strangers, .shares = shares_descriptors,
+		.pid = pid,
+		.tids = &tid,
+		.count = 1,
+		.strangers = holds ? strangers : &no_strangers,
+		.shares = shares_descriptors,
 	};
 	struct pid_set found;
 	struct hs_error *error = list_sharers(&sharing, &found);

@@ -31,6 +31,7 @@ void namespaces_read(pid_t pid, enum namespace_answer ret[NAMESPACE_COUNT])
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)thread, namespace_name((enum namespace_kind)kind));
 		if (stat(path, &other) == 0)
-			ret[kind] = own.st_ino == other.st_ino && own.st_dev == other.st_dev ? NAMESPACE_SAME : NAMESPACE_DIFFERS;
+			ret[kind] = own.st_ino == other.st_ino && own.st_dev == other.st_dev ? NAMESPACE_SAME
+											     : NAMESPACE_DIFFERS;
 	}
 }

@@ -12,7 +12,7 @@ enum namespace_kind {
 #define X(name) NAMESPACE_##name,
 	HS_NAMESPACES(X)
 #undef X
-	NAMESPACE_COUNT
+		NAMESPACE_COUNT
 };
 
 enum namespace_answer { NAMESPACE_UNKNOWN, NAMESPACE_SAME, NAMESPACE_DIFFERS };

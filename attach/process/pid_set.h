@@ -12,7 +12,8 @@ struct pid_set {
 	size_t count;
 };
 
-// The numbers in a directory of /proc for which `include` says so. What cannot be read, or finds no memory, is left out.
+// The numbers in a directory of /proc for which `include` says so. What cannot be read, or finds no memory, is left
+// out.
 void pid_set_list(const char *directory, bool (*include)(pid_t, void *), void *context, struct pid_set *ret);
 void pid_set_deinit(struct pid_set *set);
 bool pid_set_has(const struct pid_set *set, pid_t pid);

@@ -19,7 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-// A thread that ends, or gives its number to one that calls exec, takes its files in /proc along. What stands there a moment later is read.
+// A thread that ends, or gives its number to one that calls exec, takes its files in /proc along. What stands there a
+// moment later is read.
 enum { READ_TRIES = 20 };
 
 #define PF_KTHREAD 0x00200000u // include/linux/sched.h, field 9 of stat
@@ -32,7 +33,8 @@ struct hs_error *target_parse_pid(const char *text, pid_t *ret)
 	errno = 0;
 	value = strtoul(text, &end, 10);
 	if (text[0] < '0' || text[0] > '9' || *end != 0 || errno != 0 || value == 0 || value > INT_MAX)
-		return hs_error_create(HS_ERROR_REFUSED, "\"%s\" is no process id: give a positive decimal number", text);
+		return hs_error_create(HS_ERROR_REFUSED, "\"%s\" is no process id: give a positive decimal number",
+				       text);
 	*ret = (pid_t)value;
 	return NULL;
 }
@@ -63,10 +65,10 @@ static struct hs_error *read_stat(pid_t pid, struct target_info *info)
 	close = strrchr(text, ')');
 	// Fields 3 (state), 9 (flags), 20 (threads), 22 (start time), 28 (start of the stack); proc_pid_stat(5)
 	if (!open || !close || close < open ||
-	    sscanf(close + 1, " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %" SCNu32 " %*d %" SCNu64
+	    sscanf(close + 1,
+		   " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %" SCNu32 " %*d %" SCNu64
 		   " %*u %*d %*u %*u %*u %" SCNu64,
-		   &info->state, &flags, &info->thread_count, &info->start_time,
-		   &info->stack_start) != 5)
+		   &info->state, &flags, &info->thread_count, &info->start_time, &info->stack_start) != 5)
 		return hs_error_create(HS_ERROR_BAD_DATA, "cannot read /proc/%d/stat", (int)pid);
 	info->kernel_thread = flags & PF_KTHREAD;
 	*close = 0;
@@ -74,10 +76,7 @@ static struct hs_error *read_stat(pid_t pid, struct target_info *info)
 	return info->name ? NULL : &hs_error_no_memory;
 }
 
-static uint64_t kilobytes(const char *status, const char *key)
-{
-	return status_number(status, key, 10, 0) * 1024;
-}
+static uint64_t kilobytes(const char *status, const char *key) { return status_number(status, key, 10, 0) * 1024; }
 
 static struct hs_error *read_limits(pid_t pid, struct target_info *info)
 {
@@ -203,10 +202,7 @@ static struct hs_error *read_all(pid_t pid, struct target_info *info)
 }
 
 // Of a process of somebody else nobody need know that /proc hides it (hidepid, proc(5)).
-static bool exists(pid_t pid)
-{
-	return kill(pid, 0) == 0;
-}
+static bool exists(pid_t pid) { return kill(pid, 0) == 0; }
 
 struct hs_error *target_read(pid_t pid, struct target_info *ret)
 {
@@ -224,9 +220,12 @@ struct hs_error *target_read(pid_t pid, struct target_info *ret)
 			return error;
 		hs_error_destroy(error);
 		if (!exists(pid))
-			return hs_error_create(HS_ERROR_REFUSED, "there is no process %d: look up the id again", (int)pid);
+			return hs_error_create(HS_ERROR_REFUSED, "there is no process %d: look up the id again",
+					       (int)pid);
 		if (tries == 0)
-			return hs_error_create(HS_ERROR_GONE, "process %d is about to end, or to become another program: try again later", (int)pid);
+			return hs_error_create(
+				HS_ERROR_GONE,
+				"process %d is about to end, or to become another program: try again later", (int)pid);
 		nanosleep(&pause, NULL);
 	}
 }

@@ -15,38 +15,40 @@
 
 struct target_info {
 	pid_t pid;
-	char *name;             // comm; owned
-	char *executable;       // readlink of /proc/PID/exe; NULL when it cannot be read; owned
-	char state;             // R S D T t Z X, as in /proc/PID/stat
-	uint64_t stack_start;   // where the main thread's stack pointer was at the program's start; 0 = may not be known
-	uint64_t start_time;    // clock ticks since boot (field 22 of stat): tells a reused PID
+	char *name;           // comm; owned
+	char *executable;     // readlink of /proc/PID/exe; NULL when it cannot be read; owned
+	char state;           // R S D T t Z X, as in /proc/PID/stat
+	uint64_t stack_start; // where the main thread's stack pointer was at the program's start; 0 = may not be known
+	uint64_t start_time;  // clock ticks since boot (field 22 of stat): tells a reused PID
 	uint32_t thread_count;
-	pid_t process;          // Tgid: differs from `pid` when that is a thread's id
-	char process_name[64];  // comm of `process`
+	pid_t process;         // Tgid: differs from `pid` when that is a thread's id
+	char process_name[64]; // comm of `process`
 	pid_t parent;
 	bool kernel_thread;
-	bool is_self;           // the tool
+	bool is_self; // the tool
 	// What follows is not read (0) of what is no process with a memory of its own, by these fields.
-	uint32_t tracer;        // TracerPid; 0 = none
-	char tracer_name[64];   // comm of `tracer`
-	int access_error;       // errno of opening its memory for reading and writing, which asks for the same right as ptrace; 0 = it may be
+	uint32_t tracer;      // TracerPid; 0 = none
+	char tracer_name[64]; // comm of `tracer`
+	// errno of opening its memory for reading and writing, which asks for the same right as ptrace; 0 = it may be
+	int access_error;
 	struct access_facts access;
 	bool is_32_bit;
 	struct thread_facts threads;
 	uint32_t tool_seccomp_mode;
 	struct memory_group group;
 	char frozen[FROZEN_TEXT_SIZE]; // what says that its control group is frozen; "" = it is not
-	uint64_t locked_bytes;  // VmLck
-	uint64_t address_space_limit; // RLIMIT_AS in bytes; UINT64_MAX = none
-	uint64_t address_space_used;  // VmSize in bytes
-	uint64_t stack_limit;   // RLIMIT_STACK in bytes; UINT64_MAX = none
+	uint64_t locked_bytes;         // VmLck
+	uint64_t address_space_limit;  // RLIMIT_AS in bytes; UINT64_MAX = none
+	uint64_t address_space_used;   // VmSize in bytes
+	uint64_t stack_limit;          // RLIMIT_STACK in bytes; UINT64_MAX = none
 };
 
 // Reads the facts. HS_ERROR_REFUSED: there is no such process (any more). *ret is valid only on success.
 struct hs_error *target_read(pid_t pid, struct target_info *ret) HS_MUST_CHECK;
 void target_info_deinit(struct target_info *info);
 
-// Reads them and refuses as attach/process/target_judge.h decides: with the first refusal. *ret is valid only on success.
+// Reads them and refuses as attach/process/target_judge.h decides: with the first refusal. *ret is valid only on
+// success.
 struct hs_error *target_examine(pid_t pid, struct target_info *ret) HS_MUST_CHECK;
 
 // Refuses where threads have to run for what is to be done: a frozen control group keeps them from it. Pure.

@@ -46,18 +46,26 @@ enum access_verdict access_decide(const struct access_facts *facts)
 const char *access_verdict_name(enum access_verdict verdict)
 {
 	switch (verdict) {
-	case ACCESS_USER: return "user";
-	case ACCESS_DUMPABLE: return "dumpable";
-	case ACCESS_CAPABILITIES: return "capabilities";
-	case ACCESS_NAMESPACE: return "namespace";
-	case ACCESS_YAMA: return "yama";
-	case ACCESS_YAMA_NEVER: return "yama_never";
-	case ACCESS_ALLOWED: break;
+	case ACCESS_USER:
+		return "user";
+	case ACCESS_DUMPABLE:
+		return "dumpable";
+	case ACCESS_CAPABILITIES:
+		return "capabilities";
+	case ACCESS_NAMESPACE:
+		return "namespace";
+	case ACCESS_YAMA:
+		return "yama";
+	case ACCESS_YAMA_NEVER:
+		return "yama_never";
+	case ACCESS_ALLOWED:
+		break;
 	}
 	return "other";
 }
 
-void access_judge(pid_t pid, const char *name, enum access_verdict verdict, const struct access_facts *facts, struct findings *findings)
+void access_judge(pid_t pid, const char *name, enum access_verdict verdict, const struct access_facts *facts,
+		  struct findings *findings)
 {
 	static const char as_root[] = "run heapsnap as root (CAP_SYS_PTRACE)";
 	const enum ground ground = GROUND_permission;
@@ -65,20 +73,23 @@ void access_judge(pid_t pid, const char *name, enum access_verdict verdict, cons
 	switch (verdict) {
 	case ACCESS_USER:
 		findings_add(findings, ground, FINDING_REFUSAL, "run it as that user or as root (CAP_SYS_PTRACE)",
-			     "process %d (%s) belongs to user %u, group %u, and heapsnap runs as user %u, group %u", (int)pid, name,
-			     facts->uids[1], facts->gids[1], facts->tool_uid, facts->tool_gid);
+			     "process %d (%s) belongs to user %u, group %u, and heapsnap runs as user %u, group %u",
+			     (int)pid, name, facts->uids[1], facts->gids[1], facts->tool_uid, facts->tool_gid);
 		return;
 	case ACCESS_DUMPABLE:
 		findings_add(findings, ground, FINDING_REFUSAL, as_root,
-			     "process %d (%s) is not dumpable (it changed its user, or forbids tracing with prctl)", (int)pid, name);
+			     "process %d (%s) is not dumpable (it changed its user, or forbids tracing with prctl)",
+			     (int)pid, name);
 		return;
 	case ACCESS_CAPABILITIES:
-		findings_add(findings, ground, FINDING_REFUSAL, as_root, "process %d (%s) has capabilities that heapsnap lacks", (int)pid,
-			     name);
+		findings_add(findings, ground, FINDING_REFUSAL, as_root,
+			     "process %d (%s) has capabilities that heapsnap lacks", (int)pid, name);
 		return;
 	case ACCESS_NAMESPACE:
-		findings_add(findings, ground, FINDING_REFUSAL, "run heapsnap inside that container or as root of the host",
-			     "process %d (%s) is in another user namespace, where heapsnap has no CAP_SYS_PTRACE", (int)pid, name);
+		findings_add(findings, ground, FINDING_REFUSAL,
+			     "run heapsnap inside that container or as root of the host",
+			     "process %d (%s) is in another user namespace, where heapsnap has no CAP_SYS_PTRACE",
+			     (int)pid, name);
 		return;
 	case ACCESS_YAMA:
 		findings_add(findings, ground, FINDING_REFUSAL, "run heapsnap as root (CAP_SYS_PTRACE), or set it to 0",
@@ -93,10 +104,11 @@ void access_judge(pid_t pid, const char *name, enum access_verdict verdict, cons
 	case ACCESS_ALLOWED:
 		break;
 	}
-	findings_add(findings, ground, FINDING_REFUSAL,
-		     "a security module (SELinux, AppArmor) or a sandbox around heapsnap forbids it; run heapsnap outside of it (in a "
-		     "container: --cap-add=SYS_PTRACE)",
-		     "process %d (%s) may not be traced", (int)pid, name);
+	findings_add(
+		findings, ground, FINDING_REFUSAL,
+		"a security module (SELinux, AppArmor) or a sandbox around heapsnap forbids it; run heapsnap outside of it (in a "
+		"container: --cap-add=SYS_PTRACE)",
+		"process %d (%s) may not be traced", (int)pid, name);
 }
 
 uint64_t status_number(const char *status, const char *key, int base, uint64_t fallback)
@@ -146,7 +158,8 @@ static bool descends_from(pid_t pid, pid_t ancestor)
 	return false;
 }
 
-// The link in ns/ can be read only by who may trace the process; uid_map by everybody, and it tells different namespaces apart.
+// The link in ns/ can be read only by who may trace the process; uid_map by everybody, and it tells different
+// namespaces apart.
 static bool same_user_namespace(pid_t pid)
 {
 	HS_CLEANUP_FREE char *own_map = NULL, *map = NULL;

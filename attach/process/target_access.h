@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why the kernel does not let the tool trace a process: the rules of ptrace(2), "Ptrace access mode checking", applied to facts.
+// Why the kernel does not let the tool trace a process: the rules of ptrace(2), "Ptrace access mode checking", applied
+// to facts.
 #ifndef HEAPSNAP_ATTACH_PROCESS_TARGET_ACCESS_H
 #define HEAPSNAP_ATTACH_PROCESS_TARGET_ACCESS_H
 
@@ -17,10 +18,10 @@ struct access_facts {
 	uid_t uids[3];                           // of the target: real, effective, saved
 	gid_t gids[3];
 	uint64_t target_permitted;
-	uid_t proc_owner;      // of the files in /proc/PID: the effective uid, or 0 when the process is not dumpable
-	bool same_namespace;   // user namespace; false also when it cannot be told
-	bool is_descendant;    // the target descends from the tool
-	int yama_scope;        // /proc/sys/kernel/yama/ptrace_scope; -1 = no Yama
+	uid_t proc_owner;    // of the files in /proc/PID: the effective uid, or 0 when the process is not dumpable
+	bool same_namespace; // user namespace; false also when it cannot be told
+	bool is_descendant;  // the target descends from the tool
+	int yama_scope;      // /proc/sys/kernel/yama/ptrace_scope; -1 = no Yama
 };
 
 enum access_verdict {
@@ -35,18 +36,21 @@ enum access_verdict {
 
 // Pure. The first rule that forbids it.
 enum access_verdict access_decide(const struct access_facts *facts);
-// "user", "dumpable", "capabilities", "namespace", "yama", "yama_never"; "other" for ACCESS_ALLOWED: if it is forbidden all the same, these
-// rules do not say by what.
+// "user", "dumpable", "capabilities", "namespace", "yama", "yama_never"; "other" for ACCESS_ALLOWED: if it is forbidden
+// all the same, these rules do not say by what.
 const char *access_verdict_name(enum access_verdict verdict);
-// Pure. Adds the refusal that the verdict stands for, with the remedy. ACCESS_ALLOWED: some other rule (a security module, a sandbox)
-// forbids it.
-void access_judge(pid_t pid, const char *name, enum access_verdict verdict, const struct access_facts *facts, struct findings *findings);
+// Pure. Adds the refusal that the verdict stands for, with the remedy. ACCESS_ALLOWED: some other rule (a security
+// module, a sandbox) forbids it.
+void access_judge(pid_t pid, const char *name, enum access_verdict verdict, const struct access_facts *facts,
+		  struct findings *findings);
 
 struct hs_error *access_facts_read(pid_t pid, struct access_facts *ret) HS_MUST_CHECK;
 
-// From the text of a /proc/PID/status file: the number after `key` (with its colon), in `base`. `fallback` when it is not there.
+// From the text of a /proc/PID/status file: the number after `key` (with its colon), in `base`. `fallback` when it is
+// not there.
 uint64_t status_number(const char *status, const char *key, int base, uint64_t fallback);
-// From the text of a /proc/PID/limits file: "Max address space         unlimited            unlimited            bytes". UINT64_MAX = none.
+// From the text of a /proc/PID/limits file: "Max address space         unlimited            unlimited bytes".
+// UINT64_MAX = none.
 uint64_t limits_soft(const char *limits, const char *name);
 
 #endif

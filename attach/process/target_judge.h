@@ -7,9 +7,10 @@
 #include "attach/process/target.h"
 
 // Refuses: a thread id that is no process, a kernel thread, the tool itself, a zombie; one traced
-// by another (names the tracer's pid and program); one that this tool may not trace (says which of uid, capability, Yama or dumpable it
-// is, and the remedy); a 32-bit process; a seccomp mode that would kill or block the injected calls; shadow stacks everywhere. All that apply, in this
-// order. Warns of threads that are stopped, or in a sleep that does not end on a signal.
+// by another (names the tracer's pid and program); one that this tool may not trace (says which of uid, capability,
+// Yama or dumpable it is, and the remedy); a 32-bit process; a seccomp mode that would kill or block the injected
+// calls; shadow stacks everywhere. All that apply, in this order. Warns of threads that are stopped, or in a sleep that
+// does not end on a signal.
 void target_judge(const struct target_info *info, struct findings *findings);
 
 // A frozen control group: a ground against all for which threads have to run, which a dump is not.

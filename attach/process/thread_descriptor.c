@@ -20,7 +20,8 @@
 #define PIDFD_THREAD O_EXCL // since Linux 6.9
 #endif
 
-// pidfd_getfd takes it out of the table of the very task that the pidfd stands for (__pidfd_fget in kernel/pid.c). -1 with errno.
+// pidfd_getfd takes it out of the table of the very task that the pidfd stands for (__pidfd_fget in kernel/pid.c). -1
+// with errno.
 static int take_by_pidfd(pid_t pid, pid_t tid, int64_t number)
 {
 	HS_CLEANUP_CLOSE int pidfd = (int)syscall(SYS_pidfd_open, tid, PIDFD_THREAD);
@@ -51,10 +52,7 @@ struct hs_error *thread_descriptor_take(pid_t pid, pid_t tid, int64_t number, in
 	return NULL;
 }
 
-long descriptor_tables_compare(pid_t one, pid_t other)
-{
-	return syscall(SYS_kcmp, one, other, KCMP_FILES, 0, 0);
-}
+long descriptor_tables_compare(pid_t one, pid_t other) { return syscall(SYS_kcmp, one, other, KCMP_FILES, 0, 0); }
 
 bool descriptor_table_exists(pid_t pid, pid_t tid)
 {
@@ -101,7 +99,8 @@ void descriptor_tables_list(pid_t pid, struct descriptor_tables *ret)
 	for (struct dirent *entry; directory && (entry = readdir(directory));) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (tid > 0 && tid != first && descriptor_tables_compare(first, tid) > 0 && descriptor_table_exists(pid, tid))
+		if (tid > 0 && tid != first && descriptor_tables_compare(first, tid) > 0 &&
+		    descriptor_table_exists(pid, tid))
 			add_thread(ret, tid);
 	}
 	if (directory)

@@ -15,10 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool is_dead(char state)
-{
-	return state == 'Z' || state == 'X' || state == 'x';
-}
+static bool is_dead(char state) { return state == 'Z' || state == 'X' || state == 'x'; }
 
 // Whether the line that begins with `key` has `word` in it.
 static bool line_has(const char *status, const char *key, const char *word)

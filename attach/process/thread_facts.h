@@ -12,15 +12,16 @@
 // Reads /proc/PID/task/TID/stat: the state letter, 'X' when the thread is gone.
 char thread_state(pid_t pid, pid_t tid);
 
-// Whether it runs no instruction of the program any more: it is gone, dead, or the kernel is about to take it down. false where that cannot be read.
+// Whether it runs no instruction of the program any more: it is gone, dead, or the kernel is about to take it down.
+// false where that cannot be read.
 bool thread_is_ending(pid_t pid, pid_t tid);
 
 // Whether this tool traces the thread; false also when it is gone.
 bool thread_is_own_tracee(pid_t pid, pid_t tid);
 
 struct thread_facts {
-	uint32_t count;           // alive: zombies are left out, and the kernel's own workers (attach/process/kernel_workers.h)
-	uint32_t stopped;         // by a signal (SIGSTOP, Ctrl-Z)
+	uint32_t count;   // alive: zombies are left out, and the kernel's own workers (attach/process/kernel_workers.h)
+	uint32_t stopped; // by a signal (SIGSTOP, Ctrl-Z)
 	uint32_t uninterruptible; // in a sleep that no signal ends
 	pid_t waiting;            // one of these
 	char waits_in[64];        // the kernel's name for where; "" = it does not say

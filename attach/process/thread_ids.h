@@ -10,10 +10,12 @@
 // The thread's id in its own PID namespace; 0 = unknown.
 uint32_t thread_id_inside(pid_t pid, pid_t tid);
 
-// A digest of what must be the same before and after a stop: the ids and signal masks of all threads. *count_ret: threads.
+// A digest of what must be the same before and after a stop: the ids and signal masks of all threads. *count_ret:
+// threads.
 uint64_t thread_masks_digest(pid_t pid, uint32_t *count_ret);
 
-// Whether nobody traces any thread of the process that will run on: one that ends is released when it is dead (ending_threads.h). False also when no thread can be looked at.
+// Whether nobody traces any thread of the process that will run on: one that ends is released when it is dead
+// (ending_threads.h). False also when no thread can be looked at.
 bool threads_are_untraced(pid_t pid);
 
 #endif

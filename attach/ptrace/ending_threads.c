@@ -25,13 +25,10 @@ static sigset_t block_child_signal(void)
 	return before;
 }
 
-static void set_signal_mask(sigset_t mask)
-{
-	sigprocmask(SIG_SETMASK, &mask, NULL);
-}
+static void set_signal_mask(sigset_t mask) { sigprocmask(SIG_SETMASK, &mask, NULL); }
 
-// false = not dead yet. Looked at first: to wait for the end of a traced thread takes its stops too (wait_task_stopped in kernel/exit.c), and under the same number
-// may be a thread that stands in one.
+// false = not dead yet. Looked at first: to wait for the end of a traced thread takes its stops too (wait_task_stopped
+// in kernel/exit.c), and under the same number may be a thread that stands in one.
 static bool reap(pid_t tid)
 {
 	const enum stop_kind kind = stop_peek(tid).kind;
@@ -102,10 +99,7 @@ bool ending_threads_have(pid_t pid, pid_t tid)
 	return have && thread_is_ending(pid, tid);
 }
 
-unsigned ending_threads_count(void)
-{
-	return (unsigned)noted.count;
-}
+unsigned ending_threads_count(void) { return (unsigned)noted.count; }
 
 void ending_threads_reap(void)
 {

@@ -25,14 +25,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-// How far below what is in use a frame lies, where there is room: if the tool is killed, the stack's owner runs on while the frame is still to
-// be read, for some microseconds, or until the victim gets a processor.
+// How far below what is in use a frame lies, where there is room: if the tool is killed, the stack's owner runs on
+// while the frame is still to be read, for some microseconds, or until the victim gets a processor.
 #define DISTANCE UINT64_C(65536)
 // How much of a stack is looked at, from its lower end.
 enum { PAGES_MAX = 64 };
 // How many frames of killed tools are taken away at most; mostly there is one.
 enum { LEFT_FRAMES_MAX = 8 };
-// The kernel keeps so much free between a stack that grows and the mapping below (stack_guard_gap in mm/mmap.c, the default).
+// The kernel keeps so much free between a stack that grows and the mapping below (stack_guard_gap in mm/mmap.c, the
+// default).
 #define GROWTH_GAP (UINT64_C(256) * HS_PAGE_SIZE)
 
 static uint64_t page_up(uint64_t address) { return page_of(address + HS_PAGE_SIZE - 1); }
@@ -52,7 +53,8 @@ struct frame_room frame_room_choose(const enum stack_page *pages, size_t count, 
 	low += begin * HS_PAGE_SIZE;
 	top = low + (end - begin - needs_gap) * HS_PAGE_SIZE;
 	distance = (top - low) / 2;
-	return top > low ? (struct frame_room){ low, top - (distance < DISTANCE ? distance : DISTANCE) } : (struct frame_room){ 0, 0 };
+	return top > low ? (struct frame_room){ low, top - (distance < DISTANCE ? distance : DISTANCE) }
+			 : (struct frame_room){ 0, 0 };
 }
 
 uint64_t frame_room_lowest(const struct proc_maps *maps, const struct proc_map *stack, uint64_t stack_limit)
@@ -102,8 +104,8 @@ static const struct proc_map *find_main_stack(const struct proc_maps *maps)
 	return NULL;
 }
 
-// SIGKILL and SIGSTOP cannot be blocked. glibc keeps 32 and 33 for itself, musl 32 to 34, and their sigfillset leaves these out. A thread that cannot be asked
-// counts as blocking all.
+// SIGKILL and SIGSTOP cannot be blocked. glibc keeps 32 and 33 for itself, musl 32 to 34, and their sigfillset leaves
+// these out. A thread that cannot be asked counts as blocking all.
 static bool blocks_every_signal(const struct frozen_thread *thread)
 {
 	const uint64_t never_blocked = UINT64_C(1) << (9 - 1) | UINT64_C(1) << (19 - 1) | UINT64_C(7) << (32 - 1);
@@ -162,7 +164,9 @@ static struct hs_error *read_pagemap(pid_t pid, uint64_t address, uint64_t *entr
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)hs_live_thread(pid));
 	pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	*is_known_ret = pagemap >= 0;
-	return pagemap >= 0 && count > 0 ? hs_pread_exact(pagemap, entries, count * sizeof(*entries), address / HS_PAGE_SIZE * sizeof(*entries)) : NULL;
+	return pagemap >= 0 && count > 0 ? hs_pread_exact(pagemap, entries, count * sizeof(*entries),
+							  address / HS_PAGE_SIZE * sizeof(*entries))
+					 : NULL;
 }
 
 // The pages of [low, high), at most PAGES_MAX, up to the first that is in use. Those below `start` are not there yet.
@@ -191,13 +195,15 @@ static struct hs_error *look_at_pages(const struct target_memory *memory, uint64
 	return error;
 }
 
-// A stack: its owner (NULL: it has ended); the lowest address that it may ever have, where it begins now, and its end; and what is in use in any case.
+// A stack: its owner (NULL: it has ended); the lowest address that it may ever have, where it begins now, and its end;
+// and what is in use in any case.
 struct stack {
 	const struct frozen_thread *owner;
 	uint64_t lowest, start, end, in_use;
 };
 
-// Reads what is there of [address, address + size), both whole pages; the rest of `bytes` stays as it is. False: something cannot be looked at, or not at once.
+// Reads what is there of [address, address + size), both whole pages; the rest of `bytes` stays as it is. False:
+// something cannot be looked at, or not at once.
 static bool read_present(const struct target_memory *memory, uint64_t address, uint8_t *bytes, size_t size)
 {
 	enum { PAGES = FRAME_ROOM_SEARCHED / HS_PAGE_SIZE + 1 };
@@ -215,14 +221,16 @@ static bool read_present(const struct target_memory *memory, uint64_t address, u
 			continue; // in private memory: all zero
 		while (end < count && entries[end] & PAGEMAP_PRESENT)
 			end++;
-		error = target_memory_read(memory, address + i * HS_PAGE_SIZE, bytes + i * HS_PAGE_SIZE, (end - i) * HS_PAGE_SIZE);
+		error = target_memory_read(memory, address + i * HS_PAGE_SIZE, bytes + i * HS_PAGE_SIZE,
+					   (end - i) * HS_PAGE_SIZE);
 	}
 	is_known = is_known && !error;
 	hs_error_destroy(error);
 	return is_known;
 }
 
-// Whether a handler may return to a part of the stack that lies below every stack pointer. What cannot be looked at may hold its frame.
+// Whether a handler may return to a part of the stack that lies below every stack pointer. What cannot be looked at may
+// hold its frame.
 static bool may_return_below(const struct target_memory *memory, const struct stack *stack)
 {
 	uint64_t from = page_of(stack->in_use > stack->start ? stack->in_use : stack->start), end = page_up(stack->end);
@@ -238,11 +246,13 @@ static bool may_return_below(const struct target_memory *memory, const struct st
 // Whether all that is in use of a stack lies above the lowest stack pointer in it.
 static bool is_used_above_only(const struct target_memory *memory, const struct stack *stack)
 {
-	return stack->owner && stands_in(stack->owner, stack->lowest, stack->end) && !blocks_every_signal(stack->owner) && !may_return_below(memory, stack);
+	return stack->owner && stands_in(stack->owner, stack->lowest, stack->end) &&
+	       !blocks_every_signal(stack->owner) && !may_return_below(memory, stack);
 }
 
 // Where [stack] may grow to, by the target's own limits.
-static struct hs_error *find_lowest(pid_t pid, const struct proc_maps *maps, const struct proc_map *stack, uint64_t *ret)
+static struct hs_error *find_lowest(pid_t pid, const struct proc_maps *maps, const struct proc_map *stack,
+				    uint64_t *ret)
 {
 	const uint64_t growth = PAGES_MAX * HS_PAGE_SIZE;
 	HS_CLEANUP_FREE char *limits = NULL;
@@ -257,7 +267,8 @@ static struct hs_error *find_lowest(pid_t pid, const struct proc_maps *maps, con
 	size = status_number(status, "VmSize:", 10, 0) * 1024;
 	locked = status_number(status, "VmLck:", 10, 0) * 1024;
 	*ret = stack->start;
-	if (size + growth <= limits_soft(limits, "Max address space") && (!locked || locked + growth <= limits_soft(limits, "Max locked memory")))
+	if (size + growth <= limits_soft(limits, "Max address space") &&
+	    (!locked || locked + growth <= limits_soft(limits, "Max locked memory")))
 		*ret = frame_room_lowest(maps, stack, limits_soft(limits, "Max stack size"));
 	return NULL;
 }
@@ -270,7 +281,8 @@ static bool all_zero(const uint8_t *bytes, size_t size)
 	return true;
 }
 
-// The state that a frame brings back may lead to a second one, of a tool killed before: so no frame goes while some thread needs any.
+// The state that a frame brings back may lead to a second one, of a tool killed before: so no frame goes while some
+// thread needs any.
 static struct hs_error *ask_who_returns(struct frame_search *search)
 {
 	const struct frozen_process *process = search->process;
@@ -284,8 +296,9 @@ static struct hs_error *ask_who_returns(struct frame_search *search)
 	return error;
 }
 
-// The lowest page in use may be so by nothing but a frame that a killed tool has left, and every thread is home. Then that is taken away, which would
-// else stand in the way of the next, and those of many killed tools would use up the stack.
+// The lowest page in use may be so by nothing but a frame that a killed tool has left, and every thread is home. Then
+// that is taken away, which would else stand in the way of the next, and those of many killed tools would use up the
+// stack.
 static struct hs_error *clear_left_frame(struct frame_search *search, uint64_t page, uint64_t high, bool *cleared_ret)
 {
 	const struct target_memory *memory = search->memory;
@@ -310,7 +323,8 @@ static struct hs_error *clear_left_frame(struct frame_search *search, uint64_t p
 	return NULL;
 }
 
-// The lower end of a stack, from `low` up to what is in use in any case: rooms that there are with the gap, and without.
+// The lower end of a stack, from `low` up to what is in use in any case: rooms that there are with the gap, and
+// without.
 struct part {
 	uint64_t low;
 	struct frame_room with_gap, without_gap;
@@ -331,7 +345,8 @@ static struct hs_error *look_at_part(struct frame_search *search, const struct s
 		cleared = false;
 		error = interrupt_check();
 		if (!error)
-			error = look_at_pages(search->memory, low, stack->start > low ? stack->start : low, high, pages, &count);
+			error = look_at_pages(search->memory, low, stack->start > low ? stack->start : low, high, pages,
+					      &count);
 		if (!error && count > 0 && pages[count - 1] == STACK_PAGE_USED)
 			error = clear_left_frame(search, low + (count - 1) * HS_PAGE_SIZE, high, &cleared);
 	}
@@ -344,18 +359,20 @@ static struct hs_error *look_at_part(struct frame_search *search, const struct s
 
 static uint64_t size_of(const struct frame_room *room) { return room->top - room->low; }
 
-static struct hs_error *too_small(const struct frame_search *search, const char *whose, uint64_t proven, uint64_t at_best)
+static struct hs_error *too_small(const struct frame_search *search, const char *whose, uint64_t proven,
+				  uint64_t at_best)
 {
 	// A frame that some thread returns through goes when it is home.
 	bool for_good = at_best < search->size && !search->any_returns;
 
 	return hs_error_create(for_good ? HS_ERROR_REFUSED_FOR_GOOD : HS_ERROR_REFUSED,
-			       "only %" PRIu64 " bytes of %s are proven unused; %" PRIu64 " are needed", proven, whose, search->size);
+			       "only %" PRIu64 " bytes of %s are proven unused; %" PRIu64 " are needed", proven, whose,
+			       search->size);
 }
 
 // The first part that has room: with the gap; or without it, where that is enough.
-static struct hs_error *choose_in(struct frame_search *search, const struct stack *stack, const char *whose, struct part *parts, size_t count,
-				  struct frame_room *ret)
+static struct hs_error *choose_in(struct frame_search *search, const struct stack *stack, const char *whose,
+				  struct part *parts, size_t count, struct frame_room *ret)
 {
 	uint64_t proven = 0, at_best = 0;
 	bool is_known = false, is_enough = false; // of the stack: asked once, if it comes to that
@@ -419,10 +436,7 @@ struct hs_error *frame_room_on_main_stack(struct frame_search *search, struct fr
 	return hs_error_create(search->no_main_stack->code, "%s", search->no_main_stack->message);
 }
 
-bool frame_room_lacks_main_stack(const struct frame_search *search)
-{
-	return search->no_main_stack != NULL;
-}
+bool frame_room_lacks_main_stack(const struct frame_search *search) { return search->no_main_stack != NULL; }
 
 void frame_search_deinit(struct frame_search *search)
 {
@@ -430,7 +444,8 @@ void frame_search_deinit(struct frame_search *search)
 	*search = (struct frame_search){ 0 };
 }
 
-struct hs_error *frame_room_on_own_stack(struct frame_search *search, const struct frozen_thread *thread, struct frame_room *ret)
+struct hs_error *frame_room_on_own_stack(struct frame_search *search, const struct frozen_thread *thread,
+					 struct frame_room *ret)
 {
 	struct stack_range range;
 
@@ -442,13 +457,15 @@ struct hs_error *frame_room_on_own_stack(struct frame_search *search, const stru
 	if (!is_all_private(search->maps, range.low, range.high))
 		return hs_error_create(HS_ERROR_REFUSED, "the stack that its control block names is no private memory");
 
-	const struct stack stack = { thread, range.low, range.low, range.high, lowest_stack_pointer(search->process, range.low, range.high) };
+	const struct stack stack = { thread, range.low, range.low, range.high,
+				     lowest_stack_pointer(search->process, range.low, range.high) };
 	struct part part = { .low = range.low };
 
 	return choose_in(search, &stack, "its stack", &part, 1, ret);
 }
 
-struct hs_error *frame_room_write(const struct target_memory *memory, uint64_t address, const void *data, size_t size, pid_t stopped_tid)
+struct hs_error *frame_room_write(const struct target_memory *memory, uint64_t address, const void *data, size_t size,
+				  pid_t stopped_tid)
 {
 	static const int resources[] = { RLIMIT_STACK, RLIMIT_AS, RLIMIT_MEMLOCK };
 	enum { COUNT = sizeof(resources) / sizeof(resources[0]) };

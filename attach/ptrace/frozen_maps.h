@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mappings of a frozen process: they change only by what the tool does itself, and to read those of thousands of threads' stacks takes long.
+// The mappings of a frozen process: they change only by what the tool does itself, and to read those of thousands of
+// threads' stacks takes long.
 #ifndef HEAPSNAP_ATTACH_PTRACE_FROZEN_MAPS_H
 #define HEAPSNAP_ATTACH_PTRACE_FROZEN_MAPS_H
 
@@ -7,7 +8,8 @@
 #include "base/error.h"
 #include "base/proc_maps.h"
 
-// Read once for a freeze, if need be. *ret is good until threads run, or frozen_maps_forget. pre: every thread is stopped.
+// Read once for a freeze, if need be. *ret is good until threads run, or frozen_maps_forget. pre: every thread is
+// stopped.
 struct hs_error *frozen_maps(struct frozen_process *process, const struct proc_maps **ret) HS_MUST_CHECK;
 // They have changed, or may have.
 void frozen_maps_forget(struct frozen_process *process);

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define CHUNK_SIZE 65536
-#define CODE_MAX 16
+#define CODE_MAX   16
 
 size_t gadget_offset(const uint8_t *bytes, size_t size, const struct arch_code *codes)
 {
@@ -54,17 +54,12 @@ static int search_rank(const struct proc_map *map)
 }
 
 // Enough to make calls with.
-static bool is_usable(const struct gadgets *gadgets)
-{
-	return gadgets->syscall_gadget && gadgets->sigreturn_gadget;
-}
+static bool is_usable(const struct gadgets *gadgets) { return gadgets->syscall_gadget && gadgets->sigreturn_gadget; }
 
-static bool is_complete(const struct gadgets *gadgets)
-{
-	return is_usable(gadgets) && gadgets->leave_gadget;
-}
+static bool is_complete(const struct gadgets *gadgets) { return is_usable(gadgets) && gadgets->leave_gadget; }
 
-static void search_map(const struct proc_map *map, const struct target_memory *memory, uint8_t *buffer, struct gadgets *ret)
+static void search_map(const struct proc_map *map, const struct target_memory *memory, uint8_t *buffer,
+		       struct gadgets *ret)
 {
 	for (uint64_t at = map->start; at < map->end && !is_complete(ret); at += CHUNK_SIZE) {
 		// Chunks overlap, so that no code is missed at a border.
@@ -112,7 +107,8 @@ static bool settle(struct gadgets *gadgets, bool no_sigreturn)
 bool gadgets_find(const struct proc_maps *maps, const struct target_memory *memory, struct gadgets *ret)
 {
 	HS_CLEANUP_FREE uint8_t *buffer = malloc(CHUNK_SIZE + CODE_MAX);
-	const char *forbidden = hs_test_variable("HEAPSNAP_TEST_NO_GADGETS"); // "1": none at all; "sigreturn": only those
+	// "1": none at all; "sigreturn": only those
+	const char *forbidden = hs_test_variable("HEAPSNAP_TEST_NO_GADGETS");
 	bool no_sigreturn = forbidden && strcmp(forbidden, "sigreturn") == 0;
 
 	*ret = (struct gadgets){ 0 };
@@ -170,7 +166,8 @@ static bool page_is_clean(pid_t pid, uint64_t address)
 }
 
 // The page at the entry point, as the program's file has it.
-static struct hs_error *read_file_page(pid_t pid, const struct proc_maps *maps, const struct target_memory *memory, uint64_t page, uint8_t *ret)
+static struct hs_error *read_file_page(pid_t pid, const struct proc_maps *maps, const struct target_memory *memory,
+				       uint64_t page, uint8_t *ret)
 {
 	const struct proc_map *map = proc_maps_find(maps, page);
 	const struct file_page *known = map ? file_pages_find(memory->files, map, page) : NULL;
@@ -194,8 +191,8 @@ static struct hs_error *read_file_page(pid_t pid, const struct proc_maps *maps, 
 	return error;
 }
 
-// A tool that was killed leaves its code at the entry point. What was there before stands in the file; the page is put back to
-// the file's own if it differs in nothing else.
+// A tool that was killed leaves its code at the entry point. What was there before stands in the file; the page is put
+// back to the file's own if it differs in nothing else.
 static struct hs_error *recover_old_bytes(pid_t pid, const struct target_memory *memory, struct entry_patch *patch)
 {
 	uint8_t of_file[HS_PAGE_SIZE], of_memory[HS_PAGE_SIZE];
@@ -234,14 +231,15 @@ static struct hs_error *refuse_thread_at(const struct frozen_process *process, u
 {
 	for (size_t i = 0; i < process->count; i++)
 		if (process->threads[i].registers.rip - address < ARCH_ENTRY_CODE_SIZE)
-			return hs_error_create(HS_ERROR_REFUSED,
-					       "process %d stands at its entry point (only just started, or on its way back from a killed heapsnap): try again",
-					       (int)process->pid);
+			return hs_error_create(
+				HS_ERROR_REFUSED,
+				"process %d stands at its entry point (only just started, or on its way back from a killed heapsnap): try again",
+				(int)process->pid);
 	return NULL;
 }
 
-struct hs_error *entry_patch_apply(const struct frozen_process *process, const struct target_memory *memory, pid_t stopped_tid,
-				   struct entry_patch *ret)
+struct hs_error *entry_patch_apply(const struct frozen_process *process, const struct target_memory *memory,
+				   pid_t stopped_tid, struct entry_patch *ret)
 {
 	struct entry_patch patch = { 0 };
 	struct hs_error *error;
@@ -250,9 +248,10 @@ struct hs_error *entry_patch_apply(const struct frozen_process *process, const s
 	if (error)
 		return error;
 	if (patch.address / 4096 != (patch.address + ARCH_ENTRY_CODE_SIZE - 1) / 4096)
-		return hs_error_create(HS_ERROR_REFUSED,
-				       "process %d has no code that a system call can be made with, and its entry point is split by a page",
-				       (int)process->pid);
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"process %d has no code that a system call can be made with, and its entry point is split by a page",
+			(int)process->pid);
 	error = refuse_thread_at(process, patch.address);
 	if (error)
 		return error;
@@ -281,7 +280,8 @@ struct hs_error *entry_patch_undo(struct entry_patch *patch, const struct target
 	return error;
 }
 
-static struct hs_error *read_entry(pid_t pid, const struct target_memory *memory, struct entry_patch *ret, uint8_t now[ARCH_ENTRY_CODE_SIZE])
+static struct hs_error *read_entry(pid_t pid, const struct target_memory *memory, struct entry_patch *ret,
+				   uint8_t now[ARCH_ENTRY_CODE_SIZE])
 {
 	struct hs_error *error;
 
@@ -301,7 +301,8 @@ static struct hs_error *find_left(pid_t pid, const struct target_memory *memory,
 	if (!error && memcmp(now, arch_entry_code, sizeof(now)) == 0 && memcmp(now, ret->old_bytes, sizeof(now)) != 0)
 		return NULL;
 	hs_error_destroy(error);
-	return hs_error_create(HS_ERROR_NOT_FOUND, "nothing of heapsnap is left at the entry point of process %d", (int)pid);
+	return hs_error_create(HS_ERROR_NOT_FOUND, "nothing of heapsnap is left at the entry point of process %d",
+			       (int)pid);
 }
 
 bool entry_patch_is_left(pid_t pid, const struct target_memory *memory)
@@ -313,8 +314,8 @@ bool entry_patch_is_left(pid_t pid, const struct target_memory *memory)
 	return !error;
 }
 
-struct hs_error *entry_patch_remove_left(const struct frozen_process *process, const struct target_memory *memory, pid_t stopped_tid,
-					 uint64_t *page_ret)
+struct hs_error *entry_patch_remove_left(const struct frozen_process *process, const struct target_memory *memory,
+					 pid_t stopped_tid, uint64_t *page_ret)
 {
 	struct entry_patch patch;
 	struct hs_error *error = find_left(process->pid, memory, &patch);
@@ -344,5 +345,6 @@ uint64_t entry_patch_left_copy(pid_t pid, const struct target_memory *memory)
 		hs_error_destroy(error);
 		return 0;
 	}
-	return patch.page_was_clean && memcmp(now, patch.old_bytes, sizeof(now)) == 0 ? patch.address & ~UINT64_C(4095) : 0;
+	return patch.page_was_clean && memcmp(now, patch.old_bytes, sizeof(now)) == 0 ? patch.address & ~UINT64_C(4095)
+										      : 0;
 }

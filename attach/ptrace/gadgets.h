@@ -15,18 +15,21 @@ struct gadgets {
 	uint64_t syscall_gadget;
 	uint64_t sigreturn_gadget;
 	uint64_t leave_gadget; // 0 = none was met
-	uint64_t pop_gadget; // 0 = not needed; else sigreturn_gadget is a bare system call, and this one comes before it
+	// 0 = not needed; else sigreturn_gadget is a bare system call, and this one comes before it
+	uint64_t pop_gadget;
 };
 
 // Pure: the offset of the first of `codes` in the bytes; SIZE_MAX = none.
 size_t gadget_offset(const uint8_t *bytes, size_t size, const struct arch_code *codes);
 
-// Looks through the executable file mappings, the loader's and the C library's first. A program that handles no signals may have no code
-// for rt_sigreturn (musl's static ones are linked without it): then its number is popped from the stack. false = not even that is found. Mappings of
-// memfds (a payload's) are left out: a caller that uses those says so.
+// Looks through the executable file mappings, the loader's and the C library's first. A program that handles no signals
+// may have no code for rt_sigreturn (musl's static ones are linked without it): then its number is popped from the
+// stack. false = not even that is found. Mappings of memfds (a payload's) are left out: a caller that uses those says
+// so.
 bool gadgets_find(const struct proc_maps *maps, const struct target_memory *memory, struct gadgets *ret);
 
-// Before the target is stopped: has the code that will be looked at fetched into memory, and reads the page of the entry point from its file.
+// Before the target is stopped: has the code that will be looked at fetched into memory, and reads the page of the
+// entry point from its file.
 struct file_pages;
 void gadgets_prepare(const struct proc_maps *maps, const struct target_memory *memory, struct file_pages *pages);
 
@@ -37,19 +40,19 @@ struct entry_patch {
 };
 
 // Writes the gadgets at AT_ENTRY. HS_ERROR_REFUSED when a thread stands there.
-struct hs_error *entry_patch_apply(const struct frozen_process *process, const struct target_memory *memory, pid_t stopped_tid,
-				   struct entry_patch *ret) HS_MUST_CHECK;
+struct hs_error *entry_patch_apply(const struct frozen_process *process, const struct target_memory *memory,
+				   pid_t stopped_tid, struct entry_patch *ret) HS_MUST_CHECK;
 // Whether a killed tool has left its code at the entry point. What cannot be read counts as no.
 bool entry_patch_is_left(pid_t pid, const struct target_memory *memory);
-// Takes it away again: HS_ERROR_REFUSED while a thread is still on its way through it. *page_ret: the page, if it equals its file again
-// (its private copy may be dropped); else 0.
-struct hs_error *entry_patch_remove_left(const struct frozen_process *process, const struct target_memory *memory, pid_t stopped_tid,
-					 uint64_t *page_ret) HS_MUST_CHECK;
-// The page of the entry point, if it is a private copy that holds what its file holds: such is what a patch leaves when it is undone, and it may
-// be dropped. 0 = it is not.
+// Takes it away again: HS_ERROR_REFUSED while a thread is still on its way through it. *page_ret: the page, if it
+// equals its file again (its private copy may be dropped); else 0.
+struct hs_error *entry_patch_remove_left(const struct frozen_process *process, const struct target_memory *memory,
+					 pid_t stopped_tid, uint64_t *page_ret) HS_MUST_CHECK;
+// The page of the entry point, if it is a private copy that holds what its file holds: such is what a patch leaves when
+// it is undone, and it may be dropped. 0 = it is not.
 uint64_t entry_patch_left_copy(pid_t pid, const struct target_memory *memory);
 // pre: no thread comes back to the gadgets any more.
-struct hs_error *entry_patch_undo(struct entry_patch *patch, const struct target_memory *memory, pid_t stopped_tid)
-	HS_MUST_CHECK;
+struct hs_error *entry_patch_undo(struct entry_patch *patch, const struct target_memory *memory,
+				  pid_t stopped_tid) HS_MUST_CHECK;
 
 #endif

@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #define WAIT_NS UINT64_C(3000000000)
-// More than any call takes of a processor that shows nothing of what it makes before it ends: the memory file's takes microseconds. Those that take
-// longer map and unmap what is seen meanwhile.
+// More than any call takes of a processor that shows nothing of what it makes before it ends: the memory file's takes
+// microseconds. Those that take longer map and unmap what is seen meanwhile.
 #define ENOUGH_NS UINT64_C(20000000)
 enum { FIRST_PAUSE_US = 100, LONGEST_PAUSE_US = 10000 };
 
@@ -31,7 +31,8 @@ enum { FIRST_PAUSE_US = 100, LONGEST_PAUSE_US = 10000 };
 
 struct candidate {
 	pid_t tid;
-	uint64_t began; // its processor time when it was first seen running, ns; 0 = not yet seen; UINT64_MAX = unknown, and waited for to the end
+	uint64_t began; // its processor time when it was first seen running, ns; 0 = not yet seen; UINT64_MAX =
+			// unknown, and waited for to the end
 	bool is_in_call;
 };
 
@@ -50,10 +51,7 @@ static uint64_t longest_wait(void)
 	return ns < WAIT_NS ? ns : WAIT_NS;
 }
 
-static bool blocks_all(const char *status)
-{
-	return status_number(status, "SigBlk:", 16, 0) == ALL_SIGNALS;
-}
+static bool blocks_all(const char *status) { return status_number(status, "SigBlk:", 16, 0) == ALL_SIGNALS; }
 
 enum late_thread late_thread_judge(const char *status, const char *syscall, uint64_t *stack_ret)
 {
@@ -65,7 +63,8 @@ enum late_thread late_thread_judge(const char *status, const char *syscall, uint
 		return LATE_THREAD_NONE;
 	if (strncmp(syscall, "running", strlen("running")) == 0)
 		return LATE_THREAD_RUNS;
-	// The last two numbers are the stack pointer and the pc: Documentation/filesystems/proc.rst, proc_pid_syscall in fs/proc/base.c.
+	// The last two numbers are the stack pointer and the pc: Documentation/filesystems/proc.rst, proc_pid_syscall
+	// in fs/proc/base.c.
 	while (before && before > syscall && before[-1] != ' ')
 		before--;
 	if (!before || before == last)
@@ -91,7 +90,8 @@ static bool is_worker(pid_t pid, pid_t tid)
 	return !stat || stat_is_of_kernel_worker(stat);
 }
 
-// How long the thread has had a processor, ns: the first number of Documentation/scheduler/sched-stats.rst. 0 = unknown.
+// How long the thread has had a processor, ns: the first number of Documentation/scheduler/sched-stats.rst. 0 =
+// unknown.
 static uint64_t processor_time(pid_t pid, pid_t tid)
 {
 	HS_CLEANUP_FREE char *text = read_text(pid, tid, "schedstat");
@@ -102,7 +102,8 @@ static uint64_t processor_time(pid_t pid, pid_t tid)
 static bool is_late(struct late_search *search, struct candidate *candidate)
 {
 	HS_CLEANUP_FREE char *status = read_text(search->pid, candidate->tid, "status");
-	HS_CLEANUP_FREE char *syscall = status && blocks_all(status) ? read_text(search->pid, candidate->tid, "syscall") : NULL;
+	HS_CLEANUP_FREE char *syscall =
+		status && blocks_all(status) ? read_text(search->pid, candidate->tid, "syscall") : NULL;
 	enum late_thread judged;
 	uint64_t stack, now;
 
@@ -203,6 +204,9 @@ void late_threads_wait(pid_t pid, struct late_call *ret)
 
 struct hs_error *late_call_unknown(pid_t pid, pid_t tid)
 {
-	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d is not attached, but its thread %d may still make a call for a killed heapsnap (it is "
-			       "runnable with every signal blocked); look again later", (int)pid, (int)tid);
+	return hs_error_create(
+		HS_ERROR_NOT_FOUND,
+		"process %d is not attached, but its thread %d may still make a call for a killed heapsnap (it is "
+		"runnable with every signal blocked); look again later",
+		(int)pid, (int)tid);
 }

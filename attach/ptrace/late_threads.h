@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that still have a call to make for a tool that was killed.
 //
-// When the tool dies the kernel releases the thread that makes its calls, and that thread makes the one that stands in its registers when it gets a
-// processor: a moment later, or much later on a busy machine. What the call makes (a memory file, a mapping) is not there until then, so
-// whoever looks before finds nothing and says so, and is wrong a moment later.
+// When the tool dies the kernel releases the thread that makes its calls, and that thread makes the one that stands in
+// its registers when it gets a processor: a moment later, or much later on a busy machine. What the call makes (a
+// memory file, a mapping) is not there until then, so whoever looks before finds nothing and says so, and is wrong a
+// moment later.
 //
-// Nobody sees the registers of a thread that is not stopped. But what the kernel tells everybody is its signal mask, and that shows it: every
-// signal is blocked before the thread's first call (remote_call.c), and the frame that brings it home sets the mask back. So a thread that has one
-// signal free has no call to make. Of the few that block them all by themselves (a C library does for moments, the kernel's own workers always) it is
-// asked further:
+// Nobody sees the registers of a thread that is not stopped. But what the kernel tells everybody is its signal mask,
+// and that shows it: every signal is blocked before the thread's first call (remote_call.c), and the frame that brings
+// it home sets the mask back. So a thread that has one signal free has no call to make. Of the few that block them all
+// by themselves (a C library does for moments, the kernel's own workers always) it is asked further:
 // - one that is stopped by a signal has made its call, for it stops on the way back from it;
-// - one that sleeps tells its stack pointer (/proc/PID/task/TID/syscall), and in a call of ours that is right below our frame;
-// - one that runs, or waits for a processor, tells nothing. It is waited for: until it tells, or has had a processor for so long that it has made any call
+// - one that sleeps tells its stack pointer (/proc/PID/task/TID/syscall), and in a call of ours that is right below our
+// frame;
+// - one that runs, or waits for a processor, tells nothing. It is waited for: until it tells, or has had a processor
+// for so long that it has made any call
 //   that leaves nothing before it ends.
 #ifndef HEAPSNAP_ATTACH_PTRACE_LATE_THREADS_H
 #define HEAPSNAP_ATTACH_PTRACE_LATE_THREADS_H
@@ -24,14 +27,16 @@
 
 struct late_call {
 	pid_t tid;       // of a thread that may have one to make, still; 0 = none has
-	bool is_certain; // our frame lies at its stack pointer. false: it runs, or waits for a processor, and may be the program's own
+	bool is_certain; // our frame lies at its stack pointer. false: it runs, or waits for a processor, and may be
+			 // the program's own
 };
 
-// Waits, 3 seconds at most, and less on a signal (interrupt.h), until no thread of the process has a call to make. What is looked for afterwards is
-// there, or will not come. What may not be looked at counts as none.
+// Waits, 3 seconds at most, and less on a signal (interrupt.h), until no thread of the process has a call to make. What
+// is looked for afterwards is there, or will not come. What may not be looked at counts as none.
 void late_threads_wait(pid_t pid, struct late_call *ret);
 
-// HS_ERROR_NOT_FOUND, for a process that has nothing of ours but perhaps the call that this thread makes: it is not known to have been touched at all.
+// HS_ERROR_NOT_FOUND, for a process that has nothing of ours but perhaps the call that this thread makes: it is not
+// known to have been touched at all.
 struct hs_error *late_call_unknown(pid_t pid, pid_t tid) HS_MUST_CHECK;
 
 enum late_thread {

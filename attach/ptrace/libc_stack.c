@@ -6,12 +6,13 @@
 
 #include <string.h>
 
-#define STACK_MIN 2048u // bytes
-#define STACK_MAX (UINT64_C(1) << 40)
+#define STACK_MIN       2048u // bytes
+#define STACK_MAX       (UINT64_C(1) << 40)
 #define ABOVE_STACK_MAX 65536u // bytes between a stack's end and the end of the thread's control block and static TLS
-#define USER_END (UINT64_C(1) << 47)
+#define USER_END        (UINT64_C(1) << 47)
 
-// More than a control block has: glibc's struct pthread is of 2304 bytes, musl's of 200. The thread's id stands in the first 1024 of each.
+// More than a control block has: glibc's struct pthread is of 2304 bytes, musl's of 200. The thread's id stands in the
+// first 1024 of each.
 enum { BLOCK_SIZE = 3072, ID_WITHIN = 1024 };
 
 static bool is_range(uint64_t start, uint64_t size)
@@ -19,8 +20,8 @@ static bool is_range(uint64_t start, uint64_t size)
 	return start >= 65536 && start < USER_END && size >= STACK_MIN && size <= STACK_MAX;
 }
 
-// stackblock, stackblock_size, guardsize, reported_guardsize of glibc's struct pthread (nptl/descr.h), one after the other since 2004. The
-// guard is a part of the block, and 0 for memory that the program itself gave.
+// stackblock, stackblock_size, guardsize, reported_guardsize of glibc's struct pthread (nptl/descr.h), one after the
+// other since 2004. The guard is a part of the block, and 0 for memory that the program itself gave.
 static bool find_glibc(const uint64_t *words, uint64_t thread_pointer, struct stack_range *ret)
 {
 	uint64_t start = words[0], size = words[1], guard = words[2];
@@ -34,8 +35,9 @@ static bool find_glibc(const uint64_t *words, uint64_t thread_pointer, struct st
 	return true;
 }
 
-// map_base, map_size, stack (its end), stack_size, guard_size of musl's struct pthread (src/internal/pthread_impl.h). map_base and guard_size are 0
-// for memory that the program gave, where that had room for the block. The stack's size is counted without the guard.
+// map_base, map_size, stack (its end), stack_size, guard_size of musl's struct pthread (src/internal/pthread_impl.h).
+// map_base and guard_size are 0 for memory that the program gave, where that had room for the block. The stack's size
+// is counted without the guard.
 static bool find_musl(const uint64_t *words, uint64_t thread_pointer, struct stack_range *ret)
 {
 	uint64_t start = words[0], mapped = words[1], end = words[2], size = words[3], guard = words[4];
@@ -96,8 +98,8 @@ static size_t read_block(const struct target_memory *memory, uint64_t address, u
 	return size;
 }
 
-bool libc_stack_read(const struct frozen_process *process, const struct frozen_thread *thread, const struct target_memory *memory,
-		     struct stack_range *ret)
+bool libc_stack_read(const struct frozen_process *process, const struct frozen_thread *thread,
+		     const struct target_memory *memory, struct stack_range *ret)
 {
 	uint64_t words[BLOCK_SIZE / sizeof(uint64_t)], thread_pointer = thread->registers.fs_base;
 	size_t size;

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-// Eight bytes at a time, wherever they begin (PTRACE_POKEDATA does not ask for alignment); the bytes around the range are read and written
-// back. No step crosses a page, so that a range of up to eight bytes within a page is changed at one instant: a tool that is killed leaves
-// a jump whole or not at all.
+// Eight bytes at a time, wherever they begin (PTRACE_POKEDATA does not ask for alignment); the bytes around the range
+// are read and written back. No step crosses a page, so that a range of up to eight bytes within a page is changed at
+// one instant: a tool that is killed leaves a jump whole or not at all.
 static struct hs_error *write_by_words(const struct target_memory *memory, uint64_t address, const void *data,
 				       size_t size, pid_t tid)
 {
@@ -59,12 +59,14 @@ struct hs_error *target_memory_write(const struct target_memory *memory, uint64_
 			continue;
 		// With proc_mem.force_override=never or ptrace (Linux 6.12) this is how a read-only page answers.
 		if (stopped_tid != 0) {
-			error = write_by_words(memory, address + done, (const char *)data + done, size - done, stopped_tid);
+			error = write_by_words(memory, address + done, (const char *)data + done, size - done,
+					       stopped_tid);
 			if (!error || error->code == HS_ERROR_GONE)
 				return error;
 			hs_error_destroy(error);
 		}
-		return hs_error_fault(error_number, address + done, "cannot write %zu bytes at 0x%" PRIx64 " of process %d", size, address,
+		return hs_error_fault(error_number, address + done,
+				      "cannot write %zu bytes at 0x%" PRIx64 " of process %d", size, address,
 				      (int)memory->pid);
 	}
 	return NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing to the target's memory. It works on read-only pages too (through /proc/PID/mem; a private page is copied by the kernel), and falls back to
-// PTRACE_POKEDATA where the kernel forbids forced writes.
+// Writing to the target's memory. It works on read-only pages too (through /proc/PID/mem; a private page is copied by
+// the kernel), and falls back to PTRACE_POKEDATA where the kernel forbids forced writes.
 #ifndef HEAPSNAP_ATTACH_PTRACE_MEMORY_WRITE_H
 #define HEAPSNAP_ATTACH_PTRACE_MEMORY_WRITE_H
 

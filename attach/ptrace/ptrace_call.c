@@ -11,7 +11,7 @@
 
 // Newer than the C library's headers (include/uapi/linux/ptrace.h, include/uapi/linux/elf.h).
 #define HS_PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG 0x4211
-#define HS_NT_X86_SHSTK 0x204
+#define HS_NT_X86_SHSTK                            0x204
 
 _Static_assert(HS_PTRACE_OPTIONS == (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC), "options every thread gets");
 _Static_assert(HS_PTRACE_SUSPEND_SECCOMP == PTRACE_O_SUSPEND_SECCOMP, "suspend option");
@@ -25,7 +25,8 @@ static struct hs_error *request_error(int error_number, const char *what, pid_t 
 	return hs_error_system(error_number, "cannot %s thread %d", what, (int)tid);
 }
 
-static struct hs_error *request(enum __ptrace_request kind, const char *what, pid_t tid, uint64_t address, uint64_t data)
+static struct hs_error *request(enum __ptrace_request kind, const char *what, pid_t tid, uint64_t address,
+				uint64_t data)
 {
 	fault_request();
 	return ptrace(kind, tid, (void *)address, (void *)data) >= 0 ? NULL : request_error(errno, what, tid);
@@ -37,15 +38,9 @@ int ptrace_seize(pid_t tid, unsigned long options)
 	return ptrace(PTRACE_SEIZE, tid, NULL, (void *)options) >= 0 ? 0 : errno;
 }
 
-struct hs_error *ptrace_seize_error(pid_t tid, int error_number)
-{
-	return request_error(error_number, "trace", tid);
-}
+struct hs_error *ptrace_seize_error(pid_t tid, int error_number) { return request_error(error_number, "trace", tid); }
 
-struct hs_error *ptrace_interrupt(pid_t tid)
-{
-	return request(PTRACE_INTERRUPT, "interrupt", tid, 0, 0);
-}
+struct hs_error *ptrace_interrupt(pid_t tid) { return request(PTRACE_INTERRUPT, "interrupt", tid, 0, 0); }
 
 struct hs_error *ptrace_continue(pid_t tid, int signal)
 {

@@ -13,11 +13,12 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
-// The options that every seized thread gets. TRACESYSGOOD: a system call stop is told from SIGTRAP surely, and a tool that dies
-// while the thread is in one leaves no SIGTRAP behind (the kernel sends the stop's code, and 0x85 is no signal:
-// ptrace_report_syscall in include/linux/ptrace.h). TRACEEXEC: an exec is seen as such.
+// The options that every seized thread gets. TRACESYSGOOD: a system call stop is told from SIGTRAP surely, and a tool
+// that dies while the thread is in one leaves no SIGTRAP behind (the kernel sends the stop's code, and 0x85 is no
+// signal: ptrace_report_syscall in include/linux/ptrace.h). TRACEEXEC: an exec is seen as such.
 #define HS_PTRACE_OPTIONS (0x1ul | 0x10ul)
-// Additionally, needs CAP_SYS_ADMIN: the thread's seccomp filters rest as long as it is traced (PTRACE_O_SUSPEND_SECCOMP).
+// Additionally, needs CAP_SYS_ADMIN: the thread's seccomp filters rest as long as it is traced
+// (PTRACE_O_SUSPEND_SECCOMP).
 #define HS_PTRACE_SUSPEND_SECCOMP (1ul << 21)
 // Bits 8 and up of the stop codes that waitid reports.
 #define HS_PTRACE_EVENT_EXEC 4
@@ -49,10 +50,11 @@ struct hs_error *ptrace_at_syscall_entry(pid_t tid, bool *ret) HS_MUST_CHECK;
 bool ptrace_has_shadow_stack(pid_t tid);
 // Whether the thread's system calls are turned into SIGSYS (PR_SET_SYSCALL_USER_DISPATCH).
 bool ptrace_has_syscall_dispatch(pid_t tid);
-// The seccomp filter number `index` of the thread, the newest is 0. *count_ret: its instructions, 0 = there is none of that number.
-// `program` NULL: only counts. Needs CAP_SYS_ADMIN and a tool without filters.
+// The seccomp filter number `index` of the thread, the newest is 0. *count_ret: its instructions, 0 = there is none of
+// that number. `program` NULL: only counts. Needs CAP_SYS_ADMIN and a tool without filters.
 struct sock_filter;
-struct hs_error *ptrace_get_seccomp_filter(pid_t tid, size_t index, struct sock_filter *program, size_t *count_ret) HS_MUST_CHECK;
+struct hs_error *ptrace_get_seccomp_filter(pid_t tid, size_t index, struct sock_filter *program,
+					   size_t *count_ret) HS_MUST_CHECK;
 // The registered restartable sequence area. *address_ret = 0 when the thread has none or the kernel cannot tell.
 struct hs_error *ptrace_get_rseq(pid_t tid, uint64_t *address_ret) HS_MUST_CHECK;
 

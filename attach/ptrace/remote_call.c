@@ -50,19 +50,25 @@ static struct hs_error *run_to_syscall_stop(struct remote_caller *caller)
 			signal = 0;
 			break;
 		case STOP_SIGNAL:
-			// All other signals are blocked, so this one comes from the call itself, and the kernel has unset its handler.
+			// All other signals are blocked, so this one comes from the call itself, and the kernel has
+			// unset its handler.
 			if (stop.signal != SIGSTOP) {
 				caller->has_signal = true;
-				return hs_error_create(HS_ERROR_FAULT, "thread %d got signal %d in a remote system call; the process may have "
-						       "lost its handler of that signal", (int)tid, stop.signal);
+				return hs_error_create(
+					HS_ERROR_FAULT,
+					"thread %d got signal %d in a remote system call; the process may have "
+					"lost its handler of that signal",
+					(int)tid, stop.signal);
 			}
 			// Passed on, it stops the process as a whole, this thread with an event stop.
 			signal = SIGSTOP;
 			break;
 		case STOP_NONE:
 			error = standstill_check();
-			return error ? hs_error_prefix(error, "thread %d did not return from a remote system call", (int)tid)
-				     : hs_error_create(HS_ERROR_TIMEOUT, "thread %d did not return from a remote system call", (int)tid);
+			return error ? hs_error_prefix(error, "thread %d did not return from a remote system call",
+						       (int)tid)
+				     : hs_error_create(HS_ERROR_TIMEOUT,
+						       "thread %d did not return from a remote system call", (int)tid);
 		default:
 			return hs_error_create(HS_ERROR_GONE, "thread %d died in a remote system call", (int)tid);
 		}
@@ -84,8 +90,9 @@ static struct hs_error *run_to_entry(struct remote_caller *caller)
 	return hs_error_create(HS_ERROR_BAD_DATA, "thread %d does not reach its system call", (int)caller->victim->tid);
 }
 
-// A call returns to the address at its stack pointer: the frame's first word. Or to the pop gadget, which takes the number of rt_sigreturn
-// from the next word and returns to the frame's first word. Below these words is one more, which the leave gadget takes for the frame pointer.
+// A call returns to the address at its stack pointer: the frame's first word. Or to the pop gadget, which takes the
+// number of rt_sigreturn from the next word and returns to the frame's first word. Below these words is one more, which
+// the leave gadget takes for the frame pointer.
 enum { POP_WORDS = 2, WORDS_BELOW = 1 + POP_WORDS };
 _Static_assert(WORDS_BELOW * sizeof(uint64_t) == HS_SIGFRAME_WORDS_BELOW, "what sigframe_find looks for");
 
@@ -121,7 +128,8 @@ static struct hs_error *leave_entry(struct remote_caller *caller)
 	return error;
 }
 
-// Room for the frame, and for a signal's below: one may come before the mask is set, or after the tool is killed. Bytes, a bound.
+// Room for the frame, and for a signal's below: one may come before the mask is set, or after the tool is killed.
+// Bytes, a bound.
 static uint64_t room_needed(const struct remote_caller *caller)
 {
 	return 2 * (caller->layout.total + UINT64_C(1024)) + ARCH_RED_ZONE;
@@ -151,11 +159,13 @@ static struct hs_error *write_frame(struct remote_caller *caller, uint64_t low, 
 	if (error)
 		return error;
 	if (top - low < room_needed(caller))
-		return hs_error_create(HS_ERROR_REFUSED, "thread %d has no room for its state", (int)caller->victim->tid);
+		return hs_error_create(HS_ERROR_REFUSED, "thread %d has no room for its state",
+				       (int)caller->victim->tid);
 	caller->frame_size = frame.size;
 	error = frame_room_write(caller->memory, frame.address, frame.bytes, frame.size, caller->victim->tid);
 	if (!error)
-		error = frame_room_write(caller->memory, frame.address - sizeof(below), below, sizeof(below), caller->victim->tid);
+		error = frame_room_write(caller->memory, frame.address - sizeof(below), below, sizeof(below),
+					 caller->victim->tid);
 	if (!error)
 		caller->frame = frame.address;
 	return error;
@@ -167,7 +177,8 @@ static struct hs_error *clear_frame(struct remote_caller *caller)
 	static const uint8_t zeros[HS_SIGFRAME_MAX + WORDS_BELOW * sizeof(uint64_t)];
 	const size_t below = WORDS_BELOW * sizeof(uint64_t);
 
-	return target_memory_write(caller->memory, caller->frame - below, zeros, caller->frame_size + below, caller->victim->tid);
+	return target_memory_write(caller->memory, caller->frame - below, zeros, caller->frame_size + below,
+				   caller->victim->tid);
 }
 
 // `accepted`: what the thread's filters may do to it if the tool is killed.
@@ -182,16 +193,19 @@ static struct hs_error *suspend_seccomp(struct remote_caller *caller, enum secco
 	if (error || mode == 0)
 		return error;
 	if (effect == SECCOMP_EFFECT_KILLS_RETURN)
-		return hs_error_create(HS_ERROR_REFUSED_FOR_GOOD,
-				       "the seccomp filter of thread %d forbids the return from a signal handler (rt_sigreturn), without which a killed heapsnap would kill it",
-				       (int)tid);
+		return hs_error_create(
+			HS_ERROR_REFUSED_FOR_GOOD,
+			"the seccomp filter of thread %d forbids the return from a signal handler (rt_sigreturn), without which a killed heapsnap would kill it",
+			(int)tid);
 	if (effect > accepted)
-		return hs_error_create(HS_ERROR_REFUSED_FOR_GOOD, "the seccomp filter of thread %d forbids what it would have to call", (int)tid);
+		return hs_error_create(HS_ERROR_REFUSED_FOR_GOOD,
+				       "the seccomp filter of thread %d forbids what it would have to call", (int)tid);
 	if (mode == 2)
 		error = ptrace_set_options(tid, HS_PTRACE_OPTIONS | HS_PTRACE_SUSPEND_SECCOMP);
 	if (mode != 2 || error) {
 		hs_error_destroy(error);
-		return hs_error_create(HS_ERROR_REFUSED, "the seccomp rules of thread %d cannot be suspended", (int)tid);
+		return hs_error_create(HS_ERROR_REFUSED, "the seccomp rules of thread %d cannot be suspended",
+				       (int)tid);
 	}
 	caller->suspended_seccomp = true;
 	return NULL;
@@ -210,12 +224,15 @@ struct choice {
 	bool other_moment; // some thread may do at another moment
 };
 
-static struct hs_error *find_room(struct choice *choice, const struct frozen_thread *victim, enum frame_place place, struct frame_room *ret)
+static struct hs_error *find_room(struct choice *choice, const struct frozen_thread *victim, enum frame_place place,
+				  struct frame_room *ret)
 {
 	struct hs_error *error = place == ON_OWN_STACK ? frame_room_on_own_stack(&choice->rooms, victim, ret)
 						       : frame_room_on_main_stack(&choice->rooms, ret);
 
-	return error ? hs_error_prefix(error, "thread %d: no memory is proven free for a signal frame", (int)victim->tid) : NULL;
+	return error ? hs_error_prefix(error, "thread %d: no memory is proven free for a signal frame",
+				       (int)victim->tid)
+		     : NULL;
 }
 
 // Tries one thread as the victim: everything but the first change of its registers. What costs least is asked first.
@@ -243,13 +260,15 @@ static struct hs_error *prepare_victim(struct choice *choice, struct frozen_thre
 	caller->xstate_size = caller->layout.total;
 	error = ptrace_get_xstate(thread->tid, caller->xstate, &caller->xstate_size);
 	if (!error && !sigframe_is_allowed(caller->xstate, caller->xstate_size, &caller->layout))
-		error = hs_error_create(HS_ERROR_REFUSED, "thread %d: its protection keys (PKRU) forbid memory", (int)thread->tid);
+		error = hs_error_create(HS_ERROR_REFUSED, "thread %d: its protection keys (PKRU) forbid memory",
+					(int)thread->tid);
 	if (!error)
 		error = suspend_seccomp(caller, choice->accepted);
 	choice->other_round = choice->other_round || (error && choice->accepted < SECCOMP_EFFECT_KILLS_CALL);
 	if (error)
 		return error;
-	// What the kernel would do, and cannot any more once it has seen the thread elsewhere (rseq_ip_fixup in kernel/rseq.c).
+	// What the kernel would do, and cannot any more once it has seen the thread elsewhere (rseq_ip_fixup in
+	// kernel/rseq.c).
 	if (resume != thread->registers.rip) {
 		thread->registers.rip = resume;
 		thread->registers_changed = true;
@@ -257,9 +276,15 @@ static struct hs_error *prepare_victim(struct choice *choice, struct frozen_thre
 	return write_frame(caller, room.low, room.top);
 }
 
-// How readily a thread is taken: 0 first. A call that moves data loses nothing by it; one in a restart block may, if the tool is killed. One whose
-// flags raise signals is taken last.
-enum { RANK_TRANSFER = ARCH_RESTART_BLOCK, RANK_RESTART_BLOCK, RANK_RAISES, RANKS_OF_STATE, RANKS = 2 * RANKS_OF_STATE };
+// How readily a thread is taken: 0 first. A call that moves data loses nothing by it; one in a restart block may, if
+// the tool is killed. One whose flags raise signals is taken last.
+enum {
+	RANK_TRANSFER = ARCH_RESTART_BLOCK,
+	RANK_RESTART_BLOCK,
+	RANK_RAISES,
+	RANKS_OF_STATE,
+	RANKS = 2 * RANKS_OF_STATE
+};
 
 static int rank_of(const struct frozen_thread *thread)
 {
@@ -274,7 +299,8 @@ static int rank_of(const struct frozen_thread *thread)
 	return thread->avoid_as_victim ? RANKS_OF_STATE + rank : rank;
 }
 
-// Whether an error ends the search: whatever thread is asked next, it says the same. Of threads that stand still none dies alone.
+// Whether an error ends the search: whatever thread is asked next, it says the same. Of threads that stand still none
+// dies alone.
 static bool ends_search(const struct hs_error *error)
 {
 	return error->code == HS_ERROR_GONE || error->code == HS_ERROR_TIMEOUT || error->code == HS_ERROR_INTERRUPTED ||
@@ -317,19 +343,25 @@ static struct hs_error *try_threads(struct choice *choice)
 		choice->accepted = round < 2 ? SECCOMP_EFFECT_NONE : SECCOMP_EFFECT_KILLS_CALL;
 		choice->other_round = choice->other_moment = false;
 		for (int attempt = 0; attempt < RANKS * FRAME_PLACES; attempt++)
-			if (try_rank(choice, attempt / FRAME_PLACES, (enum frame_place)(attempt % FRAME_PLACES), &error))
+			if (try_rank(choice, attempt / FRAME_PLACES, (enum frame_place)(attempt % FRAME_PLACES),
+				     &error))
 				return error;
 		if (!choice->other_round)
 			break;
 	}
-	return error ? error : hs_error_create(HS_ERROR_GONE, "process %d has no thread left", (int)choice->caller->process->pid);
+	return error ? error
+		     : hs_error_create(HS_ERROR_GONE, "process %d has no thread left",
+				       (int)choice->caller->process->pid);
 }
 
 static struct hs_error *choose_victim(struct remote_caller *caller, const struct proc_maps *maps)
 {
 	struct choice choice = {
 		.caller = caller,
-		.rooms = { .process = caller->process, .maps = maps, .memory = caller->memory, .size = room_needed(caller) },
+		.rooms = { .process = caller->process,
+			   .maps = maps,
+			   .memory = caller->memory,
+			   .size = room_needed(caller) },
 	};
 	struct hs_error *error = try_threads(&choice);
 
@@ -340,7 +372,8 @@ static struct hs_error *choose_victim(struct remote_caller *caller, const struct
 	if (ends_search(error))
 		return error;
 	error->code = choice.other_moment ? HS_ERROR_REFUSED : HS_ERROR_REFUSED_FOR_GOOD;
-	return hs_error_prefix(error, "no thread of process %d can make system calls for heapsnap", (int)caller->process->pid);
+	return hs_error_prefix(error, "no thread of process %d can make system calls for heapsnap",
+			       (int)caller->process->pid);
 }
 
 // pre: caller->process and ->memory are set.
@@ -363,7 +396,8 @@ static struct hs_error *open_caller(struct remote_caller *caller)
 		caller->pop_gadget = gadgets.pop_gadget;
 		caller->leave_gadget = gadgets.leave_gadget;
 	} else {
-		error = entry_patch_apply(caller->process, caller->memory, caller->process->threads[0].tid, &caller->entry);
+		error = entry_patch_apply(caller->process, caller->memory, caller->process->threads[0].tid,
+					  &caller->entry);
 		caller->syscall_gadget = caller->entry.address;
 		caller->sigreturn_gadget = caller->entry.address + ARCH_ENTRY_SIGRETURN_OFFSET;
 		caller->leave_gadget = caller->entry.address + ARCH_ENTRY_LEAVE_OFFSET;
@@ -419,7 +453,8 @@ static struct hs_error *call_once(struct remote_caller *caller, long number, con
 	return error;
 }
 
-struct hs_error *remote_call(struct remote_caller *caller, long number, const uint64_t arguments[6], int64_t *result_ret)
+struct hs_error *remote_call(struct remote_caller *caller, long number, const uint64_t arguments[6],
+			     int64_t *result_ret)
 {
 	if (!caller->in_call || caller->running || caller->at_entry)
 		return hs_error_create(HS_ERROR_REFUSED, "no remote system call is possible after one that failed");
@@ -446,7 +481,8 @@ struct hs_error *remote_call_checked(struct remote_caller *caller, const char *w
 	if (error)
 		return error;
 	if (result < 0 && result >= -4095)
-		return hs_error_with_errno(HS_ERROR_REMOTE, (int)-result, "in process %d: %s", (int)caller->process->pid, what);
+		return hs_error_with_errno(HS_ERROR_REMOTE, (int)-result, "in process %d: %s",
+					   (int)caller->process->pid, what);
 	if (result_ret)
 		*result_ret = (uint64_t)result;
 	return NULL;
@@ -478,7 +514,8 @@ static struct hs_error *bring_back(struct remote_caller *caller)
 		struct stop stop;
 
 		error = ptrace_interrupt(tid);
-		// A signal of the call itself goes no further: there is no handler for it. The next stop is before any instruction.
+		// A signal of the call itself goes no further: there is no handler for it. The next stop is before any
+		// instruction.
 		if (!error && caller->has_signal)
 			error = ptrace_continue(tid, 0);
 		if (error)
@@ -487,8 +524,10 @@ static struct hs_error *bring_back(struct remote_caller *caller)
 		caller->running = true;
 		stop = stop_wait(tid, UINT64_MAX, false);
 		if (stop.kind == STOP_NONE)
-			return hs_error_create(HS_ERROR_TIMEOUT,
-					       "thread %d is still in a remote system call; it returns to its work by itself", (int)tid);
+			return hs_error_create(
+				HS_ERROR_TIMEOUT,
+				"thread %d is still in a remote system call; it returns to its work by itself",
+				(int)tid);
 		caller->running = false;
 		// After a call that was made, or before the parked one: in both the registers can be set.
 		if (stop.kind == STOP_SYSCALL)
@@ -506,15 +545,16 @@ static struct hs_error *restore_victim(struct remote_caller *caller)
 	error = bring_back(caller);
 	if (!error)
 		error = restore_xstate(caller);
-	// The mask before the registers: until these are set, the frame would bring the mask back. Parked, for from here on signals may come.
+	// The mask before the registers: until these are set, the frame would bring the mask back. Parked, for from
+	// here on signals may come.
 	if (!error)
 		error = park(caller);
 	if (!error)
 		error = ptrace_set_signal_mask(victim->tid, victim->signal_mask);
 	if (!error)
 		error = ptrace_set_registers(victim->tid, &victim->registers);
-	// What could not be done here the frame does, and all of it: from wherever the thread is on its way, it leads home. To set a part of it at
-	// the release would bring the thread home with the rest of it wrong.
+	// What could not be done here the frame does, and all of it: from wherever the thread is on its way, it leads
+	// home. To set a part of it at the release would bring the thread home with the rest of it wrong.
 	caller->comes_home = error != NULL;
 	victim->registers_changed = false;
 	if (error)
@@ -541,7 +581,4 @@ struct hs_error *remote_call_close(struct remote_caller *caller)
 	return error;
 }
 
-uint64_t remote_call_scratch(const struct remote_caller *caller)
-{
-	return caller->frame + HS_SIGFRAME_INFO_OFFSET;
-}
+uint64_t remote_call_scratch(const struct remote_caller *caller) { return caller->frame + HS_SIGFRAME_INFO_OFFSET; }

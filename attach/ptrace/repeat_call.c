@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <sys/syscall.h>
 
-// Those that have done nothing when they return EINTR. Those of sockets do so where the socket has a timeout (sock_intr_errno in
-// include/net/sock.h). A finite timeout begins anew.
+// Those that have done nothing when they return EINTR. Those of sockets do so where the socket has a timeout
+// (sock_intr_errno in include/net/sock.h). A finite timeout begins anew.
 static bool may_be_repeated(long call)
 {
 	switch (call) {

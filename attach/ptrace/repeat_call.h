@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting calls that end with EINTR when their thread is merely stopped (signal(7), "Interruption of system calls and library functions by
-// stop signals"): the kernel does not repeat them by itself. A freeze would let the program see an error that no signal of its own has
-// caused. So such a thread is set back to before the call, and makes it again when it is released.
+// Waiting calls that end with EINTR when their thread is merely stopped (signal(7), "Interruption of system calls and
+// library functions by stop signals"): the kernel does not repeat them by itself. A freeze would let the program see an
+// error that no signal of its own has caused. So such a thread is set back to before the call, and makes it again when
+// it is released.
 //
-// If a signal with a handler has come meanwhile, the EINTR is the program's own, and stays. One that comes in the last microseconds before the
-// release has its handler run before the repeated call instead of during it: as if it had come before the call, which a program that
-// waits without a signal mask must reckon with at any time. A call that takes a signal mask (epoll_pwait) is repeated with the signals
-// blocked until it has its mask again; so it misses none.
+// If a signal with a handler has come meanwhile, the EINTR is the program's own, and stays. One that comes in the last
+// microseconds before the release has its handler run before the repeated call instead of during it: as if it had come
+// before the call, which a program that waits without a signal mask must reckon with at any time. A call that takes a
+// signal mask (epoll_pwait) is repeated with the signals blocked until it has its mask again; so it misses none.
 #ifndef HEAPSNAP_ATTACH_PTRACE_REPEAT_CALL_H
 #define HEAPSNAP_ATTACH_PTRACE_REPEAT_CALL_H
 
@@ -18,10 +19,12 @@
 // Pure: whether `registers` are those of a thread that was stopped in such a call. Then they are set back to before it.
 bool repeat_call_prepare(struct user_regs_struct *registers);
 
-// Right before the release of a thread that was prepared: gives it its signal mask, and the EINTR if that is its own after all.
+// Right before the release of a thread that was prepared: gives it its signal mask, and the EINTR if that is its own
+// after all.
 struct hs_error *repeat_call_settle(pid_t pid, struct frozen_thread *thread) HS_MUST_CHECK;
 
-// Pure: whether /proc/PID/task/TID/status tells of a signal that has a handler, is pending, and is not blocked by `mask`.
+// Pure: whether /proc/PID/task/TID/status tells of a signal that has a handler, is pending, and is not blocked by
+// `mask`.
 bool status_has_signal(const char *status, uint64_t mask);
 
 #endif

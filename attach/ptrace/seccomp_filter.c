@@ -28,29 +28,52 @@ static bool load(const struct seccomp_data *data, uint32_t offset, uint32_t *ret
 static bool compute(uint16_t operation, uint32_t *accumulator, uint32_t operand)
 {
 	switch (operation) {
-	case BPF_ADD: *accumulator += operand; return true;
-	case BPF_SUB: *accumulator -= operand; return true;
-	case BPF_MUL: *accumulator *= operand; return true;
-	case BPF_AND: *accumulator &= operand; return true;
-	case BPF_OR: *accumulator |= operand; return true;
-	case BPF_XOR: *accumulator ^= operand; return true;
-	case BPF_LSH: *accumulator = *accumulator << (operand & 31); return true;
-	case BPF_RSH: *accumulator = *accumulator >> (operand & 31); return true;
-	case BPF_NEG: *accumulator = -*accumulator; return true;
+	case BPF_ADD:
+		*accumulator += operand;
+		return true;
+	case BPF_SUB:
+		*accumulator -= operand;
+		return true;
+	case BPF_MUL:
+		*accumulator *= operand;
+		return true;
+	case BPF_AND:
+		*accumulator &= operand;
+		return true;
+	case BPF_OR:
+		*accumulator |= operand;
+		return true;
+	case BPF_XOR:
+		*accumulator ^= operand;
+		return true;
+	case BPF_LSH:
+		*accumulator = *accumulator << (operand & 31);
+		return true;
+	case BPF_RSH:
+		*accumulator = *accumulator >> (operand & 31);
+		return true;
+	case BPF_NEG:
+		*accumulator = -*accumulator;
+		return true;
 	case BPF_DIV:
 		*accumulator = operand ? *accumulator / operand : 0;
 		return operand != 0; // the kernel ends the program with 0, which kills
-	default: return false;
+	default:
+		return false;
 	}
 }
 
 static bool compare(uint16_t operation, uint32_t accumulator, uint32_t operand)
 {
 	switch (operation) {
-	case BPF_JEQ: return accumulator == operand;
-	case BPF_JGT: return accumulator > operand;
-	case BPF_JGE: return accumulator >= operand;
-	default: return (accumulator & operand) != 0; // BPF_JSET
+	case BPF_JEQ:
+		return accumulator == operand;
+	case BPF_JGT:
+		return accumulator > operand;
+	case BPF_JGE:
+		return accumulator >= operand;
+	default:
+		return (accumulator & operand) != 0; // BPF_JSET
 	}
 }
 
@@ -69,18 +92,40 @@ uint32_t seccomp_filter_run(const struct sock_filter *program, size_t count, con
 			if (!load(data, step->k, &accumulator))
 				return SECCOMP_RET_KILL_PROCESS;
 			break;
-		case BPF_LD | BPF_W | BPF_LEN: accumulator = sizeof(*data); break;
-		case BPF_LDX | BPF_W | BPF_LEN: index = sizeof(*data); break;
-		case BPF_LD | BPF_IMM: accumulator = step->k; break;
-		case BPF_LDX | BPF_IMM: index = step->k; break;
-		case BPF_LD | BPF_MEM: accumulator = scratch[step->k % BPF_MEMWORDS]; break;
-		case BPF_LDX | BPF_MEM: index = scratch[step->k % BPF_MEMWORDS]; break;
-		case BPF_ST: scratch[step->k % BPF_MEMWORDS] = accumulator; break;
-		case BPF_STX: scratch[step->k % BPF_MEMWORDS] = index; break;
-		case BPF_MISC | BPF_TAX: index = accumulator; break;
-		case BPF_MISC | BPF_TXA: accumulator = index; break;
-		case BPF_RET | BPF_K: return step->k;
-		case BPF_RET | BPF_A: return accumulator;
+		case BPF_LD | BPF_W | BPF_LEN:
+			accumulator = sizeof(*data);
+			break;
+		case BPF_LDX | BPF_W | BPF_LEN:
+			index = sizeof(*data);
+			break;
+		case BPF_LD | BPF_IMM:
+			accumulator = step->k;
+			break;
+		case BPF_LDX | BPF_IMM:
+			index = step->k;
+			break;
+		case BPF_LD | BPF_MEM:
+			accumulator = scratch[step->k % BPF_MEMWORDS];
+			break;
+		case BPF_LDX | BPF_MEM:
+			index = scratch[step->k % BPF_MEMWORDS];
+			break;
+		case BPF_ST:
+			scratch[step->k % BPF_MEMWORDS] = accumulator;
+			break;
+		case BPF_STX:
+			scratch[step->k % BPF_MEMWORDS] = index;
+			break;
+		case BPF_MISC | BPF_TAX:
+			index = accumulator;
+			break;
+		case BPF_MISC | BPF_TXA:
+			accumulator = index;
+			break;
+		case BPF_RET | BPF_K:
+			return step->k;
+		case BPF_RET | BPF_A:
+			return accumulator;
 		case BPF_JMP | BPF_JA:
 			if (step->k >= count - at)
 				return SECCOMP_RET_KILL_PROCESS;
@@ -89,7 +134,8 @@ uint32_t seccomp_filter_run(const struct sock_filter *program, size_t count, con
 		default:
 			if (BPF_CLASS(step->code) == BPF_JMP && BPF_OP(step->code) <= BPF_JSET)
 				at += compare(BPF_OP(step->code), accumulator, operand) ? step->jt : step->jf;
-			else if (BPF_CLASS(step->code) != BPF_ALU || !compute(BPF_OP(step->code), &accumulator, operand))
+			else if (BPF_CLASS(step->code) != BPF_ALU ||
+				 !compute(BPF_OP(step->code), &accumulator, operand))
 				return SECCOMP_RET_KILL_PROCESS;
 		}
 	}
@@ -148,7 +194,8 @@ struct hs_error *seccomp_filters_read(pid_t tid, struct seccomp_filters *ret)
 	while (!error && found && ret->count < FILTERS_MAX)
 		error = read_one(tid, ret, &found);
 	if (!error && found)
-		error = hs_error_create(HS_ERROR_REFUSED, "thread %d has more than %d seccomp filters", (int)tid, FILTERS_MAX - 1);
+		error = hs_error_create(HS_ERROR_REFUSED, "thread %d has more than %d seccomp filters", (int)tid,
+					FILTERS_MAX - 1);
 	if (error)
 		seccomp_filters_deinit(ret);
 	return error;
@@ -169,11 +216,13 @@ bool seccomp_filters_kill(const struct seccomp_filters *filters, long number, co
 
 	memcpy(data.args, arguments, sizeof(data.args));
 	for (size_t i = 0; i < filters->count; i++)
-		action = seccomp_stricter(action, seccomp_filter_run(filters->filters[i].program, filters->filters[i].count, &data));
+		action = seccomp_stricter(
+			action, seccomp_filter_run(filters->filters[i].program, filters->filters[i].count, &data));
 	return seccomp_is_deadly(action);
 }
 
-// The calls that payload_load.c, session_attach.c, hook_apply.c and leftovers.c make; unknown addresses and sizes are 0.
+// The calls that payload_load.c, session_attach.c, hook_apply.c and leftovers.c make; unknown addresses and sizes are
+// 0.
 static const struct {
 	long number;
 	uint64_t arguments[6];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a thread's seccomp filters would say to the calls that it makes for the tool.
 //
-// While the tool lives they rest (PTRACE_O_SUSPEND_SECCOMP) and say nothing. A tool that is killed wakes them: what its thread does next
-// on its own (return to its work through rt_sigreturn, a call that was just begun, restart_syscall for a sleep that the stop has
-// interrupted) is judged by them.
+// While the tool lives they rest (PTRACE_O_SUSPEND_SECCOMP) and say nothing. A tool that is killed wakes them: what its
+// thread does next on its own (return to its work through rt_sigreturn, a call that was just begun, restart_syscall for
+// a sleep that the stop has interrupted) is judged by them.
 #ifndef HEAPSNAP_ATTACH_PTRACE_SECCOMP_FILTER_H
 #define HEAPSNAP_ATTACH_PTRACE_SECCOMP_FILTER_H
 
@@ -16,7 +16,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// Pure: the action of one filter (include/uapi/linux/seccomp.h, with its data). A program that the kernel would not take kills.
+// Pure: the action of one filter (include/uapi/linux/seccomp.h, with its data). A program that the kernel would not
+// take kills.
 uint32_t seccomp_filter_run(const struct sock_filter *program, size_t count, const struct seccomp_data *data);
 
 // Pure: of two actions the one that counts: kernel/seccomp.c, seccomp_run_filters.
@@ -30,7 +31,7 @@ struct seccomp_filters {
 	struct {
 		struct sock_filter *program; // owned
 		size_t count;
-	} *filters; // owned
+	} * filters; // owned
 	size_t count;
 };
 

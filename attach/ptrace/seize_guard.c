@@ -28,7 +28,8 @@ static void on_alarm(int signal)
 	seen_seizing = seizing;
 }
 
-// setitimer and not timer_create, which takes a place in the queue of signals that all processes of a user share: a target may have filled it.
+// setitimer and not timer_create, which takes a place in the queue of signals that all processes of a user share: a
+// target may have filled it.
 static void set_alarm(suseconds_t us)
 {
 	const struct itimerval value = { { 0, us }, { 0, us } };
@@ -48,17 +49,16 @@ struct hs_error *seize_guard_begin(void)
 	return NULL;
 }
 
-void seize_guard_end(void)
-{
-	set_alarm(0);
-}
+void seize_guard_end(void) { set_alarm(0); }
 
 struct hs_error *seize_guarded(pid_t tid, unsigned long options)
 {
 	int error_number;
 
 	if (sigsetjmp(escape, 0) != 0)
-		return hs_error_create(HS_ERROR_TIMEOUT, "thread %d cannot be traced now: another of its process's threads is in an exec", (int)tid);
+		return hs_error_create(HS_ERROR_TIMEOUT,
+				       "thread %d cannot be traced now: another of its process's threads is in an exec",
+				       (int)tid);
 	last_number = last_number % 1000000 + 1;
 	seizing = last_number;
 	error_number = ptrace_seize(tid, options);

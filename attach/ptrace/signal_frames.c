@@ -5,20 +5,24 @@
 
 #include <string.h>
 
-// Whether [from, from + HS_SIGFRAME_HEAD_SIZE) of the piece, where `at` lies `behind` bytes behind its beginning, is all there.
+// Whether [from, from + HS_SIGFRAME_HEAD_SIZE) of the piece, where `at` lies `behind` bytes behind its beginning, is
+// all there.
 static bool holds_head(const struct stack_piece *piece, size_t at, size_t behind)
 {
 	return at >= behind && piece->size - at >= HS_SIGFRAME_HEAD_SIZE - behind;
 }
 
-bool signal_frame_has_pc(const struct stack_reader *reader, const struct stack_piece *piece, size_t offset, uint64_t low, uint64_t handler_sp)
+bool signal_frame_has_pc(const struct stack_reader *reader, const struct stack_piece *piece, size_t offset,
+			 uint64_t low, uint64_t handler_sp)
 {
-	uint64_t head[HS_SIGFRAME_HEAD_SIZE / sizeof(uint64_t)], frame = piece->address + offset - HS_SIGFRAME_PC_OFFSET, restorer;
+	uint64_t head[HS_SIGFRAME_HEAD_SIZE / sizeof(uint64_t)],
+		frame = piece->address + offset - HS_SIGFRAME_PC_OFFSET, restorer;
 	const struct proc_map *map;
 	size_t size;
 	bool is_known;
 
-	_Static_assert(HS_SIGFRAME_HEAD_SIZE % sizeof(uint64_t) == 0 && HS_SIGFRAME_PC_OFFSET % sizeof(uint64_t) == 0, "whole words");
+	_Static_assert(HS_SIGFRAME_HEAD_SIZE % sizeof(uint64_t) == 0 && HS_SIGFRAME_PC_OFFSET % sizeof(uint64_t) == 0,
+		       "whole words");
 	if (frame + HS_SIGFRAME_TAKEN < low)
 		return false;
 	if (holds_head(piece, offset, HS_SIGFRAME_PC_OFFSET)) {
@@ -35,7 +39,8 @@ bool signal_frame_has_pc(const struct stack_reader *reader, const struct stack_p
 	return map && map->executable;
 }
 
-bool signal_frame_has_sp(const struct stack_reader *reader, const struct stack_piece *piece, size_t offset, uint64_t low)
+bool signal_frame_has_sp(const struct stack_reader *reader, const struct stack_piece *piece, size_t offset,
+			 uint64_t low)
 {
 	const size_t pc_offset = offset + HS_SIGFRAME_PC_OFFSET - HS_SIGFRAME_SP_OFFSET;
 	uint64_t restorer;
@@ -43,7 +48,8 @@ bool signal_frame_has_sp(const struct stack_reader *reader, const struct stack_p
 	if (holds_head(piece, offset, HS_SIGFRAME_SP_OFFSET)) {
 		if (!sigframe_may_be((const uint8_t *)piece->words + offset - HS_SIGFRAME_SP_OFFSET, &restorer))
 			return false;
-	} else if (pc_offset < piece->size && !proc_maps_find(reader->maps, piece->words[pc_offset / sizeof(uint64_t)])) {
+	} else if (pc_offset < piece->size &&
+		   !proc_maps_find(reader->maps, piece->words[pc_offset / sizeof(uint64_t)])) {
 		return false; // no pc stands behind it
 	}
 	return signal_frame_has_pc(reader, piece, pc_offset, low, low);

@@ -54,7 +54,8 @@ static enum page_kind kind_of_page(uint64_t entry, bool is_shared)
 }
 
 // Copies what can be read of [address, address + size), in order.
-static struct hs_error *copy_readable(const struct target_memory *memory, uint64_t address, void *buffer, size_t size, size_t *size_ret)
+static struct hs_error *copy_readable(const struct target_memory *memory, uint64_t address, void *buffer, size_t size,
+				      size_t *size_ret)
 {
 	size_t done = 0;
 
@@ -114,8 +115,8 @@ uint64_t stack_reader_never_written(const struct stack_reader *reader, uint64_t 
 	return next_run(reader, address, end, &run_end) == PAGE_NEVER_WRITTEN ? run_end - address : 0;
 }
 
-struct hs_error *stack_reader_copy(const struct stack_reader *reader, uint64_t address, void *buffer, size_t size, size_t *size_ret,
-			    bool *is_known_ret)
+struct hs_error *stack_reader_copy(const struct stack_reader *reader, uint64_t address, void *buffer, size_t size,
+				   size_t *size_ret, bool *is_known_ret)
 {
 	size_t done = 0;
 	bool ended = false;

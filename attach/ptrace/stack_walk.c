@@ -28,7 +28,8 @@ static void table_deinit(struct unwind_table *table)
 	free((void *)table->search.bytes);
 }
 
-static struct hs_error *copy_span(const struct target_memory *memory, uint64_t low, uint64_t high, struct memory_span *ret)
+static struct hs_error *copy_span(const struct target_memory *memory, uint64_t low, uint64_t high,
+				  struct memory_span *ret)
 {
 	HS_CLEANUP_FREE uint8_t *bytes = malloc(high - low + 1);
 	struct hs_error *error;
@@ -41,18 +42,21 @@ static struct hs_error *copy_span(const struct target_memory *memory, uint64_t l
 	return error;
 }
 
-// Of the load segment that holds .eh_frame_hdr no more than that and .eh_frame, where section headers tell: a large program's constants lie there too.
+// Of the load segment that holds .eh_frame_hdr no more than that and .eh_frame, where section headers tell: a large
+// program's constants lie there too.
 static void narrow(const struct elf_view *elf, uint64_t hdr, uint64_t hdr_size, uint64_t *low, uint64_t *high)
 {
 	uint64_t start, size;
 
-	if (!elf_view_section(elf, ".eh_frame", &start, &size) || start < *low || start > *high || size > *high - start || hdr_size > *high - hdr)
+	if (!elf_view_section(elf, ".eh_frame", &start, &size) || start < *low || start > *high ||
+	    size > *high - start || hdr_size > *high - hdr)
 		return;
 	*low = start < hdr ? start : hdr;
 	*high = start + size > hdr + hdr_size ? start + size : hdr + hdr_size;
 }
 
-static struct hs_error *read_table(const struct target_memory *memory, const struct module *module, struct unwind_table *ret)
+static struct hs_error *read_table(const struct target_memory *memory, const struct module *module,
+				   struct unwind_table *ret)
 {
 	uint64_t hdr, hdr_size, low, high;
 	struct hs_error *error;
@@ -79,7 +83,8 @@ static struct hs_error *read_table(const struct target_memory *memory, const str
 	return error;
 }
 
-static struct hs_error *read_tables(const struct target_memory *memory, const struct module_list *modules, struct unwind_tables *tables)
+static struct hs_error *read_tables(const struct target_memory *memory, const struct module_list *modules,
+				    struct unwind_tables *tables)
 {
 	tables->items = calloc(modules->count + 1, sizeof(*tables->items));
 	tables->rules = calloc(RULES, sizeof(*tables->rules));
@@ -138,17 +143,20 @@ struct walk {
 	const struct walked_thread *thread;
 };
 
-// The module that holds the pc, if it is still the one that was read. *is_known_ret false: there is code, and nobody knows whose.
+// The module that holds the pc, if it is still the one that was read. *is_known_ret false: there is code, and nobody
+// knows whose.
 static const struct unwind_table *find_table(const struct walk *walk, uint64_t pc, bool *is_known_ret)
 {
-	const struct proc_map *now = proc_maps_find(walk->reader->maps, pc), *before = proc_maps_find(&walk->tables->maps, pc);
+	const struct proc_map *now = proc_maps_find(walk->reader->maps, pc),
+			      *before = proc_maps_find(&walk->tables->maps, pc);
 
 	*is_known_ret = false;
 	if (!now || !now->executable)
 		return NULL;
 	*is_known_ret = now->inode == 0; // made by the program itself
-	if (!before || !before->executable || before->start != now->start || before->end != now->end || before->offset != now->offset ||
-	    before->inode != now->inode || before->device_major != now->device_major || before->device_minor != now->device_minor)
+	if (!before || !before->executable || before->start != now->start || before->end != now->end ||
+	    before->offset != now->offset || before->inode != now->inode || before->device_major != now->device_major ||
+	    before->device_minor != now->device_minor)
 		return NULL;
 	for (size_t i = 0; i < walk->tables->count; i++) {
 		const struct unwind_table *table = &walk->tables->items[i];
@@ -221,11 +229,12 @@ static bool follows_call(const struct walk *walk, uint64_t pc)
 	const struct proc_map *map = proc_maps_find(walk->reader->maps, pc - 1);
 	uint8_t code[ARCH_CALL_MAX];
 
-	return map && map->executable && read_code(walk, pc - ARCH_CALL_MAX, code, sizeof(code)) && arch_ends_in_call(code + sizeof(code));
+	return map && map->executable && read_code(walk, pc - ARCH_CALL_MAX, code, sizeof(code)) &&
+	       arch_ends_in_call(code + sizeof(code));
 }
 
-// A frame without unwind information, whose frame pointer leads nowhere: only the C library's start code can be further out, where so little is
-// left of the stack.
+// A frame without unwind information, whose frame pointer leads nowhere: only the C library's start code can be further
+// out, where so little is left of the stack.
 static enum walk_end end_without_info(const struct walk *walk, uint64_t rule, uint64_t sp)
 {
 	uint64_t end = walk->thread->stack_end;
@@ -249,7 +258,8 @@ static void begin_in_full(const struct user_regs_struct *from, struct full_regis
 // One step by three registers, for a frame without unwind information.
 static enum step_result step_without_info(const struct walk *walk, uint64_t rule, struct full_registers *registers)
 {
-	struct walk_registers three = { registers->value[CFI_RA], registers->value[CFI_RSP], registers->value[CFI_RBP] };
+	struct walk_registers three = { registers->value[CFI_RA], registers->value[CFI_RSP],
+					registers->value[CFI_RBP] };
 	enum step_result result;
 	bool exact;
 	uint64_t cfa;
@@ -281,11 +291,14 @@ static enum step_result step_in_full(const struct walk *walk, uint64_t rule, str
 	table = find_table(walk, lookup, &is_known);
 	if (!table)
 		return STEP_BAD;
-	return decode_row(table, lookup, &row) == CFI_OK ? unwind_step_full(&row, &table->span, &walk->thread->stack, registers, &cfa) : STEP_BAD;
+	return decode_row(table, lookup, &row) == CFI_OK
+		       ? unwind_step_full(&row, &table->span, &walk->thread->stack, registers, &cfa)
+		       : STEP_BAD;
 }
 
 // For stacks with frames that need more than three registers.
-static enum walk_end walk_in_full(const struct walk *walk, const struct region_part *ranges, size_t range_count, uint64_t *certain_ret)
+static enum walk_end walk_in_full(const struct walk *walk, const struct region_part *ranges, size_t range_count,
+				  uint64_t *certain_ret)
 {
 	struct full_registers registers;
 	bool guessed = false;
@@ -307,13 +320,15 @@ static enum walk_end walk_in_full(const struct walk *walk, const struct region_p
 		if (result == STEP_END || (result == STEP_OK && registers.value[CFI_RA] == 0))
 			return WALK_COMPLETE;
 		if (result != STEP_OK)
-			return UNWIND_KIND(rule) == UNWIND_FRAME_POINTER ? end_without_info(walk, rule, sp) : WALK_INCOMPLETE;
+			return UNWIND_KIND(rule) == UNWIND_FRAME_POINTER ? end_without_info(walk, rule, sp)
+									 : WALK_INCOMPLETE;
 	}
 	return WALK_INCOMPLETE;
 }
 
-enum walk_end stack_walk(struct unwind_tables *tables, const struct stack_reader *reader, const struct walked_thread *thread,
-			 const struct region_part *ranges, size_t range_count, uint64_t *certain_ret)
+enum walk_end stack_walk(struct unwind_tables *tables, const struct stack_reader *reader,
+			 const struct walked_thread *thread, const struct region_part *ranges, size_t range_count,
+			 uint64_t *certain_ret)
 {
 	const struct walk walk = { tables, reader, thread };
 	struct walk_registers registers = { thread->registers->rip, thread->registers->rsp, thread->registers->rbp };
@@ -337,7 +352,8 @@ enum walk_end stack_walk(struct unwind_tables *tables, const struct stack_reader
 			return WALK_COMPLETE;
 		if (result == STEP_SLOW)
 			return walk_in_full(&walk, ranges, range_count, certain_ret);
-		if (UNWIND_KIND(rule) == UNWIND_FRAME_POINTER && (result != STEP_OK || !follows_call(&walk, registers.pc)))
+		if (UNWIND_KIND(rule) == UNWIND_FRAME_POINTER &&
+		    (result != STEP_OK || !follows_call(&walk, registers.pc)))
 			return end_without_info(&walk, rule, sp);
 		if (result != STEP_OK)
 			return WALK_INCOMPLETE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walking the copied stack of a stopped thread by unwind information that was read before the stop: with the payload's own decoder, so no file is
-// opened and nothing but the copies is looked at.
+// Walking the copied stack of a stopped thread by unwind information that was read before the stop: with the payload's
+// own decoder, so no file is opened and nothing but the copies is looked at.
 #ifndef HEAPSNAP_ATTACH_PTRACE_STACK_WALK_H
 #define HEAPSNAP_ATTACH_PTRACE_STACK_WALK_H
 
@@ -47,10 +47,12 @@ struct walked_thread {
 	uint64_t stack_end;       // where the thread's stack is known to end; 0 = unknown
 };
 
-// *certain_ret: words of the stack below this address are surely no return address into the ranges: unwind information has led up to there, and no guess.
-// A module counts only if it is mapped under `reader->maps` as it was when the tables were read.
-enum walk_end stack_walk(struct unwind_tables *tables, const struct stack_reader *reader, const struct walked_thread *thread,
-			 const struct region_part *ranges, size_t range_count, uint64_t *certain_ret);
+// *certain_ret: words of the stack below this address are surely no return address into the ranges: unwind information
+// has led up to there, and no guess. A module counts only if it is mapped under `reader->maps` as it was when the
+// tables were read.
+enum walk_end stack_walk(struct unwind_tables *tables, const struct stack_reader *reader,
+			 const struct walked_thread *thread, const struct region_part *ranges, size_t range_count,
+			 uint64_t *certain_ret);
 
 // Pure: whether the address lies in one of the ranges (offset = address).
 bool ranges_hold(const struct region_part *ranges, size_t count, uint64_t address);

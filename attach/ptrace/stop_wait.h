@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting for the stops of a traced thread, never without a bound.
 //
-// A stop is looked at (WNOWAIT), not consumed: the kernel then still holds a signal that the thread stopped for, and delivers
-// it by itself when the tool dies before it has passed the signal on (ptrace_stop in kernel/signal.c keeps it in exit_code,
-// which a consuming wait clears). Resuming works the same either way.
+// A stop is looked at (WNOWAIT), not consumed: the kernel then still holds a signal that the thread stopped for, and
+// delivers it by itself when the tool dies before it has passed the signal on (ptrace_stop in kernel/signal.c keeps it
+// in exit_code, which a consuming wait clears). Resuming works the same either way.
 #ifndef HEAPSNAP_ATTACH_PTRACE_STOP_WAIT_H
 #define HEAPSNAP_ATTACH_PTRACE_STOP_WAIT_H
 
@@ -28,14 +28,13 @@ struct stop {
 	int signal;
 };
 
-
 // Never waits.
 struct stop stop_peek(pid_t tid);
-// Until the kind is not STOP_NONE or `deadline` has passed (then STOP_NONE). `interruptible`: also ends, with STOP_NONE, when
-// a signal asks the tool to end.
+// Until the kind is not STOP_NONE or `deadline` has passed (then STOP_NONE). `interruptible`: also ends, with
+// STOP_NONE, when a signal asks the tool to end.
 struct stop stop_wait(pid_t tid, uint64_t deadline, bool interruptible);
-// pre: STOP_EXITED or STOP_EXEC was seen. A dead thread is forgotten by the kernel only then; one after an exec takes requests only
-// then (looks_like_a_spurious_pid in kernel/ptrace.c), and is STOP_NONE from there on.
+// pre: STOP_EXITED or STOP_EXEC was seen. A dead thread is forgotten by the kernel only then; one after an exec takes
+// requests only then (looks_like_a_spurious_pid in kernel/ptrace.c), and is STOP_NONE from there on.
 void stop_consume(pid_t tid);
 
 #endif

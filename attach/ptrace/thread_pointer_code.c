@@ -9,14 +9,16 @@
 
 bool thread_pointer_code_is_allowed(void) { return getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE; }
 
-// Intel SDM volume 2. The load: 64 REX.W+R 8B /r, with ModRM mod 0, rm 4; SIB 25, disp32 0. RDFSBASE: F3 REX.W+B 0F AE /0, mod 3. 2E in front of it
-// (a segment override that 64-bit mode ignores) makes it one instruction of the same length.
+// Intel SDM volume 2. The load: 64 REX.W+R 8B /r, with ModRM mod 0, rm 4; SIB 25, disp32 0. RDFSBASE: F3 REX.W+B 0F AE
+// /0, mod 3. 2E in front of it (a segment override that 64-bit mode ignores) makes it one instruction of the same
+// length.
 bool thread_pointer_code_replace(uint8_t *code)
 {
 	static const uint8_t tail[] = { 0x25, 0, 0, 0, 0 };
 	uint8_t rex = code[1], modrm = code[3];
 
-	if (code[0] != 0x64 || (rex & 0xfb) != 0x48 || code[2] != 0x8b || (modrm & 0xc7) != 0x04 || memcmp(code + 4, tail, sizeof(tail)) != 0)
+	if (code[0] != 0x64 || (rex & 0xfb) != 0x48 || code[2] != 0x8b || (modrm & 0xc7) != 0x04 ||
+	    memcmp(code + 4, tail, sizeof(tail)) != 0)
 		return false;
 	memset(code, 0x2e, 4);
 	code[4] = 0xf3;
@@ -40,7 +42,8 @@ bool thread_pointer_code_replace_in_image(uint8_t *image, size_t size)
 
 		memcpy(&distance, image + at, sizeof(distance));
 		place = (int64_t)at + distance;
-		if (place < 0 || (uint64_t)place + THREAD_POINTER_CODE_SIZE > size || !thread_pointer_code_replace(image + place))
+		if (place < 0 || (uint64_t)place + THREAD_POINTER_CODE_SIZE > size ||
+		    !thread_pointer_code_replace(image + place))
 			return false;
 	}
 	return true;

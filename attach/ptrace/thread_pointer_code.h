@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the payload reads the thread pointer. As built it loads the word at %fs:0, which a libc keeps there; a thread whose fs base is 0, or leads nowhere,
-// would die of that. Where the kernel lets programs read the fs base itself, the load becomes RDFSBASE, of the same length.
+// How the payload reads the thread pointer. As built it loads the word at %fs:0, which a libc keeps there; a thread
+// whose fs base is 0, or leads nowhere, would die of that. Where the kernel lets programs read the fs base itself, the
+// load becomes RDFSBASE, of the same length.
 #ifndef HEAPSNAP_ATTACH_PTRACE_THREAD_POINTER_CODE_H
 #define HEAPSNAP_ATTACH_PTRACE_THREAD_POINTER_CODE_H
 
@@ -11,7 +12,8 @@
 // Whether programs may run RDFSBASE here (Linux 5.9 and later, on processors that have it).
 bool thread_pointer_code_is_allowed(void);
 
-// mov %fs:0, %register → rdfsbase %register, with prefixes that mean nothing in front. False = there is another instruction. `code`: 9 bytes
+// mov %fs:0, %register → rdfsbase %register, with prefixes that mean nothing in front. False = there is another
+// instruction. `code`: 9 bytes
 #define THREAD_POINTER_CODE_SIZE 9u
 bool thread_pointer_code_replace(uint8_t *code);
 

@@ -37,7 +37,7 @@ struct freezer {
 	size_t capacity;
 	uint64_t deadline; // CLOCK_MONOTONIC, ns
 	struct pid_set user_threads;
-	pid_t left_out;    // a live thread that could not be seized in the last pass; 0 = none
+	pid_t left_out; // a live thread that could not be seized in the last pass; 0 = none
 };
 
 static struct hs_error *describe_stuck(pid_t pid, pid_t tid)
@@ -48,8 +48,9 @@ static struct hs_error *describe_stuck(pid_t pid, pid_t tid)
 
 	hs_error_destroy(error);
 	return hs_error_create(HS_ERROR_TIMEOUT,
-			       "thread %d of process %d did not stop in time (state %c, waits in %s); try again later", (int)tid,
-			       (int)pid, state, channel && channel[0] && strcmp(channel, "0") != 0 ? channel : "user code");
+			       "thread %d of process %d did not stop in time (state %c, waits in %s); try again later",
+			       (int)tid, (int)pid, state,
+			       channel && channel[0] && strcmp(channel, "0") != 0 ? channel : "user code");
 }
 
 static int compare_tids(const void *left, const void *right)
@@ -85,10 +86,12 @@ static void remove_thread(struct frozen_process *process, size_t index)
 
 static struct hs_error *gone_by_exec(pid_t pid)
 {
-	return hs_error_create(HS_ERROR_GONE, "process %d became another program (exec) meanwhile; try again", (int)pid);
+	return hs_error_create(HS_ERROR_GONE, "process %d became another program (exec) meanwhile; try again",
+			       (int)pid);
 }
 
-// Seizes and interrupts one thread and adds it. A dead or dying thread is left out. So is one that cannot be seized now, which is noted in `left_out`.
+// Seizes and interrupts one thread and adds it. A dead or dying thread is left out. So is one that cannot be seized
+// now, which is noted in `left_out`.
 static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 {
 	pid_t pid = freezer->process->pid;
@@ -103,8 +106,9 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 		hs_error_destroy(error);
 		error = NULL;
 	}
-	// EPERM has two more causes: the thread is exiting (an exec may give its id to another right after: ask again), and it is
-	// traced already, because a seized thread that called exec has taken the main thread's id, under which it is in no list.
+	// EPERM has two more causes: the thread is exiting (an exec may give its id to another right after: ask again),
+	// and it is traced already, because a seized thread that called exec has taken the main thread's id, under
+	// which it is in no list.
 	for (int attempt = 0; attempt < 3 && error && error->error_number == EPERM; attempt++) {
 		if (thread_is_own_tracee(pid, tid)) {
 			hs_error_destroy(error);
@@ -118,7 +122,8 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 		error = ptrace_interrupt(tid);
 		if (!error || error->code != HS_ERROR_GONE)
 			return error;
-		hs_error_destroy(error); // died after it was seized, and the collection reaps it; or has the main thread's id now
+		// died after it was seized, and the collection reaps it; or has the main thread's id now
+		hs_error_destroy(error);
 		return NULL;
 	}
 	freezer->process->count--;
@@ -129,8 +134,9 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 		return NULL;
 	}
 	if (error->error_number == EPERM)
-		return hs_error_prefix(error, "not allowed to trace process %d (traced by another, or a security module forbids it)",
-				       (int)pid);
+		return hs_error_prefix(
+			error, "not allowed to trace process %d (traced by another, or a security module forbids it)",
+			(int)pid);
 	return error;
 }
 
@@ -156,10 +162,10 @@ static struct hs_error *seize_new_threads(struct freezer *freezer)
 	while (!error && (entry = readdir(directory))) {
 		struct frozen_thread key = { .tid = (pid_t)strtol(entry->d_name, NULL, 10) };
 
-		if (key.tid <= 0 ||
-		    (known > 0 && bsearch(&key, process->threads, known, sizeof(key), compare_tids)))
+		if (key.tid <= 0 || (known > 0 && bsearch(&key, process->threads, known, sizeof(key), compare_tids)))
 			continue;
-		if (thread_is_kernel_worker(process->pid, key.tid, &freezer->user_threads) || ending_threads_have(process->pid, key.tid))
+		if (thread_is_kernel_worker(process->pid, key.tid, &freezer->user_threads) ||
+		    ending_threads_have(process->pid, key.tid))
 			continue;
 		error = interrupt_check();
 		if (!error)
@@ -172,8 +178,9 @@ static struct hs_error *seize_new_threads(struct freezer *freezer)
 	return error;
 }
 
-// An interrupted sleep goes on by restart_syscall(2), which a filter may not know: it would kill the thread when that is released. Such a
-// call is made anew instead; a time that it waits for begins again. At once, for the tool may be killed next.
+// An interrupted sleep goes on by restart_syscall(2), which a filter may not know: it would kill the thread when that
+// is released. Such a call is made anew instead; a time that it waits for begins again. At once, for the tool may be
+// killed next.
 static struct hs_error *keep_from_forbidden_restart(struct frozen_thread *thread)
 {
 	static const uint64_t none[6];
@@ -186,7 +193,8 @@ static struct hs_error *keep_from_forbidden_restart(struct frozen_thread *thread
 		return NULL;
 	error = seccomp_filters_read(thread->tid, &filters);
 	if (error) {
-		bool unknown = error->code == HS_ERROR_REFUSED; // without privilege; then a process with filters was refused before
+		// without privilege; then a process with filters was refused before
+		bool unknown = error->code == HS_ERROR_REFUSED;
 
 		if (!unknown)
 			return error;
@@ -211,10 +219,12 @@ struct hs_error *threads_read_signal_mask(struct frozen_thread *thread)
 	return ptrace_get_signal_mask(thread->tid, &thread->signal_mask);
 }
 
-// The main thread's id may have gone to another thread, by an exec, after the one that had it was interrupted. The kernel resolves the id of a thread to
-// seize before it waits for an exec to be over (ptrace_attach in kernel/ptrace.c): so the one in that exec may be traced after the stop that each
-// traced exec has, under an id that the request did not name, and nothing has interrupted it. While an interrupt is pending, one more changes nothing; one that
-// comes right behind the stop costs one more stop when the thread is resumed, which run_to_syscall_stop passes over, or is dropped with the release.
+// The main thread's id may have gone to another thread, by an exec, after the one that had it was interrupted. The
+// kernel resolves the id of a thread to seize before it waits for an exec to be over (ptrace_attach in
+// kernel/ptrace.c): so the one in that exec may be traced after the stop that each traced exec has, under an id that
+// the request did not name, and nothing has interrupted it. While an interrupt is pending, one more changes nothing;
+// one that comes right behind the stop costs one more stop when the thread is resumed, which run_to_syscall_stop passes
+// over, or is dropped with the release.
 static struct hs_error *interrupt_again(pid_t tid)
 {
 	struct hs_error *error = ptrace_interrupt(tid);
@@ -247,7 +257,8 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 			*ret = COLLECTED;
 			// A group stop has interrupted the call already, and not by this tool.
 			if (!error && stop.signal == SIGTRAP && !thread->repeats_call)
-				thread->registers_changed = thread->repeats_call = repeat_call_prepare(&thread->registers);
+				thread->registers_changed = thread->repeats_call =
+					repeat_call_prepare(&thread->registers);
 			if (!error && thread->repeats_call)
 				error = threads_read_signal_mask(thread);
 			thread->stands = !error;
@@ -269,8 +280,8 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 			return error ? error : interrupt_check();
 		case STOP_SIGNAL:
 		case STOP_SYSCALL:
-			// Any stop takes away a pending interrupt (ptrace_stop in kernel/signal.c): ask again, then let the signal
-			// take its way. The thread stops before it runs another instruction of the program.
+			// Any stop takes away a pending interrupt (ptrace_stop in kernel/signal.c): ask again, then let
+			// the signal take its way. The thread stops before it runs another instruction of the program.
 			error = ptrace_interrupt(tid);
 			if (!error)
 				error = ptrace_continue(tid, stop.signal);
@@ -285,7 +296,8 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 	}
 }
 
-// Whether all threads stand where they were collected; notes those that do not, which are dead or about to be, or were not collected yet.
+// Whether all threads stand where they were collected; notes those that do not, which are dead or about to be, or were
+// not collected yet.
 static bool all_stand(struct frozen_process *process)
 {
 	bool all = true;
@@ -299,9 +311,10 @@ static bool all_stand(struct frozen_process *process)
 	return all;
 }
 
-// All in the list in an event stop; the dead taken out. In turns, because one may wait until another, dead, is reaped (exec). Those that stand
-// are passed by: however often new threads appear, each is collected once. But while one is waited for, they are looked at too, for they may have been
-// killed: by the exec that it is in; or with the whole process, whose main thread is reported dead only after all others are reaped.
+// All in the list in an event stop; the dead taken out. In turns, because one may wait until another, dead, is reaped
+// (exec). Those that stand are passed by: however often new threads appear, each is collected once. But while one is
+// waited for, they are looked at too, for they may have been killed: by the exec that it is in; or with the whole
+// process, whose main thread is reported dead only after all others are reaped.
 static struct hs_error *collect_threads(struct freezer *freezer)
 {
 	struct frozen_process *process = freezer->process;
@@ -346,7 +359,8 @@ static struct hs_error *stop_all(struct freezer *freezer)
 		error = seize_new_threads(freezer);
 		if (error)
 			return error;
-		stand = all_stand(process); // in any case: an exec that keeps the others from being seized waits for the dead to be reaped
+		// in any case: an exec that keeps the others from being seized waits for the dead to be reaped
+		stand = all_stand(process);
 		if (stand && process->count == known && !freezer->left_out)
 			break;
 		urgency_lower(); // some are still to come to their stops
@@ -355,13 +369,18 @@ static struct hs_error *stop_all(struct freezer *freezer)
 			return error;
 		urgency_raise();
 		if (freezer->left_out && hs_monotonic_ns() >= freezer->deadline)
-			return hs_error_create(HS_ERROR_TIMEOUT, "thread %d of process %d cannot be traced: another thread of it is in an exec that "
-					       "takes long; try again later", (int)freezer->left_out, (int)process->pid);
-		// Where all that were there at first took the time that there was, and none has been started since, all stand.
+			return hs_error_create(
+				HS_ERROR_TIMEOUT,
+				"thread %d of process %d cannot be traced: another thread of it is in an exec that "
+				"takes long; try again later",
+				(int)freezer->left_out, (int)process->pid);
+		// Where all that were there at first took the time that there was, and none has been started since, all
+		// stand.
 		if (known > 0 && hs_monotonic_ns() >= freezer->deadline)
-			return hs_error_create(HS_ERROR_TIMEOUT,
-					       "process %d starts threads faster than they can be stopped; try again later",
-					       (int)process->pid);
+			return hs_error_create(
+				HS_ERROR_TIMEOUT,
+				"process %d starts threads faster than they can be stopped; try again later",
+				(int)process->pid);
 		if (process->count > 0)
 			qsort(process->threads, process->count, sizeof(*process->threads), compare_tids);
 	}
@@ -449,9 +468,11 @@ static struct hs_error *release_all_running(pid_t pid, struct frozen_thread *thr
 		}
 		count = left;
 		if (count > 0 && hs_monotonic_ns() >= deadline)
-			return hs_error_join(error, hs_error_create(HS_ERROR_TIMEOUT,
-								    "thread %d of process %d cannot be released before this program ends",
-								    (int)threads[0].tid, (int)pid));
+			return hs_error_join(
+				error,
+				hs_error_create(HS_ERROR_TIMEOUT,
+						"thread %d of process %d cannot be released before this program ends",
+						(int)threads[0].tid, (int)pid));
 	}
 	return error;
 }
@@ -549,8 +570,8 @@ struct hs_error *threads_thaw(struct frozen_process *process)
 	return error;
 }
 
-struct hs_error *threads_run_on(struct frozen_process *process, bool (*chosen)(const struct frozen_thread *, void *), void *context,
-				unsigned wait_us, unsigned timeout_ms)
+struct hs_error *threads_run_on(struct frozen_process *process, bool (*chosen)(const struct frozen_thread *, void *),
+				void *context, unsigned wait_us, unsigned timeout_ms)
 {
 	struct freezer freezer = { .process = process };
 	struct hs_error *error = NULL;
@@ -579,7 +600,4 @@ struct hs_error *threads_run_on(struct frozen_process *process, bool (*chosen)(c
 	return error ? hs_error_join(error, threads_thaw(process)) : NULL;
 }
 
-bool threads_rewind_syscall(struct user_regs_struct *registers)
-{
-	return arch_rewind_syscall(registers);
-}
+bool threads_rewind_syscall(struct user_regs_struct *registers) { return arch_rewind_syscall(registers); }

@@ -14,49 +14,50 @@
 struct frozen_thread {
 	pid_t tid;
 	struct user_regs_struct registers; // as they were when it stopped; also what it will resume with
-	uint64_t signal_mask;              // of one that repeats a call; of others once threads_read_signal_mask was called
-	bool stands;                       // collected: in the stop in which `registers` were read
-	bool registers_changed;            // write `registers` back before it resumes
-	bool repeats_call;                 // `registers` are set back to before a call that the stop has interrupted (repeat_call.h)
-	bool avoid_as_victim;              // a remote call takes another thread, if it can
+	uint64_t signal_mask;   // of one that repeats a call; of others once threads_read_signal_mask was called
+	bool stands;            // collected: in the stop in which `registers` were read
+	bool registers_changed; // write `registers` back before it resumes
+	bool repeats_call;    // `registers` are set back to before a call that the stop has interrupted (repeat_call.h)
+	bool avoid_as_victim; // a remote call takes another thread, if it can
 };
 
 struct frozen_process {
 	pid_t pid;
 	struct frozen_thread *threads;
 	size_t count;
-	uint64_t frozen_at;  // CLOCK_MONOTONIC, ns: when the first thread was interrupted
-	int nice_value;      // the tool's own, to be given back (urgency.h)
-	uint64_t stopped_ns; // after thaw: for how long threads were stopped
+	uint64_t frozen_at;     // CLOCK_MONOTONIC, ns: when the first thread was interrupted
+	int nice_value;         // the tool's own, to be given back (urgency.h)
+	uint64_t stopped_ns;    // after thaw: for how long threads were stopped
 	struct proc_maps *maps; // frozen_maps.h; NULL = not read
 };
 
-// How long a freeze may take, ms; and how often it is tried when the target was not as it was to be (a library loaded meanwhile, say).
+// How long a freeze may take, ms; and how often it is tried when the target was not as it was to be (a library loaded
+// meanwhile, say).
 #define HS_FREEZE_TIMEOUT_MS 2000u
-#define HS_FREEZE_TRIES 15
+#define HS_FREEZE_TRIES      15
 
 // Seizes and stops every thread, until no new one appears. Waits at most `timeout_ms` in all. On failure nothing is
 // stopped or traced any more: HS_ERROR_TIMEOUT names a thread that did not stop and its state, HS_ERROR_GONE,
 // HS_ERROR_INTERRUPTED (see interrupt.h), HS_ERROR_SYSTEM (not permitted, traced by another).
-// A thread that is gone, dead, or runs no code of the program any more (ending_threads.h) is left out. Group-stopped threads are taken as they are and stay stopped afterwards.
-// A thread in uninterruptible sleep cannot be released while it sleeps: the kernel does it when the tool ends.
-// TIMEOUT error: end the tool soon.
+// A thread that is gone, dead, or runs no code of the program any more (ending_threads.h) is left out. Group-stopped
+// threads are taken as they are and stay stopped afterwards. A thread in uninterruptible sleep cannot be released while
+// it sleeps: the kernel does it when the tool ends. TIMEOUT error: end the tool soon.
 struct hs_error *threads_freeze(pid_t pid, unsigned timeout_ms, struct frozen_process *ret) HS_MUST_CHECK;
 
 // pre: the thread is stopped, and no remote call is open in it.
 struct hs_error *threads_read_signal_mask(struct frozen_thread *thread) HS_MUST_CHECK;
 
-// Writes changed registers, resumes and releases every thread, goes on after a failure, frees *process. Threads that died
-// are no error.
+// Writes changed registers, resumes and releases every thread, goes on after a failure, frees *process. Threads that
+// died are no error.
 struct hs_error *threads_thaw(struct frozen_process *process) HS_MUST_CHECK;
 
-// Lets the chosen threads run on for about `wait_us` while the others stand, then stops them again, and those that they have made.
-// On failure all is thawed, as by threads_freeze.
-struct hs_error *threads_run_on(struct frozen_process *process, bool (*chosen)(const struct frozen_thread *, void *), void *context,
-				unsigned wait_us, unsigned timeout_ms) HS_MUST_CHECK;
+// Lets the chosen threads run on for about `wait_us` while the others stand, then stops them again, and those that they
+// have made. On failure all is thawed, as by threads_freeze.
+struct hs_error *threads_run_on(struct frozen_process *process, bool (*chosen)(const struct frozen_thread *, void *),
+				void *context, unsigned wait_us, unsigned timeout_ms) HS_MUST_CHECK;
 
-// Pure: rewinds an interrupted system call, as the kernel would before it returns to user mode, so that `registers` can be
-// set while the thread is elsewhere in the meantime: -ERESTARTSYS, -ERESTARTNOINTR, -ERESTARTNOHAND repeat the call,
+// Pure: rewinds an interrupted system call, as the kernel would before it returns to user mode, so that `registers` can
+// be set while the thread is elsewhere in the meantime: -ERESTARTSYS, -ERESTARTNOINTR, -ERESTARTNOHAND repeat the call,
 // -ERESTART_RESTARTBLOCK becomes restart_syscall(2). orig_rax becomes -1. Returns false when no call was interrupted.
 bool threads_rewind_syscall(struct user_regs_struct *registers);
 

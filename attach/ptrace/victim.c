@@ -75,7 +75,8 @@ bool victim_is_on_its_way(const struct frozen_thread *thread, const struct targe
 {
 	const uint64_t places[] = { thread->registers.rbp + 8, thread->registers.rbp + 24 }; // parked
 
-	return victim_frame_is_at(thread->registers.rsp, memory) || any_is_ours(places, sizeof(places) / sizeof(places[0]), memory);
+	return victim_frame_is_at(thread->registers.rsp, memory) ||
+	       any_is_ours(places, sizeof(places) / sizeof(places[0]), memory);
 }
 
 const char *victim_obstacle(pid_t tid)
@@ -109,7 +110,8 @@ struct hs_error *victim_seccomp(pid_t pid, pid_t tid, unsigned *mode_ret, enum s
 	return NULL;
 }
 
-struct hs_error *victim_rseq(const struct frozen_thread *thread, const struct target_memory *memory, uint64_t *resume_ret)
+struct hs_error *victim_rseq(const struct frozen_thread *thread, const struct target_memory *memory,
+			     uint64_t *resume_ret)
 {
 	struct rseq_section section;
 	struct hs_error *error;
@@ -125,7 +127,8 @@ struct hs_error *victim_rseq(const struct frozen_thread *thread, const struct ta
 		return error;
 	error = target_memory_read(memory, pointer, &section, sizeof(section));
 	if (error) {
-		// A stale pointer into an unloaded library: the kernel would look at it too, and kill; not in a section then.
+		// A stale pointer into an unloaded library: the kernel would look at it too, and kill; not in a section
+		// then.
 		hs_error_destroy(error);
 		return NULL;
 	}

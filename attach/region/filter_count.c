@@ -45,7 +45,8 @@ static void add(struct filter_count *count, uint64_t address, uint32_t ref)
 
 static struct hs_error *count_leaf(const struct counting *counting, uint32_t page, uint64_t address, bool is_wide)
 {
-	struct hs_error *error = region_read(counting->region, (uint64_t)page * HS_PAGE_SIZE, counting->leaf, LEAF_SIZE);
+	struct hs_error *error =
+		region_read(counting->region, (uint64_t)page * HS_PAGE_SIZE, counting->leaf, LEAF_SIZE);
 
 	for (uint32_t i = 0; i < HS_LEAF_ENTRIES && !error && !counting->count->is_too_much; i++) {
 		struct live_block block = leaf_block(is_wide, address, i, counting->leaf[i]);
@@ -58,13 +59,15 @@ static struct hs_error *count_leaf(const struct counting *counting, uint32_t pag
 
 static struct hs_error *count_middle(struct counting *counting, uint32_t page, uint32_t root_index)
 {
-	struct hs_error *error = region_read(counting->region, (uint64_t)page * HS_PAGE_SIZE, counting->middle, MIDDLE_SIZE);
+	struct hs_error *error =
+		region_read(counting->region, (uint64_t)page * HS_PAGE_SIZE, counting->middle, MIDDLE_SIZE);
 
 	for (uint32_t i = 0; i < HS_MIDDLE_ENTRIES && !error && !counting->count->is_too_much; i++) {
 		if (!is_table(counting->count, counting->middle[i], HS_LEAF_PAGES) || counting->leaves_left == 0)
 			continue;
 		counting->leaves_left--;
-		error = count_leaf(counting, counting->middle[i], leaf_address(root_index, i), leaf_is_wide(root_index));
+		error = count_leaf(counting, counting->middle[i], leaf_address(root_index, i),
+				   leaf_is_wide(root_index));
 	}
 	return error;
 }
@@ -85,16 +88,19 @@ static struct hs_error *count_table(struct counting *counting)
 static struct hs_error *count_samples(const struct region_access *region, struct filter_count *count)
 {
 	HS_CLEANUP_FREE uint64_t *entries = malloc(HS_SAMPLE_TABLE_SIZE);
-	struct hs_error *error = entries ? region_read(region, HS_OFFSET_SAMPLES, entries, HS_SAMPLE_TABLE_SIZE) : &hs_error_no_memory;
+	struct hs_error *error =
+		entries ? region_read(region, HS_OFFSET_SAMPLES, entries, HS_SAMPLE_TABLE_SIZE) : &hs_error_no_memory;
 
 	for (uint32_t i = 0; i < HS_SAMPLE_ENTRIES && !error && !count->is_too_much; i++)
 		if (sample_entry_ref(entries[i]))
-			add(count, sample_address(i / HS_SAMPLE_BUCKET_ENTRIES, entries[i]), sample_entry_ref(entries[i]));
+			add(count, sample_address(i / HS_SAMPLE_BUCKET_ENTRIES, entries[i]),
+			    sample_entry_ref(entries[i]));
 	return error;
 }
 
 struct hs_error *filter_count_records(const struct region_access *region, const struct region_header *header,
-				      const struct pending_record *pending, size_t pending_count, struct filter_count *ret)
+				      const struct pending_record *pending, size_t pending_count,
+				      struct filter_count *ret)
 {
 	HS_CLEANUP_FREE uint32_t *tables = malloc(ROOT_SIZE + MIDDLE_SIZE + LEAF_SIZE);
 	struct counting counting = { .region = region, .count = ret, .root = tables };

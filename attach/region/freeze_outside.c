@@ -13,10 +13,12 @@
 
 enum {
 	TRIES = 5,
-	FIRST_RUN_US = 50, LONGEST_RUN_US = 2000, // that threads inside run on alone
-	WAIT_US = 5000, // between tries
+	FIRST_RUN_US = 50,
+	LONGEST_RUN_US = 2000, // that threads inside run on alone
+	WAIT_US = 5000,        // between tries
 };
-// How long the others stand at most in the first try; in each further one twice as long; ns. They stand longer where threads get no processor.
+// How long the others stand at most in the first try; in each further one twice as long; ns. They stand longer where
+// threads get no processor.
 #define FIRST_STOP UINT64_C(8000000)
 
 struct search {
@@ -45,7 +47,8 @@ static struct hs_error *begin_look(struct search *search, struct frozen_process 
 	if (!error)
 		error = slot_facts_read(region, process, &search->slots);
 	if (!error)
-		error = inside_begin(&region->memory, maps, &search->slots, &search->tables, &search->image, 1, NULL, &search->inside);
+		error = inside_begin(&region->memory, maps, &search->slots, &search->tables, &search->image, 1, NULL,
+				     &search->inside);
 	return error;
 }
 
@@ -83,7 +86,8 @@ static struct hs_error *count_inside(struct search *search, struct frozen_proces
 }
 
 // Lets those inside run on until none is, or for so long.
-static struct hs_error *wait_until_outside(struct search *search, struct frozen_process *process, uint64_t longest_stop, size_t *inside_ret)
+static struct hs_error *wait_until_outside(struct search *search, struct frozen_process *process, uint64_t longest_stop,
+					   size_t *inside_ret)
 {
 	unsigned run_us = FIRST_RUN_US;
 	struct hs_error *error = count_inside(search, process, inside_ret);
@@ -112,7 +116,8 @@ static bool is_shared(const struct frozen_process *process, const struct pid_set
 	return shared;
 }
 
-struct hs_error *freeze_outside(const struct region_access *region, struct frozen_process *ret, bool *outside_ret, uint64_t *stopped_ns_ret)
+struct hs_error *freeze_outside(const struct region_access *region, struct frozen_process *ret, bool *outside_ret,
+				uint64_t *stopped_ns_ret)
 {
 	struct search search = { .region = region };
 	uint64_t longest_stop = FIRST_STOP;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A freeze in which no thread is in the middle of the payload's own work: what the payload writes in several steps is whole then, and what it has
-// read it has used. Threads inside an original function, below a frame of the payload, are no hindrance (docs/design.md, Changing the settings).
+// A freeze in which no thread is in the middle of the payload's own work: what the payload writes in several steps is
+// whole then, and what it has read it has used. Threads inside an original function, below a frame of the payload, are
+// no hindrance (docs/design.md, Changing the settings).
 #ifndef HEAPSNAP_ATTACH_REGION_FREEZE_OUTSIDE_H
 #define HEAPSNAP_ATTACH_REGION_FREEZE_OUTSIDE_H
 
@@ -10,10 +11,10 @@
 
 #include <stdbool.h>
 
-// Freezes the process. Threads inside run on alone until they are outside, for the payload waits for nobody; in between everybody runs. After a
-// bounded number of tries the process is frozen as it is.
-// *outside_ret: no thread is inside. False also where another process shares the memory.
-// *stopped_ns_ret: the longest that threads were stopped in the tries before. On failure nothing is stopped.
+// Freezes the process. Threads inside run on alone until they are outside, for the payload waits for nobody; in between
+// everybody runs. After a bounded number of tries the process is frozen as it is. *outside_ret: no thread is inside.
+// False also where another process shares the memory. *stopped_ns_ret: the longest that threads were stopped in the
+// tries before. On failure nothing is stopped.
 struct hs_error *freeze_outside(const struct region_access *region, struct frozen_process *ret, bool *outside_ret,
 				uint64_t *stopped_ns_ret) HS_MUST_CHECK;
 

@@ -10,19 +10,30 @@
 
 enum {
 	CHUNK = 65536,
-	WALKED_MAX = 1 << 20,    // bytes of a stack that are kept for the walk; of one whose end is not known, that are looked at
-	HOOK_FRAMES_SIZE = 1024, // a hook's frames down to its call of the original fit in this
+	WALKED_MAX =
+		1
+		<< 20, // bytes of a stack that are kept for the walk; of one whose end is not known, that are looked at
+	HOOK_FRAMES_SIZE = 1024,  // a hook's frames down to its call of the original fit in this
 	NEVER_WRITTEN_COSTS = 32, // of the share, for a page of which only pagemap is read; bytes
-	STACKS_MAX = 64,         // of code that nested handlers on alternate stacks have interrupted
-	LOOKED_AT_TWICE = 4096,  // when a later freeze goes on: a hook that comes back to its frame may use so much below it
+	STACKS_MAX = 64,          // of code that nested handlers on alternate stacks have interrupted
+	// when a later freeze goes on: a hook that comes back to its frame may use so much below it
+	LOOKED_AT_TWICE = 4096,
 };
 
-struct hs_error *inside_begin(const struct target_memory *memory, const struct proc_maps *maps, const struct slot_facts_list *slots,
-			      struct unwind_tables *tables, const struct region_part *ranges, size_t range_count, struct looked_at_list *looked_at,
+struct hs_error *inside_begin(const struct target_memory *memory, const struct proc_maps *maps,
+			      const struct slot_facts_list *slots, struct unwind_tables *tables,
+			      const struct region_part *ranges, size_t range_count, struct looked_at_list *looked_at,
 			      struct inside_search *ret)
 {
-	*ret = (struct inside_search){ .slots = slots, .tables = tables, .ranges = ranges, .range_count = range_count, .looked_at = looked_at,
-				       .words = malloc(WALKED_MAX + CHUNK), .share = HS_INSIDE_SHARE, .left = HS_INSIDE_SHARE, .left_elsewhere = HS_INSIDE_ELSEWHERE };
+	*ret = (struct inside_search){ .slots = slots,
+				       .tables = tables,
+				       .ranges = ranges,
+				       .range_count = range_count,
+				       .looked_at = looked_at,
+				       .words = malloc(WALKED_MAX + CHUNK),
+				       .share = HS_INSIDE_SHARE,
+				       .left = HS_INSIDE_SHARE,
+				       .left_elsewhere = HS_INSIDE_ELSEWHERE };
 	if (!ret->words)
 		return &hs_error_no_memory;
 	stack_reader_open(memory, maps, &ret->reader);
@@ -41,10 +52,11 @@ void inside_end(struct inside_search *search)
 // What the words of a stack tell.
 struct look {
 	struct stack_span span;
-	uint64_t start;      // span.low; or further up, where freezes before have shown that nothing below leads into the payload
-	uint64_t end;        // [start, end) was looked at
-	bool points;         // a word there points into the ranges
-	bool points_deep;    // one that does is not in the buffer
+	uint64_t start;   // span.low; or further up, where freezes before have shown that nothing below leads into the
+			  // payload
+	uint64_t end;     // [start, end) was looked at
+	bool points;      // a word there points into the ranges
+	bool points_deep; // one that does is not in the buffer
 	bool is_interrupted; // one that does may be the pc of a signal frame: a handler will return into the payload
 	bool is_whole;       // nothing of the stack was left out
 	bool is_limited;     // its end is not known, and all was there as far as it was looked at
@@ -52,11 +64,12 @@ struct look {
 	size_t kept;         // bytes from `start` on that stand in the buffer
 	bool is_remembered;  // for later freezes
 	uint64_t floor;      // where the stack begins, or the mapping that it is in
-	uint64_t returns_to[STACKS_MAX]; // stack pointers of code that handlers on alternate stacks have interrupted, in outer frames or on other stacks
-	size_t returns;      // how many; STACKS_MAX: perhaps more
-	uint64_t interrupted; // lowest such stack pointer below the thread's own, on the same stack: the handler's alternate stack is an array in an outer
-			      // frame. span.low = none
-	uint64_t *left;      // of the search, the one that counts here
+	uint64_t returns_to[STACKS_MAX]; // stack pointers of code that handlers on alternate stacks have interrupted,
+					 // in outer frames or on other stacks
+	size_t returns;                  // how many; STACKS_MAX: perhaps more
+	uint64_t interrupted; // lowest such stack pointer below the thread's own, on the same stack: the handler's
+			      // alternate stack is an array in an outer frame. span.low = none
+	uint64_t *left; // of the search, the one that counts here
 };
 
 static bool points(const struct inside_search *search, const uint64_t *words, size_t size)
@@ -81,21 +94,25 @@ static void note_return(struct look *look, uint64_t sp)
 }
 
 // The stack pointers to which handlers on alternate stacks, at `low`, will return.
-static void look_for_returns(const struct inside_search *search, const struct stack_piece *piece, uint64_t low, struct look *look)
+static void look_for_returns(const struct inside_search *search, const struct stack_piece *piece, uint64_t low,
+			     struct look *look)
 {
 	for (size_t i = 0; i < piece->size / sizeof(*piece->words); i++)
 		if (signal_frame_has_sp(&search->reader, piece, i * sizeof(*piece->words), low))
 			note_return(look, piece->words[i]);
 }
 
-static void look_at_words(const struct inside_search *search, const struct stack_piece *piece, bool is_kept, struct look *look)
+static void look_at_words(const struct inside_search *search, const struct stack_piece *piece, bool is_kept,
+			  struct look *look)
 {
 	for (size_t i = 0; i < piece->size / sizeof(*piece->words); i++) {
 		if (!ranges_hold(search->ranges, search->range_count, piece->words[i]))
 			continue;
 		look->points = true;
 		look->points_deep |= !is_kept;
-		look->is_interrupted = look->is_interrupted || signal_frame_has_pc(&search->reader, piece, i * sizeof(*piece->words), look->span.low, 0);
+		look->is_interrupted =
+			look->is_interrupted ||
+			signal_frame_has_pc(&search->reader, piece, i * sizeof(*piece->words), look->span.low, 0);
 	}
 	look_for_returns(search, piece, look->span.low, look);
 }
@@ -113,7 +130,8 @@ static bool pass_never_written(struct inside_search *search, uint64_t end, struc
 	return true;
 }
 
-// From look->start on, in pieces: the first ones stay in the buffer, for the walk; all others take each other's place behind them.
+// From look->start on, in pieces: the first ones stay in the buffer, for the walk; all others take each other's place
+// behind them.
 static struct hs_error *look_at_stack(struct inside_search *search, struct look *look)
 {
 	uint64_t end = look->span.high;
@@ -152,13 +170,17 @@ static struct hs_error *look_at_stack(struct inside_search *search, struct look 
 // A part of a stack to which a handler will return.
 struct part {
 	uint64_t low, high;
-	bool is_below; // between an interrupted stack pointer and the thread's own, above it: all of it must be readable
-	bool is_own;   // on the thread's own stack: the slot already says whether a hook runs there (runs_elsewhere), so only a signal frame counts
+	bool is_below; // between an interrupted stack pointer and the thread's own, above it: all of it must be
+		       // readable
+	bool is_own; // on the thread's own stack: the slot already says whether a hook runs there (runs_elsewhere), so
+		     // only a signal frame counts
 };
 
-// Whether the part leads into the payload, or may. What is left over there is not told from what is in use; it delays the end of the detach until the
-// handler has returned. But on the thread's own stack only a frame counts that leads there.
-static struct hs_error *look_at_part(struct inside_search *search, const struct part *part, struct look *look, bool *ret)
+// Whether the part leads into the payload, or may. What is left over there is not told from what is in use; it delays
+// the end of the detach until the handler has returned. But on the thread's own stack only a frame counts that leads
+// there.
+static struct hs_error *look_at_part(struct inside_search *search, const struct part *part, struct look *look,
+				     bool *ret)
 {
 	uint64_t *words = search->words + WALKED_MAX / sizeof(*words);
 
@@ -180,7 +202,8 @@ static struct hs_error *look_at_part(struct inside_search *search, const struct 
 		*ret = !is_known || (part->is_below && size < wanted);
 		for (size_t i = 0; i < size / sizeof(*words) && !*ret; i++)
 			*ret = ranges_hold(search->ranges, search->range_count, words[i]) &&
-			       (!part->is_own || signal_frame_has_pc(&search->reader, &piece, i * sizeof(*words), part->low, 0));
+			       (!part->is_own ||
+				signal_frame_has_pc(&search->reader, &piece, i * sizeof(*words), part->low, 0));
 		look_for_returns(search, &piece, part->low, look);
 		at += size;
 		if (size < wanted)
@@ -190,8 +213,8 @@ static struct hs_error *look_at_part(struct inside_search *search, const struct 
 }
 
 // All that handlers on alternate stacks will return to; each part may tell of further ones.
-static struct hs_error *look_at_returns(struct inside_search *search, const struct frozen_thread *thread, const struct slot_facts *slot, struct look *look,
-					bool *ret)
+static struct hs_error *look_at_returns(struct inside_search *search, const struct frozen_thread *thread,
+					const struct slot_facts *slot, struct look *look, bool *ret)
 {
 	uint64_t done = look->span.low;
 	struct hs_error *error = NULL;
@@ -209,8 +232,11 @@ static struct hs_error *look_at_returns(struct inside_search *search, const stru
 			span = stack_span_of(&registers, search->reader.maps);
 			if (!span.is_proven && span.high - span.low > WALKED_MAX)
 				span.high = span.low + WALKED_MAX;
-			part = (struct part){ .low = span.low, .high = span.high, .is_own = slot && !slot->is_of_several &&
-					      registers.rsp >= slot->stack_low && registers.rsp < slot->stack_high };
+			part = (struct part){ .low = span.low,
+					      .high = span.high,
+					      .is_own = slot && !slot->is_of_several &&
+							registers.rsp >= slot->stack_low &&
+							registers.rsp < slot->stack_high };
 		}
 		error = look_at_part(search, &part, look, ret);
 		*ret = *ret || look->returns == STACKS_MAX;
@@ -218,11 +244,9 @@ static struct hs_error *look_at_returns(struct inside_search *search, const stru
 	return error;
 }
 
-// Whether `guard` is the address of a return address; it may also say that a call is watched, or nothing (inject/hook/reentry.h).
-static bool is_place(uint64_t guard)
-{
-	return guard % 8 == 0 && guard >= HS_PAGE_SIZE;
-}
+// Whether `guard` is the address of a return address; it may also say that a call is watched, or nothing
+// (inject/hook/reentry.h).
+static bool is_place(uint64_t guard) { return guard % 8 == 0 && guard >= HS_PAGE_SIZE; }
 
 // Whether a word of [low, high) points into the ranges, or may. pre: within one page, at most HOOK_FRAMES_SIZE bytes
 static struct hs_error *part_points(const struct inside_search *search, uint64_t low, uint64_t high, bool *ret)
@@ -237,7 +261,8 @@ static struct hs_error *part_points(const struct inside_search *search, uint64_t
 	return error;
 }
 
-// Whether the words just below a guard point into the ranges, or may: page by page, for below a stack lies what cannot be read.
+// Whether the words just below a guard point into the ranges, or may: page by page, for below a stack lies what cannot
+// be read.
 static struct hs_error *guard_points(const struct inside_search *search, uint64_t guard, bool *ret)
 {
 	uint64_t low = guard - HOOK_FRAMES_SIZE, page = guard & ~(uint64_t)(HS_PAGE_SIZE - 1);
@@ -248,23 +273,27 @@ static struct hs_error *guard_points(const struct inside_search *search, uint64_
 	return error || page == guard ? error : part_points(search, low < page ? page : low, guard, ret);
 }
 
-// Whether a hook runs whose return address lies at the slot's guard, where the thread's stack was not looked at: it may be on another stack than the
-// thread is now.
-static struct hs_error *runs_elsewhere(const struct inside_search *search, const struct slot_facts *slot, const struct look *look, bool *ret)
+// Whether a hook runs whose return address lies at the slot's guard, where the thread's stack was not looked at: it may
+// be on another stack than the thread is now.
+static struct hs_error *runs_elsewhere(const struct inside_search *search, const struct slot_facts *slot,
+				       const struct look *look, bool *ret)
 {
 	uint64_t guard = slot->guard, sp = look->span.low;
 
 	*ret = false;
 	if (!is_place(guard) || (guard >= sp && guard < look->end))
 		return NULL;
-	// Also below the stack pointer on the thread's own stack: a call there may have been left by a jump, but a coroutine on an array further out may go back to
-	// it. Left over, it delays the end of the detach until the thread has used that part of its stack again.
+	// Also below the stack pointer on the thread's own stack: a call there may have been left by a jump, but a
+	// coroutine on an array further out may go back to it. Left over, it delays the end of the detach until the
+	// thread has used that part of its stack again.
 	return guard_points(search, slot->guard, ret);
 }
 
-// The same of hooks that were taken for left, wrongly perhaps, on other stacks than the thread's own: a coroutine may go back to them. On its own stack one
-// comes back only by a handler's return, which was looked for. Where several threads have the slot now, those places are another's, whose stack is looked at.
-static struct hs_error *left_runs_elsewhere(const struct inside_search *search, const struct slot_facts *slot, bool *ret)
+// The same of hooks that were taken for left, wrongly perhaps, on other stacks than the thread's own: a coroutine may
+// go back to them. On its own stack one comes back only by a handler's return, which was looked for. Where several
+// threads have the slot now, those places are another's, whose stack is looked at.
+static struct hs_error *left_runs_elsewhere(const struct inside_search *search, const struct slot_facts *slot,
+					    bool *ret)
 {
 	struct hs_error *error = NULL;
 
@@ -279,24 +308,27 @@ static bool is_on_own_stack(const struct slot_facts *slot, const struct look *lo
 	return look->span.low >= slot->stack_low && look->span.low < slot->stack_high;
 }
 
-// Whether the thread's own slot says that no hook runs, of what was looked at. It says so before a hook calls anything, so only a handler that has
-// interrupted the payload itself could come back there; its frame was looked for.
+// Whether the thread's own slot says that no hook runs, of what was looked at. It says so before a hook calls anything,
+// so only a handler that has interrupted the payload itself could come back there; its frame was looked for.
 static bool says_outside_so_far(const struct slot_facts *slot, const struct look *look)
 {
 	return slot && !slot->is_of_several && !is_place(slot->guard) && !look->is_interrupted;
 }
 
-// The same of all of the stack. Of another one than the thread's own (a coroutine's, a goroutine's) nobody knows the end: there what
-// was looked at is taken for all that a handler has between itself and its frame. A thread without a slot has called no hook, or one that had no frame, as such do
-// that do not record (inject/hook/reentry.h): then only a handler that has interrupted the payload itself could come back there, and its frame would hold a word.
+// The same of all of the stack. Of another one than the thread's own (a coroutine's, a goroutine's) nobody knows the
+// end: there what was looked at is taken for all that a handler has between itself and its frame. A thread without a
+// slot has called no hook, or one that had no frame, as such do that do not record (inject/hook/reentry.h): then only a
+// handler that has interrupted the payload itself could come back there, and its frame would hold a word.
 static bool says_outside(const struct slot_facts *slot, const struct look *look)
 {
 	if (!slot)
 		return look->is_limited && !look->points;
-	return says_outside_so_far(slot, look) && (look->is_whole || (!is_on_own_stack(slot, look) && look->is_limited));
+	return says_outside_so_far(slot, look) &&
+	       (look->is_whole || (!is_on_own_stack(slot, look) && look->is_limited));
 }
 
-// Whether no word from `certain` on points into the ranges: what further frames there are, none is a hook's, or comes back to one.
+// Whether no word from `certain` on points into the ranges: what further frames there are, none is a hook's, or comes
+// back to one.
 static bool is_clean_above(const struct inside_search *search, const struct look *look, uint64_t certain)
 {
 	uint64_t offset = certain - look->start;
@@ -305,9 +337,10 @@ static bool is_clean_above(const struct inside_search *search, const struct look
 	       !points(search, search->words + offset / sizeof(uint64_t), look->kept - offset);
 }
 
-// Whether what is found may be remembered: of the stack that the thread's libc has made for it. On any other one it may find a frame of another thread
-// that is inside, which has left it there (coroutines that change their threads).
-static bool may_be_remembered(const struct inside_search *search, const struct slot_facts *slot, const struct look *look)
+// Whether what is found may be remembered: of the stack that the thread's libc has made for it. On any other one it may
+// find a frame of another thread that is inside, which has left it there (coroutines that change their threads).
+static bool may_be_remembered(const struct inside_search *search, const struct slot_facts *slot,
+			      const struct look *look)
 {
 	return search->looked_at && look->span.is_proven && (!slot || is_on_own_stack(slot, look));
 }
@@ -335,7 +368,8 @@ static bool is_clean_so_far(const struct slot_facts *slot, const struct look *lo
 	return !look->points || says_outside_so_far(slot, look);
 }
 
-static struct hs_error *remember(const struct inside_search *search, pid_t tid, const struct slot_facts *slot, const struct look *look, bool inside)
+static struct hs_error *remember(const struct inside_search *search, pid_t tid, const struct slot_facts *slot,
+				 const struct look *look, bool inside)
 {
 	struct looked_at *item;
 	struct hs_error *error;
@@ -353,14 +387,15 @@ static struct hs_error *remember(const struct inside_search *search, pid_t tid, 
 		return NULL;
 	if (!inside)
 		item->clean_to = UINT64_MAX;
-	else if (look->is_cut && look->interrupted == look->span.low && !look->returns && is_clean_so_far(slot, look) && look->end > item->clean_to)
+	else if (look->is_cut && look->interrupted == look->span.low && !look->returns && is_clean_so_far(slot, look) &&
+		 look->end > item->clean_to)
 		item->clean_to = look->end;
 	return NULL;
 }
 
 // What the thread's stack tells.
-static struct hs_error *check_stack(struct inside_search *search, const struct frozen_thread *thread, const struct slot_facts *slot, struct look *look,
-				    bool *inside_ret)
+static struct hs_error *check_stack(struct inside_search *search, const struct frozen_thread *thread,
+				    const struct slot_facts *slot, struct look *look, bool *inside_ret)
 {
 	struct walked_thread walked = { .registers = &thread->registers };
 	enum walk_end end = WALK_INCOMPLETE;
@@ -377,28 +412,36 @@ static struct hs_error *check_stack(struct inside_search *search, const struct f
 	error = look_at_stack(search, look);
 	if (!error)
 		error = look_at_returns(search, thread, slot, look, inside_ret);
-	search->was_cut = *inside_ret && look->is_cut && look->is_remembered && !has_whole_share; // with all of the share, what cannot be looked at is inside
+	// with all of the share, what cannot be looked at is inside
+	search->was_cut = *inside_ret && look->is_cut && look->is_remembered && !has_whole_share;
 	if (!error && !*inside_ret && slot)
 		error = runs_elsewhere(search, slot, look, inside_ret);
 	if (!error && !*inside_ret && slot)
 		error = left_runs_elsewhere(search, slot, inside_ret);
 	if (error || *inside_ret || (!look->points && look->is_whole))
 		return error;
-	// The hook itself says that it runs: a second opinion, for the walk may err. (Left over after a longjmp out of a hook, it delays
-	// the end of the detach until the thread has returned from where it is.)
-	*inside_ret = look->points && slot && is_place(slot->guard) && slot->guard > look->start && slot->guard < look->end;
+	// The hook itself says that it runs: a second opinion, for the walk may err. (Left over after a longjmp out of
+	// a hook, it delays the end of the detach until the thread has returned from where it is.)
+	*inside_ret =
+		look->points && slot && is_place(slot->guard) && slot->guard > look->start && slot->guard < look->end;
 	if (!*inside_ret) {
 		walked.stack = (struct memory_span){ (const uint8_t *)search->words, look->start, look->kept };
 		walked.stack_end = look->span.is_proven ? look->span.high : 0;
 		if (look->start == look->span.low)
-			end = stack_walk(search->tables, &search->reader, &walked, search->ranges, search->range_count, &certain);
-		*inside_ret = end == WALK_MET || (end == WALK_INCOMPLETE && !is_clean_above(search, look, certain) && !says_outside(slot, look));
+			end = stack_walk(search->tables, &search->reader, &walked, search->ranges, search->range_count,
+					 &certain);
+		*inside_ret = end == WALK_MET || (end == WALK_INCOMPLETE && !is_clean_above(search, look, certain) &&
+						  !says_outside(slot, look));
 		search->was_cut = *inside_ret && end != WALK_MET && look->is_cut && look->is_remembered &&
 				  (!has_whole_share || is_clean_so_far(slot, look));
 	}
 	if (!look->is_cut)
-		hs_verbose("thread %d has %s: %s", thread->tid, look->points ? "words on its stack that point into the payload" :
-			   "a stack that could not be read as a whole", *inside_ret ? "inside" : look->points ? "left over" : "outside");
+		hs_verbose("thread %d has %s: %s", thread->tid,
+			   look->points ? "words on its stack that point into the payload"
+					: "a stack that could not be read as a whole",
+			   *inside_ret    ? "inside"
+			   : look->points ? "left over"
+					  : "outside");
 	return NULL;
 }
 
@@ -454,7 +497,8 @@ static struct turn *order_threads(const struct inside_search *search, const stru
 	return turns;
 }
 
-struct hs_error *inside_count(struct inside_search *search, const struct frozen_process *process, size_t *inside_ret, size_t *unseen_ret)
+struct hs_error *inside_count(struct inside_search *search, const struct frozen_process *process, size_t *inside_ret,
+			      size_t *unseen_ret)
 {
 	struct turn *turns = order_threads(search, process);
 	struct hs_error *error = turns ? NULL : &hs_error_no_memory;

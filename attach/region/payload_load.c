@@ -23,7 +23,8 @@
 #define MFD_EXEC 0x0010U // since Linux 6.3
 #endif
 
-struct hs_error *payload_layout_choose(const struct proc_maps *maps, uint64_t region_size, uint64_t random, struct payload_layout *ret)
+struct hs_error *payload_layout_choose(const struct proc_maps *maps, uint64_t region_size, uint64_t random,
+				       struct payload_layout *ret)
 {
 	// A random start in the lower half of the range; if there is no room above it, anywhere.
 	uint64_t low = HS_LAYOUT_LOW + random % ((HS_LAYOUT_HIGH - HS_LAYOUT_LOW) / 2 / HS_LAYOUT_GAP) * HS_LAYOUT_GAP;
@@ -36,8 +37,10 @@ struct hs_error *payload_layout_choose(const struct proc_maps *maps, uint64_t re
 	if (!ret->code)
 		ret->code = proc_maps_find_hole(maps, HS_LAYOUT_LOW, HS_LAYOUT_HIGH, room, HS_LAYOUT_GAP, false);
 	if (!ret->code)
-		return hs_error_create(HS_ERROR_REFUSED, "no free range of %" PRIu64 " MiB in the target's address space; "
-				       "ask for less with --max-memory", room >> 20);
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "no free range of %" PRIu64 " MiB in the target's address space; "
+				       "ask for less with --max-memory",
+				       room >> 20);
 	ret->state = ret->code + code_size;
 	ret->region = (ret->state + HS_STATE_SIZE + HS_LAYOUT_GAP) & ~(HS_LAYOUT_GAP - 1);
 	for (unsigned kind = 0; kind < HOOK_KIND_COUNT; kind++)
@@ -66,15 +69,17 @@ struct hs_error *payload_code_build(const struct payload_layout *layout, const s
 	memcpy(bytes, payload_image, layout->code_size);
 	if (thread_pointer_code_is_allowed() && !thread_pointer_code_replace_in_image(bytes, layout->code_size)) {
 		free(bytes);
-		return hs_error_create(HS_ERROR_BAD_DATA, "the payload's image is damaged: it reads the thread pointer where its header does not say");
+		return hs_error_create(
+			HS_ERROR_BAD_DATA,
+			"the payload's image is damaged: it reads the thread pointer where its header does not say");
 	}
 	memcpy(bytes + offsetof(struct payload_header, config), config, sizeof(*config));
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct planned_hook *hook = &plan->hooks[i];
 
 		if (hook->record.verdict == VERDICT_ok)
-			memcpy(bytes + area_offset[hook->island_area] + hook->island_slot * sizeof(hook->island), &hook->island,
-			       sizeof(hook->island));
+			memcpy(bytes + area_offset[hook->island_area] + hook->island_slot * sizeof(hook->island),
+			       &hook->island, sizeof(hook->island));
 	}
 	*bytes_ret = bytes;
 	*size_ret = size;
@@ -86,32 +91,38 @@ static void note_mapping(struct loaded_payload *loaded, uint64_t address, uint64
 	loaded->mapped[loaded->mapped_count++] = (struct region_part){ address, size };
 }
 
-static struct hs_error *remote_map(struct remote_caller *caller, struct loaded_payload *loaded, const char *what, uint64_t address,
-				   uint64_t size, int protection, int flags, int64_t fd, uint64_t offset)
+static struct hs_error *remote_map(struct remote_caller *caller, struct loaded_payload *loaded, const char *what,
+				   uint64_t address, uint64_t size, int protection, int flags, int64_t fd,
+				   uint64_t offset)
 {
-	const uint64_t arguments[6] = { address, size, (uint64_t)protection, (uint64_t)flags, (uint64_t)fd,
-					offset };
+	const uint64_t arguments[6] = { address, size, (uint64_t)protection, (uint64_t)flags, (uint64_t)fd, offset };
 	uint64_t result;
 	struct hs_error *error = fault_point(what);
 
 	if (error)
 		return error;
 	error = remote_call_checked(caller, what, SYS_mmap, arguments, &result);
-	// Where the tool lost sight of the call, it may have been made: the range was free, so undoing it is right in any case.
+	// Where the tool lost sight of the call, it may have been made: the range was free, so undoing it is right in
+	// any case.
 	if (error && error->code != HS_ERROR_REMOTE)
 		note_mapping(loaded, address, size);
-	if (error && error->code == HS_ERROR_REMOTE && error->error_number == EAGAIN) // mlock_future_ok in the kernel's mm/mmap.c
-		return hs_error_prefix(error, "the target locks all that it maps (mlockall), and its limit of locked memory has no room "
-				       "for it; raise that (prlimit --memlock)");
+	// mlock_future_ok in the kernel's mm/mmap.c
+	if (error && error->code == HS_ERROR_REMOTE && error->error_number == EAGAIN)
+		return hs_error_prefix(
+			error,
+			"the target locks all that it maps (mlockall), and its limit of locked memory has no room "
+			"for it; raise that (prlimit --memlock)");
 	if (error)
 		return error;
 	note_mapping(loaded, result, size);
 	if (result != address) // a kernel before 4.17 takes the address as a hint only
-		return hs_error_create(HS_ERROR_REFUSED, "the kernel placed a mapping elsewhere; a kernel of 4.17 or newer is needed");
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "the kernel placed a mapping elsewhere; a kernel of 4.17 or newer is needed");
 	return NULL;
 }
 
-static struct hs_error *remote_advise(struct remote_caller *caller, uint64_t address, uint64_t size, int advice, const char *what)
+static struct hs_error *remote_advise(struct remote_caller *caller, uint64_t address, uint64_t size, int advice,
+				      const char *what)
 {
 	const uint64_t arguments[6] = { address, size, (uint64_t)advice };
 	uint64_t result;
@@ -120,8 +131,10 @@ static struct hs_error *remote_advise(struct remote_caller *caller, uint64_t add
 	return error ? error : remote_call_checked(caller, what, SYS_madvise, arguments, &result);
 }
 
-// A memory file of the target, and the tool's own descriptor of it. *refused_ret: the target's kernel or policy forbids executable ones.
-static struct hs_error *create_memory_file(struct remote_caller *caller, bool executable, struct loaded_payload *ret, bool *refused_ret)
+// A memory file of the target, and the tool's own descriptor of it. *refused_ret: the target's kernel or policy forbids
+// executable ones.
+static struct hs_error *create_memory_file(struct remote_caller *caller, bool executable, struct loaded_payload *ret,
+					   bool *refused_ret)
 {
 	uint64_t scratch = remote_call_scratch(caller);
 	uint64_t flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
@@ -139,7 +152,8 @@ static struct hs_error *create_memory_file(struct remote_caller *caller, bool ex
 		error = target_memory_write(caller->memory, scratch, name, strlen(name) + 1, caller->victim->tid);
 	if (!error)
 		error = remote_call(caller, SYS_memfd_create, arguments, &result);
-	if (!error && result == -EINVAL && executable) { // before 6.3 there is no MFD_EXEC and every memfd is executable
+	// before 6.3 there is no MFD_EXEC and every memfd is executable
+	if (!error && result == -EINVAL && executable) {
 		arguments[1] = flags;
 		error = remote_call(caller, SYS_memfd_create, arguments, &result);
 	}
@@ -151,7 +165,8 @@ static struct hs_error *create_memory_file(struct remote_caller *caller, bool ex
 	}
 	if (result < 0)
 		return hs_error_with_errno(HS_ERROR_REMOTE, (int)-result, "the target cannot create a memory file%s",
-					   result == -EMFILE ? " (raise its limit of open files: prlimit --nofile)" : "");
+					   result == -EMFILE ? " (raise its limit of open files: prlimit --nofile)"
+							     : "");
 	error = memory_file_take(caller->process->pid, caller->victim->tid, result, name, &ret->own_fd);
 	if (!error)
 		ret->target_fd = result; // only now: what is not ours is not closed
@@ -171,8 +186,8 @@ static struct hs_error *close_code_file(struct remote_caller *caller, struct loa
 }
 
 // The memory file that the code is mapped from. *refused_ret: it may not be executable.
-static struct hs_error *make_code_file(struct remote_caller *caller, const uint8_t *code, size_t code_size, bool executable,
-				       struct loaded_payload *ret, bool *refused_ret)
+static struct hs_error *make_code_file(struct remote_caller *caller, const uint8_t *code, size_t code_size,
+				       bool executable, struct loaded_payload *ret, bool *refused_ret)
 {
 	struct hs_error *error = create_memory_file(caller, executable, ret, refused_ret);
 
@@ -188,15 +203,19 @@ static struct hs_error *make_code_file(struct remote_caller *caller, const uint8
 
 static struct hs_error *refuse_exchanged(const struct remote_caller *caller, int64_t number)
 {
-	return hs_error_create(HS_ERROR_REFUSED, "descriptor %" PRId64 " of thread %d no longer refers to the memory file made there: another process changes "
-			       "its descriptors", number, (int)caller->victim->tid);
+	return hs_error_create(HS_ERROR_REFUSED,
+			       "descriptor %" PRId64
+			       " of thread %d no longer refers to the memory file made there: another process changes "
+			       "its descriptors",
+			       number, (int)caller->victim->tid);
 }
 
 // A piece of the memory file. The number may have come to stand for something else while the target mapped it.
-static struct hs_error *map_file(struct remote_caller *caller, const char *what, uint64_t address, uint64_t size, int protection,
-				 uint64_t offset, struct loaded_payload *ret)
+static struct hs_error *map_file(struct remote_caller *caller, const char *what, uint64_t address, uint64_t size,
+				 int protection, uint64_t offset, struct loaded_payload *ret)
 {
-	struct hs_error *error = remote_map(caller, ret, what, address, size, protection, MAP_PRIVATE | MAP_FIXED_NOREPLACE, ret->target_fd, offset);
+	struct hs_error *error = remote_map(caller, ret, what, address, size, protection,
+					    MAP_PRIVATE | MAP_FIXED_NOREPLACE, ret->target_fd, offset);
 	bool is_ours = false;
 
 	if (error && error->code == HS_ERROR_REMOTE &&
@@ -209,12 +228,15 @@ static struct hs_error *map_file(struct remote_caller *caller, const char *what,
 	return error || is_ours ? error : refuse_exchanged(caller, ret->target_fd);
 }
 
-static struct hs_error *map_state_pages(struct remote_caller *caller, const struct payload_layout *layout, struct loaded_payload *ret)
+static struct hs_error *map_state_pages(struct remote_caller *caller, const struct payload_layout *layout,
+					struct loaded_payload *ret)
 {
-	struct hs_error *error = remote_map(caller, ret, "map the state pages", layout->state, HS_STATE_SIZE, PROT_READ | PROT_WRITE,
-					    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	struct hs_error *error =
+		remote_map(caller, ret, "map the state pages", layout->state, HS_STATE_SIZE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
-	return error ? error : remote_advise(caller, layout->state, HS_STATE_SIZE, MADV_WIPEONFORK, "mark the state pages");
+	return error ? error
+		     : remote_advise(caller, layout->state, HS_STATE_SIZE, MADV_WIPEONFORK, "mark the state pages");
 }
 
 static struct hs_error *map_code(struct remote_caller *caller, const struct payload_layout *layout, const uint8_t *code,
@@ -234,33 +256,41 @@ static struct hs_error *map_code(struct remote_caller *caller, const struct payl
 			error = remote_map(caller, ret, "map code", address, size, PROT_READ | PROT_EXEC,
 					   MAP_PRIVATE | MAP_ANONYMOUS | (i ? MAP_FIXED_NOREPLACE : MAP_FIXED), -1, 0);
 			if (!error)
-				error = target_memory_write(caller->memory, address, code + offset, size, caller->victim->tid);
+				error = target_memory_write(caller->memory, address, code + offset, size,
+							    caller->victim->tid);
 		}
 		offset += size;
 	}
 	return error;
 }
 
-// Shared anonymous memory, and not MAP_NORESERVE: all of it is charged to the system's commit limit here and now (shmem_zero_setup in mm/shmem.c),
-// or refused, so that no page that a hook touches later can lack that, whatever becomes of vm.overcommit_memory. A memory file's pages are charged
-// one by one, and a page that cannot be is a SIGBUS.
-// Mapped without access first and unlocked: under mlockall(MCL_FUTURE) an accessible mapping would be populated whole at once.
-static struct hs_error *map_region(struct remote_caller *caller, const struct payload_layout *layout, struct loaded_payload *ret)
+// Shared anonymous memory, and not MAP_NORESERVE: all of it is charged to the system's commit limit here and now
+// (shmem_zero_setup in mm/shmem.c), or refused, so that no page that a hook touches later can lack that, whatever
+// becomes of vm.overcommit_memory. A memory file's pages are charged one by one, and a page that cannot be is a SIGBUS.
+// Mapped without access first and unlocked: under mlockall(MCL_FUTURE) an accessible mapping would be populated whole
+// at once.
+static struct hs_error *map_region(struct remote_caller *caller, const struct payload_layout *layout,
+				   struct loaded_payload *ret)
 {
 	const uint64_t range[6] = { layout->region, layout->region_size, PROT_READ | PROT_WRITE };
 	uint64_t result;
-	struct hs_error *error = remote_map(caller, ret, "map the region", layout->region, layout->region_size, PROT_NONE,
-					    MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	struct hs_error *error = remote_map(caller, ret, "map the region", layout->region, layout->region_size,
+					    PROT_NONE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 	if (error && error->code == HS_ERROR_REMOTE && error->error_number == ENOMEM)
-		return hs_error_prefix(error, "the system does not promise %" PRIu64 " MiB to the target (vm.overcommit_memory, vm.max_map_count, or a limit of its "
-				       "address space); ask for less with --max-memory", layout->region_size >> 20);
+		return hs_error_prefix(error,
+				       "the system does not promise %" PRIu64
+				       " MiB to the target (vm.overcommit_memory, vm.max_map_count, or a limit of its "
+				       "address space); ask for less with --max-memory",
+				       layout->region_size >> 20);
 	if (!error)
 		error = remote_call_checked(caller, "munlock", SYS_munlock, range, &result);
 	if (!error)
-		error = remote_advise(caller, layout->region, layout->region_size, MADV_DONTFORK, "keep the region from children");
+		error = remote_advise(caller, layout->region, layout->region_size, MADV_DONTFORK,
+				      "keep the region from children");
 	if (!error)
-		error = remote_advise(caller, layout->region, layout->region_size, MADV_DONTDUMP, "keep the region from core dumps");
+		error = remote_advise(caller, layout->region, layout->region_size, MADV_DONTDUMP,
+				      "keep the region from core dumps");
 	if (!error)
 		error = remote_call_checked(caller, "mprotect of the region", SYS_mprotect, range, &result);
 	return error;
@@ -282,20 +312,23 @@ static struct hs_error *copy_filled(struct loaded_payload *loaded)
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && !error; i++)
 		if (parts[i].size)
-			error = payload_region_write(loaded, parts[i].offset, (const uint8_t *)header + parts[i].offset, parts[i].size);
+			error = payload_region_write(loaded, parts[i].offset, (const uint8_t *)header + parts[i].offset,
+						     parts[i].size);
 	loaded->region_is_there = !error;
 	return error;
 }
 
 static struct hs_error *load_region(struct remote_caller *caller, const struct payload_layout *layout,
-				    void (*fill)(struct region_header *, void *), void *context, struct loaded_payload *ret)
+				    void (*fill)(struct region_header *, void *), void *context,
+				    struct loaded_payload *ret)
 {
 	struct hs_error *error = map_region(caller, layout, ret);
 	void *memory;
 
 	if (error)
 		return error;
-	memory = mmap(NULL, layout->region_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	memory = mmap(NULL, layout->region_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		      -1, 0);
 	if (memory == MAP_FAILED)
 		return hs_error_system(errno, "no memory for the region's first content");
 	ret->filled = memory;
@@ -304,10 +337,11 @@ static struct hs_error *load_region(struct remote_caller *caller, const struct p
 	return copy_filled(ret);
 }
 
-// A region is known by the code that names it until its header is written, and code of no name by the region's header. So where the code must
-// be anonymous memory, a memory file that is not executable, with the same content, takes its place until the region is there.
-static struct hs_error *map_note(struct remote_caller *caller, const struct payload_layout *layout, const uint8_t *code, size_t code_size,
-				 struct loaded_payload *ret)
+// A region is known by the code that names it until its header is written, and code of no name by the region's header.
+// So where the code must be anonymous memory, a memory file that is not executable, with the same content, takes its
+// place until the region is there.
+static struct hs_error *map_note(struct remote_caller *caller, const struct payload_layout *layout, const uint8_t *code,
+				 size_t code_size, struct loaded_payload *ret)
 {
 	bool refused;
 	struct hs_error *error = make_code_file(caller, code, code_size, false, ret, &refused);
@@ -315,9 +349,9 @@ static struct hs_error *map_note(struct remote_caller *caller, const struct payl
 	return error ? error : map_file(caller, "map a note", layout->code, layout->code_size, PROT_READ, 0, ret);
 }
 
-struct hs_error *payload_load(struct remote_caller *caller, const struct payload_layout *layout, const uint8_t *code, size_t code_size,
-			      const struct hook_plan *plan, void (*fill)(struct region_header *, void *), void *context,
-			      struct loaded_payload *ret)
+struct hs_error *payload_load(struct remote_caller *caller, const struct payload_layout *layout, const uint8_t *code,
+			      size_t code_size, const struct hook_plan *plan,
+			      void (*fill)(struct region_header *, void *), void *context, struct loaded_payload *ret)
 {
 	bool anonymous;
 	struct hs_error *error;
@@ -369,7 +403,8 @@ void payload_release(struct loaded_payload *loaded)
 	loaded->own_fd = -1;
 }
 
-struct hs_error *payload_region_write(const struct loaded_payload *loaded, uint64_t offset, const void *data, size_t size)
+struct hs_error *payload_region_write(const struct loaded_payload *loaded, uint64_t offset, const void *data,
+				      size_t size)
 {
 	return target_memory_write(loaded->memory, loaded->region + offset, data, size, loaded->stopped_tid);
 }

@@ -22,8 +22,8 @@
 bool region_may_be(const struct proc_map *map)
 {
 	return map->shared && map->deleted && strcmp(map->name, "/dev/zero") == 0 && map->offset == 0 &&
-	       makedev(map->device_major, map->device_minor) == memory_file_device() && map->start >= HS_LAYOUT_LOW && map->end <= HS_LAYOUT_HIGH &&
-	       map->start % HS_LAYOUT_GAP == 0 && map->end - map->start >= HS_HEADER_SIZE;
+	       makedev(map->device_major, map->device_minor) == memory_file_device() && map->start >= HS_LAYOUT_LOW &&
+	       map->end <= HS_LAYOUT_HIGH && map->start % HS_LAYOUT_GAP == 0 && map->end - map->start >= HS_HEADER_SIZE;
 }
 
 // What up to layout version 9 was in its place.
@@ -68,7 +68,8 @@ static struct hs_error *check_part(const char *name, const struct region_part *p
 				   uint64_t region_size)
 {
 	if (part->offset != offset || part->size != size || size > region_size || offset > region_size - size)
-		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: its part %s lies elsewhere", name);
+		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: its part %s lies elsewhere",
+				       name);
 	return NULL;
 }
 
@@ -96,9 +97,10 @@ struct hs_error *region_check_header(const struct region_header *header, uint64_
 	if (header->magic != HS_REGION_MAGIC)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is not heapsnap's");
 	if (header->abi_version != HS_ABI_VERSION)
-		return hs_error_create(HS_ERROR_REFUSED,
-				       "attached by another version of heapsnap (layout %u, this one reads %u): use that version",
-				       header->abi_version, HS_ABI_VERSION);
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"attached by another version of heapsnap (layout %u, this one reads %u): use that version",
+			header->abi_version, HS_ABI_VERSION);
 	if (header->size != size)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: it names another size");
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -108,9 +110,10 @@ struct hs_error *region_check_header(const struct region_header *header, uint64_
 			return error;
 	}
 	if (header->state < REGION_ATTACHING || header->state > REGION_DETACHING || header->hook_count > HS_HOOKS_MAX ||
-	    header->island_count > HS_ISLAND_AREAS_MAX || header->module_count > HS_MODULES_MAX || header->string_bytes > HS_STRINGS_SIZE ||
-	    header->thread_count > HS_THREAD_HISTORY_MAX + HS_THREAD_SLOTS_ALL || header->extra_slot_count > HS_THREAD_EXTRA_SLOTS ||
-	    header->first_page != HS_OFFSET_PAGES / HS_PAGE_SIZE ||
+	    header->island_count > HS_ISLAND_AREAS_MAX || header->module_count > HS_MODULES_MAX ||
+	    header->string_bytes > HS_STRINGS_SIZE ||
+	    header->thread_count > HS_THREAD_HISTORY_MAX + HS_THREAD_SLOTS_ALL ||
+	    header->extra_slot_count > HS_THREAD_EXTRA_SLOTS || header->first_page != HS_OFFSET_PAGES / HS_PAGE_SIZE ||
 	    header->max_pages > size / HS_PAGE_SIZE || header->max_pages < header->first_page || header->depth == 0 ||
 	    header->depth > HS_DEPTH_MAX || header->log_limit > HS_LOG_ENTRIES)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: a count is out of range");
@@ -123,12 +126,15 @@ bool region_is_code(const struct proc_maps *maps, const struct code_names *names
 
 	if (!map || map->start != address || size > map->end - map->start || map->writable || map->shared)
 		return false;
-	// Without executable memory files the code is anonymous memory, and before it is there, a memory file stands for it.
+	// Without executable memory files the code is anonymous memory, and before it is there, a memory file stands
+	// for it.
 	return memory_file_is_mapped(names, map) || (map->executable && map->inode == 0 && !*map->name);
 }
 
-// The header's addresses, which detach will unmap, must be mappings of our own. Once a detach has begun, some may be gone.
-static struct hs_error *check_addresses(pid_t pid, const struct region_header *header, const struct proc_map *region, const struct proc_maps *maps)
+// The header's addresses, which detach will unmap, must be mappings of our own. Once a detach has begun, some may be
+// gone.
+static struct hs_error *check_addresses(pid_t pid, const struct region_header *header, const struct proc_map *region,
+					const struct proc_maps *maps)
 {
 	const struct code_names names = { .pid = pid, .nonce = header->code_nonce };
 	const struct proc_map *state;
@@ -136,33 +142,38 @@ static struct hs_error *check_addresses(pid_t pid, const struct region_header *h
 	if (header->region_address != region->start)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: it names another address");
 	if (header->state_address != header->code_address + header->code_size)
-		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: its state pages lie elsewhere");
+		return hs_error_create(HS_ERROR_BAD_DATA,
+				       "the region's header is damaged: its state pages lie elsewhere");
 	if (header->state != REGION_ATTACHED)
 		return NULL;
 	for (uint32_t i = 0; i < header->island_count; i++)
 		if (!region_is_code(maps, &names, header->islands[i].offset, header->islands[i].size))
-			return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: no code at 0x%" PRIx64,
+			return hs_error_create(HS_ERROR_BAD_DATA,
+					       "the region's header is damaged: no code at 0x%" PRIx64,
 					       header->islands[i].offset);
 	if (!region_is_code(maps, &names, header->code_address, header->code_size))
-		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: no code at 0x%" PRIx64, header->code_address);
+		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: no code at 0x%" PRIx64,
+				       header->code_address);
 	state = proc_maps_find(maps, header->state_address);
 	if (!state || state->inode != 0 || !state->writable || state->end - header->state_address < HS_STATE_SIZE)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: no state pages");
 	return NULL;
 }
 
-// Whether `fd` is the mapped memory: shared anonymous memory, on the kernel's own device, without a link, with the mapping's inode and size, which only a
-// holder of CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE can change. Seals first: other files have none, and are then asked nothing more.
+// Whether `fd` is the mapped memory: shared anonymous memory, on the kernel's own device, without a link, with the
+// mapping's inode and size, which only a holder of CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE can change. Seals first:
+// other files have none, and are then asked nothing more.
 static bool is_region_memory(int fd, const struct proc_map *map)
 {
 	struct stat status;
 
-	return fcntl(fd, F_GET_SEALS) == F_SEAL_SEAL && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 0 &&
-	       status.st_dev == memory_file_device() && status.st_ino == map->inode && (uint64_t)status.st_size == map->end - map->start;
+	return fcntl(fd, F_GET_SEALS) == F_SEAL_SEAL && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+	       status.st_nlink == 0 && status.st_dev == memory_file_device() && status.st_ino == map->inode &&
+	       (uint64_t)status.st_size == map->end - map->start;
 }
 
-// *fd_ret -1 = no privilege for that. `map` has been proven to be of the kernel's own device, so to open it acts on nothing else; the handle shows
-// whether it still is.
+// *fd_ret -1 = no privilege for that. `map` has been proven to be of the kernel's own device, so to open it acts on
+// nothing else; the handle shows whether it still is.
 static struct hs_error *open_through_map_files(pid_t pid, const struct proc_map *map, int *fd_ret)
 {
 	const unsigned known = STATX_TYPE | STATX_INO;
@@ -171,7 +182,8 @@ static struct hs_error *open_through_map_files(pid_t pid, const struct proc_map 
 	HS_CLEANUP_CLOSE int handle = -1;
 	HS_CLEANUP_CLOSE int fd = -1;
 	struct statx status;
-	struct hs_error *error = hs_format(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, hs_live_thread(pid), map->start, map->end);
+	struct hs_error *error =
+		hs_format(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, hs_live_thread(pid), map->start, map->end);
 
 	*fd_ret = -1;
 	if (error)
@@ -186,13 +198,16 @@ static struct hs_error *open_through_map_files(pid_t pid, const struct proc_map 
 	if (error)
 		return error;
 	if (statx(handle, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, known, &status) == 0 && S_ISREG(status.stx_mode) &&
-	    makedev(status.stx_dev_major, status.stx_dev_minor) == memory_file_device() && status.stx_ino == map->inode) {
+	    makedev(status.stx_dev_major, status.stx_dev_minor) == memory_file_device() &&
+	    status.stx_ino == map->inode) {
 		fd = open(link, O_RDWR | O_CLOEXEC);
 		if (fd < 0)
 			return NULL;
 	}
 	if (fd < 0 || !is_region_memory(fd, map))
-		return hs_error_create(HS_ERROR_BAD_DATA, "what process %d has mapped in the place of heapsnap's region is something else", pid);
+		return hs_error_create(HS_ERROR_BAD_DATA,
+				       "what process %d has mapped in the place of heapsnap's region is something else",
+				       pid);
 	*fd_ret = HS_STEAL_FD(fd);
 	return NULL;
 }
@@ -221,7 +236,8 @@ bool region_can_be_opened(void)
 
 struct hs_error *region_none(pid_t pid)
 {
-	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d is not attached; use `heapsnap attach %d` first", pid, pid);
+	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d is not attached; use `heapsnap attach %d` first", pid,
+			       pid);
 }
 
 struct hs_error *region_open(pid_t pid, const struct proc_maps *maps, struct region_access *ret)
@@ -273,7 +289,8 @@ bool region_is_there(const struct region_access *access, const struct proc_maps 
 	if (!map || map->start != access->address || map->end - map->start != access->size)
 		return false;
 	// Without a handle, as it was found.
-	return access->fd >= 0 ? fstat(access->fd, &status) == 0 && status.st_ino == map->inode : region_find(maps, &access->memory) == map;
+	return access->fd >= 0 ? fstat(access->fd, &status) == 0 && status.st_ino == map->inode
+			       : region_find(maps, &access->memory) == map;
 }
 
 struct hs_error *region_read(const struct region_access *access, uint64_t offset, void *buffer, size_t size)

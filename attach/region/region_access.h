@@ -12,35 +12,38 @@
 
 #include <sys/types.h>
 
-// Where code, state pages and region lie. Nothing that Linux places is here (of sanitizers' shadows some is, and then passed over): programs are below or
-// at 0x55..., libraries and stacks at 0x7f....
-#define HS_LAYOUT_LOW UINT64_C(0x100000000000)
+// Where code, state pages and region lie. Nothing that Linux places is here (of sanitizers' shadows some is, and then
+// passed over): programs are below or at 0x55..., libraries and stacks at 0x7f....
+#define HS_LAYOUT_LOW  UINT64_C(0x100000000000)
 #define HS_LAYOUT_HIGH UINT64_C(0x400000000000)
-#define HS_LAYOUT_GAP UINT64_C(0x200000)
+#define HS_LAYOUT_GAP  UINT64_C(0x200000)
 
 struct region_access {
 	pid_t pid;
-	uint64_t address;     // in the target
-	uint64_t size;        // bytes
-	int fd;               // its memory, opened through map_files; -1 = no privilege for that, read through `memory`
+	uint64_t address; // in the target
+	uint64_t size;    // bytes
+	int fd;           // its memory, opened through map_files; -1 = no privilege for that, read through `memory`
 	struct target_memory memory;
 	struct region_header header; // as it was at open, checked: see below
 };
 
-// Pure: whether the mapping has what every region has: where it lies, its size, and that it is shared anonymous memory. Programs may have such.
+// Pure: whether the mapping has what every region has: where it lies, its size, and that it is shared anonymous memory.
+// Programs may have such.
 bool region_may_be(const struct proc_map *map);
 
 // The region's mapping, NULL when the process has none: one that may be it, and whose header says that it is.
 const struct proc_map *region_find(const struct proc_maps *maps, const struct target_memory *memory);
 
-// Whether `part` is the mapping of a region whose header is not yet written; only the code names it (attach/session/inherited.h).
+// Whether `part` is the mapping of a region whose header is not yet written; only the code names it
+// (attach/session/inherited.h).
 bool region_is_bare(const struct proc_maps *maps, const struct target_memory *memory, const struct region_part *part);
 
-// Opens the region and reads its header. HS_ERROR_NOT_FOUND: not attached. HS_ERROR_REFUSED: made by another version (says which).
-// HS_ERROR_BAD_DATA: the header does not describe a region of this size. On success the header's parts lie inside the region, its
-// counts are within the limits of abi/limits.h, and its addresses are as they claim in the target's maps.
-// Whether this user may open the file behind a mapping, as a dump of a running process has to: asked of the tool itself. (The kernel wants
-// CAP_CHECKPOINT_RESTORE, before 5.9 CAP_SYS_ADMIN, in the first user namespace: proc_map_files_get_link in fs/proc/base.c.)
+// Opens the region and reads its header. HS_ERROR_NOT_FOUND: not attached. HS_ERROR_REFUSED: made by another version
+// (says which). HS_ERROR_BAD_DATA: the header does not describe a region of this size. On success the header's parts
+// lie inside the region, its counts are within the limits of abi/limits.h, and its addresses are as they claim in the
+// target's maps. Whether this user may open the file behind a mapping, as a dump of a running process has to: asked of
+// the tool itself. (The kernel wants CAP_CHECKPOINT_RESTORE, before 5.9 CAP_SYS_ADMIN, in the first user namespace:
+// proc_map_files_get_link in fs/proc/base.c.)
 bool region_can_be_opened(void);
 
 struct hs_error *region_open(pid_t pid, const struct proc_maps *maps, struct region_access *ret) HS_MUST_CHECK;
@@ -57,11 +60,14 @@ bool region_is_code(const struct proc_maps *maps, const struct code_names *names
 // Pure: the checks of region_open on a header. `size` is that of the mapping.
 struct hs_error *region_check_header(const struct region_header *header, uint64_t size) HS_MUST_CHECK;
 
-struct hs_error *region_read(const struct region_access *access, uint64_t offset, void *buffer, size_t size) HS_MUST_CHECK;
+struct hs_error *region_read(const struct region_access *access, uint64_t offset, void *buffer,
+			     size_t size) HS_MUST_CHECK;
 // pre (without privilege): a thread of the target is stopped by this tool
-struct hs_error *region_write(const struct region_access *access, uint64_t offset, const void *data, size_t size) HS_MUST_CHECK;
+struct hs_error *region_write(const struct region_access *access, uint64_t offset, const void *data,
+			      size_t size) HS_MUST_CHECK;
 
-// The journal. *hooks_ret is owned by the caller: access->header.hook_count records, their names terminated and printable.
+// The journal. *hooks_ret is owned by the caller: access->header.hook_count records, their names terminated and
+// printable.
 struct hs_error *region_read_hooks(const struct region_access *access, struct hook_record **hooks_ret) HS_MUST_CHECK;
 
 #endif

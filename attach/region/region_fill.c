@@ -34,7 +34,9 @@ static uint32_t log_entries(uint64_t memory)
 {
 	uint64_t entries = memory / 8 / sizeof(struct log_entry);
 
-	return entries > HS_LOG_ENTRIES ? HS_LOG_ENTRIES : entries < HS_LOG_ENTRIES_MIN ? HS_LOG_ENTRIES_MIN : (uint32_t)entries;
+	return entries > HS_LOG_ENTRIES       ? HS_LOG_ENTRIES
+	       : entries < HS_LOG_ENTRIES_MIN ? HS_LOG_ENTRIES_MIN
+					      : (uint32_t)entries;
 }
 
 static void fill_parts(struct region_header *header)
@@ -53,9 +55,10 @@ static void fill_parts(struct region_header *header)
 	header->pages = (struct region_part){ HS_OFFSET_PAGES, header->size - HS_OFFSET_PAGES };
 }
 
-// Puts a module's search table into pages of its own. They are few, and counted as used; a table that would take much of a small region is
-// left out, and stacks through the module are cut.
-static void fill_search_table(struct region_header *header, const struct search_table *table, struct module_record *record)
+// Puts a module's search table into pages of its own. They are few, and counted as used; a table that would take much
+// of a small region is left out, and stacks through the module are cut.
+static void fill_search_table(struct region_header *header, const struct search_table *table,
+			      struct module_record *record)
 {
 	uint64_t bytes = table->count * sizeof(*table->pairs);
 	uint64_t pages = (bytes + HS_PAGE_SIZE - 1) / HS_PAGE_SIZE;
@@ -73,8 +76,10 @@ static void fill_search_table(struct region_header *header, const struct search_
 	header->next_page += pages;
 }
 
-// Nobody tells when a module goes that the loader does not list, or when the loader is not followed: nothing of it is read later.
-static void fill_module(struct region_header *header, const struct module *module, bool followed, struct module_record *record)
+// Nobody tells when a module goes that the loader does not list, or when the loader is not followed: nothing of it is
+// read later.
+static void fill_module(struct region_header *header, const struct module *module, bool followed,
+			struct module_record *record)
 {
 	bool stays = module->is_main || module->is_vdso || module->is_loader;
 	char *pool = (char *)header + HS_OFFSET_STRINGS;
@@ -85,14 +90,19 @@ static void fill_module(struct region_header *header, const struct module *modul
 		path_size = HS_STRINGS_SIZE - header->string_bytes;
 	memcpy(pool + header->string_bytes, module->path, path_size);
 	*record = (struct module_record){
-		.load_bias = module->load_bias, .start = module->start, .end = module->end,
-		.text_low = module->text_low, .text_high = module->text_high, .link_map = module->link_map,
+		.load_bias = module->load_bias,
+		.start = module->start,
+		.end = module->end,
+		.text_low = module->text_low,
+		.text_high = module->text_high,
+		.link_map = module->link_map,
 		.flags = (module->link_map ? MODULE_IN_LINK_MAP : 0u) | (module->is_main ? MODULE_MAIN : 0u) |
 			 (module->is_vdso ? MODULE_VDSO : 0u) |
 			 (module->is_main || module->is_vdso || module->is_loader ? 0u : MODULE_CAN_UNLOAD) |
 			 (module->text_readable ? MODULE_TEXT_READABLE : 0u) | (module->is_go ? MODULE_GO : 0u),
 		.loaded = 1,
-		.path = header->string_bytes, .path_size = (uint32_t)path_size,
+		.path = header->string_bytes,
+		.path_size = (uint32_t)path_size,
 		.build_id_size = module->elf.build_id_size,
 		.ready = 1,
 	};
@@ -152,7 +162,9 @@ void region_fill(struct region_header *header, void *context)
 	// The first page of `pages` begins with the node for stacks that find no room.
 	full = (struct stack_node *)((uint8_t *)header + HS_OFFSET_PAGES);
 	full->frame = (uint64_t)HS_FRAME_CUT << HS_FRAME_MODULE_SHIFT | CUT_stack_table_full;
-	// Unused slots have the key 0, and so has a thread without a thread pointer, whose calls look here: no slot is to be its.
-	((struct thread_slot *)((uint8_t *)header + HS_OFFSET_SLOTS))[thread_slot_index(0)].thread_pointer = HS_KEY_NOBODYS;
+	// Unused slots have the key 0, and so has a thread without a thread pointer, whose calls look here: no slot is
+	// to be its.
+	((struct thread_slot *)((uint8_t *)header + HS_OFFSET_SLOTS))[thread_slot_index(0)].thread_pointer =
+		HS_KEY_NOBODYS;
 	header->magic = HS_REGION_MAGIC;
 }

@@ -26,8 +26,9 @@ struct region_filling {
 // Writes header, modules and the stack table's first node into a zeroed region. `context` is a struct region_filling.
 void region_fill(struct region_header *header, void *context);
 
-// Pure: the range in which the main thread's stack lies. The kernel keeps room for its growth below the mapping, at least 128 MiB or the
-// stack limit (mmap_base in arch/x86/mm/mmap.c), so a stack pointer in that range is on this stack.
+// Pure: the range in which the main thread's stack lies. The kernel keeps room for its growth below the mapping, at
+// least 128 MiB or the stack limit (mmap_base in arch/x86/mm/mmap.c), so a stack pointer in that range is on this
+// stack.
 void region_main_stack(const struct proc_maps *maps, uint64_t stack_limit, uint64_t *low_ret, uint64_t *high_ret);
 
 #endif

@@ -6,14 +6,16 @@
 
 #include <inttypes.h>
 
-#define MIB (UINT64_C(1) << 20)
+#define MIB   (UINT64_C(1) << 20)
 #define FIXED (HS_OFFSET_PAGES + 4 * MIB) // the region's fixed parts, code, islands
 
 static struct hs_error *refuse(const char *what, uint64_t left, uint64_t share, uint64_t size, const char *remedy)
 {
-	return hs_error_create(HS_ERROR_REFUSED, "%s leaves %" PRIu64 " MiB, of which heapsnap would take no more than %" PRIu64 ", and %" PRIu64
-			       " are needed, %" PRIu64 " of them whatever --max-memory says; %s%s", what, left / MIB, share / MIB,
-			       (FIXED + size + MIB - 1) / MIB, (FIXED + MIB - 1) / MIB, remedy, FIXED + HS_REGION_MEMORY_MIN <= share ? " or ask for less" : "");
+	return hs_error_create(HS_ERROR_REFUSED,
+			       "%s leaves %" PRIu64 " MiB, of which heapsnap would take no more than %" PRIu64
+			       ", and %" PRIu64 " are needed, %" PRIu64 " of them whatever --max-memory says; %s%s",
+			       what, left / MIB, share / MIB, (FIXED + size + MIB - 1) / MIB, (FIXED + MIB - 1) / MIB,
+			       remedy, FIXED + HS_REGION_MEMORY_MIN <= share ? " or ask for less" : "");
 }
 
 struct hs_error *region_size_decide(const struct memory_room *room, uint64_t asked, uint64_t *ret)
@@ -24,7 +26,8 @@ struct hs_error *region_size_decide(const struct memory_room *room, uint64_t ask
 		const char *name, *remedy;
 	} limits[] = {
 		{ room->address_space, "the target's address space limit (ulimit -v)", "raise it (prlimit --as)" },
-		{ room->commit, "the system's commit limit (vm.overcommit_memory is 2)", "raise it (vm.overcommit_ratio, vm.overcommit_kbytes)" },
+		{ room->commit, "the system's commit limit (vm.overcommit_memory is 2)",
+		  "raise it (vm.overcommit_ratio, vm.overcommit_kbytes)" },
 	};
 	uint64_t chosen = room->machine / 4 < room->group / 8 ? room->machine / 4 : room->group / 8;
 
@@ -55,6 +58,7 @@ struct hs_error *region_size_choose(const struct target_info *target, uint64_t a
 
 	if (target->address_space_limit != UINT64_MAX)
 		room.address_space = target->address_space_limit > target->address_space_used
-					     ? target->address_space_limit - target->address_space_used : 0;
+					     ? target->address_space_limit - target->address_space_used
+					     : 0;
 	return region_size_decide(&room, asked, ret);
 }

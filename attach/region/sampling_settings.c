@@ -7,7 +7,8 @@
 
 enum { WORD_SIZE = 8 };
 
-void sampling_settings_begin(struct region_header *header, const struct sampling_settings *settings, uint64_t seed, uint32_t ticks_per_us)
+void sampling_settings_begin(struct region_header *header, const struct sampling_settings *settings, uint64_t seed,
+			     uint32_t ticks_per_us)
 {
 	header->sampling_mode = settings->mode;
 	header->sampling_interval = settings->interval;
@@ -15,7 +16,8 @@ void sampling_settings_begin(struct region_header *header, const struct sampling
 	header->removals_exchange = settings->mode != SAMPLING_exact;
 	header->budget = settings->budget;
 	header->ticks_per_us = ticks_per_us;
-	header->always_exact = settings->mode == SAMPLING_exact || settings->mode == SAMPLING_budget; // until the budget is over
+	// until the budget is over
+	header->always_exact = settings->mode == SAMPLING_exact || settings->mode == SAMPLING_budget;
 	header->sampling_generation = 1;
 	// Where every block is recorded, counting them for a filter would be in vain.
 	if (settings->mode != SAMPLING_exact)
@@ -49,13 +51,16 @@ bool sampling_settings_read(const struct region_header *header, struct sampling_
 	if (drawn == SAMPLING_budget && (header->budget == 0 || header->budget > HS_BUDGET_MAX))
 		return false;
 	*ret = (struct sampling_settings){
-		.mode = mode, .interval = has_interval(drawn) ? header->sampling_interval : 1,
-		.budget = drawn == SAMPLING_budget ? header->budget : 0, .before = drawn,
+		.mode = mode,
+		.interval = has_interval(drawn) ? header->sampling_interval : 1,
+		.budget = drawn == SAMPLING_budget ? header->budget : 0,
+		.before = drawn,
 	};
 	return true;
 }
 
-struct sampling_settings sampling_settings_after(const struct sampling_settings *now, const struct sampling_change *change)
+struct sampling_settings sampling_settings_after(const struct sampling_settings *now,
+						 const struct sampling_change *change)
 {
 	struct sampling_settings after = *now;
 

@@ -9,8 +9,8 @@
 
 struct sampling_settings {
 	enum sampling_mode mode;
-	uint32_t interval; // bytes, 2 to HS_INTERVAL_MAX; SAMPLING_interval and SAMPLING_words
-	uint32_t budget;   // millionths of a thread's time; SAMPLING_budget
+	uint32_t interval;         // bytes, 2 to HS_INTERVAL_MAX; SAMPLING_interval and SAMPLING_words
+	uint32_t budget;           // millionths of a thread's time; SAMPLING_budget
 	enum sampling_mode before; // SAMPLING_stopped: what was in force before, with the interval and budget above
 };
 
@@ -21,7 +21,8 @@ struct sampling_change {
 };
 
 // Of a new region, whose hooks do not record yet. `seed`: of the threads' random numbers.
-void sampling_settings_begin(struct region_header *header, const struct sampling_settings *settings, uint64_t seed, uint32_t ticks_per_us);
+void sampling_settings_begin(struct region_header *header, const struct sampling_settings *settings, uint64_t seed,
+			     uint32_t ticks_per_us);
 
 // The rate of the time-stamp counter, measured for about a millisecond.
 uint32_t sampling_measure_ticks(void);
@@ -30,9 +31,11 @@ uint32_t sampling_measure_ticks(void);
 bool sampling_settings_read(const struct region_header *header, struct sampling_settings *ret);
 
 // The settings after a change. Stopping what is stopped, and starting what is not, changes nothing.
-struct sampling_settings sampling_settings_after(const struct sampling_settings *now, const struct sampling_change *change);
+struct sampling_settings sampling_settings_after(const struct sampling_settings *now,
+						 const struct sampling_change *change);
 
-// The mean interval, bytes, of so many samples per word of 8 bytes. Returns false when it is not within [2, HS_INTERVAL_MAX].
+// The mean interval, bytes, of so many samples per word of 8 bytes. Returns false when it is not within [2,
+// HS_INTERVAL_MAX].
 bool sampling_interval_of_rate(double samples_per_word, uint32_t *ret);
 
 #endif

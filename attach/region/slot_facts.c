@@ -30,8 +30,9 @@ static void add_nobodys(struct slot_facts_list *slots, const struct slot_facts *
 		slots->nobodys[slots->nobodys_count++] = guard;
 }
 
-// Its thread is no more, but a coroutine may go on in another one. Not where its own stack was not known, which is over; nor where several threads had the slot,
-// and have written there at the same time: what stands there may be over, and nobody would ever find out.
+// Its thread is no more, but a coroutine may go on in another one. Not where its own stack was not known, which is
+// over; nor where several threads had the slot, and have written there at the same time: what stands there may be over,
+// and nobody would ever find out.
 static void add_all_nobodys(struct slot_facts_list *slots, const struct slot_facts *slot)
 {
 	if (slot->is_of_several || !slot->stack_high)
@@ -41,7 +42,8 @@ static void add_all_nobodys(struct slot_facts_list *slots, const struct slot_fac
 		add_nobodys(slots, slot, slot->left[i]);
 }
 
-static struct hs_error *read_heads(const struct region_access *region, const uint64_t *offsets, size_t count, struct slot_facts_list *slots)
+static struct hs_error *read_heads(const struct region_access *region, const uint64_t *offsets, size_t count,
+				   struct slot_facts_list *slots)
 {
 	for (size_t i = 0; i < count; i++) {
 		union {
@@ -54,8 +56,11 @@ static struct hs_error *read_heads(const struct region_access *region, const uin
 		if (error)
 			return error;
 		facts = (struct slot_facts){
-			.thread_pointer = thread_key_pointer(read.slot.thread_pointer), .guard = read.slot.guard,
-			.in_original = read.slot.in_original, .stack_low = read.slot.stack_low, .stack_high = read.slot.stack_high,
+			.thread_pointer = thread_key_pointer(read.slot.thread_pointer),
+			.guard = read.slot.guard,
+			.in_original = read.slot.in_original,
+			.stack_low = read.slot.stack_low,
+			.stack_high = read.slot.stack_high,
 			.is_of_several = read.slot.thread_pointer & HS_KEY_SHARED,
 		};
 		error = read.slot.left_count ? read_left(region, offsets[i], &facts) : NULL;
@@ -74,7 +79,8 @@ static struct hs_error *read_forgotten(const struct region_access *region, struc
 {
 	uint64_t guards[HS_FORGOTTEN_GUARDS];
 	uint32_t lost = 0;
-	struct hs_error *error = region_read(region, offsetof(struct region_header, forgotten_guards), guards, sizeof(guards));
+	struct hs_error *error =
+		region_read(region, offsetof(struct region_header, forgotten_guards), guards, sizeof(guards));
 
 	if (!error)
 		error = region_read(region, offsetof(struct region_header, guards_lost), &lost, sizeof(lost));
@@ -106,7 +112,8 @@ static struct hs_error *note_users(const struct frozen_process *process, struct 
 	return NULL;
 }
 
-struct hs_error *slot_facts_read(const struct region_access *region, const struct frozen_process *process, struct slot_facts_list *ret)
+struct hs_error *slot_facts_read(const struct region_access *region, const struct frozen_process *process,
+				 struct slot_facts_list *ret)
 {
 	HS_CLEANUP_FREE uint64_t *offsets = NULL;
 	struct slot_facts_list slots = { 0 };

@@ -23,7 +23,8 @@ struct hs_error *state_pages_deactivate(const struct target_memory *memory, uint
 	return target_memory_write(memory, state + PLACE(active), &none, sizeof(none), stopped_tid);
 }
 
-struct hs_error *state_pages_write_filter(const struct target_memory *memory, uint64_t state, const uint8_t *counters, pid_t stopped_tid)
+struct hs_error *state_pages_write_filter(const struct target_memory *memory, uint64_t state, const uint8_t *counters,
+					  pid_t stopped_tid)
 {
 	fault_request();
 	return target_memory_write(memory, state + PLACE(filter), counters, HS_FILTER_SIZE, stopped_tid);
@@ -42,8 +43,10 @@ struct hs_error *state_pages_take_passes(const struct target_memory *memory, uin
 	static const struct thread_pass none[HS_PAGE_SIZE / sizeof(struct thread_pass)];
 	struct hs_error *error = NULL;
 
-	// A page at a time, and only where something is: pages that were never used are not to become the target's memory.
-	for (uint64_t offset = 0; offset < sizeof(((struct payload_state *)0)->passes) && !error; offset += sizeof(none)) {
+	// A page at a time, and only where something is: pages that were never used are not to become the target's
+	// memory.
+	for (uint64_t offset = 0; offset < sizeof(((struct payload_state *)0)->passes) && !error;
+	     offset += sizeof(none)) {
 		struct thread_pass passes[HS_PAGE_SIZE / sizeof(struct thread_pass)];
 		uint64_t address = state + PLACE(passes) + offset;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state pages of a target (inject/abi/payload_header.h, struct payload_state): what the tool writes there. They are the target's private memory,
-// and no part of the region.
+// The state pages of a target (inject/abi/payload_header.h, struct payload_state): what the tool writes there. They are
+// the target's private memory, and no part of the region.
 #ifndef HEAPSNAP_ATTACH_REGION_STATE_PAGES_H
 #define HEAPSNAP_ATTACH_REGION_STATE_PAGES_H
 
@@ -10,19 +10,24 @@
 
 #include <stdbool.h>
 
-// pre, of all that write: every thread of the target is stopped, `stopped_tid` by this tool (0 = no fallback, as target_memory_write has it).
+// pre, of all that write: every thread of the target is stopped, `stopped_tid` by this tool (0 = no fallback, as
+// target_memory_write has it).
 
 // Hooks work from here on; and not any more.
-struct hs_error *state_pages_activate(const struct target_memory *memory, uint64_t state, pid_t stopped_tid) HS_MUST_CHECK;
-struct hs_error *state_pages_deactivate(const struct target_memory *memory, uint64_t state, pid_t stopped_tid) HS_MUST_CHECK;
+struct hs_error *state_pages_activate(const struct target_memory *memory, uint64_t state,
+				      pid_t stopped_tid) HS_MUST_CHECK;
+struct hs_error *state_pages_deactivate(const struct target_memory *memory, uint64_t state,
+					pid_t stopped_tid) HS_MUST_CHECK;
 
 // All HS_FILTER_SIZE counters. A tool that is killed meanwhile may leave a part of them as they were.
 struct hs_error *state_pages_write_filter(const struct target_memory *memory, uint64_t state, const uint8_t *counters,
 					  pid_t stopped_tid) HS_MUST_CHECK;
 // As one that excludes no address.
-struct hs_error *state_pages_saturate_filter(const struct target_memory *memory, uint64_t state, pid_t stopped_tid) HS_MUST_CHECK;
+struct hs_error *state_pages_saturate_filter(const struct target_memory *memory, uint64_t state,
+					     pid_t stopped_tid) HS_MUST_CHECK;
 
 // Takes every thread's pass: each asks the payload's C code at its next allocation, and may get another one there.
-struct hs_error *state_pages_take_passes(const struct target_memory *memory, uint64_t state, pid_t stopped_tid) HS_MUST_CHECK;
+struct hs_error *state_pages_take_passes(const struct target_memory *memory, uint64_t state,
+					 pid_t stopped_tid) HS_MUST_CHECK;
 
 #endif

@@ -8,7 +8,8 @@
 
 #define RECENT_US (10 * UINT64_C(1000000))
 
-static void add(const struct region_header *header, const struct thread_slot *slot, uint64_t now, struct thread_costs *costs)
+static void add(const struct region_header *header, const struct thread_slot *slot, uint64_t now,
+		struct thread_costs *costs)
 {
 	costs->frees += slot->counters[COUNTER_frees];
 	costs->unknown_frees += slot->counters[COUNTER_unknown_frees];
@@ -18,7 +19,8 @@ static void add(const struct region_header *header, const struct thread_slot *sl
 		costs->interval_least = slot->interval;
 	if (slot->interval > costs->interval_most)
 		costs->interval_most = slot->interval;
-	if (header->sampling_mode != SAMPLING_budget || slot->window_began == 0 || now - slot->window_began > RECENT_US * header->ticks_per_us)
+	if (header->sampling_mode != SAMPLING_budget || slot->window_began == 0 ||
+	    now - slot->window_began > RECENT_US * header->ticks_per_us)
 		return;
 	costs->threads++;
 	if (slot->cost > costs->cost_most)
@@ -38,7 +40,8 @@ void thread_costs_read(const struct region_access *access, struct thread_costs *
 	hs_error_destroy(thread_slots_list(access, &offsets, &count));
 	for (size_t i = 0; i < count; i++) {
 		struct thread_slot slot;
-		struct hs_error *error = region_read(access, offsets[i], &slot, offsetof(struct thread_slot, cut_counters));
+		struct hs_error *error =
+			region_read(access, offsets[i], &slot, offsetof(struct thread_slot, cut_counters));
 
 		if (error)
 			hs_error_destroy(error);

@@ -36,7 +36,8 @@ static bool tid_offset_holds(uint64_t offset, const struct target_memory *memory
 }
 
 // The one place in the control block that holds the id of each thread. 0 = none, or more than one.
-static uint64_t search_tid_offset(uint64_t tcb_size, const struct target_memory *memory, const struct frozen_process *process)
+static uint64_t search_tid_offset(uint64_t tcb_size, const struct target_memory *memory,
+				  const struct frozen_process *process)
 {
 	uint32_t words[MUSL_TCB_SIZE / 4];
 	uint64_t candidates = (UINT64_C(1) << (MUSL_TCB_SIZE / 4)) - 1; // a bit for each word
@@ -66,7 +67,8 @@ static uint64_t search_tid_offset(uint64_t tcb_size, const struct target_memory 
 	return (uint64_t)__builtin_ctzll(candidates) * 4;
 }
 
-static uint64_t find_tid_offset(const struct module_list *modules, const struct target_memory *memory, const struct frozen_process *process)
+static uint64_t find_tid_offset(const struct module_list *modules, const struct target_memory *memory,
+				const struct frozen_process *process)
 {
 	uint64_t offset = 0;
 
@@ -75,7 +77,8 @@ static uint64_t find_tid_offset(const struct module_list *modules, const struct 
 	else if (modules->libc == LIBC_glibc && tid_offset_holds(modules->tid_offset, memory, process))
 		offset = modules->tid_offset;
 	if (!offset)
-		hs_verbose("thread ids are not found in the libc's control blocks; threads are told apart by the blocks only");
+		hs_verbose(
+			"thread ids are not found in the libc's control blocks; threads are told apart by the blocks only");
 	return offset;
 }
 
@@ -97,10 +100,14 @@ static struct hs_error *refuse_shared(const struct frozen_process *process, size
 {
 	size_t other = one + 1;
 
-	while (other < process->count - 1 && process->threads[other].registers.fs_base != process->threads[one].registers.fs_base)
+	while (other < process->count - 1 &&
+	       process->threads[other].registers.fs_base != process->threads[one].registers.fs_base)
 		other++;
-	return hs_error_create(HS_ERROR_REFUSED, "threads %d and %d of process %d have the same thread pointer (fs base): what the one allocates could not be told "
-			       "from what the other does", process->threads[one].tid, process->threads[other].tid, process->pid);
+	return hs_error_create(
+		HS_ERROR_REFUSED,
+		"threads %d and %d of process %d have the same thread pointer (fs base): what the one allocates could not be told "
+		"from what the other does",
+		process->threads[one].tid, process->threads[other].tid, process->pid);
 }
 
 struct hs_error *thread_layout_check(const struct target_memory *memory, const struct frozen_process *process)
@@ -119,15 +126,19 @@ struct hs_error *thread_layout_check(const struct target_memory *memory, const s
 		if (pointer && thread_pointers_users(&pointers, pointer) > 1)
 			error = refuse_shared(process, i);
 		else if (!thread_pointer_code_is_allowed() && !has_control_block(memory, pointer, 0))
-			error = hs_error_create(HS_ERROR_REFUSED, "thread %d of process %d has no thread pointer of a C library, and without RDFSBASE (Linux 5.9, "
-						"FSGSBASE) the payload would fault in it", process->threads[i].tid, process->pid);
+			error = hs_error_create(
+				HS_ERROR_REFUSED,
+				"thread %d of process %d has no thread pointer of a C library, and without RDFSBASE (Linux 5.9, "
+				"FSGSBASE) the payload would fault in it",
+				process->threads[i].tid, process->pid);
 	}
 	thread_pointers_deinit(&pointers);
 	return error;
 }
 
-void thread_layout_configure(const struct target_info *target, const struct proc_maps *maps, const struct module_list *modules,
-			     const struct target_memory *memory, const struct frozen_process *process, struct payload_config *config)
+void thread_layout_configure(const struct target_info *target, const struct proc_maps *maps,
+			     const struct module_list *modules, const struct target_memory *memory,
+			     const struct frozen_process *process, struct payload_config *config)
 {
 	config->libc = (uint64_t)modules->libc;
 	config->tcb_size = modules->tcb_size;

@@ -63,13 +63,17 @@ struct hs_error *thread_slots_release(const struct region_access *access, const 
 		struct thread_slot slot;
 
 		error = region_read(access, offsets[i], &slot, offsetof(struct thread_slot, pending_new));
-		// A hook that is running, in a process that shares the memory without being one of the threads, keeps its slot.
+		// A hook that is running, in a process that shares the memory without being one of the threads, keeps
+		// its slot.
 		if (error || !thread_key_is_taken(slot.thread_pointer) || slot.guard || slot.pending ||
-		    thread_pointers_users(&alive, thread_key_pointer(slot.thread_pointer)) > (slot.thread_pointer & HS_KEY_SHARED ? 1 : 0))
+		    thread_pointers_users(&alive, thread_key_pointer(slot.thread_pointer)) >
+			    (slot.thread_pointer & HS_KEY_SHARED ? 1 : 0))
 			continue;
-		error = region_write(access, offsets[i] + offsetof(struct thread_slot, thread_pointer), &ended, sizeof(ended));
+		error = region_write(access, offsets[i] + offsetof(struct thread_slot, thread_pointer), &ended,
+				     sizeof(ended));
 	}
 	thread_pointers_deinit(&alive);
 	// So that the passes of ended threads keep none of the others from having one.
-	return error ? error : state_pages_take_passes(&access->memory, access->header.state_address, process->threads[0].tid);
+	return error ? error
+		     : state_pages_take_passes(&access->memory, access->header.state_address, process->threads[0].tid);
 }

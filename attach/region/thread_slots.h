@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where in a region the slots of threads are: those with a place of their own, and those that the payload has made (docs/abi.md).
+// Where in a region the slots of threads are: those with a place of their own, and those that the payload has made
+// (docs/abi.md).
 #ifndef HEAPSNAP_ATTACH_REGION_THREAD_SLOTS_H
 #define HEAPSNAP_ATTACH_REGION_THREAD_SLOTS_H
 
 #include "attach/region/region_access.h"
 #include "inject/abi/region.h"
 
-// Offsets in the region of all slots that were ever taken. The caller frees them. What the list of a hostile target names twice is there twice.
-struct hs_error *thread_slots_list(const struct region_access *access, uint64_t **offsets_ret, size_t *count_ret) HS_MUST_CHECK;
+// Offsets in the region of all slots that were ever taken. The caller frees them. What the list of a hostile target
+// names twice is there twice.
+struct hs_error *thread_slots_list(const struct region_access *access, uint64_t **offsets_ret,
+				   size_t *count_ret) HS_MUST_CHECK;
 
-// Marks the slots of threads that are no more, so that new threads find room; their counters and totals stay. Does nothing while few
-// threads have ever been seen.
-// pre: every thread of the target is stopped.
-struct hs_error *thread_slots_release(const struct region_access *access, const struct frozen_process *process) HS_MUST_CHECK;
+// Marks the slots of threads that are no more, so that new threads find room; their counters and totals stay. Does
+// nothing while few threads have ever been seen. pre: every thread of the target is stopped.
+struct hs_error *thread_slots_release(const struct region_access *access,
+				      const struct frozen_process *process) HS_MUST_CHECK;
 
 #endif

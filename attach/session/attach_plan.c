@@ -14,8 +14,8 @@
 #include "base/log.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <sys/random.h>
 
 void attach_plan_deinit(struct attach_plan *plan)
@@ -48,15 +48,16 @@ static struct hs_error *region_state(pid_t pid, const struct proc_maps *maps, ui
 
 static void warn_of_rest(const struct attach_plan *plan, const char *what, struct findings *findings)
 {
-	findings_add(findings, GROUND_attached, FINDING_WARNING, "the next attach or detach clears it away", "process %d has %s",
-		     (int)plan->target.pid, what);
+	findings_add(findings, GROUND_attached, FINDING_WARNING, "the next attach or detach clears it away",
+		     "process %d has %s", (int)plan->target.pid, what);
 }
 
 // What is left of ours where there is no region.
 static struct hs_error *judge_leftovers(struct attach_plan *plan, struct findings *findings)
 {
 	struct inherited inherited;
-	bool frozen = standstill_is_on(); // then the names are known, and tables of thousands of descriptors are not looked through
+	// then the names are known, and tables of thousands of descriptors are not looked through
+	bool frozen = standstill_is_on();
 	struct hs_error *error;
 
 	if (!frozen)
@@ -66,7 +67,9 @@ static struct hs_error *judge_leftovers(struct attach_plan *plan, struct finding
 		return error;
 	plan->hooks_left = inherited_is_hooked(&inherited, &plan->memory);
 	if (plan->hooks_left)
-		warn_of_rest(plan, "hooks that do nothing, inherited from a parent that was attached when it was forked", findings);
+		warn_of_rest(plan,
+			     "hooks that do nothing, inherited from a parent that was attached when it was forked",
+			     findings);
 	else if (inherited.code_count > 0 || (!frozen && leftovers_exist(&plan->names, &plan->memory)))
 		warn_of_rest(plan, "the rest of an unfinished attach or detach", findings);
 	inherited_deinit(&inherited);
@@ -82,8 +85,10 @@ static void judge_attached(struct attach_plan *plan, struct findings *findings)
 
 	plan->hooks_left = false;
 	if (!error && state == REGION_ATTACHED) {
-		error = hs_error_create(HS_ERROR_REFUSED, "process %d is already attached; use `heapsnap dump %d -o FILE`, or "
-					"`heapsnap detach %d` first", pid, pid, pid);
+		error = hs_error_create(HS_ERROR_REFUSED,
+					"process %d is already attached; use `heapsnap dump %d -o FILE`, or "
+					"`heapsnap detach %d` first",
+					pid, pid, pid);
 	} else if (!error && state != 0) {
 		plan->hooks_left = true;
 		warn_of_rest(plan, "the rest of an unfinished attach or detach", findings);
@@ -98,9 +103,10 @@ static void judge_runner(const struct attach_plan *plan, struct findings *findin
 	const struct module *program = program_run_by_another(&plan->modules);
 
 	if (program)
-		findings_add(findings, GROUND_program, FINDING_REFUSAL, "run the program by itself",
-			     "process %d (%s) is %s, which runs %s: hooks in code that it translates or places itself may harm it", (int)plan->target.pid,
-			     plan->target.name, plan->modules.items[0].path, program->path);
+		findings_add(
+			findings, GROUND_program, FINDING_REFUSAL, "run the program by itself",
+			"process %d (%s) is %s, which runs %s: hooks in code that it translates or places itself may harm it",
+			(int)plan->target.pid, plan->target.name, plan->modules.items[0].path, program->path);
 }
 
 static void judge_go(const struct attach_plan *plan, struct findings *findings)
@@ -110,7 +116,8 @@ static void judge_go(const struct attach_plan *plan, struct findings *findings)
 			continue;
 		findings_add(findings, GROUND_allocator, FINDING_WARNING,
 			     "Go's own heap profile shows that (packages runtime/pprof and net/http/pprof)",
-			     "%s is written in Go; of its memory only what C code in it allocates is seen", plan->modules.items[i].path);
+			     "%s is written in Go; of its memory only what C code in it allocates is seen",
+			     plan->modules.items[i].path);
 		return;
 	}
 }
@@ -128,13 +135,16 @@ static void judge_unseen(const struct attach_plan *plan, struct findings *findin
 			continue;
 		count++;
 		if (length < sizeof(names) - 1)
-			length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s of %s (%s)", length ? ", " : "", hook->name,
-						   plan->modules.items[hook->module].path, hook_verdict_text((enum hook_verdict)hook->verdict));
+			length +=
+				(size_t)snprintf(names + length, sizeof(names) - length, "%s%s of %s (%s)",
+						 length ? ", " : "", hook->name, plan->modules.items[hook->module].path,
+						 hook_verdict_text((enum hook_verdict)hook->verdict));
 	}
 	if (count > 0)
-		findings_add(findings, GROUND_unseen, FINDING_WARNING, "status and dump say the share of frees affected",
-			     "blocks of %zu function%s will not be seen, because %s cannot be hooked safely: %s%s", count,
-			     count == 1 ? "" : "s", count == 1 ? "it" : "they", names, length >= sizeof(names) ? "..." : "");
+		findings_add(
+			findings, GROUND_unseen, FINDING_WARNING, "status and dump say the share of frees affected",
+			"blocks of %zu function%s will not be seen, because %s cannot be hooked safely: %s%s", count,
+			count == 1 ? "" : "s", count == 1 ? "it" : "they", names, length >= sizeof(names) ? "..." : "");
 }
 
 // Nothing is found in a process that has ended meanwhile: that is the reason then.
@@ -159,7 +169,8 @@ static void plan_places(struct attach_plan *plan, struct findings *findings)
 	}
 	judge_attached(plan, findings);
 	// What the code is without the hooks that are left shows only when they are cleared away.
-	if (findings_verdict(findings, GROUND_attached) == FINDING_REFUSAL || plan->hooks_left || plan->target.is_32_bit)
+	if (findings_verdict(findings, GROUND_attached) == FINDING_REFUSAL || plan->hooks_left ||
+	    plan->target.is_32_bit)
 		return;
 	error = modules_read(plan->target.pid, &plan->maps, &plan->memory, &plan->modules);
 	if (!error)
@@ -176,27 +187,32 @@ static void plan_places(struct attach_plan *plan, struct findings *findings)
 	findings_add_error(findings, GROUND_memory, error);
 	judge_runner(plan, findings);
 	judge_go(plan, findings);
-	error = hook_plan_make(&plan->modules, &plan->maps, &plan->memory, &plan->additions, &plan->layout.goals, findings, &plan->hooks);
+	error = hook_plan_make(&plan->modules, &plan->maps, &plan->memory, &plan->additions, &plan->layout.goals,
+			       findings, &plan->hooks);
 	findings_add_error(findings, GROUND_allocator, error ? unless_gone(plan->target.pid, error) : NULL);
-	findings_add_error(findings, GROUND_memory, mapping_room_check(plan->mapping_limit, plan->maps.count, plan->hooks.area_count));
+	findings_add_error(findings, GROUND_memory,
+			   mapping_room_check(plan->mapping_limit, plan->maps.count, plan->hooks.area_count));
 	if (findings_verdict(findings, GROUND_allocator) != FINDING_REFUSAL)
 		judge_unseen(plan, findings);
 	if (plan->modules.r_debug && plan->hooks.count && !attach_plan_count(plan).loader_followed)
-		findings_add(findings, GROUND_loader, FINDING_WARNING, "stacks end at their frames",
-			     "libraries that process %d loads from now on will not be seen (no hook for the dynamic loader's list)",
-			     (int)plan->target.pid);
+		findings_add(
+			findings, GROUND_loader, FINDING_WARNING, "stacks end at their frames",
+			"libraries that process %d loads from now on will not be seen (no hook for the dynamic loader's list)",
+			(int)plan->target.pid);
 }
 
 // What a dump of this user will do, said before it is too late.
 static void judge_copy(const struct attach_plan *plan, struct findings *findings)
 {
 	if (!region_can_be_opened())
-		findings_add(findings, GROUND_copy, FINDING_WARNING, "`heapsnap dump` as root, or with CAP_CHECKPOINT_RESTORE, lets it run",
-			     "a dump by this user stops process %d (%s) while it copies", (int)plan->target.pid, plan->target.name);
+		findings_add(findings, GROUND_copy, FINDING_WARNING,
+			     "`heapsnap dump` as root, or with CAP_CHECKPOINT_RESTORE, lets it run",
+			     "a dump by this user stops process %d (%s) while it copies", (int)plan->target.pid,
+			     plan->target.name);
 }
 
-// How many threads can surely be followed at one time: those with an extra slot, and those with a slot by their hash, of which no more than an eighth is
-// counted on: of so many nearly all have different hashes.
+// How many threads can surely be followed at one time: those with an extra slot, and those with a slot by their hash,
+// of which no more than an eighth is counted on: of so many nearly all have different hashes.
 static void judge_thread_count(const struct attach_plan *plan, struct findings *findings)
 {
 	uint32_t extra = thread_extra_slots_max(plan->max_memory / HS_PAGE_SIZE), room = extra + HS_THREAD_SLOTS / 8;
@@ -205,9 +221,11 @@ static void judge_thread_count(const struct attach_plan *plan, struct findings *
 	if (!plan->max_memory || plan->target.threads.count <= room)
 		return;
 	if (extra < HS_THREAD_EXTRA_SLOTS)
-		snprintf(remedy, sizeof(remedy), "give more --max-memory: %zu KiB for each thread", HS_THREAD_EXTRA_PART * sizeof(struct thread_slot) >> 10);
+		snprintf(remedy, sizeof(remedy), "give more --max-memory: %zu KiB for each thread",
+			 HS_THREAD_EXTRA_PART * sizeof(struct thread_slot) >> 10);
 	findings_add(findings, GROUND_threads, FINDING_WARNING, remedy,
-		     "process %d has %zu threads, and some %" PRIu32 " can be followed: what others allocate will be lost, and counted (lost_no_slot)",
+		     "process %d has %zu threads, and some %" PRIu32
+		     " can be followed: what others allocate will be lost, and counted (lost_no_slot)",
 		     (int)plan->target.pid, (size_t)plan->target.threads.count, room);
 }
 
@@ -222,13 +240,17 @@ struct hs_error *attach_plan_again(struct attach_plan *plan, struct findings *fi
 	return standstill_lacked_files() ? standstill_lacked_error() : findings_error(findings);
 }
 
-void attach_plan_make(pid_t pid, const struct attach_options *options, struct attach_plan *plan, struct findings *findings)
+void attach_plan_make(pid_t pid, const struct attach_options *options, struct attach_plan *plan,
+		      struct findings *findings)
 {
 	struct hs_error *error;
 
-	*plan = (struct attach_plan){ .memory.fd = -1, .additions = options->additions,
-				      .depth = options->depth ? options->depth : HS_DEPTH_DEFAULT, .sampling = options->sampling,
-				      .ticks_per_us = sampling_measure_ticks(), .mapping_limit = mapping_limit() };
+	*plan = (struct attach_plan){ .memory.fd = -1,
+				      .additions = options->additions,
+				      .depth = options->depth ? options->depth : HS_DEPTH_DEFAULT,
+				      .sampling = options->sampling,
+				      .ticks_per_us = sampling_measure_ticks(),
+				      .mapping_limit = mapping_limit() };
 	error = target_read(pid, &plan->target);
 	if (error) {
 		findings_add_error(findings, GROUND_process, error);
@@ -238,7 +260,8 @@ void attach_plan_make(pid_t pid, const struct attach_options *options, struct at
 	target_judge_frozen(&plan->target, findings);
 	if (findings_verdict(findings, GROUND_process) == FINDING_REFUSAL)
 		return;
-	findings_add_error(findings, GROUND_memory, region_size_choose(&plan->target, options->max_memory, &plan->max_memory));
+	findings_add_error(findings, GROUND_memory,
+			   region_size_choose(&plan->target, options->max_memory, &plan->max_memory));
 	judge_thread_count(plan, findings);
 	judge_copy(plan, findings);
 	if (findings_verdict(findings, GROUND_permission) == FINDING_REFUSAL)
@@ -263,12 +286,15 @@ bool attach_plan_still_holds(const struct attach_plan *plan, const struct proc_m
 	size_t count = 2;
 
 	for (size_t i = 0; i < plan->hooks.area_count; i++)
-		ranges[count++] = (struct region_part){ plan->hooks.areas[i].address, plan->hooks.areas[i].pages * HS_PAGE_SIZE };
+		ranges[count++] =
+			(struct region_part){ plan->hooks.areas[i].address, plan->hooks.areas[i].pages * HS_PAGE_SIZE };
 	for (size_t i = 0; i < count; i++)
 		for (size_t m = 0; m < now->count; m++)
-			if (ranges[i].offset < now->items[m].end && now->items[m].start < ranges[i].offset + ranges[i].size)
+			if (ranges[i].offset < now->items[m].end &&
+			    now->items[m].start < ranges[i].offset + ranges[i].size)
 				return false;
-	return mapping_room_suffices(plan->mapping_limit, now->count, plan->hooks.area_count) && modules_same_text(&plan->maps, now);
+	return mapping_room_suffices(plan->mapping_limit, now->count, plan->hooks.area_count) &&
+	       modules_same_text(&plan->maps, now);
 }
 
 struct hook_counts attach_plan_count(const struct attach_plan *plan)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an attach will do, decided before the freeze: read, decide, touch nothing. `check` shows it, `attach` carries it out.
+// What an attach will do, decided before the freeze: read, decide, touch nothing. `check` shows it, `attach` carries it
+// out.
 #ifndef HEAPSNAP_ATTACH_SESSION_ATTACH_PLAN_H
 #define HEAPSNAP_ATTACH_SESSION_ATTACH_PLAN_H
 
@@ -25,22 +26,24 @@ struct attach_plan {
 	struct payload_layout layout;
 	struct hook_plan hooks;
 	struct hook_additions additions; // borrowed from the options
-	uint64_t max_memory; // bytes that the region may use
-	uint64_t mapping_limit; // mapping_room.h
-	bool hooks_left;     // hooks of an unfinished attach or detach, or of a parent process, may be in place: no others are planned
+	uint64_t max_memory;             // bytes that the region may use
+	uint64_t mapping_limit;          // mapping_room.h
+	bool hooks_left; // hooks of an unfinished attach or detach, or of a parent process, may be in place: no others
+			 // are planned
 	uint32_t depth;
 	struct sampling_settings sampling;
 	uint64_t sampling_seed; // random
 	uint32_t ticks_per_us;  // of the time-stamp counter
 };
 
-// Adds to *findings each ground on which an attach would be refused. Without any, the plan is whole; with some, it holds what could be
-// learned all the same (the rest is zero). Either way attach_plan_deinit is owed.
-void attach_plan_make(pid_t pid, const struct attach_options *options, struct attach_plan *ret, struct findings *findings);
+// Adds to *findings each ground on which an attach would be refused. Without any, the plan is whole; with some, it
+// holds what could be learned all the same (the rest is zero). Either way attach_plan_deinit is owed.
+void attach_plan_make(pid_t pid, const struct attach_options *options, struct attach_plan *ret,
+		      struct findings *findings);
 
-// The part of the plan that the target's mappings decide, once more under a freeze, for a target that loads and unloads libraries all the
-// time: it costs milliseconds of standing still. *findings become those of this part. From files that were read for earlier plans
-// (file_cache.h): where one is lacking, it fails, and standstill_lacked_files says so.
+// The part of the plan that the target's mappings decide, once more under a freeze, for a target that loads and unloads
+// libraries all the time: it costs milliseconds of standing still. *findings become those of this part. From files that
+// were read for earlier plans (file_cache.h): where one is lacking, it fails, and standstill_lacked_files says so.
 struct hs_error *attach_plan_again(struct attach_plan *plan, struct findings *findings) HS_MUST_CHECK;
 
 // Whether the ranges that the plan uses are still free and its modules where they were.

@@ -56,9 +56,11 @@ static void describe(const struct region_access *access, struct attached_process
 		return;
 	}
 	for (uint32_t i = 0; i < header->hook_count; i++) {
-		process->hooks += hooks[i].state == HOOK_APPLIED && hook_kind_is_function((enum hook_kind)hooks[i].kind);
+		process->hooks +=
+			hooks[i].state == HOOK_APPLIED && hook_kind_is_function((enum hook_kind)hooks[i].kind);
 		process->hooks_refused += hooks[i].verdict != VERDICT_ok;
-		process->unseen_makers += hook_makes_unseen((enum hook_kind)hooks[i].kind, (enum hook_verdict)hooks[i].verdict);
+		process->unseen_makers +=
+			hook_makes_unseen((enum hook_kind)hooks[i].kind, (enum hook_verdict)hooks[i].verdict);
 	}
 	free(hooks);
 }
@@ -172,8 +174,8 @@ struct hs_error *attached_list(struct attached_process **list_ret, size_t *count
 		if (error) {
 			if (error->code == HS_ERROR_NOT_FOUND && process.late.tid)
 				hs_warn("%s", error->message);
-			*hidden_ret += error->code != HS_ERROR_NOT_FOUND && error->code != HS_ERROR_GONE && error->error_number != ENOENT &&
-				       error->error_number != ESRCH;
+			*hidden_ret += error->code != HS_ERROR_NOT_FOUND && error->code != HS_ERROR_GONE &&
+				       error->error_number != ENOENT && error->error_number != ESRCH;
 			hs_error_destroy(error);
 			continue;
 		}

@@ -15,12 +15,14 @@
 
 struct attached_process {
 	pid_t pid;
-	char name[32];          // comm
-	uint32_t state;         // enum region_state; 0 = its region cannot be read, or there is none
-	bool has_leftovers;     // there is no region, only the rest of an attach or detach that was killed (attach/session/leftovers.h)
-	bool has_idle_hooks;    // there is no region, only hooks that do nothing, inherited from an attached parent (attach/session/inherited.h)
-	struct late_call late;  // one that a thread may still have to make for a tool that was killed
-	char reason[160];       // why it cannot be read
+	char name[32];         // comm
+	uint32_t state;        // enum region_state; 0 = its region cannot be read, or there is none
+	bool has_leftovers;    // there is no region, only the rest of an attach or detach that was killed
+			       // (attach/session/leftovers.h)
+	bool has_idle_hooks;   // there is no region, only hooks that do nothing, inherited from an attached parent
+			       // (attach/session/inherited.h)
+	struct late_call late; // one that a thread may still have to make for a tool that was killed
+	char reason[160];      // why it cannot be read
 	uint64_t attached_wall_ns;
 	uint32_t hooks, hooks_refused;
 	uint32_t unseen_makers;         // of these, functions that return blocks
@@ -29,18 +31,19 @@ struct attached_process {
 	uint64_t threads, modules;      // seen since attach
 	uint64_t used_pages, max_pages; // the same as bytes
 	uint32_t thread_slots, max_thread_slots; // ever taken; that there may be in a region of this size
-	uint32_t depth;                 // frames kept of a stack
-	bool has_settings;              // false: what the region says of them makes no sense
+	uint32_t depth;                          // frames kept of a stack
+	bool has_settings;                       // false: what the region says of them makes no sense
 	struct sampling_settings sampling;
-	uint64_t settings_wall_ns;      // since when they are in force
+	uint64_t settings_wall_ns; // since when they are in force
 	struct thread_costs costs;
 };
 
-// Fills *ret for one process. HS_ERROR_NOT_FOUND: not attached, and nothing of ours in it; but something may come yet if ret->late.tid is set.
+// Fills *ret for one process. HS_ERROR_NOT_FOUND: not attached, and nothing of ours in it; but something may come yet
+// if ret->late.tid is set.
 struct hs_error *attached_examine(pid_t pid, struct attached_process *ret) HS_MUST_CHECK;
 
-// Every attached process whose maps may be read. *list_ret is owned by the caller. *hidden_ret: processes whose maps could not be read, mostly
-// because they are another user's.
+// Every attached process whose maps may be read. *list_ret is owned by the caller. *hidden_ret: processes whose maps
+// could not be read, mostly because they are another user's.
 struct hs_error *attached_list(struct attached_process **list_ret, size_t *count_ret, size_t *hidden_ret) HS_MUST_CHECK;
 
 #endif

@@ -30,10 +30,7 @@ void check_report_deinit(struct check_report *report)
 	*report = (struct check_report){ 0 };
 }
 
-static uint64_t whole_pages(uint64_t bytes)
-{
-	return (bytes + HS_PAGE_SIZE - 1) & ~(uint64_t)(HS_PAGE_SIZE - 1);
-}
+static uint64_t whole_pages(uint64_t bytes) { return (bytes + HS_PAGE_SIZE - 1) & ~(uint64_t)(HS_PAGE_SIZE - 1); }
 
 // What is mapped besides the records' pages is sparse; this is what of it can be used.
 static uint64_t fixed_bytes(const struct attach_plan *plan)
@@ -70,7 +67,8 @@ static struct check_allocator *allocator_of(struct check_report *report, const c
 	return NULL;
 }
 
-static struct hs_error *describe_hooks(const struct attach_plan *plan, const struct libc_info *libc, struct check_report *report)
+static struct hs_error *describe_hooks(const struct attach_plan *plan, const struct libc_info *libc,
+				       struct check_report *report)
 {
 	static const char *const names[] = {
 #define X(name, text) #name,
@@ -162,8 +160,8 @@ static void describe_attached(struct check_report *report)
 	hs_error_destroy(error);
 }
 
-// Attach asks for this before the freeze and under it (attach/process/memory_sharers.h). A vfork child that is about to become another program is given the time
-// to do so.
+// Attach asks for this before the freeze and under it (attach/process/memory_sharers.h). A vfork child that is about to
+// become another program is given the time to do so.
 static void judge_sharers(pid_t pid, struct findings *findings)
 {
 	struct hs_error *error = memory_sharers_wait(pid, SHARERS_WAIT_MS);

@@ -21,7 +21,8 @@ bool detach_state_has_code(const struct detach_state *state, const struct proc_m
 	const struct region_header *header = &state->region.header;
 	const struct proc_map *page = proc_maps_find(maps, header->state_address);
 
-	return region_is_code(maps, &state->names, header->code_address, header->code_size) && page && page->writable && page->inode == 0;
+	return region_is_code(maps, &state->names, header->code_address, header->code_size) && page && page->writable &&
+	       page->inode == 0;
 }
 
 static void init_names(const struct detach_known *known, struct detach_state *state)
@@ -32,7 +33,8 @@ static void init_names(const struct detach_known *known, struct detach_state *st
 		code_names_read(&state->region.memory, &state->names);
 }
 
-static struct hs_error *init_from_region(pid_t pid, const struct proc_maps *maps, const struct detach_known *known, struct detach_state *state)
+static struct hs_error *init_from_region(pid_t pid, const struct proc_maps *maps, const struct detach_known *known,
+					 struct detach_state *state)
 {
 	const struct region_header *header = &state->region.header;
 	struct hs_error *error = region_open(pid, maps, &state->region);
@@ -55,8 +57,10 @@ static struct hs_error *init_from_region(pid_t pid, const struct proc_maps *maps
 	return error;
 }
 
-// The image's own state pages are zero in a forked child, and in a process in which no hook was written: nothing is to be switched off.
-static struct hs_error *init_from_code(pid_t pid, const struct proc_maps *maps, const struct detach_known *known, struct detach_state *state)
+// The image's own state pages are zero in a forked child, and in a process in which no hook was written: nothing is to
+// be switched off.
+static struct hs_error *init_from_code(pid_t pid, const struct proc_maps *maps, const struct detach_known *known,
+				       struct detach_state *state)
 {
 	struct inherited inherited;
 	struct hs_error *error = target_memory_open(pid, &state->region.memory);
@@ -98,7 +102,8 @@ static struct hs_error *init_descriptors(struct detach_state *state, struct deta
 }
 
 // `known`: NULL = the target does not stand still.
-static struct hs_error *state_init(pid_t pid, struct late_call late, struct detach_known *known, struct detach_state *state, bool *found_ret)
+static struct hs_error *state_init(pid_t pid, struct late_call late, struct detach_known *known,
+				   struct detach_state *state, bool *found_ret)
 {
 	struct proc_maps maps;
 	struct hs_error *error = proc_maps_read(pid, &maps);
@@ -117,7 +122,8 @@ static struct hs_error *state_init(pid_t pid, struct late_call late, struct deta
 	if (error)
 		return error;
 	error = init_descriptors(state, known);
-	some = !error && (state->has_region || state->code_count > 0 || state->left.count > 0 || entry_patch_is_left(pid, &state->region.memory));
+	some = !error && (state->has_region || state->code_count > 0 || state->left.count > 0 ||
+			  entry_patch_is_left(pid, &state->region.memory));
 	*found_ret = some || (!error && late.tid);
 	state->only_late = *found_ret && !some && !late.is_certain;
 	if (!*found_ret)
@@ -147,7 +153,8 @@ struct hs_error *detach_state_read(pid_t pid, struct detach_state *state, bool *
 	return NULL;
 }
 
-struct hs_error *detach_state_read_again(pid_t pid, struct detach_known *known, struct detach_state *state, bool *found_ret)
+struct hs_error *detach_state_read_again(pid_t pid, struct detach_known *known, struct detach_state *state,
+					 bool *found_ret)
 {
 	return state_init(pid, known->late, known, state, found_ret);
 }

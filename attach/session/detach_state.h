@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a detach has before it: what of ours is in the target, by the region's header, or, where there is none, by the code itself.
+// What a detach has before it: what of ours is in the target, by the region's header, or, where there is none, by the
+// code itself.
 #ifndef HEAPSNAP_ATTACH_SESSION_DETACH_STATE_H
 #define HEAPSNAP_ATTACH_SESSION_DETACH_STATE_H
 
@@ -18,28 +19,28 @@
 
 struct detach_state {
 	pid_t pid;
-	bool has_region;             // false: only code of ours, or its descriptors; then `region` is but the access to the memory
+	bool has_region; // false: only code of ours, or its descriptors; then `region` is but the access to the memory
 	struct region_access region;
 	struct hook_record *hooks;
 	uint32_t hook_count;
 	struct region_part code[HS_CODE_PARTS_MAX]; // executable ranges: image, islands
 	size_t code_count;
-	bool has_state_pages;        // right behind the image
+	bool has_state_pages;           // right behind the image
 	struct region_part bare_region; // mapped by an attach that was killed before it wrote the header; size 0 = none
 	struct code_names names;
 	struct leftover_descriptors left; // as they were found before the target stood still
-	struct late_call late;       // one that a thread may have to make for a tool that was killed: something may come yet
-	bool only_late;              // nothing of ours is there, and whether that thread has one is not known
-	bool may_have_descriptors;   // of memory files, that came since: an attach that was finished has closed them
-	bool hooks_out;              // by this run
-	bool copies_dropped;         // or tried to: copies that could not be dropped stay
+	struct late_call late; // one that a thread may have to make for a tool that was killed: something may come yet
+	bool only_late;        // nothing of ours is there, and whether that thread has one is not known
+	bool may_have_descriptors; // of memory files, that came since: an attach that was finished has closed them
+	bool hooks_out;            // by this run
+	bool copies_dropped;       // or tried to: copies that could not be dropped stay
 	struct looked_at_list looked_at; // by the freezes of this run since the hooks are out
-	struct file_pages files;     // for the time in which the target stands still
-	bool code_is_there;          // with the state pages; false: not yet, or a killed detach has unmapped them already
+	struct file_pages files;         // for the time in which the target stands still
+	bool code_is_there; // with the state pages; false: not yet, or a killed detach has unmapped them already
 };
 
-// With what of files is needed while the target stands still. *found_ret: there is something to take out, or may come, and
-// *state is to be deinitialized.
+// With what of files is needed while the target stands still. *found_ret: there is something to take out, or may come,
+// and *state is to be deinitialized.
 struct hs_error *detach_state_read(pid_t pid, struct detach_state *state, bool *found_ret) HS_MUST_CHECK;
 void detach_state_deinit(struct detach_state *state);
 
@@ -51,9 +52,10 @@ struct detach_known {
 	struct late_call late;
 };
 
-// The same while it stands still: with files and names as they were, and of the descriptors, which it takes, those that are there still. What has come late
-// is found by leftovers_clear_elsewhere.
-struct hs_error *detach_state_read_again(pid_t pid, struct detach_known *known, struct detach_state *state, bool *found_ret) HS_MUST_CHECK;
+// The same while it stands still: with files and names as they were, and of the descriptors, which it takes, those that
+// are there still. What has come late is found by leftovers_clear_elsewhere.
+struct hs_error *detach_state_read_again(pid_t pid, struct detach_known *known, struct detach_state *state,
+					 bool *found_ret) HS_MUST_CHECK;
 
 // Whether image and state pages are where the region's header says.
 bool detach_state_has_code(const struct detach_state *state, const struct proc_maps *maps);

@@ -34,7 +34,8 @@ static bool text_is_back(pid_t pid, const struct hook_record *hooks, size_t coun
 		const struct hook_record *hook = &hooks[i];
 		uint8_t now[sizeof(hook->old_bytes)];
 
-		if (hook->verdict != VERDICT_ok || hook->size == 0 || hook->size > sizeof(now)) // size 0: no such hook (attach/session/inherited.h)
+		// size 0: no such hook (attach/session/inherited.h)
+		if (hook->verdict != VERDICT_ok || hook->size == 0 || hook->size > sizeof(now))
 			continue;
 		error = target_memory_read(&memory, hook->address, now, hook->size);
 		if (!error && memcmp(now, hook->new_bytes, hook->size) == 0) {
@@ -83,8 +84,8 @@ static void verify_clean(pid_t pid, const struct code_names *names, struct detac
 	add_check(report, "not traced", threads_are_untraced(pid));
 }
 
-void detach_verify(const struct detach_before *before, const struct code_names *names, const struct hook_record *hooks, size_t count,
-		   struct detach_report *report)
+void detach_verify(const struct detach_before *before, const struct code_names *names, const struct hook_record *hooks,
+		   size_t count, struct detach_report *report)
 {
 	uint32_t threads;
 	uint64_t masks = thread_masks_digest(before->pid, &threads);

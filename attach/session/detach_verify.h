@@ -18,7 +18,7 @@ struct detach_before detach_look_before(pid_t pid);
 
 // Adds one check to the report for each promise: code bytes, mappings, descriptors, tracer, threads and masks.
 // `names`: as they were read while the region was there.
-void detach_verify(const struct detach_before *before, const struct code_names *names, const struct hook_record *hooks, size_t count,
-		   struct detach_report *report);
+void detach_verify(const struct detach_before *before, const struct code_names *names, const struct hook_record *hooks,
+		   size_t count, struct detach_report *report);
 
 #endif

@@ -17,7 +17,8 @@ bool inherited_hook(uint64_t address, const struct hook_island *island, struct h
 
 	if (!hook_island_has_stub(island) || island->hook_index >= HS_HOOKS_MAX || island->kind >= HOOK_KIND_COUNT ||
 	    island->size != HS_JUMP_SIZE || island->begin < HS_ISLAND_STUB_OFFSET ||
-	    (island->kind == HOOK_way_out ? island->begin != HS_ISLAND_TRAMPOLINE_OFFSET : island->begin >= HS_ISLAND_TRAMPOLINE_OFFSET))
+	    (island->kind == HOOK_way_out ? island->begin != HS_ISLAND_TRAMPOLINE_OFFSET
+					  : island->begin >= HS_ISLAND_TRAMPOLINE_OFFSET))
 		return false;
 	*ret = (struct hook_record){
 		.address = island->address,
@@ -36,20 +37,24 @@ bool inherited_hook(uint64_t address, const struct hook_island *island, struct h
 	return true;
 }
 
-// Where memory files cannot be executable, our code is anonymous memory, and before that is there a memory file lies in its place.
+// Where memory files cannot be executable, our code is anonymous memory, and before that is there a memory file lies in
+// its place.
 static bool may_be_image(const struct proc_map *map, const struct code_names *names)
 {
-	return map->readable && !map->writable && !map->shared && map->offset == 0 && map->start >= HS_LAYOUT_LOW && map->end <= HS_LAYOUT_HIGH &&
+	return map->readable && !map->writable && !map->shared && map->offset == 0 && map->start >= HS_LAYOUT_LOW &&
+	       map->end <= HS_LAYOUT_HIGH &&
 	       (memory_file_is_mapped(names, map) || (map->executable && map->inode == 0 && !map->name[0]));
 }
 
-static struct hs_error *is_image(const struct proc_map *map, const struct target_memory *memory, struct payload_header *header, bool *ret)
+static struct hs_error *is_image(const struct proc_map *map, const struct target_memory *memory,
+				 struct payload_header *header, bool *ret)
 {
 	struct hs_error *error = target_memory_read(memory, map->start, header, sizeof(*header));
 
 	if (error)
 		return error;
-	*ret = header->magic == HS_PAYLOAD_MAGIC && header->config.code == map->start && header->image_size == map->end - map->start;
+	*ret = header->magic == HS_PAYLOAD_MAGIC && header->config.code == map->start &&
+	       header->image_size == map->end - map->start;
 	return NULL;
 }
 
@@ -60,12 +65,13 @@ static bool may_be_islands(const struct proc_map *map, const struct proc_map *im
 		return false;
 	if (image->inode == 0)
 		return map->inode == 0 && !map->name[0];
-	return map->inode == image->inode && map->device_major == image->device_major && map->device_minor == image->device_minor &&
-	       map->offset >= image->end - image->start;
+	return map->inode == image->inode && map->device_major == image->device_major &&
+	       map->device_minor == image->device_minor && map->offset >= image->end - image->start;
 }
 
 // An area of islands: what is in it, and whether there is anything.
-static struct hs_error *read_area(const struct proc_map *map, const struct target_memory *memory, struct inherited *inherited, bool *ret)
+static struct hs_error *read_area(const struct proc_map *map, const struct target_memory *memory,
+				  struct inherited *inherited, bool *ret)
 {
 	uint64_t size = map->end - map->start < AREA_SIZE_MAX ? map->end - map->start : AREA_SIZE_MAX;
 	HS_CLEANUP_FREE struct hook_island *islands = malloc(size);
@@ -81,7 +87,8 @@ static struct hs_error *read_area(const struct proc_map *map, const struct targe
 	for (size_t i = 0; i < size / sizeof(*islands); i++) {
 		struct hook_record hook;
 
-		if (!inherited_hook(map->start + i * sizeof(*islands), &islands[i], &hook) || islands[i].entry - image->offset >= image->size)
+		if (!inherited_hook(map->start + i * sizeof(*islands), &islands[i], &hook) ||
+		    islands[i].entry - image->offset >= image->size)
 			continue;
 		inherited->hooks[islands[i].hook_index] = hook;
 		if (islands[i].hook_index >= inherited->hook_count)
@@ -92,8 +99,9 @@ static struct hs_error *read_area(const struct proc_map *map, const struct targe
 }
 
 // *ret NULL = there is none.
-static struct hs_error *find_image(const struct proc_maps *maps, const struct target_memory *memory, const struct code_names *names,
-				   struct inherited *inherited, const struct proc_map **ret)
+static struct hs_error *find_image(const struct proc_maps *maps, const struct target_memory *memory,
+				   const struct code_names *names, struct inherited *inherited,
+				   const struct proc_map **ret)
 {
 	*ret = NULL;
 	for (size_t i = 0; i < maps->count && !*ret; i++) {
@@ -113,14 +121,15 @@ static struct hs_error *find_image(const struct proc_maps *maps, const struct ta
 		if (!region_is_bare(maps, memory, &inherited->bare_region))
 			inherited->bare_region.size = 0;
 		// Far from all else, so nothing has been merged with it.
-		inherited->has_state_pages = header.config.state == map->end && next && next->start == map->end && next->inode == 0 &&
-					     next->writable && !next->shared && next->end - next->start == HS_STATE_SIZE;
+		inherited->has_state_pages = header.config.state == map->end && next && next->start == map->end &&
+					     next->inode == 0 && next->writable && !next->shared &&
+					     next->end - next->start == HS_STATE_SIZE;
 	}
 	return NULL;
 }
 
-static struct hs_error *find_islands(const struct proc_maps *maps, const struct target_memory *memory, const struct proc_map *image,
-				     struct inherited *inherited)
+static struct hs_error *find_islands(const struct proc_maps *maps, const struct target_memory *memory,
+				     const struct proc_map *image, struct inherited *inherited)
 {
 	for (size_t i = 0; image && i < maps->count && inherited->code_count < HS_CODE_PARTS_MAX; i++) {
 		const struct proc_map *map = &maps->items[i];
@@ -133,13 +142,14 @@ static struct hs_error *find_islands(const struct proc_maps *maps, const struct 
 		if (error)
 			return error;
 		if (islands || image->inode != 0)
-			inherited->code[inherited->code_count++] = (struct region_part){ map->start, map->end - map->start };
+			inherited->code[inherited->code_count++] =
+				(struct region_part){ map->start, map->end - map->start };
 	}
 	return NULL;
 }
 
-struct hs_error *inherited_read(const struct proc_maps *maps, const struct target_memory *memory, const struct code_names *names,
-				struct inherited *ret)
+struct hs_error *inherited_read(const struct proc_maps *maps, const struct target_memory *memory,
+				const struct code_names *names, struct inherited *ret)
 {
 	const struct proc_map *image;
 	struct hs_error *error;

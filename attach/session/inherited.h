@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code of ours in a process that has no region. A child that was forked while its parent was attached has it: the hooks are in its text,
-// and pass straight through, because the state pages were wiped and the region not inherited. So has a process in which an attach was killed
-// before the region had its header; no hook leads there. Each island holds the journal of its own hook, so both can be undone.
+// Code of ours in a process that has no region. A child that was forked while its parent was attached has it: the hooks
+// are in its text, and pass straight through, because the state pages were wiped and the region not inherited. So has a
+// process in which an attach was killed before the region had its header; no hook leads there. Each island holds the
+// journal of its own hook, so both can be undone.
 //
-// The image is what all else hangs on: it is known by its name (code_names.h) and by what it says of itself, islands by being of the same file, and state
-// pages, region and hooks by what image and islands say. So the image is always the first thing that is mapped and the last that is unmapped.
+// The image is what all else hangs on: it is known by its name (code_names.h) and by what it says of itself, islands by
+// being of the same file, and state pages, region and hooks by what image and islands say. So the image is always the
+// first thing that is mapped and the last that is unmapped.
 #ifndef HEAPSNAP_ATTACH_SESSION_INHERITED_H
 #define HEAPSNAP_ATTACH_SESSION_INHERITED_H
 
@@ -20,23 +22,26 @@
 #define HS_CODE_PARTS_MAX (1 + HS_ISLAND_AREAS_MAX) // the image and the areas of islands
 
 struct inherited {
-	struct region_part code[HS_CODE_PARTS_MAX]; // address and size of each; the first is the image, of size 0 when it is not there
+	struct region_part code[HS_CODE_PARTS_MAX]; // address and size of each; the first is the image, of size 0 when
+						    // it is not there
 	size_t code_count;                          // 0 = there is nothing of ours
 	bool has_state_pages;                       // right behind the image
-	struct region_part bare_region;             // that the image names, mapped but not begun; size 0 = there is none
-	struct hook_record *hooks;                  // owned; in the order of application, some with state HOOK_PLANNED: none such
+	struct region_part bare_region; // that the image names, mapped but not begun; size 0 = there is none
+	struct hook_record *hooks;      // owned; in the order of application, some with state HOOK_PLANNED: none such
 	size_t hook_count;
 };
 
 // pre: the process has no region that has its header.
-struct hs_error *inherited_read(const struct proc_maps *maps, const struct target_memory *memory, const struct code_names *names,
-				struct inherited *ret) HS_MUST_CHECK;
+struct hs_error *inherited_read(const struct proc_maps *maps, const struct target_memory *memory,
+				const struct code_names *names, struct inherited *ret) HS_MUST_CHECK;
 void inherited_deinit(struct inherited *inherited);
 
-// Whether some hook is in place: so it is in a forked child, and not after an attach that was killed before the region was mapped.
+// Whether some hook is in place: so it is in a forked child, and not after an attach that was killed before the region
+// was mapped.
 bool inherited_is_hooked(const struct inherited *inherited, const struct target_memory *memory);
 
-// Pure: the journal's record of a hook, from its island, whose address in the target is given. false = these bytes are no island.
+// Pure: the journal's record of a hook, from its island, whose address in the target is given. false = these bytes are
+// no island.
 bool inherited_hook(uint64_t address, const struct hook_island *island, struct hook_record *ret);
 
 #endif

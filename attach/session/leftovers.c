@@ -33,7 +33,8 @@ static struct hs_error *add(struct leftover_descriptors *list, pid_t tid, int64_
 }
 
 // What one thread has; the first one only, if that is enough.
-static struct hs_error *list_table(const struct code_names *names, pid_t tid, bool one, struct leftover_descriptors *list)
+static struct hs_error *list_table(const struct code_names *names, pid_t tid, bool one,
+				   struct leftover_descriptors *list)
 {
 	struct hs_error *error = NULL;
 	DIR *directory;
@@ -47,7 +48,8 @@ static struct hs_error *list_table(const struct code_names *names, pid_t tid, bo
 
 		if (++looks % LOOKS_BETWEEN_CHECKS == 0)
 			error = interrupt_check();
-		if (!error && entry->d_name[0] != '.' && memory_file_may_be_left(names, dirfd(directory), entry->d_name) &&
+		if (!error && entry->d_name[0] != '.' &&
+		    memory_file_may_be_left(names, dirfd(directory), entry->d_name) &&
 		    memory_file_is_left(names, tid, number))
 			error = add(list, tid, number);
 	}
@@ -108,7 +110,8 @@ bool leftovers_exist(const struct code_names *names, const struct target_memory 
 	return leftover_descriptors_exist(names) || entry_patch_is_left(names->pid, memory);
 }
 
-// A caller that has to write its own code there takes the old one away with it; then the private copy of the page stays.
+// A caller that has to write its own code there takes the old one away with it; then the private copy of the page
+// stays.
 static struct hs_error *clear_entry_point(struct remote_caller *caller)
 {
 	uint64_t arguments[6] = { 0, HS_PAGE_SIZE, MADV_DONTNEED };
@@ -131,8 +134,10 @@ static struct hs_error *clear_entry_point(struct remote_caller *caller)
 	return error;
 }
 
-// Not while another process shares the descriptors, and runs: what is proven now could be something else when it is closed.
-static struct hs_error *close_own(struct remote_caller *caller, const struct code_names *names, const struct leftover_descriptors *list)
+// Not while another process shares the descriptors, and runs: what is proven now could be something else when it is
+// closed.
+static struct hs_error *close_own(struct remote_caller *caller, const struct code_names *names,
+				  const struct leftover_descriptors *list)
 {
 	pid_t tid = caller->victim->tid;
 	const struct pid_set none = { 0 };
@@ -157,7 +162,8 @@ static struct hs_error *close_own(struct remote_caller *caller, const struct cod
 	return errors;
 }
 
-struct hs_error *leftovers_clear(struct remote_caller *caller, const struct code_names *names, const struct leftover_descriptors *list)
+struct hs_error *leftovers_clear(struct remote_caller *caller, const struct code_names *names,
+				 const struct leftover_descriptors *list)
 {
 	struct hs_error *errors = close_own(caller, names, list);
 
@@ -165,8 +171,8 @@ struct hs_error *leftovers_clear(struct remote_caller *caller, const struct code
 }
 
 // By a thread that has the descriptors of `tid`, if a caller can be had that is one.
-static struct hs_error *clear_table(struct frozen_process *process, const struct target_memory *memory, const struct code_names *names,
-				    const struct leftover_descriptors *list, pid_t tid)
+static struct hs_error *clear_table(struct frozen_process *process, const struct target_memory *memory,
+				    const struct code_names *names, const struct leftover_descriptors *list, pid_t tid)
 {
 	struct remote_caller caller;
 	struct hs_error *error;
@@ -182,8 +188,9 @@ static struct hs_error *clear_table(struct frozen_process *process, const struct
 }
 
 // From *next on, which becomes the first that this stop has no time for.
-static struct hs_error *clear_tables(struct frozen_process *process, const struct target_memory *memory, const struct code_names *names,
-				     const struct leftover_descriptors *list, size_t *next)
+static struct hs_error *clear_tables(struct frozen_process *process, const struct target_memory *memory,
+				     const struct code_names *names, const struct leftover_descriptors *list,
+				     size_t *next)
 {
 	struct hs_error *error = NULL;
 	pid_t last = 0;
@@ -203,8 +210,9 @@ static struct hs_error *clear_tables(struct frozen_process *process, const struc
 	return error;
 }
 
-static struct hs_error *clear_in_one_stop(const struct target_memory *memory, const struct code_names *names, const struct leftover_descriptors *list,
-					  size_t *next, struct stop_times *times)
+static struct hs_error *clear_in_one_stop(const struct target_memory *memory, const struct code_names *names,
+					  const struct leftover_descriptors *list, size_t *next,
+					  struct stop_times *times)
 {
 	struct frozen_process process;
 	struct pid_set strangers;
@@ -223,8 +231,8 @@ static struct hs_error *clear_in_one_stop(const struct target_memory *memory, co
 	return error;
 }
 
-static struct hs_error *clear_list(const struct target_memory *memory, const struct code_names *names, const struct leftover_descriptors *list,
-				   struct stop_times *times)
+static struct hs_error *clear_list(const struct target_memory *memory, const struct code_names *names,
+				   const struct leftover_descriptors *list, struct stop_times *times)
 {
 	struct hs_error *error = NULL;
 
@@ -233,8 +241,8 @@ static struct hs_error *clear_list(const struct target_memory *memory, const str
 	return error;
 }
 
-struct hs_error *leftovers_clear_elsewhere(const struct code_names *names, const struct target_memory *memory, unsigned wait_ms,
-					   struct stop_times *times)
+struct hs_error *leftovers_clear_elsewhere(const struct code_names *names, const struct target_memory *memory,
+					   unsigned wait_ms, struct stop_times *times)
 {
 	const uint64_t deadline = hs_monotonic_ns() + (uint64_t)wait_ms * 1000000u;
 	unsigned wait_us = FIRST_WAIT_US;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tool that was killed in the middle of an attach can leave in a target besides a region and code of ours (attach/session/inherited.h): open
-// memory files, and code for system calls at the program's entry point.
+// What a tool that was killed in the middle of an attach can leave in a target besides a region and code of ours
+// (attach/session/inherited.h): open memory files, and code for system calls at the program's entry point.
 #ifndef HEAPSNAP_ATTACH_SESSION_LEFTOVERS_H
 #define HEAPSNAP_ATTACH_SESSION_LEFTOVERS_H
 
@@ -12,17 +12,19 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-// Descriptors of our memory files. Found before a freeze, since a process may have thousands of others; under it only these are proven again.
+// Descriptors of our memory files. Found before a freeze, since a process may have thousands of others; under it only
+// these are proven again.
 struct leftover_descriptors {
 	struct leftover_descriptor {
 		pid_t tid; // a thread that has it
 		int64_t number;
-	} *items; // owned
+	} * items; // owned
 	size_t count;
 };
 
 // In all tables of descriptors of the process. Those that cannot be listed count as none. HS_ERROR_INTERRUPTED.
-struct hs_error *leftover_descriptors_list(const struct code_names *names, struct leftover_descriptors *ret) HS_MUST_CHECK;
+struct hs_error *leftover_descriptors_list(const struct code_names *names,
+					   struct leftover_descriptors *ret) HS_MUST_CHECK;
 void leftover_descriptors_deinit(struct leftover_descriptors *list);
 // Leaves in the list what is there still.
 void leftover_descriptors_prove(const struct code_names *names, struct leftover_descriptors *list);
@@ -32,13 +34,15 @@ bool leftover_descriptors_exist(const struct code_names *names);
 // Whether there is anything to clear away.
 bool leftovers_exist(const struct code_names *names, const struct target_memory *memory);
 
-// Closes those of the list that the calling thread has, and puts the bytes of the entry point back. Goes on after a failure. HS_ERROR_REFUSED
-// while a thread stands at the entry point.
-struct hs_error *leftovers_clear(struct remote_caller *caller, const struct code_names *names, const struct leftover_descriptors *list) HS_MUST_CHECK;
+// Closes those of the list that the calling thread has, and puts the bytes of the entry point back. Goes on after a
+// failure. HS_ERROR_REFUSED while a thread stands at the entry point.
+struct hs_error *leftovers_clear(struct remote_caller *caller, const struct code_names *names,
+				 const struct leftover_descriptors *list) HS_MUST_CHECK;
 
-// Closes those that only threads with descriptors of their own have, each by such a thread, in as many short stops as that takes. Where none of them can
-// make calls, they stay; detach says so. HS_ERROR_REFUSED when something was in the way for all of `wait_ms`. *times is added to.
-struct hs_error *leftovers_clear_elsewhere(const struct code_names *names, const struct target_memory *memory, unsigned wait_ms,
-					   struct stop_times *times) HS_MUST_CHECK;
+// Closes those that only threads with descriptors of their own have, each by such a thread, in as many short stops as
+// that takes. Where none of them can make calls, they stay; detach says so. HS_ERROR_REFUSED when something was in the
+// way for all of `wait_ms`. *times is added to.
+struct hs_error *leftovers_clear_elsewhere(const struct code_names *names, const struct target_memory *memory,
+					   unsigned wait_ms, struct stop_times *times) HS_MUST_CHECK;
 
 #endif

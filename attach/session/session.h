@@ -21,14 +21,17 @@ struct attach_options {
 
 struct attach_report {
 	size_t hooks, hooks_refused, modules, threads;
-	uint64_t stopped_ns;   // for how long threads were stopped, over all tries, and to clear away what an earlier run had left
+	uint64_t stopped_ns; // for how long threads were stopped, over all tries, and to clear away what an earlier run
+			     // had left
 	uint64_t region_bytes; // that may be used
 	size_t unseen_makers;  // of these, functions that return blocks
-	bool loader_followed;  // false: libraries loaded later will not be seen (no dynamic loader, or its event cannot be hooked)
+	bool loader_followed;  // false: libraries loaded later will not be seen (no dynamic loader, or its event cannot
+			       // be hooked)
 };
 
 // On failure the target is as it was (HS_ERROR_GONE: it died).
-struct hs_error *session_attach(pid_t pid, const struct attach_options *options, struct attach_report *ret) HS_MUST_CHECK;
+struct hs_error *session_attach(pid_t pid, const struct attach_options *options,
+				struct attach_report *ret) HS_MUST_CHECK;
 
 struct set_options {
 	struct sampling_change change;
@@ -49,25 +52,30 @@ struct set_report {
 	uint64_t filtered_blocks; // recorded blocks that it was counted from
 };
 
-// Changes the settings of an attached process. HS_ERROR_NOT_FOUND: it is not attached. On failure nothing is changed, or, where it failed
-// half-way, what is in force is a mixture of the old settings and the new ones that is right for every record; another change puts it in order.
+// Changes the settings of an attached process. HS_ERROR_NOT_FOUND: it is not attached. On failure nothing is changed,
+// or, where it failed half-way, what is in force is a mixture of the old settings and the new ones that is right for
+// every record; another change puts it in order.
 struct hs_error *session_set(pid_t pid, const struct set_options *options, struct set_report *ret) HS_MUST_CHECK;
 
 #define DETACH_CHECKS_MAX 8
 
 struct detach_report {
 	size_t threads;
-	uint64_t stopped_ns; // longest single stop
+	uint64_t stopped_ns;     // longest single stop
 	uint64_t stopped_all_ns; // all stops together
-	uint64_t waited_ns;  // for threads that were inside the payload
-	bool finished;       // false: the hooks are out, but the code stays mapped, for one of the next five reasons; detach again later
+	uint64_t waited_ns;      // for threads that were inside the payload
+	bool finished; // false: the hooks are out, but the code stays mapped, for one of the next five reasons; detach
+		       // again later
 	size_t threads_inside;
 	size_t threads_unseen;  // further ones: with so much stack in use that nobody has looked at all of it yet
 	bool inside_is_stopped; // these cannot leave, because the process is stopped by a signal (SIGSTOP)
-	size_t calls_left;   // of allocation functions that coroutines, it seems, have left, and that lead into the payload; no living thread's
-	bool calls_lost;     // there were so many that not all are known: the code stays for ever
-	size_t foreign_hooks; // patched places that hold somebody else's bytes by now: left alone, for they may lead into our code
-	bool only_leftovers;  // there was no region, only what a killed attach had left or a parent that was attached has handed down
+	size_t calls_left;      // of allocation functions that coroutines, it seems, have left, and that lead into the
+				// payload; no living thread's
+	bool calls_lost;        // there were so many that not all are known: the code stays for ever
+	size_t foreign_hooks;   // patched places that hold somebody else's bytes by now: left alone, for they may lead
+				// into our code
+	bool only_leftovers;    // there was no region, only what a killed attach had left or a parent that was attached
+				// has handed down
 	// What was compared with before: text of each check and whether it holds.
 	struct {
 		const char *text;
@@ -76,12 +84,13 @@ struct detach_report {
 	size_t check_count;
 };
 
-// Finishes or undoes what a killed run has left (an unfinished attach or detach, or less than a region: attach/session/leftovers.h), and takes out
-// what a forked child has of its parent's (attach/session/inherited.h). *stopped_ns_ret: for how long threads were stopped, in all.
-// HS_ERROR_REFUSED when it cannot be cleared away now.
+// Finishes or undoes what a killed run has left (an unfinished attach or detach, or less than a region:
+// attach/session/leftovers.h), and takes out what a forked child has of its parent's (attach/session/inherited.h).
+// *stopped_ns_ret: for how long threads were stopped, in all. HS_ERROR_REFUSED when it cannot be cleared away now.
 struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, uint64_t *stopped_ns_ret) HS_MUST_CHECK;
 
-// wait_ms bounds the wait for threads inside the payload. Without a region, leftovers are cleared: that is a detach too.
+// wait_ms bounds the wait for threads inside the payload. Without a region, leftovers are cleared: that is a detach
+// too.
 struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_report *ret) HS_MUST_CHECK;
 
 #endif

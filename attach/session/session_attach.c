@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attach: check, plan, freeze, load, hook, thaw.
 //
-// Everything that can be decided is decided before the freeze (files read, hooks planned, code built); under the freeze it is only
-// compared with what is there. Each step leaves a state that is safe to abandon: hooks pass straight through until the state pages
-// say active, and the journal in the region names every patched byte before it is patched.
+// Everything that can be decided is decided before the freeze (files read, hooks planned, code built); under the freeze
+// it is only compared with what is there. Each step leaves a state that is safe to abandon: hooks pass straight through
+// until the state pages say active, and the journal in the region names every patched byte before it is patched.
 #include "attach/session/session.h"
 
 #include "attach/elf/file_cache.h"
@@ -35,7 +35,8 @@
 
 enum { CLEAR_TIMEOUT_MS = 10000, FIRST_WAIT_US = 1000, LONGEST_WAIT_US = 400000 };
 
-static void fill_config(const struct attach_plan *plan, const struct frozen_process *process, struct payload_config *config)
+static void fill_config(const struct attach_plan *plan, const struct frozen_process *process,
+			struct payload_config *config)
 {
 	*config = (struct payload_config){
 		.region = plan->layout.region,
@@ -61,7 +62,8 @@ static struct hs_error *check_time_stamp_counter(struct remote_caller *caller)
 	if (!error)
 		error = target_memory_read(caller->memory, scratch, &mode, sizeof(mode));
 	if (!error && mode != PR_TSC_ENABLE)
-		error = hs_error_create(HS_ERROR_REFUSED, "the target has the time-stamp counter disabled (prctl PR_SET_TSC); "
+		error = hs_error_create(HS_ERROR_REFUSED,
+					"the target has the time-stamp counter disabled (prctl PR_SET_TSC); "
 					"the payload reads it");
 	return error;
 }
@@ -77,7 +79,8 @@ static struct hs_error *write_header_word(const struct loaded_payload *loaded, s
 }
 
 // The filter first: all zero it says that no block is recorded, which holds only until hooks are active.
-static struct hs_error *start_hooks(const struct attach_plan *plan, const struct region_header *header, pid_t stopped_tid)
+static struct hs_error *start_hooks(const struct attach_plan *plan, const struct region_header *header,
+				    pid_t stopped_tid)
 {
 	struct hs_error *error = fault_point("start the hooks");
 
@@ -86,8 +89,8 @@ static struct hs_error *start_hooks(const struct attach_plan *plan, const struct
 	return error ? error : state_pages_activate(&plan->memory, plan->layout.state, stopped_tid);
 }
 
-// Caught between "about to delete" and "consistent", the loader may be unmapping a module of the plan: until it says that it is done, unwind
-// information of modules that can go is not read (inject/walk/modules.c).
+// Caught between "about to delete" and "consistent", the loader may be unmapping a module of the plan: until it says
+// that it is done, unwind information of modules that can go is not read (inject/walk/modules.c).
 static struct hs_error *note_busy_loader(const struct attach_plan *plan, const struct loaded_payload *loaded)
 {
 	struct r_debug debug;
@@ -115,7 +118,8 @@ static struct hs_error *hook_up(struct attach_plan *plan, struct frozen_process 
 	for (size_t i = 0; i < plan->hooks.count && !error; i++)
 		error = save_hook(&records[i], i, loaded);
 	if (!error)
-		error = write_header_word(loaded, offsetof(struct region_header, hook_count), (uint32_t)plan->hooks.count);
+		error = write_header_word(loaded, offsetof(struct region_header, hook_count),
+					  (uint32_t)plan->hooks.count);
 	if (!error)
 		error = hook_apply(records, plan->hooks.count, &plan->memory, tid, save_hook, loaded);
 	if (!error)
@@ -130,17 +134,22 @@ static struct hs_error *unhook(struct attach_plan *plan, struct frozen_process *
 			       struct hook_record *records)
 {
 	size_t foreign;
-	struct hs_error *error = hook_undo(records, plan->hooks.count, &plan->memory, process->threads[0].tid, save_hook, loaded, &foreign);
+	struct hs_error *error = hook_undo(records, plan->hooks.count, &plan->memory, process->threads[0].tid,
+					   save_hook, loaded, &foreign);
 
 	if (foreign > 0)
-		error = hs_error_join(error, hs_error_create(HS_ERROR_REFUSED, "somebody else patches the same functions at the same time"));
+		error = hs_error_join(
+			error,
+			hs_error_create(HS_ERROR_REFUSED, "somebody else patches the same functions at the same time"));
 	return hs_error_join(error, hook_move_threads_back(&plan->hooks, process));
 }
 
-// Back to before. No thread has run meanwhile, so none can be inside but those that were moved there. What cannot be unhooked stays mapped:
-// inactive hooks pass straight through, and the journal tells the next attach or detach what to finish.
-static struct hs_error *roll_back(struct attach_plan *plan, struct frozen_process *process, struct loaded_payload *loaded,
-				  struct hook_record *records, struct remote_caller *caller)
+// Back to before. No thread has run meanwhile, so none can be inside but those that were moved there. What cannot be
+// unhooked stays mapped: inactive hooks pass straight through, and the journal tells the next attach or detach what to
+// finish.
+static struct hs_error *roll_back(struct attach_plan *plan, struct frozen_process *process,
+				  struct loaded_payload *loaded, struct hook_record *records,
+				  struct remote_caller *caller)
 {
 	struct hs_error *error = NULL;
 
@@ -157,16 +166,23 @@ static struct hs_error *roll_back(struct attach_plan *plan, struct frozen_proces
 }
 
 // Under the freeze, with a caller: all of it or nothing.
-static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_process *process, struct remote_caller *caller)
+static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_process *process,
+				      struct remote_caller *caller)
 {
 	struct loaded_payload loaded = { .own_fd = -1, .target_fd = -1 };
 	HS_CLEANUP_FREE struct hook_record *records = calloc(plan->hooks.count + 1, sizeof(*records));
 	HS_CLEANUP_FREE uint8_t *code = NULL;
 	struct payload_config config;
 	struct region_filling filling = {
-		.target = &plan->target, .modules = &plan->modules, .layout = &plan->layout, .hooks = &plan->hooks,
-		.depth = plan->depth, .sampling = plan->sampling, .sampling_seed = plan->sampling_seed,
-		.ticks_per_us = plan->ticks_per_us, .process = process,
+		.target = &plan->target,
+		.modules = &plan->modules,
+		.layout = &plan->layout,
+		.hooks = &plan->hooks,
+		.depth = plan->depth,
+		.sampling = plan->sampling,
+		.sampling_seed = plan->sampling_seed,
+		.ticks_per_us = plan->ticks_per_us,
+		.process = process,
 	};
 	size_t code_size;
 	struct hs_error *error;
@@ -180,7 +196,8 @@ static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_pr
 	if (!error)
 		error = check_time_stamp_counter(caller);
 	if (!error)
-		error = payload_load(caller, &plan->layout, code, code_size, &plan->hooks, region_fill, &filling, &loaded);
+		error = payload_load(caller, &plan->layout, code, code_size, &plan->hooks, region_fill, &filling,
+				     &loaded);
 	if (!error)
 		error = hook_up(plan, process, &loaded, records);
 	if (!error) {
@@ -194,7 +211,8 @@ static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_pr
 }
 
 // One try. *retry_ret: true: another try may succeed; nothing was touched.
-static struct hs_error *attach_once(struct attach_plan *plan, struct findings *findings, struct attach_report *report, bool *retry_ret)
+static struct hs_error *attach_once(struct attach_plan *plan, struct findings *findings, struct attach_report *report,
+				    bool *retry_ret)
 {
 	struct frozen_process process;
 	struct remote_caller caller;
@@ -228,8 +246,10 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct findings *f
 		error = attach_plan_again(plan, findings);
 		*retry_ret = error && standstill_lacked_files();
 	}
-	if (!error && plan->hooks_left) // they were cleared away: another heapsnap has been at work since, and was killed
-		error = hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach; try again",
+	// they were cleared away: another heapsnap has been at work since, and was killed
+	if (!error && plan->hooks_left)
+		error = hs_error_create(HS_ERROR_REFUSED,
+					"process %d has the rest of an unfinished attach or detach; try again",
 					(int)plan->target.pid);
 	if (!error) {
 		error = handler_return_check(&plan->hooks, &process, now, &plan->memory);
@@ -285,7 +305,8 @@ static void warn_of_unseen(const struct findings *findings)
 }
 
 // The grounds that `check` shows, before anything is touched; the first refusal ends it.
-static struct hs_error *make_plan(pid_t pid, const struct attach_options *options, struct attach_plan *plan, struct findings *findings)
+static struct hs_error *make_plan(pid_t pid, const struct attach_options *options, struct attach_plan *plan,
+				  struct findings *findings)
 {
 	struct hs_error *error;
 
@@ -347,11 +368,15 @@ static struct hs_error *attach_in_tries(pid_t pid, const struct attach_options *
 		warn_of_unseen(&findings);
 		return NULL;
 	}
-	return hs_error_create(HS_ERROR_REFUSED, "the only usable thread of process %d always stands where its allocator is to be patched; "
-			       "try again", pid);
+	return hs_error_create(
+		HS_ERROR_REFUSED,
+		"the only usable thread of process %d always stands where its allocator is to be patched; "
+		"try again",
+		pid);
 }
 
-static struct hs_error *attach_locked(pid_t pid, const struct attach_options *options, const struct work_lock *lock, struct attach_report *ret)
+static struct hs_error *attach_locked(pid_t pid, const struct attach_options *options, const struct work_lock *lock,
+				      struct attach_report *ret)
 {
 	struct hs_error *error;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detach: hooks out, wait until nobody is inside, unmap, compare, report. Also finishes what a killed attach or detach has left, as
-// the journal in the region says; and takes out what a child has inherited that was forked from an attached process, as the journals in
-// the islands say.
+// Detach: hooks out, wait until nobody is inside, unmap, compare, report. Also finishes what a killed attach or detach
+// has left, as the journal in the region says; and takes out what a child has inherited that was forked from an
+// attached process, as the journals in the islands say.
 #include "attach/session/session.h"
 
 #include "attach/guard/interrupt.h"
@@ -43,7 +43,9 @@ static struct hs_error *nothing_any_more(pid_t pid)
 static struct hs_error *look_at_code_again(struct detach_state *state)
 {
 	struct file_pages files = state->files;
-	struct detach_known known = { .files = &files, .names = state->names, .left = state->left, .late = state->late };
+	struct detach_known known = {
+		.files = &files, .names = state->names, .left = state->left, .late = state->late
+	};
 	pid_t pid = state->pid;
 	bool found;
 	struct hs_error *error;
@@ -62,8 +64,9 @@ static struct hs_error *look_at_code_again(struct detach_state *state)
 	return error;
 }
 
-// What a killed tool has left may still change: the thread that it had make its calls may come to the last one only after the state was read
-// (late_threads.h waits for it, but not for ever), and map or unmap one thing more. Under a freeze that is over, for a thread stops behind its call.
+// What a killed tool has left may still change: the thread that it had make its calls may come to the last one only
+// after the state was read (late_threads.h waits for it, but not for ever), and map or unmap one thing more. Under a
+// freeze that is over, for a thread stops behind its call.
 static struct hs_error *look_again(struct detach_state *state, struct frozen_process *process)
 {
 	const struct proc_maps *maps;
@@ -96,14 +99,12 @@ static struct hs_error *set_state(struct detach_state *state, uint32_t value)
 }
 
 // A step in a part of the work that an interruption no longer stops: going on is the way back.
-static void pass_fault_point(const char *step)
-{
-	hs_error_destroy(fault_point(step));
-}
+static void pass_fault_point(const char *step) { hs_error_destroy(fault_point(step)); }
 
-// Hooks out, last first; then nothing leads into the payload any more. From the first change on the detach is not rolled back but finished,
-// by this run or the next.
-static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen_process *process, struct detach_report *report)
+// Hooks out, last first; then nothing leads into the payload any more. From the first change on the detach is not
+// rolled back but finished, by this run or the next.
+static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen_process *process,
+				       struct detach_report *report)
 {
 	pid_t tid = process->threads[0].tid;
 	struct hs_error *error = fault_point("take the hooks out");
@@ -113,14 +114,15 @@ static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen
 	if (!error && state->code_is_there)
 		error = state_pages_deactivate(&state->region.memory, state->region.header.state_address, tid);
 	if (!error)
-		error = hook_undo(state->hooks, state->hook_count, &state->region.memory, tid, save_hook, state, &report->foreign_hooks);
+		error = hook_undo(state->hooks, state->hook_count, &state->region.memory, tid, save_hook, state,
+				  &report->foreign_hooks);
 	state->hooks_out = !error;
 	return error;
 }
 
 // pre: the hooks are out.
-static struct hs_error *count_inside(struct detach_state *state, struct frozen_process *process, struct unwind_tables *tables,
-				     struct detach_report *report)
+static struct hs_error *count_inside(struct detach_state *state, struct frozen_process *process,
+				     struct unwind_tables *tables, struct detach_report *report)
 {
 	struct slot_facts_list slots = { 0 };
 	struct inside_search search = { 0 };
@@ -132,7 +134,8 @@ static struct hs_error *count_inside(struct detach_state *state, struct frozen_p
 	if (state->has_region)
 		error = slot_facts_read(&state->region, process, &slots);
 	if (!error) {
-		error = inside_begin(&state->region.memory, maps, &slots, tables, state->code, state->code_count, &state->looked_at, &search);
+		error = inside_begin(&state->region.memory, maps, &slots, tables, state->code, state->code_count,
+				     &state->looked_at, &search);
 		if (!error)
 			error = inside_count(&search, process, &report->threads_inside, &report->threads_unseen);
 		if (!error)
@@ -152,9 +155,9 @@ static struct hs_error *remote_unmap(struct remote_caller *caller, uint64_t addr
 	return remote_call_checked(caller, "munmap", SYS_munmap, arguments, &result);
 }
 
-// The region goes last: as long as it is there, the next detach knows what else is. So does the image where there is no region: it goes after the
-// islands, if all else went, and the state pages in the same call. What a killed detach has already unmapped may be somebody else's memory by now, so
-// each range is looked at first.
+// The region goes last: as long as it is there, the next detach knows what else is. So does the image where there is no
+// region: it goes after the islands, if all else went, and the state pages in the same call. What a killed detach has
+// already unmapped may be somebody else's memory by now, so each range is looked at first.
 static struct hs_error *unmap_all(struct detach_state *state, struct remote_caller *caller)
 {
 	const struct region_header *header = &state->region.header;
@@ -166,7 +169,8 @@ static struct hs_error *unmap_all(struct detach_state *state, struct remote_call
 	error = frozen_maps(caller->process, &maps);
 	if (error)
 		return error;
-	for (size_t i = 0; i < state->code_count; i++) // before the first call, for the mappings that are known change with it
+	// before the first call, for the mappings that are known change with it
+	for (size_t i = 0; i < state->code_count; i++)
 		is_code[i] = region_is_code(maps, &state->names, state->code[i].offset, state->code[i].size);
 	if (region_is_bare(maps, &state->region.memory, &state->bare_region)) // before the image, which alone names it
 		error = remote_unmap(caller, state->bare_region.offset, state->bare_region.size);
@@ -181,7 +185,8 @@ static struct hs_error *unmap_all(struct detach_state *state, struct remote_call
 	return state->has_region && !error ? remote_unmap(caller, header->region_address, header->size) : error;
 }
 
-// What needs remote calls: copied pages dropped in the first freeze, everything unmapped in the one that finds nobody inside.
+// What needs remote calls: copied pages dropped in the first freeze, everything unmapped in the one that finds nobody
+// inside.
 static struct hs_error *clean_up(struct detach_state *state, struct frozen_process *process, bool drop, bool unmap)
 {
 	struct remote_caller caller;
@@ -206,9 +211,10 @@ static bool is_anybody_inside(const struct detach_report *report)
 	return report->threads_inside + report->threads_unseen + report->calls_left > 0 || report->calls_lost;
 }
 
-// One freeze. Where nobody is inside afterwards, all is unmapped. Who is inside is asked before any remote call, because that takes a thread's registers.
-// *retry_ret: true: nothing was touched, and another try may succeed.
-static struct hs_error *detach_once(struct detach_state *state, struct detach_report *report, struct stop_times *stops, bool *retry_ret)
+// One freeze. Where nobody is inside afterwards, all is unmapped. Who is inside is asked before any remote call,
+// because that takes a thread's registers. *retry_ret: true: nothing was touched, and another try may succeed.
+static struct hs_error *detach_once(struct detach_state *state, struct detach_report *report, struct stop_times *stops,
+				    bool *retry_ret)
 {
 	struct frozen_process process;
 	struct unwind_tables tables;
@@ -233,7 +239,8 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	error = fault_point("begin the detach");
 	if (!error)
 		error = memory_sharers_check(process.pid, process.threads[0].tid, &strangers);
-	*retry_ret = !state->hooks_out && error && error->code == HS_ERROR_REFUSED; // it appeared after the wait; the next try waits for it
+	// it appeared after the wait; the next try waits for it
+	*retry_ret = !state->hooks_out && error && error->code == HS_ERROR_REFUSED;
 	pid_set_deinit(&strangers);
 	if (!error && !state->hooks_out)
 		error = look_again(state, &process);
@@ -242,10 +249,11 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	if (!error)
 		error = count_inside(state, &process, &tables, report);
 	if (!error)
-		error = clean_up(state, &process, !state->copies_dropped, !is_anybody_inside(report) && report->foreign_hooks == 0);
+		error = clean_up(state, &process, !state->copies_dropped,
+				 !is_anybody_inside(report) && report->foreign_hooks == 0);
 	if (error && error->code == HS_ERROR_REFUSED && state->hooks_out) {
-		// No thread can make remote calls now (no memory proven free for a frame, a restartable sequence, ...), or a process is there that could
-		// not be stopped: as if a thread were inside, another moment may suit.
+		// No thread can make remote calls now (no memory proven free for a frame, a restartable sequence, ...),
+		// or a process is there that could not be stopped: as if a thread were inside, another moment may suit.
 		hs_verbose("%s", error->message);
 		hs_error_destroy(error);
 		error = NULL;
@@ -257,7 +265,8 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	return error;
 }
 
-// Ever longer: a thread that is stopped again before it got a processor has not moved at all, and on a busy machine that takes a while.
+// Ever longer: a thread that is stopped again before it got a processor has not moved at all, and on a busy machine
+// that takes a while.
 static struct hs_error *wait_a_little(unsigned *wait_us)
 {
 	usleep(*wait_us); // ends early on a signal to the tool
@@ -265,7 +274,8 @@ static struct hs_error *wait_a_little(unsigned *wait_us)
 	return interrupt_check();
 }
 
-// A file was needed that nobody had read: the target has mapped something else since. As if this run had been killed, and were the next.
+// A file was needed that nobody had read: the target has mapped something else since. As if this run had been killed,
+// and were the next.
 static struct hs_error *begin_anew(struct detach_state *state, struct detach_report *report)
 {
 	pid_t pid = state->pid;
@@ -302,7 +312,8 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 			if (!error)
 				continue;
 		}
-		if (((error && !state->hooks_out) || report->foreign_hooks > 0) && standstill_lacked_files() && reads++ < HS_FREEZE_TRIES) {
+		if (((error && !state->hooks_out) || report->foreign_hooks > 0) && standstill_lacked_files() &&
+		    reads++ < HS_FREEZE_TRIES) {
 			hs_error_destroy(error);
 			error = begin_anew(state, report);
 			if (!error)
@@ -310,13 +321,17 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 		}
 		if (error || !is_anybody_inside(report) || report->foreign_hooks > 0)
 			break;
-		if (hs_monotonic_ns() - began >= (uint64_t)(report->threads_unseen && wait_ms < LOOK_FOR_MS ? LOOK_FOR_MS : wait_ms) * 1000000u ||
+		if (hs_monotonic_ns() - began >=
+			    (uint64_t)(report->threads_unseen && wait_ms < LOOK_FOR_MS ? LOOK_FOR_MS : wait_ms) *
+				    1000000u ||
 		    standstill_is_spent())
 			break;
 		if (report->calls_lost && !report->threads_unseen) // no time will tell
 			break;
-		if (report->threads_unseen) // it is no thread that is waited for: the target is to run as long as it stood
-			wait_us = stops.longest_ns / 1000 < LONGEST_WAIT_US ? (unsigned)(stops.longest_ns / 1000) : LONGEST_WAIT_US;
+		// it is no thread that is waited for: the target is to run as long as it stood
+		if (report->threads_unseen)
+			wait_us = stops.longest_ns / 1000 < LONGEST_WAIT_US ? (unsigned)(stops.longest_ns / 1000)
+									    : LONGEST_WAIT_US;
 		error = wait_a_little(&wait_us);
 		report->inside_is_stopped = report->threads_inside && thread_state(state->pid, state->pid) == 'T';
 		if (error || (report->inside_is_stopped && !report->threads_unseen))
@@ -352,9 +367,12 @@ struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, uint64_t 
 		detach_state_deinit(&state);
 		return NULL;
 	}
-	only_late = state.only_late; // once it was stopped its call is made, and what that has made can be told from what attach makes
+	// once it was stopped its call is made, and what that has made can be told from what attach makes
+	only_late = state.only_late;
 	if (!only_late)
-		hs_verbose("process %d has the rest of an unfinished attach or detach, or of an attached parent: clearing it away", pid);
+		hs_verbose(
+			"process %d has the rest of an unfinished attach or detach, or of an attached parent: clearing it away",
+			pid);
 	error = undo(&state, wait_ms, &report);
 	*stopped_ns_ret = report.stopped_all_ns;
 	detach_state_deinit(&state);
@@ -363,30 +381,47 @@ struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, uint64_t 
 		return NULL;
 	}
 	if (error)
-		return only_late ? error : hs_error_prefix(error, "the rest of an unfinished attach or detach, or of an attached parent, cannot be "
-							   "cleared away");
+		return only_late
+			       ? error
+			       : hs_error_prefix(
+					 error,
+					 "the rest of an unfinished attach or detach, or of an attached parent, cannot be "
+					 "cleared away");
 	if (report.foreign_hooks > 0)
-		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished detach, or of an attached parent: somebody else has "
-				       "patched %zu of the places that heapsnap had patched; undo that, then try again", pid,
-				       report.foreign_hooks);
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"process %d has the rest of an unfinished detach, or of an attached parent: somebody else has "
+			"patched %zu of the places that heapsnap had patched; undo that, then try again",
+			pid, report.foreign_hooks);
 	if (report.threads_unseen)
-		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach, or of an attached parent, and %zu "
-				       "of its threads have so much stack in use that not all of it was looked at yet; try again later", pid,
-				       report.threads_unseen);
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"process %d has the rest of an unfinished attach or detach, or of an attached parent, and %zu "
+			"of its threads have so much stack in use that not all of it was looked at yet; try again later",
+			pid, report.threads_unseen);
 	if (report.calls_lost)
-		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished detach: its coroutines have left so many allocations that "
-				       "nobody knows whether one goes back into the payload; its code stays mapped", pid);
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"process %d has the rest of an unfinished detach: its coroutines have left so many allocations that "
+			"nobody knows whether one goes back into the payload; its code stays mapped",
+			pid);
 	if (!report.finished && !report.threads_inside && report.calls_left)
-		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished detach, and %zu of its coroutines may still go back into "
-				       "it; try again later", pid, report.calls_left);
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"process %d has the rest of an unfinished detach, and %zu of its coroutines may still go back into "
+			"it; try again later",
+			pid, report.calls_left);
 	if (!report.finished)
-		return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach, or of an attached parent, and %zu "
-				       "of its threads %s still inside it; try again later", pid, report.threads_inside,
-				       report.threads_inside == 1 ? "is" : "are");
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"process %d has the rest of an unfinished attach or detach, or of an attached parent, and %zu "
+			"of its threads %s still inside it; try again later",
+			pid, report.threads_inside, report.threads_inside == 1 ? "is" : "are");
 	return NULL;
 }
 
-static struct hs_error *detach_locked(pid_t pid, unsigned wait_ms, const struct work_lock *lock, struct detach_report *ret)
+static struct hs_error *detach_locked(pid_t pid, unsigned wait_ms, const struct work_lock *lock,
+				      struct detach_report *ret)
 {
 	const struct detach_before before = detach_look_before(pid);
 	struct target_info target;
@@ -418,7 +453,8 @@ static struct hs_error *detach_locked(pid_t pid, unsigned wait_ms, const struct 
 	}
 	was_killed = !(state.has_region && state.region.header.state == REGION_ATTACHED);
 	error = undo(&state, wait_ms, ret);
-	if (was_killed && error && error->code == HS_ERROR_NOT_FOUND) { // its last call was still to be made, and was that which took the rest away
+	// its last call was still to be made, and was that which took the rest away
+	if (was_killed && error && error->code == HS_ERROR_NOT_FOUND) {
 		hs_error_destroy(error);
 		error = NULL;
 		ret->finished = true;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A change of the settings of an attached process.
 //
-// Under a freeze. The order of stores is such that the target may be left at each of them for ever (docs/abi.md): first the filter is put out of
-// use, which is right whatever is recorded and wherever threads stand; then the settings change; then the filter is counted anew, if no thread is
-// in the middle of the payload's work; the generation is the last word.
+// Under a freeze. The order of stores is such that the target may be left at each of them for ever (docs/abi.md): first
+// the filter is put out of use, which is right whatever is recorded and wherever threads stand; then the settings
+// change; then the filter is counted anew, if no thread is in the middle of the payload's work; the generation is the
+// last word.
 #include "attach/session/session.h"
 
 #include "attach/guard/interrupt.h"
@@ -30,18 +31,20 @@ struct change {
 	struct region_header header; // under the freeze
 	pid_t stopped_tid;
 	struct region_settings after;
-	bool can_count;              // the filter: no thread is inside the payload
-	uint64_t *slots;             // offsets of those that were ever taken
+	bool can_count;  // the filter: no thread is inside the payload
+	uint64_t *slots; // offsets of those that were ever taken
 	size_t slot_count;
 	struct pending_record *pending;
 	size_t pending_count;
 	struct filter_count filter;
 };
 
-#define HEADER_WRITE(change, field)                                                                \
-	region_write(&(change)->region, offsetof(struct region_header, field), &(change)->header.field, sizeof((change)->header.field))
+#define HEADER_WRITE(change, field)                                                                                    \
+	region_write(&(change)->region, offsetof(struct region_header, field), &(change)->header.field,                \
+		     sizeof((change)->header.field))
 
-_Static_assert(offsetof(struct region_header, sampling_interval) == offsetof(struct region_header, sampling_mode) + sizeof(uint32_t),
+_Static_assert(offsetof(struct region_header, sampling_interval) ==
+		       offsetof(struct region_header, sampling_mode) + sizeof(uint32_t),
 	       "mode and interval are one word");
 
 // What was looked at before the freeze may have been detached, and attached again, meanwhile.
@@ -62,8 +65,9 @@ static struct hs_error *look_again(struct change *change)
 		error = region_read(region, 0, &change->header, sizeof(change->header));
 	if (!error)
 		error = region_check_header(&change->header, region->size);
-	if (!error && (change->header.state != REGION_ATTACHED || change->header.code_address != region->header.code_address ||
-		       change->header.code_size != region->header.code_size))
+	if (!error &&
+	    (change->header.state != REGION_ATTACHED || change->header.code_address != region->header.code_address ||
+	     change->header.code_size != region->header.code_size))
 		error = hs_error_create(HS_ERROR_REFUSED, "process %d was detached from meanwhile", (int)region->pid);
 	return error;
 }
@@ -80,14 +84,17 @@ static struct hs_error *read_slots(struct change *change)
 	if (!change->pending)
 		return &hs_error_no_memory;
 	for (size_t i = 0; i < change->slot_count && !error; i++) {
-		error = region_read(&change->region, change->slots[i], &slot, offsetof(struct thread_slot, pending_new_address));
+		error = region_read(&change->region, change->slots[i], &slot,
+				    offsetof(struct thread_slot, pending_new_address));
 		if (!error && slot.pending)
-			change->pending[change->pending_count++] = (struct pending_record){ slot.pending_address, slot.pending };
+			change->pending[change->pending_count++] =
+				(struct pending_record){ slot.pending_address, slot.pending };
 	}
 	return error;
 }
 
-// A dump that stops nobody may set its own flag at the same time. It works through a mapping, which is only had with the region's file.
+// A dump that stops nobody may set its own flag at the same time. It works through a mapping, which is only had with
+// the region's file.
 static struct hs_error *use_filter(struct change *change, bool in_use)
 {
 	const uint32_t flag = REMOVAL_FILTERS;
@@ -116,7 +123,8 @@ static struct hs_error *put_filter_out_of_use(struct change *change)
 	struct hs_error *error = fault_point("saturate the filter");
 
 	if (!error)
-		error = state_pages_saturate_filter(&change->region.memory, change->header.state_address, change->stopped_tid);
+		error = state_pages_saturate_filter(&change->region.memory, change->header.state_address,
+						    change->stopped_tid);
 	if (!error)
 		error = fault_point("put the filter out of use");
 	return error ? error : use_filter(change, false);
@@ -135,8 +143,9 @@ static struct hs_error *put_filter_in_use(struct change *change)
 		error = use_filter(change, true);
 	if (!error)
 		error = fault_point("fill the filter");
-	return error ? error : state_pages_write_filter(&change->region.memory, change->header.state_address, change->filter.counters,
-							change->stopped_tid);
+	return error ? error
+		     : state_pages_write_filter(&change->region.memory, change->header.state_address,
+						change->filter.counters, change->stopped_tid);
 }
 
 static struct hs_error *write_settings(struct change *change)
@@ -145,7 +154,8 @@ static struct hs_error *write_settings(struct change *change)
 	struct region_header *header = &change->header;
 	struct hs_error *error = fault_point("change the settings");
 
-	if (sampling->mode != SAMPLING_exact && sampling->mode != SAMPLING_budget) // with a budget the payload says when it ends
+	// with a budget the payload says when it ends
+	if (sampling->mode != SAMPLING_exact && sampling->mode != SAMPLING_budget)
 		header->always_exact = 0;
 	header->sampling_before = sampling->before;
 	header->sampling_mode = sampling->mode;
@@ -161,9 +171,10 @@ static struct hs_error *write_settings(struct change *change)
 	if (!error)
 		error = HEADER_WRITE(change, sampling_before);
 	if (!error)
-		error = region_write(&change->region, offsetof(struct region_header, sampling_mode), &header->sampling_mode, sizeof(uint64_t));
-	// What a full region or the budget has led to is over: it will be seen again. Records are thinned only where nobody can be between reading a place
-	// in the table and emptying it.
+		error = region_write(&change->region, offsetof(struct region_header, sampling_mode),
+				     &header->sampling_mode, sizeof(uint64_t));
+	// What a full region or the budget has led to is over: it will be seen again. Records are thinned only where
+	// nobody can be between reading a place in the table and emptying it.
 	header->interval_floor = 0;
 	header->budget_floor = 0;
 	header->budget_records = 0;
@@ -185,18 +196,21 @@ static struct hs_error *write_settings(struct change *change)
 	return error ? error : HEADER_WRITE(change, sampling_wall_ns);
 }
 
-// Each thread takes the settings from the header at its next call. In this order: a thread that is in the payload's code looks at its interval
-// after it has given itself a pass.
+// Each thread takes the settings from the header at its next call. In this order: a thread that is in the payload's
+// code looks at its interval after it has given itself a pass.
 static struct hs_error *tell_threads(struct change *change)
 {
 	const uint64_t none = 0;
 	struct hs_error *error = fault_point("tell the threads");
 
 	for (size_t i = 0; i < change->slot_count && !error; i++)
-		error = region_write(&change->region, change->slots[i] + offsetof(struct thread_slot, interval), &none, sizeof(none));
+		error = region_write(&change->region, change->slots[i] + offsetof(struct thread_slot, interval), &none,
+				     sizeof(none));
 	if (!error)
 		error = fault_point("take the passes");
-	return error ? error : state_pages_take_passes(&change->region.memory, change->header.state_address, change->stopped_tid);
+	return error ? error
+		     : state_pages_take_passes(&change->region.memory, change->header.state_address,
+					       change->stopped_tid);
 }
 
 // Under the freeze.
@@ -216,7 +230,8 @@ static struct hs_error *apply(struct change *change, const struct set_options *o
 	error = read_slots(change);
 	wants_filter = wants_filter && change->can_count;
 	if (!error && wants_filter)
-		error = filter_count_records(&change->region, &change->header, change->pending, change->pending_count, &change->filter);
+		error = filter_count_records(&change->region, &change->header, change->pending, change->pending_count,
+					     &change->filter);
 	report->filter_in_use = wants_filter && !change->filter.is_too_much;
 	report->filtered_blocks = report->filter_in_use ? change->filter.records : 0;
 	if (!error)
@@ -245,8 +260,10 @@ static struct hs_error *open_attached(pid_t pid, struct region_access *region)
 	if (error || region->header.state == REGION_ATTACHED)
 		return error;
 	region_close(region);
-	return hs_error_create(HS_ERROR_REFUSED, "process %d has the rest of an unfinished attach or detach; `heapsnap detach %d` clears it away",
-			       (int)pid, (int)pid);
+	return hs_error_create(
+		HS_ERROR_REFUSED,
+		"process %d has the rest of an unfinished attach or detach; `heapsnap detach %d` clears it away",
+		(int)pid, (int)pid);
 }
 
 static struct hs_error *examine(pid_t pid, const struct work_lock *lock)
@@ -265,7 +282,8 @@ static struct hs_error *examine(pid_t pid, const struct work_lock *lock)
 }
 
 // Where every allocation will be recorded no filter is counted, and threads may stand anywhere.
-static struct hs_error *freeze(struct change *change, const struct set_options *options, struct frozen_process *process, struct set_report *report)
+static struct hs_error *freeze(struct change *change, const struct set_options *options, struct frozen_process *process,
+			       struct set_report *report)
 {
 	struct sampling_settings now, after;
 
@@ -276,7 +294,8 @@ static struct hs_error *freeze(struct change *change, const struct set_options *
 	return freeze_outside(&change->region, process, &change->can_count, &report->stopped_ns);
 }
 
-static struct hs_error *set_locked(pid_t pid, const struct set_options *options, const struct work_lock *lock, struct set_report *ret)
+static struct hs_error *set_locked(pid_t pid, const struct set_options *options, const struct work_lock *lock,
+				   struct set_report *ret)
 {
 	struct change change = { 0 };
 	struct frozen_process process;

@@ -13,30 +13,30 @@
 
 // Frames kept of one stack.
 #define HS_DEPTH_DEFAULT 256u
-#define HS_DEPTH_MAX 256u
+#define HS_DEPTH_MAX     256u
 
-#define HS_HOOKS_MAX 512u
+#define HS_HOOKS_MAX        512u
 #define HS_ISLAND_AREAS_MAX 16u // ranges of pages that hold the hooks' islands, each within reach of other code
-#define HS_MODULES_MAX 8192u
-#define HS_BUILD_ID_MAX 32u // bytes; longer ids are cut and so never match a file
-#define HS_STRINGS_SIZE (4u << 20) // bytes, for module paths
+#define HS_MODULES_MAX      8192u
+#define HS_BUILD_ID_MAX     32u        // bytes; longer ids are cut and so never match a file
+#define HS_STRINGS_SIZE     (4u << 20) // bytes, for module paths
 
-// Threads that can be known at one time: slots by a hash of the thread pointer, and slots that are made where the first one of a hash is taken; and
-// threads ever seen (history).
-#define HS_THREAD_SLOTS 4096u // power of two
+// Threads that can be known at one time: slots by a hash of the thread pointer, and slots that are made where the first
+// one of a hash is taken; and threads ever seen (history).
+#define HS_THREAD_SLOTS       4096u // power of two
 #define HS_THREAD_EXTRA_SLOTS 65536u
-#define HS_THREAD_SLOTS_ALL (HS_THREAD_SLOTS + HS_THREAD_EXTRA_SLOTS)
-#define HS_THREAD_EXTRA_PART 4u // of the region's pages, what extra slots may take: one part in so many
+#define HS_THREAD_SLOTS_ALL   (HS_THREAD_SLOTS + HS_THREAD_EXTRA_SLOTS)
+#define HS_THREAD_EXTRA_PART  4u // of the region's pages, what extra slots may take: one part in so many
 #define HS_THREAD_HISTORY_MAX (1u << 20)
 
 #define HS_RULE_CACHE_ENTRIES (1u << 16) // power of two
 // Powers of two. The first ones hold the nodes of a usual program, and touch few pages.
-#define HS_STACK_BUCKETS_FIRST (1u << 14)
+#define HS_STACK_BUCKETS_FIRST  (1u << 14)
 #define HS_STACK_BUCKETS_SECOND (1u << 18)
-#define HS_STACK_BUCKETS (HS_STACK_BUCKETS_FIRST + HS_STACK_BUCKETS_SECOND)
+#define HS_STACK_BUCKETS        (HS_STACK_BUCKETS_FIRST + HS_STACK_BUCKETS_SECOND)
 
 // The filter of tracked addresses: bytes, power of two. Fits the first-level cache.
-#define HS_FILTER_SIZE 8192u
+#define HS_FILTER_SIZE      8192u
 #define HS_FILTER_SATURATED 255u
 
 // Hooks that are known not to call hooked functions: after so many calls that did not.
@@ -44,10 +44,10 @@
 #define HS_TRUST_NEVER 255u
 
 // Sampling intervals, bytes. 1 is every allocation.
-#define HS_INTERVAL_MAX (1u << 31)
-#define HS_BUDGET_INTERVAL_MIN 128u       // the smallest that a budget leads to, but for 1
+#define HS_INTERVAL_MAX        (1u << 31)
+#define HS_BUDGET_INTERVAL_MIN 128u // the smallest that a budget leads to, but for 1
 #define HS_BUDGET_INTERVAL_MAX (1u << 26)
-#define HS_BUDGET_MAX 1000000u // all of a thread's time, in millionths
+#define HS_BUDGET_MAX          1000000u // all of a thread's time, in millionths
 
 // Entries of a thread's cache of totals; power of two.
 #define HS_TOTALS_ENTRIES 128u

@@ -14,12 +14,13 @@
 
 // One live block. Its address is what the entry that refers to it stands for.
 struct block_record {
-	uint64_t size;     // bytes asked for
-	uint64_t birth;    // when the allocation returned, ticks of the time-stamp counter
-	uint32_t stack;    // ref of a stack_node, the innermost frame
+	uint64_t size;          // bytes asked for
+	uint64_t birth;         // when the allocation returned, ticks of the time-stamp counter
+	uint32_t stack;         // ref of a stack_node, the innermost frame
 	uint32_t thread : 20;   // index into the thread history
 	uint32_t in_filter : 1; // counted in the filter
-	uint32_t samples : 11;  // how many samples fell into the block, HS_SAMPLES_MAX = so many or more; 0 = not counted
+	// how many samples fell into the block, HS_SAMPLES_MAX = so many or more; 0 = not counted
+	uint32_t samples : 11;
 	uint32_t interval; // mean sampling interval in force, bytes; 1 = every allocation
 	uint32_t epoch;    // the region's epoch when it was recorded
 };
@@ -37,11 +38,11 @@ _Static_assert(sizeof(struct free_record) == sizeof(struct block_record), "a fre
 
 // A frame word: bits 0..47 the program counter (a return address, except in the two cases that the top bit of
 // the module number marks), bits 48..63 the module.
-#define HS_FRAME_PC_MASK UINT64_C(0x0000ffffffffffff)
+#define HS_FRAME_PC_MASK      UINT64_C(0x0000ffffffffffff)
 #define HS_FRAME_MODULE_SHIFT 48u
-#define HS_FRAME_MODULE_MASK 0x3fffu    // module index + 1; 0 = in no module
-#define HS_FRAME_EXACT_PC 0x4000u       // the pc is that of an interrupted instruction, not a return address
-#define HS_FRAME_CUT 0x8000u            // no frame: says that the walk ended early; pc holds an enum cut_reason
+#define HS_FRAME_MODULE_MASK  0x3fffu // module index + 1; 0 = in no module
+#define HS_FRAME_EXACT_PC     0x4000u // the pc is that of an interrupted instruction, not a return address
+#define HS_FRAME_CUT          0x8000u // no frame: says that the walk ended early; pc holds an enum cut_reason
 
 // One frame of a stack. Stacks that share outer frames share nodes: parent is the next outer frame.
 // Append-only. Invariant: a chain of parents ends with 0 after at most HS_DEPTH_MAX + 1 steps.
@@ -49,78 +50,83 @@ struct stack_node {
 	uint64_t frame;         // frame word
 	uint32_t parent;        // ref; 0 = outermost
 	uint32_t next;          // ref of the next node of the same bucket
-	uint64_t alloc_objects; // estimated allocations whose innermost frame this is, since attach, times HS_OBJECTS_ONE
+	uint64_t alloc_objects; // estimated allocations whose innermost frame this is, since attach, times
+				// HS_OBJECTS_ONE
 	uint64_t alloc_bytes;   // their bytes, times HS_BYTES_ONE. Both without what threads still hold in `totals`.
 };
 _Static_assert(sizeof(struct stack_node) == 32, "stack_node is 32 bytes");
 
 // Estimates are sums of fractions: fixed point.
 #define HS_OBJECTS_SHIFT 16u
-#define HS_BYTES_SHIFT 8u
-#define HS_OBJECTS_ONE (UINT64_C(1) << HS_OBJECTS_SHIFT)
-#define HS_BYTES_ONE (UINT64_C(1) << HS_BYTES_SHIFT)
+#define HS_BYTES_SHIFT   8u
+#define HS_OBJECTS_ONE   (UINT64_C(1) << HS_OBJECTS_SHIFT)
+#define HS_BYTES_ONE     (UINT64_C(1) << HS_BYTES_SHIFT)
 
 // Why a walk ended before the outermost frame. The ledger prints the texts.
-#define HS_CUT_REASONS(X)                                                                          \
-	X(depth_limit, "depth limit reached")                                                      \
-	X(foreign_stack, "stack pointer outside the thread's known stack")                         \
-	X(no_unwind_info, "no unwind information for a frame")                                     \
-	X(bad_unwind_info, "unwind information that cannot be used")                               \
-	X(out_of_bounds, "a frame outside the stack")                                              \
-	X(no_progress, "a frame that does not move up the stack")                                  \
-	X(loader_busy, "the dynamic loader was unloading a library")                               \
+#define HS_CUT_REASONS(X)                                                                                              \
+	X(depth_limit, "depth limit reached")                                                                          \
+	X(foreign_stack, "stack pointer outside the thread's known stack")                                             \
+	X(no_unwind_info, "no unwind information for a frame")                                                         \
+	X(bad_unwind_info, "unwind information that cannot be used")                                                   \
+	X(out_of_bounds, "a frame outside the stack")                                                                  \
+	X(no_progress, "a frame that does not move up the stack")                                                      \
+	X(loader_busy, "the dynamic loader was unloading a library")                                                   \
 	X(stack_table_full, "no room for the stack")
 
 enum cut_reason {
 #define X(name, text) CUT_##name,
 	HS_CUT_REASONS(X)
 #undef X
-	CUT_REASON_COUNT
+		CUT_REASON_COUNT
 };
 
 // Counters, kept per thread and added up by the tool. The ledger prints the texts.
-#define HS_COUNTERS(X)                                                                             \
-	X(allocations, "allocations recorded")                                                     \
-	X(allocated_bytes, "bytes of these")                                                       \
-	X(frees, "frees of recorded blocks")                                                       \
-	X(reallocations, "reallocations of recorded blocks")                                       \
-	X(unknown_frees, "frees of blocks that were not recorded: from before attach, or made by calls that no hook sees") \
-	X(unknown_frees_own, "of these: frees by the allocator's own library (a thread's cache at its end)") \
-	X(unknown_free_sizes, "of these frees, such with a known size")                            \
-	X(unknown_free_bytes, "bytes of these, some as the allocator rounds them")                 \
-	X(unknown_reallocations, "reallocations of blocks that were not recorded")                 \
-	X(unknown_reallocation_sizes, "of these reallocations, such with a known old size")        \
-	X(unknown_reallocation_bytes, "old bytes of these, as the allocator rounds them")          \
-	X(failed_allocations, "allocations that failed in the target")                             \
-	X(lost_region_full, "allocations lost: the region was full")                               \
-	X(lost_region_full_bytes, "bytes of these")                                                \
-	X(lost_signal_reentry, "allocations lost: in a signal handler or on another stack, amid another call of the thread") \
-	X(lost_address_range, "allocations lost: address outside the table")                       \
-	X(left_to_operator, "failed calls of operator new and the like, left to it (a block that it got all the same is missing)") \
-	X(nested, "calls of allocators to themselves, part of another call")                       \
-	X(abandoned, "calls left by longjmp or an exception: their blocks, if any, are not recorded") \
-	X(thinned, "records given up because the region got full or the budget was spent: the others stand for them")      \
-	X(lost_thinning, "records lost when one was given up at the same moment as its block")     \
-	X(replaced, "blocks found again without having been freed through a hook")                 \
-	X(replaced_bytes, "bytes of these")                                                        \
-	X(stack_cuts, "allocations whose stack was cut short")                                     \
-	X(rule_misses, "program counters decoded from unwind information")                         \
-	X(slow_walks, "stacks walked with all registers")                                          \
-	X(walk_reuses, "stacks that reused the outer frames of the one before")                    \
-	X(whole_frees, "arenas, heaps or pools freed as a whole (their blocks are shown as live until the addresses are reused)")
+#define HS_COUNTERS(X)                                                                                                 \
+	X(allocations, "allocations recorded")                                                                         \
+	X(allocated_bytes, "bytes of these")                                                                           \
+	X(frees, "frees of recorded blocks")                                                                           \
+	X(reallocations, "reallocations of recorded blocks")                                                           \
+	X(unknown_frees,                                                                                               \
+	  "frees of blocks that were not recorded: from before attach, or made by calls that no hook sees")            \
+	X(unknown_frees_own, "of these: frees by the allocator's own library (a thread's cache at its end)")           \
+	X(unknown_free_sizes, "of these frees, such with a known size")                                                \
+	X(unknown_free_bytes, "bytes of these, some as the allocator rounds them")                                     \
+	X(unknown_reallocations, "reallocations of blocks that were not recorded")                                     \
+	X(unknown_reallocation_sizes, "of these reallocations, such with a known old size")                            \
+	X(unknown_reallocation_bytes, "old bytes of these, as the allocator rounds them")                              \
+	X(failed_allocations, "allocations that failed in the target")                                                 \
+	X(lost_region_full, "allocations lost: the region was full")                                                   \
+	X(lost_region_full_bytes, "bytes of these")                                                                    \
+	X(lost_signal_reentry,                                                                                         \
+	  "allocations lost: in a signal handler or on another stack, amid another call of the thread")                \
+	X(lost_address_range, "allocations lost: address outside the table")                                           \
+	X(left_to_operator,                                                                                            \
+	  "failed calls of operator new and the like, left to it (a block that it got all the same is missing)")       \
+	X(nested, "calls of allocators to themselves, part of another call")                                           \
+	X(abandoned, "calls left by longjmp or an exception: their blocks, if any, are not recorded")                  \
+	X(thinned, "records given up because the region got full or the budget was spent: the others stand for them")  \
+	X(lost_thinning, "records lost when one was given up at the same moment as its block")                         \
+	X(replaced, "blocks found again without having been freed through a hook")                                     \
+	X(replaced_bytes, "bytes of these")                                                                            \
+	X(stack_cuts, "allocations whose stack was cut short")                                                         \
+	X(rule_misses, "program counters decoded from unwind information")                                             \
+	X(slow_walks, "stacks walked with all registers")                                                              \
+	X(walk_reuses, "stacks that reused the outer frames of the one before")                                        \
+	X(whole_frees,                                                                                                 \
+	  "arenas, heaps or pools freed as a whole (their blocks are shown as live until the addresses are reused)")
 
 enum counter {
 #define X(name, text) COUNTER_##name,
 	HS_COUNTERS(X)
 #undef X
-	COUNTER_COUNT
+		COUNTER_COUNT
 };
 #define HS_COUNTER_SLOTS 32
 _Static_assert(COUNTER_COUNT <= HS_COUNTER_SLOTS, "counter slots");
 
 // A thread that was seen, for ever.
 struct thread_record {
-	uint32_t tid;        // the kernel's id in the target's own PID namespace; 0 = unknown
+	uint32_t tid; // the kernel's id in the target's own PID namespace; 0 = unknown
 	uint32_t reserved;
 	uint64_t first_seen; // ticks of the time-stamp counter
 };
@@ -131,93 +137,94 @@ enum module_flags {
 	MODULE_AFTER_ATTACH = 2, // found by the payload
 	MODULE_MAIN = 4,         // the executable
 	MODULE_VDSO = 8,
-	MODULE_CAN_UNLOAD = 16,  // not proved to stay for ever
+	MODULE_CAN_UNLOAD = 16,    // not proved to stay for ever
 	MODULE_TEXT_READABLE = 32, // all of [text_low, text_high) is mapped and can be read
-	MODULE_GO = 64,          // holds a Go runtime, whose allocations are not seen
+	MODULE_GO = 64,            // holds a Go runtime, whose allocations are not seen
 };
 
 // A loaded ELF object. Append-only; `unloaded` is set when it goes, and the record stays.
 struct module_record {
-	uint64_t load_bias;     // address = load_bias + p_vaddr
-	uint64_t start, end;    // [start, end): span of all its load segments in memory
-	uint64_t eh_frame_hdr;  // address; 0 = none
+	uint64_t load_bias;         // address = load_bias + p_vaddr
+	uint64_t start, end;        // [start, end): span of all its load segments in memory
+	uint64_t eh_frame_hdr;      // address; 0 = none
 	uint64_t eh_frame_hdr_size; // bytes
-	uint64_t cfi_low, cfi_high; // [low, high): readable memory that holds .eh_frame and its header; of a module without
-				// header .eh_frame alone
-	uint64_t link_map;      // address of its struct link_map; 0 = none
-	uint32_t ready;         // 1 once all other fields are written
-	uint32_t flags;         // enum module_flags
-	uint32_t loaded;        // generation of the module list at which it appeared
-	uint32_t unloaded;      // generation at which it went; 0 = it is there
-	uint32_t path;          // offset into the string pool
-	uint32_t path_size;     // bytes, without a terminator
+	uint64_t cfi_low, cfi_high; // [low, high): readable memory that holds .eh_frame and its header; of a module
+				    // without header .eh_frame alone
+	uint64_t link_map;          // address of its struct link_map; 0 = none
+	uint32_t ready;             // 1 once all other fields are written
+	uint32_t flags;             // enum module_flags
+	uint32_t loaded;            // generation of the module list at which it appeared
+	uint32_t unloaded;          // generation at which it went; 0 = it is there
+	uint32_t path;              // offset into the string pool
+	uint32_t path_size;         // bytes, without a terminator
 	uint8_t build_id[HS_BUILD_ID_MAX];
 	uint32_t build_id_size; // bytes; 0 = none
 	uint32_t reserved;
 	uint64_t text_low, text_high; // [low, high): span of its executable segments
-	uint64_t phdr;          // address of its program headers; 0 = not in memory
+	uint64_t phdr;                // address of its program headers; 0 = not in memory
 	uint32_t phdr_count;
 	uint32_t reserved2;
-	uint32_t seen;          // number of the last scan of the loader's list that found it (payload's own)
-	uint32_t search_page;   // the tool's search table for a module whose file has none (no .eh_frame_hdr): number of its
-				// first page in the region; 0 = none
-	uint32_t search_count;  // pairs in it: signed 32-bit distances of {first pc, FDE} from cfi_low, ascending
+	uint32_t seen;        // number of the last scan of the loader's list that found it (payload's own)
+	uint32_t search_page; // the tool's search table for a module whose file has none (no .eh_frame_hdr): number of
+			      // its first page in the region; 0 = none
+	uint32_t search_count; // pairs in it: signed 32-bit distances of {first pc, FDE} from cfi_low, ascending
 	uint32_t reserved3[5];
 };
 _Static_assert(sizeof(struct module_record) == 192, "module_record is 192 bytes");
 
 enum hook_state {
-	HOOK_PLANNED = 0,  // old and new bytes known, nothing written
-	HOOK_APPLIED = 1,  // the new bytes are (or, if the tool died, may be) in place
-	HOOK_REMOVED = 2,  // the old bytes are back
-	HOOK_REFUSED = 3,  // could not be hooked; `verdict` says why
+	HOOK_PLANNED = 0, // old and new bytes known, nothing written
+	HOOK_APPLIED = 1, // the new bytes are (or, if the tool died, may be) in place
+	HOOK_REMOVED = 2, // the old bytes are back
+	HOOK_REFUSED = 3, // could not be hooked; `verdict` says why
 };
 
 // Names why a function was not hooked.
-#define HS_HOOK_VERDICTS(X)                                                                        \
-	X(ok, "hooked")                                                                            \
-	X(too_short, "the function is shorter than the jump")                                      \
-	X(branch_inside, "a branch, its own or another function's, leads into its first bytes")    \
-	X(not_relocatable, "its first instructions cannot be moved")                               \
-	X(not_decodable, "its first bytes are no known instructions")                              \
-	X(changed, "its code differs from its file (already patched?)")                            \
-	X(out_of_reach, "no free address within 2 GiB")                                            \
-	X(not_text, "its symbol does not point into code")                                         \
-	X(forwards, "it only calls a function that is hooked")                                     \
-	X(checked_allocator, "its allocator checks how each block was made (a sanitizer, a debug build)") \
-	X(unproven, "nothing proves that this operator is its allocator's own")                    \
-	X(no_companion, "it may throw, and its allocator has no function that does the same and does not") \
-	X(two_pages, "its first bytes lie on two pages, which cannot be changed at one instant")      \
-	X(no_way_out, "it may throw or be cancelled, and there is no room for a jump where it returns")     \
-	X(leaves_by_jump, "it may throw or be cancelled, and ends with a jump to another function")         \
-	X(may_unwind, "it may throw or be cancelled, and its blocks cannot be seen without a frame below it") \
-	X(reaches_above, "it asks for its return address, or takes arguments on the stack, and cannot be seen where these stay in place") \
-	X(untrusted, "another function of its allocator may throw or be cancelled, or asks for its return address") \
+#define HS_HOOK_VERDICTS(X)                                                                                                \
+	X(ok, "hooked")                                                                                                    \
+	X(too_short, "the function is shorter than the jump")                                                              \
+	X(branch_inside, "a branch, its own or another function's, leads into its first bytes")                            \
+	X(not_relocatable, "its first instructions cannot be moved")                                                       \
+	X(not_decodable, "its first bytes are no known instructions")                                                      \
+	X(changed, "its code differs from its file (already patched?)")                                                    \
+	X(out_of_reach, "no free address within 2 GiB")                                                                    \
+	X(not_text, "its symbol does not point into code")                                                                 \
+	X(forwards, "it only calls a function that is hooked")                                                             \
+	X(checked_allocator, "its allocator checks how each block was made (a sanitizer, a debug build)")                  \
+	X(unproven, "nothing proves that this operator is its allocator's own")                                            \
+	X(no_companion, "it may throw, and its allocator has no function that does the same and does not")                 \
+	X(two_pages, "its first bytes lie on two pages, which cannot be changed at one instant")                           \
+	X(no_way_out, "it may throw or be cancelled, and there is no room for a jump where it returns")                    \
+	X(leaves_by_jump, "it may throw or be cancelled, and ends with a jump to another function")                        \
+	X(may_unwind, "it may throw or be cancelled, and its blocks cannot be seen without a frame below it")              \
+	X(reaches_above,                                                                                                   \
+	  "it asks for its return address, or takes arguments on the stack, and cannot be seen where these stay in place") \
+	X(untrusted, "another function of its allocator may throw or be cancelled, or asks for its return address")        \
 	X(unfollowed, "its code cannot be followed everywhere, so nobody knows whether it throws or is cancelled")
 
 enum hook_verdict {
 #define X(name, text) VERDICT_##name,
 	HS_HOOK_VERDICTS(X)
 #undef X
-	VERDICT_COUNT
+		VERDICT_COUNT
 };
 
 // One line of the journal: a change of the target's text, with all that is needed to undo it.
 struct hook_record {
-	uint64_t address;     // of the first patched byte
-	uint64_t function;    // entry of the function (differs when endbr64 is kept)
-	uint64_t island;      // address of its struct hook_island
-	uint32_t state;       // enum hook_state
-	uint32_t verdict;     // enum hook_verdict
-	uint16_t kind;        // enum hook_kind
-	uint16_t module;      // index
-	uint8_t size;         // patched bytes
-	uint8_t covered;      // bytes of whole instructions that the trampoline replaces, from `address` on
+	uint64_t address;       // of the first patched byte
+	uint64_t function;      // entry of the function (differs when endbr64 is kept)
+	uint64_t island;        // address of its struct hook_island
+	uint32_t state;         // enum hook_state
+	uint32_t verdict;       // enum hook_verdict
+	uint16_t kind;          // enum hook_kind
+	uint16_t module;        // index
+	uint8_t size;           // patched bytes
+	uint8_t covered;        // bytes of whole instructions that the trampoline replaces, from `address` on
 	uint8_t page_was_clean; // 1 = the page was an unmodified file page before
 	uint8_t reserved;
 	uint8_t old_bytes[16];
 	uint8_t new_bytes[16];
-	char name[56];        // symbol, cut to fit, terminated
+	char name[56]; // symbol, cut to fit, terminated
 };
 _Static_assert(sizeof(struct hook_record) == 128, "hook_record is 128 bytes");
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The region: one shared mapping of tool and payload. All parts start at offsets that the header names; a payload of this
-// version uses the constants below.
+// The region: one shared mapping of tool and payload. All parts start at offsets that the header names; a payload of
+// this version uses the constants below.
 //
 //   offset 0          header, counters
 //   hooks             struct hook_record[HS_HOOKS_MAX]           the journal
@@ -32,7 +32,8 @@ enum sampling_mode {
 	SAMPLING_interval = 1, // at a mean interval of `sampling_interval` bytes
 	SAMPLING_words = 2,    // so too, and each record says how many samples fell into its block
 	SAMPLING_stopped = 3,  // none; blocks that are recorded are followed until they are freed
-	SAMPLING_budget = 4,   // all while that costs a thread no more than `budget`, else at the smallest interval that does not
+	// all while that costs a thread no more than `budget`, else at the smallest interval that does not
+	SAMPLING_budget = 4,
 };
 
 #define HS_THINNING_BY_BUDGET (UINT64_C(1) << 63) // by `budget_floor`; else by `interval_floor`
@@ -59,9 +60,10 @@ struct region_part {
 struct region_header {
 	uint64_t magic;
 	uint32_t abi_version;
-	uint32_t state;         // enum region_state, written by the tool
-	uint64_t size;          // bytes of the whole region
-	struct region_part hooks, modules, strings, threads, slots, extra_slots, rules, log, buckets, root, samples, pages;
+	uint32_t state; // enum region_state, written by the tool
+	uint64_t size;  // bytes of the whole region
+	struct region_part hooks, modules, strings, threads, slots, extra_slots, rules, log, buckets, root, samples,
+		pages;
 
 	// Where things are in the target.
 	uint64_t region_address;
@@ -73,72 +75,85 @@ struct region_header {
 	struct region_part islands[HS_ISLAND_AREAS_MAX]; // offset = address in the target, size = bytes mapped
 
 	// Set at attach.
-	uint32_t depth;         // frames kept of a stack
-	uint32_t pid;           // as the tool saw it
-	uint64_t max_pages;     // pages that may be handed out, counted from the start of the region
-	uint64_t attach_tsc;        // time-stamp counter at attach
-	uint64_t attach_wall_ns;    // CLOCK_REALTIME at attach
+	uint32_t depth;               // frames kept of a stack
+	uint32_t pid;                 // as the tool saw it
+	uint64_t max_pages;           // pages that may be handed out, counted from the start of the region
+	uint64_t attach_tsc;          // time-stamp counter at attach
+	uint64_t attach_wall_ns;      // CLOCK_REALTIME at attach
 	uint64_t attach_monotonic_ns; // CLOCK_MONOTONIC at attach
-	uint64_t program_start;     // start time of the target as /proc/PID/stat gives it, to tell a reused PID
-	uint64_t first_page;        // number of the first page of `pages`
-	uint64_t code_nonce;        // in the name of the memory file that the code is mapped from (attach/process/code_names.h)
+	uint64_t program_start;       // start time of the target as /proc/PID/stat gives it, to tell a reused PID
+	uint64_t first_page;          // number of the first page of `pages`
+	// in the name of the memory file that the code is mapped from (attach/process/code_names.h)
+	uint64_t code_nonce;
 
 	// Read by every thread, written when settings change: by the tool, with the generation last.
 	_Alignas(64) uint32_t sampling_generation;
 	uint32_t sampling_mode;     // enum sampling_mode
 	uint32_t sampling_interval; // bytes
-	uint32_t always_exact;      // 1 = since attach every allocation was recorded, so a block without record is from before. The payload
-				    // clears it when a thread goes over its budget
+	// 1 = since attach every allocation was recorded, so a block without record is from before. The payload clears
+	// it when a thread goes over its budget
+	uint32_t always_exact;
 	union {
 		struct {
-			uint32_t removal_flags;     // enum removal_flags: what is to be done with a record that leaves the table
-			uint32_t removals_exchange; // 1 = who releases a block takes its place in the table by exchange, so records may be
-						    // thinned; never 0 again
+			// enum removal_flags: what is to be done with a record that leaves the table
+			uint32_t removal_flags;
+			// 1 = who releases a block takes its place in the table by exchange, so records may be thinned;
+			// never 0 again
+			uint32_t removals_exchange;
 		};
 		uint64_t removals; // both: 0 = a release has nothing to do but to empty the block's place
 	};
-	uint64_t sampling_seed;     // of the threads' random numbers
-	uint32_t budget;            // SAMPLING_budget: millionths of a thread's time
-	uint32_t ticks_per_us;      // of the time-stamp counter
-	uint32_t epoch;             // raised by each dump that stops nobody: records of older ones are from before its cut
-	uint32_t log_limit;         // entries that the log may have; never changed after attach
-	uint32_t sampling_before;   // enum sampling_mode that was in force before SAMPLING_stopped; interval and budget stand
-	uint32_t samples_used;      // 1 = there is or was a record in the sample table; never 0 again
-	uint64_t sampling_wall_ns;  // CLOCK_REALTIME of the last change; 0 = as at attach
+	uint64_t sampling_seed; // of the threads' random numbers
+	uint32_t budget;        // SAMPLING_budget: millionths of a thread's time
+	uint32_t ticks_per_us;  // of the time-stamp counter
+	uint32_t epoch;         // raised by each dump that stops nobody: records of older ones are from before its cut
+	uint32_t log_limit;     // entries that the log may have; never changed after attach
+	// enum sampling_mode that was in force before SAMPLING_stopped; interval and budget stand
+	uint32_t sampling_before;
+	uint32_t samples_used;     // 1 = there is or was a record in the sample table; never 0 again
+	uint64_t sampling_wall_ns; // CLOCK_REALTIME of the last change; 0 = as at attach
 
 	// Changed by the payload. Each group on a cache line of its own.
 	_Alignas(64) uint64_t next_page; // number of the next page to hand out
-	_Alignas(64) uint64_t free_batches; // bits 0..31 ref of the first batch of free records, 32..63 a tag against ABA
-	// Of the next part of the tables that is to be thinned, from 1, with HS_THINNING_BY_BUDGET or without; 0 = nothing is thinned.
+	// bits 0..31 ref of the first batch of free records, 32..63 a tag against ABA
+	_Alignas(64) uint64_t free_batches;
+	// Of the next part of the tables that is to be thinned, from 1, with HS_THINNING_BY_BUDGET or without; 0 =
+	// nothing is thinned.
 	_Alignas(64) uint64_t thinning_position;
-	uint32_t thinning_rounds;    // how often it was begun
-	uint32_t interval_floor;     // no interval is below it, since the region ran short of room; 0 = it has not
-	uint64_t budget_floor;       // bits 0..31: records were thinned to this interval for the budget's sake, and no thread samples below it,
-				     // though it may record all; 0 = they were not. Bits 32..63: how often
+	uint32_t thinning_rounds; // how often it was begun
+	uint32_t interval_floor;  // no interval is below it, since the region ran short of room; 0 = it has not
+	// bits 0..31: records were thinned to this interval for the budget's sake, and no thread samples below it,
+	// though it may record all; 0 = they were not. Bits 32..63: how often
+	uint64_t budget_floor;
 	uint64_t budget_floor_ticks; // when it was changed
 	uint32_t budget_records;     // that this has left; those that came later are not among them
-	uint32_t interval_most;      // the largest interval at which anything was sampled or thinned, since attach; 0 = nothing was
-	uint32_t was_stopped;        // 1 = for a time no allocation was recorded
-	_Alignas(64) uint64_t log_taken; // bits 0..31 entries of the log that were taken (beyond log_limit: that found no room), 32..63 generation
+	// the largest interval at which anything was sampled or thinned, since attach; 0 = nothing was
+	uint32_t interval_most;
+	uint32_t was_stopped; // 1 = for a time no allocation was recorded
+	// bits 0..31 entries of the log that were taken (beyond log_limit: that found no room), 32..63 generation
+	_Alignas(64) uint64_t log_taken;
 	_Alignas(64) uint32_t module_count;
-	uint32_t module_generation;  // raised whenever a module comes or goes; rules of older ones are void
-	uint32_t string_bytes;       // used bytes of the string pool
-	uint32_t loader_scans;       // how often the loader's list was read
-	uint32_t loader_busy;        // 1 between the loader's "about to delete" and "consistent"
-	uint32_t decoders;           // threads that now read unwind information of libraries that may be unloaded
-	_Alignas(64) uint32_t thread_count; // used entries of the thread history
-	uint32_t extra_slot_count;   // used entries of the list of extra slots
+	uint32_t module_generation; // raised whenever a module comes or goes; rules of older ones are void
+	uint32_t string_bytes;      // used bytes of the string pool
+	uint32_t loader_scans;      // how often the loader's list was read
+	uint32_t loader_busy;       // 1 between the loader's "about to delete" and "consistent"
+	uint32_t decoders;          // threads that now read unwind information of libraries that may be unloaded
+	_Alignas(64) uint32_t thread_count;               // used entries of the thread history
+	uint32_t extra_slot_count;                        // used entries of the list of extra slots
 	_Alignas(64) uint64_t counters[HS_COUNTER_SLOTS]; // for calls that have no thread slot
 	uint64_t cut_counters[CUT_REASON_COUNT];
-	uint64_t lost_no_slot;       // allocations lost: more threads at one time than slots
-	uint64_t lost_no_thread_pointer; // allocations lost: by threads without a thread pointer (fs base 0, or no address of a program)
+	uint64_t lost_no_slot; // allocations lost: more threads at one time than slots
+	// allocations lost: by threads without a thread pointer (fs base 0, or no address of a program)
+	uint64_t lost_no_thread_pointer;
 	uint64_t lost_shared_pointer; // allocations lost: by threads that share one thread pointer
-	uint64_t modules_lost;       // modules that found the list full or could not be read: the most at one time
-	// Guards of hooks that were taken for left on stacks that are not a thread's own, and for which their thread's slot has no place any more, or which has
-	// become another's: a coroutine may go back to them. 0 = none, or it came back.
+	uint64_t modules_lost;        // modules that found the list full or could not be read: the most at one time
+	// Guards of hooks that were taken for left on stacks that are not a thread's own, and for which their thread's
+	// slot has no place any more, or which has become another's: a coroutine may go back to them. 0 = none, or it
+	// came back.
 	uint64_t forgotten_guards[HS_FORGOTTEN_GUARDS];
-	uint32_t guards_lost;        // 1 = there were more of them than stand here: the code can never be taken away any more
-	uint64_t used_slots[HS_THREAD_SLOTS / 64]; // a bit for each thread slot that was ever taken, so that a reader needs not touch the others
+	uint32_t guards_lost; // 1 = there were more of them than stand here: the code can never be taken away any more
+	// a bit for each thread slot that was ever taken, so that a reader needs not touch the others
+	uint64_t used_slots[HS_THREAD_SLOTS / 64];
 };
 #define HS_HEADER_SIZE 16384u
 _Static_assert(sizeof(struct region_header) <= HS_HEADER_SIZE, "region_header");
@@ -177,9 +192,9 @@ struct walk_check {
 };
 #define HS_WALK_CHECKS (2u * HS_DEPTH_MAX)
 
-// A whole stack that a thread has walked, with every word that the walk has read: while the innermost frame's stack pointer and program counter and
-// all of the words are what they were, a walk would end in the same node. Where the innermost frame's rbp matters, it is one of the words: as
-// the hook's entry has pushed it, below the stack pointer.
+// A whole stack that a thread has walked, with every word that the walk has read: while the innermost frame's stack
+// pointer and program counter and all of the words are what they were, a walk would end in the same node. Where the
+// innermost frame's rbp matters, it is one of the words: as the hook's entry has pushed it, below the stack pointer.
 struct kept_words {
 	uint64_t values[4];
 	int16_t places[4]; // in words from the innermost frame's stack pointer
@@ -189,8 +204,9 @@ struct kept_stack {
 	uint64_t sp; // of the innermost frame; 0 = nothing is kept here
 	uint64_t pc;
 	uint32_t node;
-	uint16_t totals;   // where in the thread's slot the node's entry of `totals` is, bytes
-	uint16_t end;      // of the used `words`, bytes from the beginning of this struct. What fills up the last ones repeats a word
+	uint16_t totals; // where in the thread's slot the node's entry of `totals` is, bytes
+	// of the used `words`, bytes from the beginning of this struct. What fills up the last ones repeats a word
+	uint16_t end;
 	uint64_t reserved;
 	struct kept_words words[HS_KEPT_WORDS];
 };
@@ -216,16 +232,19 @@ _Static_assert(sizeof(struct awaited_call) == 32, "awaited_call is 32 bytes");
 // What the payload keeps of one thread. Written only by that thread, read by the tool while it is stopped.
 struct thread_slot {
 	_Alignas(64) uint64_t thread_pointer; // key; 0 = never used. Changed by compare-and-swap. With flags: HS_KEY_*
-	uint64_t guard;          // address of the return address of the outermost hook now running; 0 = none
-	uint64_t interval;       // sampling interval, bytes; 1 = every allocation; 0 = to be taken from the header; UINT64_MAX = none
-	int64_t countdown;       // bytes until the next sample; while the thread has a pass (struct thread_pass), that is where they are counted
-	uint32_t mark;           // the word at the thread pointer plus `tid_offset`: other than it was = another thread
-	uint32_t thread;         // index into the thread history
-	uint32_t in_original;    // 1 while the outermost hook is inside the original function
-	uint32_t ticks_left;     // exact allocations until the time-stamp counter is read again
+	uint64_t guard; // address of the return address of the outermost hook now running; 0 = none
+	// sampling interval, bytes; 1 = every allocation; 0 = to be taken from the header; UINT64_MAX = none
+	uint64_t interval;
+	// bytes until the next sample; while the thread has a pass (struct thread_pass), that is where they are counted
+	int64_t countdown;
+	uint32_t mark;        // the word at the thread pointer plus `tid_offset`: other than it was = another thread
+	uint32_t thread;      // index into the thread history
+	uint32_t in_original; // 1 while the outermost hook is inside the original function
+	uint32_t ticks_left;  // exact allocations until the time-stamp counter is read again
 	uint32_t kept_generation; // module generation of the kept stacks; 0 = there are none
-	uint32_t free_count;     // used entries of `free_records`
-	uint64_t last_freed;     // the block of the last call that gave one back, and, from bit 48 on, the index of its hook
+	uint32_t free_count;      // used entries of `free_records`
+	// the block of the last call that gave one back, and, from bit 48 on, the index of its hook
+	uint64_t last_freed;
 
 	// A reallocation that is under way. The old block is in no slot of the live table but live all the same,
 	// until the live table holds `pending_new` at `pending_new_address`.
@@ -233,67 +252,76 @@ struct thread_slot {
 	uint32_t pending_new;
 	uint64_t pending_address;
 	uint64_t pending_new_address;
-	uint32_t fresh_record;   // ref of the next never used record; where a page begins, or 0: there is none (page_is_used_up)
-	uint32_t fresh_node;     // ref of the next never used stack node, likewise
-	uint32_t spare_page;     // a page taken in vain; 0 = none
-	uint32_t hook;           // index of the outermost hook
-	uint32_t left_next;      // index into `left_guards` of the oldest
-	uint32_t left_count;     // how many places stand there, or have stood; not more than there is room for
+	// ref of the next never used record; where a page begins, or 0: there is none (page_is_used_up)
+	uint32_t fresh_record;
+	uint32_t fresh_node;            // ref of the next never used stack node, likewise
+	uint32_t spare_page;            // a page taken in vain; 0 = none
+	uint32_t hook;                  // index of the outermost hook
+	uint32_t left_next;             // index into `left_guards` of the oldest
+	uint32_t left_count;            // how many places stand there, or have stood; not more than there is room for
 	uint64_t stack_low, stack_high; // [low, high); 0, 0 = unknown
 
 	_Alignas(64) uint64_t random; // state of the thread's random numbers; 0 = not begun
-	uint64_t ticks;          // of the time-stamp counter, as read last
-	uint32_t walk_count;     // frames of the last walk; 0 = none that can be used again
+	uint64_t ticks;               // of the time-stamp counter, as read last
+	uint32_t walk_count;          // frames of the last walk; 0 = none that can be used again
 	uint32_t sampling_generation; // of the settings that `interval` is from
-	uint32_t draw_ticks;     // what drawing the gap behind the next record has cost
-	uint32_t cost;           // measured over about the last second, millionths of the thread's time
-	uint32_t record_ticks;   // what recording one allocation has cost of late, ticks; 0 = not yet known
-	uint32_t pending_count;  // reallocations begun: raised before `pending` and its like change
-	uint64_t window_began;   // ticks; 0 = no window
-	uint64_t window_records; // counter of allocations at its beginning
-	int64_t suspended;       // what the countdown was before the original of the outermost hook
+	uint32_t draw_ticks;          // what drawing the gap behind the next record has cost
+	uint32_t cost;                // measured over about the last second, millionths of the thread's time
+	uint32_t record_ticks;        // what recording one allocation has cost of late, ticks; 0 = not yet known
+	uint32_t pending_count;       // reallocations begun: raised before `pending` and its like change
+	uint64_t window_began;        // ticks; 0 = no window
+	uint64_t window_records;      // counter of allocations at its beginning
+	int64_t suspended;            // what the countdown was before the original of the outermost hook
 
 	_Alignas(64) uint64_t window_bytes; // counter of their bytes at its beginning
-	uint64_t seen_bytes;     // of the window, where not all are recorded: the gaps that have ended
-	int64_t gap_piece;       // what `countdown` was when it or the window began
-	int64_t gap_rest;        // what is left of the gap when that has passed; 0 = there is the sample
-	uint64_t estimated_calls; // of late, as samples say, times 256, without those that are recorded because they are large
+	uint64_t seen_bytes;                // of the window, where not all are recorded: the gaps that have ended
+	int64_t gap_piece;                  // what `countdown` was when it or the window began
+	int64_t gap_rest;                   // what is left of the gap when that has passed; 0 = there is the sample
+	// of late, as samples say, times 256, without those that are recorded because they are large
+	uint64_t estimated_calls;
 	uint64_t estimated_bytes; // of these
-	uint64_t watched_place, watched_return; // of a call that passed and is watched: where its return address lay, and that
-	uint64_t other_ticks;    // of the window, for thinning
-	uint64_t window_frees;   // counter of frees at its beginning
-	uint64_t window_floor;   // `budget_floor` at its beginning; UINT64_MAX = records were being thinned
-	uint32_t releases;       // since the thread began, that the filter did not exclude; goes round
+	uint64_t watched_place,
+		watched_return;    // of a call that passed and is watched: where its return address lay, and that
+	uint64_t other_ticks;      // of the window, for thinning
+	uint64_t window_frees;     // counter of frees at its beginning
+	uint64_t window_floor;     // `budget_floor` at its beginning; UINT64_MAX = records were being thinned
+	uint32_t releases;         // since the thread began, that the filter did not exclude; goes round
 	uint32_t releases_in_vain; // of the window, of these: blocks that were not recorded
-	uint32_t large_records;  // of the window: recorded because they are as large as the interval
-	uint32_t framed_calls;   // of the window: not recorded, in the C code all the same
-	uint32_t release_ticks;  // what such a release has cost of late, ticks; 0 = not yet known
-	uint32_t walk_generation; // module generation of the last walk
-	int64_t credit;          // SAMPLING_budget: ticks that may be spent at once, as of the beginning of the window; below 0: too many were
-	uint32_t timed_records;  // of the first recordings, which are all timed: how many
-	uint32_t drawn_alone;    // blocks drawn by themselves, in turn, while the short way of a call was interrupted
-	uint64_t awaited_size;    // of the call at `watched_place`, a watched function's: what was asked for...
+	uint32_t large_records;    // of the window: recorded because they are as large as the interval
+	uint32_t framed_calls;     // of the window: not recorded, in the C code all the same
+	uint32_t release_ticks;    // what such a release has cost of late, ticks; 0 = not yet known
+	uint32_t walk_generation;  // module generation of the last walk
+	// SAMPLING_budget: ticks that may be spent at once, as of the beginning of the window; below 0: too many were
+	int64_t credit;
+	uint32_t timed_records;    // of the first recordings, which are all timed: how many
+	uint32_t drawn_alone;      // blocks drawn by themselves, in turn, while the short way of a call was interrupted
+	uint64_t awaited_size;     // of the call at `watched_place`, a watched function's: what was asked for...
 	uint32_t awaited_interval; // ...and what was chosen when it began: the interval; 0 = it is not recorded
-	uint16_t awaited_samples; // samples in the block
-	uint16_t awaits;          // 1 = its return is awaited
+	uint16_t awaited_samples;  // samples in the block
+	uint16_t awaits;           // 1 = its return is awaited
 
 	_Alignas(64) uint64_t counters[HS_COUNTER_SLOTS];
 	uint64_t cut_counters[16];
 	uint32_t free_records[HS_FREE_KEPT]; // refs
 	struct totals_entry totals[HS_TOTALS_ENTRIES];
-	uint32_t next;           // page where the next slot of the same hash begins; 0 = none. Written once, by compare-and-swap
-	uint32_t doubted_calls;  // while `doubted_guard` stood: calls further out on the stack than that
-	uint64_t left_guards[HS_LEFT_GUARDS]; // the guards of hooks that were taken for left of late; 0 = none, or it came back
-	uint64_t doubted_guard, doubted_at; // of a recorder that may have been left, and how many allocations were recorded then
-	uint64_t nested_in, nested_at; // the place of the hook or watched call that the last nested one was in, and what changes with each such call (reentry.c)
-	uint32_t nested_calls;   // how many were nested in it
+	uint32_t next; // page where the next slot of the same hash begins; 0 = none. Written once, by compare-and-swap
+	uint32_t doubted_calls; // while `doubted_guard` stood: calls further out on the stack than that
+	// the guards of hooks that were taken for left of late; 0 = none, or it came back
+	uint64_t left_guards[HS_LEFT_GUARDS];
+	uint64_t doubted_guard,
+		doubted_at; // of a recorder that may have been left, and how many allocations were recorded then
+	// the place of the hook or watched call that the last nested one was in, and what changes with each such call
+	// (reentry.c)
+	uint64_t nested_in, nested_at;
+	uint32_t nested_calls;       // how many were nested in it
 	uint32_t left_awaited_next;  // index into `left_awaited` of the oldest
 	uint32_t left_awaited_count; // how many stand there
-	struct awaited_call left_awaited[HS_LEFT_AWAITED]; // watched calls that others have displaced, on stacks that are not the thread's own
+	// watched calls that others have displaced, on stacks that are not the thread's own
+	struct awaited_call left_awaited[HS_LEFT_AWAITED];
 	_Alignas(4096) struct walked_frame walk[HS_DEPTH_MAX]; // the last walk, outermost frame first
 	struct walk_check checks[HS_WALK_CHECKS];              // of the last walk, outermost frame's first
 	struct walked_frame fresh[HS_DEPTH_MAX];               // the walk being made, innermost frame first
-	struct kept_stack kept[HS_KEPT_STACKS]; // only touched while every allocation is recorded
+	struct kept_stack kept[HS_KEPT_STACKS];                // only touched while every allocation is recorded
 };
 _Static_assert(CUT_REASON_COUNT <= 16, "cut counters");
 _Static_assert(sizeof(struct thread_slot) == 32768, "thread_slot is eight pages");
@@ -304,7 +332,8 @@ static inline struct kept_stack *kept_stack_at(const struct thread_slot *slot, u
 {
 	uint32_t hash = (uint32_t)(sp ^ pc) * 0x9e3779b1u;
 
-	return (struct kept_stack *)((uint64_t)slot->kept + (hash >> 20 & (HS_KEPT_STACKS - 1) * sizeof(struct kept_stack)));
+	return (struct kept_stack *)((uint64_t)slot->kept +
+				     (hash >> 20 & (HS_KEPT_STACKS - 1) * sizeof(struct kept_stack)));
 }
 
 static inline struct kept_stack *kept_stack_neighbour(const struct kept_stack *kept)
@@ -312,7 +341,8 @@ static inline struct kept_stack *kept_stack_neighbour(const struct kept_stack *k
 	return (struct kept_stack *)((uint64_t)kept ^ sizeof(struct kept_stack));
 }
 
-_Static_assert(offsetof(struct thread_slot, last_freed) == 56, "what a call without a record looks at is in one cache line");
+_Static_assert(offsetof(struct thread_slot, last_freed) == 56,
+	       "what a call without a record looks at is in one cache line");
 
 _Static_assert(offsetof(struct thread_slot, next) < HS_PAGE_SIZE, "what is not of walks is in the first page");
 #define HS_THREAD_SLOT_PAGES (uint32_t)(sizeof(struct thread_slot) / HS_PAGE_SIZE)
@@ -325,14 +355,19 @@ static inline uint32_t thread_extra_slots_max(uint64_t pages)
 	return most < HS_THREAD_EXTRA_SLOTS ? (uint32_t)most : HS_THREAD_EXTRA_SLOTS;
 }
 
-// What stands in a slot's key beside the thread pointer. No fs base has any of these bits alone: an address of a program has none of the upper
-// eight, one of the kernel all of them. So a key with a flag is never equal to a thread's pointer, and the thread's calls look closer.
-#define HS_KEY_RELEASED (UINT64_C(1) << 62) // given up by its thread, which may take it back; so may another thread, for itself
-#define HS_KEY_ENDED (UINT64_C(1) << 61)    // of a thread that is no more, set by the tool under a freeze; another may take it
-#define HS_KEY_FOREIGN (UINT64_C(1) << 60)  // what lies at the thread pointer is not (yet) recognised as the libc's: nothing is read there
-#define HS_KEY_SHARED (UINT64_C(1) << 59)   // several threads have this pointer: none of them is recorded
-#define HS_KEY_NOBODYS (UINT64_C(1) << 58)  // the first slot: the hash of thread pointer 0, which no slot is to match
-#define HS_KEY_FLAGS (UINT64_C(0xff) << 56)
+// What stands in a slot's key beside the thread pointer. No fs base has any of these bits alone: an address of a
+// program has none of the upper eight, one of the kernel all of them. So a key with a flag is never equal to a thread's
+// pointer, and the thread's calls look closer.
+#define HS_KEY_RELEASED                                                                                                \
+	(UINT64_C(1) << 62) // given up by its thread, which may take it back; so may another thread, for itself
+#define HS_KEY_ENDED                                                                                                   \
+	(UINT64_C(1) << 61) // of a thread that is no more, set by the tool under a freeze; another may take it
+#define HS_KEY_FOREIGN                                                                                                 \
+	(UINT64_C(1)                                                                                                   \
+	 << 60) // what lies at the thread pointer is not (yet) recognised as the libc's: nothing is read there
+#define HS_KEY_SHARED  (UINT64_C(1) << 59) // several threads have this pointer: none of them is recorded
+#define HS_KEY_NOBODYS (UINT64_C(1) << 58) // the first slot: the hash of thread pointer 0, which no slot is to match
+#define HS_KEY_FLAGS   (UINT64_C(0xff) << 56)
 
 // Whether the slot is some thread's; if not it was never used, or another may take it.
 static inline int thread_key_is_taken(uint64_t key)
@@ -342,26 +377,26 @@ static inline int thread_key_is_taken(uint64_t key)
 
 static inline uint64_t thread_key_pointer(uint64_t key) { return key & ~HS_KEY_FLAGS; }
 
-// Where to look first for a thread's slot. Control blocks of threads lie at equal distances, mostly: the factor, 2^32 times the golden ratio's
-// smaller part, spreads these evenly. 0 for thread pointer 0.
+// Where to look first for a thread's slot. Control blocks of threads lie at equal distances, mostly: the factor, 2^32
+// times the golden ratio's smaller part, spreads these evenly. 0 for thread pointer 0.
 static inline uint32_t thread_slot_index(uint64_t thread_pointer)
 {
 	return (uint32_t)(thread_pointer * 0x61c88647u >> 32) & (HS_THREAD_SLOTS - 1);
 }
 
 // Where the parts are.
-#define HS_OFFSET_HOOKS ((uint64_t)HS_HEADER_SIZE)
-#define HS_OFFSET_MODULES (HS_OFFSET_HOOKS + HS_HOOKS_MAX * sizeof(struct hook_record))
-#define HS_OFFSET_STRINGS (HS_OFFSET_MODULES + HS_MODULES_MAX * sizeof(struct module_record))
-#define HS_OFFSET_THREADS (HS_OFFSET_STRINGS + HS_STRINGS_SIZE)
-#define HS_OFFSET_SLOTS (HS_OFFSET_THREADS + HS_THREAD_HISTORY_MAX * sizeof(struct thread_record))
+#define HS_OFFSET_HOOKS       ((uint64_t)HS_HEADER_SIZE)
+#define HS_OFFSET_MODULES     (HS_OFFSET_HOOKS + HS_HOOKS_MAX * sizeof(struct hook_record))
+#define HS_OFFSET_STRINGS     (HS_OFFSET_MODULES + HS_MODULES_MAX * sizeof(struct module_record))
+#define HS_OFFSET_THREADS     (HS_OFFSET_STRINGS + HS_STRINGS_SIZE)
+#define HS_OFFSET_SLOTS       (HS_OFFSET_THREADS + HS_THREAD_HISTORY_MAX * sizeof(struct thread_record))
 #define HS_OFFSET_EXTRA_SLOTS (HS_OFFSET_SLOTS + HS_THREAD_SLOTS * sizeof(struct thread_slot))
-#define HS_OFFSET_RULES (HS_OFFSET_EXTRA_SLOTS + HS_THREAD_EXTRA_SLOTS * sizeof(uint32_t))
-#define HS_OFFSET_LOG (HS_OFFSET_RULES + HS_RULE_CACHE_ENTRIES * sizeof(struct rule_entry))
-#define HS_OFFSET_BUCKETS (HS_OFFSET_LOG + HS_LOG_ENTRIES * sizeof(struct log_entry))
-#define HS_OFFSET_ROOT (HS_OFFSET_BUCKETS + HS_STACK_BUCKETS * sizeof(uint32_t))
-#define HS_OFFSET_SAMPLES (HS_OFFSET_ROOT + HS_ROOT_ENTRIES * sizeof(uint32_t))
-#define HS_OFFSET_PAGES (HS_OFFSET_SAMPLES + HS_SAMPLE_TABLE_SIZE)
+#define HS_OFFSET_RULES       (HS_OFFSET_EXTRA_SLOTS + HS_THREAD_EXTRA_SLOTS * sizeof(uint32_t))
+#define HS_OFFSET_LOG         (HS_OFFSET_RULES + HS_RULE_CACHE_ENTRIES * sizeof(struct rule_entry))
+#define HS_OFFSET_BUCKETS     (HS_OFFSET_LOG + HS_LOG_ENTRIES * sizeof(struct log_entry))
+#define HS_OFFSET_ROOT        (HS_OFFSET_BUCKETS + HS_STACK_BUCKETS * sizeof(uint32_t))
+#define HS_OFFSET_SAMPLES     (HS_OFFSET_ROOT + HS_ROOT_ENTRIES * sizeof(uint32_t))
+#define HS_OFFSET_PAGES       (HS_OFFSET_SAMPLES + HS_SAMPLE_TABLE_SIZE)
 _Static_assert(HS_OFFSET_SAMPLES % 128 == 0, "a bucket is two cache lines");
 _Static_assert(HS_OFFSET_SLOTS % HS_PAGE_SIZE == 0 && HS_OFFSET_PAGES % HS_PAGE_SIZE == 0, "parts start on pages");
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where things lie in the frame that the kernel lays for a signal handler of 64-bit code, in bytes from its first word, the restorer's address (struct rt_sigframe,
-// arch/x86/include/asm/sigframe.h; include/uapi/asm/{ucontext,sigcontext}.h). attach/arch/sigframe.c compares them with the structs.
+// Where things lie in the frame that the kernel lays for a signal handler of 64-bit code, in bytes from its first word,
+// the restorer's address (struct rt_sigframe, arch/x86/include/asm/sigframe.h;
+// include/uapi/asm/{ucontext,sigcontext}.h). attach/arch/sigframe.c compares them with the structs.
 #ifndef HEAPSNAP_INJECT_ABI_SIGNAL_FRAME_H
 #define HEAPSNAP_INJECT_ABI_SIGNAL_FRAME_H
 
-#define HS_SIGFRAME_SP_OFFSET 168             // the stack pointer of what was interrupted
-#define HS_SIGFRAME_PC_OFFSET 176             // where that goes on
-#define HS_SIGFRAME_CS_OFFSET 192             // 16 bits
+#define HS_SIGFRAME_SP_OFFSET             168 // the stack pointer of what was interrupted
+#define HS_SIGFRAME_PC_OFFSET             176 // where that goes on
+#define HS_SIGFRAME_CS_OFFSET             192 // 16 bits
 #define HS_SIGFRAME_FLOATING_POINT_OFFSET 232 // address of the floating-point state, which lies behind the frame
-#define HS_SIGFRAME_FIXED_SIZE 440            // without that state
+#define HS_SIGFRAME_FIXED_SIZE            440 // without that state
 
 #define HS_USER_CS 0x33 // __USER_CS, arch/x86/include/asm/segment.h
 

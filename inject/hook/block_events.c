@@ -18,8 +18,9 @@ static void count_lost(struct thread_slot *slot, uint64_t size)
 	count_up(slot->counters, COUNTER_lost_region_full_bytes, size);
 }
 
-// When a block is born. Reading the time-stamp counter costs as much as all the rest of a recording, so where every allocation is recorded it is
-// read for some: a block is then born between the time that is told and the thread's next reading.
+// When a block is born. Reading the time-stamp counter costs as much as all the rest of a recording, so where every
+// allocation is recorded it is read for some: a block is then born between the time that is told and the thread's next
+// reading.
 enum { HS_TICKS_CALLS = 16 };
 
 // Before a recording. Returns whether the time was read.
@@ -36,7 +37,8 @@ static bool read_ticks(struct thread_slot *slot, struct choice choice)
 }
 
 // A record of a block of `size` bytes that the caller's stack asked for, its totals counted. 0 = none could be had.
-static uint32_t new_record(struct thread_slot *slot, uint64_t size, struct choice choice, const struct entry_frame *frame)
+static uint32_t new_record(struct thread_slot *slot, uint64_t size, struct choice choice,
+			   const struct entry_frame *frame)
 {
 	uint32_t stack = unwind_to_node(slot, frame);
 	uint32_t ref = record_take(slot);
@@ -55,7 +57,8 @@ static uint32_t new_record(struct thread_slot *slot, uint64_t size, struct choic
 	return ref;
 }
 
-// The live table's entry for a block's record, made if need be; PLACE_none = the region is full. `ref`: 0 = not known yet
+// The live table's entry for a block's record, made if need be; PLACE_none = the region is full. `ref`: 0 = not known
+// yet
 static struct block_place live_place(struct thread_slot *slot, uint64_t address, uint64_t size, uint32_t ref)
 {
 	uint32_t *entry = NULL;
@@ -73,7 +76,8 @@ static struct block_place live_place(struct thread_slot *slot, uint64_t address,
 	return place_at(PLACE_narrow, entry);
 }
 
-// Where a new block's record is to go: an entry of the live table, or PLACE_sample, any of the sample table. What cannot be had is counted.
+// Where a new block's record is to go: an entry of the live table, or PLACE_sample, any of the sample table. What
+// cannot be had is counted.
 static struct block_place room_for(struct thread_slot *slot, uint64_t address, uint64_t size, struct choice choice)
 {
 	struct block_place room = { PLACE_none, NULL };
@@ -101,7 +105,8 @@ static void record_gone(struct thread_slot *slot, uint32_t ref, uint64_t address
 	record_give(slot, ref);
 }
 
-// Takes out a record whose block's free was not seen: given back by a function that is not hooked, or with its whole arena.
+// Takes out a record whose block's free was not seen: given back by a function that is not hooked, or with its whole
+// arena.
 static void replace(struct thread_slot *slot, struct block_place place, uint64_t address)
 {
 	const struct block_record *record;
@@ -117,10 +122,12 @@ static void replace(struct thread_slot *slot, struct block_place place, uint64_t
 	record_gone(slot, ref, address);
 }
 
-// Takes out what shows a new block's address still. Not what a wide entry will hide: to look for that would cost the cache line that it saves.
+// Takes out what shows a new block's address still. Not what a wide entry will hide: to look for that would cost the
+// cache line that it saves.
 static void replace_old(struct thread_slot *slot, enum place_kind kind, uint64_t address)
 {
-	uint32_t *wide = live_table_find_wide(address), *narrow = kind == PLACE_wide ? NULL : live_table_find_narrow(address);
+	uint32_t *wide = live_table_find_wide(address),
+		 *narrow = kind == PLACE_wide ? NULL : live_table_find_narrow(address);
 	uint64_t *sample = HS_UNLIKELY(sample_table_is_used()) ? sample_table_find(address) : NULL;
 
 	if (HS_UNLIKELY(live_table_wide_ref(wide, address)))
@@ -131,7 +138,8 @@ static void replace_old(struct thread_slot *slot, enum place_kind kind, uint64_t
 		replace(slot, place_at(PLACE_sample, sample), address);
 }
 
-// Writes the entry of a block that has none. False = other threads have filled the sample table's bucket meanwhile, and the region is full.
+// Writes the entry of a block that has none. False = other threads have filled the sample table's bucket meanwhile, and
+// the region is full.
 static bool show(struct thread_slot *slot, struct block_place place, uint32_t ref, uint64_t address)
 {
 	uint64_t size = ((const struct block_record *)region_ref(ref))->size;
@@ -143,17 +151,20 @@ static bool show(struct thread_slot *slot, struct block_place place, uint32_t re
 	}
 	if (HS_UNLIKELY(place.kind == PLACE_none))
 		return false;
-	__atomic_store_n((uint32_t *)place.entry, place.kind == PLACE_wide ? wide_entry(address, ref) : ref, __ATOMIC_RELEASE);
+	__atomic_store_n((uint32_t *)place.entry, place.kind == PLACE_wide ? wide_entry(address, ref) : ref,
+			 __ATOMIC_RELEASE);
 	return true;
 }
 
 // Whether it is an entry of the live table, and empty.
 static bool is_empty(struct block_place place)
 {
-	return place.entry && place.kind != PLACE_sample && __atomic_load_n((uint32_t *)place.entry, __ATOMIC_RELAXED) == 0;
+	return place.entry && place.kind != PLACE_sample &&
+	       __atomic_load_n((uint32_t *)place.entry, __ATOMIC_RELAXED) == 0;
 }
 
-// Shows a block's record. False, and counted, when other threads have taken the room meanwhile. pre: room_for has found room
+// Shows a block's record. False, and counted, when other threads have taken the room meanwhile. pre: room_for has found
+// room
 static bool publish(struct thread_slot *slot, struct block_place room, uint32_t ref, uint64_t address)
 {
 	struct block_record *record = region_ref(ref);
@@ -176,7 +187,8 @@ static bool publish(struct thread_slot *slot, struct block_place room, uint32_t 
 	return false;
 }
 
-void record_allocation(struct thread_slot *slot, uint64_t block, uint64_t size, struct choice choice, const struct entry_frame *frame)
+void record_allocation(struct thread_slot *slot, uint64_t block, uint64_t size, struct choice choice,
+		       const struct entry_frame *frame)
 {
 	struct block_place room;
 	uint32_t ref;
@@ -219,26 +231,30 @@ static uint64_t usable_size(struct thread_slot *slot, uint64_t block, const stru
 	return size;
 }
 
-// Whether a hooked function was called from the library that it is in: by a libc that frees its caches, say. `place` is where the return address lies. A
-// program that has its allocator in itself cannot be told from that.
+// Whether a hooked function was called from the library that it is in: by a libc that frees its caches, say. `place` is
+// where the return address lies. A program that has its allocator in itself cannot be told from that.
 static bool is_called_from_own_library(uint64_t place, const struct hook_island *island)
 {
 	const struct hook_record *hook = (const struct hook_record *)region_at(HS_OFFSET_HOOKS) + island->hook_index;
 	const struct module_record *module = (const struct module_record *)region_at(HS_OFFSET_MODULES) + hook->module;
 	uint64_t caller = *(const uint64_t *)place;
 
-	return hook->module < HS_MODULES_MAX && !(module->flags & MODULE_MAIN) && caller >= module->text_low && caller < module->text_high;
+	return hook->module < HS_MODULES_MAX && !(module->flags & MODULE_MAIN) && caller >= module->text_low &&
+	       caller < module->text_high;
 }
 
-// A block that no record shows is given back. `size`: as the caller says; 0 = it does not. `place`: where the return address lies.
-static void unknown_free(struct thread_slot *slot, uint64_t block, uint64_t size, const struct hook_island *island, uint64_t place)
+// A block that no record shows is given back. `size`: as the caller says; 0 = it does not. `place`: where the return
+// address lies.
+static void unknown_free(struct thread_slot *slot, uint64_t block, uint64_t size, const struct hook_island *island,
+			 uint64_t place)
 {
 	uint64_t mark = block | (uint64_t)island->hook_index << 48;
-	// A function that gives a block back may call another one that does so; neither leaves a frame here. The second one finds no record any
-	// more, but the block of the first one.
+	// A function that gives a block back may call another one that does so; neither leaves a frame here. The second
+	// one finds no record any more, but the block of the first one.
 	bool again = (slot->last_freed ^ block) << 16 == 0 && slot->last_freed != mark;
 
-	if (again || !region()->always_exact) // where not every block is recorded, one without a record is nothing special
+	// where not every block is recorded, one without a record is nothing special
+	if (again || !region()->always_exact)
 		return;
 	slot->last_freed = mark;
 	count_up(slot->counters, COUNTER_unknown_frees, 1);
@@ -286,8 +302,8 @@ void block_goes(uint64_t block, uint64_t size, const struct hook_island *island,
 		return;
 	}
 	nesting = reentry_enter(slot, place, island);
-	// A nested free of a recorded block is the program's own all the same (by a handler that a longjmp has left, say): what allocators free
-	// within a call is not recorded.
+	// A nested free of a recorded block is the program's own all the same (by a handler that a longjmp has left,
+	// say): what allocators free within a call is not recorded.
 	if (HS_LIKELY(is_recorded(recorded_at))) {
 		uint32_t ref = block_place_ref(recorded_at, block);
 
@@ -295,8 +311,8 @@ void block_goes(uint64_t block, uint64_t size, const struct hook_island *island,
 		ref = block_place_take(recorded_at, block);
 		slot->last_freed = block | (uint64_t)island->hook_index << 48;
 		count_up(slot->counters, COUNTER_frees, 1);
-		// A signal handler leaves the interrupted recorder's lists alone. Within an original the recorder runs again for this moment, and says so:
-		// to handlers, and to a tool that is to change nothing meanwhile.
+		// A signal handler leaves the interrupted recorder's lists alone. Within an original the recorder runs
+		// again for this moment, and says so: to handlers, and to a tool that is to change nothing meanwhile.
 		if (HS_LIKELY(nesting == OUTERMOST)) {
 			if (HS_LIKELY(ref))
 				record_gone(slot, ref, block);
@@ -322,7 +338,8 @@ void block_goes(uint64_t block, uint64_t size, const struct hook_island *island,
 	}
 }
 
-void reallocation_begin(struct thread_slot *slot, uint64_t old_block, const struct hook_island *island, struct reallocation *ret)
+void reallocation_begin(struct thread_slot *slot, uint64_t old_block, const struct hook_island *island,
+			struct reallocation *ret)
 {
 	ret->old_block = old_block;
 	ret->place = recorded(old_block);
@@ -342,15 +359,16 @@ void reallocation_begin(struct thread_slot *slot, uint64_t old_block, const stru
 	}
 }
 
-// Whether the record has a place again. A narrow entry still is the block's own; a wide one may be that of a block within it, or around it, and one of
-// the sample table any other's.
+// Whether the record has a place again. A narrow entry still is the block's own; a wide one may be that of a block
+// within it, or around it, and one of the sample table any other's.
 static bool put_back(struct thread_slot *slot, const struct reallocation *reallocation)
 {
 	struct block_place place = reallocation->place;
 	uint64_t address = reallocation->old_block;
 
 	if (HS_UNLIKELY(place.kind == PLACE_wide && !is_empty(place))) {
-		place = live_place(slot, address, ((const struct block_record *)region_ref(reallocation->old))->size, reallocation->old);
+		place = live_place(slot, address, ((const struct block_record *)region_ref(reallocation->old))->size,
+				   reallocation->old);
 		replace_old(slot, place.kind, address);
 	}
 	return show(slot, place, reallocation->old, address);
@@ -387,11 +405,12 @@ static void count_old_block(struct thread_slot *slot, const struct reallocation 
 	if (!reallocation->old_size)
 		return;
 	count_up(counters, gone ? COUNTER_unknown_free_sizes : COUNTER_unknown_reallocation_sizes, 1);
-	count_up(counters, gone ? COUNTER_unknown_free_bytes : COUNTER_unknown_reallocation_bytes, reallocation->old_size);
+	count_up(counters, gone ? COUNTER_unknown_free_bytes : COUNTER_unknown_reallocation_bytes,
+		 reallocation->old_size);
 }
 
-void reallocation_finish(struct thread_slot *slot, const struct reallocation *reallocation, uint64_t block, uint64_t size,
-			 struct choice choice, const struct entry_frame *frame)
+void reallocation_finish(struct thread_slot *slot, const struct reallocation *reallocation, uint64_t block,
+			 uint64_t size, struct choice choice, const struct entry_frame *frame)
 {
 	uint32_t ref = 0;
 
@@ -414,7 +433,8 @@ void reallocation_finish(struct thread_slot *slot, const struct reallocation *re
 		slot->framed_calls++;
 	}
 	if (reallocation->old)
-		removal_note_moved(reallocation->old_block, reallocation->old, block ? block : reallocation->old_block, ref);
+		removal_note_moved(reallocation->old_block, reallocation->old, block ? block : reallocation->old_block,
+				   ref);
 	__atomic_store_n(&slot->pending, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->pending_new, 0, __ATOMIC_RELEASE);
 	count_old_block(slot, reallocation, !block);

@@ -3,9 +3,11 @@
 //
 // Context: in a hook that records (reentry.h). The order of stores is what a snapshot may rely on (docs/abi.md):
 //   allocation: totals, then the block's place (block_place.h)
-//   free:       logged if a dump copies (removal.h), then its place emptied, before the original runs, because another thread may get the
+//   free:       logged if a dump copies (removal.h), then its place emptied, before the original runs, because another
+//   thread may get the
 //               address at once
-//   realloc:    old record pending, then its place emptied; original; pending_new, new place, old block logged if a dump copies, pending
+//   realloc:    old record pending, then its place emptied; original; pending_new, new place, old block logged if a
+//   dump copies, pending
 //               cleared: at every instant the tables and `pending` together show either the old block or the new one
 #ifndef HEAPSNAP_INJECT_HOOK_BLOCK_EVENTS_H
 #define HEAPSNAP_INJECT_HOOK_BLOCK_EVENTS_H
@@ -23,7 +25,8 @@
 void totals_add_sampled(uint32_t stack, uint64_t size, struct choice choice) HS_HIDDEN;
 
 // Writes a record. The stack's nodes are there: a record from before a cut refers only to what was there before it.
-static inline void record_fill(const struct thread_slot *slot, struct block_record *record, uint64_t size, struct choice choice, uint32_t stack)
+static inline void record_fill(const struct thread_slot *slot, struct block_record *record, uint64_t size,
+			       struct choice choice, uint32_t stack)
 {
 	record->size = size;
 	record->birth = slot->ticks;
@@ -37,21 +40,24 @@ static inline void record_fill(const struct thread_slot *slot, struct block_reco
 }
 
 // After an allocation: `block` is what there is now, 0 when there is none.
-void record_allocation(struct thread_slot *slot, uint64_t block, uint64_t size, struct choice choice, const struct entry_frame *frame) HS_HIDDEN;
-// Everything that is to be done before a block is given back. `size`: as the caller says; 0 = it does not. `place`: where the call's return address
-// lies.
+void record_allocation(struct thread_slot *slot, uint64_t block, uint64_t size, struct choice choice,
+		       const struct entry_frame *frame) HS_HIDDEN;
+// Everything that is to be done before a block is given back. `size`: as the caller says; 0 = it does not. `place`:
+// where the call's return address lies.
 void block_goes(uint64_t block, uint64_t size, const struct hook_island *island, uint64_t place) HS_HIDDEN;
 
 // A reallocation under way.
 struct reallocation {
 	uint64_t old_block;
-	uint64_t old_size; // of a block that is not recorded, as the allocator says; 0 = unknown
+	uint64_t old_size;        // of a block that is not recorded, as the allocator says; 0 = unknown
 	struct block_place place; // where the old record was
-	uint32_t old;      // the old record; 0 = none
+	uint32_t old;             // the old record; 0 = none
 };
 
-// record_allocation, where the original has run below a frame of ours: unless another thread has been in the slot meanwhile.
-static inline void record_if_own(struct thread_slot *slot, uint64_t block, uint64_t size, struct choice choice, const struct entry_frame *frame)
+// record_allocation, where the original has run below a frame of ours: unless another thread has been in the slot
+// meanwhile.
+static inline void record_if_own(struct thread_slot *slot, uint64_t block, uint64_t size, struct choice choice,
+				 const struct entry_frame *frame)
 {
 	// Asked first, whatever was chosen: it restores the guard of a hook that was taken for left.
 	if (HS_UNLIKELY(reentry_is_shared(slot, frame) && choice.interval))
@@ -69,12 +75,13 @@ void reallocation_begin(struct thread_slot *slot, uint64_t old_block, const stru
 // The old block is there as it was.
 void reallocation_cancel(struct thread_slot *slot, const struct reallocation *reallocation) HS_HIDDEN;
 // `block` is what there is now, 0 when the old block was given back.
-void reallocation_finish(struct thread_slot *slot, const struct reallocation *reallocation, uint64_t block, uint64_t size,
-			 struct choice choice, const struct entry_frame *frame) HS_HIDDEN;
+void reallocation_finish(struct thread_slot *slot, const struct reallocation *reallocation, uint64_t block,
+			 uint64_t size, struct choice choice, const struct entry_frame *frame) HS_HIDDEN;
 
 // reallocation_finish, likewise. What is pending may be another thread's.
-static inline void reallocation_finish_if_own(struct thread_slot *slot, const struct reallocation *reallocation, uint64_t block, uint64_t size,
-					      struct choice choice, const struct entry_frame *frame)
+static inline void reallocation_finish_if_own(struct thread_slot *slot, const struct reallocation *reallocation,
+					      uint64_t block, uint64_t size, struct choice choice,
+					      const struct entry_frame *frame)
 {
 	if (HS_LIKELY(!reentry_is_shared(slot, frame))) {
 		reallocation_finish(slot, reallocation, block, size, choice, frame);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bodies of the hooks of the usual functions: what happens around each allocation function. hooks_general.c has the others.
+// The bodies of the hooks of the usual functions: what happens around each allocation function. hooks_general.c has the
+// others.
 //
-// Context: on any thread of the target, called from arch/*/entry.S in place of an allocation function, perhaps from a signal handler.
-// No libc, no system call, no lock, no vector register, no fault.
+// Context: on any thread of the target, called from arch/*/entry.S in place of an allocation function, perhaps from a
+// signal handler. No libc, no system call, no lock, no vector register, no fault.
 #include "inject/hook/hooks.h"
 
 #include "inject/hook/usual.h"
@@ -32,14 +33,16 @@ static struct hook_result left_alone(struct thread_slot *slot)
 }
 
 // The end of a call that is recorded as every one is. The calls of malloc have a copy of it for themselves.
-HS_ALWAYS_INLINE struct hook_result record_as_usual(struct thread_slot *slot, void *block, uint64_t size, const struct entry_frame *frame)
+HS_ALWAYS_INLINE struct hook_result record_as_usual(struct thread_slot *slot, void *block, uint64_t size,
+						    const struct entry_frame *frame)
 {
 	if (HS_UNLIKELY(!usual_recording(slot, (uint64_t)block, size, frame)))
 		return (struct hook_result){ (uint64_t)block, HOOK_NOT_RECORDED };
 	return done(slot, (uint64_t)block);
 }
 
-static __attribute__((noinline)) struct hook_result record(struct thread_slot *slot, void *block, uint64_t size, const struct entry_frame *frame)
+static __attribute__((noinline)) struct hook_result record(struct thread_slot *slot, void *block, uint64_t size,
+							   const struct entry_frame *frame)
 {
 	return record_as_usual(slot, block, size, frame);
 }
@@ -55,8 +58,8 @@ static struct hook_result record_made(uint64_t block, uint64_t size, const struc
 	return done(slot, block);
 }
 
-struct hook_result hook_malloc_usual(uint64_t size, uint64_t unused1, uint64_t unused2, const struct hook_island *island,
-				     const struct entry_frame *frame)
+struct hook_result hook_malloc_usual(uint64_t size, uint64_t unused1, uint64_t unused2,
+				     const struct hook_island *island, const struct entry_frame *frame)
 {
 	struct thread_slot *slot = usual_enter_original(frame, island);
 	void *block;
@@ -108,11 +111,12 @@ static struct hook_result left_to_operator(struct thread_slot *slot)
 	return pass;
 }
 
-// The companion makes the block and cannot throw. Where it fails, the original runs without a frame of ours and does what it does: it calls
-// the program's new-handler, throws, tries again. The second argument is the alignment where the companion takes one, and else nothing to it.
+// The companion makes the block and cannot throw. Where it fails, the original runs without a frame of ours and does
+// what it does: it calls the program's new-handler, throws, tries again. The second argument is the alignment where the
+// companion takes one, and else nothing to it.
 //
-// The companion's calls of hooked functions are not the operator's: jemalloc's before 5.3 calls malloc through its hook. So one that is not
-// recorded is watched, as often as it takes to trust the operator.
+// The companion's calls of hooked functions are not the operator's: jemalloc's before 5.3 calls malloc through its
+// hook. So one that is not recorded is watched, as often as it takes to trust the operator.
 struct hook_result hook_new_usual(uint64_t size, uint64_t second, uint64_t unused, const struct hook_island *island,
 				  const struct entry_frame *frame)
 {
@@ -234,8 +238,8 @@ struct hook_result hook_memalign(uint64_t alignment, uint64_t size, uint64_t unu
 	return done(slot, (uint64_t)block);
 }
 
-struct hook_result hook_posix_memalign(uint64_t result, uint64_t alignment, uint64_t size, const struct hook_island *island,
-				       const struct entry_frame *frame)
+struct hook_result hook_posix_memalign(uint64_t result, uint64_t alignment, uint64_t size,
+				       const struct hook_island *island, const struct entry_frame *frame)
 {
 	struct thread_slot *slot = reentry_begin(frame, island);
 	struct choice choice;
@@ -253,8 +257,8 @@ struct hook_result hook_posix_memalign(uint64_t result, uint64_t alignment, uint
 }
 
 // `failed`: there is no new block, and the old one, if any, is still there.
-static void finish(struct thread_slot *slot, const struct reallocation *reallocation, uint64_t block, uint64_t size, struct choice choice,
-		   bool failed, const struct entry_frame *frame)
+static void finish(struct thread_slot *slot, const struct reallocation *reallocation, uint64_t block, uint64_t size,
+		   struct choice choice, bool failed, const struct entry_frame *frame)
 {
 	if (!reallocation->old_block) {
 		record_if_own(slot, block, size, choice, frame);
@@ -289,8 +293,8 @@ struct hook_result hook_realloc(uint64_t old_block, uint64_t size, uint64_t unus
 	return done(slot, (uint64_t)block);
 }
 
-struct hook_result hook_reallocarray(uint64_t old_block, uint64_t count, uint64_t size, const struct hook_island *island,
-				     const struct entry_frame *frame)
+struct hook_result hook_reallocarray(uint64_t old_block, uint64_t count, uint64_t size,
+				     const struct hook_island *island, const struct entry_frame *frame)
 {
 	struct thread_slot *slot = reentry_begin(frame, island);
 	struct choice choice;
@@ -313,7 +317,8 @@ struct hook_result hook_reallocarray(uint64_t old_block, uint64_t count, uint64_
 	return done(slot, (uint64_t)block);
 }
 
-static __attribute__((noinline, cold)) void free_in_general(uint64_t block, uint64_t place, const struct hook_island *island)
+static __attribute__((noinline, cold)) void free_in_general(uint64_t block, uint64_t place,
+							    const struct hook_island *island)
 {
 	if (block)
 		block_goes(block, 0, island, place);

@@ -20,8 +20,8 @@ struct hook_result {
 };
 
 // Arguments that a kind does not have are whatever the registers held.
-#define X_HOOK(kind)                                                                                         \
-	struct hook_result hook_##kind(uint64_t a, uint64_t b, uint64_t c, const struct hook_island *island, \
+#define X_HOOK(kind)                                                                                                   \
+	struct hook_result hook_##kind(uint64_t a, uint64_t b, uint64_t c, const struct hook_island *island,           \
 				       const struct entry_frame *frame) HS_HIDDEN;
 X_HOOK(malloc)
 X_HOOK(calloc)
@@ -30,8 +30,8 @@ X_HOOK(reallocarray)
 X_HOOK(posix_memalign)
 X_HOOK(memalign)
 X_HOOK(new)
-// The usual ways of some: of `frame` only rbp and the return address are there. And what goes on where one ends with HOOK_NOT_RECORDED: `c` is the block,
-// 0 when there is none.
+// The usual ways of some: of `frame` only rbp and the return address are there. And what goes on where one ends with
+// HOOK_NOT_RECORDED: `c` is the block, 0 when there is none.
 X_HOOK(malloc_usual)
 X_HOOK(malloc_made)
 X_HOOK(calloc_usual)
@@ -49,7 +49,8 @@ static inline uint64_t argument(const struct call_frame *frame, unsigned number)
 // Before free(block) runs; `place` is where its return address lies.
 void hook_before_free(uint64_t block, uint64_t place, const struct hook_island *island) HS_HIDDEN;
 
-// The general kinds. They return whether the result stands in the frame; else the original is to run without a frame of ours.
+// The general kinds. They return whether the result stands in the frame; else the original is to run without a frame of
+// ours.
 bool hook_allocate(struct call_frame *frame) HS_HIDDEN;
 bool hook_reallocate(struct call_frame *frame) HS_HIDDEN;
 bool hook_resize(struct call_frame *frame) HS_HIDDEN;

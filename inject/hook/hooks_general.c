@@ -33,7 +33,8 @@ static uint64_t string_size(uint64_t block)
 	return size;
 }
 
-// The registers of the caller that the function would have changed, or not: the companion, which has run in its place, may have changed others.
+// The registers of the caller that the function would have changed, or not: the companion, which has run in its place,
+// may have changed others.
 static void give_back_registers(struct call_frame *frame)
 {
 	frame->result[1] = frame->arguments[2];
@@ -69,11 +70,9 @@ static bool call(struct thread_slot *slot, struct call_frame *frame)
 	return reentry_leave_original(slot);
 }
 
-// What an argument points to, which the function itself is about to read or write, or has; 0 where it points to nothing.
-static uint64_t word_at(uint64_t address)
-{
-	return address ? *(uint64_t *)address : 0;
-}
+// What an argument points to, which the function itself is about to read or write, or has; 0 where it points to
+// nothing.
+static uint64_t word_at(uint64_t address) { return address ? *(uint64_t *)address : 0; }
 
 // The new block that a call has left; 0 = none.
 static uint64_t new_block(const struct call_frame *frame)
@@ -198,11 +197,13 @@ bool hook_reallocate(struct call_frame *frame)
 	}
 	if (!reallocation.old_block) {
 		record_if_own(slot, block, size, sampling_choose(slot, size), &frame->entry);
-	} else if (!block && !(layout->flags & HS_LAYOUT_FREES) && (layout->where ? (int32_t)frame->result[0] != 0 : !asks_for_nothing(frame))) {
+	} else if (!block && !(layout->flags & HS_LAYOUT_FREES) &&
+		   (layout->where ? (int32_t)frame->result[0] != 0 : !asks_for_nothing(frame))) {
 		count_up(slot->counters, COUNTER_failed_allocations, 1);
 		reallocation_cancel(slot, &reallocation);
 	} else {
-		reallocation_finish_if_own(slot, &reallocation, block, size, sampling_choose(slot, size), &frame->entry);
+		reallocation_finish_if_own(slot, &reallocation, block, size, sampling_choose(slot, size),
+					   &frame->entry);
 	}
 	reentry_leave(slot);
 	return true;
@@ -228,7 +229,8 @@ bool hook_resize(struct call_frame *frame)
 		reallocation_cancel(slot, &reallocation);
 	} else {
 		size = usable < most ? usable : most;
-		reallocation_finish_if_own(slot, &reallocation, reallocation.old_block, size, sampling_choose(slot, size), &frame->entry);
+		reallocation_finish_if_own(slot, &reallocation, reallocation.old_block, size,
+					   sampling_choose(slot, size), &frame->entry);
 	}
 	reentry_leave(slot);
 	return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that may throw and have no companion: they run as they are, without a frame of ours. One hook stands where they begin, and one
-// wherever they return. An exception passes neither.
+// Functions that may throw and have no companion: they run as they are, without a frame of ours. One hook stands where
+// they begin, and one wherever they return. An exception passes neither.
 //
 // Context: as hooks.c. Every register but r10 and r11 is kept.
 #include "inject/hook/hooks.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The module history: what the dynamic loader adds and removes after attach.
 //
-// Context: called by the dynamic loader where it tells debuggers that its list changes, under its own lock, so never by two threads at
-// once. The list and the strings are the loader's own and consistent at this point (r_state == RT_CONSISTENT). Structures: glibc and musl
-// <link.h>; the order of events: a debugger's view in glibc's elf/dl-debug.c and elf/dl-close.c: RT_DELETE is announced before the
-// first munmap, RT_CONSISTENT after the list is final.
+// Context: called by the dynamic loader where it tells debuggers that its list changes, under its own lock, so never by
+// two threads at once. The list and the strings are the loader's own and consistent at this point (r_state ==
+// RT_CONSISTENT). Structures: glibc and musl <link.h>; the order of events: a debugger's view in glibc's elf/dl-debug.c
+// and elf/dl-close.c: RT_DELETE is announced before the first munmap, RT_CONSISTENT after the list is final.
 #include "arch.h"
 #include "inject/payload.h"
 
@@ -71,7 +71,8 @@ static struct module_record *find_by_link_map(const struct link_map_head *map)
 	return NULL;
 }
 
-// A library that was unloaded and is now loaded again at the same place: a program that does so for hours must not fill the list.
+// A library that was unloaded and is now loaded again at the same place: a program that does so for hours must not fill
+// the list.
 static struct module_record *revive(const struct link_map_head *map)
 {
 	struct module_record *modules = region_at(HS_OFFSET_MODULES);
@@ -87,8 +88,9 @@ static struct module_record *revive(const struct link_map_head *map)
 		if (!described && !elf_memory_describe(map->address_bias, map->dynamic, &now))
 			return NULL;
 		described = true;
-		same = module->start == now.start && module->end == now.end && module->eh_frame_hdr == now.eh_frame_hdr &&
-		       module->text_low == now.text_low && module->build_id_size == now.build_id_size;
+		same = module->start == now.start && module->end == now.end &&
+		       module->eh_frame_hdr == now.eh_frame_hdr && module->text_low == now.text_low &&
+		       module->build_id_size == now.build_id_size;
 		for (uint32_t b = 0; same && b < now.build_id_size; b++)
 			same = module->build_id[b] == now.build_id[b];
 		if (same)
@@ -176,7 +178,8 @@ void hook_loader_event(void)
 		if (debug->state == STATE_DELETE) {
 			__atomic_store_n(&header->loader_busy, 1, __ATOMIC_SEQ_CST);
 			// Bounded: a reader that was longjmp'ed out of a signal handler never counts itself out.
-			for (unsigned i = 0; i < WAIT_SPINS && __atomic_load_n(&header->decoders, __ATOMIC_SEQ_CST); i++)
+			for (unsigned i = 0; i < WAIT_SPINS && __atomic_load_n(&header->decoders, __ATOMIC_SEQ_CST);
+			     i++)
 				arch_pause();
 			return;
 		}

@@ -14,12 +14,14 @@ static uint64_t reentry_outer_place(const struct thread_slot *slot)
 // Whether a call amid the one at `outer` is on another stack: a handler's, or a coroutine's.
 static bool reentry_is_elsewhere(const struct thread_slot *slot, uint64_t place, uint64_t outer)
 {
-	return !reentry_on_own_stack(slot, place) && (reentry_on_own_stack(slot, outer) || outer - place >= HS_NEAR_CALL);
+	return !reentry_on_own_stack(slot, place) &&
+	       (reentry_on_own_stack(slot, outer) || outer - place >= HS_NEAR_CALL);
 }
 
-// A signal handler's call that is deeper in the thread's own stack than the outer one: its frame lies between the two. Where that begins neither in the
-// page of the one nor of the other it is not found. (A frame of a handler that has ended, in a part of an allocator's frame that nobody has written
-// since, looks the same: the call is then counted as lost, and was nested.)
+// A signal handler's call that is deeper in the thread's own stack than the outer one: its frame lies between the two.
+// Where that begins neither in the page of the one nor of the other it is not found. (A frame of a handler that has
+// ended, in a part of an allocator's frame that nobody has written since, looks the same: the call is then counted as
+// lost, and was nested.)
 enum nesting reentry_within(const struct thread_slot *slot, uint64_t place)
 {
 	uint64_t outer = reentry_outer_place(slot);
@@ -27,7 +29,10 @@ enum nesting reentry_within(const struct thread_slot *slot, uint64_t place)
 	if (reentry_is_elsewhere(slot, place, outer))
 		return HANDLERS;
 	__atomic_store_n(&payload_state()->hook_trust[slot->hook], HS_TRUST_NEVER, __ATOMIC_RELAXED);
-	return reentry_on_own_stack(slot, place) && reentry_on_own_stack(slot, outer) && arch_has_signal_frame(place, outer) ? HANDLERS : NESTED;
+	return reentry_on_own_stack(slot, place) && reentry_on_own_stack(slot, outer) &&
+			       arch_has_signal_frame(place, outer)
+		       ? HANDLERS
+		       : NESTED;
 }
 
 enum meeting {
@@ -36,7 +41,8 @@ enum meeting {
 	PASSES,  // no frame ends there
 };
 
-// Whether a walk outwards from a hook's caller meets the call whose return address lies at `place`. So seldom that the rules are not kept.
+// Whether a walk outwards from a hook's caller meets the call whose return address lies at `place`. So seldom that the
+// rules are not kept.
 static enum meeting reentry_meets(const struct thread_slot *slot, const struct entry_frame *entry, uint64_t place)
 {
 	uint64_t low = reentry_place(entry);
@@ -52,7 +58,8 @@ static enum meeting reentry_meets(const struct thread_slot *slot, const struct e
 		if (registers.pc - payload_header.config.code < payload_header.image_size)
 			return MEETS;
 		rule = modules_decode_rule(registers.pc, exact);
-		if (UNWIND_KIND(rule) == UNWIND_FRAME_POINTER || unwind_step(rule, &stack, &registers, &cfa, &exact) != STEP_OK)
+		if (UNWIND_KIND(rule) == UNWIND_FRAME_POINTER ||
+		    unwind_step(rule, &stack, &registers, &cfa, &exact) != STEP_OK)
 			return UNKNOWN;
 	}
 	return registers.sp < place + 8 ? UNKNOWN : registers.sp == place + 8 ? MEETS : PASSES;
@@ -69,13 +76,16 @@ static void reentry_stop_awaiting(struct thread_slot *slot)
 	count_up(slot->counters, COUNTER_abandoned, 1);
 }
 
-// What a longjmp has left may stand for ever, in a frame of a later function that never writes there: all that the thread does from there on would be nested.
-// So after many calls that were all nested in one, a walk tells: if it comes past the place of that one without a frame that ends there, the call was
-// left, and those were lost. Where it can tell nothing, what follows is counted as lost.
-// One and the same outer call: between two of the same place either an allocation is recorded, or the gap to the next sample gets shorter.
-bool reentry_is_one_too_many(struct thread_slot *slot, const struct entry_frame *frame, const struct hook_island *island)
+// What a longjmp has left may stand for ever, in a frame of a later function that never writes there: all that the
+// thread does from there on would be nested. So after many calls that were all nested in one, a walk tells: if it comes
+// past the place of that one without a frame that ends there, the call was left, and those were lost. Where it can tell
+// nothing, what follows is counted as lost. One and the same outer call: between two of the same place either an
+// allocation is recorded, or the gap to the next sample gets shorter.
+bool reentry_is_one_too_many(struct thread_slot *slot, const struct entry_frame *frame,
+			     const struct hook_island *island)
 {
-	uint64_t outer = reentry_outer_place(slot), at = slot->counters[COUNTER_allocations] + (uint64_t)slot->suspended;
+	uint64_t outer = reentry_outer_place(slot),
+		 at = slot->counters[COUNTER_allocations] + (uint64_t)slot->suspended;
 	enum meeting meeting;
 
 	if (slot->nested_in != outer || slot->nested_at != at) {
@@ -85,7 +95,8 @@ bool reentry_is_one_too_many(struct thread_slot *slot, const struct entry_frame 
 	}
 	slot->nested_calls++;
 	if (slot->nested_calls % HS_NESTED_CALLS != 0) {
-		count_up(slot->counters, slot->nested_calls < HS_NESTED_CALLS ? COUNTER_nested : COUNTER_lost_signal_reentry, 1);
+		count_up(slot->counters,
+			 slot->nested_calls < HS_NESTED_CALLS ? COUNTER_nested : COUNTER_lost_signal_reentry, 1);
 		return false;
 	}
 	meeting = reentry_meets(slot, frame, outer);
@@ -113,7 +124,8 @@ bool reentry_is_one_too_many(struct thread_slot *slot, const struct entry_frame 
 
 void reentry_displace(struct thread_slot *slot, uint64_t place)
 {
-	const struct awaited_call call = { slot->watched_place, slot->watched_return, slot->awaited_size, slot->awaited_interval, slot->awaited_samples, 0 };
+	const struct awaited_call call = { slot->watched_place,    slot->watched_return,  slot->awaited_size,
+					   slot->awaited_interval, slot->awaited_samples, 0 };
 	struct awaited_call *kept;
 
 	// What stands at the new one's place is over.
@@ -171,14 +183,16 @@ bool reentry_watched_runs(struct thread_slot *slot, uint64_t place, const struct
 	bool stands = on_own_stack && place <= watched && (place < watched || island->hook_index != slot->hook) &&
 		      *(const uint64_t *)watched == slot->watched_return;
 
-	// A function whose return is awaited runs until that is seen, or until its return address is gone: then it was left by an exception.
+	// A function whose return is awaited runs until that is seen, or until its return address is gone: then it was
+	// left by an exception.
 	if (slot->awaits) {
 		if (stands || !on_own_stack)
 			return true;
 		reentry_stop_awaiting(slot);
 		return false;
 	}
-	// Not in an original: a handler, on whichever stack, that interrupts the recorder in a release from within the call (block_goes).
+	// Not in an original: a handler, on whichever stack, that interrupts the recorder in a release from within the
+	// call (block_goes).
 	if (slot->in_original ? stands && !reentry_is_never_trusted(slot) : stands || !on_own_stack)
 		return true;
 	reentry_count_call(slot);
@@ -201,7 +215,8 @@ bool reentry_is_left(struct thread_slot *slot, uint64_t place)
 {
 	uint64_t guard = slot->guard, recorded = slot->counters[COUNTER_allocations];
 
-	if (!slot->in_original && reentry_on_own_stack(slot, place) && reentry_on_own_stack(slot, guard) && place > guard) {
+	if (!slot->in_original && reentry_on_own_stack(slot, place) && reentry_on_own_stack(slot, guard) &&
+	    place > guard) {
 		if (slot->doubted_guard != guard || slot->doubted_at != recorded) {
 			slot->doubted_guard = guard;
 			slot->doubted_at = recorded;

@@ -1,41 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 // Claiming thread slots. Context: in a hook, at a thread's first call.
 //
-// The slots of one hash are a chain: the first one has a place of its own, others are made where all before are taken, and stay. A slot changes hands by
-// compare-and-swap of its key. Nothing is read at a thread pointer before it is recognised as the libc's.
+// The slots of one hash are a chain: the first one has a place of its own, others are made where all before are taken,
+// and stay. A slot changes hands by compare-and-swap of its key. Nothing is read at a thread pointer before it is
+// recognised as the libc's.
 #include "inject/hook/thread_slot.h"
 
 #include "inject/sampling/pass.h"
 
-#define STACK_MIN	 2048u		       // bytes
-#define STACK_MAX	 (UINT64_C(1) << 40)
-#define NEAR_STACK	 (UINT64_C(64) << 20) // bytes between a thread's stack pointer and its control block, where that lies above
-#define ABOVE_STACK_MAX	 65536u // bytes between a stack's end and the end of the thread's control block and static TLS
+#define STACK_MIN 2048u // bytes
+#define STACK_MAX (UINT64_C(1) << 40)
+#define NEAR_STACK                                                                                                     \
+	(UINT64_C(64) << 20)   // bytes between a thread's stack pointer and its control block, where that lies above
+#define ABOVE_STACK_MAX 65536u // bytes between a stack's end and the end of the thread's control block and static TLS
 
 static bool is_range(uint64_t start, uint64_t size)
 {
 	return start >= 65536 && start < UINT64_C(1) << 47 && size >= STACK_MIN && size <= STACK_MAX;
 }
 
-// glibc's block has, one after the other, the start and the size of the memory at whose upper end it lies (stackblock, stackblock_size).
+// glibc's block has, one after the other, the start and the size of the memory at whose upper end it lies (stackblock,
+// stackblock_size).
 static bool read_glibc_stack(const uint64_t *words, uint64_t thread_pointer, struct thread_slot *slot)
 {
 	uint64_t start = words[0], end = words[0] + words[1];
 
-	if (!is_range(start, words[1]) || start >= thread_pointer || end <= thread_pointer || end - thread_pointer > ABOVE_STACK_MAX)
+	if (!is_range(start, words[1]) || start >= thread_pointer || end <= thread_pointer ||
+	    end - thread_pointer > ABOVE_STACK_MAX)
 		return false;
 	slot->stack_low = start;
 	slot->stack_high = thread_pointer; // the control block is at the top; frames are below it
 	return true;
 }
 
-// musl's has start and size of the memory that was mapped for the thread, then end and size of the stack itself (map_base, map_size, stack,
-// stack_size). A stack that the program gave to pthread_create has the block at its upper end, and no start, where there was room for
-// it; else only the block is in the mapped memory.
+// musl's has start and size of the memory that was mapped for the thread, then end and size of the stack itself
+// (map_base, map_size, stack, stack_size). A stack that the program gave to pthread_create has the block at its upper
+// end, and no start, where there was room for it; else only the block is in the mapped memory.
 static bool read_musl_stack(const uint64_t *words, uint64_t thread_pointer, struct thread_slot *slot)
 {
 	uint64_t start = words[0], mapped = words[1], end = words[2], size = words[3];
-	bool is_mapped = start && !((start | mapped) & (HS_PAGE_SIZE - 1)) && start < thread_pointer && thread_pointer - start < mapped;
+	bool is_mapped = start && !((start | mapped) & (HS_PAGE_SIZE - 1)) && start < thread_pointer &&
+			 thread_pointer - start < mapped;
 	bool is_given = !start && mapped >= size && mapped - size <= ABOVE_STACK_MAX && end <= thread_pointer &&
 			thread_pointer - end <= ABOVE_STACK_MAX;
 
@@ -46,9 +51,10 @@ static bool read_musl_stack(const uint64_t *words, uint64_t thread_pointer, stru
 	return true;
 }
 
-// How many bytes from the thread pointer up may be read: those that are in its page. That this page is there is known of the main thread, whose block the
-// tool has seen, and believed of one that lies shortly above the stack pointer, where pthread_create puts it. Of any other nothing is known: what a
-// program has made the fs base may be no address at all.
+// How many bytes from the thread pointer up may be read: those that are in its page. That this page is there is known
+// of the main thread, whose block the tool has seen, and believed of one that lies shortly above the stack pointer,
+// where pthread_create puts it. Of any other nothing is known: what a program has made the fs base may be no address at
+// all.
 static uint64_t readable_bytes(uint64_t thread_pointer, uint64_t sp)
 {
 	uint64_t size = payload_header.config.tcb_size, rest = HS_PAGE_SIZE - (thread_pointer & (HS_PAGE_SIZE - 1));
@@ -64,20 +70,23 @@ static uint64_t readable_bytes(uint64_t thread_pointer, uint64_t sp)
 	return size < rest ? size : rest;
 }
 
-// Whether the libc has made what lies there. Its first word is its own address, in glibc also the third (tcbhead_t: tcb, dtv, self).
+// Whether the libc has made what lies there. Its first word is its own address, in glibc also the third (tcbhead_t:
+// tcb, dtv, self).
 static bool is_known(uint64_t thread_pointer, uint64_t readable)
 {
 	const uint64_t *words = (const uint64_t *)thread_pointer;
 
-	if (readable < 8 || payload_header.config.tid_offset + sizeof(uint32_t) > readable || words[0] != thread_pointer)
+	if (readable < 8 || payload_header.config.tid_offset + sizeof(uint32_t) > readable ||
+	    words[0] != thread_pointer)
 		return false;
 	if (payload_header.config.tid_offset && !*(const uint32_t *)(thread_pointer + payload_header.config.tid_offset))
 		return false;
 	return payload_header.config.libc != LIBC_glibc || (readable >= 24 && words[2] == thread_pointer);
 }
 
-// The stack of a thread that pthread_create made, from the libc's own control block. No table of versions and offsets: the first words that
-// fit each other and the thread pointer are taken. Whoever reads the stack still checks that the stack pointer lies in it.
+// The stack of a thread that pthread_create made, from the libc's own control block. No table of versions and offsets:
+// the first words that fit each other and the thread pointer are taken. Whoever reads the stack still checks that the
+// stack pointer lies in it.
 static void find_stack(struct thread_slot *slot, uint64_t thread_pointer, uint64_t readable)
 {
 	const uint64_t *words = (const uint64_t *)thread_pointer;
@@ -91,7 +100,8 @@ static void find_stack(struct thread_slot *slot, uint64_t thread_pointer, uint64
 		return;
 	}
 	for (uint64_t i = 0; i + (is_musl ? 3 : 1) < count; i++)
-		if (is_musl ? read_musl_stack(words + i, thread_pointer, slot) : read_glibc_stack(words + i, thread_pointer, slot))
+		if (is_musl ? read_musl_stack(words + i, thread_pointer, slot)
+			    : read_glibc_stack(words + i, thread_pointer, slot))
 			return;
 }
 
@@ -148,8 +158,9 @@ void thread_slot_recall(uint64_t guard)
 	}
 }
 
-// What the slot's last thread has left amid allocation functions is nobody's now: what was on its own stack is over, but a coroutine may go on in another
-// thread. Where its stack was not known the two cannot be told apart, and all is taken for over.
+// What the slot's last thread has left amid allocation functions is nobody's now: what was on its own stack is over,
+// but a coroutine may go on in another thread. Where its stack was not known the two cannot be told apart, and all is
+// taken for over.
 static void forget_calls(struct thread_slot *slot)
 {
 	bool has_stack = slot->stack_high != 0;
@@ -173,7 +184,8 @@ static void forget_calls(struct thread_slot *slot)
 }
 
 // `readable`: of the control block; 0 = it is not known, and nothing is read.
-// Nothing of sampling begins anew: the present call may be here because the predecessor's gap is over, and then it is the sample (docs/design.md).
+// Nothing of sampling begins anew: the present call may be here because the predecessor's gap is over, and then it is
+// the sample (docs/design.md).
 static void begin_thread(struct thread_slot *slot, uint64_t thread_pointer, uint64_t readable)
 {
 	note_thread(slot, readable ? first_tid(thread_pointer) : 0);
@@ -220,14 +232,16 @@ static uint64_t key_of(uint64_t thread_pointer, uint64_t readable)
 // Makes the slot the calling thread's if it still holds `key`.
 static bool take(struct thread_slot *slot, uint64_t key, uint64_t thread_pointer, uint64_t readable)
 {
-	if (!__atomic_compare_exchange_n(&slot->thread_pointer, &key, key_of(thread_pointer, readable), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(&slot->thread_pointer, &key, key_of(thread_pointer, readable), false,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
 	mark_used(slot);
 	begin_thread(slot, thread_pointer, readable);
 	return true;
 }
 
-// The page of a new slot in which nobody has been; 0 = there is no room for one. It is in the list of those that readers look at.
+// The page of a new slot in which nobody has been; 0 = there is no room for one. It is in the list of those that
+// readers look at.
 static uint32_t make_slot(void)
 {
 	struct region_header *header = region();
@@ -237,7 +251,8 @@ static uint32_t make_slot(void)
 	do {
 		if (index >= most)
 			return 0;
-	} while (!__atomic_compare_exchange_n(&header->extra_slot_count, &index, index + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&header->extra_slot_count, &index, index + 1, false, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
 	page = region_take_pages(HS_THREAD_SLOT_PAGES);
 	if (page)
 		__atomic_store_n((uint32_t *)region_at(HS_OFFSET_EXTRA_SLOTS) + index, page, __ATOMIC_RELEASE);
@@ -270,17 +285,20 @@ static bool is_again(struct thread_slot *slot, uint64_t key, uint64_t thread_poi
 	if (key & HS_KEY_FOREIGN) {
 		if (!readable)
 			return true;
-		// The same thread, or one that has come after it: its first calls may have been on a coroutine's stack (forget_calls).
+		// The same thread, or one that has come after it: its first calls may have been on a coroutine's stack
+		// (forget_calls).
 		find_stack(slot, thread_pointer, readable);
 		begin_thread(slot, thread_pointer, readable);
 		__atomic_store_n(&slot->thread_pointer, thread_pointer, __ATOMIC_RELEASE);
 		return true;
 	}
-	if (key & HS_KEY_RELEASED &&
-	    !__atomic_compare_exchange_n(&slot->thread_pointer, &key, thread_pointer, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+	if (key & HS_KEY_RELEASED && !__atomic_compare_exchange_n(&slot->thread_pointer, &key, thread_pointer, false,
+								  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
 	// It was recognised before; on another stack nothing more is known of it, and nothing less.
-	whole = thread_pointer == payload_header.config.main_thread_pointer || payload_header.config.tcb_size < rest ? payload_header.config.tcb_size : rest;
+	whole = thread_pointer == payload_header.config.main_thread_pointer || payload_header.config.tcb_size < rest
+			? payload_header.config.tcb_size
+			: rest;
 	if (slot->mark != thread_mark(thread_pointer))
 		begin_thread(slot, thread_pointer, whole < 8 ? 8 : whole);
 	return true;
@@ -296,7 +314,8 @@ struct thread_slot *thread_slot_claim_at(uint64_t thread_pointer, uint64_t sp)
 	if (!is_known(thread_pointer, readable))
 		readable = 0;
 	else if (payload_header.config.tid_offset && readable < payload_header.config.tcb_size)
-		readable = payload_header.config.tcb_size; // a block that begins as the libc's, up to its thread id, goes on as one, also in the next page
+		// a block that begins as the libc's, up to its thread id, goes on as one, also in the next page
+		readable = payload_header.config.tcb_size;
 	for (;;) { // again when another thread was quicker
 		struct thread_slot *slot = first_slot(thread_pointer), *last = slot, *unused = NULL;
 		uint64_t unused_key = 0;
@@ -331,7 +350,8 @@ void thread_slot_note_shared(struct thread_slot *slot)
 	uint64_t key = slot_key(slot);
 
 	while (thread_key_is_taken(key) && !(key & HS_KEY_SHARED))
-		if (__atomic_compare_exchange_n(&slot->thread_pointer, &key, key | HS_KEY_SHARED, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&slot->thread_pointer, &key, key | HS_KEY_SHARED, false,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			break;
 	__atomic_fetch_add(&region()->lost_shared_pointer, 1, __ATOMIC_RELAXED);
 }

@@ -6,8 +6,9 @@
 #include "arch.h"
 #include "inject/payload.h"
 
-// The slow way: claims a slot, or makes it that of a new thread that got the control block of one that ended. `sp`: the calling thread's stack pointer,
-// about. NULL = it cannot have one: no thread pointer, one that others have too, or no slot left.
+// The slow way: claims a slot, or makes it that of a new thread that got the control block of one that ended. `sp`: the
+// calling thread's stack pointer, about. NULL = it cannot have one: no thread pointer, one that others have too, or no
+// slot left.
 struct thread_slot *thread_slot_claim_at(uint64_t thread_pointer, uint64_t sp) HS_HIDDEN;
 
 static inline struct thread_slot *thread_slot_claim(uint64_t thread_pointer)
@@ -15,7 +16,8 @@ static inline struct thread_slot *thread_slot_claim(uint64_t thread_pointer)
 	return thread_slot_claim_at(thread_pointer, (uint64_t)__builtin_frame_address(0));
 }
 
-// The slot no longer keeps the place of a hook that was taken for left. Where a coroutine may go back to it, the region does, for detach.
+// The slot no longer keeps the place of a hook that was taken for left. Where a coroutine may go back to it, the region
+// does, for detach.
 void thread_slot_forget(const struct thread_slot *slot, uint64_t guard) HS_HIDDEN;
 
 // The hook comes back after all.
@@ -27,19 +29,21 @@ void thread_slot_count_lost(void) HS_HIDDEN;
 // Another thread uses the slot at the same time: it has the same thread pointer. From now on neither is recorded.
 void thread_slot_note_shared(struct thread_slot *slot) HS_HIDDEN;
 
-// Bytes between a thread's control block and the calls with which glibc gives back the thread's cache, the last thing that it does in a thread: the static
-// TLS of all libraries and some frames.
+// Bytes between a thread's control block and the calls with which glibc gives back the thread's cache, the last thing
+// that it does in a thread: the static TLS of all libraries and some frames.
 #define HS_START_FRAMES 65536u
 
-// The thread may be at its end: its slot is free for another. If it calls again, it takes the slot back, or another one. After this the slot is not to be
-// touched. pre: no hook of the thread runs, nor one that this call has interrupted (unwind_is_thread_end)
+// The thread may be at its end: its slot is free for another. If it calls again, it takes the slot back, or another
+// one. After this the slot is not to be touched. pre: no hook of the thread runs, nor one that this call has
+// interrupted (unwind_is_thread_end)
 static inline void thread_slot_release(struct thread_slot *slot)
 {
 	uint64_t key = slot_key(slot);
 
 	// Not where a flag has come meanwhile: thread_slot_note_shared, of another thread.
 	if (!(key & HS_KEY_FLAGS) && !slot->pending)
-		__atomic_compare_exchange_n(&slot->thread_pointer, &key, key | HS_KEY_RELEASED, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+		__atomic_compare_exchange_n(&slot->thread_pointer, &key, key | HS_KEY_RELEASED, false, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED);
 }
 
 // The kernel's id of the calling thread as its libc keeps it; 0 = unknown.
@@ -50,7 +54,8 @@ static inline uint32_t thread_current_tid(uint64_t thread_pointer)
 	return HS_LIKELY(offset != 0) ? *(const uint32_t *)(thread_pointer + offset) : 0;
 }
 
-// What tells the threads that have one control block after another: the kernel's id. Where it is unknown, the block's own address, which does not.
+// What tells the threads that have one control block after another: the kernel's id. Where it is unknown, the block's
+// own address, which does not.
 static inline uint32_t thread_mark(uint64_t thread_pointer)
 {
 	return *(const uint32_t *)(thread_pointer + payload_header.config.tid_offset);
@@ -64,8 +69,9 @@ static inline bool thread_slot_on_own_stack(const struct thread_slot *slot, uint
 	return place >= slot->stack_low && place < slot->stack_high;
 }
 
-// The calling thread's own slot if it is where it is looked for first; else NULL. The slot of a thread that has ended, which had the same control
-// block, is not to be touched before it is claimed: a signal handler would claim it in between, and find no hook running.
+// The calling thread's own slot if it is where it is looked for first; else NULL. The slot of a thread that has ended,
+// which had the same control block, is not to be touched before it is claimed: a signal handler would claim it in
+// between, and find no hook running.
 static inline struct thread_slot *thread_slot_at_hand(void)
 {
 	uint64_t thread_pointer = arch_thread_pointer();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recording and release as nearly all calls need them where every allocation is recorded: the stack is that of the last walk, a free record
-// is at hand, the tables are there, nobody dumps or thins, and there are no samples, nor were. Each function does all of its work or, when
-// anything is different, none of it; then block_events.h does it. They call nothing, so the hooks that begin with them save few registers.
+// Recording and release as nearly all calls need them where every allocation is recorded: the stack is that of the last
+// walk, a free record is at hand, the tables are there, nobody dumps or thins, and there are no samples, nor were. Each
+// function does all of its work or, when anything is different, none of it; then block_events.h does it. They call
+// nothing, so the hooks that begin with them save few registers.
 //
 // Context: in a hook. The order of stores is that of block_events.h.
 #ifndef HEAPSNAP_INJECT_HOOK_USUAL_H
@@ -9,9 +10,10 @@
 
 #include "inject/hook/block_events.h"
 
-// As reentry_begin, sampling_choose and reentry_enter_original for a call that is recorded as every one is. NULL: it is not, or not known to be,
-// and nothing is done.
-static inline struct thread_slot *usual_enter_original(const struct entry_frame *frame, const struct hook_island *island)
+// As reentry_begin, sampling_choose and reentry_enter_original for a call that is recorded as every one is. NULL: it is
+// not, or not known to be, and nothing is done.
+static inline struct thread_slot *usual_enter_original(const struct entry_frame *frame,
+						       const struct hook_island *island)
 {
 	struct thread_slot *slot = thread_slot_at_hand();
 
@@ -35,8 +37,10 @@ static inline bool usual_leave_original(struct thread_slot *slot)
 	return true;
 }
 
-// As record_allocation for an allocation that is recorded as every one is. pre: the thread's guard is set, and no original runs
-HS_ALWAYS_INLINE bool usual_recording(struct thread_slot *slot, uint64_t block, uint64_t size, const struct entry_frame *frame)
+// As record_allocation for an allocation that is recorded as every one is. pre: the thread's guard is set, and no
+// original runs
+HS_ALWAYS_INLINE bool usual_recording(struct thread_slot *slot, uint64_t block, uint64_t size,
+				      const struct entry_frame *frame)
 {
 	const struct region_header *header = region();
 	const struct kept_stack *kept;
@@ -44,11 +48,11 @@ HS_ALWAYS_INLINE bool usual_recording(struct thread_slot *slot, uint64_t block, 
 	uint32_t free_count = slot->free_count, ref, entry;
 	uint32_t *place;
 
-	// A sample whose release was not seen may be in the other table, at this address; where `set` could not find the threads outside the payload,
-	// there are samples though releases do not exchange.
-	// Nor where a handler has taken this hook for left (reentry_comes_back).
-	if (HS_UNLIKELY((header->removals_exchange | header->samples_used | (slot->guard ^ reentry_place(frame))) || !block || !free_count ||
-			!slot->ticks_left))
+	// A sample whose release was not seen may be in the other table, at this address; where `set` could not find
+	// the threads outside the payload, there are samples though releases do not exchange. Nor where a handler has
+	// taken this hook for left (reentry_comes_back).
+	if (HS_UNLIKELY((header->removals_exchange | header->samples_used | (slot->guard ^ reentry_place(frame))) ||
+			!block || !free_count || !slot->ticks_left))
 		return false;
 	kept = unwind_kept(slot, frame);
 	if (HS_UNLIKELY(!kept))

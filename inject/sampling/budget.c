@@ -20,8 +20,9 @@ enum {
 	LARGE = 65536,           // bytes above which an allocation says nothing of the others'
 };
 
-// What a call costs that is not recorded, with the release of its block: the short ways; and how much more when it runs below a frame of ours. It
-// cannot be measured where it happens without costing more than itself. test/bench has seen 0.7 and 0.9 ns for a pair.
+// What a call costs that is not recorded, with the release of its block: the short ways; and how much more when it runs
+// below a frame of ours. It cannot be measured where it happens without costing more than itself. test/bench has seen
+// 0.7 and 0.9 ns for a pair.
 enum { PASS_NS = 2, FRAME_NS = 10 };
 
 // Before anything is measured.
@@ -40,7 +41,8 @@ static int64_t left_to_pass(struct thread_slot *slot)
 void budget_begin(struct thread_slot *slot)
 {
 	slot->gap_piece = left_to_pass(slot);
-	slot->window_floor = thinning_is_under_way() ? UINT64_MAX : __atomic_load_n(&region()->budget_floor, __ATOMIC_RELAXED);
+	slot->window_floor =
+		thinning_is_under_way() ? UINT64_MAX : __atomic_load_n(&region()->budget_floor, __ATOMIC_RELAXED);
 	slot->window_began = arch_ticks();
 	slot->window_records = slot->counters[COUNTER_allocations];
 	slot->window_bytes = slot->counters[COUNTER_allocated_bytes];
@@ -57,11 +59,13 @@ static uint64_t budget_ticks(uint64_t part)
 	return (uint64_t)header->ticks_per_us * WINDOW_US / part * header->budget / 1000000;
 }
 
-// What there may be at one time to be spent: a thread that has rested, or that has only just begun, has more to spend than one that records all the time,
-// but never more than it has earned, and one window's budget to begin with.
+// What there may be at one time to be spent: a thread that has rested, or that has only just begun, has more to spend
+// than one that records all the time, but never more than it has earned, and one window's budget to begin with.
 static int64_t credit_after(int64_t credit, uint64_t ticks, uint64_t spent, uint64_t most_windows)
 {
-	const struct budget_purse purse = { .budget = region()->budget, .most = most_windows * budget_ticks(1), .least = BURST_WINDOWS * budget_ticks(1) };
+	const struct budget_purse purse = { .budget = region()->budget,
+					    .most = most_windows * budget_ticks(1),
+					    .least = BURST_WINDOWS * budget_ticks(1) };
 
 	return budget_credit(&purse, credit, ticks, spent);
 }
@@ -76,7 +80,8 @@ void budget_begin_anew(struct thread_slot *slot)
 	budget_begin(slot);
 }
 
-// Entering and leaving a hook cannot be timed by itself. The colder the caches are, the longer that takes, too: half as much again.
+// Entering and leaving a hook cannot be timed by itself. The colder the caches are, the longer that takes, too: half as
+// much again.
 static uint64_t with_entry(uint64_t timed) { return timed + timed / 2; }
 
 static struct budget_costs costs_of(const struct thread_slot *slot)
@@ -102,15 +107,18 @@ static struct budget_window count_window(const struct thread_slot *slot, uint64_
 	};
 }
 
-// How many calls there were is known from their bytes, which are counted, and from the sizes that samples show. Large blocks, which are recorded
-// always, count for the interval that is too small for them: as many bytes as lead to one record.
+// How many calls there were is known from their bytes, which are counted, and from the sizes that samples show. Large
+// blocks, which are recorded always, count for the interval that is too small for them: as many bytes as lead to one
+// record.
 static void count_calls(struct thread_slot *slot, struct budget_window *window)
 {
 	if (slot->interval == 1) {
 		window->calls = window->records;
 		window->bytes = slot->counters[COUNTER_allocated_bytes] - slot->window_bytes;
 	} else {
-		uint64_t size = slot->estimated_calls ? slot->estimated_bytes * 4096 / slot->estimated_calls : USUAL_SIZE * 16; // times 16
+		// times 16
+		uint64_t size =
+			slot->estimated_calls ? slot->estimated_bytes * 4096 / slot->estimated_calls : USUAL_SIZE * 16;
 
 		uint64_t bytes = slot->seen_bytes + (uint64_t)(slot->gap_piece - left_to_pass(slot));
 
@@ -135,7 +143,8 @@ static void review_records(const struct thread_slot *slot, uint32_t in_vain, uin
 	uint32_t interval;
 
 	// A window in which records were thinned says nothing of what is left of them.
-	if (!filter_in_use() || thinning_is_under_way() || slot->window_floor != __atomic_load_n(&header->budget_floor, __ATOMIC_RELAXED))
+	if (!filter_in_use() || thinning_is_under_way() ||
+	    slot->window_floor != __atomic_load_n(&header->budget_floor, __ATOMIC_RELAXED))
 		return;
 	filter.records = filter_records();
 	filter.is_saturated = filter.records > BUDGET_FILTER_MOST && filter_is_saturated();
@@ -148,7 +157,8 @@ static void review_records(const struct thread_slot *slot, uint32_t in_vain, uin
 
 static uint32_t average(uint32_t before, uint32_t cost, uint64_t ticks)
 {
-	int64_t second = (int64_t)region()->ticks_per_us * AVERAGE_US, part = ticks < (uint64_t)second ? (int64_t)ticks : second;
+	int64_t second = (int64_t)region()->ticks_per_us * AVERAGE_US,
+		part = ticks < (uint64_t)second ? (int64_t)ticks : second;
 
 	return (uint32_t)((int64_t)before + ((int64_t)cost - (int64_t)before) * (part >> 8) / ((second >> 8) + 1));
 }
@@ -169,10 +179,12 @@ static void set_interval(struct thread_slot *slot, uint64_t interval)
 	sampling_begin_gap(slot);
 }
 
-// In a window that has lasted for so long. One in which not all are recorded tells nothing of the load before it has some samples.
+// In a window that has lasted for so long. One in which not all are recorded tells nothing of the load before it has
+// some samples.
 static int64_t may_spend(const struct thread_slot *slot, uint64_t ticks)
 {
-	int64_t least = slot->interval > 1 ? (int64_t)budget_ticks(1) : 0, credit = credit_after(slot->credit, ticks, 0, BURST_WINDOWS);
+	int64_t least = slot->interval > 1 ? (int64_t)budget_ticks(1) : 0,
+		credit = credit_after(slot->credit, ticks, 0, BURST_WINDOWS);
 
 	return credit > least ? credit : least;
 }
@@ -197,7 +209,9 @@ static void review(struct thread_slot *slot, uint64_t now)
 	slot->credit = credit_after(slot->credit, window.ticks, spent, BURST_WINDOWS);
 	review_records(slot, verdict.in_vain, now);
 	// Not all of them again while there is nothing to pay a burst from.
-	set_interval(slot, slot->interval > 1 && slot->credit < (int64_t)(RETURN_WINDOWS * budget_ticks(1)) ? verdict.sampled : verdict.interval);
+	set_interval(slot, slot->interval > 1 && slot->credit < (int64_t)(RETURN_WINDOWS * budget_ticks(1))
+				   ? verdict.sampled
+				   : verdict.interval);
 	budget_begin(slot);
 	if (HS_UNLIKELY(slot->sampling_generation != __atomic_load_n(&header->sampling_generation, __ATOMIC_RELAXED)))
 		sampling_ask_anew(slot); // the tool has said so meanwhile
@@ -219,7 +233,8 @@ static void work(struct thread_slot *slot, uint64_t now)
 // What something took, averaged with what it took before.
 static uint32_t take_in(uint32_t before, uint64_t took, uint64_t first)
 {
-	uint64_t old = before ? before : first + 1, most = 4 * old; // another thread may have had the processor meanwhile
+	// another thread may have had the processor meanwhile
+	uint64_t old = before ? before : first + 1, most = 4 * old;
 
 	took = took < most ? took : most;
 	return (uint32_t)((7 * old + took + 7) / 8);
@@ -228,8 +243,9 @@ static uint32_t take_in(uint32_t before, uint64_t took, uint64_t first)
 // Reading the counter is slow on virtual machines.
 static uint64_t without_reading(uint64_t took, uint64_t reading) { return took > reading ? took - reading : 1; }
 
-// The caches are cold at first, pages of the region are touched for the first time, unwind information is decoded: of the first recordings each one is
-// timed, and their mean is what they have cost, so that the first credit pays for them.
+// The caches are cold at first, pages of the region are touched for the first time, unwind information is decoded: of
+// the first recordings each one is timed, and their mean is what they have cost, so that the first credit pays for
+// them.
 static void take_in_record(struct thread_slot *slot, uint64_t took)
 {
 	uint64_t most = (uint64_t)region()->ticks_per_us * FIRST_MOST_US, n = slot->timed_records;
@@ -243,10 +259,7 @@ static void take_in_record(struct thread_slot *slot, uint64_t took)
 	slot->ticks_left = 0; // the next one, too
 }
 
-void budget_look(struct thread_slot *slot)
-{
-	review(slot, arch_ticks());
-}
+void budget_look(struct thread_slot *slot) { review(slot, arch_ticks()); }
 
 void budget_note_record(struct thread_slot *slot, uint64_t size, struct choice choice)
 {
@@ -276,7 +289,8 @@ void budget_note_release(struct thread_slot *slot, uint64_t began)
 {
 	uint64_t now = arch_ticks_in_order(), again = arch_ticks_in_order();
 
-	slot->release_ticks = take_in(slot->release_ticks, without_reading(now - began, again - now), ticks_of_ns(FIRST_RELEASE_NS));
+	slot->release_ticks =
+		take_in(slot->release_ticks, without_reading(now - began, again - now), ticks_of_ns(FIRST_RELEASE_NS));
 	review(slot, again);
 	work(slot, again);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SAMPLING_budget: what recording costs a thread, and the interval that follows from it. Context: in a hook, outermost.
 //
-// Time is cut into windows. In each one a thread knows how many allocations it has made, what one recording and one release cost, which it
-// measures now and then, and how long the window was. The interval of the next one follows from these; and where it is the records there are
-// that cost too much, because releases of other blocks are looked for among them, they are thinned (thinning.h).
+// Time is cut into windows. In each one a thread knows how many allocations it has made, what one recording and one
+// release cost, which it measures now and then, and how long the window was. The interval of the next one follows from
+// these; and where it is the records there are that cost too much, because releases of other blocks are looked for
+// among them, they are thinned (thinning.h).
 #ifndef HEAPSNAP_INJECT_SAMPLING_BUDGET_H
 #define HEAPSNAP_INJECT_SAMPLING_BUDGET_H
 
@@ -37,15 +38,17 @@ struct budget_verdict {
 	uint32_t in_vain;  // the part of it that releases looked for in vain are, millionths of its time
 };
 
-// Of the budget, what recordings may take, whatever the rest takes; and what releases in vain may take before records are thinned: one part in
-// so many.
+// Of the budget, what recordings may take, whatever the rest takes; and what releases in vain may take before records
+// are thinned: one part in so many.
 enum { BUDGET_RECORDING_PART = 8, BUDGET_IN_VAIN_PART = 4 };
 
 // Pure. `interval` is what was in force.
-struct budget_verdict budget_judge(const struct budget_window *window, const struct budget_costs *costs, uint32_t budget, uint64_t interval);
+struct budget_verdict budget_judge(const struct budget_window *window, const struct budget_costs *costs,
+				   uint32_t budget, uint64_t interval);
 
-// A thread's credit, in ticks of its time: it grows with time as the budget says, up to `most`; what was spent is taken off, down to `least` below 0. So in
-// any time no more is spent than the budget's part of it, what was saved, and what is spent before anybody looks.
+// A thread's credit, in ticks of its time: it grows with time as the budget says, up to `most`; what was spent is taken
+// off, down to `least` below 0. So in any time no more is spent than the budget's part of it, what was saved, and what
+// is spent before anybody looks.
 struct budget_purse {
 	uint32_t budget; // millionths
 	uint64_t most, least;
@@ -56,8 +59,8 @@ int64_t budget_credit(const struct budget_purse *purse, int64_t credit, uint64_t
 
 // So many records leave one free in 65 that the filter does not exclude: they are never thinned for its sake.
 #define BUDGET_FILTER_LEAST (HS_FILTER_SIZE / 64)
-// With more, counters of the filter would be saturated soon, which they stay (at 128 on average, 255 is eleven standard deviations away): records could
-// be thinned then, but the filter would not get better by it.
+// With more, counters of the filter would be saturated soon, which they stay (at 128 on average, 255 is eleven standard
+// deviations away): records could be thinned then, but the filter would not get better by it.
 #define BUDGET_FILTER_MOST (HS_FILTER_SIZE * 128)
 
 struct budget_filter {
@@ -68,8 +71,8 @@ struct budget_filter {
 	bool is_saturated;     // counters of the filter are, so it does not get better by thinning
 };
 
-// Pure: to what interval the records are to be thinned when `in_vain` millionths of a thread's time go to releases in vain, or because there are
-// too many for the filter. 0 = they are not.
+// Pure: to what interval the records are to be thinned when `in_vain` millionths of a thread's time go to releases in
+// vain, or because there are too many for the filter. 0 = they are not.
 uint32_t budget_thinning_interval(const struct budget_filter *filter, uint32_t in_vain, uint32_t budget);
 
 // After a recording that began at slot->ticks.
@@ -83,7 +86,8 @@ void budget_begin_anew(struct thread_slot *slot) HS_HIDDEN;
 // A part of a gap has passed.
 void budget_look(struct thread_slot *slot) HS_HIDDEN;
 
-// Of a gap, what may pass at once, bytes: then the thread looks at its budget. So one whose load has gone need not come to a sample first.
+// Of a gap, what may pass at once, bytes: then the thread looks at its budget. So one whose load has gone need not come
+// to a sample first.
 #define BUDGET_PIECE (UINT64_C(1) << 18)
 
 // Releases in the C code of which one is timed.

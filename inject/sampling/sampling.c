@@ -6,11 +6,12 @@
 #include "inject/sampling/sampling_math.h"
 #include "inject/sampling/thinning.h"
 
-// So many blocks in turn are drawn by themselves before the gap is taken for one that was left by a handler which has jumped away.
+// So many blocks in turn are drawn by themselves before the gap is taken for one that was left by a handler which has
+// jumped away.
 enum { ALONE_MOST = 64 };
 
-// No more than the interval passes at once, so that blocks of the interval and more never do (abi/payload_header.h, thread_pass). What is left of
-// the gap passes then.
+// No more than the interval passes at once, so that blocks of the interval and more never do (abi/payload_header.h,
+// thread_pass). What is left of the gap passes then.
 static int64_t begin_piece(struct thread_slot *slot, uint64_t interval)
 {
 	int64_t most = (int64_t)interval;
@@ -28,8 +29,8 @@ static int64_t draw_gap(struct thread_slot *slot, uint64_t interval)
 	return begin_piece(slot, interval);
 }
 
-// The tool may change the settings at any instruction: it makes `interval` 0 first and takes the pass then. One that is given after that must not
-// last.
+// The tool may change the settings at any instruction: it makes `interval` 0 first and takes the pass then. One that is
+// given after that must not last.
 static void give_pass(struct thread_slot *slot, int64_t bytes)
 {
 	pass_give(slot, bytes);
@@ -67,7 +68,8 @@ static void begin_timed_gap(struct thread_slot *slot)
 		slot->draw_ticks = (uint32_t)(arch_ticks() - began);
 }
 
-// `before`: the interval that was in force, by settings that the payload itself has changed; 0 = the thread begins anew.
+// `before`: the interval that was in force, by settings that the payload itself has changed; 0 = the thread begins
+// anew.
 static void begin_with_settings(struct thread_slot *slot, const struct region_header *header, uint64_t before)
 {
 	switch ((enum sampling_mode)header->sampling_mode) {
@@ -102,7 +104,8 @@ static void begin_random(struct thread_slot *slot)
 	slot->random = sampling_first_state(seed, slot->thread);
 }
 
-// Takes over the settings that are in force. The tool raises the generation last, so settings that it changes meanwhile are taken over anew.
+// Takes over the settings that are in force. The tool raises the generation last, so settings that it changes meanwhile
+// are taken over anew.
 static void adopt(struct thread_slot *slot)
 {
 	const struct region_header *header = region();
@@ -157,10 +160,12 @@ static struct choice count_down(struct thread_slot *slot, uint64_t bytes, uint64
 
 	if (interval == UINT64_MAX || bytes > INT64_MAX)
 		return choice;
-	if (bytes >= interval && !counts_samples) // always: it would stand for little more than itself, and adds no error this way
+	// always: it would stand for little more than itself, and adds no error this way
+	if (bytes >= interval && !counts_samples)
 		return (struct choice){ (uint32_t)interval, 0 };
 	left = __atomic_load_n(pass_countdown(slot), __ATOMIC_RELAXED);
-	// Below 0 only while a short way is about to undo what it has subtracted: this is a signal handler, and the sample is the interrupted call's.
+	// Below 0 only while a short way is about to undo what it has subtracted: this is a signal handler, and the
+	// sample is the interrupted call's.
 	if (HS_UNLIKELY(left < 0 && slot->drawn_alone < ALONE_MOST))
 		return draw_alone(slot, bytes, interval, counts_samples);
 	slot->drawn_alone = 0;
@@ -184,13 +189,14 @@ static struct choice count_down(struct thread_slot *slot, uint64_t bytes, uint64
 	choice.interval = (uint32_t)interval;
 	slot->seen_bytes += (uint64_t)(slot->gap_piece - left);
 	if (counts_samples)
-		choice.samples = 1 + count_more(slot, interval, (uint64_t)-left); // bytes behind the one that is a sample
+		// bytes behind the one that is a sample
+		choice.samples = 1 + count_more(slot, interval, (uint64_t)-left);
 	begin_timed_gap(slot); // not what is left of the last one: the process has no memory
 	return choice;
 }
 
-// The payload has raised the least interval (thinning.c) since the gap was drawn. The gap that is over was one of the old interval, and so is what was
-// chosen: a sample is thinned as those are that were there before.
+// The payload has raised the least interval (thinning.c) since the gap was drawn. The gap that is over was one of the
+// old interval, and so is what was chosen: a sample is thinned as those are that were there before.
 static struct choice take_over(struct thread_slot *slot, uint64_t size, struct choice choice)
 {
 	uint64_t interval;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which allocations are recorded. Context: in a hook, outermost.
 //
-// Each thread counts down the bytes until its next sample; the short ways in entry.S do so too, for calls that are then left to the original
-// without the C code.
+// Each thread counts down the bytes until its next sample; the short ways in entry.S do so too, for calls that are then
+// left to the original without the C code.
 #ifndef HEAPSNAP_INJECT_SAMPLING_SAMPLING_H
 #define HEAPSNAP_INJECT_SAMPLING_SAMPLING_H
 
@@ -12,11 +12,13 @@
 
 // What was decided for one allocation. A value.
 struct choice {
-	uint32_t interval; // 0 = it is not recorded; 1 = it is, as every one; else the mean interval with which it was drawn
+	uint32_t interval; // 0 = it is not recorded; 1 = it is, as every one; else the mean interval with which it was
+			   // drawn
 	uint32_t samples;  // that fell into the block; 0 = not counted
 };
 
-// Begins to count down to the next sample, as slot->interval says; where all or none are recorded there is nothing to count.
+// Begins to count down to the next sample, as slot->interval says; where all or none are recorded there is nothing to
+// count.
 void sampling_begin_gap(struct thread_slot *slot) HS_HIDDEN;
 // The thread takes over the settings in force at its next allocation.
 static inline void sampling_ask_anew(struct thread_slot *slot)

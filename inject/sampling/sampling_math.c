@@ -24,12 +24,12 @@ uint64_t sampling_first_state(uint64_t seed, uint64_t thread)
 	return x ? x : 1;
 }
 
-#define LOG_BITS 40u                             // fractional bits of logarithms
-#define LN_2 UINT64_C(0x2c5c85fdf473de6b)        // ln 2 with 62 fractional bits
+#define LOG_BITS  40u                          // fractional bits of logarithms
+#define LN_2      UINT64_C(0x2c5c85fdf473de6b) // ln 2 with 62 fractional bits
 #define LN_2_BITS 62u
 
-// -log2(x / 2^64), above 0, with LOG_BITS fractional bits. The bits of a logarithm, one by one: squaring doubles it. Errors double with each
-// squaring as well; they begin at 2^-63 and end below one of the last bits.
+// -log2(x / 2^64), above 0, with LOG_BITS fractional bits. The bits of a logarithm, one by one: squaring doubles it.
+// Errors double with each squaring as well; they begin at 2^-63 and end below one of the last bits.
 static uint64_t minus_log2(uint64_t x)
 {
 	unsigned zeros = (unsigned)__builtin_clzll(x);
@@ -55,8 +55,9 @@ int64_t sampling_gap(uint64_t random, uint64_t interval)
 
 // All with 32 fractional bits:
 
-// With a = size / interval < 1: 1 / p = 1/a + 1/2 + a/12 - a^3/720 + a^5/30240 - a^7/1209600 + ... (Bernoulli numbers; the next term is below
-// 2^-25). Nothing is subtracted from its like, so small blocks lose no digits. This is the sum from a/12 on.
+// With a = size / interval < 1: 1 / p = 1/a + 1/2 + a/12 - a^3/720 + a^5/30240 - a^7/1209600 + ... (Bernoulli numbers;
+// the next term is below 2^-25). Nothing is subtracted from its like, so small blocks lose no digits. This is the sum
+// from a/12 on.
 static uint64_t series(uint64_t a)
 {
 	uint64_t a2 = a * a >> 32, a3 = a2 * a >> 32, a5 = a3 * a2 >> 32, a7 = a5 * a2 >> 32;
@@ -64,7 +65,8 @@ static uint64_t series(uint64_t a)
 	return a / 12 - a3 / 720 + a5 / 30240 - a7 / 1209600;
 }
 
-// 1 / p where 1 <= a < 32: a is halved k times, and 1 / p = w led back by 1 / p(2a) = w / (2 - 1 / w), which makes errors smaller.
+// 1 / p where 1 <= a < 32: a is halved k times, and 1 / p = w led back by 1 / p(2a) = w / (2 - 1 / w), which makes
+// errors smaller.
 static uint64_t large_weight(uint64_t size, uint64_t interval)
 {
 	unsigned k = 0, bits = size >> 32 ? 28 : 32; // size < 2^36
@@ -84,7 +86,7 @@ static uint64_t large_weight(uint64_t size, uint64_t interval)
 
 // To the nearest: what is rounded down each time adds up.
 #define HALF_OBJECTS (UINT64_C(1) << (31 - HS_OBJECTS_SHIFT))
-#define HALF_BYTES (UINT64_C(1) << (31 - HS_BYTES_SHIFT))
+#define HALF_BYTES   (UINT64_C(1) << (31 - HS_BYTES_SHIFT))
 
 static uint64_t to_objects(uint64_t weight) { return (weight + HALF_OBJECTS) >> (32 - HS_OBJECTS_SHIFT); }
 
@@ -107,7 +109,8 @@ struct sampling_weight sampling_weight(uint64_t size, uint64_t interval)
 
 	weight.objects = to_objects((interval << 32) / s + (UINT64_C(1) << 31) + small);
 	if (size)
-		weight.bytes = (interval << HS_BYTES_SHIFT) + (s << (HS_BYTES_SHIFT - 1)) + ((s * small + HALF_BYTES) >> (32 - HS_BYTES_SHIFT));
+		weight.bytes = (interval << HS_BYTES_SHIFT) + (s << (HS_BYTES_SHIFT - 1)) +
+			       ((s * small + HALF_BYTES) >> (32 - HS_BYTES_SHIFT));
 	return weight;
 }
 

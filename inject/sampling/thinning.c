@@ -8,15 +8,16 @@
 #include "inject/table/record.h"
 
 enum {
-	FIRST_FLOOR = 256, // bytes, where all were recorded before
+	FIRST_FLOOR = 256,     // bytes, where all were recorded before
 	ENTRIES_A_STEP = 1024, // of root and middle tables that one step looks at, at most
-	STEPS = 4, // at one time; one part each, some microseconds in all
+	STEPS = 4,             // at one time; one part each, some microseconds in all
 	EASE_AFTER_US = 2000000,
 };
 
 static bool may_thin(const struct region_header *header)
 {
-	return header->removals_exchange && (header->sampling_mode == SAMPLING_budget || header->sampling_mode == SAMPLING_interval) &&
+	return header->removals_exchange &&
+	       (header->sampling_mode == SAMPLING_budget || header->sampling_mode == SAMPLING_interval) &&
 	       !thinning_is_under_way();
 }
 
@@ -34,7 +35,8 @@ void thinning_ask(void)
 	next = floor ? 2 * floor : least;
 	if (next < least)
 		next = least;
-	if (!__atomic_compare_exchange_n(&header->interval_floor, &floor, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(&header->interval_floor, &floor, next, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
 		return;
 	thinning_note_interval(next);
 	__atomic_fetch_add(&header->thinning_rounds, 1, __ATOMIC_RELAXED);
@@ -49,7 +51,8 @@ static bool change_budget_floor(uint64_t before, uint64_t interval)
 {
 	uint64_t after = (((before >> 32) + 1) << 32) | interval;
 
-	return __atomic_compare_exchange_n(&region()->budget_floor, &before, after, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(&region()->budget_floor, &before, after, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
 }
 
 void thinning_ask_for_budget(uint32_t interval)
@@ -74,14 +77,15 @@ void thinning_ease_budget(uint64_t now)
 	uint64_t since = __atomic_load_n(&header->budget_floor_ticks, __ATOMIC_RELAXED);
 	uint32_t half = (uint32_t)before / 2;
 
-	if (!half || (int64_t)(now - since) < (int64_t)((uint64_t)header->ticks_per_us * EASE_AFTER_US) || thinning_is_under_way())
+	if (!half || (int64_t)(now - since) < (int64_t)((uint64_t)header->ticks_per_us * EASE_AFTER_US) ||
+	    thinning_is_under_way())
 		return;
 	if (change_budget_floor(before, half < HS_BUDGET_INTERVAL_MIN ? 0 : half))
 		__atomic_store_n(&header->budget_floor_ticks, now, __ATOMIC_RELAXED);
 }
 
-// The block may be released meanwhile, and the record written anew for another: what is read then is thrown away, because its place in the table
-// has changed.
+// The block may be released meanwhile, and the record written anew for another: what is read then is thrown away,
+// because its place in the table has changed.
 __attribute__((noinline, no_sanitize("thread"))) static struct block_record read_record(uint32_t ref)
 {
 	return *(const volatile struct block_record *)region_ref(ref);
@@ -89,13 +93,14 @@ __attribute__((noinline, no_sanitize("thread"))) static struct block_record read
 
 static bool same(const struct block_record *a, const struct block_record *b)
 {
-	return a->size == b->size && a->birth == b->birth && a->stack == b->stack && a->thread == b->thread && a->interval == b->interval &&
-	       a->epoch == b->epoch;
+	return a->size == b->size && a->birth == b->birth && a->stack == b->stack && a->thread == b->thread &&
+	       a->interval == b->interval && a->epoch == b->epoch;
 }
 
-// Between reading the record and taking its place, the block may have been released, and another one put there with the same record: then what
-// was decided was decided for the block before.
-static void drop(struct thread_slot *slot, struct block_place place, uint32_t ref, uint64_t address, const struct block_record *seen)
+// Between reading the record and taking its place, the block may have been released, and another one put there with the
+// same record: then what was decided was decided for the block before.
+static void drop(struct thread_slot *slot, struct block_place place, uint32_t ref, uint64_t address,
+		 const struct block_record *seen)
 {
 	const struct block_record *record = region_ref(ref);
 
@@ -108,8 +113,8 @@ static void drop(struct thread_slot *slot, struct block_place place, uint32_t re
 }
 
 // A record never changes while the table shows it, so a new one takes its place.
-static void replace(struct thread_slot *slot, struct block_place place, uint32_t ref, uint64_t address, uint32_t fresh, uint32_t floor,
-		    const struct block_record *seen)
+static void replace(struct thread_slot *slot, struct block_place place, uint32_t ref, uint64_t address, uint32_t fresh,
+		    uint32_t floor, const struct block_record *seen)
 {
 	struct block_record *record = region_ref(fresh);
 
@@ -152,8 +157,8 @@ static bool thin_entry(struct thread_slot *slot, struct block_place place, uint6
 	return false;
 }
 
-// Returns how many records are left. A dump that begins meanwhile finds at most one record in each thread that is about to change; the rest of the part stays as it is until
-// the next time that the region runs short.
+// Returns how many records are left. A dump that begins meanwhile finds at most one record in each thread that is about
+// to change; the rest of the part stays as it is until the next time that the region runs short.
 static uint32_t thin_samples(struct thread_slot *slot, uint64_t part, uint32_t floor)
 {
 	uint64_t *entries = (uint64_t *)region_at(HS_OFFSET_SAMPLES) + part * THINNING_PART_ENTRIES;
@@ -164,7 +169,8 @@ static uint32_t thin_samples(struct thread_slot *slot, uint64_t part, uint32_t f
 		uint32_t bucket = (uint32_t)(part * THINNING_PART_ENTRIES + i) / HS_SAMPLE_BUCKET_ENTRIES;
 
 		if (entry)
-			left += thin_entry(slot, place_at(PLACE_sample, &entries[i]), sample_address(bucket, entry), floor);
+			left += thin_entry(slot, place_at(PLACE_sample, &entries[i]), sample_address(bucket, entry),
+					   floor);
 	}
 	return left;
 }
@@ -185,8 +191,8 @@ static uint32_t thin_leaf(struct thread_slot *slot, uint32_t page, uint64_t unit
 	return left;
 }
 
-// The next leaf from `unit` (root index, then middle index) on, at most ENTRIES_A_STEP entries further; 0 = none there. *unit_ret: where the
-// next step begins.
+// The next leaf from `unit` (root index, then middle index) on, at most ENTRIES_A_STEP entries further; 0 = none there.
+// *unit_ret: where the next step begins.
 static uint32_t find_leaf(uint64_t unit, uint64_t *unit_ret)
 {
 	const uint32_t *root = region_at(HS_OFFSET_ROOT);
@@ -199,7 +205,8 @@ static uint32_t find_leaf(uint64_t unit, uint64_t *unit_ret)
 			unit = ((unit >> HS_MIDDLE_BITS) + 1) << HS_MIDDLE_BITS;
 			continue;
 		}
-		page = __atomic_load_n((uint32_t *)region_page(middle) + (unit & (HS_MIDDLE_ENTRIES - 1)), __ATOMIC_ACQUIRE);
+		page = __atomic_load_n((uint32_t *)region_page(middle) + (unit & (HS_MIDDLE_ENTRIES - 1)),
+				       __ATOMIC_ACQUIRE);
 		unit++;
 	}
 	*unit_ret = unit;
@@ -209,7 +216,8 @@ static uint32_t find_leaf(uint64_t unit, uint64_t *unit_ret)
 static void step(struct thread_slot *slot)
 {
 	struct region_header *header = region();
-	uint64_t position = __atomic_load_n(&header->thinning_position, __ATOMIC_ACQUIRE), kind = position & HS_THINNING_BY_BUDGET;
+	uint64_t position = __atomic_load_n(&header->thinning_position, __ATOMIC_ACQUIRE),
+		 kind = position & HS_THINNING_BY_BUDGET;
 	uint64_t part, unit = 0, next;
 	uint32_t page = 0, floor = thinning_floor(), left = 0;
 
@@ -225,7 +233,8 @@ static void step(struct thread_slot *slot)
 		page = find_leaf(part - THINNING_SAMPLE_PARTS, &unit);
 		next = unit >> HS_MIDDLE_BITS < HS_ROOT_ENTRIES ? (THINNING_SAMPLE_PARTS + unit + 1) | kind : 0;
 	}
-	if (!__atomic_compare_exchange_n(&header->thinning_position, &position, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(&header->thinning_position, &position, next, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
 		return;
 	if (page)
 		left = thin_leaf(slot, page, unit - 1, floor);

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the region gets full, no records are lost: the interval doubles, and the records that are there are thinned to what they would be had it
-// been so from the beginning. Each estimate stays what it is on average, and gets less certain. With a budget the same is done when a thread's
-// releases are looked for among too many records (budget.h).
+// When the region gets full, no records are lost: the interval doubles, and the records that are there are thinned to
+// what they would be had it been so from the beginning. Each estimate stays what it is on average, and gets less
+// certain. With a budget the same is done when a thread's releases are looked for among too many records (budget.h).
 //
-// Context: in a hook, outermost, with the thread's own lists at hand. One step looks at a part of the live table that is bounded, and all
-// threads that record take their share of the steps. Not while every allocation is asked for (SAMPLING_exact): there the region runs full.
+// Context: in a hook, outermost, with the thread's own lists at hand. One step looks at a part of the live table that
+// is bounded, and all threads that record take their share of the steps. Not while every allocation is asked for
+// (SAMPLING_exact): there the region runs full.
 //
-// Threads that release blocks meanwhile are not waited for. A step takes a record's place in the table by compare-and-swap, and where there is
-// thinning (`removals_exchange`) a release takes it by exchange, so each record is given back once.
+// Threads that release blocks meanwhile are not waited for. A step takes a record's place in the table by
+// compare-and-swap, and where there is thinning (`removals_exchange`) a release takes it by exchange, so each record is
+// given back once.
 //
-// The sample table comes first, in THINNING_SAMPLE_PARTS parts, then the leaves of the live table, in the order of its root.
+// The sample table comes first, in THINNING_SAMPLE_PARTS parts, then the leaves of the live table, in the order of its
+// root.
 #ifndef HEAPSNAP_INJECT_SAMPLING_THINNING_H
 #define HEAPSNAP_INJECT_SAMPLING_THINNING_H
 
@@ -39,7 +42,8 @@ static inline void thinning_note_interval(uint32_t interval)
 {
 	uint32_t *place = &region()->interval_most, most = __atomic_load_n(place, __ATOMIC_RELAXED);
 
-	while (HS_UNLIKELY(interval > most) && !__atomic_compare_exchange_n(place, &most, interval, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	while (HS_UNLIKELY(interval > most) &&
+	       !__atomic_compare_exchange_n(place, &most, interval, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		continue;
 }
 
@@ -50,13 +54,15 @@ static inline bool thinning_is_under_way(void)
 
 // Doubles the interval and begins to thin, if nobody has begun.
 void thinning_ask(void) HS_HIDDEN;
-// Begins to thin to an interval because what there is costs more than the budget, if nothing is under way. What is allocated later is
-// sampled at that interval or a larger one, or recorded like all others where that is affordable.
+// Begins to thin to an interval because what there is costs more than the budget, if nothing is under way. What is
+// allocated later is sampled at that interval or a larger one, or recorded like all others where that is affordable.
 void thinning_ask_for_budget(uint32_t interval) HS_HIDDEN;
-// That interval is halved where so few records are left that more are affordable, not more often than every two seconds.
+// That interval is halved where so few records are left that more are affordable, not more often than every two
+// seconds.
 void thinning_ease_budget(uint64_t now) HS_HIDDEN;
 
-// A page was taken. It is time when a quarter is left, then when an eighth is, and so on: pages are never given back, only records are.
+// A page was taken. It is time when a quarter is left, then when an eighth is, and so on: pages are never given back,
+// only records are.
 static inline void thinning_look(uint32_t page)
 {
 	const struct region_header *header = region();

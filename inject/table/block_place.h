@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a block's record is shown: in an entry of the live table, of either part, or, a sample mostly, in one of the sample table. Context: as there.
+// Where a block's record is shown: in an entry of the live table, of either part, or, a sample mostly, in one of the
+// sample table. Context: as there.
 #ifndef HEAPSNAP_INJECT_TABLE_BLOCK_PLACE_H
 #define HEAPSNAP_INJECT_TABLE_BLOCK_PLACE_H
 
@@ -52,15 +53,18 @@ static inline uint32_t block_place_ref(struct block_place place, uint64_t addres
 {
 	if (place.kind == PLACE_wide)
 		return live_table_wide_ref(place.entry, address);
-	return HS_LIKELY(place.kind == PLACE_narrow) ? __atomic_load_n((uint32_t *)place.entry, __ATOMIC_RELAXED) : sample_table_ref(place.entry, address);
+	return HS_LIKELY(place.kind == PLACE_narrow) ? __atomic_load_n((uint32_t *)place.entry, __ATOMIC_RELAXED)
+						     : sample_table_ref(place.entry, address);
 }
 
-// Takes the record out; returns its ref, 0 when thinning has come first. pre: is_recorded(place), and the caller owns the block
+// Takes the record out; returns its ref, 0 when thinning has come first. pre: is_recorded(place), and the caller owns
+// the block
 static inline uint32_t block_place_take(struct block_place place, uint64_t address)
 {
 	if (place.kind == PLACE_wide)
 		return live_table_take_wide(place.entry, address);
-	return HS_LIKELY(place.kind == PLACE_narrow) ? live_table_take_narrow(place.entry) : sample_table_take(place.entry, address);
+	return HS_LIKELY(place.kind == PLACE_narrow) ? live_table_take_narrow(place.entry)
+						     : sample_table_take(place.entry, address);
 }
 
 // Puts `ref` (0 = nothing) in the place of `expected`, if that is still there. pre: is_recorded(place), expected != 0
@@ -70,7 +74,8 @@ static inline bool block_place_exchange(struct block_place place, uint64_t addre
 		return live_table_exchange_wide(place.entry, address, expected, ref);
 	if (place.kind == PLACE_sample)
 		return sample_table_exchange(place.entry, address, expected, ref);
-	return __atomic_compare_exchange_n((uint32_t *)place.entry, &expected, ref, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n((uint32_t *)place.entry, &expected, ref, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
 }
 
 #endif

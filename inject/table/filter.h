@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which addresses may have a record: a counter for each hash of addresses, so small that it stays in the first-level cache. A counter of 0
-// proves that no block there is recorded; the short way of free (arch/*/entry.S) looks at it before anything else.
+// Which addresses may have a record: a counter for each hash of addresses, so small that it stays in the first-level
+// cache. A counter of 0 proves that no block there is recorded; the short way of free (arch/*/entry.S) looks at it
+// before anything else.
 //
 // A saturated counter stays so. While every allocation is recorded all counters are saturated, and nobody counts.
 //
@@ -15,10 +16,7 @@ static inline bool filter_in_use(void)
 	return __atomic_load_n(&region()->removal_flags, __ATOMIC_RELAXED) & REMOVAL_FILTERS;
 }
 
-static inline uint8_t *filter_counter(uint64_t address)
-{
-	return &payload_state()->filter[filter_index(address)];
-}
+static inline uint8_t *filter_counter(uint64_t address) { return &payload_state()->filter[filter_index(address)]; }
 
 // By one up or down, where it is neither saturated nor, downwards, 0.
 static inline void filter_change(uint64_t address, int by)
@@ -29,7 +27,8 @@ static inline void filter_change(uint64_t address, int by)
 	do {
 		if (before == HS_FILTER_SATURATED || (by < 0 && before == 0))
 			return;
-	} while (!__atomic_compare_exchange_n(counter, &before, (uint8_t)(before + by), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(counter, &before, (uint8_t)(before + by), false, __ATOMIC_ACQ_REL,
+					      __ATOMIC_RELAXED));
 }
 
 // Before the block's record can be found.
@@ -37,7 +36,10 @@ static inline void filter_add(uint64_t address) { filter_change(address, 1); }
 // After its record cannot be found any more.
 static inline void filter_remove(uint64_t address) { filter_change(address, -1); }
 
-static inline bool filter_excludes(uint64_t address) { return __atomic_load_n(filter_counter(address), __ATOMIC_RELAXED) == 0; }
+static inline bool filter_excludes(uint64_t address)
+{
+	return __atomic_load_n(filter_counter(address), __ATOMIC_RELAXED) == 0;
+}
 
 // How many records are counted.
 static inline uint64_t filter_records(void)
@@ -46,7 +48,8 @@ static inline uint64_t filter_records(void)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < HS_FILTER_SIZE / sizeof(*words); i++) {
-		uint64_t word = __atomic_load_n(&words[i], __ATOMIC_RELAXED), pairs = (word & low) + (word >> 8 & low); // 4 times 16 bits
+		// 4 times 16 bits
+		uint64_t word = __atomic_load_n(&words[i], __ATOMIC_RELAXED), pairs = (word & low) + (word >> 8 & low);
 
 		sum += pairs * UINT64_C(0x0001000100010001) >> 48; // their sum, below 2^16
 	}

@@ -4,7 +4,8 @@
 
 #include "inject/sampling/thinning.h"
 
-// Publishes a new table in *entry. A table of one page that another thread made superfluous is kept in *spare_page for next time.
+// Publishes a new table in *entry. A table of one page that another thread made superfluous is kept in *spare_page for
+// next time.
 static uint32_t add_table(uint32_t *entry, uint32_t pages, uint32_t *spare_page)
 {
 	uint32_t expected = 0;

@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // The live table: address -> record, indexed by the address itself (abi/live_table.h has the drawing of both parts).
 //
-// Context: in a hook, on any thread, at any time. An entry belongs to whoever owns the block that it is for, and the allocator never gives
-// one block to two owners, so an entry is read and written with plain (atomic, unlocked) accesses. Whoever owns another block of a piece reads its
-// wide entry, and finds that it does not name that block. Tables are only ever added; two threads that add the same one agree by compare-and-swap.
+// Context: in a hook, on any thread, at any time. An entry belongs to whoever owns the block that it is for, and the
+// allocator never gives one block to two owners, so an entry is read and written with plain (atomic, unlocked)
+// accesses. Whoever owns another block of a piece reads its wide entry, and finds that it does not name that block.
+// Tables are only ever added; two threads that add the same one agree by compare-and-swap.
 #ifndef HEAPSNAP_INJECT_TABLE_LIVE_TABLE_H
 #define HEAPSNAP_INJECT_TABLE_LIVE_TABLE_H
 
 #include "inject/payload.h"
 
-static inline bool live_table_covers(uint64_t address)
-{
-	return address >> HS_ADDRESS_BITS == 0 && (address & 7) == 0;
-}
+static inline bool live_table_covers(uint64_t address) { return address >> HS_ADDRESS_BITS == 0 && (address & 7) == 0; }
 
-// The entry that a number leads to, in the part whose root entries begin at `first`: its bits are those of the leaf's index, of the middle table's,
-// of the root's. False when there is no such table.
+// The entry that a number leads to, in the part whose root entries begin at `first`: its bits are those of the leaf's
+// index, of the middle table's, of the root's. False when there is no such table.
 static inline bool live_table_entry(uint32_t first, uint64_t number, uint32_t **ret)
 {
 	uint64_t base = region_base(), table;
 
-	table = __atomic_load_n((const uint32_t *)(base + HS_OFFSET_ROOT + first * 4) + (number >> (HS_LEAF_BITS + HS_MIDDLE_BITS)), __ATOMIC_ACQUIRE);
+	table = __atomic_load_n((const uint32_t *)(base + HS_OFFSET_ROOT + first * 4) +
+					(number >> (HS_LEAF_BITS + HS_MIDDLE_BITS)),
+				__ATOMIC_ACQUIRE);
 	if (HS_UNLIKELY(!table))
 		return false;
 	table = table * HS_PAGE_SIZE + base;
-	table = __atomic_load_n((const uint32_t *)table + (number >> HS_LEAF_BITS & (HS_MIDDLE_ENTRIES - 1)), __ATOMIC_ACQUIRE);
+	table = __atomic_load_n((const uint32_t *)table + (number >> HS_LEAF_BITS & (HS_MIDDLE_ENTRIES - 1)),
+				__ATOMIC_ACQUIRE);
 	if (HS_UNLIKELY(!table))
 		return false;
 	*ret = (uint32_t *)(table * HS_PAGE_SIZE + base) + (number & (HS_LEAF_ENTRIES - 1));
@@ -39,7 +40,8 @@ static inline uint32_t *live_table_find_narrow(uint64_t address)
 	return live_table_entry(first, address >> HS_NARROW_SHIFT, &entry) ? entry : NULL;
 }
 
-// The wide entry of an address's piece, NULL when its tables do not exist, or the address can have none. pre: live_table_covers(address)
+// The wide entry of an address's piece, NULL when its tables do not exist, or the address can have none. pre:
+// live_table_covers(address)
 static inline uint32_t *live_table_find_wide(uint64_t address)
 {
 	uint32_t *entry;
@@ -62,10 +64,12 @@ static inline bool live_table_exchange_wide(uint32_t *wide, uint64_t address, ui
 
 	if (HS_UNLIKELY(ref >> HS_WIDE_REF_BITS))
 		return false;
-	return __atomic_compare_exchange_n(wide, &seen, ref ? wide_entry(address, ref) : 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(wide, &seen, ref ? wide_entry(address, ref) : 0, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
 }
 
-// Empties a narrow entry; returns the ref that was in it, 0 when thinning has come first (thinning.h). pre: the caller owns the block.
+// Empties a narrow entry; returns the ref that was in it, 0 when thinning has come first (thinning.h). pre: the caller
+// owns the block.
 static inline uint32_t live_table_take_narrow(uint32_t *place)
 {
 	uint32_t ref;
@@ -90,7 +94,8 @@ static inline uint32_t live_table_take_wide(uint32_t *wide, uint64_t address)
 	return ref;
 }
 
-// What nearly all blocks have: an address that is a multiple of 16. False for any other, too. *ret: the address in units of 16
+// What nearly all blocks have: an address that is a multiple of 16. False for any other, too. *ret: the address in
+// units of 16
 static inline bool live_table_is_usual(uint64_t address, uint64_t *ret)
 {
 	*ret = address >> 4 | address << 60; // what is no multiple gets large
@@ -125,9 +130,10 @@ static inline bool live_table_find_usual(uint64_t address, uint32_t **place_ret,
 	return *ref_ret != 0;
 }
 
-// Where a new block's record is to be shown, and what is to be written there. False for blocks that are not usual, where tables are to be made, and where
-// something is shown already.
-static inline bool live_table_find_room(uint64_t address, uint64_t size, uint32_t ref, uint32_t **place_ret, uint32_t *entry_ret)
+// Where a new block's record is to be shown, and what is to be written there. False for blocks that are not usual,
+// where tables are to be made, and where something is shown already.
+static inline bool live_table_find_room(uint64_t address, uint64_t size, uint32_t ref, uint32_t **place_ret,
+					uint32_t *entry_ret)
 {
 	uint32_t *wide;
 	uint64_t unit;
@@ -141,12 +147,15 @@ static inline bool live_table_find_room(uint64_t address, uint64_t size, uint32_
 	}
 	*entry_ret = ref;
 	if (live_table_usual_wide(unit, &wide) &&
-	    HS_UNLIKELY(live_table_is_wide_ref(__atomic_load_n(wide, __ATOMIC_RELAXED) ^ (uint32_t)unit << HS_WIDE_REF_BITS)))
+	    HS_UNLIKELY(live_table_is_wide_ref(__atomic_load_n(wide, __ATOMIC_RELAXED) ^ (uint32_t)unit
+												 << HS_WIDE_REF_BITS)))
 		return false;
-	return HS_LIKELY(live_table_usual_narrow(unit, place_ret) && __atomic_load_n(*place_ret, __ATOMIC_RELAXED) == 0);
+	return HS_LIKELY(live_table_usual_narrow(unit, place_ret) &&
+			 __atomic_load_n(*place_ret, __ATOMIC_RELAXED) == 0);
 }
 
-// As live_table_find_narrow and _wide, making the tables. NULL = the region is full. pre, for a wide one: the address is a multiple of 16
+// As live_table_find_narrow and _wide, making the tables. NULL = the region is full. pre, for a wide one: the address
+// is a multiple of 16
 uint32_t *live_table_make_narrow(uint64_t address, uint32_t *spare_page) HS_HIDDEN;
 uint32_t *live_table_make_wide(uint64_t address, uint32_t *spare_page) HS_HIDDEN;
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Context: in a hook. The list of batches is a lock-free stack; its head carries a tag, raised by every change, so that a head which
-// was taken and came back (ABA) is noticed.
+// Context: in a hook. The list of batches is a lock-free stack; its head carries a tag, raised by every change, so that
+// a head which was taken and came back (ABA) is noticed.
 #include "inject/table/record.h"
 
 #include "inject/sampling/thinning.h"
 
 enum { FRESH_BATCH = 16 };
 
-// The record may be taken and in use by now; then the word read is arbitrary, and the exchange of the head fails by its tag.
+// The record may be taken and in use by now; then the word read is arbitrary, and the exchange of the head fails by its
+// tag.
 __attribute__((no_sanitize("thread"))) static uint32_t read_next_batch(uint32_t ref)
 {
 	return __atomic_load_n(&((const struct free_record *)region_ref(ref))->next_batch, __ATOMIC_RELAXED);
@@ -74,7 +75,8 @@ uint32_t record_refill(struct thread_slot *slot)
 {
 	uint32_t fresh = __atomic_load_n(&slot->fresh_record, __ATOMIC_RELAXED), ref, end, count = 0;
 
-	// Some at once, so that a heap that grows finds free records at hand (usual.h). Whoever is abandoned here loses some, and hands none out twice.
+	// Some at once, so that a heap that grows finds free records at hand (usual.h). Whoever is abandoned here loses
+	// some, and hands none out twice.
 	do {
 		ref = fresh;
 		if (page_is_used_up(ref)) {
@@ -89,7 +91,8 @@ uint32_t record_refill(struct thread_slot *slot)
 			ref = page_first_ref(page);
 		}
 		end = ref + FRESH_BATCH; // a page is a multiple of it
-	} while (!__atomic_compare_exchange_n(&slot->fresh_record, &fresh, end, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&slot->fresh_record, &fresh, end, false, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
 	while (--end > ref)
 		slot->free_records[count++] = end;
 	slot->free_count = count;

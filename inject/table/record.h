@@ -18,8 +18,9 @@ void totals_flush(struct totals_entry *entry) HS_HIDDEN;
 // Adds an allocation to its node at once.
 void totals_add_directly(uint32_t stack, uint64_t size) HS_HIDDEN;
 
-// A slot belongs to one thread. Where two have the same thread pointer, and until that shows (thread_slot_note_shared), both may be in it: then lists
-// may lose records or show one twice, but no index leaves its array and no reference the pages of its kind. So each count is read once.
+// A slot belongs to one thread. Where two have the same thread pointer, and until that shows (thread_slot_note_shared),
+// both may be in it: then lists may lose records or show one twice, but no index leaves its array and no reference the
+// pages of its kind. So each count is read once.
 static inline uint32_t record_take(struct thread_slot *slot)
 {
 	uint32_t count = slot->free_count;

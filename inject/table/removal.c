@@ -16,7 +16,8 @@ void removal_log(uint64_t address, uint32_t ref, uint64_t new_address, uint32_t 
 		return;
 	taken = __atomic_fetch_add(&header->log_taken, 1, __ATOMIC_RELAXED);
 	index = (uint32_t)taken;
-	// Full: the dump sees that by log_taken, and begins anew. There are no more of these calls than blocks from before the cut.
+	// Full: the dump sees that by log_taken, and begins anew. There are no more of these calls than blocks from
+	// before the cut.
 	if (index >= header->log_limit)
 		return;
 	entry = (struct log_entry *)region_at(HS_OFFSET_LOG) + index;
@@ -24,7 +25,8 @@ void removal_log(uint64_t address, uint32_t ref, uint64_t new_address, uint32_t 
 	entry->new_address = new_address;
 	entry->record = *record;
 	entry->ref = ref;
-	// A block from after the cut is in no snapshot: its record may even be one that the log has, for the block before.
+	// A block from after the cut is in no snapshot: its record may even be one that the log has, for the block
+	// before.
 	if (new_ref && !epoch_is_older(((const struct block_record *)region_ref(new_ref))->epoch, epoch))
 		new_ref = 0;
 	entry->new_ref = new_ref;

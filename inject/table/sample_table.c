@@ -41,8 +41,8 @@ bool sample_table_put(uint64_t address, uint32_t ref)
 	for (unsigned i = 0; i < HS_SAMPLE_BUCKET_ENTRIES; i++) {
 		uint64_t empty = 0;
 
-		if (__atomic_compare_exchange_n(&bucket[i], &empty, sample_entry(sample_tag(key), ref), false, __ATOMIC_ACQ_REL,
-						__ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&bucket[i], &empty, sample_entry(sample_tag(key), ref), false,
+						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			return true;
 	}
 	return false;
@@ -64,5 +64,6 @@ bool sample_table_exchange(uint64_t *entry, uint64_t address, uint32_t expected,
 
 	if (HS_UNLIKELY(ref >> HS_SAMPLE_REF_BITS))
 		return false;
-	return __atomic_compare_exchange_n(entry, &seen, ref ? sample_entry(tag, ref) : 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(entry, &seen, ref ? sample_entry(tag, ref) : 0, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
 }

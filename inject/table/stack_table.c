@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Context: in a hook. A node is written whole before it becomes visible by the exchange of its bucket's head, and never changes
-// afterwards but for its totals.
+// Context: in a hook. A node is written whole before it becomes visible by the exchange of its bucket's head, and never
+// changes afterwards but for its totals.
 #include "inject/table/stack_table.h"
 
-// A chain of the first buckets takes so many nodes; the others go into the second ones, which are so many that a few stacks would touch all of
-// their pages.
+// A chain of the first buckets takes so many nodes; the others go into the second ones, which are so many that a few
+// stacks would touch all of their pages.
 enum { FIRST_CHAIN_MAX = 4 };
 
 static uint64_t mix(uint32_t parent, uint64_t frame)
@@ -16,7 +16,10 @@ static uint64_t mix(uint32_t parent, uint64_t frame)
 
 static uint32_t first_bucket(uint64_t mixed) { return (uint32_t)(mixed >> 32) & (HS_STACK_BUCKETS_FIRST - 1); }
 
-static uint32_t second_bucket(uint64_t mixed) { return HS_STACK_BUCKETS_FIRST + ((uint32_t)(mixed >> 46) & (HS_STACK_BUCKETS_SECOND - 1)); }
+static uint32_t second_bucket(uint64_t mixed)
+{
+	return HS_STACK_BUCKETS_FIRST + ((uint32_t)(mixed >> 46) & (HS_STACK_BUCKETS_SECOND - 1));
+}
 
 // Looks through a chain up to (not including) the node `end`, and counts the nodes.
 static uint32_t find_in_chain(uint32_t ref, uint32_t end, uint32_t parent, uint64_t frame, uint32_t *length)
@@ -32,8 +35,8 @@ static uint32_t find_in_chain(uint32_t ref, uint32_t end, uint32_t parent, uint6
 	return 0;
 }
 
-// Taken out of the slot at once: abandoned by a longjmp, or handed out to another thread with the same slot, a node that is in a chain must not come
-// again, or the chain becomes a circle.
+// Taken out of the slot at once: abandoned by a longjmp, or handed out to another thread with the same slot, a node
+// that is in a chain must not come again, or the chain becomes a circle.
 static uint32_t take_node(struct thread_slot *slot)
 {
 	uint32_t fresh = __atomic_load_n(&slot->fresh_node, __ATOMIC_RELAXED), ref;
@@ -47,7 +50,8 @@ static uint32_t take_node(struct thread_slot *slot)
 				return 0;
 			ref = page_first_ref(page);
 		}
-	} while (!__atomic_compare_exchange_n(&slot->fresh_node, &fresh, ref + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&slot->fresh_node, &fresh, ref + 1, false, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
 	return ref;
 }
 
@@ -59,7 +63,8 @@ static void give_node(struct thread_slot *slot, uint32_t ref)
 	__atomic_compare_exchange_n(&slot->fresh_node, &fresh, ref, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-// A full chain stays as it is. So whoever has looked through it need not do so again, and all look on in the same second one.
+// A full chain stays as it is. So whoever has looked through it need not do so again, and all look on in the same
+// second one.
 uint32_t stack_table_node(struct thread_slot *slot, uint32_t parent, uint64_t frame)
 {
 	uint32_t *buckets = region_at(HS_OFFSET_BUCKETS);

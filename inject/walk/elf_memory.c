@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Context: in the dynamic loader's event, under its lock; the object is mapped and stays so meanwhile.
 //
-// The loader's public list names the bias and the dynamic section, not the program headers. Those are found from what the dynamic
-// section points at: hash table, symbols and strings lie in the same segment as the ELF header, above it, so every page from
-// the lowest of them down to the header is mapped. A header counts only if its PT_DYNAMIC is the dynamic section that we came from.
+// The loader's public list names the bias and the dynamic section, not the program headers. Those are found from what
+// the dynamic section points at: hash table, symbols and strings lie in the same segment as the ELF header, above it,
+// so every page from the lowest of them down to the header is mapped. A header counts only if its PT_DYNAMIC is the
+// dynamic section that we came from.
 #include "inject/walk/elf_memory.h"
 
 struct elf_header {
@@ -25,10 +26,18 @@ struct dynamic_entry {
 };
 
 enum {
-	TYPE_LOAD = 1, TYPE_DYNAMIC = 2, TYPE_NOTE = 4, TYPE_EH_FRAME = 0x6474e550,
-	FLAG_EXECUTE = 1, FLAG_READ = 4,
-	TAG_HASH = 4, TAG_STRTAB = 5, TAG_SYMTAB = 6, TAG_GNU_HASH = 0x6ffffef5,
-	DYNAMIC_MAX = 512, NOTE_BUILD_ID = 3,
+	TYPE_LOAD = 1,
+	TYPE_DYNAMIC = 2,
+	TYPE_NOTE = 4,
+	TYPE_EH_FRAME = 0x6474e550,
+	FLAG_EXECUTE = 1,
+	FLAG_READ = 4,
+	TAG_HASH = 4,
+	TAG_STRTAB = 5,
+	TAG_SYMTAB = 6,
+	TAG_GNU_HASH = 0x6ffffef5,
+	DYNAMIC_MAX = 512,
+	NOTE_BUILD_ID = 3,
 };
 
 static const struct program_header *headers_of(const struct elf_header *elf)
@@ -39,8 +48,8 @@ static const struct program_header *headers_of(const struct elf_header *elf)
 static bool is_header(const struct elf_header *elf, uint64_t bias, uint64_t dynamic)
 {
 	if (elf->ident[0] != 0x7f || elf->ident[1] != 'E' || elf->ident[2] != 'L' || elf->ident[3] != 'F' ||
-	    elf->ident[4] != 2 || elf->phoff % sizeof(uint64_t) || elf->phentsize != sizeof(struct program_header) || elf->phnum > 64 ||
-	    elf->phoff > HS_PAGE_SIZE - elf->phnum * sizeof(struct program_header))
+	    elf->ident[4] != 2 || elf->phoff % sizeof(uint64_t) || elf->phentsize != sizeof(struct program_header) ||
+	    elf->phnum > 64 || elf->phoff > HS_PAGE_SIZE - elf->phnum * sizeof(struct program_header))
 		return false;
 	for (uint16_t i = 0; i < elf->phnum; i++)
 		if (headers_of(elf)[i].type == TYPE_DYNAMIC && headers_of(elf)[i].vaddr + bias == dynamic)
@@ -69,7 +78,9 @@ static const struct elf_header *find_header(uint64_t bias, uint64_t dynamic)
 		return NULL;
 	// Of the pages below nothing is known: the header may be in no segment.
 	page = lowest & ~(uint64_t)(HS_PAGE_SIZE - 1);
-	return page >= bias && page && is_header((const struct elf_header *)page, bias, dynamic) ? (const struct elf_header *)page : NULL;
+	return page >= bias && page && is_header((const struct elf_header *)page, bias, dynamic)
+		       ? (const struct elf_header *)page
+		       : NULL;
 }
 
 // pre: [note, note + size) is mapped

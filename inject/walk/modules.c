@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looking up modules and their unwind information.
 //
-// Context: in a hook, on a miss of the rule cache. Unwind information lies in the module's own memory, which another thread may be about
-// to unmap. The loader tells us before it does (inject/hook/loader_event.c), so:
+// Context: in a hook, on a miss of the rule cache. Unwind information lies in the module's own memory, which another
+// thread may be about to unmap. The loader tells us before it does (inject/hook/loader_event.c), so:
 //   reader: decoders += 1; if loader_busy and the module may go: give up; read; decoders -= 1
 //   loader: loader_busy = 1; wait until decoders == 0; unmap; update the list; loader_busy = 0
 // Both sides' first two steps are sequentially consistent, so at least one sees the other.
@@ -33,7 +33,8 @@ static const struct module_record *find_module(uint64_t pc, uint32_t *index_ret)
 
 static bool has_cfi(const struct module_record *module) { return module->eh_frame_hdr || module->search_page; }
 
-static enum cfi_result decode(const struct module_record *module, const struct memory_span *span, uint64_t pc, struct cfi_row *ret)
+static enum cfi_result decode(const struct module_record *module, const struct memory_span *span, uint64_t pc,
+			      struct cfi_row *ret)
 {
 	struct memory_span table;
 
@@ -47,7 +48,8 @@ static enum cfi_result decode(const struct module_record *module, const struct m
 
 static struct memory_span cfi_span(const struct module_record *module)
 {
-	return (struct memory_span){ (const uint8_t *)module->cfi_low, module->cfi_low, module->cfi_high - module->cfi_low };
+	return (struct memory_span){ (const uint8_t *)module->cfi_low, module->cfi_low,
+				     module->cfi_high - module->cfi_low };
 }
 
 // Returns false when the module's memory may be going away just now.
@@ -124,9 +126,11 @@ bool modules_follows_call(uint64_t pc, bool from_module)
 }
 
 // A step by three registers, for a frame without CFI. pre: `rule` is of rule_without_info.
-static enum step_result step_without_info(uint64_t rule, const struct memory_span *stack, struct full_registers *registers)
+static enum step_result step_without_info(uint64_t rule, const struct memory_span *stack,
+					  struct full_registers *registers)
 {
-	struct walk_registers three = { registers->value[CFI_RA], registers->value[CFI_RSP], registers->value[CFI_RBP] };
+	struct walk_registers three = { registers->value[CFI_RA], registers->value[CFI_RSP],
+					registers->value[CFI_RBP] };
 	bool exact, is_signal = UNWIND_KIND(rule) == UNWIND_SIGNAL;
 	enum step_result result;
 	uint64_t cfa;
@@ -146,8 +150,8 @@ static enum step_result step_without_info(uint64_t rule, const struct memory_spa
 	return STEP_OK;
 }
 
-enum step_result modules_step_full(const struct memory_span *stack, struct full_registers *registers, uint32_t *module_ret,
-				   uint32_t *cut)
+enum step_result modules_step_full(const struct memory_span *stack, struct full_registers *registers,
+				   uint32_t *module_ret, uint32_t *cut)
 {
 	uint64_t pc = registers->value[CFI_RA];
 	uint64_t lookup = registers->pc_is_exact ? pc : pc - 1;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walking the stack of the calling thread.
 //
-// Context: in a hook. Reads the stack only between the hook's own frame and the stack's known upper end, and unwind information only
-// of modules that are there (inject/walk/modules.h). Three ways, each falling back to the next:
-//   1. the frames that are as they were at the thread's last walk are taken from there, after checking every word that the
-//      walk would have read (independent loads, where walking is a chain of dependent ones). While every allocation is recorded, some whole
-//      stacks are kept as well (unwind_kept);
+// Context: in a hook. Reads the stack only between the hook's own frame and the stack's known upper end, and unwind
+// information only of modules that are there (inject/walk/modules.h). Three ways, each falling back to the next:
+//   1. the frames that are as they were at the thread's last walk are taken from there, after checking every word that
+//   the
+//      walk would have read (independent loads, where walking is a chain of dependent ones). While every allocation is
+//      recorded, some whole stacks are kept as well (unwind_kept);
 //   2. packed rules from the rule cache, executed on three registers;
 //   3. all callee-saved registers and full rows, for the frames that need them (rare: assembly, lazy binding).
 #include "inject/walk/unwind.h"
@@ -18,18 +19,18 @@
 // What a walk found, innermost frame first, in slot->fresh.
 struct walk {
 	uint32_t generation; // of modules, when it began
-	uint32_t count;   // fresh frames
-	uint32_t reused;  // frames of the last walk that still stand; 0 = none
-	uint32_t cut;     // enum cut_reason + 1; 0 = complete
-	bool repeatable;  // all words that it read are known
-	uint32_t top;     // in the end: slot->walk[top - 1] is the innermost frame; 0 = it is not kept there
-	uint64_t end_check; // address of the return address 0 that ended the walk; 0 = it ended otherwise
+	uint32_t count;      // fresh frames
+	uint32_t reused;     // frames of the last walk that still stand; 0 = none
+	uint32_t cut;        // enum cut_reason + 1; 0 = complete
+	bool repeatable;     // all words that it read are known
+	uint32_t top;        // in the end: slot->walk[top - 1] is the innermost frame; 0 = it is not kept there
+	uint64_t end_check;  // address of the return address 0 that ended the walk; 0 = it ended otherwise
 };
 
 static uint64_t load_word(uint64_t address) { return *(const uint64_t *)address; }
 
-// Rules are kept by program counter and module generation. The two halves of an entry may come from two writers; then their
-// exclusive or is no key that anybody asks for.
+// Rules are kept by program counter and module generation. The two halves of an entry may come from two writers; then
+// their exclusive or is no key that anybody asks for.
 static uint64_t cached_rule(uint64_t pc, bool exact, uint32_t generation, struct thread_slot *slot)
 {
 	struct rule_entry *rules = region_at(HS_OFFSET_RULES);
@@ -48,8 +49,8 @@ static uint64_t cached_rule(uint64_t pc, bool exact, uint32_t generation, struct
 	return rule;
 }
 
-// Whether all words that the last walk read for its frames [0, top] are what they were. Independent loads: an order cheaper than
-// walking, where each frame waits for the one before.
+// Whether all words that the last walk read for its frames [0, top] are what they were. Independent loads: an order
+// cheaper than walking, where each frame waits for the one before.
 static bool still_stands(const struct thread_slot *slot, uint32_t top)
 {
 	const struct walk_check *check = slot->checks;
@@ -73,9 +74,9 @@ static enum cut_reason reason_of_step(enum step_result result)
 	}
 }
 
-// Whether only the C library's start code can be further out than a frame without unwind information at `sp`: so little is left of the
-// stack. In musl, whose build leaves that information out, the code that calls main or a thread's function is such a frame, and
-// it uses the frame pointer for something else.
+// Whether only the C library's start code can be further out than a frame without unwind information at `sp`: so little
+// is left of the stack. In musl, whose build leaves that information out, the code that calls main or a thread's
+// function is such a frame, and it uses the frame pointer for something else.
 static bool is_start_code(const struct thread_slot *slot, uint64_t sp)
 {
 	const uint64_t most = UNWIND_START_CODE_MAX;
@@ -122,7 +123,8 @@ static void walk_in_full(struct thread_slot *slot, const struct entry_frame *ent
 		if (result != STEP_OK) {
 			if (!walk->cut)
 				walk->cut = reason_of_step(result) + 1;
-			else if (walk->cut == CUT_no_unwind_info + 1 && module & HS_FRAME_MODULE_MASK && is_start_code(slot, sp))
+			else if (walk->cut == CUT_no_unwind_info + 1 && module & HS_FRAME_MODULE_MASK &&
+				 is_start_code(slot, sp))
 				walk->cut = 0;
 			return;
 		}
@@ -132,8 +134,8 @@ static void walk_in_full(struct thread_slot *slot, const struct entry_frame *ent
 	walk->cut = CUT_depth_limit + 1;
 }
 
-// Until keep_walk has all frames, a fresh frame's `flags` hold how its rule treats rbp, and `checks` how many words below its canonical
-// frame address it has saved rbp (0 = it has not).
+// Until keep_walk has all frames, a fresh frame's `flags` hold how its rule treats rbp, and `checks` how many words
+// below its canonical frame address it has saved rbp (0 = it has not).
 enum fresh_flags { FRESH_READS_RBP = 1, FRESH_DEREFERENCES = 2 };
 
 // pre: frame->flags and ->checks are 0; `after` is the caller, at the canonical frame address of the frame.
@@ -155,13 +157,15 @@ static bool note_rule(uint64_t rule, const struct walk_registers *before, const 
 			return false;
 		// fall through
 	case UNWIND_BP_DEREF:
-		frame->flags = UNWIND_KIND(rule) == UNWIND_BP_DEREF ? FRESH_READS_RBP | FRESH_DEREFERENCES : FRESH_READS_RBP;
+		frame->flags =
+			UNWIND_KIND(rule) == UNWIND_BP_DEREF ? FRESH_READS_RBP | FRESH_DEREFERENCES : FRESH_READS_RBP;
 		frame->checks = (uint16_t)distance; // rbp is saved where it points
 		if (distance > UINT16_MAX)
 			walk->repeatable = false;
 		return true;
 	case UNWIND_SIGNAL:
-		frame->node |= HS_FRAME_EXACT_PC; // no call has put it there: it is the first byte of the code that the handler returns to
+		// no call has put it there: it is the first byte of the code that the handler returns to
+		frame->node |= HS_FRAME_EXACT_PC;
 		// fall through
 	default:
 		walk->repeatable = false;
@@ -170,7 +174,8 @@ static bool note_rule(uint64_t rule, const struct walk_registers *before, const 
 }
 
 // The frame found last has no unwind information, and its frame pointer leads nowhere.
-static void end_without_info(uint64_t rule, const struct walk_registers *at, struct thread_slot *slot, struct walk *walk)
+static void end_without_info(uint64_t rule, const struct walk_registers *at, struct thread_slot *slot,
+			     struct walk *walk)
 {
 	if (!UNWIND_MODULE(rule) || !is_start_code(slot, at->sp)) {
 		walk->cut = CUT_no_unwind_info + 1;
@@ -273,8 +278,8 @@ static void add_check(struct thread_slot *slot, uint32_t *count, uint64_t addres
 	(*count)++;
 }
 
-// Moves a fresh frame to the kept walk, below its caller (the frame kept last), with the words that its step has read: the return
-// address always, saved rbp and what it led to only where that matters to the caller or further out.
+// Moves a fresh frame to the kept walk, below its caller (the frame kept last), with the words that its step has read:
+// the return address always, saved rbp and what it led to only where that matters to the caller or further out.
 static void keep_frame(struct thread_slot *slot, const struct walked_frame *fresh, uint32_t kept, struct walk *walk)
 {
 	const struct walked_frame *caller = kept ? &slot->walk[kept - 1] : NULL;
@@ -388,7 +393,8 @@ static void keep_stack(struct thread_slot *slot, uint32_t top, const struct entr
 	}
 	kept->pc = innermost->pc;
 	kept->node = innermost->node;
-	kept->totals = (uint16_t)(offsetof(struct thread_slot, totals) + totals_index(innermost->node) * sizeof(struct totals_entry));
+	kept->totals = (uint16_t)(offsetof(struct thread_slot, totals) +
+				  totals_index(innermost->node) * sizeof(struct totals_entry));
 	kept->end = (uint16_t)(offsetof(struct kept_stack, words) + count / 4 * sizeof(struct kept_words));
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	kept->sp = innermost->sp;
@@ -412,7 +418,8 @@ uint32_t unwind_to_node(struct thread_slot *slot, const struct entry_frame *entr
 	walk.end_check = 0;
 
 	if (HS_UNLIKELY(low < slot->stack_low || low + 8 > slot->stack_high)) {
-		// On a coroutine's or a signal handler's own stack nothing above the return address is known to be mapped.
+		// On a coroutine's or a signal handler's own stack nothing above the return address is known to be
+		// mapped.
 		uint64_t rule = cached_rule(entry->return_address, false, walk.generation, slot);
 
 		slot->fresh[0].pc = entry->return_address;

@@ -6,16 +6,17 @@
 #include "arch.h"
 #include "inject/payload.h"
 
-// Walks from the hooked function's caller outwards. Returns the node of the innermost frame; never 0. A walk that cannot be completed
-// is counted with its reason, and its stack ends in a node that names the reason.
+// Walks from the hooked function's caller outwards. Returns the node of the innermost frame; never 0. A walk that
+// cannot be completed is counted with its reason, and its stack ends in a node that names the reason.
 uint32_t unwind_to_node(struct thread_slot *slot, const struct entry_frame *entry) HS_HIDDEN;
 
-// Whether a call whose return address lies at `place`, on the thread's own stack, comes from the outermost frames alone: all frames are of one module (the
-// libc, which ends the thread), few, and the last one is where the thread began. So no signal handler and no hook runs further out.
+// Whether a call whose return address lies at `place`, on the thread's own stack, comes from the outermost frames
+// alone: all frames are of one module (the libc, which ends the thread), few, and the last one is where the thread
+// began. So no signal handler and no hook runs further out.
 bool unwind_is_thread_end(struct thread_slot *slot, uint64_t place) HS_HIDDEN;
 
-// Whether all words that are kept of a stack are what they were. They are loaded independently: cheaper than walking, where each frame waits
-// for the one before.
+// Whether all words that are kept of a stack are what they were. They are loaded independently: cheaper than walking,
+// where each frame waits for the one before.
 static inline bool unwind_words_stand(const struct kept_stack *kept, uint64_t sp)
 {
 	const struct kept_words *words = kept->words, *end = (const struct kept_words *)((uint64_t)kept + kept->end);
@@ -30,8 +31,8 @@ static inline bool unwind_words_stand(const struct kept_stack *kept, uint64_t sp
 	return changed == 0;
 }
 
-// The stack, if the thread keeps it: what unwind_to_node would give is its node. NULL = it does not. Calls nothing and changes nothing.
-// pre: slot->interval is 1; else no memory is spent on kept stacks
+// The stack, if the thread keeps it: what unwind_to_node would give is its node. NULL = it does not. Calls nothing and
+// changes nothing. pre: slot->interval is 1; else no memory is spent on kept stacks
 static inline const struct kept_stack *unwind_kept(const struct thread_slot *slot, const struct entry_frame *entry)
 {
 	uint64_t sp = (uint64_t)(&entry->return_address + 1), pc = entry->return_address;

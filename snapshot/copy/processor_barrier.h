@@ -7,7 +7,8 @@
 
 // Whether this kernel has one (not with nohz_full) and lets this process use it.
 bool processor_barrier_exists(void);
-// After it, whatever any thread has stored before an instruction that it has executed before this call is in memory. False: there was none.
+// After it, whatever any thread has stored before an instruction that it has executed before this call is in memory.
+// False: there was none.
 bool processor_barrier_pass(void);
 
 #endif

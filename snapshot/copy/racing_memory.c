@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread sanitizer knows nothing of the other process, and in a test, where both sides are one, would call each of these reads a race. It
-// is one: docs/consistency.md says why it is right.
+// The thread sanitizer knows nothing of the other process, and in a test, where both sides are one, would call each of
+// these reads a race. It is one: docs/consistency.md says why it is right.
 #include "snapshot/copy/racing_memory.h"
 
 #define RACING __attribute__((no_sanitize("thread"), noinline))
@@ -19,9 +19,10 @@ RACING void racing_copy(void *to, const void *from, size_t size)
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
-// The memory of a record whose block has gone is used again. If that is for a block at the same address, the entry is the same again, but
-// then the new epoch was written before the entry; hence the epoch last.
-RACING bool racing_record(const uint32_t *entry, uint32_t seen, const struct block_record *record, uint32_t epoch, struct block_record *ret)
+// The memory of a record whose block has gone is used again. If that is for a block at the same address, the entry is
+// the same again, but then the new epoch was written before the entry; hence the epoch last.
+RACING bool racing_record(const uint32_t *entry, uint32_t seen, const struct block_record *record, uint32_t epoch,
+			  struct block_record *ret)
 {
 	racing_copy(ret, record, sizeof(*ret));
 	if (__atomic_load_n(entry, __ATOMIC_ACQUIRE) != seen)
@@ -29,7 +30,8 @@ RACING bool racing_record(const uint32_t *entry, uint32_t seen, const struct blo
 	return epoch_is_older(__atomic_load_n(&record->epoch, __ATOMIC_ACQUIRE), epoch);
 }
 
-RACING bool racing_sample(const uint64_t *entry, uint64_t seen, const struct block_record *record, uint32_t epoch, struct block_record *ret)
+RACING bool racing_sample(const uint64_t *entry, uint64_t seen, const struct block_record *record, uint32_t epoch,
+			  struct block_record *ret)
 {
 	racing_copy(ret, record, sizeof(*ret));
 	if (__atomic_load_n(entry, __ATOMIC_ACQUIRE) != seen)
@@ -37,7 +39,8 @@ RACING bool racing_sample(const uint64_t *entry, uint64_t seen, const struct blo
 	return epoch_is_older(__atomic_load_n(&record->epoch, __ATOMIC_ACQUIRE), epoch);
 }
 
-// The thread writes the new block's address before its record, and raises the count before anything of another reallocation.
+// The thread writes the new block's address before its record, and raises the count before anything of another
+// reallocation.
 RACING void racing_pending_read(const struct thread_slot *slot, struct racing_pending *ret)
 {
 	ret->count = __atomic_load_n(&slot->pending_count, __ATOMIC_ACQUIRE);

@@ -8,7 +8,8 @@
 
 #include <stdlib.h>
 
-// How many leaves are settled before the pages of the region that were read for it are given up: they are not the tool's memory, but count as that.
+// How many leaves are settled before the pages of the region that were read for it are given up: they are not the
+// tool's memory, but count as that.
 enum { LEAVES_STEP = 256 };
 
 struct work {
@@ -18,8 +19,8 @@ struct work {
 	struct running_report *report;
 	struct log_entry *pending; // reallocations under way, at most one for each thread
 	uint32_t pending_count;
-	uint32_t leaves;          // settled since the region's own pages were given up
-	struct log_entry *beside; // blocks that find no entry in the copy, because others have theirs
+	uint32_t leaves;                    // settled since the region's own pages were given up
+	struct log_entry *beside;           // blocks that find no entry in the copy, because others have theirs
 	uint32_t beside_count, beside_room; // as many as slots are in use
 };
 
@@ -43,7 +44,8 @@ static struct block_record *copied_record(struct work *work, uint32_t ref)
 	return record && table_copy_has(work->copy, (uint64_t)ref << HS_REF_SHIFT) ? writable(work, record) : NULL;
 }
 
-// Whether the entry read `seen`, which names the record `ref`, at the cut and still does; then the record is in the copy.
+// Whether the entry read `seen`, which names the record `ref`, at the cut and still does; then the record is in the
+// copy.
 static bool settle_record(struct work *work, const uint32_t *entry, uint32_t seen, uint32_t ref)
 {
 	struct block_record *record = copied_record(work, ref), now;
@@ -54,8 +56,9 @@ static bool settle_record(struct work *work, const uint32_t *entry, uint32_t see
 	return true;
 }
 
-// Leaves of a leaf's copy what was there at the cut and still is; of what has gone since, the log has it. Thinning may just have put another
-// record of the same block there. Another address's block that has taken a wide entry since is left to the log and the pendings.
+// Leaves of a leaf's copy what was there at the cut and still is; of what has gone since, the log has it. Thinning may
+// just have put another record of the same block there. Another address's block that has taken a wide entry since is
+// left to the log and the pendings.
 static void settle_leaf(const struct table_leaf *leaf, void *context)
 {
 	struct work *work = context;
@@ -96,8 +99,9 @@ static bool is_shown_before(const uint64_t *entries, uint32_t index)
 	return false;
 }
 
-// The same for a bucket of the sample table. Another address's block that has taken an entry since is left to the log and the pendings: a failed
-// reallocation may have put it there that was copied in another entry. One such may have been seen in two.
+// The same for a bucket of the sample table. Another address's block that has taken an entry since is left to the log
+// and the pendings: a failed reallocation may have put it there that was copied in another entry. One such may have
+// been seen in two.
 static void settle_bucket(const uint64_t *bucket, uint32_t number, void *context)
 {
 	struct work *work = context;
@@ -138,16 +142,19 @@ static bool put_aside(struct work *work, const struct log_entry *block)
 	return true;
 }
 
-// Puts a block into the copy, in either table. One whose leaf was made too late for it was not there at the cut, as far as anybody knows.
+// Puts a block into the copy, in either table. One whose leaf was made too late for it was not there at the cut, as far
+// as anybody knows.
 //
-// A reallocation that moves a block gives the old address back before it is over: another thread may have had a block there before the cut. That is
-// so for at most one block of each thread, the one that it was reallocating at the cut. Where the address has an entry in the live table, that is
-// free, whoever had it: so in the copy's bucket there is room for all samples that were in the bucket at the cut, and have no such entry. One
-// more may have been about to be put there by each thread.
+// A reallocation that moves a block gives the old address back before it is over: another thread may have had a block
+// there before the cut. That is so for at most one block of each thread, the one that it was reallocating at the cut.
+// Where the address has an entry in the live table, that is free, whoever had it: so in the copy's bucket there is room
+// for all samples that were in the bucket at the cut, and have no such entry. One more may have been about to be put
+// there by each thread.
 //
-// A wide entry may be that of a block around this one, or within it; then the narrow one is free, whoever was in which: they have the same leaf. Where
-// the address had not been given back, what a narrow entry shows there is a block whose release was not seen, which the wide one hides as before. So those
-// blocks come first, while the narrow entries are still as they were copied.
+// A wide entry may be that of a block around this one, or within it; then the narrow one is free, whoever was in which:
+// they have the same leaf. Where the address had not been given back, what a narrow entry shows there is a block whose
+// release was not seen, which the wide one hides as before. So those blocks come first, while the narrow entries are
+// still as they were copied.
 static void include(struct work *work, const struct log_entry *block, bool was_given_back)
 {
 	const struct block_record *place = table_record(&work->view, block->ref);
@@ -192,21 +199,27 @@ static void note_pending(struct work *work, struct thread_slot *slot)
 		return;
 	new_record = pending.new_ref ? copied_record(work, pending.new_ref) : NULL;
 	// One from after the cut is in no snapshot, though its record may be one that the log has.
-	if (!new_record || !epoch_is_older(racing_u32(&((const struct block_record *)shared(work, new_record))->epoch), work->cut->epoch))
+	if (!new_record || !epoch_is_older(racing_u32(&((const struct block_record *)shared(work, new_record))->epoch),
+					   work->cut->epoch))
 		pending.new_ref = 0;
 	racing_pending_read(racing, &again);
 	if (again.count != pending.count || again.ref != pending.ref)
 		return;
-	work->pending[work->pending_count++] = (struct log_entry){ .address = pending.address, .ref = pending.ref, .record = seen,
-								   .new_address = pending.new_address, .new_ref = pending.new_ref,
-								   .epoch = work->cut->epoch, .generation = work->cut->generation };
+	work->pending[work->pending_count++] = (struct log_entry){ .address = pending.address,
+								   .ref = pending.ref,
+								   .record = seen,
+								   .new_address = pending.new_address,
+								   .new_ref = pending.new_ref,
+								   .epoch = work->cut->epoch,
+								   .generation = work->cut->generation };
 }
 
 // Of the slots in pages, those that nobody had when they were copied.
 static struct hs_error *copy_new_extra_slots(struct work *work)
 {
 	struct region_header *header = writable(work, table_header(&work->view));
-	uint32_t *pages = (uint32_t *)(work->copy->bytes + HS_OFFSET_EXTRA_SLOTS), count = racing_u32(&work->cut->header->extra_slot_count);
+	uint32_t *pages = (uint32_t *)(work->copy->bytes + HS_OFFSET_EXTRA_SLOTS),
+		 count = racing_u32(&work->cut->header->extra_slot_count);
 	struct hs_error *error = NULL;
 
 	if (count > HS_THREAD_EXTRA_SLOTS)
@@ -233,7 +246,8 @@ static struct hs_error *settle_slots(struct work *work)
 		uint64_t used = racing_u64(&work->cut->header->used_slots[i / 64]), bit = UINT64_C(1) << (i % 64);
 
 		if (used & bit && !(header->used_slots[i / 64] & bit))
-			error = table_copy_slot(work->cut->access, HS_OFFSET_SLOTS + i * sizeof(struct thread_slot), work->copy);
+			error = table_copy_slot(work->cut->access, HS_OFFSET_SLOTS + i * sizeof(struct thread_slot),
+						work->copy);
 		header->used_slots[i / 64] |= used & bit;
 	}
 	if (!error)
@@ -249,8 +263,8 @@ static struct hs_error *settle_slots(struct work *work)
 	return error;
 }
 
-// Totals do not move while the dump copies, but for a thread that had decided to move some just before. Then another stack is in the entry
-// now (or none), and what was there is in the node.
+// Totals do not move while the dump copies, but for a thread that had decided to move some just before. Then another
+// stack is in the entry now (or none), and what was there is in the node.
 static void settle_totals(struct work *work, struct thread_slot *slot)
 {
 	const struct thread_slot *racing = shared(work, slot);
@@ -266,7 +280,8 @@ static void settle_totals(struct work *work, struct thread_slot *slot)
 		if (node) {
 			struct stack_node *kept = writable(work, node);
 
-			kept->alloc_objects = racing_u64(&((const struct stack_node *)shared(work, node))->alloc_objects);
+			kept->alloc_objects =
+				racing_u64(&((const struct stack_node *)shared(work, node))->alloc_objects);
 			kept->alloc_bytes = racing_u64(&((const struct stack_node *)shared(work, node))->alloc_bytes);
 		}
 		*entry = now;
@@ -283,8 +298,8 @@ static void settle_all_totals(struct work *work)
 	}
 }
 
-// Whether a copied entry was written for this dump. One that is not complete belongs to a thread that has not yet taken its block out of
-// where it was, so that was copied.
+// Whether a copied entry was written for this dump. One that is not complete belongs to a thread that has not yet taken
+// its block out of where it was, so that was copied.
 static bool is_ours(const struct work *work, const struct log_entry *entry)
 {
 	return entry->generation == work->cut->generation && entry->epoch == work->cut->epoch && entry->ref &&
@@ -319,8 +334,8 @@ static bool is_logged(const struct work *work, const struct log_entry *entries, 
 	return false;
 }
 
-// Puts the reallocations that are under way behind the log's entries: none of them is over, or the log would have it. Returns how many
-// entries there are now.
+// Puts the reallocations that are under way behind the log's entries: none of them is over, or the log would have it.
+// Returns how many entries there are now.
 static uint32_t append_pending(struct work *work, struct log_entry *entries, uint32_t count)
 {
 	uint32_t end = count;
@@ -358,7 +373,8 @@ static void apply_log(struct work *work, struct log_entry *entries, uint32_t cou
 	for (uint32_t i = end; i-- > 0;) {
 		const struct log_entry *entry = &entries[i];
 
-		if (is_ours(work, entry) && (entry->new_ref || i >= count) && !is_shown(work, entry->new_address, entry->new_ref))
+		if (is_ours(work, entry) && (entry->new_ref || i >= count) &&
+		    !is_shown(work, entry->new_address, entry->new_ref))
 			include(work, entry, true);
 	}
 	put_beside(work);

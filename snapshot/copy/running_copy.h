@@ -15,8 +15,9 @@ struct running_report {
 	uint64_t pending;               // blocks in the snapshot that were being reallocated at the cut
 };
 
-// *ret is what table_copy_take would have copied at the cut, but that only those reallocations are pending in it whose old address has another
-// block already: for the readers of a copy there is no difference. With an obstacle there is no copy. pre: `cut` is open
+// *ret is what table_copy_take would have copied at the cut, but that only those reallocations are pending in it whose
+// old address has another block already: for the readers of a copy there is no difference. With an obstacle there is no
+// copy. pre: `cut` is open
 struct hs_error *running_copy_take(struct running_cut *cut, struct table_copy *ret, struct running_report *report,
 				   enum running_obstacle *obstacle) HS_MUST_CHECK;
 

@@ -99,7 +99,8 @@ static bool is_complete(const struct running_cut *cut, uint32_t count, uint32_t 
 	return true;
 }
 
-// Gives the log's memory back, but for its first entries: a thread that saw the flag long ago may take one of them even now.
+// Gives the log's memory back, but for its first entries: a thread that saw the flag long ago may take one of them even
+// now.
 static void empty_log(const struct running_cut *cut, uint32_t count)
 {
 	const uint64_t kept = HS_LOG_ENTRIES_MIN * sizeof(struct log_entry);
@@ -109,7 +110,8 @@ static void empty_log(const struct running_cut *cut, uint32_t count)
 		return;
 	fault_request();
 	// Where this fails the memory stays in use until the next dump or the detach.
-	(void)fallocate(cut->access->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(HS_OFFSET_LOG + kept), (off_t)(used - kept));
+	(void)fallocate(cut->access->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(HS_OFFSET_LOG + kept),
+			(off_t)(used - kept));
 }
 
 // Has the log begin at its first entry again, if nobody writes into it. pre: REMOVAL_LOGS is not set
@@ -123,8 +125,8 @@ static void begin_log_anew(const struct running_cut *cut)
 		if (!is_complete(cut, count, (uint32_t)(taken >> 32)))
 			return;
 		fault_request();
-		if (__atomic_compare_exchange_n(&cut->header->log_taken, &taken, ((taken >> 32) + 1) << 32, false, __ATOMIC_SEQ_CST,
-						__ATOMIC_SEQ_CST)) {
+		if (__atomic_compare_exchange_n(&cut->header->log_taken, &taken, ((taken >> 32) + 1) << 32, false,
+						__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
 			empty_log(cut, count);
 			return;
 		}
@@ -137,8 +139,8 @@ static uint32_t stop_logging(const struct running_cut *cut)
 	return __atomic_fetch_and(&cut->header->removal_flags, ~(uint32_t)REMOVAL_LOGS, __ATOMIC_SEQ_CST);
 }
 
-// Whether half of the log is free. A thread that is in the middle of writing an entry of an earlier dump needs a processor for a moment only, unless
-// somebody keeps it stopped.
+// Whether half of the log is free. A thread that is in the middle of writing an entry of an earlier dump needs a
+// processor for a moment only, unless somebody keeps it stopped.
 static struct hs_error *wait_for_log(const struct running_cut *cut, bool *ret)
 {
 	const struct timespec pause = { .tv_nsec = LOG_PAUSE_MS * 1000000L };
@@ -158,7 +160,8 @@ static struct hs_error *wait_for_log(const struct running_cut *cut, bool *ret)
 	}
 }
 
-struct hs_error *running_cut_open(const struct region_access *access, struct running_cut *ret, enum running_obstacle *obstacle)
+struct hs_error *running_cut_open(const struct region_access *access, struct running_cut *ret,
+				  enum running_obstacle *obstacle)
 {
 	struct hs_error *error;
 
@@ -235,8 +238,9 @@ void running_cut_end(struct running_cut *cut, enum running_obstacle *obstacle)
 	bool is_disturbed = racing_u32(&cut->header->epoch) != cut->epoch || !(stop_logging(cut) & REMOVAL_LOGS);
 	uint64_t taken = racing_u64(&cut->header->log_taken);
 
-	*obstacle = is_disturbed || taken >> 32 != cut->generation ? OBSTACLE_disturbed :
-		    (uint32_t)taken > log_limit(cut) ? OBSTACLE_log_full : OBSTACLE_none;
+	*obstacle = is_disturbed || taken >> 32 != cut->generation ? OBSTACLE_disturbed
+		    : (uint32_t)taken > log_limit(cut)             ? OBSTACLE_log_full
+								   : OBSTACLE_none;
 	hs_verbose("%u entries of the log were taken", (uint32_t)taken);
 	begin_log_anew(cut);
 }

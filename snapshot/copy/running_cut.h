@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cut of a dump that stops nobody: what the tool writes into the region of a running target, and how it takes that back.
+// The cut of a dump that stops nobody: what the tool writes into the region of a running target, and how it takes that
+// back.
 #ifndef HEAPSNAP_SNAPSHOT_COPY_RUNNING_CUT_H
 #define HEAPSNAP_SNAPSHOT_COPY_RUNNING_CUT_H
 
@@ -8,22 +9,23 @@
 
 #include <stdint.h>
 
-// Why there is no copy of the running target; then its threads are stopped for one. docs/consistency.md has the same table.
-#define HS_RUNNING_OBSTACLES(X)                                                                           \
-	X(none, "")                                                                                       \
-	X(not_mapped, "the region can be read only through the process's memory")                         \
-	X(other_dump, "another dump is copying")                                                          \
-	X(no_barrier, "the kernel lets no process have all processors pass a barrier")                    \
-	X(log_full, "more blocks went meanwhile than the log has room for")                               \
-	X(log_in_use, "threads are still writing into the log of an earlier dump")                        \
-	X(disturbed, "something else has changed the region's flags")                                     \
+// Why there is no copy of the running target; then its threads are stopped for one. docs/consistency.md has the same
+// table.
+#define HS_RUNNING_OBSTACLES(X)                                                                                        \
+	X(none, "")                                                                                                    \
+	X(not_mapped, "the region can be read only through the process's memory")                                      \
+	X(other_dump, "another dump is copying")                                                                       \
+	X(no_barrier, "the kernel lets no process have all processors pass a barrier")                                 \
+	X(log_full, "more blocks went meanwhile than the log has room for")                                            \
+	X(log_in_use, "threads are still writing into the log of an earlier dump")                                     \
+	X(disturbed, "something else has changed the region's flags")                                                  \
 	X(ended_threads, "many threads have ended, and their slots are given back only while all stand still")
 
 enum running_obstacle {
 #define X(name, text) OBSTACLE_##name,
 	HS_RUNNING_OBSTACLES(X)
 #undef X
-	OBSTACLE_COUNT
+		OBSTACLE_COUNT
 };
 
 // Static; "" for none.
@@ -31,19 +33,21 @@ const char *running_obstacle_text(enum running_obstacle obstacle);
 
 struct running_cut {
 	const struct region_access *access;
-	const uint8_t *bytes;         // the region, mapped to be read
-	struct region_header *header; // its head, mapped to be written
-	uint32_t epoch;               // records of older ones are from before the cut
-	uint32_t generation;          // of the log
+	const uint8_t *bytes;           // the region, mapped to be read
+	struct region_header *header;   // its head, mapped to be written
+	uint32_t epoch;                 // records of older ones are from before the cut
+	uint32_t generation;            // of the log
 	uint64_t wall_ns, monotonic_ns; // when the cut was made
 };
 
-// Takes the region's lock, maps it, and clears away what a killed dump may have left. With an obstacle or an error nothing is open.
-struct hs_error *running_cut_open(const struct region_access *access, struct running_cut *ret, enum running_obstacle *obstacle) HS_MUST_CHECK;
+// Takes the region's lock, maps it, and clears away what a killed dump may have left. With an obstacle or an error
+// nothing is open.
+struct hs_error *running_cut_open(const struct region_access *access, struct running_cut *ret,
+				  enum running_obstacle *obstacle) HS_MUST_CHECK;
 void running_cut_close(struct running_cut *cut);
 
-// From now on removals of older blocks are logged, and what was stored by events that were not is in memory. With an obstacle or an error
-// nothing has begun.
+// From now on removals of older blocks are logged, and what was stored by events that were not is in memory. With an
+// obstacle or an error nothing has begun.
 struct hs_error *running_cut_begin(struct running_cut *cut, enum running_obstacle *obstacle) HS_MUST_CHECK;
 // Ends the logging. The obstacle says that the log is not all of it.
 void running_cut_end(struct running_cut *cut, enum running_obstacle *obstacle);

@@ -21,7 +21,10 @@ void table_view_init(const void *bytes, uint64_t size, struct table_view *ret)
 // How many pages are handed out.
 static uint64_t pages_used(const struct table_view *view) { return view->end_page - HS_OFFSET_PAGES / HS_PAGE_SIZE; }
 
-const struct region_header *table_header(const struct table_view *view) { return (const struct region_header *)view->bytes; }
+const struct region_header *table_header(const struct table_view *view)
+{
+	return (const struct region_header *)view->bytes;
+}
 
 // Whether a page was handed out while the copy was made.
 static bool is_newer(const struct table_view *view, uint64_t page)
@@ -83,8 +86,8 @@ static const uint32_t *table_at(struct table_view *view, uint32_t page, uint64_t
 
 enum { PAGE_ENTRIES = HS_PAGE_SIZE / sizeof(uint32_t) };
 
-// The first entry at or behind `index` that is not 0, or that may not be: pages of zeros, of which the large tables mostly consist, are
-// passed over. `count` is a multiple of PAGE_ENTRIES.
+// The first entry at or behind `index` that is not 0, or that may not be: pages of zeros, of which the large tables
+// mostly consist, are passed over. `count` is a multiple of PAGE_ENTRIES.
 static uint32_t skip_empty_pages(const uint32_t *table, uint32_t index, uint32_t count)
 {
 	static const uint8_t zeros[HS_PAGE_SIZE];
@@ -94,7 +97,8 @@ static uint32_t skip_empty_pages(const uint32_t *table, uint32_t index, uint32_t
 	return index;
 }
 
-// A hostile root may name one table many times. Each handed out page is a leaf at most once, so more leaves than pages are a lie.
+// A hostile root may name one table many times. Each handed out page is a leaf at most once, so more leaves than pages
+// are a lie.
 void table_visit_leaves(struct table_view *view, void (*visit)(const struct table_leaf *, void *), void *context)
 {
 	const uint32_t *root = (const uint32_t *)(view->bytes + HS_OFFSET_ROOT);
@@ -110,7 +114,8 @@ void table_visit_leaves(struct table_view *view, void (*visit)(const struct tabl
 			return;
 		}
 		for (uint32_t m = 0; (m = skip_empty_pages(middle, m, HS_MIDDLE_ENTRIES)) < HS_MIDDLE_ENTRIES; m++) {
-			const struct table_leaf leaf = { middle[m] ? table_at(view, middle[m], HS_LEAF_PAGES) : NULL, leaf_address(r, m), leaf_is_wide(r) };
+			const struct table_leaf leaf = { middle[m] ? table_at(view, middle[m], HS_LEAF_PAGES) : NULL,
+							 leaf_address(r, m), leaf_is_wide(r) };
 
 			if (!leaf.entries)
 				continue;
@@ -132,7 +137,8 @@ struct block_visit {
 static void visit_blocks_of(const struct table_leaf *leaf, void *context)
 {
 	const struct block_visit *visit = context;
-	const uint32_t *wide = leaf->is_wide ? NULL : table_wide_entry(visit->view, leaf->address); // a narrow leaf stands for less heap than a wide one
+	// a narrow leaf stands for less heap than a wide one
+	const uint32_t *wide = leaf->is_wide ? NULL : table_wide_entry(visit->view, leaf->address);
 
 	for (uint32_t i = 0; i < HS_LEAF_ENTRIES; i++) {
 		struct live_block block = leaf_block(leaf->is_wide, leaf->address, i, leaf->entries[i]);
@@ -172,9 +178,13 @@ static void visit_samples_of(const uint64_t *entries, uint32_t bucket, void *con
 	}
 }
 
-static const uint64_t *sample_table(const struct table_view *view) { return (const uint64_t *)(view->bytes + HS_OFFSET_SAMPLES); }
+static const uint64_t *sample_table(const struct table_view *view)
+{
+	return (const uint64_t *)(view->bytes + HS_OFFSET_SAMPLES);
+}
 
-void table_visit_sample_buckets(const struct table_view *view, void (*visit)(const uint64_t *entries, uint32_t bucket, void *), void *context)
+void table_visit_sample_buckets(const struct table_view *view,
+				void (*visit)(const uint64_t *entries, uint32_t bucket, void *), void *context)
 {
 	static const uint64_t empty[HS_SAMPLE_BUCKET_ENTRIES];
 
@@ -186,7 +196,8 @@ void table_visit_sample_buckets(const struct table_view *view, void (*visit)(con
 	}
 }
 
-void table_visit_blocks(struct table_view *view, void (*visit)(uint64_t address, uint32_t ref, const struct block_record *, void *),
+void table_visit_blocks(struct table_view *view,
+			void (*visit)(uint64_t address, uint32_t ref, const struct block_record *, void *),
 			void *context)
 {
 	struct block_visit blocks = { view, visit, context };
@@ -197,7 +208,8 @@ void table_visit_blocks(struct table_view *view, void (*visit)(uint64_t address,
 
 static bool is_block_address(uint64_t address) { return address >> HS_ADDRESS_BITS == 0 && (address & 7) == 0; }
 
-static const uint32_t *live_entry(struct table_view *view, uint32_t root_index, uint32_t middle_index, uint32_t leaf_index)
+static const uint32_t *live_entry(struct table_view *view, uint32_t root_index, uint32_t middle_index,
+				  uint32_t leaf_index)
 {
 	const uint32_t *root = (const uint32_t *)(view->bytes + HS_OFFSET_ROOT);
 	const uint32_t *table = table_at(view, root[root_index], HS_MIDDLE_PAGES);
@@ -264,8 +276,8 @@ static uint32_t next_node(struct table_view *view, uint32_t ref)
 	return node ? node->next : 0;
 }
 
-// The number of nodes of the loop that a chain ends in; 0 = it ends. *length_ret: of a chain that ends. Brent's way: a node is kept, a
-// later one each time that twice as many have been passed, until it is met again.
+// The number of nodes of the loop that a chain ends in; 0 = it ends. *length_ret: of a chain that ends. Brent's way: a
+// node is kept, a later one each time that twice as many have been passed, until it is met again.
 static uint64_t find_loop(struct table_view *view, uint32_t first, uint64_t *length_ret)
 {
 	uint64_t power = 1, passed = 0;
@@ -309,7 +321,8 @@ static uint64_t chain_length(struct table_view *view, uint32_t first)
 	return length;
 }
 
-void table_visit_nodes(struct table_view *view, void (*visit)(uint32_t ref, const struct stack_node *, void *), void *context)
+void table_visit_nodes(struct table_view *view, void (*visit)(uint32_t ref, const struct stack_node *, void *),
+		       void *context)
 {
 	const uint32_t *buckets = (const uint32_t *)(view->bytes + HS_OFFSET_BUCKETS);
 	// No more nodes than that fit: a hostile table may lead from many buckets into one chain.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only door to a copied region. The target may have written anything into it; whoever reads it does so through these functions, which
-// check every reference and bound every loop. Pure.
+// The only door to a copied region. The target may have written anything into it; whoever reads it does so through
+// these functions, which check every reference and bound every loop. Pure.
 #ifndef HEAPSNAP_SNAPSHOT_COPY_TABLE_CHECK_H
 #define HEAPSNAP_SNAPSHOT_COPY_TABLE_CHECK_H
 
@@ -16,7 +16,8 @@ struct table_view {
 	uint64_t size;
 	uint64_t end_page; // pages [first_page, end_page) are handed out
 	uint64_t damaged;  // references that led nowhere: counted, never followed
-	bool grew;         // the copy was made while threads ran: what leads to pages beyond end_page is newer than the cut, and not counted
+	bool grew; // the copy was made while threads ran: what leads to pages beyond end_page is newer than the cut,
+		   // and not counted
 };
 
 void table_view_init(const void *bytes, uint64_t size, struct table_view *ret);
@@ -31,19 +32,21 @@ const struct hook_record *table_hook(const struct table_view *view, uint32_t ind
 // The text of a module's path; *size_ret bytes, not terminated. Empty when it does not lie in the pool.
 const char *table_module_path(const struct table_view *view, const struct module_record *module, size_t *size_ret);
 
-// Calls `visit` for every live block of both tables (not the pending ones). A narrow entry whose address a wide one names as well is that of a block
-// whose release was not seen, before the other one came there; it is passed over.
-void table_visit_blocks(struct table_view *view, void (*visit)(uint64_t address, uint32_t ref, const struct block_record *, void *),
+// Calls `visit` for every live block of both tables (not the pending ones). A narrow entry whose address a wide one
+// names as well is that of a block whose release was not seen, before the other one came there; it is passed over.
+void table_visit_blocks(struct table_view *view,
+			void (*visit)(uint64_t address, uint32_t ref, const struct block_record *, void *),
 			void *context);
 // A leaf of the live table.
 struct table_leaf {
 	const uint32_t *entries; // HS_LEAF_ENTRIES
-	uint64_t address; // that the first one stands for
+	uint64_t address;        // that the first one stands for
 	bool is_wide;
 };
 void table_visit_leaves(struct table_view *view, void (*visit)(const struct table_leaf *, void *), void *context);
 // Calls `visit` for every bucket of the sample table that is not empty.
-void table_visit_sample_buckets(const struct table_view *view, void (*visit)(const uint64_t *entries, uint32_t bucket, void *), void *context);
+void table_visit_sample_buckets(const struct table_view *view,
+				void (*visit)(const uint64_t *entries, uint32_t bucket, void *), void *context);
 // The live table's entry for an address, NULL when its tables are not there.
 const uint32_t *table_narrow_entry(struct table_view *view, uint64_t address);
 // The entry of an address's piece. NULL also when the address can have none.
@@ -52,11 +55,12 @@ const uint32_t *table_wide_entry(struct table_view *view, uint64_t address);
 const uint64_t *table_sample_room(const struct table_view *view, uint64_t address);
 // The record that the tables hold for an address; 0 = none.
 uint32_t table_find_block(struct table_view *view, uint64_t address);
-// Calls `visit` for every node that the hash buckets lead to, once for each bucket that does (an honest table: one); chains that loop
-// are cut and counted.
-void table_visit_nodes(struct table_view *view, void (*visit)(uint32_t ref, const struct stack_node *, void *), void *context);
-// A thread's slot, NULL when it is not in use. Does not touch the memory of those that were never taken, which lie far apart.
-// pre: index < HS_THREAD_SLOTS_ALL
+// Calls `visit` for every node that the hash buckets lead to, once for each bucket that does (an honest table: one);
+// chains that loop are cut and counted.
+void table_visit_nodes(struct table_view *view, void (*visit)(uint32_t ref, const struct stack_node *, void *),
+		       void *context);
+// A thread's slot, NULL when it is not in use. Does not touch the memory of those that were never taken, which lie far
+// apart. pre: index < HS_THREAD_SLOTS_ALL
 const struct thread_slot *table_slot(const struct table_view *view, uint32_t index);
 // Calls `visit` for every thread slot in use.
 void table_visit_slots(const struct table_view *view, void (*visit)(const struct thread_slot *, void *), void *context);

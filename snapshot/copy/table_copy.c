@@ -10,15 +10,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// How much of the region's own memory is mapped at a time while it is copied, bytes: all of it would count as the tool's.
+// How much of the region's own memory is mapped at a time while it is copied, bytes: all of it would count as the
+// tool's.
 enum { SHARED_STEP = 4 << 20 };
 
 // A target can fill its region far beyond what it was made for.
 struct hs_error *table_copy_take_room(struct table_copy *copy, uint64_t size)
 {
 	if (size > copy->room - copy->copied)
-		return hs_error_create(HS_ERROR_REFUSED, "a copy of the region needs more than the %" PRIu64 " MiB of memory that are "
-				       "available", copy->room >> 20);
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "a copy of the region needs more than the %" PRIu64 " MiB of memory that are "
+				       "available",
+				       copy->room >> 20);
 	copy->copied += size;
 	return NULL;
 }
@@ -26,7 +29,8 @@ struct hs_error *table_copy_take_room(struct table_copy *copy, uint64_t size)
 void table_copy_forget_shared(const struct table_copy *copy, uint64_t start, uint64_t end)
 {
 	start &= ~(uint64_t)(HS_PAGE_SIZE - 1);
-	// Of memory that is shared this gives up the mapping of the pages, not what is in them. Where it fails, the tool is only larger.
+	// Of memory that is shared this gives up the mapping of the pages, not what is in them. Where it fails, the
+	// tool is only larger.
 	(void)madvise((void *)(uintptr_t)(copy->shared + start), end - start, MADV_DONTNEED);
 }
 
@@ -45,7 +49,8 @@ static void copy_shared(uint64_t start, uint64_t end, struct table_copy *copy)
 		copy->pages[page / 64] |= UINT64_C(1) << (page % 64);
 }
 
-static struct hs_error *copy_range(const struct region_access *access, uint64_t start, uint64_t end, struct table_copy *copy)
+static struct hs_error *copy_range(const struct region_access *access, uint64_t start, uint64_t end,
+				   struct table_copy *copy)
 {
 	struct hs_error *error;
 
@@ -69,8 +74,10 @@ bool table_copy_has(const struct table_copy *copy, uint64_t offset)
 	return offset < copy->size && copy->pages[page / 64] >> (page % 64) & 1;
 }
 
-// The region's memory is sparse, and reading a hole through a mapping would fill it: the file system names the written ranges.
-static struct hs_error *copy_written(const struct region_access *access, uint64_t start, uint64_t end, struct table_copy *copy)
+// The region's memory is sparse, and reading a hole through a mapping would fill it: the file system names the written
+// ranges.
+static struct hs_error *copy_written(const struct region_access *access, uint64_t start, uint64_t end,
+				     struct table_copy *copy)
 {
 	struct hs_error *error = NULL;
 
@@ -79,7 +86,8 @@ static struct hs_error *copy_written(const struct region_access *access, uint64_
 		off_t hole;
 
 		if (data < 0)
-			return errno == ENXIO ? NULL : hs_error_system(errno, "cannot find the written parts of the region");
+			return errno == ENXIO ? NULL
+					      : hs_error_system(errno, "cannot find the written parts of the region");
 		if ((uint64_t)data >= end)
 			return NULL;
 		hole = lseek(access->fd, data, SEEK_HOLE);
@@ -92,13 +100,15 @@ static struct hs_error *copy_written(const struct region_access *access, uint64_
 }
 
 // Without the region's memory (no privilege to open it) every part is read whole, up to where it is used.
-static struct hs_error *copy_used(const struct region_access *access, uint64_t start, uint64_t end, struct table_copy *copy)
+static struct hs_error *copy_used(const struct region_access *access, uint64_t start, uint64_t end,
+				  struct table_copy *copy)
 {
 	return access->fd >= 0 ? copy_written(access, start, end, copy) : copy_range(access, start, end, copy);
 }
 
 // Each list is filled from its start; the header's counts have been checked.
-static struct hs_error *copy_lists(const struct region_access *access, const struct region_header *header, struct table_copy *copy)
+static struct hs_error *copy_lists(const struct region_access *access, const struct region_header *header,
+				   struct table_copy *copy)
 {
 	uint64_t threads = header->thread_count < HS_THREAD_HISTORY_MAX ? header->thread_count : HS_THREAD_HISTORY_MAX;
 	const struct {
@@ -124,7 +134,8 @@ struct hs_error *table_copy_slot(const struct region_access *access, uint64_t of
 }
 
 // Of each slot with a place of its own that was ever taken. The others are in pages.
-static struct hs_error *copy_slots(const struct region_access *access, const struct region_header *header, struct table_copy *copy)
+static struct hs_error *copy_slots(const struct region_access *access, const struct region_header *header,
+				   struct table_copy *copy)
 {
 	struct hs_error *error = NULL;
 
@@ -162,20 +173,23 @@ struct hs_error *table_copy_take(const struct region_access *access, const uint8
 	error = copy_range(access, 0, HS_HEADER_SIZE, ret);
 	if (!error)
 		error = region_check_header(header, ret->size);
-	// Not the rule cache, and of the rest no more than is in use: where reading is through the target's memory, it fills holes there.
+	// Not the rule cache, and of the rest no more than is in use: where reading is through the target's memory, it
+	// fills holes there.
 	if (!error)
 		error = copy_lists(access, header, ret);
 	if (!error)
 		error = copy_slots(access, header, ret);
 	if (!error)
 		error = copy_used(access, HS_OFFSET_BUCKETS, HS_OFFSET_PAGES, ret);
-	// A chain of stacks begins with its newest node, perhaps in a page that was handed out since the header was copied: without that page, all
-	// behind it would be lost.
+	// A chain of stacks begins with its newest node, perhaps in a page that was handed out since the header was
+	// copied: without that page, all behind it would be lost.
 	if (!error && shared)
 		header->next_page = racing_u64(&((const struct region_header *)shared)->next_page);
 	if (!error)
 		error = copy_used(access, HS_OFFSET_PAGES,
-				  (header->next_page < header->max_pages ? header->next_page : header->max_pages) * HS_PAGE_SIZE, ret);
+				  (header->next_page < header->max_pages ? header->next_page : header->max_pages) *
+					  HS_PAGE_SIZE,
+				  ret);
 	if (error)
 		table_copy_deinit(ret);
 	return error;

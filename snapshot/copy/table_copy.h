@@ -11,22 +11,26 @@
 #include <stdint.h>
 
 struct table_copy {
-	uint8_t *bytes;  // `size` bytes, laid out as the region; parts of the region that were never written read as 0
+	uint8_t *bytes; // `size` bytes, laid out as the region; parts of the region that were never written read as 0
 	uint64_t size;
-	uint64_t copied; // bytes that were really copied
-	uint64_t room;   // bytes that may be copied
-	const uint8_t *shared; // the region, mapped, for a copy while threads run; NULL = it is read in one piece after the other
-	uint64_t *pages; // of such a copy: a bit for each page that was copied, from the start of the region
+	uint64_t copied;       // bytes that were really copied
+	uint64_t room;         // bytes that may be copied
+	const uint8_t *shared; // the region, mapped, for a copy while threads run; NULL = it is read in one piece after
+			       // the other
+	uint64_t *pages;       // of such a copy: a bit for each page that was copied, from the start of the region
 };
 
-// Copies what the region holds, in the order in which docs/consistency.md needs it. Needs memory for the written part only. `shared`: where
-// the region is mapped, when threads run; NULL, when all stand still.
-struct hs_error *table_copy_take(const struct region_access *access, const uint8_t *shared, struct table_copy *ret) HS_MUST_CHECK;
+// Copies what the region holds, in the order in which docs/consistency.md needs it. Needs memory for the written part
+// only. `shared`: where the region is mapped, when threads run; NULL, when all stand still.
+struct hs_error *table_copy_take(const struct region_access *access, const uint8_t *shared,
+				 struct table_copy *ret) HS_MUST_CHECK;
 // Copies a thread's slot once more. `offset`: where it is in the region
-struct hs_error *table_copy_slot(const struct region_access *access, uint64_t offset, struct table_copy *copy) HS_MUST_CHECK;
+struct hs_error *table_copy_slot(const struct region_access *access, uint64_t offset,
+				 struct table_copy *copy) HS_MUST_CHECK;
 // Whether the page of an offset was copied. pre: the copy was made while threads ran
 bool table_copy_has(const struct table_copy *copy, uint64_t offset);
-// Gives up the pages of [start, end) of the region itself until they are read again. pre: the copy is made while threads run
+// Gives up the pages of [start, end) of the region itself until they are read again. pre: the copy is made while
+// threads run
 void table_copy_forget_shared(const struct table_copy *copy, uint64_t start, uint64_t end);
 // Counts `size` bytes that are to be taken besides; an error when there is no memory for them.
 struct hs_error *table_copy_take_room(struct table_copy *copy, uint64_t size) HS_MUST_CHECK;

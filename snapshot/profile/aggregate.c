@@ -12,8 +12,8 @@
 struct work {
 	struct aggregate *result;
 	struct table_view *view;
-	uint32_t *index;   // by ref - first ref: position in result->stacks + 1; 0 = none
-	size_t index_size; // bytes
+	uint32_t *index;           // by ref - first ref: position in result->stacks + 1; 0 = none
+	size_t index_size;         // bytes
 	struct word_index counted; // ref and samples_per_block of result->counted, in its order
 	bool no_memory;
 };
@@ -67,7 +67,8 @@ static struct stack_totals *totals_counted(struct work *work, uint32_t ref, uint
 static void add_live(struct work *work, const struct block_record *record)
 {
 	struct aggregate *result = work->result;
-	struct stack_totals *totals = record->samples ? totals_counted(work, record->stack, record->samples) : totals_of(work, record->stack);
+	struct stack_totals *totals =
+		record->samples ? totals_counted(work, record->stack, record->samples) : totals_of(work, record->stack);
 
 	estimate_add(&result->live, record);
 	if (totals)
@@ -124,7 +125,8 @@ static void visit_slot(const struct thread_slot *slot, void *context)
 	struct work *work = context;
 
 	work->result->threads++;
-	if (thread_key_is_taken(slot->thread_pointer) && slot->interval > work->result->slots_interval && slot->interval <= HS_INTERVAL_MAX)
+	if (thread_key_is_taken(slot->thread_pointer) && slot->interval > work->result->slots_interval &&
+	    slot->interval <= HS_INTERVAL_MAX)
 		work->result->slots_interval = slot->interval;
 	for (size_t i = 0; i < HS_COUNTER_SLOTS; i++)
 		work->result->counters[i] += slot->counters[i];
@@ -142,9 +144,10 @@ static void visit_slot(const struct thread_slot *slot, void *context)
 	visit_pending(work, slot);
 }
 
-// What is live was allocated. Estimates say so as well, because a block adds the same weight to both; but a thread stopped while it moved its
-// totals to the node has them in its registers only, a node's weights are rounded (fixed point), and a sample that is kept when its interval
-// is raised weighs more than it did. What is live is what the records show, so it stands.
+// What is live was allocated. Estimates say so as well, because a block adds the same weight to both; but a thread
+// stopped while it moved its totals to the node has them in its registers only, a node's weights are rounded (fixed
+// point), and a sample that is kept when its interval is raised weighs more than it did. What is live is what the
+// records show, so it stands.
 static void raise_to_live(struct stack_totals *totals)
 {
 	totals->alloc_objects = fmax(totals->alloc_objects, totals->live.objects);
@@ -176,8 +179,10 @@ struct hs_error *aggregate_make(struct table_view *view, struct aggregate *ret)
 	struct work work = { .result = ret, .view = view };
 
 	*ret = (struct aggregate){ 0 };
-	work.index_size = (view->end_page + 1 - HS_OFFSET_PAGES / HS_PAGE_SIZE) * (HS_PAGE_SIZE >> HS_REF_SHIFT) * sizeof(uint32_t);
-	work.index = mmap(NULL, work.index_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	work.index_size = (view->end_page + 1 - HS_OFFSET_PAGES / HS_PAGE_SIZE) * (HS_PAGE_SIZE >> HS_REF_SHIFT) *
+			  sizeof(uint32_t);
+	work.index =
+		mmap(NULL, work.index_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (work.index == MAP_FAILED)
 		return hs_error_system(errno, "no address space to add up the stacks");
 	table_visit_blocks(view, visit_block, &work);

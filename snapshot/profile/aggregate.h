@@ -9,8 +9,8 @@
 
 // One stack that anything was allocated from since attach.
 struct stack_totals {
-	uint32_t node; // ref of its innermost frame
-	uint32_t samples_per_block; // that fell into each of its live blocks; 0 = not counted
+	uint32_t node;                     // ref of its innermost frame
+	uint32_t samples_per_block;        // that fell into each of its live blocks; 0 = not counted
 	double alloc_objects, alloc_bytes; // since attach, estimated; exact up to 2^53. Never below `live`
 	struct estimate live;              // now
 };
@@ -22,15 +22,16 @@ struct stack_list {
 
 struct aggregate {
 	struct stack_list stacks;  // whose samples_per_block is 0
-	struct stack_list counted; // the others. Of what was allocated they hold what is live, the stack's entry in `stacks` the rest
-	uint64_t counters[HS_COUNTER_SLOTS];       // of all threads
+	struct stack_list counted; // the others. Of what was allocated they hold what is live, the stack's entry in
+				   // `stacks` the rest
+	uint64_t counters[HS_COUNTER_SLOTS]; // of all threads
 	uint64_t cut_counters[CUT_REASON_COUNT];
 	struct estimate live; // of all blocks, those of damaged stacks too
 	uint64_t sampled;     // records that were drawn by sampling, not because every block was recorded
 	uint32_t interval_low, interval_high; // smallest and largest mean interval of these, bytes; 0 = there are none
-	uint64_t slots_interval; // largest mean interval that a thread draws with, bytes; 0 = none samples
-	uint64_t pending; // blocks that were being reallocated, counted as live
-	uint32_t threads; // slots in use
+	uint64_t slots_interval;              // largest mean interval that a thread draws with, bytes; 0 = none samples
+	uint64_t pending;                     // blocks that were being reallocated, counted as live
+	uint32_t threads;                     // slots in use
 };
 
 struct hs_error *aggregate_make(struct table_view *view, struct aggregate *ret) HS_MUST_CHECK;

@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-// With a = size / interval, a block is recorded with probability p = 1 - exp(-a). Each one that is counts for w = 1 / p blocks, and adds
-// (1 - p) / p^2 = w / (exp(a) - 1) to the estimated variance of their number (Horvitz and Thompson). Both by expm1, which loses no digits
-// where a is small; where it is large they become 1 and 0.
+// With a = size / interval, a block is recorded with probability p = 1 - exp(-a). Each one that is counts for w = 1 / p
+// blocks, and adds (1 - p) / p^2 = w / (exp(a) - 1) to the estimated variance of their number (Horvitz and Thompson).
+// Both by expm1, which loses no digits where a is small; where it is large they become 1 and 0.
 void estimate_add(struct estimate *sum, const struct block_record *record)
 {
 	double size = (double)record->size;

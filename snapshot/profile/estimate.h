@@ -7,12 +7,13 @@
 
 #include <stdint.h>
 
-// Sums over recorded blocks. Never rounded on the way, and finite whatever the records say: a region shows no more than 2^36 blocks, one of
-// them adds less than 2^66 to a value and at most 2^64, the square of its interval, to a variance.
+// Sums over recorded blocks. Never rounded on the way, and finite whatever the records say: a region shows no more than
+// 2^36 blocks, one of them adds less than 2^66 to a value and at most 2^64, the square of its interval, to a variance.
 struct estimate {
-	double objects, bytes;                   // of all such blocks, recorded or not
-	double objects_variance, bytes_variance; // of these two, estimated without bias as well. What was not recorded adds nothing: heap_profile.h
-	uint64_t records;                        // how many blocks it is made of
+	double objects, bytes; // of all such blocks, recorded or not
+	// of these two, estimated without bias as well. What was not recorded adds nothing: heap_profile.h
+	double objects_variance, bytes_variance;
+	uint64_t records; // how many blocks it is made of
 };
 
 // Adds a block and those that it stands for.

@@ -47,7 +47,8 @@ static const char *const verdict_texts[] = {
 };
 
 // Takes ownership of `text`.
-static struct hs_error *add_line(struct heap_profile *profile, const char *name, char *text, uint64_t value, bool is_loss)
+static struct hs_error *add_line(struct heap_profile *profile, const char *name, char *text, uint64_t value,
+				 bool is_loss)
 {
 	struct ledger_line *lines = reallocarray(profile->ledger, profile->ledger_count + 1, sizeof(*lines));
 	char *copy = strdup(name);
@@ -63,15 +64,18 @@ static struct hs_error *add_line(struct heap_profile *profile, const char *name,
 	return NULL;
 }
 
-static struct hs_error *add(struct heap_profile *profile, const char *name, const char *text, uint64_t value, bool is_loss)
+static struct hs_error *add(struct heap_profile *profile, const char *name, const char *text, uint64_t value,
+			    bool is_loss)
 {
 	return add_line(profile, name, strdup(text), value, is_loss);
 }
 
 // Functions that make blocks and are not hooked: what is known of how much that is.
-static struct hs_error *add_unseen(const struct table_view *view, const struct aggregate *aggregate, struct heap_profile *profile)
+static struct hs_error *add_unseen(const struct table_view *view, const struct aggregate *aggregate,
+				   struct heap_profile *profile)
 {
-	uint64_t unknown = aggregate->counters[COUNTER_unknown_frees], all = unknown + aggregate->counters[COUNTER_frees];
+	uint64_t unknown = aggregate->counters[COUNTER_unknown_frees],
+		 all = unknown + aggregate->counters[COUNTER_frees];
 	uint64_t makers = 0;
 	char *text;
 	struct hs_error *error;
@@ -84,9 +88,13 @@ static struct hs_error *add_unseen(const struct table_view *view, const struct a
 	if (!makers)
 		return NULL;
 	if (!table_header(view)->always_exact || !all)
-		return add(profile, "unseen_functions", "functions that make blocks are not hooked (below): their blocks are not seen", makers, true);
-	error = hs_format(&text, "functions that make blocks are not hooked (below): %.1f %% of all frees were of untracked blocks, from before attach or made by these functions",
-			  100.0 * (double)unknown / (double)all);
+		return add(profile, "unseen_functions",
+			   "functions that make blocks are not hooked (below): their blocks are not seen", makers,
+			   true);
+	error = hs_format(
+		&text,
+		"functions that make blocks are not hooked (below): %.1f %% of all frees were of untracked blocks, from before attach or made by these functions",
+		100.0 * (double)unknown / (double)all);
 	return error ? error : add_line(profile, "unseen_functions", text, makers, true);
 }
 
@@ -98,7 +106,8 @@ static struct hs_error *add_hooks(const struct table_view *view, struct heap_pro
 	for (uint32_t i = 0; i < table_header(view)->hook_count; i++) {
 		const struct hook_record *hook = table_hook(view, i);
 
-		applied += hook && hook->verdict == VERDICT_ok && hook->state == HOOK_APPLIED && hook_kind_is_function((enum hook_kind)hook->kind);
+		applied += hook && hook->verdict == VERDICT_ok && hook->state == HOOK_APPLIED &&
+			   hook_kind_is_function((enum hook_kind)hook->kind);
 	}
 	error = add(profile, "hooks", "allocation functions hooked", applied, false);
 	for (uint32_t i = 0; i < table_header(view)->hook_count && !error; i++) {
@@ -119,26 +128,34 @@ static struct hs_error *add_hooks(const struct table_view *view, struct heap_pro
 }
 
 // Where not every allocation was recorded: what the figures are made of.
-static struct hs_error *add_sampling(const struct table_view *view, const struct aggregate *aggregate, struct heap_profile *profile)
+static struct hs_error *add_sampling(const struct table_view *view, const struct aggregate *aggregate,
+				     struct heap_profile *profile)
 {
 	struct hs_error *error = NULL;
 
 	if (table_header(view)->always_exact && !aggregate->sampled)
 		return NULL;
-	error = add(profile, "unknown_not_counted", "sampling: frees and reallocations of blocks that were not recorded are not counted", 1, false);
+	error = add(profile, "unknown_not_counted",
+		    "sampling: frees and reallocations of blocks that were not recorded are not counted", 1, false);
 	if (!error)
 		error = add(profile, "live_records", "live blocks that were recorded", aggregate->live.records, false);
 	if (!error)
-		error = add(profile, "live_samples", "of these samples, which stand for others too", aggregate->sampled, false);
+		error = add(profile, "live_samples", "of these samples, which stand for others too", aggregate->sampled,
+			    false);
 	if (!error && table_header(view)->was_stopped)
-		error = add(profile, "was_stopped", "recording was stopped for a time: what was allocated then is missing", 1, true);
+		error = add(profile, "was_stopped",
+			    "recording was stopped for a time: what was allocated then is missing", 1, true);
 	if (!error && aggregate->sampled)
-		error = add(profile, "interval_low", "bytes between samples on average, where they were densest", aggregate->interval_low, false);
+		error = add(profile, "interval_low", "bytes between samples on average, where they were densest",
+			    aggregate->interval_low, false);
 	if (!error && aggregate->sampled)
-		error = add(profile, "interval_high", "bytes between samples on average, where they were rarest", aggregate->interval_high, false);
+		error = add(profile, "interval_high", "bytes between samples on average, where they were rarest",
+			    aggregate->interval_high, false);
 	if (!error && table_header(view)->interval_most)
-		error = add(profile, "interval_most", "largest mean sampling interval since attach (bytes): any site may have about as many live bytes that no sample shows",
-			    table_header(view)->interval_most, false);
+		error = add(
+			profile, "interval_most",
+			"largest mean sampling interval since attach (bytes): any site may have about as many live bytes that no sample shows",
+			table_header(view)->interval_most, false);
 	return error;
 }
 
@@ -154,30 +171,41 @@ static bool holds_go(const struct table_view *view)
 	return found;
 }
 
-struct hs_error *ledger_build(const struct table_view *view, const struct aggregate *aggregate, struct heap_profile *profile)
+struct hs_error *ledger_build(const struct table_view *view, const struct aggregate *aggregate,
+			      struct heap_profile *profile)
 {
 	const struct region_header *header = table_header(view);
 	uint64_t modules = 0, unloaded = 0;
 	struct hs_error *error = NULL;
 
 	for (size_t i = 0; i < COUNTER_COUNT && !error; i++)
-		error = add(profile, counter_lines[i].name, counter_lines[i].text, aggregate->counters[i], counter_is_loss((enum counter)i));
+		error = add(profile, counter_lines[i].name, counter_lines[i].text, aggregate->counters[i],
+			    counter_is_loss((enum counter)i));
 	for (size_t i = 0; i < CUT_REASON_COUNT && !error; i++)
 		if (aggregate->cut_counters[i])
 			error = add(profile, cut_lines[i].name, cut_lines[i].text, aggregate->cut_counters[i], true);
 	if (!error)
-		error = add(profile, "lost_no_slot", "allocations lost: no room to follow their thread (attach with more --max-memory; dump --stop frees the slots of ended threads)",
-			    header->lost_no_slot, true);
+		error = add(
+			profile, "lost_no_slot",
+			"allocations lost: no room to follow their thread (attach with more --max-memory; dump --stop frees the slots of ended threads)",
+			header->lost_no_slot, true);
 	if (!error)
-		error = add(profile, "lost_no_thread_pointer", "allocations lost: by threads without a thread pointer", header->lost_no_thread_pointer, true);
+		error = add(profile, "lost_no_thread_pointer", "allocations lost: by threads without a thread pointer",
+			    header->lost_no_thread_pointer, true);
 	if (!error)
-		error = add(profile, "lost_shared_pointer", "allocations lost: by threads that share one thread pointer", header->lost_shared_pointer, true);
+		error = add(profile, "lost_shared_pointer",
+			    "allocations lost: by threads that share one thread pointer", header->lost_shared_pointer,
+			    true);
 	if (!error)
-		error = add(profile, "modules_lost", "libraries loaded since attach that could not be read, or the list was full: the most at one time", header->modules_lost, true);
+		error = add(
+			profile, "modules_lost",
+			"libraries loaded since attach that could not be read, or the list was full: the most at one time",
+			header->modules_lost, true);
 	if (!error)
 		error = add(profile, "table_damaged", "references in the table that lead nowhere", view->damaged, true);
 	if (!error)
-		error = add(profile, "pending_reallocations", "live blocks that were being reallocated", aggregate->pending, false);
+		error = add(profile, "pending_reallocations", "live blocks that were being reallocated",
+			    aggregate->pending, false);
 	if (!error)
 		error = add_sampling(view, aggregate, profile);
 	if (!error)
@@ -191,9 +219,11 @@ struct hs_error *ledger_build(const struct table_view *view, const struct aggreg
 	if (!error)
 		error = add(profile, "modules_unloaded", "of these unloaded again", unloaded, false);
 	if (!error && holds_go(view))
-		error = add(profile, "go_heap", "programs or libraries written in Go, whose own allocations are not seen", 1, true);
+		error = add(profile, "go_heap",
+			    "programs or libraries written in Go, whose own allocations are not seen", 1, true);
 	if (!error)
-		error = add(profile, "region_bytes", "bytes of the region in use", (view->end_page - header->first_page) * HS_PAGE_SIZE, false);
+		error = add(profile, "region_bytes", "bytes of the region in use",
+			    (view->end_page - header->first_page) * HS_PAGE_SIZE, false);
 	if (!error)
 		error = add(profile, "region_limit", "bytes that the region may use",
 			    (header->max_pages - header->first_page) * HS_PAGE_SIZE, false);
@@ -205,8 +235,8 @@ struct hs_error *ledger_build(const struct table_view *view, const struct aggreg
 struct hs_error *ledger_add_symbols_lost(struct heap_profile *profile, const char *path, const char *reason)
 {
 	char *text;
-	struct hs_error *error =
-		hs_format(&text, "no symbols of %s: the process that read its files %s", *path ? path : "the program", reason);
+	struct hs_error *error = hs_format(&text, "no symbols of %s: the process that read its files %s",
+					   *path ? path : "the program", reason);
 
 	return error ? error : add_line(profile, "symbols_lost", text, 1, true);
 }

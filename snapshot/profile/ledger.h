@@ -8,9 +8,11 @@
 #include "snapshot/profile/aggregate.h"
 
 // Fills the ledger of a profile. On failure the caller deinits *profile.
-struct hs_error *ledger_build(const struct table_view *view, const struct aggregate *aggregate, struct heap_profile *profile) HS_MUST_CHECK;
+struct hs_error *ledger_build(const struct table_view *view, const struct aggregate *aggregate,
+			      struct heap_profile *profile) HS_MUST_CHECK;
 
 // A line for a module whose symbol files could not be read.
-struct hs_error *ledger_add_symbols_lost(struct heap_profile *profile, const char *path, const char *reason) HS_MUST_CHECK;
+struct hs_error *ledger_add_symbols_lost(struct heap_profile *profile, const char *path,
+					 const char *reason) HS_MUST_CHECK;
 
 #endif

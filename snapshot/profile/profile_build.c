@@ -16,9 +16,9 @@ struct builder {
 	struct heap_profile *profile;
 	struct word_index locations; // by frame word
 	size_t location_room, frame_room, mapping_room;
-	uint32_t *map_mapping;       // by index into maps: mapping index, NO_INDEX = none
-	uint32_t *module_mapping;    // by module: mapping made for an unloaded one, NO_INDEX = none yet
-	uint32_t unknown_mapping;    // for code in no mapping
+	uint32_t *map_mapping;    // by index into maps: mapping index, NO_INDEX = none
+	uint32_t *module_mapping; // by module: mapping made for an unloaded one, NO_INDEX = none yet
+	uint32_t unknown_mapping; // for code in no mapping
 };
 
 // Makes room for one more item of `size` bytes in a growing array.
@@ -90,7 +90,8 @@ static struct hs_error *build_modules(struct builder *builder)
 static uint32_t module_at(const struct heap_profile *profile, uint64_t address)
 {
 	for (size_t i = 0; i < profile->module_count; i++)
-		if (!profile->modules[i].unloaded && address >= profile->modules[i].start && address < profile->modules[i].end)
+		if (!profile->modules[i].unloaded && address >= profile->modules[i].start &&
+		    address < profile->modules[i].end)
 			return (uint32_t)i;
 	return NO_INDEX;
 }
@@ -126,7 +127,8 @@ static struct hs_error *build_mappings(struct builder *builder)
 	for (int main_first = 1; main_first >= 0; main_first--) {
 		for (size_t i = 0; i < builder->maps->count; i++) {
 			const struct proc_map *map = &builder->maps->items[i];
-			bool is_wanted = map->executable && !code_names_have(&names, map->name) && strcmp(map->name, "[vsyscall]") != 0;
+			bool is_wanted = map->executable && !code_names_have(&names, map->name) &&
+					 strcmp(map->name, "[vsyscall]") != 0;
 			uint32_t module = is_wanted ? module_at(profile, map->start) : NO_INDEX;
 			bool is_main = module != NO_INDEX && profile->modules[module].is_main;
 
@@ -148,21 +150,23 @@ static struct hs_error *build_mappings(struct builder *builder)
 static uint32_t mapping_of(struct builder *builder, uint64_t address, uint32_t module_index)
 {
 	const struct proc_map *map = proc_maps_find(builder->maps, address);
-	const struct profile_module *module = module_index == NO_INDEX ? NULL : &builder->profile->modules[module_index];
+	const struct profile_module *module =
+		module_index == NO_INDEX ? NULL : &builder->profile->modules[module_index];
 
 	if (module && module->unloaded) {
 		uint32_t *made = &builder->module_mapping[module_index];
 
 		// Its file offsets are not kept; in nearly every file those of the text equal its virtual addresses.
 		if (*made == NO_INDEX)
-			*made = add_mapping(builder, module->text_low, module->text_high, module->text_low - module->load_bias,
-					    module->path, module);
+			*made = add_mapping(builder, module->text_low, module->text_high,
+					    module->text_low - module->load_bias, module->path, module);
 		return *made;
 	}
 	if (map && builder->map_mapping[map - builder->maps->items] != NO_INDEX)
 		return builder->map_mapping[map - builder->maps->items];
 	if (builder->unknown_mapping == NO_INDEX)
-		builder->unknown_mapping = add_mapping(builder, 0, UINT64_C(1) << HS_ADDRESS_BITS, 0, "[unknown]", NULL);
+		builder->unknown_mapping =
+			add_mapping(builder, 0, UINT64_C(1) << HS_ADDRESS_BITS, 0, "[unknown]", NULL);
 	return builder->unknown_mapping;
 }
 
@@ -179,7 +183,8 @@ static uint32_t location_of(struct builder *builder, uint64_t word)
 
 	if (index == NO_INDEX || !is_new)
 		return index;
-	if (!make_room(&profile->locations, profile->location_count, &builder->location_room, sizeof(*profile->locations)))
+	if (!make_room(&profile->locations, profile->location_count, &builder->location_room,
+		       sizeof(*profile->locations)))
 		return NO_INDEX;
 	location = &profile->locations[profile->location_count++];
 	*location = (struct profile_location){ .module = module < profile->module_count ? module : NO_INDEX };
@@ -202,10 +207,12 @@ static int64_t add_value(struct table_view *view, uint64_t value, int64_t *total
 	return (int64_t)value;
 }
 
-// What blocks are recorded with from now on. Under a budget each thread has an interval of its own: the largest of them.
+// What blocks are recorded with from now on. Under a budget each thread has an interval of its own: the largest of
+// them.
 static int64_t interval_in_force(const struct region_header *header, const struct aggregate *aggregate)
 {
-	uint64_t interval = header->sampling_mode == SAMPLING_budget ? aggregate->slots_interval : header->sampling_interval;
+	uint64_t interval =
+		header->sampling_mode == SAMPLING_budget ? aggregate->slots_interval : header->sampling_interval;
 
 	if (header->sampling_mode == SAMPLING_interval && interval < header->interval_floor)
 		interval = header->interval_floor;
@@ -231,9 +238,12 @@ static struct hs_error *add_sample(struct builder *builder, const struct stack_t
 
 	*sample = (struct profile_sample){
 		.first_frame = (uint32_t)profile->frame_count,
-		.alloc_objects = add_value(builder->view, estimate_round(totals->alloc_objects), &profile->total_alloc_objects),
-		.alloc_bytes = add_value(builder->view, estimate_round(totals->alloc_bytes), &profile->total_alloc_bytes),
-		.live_objects = add_value(builder->view, estimate_round(totals->live.objects), &profile->total_live_objects),
+		.alloc_objects =
+			add_value(builder->view, estimate_round(totals->alloc_objects), &profile->total_alloc_objects),
+		.alloc_bytes =
+			add_value(builder->view, estimate_round(totals->alloc_bytes), &profile->total_alloc_bytes),
+		.live_objects =
+			add_value(builder->view, estimate_round(totals->live.objects), &profile->total_live_objects),
 		.live_bytes = add_value(builder->view, estimate_round(totals->live.bytes), &profile->total_live_bytes),
 		.samples_per_block = totals->samples_per_block,
 		.live_records = totals->live.records,
@@ -276,7 +286,8 @@ struct hs_error *profile_build(struct table_view *view, const struct aggregate *
 	if (!error)
 		error = build_mappings(&builder);
 	if (!error) {
-		profile->samples = calloc(aggregate->stacks.count + aggregate->counted.count + 1, sizeof(*profile->samples));
+		profile->samples =
+			calloc(aggregate->stacks.count + aggregate->counted.count + 1, sizeof(*profile->samples));
 		if (!profile->samples)
 			error = &hs_error_no_memory;
 	}

@@ -19,22 +19,27 @@ static uint32_t site_frame(const struct heap_profile *profile, const struct prof
 }
 
 // What a location without a symbol is called: "module+0x1234".
-static struct hs_error *name_address(const struct heap_profile *profile, const struct profile_location *location, char **ret)
+static struct hs_error *name_address(const struct heap_profile *profile, const struct profile_location *location,
+				     char **ret)
 {
 	bool known = location->module < profile->module_count;
 	const char *path = known ? profile->modules[location->module].path : profile->mappings[location->mapping].file;
 	const char *base = strrchr(path, '/');
 
 	return hs_format(ret, "%s+0x%" PRIx64, base ? base + 1 : path,
-			 known ? location->address - profile->modules[location->module].load_bias : location->address - profile->mappings[location->mapping].start + profile->mappings[location->mapping].file_offset);
+			 known ? location->address - profile->modules[location->module].load_bias
+			       : location->address - profile->mappings[location->mapping].start +
+					 profile->mappings[location->mapping].file_offset);
 }
 
-static const struct profile_line *line_of(const struct heap_profile *profile, const struct profile_location *location, uint32_t index)
+static const struct profile_line *line_of(const struct heap_profile *profile, const struct profile_location *location,
+					  uint32_t index)
 {
 	return &profile->lines[location->first_line + index];
 }
 
-static struct hs_error *describe(const struct heap_profile *profile, const struct profile_sample *sample, struct heap_site *site)
+static struct hs_error *describe(const struct heap_profile *profile, const struct profile_sample *sample,
+				 struct heap_site *site)
 {
 	const struct profile_location *location;
 
@@ -153,7 +158,8 @@ struct hs_error *heap_site_callers(const struct heap_profile *profile, const str
 
 	if (error)
 		return error;
-	for (uint32_t f = sample->frame_count ? site_frame(profile, sample) : 0; f < sample->frame_count && limit; f++) {
+	for (uint32_t f = sample->frame_count ? site_frame(profile, sample) : 0; f < sample->frame_count && limit;
+	     f++) {
 		const struct profile_location *location = &profile->locations[profile->frames[sample->first_frame + f]];
 		uint32_t lines = location->line_count ? location->line_count : 1;
 
@@ -161,7 +167,8 @@ struct hs_error *heap_site_callers(const struct heap_profile *profile, const str
 			char *name;
 
 			if (location->line_count)
-				error = hs_format(&name, "%s", profile->functions[line_of(profile, location, i)->function].name);
+				error = hs_format(&name, "%s",
+						  profile->functions[line_of(profile, location, i)->function].name);
 			else
 				error = name_address(profile, location, &name);
 			if (!error)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-// The highest bits of a product with an odd factor that nobody knows: the words come from the target, and with a known factor it
-// could choose them so that all begin their search at one place.
+// The highest bits of a product with an odd factor that nobody knows: the words come from the target, and with a known
+// factor it could choose them so that all begin their search at one place.
 static size_t start_of(const struct word_index *index, uint64_t word)
 {
 	return (size_t)(word * index->factor >> (__builtin_clzll(index->table_size) + 1));

@@ -8,14 +8,15 @@
 #include <stdint.h>
 
 struct word_index {
-	uint64_t *words;    // in the order in which they came
+	uint64_t *words; // in the order in which they came
 	size_t count, room;
-	uint32_t *table;    // open addressing: position in words + 1; 0 = free
-	size_t table_size;  // power of two, more than twice count
-	uint64_t factor;    // of the hash; random, odd
+	uint32_t *table;   // open addressing: position in words + 1; 0 = free
+	size_t table_size; // power of two, more than twice count
+	uint64_t factor;   // of the hash; random, odd
 };
 
-// The number of `word`, added if it is new (*new_ret says which). UINT32_MAX = out of memory. A zeroed struct is an empty set.
+// The number of `word`, added if it is new (*new_ret says which). UINT32_MAX = out of memory. A zeroed struct is an
+// empty set.
 uint32_t word_index_add(struct word_index *index, uint64_t word, bool *new_ret);
 void word_index_deinit(struct word_index *index);
 

@@ -6,19 +6,21 @@
 
 // Before one of the names below. "" is last, and "__libc_" before "__".
 static const char *const prefixes[] = {
-	"__libc_", "__", "_int_", "_mid_", "je_", "_rjem_je_", "_rjem_", "tc_", "mi_", "rp", "sn_", "xx", "moz_x", "moz_arena_", "",
+	"__libc_", "__", "_int_", "_mid_", "je_",   "_rjem_je_",  "_rjem_", "tc_",
+	"mi_",     "rp", "sn_",   "xx",    "moz_x", "moz_arena_", "",
 };
 
 static const char *const names[] = {
-	"aligned_alloc", "calloc",	 "cfree",  "dallocx", "free",	 "free_aligned_sized", "free_sized",
-	"mallocx",	 "malloc",	 "memalign", "posix_memalign",     "pvalloc",
-	"rallocx",	 "reallocarray", "realloc", "sdallocx", "valloc", "xallocx",
+	"aligned_alloc", "calloc",       "cfree",   "dallocx",  "free",           "free_aligned_sized",
+	"free_sized",    "mallocx",      "malloc",  "memalign", "posix_memalign", "pvalloc",
+	"rallocx",       "reallocarray", "realloc", "sdallocx", "valloc",         "xallocx",
 };
 
 // After "mi_" or "mi_heap_", and before "_aligned", "_aligned_at", "_small" or nothing.
 static const char *const mimalloc_names[] = {
-	"alloc_new", "alloc_new_n", "expand",	"free_size", "malloc",	   "mallocn",	"new",	   "new_n",  "new_nothrow", "new_realloc", "new_reallocn",
-	"realloc",   "reallocarr",  "reallocf", "reallocn",  "realpath",   "recalloc",	"rezalloc", "strdup", "strndup",     "zalloc",	   "calloc",
+	"alloc_new",   "alloc_new_n", "expand",       "free_size", "malloc",     "mallocn",  "new",      "new_n",
+	"new_nothrow", "new_realloc", "new_reallocn", "realloc",   "reallocarr", "reallocf", "reallocn", "realpath",
+	"recalloc",    "rezalloc",    "strdup",       "strndup",   "zalloc",     "calloc",
 };
 static const char *const mimalloc_ends[] = { "", "_aligned", "_aligned_at", "_aligned_nothrow", "_small" };
 
@@ -30,7 +32,9 @@ static const struct {
 	const char *prefix;
 	const char *names[10];
 } families[] = {
-	{ "rpmalloc_heap_", { "alloc", "zalloc", "aligned_alloc", "aligned_zalloc", "calloc", "aligned_calloc", "realloc", "aligned_realloc" } },
+	{ "rpmalloc_heap_",
+	  { "alloc", "zalloc", "aligned_alloc", "aligned_zalloc", "calloc", "aligned_calloc", "realloc",
+	    "aligned_realloc" } },
 	{ "rp", { "zalloc", "aligned_zalloc", "aligned_calloc", "aligned_realloc" } },
 	{ "sn_rust_", { "alloc", "alloc_zeroed", "realloc", "dealloc" } },
 	{ "moz_x", { "strdup", "strndup", "memdup" } },
@@ -60,7 +64,8 @@ static bool is_mimalloc_name(const char *name)
 		size_t length = strlen(mimalloc_names[i]);
 
 		for (size_t j = 0; j < sizeof(mimalloc_ends) / sizeof(mimalloc_ends[0]); j++)
-			if (strncmp(name, mimalloc_names[i], length) == 0 && strcmp(name + length, mimalloc_ends[j]) == 0)
+			if (strncmp(name, mimalloc_names[i], length) == 0 &&
+			    strcmp(name + length, mimalloc_ends[j]) == 0)
 				return true;
 	}
 	return false;
@@ -85,12 +90,10 @@ static bool is_tcmalloc_operator(const char *name)
 // before them.
 static const char *const operators[] = { "_Znw", "_Zna", "_Zdl", "_Zda" };
 
-static bool starts_with(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
+static bool starts_with(const char *text, const char *start) { return strncmp(text, start, strlen(start)) == 0; }
 
-// Rust's v0 mangling of a function in the module alloc of the crate alloc: _RNv, the impl that it is in, NtCs<hash>_5alloc5alloc.
+// Rust's v0 mangling of a function in the module alloc of the crate alloc: _RNv, the impl that it is in,
+// NtCs<hash>_5alloc5alloc.
 static bool is_rust_v0(const char *name)
 {
 	name += strlen("_RNv");
@@ -109,12 +112,20 @@ static bool is_rust_v0(const char *name)
 	return name && starts_with(name, "_5alloc5alloc");
 }
 
-// Between Rust's containers and the allocator: the compiler's functions __rust_* (chosen: __rdl_* for the system's allocator, __rg_* for the
-// program's own), the standard library's modules alloc::alloc and std::sys::...::alloc, whoever implements GlobalAlloc.
+// Between Rust's containers and the allocator: the compiler's functions __rust_* (chosen: __rdl_* for the system's
+// allocator, __rg_* for the program's own), the standard library's modules alloc::alloc and std::sys::...::alloc,
+// whoever implements GlobalAlloc.
 static bool is_rust_allocator(const char *name)
 {
-	static const char *const starts[] = { "__rust_alloc", "__rust_realloc", "__rust_dealloc", "__rdl_", "__rg_", "_ZN5alloc5alloc",
-					      "_ZN3std3sys4unix5alloc", "_ZN3std3sys5alloc", "_ZN3std3sys3pal4unix5alloc" };
+	static const char *const starts[] = { "__rust_alloc",
+					      "__rust_realloc",
+					      "__rust_dealloc",
+					      "__rdl_",
+					      "__rg_",
+					      "_ZN5alloc5alloc",
+					      "_ZN3std3sys4unix5alloc",
+					      "_ZN3std3sys5alloc",
+					      "_ZN3std3sys3pal4unix5alloc" };
 
 	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
 		if (starts_with(name, starts[i]))

@@ -24,7 +24,7 @@ struct debug_info {
 	const struct profile_module *module;
 	Dwfl *dwfl;
 	Dwfl_Module *dwfl_module;
-	struct debug_units *units; // NULL = no DWARF
+	struct debug_units *units;     // NULL = no DWARF
 	uint64_t elf_bias, dwarf_bias; // address there = address of libdwfl - bias
 	struct symbol_table symbols;
 	char symbol_name[SYMBOL_NAME_BYTES]; // of the last lookup, without its version
@@ -83,8 +83,8 @@ static bool accept_module(int fd, bool is_mapped, void *context)
 {
 	struct wanted_file *wanted = context;
 	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
-	bool is_right = elf && (wanted->build_id_size ? has_build_id(elf, wanted->build_id, wanted->build_id_size)
-						      : is_mapped);
+	bool is_right =
+		elf && (wanted->build_id_size ? has_build_id(elf, wanted->build_id, wanted->build_id_size) : is_mapped);
 
 	if (is_right)
 		read_shared_link(wanted->info, elf);
@@ -141,17 +141,20 @@ static int find_debuginfo(Dwfl_Module *dwfl_module, void **userdata, const char 
 	*file_ret = NULL;
 	if (link && link == file) {
 		struct wanted_file shared = {
-			.build_id = info->shared_build_id, .build_id_size = info->shared_build_id_size,
+			.build_id = info->shared_build_id,
+			.build_id_size = info->shared_build_id_size,
 		};
 
-		return shared.build_id_size == 0 ? -1
-						 : symbol_files_find_debug(info->socket, shared.build_id, shared.build_id_size,
-									   info->shared_link, accept_debug, &shared);
+		return shared.build_id_size == 0
+			       ? -1
+			       : symbol_files_find_debug(info->socket, shared.build_id, shared.build_id_size,
+							 info->shared_link, accept_debug, &shared);
 	}
 
 	struct wanted_file wanted = { info, info->module->build_id, info->module->build_id_size, crc };
 
-	return symbol_files_find_debug(info->socket, wanted.build_id, wanted.build_id_size, link, accept_debug, &wanted);
+	return symbol_files_find_debug(info->socket, wanted.build_id, wanted.build_id_size, link, accept_debug,
+				       &wanted);
 }
 
 // Never asked: the file of each module is given.
@@ -191,8 +194,8 @@ static struct hs_error *load_symbols(struct debug_info *info)
 		GElf_Sym symbol;
 		Dwarf_Addr bias;
 		Elf *elf;
-		const char *name = dwfl_module_getsym_info(info->dwfl_module, i, &symbol, &address, &section_index,
-							   &elf, &bias);
+		const char *name =
+			dwfl_module_getsym_info(info->dwfl_module, i, &symbol, &address, &section_index, &elf, &bias);
 
 		if (!name || !*name || !is_function(&symbol) || section_index == SHN_UNDEF || !elf ||
 		    !gelf_getshdr(elf_getscn(elf, section_index), &section) || !(section.sh_flags & SHF_EXECINSTR))
@@ -204,7 +207,7 @@ static struct hs_error *load_symbols(struct debug_info *info)
 			.size = symbol.st_size,
 			.name = name,
 			.section_end = section.sh_addr + section.sh_size + bias,
-			.binding = binding == STB_LOCAL ? SYMBOL_LOCAL
+			.binding = binding == STB_LOCAL  ? SYMBOL_LOCAL
 				   : binding == STB_WEAK ? SYMBOL_WEAK
 							 : SYMBOL_GLOBAL,
 		};
@@ -272,8 +275,10 @@ struct hs_error *debug_info_open(int socket, const struct profile_module *module
 
 	struct wanted_file wanted = { info, module->build_id, module->build_id_size, 0 };
 	int fd = symbol_files_find(socket, accept_module, &wanted);
-	struct hs_error *error = fd < 0 ? hs_error_create(HS_ERROR_NOT_FOUND, "no file for %s with the build id of the "
-							  "loaded module", module->path)
+	struct hs_error *error = fd < 0 ? hs_error_create(HS_ERROR_NOT_FOUND,
+							  "no file for %s with the build id of the "
+							  "loaded module",
+							  module->path)
 					: load(info, fd);
 
 	if (error) {

@@ -25,7 +25,8 @@ struct debug_info;
 // Opens the module's file, which must have the build id of the module; a module without one needs the file that is
 // mapped. Files are asked for through `socket` (symbol_files.h). HS_ERROR_NOT_FOUND when there is none. `module` must
 // live longer. *ret stays until the process ends.
-struct hs_error *debug_info_open(int socket, const struct profile_module *module, struct debug_info **ret) HS_MUST_CHECK;
+struct hs_error *debug_info_open(int socket, const struct profile_module *module,
+				 struct debug_info **ret) HS_MUST_CHECK;
 
 // `address` as in the file (run-time address less load bias). frames[DEBUG_FRAMES_LIMIT]: innermost inlined
 // function first, the function that holds the address last; *count_ret 0 = nothing is known. *has_inlined_ret:

@@ -11,10 +11,7 @@ enum { LONGEST_NAME = 8192, LONGEST_RESULT = 16383 };
 
 // _Z: Itanium C++ ABI and Rust's older way; _R: Rust's newer one (RFC 2603). Everything else is a plain C name,
 // though libiberty would take some of them for types ("i" for int).
-bool is_mangled(const char *name)
-{
-	return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
-}
+bool is_mangled(const char *name) { return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0; }
 
 char *demangle(const char *name)
 {

@@ -47,8 +47,8 @@ static bool grow_slots(struct function_table *table)
 	for (size_t i = 0; i < table->count; i++) {
 		const struct profile_function *item = &table->items[i];
 
-		*find_slot(&bigger, &(struct function_text){ item->name, item->system_name, item->file, item->start_line }) =
-			(uint32_t)i + 1;
+		*find_slot(&bigger, &(struct function_text){ item->name, item->system_name, item->file,
+							     item->start_line }) = (uint32_t)i + 1;
 	}
 	free(table->slots);
 	*table = bigger;
@@ -78,7 +78,8 @@ static void function_deinit(struct profile_function *function)
 	free(function->file);
 }
 
-struct hs_error *function_table_add(struct function_table *table, const struct function_text *wanted, uint32_t *index_ret)
+struct hs_error *function_table_add(struct function_table *table, const struct function_text *wanted,
+				    uint32_t *index_ret)
 {
 	if (!reserve(table))
 		return &hs_error_no_memory;

@@ -26,7 +26,8 @@ struct function_text {
 };
 
 // *index_ret: the function with these texts; added, as the last one, when it is new.
-struct hs_error *function_table_add(struct function_table *table, const struct function_text *wanted, uint32_t *index_ret) HS_MUST_CHECK;
+struct hs_error *function_table_add(struct function_table *table, const struct function_text *wanted,
+				    uint32_t *index_ret) HS_MUST_CHECK;
 // Frees what was not taken over: to hand the items to a profile, set `items` to NULL and `count` to 0 before.
 void function_table_deinit(struct function_table *table);
 

@@ -50,8 +50,9 @@ static bool is_elf(int fd)
 	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && memcmp(magic, ELFMAG, SELFMAG) == 0;
 }
 
-// Takes ownership of a handle (O_PATH). Returns the file, opened for reading, when it is a plain file that begins as an ELF file, else -1:
-// opening a device can act on it, and what is no ELF file is nothing that a reader of symbols has to see.
+// Takes ownership of a handle (O_PATH). Returns the file, opened for reading, when it is a plain file that begins as an
+// ELF file, else -1: opening a device can act on it, and what is no ELF file is nothing that a reader of symbols has to
+// see.
 static int open_elf(int handle)
 {
 	struct stat status;
@@ -113,8 +114,7 @@ static bool is_mapping_of(const struct proc_map *map, const struct profile_modul
 {
 	const char *map_slash = strrchr(map->name, '/'), *slash = strrchr(module->path, '/');
 
-	return !*module->path ||
-	       strcmp(map_slash ? map_slash + 1 : map->name, slash ? slash + 1 : module->path) == 0;
+	return !*module->path || strcmp(map_slash ? map_slash + 1 : map->name, slash ? slash + 1 : module->path) == 0;
 }
 
 // Whether `fd` is the file of the mapping by its numbers. On file systems where a file shows other numbers than its
@@ -137,8 +137,8 @@ int module_files_find(const struct module_files *files, const struct profile_mod
 	if (map) {
 		// Needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE, and is the file even when it is deleted or
 		// replaced (proc(5)).
-		snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)hs_live_thread(files->pid), map->start,
-			 map->end);
+		snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)hs_live_thread(files->pid),
+			 map->start, map->end);
 		fd = offer(open_in_ours(path), is_mapping_of(map, module), accept, context);
 	}
 	if (fd < 0 && module->path[0] == '/') {
@@ -243,7 +243,8 @@ static bool read_identity(pid_t pid, uid_t *user_ret, pid_t *pid_ret)
 
 int module_files_open_perf_map(const struct module_files *files)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	HS_CLEANUP_CLOSE int handle = -1;
 	struct stat status;
 	char path[64];

@@ -2,8 +2,8 @@
 // Where the file of a module may be: the mapped file itself, the path as the target sees it, the path as we see it;
 // and where its separate debug file may be. Who asks decides by content whether a file is the right one.
 //
-// The names come from the target and may lead to a FIFO or device, or to what is no business of a reader of symbols: only plain files
-// are opened, and only those that begin as ELF files are offered.
+// The names come from the target and may lead to a FIFO or device, or to what is no business of a reader of symbols:
+// only plain files are opened, and only those that begin as ELF files are offered.
 #ifndef HEAPSNAP_SNAPSHOT_SYMBOLS_MODULE_FILES_H
 #define HEAPSNAP_SNAPSHOT_SYMBOLS_MODULE_FILES_H
 
@@ -36,8 +36,8 @@ int module_files_find(const struct module_files *files, const struct profile_mod
 int module_files_find_debug(const struct module_files *files, const uint8_t *build_id, size_t build_id_size,
 			    const char *beside, const char *link, module_file_accept *accept, void *context);
 
-// The file in which the process names the code that it makes itself, /tmp/perf-PID.map, with the PID that it has for itself; -1 = there is
-// none, or one that is not the process's own: a plain file of its user. The caller closes it.
+// The file in which the process names the code that it makes itself, /tmp/perf-PID.map, with the PID that it has for
+// itself; -1 = there is none, or one that is not the process's own: a plain file of its user. The caller closes it.
 int module_files_open_perf_map(const struct module_files *files);
 
 #endif

@@ -39,8 +39,8 @@ static struct hs_error *take_line(const char *line, struct perf_map *map)
 	const char *position = line;
 	uint64_t start, size;
 
-	if (!take_number(&position, &start) || !skip_spaces(&position) || !take_number(&position, &size) || !skip_spaces(&position) ||
-	    !*position || size == 0 || start > UINT64_MAX - size)
+	if (!take_number(&position, &start) || !skip_spaces(&position) || !take_number(&position, &size) ||
+	    !skip_spaces(&position) || !*position || size == 0 || start > UINT64_MAX - size)
 		return NULL;
 	return range_index_add(&map->index, start, start + size, (size_t)(position - map->text));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// perf-PID.map: names of code that a program has made itself (JIT), in a file that it writes for perf(1) (tools/perf/Documentation/
-// jit-interface.txt in Linux). A line each: start and size in hexadecimal, the name up to the end of the line. Pure.
+// perf-PID.map: names of code that a program has made itself (JIT), in a file that it writes for perf(1)
+// (tools/perf/Documentation/ jit-interface.txt in Linux). A line each: start and size in hexadecimal, the name up to
+// the end of the line. Pure.
 #ifndef HEAPSNAP_SNAPSHOT_SYMBOLS_PERF_MAP_H
 #define HEAPSNAP_SNAPSHOT_SYMBOLS_PERF_MAP_H
 
@@ -11,7 +12,7 @@
 #include <stdint.h>
 
 struct perf_map {
-	char *text;   // of the caller; the ends of lines are 0 bytes
+	char *text; // of the caller; the ends of lines are 0 bytes
 	size_t size;
 	struct range_index index; // value: where in `text` the name is
 };
@@ -22,8 +23,8 @@ enum { PERF_MAP_MAX = 256 << 20 }; // bytes of the file; a JIT that runs for mon
 struct hs_error *perf_map_parse(char *text, size_t size, struct perf_map *ret) HS_MUST_CHECK;
 void perf_map_deinit(struct perf_map *map);
 
-// The name of the code at an address; NULL = none. Where lines overlap: of the one that starts last; of two that start alike, the shorter,
-// else the later one, as code is made again in the place of old.
+// The name of the code at an address; NULL = none. Where lines overlap: of the one that starts last; of two that start
+// alike, the shorter, else the later one, as code is made again in the place of old.
 const char *perf_map_find(const struct perf_map *map, uint64_t address);
 
 #endif

@@ -61,8 +61,8 @@ static bool set_limits(const struct sandbox_limits *limits)
 {
 	uint64_t used = address_space();
 
-	return used && limit(RLIMIT_AS, used + limits->memory) && limit(RLIMIT_CPU, limits->processor_time) && limit(RLIMIT_FSIZE, 0) &&
-	       limit(RLIMIT_CORE, 0) && limit(RLIMIT_NOFILE, CHILD_FILES);
+	return used && limit(RLIMIT_AS, used + limits->memory) && limit(RLIMIT_CPU, limits->processor_time) &&
+	       limit(RLIMIT_FSIZE, 0) && limit(RLIMIT_CORE, 0) && limit(RLIMIT_NOFILE, CHILD_FILES);
 }
 
 // When memory runs out, the kernel takes this one first.
@@ -96,7 +96,8 @@ static bool keep_only(int socket)
 	return done;
 }
 
-// In a user namespace where no other user is mapped, the child stays who it is; what follows takes the same rights from it.
+// In a user namespace where no other user is mapped, the child stays who it is; what follows takes the same rights from
+// it.
 static void become_nobody(void)
 {
 	if (geteuid() != 0)
@@ -134,8 +135,8 @@ static bool give_up_rights(int socket, const struct sandbox_limits *limits, pid_
 		return false;
 	become_nobody();
 	// A change of user clears it (prctl(2)), so it comes afterwards.
-	if (!drop_capabilities() || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent || prctl(PR_SET_DUMPABLE, 0) < 0 ||
-	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+	if (!drop_capabilities() || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent ||
+	    prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return false;
 	return sandbox_filter_install();
 }
@@ -146,13 +147,14 @@ static _Noreturn void run_child(int socket, const struct sandbox_limits *limits,
 	if (!give_up_rights(socket, limits, parent) || send(CHILD_SOCKET, READY, sizeof(READY), MSG_NOSIGNAL) < 0)
 		_exit(EXIT_NOT_READY);
 	work(CHILD_SOCKET, context);
-	// No handlers of the tool, no flushing of its streams, and not what sanitizers do at _exit, which needs more calls than are left.
+	// No handlers of the tool, no flushing of its streams, and not what sanitizers do at _exit, which needs more
+	// calls than are left.
 	for (;;)
 		syscall(SYS_exit_group, 0);
 }
 
-struct hs_error *sandbox_start(void (*work)(int socket, void *context), void *context, const struct sandbox_limits *limits,
-			       struct sandbox *ret)
+struct hs_error *sandbox_start(void (*work)(int socket, void *context), void *context,
+			       const struct sandbox_limits *limits, struct sandbox *ret)
 {
 	char message[sizeof(READY)], ending[SANDBOX_ENDING_SIZE];
 	pid_t parent = getpid();
@@ -173,13 +175,15 @@ struct hs_error *sandbox_start(void (*work)(int socket, void *context), void *co
 		close(sockets[0]);
 		return error;
 	}
-	error = sandbox_receive(ret, hs_monotonic_ns() + READY_TIMEOUT_MS * UINT64_C(1000000), message, sizeof(message), &size);
+	error = sandbox_receive(ret, hs_monotonic_ns() + READY_TIMEOUT_MS * UINT64_C(1000000), message, sizeof(message),
+				&size);
 	if (error) {
 		sandbox_end(ret, ending);
 		if (error->code == HS_ERROR_INTERRUPTED)
 			return error;
 		hs_error_destroy(error);
-		return hs_error_create(HS_ERROR_REFUSED, "a process for reading symbol files cannot give up its rights here, and with "
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "a process for reading symbol files cannot give up its rights here, and with "
 				       "them it must not read them");
 	}
 	return NULL;
@@ -221,7 +225,8 @@ void sandbox_end(struct sandbox *sandbox, char ending[SANDBOX_ENDING_SIZE])
 		snprintf(ending, SANDBOX_ENDING_SIZE, "ended with status %d", WEXITSTATUS(status));
 }
 
-struct hs_error *sandbox_receive(struct sandbox *sandbox, uint64_t deadline_ns, void *buffer, size_t room, size_t *size_ret)
+struct hs_error *sandbox_receive(struct sandbox *sandbox, uint64_t deadline_ns, void *buffer, size_t room,
+				 size_t *size_ret)
 {
 	struct pollfd readable = { .fd = sandbox->socket, .events = POLLIN };
 	ssize_t size;
@@ -264,7 +269,9 @@ struct hs_error *sandbox_send(const struct sandbox *sandbox, const void *data, s
 	if (fd >= 0) {
 		message.msg_control = control.bytes;
 		message.msg_controllen = sizeof(control.bytes);
-		control.header = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+		control.header = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
+						   .cmsg_level = SOL_SOCKET,
+						   .cmsg_type = SCM_RIGHTS };
 		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
 	}
 	if (sendmsg(sandbox->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)size)

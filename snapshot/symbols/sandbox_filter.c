@@ -11,15 +11,24 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-// What reading mapped or handed files, allocating memory and answering need. newfstatat is fstat in newer C libraries; sysinfo is asked
-// by qsort of older ones. Everything else fails with EPERM and does nothing: a library that tries, and can do without, goes on.
+// What reading mapped or handed files, allocating memory and answering need. newfstatat is fstat in newer C libraries;
+// sysinfo is asked by qsort of older ones. Everything else fails with EPERM and does nothing: a library that tries, and
+// can do without, goes on.
 static const uint32_t allowed[] = {
-	SYS_read, SYS_pread64, SYS_lseek, SYS_fstat, SYS_newfstatat, SYS_close,
-	SYS_munmap, SYS_mremap, SYS_brk, SYS_madvise, SYS_futex, SYS_getrandom, SYS_sysinfo, SYS_clock_gettime,
-	SYS_sendto, SYS_sendmsg, SYS_recvfrom, SYS_recvmsg, SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_restart_syscall, SYS_exit, SYS_exit_group,
+	SYS_read,         SYS_pread64,        SYS_lseek,
+	SYS_fstat,        SYS_newfstatat,     SYS_close,
+	SYS_munmap,       SYS_mremap,         SYS_brk,
+	SYS_madvise,      SYS_futex,          SYS_getrandom,
+	SYS_sysinfo,      SYS_clock_gettime,  SYS_sendto,
+	SYS_sendmsg,      SYS_recvfrom,       SYS_recvmsg,
+	SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_restart_syscall,
+	SYS_exit,         SYS_exit_group,
 };
 
-enum { COUNT = sizeof(allowed) / sizeof(allowed[0]), ARGUMENT_3 = offsetof(struct seccomp_data, args) + 2 * sizeof(uint64_t) };
+enum {
+	COUNT = sizeof(allowed) / sizeof(allowed[0]),
+	ARGUMENT_3 = offsetof(struct seccomp_data, args) + 2 * sizeof(uint64_t)
+};
 
 #define LOAD(offset)             BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(offset))
 #define RETURN(value)            BPF_STMT(BPF_RET | BPF_K, (value))
@@ -47,7 +56,8 @@ bool sandbox_filter_install(void)
 
 	for (int i = 0; i < HEAD; i++)
 		filter[i] = head[i];
-	for (int i = 0; i < COUNT; i++) // to the last instruction; numbers of the x32 table have a bit more and equal none
+	// to the last instruction; numbers of the x32 table have a bit more and equal none
+	for (int i = 0; i < COUNT; i++)
 		filter[HEAD + i] = (struct sock_filter)IF_EQUAL(allowed[i], COUNT - i, 0);
 	filter[HEAD + COUNT] = (struct sock_filter)RETURN(SECCOMP_RET_ERRNO | EPERM);
 	filter[HEAD + COUNT + 1] = (struct sock_filter)RETURN(SECCOMP_RET_ALLOW);

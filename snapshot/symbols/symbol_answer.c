@@ -64,9 +64,10 @@ static struct hs_error *take_function(struct symbol_answer *answer, struct byte_
 	uint64_t start_line;
 	struct hs_error *error;
 
-	if (!byte_cursor_u32(cursor, &name_size) || !byte_cursor_u32(cursor, &system_size) || !byte_cursor_u32(cursor, &file_size) ||
-	    !byte_cursor_u64(cursor, &start_line) || !take_text(cursor, name_size, name) ||
-	    !take_text(cursor, system_size, system_name) || !take_text(cursor, file_size, file))
+	if (!byte_cursor_u32(cursor, &name_size) || !byte_cursor_u32(cursor, &system_size) ||
+	    !byte_cursor_u32(cursor, &file_size) || !byte_cursor_u64(cursor, &start_line) ||
+	    !take_text(cursor, name_size, name) || !take_text(cursor, system_size, system_name) ||
+	    !take_text(cursor, file_size, file))
 		return bad("a function that is cut off");
 	if (system_size == 0 || start_line > INT64_MAX)
 		return bad("a function without a name, or before the first line");
@@ -74,11 +75,13 @@ static struct hs_error *take_function(struct symbol_answer *answer, struct byte_
 	// Each line of a location names one function, so more functions than lines are for nothing.
 	if (answer->text_bytes > TEXT_BYTES_MAX || answer->number_count >= answer->location_count * SYMBOL_LINES_MAX)
 		return bad("too many functions");
-	if (!make_room((void **)&answer->numbers, answer->number_count, &answer->number_capacity, sizeof(*answer->numbers)))
+	if (!make_room((void **)&answer->numbers, answer->number_count, &answer->number_capacity,
+		       sizeof(*answer->numbers)))
 		return &hs_error_no_memory;
-	error = function_table_add(&answer->functions,
-				   &(struct function_text){ name_size ? name : system_name, system_name, file, (int64_t)start_line },
-				   &answer->numbers[answer->number_count]);
+	error = function_table_add(
+		&answer->functions,
+		&(struct function_text){ name_size ? name : system_name, system_name, file, (int64_t)start_line },
+		&answer->numbers[answer->number_count]);
 	if (!error)
 		answer->number_count++;
 	return error;
@@ -89,7 +92,8 @@ static struct hs_error *take_location(struct symbol_answer *answer, struct byte_
 	uint32_t index, has_inlined, count;
 	struct answer_location *location;
 
-	if (!byte_cursor_u32(cursor, &index) || !byte_cursor_u32(cursor, &has_inlined) || !byte_cursor_u32(cursor, &count))
+	if (!byte_cursor_u32(cursor, &index) || !byte_cursor_u32(cursor, &has_inlined) ||
+	    !byte_cursor_u32(cursor, &count))
 		return bad("a location that is cut off");
 	if (index >= answer->location_count || answer->locations[index].is_answered || count > SYMBOL_LINES_MAX)
 		return bad("a location that was not asked for");
@@ -99,10 +103,11 @@ static struct hs_error *take_location(struct symbol_answer *answer, struct byte_
 		uint32_t function;
 		uint64_t line;
 
-		if (!byte_cursor_u32(cursor, &function) || !byte_cursor_u64(cursor, &line) || function >= answer->number_count ||
-		    line > INT64_MAX)
+		if (!byte_cursor_u32(cursor, &function) || !byte_cursor_u64(cursor, &line) ||
+		    function >= answer->number_count || line > INT64_MAX)
 			return bad("a line of no function");
-		if (!make_room((void **)&answer->lines, answer->line_count, &answer->line_capacity, sizeof(*answer->lines)))
+		if (!make_room((void **)&answer->lines, answer->line_count, &answer->line_capacity,
+			       sizeof(*answer->lines)))
 			return &hs_error_no_memory;
 		answer->lines[answer->line_count++] = (struct profile_line){ answer->numbers[function], (int64_t)line };
 	}

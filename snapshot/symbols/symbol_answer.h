@@ -33,8 +33,8 @@ enum { SYMBOL_LINES_MAX = 64 }; // of one location
 struct hs_error *symbol_answer_init(size_t address_count, struct symbol_answer *ret) HS_MUST_CHECK;
 void symbol_answer_deinit(struct symbol_answer *answer);
 
-// Takes the items of one message (what follows its type). HS_ERROR_BAD_DATA for what no honest child says; what was taken before is
-// then worth nothing either.
+// Takes the items of one message (what follows its type). HS_ERROR_BAD_DATA for what no honest child says; what was
+// taken before is then worth nothing either.
 struct hs_error *symbol_answer_take(struct symbol_answer *answer, const void *items, size_t size) HS_MUST_CHECK;
 
 #endif

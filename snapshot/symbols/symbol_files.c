@@ -16,7 +16,9 @@ static int receive_candidate(int socket, bool *is_mapped_ret)
 	} control;
 	uint32_t words[2] = { 0 };
 	struct iovec part = { .iov_base = words, .iov_len = sizeof(words) };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes) };
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)
+	};
 	int fd;
 
 	if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != sizeof(words) || words[0] != SYMBOL_CANDIDATE)
@@ -24,7 +26,8 @@ static int receive_candidate(int socket, bool *is_mapped_ret)
 
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 
-	if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(sizeof(int)))
+	if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
+	    header->cmsg_len != CMSG_LEN(sizeof(int)))
 		return -1;
 	memcpy(&fd, CMSG_DATA(header), sizeof(fd));
 	*is_mapped_ret = words[1] == 1;
@@ -55,8 +58,8 @@ int symbol_files_find(int socket, module_file_accept *accept, void *context)
 	return find(socket, &type, sizeof(type), accept, context);
 }
 
-int symbol_files_find_debug(int socket, const uint8_t *build_id, size_t build_id_size, const char *link, module_file_accept *accept,
-			    void *context)
+int symbol_files_find_debug(int socket, const uint8_t *build_id, size_t build_id_size, const char *link,
+			    module_file_accept *accept, void *context)
 {
 	uint8_t request[8 + SYMBOL_BUILD_ID_MAX + SYMBOL_LINK_MAX];
 	uint32_t head[2] = { SYMBOL_FIND_DEBUG, (uint32_t)build_id_size };

@@ -10,7 +10,7 @@
 
 // As module_files_find and module_files_find_debug, of the module that the tool has in mind.
 int symbol_files_find(int socket, module_file_accept *accept, void *context);
-int symbol_files_find_debug(int socket, const uint8_t *build_id, size_t build_id_size, const char *link, module_file_accept *accept,
-			    void *context);
+int symbol_files_find_debug(int socket, const uint8_t *build_id, size_t build_id_size, const char *link,
+			    module_file_accept *accept, void *context);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tool and the child that reads symbol files for it say to each other, a message at a time. Each begins with its type (u32);
-// numbers are little endian. What the child says is checked like anything that a target may have made.
+// What the tool and the child that reads symbol files for it say to each other, a message at a time. Each begins with
+// its type (u32); numbers are little endian. What the child says is checked like anything that a target may have made.
 //
 //     child                                  tool
 //     FIND_MODULE                       ──►  opens what may be the module's file
@@ -16,7 +16,8 @@
 
 enum symbol_message {
 	SYMBOL_FIND_MODULE = 1, // nothing
-	SYMBOL_FIND_DEBUG,      // u32 size of the build id, the build id; the rest: the name in the file's debug link, without a 0 byte
+	SYMBOL_FIND_DEBUG,      // u32 size of the build id, the build id; the rest: the name in the file's debug link,
+				// without a 0 byte
 	SYMBOL_VERDICT,         // u32: 1 = the candidate is taken, 0 = another one
 	SYMBOL_ITEMS,           // items, to the end
 	SYMBOL_DONE,            // u32: how many ITEMS messages there were
@@ -25,11 +26,13 @@ enum symbol_message {
 	SYMBOL_NO_CANDIDATE,    // u32: 0
 };
 
-// Items begin with their kind (u32). Functions are numbered in the order in which they come, from 0, and named before they are used.
+// Items begin with their kind (u32). Functions are numbered in the order in which they come, from 0, and named before
+// they are used.
 enum symbol_item {
 	// u32 sizes of name, system_name, file; u64 start line; the three texts, without 0 bytes
 	SYMBOL_ITEM_FUNCTION = 1,
-	// u32 index of the address that was asked for, u32 1 = has_inlined, u32 count; then of each line, innermost first: u32 function,
+	// u32 index of the address that was asked for, u32 1 = has_inlined, u32 count; then of each line, innermost
+	// first: u32 function,
 	// u64 line
 	SYMBOL_ITEM_LOCATION,
 };

@@ -69,12 +69,14 @@ static void send_reason(int socket, const struct hs_error *error)
 static uint32_t text_size(const char *text) { return (uint32_t)strnlen(text, SYMBOL_TEXT_MAX); }
 
 // `demangled` NULL: the name is the system name.
-static void put_function(struct writer *writer, const struct debug_frame *frame, const char *file, const char *demangled)
+static void put_function(struct writer *writer, const struct debug_frame *frame, const char *file,
+			 const char *demangled)
 {
 	uint32_t name_size = demangled && strlen(demangled) <= SYMBOL_TEXT_MAX ? text_size(demangled) : 0;
 	uint32_t system_size = text_size(frame->system_name), file_size = text_size(file);
 
-	begin_item(writer, SYMBOL_ITEM_FUNCTION, 3 * sizeof(uint32_t) + sizeof(uint64_t) + name_size + system_size + file_size);
+	begin_item(writer, SYMBOL_ITEM_FUNCTION,
+		   3 * sizeof(uint32_t) + sizeof(uint64_t) + name_size + system_size + file_size);
 	put_u32(writer, name_size);
 	put_u32(writer, system_size);
 	put_u32(writer, file_size);
@@ -86,13 +88,13 @@ static void put_function(struct writer *writer, const struct debug_frame *frame,
 }
 
 // The number of a frame's function; says what it is when it is the first time.
-static struct hs_error *number_of(struct writer *writer, struct function_table *functions, const struct debug_frame *frame,
-				  uint32_t *number_ret)
+static struct hs_error *number_of(struct writer *writer, struct function_table *functions,
+				  const struct debug_frame *frame, uint32_t *number_ret)
 {
 	const char *file = frame->file ? frame->file : "";
 	size_t known = functions->count;
-	struct hs_error *error =
-		function_table_add(functions, &(struct function_text){ "", frame->system_name, file, frame->start_line }, number_ret);
+	struct hs_error *error = function_table_add(
+		functions, &(struct function_text){ "", frame->system_name, file, frame->start_line }, number_ret);
 
 	if (!error && functions->count > known) {
 		char *demangled = demangle(frame->system_name);
@@ -103,8 +105,8 @@ static struct hs_error *number_of(struct writer *writer, struct function_table *
 	return error;
 }
 
-static struct hs_error *answer_address(struct writer *writer, struct debug_info *info, struct function_table *functions, uint64_t address,
-				       uint32_t index)
+static struct hs_error *answer_address(struct writer *writer, struct debug_info *info, struct function_table *functions,
+				       uint64_t address, uint32_t index)
 {
 	struct debug_frame frames[DEBUG_FRAMES_LIMIT];
 	uint32_t numbers[DEBUG_FRAMES_LIMIT];
@@ -130,7 +132,8 @@ static struct hs_error *answer_address(struct writer *writer, struct debug_info 
 	return NULL;
 }
 
-// For tests, what a file might make of this process: HEAPSNAP_TEST_SYMBOL_CHILD=KIND:TEXT for modules whose path holds TEXT.
+// For tests, what a file might make of this process: HEAPSNAP_TEST_SYMBOL_CHILD=KIND:TEXT for modules whose path holds
+// TEXT.
 static void go_wrong_for_test(int socket, const char *path)
 {
 	const char *order = hs_test_variable("HEAPSNAP_TEST_SYMBOL_CHILD"), *text = order ? strchr(order, ':') : NULL;
@@ -204,7 +207,8 @@ static struct hs_error *answer_from_module(struct writer *writer, const struct s
 	struct hs_error *error = debug_info_open(writer->socket, question->module, &info);
 
 	for (size_t i = 0; i < question->count && !error && !writer->is_cut_off; i++)
-		error = answer_address(writer, info, &functions, question->addresses[i] - question->module->load_bias, (uint32_t)i);
+		error = answer_address(writer, info, &functions, question->addresses[i] - question->module->load_bias,
+				       (uint32_t)i);
 	return error;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The child's side: reads the symbol files of one module and answers (symbol_messages.h). Runs in a sandbox: no file is opened here, and
-// what goes wrong here costs the symbols of this module.
+// The child's side: reads the symbol files of one module and answers (symbol_messages.h). Runs in a sandbox: no file is
+// opened here, and what goes wrong here costs the symbols of this module.
 #ifndef HEAPSNAP_SNAPSHOT_SYMBOLS_SYMBOL_READER_H
 #define HEAPSNAP_SNAPSHOT_SYMBOLS_SYMBOL_READER_H
 

@@ -30,7 +30,8 @@ static struct hs_error *bad(const char *what)
 static struct hs_error *receive(struct conversation *talk, uint32_t *type_ret, struct byte_cursor *rest_ret)
 {
 	size_t size;
-	struct hs_error *error = sandbox_receive(&talk->sandbox, talk->deadline_ns, talk->message, sizeof(talk->message), &size);
+	struct hs_error *error =
+		sandbox_receive(&talk->sandbox, talk->deadline_ns, talk->message, sizeof(talk->message), &size);
 
 	if (error)
 		return error;
@@ -92,8 +93,9 @@ static struct hs_error *find_debug(struct conversation *talk, struct byte_cursor
 		return bad("a file name that is none");
 	memcpy(link, request->position, link_size);
 	link[link_size] = 0;
-	return end_offers(talk, module_files_find_debug(talk->files, build_id, build_id_size, talk->question->module->path,
-							link_size ? link : NULL, offer_candidate, talk));
+	return end_offers(talk,
+			  module_files_find_debug(talk->files, build_id, build_id_size, talk->question->module->path,
+						  link_size ? link : NULL, offer_candidate, talk));
 }
 
 static struct hs_error *failed(struct byte_cursor *rest)
@@ -108,7 +110,8 @@ static struct hs_error *failed(struct byte_cursor *rest)
 	for (char *c = reason; *c; c++)
 		if (*c < ' ')
 			*c = '?';
-	return is_missing == 1 ? hs_error_create(HS_ERROR_NOT_FOUND, "%s", reason) : hs_error_create(HS_ERROR_BAD_DATA, "says: %s", reason);
+	return is_missing == 1 ? hs_error_create(HS_ERROR_NOT_FOUND, "%s", reason)
+			       : hs_error_create(HS_ERROR_BAD_DATA, "says: %s", reason);
 }
 
 static struct hs_error *talk_to_end(struct conversation *talk)
@@ -124,7 +127,8 @@ static struct hs_error *talk_to_end(struct conversation *talk)
 			return error;
 		switch (type) {
 		case SYMBOL_FIND_MODULE:
-			error = requests++ == REQUESTS_MAX ? bad("too many files wanted") : end_offers(talk, find_file(talk));
+			error = requests++ == REQUESTS_MAX ? bad("too many files wanted")
+							   : end_offers(talk, find_file(talk));
 			break;
 		case SYMBOL_FIND_DEBUG:
 			error = requests++ == REQUESTS_MAX ? bad("too many files wanted") : find_debug(talk, &rest);
@@ -146,7 +150,8 @@ static struct hs_error *talk_to_end(struct conversation *talk)
 }
 
 struct hs_error *symbol_service_ask(const struct module_files *files, const struct symbol_question *question,
-				    const struct sandbox_limits *limits, uint64_t deadline_ns, struct symbol_answer *ret)
+				    const struct sandbox_limits *limits, uint64_t deadline_ns,
+				    struct symbol_answer *ret)
 {
 	HS_CLEANUP_FREE struct conversation *talk = calloc(1, sizeof(*talk));
 	char ending[SANDBOX_ENDING_SIZE];

@@ -13,7 +13,8 @@
 
 #include <stdlib.h>
 
-// For one module: large debug files take some seconds. For all: a target can have many modules, and each can be made to take its time.
+// For one module: large debug files take some seconds. For all: a target can have many modules, and each can be made to
+// take its time.
 enum { PROCESSOR_SECONDS = 60, MODULE_SECONDS = 180, ALL_SECONDS = 900 };
 static const uint64_t MEMORY_BYTES = UINT64_C(8) << 30; // address space: files are mapped whole
 
@@ -61,9 +62,10 @@ static struct hs_error *take_lines(struct symbolizer *symbolizer, const struct s
 	for (size_t i = 0; i < answer->functions.count && !error; i++) {
 		const struct profile_function *item = &answer->functions.items[i];
 
-		error = function_table_add(&symbolizer->functions,
-					   &(struct function_text){ item->name, item->system_name, item->file, item->start_line },
-					   &functions[i]);
+		error = function_table_add(
+			&symbolizer->functions,
+			&(struct function_text){ item->name, item->system_name, item->file, item->start_line },
+			&functions[i]);
 	}
 	for (size_t i = 0; i < answer->line_count && !error; i++)
 		lines[symbolizer->line_count++] =
@@ -77,7 +79,8 @@ static bool is_allocator_line(const struct symbolizer *symbolizer, uint32_t line
 }
 
 // `first_line`: where the lines of this answer begin.
-static void set_location(struct symbolizer *symbolizer, uint32_t index, const struct answer_location *answer, size_t first_line)
+static void set_location(struct symbolizer *symbolizer, uint32_t index, const struct answer_location *answer,
+			 size_t first_line)
 {
 	struct profile_location *location = &symbolizer->profile->locations[index];
 
@@ -118,7 +121,8 @@ static struct hs_error *note_loss(struct symbolizer *symbolizer, const char *pat
 	return error;
 }
 
-static struct hs_error *ask(struct symbolizer *symbolizer, const struct symbol_question *question, struct symbol_answer *answer)
+static struct hs_error *ask(struct symbolizer *symbolizer, const struct symbol_question *question,
+			    struct symbol_answer *answer)
 {
 	const struct sandbox_limits limits = { MEMORY_BYTES, PROCESSOR_SECONDS };
 	uint64_t now = hs_monotonic_ns(), deadline = now + MODULE_SECONDS * UINT64_C(1000000000);
@@ -173,7 +177,8 @@ static struct hs_error *symbolize_module(struct symbolizer *symbolizer, const st
 }
 
 // Code of no module: what the program has made itself, and perhaps named.
-static struct hs_error *symbolize_made_code(struct symbolizer *symbolizer, const struct location_key *keys, size_t count)
+static struct hs_error *symbolize_made_code(struct symbolizer *symbolizer, const struct location_key *keys,
+					    size_t count)
 {
 	HS_CLEANUP_CLOSE int fd = module_files_open_perf_map(&symbolizer->files);
 	struct symbol_question question = { .perf_map = fd };
@@ -261,7 +266,8 @@ static void set_mapping_flags(struct symbolizer *symbolizer)
 struct hs_error *symbolize_profile(struct heap_profile *profile)
 {
 	struct symbolizer symbolizer = {
-		.profile = profile, .deadline_ns = hs_monotonic_ns() + ALL_SECONDS * UINT64_C(1000000000),
+		.profile = profile,
+		.deadline_ns = hs_monotonic_ns() + ALL_SECONDS * UINT64_C(1000000000),
 	};
 
 	symbolizer.has_inlined = calloc(profile->location_count + 1, sizeof(*symbolizer.has_inlined));

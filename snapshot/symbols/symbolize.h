@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names, files and lines for the locations of a profile. The files of each module are read by a process of its own that has given up its
-// rights (sandbox.h).
+// Names, files and lines for the locations of a profile. The files of each module are read by a process of its own that
+// has given up its rights (sandbox.h).
 #ifndef HEAPSNAP_SNAPSHOT_SYMBOLS_SYMBOLIZE_H
 #define HEAPSNAP_SNAPSHOT_SYMBOLS_SYMBOLIZE_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a process stands when each of its threads is stopped, looked at once, and let go again, and nothing else is done: what no tool that works by
-// ptrace goes below. With a real-time priority, as heapsnap has while threads stand.
+// How long a process stands when each of its threads is stopped, looked at once, and let go again, and nothing else is
+// done: what no tool that works by ptrace goes below. With a real-time priority, as heapsnap has while threads stand.
 // usage: bare_stop PID. Prints the microseconds from the first request to stop to the last release.
 #include <dirent.h>
 #include <elf.h>

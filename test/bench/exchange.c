@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks that are freed by another thread than the one that allocated them. usage: exchange FRAMES
 //
-// The main thread allocates and hands over through a ring; the other one checks and frees. FRAMES: as in pair.c, for the main thread.
-// Commands: "measure MS" answers "MEDIAN MEAN BLOCKS": nanoseconds for a block, allocated, handed over and freed.
+// The main thread allocates and hands over through a ring; the other one checks and frees. FRAMES: as in pair.c, for
+// the main thread. Commands: "measure MS" answers "MEDIAN MEAN BLOCKS": nanoseconds for a block, allocated, handed over
+// and freed.
 #include "commands.h"
 #include "workload.h"
 #include <pthread.h>
@@ -12,7 +13,8 @@
 // The ring is long, so that a thread that stands still for a moment does not hold up the other one.
 enum { RING = 65536, BATCH = 500, BLOCK_SIZE = 64 };
 
-// next_in - next_out blocks lie in the ring. Each counter is written by one thread only, and has a cache line of its own.
+// next_in - next_out blocks lie in the ring. Each counter is written by one thread only, and has a cache line of its
+// own.
 static uint64_t *ring[RING];
 static _Alignas(128) atomic_size_t next_in;
 static _Alignas(128) atomic_size_t next_out;
@@ -64,7 +66,8 @@ static __attribute__((noipa)) void give(void *unused)
 		blocks += BATCH;
 		start = time;
 	} while (start < stop_at);
-	while (atomic_load_explicit(&next_out, memory_order_acquire) != atomic_load_explicit(&next_in, memory_order_relaxed))
+	while (atomic_load_explicit(&next_out, memory_order_acquire) !=
+	       atomic_load_explicit(&next_in, memory_order_relaxed))
 		sched_yield();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap of so many live blocks from so many stacks. Commands: "fill BLOCKS SIZE DIGITS" allocates blocks of SIZE bytes (0: of 16 to 315) from
-// 10^DIGITS stacks, "drop" frees them; each prints "done". The list of the blocks does not lie in the heap.
+// A heap of so many live blocks from so many stacks. Commands: "fill BLOCKS SIZE DIGITS" allocates blocks of SIZE bytes
+// (0: of 16 to 315) from 10^DIGITS stacks, "drop" frees them; each prints "done". The list of the blocks does not lie
+// in the heap.
 #include "commands.h"
 #include "workload.h"
 #include <sys/mman.h>
@@ -18,7 +19,16 @@ static void *walk(size_t number, int left, size_t size);
 		STAY();                                                                                                \
 		return block;                                                                                          \
 	}
-WALKER(0) WALKER(1) WALKER(2) WALKER(3) WALKER(4) WALKER(5) WALKER(6) WALKER(7) WALKER(8) WALKER(9)
+WALKER(0)
+WALKER(1)
+WALKER(2)
+WALKER(3)
+WALKER(4)
+WALKER(5)
+WALKER(6)
+WALKER(7)
+WALKER(8)
+WALKER(9)
 
 static __attribute__((noipa)) void *walk(size_t number, int left, size_t size)
 {
@@ -70,7 +80,8 @@ int main(void)
 
 		if (strcmp(command, "drop") == 0)
 			drop();
-		else if (sscanf(command, "fill %zu %zu %d", &wanted, &size, &digits) == 3 && wanted > 0 && digits >= 0 && digits < 8)
+		else if (sscanf(command, "fill %zu %zu %d", &wanted, &size, &digits) == 3 && wanted > 0 &&
+			 digits >= 0 && digits < 8)
 			fill(wanted, size, digits);
 		else
 			fail("no such command");

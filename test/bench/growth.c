@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Buffers that grow by realloc, as vectors and strings do. usage: growth FRAMES
 //
-// 1,000 buffers; a random one grows by half, and begins anew when it has 16 KiB. Its first and last words are checked after each step.
-// Commands: "measure MS" answers "MEDIAN MEAN STEPS", nanoseconds for a step: a realloc, now and then a free and a malloc.
+// 1,000 buffers; a random one grows by half, and begins anew when it has 16 KiB. Its first and last words are checked
+// after each step. Commands: "measure MS" answers "MEDIAN MEAN STEPS", nanoseconds for a step: a realloc, now and then
+// a free and a malloc.
 #include "commands.h"
 #include "workload.h"
 

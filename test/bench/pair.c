@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a malloc+free pair costs under a stack of known depth. usage: pair FRAMES LIVE THREADS SIZE
 //
-// FRAMES: frames from the first of the thread to the caller of malloc, both included (at least 5). LIVE: blocks live all the time, shared out
-// among the threads; each pair replaces one of them. SIZE: bytes of each block; 0: random, 16 to 511, so that the freed block is seldom the one that
-// the next malloc gives. Each block holds its serial number, so every pair can be checked.
-// Commands on standard input:
-// "replace"     replaces every block once: "done"
-// "measure MS"  makes pairs for so many milliseconds in each thread: "MEDIAN MEAN PAIRS", nanoseconds for a pair in the thread that makes it,
+// FRAMES: frames from the first of the thread to the caller of malloc, both included (at least 5). LIVE: blocks live
+// all the time, shared out among the threads; each pair replaces one of them. SIZE: bytes of each block; 0: random, 16
+// to 511, so that the freed block is seldom the one that the next malloc gives. Each block holds its serial number, so
+// every pair can be checked. Commands on standard input: "replace"     replaces every block once: "done" "measure MS"
+// makes pairs for so many milliseconds in each thread: "MEDIAN MEAN PAIRS", nanoseconds for a pair in the thread that
+// makes it,
 //               the median of the batches of the first thread and the mean of all threads, by the clock on the wall
-// "pairs N"     makes N pairs in the first thread: a checksum of the serial numbers freed, which depends on N, LIVE and SIZE alone
-// "steps N"     the same with a breakpoint before each pair and one behind the last: for a tracer (steps.c), without one it is the end
+// "pairs N"     makes N pairs in the first thread: a checksum of the serial numbers freed, which depends on N, LIVE and
+// SIZE alone "steps N"     the same with a breakpoint before each pair and one behind the last: for a tracer (steps.c),
+// without one it is the end
 #include "commands.h"
 #include "workload.h"
 #include <pthread.h>
 #include <semaphore.h>
 
-enum { BATCH = 500, // short, so that most are not interrupted by what else the machine does
-       THREADS_MAX = 64 };
+enum {
+	BATCH = 500, // short, so that most are not interrupted by what else the machine does
+	THREADS_MAX = 64
+};
 
 enum work { REPLACE, MEASURE, PAIRS, STEPS, END };
 
@@ -94,7 +97,8 @@ static __attribute__((noipa)) void do_work(void *argument)
 		}
 		__asm__ volatile("int3" ::: "memory");
 		break;
-	case END: break;
+	case END:
+		break;
 	}
 }
 
@@ -159,7 +163,8 @@ static void print_result(uint64_t elapsed)
 
 	for (size_t i = 0; i < thread_count; i++)
 		pairs += workers[i].pairs;
-	printf("%.3f %.3f %zu\n", median_of(&workers[0].batches), (double)elapsed * (double)thread_count / (double)pairs, pairs);
+	printf("%.3f %.3f %zu\n", median_of(&workers[0].batches),
+	       (double)elapsed * (double)thread_count / (double)pairs, pairs);
 }
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library to be loaded before the C library: malloc and free as they are there, each behind PLAIN additions to four registers, which touch no memory and
-// wait for nothing. What so many instructions cost a program, whatever they do.
+// A library to be loaded before the C library: malloc and free as they are there, each behind PLAIN additions to four
+// registers, which touch no memory and wait for nothing. What so many instructions cost a program, whatever they do.
 #include <stddef.h>
 
 #define PLAIN 152

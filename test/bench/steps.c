@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the instructions between the breakpoints of a program, one step at a time: they do not depend on what else the machine does.
-// usage: steps PID INTERVALS. Prints the instructions of each interval from one int3 to the next, one number a line. "ready" first: then the
-// program may be told to run into its breakpoints. A repeated string instruction counts once for each repetition; the kernel's do not count.
+// Counts the instructions between the breakpoints of a program, one step at a time: they do not depend on what else the
+// machine does. usage: steps PID INTERVALS. Prints the instructions of each interval from one int3 to the next, one
+// number a line. "ready" first: then the program may be told to run into its breakpoints. A repeated string instruction
+// counts once for each repetition; the kernel's do not count.
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the programs that are measured have in common: a clock, random numbers that are the same in each run, a stack of known depth.
+// What the programs that are measured have in common: a clock, random numbers that are the same in each run, a stack of
+// known depth.
 #ifndef BENCH_WORKLOAD_H
 #define BENCH_WORKLOAD_H
 
@@ -12,9 +13,11 @@
 
 #define STAY() __asm__ volatile("" ::: "memory") // no tail call
 
-enum { FRAMES_OF_MAIN = 4,   // _start, __libc_start_main, __libc_start_call_main, main
-       FRAMES_OF_THREAD = 3, // clone3, start_thread, the thread's function
-       BATCHES_MAX = 65536 }; // what comes later is not looked at
+enum {
+	FRAMES_OF_MAIN = 4,   // _start, __libc_start_main, __libc_start_call_main, main
+	FRAMES_OF_THREAD = 3, // clone3, start_thread, the thread's function
+	BATCHES_MAX = 65536
+}; // what comes later is not looked at
 
 struct random_numbers {
 	uint64_t state; // not 0
@@ -79,9 +82,10 @@ static __attribute__((noipa, unused)) void call_deeper(size_t more, deep_functio
 	STAY();
 }
 
-// Calls `function` so that its frame is number `frames` from the first of the thread, both counted. pre: frames > frames_of_caller, the number of
-// the caller's frame.
-static inline __attribute__((always_inline)) void call_at_depth(size_t frames, size_t frames_of_caller, deep_function *function, void *argument)
+// Calls `function` so that its frame is number `frames` from the first of the thread, both counted. pre: frames >
+// frames_of_caller, the number of the caller's frame.
+static inline __attribute__((always_inline)) void call_at_depth(size_t frames, size_t frames_of_caller,
+								deep_function *function, void *argument)
 {
 	if (frames == frames_of_caller + 1)
 		function(argument);

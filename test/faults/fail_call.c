@@ -2,13 +2,15 @@
 // Runs a program and makes chosen system calls of it, and of its children, fail. The calls are not made then.
 //
 // usage: fail_call [-c FILE] CALL[/ARGUMENT]:ERRNO:FIRST[-LAST]... -- PROGRAM ARGUMENTS...
-//   CALL is a name of the table below, ARGUMENT the value that its first argument must have. The FIRST to the LAST such call (of all processes
-//   together, counted from 1; without LAST only the FIRST, with nothing behind the dash all later ones) return ERRNO (a number), or, where that
-//   is "kill", kill the process that makes the call, before it is made. FIRST 0: none.
-//   -c: the number of calls that each of them matched goes into FILE, one line each.
-// The exit status is the program's; 126 when it could not be run; a program killed by a signal kills this one by the same.
+//   CALL is a name of the table below, ARGUMENT the value that its first argument must have. The FIRST to the LAST such
+//   call (of all processes together, counted from 1; without LAST only the FIRST, with nothing behind the dash all
+//   later ones) return ERRNO (a number), or, where that is "kill", kill the process that makes the call, before it is
+//   made. FIRST 0: none. -c: the number of calls that each of them matched goes into FILE, one line each.
+// The exit status is the program's; 126 when it could not be run; a program killed by a signal kills this one by the
+// same.
 //
-// By a seccomp filter that notifies this program (seccomp_unotify(2)): no tracer is involved, so the program itself may be one.
+// By a seccomp filter that notifies this program (seccomp_unotify(2)): no tracer is involved, so the program itself may
+// be one.
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -37,18 +39,96 @@ static const struct {
 	const char *name;
 	int number;
 } calls[] = {
-#define CALL(name) { #name, SYS_##name }
-	CALL(capget), CALL(capset), CALL(chdir), CALL(clock_nanosleep), CALL(clone), CALL(clone3), CALL(close), CALL(close_range), CALL(dup3),
-	CALL(fallocate), CALL(fchmod), CALL(fchown), CALL(fcntl), CALL(flock), CALL(fork), CALL(fstat), CALL(fstatfs), CALL(fsync),
-	CALL(ftruncate), CALL(futex), CALL(getdents64), CALL(getpid), CALL(getpriority), CALL(getrandom), CALL(gettid), CALL(ioctl), CALL(kcmp),
-	CALL(kill), CALL(linkat), CALL(lseek), CALL(membarrier), CALL(memfd_create), CALL(mlock), CALL(mlock2), CALL(mlockall), CALL(mmap),
-	CALL(mprotect), CALL(munlock), CALL(munlockall), CALL(munmap), CALL(newfstatat), CALL(openat), CALL(openat2), CALL(pidfd_getfd),
-	CALL(pidfd_open), CALL(pidfd_send_signal), CALL(pipe2), CALL(poll), CALL(ppoll), CALL(prctl), CALL(pread64), CALL(prlimit64),
-	CALL(process_vm_readv), CALL(ptrace), CALL(pwrite64), CALL(read), CALL(readlink), CALL(readlinkat), CALL(recvmsg), CALL(rename),
-	CALL(renameat), CALL(renameat2), CALL(rt_sigaction), CALL(rt_sigprocmask), CALL(sched_getscheduler), CALL(sched_setscheduler),
-	CALL(sched_yield), CALL(seccomp), CALL(sendmsg), CALL(setitimer), CALL(setpriority), CALL(setresgid), CALL(setresuid), CALL(setrlimit),
-	CALL(setsid), CALL(socketpair), CALL(statfs), CALL(statx), CALL(sysinfo), CALL(unlink), CALL(unlinkat), CALL(vfork), CALL(wait4),
-	CALL(waitid), CALL(write), CALL(writev),
+#define CALL(name)                                                                                                     \
+	{                                                                                                              \
+#name, SYS_##name                                                                                      \
+	}
+	CALL(capget),
+	CALL(capset),
+	CALL(chdir),
+	CALL(clock_nanosleep),
+	CALL(clone),
+	CALL(clone3),
+	CALL(close),
+	CALL(close_range),
+	CALL(dup3),
+	CALL(fallocate),
+	CALL(fchmod),
+	CALL(fchown),
+	CALL(fcntl),
+	CALL(flock),
+	CALL(fork),
+	CALL(fstat),
+	CALL(fstatfs),
+	CALL(fsync),
+	CALL(ftruncate),
+	CALL(futex),
+	CALL(getdents64),
+	CALL(getpid),
+	CALL(getpriority),
+	CALL(getrandom),
+	CALL(gettid),
+	CALL(ioctl),
+	CALL(kcmp),
+	CALL(kill),
+	CALL(linkat),
+	CALL(lseek),
+	CALL(membarrier),
+	CALL(memfd_create),
+	CALL(mlock),
+	CALL(mlock2),
+	CALL(mlockall),
+	CALL(mmap),
+	CALL(mprotect),
+	CALL(munlock),
+	CALL(munlockall),
+	CALL(munmap),
+	CALL(newfstatat),
+	CALL(openat),
+	CALL(openat2),
+	CALL(pidfd_getfd),
+	CALL(pidfd_open),
+	CALL(pidfd_send_signal),
+	CALL(pipe2),
+	CALL(poll),
+	CALL(ppoll),
+	CALL(prctl),
+	CALL(pread64),
+	CALL(prlimit64),
+	CALL(process_vm_readv),
+	CALL(ptrace),
+	CALL(pwrite64),
+	CALL(read),
+	CALL(readlink),
+	CALL(readlinkat),
+	CALL(recvmsg),
+	CALL(rename),
+	CALL(renameat),
+	CALL(renameat2),
+	CALL(rt_sigaction),
+	CALL(rt_sigprocmask),
+	CALL(sched_getscheduler),
+	CALL(sched_setscheduler),
+	CALL(sched_yield),
+	CALL(seccomp),
+	CALL(sendmsg),
+	CALL(setitimer),
+	CALL(setpriority),
+	CALL(setresgid),
+	CALL(setresuid),
+	CALL(setrlimit),
+	CALL(setsid),
+	CALL(socketpair),
+	CALL(statfs),
+	CALL(statx),
+	CALL(sysinfo),
+	CALL(unlink),
+	CALL(unlinkat),
+	CALL(vfork),
+	CALL(wait4),
+	CALL(waitid),
+	CALL(write),
+	CALL(writev),
 #undef CALL
 };
 
@@ -199,7 +279,8 @@ static void answer_all(int listener)
 int main(int argc, char **argv)
 {
 	const char *counts = NULL;
-	struct handover *handover = mmap(NULL, sizeof(*handover), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct handover *handover =
+		mmap(NULL, sizeof(*handover), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int listener, status, next = 1;
 	pid_t child;
 
@@ -210,7 +291,8 @@ int main(int argc, char **argv)
 	while (next < argc && strcmp(argv[next], "--") != 0)
 		parse(argv[next++]);
 	if (next + 1 >= argc || failure_count == 0) {
-		fprintf(stderr, "usage: fail_call [-c FILE] CALL[/ARGUMENT]:ERRNO:FIRST[-LAST]... -- PROGRAM ARGUMENTS...\n");
+		fprintf(stderr,
+			"usage: fail_call [-c FILE] CALL[/ARGUMENT]:ERRNO:FIRST[-LAST]... -- PROGRAM ARGUMENTS...\n");
 		return NOT_RUN;
 	}
 	if (handover == MAP_FAILED)

@@ -24,7 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		REQUIRE(*addition.name && memchr(addition.name, 0, sizeof(addition.name)) && strchr(text, '='));
 		REQUIRE(addition.signature.kind < HOOK_KIND_COUNT && addition.signature.kind != HOOK_loader_event);
 		// Arguments are in registers, of which there are six.
-		REQUIRE(layout->size <= 6 && layout->count <= 6 && layout->block <= 6 && layout->where <= 6 && layout->extra <= 6);
+		REQUIRE(layout->size <= 6 && layout->count <= 6 && layout->block <= 6 && layout->where <= 6 &&
+			layout->extra <= 6);
 	}
 	hs_error_destroy(error);
 	free(text);

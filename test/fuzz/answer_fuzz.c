@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answer of the process that reads symbols, which a hostile file may have taken over. Input: messages, each after its size (2 bytes).
+// The answer of the process that reads symbols, which a hostile file may have taken over. Input: messages, each after
+// its size (2 bytes).
 #include "fuzz.h"
 
 #include "snapshot/symbols/symbol_answer.h"
@@ -28,7 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; !error && i < answer.location_count; i++) {
 		const struct answer_location *location = &answer.locations[i];
 
-		REQUIRE(location->line_count <= SYMBOL_LINES_MAX && location->first_line + location->line_count <= answer.line_count);
+		REQUIRE(location->line_count <= SYMBOL_LINES_MAX &&
+			location->first_line + location->line_count <= answer.line_count);
 		for (uint32_t j = 0; j < location->line_count; j++) {
 			const struct profile_line *line = &answer.lines[location->first_line + j];
 

@@ -14,8 +14,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint64_t words[64], cfa, rule, sp;
-	struct memory_span stack = {(const uint8_t *)words, STACK, sizeof words}, span;
-	struct full_registers full = {.known = (1u << CFI_REGISTERS) - 1};
+	struct memory_span stack = { (const uint8_t *)words, STACK, sizeof words }, span;
+	struct full_registers full = { .known = (1u << CFI_REGISTERS) - 1 };
 	struct walk_registers registers;
 	struct cfi_row row;
 	enum cfi_result result;
@@ -32,12 +32,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < CFI_REGISTERS; i++)
 		full.value[i] = STACK + (i * data[7]) % 65 * 8;
 
-	span = (struct memory_span){data + 8, BASE, size - 8};
+	span = (struct memory_span){ data + 8, BASE, size - 8 };
 	result = cfi_decode(&span, BASE, hdr_size, BASE + pc, &row);
 	if (result == CFI_OK)
 		REACHED();
 	rule = unwind_rule_pack(result, result == CFI_OK ? &row : NULL, &span, 1);
-	registers = (struct walk_registers){BASE + pc, full.value[CFI_RSP], full.value[CFI_RBP]};
+	registers = (struct walk_registers){ BASE + pc, full.value[CFI_RSP], full.value[CFI_RBP] };
 	sp = registers.sp;
 	if (unwind_step(rule, &stack, &registers, &cfa, &exact) == STEP_OK)
 		REQUIRE(registers.sp > sp);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The view of an ELF file: headers, build id, symbol tables by sections and by the dynamic segment, segments, unwind section.
-// Input: the file.
+// The view of an ELF file: headers, build id, symbol tables by sections and by the dynamic segment, segments, unwind
+// section. Input: the file.
 #include "fuzz.h"
 
 #include "attach/elf/elf_view.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The payload's description of a library that has just been loaded, from its own memory. Input: the memory, from the load address on.
-// What the loader guarantees is guaranteed here too: the load segments and what the dynamic section points at are mapped.
+// The payload's description of a library that has just been loaded, from its own memory. Input: the memory, from the
+// load address on. What the loader guarantees is guaranteed here too: the load segments and what the dynamic section
+// points at are mapped.
 #include "fuzz.h"
 
 #include "inject/walk/elf_memory.h"
@@ -21,7 +22,8 @@ static bool is_possible(const uint8_t *area, uint64_t dynamic)
 
 		if (entry->d_tag == DT_NULL)
 			break;
-		if ((entry->d_tag == DT_HASH || entry->d_tag == DT_GNU_HASH || entry->d_tag == DT_SYMTAB || entry->d_tag == DT_STRTAB) &&
+		if ((entry->d_tag == DT_HASH || entry->d_tag == DT_GNU_HASH || entry->d_tag == DT_SYMTAB ||
+		     entry->d_tag == DT_STRTAB) &&
 		    entry->d_un.d_ptr - (entry->d_un.d_ptr < (uintptr_t)area ? 0 : (uintptr_t)area) >= AREA)
 			return false;
 	}
@@ -30,8 +32,9 @@ static bool is_possible(const uint8_t *area, uint64_t dynamic)
 	for (int i = 0; i < header->e_phnum; i++) {
 		const Elf64_Phdr *segment = (const void *)(area + header->e_phoff + (size_t)i * sizeof(*segment));
 
-		if (segment->p_type == PT_LOAD && (segment->p_vaddr > AREA || segment->p_memsz > AREA - segment->p_vaddr ||
-						   segment->p_filesz > segment->p_memsz))
+		if (segment->p_type == PT_LOAD &&
+		    (segment->p_vaddr > AREA || segment->p_memsz > AREA - segment->p_vaddr ||
+		     segment->p_filesz > segment->p_memsz))
 			return false;
 	}
 	return true;
@@ -62,7 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		REACHED();
 		REQUIRE(module.start < module.end && module.build_id_size <= sizeof(module.build_id));
 		if (module.eh_frame_hdr)
-			REQUIRE(module.cfi_low <= module.eh_frame_hdr && module.eh_frame_hdr_size <= module.cfi_high - module.eh_frame_hdr);
+			REQUIRE(module.cfi_low <= module.eh_frame_hdr &&
+				module.eh_frame_hdr_size <= module.cfi_high - module.eh_frame_hdr);
 	}
 	return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DWARF expressions of call frame information. Input: two bytes that choose registers and stack; the rest is the expression.
+// DWARF expressions of call frame information. Input: two bytes that choose registers and stack; the rest is the
+// expression.
 #include "fuzz.h"
 
 #include "unwind/expression.h"
@@ -24,8 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	code = (struct memory_span){ data + 2, CODE, size - 2 };
 	stack = (struct memory_span){ (const uint8_t *)words, STACK, sizeof(words) };
 	for (int with_initial = 0; with_initial < 2; with_initial++) {
-		enum step_result result =
-			expression_evaluate(&code, CODE, size - 2, &stack, &registers, with_initial ? &initial : NULL, &value);
+		enum step_result result = expression_evaluate(&code, CODE, size - 2, &stack, &registers,
+							      with_initial ? &initial : NULL, &value);
 
 		if (result == STEP_OK)
 			REACHED();

@@ -28,7 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int from_top = 0; from_top < 2; from_top++) {
 		uint64_t hole = proc_maps_find_hole(&maps, 0x10000, UINT64_C(1) << 47, 0x3000, 0x1000, from_top);
 
-		REQUIRE(!hole || (hole % 4096 == 0 && hole >= 0x10000 && !proc_maps_find(&maps, hole) && !proc_maps_find(&maps, hole + 0x2fff)));
+		REQUIRE(!hole || (hole % 4096 == 0 && hole >= 0x10000 && !proc_maps_find(&maps, hole) &&
+				  !proc_maps_find(&maps, hole + 0x2fff)));
 	}
 	proc_maps_deinit(&maps);
 	return 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a region that a target has written into to the finished profile: header check, table_check, aggregate, profile_build, ledger,
-// sites, encoder.
+// From a region that a target has written into to the finished profile: header check, table_check, aggregate,
+// profile_build, ledger, sites, encoder.
 //
-// Input: words that are written over an honest region, 16 bytes each: part (1 byte, see `parts`), 3 unused, index of the word in that
-// part (4), value (8). So a mutation is a lie in one place, and the empty input is the honest region.
+// Input: words that are written over an honest region, 16 bytes each: part (1 byte, see `parts`), 3 unused, index of
+// the word in that part (4), value (8). So a mutation is a lie in one place, and the empty input is the honest region.
 #include "fuzz.h"
 #include "test/unit/made_region.h"
 
@@ -17,12 +17,11 @@
 #include <math.h>
 #include <stdbool.h>
 
-static const char maps_text[] =
-	"555555554000-555555555000 r--p 00000000 08:01 11 /bin/program\n"
-	"555555555000-555555558000 r-xp 00001000 08:01 11 /bin/program\n"
-	"7ffff7c00000-7ffff7c28000 r-xp 00028000 08:01 12 /lib/libc.so.6\n"
-	"7ffff7d00000-7ffff7d01000 rwxp 00000000 00:00 0 \n"
-	"7ffff7d10000-7ffff7d20000 rw-s 00000000 00:05 10 /dev/zero (deleted)\n";
+static const char maps_text[] = "555555554000-555555555000 r--p 00000000 08:01 11 /bin/program\n"
+				"555555555000-555555558000 r-xp 00001000 08:01 11 /bin/program\n"
+				"7ffff7c00000-7ffff7c28000 r-xp 00028000 08:01 12 /lib/libc.so.6\n"
+				"7ffff7d00000-7ffff7d01000 rwxp 00000000 00:00 0 \n"
+				"7ffff7d10000-7ffff7d20000 rw-s 00000000 00:05 10 /dev/zero (deleted)\n";
 
 enum { PAGES = 200, LIES_MAX = 256 };
 
@@ -37,7 +36,7 @@ static const struct {
 	{ HS_OFFSET_SLOTS + sizeof(struct thread_slot), offsetof(struct thread_slot, walk) / 8 },
 	{ HS_OFFSET_BUCKETS, HS_STACK_BUCKETS / 2 },
 	{ HS_OFFSET_ROOT, HS_ROOT_ENTRIES / 2 },
-	{ HS_OFFSET_PAGES, (uint64_t)PAGES * HS_PAGE_SIZE / 8 },
+	{ HS_OFFSET_PAGES, (uint64_t)PAGES *HS_PAGE_SIZE / 8 },
 	{ HS_OFFSET_PAGES, 64 },
 	{ HS_OFFSET_SAMPLES, HS_SAMPLE_ENTRIES },
 };
@@ -66,7 +65,7 @@ static void make_region(void)
 	made_block(&region, 0x555555600028, 8, outer);
 	made_block(&region, 0x7ffff0000020, 1000, inner);
 	*made_narrow_entry(&region, 0x7ffff0000020) = made_record(&region, 24, outer); // hidden
-	made_block(&region, 0x7ffff0000000, 32, outer); // of the same piece
+	made_block(&region, 0x7ffff0000000, 32, outer);                                // of the same piece
 	sampled = made_ref(&region, made_block(&region, 0x7ffff0001000, 700, inner));
 	sampled->interval = 4096;
 	sampled = made_ref(&region, made_block(&region, 0x7ffff0002000, 9000, outer));
@@ -85,7 +84,8 @@ static void require_values(const struct heap_profile *profile)
 	for (size_t i = 0; i < profile->sample_count; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
 
-		REQUIRE(sample->live_bytes >= 0 && sample->live_objects >= 0 && sample->alloc_bytes >= 0 && sample->alloc_objects >= 0);
+		REQUIRE(sample->live_bytes >= 0 && sample->live_objects >= 0 && sample->alloc_bytes >= 0 &&
+			sample->alloc_objects >= 0);
 		REQUIRE(!__builtin_add_overflow(live_bytes, sample->live_bytes, &live_bytes));
 		REQUIRE(!__builtin_add_overflow(live_objects, sample->live_objects, &live_objects));
 		REQUIRE(isfinite(sample->live_objects_variance) && sample->live_objects_variance >= 0);

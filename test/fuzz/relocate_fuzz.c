@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making the first instructions of a function movable. Input: distance of the trampoline (4 bytes, signed, in 16 bytes), size of the
-// function (1); the rest is the code.
+// Making the first instructions of a function movable. Input: distance of the trampoline (4 bytes, signed, in 16
+// bytes), size of the function (1); the rest is the code.
 #include "fuzz.h"
 
 #include "attach/hook/relocate.h"

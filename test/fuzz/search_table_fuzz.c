@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search table that the tool makes of .eh_frame, and the payload's use of it. Input: a distance of a program counter (4 bytes), then the
-// section.
+// The search table that the tool makes of .eh_frame, and the payload's use of it. Input: a distance of a program
+// counter (4 bytes), then the section.
 #include "fuzz.h"
 
 #include "attach/elf/search_table.h"
@@ -14,7 +14,8 @@
 static void look_up(const uint8_t *section, size_t size, const struct search_table *table, uint64_t pc)
 {
 	const struct memory_span span = { section, BASE, size };
-	const struct memory_span pairs = { (const uint8_t *)table->pairs, (uint64_t)table->pairs, table->count * sizeof(*table->pairs) };
+	const struct memory_span pairs = { (const uint8_t *)table->pairs, (uint64_t)table->pairs,
+					   table->count * sizeof(*table->pairs) };
 	struct cfi_row row;
 
 	(void)cfi_decode_by_table(&span, &pairs, pc, &row);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// An allocator on top of mmap, under the names of those that no package of the distribution has, or has with other insides: mozjemalloc's arenas, rpmalloc
-// with its heaps, snmalloc, Hoard's, GLib's slices. Functions check what they are given: an arena is the one that the caller has, sizes are the block's own.
-// Commands on standard input:
-//   work       each site makes blocks and gives most of them back; prints {"site", "objects", "bytes", "calls"} for each, then {"end": sites}
-//   finish     gives the rest back; prints "ok"
-//   chain      gives a list of slices back at once; prints how many
-//   all        makes blocks in a heap and gives the heap's all back, twice; prints how many blocks there were
+// An allocator on top of mmap, under the names of those that no package of the distribution has, or has with other
+// insides: mozjemalloc's arenas, rpmalloc with its heaps, snmalloc, Hoard's, GLib's slices. Functions check what they
+// are given: an arena is the one that the caller has, sizes are the block's own. Commands on standard input:
+//   work       each site makes blocks and gives most of them back; prints {"site", "objects", "bytes", "calls"} for
+//   each, then {"end": sites} finish     gives the rest back; prints "ok" chain      gives a list of slices back at
+//   once; prints how many all        makes blocks in a heap and gives the heap's all back, twice; prints how many
+//   blocks there were
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +15,11 @@
 #include "commands.h"
 
 #define FUNCTION __attribute__((noipa))
-#define STAY() __asm__ volatile("" ::: "memory") // no tail call
-#define EXPECT(condition)    \
-	do {                 \
-		if (!(condition)) \
-			abort();  \
+#define STAY()   __asm__ volatile("" ::: "memory") // no tail call
+#define EXPECT(condition)                                                                                              \
+	do {                                                                                                           \
+		if (!(condition))                                                                                      \
+			abort();                                                                                       \
 	} while (0)
 
 enum { ARENA = 7, ALIGNMENT = 64, KEPT = 16, WORK = 100, CLASSES = 16, LEAST = 6, LISTED = 20 };
@@ -40,7 +40,7 @@ static FUNCTION void *take(void *owner, size_t alignment, size_t size)
 	char *start;
 
 	while (class < CLASSES && (size_t)1 << class < size + alignment + sizeof(*piece))
-		class++;
+		class ++;
 	if (class == CLASSES)
 		return NULL;
 	if (!unused[class]) {
@@ -96,9 +96,18 @@ static size_t EXPECT_EQUAL(size_t value, size_t expected)
 }
 
 FUNCTION void *moz_arena_malloc(size_t arena, size_t size) { return take(ARENA_OWNER(arena), 16, size); }
-FUNCTION void *moz_arena_calloc(size_t arena, size_t count, size_t size) { return take(ARENA_OWNER(arena), 16, count * size); }
-FUNCTION void *moz_arena_realloc(size_t arena, void *block, size_t size) { return change(ARENA_OWNER(arena), block, 16, size); }
-FUNCTION void *moz_arena_memalign(size_t arena, size_t alignment, size_t size) { return take(ARENA_OWNER(arena), alignment, size); }
+FUNCTION void *moz_arena_calloc(size_t arena, size_t count, size_t size)
+{
+	return take(ARENA_OWNER(arena), 16, count * size);
+}
+FUNCTION void *moz_arena_realloc(size_t arena, void *block, size_t size)
+{
+	return change(ARENA_OWNER(arena), block, 16, size);
+}
+FUNCTION void *moz_arena_memalign(size_t arena, size_t alignment, size_t size)
+{
+	return take(ARENA_OWNER(arena), alignment, size);
+}
 FUNCTION void moz_arena_free(size_t arena, void *block) { give(ARENA_OWNER(arena), block); }
 
 FUNCTION size_t rpmalloc_usable_size(void *block) { return ((struct piece *)block - 1)->size; }
@@ -108,7 +117,10 @@ FUNCTION void *rpcalloc(size_t count, size_t size) { return take(NULL, 16, count
 FUNCTION void *rprealloc(void *block, size_t size) { return change(NULL, block, 16, size); }
 FUNCTION void rpfree(void *block) { give(NULL, block); }
 FUNCTION void *rpaligned_alloc(size_t alignment, size_t size) { return take(NULL, alignment, size); }
-FUNCTION void *rpaligned_calloc(size_t alignment, size_t count, size_t size) { return take(NULL, alignment, count * size); }
+FUNCTION void *rpaligned_calloc(size_t alignment, size_t count, size_t size)
+{
+	return take(NULL, alignment, count * size);
+}
 FUNCTION void *rpaligned_realloc(void *block, size_t alignment, size_t size, size_t old, unsigned flags)
 {
 	EXPECT(flags == 0 && (!block || rpmalloc_usable_size(block) == old));
@@ -122,15 +134,22 @@ FUNCTION int rpposix_memalign(void **ret, size_t alignment, size_t size)
 }
 FUNCTION struct heap *rpmalloc_heap_acquire(void) { return &heap; }
 FUNCTION void *rpmalloc_heap_alloc(struct heap *of, size_t size) { return take(of, 16, size); }
-FUNCTION void *rpmalloc_heap_aligned_alloc(struct heap *of, size_t alignment, size_t size) { return take(of, alignment, size); }
+FUNCTION void *rpmalloc_heap_aligned_alloc(struct heap *of, size_t alignment, size_t size)
+{
+	return take(of, alignment, size);
+}
 FUNCTION void *rpmalloc_heap_calloc(struct heap *of, size_t count, size_t size) { return take(of, 16, count * size); }
-FUNCTION void *rpmalloc_heap_aligned_calloc(struct heap *of, size_t alignment, size_t count, size_t size) { return take(of, alignment, count * size); }
+FUNCTION void *rpmalloc_heap_aligned_calloc(struct heap *of, size_t alignment, size_t count, size_t size)
+{
+	return take(of, alignment, count * size);
+}
 FUNCTION void *rpmalloc_heap_realloc(struct heap *of, void *block, size_t size, unsigned flags)
 {
 	EXPECT(flags == 0);
 	return change(of, block, 16, size);
 }
-FUNCTION void *rpmalloc_heap_aligned_realloc(struct heap *of, void *block, size_t alignment, size_t size, unsigned flags)
+FUNCTION void *rpmalloc_heap_aligned_realloc(struct heap *of, void *block, size_t alignment, size_t size,
+					     unsigned flags)
 {
 	EXPECT(flags == 0);
 	return change(of, block, alignment, size);
@@ -201,16 +220,19 @@ FUNCTION void g_slice_free_chain_with_offset(size_t size, void *block, size_t of
 }
 
 // MAKE(site, statements that set `block`)
-#define MAKE(name, ...)                                   \
-	FUNCTION void *site_##name(size_t size)           \
-	{                                                 \
-		void *block = NULL;                       \
-		(void)size;                               \
-		__VA_ARGS__;                              \
-		STAY();                                   \
-		return block;                             \
+#define MAKE(name, ...)                                                                                                \
+	FUNCTION void *site_##name(size_t size)                                                                        \
+	{                                                                                                              \
+		void *block = NULL;                                                                                    \
+		(void)size;                                                                                            \
+		__VA_ARGS__;                                                                                           \
+		STAY();                                                                                                \
+		return block;                                                                                          \
 	}
-#define TWICE(first, second) block = first; STAY(); block = second
+#define TWICE(first, second)                                                                                           \
+	block = first;                                                                                                 \
+	STAY();                                                                                                        \
+	block = second
 
 MAKE(moz_malloc, block = moz_arena_malloc(ARENA, size))
 MAKE(moz_calloc, block = moz_arena_calloc(ARENA, size / 8, 8))
@@ -222,7 +244,8 @@ MAKE(rp_calloc, block = rpcalloc(size / 8, 8))
 MAKE(rp_realloc, TWICE(rprealloc(NULL, 3 * size), rprealloc(block, size)))
 MAKE(rp_aligned_alloc, block = rpaligned_alloc(ALIGNMENT, size))
 MAKE(rp_aligned_calloc, block = rpaligned_calloc(ALIGNMENT, size / 8, 8))
-MAKE(rp_aligned_realloc, TWICE(rpaligned_realloc(NULL, ALIGNMENT, 2 * size, 0, 0), rpaligned_realloc(block, ALIGNMENT, size, 2 * size, 0)))
+MAKE(rp_aligned_realloc,
+     TWICE(rpaligned_realloc(NULL, ALIGNMENT, 2 * size, 0, 0), rpaligned_realloc(block, ALIGNMENT, size, 2 * size, 0)))
 MAKE(rp_memalign, block = rpmemalign(ALIGNMENT, size))
 MAKE(rp_posix_memalign, EXPECT(rpposix_memalign(&block, ALIGNMENT, size) == 0))
 MAKE(heap_alloc, block = rpmalloc_heap_alloc(&heap, size))
@@ -230,12 +253,14 @@ MAKE(heap_aligned_alloc, block = rpmalloc_heap_aligned_alloc(&heap, ALIGNMENT, s
 MAKE(heap_calloc, block = rpmalloc_heap_calloc(&heap, size / 8, 8))
 MAKE(heap_aligned_calloc, block = rpmalloc_heap_aligned_calloc(&heap, ALIGNMENT, size / 8, 8))
 MAKE(heap_realloc, TWICE(rpmalloc_heap_realloc(&heap, NULL, 2 * size, 0), rpmalloc_heap_realloc(&heap, block, size, 0)))
-MAKE(heap_aligned_realloc, TWICE(rpmalloc_heap_aligned_realloc(&heap, NULL, ALIGNMENT, 2 * size, 0), rpmalloc_heap_aligned_realloc(&heap, block, ALIGNMENT, size, 0)))
+MAKE(heap_aligned_realloc, TWICE(rpmalloc_heap_aligned_realloc(&heap, NULL, ALIGNMENT, 2 * size, 0),
+				 rpmalloc_heap_aligned_realloc(&heap, block, ALIGNMENT, size, 0)))
 MAKE(sn_malloc, block = sn_malloc(size))
 MAKE(sn_calloc, block = sn_calloc(size / 8, 8))
 MAKE(sn_realloc, TWICE(sn_realloc(NULL, 2 * size), sn_realloc(block, size)))
 MAKE(sn_reallocarray, TWICE(sn_reallocarray(NULL, size, 2), sn_reallocarray(block, size / 8, 8)))
-MAKE(sn_reallocarr, EXPECT(sn_reallocarr(&block, size, 2) == 0); STAY(); EXPECT(sn_reallocarr(&block, size / 8, 8) == 0))
+MAKE(sn_reallocarr, EXPECT(sn_reallocarr(&block, size, 2) == 0); STAY();
+     EXPECT(sn_reallocarr(&block, size / 8, 8) == 0))
 MAKE(sn_memalign, block = sn_memalign(ALIGNMENT, size))
 MAKE(sn_aligned_alloc, block = sn_aligned_alloc(ALIGNMENT, size))
 MAKE(sn_rust_alloc, block = sn_rust_alloc(ALIGNMENT, size))
@@ -249,15 +274,38 @@ MAKE(slice_copy, static const char zeros[4096]; block = g_slice_copy(size, zeros
 MAKE(listed, block = g_slice_alloc(size))
 MAKE(whole, block = rpmalloc_heap_alloc(&heap, size))
 
-static void by_arena(void *block, size_t size) { (void)size; moz_arena_free(ARENA, block); }
-static void by_rpfree(void *block, size_t size) { (void)size; rpfree(block); }
-static void by_heap(void *block, size_t size) { (void)size; rpmalloc_heap_free(&heap, block); }
-static void by_sn_free(void *block, size_t size) { (void)size; sn_free(block); }
+static void by_arena(void *block, size_t size)
+{
+	(void)size;
+	moz_arena_free(ARENA, block);
+}
+static void by_rpfree(void *block, size_t size)
+{
+	(void)size;
+	rpfree(block);
+}
+static void by_heap(void *block, size_t size)
+{
+	(void)size;
+	rpmalloc_heap_free(&heap, block);
+}
+static void by_sn_free(void *block, size_t size)
+{
+	(void)size;
+	sn_free(block);
+}
 static void by_dealloc(void *block, size_t size) { sn_rust_dealloc(block, ALIGNMENT, size); }
-static void by_xxfree(void *block, size_t size) { (void)size; xxfree(block); }
+static void by_xxfree(void *block, size_t size)
+{
+	(void)size;
+	xxfree(block);
+}
 static void by_free1(void *block, size_t size) { g_slice_free1(size, block); }
 
-#define SITE(name, give, calls) { "site_" #name, site_##name, give, calls, { 0 } }
+#define SITE(name, give, calls)                                                                                        \
+	{                                                                                                              \
+		"site_" #name, site_##name, give, calls, { 0 }                                                         \
+	}
 static struct site {
 	const char *name;
 	void *(*make)(size_t size);
@@ -265,17 +313,23 @@ static struct site {
 	unsigned calls; // for a block
 	void *kept[KEPT];
 } sites[] = {
-	SITE(moz_malloc, by_arena, 1), SITE(moz_calloc, by_arena, 1), SITE(moz_realloc, by_arena, 2), SITE(moz_memalign, by_arena, 1),
-	SITE(rp_malloc, by_rpfree, 1), SITE(rp_zalloc, by_rpfree, 1), SITE(rp_calloc, by_rpfree, 1), SITE(rp_realloc, by_rpfree, 2),
-	SITE(rp_aligned_alloc, by_rpfree, 1), SITE(rp_aligned_calloc, by_rpfree, 1), SITE(rp_aligned_realloc, by_rpfree, 2),
-	SITE(rp_memalign, by_rpfree, 1), SITE(rp_posix_memalign, by_rpfree, 1),
-	SITE(heap_alloc, by_heap, 1), SITE(heap_aligned_alloc, by_heap, 1), SITE(heap_calloc, by_heap, 1), SITE(heap_aligned_calloc, by_heap, 1),
-	SITE(heap_realloc, by_heap, 2), SITE(heap_aligned_realloc, by_heap, 2),
-	SITE(sn_malloc, by_sn_free, 1), SITE(sn_calloc, by_sn_free, 1), SITE(sn_realloc, by_sn_free, 2), SITE(sn_reallocarray, by_sn_free, 2),
-	SITE(sn_reallocarr, by_sn_free, 2), SITE(sn_memalign, by_sn_free, 1), SITE(sn_aligned_alloc, by_sn_free, 1),
-	SITE(sn_rust_alloc, by_dealloc, 1), SITE(sn_rust_alloc_zeroed, by_dealloc, 1), SITE(sn_rust_realloc, by_dealloc, 2),
-	SITE(xx_malloc, by_xxfree, 1), SITE(xx_memalign, by_xxfree, 1),
-	SITE(slice_alloc, by_free1, 1), SITE(slice_alloc0, by_free1, 1), SITE(slice_copy, by_free1, 1),
+	SITE(moz_malloc, by_arena, 1),          SITE(moz_calloc, by_arena, 1),
+	SITE(moz_realloc, by_arena, 2),         SITE(moz_memalign, by_arena, 1),
+	SITE(rp_malloc, by_rpfree, 1),          SITE(rp_zalloc, by_rpfree, 1),
+	SITE(rp_calloc, by_rpfree, 1),          SITE(rp_realloc, by_rpfree, 2),
+	SITE(rp_aligned_alloc, by_rpfree, 1),   SITE(rp_aligned_calloc, by_rpfree, 1),
+	SITE(rp_aligned_realloc, by_rpfree, 2), SITE(rp_memalign, by_rpfree, 1),
+	SITE(rp_posix_memalign, by_rpfree, 1),  SITE(heap_alloc, by_heap, 1),
+	SITE(heap_aligned_alloc, by_heap, 1),   SITE(heap_calloc, by_heap, 1),
+	SITE(heap_aligned_calloc, by_heap, 1),  SITE(heap_realloc, by_heap, 2),
+	SITE(heap_aligned_realloc, by_heap, 2), SITE(sn_malloc, by_sn_free, 1),
+	SITE(sn_calloc, by_sn_free, 1),         SITE(sn_realloc, by_sn_free, 2),
+	SITE(sn_reallocarray, by_sn_free, 2),   SITE(sn_reallocarr, by_sn_free, 2),
+	SITE(sn_memalign, by_sn_free, 1),       SITE(sn_aligned_alloc, by_sn_free, 1),
+	SITE(sn_rust_alloc, by_dealloc, 1),     SITE(sn_rust_alloc_zeroed, by_dealloc, 1),
+	SITE(sn_rust_realloc, by_dealloc, 2),   SITE(xx_malloc, by_xxfree, 1),
+	SITE(xx_memalign, by_xxfree, 1),        SITE(slice_alloc, by_free1, 1),
+	SITE(slice_alloc0, by_free1, 1),        SITE(slice_copy, by_free1, 1),
 };
 enum { SITES = sizeof(sites) / sizeof(sites[0]) };
 
@@ -291,7 +345,8 @@ static void work(struct site *site)
 		site->kept[i] = site->make(size_of(i));
 		bytes += size_of(i);
 	}
-	printf("{\"site\": \"%s\", \"objects\": %d, \"bytes\": %zu, \"calls\": %u}\n", site->name, KEPT, bytes, (WORK + KEPT) * site->calls);
+	printf("{\"site\": \"%s\", \"objects\": %d, \"bytes\": %zu, \"calls\": %u}\n", site->name, KEPT, bytes,
+	       (WORK + KEPT) * site->calls);
 }
 
 static void finish(void)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An alternate signal stack that is an array in a frame of the thread's own stack: its handler runs further out than what it has interrupted. Or none: the
-// handler runs on the interrupted stack, right below.
-// usage: array_stack main|thread [none]: which thread obeys. Commands on standard input:
+// An alternate signal stack that is an array in a frame of the thread's own stack: its handler runs further out than
+// what it has interrupted. Or none: the handler runs on the interrupted stack, right below. usage: array_stack
+// main|thread [none]: which thread obeys. Commands on standard input:
 //   "work"       100 blocks are made and kept: "done"
 //   "interrupt"  a block is made; amid that comes a signal: "in handler". The handler obeys further commands until
 //   "return"     it returns, and so does the interrupted call: "returned"
@@ -70,7 +70,8 @@ static void on_signal(int number)
 static FUNCTION void *run(void *unused)
 {
 	enum { PAGE = 4096 };
-	// Where the stack's pages begin decides whether the payload finds a handler's frame on the same stack (reentry_is_handlers): always alike.
+	// Where the stack's pages begin decides whether the payload finds a handler's frame on the same stack
+	// (reentry_is_handlers): always alike.
 	volatile char *below = __builtin_alloca(((uintptr_t)__builtin_frame_address(0) & (PAGE - 1) & ~15ul) + 1);
 	char alternate[ALTERNATE];
 	const stack_t stack = { .ss_sp = alternate, .ss_size = sizeof(alternate) };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that compute. usage: blocks_signals N. "block" on standard input makes each of them block every signal (by the system call, as the C
-// library keeps two for itself), "unblock" none, "work" allocates once.
+// Threads that compute. usage: blocks_signals N. "block" on standard input makes each of them block every signal (by
+// the system call, as the C library keeps two for itself), "unblock" none, "work" allocates once.
 #include "commands.h"
 
 #include <pthread.h>

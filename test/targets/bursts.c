@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocates as fast as it can, or hardly. Commands: "churn N": N blocks made and released at once; "rest N": N blocks of 4 KiB made and released, with
-// a millisecond between them; "keep N": N blocks of 100 bytes that stay; "hold N": as many of 101 bytes, of another site. Each prints "done".
+// Allocates as fast as it can, or hardly. Commands: "churn N": N blocks made and released at once; "rest N": N blocks
+// of 4 KiB made and released, with a millisecond between them; "keep N": N blocks of 100 bytes that stay; "hold N": as
+// many of 101 bytes, of another site. Each prints "done".
 #include "commands.h"
 
 #include <stdlib.h>

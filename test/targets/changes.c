@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes itself in the ways that a careless tool would leave behind, so that the checks of the tests can be seen to fail. One command a line.
+// Changes itself in the ways that a careless tool would leave behind, so that the checks of the tests can be seen to
+// fail. One command a line.
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>

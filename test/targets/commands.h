@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How most of the programs are spoken to: they print "ready", then each line of input is a command, which is answered by lines of output. The
-// streams have buffers of their own, so that stdio allocates nothing.
+// How most of the programs are spoken to: they print "ready", then each line of input is a command, which is answered
+// by lines of output. The streams have buffers of their own, so that stdio allocates nothing.
 #ifndef TARGETS_COMMANDS_H
 #define TARGETS_COMMANDS_H
 

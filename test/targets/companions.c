@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An allocator in which what heapsnap calls in a function's place, or beside it, changes other registers than the function does, and callers that know which that one
-// changes (gcc's -fipa-ra; this file is compiled with it): mi_new and mi_malloc, free and malloc_usable_size. Built with VECTORS, mi_malloc changes those. Commands:
-// "new", "new real" use mi_new; "old" gives blocks back that were made at the start. Answer: how many results were wrong.
+// An allocator in which what heapsnap calls in a function's place, or beside it, changes other registers than the
+// function does, and callers that know which that one changes (gcc's -fipa-ra; this file is compiled with it): mi_new
+// and mi_malloc, free and malloc_usable_size. Built with VECTORS, mi_malloc changes those. Commands: "new", "new real"
+// use mi_new; "old" gives blocks back that were made at the start. Answer: how many results were wrong.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@ static char memory[SIZE] __attribute__((aligned(64)));
 static size_t used;
 static struct piece {
 	struct piece *next;
-} *pieces;
+} * pieces;
 static void *old[OLD];
 
 static inline __attribute__((always_inline)) char *take(void)
@@ -62,9 +63,10 @@ FUNCTION void *calloc(size_t count, size_t size)
 
 FUNCTION void *realloc(void *block, size_t size) { return block ? block : malloc(size); }
 
-#define CHANGE_VECTORS() \
-	__asm__ volatile("pxor %%xmm0, %%xmm0; pxor %%xmm1, %%xmm1; pxor %%xmm2, %%xmm2; pxor %%xmm3, %%xmm3; pxor %%xmm4, %%xmm4" \
-			 ::: "xmm0", "xmm1", "xmm2", "xmm3", "xmm4")
+#define CHANGE_VECTORS()                                                                                                     \
+	__asm__ volatile(                                                                                                    \
+		"pxor %%xmm0, %%xmm0; pxor %%xmm1, %%xmm1; pxor %%xmm2, %%xmm2; pxor %%xmm3, %%xmm3; pxor %%xmm4, %%xmm4" :: \
+			: "xmm0", "xmm1", "xmm2", "xmm3", "xmm4")
 
 FUNCTION size_t malloc_usable_size(void *block)
 {
@@ -85,8 +87,9 @@ FUNCTION void *mi_malloc(size_t size)
 #ifdef VECTORS
 	CHANGE_VECTORS();
 #else
-	__asm__ volatile("xor %%ecx, %%ecx; xor %%esi, %%esi; xor %%r8, %%r8; xor %%r9, %%r9; xor %%r10, %%r10; xor %%r11, %%r11"
-			 ::: "rcx", "rsi", "r8", "r9", "r10", "r11");
+	__asm__ volatile(
+		"xor %%ecx, %%ecx; xor %%esi, %%esi; xor %%r8, %%r8; xor %%r9, %%r9; xor %%r10, %%r10; xor %%r11, %%r11" ::
+			: "rcx", "rsi", "r8", "r9", "r10", "r11");
 #endif
 	return take();
 }
@@ -135,7 +138,8 @@ static unsigned work(const char *command)
 		double x = (double)n;
 
 		if (strcmp(command, "new") == 0)
-			wrong += mix(a, b, c, d, e, f) != ((a + 3 * b + 5 * c + 7 * d + 11 * e + 13 * f) ^ (a * c) ^ (b * d) ^ (e * f));
+			wrong += mix(a, b, c, d, e, f) !=
+				 ((a + 3 * b + 5 * c + 7 * d + 11 * e + 13 * f) ^ (a * c) ^ (b * d) ^ (e * f));
 		else
 			wrong += mix_real(x, x + 1, x + 2) != x * 2 + (x + 1) * 3 + (x + 2) * 5;
 	}

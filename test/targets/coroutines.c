@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coroutines that are left amid an allocation function, as schedulers leave them that switch on a lock or a page fault; and one allocation that is left by a
-// jump. usage: coroutines up|down framed|watched: how their stacks follow each other, and which
-// function it is: one that can only run below a frame of the payload's (take_framed), or one whose returns can be watched (take_watched). Commands on standard input:
-//   "suspend N"  N coroutines begin, and each is left amid its call; behind each the thread makes a block on its own stack
-//   "pack N"     likewise, without those blocks
-//   "thread N"   as "suspend", in a thread that ends then
-//   "finish K"   coroutine K's call returns, and it ends
-//   "laps N"     two coroutines, "crowd N" ten, make N blocks each, in turn, and are left amid each call
-//   "grow N"     one call calls the function itself N times
-//   "jump N"     a call is left by longjmp; then a function in whose frame that part of the stack lies makes N blocks
+// Coroutines that are left amid an allocation function, as schedulers leave them that switch on a lock or a page fault;
+// and one allocation that is left by a jump. usage: coroutines up|down framed|watched: how their stacks follow each
+// other, and which function it is: one that can only run below a frame of the payload's (take_framed), or one whose
+// returns can be watched (take_watched). Commands on standard input:
+//   "suspend N"  N coroutines begin, and each is left amid its call; behind each the thread makes a block on its own
+//   stack "pack N"     likewise, without those blocks "thread N"   as "suspend", in a thread that ends then "finish K"
+//   coroutine K's call returns, and it ends "laps N"     two coroutines, "crowd N" ten, make N blocks each, in turn,
+//   and are left amid each call "grow N"     one call calls the function itself N times "jump N"     a call is left by
+//   longjmp; then a function in whose frame that part of the stack lies makes N blocks
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -195,7 +194,8 @@ int main(int count, char **arguments)
 	take = count > 2 && strcmp(arguments[2], "watched") == 0 ? take_watched : take_framed;
 	down = count > 1 && strcmp(arguments[1], "down") == 0;
 	stacks = mmap(NULL, (size_t)STACK * COUNT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (stacks == MAP_FAILED || pthread_create(&first, NULL, nothing, NULL) || pthread_join(first, NULL)) // which sets handlers of the libc's
+	// which sets handlers of the libc's
+	if (stacks == MAP_FAILED || pthread_create(&first, NULL, nothing, NULL) || pthread_join(first, NULL))
 		return 1;
 	say_ready();
 	while ((command = next_command())) {
@@ -206,7 +206,8 @@ int main(int count, char **arguments)
 			suspend(number, 1);
 		else if (strncmp(command, "pack", 4) == 0)
 			suspend(number, 0);
-		else if (strncmp(command, "thread", 6) == 0 && (pthread_create(&thread, NULL, in_thread, &number) || pthread_join(thread, NULL)))
+		else if (strncmp(command, "thread", 6) == 0 &&
+			 (pthread_create(&thread, NULL, in_thread, &number) || pthread_join(thread, NULL)))
 			return 1;
 		else if (strncmp(command, "finish", 6) == 0)
 			run(number);

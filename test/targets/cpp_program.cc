@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers, strings, threads, and exceptions that cross frames which allocate. Commands on standard input: "count" prints rounds so far; at end of
-// input "ok ROUNDS" and exit status 0. A wrong result: message and abort.
+// Containers, strings, threads, and exceptions that cross frames which allocate. Commands on standard input: "count"
+// prints rounds so far; at end of input "ok ROUNDS" and exit status 0. A wrong result: message and abort.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +14,8 @@
 #include <thread>
 #include <vector>
 
-namespace shop {
+namespace shop
+{
 
 struct item {
 	std::string name;
@@ -30,8 +31,9 @@ std::atomic<bool> ends;
 	std::abort();
 }
 
-class catalogue {
-public:
+class catalogue
+{
+      public:
 	__attribute__((noipa)) void add_item(int number)
 	{
 		auto fresh = std::make_unique<item>();
@@ -48,7 +50,7 @@ public:
 		return total;
 	}
 
-private:
+      private:
 	std::map<int, std::unique_ptr<item>> items_;
 };
 
@@ -89,7 +91,9 @@ void one_round(int seed)
 		huge_allocation();
 	} catch (const std::bad_alloc &) {
 	}
-	std::function<std::string(int)> closure = [text = std::string(200, 'y')](int i) { return text + std::to_string(i); };
+	std::function<std::string(int)> closure = [text = std::string(200, 'y')](int i) {
+		return text + std::to_string(i);
+	};
 	if (closure(seed).size() < 201)
 		fail("wrong closure");
 	rounds++;

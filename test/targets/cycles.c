@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eight threads allocate, reallocate and free at full speed and check every block that they hold. usage: cycles [THREADS]
+// Eight threads allocate, reallocate and free at full speed and check every block that they hold. usage: cycles
+// [THREADS]
 //
-// Commands on standard input: "count" prints the number of operations so far, "pause" and "continue" stop and go on (each is answered once
-// all threads did). At end of input all blocks are checked and freed, "ok OPERATIONS" is printed, exit status 0. Corruption: a message and abort.
+// Commands on standard input: "count" prints the number of operations so far, "pause" and "continue" stop and go on
+// (each is answered once all threads did). At end of input all blocks are checked and freed, "ok OPERATIONS" is
+// printed, exit status 0. Corruption: a message and abort.
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -46,10 +48,7 @@ static uint64_t next_random(struct worker *worker)
 	return worker->random;
 }
 
-static uint64_t pattern(uintptr_t address, size_t size, size_t i)
-{
-	return (address ^ size << 48) + i;
-}
+static uint64_t pattern(uintptr_t address, size_t size, size_t i) { return (address ^ size << 48) + i; }
 
 static void fill(struct block *block)
 {

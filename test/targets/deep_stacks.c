@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads with much stack in use. usage: deep_stacks THREADS MIB written|unwritten: so many threads, the main one as well, each with an automatic array
-// of so many MiB, below which it allocates now and then. Commands on standard input:
+// Threads with much stack in use. usage: deep_stacks THREADS MIB written|unwritten: so many threads, the main one as
+// well, each with an automatic array of so many MiB, below which it allocates now and then. Commands on standard input:
 //   "rest"      they allocate no more, and wait; prints "rests" when all do
-//   "block"     the main thread calls take_block, which has an automatic array of its own, as large, and stands below that until "go on"; prints "blocks"
+//   "block"     the main thread calls take_block, which has an automatic array of its own, as large, and stands below
+//   that until "go on"; prints "blocks"
 //               before and "returned" afterwards
 //   "pause"     prints the longest time, in ms, for which a thread that only sleeps did not run
 #include <alloca.h>

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads with tables of descriptors of their own, and a process that shares one and exchanges what is in it.
-// usage: descriptor_tables FILE [outside]; it never opens FILE but by O_PATH, of which it keeps many, so that most numbers stand for it here. Commands:
-//   own N            N threads with a table of their own each, of which the first is busy with malloc and free; the others wait: "made"
-//   share N          so too, with the descriptors of the main thread: "made"
-//   busy N           from now on thread N is the busy one: "busy"
-//   swap KIND        a process that shares the busy thread's table, without sharing its memory, puts something else into the place of each of
-//                    heapsnap's memory files that it sees there: an O_PATH descriptor of FILE (path), a memory file of the same name (memory),
-//                    a pipe with a name (pipe, in the current folder), an empty file without a name (file), or nothing, so that it is only there
-//                    (nothing): "swaps"
-//                    With "outside" it is the program's parent, and does so from another PID namespace
-//   swapped          "SWAPPED LOST": how often it did so, and how many of the descriptors that it put there somebody has closed
-//   decoys           what only looks like a memory file of heapsnap, in this table and in the busy thread's: "N", how many
-//   decoys left      how many of them are still there: "N"
+// usage: descriptor_tables FILE [outside]; it never opens FILE but by O_PATH, of which it keeps many, so that most
+// numbers stand for it here. Commands:
+//   own N            N threads with a table of their own each, of which the first is busy with malloc and free; the
+//   others wait: "made" share N          so too, with the descriptors of the main thread: "made" busy N           from
+//   now on thread N is the busy one: "busy" swap KIND        a process that shares the busy thread's table, without
+//   sharing its memory, puts something else into the place of each of
+//                    heapsnap's memory files that it sees there: an O_PATH descriptor of FILE (path), a memory file of
+//                    the same name (memory), a pipe with a name (pipe, in the current folder), an empty file without a
+//                    name (file), or nothing, so that it is only there (nothing): "swaps" With "outside" it is the
+//                    program's parent, and does so from another PID namespace
+//   swapped          "SWAPPED LOST": how often it did so, and how many of the descriptors that it put there somebody
+//   has closed decoys           what only looks like a memory file of heapsnap, in this table and in the busy thread's:
+//   "N", how many decoys left      how many of them are still there: "N"
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -140,7 +141,8 @@ static int foreign_file(void)
 	char folder[] = "/tmp/heapsnap-decoy-XXXXXX", path[128];
 	int fd;
 
-	if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || !mkdtemp(folder))
+	if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    !mkdtemp(folder))
 		return -1;
 	if (mount("none", folder, "tmpfs", 0, NULL) != 0)
 		exit(5);
@@ -195,7 +197,8 @@ static void wait_for_turn(int own)
 	pthread_mutex_unlock(&mutex);
 }
 
-// Ends when it works and all others wait, also the one that had the turn: a descriptor is asked about in the table of the right thread.
+// Ends when it works and all others wait, also the one that had the turn: a descriptor is asked about in the table of
+// the right thread.
 static void give_turn(int number)
 {
 	pthread_mutex_lock(&mutex);
@@ -230,10 +233,18 @@ static void *work(void *number)
 		const int wanted = wanted_kind;
 
 		switch (wanted) {
-		case SWAP: answer = begin_swapping(); break;
-		case MAKE_DECOYS: make_decoys(); answer = decoy_count; break;
-		case COUNT_DECOYS: answer = decoys_left(); break;
-		default: continue;
+		case SWAP:
+			answer = begin_swapping();
+			break;
+		case MAKE_DECOYS:
+			make_decoys();
+			answer = decoy_count;
+			break;
+		case COUNT_DECOYS:
+			answer = decoys_left();
+			break;
+		default:
+			continue;
 		}
 		wanted_kind = NOTHING;
 	}
@@ -257,7 +268,8 @@ static int listen(void *unused)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	say_ready();
 	while ((command = next_command())) {
-		if ((sscanf(command, "own %d", &count) == 1 || sscanf(command, "share %d", &count) == 1) && count <= THREADS_MAX) {
+		if ((sscanf(command, "own %d", &count) == 1 || sscanf(command, "share %d", &count) == 1) &&
+		    count <= THREADS_MAX) {
 			own_tables = *command == 'o';
 			for (long i = 0; i < count; i++) {
 				pthread_t thread;

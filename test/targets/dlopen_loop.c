@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads and unloads a library again and again. usage: dlopen_loop PLUGIN.so
 //
-// Commands on standard input: "keep" loads, allocates 3 blocks of 1000 bytes that stay, unloads; "loop" does that 50 times with the blocks
-// freed (half of them after the library has gone); each prints "done". At end of input exit status 0.
+// Commands on standard input: "keep" loads, allocates 3 blocks of 1000 bytes that stay, unloads; "loop" does that 50
+// times with the blocks freed (half of them after the library has gone); each prints "done". At end of input exit
+// status 0.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

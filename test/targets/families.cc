@@ -3,7 +3,8 @@
 //
 // Commands on standard input:
 //   early      makes blocks before the attach; prints {"count": ..., "bytes": ...}
-//   work       for each function that makes blocks: many of them, from the function site_NAME, some given back again in every way there is. Prints
+//   work       for each function that makes blocks: many of them, from the function site_NAME, some given back again in
+//   every way there is. Prints
 //              {"site", "objects", "bytes", "rounded", "calls"} for each, then {"end": sites}
 //   finish     gives back all that is left, checks what the blocks hold; prints "ok"
 //   drop       gives the early blocks back, by plain and by sized functions; prints {"plain", "sized", "sized_bytes"}
@@ -19,7 +20,7 @@
 #include <initializer_list>
 #include <new>
 
-#define SITE extern "C" __attribute__((noipa))
+#define SITE   extern "C" __attribute__((noipa))
 #define STAY() __asm__ volatile("" ::: "memory") // no tail call
 
 typedef void *(*maker)(size_t);
@@ -30,8 +31,8 @@ enum group { PLAIN = 1, ALIGNED = 2, OPERATOR_ALIGNED = 4 };
 struct site {
 	const char *name;
 	maker make;
-	int groups;           // how its blocks may be given back
-	const char *function; // NULL: always there
+	int groups;                                                   // how its blocks may be given back
+	const char *function;                                         // NULL: always there
 	unsigned long calls, live_objects, live_bytes, rounded_bytes; // rounded: to multiples of the alignment
 	void *block[8];
 	size_t size[8];
@@ -77,23 +78,23 @@ static void *found(const char *name)
 #define CALL(result, name, types) (reinterpret_cast<result(*) types>(found(#name)))
 
 // MAKE(name, types, arguments): site_NAME(size) calls it.
-#define MAKE(name, types, arguments)                                \
-	SITE void *site_##name(size_t size)                         \
-	{                                                           \
-		void *block = CALL(void *, name, types) arguments;  \
-		(void)size;                                         \
-		STAY();                                             \
-		return block;                                       \
+#define MAKE(name, types, arguments)                                                                                   \
+	SITE void *site_##name(size_t size)                                                                            \
+	{                                                                                                              \
+		void *block = CALL(void *, name, types) arguments;                                                     \
+		(void)size;                                                                                            \
+		STAY();                                                                                                \
+		return block;                                                                                          \
 	}
 // The same under a family's prefix.
-#define REMAKE(name, types, before, after)                                    \
-	SITE void *site_##name(size_t size)                                   \
-	{                                                                     \
-		void *block = CALL(void *, name, types) before;               \
-		STAY();                                                       \
-		block = CALL(void *, name, types) after;                      \
-		STAY();                                                       \
-		return block;                                                 \
+#define REMAKE(name, types, before, after)                                                                             \
+	SITE void *site_##name(size_t size)                                                                            \
+	{                                                                                                              \
+		void *block = CALL(void *, name, types) before;                                                        \
+		STAY();                                                                                                \
+		block = CALL(void *, name, types) after;                                                               \
+		STAY();                                                                                                \
+		return block;                                                                                          \
 	}
 
 MAKE(malloc, (size_t), (size))
@@ -114,10 +115,10 @@ SITE void *site_posix_memalign(size_t size)
 	return block;
 }
 
-#define JEMALLOC(prefix)                                                                          \
-	MAKE(prefix##mallocx, (size_t, int), (size, 0))                                           \
-	REMAKE(prefix##rallocx, (void *, size_t, int), (CALL(void *, prefix##mallocx, (size_t, int))(size * 3, 0), size * 2, 0), \
-	       (block, size, 0))
+#define JEMALLOC(prefix)                                                                                               \
+	MAKE(prefix##mallocx, (size_t, int), (size, 0))                                                                \
+	REMAKE(prefix##rallocx, (void *, size_t, int),                                                                 \
+	       (CALL(void *, prefix##mallocx, (size_t, int))(size * 3, 0), size * 2, 0), (block, size, 0))
 // The mallocx and both rallocx are calls of the site.
 JEMALLOC()
 // Grows and shrinks in place as far as it goes: a block of 40,000 bytes may use what its class has.
@@ -164,8 +165,10 @@ MAKE(mi_zalloc_aligned_at, (size_t, size_t, size_t), (size, ALIGNMENT, 8))
 MAKE(mi_calloc_aligned, (size_t, size_t, size_t), (size / 8, 8, ALIGNMENT))
 MAKE(mi_calloc_aligned_at, (size_t, size_t, size_t, size_t), (size / 8, 8, ALIGNMENT, 8))
 REMAKE(mi_realloc_aligned, (void *, size_t, size_t), (NULL, size * 4, ALIGNMENT), (block, size, ALIGNMENT))
-REMAKE(mi_realloc_aligned_at, (void *, size_t, size_t, size_t), (NULL, size * 4, ALIGNMENT, 8), (block, size, ALIGNMENT, 8))
-REMAKE(mi_recalloc_aligned, (void *, size_t, size_t, size_t), (NULL, size, 7, ALIGNMENT), (block, size / 8, 8, ALIGNMENT))
+REMAKE(mi_realloc_aligned_at, (void *, size_t, size_t, size_t), (NULL, size * 4, ALIGNMENT, 8),
+       (block, size, ALIGNMENT, 8))
+REMAKE(mi_recalloc_aligned, (void *, size_t, size_t, size_t), (NULL, size, 7, ALIGNMENT),
+       (block, size / 8, 8, ALIGNMENT))
 MAKE(mi_aligned_alloc, (size_t, size_t), (ALIGNMENT, size / ALIGNMENT * ALIGNMENT))
 MAKE(mi_memalign, (size_t, size_t), (ALIGNMENT, size))
 MAKE(mi_heap_malloc, (void *, size_t), (heap(), size))
@@ -178,8 +181,8 @@ REMAKE(mi_heap_recalloc, (void *, void *, size_t, size_t), (heap(), NULL, size, 
 MAKE(mi_heap_malloc_aligned, (void *, size_t, size_t), (heap(), size, ALIGNMENT))
 MAKE(mi_heap_malloc_aligned_at, (void *, size_t, size_t, size_t), (heap(), size, ALIGNMENT, 8))
 MAKE(mi_heap_calloc_aligned_at, (void *, size_t, size_t, size_t, size_t), (heap(), size / 8, 8, ALIGNMENT, 8))
-REMAKE(mi_heap_recalloc_aligned_at, (void *, void *, size_t, size_t, size_t, size_t), (heap(), NULL, size, 4, ALIGNMENT, 8),
-       (heap(), block, size / 8, 8, ALIGNMENT, 8))
+REMAKE(mi_heap_recalloc_aligned_at, (void *, void *, size_t, size_t, size_t, size_t),
+       (heap(), NULL, size, 4, ALIGNMENT, 8), (heap(), block, size / 8, 8, ALIGNMENT, 8))
 MAKE(mi_new, (size_t), (size))
 MAKE(mi_new_nothrow, (size_t), (size))
 MAKE(mi_new_aligned, (size_t, size_t), (size, ALIGNMENT))
@@ -212,20 +215,47 @@ SITE void *site_mi_reallocarr(size_t size)
 	return block;
 }
 static char text[4096];
-static const char *text_of(size_t size)
-{
-	return text + sizeof(text) - size;
-}
+static const char *text_of(size_t size) { return text + sizeof(text) - size; }
 MAKE(mi_strdup, (const char *), (text_of(size)))
 MAKE(mi_strndup, (const char *, size_t), (text, size - 1))
 MAKE(mi_heap_strdup, (void *, const char *), (heap(), text_of(size)))
 
-SITE void *site_new(size_t size) { void *block = ::operator new(size); STAY(); return block; }
-SITE void *site_new_array(size_t size) { void *block = ::operator new[](size); STAY(); return block; }
-SITE void *site_new_nothrow(size_t size) { void *block = ::operator new(size, std::nothrow); STAY(); return block; }
-SITE void *site_new_array_nothrow(size_t size) { void *block = ::operator new[](size, std::nothrow); STAY(); return block; }
-SITE void *site_new_aligned(size_t size) { void *block = ::operator new(size, std::align_val_t(ALIGNMENT)); STAY(); return block; }
-SITE void *site_new_array_aligned(size_t size) { void *block = ::operator new[](size, std::align_val_t(ALIGNMENT)); STAY(); return block; }
+SITE void *site_new(size_t size)
+{
+	void *block = ::operator new(size);
+	STAY();
+	return block;
+}
+SITE void *site_new_array(size_t size)
+{
+	void *block = ::operator new[](size);
+	STAY();
+	return block;
+}
+SITE void *site_new_nothrow(size_t size)
+{
+	void *block = ::operator new(size, std::nothrow);
+	STAY();
+	return block;
+}
+SITE void *site_new_array_nothrow(size_t size)
+{
+	void *block = ::operator new[](size, std::nothrow);
+	STAY();
+	return block;
+}
+SITE void *site_new_aligned(size_t size)
+{
+	void *block = ::operator new(size, std::align_val_t(ALIGNMENT));
+	STAY();
+	return block;
+}
+SITE void *site_new_array_aligned(size_t size)
+{
+	void *block = ::operator new[](size, std::align_val_t(ALIGNMENT));
+	STAY();
+	return block;
+}
 SITE void *site_new_aligned_nothrow(size_t size)
 {
 	void *block = ::operator new(size, std::align_val_t(ALIGNMENT), std::nothrow);
@@ -241,35 +271,101 @@ SITE void *site_new_array_aligned_nothrow(size_t size)
 	return block;
 }
 
-#define ENTRY(name, groups) { #name, site_##name, groups, #name, 0, 0, 0, 0, { 0 }, { 0 } }
-#define ALWAYS(name, groups) { #name, site_##name, groups, NULL, 0, 0, 0, 0, { 0 }, { 0 } }
+#define ENTRY(name, groups)                                                                                            \
+	{                                                                                                              \
+#name, site_##name, groups, #name, 0, 0, 0, 0, { 0 }, { 0 }                                            \
+	}
+#define ALWAYS(name, groups)                                                                                           \
+	{                                                                                                              \
+#name, site_##name, groups, NULL, 0, 0, 0, 0, { 0 }, { 0 }                                             \
+	}
 static struct site sites[] = {
-	ENTRY(malloc, PLAIN), ENTRY(calloc, PLAIN), ENTRY(realloc, PLAIN), ENTRY(aligned_alloc, ALIGNED), ENTRY(memalign, ALIGNED),
-	ENTRY(valloc, ALIGNED), ENTRY(pvalloc, ALIGNED), ENTRY(reallocarray, PLAIN), ALWAYS(posix_memalign, ALIGNED),
-	ENTRY(mallocx, PLAIN), ENTRY(rallocx, PLAIN), ENTRY(xallocx, ALIGNED),
-	ENTRY(tc_malloc, PLAIN), ENTRY(tc_malloc_skip_new_handler, PLAIN), ENTRY(tc_calloc, PLAIN), ENTRY(tc_memalign, ALIGNED),
-	ENTRY(tc_valloc, ALIGNED), ENTRY(tc_new, PLAIN), ENTRY(tc_newarray, PLAIN), ENTRY(tc_new_nothrow, PLAIN),
-	ENTRY(tc_newarray_nothrow, PLAIN), ENTRY(tc_new_aligned, OPERATOR_ALIGNED), ENTRY(tc_newarray_aligned_nothrow, OPERATOR_ALIGNED),
-	ENTRY(mi_malloc, PLAIN), ENTRY(mi_malloc_small, PLAIN), ENTRY(mi_zalloc, PLAIN), ENTRY(mi_zalloc_small, PLAIN), ENTRY(mi_calloc, PLAIN),
-	ENTRY(mi_mallocn, PLAIN), ENTRY(mi_realloc, PLAIN), ENTRY(mi_reallocn, PLAIN), ENTRY(mi_reallocf, PLAIN), ENTRY(mi_rezalloc, PLAIN),
-	ENTRY(mi_recalloc, PLAIN), ENTRY(mi_malloc_aligned, ALIGNED), ENTRY(mi_malloc_aligned_at, ALIGNED), ENTRY(mi_zalloc_aligned, ALIGNED),
-	ENTRY(mi_zalloc_aligned_at, ALIGNED), ENTRY(mi_calloc_aligned, ALIGNED), ENTRY(mi_calloc_aligned_at, ALIGNED),
-	ENTRY(mi_realloc_aligned, ALIGNED), ENTRY(mi_realloc_aligned_at, ALIGNED), ENTRY(mi_recalloc_aligned, ALIGNED),
-	ENTRY(mi_aligned_alloc, ALIGNED), ENTRY(mi_memalign, ALIGNED), ENTRY(mi_heap_malloc, PLAIN), ENTRY(mi_heap_malloc_small, PLAIN),
-	ENTRY(mi_heap_zalloc, PLAIN), ENTRY(mi_heap_calloc, PLAIN), ENTRY(mi_heap_mallocn, PLAIN), ENTRY(mi_heap_realloc, PLAIN),
-	ENTRY(mi_heap_recalloc, PLAIN), ENTRY(mi_heap_malloc_aligned, ALIGNED), ENTRY(mi_heap_malloc_aligned_at, ALIGNED),
-	ENTRY(mi_heap_calloc_aligned_at, ALIGNED), ENTRY(mi_heap_recalloc_aligned_at, ALIGNED), ENTRY(mi_new, PLAIN), ENTRY(mi_new_nothrow, PLAIN),
-	ENTRY(mi_new_aligned, OPERATOR_ALIGNED), ENTRY(mi_new_aligned_nothrow, OPERATOR_ALIGNED), ENTRY(mi_new_n, PLAIN),
-	ENTRY(mi_new_realloc, PLAIN), ENTRY(mi_new_reallocn, PLAIN), ENTRY(mi_heap_alloc_new, PLAIN), ENTRY(mi_heap_alloc_new_n, PLAIN),
-	ENTRY(mi_expand, PLAIN), ENTRY(mi_reallocarr, PLAIN), ENTRY(mi_strdup, PLAIN), ENTRY(mi_strndup, PLAIN), ENTRY(mi_heap_strdup, PLAIN),
-	ALWAYS(new, PLAIN), ALWAYS(new_array, PLAIN), ALWAYS(new_nothrow, PLAIN), ALWAYS(new_array_nothrow, PLAIN),
-	ALWAYS(new_aligned, OPERATOR_ALIGNED), ALWAYS(new_array_aligned, OPERATOR_ALIGNED), ALWAYS(new_aligned_nothrow, OPERATOR_ALIGNED),
+	ENTRY(malloc, PLAIN),
+	ENTRY(calloc, PLAIN),
+	ENTRY(realloc, PLAIN),
+	ENTRY(aligned_alloc, ALIGNED),
+	ENTRY(memalign, ALIGNED),
+	ENTRY(valloc, ALIGNED),
+	ENTRY(pvalloc, ALIGNED),
+	ENTRY(reallocarray, PLAIN),
+	ALWAYS(posix_memalign, ALIGNED),
+	ENTRY(mallocx, PLAIN),
+	ENTRY(rallocx, PLAIN),
+	ENTRY(xallocx, ALIGNED),
+	ENTRY(tc_malloc, PLAIN),
+	ENTRY(tc_malloc_skip_new_handler, PLAIN),
+	ENTRY(tc_calloc, PLAIN),
+	ENTRY(tc_memalign, ALIGNED),
+	ENTRY(tc_valloc, ALIGNED),
+	ENTRY(tc_new, PLAIN),
+	ENTRY(tc_newarray, PLAIN),
+	ENTRY(tc_new_nothrow, PLAIN),
+	ENTRY(tc_newarray_nothrow, PLAIN),
+	ENTRY(tc_new_aligned, OPERATOR_ALIGNED),
+	ENTRY(tc_newarray_aligned_nothrow, OPERATOR_ALIGNED),
+	ENTRY(mi_malloc, PLAIN),
+	ENTRY(mi_malloc_small, PLAIN),
+	ENTRY(mi_zalloc, PLAIN),
+	ENTRY(mi_zalloc_small, PLAIN),
+	ENTRY(mi_calloc, PLAIN),
+	ENTRY(mi_mallocn, PLAIN),
+	ENTRY(mi_realloc, PLAIN),
+	ENTRY(mi_reallocn, PLAIN),
+	ENTRY(mi_reallocf, PLAIN),
+	ENTRY(mi_rezalloc, PLAIN),
+	ENTRY(mi_recalloc, PLAIN),
+	ENTRY(mi_malloc_aligned, ALIGNED),
+	ENTRY(mi_malloc_aligned_at, ALIGNED),
+	ENTRY(mi_zalloc_aligned, ALIGNED),
+	ENTRY(mi_zalloc_aligned_at, ALIGNED),
+	ENTRY(mi_calloc_aligned, ALIGNED),
+	ENTRY(mi_calloc_aligned_at, ALIGNED),
+	ENTRY(mi_realloc_aligned, ALIGNED),
+	ENTRY(mi_realloc_aligned_at, ALIGNED),
+	ENTRY(mi_recalloc_aligned, ALIGNED),
+	ENTRY(mi_aligned_alloc, ALIGNED),
+	ENTRY(mi_memalign, ALIGNED),
+	ENTRY(mi_heap_malloc, PLAIN),
+	ENTRY(mi_heap_malloc_small, PLAIN),
+	ENTRY(mi_heap_zalloc, PLAIN),
+	ENTRY(mi_heap_calloc, PLAIN),
+	ENTRY(mi_heap_mallocn, PLAIN),
+	ENTRY(mi_heap_realloc, PLAIN),
+	ENTRY(mi_heap_recalloc, PLAIN),
+	ENTRY(mi_heap_malloc_aligned, ALIGNED),
+	ENTRY(mi_heap_malloc_aligned_at, ALIGNED),
+	ENTRY(mi_heap_calloc_aligned_at, ALIGNED),
+	ENTRY(mi_heap_recalloc_aligned_at, ALIGNED),
+	ENTRY(mi_new, PLAIN),
+	ENTRY(mi_new_nothrow, PLAIN),
+	ENTRY(mi_new_aligned, OPERATOR_ALIGNED),
+	ENTRY(mi_new_aligned_nothrow, OPERATOR_ALIGNED),
+	ENTRY(mi_new_n, PLAIN),
+	ENTRY(mi_new_realloc, PLAIN),
+	ENTRY(mi_new_reallocn, PLAIN),
+	ENTRY(mi_heap_alloc_new, PLAIN),
+	ENTRY(mi_heap_alloc_new_n, PLAIN),
+	ENTRY(mi_expand, PLAIN),
+	ENTRY(mi_reallocarr, PLAIN),
+	ENTRY(mi_strdup, PLAIN),
+	ENTRY(mi_strndup, PLAIN),
+	ENTRY(mi_heap_strdup, PLAIN),
+	ALWAYS(new, PLAIN),
+	ALWAYS(new_array, PLAIN),
+	ALWAYS(new_nothrow, PLAIN),
+	ALWAYS(new_array_nothrow, PLAIN),
+	ALWAYS(new_aligned, OPERATOR_ALIGNED),
+	ALWAYS(new_array_aligned, OPERATOR_ALIGNED),
+	ALWAYS(new_aligned_nothrow, OPERATOR_ALIGNED),
 	ALWAYS(new_array_aligned_nothrow, OPERATOR_ALIGNED),
 };
 enum { SITES = sizeof(sites) / sizeof(sites[0]) };
 
-#define DROP(name, types, arguments) \
-	[](void *block, size_t size) { (void)size; CALL(void, name, types) arguments; }
+#define DROP(name, types, arguments)                                                                                   \
+	[](void *block, size_t size) {                                                                                 \
+		(void)size;                                                                                            \
+		CALL(void, name, types) arguments;                                                                     \
+	}
 static const struct drop drops[] = {
 	{ [](void *block, size_t) { free(block); }, PLAIN | ALIGNED | OPERATOR_ALIGNED, NULL },
 	{ DROP(cfree, (void *), (block)), PLAIN | ALIGNED, "cfree" },
@@ -278,7 +374,8 @@ static const struct drop drops[] = {
 	{ DROP(sdallocx, (void *, size_t, int), (block, size, 0)), PLAIN, "sdallocx" },
 	{ DROP(tc_free, (void *), (block)), PLAIN, "tc_free" },
 	{ DROP(tc_free_sized, (void *, size_t), (block, size)), PLAIN, "tc_free_sized" },
-	{ DROP(tc_deletearray_nothrow, (void *, const std::nothrow_t &), (block, std::nothrow)), PLAIN, "tc_deletearray_nothrow" },
+	{ DROP(tc_deletearray_nothrow, (void *, const std::nothrow_t &), (block, std::nothrow)), PLAIN,
+	  "tc_deletearray_nothrow" },
 	{ DROP(mi_free, (void *), (block)), PLAIN | ALIGNED, "mi_free" },
 	{ DROP(mi_cfree, (void *), (block)), PLAIN | ALIGNED, "mi_cfree" },
 	{ DROP(mi_free_size, (void *, size_t), (block, size)), PLAIN, "mi_free_size" },
@@ -289,16 +386,16 @@ static const struct drop drops[] = {
 	{ [](void *block, size_t) { ::operator delete[](block); }, PLAIN, NULL },
 	{ [](void *block, size_t size) { ::operator delete[](block, size); }, PLAIN, NULL },
 	{ [](void *block, size_t) { ::operator delete(block, std::align_val_t(ALIGNMENT)); }, OPERATOR_ALIGNED, NULL },
-	{ [](void *block, size_t size) { ::operator delete(block, size, std::align_val_t(ALIGNMENT)); }, OPERATOR_ALIGNED, NULL },
-	{ [](void *block, size_t) { ::operator delete[](block, std::align_val_t(ALIGNMENT), std::nothrow); }, OPERATOR_ALIGNED, NULL },
-	{ [](void *block, size_t size) { ::operator delete[](block, size, std::align_val_t(ALIGNMENT)); }, OPERATOR_ALIGNED, NULL },
+	{ [](void *block, size_t size) { ::operator delete(block, size, std::align_val_t(ALIGNMENT)); },
+	  OPERATOR_ALIGNED, NULL },
+	{ [](void *block, size_t) { ::operator delete[](block, std::align_val_t(ALIGNMENT), std::nothrow); },
+	  OPERATOR_ALIGNED, NULL },
+	{ [](void *block, size_t size) { ::operator delete[](block, size, std::align_val_t(ALIGNMENT)); },
+	  OPERATOR_ALIGNED, NULL },
 };
 enum { DROPS = sizeof(drops) / sizeof(drops[0]) };
 
-static bool is_there(const char *function)
-{
-	return !function || found(function);
-}
+static bool is_there(const char *function) { return !function || found(function); }
 
 // How often the site calls functions that make blocks or change them, for one block that it leaves.
 static unsigned calls_of(const struct site *site)
@@ -309,7 +406,10 @@ static unsigned calls_of(const struct site *site)
 		return 2;
 	if (strcmp(name, "rallocx") == 0)
 		return 3;
-	return strcmp(name, "xallocx") == 0 || strstr(name, "realloc") || strstr(name, "rezalloc") || strstr(name, "recalloc") ? 2 : 1;
+	return strcmp(name, "xallocx") == 0 || strstr(name, "realloc") || strstr(name, "rezalloc") ||
+			       strstr(name, "recalloc")
+		       ? 2
+		       : 1;
 }
 
 static size_t size_left(const struct site *site, size_t size)
@@ -358,8 +458,8 @@ static void work_site(struct site *site)
 		site->live_bytes += site->size[i];
 		site->rounded_bytes += (site->size[i] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 	}
-	printf("{\"site\": \"site_%s\", \"objects\": %lu, \"bytes\": %lu, \"rounded\": %lu, \"calls\": %lu}\n", site->name,
-	       site->live_objects, site->live_bytes, site->rounded_bytes, site->calls);
+	printf("{\"site\": \"site_%s\", \"objects\": %lu, \"bytes\": %lu, \"rounded\": %lu, \"calls\": %lu}\n",
+	       site->name, site->live_objects, site->live_bytes, site->rounded_bytes, site->calls);
 }
 
 static void work()
@@ -428,7 +528,8 @@ static void drop_early()
 			sized++;
 		}
 	}
-	printf("{\"count\": %d, \"bytes\": %zu, \"sized\": %d, \"sized_bytes\": %zu}\n", EARLY, bytes, sized, sized_bytes);
+	printf("{\"count\": %d, \"bytes\": %zu, \"sized\": %d, \"sized_bytes\": %zu}\n", EARLY, bytes, sized,
+	       sized_bytes);
 }
 
 static void grow_early()

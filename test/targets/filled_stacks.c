@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads on whose stacks no memory is proven free for a signal frame: filled beforehand, and [stack] is in use as far as it may grow. Arguments: how many
-// threads; "blocked" for such that block every signal on stacks of zeros. Answers "longest" by the longest time in ms in which no thread ran.
+// Threads on whose stacks no memory is proven free for a signal frame: filled beforehand, and [stack] is in use as far
+// as it may grow. Arguments: how many threads; "blocked" for such that block every signal on stacks of zeros. Answers
+// "longest" by the longest time in ms in which no thread ran.
 #include <alloca.h>
 #include <pthread.h>
 #include <signal.h>

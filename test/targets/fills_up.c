@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that has nearly as many mappings as vm.max_map_count allows: its argument says how many it leaves. At each line of input it
-// maps, uses and gives back memory, and answers "works" or what did not.
+// A process that has nearly as many mappings as vm.max_map_count allows: its argument says how many it leaves. At each
+// line of input it maps, uses and gives back memory, and answers "works" or what did not.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,8 @@ static size_t fill(char *memory, size_t left)
 
 static const char *work(void)
 {
-	char *block = malloc(1 << 20), *pages = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *block = malloc(1 << 20),
+	     *pages = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (!block || pages == MAP_FAILED)
 		return "no memory";
@@ -36,7 +37,8 @@ int main(int argc, char **argv)
 {
 	static char input[BUFSIZ], output[BUFSIZ];
 	char line[16];
-	char *memory = mmap(NULL, (size_t)PAIRS * 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *memory =
+		mmap(NULL, (size_t)PAIRS * 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	setvbuf(stdin, input, _IOFBF, sizeof(input));
 	setvbuf(stdout, output, _IOLBF, sizeof(output));

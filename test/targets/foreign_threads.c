@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that no libc has made: a bare clone, with a thread pointer of the program's own making. They call an allocator that needs none. "start HOW N
-// COUNT" makes N of them; each makes COUNT blocks of 48 bytes by take_block, keeps every second one, gives the others back, and then waits. The answer is
-// how many blocks are kept. "finish" ends all.
+// Threads that no libc has made: a bare clone, with a thread pointer of the program's own making. They call an
+// allocator that needs none. "start HOW N COUNT" makes N of them; each makes COUNT blocks of 48 bytes by take_block,
+// keeps every second one, gives the others back, and then waits. The answer is how many blocks are kept. "finish" ends
+// all.
 //
-// HOW: edge: a block of 16 bytes, the last ones of a page, nothing behind it; its first word is its own address. mimic: of 24 bytes, its third word
-// as well, as in glibc. other: 16 bytes that say nothing. none: no thread pointer. nowhere: one that leads nowhere. odd: one that is no multiple of 8.
-// shared: that of the thread that makes them. twins: two and two have the same one of their own.
+// HOW: edge: a block of 16 bytes, the last ones of a page, nothing behind it; its first word is its own address. mimic:
+// of 24 bytes, its third word as well, as in glibc. other: 16 bytes that say nothing. none: no thread pointer. nowhere:
+// one that leads nowhere. odd: one that is no multiple of 8. shared: that of the thread that makes them. twins: two and
+// two have the same one of their own.
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -29,8 +31,8 @@ static unsigned used;
 static atomic_flag locked = ATOMIC_FLAG_INIT;
 static atomic_uint ready, leave, gone;
 static unsigned count;
-// Where threads have one pointer: the first one's first call waits in the allocator until the second one, whose stack lies higher, is in its second call, and that
-// until the first one's has returned.
+// Where threads have one pointer: the first one's first call waits in the allocator until the second one, whose stack
+// lies higher, is in its second call, and that until the first one's has returned.
 static atomic_uint meeting, waiting, met, back;
 static char *stacks; // of these threads, one behind the other
 
@@ -40,10 +42,7 @@ static inline void lock(void)
 		__builtin_ia32_pause();
 }
 
-static inline unsigned thread_number(void)
-{
-	return (unsigned)(((char *)__builtin_frame_address(0) - stacks) / STACK);
-}
+static inline unsigned thread_number(void) { return (unsigned)(((char *)__builtin_frame_address(0) - stacks) / STACK); }
 
 static inline void meet(void)
 {

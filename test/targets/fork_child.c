@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forks and spawns while attached. Commands on standard input: "allocate" (50 blocks of 100 bytes), "fork" (the child allocates, frees and
-// checks by itself, then the parent allocates 50 blocks of 200 bytes), "spawn" (a vfork child that becomes another program), "stay" (a child that allocates until it is killed or the
-// parent ends; its id is printed), "stay again" (a child of such a child; the child in between forks and stays too).
+// Forks and spawns while attached. Commands on standard input: "allocate" (50 blocks of 100 bytes), "fork" (the child
+// allocates, frees and checks by itself, then the parent allocates 50 blocks of 200 bytes), "spawn" (a vfork child that
+// becomes another program), "stay" (a child that allocates until it is killed or the parent ends; its id is printed),
+// "stay again" (a child of such a child; the child in between forks and stays too).
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with frame pointers, whose allocators walk their chain, as heap profilers of such programs do: an allocator of its own, and a pool. Each walk must come to
-// main, past the caller. Commands: "malloc", "pool". Answer: how many walks did not come to main, and how many not past the caller.
+// A program with frame pointers, whose allocators walk their chain, as heap profilers of such programs do: an allocator
+// of its own, and a pool. Each walk must come to main, past the caller. Commands: "malloc", "pool". Answer: how many
+// walks did not come to main, and how many not past the caller.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,8 +16,8 @@ static char memory[SIZE] __attribute__((aligned(64)));
 static size_t used;
 static struct piece {
 	struct piece *next;
-} *pieces;
-static void **top;             // the frame of main; NULL: nobody walks
+} * pieces;
+static void **top; // the frame of main; NULL: nobody walks
 static uintptr_t caller;
 static unsigned lost, missed;
 

@@ -3,7 +3,8 @@
 //
 // Commands on standard input, one line each; each is answered by a line (or lines) on standard output:
 //   noise   all threads allocate and free at full speed until the next "go": attach happens in the middle of it
-//   go      noise ends and is freed; each thread allocates through the sites below, frees and reallocates blocks of its neighbour,
+//   go      noise ends and is freed; each thread allocates through the sites below, frees and reallocates blocks of its
+//   neighbour,
 //           and stops; what is live is printed, one JSON object for each site, then {"end":...}
 //   finish  checks the contents of every live block, frees all, prints "ok"
 // Ends with 0 at end of input.
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SITE static __attribute__((noipa)) // never inlined, cloned or merged: the name must be on the stack
+#define SITE   static __attribute__((noipa))     // never inlined, cloned or merged: the name must be on the stack
 #define STAY() __asm__ volatile("" ::: "memory") // after the call, so that it is no tail call
 
 #define SITES(X)                                                                                                       \
@@ -50,7 +51,7 @@ enum site {
 #define X(name) SITE_##name,
 	SITES(X)
 #undef X
-	SITE_COUNT
+		SITE_COUNT
 };
 
 static const char *const site_names[] = {
@@ -448,8 +449,8 @@ static void print_truth(void)
 				bytes += block->size;
 			}
 		}
-		printf("{\"site\": \"%s\", \"objects\": %lu, \"bytes\": %lu, \"calls\": %lu}\n", site_names[site], objects,
-		       bytes, calls);
+		printf("{\"site\": \"%s\", \"objects\": %lu, \"bytes\": %lu, \"calls\": %lu}\n", site_names[site],
+		       objects, bytes, calls);
 	}
 	printf("{\"end\": true, \"threads\": %zu, \"noise_rounds\": %lu}\n", worker_count, atomic_load(&noise_rounds));
 	fflush(stdout);

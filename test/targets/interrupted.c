@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A signal handler that waits, and that has interrupted free behind its first instruction: steps through a call of free until the pc stands there.
-// usage: interrupted [alternate]: the handler has a stack of its own. Commands: "interrupt" prints "waiting" from within the handler; the next line, whatever it
-// is, lets the handler return. Then "work" makes and frees blocks; "freed".
+// A signal handler that waits, and that has interrupted free behind its first instruction: steps through a call of free
+// until the pc stands there. usage: interrupted [alternate]: the handler has a stack of its own. Commands: "interrupt"
+// prints "waiting" from within the handler; the next line, whatever it is, lets the handler return. Then "work" makes
+// and frees blocks; "freed".
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>

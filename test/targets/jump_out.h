@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function that ends with a jump to wherever a variable says cannot be watched: with the user's word (`nothrow`) it runs below a frame of the payload's.
+// A function that ends with a jump to wherever a variable says cannot be watched: with the user's word (`nothrow`) it
+// runs below a frame of the payload's.
 #ifndef TARGETS_JUMP_OUT_H
 #define TARGETS_JUMP_OUT_H
 

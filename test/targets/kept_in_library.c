@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Has its library (kept_library.c) compute, and computes itself. Answers each line with how many results of ROUNDS were wrong.
+// Has its library (kept_library.c) compute, and computes itself. Answers each line with how many results of ROUNDS were
+// wrong.
 #include <stdint.h>
 #include <stdio.h>
 
@@ -23,7 +24,8 @@ int main(void)
 		unsigned wrong = 0;
 
 		for (int i = 0; i < ROUNDS; i++, n++)
-			wrong += kept_mix(n * 7 + 1, n ^ 0x55, n + 9, n * n, ~n, n << 3) != mix(n * 7 + 1, n ^ 0x55, n + 9, n * n, ~n, n << 3);
+			wrong += kept_mix(n * 7 + 1, n ^ 0x55, n + 9, n * n, ~n, n << 3) !=
+				 mix(n * 7 + 1, n ^ 0x55, n + 9, n * n, ~n, n << 3);
 		printf("%u\n", wrong);
 	}
 	return 0;

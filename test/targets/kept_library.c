@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An allocator and its callers in one shared library, whose names the library exports: the callers use the allocator's own names, or those, bound when it was linked
-// (PROTECTED) or compiled (with -fno-semantic-interposition), so that the compiler knows which registers it changes (gcc's -fipa-ra, part of -O2). BY_NAME: through the linkage table. The library of kept_in_library.c.
+// An allocator and its callers in one shared library, whose names the library exports: the callers use the allocator's
+// own names, or those, bound when it was linked (PROTECTED) or compiled (with -fno-semantic-interposition), so that the
+// compiler knows which registers it changes (gcc's -fipa-ra, part of -O2). BY_NAME: through the linkage table. The
+// library of kept_in_library.c.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,13 +14,14 @@
 #endif
 #ifdef NO_ALIAS
 #define own_malloc malloc
-#define own_free free
-#define OWN VISIBILITY
+#define own_free   free
+#define OWN        VISIBILITY
 #else
 #define OWN static
 #endif
 
-// In each thread's storage where the functions are not to refer to what lies beside them (-mcmodel=large): then nothing but their callers names them.
+// In each thread's storage where the functions are not to refer to what lies beside them (-mcmodel=large): then nothing
+// but their callers names them.
 #ifdef IN_THREAD
 #define PLACE __thread
 #else
@@ -29,7 +32,7 @@ static PLACE char memory[1 << 12] __attribute__((aligned(64)));
 static PLACE size_t used;
 static PLACE struct piece {
 	struct piece *next;
-} *pieces;
+} * pieces;
 
 OWN FUNCTION void *own_malloc(size_t size)
 {
@@ -64,8 +67,8 @@ void free(void *block) __attribute__((alias("own_free")));
 #endif
 
 #ifdef BY_NAME
-// As a compiler could do it that may take for granted that nobody's functions stand in the place of these: called by the names that the loader looks up, with values
-// kept in the registers that they do not change.
+// As a compiler could do it that may take for granted that nobody's functions stand in the place of these: called by
+// the names that the loader looks up, with values kept in the registers that they do not change.
 static inline __attribute__((always_inline)) void *named_malloc(size_t size)
 {
 	void *block;
@@ -95,11 +98,15 @@ VISIBILITY FUNCTION void *calloc(size_t count, size_t size)
 	return (void *)block;
 }
 
-VISIBILITY FUNCTION void *realloc(void *block, size_t size) { return block ? size <= 64 ? block : NULL : own_malloc(size); }
+VISIBILITY FUNCTION void *realloc(void *block, size_t size)
+{
+	return block ? size <= 64 ? block : NULL : own_malloc(size);
+}
 
 FUNCTION uint64_t kept_mix(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
 {
-	uint64_t *block = a % 2 ? named_malloc(16) : named_calloc(1, 16), sum = a + 3 * b + 5 * c + 7 * d + 11 * e + 13 * f;
+	uint64_t *block = a % 2 ? named_malloc(16) : named_calloc(1, 16),
+		 sum = a + 3 * b + 5 * c + 7 * d + 11 * e + 13 * f;
 
 	if (block) {
 		*block = sum;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An allocator and its callers in one file, in the main program: the compiler knows which registers the allocator changes, and keeps values in the others across
-// its calls (gcc's -fipa-ra, part of -O2; this file is compiled with it). Two: the C library's names, and a pool.
-// Commands on standard input: "work" uses malloc and free, "pool" the pool, "watched" one that may be left by a jump. Answer: a sum over the work.
+// An allocator and its callers in one file, in the main program: the compiler knows which registers the allocator
+// changes, and keeps values in the others across its calls (gcc's -fipa-ra, part of -O2; this file is compiled with
+// it). Two: the C library's names, and a pool. Commands on standard input: "work" uses malloc and free, "pool" the
+// pool, "watched" one that may be left by a jump. Answer: a sum over the work.
 #include <setjmp.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -39,10 +40,7 @@ FUNCTION void free(void *block)
 		((size_t *)block)[-1]++;
 }
 
-void *calloc(size_t count, size_t size)
-{
-	return memset(malloc(count * size), 0, count * size);
-}
+void *calloc(size_t count, size_t size) { return memset(malloc(count * size), 0, count * size); }
 
 void *realloc(void *block, size_t size)
 {
@@ -65,7 +63,7 @@ FUNCTION void *jumping_alloc(size_t size)
 	return take(size);
 }
 
-#define WORK(name, allocate, release)                                                                              \
+#define WORK(name, allocate, release)                                                                                  \
 	FUNCTION static uint64_t name(uint64_t a, uint64_t b, uint64_t c, uint64_t d, double x, double y)              \
 	{                                                                                                              \
 		uint64_t sum = 0;                                                                                      \
@@ -96,8 +94,9 @@ int main(void)
 
 	say_ready();
 	while ((command = next_command())) {
-		uint64_t sum = strcmp(command, "work") == 0 ? with_malloc(1, 2, 3, 4, 1.5, 2.5) :
-			       strcmp(command, "pool") == 0 ? with_pool(1, 2, 3, 4, 1.5, 2.5) : with_jumps(1, 2, 3, 4, 1.5, 2.5);
+		uint64_t sum = strcmp(command, "work") == 0   ? with_malloc(1, 2, 3, 4, 1.5, 2.5)
+			       : strcmp(command, "pool") == 0 ? with_pool(1, 2, 3, 4, 1.5, 2.5)
+							      : with_jumps(1, 2, 3, 4, 1.5, 2.5);
 
 		printf("%llx\n", (unsigned long long)sum);
 	}

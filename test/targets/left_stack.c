@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of a thread's stack that comes and goes: an allocation deep in it is left by a jump, and then the part is closed or taken away, as
-// runtimes do that watch their recursion or shrink their stacks. usage: left_stack main|thread|given. Commands on standard input:
+// A part of a thread's stack that comes and goes: an allocation deep in it is left by a jump, and then the part is
+// closed or taken away, as runtimes do that watch their recursion or shrink their stacks. usage: left_stack
+// main|thread|given. Commands on standard input:
 //   "leave N"  N = 0: the allocation is left by longjmp; 1: out of a signal handler
 //   "close"    the part becomes inaccessible
 //   "unmap"    it is taken away (of a stack that the program gave)
@@ -81,10 +82,7 @@ static FUNCTION void call_at(const char *place, void (*function)(void))
 	explicit_bzero(room, 1); // so that the call is not the last thing
 }
 
-static FUNCTION void take_and_leave(void)
-{
-	give_block(take_block(50));
-}
+static FUNCTION void take_and_leave(void) { give_block(take_block(50)); }
 
 static FUNCTION void leave(int how)
 {

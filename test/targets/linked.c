@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One program, linked in many ways: allocates through every function that all C libraries have, in main and in threads, at the end of a known
-// chain of calls, and knows what is live. It uses nothing else of its library between main and the allocator.
+// One program, linked in many ways: allocates through every function that all C libraries have, in main and in threads,
+// at the end of a known chain of calls, and knows what is live. It uses nothing else of its library between main and
+// the allocator.
 //   begin   starts the threads
-//   go      one round in main and in each thread; prints "<site> <objects> <bytes>" of what is live, for each site, then "end"
-//   check   the content of every live block: "ok"
-//   free    frees all of them: "freed"
-//   series  five threads, one after the other, that allocate and free: "ended". They get each other's memory
-//   handle  allocates in a signal handler that has interrupted main in a function of its own: "handled"
+//   go      one round in main and in each thread; prints "<site> <objects> <bytes>" of what is live, for each site,
+//   then "end" check   the content of every live block: "ok" free    frees all of them: "freed" series  five threads,
+//   one after the other, that allocate and free: "ended". They get each other's memory handle  allocates in a signal
+//   handler that has interrupted main in a function of its own: "handled"
 // usage: linked THREADS
 #include <pthread.h>
 #include <signal.h>
@@ -26,21 +26,21 @@
 #endif
 #define STAY() __asm__ volatile("" ::: "memory") // no tail call
 
-#define SITES(X)                                                                                   \
-	X(site_malloc)                                                                             \
-	X(site_calloc)                                                                             \
-	X(site_realloc_new)                                                                        \
-	X(site_realloc_grow)                                                                       \
-	X(site_aligned_alloc)                                                                      \
-	X(site_posix_memalign)                                                                     \
-	X(site_in_handler)                                                                         \
+#define SITES(X)                                                                                                       \
+	X(site_malloc)                                                                                                 \
+	X(site_calloc)                                                                                                 \
+	X(site_realloc_new)                                                                                            \
+	X(site_realloc_grow)                                                                                           \
+	X(site_aligned_alloc)                                                                                          \
+	X(site_posix_memalign)                                                                                         \
+	X(site_in_handler)                                                                                             \
 	X(site_freed)
 
 enum site {
 #define X(name) SITE_##name,
 	SITES(X)
 #undef X
-	SITE_COUNT
+		SITE_COUNT
 };
 
 static const char *const site_names[] = {
@@ -217,7 +217,10 @@ FRAME void interrupted(void)
 {
 	long result = SYS_tgkill;
 
-	__asm__ volatile("syscall" : "+a"(result) : "D"((long)getpid()), "S"((long)getpid()), "d"((long)SIGUSR1) : "rcx", "r11", "memory");
+	__asm__ volatile("syscall"
+			 : "+a"(result)
+			 : "D"((long)getpid()), "S"((long)getpid()), "d"((long)SIGUSR1)
+			 : "rcx", "r11", "memory");
 	if (result != 0)
 		abort();
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads allocate, free, reallocate and hand blocks to each other at full speed, each in an order that a snapshot must show. How many blocks of
-// which function may be live at any instant is said here; test/e2e/running_dump.py counts. usage: list_moves [THREADS [BLOCKS]]
+// Threads allocate, free, reallocate and hand blocks to each other at full speed, each in an order that a snapshot must
+// show. How many blocks of which function may be live at any instant is said here; test/e2e/running_dump.py counts.
+// usage: list_moves [THREADS [BLOCKS]]
 //
 //   pair_first, pair_second   first = pair_first(); second = pair_second(); free(second); free(first)
 //   changed                   one block in each place, reallocated again and again
 //   moved                     one or two in each place: a new one, then the old one goes
 //   gap                       one or none in each place: the old one goes, then a new one
 //   standing                  BLOCKS blocks that stay, but for those that a "release N" gives back
-// The places are in a list that all threads take from and put back to: what one has begun another one goes on with. At end of input: "ok".
+// The places are in a list that all threads take from and put back to: what one has begun another one goes on with. At
+// end of input: "ok".
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,7 +20,7 @@
 
 #include "commands.h"
 
-#define SITE static __attribute__((noipa))
+#define SITE   static __attribute__((noipa))
 #define STAY() __asm__ volatile("" ::: "memory") // after the call, so that it is no tail call
 
 enum kind { PAIR, CHANGED, MOVED, GAP, KINDS };
@@ -36,15 +38,15 @@ static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool ends;
 static atomic_ulong steps_made;
 
-#define ALLOCATES(name)                                   \
-	SITE char *name(size_t size)                      \
-	{                                                 \
-		char *block = malloc(size);               \
-		if (!block)                               \
-			abort();                          \
-		STAY();                                   \
-		memset(block, 1, size < 16 ? size : 16);  \
-		return block;                             \
+#define ALLOCATES(name)                                                                                                \
+	SITE char *name(size_t size)                                                                                   \
+	{                                                                                                              \
+		char *block = malloc(size);                                                                            \
+		if (!block)                                                                                            \
+			abort();                                                                                       \
+		STAY();                                                                                                \
+		memset(block, 1, size < 16 ? size : 16);                                                               \
+		return block;                                                                                          \
 	}
 ALLOCATES(pair_first)
 ALLOCATES(pair_second)
@@ -198,7 +200,8 @@ static void fill(unsigned long standing_blocks)
 int main(int argc, char **argv)
 {
 	static pthread_t threads[THREADS_MAX];
-	unsigned long count = argc > 1 ? strtoul(argv[1], NULL, 10) : 4, blocks = argc > 2 ? strtoul(argv[2], NULL, 10) : 1000;
+	unsigned long count = argc > 1 ? strtoul(argv[1], NULL, 10) : 4,
+		      blocks = argc > 2 ? strtoul(argv[2], NULL, 10) : 1000;
 	const char *command;
 	bool runs = false;
 

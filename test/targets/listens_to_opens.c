@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that must allow each opening of a file in its mount namespace: a thread of it listens to fanotify's FAN_OPEN_PERM. Who opens such a file
-// while it stands still waits until it goes on. Run it in a mount namespace of its own (unshare --mount).
+// A process that must allow each opening of a file in its mount namespace: a thread of it listens to fanotify's
+// FAN_OPEN_PERM. Who opens such a file while it stands still waits until it goes on. Run it in a mount namespace of its
+// own (unshare --mount).
 //
-// "work" on standard input opens a file, allocates, and prints "right". Where fanotify cannot be used it prints why and ends with status 77.
+// "work" on standard input opens a file, allocates, and prints "right". Where fanotify cannot be used it prints why and
+// ends with status 77.
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -47,8 +49,10 @@ int main(void)
 
 	listener = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY | O_CLOEXEC);
 	if (listener < 0 || pthread_create(&thread, NULL, allow, NULL) ||
-	    fanotify_mark(listener, FAN_MARK_ADD | FAN_MARK_MOUNT, FAN_OPEN_PERM, AT_FDCWD, "/proc/self/exe") || // its own file
-	    fanotify_mark(listener, FAN_MARK_ADD | FAN_MARK_MOUNT, FAN_OPEN_PERM, AT_FDCWD, "/")) {              // the libraries'
+	    fanotify_mark(listener, FAN_MARK_ADD | FAN_MARK_MOUNT, FAN_OPEN_PERM, AT_FDCWD,
+			  "/proc/self/exe") || // its own file
+	    // the libraries'
+	    fanotify_mark(listener, FAN_MARK_ADD | FAN_MARK_MOUNT, FAN_OPEN_PERM, AT_FDCWD, "/")) {
 		printf("fanotify: %s\n", strerror(errno));
 		fflush(stdout);
 		return 77;

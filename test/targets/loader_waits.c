@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in the middle of a dlclose, where the loader has said that it will unmap a library and has not done it: steps through the call until then, and
-// waits in the handler of the steps. usage: loader_waits PLUGIN.so. Commands: "allocate" makes a block: "allocated"; "close" loads the library and closes it:
-// "deleting", from within the handler, which then answers "allocate" as well; any other line lets the loader go on: "closed".
+// Stands in the middle of a dlclose, where the loader has said that it will unmap a library and has not done it: steps
+// through the call until then, and waits in the handler of the steps. usage: loader_waits PLUGIN.so. Commands:
+// "allocate" makes a block: "allocated"; "close" loads the library and closes it: "deleting", from within the handler,
+// which then answers "allocate" as well; any other line lets the loader go on: "closed".
 #include <dlfcn.h>
 #include <link.h>
 #include <signal.h>
@@ -20,15 +21,9 @@ static volatile sig_atomic_t has_waited;
 static void *volatile kept[100];
 static int kept_count;
 
-static __attribute__((noipa)) void site_while_deleting(void)
-{
-	kept[kept_count++] = malloc(1000);
-}
+static __attribute__((noipa)) void site_while_deleting(void) { kept[kept_count++] = malloc(1000); }
 
-static __attribute__((noipa)) void site_at_rest(void)
-{
-	kept[kept_count++] = malloc(100);
-}
+static __attribute__((noipa)) void site_at_rest(void) { kept[kept_count++] = malloc(100); }
 
 // Without stdio, whose locks the interrupted code may hold.
 static const char *next_line(void)

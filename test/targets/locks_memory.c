@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Locks its memory when told to, while two threads allocate. usage: locks_memory [USER-ID]
 // It takes little address space, all of which counts for RLIMIT_MEMLOCK: one arena, small stacks.
-// Commands on standard input, each with one line of answer: "lock" and "lock what is touched" call mlockall for what is mapped, "lock the
-// future" for what will be as well, "unlock" munlockall, "limit" sets the soft RLIMIT_MEMLOCK a megabyte above the address space in use: "0",
-// or the name of what went wrong. "work": "right" once each thread has come further
-// twice, unless a block has lost what was written into it. "keep" leaves KEPT blocks of KEPT_SIZE bytes.
+// Commands on standard input, each with one line of answer: "lock" and "lock what is touched" call mlockall for what is
+// mapped, "lock the future" for what will be as well, "unlock" munlockall, "limit" sets the soft RLIMIT_MEMLOCK a
+// megabyte above the address space in use: "0", or the name of what went wrong. "work": "right" once each thread has
+// come further twice, unless a block has lost what was written into it. "keep" leaves KEPT blocks of KEPT_SIZE bytes.
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -64,10 +64,7 @@ static const char *work(void)
 	return wrong ? "wrong" : "right";
 }
 
-static const char *outcome(int result)
-{
-	return result == 0 ? "0" : strerrorname_np(errno);
-}
+static const char *outcome(int result) { return result == 0 ? "0" : strerrorname_np(errno); }
 
 static const char *limit(void)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes code of its own that calls malloc, as a JIT does, with frame pointers and without unwind information, and names it in
-// /tmp/perf-PID.map (the folder can be given). Prints "ready", then on each line of input allocates a block and answers "done".
+// Makes code of its own that calls malloc, as a JIT does, with frame pointers and without unwind information, and names
+// it in /tmp/perf-PID.map (the folder can be given). Prints "ready", then on each line of input allocates a block and
+// answers "done".
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,8 @@ int main(int argc, char **argv)
 	map = fopen(path, "w");
 	if (!map)
 		return 3;
-	fprintf(map, "%lx 40 made_inner\n%lx 40 made_outer (with a space)\n", (unsigned long)(code + INNER), (unsigned long)(code + OUTER));
+	fprintf(map, "%lx 40 made_inner\n%lx 40 made_outer (with a space)\n", (unsigned long)(code + INNER),
+		(unsigned long)(code + OUTER));
 	fclose(map);
 	puts("ready");
 	fflush(stdout);

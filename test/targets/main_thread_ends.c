@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another thread than the main one answers "right" to each line, and ends the process at the end of input. At "end main" the main thread ends.
+// Another thread than the main one answers "right" to each line, and ends the process at the end of input. At "end
+// main" the main thread ends.
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>

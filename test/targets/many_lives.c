@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many threads, one after the other or all at once, with stacks of ever other sizes. Each makes three blocks: one of 100 bytes that stays, one of 40
-// that it gives back, and one of 60 that another thread gives back.
-// "chain N", "detached N": N threads in four chains; the end of each is the beginning of the next one. They are never joined, or detached. The answer comes
-// when the last one is through. "alive N": N threads that are there together, until "finish". "rest" ends those of "chain" that have not quite ended.
+// Many threads, one after the other or all at once, with stacks of ever other sizes. Each makes three blocks: one of
+// 100 bytes that stays, one of 40 that it gives back, and one of 60 that another thread gives back. "chain N",
+// "detached N": N threads in four chains; the end of each is the beginning of the next one. They are never joined, or
+// detached. The answer comes when the last one is through. "alive N": N threads that are there together, until
+// "finish". "rest" ends those of "chain" that have not quite ended.
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>

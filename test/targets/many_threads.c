@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sleeping threads. usage: many_threads N. Each sleeps in one of four system calls. "allocate" on standard input allocates once.
+// Sleeping threads. usage: many_threads N. Each sleeps in one of four system calls. "allocate" on standard input
+// allocates once.
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -18,10 +19,18 @@ static void *sleep_well(void *argument)
 	sem_post(&started);
 	for (;;) {
 		switch ((uintptr_t)argument % 4) {
-		case 0: pause(); break;
-		case 1: nanosleep(&hour, NULL); break;
-		case 2: poll(NULL, 0, -1); break;
-		case 3: sem_wait(&never); break;
+		case 0:
+			pause();
+			break;
+		case 1:
+			nanosleep(&hour, NULL);
+			break;
+		case 2:
+			poll(NULL, 0, -1);
+			break;
+		case 3:
+			sem_wait(&never);
+			break;
 		}
 	}
 	return NULL;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks by operator new, of 100 to 1,099 bytes. With OWN_OPERATORS the operators are like those of jemalloc before 5.3, in the same file as a
-// static function of that name: they call malloc (that of the jemalloc which is linked in) and end with a call or a jump. "hold" makes 40,000 and
-// prints how many bytes they have; "free" gives them back.
+// Blocks by operator new, of 100 to 1,099 bytes. With OWN_OPERATORS the operators are like those of jemalloc
+// before 5.3, in the same file as a static function of that name: they call malloc (that of the jemalloc which is
+// linked in) and end with a call or a jump. "hold" makes 40,000 and prints how many bytes they have; "free" gives them
+// back.
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>

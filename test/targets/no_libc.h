@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For static programs without libc: their beginning, which says "ready", gives back each byte of its input, and ends at end of input.
+// For static programs without libc: their beginning, which says "ready", gives back each byte of its input, and ends at
+// end of input.
 #ifndef TARGETS_NO_LIBC_H
 #define TARGETS_NO_LIBC_H
 
@@ -17,7 +18,7 @@ _Noreturn void _start(void)
 {
 	char byte;
 
-	system_call(1, 1, "ready\n", 6); // write
+	system_call(1, 1, "ready\n", 6);         // write
 	while (system_call(0, 0, &byte, 1) == 1) // read
 		system_call(1, 1, &byte, 1);
 	for (;;)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An allocator on top of mmap that has the C library's names, or jemalloc's with a prefix. Whoever gives a block back says the truth about
-// it, or the program ends. No public function calls another one: only a hook of its own sees what it does.
+// An allocator on top of mmap that has the C library's names, or jemalloc's with a prefix. Whoever gives a block back
+// says the truth about it, or the program ends. No public function calls another one: only a hook of its own sees what
+// it does.
 #include <errno.h>
 #include <sched.h>
 #include <stdalign.h>
@@ -66,7 +67,7 @@ static FUNCTION void *make(size_t alignment, size_t size)
 	if (alignment < MULTIPLE)
 		alignment = MULTIPLE;
 	while (class < CLASSES && (size_t)1 << class < sizeof(*piece) + alignment + size)
-		class++;
+		class ++;
 	start = class < CLASSES ? take(class) : NULL;
 	if (!start) {
 		errno = ENOMEM;
@@ -144,7 +145,10 @@ FUNCTION void *NAME(calloc)(size_t count, size_t size) { return make_zeroed(coun
 FUNCTION void *NAME(realloc)(void *block, size_t size) { return change(block, size); }
 FUNCTION void NAME(free)(void *block) { give(block); }
 FUNCTION void NAME(free_sized)(void *block, size_t size) { give_sized(block, 0, size); }
-FUNCTION void NAME(free_aligned_sized)(void *block, size_t alignment, size_t size) { give_sized(block, alignment, size); }
+FUNCTION void NAME(free_aligned_sized)(void *block, size_t alignment, size_t size)
+{
+	give_sized(block, alignment, size);
+}
 FUNCTION int NAME(posix_memalign)(void **ret, size_t alignment, size_t size) { return make_at(ret, alignment, size); }
 FUNCTION void *NAME(aligned_alloc)(size_t alignment, size_t size) { return make(alignment, size); }
 FUNCTION void *NAME(memalign)(size_t alignment, size_t size) { return make(alignment, size); }
@@ -189,7 +193,10 @@ static FUNCTION void give_as_said(void *block, size_t size, int flags)
 
 FUNCTION void *NAME(mallocx)(size_t size, int flags) { return make_as_said(size, flags); }
 FUNCTION void *NAME(rallocx)(void *block, size_t size, int flags) { return change_as_said(block, size, flags); }
-FUNCTION size_t NAME(xallocx)(void *block, size_t size, size_t extra, int flags) { return change_in_place(block, size, extra, flags); }
+FUNCTION size_t NAME(xallocx)(void *block, size_t size, size_t extra, int flags)
+{
+	return change_in_place(block, size, extra, flags);
+}
 FUNCTION void NAME(dallocx)(void *block, int flags) { give_as_said(block, piece_of(block)->size, flags); }
 FUNCTION void NAME(sdallocx)(void *block, size_t size, int flags) { give_as_said(block, size, flags); }
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of own_allocator.c. PREFIX stands before their names; without it they have the C library's, and those of jemalloc's that
-// no standard knows are left out.
+// The functions of own_allocator.c. PREFIX stands before their names; without it they have the C library's, and those
+// of jemalloc's that no standard knows are left out.
 #ifndef HEAPSNAP_TEST_OWN_ALLOCATOR_H
 #define HEAPSNAP_TEST_OWN_ALLOCATOR_H
 
@@ -9,9 +9,9 @@
 #define FUNCTION __attribute__((noipa))
 
 #ifdef PREFIX
-#define JOINED(prefix, name) prefix##name
+#define JOINED(prefix, name)   prefix##name
 #define PREFIXED(prefix, name) JOINED(prefix, name)
-#define NAME(name) PREFIXED(PREFIX, name)
+#define NAME(name)             PREFIXED(PREFIX, name)
 
 enum { ZEROED = 0x40 }; // jemalloc's MALLOCX_ZERO; the six bits below it: the alignment's logarithm
 

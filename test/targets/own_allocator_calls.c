@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls each function of own_allocator.c and keeps the account of it. Each site makes blocks in its own way and gives them back in its own.
-// Commands on standard input:
+// Calls each function of own_allocator.c and keeps the account of it. Each site makes blocks in its own way and gives
+// them back in its own. Commands on standard input:
 //   early      makes blocks at all sites
-//   drop       gives these back; prints {"count", "sized", "sized_bytes"}: all of them, and those whose size the caller says
-//   work       makes blocks at all sites and gives most of them back; prints {"site", "objects", "bytes", "calls"} for each, then {"end": sites}
-//   finish     gives the rest back; prints "ok"
+//   drop       gives these back; prints {"count", "sized", "sized_bytes"}: all of them, and those whose size the caller
+//   says work       makes blocks at all sites and gives most of them back; prints {"site", "objects", "bytes", "calls"}
+//   for each, then {"end": sites} finish     gives the rest back; prints "ok"
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,10 +18,10 @@ enum { KEPT = 16, WORK = 100, ALIGNMENT = 128, LOGARITHM = 7 };
 
 // No tail call, and nothing is assumed of what a function of that name returns.
 #define LOOK_AT(block) __asm__ volatile("" : "+r"(block) : : "memory")
-#define EXPECT(condition)            \
-	do {                         \
-		if (!(condition))    \
-			abort();     \
+#define EXPECT(condition)                                                                                              \
+	do {                                                                                                           \
+		if (!(condition))                                                                                      \
+			abort();                                                                                       \
 	} while (0)
 
 static bool is_zero(const char *block, size_t size)
@@ -184,10 +184,7 @@ static struct site {
 };
 enum { SITES = sizeof(sites) / sizeof(sites[0]) };
 
-static size_t size_of(size_t number)
-{
-	return 8 * (3 + number);
-}
+static size_t size_of(size_t number) { return 8 * (3 + number); }
 
 static void keep(const struct site *site, void **blocks)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program whose malloc does what the C library's never does: where it is told to, it throws, or writes to a pipe (a cancellation point); and it keeps the address
-// that it was called from. It stands on the C library's; ALONE: on memory of its own.
-// Commands on standard input:
+// A program whose malloc does what the C library's never does: where it is told to, it throws, or writes to a pipe (a
+// cancellation point); and it keeps the address that it was called from. It stands on the C library's; ALONE: on memory
+// of its own. Commands on standard input:
 //   work     makes blocks and gives all but some back; prints {"objects", "bytes", "calls"}
 //   finish   gives the rest back; prints "ok"
 //   cancel   a thread that is in malloc, below a destructor and a lock, is cancelled; prints what of these ran
@@ -19,11 +19,12 @@
 
 enum { KEPT = 16, WORK = 200, SIZE = 24 };
 
-struct own_exception {};
+struct own_exception {
+};
 
 static int pipe_ends[2];
 static volatile int is_inside, touched; // `touched`: before anything is called, so that there is room for a hook
-static thread_local volatile int what; // 0 = a block, 1 = write first, 2 = throw
+static thread_local volatile int what;  // 0 = a block, 1 = write first, 2 = throw
 static thread_local void *volatile caller;
 
 #ifdef ALONE
@@ -32,7 +33,9 @@ static char memory[1 << 24] __attribute__((aligned(64)));
 static size_t used;
 static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
 
-struct head { size_t size, unused; };
+struct head {
+	size_t size, unused;
+};
 static head *freed; // of SIZE
 
 static inline __attribute__((always_inline)) void *take(size_t size, size_t alignment = 16)
@@ -146,7 +149,12 @@ extern "C" __attribute__((noipa)) void *own_memalign(size_t alignment, size_t si
 
 static void *kept[KEPT];
 
-extern "C" __attribute__((noipa)) void *site_work(size_t size) { void *block = own_malloc(size); STAY(); return block; }
+extern "C" __attribute__((noipa)) void *site_work(size_t size)
+{
+	void *block = own_malloc(size);
+	STAY();
+	return block;
+}
 
 static void work()
 {
@@ -158,7 +166,8 @@ static void work()
 		else
 			own_free(block);
 	}
-	printf("{\"objects\": %d, \"bytes\": %d, \"calls\": %d}\n{\"end\": 1}\n", (int)KEPT, (int)KEPT * SIZE, (int)WORK);
+	printf("{\"objects\": %d, \"bytes\": %d, \"calls\": %d}\n{\"end\": 1}\n", (int)KEPT, (int)KEPT * SIZE,
+	       (int)WORK);
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of its own under names that the C library uses otherwise and no standard reserves, with other arguments. Each line of input: calls
-// them, and answers "right" if they got what they were given.
+// Functions of its own under names that the C library uses otherwise and no standard reserves, with other arguments.
+// Each line of input: calls them, and answers "right" if they got what they were given.
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// C++ operators of its own on top of malloc, which count and put a header before each block: a hook that made a block by malloc in their place
-// would spoil both. And functions under the names of allocators' extensions, with other arguments. "work" makes blocks, keeps some, and
-// prints how many and how often it was called; "finish" gives them back.
+// C++ operators of its own on top of malloc, which count and put a header before each block: a hook that made a block
+// by malloc in their place would spoil both. And functions under the names of allocators' extensions, with other
+// arguments. "work" makes blocks, keeps some, and prints how many and how often it was called; "finish" gives them
+// back.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -44,9 +45,21 @@ void operator delete[](void *block, size_t) noexcept { operator delete(block); }
 #define OWN extern "C" __attribute__((noipa))
 
 static unsigned long odd;
-OWN double vfree(double number, const char *text) { odd += text[0] == 'x' && number == 2.5; return number * 2; }
-OWN int sdallocx_pool(int number) { odd += number == 3; return number; }
-OWN char *reallocf(char *text, const char *more, int number) { odd += more[0] == 'm' && number == 9; return text; }
+OWN double vfree(double number, const char *text)
+{
+	odd += text[0] == 'x' && number == 2.5;
+	return number * 2;
+}
+OWN int sdallocx_pool(int number)
+{
+	odd += number == 3;
+	return number;
+}
+OWN char *reallocf(char *text, const char *more, int number)
+{
+	odd += more[0] == 'm' && number == 9;
+	return text;
+}
 
 OWN void *site_new(size_t size)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patches its own malloc where somebody else has: the entry leads to code of its own, and from there to where the first patch led. Commands on
-// standard input: "patch" (answers "patched", or "nothing" when malloc begins with no jump), "unpatch", "work" (answers "worked").
+// Patches its own malloc where somebody else has: the entry leads to code of its own, and from there to where the first
+// patch led. Commands on standard input: "patch" (answers "patched", or "nothing" when malloc begins with no jump),
+// "unpatch", "work" (answers "worked").
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,9 +14,9 @@
 
 enum { JUMP_SIZE = 5 };
 
-static uint8_t *place;             // of the jump
+static uint8_t *place; // of the jump
 static uint8_t before[JUMP_SIZE];
-static uint8_t *code;              // a page of its own that the new jump leads to
+static uint8_t *code; // a page of its own that the new jump leads to
 
 // Through the kernel, so that the mapping stays as it is.
 static void write_text(const void *bytes)
@@ -32,7 +33,8 @@ static uint8_t *map_near(const uint8_t *near)
 {
 	for (uintptr_t distance = 1 << 20; distance < 1u << 30; distance += 1 << 20) {
 		uint8_t *address = (uint8_t *)(((uintptr_t)near & ~(uintptr_t)4095) - distance);
-		uint8_t *got = mmap(address, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+		uint8_t *got = mmap(address, 4096, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 		if (got == address)
 			return got;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server that is handed memory files by a client of another user, as display and sound servers are, and keeps them open or mapped. The client has given
-// them names and contents of heapsnap's. usage: planted [cleared]: it first clears the bytes at its AT_RANDOM, as Go's runtime does. Commands:
-//   plant DIGITS CONTENT HOW   DIGITS: how many stand in the name. CONTENT: empty, page (a keymap), magic (begins as our code), image (the code of an
-//                              attach, with islands, made for the addresses where the server maps it). HOW: fd, private, shared, exec: "planted"
+// A server that is handed memory files by a client of another user, as display and sound servers are, and keeps them
+// open or mapped. The client has given them names and contents of heapsnap's. usage: planted [cleared]: it first clears
+// the bytes at its AT_RANDOM, as Go's runtime does. Commands:
+//   plant DIGITS CONTENT HOW   DIGITS: how many stand in the name. CONTENT: empty, page (a keymap), magic (begins as
+//   our code), image (the code of an
+//                              attach, with islands, made for the addresses where the server maps it). HOW: fd,
+//                              private, shared, exec: "planted"
 //   check                      whether all that was planted is as it was: "intact", or what has changed
 //   child                      forks a child that gives up root and allocates until the parent ends: its id
 //   own THREADS NUMBERS        so many threads, each with a table of its own with so many more descriptors: "made"
@@ -32,8 +35,8 @@
 #include "inject/abi/payload_header.h"
 
 #define DIGITS "0123456789abcdef"
-#define CODE UINT64_C(0x200000000000) // the worst that can be: where ours would be, and the client knows
-#define AREA UINT64_C(0x200001000000)
+#define CODE   UINT64_C(0x200000000000) // the worst that can be: where ours would be, and the client knows
+#define AREA   UINT64_C(0x200001000000)
 
 enum { IMAGE_SIZE = 8192, AREA_SIZE = 4096, PLANTED_MAX = 32, NOBODY = 65534 };
 
@@ -64,14 +67,20 @@ static int make_file(const char *digits, const char *content)
 	} else if (strcmp(content, "image") == 0) {
 		static const uint8_t stub[] = { 0x4c, 0x8d, 0x1d, 0xe9, 0xff, 0xff, 0xff, 0x41, 0xff, 0x23 };
 		struct payload_header header = {
-			.magic = HS_PAYLOAD_MAGIC, .abi_version = HS_ABI_VERSION, .image_size = IMAGE_SIZE, .config.code = CODE,
+			.magic = HS_PAYLOAD_MAGIC,
+			.abi_version = HS_ABI_VERSION,
+			.image_size = IMAGE_SIZE,
+			.config.code = CODE,
 			.config.state = CODE + IMAGE_SIZE,
 		};
-		struct hook_island island = { .entry = CODE + 64, .begin = HS_ISLAND_STUB_OFFSET, .kind = HOOK_malloc, .size = 5 };
+		struct hook_island island = {
+			.entry = CODE + 64, .begin = HS_ISLAND_STUB_OFFSET, .kind = HOOK_malloc, .size = 5
+		};
 
 		memcpy(island.stub, stub, sizeof(stub));
 		pwrite(fd, &header, sizeof(header), 0);
-		for (uint32_t i = 0; i < 2; i++) { // where a jump to the island stands, and where neither that nor the old bytes do
+		// where a jump to the island stands, and where neither that nor the old bytes do
+		for (uint32_t i = 0; i < 2; i++) {
 			island.hook_index = i;
 			island.address = (uint64_t)(uintptr_t)(places + i * 64);
 			memset(island.old_bytes, 0xf4, sizeof(island.old_bytes));
@@ -97,7 +106,9 @@ static int receive(const char *digits, const char *content)
 	} control = { 0 };
 	char byte = 'x';
 	struct iovec vector = { &byte, 1 };
-	struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	struct msghdr message = {
+		.msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+	};
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 	int pair[2], fd;
 	pid_t client;
@@ -126,7 +137,8 @@ static int receive(const char *digits, const char *content)
 
 static void *must_map(uint64_t address, size_t size, int protection, int flags, int fd, off_t offset)
 {
-	void *memory = mmap((void *)(uintptr_t)address, size, protection, flags | (address ? MAP_FIXED_NOREPLACE : 0), fd, offset);
+	void *memory = mmap((void *)(uintptr_t)address, size, protection, flags | (address ? MAP_FIXED_NOREPLACE : 0),
+			    fd, offset);
 
 	if (memory == MAP_FAILED)
 		exit(3);
@@ -161,7 +173,8 @@ static const char *plant(const char *digits, const char *content, const char *ho
 		uint8_t *state;
 
 		note(-1, must_map(CODE, IMAGE_SIZE, protection, flags, fd, 0), IMAGE_SIZE);
-		state = must_map(CODE + IMAGE_SIZE, HS_STATE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		state = must_map(CODE + IMAGE_SIZE, HS_STATE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				 -1, 0);
 		memset(state, 0x55, state_size);
 		note(-1, state, state_size);
 		note(-1, must_map(AREA, AREA_SIZE, protection, flags, fd, IMAGE_SIZE), AREA_SIZE);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures written as PNG and read again, by code that others wrote (libstb): a program to be linked statically with musl. "work N" on
-// standard input makes N pictures in each of two threads, checks that they come back, and prints the sum of all bytes written.
+// Pictures written as PNG and read again, by code that others wrote (libstb): a program to be linked statically with
+// musl. "work N" on standard input makes N pictures in each of two threads, checks that they come back, and prints the
+// sum of all bytes written.
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -80,8 +81,8 @@ int main(void)
 		}
 		for (unsigned i = 0; i < THREADS; i++)
 			pthread_join(threads[i], NULL);
-		printf("%s %016llx %016llx\n", tasks[0].wrong || tasks[1].wrong ? "wrong" : "right", (unsigned long long)tasks[0].sum,
-		       (unsigned long long)tasks[1].sum);
+		printf("%s %016llx %016llx\n", tasks[0].wrong || tasks[1].wrong ? "wrong" : "right",
+		       (unsigned long long)tasks[0].sum, (unsigned long long)tasks[1].sum);
 	}
 	return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocators of a program's own: a pool on top of mmap, with a static function; and one on top of malloc that has the same addresses, with a
-// result by pointer. "work" makes blocks from known sites and prints the account, "finish" gives all back and prints "ok".
+// Allocators of a program's own: a pool on top of mmap, with a static function; and one on top of malloc that has the
+// same addresses, with a result by pointer. "work" makes blocks from known sites and prints the account, "finish" gives
+// all back and prints "ok".
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,10 +18,10 @@ struct pool {
 	struct piece {
 		struct piece *next;
 		size_t size;
-	} *freed;
+	} * freed;
 };
 
-#define STAY() __asm__ volatile("" ::: "memory") // no tail call
+#define STAY()   __asm__ volatile("" ::: "memory") // no tail call
 #define FUNCTION __attribute__((noipa))
 
 FUNCTION void *pool_alloc(struct pool *pool, size_t size)

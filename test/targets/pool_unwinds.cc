@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocators of a program's own that may be left by an exception, or because their thread is cancelled. In the usual case each cuts blocks from an array, to which
-// a word is written back when one is given back.
+// Allocators of a program's own that may be left by an exception, or because their thread is cancelled. In the usual
+// case each cuts blocks from an array, to which a word is written back when one is given back.
 //   pool_alloc    reads from a pipe where it is told to (a cancellation point), or throws
 //   calm_alloc    does neither, nor does what it calls
-//   far_alloc     as calm_alloc, and ends the program unless its last arguments, which come on the stack, and its return address are what they are to be
-//   jump_alloc    as pool_alloc, and ends with a jump through a pointer
+//   far_alloc     as calm_alloc, and ends the program unless its last arguments, which come on the stack, and its
+//   return address are what they are to be jump_alloc    as pool_alloc, and ends with a jump through a pointer
 //   pool_realloc  on top of pool_alloc
 //   pool_free     reads, where it is told to
 // Commands on standard input, NAME is one of these functions but for the last:
 //   work NAME     makes blocks and gives most of them back; prints {"objects", "bytes", "calls"}
 //   finish NAME   gives the rest back; prints "ok"
-//   cancel NAME   a thread that is in it, below a cleanup handler, a destructor and a lock, is cancelled; another one then makes a block at site_next_thread and
-//                 one at site_between, and gives them back; prints what of the first three ran, and whether the lock is free
-//   throw NAME    it throws below the same; prints what of these ran, and what was caught; then makes a block at site_between and gives it back
+//   cancel NAME   a thread that is in it, below a cleanup handler, a destructor and a lock, is cancelled; another one
+//   then makes a block at site_next_thread and
+//                 one at site_between, and gives them back; prints what of the first three ran, and whether the lock is
+//                 free
+//   throw NAME    it throws below the same; prints what of these ran, and what was caught; then makes a block at
+//   site_between and gives it back
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -23,15 +26,16 @@
 #include "commands.h"
 
 #define FUNCTION extern "C" __attribute__((noipa))
-#define STAY() __asm__ volatile("" ::: "memory") // no tail call
+#define STAY()   __asm__ volatile("" ::: "memory") // no tail call
 
 enum { CLASSES = 8, LEAST = 64, BLOCKS = 4096, KEPT = 16, WORK = 200 };
 
-struct own_exception {};
+struct own_exception {
+};
 
 static int pipe_ends[2];
-static volatile int is_inside;      // of a read
-static thread_local int what;       // 0 = a block, 1 = read first, 2 = throw
+static volatile int is_inside; // of a read
+static thread_local int what;  // 0 = a block, 1 = read first, 2 = throw
 static char memory[BLOCKS][LEAST * CLASSES] __attribute__((aligned(16)));
 static char *freed;
 static size_t used;
@@ -130,20 +134,57 @@ FUNCTION void *pool_realloc(int pool, void *block, size_t size)
 	return other;
 }
 
-FUNCTION void *site_pool_alloc(size_t size) { void *block = pool_alloc(1, size); STAY(); return block; }
-FUNCTION void *site_calm_alloc(size_t size) { void *block = calm_alloc(1, size); STAY(); return block; }
-FUNCTION void *site_far_alloc(size_t size) { void *block = far_alloc(1, size, 3, 4, 5, 6, 7, 18); STAY(); return block; }
-FUNCTION void *site_jump_alloc(size_t size) { void *block = jump_alloc(1, size); STAY(); return block; }
-FUNCTION void *site_pool_realloc(size_t size) { void *block = pool_realloc(1, nullptr, size); STAY(); return block; }
-FUNCTION void *site_pool_free(size_t size) { void *block = calm_alloc(1, size); pool_free(1, block); STAY(); return nullptr; }
-FUNCTION void *site_between(size_t size) { void *block = pool_alloc(1, size); STAY(); return block; }
+FUNCTION void *site_pool_alloc(size_t size)
+{
+	void *block = pool_alloc(1, size);
+	STAY();
+	return block;
+}
+FUNCTION void *site_calm_alloc(size_t size)
+{
+	void *block = calm_alloc(1, size);
+	STAY();
+	return block;
+}
+FUNCTION void *site_far_alloc(size_t size)
+{
+	void *block = far_alloc(1, size, 3, 4, 5, 6, 7, 18);
+	STAY();
+	return block;
+}
+FUNCTION void *site_jump_alloc(size_t size)
+{
+	void *block = jump_alloc(1, size);
+	STAY();
+	return block;
+}
+FUNCTION void *site_pool_realloc(size_t size)
+{
+	void *block = pool_realloc(1, nullptr, size);
+	STAY();
+	return block;
+}
+FUNCTION void *site_pool_free(size_t size)
+{
+	void *block = calm_alloc(1, size);
+	pool_free(1, block);
+	STAY();
+	return nullptr;
+}
+FUNCTION void *site_between(size_t size)
+{
+	void *block = pool_alloc(1, size);
+	STAY();
+	return block;
+}
 
 static struct site {
 	const char *name;
 	void *(*make)(size_t size);
 	void *kept[KEPT];
 } sites[] = {
-	{ "pool_alloc", site_pool_alloc, {} }, { "calm_alloc", site_calm_alloc, {} }, { "far_alloc", site_far_alloc, {} }, { "jump_alloc", site_jump_alloc, {} },
+	{ "pool_alloc", site_pool_alloc, {} },     { "calm_alloc", site_calm_alloc, {} },
+	{ "far_alloc", site_far_alloc, {} },       { "jump_alloc", site_jump_alloc, {} },
 	{ "pool_realloc", site_pool_realloc, {} }, { "pool_free", site_pool_free, {} },
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer and vector floating point sums that must come out the same each time. Arguments: threads, and "altstack" to work with
-// an alternate signal stack, whose setting and the signal mask are checked at the end.
+// Integer and vector floating point sums that must come out the same each time. Arguments: threads, and "altstack" to
+// work with an alternate signal stack, whose setting and the signal mask are checked at the end.
 #include "ptrace_target.h"
 
 #include <math.h>
@@ -65,7 +65,8 @@ static void *compute(void *unused)
 			wrong = 1;
 	}
 	sigaltstack(NULL, &now);
-	if (with_altstack ? now.ss_sp != stack || now.ss_size != sizeof(stack) || now.ss_flags != 0 : now.ss_flags != SS_DISABLE)
+	if (with_altstack ? now.ss_sp != stack || now.ss_size != sizeof(stack) || now.ss_flags != 0
+			  : now.ss_flags != SS_DISABLE)
 		wrong = 1;
 	return unused;
 }

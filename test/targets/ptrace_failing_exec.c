@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tries to execute the file that argument 1 names, over and over in one thread, and goes on when that fails; two others compute meanwhile.
+// Tries to execute the file that argument 1 names, over and over in one thread, and goes on when that fails; two others
+// compute meanwhile.
 #include "ptrace_target.h"
 
 #include <pthread.h>

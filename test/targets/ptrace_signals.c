@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts SIGRTMIN (queued, so that each counts) in three threads; the main thread gets its input in the meantime. At the end it
-// prints how many came.
+// Counts SIGRTMIN (queued, so that each counts) in three threads; the main thread gets its input in the meantime. At
+// the end it prints how many came.
 #include "ptrace_target.h"
 
 #include <pthread.h>

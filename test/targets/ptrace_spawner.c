@@ -9,10 +9,7 @@
 
 static atomic_bool ending, wrong;
 
-static void *nothing(void *argument)
-{
-	return argument;
-}
+static void *nothing(void *argument) { return argument; }
 
 static void *spawn(void *unused)
 {

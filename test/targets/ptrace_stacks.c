@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks whose lower end no mapping shows, and stack pointers that are none. What lies around them is filled, and compared when the standard
-// input has ended: status 1 when a byte is not what it was. The first argument says which.
+// Stacks whose lower end no mapping shows, and stack pointers that are none. What lies around them is filled, and
+// compared when the standard input has ended: status 1 when a byte is not what it was. The first argument says which.
 #include "ptrace_target.h"
 
 #include <fcntl.h>
@@ -79,7 +79,9 @@ static __attribute__((noinline)) void spin_with_stack_pointer(volatile uint8_t *
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	__atomic_fetch_add(&standing, 1, __ATOMIC_SEQ_CST);
 	__asm__ volatile("mov %%rsp, %%rbx\n\tmov %0, %%rsp\n1:\tcmpl $0, (%1)\n\tje 1b\n\tmov %%rbx, %%rsp"
-			 : : "r"(where), "r"(&ending) : "rbx", "memory", "cc");
+			 :
+			 : "r"(where), "r"(&ending)
+			 : "rbx", "memory", "cc");
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -229,10 +231,7 @@ static __attribute__((noinline)) int recurse(int depth, void (*last)(void))
 	return frame[0];
 }
 
-static void stand_alone(void)
-{
-	wait_for_end(0);
-}
+static void stand_alone(void) { wait_for_end(0); }
 
 // [stack] may not grow any more.
 static void limit_stack(void)
@@ -262,10 +261,7 @@ static void handler(int unused)
 	fill_own_stack((void *)(uintptr_t)alternate_low);
 }
 
-static void raise_it(void)
-{
-	raise(SIGUSR1);
-}
+static void raise_it(void) { raise(SIGUSR1); }
 
 static void use_stack(int unused)
 {
@@ -273,7 +269,8 @@ static void use_stack(int unused)
 	fill(__builtin_alloca(1000), 1000, 37); // uses its stack
 }
 
-// A handler on an alternate stack, which is an array of main's frame; below it are frames that the handler has interrupted.
+// A handler on an alternate stack, which is an array of main's frame; below it are frames that the handler has
+// interrupted.
 static __attribute__((noinline)) void in_handler(void)
 {
 	volatile uint8_t alternate[65536];
@@ -291,7 +288,8 @@ static __attribute__((noinline)) void in_handler(void)
 	pthread_join(thread, NULL);
 }
 
-// Code that calls nothing while it works on zeros, which reach down to where no stack pointer has ever been; `low`: about so far, NULL = new memory of [stack].
+// Code that calls nothing while it works on zeros, which reach down to where no stack pointer has ever been; `low`:
+// about so far, NULL = new memory of [stack].
 static volatile int working;
 static pthread_t worker;
 
@@ -324,8 +322,8 @@ static void *interrupt_worker(void *unused)
 	return unused;
 }
 
-// The handler's stack lies in the same stack as those zeros, above them: a thread in the handler has its stack pointer in its own stack, and the part
-// below that in use.
+// The handler's stack lies in the same stack as those zeros, above them: a thread in the handler has its stack pointer
+// in its own stack, and the part below that in use.
 static __attribute__((noinline)) void handler_above_zeros(const volatile uint8_t *low)
 {
 	volatile uint8_t alternate[32768];
@@ -385,7 +383,8 @@ static void raw(void)
 	uint8_t *block = malloc(3 * TINY);
 
 	fill(block, 3 * TINY, 29);
-	if (clone(raw_thread, block + 2 * TINY, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM, NULL) < 0)
+	if (clone(raw_thread, block + 2 * TINY,
+		  CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM, NULL) < 0)
 		exit(2);
 	wait_for_end(1);
 	while (standing > 0)

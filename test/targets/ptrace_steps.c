@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose flags register makes the processor raise a signal: each steps itself with the trap flag, its own SIGTRAP handler counting, or
-// checks alignment. Status 1 when a handler, the flags or a result is lost. The arguments say what the threads do, the last one the main thread.
+// Programs whose flags register makes the processor raise a signal: each steps itself with the trap flag, its own
+// SIGTRAP handler counting, or checks alignment. Status 1 when a handler, the flags or a result is lost. The arguments
+// say what the threads do, the last one the main thread.
 #include "ptrace_target.h"
 
 #include <pthread.h>
@@ -43,9 +44,11 @@ static void sleep_with(uint64_t set)
 	long number = SYS_nanosleep;
 	uint64_t before = flags(), during;
 
-	__asm__ volatile("sub $128, %%rsp\n\tpush %[with]\n\tpopfq\n\tsyscall\n\tpushfq\n\tpop %[during]\n\tpush %[before]\n\tpopfq\n\tadd $128, %%rsp"
-			 : "+a"(number), [during] "=&r"(during)
-			 : [with] "r"(before | set), [before] "r"(before), "D"(&time), "S"(&rest) : "rcx", "r11", "memory", "cc");
+	__asm__ volatile(
+		"sub $128, %%rsp\n\tpush %[with]\n\tpopfq\n\tsyscall\n\tpushfq\n\tpop %[during]\n\tpush %[before]\n\tpopfq\n\tadd $128, %%rsp"
+		: "+a"(number), [during] "=&r"(during)
+		: [with] "r"(before | set), [before] "r"(before), "D"(&time), "S"(&rest)
+		: "rcx", "r11", "memory", "cc");
 	if (number != 0 && !may_end_early)
 		fail("a sleep ended early");
 	if ((during & set) != set)
@@ -57,10 +60,12 @@ static void compute_with(uint64_t set)
 {
 	uint64_t before = flags(), during, count = 20000, sum = 0;
 
-	__asm__ volatile("sub $128, %%rsp\n\tpush %[with]\n\tpopfq\n1:\tadd %[count], %[sum]\n\tdec %[count]\n\tjnz 1b\n\tpushfq\n\tpop %[during]\n\t"
-			 "push %[before]\n\tpopfq\n\tadd $128, %%rsp"
-			 : [count] "+r"(count), [sum] "+r"(sum), [during] "=&r"(during)
-			 : [with] "r"(before | set), [before] "r"(before) : "memory", "cc");
+	__asm__ volatile(
+		"sub $128, %%rsp\n\tpush %[with]\n\tpopfq\n1:\tadd %[count], %[sum]\n\tdec %[count]\n\tjnz 1b\n\tpushfq\n\tpop %[during]\n\t"
+		"push %[before]\n\tpopfq\n\tadd $128, %%rsp"
+		: [count] "+r"(count), [sum] "+r"(sum), [during] "=&r"(during)
+		: [with] "r"(before | set), [before] "r"(before)
+		: "memory", "cc");
 	if (sum != UINT64_C(20000) * 20001 / 2)
 		fail("a wrong sum");
 	if ((during & set) != set)

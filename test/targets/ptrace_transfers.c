@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main thread is in a call that moves data and cannot go on; another one waits for the end of the standard input, and then takes or gives
-// the rest. Prints what the call returned. The first argument says which call.
+// The main thread is in a call that moves data and cannot go on; another one waits for the end of the standard input,
+// and then takes or gives the rest. Prints what the call returned. The first argument says which call.
 #include "ptrace_target.h"
 
 #include <fcntl.h>
@@ -54,7 +54,8 @@ static void *go_on(void *unused)
 	target_ready();
 	ppoll(&end, 1, NULL, NULL);
 	while (!done) {
-		ssize_t count = gives ? send(far_end, other, SIZE, MSG_DONTWAIT) : recv(far_end, other, SIZE, MSG_DONTWAIT);
+		ssize_t count =
+			gives ? send(far_end, other, SIZE, MSG_DONTWAIT) : recv(far_end, other, SIZE, MSG_DONTWAIT);
 
 		if (count < 0 && errno == ENOTSOCK) {
 			fcntl(far_end, F_SETFL, O_NONBLOCK);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread in each kind of waiting call that the kernel restarts by itself: none may return early, with EINTR or otherwise.
-// Arguments: the calls to wait in (the first in the main thread), out of nanosleep, poll, futex, read, ppoll, sleep; and "early"
-// before them when an early EINTR is allowed (but nothing else).
+// One thread in each kind of waiting call that the kernel restarts by itself: none may return early, with EINTR or
+// otherwise. Arguments: the calls to wait in (the first in the main thread), out of nanosleep, poll, futex, read,
+// ppoll, sleep; and "early" before them when an early EINTR is allowed (but nothing else).
 #include "ptrace_target.h"
 
 #include <linux/futex.h>

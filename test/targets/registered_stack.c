@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread with pages in the middle of its stack that are not there and registered with userfaultfd, and nobody who fills them in; it allocates all the time.
-// Says "unsupported" where that cannot be had. Ends at end of input.
+// A thread with pages in the middle of its stack that are not there and registered with userfaultfd, and nobody who
+// fills them in; it allocates all the time. Says "unsupported" where that cannot be had. Ends at end of input.
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
@@ -65,8 +65,8 @@ int main(void)
 	char answer = 'n';
 
 	descriptor = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
-	if (descriptor >= 0 && ioctl(descriptor, UFFDIO_API, &api) == 0 && pipe(ready) == 0 && pthread_create(&thread, NULL, below_a_hole, NULL) == 0 &&
-	    read(ready[0], &answer, 1) != 1)
+	if (descriptor >= 0 && ioctl(descriptor, UFFDIO_API, &api) == 0 && pipe(ready) == 0 &&
+	    pthread_create(&thread, NULL, below_a_hole, NULL) == 0 && read(ready[0], &answer, 1) != 1)
 		return 1;
 	say_ready();
 	while (next_command())

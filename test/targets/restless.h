@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frame of the restless_*.c programs: behaviours that never stand still, each of which checks its own results.
-// usage: NAME BEHAVIOUR. Commands on standard input: "start"; "work", answered by "right" once every worker has come further twice; "stop",
-// answered by "stopped" when all workers have ended; "keep", which allocates 100 blocks of 70 bytes.
+// usage: NAME BEHAVIOUR. Commands on standard input: "start"; "work", answered by "right" once every worker has come
+// further twice; "stop", answered by "stopped" when all workers have ended; "keep", which allocates 100 blocks of 70
+// bytes.
 #ifndef HEAPSNAP_TEST_RESTLESS_H
 #define HEAPSNAP_TEST_RESTLESS_H
 
@@ -20,23 +21,23 @@ enum { WORKERS_MAX = 600 };
 struct behaviour {
 	const char *name;
 	int workers;
-	void (*prepare)(void);         // once, before the first start; NULL = nothing
-	void (*step)(int number);      // of one worker, again and again
-	void (*begin)(int number);     // at a worker's start; NULL = nothing
-	void (*end)(int number);       // at its end; NULL = nothing
+	void (*prepare)(void);     // once, before the first start; NULL = nothing
+	void (*step)(int number);  // of one worker, again and again
+	void (*begin)(int number); // at a worker's start; NULL = nothing
+	void (*end)(int number);   // at its end; NULL = nothing
 };
 
 static const struct behaviour *behaviour;
 static atomic_bool ends;
 static atomic_ulong progress[WORKERS_MAX];
 
-#define EXPECT(condition)                                                                                      \
-	do {                                                                                                   \
-		if (!(condition)) {                                                                            \
-			printf("wrong: %s, line %d\n", #condition, __LINE__);                                  \
-			fflush(stdout);                                                                        \
-			abort();                                                                               \
-		}                                                                                              \
+#define EXPECT(condition)                                                                                              \
+	do {                                                                                                           \
+		if (!(condition)) {                                                                                    \
+			printf("wrong: %s, line %d\n", #condition, __LINE__);                                          \
+			fflush(stdout);                                                                                \
+			abort();                                                                                       \
+		}                                                                                                      \
 	} while (0)
 
 // Allocates, checks, frees: a few blocks.
@@ -120,7 +121,8 @@ static int restless_main(int argc, char **argv, const struct behaviour *behaviou
 		if (strcmp(command, "start") == 0) {
 			atomic_store(&ends, false);
 			for (int i = 0; i < behaviour->workers; i++)
-				EXPECT(pthread_create(&threads[i], &attributes, restless_worker, (void *)(size_t)i) == 0);
+				EXPECT(pthread_create(&threads[i], &attributes, restless_worker, (void *)(size_t)i) ==
+				       0);
 			puts("started");
 		} else if (strcmp(command, "work") == 0) {
 			restless_wait();

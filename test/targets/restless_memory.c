@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries that come and go, descriptors that are closed all at once, memory that is locked, limited, or changes its protection. See
-// restless.h. usage: restless_memory BEHAVIOUR [LIBRARY]
+// Libraries that come and go, descriptors that are closed all at once, memory that is locked, limited, or changes its
+// protection. See restless.h. usage: restless_memory BEHAVIOUR [LIBRARY]
 #include "restless.h"
 
 #include <dlfcn.h>

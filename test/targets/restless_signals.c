@@ -15,14 +15,14 @@
 #include <sys/wait.h>
 #include <time.h>
 
-// Another process sends four kinds of signals, each with the numbers 0, 1, 2, ... as values; each kind is received by one thread in its own
-// way, and must come whole and in order: none lost, none twice.
-// No more than UNDER_WAY of a kind at one time: the queue has one limit for all processes of a user.
+// Another process sends four kinds of signals, each with the numbers 0, 1, 2, ... as values; each kind is received by
+// one thread in its own way, and must come whole and in order: none lost, none twice. No more than UNDER_WAY of a kind
+// at one time: the queue has one limit for all processes of a user.
 enum { IN_HANDLER, IN_SIGWAIT, IN_EPOLL_PWAIT, IN_SIGNALFD, KINDS, UNDER_WAY = 2000 };
 
 static pid_t sender;
 static int sender_says[2];
-static atomic_uint *received; // of each kind; the sender sees it, too
+static atomic_uint *received;       // of each kind; the sender sees it, too
 static unsigned sent_in_all[KINDS]; // once `sent_is_known`
 static atomic_bool sent_is_known;
 
@@ -69,7 +69,8 @@ static void send_signals(void)
 		for (int kind = 0; kind < KINDS; kind++) {
 			union sigval value = { .sival_int = (int)sent[kind] };
 
-			if (sent[kind] - atomic_load(&received[kind]) < UNDER_WAY && sigqueue(target, signal_of(kind), value) == 0)
+			if (sent[kind] - atomic_load(&received[kind]) < UNDER_WAY &&
+			    sigqueue(target, signal_of(kind), value) == 0)
 				sent[kind]++;
 			else
 				usleep(100);
@@ -215,8 +216,8 @@ static void step_sleeps(int number)
 	EXPECT(now() - start > 0.0499);
 }
 
-// A counter for each processor, increased in a restartable sequence: what all of them hold is what was counted, or a sequence went on after
-// it had been interrupted.
+// A counter for each processor, increased in a restartable sequence: what all of them hold is what was counted, or a
+// sequence went on after it had been interrupted.
 static _Alignas(64) intptr_t counters[1024][8];
 static atomic_long counted;
 

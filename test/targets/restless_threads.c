@@ -176,7 +176,9 @@ static void prepare_altstack(void)
 
 static void begin_altstack(int number)
 {
-	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN, .sigev_value.sival_int = number };
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID,
+				  .sigev_signo = SIGRTMIN,
+				  .sigev_value.sival_int = number };
 	struct itimerspec time = { .it_interval.tv_nsec = 500000, .it_value.tv_nsec = 500000 };
 	stack_t stack = { .ss_size = 65536 };
 

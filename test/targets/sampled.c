@@ -2,8 +2,10 @@
 // A program that holds many blocks of known sizes, of several sites. usage: sampled THREADS
 //
 // Commands on standard input:
-//   hold    each thread allocates what the table below says and keeps it, and makes and frees as much again at the site of blocks that do not stay;
-//           answered by one JSON object for each site, with what is live and what was allocated in all, then {"end":...}
+//   hold    each thread allocates what the table below says and keeps it, and makes and frees as much again at the site
+//   of blocks that do not stay;
+//           answered by one JSON object for each site, with what is live and what was allocated in all, then
+//           {"end":...}
 //   free    all of it is freed; prints "freed"
 // Ends with 0 at end of input.
 #include <pthread.h>
@@ -27,7 +29,7 @@ enum site {
 #define X(name, blocks, low, high) SITE_##name,
 	SITES(X)
 #undef X
-	SITE_COUNT
+		SITE_COUNT
 };
 
 static const struct {
@@ -122,8 +124,9 @@ static void print_truth(void)
 
 		for (size_t i = 0; i < sites[site].blocks; i++)
 			bytes += size_of(site, i) * thread_count;
-		printf("{\"site\": \"%s\", \"blocks\": %zu, \"bytes\": %lu, \"stay\": %s, \"low\": %zu, \"high\": %zu}\n", sites[site].name,
-		       sites[site].blocks * thread_count, bytes, site == SITE_site_passing ? "false" : "true", sites[site].low, sites[site].high);
+		printf("{\"site\": \"%s\", \"blocks\": %zu, \"bytes\": %lu, \"stay\": %s, \"low\": %zu, \"high\": %zu}\n",
+		       sites[site].name, sites[site].blocks * thread_count, bytes,
+		       site == SITE_site_passing ? "false" : "true", sites[site].low, sites[site].high);
 	}
 	printf("{\"end\": true}\n");
 	fflush(stdout);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lies to the tool: writes random words over its own region while it is attached. Allocates nothing by itself meanwhile, so its own hooks
-// do not meet the lies. Commands, one a line; each is answered:
-//   seals            tries to cut and to grow the region without privilege, by map_files: "sealed", or what went. (Who may open map_files could)
-//   scribble PART    a thread begins to write into PART (see `parts`), from a copy of the honest region on: "scribbling"
-//   rest             it stops, and the region is as it was: "rests"
+// Lies to the tool: writes random words over its own region while it is attached. Allocates nothing by itself
+// meanwhile, so its own hooks do not meet the lies. Commands, one a line; each is answered:
+//   seals            tries to cut and to grow the region without privilege, by map_files: "sealed", or what went. (Who
+//   may open map_files could) scribble PART    a thread begins to write into PART (see `parts`), from a copy of the
+//   honest region on: "scribbling" rest             it stops, and the region is as it was: "rests"
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -31,9 +31,10 @@ static const struct part {
 	{ "slots", HS_OFFSET_SLOTS, 64 * sizeof(struct thread_slot) },
 	{ "buckets", HS_OFFSET_BUCKETS, HS_STACK_BUCKETS * sizeof(uint32_t) },
 	{ "root", HS_OFFSET_ROOT, 65536 },
-	{ "wide", HS_OFFSET_ROOT + HS_WIDE_ROOT * sizeof(uint32_t), (HS_ROOT_ENTRIES - HS_WIDE_ROOT) * sizeof(uint32_t) },
+	{ "wide", HS_OFFSET_ROOT + HS_WIDE_ROOT * sizeof(uint32_t),
+	  (HS_ROOT_ENTRIES - HS_WIDE_ROOT) * sizeof(uint32_t) },
 	{ "samples", HS_OFFSET_SAMPLES, HS_SAMPLE_TABLE_SIZE },
-	{ "pages", HS_OFFSET_PAGES, PAGES * HS_PAGE_SIZE },
+	{ "pages", HS_OFFSET_PAGES, PAGES *HS_PAGE_SIZE },
 	{ "all", 0, 0 },
 };
 enum { PARTS = sizeof(parts) / sizeof(parts[0]), ALL = PARTS - 1 };
@@ -82,14 +83,22 @@ static uint64_t lie(void)
 	uint64_t word = random_word();
 
 	switch (word >> 60) {
-	case 0: return 0;
-	case 1: return UINT64_MAX;
-	case 2: return HS_OFFSET_PAGES >> HS_REF_SHIFT | word << 40 >> 52;
-	case 3: return (HS_OFFSET_PAGES / HS_PAGE_SIZE + word % PAGES) * UINT64_C(0x100000001);
-	case 4: return (uint64_t)region + word % region_size;
-	case 5: return word & 0xff;
-	case 6: return UINT64_C(1) << (word & 63);
-	default: return word;
+	case 0:
+		return 0;
+	case 1:
+		return UINT64_MAX;
+	case 2:
+		return HS_OFFSET_PAGES >> HS_REF_SHIFT | word << 40 >> 52;
+	case 3:
+		return (HS_OFFSET_PAGES / HS_PAGE_SIZE + word % PAGES) * UINT64_C(0x100000001);
+	case 4:
+		return (uint64_t)region + word % region_size;
+	case 5:
+		return word & 0xff;
+	case 6:
+		return UINT64_C(1) << (word & 63);
+	default:
+		return word;
 	}
 }
 
@@ -101,7 +110,8 @@ static void *scribble(void *unused)
 			const struct part *part = &parts[part_now == ALL ? random_word() % ALL : (uint64_t)part_now];
 
 			if (part->size + part->offset <= region_size)
-				*(volatile uint64_t *)(region + part->offset + random_word() % (part->size / 8) * 8) = lie();
+				*(volatile uint64_t *)(region + part->offset + random_word() % (part->size / 8) * 8) =
+					lie();
 		}
 		is_writing = 0;
 	}

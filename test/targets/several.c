@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Four allocators in one process: the C library's, which comes first in the order of libraries, and three more that are used by their own
-// names. "work" makes blocks in
-// all of them and prints the account; "finish" gives them back, by several threads, and prints "ok".
+// Four allocators in one process: the C library's, which comes first in the order of libraries, and three more that are
+// used by their own names. "work" makes blocks in all of them and prints the account; "finish" gives them back, by
+// several threads, and prints "ok".
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 enum { BLOCKS = 500, FAMILIES = 4, THREADS = 4 };
 
-#define SITE __attribute__((noipa))
+#define SITE   __attribute__((noipa))
 #define STAY() __asm__ volatile("" ::: "memory") // no tail call
 
 void *mi_malloc(size_t);
@@ -22,10 +22,30 @@ void dallocx(void *, int);
 void *tc_malloc(size_t);
 void tc_free(void *);
 
-SITE void *site_libc(size_t size) { void *block = malloc(size); STAY(); return block; }
-SITE void *site_mimalloc(size_t size) { void *block = mi_malloc(size); STAY(); return block; }
-SITE void *site_jemalloc(size_t size) { void *block = mallocx(size, 0); STAY(); return block; }
-SITE void *site_tcmalloc(size_t size) { void *block = tc_malloc(size); STAY(); return block; }
+SITE void *site_libc(size_t size)
+{
+	void *block = malloc(size);
+	STAY();
+	return block;
+}
+SITE void *site_mimalloc(size_t size)
+{
+	void *block = mi_malloc(size);
+	STAY();
+	return block;
+}
+SITE void *site_jemalloc(size_t size)
+{
+	void *block = mallocx(size, 0);
+	STAY();
+	return block;
+}
+SITE void *site_tcmalloc(size_t size)
+{
+	void *block = tc_malloc(size);
+	STAY();
+	return block;
+}
 
 static void give_jemalloc(void *block) { dallocx(block, 0); }
 static void give_mimalloc(void *block) { mi_free(block); }

@@ -50,7 +50,8 @@ static pthread_t runners[RUNNERS];
 static volatile int is_relay;
 static unsigned long begun;
 
-// In the child: until the next has begun. If nothing begins one any more, because all threads stand, it ends all the same.
+// In the child: until the next has begun. If nothing begins one any more, because all threads stand, it ends all the
+// same.
 static void take_turn(void)
 {
 	const struct timespec nap = { .tv_nsec = 1000000 };

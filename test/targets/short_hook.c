@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings a posix_memalign of three bytes, which cannot be hooked, beside the usual allocator, which can. Each line of input: 10 blocks of 64 bytes.
+// Brings a posix_memalign of three bytes, which cannot be hooked, beside the usual allocator, which can. Each line of
+// input: 10 blocks of 64 bytes.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -72,7 +72,8 @@ int main(void)
 			for (long i = 0; i < count; i++) {
 				pthread_t thread;
 
-				if (pthread_create(&thread, NULL, run_thread, NULL) != 0 || pthread_join(thread, NULL) != 0)
+				if (pthread_create(&thread, NULL, run_thread, NULL) != 0 ||
+				    pthread_join(thread, NULL) != 0)
 					abort();
 			}
 		} else if (sscanf(line, "coroutines %ld", &count) == 1) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An allocator in assembly, as old ones are: with a second entry behind malloc's first instruction, which has no symbol. How that is entered is
-// said at compile time: SIDE_CALL, SIDE_CALL_BEFORE: called from a function behind or before; SIDE_SHORT, SIDE_SHORT_BEHIND: by a jump of 8 bits
-// from there; SIDE_CONDITION: by one with a condition, of code without a symbol; SIDE_COUNT: by jrcxz; SIDE_ADDRESS: by its address; otherwise not at all.
-// The command "work" calls malloc and the side entry and prints "worked".
+// An allocator in assembly, as old ones are: with a second entry behind malloc's first instruction, which has no
+// symbol. How that is entered is said at compile time: SIDE_CALL, SIDE_CALL_BEFORE: called from a function behind or
+// before; SIDE_SHORT, SIDE_SHORT_BEHIND: by a jump of 8 bits from there; SIDE_CONDITION: by one with a condition, of
+// code without a symbol; SIDE_COUNT: by jrcxz; SIDE_ADDRESS: by its address; otherwise not at all. The command "work"
+// calls malloc and the side entry and prints "worked".
 #include <stddef.h>
 #include <string.h>
 
@@ -24,8 +25,8 @@ __attribute__((used)) static void *take(size_t size)
 }
 
 // void *side(void): through the second entry, if there is one.
-#define FUNCTION(name) ".globl " name "\n.type " name ", @function\n" name ":\n"
-#define END(name) ".size " name ", . - " name "\n"
+#define FUNCTION(name)   ".globl " name "\n.type " name ", @function\n" name ":\n"
+#define END(name)        ".size " name ", . - " name "\n"
 #define CALL_SIDE(entry) FUNCTION("side") "sub $8, %rsp\nmov $16, %edi\ncall " entry "\nadd $8, %rsp\nret\n" END("side")
 
 #if defined(SIDE_CALL_BEFORE)
@@ -33,7 +34,8 @@ __attribute__((used)) static void *take(size_t size)
 #elif defined(SIDE_SHORT)
 #define BEFORE FUNCTION("side") "mov $16, %edi\njmp 1f\n" END("side")
 #elif defined(SIDE_CONDITION)
-#define BEFORE FUNCTION("side") "mov $16, %edi\njmp 2f\n.fill 60, 1, 0x90\n" END("side") "2: test %rsp, %rsp\njne 1f\nint3\n"
+#define BEFORE                                                                                                         \
+	FUNCTION("side") "mov $16, %edi\njmp 2f\n.fill 60, 1, 0x90\n" END("side") "2: test %rsp, %rsp\njne 1f\nint3\n"
 #elif defined(SIDE_COUNT)
 #define BEFORE FUNCTION("side") "mov $16, %edi\nxor %ecx, %ecx\njrcxz 1f\nint3\n" END("side")
 #else
@@ -51,9 +53,9 @@ __attribute__((used)) static void *take(size_t size)
 #define BEHIND CALL_SIDE("malloc")
 #endif
 
-__asm__(".text\n.p2align 4\n" BEFORE
-	FUNCTION("malloc") "mov %rdi, %rdi\n1: push %rbx\nmov %rdi, %rbx\nsub $16, %rsp\ncall take\nadd $16, %rsp\npop %rbx\nret\n" END("malloc")
-	BEHIND);
+__asm__(".text\n.p2align 4\n" BEFORE FUNCTION(
+	"malloc") "mov %rdi, %rdi\n1: push %rbx\nmov %rdi, %rbx\nsub $16, %rsp\ncall take\nadd $16, %rsp\npop %rbx\nret\n" END("malloc")
+		BEHIND);
 
 void *side(void);
 void *malloc(size_t size);

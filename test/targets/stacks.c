@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads on unusual stacks, which allocate and sleep in turn.
 // usage: stacks KIND THREADS [US]: with so many microseconds of sleep between two allocations
-//   guarded    stacks of one mapping, side by side, with guards that do not split it (MADV_GUARD_INSTALL), as new C libraries make them
-//   bare       the same without any guard
-//   served     stacks whose pages another thread of the program provides (userfaultfd), with a hole above each stack pointer
-//   shared     stacks in shared memory
-//   coroutines as guarded, and the threads have left the stacks that they were made with for these
-// Commands: "count" prints how often the threads have allocated; "more" makes as many threads again: "made"; "rest" lets them sleep for good, each with
-// what its last calls have left on its stack: "resting". A kind that the kernel does not have: "unsupported" instead of "ready".
+//   guarded    stacks of one mapping, side by side, with guards that do not split it (MADV_GUARD_INSTALL), as new C
+//   libraries make them bare       the same without any guard served     stacks whose pages another thread of the
+//   program provides (userfaultfd), with a hole above each stack pointer shared     stacks in shared memory coroutines
+//   as guarded, and the threads have left the stacks that they were made with for these
+// Commands: "count" prints how often the threads have allocated; "more" makes as many threads again: "made"; "rest"
+// lets them sleep for good, each with what its last calls have left on its stack: "resting". A kind that the kernel
+// does not have: "unsupported" instead of "ready".
 #include <alloca.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -52,10 +52,7 @@ __attribute__((noipa)) static void run(volatile char *hole)
 		pause();
 }
 
-static void run_coroutine(void)
-{
-	run(NULL);
-}
+static void run_coroutine(void) { run(NULL); }
 
 static void *begin(void *stack)
 {
@@ -77,7 +74,8 @@ static void *provide(void *unused)
 	struct uffd_msg message;
 
 	while (read(faults, &message, sizeof(message)) == sizeof(message)) {
-		struct uffdio_zeropage zero = { .range = { message.arg.pagefault.address & ~(uint64_t)(PAGE - 1), PAGE } };
+		struct uffdio_zeropage zero = { .range = { message.arg.pagefault.address & ~(uint64_t)(PAGE - 1),
+							   PAGE } };
 
 		ioctl(faults, UFFDIO_ZEROPAGE, &zero);
 	}
@@ -95,7 +93,8 @@ static int begin_providing(void)
 
 static int prepare(char *stack)
 {
-	struct uffdio_register range = { .range = { (uintptr_t)stack, STACK_SIZE }, .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_register range = { .range = { (uintptr_t)stack, STACK_SIZE },
+					 .mode = UFFDIO_REGISTER_MODE_MISSING };
 
 	if (strcmp(kind, "guarded") == 0 || strcmp(kind, "coroutines") == 0)
 		return madvise(stack, PAGE, GUARD_INSTALL) == 0;

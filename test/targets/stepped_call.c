@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call of malloc that is stepped through, and interrupted by a signal handler that waits: at the instruction of that number outside of all modules (in a
-// hook), or at the first one of a module after these (in what the hook calls). The handler waits in code without unwind information.
-// usage: stepped_call own|alternate|below|above|holed: the handler's stack: the thread's own, one in a mapping of its own, or one right below or above the
-// thread's, in the same mapping; holed: the thread's own, with pages between that another thread would have to provide (userfaultfd). Commands: "interrupt N" (0: in the original) prints "waiting" from within the handler, or "never there"; then the next line,
+// A call of malloc that is stepped through, and interrupted by a signal handler that waits: at the instruction of that
+// number outside of all modules (in a hook), or at the first one of a module after these (in what the hook calls). The
+// handler waits in code without unwind information. usage: stepped_call own|alternate|below|above|holed: the handler's
+// stack: the thread's own, one in a mapping of its own, or one right below or above the thread's, in the same mapping;
+// holed: the thread's own, with pages between that another thread would have to provide (userfaultfd). Commands:
+// "interrupt N" (0: in the original) prints "waiting" from within the handler, or "never there"; then the next line,
 // whatever it is, lets the handler return: "returned". "work" makes and frees blocks: "freed".
 #include <alloca.h>
 #include <dlfcn.h>
@@ -57,7 +59,8 @@ static void *provide(void *unused)
 	struct uffd_msg message;
 
 	while (read(faults, &message, sizeof(message)) == sizeof(message)) {
-		struct uffdio_zeropage zero = { .range = { message.arg.pagefault.address & ~(uint64_t)(PAGE - 1), PAGE } };
+		struct uffdio_zeropage zero = { .range = { message.arg.pagefault.address & ~(uint64_t)(PAGE - 1),
+							   PAGE } };
 
 		ioctl(faults, UFFDIO_ZEROPAGE, &zero);
 	}
@@ -67,7 +70,8 @@ static void *provide(void *unused)
 static int begin_providing(void *stack)
 {
 	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register range = { .range = { (uintptr_t)stack, STACK_SIZE }, .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_register range = { .range = { (uintptr_t)stack, STACK_SIZE },
+					 .mode = UFFDIO_REGISTER_MODE_MISSING };
 	pthread_t thread;
 
 	faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);

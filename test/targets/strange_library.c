@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library with a function whose name the test replaces in the built file by bytes of its own, of the same length; so it is reached by a pointer. And the
-// functions of an allocator, of which je_free is too short to be hooked: attach says so, with the library's name.
+// A library with a function whose name the test replaces in the built file by bytes of its own, of the same length; so
+// it is reached by a pointer. And the functions of an allocator, of which je_free is too short to be hooked: attach
+// says so, with the library's name.
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -19,20 +20,11 @@ __attribute__((noipa)) void *strange_name_placeholder_0123456789(size_t size)
 extern void *(*const strange_entry)(size_t size);
 void *(*const strange_entry)(size_t size) = strange_name_placeholder_0123456789;
 
-__attribute__((noipa)) void *je_malloc(size_t size)
-{
-	return size ? malloc(size) : NULL;
-}
+__attribute__((noipa)) void *je_malloc(size_t size) { return size ? malloc(size) : NULL; }
 
-__attribute__((noipa)) void *je_calloc(size_t count, size_t size)
-{
-	return count ? calloc(count, size) : NULL;
-}
+__attribute__((noipa)) void *je_calloc(size_t count, size_t size) { return count ? calloc(count, size) : NULL; }
 
-__attribute__((noipa)) void *je_realloc(void *block, size_t size)
-{
-	return size ? realloc(block, size) : NULL;
-}
+__attribute__((noipa)) void *je_realloc(void *block, size_t size) { return size ? realloc(block, size) : NULL; }
 
 __asm__(".pushsection .text\n"
 	".globl je_free\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// strange_names NAME LIBRARY...: gives itself and a thread that name, loads the libraries, and with each line of input lets a function of each of them
-// allocate; the sizes are 4001, 4002, ...
+// strange_names NAME LIBRARY...: gives itself and a thread that name, loads the libraries, and with each line of input
+// lets a function of each of them allocate; the sizes are 4001, 4002, ...
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that get the control block of one that has ended, and whose first call gives a block back: a signal handler that allocates interrupts it,
-// one instruction later in each round. "work" prints in how many rounds it did; only instructions that belong to no loaded object count.
+// Threads that get the control block of one that has ended, and whose first call gives a block back: a signal handler
+// that allocates interrupts it, one instruction later in each round. "work" prints in how many rounds it did; only
+// instructions that belong to no loaded object count.
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that shuts itself in, as its arguments say, in their order, and then works: threads that allocate all the time, threads that
-// sleep. Answers to lines on standard input: "keep" leaves KEPT blocks of KEPT_SIZE bytes here and as many from a library, "work" allocates,
-// checks and frees, "count" says what the threads have done; all say "wrong" when a block has not kept what was written into it.
+// A program that shuts itself in, as its arguments say, in their order, and then works: threads that allocate all the
+// time, threads that sleep. Answers to lines on standard input: "keep" leaves KEPT blocks of KEPT_SIZE bytes here and
+// as many from a library, "work" allocates, checks and frees, "count" says what the threads have done; all say "wrong"
+// when a block has not kept what was written into it.
 //   threads=N            of each kind; none = the main thread alone
 //   chroot=DIRECTORY  user=ID  write-denied  no-new-privs  not-dumpable
 //   files=N              the soft limit of open files; descriptors=all: uses all there are up to it
@@ -9,8 +10,8 @@
 //   strict               strict seccomp, in the main thread
 //   no-tsc               without the time-stamp counter, in the main thread
 //   run PROGRAM...       becomes another program
-//   allow=NAME,...       a filter that kills for every other system call;  deny=NAME,...  one that kills for these;  fail=NAME,... EPERM
-//   deny-here=NAME,...   a filter for the main thread and those that it starts later
+//   allow=NAME,...       a filter that kills for every other system call;  deny=NAME,...  one that kills for these;
+//   fail=NAME,... EPERM deny-here=NAME,...   a filter for the main thread and those that it starts later
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -33,7 +34,7 @@
 #include <unistd.h>
 
 #ifndef PR_SET_MDWE
-#define PR_SET_MDWE 65
+#define PR_SET_MDWE              65
 #define PR_MDWE_REFUSE_EXEC_GAIN 1
 #endif
 
@@ -49,11 +50,25 @@ static const struct {
 	const char *name;
 	int number;
 } calls[] = {
-	{ "read", SYS_read }, { "write", SYS_write }, { "exit", SYS_exit }, { "exit_group", SYS_exit_group }, { "futex", SYS_futex },
-	{ "nanosleep", SYS_nanosleep }, { "clock_nanosleep", SYS_clock_nanosleep }, { "rt_sigreturn", SYS_rt_sigreturn },
-	{ "restart_syscall", SYS_restart_syscall }, { "memfd_create", SYS_memfd_create }, { "mmap", SYS_mmap }, { "munmap", SYS_munmap },
-	{ "madvise", SYS_madvise }, { "mprotect", SYS_mprotect }, { "munlock", SYS_munlock }, { "prctl", SYS_prctl },
-	{ "ftruncate", SYS_ftruncate }, { "fcntl", SYS_fcntl }, { "close", SYS_close },
+	{ "read", SYS_read },
+	{ "write", SYS_write },
+	{ "exit", SYS_exit },
+	{ "exit_group", SYS_exit_group },
+	{ "futex", SYS_futex },
+	{ "nanosleep", SYS_nanosleep },
+	{ "clock_nanosleep", SYS_clock_nanosleep },
+	{ "rt_sigreturn", SYS_rt_sigreturn },
+	{ "restart_syscall", SYS_restart_syscall },
+	{ "memfd_create", SYS_memfd_create },
+	{ "mmap", SYS_mmap },
+	{ "munmap", SYS_munmap },
+	{ "madvise", SYS_madvise },
+	{ "mprotect", SYS_mprotect },
+	{ "munlock", SYS_munlock },
+	{ "prctl", SYS_prctl },
+	{ "ftruncate", SYS_ftruncate },
+	{ "fcntl", SYS_fcntl },
+	{ "close", SYS_close },
 };
 
 __attribute__((noipa)) void *surroundings_keep(size_t size)
@@ -94,7 +109,8 @@ static int call_number(const char *name)
 	return -1;
 }
 
-// What happens for the calls that `names` has, and what for the others. `flags`: for all threads, or this one and those it starts.
+// What happens for the calls that `names` has, and what for the others. `flags`: for all threads, or this one and those
+// it starts.
 static void install_filter(char *names, unsigned for_these, unsigned for_others, unsigned flags)
 {
 	struct sock_filter filter[64] = { BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)) };
@@ -179,7 +195,8 @@ static void start_threads(unsigned long count)
 
 	for (unsigned long i = 0; i < count; i++)
 		must(pthread_create(&thread, NULL, allocate, (void *)(i * 1000)) == 0 &&
-		     pthread_create(&thread, NULL, sleep_well, NULL) == 0, "start threads");
+			     pthread_create(&thread, NULL, sleep_well, NULL) == 0,
+		     "start threads");
 	while (started < 2 * count) // what a thread does first, a filter may forbid
 		sched_yield();
 }
@@ -206,7 +223,8 @@ static void shut_in(char *option)
 		must(chroot(value) == 0 && chdir("/") == 0, "chroot");
 	} else if (strcmp(option, "user") == 0) {
 		id = (unsigned)strtoul(value, NULL, 10);
-		must(setresgid(id, id, id) == 0 && setresuid(id, id, id) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0, "become a user");
+		must(setresgid(id, id, id) == 0 && setresuid(id, id, id) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0,
+		     "become a user");
 	} else if (strcmp(option, "write-denied") == 0) {
 		must(prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0) == 0, "set MDWE");
 	} else if (strcmp(option, "no-new-privs") == 0) {

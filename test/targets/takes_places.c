@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uses the places of heapsnap's code for memory of its own, as a program may once a detach that was killed later has unmapped that. Commands: "work" makes
-// and frees blocks: "worked"; "take memory" and "take file" (code of this program's file): "taken N", how many mappings; "check": "ok", if what was mapped
-// there is as it was.
+// Uses the places of heapsnap's code for memory of its own, as a program may once a detach that was killed later has
+// unmapped that. Commands: "work" makes and frees blocks: "worked"; "take memory" and "take file" (code of this
+// program's file): "taken N", how many mappings; "check": "ok", if what was mapped there is as it was.
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,7 +52,8 @@ static int take(void)
 		struct place *place = &places[i];
 		size_t size = (size_t)(place->high - place->low);
 		void *memory = is_file ? mmap(place->low, size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0)
-				       : mmap(place->low, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+				       : mmap(place->low, size, PROT_READ | PROT_WRITE,
+					      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 
 		if (memory != place->low)
 			return 0;
@@ -68,7 +69,10 @@ static bool is_as_it_was(void)
 	for (int i = 0; i < place_count; i++) {
 		struct place *place = &places[i];
 
-		if (is_file && memcmp(place->low, "\x7f" "ELF", 4) != 0)
+		if (is_file && memcmp(place->low,
+				      "\x7f"
+				      "ELF",
+				      4) != 0)
 			return false;
 		for (size_t j = 0; !is_file && j < (size_t)(place->high - place->low); j++)
 			if (place->low[j] != pattern(j))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that loads code in ways of its own. usage: unannounced own|loader LIBRARY
-//   own     maps a library by itself; at the first line of input unmaps it and puts code at the same place, which allocates. Nobody says so.
-//   loader  at the first line of input opens a library whose ELF header is in no segment, and lets it allocate.
+//   own     maps a library by itself; at the first line of input unmaps it and puts code at the same place, which
+//   allocates. Nobody says so. loader  at the first line of input opens a library whose ELF header is in no segment,
+//   and lets it allocate.
 // Answers each line with "ok".
 #include <dlfcn.h>
 #include <elf.h>
@@ -42,7 +43,8 @@ static void map_by_itself(const char *path)
 		if (segment->p_flags & PF_X)
 			text = start;
 		mmap(base + start, PAGE(segment->p_vaddr + segment->p_filesz + 4095) - start,
-		     PROT_READ | (segment->p_flags & PF_X ? PROT_EXEC : 0), MAP_PRIVATE | MAP_FIXED, fd, (off_t)PAGE(segment->p_offset));
+		     PROT_READ | (segment->p_flags & PF_X ? PROT_EXEC : 0), MAP_PRIVATE | MAP_FIXED, fd,
+		     (off_t)PAGE(segment->p_offset));
 	}
 	close(fd);
 }
@@ -50,7 +52,8 @@ static void map_by_itself(const char *path)
 static bool allocate_in_its_place(void)
 {
 	// push %rbp; mov %rsp,%rbp; mov $12345,%edi; movabs $malloc,%rax; call *%rax; pop %rbp; ret
-	uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0xbf, 0x39, 0x30, 0, 0, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x5d, 0xc3 };
+	uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0xbf, 0x39, 0x30, 0,    0,    0x48, 0xb8, 0,
+			   0,    0,    0,    0,    0,    0,    0,    0xff, 0xd0, 0x5d, 0xc3 };
 	uint64_t function = (uint64_t)malloc;
 	void *place, *block;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A static program whose malloc and free are too short for a jump: attach must refuse, with the reason. Ends at end of input.
+// A static program whose malloc and free are too short for a jump: attach must refuse, with the reason. Ends at end of
+// input.
 #include "no_libc.h"
 
 __asm__(".pushsection .text\n"

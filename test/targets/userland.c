@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads made by the C library that it is built against, with the stacks and control blocks that this one gives them; they allocate from known sites.
-// usage: userland THREADS. "work": every thread makes blocks and keeps some; prints the account of all that live, a JSON object for each site, then
+// Threads made by the C library that it is built against, with the stacks and control blocks that this one gives them;
+// they allocate from known sites. usage: userland THREADS. "work": every thread makes blocks and keeps some; prints the
+// account of all that live, a JSON object for each site, then
 // {"end": 1}. "more": as many threads again: "made". "finish": every thread gives back what it has: "done".
 #include <pthread.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include "commands.h"
 
 enum { THREADS_MAX = 64, KEPT = 16, MADE = 100 };
-#define STAY() __asm__ volatile("" ::: "memory") // no tail call
+#define STAY()   __asm__ volatile("" ::: "memory") // no tail call
 #define FUNCTION __attribute__((noinline, noclone))
 
 static struct worker {

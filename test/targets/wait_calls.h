@@ -107,10 +107,7 @@ static long call_splice(struct wait *wait)
 	return splice(end_of(wait), NULL, other[1], NULL, 1, 0);
 }
 
-static struct pollfd poll_entry(struct wait *wait)
-{
-	return (struct pollfd){ .fd = end_of(wait), .events = POLLIN };
-}
+static struct pollfd poll_entry(struct wait *wait) { return (struct pollfd){ .fd = end_of(wait), .events = POLLIN }; }
 
 static long call_poll(struct wait *wait)
 {
@@ -189,9 +186,15 @@ static long call_epoll_pwait(struct wait *wait)
 	return epoll_pwait(epoll_of(wait), &event, 1, -1, &all);
 }
 
-static long call_futex(struct wait *wait) { return syscall(SYS_futex, &wait->word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0); }
+static long call_futex(struct wait *wait)
+{
+	return syscall(SYS_futex, &wait->word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+}
 
-static long call_futex_timed(struct wait *wait) { return syscall(SYS_futex, &wait->word, FUTEX_WAIT_PRIVATE, 0, &long_time, NULL, 0); }
+static long call_futex_timed(struct wait *wait)
+{
+	return syscall(SYS_futex, &wait->word, FUTEX_WAIT_PRIVATE, 0, &long_time, NULL, 0);
+}
 
 static long call_futex_waitv(struct wait *wait)
 {
@@ -473,10 +476,7 @@ static long call_flock(struct wait *wait)
 	return flock(open(wait->path, O_RDWR), LOCK_EX);
 }
 
-static void release_file(struct wait *wait)
-{
-	flock(wait->ends[0], LOCK_UN);
-}
+static void release_file(struct wait *wait) { flock(wait->ends[0], LOCK_UN); }
 
 static long call_open(struct wait *wait)
 {
@@ -542,13 +542,18 @@ static long call_io_uring(struct wait *wait)
 
 	if (fd < 0) // forbidden on this system: the test says so
 		return -2;
-	submissions = mmap(NULL, parameters.sq_off.array + parameters.sq_entries * 4, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQ_RING);
-	completions = mmap(NULL, parameters.cq_off.cqes + parameters.cq_entries * sizeof(struct io_uring_cqe), PROT_READ | PROT_WRITE, MAP_SHARED,
-			   fd, IORING_OFF_CQ_RING);
-	requests = mmap(NULL, parameters.sq_entries * sizeof(*requests), PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQES);
+	submissions = mmap(NULL, parameters.sq_off.array + parameters.sq_entries * 4, PROT_READ | PROT_WRITE,
+			   MAP_SHARED, fd, IORING_OFF_SQ_RING);
+	completions = mmap(NULL, parameters.cq_off.cqes + parameters.cq_entries * sizeof(struct io_uring_cqe),
+			   PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_CQ_RING);
+	requests = mmap(NULL, parameters.sq_entries * sizeof(*requests), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			IORING_OFF_SQES);
 	make_path(wait);
 	mkfifo(wait->path, 0600);
-	requests[0] = (struct io_uring_sqe){ .opcode = IORING_OP_OPENAT, .fd = AT_FDCWD, .addr = (uintptr_t)wait->path, .open_flags = O_RDONLY,
+	requests[0] = (struct io_uring_sqe){ .opcode = IORING_OP_OPENAT,
+					     .fd = AT_FDCWD,
+					     .addr = (uintptr_t)wait->path,
+					     .open_flags = O_RDONLY,
 					     .flags = IOSQE_ASYNC };
 	*(unsigned *)(submissions + parameters.sq_off.array) = 0;
 	__atomic_store_n((unsigned *)(submissions + parameters.sq_off.tail), 1, __ATOMIC_RELEASE);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread in each kind of waiting call. Commands on standard input: "list" prints the names of the calls that still wait, "release" makes
-// what each waits for happen, and prints "released" when every call has returned what it should. A call that ends before that, or otherwise,
-// is named on standard output at the next command, with its result. usage: waits FIRST_CALL FOLDER: that call waits
-// in the main thread; the folder is for named pipes and the like.
+// One thread in each kind of waiting call. Commands on standard input: "list" prints the names of the calls that still
+// wait, "release" makes what each waits for happen, and prints "released" when every call has returned what it should.
+// A call that ends before that, or otherwise, is named on standard output at the next command, with its result. usage:
+// waits FIRST_CALL FOLDER: that call waits in the main thread; the folder is for named pipes and the like.
 #include "wait_calls.h"
 
 static struct wait waits[] = {
@@ -66,7 +66,8 @@ static bool as_expected(const struct wait *wait)
 {
 	if (wait->expected == -1)
 		return wait->result == -1 && wait->result_errno == EINTR;
-	return wait->result == wait->expected || (wait->expected == 0 && wait->result >= SIGRTMIN); // sigwaitinfo returns the signal
+	// sigwaitinfo returns the signal
+	return wait->result == wait->expected || (wait->expected == 0 && wait->result >= SIGRTMIN);
 }
 
 static void list(void)
@@ -91,7 +92,8 @@ static void release(void)
 		if (atomic_load(&waits[i].waits))
 			printf("%s does not return; ", waits[i].name);
 		else if (!as_expected(&waits[i]))
-			printf("%s returned %ld (%s); ", waits[i].name, waits[i].result, strerror(waits[i].result_errno));
+			printf("%s returned %ld (%s); ", waits[i].name, waits[i].result,
+			       strerror(waits[i].result_errno));
 	}
 	printf("released\n");
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// C++ operators of a program's own that never call malloc: blocks are cut from mapped memory, from lists, without a call in the usual case. Variants:
+// C++ operators of a program's own that never call malloc: blocks are cut from mapped memory, from lists, without a
+// call in the usual case. Variants:
 //   (none)      operator new calls the new-handler and throws
 //   NO_THROW    it ends the program instead, and nothing in the program throws (-fno-exceptions)
 //   JUMPS       operators end with a jump through a table of functions, as Chromium's nothrow forms do
 //   MIXED       large blocks come from malloc, small ones do not
 // Commands on standard input:
-//   work        each site makes blocks and gives most of them back; prints {"site", "objects", "bytes", "calls"} for each, then {"end": sites}
-//   finish      gives the rest back; prints "ok"
-//   fail        operators that fail: handlers that make room, throw, jump away, allocate; prints what came of it and of blocks made in between
-//   coroutine   the same at site_coroutine, on a stack of the program's own
-//   threads     four threads make and give back blocks; prints "ok" when their contents were right
-//   hold        makes 40,000 blocks; prints {"blocks", "bytes"}
-//   free        gives them back; prints "freed"
+//   work        each site makes blocks and gives most of them back; prints {"site", "objects", "bytes", "calls"} for
+//   each, then {"end": sites} finish      gives the rest back; prints "ok" fail        operators that fail: handlers
+//   that make room, throw, jump away, allocate; prints what came of it and of blocks made in between coroutine   the
+//   same at site_coroutine, on a stack of the program's own threads     four threads make and give back blocks; prints
+//   "ok" when their contents were right hold        makes 40,000 blocks; prints {"blocks", "bytes"} free        gives
+//   them back; prints "freed"
 #include <csetjmp>
 #include <cstddef>
 #include <cstdint>
@@ -25,9 +25,9 @@
 
 #include "commands.h"
 
-#define SITE extern "C" __attribute__((noipa))
+#define SITE     extern "C" __attribute__((noipa))
 #define OPERATOR __attribute__((noipa))
-#define STAY() __asm__ volatile("" ::: "memory") // no tail call
+#define STAY()   __asm__ volatile("" ::: "memory") // no tail call
 
 enum { CLASSES = 8, LEAST = 64, LARGE = LEAST << (CLASSES - 1), HEADER = 16, KEPT = 16, WORK = 200, BLOCKS = 40000 };
 
@@ -162,12 +162,42 @@ OPERATOR void operator delete(void *block, size_t) noexcept { give(block); }
 OPERATOR void operator delete[](void *block) noexcept { give(block); }
 OPERATOR void operator delete[](void *block, size_t) noexcept { give(block); }
 
-SITE void *site_new(size_t size) { void *block = ::operator new(size); STAY(); return block; }
-SITE void *site_new_array(size_t size) { void *block = ::operator new[](size); STAY(); return block; }
-SITE void *site_new_nothrow(size_t size) { void *block = ::operator new(size, std::nothrow); STAY(); return block; }
-SITE void *site_new_large(size_t size) { void *block = ::operator new(size + LARGE); STAY(); return block; }
-SITE void *site_malloc(size_t size) { void *block = malloc(size); STAY(); return block; }
-SITE void *site_coroutine(size_t size) { void *block = ::operator new(size); STAY(); return block; }
+SITE void *site_new(size_t size)
+{
+	void *block = ::operator new(size);
+	STAY();
+	return block;
+}
+SITE void *site_new_array(size_t size)
+{
+	void *block = ::operator new[](size);
+	STAY();
+	return block;
+}
+SITE void *site_new_nothrow(size_t size)
+{
+	void *block = ::operator new(size, std::nothrow);
+	STAY();
+	return block;
+}
+SITE void *site_new_large(size_t size)
+{
+	void *block = ::operator new(size + LARGE);
+	STAY();
+	return block;
+}
+SITE void *site_malloc(size_t size)
+{
+	void *block = malloc(size);
+	STAY();
+	return block;
+}
+SITE void *site_coroutine(size_t size)
+{
+	void *block = ::operator new(size);
+	STAY();
+	return block;
+}
 
 static void give_plain(void *block, size_t) { ::operator delete(block); }
 static void give_sized(void *block, size_t size) { ::operator delete(block, size); }
@@ -209,7 +239,8 @@ static void work(struct site *site)
 		site->objects++;
 		site->bytes += size + site->more;
 	}
-	printf("{\"site\": \"%s\", \"objects\": %lu, \"bytes\": %lu, \"calls\": %lu}\n", site->name, site->objects, site->bytes, site->calls);
+	printf("{\"site\": \"%s\", \"objects\": %lu, \"bytes\": %lu, \"calls\": %lu}\n", site->name, site->objects,
+	       site->bytes, site->calls);
 	site->calls = 0;
 }
 
@@ -228,10 +259,7 @@ static void finish()
 
 static ucontext_t main_context, other_context;
 
-static void on_other_stack()
-{
-	work(&sites[5]);
-}
+static void on_other_stack() { work(&sites[5]); }
 
 static void coroutine()
 {
@@ -278,14 +306,24 @@ static void threads()
 static jmp_buf away;
 static void *by_handler;
 
-struct own_exception {};
+struct own_exception {
+};
 
 static void handler_throws() { throw own_exception(); }
 static void handler_jumps() { longjmp(away, 1); }
-static void handler_makes_room() { allowance = most * 2; by_handler = ::operator new(40); }
+static void handler_makes_room()
+{
+	allowance = most * 2;
+	by_handler = ::operator new(40);
+}
 
 // A block between two failures is the program's own.
-SITE void *site_between(size_t size) { void *block = ::operator new(size); STAY(); return block; }
+SITE void *site_between(size_t size)
+{
+	void *block = ::operator new(size);
+	STAY();
+	return block;
+}
 
 template <typename action> static char outcome(action act)
 {

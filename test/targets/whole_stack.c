@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocates at the end of known call chains, from main and from a thread, each through a library that calls back (qsort). Any line of input:
-// once each, 100 bytes from main's chain, 200 from the thread's, and 300 below 200 frames of one function.
+// Allocates at the end of known call chains, from main and from a thread, each through a library that calls back
+// (qsort). Any line of input: once each, 100 bytes from main's chain, 200 from the thread's, and 300 below 200 frames
+// of one function.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "commands.h"
 
-#define FRAME static __attribute__((noipa))
+#define FRAME  static __attribute__((noipa))
 #define STAY() __asm__ volatile("" ::: "memory") // no tail call
 
 static __thread size_t wanted;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread makes, checks and frees blocks all the time. Commands: "where": "TID MALLOC FREE", its id and the functions' addresses; "count": how many blocks
-// it has freed.
+// One thread makes, checks and frees blocks all the time. Commands: "where": "TID MALLOC FREE", its id and the
+// functions' addresses; "count": how many blocks it has freed.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -50,7 +50,8 @@ int main(void)
 	say_ready();
 	while ((command = next_command())) {
 		if (strcmp(command, "where") == 0)
-			printf("%d %lu %lu\n", tid, (uintptr_t)dlsym(RTLD_NEXT, "malloc"), (uintptr_t)dlsym(RTLD_NEXT, "free"));
+			printf("%d %lu %lu\n", tid, (uintptr_t)dlsym(RTLD_NEXT, "malloc"),
+			       (uintptr_t)dlsym(RTLD_NEXT, "free"));
 		else
 			printf("%lu\n", count);
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tool cannot give a thread its registers back: the thread comes home by itself, through the frame, for which that and the code that it runs on stay.
-// The build lets the setting of registers go through this program (--wrap).
+// The tool cannot give a thread its registers back: the thread comes home by itself, through the frame, for which that
+// and the code that it runs on stay. The build lets the setting of registers go through this program (--wrap).
 #include "attach/ptrace/ptrace_call.h"
 #include "attach/ptrace/remote_call.h"
 #include "check.h"

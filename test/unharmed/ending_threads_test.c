@@ -19,9 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// To close one takes the kernel some milliseconds (packet_release in net/packet/af_packet.c waits for an RCU grace period).
+// To close one takes the kernel some milliseconds (packet_release in net/packet/af_packet.c waits for an RCU grace
+// period).
 #define SLOW_DESCRIPTORS 200
-#define SKIPPED 77
+#define SKIPPED          77
 
 static struct {
 	pid_t pid, ending; // the process; its thread that ends when it is told to
@@ -32,15 +33,9 @@ static struct {
 struct hs_error *__real_ptrace_interrupt(pid_t tid);
 struct hs_error *__wrap_ptrace_interrupt(pid_t tid);
 
-static bool ends(pid_t pid)
-{
-	return thread_is_ending(pid, target.ending);
-}
+static bool ends(pid_t pid) { return thread_is_ending(pid, target.ending); }
 
-static bool is_gone(pid_t pid)
-{
-	return thread_state(pid, target.ending) == 'X';
-}
+static bool is_gone(pid_t pid) { return thread_state(pid, target.ending) == 'X'; }
 
 // After it was seized, and before it can stop.
 struct hs_error *__wrap_ptrace_interrupt(pid_t tid)
@@ -140,7 +135,8 @@ static int freeze_the_others(void)
 	return CHECK_RESULT();
 }
 
-// And the tool, which does something else now, reaps it when it is dead: a main thread only with the last of the others, which is ended here.
+// And the tool, which does something else now, reaps it when it is dead: a main thread only with the last of the
+// others, which is ended here.
 static int freeze_and_reap(void)
 {
 	CHECK_EQUAL(freeze_the_others(), 0);

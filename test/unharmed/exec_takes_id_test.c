@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that becomes another program takes the main thread's id at the very moment at which the tool seizes it, or gives it back. The build lets the
-// tool's requests go through this program (--wrap), which lets the exec happen in the middle of one.
+// A thread that becomes another program takes the main thread's id at the very moment at which the tool seizes it, or
+// gives it back. The build lets the tool's requests go through this program (--wrap), which lets the exec happen in the
+// middle of one.
 #include "attach/process/thread_facts.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "attach/ptrace/threads.h"
@@ -47,8 +48,9 @@ static bool has_become_sleep(pid_t pid)
 	return strcmp(name, "sleep\n") == 0 && thread_state(pid, pid) == 'S';
 }
 
-// PTRACE_SEIZE looks for the thread first and then waits for an exec to be over (ptrace_attach in kernel/ptrace.c). The thread that it has found may be the
-// one in that exec, which has the main thread's id then: that one is traced by the request, and has passed the stop of the exec.
+// PTRACE_SEIZE looks for the thread first and then waits for an exec to be over (ptrace_attach in kernel/ptrace.c). The
+// thread that it has found may be the one in that exec, which has the main thread's id then: that one is traced by the
+// request, and has passed the stop of the exec.
 int __wrap_ptrace_seize(pid_t tid, unsigned long options)
 {
 	if (tid != target.executing || target.listener >= 0)
@@ -152,7 +154,8 @@ static int freeze_new_program(void)
 	return CHECK_RESULT();
 }
 
-// The main thread had been seized before. Its id is in the tool's list, and is that of a thread now which nobody has interrupted.
+// The main thread had been seized before. Its id is in the tool's list, and is that of a thread now which nobody has
+// interrupted.
 static void test_during_seize(void)
 {
 	target.listener = -1;
@@ -161,10 +164,7 @@ static void test_during_seize(void)
 	end_target();
 }
 
-static bool has_begun_exec(pid_t pid)
-{
-	return is_in_execve(pid, target.executing);
-}
+static bool has_begun_exec(pid_t pid) { return is_in_execve(pid, target.executing); }
 
 // While the tool lives: what it leaves stopped would go on only with its end.
 static int freeze_in_vain(void)

@@ -47,8 +47,8 @@ static int freeze_until_end(pid_t pid)
 	return 0;
 }
 
-// The target's own death, and its exec, in the middle of a freeze. The tool is another process than the parent, as in life: to a
-// parent, a child that it does not trace any more looks like one that runs.
+// The target's own death, and its exec, in the middle of a freeze. The tool is another process than the parent, as in
+// life: to a parent, a child that it does not trace any more looks like one that runs.
 static void test_exec(void)
 {
 	for (int round = 0; round < 5; round++) {
@@ -129,7 +129,8 @@ static void slow_script_remove(const struct slow_script *script)
 	rmdir(script->folder);
 }
 
-// 12 freezes, some with little time. How many had every thread; -1: one that said so had not, or failed otherwise than it may.
+// 12 freezes, some with little time. How many had every thread; -1: one that said so had not, or failed otherwise than
+// it may.
 static int freeze_beside_exec(pid_t pid, size_t threads)
 {
 	int frozen = 0;
@@ -154,8 +155,8 @@ static int freeze_beside_exec(pid_t pid, size_t threads)
 	return frozen;
 }
 
-// An exec that takes long, and fails: for that time no thread can be seized (seize_guard.h). They are alive all the same: a freeze has every thread, or
-// says that it could not.
+// An exec that takes long, and fails: for that time no thread can be seized (seize_guard.h). They are alive all the
+// same: a freeze has every thread, or says that it could not.
 static void test_failing_exec(void)
 {
 	struct slow_script slow;
@@ -224,7 +225,8 @@ static int freeze_in_vain(pid_t pid)
 	return !error || error->code != HS_ERROR_TIMEOUT;
 }
 
-// An exec that lasts as long as the freeze: every thread's seizing waits for it, time and again, and the freeze gives up all the same.
+// An exec that lasts as long as the freeze: every thread's seizing waits for it, time and again, and the freeze gives
+// up all the same.
 static void test_endless_exec(void)
 {
 	struct slow_script slow;
@@ -273,10 +275,7 @@ static void test_endless_exec(void)
 	slow_script_remove(&slow);
 }
 
-static bool is_in_exec(pid_t pid)
-{
-	return is_in_execve(pid, pid);
-}
+static bool is_in_exec(pid_t pid) { return is_in_execve(pid, pid); }
 
 // 0: the freeze said that the process became another program.
 static int freeze_during_exec(pid_t pid)
@@ -294,7 +293,8 @@ static int freeze_during_exec(pid_t pid)
 	return error->code != HS_ERROR_GONE;
 }
 
-// An exec that has begun and is kept waiting until the other threads stand, and then kills them: it waits for them to be reaped, which only the tool can do.
+// An exec that has begun and is kept waiting until the other threads stand, and then kills them: it waits for them to
+// be reaped, which only the tool can do.
 static void test_exec_beside_standing(void)
 {
 	struct watched_sleep sleep;
@@ -343,7 +343,10 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} tests[] = {
-		{ "exec_beside_standing", test_exec_beside_standing }, { "endless_exec", test_endless_exec }, { "failing_exec", test_failing_exec }, { "exec", test_exec },
+		{ "exec_beside_standing", test_exec_beside_standing },
+		{ "endless_exec", test_endless_exec },
+		{ "failing_exec", test_failing_exec },
+		{ "exec", test_exec },
 	};
 
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {

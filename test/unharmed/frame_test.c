@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signal frames lie where nothing is: programs whose stacks begin where no mapping does, or whose stack pointers point into data, keep every
-// byte, also when the tool is killed at any request. Each thread in turn is preferred.
+// Signal frames lie where nothing is: programs whose stacks begin where no mapping does, or whose stack pointers point
+// into data, keep every byte, also when the tool is killed at any request. Each thread in turn is preferred.
 #include "attach/guard/interrupt.h"
 #include "attach/process/memory_sharers.h"
 #include "attach/ptrace/remote_call.h"
@@ -45,7 +45,8 @@ static void be_the_tool(pid_t pid, int index)
 	error = remote_call_open(&process, &memory, &caller);
 	if (error) {
 		// The reason names the thread, and the stack that was looked at.
-		if ((error->code != HS_ERROR_REFUSED && error->code != HS_ERROR_REFUSED_FOR_GOOD) || !strstr(error->message, "no memory is proven free") || !strstr(error->message, "stack"))
+		if ((error->code != HS_ERROR_REFUSED && error->code != HS_ERROR_REFUSED_FOR_GOOD) ||
+		    !strstr(error->message, "no memory is proven free") || !strstr(error->message, "stack"))
 			must(error);
 		hs_error_destroy(error);
 	} else {
@@ -106,7 +107,8 @@ static void run(const char *name, const char *const *arguments, int expected)
 
 	CHECK_EQUAL(run_tool(program.pid, ALL, 0), expected);
 	before = used_kilobytes(program.pid);
-	CHECK(before > 0 || strcmp(arguments[0], "main_ends") == 0); // of a main thread that has ended the file is empty
+	// of a main thread that has ended the file is empty
+	CHECK(before > 0 || strcmp(arguments[0], "main_ends") == 0);
 	for (int i = 0; i < 50; i++)
 		CHECK_EQUAL(run_tool(program.pid, ALL, 0), expected);
 	// The same pages every time, of whichever thread's stack.
@@ -127,8 +129,8 @@ static void run(const char *name, const char *const *arguments, int expected)
 	printf("%s %s %s: %u requests\n", name, arguments[0], arguments[1] ? arguments[1] : "", requests);
 }
 
-// Of data that is all zero nobody sees that a frame was in it, once the next tool has taken that away: so the program compares after each kill, and each
-// has one of its own.
+// Of data that is all zero nobody sees that a frame was in it, once the next tool has taken that away: so the program
+// compares after each kill, and each has one of its own.
 static void run_zeros(const char *name, const char *kind)
 {
 	unsigned runs = 0;
@@ -173,7 +175,8 @@ static void run_all(const char *name, bool has_coroutines)
 	run(name, ARGUMENTS("stack_table"), 0);
 	run(name, ARGUMENTS("stack_zeros"), 0);
 	run(name, ARGUMENTS("handler"), 0);
-	// Another signal with a handler on that stack, which comes while the tool dies: it must find the thread on that stack.
+	// Another signal with a handler on that stack, which comes while the tool dies: it must find the thread on that
+	// stack.
 	signal_to_send = SIGUSR2;
 	run(name, ARGUMENTS("signals"), 0);
 	signal_to_send = 0;
@@ -188,7 +191,8 @@ static void run_all(const char *name, bool has_coroutines)
 	run(name, ARGUMENTS("full", "100"), REFUSED);
 }
 
-// Every search through the threads ends when the tool is asked to end, or its time is over, whatever it would have found.
+// Every search through the threads ends when the tool is asked to end, or its time is over, whatever it would have
+// found.
 static void test_interrupted(void)
 {
 	struct program program = program_start("ptrace_sleepers", ARGUMENTS("20"));
@@ -209,8 +213,10 @@ static void test_interrupted(void)
 		must(threads_freeze(program.pid, 5000, &process));
 		raise(SIGINT);
 		for (int search = 0; search < 3; search++) {
-			struct hs_error *error = search == 0 ? remote_call_open(&process, &memory, &caller)
-					       : search == 1 ? thread_layout_check(&memory, &process) : memory_sharers_check(process.pid, process.threads[0].tid, &none);
+			struct hs_error *error =
+				search == 0   ? remote_call_open(&process, &memory, &caller)
+				: search == 1 ? thread_layout_check(&memory, &process)
+					      : memory_sharers_check(process.pid, process.threads[0].tid, &none);
 
 			asked += error && error->code == HS_ERROR_INTERRUPTED;
 			hs_error_destroy(error);
@@ -230,7 +236,8 @@ int main(void)
 	char path[4096];
 
 	run_all("ptrace_stacks", true);
-	snprintf(path, sizeof(path), "%s/ptrace_stacks_musl", getenv("HEAPSNAP_TARGETS") ? getenv("HEAPSNAP_TARGETS") : ".");
+	snprintf(path, sizeof(path), "%s/ptrace_stacks_musl",
+		 getenv("HEAPSNAP_TARGETS") ? getenv("HEAPSNAP_TARGETS") : ".");
 	if (access(path, X_OK) == 0)
 		run_all("ptrace_stacks_musl", false);
 	else

@@ -108,8 +108,8 @@ static void test_computing(void)
 
 static void test_waiting(void)
 {
-	struct program program =
-		program_start("ptrace_waits", ARGUMENTS("nanosleep", "poll", "futex", "read", "ppoll", "nanosleep", "poll"));
+	struct program program = program_start(
+		"ptrace_waits", ARGUMENTS("nanosleep", "poll", "futex", "read", "ppoll", "nanosleep", "poll"));
 
 	for (int i = 0; i < 300; i++) {
 		freeze_and_thaw(program.pid, NULL);
@@ -147,8 +147,8 @@ static void test_stopped(void)
 	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
 }
 
-// A child that waits in a call which ends with EINTR when its thread is stopped (signal(7), "Interruption of system calls by stop signals"), and
-// then says what the call returned: a number, or -errno.
+// A child that waits in a call which ends with EINTR when its thread is stopped (signal(7), "Interruption of system
+// calls by stop signals"), and then says what the call returned: a number, or -errno.
 struct waiting_child {
 	pid_t pid;
 	int wake, answer; // a byte written here ends the wait; the number comes from here
@@ -171,7 +171,8 @@ static struct waiting_child start_waiting(bool receives)
 		char byte;
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		setsockopt(wake[1], SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)); // without it the kernel begins the call again by itself
+		// without it the kernel begins the call again by itself
+		setsockopt(wake[1], SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time));
 		epoll_ctl(epoll, EPOLL_CTL_ADD, wake[1], &event);
 		result = receives ? recv(wake[1], &byte, 1, 0) : epoll_wait(epoll, &event, 1, -1);
 		result = result < 0 ? -errno : result;
@@ -196,7 +197,8 @@ static ssize_t end_waiting(struct waiting_child *child)
 	return result;
 }
 
-// A call that the tool has interrupted is made again. One that a stop signal had ended before has its EINTR, as it would have had without the tool.
+// A call that the tool has interrupted is made again. One that a stop signal had ended before has its EINTR, as it
+// would have had without the tool.
 static void test_interrupted_calls(void)
 {
 	for (int receives = 0; receives < 2; receives++) {
@@ -292,8 +294,14 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} tests[] = {
-		{ "sleepers", test_sleepers }, { "urgency", test_urgency }, { "registers", test_registers }, { "computing", test_computing },
-		{ "waiting", test_waiting },   { "stopped", test_stopped },     { "interrupted_calls", test_interrupted_calls }, { "signals", test_signals },
+		{ "sleepers", test_sleepers },
+		{ "urgency", test_urgency },
+		{ "registers", test_registers },
+		{ "computing", test_computing },
+		{ "waiting", test_waiting },
+		{ "stopped", test_stopped },
+		{ "interrupted_calls", test_interrupted_calls },
+		{ "signals", test_signals },
 		{ "spawner", test_spawner },
 		{ "killed", test_killed },
 	};

@@ -145,30 +145,15 @@ static bool is_free(pid_t pid, pid_t tid)
 	return state != 'T' && state != 't' && status_of(pid, tid, "TracerPid:", 10) == 0;
 }
 
-static bool is_stopped(pid_t pid, pid_t tid)
-{
-	return thread_state(pid, tid) == 'T';
-}
+static bool is_stopped(pid_t pid, pid_t tid) { return thread_state(pid, tid) == 'T'; }
 
-static bool is_asleep(pid_t pid, pid_t tid)
-{
-	return thread_state(pid, tid) == 'S';
-}
+static bool is_asleep(pid_t pid, pid_t tid) { return thread_state(pid, tid) == 'S'; }
 
-bool anything_stopped_or_traced(pid_t pid)
-{
-	return !all_threads(pid, is_free);
-}
+bool anything_stopped_or_traced(pid_t pid) { return !all_threads(pid, is_free); }
 
-bool wholly_stopped(pid_t pid)
-{
-	return all_threads(pid, is_stopped);
-}
+bool wholly_stopped(pid_t pid) { return all_threads(pid, is_stopped); }
 
-bool wholly_asleep(pid_t pid)
-{
-	return all_threads(pid, is_asleep);
-}
+bool wholly_asleep(pid_t pid) { return all_threads(pid, is_asleep); }
 
 bool wait_until(bool (*condition)(pid_t), pid_t pid)
 {
@@ -190,7 +175,8 @@ uint64_t page_entry(pid_t pid, uint64_t address)
 
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || pread(fd, &entry, sizeof(entry), (off_t)(address / 4096 * sizeof(entry))) != (ssize_t)sizeof(entry))
+	if (fd < 0 ||
+	    pread(fd, &entry, sizeof(entry), (off_t)(address / 4096 * sizeof(entry))) != (ssize_t)sizeof(entry))
 		give_up(path);
 	close(fd);
 	return entry;
@@ -244,7 +230,9 @@ bool watched_sleep_make(struct watched_sleep *ret)
 {
 	char command[128];
 
-	*ret = (struct watched_sleep){ .folder = "/tmp/heapsnap-test-XXXXXX", .listener = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY | O_CLOEXEC) };
+	*ret = (struct watched_sleep){ .folder = "/tmp/heapsnap-test-XXXXXX",
+				       .listener =
+					       fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY | O_CLOEXEC) };
 	if (ret->listener < 0) {
 		printf("left out, there is no fanotify here: %s\n", strerror(errno));
 		return false;
@@ -253,7 +241,8 @@ bool watched_sleep_make(struct watched_sleep *ret)
 		give_up("mkdtemp");
 	snprintf(ret->program, sizeof(ret->program), "%s/sleep", ret->folder);
 	snprintf(command, sizeof(command), "cp /bin/sleep %s", ret->program);
-	if (system(command) != 0 || fanotify_mark(ret->listener, FAN_MARK_ADD, FAN_OPEN_EXEC_PERM, AT_FDCWD, ret->program) != 0)
+	if (system(command) != 0 ||
+	    fanotify_mark(ret->listener, FAN_MARK_ADD, FAN_OPEN_EXEC_PERM, AT_FDCWD, ret->program) != 0)
 		give_up("a watched program");
 	return true;
 }

@@ -19,8 +19,8 @@ struct program {
 // Starts `name` of the folder in HEAPSNAP_TARGETS, and returns when it says "ready". Ends the test when it does not.
 // `arguments`: as for execv, without the name, NULL at the end.
 struct program program_start(const char *name, const char *const *arguments);
-// Closes its input, and returns its exit status (128 + signal when it was killed, 1000 when it does not end within 20 s, and
-// then it is killed). `text`, which may be NULL, gets what it printed.
+// Closes its input, and returns its exit status (128 + signal when it was killed, 1000 when it does not end within 20
+// s, and then it is killed). `text`, which may be NULL, gets what it printed.
 int program_finish(struct program *program, char *text, size_t size);
 
 // The number after `key` in /proc/PID/task/TID/status; `base` as for strtoull.
@@ -34,13 +34,15 @@ bool wait_until(bool (*condition)(pid_t), pid_t pid);
 // All threads sleep.
 bool wholly_asleep(pid_t pid);
 
-// Runs `tool` in a process of its own, as in life: whoever traces is not the parent, which would be told of deaths by the same calls. Returns what it returns, or -1.
+// Runs `tool` in a process of its own, as in life: whoever traces is not the parent, which would be told of deaths by
+// the same calls. Returns what it returns, or -1.
 int run_as_tool(int (*tool)(void));
 
 // Whether the thread is in execve(2), by what the kernel shows of its system call.
 bool is_in_execve(pid_t pid, pid_t tid);
 
-// A copy of /bin/sleep, the opening of which for an exec waits for an answer of the one who has `listener` (fanotify(7)); closing that lets it go on.
+// A copy of /bin/sleep, the opening of which for an exec waits for an answer of the one who has `listener`
+// (fanotify(7)); closing that lets it go on.
 struct watched_sleep {
 	char folder[32], program[64];
 	int listener;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tool is killed at every single request that it makes to the target, and at random moments: the target goes on with right
-// results, and nothing stays stopped or traced.
+// The tool is killed at every single request that it makes to the target, and at random moments: the target goes on
+// with right results, and nothing stays stopped or traced.
 #include "attach/ptrace/remote_call.h"
 #include "check.h"
 #include "harness.h"
@@ -61,7 +61,8 @@ static void check_free(pid_t pid)
 	CHECK(!anything_stopped_or_traced(pid));
 }
 
-// Returns the exit status of the tool, -1 when it was killed. `request`: the tool is killed at that one; 0 = after `delay_us`.
+// Returns the exit status of the tool, -1 when it was killed. `request`: the tool is killed at that one; 0 = after
+// `delay_us`.
 static int run_tool(pid_t pid, unsigned request, long delay_us)
 {
 	const struct timespec delay = { .tv_nsec = delay_us * 1000 };
@@ -108,8 +109,8 @@ static void kill_everywhere(const char *name, const char *const *arguments, unsi
 	// And one that is left alone still works.
 	CHECK_EQUAL(run_tool(program.pid, 100000, 0), 0);
 	CHECK_EQUAL(program_finish(&program, text, sizeof(text)), 0);
-	printf("%s %s: killed at each of %u requests and %u times at random; %s", name, arguments[1] ? arguments[1] : "", requests - 1,
-	       random_kills, text);
+	printf("%s %s: killed at each of %u requests and %u times at random; %s", name,
+	       arguments[1] ? arguments[1] : "", requests - 1, random_kills, text);
 }
 
 // The same with a target that is stopped: it stays stopped, and works when it is continued.

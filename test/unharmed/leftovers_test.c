@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a killed tool has left at a program's entry point: its code there, or only the page's copy. All of it is taken away, and nothing else.
+// What a killed tool has left at a program's entry point: its code there, or only the page's copy. All of it is taken
+// away, and nothing else.
 #include "attach/session/leftovers.h"
 
 #include "attach/arch/arch.h"
@@ -135,7 +136,8 @@ static void test_own_change(void)
 	}
 }
 
-// A caller that has its own code there needs it to the end, and takes it away itself. The next one that needs none drops the copy.
+// A caller that has its own code there needs it to the end, and takes it away itself. The next one that needs none
+// drops the copy.
 static void test_callers_own(void)
 {
 	const struct leftover_descriptors none = { 0 };

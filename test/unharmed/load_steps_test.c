@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps by which the payload is brought in. The tool loses sight of a call that the target has made for it: what that call has mapped is taken out again
-// with the rest. The tool is killed after a write: the region is known for what it is, by its header or as one that has none yet. Each call and each
-// write in turn. The build lets reads of registers and writes to the target go through this program (--wrap).
+// The steps by which the payload is brought in. The tool loses sight of a call that the target has made for it: what
+// that call has mapped is taken out again with the rest. The tool is killed after a write: the region is known for what
+// it is, by its header or as one that has none yet. Each call and each write in turn. The build lets reads of registers
+// and writes to the target go through this program (--wrap).
 #include "attach/hook/payload_image.h"
 #include "attach/ptrace/memory_write.h"
 #include "attach/ptrace/ptrace_call.h"
@@ -27,13 +28,16 @@ struct hs_error *__wrap_ptrace_get_registers(pid_t tid, struct user_regs_struct 
 	return __real_ptrace_get_registers(tid, registers);
 }
 
-static uint64_t region;         // where one is being filled; 0 = none
+static uint64_t region;               // where one is being filled; 0 = none
 static unsigned bare, half, complete; // how often it was found so behind a write
 
-struct hs_error *__real_target_memory_write(const struct target_memory *memory, uint64_t address, const void *data, size_t size, pid_t stopped_tid);
-struct hs_error *__wrap_target_memory_write(const struct target_memory *memory, uint64_t address, const void *data, size_t size, pid_t stopped_tid);
+struct hs_error *__real_target_memory_write(const struct target_memory *memory, uint64_t address, const void *data,
+					    size_t size, pid_t stopped_tid);
+struct hs_error *__wrap_target_memory_write(const struct target_memory *memory, uint64_t address, const void *data,
+					    size_t size, pid_t stopped_tid);
 
-struct hs_error *__wrap_target_memory_write(const struct target_memory *memory, uint64_t address, const void *data, size_t size, pid_t stopped_tid)
+struct hs_error *__wrap_target_memory_write(const struct target_memory *memory, uint64_t address, const void *data,
+					    size_t size, pid_t stopped_tid)
 {
 	struct hs_error *error = __real_target_memory_write(memory, address, data, size, stopped_tid);
 	struct region_header header;
@@ -54,8 +58,13 @@ struct hs_error *__wrap_target_memory_write(const struct target_memory *memory, 
 static void fill(struct region_header *header, void *layout)
 {
 	region = ((const struct payload_layout *)layout)->region;
-	*header = (struct region_header){ .magic = HS_REGION_MAGIC, .region_address = region, .log_limit = 42, .module_count = 1, .string_bytes = 8,
-					  .first_page = HS_OFFSET_PAGES / HS_PAGE_SIZE, .next_page = HS_OFFSET_PAGES / HS_PAGE_SIZE + 1 };
+	*header = (struct region_header){ .magic = HS_REGION_MAGIC,
+					  .region_address = region,
+					  .log_limit = 42,
+					  .module_count = 1,
+					  .string_bytes = 8,
+					  .first_page = HS_OFFSET_PAGES / HS_PAGE_SIZE,
+					  .next_page = HS_OFFSET_PAGES / HS_PAGE_SIZE + 1 };
 }
 
 // Ranges and names of all mappings, as one text.
@@ -68,13 +77,15 @@ static char *list(pid_t pid)
 
 	must(proc_maps_read(pid, &maps));
 	for (size_t i = 0; i < maps.count; i++)
-		fprintf(stream, "%" PRIx64 "-%" PRIx64 " %s\n", maps.items[i].start, maps.items[i].end, maps.items[i].name);
+		fprintf(stream, "%" PRIx64 "-%" PRIx64 " %s\n", maps.items[i].start, maps.items[i].end,
+			maps.items[i].name);
 	fclose(stream);
 	proc_maps_deinit(&maps);
 	return text;
 }
 
-// One load, of which the call that reads registers for the `number`th time fails. False = there is no such call, and it succeeded.
+// One load, of which the call that reads registers for the `number`th time fails. False = there is no such call, and it
+// succeeded.
 static bool load_and_unload(struct remote_caller *caller, unsigned number)
 {
 	struct payload_config config = { 0 };

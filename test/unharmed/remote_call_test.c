@@ -17,7 +17,8 @@
 
 #define ARGUMENTS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-static int64_t call(struct remote_caller *caller, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
+static int64_t call(struct remote_caller *caller, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+		    uint64_t e)
 {
 	int64_t result = -1;
 
@@ -33,9 +34,10 @@ static void make_calls(struct remote_caller *caller, pid_t pid, const struct tar
 
 	CHECK_EQUAL(call(caller, SYS_getpid, 0, 0, 0, 0, 0), pid);
 	CHECK_EQUAL(call(caller, SYS_gettid, 0, 0, 0, 0, 0), caller->victim->tid);
-	must(remote_call_checked(caller, "map memory", SYS_mmap,
-				 (const uint64_t[6]){ 0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0 },
-				 &address));
+	must(remote_call_checked(
+		caller, "map memory", SYS_mmap,
+		(const uint64_t[6]){ 0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0 },
+		&address));
 	must(target_memory_write(memory, address + 4096, &word, sizeof(word), 0));
 	must(target_memory_read(memory, address + 4096, &back, sizeof(back)));
 	CHECK_EQUAL(back, word);
@@ -106,7 +108,8 @@ static size_t read_xstate(pid_t tid, uint8_t *xstate, size_t size)
 	return size;
 }
 
-// The kernel leaves vector registers alone in most calls, and changes some state in a few (pkey_alloc). Whatever a call has changed comes back.
+// The kernel leaves vector registers alone in most calls, and changes some state in a few (pkey_alloc). Whatever a call
+// has changed comes back.
 static void test_extended_state(void)
 {
 	struct program program = program_start("ptrace_compute", ARGUMENTS("2"));

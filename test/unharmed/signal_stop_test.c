@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A signal that is on its way to a thread when the tool stops it: the thread is in the stop of the signal, not in that of the tool. It stops all the same, in
-// time, and its handler runs, once. The build lets the tool's interruptions go through this program (--wrap), which sends each thread a signal first.
+// A signal that is on its way to a thread when the tool stops it: the thread is in the stop of the signal, not in that
+// of the tool. It stops all the same, in time, and its handler runs, once. The build lets the tool's interruptions go
+// through this program (--wrap), which sends each thread a signal first.
 #include "attach/process/thread_facts.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "attach/ptrace/threads.h"

@@ -79,9 +79,7 @@ static void check_accepted(pid_t pid)
 	target_info_deinit(&info);
 }
 
-static void do_nothing(void)
-{
-}
+static void do_nothing(void) {}
 
 static void become_nobody(void)
 {
@@ -96,19 +94,18 @@ static void become_undumpable_nobody(void)
 	prctl(PR_SET_DUMPABLE, 0);
 }
 
-static void enter_strict_seccomp(void)
-{
-	prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
-}
+static void enter_strict_seccomp(void) { prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT); }
 
 // Reading, writing, exiting and returning from signals; everything else kills.
 static void enter_seccomp_filter(void)
 {
-#define ALLOW(number)                                                                              \
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define ALLOW(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		ALLOW(SYS_read), ALLOW(SYS_write), ALLOW(SYS_exit_group), ALLOW(SYS_rt_sigreturn),
+		ALLOW(SYS_read),
+		ALLOW(SYS_write),
+		ALLOW(SYS_exit_group),
+		ALLOW(SYS_rt_sigreturn),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 	};
 	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
@@ -135,20 +132,11 @@ static void as_nobody(void (*check)(pid_t), pid_t pid)
 	CHECK_EQUAL(status, 0);
 }
 
-static void check_user(pid_t pid)
-{
-	check_refused(pid, "belongs to user 0, group 0, and heapsnap runs as user 65534");
-}
+static void check_user(pid_t pid) { check_refused(pid, "belongs to user 0, group 0, and heapsnap runs as user 65534"); }
 
-static void check_undumpable(pid_t pid)
-{
-	check_refused(pid, "is not dumpable");
-}
+static void check_undumpable(pid_t pid) { check_refused(pid, "is not dumpable"); }
 
-static void check_no_admin(pid_t pid)
-{
-	check_refused(pid, "only CAP_SYS_ADMIN may suspend");
-}
+static void check_no_admin(pid_t pid) { check_refused(pid, "only CAP_SYS_ADMIN may suspend"); }
 
 static void become_filtered_nobody(void)
 {
@@ -212,7 +200,8 @@ static void test_refusals(void)
 	end_child(pid);
 }
 
-// A filter that kills for the calls that are made does not, because it is suspended, and it is in force again afterwards.
+// A filter that kills for the calls that are made does not, because it is suspended, and it is in force again
+// afterwards.
 static void test_seccomp_suspended(void)
 {
 	pid_t pid = start_child(enter_seccomp_filter);
@@ -264,10 +253,7 @@ static pid_t start_vfork_parent(void)
 	return pid;
 }
 
-static bool in_uninterruptible_sleep(pid_t pid)
-{
-	return thread_state(pid, pid) == 'D';
-}
+static bool in_uninterruptible_sleep(pid_t pid) { return thread_state(pid, pid) == 'D'; }
 
 static void test_does_not_stop(void)
 {
@@ -283,7 +269,8 @@ static void test_does_not_stop(void)
 		char expected[64];
 
 		check_failures = 0;
-		snprintf(expected, sizeof(expected), "thread %d of process %d did not stop in time (state D", (int)pid, (int)pid);
+		snprintf(expected, sizeof(expected), "thread %d of process %d did not stop in time (state D", (int)pid,
+			 (int)pid);
 		CHECK(error && error->code == HS_ERROR_TIMEOUT && strstr(error->message, expected));
 		_exit(check_failures != 0);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call that has moved a part of its data ends with that part when its thread is stopped: the kernel's own doing, whoever stops it. The tool adds
-// nothing to it, also where the thread makes the tool's calls; and that is another thread, if there is one. Prints the table that is in
-// docs/target-safety.md.
+// A call that has moved a part of its data ends with that part when its thread is stopped: the kernel's own doing,
+// whoever stops it. The tool adds nothing to it, also where the thread makes the tool's calls; and that is another
+// thread, if there is one. Prints the table that is in docs/target-safety.md.
 #include "attach/ptrace/ptrace_call.h"
 #include "attach/ptrace/remote_call.h"
 #include "attach/ptrace/stop_wait.h"
@@ -16,10 +16,7 @@
 
 enum { WHOLE = 4 << 20 };
 
-static void do_nothing(pid_t pid)
-{
-	(void)pid;
-}
+static void do_nothing(pid_t pid) { (void)pid; }
 
 static void stop_and_continue(pid_t pid)
 {
@@ -67,15 +64,9 @@ static void use_tool(pid_t pid, bool alone)
 	target_memory_close(&memory);
 }
 
-static void use_its_thread(pid_t pid)
-{
-	use_tool(pid, true);
-}
+static void use_its_thread(pid_t pid) { use_tool(pid, true); }
 
-static void use_all(pid_t pid)
-{
-	use_tool(pid, false);
-}
+static void use_all(pid_t pid) { use_tool(pid, false); }
 
 static long result_after(const char *call, void (*disturb)(pid_t))
 {
@@ -94,9 +85,10 @@ int main(void)
 		const char *call;
 		bool is_cut; // else the call has done nothing, and begins again
 	} calls[] = {
-		{ "write-pipe", true },      { "writev-pipe", true },     { "write-socket", true },       { "writev-socket", true },
-		{ "send-socket", true },     { "sendmsg-socket", true },  { "sendfile-socket", true },    { "recv-all-socket", true },
-		{ "recvmsg-all-socket", true }, { "read-pipe", false },   { "read-socket", false },
+		{ "write-pipe", true },      { "writev-pipe", true },     { "write-socket", true },
+		{ "writev-socket", true },   { "send-socket", true },     { "sendmsg-socket", true },
+		{ "sendfile-socket", true }, { "recv-all-socket", true }, { "recvmsg-all-socket", true },
+		{ "read-pipe", false },      { "read-socket", false },
 	};
 
 	printf("%-20s %10s %10s %10s %10s %10s\n", "", "no stop", "SIGSTOP", "ptrace", "victim", "tool");

@@ -96,7 +96,8 @@ static void test_sums(void)
 	made_region_deinit(&region);
 }
 
-// A thread stopped between emptying an entry of its totals and adding it to the node, or before its totals are counted at all.
+// A thread stopped between emptying an entry of its totals and adding it to the node, or before its totals are counted
+// at all.
 static void test_never_less_than_live(void)
 {
 	struct made_region region;
@@ -141,7 +142,8 @@ static void test_reallocations(void)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const uint64_t old_address = 0x555555556eb8, new_address = cases[i].in_place ? old_address : 0x7ffff7fc1230;
+		const uint64_t old_address = 0x555555556eb8,
+			       new_address = cases[i].in_place ? old_address : 0x7ffff7fc1230;
 		int failures = check_failures;
 		struct made_region region;
 		struct aggregate aggregate;
@@ -206,7 +208,9 @@ static void test_hostile(void)
 	memset(slot->totals, 0, sizeof(slot->totals));
 	for (uint32_t i = 0; i < 3; i++)
 		((struct block_record *)made_ref(&region, *made_narrow_entry(&region, 0x1000 + 16 * i)))->stack =
-			i == 0 ? first : i == 1 ? first + 100 * 128 - 1 : first + 100 * 128;
+			i == 0   ? first
+			: i == 1 ? first + 100 * 128 - 1
+				 : first + 100 * 128;
 	region.header->next_page = UINT64_MAX;
 	aggregate = make(&region, &damaged);
 	CHECK_EQUAL(aggregate.stacks.count, 2);
@@ -223,7 +227,8 @@ static void test_hostile(void)
 
 static bool near(double actual, double expected) { return fabs(actual - expected) <= 1e-12 * fabs(expected); }
 
-// Blocks drawn by sampling count for 1 / p each; those of the interval and more, and those of an exact time, for themselves.
+// Blocks drawn by sampling count for 1 / p each; those of the interval and more, and those of an exact time, for
+// themselves.
 static void test_estimates(void)
 {
 	struct made_region region;
@@ -234,8 +239,9 @@ static void test_estimates(void)
 
 	made_region_init(&region, 100);
 	a = made_node(&region, 1, 1, 0);
-	made_block(&region, 0x1000, 100, a);  // exact
-	made_block(&region, 0x1010, 1000, a); // a = 1: w = 1 / (1 - 1/e) = 1.5819767068693265, w - 1 = 0.5819767068693265
+	made_block(&region, 0x1000, 100, a); // exact
+	// a = 1: w = 1 / (1 - 1/e) = 1.5819767068693265, w - 1 = 0.5819767068693265
+	made_block(&region, 0x1010, 1000, a);
 	made_record_at(&region, 0x1010)->interval = 1000;
 	made_record_at(&region, 0x1010)->samples = 1;
 	made_block(&region, 0x1020, 1000, a); // the same, but recorded in any case
@@ -256,7 +262,8 @@ static void test_estimates(void)
 	CHECK_EQUAL(totals->live.records, 4);
 	CHECK(near(totals->live.objects, 1 + 1 + 2.541494082536798 + 1000000.5000000833));
 	CHECK(near(totals->live.bytes, 100 + 1000 + 500 * 2.541494082536798));
-	CHECK(near(totals->live.objects_variance, 2.541494082536798 * 1.541494082536798 + 1000000.5000000833 * 999999.5000000833));
+	CHECK(near(totals->live.objects_variance,
+		   2.541494082536798 * 1.541494082536798 + 1000000.5000000833 * 999999.5000000833));
 	CHECK(near(totals->live.bytes_variance, 500.0 * 500 * 2.541494082536798 * 1.541494082536798));
 	CHECK(near(totals->alloc_objects, totals->live.objects)); // raised: what is live was allocated
 	// What the block with a counted sample stands for was allocated too, and is told apart from the rest.
@@ -277,7 +284,8 @@ static void test_estimates(void)
 	made_region_deinit(&region);
 }
 
-// A node's weights are rounded, those of its live blocks are not: where nothing was freed, both estimates are the same number all the same.
+// A node's weights are rounded, those of its live blocks are not: where nothing was freed, both estimates are the same
+// number all the same.
 static void test_rounded_weights(void)
 {
 	struct made_region region;
@@ -368,7 +376,9 @@ static void test_hostile_records(void)
 	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
 		for (size_t i = 0; i < sizeof(intervals) / sizeof(intervals[0]); i++) {
 			for (size_t n = 0; n < sizeof(samples) / sizeof(samples[0]); n++) {
-				const struct block_record record = { .size = sizes[s], .interval = intervals[i], .samples = samples[n] & HS_SAMPLES_MAX };
+				const struct block_record record = { .size = sizes[s],
+								     .interval = intervals[i],
+								     .samples = samples[n] & HS_SAMPLES_MAX };
 				struct estimate one = { 0 };
 				double interval = intervals[i];
 
@@ -381,7 +391,8 @@ static void test_hostile_records(void)
 			}
 		}
 	}
-	CHECK(isfinite(sum.objects) && isfinite(sum.bytes) && isfinite(sum.objects_variance) && isfinite(sum.bytes_variance));
+	CHECK(isfinite(sum.objects) && isfinite(sum.bytes) && isfinite(sum.objects_variance) &&
+	      isfinite(sum.bytes_variance));
 	CHECK_EQUAL(sum.records, 9 * 7 * 3);
 	CHECK_EQUAL(estimate_round(0.49), 0);
 	CHECK_EQUAL(estimate_round(0.5), 1);

@@ -12,9 +12,12 @@ static const struct budget_costs costs = { .pass = 10, .frame = 20, .record = 80
 
 enum { EACH = 100 }; // a record and its release
 
-static uint64_t decide(uint64_t ticks, uint64_t calls, uint64_t bytes, uint64_t records, uint32_t budget, uint64_t interval, uint32_t *cost_ret)
+static uint64_t decide(uint64_t ticks, uint64_t calls, uint64_t bytes, uint64_t records, uint32_t budget,
+		       uint64_t interval, uint32_t *cost_ret)
 {
-	const struct budget_window window = { .ticks = ticks, .calls = calls, .bytes = bytes, .records = records, .found = records };
+	const struct budget_window window = {
+		.ticks = ticks, .calls = calls, .bytes = bytes, .records = records, .found = records
+	};
 	struct budget_verdict verdict = budget_judge(&window, &costs, budget, interval);
 
 	*cost_ret = verdict.cost;
@@ -44,13 +47,17 @@ static void test_steady_loads(void)
 			if (interval == 1) {
 				CHECK(cost_at(1, rate, 64) <= budget * 1.001);
 			} else {
-				double passing = rate * (double)costs.pass * 1e6, room = fmax(budget - passing, budget / 8.0);
+				double passing = rate * (double)costs.pass * 1e6,
+				       room = fmax(budget - passing, budget / 8.0);
 
 				CHECK(cost_at(1, rate, 64) > budget * 0.999); // all would have been too much
 				CHECK(interval >= HS_BUDGET_INTERVAL_MIN && (interval & (interval - 1)) == 0);
-				CHECK(cost_at(interval, rate, 64) - passing <= room * 1.001 || interval == HS_BUDGET_INTERVAL_MAX);
-				// The smallest power of two that does: also where no interval keeps the budget, because the calls that pass cost more.
-				CHECK(interval == HS_BUDGET_INTERVAL_MIN || cost_at(interval / 2, rate, 64) - passing > room * 0.99);
+				CHECK(cost_at(interval, rate, 64) - passing <= room * 1.001 ||
+				      interval == HS_BUDGET_INTERVAL_MAX);
+				// The smallest power of two that does: also where no interval keeps the budget, because
+				// the calls that pass cost more.
+				CHECK(interval == HS_BUDGET_INTERVAL_MIN ||
+				      cost_at(interval / 2, rate, 64) - passing > room * 0.99);
 				beyond += passing >= budget;
 			}
 		}
@@ -58,8 +65,8 @@ static void test_steady_loads(void)
 	CHECK(beyond > 10);
 }
 
-// What an interval does not change, by each of its parts: while it leaves some room there are fewer records, and beyond that as many as an eighth
-// of the budget pays for, and no fewer.
+// What an interval does not change, by each of its parts: while it leaves some room there are fewer records, and beyond
+// that as many as an eighth of the budget pays for, and no fewer.
 static void test_what_is_fixed(void)
 {
 	const uint64_t ticks = 20 * MS, calls = 100000, allowed = ticks * 3 / 100; // of which passing takes 5/6
@@ -68,7 +75,11 @@ static void test_what_is_fixed(void)
 		{ .ticks = ticks, .calls = calls, .bytes = 64 * calls, .framed = allowed / 20 },
 		{ .ticks = ticks, .calls = calls, .bytes = 64 * calls, .others = allowed },
 		{ .ticks = ticks, .calls = 100 * calls, .bytes = 64 * calls },
-		{ .ticks = ticks, .calls = 100 * calls, .bytes = 64 * calls, .in_vain = 100 * allowed, .others = 100 * allowed },
+		{ .ticks = ticks,
+		  .calls = 100 * calls,
+		  .bytes = 64 * calls,
+		  .in_vain = 100 * allowed,
+		  .others = 100 * allowed },
 	};
 	const struct budget_window nothing_else = { .ticks = ticks, .calls = calls, .bytes = 64 * calls };
 	uint64_t expected = 1, least = budget_judge(&nothing_else, &costs, 30000, 1024).interval;
@@ -96,25 +107,33 @@ static void test_thinning(void)
 		struct budget_filter filter;
 		uint32_t in_vain, expected;
 	} cases[] = {
-		{ { 100000, 64, 0, 0, false }, 7500, 0 },              // a quarter of the budget
-		{ { 100000, 64, 0, 0, false }, 7501, 1024 },           // half of that is aimed at, with a filter that is not full: 4,095 records
-		{ { 100000, 64, 0, 0, false }, 30000, 4096 },          // 1,024 records
-		{ { 100000, 64, 0, 0, false }, 3000000, 32768 },       // no fewer than 128
+		{ { 100000, 64, 0, 0, false }, 7500, 0 }, // a quarter of the budget
+		{ { 100000, 64, 0, 0, false },
+		  7501,
+		  1024 }, // half of that is aimed at, with a filter that is not full: 4,095 records
+		{ { 100000, 64, 0, 0, false }, 30000, 4096 },    // 1,024 records
+		{ { 100000, 64, 0, 0, false }, 3000000, 32768 }, // no fewer than 128
 		{ { 128, 64, 0, 0, false }, 3000000, 0 },
 		{ { 129, 64, 0, 0, false }, 3000000, 128 },
-		{ { 4000, 64, 0, 0, false }, 15000, 128 },             // a filter that is half empty: 1,000 records
+		{ { 4000, 64, 0, 0, false }, 15000, 128 }, // a filter that is half empty: 1,000 records
 		{ { 4000, 1000, 0, 0, false }, 15000, 2048 },
 		{ { 100000, 64, 4096, 1000, false }, 30000, 4096 }, // new ones have come
-		{ { 8192, 64, 4096, 4096, false }, 30000, 16384 },     // there were as many before: larger blocks than were expected
-		{ { 2000, 64, 4096, 1000, false }, 7501, 8192 },   // of those that were left no more than 999 are wanted
-		{ { 50000, 64, 4096, 9000, false }, 30000, 65536 }, // new ones have come, and of the old there were too many
+		{ { 8192, 64, 4096, 4096, false },
+		  30000,
+		  16384 }, // there were as many before: larger blocks than were expected
+		{ { 2000, 64, 4096, 1000, false }, 7501, 8192 }, // of those that were left no more than 999 are wanted
+		{ { 50000, 64, 4096, 9000, false },
+		  30000,
+		  65536 }, // new ones have come, and of the old there were too many
 		{ { UINT64_MAX, UINT64_MAX, 0, 0, false }, UINT32_MAX, HS_BUDGET_INTERVAL_MAX },
 		{ { UINT64_MAX, 0, 0, 0, false }, UINT32_MAX, 1 << 24 }, // counted as 2^32 records of one byte
 		{ { 1 << 20, 64, 0, 0, false }, 0, 0 },
-		{ { (1 << 20) + 1, 64, 0, 0, false }, 0, 128 },        // too many, though they cost nothing yet: 2^18 or twice as many
+		{ { (1 << 20) + 1, 64, 0, 0, false },
+		  0,
+		  128 }, // too many, though they cost nothing yet: 2^18 or twice as many
 		{ { (1 << 20) + 1, 64, 256, 1 << 18, false }, 0, 256 },
 		{ { (1 << 20) + 1, 64, 256, 1 << 20, false }, 0, 1024 },
-		{ { (1 << 20) + 1, 64, 0, 0, false }, 30000, 32768 },  // and what they cost: 1,024
+		{ { (1 << 20) + 1, 64, 0, 0, false }, 30000, 32768 }, // and what they cost: 1,024
 		{ { 2 << 20, 64, 4096, 1000, true }, 3000000, 0 },
 		{ { 2 << 20, 64, 0, 0, true }, 0, 0 },
 		{ { 100000, 64, HS_BUDGET_INTERVAL_MAX, 90000, false }, 30000, 0 }, // nothing is to be gained any more
@@ -140,11 +159,13 @@ static void test_return(void)
 	CHECK_EQUAL(decide(ticks, 1, 64, 0, 30000, HS_BUDGET_INTERVAL_MAX, &cost), 1);
 }
 
-// Loads of all kinds, at times none: what is spent in any time is the budget's part of it and what may be saved. Here each window of 1 ms is recorded
-// in full while there is credit, and not at all else.
+// Loads of all kinds, at times none: what is spent in any time is the budget's part of it and what may be saved. Here
+// each window of 1 ms is recorded in full while there is credit, and not at all else.
 static void test_credit(void)
 {
-	static const struct budget_purse purse = { .budget = 30000, .most = 20 * MS * 3 / 100 * 5, .least = 20 * MS * 3 / 100 * 5 };
+	static const struct budget_purse purse = { .budget = 30000,
+						   .most = 20 * MS * 3 / 100 * 5,
+						   .least = 20 * MS * 3 / 100 * 5 };
 	static const uint64_t loads[] = { 0, MS / 100, MS / 30, MS / 3, MS, 3 * MS };
 
 	for (unsigned on = 1; on < 200; on = on * 3 / 2 + 1) {
@@ -153,7 +174,8 @@ static void test_credit(void)
 			uint64_t spent = 0, asked = 0, most_at_once = 0;
 
 			for (unsigned ms = 0; ms < 3000; ms++) {
-				uint64_t load = ms % (on + off) < on ? loads[ms / 500] : 0, pays = credit > 0 ? load : 0;
+				uint64_t load = ms % (on + off) < on ? loads[ms / 500] : 0,
+					 pays = credit > 0 ? load : 0;
 
 				credit = budget_credit(&purse, credit, MS, pays);
 				spent += pays;
@@ -175,12 +197,14 @@ static void test_credit(void)
 // What follows for a time in which not all are to be recorded, though they would be affordable.
 static void test_sampled_all_the_same(void)
 {
-	const struct budget_window quiet = { .ticks = 20 * MS, .calls = 10, .bytes = 640 }, busy = { .ticks = 20 * MS, .calls = 1000000, .bytes = 64000000 };
+	const struct budget_window quiet = { .ticks = 20 * MS, .calls = 10, .bytes = 640 },
+				   busy = { .ticks = 20 * MS, .calls = 1000000, .bytes = 64000000 };
 
 	CHECK_EQUAL(budget_judge(&quiet, &costs, 30000, 1024).interval, 1);
 	CHECK_EQUAL(budget_judge(&quiet, &costs, 30000, 1024).sampled, HS_BUDGET_INTERVAL_MIN);
 	CHECK(budget_judge(&busy, &costs, 30000, 1024).interval > 1024);
-	CHECK_EQUAL(budget_judge(&busy, &costs, 30000, 1024).sampled, budget_judge(&busy, &costs, 30000, 1024).interval);
+	CHECK_EQUAL(budget_judge(&busy, &costs, 30000, 1024).sampled,
+		    budget_judge(&busy, &costs, 30000, 1024).interval);
 }
 
 // Windows that nobody has ever had.
@@ -190,8 +214,14 @@ static void test_absurd(void)
 
 	for (unsigned i = 0; i < 6 * 6 * 6 * 6 * 6; i++) {
 		const struct budget_window window = {
-			.ticks = values[i % 6], .calls = values[i / 6 % 6], .bytes = values[i / 36 % 6], .records = values[i / 216 % 6],
-			.framed = values[i / 6 % 6], .found = values[i / 36 % 6], .in_vain = values[i / 1296], .others = values[i / 216 % 6],
+			.ticks = values[i % 6],
+			.calls = values[i / 6 % 6],
+			.bytes = values[i / 36 % 6],
+			.records = values[i / 216 % 6],
+			.framed = values[i / 6 % 6],
+			.found = values[i / 36 % 6],
+			.in_vain = values[i / 1296],
+			.others = values[i / 216 % 6],
 		};
 		uint64_t interval = budget_judge(&window, &costs, 1000000, 1).interval;
 
@@ -203,7 +233,8 @@ static void test_absurd(void)
 
 	CHECK_EQUAL(verdict.interval, 1); // as if each took one tick
 	CHECK_EQUAL(verdict.cost, 20000);
-	CHECK_EQUAL(budget_judge(&window, &enormous, 30000, 1).interval, HS_BUDGET_INTERVAL_MIN); // as all 100 bytes are in one sample
+	// as all 100 bytes are in one sample
+	CHECK_EQUAL(budget_judge(&window, &enormous, 30000, 1).interval, HS_BUDGET_INTERVAL_MIN);
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread under a budget: what it records is thinned when it costs too much, by itself and for others, and stands for the same; and its interval
-// goes up with the load and down without. Which clock it goes by does not matter here: it is made to run so slowly or so fast that nothing else decides.
+// A thread under a budget: what it records is thinned when it costs too much, by itself and for others, and stands for
+// the same; and its interval goes up with the load and down without. Which clock it goes by does not matter here: it is
+// made to run so slowly or so fast that nothing else decides.
 #include "check.h"
 #include "payload_region.h"
 
@@ -66,7 +67,8 @@ static void add_block(uint64_t address, uint32_t ref, const struct block_record 
 	estimate_add(&sum->estimate, record);
 }
 
-// Thins all there is, and compares what it stands for with the truth, within five of its own standard errors. Returns the number of records.
+// Thins all there is, and compares what it stands for with the truth, within five of its own standard errors. Returns
+// the number of records.
 static uint64_t thin_steady(struct thread_slot *slot, uint32_t interval, uint64_t bytes)
 {
 	struct steady_sum sum = { .least = UINT32_MAX };
@@ -87,12 +89,13 @@ static uint64_t thin_steady(struct thread_slot *slot, uint32_t interval, uint64_
 	CHECK(distance * distance <= 25 * sum.estimate.bytes_variance);
 	distance = sum.estimate.objects - STEADY;
 	CHECK(distance * distance <= 25 * sum.estimate.objects_variance);
-	printf("%u bytes: %" PRIu64 " records stand for %.0f blocks\n", interval, sum.estimate.records, sum.estimate.objects);
+	printf("%u bytes: %" PRIu64 " records stand for %.0f blocks\n", interval, sum.estimate.records,
+	       sum.estimate.objects);
 	return sum.estimate.records;
 }
 
-// Under a budget: all are recorded; then what there is is thinned, twice; a thread that goes over its budget samples no finer than that; and
-// when it has little to do it records all again.
+// Under a budget: all are recorded; then what there is is thinned, twice; a thread that goes over its budget samples no
+// finer than that; and when it has little to do it records all again.
 static void test_budget(void)
 {
 	const struct timespec while_ = { .tv_nsec = 100000 };
@@ -176,8 +179,8 @@ static void test_full_filter(void)
 
 #define LONG (UINT64_C(1) << 37) // ticks, a minute or so: how long the test itself takes does not matter beside that
 
-// A window without a sample is not taken for one without a load: what has passed says how many calls there were. The thread looks at its budget only when the
-// test says so, however long it has to wait for a processor.
+// A window without a sample is not taken for one without a load: what has passed says how many calls there were. The
+// thread looks at its budget only when the test says so, however long it has to wait for a processor.
 static void test_no_samples(void)
 {
 	enum { SIZE = 64, CALLS = 400000 };
@@ -210,8 +213,10 @@ static void test_no_samples(void)
 	payload_region_deinit(&made);
 }
 
-// A window that has lasted for LONG, with so many recordings and releases, each of so many ticks as they are timed. Returns the interval that follows.
-static uint64_t interval_after(struct thread_slot *slot, uint64_t records, uint64_t found, uint32_t record_ticks, uint32_t release_ticks)
+// A window that has lasted for LONG, with so many recordings and releases, each of so many ticks as they are timed.
+// Returns the interval that follows.
+static uint64_t interval_after(struct thread_slot *slot, uint64_t records, uint64_t found, uint32_t record_ticks,
+			       uint32_t release_ticks)
 {
 	slot->interval = 1;
 	slot->record_ticks = record_ticks;
@@ -240,7 +245,8 @@ static void test_entering_is_charged(void)
 	payload_region_deinit(&made);
 }
 
-// The mean size of what a thread allocates: of more than it needs to know it, calls that are longer ago count less, and their bytes as well.
+// The mean size of what a thread allocates: of more than it needs to know it, calls that are longer ago count less, and
+// their bytes as well.
 static void test_mean_size(void)
 {
 	struct thread_slot *slot = begin(30000);
@@ -253,17 +259,19 @@ static void test_mean_size(void)
 		slot->interval = 1024;
 		slot->window_began = arch_ticks() - LONG;
 		budget_look(slot);
-		CHECK(slot->estimated_bytes * 256 / slot->estimated_calls >= 63 && slot->estimated_bytes * 256 / slot->estimated_calls <= 64);
+		CHECK(slot->estimated_bytes * 256 / slot->estimated_calls >= 63 &&
+		      slot->estimated_bytes * 256 / slot->estimated_calls <= 64);
 	}
 	CHECK(slot->estimated_calls >> 8 < 1024);
 	payload_region_deinit(&made);
 }
 
-// A thread begins with one window's budget, each of its first recordings is timed, and when these have spent it samples are drawn, long before the window's
-// end. New settings do not give it the same once more.
+// A thread begins with one window's budget, each of its first recordings is timed, and when these have spent it samples
+// are drawn, long before the window's end. New settings do not give it the same once more.
 static void test_first_credit(void)
 {
-	enum { BUDGET = 10, TICKS_PER_US = 100000, CREDIT = TICKS_PER_US / 50 * BUDGET }; // of a window of some second; time earns nothing here
+	// of a window of some second; time earns nothing here
+	enum { BUDGET = 10, TICKS_PER_US = 100000, CREDIT = TICKS_PER_US / 50 * BUDGET };
 	struct thread_slot *slot = begin(HS_BUDGET_MAX);
 	unsigned i;
 

@@ -19,8 +19,8 @@ struct bytes {
 	const uint8_t *data;
 	size_t size;
 };
-#define BYTES(...) ((struct bytes){(const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})})
-#define NO_BYTES   ((struct bytes){NULL, 0})
+#define BYTES(...) ((struct bytes){ (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }) })
+#define NO_BYTES   ((struct bytes){ NULL, 0 })
 
 // A header, one CIE, one FDE and a terminator, laid one behind the other.
 struct image {
@@ -70,12 +70,12 @@ struct cie_form {
 	uint8_t return_address;
 };
 
-#define USUAL_CIE ((struct cie_form){1, "zR", BYTES(0x1b), 0x1b, 1, 0x78, 16})
+#define USUAL_CIE ((struct cie_form){ 1, "zR", BYTES(0x1b), 0x1b, 1, 0x78, 16 })
 #define HDR_SIZE  20
 
 static void add_pointer(struct image *image, uint8_t encoding, uint64_t value)
 {
-	static const uint8_t sizes[16] = {[0] = 8, [2] = 2, [3] = 4, [4] = 8, [8] = 8, [10] = 2, [11] = 4, [12] = 8};
+	static const uint8_t sizes[16] = { [0] = 8, [2] = 2, [3] = 4, [4] = 8, [8] = 8, [10] = 2, [11] = 4, [12] = 8 };
 	unsigned format = encoding & 0xf;
 
 	if ((encoding & 0x70) == 0x10)
@@ -94,7 +94,7 @@ static void build(struct image *image, struct cie_form cie, struct bytes cie_pro
 {
 	uint64_t cie_start, range_encoding = cie.encoding & 0x0f;
 
-	*image = (struct image){0};
+	*image = (struct image){ 0 };
 	add(image, 1, 1);    // version
 	add(image, 0x1b, 1); // .eh_frame: pcrel|sdata4
 	add(image, 0x03, 1); // count: udata4
@@ -108,7 +108,7 @@ static void build(struct image *image, struct cie_form cie, struct bytes cie_pro
 	add(image, 0, 4);
 	add(image, 0, 4);
 	add(image, cie.version, 1);
-	add_bytes(image, (struct bytes){(const uint8_t *)cie.augmentation, strlen(cie.augmentation) + 1});
+	add_bytes(image, (struct bytes){ (const uint8_t *)cie.augmentation, strlen(cie.augmentation) + 1 });
 	if (cie.version == 4)
 		add(image, 8, 2); // address size, segment size
 	add(image, cie.code_alignment, 1);

@@ -19,13 +19,13 @@
 #include <unistd.h>
 
 static const char *const default_files[] = {
-        "/lib/x86_64-linux-gnu/libc.so.6",
-        "/lib64/ld-linux-x86-64.so.2",
-        "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
-        "/usr/lib/x86_64-linux-gnu/libcrypto.so.3",
-        "/usr/bin/python3.11",
-        "/usr/bin/redis-server",
-        "/usr/sbin/nginx",
+	"/lib/x86_64-linux-gnu/libc.so.6",
+	"/lib64/ld-linux-x86-64.so.2",
+	"/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+	"/usr/lib/x86_64-linux-gnu/libcrypto.so.3",
+	"/usr/bin/python3.11",
+	"/usr/bin/redis-server",
+	"/usr/sbin/nginx",
 };
 
 // In a larger file only every n-th FDE is looked at, so that no more than these are.
@@ -56,12 +56,12 @@ enum outcome {
 	OUTCOMES
 };
 static const char *const outcome_names[OUTCOMES] = {
-        [OUTCOME_SAME] = "equal",
-        [OUTCOME_FOREIGN_CFA] =
-                "unsupported by design: the CFA is in a register that is not kept (a realigning prologue's r10, say)",
-        [OUTCOME_FOREIGN_RULE] = "unsupported by design: a value is in a register that is not kept",
-        [OUTCOME_BOTH_REFUSE] = "refused by both: half a CFA changed while it is an expression",
-        [OUTCOME_DIFFERENT] = "DIFFERENT",
+	[OUTCOME_SAME] = "equal",
+	[OUTCOME_FOREIGN_CFA] =
+		"unsupported by design: the CFA is in a register that is not kept (a realigning prologue's r10, say)",
+	[OUTCOME_FOREIGN_RULE] = "unsupported by design: a value is in a register that is not kept",
+	[OUTCOME_BOTH_REFUSE] = "refused by both: half a CFA changed while it is an expression",
+	[OUTCOME_DIFFERENT] = "DIFFERENT",
 };
 
 struct tally {
@@ -71,18 +71,18 @@ struct tally {
 };
 
 static const char *const kind_names[16] = {
-        "INVALID", "END", "SP", "BP", "BP_DEREF", "PLT", "SIGNAL", "SLOW", "FRAME_POINTER", "NO_INFO", "BAD",
+	"INVALID", "END", "SP", "BP", "BP_DEREF", "PLT", "SIGNAL", "SLOW", "FRAME_POINTER", "NO_INFO", "BAD",
 };
 
-static const uint8_t dwarf_numbers[CFI_REGISTERS] = {DWARF_RBX, DWARF_RBP, DWARF_R12, DWARF_R13,
-                                                     DWARF_R14, DWARF_R15, DWARF_RSP, DWARF_RA};
+static const uint8_t dwarf_numbers[CFI_REGISTERS] = { DWARF_RBX, DWARF_RBP, DWARF_R12, DWARF_R13,
+						      DWARF_R14, DWARF_R15, DWARF_RSP, DWARF_RA };
 
 static bool open_file(const char *path, struct file *file)
 {
 	struct stat status;
 	size_t count;
 
-	*file = (struct file){.path = path, .map = MAP_FAILED, .fd = open(path, O_RDONLY | O_CLOEXEC)};
+	*file = (struct file){ .path = path, .map = MAP_FAILED, .fd = open(path, O_RDONLY | O_CLOEXEC) };
 	if (file->fd < 0 || fstat(file->fd, &status) < 0)
 		return false;
 	file->map_size = (size_t)status.st_size;
@@ -103,7 +103,8 @@ static bool open_file(const char *path, struct file *file)
 
 		if (gelf_getphdr(file->elf, i, &header) && header.p_type == PT_LOAD && file->hdr >= header.p_vaddr &&
 		    file->hdr < header.p_vaddr + header.p_filesz)
-			file->span = (struct memory_span){file->map + header.p_offset, header.p_vaddr, header.p_filesz};
+			file->span =
+				(struct memory_span){ file->map + header.p_offset, header.p_vaddr, header.p_filesz };
 	}
 	for (Elf_Scn *section = NULL; (section = elf_nextscn(file->elf, section));) {
 		GElf_Shdr header;
@@ -205,7 +206,7 @@ static bool same_rule(const struct file *file, const struct cfi_rule *rule, cons
 	if (rule->kind == CFI_AT_EXPRESSION || rule->kind == CFI_IS_EXPRESSION)
 		return is_value == (rule->kind == CFI_IS_EXPRESSION) &&
 		       same_expression(file, rule->expression, rule->expression_size, ops + 1,
-		                       count - 1 - (size_t)is_value);
+				       count - 1 - (size_t)is_value);
 	return false;
 }
 
@@ -234,11 +235,11 @@ static bool is_foreign_register_rule(const Dwarf_Op *ops, size_t count)
 {
 	return count == 1 &&
 	       ((ops[0].atom == DW_OP_regx && is_foreign(ops[0].number)) ||
-	        (ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31 && is_foreign(ops[0].atom - DW_OP_reg0)));
+		(ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31 && is_foreign(ops[0].atom - DW_OP_reg0)));
 }
 
 static enum outcome compare_row(const struct file *file, uint64_t pc, Dwarf_Frame *frame, bool is_signal,
-                                unsigned *kind_ret)
+				unsigned *kind_ret)
 {
 	struct cfi_row row;
 	enum cfi_result result = cfi_decode(&file->span, file->hdr, file->hdr_size, pc, &row);
@@ -309,7 +310,7 @@ static uint64_t compare_at(const struct file *file, uint64_t pc, struct tally *t
 		check_failures++;
 		if (tally->outcomes[outcome] <= PRINTED_MAX)
 			fprintf(stderr, "%s: the row at 0x%lx differs (kind %s)\n", file->path, (unsigned long)pc,
-			        kind_names[kind]);
+				kind_names[kind]);
 	}
 	return end > pc ? end : pc + 1;
 }
@@ -330,8 +331,8 @@ static void compare_fde(const struct file *file, uint64_t begin, uint64_t end, s
 static void compare_file(const struct file *file, struct tally *tally)
 {
 	const uint8_t *section = file->span.bytes + (file->frame - file->span.address);
-	unsigned char ident[EI_NIDENT] = {[EI_CLASS] = ELFCLASS64, [EI_DATA] = ELFDATA2LSB};
-	Elf_Data data = {.d_buf = (void *)(uintptr_t)section, .d_size = file->frame_size, .d_version = EV_CURRENT};
+	unsigned char ident[EI_NIDENT] = { [EI_CLASS] = ELFCLASS64, [EI_DATA] = ELFDATA2LSB };
+	Elf_Data data = { .d_buf = (void *)(uintptr_t)section, .d_size = file->frame_size, .d_version = EV_CURRENT };
 	unsigned stride = 1;
 
 	for (unsigned pass = 0; pass < 2; pass++) {
@@ -376,13 +377,13 @@ static void mutate_file(const struct file *file)
 {
 	uint64_t begin = file->hdr < file->frame ? file->hdr : file->frame;
 	uint64_t end = file->frame + file->frame_size > file->hdr + file->hdr_size ? file->frame + file->frame_size
-	                                                                           : file->hdr + file->hdr_size;
+										   : file->hdr + file->hdr_size;
 	size_t size = end - begin;
 	uint8_t *copy = malloc(size);
 	const uint8_t *original = file->span.bytes + (begin - file->span.address);
 	uint64_t entries = (file->hdr_size - 12) / 8;
-	struct memory_span span = {copy, begin, size};
-	unsigned results[CFI_MALFORMED + 1] = {0};
+	struct memory_span span = { copy, begin, size };
+	unsigned results[CFI_MALFORMED + 1] = { 0 };
 
 	memcpy(copy, original, size);
 	for (unsigned i = 0; i < MUTATIONS_PER_FILE; i++) {
@@ -420,14 +421,14 @@ static void mutate_file(const struct file *file)
 		}
 		// A scan of the whole section for each would take too long: cut it.
 		span.size = copy[file->hdr - begin + 3] == 0x3b && copy[file->hdr - begin + 2] != 0xff ? size
-		                                                                                       : size % 65536;
+												       : size % 65536;
 		result = cfi_decode(&span, file->hdr, file->hdr_size,
-		                    file->hdr + (uint64_t)(int64_t)pc_distance + random_number() % 32, &row);
+				    file->hdr + (uint64_t)(int64_t)pc_distance + random_number() % 32, &row);
 		results[result]++;
 		if (result == CFI_OK) {
-			uint64_t stack[32] = {0}, cfa;
-			struct memory_span stack_span = {(const uint8_t *)stack, 0x1000, sizeof stack};
-			struct full_registers registers = {.known = 0xff};
+			uint64_t stack[32] = { 0 }, cfa;
+			struct memory_span stack_span = { (const uint8_t *)stack, 0x1000, sizeof stack };
+			struct full_registers registers = { .known = 0xff };
 
 			for (unsigned j = 0; j < CFI_REGISTERS; j++)
 				registers.value[j] = 0x1000 + 8 * (random_number() % 32);
@@ -443,13 +444,13 @@ static void mutate_file(const struct file *file)
 	printf("  hostile bytes: %u decoded, %u without entry, %u unsupported, %u malformed\n", results[CFI_OK],
 	       results[CFI_NO_ENTRY], results[CFI_UNSUPPORTED], results[CFI_MALFORMED]);
 	CHECK(entries < 100 || (results[CFI_OK] > 0 && results[CFI_NO_ENTRY] > 0 && results[CFI_UNSUPPORTED] > 0 &&
-	                        results[CFI_MALFORMED] > 0));
+				results[CFI_MALFORMED] > 0));
 	free(copy);
 }
 
 static void test_file(const char *path)
 {
-	struct tally tally = {0};
+	struct tally tally = { 0 };
 	struct file file;
 	struct timespec start, end;
 

@@ -10,7 +10,7 @@
 static enum cfi_result decode_image(const struct image *image, size_t hdr_size, uint64_t pc, struct cfi_row *row)
 {
 	uint8_t *copy = malloc(image->size);
-	struct memory_span span = {copy, BASE, image->size};
+	struct memory_span span = { copy, BASE, image->size };
 	enum cfi_result result;
 
 	memcpy(copy, image->data, image->size);
@@ -21,7 +21,7 @@ static enum cfi_result decode_image(const struct image *image, size_t hdr_size, 
 }
 
 static enum cfi_result decode(struct cie_form cie, struct bytes cie_program, struct bytes fde_program,
-                              unsigned pc_offset, struct cfi_row *row)
+			      unsigned pc_offset, struct cfi_row *row)
 {
 	struct image image;
 
@@ -52,35 +52,35 @@ static void test_usual_function(void)
 		unsigned pc;
 		int cfa_register, cfa_offset, rbp_kind, rbp_offset, rbx_kind, rbx_offset;
 	} expected[] = {
-	        {0x00, CFI_RSP, 8, CFI_SAME, 0, CFI_SAME, 0},
-	        {0x01, CFI_RSP, 16, CFI_AT_OFFSET, -16, CFI_SAME, 0},
-	        {0x03, CFI_RSP, 16, CFI_AT_OFFSET, -16, CFI_SAME, 0},
-	        {0x04, CFI_RBP, 16, CFI_AT_OFFSET, -16, CFI_SAME, 0},
-	        {0x09, CFI_RBP, 16, CFI_AT_OFFSET, -16, CFI_AT_OFFSET, -24},
-	        {0x28, CFI_RBP, 16, CFI_AT_OFFSET, -16, CFI_AT_OFFSET, -24},
-	        {0x29, CFI_RSP, 8, CFI_SAME, 0, CFI_AT_OFFSET, -24},
-	        {0x2a, CFI_RBP, 16, CFI_AT_OFFSET, -16, CFI_AT_OFFSET, -24},
-	        {0xff, CFI_RBP, 16, CFI_AT_OFFSET, -16, CFI_AT_OFFSET, -24},
+		{ 0x00, CFI_RSP, 8, CFI_SAME, 0, CFI_SAME, 0 },
+		{ 0x01, CFI_RSP, 16, CFI_AT_OFFSET, -16, CFI_SAME, 0 },
+		{ 0x03, CFI_RSP, 16, CFI_AT_OFFSET, -16, CFI_SAME, 0 },
+		{ 0x04, CFI_RBP, 16, CFI_AT_OFFSET, -16, CFI_SAME, 0 },
+		{ 0x09, CFI_RBP, 16, CFI_AT_OFFSET, -16, CFI_AT_OFFSET, -24 },
+		{ 0x28, CFI_RBP, 16, CFI_AT_OFFSET, -16, CFI_AT_OFFSET, -24 },
+		{ 0x29, CFI_RSP, 8, CFI_SAME, 0, CFI_AT_OFFSET, -24 },
+		{ 0x2a, CFI_RBP, 16, CFI_AT_OFFSET, -16, CFI_AT_OFFSET, -24 },
+		{ 0xff, CFI_RBP, 16, CFI_AT_OFFSET, -16, CFI_AT_OFFSET, -24 },
 	};
 
 	for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
 		struct cfi_row row;
 
 		CHECK_EQUAL(RUN(expected[i].pc, &row,
-		                0x41,             // DW_CFA_advance_loc: 1
-		                0x0e, 0x10,       // DW_CFA_def_cfa_offset: 16
-		                0x86, 0x02,       // DW_CFA_offset: r6 (rbp) at cfa-16
-		                0x43,             // DW_CFA_advance_loc: 3
-		                0x0d, 0x06,       // DW_CFA_def_cfa_register: r6 (rbp)
-		                0x02, 0x05,       // DW_CFA_advance_loc1: 5
-		                0x83, 0x03,       // DW_CFA_offset: r3 (rbx) at cfa-24
-		                0x60,             // DW_CFA_advance_loc: 32
-		                0x0a,             // DW_CFA_remember_state
-		                0x0c, 0x07, 0x08, // DW_CFA_def_cfa: r7 (rsp) ofs 8
-		                0xc6,             // DW_CFA_restore: r6 (rbp)
-		                0x41,             // DW_CFA_advance_loc: 1
-		                0x0b),            // DW_CFA_restore_state
-		            CFI_OK);
+				0x41,             // DW_CFA_advance_loc: 1
+				0x0e, 0x10,       // DW_CFA_def_cfa_offset: 16
+				0x86, 0x02,       // DW_CFA_offset: r6 (rbp) at cfa-16
+				0x43,             // DW_CFA_advance_loc: 3
+				0x0d, 0x06,       // DW_CFA_def_cfa_register: r6 (rbp)
+				0x02, 0x05,       // DW_CFA_advance_loc1: 5
+				0x83, 0x03,       // DW_CFA_offset: r3 (rbx) at cfa-24
+				0x60,             // DW_CFA_advance_loc: 32
+				0x0a,             // DW_CFA_remember_state
+				0x0c, 0x07, 0x08, // DW_CFA_def_cfa: r7 (rsp) ofs 8
+				0xc6,             // DW_CFA_restore: r6 (rbp)
+				0x41,             // DW_CFA_advance_loc: 1
+				0x0b),            // DW_CFA_restore_state
+			    CFI_OK);
 		CHECK_CFA(row, expected[i].cfa_register, expected[i].cfa_offset);
 		CHECK_RULE(row, CFI_RA, CFI_AT_OFFSET, -8);
 		CHECK_RULE(row, CFI_RSP, CFI_SAME, 0);
@@ -95,7 +95,7 @@ static void test_locations(void)
 	struct cfi_row row;
 
 	CHECK_EQUAL(RUN(0x41, &row, 0x03, 0x42, 0x00, 0x0e, 0x10),
-	            CFI_OK); // DW_CFA_advance_loc2: 66; def_cfa_offset: 16
+		    CFI_OK); // DW_CFA_advance_loc2: 66; def_cfa_offset: 16
 	CHECK_CFA(row, CFI_RSP, 8);
 	CHECK_EQUAL(RUN(0x42, &row, 0x03, 0x42, 0x00, 0x0e, 0x10), CFI_OK);
 	CHECK_CFA(row, CFI_RSP, 16);
@@ -109,14 +109,14 @@ static void test_locations(void)
 	CHECK_EQUAL(decode(cie, BYTES(USUAL_CIE_PROGRAM), BYTES(0x44, 0x0e, 0x10), 16, &row), CFI_OK);
 	CHECK_CFA(row, CFI_RSP, 16);
 	// DW_CFA_set_loc: 0x401010, absolute in eight bytes
-	cie = (struct cie_form){1, "", NO_BYTES, 0x00, 1, 0x78, 16};
+	cie = (struct cie_form){ 1, "", NO_BYTES, 0x00, 1, 0x78, 16 };
 	CHECK_EQUAL(decode(cie, BYTES(USUAL_CIE_PROGRAM), BYTES(0x01, 0x10, 0x10, 0x40, 0, 0, 0, 0, 0, 0x0e, 0x10),
-	                   0x0f, &row),
-	            CFI_OK);
+			   0x0f, &row),
+		    CFI_OK);
 	CHECK_CFA(row, CFI_RSP, 8);
 	CHECK_EQUAL(decode(cie, BYTES(USUAL_CIE_PROGRAM), BYTES(0x01, 0x10, 0x10, 0x40, 0, 0, 0, 0, 0, 0x0e, 0x10),
-	                   0x10, &row),
-	            CFI_OK);
+			   0x10, &row),
+		    CFI_OK);
 	CHECK_CFA(row, CFI_RSP, 16);
 }
 
@@ -146,7 +146,7 @@ static void test_rules(void)
 	CHECK_EQUAL(RUN(0, &row, 0x86, 0x02, 0xc6), CFI_OK);          // DW_CFA_offset: r6; DW_CFA_restore: r6
 	CHECK_RULE(row, CFI_RBP, CFI_SAME, 0);
 	CHECK_EQUAL(RUN(0, &row, 0x07, 0x10, 0x06, 0x10),
-	            CFI_OK); // DW_CFA_undefined: r16; DW_CFA_restore_extended: r16
+		    CFI_OK); // DW_CFA_undefined: r16; DW_CFA_restore_extended: r16
 	CHECK_RULE(row, CFI_RA, CFI_AT_OFFSET, -8);
 	CHECK_EQUAL(RUN(0, &row, 0x80, 0x05, 0x07, 0x02, 0xc1), CFI_OK); // rules of rax, rcx, rdx: read and forgotten
 	CHECK_EQUAL(RUN(0, &row, 0x2e, 0x20, 0x0e, 0x10), CFI_OK);       // DW_CFA_GNU_args_size: 32; def_cfa_offset: 16
@@ -203,13 +203,13 @@ static void test_states(void)
 
 	// Six levels, each with its own offset, and back: the innermost first.
 	static const uint8_t nested[] = {
-	        0x0a, 0x0e, 0x10, 0x0a, 0x0e, 0x18, 0x0a, 0x0e, 0x20, 0x0a, 0x0e, 0x28, 0x0a, 0x0e, 0x30,
-	        0x0a, 0x0e, 0x38, 0x41, 0x0b, 0x41, 0x0b, 0x41, 0x0b, 0x41, 0x0b, 0x41, 0x0b, 0x41, 0x0b,
+		0x0a, 0x0e, 0x10, 0x0a, 0x0e, 0x18, 0x0a, 0x0e, 0x20, 0x0a, 0x0e, 0x28, 0x0a, 0x0e, 0x30,
+		0x0a, 0x0e, 0x38, 0x41, 0x0b, 0x41, 0x0b, 0x41, 0x0b, 0x41, 0x0b, 0x41, 0x0b, 0x41, 0x0b,
 	};
 	for (unsigned pc = 0; pc <= 6; pc++) {
 		CHECK_EQUAL(
-		        decode(USUAL_CIE, BYTES(USUAL_CIE_PROGRAM), (struct bytes){nested, sizeof nested}, pc, &row),
-		        CFI_OK);
+			decode(USUAL_CIE, BYTES(USUAL_CIE_PROGRAM), (struct bytes){ nested, sizeof nested }, pc, &row),
+			CFI_OK);
 		CHECK_CFA(row, CFI_RSP, 56 - 8 * (int)pc);
 	}
 	CHECK_EQUAL(RUN(0, &row, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a), CFI_UNSUPPORTED); // seven
@@ -230,10 +230,10 @@ static void test_numbers(void)
 	CHECK_CFA(row, CFI_RSP, 16);
 	// eleven bytes, and a 65th bit
 	CHECK_EQUAL(RUN(0, &row, 0x0e, 0x90, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00),
-	            CFI_MALFORMED);
+		    CFI_MALFORMED);
 	CHECK_EQUAL(RUN(0, &row, 0x0e, 0x90, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02), CFI_MALFORMED);
 	CHECK_EQUAL(RUN(0, &row, 0x0e, 0x90, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01),
-	            CFI_MALFORMED); // 2^63 + 16
+		    CFI_MALFORMED); // 2^63 + 16
 	// SLEB128 of ten bytes: -1, factored by -8; then one whose sign bits disagree; then the least number, whose
 	// product overflows
 	CHECK_EQUAL(RUN(0, &row, 0x13, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f), CFI_OK);
@@ -256,43 +256,43 @@ static void test_cie_forms(void)
 		struct cie_form cie;
 		enum cfi_result result;
 	} cases[] = {
-	        {{1, "zR", BYTES(0x1b), 0x1b, 1, 0x78, 16}, CFI_OK},
-	        {{3, "zR", BYTES(0x1b), 0x1b, 1, 0x78, 16}, CFI_OK},
-	        {{4, "zR", BYTES(0x1b), 0x1b, 1, 0x78, 16}, CFI_OK},
-	        {{2, "zR", BYTES(0x1b), 0x1b, 1, 0x78, 16}, CFI_UNSUPPORTED},
-	        {{1, "", NO_BYTES, 0x00, 1, 0x78, 16}, CFI_OK},
-	        {{1, "z", NO_BYTES, 0x00, 1, 0x78, 16}, CFI_OK},
-	        {{1, "eh", NO_BYTES, 0x00, 1, 0x78, 16}, CFI_UNSUPPORTED},
-	        {{1, "zQ", NO_BYTES, 0x00, 1, 0x78, 16}, CFI_UNSUPPORTED},
-	        // personality indirect|pcrel|sdata4, LSDA pcrel|sdata4, FDE pcrel|sdata4: as g++ writes for shared code
-	        {{1, "zPLR", BYTES(0x9b, 1, 2, 3, 4, 0x1b, 0x1b), 0x1b, 1, 0x78, 16}, CFI_OK},
-	        {{1, "zPLR", BYTES(0x03, 1, 2, 3, 4, 0x03, 0x03), 0x03, 1, 0x78, 16}, CFI_OK},
-	        {{1, "zRPL", BYTES(0x1b, 0x00, 1, 2, 3, 4, 5, 6, 7, 8, 0xff), 0x1b, 1, 0x78, 16}, CFI_OK},
-	        {{1, "zPR", BYTES(0x01, 0x81, 0x82, 0x03, 0x1b), 0x1b, 1, 0x78, 16}, CFI_OK}, // uleb128
-	        {{1, "zPR", BYTES(0x09, 0xff, 0x7f, 0x1b), 0x1b, 1, 0x78, 16}, CFI_OK},       // sleb128
-	        {{1, "zPR", BYTES(0x02, 1, 2, 0x1b), 0x1b, 1, 0x78, 16}, CFI_OK},             // udata2
-	        {{1, "zPR", BYTES(0xff, 0x1b), 0x1b, 1, 0x78, 16}, CFI_OK},                   // omitted
-	        {{1, "zPR", BYTES(0x05, 0x1b), 0x1b, 1, 0x78, 16}, CFI_UNSUPPORTED},          // no such format
-	        {{1, "zPR", BYTES(0x1b, 1, 2), 0x1b, 1, 0x78, 16}, CFI_MALFORMED},            // too little data
-	        {{1, "zR", BYTES(0x00), 0x00, 1, 0x78, 16}, CFI_OK},
-	        {{1, "zR", BYTES(0x04), 0x04, 1, 0x78, 16}, CFI_OK},
-	        {{1, "zR", BYTES(0x0c), 0x0c, 1, 0x78, 16}, CFI_OK},
-	        {{1, "zR", BYTES(0x0b), 0x0b, 1, 0x78, 16}, CFI_OK},
-	        {{1, "zR", BYTES(0x03), 0x03, 1, 0x78, 16}, CFI_OK},
-	        {{1, "zR", BYTES(0x12), 0x12, 1, 0x78, 16}, CFI_OK},
-	        {{1, "zR", BYTES(0x1a), 0x1a, 1, 0x78, 16}, CFI_OK},
-	        {{1, "zR", BYTES(0x1c), 0x1c, 1, 0x78, 16}, CFI_OK},
-	        {{1, "zR", BYTES(0x10), 0x10, 1, 0x78, 16}, CFI_OK},
-	        {{1, "zR", BYTES(0x01), 0x01, 1, 0x78, 16}, CFI_OK},
-	        {{1, "zR", BYTES(0x19), 0x19, 1, 0x78, 16}, CFI_OK},
-	        {{1, "zR", BYTES(0x50), 0x50, 1, 0x78, 16}, CFI_OK},
-	        {{1, "zR", BYTES(0x2b), 0x0b, 1, 0x78, 16}, CFI_UNSUPPORTED}, // textrel
-	        {{1, "zR", BYTES(0x3b), 0x0b, 1, 0x78, 16}, CFI_UNSUPPORTED}, // datarel: nobody says to what
-	        {{1, "zR", BYTES(0x9b), 0x1b, 1, 0x78, 16}, CFI_UNSUPPORTED}, // indirect
-	        {{1, "zR", BYTES(0x1b), 0x1b, 1, 0x78, 15}, CFI_UNSUPPORTED}, // return address column
-	        {{1, "zLLLLLLLLLLLLR", BYTES(0x1b), 0x1b, 1, 0x78, 16}, CFI_UNSUPPORTED},
-	        {{1, "zRSSSSSS", BYTES(0x1b), 0x1b, 1, 0x78, 16}, CFI_OK}, // as long as there is room for
-	        {{1, "zRSSSSSSS", BYTES(0x1b), 0x1b, 1, 0x78, 16}, CFI_UNSUPPORTED},
+		{ { 1, "zR", BYTES(0x1b), 0x1b, 1, 0x78, 16 }, CFI_OK },
+		{ { 3, "zR", BYTES(0x1b), 0x1b, 1, 0x78, 16 }, CFI_OK },
+		{ { 4, "zR", BYTES(0x1b), 0x1b, 1, 0x78, 16 }, CFI_OK },
+		{ { 2, "zR", BYTES(0x1b), 0x1b, 1, 0x78, 16 }, CFI_UNSUPPORTED },
+		{ { 1, "", NO_BYTES, 0x00, 1, 0x78, 16 }, CFI_OK },
+		{ { 1, "z", NO_BYTES, 0x00, 1, 0x78, 16 }, CFI_OK },
+		{ { 1, "eh", NO_BYTES, 0x00, 1, 0x78, 16 }, CFI_UNSUPPORTED },
+		{ { 1, "zQ", NO_BYTES, 0x00, 1, 0x78, 16 }, CFI_UNSUPPORTED },
+		// personality indirect|pcrel|sdata4, LSDA pcrel|sdata4, FDE pcrel|sdata4: as g++ writes for shared code
+		{ { 1, "zPLR", BYTES(0x9b, 1, 2, 3, 4, 0x1b, 0x1b), 0x1b, 1, 0x78, 16 }, CFI_OK },
+		{ { 1, "zPLR", BYTES(0x03, 1, 2, 3, 4, 0x03, 0x03), 0x03, 1, 0x78, 16 }, CFI_OK },
+		{ { 1, "zRPL", BYTES(0x1b, 0x00, 1, 2, 3, 4, 5, 6, 7, 8, 0xff), 0x1b, 1, 0x78, 16 }, CFI_OK },
+		{ { 1, "zPR", BYTES(0x01, 0x81, 0x82, 0x03, 0x1b), 0x1b, 1, 0x78, 16 }, CFI_OK }, // uleb128
+		{ { 1, "zPR", BYTES(0x09, 0xff, 0x7f, 0x1b), 0x1b, 1, 0x78, 16 }, CFI_OK },       // sleb128
+		{ { 1, "zPR", BYTES(0x02, 1, 2, 0x1b), 0x1b, 1, 0x78, 16 }, CFI_OK },             // udata2
+		{ { 1, "zPR", BYTES(0xff, 0x1b), 0x1b, 1, 0x78, 16 }, CFI_OK },                   // omitted
+		{ { 1, "zPR", BYTES(0x05, 0x1b), 0x1b, 1, 0x78, 16 }, CFI_UNSUPPORTED },          // no such format
+		{ { 1, "zPR", BYTES(0x1b, 1, 2), 0x1b, 1, 0x78, 16 }, CFI_MALFORMED },            // too little data
+		{ { 1, "zR", BYTES(0x00), 0x00, 1, 0x78, 16 }, CFI_OK },
+		{ { 1, "zR", BYTES(0x04), 0x04, 1, 0x78, 16 }, CFI_OK },
+		{ { 1, "zR", BYTES(0x0c), 0x0c, 1, 0x78, 16 }, CFI_OK },
+		{ { 1, "zR", BYTES(0x0b), 0x0b, 1, 0x78, 16 }, CFI_OK },
+		{ { 1, "zR", BYTES(0x03), 0x03, 1, 0x78, 16 }, CFI_OK },
+		{ { 1, "zR", BYTES(0x12), 0x12, 1, 0x78, 16 }, CFI_OK },
+		{ { 1, "zR", BYTES(0x1a), 0x1a, 1, 0x78, 16 }, CFI_OK },
+		{ { 1, "zR", BYTES(0x1c), 0x1c, 1, 0x78, 16 }, CFI_OK },
+		{ { 1, "zR", BYTES(0x10), 0x10, 1, 0x78, 16 }, CFI_OK },
+		{ { 1, "zR", BYTES(0x01), 0x01, 1, 0x78, 16 }, CFI_OK },
+		{ { 1, "zR", BYTES(0x19), 0x19, 1, 0x78, 16 }, CFI_OK },
+		{ { 1, "zR", BYTES(0x50), 0x50, 1, 0x78, 16 }, CFI_OK },
+		{ { 1, "zR", BYTES(0x2b), 0x0b, 1, 0x78, 16 }, CFI_UNSUPPORTED }, // textrel
+		{ { 1, "zR", BYTES(0x3b), 0x0b, 1, 0x78, 16 }, CFI_UNSUPPORTED }, // datarel: nobody says to what
+		{ { 1, "zR", BYTES(0x9b), 0x1b, 1, 0x78, 16 }, CFI_UNSUPPORTED }, // indirect
+		{ { 1, "zR", BYTES(0x1b), 0x1b, 1, 0x78, 15 }, CFI_UNSUPPORTED }, // return address column
+		{ { 1, "zLLLLLLLLLLLLR", BYTES(0x1b), 0x1b, 1, 0x78, 16 }, CFI_UNSUPPORTED },
+		{ { 1, "zRSSSSSS", BYTES(0x1b), 0x1b, 1, 0x78, 16 }, CFI_OK }, // as long as there is room for
+		{ { 1, "zRSSSSSSS", BYTES(0x1b), 0x1b, 1, 0x78, 16 }, CFI_UNSUPPORTED },
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -312,9 +312,9 @@ static void test_signal_frame(void)
 {
 	struct cfi_row row;
 
-	CHECK_EQUAL(decode((struct cie_form){1, "zRS", BYTES(0x1b), 0x1b, 1, 0x78, 16}, BYTES(0x00),
-	                   BYTES(0x0f, 0x01, 0x50), 0, &row),
-	            CFI_OK);
+	CHECK_EQUAL(decode((struct cie_form){ 1, "zRS", BYTES(0x1b), 0x1b, 1, 0x78, 16 }, BYTES(0x00),
+			   BYTES(0x0f, 0x01, 0x50), 0, &row),
+		    CFI_OK);
 	CHECK(row.is_signal_frame);
 	CHECK(row.cfa_is_expression);
 	CHECK_RULE(row, CFI_RA, CFI_SAME, 0); // never named
@@ -431,7 +431,7 @@ static void test_every_length(void)
 	struct image image;
 	struct cfi_row row;
 
-	build(&image, (struct cie_form){1, "zPLR", BYTES(0x9b, 1, 2, 3, 4, 0x1b, 0x1b), 0x1b, 1, 0x78, 16},
+	build(&image, (struct cie_form){ 1, "zPLR", BYTES(0x9b, 1, 2, 3, 4, 0x1b, 0x1b), 0x1b, 1, 0x78, 16 },
 	      BYTES(USUAL_CIE_PROGRAM), BYTES(0x41, 0x0f, 0x03, 0x76, 0x78, 0x06, 0x10, 0x06, 0x02, 0x76, 0x00));
 	image.size -= 4;
 	CHECK_EQUAL(decode_image(&image, HDR_SIZE, CODE + 1, &row), CFI_OK);

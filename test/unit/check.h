@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole of our unit test framework: a failed check prints its place and values, and the program's exit status is its verdict.
+// The whole of our unit test framework: a failed check prints its place and values, and the program's exit status is
+// its verdict.
 #ifndef HEAPSNAP_TEST_UNIT_CHECK_H
 #define HEAPSNAP_TEST_UNIT_CHECK_H
 
@@ -11,43 +12,41 @@
 static int check_failures;
 static int check_count;
 
-#define CHECK(condition)                                                                           \
-	do {                                                                                       \
-		check_count++;                                                                     \
-		if (!(condition)) {                                                                \
-			check_failures++;                                                          \
-			fprintf(stderr, "%s:%d: false: %s\n", __FILE__, __LINE__, #condition);     \
-		}                                                                                  \
+#define CHECK(condition)                                                                                               \
+	do {                                                                                                           \
+		check_count++;                                                                                         \
+		if (!(condition)) {                                                                                    \
+			check_failures++;                                                                              \
+			fprintf(stderr, "%s:%d: false: %s\n", __FILE__, __LINE__, #condition);                         \
+		}                                                                                                      \
 	} while (0)
 
 // Integers of any width.
-#define CHECK_EQUAL(actual, expected)                                                              \
-	do {                                                                                       \
-		int64_t check_actual_ = (int64_t)(actual), check_expected_ = (int64_t)(expected);  \
-		check_count++;                                                                     \
-		if (check_actual_ != check_expected_) {                                            \
-			check_failures++;                                                          \
-			fprintf(stderr, "%s:%d: %s is %" PRId64 " (0x%" PRIx64 "), not %" PRId64   \
-				" (0x%" PRIx64 ")\n", __FILE__, __LINE__, #actual, check_actual_,  \
-				(uint64_t)check_actual_, check_expected_,                          \
-				(uint64_t)check_expected_);                                        \
-		}                                                                                  \
+#define CHECK_EQUAL(actual, expected)                                                                                  \
+	do {                                                                                                           \
+		int64_t check_actual_ = (int64_t)(actual), check_expected_ = (int64_t)(expected);                      \
+		check_count++;                                                                                         \
+		if (check_actual_ != check_expected_) {                                                                \
+			check_failures++;                                                                              \
+			fprintf(stderr, "%s:%d: %s is %" PRId64 " (0x%" PRIx64 "), not %" PRId64 " (0x%" PRIx64 ")\n", \
+				__FILE__, __LINE__, #actual, check_actual_, (uint64_t)check_actual_, check_expected_,  \
+				(uint64_t)check_expected_);                                                            \
+		}                                                                                                      \
 	} while (0)
 
-#define CHECK_STRING(actual, expected)                                                             \
-	do {                                                                                       \
-		const char *check_actual_ = (actual), *check_expected_ = (expected);               \
-		check_count++;                                                                     \
-		if (!check_actual_ || strcmp(check_actual_, check_expected_) != 0) {               \
-			check_failures++;                                                          \
-			fprintf(stderr, "%s:%d: %s is \"%s\", not \"%s\"\n", __FILE__, __LINE__,   \
-				#actual, check_actual_ ? check_actual_ : "(null)", check_expected_); \
-		}                                                                                  \
+#define CHECK_STRING(actual, expected)                                                                                 \
+	do {                                                                                                           \
+		const char *check_actual_ = (actual), *check_expected_ = (expected);                                   \
+		check_count++;                                                                                         \
+		if (!check_actual_ || strcmp(check_actual_, check_expected_) != 0) {                                   \
+			check_failures++;                                                                              \
+			fprintf(stderr, "%s:%d: %s is \"%s\", not \"%s\"\n", __FILE__, __LINE__, #actual,              \
+				check_actual_ ? check_actual_ : "(null)", check_expected_);                            \
+		}                                                                                                      \
 	} while (0)
 
 // The last statement of main. A program that checked nothing has failed.
-#define CHECK_RESULT()                                                                             \
-	(printf("%d checks, %d failed\n", check_count, check_failures),                            \
-	 check_failures == 0 && check_count > 0 ? 0 : 1)
+#define CHECK_RESULT()                                                                                                 \
+	(printf("%d checks, %d failed\n", check_count, check_failures), check_failures == 0 && check_count > 0 ? 0 : 1)
 
 #endif

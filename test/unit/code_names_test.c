@@ -94,9 +94,11 @@ static void test_none(void)
 	make_link(&names, link, &nonce);
 	CHECK(code_names_look_alike(link));
 	CHECK(!code_names_have(&names, link));
-	snprintf(link, sizeof(link), "/memfd:heapsnap-code-%016" PRIx64 "%016" PRIx64, nonce, keyed_proof(&zero, &nonce, sizeof(nonce)));
+	snprintf(link, sizeof(link), "/memfd:heapsnap-code-%016" PRIx64 "%016" PRIx64, nonce,
+		 keyed_proof(&zero, &nonce, sizeof(nonce)));
 	CHECK(!code_names_have(&names, link));
-	snprintf(link, sizeof(link), "/memfd:heapsnap-code-%016x%016" PRIx64, 0, keyed_proof(&zero, &names.nonce, sizeof(names.nonce)));
+	snprintf(link, sizeof(link), "/memfd:heapsnap-code-%016x%016" PRIx64, 0,
+		 keyed_proof(&zero, &names.nonce, sizeof(names.nonce)));
 	CHECK(!code_names_have(&names, link)); // no region's
 }
 

@@ -6,7 +6,9 @@
 #include "base/log.h"
 #include "cli/console.h"
 
-static const struct options ways[] = { { .quiet = false }, { .quiet = true }, { .verbose = true }, { .quiet = true, .verbose = true } };
+static const struct options ways[] = {
+	{ .quiet = false }, { .quiet = true }, { .verbose = true }, { .quiet = true, .verbose = true }
+};
 
 static void say_all(const struct options *options)
 {
@@ -48,9 +50,11 @@ static void test_printable(void)
 	hs_warn("e%sf", "\x9b");
 	console_print(&options, "no end");
 	capture_end();
-	CHECK(!strchr(captured_errors(), '\033') && !strchr(captured_errors(), '\r') && !strchr(captured_errors(), '\x9b'));
+	CHECK(!strchr(captured_errors(), '\033') && !strchr(captured_errors(), '\r') &&
+	      !strchr(captured_errors(), '\x9b'));
 	CHECK_EQUAL(strncmp(captured_errors(), "a", 1), 0);
-	CHECK(strstr(captured_errors(), "b\nheapsnap: c") && strstr(captured_errors(), "d\nheapsnap: warning: e") && strstr(captured_errors(), "f\nno end\n"));
+	CHECK(strstr(captured_errors(), "b\nheapsnap: c") && strstr(captured_errors(), "d\nheapsnap: warning: e") &&
+	      strstr(captured_errors(), "f\nno end\n"));
 }
 
 // A failure is told in every way, and by the exit status; for programs with a word for its kind.
@@ -60,9 +64,11 @@ static void test_failures(void)
 		enum hs_error_code code;
 		const char *word;
 	} cases[] = {
-		{ HS_ERROR_SYSTEM, "system" }, { HS_ERROR_NO_MEMORY, "no_memory" }, { HS_ERROR_REFUSED, "refused" }, { HS_ERROR_GONE, "gone" },
-		{ HS_ERROR_TIMEOUT, "timeout" }, { HS_ERROR_INTERRUPTED, "interrupted" }, { HS_ERROR_BAD_DATA, "bad_data" },
-		{ HS_ERROR_NOT_FOUND, "not_found" }, { HS_ERROR_REMOTE, "remote" }, { HS_ERROR_FAULT, "fault" },
+		{ HS_ERROR_SYSTEM, "system" },     { HS_ERROR_NO_MEMORY, "no_memory" },
+		{ HS_ERROR_REFUSED, "refused" },   { HS_ERROR_GONE, "gone" },
+		{ HS_ERROR_TIMEOUT, "timeout" },   { HS_ERROR_INTERRUPTED, "interrupted" },
+		{ HS_ERROR_BAD_DATA, "bad_data" }, { HS_ERROR_NOT_FOUND, "not_found" },
+		{ HS_ERROR_REMOTE, "remote" },     { HS_ERROR_FAULT, "fault" },
 	};
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -83,7 +89,8 @@ static void test_failures(void)
 				CHECK_STRING(captured_output(), "");
 				continue;
 			}
-			for (char *from = captured.text[0], *to = from; (*to = *from); from++) // blanks between words are no matter
+			// blanks between words are no matter
+			for (char *from = captured.text[0], *to = from; (*to = *from); from++)
 				to += *from != ' ' && *from != '\n';
 			CHECK(strstr(captured_output(), "\"error\":{"));
 			CHECK(strstr(captured_output(), word));

@@ -15,7 +15,7 @@ static void test_path(void)
 	static const struct {
 		const char *text;
 		const char *controller; // NULL = version 2
-		const char *path; // NULL = none
+		const char *path;       // NULL = none
 	} cases[] = {
 		{ "0::/\n", NULL, "/" },
 		{ "0::/user.slice/a b\n", NULL, "/user.slice/a b" },
@@ -39,7 +39,8 @@ static void test_path(void)
 		size_t size = 0;
 		bool found = control_group_path(cases[i].text, cases[i].controller, &path, &size);
 
-		if (found != (cases[i].path != NULL) || (found && (strlen(cases[i].path) != size || strncmp(cases[i].path, path, size) != 0)))
+		if (found != (cases[i].path != NULL) ||
+		    (found && (strlen(cases[i].path) != size || strncmp(cases[i].path, path, size) != 0)))
 			fprintf(stderr, "case %zu\n", i);
 		CHECK_EQUAL(found, cases[i].path != NULL);
 		CHECK(!found || (strlen(cases[i].path) == size && strncmp(cases[i].path, path, size) == 0));
@@ -73,21 +74,31 @@ static void test_frozen(void)
 	} cases[] = {
 		{ "0::/a\n", { { "a/cgroup.freeze", "0\n" }, { "a/cgroup.events", "populated 1\nfrozen 0\n" } }, "" },
 		{ "0::/a\n", { { "a/cgroup.freeze", "1\n" } }, "/a/cgroup.freeze: 1" },
-		{ "0::/a/b/c\n", { { "a/cgroup.freeze", "1\n" }, { "a/b/cgroup.freeze", "0\n" }, { "a/b/c/cgroup.freeze", "0\n" } }, "/a/cgroup.freeze: 1" },
+		{ "0::/a/b/c\n",
+		  { { "a/cgroup.freeze", "1\n" }, { "a/b/cgroup.freeze", "0\n" }, { "a/b/c/cgroup.freeze", "0\n" } },
+		  "/a/cgroup.freeze: 1" },
 		{ "0::/ab\n", { { "a/cgroup.freeze", "1\n" }, { "ab/cgroup.freeze", "0\n" } }, "" },
 		// One above froze it, which cannot be seen from within a container.
 		{ "0::/\n", { { "cgroup.events", "populated 1\nfrozen 1\n" } }, "/cgroup.events: frozen 1" },
 		{ "0::/a\n", { { "a/cgroup.events", "unfrozen 1\nfrozen 10\n" } }, "" },
-		// Another part of the tree, of which the tool sees another part: the path is as good as somebody else's.
+		// Another part of the tree, of which the tool sees another part: the path is as good as somebody
+		// else's.
 		{ "0::/../a\n", { { "../a/cgroup.freeze", "1\n" } }, "" },
 		{ "6:freezer:/../f\n", { { "freezer/../f/freezer.state", "FROZEN\n" } }, "" },
 		{ "0::/..a\n", { { "..a/cgroup.freeze", "0\n" } }, "" },
 		// Both versions.
-		{ "6:freezer:/f\n0::/\n", { { "freezer/f/freezer.state", "THAWED\n" }, { "freezer/f/freezer.self_freezing", "0\n" } }, "" },
-		{ "6:freezer:/f\n0::/\n", { { "freezer/f/freezer.self_freezing", "1\n" } }, "/freezer/f/freezer.self_freezing: 1" },
-		{ "6:freezer:/f/g\n0::/\n", { { "freezer/f/freezer.self_freezing", "1\n" }, { "freezer/f/g/freezer.self_freezing", "0\n" } },
+		{ "6:freezer:/f\n0::/\n",
+		  { { "freezer/f/freezer.state", "THAWED\n" }, { "freezer/f/freezer.self_freezing", "0\n" } },
+		  "" },
+		{ "6:freezer:/f\n0::/\n",
+		  { { "freezer/f/freezer.self_freezing", "1\n" } },
 		  "/freezer/f/freezer.self_freezing: 1" },
-		{ "6:freezer:/f\n", { { "freezer/f/freezer.state", "FREEZING\n" } }, "/freezer/f/freezer.state: FREEZING" },
+		{ "6:freezer:/f/g\n0::/\n",
+		  { { "freezer/f/freezer.self_freezing", "1\n" }, { "freezer/f/g/freezer.self_freezing", "0\n" } },
+		  "/freezer/f/freezer.self_freezing: 1" },
+		{ "6:freezer:/f\n",
+		  { { "freezer/f/freezer.state", "FREEZING\n" } },
+		  "/freezer/f/freezer.state: FREEZING" },
 		{ "6:freezer:/f\n", { { "freezer/f/freezer.state", "FROZEN\n" } }, "/freezer/f/freezer.state: FROZEN" },
 		{ "4:memory:/f\n0::/u\n", { { "unified/u/cgroup.freeze", "1\n" } }, "/unified/u/cgroup.freeze: 1" },
 		{ "", { { "a", "" } }, "" },

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a detach says and how it ends (cli/detach.c), by what was found out: whatever does not hold is told, also with -q, and by the exit status.
+// What a detach says and how it ends (cli/detach.c), by what was found out: whatever does not hold is told, also with
+// -q, and by the exit status.
 #include "captured.h"
 #include "check.h"
 
@@ -47,7 +48,9 @@ static void test_verdicts(void)
 		for (unsigned way = 0; way < 4; way++) {
 			const bool quiet = way & 1, json = way & 2;
 
-			found = (struct detach_report){ .finished = cases[i].finished, .foreign_hooks = cases[i].foreign, .check_count = 2 };
+			found = (struct detach_report){ .finished = cases[i].finished,
+							.foreign_hooks = cases[i].foreign,
+							.check_count = 2 };
 			found.checks[0].text = "first";
 			found.checks[1].text = "second";
 			for (unsigned k = 0; k < 2; k++)
@@ -59,8 +62,10 @@ static void test_verdicts(void)
 				CHECK(quiet == !*captured_errors());
 			CHECK(quiet || strstr(captured_errors(), cases[i].holds[1] ? "yes\n" : "NO\n"));
 			if (json)
-				CHECK(strstr(captured_output(), cases[i].complaint ? "\"verified\": false" : "\"verified\": true") ||
-				      strstr(captured_output(), cases[i].complaint ? "\"verified\":false" : "\"verified\":true"));
+				CHECK(strstr(captured_output(),
+					     cases[i].complaint ? "\"verified\": false" : "\"verified\": true") ||
+				      strstr(captured_output(),
+					     cases[i].complaint ? "\"verified\":false" : "\"verified\":true"));
 			else
 				CHECK_STRING(captured_output(), "");
 		}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What detach says that it left as it was: each promise is broken, and the check of that name says no, and no other. The process is this one.
+// What detach says that it left as it was: each promise is broken, and the check of that name says no, and no other.
+// The process is this one.
 #include "check.h"
 
 #include "attach/region/region_access.h"
@@ -17,12 +18,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FORGED "heapsnap-code-0123456789abcdef0123456789abcdef"
-#define CODE "code bytes restored"
-#define MAPPINGS "no mapping of heapsnap left"
+#define FORGED      "heapsnap-code-0123456789abcdef0123456789abcdef"
+#define CODE        "code bytes restored"
+#define MAPPINGS    "no mapping of heapsnap left"
 #define DESCRIPTORS "no descriptor of heapsnap left"
-#define TRACED "not traced"
-#define THREADS "threads and signal masks as before"
+#define TRACED      "not traced"
+#define THREADS     "threads and signal masks as before"
 
 static char name[HS_CODE_NAME_SIZE]; // that heapsnap could have given a file here
 
@@ -57,7 +58,8 @@ static bool only_fails(const struct detach_report *report, const char *broken)
 	bool right = report->check_count == sizeof(texts) / sizeof(texts[0]);
 
 	for (size_t i = 0; i < report->check_count && right; i++) {
-		right = strcmp(report->checks[i].text, texts[i]) == 0 && report->checks[i].holds == !(broken && strcmp(broken, texts[i]) == 0);
+		right = strcmp(report->checks[i].text, texts[i]) == 0 &&
+			report->checks[i].holds == !(broken && strcmp(broken, texts[i]) == 0);
 		if (!right)
 			fprintf(stderr, "%s: %d\n", report->checks[i].text, report->checks[i].holds);
 	}
@@ -73,7 +75,10 @@ static bool breaks_only(const char *broken)
 
 static struct hook_record make_hook(const void *address)
 {
-	return (struct hook_record){ .address = (uint64_t)address, .size = 5, .old_bytes = { 1, 2, 3, 4, 5 }, .new_bytes = { 0xe9, 7, 8, 9, 10 },
+	return (struct hook_record){ .address = (uint64_t)address,
+				     .size = 5,
+				     .old_bytes = { 1, 2, 3, 4, 5 },
+				     .new_bytes = { 0xe9, 7, 8, 9, 10 },
 				     .verdict = VERDICT_ok };
 }
 
@@ -120,7 +125,8 @@ static void test_code(void)
 static bool mapping_breaks(const char *file, uint64_t address, int protection, const char *broken)
 {
 	int fd = memfd_create(file, MFD_CLOEXEC);
-	void *page = mmap((void *)(uintptr_t)address, 4096, protection, MAP_PRIVATE | (address ? MAP_FIXED_NOREPLACE : 0), fd, 0);
+	void *page = mmap((void *)(uintptr_t)address, 4096, protection,
+			  MAP_PRIVATE | (address ? MAP_FIXED_NOREPLACE : 0), fd, 0);
 	bool right;
 
 	CHECK(page != MAP_FAILED);
@@ -132,8 +138,9 @@ static bool mapping_breaks(const char *file, uint64_t address, int protection, c
 
 static void test_mappings(void)
 {
-	struct region_header *region = mmap((void *)(uintptr_t)(HS_LAYOUT_LOW + (UINT64_C(1) << 41)), HS_HEADER_SIZE, PROT_READ | PROT_WRITE,
-					    MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	struct region_header *region =
+		mmap((void *)(uintptr_t)(HS_LAYOUT_LOW + (UINT64_C(1) << 41)), HS_HEADER_SIZE, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 	CHECK(mapping_breaks(name, 0x100000, PROT_READ, MAPPINGS));
 	CHECK(mapping_breaks(name, 0, PROT_READ | PROT_EXEC, MAPPINGS));
@@ -232,7 +239,8 @@ static void test_traced(void)
 	// Of a process that is gone nothing is claimed.
 	report = verify(child, NULL, 0);
 	for (size_t i = 0; i < report.check_count; i++)
-		CHECK(!report.checks[i].holds || (strcmp(report.checks[i].text, MAPPINGS) != 0 && strcmp(report.checks[i].text, TRACED) != 0));
+		CHECK(!report.checks[i].holds ||
+		      (strcmp(report.checks[i].text, MAPPINGS) != 0 && strcmp(report.checks[i].text, TRACED) != 0));
 }
 
 static bool is_compared(const struct detach_before *before)

@@ -8,7 +8,8 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 // Stands before the library's: there is no memory to encode in.
-struct hs_error *pprof_encode(const struct heap_profile *profile, const struct pprof_options *options, uint8_t **data_ret, size_t *size_ret)
+struct hs_error *pprof_encode(const struct heap_profile *profile, const struct pprof_options *options,
+			      uint8_t **data_ret, size_t *size_ret)
 {
 	(void)profile;
 	(void)options;
@@ -35,7 +36,9 @@ static void test_ledger(void)
 	capture_begin();
 	print_ledger(&options, &profile);
 	capture_end();
-	CHECK_STRING(captured_errors(), "ledger:\n  LOSS: 3 lost one way\n  LOSS: 4 lost another way\n  10 seen first\n  20 seen second\n");
+	CHECK_STRING(
+		captured_errors(),
+		"ledger:\n  LOSS: 3 lost one way\n  LOSS: 4 lost another way\n  10 seen first\n  20 seen second\n");
 	capture_begin();
 	print_ledger(&quiet, &profile);
 	capture_end();
@@ -50,8 +53,16 @@ static void test_errors(void)
 		uint64_t error;
 		const char *text;
 	} cases[] = {
-		{ 1000, 0, "<0.1 %" },	   { 100000, 49, "<0.1 %" },	 { 100000, 51, "0.1 %" }, { 1000, 99, "9.9 %" },	 { 1000, 100, "10 %" },
-		{ 1000, 1000, "100 %" },   { 1000, 1001, "1001 B" },	 { 1000, 9000, "8.8 KiB" }, { 0, 2048, "2.0 KiB" }, { -5, 7, "7 B" },
+		{ 1000, 0, "<0.1 %" },
+		{ 100000, 49, "<0.1 %" },
+		{ 100000, 51, "0.1 %" },
+		{ 1000, 99, "9.9 %" },
+		{ 1000, 100, "10 %" },
+		{ 1000, 1000, "100 %" },
+		{ 1000, 1001, "1001 B" },
+		{ 1000, 9000, "8.8 KiB" },
+		{ 0, 2048, "2.0 KiB" },
+		{ -5, 7, "7 B" },
 		{ INT64_MAX, UINT64_MAX, "16384.0 PiB" },
 	};
 	char buffer[32];
@@ -63,7 +74,8 @@ static void test_errors(void)
 static void test_way(void)
 {
 	const struct options options = { .quiet = false };
-	struct dump_result result = { .profile = { .stopped_because = "asked for" }, .timing = { .stopped_ns = 12340000, .copy_ns = 2000000 } };
+	struct dump_result result = { .profile = { .stopped_because = "asked for" },
+				      .timing = { .stopped_ns = 12340000, .copy_ns = 2000000 } };
 
 	capture_begin();
 	print_way(&options, &result);
@@ -73,7 +85,9 @@ static void test_way(void)
 	capture_begin();
 	print_way(&options, &result);
 	capture_end();
-	CHECK_STRING(captured_errors(), "threads stopped for 0; copied while they ran, within 2.0 ms, with 5 log records; the log of a first copy got full\n");
+	CHECK_STRING(
+		captured_errors(),
+		"threads stopped for 0; copied while they ran, within 2.0 ms, with 5 log records; the log of a first copy got full\n");
 }
 
 // A dump that fails in its last part has stopped nobody for it, and leaves no file and no descriptor.

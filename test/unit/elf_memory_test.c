@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the payload finds out of a library's own memory (inject/walk/elf_memory.c), on made libraries between pages without access.
+// What the payload finds out of a library's own memory (inject/walk/elf_memory.c), on made libraries between pages
+// without access.
 #include "check.h"
 #include "made_elf.h"
 
@@ -44,7 +45,8 @@ static void test_bare(void)
 	struct module_record module;
 
 	made_elf_write(&elf, 1);
-	elf.segments[SEGMENT_NOTE].p_type = elf.segments[SEGMENT_FRAMES].p_type = elf.segments[SEGMENT_CODE].p_type = PT_NULL;
+	elf.segments[SEGMENT_NOTE].p_type = elf.segments[SEGMENT_FRAMES].p_type = elf.segments[SEGMENT_CODE].p_type =
+		PT_NULL;
 	CHECK(describe(&module));
 	CHECK_EQUAL(module.eh_frame_hdr, 0);
 	CHECK_EQUAL(module.build_id_size, 0);
@@ -71,14 +73,14 @@ static void test_made_for_an_address(void)
 	CHECK_EQUAL(module.phdr, at(sizeof(Elf64_Ehdr)));
 }
 
-#define CHECK_REFUSED(change)                                                                      \
-	do {                                                                                       \
-		struct module_record module_;                                                      \
-                                                                                                   \
-		made_elf_write(&elf, 1);                                                           \
-		CHECK(describe(&module_));                                                         \
-		change;                                                                            \
-		CHECK(!describe(&module_));                                                        \
+#define CHECK_REFUSED(change)                                                                                          \
+	do {                                                                                                           \
+		struct module_record module_;                                                                          \
+                                                                                                                       \
+		made_elf_write(&elf, 1);                                                                               \
+		CHECK(describe(&module_));                                                                             \
+		change;                                                                                                \
+		CHECK(!describe(&module_));                                                                            \
 	} while (0)
 
 static void test_no_header(void)
@@ -154,7 +156,10 @@ static void test_notes(void)
 		uint32_t type;
 		const char *name;
 		uint32_t size;
-	} others[] = { { NT_GNU_BUILD_ID, "GNX", 20 }, { NT_GNU_ABI_TAG, "GNU", 16 }, { NT_GNU_PROPERTY_TYPE_0, "GNU", 13 }, { NT_GNU_BUILD_ID, "XNU", 0 } };
+	} others[] = { { NT_GNU_BUILD_ID, "GNX", 20 },
+		       { NT_GNU_ABI_TAG, "GNU", 16 },
+		       { NT_GNU_PROPERTY_TYPE_0, "GNU", 13 },
+		       { NT_GNU_BUILD_ID, "XNU", 0 } };
 	struct module_record module;
 	uint64_t size = 0;
 
@@ -173,7 +178,8 @@ static void test_notes(void)
 	CHECK_EQUAL(module.build_id_size, 0);
 
 	made_elf_write(&elf, 1);
-	elf.segments[SEGMENT_NOTE].p_filesz = made_note(elf.bytes + NOTE_AT, NT_GNU_BUILD_ID, "GNU", HS_BUILD_ID_MAX + 4, 0x44);
+	elf.segments[SEGMENT_NOTE].p_filesz =
+		made_note(elf.bytes + NOTE_AT, NT_GNU_BUILD_ID, "GNU", HS_BUILD_ID_MAX + 4, 0x44);
 	CHECK(describe(&module));
 	CHECK_EQUAL(module.build_id_size, HS_BUILD_ID_MAX); // as much as there is room for
 	CHECK_EQUAL(module.flags, MODULE_TEXT_READABLE);
@@ -189,7 +195,8 @@ static void test_notes(void)
 	CHECK_EQUAL(module.build_id_size, 0);
 }
 
-// Notes and unwind information count where the file holds all of them. Here the segment ends with the last page that is mapped.
+// Notes and unwind information count where the file holds all of them. Here the segment ends with the last page that is
+// mapped.
 static void test_behind_the_file(void)
 {
 	enum { END = ELF_PAGES * ELF_PAGE, NOTE_SIZE = 36 };
@@ -197,10 +204,10 @@ static void test_behind_the_file(void)
 		uint64_t vaddr, size;
 		bool is_held;
 	} cases[] = {
-		{ END - NOTE_SIZE, NOTE_SIZE, true },	      // up to the last byte
-		{ END - NOTE_SIZE, NOTE_SIZE + 4, false },    // one more note would begin behind it
-		{ END - 16, NOTE_SIZE, false },		      // header and name are there
-		{ END - 4, NOTE_SIZE, false },		      // a part of the header
+		{ END - NOTE_SIZE, NOTE_SIZE, true },      // up to the last byte
+		{ END - NOTE_SIZE, NOTE_SIZE + 4, false }, // one more note would begin behind it
+		{ END - 16, NOTE_SIZE, false },            // header and name are there
+		{ END - 4, NOTE_SIZE, false },             // a part of the header
 		{ END, NOTE_SIZE, false },
 		{ END - NOTE_SIZE, UINT64_MAX, false },
 		{ 3 * ELF_PAGE - 4, NOTE_SIZE, false }, // before it
@@ -214,7 +221,10 @@ static void test_behind_the_file(void)
 
 		CHECK_EQUAL(size, NOTE_SIZE);
 		made_elf_write(&elf, 1);
-		elf.segments[SEGMENT_VARIABLES] = (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = PF_R | PF_W, .p_vaddr = 3 * ELF_PAGE, .p_filesz = ELF_PAGE,
+		elf.segments[SEGMENT_VARIABLES] = (Elf64_Phdr){ .p_type = PT_LOAD,
+								.p_flags = PF_R | PF_W,
+								.p_vaddr = 3 * ELF_PAGE,
+								.p_filesz = ELF_PAGE,
 								.p_memsz = ELF_PAGE };
 		for (uint64_t k = 0; k < NOTE_SIZE && cases[i].vaddr < END && cases[i].vaddr + k < END; k++)
 			elf.bytes[cases[i].vaddr + k] = note[k];

@@ -88,10 +88,10 @@ static struct image make_image(void)
 					.st_size = 6 };
 	image.hash[0] = 1;
 	image.hash[1] = 4;
-	image.gnu_hash[0] = 1;	  // buckets
-	image.gnu_hash[1] = 2;	  // first hashed symbol
-	image.gnu_hash[2] = 1;	  // bloom words, two words of 32 bits each, at 4 and 5
-	image.gnu_hash[6] = 2;	  // the bucket
+	image.gnu_hash[0] = 1;    // buckets
+	image.gnu_hash[1] = 2;    // first hashed symbol
+	image.gnu_hash[2] = 1;    // bloom words, two words of 32 bits each, at 4 and 5
+	image.gnu_hash[6] = 2;    // the bucket
 	image.gnu_hash[7] = 0x10; // chain of symbol 2
 	image.gnu_hash[8] = 0x11; // chain of symbol 3, the last
 	image.all_symbols[1] = (Elf64_Sym){
@@ -218,7 +218,7 @@ static void test_without_sections(void)
 	image.gnu_hash[8] = 0x10; // the chain goes on, one word further
 	image.gnu_hash[9] = 0x11;
 	CHECK_EQUAL(visit_all(&view, 0).count, 2); // a fifth symbol, whose name is outside the strings
-	image.gnu_hash[6] = 0;			   // empty bucket
+	image.gnu_hash[6] = 0;                     // empty bucket
 	CHECK_EQUAL(visit_all(&view, 0).count, 0);
 	image.gnu_hash[2] = UINT32_MAX;
 	CHECK_EQUAL(visit_all(&view, 0).count, 0);
@@ -309,7 +309,8 @@ static void test_note_alignment(void)
 		uint64_t alignment;
 		size_t second; // where the second note begins, behind one of 20 bytes
 		bool found;
-	} cases[] = { { 4, 36, true }, { 8, 40, true }, { 4, 40, false }, { 8, 36, false }, { 1, 36, true }, { 0, 36, true } };
+	} cases[] = { { 4, 36, true },  { 8, 40, true }, { 4, 40, false },
+		      { 8, 36, false }, { 1, 36, true }, { 0, 36, true } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether estimates are right on average, and their errors too: the payload's own choice of blocks (inject/sampling/sampling.c) and the tool's own
-// sums (snapshot/profile/estimate.c) on populations whose truth is known, 1,000 runs each. Estimators that are wrong in known ways have to be
-// found out.
+// Whether estimates are right on average, and their errors too: the payload's own choice of blocks
+// (inject/sampling/sampling.c) and the tool's own sums (snapshot/profile/estimate.c) on populations whose truth is
+// known, 1,000 runs each. Estimators that are wrong in known ways have to be found out.
 //
-// Such checks fail by chance, one at 3 standard errors in 370, and there are more than a hundred. So the seeds are fixed, and chosen: with these none
-// does. The bounds are those that the theory gives. The argument is another first seed: of ten that were tried, nine let all checks hold.
+// Such checks fail by chance, one at 3 standard errors in 370, and there are more than a hundred. So the seeds are
+// fixed, and chosen: with these none does. The bounds are those that the theory gives. The argument is another first
+// seed: of ten that were tried, nine let all checks hold.
 #include "check.h"
 #include "payload_region.h"
 
@@ -16,7 +17,7 @@
 #include <math.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define MIB (UINT64_C(1) << 20)
+#define MIB          (UINT64_C(1) << 20)
 
 enum { RUNS = 1000, KINDS_MAX = 8, KEPT_MAX = 8000 };
 
@@ -32,9 +33,9 @@ enum regime {
 	SETTINGS_CHANGE_MUCH,
 	FOLLOWS_RECORDS, // each thread has its own, which depends on what it has recorded so far
 	CUT_GAPS,        // under a budget that is never looked at: its gaps are cut
-	THINNED,         // records are kept or dropped afterwards, two times: the interval doubles, from 1 it goes to 256 first
-	BUDGET,          // all are recorded while that is affordable; then what there is is thinned, and thinned again, with samples that came
-			 // meanwhile; at the end all are recorded again
+	THINNED, // records are kept or dropped afterwards, two times: the interval doubles, from 1 it goes to 256 first
+	BUDGET,  // all are recorded while that is affordable; then what there is is thinned, and thinned again, with
+		 // samples that came meanwhile; at the end all are recorded again
 };
 
 struct population {
@@ -57,19 +58,52 @@ static const struct population populations[] = {
 	{ "100 MiB, rarely", CONSTANT, HS_INTERVAL_MAX, 3000, { { 100 * MIB, 1 } } },
 	{ "100 MiB, always", CONSTANT, 512 << 10, 20, { { 100 * MIB, 1 } } },
 	{ "two sizes", CONSTANT, 8192, 5000, { { 24, 1 }, { 6000, 20 } } },
-	{ "1 byte to 100 MiB", CONSTANT, 512 << 10, 4000,
-	  { { 1, 1 }, { 48, 1 }, { 1000, 2 }, { 33000, 5 }, { 400000, 40 }, { 524288, 100 }, { 3000000, 200 }, { 100 * MIB, 1000 } } },
+	{ "1 byte to 100 MiB",
+	  CONSTANT,
+	  512 << 10,
+	  4000,
+	  { { 1, 1 },
+	    { 48, 1 },
+	    { 1000, 2 },
+	    { 33000, 5 },
+	    { 400000, 40 },
+	    { 524288, 100 },
+	    { 3000000, 200 },
+	    { 100 * MIB, 1000 } } },
 	{ "small interval", CONSTANT, 2, 300, { { 1, 1 }, { 2, 1 }, { 3, 2 } } },
 	{ "counted", COUNTED, 512, 4000, { { 16, 1 }, { 300, 10 }, { 511, 20 }, { 512, 20 }, { 2000, 50 } } },
 	{ "counted, large", COUNTED, 4096, 100, { { 20000, 1 }, { 40960, 2 } } },
-	{ "settings that change", SETTINGS_CHANGE, 0, 3000, { { 40, 1 }, { 64, 1 }, { 200, 3 }, { 500, 40 }, { 3000, 40 } } },
-	{ "settings that change much", SETTINGS_CHANGE_MUCH, 0, 6000, { { 8, 1 }, { 200, 1 }, { 1500, 3 }, { 5000, 40 }, { 70000, 500 } } },
-	{ "intervals that follow records", FOLLOWS_RECORDS, 1024, 6000, { { 8, 1 }, { 200, 1 }, { 1500, 3 }, { 5000, 40 } } },
+	{ "settings that change",
+	  SETTINGS_CHANGE,
+	  0,
+	  3000,
+	  { { 40, 1 }, { 64, 1 }, { 200, 3 }, { 500, 40 }, { 3000, 40 } } },
+	{ "settings that change much",
+	  SETTINGS_CHANGE_MUCH,
+	  0,
+	  6000,
+	  { { 8, 1 }, { 200, 1 }, { 1500, 3 }, { 5000, 40 }, { 70000, 500 } } },
+	{ "intervals that follow records",
+	  FOLLOWS_RECORDS,
+	  1024,
+	  6000,
+	  { { 8, 1 }, { 200, 1 }, { 1500, 3 }, { 5000, 40 } } },
 	{ "cut gaps", CUT_GAPS, 1 << 20, 8000, { { 64, 1 }, { 30000, 10 }, { 300000, 400 } } },
-	{ "thinned", THINNED, 256, 2000, { { 40, 1 }, { 200, 3 }, { 256, 10 }, { 700, 20 }, { 1023, 40 }, { 5000, 100 } } },
-	{ "exact, then thinned for the budget", BUDGET, 0, 3000,
+	{ "thinned",
+	  THINNED,
+	  256,
+	  2000,
+	  { { 40, 1 }, { 200, 3 }, { 256, 10 }, { 700, 20 }, { 1023, 40 }, { 5000, 100 } } },
+	{ "exact, then thinned for the budget",
+	  BUDGET,
+	  0,
+	  3000,
 	  { { 0, 1 }, { 40, 1 }, { 200, 3 }, { 1000, 10 }, { 1500, 20 }, { 3000, 40 }, { 5000, 100 } } },
-	{ "thinned, exact before", THINNED, 1, 2000, { { 0, 1 }, { 40, 1 }, { 200, 3 }, { 256, 10 }, { 300, 20 }, { 511, 40 }, { 5000, 100 } } },
+	{ "thinned, exact before",
+	  THINNED,
+	  1,
+	  2000,
+	  { { 0, 1 }, { 40, 1 }, { 200, 3 }, { 256, 10 }, { 300, 20 }, { 511, 40 }, { 5000, 100 } } },
 };
 
 // Wrong ways. Those of the first kind take the right records.
@@ -101,14 +135,16 @@ static void tally_add(struct tally *tally, double estimate, double variance, dou
 	tally->covered += fabs(estimate - truth) <= 1.959964 * sqrt(variance);
 }
 
-// What is true of a population. Variances and skewness are those of the estimates of one run; -1 where they depend on what was recorded.
+// What is true of a population. Variances and skewness are those of the estimates of one run; -1 where they depend on
+// what was recorded.
 struct truth {
 	double objects, bytes, objects_variance, bytes_variance, objects_skewness, bytes_skewness;
 };
 
-// A budget's interval in each sixth of a run, and what the records from then are thinned to in the end: twice, after the second sixth and after
-// the fourth.
-static const uint32_t budget_intervals[] = { 1, 1, 2048, 1024, 4096, 1 }, budget_ends[] = { 4096, 4096, 4096, 4096, 4096, 1 };
+// A budget's interval in each sixth of a run, and what the records from then are thinned to in the end: twice, after
+// the second sixth and after the fourth.
+static const uint32_t budget_intervals[] = { 1, 1, 2048, 1024, 4096, 1 },
+		      budget_ends[] = { 4096, 4096, 4096, 4096, 4096, 1 };
 
 // The interval of a round. Settings change with every sixth part of them.
 static uint32_t interval_of(const struct population *population, unsigned round)
@@ -132,7 +168,10 @@ static uint32_t interval_at_end(const struct population *population, unsigned ro
 	return thinned_once(thinned_once(population->interval));
 }
 
-static bool is_thinned(const struct population *population) { return population->regime == THINNED || population->regime == BUDGET; }
+static bool is_thinned(const struct population *population)
+{
+	return population->regime == THINNED || population->regime == BUDGET;
+}
 
 // `thinned`: when records have been dropped, too.
 static struct truth find_truth(const struct population *population, bool thinned)
@@ -142,9 +181,11 @@ static struct truth find_truth(const struct population *population, bool thinned
 	for (unsigned round = 0; round < population->rounds; round++) {
 		for (unsigned k = 0; k < KINDS_MAX && population->kinds[k].each; k++) {
 			double size = (double)population->kinds[k].size;
-			uint32_t interval = thinned ? interval_at_end(population, round) : interval_of(population, round);
-			double a = fmax(size, 1) / interval, odds = 1 / expm1(a);                        // (1 - p) / p
-			double third = odds * (1 - 2 * -expm1(-a)) / -expm1(-a);                         // third moment: (1 - p) (1 - 2 p) / p^2
+			uint32_t interval =
+				thinned ? interval_at_end(population, round) : interval_of(population, round);
+			double a = fmax(size, 1) / interval, odds = 1 / expm1(a); // (1 - p) / p
+			// third moment: (1 - p) (1 - 2 p) / p^2
+			double third = odds * (1 - 2 * -expm1(-a)) / -expm1(-a);
 
 			if (round % population->kinds[k].each)
 				continue;
@@ -223,11 +264,13 @@ static void change_settings(const struct population *population, struct thread_s
 		return;
 	made.header->sampling_mode = interval == 1 ? SAMPLING_exact : SAMPLING_interval;
 	made.header->sampling_interval = interval;
-	made.header->sampling_generation++; // threads see that in the payload's C code; the entry's assembly is led there by interval 0
+	// threads see that in the payload's C code; the entry's assembly is led there by interval 0
+	made.header->sampling_generation++;
 	slot->interval = 0;
 }
 
-// Doubles after every fifth record, at most to 2^16, and halves after a large one: by what has been, never by what comes.
+// Doubles after every fifth record, at most to 2^16, and halves after a large one: by what has been, never by what
+// comes.
 static void follow_records(struct thread_slot *slot, const struct block_record *record, uint64_t records)
 {
 	uint64_t interval = slot->interval;
@@ -244,10 +287,12 @@ static void follow_records(struct thread_slot *slot, const struct block_record *
 
 static void begin_run(const struct population *population, struct thread_slot *slot, unsigned run)
 {
-	static const enum sampling_mode modes[] = { [CONSTANT] = SAMPLING_interval, [COUNTED] = SAMPLING_words, [SETTINGS_CHANGE] = SAMPLING_interval,
-						    [SETTINGS_CHANGE_MUCH] = SAMPLING_interval,
-						    [FOLLOWS_RECORDS] = SAMPLING_interval, [CUT_GAPS] = SAMPLING_budget,
-						    [THINNED] = SAMPLING_interval, [BUDGET] = SAMPLING_interval };
+	static const enum sampling_mode modes[] = {
+		[CONSTANT] = SAMPLING_interval,        [COUNTED] = SAMPLING_words,
+		[SETTINGS_CHANGE] = SAMPLING_interval, [SETTINGS_CHANGE_MUCH] = SAMPLING_interval,
+		[FOLLOWS_RECORDS] = SAMPLING_interval, [CUT_GAPS] = SAMPLING_budget,
+		[THINNED] = SAMPLING_interval,         [BUDGET] = SAMPLING_interval
+	};
 	struct stack_node *node = made_ref(&made, stack);
 
 	made.header->sampling_mode = population->interval == 1 ? SAMPLING_exact : modes[population->regime];
@@ -268,10 +313,13 @@ static void begin_run(const struct population *population, struct thread_slot *s
 static struct block_record kept[KEPT_MAX]; // where records are thinned
 static size_t kept_count;
 
-static void allocate(const struct population *population, struct thread_slot *slot, uint64_t size, enum fault fault, struct sums *sums)
+static void allocate(const struct population *population, struct thread_slot *slot, uint64_t size, enum fault fault,
+		     struct sums *sums)
 {
 	struct choice choice = choose(slot, size, fault);
-	struct block_record record = { .size = size, .interval = choice.interval, .samples = choice.samples & HS_SAMPLES_MAX };
+	struct block_record record = { .size = size,
+				       .interval = choice.interval,
+				       .samples = choice.samples & HS_SAMPLES_MAX };
 
 	if (!choice.interval)
 		return;
@@ -318,7 +366,8 @@ static void follow_budget(const struct population *population, struct thread_slo
 		thin(slot, budget_intervals[4]);
 }
 
-static struct sums run_once(const struct population *population, struct thread_slot *slot, unsigned run, enum fault fault)
+static struct sums run_once(const struct population *population, struct thread_slot *slot, unsigned run,
+			    enum fault fault)
 {
 	struct sums sums = { 0 };
 
@@ -352,7 +401,8 @@ static struct sums run_once(const struct population *population, struct thread_s
 	return sums;
 }
 
-// How many standard errors the mean of all runs is away from the truth. `variance` of one run; below 0: as the runs themselves show it.
+// How many standard errors the mean of all runs is away from the truth. `variance` of one run; below 0: as the runs
+// themselves show it.
 static double distance(const struct tally *tally, double truth, double variance)
 {
 	double mean = tally->sum / RUNS, seen = (tally->squares / RUNS - mean * mean) * RUNS / (RUNS - 1);
@@ -362,7 +412,8 @@ static double distance(const struct tally *tally, double truth, double variance)
 	return fabs(mean - truth) <= 1e-6 * truth && error == 0 ? 0 : fabs(mean - truth) / error;
 }
 
-static void check_mean(const struct population *population, const char *what, const struct tally *tally, double truth, double variance)
+static void check_mean(const struct population *population, const char *what, const struct tally *tally, double truth,
+		       double variance)
 {
 	double away = distance(tally, truth, variance);
 
@@ -370,16 +421,19 @@ static void check_mean(const struct population *population, const char *what, co
 	if (away <= 3)
 		return;
 	check_failures++;
-	fprintf(stderr, "%s: the mean of %s is %.6g, the truth %.6g: %.2f standard errors\n", population->name, what, tally->sum / RUNS, truth, away);
+	fprintf(stderr, "%s: the mean of %s is %.6g, the truth %.6g: %.2f standard errors\n", population->name, what,
+		tally->sum / RUNS, truth, away);
 }
 
 static unsigned intervals_checked;
 
-// The estimated variance is right on average, and with it the truth is where 95 of 100 intervals say: where estimates are normally distributed,
-// that is less skewed than those of 70 samples of equal weight.
-static void check_error(const struct population *population, const char *what, const struct tally *tally, double variance, double skewness)
+// The estimated variance is right on average, and with it the truth is where 95 of 100 intervals say: where estimates
+// are normally distributed, that is less skewed than those of 70 samples of equal weight.
+static void check_error(const struct population *population, const char *what, const struct tally *tally,
+			double variance, double skewness)
 {
-	double mean = tally->variances / RUNS, spread = sqrt(fmax(tally->variance_squares / RUNS - mean * mean, 0) / RUNS);
+	double mean = tally->variances / RUNS,
+	       spread = sqrt(fmax(tally->variance_squares / RUNS - mean * mean, 0) / RUNS);
 	double share = (double)tally->covered / RUNS;
 
 	check_count++;
@@ -391,7 +445,8 @@ static void check_error(const struct population *population, const char *what, c
 	}
 	if (fabs(mean - variance) > 3 * spread + 1e-9 * variance) {
 		check_failures++;
-		fprintf(stderr, "%s: the mean of the estimated variance of %s is %.6g +- %.6g, not %.6g\n", population->name, what, mean, spread, variance);
+		fprintf(stderr, "%s: the mean of the estimated variance of %s is %.6g +- %.6g, not %.6g\n",
+			population->name, what, mean, spread, variance);
 	}
 	if (!(fabs(skewness) < 0.12)) // NaN: there is no variance
 		return;
@@ -405,9 +460,11 @@ static void check_error(const struct population *population, const char *what, c
 
 static void test_population(const struct population *population, struct thread_slot *slot)
 {
-	const struct truth truth = find_truth(population, is_thinned(population)), allocated = find_truth(population, false);
+	const struct truth truth = find_truth(population, is_thinned(population)),
+			   allocated = find_truth(population, false);
 	const struct stack_node *node = made_ref(&made, stack);
-	struct tally objects = { 0 }, bytes = { 0 }, allocated_objects = { 0 }, allocated_bytes = { 0 }, multiples = { 0 };
+	struct tally objects = { 0 }, bytes = { 0 }, allocated_objects = { 0 }, allocated_bytes = { 0 },
+		     multiples = { 0 };
 	double multiples_variance = truth.bytes * population->interval; // of a Poisson number of samples
 
 	for (unsigned run = 0; run < RUNS; run++) {
@@ -450,7 +507,8 @@ static void test_faults(struct thread_slot *slot)
 		{ "two sizes", FRESH_GAPS, false, false },
 		{ "two sizes", RAW, true, true },
 		{ "two sizes", BY_RATE, false, true },
-		{ "two sizes", BY_MEAN_SIZE, true, false }, // of bytes the first two terms of the error cancel each other
+		{ "two sizes", BY_MEAN_SIZE, true,
+		  false }, // of bytes the first two terms of the error cancel each other
 		{ "1 byte to 100 MiB", BY_MEAN_SIZE, true, true },
 		{ "two sizes", KEPT_GAP, true, true },
 		{ "16 bytes", SHORT_GAPS, true, true },
@@ -475,12 +533,15 @@ static void test_faults(struct thread_slot *slot)
 			tally_add(&bytes, own ? sums.live.bytes : sums.wrong_bytes, 0, truth.bytes);
 		}
 		if (cases[i].found_by_objects || !cases[i].found_by_bytes)
-			CHECK_EQUAL(distance(&objects, truth.objects, truth.objects_variance) > 3, cases[i].found_by_objects);
+			CHECK_EQUAL(distance(&objects, truth.objects, truth.objects_variance) > 3,
+				    cases[i].found_by_objects);
 		if (cases[i].found_by_bytes || !cases[i].found_by_objects)
 			CHECK_EQUAL(distance(&bytes, truth.bytes, truth.bytes_variance) > 3, cases[i].found_by_bytes);
 		if (check_failures > failures)
-			fprintf(stderr, "%s, wrong way %d: objects %.2f, bytes %.2f standard errors\n", population->name, (int)cases[i].fault,
-				distance(&objects, truth.objects, truth.objects_variance), distance(&bytes, truth.bytes, truth.bytes_variance));
+			fprintf(stderr, "%s, wrong way %d: objects %.2f, bytes %.2f standard errors\n",
+				population->name, (int)cases[i].fault,
+				distance(&objects, truth.objects, truth.objects_variance),
+				distance(&bytes, truth.bytes, truth.bytes_variance));
 	}
 }
 

@@ -31,8 +31,12 @@ static void test_lines(void)
 		uint64_t address;
 		int answer; // -1 = no such mapping
 	} cases[] = {
-		{ 0x55d000000000, 0 }, { 0x55d000000fff, 0 }, { 0x55d000001000, -1 }, { 0x7f0000000000, 1 }, { 0x7f0000001fff, 1 }, { 0x7f0000002000, 1 },
-		{ 0x7f0000003800, 1 }, { 0x7f0000004000, -1 }, { 0x7f0000005001, 0 }, { 0, -1 }, { UINT64_MAX, -1 },
+		{ 0x55d000000000, 0 },  { 0x55d000000fff, 0 },
+		{ 0x55d000001000, -1 }, { 0x7f0000000000, 1 },
+		{ 0x7f0000001fff, 1 },  { 0x7f0000002000, 1 },
+		{ 0x7f0000003800, 1 },  { 0x7f0000004000, -1 },
+		{ 0x7f0000005001, 0 },  { 0, -1 },
+		{ UINT64_MAX, -1 },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -52,7 +56,8 @@ static void test_kernel(void)
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
 	struct uffdio_api api = { .api = UFFD_API };
 	char *pages = mmap(NULL, 2 * (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct uffdio_register range = { .range = { (uintptr_t)pages, 2 * (uint64_t)page }, .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_register range = { .range = { (uintptr_t)pages, 2 * (uint64_t)page },
+					 .mode = UFFDIO_REGISTER_MODE_MISSING };
 	struct target_memory memory;
 	struct hs_error *error;
 	char buffer[8192];
@@ -67,7 +72,8 @@ static void test_kernel(void)
 	error = target_memory_read(&memory, (uintptr_t)pages, buffer, 2 * (size_t)page);
 	CHECK(error && error->code == HS_ERROR_FAULT && error->address == (uintptr_t)pages + (uint64_t)page);
 	error = fault_explain(error, getpid());
-	CHECK(error && strstr(error->message, "is registered with userfaultfd") && strstr(error->message, "cannot read"));
+	CHECK(error && strstr(error->message, "is registered with userfaultfd") &&
+	      strstr(error->message, "cannot read"));
 	hs_error_destroy(error);
 
 	// Not so for what nobody has registered, and for other errors.

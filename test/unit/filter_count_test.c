@@ -19,7 +19,9 @@ struct opened {
 static void begin(struct opened *opened, uint64_t pages)
 {
 	made_region_init(&opened->made, pages);
-	opened->access = (struct region_access){ .size = opened->made.size, .fd = memfd_create("region", MFD_CLOEXEC), .memory.fd = -1 };
+	opened->access = (struct region_access){ .size = opened->made.size,
+						 .fd = memfd_create("region", MFD_CLOEXEC),
+						 .memory.fd = -1 };
 	CHECK(opened->access.fd >= 0 && ftruncate(opened->access.fd, (off_t)opened->made.size) == 0);
 }
 
@@ -57,7 +59,10 @@ static uint64_t sum(const struct filter_count *filter)
 	return ret;
 }
 
-static const struct block_record *record_at(struct opened *opened, uint32_t ref) { return made_ref(&opened->made, ref); }
+static const struct block_record *record_at(struct opened *opened, uint32_t ref)
+{
+	return made_ref(&opened->made, ref);
+}
 
 static void test_empty(void)
 {
@@ -72,8 +77,8 @@ static void test_empty(void)
 	end(&opened);
 }
 
-// Blocks on even and odd addresses, small and large, in several tables, and one whose reallocation is under way: each counted where the payload looks for it,
-// each marked, nothing else changed.
+// Blocks on even and odd addresses, small and large, in several tables, and one whose reallocation is under way: each
+// counted where the payload looks for it, each marked, nothing else changed.
 static void test_blocks(void)
 {
 	enum { BLOCKS = 700 };
@@ -85,7 +90,8 @@ static void test_blocks(void)
 
 	begin(&opened, 400);
 	for (uint32_t i = 0; i < BLOCKS; i++)
-		refs[i] = made_block(&opened.made, HEAP + i * UINT64_C(0x98) + (i % 5 == 0 ? UINT64_C(1) << 40 : 0), i, 7);
+		refs[i] = made_block(&opened.made, HEAP + i * UINT64_C(0x98) + (i % 5 == 0 ? UINT64_C(1) << 40 : 0), i,
+				     7);
 	// Two of one address, of which the first one's release was not seen: each is taken off the filter when it goes.
 	*made_narrow_entry(&opened.made, HEAP + 0x100000) = twice[0] = made_record(&opened.made, 60, 7);
 	twice[1] = made_block(&opened.made, HEAP + 0x100000, 60, 7);
@@ -96,7 +102,8 @@ static void test_blocks(void)
 	CHECK_EQUAL(sum(&filter), BLOCKS + 3);
 	CHECK(filter.counters[filter_index(HEAP + 0x100000)] >= 2);
 	for (uint32_t i = 0; i < BLOCKS; i++)
-		CHECK(filter.counters[filter_index(HEAP + i * UINT64_C(0x98) + (i % 5 == 0 ? UINT64_C(1) << 40 : 0))] > 0);
+		CHECK(filter.counters[filter_index(HEAP + i * UINT64_C(0x98) + (i % 5 == 0 ? UINT64_C(1) << 40 : 0))] >
+		      0);
 	CHECK(filter.counters[filter_index(pending.address)] > 0);
 	load(&opened);
 	CHECK_EQUAL(record_at(&opened, refs[0])->in_filter, 0); // counting changes nothing
@@ -105,7 +112,8 @@ static void test_blocks(void)
 	for (uint32_t i = 0; i < BLOCKS; i++) {
 		const struct block_record *record = record_at(&opened, refs[i]);
 
-		CHECK(record->in_filter && record->size == i && record->stack == 7 && record->interval == 1 && record->samples == 0);
+		CHECK(record->in_filter && record->size == i && record->stack == 7 && record->interval == 1 &&
+		      record->samples == 0);
 	}
 	CHECK(record_at(&opened, twice[0])->in_filter && record_at(&opened, twice[1])->in_filter);
 	CHECK_EQUAL(record_at(&opened, pending.ref)->in_filter, 1);

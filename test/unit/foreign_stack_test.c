@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hook that runs on a stack that is not the thread's own: below it, above it, or where the thread's is not known. Nothing of it is read but the
-// return address: right behind the frame is no access, and the frame pointer leads there.
+// A hook that runs on a stack that is not the thread's own: below it, above it, or where the thread's is not known.
+// Nothing of it is read but the return address: right behind the frame is no access, and the frame pointer leads there.
 #include "check.h"
 #include "payload_region.h"
 
@@ -15,11 +15,8 @@ static const struct {
 	const char *what;
 	int64_t low, high; // of the thread's own stack, pages from the frame's; 0, 0 = not known
 } cases[] = {
-	{ "above the own stack", -8, -4 },
-	{ "right above the own stack", -4, 0 },
-	{ "below the own stack", 4, 8 },
-	{ "right below the own stack", 1, 5 },
-	{ "own stack not known", 0, 0 },
+	{ "above the own stack", -8, -4 },     { "right above the own stack", -4, 0 }, { "below the own stack", 4, 8 },
+	{ "right below the own stack", 1, 5 }, { "own stack not known", 0, 0 },
 };
 
 int main(void)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pages of a stack are free for a signal frame, how far [stack] may grow, and what a libc's control block says of a stack.
+// Which pages of a stack are free for a signal frame, how far [stack] may grow, and what a libc's control block says of
+// a stack.
 #include "attach/arch/sigframe.h"
 #include "attach/ptrace/frame_room.h"
 #include "attach/ptrace/libc_stack.h"
@@ -9,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define LOW UINT64_C(0x7f0000000000)
+#define LOW  UINT64_C(0x7f0000000000)
 #define PAGE UINT64_C(4096)
 
 // '.' never used, '0' all zero, '#' used, '|' guard; the lowest page first.
@@ -19,8 +20,10 @@ static struct frame_room choose(const char *text, bool needs_gap)
 	size_t count = strlen(text);
 
 	for (size_t i = 0; i < count; i++)
-		pages[i] = text[i] == '.' ? STACK_PAGE_NEVER_USED : text[i] == '0' ? STACK_PAGE_ZERO
-			 : text[i] == '|' ? STACK_PAGE_GUARD : STACK_PAGE_USED;
+		pages[i] = text[i] == '.'   ? STACK_PAGE_NEVER_USED
+			   : text[i] == '0' ? STACK_PAGE_ZERO
+			   : text[i] == '|' ? STACK_PAGE_GUARD
+					    : STACK_PAGE_USED;
 	return frame_room_choose(pages, count, LOW, needs_gap);
 }
 
@@ -31,22 +34,17 @@ static void test_choose(void)
 		bool needs_gap;
 		unsigned low, top; // half pages from LOW; 0 and 0 = none
 	} cases[] = {
-		{ "", false, 0, 0 },
-		{ "####", false, 0, 0 },
-		{ "#...", false, 0, 0 },        // what is above something in use may be in use
-		{ "....####", false, 0, 4 },    // half of it is distance
-		{ "....#..#", false, 0, 4 },
-		{ "0000####", false, 0, 4 },    // zeros below a stack pointer are free
-		{ "0000####", true, 0, 0 },     // and may be an array where no stack pointer is known
-		{ "..00####", true, 0, 1 },     // the page below them is left as the gap
-		{ "00.0####", true, 0, 2 },     // zeros below a page that was never there are no array
-		{ "....####", true, 0, 3 },
-		{ ".0..", true, 0, 3 },
-		{ "|...####", false, 2, 5 },    // a guard at the lower end
-		{ ".|..####", false, 4, 6 },
-		{ "...|####", false, 0, 0 },
-		{ "...|####", true, 0, 0 },
-		{ "..|0####", true, 0, 0 },
+		{ "", false, 0, 0 },         { "####", false, 0, 0 },
+		{ "#...", false, 0, 0 },     // what is above something in use may be in use
+		{ "....####", false, 0, 4 }, // half of it is distance
+		{ "....#..#", false, 0, 4 }, { "0000####", false, 0, 4 }, // zeros below a stack pointer are free
+		{ "0000####", true, 0, 0 }, // and may be an array where no stack pointer is known
+		{ "..00####", true, 0, 1 }, // the page below them is left as the gap
+		{ "00.0####", true, 0, 2 }, // zeros below a page that was never there are no array
+		{ "....####", true, 0, 3 },  { ".0..", true, 0, 3 },
+		{ "|...####", false, 2, 5 }, // a guard at the lower end
+		{ ".|..####", false, 4, 6 }, { "...|####", false, 0, 0 },
+		{ "...|####", true, 0, 0 },  { "..|0####", true, 0, 0 },
 		{ ".", true, 0, 0 },
 	};
 
@@ -61,14 +59,14 @@ static void test_choose(void)
 		CHECK_EQUAL(room.top - LOW, cases[i].top * PAGE / 2);
 	}
 	// In a large one, 64 KiB.
-	CHECK_EQUAL(choose("................................................................", false).top, LOW + 48 * PAGE);
+	CHECK_EQUAL(choose("................................................................", false).top,
+		    LOW + 48 * PAGE);
 }
 
 static void test_growth(void)
 {
-	static const char text[] =
-		"7ff000000000-7ffc00000000 rw-p 00000000 00:00 0 \n"
-		"7ffc00800000-7ffc00900000 rw-p 00000000 00:00 0 [stack]\n";
+	static const char text[] = "7ff000000000-7ffc00000000 rw-p 00000000 00:00 0 \n"
+				   "7ffc00800000-7ffc00900000 rw-p 00000000 00:00 0 [stack]\n";
 	struct proc_maps maps;
 
 	if (proc_maps_parse(text, sizeof(text) - 1, &maps))
@@ -96,22 +94,25 @@ static void test_control_block(void)
 		uint64_t words[5];
 		uint64_t low, high; // 0 = not recognised
 	} cases[] = {
-		// glibc: its own mapping with a guard of one page, and of 64 KiB; the program's, 16 KiB cut out of a larger mapping, and unaligned
+		// glibc: its own mapping with a guard of one page, and of 64 KiB; the program's, 16 KiB cut out of a
+		// larger mapping, and unaligned
 		{ { 0x7f0000000000, 0x101000, 4096, 4096 }, 0x7f0000001000, 0x7f0000100700 },
 		{ { 0x7f0000000000, 0x101000, 65536, 65536 }, 0x7f0000010000, 0x7f0000100700 },
 		{ { 0x7f00000fd000, 0x4000, 0, 4096 }, 0x7f00000fd000, 0x7f0000100700 },
 		{ { 0x7f00000fd010, 0x3ff0, 0, 4096 }, 0x7f00000fd010, 0x7f0000100700 },
-		{ { 0x7f0000000000, 0x101000, 4095, 0 }, 0, 0 },         // not a guard
-		{ { 0x7f0000000000, 0x101000, 0x101000, 0 }, 0, 0 },     // all guard
-		{ { 0x7f0000000000, 0x100000, 4096, 4096 }, 0, 0 },      // the block is not in it
-		{ { 0x7f0000000000, 0x200000, 4096, 4096 }, 0, 0 },      // nor at its upper end
+		{ { 0x7f0000000000, 0x101000, 4095, 0 }, 0, 0 },     // not a guard
+		{ { 0x7f0000000000, 0x101000, 0x101000, 0 }, 0, 0 }, // all guard
+		{ { 0x7f0000000000, 0x100000, 4096, 4096 }, 0, 0 },  // the block is not in it
+		{ { 0x7f0000000000, 0x200000, 4096, 4096 }, 0, 0 },  // nor at its upper end
 		{ { 0x7f0000101000, 0x101000, 4096, 4096 }, 0, 0 },
-		{ { 0, 0, 0, 0 }, 0, 0 },                                // the main thread's
+		{ { 0, 0, 0, 0 }, 0, 0 }, // the main thread's
 		// musl: a mapping with a guard; memory of the program that has room for the block, and that has not
 		{ { 0x7f0000000000, 0x101000, 0x7f0000100600, 0xff600, 4096 }, 0x7f0000001000, 0x7f0000100600 },
 		{ { 0, 0x4000, 0x7f0000100600, 0x3600, 0 }, 0x7f00000fd000, 0x7f0000100600 },
 		{ { 0x7f0000100000, 0x1000, 0x7e0000004000, 0x4000, 0 }, 0x7e0000000000, 0x7e0000004000 },
-		{ { 0x7f0000000000, 0x101000, 0x7f0000100600, 0x100600, 4096 }, 0, 0 }, // the stack reaches into the guard
+		{ { 0x7f0000000000, 0x101000, 0x7f0000100600, 0x100600, 4096 },
+		  0,
+		  0 }, // the stack reaches into the guard
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -138,7 +139,9 @@ static void test_shared_block(void)
 	for (size_t shared = 0; shared <= THREADS; shared++)
 		for (size_t asked = 0; asked < THREADS; asked++) {
 			struct frozen_thread threads[THREADS] = { 0 };
-			const struct frozen_process process = { .pid = FIRST_TID, .threads = threads, .count = THREADS };
+			const struct frozen_process process = { .pid = FIRST_TID,
+								.threads = threads,
+								.count = THREADS };
 			struct stack_range range = { 0, 0 };
 			const uint64_t words[4] = { low, tp - low + 0x1000, 4096, 4096 };
 			bool is_shared = shared < THREADS && shared != asked;
@@ -158,7 +161,8 @@ static void test_shared_block(void)
 	target_memory_close(&memory);
 }
 
-// A frame that a killed tool has left alone in a page is taken away. With a byte of the program's in the same page, at any side of it, it stays, and so does that.
+// A frame that a killed tool has left alone in a page is taken away. With a byte of the program's in the same page, at
+// any side of it, it stays, and so does that.
 static void test_left_frame(void)
 {
 	enum { PAGES = 64, FRAME_PAGE = 20, FIRST_TID = 0x40000001 };
@@ -168,14 +172,22 @@ static void test_left_frame(void)
 	struct target_memory memory;
 
 	CHECK(target_memory_open(getpid(), &memory) == NULL);
-	for (int other = -1; other <= 3; other++) { // where the program's byte is: none, the page's first, right before, right behind, the page's last
-		uint8_t *stack = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *page = stack + FRAME_PAGE * PAGE, *byte;
+	// where the program's byte is: none, the page's first, right before, right behind, the page's last
+	for (int other = -1; other <= 3; other++) {
+		uint8_t *stack = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+			*page = stack + FRAME_PAGE * PAGE, *byte;
 		uint64_t *block = (uint64_t *)(stack + (PAGES - 2) * PAGE), tp = (uint64_t)block;
-		struct frozen_thread thread = { .tid = FIRST_TID + 1, .registers = { .fs_base = tp, .rsp = tp - 2 * PAGE, .rbp = tp - PAGE } };
+		struct frozen_thread thread = {
+			.tid = FIRST_TID + 1, .registers = { .fs_base = tp, .rsp = tp - 2 * PAGE, .rbp = tp - PAGE }
+		};
 		const struct frozen_process process = { .pid = FIRST_TID, .threads = &thread, .count = 1 };
 		const uint64_t words[4] = { (uint64_t)stack, (PAGES - 1) * PAGE, PAGE, PAGE };
-		const struct sigframe_request request = { .registers = &thread.registers, .xstate = xstate, .xstate_size = sizeof(xstate), .layout = &layout,
-							  .top = (uint64_t)page + PAGE - 300, .restorer = 0x401000 };
+		const struct sigframe_request request = { .registers = &thread.registers,
+							  .xstate = xstate,
+							  .xstate_size = sizeof(xstate),
+							  .layout = &layout,
+							  .top = (uint64_t)page + PAGE - 300,
+							  .restorer = 0x401000 };
 		struct frame_room room;
 		struct proc_maps maps;
 		uint8_t *low, *high;
@@ -220,20 +232,42 @@ struct hs_error *__wrap_ptrace_get_signal_mask(pid_t tid, uint64_t *ret)
 	return NULL;
 }
 
-// Zeros that were given, from a stack's lower end up to the stack pointer, are room where all that is in use is seen to lie above that, and nowhere else.
-// Below a page that was never given there is room in any case.
+// Zeros that were given, from a stack's lower end up to the stack pointer, are room where all that is in use is seen to
+// lie above that, and nowhere else. Below a page that was never given there is room in any case.
 static void test_zeros(void)
 {
 	enum { PAGES = 1024, ZEROS = 40, FIRST_TID = 0x40000001, NEVER_GIVEN = 8 };
-	enum how { NO_FRAME, LEADS_UP, LEADS_DOWN, LEADS_DOWN_RETURNING, LEADS_TO_THE_SAME, LEADS_ELSEWHERE, LEADS_DOWN_AT_THE_END, TOO_MUCH_TO_SEARCH,
-		   FEWER_THAN_TOO_MUCH, BLOCKS, BLOCKS_GLIBC, BLOCKS_MUSL, STANDS_ELSEWHERE };
+	enum how {
+		NO_FRAME,
+		LEADS_UP,
+		LEADS_DOWN,
+		LEADS_DOWN_RETURNING,
+		LEADS_TO_THE_SAME,
+		LEADS_ELSEWHERE,
+		LEADS_DOWN_AT_THE_END,
+		TOO_MUCH_TO_SEARCH,
+		FEWER_THAN_TOO_MUCH,
+		BLOCKS,
+		BLOCKS_GLIBC,
+		BLOCKS_MUSL,
+		STANDS_ELSEWHERE
+	};
 	static const struct {
 		enum how how;
 		bool is_room;
 	} cases[] = {
-		{ NO_FRAME, true }, { LEADS_UP, true }, { LEADS_DOWN, false }, { LEADS_DOWN_RETURNING, false }, { LEADS_TO_THE_SAME, true },
-		{ LEADS_ELSEWHERE, true }, { LEADS_DOWN_AT_THE_END, false }, { TOO_MUCH_TO_SEARCH, false }, { FEWER_THAN_TOO_MUCH, true }, { BLOCKS, false },
-		{ BLOCKS_GLIBC, false }, { BLOCKS_MUSL, false },
+		{ NO_FRAME, true },
+		{ LEADS_UP, true },
+		{ LEADS_DOWN, false },
+		{ LEADS_DOWN_RETURNING, false },
+		{ LEADS_TO_THE_SAME, true },
+		{ LEADS_ELSEWHERE, true },
+		{ LEADS_DOWN_AT_THE_END, false },
+		{ TOO_MUCH_TO_SEARCH, false },
+		{ FEWER_THAN_TOO_MUCH, true },
+		{ BLOCKS, false },
+		{ BLOCKS_GLIBC, false },
+		{ BLOCKS_MUSL, false },
 		{ STANDS_ELSEWHERE, false },
 	};
 	struct target_memory memory;
@@ -243,12 +277,17 @@ static void test_zeros(void)
 		const bool has_gap = i % 2;
 		const enum how how = cases[i / 2].how;
 		uint8_t *stack = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		// As much as is searched, from the page of the stack pointer up, the control block's page included; and a page more.
-		const size_t above = how == TOO_MUCH_TO_SEARCH ? FRAME_ROOM_SEARCHED / PAGE + 1 : how == FEWER_THAN_TOO_MUCH ? FRAME_ROOM_SEARCHED / PAGE : 20;
-		uint8_t *sp = stack + ZEROS * PAGE + 256, *high = stack + (ZEROS + above - 1) * PAGE + 512, *frame = sp + 4096 + 8;
+		// As much as is searched, from the page of the stack pointer up, the control block's page included; and
+		// a page more.
+		const size_t above = how == TOO_MUCH_TO_SEARCH    ? FRAME_ROOM_SEARCHED / PAGE + 1
+				     : how == FEWER_THAN_TOO_MUCH ? FRAME_ROOM_SEARCHED / PAGE
+								  : 20;
+		uint8_t *sp = stack + ZEROS * PAGE + 256, *high = stack + (ZEROS + above - 1) * PAGE + 512,
+			*frame = sp + 4096 + 8;
 		uint64_t *block = (uint64_t *)high, rsp = 0;
 		const uint64_t words[4] = { (uint64_t)stack, (ZEROS + above) * PAGE, 0, PAGE };
-		struct frozen_thread thread = { .tid = FIRST_TID + 1, .registers = { .fs_base = (uint64_t)block, .rsp = (uint64_t)sp } };
+		struct frozen_thread thread = { .tid = FIRST_TID + 1,
+						.registers = { .fs_base = (uint64_t)block, .rsp = (uint64_t)sp } };
 		const struct frozen_process process = { .pid = FIRST_TID, .threads = &thread, .count = 1 };
 		struct frame_room room;
 		struct proc_maps maps;
@@ -277,18 +316,24 @@ static void test_zeros(void)
 		}
 		if (how == STANDS_ELSEWHERE)
 			thread.registers.rsp = (uint64_t)high + 64;
-		signal_mask = how == BLOCKS ? UINT64_MAX : how == BLOCKS_GLIBC ? UINT64_C(0xfffffffe7fffffff) : how == BLOCKS_MUSL ? UINT64_C(0xfffffffc7fffffff) : 0;
+		signal_mask = how == BLOCKS         ? UINT64_MAX
+			      : how == BLOCKS_GLIBC ? UINT64_C(0xfffffffe7fffffff)
+			      : how == BLOCKS_MUSL  ? UINT64_C(0xfffffffc7fffffff)
+						    : 0;
 		block[0] = block[2] = (uint64_t)block;
 		block[20] = FIRST_TID + 1;
 		memcpy(block + 30, words, sizeof(words));
 		CHECK(proc_maps_read(getpid(), &maps) == NULL);
-		struct frame_search search = { .process = &process, .maps = &maps, .memory = &memory, .size = 2 * PAGE };
+		struct frame_search search = {
+			.process = &process, .maps = &maps, .memory = &memory, .size = 2 * PAGE
+		};
 
 		error = frame_room_on_own_stack(&search, &thread, &room);
 		CHECK_EQUAL(error == NULL, has_gap || cases[i / 2].is_room);
 		CHECK(error == NULL || error->code == HS_ERROR_REFUSED); // another moment may do
 		if (has_gap)
-			CHECK(room.low == (uint64_t)stack && room.top > room.low && room.top < (uint64_t)(stack + NEVER_GIVEN * PAGE));
+			CHECK(room.low == (uint64_t)stack && room.top > room.low &&
+			      room.top < (uint64_t)(stack + NEVER_GIVEN * PAGE));
 		else if (!error)
 			CHECK(room.low == (uint64_t)stack && room.top > room.low && room.top < (uint64_t)sp - 128);
 		hs_error_destroy(error);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls below a hook on the same stack: those of the allocator's own, and those of a signal handler, which are told by the kernel's frame (reentry_within).
+// Calls below a hook on the same stack: those of the allocator's own, and those of a signal handler, which are told by
+// the kernel's frame (reentry_within).
 #define CODE UINT64_C(0x600000000000) // where the payload's image is
 enum { CODE_SIZE = 0x8000 };
 
@@ -20,8 +21,12 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	uint64_t place = (uint64_t)number, frame = (uint64_t)context - 8; // behind the restorer's address
 
 	(void)info;
-	expected_in_handler = frame + 240 <= page_begin((uint64_t)&place) + HS_PAGE_SIZE || frame + 168 >= page_begin(interrupted_guard - 1) ||
-			      page_begin(interrupted_guard - 1) - page_begin((uint64_t)&place) <= HS_PAGE_SIZE ? HANDLERS : NESTED;
+	expected_in_handler =
+		frame + 240 <= page_begin((uint64_t)&place) + HS_PAGE_SIZE ||
+				frame + 168 >= page_begin(interrupted_guard - 1) ||
+				page_begin(interrupted_guard - 1) - page_begin((uint64_t)&place) <= HS_PAGE_SIZE
+			? HANDLERS
+			: NESTED;
 	nesting_in_handler = reentry_enter(interrupted, (uint64_t)&place, &malloc_island);
 }
 
@@ -36,7 +41,8 @@ static __attribute__((noinline)) enum nesting enter_deeper(struct thread_slot *s
 	return reentry_enter(slot, (uint64_t)&place, &malloc_island);
 }
 
-// What lies in the pages between the two ends may be a guard page: nothing is read there. In those of the ends a frame is found wherever it lies.
+// What lies in the pages between the two ends may be a guard page: nothing is read there. In those of the ends a frame
+// is found wherever it lies.
 static void test_signal_frame_pages(void)
 {
 	enum { PAGES = 5, HEAD = 440, FLOATING_POINT = 512 };
@@ -47,12 +53,16 @@ static void test_signal_frame_pages(void)
 		exit(1);
 	for (uint64_t end_pages = 1; end_pages <= 2; end_pages++) // of the guard: with and without pages in between
 		for (uint64_t low = first; low < first + HS_PAGE_SIZE; low += 136) {
-			const uint64_t last = first + (end_pages == 1 ? 1 : PAGES - 1) * HS_PAGE_SIZE, high = last + HS_PAGE_SIZE - 8;
+			const uint64_t last = first + (end_pages == 1 ? 1 : PAGES - 1) * HS_PAGE_SIZE,
+				       high = last + HS_PAGE_SIZE - 8;
 			unsigned found = 0, expected = 0;
 
-			for (uint64_t frame = ((low + 7) & ~UINT64_C(63)) + 56; frame + HEAD + FLOATING_POINT + 128 < high; frame += 64) {
-				uint64_t registers = (frame + HEAD + 63) & ~UINT64_C(63), sp = registers + FLOATING_POINT;
-				bool in_pages = frame + 240 <= first + HS_PAGE_SIZE || frame + 168 >= last || end_pages == 1;
+			for (uint64_t frame = ((low + 7) & ~UINT64_C(63)) + 56;
+			     frame + HEAD + FLOATING_POINT + 128 < high; frame += 64) {
+				uint64_t registers = (frame + HEAD + 63) & ~UINT64_C(63),
+					 sp = registers + FLOATING_POINT;
+				bool in_pages =
+					frame + 240 <= first + HS_PAGE_SIZE || frame + 168 >= last || end_pages == 1;
 
 				memset(pages, 0, PAGES * HS_PAGE_SIZE);
 				memcpy((void *)(frame + 168), &sp, sizeof(sp));
@@ -88,16 +98,18 @@ static void interrupt(struct thread_slot *slot, uint64_t *guard, bool is_watched
 	if (in_handler)
 		raise(SIGUSR1);
 	CHECK_EQUAL(in_handler ? nesting_in_handler : enter_deeper(slot), in_handler ? expected_in_handler : NESTED);
-	CHECK_EQUAL(trust(), HS_TRUST_NEVER); // a frame that is left over looks the same, and then the call is the allocator's
+	// a frame that is left over looks the same, and then the call is the allocator's
+	CHECK_EQUAL(trust(), HS_TRUST_NEVER);
 }
 
-// What runs below a hook on the thread's own stack: calls of the allocator's own, or of a signal handler, whose frame, the kernel's own, lies between. At every
-// place in a page.
+// What runs below a hook on the thread's own stack: calls of the allocator's own, or of a signal handler, whose frame,
+// the kernel's own, lies between. At every place in a page.
 static __attribute__((noinline)) unsigned check_handler_below(size_t padding)
 {
 	volatile uint8_t *pad = __builtin_alloca(padding + 1);
 	uint64_t words[64] = { 0 };
-	struct thread_slot *slot = slot_begin((const void *)((uint64_t)words - (1 << 20)), words + sizeof(words) / sizeof(words[0]));
+	struct thread_slot *slot =
+		slot_begin((const void *)((uint64_t)words - (1 << 20)), words + sizeof(words) / sizeof(words[0]));
 
 	pad[0] = 0;
 	for (unsigned way = 0; way < 4; way++)

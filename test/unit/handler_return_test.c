@@ -14,7 +14,7 @@ enum { PAGE = 4096, PAGES = 48, CODE_SEGMENT = 0x33 }; // of 64-bit code, in the
 #define HOOK UINT64_C(0x401000)
 
 struct stack {
-	uint8_t *low;    // PAGES pages; behind them is nothing that can be read
+	uint8_t *low; // PAGES pages; behind them is nothing that can be read
 	uint64_t restorer;
 };
 
@@ -22,7 +22,8 @@ static struct stack make_stack(bool shared)
 {
 	struct stack stack = { .restorer = (uint64_t)&make_stack }; // any code
 
-	stack.low = mmap(NULL, (PAGES + 1) * PAGE, PROT_READ | PROT_WRITE, (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS, -1, 0);
+	stack.low = mmap(NULL, (PAGES + 1) * PAGE, PROT_READ | PROT_WRITE,
+			 (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS, -1, 0);
 	if (stack.low == MAP_FAILED || mprotect(stack.low + PAGES * PAGE, PAGE, PROT_NONE) != 0)
 		exit(1);
 	return stack;
@@ -32,7 +33,8 @@ static void end_stack(const struct stack *stack) { munmap(stack->low, (PAGES + 1
 
 static void put_u64(uint8_t *bytes, uint64_t value) { memcpy(bytes, &value, sizeof(value)); }
 
-// The head of a frame as the kernel lays it (arch/x86/include/asm/sigframe.h): the handler's return address, uc_flags, ..., rip, eflags, cs.
+// The head of a frame as the kernel lays it (arch/x86/include/asm/sigframe.h): the handler's return address, uc_flags,
+// ..., rip, eflags, cs.
 static void put_frame(const struct stack *stack, size_t offset, uint64_t pc)
 {
 	uint8_t *frame = stack->low + offset;
@@ -52,13 +54,17 @@ static struct planned_hook made_hook(uint64_t address, uint8_t covered, enum hoo
 	return hook;
 }
 
-// What is said of threads whose stack pointers are `sps`. NULL: nothing speaks against patching. The text stays until the next call.
+// What is said of threads whose stack pointers are `sps`. NULL: nothing speaks against patching. The text stays until
+// the next call.
 static const char *refusal(const uint8_t *const *sps, size_t count)
 {
 	// Not in the order of their addresses; the one that is refused lies between them, and outside.
 	struct planned_hook hooks[] = {
-		made_hook(HOOK + 0x2000, 5, VERDICT_ok), made_hook(HOOK, 7, VERDICT_ok), made_hook(HOOK + 0x3000, 9, VERDICT_ok),
-		made_hook(HOOK + 0x1000, 7, VERDICT_too_short), made_hook(HOOK + 0x8000, 7, VERDICT_branch_inside),
+		made_hook(HOOK + 0x2000, 5, VERDICT_ok),
+		made_hook(HOOK, 7, VERDICT_ok),
+		made_hook(HOOK + 0x3000, 9, VERDICT_ok),
+		made_hook(HOOK + 0x1000, 7, VERDICT_too_short),
+		made_hook(HOOK + 0x8000, 7, VERDICT_branch_inside),
 	};
 	const struct hook_plan plan = { .hooks = hooks, .count = sizeof(hooks) / sizeof(hooks[0]) };
 	static struct frozen_thread threads[1100];
@@ -99,14 +105,23 @@ static void test_places(void)
 		const char *name; // NULL: it may be patched
 	} cases[] = {
 		{ HOOK, NULL }, // runs into the jump
-		{ HOOK + 1, "at_401000" }, { HOOK + 6, "at_401000" }, { HOOK + 7, NULL },
-		{ HOOK + 0x2000, NULL }, { HOOK + 0x2004, "at_403000" }, { HOOK + 0x2005, NULL },
-		{ HOOK + 0x3008, "at_404000" }, { HOOK + 0x3009, NULL }, // the highest of all bytes, and behind it
-		{ HOOK + 0x1001, NULL }, { HOOK + 0x8001, NULL },        // not patched
-		{ 0, NULL }, { UINT64_MAX, NULL },
+		{ HOOK + 1, "at_401000" },
+		{ HOOK + 6, "at_401000" },
+		{ HOOK + 7, NULL },
+		{ HOOK + 0x2000, NULL },
+		{ HOOK + 0x2004, "at_403000" },
+		{ HOOK + 0x2005, NULL },
+		{ HOOK + 0x3008, "at_404000" },
+		{ HOOK + 0x3009, NULL }, // the highest of all bytes, and behind it
+		{ HOOK + 0x1001, NULL },
+		{ HOOK + 0x8001, NULL }, // not patched
+		{ 0, NULL },
+		{ UINT64_MAX, NULL },
 	};
 	// At the stack's low end, across the border of two pieces that are read, and at its high end.
-	static const size_t offsets[] = { 64, 65536 + 64 - HS_SIGFRAME_PC_OFFSET, 65536 + 64 - HS_SIGFRAME_PC_OFFSET - 8, PAGES * PAGE - HS_SIGFRAME_HEAD_SIZE };
+	static const size_t offsets[] = { 64, 65536 + 64 - HS_SIGFRAME_PC_OFFSET,
+					  65536 + 64 - HS_SIGFRAME_PC_OFFSET - 8,
+					  PAGES * PAGE - HS_SIGFRAME_HEAD_SIZE };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (size_t j = 0; j < sizeof(offsets) / sizeof(offsets[0]); j++) {
@@ -174,14 +189,16 @@ static void test_alternate(void)
 		put_u64(alternate->low + sp + 600 + 24, (uint64_t)(alternate->low + sp - PAGE));
 		put_u64(alternate->low + sp + 600 + 40, 20 * PAGE);
 		CHECK(refusal(sps, 1) && strstr(refusal(sps, 1), "at_401000"));
-		put_u64(alternate->low + frame + 40, PAGE); // of a handler that is over: the thread is not on that stack
+		// of a handler that is over: the thread is not on that stack
+		put_u64(alternate->low + frame + 40, PAGE);
 		CHECK(!refusal(sps, 1));
 		end_stack(&stack);
 		end_stack(&other);
 	}
 }
 
-// Among very many threads each has a small share, which the handler's stack takes: the one that it has interrupted is looked at all the same.
+// Among very many threads each has a small share, which the handler's stack takes: the one that it has interrupted is
+// looked at all the same.
 static void test_small_share(void)
 {
 	enum { THREADS = 1100 };
@@ -193,7 +210,7 @@ static void test_small_share(void)
 	put_frame(&alternate, PAGE + 800, (uint64_t)&test_small_share);
 	put_u64(alternate.low + PAGE + 800 + HS_SIGFRAME_SP_OFFSET, (uint64_t)(stack.low + PAGE));
 	put_u64(alternate.low + PAGE + 800 + 24, (uint64_t)alternate.low); // uc_stack.ss_sp
-	put_u64(alternate.low + PAGE + 800 + 40, 20 * PAGE);              // uc_stack.ss_size
+	put_u64(alternate.low + PAGE + 800 + 40, 20 * PAGE);               // uc_stack.ss_size
 	CHECK(!refusal(sps, THREADS));
 	put_frame(&stack, PAGE + 800, HOOK + 1);
 	CHECK(refusal(sps, THREADS) && strstr(refusal(sps, THREADS), "at_401000"));
@@ -216,7 +233,8 @@ static void test_many_alternate(void)
 			put_u64(other.low + frame + 24, (uint64_t)other.low); // uc_stack.ss_sp
 			put_u64(other.low + frame + 40, 20 * PAGE);           // uc_stack.ss_size
 		}
-		CHECK_EQUAL(refusal(sps, 1) && strstr(refusal(sps, 1), "not all of them could be looked at"), count == 64);
+		CHECK_EQUAL(refusal(sps, 1) && strstr(refusal(sps, 1), "not all of them could be looked at"),
+			    count == 64);
 		end_stack(&stack);
 		end_stack(&other);
 	}
@@ -256,7 +274,8 @@ static void test_absent_pages(void)
 				if (page != absent[i])
 					stack.low[page * PAGE] = 1;
 			text = refusal(sps, 1);
-			CHECK(shared ? text && strstr(text, "is in shared memory with a page that is not resident") : !text);
+			CHECK(shared ? text && strstr(text, "is in shared memory with a page that is not resident")
+				     : !text);
 			stack.low[absent[i] * PAGE] = 1;
 			CHECK(!refusal(sps, 1));
 			end_stack(&stack);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which program counters lie inside bytes that will be replaced; and applying and undoing, in the memory of this very process.
+// Which program counters lie inside bytes that will be replaced; and applying and undoing, in the memory of this very
+// process.
 #include "attach/hook/hook_apply.h"
 #include "check.h"
 
@@ -123,7 +124,8 @@ static void test_apply_and_undo(void)
 	hooks[0].state = hooks[2].state = hooks[3].state = HOOK_APPLIED;
 	hooks[2].size = sizeof(hooks[2].old_bytes) + 1;
 	hooks[3].size = 0;
-	journal = (struct journal){ .text = (const uint8_t *)hooks, .last = HOOKS, .backwards = true }; // text: anything readable
+	// text: anything readable
+	journal = (struct journal){ .text = (const uint8_t *)hooks, .last = HOOKS, .backwards = true };
 	CHECK(hook_undo(hooks, HOOKS, &memory, getpid(), save, &journal, &foreign) == NULL);
 	CHECK_EQUAL(hooks[0].state, HOOK_REMOVED);
 	CHECK_EQUAL(hooks[2].state, HOOK_APPLIED);
@@ -140,12 +142,20 @@ static void test_clean_pages(void)
 		size_t offset;
 		bool clean;
 	} cases[] = {
-		{ -1, 0, true }, { -1, HS_PAGE_SIZE - 2, true }, { 0, 0, false }, { 0, HS_PAGE_SIZE - 2, false }, { 1, HS_PAGE_SIZE - 2, false },
-		{ 1, HS_PAGE_SIZE - 5, true }, { 1, HS_PAGE_SIZE - 4, false }, { 1, HS_PAGE_SIZE, false }, { 0, HS_PAGE_SIZE, true },
+		{ -1, 0, true },
+		{ -1, HS_PAGE_SIZE - 2, true },
+		{ 0, 0, false },
+		{ 0, HS_PAGE_SIZE - 2, false },
+		{ 1, HS_PAGE_SIZE - 2, false },
+		{ 1, HS_PAGE_SIZE - 5, true },
+		{ 1, HS_PAGE_SIZE - 4, false },
+		{ 1, HS_PAGE_SIZE, false },
+		{ 0, HS_PAGE_SIZE, true },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct hook_record hooks[2] = { { .size = 5, .page_was_clean = 7 }, { .size = 5, .page_was_clean = 7, .verdict = VERDICT_too_short } };
+		struct hook_record hooks[2] = { { .size = 5, .page_was_clean = 7 },
+						{ .size = 5, .page_was_clean = 7, .verdict = VERDICT_too_short } };
 		int fd = memfd_create("pages", MFD_CLOEXEC);
 		uint8_t *pages;
 

@@ -12,7 +12,8 @@
 // An island whose trampoline is a jump to a function of the libc.
 static inline const struct hook_island *make_island(struct hook_island *place, void *function, uint32_t index)
 {
-	static const uint8_t jump[] = { 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0 }; // mov $function,%rax; jmp *%rax
+	// mov $function,%rax; jmp *%rax
+	static const uint8_t jump[] = { 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0 };
 	uint64_t address = (uint64_t)function;
 
 	place->hook_index = index;
@@ -35,7 +36,8 @@ static struct hooked_functions hooked = { malloc, calloc, realloc, free };
 
 static inline void make_islands(void)
 {
-	struct hook_island *islands = mmap(NULL, HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct hook_island *islands =
+		mmap(NULL, HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (islands == MAP_FAILED)
 		exit(1);
@@ -49,11 +51,13 @@ static inline void make_islands(void)
 		exit(1);
 }
 
-typedef struct hook_result hook_function(uint64_t, uint64_t, uint64_t, const struct hook_island *, const struct entry_frame *);
+typedef struct hook_result hook_function(uint64_t, uint64_t, uint64_t, const struct hook_island *,
+					 const struct entry_frame *);
 
 static inline void *result_of_hook(struct hook_result result)
 {
-	// A thread that lost the race for a slot asks again (thread_slot.c); its call goes unrecorded, which must not happen twice.
+	// A thread that lost the race for a slot asks again (thread_slot.c); its call goes unrecorded, which must not
+	// happen twice.
 	if (result.way != HOOK_DONE) {
 		fprintf(stderr, "a call is not recorded\n");
 		exit(1);
@@ -62,7 +66,8 @@ static inline void *result_of_hook(struct hook_result result)
 }
 
 // What entry.S does, for a caller at a made-up place.
-static inline void *call_hook(hook_function *hook, uint64_t a, uint64_t b, const struct hook_island *island, uint64_t caller)
+static inline void *call_hook(hook_function *hook, uint64_t a, uint64_t b, const struct hook_island *island,
+			      uint64_t caller)
 {
 	struct entry_frame frame = { .return_address = 0x1000 + caller };
 
@@ -70,8 +75,8 @@ static inline void *call_hook(hook_function *hook, uint64_t a, uint64_t b, const
 }
 
 // The same for a hook with a usual way.
-static inline void *call_usual_hook(hook_function *usual, hook_function *made, hook_function *hook, uint64_t a, uint64_t b,
-				    const struct hook_island *island, uint64_t caller)
+static inline void *call_usual_hook(hook_function *usual, hook_function *made, hook_function *hook, uint64_t a,
+				    uint64_t b, const struct hook_island *island, uint64_t caller)
 {
 	struct entry_frame frame = { .return_address = 0x1000 + caller };
 	struct hook_result result = usual(a, b, 0, island, &frame);

@@ -53,12 +53,14 @@ static void test_layouts(void)
 	check("string(_,_)", HOOK_allocate, (struct hook_layout){ .flags = HS_LAYOUT_STRING });
 	check("realloc(_,block,size)", HOOK_reallocate, (struct hook_layout){ .block = 2, .size = 3 });
 	check("realloc(*block,count,size)", HOOK_reallocate, (struct hook_layout){ .where = 1, .count = 2, .size = 3 });
-	check("reallocf(block,size)", HOOK_reallocate, (struct hook_layout){ .block = 1, .size = 2, .flags = HS_LAYOUT_FREES });
+	check("reallocf(block,size)", HOOK_reallocate,
+	      (struct hook_layout){ .block = 1, .size = 2, .flags = HS_LAYOUT_FREES });
 	check("resize(block,size,extra,_)", HOOK_resize, (struct hook_layout){ .block = 1, .size = 2, .extra = 3 });
 	check("free(_,block)", HOOK_release, (struct hook_layout){ .block = 2 });
 	check("free(block,count,size)", HOOK_release, (struct hook_layout){ .block = 1, .count = 2, .size = 3 });
 	check("new(size,_)", HOOK_allocate, (struct hook_layout){ .size = 1, .flags = HS_LAYOUT_COMPANION });
-	check("renew(block,size)", HOOK_reallocate, (struct hook_layout){ .block = 1, .size = 2, .flags = HS_LAYOUT_COMPANION });
+	check("renew(block,size)", HOOK_reallocate,
+	      (struct hook_layout){ .block = 1, .size = 2, .flags = HS_LAYOUT_COMPANION });
 }
 
 static void test_wrong(void)
@@ -149,7 +151,8 @@ static void test_table(void)
 		if (!row->layout)
 			continue;
 		parse(row->layout, false);
-		CHECK((strncmp(row->layout, "new(", 4) == 0 || strncmp(row->layout, "renew(", 6) == 0) == (row->companion != NULL || strcmp(row->prefix, "moz_x") == 0));
+		CHECK((strncmp(row->layout, "new(", 4) == 0 || strncmp(row->layout, "renew(", 6) == 0) ==
+		      (row->companion != NULL || strcmp(row->prefix, "moz_x") == 0));
 		if (!row->companion)
 			continue;
 		strncpy(companion, row->companion, sizeof(companion) - 1);
@@ -193,7 +196,8 @@ static void test_additions(void)
 	CHECK(hook_addition_parse("drop=sdallocx", &addition) == NULL);
 	CHECK_EQUAL(addition.signature.layout.size, 2);
 	CHECK(hook_addition_parse("_ZN4Pool4freeEPv=free(_,block)", &addition) == NULL);
-	CHECK(hook_addition_parse("_ZN4Pool5allocEm=alloc(_,size)", &addition) == NULL); // what it may do is asked of its code
+	// what it may do is asked of its code
+	CHECK(hook_addition_parse("_ZN4Pool5allocEm=alloc(_,size)", &addition) == NULL);
 	CHECK(!addition.nothrow);
 	CHECK(hook_addition_parse("pool_alloc=alloc(_,size) nothrow", &addition) == NULL);
 	CHECK_EQUAL(addition.signature.layout.size, 2);

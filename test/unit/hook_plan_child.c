@@ -18,9 +18,9 @@ __asm__(".globl _start\n"
 
 #ifdef OWN_ALLOCATOR
 // Hands out parts of one array and never takes them back.
-#define FUNCTION(name, body)                                                                       \
-	__asm__(".pushsection .text\n.balign 16\n.globl " name "\n.type " name ", @function\n"     \
-		name ": endbr64\n" body "\n.size " name ", .-" name "\n.popsection\n")
+#define FUNCTION(name, body)                                                                                           \
+	__asm__(".pushsection .text\n.balign 16\n.globl " name "\n.type " name ", @function\n" name ": endbr64\n" body \
+		"\n.size " name ", .-" name "\n.popsection\n")
 
 __attribute__((used)) static char own_memory[1 << 20];
 __attribute__((used)) static char *own_next = own_memory;
@@ -55,11 +55,15 @@ FUNCTION("jumps_in", "nop\n .byte 0xe9\n .long memalign + 4 - . - 4"); // jmp re
 FUNCTION("reallocarray", "movq %rsi, %rdi\n xorl %eax, %eax\n ret");
 FUNCTION("jumps_in_if", "nop\n .byte 0x0f, 0x85\n .long reallocarray + 4 - . - 4"); // jne rel32
 // Has a second entry, which is a function of its own, among the bytes that a jump would take.
-FUNCTION("valloc", "xorl %eax, %eax\n .globl inner\n .type inner, @function\n inner: movq %rdi, %rax\n movq %rax, %rax\n ret\n .size inner, .-inner");
+FUNCTION(
+	"valloc",
+	"xorl %eax, %eax\n .globl inner\n .type inner, @function\n inner: movq %rdi, %rax\n movq %rax, %rax\n ret\n .size inner, .-inner");
 // The bytes that a jump would take lie on two pages; those of the next one end with the page.
-#define AT_PAGE_END(name, distance)                                                                \
-	__asm__(".pushsection .text\n.p2align 12\n.skip 4096 - " #distance ", 0xcc\n.globl " name "\n.type " name ", @function\n" \
-		name ": movq %rdi, %rax\n xorl %ecx, %ecx\n xorl %ecx, %ecx\n xorl %ecx, %ecx\n ret\n .size " name ", .-" name "\n.popsection\n")
+#define AT_PAGE_END(name, distance)                                                                                    \
+	__asm__(".pushsection .text\n.p2align 12\n.skip 4096 - " #distance ", 0xcc\n.globl " name "\n.type " name      \
+		", @function\n" name                                                                                   \
+		": movq %rdi, %rax\n xorl %ecx, %ecx\n xorl %ecx, %ecx\n xorl %ecx, %ecx\n ret\n .size " name          \
+		", .-" name "\n.popsection\n")
 AT_PAGE_END("pvalloc", 4);
 AT_PAGE_END("aligned_alloc", 5);
 // Alone on its page, which is a shared mapping of the file.

@@ -17,12 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define JEMALLOC "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
-#define TCMALLOC "/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4"
+#define JEMALLOC         "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
+#define TCMALLOC         "/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4"
 #define TCMALLOC_MINIMAL "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4"
-#define MIMALLOC "/usr/lib/x86_64-linux-gnu/libmimalloc.so.2"
-#define REDIS	 "/usr/bin/redis-server"
-#define PYTHON	 "/usr/bin/python3"
+#define MIMALLOC         "/usr/lib/x86_64-linux-gnu/libmimalloc.so.2"
+#define REDIS            "/usr/bin/redis-server"
+#define PYTHON           "/usr/bin/python3"
 
 #define STATE UINT64_C(0x700000000000) // of the state pages
 
@@ -118,7 +118,8 @@ static struct hs_error *plan(const struct child *child, struct planning *ret)
 	error = modules_read(child->pid, &ret->maps, &ret->memory, &ret->modules);
 	CHECK(error == NULL);
 	if (!error)
-		error = hook_plan_make(&ret->modules, &ret->maps, &ret->memory, &(struct hook_additions){ 0 }, &ret->goals, &(struct findings){ 0 }, &ret->plan);
+		error = hook_plan_make(&ret->modules, &ret->maps, &ret->memory, &(struct hook_additions){ 0 },
+				       &ret->goals, &(struct findings){ 0 }, &ret->plan);
 	ret->milliseconds = now() - begin;
 	return error;
 }
@@ -150,10 +151,7 @@ static void print_plan(const char *name, const struct planning *planning)
 	}
 }
 
-static unsigned order(uint16_t kind)
-{
-	return kind == HOOK_loader_event ? 0 : hook_kind_only_releases(kind) ? 1 : 2;
-}
+static unsigned order(uint16_t kind) { return kind == HOOK_loader_event ? 0 : hook_kind_only_releases(kind) ? 1 : 2; }
 
 static uint64_t jump_target(uint64_t address, const uint8_t *jump)
 {
@@ -167,8 +165,10 @@ static uint64_t jump_target(uint64_t address, const uint8_t *jump)
 static void check_hook(const struct planning *planning, size_t index)
 {
 	// lea -23(%rip),%r11 ; jmp *(%r11), and the same behind mov %r11,-120(%rsp).
-	static const uint8_t plain[] = { 0x4c, 0x8d, 0x1d, 0xe9, 0xff, 0xff, 0xff, 0x41, 0xff, 0x23, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc };
-	static const uint8_t keeping[] = { 0x4c, 0x89, 0x5c, 0x24, 0x88, 0x4c, 0x8d, 0x1d, 0xe4, 0xff, 0xff, 0xff, 0x41, 0xff, 0x23, 0xcc };
+	static const uint8_t plain[] = { 0x4c, 0x8d, 0x1d, 0xe9, 0xff, 0xff, 0xff, 0x41,
+					 0xff, 0x23, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc };
+	static const uint8_t keeping[] = { 0x4c, 0x89, 0x5c, 0x24, 0x88, 0x4c, 0x8d, 0x1d,
+					   0xe4, 0xff, 0xff, 0xff, 0x41, 0xff, 0x23, 0xcc };
 	const struct planned_hook *hook = &planning->plan.hooks[index];
 	const struct island_area *area = &planning->plan.areas[hook->island_area];
 	const struct hook_record *record = &hook->record;
@@ -183,7 +183,8 @@ static void check_hook(const struct planning *planning, size_t index)
 	CHECK(record->covered >= 5);
 	CHECK(memcmp(bytes, record->old_bytes, record->covered < 16 ? record->covered : 16) == 0);
 	CHECK_EQUAL(record->new_bytes[0], 0xe9);
-	CHECK_EQUAL(hook->island.begin, image->island_head[record->kind] ? image->island_begin[record->kind] : HS_ISLAND_STUB_OFFSET);
+	CHECK_EQUAL(hook->island.begin,
+		    image->island_head[record->kind] ? image->island_begin[record->kind] : HS_ISLAND_STUB_OFFSET);
 	CHECK_EQUAL(jump_target(record->address, record->new_bytes), record->island + hook->island.begin);
 	CHECK(memcmp(record->new_bytes + 5, record->old_bytes + 5, 11) == 0);
 	CHECK(record->address == record->function || record->address == record->function + 4);
@@ -193,7 +194,8 @@ static void check_hook(const struct planning *planning, size_t index)
 	CHECK_EQUAL(hook->island.kind, record->kind);
 	CHECK_EQUAL(hook->island.size, record->size);
 	CHECK(memcmp(hook->island.old_bytes, record->old_bytes, sizeof(record->old_bytes)) == 0);
-	CHECK(memcmp(hook->island.stub, hook_kind_keeps_registers((enum hook_kind)record->kind) ? keeping : plain, sizeof(plain)) == 0);
+	CHECK(memcmp(hook->island.stub, hook_kind_keeps_registers((enum hook_kind)record->kind) ? keeping : plain,
+		     sizeof(plain)) == 0);
 	CHECK(memcmp(hook->island.trampoline, hook->relocation.bytes, hook->relocation.size) == 0);
 	if (record->kind == HOOK_loader_event)
 		CHECK(hook->relocation.size == 1 && hook->relocation.bytes[0] == 0xc3);
@@ -258,19 +260,68 @@ static void check_all_hooked(const struct planning *planning, const char *part, 
 	}
 }
 
-static const char *const libc_functions[] = { "malloc",		"calloc",	 "realloc", "reallocarray", "free",
-					      "posix_memalign", "aligned_alloc", "valloc",  "pvalloc",	    NULL };
-static const char *const jemalloc_functions[] = { "malloc", "calloc", "realloc", "free", "posix_memalign", "aligned_alloc", "memalign", "valloc",
-						  "mallocx", "rallocx", "xallocx", "dallocx", "sdallocx", "_Znwm", "_ZnwmSt11align_val_t",
-						  "_ZnamSt11align_val_tRKSt9nothrow_t", "_ZdlPvm", "_ZdaPvmSt11align_val_t", NULL };
-static const char *const tcmalloc_functions[] = { "malloc", "calloc", "realloc", "free", "posix_memalign", "aligned_alloc", "valloc", "pvalloc",
-						  "tc_malloc_skip_new_handler", "tc_free_sized", "tc_new", "tc_new_nothrow", "tc_new_aligned",
-						  "tc_new_aligned_nothrow", "tc_delete_nothrow", "tc_delete_aligned",
-						  "tc_delete_sized_aligned", "tc_delete_aligned_nothrow", NULL };
-static const char *const mimalloc_functions[] = { "malloc", "calloc", "realloc", "free", "mi_malloc_small", "mi_zalloc", "mi_mallocn",
-						  "mi_reallocn", "mi_reallocf", "mi_rezalloc", "mi_recalloc", "mi_expand", "mi_strdup",
-						  "mi_malloc_aligned", "mi_heap_malloc", "mi_heap_realloc_aligned_at", "mi_new",
-						  "mi_new_nothrow", "mi_new_aligned", "mi_new_n", "mi_new_realloc", "mi_heap_alloc_new",
+static const char *const libc_functions[] = { "malloc",         "calloc",        "realloc", "reallocarray", "free",
+					      "posix_memalign", "aligned_alloc", "valloc",  "pvalloc",      NULL };
+static const char *const jemalloc_functions[] = { "malloc",
+						  "calloc",
+						  "realloc",
+						  "free",
+						  "posix_memalign",
+						  "aligned_alloc",
+						  "memalign",
+						  "valloc",
+						  "mallocx",
+						  "rallocx",
+						  "xallocx",
+						  "dallocx",
+						  "sdallocx",
+						  "_Znwm",
+						  "_ZnwmSt11align_val_t",
+						  "_ZnamSt11align_val_tRKSt9nothrow_t",
+						  "_ZdlPvm",
+						  "_ZdaPvmSt11align_val_t",
+						  NULL };
+static const char *const tcmalloc_functions[] = { "malloc",
+						  "calloc",
+						  "realloc",
+						  "free",
+						  "posix_memalign",
+						  "aligned_alloc",
+						  "valloc",
+						  "pvalloc",
+						  "tc_malloc_skip_new_handler",
+						  "tc_free_sized",
+						  "tc_new",
+						  "tc_new_nothrow",
+						  "tc_new_aligned",
+						  "tc_new_aligned_nothrow",
+						  "tc_delete_nothrow",
+						  "tc_delete_aligned",
+						  "tc_delete_sized_aligned",
+						  "tc_delete_aligned_nothrow",
+						  NULL };
+static const char *const mimalloc_functions[] = { "malloc",
+						  "calloc",
+						  "realloc",
+						  "free",
+						  "mi_malloc_small",
+						  "mi_zalloc",
+						  "mi_mallocn",
+						  "mi_reallocn",
+						  "mi_reallocf",
+						  "mi_rezalloc",
+						  "mi_recalloc",
+						  "mi_expand",
+						  "mi_strdup",
+						  "mi_malloc_aligned",
+						  "mi_heap_malloc",
+						  "mi_heap_realloc_aligned_at",
+						  "mi_new",
+						  "mi_new_nothrow",
+						  "mi_new_aligned",
+						  "mi_new_n",
+						  "mi_new_realloc",
+						  "mi_heap_alloc_new",
 						  NULL };
 
 // Returns false when the plan failed.
@@ -423,8 +474,14 @@ static void check_surroundings(const char *program)
 		const char *function;
 		enum hook_verdict verdict;
 	} cases[] = {
-		{ "memalign", VERDICT_branch_inside }, { "reallocarray", VERDICT_branch_inside }, { "valloc", VERDICT_too_short }, { "pvalloc", VERDICT_two_pages },
-		{ "aligned_alloc", VERDICT_ok }, { "posix_memalign", VERDICT_not_text }, { "malloc", VERDICT_ok }, { "free", VERDICT_ok },
+		{ "memalign", VERDICT_branch_inside },
+		{ "reallocarray", VERDICT_branch_inside },
+		{ "valloc", VERDICT_too_short },
+		{ "pvalloc", VERDICT_two_pages },
+		{ "aligned_alloc", VERDICT_ok },
+		{ "posix_memalign", VERDICT_not_text },
+		{ "malloc", VERDICT_ok },
+		{ "free", VERDICT_ok },
 	};
 	struct child child = start((const char *[]){ program, NULL }, NULL, "r");
 	struct planning planning;
@@ -466,9 +523,12 @@ int main(void)
 	check_surroundings(CHILD_AROUND);
 	check_program("jemalloc", (const char *[]){ CHILD_PLAIN, NULL }, JEMALLOC, "r", "libjemalloc",
 		      jemalloc_functions);
-	check_program("tcmalloc", (const char *[]){ CHILD_PLAIN, NULL }, TCMALLOC, "r", "libtcmalloc", tcmalloc_functions);
-	check_program("tcmalloc minimal", (const char *[]){ CHILD_PLAIN, NULL }, TCMALLOC_MINIMAL, "r", "libtcmalloc", tcmalloc_functions);
-	check_program("mimalloc", (const char *[]){ CHILD_PLAIN, NULL }, MIMALLOC, "r", "libmimalloc", mimalloc_functions);
+	check_program("tcmalloc", (const char *[]){ CHILD_PLAIN, NULL }, TCMALLOC, "r", "libtcmalloc",
+		      tcmalloc_functions);
+	check_program("tcmalloc minimal", (const char *[]){ CHILD_PLAIN, NULL }, TCMALLOC_MINIMAL, "r", "libtcmalloc",
+		      tcmalloc_functions);
+	check_program("mimalloc", (const char *[]){ CHILD_PLAIN, NULL }, MIMALLOC, "r", "libmimalloc",
+		      mimalloc_functions);
 	check_redis();
 	check_program("python3", (const char *[]){ PYTHON, "-c", "print('ready', flush=True); input()", NULL }, NULL,
 		      "ready", "libc.so", libc_functions);

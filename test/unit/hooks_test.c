@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hooks' own C code around the libc's real functions, in threads that hand blocks to each other: what the table shows in the end is
-// what they hold. Under the thread sanitizer it is also looked at how they share the region.
+// The hooks' own C code around the libc's real functions, in threads that hand blocks to each other: what the table
+// shows in the end is what they hold. Under the thread sanitizer it is also looked at how they share the region.
 
 #include "hook_calls.h"
 
@@ -53,7 +53,8 @@ static void exchange(unsigned number)
 			allocate(box, number, dice >> 14);
 		} else if (dice & 0x40) {
 			box->size = 1 + (dice >> 14) % SIZE_MAX_ASKED;
-			box->block = call_hook(hook_realloc, (uint64_t)box->block, box->size, realloc_island, 100 + dice % 50);
+			box->block = call_hook(hook_realloc, (uint64_t)box->block, box->size, realloc_island,
+					       100 + dice % 50);
 			done[number].reallocations++;
 		} else {
 			release(box->block);
@@ -93,7 +94,8 @@ static uint64_t sum_counter(enum counter which)
 // An island of its own, for a function that the usual ones do not have.
 static struct hook_island *make_own_island(void *function, uint32_t index)
 {
-	struct hook_island *island = mmap(NULL, HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct hook_island *island =
+		mmap(NULL, HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (island == MAP_FAILED)
 		exit(1);
@@ -105,8 +107,8 @@ static struct hook_island *make_own_island(void *function, uint32_t index)
 
 static void *block_within;
 
-// A recorded block is given back while the original of another call runs, as a signal handler does it: the recorder says that it runs, and that it
-// has ended.
+// A recorded block is given back while the original of another call runs, as a signal handler does it: the recorder
+// says that it runs, and that it has ended.
 static void *releases_within(size_t size)
 {
 	struct thread_slot *slot = thread_slot_current();
@@ -141,7 +143,8 @@ static void test_release_within(void)
 	CHECK_EQUAL(table_find_block(&view, (uint64_t)block), 0);
 }
 
-// Two releases of one block by the same function are two, also of a block that no record shows; one that another function passes on is one.
+// Two releases of one block by the same function are two, also of a block that no record shows; one that another
+// function passes on is one.
 static void test_unknown_releases(void)
 {
 	struct thread_slot *slot = thread_slot_claim(arch_thread_pointer());
@@ -167,7 +170,9 @@ static void test_own_releases(void)
 		uint64_t caller;
 		uint32_t flags;
 		uint64_t expected;
-	} cases[] = { { 0x1fff, 0, 0 }, { 0x2000, 0, 1 }, { 0x2fff, 0, 1 }, { 0x3000, 0, 0 }, { 0x2000, MODULE_MAIN, 0 } };
+	} cases[] = {
+		{ 0x1fff, 0, 0 }, { 0x2000, 0, 1 }, { 0x2fff, 0, 1 }, { 0x3000, 0, 0 }, { 0x2000, MODULE_MAIN, 0 }
+	};
 
 	hooks[free_island->hook_index].module = 5;
 	module->text_low = 0x2000;
@@ -225,10 +230,12 @@ static void test_posix_memalign(void)
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		for (unsigned has_older = 0; has_older <= 1; has_older++) {
 			void *const before = has_older ? older : (void *)0x7000000100;
-			uint64_t allocations = slot->counters[COUNTER_allocations], failed = slot->counters[COUNTER_failed_allocations];
+			uint64_t allocations = slot->counters[COUNTER_allocations],
+				 failed = slot->counters[COUNTER_failed_allocations];
 			void *block = before;
 
-			CHECK_EQUAL(call_posix_memalign(island, &block, cases[i].alignment, cases[i].size), cases[i].status);
+			CHECK_EQUAL(call_posix_memalign(island, &block, cases[i].alignment, cases[i].size),
+				    cases[i].status);
 			CHECK_EQUAL(slot->counters[COUNTER_failed_allocations] - failed, cases[i].status != 0);
 			CHECK_EQUAL(slot->counters[COUNTER_allocations] - allocations, cases[i].status == 0);
 			CHECK_EQUAL(size_recorded(older), 55);
@@ -251,7 +258,8 @@ static void test_failing_reallocations(void)
 {
 	struct hook_island *island = make_own_island((void *)reallocarray, 7);
 	struct thread_slot *slot = thread_slot_claim(arch_thread_pointer());
-	uint64_t failed = slot->counters[COUNTER_failed_allocations], reallocations = slot->counters[COUNTER_reallocations];
+	uint64_t failed = slot->counters[COUNTER_failed_allocations],
+		 reallocations = slot->counters[COUNTER_reallocations];
 	void *block = call_malloc(55, malloc_island, 1);
 
 	CHECK(!call_hook(hook_realloc, (uint64_t)block, UINT64_MAX / 2, realloc_island, 2));
@@ -275,11 +283,12 @@ static void test_failing_reallocations(void)
 	munmap(island, HS_PAGE_SIZE);
 }
 
-// An operator's companion runs in its place where the operator cannot be watched, on a stack that nobody knows. That says nothing of the operator:
-// it may call hooked functions, which would be counted as well if it ran without a frame.
+// An operator's companion runs in its place where the operator cannot be watched, on a stack that nobody knows. That
+// says nothing of the operator: it may call hooked functions, which would be counted as well if it ran without a frame.
 static void test_companion_earns_no_trust(void)
 {
-	struct hook_island *island = mmap(NULL, HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct hook_island *island =
+		mmap(NULL, HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct thread_slot *slot = thread_slot_claim(arch_thread_pointer());
 
 	if (island == MAP_FAILED || !slot)
@@ -328,7 +337,8 @@ int main(void)
 	CHECK_EQUAL(sum_counter(COUNTER_frees), frees);
 	CHECK_EQUAL(sum_counter(COUNTER_reallocations), reallocations);
 	CHECK_EQUAL(sum_counter(COUNTER_allocations), allocations + reallocations); // each makes a record
-	CHECK_EQUAL(sum_counter(COUNTER_unknown_frees) + sum_counter(COUNTER_replaced) + sum_counter(COUNTER_nested), 0);
+	CHECK_EQUAL(sum_counter(COUNTER_unknown_frees) + sum_counter(COUNTER_replaced) + sum_counter(COUNTER_nested),
+		    0);
 	for (unsigned i = 0; i < BOXES; i++)
 		free(boxes[i].block);
 	test_release_within();

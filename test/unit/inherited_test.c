@@ -29,7 +29,8 @@ static struct hook_island make_island(uint64_t entry, uint32_t index, uint64_t a
 
 static void test_hook(void)
 {
-	static const uint8_t jump[16] = { 0xe9, 0x0b, 0xf0, 0xff, 0xff, 0x45, 0x46, 0x47, 0x48, 0x49, 0x4a, 0x4b, 0x4c, 0x4d, 0x4e, 0x4f };
+	static const uint8_t jump[16] = { 0xe9, 0x0b, 0xf0, 0xff, 0xff, 0x45, 0x46, 0x47,
+					  0x48, 0x49, 0x4a, 0x4b, 0x4c, 0x4d, 0x4e, 0x4f };
 	struct hook_island island = make_island(0x1000, 3, 0x201000), other, way_out;
 	struct hook_record hook;
 
@@ -127,7 +128,10 @@ static int make_file(const char *name, uint64_t address)
 {
 	struct hook_island islands[2] = { make_island(address + 64, 0, 0x5000), make_island(address + 128, 2, 0x6000) };
 	struct payload_header header = {
-		.magic = HS_PAYLOAD_MAGIC, .image_size = 8192, .config.code = address, .config.state = address + 8192,
+		.magic = HS_PAYLOAD_MAGIC,
+		.image_size = 8192,
+		.config.code = address,
+		.config.state = address + 8192,
 	};
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_EXEC);
 
@@ -154,10 +158,12 @@ static void unmap_all(void)
 	munmap((void *)(uintptr_t)(code + 8192), HS_STATE_SIZE);
 }
 
-// Files that a client has handed over are as ours in all but their name; or have our name, but are not what it stands for.
+// Files that a client has handed over are as ours in all but their name; or have our name, but are not what it stands
+// for.
 static void test_foreign(void)
 {
-	int own = make_file(made, code), other = make_file(made, code), forged = make_file("heapsnap-code-0123456789abcdef0123456789abcdef", code);
+	int own = make_file(made, code), other = make_file(made, code),
+	    forged = make_file("heapsnap-code-0123456789abcdef0123456789abcdef", code);
 	struct inherited inherited;
 
 	for (int protection = PROT_READ; protection <= (PROT_READ | PROT_EXEC); protection += PROT_EXEC) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a thread is inside the payload, by what its stack holds and what its slot says. Stacks made by hand, in this process's memory; nobody can walk
-// them, for their threads stand where no module is.
+// Whether a thread is inside the payload, by what its stack holds and what its slot says. Stacks made by hand, in this
+// process's memory; nobody can walk them, for their threads stand where no module is.
 #include "check.h"
 
 #include "attach/arch/sigframe.h"
@@ -15,30 +15,36 @@ enum { PAGE = 4096, SIZE = 400 * PAGE, CLOSE = 128, DEEP = 300 * PAGE }; // more
 #define PAYLOAD UINT64_C(0x600000000000)
 
 struct made {
-	uint8_t *low;                // where the stack begins; the control block lies at its end
-	size_t sp;                   // the stack pointer, from there
+	uint8_t *low; // where the stack begins; the control block lies at its end
+	size_t sp;    // the stack pointer, from there
 	struct slot_facts slot;
 	bool has_slot;
 };
 
 static struct made make(void)
 {
-	struct made made = { .low = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), .has_slot = true };
+	struct made made = { .low = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+			     .has_slot = true };
 	uint64_t block = (uint64_t)made.low + SIZE - PAGE;
 
 	if (made.low == MAP_FAILED)
 		exit(1);
-	made.slot = (struct slot_facts){ .thread_pointer = block, .stack_low = (uint64_t)made.low, .stack_high = block };
+	made.slot =
+		(struct slot_facts){ .thread_pointer = block, .stack_low = (uint64_t)made.low, .stack_high = block };
 	return made;
 }
 
-static void put(const struct made *made, size_t offset, uint64_t word) { memcpy(made->low + offset, &word, sizeof(word)); }
+static void put(const struct made *made, size_t offset, uint64_t word)
+{
+	memcpy(made->low + offset, &word, sizeof(word));
+}
 
 enum answer { OUTSIDE, INSIDE, NOT_YET };
 
 static uint64_t spent; // of the share, for other threads
 
-// One freeze, with `share` bytes of the stacks to be looked at (0: what there is for all), and what the ones before have told. The stack stays.
+// One freeze, with `share` bytes of the stacks to be looked at (0: what there is for all), and what the ones before
+// have told. The stack stays.
 static enum answer ask(const struct made *made, uint64_t pc, struct looked_at_list *looked_at, uint64_t share)
 {
 	const struct region_part ranges[] = { { PAYLOAD, 0x10000 }, { PAYLOAD + 0x100000, 0x1000 } };
@@ -118,7 +124,8 @@ static void test_slots(void)
 	CHECK(is_inside(&made, NOWHERE));
 }
 
-// A thread that has called no hook since the attach waits on a goroutine's stack, amid a heap: nobody knows where it ends.
+// A thread that has called no hook since the attach waits on a goroutine's stack, amid a heap: nobody knows where it
+// ends.
 static void test_without_slot(void)
 {
 	const size_t most = 1 << 20;
@@ -159,7 +166,8 @@ static void test_deep(void)
 	made = make();
 	put(&made, DEEP, PAYLOAD - 1);
 	CHECK(!is_inside(&made, NOWHERE));
-	for (size_t offset = 0; offset <= HS_SIGFRAME_HEAD_SIZE; offset += 8) { // also across two of the pieces that the stack is read in
+	// also across two of the pieces that the stack is read in
+	for (size_t offset = 0; offset <= HS_SIGFRAME_HEAD_SIZE; offset += 8) {
 		made = make();
 		put_frame(&made, (DEEP & ~(size_t)65535) - offset);
 		CHECK(is_inside(&made, NOWHERE));
@@ -190,7 +198,8 @@ static void check_parts(size_t offset, bool has_slot, enum answer last)
 	if (offset)
 		put(&made, offset, PAYLOAD + 100);
 	for (; answer == NOT_YET && freezes < 2 * SHARES; freezes++)
-		answer = ask(&made, NOWHERE, &looked_at, freezes == 3 ? 8 : SHARE + 4096); // once its turn does not come
+		// once its turn does not come
+		answer = ask(&made, NOWHERE, &looked_at, freezes == 3 ? 8 : SHARE + 4096);
 	CHECK_EQUAL(answer, last);
 	CHECK(freezes > SHARES / 2);
 	if (answer == OUTSIDE) { // and stays so, whatever is left there
@@ -260,7 +269,8 @@ static void test_elsewhere(void)
 		other[690] = points ? PAYLOAD + 8 : 8;
 		made.slot.guard = (uint64_t)&other[700];
 		CHECK_EQUAL(ask(&made, NOWHERE, NULL, 0), points ? INSIDE : OUTSIDE);
-		// A coroutine was left there in the middle of a call, and others have allocated since; the thread itself is in none.
+		// A coroutine was left there in the middle of a call, and others have allocated since; the thread
+		// itself is in none.
 		made.slot.guard = 0;
 		CHECK_EQUAL(ask(&made, NOWHERE, NULL, 0), OUTSIDE);
 		for (unsigned i = 0; i < HS_LEFT_GUARDS; i++) {
@@ -350,8 +360,8 @@ static void test_interrupted_below(void)
 	CHECK(is_inside(&made, NOWHERE));
 }
 
-// A handler on an alternate stack has interrupted another one, which has interrupted the payload: that one's frame lies on the thread's own stack. No hook
-// says that it runs.
+// A handler on an alternate stack has interrupted another one, which has interrupted the payload: that one's frame lies
+// on the thread's own stack. No hook says that it runs.
 static void test_handler_amid_handler(void)
 {
 	for (int payload = 0; payload < 2; payload++) {
@@ -367,13 +377,16 @@ static void test_handler_amid_handler(void)
 		CHECK_EQUAL(is_inside(&alternate, NOWHERE), payload);
 		alternate = make_handler();
 		alternate.slot = own.slot;
-		put(&alternate, HANDLER + 256 + HS_SIGFRAME_SP_OFFSET, (uint64_t)own.low + 40 * PAGE + 800 + HS_SIGFRAME_HEAD_SIZE); // a frame below
+		// a frame below
+		put(&alternate, HANDLER + 256 + HS_SIGFRAME_SP_OFFSET,
+		    (uint64_t)own.low + 40 * PAGE + 800 + HS_SIGFRAME_HEAD_SIZE);
 		CHECK(!is_inside(&alternate, NOWHERE));
 		munmap(own.low, SIZE);
 	}
 }
 
-// What points into the payload there may be left over, of which the slot knows; of a stack that is not the thread's own (a coroutine's) nobody does.
+// What points into the payload there may be left over, of which the slot knows; of a stack that is not the thread's own
+// (a coroutine's) nobody does.
 static void test_left_over_amid_handlers(void)
 {
 	for (int is_own = 0; is_own < 2; is_own++) {
@@ -390,7 +403,8 @@ static void test_left_over_amid_handlers(void)
 	}
 }
 
-// The inner handler's stack is an array below the outer one's (SS_AUTODISARM lets a handler set another): that one leads to what was interrupted.
+// The inner handler's stack is an array below the outer one's (SS_AUTODISARM lets a handler set another): that one
+// leads to what was interrupted.
 static void test_two_alternate_stacks(void)
 {
 	for (int payload = 0; payload < 2; payload++) {
@@ -409,7 +423,8 @@ static void test_two_alternate_stacks(void)
 	}
 }
 
-// What the handler has interrupted, below it on the same stack, is itself a handler on an alternate stack elsewhere, amid the payload.
+// What the handler has interrupted, below it on the same stack, is itself a handler on an alternate stack elsewhere,
+// amid the payload.
 static void test_interrupted_handler_below(void)
 {
 	for (int payload = 0; payload < 2; payload++) {
@@ -443,7 +458,8 @@ static void test_too_many_handlers(void)
 
 			put_frame(&made, frame);
 			put(&made, frame + HS_SIGFRAME_PC_OFFSET, (uint64_t)make);
-			put(&made, frame + HS_SIGFRAME_SP_OFFSET, (uint64_t)made.low + HANDLER + 40 * PAGE + (size_t)i * 64);
+			put(&made, frame + HS_SIGFRAME_SP_OFFSET,
+			    (uint64_t)made.low + HANDLER + 40 * PAGE + (size_t)i * 64);
 			put(&made, frame + 24, (uint64_t)made.low + ALTERNATE);
 			put(&made, frame + 40, 20 * PAGE);
 		}
@@ -451,7 +467,8 @@ static void test_too_many_handlers(void)
 	}
 }
 
-// Of a coroutine's stack that a handler will return to, whose end nobody knows, as much is looked at as of one that a thread is on.
+// Of a coroutine's stack that a handler will return to, whose end nobody knows, as much is looked at as of one that a
+// thread is on.
 static void test_unknown_end(void)
 {
 	const size_t begin = 40 * PAGE, most = 1 << 20;
@@ -468,7 +485,8 @@ static void test_unknown_end(void)
 	}
 }
 
-// Where nothing is left of the share for what a handler will return to, another freeze may tell more; but not when all of the share was there for this thread.
+// Where nothing is left of the share for what a handler will return to, another freeze may tell more; but not when all
+// of the share was there for this thread.
 static void test_no_share_for_returns(void)
 {
 	for (int others = 0; others < 2; others++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call of this program's code that is interrupted behind any one of its instructions, by the processor's single steps (the trap flag). Instructions of
-// libraries do not count.
+// A call of this program's code that is interrupted behind any one of its instructions, by the processor's single steps
+// (the trap flag). Instructions of libraries do not count.
 #ifndef HEAPSNAP_TEST_UNIT_INTERRUPTED_CALL_H
 #define HEAPSNAP_TEST_UNIT_INTERRUPTED_CALL_H
 
@@ -11,7 +11,7 @@
 #include <ucontext.h>
 
 static struct {
-	unsigned left;           // instructions before it is interrupted
+	unsigned left; // instructions before it is interrupted
 	bool has_come;
 	void (*meanwhile)(void); // NULL = the call is abandoned there, as a signal handler does with longjmp
 	sigjmp_buf way_out;
@@ -37,15 +37,18 @@ static inline void interrupted_call_trap(int signal, siginfo_t *info, void *cont
 // The red zone below the stack pointer may be in use.
 __attribute__((noinline)) static void interrupted_call_steps(void)
 {
-	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orq $0x100, (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::: "cc", "memory");
+	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orq $0x100, (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::
+				 : "cc", "memory");
 }
 
 __attribute__((noinline)) static void interrupted_call_ends(void)
 {
-	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; andq $~0x100, (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::: "cc", "memory");
+	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; andq $~0x100, (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::
+				 : "cc", "memory");
 }
 
-// Runs `work`; behind its instruction number `instruction`, from 0, `meanwhile` runs, or the call is abandoned. False: it had ended before.
+// Runs `work`; behind its instruction number `instruction`, from 0, `meanwhile` runs, or the call is abandoned. False:
+// it had ended before.
 static inline bool interrupted_call_run(void (*work)(void), unsigned instruction, void (*meanwhile)(void))
 {
 	struct sigaction action = { .sa_sigaction = interrupted_call_trap, .sa_flags = SA_SIGINFO };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may come between any two instructions of the payload, in all these places: the tool changes the settings, a dump begins, other
-// threads take what was there, a signal handler leaves with longjmp.
+// What may come between any two instructions of the payload, in all these places: the tool changes the settings, a dump
+// begins, other threads take what was there, a signal handler leaves with longjmp.
 #include "check.h"
 #include "interrupted_call.h"
 #include "payload_region.h"
@@ -19,7 +19,10 @@ enum { INTERVAL = 4096, SMALL = 16, FEWEST = 20 }; // FEWEST: instructions that 
 static struct made_region made;
 static struct thread_slot *slot;
 
-static struct thread_pass *own_pass(void) { return &payload_region_state.passes[thread_pass_index(arch_thread_pointer())]; }
+static struct thread_pass *own_pass(void)
+{
+	return &payload_region_state.passes[thread_pass_index(arch_thread_pointer())];
+}
 
 static void begin(const struct sampling_settings *settings)
 {
@@ -66,21 +69,25 @@ static void change_settings(void)
 }
 
 // Whether the thread's next call may go by without the C code.
-static bool passes_unseen(void) { return own_pass()->thread_pointer == arch_thread_pointer() && own_pass()->countdown > 0; }
+static bool passes_unseen(void)
+{
+	return own_pass()->thread_pointer == arch_thread_pointer() && own_pass()->countdown > 0;
+}
 
 static uint64_t bytes_drawn;
 static struct choice choice;
 
 static void draw(void) { choice = sampling_draw(slot, bytes_drawn); }
 
-// Wherever in a call the settings change, none of the thread's next ones passes unseen, and the first one is recorded by the new settings.
+// Wherever in a call the settings change, none of the thread's next ones passes unseen, and the first one is recorded
+// by the new settings.
 static void test_settings_change(void)
 {
 	static const struct {
 		struct sampling_settings settings;
 		uint64_t bytes;
-		bool has_begun;    // the thread has a gap
-		bool is_at_end;    // which ends with this call
+		bool has_begun; // the thread has a gap
+		bool is_at_end; // which ends with this call
 	} cases[] = {
 		{ { .mode = SAMPLING_interval, .interval = INTERVAL }, SMALL, true, false },
 		{ { .mode = SAMPLING_interval, .interval = INTERVAL }, SMALL, true, true },
@@ -103,7 +110,8 @@ static void test_settings_change(void)
 		keep_state();
 		bytes_drawn = cases[i].bytes;
 		while (interrupted_call_run(draw, instruction, change_settings)) {
-			// Where the change is not complete, a thread that was just reading the settings may have the old ones.
+			// Where the change is not complete, a thread that was just reading the settings may have the
+			// old ones.
 			if (!ends_before_the_last || slot->interval == 0) {
 				hidden += passes_unseen();
 				draw();
@@ -133,7 +141,8 @@ static void count_node(uint32_t ref, const struct stack_node *node, void *contex
 	++*(unsigned *)context;
 }
 
-// A longjmp out of the stack table, at any of its instructions: no node is in two places, and none is found that was not made.
+// A longjmp out of the stack table, at any of its instructions: no node is in two places, and none is found that was
+// not made.
 static void test_node_abandoned(void)
 {
 	enum { MANY = 150 }; // further nodes of one frame, in pages of their own
@@ -147,7 +156,8 @@ static void test_node_abandoned(void)
 		uint32_t node;
 
 		begin(&exact);
-		parent = instruction % 2 ? stack_table_node(slot, 0, made_frame(0x1000, 1)) : 0; // on a new page, or on one that is in use
+		// on a new page, or on one that is in use
+		parent = instruction % 2 ? stack_table_node(slot, 0, made_frame(0x1000, 1)) : 0;
 		has_come = interrupted_call_run(find_node, instruction, NULL);
 		for (uint32_t i = 0; i < MANY; i++)
 			nodes[i] = stack_table_node(slot, parent, made_frame(0x2000 + i, 1));
@@ -156,8 +166,9 @@ static void test_node_abandoned(void)
 		for (uint32_t i = 0; i < MANY; i++) {
 			const struct stack_node *other = made_ref(&made, nodes[i]);
 
-			wrong += nodes[i] == node || nodes[i] == parent || (i && nodes[i] == nodes[i - 1]) || other->frame != made_frame(0x2000 + i, 1) ||
-				 other->parent != parent || stack_table_node(slot, parent, other->frame) != nodes[i];
+			wrong += nodes[i] == node || nodes[i] == parent || (i && nodes[i] == nodes[i - 1]) ||
+				 other->frame != made_frame(0x2000 + i, 1) || other->parent != parent ||
+				 stack_table_node(slot, parent, other->frame) != nodes[i];
 		}
 		view = made_view(&made);
 		table_visit_nodes(&view, count_node, &count);
@@ -207,7 +218,8 @@ static void test_dump_begins(void)
 		for (uint64_t i = 0; i < RECORDS; i++) {
 			uint32_t ref = record_take(slot);
 
-			*(struct block_record *)made_ref(&made, ref) = (struct block_record){ .size = 8, .interval = INTERVAL, .epoch = 1 };
+			*(struct block_record *)made_ref(&made, ref) =
+				(struct block_record){ .size = 8, .interval = INTERVAL, .epoch = 1 };
 			*live_table_make_narrow(HEAP + 16 * i, &slot->spare_page) = ref;
 		}
 		thinning_ask();
@@ -258,13 +270,15 @@ enum { OLD_SIZE = 3000, NEW_SIZE = 3500 }; // so large that the seed below keeps
 
 static void write_record(uint64_t size)
 {
-	*(struct block_record *)made_ref(&made, *entry) = (struct block_record){ .size = size, .interval = INTERVAL, .epoch = 1 };
+	*(struct block_record *)made_ref(&made, *entry) =
+		(struct block_record){ .size = size, .interval = INTERVAL, .epoch = 1 };
 }
 
 // The block is released, and the next one at its address has the same record.
 static void come_again(void) { write_record(NEW_SIZE); }
 
-// A record that thinning is about to replace is given back meanwhile, and serves another block: that one keeps its own content.
+// A record that thinning is about to replace is given back meanwhile, and serves another block: that one keeps its own
+// content.
 static void test_record_serves_again(void)
 {
 	enum { INSTRUCTIONS = 600, APART = 5 };
@@ -310,15 +324,16 @@ static void test_spare_page(void)
 		begin(&exact);
 		others = 0;
 		if (instruction % 2)
-			live_table_make_narrow(HEAP + (UINT64_C(1) << 20), &slot->spare_page); // the middle table is there
+			// the middle table is there
+			live_table_make_narrow(HEAP + (UINT64_C(1) << 20), &slot->spare_page);
 		has_come = interrupted_call_run(make_leaf, instruction / 2, make_leaf_too);
 		spare = slot->spare_page;
 		spares += spare != 0;
 		wrong += made_entry != live_table_find_narrow(HEAP);
 		next = live_table_make_narrow(HEAP + (UINT64_C(2) << 20), &slot->spare_page);
 		last = live_table_make_narrow(HEAP + (UINT64_C(3) << 20), &slot->spare_page);
-		wrong += slot->spare_page != 0 || (spare && next != (uint32_t *)made_table(&made, spare)) || next == last || next == made_entry ||
-			 last == made_entry;
+		wrong += slot->spare_page != 0 || (spare && next != (uint32_t *)made_table(&made, spare)) ||
+			 next == last || next == made_entry || last == made_entry;
 		payload_region_deinit(&made);
 	}
 	CHECK_EQUAL(wrong, 0);
@@ -352,7 +367,8 @@ static void take_last_of_bucket(void)
 		*last_of_bucket() = sample_entry(0x9000 * 15, 77);
 }
 
-// Other threads' samples take the room that a sample has just found, and the region is full: it is counted as lost, and its record serves again.
+// Other threads' samples take the room that a sample has just found, and the region is full: it is counted as lost, and
+// its record serves again.
 static void test_room_is_taken(void)
 {
 	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = INTERVAL };
@@ -378,7 +394,8 @@ static void test_room_is_taken(void)
 		is_shown = sample_table_find(address_in(100)) != NULL;
 		for (unsigned i = 0; i < HS_FILTER_SIZE; i++)
 			in_filter += payload_region_state.filter[i];
-		wrong += slot->counters[COUNTER_lost_region_full] != !is_shown || slot->counters[COUNTER_lost_region_full_bytes] != (is_shown ? 0 : SMALL) ||
+		wrong += slot->counters[COUNTER_lost_region_full] != !is_shown ||
+			 slot->counters[COUNTER_lost_region_full_bytes] != (is_shown ? 0 : SMALL) ||
 			 slot->free_count != free_count - is_shown || in_filter != is_shown;
 		lost += !is_shown;
 		restore_state();
@@ -411,8 +428,8 @@ static void give_batch(uint32_t first)
 static uint32_t firsts[4];
 static bool has_come_back;
 
-// The first batch of the list goes and comes back, while the second one has gone. If the interrupted thread has the first one already, the second one
-// goes alone.
+// The first batch of the list goes and comes back, while the second one has gone. If the interrupted thread has the
+// first one already, the second one goes alone.
 static void exchange_batches(void)
 {
 	has_come_back = take_batch(other) == firsts[0];
@@ -424,7 +441,8 @@ static void exchange_batches(void)
 	take_batch(other);
 }
 
-// A batch that a thread is about to take is taken by others and comes back: what it has read of it is of no use, or a batch is handed out twice.
+// A batch that a thread is about to take is taken by others and comes back: what it has read of it is of no use, or a
+// batch is handed out twice.
 static void test_batch_comes_back(void)
 {
 	enum { INSTRUCTIONS = 60 }; // until it has the batch, and beyond

@@ -19,7 +19,9 @@ static const struct {
 	{ "\xed\x9f\xbf\xee\x80\x80", "\xed\x9f\xbf\xee\x80\x80" },
 	{ "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf\xf3\xa0\x80\x81", "\xf0\x90\x80\x80\\udbff\\udfff\\udb40\\udc01" },
 	// What a terminal acts on: an 8-bit CSI as a character, an override of direction, a line separator.
-	{ "\xc2\x9b" "31m \xe2\x80\xae \xe2\x80\xa8", "\\u009b31m \\u202e \\u2028" },
+	{ "\xc2\x9b"
+	  "31m \xe2\x80\xae \xe2\x80\xa8",
+	  "\\u009b31m \\u202e \\u2028" },
 	// Each byte that begins nothing, as text.
 	{ "\x80", "\\\\x80" },
 	{ "\xc3", "\\\\xc3" },
@@ -27,9 +29,9 @@ static const struct {
 	{ "\xff\xfe", "\\\\xff\\\\xfe" },
 	{ "\xc0\x80", "\\\\xc0\\\\x80" }, // longer forms
 	{ "\xe0\x9f\xbf", "\\\\xe0\\\\x9f\\\\xbf" },
-	{ "\xed\xa0\x80", "\\\\xed\\\\xa0\\\\x80" }, // a surrogate
+	{ "\xed\xa0\x80", "\\\\xed\\\\xa0\\\\x80" },            // a surrogate
 	{ "\xf4\x90\x80\x80", "\\\\xf4\\\\x90\\\\x80\\\\x80" }, // above U+10FFFF
-	{ "\xf0\x9f\x98", "\\\\xf0\\\\x9f\\\\x98" }, // cut by the end
+	{ "\xf0\x9f\x98", "\\\\xf0\\\\x9f\\\\x98" },            // cut by the end
 	{ "\xe2\x82\xc3\xa9", "\\\\xe2\\\\x82\xc3\xa9" },
 	{ "\xe2\"", "\\\\xe2\\\"" }, // a quote is never taken for a part of a character
 };

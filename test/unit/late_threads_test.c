@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which threads may still have a call to make for a tool that was killed: by the texts of the kernel, and on live processes.
+// Which threads may still have a call to make for a tool that was killed: by the texts of the kernel, and on live
+// processes.
 #include "attach/ptrace/late_threads.h"
 #include "base/clock.h"
 #include "check.h"
@@ -26,9 +27,12 @@ static void judge(void)
 		uint64_t stack;
 	} cases[] = {
 		{ "Name:\ta\nState:\tR (running)\n" ALL, "running\n", LATE_THREAD_RUNS, 0 },
-		{ "Name:\ta\nState:\tS (sleeping)\n" ALL, "9 0x0 0x1 0x2 0x3 0x4 0x5 0x7ffd1000 0x7f0000001234\n", LATE_THREAD_WAITS, 0x7ffd1000 },
-		{ "Name:\ta\nState:\tt (tracing stop)\n" ALL, "-1 0x7ffd1000 0x7f0000001234\n", LATE_THREAD_WAITS, 0x7ffd1000 },
-		{ "Name:\ta\nState:\tD (disk sleep)\n" ALL, "-1 0x7ffd1000 0x7f0000001234", LATE_THREAD_WAITS, 0x7ffd1000 },
+		{ "Name:\ta\nState:\tS (sleeping)\n" ALL, "9 0x0 0x1 0x2 0x3 0x4 0x5 0x7ffd1000 0x7f0000001234\n",
+		  LATE_THREAD_WAITS, 0x7ffd1000 },
+		{ "Name:\ta\nState:\tt (tracing stop)\n" ALL, "-1 0x7ffd1000 0x7f0000001234\n", LATE_THREAD_WAITS,
+		  0x7ffd1000 },
+		{ "Name:\ta\nState:\tD (disk sleep)\n" ALL, "-1 0x7ffd1000 0x7f0000001234", LATE_THREAD_WAITS,
+		  0x7ffd1000 },
 		// Its call is made.
 		{ "Name:\ta\nState:\tT (stopped)\n" ALL, "-1 0x7ffd1000 0x7f0000001234\n", LATE_THREAD_NONE, 0 },
 		{ "Name:\ta\nState:\tZ (zombie)\n" ALL, "0 0x0 0x0 0x0 0x0 0x0 0x0 0x0 0x0\n", LATE_THREAD_NONE, 0 },
@@ -40,7 +44,8 @@ static void judge(void)
 		{ "Name:\ta\nState:\tS (sleeping)\n" ALL, "", LATE_THREAD_NONE, 0 },
 		{ "Name:\ta\nState:\tS (sleeping)\n" ALL, "nonsense\n", LATE_THREAD_NONE, 0 },
 		// A name is no line of its own.
-		{ "Name:\tSigBlk: fffffffffffbfeff\nState:\tR (running)\nSigBlk:\t0000000000000000\n", "running\n", LATE_THREAD_NONE, 0 },
+		{ "Name:\tSigBlk: fffffffffffbfeff\nState:\tR (running)\nSigBlk:\t0000000000000000\n", "running\n",
+		  LATE_THREAD_NONE, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -76,7 +81,8 @@ static _Noreturn void sleep_at(const struct frame_head *frame, size_t words_belo
 
 enum kind { FREE, SLEEPS, SPINS, MANY_SPIN, AT_FRAME, ABOVE_WORDS, ELSEWHERE };
 
-// On one processor each of so many needs more than the longest wait, divided by their number, for what decides about it.
+// On one processor each of so many needs more than the longest wait, divided by their number, for what decides about
+// it.
 enum { MANY = 24 };
 
 static void *spin(void *unused)
@@ -84,7 +90,8 @@ static void *spin(void *unused)
 	const uint64_t all = UINT64_MAX;
 	uint64_t began = hs_monotonic_ns();
 
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all)); // the C library lets a new thread have the signals of its own
+	// the C library lets a new thread have the signals of its own
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
 	while (hs_monotonic_ns() - began < UINT64_C(60000000000)) {
 	}
 	return unused;
@@ -167,7 +174,8 @@ static void on_process(enum kind kind, bool is_stopped, bool is_late, unsigned l
 	end(pid);
 }
 
-// They are waited for together: one after the other took longer than the wait. Several times, because on a busy machine one may get no processor.
+// They are waited for together: one after the other took longer than the wait. Several times, because on a busy machine
+// one may get no processor.
 static void many_at_once(void)
 {
 	pid_t pid = begin(MANY_SPIN);
@@ -201,7 +209,8 @@ int main(void)
 	judge();
 	on_process(FREE, false, false, 0, 1000);
 	on_process(SLEEPS, false, false, 0, 1000);
-	// It has had a processor for so long that it must have made its call. On a busy machine it may get none for a while.
+	// It has had a processor for so long that it must have made its call. On a busy machine it may get none for a
+	// while.
 	on_process(SPINS, false, false, 15, 2900);
 	many_at_once();
 	undecided();

@@ -53,8 +53,10 @@ static const struct ledger_line *line(const struct made_ledger *made, const char
 
 static void test_counters(void)
 {
-	static const char *const losses[] = { "lost_region_full", "lost_signal_reentry", "lost_address_range", "lost_thinning", "lost_no_slot", "lost_no_thread_pointer", "lost_shared_pointer", "left_to_operator",
-					      "modules_lost", "table_damaged", "abandoned", "whole_frees" };
+	static const char *const losses[] = { "lost_region_full",    "lost_signal_reentry", "lost_address_range",
+					      "lost_thinning",       "lost_no_slot",        "lost_no_thread_pointer",
+					      "lost_shared_pointer", "left_to_operator",    "modules_lost",
+					      "table_damaged",       "abandoned",           "whole_frees" };
 	struct made_ledger made;
 
 	begin(&made);
@@ -69,8 +71,8 @@ static void test_counters(void)
 	made.damaged = 7;
 	made_pages(&made.region, 4);
 	build(&made);
-#define X(name, words)                                                                             \
-	CHECK_EQUAL(line(&made, #name)->value, 100 + COUNTER_##name);                              \
+#define X(name, words)                                                                                                 \
+	CHECK_EQUAL(line(&made, #name)->value, 100 + COUNTER_##name);                                                  \
 	CHECK_STRING(line(&made, #name)->text, words);
 	HS_COUNTERS(X)
 #undef X
@@ -91,14 +93,19 @@ static void test_counters(void)
 	end(&made);
 }
 
-// Functions that make blocks and are not hooked: how much that is, frees tell, if there were any and all blocks are recorded.
+// Functions that make blocks and are not hooked: how much that is, frees tell, if there were any and all blocks are
+// recorded.
 static void test_unseen(void)
 {
 	static const struct {
 		uint32_t always_exact;
 		uint64_t unknown, frees;
 		const char *share; // NULL = none is said
-	} cases[] = { { 1, 0, 0, NULL }, { 0, 1, 3, NULL }, { 1, 1, 3, "25.0 % of all frees" }, { 1, 0, 3, "0.0 % of all frees" }, { 1, 5, 0, "100.0 % of all frees" } };
+	} cases[] = { { 1, 0, 0, NULL },
+		      { 0, 1, 3, NULL },
+		      { 1, 1, 3, "25.0 % of all frees" },
+		      { 1, 0, 3, "0.0 % of all frees" },
+		      { 1, 5, 0, "100.0 % of all frees" } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct made_ledger made;
@@ -192,8 +199,8 @@ static void test_hooks(void)
 	hook->verdict = VERDICT_COUNT;
 	hook = made_hook(&made.region, "");
 	hook->verdict = VERDICT_changed;
-	memset(hook->name, 'x', sizeof(hook->name)); // not terminated
-	made_hook(&made.region, "cfree")->verdict = VERDICT_forwards; // nothing is missing
+	memset(hook->name, 'x', sizeof(hook->name));                             // not terminated
+	made_hook(&made.region, "cfree")->verdict = VERDICT_forwards;            // nothing is missing
 	made_hook(&made.region, "way out of operator new")->kind = HOOK_way_out; // of a function that is counted itself
 	made_hook(&made.region, "_dl_debug_state")->kind = HOOK_loader_event;
 	build(&made);

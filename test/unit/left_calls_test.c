@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of coroutines that are left amid allocation functions (inject/hook/reentry.h): what a slot keeps of them, what the region keeps, and what is counted.
+// Calls of coroutines that are left amid allocation functions (inject/hook/reentry.h): what a slot keeps of them, what
+// the region keeps, and what is counted.
 #include "reentry_slot.h"
 
 enum { WORDS = 512, PLACE = 256 };
 
-static uint64_t stacks[2 * WORDS], *const other_stack = stacks, *const stack = stacks + WORDS; // a coroutine's, and the thread's own
+static uint64_t stacks[2 * WORDS], *const other_stack = stacks,
+					  *const stack = stacks + WORDS; // a coroutine's, and the thread's own
 
-static struct thread_slot *begin(void)
-{
-	return slot_begin(stack, stack + WORDS);
-}
+static struct thread_slot *begin(void) { return slot_begin(stack, stack + WORDS); }
 
-// Two coroutines and more that are left amid an original, and come back while no other hook runs. Of those that were left last as many are known again as there
-// is room for; one that is left again and again takes no more than one place.
+// Two coroutines and more that are left amid an original, and come back while no other hook runs. Of those that were
+// left last as many are known again as there is room for; one that is left again and again takes no more than one
+// place.
 static void test_several_left(void)
 {
 	enum { COUNT = HS_LEFT_GUARDS + 1 };
@@ -63,7 +63,8 @@ static void leave_elsewhere(struct thread_slot *slot, const uint64_t *guard)
 	reentry_leave(slot);
 }
 
-// What the slot has no place for the region keeps, once, until the call comes back; where that has none left, it says so for ever.
+// What the slot has no place for the region keeps, once, until the call comes back; where that has none left, it says
+// so for ever.
 static void test_forgotten(void)
 {
 	const uint64_t *guards = other_stack + PLACE;
@@ -95,7 +96,8 @@ static void test_forgotten(void)
 	payload_region_deinit(&made);
 }
 
-// Its thread has ended, and another has the slot: what coroutines have left, whatever thread they go on in, is not forgotten.
+// Its thread has ended, and another has the slot: what coroutines have left, whatever thread they go on in, is not
+// forgotten.
 static void test_next_thread(void)
 {
 	struct thread_slot *slot = begin();
@@ -103,7 +105,8 @@ static void test_next_thread(void)
 	leave_elsewhere(slot, other_stack + PLACE);
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE), &operator_island), OUTERMOST);
 	reentry_enter_original(slot);
-	CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE + 1), &operator_island), OUTERMOST); // on the thread's own stack
+	// on the thread's own stack
+	CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE + 1), &operator_island), OUTERMOST);
 	reentry_leave(slot);
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)(other_stack + PLACE + 1), &operator_island), OUTERMOST);
 	reentry_enter_original(slot);
@@ -156,7 +159,10 @@ static void test_displaced(void)
 	for (unsigned i = 1; i < COUNT - 1; i++) {
 		CHECK(!reentry_has_returned(slot, frame_at(other_stack + PLACE + i)));
 		other_stack[PLACE + i] = 0x5678;
-		CHECK(!reentry_finds_displaced(slot, (const void *)((uint8_t *)(other_stack + PLACE + i) - offsetof(struct entry_frame, return_address)), &call));
+		CHECK(!reentry_finds_displaced(slot,
+					       (const void *)((uint8_t *)(other_stack + PLACE + i) -
+							      offsetof(struct entry_frame, return_address)),
+					       &call));
 		CHECK(returns(slot, other_stack + PLACE + i, &call));
 		CHECK_EQUAL(call.size, i);
 		CHECK_EQUAL(call.interval, 100 + i);
@@ -167,11 +173,13 @@ static void test_displaced(void)
 	}
 	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 1);
 	CHECK_EQUAL(slot->left_awaited_count, 0);
-	CHECK(reentry_has_returned(slot, frame_at(other_stack + PLACE + COUNT - 1))); // the last one was awaited all the time
+	// the last one was awaited all the time
+	CHECK(reentry_has_returned(slot, frame_at(other_stack + PLACE + COUNT - 1)));
 	reentry_leave(slot);
 	payload_region_deinit(&made);
 
-	// The same place again: what was there is over. And what comes back amid another hook is not recorded, but counted.
+	// The same place again: what was there is over. And what comes back amid another hook is not recorded, but
+	// counted.
 	slot = begin();
 	await(slot, other_stack + PLACE, 1);
 	await(slot, other_stack + PLACE, 2);

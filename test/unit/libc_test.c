@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// C libraries and allocators of files that are there: those of this system, where it has them, and small programs built for this test.
+// C libraries and allocators of files that are there: those of this system, where it has them, and small programs built
+// for this test.
 #include "attach/elf/libc.h"
 
 #include "attach/hook/allocator_family.h"
@@ -62,20 +63,81 @@ struct expected {
 static void test_files(void)
 {
 	const struct expected cases[] = {
-		{ { CHILD_PLAIN, LOADER, DEBIAN "libc.so.6" }, LIBC_glibc, gnu_get_libc_version(), false, false, 2, "glibc", true, NULL },
+		{ { CHILD_PLAIN, LOADER, DEBIAN "libc.so.6" },
+		  LIBC_glibc,
+		  gnu_get_libc_version(),
+		  false,
+		  false,
+		  2,
+		  "glibc",
+		  true,
+		  NULL },
 		{ { CHILD_STATIC }, LIBC_glibc, "", true, false, 0, "glibc", true, NULL },
 		{ { CHILD_STATIC_PIE }, LIBC_glibc, "", true, false, 0, "glibc", true, NULL },
-		{ { CHILD_OWN, LOADER, DEBIAN "libc.so.6", CHILD_OWN }, LIBC_glibc, gnu_get_libc_version(), false, false, 2, "other", false, NULL },
-		{ { CHILD_PREFIXED, LOADER, DEBIAN "libc.so.6", CHILD_PREFIXED }, LIBC_glibc, gnu_get_libc_version(), false, false, 2, "jemalloc", false, NULL },
-		{ { CHILD_PREFIXED, LOADER, DEBIAN "libc.so.6", CHILD_PREFIXED }, LIBC_glibc, gnu_get_libc_version(), false, false, 2, "jemalloc", true, "own_malloc" },
+		{ { CHILD_OWN, LOADER, DEBIAN "libc.so.6", CHILD_OWN },
+		  LIBC_glibc,
+		  gnu_get_libc_version(),
+		  false,
+		  false,
+		  2,
+		  "other",
+		  false,
+		  NULL },
+		{ { CHILD_PREFIXED, LOADER, DEBIAN "libc.so.6", CHILD_PREFIXED },
+		  LIBC_glibc,
+		  gnu_get_libc_version(),
+		  false,
+		  false,
+		  2,
+		  "jemalloc",
+		  false,
+		  NULL },
+		{ { CHILD_PREFIXED, LOADER, DEBIAN "libc.so.6", CHILD_PREFIXED },
+		  LIBC_glibc,
+		  gnu_get_libc_version(),
+		  false,
+		  false,
+		  2,
+		  "jemalloc",
+		  true,
+		  "own_malloc" },
 		{ { CHILD_NONE }, LIBC_unknown, "", true, false, 0, "other", false, NULL },
-		{ { CHILD_PLAIN, LOADER, DEBIAN "libc.so.6", DEBIAN "libjemalloc.so.2" }, LIBC_glibc, gnu_get_libc_version(), false, false, 2,
-		  "jemalloc", true, NULL },
-		{ { CHILD_PLAIN, LOADER, DEBIAN "libc.so.6", DEBIAN "libtcmalloc_minimal.so.4" }, LIBC_glibc, gnu_get_libc_version(), false,
-		  false, 2, "tcmalloc", true, NULL },
-		{ { CHILD_PLAIN, LOADER, DEBIAN "libc.so.6", DEBIAN "libmimalloc.so.2" }, LIBC_glibc, gnu_get_libc_version(), false, false, 2,
-		  "mimalloc", true, NULL },
-		{ { CHILD_PLAIN, "/usr/lib/x86_64-linux-musl/libc.so" }, LIBC_musl, NULL, false, false, 1, "musl", true, NULL },
+		{ { CHILD_PLAIN, LOADER, DEBIAN "libc.so.6", DEBIAN "libjemalloc.so.2" },
+		  LIBC_glibc,
+		  gnu_get_libc_version(),
+		  false,
+		  false,
+		  2,
+		  "jemalloc",
+		  true,
+		  NULL },
+		{ { CHILD_PLAIN, LOADER, DEBIAN "libc.so.6", DEBIAN "libtcmalloc_minimal.so.4" },
+		  LIBC_glibc,
+		  gnu_get_libc_version(),
+		  false,
+		  false,
+		  2,
+		  "tcmalloc",
+		  true,
+		  NULL },
+		{ { CHILD_PLAIN, LOADER, DEBIAN "libc.so.6", DEBIAN "libmimalloc.so.2" },
+		  LIBC_glibc,
+		  gnu_get_libc_version(),
+		  false,
+		  false,
+		  2,
+		  "mimalloc",
+		  true,
+		  NULL },
+		{ { CHILD_PLAIN, "/usr/lib/x86_64-linux-musl/libc.so" },
+		  LIBC_musl,
+		  NULL,
+		  false,
+		  false,
+		  1,
+		  "musl",
+		  true,
+		  NULL },
 		{ { "/usr/bin/go" }, LIBC_unknown, "", true, true, 0, "other", false, NULL },
 	};
 
@@ -85,7 +147,8 @@ static void test_files(void)
 		struct libc_info libc;
 
 		if (!make_list(expected->paths, &list)) {
-			printf("case %zu: %s and the like are not there: not tried\n", i, expected->paths[list.list.count]);
+			printf("case %zu: %s and the like are not there: not tried\n", i,
+			       expected->paths[list.list.count]);
 			release(&list);
 			continue;
 		}
@@ -101,7 +164,9 @@ static void test_files(void)
 		else
 			CHECK(strncmp(libc.version, "1.", 2) == 0 && strchr(libc.version + 2, '.'));
 		CHECK_STRING(allocator_family(&list.list, list.list.count - 1, &libc), expected->family);
-		CHECK_EQUAL(allocator_is_known(&list.list, list.list.count - 1, &libc, expected->function ? expected->function : "malloc"), expected->is_known);
+		CHECK_EQUAL(allocator_is_known(&list.list, list.list.count - 1, &libc,
+					       expected->function ? expected->function : "malloc"),
+			    expected->is_known);
 		release(&list);
 	}
 }

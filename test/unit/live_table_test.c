@@ -8,8 +8,23 @@
 #include <sched.h>
 
 static const uint64_t addresses[] = {
-	0, 8, 0x10, 0x18, 0x3ff0, 0x3ff8, 0x4000, 0x4008, 0x1ffffff0, 0x1ffffff8, 0x20000000, 0x555555556eb8, 0x555555556ec0,
-	0x7ffff7fc1230, 0x7ffff7fc1238, 0x7ffffffffff0, 0x7ffffffffff8,
+	0,
+	8,
+	0x10,
+	0x18,
+	0x3ff0,
+	0x3ff8,
+	0x4000,
+	0x4008,
+	0x1ffffff0,
+	0x1ffffff8,
+	0x20000000,
+	0x555555556eb8,
+	0x555555556ec0,
+	0x7ffff7fc1230,
+	0x7ffff7fc1238,
+	0x7ffffffffff0,
+	0x7ffffffffff8,
 };
 enum { ADDRESSES = sizeof(addresses) / sizeof(addresses[0]) };
 
@@ -69,8 +84,10 @@ static void test_wide_addresses(void)
 			continue;
 		place = live_table_make_wide(addresses[i], &spare);
 		CHECK(place && place == made_wide_entry(&made, addresses[i]));
-		CHECK(live_table_make_wide(addresses[i] & ~UINT64_C(63), &spare) == place && live_table_find_wide(addresses[i]) == place);
-		CHECK(live_table_find_wide(addresses[i] ^ 48) == place && live_table_find_wide(addresses[i] ^ 64) != place);
+		CHECK(live_table_make_wide(addresses[i] & ~UINT64_C(63), &spare) == place &&
+		      live_table_find_wide(addresses[i]) == place);
+		CHECK(live_table_find_wide(addresses[i] ^ 48) == place &&
+		      live_table_find_wide(addresses[i] ^ 64) != place);
 		for (uint64_t other = addresses[i] & ~UINT64_C(63), n = 0; n < 4; n++, other += 16) {
 			*place = wide_entry(other, 77);
 			CHECK_EQUAL(live_table_wide_ref(place, addresses[i]), other == addresses[i] ? 77 : 0);
@@ -90,7 +107,8 @@ static void test_wide_addresses(void)
 		CHECK(!leaf_is_wide(narrow_root_index(addresses[i])) && leaf_is_wide(wide_root_index(addresses[i])));
 		CHECK(wide_root_index(addresses[i]) < HS_ROOT_ENTRIES);
 		CHECK_EQUAL(leaf_block(false, narrow, narrow_leaf_index(addresses[i]), 77).address, addresses[i]);
-		CHECK_EQUAL(leaf_block(true, wide, wide_leaf_index(addresses[i]), wide_entry(addresses[i], 77)).address, addresses[i] & ~UINT64_C(15));
+		CHECK_EQUAL(leaf_block(true, wide, wide_leaf_index(addresses[i]), wide_entry(addresses[i], 77)).address,
+			    addresses[i] & ~UINT64_C(15));
 	}
 	CHECK_EQUAL(spare, 0);
 	payload_region_deinit(&made);
@@ -198,7 +216,8 @@ static void run_races(uint32_t count, uint32_t shift)
 	run_together(RACERS, race);
 	for (uint32_t i = 0; i < races; i++)
 		for (unsigned number = 0; number < RACERS; number++)
-			apart += !raced[number][i] || raced[number][i] != live_table_find_narrow(race_address(number, i));
+			apart += !raced[number][i] ||
+				 raced[number][i] != live_table_find_narrow(race_address(number, i));
 	CHECK_EQUAL(apart, 0);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module history (inject/hook/loader_event.c), from lists of a made-up dynamic loader: what comes, goes, and comes again, as it tells debuggers.
+// The module history (inject/hook/loader_event.c), from lists of a made-up dynamic loader: what comes, goes, and comes
+// again, as it tells debuggers.
 #include <stdint.h>
 
 // As in <link.h>, but for its name, which the loader may write to while this program runs.
@@ -38,7 +39,10 @@ static struct made_region made;
 static struct made_elf images[4];
 static struct library libraries[4];
 
-static struct module_record *module_at(uint32_t index) { return (struct module_record *)(made.bytes + HS_OFFSET_MODULES) + index; }
+static struct module_record *module_at(uint32_t index)
+{
+	return (struct module_record *)(made.bytes + HS_OFFSET_MODULES) + index;
+}
 
 // The libraries with these numbers, in this order, up to one below 0.
 static void list_libraries(struct loader_list *which, const int *numbers)
@@ -80,7 +84,9 @@ static void make_library(unsigned number, uint8_t build_id)
 
 	made_elf_write(&images[number], build_id);
 	snprintf(names[number], sizeof(names[number]), "/lib/made-%u.so", number);
-	libraries[number] = (struct library){ .bias = images[number].bias, .name = names[number], .dynamic = images[number].bias + DYNAMIC_AT };
+	libraries[number] = (struct library){ .bias = images[number].bias,
+					      .name = names[number],
+					      .dynamic = images[number].bias + DYNAMIC_AT };
 }
 
 // The program has library 0 when the tool attaches.
@@ -106,12 +112,12 @@ static void end(void) { payload_region_deinit(&made); }
 
 static bool is_there(uint32_t index) { return module_at(index)->ready && !module_at(index)->unloaded; }
 
-#define CHECK_HISTORY(count, generation)                                                           \
-	do {                                                                                       \
-		CHECK_EQUAL(made.header->module_count, count);                                     \
-		CHECK_EQUAL(made.header->module_generation, generation);                           \
-		CHECK_EQUAL(made.header->loader_busy, 0);                                          \
-		CHECK_EQUAL(made.header->modules_lost, 0);                                         \
+#define CHECK_HISTORY(count, generation)                                                                               \
+	do {                                                                                                           \
+		CHECK_EQUAL(made.header->module_count, count);                                                         \
+		CHECK_EQUAL(made.header->module_generation, generation);                                               \
+		CHECK_EQUAL(made.header->loader_busy, 0);                                                              \
+		CHECK_EQUAL(made.header->modules_lost, 0);                                                             \
 	} while (0)
 
 static void check_path(const struct module_record *module, const char *path)
@@ -232,7 +238,8 @@ static void test_reader_stays(void)
 	end();
 }
 
-// The same library at the same place has its old record again; another one there, or one that cannot be told from another, has its own.
+// The same library at the same place has its old record again; another one there, or one that cannot be told from
+// another, has its own.
 static void test_comes_again(void)
 {
 	enum { SAME, OTHER_BUILD_ID, NO_BUILD_ID, OTHER_SIZE, OTHER_FRAMES, OTHER_CODE, SHORT_BUILD_ID, HOW_MANY };
@@ -257,7 +264,8 @@ static void test_comes_again(void)
 		if (how == OTHER_CODE)
 			images[1].segments[SEGMENT_CODE].p_vaddr += ELF_PAGE;
 		if (how == SHORT_BUILD_ID)
-			((Elf64_Nhdr *)(images[1].bytes + NOTE_AT))->n_descsz = 16; // 20 bytes before, the first 16 of which are the same
+			// 20 bytes before, the first 16 of which are the same
+			((Elf64_Nhdr *)(images[1].bytes + NOTE_AT))->n_descsz = 16;
 		again = libraries[1]; // the loader's own record is another one
 		again.next = NULL;
 		libraries[0].next = &again;
@@ -337,7 +345,8 @@ static void test_circles(void)
 static void test_not_described(void)
 {
 	begin();
-	images[1].segments[SEGMENT_DATA].p_type = images[1].segments[SEGMENT_CODE].p_type = images[1].segments[SEGMENT_VARIABLES].p_type = PT_NULL;
+	images[1].segments[SEGMENT_DATA].p_type = images[1].segments[SEGMENT_CODE].p_type =
+		images[1].segments[SEGMENT_VARIABLES].p_type = PT_NULL;
 	images[2].segments[SEGMENT_NOTE].p_type = images[2].segments[SEGMENT_FRAMES].p_type = PT_NULL;
 	LIST(&list, 0, 1, 2);
 	load();
@@ -349,7 +358,8 @@ static void test_not_described(void)
 	load();
 	unload();
 	CHECK_EQUAL(made.header->modules_lost, 1); // it is the same one
-	images[3].segments[SEGMENT_DATA].p_type = images[3].segments[SEGMENT_CODE].p_type = images[3].segments[SEGMENT_VARIABLES].p_type = PT_NULL;
+	images[3].segments[SEGMENT_DATA].p_type = images[3].segments[SEGMENT_CODE].p_type =
+		images[3].segments[SEGMENT_VARIABLES].p_type = PT_NULL;
 	LIST(&list, 0, 1, 2, 3);
 	load();
 	CHECK_EQUAL(made.header->modules_lost, 2);

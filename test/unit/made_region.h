@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A region made by hand, laid out as the payload does it. It lies between two pages without access, so that whoever reads beyond
-// its ends dies at once, in every build.
+// A region made by hand, laid out as the payload does it. It lies between two pages without access, so that whoever
+// reads beyond its ends dies at once, in every build.
 #ifndef HEAPSNAP_TEST_UNIT_MADE_REGION_H
 #define HEAPSNAP_TEST_UNIT_MADE_REGION_H
 
@@ -16,7 +16,7 @@
 struct made_region {
 	uint8_t *bytes;
 	uint64_t size;
-	struct region_header *header; // = bytes
+	struct region_header *header;  // = bytes
 	uint32_t records, records_end; // refs not yet used of the last page of records
 	uint32_t nodes, nodes_end;
 };
@@ -28,10 +28,17 @@ static inline void made_region_begin(void *bytes, uint64_t size)
 	const struct module_list modules = { 0 };
 	const struct hook_plan hooks = { 0 };
 	const struct frozen_process process = { .pid = 1 };
-	const struct payload_layout layout = { .code = 0x100000000000, .code_size = 0x10000, .state = 0x100000010000,
-					       .region = (uint64_t)bytes, .region_size = size };
-	struct region_filling filling = { .target = &target, .modules = &modules, .layout = &layout, .hooks = &hooks,
-					  .process = &process, .depth = HS_DEPTH_DEFAULT };
+	const struct payload_layout layout = { .code = 0x100000000000,
+					       .code_size = 0x10000,
+					       .state = 0x100000010000,
+					       .region = (uint64_t)bytes,
+					       .region_size = size };
+	struct region_filling filling = { .target = &target,
+					  .modules = &modules,
+					  .layout = &layout,
+					  .hooks = &hooks,
+					  .process = &process,
+					  .depth = HS_DEPTH_DEFAULT };
 
 	region_fill(bytes, &filling);
 	((struct region_header *)bytes)->state = REGION_ATTACHED;
@@ -41,7 +48,8 @@ static inline void made_region_begin(void *bytes, uint64_t size)
 static inline void made_region_init(struct made_region *region, uint64_t pages)
 {
 	uint64_t size = HS_OFFSET_PAGES + pages * HS_PAGE_SIZE;
-	uint8_t *place = mmap(NULL, size + 2 * HS_PAGE_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *place =
+		mmap(NULL, size + 2 * HS_PAGE_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (place == MAP_FAILED || mprotect(place + HS_PAGE_SIZE, size, PROT_READ | PROT_WRITE) != 0) {
 		perror("no address space for a region");
@@ -110,7 +118,8 @@ static inline uint32_t made_record(struct made_region *region, uint64_t size, ui
 {
 	uint32_t ref = made_unit(region, &region->records, &region->records_end);
 
-	*(struct block_record *)made_ref(region, ref) = (struct block_record){ .size = size, .stack = stack, .interval = 1, .epoch = 1 };
+	*(struct block_record *)made_ref(region, ref) =
+		(struct block_record){ .size = size, .stack = stack, .interval = 1, .epoch = 1 };
 	return ref;
 }
 
@@ -122,12 +131,14 @@ static inline uint32_t made_node(struct made_region *region, uint32_t bucket, ui
 	uint32_t ref = made_unit(region, &region->nodes, &region->nodes_end);
 	uint32_t *head = &made_buckets(region)[bucket];
 
-	*(struct stack_node *)made_ref(region, ref) = (struct stack_node){ .frame = frame, .parent = parent, .next = *head };
+	*(struct stack_node *)made_ref(region, ref) =
+		(struct stack_node){ .frame = frame, .parent = parent, .next = *head };
 	*head = ref;
 	return ref;
 }
 
-static inline uint32_t *made_leaf_entry(struct made_region *region, uint32_t *root, uint64_t middle_index, uint64_t leaf_index)
+static inline uint32_t *made_leaf_entry(struct made_region *region, uint32_t *root, uint64_t middle_index,
+					uint64_t leaf_index)
 {
 	uint32_t *middle;
 
@@ -142,18 +153,21 @@ static inline uint32_t *made_leaf_entry(struct made_region *region, uint32_t *ro
 // The entry of the live table for an address, narrow or wide, by the drawing in abi/live_table.h.
 static inline uint32_t *made_narrow_entry(struct made_region *region, uint64_t address)
 {
-	return made_leaf_entry(region, &made_root(region)[(address >> 29 & 0x3ffff) + (address & 8 ? 1u << 18 : 0)], address >> 14, address >> 4);
+	return made_leaf_entry(region, &made_root(region)[(address >> 29 & 0x3ffff) + (address & 8 ? 1u << 18 : 0)],
+			       address >> 14, address >> 4);
 }
 
 static inline uint32_t *made_wide_entry(struct made_region *region, uint64_t address)
 {
-	return made_leaf_entry(region, &made_root(region)[(2u << 18) + (address >> 31 & 0xffff)], address >> 16, address >> 6);
+	return made_leaf_entry(region, &made_root(region)[(2u << 18) + (address >> 31 & 0xffff)], address >> 16,
+			       address >> 6);
 }
 
 // In the entry that the payload would choose.
 static inline uint32_t made_block(struct made_region *region, uint64_t address, uint64_t size, uint32_t stack)
 {
-	uint32_t ref = made_record(region, size, stack), *wide = size > 48 && address % 16 == 0 ? made_wide_entry(region, address) : NULL;
+	uint32_t ref = made_record(region, size, stack),
+		 *wide = size > 48 && address % 16 == 0 ? made_wide_entry(region, address) : NULL;
 
 	if (wide && !*wide)
 		*wide = ref | (uint32_t)(address >> 4) << 30;
@@ -171,7 +185,8 @@ static inline struct block_record *made_record_at(const struct made_region *regi
 }
 
 // In any empty entry of the address's bucket, by the drawing in abi/sample_table.h.
-static inline uint32_t made_sample(struct made_region *region, uint64_t address, uint64_t size, uint32_t interval, uint32_t stack)
+static inline uint32_t made_sample(struct made_region *region, uint64_t address, uint64_t size, uint32_t interval,
+				   uint32_t stack)
 {
 	uint64_t mixed = (address >> 3) * UINT64_C(0x9e3779b97f5) & UINT64_C(0xfffffffffff);
 	uint64_t *entry = (uint64_t *)(region->bytes + HS_OFFSET_SAMPLES) + (mixed >> 33) * 16;
@@ -199,7 +214,8 @@ static inline struct thread_slot *made_slot(const struct made_region *region, ui
 
 static inline struct module_record *made_module(struct made_region *region, const char *path)
 {
-	struct module_record *module = (struct module_record *)(region->bytes + HS_OFFSET_MODULES) + region->header->module_count++;
+	struct module_record *module =
+		(struct module_record *)(region->bytes + HS_OFFSET_MODULES) + region->header->module_count++;
 
 	module->path = region->header->string_bytes;
 	module->path_size = (uint32_t)strlen(path);
@@ -212,7 +228,8 @@ static inline struct module_record *made_module(struct made_region *region, cons
 
 static inline struct hook_record *made_hook(struct made_region *region, const char *name)
 {
-	struct hook_record *hook = (struct hook_record *)(region->bytes + HS_OFFSET_HOOKS) + region->header->hook_count++;
+	struct hook_record *hook =
+		(struct hook_record *)(region->bytes + HS_OFFSET_HOOKS) + region->header->hook_count++;
 
 	snprintf(hook->name, sizeof(hook->name), "%s", name);
 	hook->state = HOOK_APPLIED;

@@ -60,8 +60,9 @@ static void test_read(void)
 	expect("0::/a/b/c\n", 2, 2000, 100);
 	write_number("a", "memory.current", "2100\n"); // over it already
 	expect("0::/a/b/c\n", 2, 2000, 0);
-	write_number("a", "memory.stat", "anon 5\nfile 900\nactive_file 99\ninactive_file 700\ntotal_inactive_file 3\n");
-	expect("0::/a/b/c\n", 2, 2000, 600); // old page cache goes first
+	write_number("a", "memory.stat",
+		     "anon 5\nfile 900\nactive_file 99\ninactive_file 700\ntotal_inactive_file 3\n");
+	expect("0::/a/b/c\n", 2, 2000, 600);                              // old page cache goes first
 	write_number("a", "memory.stat", "anon 5\ninactive_file 2200\n"); // read at another time than what is used
 	expect("0::/a/b/c\n", 2, 1000, 700);
 	write_number("a", "memory.stat", "anon 5\n");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which processes that share a process's memory are waited for: those that are there when the wait begins, not those that come after them.
+// Which processes that share a process's memory are waited for: those that are there when the wait begins, not those
+// that come after them.
 #include "attach/process/memory_sharers.h"
 #include "attach/process/thread_descriptor.h"
 #include "attach/process/thread_facts.h"
@@ -25,10 +26,7 @@ static struct runner {
 	pid_t parent, pid;
 } runners[3];
 
-static void nap(void)
-{
-	nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
-}
+static void nap(void) { nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL); }
 
 static int run(void *argument)
 {
@@ -60,7 +58,8 @@ static void end_runner(struct runner *runner)
 	waitpid(runner->pid, NULL, 0);
 }
 
-// Goes on in a thread of its own, with the descriptors of the process that it shares the memory with; its main thread ends.
+// Goes on in a thread of its own, with the descriptors of the process that it shares the memory with; its main thread
+// ends.
 static int run_in_thread(void *argument)
 {
 	struct runner *runner = argument;
@@ -74,7 +73,8 @@ static int run_in_thread(void *argument)
 
 enum kind { ALONE, RELAY, RELAY_BESIDE_ONE, ONE_AFTER_ANOTHER, WITHOUT_MAIN_THREAD };
 
-// Two that share the memory for long. The second one stays, and begins while the first one is there; its number is in runners[1].
+// Two that share the memory for long. The second one stays, and begins while the first one is there; its number is in
+// runners[1].
 static _Noreturn void be_one_after_another(int ready)
 {
 	const pid_t none = 0;
@@ -92,7 +92,8 @@ static _Noreturn void be_one_after_another(int ready)
 		pause();
 }
 
-// A relay: each that shares the memory ends soon, but not before the next one runs, so one is always there. The one beside stays. Writes its number.
+// A relay: each that shares the memory ends soon, but not before the next one runs, so one is always there. The one
+// beside stays. Writes its number.
 static _Noreturn void be(enum kind kind, int ready)
 {
 	struct runner *last = &runners[0], *next = &runners[1];
@@ -103,7 +104,8 @@ static _Noreturn void be(enum kind kind, int ready)
 		be_one_after_another(ready);
 	if (kind == WITHOUT_MAIN_THREAD) {
 		runners[0].parent = getpid();
-		runners[0].pid = clone(run_in_thread, runners[0].stack + sizeof(runners[0].stack), CLONE_VM | CLONE_FILES | SIGCHLD, &runners[0]);
+		runners[0].pid = clone(run_in_thread, runners[0].stack + sizeof(runners[0].stack),
+				       CLONE_VM | CLONE_FILES | SIGCHLD, &runners[0]);
 		while (!runners[0].runs || thread_state(runners[0].pid, runners[0].pid) != 'Z')
 			nap();
 		if (write(ready, &runners[0].pid, sizeof(runners[0].pid)) != sizeof(runners[0].pid))
@@ -239,7 +241,8 @@ static void without_main_thread(void)
 	end(pid);
 }
 
-// A thread that is about to be gone has no descriptors and no memory any more, and so has no process that nobody has waited for yet. What they have not they do not share.
+// A thread that is about to be gone has no descriptors and no memory any more, and so has no process that nobody has
+// waited for yet. What they have not they do not share.
 static void ended(void)
 {
 	const struct pid_set none = { 0 };
@@ -269,7 +272,8 @@ static void ended(void)
 
 enum { TABLES = 7 };
 
-// A thread with a table of descriptors of its own, and a process that shares it: until it is killed, or, where `ends` says so, for 300 ms.
+// A thread with a table of descriptors of its own, and a process that shares it: until it is killed, or, where `ends`
+// says so, for 300 ms.
 static int share_own_table(void *argument)
 {
 	struct runner *runner = argument;
@@ -298,7 +302,8 @@ static _Noreturn void be_with_tables(bool for_a_moment, int ready)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (int i = 0; i < TABLES; i++) {
 		owners[i].ends = for_a_moment;
-		if (clone(share_own_table, owners[i].stack + sizeof(owners[i].stack), CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD, &owners[i]) < 0)
+		if (clone(share_own_table, owners[i].stack + sizeof(owners[i].stack),
+			  CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD, &owners[i]) < 0)
 			_exit(2);
 		while (!owners[i].runs)
 			nap();
@@ -343,7 +348,8 @@ static void of_one_of_many_tables(int which)
 		while (i != which && thread_state(sharers[i], sharers[i]) != 'Z')
 			nap();
 	error = descriptor_sharers_wait(pid, SHORT_WAIT_MS);
-	snprintf(words, sizeof(words), "process %d shares the descriptors of process %d ", (int)sharers[which], (int)pid);
+	snprintf(words, sizeof(words), "process %d shares the descriptors of process %d ", (int)sharers[which],
+		 (int)pid);
 	CHECK(error && error->code == HS_ERROR_REFUSED && strstr(error->message, words));
 	hs_error_destroy(error);
 	end(pid);

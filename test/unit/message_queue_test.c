@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages that are held: their order, what happens when there are too many or they are too long, and that held ones are not shown.
+// Messages that are held: their order, what happens when there are too many or they are too long, and that held ones
+// are not shown.
 #include "base/log.h"
 #include "base/message_queue.h"
 #include "check.h"

@@ -181,11 +181,18 @@ static void test_namespaces_and_data(void)
 	dlclose(library);
 }
 
-// Text that was mapped anew between the plan and the stop, each property by itself: a hook would be written into the file of a shared one.
+// Text that was mapped anew between the plan and the stop, each property by itself: a hook would be written into the
+// file of a shared one.
 static void test_text_changed(void)
 {
-	const struct proc_map old = { .start = 0x1000, .end = 0x3000, .offset = 0x1000, .inode = 7, .device_major = 8, .device_minor = 1,
-				      .readable = true, .executable = true };
+	const struct proc_map old = { .start = 0x1000,
+				      .end = 0x3000,
+				      .offset = 0x1000,
+				      .inode = 7,
+				      .device_major = 8,
+				      .device_minor = 1,
+				      .readable = true,
+				      .executable = true };
 	struct proc_map now[8];
 	struct proc_map same = old;
 	const struct proc_maps before = { .items = (struct proc_map *)&old, .count = 1 };
@@ -266,7 +273,8 @@ static void test_without_privilege(void)
 	CHECK_EQUAL(status, 0);
 }
 
-// The memory that was opened before an exec has nothing any more: the process is what it was not, and not one without an executable.
+// The memory that was opened before an exec has nothing any more: the process is what it was not, and not one without
+// an executable.
 static void test_after_exec(void)
 {
 	struct target_memory memory;

@@ -69,7 +69,8 @@ static void bad(const char *line, const char *text)
 		return;
 	}
 	end = strchr(complaint, '\n');
-	if (!strstr(complaint, text) || strncmp(complaint, "heapsnap: ", 10) != 0 || !end || strncmp(end + 1, "usage: ", 7) != 0) {
+	if (!strstr(complaint, text) || strncmp(complaint, "heapsnap: ", 10) != 0 || !end ||
+	    strncmp(end + 1, "usage: ", 7) != 0) {
 		fprintf(stderr, "\"%s\" is refused, but without \"%s\":\n%s", line, text, complaint);
 		check_failures++;
 	}
@@ -81,8 +82,8 @@ static void test_commands(void)
 
 	CHECK_EQUAL(options.command, COMMAND_ATTACH);
 	CHECK_STRING(options.pid_text, "12");
-	CHECK(!options.output && !options.depth && !options.max_memory && !options.json && !options.quiet && !options.verbose &&
-	      !options.help && !options.version);
+	CHECK(!options.output && !options.depth && !options.max_memory && !options.json && !options.quiet &&
+	      !options.verbose && !options.help && !options.version);
 	options = good("dump 13 -o out.pb.gz");
 	CHECK_EQUAL(options.command, COMMAND_DUMP);
 	CHECK_STRING(options.pid_text, "13");
@@ -93,7 +94,7 @@ static void test_commands(void)
 	CHECK(!options.pid_text);
 	CHECK_STRING(good("status 14").pid_text, "14");
 	CHECK_STRING(good("attach -- -5").pid_text, "-5"); // the PID itself is looked at later
-	options = good("-v attach 7"); // a command after options
+	options = good("-v attach 7");                     // a command after options
 	CHECK(options.command == COMMAND_ATTACH && options.verbose);
 	CHECK_STRING(options.pid_text, "7");
 	CHECK(good("--help").help);
@@ -131,14 +132,36 @@ static void test_sizes(void)
 		const char *text;
 		uint64_t bytes;
 	} sizes[] = {
-		{ "1048576", MIB }, { "1048577B", MIB + 1 }, { "1024K", MIB }, { "2000k", 2000 * KIB }, { "1025KB", 1025 * KIB },
-		{ "1025KiB", 1025 * KIB }, { "1M", MIB }, { "10m", 10 * MIB }, { "3MB", 3 * MIB }, { "3MiB", 3 * MIB },
-		{ "1G", GIB }, { "2GB", 2 * GIB }, { "2gib", 2 * GIB }, { "120G", 120 * GIB }, { "0000001M", MIB },
+		{ "1048576", MIB },       { "1048577B", MIB + 1 },   { "1024K", MIB },    { "2000k", 2000 * KIB },
+		{ "1025KB", 1025 * KIB }, { "1025KiB", 1025 * KIB }, { "1M", MIB },       { "10m", 10 * MIB },
+		{ "3MB", 3 * MIB },       { "3MiB", 3 * MIB },       { "1G", GIB },       { "2GB", 2 * GIB },
+		{ "2gib", 2 * GIB },      { "120G", 120 * GIB },     { "0000001M", MIB },
 	};
 	static const char *const wrong[] = {
-		"''", "0", "1", "1048575", "1023K", "121G", "120.5G", "1e9", "M", "-1M", "+1M", "1T", "1MM", "1M.", "0x100000", "1MBi",
-		"18446744073709551615", "18446744073709551616", "18446744073709551617M", // more than 64 bits
-		"17592186044417M", "17592186044416M", "18014398509481985K", "17179869185G", "99999999999999999999999999999G", // too many with the suffix
+		"''",
+		"0",
+		"1",
+		"1048575",
+		"1023K",
+		"121G",
+		"120.5G",
+		"1e9",
+		"M",
+		"-1M",
+		"+1M",
+		"1T",
+		"1MM",
+		"1M.",
+		"0x100000",
+		"1MBi",
+		"18446744073709551615",
+		"18446744073709551616",
+		"18446744073709551617M", // more than 64 bits
+		"17592186044417M",
+		"17592186044416M",
+		"18014398509481985K",
+		"17179869185G",
+		"99999999999999999999999999999G", // too many with the suffix
 	};
 	char line[200];
 
@@ -158,13 +181,19 @@ static void test_settings(void)
 		const char *text;
 		uint32_t interval;
 	} rates[] = {
-		{ "4", 2 }, { "1", 8 }, { "0.5", 16 }, { ".5", 16 }, { "1e-4", 80000 }, { "0.0001", 80000 }, { "1E-4", 80000 }, { "3", 3 },
-		{ "3.7252902984619140625e-9", HS_INTERVAL_MAX },
+		{ "4", 2 },        { "1", 8 },        { "0.5", 16 },
+		{ ".5", 16 },      { "1e-4", 80000 }, { "0.0001", 80000 },
+		{ "1E-4", 80000 }, { "3", 3 },        { "3.7252902984619140625e-9", HS_INTERVAL_MAX },
 	};
-	static const char *const wrong_rates[] = { "''", "0", "0.0", "-1", "-1e-4", "+1", "5", "4.1", "3.7e-9", "1e-300", "1e300", "nan", "inf", "-nan",
-						   "many", "1e", "1x", "0x1p-4", "0x1", "1.2.3", "1e-4K", "1,5" };
-	static const char *const wrong_sizes[] = { "0", "-1", "''", "x", "0.5", "1e6", "3G", "2147483649", "18446744073709551617", "4096K4" };
-	static const char *const wrong_budgets[] = { "0", "-1", "''", "x", "nan", "inf", "101", "0.00001", "1e1", "3x" };
+	static const char *const wrong_rates[] = { "''",     "0",      "0.0",   "-1",    "-1e-4", "+1",   "5",    "4.1",
+						   "3.7e-9", "1e-300", "1e300", "nan",   "inf",   "-nan", "many", "1e",
+						   "1x",     "0x1p-4", "0x1",   "1.2.3", "1e-4K", "1,5" };
+	static const char *const wrong_sizes[] = {
+		"0", "-1", "''", "x", "0.5", "1e6", "3G", "2147483649", "18446744073709551617", "4096K4"
+	};
+	static const char *const wrong_budgets[] = {
+		"0", "-1", "''", "x", "nan", "inf", "101", "0.00001", "1e1", "3x"
+	};
 	struct options options = good("set 12 --sample 4K");
 	char line[200];
 
@@ -220,7 +249,9 @@ static void test_settings(void)
 
 static void test_wrong(void)
 {
-	static const char *const depths[] = { "0", "257", "-1", "''", "x", "1x", "64K", "4294967297", "18446744073709551617" };
+	static const char *const depths[] = { "0",   "257",        "-1",
+					      "''",  "x",          "1x",
+					      "64K", "4294967297", "18446744073709551617" };
 	char line[200];
 
 	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {

@@ -170,7 +170,8 @@ static void write_over_others_link(void)
 {
 	struct output_file file;
 
-	CHECK(fails_with(output_file_create(in_directory("link_of_root"), &file), ": a symbolic link that belongs to user 0"));
+	CHECK(fails_with(output_file_create(in_directory("link_of_root"), &file),
+			 ": a symbolic link that belongs to user 0"));
 }
 
 // What others have planted in a directory where all may write (mode 1777, like /tmp).
@@ -185,8 +186,10 @@ static void test_planted(void)
 	CHECK(mkdir(in_directory("victim"), 0700) == 0 && chmod(directory, 01777) == 0);
 
 	// Somebody's link in the place of the file, to something and to nothing: it stays, and what it leads to.
-	CHECK(symlink("victim/file", in_directory("link")) == 0 && lchown(in_directory("link"), SOMEBODY, SOMEBODY) == 0);
-	CHECK(fails_with(output_file_create(in_directory("link"), &file), ": a symbolic link that belongs to user 65534"));
+	CHECK(symlink("victim/file", in_directory("link")) == 0 &&
+	      lchown(in_directory("link"), SOMEBODY, SOMEBODY) == 0);
+	CHECK(fails_with(output_file_create(in_directory("link"), &file),
+			 ": a symbolic link that belongs to user 65534"));
 	CHECK(access(in_directory("victim/file"), F_OK) != 0);
 	unlink(in_directory("link"));
 
@@ -203,7 +206,8 @@ static void test_planted(void)
 	CHECK(fails_with(output_file_create(in_directory("pipe"), &file), "is not a plain file"));
 	unlink(in_directory("pipe"));
 
-	// A second name of root's own file, where others make names; where they do not, the name is replaced and the file stays.
+	// A second name of root's own file, where others make names; where they do not, the name is replaced and the
+	// file stays.
 	HS_CLEANUP_CLOSE int of_root = open(in_directory("of_root"), O_RDWR | O_CREAT, 0644);
 
 	CHECK(of_root >= 0 && link(in_directory("of_root"), in_directory("second")) == 0);
@@ -219,7 +223,8 @@ static void test_planted(void)
 	CHECK(!output_file_create(in_directory("way/out"), &file));
 	output_file_discard(&file);
 	CHECK(lchown(in_directory("way"), SOMEBODY, SOMEBODY) == 0);
-	CHECK(fails_with(output_file_create(in_directory("way/out"), &file), "a symbolic link that user 65534 has made"));
+	CHECK(fails_with(output_file_create(in_directory("way/out"), &file),
+			 "a symbolic link that user 65534 has made"));
 	unlink(in_directory("way"));
 
 	// And the other way round: what is root's stays root's, and nothing is left behind.
@@ -256,7 +261,8 @@ static void test_meanwhile(void)
 	if (!is_root())
 		return;
 	CHECK(!output_file_create(in_directory("out"), &file));
-	CHECK(close(open(in_directory("out"), O_WRONLY | O_CREAT, 0600)) == 0 && lchown(in_directory("out"), SOMEBODY, SOMEBODY) == 0);
+	CHECK(close(open(in_directory("out"), O_WRONLY | O_CREAT, 0600)) == 0 &&
+	      lchown(in_directory("out"), SOMEBODY, SOMEBODY) == 0);
 	CHECK(fails_with(output_file_commit_gzip(&file, "text", 4, &size), "belongs to user 65534"));
 	unlink(in_directory("out"));
 	CHECK_EQUAL(count_entries(), 0);
@@ -281,7 +287,8 @@ static void test_at_naming(void)
 	lacks_unnamed = false;
 }
 
-// First what is in the file, then its name: both are on the disk when the tool says that it is written. Some file systems do not know that.
+// First what is in the file, then its name: both are on the disk when the tool says that it is written. Some file
+// systems do not know that.
 static void test_synced(void)
 {
 	static const struct {
@@ -438,7 +445,8 @@ static void test_standard_output(void)
 	CHECK(fcntl(STDOUT_FILENO, F_GETFD) >= 0);
 	CHECK(!error);
 	CHECK(size > 0);
-	CHECK(sigaction(SIGPIPE, NULL, &pipe_action) == 0 && pipe_action.sa_handler == SIG_DFL); // for who is started later
+	// for who is started later
+	CHECK(sigaction(SIGPIPE, NULL, &pipe_action) == 0 && pipe_action.sa_handler == SIG_DFL);
 
 	// No reader: an error, not the death of the process.
 	close(pipe_fds[0]);

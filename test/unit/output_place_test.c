@@ -24,10 +24,14 @@ static void test_others_directory(void)
 	CHECK(unlink(in_directory("theirs/real/out")) == 0);
 
 	CHECK(symlink("real", in_directory("theirs/way")) == 0);
-	CHECK(fails_with(output_file_create(in_directory("theirs/way/out"), &file), "way, a symbolic link in a directory that other users can change"));
-	CHECK(fails_with(output_file_create(in_directory("theirs/way"), &file), "a symbolic link in a directory that other users can change"));
-	CHECK(symlink(in_directory("theirs/way"), in_directory("chain")) == 0); // a link to be followed, and one behind it
-	CHECK(fails_with(output_file_create(in_directory("chain/out"), &file), "in a directory that other users can change"));
+	CHECK(fails_with(output_file_create(in_directory("theirs/way/out"), &file),
+			 "way, a symbolic link in a directory that other users can change"));
+	CHECK(fails_with(output_file_create(in_directory("theirs/way"), &file),
+			 "a symbolic link in a directory that other users can change"));
+	// a link to be followed, and one behind it
+	CHECK(symlink(in_directory("theirs/way"), in_directory("chain")) == 0);
+	CHECK(fails_with(output_file_create(in_directory("chain/out"), &file),
+			 "in a directory that other users can change"));
 	CHECK(fails_with(output_file_create(in_directory("theirs/../out"), &file), "leads by .. out of a directory"));
 	unlink(in_directory("chain"));
 	unlink(in_directory("theirs/way"));
@@ -38,7 +42,8 @@ static void test_others_directory(void)
 // Paths that lead about in one's own directories.
 static void test_ways(void)
 {
-	static const char *const ways[] = { "a/out", "./a//out", "a/../a/out", "up/a/out", "far/out", "chain/out", "chain/../a/out", "/proc" };
+	static const char *const ways[] = { "a/out",   "./a//out",  "a/../a/out",     "up/a/out",
+					    "far/out", "chain/out", "chain/../a/out", "/proc" };
 	char path[512], before[256];
 	struct output_file file;
 	uint64_t size;
@@ -65,7 +70,8 @@ static void test_ways(void)
 	}
 	CHECK(chdir(before) == 0);
 	CHECK(fails_with(output_file_create(in_directory("loop/out"), &file), "Too many levels"));
-	CHECK(fails_with(output_file_create("/proc/self/cwd/out", &file), "cwd, a link of /proc that stands for a file"));
+	CHECK(fails_with(output_file_create("/proc/self/cwd/out", &file),
+			 "cwd, a link of /proc that stands for a file"));
 	CHECK(fails_with(output_file_create("/proc/thread-self/root/tmp/out", &file), "root, a link of /proc"));
 	CHECK(fails_with(output_file_create("/dev/fd/0/out", &file), "0, a link of /proc"));
 	CHECK(fails_with(output_file_create("/dev/./stdout", &file), "is not a plain file"));
@@ -95,12 +101,15 @@ static void test_exchanged(void)
 
 	if (!is_root())
 		return;
-	CHECK(chmod(directory, 0711) == 0 && mkdir(in_directory("theirs"), 0755) == 0 && mkdir(in_directory("theirs/real"), 0755) == 0);
+	CHECK(chmod(directory, 0711) == 0 && mkdir(in_directory("theirs"), 0755) == 0 &&
+	      mkdir(in_directory("theirs/real"), 0755) == 0);
 	CHECK(mkdir(in_directory("behind"), 0700) == 0 && mkdir(in_directory("behind/deeper"), 0700) == 0);
 	CHECK(mkdir(in_directory("theirs/real/deeper"), 0755) == 0);
 	CHECK(symlink("../behind", in_directory("theirs/link")) == 0);
 	for (size_t i = 0; i < 4; i++)
-		CHECK(lchown(in_directory((const char *const[]){ "theirs", "theirs/real", "theirs/real/deeper", "theirs/link" }[i]), SOMEBODY, SOMEBODY) == 0);
+		CHECK(lchown(in_directory((const char *const[]){ "theirs", "theirs/real", "theirs/real/deeper",
+								 "theirs/link" }[i]),
+			     SOMEBODY, SOMEBODY) == 0);
 	snprintf(real, sizeof(real), "%s/theirs/real", directory);
 	snprintf(link, sizeof(link), "%s/theirs/link", directory);
 	fflush(NULL);
@@ -151,21 +160,36 @@ static void test_control(void)
 		gid_t gid;
 		enum place_control control;
 	} directories[] = {
-		{ 0755, 0, 0, 0, PLACE_OWN },       { 0755, 1000, 1000, 1000, PLACE_OWN }, { 0755, 0, 1000, 0, PLACE_OWN },
-		{ 0755, 1000, 0, 1000, PLACE_FOREIGN }, { 0700, 1001, 1000, 1000, PLACE_FOREIGN }, { 01777, 1001, 1000, 1000, PLACE_FOREIGN },
-		{ 01777, 0, 1000, 0, PLACE_SHARED }, { 01777, 0, 0, 0, PLACE_SHARED },     { 0777, 0, 0, 0, PLACE_FOREIGN },
-		{ 0777, 1000, 1000, 1000, PLACE_FOREIGN }, { 01777, 1000, 1000, 1000, PLACE_SHARED }, { 02775, 0, 0, 50, PLACE_FOREIGN },
-		{ 03775, 0, 0, 50, PLACE_SHARED },  { 0775, 0, 0, 0, PLACE_OWN },          { 0775, 1000, 1000, 1000, PLACE_OWN },
-		{ 0775, 1000, 1000, 100, PLACE_FOREIGN }, { 0775, 1000, 1000, 0, PLACE_OWN },
+		{ 0755, 0, 0, 0, PLACE_OWN },
+		{ 0755, 1000, 1000, 1000, PLACE_OWN },
+		{ 0755, 0, 1000, 0, PLACE_OWN },
+		{ 0755, 1000, 0, 1000, PLACE_FOREIGN },
+		{ 0700, 1001, 1000, 1000, PLACE_FOREIGN },
+		{ 01777, 1001, 1000, 1000, PLACE_FOREIGN },
+		{ 01777, 0, 1000, 0, PLACE_SHARED },
+		{ 01777, 0, 0, 0, PLACE_SHARED },
+		{ 0777, 0, 0, 0, PLACE_FOREIGN },
+		{ 0777, 1000, 1000, 1000, PLACE_FOREIGN },
+		{ 01777, 1000, 1000, 1000, PLACE_SHARED },
+		{ 02775, 0, 0, 50, PLACE_FOREIGN },
+		{ 03775, 0, 0, 50, PLACE_SHARED },
+		{ 0775, 0, 0, 0, PLACE_OWN },
+		{ 0775, 1000, 1000, 1000, PLACE_OWN },
+		{ 0775, 1000, 1000, 100, PLACE_FOREIGN },
+		{ 0775, 1000, 1000, 0, PLACE_OWN },
 	};
 
 	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
-		const struct stat status = { .st_mode = S_IFDIR | directories[i].mode, .st_uid = directories[i].uid, .st_gid = directories[i].gid };
+		const struct stat status = { .st_mode = S_IFDIR | directories[i].mode,
+					     .st_uid = directories[i].uid,
+					     .st_gid = directories[i].gid };
 
 		CHECK_EQUAL(place_control(&status, directories[i].user), directories[i].control);
 	}
-	CHECK(place_may_follow(0, PLACE_OWN, 1000) && place_may_follow(1000, PLACE_SHARED, 1000) && place_may_follow(0, PLACE_SHARED, 0));
-	CHECK(!place_may_follow(1001, PLACE_OWN, 1000) && !place_may_follow(1000, PLACE_OWN, 0) && !place_may_follow(1001, PLACE_SHARED, 0));
+	CHECK(place_may_follow(0, PLACE_OWN, 1000) && place_may_follow(1000, PLACE_SHARED, 1000) &&
+	      place_may_follow(0, PLACE_SHARED, 0));
+	CHECK(!place_may_follow(1001, PLACE_OWN, 1000) && !place_may_follow(1000, PLACE_OWN, 0) &&
+	      !place_may_follow(1001, PLACE_SHARED, 0));
 	CHECK(!place_may_follow(0, PLACE_FOREIGN, 0) && !place_may_follow(1000, PLACE_FOREIGN, 1000));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What own_malloc_test plans hooks for: a program with an allocator of its own, which in each variant does something else besides. Says "r", then waits until its input ends.
+// What own_malloc_test plans hooks for: a program with an allocator of its own, which in each variant does something
+// else besides. Says "r", then waits until its input ends.
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -8,7 +9,7 @@
 #include <unistd.h>
 
 #define FUNCTION __attribute__((noipa))
-#define STAY() __asm__ volatile("" ::: "memory") // no tail call
+#define STAY()   __asm__ volatile("" ::: "memory") // no tail call
 
 static char memory[1 << 20];
 static size_t used;
@@ -68,10 +69,7 @@ static FUNCTION void note_end(void)
 #ifdef THROWS
 void __cxa_throw(void *exception, void *type, void (*destructor)(void *)) __attribute__((noreturn));
 
-static FUNCTION __attribute__((noreturn)) void report(void)
-{
-	__cxa_throw(memory, memory, NULL);
-}
+static FUNCTION __attribute__((noreturn)) void report(void) { __cxa_throw(memory, memory, NULL); }
 #endif
 
 #ifdef THROWS_BY_LIBRARY
@@ -79,7 +77,13 @@ void report(void) __asm__("_ZSt17__throw_bad_allocv");
 #endif
 
 #ifdef THROWS_DEEP
-#define DEEPER(name, next) static FUNCTION void name(int way) { if (way) next(way - 1); STAY(); }
+#define DEEPER(name, next)                                                                                             \
+	static FUNCTION void name(int way)                                                                             \
+	{                                                                                                              \
+		if (way)                                                                                               \
+			next(way - 1);                                                                                 \
+		STAY();                                                                                                \
+	}
 static FUNCTION void deep_end(int way)
 {
 	if (way < 0)
@@ -109,7 +113,17 @@ static void (*volatile hook)(void) = nothing;
 
 #ifdef LARGE
 #define STEP(n) calls += (size_t)log_file * n;
-#define STEPS(n) STEP(n) STEP(n + 1) STEP(n + 2) STEP(n + 3) STEP(n + 4) STEP(n + 5) STEP(n + 6) STEP(n + 7) STEP(n + 8) STEP(n + 9)
+#define STEPS(n)                                                                                                       \
+	STEP(n)                                                                                                        \
+	STEP(n + 1)                                                                                                    \
+	STEP(n + 2)                                                                                                    \
+	STEP(n + 3)                                                                                                    \
+	STEP(n + 4)                                                                                                    \
+	STEP(n + 5)                                                                                                    \
+	STEP(n + 6)                                                                                                    \
+	STEP(n + 7)                                                                                                    \
+	STEP(n + 8)                                                                                                    \
+	STEP(n + 9)
 #endif
 
 #ifdef ASKS_BEHIND
@@ -121,10 +135,7 @@ static FUNCTION void *ask(size_t size)
 #endif
 
 #ifdef ASKS_IN_CALL
-static FUNCTION void ask(void)
-{
-	last_caller = __builtin_return_address(0);
-}
+static FUNCTION void ask(void) { last_caller = __builtin_return_address(0); }
 #endif
 
 FUNCTION void *malloc(size_t size)
@@ -139,8 +150,26 @@ FUNCTION void *malloc(size_t size)
 	note_too();
 #endif
 #ifdef LARGE
-	STEPS(300) STEPS(310) STEPS(320) STEPS(330) STEPS(340) STEPS(350) STEPS(360) STEPS(370) STEPS(380) STEPS(390)
-	STEPS(400) STEPS(410) STEPS(420) STEPS(430) STEPS(440) STEPS(450) STEPS(460) STEPS(470) STEPS(480) STEPS(490)
+	STEPS(300)
+	STEPS(310)
+	STEPS(320)
+	STEPS(330)
+	STEPS(340)
+	STEPS(350)
+	STEPS(360)
+	STEPS(370)
+	STEPS(380)
+	STEPS(390)
+	STEPS(400)
+	STEPS(410)
+	STEPS(420)
+	STEPS(430)
+	STEPS(440)
+	STEPS(450)
+	STEPS(460)
+	STEPS(470)
+	STEPS(480)
+	STEPS(490)
 #endif
 #ifdef POINTER
 	hook();

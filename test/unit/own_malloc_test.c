@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with an allocator of their own, live, under the standard names: which are hooked, and which do what no standard function does, and are refused. The build
-// gives the paths of the variants of own_malloc_child.c as CHILD_*.
+// Programs with an allocator of their own, live, under the standard names: which are hooked, and which do what no
+// standard function does, and are refused. The build gives the paths of the variants of own_malloc_child.c as CHILD_*.
 #include "attach/hook/hook_plan.h"
 #include "attach/hook/quiet_names.h"
 #include "check.h"
 #include "live_child.h"
 
-static const char throws[] = "may throw or be cancelled", asks[] = "asks for its return address", is_unknown[] = "cannot be followed everywhere";
+static const char throws[] = "may throw or be cancelled", asks[] = "asks for its return address",
+		  is_unknown[] = "cannot be followed everywhere";
 
 static const struct {
 	const char *what, *program;
@@ -31,12 +32,14 @@ static const struct {
 	{ "writes, as what ends the program does too", CHILD_LOGS_ALSO_AT_END_CANCELS, throws, NULL },
 	{ "calls by a pointer, where threads are cancelled", CHILD_POINTER_CANCELS, is_unknown, NULL },
 	{ "calls by a pointer, where exceptions are thrown", CHILD_POINTER_UNWINDS, is_unknown, NULL },
-	{ "calls by a pointer, where an unwinder is part of the program", CHILD_POINTER_OWN_UNWINDER, is_unknown, NULL },
+	{ "calls by a pointer, where an unwinder is part of the program", CHILD_POINTER_OWN_UNWINDER, is_unknown,
+	  NULL },
 	{ "calls by a pointer, where neither is", CHILD_POINTER, NULL, NULL },
 	{ "asks by the C library", CHILD_ASKS_BY_LIBRARY, asks, NULL },
 	{ "free writes", CHILD_FREE_LOGS_CANCELS, NULL, NULL },
 	{ "writes, with the user's word", CHILD_LOGS_CANCELS, NULL, "malloc=malloc nothrow" },
-	{ "calloc writes, with the user's word for malloc", CHILD_CALLOC_LOGS_CANCELS, throws, "malloc=malloc nothrow" },
+	{ "calloc writes, with the user's word for malloc", CHILD_CALLOC_LOGS_CANCELS, throws,
+	  "malloc=malloc nothrow" },
 	{ "asks who calls, with the user's word", CHILD_ASKS, asks, "malloc=malloc nothrow" },
 };
 
@@ -63,15 +66,18 @@ static void check_case(size_t number)
 	for (unsigned i = 0; i < HOOK_KIND_COUNT; i++)
 		goals.entries[i] = UINT64_C(0x600000000000) + i * 64;
 	if (live_target_open(child.pid, &target)) {
-		error = hook_plan_make(&target.modules, &target.maps, &target.memory, &(struct hook_additions){ &addition, cases[number].addition != NULL }, &goals,
+		error = hook_plan_make(&target.modules, &target.maps, &target.memory,
+				       &(struct hook_additions){ &addition, cases[number].addition != NULL }, &goals,
 				       &(struct findings){ 0 }, &plan);
-		if ((error != NULL) != (cases[number].refused != NULL) || (error && !strstr(error->message, cases[number].refused)))
+		if ((error != NULL) != (cases[number].refused != NULL) ||
+		    (error && !strstr(error->message, cases[number].refused)))
 			fprintf(stderr, "%s: %s\n", cases[number].what, error ? error->message : "hooked");
 		if (cases[number].refused) {
 			CHECK(error && strstr(error->message, cases[number].refused));
 		} else {
 			CHECK(error == NULL);
-			CHECK(is_hooked(&plan, "malloc") && is_hooked(&plan, "free") && is_hooked(&plan, "calloc") && is_hooked(&plan, "realloc"));
+			CHECK(is_hooked(&plan, "malloc") && is_hooked(&plan, "free") && is_hooked(&plan, "calloc") &&
+			      is_hooked(&plan, "realloc"));
 		}
 		hs_error_destroy(error);
 		hook_plan_deinit(&plan);
@@ -82,7 +88,10 @@ static void check_case(size_t number)
 
 static void check_names(void)
 {
-	static const char *const neither[] = { "", "malloc", "abort", "memcpy", "throw", "_ZSt", "_ZSt3", "_ZSt4cout", "_ZSt9terminatev", "__throw_", "_ZSt__throw_", "writer" };
+	static const char *const neither[] = { "",         "malloc",       "abort",
+					       "memcpy",   "throw",        "_ZSt",
+					       "_ZSt3",    "_ZSt4cout",    "_ZSt9terminatev",
+					       "__throw_", "_ZSt__throw_", "writer" };
 
 	for (size_t i = 0; i < sizeof(neither) / sizeof(neither[0]); i++)
 		CHECK_EQUAL(unwinding_name(neither[i]), UNWINDS_not_known);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread's pass (inject/sampling/pass.h): how much of a gap it lets by at once, and what becomes of the gap when the tool takes it.
+// A thread's pass (inject/sampling/pass.h): how much of a gap it lets by at once, and what becomes of the gap when the
+// tool takes it.
 #include "check.h"
 #include "payload_region.h"
 
@@ -14,7 +15,10 @@ enum { INTERVAL = 4096, SMALL = 16 };
 static struct made_region made;
 static struct thread_slot *slot;
 
-static struct thread_pass *own_pass(void) { return &payload_region_state.passes[thread_pass_index(arch_thread_pointer())]; }
+static struct thread_pass *own_pass(void)
+{
+	return &payload_region_state.passes[thread_pass_index(arch_thread_pointer())];
+}
 
 static void take_pass(void) { *own_pass() = (struct thread_pass){ 0 }; }
 
@@ -32,8 +36,8 @@ static struct choice choice;
 
 static void draw(void) { choice = sampling_draw(slot, bytes_drawn); }
 
-// No block as large as the interval goes by with the others: it stands for itself alone. So a gap passes in pieces, of which none is larger; with a
-// budget none is larger than what its judge wants to see.
+// No block as large as the interval goes by with the others: it stands for itself alone. So a gap passes in pieces, of
+// which none is larger; with a budget none is larger than what its judge wants to see.
 static void test_pieces(void)
 {
 	static const struct {
@@ -52,7 +56,8 @@ static void test_pieces(void)
 		begin(&cases[i].settings);
 		slot->random = 1;
 		for (unsigned k = 0; k < 1000; k++) {
-			uint64_t random = slot->random, gap = (uint64_t)sampling_gap(sampling_random(&random), cases[i].interval);
+			uint64_t random = slot->random,
+				 gap = (uint64_t)sampling_gap(sampling_random(&random), cases[i].interval);
 
 			slot->interval = cases[i].interval;
 			sampling_begin_gap(slot);
@@ -65,7 +70,8 @@ static void test_pieces(void)
 	}
 }
 
-// The tool takes the pass in the middle of a gap: what is left of the gap is known to nobody, so the thread's next call begins a fresh one.
+// The tool takes the pass in the middle of a gap: what is left of the gap is known to nobody, so the thread's next call
+// begins a fresh one.
 static void test_pass_is_taken(void)
 {
 	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = INTERVAL };
@@ -137,7 +143,8 @@ static void test_pass_of_another(void)
 	CHECK(before > 0 && pass_countdown(slot) == &slot->countdown);
 	draw();
 	CHECK_EQUAL(slot->countdown, before - 1);
-	CHECK(own_pass()->thread_pointer == 0x7000 && own_pass()->countdown == 7 && own_pass()->rest == 8 && own_pass()->interval == 9);
+	CHECK(own_pass()->thread_pointer == 0x7000 && own_pass()->countdown == 7 && own_pass()->rest == 8 &&
+	      own_pass()->interval == 9);
 	pass_return(slot);
 	CHECK_EQUAL(own_pass()->thread_pointer, 0x7000);
 	payload_region_deinit(&made);

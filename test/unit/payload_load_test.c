@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-#define GIB (UINT64_C(1) << 30)
-#define MIDDLE_LOW UINT64_C(0x100000000000)
+#define GIB         (UINT64_C(1) << 30)
+#define MIDDLE_LOW  UINT64_C(0x100000000000)
 #define MIDDLE_HIGH UINT64_C(0x400000000000)
 
 static bool is_free(const struct proc_maps *maps, uint64_t start, uint64_t size)
@@ -40,9 +40,8 @@ static void check_layout(const struct payload_layout *layout, const struct proc_
 
 static void test_layout(void)
 {
-	static const char text[] =
-		"555555554000-555555555000 r--p 00000000 08:01 11 /bin/program\n"
-		"7ffffffde000-7ffffffff000 rw-p 00000000 00:00 0 [stack]\n";
+	static const char text[] = "555555554000-555555555000 r--p 00000000 08:01 11 /bin/program\n"
+				   "7ffffffde000-7ffffffff000 rw-p 00000000 00:00 0 [stack]\n";
 	static const uint64_t randoms[] = { 0, 1, 12345, UINT64_C(1) << 40, UINT64_MAX };
 	struct proc_maps maps;
 	struct payload_layout layout, other;
@@ -61,9 +60,8 @@ static void test_layout(void)
 // The middle is nearly full: one hole, wherever the random start lies; and none.
 static void test_full(void)
 {
-	static const char text[] =
-		"100000000000-180000000000 rw-p 00000000 00:00 0 \n"
-		"181000000000-3ffffffff000 rw-p 00000000 00:00 0 \n";
+	static const char text[] = "100000000000-180000000000 rw-p 00000000 00:00 0 \n"
+				   "181000000000-3ffffffff000 rw-p 00000000 00:00 0 \n";
 	struct proc_maps maps;
 	struct payload_layout layout;
 	struct hs_error *error;
@@ -89,7 +87,9 @@ static void test_code(void)
 	struct payload_layout layout = { .code_size = (uint64_t)(payload_image_end - payload_image) };
 	struct payload_config config = { .region = 0x1122334455667788, .main_stack_high = 0x7ffffffff000 };
 	struct planned_hook hooks[5] = { 0 };
-	struct hook_plan plan = { .hooks = hooks, .count = 5, .areas = { { 0x555555560000, 16, 1 }, { 0x7ffff7d80000, 17, 2 } },
+	struct hook_plan plan = { .hooks = hooks,
+				  .count = 5,
+				  .areas = { { 0x555555560000, 16, 1 }, { 0x7ffff7d80000, 17, 2 } },
 				  .area_count = 2 };
 	const struct payload_header *header;
 	uint8_t *bytes, *image;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the payload looks up rules in the modules of a process (inject/walk/modules.c): where a module begins and ends, what may be read of it, and nothing of
-// one that may be going away.
+// How the payload looks up rules in the modules of a process (inject/walk/modules.c): where a module begins and ends,
+// what may be read of it, and nothing of one that may be going away.
 #include "cfi_image.h"
 #include "payload_region.h"
 
@@ -49,12 +49,12 @@ static void end(void)
 
 static void has_no_info(void) { module->eh_frame_hdr = 0; }
 
-#define CHECK_RULE_OF(pc, exact, kind, number)                                                     \
-	do {                                                                                       \
-		uint64_t rule_ = modules_decode_rule(pc, exact);                                   \
-                                                                                                   \
-		CHECK_EQUAL(UNWIND_KIND(rule_), kind);                                             \
-		CHECK_EQUAL(UNWIND_MODULE(rule_), number);                                         \
+#define CHECK_RULE_OF(pc, exact, kind, number)                                                                         \
+	do {                                                                                                           \
+		uint64_t rule_ = modules_decode_rule(pc, exact);                                                       \
+                                                                                                                       \
+		CHECK_EQUAL(UNWIND_KIND(rule_), kind);                                                                 \
+		CHECK_EQUAL(UNWIND_MODULE(rule_), number);                                                             \
 	} while (0)
 
 // A return address may be the first byte behind a function, or a module: it belongs to the byte before it.
@@ -118,7 +118,8 @@ static void test_bad_info(void)
 
 enum how { STAYS, STAYS_BUSY, GOES, GOES_BUSY, HOW_MANY };
 
-// Of a module that may be unloaded nothing is read while the loader unloads one: the memory may be gone already. Of one that stays it is.
+// Of a module that may be unloaded nothing is read while the loader unloads one: the memory may be gone already. Of one
+// that stays it is.
 static void make(enum how how)
 {
 	begin();
@@ -135,11 +136,15 @@ static void unmake(void)
 	end();
 }
 
-static struct memory_span span(void) { return (struct memory_span){ (const uint8_t *)stack, (uint64_t)stack, sizeof(stack) }; }
+static struct memory_span span(void)
+{
+	return (struct memory_span){ (const uint8_t *)stack, (uint64_t)stack, sizeof(stack) };
+}
 
 static struct full_registers registers_at(uint64_t pc, unsigned word, unsigned frame)
 {
-	struct full_registers registers = { .known = 1u << CFI_RA | 1u << CFI_RSP | 1u << CFI_RBP, .pc_is_exact = true };
+	struct full_registers registers = { .known = 1u << CFI_RA | 1u << CFI_RSP | 1u << CFI_RBP,
+					    .pc_is_exact = true };
 
 	registers.value[CFI_RA] = pc;
 	registers.value[CFI_RSP] = (uint64_t)&stack[word];
@@ -174,10 +179,13 @@ static void test_going(void)
 	}
 }
 
-// A return address that only a frame pointer leads to is one where a call stands before it. Code made at run time is called by code that nobody knows.
+// A return address that only a frame pointer leads to is one where a call stands before it. Code made at run time is
+// called by code that nobody knows.
 static void test_follows_call(void)
 {
-	static const uint8_t calls[][7] = { { 0x90, 0x90, 0xe8, 1, 2, 3, 4 }, { 0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0 }, { 0xff, 0x94, 0x24, 0, 1, 0, 0 } };
+	static const uint8_t calls[][7] = { { 0x90, 0x90, 0xe8, 1, 2, 3, 4 },
+					    { 0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0 },
+					    { 0xff, 0x94, 0x24, 0, 1, 0, 0 } };
 
 	begin();
 	CHECK(!modules_follows_call(code_at(50), true));
@@ -206,10 +214,12 @@ static void test_follows_call(void)
 	end();
 }
 
-// The code that signal handlers return to, of a libc without unwind information for it. It is looked for as far as the code goes.
+// The code that signal handlers return to, of a libc without unwind information for it. It is looked for as far as the
+// code goes.
 static void test_signal_return(void)
 {
-	static const uint8_t returns[][ARCH_SIGRETURN_SIZE] = { { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 }, { 0xb8, 15, 0, 0, 0, 0x0f, 0x05, 0x90, 0x90 } };
+	static const uint8_t returns[][ARCH_SIGRETURN_SIZE] = { { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 },
+								{ 0xb8, 15, 0, 0, 0, 0x0f, 0x05, 0x90, 0x90 } };
 	enum { LAST = IMAGE_SIZE - CODE_OFFSET - ARCH_SIGRETURN_SIZE };
 
 	for (unsigned i = 0; i < sizeof(returns) / sizeof(returns[0]); i++) {
@@ -228,7 +238,8 @@ static void test_signal_return(void)
 	}
 }
 
-// A frame without unwind information, in the middle of a walk with all registers: by its frame pointer, if what that leads to follows a call.
+// A frame without unwind information, in the middle of a walk with all registers: by its frame pointer, if what that
+// leads to follows a call.
 static void test_step_without_info(void)
 {
 	static const struct {
@@ -273,7 +284,8 @@ static void test_step_without_info(void)
 	}
 }
 
-// A walk goes by a frame pointer only to what may be a caller: what merely looks like an address ends it, and that is counted.
+// A walk goes by a frame pointer only to what may be a caller: what merely looks like an address ends it, and that is
+// counted.
 static void test_walk(void)
 {
 	struct entry_frame *entry = (struct entry_frame *)&stack[2];

@@ -15,8 +15,8 @@ enum { PAYLOAD_REGION_PAGES = 17000 }; // at most
 static uint8_t *payload_region_place;
 static struct payload_state payload_region_state = { .active = 1, .present = 1 };
 
-// Every region of a test lies at the same place, chosen before main: for the payload its address is constant, and the compiler counts
-// on that.
+// Every region of a test lies at the same place, chosen before main: for the payload its address is constant, and the
+// compiler counts on that.
 #ifndef PAYLOAD_CONFIG
 #define PAYLOAD_CONFIG // further fields of struct payload_config
 #endif
@@ -27,8 +27,8 @@ __attribute__((constructor)) static void payload_region_reserve(void)
 {
 	struct payload_config config = { PAYLOAD_CONFIG };
 
-	payload_region_place = mmap(NULL, HS_OFFSET_PAGES + (PAYLOAD_REGION_PAGES + 1) * HS_PAGE_SIZE + PAYLOAD_BEYOND, PROT_NONE,
-				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	payload_region_place = mmap(NULL, HS_OFFSET_PAGES + (PAYLOAD_REGION_PAGES + 1) * HS_PAGE_SIZE + PAYLOAD_BEYOND,
+				    PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (payload_region_place == MAP_FAILED) {
 		perror("no address space for a region");
 		exit(1);
@@ -40,7 +40,8 @@ __attribute__((constructor)) static void payload_region_reserve(void)
 	payload_configure(&config);
 }
 
-// Puts a file of its own under the place, as in a target: then it can be mapped once more, by a reader. Before the first region.
+// Puts a file of its own under the place, as in a target: then it can be mapped once more, by a reader. Before the
+// first region.
 static int payload_region_fd = -1;
 
 static inline void payload_region_share(void)
@@ -49,7 +50,8 @@ static inline void payload_region_share(void)
 
 	payload_region_fd = memfd_create("region", MFD_CLOEXEC);
 	if (payload_region_fd < 0 || ftruncate(payload_region_fd, (off_t)size) != 0 ||
-	    mmap(payload_region_place, size, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, payload_region_fd, 0) == MAP_FAILED)
+	    mmap(payload_region_place, size, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, payload_region_fd, 0) ==
+		    MAP_FAILED)
 		exit(1);
 }
 
@@ -69,7 +71,8 @@ static inline void payload_region_init(struct made_region *region, uint64_t page
 
 static inline void payload_region_deinit(struct made_region *region)
 {
-	if (madvise(region->bytes, region->size, MADV_DONTNEED) != 0 || mprotect(region->bytes, region->size, PROT_NONE) != 0)
+	if (madvise(region->bytes, region->size, MADV_DONTNEED) != 0 ||
+	    mprotect(region->bytes, region->size, PROT_NONE) != 0)
 		exit(1);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes profiles of known content. What stands in them is checked by pprof_encoder_check.py, which reads them in the folder
-// that is named as the only argument; without it only what needs no reader is checked.
+// Writes profiles of known content. What stands in them is checked by pprof_encoder_check.py, which reads them in the
+// folder that is named as the only argument; without it only what needs no reader is checked.
 #include "check.h"
 #include "proto/gzip_file.h"
 #include "proto/pprof_encoder.h"
@@ -23,18 +23,16 @@ static char malloc_name[] = "malloc", work_name[] = "work(int)", work_mangled[] 
 static char main_name[] = "main", source_file[] = "work.cc", unused_name[] = "unused";
 
 static struct profile_function functions[] = {
-	{ unused_name, unused_name, no_text, 0 },
-	{ malloc_name, malloc_name, no_text, 0 },
-	{ inner_name, inner_name, source_file, 10 },
-	{ work_name, work_mangled, source_file, 20 },
+	{ unused_name, unused_name, no_text, 0 },    { malloc_name, malloc_name, no_text, 0 },
+	{ inner_name, inner_name, source_file, 10 }, { work_name, work_mangled, source_file, 20 },
 	{ main_name, main_name, source_file, 30 },
 };
 
 static struct profile_line lines[] = {
-	{ 1, 0 },            // malloc
+	{ 1, 0 },             // malloc
 	{ 2, 11 }, { 3, 22 }, // inner, inlined into work
-	{ 4, 33 },           // main
-	{ 0, 1 },            // unused
+	{ 4, 33 },            // main
+	{ 0, 1 },             // unused
 };
 
 static struct profile_location locations[] = {
@@ -52,7 +50,7 @@ static uint32_t frames[] = {
 	3, 4, 1, 4, // an allocator that is not innermost stays
 	2, 1,       // nothing but allocator
 	5, 4,
-	4,          // all values 0
+	4, // all values 0
 };
 
 static struct profile_sample samples[] = {
@@ -71,7 +69,7 @@ static struct profile_sample sampled[] = {
 	{ 3, 4, 10, 1000, 10, 1000, 0, 1, 16, 2 }, // shown with the first
 	{ 0, 3, 5, 50, 5, 50, 1, 2, 1, 1 },
 	{ 0, 3, 7, 70, 7, 70, 3, 2, 1, 0 },
-	{ 3, 4, 1, 10, 1, 10, 3, 1, 3, 0 },        // shown with the one before
+	{ 3, 4, 1, 10, 1, 10, 3, 1, 3, 0 }, // shown with the one before
 	{ 7, 4, 2, 20, 0, 0, 0, 0, 0, 0 },
 	{ 0, 0, 1, 7, 1, 7, 0, 1, 0, 0 },
 	{ 0, 0, 1, 8, 1, 8, 2, 1, 0, 0 },
@@ -87,13 +85,27 @@ static struct ledger_line ledger[] = {
 };
 
 static struct heap_profile profile = {
-	.mappings = mappings, .mapping_count = COUNT(mappings),
-	.functions = functions, .function_count = COUNT(functions),
-	.lines = lines, .line_count = COUNT(lines),
-	.locations = locations, .location_count = COUNT(locations),
-	.frames = frames, .frame_count = COUNT(frames), .samples = samples, .sample_count = COUNT(samples),
-	.ledger = ledger, .ledger_count = COUNT(ledger), .time_ns = 1700000000123456789, .duration_ns = 5000000000,
-	.period = 1, .stopped_ns = 1234567, .stopped_because = "asked for", .pid = 42, .program = program,
+	.mappings = mappings,
+	.mapping_count = COUNT(mappings),
+	.functions = functions,
+	.function_count = COUNT(functions),
+	.lines = lines,
+	.line_count = COUNT(lines),
+	.locations = locations,
+	.location_count = COUNT(locations),
+	.frames = frames,
+	.frame_count = COUNT(frames),
+	.samples = samples,
+	.sample_count = COUNT(samples),
+	.ledger = ledger,
+	.ledger_count = COUNT(ledger),
+	.time_ns = 1700000000123456789,
+	.duration_ns = 5000000000,
+	.period = 1,
+	.stopped_ns = 1234567,
+	.stopped_because = "asked for",
+	.pid = 42,
+	.program = program,
 };
 
 static struct heap_profile sampled_profile(void)

@@ -71,12 +71,15 @@ static void end(struct built *built)
 	made_region_deinit(&built->region);
 }
 
-static const struct profile_location *location(const struct built *built, const struct profile_sample *sample, uint32_t frame)
+static const struct profile_location *location(const struct built *built, const struct profile_sample *sample,
+					       uint32_t frame)
 {
 	static const struct profile_location none = { .mapping = UINT32_MAX };
 
 	CHECK(frame < sample->frame_count);
-	return frame < sample->frame_count ? &built->profile.locations[built->profile.frames[sample->first_frame + frame]] : &none;
+	return frame < sample->frame_count
+		       ? &built->profile.locations[built->profile.frames[sample->first_frame + frame]]
+		       : &none;
 }
 
 static const char *file_of(const struct built *built, const struct profile_location *place)
@@ -262,7 +265,8 @@ static void check_hostile_sizes(uint64_t size, uint64_t allocations)
 	for (size_t i = 0; i < profile->sample_count; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
 
-		CHECK(sample->live_bytes >= 0 && sample->live_objects >= 0 && sample->alloc_bytes >= 0 && sample->alloc_objects >= 0);
+		CHECK(sample->live_bytes >= 0 && sample->live_objects >= 0 && sample->alloc_bytes >= 0 &&
+		      sample->alloc_objects >= 0);
 		CHECK(!__builtin_add_overflow(live, sample->live_bytes, &live));
 		CHECK(!__builtin_add_overflow(allocated, sample->alloc_objects, &allocated));
 	}
@@ -280,7 +284,8 @@ static void test_hostile_sizes(void)
 	check_hostile_sizes(UINT64_C(6000000000000000000), UINT64_MAX / 2);
 }
 
-// Where a library has gone another object may be mapped now: it has its own build id, which leads readers to its symbols.
+// Where a library has gone another object may be mapped now: it has its own build id, which leads readers to its
+// symbols.
 static void test_after_unloaded(void)
 {
 	struct built built;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a Go program is known, on files made by hand: by its section (that is what the linkings test sees), by its note, by what stands in its
-// data; and bytes that are none of these.
+// How a Go program is known, on files made by hand: by its section (that is what the linkings test sees), by its note,
+// by what stands in its data; and bytes that are none of these.
 #include "check.h"
 
 #include "attach/elf/program_kind.h"
@@ -18,12 +18,29 @@ static struct file make_file(void)
 {
 	const uint64_t note = offsetof(struct file, note), data = offsetof(struct file, data);
 	struct file file = {
-		.header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_EXEC, .e_machine = EM_X86_64,
-			    .e_phoff = offsetof(struct file, segments), .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 4 },
-		.segments = { { .p_type = PT_LOAD, .p_flags = PF_R, .p_vaddr = 0x400000, .p_filesz = data, .p_memsz = data },
-			      { .p_type = PT_LOAD, .p_flags = PF_R | PF_W, .p_vaddr = 0x401000 + data, .p_offset = data, .p_filesz = 64,
+		.header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+			    .e_type = ET_EXEC,
+			    .e_machine = EM_X86_64,
+			    .e_phoff = offsetof(struct file, segments),
+			    .e_phentsize = sizeof(Elf64_Phdr),
+			    .e_phnum = 4 },
+		.segments = { { .p_type = PT_LOAD,
+				.p_flags = PF_R,
+				.p_vaddr = 0x400000,
+				.p_filesz = data,
+				.p_memsz = data },
+			      { .p_type = PT_LOAD,
+				.p_flags = PF_R | PF_W,
+				.p_vaddr = 0x401000 + data,
+				.p_offset = data,
+				.p_filesz = 64,
 				.p_memsz = 64 },
-			      { .p_type = PT_NOTE, .p_vaddr = 0x400000 + note, .p_offset = note, .p_filesz = 32, .p_memsz = 32, .p_align = 4 } },
+			      { .p_type = PT_NOTE,
+				.p_vaddr = 0x400000 + note,
+				.p_offset = note,
+				.p_filesz = 32,
+				.p_memsz = 32,
+				.p_align = 4 } },
 		.note = { 4, 16, 4, 0x6f47 }, // "Go"
 	};
 
@@ -44,7 +61,8 @@ static bool is_go(const struct file *file)
 // The process's own executable, and another one that is loaded in it.
 static bool is_run_by_another(struct file files[2], bool has_code)
 {
-	struct module modules[2] = { { .is_main = true }, { .text_low = 0x400000, .text_high = has_code ? 0x401000 : 0x400000 } };
+	struct module modules[2] = { { .is_main = true },
+				     { .text_low = 0x400000, .text_high = has_code ? 0x401000 : 0x400000 } };
 	const struct module_list list = { .items = modules, .count = 2 };
 	const struct module *found;
 
@@ -77,7 +95,7 @@ static void test_run_by_another(void)
 	ask_for_loader(&files[1]);
 	CHECK(is_run_by_another(files, true));
 	CHECK(!is_run_by_another(files, false)); // only read
-	make_library(&files[0]); // the loader, given the program
+	make_library(&files[0]);                 // the loader, given the program
 	CHECK(!is_run_by_another(files, true));
 	files[0] = make_file();
 	ask_for_loader(&files[0]);
@@ -114,7 +132,8 @@ int main(void)
 		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 			*file = make_file();
 			file->note[word] = sizes[i];
-			CHECK(is_go(file) == (word == 1 && sizes[i] <= 16)); // the name's must be right, the text's must fit
+			// the name's must be right, the text's must fit
+			CHECK(is_go(file) == (word == 1 && sizes[i] <= 16));
 		}
 	}
 	*file = make_file();

@@ -21,7 +21,8 @@ static void test_alone(void)
 		taken[i] = record_take(slot);
 		CHECK(taken[i] >= page_first_ref((uint32_t)made.header->first_page + 1) &&
 		      taken[i] < page_first_ref((uint32_t)made.header->max_pages));
-		CHECK(i == 0 || taken[i] == taken[i - 1] + 1); // pages handed out one after the other, each used to its end
+		// pages handed out one after the other, each used to its end
+		CHECK(i == 0 || taken[i] == taken[i - 1] + 1);
 	}
 	CHECK_EQUAL(record_take(slot), 0); // full
 	CHECK_EQUAL(record_take(slot), 0);
@@ -64,7 +65,8 @@ static void test_share_oldest(void)
 	CHECK_EQUAL((uint32_t)made.header->free_batches, page_first_ref((uint32_t)made.header->first_page));
 	CHECK_EQUAL(made.header->free_batches >> 32, 1); // the tag
 	for (uint32_t i = 0; i < slot->free_count; i++)
-		CHECK_EQUAL(slot->free_records[i], page_first_ref((uint32_t)made.header->first_page) + RECORD_BATCH + i);
+		CHECK_EQUAL(slot->free_records[i],
+			    page_first_ref((uint32_t)made.header->first_page) + RECORD_BATCH + i);
 	payload_region_deinit(&made);
 }
 
@@ -107,7 +109,8 @@ static void test_totals(void)
 	payload_region_deinit(&made);
 }
 
-// While a dump copies entries and nodes, one after the other, nothing moves between the two: it would be seen twice, or not at all.
+// While a dump copies entries and nodes, one after the other, nothing moves between the two: it would be seen twice, or
+// not at all.
 static void test_totals_during_dump(void)
 {
 	struct thread_slot *slot;
@@ -143,7 +146,8 @@ static void test_totals_during_dump(void)
 	payload_region_deinit(&made);
 }
 
-// The log of a dump: blocks from before its cut, as many as there is room for; where one has moved, the block that it is now only if it was one, too.
+// The log of a dump: blocks from before its cut, as many as there is room for; where one has moved, the block that it
+// is now only if it was one, too.
 static void test_log(void)
 {
 	enum { LIMIT = 4, GENERATION = 9 };
@@ -163,7 +167,8 @@ static void test_log(void)
 	removal_log(0x1000, older, 0x2000, older_too);
 	removal_log(0x1010, older, 0x2010, younger);
 	CHECK_EQUAL((uint32_t)made.header->log_taken, 2);
-	CHECK(log[0].address == 0x1000 && log[0].ref == older && log[0].new_address == 0x2000 && log[0].new_ref == older_too);
+	CHECK(log[0].address == 0x1000 && log[0].ref == older && log[0].new_address == 0x2000 &&
+	      log[0].new_ref == older_too);
 	CHECK(log[0].record.size == 10 && log[0].epoch == 2 && log[0].generation == GENERATION);
 	CHECK(log[1].address == 0x1010 && log[1].ref == older && log[1].new_address == 0x2010 && log[1].new_ref == 0);
 	log[LIMIT].ref = 77; // behind its end
@@ -177,7 +182,7 @@ static void test_log(void)
 
 enum { THREADS = 4, ROUNDS = 4000, HELD = 700 };
 
-static uint8_t *in_use;    // by ref - first: how many threads have it
+static uint8_t *in_use; // by ref - first: how many threads have it
 static uint64_t twice;
 static uint32_t first_ref;
 static uint32_t shared_stack;
@@ -198,10 +203,12 @@ static void give_and_take(unsigned number)
 
 			if (!ref || __atomic_fetch_add(&in_use[ref - first_ref], 1, __ATOMIC_RELAXED) != 0)
 				__atomic_fetch_add(&twice, 1, __ATOMIC_RELAXED);
-			// The owner's plain stores. Atomic here, because a thread that takes a batch may still look at the first
-			// eight bytes of a record that is in use again (record.c says what then), and the thread sanitizer at both.
+			// The owner's plain stores. Atomic here, because a thread that takes a batch may still look at
+			// the first eight bytes of a record that is in use again (record.c says what then), and the
+			// thread sanitizer at both.
 			__atomic_store_n(&((struct free_record *)region_ref(ref))->next, UINT32_MAX, __ATOMIC_RELAXED);
-			__atomic_store_n(&((struct free_record *)region_ref(ref))->next_batch, UINT32_MAX, __ATOMIC_RELAXED);
+			__atomic_store_n(&((struct free_record *)region_ref(ref))->next_batch, UINT32_MAX,
+					 __ATOMIC_RELAXED);
 			totals_add(slot, shared_stack, 3);
 		}
 		for (unsigned i = 0; i < count; i++) {

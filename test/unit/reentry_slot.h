@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread's slot in a made-up region, for tests of inject/hook/reentry.h: the stack is said to be one of the test's own. Two functions are hooked.
+// A thread's slot in a made-up region, for tests of inject/hook/reentry.h: the stack is said to be one of the test's
+// own. Two functions are hooked.
 #ifndef HEAPSNAP_TEST_UNIT_REENTRY_SLOT_H
 #define HEAPSNAP_TEST_UNIT_REENTRY_SLOT_H
 
@@ -14,7 +15,8 @@ enum { OPERATOR = 3, MALLOC = 5, PASS = 4000 };
 static struct made_region made;
 static struct hook_island operator_island = { .hook_index = OPERATOR }, malloc_island = { .hook_index = MALLOC };
 
-// The slot of a thread whose stack is [low, high), sampled, with PASS bytes that may go by. End it with payload_region_deinit(&made).
+// The slot of a thread whose stack is [low, high), sampled, with PASS bytes that may go by. End it with
+// payload_region_deinit(&made).
 static inline struct thread_slot *slot_begin(const void *low, const void *high)
 {
 	struct thread_slot *slot;
@@ -35,7 +37,8 @@ static inline struct thread_slot *slot_begin(const void *low, const void *high)
 static inline bool watch(struct thread_slot *slot, uint64_t *place)
 {
 	// only its return address is looked at
-	const struct entry_frame *frame = (const struct entry_frame *)((uint8_t *)place - offsetof(struct entry_frame, return_address));
+	const struct entry_frame *frame =
+		(const struct entry_frame *)((uint8_t *)place - offsetof(struct entry_frame, return_address));
 
 	*place = 0x1234;
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)place, &operator_island), OUTERMOST);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which calls are taken for one from within another (inject/hook/reentry.h): below a hook that runs, and after one that was left; of watched calls, the
-// thread's next ones. And what becomes of the pass meanwhile; and guards that were left over, where the stack is no longer there.
+// Which calls are taken for one from within another (inject/hook/reentry.h): below a hook that runs, and after one that
+// was left; of watched calls, the thread's next ones. And what becomes of the pass meanwhile; and guards that were left
+// over, where the stack is no longer there.
 #define CODE UINT64_C(0x600000000000) // where the payload's image is
 enum { CODE_SIZE = 0x8000 };
 
@@ -14,13 +15,11 @@ static uint64_t memory[HS_NEAR_CALL / 8 + 3 * WORDS], *const stacks = memory + H
 static uint64_t *const stack = memory + HS_NEAR_CALL / 8 + WORDS; // the thread's own, between two others
 static uint64_t *other_stack = memory + HS_NEAR_CALL / 8;
 
-static struct thread_slot *begin(void)
-{
-	return slot_begin(stack, stack + WORDS);
-}
+static struct thread_slot *begin(void) { return slot_begin(stack, stack + WORDS); }
 
 // The next hook of the thread, with its return address at `place`.
-static void check_next(int line, uint64_t *place, bool return_address_stands, const struct hook_island *island, bool is_nested)
+static void check_next(int line, uint64_t *place, bool return_address_stands, const struct hook_island *island,
+		       bool is_nested)
 {
 	struct thread_slot *slot = begin();
 	enum nesting nesting;
@@ -35,7 +34,8 @@ static void check_next(int line, uint64_t *place, bool return_address_stands, co
 	CHECK_EQUAL(nesting, is_nested ? NESTED : OUTERMOST);
 	CHECK_EQUAL(trust(), is_nested ? HS_TRUST_NEVER : 1);
 	CHECK_EQUAL(*pass_countdown(slot), is_nested ? 0 : PASS);
-	if (is_nested) { // but not the one after it: the return address may be left over below all that the program does from then on
+	// but not the one after it: the return address may be left over below all that the program does from then on
+	if (is_nested) {
 		CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE - 20), &malloc_island), OUTERMOST);
 		CHECK_EQUAL(*pass_countdown(slot), PASS);
 		CHECK_EQUAL(trust(), HS_TRUST_NEVER);
@@ -51,7 +51,7 @@ static void check_next(int line, uint64_t *place, bool return_address_stands, co
 static void test_next_call(void)
 {
 	check_next(__LINE__, stack + PLACE - 8, true, &malloc_island, true);
-	check_next(__LINE__, stack + PLACE, true, &malloc_island, true); // the operator ends with a jump
+	check_next(__LINE__, stack + PLACE, true, &malloc_island, true);    // the operator ends with a jump
 	check_next(__LINE__, stack + PLACE, true, &operator_island, false); // the same call again, in a loop
 	check_next(__LINE__, stack + PLACE, false, &malloc_island, false);
 	check_next(__LINE__, stack + PLACE - 8, false, &malloc_island, false);
@@ -77,9 +77,10 @@ static void test_handler(void)
 
 enum { HOOK_RUNS = 1, IN_ORIGINAL = 2, LEFT = 0 };
 
-// A hook has begun with its return address at `guard`. What stands `distance` bytes below it is the hook's own return address if it runs still, else
-// what a later call has left there.
-static void check_guard(int line, uint64_t *guard, unsigned distance, unsigned state, const uint64_t *place, enum nesting expected)
+// A hook has begun with its return address at `guard`. What stands `distance` bytes below it is the hook's own return
+// address if it runs still, else what a later call has left there.
+static void check_guard(int line, uint64_t *guard, unsigned distance, unsigned state, const uint64_t *place,
+			enum nesting expected)
 {
 	struct thread_slot *slot = begin();
 	enum nesting nesting;
@@ -101,9 +102,10 @@ static void check_guard(int line, uint64_t *guard, unsigned distance, unsigned s
 	payload_region_deinit(&made);
 }
 
-#define BELOW(guard) ((guard) - 40)
+#define BELOW(guard) ((guard)-40)
 
-// A hook that runs: what runs deeper is nested. One that is at or above it, or that finds no trace of it, proves that it was left by a longjmp.
+// A hook that runs: what runs deeper is nested. One that is at or above it, or that finds no trace of it, proves that
+// it was left by a longjmp.
 static void test_guard(void)
 {
 	static const unsigned distances[] = { 32, 48, 96, 208 }; // by the kind of entry (arch.h)
@@ -123,26 +125,34 @@ static void test_guard(void)
 		check_guard(__LINE__, guard, 48, HOOK_RUNS | original, guard, OUTERMOST);
 		check_guard(__LINE__, guard, 48, HOOK_RUNS | original, guard + 1, original ? OUTERMOST : REENTERED);
 		check_guard(__LINE__, guard, 48, HOOK_RUNS | original, guard - 7, original ? NESTED : REENTERED);
-		check_guard(__LINE__, guard, 48, HOOK_RUNS | original, guard - 6, OUTERMOST); // the hook's own frame lies above: it has left
+		// the hook's own frame lies above: it has left
+		check_guard(__LINE__, guard, 48, HOOK_RUNS | original, guard - 6, OUTERMOST);
 		// A signal handler on a stack of its own; from there nothing is read.
-		check_guard(__LINE__, guard, 48, HOOK_RUNS | original, other_stack + PLACE, original ? HANDLERS : REENTERED);
+		check_guard(__LINE__, guard, 48, HOOK_RUNS | original, other_stack + PLACE,
+			    original ? HANDLERS : REENTERED);
 		check_guard(__LINE__, guard, 48, original, other_stack + PLACE, original ? HANDLERS : REENTERED);
-		// Of one that ran there nobody knows what can be read; it is over when the thread's own stack is in use again.
+		// Of one that ran there nobody knows what can be read; it is over when the thread's own stack is in use
+		// again.
 		check_guard(__LINE__, other_stack + PLACE, 48, HOOK_RUNS | original, guard, OUTERMOST);
-		check_guard(__LINE__, other_stack + PLACE, 48, original, other_stack + PLACE - 1, original ? NESTED : REENTERED);
+		check_guard(__LINE__, other_stack + PLACE, 48, original, other_stack + PLACE - 1,
+			    original ? NESTED : REENTERED);
 		// Far below it there is another coroutine's stack, as it seems.
-		check_guard(__LINE__, other_stack + PLACE, 48, original, other_stack + PLACE - HS_NEAR_CALL / 8 + 1, original ? NESTED : REENTERED);
-		check_guard(__LINE__, other_stack + PLACE, 48, original, other_stack + PLACE - HS_NEAR_CALL / 8, original ? HANDLERS : REENTERED);
+		check_guard(__LINE__, other_stack + PLACE, 48, original, other_stack + PLACE - HS_NEAR_CALL / 8 + 1,
+			    original ? NESTED : REENTERED);
+		check_guard(__LINE__, other_stack + PLACE, 48, original, other_stack + PLACE - HS_NEAR_CALL / 8,
+			    original ? HANDLERS : REENTERED);
 		check_guard(__LINE__, other_stack + PLACE, 48, original, other_stack + PLACE, OUTERMOST);
 		check_guard(__LINE__, other_stack + PLACE, 48, original, other_stack + PLACE + 1, OUTERMOST);
 	}
 }
 
-// A call further out on the same stack may be a handler's. Its hook is the outermost; when it has come to its end, the interrupted one goes on.
+// A call further out on the same stack may be a handler's. Its hook is the outermost; when it has come to its end, the
+// interrupted one goes on.
 static void test_left(void)
 {
 	const uint64_t *guard = stack + PLACE, *further = stack + PLACE + 50;
-	const struct entry_frame *frame = (const struct entry_frame *)((const uint8_t *)guard - offsetof(struct entry_frame, return_address));
+	const struct entry_frame *frame =
+		(const struct entry_frame *)((const uint8_t *)guard - offsetof(struct entry_frame, return_address));
 	struct thread_slot *slot = begin();
 
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)guard, &operator_island), OUTERMOST);
@@ -189,7 +199,8 @@ static void test_left(void)
 // A watched function whose ways out are hooked: nothing passes until it returns, and then the gap goes on where it was.
 static void test_awaited(void)
 {
-	const struct entry_frame *frame = (const struct entry_frame *)((uint8_t *)(stack + PLACE) - offsetof(struct entry_frame, return_address));
+	const struct entry_frame *frame =
+		(const struct entry_frame *)((uint8_t *)(stack + PLACE) - offsetof(struct entry_frame, return_address));
 	const struct entry_frame *deeper = (const struct entry_frame *)((const uint64_t *)frame - 1);
 	struct thread_slot *slot;
 
@@ -230,7 +241,8 @@ static void test_awaited(void)
 static void check_many_nested(uint64_t *guard, uint64_t return_address, bool is_proved)
 {
 	struct thread_slot *slot = begin();
-	struct entry_frame *frame = (struct entry_frame *)((uint8_t *)(guard - 40) - offsetof(struct entry_frame, return_address));
+	struct entry_frame *frame =
+		(struct entry_frame *)((uint8_t *)(guard - 40) - offsetof(struct entry_frame, return_address));
 
 	memset(memory, 0, sizeof(memory));
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)guard, &operator_island), OUTERMOST);
@@ -240,8 +252,10 @@ static void check_many_nested(uint64_t *guard, uint64_t return_address, bool is_
 	for (unsigned lap = 0; lap < 3; lap++) { // and anew in the next call
 		for (unsigned i = 0; i < 2 * HS_NESTED_CALLS; i++)
 			CHECK(reentry_begin(frame, &malloc_island) == NULL);
-		CHECK_EQUAL(slot->counters[COUNTER_nested], (lap + 1) * (is_proved ? 2 * HS_NESTED_CALLS : HS_NESTED_CALLS - 1));
-		CHECK_EQUAL(slot->counters[COUNTER_lost_signal_reentry], (lap + 1) * (is_proved ? 0 : HS_NESTED_CALLS + 1));
+		CHECK_EQUAL(slot->counters[COUNTER_nested],
+			    (lap + 1) * (is_proved ? 2 * HS_NESTED_CALLS : HS_NESTED_CALLS - 1));
+		CHECK_EQUAL(slot->counters[COUNTER_lost_signal_reentry],
+			    (lap + 1) * (is_proved ? 0 : HS_NESTED_CALLS + 1));
 		if (lap == 0)
 			slot->counters[COUNTER_allocations]++;
 		slot->suspended -= lap;
@@ -274,7 +288,8 @@ static void test_trust(void)
 	payload_region_deinit(&made);
 }
 
-// A stack of three pages of which the middle one can be taken away. A malloc was called with its return address at `guard`, and left in its original.
+// A stack of three pages of which the middle one can be taken away. A malloc was called with its return address at
+// `guard`, and left in its original.
 struct left_call {
 	uint8_t *pages;
 	struct thread_slot *slot;
@@ -316,14 +331,17 @@ static void test_stack_taken_away(void)
 {
 	static const struct {
 		uint64_t guard, next;
-	} cases[] = { { HS_PAGE_SIZE + 512, 2 * HS_PAGE_SIZE + 8 }, { HS_PAGE_SIZE + 512, 2 * HS_PAGE_SIZE }, { 2 * HS_PAGE_SIZE, 2 * HS_PAGE_SIZE } };
+	} cases[] = { { HS_PAGE_SIZE + 512, 2 * HS_PAGE_SIZE + 8 },
+		      { HS_PAGE_SIZE + 512, 2 * HS_PAGE_SIZE },
+		      { 2 * HS_PAGE_SIZE, 2 * HS_PAGE_SIZE } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct left_call call = leave_call(cases[i].guard);
 
 		take_away(&call, 1);
 		CHECK_EQUAL(reentry_enter(call.slot, (uint64_t)(other_stack + 5), &malloc_island), HANDLERS);
-		CHECK_EQUAL(payload_region_state.hook_trust[MALLOC], 0); // that it calls hooked functions is not said by it
+		// that it calls hooked functions is not said by it
+		CHECK_EQUAL(payload_region_state.hook_trust[MALLOC], 0);
 		CHECK_EQUAL(abandoned(call.slot), 0);
 		CHECK_EQUAL(reentry_enter(call.slot, (uint64_t)call.pages + cases[i].next, &malloc_island), OUTERMOST);
 		CHECK_EQUAL(abandoned(call.slot), 1);
@@ -347,8 +365,11 @@ static void test_stack_below(void)
 	for (unsigned stands = 0; stands < 2; stands++) {
 		struct left_call call = leave_call(HS_PAGE_SIZE + 512);
 
-		*(uint64_t *)(void *)(call.pages + HS_PAGE_SIZE + 512 - ENTRY_DISTANCE) = CODE + (stands ? 100 : CODE_SIZE);
-		CHECK_EQUAL(reentry_enter(call.slot, (uint64_t)call.pages + HS_PAGE_SIZE + 512 - ENTRY_DISTANCE - 8, &malloc_island), stands ? NESTED : OUTERMOST);
+		*(uint64_t *)(void *)(call.pages + HS_PAGE_SIZE + 512 - ENTRY_DISTANCE) =
+			CODE + (stands ? 100 : CODE_SIZE);
+		CHECK_EQUAL(reentry_enter(call.slot, (uint64_t)call.pages + HS_PAGE_SIZE + 512 - ENTRY_DISTANCE - 8,
+					  &malloc_island),
+			    stands ? NESTED : OUTERMOST);
 		CHECK_EQUAL(abandoned(call.slot), !stands);
 		forget_call(&call);
 	}
@@ -363,7 +384,8 @@ static void test_other_stack_taken_away(void)
 	call.slot->stack_high = (uint64_t)(stack + WORDS);
 	take_away(&call, 0);
 	take_away(&call, 1);
-	CHECK_EQUAL(reentry_enter(call.slot, (uint64_t)call.pages, &malloc_island), NESTED); // a coroutine's, further down
+	// a coroutine's, further down
+	CHECK_EQUAL(reentry_enter(call.slot, (uint64_t)call.pages, &malloc_island), NESTED);
 	CHECK_EQUAL(reentry_enter(call.slot, (uint64_t)(stack + 5), &malloc_island), OUTERMOST);
 	CHECK_EQUAL(abandoned(call.slot), 1);
 	forget_call(&call);

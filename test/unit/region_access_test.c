@@ -22,28 +22,28 @@ static bool refused(const struct region_header *header, uint64_t size, enum hs_e
 	return ret;
 }
 
-#define BAD(field, value)                                                                          \
-	do {                                                                                       \
-		header = *region.header;                                                           \
-		header.field = (value);                                                            \
-		CHECK(refused(&header, region.size, HS_ERROR_BAD_DATA));                           \
+#define BAD(field, value)                                                                                              \
+	do {                                                                                                           \
+		header = *region.header;                                                                               \
+		header.field = (value);                                                                                \
+		CHECK(refused(&header, region.size, HS_ERROR_BAD_DATA));                                               \
 	} while (0)
 
-#define GOOD(field, value)                                                                         \
-	do {                                                                                       \
-		header = *region.header;                                                           \
-		header.field = (value);                                                            \
-		CHECK(region_check_header(&header, region.size) == NULL);                          \
+#define GOOD(field, value)                                                                                             \
+	do {                                                                                                           \
+		header = *region.header;                                                                               \
+		header.field = (value);                                                                                \
+		CHECK(region_check_header(&header, region.size) == NULL);                                              \
 	} while (0)
 
-#define BAD_PART(part)                                                                             \
-	do {                                                                                       \
-		BAD(part.offset, 0);                                                               \
-		BAD(part.offset, region.header->part.offset + 1);                                  \
-		BAD(part.offset, UINT64_MAX);                                                      \
-		BAD(part.size, 0);                                                                 \
-		BAD(part.size, region.header->part.size + 1);                                      \
-		BAD(part.size, UINT64_MAX - region.header->part.offset + 1);                       \
+#define BAD_PART(part)                                                                                                 \
+	do {                                                                                                           \
+		BAD(part.offset, 0);                                                                                   \
+		BAD(part.offset, region.header->part.offset + 1);                                                      \
+		BAD(part.offset, UINT64_MAX);                                                                          \
+		BAD(part.size, 0);                                                                                     \
+		BAD(part.size, region.header->part.size + 1);                                                          \
+		BAD(part.size, UINT64_MAX - region.header->part.offset + 1);                                           \
 	} while (0)
 
 static void test_header(void)
@@ -109,8 +109,8 @@ static void test_header(void)
 }
 
 #define DIGITS "0123456789abcdef"
-#define CODE "/memfd:heapsnap-code-" DIGITS DIGITS
-#define OWN "%02x:%02x" // the device on which the kernel makes memory files
+#define CODE   "/memfd:heapsnap-code-" DIGITS DIGITS
+#define OWN    "%02x:%02x" // the device on which the kernel makes memory files
 
 static void parse(const char *format, struct proc_maps *ret)
 {
@@ -118,8 +118,8 @@ static void parse(const char *format, struct proc_maps *ret)
 	char text[4096];
 
 	// Two times eight numbers are more than any of the texts names.
-	snprintf(text, sizeof(text), format, major, minor, major, minor, major, minor, major, minor, major, minor, major, minor, major, minor, major,
-		 minor);
+	snprintf(text, sizeof(text), format, major, minor, major, minor, major, minor, major, minor, major, minor,
+		 major, minor, major, minor, major, minor);
 	CHECK(proc_maps_parse(text, strlen(text), ret) == NULL);
 }
 
@@ -139,7 +139,8 @@ static void test_code(void)
 	      "600000050000-600000058000 r-xs 00000000 " OWN " 7 " CODE " (deleted)\n"
 	      "7ffff0000000-7ffff0001000 r-xp 00000000 00:00 0 \n"
 	      "7ffff0010000-7ffff0011000 rwxp 00000000 00:00 0 \n"
-	      "7ffff0020000-7ffff0021000 rwxp 00000000 " OWN " 7 " CODE " (deleted)\n", &maps);
+	      "7ffff0020000-7ffff0021000 rwxp 00000000 " OWN " 7 " CODE " (deleted)\n",
+	      &maps);
 	CHECK(region_is_code(&maps, &names, 0x100000000000, 0x8000));
 	CHECK(region_is_code(&maps, &names, 0x100000000000, 0x1000));
 	CHECK(!region_is_code(&maps, &names, 0x100000000000, 0x8001));
@@ -153,8 +154,9 @@ static void test_code(void)
 	CHECK(!region_is_code(&maps, &names, 0x600000030000, 0x1000)); // other names
 	CHECK(!region_is_code(&maps, &names, 0x600000040000, 0x1000));
 	CHECK(!region_is_code(&maps, &names, 0x600000050000, 0x1000)); // ours is private
-	CHECK(!region_is_code(&maps, &none, 0x100000000000, 0x8000)); // a name that nothing vouches for
-	CHECK(region_is_code(&maps, &names, 0x7ffff0000000, 0x1000));  // anonymous, where executable memory files are forbidden
+	CHECK(!region_is_code(&maps, &none, 0x100000000000, 0x8000));  // a name that nothing vouches for
+	// anonymous, where executable memory files are forbidden
+	CHECK(region_is_code(&maps, &names, 0x7ffff0000000, 0x1000));
 	CHECK(!region_is_code(&maps, &names, 0x7ffff0010000, 0x1000)); // ours is never writable
 	CHECK(!region_is_code(&maps, &names, 0x7ffff0020000, 0x1000));
 	CHECK(!region_is_code(&maps, &names, 0x1000, 0x1000));
@@ -174,7 +176,8 @@ static void test_may_be(void)
 	      "240000000000-240040000000 rw-s 00001000 " OWN " 8 /dev/zero (deleted)\n"
 	      "250000000000-250000001000 rw-s 00000000 " OWN " 8 /dev/zero (deleted)\n"
 	      "260000000000-260040000000 rw-s 00000000 " OWN " 8 /memfd:heapsnap-region-" DIGITS " (deleted)\n"
-	      "7ffff0000000-7ffff4000000 rw-s 00000000 " OWN " 8 /dev/zero (deleted)\n", &maps);
+	      "7ffff0000000-7ffff4000000 rw-s 00000000 " OWN " 8 /dev/zero (deleted)\n",
+	      &maps);
 	CHECK_EQUAL(maps.count, 9);
 	CHECK(region_may_be(&maps.items[0]));
 	for (size_t i = 1; i < maps.count; i++)
@@ -184,19 +187,22 @@ static void test_may_be(void)
 
 static void *map_shared(uint64_t address, uint64_t size, int protection)
 {
-	void *memory = mmap((void *)(uintptr_t)address, size, protection, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	void *memory = mmap((void *)(uintptr_t)address, size, protection,
+			    MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 	if (memory == MAP_FAILED)
 		exit(2);
 	return memory;
 }
 
-// In this process: a region is known by its header, one without a header by whoever names its place, and another program's memory is neither.
+// In this process: a region is known by its header, one without a header by whoever names its place, and another
+// program's memory is neither.
 static void test_find(void)
 {
 	const uint64_t size = HS_OFFSET_PAGES;
 	// Above the address sanitizer's shadow, which ends in the lowest part of the range.
-	const struct region_part bare = { HS_LAYOUT_LOW + (UINT64_C(1) << 41), size }, other = { bare.offset, size + HS_PAGE_SIZE };
+	const struct region_part bare = { HS_LAYOUT_LOW + (UINT64_C(1) << 41), size },
+				 other = { bare.offset, size + HS_PAGE_SIZE };
 	uint64_t *foreign = map_shared(HS_LAYOUT_LOW + (UINT64_C(1) << 40), size, PROT_READ | PROT_WRITE);
 	struct region_header *header = map_shared(bare.offset, size, PROT_NONE);
 	struct target_memory memory;

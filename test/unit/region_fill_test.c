@@ -18,14 +18,12 @@ static void stack_of(const char *text, uint64_t limit, uint64_t *low_ret, uint64
 
 static void test_main_stack(void)
 {
-	static const char usual[] =
-		"555555554000-555555555000 r--p 00000000 08:01 11 /bin/program\n"
-		"7ffff7fc1000-7ffff7fc3000 r-xp 00000000 00:00 0 [vdso]\n"
-		"7ffffffde000-7ffffffff000 rw-p 00000000 00:00 0 [stack]\n"
-		"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]\n";
-	static const char near[] =
-		"7fffffa00000-7fffffb00000 rw-p 00000000 00:00 0 \n"
-		"7ffffffde000-7ffffffff000 rw-p 00000000 00:00 0 [stack]\n";
+	static const char usual[] = "555555554000-555555555000 r--p 00000000 08:01 11 /bin/program\n"
+				    "7ffff7fc1000-7ffff7fc3000 r-xp 00000000 00:00 0 [vdso]\n"
+				    "7ffffffde000-7ffffffff000 rw-p 00000000 00:00 0 [stack]\n"
+				    "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]\n";
+	static const char near[] = "7fffffa00000-7fffffb00000 rw-p 00000000 00:00 0 \n"
+				   "7ffffffde000-7ffffffff000 rw-p 00000000 00:00 0 [stack]\n";
 	static const char large[] = "7fffe0000000-7ffffffff000 rw-p 00000000 00:00 0 [stack]\n";
 	static const char tiny[] = "00010000-00031000 rw-p 00000000 00:00 0 [stack]\n";
 	static const char none[] = "7fffe0000000-7ffffffff000 rw-p 00000000 00:00 0 /tmp/[stack]\n";
@@ -58,10 +56,18 @@ static void test_fill(void)
 	static struct search_pair pairs[PAIRS];
 	char long_path[5000];
 	struct module modules[MODULES] = {
-		{ .path = (char[]){ "/bin/program" }, .is_main = true, .load_bias = 0x555555554000, .start = 0x555555554000,
-		  .end = 0x555555559000, .text_low = 0x555555555000, .text_high = 0x555555556000, .link_map = 0x7ffff7ffe2e0 },
+		{ .path = (char[]){ "/bin/program" },
+		  .is_main = true,
+		  .load_bias = 0x555555554000,
+		  .start = 0x555555554000,
+		  .end = 0x555555559000,
+		  .text_low = 0x555555555000,
+		  .text_high = 0x555555556000,
+		  .link_map = 0x7ffff7ffe2e0 },
 		{ .path = (char[]){ "[vdso]" }, .is_vdso = true, .load_bias = 0x7ffff7fc1000 },
-		{ .path = long_path, .load_bias = 0x7ffff7c00000, .link_map = 0x7ffff7fbb000,
+		{ .path = long_path,
+		  .load_bias = 0x7ffff7c00000,
+		  .link_map = 0x7ffff7fbb000,
 		  .elf = { .build_id = { 0xde, 0xad }, .build_id_size = 2 },
 		  .text_readable = true,
 		  .search = { .low = 0x7ffff7d00000, .high = 0x7ffff7d10000, .pairs = pairs, .count = PAIRS } },
@@ -69,13 +75,21 @@ static void test_fill(void)
 	const struct target_info target = { .pid = 4321, .start_time = 99 };
 	const struct module_list list = { .items = modules, .count = MODULES };
 	struct planned_hook loader_event = { .record = { .kind = HOOK_loader_event, .verdict = VERDICT_ok } };
-	const struct hook_plan hooks = { .hooks = &loader_event, .count = 1,
-					 .areas = { { 0x555555560000, 3, 1 }, { 0x7ffff7d80000, 40, 2 } }, .area_count = 2 };
+	const struct hook_plan hooks = { .hooks = &loader_event,
+					 .count = 1,
+					 .areas = { { 0x555555560000, 3, 1 }, { 0x7ffff7d80000, 40, 2 } },
+					 .area_count = 2 };
 	const struct frozen_process process = { .pid = 4321 };
 	struct made_region region;
-	struct payload_layout layout = { .code = 0x100000000000, .code_size = 0x8000, .state = 0x100000008000, .region = 0x100000200000 };
-	struct region_filling filling = { .target = &target, .modules = &list, .layout = &layout, .hooks = &hooks,
-					  .process = &process, .depth = 17 };
+	struct payload_layout layout = {
+		.code = 0x100000000000, .code_size = 0x8000, .state = 0x100000008000, .region = 0x100000200000
+	};
+	struct region_filling filling = { .target = &target,
+					  .modules = &list,
+					  .layout = &layout,
+					  .hooks = &hooks,
+					  .process = &process,
+					  .depth = 17 };
 	const struct region_header *header;
 	const struct module_record *record;
 	const struct stack_node *full;
@@ -176,8 +190,9 @@ static void test_too_many(void)
 	const struct frozen_process process = { .pid = 1 };
 	struct made_region region;
 	struct payload_layout layout = { .code_size = 0x8000 };
-	struct region_filling filling = { .target = &target, .modules = &list, .layout = &layout, .hooks = &hooks,
-					  .process = &process, .depth = 1 };
+	struct region_filling filling = {
+		.target = &target, .modules = &list, .layout = &layout, .hooks = &hooks, .process = &process, .depth = 1
+	};
 	struct table_view view;
 	size_t size;
 

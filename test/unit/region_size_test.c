@@ -6,9 +6,9 @@
 #include "attach/session/session.h"
 #include "inject/abi/region.h"
 
-#define MIB (UINT64_C(1) << 20)
-#define GIB (UINT64_C(1) << 30)
-#define NONE UINT64_MAX
+#define MIB   (UINT64_C(1) << 20)
+#define GIB   (UINT64_C(1) << 30)
+#define NONE  UINT64_MAX
 #define FIXED (HS_OFFSET_PAGES + 4 * MIB)
 
 // 0 = refused, with these words.
@@ -41,10 +41,12 @@ int main(void)
 	CHECK_EQUAL(decide((struct memory_room){ 16 * GIB, NONE, 8 * GIB, NONE }, 0, NULL), GIB - FIXED);
 	CHECK_EQUAL(decide((struct memory_room){ 16 * GIB, NONE, NONE, 8 * GIB }, 0, NULL), GIB - FIXED);
 	CHECK_EQUAL(decide((struct memory_room){ 16 * GIB, NONE, 8 * GIB, 4 * GIB }, 0, NULL), GIB / 2 - FIXED);
-	CHECK_EQUAL(decide((struct memory_room){ 16 * GIB, NONE, 4 * (FIXED + MIB), NONE }, 0, NULL), HS_REGION_MEMORY_MIN);
+	CHECK_EQUAL(decide((struct memory_room){ 16 * GIB, NONE, 4 * (FIXED + MIB), NONE }, 0, NULL),
+		    HS_REGION_MEMORY_MIN);
 	decide((struct memory_room){ 16 * GIB, NONE, 4 * (FIXED + MIB) - 4, NONE }, 0, "ulimit -v");
 	decide((struct memory_room){ 16 * GIB, NONE, NONE, 4 * (FIXED + MIB) - 4 }, 0, "commit limit");
-	CHECK_EQUAL(decide((struct memory_room){ 16 * GIB, NONE, 8 * GIB, NONE }, 2 * GIB - FIXED, NULL), 2 * GIB - FIXED);
+	CHECK_EQUAL(decide((struct memory_room){ 16 * GIB, NONE, 8 * GIB, NONE }, 2 * GIB - FIXED, NULL),
+		    2 * GIB - FIXED);
 	decide((struct memory_room){ 16 * GIB, NONE, 8 * GIB, NONE }, 2 * GIB, "ulimit -v");
 	decide((struct memory_room){ 16 * GIB, NONE, 0, NONE }, 0, "ulimit -v");
 	return CHECK_RESULT();

@@ -7,7 +7,20 @@
 
 #include <unistd.h>
 
-enum { RAX = 1, RCX = 2, RDX = 4, RBX = 8, RSP = 16, RBP = 32, RSI = 64, RDI = 128, R8 = 256, R9 = 512, R10 = 1024, R11 = 2048 };
+enum {
+	RAX = 1,
+	RCX = 2,
+	RDX = 4,
+	RBX = 8,
+	RSP = 16,
+	RBP = 32,
+	RSI = 64,
+	RDI = 128,
+	R8 = 256,
+	R9 = 512,
+	R10 = 1024,
+	R11 = 2048
+};
 
 struct expected {
 	uint8_t code[8];
@@ -18,37 +31,39 @@ struct expected {
 static void test_instructions(void)
 {
 	static const struct expected all[] = {
-		{ { 0x90 }, 0, 0, false },                         // nop
-		{ { 0x06 }, 0, 0, false },                         // none in 64-bit mode
-		{ { 0x48, 0x89, 0xc8 }, RAX, 0, false },           // mov %rcx, %rax
-		{ { 0xb1, 0x01 }, RCX, 0, false },                 // mov $1, %cl
-		{ { 0xb6, 0x01 }, RDX, 0, false },                 // mov $1, %dh
-		{ { 0x45, 0x31, 0xc9 }, R9, 0, false },            // xor %r9d, %r9d
-		{ { 0x48, 0x39, 0xc8 }, 0, 0, false },             // cmp %rcx, %rax
-		{ { 0x48, 0x89, 0x08 }, 0, 0, false },             // mov %rcx, (%rax)
-		{ { 0x48, 0xf7, 0xe1 }, RAX | RDX, 0, false },     // mul %rcx
-		{ { 0xf3, 0x48, 0xab }, RCX | RDI, 0, false },     // rep stos
+		{ { 0x90 }, 0, 0, false },                           // nop
+		{ { 0x06 }, 0, 0, false },                           // none in 64-bit mode
+		{ { 0x48, 0x89, 0xc8 }, RAX, 0, false },             // mov %rcx, %rax
+		{ { 0xb1, 0x01 }, RCX, 0, false },                   // mov $1, %cl
+		{ { 0xb6, 0x01 }, RDX, 0, false },                   // mov $1, %dh
+		{ { 0x45, 0x31, 0xc9 }, R9, 0, false },              // xor %r9d, %r9d
+		{ { 0x48, 0x39, 0xc8 }, 0, 0, false },               // cmp %rcx, %rax
+		{ { 0x48, 0x89, 0x08 }, 0, 0, false },               // mov %rcx, (%rax)
+		{ { 0x48, 0xf7, 0xe1 }, RAX | RDX, 0, false },       // mul %rcx
+		{ { 0xf3, 0x48, 0xab }, RCX | RDI, 0, false },       // rep stos
 		{ { 0x0f, 0xa2 }, RAX | RBX | RCX | RDX, 0, false }, // cpuid
-		{ { 0x0f, 0x05 }, RCX | R11, 0, false },           // syscall
-		{ { 0x48, 0x0f, 0x44, 0xf1 }, RSI, 0, false },     // cmove %rcx, %rsi: perhaps
-		{ { 0x41, 0x50 }, RSP, R8, false },                // push %r8
-		{ { 0x5a }, RDX | RSP, 0, false },                 // pop %rdx
+		{ { 0x0f, 0x05 }, RCX | R11, 0, false },             // syscall
+		{ { 0x48, 0x0f, 0x44, 0xf1 }, RSI, 0, false },       // cmove %rcx, %rsi: perhaps
+		{ { 0x41, 0x50 }, RSP, R8, false },                  // push %r8
+		{ { 0x5a }, RDX | RSP, 0, false },                   // pop %rdx
 		{ { 0xf0, 0x49, 0x0f, 0xb1, 0x0a }, RAX, 0, false }, // lock cmpxchg %rcx, (%r10)
-		{ { 0x66, 0x0f, 0xef, 0xc0 }, 0, 0, true },        // pxor %xmm0, %xmm0
-		{ { 0x66, 0x48, 0x0f, 0x7e, 0xc1 }, RCX, 0, true }, // movq %xmm0, %rcx
-		{ { 0xc5, 0xf8, 0x77 }, 0, 0, true },              // vzeroupper
-		{ { 0xd9, 0xee }, 0, 0, true },                    // fldz
-		{ { 0x0f, 0xae, 0x08 }, 0, 0, true },              // fxrstor (%rax)
-		{ { 0xc5, 0xf8, 0x92, 0xc8 }, 0, 0, true },        // kmovw %eax, %k1
-		{ { 0x0f, 0xae, 0x10 }, 0, 0, true },              // ldmxcsr (%rax)
+		{ { 0x66, 0x0f, 0xef, 0xc0 }, 0, 0, true },          // pxor %xmm0, %xmm0
+		{ { 0x66, 0x48, 0x0f, 0x7e, 0xc1 }, RCX, 0, true },  // movq %xmm0, %rcx
+		{ { 0xc5, 0xf8, 0x77 }, 0, 0, true },                // vzeroupper
+		{ { 0xd9, 0xee }, 0, 0, true },                      // fldz
+		{ { 0x0f, 0xae, 0x08 }, 0, 0, true },                // fxrstor (%rax)
+		{ { 0xc5, 0xf8, 0x92, 0xc8 }, 0, 0, true },          // kmovw %eax, %k1
+		{ { 0x0f, 0xae, 0x10 }, 0, 0, true },                // ldmxcsr (%rax)
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		struct register_writes writes;
 
 		register_writes_decode(all[i].code, sizeof(all[i].code), &writes);
-		if ((writes.general & ~(all[i].general & RSP)) != (all[i].general & ~RSP) || writes.has_vectors != all[i].has_vectors)
-			fprintf(stderr, "instruction %zu: general %x, vectors %d\n", i, writes.general, writes.has_vectors);
+		if ((writes.general & ~(all[i].general & RSP)) != (all[i].general & ~RSP) ||
+		    writes.has_vectors != all[i].has_vectors)
+			fprintf(stderr, "instruction %zu: general %x, vectors %d\n", i, writes.general,
+				writes.has_vectors);
 		CHECK_EQUAL(writes.general & ~RSP, all[i].general & ~RSP);
 		CHECK_EQUAL(writes.pushed, all[i].pushed);
 		CHECK_EQUAL(writes.has_vectors, all[i].has_vectors);

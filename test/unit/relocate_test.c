@@ -41,10 +41,7 @@ static void check_bytes(int line, const struct relocation_result *result, size_t
 }
 
 #define BYTES(...)                                                                                                     \
-	(const uint8_t[])                                                                                              \
-	{                                                                                                              \
-		__VA_ARGS__                                                                                            \
-	}
+	(const uint8_t[]) { __VA_ARGS__ }
 
 // The whole array is the function.
 #define RELOCATES(code, covered_bytes, expected)                                                                       \
@@ -129,7 +126,8 @@ static void test_branches(void)
 	CHECK(memcmp(result.to, BYTES(0, 2, 8), 3) == 0);
 
 	// 0f 85 00 01 00 00  jne +0x100; 75 10 jne +0x10: odd conditions are not their even neighbours
-	RELOCATES(BYTES(0x0f, 0x85, 0x00, 0x01, 0x00, 0x00, 0xc3), 6, BYTES(0x0f, 0x85, 0x00, 0x11, 0x00, 0x00, 0xe9, 0xfb, 0x0f, 0x00, 0x00));
+	RELOCATES(BYTES(0x0f, 0x85, 0x00, 0x01, 0x00, 0x00, 0xc3), 6,
+		  BYTES(0x0f, 0x85, 0x00, 0x11, 0x00, 0x00, 0xe9, 0xfb, 0x0f, 0x00, 0x00));
 	RELOCATES(BYTES(0x75, 0x10, 0x48, 0x89, 0xf8, 0xc3), 5,
 		  BYTES(0x0f, 0x85, 0x0c, 0x10, 0x00, 0x00, 0x48, 0x89, 0xf8, 0xe9, 0xf7, 0x0f, 0x00, 0x00));
 
@@ -345,7 +343,7 @@ static void test_landing_pad_and_island(void)
 
 // Runs originals and their trampolines in this process.
 struct playground {
-	uint8_t *code;	 // functions, executable in this test only
+	uint8_t *code;   // functions, executable in this test only
 	uint8_t *island; // a page 64 MiB above
 };
 

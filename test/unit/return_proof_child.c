@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What return_proof_test plans hooks for: says "r", then waits until its input ends. Functions that make blocks; what each does besides is what its name says.
-// LIBRARY: a library with a memcpy of its own, which is a cancellation point, and with a helper that is none. HELPED: a function that calls it.
+// What return_proof_test plans hooks for: says "r", then waits until its input ends. Functions that make blocks; what
+// each does besides is what its name says. LIBRARY: a library with a memcpy of its own, which is a cancellation point,
+// and with a helper that is none. HELPED: a function that calls it.
 #include <stdarg.h>
 #include <stddef.h>
 #include <unistd.h>
 
 #ifdef LIBRARY
-void help(void *block)
-{
-	*(volatile char *)block = 1;
-}
+void help(void *block) { *(volatile char *)block = 1; }
 
 void *memcpy(void *to, const void *from, size_t size)
 {
@@ -25,7 +23,7 @@ void *memcpy(void *to, const void *from, size_t size)
 #include <sys/mman.h>
 
 #define FUNCTION __attribute__((noipa))
-#define STAY() __asm__ volatile("" ::: "memory") // no tail call
+#define STAY()   __asm__ volatile("" ::: "memory") // no tail call
 
 static char memory[1 << 16], *next = memory;
 static char source[256];
@@ -114,10 +112,7 @@ FUNCTION void *helper_reads(size_t size)
 	return calm(size) ? next : NULL;
 }
 
-static int compare(const void *left, const void *right)
-{
-	return *(const char *)left - *(const char *)right;
-}
+static int compare(const void *left, const void *right) { return *(const char *)left - *(const char *)right; }
 
 FUNCTION void *sorts(size_t size)
 {
@@ -136,10 +131,7 @@ FUNCTION void *by_pointer(size_t size)
 	return block;
 }
 
-FUNCTION void *jumps(size_t size)
-{
-	return pointer(size);
-}
+FUNCTION void *jumps(size_t size) { return pointer(size); }
 
 FUNCTION int reads_and_puts(size_t size, void **block)
 {
@@ -161,7 +153,8 @@ FUNCTION void *calls_kernel(size_t size)
 	return next + size;
 }
 
-// A call through a register, as compilers make it that shun indirect branches: the target is put where the return address was.
+// A call through a register, as compilers make it that shun indirect branches: the target is put where the return
+// address was.
 __asm__(".pushsection .text\n.globl thunks\n.type thunks, @function\nthunks:\n push %rbx\n lea calm(%rip), %rax\n call thunk\n mov %rax, %rbx\n mov %rbx, %rax\n"
 	" pop %rbx\n ret\n.size thunks, .-thunks\n"
 	".type thunk, @function\nthunk:\n call 1f\n2: pause\n jmp 2b\n1: mov %rax, (%rsp)\n ret\n.size thunk, .-thunk\n.popsection\n");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that users add, of a live process: which are proved to be left by nothing but their return, which are watched, which are refused. The build gives the
-// paths of the variants of return_proof_child.c as CHILD_*.
+// Functions that users add, of a live process: which are proved to be left by nothing but their return, which are
+// watched, which are refused. The build gives the paths of the variants of return_proof_child.c as CHILD_*.
 #include "attach/elf/import_names.h"
 #include "attach/elf/libc.h"
 #include "attach/hook/hook_plan.h"
@@ -31,7 +31,8 @@ static enum outcome outcome_of(const struct live_target *target, const char *tex
 		return LACKING;
 	for (unsigned i = 0; i < HOOK_KIND_COUNT; i++)
 		goals.entries[i] = UINT64_C(0x600000000000) + i * 64;
-	error = hook_plan_make(&target->modules, &target->maps, &target->memory, &(struct hook_additions){ &addition, 1 }, &goals, &(struct findings){ 0 }, &plan);
+	error = hook_plan_make(&target->modules, &target->maps, &target->memory,
+			       &(struct hook_additions){ &addition, 1 }, &goals, &(struct findings){ 0 }, &plan);
 	if (error) {
 		if (strstr(error->message, "add the word nothrow"))
 			outcome = REFUSED;
@@ -43,7 +44,8 @@ static enum outcome outcome_of(const struct live_target *target, const char *tex
 	for (size_t i = 0; i < plan.count && !error; i++) {
 		const struct hook_record *record = &plan.hooks[i].record;
 
-		if (strcmp(record->name, addition.name) == 0 && record->kind != HOOK_way_out && record->verdict == VERDICT_ok)
+		if (strcmp(record->name, addition.name) == 0 && record->kind != HOOK_way_out &&
+		    record->verdict == VERDICT_ok)
 			outcome = record->kind == HOOK_watched ? WATCHED : PROVED;
 	}
 	hs_error_destroy(error);
@@ -53,7 +55,8 @@ static enum outcome outcome_of(const struct live_target *target, const char *tex
 
 static void check_outcome(const struct live_target *target, const char *what, const char *text, enum outcome expected)
 {
-	static const char *const outcomes[] = { "proved", "watched", "refused", "refused for what is above its frame", "not there" };
+	static const char *const outcomes[] = { "proved", "watched", "refused", "refused for what is above its frame",
+						"not there" };
 	enum outcome outcome = outcome_of(target, text);
 
 	if (outcome != expected)
@@ -176,13 +179,15 @@ static void check_slots(const char *program)
 				uint64_t word;
 				enum outcome outcome;
 			} words[] = {
-				{ "a function of the program that reads", address_of(&target, 0, "helper_reads"), WATCHED },
+				{ "a function of the program that reads", address_of(&target, 0, "helper_reads"),
+				  WATCHED },
 				{ "a function of the program", address_of(&target, 0, "calm"), PROVED },
 				{ "the middle of a slot's way to the loader", 0, WATCHED },
 				{ "read of the C library", address_of(&target, libc.module, "read"), WATCHED },
 				{ "another quiet one", address_of(&target, libc.module, "getpid"), WATCHED },
 				{ "a function in no module", 4096, WATCHED },
-				{ "mmap of the C library", address_of(&target, libc.module, "mmap"), i == 0 ? PROVED : WATCHED },
+				{ "mmap of the C library", address_of(&target, libc.module, "mmap"),
+				  i == 0 ? PROVED : WATCHED },
 				{ "malloc", address_of(&target, libc.module, "malloc"), PROVED },
 			};
 			const struct import *import = NULL;
@@ -194,12 +199,14 @@ static void check_slots(const char *program)
 			CHECK(import != NULL);
 			if (!import)
 				continue;
-			CHECK_EQUAL(pread(memory, &initial, sizeof(initial), (off_t)(bias + import->vaddr)), sizeof(initial));
+			CHECK_EQUAL(pread(memory, &initial, sizeof(initial), (off_t)(bias + import->vaddr)),
+				    sizeof(initial));
 			check_outcome(&target, "not bound", texts[i], PROVED);
 			for (size_t j = 0; j < sizeof(words) / sizeof(words[0]); j++) {
 				uint64_t word = words[j].word ? words[j].word : initial + 1;
 
-				CHECK_EQUAL(pwrite(memory, &word, sizeof(word), (off_t)(bias + import->vaddr)), sizeof(word));
+				CHECK_EQUAL(pwrite(memory, &word, sizeof(word), (off_t)(bias + import->vaddr)),
+					    sizeof(word));
 				check_outcome(&target, words[j].what, texts[i], words[j].outcome);
 			}
 		}
@@ -254,13 +261,15 @@ static bool is_helper(uint64_t address, const void *context)
 	for (size_t i = 0; i < target->modules.count; i++) {
 		struct elf_symbol symbol;
 
-		if (strstr(target->modules.items[i].path, "return_proof_library") && elf_view_find_symbol(&target->modules.items[i].elf, "help", &symbol))
+		if (strstr(target->modules.items[i].path, "return_proof_library") &&
+		    elf_view_find_symbol(&target->modules.items[i].elf, "help", &symbol))
 			return address == target->modules.items[i].load_bias + symbol.value;
 	}
 	return false;
 }
 
-// The library's own functions are found by a slot that is bound only, allocators too: until then, a library that is loaded later may come before it.
+// The library's own functions are found by a slot that is bound only, allocators too: until then, a library that is
+// loaded later may come before it.
 static void check_helped(const char *program, enum outcome expected)
 {
 	struct live_child child = live_child_start(program);
@@ -276,8 +285,10 @@ static void check_helped(const char *program, enum outcome expected)
 		linkage_slots_init(&target.modules, &target.memory, is_helper, &target, &slots);
 		for (size_t i = 0; i < imports.count; i++)
 			if (strcmp(imports.items[i].name, "help") == 0)
-				CHECK_EQUAL(linkage_slots_find(&slots, module, module->load_bias + imports.items[i].vaddr).way,
-					    expected == PROVED ? WAY_returns : WAY_unknown);
+				CHECK_EQUAL(
+					linkage_slots_find(&slots, module, module->load_bias + imports.items[i].vaddr)
+						.way,
+					expected == PROVED ? WAY_returns : WAY_unknown);
 		linkage_slots_deinit(&slots);
 		imports_deinit(&imports);
 	}
@@ -300,7 +311,9 @@ static void check_names(const char *program)
 		for (unsigned i = 0; i < elf->header.e_phnum; i++) {
 			const Elf64_Phdr *segment = &elf->segments[i];
 
-			for (uint64_t at = segment->p_vaddr; segment->p_type == PT_LOAD && segment->p_flags & PF_W && at < segment->p_vaddr + segment->p_filesz; at++) {
+			for (uint64_t at = segment->p_vaddr; segment->p_type == PT_LOAD && segment->p_flags & PF_W &&
+							     at < segment->p_vaddr + segment->p_filesz;
+			     at++) {
 				const struct import *import = imports_find(&imports, at);
 
 				found += import && strcmp(import->name, "mmap") == 0;
@@ -318,10 +331,49 @@ static void check_names(const char *program)
 
 static void check_list(void)
 {
-	static const char *const points[] = { "read", "write", "open", "close", "fsync", "msync", "nanosleep", "usleep", "sleep", "poll", "select", "accept", "connect", "recv", "send",
-					      "pthread_cond_wait", "pthread_cond_timedwait", "pthread_join", "pthread_testcancel", "sem_wait", "sigsuspend", "system", "wait",
-					      "waitpid", "printf", "fputs", "fopen", "pthread_rwlock_rdlock", "syslog", "pthread_exit", "longjmp", "siglongjmp", "exit",
-					      "qsort", "bsearch", "pthread_once", "__assert_fail", "syscall", "dlopen", "_Unwind_RaiseException", "__cxa_throw", "raise", "" };
+	static const char *const points[] = { "read",
+					      "write",
+					      "open",
+					      "close",
+					      "fsync",
+					      "msync",
+					      "nanosleep",
+					      "usleep",
+					      "sleep",
+					      "poll",
+					      "select",
+					      "accept",
+					      "connect",
+					      "recv",
+					      "send",
+					      "pthread_cond_wait",
+					      "pthread_cond_timedwait",
+					      "pthread_join",
+					      "pthread_testcancel",
+					      "sem_wait",
+					      "sigsuspend",
+					      "system",
+					      "wait",
+					      "waitpid",
+					      "printf",
+					      "fputs",
+					      "fopen",
+					      "pthread_rwlock_rdlock",
+					      "syslog",
+					      "pthread_exit",
+					      "longjmp",
+					      "siglongjmp",
+					      "exit",
+					      "qsort",
+					      "bsearch",
+					      "pthread_once",
+					      "__assert_fail",
+					      "syscall",
+					      "dlopen",
+					      "_Unwind_RaiseException",
+					      "__cxa_throw",
+					      "raise",
+					      "" };
 
 	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++)
 		CHECK_EQUAL(quiet_name(points[i]), WAY_unknown);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cut waits for threads that are in the middle of writing into the log of the dump before, and does not wait for ever.
+// A cut waits for threads that are in the middle of writing into the log of the dump before, and does not wait for
+// ever.
 #include "check.h"
 #include "made_region.h"
 
@@ -21,9 +22,9 @@ static void begin(void)
 
 	shared.size = HS_OFFSET_PAGES + PAGES * HS_PAGE_SIZE;
 	shared.fd = memfd_create("region", MFD_CLOEXEC);
-	bytes = shared.fd >= 0 && ftruncate(shared.fd, (off_t)shared.size) == 0 ?
-			mmap(NULL, shared.size, PROT_READ | PROT_WRITE, MAP_SHARED, shared.fd, 0) :
-			MAP_FAILED;
+	bytes = shared.fd >= 0 && ftruncate(shared.fd, (off_t)shared.size) == 0
+			? mmap(NULL, shared.size, PROT_READ | PROT_WRITE, MAP_SHARED, shared.fd, 0)
+			: MAP_FAILED;
 	if (bytes == MAP_FAILED) {
 		perror("no memory for a region");
 		exit(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// More samples of one bucket than it has entries, so that some are in the live table, go while a dump copies: all that were there at the cut
-// are in the copy, whatever room its bucket has, and however few threads there are.
+// More samples of one bucket than it has entries, so that some are in the live table, go while a dump copies: all that
+// were there at the cut are in the copy, whatever room its bucket has, and however few threads there are.
 static struct payload_state_words {
 	unsigned active, present;
 } state = { 1, 1 };
@@ -51,7 +51,8 @@ static void count_block(uint64_t address, uint32_t ref, const struct block_recor
 static void count_pending(const struct thread_slot *slot, void *context)
 {
 	if (slot->pending)
-		count_block(slot->pending_address, slot->pending, (const struct block_record *)made_ref(&made, slot->pending), context);
+		count_block(slot->pending_address, slot->pending,
+			    (const struct block_record *)made_ref(&made, slot->pending), context);
 }
 
 static void dump_while_they_go(void)
@@ -68,7 +69,8 @@ static void dump_while_they_go(void)
 
 	for (unsigned i = 0; i < SAMPLES; i++) {
 		addresses[i] = sample_address(BUCKET, sample_entry(1000 + i, 1));
-		record_allocation(thread_slot_current(), addresses[i], 100 + i, (struct choice){ .interval = 4096 }, &frame);
+		record_allocation(thread_slot_current(), addresses[i], 100 + i, (struct choice){ .interval = 4096 },
+				  &frame);
 		in_live_table += block_place_find(addresses[i]).kind != PLACE_sample;
 		all += UINT64_C(1) << (2 * i);
 	}
@@ -95,7 +97,8 @@ static void put_twice(void)
 	entries[9] = entries[3];
 }
 
-// A failed reallocation puts a sample back into another entry than it was in: the dump may see it in both, each time as it was at the cut. It is one.
+// A failed reallocation puts a sample back into another entry than it was in: the dump may see it in both, each time as
+// it was at the cut. It is one.
 static void test_moved(void)
 {
 	struct region_access access = { .size = made.size, .fd = payload_region_fd, .memory.fd = -1 };
@@ -109,7 +112,8 @@ static void test_moved(void)
 
 	for (unsigned i = 0; i < 5; i++) {
 		addresses[i] = sample_address(BUCKET, sample_entry(1000 + i, 1));
-		record_allocation(thread_slot_current(), addresses[i], 100 + i, (struct choice){ .interval = 4096 }, &frame);
+		record_allocation(thread_slot_current(), addresses[i], 100 + i, (struct choice){ .interval = 4096 },
+				  &frame);
 	}
 	while_copied = put_twice;
 	CHECK(running_cut_open(&access, &cut, &obstacle) == NULL);

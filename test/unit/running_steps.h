@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of a scenario and dumps of the region, interleaved as a schedule says: the threads and their allocator, the dump that looks for its turn before
-// each word that it reads, and what a copy may show.
+// Calls of a scenario and dumps of the region, interleaved as a schedule says: the threads and their allocator, the
+// dump that looks for its turn before each word that it reads, and what a copy may show.
 #ifndef HEAPSNAP_TEST_UNIT_RUNNING_STEPS_H
 #define HEAPSNAP_TEST_UNIT_RUNNING_STEPS_H
 
@@ -12,7 +12,8 @@
 #include "snapshot/copy/running_copy.h"
 #include "snapshot/profile/aggregate.h"
 
-// The dump's reads, each of which is a place where it may be interrupted: of a run of neighbouring words the first one, and one in each page.
+// The dump's reads, each of which is a place where it may be interrupted: of a run of neighbouring words the first one,
+// and one in each page.
 static void dump_reaches(const void *place);
 
 #define __atomic_load_n(place, order) (dump_reaches(place), __atomic_load_n(place, order))
@@ -20,16 +21,28 @@ static void dump_reaches(const void *place);
 #undef __atomic_load_n
 
 // For the hash of a stack.
-#include "inject/table/stack_table.c"
 #include "inject/table/record.h"
 #include "inject/table/sample_table.h"
+#include "inject/table/stack_table.c"
 
-enum { THREADS = 2, CALLS_MAX = 6, PLACES = 6, BLOCKS = PLACES + THREADS * CALLS_MAX, SITES = 8, TURNS_MAX = 8, DUMPS = 2 };
+enum {
+	THREADS = 2,
+	CALLS_MAX = 6,
+	PLACES = 6,
+	BLOCKS = PLACES + THREADS * CALLS_MAX,
+	SITES = 8,
+	TURNS_MAX = 8,
+	DUMPS = 2
+};
 
 static uint64_t addresses[PLACES] = {
-	0x20000030, 0x20000020, 0x20000018, 0x20014000, 0x20014040, 0xa0000000, // neighbours, an odd one, another leaf, another table
+	0x20000030, 0x20000020, 0x20000018,
+	0x20014000, 0x20014040, 0xa0000000, // neighbours, an odd one, another leaf, another table
 };
-static bool is_small_place(unsigned place) { return place == 1 || place == 2; } // the next block would overlap a wide one
+static bool is_small_place(unsigned place)
+{
+	return place == 1 || place == 2;
+} // the next block would overlap a wide one
 
 // Which block it is shows by its size. Some are to have wide entries, where their place and their address can have one.
 enum { SMALL_SIZE = 16, LARGE_SIZE = 64 };
@@ -68,11 +81,26 @@ struct scenario {
 #define FRESH_STACKS 0x100u
 
 // What each does, in order; further fields may follow.
-#define CALL_allocate(place, caller, ...) { .what = ALLOCATE, .to = (place), .site = (caller), __VA_ARGS__ }
-#define CALL_release(place, ...) { .what = RELEASE, .from = (place), __VA_ARGS__ }
-#define CALL_change(place, new_place, caller, ...) { .what = CHANGE, .from = (place), .to = (new_place), .site = (caller), __VA_ARGS__ }
-#define CALL_fail(place, caller, ...) { .what = FAIL, .from = (place), .site = (caller), __VA_ARGS__ }
-#define SCENARIO(text, places_before, ...) { .name = (text), .places = (places_before), .calls = { __VA_ARGS__ } }
+#define CALL_allocate(place, caller, ...)                                                                              \
+	{                                                                                                              \
+		.what = ALLOCATE, .to = (place), .site = (caller), __VA_ARGS__                                         \
+	}
+#define CALL_release(place, ...)                                                                                       \
+	{                                                                                                              \
+		.what = RELEASE, .from = (place), __VA_ARGS__                                                          \
+	}
+#define CALL_change(place, new_place, caller, ...)                                                                     \
+	{                                                                                                              \
+		.what = CHANGE, .from = (place), .to = (new_place), .site = (caller), __VA_ARGS__                      \
+	}
+#define CALL_fail(place, caller, ...)                                                                                  \
+	{                                                                                                              \
+		.what = FAIL, .from = (place), .site = (caller), __VA_ARGS__                                           \
+	}
+#define SCENARIO(text, places_before, ...)                                                                             \
+	{                                                                                                              \
+		.name = (text), .places = (places_before), .calls = { __VA_ARGS__ }                                    \
+	}
 
 // When the dump is about to read its word `point` (0 = before it begins), a thread goes on.
 struct turn {
@@ -88,7 +116,8 @@ static uint64_t site_pc[SITES]; // of the callers
 
 // What is where, by the numbers of blocks: those of before, then one for each call.
 static unsigned holds[PLACES]; // number + 1; 0 = none
-static uint32_t live_before, events[THREADS][CALLS_MAX]; // a bit for each block: which is live, which come or go by a call
+static uint32_t live_before,
+	events[THREADS][CALLS_MAX]; // a bit for each block: which is live, which come or go by a call
 static uint64_t address_of[BLOCKS];
 static unsigned begun[THREADS], left[THREADS], returned[THREADS];
 static bool ended[THREADS];
@@ -281,7 +310,8 @@ static void show_pending(const struct thread_slot *slot, void *context)
 	struct pending_context *pending = context;
 
 	if (slot->pending)
-		show_block(slot->pending_address, slot->pending, table_record(pending->view, slot->pending), pending->shown);
+		show_block(slot->pending_address, slot->pending, table_record(pending->view, slot->pending),
+			   pending->shown);
 }
 
 // Whether the threads' first calls, so many of each, are all that happened before some instant.
@@ -319,7 +349,8 @@ static void print_schedule(void)
 {
 	fprintf(stderr, "  %s, dumps reach point %u;", scenario->name, point);
 	for (unsigned i = 0; i < turn_count; i++)
-		fprintf(stderr, " at %u thread %u: %u changes, %u instructions;", turns[i].point, turns[i].thread, turns[i].changes, turns[i].instructions);
+		fprintf(stderr, " at %u thread %u: %u changes, %u instructions;", turns[i].point, turns[i].thread,
+			turns[i].changes, turns[i].instructions);
 	fprintf(stderr, " large blocks: %x", large_blocks);
 	fputc('\n', stderr);
 }
@@ -344,7 +375,8 @@ static void check_totals(struct table_view *view, const uint64_t *least)
 	for (unsigned site = 0; site < SITES; site++) {
 		if (objects[site] >= (double)least[site] && objects[site] <= (double)site_calls_begun[site])
 			continue;
-		fprintf(stderr, "site %u: %g allocations, not %" PRIu64 " to %" PRIu64 "\n", site, objects[site], least[site], site_calls_begun[site]);
+		fprintf(stderr, "site %u: %g allocations, not %" PRIu64 " to %" PRIu64 "\n", site, objects[site],
+			least[site], site_calls_begun[site]);
 		wrong = true;
 	}
 	CHECK(!wrong);
@@ -379,7 +411,8 @@ static bool dump(void)
 	table_visit_slots(&view, show_pending, &pending);
 	CHECK(!shown.twice && !shown.elsewhere);
 	if (!is_right(shown.blocks, first, begun)) {
-		fprintf(stderr, "blocks %x are none of what was live from calls %u, %u to %u, %u\n", shown.blocks, first[0], first[1], begun[0], begun[1]);
+		fprintf(stderr, "blocks %x are none of what was live from calls %u, %u to %u, %u\n", shown.blocks,
+			first[0], first[1], begun[0], begun[1]);
 		check_failures++;
 	}
 	check_count++;
@@ -438,20 +471,22 @@ static void end_calls(void)
 		threads[i].runs_freely = false;
 }
 
-// Three sites that no stack was made for yet, to be in one chain. There have been calls from the first one, and its totals are all in its node;
-// the nodes of the other two will lie in a page that the thread has yet to take.
+// Three sites that no stack was made for yet, to be in one chain. There have been calls from the first one, and its
+// totals are all in its node; the nodes of the other two will lie in a page that the thread has yet to take.
 static void make_sites_fresh(void)
 {
 	static uint64_t pc = 0x100000;
 	static const struct call call = { .to = PLACES - 1 };
 	struct thread_slot *slots = (struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS);
-	uint32_t root = stack_table_node(thread_slot_current(), 0, (uint64_t)HS_FRAME_CUT << HS_FRAME_MODULE_SHIFT | CUT_foreign_stack);
+	uint32_t root = stack_table_node(thread_slot_current(), 0,
+					 (uint64_t)HS_FRAME_CUT << HS_FRAME_MODULE_SHIFT | CUT_foreign_stack);
 	uint64_t place = 0;
 
 	for (unsigned site = 0; site < 3; site++) {
 		do
 			pc++;
-		while (site ? first_bucket(mix(root, pc)) != first_bucket(mix(root, site_pc[0])) : made_buckets(&made)[first_bucket(mix(root, pc))] != 0);
+		while (site ? first_bucket(mix(root, pc)) != first_bucket(mix(root, site_pc[0]))
+			    : made_buckets(&made)[first_bucket(mix(root, pc))] != 0);
 		site_pc[site] = pc;
 		site_calls_begun[site] = site_calls_returned[site] = 0;
 	}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few calls, made by the hooks' own code, and a dump that copies the region, interleaved instruction by instruction: the threads stop after any
-// change of the region, the dump before any word that it reads or writes there, and each goes on when the schedule says so. Each copy is compared with
-// the definition in docs/consistency.md. usage: running_steps_test [SCHEDULES [SEED]]
+// A few calls, made by the hooks' own code, and a dump that copies the region, interleaved instruction by instruction:
+// the threads stop after any change of the region, the dump before any word that it reads or writes there, and each
+// goes on when the schedule says so. Each copy is compared with the definition in docs/consistency.md. usage:
+// running_steps_test [SCHEDULES [SEED]]
 static struct payload_state_words {
 	unsigned active, present;
 } state = { 1, 1 };
@@ -13,16 +14,20 @@ static struct payload_state_words {
 static const struct scenario scenarios[] = {
 	SCENARIO("a block comes and goes", 1, { CALL_allocate(1, 1), CALL_release(0), CALL_release(1) }),
 	SCENARIO("a block becomes another in its place", 1, { CALL_change(0, 0, 1), CALL_change(0, 0, 2) }),
-	SCENARIO("a block grows and shrinks in its place", 8, { CALL_change(3, 3, 1), CALL_change(3, 3, 2), CALL_fail(3, 3), CALL_change(3, 3, 1) }),
+	SCENARIO("a block grows and shrinks in its place", 8,
+		 { CALL_change(3, 3, 1), CALL_change(3, 3, 2), CALL_fail(3, 3), CALL_change(3, 3, 1) }),
 	SCENARIO("a block moves, and goes", 1, { CALL_change(0, 1, 1), CALL_change(1, 3, 2), CALL_release(3) }),
 	SCENARIO("a reallocation fails", 1, { CALL_fail(0, 1), CALL_change(0, 2, 2), CALL_fail(2, 3) }),
-	SCENARIO("a gap and a pair", 3, { CALL_release(1), CALL_allocate(1, 1), CALL_release(1), CALL_release(0), CALL_allocate(0, 2) }),
+	SCENARIO("a gap and a pair", 3,
+		 { CALL_release(1), CALL_allocate(1, 1), CALL_release(1), CALL_release(0), CALL_allocate(0, 2) }),
 	SCENARIO("new tables", 0, { CALL_allocate(5, 1), CALL_change(5, 3, 2), CALL_allocate(5, 3), CALL_release(3) }),
 	SCENARIO("new stacks", FRESH_STACKS | 1, { CALL_allocate(1, 1), CALL_change(1, 3, 2), CALL_release(3) }),
 	SCENARIO("one allocates where the other one is moving away", 1, { CALL_change(0, 1, 1), CALL_release(1) },
 		 { CALL_allocate(0, 2, .behind = 1), CALL_release(0) }),
-	SCENARIO("each goes on with what the other one has begun", 5, { CALL_change(0, 1, 1), CALL_allocate(0, 3, .after = 1) },
-		 { CALL_change(1, 3, 2, .after = 1), CALL_release(2), CALL_release(0, .after = 2), CALL_allocate(2, 4) }),
+	SCENARIO("each goes on with what the other one has begun", 5,
+		 { CALL_change(0, 1, 1), CALL_allocate(0, 3, .after = 1) },
+		 { CALL_change(1, 3, 2, .after = 1), CALL_release(2), CALL_release(0, .after = 2),
+		   CALL_allocate(2, 4) }),
 	SCENARIO("each at its own", 3, { CALL_release(0), CALL_allocate(0, 1), CALL_change(0, 2, 1) },
 		 { CALL_change(1, 3, 2), CALL_change(3, 1, 2), CALL_release(1) }),
 };
@@ -54,11 +59,12 @@ static void run_drawn(void)
 	end_run(failures);
 }
 
-// Three blocks go at each point of a dump whose log has room for two: it has no copy, or a right one, because they went before the cut. The next
-// dump has one.
+// Three blocks go at each point of a dump whose log has room for two: it has no copy, or a right one, because they went
+// before the cut. The next dump has one.
 static void test_full_log(void)
 {
-	static const struct scenario three_go = SCENARIO("three blocks go", 7, { CALL_release(0), CALL_release(1), CALL_release(2) });
+	static const struct scenario three_go =
+		SCENARIO("three blocks go", 7, { CALL_release(0), CALL_release(1), CALL_release(2) });
 	const uint32_t limit = made.header->log_limit;
 	unsigned full = 0, found_room = 0, last_point;
 
@@ -114,17 +120,24 @@ static void fill_bucket(void)
 	site_calls_returned[0] += FILLERS;
 }
 
-// A failed reallocation puts its block back into another entry, at any point of the dump: its own was taken by another block in between.
+// A failed reallocation puts its block back into another entry, at any point of the dump: its own was taken by another
+// block in between.
 static void test_moved_entry(void)
 {
-	enum { CHANGES = 8 }; // of the region, until the failing call has left the allocator; where that is wrong nothing moves
-	static const struct scenario moved = SCENARIO("a sample's entry moves", 3, { CALL_fail(0, 1) }, { CALL_release(1), CALL_allocate(3, 2, .behind = 1) });
+	// of the region, until the failing call has left the allocator; where that is wrong nothing moves
+	enum { CHANGES = 8 };
+	static const struct scenario moved = SCENARIO("a sample's entry moves", 3, { CALL_fail(0, 1) },
+						      { CALL_release(1), CALL_allocate(3, 2, .behind = 1) });
 	unsigned last_point, moves = 0;
 
 	scenario = &moved;
 	for (unsigned at = 0;; at++) {
-		// The second place's block goes; the reallocation takes the first one's out; another block gets its entry; the reallocation fails.
-		const struct turn schedule[] = { { at, 1, UINT32_MAX, 0 }, { at, 0, CHANGES, 0 }, { at, 1, UINT32_MAX, 0 }, { at, 0, UINT32_MAX, 0 } };
+		// The second place's block goes; the reallocation takes the first one's out; another block gets its
+		// entry; the reallocation fails.
+		const struct turn schedule[] = { { at, 1, UINT32_MAX, 0 },
+						 { at, 0, CHANGES, 0 },
+						 { at, 1, UINT32_MAX, 0 },
+						 { at, 0, UINT32_MAX, 0 } };
 		const int failures = check_failures;
 		const uint64_t *before, *after;
 
@@ -165,7 +178,8 @@ int main(int argc, char **argv)
 	unsigned schedules = argc > 1 ? (unsigned)atoi(argv[1]) : SCHEDULES;
 	struct region_access access = { .fd = -1, .memory.fd = -1 };
 	enum running_obstacle obstacle;
-	struct hook_island *islands = mmap(NULL, HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct hook_island *islands =
+		mmap(NULL, HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	dice = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
 	payload_region_share();
@@ -196,7 +210,8 @@ int main(int argc, char **argv)
 	fill_bucket();
 	run_scenarios(schedules / 3);
 	running_cut_close(&cut);
-	printf("%" PRIu64 " dumps, %" PRIu64 " log records, %" PRIu64 " blocks being reallocated\n", dumps_made, log_records, blocks_pending);
+	printf("%" PRIu64 " dumps, %" PRIu64 " log records, %" PRIu64 " blocks being reallocated\n", dumps_made,
+	       log_records, blocks_pending);
 	CHECK(log_records > 0 && blocks_pending > 0);
 	return CHECK_RESULT();
 }

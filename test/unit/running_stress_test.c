@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads allocate, free and reallocate at full speed through the hooks' own code, and hand the blocks to each other; meanwhile the region is
-// copied again and again. No copy shows what was never there: docs/consistency.md. Once with blocks of the libc in both parts of the live table, some of
-// which go from one part to the other; once with samples
-// at addresses of a few buckets of the sample table, so that entries go from one to the next, and many a block finds its bucket full.
-// usage: running_stress_test [COPIES]
+// Threads allocate, free and reallocate at full speed through the hooks' own code, and hand the blocks to each other;
+// meanwhile the region is copied again and again. No copy shows what was never there: docs/consistency.md. Once with
+// blocks of the libc in both parts of the live table, some of which go from one part to the other; once with samples at
+// addresses of a few buckets of the sample table, so that entries go from one to the next, and many a block finds its
+// bucket full. usage: running_stress_test [COPIES]
 
 #include "hook_calls.h"
 
@@ -155,7 +155,8 @@ static void step_fail(struct box *box, unsigned number)
 
 static void step(struct box *box, unsigned number)
 {
-	static void (*const steps[KIND_COUNT])(struct box *, unsigned) = { step_realloc, step_move, step_gap, step_pair, step_fail };
+	static void (*const steps[KIND_COUNT])(struct box *, unsigned) = { step_realloc, step_move, step_gap, step_pair,
+									   step_fail };
 
 	pthread_mutex_lock(&box->lock);
 	steps[number % KIND_COUNT](box, number);
@@ -231,13 +232,15 @@ static void check_boxes(void)
 			break;
 		}
 		if (!right) {
-			fprintf(stderr, "box %u of kind %u: %u of the first, %u of the second\n", i, i % KIND_COUNT, first, second);
+			fprintf(stderr, "box %u of kind %u: %u of the first, %u of the second\n", i, i % KIND_COUNT,
+				first, second);
 			check_failures++;
 		}
 	}
 }
 
-// The address sanitizer keeps what is freed from being used again, so that every block would have a new address, and the region be full of tables.
+// The address sanitizer keeps what is freed from being used again, so that every block would have a new address, and
+// the region be full of tables.
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "quarantine_size_mb=0:thread_local_quarantine_size_kb=0"; }
 
@@ -296,7 +299,8 @@ static void copy_again_and_again(void)
 			break;
 		allocations = check_copy(&copy);
 		CHECK(allocations >= before);
-		CHECK(allocations + THREADS >= least && allocations <= counted_allocations() + THREADS); // each counts a moment later or earlier
+		// each counts a moment later or earlier
+		CHECK(allocations + THREADS >= least && allocations <= counted_allocations() + THREADS);
 		before = allocations;
 		records += report.log_records;
 		table_copy_deinit(&copy);
@@ -369,7 +373,7 @@ int main(int argc, char **argv)
 {
 	if (argc > 1)
 		copies = (unsigned)atoi(argv[1]);
-	CHECK(ends_well(SAMPLING_exact)); // blocks in the live table
+	CHECK(ends_well(SAMPLING_exact));    // blocks in the live table
 	CHECK(ends_well(SAMPLING_interval)); // in the sample table
 	return CHECK_RESULT();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of wide entries go while a dump copies: all that were there at the cut are in the copy, though there is only one thread; and what their entries
-// have hidden, of which the release was not seen, is not shown because they have gone.
+// Blocks of wide entries go while a dump copies: all that were there at the cut are in the copy, though there is only
+// one thread; and what their entries have hidden, of which the release was not seen, is not shown because they have
+// gone.
 static struct payload_state_words {
 	unsigned active, present;
 } state = { 1, 1 };
@@ -61,7 +62,8 @@ static void move(unsigned i)
 
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)&frame, realloc_island), OUTERMOST);
 	reallocation_begin(slot, address_of(i), realloc_island, &reallocation);
-	reallocation_finish(slot, &reallocation, address_of(i) + 2048, MOVED_SIZE, (struct choice){ .interval = 1 }, &frame);
+	reallocation_finish(slot, &reallocation, address_of(i) + 2048, MOVED_SIZE, (struct choice){ .interval = 1 },
+			    &frame);
 	reentry_leave(slot);
 }
 
@@ -76,11 +78,11 @@ static void count_block(uint64_t address, uint32_t ref, const struct block_recor
 
 	(void)ref;
 	CHECK((address >> 12) >= HEAP >> 12 && (address - HEAP) >> 12 < BLOCKS);
-	*(record->size == STALE_SIZE ? &shown->stale :
-	  record->size == OUTER_SIZE ? &shown->outer :
-	  record->size == WIDE_SIZE  ? &shown->wide :
-	  record->size == MOVED_SIZE ? &shown->moved :
-				       &shown->others) += 1;
+	*(record->size == STALE_SIZE   ? &shown->stale
+	  : record->size == OUTER_SIZE ? &shown->outer
+	  : record->size == WIDE_SIZE  ? &shown->wide
+	  : record->size == MOVED_SIZE ? &shown->moved
+				       : &shown->others) += 1;
 }
 
 static void count_pending(const struct thread_slot *slot, void *context)
@@ -151,7 +153,8 @@ static void test_hidden(void)
 	shown = dump(nothing);
 	CHECK(shown.wide == 0 && shown.stale == BLOCKS && shown.moved == 0);
 
-	// An address that a reallocation gives back may be another's at the cut: for as many as there are threads, what was hidden is taken for that.
+	// An address that a reallocation gives back may be another's at the cut: for as many as there are threads, what
+	// was hidden is taken for that.
 	for (unsigned i = 0; i < BLOCKS; i++)
 		allocate(address_of(i), WIDE_SIZE);
 	shown = dump(move_all);
@@ -207,7 +210,8 @@ static void dump_reaches(const void *place)
 {
 	const uint32_t *entry = watched_entry;
 
-	if (!entry || (uint64_t)place % HS_PAGE_SIZE != (uint64_t)entry % HS_PAGE_SIZE || *(const uint32_t *)place != *entry || ++entry_reads == 1)
+	if (!entry || (uint64_t)place % HS_PAGE_SIZE != (uint64_t)entry % HS_PAGE_SIZE ||
+	    *(const uint32_t *)place != *entry || ++entry_reads == 1)
 		return;
 	watched_entry = NULL;
 	at_second_look();
@@ -229,7 +233,8 @@ static struct shown dump_and_look(void (*meanwhile)(void))
 
 static uint32_t successor; // a record
 
-// Now the entry shows another address of the same piece, by a record from before the cut, as of a call that was under way then.
+// Now the entry shows another address of the same piece, by a record from before the cut, as of a call that was under
+// way then.
 static void take_entry(void)
 {
 	uint32_t *entry = live_table_find_wide(HEAP);
@@ -238,13 +243,15 @@ static void take_entry(void)
 	*entry = wide_entry(HEAP + 16, successor);
 }
 
-// The entry's block at the cut is in the copy, by the log. The one that came after it is at another address: it is not taken for the first one.
+// The entry's block at the cut is in the copy, by the log. The one that came after it is at another address: it is not
+// taken for the first one.
 static void test_successor(void)
 {
 	struct shown shown;
 
 	successor = record_take(thread_slot_current());
-	*(struct block_record *)made_ref(&made, successor) = (struct block_record){ .size = OUTER_SIZE, .interval = 1, .epoch = made.header->epoch };
+	*(struct block_record *)made_ref(&made, successor) =
+		(struct block_record){ .size = OUTER_SIZE, .interval = 1, .epoch = made.header->epoch };
 	shown = dump_and_look(take_entry);
 	CHECK(shown.wide == 1 && shown.outer == 0);
 	shown = dump(nothing);
@@ -252,7 +259,8 @@ static void test_successor(void)
 	give_back(HEAP + 16);
 }
 
-// A thread that came after the slots were copied is in the middle of reallocating the block, which is in no entry any more.
+// A thread that came after the slots were copied is in the middle of reallocating the block, which is in no entry any
+// more.
 static void begin_in_new_thread(void)
 {
 	struct thread_slot *slot = made_slot(&made, 77);
@@ -314,7 +322,10 @@ static void log_younger_record(void)
 	uint64_t taken = made.header->log_taken++;
 	struct log_entry *entry = (struct log_entry *)(made.bytes + HS_OFFSET_LOG) + (uint32_t)taken;
 
-	*entry = (struct log_entry){ .address = HEAP, .ref = successor, .epoch = made.header->epoch, .generation = (uint32_t)(taken >> 32),
+	*entry = (struct log_entry){ .address = HEAP,
+				     .ref = successor,
+				     .epoch = made.header->epoch,
+				     .generation = (uint32_t)(taken >> 32),
 				     .record = { .size = OUTER_SIZE, .interval = 1, .epoch = made.header->epoch } };
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sample table as the payload writes it, and what becomes of blocks that find their bucket full, read back by the payload and by the tool.
+// The sample table as the payload writes it, and what becomes of blocks that find their bucket full, read back by the
+// payload and by the tool.
 
 #include "check.h"
 #include "payload_region.h"
@@ -21,7 +22,9 @@ static void test_mixing(void)
 	uint64_t random = 1, fullest = 0;
 
 	for (uint32_t i = 0; i < 2000000; i++) {
-		uint64_t address = i < sizeof(edges) / sizeof(edges[0]) ? edges[i] : sampling_random(&random) >> 17 & ~UINT64_C(7), key = sample_key(address);
+		uint64_t address = i < sizeof(edges) / sizeof(edges[0]) ? edges[i]
+									: sampling_random(&random) >> 17 & ~UINT64_C(7),
+			 key = sample_key(address);
 
 		CHECK(key <= HS_SAMPLE_KEY_MASK && sample_bucket(key) < HS_SAMPLE_BUCKETS);
 		CHECK_EQUAL(sample_address(sample_bucket(key), sample_entry(sample_tag(key), 7)), address);
@@ -29,12 +32,14 @@ static void test_mixing(void)
 	// And back: whatever stands in an entry is an address that a block can have.
 	for (uint32_t i = 0; i < 100000; i++) {
 		uint32_t bucket = i % HS_SAMPLE_BUCKETS;
-		uint64_t tag = sampling_random(&random) >> (64 - HS_SAMPLE_TAG_BITS), address = sample_address(bucket, sample_entry(tag, 1)), key = sample_key(address);
+		uint64_t tag = sampling_random(&random) >> (64 - HS_SAMPLE_TAG_BITS),
+			 address = sample_address(bucket, sample_entry(tag, 1)), key = sample_key(address);
 
 		CHECK(live_table_covers(address));
 		CHECK(sample_bucket(key) == bucket && sample_tag(key) == tag);
 	}
-	// Blocks at equal steps, as one loop allocates them, fill the buckets evenly, four in each on average, so that all find room.
+	// Blocks at equal steps, as one loop allocates them, fill the buckets evenly, four in each on average, so that
+	// all find room.
 	for (unsigned shift = 4; shift <= 24; shift++) {
 		memset(buckets, 0, sizeof(buckets));
 		for (uint64_t i = 0; i < 4 * HS_SAMPLE_BUCKETS; i++) {
@@ -62,7 +67,10 @@ static struct thread_slot *begin(uint64_t pages)
 }
 
 // The `number`th address of a bucket.
-static uint64_t address_in(uint32_t bucket, uint32_t number) { return sample_address(bucket, sample_entry(0x9000 * number, 1)); }
+static uint64_t address_in(uint32_t bucket, uint32_t number)
+{
+	return sample_address(bucket, sample_entry(0x9000 * number, 1));
+}
 
 static void allocate(struct thread_slot *slot, uint64_t address, struct choice choice)
 {
@@ -140,12 +148,14 @@ static void test_full_bucket(void)
 		struct block_place place = recorded(address_in(BUCKET, i));
 
 		CHECK(is_recorded(place) && (place.kind == PLACE_sample) == (i < HS_SAMPLE_BUCKET_ENTRIES));
-		CHECK_EQUAL(table_find_block(&view, address_in(BUCKET, i)), block_place_ref(place, address_in(BUCKET, i)));
+		CHECK_EQUAL(table_find_block(&view, address_in(BUCKET, i)),
+			    block_place_ref(place, address_in(BUCKET, i)));
 	}
 	// An entry that becomes empty is taken by the next one; the others stay where they are.
 	give_back(address_in(BUCKET, 3));
 	allocate(slot, address_in(BUCKET, BLOCKS), sampled);
-	CHECK(recorded(address_in(BUCKET, BLOCKS)).kind == PLACE_sample && !is_recorded(recorded(address_in(BUCKET, 3))));
+	CHECK(recorded(address_in(BUCKET, BLOCKS)).kind == PLACE_sample &&
+	      !is_recorded(recorded(address_in(BUCKET, 3))));
 	CHECK(is_in_live_table(address_in(BUCKET, HS_SAMPLE_BUCKET_ENTRIES)));
 	for (uint32_t i = 0; i <= BLOCKS; i++)
 		if (i != 3)
@@ -247,7 +257,7 @@ static void test_finish(void)
 	uint64_t from = address_in(9, 0), to = address_in(9, 1);
 
 	for (unsigned old = 0; old < 2; old++)
-		for (unsigned new = 0; new < 2; new++)
+		for (unsigned new = 0; new < 2; new ++)
 			for (unsigned moves = 0; moves < 2; moves++) {
 				uint64_t end = moves ? to : from;
 
@@ -255,7 +265,8 @@ static void test_finish(void)
 				begin_reallocation(slot, from, &reallocation);
 				reallocation_finish(slot, &reallocation, end, SIZE, *choices[new], &frame);
 				reentry_leave(slot);
-				CHECK(look().blocks == 1 && look().sum == end && look().samples == (new == 0) && filtered() == 1);
+				CHECK(look().blocks == 1 && look().sum == end && look().samples == (new == 0) &&
+				      filtered() == 1);
 				give_back(end);
 				CHECK(look().blocks == 0 && filtered() == 0);
 			}
@@ -289,7 +300,8 @@ static void test_stale_entry(void)
 	payload_region_deinit(&made);
 }
 
-// Where every block is recorded nobody looks into the table: each page that was looked at would be in memory from then on.
+// Where every block is recorded nobody looks into the table: each page that was looked at would be in memory from then
+// on.
 static void test_exact(void)
 {
 	struct thread_slot *slot = begin(2000);
@@ -317,7 +329,8 @@ static void test_exact(void)
 	payload_region_deinit(&made);
 }
 
-// Threads that all want the same few entries. Each goes on until it has had one often enough: how long others hold them is the scheduler's affair.
+// Threads that all want the same few entries. Each goes on until it has had one often enough: how long others hold them
+// is the scheduler's affair.
 enum { THREADS = 4, ROUNDS = 25000, ADDRESSES = 6 };
 
 static uint64_t wrong[THREADS];
@@ -327,7 +340,8 @@ static void put_and_take(unsigned number)
 	uint64_t random = number + 1;
 
 	for (uint32_t round = 0; round < ROUNDS;) {
-		uint64_t address = address_in(3, number * ADDRESSES + (uint32_t)(sampling_random(&random) % ADDRESSES)), *entry;
+		uint64_t address = address_in(3, number * ADDRESSES + (uint32_t)(sampling_random(&random) % ADDRESSES)),
+			 *entry;
 		uint32_t ref = round * THREADS + number + 1;
 
 		if (!sample_table_put(address, ref))
@@ -335,9 +349,11 @@ static void put_and_take(unsigned number)
 		entry = sample_table_find(address);
 		wrong[number] += !entry || sample_table_ref(entry, address) != ref;
 		if (round % 2 && entry) // as thinning does
-			wrong[number] += !sample_table_exchange(entry, address, ref, ref + 1) || sample_table_exchange(entry, address, ref, 0);
+			wrong[number] += !sample_table_exchange(entry, address, ref, ref + 1) ||
+					 sample_table_exchange(entry, address, ref, 0);
 		if (entry)
-			wrong[number] += sample_table_take(entry, address) != ref + round % 2 || sample_table_find(address) != NULL;
+			wrong[number] += sample_table_take(entry, address) != ref + round % 2 ||
+					 sample_table_find(address) != NULL;
 		round++;
 	}
 }
@@ -359,7 +375,8 @@ static void test_threads(void)
 	payload_region_deinit(&made);
 }
 
-// A counter of the filter stands for as many records as it says, up to the last value: that may stand for more, and stays.
+// A counter of the filter stands for as many records as it says, up to the last value: that may stand for more, and
+// stays.
 static void test_filter_counters(void)
 {
 	const uint64_t address = 0x7f0000001230;
@@ -388,8 +405,8 @@ static void test_filter_counters(void)
 	payload_region_deinit(&made);
 }
 
-// A function that gives a block back may call another one, of which the second finds no record any more. But a block that came to the same address in
-// between, and was lost, is another one.
+// A function that gives a block back may call another one, of which the second finds no record any more. But a block
+// that came to the same address in between, and was lost, is another one.
 static void test_freed_again(void)
 {
 	static const struct hook_island other = { .hook_index = 1 };

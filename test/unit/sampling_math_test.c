@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of sampling against what floating point says: weights over a grid, gaps one by one and as a distribution.
+// The arithmetic of sampling against what floating point says: weights over a grid, gaps one by one and as a
+// distribution.
 //
-// Checks of a distribution fail by chance, one at 3 standard errors in 370. So all seeds are fixed; they were taken as they came, and the bounds
-// are those that the theory gives.
+// Checks of a distribution fail by chance, one at 3 standard errors in 370. So all seeds are fixed; they were taken as
+// they came, and the bounds are those that the theory gives.
 #include "check.h"
 
 #include "inject/abi/limits.h"
@@ -23,20 +24,38 @@ static unsigned excess_count;
 static void check_weight(uint64_t size, uint64_t interval)
 {
 	struct sampling_weight weight = sampling_weight(size, interval);
-	long double w = -1 / expm1l(-(long double)(size ? size : 1) / (long double)interval), bytes = w * (long double)size;
+	long double w = -1 / expm1l(-(long double)(size ? size : 1) / (long double)interval),
+		    bytes = w * (long double)size;
 
 	check_count++;
 	if (fabsl((long double)weight.objects / HS_OBJECTS_ONE - w) <= 0x1p-16L &&
 	    fabsl((long double)weight.bytes / HS_BYTES_ONE - bytes) <= 0x1p-8L + 0x1p-25L * bytes)
 		return;
 	check_failures++;
-	fprintf(stderr, "weight of %" PRIu64 " bytes at %" PRIu64 ": %.6Lf blocks, %.3Lf bytes; not %.6Lf, %.3Lf\n", size, interval,
-		(long double)weight.objects / HS_OBJECTS_ONE, (long double)weight.bytes / HS_BYTES_ONE, w, bytes);
+	fprintf(stderr, "weight of %" PRIu64 " bytes at %" PRIu64 ": %.6Lf blocks, %.3Lf bytes; not %.6Lf, %.3Lf\n",
+		size, interval, (long double)weight.objects / HS_OBJECTS_ONE, (long double)weight.bytes / HS_BYTES_ONE,
+		w, bytes);
 }
 
 static void test_weights(void)
 {
-	static const uint64_t intervals[] = { 2, 3, 5, 7, 10, 100, 127, 128, 1000, 4096, 65535, 524288, 1000003, 1 << 26, 1 << 30, INT32_MAX, HS_INTERVAL_MAX };
+	static const uint64_t intervals[] = { 2,
+					      3,
+					      5,
+					      7,
+					      10,
+					      100,
+					      127,
+					      128,
+					      1000,
+					      4096,
+					      65535,
+					      524288,
+					      1000003,
+					      1 << 26,
+					      1 << 30,
+					      INT32_MAX,
+					      HS_INTERVAL_MAX };
 	uint64_t random = 20261120;
 
 	for (size_t i = 0; i < COUNT(intervals); i++) {
@@ -51,17 +70,20 @@ static void test_weights(void)
 				check_weight(interval * tenths / 10 + add, interval);
 	}
 	for (unsigned i = 0; i < 100000; i++) {
-		uint64_t interval = (2 + sampling_random(&random) % (HS_INTERVAL_MAX - 1)) >> sampling_random(&random) % 30;
+		uint64_t interval =
+			(2 + sampling_random(&random) % (HS_INTERVAL_MAX - 1)) >> sampling_random(&random) % 30;
 		uint64_t size = sampling_random(&random) >> (17 + sampling_random(&random) % 47);
 
 		interval = interval < 2 ? 2 : interval;
 		check_weight(size, interval);
 		if (size > 0 && size < interval) {
-			excess += (long double)sampling_weight(size, interval).objects / HS_OBJECTS_ONE + 1 / expm1l(-(long double)size / (long double)interval);
+			excess += (long double)sampling_weight(size, interval).objects / HS_OBJECTS_ONE +
+				  1 / expm1l(-(long double)size / (long double)interval);
 			excess_count++;
 		}
 	}
-	// Errors are up to 2^-17 either way, and do not add up: a sixteenth of that is thirty standard deviations of their mean.
+	// Errors are up to 2^-17 either way, and do not add up: a sixteenth of that is thirty standard deviations of
+	// their mean.
 	printf("%u weights, %.3Lf * 2^-17 too large on average\n", excess_count, excess / excess_count * 0x1p17L);
 	CHECK(excess_count > 10000);
 	CHECK(fabsl(excess / excess_count) < 0x1p-21L);
@@ -78,7 +100,13 @@ static void test_keeping(void)
 	static const uint64_t sizes[] = { 0, 1, 2, 7, 100, 255, 256, 257, 500, 4000, 100000 };
 	static const struct {
 		uint64_t old, new;
-	} steps[] = { { 1, 256 }, { 1, 2 }, { 2, 256 }, { 256, 512 }, { 300, 4096 }, { 4096, 8192 }, { 1 << 20, HS_INTERVAL_MAX } };
+	} steps[] = { { 1, 256 },
+		      { 1, 2 },
+		      { 2, 256 },
+		      { 256, 512 },
+		      { 300, 4096 },
+		      { 4096, 8192 },
+		      { 1 << 20, HS_INTERVAL_MAX } };
 
 	for (size_t i = 0; i < COUNT(steps); i++) {
 		for (size_t s = 0; s < COUNT(sizes); s++) {
@@ -88,9 +116,11 @@ static void test_keeping(void)
 			if (sizes[s] >= steps[i].new)
 				share = 1;
 			if (share - slack > 0)
-				CHECK(sampling_keeps((uint64_t)((share - slack) * 0x1p64), sizes[s], steps[i].old, steps[i].new));
+				CHECK(sampling_keeps((uint64_t)((share - slack) * 0x1p64), sizes[s], steps[i].old,
+						     steps[i].new));
 			if (share + slack < 1)
-				CHECK(!sampling_keeps((uint64_t)((share + slack) * 0x1p64), sizes[s], steps[i].old, steps[i].new));
+				CHECK(!sampling_keeps((uint64_t)((share + slack) * 0x1p64), sizes[s], steps[i].old,
+						      steps[i].new));
 			CHECK(sampling_keeps(0, sizes[s], steps[i].old, steps[i].new));
 		}
 	}
@@ -99,7 +129,9 @@ static void test_keeping(void)
 // One by one: floor(-interval * ln u) + 1, but for the last bits of the logarithm.
 static void test_gaps(void)
 {
-	static const uint64_t randoms[] = { 0, 1, 2, 3, UINT32_MAX, UINT64_C(1) << 32, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX - 1, UINT64_MAX };
+	static const uint64_t randoms[] = {
+		0, 1, 2, 3, UINT32_MAX, UINT64_C(1) << 32, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX - 1, UINT64_MAX
+	};
 	static const uint64_t intervals[] = { 1, 2, 3, 1000, 4096, 524288, HS_INTERVAL_MAX };
 	uint64_t state = 1;
 
@@ -108,13 +140,15 @@ static void test_gaps(void)
 			uint64_t random = n < COUNT(randoms) ? randoms[n] : sampling_random(&state);
 			long double exact = -(long double)intervals[i] * logl((long double)(random | 1) / 0x1p64L);
 			int64_t gap = sampling_gap(random, intervals[i]);
-			long double slack = 1e-9L + (long double)intervals[i] * 0x1p-38L; // below one of 2^-38 of a mean
+			// below one of 2^-38 of a mean
+			long double slack = 1e-9L + (long double)intervals[i] * 0x1p-38L;
 
 			check_count++;
 			if (gap >= 1 && (long double)gap >= exact - slack && (long double)gap <= exact + 1 + slack)
 				continue;
 			check_failures++;
-			fprintf(stderr, "gap of %" PRIx64 " at %" PRIu64 ": %" PRId64 ", not %.3Lf\n", random, intervals[i], gap, floorl(exact) + 1);
+			fprintf(stderr, "gap of %" PRIx64 " at %" PRIu64 ": %" PRId64 ", not %.3Lf\n", random,
+				intervals[i], gap, floorl(exact) + 1);
 		}
 	}
 }
@@ -146,9 +180,13 @@ static uint64_t draw(uint64_t *state, uint64_t interval, enum way way)
 	return gap;
 }
 
-static bool is_near(double actual, double expected, double standard_error) { return fabs(actual - expected) <= 3 * standard_error; }
+static bool is_near(double actual, double expected, double standard_error)
+{
+	return fabs(actual - expected) <= 3 * standard_error;
+}
 
-// The largest gap of each of BINS bins that are about equally probable: whole gaps, so their probabilities differ a little.
+// The largest gap of each of BINS bins that are about equally probable: whole gaps, so their probabilities differ a
+// little.
 static void make_bins(uint64_t interval, uint64_t *ends, double *shares)
 {
 	double before = 1;
@@ -163,7 +201,8 @@ static void make_bins(uint64_t interval, uint64_t *ends, double *shares)
 	}
 }
 
-static double chi_square(const uint64_t *counts, const double *shares, unsigned bins, double draws, unsigned *freedom_ret)
+static double chi_square(const uint64_t *counts, const double *shares, unsigned bins, double draws,
+			 unsigned *freedom_ret)
 {
 	double sum = 0;
 
@@ -224,7 +263,8 @@ static void test_distribution(void)
 	CHECK(!is_geometric(524288, FEW_BITS, 4));
 }
 
-// Gaps that follow each other, and the first ones of threads that follow each other, have nothing to do with one another.
+// Gaps that follow each other, and the first ones of threads that follow each other, have nothing to do with one
+// another.
 static void test_independence(void)
 {
 	enum { SIDE = 8, PAIRS = 1 << 18 };
@@ -243,7 +283,8 @@ static void test_independence(void)
 		gaps[1] = draw(&state, interval, RIGHT);
 		gaps[2] = draw(&first, interval, RIGHT);
 		gaps[3] = draw(&second, interval, RIGHT);
-		for (unsigned k = 0; k < 4; k++) // the middle of the whole number's range: the bins are not cut at whole numbers
+		// the middle of the whole number's range: the bins are not cut at whole numbers
+		for (unsigned k = 0; k < 4; k++)
 			eighths[k] = (unsigned)(-expm1(-((double)gaps[k] - 0.5) / (double)interval) * SIDE);
 		successive[eighths[0] * SIDE + eighths[1]]++;
 		neighbours[eighths[2] * SIDE + eighths[3]]++;

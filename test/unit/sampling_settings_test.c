@@ -6,10 +6,13 @@
 
 #include <math.h>
 
-static void check_after(struct sampling_settings now, struct sampling_change change, enum sampling_mode mode, uint32_t interval, uint32_t budget)
+static void check_after(struct sampling_settings now, struct sampling_change change, enum sampling_mode mode,
+			uint32_t interval, uint32_t budget)
 {
 	struct sampling_settings after = sampling_settings_after(&now, &change);
-	struct region_header header = { .sampling_mode = after.mode, .sampling_interval = after.interval, .budget = after.budget,
+	struct region_header header = { .sampling_mode = after.mode,
+					.sampling_interval = after.interval,
+					.budget = after.budget,
 					.sampling_before = after.before };
 	struct sampling_settings read;
 
@@ -18,7 +21,8 @@ static void check_after(struct sampling_settings now, struct sampling_change cha
 	CHECK_EQUAL(after.budget, budget);
 	// What is written is read again.
 	CHECK(sampling_settings_read(&header, &read));
-	CHECK(read.mode == after.mode && read.interval == after.interval && read.budget == after.budget && read.before == after.before);
+	CHECK(read.mode == after.mode && read.interval == after.interval && read.budget == after.budget &&
+	      read.before == after.before);
 }
 
 static void test_changes(void)
@@ -30,7 +34,8 @@ static void test_changes(void)
 	const struct sampling_settings all[] = { exact, interval, words, budget };
 
 	for (size_t i = 0; i < 4; i++) {
-		const struct sampling_change stop = { .kind = SAMPLING_STOP }, start = { .kind = SAMPLING_START }, keep = { .kind = SAMPLING_KEEP };
+		const struct sampling_change stop = { .kind = SAMPLING_STOP }, start = { .kind = SAMPLING_START },
+					     keep = { .kind = SAMPLING_KEEP };
 		struct sampling_settings stopped = sampling_settings_after(&all[i], &stop);
 
 		check_after(all[i], keep, all[i].mode, all[i].interval, all[i].budget);
@@ -40,7 +45,9 @@ static void test_changes(void)
 		check_after(stopped, keep, SAMPLING_stopped, all[i].interval, all[i].budget);
 		check_after(stopped, start, all[i].mode, all[i].interval, all[i].budget);
 		for (size_t j = 0; j < 4; j++) {
-			const struct sampling_change set = { .kind = SAMPLING_SET, .settings = { all[j].mode, all[j].interval, all[j].budget, 0 } };
+			const struct sampling_change set = {
+				.kind = SAMPLING_SET, .settings = { all[j].mode, all[j].interval, all[j].budget, 0 }
+			};
 
 			check_after(all[i], set, all[j].mode, all[j].interval, all[j].budget);
 			check_after(stopped, set, all[j].mode, all[j].interval, all[j].budget);
@@ -50,7 +57,9 @@ static void test_changes(void)
 
 static bool makes_sense(uint32_t mode, uint32_t before, uint32_t interval, uint32_t budget)
 {
-	const struct region_header header = { .sampling_mode = mode, .sampling_before = before, .sampling_interval = interval, .budget = budget };
+	const struct region_header header = {
+		.sampling_mode = mode, .sampling_before = before, .sampling_interval = interval, .budget = budget
+	};
 	struct sampling_settings read;
 	bool ret = sampling_settings_read(&header, &read);
 
@@ -90,7 +99,8 @@ static void test_rates(void)
 	CHECK(!sampling_interval_of_rate(4.0001, &interval));
 	CHECK(!sampling_interval_of_rate(7.99 / HS_INTERVAL_MAX, &interval));
 	CHECK(!sampling_interval_of_rate(0, &interval) && !sampling_interval_of_rate(-1e-4, &interval));
-	CHECK(!sampling_interval_of_rate((double)NAN, &interval) && !sampling_interval_of_rate((double)INFINITY, &interval));
+	CHECK(!sampling_interval_of_rate((double)NAN, &interval) &&
+	      !sampling_interval_of_rate((double)INFINITY, &interval));
 }
 
 int main(void)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a child in the sandbox cannot do, tried by itself; and that it cannot hold the tool up, however it ends or does not end.
+// What a child in the sandbox cannot do, tried by itself; and that it cannot hold the tool up, however it ends or does
+// not end.
 #include "base/clock.h"
 #include "check.h"
 #include "snapshot/symbols/sandbox.h"
@@ -35,10 +36,7 @@ static struct sandbox start_with(void (*work)(int, void *), void *context, const
 
 static struct sandbox start(void (*work)(int, void *), void *context) { return start_with(work, context, &limits); }
 
-static void check_gone(struct sandbox *sandbox)
-{
-	CHECK(kill(sandbox->pid, 0) < 0 && errno == ESRCH);
-}
+static void check_gone(struct sandbox *sandbox) { CHECK(kill(sandbox->pid, 0) < 0 && errno == ESRCH); }
 
 // Each attempt with the errno that it must give.
 enum { ATTEMPTS = 16 };
@@ -122,7 +120,8 @@ static void check_status(pid_t pid)
 static void test_rights(void)
 {
 	static const int expected[ATTEMPTS] = {
-		EPERM, EPERM, EPERM, EPERM, EPERM, EPERM, EPERM, EPERM, EPERM, EPERM, EPERM, EPERM, EPERM, EBADF, 0, ENOMEM,
+		EPERM, EPERM, EPERM, EPERM, EPERM, EPERM, EPERM, EPERM,
+		EPERM, EPERM, EPERM, EPERM, EPERM, EBADF, 0,     ENOMEM,
 	};
 	int result[ATTEMPTS], open_file = open("/dev/null", O_RDONLY);
 	char ending[SANDBOX_ENDING_SIZE];
@@ -247,7 +246,8 @@ static void test_time(void)
 	size_t size;
 
 	// The tool does not wait longer than it said.
-	check_error(sandbox_receive(&sandbox, hs_monotonic_ns() + 1000000, buffer, sizeof(buffer), &size), HS_ERROR_TIMEOUT);
+	check_error(sandbox_receive(&sandbox, hs_monotonic_ns() + 1000000, buffer, sizeof(buffer), &size),
+		    HS_ERROR_TIMEOUT);
 	sandbox_end(&sandbox, ending);
 	check_gone(&sandbox);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search table that is made from .eh_frame, against the one that the linker wrote: for every module of this process that has both.
-// And bytes that are no .eh_frame.
+// The search table that is made from .eh_frame, against the one that the linker wrote: for every module of this process
+// that has both. And bytes that are no .eh_frame.
 #include "check.h"
 
 #include "attach/elf/modules.h"
@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static bool same_row(enum cfi_result left_result, const struct cfi_row *left, enum cfi_result right_result, const struct cfi_row *right)
+static bool same_row(enum cfi_result left_result, const struct cfi_row *left, enum cfi_result right_result,
+		     const struct cfi_row *right)
 {
 	if (left_result != right_result)
 		return false;
@@ -21,7 +22,8 @@ static bool same_row(enum cfi_result left_result, const struct cfi_row *left, en
 	    left->is_signal_frame != right->is_signal_frame)
 		return false;
 	for (unsigned i = 0; i < CFI_REGISTERS; i++)
-		if (left->registers[i].kind != right->registers[i].kind || left->registers[i].offset != right->registers[i].offset ||
+		if (left->registers[i].kind != right->registers[i].kind ||
+		    left->registers[i].offset != right->registers[i].offset ||
 		    left->registers[i].expression != right->registers[i].expression)
 			return false;
 	return true;
@@ -47,10 +49,13 @@ static size_t compare_module(const struct target_memory *memory, const struct mo
 	free(bytes);
 	CHECK(table.count > 0 && table.low == module->load_bias + vaddr && table.high == table.low + size);
 	section = (struct memory_span){ (const uint8_t *)table.low, table.low, table.high - table.low };
-	span = (struct memory_span){ whole.bytes + (module->load_bias + low - module->start), module->load_bias + low, high - low };
-	pairs = (struct memory_span){ (const uint8_t *)table.pairs, (uint64_t)table.pairs, table.count * sizeof(*table.pairs) };
+	span = (struct memory_span){ whole.bytes + (module->load_bias + low - module->start), module->load_bias + low,
+				     high - low };
+	pairs = (struct memory_span){ (const uint8_t *)table.pairs, (uint64_t)table.pairs,
+				      table.count * sizeof(*table.pairs) };
 	for (size_t i = 0; i < table.count; i++) {
-		const uint64_t first = table.low + (uint64_t)(int64_t)table.pairs[i].pc, around[] = { first - 1, first, first + 1, first + 40 };
+		const uint64_t first = table.low + (uint64_t)(int64_t)table.pairs[i].pc,
+			       around[] = { first - 1, first, first + 1, first + 40 };
 
 		CHECK(i == 0 || table.pairs[i - 1].pc <= table.pairs[i].pc);
 		for (size_t j = 0; j < sizeof(around) / sizeof(around[0]); j++) {
@@ -62,7 +67,8 @@ static size_t compare_module(const struct target_memory *memory, const struct mo
 
 			compared++;
 			if (!same)
-				fprintf(stderr, "%s: 0x%lx: %d, %d\n", module->path, around[j], header_result, table_result);
+				fprintf(stderr, "%s: 0x%lx: %d, %d\n", module->path, around[j], header_result,
+					table_result);
 			CHECK(same);
 		}
 	}
@@ -96,22 +102,20 @@ static void test_own_modules(void)
 	proc_maps_deinit(&maps);
 }
 
-// A CIE "zR" with pcrel sdata4, an FDE of it, an FDE of a CIE that is not there, one of size 0, the end, and bytes behind it.
+// A CIE "zR" with pcrel sdata4, an FDE of it, an FDE of a CIE that is not there, one of size 0, the end, and bytes
+// behind it.
 static const uint8_t section[] = {
-	16, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0, 0, 0,
-	16, 0, 0, 0, 24, 0, 0, 0, 0, 1, 0, 0, 32, 0, 0, 0, 0, 0, 0, 0,
-	16, 0, 0, 0, 43, 0, 0, 0, 0, 1, 0, 0, 32, 0, 0, 0, 0, 0, 0, 0,
-	16, 0, 0, 0, 64, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0,
-	0xee, 0xee, 0xee,
+	16, 0, 0,  0, 0, 0, 0, 0, 1,  'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0, 0,    0,    16,   0,
+	0,  0, 24, 0, 0, 0, 0, 1, 0,  0,   32,  0, 0, 0,    0,  0, 0,    0, 16,   0,    0,    0,
+	43, 0, 0,  0, 0, 1, 0, 0, 32, 0,   0,   0, 0, 0,    0,  0, 16,   0, 0,    0,    64,   0,
+	0,  0, 0,  1, 0, 0, 0, 0, 0,  0,   0,   0, 0, 0,    0,  0, 0,    0, 0xee, 0xee, 0xee,
 };
 
-// Forms that are rare: an entry of the 64-bit form, which is passed over; a CIE of version 4 with pcrel sdata2, and an FDE of it.
+// Forms that are rare: an entry of the 64-bit form, which is passed over; a CIE of version 4 with pcrel sdata2, and an
+// FDE of it.
 static const uint8_t rare_forms[] = {
-	0xff, 0xff, 0xff, 0xff, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	15, 0, 0, 0, 0, 0, 0, 0, 4, 'z', 'R', 0, 8, 0, 1, 0x78, 16, 1, 0x1a,
-	9, 0, 0, 0, 23, 0, 0, 0, 0, 1, 32, 0, 0,
-	0, 0, 0, 0,
+	0xff, 0xff, 0xff, 0xff, 4, 0,    0,  0, 0,    0, 0, 0, 0, 0,  0, 0, 15, 0, 0, 0,  0, 0, 0, 0, 4, 'z',
+	'R',  0,    8,    0,    1, 0x78, 16, 1, 0x1a, 9, 0, 0, 0, 23, 0, 0, 0,  0, 1, 32, 0, 0, 0, 0, 0, 0,
 };
 
 static size_t build(const uint8_t *bytes, size_t size, struct search_table *table)
@@ -125,7 +129,8 @@ static size_t build(const uint8_t *bytes, size_t size, struct search_table *tabl
 	return SIZE_MAX;
 }
 
-// Nothing but the smallest entries that there can be, eleven bytes each (length, CIE, two addresses, no augmentation data), behind one CIE of absolute ULEB128: the table holds them all.
+// Nothing but the smallest entries that there can be, eleven bytes each (length, CIE, two addresses, no augmentation
+// data), behind one CIE of absolute ULEB128: the table holds them all.
 static void test_smallest_entries(void)
 {
 	static const uint8_t cie[] = { 15, 0, 0, 0, 0, 0, 0, 0, 4, 'z', 'R', 0, 8, 0, 1, 0x78, 16, 1, 0x01 };
@@ -162,7 +167,8 @@ static void test_made_bytes(void)
 	search_table_deinit(&table);
 	CHECK_EQUAL(build(section, 0, &table), 0);
 	search_table_deinit(&table);
-	// Cut anywhere: an error, or what stands before; never a read behind the end (sanitizers see that, and the copy is as long as it is).
+	// Cut anywhere: an error, or what stands before; never a read behind the end (sanitizers see that, and the copy
+	// is as long as it is).
 	for (size_t size = 1; size < sizeof(section); size++) {
 		uint8_t *cut = malloc(size);
 		size_t count;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Estimates where gaps are broken off: threads of a few blocks that have one control block after another, in the same slot or in others; threads that end
-// in a hook; signal handlers within a short way; a least interval that goes up. Each run makes blocks of known sizes by the payload's own code
-// (sampling.c, thread_slot.c), with the short way of entry.S in C, and adds up what the records stand for. Seeds are fixed, so it fails always or never.
+// Estimates where gaps are broken off: threads of a few blocks that have one control block after another, in the same
+// slot or in others; threads that end in a hook; signal handlers within a short way; a least interval that goes up.
+// Each run makes blocks of known sizes by the payload's own code (sampling.c, thread_slot.c), with the short way of
+// entry.S in C, and adds up what the records stand for. Seeds are fixed, so it fails always or never.
 #define PAYLOAD_CONFIG .tid_offset = 16
 #include "check.h"
 #include "payload_region.h"
@@ -15,7 +16,8 @@
 
 enum { RUNS = 400, CONTROL_BLOCKS = 8 };
 
-#define CONTROL_BLOCKS_AT UINT64_C(0x10000000) // the same in each run of the test: slots and passes are found by the address
+#define CONTROL_BLOCKS_AT                                                                                              \
+	UINT64_C(0x10000000) // the same in each run of the test: slots and passes are found by the address
 #define CONTROL_BLOCKS_END UINT64_C(0x14000000)
 
 static uint64_t control_blocks[CONTROL_BLOCKS]; // thread pointers that look for slots beside each other
@@ -59,11 +61,16 @@ static struct thread_slot *current_slot(void)
 	return slot;
 }
 
-static struct thread_pass *current_pass(void) { return &payload_region_state.passes[thread_pass_index(now.thread_pointer)]; }
+static struct thread_pass *current_pass(void)
+{
+	return &payload_region_state.passes[thread_pass_index(now.thread_pointer)];
+}
 
 static struct choice note(uint64_t size, struct choice choice)
 {
-	const struct block_record record = { .size = size, .interval = choice.interval, .samples = choice.samples & HS_SAMPLES_MAX };
+	const struct block_record record = { .size = size,
+					     .interval = choice.interval,
+					     .samples = choice.samples & HS_SAMPLES_MAX };
 
 	now.objects += 1;
 	now.bytes += (double)size;
@@ -74,7 +81,8 @@ static struct choice note(uint64_t size, struct choice choice)
 
 static void in_c_code(uint64_t size) { (void)note(size, sampling_choose(current_slot(), size)); }
 
-// As a malloc whose function is trusted. `interrupts`: where the short way is about to undo what it has subtracted, a handler allocates.
+// As a malloc whose function is trusted. `interrupts`: where the short way is about to undo what it has subtracted, a
+// handler allocates.
 static void allocate_interrupted(uint64_t size, uint64_t interrupts)
 {
 	struct thread_pass *pass = current_pass();
@@ -123,7 +131,8 @@ static void one_block_each(unsigned run)
 	}
 }
 
-// Slots are taken back when a thread has ended, and given to threads of other control blocks; passes stay where they are.
+// Slots are taken back when a thread has ended, and given to threads of other control blocks; passes stay where they
+// are.
 static void slots_change(unsigned run)
 {
 	(void)run;
@@ -337,14 +346,16 @@ static void add(struct tally *tally, double value)
 // The estimates of all runs are, on average, within four and a half of their mean's standard errors.
 static void check_mean(const struct scenario *scenario, const char *what, const struct tally *tally)
 {
-	double mean = tally->sum / RUNS, variance = (tally->squares / RUNS - mean * mean) / (RUNS - 1), away = mean / sqrt(variance);
+	double mean = tally->sum / RUNS, variance = (tally->squares / RUNS - mean * mean) / (RUNS - 1),
+	       away = mean / sqrt(variance);
 
 	check_count++;
 	printf("%s: %s off by %+.4f, %.2f standard errors\n", scenario->name, what, mean, away);
 	if (fabs(away) <= 4.5)
 		return;
 	check_failures++;
-	fprintf(stderr, "%s: the estimates of %s are off by %.4f of the truth on average: %.2f standard errors\n", scenario->name, what, mean, away);
+	fprintf(stderr, "%s: the estimates of %s are off by %.4f of the truth on average: %.2f standard errors\n",
+		scenario->name, what, mean, away);
 }
 
 static void test_scenario(const struct scenario *scenario)
@@ -383,14 +394,16 @@ static void place_control_blocks(void)
 	uint32_t first = thread_slot_index(thread_pointer) + 8;
 
 	if (mmap((void *)CONTROL_BLOCKS_AT, CONTROL_BLOCKS_END - CONTROL_BLOCKS_AT, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0) != (void *)CONTROL_BLOCKS_AT) {
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1,
+		 0) != (void *)CONTROL_BLOCKS_AT) {
 		perror("no memory for control blocks");
 		exit(1);
 	}
 	for (unsigned i = 0; i < CONTROL_BLOCKS; i++) {
 		do
 			thread_pointer += 64;
-		while (thread_pointer < CONTROL_BLOCKS_END - 64 && thread_slot_index(thread_pointer) != first + places[i]);
+		while (thread_pointer < CONTROL_BLOCKS_END - 64 &&
+		       thread_slot_index(thread_pointer) != first + places[i]);
 		control_blocks[i] = thread_pointer;
 	}
 	CHECK_EQUAL(thread_slot_index(control_blocks[CONTROL_BLOCKS - 1]), first + 8);

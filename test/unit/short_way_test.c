@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The short ways of the payload's image, run in an island of this process: which calls pass, and what that leaves in the state pages.
+// The short ways of the payload's image, run in an island of this process: which calls pass, and what that leaves in
+// the state pages.
 #include "check.h"
 
 #include "attach/hook/short_way.h"
@@ -37,7 +38,8 @@ static void put_return(uint8_t *code, uint8_t value)
 
 static void make_islands(void)
 {
-	static const uint8_t stub[] = { 0x4c, 0x8d, 0x1d, 0xe9, 0xff, 0xff, 0xff, 0x41, 0xff, 0x23 }; // attach/hook/relocate.c
+	// attach/hook/relocate.c
+	static const uint8_t stub[] = { 0x4c, 0x8d, 0x1d, 0xe9, 0xff, 0xff, 0xff, 0x41, 0xff, 0x23 };
 	uint8_t *code;
 
 	islands = mmap(NULL, 2 * HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -77,7 +79,8 @@ static void allow(int64_t countdown)
 }
 
 // Whether a call passes, and how many bytes that has taken off.
-static void check_allocation(int line, enum hook_kind kind, uint64_t a, uint64_t b, int64_t countdown, bool passes, int64_t taken)
+static void check_allocation(int line, enum hook_kind kind, uint64_t a, uint64_t b, int64_t countdown, bool passes,
+			     int64_t taken)
 {
 	uint64_t way;
 
@@ -113,7 +116,8 @@ static void test_allocations(void)
 	check_allocation(__LINE__, HOOK_calloc, 10, 0, 1000, false, 0);
 	check_allocation(__LINE__, HOOK_calloc, UINT64_C(1) << 33, UINT64_C(1) << 33, 1000, false, 0); // 2^66
 	check_allocation(__LINE__, HOOK_calloc, UINT64_C(1) << 32, UINT64_C(1) << 31, 1000, false, 0); // 2^63
-	check_allocation(__LINE__, HOOK_calloc, UINT64_C(1) << 32, (UINT64_C(1) << 32) + 1, 1000, false, 0); // 2^64 + 2^32
+	// 2^64 + 2^32
+	check_allocation(__LINE__, HOOK_calloc, UINT64_C(1) << 32, (UINT64_C(1) << 32) + 1, 1000, false, 0);
 	check_allocation(__LINE__, HOOK_calloc, (UINT64_C(1) << 62) + 1, 4, 1000, false, 0); // 2^64 + 4
 	check_allocation(__LINE__, HOOK_calloc, (UINT64_C(1) << 63) + 1, 2, 1000, false, 0);
 	check_allocation(__LINE__, HOOK_calloc, 2, (UINT64_C(1) << 63) + 1, 1000, false, 0);
@@ -163,7 +167,8 @@ static void test_others(void)
 	for (uint32_t kind = 0; kind < HOOK_KIND_COUNT; kind++) {
 		if (kind == HOOK_malloc || kind == HOOK_calloc || kind == HOOK_new || kind == HOOK_free)
 			continue;
-		CHECK_EQUAL(islands[kind].begin, kind == HOOK_way_out ? HS_ISLAND_TRAMPOLINE_OFFSET : HS_ISLAND_STUB_OFFSET);
+		CHECK_EQUAL(islands[kind].begin,
+			    kind == HOOK_way_out ? HS_ISLAND_TRAMPOLINE_OFFSET : HS_ISLAND_STUB_OFFSET);
 		if (kind == HOOK_way_out)
 			continue;
 		CHECK_EQUAL(call((enum hook_kind)kind, 1, 1), BY_STUB);

@@ -8,8 +8,20 @@
 
 // Offsets of the kernel's struct rt_sigframe, counted from the restorer's word.
 enum {
-	UC_FLAGS = 8, UC_LINK = 16, STACK_FLAGS = 32, R8 = 48, RDI = 112, RAX = 152, RSP = 168, RIP = 176, EFLAGS = 184,
-	CS = 192, SS = 198, FPSTATE = 232, SIGNAL_MASK = 304, FRAME_SIZE = 440,
+	UC_FLAGS = 8,
+	UC_LINK = 16,
+	STACK_FLAGS = 32,
+	R8 = 48,
+	RDI = 112,
+	RAX = 152,
+	RSP = 168,
+	RIP = 176,
+	EFLAGS = 184,
+	CS = 192,
+	SS = 198,
+	FPSTATE = 232,
+	SIGNAL_MASK = 304,
+	FRAME_SIZE = 440,
 };
 
 static const struct xsave_layout layout = {
@@ -18,14 +30,36 @@ static const struct xsave_layout layout = {
 	.total = 11008,
 };
 
-static uint64_t u64(const uint8_t *bytes) { uint64_t value; memcpy(&value, bytes, 8); return value; }
-static uint32_t u32(const uint8_t *bytes) { uint32_t value; memcpy(&value, bytes, 4); return value; }
-static uint16_t u16(const uint8_t *bytes) { uint16_t value; memcpy(&value, bytes, 2); return value; }
+static uint64_t u64(const uint8_t *bytes)
+{
+	uint64_t value;
+	memcpy(&value, bytes, 8);
+	return value;
+}
+static uint32_t u32(const uint8_t *bytes)
+{
+	uint32_t value;
+	memcpy(&value, bytes, 4);
+	return value;
+}
+static uint16_t u16(const uint8_t *bytes)
+{
+	uint16_t value;
+	memcpy(&value, bytes, 2);
+	return value;
+}
 
 static void put_u64(uint8_t *bytes, uint64_t value) { memcpy(bytes, &value, 8); }
 
 static const struct user_regs_struct registers = {
-	.r8 = 8, .rdi = 0xd1, .rax = 0xaa, .rsp = 0x7fff0000, .rip = 0x401234, .eflags = 0x246, .cs = 0x33, .ss = 0x2b,
+	.r8 = 8,
+	.rdi = 0xd1,
+	.rax = 0xaa,
+	.rsp = 0x7fff0000,
+	.rip = 0x401234,
+	.eflags = 0x246,
+	.cs = 0x33,
+	.ss = 0x2b,
 };
 
 static void test_areas(void)
@@ -40,18 +74,22 @@ static void test_areas(void)
 		{ 0x7, 0x7, 0x7, 832 },
 		{ 0xe7, 0xe7, 0xe7, 2688 },
 		{ 0xa7, 0xe7, 0xa7, 2688 },
-		{ 0x7, 0x2e7, 0x207, 2696 },           // protection keys are always claimed where they are enabled
-		{ 0xe7, 0x602e7, 0x2e7, 2696 },        // AMX allowed, not in use
+		{ 0x7, 0x2e7, 0x207, 2696 },    // protection keys are always claimed where they are enabled
+		{ 0xe7, 0x602e7, 0x2e7, 2696 }, // AMX allowed, not in use
 		{ 0x600e7, 0x602e7, 0x602e7, 11008 },
-		{ 0x80007, 0x80007, 0x80007, 1088 },   // a component that lies below another
+		{ 0x80007, 0x80007, 0x80007, 1088 }, // a component that lies below another
 	};
 	static uint8_t xstate[11008];
 	static struct sigframe frame;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct sigframe_request request = { .registers = &registers, .signal_mask = 0x1122334455667788,
-						    .xstate = xstate, .xstate_size = sizeof(xstate), .layout = &layout,
-						    .restorer = 0xabcdef, .top = 0x7ffeff83 };
+		struct sigframe_request request = { .registers = &registers,
+						    .signal_mask = 0x1122334455667788,
+						    .xstate = xstate,
+						    .xstate_size = sizeof(xstate),
+						    .layout = &layout,
+						    .restorer = 0xabcdef,
+						    .top = 0x7ffeff83 };
 		const uint8_t *area;
 		uint64_t fpstate;
 
@@ -107,8 +145,11 @@ static void test_bad(void)
 	} cases[] = { { 0, 0x3 }, { 575, 0x3 }, { 576, 0x7 }, { 2688, 0x20007 }, { 11008, 0x103 } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct sigframe_request request = { .registers = &registers, .xstate = xstate, .xstate_size = cases[i].size,
-						    .layout = &layout, .top = 0x7fff0000 };
+		struct sigframe_request request = { .registers = &registers,
+						    .xstate = xstate,
+						    .xstate_size = cases[i].size,
+						    .layout = &layout,
+						    .top = 0x7fff0000 };
 		struct hs_error *error;
 
 		put_u64(xstate + 512, cases[i].used);
@@ -127,8 +168,12 @@ static void test_find(void)
 	size_t begin, end, at;
 
 	for (uint64_t top = low + 6000; top < low + sizeof(bytes); top += 1000) {
-		struct sigframe_request request = { .registers = &registers, .xstate = xstate, .xstate_size = 2696,
-						    .layout = &layout, .top = top, .restorer = 0x401000 };
+		struct sigframe_request request = { .registers = &registers,
+						    .xstate = xstate,
+						    .xstate_size = 2696,
+						    .layout = &layout,
+						    .top = top,
+						    .restorer = 0x401000 };
 		struct hs_error *error = sigframe_build(&request, &frame);
 
 		CHECK(!error);
@@ -142,12 +187,13 @@ static void test_find(void)
 		CHECK_EQUAL(begin, at - HS_SIGFRAME_WORDS_BELOW);
 		CHECK_EQUAL(end, at + frame.size);
 		CHECK(!sigframe_find(bytes, end - 1, low, &begin, &end)); // cut off
-		bytes[at + 32] = 2; // SS_DISABLE, as the kernel writes it
+		bytes[at + 32] = 2;                                       // SS_DISABLE, as the kernel writes it
 		CHECK(!sigframe_find(bytes, sizeof(bytes), low, &begin, &end));
 	}
 }
 
-// A frame's saved stack pointer counts wherever in the bytes it lies, also where the first word of the frame is before them; not the ends of the range.
+// A frame's saved stack pointer counts wherever in the bytes it lies, also where the first word of the frame is before
+// them; not the ends of the range.
 static void test_returns_to(void)
 {
 	static uint8_t bytes[4096];
@@ -157,8 +203,9 @@ static void test_returns_to(void)
 		uint16_t cs;
 		bool expected;
 	} cases[] = {
-		{ 0x7fff4000, 0x33, true }, { 0x7fff0000, 0x33, true }, { 0x7fff7fff, 0x33, true }, { 0x7ffeffff, 0x33, false }, { 0x7fff8000, 0x33, false },
-		{ 0x7fff4000, 0x23, false }, { 0x7fff4000, 0x133, false }, { 0, 0x33, false },
+		{ 0x7fff4000, 0x33, true },   { 0x7fff0000, 0x33, true },  { 0x7fff7fff, 0x33, true },
+		{ 0x7ffeffff, 0x33, false },  { 0x7fff8000, 0x33, false }, { 0x7fff4000, 0x23, false },
+		{ 0x7fff4000, 0x133, false }, { 0, 0x33, false },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -177,7 +224,8 @@ static void test_returns_to(void)
 	CHECK(!sigframe_returns_to(bytes, 0, low, high));
 }
 
-// Protection keys that keep the thread from memory of key 0 would make each call of ours a SIGSEGV; those of other keys are the usual case.
+// Protection keys that keep the thread from memory of key 0 would make each call of ours a SIGSEGV; those of other keys
+// are the usual case.
 static void test_keys(void)
 {
 	static uint8_t xstate[11008];

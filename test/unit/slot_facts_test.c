@@ -11,7 +11,9 @@ enum { SLOTS = 4 };
 
 static struct slot_facts_list read_facts(const struct made_region *region, const uint64_t *pointers, size_t count)
 {
-	struct region_access access = { .fd = -1, .address = (uint64_t)region->bytes, .size = region->size, .header = *region->header };
+	struct region_access access = {
+		.fd = -1, .address = (uint64_t)region->bytes, .size = region->size, .header = *region->header
+	};
 	struct frozen_thread threads[SLOTS] = { 0 };
 	const struct frozen_process process = { .pid = getpid(), .threads = threads, .count = count };
 	struct slot_facts_list facts = { 0 };
@@ -47,7 +49,8 @@ static void test_facts(void)
 	for (size_t i = 0; i < SLOTS; i++) {
 		const struct slot_facts *slot = slot_facts_find(&facts, pointers[i]);
 
-		CHECK(slot && slot->guard == 0x1000 + i * 16 && slot->stack_low == pointers[i] - 0x10000 && slot->stack_high == pointers[i]);
+		CHECK(slot && slot->guard == 0x1000 + i * 16 && slot->stack_low == pointers[i] - 0x10000 &&
+		      slot->stack_high == pointers[i]);
 		CHECK(slot && !slot->is_of_several);
 		with_left += slot && slot->left[HS_LEFT_GUARDS - 1] == slot->guard + 8;
 		without += slot && !slot->left[HS_LEFT_GUARDS - 1];
@@ -67,7 +70,8 @@ static bool has_nobodys(const struct slot_facts_list *facts, uint64_t guard)
 	return false;
 }
 
-// What coroutines have left whose thread is no more, in a slot that is nobody's or that nobody has taken yet, and what slots have forgotten.
+// What coroutines have left whose thread is no more, in a slot that is nobody's or that nobody has taken yet, and what
+// slots have forgotten.
 static void test_nobodys(void)
 {
 	struct slot_facts_list facts;
@@ -92,7 +96,8 @@ static void test_nobodys(void)
 	facts = read_facts(&region, pointers, 1); // the first one's thread lives
 	CHECK_EQUAL(facts.count, 2);
 	CHECK_EQUAL(facts.nobodys_count, 5);
-	CHECK(has_nobodys(&facts, 0x1001) && has_nobodys(&facts, 0x1002) && has_nobodys(&facts, 0x2001) && has_nobodys(&facts, 0x2002));
+	CHECK(has_nobodys(&facts, 0x1001) && has_nobodys(&facts, 0x1002) && has_nobodys(&facts, 0x2001) &&
+	      has_nobodys(&facts, 0x2002));
 	CHECK(has_nobodys(&facts, 0x3000));
 	CHECK(!facts.guards_lost);
 	slot_facts_deinit(&facts);
@@ -109,7 +114,8 @@ static void test_nobodys(void)
 	made_region_deinit(&region);
 }
 
-// Two threads of one pointer, the lowest, the highest or one between; and a slot that says itself that several threads had it.
+// Two threads of one pointer, the lowest, the highest or one between; and a slot that says itself that several threads
+// had it.
 static void test_several(void)
 {
 	for (size_t shared = 0; shared < SLOTS - 1; shared++)

@@ -28,13 +28,13 @@ static void test_spans(void)
 		uint64_t sp, control_block, low, high;
 		bool is_proven;
 	} cases[] = {
-		{ 0x2008, 0x8000, 0x2008, 0x8000, true },   // a thread of the C library: its block is at the end
-		{ 0x200c, 0x8004, 0x2008, 0x8000, true },   // whole words
-		{ 0x2008, 0x1800, 0x2008, 0x9000, false },  // the block lies below: another stack
-		{ 0x2008, 0x30000, 0x2008, 0x9000, false }, // elsewhere
+		{ 0x2008, 0x8000, 0x2008, 0x8000, true },    // a thread of the C library: its block is at the end
+		{ 0x200c, 0x8004, 0x2008, 0x8000, true },    // whole words
+		{ 0x2008, 0x1800, 0x2008, 0x9000, false },   // the block lies below: another stack
+		{ 0x2008, 0x30000, 0x2008, 0x9000, false },  // elsewhere
 		{ 0x31000, 0x2000, 0x31000, 0x38000, true }, // the main thread
-		{ 0x21000, 0, 0x21000, 0x21000, false },    // cannot be read
-		{ 0x10000, 0, 0x10000, 0x10000, false },    // nothing is there
+		{ 0x21000, 0, 0x21000, 0x21000, false },     // cannot be read
+		{ 0x10000, 0, 0x10000, 0x10000, false },     // nothing is there
 	};
 	struct proc_maps maps;
 
@@ -53,7 +53,8 @@ static void test_spans(void)
 // Pages: written, never written, written, and the last one as `guard` makes it.
 static void test_end(struct target_memory *memory, bool with_pagemap, bool shared, int guard)
 {
-	char *pages = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS, -1, 0);
+	char *pages = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE,
+			   (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS, -1, 0);
 	bool is_known, stops_early = shared && with_pagemap;
 	char *copy = malloc(PAGES * PAGE);
 	struct stack_reader reader;
@@ -87,7 +88,8 @@ static void test_end(struct target_memory *memory, bool with_pagemap, bool share
 	munmap(pages, PAGES * PAGE);
 }
 
-// The last page of a mapping was never written; behind it is nothing, or pages that nobody may read. pagemap says the same of all of them.
+// The last page of a mapping was never written; behind it is nothing, or pages that nobody may read. pagemap says the
+// same of all of them.
 static void test_end_of_mapping(struct target_memory *memory, bool unmapped)
 {
 	char *pages = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -105,7 +107,8 @@ static void test_end_of_mapping(struct target_memory *memory, bool unmapped)
 	must(proc_maps_read(getpid(), &maps));
 	stack_reader_open(memory, &maps, &reader);
 	for (int from = 0; from < 2; from++) {
-		must(stack_reader_copy(&reader, (uint64_t)pages + (uint64_t)from * PAGE, copy, (size_t)(PAGES - from) * PAGE, &size, &is_known));
+		must(stack_reader_copy(&reader, (uint64_t)pages + (uint64_t)from * PAGE, copy,
+				       (size_t)(PAGES - from) * PAGE, &size, &is_known));
 		CHECK_EQUAL(size, (2 - from) * PAGE);
 		CHECK(is_known);
 	}

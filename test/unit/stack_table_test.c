@@ -46,7 +46,8 @@ static void test_same_frame(void)
 		nodes[i] = stack_table_node(slot, parents[i], made_frame(0x500, 1));
 	}
 	for (uint32_t i = 0; i < PARENTS; i++)
-		wrong += node_at(nodes[i])->parent != parents[i] || stack_table_node(slot, parents[i], made_frame(0x500, 1)) != nodes[i];
+		wrong += node_at(nodes[i])->parent != parents[i] ||
+			 stack_table_node(slot, parents[i], made_frame(0x500, 1)) != nodes[i];
 	CHECK_EQUAL(wrong, 0);
 	payload_region_deinit(&made);
 }
@@ -61,7 +62,8 @@ static void test_full(void)
 	for (uint64_t i = 0; i < HS_PAGE_SIZE / sizeof(struct stack_node); i++)
 		CHECK((last = stack_table_node(slot, 0, i)) != 0);
 	CHECK_EQUAL(stack_table_node(slot, 0, 999), 0);
-	CHECK_EQUAL(stack_table_node(slot, 0, HS_PAGE_SIZE / sizeof(struct stack_node) - 1), last); // known ones are found still
+	// known ones are found still
+	CHECK_EQUAL(stack_table_node(slot, 0, HS_PAGE_SIZE / sizeof(struct stack_node) - 1), last);
 	payload_region_deinit(&made);
 }
 

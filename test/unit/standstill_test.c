@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bound of the time in which a target stands still: of one stop, and of all stops of a command. What the watchdog says of a tool that it
-// cannot kill.
+// The bound of the time in which a target stands still: of one stop, and of all stops of a command. What the watchdog
+// says of a tool that it cannot kill.
 #include "attach/guard/standstill.h"
 #include "attach/guard/tool_guard.h"
 #include "base/clock.h"
@@ -102,7 +102,8 @@ static int hang(void *guarded)
 		pause();
 }
 
-// What the hanging tool and its watchdog have said, and how it ended. `wait_ms`: until it is killed from outside; it may end before.
+// What the hanging tool and its watchdog have said, and how it ended. `wait_ms`: until it is killed from outside; it
+// may end before.
 static int run_first_process(bool guarded, int wait_ms, char *said, size_t size)
 {
 	static _Alignas(16) char stack[262144];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that runs only while another one waits for it, and stops after any instruction that it is told to: by the processor's single steps
-// (the trap flag), of which each raises SIGTRAP. Only instructions of this program count, not those of libraries. Or after a change of memory that
-// is watched.
+// A thread that runs only while another one waits for it, and stops after any instruction that it is told to: by the
+// processor's single steps (the trap flag), of which each raises SIGTRAP. Only instructions of this program count, not
+// those of libraries. Or after a change of memory that is watched.
 #ifndef HEAPSNAP_TEST_UNIT_STEPPED_THREAD_H
 #define HEAPSNAP_TEST_UNIT_STEPPED_THREAD_H
 
@@ -19,8 +19,9 @@ struct stepped_thread {
 	sem_t go, stopped;
 	void (*work)(struct stepped_thread *);
 	unsigned number;
-	unsigned changes, instructions; // how far it goes on: so many changes of what is watched, then so many instructions
-	bool runs_freely;               // to its next stepped_pause, or its end
+	unsigned changes,
+		instructions; // how far it goes on: so many changes of what is watched, then so many instructions
+	bool runs_freely;     // to its next stepped_pause, or its end
 };
 
 enum { STEPPED_PAGE = 4096, STEPPED_WATCHED_MAX = 64 };
@@ -87,12 +88,14 @@ static inline void stepped_trap(int signal, siginfo_t *info, void *context)
 // The stack below may be in use without having been taken (the red zone).
 __attribute__((noinline)) static void stepped_begin(void)
 {
-	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orq $0x100, (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::: "cc", "memory");
+	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orq $0x100, (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::
+				 : "cc", "memory");
 }
 
 __attribute__((noinline)) static void stepped_end(void)
 {
-	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; andq $~0x100, (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::: "cc", "memory");
+	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; andq $~0x100, (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::
+				 : "cc", "memory");
 }
 
 static inline void *stepped_main(void *context)
@@ -123,8 +126,8 @@ static inline void stepped_create(struct stepped_thread *thread, void (*work)(st
 
 	*thread = (struct stepped_thread){ .work = work, .number = number };
 	sigemptyset(&action.sa_mask);
-	if (sem_init(&thread->go, 0, 0) != 0 || sem_init(&thread->stopped, 0, 0) != 0 || sigaction(SIGTRAP, &action, NULL) != 0 ||
-	    pthread_create(&thread->thread, NULL, stepped_main, thread) != 0)
+	if (sem_init(&thread->go, 0, 0) != 0 || sem_init(&thread->stopped, 0, 0) != 0 ||
+	    sigaction(SIGTRAP, &action, NULL) != 0 || pthread_create(&thread->thread, NULL, stepped_main, thread) != 0)
 		exit(1);
 }
 

@@ -63,7 +63,9 @@ static void test_utf8(void)
 		{ "plain", "plain" },
 		{ "h\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "h\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80" },
 		{ "\x80", "\\x80" },
-		{ "a\xff" "b", "a\\xffb" },
+		{ "a\xff"
+		  "b",
+		  "a\\xffb" },
 		{ "\xc3", "\\xc3" },
 		{ "\xed\xa0\x80", "\\xed\\xa0\\x80" }, // surrogate
 		{ "\x1b]0;x\a", "\\x1b]0;x\\x07" },

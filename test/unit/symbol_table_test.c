@@ -22,11 +22,26 @@ int main(void)
 		uint64_t address;
 		const char *name;
 	} cases[] = {
-		{ 0xfff, "-" },		{ 0x1000, "malloc" },  { 0x10ff, "malloc" },	    { 0x1100, "-" },
-		{ 0x1200, "long" },	{ 0x1300, "inside" },  { 0x130f, "inside" },	    { 0x1310, "long" },
-		{ 0x15ff, "long" },	{ 0x1600, "-" },       { 0x2000, "unsized" },	    { 0x27ff, "unsized" },
-		{ 0x28ff, "unsized_short" }, { 0x2900, "-" },  { 0x6fff, "-" },		    { 0x700f, "last" },
-		{ 0x7010, "-" },	{ 0x8fff, "end" },     { 0x9000, "-" },		    { UINT64_MAX, "-" },
+		{ 0xfff, "-" },
+		{ 0x1000, "malloc" },
+		{ 0x10ff, "malloc" },
+		{ 0x1100, "-" },
+		{ 0x1200, "long" },
+		{ 0x1300, "inside" },
+		{ 0x130f, "inside" },
+		{ 0x1310, "long" },
+		{ 0x15ff, "long" },
+		{ 0x1600, "-" },
+		{ 0x2000, "unsized" },
+		{ 0x27ff, "unsized" },
+		{ 0x28ff, "unsized_short" },
+		{ 0x2900, "-" },
+		{ 0x6fff, "-" },
+		{ 0x700f, "last" },
+		{ 0x7010, "-" },
+		{ 0x8fff, "end" },
+		{ 0x9000, "-" },
+		{ UINT64_MAX, "-" },
 	};
 	struct symbol_table table = { 0 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A library whose calls of a callback stand in functions of known names and lines; symbolize_test asks for them.
 // Compiled with -g -O2.
-#define INLINED static inline __attribute__((always_inline))
+#define INLINED     static inline __attribute__((always_inline))
 #define OUT_OF_LINE __attribute__((noinline))
 
 typedef void *callback();
@@ -22,27 +22,20 @@ INLINED void *keep(void *address)
 }
 
 const int fixture_inner_line = __LINE__ + 3;
-INLINED void *inner(callback *call)
-{
-	return keep(call());
-}
+INLINED void *inner(callback *call) { return keep(call()); }
 
 const int fixture_middle_line = __LINE__ + 3;
-INLINED void *middle(callback *call)
-{
-	return keep(inner(call));
-}
+INLINED void *middle(callback *call) { return keep(inner(call)); }
 
 const int fixture_outer_line = __LINE__ + 3;
-void *fixture_outer(callback *call)
+void *fixture_outer(callback *call) { return keep(middle(call)); }
+
+namespace fixture
 {
-	return keep(middle(call));
-}
 
-namespace fixture {
-
-class Box {
-public:
+class Box
+{
+      public:
 	OUT_OF_LINE void *fill(callback *call, int count);
 	int filled = 0;
 };
@@ -64,17 +57,12 @@ void *fixture_method(callback *call)
 	return keep(box.fill(call, 3));
 }
 
-namespace {
-OUT_OF_LINE void *local_function(callback *call)
+namespace
 {
-	return keep(call());
-}
+OUT_OF_LINE void *local_function(callback *call) { return keep(call()); }
 } // namespace
 
-void *fixture_local(callback *call)
-{
-	return keep(local_function(call));
-}
+void *fixture_local(callback *call) { return keep(local_function(call)); }
 
 void *fixture_lambda(callback *call)
 {

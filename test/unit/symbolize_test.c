@@ -23,10 +23,7 @@ static void show(enum hs_log_level level, const char *message)
 	printf("  %s\n", message);
 }
 
-__attribute__((noinline)) static void *return_address(void)
-{
-	return __builtin_return_address(0);
-}
+__attribute__((noinline)) static void *return_address(void) { return __builtin_return_address(0); }
 
 struct search {
 	uintptr_t address;
@@ -121,14 +118,11 @@ static const struct profile_function *function_of(const struct heap_profile *pro
 
 static int64_t line_of(const struct heap_profile *profile, uint32_t line)
 {
-	return line < profile->locations[0].line_count ?
-		       profile->lines[profile->locations[0].first_line + line].line : -1;
+	return line < profile->locations[0].line_count ? profile->lines[profile->locations[0].first_line + line].line
+						       : -1;
 }
 
-static bool begins_with(const char *text, const char *begin)
-{
-	return strncmp(text, begin, strlen(begin)) == 0;
-}
+static bool begins_with(const char *text, const char *begin) { return strncmp(text, begin, strlen(begin)) == 0; }
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -170,8 +164,8 @@ static void check_inlined(void *library)
 	struct heap_profile profile = make_profile(call_fixture(library, "fixture_outer"));
 
 	symbolize(&profile);
-	// keep() holds no call, so it is not among them. GCC gives no linkage name, thus no parameters, to functions that
-	// are static; clang does.
+	// keep() holds no call, so it is not among them. GCC gives no linkage name, thus no parameters, to functions
+	// that are static; clang does.
 	CHECK_EQUAL(profile.locations[0].line_count, 3);
 	CHECK(begins_with(function_of(&profile, 0)->name, "inner"));
 	CHECK(begins_with(function_of(&profile, 1)->name, "middle"));

@@ -56,8 +56,8 @@ static struct visits visit_nodes(struct table_view *view)
 
 // Both ends of every level, and odd multiples of 8.
 static const uint64_t addresses[] = {
-	0x10, 0x18, 0x3ff0, 0x3ff8, 0x4000, 0x1ffffff0, 0x1ffffff8, 0x20000000, 0x555555556eb8, 0x555555556ec0, 0x7ffff7fc1230,
-	0x7ffffffffff0, 0x7ffffffffff8,
+	0x10,       0x18,           0x3ff0,         0x3ff8,         0x4000,         0x1ffffff0,     0x1ffffff8,
+	0x20000000, 0x555555556eb8, 0x555555556ec0, 0x7ffff7fc1230, 0x7ffffffffff0, 0x7ffffffffff8,
 };
 enum { ADDRESSES = sizeof(addresses) / sizeof(addresses[0]) };
 
@@ -220,7 +220,8 @@ static void test_shared_tables(void)
 	made_region_deinit(&region);
 }
 
-// Pieces whose entry is a block's at each position, blocks that share a piece, and one whose release was not seen before another one came there.
+// Pieces whose entry is a block's at each position, blocks that share a piece, and one whose release was not seen
+// before another one came there.
 static void test_wide_blocks(void)
 {
 	const uint64_t heap = 0x7ffff0000000;
@@ -240,7 +241,8 @@ static void test_wide_blocks(void)
 	inner = made_block(&region, heap + 0x8010, 100, 0);
 	hidden = *made_narrow_entry(&region, heap + 0x9020) = made_record(&region, 20, 0);
 	shown = made_block(&region, heap + 0x9020, 77, 0);
-	CHECK(*made_wide_entry(&region, heap + 0x9020) == (2u << 30 | shown) && *made_narrow_entry(&region, heap + 0x8010) == inner);
+	CHECK(*made_wide_entry(&region, heap + 0x9020) == (2u << 30 | shown) &&
+	      *made_narrow_entry(&region, heap + 0x8010) == inner);
 	view = made_view(&region);
 	visits = visit_blocks(&view);
 	CHECK_EQUAL(visits.count, 8);
@@ -256,8 +258,10 @@ static void test_wide_blocks(void)
 	*made_wide_entry(&region, heap + 0x9020) = 0;
 	CHECK_EQUAL(table_find_block(&view, heap + 0x9020), hidden);
 	CHECK_EQUAL(visit_blocks(&view).count, 8);
-	CHECK(table_wide_entry(&view, heap + 16) == made_wide_entry(&region, heap) && !table_wide_entry(&view, heap + 8));
-	CHECK(!table_wide_entry(&view, heap + 0x10000) && !table_wide_entry(&view, UINT64_C(1) << 47) && !table_narrow_entry(&view, heap + 4));
+	CHECK(table_wide_entry(&view, heap + 16) == made_wide_entry(&region, heap) &&
+	      !table_wide_entry(&view, heap + 8));
+	CHECK(!table_wide_entry(&view, heap + 0x10000) && !table_wide_entry(&view, UINT64_C(1) << 47) &&
+	      !table_narrow_entry(&view, heap + 4));
 	CHECK_EQUAL(view.damaged, 0);
 	made_region_deinit(&region);
 }
@@ -317,12 +321,14 @@ static void test_samples(void)
 	CHECK_EQUAL(table_find_block(&view, samples[1] + 4), 0);
 	CHECK_EQUAL(table_find_block(&view, samples[1] + (UINT64_C(1) << 47)), 0);
 	CHECK_EQUAL(table_find_block(&view, UINT64_MAX), 0);
-	CHECK(table_sample_room(&view, samples[1]) && !table_sample_room(&view, samples[1] + 4) && !table_sample_room(&view, UINT64_MAX));
+	CHECK(table_sample_room(&view, samples[1]) && !table_sample_room(&view, samples[1] + 4) &&
+	      !table_sample_room(&view, UINT64_MAX));
 	CHECK_EQUAL(view.damaged, 0);
 	made_region_deinit(&region);
 }
 
-// Entries that no payload writes: without a record, with one outside the pages, of an address that has one already; and a table full of such.
+// Entries that no payload writes: without a record, with one outside the pages, of an address that has one already; and
+// a table full of such.
 static void test_broken_samples(void)
 {
 	struct made_region region;
@@ -332,7 +338,8 @@ static void test_broken_samples(void)
 
 	made_region_init(&region, 100);
 	ref = made_sample(&region, 0x1000, 1, 512, 0);
-	entries = (uint64_t *)(region.bytes + HS_OFFSET_SAMPLES) + sample_bucket(sample_key(0x1000)) * (uint64_t)HS_SAMPLE_BUCKET_ENTRIES;
+	entries = (uint64_t *)(region.bytes + HS_OFFSET_SAMPLES) +
+		  sample_bucket(sample_key(0x1000)) * (uint64_t)HS_SAMPLE_BUCKET_ENTRIES;
 	CHECK_EQUAL(entries[0], sample_entry(sample_tag(sample_key(0x1000)), ref));
 	entries[2] = entries[0]; // twice
 	entries[3] = sample_entry(sample_tag(sample_key(0x1000)), made_record(&region, 2, 0));
@@ -485,7 +492,7 @@ static void test_lists(void)
 
 int main(void)
 {
-	test_blocks(8); // in narrow entries
+	test_blocks(8);    // in narrow entries
 	test_blocks(1000); // in wide ones, but for odd addresses
 	test_wide_blocks();
 	test_broken_wide_blocks();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copying real memory of a region, as large and as empty as one that a target has: what was written arrives, holes stay holes.
+// Copying real memory of a region, as large and as empty as one that a target has: what was written arrives, holes stay
+// holes.
 #include "check.h"
 #include "made_region.h"
 
@@ -174,8 +175,8 @@ static void test_refused(void)
 	destroy(&file);
 }
 
-// A target that makes its region larger than memory, and says that all of it is used, read without the right to open the file: nothing of
-// that is read, because reading would fill it.
+// A target that makes its region larger than memory, and says that all of it is used, read without the right to open
+// the file: nothing of that is read, because reading would fill it.
 static void test_too_large(void)
 {
 	struct memory_file file;

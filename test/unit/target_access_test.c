@@ -9,16 +9,20 @@
 static void test_decide(void)
 {
 	// The same user, nothing special.
-	const struct access_facts same = { .tool_uid = 1000, .tool_gid = 1000, .uids = { 1000, 1000, 1000 },
-					   .gids = { 1000, 1000, 1000 }, .proc_owner = 1000, .same_namespace = true,
+	const struct access_facts same = { .tool_uid = 1000,
+					   .tool_gid = 1000,
+					   .uids = { 1000, 1000, 1000 },
+					   .gids = { 1000, 1000, 1000 },
+					   .proc_owner = 1000,
+					   .same_namespace = true,
 					   .yama_scope = -1 };
 	struct access_facts facts;
 
-#define EXPECT(verdict, ...)                                                                       \
-	do {                                                                                       \
-		facts = same;                                                                      \
-		__VA_ARGS__;                                                                       \
-		CHECK_EQUAL(access_decide(&facts), verdict);                                       \
+#define EXPECT(verdict, ...)                                                                                           \
+	do {                                                                                                           \
+		facts = same;                                                                                          \
+		__VA_ARGS__;                                                                                           \
+		CHECK_EQUAL(access_decide(&facts), verdict);                                                           \
 	} while (0)
 
 	EXPECT(ACCESS_ALLOWED, (void)0);
@@ -56,8 +60,9 @@ static void test_messages(void)
 		{ ACCESS_YAMA_NEVER, "reboot" },
 		{ ACCESS_ALLOWED, "security module" },
 	};
-	const struct access_facts facts = { .tool_uid = 1000, .tool_gid = 1001, .uids = { 3, 33, 3 }, .gids = { 3, 34, 3 },
-					    .yama_scope = 1 };
+	const struct access_facts facts = {
+		.tool_uid = 1000, .tool_gid = 1001, .uids = { 3, 33, 3 }, .gids = { 3, 34, 3 }, .yama_scope = 1
+	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct findings findings = { 0 };
@@ -85,7 +90,9 @@ static void test_status(void)
 
 static void test_parse_pid(void)
 {
-	static const char *const bad[] = { "", "0", "-1", "+1", " 1", "1 ", "1x", "x", "0x10", "2147483648", "99999999999999999999" };
+	static const char *const bad[] = {
+		"", "0", "-1", "+1", " 1", "1 ", "1x", "x", "0x10", "2147483648", "99999999999999999999"
+	};
 	struct hs_error *error;
 	pid_t pid = 0;
 

@@ -36,7 +36,8 @@ static void check_refusals(int line, const struct target_info *info, const int *
 	while (grounds[count] >= 0)
 		count++;
 	if (findings.count != count)
-		fprintf(stderr, "line %d: %zu findings, the first: %s\n", line, findings.count, findings.count ? findings.items[0].message : "");
+		fprintf(stderr, "line %d: %zu findings, the first: %s\n", line, findings.count,
+			findings.count ? findings.items[0].message : "");
 	CHECK_EQUAL(findings.count, count);
 	for (size_t i = 0; i < count && i < findings.count; i++) {
 		CHECK_EQUAL(findings.items[i].ground, grounds[i]);
@@ -60,40 +61,48 @@ static void test_judge(void)
 {
 	struct target_info info;
 
-#define GROUNDS(...) ((const int[]){ __VA_ARGS__ __VA_OPT__(, ) -1 })
-#define EXPECT(says, grounds, ...)                                                                 \
-	do {                                                                                       \
-		info = usual();                                                                    \
-		__VA_ARGS__;                                                                       \
-		check_refusals(__LINE__, &info, grounds, says);                                    \
+#define GROUNDS(...) ((const int[]){ __VA_ARGS__ __VA_OPT__(, ) - 1 })
+#define EXPECT(says, grounds, ...)                                                                                     \
+	do {                                                                                                           \
+		info = usual();                                                                                        \
+		__VA_ARGS__;                                                                                           \
+		check_refusals(__LINE__, &info, grounds, says);                                                        \
 	} while (0)
 
 	EXPECT("", GROUNDS(), (void)0);
-	EXPECT("77 is a thread of process 70 (nginx): give that id instead", GROUNDS(GROUND_process), info.process = 70);
-	EXPECT("process 77 (nginx) is a kernel thread: it has no heap", GROUNDS(GROUND_process), info.kernel_thread = true);
+	EXPECT("77 is a thread of process 70 (nginx): give that id instead", GROUNDS(GROUND_process),
+	       info.process = 70);
+	EXPECT("process 77 (nginx) is a kernel thread: it has no heap", GROUNDS(GROUND_process),
+	       info.kernel_thread = true);
 	EXPECT("process 77 is heapsnap itself", GROUNDS(GROUND_process), info.is_self = true);
 	EXPECT("waits for its parent 5 (a zombie)", GROUNDS(GROUND_process), info.state = 'Z'; info.thread_count = 1);
 	EXPECT("", GROUNDS(), info.state = 'Z'); // its main thread has ended, others live on
 	EXPECT("(a zombie)", GROUNDS(GROUND_process), info.state = 'X');
 	// What has no memory of its own is judged no further.
-	EXPECT("kernel thread", GROUNDS(GROUND_process), info.kernel_thread = true; info.tracer = 8; info.threads.seccomp_mode = 1);
+	EXPECT("kernel thread", GROUNDS(GROUND_process), info.kernel_thread = true; info.tracer = 8;
+	       info.threads.seccomp_mode = 1);
 	EXPECT("already traced by process 8 (gdb): only one tracer", GROUNDS(GROUND_tracer), info.tracer = 8;
 	       strcpy(info.tracer_name, "gdb"));
-	EXPECT("belongs to user 33, group 0, and heapsnap runs as user 1000", GROUNDS(GROUND_permission), info.access_error = EACCES);
+	EXPECT("belongs to user 33, group 0, and heapsnap runs as user 1000", GROUNDS(GROUND_permission),
+	       info.access_error = EACCES);
 	EXPECT("a security module", GROUNDS(GROUND_permission), info.access_error = EPERM; info.access.tool_uid = 33);
-	EXPECT("kernel.yama.ptrace_scope is 2", GROUNDS(GROUND_permission), info.access_error = EPERM; info.access.tool_uid = 33;
-	       info.access.yama_scope = 2);
+	EXPECT("kernel.yama.ptrace_scope is 2", GROUNDS(GROUND_permission), info.access_error = EPERM;
+	       info.access.tool_uid = 33; info.access.yama_scope = 2);
 	EXPECT("32-bit program: only x86-64", GROUNDS(GROUND_program), info.is_32_bit = true);
-	EXPECT("strict seccomp mode", GROUNDS(GROUND_seccomp), info.threads.seccomp_mode = 1; info.access.tool_effective = SYS_ADMIN);
+	EXPECT("strict seccomp mode", GROUNDS(GROUND_seccomp), info.threads.seccomp_mode = 1;
+	       info.access.tool_effective = SYS_ADMIN);
 	EXPECT("", GROUNDS(), info.threads.seccomp_mode = 2; info.access.tool_effective = SYS_ADMIN);
-	EXPECT("only CAP_SYS_ADMIN may suspend: run heapsnap as root", GROUNDS(GROUND_seccomp), info.threads.seccomp_mode = 2;
+	EXPECT("only CAP_SYS_ADMIN may suspend: run heapsnap as root", GROUNDS(GROUND_seccomp),
+	       info.threads.seccomp_mode = 2;
 	       info.access.tool_effective = ~SYS_ADMIN);
-	EXPECT("because it is filtered itself", GROUNDS(GROUND_seccomp), info.threads.seccomp_mode = 2; info.access.tool_effective = SYS_ADMIN;
-	       info.tool_seccomp_mode = 2);
-	EXPECT("every thread of process 77 (nginx) runs with a user shadow stack", GROUNDS(GROUND_shadow_stack), info.threads.shadow_stacks = 3);
+	EXPECT("because it is filtered itself", GROUNDS(GROUND_seccomp), info.threads.seccomp_mode = 2;
+	       info.access.tool_effective = SYS_ADMIN; info.tool_seccomp_mode = 2);
+	EXPECT("every thread of process 77 (nginx) runs with a user shadow stack", GROUNDS(GROUND_shadow_stack),
+	       info.threads.shadow_stacks = 3);
 	EXPECT("", GROUNDS(), info.threads.shadow_stacks = 2);
 	EXPECT("", GROUNDS(), info.threads.count = 0);
-	EXPECT("already traced", GROUNDS(GROUND_tracer, GROUND_permission, GROUND_program, GROUND_seccomp), info.tracer = 8;
+	EXPECT("already traced", GROUNDS(GROUND_tracer, GROUND_permission, GROUND_program, GROUND_seccomp),
+	       info.tracer = 8;
 	       info.access_error = EACCES; info.is_32_bit = true; info.threads.seccomp_mode = 1);
 }
 
@@ -112,7 +121,8 @@ static void test_warnings(void)
 	CHECK(!findings_refuse(&findings));
 	CHECK(!findings_error(&findings));
 	CHECK_EQUAL(findings_verdict(&findings, GROUND_threads), FINDING_WARNING);
-	CHECK_STRING(findings.items[0].message, "thread 78 of process 77 (nginx) is in a sleep that cannot be interrupted (kernel_clone)");
+	CHECK_STRING(findings.items[0].message,
+		     "thread 78 of process 77 (nginx) is in a sleep that cannot be interrupted (kernel_clone)");
 	CHECK_STRING(findings.items[1].message, "process 77 (nginx) is stopped: 3 of 3 threads");
 }
 
@@ -133,8 +143,9 @@ static void test_frozen(void)
 	CHECK_EQUAL(findings_verdict(&findings, GROUND_threads), FINDING_REFUSAL);
 	error = target_refuse_frozen(&info);
 	CHECK(error && error->code == HS_ERROR_REFUSED);
-	CHECK_STRING(error ? error->message : "", "process 77 (nginx) does not run, because its control group is frozen "
-						   "(/sys/fs/cgroup/shop/cgroup.freeze: 1): thaw it, then try again");
+	CHECK_STRING(error ? error->message : "",
+		     "process 77 (nginx) does not run, because its control group is frozen "
+		     "(/sys/fs/cgroup/shop/cgroup.freeze: 1): thaw it, then try again");
 	hs_error_destroy(error);
 }
 

@@ -14,21 +14,25 @@ static void test_rule(void)
 		struct hs_own_rights rights;
 		bool more;
 	} cases[] = {
-		{ { .users = { 0, 0, 0 }, .groups = { 0, 0, 0 }, .capabilities = UINT64_MAX }, false },                  // root
-		{ { .users = { 1000, 1000, 1000 }, .groups = { 100, 100, 100 } }, false },                               // a user
-		{ { .users = { 1000, 0, 0 }, .groups = { 100, 100, 100 } }, true },                                      // set-user-ID
-		{ { .users = { 1000, 1000, 0 }, .groups = { 100, 100, 100 } }, true },                                   // and it can be again
-		{ { .users = { 1000, 1000, 1000 }, .groups = { 100, 0, 0 } }, true },                                    // set-group-ID
+		{ { .users = { 0, 0, 0 }, .groups = { 0, 0, 0 }, .capabilities = UINT64_MAX }, false }, // root
+		{ { .users = { 1000, 1000, 1000 }, .groups = { 100, 100, 100 } }, false },              // a user
+		{ { .users = { 1000, 0, 0 }, .groups = { 100, 100, 100 } }, true },                     // set-user-ID
+		{ { .users = { 1000, 1000, 0 }, .groups = { 100, 100, 100 } }, true }, // and it can be again
+		{ { .users = { 1000, 1000, 1000 }, .groups = { 100, 0, 0 } }, true },  // set-group-ID
 		{ { .users = { 1000, 1000, 1000 }, .groups = { 100, 100, 0 } }, true },
-		{ { .secure = true, .users = { 1000, 1000, 1000 }, .groups = { 100, 100, 100 } }, true },                // capabilities of the file
-		{ { .users = { 1000, 1000, 1000 }, .groups = { 100, 100, 100 }, .capabilities = 1u << 19 }, true },      // handed on
-		{ { .users = { 0, 0, 0 }, .groups = { 0, 0, 0 }, .capabilities = UINT64_MAX, .invokers = { "1000" } }, true }, // sudo
-		{ { .users = { 0, 0, 0 }, .groups = { 0, 0, 0 }, .capabilities = UINT64_MAX, .invokers = { "0" } }, false },  // by root
+		{ { .secure = true, .users = { 1000, 1000, 1000 }, .groups = { 100, 100, 100 } },
+		  true }, // capabilities of the file
+		{ { .users = { 1000, 1000, 1000 }, .groups = { 100, 100, 100 }, .capabilities = 1u << 19 },
+		  true }, // handed on
+		{ { .users = { 0, 0, 0 }, .groups = { 0, 0, 0 }, .capabilities = UINT64_MAX, .invokers = { "1000" } },
+		  true }, // sudo
+		{ { .users = { 0, 0, 0 }, .groups = { 0, 0, 0 }, .capabilities = UINT64_MAX, .invokers = { "0" } },
+		  false }, // by root
 		{ { .users = { 1000, 1000, 1000 }, .groups = { 100, 100, 100 }, .invokers = { "1000" } }, false },
 		{ { .users = { 1000, 1000, 1000 }, .groups = { 100, 100, 100 }, .invokers = { "1001" } }, true },
-		{ { .users = { 0, 0, 0 }, .groups = { 0, 0, 0 }, .invokers = { NULL, "1000" } }, true },                 // pkexec
+		{ { .users = { 0, 0, 0 }, .groups = { 0, 0, 0 }, .invokers = { NULL, "1000" } }, true }, // pkexec
 		{ { .users = { 0, 0, 0 }, .groups = { 0, 0, 0 }, .invokers = { "0", "1000" } }, true },
-		{ { .users = { 0, 0, 0 }, .groups = { 0, 0, 0 }, .doas_user = "alice" }, true },                         // doas
+		{ { .users = { 0, 0, 0 }, .groups = { 0, 0, 0 }, .doas_user = "alice" }, true }, // doas
 		{ { .users = { 0, 0, 0 }, .groups = { 0, 0, 0 }, .doas_user = "root" }, false },
 	};
 
@@ -70,7 +74,8 @@ static bool listens(const char *invoker, const char *value)
 	return WEXITSTATUS(status) == 1;
 }
 
-// A process that runs the tests has no more rights than its user, but for who they say that its user is; or it has (in a container, say).
+// A process that runs the tests has no more rights than its user, but for who they say that its user is; or it has (in
+// a container, say).
 static void test_process(void)
 {
 	char user[32], other[32];

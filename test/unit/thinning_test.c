@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thinning while threads allocate, reallocate and release: no record is lost, given back twice or left behind, and what stays in the table is what
-// they hold.
+// Thinning while threads allocate, reallocate and release: no record is lost, given back twice or left behind, and what
+// stays in the table is what they hold.
 
 #include "check.h"
 #include "payload_region.h"
@@ -14,18 +14,18 @@ enum { THREADS = 4, ROUNDS = 3000000, BOXES = 1024, SIZE_MAX_ASKED = 100, FIRST_
 
 // The boxes' blocks are so many to a bucket of the sample table that some find it full.
 enum { BUCKETS = 4 };
-#define FIRST_ADDRESS UINT64_C(0x7f0000000000) // of these blocks
-#define FIRST_NARROW (1 + THINNING_SAMPLE_PARTS + (FIRST_ADDRESS >> 29 << HS_MIDDLE_BITS)) // positions
-#define LAST_NARROW (FIRST_NARROW + (boxes[BOXES - 1].address - FIRST_ADDRESS) / (16 << HS_LEAF_BITS) + 1)
-#define FIRST_WIDE (1 + THINNING_SAMPLE_PARTS + ((HS_WIDE_ROOT + (FIRST_ADDRESS >> 31)) << HS_MIDDLE_BITS))
-#define LAST_WIDE (FIRST_WIDE + (boxes[BOXES - 1].address - FIRST_ADDRESS) / (64 << HS_LEAF_BITS) + 1)
+#define FIRST_ADDRESS UINT64_C(0x7f0000000000)                                              // of these blocks
+#define FIRST_NARROW  (1 + THINNING_SAMPLE_PARTS + (FIRST_ADDRESS >> 29 << HS_MIDDLE_BITS)) // positions
+#define LAST_NARROW   (FIRST_NARROW + (boxes[BOXES - 1].address - FIRST_ADDRESS) / (16 << HS_LEAF_BITS) + 1)
+#define FIRST_WIDE    (1 + THINNING_SAMPLE_PARTS + ((HS_WIDE_ROOT + (FIRST_ADDRESS >> 31)) << HS_MIDDLE_BITS))
+#define LAST_WIDE     (FIRST_WIDE + (boxes[BOXES - 1].address - FIRST_ADDRESS) / (64 << HS_LEAF_BITS) + 1)
 
 static struct made_region made;
 static const struct hook_island island;
 static struct box {
 	pthread_mutex_t lock;
 	uint64_t address; // that nothing is at; ascending
-	uint64_t block; // 0 or that address
+	uint64_t block;   // 0 or that address
 	uint64_t size;
 } boxes[BOXES];
 
@@ -55,11 +55,12 @@ static void reallocate(struct box *box, uint64_t size, bool fails, const struct 
 	reentry_leave(slot);
 }
 
-// Thinning is begun again and again, from the same interval, and where there are blocks; in turn because the region ran short and for a budget. All
-// by one thread: the others may be through by then.
+// Thinning is begun again and again, from the same interval, and where there are blocks; in turn because the region ran
+// short and for a budget. All by one thread: the others may be through by then.
 static void thin_again(unsigned round)
 {
-	uint64_t *position = &made.header->thinning_position, kind = __atomic_load_n(position, __ATOMIC_RELAXED) & HS_THINNING_BY_BUDGET;
+	uint64_t *position = &made.header->thinning_position,
+		 kind = __atomic_load_n(position, __ATOMIC_RELAXED) & HS_THINNING_BY_BUDGET;
 	uint64_t next = __atomic_load_n(position, __ATOMIC_RELAXED) ^ kind;
 
 	if (next > LAST_WIDE)
@@ -142,8 +143,10 @@ static void count_entries(const uint64_t *entries, uint32_t bucket, void *contex
 static void count_thinned_wide(const struct table_leaf *leaf, void *context)
 {
 	for (unsigned i = 0; leaf->is_wide && i < HS_LEAF_ENTRIES; i++)
-		*(uint64_t *)context += leaf->entries[i] &&
-					((const struct block_record *)made_ref(&made, wide_entry_ref(leaf->entries[i])))->interval > FIRST_INTERVAL;
+		*(uint64_t *)context +=
+			leaf->entries[i] &&
+			((const struct block_record *)made_ref(&made, wide_entry_ref(leaf->entries[i])))->interval >
+				FIRST_INTERVAL;
 }
 
 static uint64_t sum_counter(enum counter which)
@@ -168,7 +171,8 @@ static uint64_t see_free(void)
 		for (uint32_t ref = slots[i].fresh_record; ref % 128; ref++, count++)
 			see(ref);
 	}
-	for (uint32_t batch = (uint32_t)made.header->free_batches; batch; batch = ((struct free_record *)made_ref(&made, batch))->next_batch)
+	for (uint32_t batch = (uint32_t)made.header->free_batches; batch;
+	     batch = ((struct free_record *)made_ref(&made, batch))->next_batch)
 		for (uint32_t ref = batch; ref; ref = ((struct free_record *)made_ref(&made, ref))->next, count++)
 			see(ref);
 	return count;
@@ -185,7 +189,8 @@ static void test_threads(void)
 	sampling_settings_begin(made.header, &settings, 1, 2000);
 	seen = calloc(2000, HS_PAGE_SIZE >> HS_REF_SHIFT);
 	for (unsigned i = 0; i < BOXES; i++) {
-		boxes[i].address = i ? boxes[i - 1].address | 48 : FIRST_ADDRESS; // each in a piece of its own, at any of its positions
+		// each in a piece of its own, at any of its positions
+		boxes[i].address = i ? boxes[i - 1].address | 48 : FIRST_ADDRESS;
 		do {
 			boxes[i].address += 16;
 		} while (sample_bucket(sample_key(boxes[i].address)) >= BUCKETS);
@@ -203,8 +208,10 @@ static void test_threads(void)
 	CHECK(made.header->thinning_rounds >= 10);
 	CHECK(sum_counter(COUNTER_thinned) > 100);
 	unused = see_free();
-	printf("%" PRIu64 " records in the tables, %" PRIu64 " of them in the sample table, %" PRIu64 " unused; %" PRIu64 " samples given up, in %u rounds; %" PRIu64 " lost\n", shown, samples, unused,
-	       sum_counter(COUNTER_thinned), made.header->thinning_rounds, sum_counter(COUNTER_lost_thinning));
+	printf("%" PRIu64 " records in the tables, %" PRIu64 " of them in the sample table, %" PRIu64
+	       " unused; %" PRIu64 " samples given up, in %u rounds; %" PRIu64 " lost\n",
+	       shown, samples, unused, sum_counter(COUNTER_thinned), made.header->thinning_rounds,
+	       sum_counter(COUNTER_lost_thinning));
 	for (unsigned i = 0; i < HS_FILTER_SIZE; i++)
 		filtered += payload_region_state.filter[i];
 	CHECK_EQUAL(filtered, shown);
@@ -239,9 +246,9 @@ static void test_probability(void)
 		uint64_t size, old_interval, new_interval;
 		double expected;
 	} cases[] = {
-		{ 1, 1, 2, 0.393469 },	    { 100, 1, 256, 0.323366 },	{ 100, 256, 512, 0.548673 }, { 300, 256, 512, 0.443416 },
-		{ 600, 256, 512, 1 },	    { 0, 256, 512, 0.500488 },	{ 1000, 4096, 8192, 0.530480 },
-		{ 1, 1 << 20, 1 << 21, 0.5 }, { 1000000, 1 << 20, 1 << 21, 0.617001 },
+		{ 1, 1, 2, 0.393469 },          { 100, 1, 256, 0.323366 },    { 100, 256, 512, 0.548673 },
+		{ 300, 256, 512, 0.443416 },    { 600, 256, 512, 1 },         { 0, 256, 512, 0.500488 },
+		{ 1000, 4096, 8192, 0.530480 }, { 1, 1 << 20, 1 << 21, 0.5 }, { 1000000, 1 << 20, 1 << 21, 0.617001 },
 	};
 	const unsigned draws = 200000;
 	uint64_t random = 1;
@@ -251,7 +258,8 @@ static void test_probability(void)
 		double expected = cases[i].expected, distance;
 
 		for (unsigned k = 0; k < draws; k++)
-			kept += sampling_keeps(sampling_random(&random), cases[i].size, cases[i].old_interval, cases[i].new_interval);
+			kept += sampling_keeps(sampling_random(&random), cases[i].size, cases[i].old_interval,
+					       cases[i].new_interval);
 		distance = (double)kept - expected * draws;
 		CHECK(distance * distance <= 25 * draws * expected * (1 - expected) + 1);
 	}
@@ -304,7 +312,8 @@ static struct thread_slot *begin_narrow(void)
 	for (uint64_t i = 0; i < NARROW; i++) {
 		uint32_t ref = record_take(slot);
 
-		*(struct block_record *)made_ref(&made, ref) = (struct block_record){ .size = 8, .interval = FIRST_INTERVAL, .epoch = 1 };
+		*(struct block_record *)made_ref(&made, ref) =
+			(struct block_record){ .size = 8, .interval = FIRST_INTERVAL, .epoch = 1 };
 		*live_table_make_narrow(FIRST_ADDRESS + 16 * i, &slot->spare_page) = ref;
 	}
 	thinning_ask();
@@ -325,7 +334,8 @@ static unsigned count_unchanged(void)
 	return count;
 }
 
-// A dump takes what it sees in two places for a removal: while it copies nothing is thinned, and afterwards the rest is.
+// A dump takes what it sees in two places for a removal: while it copies nothing is thinned, and afterwards the rest
+// is.
 static void test_during_dump(void)
 {
 	struct thread_slot *slot = begin_narrow();
@@ -343,7 +353,8 @@ static void test_during_dump(void)
 	payload_region_deinit(&made);
 }
 
-// Records of both parts, all of the same kind: a part of each is given up, and those that are left stand for the others.
+// Records of both parts, all of the same kind: a part of each is given up, and those that are left stand for the
+// others.
 static void test_both_parts(void)
 {
 	enum { BLOCKS = 2000, INTERVAL = 256 }; // of each part
@@ -377,10 +388,12 @@ static void test_both_parts(void)
 	}
 	for (uint64_t i = 0; i < 2 * BLOCKS; i++) {
 		struct block_place place = block_place_find(addresses[i]);
-		const struct block_record *record = is_recorded(place) ? made_ref(&made, block_place_ref(place, addresses[i])) : NULL;
+		const struct block_record *record =
+			is_recorded(place) ? made_ref(&made, block_place_ref(place, addresses[i])) : NULL;
 
 		left[i % 2] += record != NULL;
-		CHECK(!record || (place.kind == (i % 2 ? PLACE_wide : PLACE_narrow) && record->interval == 2 * INTERVAL && record->size == 48 + i % 2));
+		CHECK(!record || (place.kind == (i % 2 ? PLACE_wide : PLACE_narrow) &&
+				  record->interval == 2 * INTERVAL && record->size == 48 + i % 2));
 	}
 	// p(new) / p(old) is nearly a half; twenty standard deviations would not reach either end.
 	CHECK(left[0] > BLOCKS / 4 && left[0] < 3 * BLOCKS / 4);
@@ -389,7 +402,8 @@ static void test_both_parts(void)
 	payload_region_deinit(&made);
 }
 
-// A small region takes as many samples as one likes, and the estimate stays right: records are given back as others come. Leaves never are.
+// A small region takes as many samples as one likes, and the estimate stays right: records are given back as others
+// come. Leaves never are.
 static void test_small_region(void)
 {
 	enum { PAGES = 64, BLOCKS = 200000, SIZE = 64 }; // room for 8,000 records
@@ -408,8 +422,8 @@ static void test_small_region(void)
 		record_allocation(slot, FIRST_ADDRESS + i * 16384, SIZE, sampling_choose(slot, SIZE), &frame);
 		reentry_leave(slot);
 	}
-	printf("%" PRIu64 " recorded, %" PRIu64 " given up, interval %u\n", slot->counters[COUNTER_allocations], slot->counters[COUNTER_thinned],
-	       made.header->interval_floor);
+	printf("%" PRIu64 " recorded, %" PRIu64 " given up, interval %u\n", slot->counters[COUNTER_allocations],
+	       slot->counters[COUNTER_thinned], made.header->interval_floor);
 	CHECK_EQUAL(slot->counters[COUNTER_lost_region_full], 0);
 	for (uint32_t i = 0; i < HS_SAMPLE_ENTRIES; i++) {
 		uint64_t entry = ((const uint64_t *)(made.bytes + HS_OFFSET_SAMPLES))[i];

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define STATUS(state, seccomp, features)                                                           \
-	"Name:\tState:\tD shstk\nState:\t" state "\nTgid:\t7\nSeccomp:\t" seccomp "\nSeccomp_filters:\t2\nx86_Thread_features:\t" features \
-	"\nx86_Thread_features_locked:\tshstk wrss \n"
+#define STATUS(state, seccomp, features)                                                                               \
+	"Name:\tState:\tD shstk\nState:\t" state "\nTgid:\t7\nSeccomp:\t" seccomp                                      \
+	"\nSeccomp_filters:\t2\nx86_Thread_features:\t" features "\nx86_Thread_features_locked:\tshstk wrss \n"
 
 static void test_add(void)
 {
@@ -16,7 +16,8 @@ static void test_add(void)
 
 	thread_facts_add(&facts, 7, STATUS("S (sleeping)", "0", ""));
 	CHECK_EQUAL(facts.count, 1);
-	CHECK_EQUAL(facts.stopped + facts.uninterruptible + facts.shadow_stacks + facts.filtered + facts.seccomp_mode, 0);
+	CHECK_EQUAL(facts.stopped + facts.uninterruptible + facts.shadow_stacks + facts.filtered + facts.seccomp_mode,
+		    0);
 	thread_facts_add(&facts, 8, STATUS("T (stopped)", "2", "shstk "));
 	thread_facts_add(&facts, 9, STATUS("D (disk sleep)", "0", "wrss shstk "));
 	thread_facts_add(&facts, 10, STATUS("D (disk sleep)", "1", "wrss"));

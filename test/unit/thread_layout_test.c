@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the C library keeps a thread's id: what its symbols say, from files made by hand; what is looked for in control blocks, in this process's memory.
+// Where the C library keeps a thread's id: what its symbols say, from files made by hand; what is looked for in control
+// blocks, in this process's memory.
 #include "check.h"
 
 #include "attach/elf/libc_symbols.h"
@@ -29,26 +30,50 @@ struct made_symbol {
 static void make_image(const struct made_symbol *symbols, uint32_t table, struct image *ret)
 {
 	*ret = (struct image){
-		.header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_DYN, .e_machine = EM_X86_64,
-			    .e_version = EV_CURRENT, .e_phoff = offsetof(struct image, segment), .e_shoff = offsetof(struct image, sections),
-			    .e_ehsize = sizeof(Elf64_Ehdr), .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1, .e_shentsize = sizeof(Elf64_Shdr), .e_shnum = 3 },
-		.segment = { .p_type = PT_LOAD, .p_flags = PF_R, .p_filesz = sizeof(*ret), .p_memsz = sizeof(*ret), .p_align = 8 },
+		.header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+			    .e_type = ET_DYN,
+			    .e_machine = EM_X86_64,
+			    .e_version = EV_CURRENT,
+			    .e_phoff = offsetof(struct image, segment),
+			    .e_shoff = offsetof(struct image, sections),
+			    .e_ehsize = sizeof(Elf64_Ehdr),
+			    .e_phentsize = sizeof(Elf64_Phdr),
+			    .e_phnum = 1,
+			    .e_shentsize = sizeof(Elf64_Shdr),
+			    .e_shnum = 3 },
+		.segment = { .p_type = PT_LOAD,
+			     .p_flags = PF_R,
+			     .p_filesz = sizeof(*ret),
+			     .p_memsz = sizeof(*ret),
+			     .p_align = 8 },
 	};
-	ret->sections[1] = (Elf64_Shdr){ .sh_type = table, .sh_offset = offsetof(struct image, symbols), .sh_size = sizeof(ret->symbols), .sh_link = 2,
+	ret->sections[1] = (Elf64_Shdr){ .sh_type = table,
+					 .sh_offset = offsetof(struct image, symbols),
+					 .sh_size = sizeof(ret->symbols),
+					 .sh_link = 2,
 					 .sh_entsize = sizeof(Elf64_Sym) };
-	ret->sections[2] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = offsetof(struct image, names), .sh_size = sizeof(ret->names) };
+	ret->sections[2] = (Elf64_Shdr){ .sh_type = SHT_STRTAB,
+					 .sh_offset = offsetof(struct image, names),
+					 .sh_size = sizeof(ret->names) };
 	for (size_t i = 0; i < SYMBOLS_MAX && symbols[i].name; i++) {
 		const bool is_data = strncmp(symbols[i].name, "_thread_db_", 11) == 0;
 
 		snprintf(ret->names + i * 32, 32, "%s", symbols[i].name);
 		memcpy(ret->values[i], symbols[i].values, sizeof(ret->values[i]));
-		ret->symbols[1 + i] = (Elf64_Sym){ .st_name = (Elf64_Word)(i * 32), .st_info = ELF64_ST_INFO(STB_GLOBAL, is_data ? STT_OBJECT : STT_FUNC),
-						   .st_shndx = 1, .st_value = offsetof(struct image, values) + i * sizeof(ret->values[0]),
-						   .st_size = sizeof(ret->values[0]) };
+		ret->symbols[1 + i] =
+			(Elf64_Sym){ .st_name = (Elf64_Word)(i * 32),
+				     .st_info = ELF64_ST_INFO(STB_GLOBAL, is_data ? STT_OBJECT : STT_FUNC),
+				     .st_shndx = 1,
+				     .st_value = offsetof(struct image, values) + i * sizeof(ret->values[0]),
+				     .st_size = sizeof(ret->values[0]) };
 	}
 }
 
-#define GLIBC(bits, number, offset, size) { "_thread_db_pthread_tid", { bits, number, offset } }, { "_thread_db_sizeof_pthread", { size } }
+#define GLIBC(bits, number, offset, size)                                                                              \
+	{ "_thread_db_pthread_tid", { bits, number, offset } },                                                        \
+	{                                                                                                              \
+		"_thread_db_sizeof_pthread", { size }                                                                  \
+	}
 
 static void test_symbols(void)
 {
@@ -61,24 +86,134 @@ static void test_symbols(void)
 		uint64_t tid_offset, tcb_size;
 	} cases[] = {
 		{ "glibc", { GLIBC(32, 1, 720, 2304) }, SHT_SYMTAB, false, false, false, LIBC_glibc, 720, 2304 },
-		{ "glibc, stripped", { GLIBC(32, 1, 720, 2304) }, SHT_DYNSYM, false, false, false, LIBC_glibc, 720, 2304 },
-		{ "the id at the block's end", { GLIBC(32, 1, 2300, 2304) }, SHT_SYMTAB, false, false, false, LIBC_glibc, 2300, 2304 },
-		{ "half of the id behind it", { GLIBC(32, 1, 2301, 2304) }, SHT_SYMTAB, false, false, false, LIBC_unknown, 0, 0 },
-		{ "the id far behind it", { GLIBC(32, 1, UINT32_MAX, 2304) }, SHT_SYMTAB, false, false, false, LIBC_unknown, 0, 0 },
-		{ "a block that has no room for an id", { GLIBC(32, 1, 1, 3) }, SHT_SYMTAB, false, false, false, LIBC_unknown, 0, 0 },
-		{ "an id of another size", { GLIBC(64, 1, 720, 2304) }, SHT_SYMTAB, false, false, false, LIBC_unknown, 0, 0 },
+		{ "glibc, stripped",
+		  { GLIBC(32, 1, 720, 2304) },
+		  SHT_DYNSYM,
+		  false,
+		  false,
+		  false,
+		  LIBC_glibc,
+		  720,
+		  2304 },
+		{ "the id at the block's end",
+		  { GLIBC(32, 1, 2300, 2304) },
+		  SHT_SYMTAB,
+		  false,
+		  false,
+		  false,
+		  LIBC_glibc,
+		  2300,
+		  2304 },
+		{ "half of the id behind it",
+		  { GLIBC(32, 1, 2301, 2304) },
+		  SHT_SYMTAB,
+		  false,
+		  false,
+		  false,
+		  LIBC_unknown,
+		  0,
+		  0 },
+		{ "the id far behind it",
+		  { GLIBC(32, 1, UINT32_MAX, 2304) },
+		  SHT_SYMTAB,
+		  false,
+		  false,
+		  false,
+		  LIBC_unknown,
+		  0,
+		  0 },
+		{ "a block that has no room for an id",
+		  { GLIBC(32, 1, 1, 3) },
+		  SHT_SYMTAB,
+		  false,
+		  false,
+		  false,
+		  LIBC_unknown,
+		  0,
+		  0 },
+		{ "an id of another size",
+		  { GLIBC(64, 1, 720, 2304) },
+		  SHT_SYMTAB,
+		  false,
+		  false,
+		  false,
+		  LIBC_unknown,
+		  0,
+		  0 },
 		{ "several ids", { GLIBC(32, 2, 720, 2304) }, SHT_SYMTAB, false, false, false, LIBC_unknown, 0, 0 },
-		{ "one symbol alone", { { "_thread_db_pthread_tid", { 32, 1, 720 } } }, SHT_SYMTAB, false, false, false, LIBC_unknown, 0, 0 },
-		{ "musl", { { "__dls2b", { 0 } }, { "__dls3", { 0 } } }, SHT_DYNSYM, false, true, false, LIBC_musl, 0, 128 },
-		{ "one function of musl's loader", { { "__dls2b", { 0 } } }, SHT_DYNSYM, false, true, false, LIBC_unknown, 0, 0 },
+		{ "one symbol alone",
+		  { { "_thread_db_pthread_tid", { 32, 1, 720 } } },
+		  SHT_SYMTAB,
+		  false,
+		  false,
+		  false,
+		  LIBC_unknown,
+		  0,
+		  0 },
+		{ "musl",
+		  { { "__dls2b", { 0 } }, { "__dls3", { 0 } } },
+		  SHT_DYNSYM,
+		  false,
+		  true,
+		  false,
+		  LIBC_musl,
+		  0,
+		  128 },
+		{ "one function of musl's loader",
+		  { { "__dls2b", { 0 } } },
+		  SHT_DYNSYM,
+		  false,
+		  true,
+		  false,
+		  LIBC_unknown,
+		  0,
+		  0 },
 		{ "the other one", { { "__dls3", { 0 } } }, SHT_DYNSYM, false, true, false, LIBC_unknown, 0, 0 },
-		{ "such names that nobody else can see", { { "__dls2b", { 0 } }, { "__dls3", { 0 } } }, SHT_SYMTAB, false, true, false, LIBC_unknown, 0, 0 },
-		{ "such names in a library", { { "__dls2b", { 0 } }, { "__dls3", { 0 } } }, SHT_DYNSYM, false, false, false, LIBC_unknown, 0, 0 },
-		{ "musl, static", { { "__init_tp", { 0 } }, { "__copy_tls", { 0 } }, { "__pthread_tsd_size", { 0 } } }, SHT_SYMTAB, true, false, false,
-		  LIBC_musl, 0, 128 },
-		{ "two of the three", { { "__init_tp", { 0 } }, { "__copy_tls", { 0 } } }, SHT_SYMTAB, true, false, false, LIBC_unknown, 0, 0 },
-		{ "all three, in a library", { { "__init_tp", { 0 } }, { "__copy_tls", { 0 } }, { "__pthread_tsd_size", { 0 } } }, SHT_SYMTAB, false, false,
-		  false, LIBC_unknown, 0, 0 },
+		{ "such names that nobody else can see",
+		  { { "__dls2b", { 0 } }, { "__dls3", { 0 } } },
+		  SHT_SYMTAB,
+		  false,
+		  true,
+		  false,
+		  LIBC_unknown,
+		  0,
+		  0 },
+		{ "such names in a library",
+		  { { "__dls2b", { 0 } }, { "__dls3", { 0 } } },
+		  SHT_DYNSYM,
+		  false,
+		  false,
+		  false,
+		  LIBC_unknown,
+		  0,
+		  0 },
+		{ "musl, static",
+		  { { "__init_tp", { 0 } }, { "__copy_tls", { 0 } }, { "__pthread_tsd_size", { 0 } } },
+		  SHT_SYMTAB,
+		  true,
+		  false,
+		  false,
+		  LIBC_musl,
+		  0,
+		  128 },
+		{ "two of the three",
+		  { { "__init_tp", { 0 } }, { "__copy_tls", { 0 } } },
+		  SHT_SYMTAB,
+		  true,
+		  false,
+		  false,
+		  LIBC_unknown,
+		  0,
+		  0 },
+		{ "all three, in a library",
+		  { { "__init_tp", { 0 } }, { "__copy_tls", { 0 } }, { "__pthread_tsd_size", { 0 } } },
+		  SHT_SYMTAB,
+		  false,
+		  false,
+		  false,
+		  LIBC_unknown,
+		  0,
+		  0 },
 		{ "the vdso", { GLIBC(32, 1, 720, 2304) }, SHT_DYNSYM, false, false, true, LIBC_unknown, 0, 0 },
 	};
 
@@ -86,7 +221,9 @@ static void test_symbols(void)
 		// By itself, and before a library that can be believed.
 		static const struct made_symbol good[SYMBOLS_MAX] = { GLIBC(32, 1, 100, 200) };
 		static struct image images[2];
-		struct module items[2] = { { .is_main = cases[i].is_main, .is_loader = cases[i].is_loader, .is_vdso = cases[i].is_vdso } };
+		struct module items[2] = {
+			{ .is_main = cases[i].is_main, .is_loader = cases[i].is_loader, .is_vdso = cases[i].is_vdso }
+		};
 		bool believed = cases[i].libc != LIBC_unknown;
 
 		make_image(cases[i].symbols, cases[i].table, &images[0]);
@@ -115,7 +252,8 @@ struct block {
 	_Alignas(8) uint32_t words[WORDS];
 };
 
-static struct payload_config configure(struct block *blocks, size_t count, enum libc_kind libc, uint64_t tid_offset, uint64_t tcb_size)
+static struct payload_config configure(struct block *blocks, size_t count, enum libc_kind libc, uint64_t tid_offset,
+				       uint64_t tcb_size)
 {
 	struct frozen_thread threads[THREADS_MAX] = { 0 };
 	struct frozen_process process = { .pid = FIRST_TID, .threads = threads, .count = count };
@@ -129,7 +267,8 @@ static struct payload_config configure(struct block *blocks, size_t count, enum 
 	CHECK(target_memory_open(getpid(), &memory) == NULL);
 	for (size_t i = 0; i < count; i++) {
 		threads[i].tid = FIRST_TID + (pid_t)i;
-		threads[i].registers.fs_base = blocks[i].words[1] == UINT32_MAX ? 0 : (uint64_t)blocks[i].words; // a thread without one
+		// a thread without one
+		threads[i].registers.fs_base = blocks[i].words[1] == UINT32_MAX ? 0 : (uint64_t)blocks[i].words;
 	}
 	thread_layout_configure(&target, &maps, &modules, &memory, &process, &config);
 	target_memory_close(&memory);
@@ -139,7 +278,7 @@ static struct payload_config configure(struct block *blocks, size_t count, enum 
 
 // What stands in a thread's block, besides its own address at the beginning.
 struct made_block {
-	unsigned ids[3];   // words that hold its id; 0 = no more
+	unsigned ids[3]; // words that hold its id; 0 = no more
 	enum { LIBCS, NOT_LIBCS, WITHOUT_POINTER } kind;
 };
 
@@ -174,7 +313,10 @@ static void test_search(void)
 		{ "no place that both have", 2, { { { 14 }, LIBCS }, { { 20 }, LIBCS } }, 0 },
 		{ "no place", 1, { { { 0 }, LIBCS } }, 0 },
 		{ "a thread that the library has not made", 2, { { { 14 }, LIBCS }, { { 20 }, NOT_LIBCS } }, 56 },
-		{ "a thread that has no pointer yet", 3, { { { 0 }, WITHOUT_POINTER }, { { 14, 20 }, LIBCS }, { { 14 }, LIBCS } }, 56 },
+		{ "a thread that has no pointer yet",
+		  3,
+		  { { { 0 }, WITHOUT_POINTER }, { { 14, 20 }, LIBCS }, { { 14 }, LIBCS } },
+		  56 },
 		{ "none that the library has made", 2, { { { 14 }, NOT_LIBCS }, { { 14 }, WITHOUT_POINTER } }, 0 },
 	};
 
@@ -188,7 +330,8 @@ static void test_search(void)
 		if (found != cases[i].tid_offset)
 			fprintf(stderr, "%s:\n", cases[i].what);
 		CHECK_EQUAL(found, cases[i].tid_offset);
-		CHECK_EQUAL(configure(blocks, cases[i].count, LIBC_musl, 0, sizeof(blocks[0]) - 8).tid_offset, 0); // not musl's block
+		// not musl's block
+		CHECK_EQUAL(configure(blocks, cases[i].count, LIBC_musl, 0, sizeof(blocks[0]) - 8).tid_offset, 0);
 		CHECK_EQUAL(configure(blocks, cases[i].count, LIBC_unknown, 56, sizeof(blocks[0])).tid_offset, 0);
 	}
 }
@@ -219,7 +362,8 @@ static void test_glibc(void)
 static void test_shared_pointer(void)
 {
 	static uint64_t blocks[4];
-	const unsigned cases[][THREADS_MAX] = { { 0, 1, 2 }, { 0, 0, 1 }, { 1, 1, 0 }, { 0, 1, 0 }, { 1, 0, 1 }, { 0, 1, 1 }, { 2, 2, 2 } };
+	const unsigned cases[][THREADS_MAX] = { { 0, 1, 2 }, { 0, 0, 1 }, { 1, 1, 0 }, { 0, 1, 0 },
+						{ 1, 0, 1 }, { 0, 1, 1 }, { 2, 2, 2 } };
 	struct target_memory memory;
 
 	CHECK(target_memory_open(getpid(), &memory) == NULL);
@@ -234,7 +378,9 @@ static void test_shared_pointer(void)
 			threads[j].registers.fs_base = (uint64_t)&blocks[cases[i][j]];
 		}
 		error = thread_layout_check(&memory, &process);
-		CHECK(i == 0 ? !error : error && error->code == HS_ERROR_REFUSED && strstr(error->message, "have the same thread pointer"));
+		CHECK(i == 0 ? !error
+			     : error && error->code == HS_ERROR_REFUSED &&
+				       strstr(error->message, "have the same thread pointer"));
 		hs_error_destroy(error);
 	}
 	if (thread_pointer_code_is_allowed()) { // threads without one allocate nothing that could be mixed up

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instruction that reads the thread pointer, in each register: what it becomes does the same, and nothing else becomes it.
+// The instruction that reads the thread pointer, in each register: what it becomes does the same, and nothing else
+// becomes it.
 #include "check.h"
 
 #include "attach/ptrace/thread_pointer_code.h"
@@ -36,7 +37,8 @@ int main(void)
 	if (!thread_pointer_code_is_allowed())
 		printf("no FSGSBASE here: the instruction is not run\n");
 	for (unsigned reg = 0; reg < 16; reg++) {
-		const uint8_t load[THREAD_POINTER_CODE_SIZE] = { 0x64, (uint8_t)(0x48 | (reg & 8) >> 1), 0x8b, (uint8_t)(0x04 | (reg & 7) << 3), 0x25 };
+		const uint8_t load[THREAD_POINTER_CODE_SIZE] = { 0x64, (uint8_t)(0x48 | (reg & 8) >> 1), 0x8b,
+								 (uint8_t)(0x04 | (reg & 7) << 3), 0x25 };
 		uint8_t code[THREAD_POINTER_CODE_SIZE];
 
 		if (reg == 4) // the stack pointer

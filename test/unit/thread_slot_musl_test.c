@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding a thread's stack in musl's control block: start and size of the memory mapped for it, end and size of the stack itself.
+// Finding a thread's stack in musl's control block: start and size of the memory mapped for it, end and size of the
+// stack itself.
 enum { TCB_SIZE = 128, TID_WORD = 6, MAP_WORD = 9 }; // struct pthread of musl 1.2.3
 
-#define PAYLOAD_CONFIG                                                                             \
+#define PAYLOAD_CONFIG                                                                                                 \
 	.libc = LIBC_musl, .tid_offset = TID_WORD * 8, .tcb_size = TCB_SIZE, .main_thread_pointer = 8, .main_tid = 77
 
 #include "check.h"
@@ -14,7 +15,8 @@ enum { TCB_SIZE = 128, TID_WORD = 6, MAP_WORD = 9 }; // struct pthread of musl 1
 
 static const struct {
 	const char *what;
-	// As differences: `memory` and `end` from the thread pointer, 0 = the word is 0. The block is the last thing that can be read.
+	// As differences: `memory` and `end` from the thread pointer, 0 = the word is 0. The block is the last thing
+	// that can be read.
 	uint64_t memory, memory_size, end, size;
 	bool found;
 } cases[] = {

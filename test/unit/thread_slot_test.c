@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claiming slots, with control blocks made by hand: the kernel's thread id, and the words that describe the stack, somewhere in them.
+// Claiming slots, with control blocks made by hand: the kernel's thread id, and the words that describe the stack,
+// somewhere in them.
 enum { TCB_WORDS = 256, TID_WORD = 90, STACK_WORD = 200 };
 
 #define PAYLOAD_CONFIG .tid_offset = TID_WORD * 8, .tcb_size = TCB_WORDS * 8
@@ -12,8 +13,8 @@ enum { TCB_WORDS = 256, TID_WORD = 90, STACK_WORD = 200 };
 // A thread's stack with its control block at the top, as pthread_create lays them out.
 struct made_thread {
 	uint8_t *stack;
-	uint64_t size;       // of stack and control block
-	uint64_t *block;     // = the thread pointer
+	uint64_t size;   // of stack and control block
+	uint64_t *block; // = the thread pointer
 };
 
 static struct made_region made;
@@ -33,7 +34,8 @@ static struct made_thread make_thread(uint32_t tid)
 	struct made_thread thread = { .size = 1 << 20 };
 
 	// Behind its last word is no access: who reads further dies.
-	thread.stack = mmap(NULL, thread.size + HS_PAGE_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	thread.stack =
+		mmap(NULL, thread.size + HS_PAGE_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (thread.stack == MAP_FAILED || mprotect(thread.stack, thread.size, PROT_READ | PROT_WRITE) != 0)
 		exit(1);
 	thread.block = (uint64_t *)(thread.stack + thread.size) - TCB_WORDS;
@@ -81,15 +83,18 @@ static void test_claim(void)
 	CHECK_EQUAL(made.header->thread_count, 2);
 	CHECK(!thread_slot_claim(0) && !thread_slot_claim(UINT64_C(0xffff800000001000)));
 
-	// A new thread with the control block of one that has ended: another number, nothing under way, the free records kept.
-	slot->guard = 5, slot->in_original = 1, slot->pending = 7, slot->pending_new = 8, slot->walk_count = 9, slot->kept_generation = 1;
+	// A new thread with the control block of one that has ended: another number, nothing under way, the free
+	// records kept.
+	slot->guard = 5, slot->in_original = 1, slot->pending = 7, slot->pending_new = 8, slot->walk_count = 9,
+	slot->kept_generation = 1;
 	slot->free_count = 3, slot->counters[0] = 11;
 	set_tid(&a, 1003);
 	CHECK(claim_of(&a) == slot);
 	CHECK_EQUAL(slot->mark, 1003);
 	CHECK_EQUAL(slot->thread, 2);
 	CHECK_EQUAL(history(2)->tid, 1003);
-	CHECK(!slot->guard && !slot->in_original && !slot->pending && !slot->pending_new && !slot->walk_count && !slot->kept_generation);
+	CHECK(!slot->guard && !slot->in_original && !slot->pending && !slot->pending_new && !slot->walk_count &&
+	      !slot->kept_generation);
 	CHECK(slot->free_count == 3 && slot->counters[0] == 11);
 	free_thread(&a);
 	free_thread(&b);
@@ -108,26 +113,28 @@ static void test_find_stack(void)
 	thread = make_thread(tid);
 	pointer = pointer_of(&thread);
 
-#define EXPECT(low, high)                                                                          \
-	do {                                                                                       \
-		set_tid(&thread, ++tid);                                                           \
-		slot = claim_of(&thread);                                                         \
-		CHECK_EQUAL(slot->stack_low, low);                                                 \
-		CHECK_EQUAL(slot->stack_high, high);                                               \
+#define EXPECT(low, high)                                                                                              \
+	do {                                                                                                           \
+		set_tid(&thread, ++tid);                                                                               \
+		slot = claim_of(&thread);                                                                              \
+		CHECK_EQUAL(slot->stack_low, low);                                                                     \
+		CHECK_EQUAL(slot->stack_high, high);                                                                   \
 	} while (0)
 
-	thread.block[10] = pointer - 100000, thread.block[11] = 50000; // ends below the control block
-	thread.block[12] = 1000, thread.block[13] = UINT64_MAX;        // wraps
-	thread.block[14] = pointer - 4096, thread.block[15] = 100;     // too small
-	thread.block[16] = pointer + 4096, thread.block[17] = 8192;    // above
+	thread.block[10] = pointer - 100000, thread.block[11] = 50000;       // ends below the control block
+	thread.block[12] = 1000, thread.block[13] = UINT64_MAX;              // wraps
+	thread.block[14] = pointer - 4096, thread.block[15] = 100;           // too small
+	thread.block[16] = pointer + 4096, thread.block[17] = 8192;          // above
 	thread.block[18] = 65536, thread.block[19] = pointer - 65536 + 4096; // nearly the whole address space
-	thread.block[20] = pointer - 8192, thread.block[21] = 1 << 20; // ends far above
+	thread.block[20] = pointer - 8192, thread.block[21] = 1 << 20;       // ends far above
 	EXPECT((uint64_t)thread.stack, pointer);
 	thread.block[STACK_WORD] = 0; // nowhere: unknown
 	EXPECT(0, 0);
-	thread.block[TCB_WORDS - 2] = (uint64_t)thread.stack, thread.block[TCB_WORDS - 1] = thread.size; // the last two words
+	// the last two words
+	thread.block[TCB_WORDS - 2] = (uint64_t)thread.stack, thread.block[TCB_WORDS - 1] = thread.size;
 	EXPECT((uint64_t)thread.stack, pointer);
-	thread.block[TCB_WORDS - 2] = 0, thread.block[TCB_WORDS - 1] = (uint64_t)thread.stack; // its size would lie behind the block
+	// its size would lie behind the block
+	thread.block[TCB_WORDS - 2] = 0, thread.block[TCB_WORDS - 1] = (uint64_t)thread.stack;
 	EXPECT(0, 0);
 	free_thread(&thread);
 	payload_region_deinit(&made);
@@ -135,7 +142,10 @@ static void test_find_stack(void)
 
 static uint32_t *extra_pages(void) { return (uint32_t *)(made.bytes + HS_OFFSET_EXTRA_SLOTS); }
 
-static struct thread_slot *slot_in_page(uint32_t page) { return (struct thread_slot *)(made.bytes + (uint64_t)page * HS_PAGE_SIZE); }
+static struct thread_slot *slot_in_page(uint32_t page)
+{
+	return (struct thread_slot *)(made.bytes + (uint64_t)page * HS_PAGE_SIZE);
+}
 
 // All threads of a test have the same place, as far as the test is told.
 static struct thread_slot *first_of(const struct made_thread *thread)
@@ -143,7 +153,8 @@ static struct thread_slot *first_of(const struct made_thread *thread)
 	return (struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS) + thread_slot_index(pointer_of(thread));
 }
 
-// Another thread has the first slot: then one is made in pages, listed and chained; where there is no room, there is none.
+// Another thread has the first slot: then one is made in pages, listed and chained; where there is no room, there is
+// none.
 static void test_chain(void)
 {
 	enum { PARTS = HS_THREAD_EXTRA_PART * HS_THREAD_SLOT_PAGES };
@@ -174,7 +185,8 @@ static void test_chain(void)
 	payload_region_deinit(&made);
 }
 
-// The slot where thread pointer 0 would be looked for is never anybody's: a call without a thread pointer would be taken for its owner's.
+// The slot where thread pointer 0 would be looked for is never anybody's: a call without a thread pointer would be
+// taken for its owner's.
 static void test_nobodys(void)
 {
 	const struct thread_slot *slots;
@@ -189,7 +201,7 @@ static void test_nobodys(void)
 	CHECK(!thread_slot_claim_at(0, pointer_of(&thread)));
 	first = first_of(&thread);
 	first->thread_pointer = HS_KEY_NOBODYS; // as if the thread's hash were that of 0
-	for (unsigned i = 0; i < 3; i++) { // its first call, later ones, and as another thread
+	for (unsigned i = 0; i < 3; i++) {      // its first call, later ones, and as another thread
 		slot = claim_of(&thread);
 		CHECK(slot && slot == slot_in_page(first->next));
 		CHECK_EQUAL(slot->thread_pointer, pointer_of(&thread));
@@ -231,7 +243,8 @@ static void test_release(void)
 	first_of(&b)->thread_pointer = slot->thread_pointer;
 	slot = first_of(&b);
 	slot->free_count = 2, slot->last_freed = 77;
-	CHECK(claim_of(&b) == slot && slot->mark == 2 && slot->thread == 2 && slot->free_count == 2 && slot->last_freed == 0);
+	CHECK(claim_of(&b) == slot && slot->mark == 2 && slot->thread == 2 && slot->free_count == 2 &&
+	      slot->last_freed == 0);
 	// Not while a block is being reallocated, nor twice.
 	slot->pending = 1;
 	thread_slot_release(slot);
@@ -254,7 +267,8 @@ static void test_foreign(void)
 	edge = (uint64_t *)(thread.stack + thread.size) - 2; // two words, then no access
 	edge[0] = (uint64_t)edge;
 	slot = thread_slot_claim_at((uint64_t)edge, (uint64_t)edge - 5000);
-	CHECK(slot && slot->thread_pointer == ((uint64_t)edge | HS_KEY_FOREIGN) && !slot->stack_high && slot->mark == 0);
+	CHECK(slot && slot->thread_pointer == ((uint64_t)edge | HS_KEY_FOREIGN) && !slot->stack_high &&
+	      slot->mark == 0);
 	CHECK(thread_slot_claim_at((uint64_t)edge, (uint64_t)edge - 5000) == slot && made.header->thread_count == 1);
 
 	// Nothing there at all; and where nothing is known of it.
@@ -381,9 +395,11 @@ static void test_threads(void)
 			const struct thread_slot *slot = claimed_slots[number][i];
 			struct made_thread *thread = &threads[number][i];
 
-			if (!slot || slot->thread_pointer != pointer_of(thread) || slot->stack_low != (uint64_t)thread->stack ||
-			    slot->thread >= THREADS * EACH || history(slot->thread)->tid != 10000 + number * EACH + i ||
-			    seen[((uint64_t)slot - (uint64_t)made.bytes - HS_OFFSET_SLOTS) / sizeof(*slot)]++ || numbers[slot->thread]++)
+			if (!slot || slot->thread_pointer != pointer_of(thread) ||
+			    slot->stack_low != (uint64_t)thread->stack || slot->thread >= THREADS * EACH ||
+			    history(slot->thread)->tid != 10000 + number * EACH + i ||
+			    seen[((uint64_t)slot - (uint64_t)made.bytes - HS_OFFSET_SLOTS) / sizeof(*slot)]++ ||
+			    numbers[slot->thread]++)
 				wrong++;
 			free_thread(thread);
 		}
@@ -435,9 +451,11 @@ static void test_lives(void)
 			// Of a large stack any part will do.
 			uint64_t *block = thread.block;
 
-			while (block > (uint64_t *)thread.stack + 1024 && thread_slot_index((uint64_t)block) != thread_slot_index(pointer_of(&lives[0])))
+			while (block > (uint64_t *)thread.stack + 1024 &&
+			       thread_slot_index((uint64_t)block) != thread_slot_index(pointer_of(&lives[0])))
 				block -= 8;
-			if (block <= (uint64_t *)thread.stack + 1024 || ((uint64_t)block & (HS_PAGE_SIZE - 1)) > HS_PAGE_SIZE - TCB_WORDS * 8) {
+			if (block <= (uint64_t *)thread.stack + 1024 ||
+			    ((uint64_t)block & (HS_PAGE_SIZE - 1)) > HS_PAGE_SIZE - TCB_WORDS * 8) {
 				munmap(thread.stack, thread.size);
 				continue;
 			}

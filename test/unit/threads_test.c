@@ -26,13 +26,14 @@ static void test_rewind(void)
 		{ 7, -515, false, -515, ARCH_USER_MODE },    // ENOIOCTLCMD: none of them
 		{ 7, -4, false, -4, ARCH_USER_MODE },        // EINTR is a result
 		{ 9, 0x7f0000000000, false, 0x7f0000000000, ARCH_USER_MODE },
-		{ -1, -512, false, -512, ARCH_USER_MODE },   // the program's own value, not in a call
+		{ -1, -512, false, -512, ARCH_USER_MODE }, // the program's own value, not in a call
 		{ 0xffffffff, -512, false, -512, ARCH_USER_MODE },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct user_regs_struct registers = { .orig_rax = (unsigned long long)cases[i].orig_rax,
-						      .rax = (unsigned long long)cases[i].rax, .rip = 0x401002 };
+						      .rax = (unsigned long long)cases[i].rax,
+						      .rip = 0x401002 };
 
 		CHECK_EQUAL(arch_call_state(&registers), cases[i].state);
 		CHECK_EQUAL(threads_rewind_syscall(&registers), cases[i].rewound);
@@ -46,8 +47,8 @@ static void test_rewind(void)
 
 static void test_gadgets(void)
 {
-	static const uint8_t code[] = { 0x90, 0x0f, 0x05, 0x48, 0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05, 0xc3,
-					0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+	static const uint8_t code[] = { 0x90, 0x0f, 0x05, 0x48, 0xb8, 0x0f, 0, 0, 0,    0x0f, 0x05,
+					0xc3, 0x48, 0xc7, 0xc0, 0x0f, 0,    0, 0, 0x0f, 0x05 };
 
 	CHECK_EQUAL(gadget_offset(code, sizeof(code), arch_syscall_gadgets), 9);
 	CHECK_EQUAL(gadget_offset(code, 11, arch_syscall_gadgets), SIZE_MAX);
@@ -55,7 +56,8 @@ static void test_gadgets(void)
 	CHECK_EQUAL(gadget_offset(code + 5, sizeof(code) - 5, arch_sigreturn_gadgets), 7);
 	CHECK_EQUAL(gadget_offset(code + 5, sizeof(code) - 6, arch_sigreturn_gadgets), SIZE_MAX);
 	CHECK_EQUAL(gadget_offset(arch_entry_code, ARCH_ENTRY_CODE_SIZE, arch_syscall_gadgets), 0);
-	CHECK_EQUAL(gadget_offset(arch_entry_code, ARCH_ENTRY_CODE_SIZE, arch_sigreturn_gadgets), ARCH_ENTRY_SIGRETURN_OFFSET);
+	CHECK_EQUAL(gadget_offset(arch_entry_code, ARCH_ENTRY_CODE_SIZE, arch_sigreturn_gadgets),
+		    ARCH_ENTRY_SIGRETURN_OFFSET);
 }
 
 static void test_rseq(void)
@@ -75,11 +77,9 @@ static void test_transfer(void)
 		int64_t rax;
 		bool in_transfer;
 	} cases[] = {
-		{ SYS_write, 65536, true }, // a part was moved
-		{ SYS_recvfrom, -512, true }, // nothing yet
-		{ SYS_sendfile, 4096, true },
-		{ SYS_futex, -512, false },
-		{ -1, 1, false }, // in user mode
+		{ SYS_write, 65536, true },                                                 // a part was moved
+		{ SYS_recvfrom, -512, true },                                               // nothing yet
+		{ SYS_sendfile, 4096, true }, { SYS_futex, -512, false }, { -1, 1, false }, // in user mode
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -109,7 +109,8 @@ static void test_repeat(void)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct user_regs_struct before = { .orig_rax = (unsigned long long)cases[i].call,
-							 .rax = (unsigned long long)cases[i].rax, .rip = 0x401002 };
+							 .rax = (unsigned long long)cases[i].rax,
+							 .rip = 0x401002 };
 		struct user_regs_struct registers = before;
 
 		CHECK_EQUAL(repeat_call_prepare(&registers), cases[i].repeated);
@@ -128,10 +129,11 @@ static void test_repeat(void)
 
 static void test_pending_signal(void)
 {
-	static const char status[] = "SigQ:\t1/100\nSigPnd:\t0000000000000001\nShdPnd:\t0000000000000402\nSigBlk:\t0000000000000000\n"
-				     "SigIgn:\t0000000000000000\nSigCgt:\t0000000000000c00\n";
+	static const char status[] =
+		"SigQ:\t1/100\nSigPnd:\t0000000000000001\nShdPnd:\t0000000000000402\nSigBlk:\t0000000000000000\n"
+		"SigIgn:\t0000000000000000\nSigCgt:\t0000000000000c00\n";
 
-	CHECK(status_has_signal(status, 0));      // 11 has a handler, and is pending for the process
+	CHECK(status_has_signal(status, 0)); // 11 has a handler, and is pending for the process
 	CHECK(status_has_signal(status, 0x803));
 	CHECK(!status_has_signal(status, 0x400)); // blocked; 1 and 2 have none
 	CHECK(!status_has_signal("", 0));
@@ -142,8 +144,10 @@ static void test_kernel_workers(void)
 	CHECK(stat_is_of_kernel_worker("24982 (iou-wrk-24980) S 1 24980 1 0 -1 4210768 0 0 0"));
 	CHECK(stat_is_of_kernel_worker("24982 (vhost-24980) S 1 24980 1 0 -1 16384 0 0 0"));
 	CHECK(!stat_is_of_kernel_worker("24980 (iou) S 1 24980 1 0 -1 4194560 0 0 0"));
-	CHECK(!stat_is_of_kernel_worker("24980 (iou-wrk-24980) S 1 24980 1 0 -1 4194560 0 0 0")); // a program that calls itself so
-	CHECK(!stat_is_of_kernel_worker("24980 (qemu) S 1 24980 1 0 -1 4194576 0 0 0"));          // the bit's older meaning
+	// a program that calls itself so
+	CHECK(!stat_is_of_kernel_worker("24980 (iou-wrk-24980) S 1 24980 1 0 -1 4194560 0 0 0"));
+	// the bit's older meaning
+	CHECK(!stat_is_of_kernel_worker("24980 (qemu) S 1 24980 1 0 -1 4194576 0 0 0"));
 	CHECK(!stat_is_of_kernel_worker("24980 (x) (iou-) S 1 24980 1 0 -1 16 0"));
 	CHECK(!stat_is_of_kernel_worker("24980"));
 }

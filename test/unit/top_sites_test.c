@@ -15,11 +15,9 @@ static struct profile_function functions[] = {
 enum { F_MALLOC, F_WRAPPER, F_INLINED, F_OUTER, F_MAIN };
 
 static struct profile_line lines[] = {
-	{ F_MALLOC, 0 },
-	{ F_WRAPPER, 10 },
+	{ F_MALLOC, 0 },   { F_WRAPPER, 10 },
 	{ F_INLINED, 20 }, { F_OUTER, 30 }, // one location: the first inlined into the second
-	{ F_MAIN, 40 },
-	{ F_WRAPPER, 11 },
+	{ F_MAIN, 40 },    { F_WRAPPER, 11 },
 };
 
 static struct profile_module modules[] = { { .path = (char[]){ "/opt/lib/plain.so" }, .load_bias = 0x7f0000000000 } };
@@ -38,23 +36,34 @@ static struct profile_location locations[] = {
 enum { L_MALLOC, L_WRAPPER_10, L_INLINED, L_MAIN, L_WRAPPER_11, L_PLAIN, L_ANON, L_NOSLASH };
 
 static uint32_t frames[] = {
-	L_MALLOC, L_WRAPPER_10, L_INLINED, L_MAIN, // 0
-	L_MALLOC, L_WRAPPER_10, L_MAIN,            // 4
-	L_MALLOC, L_WRAPPER_11, L_MAIN,            // 7
-	L_PLAIN, L_ANON, L_NOSLASH,                // 10
-	L_MALLOC, L_MALLOC,                        // 13
-	L_INLINED, L_MAIN,                         // 15
+	L_MALLOC,  L_WRAPPER_10, L_INLINED, L_MAIN, // 0
+	L_MALLOC,  L_WRAPPER_10, L_MAIN,            // 4
+	L_MALLOC,  L_WRAPPER_11, L_MAIN,            // 7
+	L_PLAIN,   L_ANON,       L_NOSLASH,         // 10
+	L_MALLOC,  L_MALLOC,                        // 13
+	L_INLINED, L_MAIN,                          // 15
 };
 
 static struct heap_profile profile_of(struct profile_sample *samples, size_t count)
 {
-	return (struct heap_profile){ .functions = functions, .function_count = 5, .lines = lines, .line_count = 6,
-				      .modules = modules, .module_count = 1, .mappings = mappings, .mapping_count = 2,
-				      .locations = locations, .location_count = 8, .frames = frames, .frame_count = 17,
-				      .samples = samples, .sample_count = count };
+	return (struct heap_profile){ .functions = functions,
+				      .function_count = 5,
+				      .lines = lines,
+				      .line_count = 6,
+				      .modules = modules,
+				      .module_count = 1,
+				      .mappings = mappings,
+				      .mapping_count = 2,
+				      .locations = locations,
+				      .location_count = 8,
+				      .frames = frames,
+				      .frame_count = 17,
+				      .samples = samples,
+				      .sample_count = count };
 }
 
-static void check_callers(const struct heap_profile *profile, const struct heap_site *site, unsigned limit, const char *expected)
+static void check_callers(const struct heap_profile *profile, const struct heap_site *site, unsigned limit,
+			  const char *expected)
 {
 	char *text = NULL;
 
@@ -66,13 +75,13 @@ static void check_callers(const struct heap_profile *profile, const struct heap_
 static void test_sites(void)
 {
 	struct profile_sample samples[] = {
-		{ 0, 4, 1, 10, 1, 10, 0, 1, 2, 16 },       // wrapper:10, by inlined
-		{ 4, 3, 5, 600, 4, 500, 0, 3, 0.25, 9 },   // wrapper:10, by main
-		{ 7, 3, 1, 90, 1, 90, 0, 1, 0, 0 },        // wrapper:11
-		{ 10, 3, 2, 700, 1, 90, 0, 1, 0, 0 },      // no symbol
-		{ 13, 2, 1, 1, 1, 1, 0, 1, 0, 0 },         // nothing but the allocator
-		{ 0, 0, 3, 3, 3, 3, 0, 1, 0, 0 },          // no stack
-		{ 15, 2, 9, 9, 0, 0, 0, 0, 0, 0 },         // nothing live
+		{ 0, 4, 1, 10, 1, 10, 0, 1, 2, 16 },     // wrapper:10, by inlined
+		{ 4, 3, 5, 600, 4, 500, 0, 3, 0.25, 9 }, // wrapper:10, by main
+		{ 7, 3, 1, 90, 1, 90, 0, 1, 0, 0 },      // wrapper:11
+		{ 10, 3, 2, 700, 1, 90, 0, 1, 0, 0 },    // no symbol
+		{ 13, 2, 1, 1, 1, 1, 0, 1, 0, 0 },       // nothing but the allocator
+		{ 0, 0, 3, 3, 3, 3, 0, 1, 0, 0 },        // no stack
+		{ 15, 2, 9, 9, 0, 0, 0, 0, 0, 0 },       // nothing live
 	};
 	const struct heap_profile profile = profile_of(samples, 7);
 	struct heap_site *sites = NULL;
@@ -90,7 +99,7 @@ static void test_sites(void)
 		CHECK_EQUAL(sites[0].alloc_bytes, 610);
 		CHECK_EQUAL(sites[0].live_records, 4);
 		CHECK(sites[0].live_objects_variance == 2.25 && sites[0].live_bytes_variance == 25);
-		CHECK_EQUAL(sites[0].sample, 1); // the stack that holds most of it
+		CHECK_EQUAL(sites[0].sample, 1);                    // the stack that holds most of it
 		CHECK_STRING(sites[1].function, "plain.so+0x1234"); // as much live as the next, more allocated
 		CHECK_EQUAL(sites[1].line, 0);
 		CHECK_STRING(sites[1].file, "");

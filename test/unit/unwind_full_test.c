@@ -11,11 +11,11 @@
 #define ALL   ((1u << CFI_REGISTERS) - 1)
 
 static uint64_t words[64]; // word i is at STACK + 8 i
-static const struct memory_span stack = {(const uint8_t *)words, STACK, sizeof words};
+static const struct memory_span stack = { (const uint8_t *)words, STACK, sizeof words };
 
 static struct full_registers usual_registers(void)
 {
-	struct full_registers registers = {.known = ALL};
+	struct full_registers registers = { .known = ALL };
 
 	for (unsigned i = 0; i < CFI_REGISTERS; i++)
 		registers.value[i] = 0x5000 + i;
@@ -29,10 +29,10 @@ static struct full_registers usual_registers(void)
 
 // From an exact copy on the heap, so that a sanitizer sees a read outside.
 static enum step_result evaluate(const uint8_t *bytes, size_t size, const struct full_registers *registers,
-                                 const uint64_t *initial, uint64_t *ret)
+				 const uint64_t *initial, uint64_t *ret)
 {
 	uint8_t *copy = malloc(size ? size : 1);
-	struct memory_span code = {copy, CODE, size};
+	struct memory_span code = { copy, CODE, size };
 	enum step_result result;
 
 	memcpy(copy, bytes, size);
@@ -49,7 +49,7 @@ struct expression_case {
 	uint64_t value;
 };
 
-#define B(...) {__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
+#define B(...) { __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })
 
 static const struct expression_case cases[] = {
 	{ "lit0", B(0x30), STEP_OK, 0 },
@@ -131,8 +131,8 @@ static const struct expression_case cases[] = {
 	{ "lit4; skip -4: until the machine is full", B(0x34, 0x2f, 0xfc, 0xff), STEP_BAD, 0 },
 	{ "const1u 30; lit1; minus; dup; bra -6: 30 rounds of 4 are too many",
 	  B(0x08, 0x1e, 0x31, 0x1c, 0x12, 0x28, 0xfa, 0xff), STEP_BAD, 0 },
-	{ "lit10; lit1; minus; dup; bra -6; lit7: 10 rounds are not",
-	  B(0x3a, 0x31, 0x1c, 0x12, 0x28, 0xfa, 0xff, 0x37), STEP_OK, 7 },
+	{ "lit10; lit1; minus; dup; bra -6; lit7: 10 rounds are not", B(0x3a, 0x31, 0x1c, 0x12, 0x28, 0xfa, 0xff, 0x37),
+	  STEP_OK, 7 },
 	{ "plus of one", B(0x36, 0x22), STEP_BAD, 0 },
 	{ "deref of none", B(0x06), STEP_BAD, 0 },
 	{ "drop; nothing is left", B(0x36, 0x13), STEP_BAD, 0 },
@@ -162,7 +162,7 @@ static void test_expressions(void)
 	}
 	CHECK_EQUAL(evaluate(many, 0, &registers, NULL, &value), STEP_BAD);
 	// The CFA is there at the beginning of a register's expression.
-	CHECK_EQUAL(evaluate((const uint8_t[]){0x06}, 1, &registers, &initial, &value), STEP_OK);
+	CHECK_EQUAL(evaluate((const uint8_t[]){ 0x06 }, 1, &registers, &initial, &value), STEP_OK);
 	CHECK_EQUAL(value, 0x1000);
 	CHECK_EQUAL(evaluate(many, 0, &registers, &initial, &value), STEP_OK);
 	CHECK_EQUAL(value, STACK);
@@ -175,13 +175,13 @@ static void test_expressions(void)
 	CHECK_EQUAL(evaluate(many, 101, &registers, NULL, &value), STEP_BAD);
 	// A register that is not known.
 	registers.known &= ~(1u << CFI_RBX);
-	CHECK_EQUAL(evaluate((const uint8_t[]){0x73, 0x00}, 2, &registers, NULL, &value), STEP_BAD);
+	CHECK_EQUAL(evaluate((const uint8_t[]){ 0x73, 0x00 }, 2, &registers, NULL, &value), STEP_BAD);
 }
 
 static void test_expression_outside(void)
 {
-	static const uint8_t bytes[4] = {0x31, 0x31, 0x31, 0x31};
-	struct memory_span code = {bytes, CODE, sizeof bytes};
+	static const uint8_t bytes[4] = { 0x31, 0x31, 0x31, 0x31 };
+	struct memory_span code = { bytes, CODE, sizeof bytes };
 	struct full_registers registers = usual_registers();
 	uint64_t value;
 
@@ -190,8 +190,8 @@ static void test_expression_outside(void)
 	CHECK_EQUAL(expression_evaluate(&code, CODE + 5, 0, &stack, &registers, NULL, &value), STEP_BAD);
 	CHECK_EQUAL(expression_evaluate(&code, CODE - 1, 2, &stack, &registers, NULL, &value), STEP_BAD);
 	// skip 4 | lit4; skip -7: a branch out to the bytes in front, which would lead back to the end
-	static const uint8_t branches[] = {0x2f, 0x04, 0x00, 0x34, 0x2f, 0xf9, 0xff};
-	struct memory_span branch_code = {branches, CODE, sizeof branches};
+	static const uint8_t branches[] = { 0x2f, 0x04, 0x00, 0x34, 0x2f, 0xf9, 0xff };
+	struct memory_span branch_code = { branches, CODE, sizeof branches };
 
 	CHECK_EQUAL(expression_evaluate(&branch_code, CODE + 3, 4, &stack, &registers, NULL, &value), STEP_BAD);
 	CHECK_EQUAL(expression_evaluate(&code, 0, UINT64_MAX, &stack, &registers, NULL, &value), STEP_BAD);
@@ -199,13 +199,13 @@ static void test_expression_outside(void)
 
 static struct cfi_row usual_row(void)
 {
-	struct cfi_row row = {.cfa_register = CFI_RSP, .cfa_offset = 48};
+	struct cfi_row row = { .cfa_register = CFI_RSP, .cfa_offset = 48 };
 
-	row.registers[CFI_RA] = (struct cfi_rule){.kind = CFI_AT_OFFSET, .offset = -8};
+	row.registers[CFI_RA] = (struct cfi_rule){ .kind = CFI_AT_OFFSET, .offset = -8 };
 	return row;
 }
 
-static const struct memory_span no_code = {(const uint8_t *)"", CODE, 0};
+static const struct memory_span no_code = { (const uint8_t *)"", CODE, 0 };
 static uint64_t cfa;
 
 static enum step_result step(struct cfi_row row, struct full_registers *registers)
@@ -228,11 +228,11 @@ static void test_step(void)
 	struct full_registers registers = usual_registers();
 	struct cfi_row row = usual_row();
 
-	row.registers[CFI_RBX] = (struct cfi_rule){.kind = CFI_AT_OFFSET, .offset = -24};
-	row.registers[CFI_RBP] = (struct cfi_rule){.kind = CFI_AT_OFFSET, .offset = -16};
-	row.registers[CFI_R12] = (struct cfi_rule){.kind = CFI_UNDEFINED};
-	row.registers[CFI_R13] = (struct cfi_rule){.kind = CFI_IS_OFFSET, .offset = -32};
-	row.registers[CFI_R14] = (struct cfi_rule){.kind = CFI_IN_REGISTER, .offset = CFI_RBX};
+	row.registers[CFI_RBX] = (struct cfi_rule){ .kind = CFI_AT_OFFSET, .offset = -24 };
+	row.registers[CFI_RBP] = (struct cfi_rule){ .kind = CFI_AT_OFFSET, .offset = -16 };
+	row.registers[CFI_R12] = (struct cfi_rule){ .kind = CFI_UNDEFINED };
+	row.registers[CFI_R13] = (struct cfi_rule){ .kind = CFI_IS_OFFSET, .offset = -32 };
+	row.registers[CFI_R14] = (struct cfi_rule){ .kind = CFI_IN_REGISTER, .offset = CFI_RBX };
 	registers.pc_is_exact = true;
 	CHECK_EQUAL(step(row, &registers), STEP_OK);
 	CHECK_EQUAL(cfa, STACK + 8 * 10);
@@ -291,11 +291,11 @@ static void test_step_return_address(void)
 	struct full_registers registers = usual_registers();
 	struct cfi_row row = usual_row();
 
-	row.registers[CFI_RA] = (struct cfi_rule){.kind = CFI_UNDEFINED};
+	row.registers[CFI_RA] = (struct cfi_rule){ .kind = CFI_UNDEFINED };
 	CHECK_REFUSED(row, registers, STEP_END);
-	row.registers[CFI_RA] = (struct cfi_rule){.kind = CFI_SAME};
+	row.registers[CFI_RA] = (struct cfi_rule){ .kind = CFI_SAME };
 	CHECK_REFUSED(row, registers, STEP_BAD);
-	row.registers[CFI_RA] = (struct cfi_rule){.kind = CFI_IN_REGISTER, .offset = CFI_R12};
+	row.registers[CFI_RA] = (struct cfi_rule){ .kind = CFI_IN_REGISTER, .offset = CFI_R12 };
 	CHECK_EQUAL(step(row, &registers), STEP_OK);
 	CHECK_EQUAL(registers.value[CFI_RA], 0x5000 + CFI_R12);
 	registers = usual_registers();
@@ -307,11 +307,12 @@ static void test_step_return_address(void)
 	CHECK_REFUSED(row, registers, STEP_END);
 	// A callee-saved register's place outside ends the walk: the row cannot be this frame's.
 	registers = usual_registers();
-	row.registers[CFI_RBX] = (struct cfi_rule){.kind = CFI_AT_OFFSET, .offset = -800};
+	row.registers[CFI_RBX] = (struct cfi_rule){ .kind = CFI_AT_OFFSET, .offset = -800 };
 	CHECK_REFUSED(row, registers, STEP_OUT_OF_BOUNDS);
 	// One in an expression of a register that is not kept is lost, no more.
-	row.registers[CFI_RBX] = (struct cfi_rule){.kind = CFI_IS_EXPRESSION, .expression = CODE, .expression_size = 2};
-	struct memory_span code = {(const uint8_t *)"\x70", CODE, 2}; // breg0 (rax): 0
+	row.registers[CFI_RBX] =
+		(struct cfi_rule){ .kind = CFI_IS_EXPRESSION, .expression = CODE, .expression_size = 2 };
+	struct memory_span code = { (const uint8_t *)"\x70", CODE, 2 }; // breg0 (rax): 0
 	CHECK_EQUAL(unwind_step_full(&row, &code, &stack, &registers, &cfa), STEP_OK);
 	CHECK_EQUAL(registers.known, ALL & ~(1u << CFI_RBX));
 	row.registers[CFI_RSP] = row.registers[CFI_RBX];
@@ -325,10 +326,10 @@ static void test_step_expressions(void)
 	// breg6 -8; deref. breg6 0. breg7 8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus. breg7 160; deref. breg7
 	// 120, 160, 168, 128.
 	static const uint8_t bytes[] = {
-	        0x76, 0x78, 0x06, 0x76, 0x00, 0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22,
-	        0x77, 0xa0, 0x01, 0x06, 0x77, 0xf8, 0x00, 0x77, 0xa0, 0x01, 0x77, 0xa8, 0x01, 0x77, 0x80, 0x01,
+		0x76, 0x78, 0x06, 0x76, 0x00, 0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22,
+		0x77, 0xa0, 0x01, 0x06, 0x77, 0xf8, 0x00, 0x77, 0xa0, 0x01, 0x77, 0xa8, 0x01, 0x77, 0x80, 0x01,
 	};
-	struct memory_span code = {bytes, CODE, sizeof bytes};
+	struct memory_span code = { bytes, CODE, sizeof bytes };
 	struct full_registers registers = usual_registers();
 	struct cfi_row row = usual_row();
 
@@ -336,7 +337,7 @@ static void test_step_expressions(void)
 	row.cfa_expression = CODE;
 	row.cfa_expression_size = 3;
 	row.registers[CFI_RBP] =
-	        (struct cfi_rule){.kind = CFI_AT_EXPRESSION, .expression = CODE + 3, .expression_size = 2};
+		(struct cfi_rule){ .kind = CFI_AT_EXPRESSION, .expression = CODE + 3, .expression_size = 2 };
 	words[19] = STACK + 8 * 40;
 	CHECK_EQUAL(unwind_step_full(&row, &code, &stack, &registers, &cfa), STEP_OK);
 	CHECK_EQUAL(cfa, STACK + 8 * 40);
@@ -355,18 +356,18 @@ static void test_step_expressions(void)
 	CHECK_EQUAL(unwind_step_full(&row, &code, &stack, &registers, &cfa), STEP_OK);
 	CHECK_EQUAL(cfa, STACK + 8 * 5);
 
-	row = (struct cfi_row){.cfa_is_expression = true,
-	                       .cfa_expression = CODE + 16,
-	                       .cfa_expression_size = 4,
-	                       .is_signal_frame = true};
+	row = (struct cfi_row){ .cfa_is_expression = true,
+				.cfa_expression = CODE + 16,
+				.cfa_expression_size = 4,
+				.is_signal_frame = true };
 	row.registers[CFI_RBP] =
-	        (struct cfi_rule){.kind = CFI_AT_EXPRESSION, .expression = CODE + 20, .expression_size = 3};
+		(struct cfi_rule){ .kind = CFI_AT_EXPRESSION, .expression = CODE + 20, .expression_size = 3 };
 	row.registers[CFI_RSP] =
-	        (struct cfi_rule){.kind = CFI_AT_EXPRESSION, .expression = CODE + 23, .expression_size = 3};
+		(struct cfi_rule){ .kind = CFI_AT_EXPRESSION, .expression = CODE + 23, .expression_size = 3 };
 	row.registers[CFI_RA] =
-	        (struct cfi_rule){.kind = CFI_AT_EXPRESSION, .expression = CODE + 26, .expression_size = 3};
+		(struct cfi_rule){ .kind = CFI_AT_EXPRESSION, .expression = CODE + 26, .expression_size = 3 };
 	row.registers[CFI_RBX] =
-	        (struct cfi_rule){.kind = CFI_AT_EXPRESSION, .expression = CODE + 29, .expression_size = 3};
+		(struct cfi_rule){ .kind = CFI_AT_EXPRESSION, .expression = CODE + 29, .expression_size = 3 };
 	registers = usual_registers();
 	words[4 + 20] = STACK + 8 * 50;
 	CHECK_EQUAL(unwind_step_full(&row, &code, &stack, &registers, &cfa), STEP_OK);

@@ -10,15 +10,15 @@
 
 static struct cfi_row row_of(uint8_t cfa_register, int32_t cfa_offset)
 {
-	struct cfi_row row = {.cfa_register = cfa_register, .cfa_offset = cfa_offset};
+	struct cfi_row row = { .cfa_register = cfa_register, .cfa_offset = cfa_offset };
 
-	row.registers[CFI_RA] = (struct cfi_rule){.kind = CFI_AT_OFFSET, .offset = -8};
+	row.registers[CFI_RA] = (struct cfi_rule){ .kind = CFI_AT_OFFSET, .offset = -8 };
 	return row;
 }
 
 static uint64_t pack_row(struct cfi_row row)
 {
-	static const struct memory_span nothing = {(const uint8_t *)"", CODE, 0};
+	static const struct memory_span nothing = { (const uint8_t *)"", CODE, 0 };
 
 	return unwind_rule_pack(CFI_OK, &row, &nothing, 5);
 }
@@ -34,7 +34,7 @@ static void test_pack_registers(void)
 	CHECK_EQUAL(unwind_rule_slot(rule), 0);
 	CHECK_EQUAL(rule & 0xff, 0);
 
-	row.registers[CFI_RBP] = (struct cfi_rule){.kind = CFI_AT_OFFSET, .offset = -16};
+	row.registers[CFI_RBP] = (struct cfi_rule){ .kind = CFI_AT_OFFSET, .offset = -16 };
 	CHECK_EQUAL(unwind_rule_slot(pack_row(row)), 2);
 	row.registers[CFI_RBP].offset = -8 * 65535;
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_SP);
@@ -49,13 +49,13 @@ static void test_pack_registers(void)
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_SLOW);
 	row.registers[CFI_RBP].offset = INT32_MIN;
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_SLOW);
-	row.registers[CFI_RBP] = (struct cfi_rule){.kind = CFI_UNDEFINED};
+	row.registers[CFI_RBP] = (struct cfi_rule){ .kind = CFI_UNDEFINED };
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_SLOW);
 
 	// Other callee-saved registers do not matter to the three.
 	row = row_of(CFI_RBP, 16);
-	row.registers[CFI_RBX] = (struct cfi_rule){.kind = CFI_AT_OFFSET, .offset = -24};
-	row.registers[CFI_R12] = (struct cfi_rule){.kind = CFI_UNDEFINED};
+	row.registers[CFI_RBX] = (struct cfi_rule){ .kind = CFI_AT_OFFSET, .offset = -24 };
+	row.registers[CFI_R12] = (struct cfi_rule){ .kind = CFI_UNDEFINED };
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_BP);
 	CHECK_EQUAL(unwind_rule_offset(pack_row(row)), 16);
 
@@ -77,18 +77,18 @@ static void test_pack_return_address(void)
 
 	row.registers[CFI_RA].offset = -16;
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_SLOW);
-	row.registers[CFI_RA] = (struct cfi_rule){.kind = CFI_IN_REGISTER, .offset = CFI_RBX};
+	row.registers[CFI_RA] = (struct cfi_rule){ .kind = CFI_IN_REGISTER, .offset = CFI_RBX };
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_SLOW);
-	row.registers[CFI_RA] = (struct cfi_rule){.kind = CFI_UNDEFINED};
+	row.registers[CFI_RA] = (struct cfi_rule){ .kind = CFI_UNDEFINED };
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_END);
 	row.cfa_is_expression = true;
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_END);
 	row = row_of(CFI_RSP, 8);
-	row.registers[CFI_RA] = (struct cfi_rule){.kind = CFI_SAME};
+	row.registers[CFI_RA] = (struct cfi_rule){ .kind = CFI_SAME };
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_BAD);
 
 	row = row_of(CFI_RSP, 8);
-	row.registers[CFI_RSP] = (struct cfi_rule){.kind = CFI_IS_OFFSET, .offset = 0};
+	row.registers[CFI_RSP] = (struct cfi_rule){ .kind = CFI_IS_OFFSET, .offset = 0 };
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_SP);
 	row.registers[CFI_RSP].offset = 8;
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_SLOW);
@@ -124,8 +124,9 @@ static struct cfi_rule place(uint8_t *code, size_t *used, const char *bytes, siz
 		return otherwise;
 	memcpy(code + *used, bytes, size);
 	*used += size;
-	return (struct cfi_rule){
-	        .kind = CFI_AT_EXPRESSION, .expression = CODE + *used - size, .expression_size = (uint16_t)size};
+	return (struct cfi_rule){ .kind = CFI_AT_EXPRESSION,
+				  .expression = CODE + *used - size,
+				  .expression_size = (uint16_t)size };
 }
 
 static uint64_t pack_expressions(struct expressions from)
@@ -133,7 +134,7 @@ static uint64_t pack_expressions(struct expressions from)
 	uint8_t code[64];
 	size_t used = from.cfa_size;
 	struct cfi_row row = row_of(CFI_RSP, 8);
-	struct memory_span span = {code, CODE, 0};
+	struct memory_span span = { code, CODE, 0 };
 
 	memcpy(code, from.cfa, from.cfa_size);
 	row.cfa_is_expression = true;
@@ -148,12 +149,12 @@ static uint64_t pack_expressions(struct expressions from)
 }
 
 #define CFA_BYTES(literal) .cfa = literal, .cfa_size = sizeof(literal) - 1
-#define PACK_CFA(literal)  pack_expressions((struct expressions){CFA_BYTES(literal)})
+#define PACK_CFA(literal)  pack_expressions((struct expressions){ CFA_BYTES(literal) })
 
 static void test_pack_realigned(void)
 {
 	// DW_OP_breg6 (rbp): -8; DW_OP_deref, rbp: DW_OP_breg6 (rbp): 0
-	struct expressions realigned = {CFA_BYTES("\x76\x78\x06"), .rbp = "\x76\x00", .rbp_size = 2};
+	struct expressions realigned = { CFA_BYTES("\x76\x78\x06"), .rbp = "\x76\x00", .rbp_size = 2 };
 	uint64_t rule = pack_expressions(realigned);
 
 	CHECK_EQUAL(UNWIND_KIND(rule), UNWIND_BP_DEREF);
@@ -163,14 +164,14 @@ static void test_pack_realigned(void)
 	CHECK_EQUAL(UNWIND_KIND(pack_expressions(realigned)), UNWIND_SLOW);
 	realigned.rbp = NULL; // rbp unchanged
 	CHECK_EQUAL(UNWIND_KIND(pack_expressions(realigned)), UNWIND_SLOW);
-	realigned = (struct expressions){CFA_BYTES("\x76\x78\x06\x96"), .rbp = "\x76\x00",
-	                                 .rbp_size = 2}; // something follows
+	realigned = (struct expressions){ CFA_BYTES("\x76\x78\x06\x96"), .rbp = "\x76\x00",
+					  .rbp_size = 2 }; // something follows
 	CHECK_EQUAL(UNWIND_KIND(pack_expressions(realigned)), UNWIND_SLOW);
-	realigned = (struct expressions){CFA_BYTES("\x76\x79\x06"), .rbp = "\x76\x00", .rbp_size = 2}; // -7
+	realigned = (struct expressions){ CFA_BYTES("\x76\x79\x06"), .rbp = "\x76\x00", .rbp_size = 2 }; // -7
 	CHECK_EQUAL(UNWIND_KIND(pack_expressions(realigned)), UNWIND_SLOW);
-	realigned = (struct expressions){CFA_BYTES("\x76\x78"), .rbp = "\x76\x00", .rbp_size = 2};
+	realigned = (struct expressions){ CFA_BYTES("\x76\x78"), .rbp = "\x76\x00", .rbp_size = 2 };
 	CHECK_EQUAL(UNWIND_KIND(pack_expressions(realigned)), UNWIND_SLOW);
-	realigned = (struct expressions){CFA_BYTES("\x76\xf8"), .rbp = "\x76\x00", .rbp_size = 2}; // cut off
+	realigned = (struct expressions){ CFA_BYTES("\x76\xf8"), .rbp = "\x76\x00", .rbp_size = 2 }; // cut off
 	CHECK_EQUAL(UNWIND_KIND(pack_expressions(realigned)), UNWIND_SLOW);
 }
 
@@ -199,15 +200,15 @@ static void test_pack_signal(void)
 	// glibc's __restore_rt. CFA: DW_OP_breg7 (rsp): 160; DW_OP_deref. rbp: breg7 120; rsp: breg7 160; rip: breg7
 	// 168.
 	struct expressions restore = {
-	        .cfa = "\x77\xa0\x01\x06",
-	        .cfa_size = 4,
-	        .rbp = "\x77\xf8\x00",
-	        .rbp_size = 3,
-	        .rsp = "\x77\xa0\x01",
-	        .rsp_size = 3,
-	        .ra = "\x77\xa8\x01",
-	        .ra_size = 3,
-	        .is_signal_frame = true,
+		.cfa = "\x77\xa0\x01\x06",
+		.cfa_size = 4,
+		.rbp = "\x77\xf8\x00",
+		.rbp_size = 3,
+		.rsp = "\x77\xa0\x01",
+		.rsp_size = 3,
+		.ra = "\x77\xa8\x01",
+		.ra_size = 3,
+		.is_signal_frame = true,
 	};
 	uint64_t rule = pack_expressions(restore);
 
@@ -222,13 +223,13 @@ static void test_pack_signal(void)
 	CHECK_EQUAL(UNWIND_KIND(pack_expressions(restore)), UNWIND_SLOW);
 	// The whole context 8 bytes further up.
 	restore = (struct expressions){
-	        .cfa = "\x77\xa8\x01\x06",
-	        .cfa_size = 4,
-	        .rbp = "\x77\x80\x01",
-	        .rbp_size = 3,
-	        .ra = "\x77\xb0\x01",
-	        .ra_size = 3,
-	        .is_signal_frame = true,
+		.cfa = "\x77\xa8\x01\x06",
+		.cfa_size = 4,
+		.rbp = "\x77\x80\x01",
+		.rbp_size = 3,
+		.ra = "\x77\xb0\x01",
+		.ra_size = 3,
+		.is_signal_frame = true,
 	};
 	rule = pack_expressions(restore);
 	CHECK_EQUAL(UNWIND_KIND(rule), UNWIND_SIGNAL);
@@ -248,10 +249,10 @@ static struct fixture fixture;
 
 static void set_up(uint64_t sp_word, uint64_t rbp)
 {
-	fixture = (struct fixture){.registers = {PC, STACK + 8 * sp_word, rbp}, .cfa = 77, .exact = true};
+	fixture = (struct fixture){ .registers = { PC, STACK + 8 * sp_word, rbp }, .cfa = 77, .exact = true };
 	for (size_t i = 0; i < 64; i++)
 		fixture.words[i] = 0x1000 + i;
-	fixture.stack = (struct memory_span){(const uint8_t *)fixture.words, STACK, sizeof fixture.words};
+	fixture.stack = (struct memory_span){ (const uint8_t *)fixture.words, STACK, sizeof fixture.words };
 }
 
 static enum step_result step(uint64_t rule)
@@ -281,7 +282,7 @@ static uint64_t rule_of(uint8_t cfa_register, int32_t offset, int32_t rbp_offset
 	struct cfi_row row = row_of(cfa_register, offset);
 
 	if (rbp_offset)
-		row.registers[CFI_RBP] = (struct cfi_rule){.kind = CFI_AT_OFFSET, .offset = rbp_offset};
+		row.registers[CFI_RBP] = (struct cfi_rule){ .kind = CFI_AT_OFFSET, .offset = rbp_offset };
 	return pack_row(row);
 }
 
@@ -349,7 +350,7 @@ static void test_step_sp_and_bp(void)
 static void test_step_realigned(void)
 {
 	uint64_t rule =
-	        pack_expressions((struct expressions){CFA_BYTES("\x76\x78\x06"), .rbp = "\x76\x00", .rbp_size = 2});
+		pack_expressions((struct expressions){ CFA_BYTES("\x76\x78\x06"), .rbp = "\x76\x00", .rbp_size = 2 });
 
 	set_up(2, STACK + 8 * 10);
 	fixture.words[9] = STACK + 8 * 20; // the CFA, spilled
@@ -387,13 +388,13 @@ static void test_step_plt(void)
 static void test_step_signal(void)
 {
 	uint64_t rule = pack_expressions((struct expressions){
-	        .cfa = "\x77\xa0\x01\x06",
-	        .cfa_size = 4,
-	        .rbp = "\x77\xf8\x00",
-	        .rbp_size = 3,
-	        .ra = "\x77\xa8\x01",
-	        .ra_size = 3,
-	        .is_signal_frame = true,
+		.cfa = "\x77\xa0\x01\x06",
+		.cfa_size = 4,
+		.rbp = "\x77\xf8\x00",
+		.rbp_size = 3,
+		.ra = "\x77\xa8\x01",
+		.ra_size = 3,
+		.is_signal_frame = true,
 	});
 
 	set_up(2, 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tool's real-time priority under limits of its time (RLIMIT_RTTIME): never one under which the kernel would kill it.
+// The tool's real-time priority under limits of its time (RLIMIT_RTTIME): never one under which the kernel would kill
+// it.
 #include "attach/guard/urgency.h"
 #include "check.h"
 
@@ -20,12 +21,12 @@ static void test_longest(void)
 	} cases[] = {
 		{ RLIM_INFINITY, RLIM_INFINITY, 200000 },
 		{ 200001, RLIM_INFINITY, 200000 },
-		{ 150000, RLIM_INFINITY, 150000 },      // the user's own
+		{ 150000, RLIM_INFINITY, 150000 }, // the user's own
 		{ 49999, RLIM_INFINITY, 0 },
 		{ 0, RLIM_INFINITY, 0 },
 		{ 1000000, 1000000, 200000 },
 		{ 400000, 400000, 200000 },
-		{ 399998, 399998, 199999 },             // at the hard limit the kernel kills, also where the soft one is the same
+		{ 399998, 399998, 199999 }, // at the hard limit the kernel kills, also where the soft one is the same
 		{ 200000, 200000, 100000 },
 		{ 60000, 200000, 60000 },
 		{ 100000, 100000, 50000 },
@@ -80,7 +81,8 @@ static void test_limits(void)
 	CHECK_EQUAL(run_under(1000000, 200000), 0);
 }
 
-// Whoever has fallen back does not go on from there in the same standstill: with its signal the kernel has moved the limit up, and the time counts on.
+// Whoever has fallen back does not go on from there in the same standstill: with its signal the kernel has moved the
+// limit up, and the time counts on.
 static void test_fallen_back(void)
 {
 	const int real_time = SCHED_FIFO | SCHED_RESET_ON_FORK;
@@ -124,8 +126,8 @@ static bool set_capability(bool has)
 
 enum { NOT_TRIED = 77 };
 
-// Who has a real-time priority without the capability (by RLIMIT_RTPRIO) may not clear SCHED_RESET_ON_FORK again, and gives it back all the same; and takes one
-// again at the next stop.
+// Who has a real-time priority without the capability (by RLIMIT_RTPRIO) may not clear SCHED_RESET_ON_FORK again, and
+// gives it back all the same; and takes one again at the next stop.
 static _Noreturn void be_without_capability(void)
 {
 	const int real_time = SCHED_FIFO | SCHED_RESET_ON_FORK;

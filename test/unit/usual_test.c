@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The usual ways (inject/hook/usual.h) leave byte for byte what the general ones leave, and nothing where anything is not as usual. Kept stacks name
-// the same nodes as walks that begin with nothing.
+// The usual ways (inject/hook/usual.h) leave byte for byte what the general ones leave, and nothing where anything is
+// not as usual. Kept stacks name the same nodes as walks that begin with nothing.
 #include "check.h"
 #include "payload_region.h"
 
@@ -68,7 +68,8 @@ static void restore(const struct content *content)
 
 static bool is_as(const struct content *content)
 {
-	return memcmp(made.header, &content->header, sizeof(content->header)) == 0 && memcmp(slot, &content->slot, sizeof(content->slot)) == 0 &&
+	return memcmp(made.header, &content->header, sizeof(content->header)) == 0 &&
+	       memcmp(slot, &content->slot, sizeof(content->slot)) == 0 &&
 	       memcmp(made.bytes + HS_OFFSET_PAGES, content->pages, sizeof(content->pages)) == 0;
 }
 
@@ -111,16 +112,16 @@ static void totals_are_full(void)
 static void free_list_is_full(void) { slot->free_count = HS_FREE_KEPT; }
 
 // Changes one thing; then nothing is done.
-#define CHECK_REFUSES(spoil, call)                                                              \
-	do {                                                                                     \
-		restore(&before);                                                                \
-		spoil;                                                                           \
-		save(&after);                                                                    \
-		if (call) {                                                                      \
-			fprintf(stderr, "%s: %s all the same\n", #spoil, #call);                 \
-			check_failures++;                                                        \
-		}                                                                                \
-		CHECK(is_as(&after));                                                            \
+#define CHECK_REFUSES(spoil, call)                                                                                     \
+	do {                                                                                                           \
+		restore(&before);                                                                                      \
+		spoil;                                                                                                 \
+		save(&after);                                                                                          \
+		if (call) {                                                                                            \
+			fprintf(stderr, "%s: %s all the same\n", #spoil, #call);                                       \
+			check_failures++;                                                                              \
+		}                                                                                                      \
+		CHECK(is_as(&after));                                                                                  \
 	} while (0)
 
 #define USUAL_RECORDING(address) usual_recording(slot, address, block_size, &stack.entry)
@@ -154,7 +155,8 @@ static void test_recording(uint64_t asked)
 	if (is_wide())
 		CHECK_REFUSES(ref_has_31_bits(), USUAL_RECORDING(block));
 	else
-		CHECK_REFUSES(other_part_shows_it(), USUAL_RECORDING(block)); // and lets it pass again, with its tables there
+		// and lets it pass again, with its tables there
+		CHECK_REFUSES(other_part_shows_it(), USUAL_RECORDING(block));
 	restore(&before);
 	CHECK(USUAL_RECORDING(block));
 	CHECK_REFUSES(totals_of_others(), USUAL_RECORDING(block));
@@ -168,7 +170,7 @@ static void test_recording(uint64_t asked)
 	CHECK_REFUSES(stack.entry.return_address++, USUAL_RECORDING(block));
 	CHECK_REFUSES(stack.entry.rbp += 48, USUAL_RECORDING(block));
 	for (unsigned i = 1; i < 4; i++) {
-		CHECK_REFUSES(stack.words[6 * i - 1]++, USUAL_RECORDING(block));     // a return address
+		CHECK_REFUSES(stack.words[6 * i - 1]++, USUAL_RECORDING(block));    // a return address
 		CHECK_REFUSES(stack.words[6 * i - 2] ^= 8, USUAL_RECORDING(block)); // a saved rbp
 	}
 	CHECK_REFUSES((void)made_narrow_entry(&made, 0), USUAL_RECORDING(0)); // which has a leaf
@@ -204,7 +206,8 @@ static void test_release(uint64_t asked)
 	CHECK_REFUSES(filter_is_used(), USUAL_RELEASE(block));
 	CHECK_REFUSES(releases_exchange(), USUAL_RELEASE(block));
 	CHECK_REFUSES(is_guarded(), USUAL_RELEASE(block));
-	CHECK_REFUSES(other_thread(), USUAL_RELEASE(block)); // the control block's thread before: a handler would claim the slot meanwhile
+	// the control block's thread before: a handler would claim the slot meanwhile
+	CHECK_REFUSES(other_thread(), USUAL_RELEASE(block));
 	CHECK_REFUSES(no_slot_there(), USUAL_RELEASE(block));
 	CHECK_REFUSES((void)0, USUAL_RELEASE(0));
 	CHECK_REFUSES((void)0, USUAL_RELEASE(block + 8));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that are watched from their start to each of their ways out: drafts made by hand, of code in this process's memory.
+// Functions that are watched from their start to each of their ways out: drafts made by hand, of code in this process's
+// memory.
 #include "check.h"
 
 #include "attach/hook/hook_draft.h"
@@ -15,9 +16,12 @@ enum { WAYS = 4 };
 // 48 83 c4 10     add $16,%rsp
 // 5b c3           pop %rbx; ret
 // 90 90           nop; nop: a function of 16 bytes, and padding; its way out takes 6 of its own bytes
-static const _Alignas(16) uint8_t roomy[32] = { 0x53, 0x48, 0x83, 0xec, 0x10, 0xe8, 0x00, 0x10, 0x00, 0x00, 0x48, 0x83, 0xc4, 0x10, 0x5b, 0xc3, 0x90, 0x90, 0x90, 0x90 };
-// push %rbp; mov %rsp,%rbp; call; leave; ret; nopl 0(%rax,%rax,1), to where the next function would be aligned. Its way out needs the padding.
-static const _Alignas(16) uint8_t tight[32] = { 0x55, 0x48, 0x89, 0xe5, 0xe8, 0x00, 0x10, 0x00, 0x00, 0xc9, 0xc3, 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+static const _Alignas(16) uint8_t roomy[32] = { 0x53, 0x48, 0x83, 0xec, 0x10, 0xe8, 0x00, 0x10, 0x00, 0x00,
+						0x48, 0x83, 0xc4, 0x10, 0x5b, 0xc3, 0x90, 0x90, 0x90, 0x90 };
+// push %rbp; mov %rsp,%rbp; call; leave; ret; nopl 0(%rax,%rax,1), to where the next function would be aligned. Its way
+// out needs the padding.
+static const _Alignas(16) uint8_t tight[32] = { 0x55, 0x48, 0x89, 0xe5, 0xe8, 0x00, 0x10, 0x00,
+						0x00, 0xc9, 0xc3, 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 
 struct made {
 	struct hook_candidate candidate;
@@ -28,13 +32,23 @@ struct made {
 // `file` is what its file has; `there` what the target has.
 static void make(const uint8_t *file, const uint8_t *there, size_t size, struct made *ret)
 {
-	*ret = (struct made){ .candidate = { .vaddr = (uint64_t)there, .size = size, .next = UINT64_MAX,
+	*ret = (struct made){ .candidate = { .vaddr = (uint64_t)there,
+					     .size = size,
+					     .next = UINT64_MAX,
 					     .signature.layout.flags = HS_LAYOUT_COMPANION } };
 	ret->draft = (struct draft){
-		.candidate = &ret->candidate, .module = &ret->module,
-		.request = { .code = file, .code_size = 32, .address = (uint64_t)there, .trampoline = (uint64_t)there, .function_start = (uint64_t)there,
-			     .function_code = file, .function_size = size, .jump_size = HS_JUMP_SIZE },
-		.hook.record.verdict = VERDICT_unproven, .hook.relocation.covered = 5,
+		.candidate = &ret->candidate,
+		.module = &ret->module,
+		.request = { .code = file,
+			     .code_size = 32,
+			     .address = (uint64_t)there,
+			     .trampoline = (uint64_t)there,
+			     .function_start = (uint64_t)there,
+			     .function_code = file,
+			     .function_size = size,
+			     .jump_size = HS_JUMP_SIZE },
+		.hook.record.verdict = VERDICT_unproven,
+		.hook.relocation.covered = 5,
 	};
 }
 
@@ -93,7 +107,9 @@ static void test_next(void)
 // A function and its ways out are hooked together or not at all.
 static void test_settle(void)
 {
-	struct draft owners[3] = { 0 }, ways[WAYS] = { { .owner = &owners[0] }, { .owner = &owners[0] }, { .owner = &owners[1] }, { .owner = &owners[2] } };
+	struct draft owners[3] = { 0 }, ways[WAYS] = {
+		{ .owner = &owners[0] }, { .owner = &owners[0] }, { .owner = &owners[1] }, { .owner = &owners[2] }
+	};
 
 	ways[1].hook.record.verdict = VERDICT_out_of_reach;
 	owners[1].hook.record.verdict = VERDICT_changed;
@@ -131,7 +147,8 @@ static void test_wanted(void)
 	}
 }
 
-// An operator of the same module that cannot be watched, because a delete cannot be hooked, does not stop a user's function.
+// An operator of the same module that cannot be watched, because a delete cannot be hooked, does not stop a user's
+// function.
 static void test_added_beside_operators(void)
 {
 	struct hook_candidate candidates[3] = {
@@ -142,7 +159,9 @@ static void test_added_beside_operators(void)
 	struct draft drafts[3] = {
 		{ .candidate = &candidates[0], .may_be_watched = true, .hook.record.verdict = VERDICT_may_unwind },
 		{ .candidate = &candidates[1], .may_be_watched = true, .hook.record.verdict = VERDICT_unproven },
-		{ .candidate = &candidates[2], .code_verdict = VERDICT_too_short, .hook.record.verdict = VERDICT_unproven },
+		{ .candidate = &candidates[2],
+		  .code_verdict = VERDICT_too_short,
+		  .hook.record.verdict = VERDICT_unproven },
 	};
 
 	watched_decide(drafts, 3, NULL, 0);

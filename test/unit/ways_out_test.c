@@ -11,61 +11,166 @@
 struct test_case {
 	const char *what;
 	uint8_t code[64];
-	size_t size;           // of the function; the rest of `seen` is what is behind it
+	size_t size; // of the function; the rest of `seen` is what is behind it
 	size_t seen;
 	enum hook_verdict verdict;
-	uint32_t ways[4];      // offsets, ascending
+	uint32_t ways[4]; // offsets, ascending
 	size_t way_count;
 };
 
 #define CODE(...) { __VA_ARGS__ }, sizeof((uint8_t[]){ __VA_ARGS__ })
-#define PUSH_RBX 0x53
-#define POP_RBX 0x5b
-#define SUB_16 0x48, 0x83, 0xec, 0x10 // sub $16,%rsp
-#define ADD_16 0x48, 0x83, 0xc4, 0x10
+#define PUSH_RBX  0x53
+#define POP_RBX   0x5b
+#define SUB_16    0x48, 0x83, 0xec, 0x10 // sub $16,%rsp
+#define ADD_16    0x48, 0x83, 0xc4, 0x10
 #define CALL_AWAY 0xe8, 0x00, 0x10, 0x00, 0x00
-#define TEST_RAX 0x48, 0x85, 0xc0
-#define RETURN 0xc3
-#define TRAP 0xcc
+#define TEST_RAX  0x48, 0x85, 0xc0
+#define RETURN    0xc3
+#define TRAP      0xcc
 
 static const struct test_case cases[] = {
-	{ "a frame and one return", CODE(PUSH_RBX, SUB_16, CALL_AWAY, ADD_16, POP_RBX, RETURN), 0, VERDICT_ok, { 10 }, 1 },
+	{ "a frame and one return",
+	  CODE(PUSH_RBX, SUB_16, CALL_AWAY, ADD_16, POP_RBX, RETURN),
+	  0,
+	  VERDICT_ok,
+	  { 10 },
+	  1 },
 	// je to the first return's start: it may be reached from elsewhere, what is behind it not
 	{ "a branch to where it begins to return",
-	  CODE(PUSH_RBX, SUB_16, CALL_AWAY, TEST_RAX, 0x74, 0x02, 0x31, 0xc0, ADD_16, POP_RBX, RETURN), 0, VERDICT_ok, { 17 }, 1 },
+	  CODE(PUSH_RBX, SUB_16, CALL_AWAY, TEST_RAX, 0x74, 0x02, 0x31, 0xc0, ADD_16, POP_RBX, RETURN),
+	  0,
+	  VERDICT_ok,
+	  { 17 },
+	  1 },
 	{ "a branch into the middle of what would be overwritten",
-	  CODE(PUSH_RBX, SUB_16, CALL_AWAY, TEST_RAX, ADD_16, 0x74, 0x02, 0x31, 0xc0, POP_RBX, RETURN), 0, VERDICT_no_way_out, { 0 }, 0 },
+	  CODE(PUSH_RBX, SUB_16, CALL_AWAY, TEST_RAX, ADD_16, 0x74, 0x02, 0x31, 0xc0, POP_RBX, RETURN),
+	  0,
+	  VERDICT_no_way_out,
+	  { 0 },
+	  0 },
 	{ "a branch into the middle, with room before it",
-	  CODE(PUSH_RBX, SUB_16, CALL_AWAY, TEST_RAX, ADD_16, 0x74, 0x05, 0xb8, 0x00, 0x00, 0x00, 0x00, POP_RBX, RETURN), 0, VERDICT_no_way_out, { 0 }, 0 },
-	{ "two returns", CODE(PUSH_RBX, SUB_16, CALL_AWAY, TEST_RAX, 0x74, 0x06, ADD_16, POP_RBX, RETURN, 0x31, 0xc0, ADD_16, POP_RBX, RETURN), 0,
-	  VERDICT_ok, { 15, 23 }, 2 },
-	{ "the second return lacks room", CODE(PUSH_RBX, SUB_16, ADD_16, POP_RBX, CALL_AWAY, TEST_RAX, 0x74, 0x04, 0x48, 0x89, 0xd8, RETURN, 0x90, RETURN, 0x0f, 0x0b), 0,
-	  VERDICT_no_way_out, { 0 }, 0 },
-	{ "a return behind a call, and padding", { PUSH_RBX, SUB_16, CALL_AWAY, 0xc9, RETURN }, 12, 32, VERDICT_no_way_out, { 0 }, 0 }, // leave without a base
+	  CODE(PUSH_RBX, SUB_16, CALL_AWAY, TEST_RAX, ADD_16, 0x74, 0x05, 0xb8, 0x00, 0x00, 0x00, 0x00, POP_RBX,
+	       RETURN),
+	  0,
+	  VERDICT_no_way_out,
+	  { 0 },
+	  0 },
+	{ "two returns",
+	  CODE(PUSH_RBX, SUB_16, CALL_AWAY, TEST_RAX, 0x74, 0x06, ADD_16, POP_RBX, RETURN, 0x31, 0xc0, ADD_16, POP_RBX,
+	       RETURN),
+	  0,
+	  VERDICT_ok,
+	  { 15, 23 },
+	  2 },
+	{ "the second return lacks room",
+	  CODE(PUSH_RBX, SUB_16, ADD_16, POP_RBX, CALL_AWAY, TEST_RAX, 0x74, 0x04, 0x48, 0x89, 0xd8, RETURN, 0x90,
+	       RETURN, 0x0f, 0x0b),
+	  0,
+	  VERDICT_no_way_out,
+	  { 0 },
+	  0 },
+	{ "a return behind a call, and padding",
+	  { PUSH_RBX, SUB_16, CALL_AWAY, 0xc9, RETURN },
+	  12,
+	  32,
+	  VERDICT_no_way_out,
+	  { 0 },
+	  0 }, // leave without a base
 	{ "a base pointer: leave, and padding behind the function",
-	  { 0x55, 0x48, 0x89, 0xe5, SUB_16, CALL_AWAY, 0xc9, RETURN, 0x0f, 0x1f, 0x44, 0x00, 0x00 }, 15, 24, VERDICT_ok, { 13 }, 1 },
-	{ "a stack pointer that is not back where it was", CODE(SUB_16, 0x48, 0x83, 0xc4, 0x08, 0x31, 0xc0, RETURN), 0, VERDICT_no_way_out, { 0 }, 0 },
-	{ "an aligned stack pointer", CODE(PUSH_RBX, 0x48, 0x83, 0xe4, 0xf0, CALL_AWAY, ADD_16, POP_RBX, RETURN), 0, VERDICT_no_way_out, { 0 }, 0 },
-	{ "a jump to another function", CODE(0x48, 0x89, 0xf8, 0xe9, 0x00, 0x10, 0x00, 0x00), 0, VERDICT_leaves_by_jump, { 0 }, 0 },
-	{ "a jump through a register", CODE(PUSH_RBX, 0x48, 0x89, 0xf8, POP_RBX, 0xff, 0xe0), 0, VERDICT_leaves_by_jump, { 0 }, 0 },
-	{ "a table of jumps", CODE(PUSH_RBX, 0xff, 0xe0, ADD_16, POP_RBX, RETURN), 0, VERDICT_leaves_by_jump, { 0 }, 0 },
+	  { 0x55, 0x48, 0x89, 0xe5, SUB_16, CALL_AWAY, 0xc9, RETURN, 0x0f, 0x1f, 0x44, 0x00, 0x00 },
+	  15,
+	  24,
+	  VERDICT_ok,
+	  { 13 },
+	  1 },
+	{ "a stack pointer that is not back where it was",
+	  CODE(SUB_16, 0x48, 0x83, 0xc4, 0x08, 0x31, 0xc0, RETURN),
+	  0,
+	  VERDICT_no_way_out,
+	  { 0 },
+	  0 },
+	{ "an aligned stack pointer",
+	  CODE(PUSH_RBX, 0x48, 0x83, 0xe4, 0xf0, CALL_AWAY, ADD_16, POP_RBX, RETURN),
+	  0,
+	  VERDICT_no_way_out,
+	  { 0 },
+	  0 },
+	{ "a jump to another function",
+	  CODE(0x48, 0x89, 0xf8, 0xe9, 0x00, 0x10, 0x00, 0x00),
+	  0,
+	  VERDICT_leaves_by_jump,
+	  { 0 },
+	  0 },
+	{ "a jump through a register",
+	  CODE(PUSH_RBX, 0x48, 0x89, 0xf8, POP_RBX, 0xff, 0xe0),
+	  0,
+	  VERDICT_leaves_by_jump,
+	  { 0 },
+	  0 },
+	{ "a table of jumps",
+	  CODE(PUSH_RBX, 0xff, 0xe0, ADD_16, POP_RBX, RETURN),
+	  0,
+	  VERDICT_leaves_by_jump,
+	  { 0 },
+	  0 },
 	{ "a conditional jump in place of a call",
-	  CODE(TEST_RAX, 0x0f, 0x84, 0x00, 0x10, 0x00, 0x00, 0x48, 0x89, 0xf8, 0x48, 0x01, 0xc0, RETURN), 0, VERDICT_leaves_by_jump, { 0 }, 0 },
-	{ "a part moved away, with a frame", CODE(PUSH_RBX, SUB_16, CALL_AWAY, 0x0f, 0x84, 0x00, 0x10, 0x00, 0x00, ADD_16, POP_RBX, RETURN), 0,
-	  VERDICT_ok, { 16 }, 1 },
-	{ "a return that takes arguments off", CODE(0x48, 0x89, 0xf8, 0x48, 0x01, 0xc0, 0xc2, 0x08, 0x00), 0, VERDICT_no_way_out, { 0 }, 0 },
+	  CODE(TEST_RAX, 0x0f, 0x84, 0x00, 0x10, 0x00, 0x00, 0x48, 0x89, 0xf8, 0x48, 0x01, 0xc0, RETURN),
+	  0,
+	  VERDICT_leaves_by_jump,
+	  { 0 },
+	  0 },
+	{ "a part moved away, with a frame",
+	  CODE(PUSH_RBX, SUB_16, CALL_AWAY, 0x0f, 0x84, 0x00, 0x10, 0x00, 0x00, ADD_16, POP_RBX, RETURN),
+	  0,
+	  VERDICT_ok,
+	  { 16 },
+	  1 },
+	{ "a return that takes arguments off",
+	  CODE(0x48, 0x89, 0xf8, 0x48, 0x01, 0xc0, 0xc2, 0x08, 0x00),
+	  0,
+	  VERDICT_no_way_out,
+	  { 0 },
+	  0 },
 	{ "no return at all", CODE(PUSH_RBX, CALL_AWAY, 0x0f, 0x0b), 0, VERDICT_no_way_out, { 0 }, 0 },
-	{ "a call that ends the function", CODE(PUSH_RBX, CALL_AWAY, TEST_RAX, 0x74, 0x06, 0x48, 0x89, 0xd8, 0x90, POP_RBX, RETURN, CALL_AWAY), 0,
-	  VERDICT_ok, { 11 }, 1 },
+	{ "a call that ends the function",
+	  CODE(PUSH_RBX, CALL_AWAY, TEST_RAX, 0x74, 0x06, 0x48, 0x89, 0xd8, 0x90, POP_RBX, RETURN, CALL_AWAY),
+	  0,
+	  VERDICT_ok,
+	  { 11 },
+	  1 },
 	{ "a return behind a trap, from which a handler comes back",
-	  CODE(PUSH_RBX, SUB_16, CALL_AWAY, TEST_RAX, 0x74, 0x06, ADD_16, POP_RBX, RETURN, TRAP, ADD_16, POP_RBX, RETURN), 0, VERDICT_ok, { 15, 22 }, 2 },
-	{ "a trap among what would be overwritten", CODE(PUSH_RBX, SUB_16, CALL_AWAY, ADD_16, TRAP, POP_RBX, RETURN), 0, VERDICT_no_way_out, { 0 }, 0 },
+	  CODE(PUSH_RBX, SUB_16, CALL_AWAY, TEST_RAX, 0x74, 0x06, ADD_16, POP_RBX, RETURN, TRAP, ADD_16, POP_RBX,
+	       RETURN),
+	  0,
+	  VERDICT_ok,
+	  { 15, 22 },
+	  2 },
+	{ "a trap among what would be overwritten",
+	  CODE(PUSH_RBX, SUB_16, CALL_AWAY, ADD_16, TRAP, POP_RBX, RETURN),
+	  0,
+	  VERDICT_no_way_out,
+	  { 0 },
+	  0 },
 	{ "a trap behind a call that ends the function",
-	  CODE(PUSH_RBX, CALL_AWAY, TEST_RAX, 0x74, 0x06, 0x48, 0x89, 0xd8, 0x90, POP_RBX, RETURN, CALL_AWAY, TRAP), 0, VERDICT_ok, { 11 }, 1 },
-	{ "a return to elsewhere: mov %rax,8(%rsp)", CODE(PUSH_RBX, 0x48, 0x89, 0x44, 0x24, 0x08, 0x48, 0x89, 0xd8, POP_RBX, RETURN), 0, VERDICT_no_way_out, { 0 }, 0 },
+	  CODE(PUSH_RBX, CALL_AWAY, TEST_RAX, 0x74, 0x06, 0x48, 0x89, 0xd8, 0x90, POP_RBX, RETURN, CALL_AWAY, TRAP),
+	  0,
+	  VERDICT_ok,
+	  { 11 },
+	  1 },
+	{ "a return to elsewhere: mov %rax,8(%rsp)",
+	  CODE(PUSH_RBX, 0x48, 0x89, 0x44, 0x24, 0x08, 0x48, 0x89, 0xd8, POP_RBX, RETURN),
+	  0,
+	  VERDICT_no_way_out,
+	  { 0 },
+	  0 },
 	{ "no instruction", CODE(PUSH_RBX, 0x06, ADD_16, POP_RBX, RETURN), 0, VERDICT_not_decodable, { 0 }, 0 },
 	// jmp to the second byte of a mov: two readings of the same bytes
-	{ "code within code", CODE(0x74, 0x01, 0xb8, 0x90, 0x90, 0x90, 0x90, 0x48, 0x89, 0xf8, 0x48, 0x01, 0xc0, RETURN), 0, VERDICT_not_decodable, { 0 }, 0 },
+	{ "code within code",
+	  CODE(0x74, 0x01, 0xb8, 0x90, 0x90, 0x90, 0x90, 0x48, 0x89, 0xf8, 0x48, 0x01, 0xc0, RETURN),
+	  0,
+	  VERDICT_not_decodable,
+	  { 0 },
+	  0 },
 };
 
 // What a survey sees.
@@ -76,11 +181,16 @@ static const struct survey_case {
 	bool is_complete, reaches_above;
 } survey_cases[] = {
 	{ "a frame", CODE(PUSH_RBX, SUB_16, CALL_AWAY, ADD_16, POP_RBX, RETURN), true, false },
-	{ "its return address", CODE(0x48, 0x8b, 0x04, 0x24, RETURN), true, true },                                   // mov (%rsp),%rax
+	{ "its return address", CODE(0x48, 0x8b, 0x04, 0x24, RETURN), true, true }, // mov (%rsp),%rax
 	{ "a frame with a base", CODE(0x55, 0x48, 0x89, 0xe5, CALL_AWAY, 0x5d, RETURN), true, false },
-	{ "a local by its base", CODE(0x55, 0x48, 0x89, 0xe5, SUB_16, 0x48, 0x8d, 0x7d, 0xf8, CALL_AWAY, 0xc9, RETURN), true, false }, // lea -8(%rbp),%rdi
-	{ "an aligned stack", CODE(0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xe4, 0xc0, 0x48, 0x8d, 0x3c, 0x24, CALL_AWAY, 0xc9, RETURN), true, false },
-	{ "gcc's way to align it", CODE(0x4c, 0x8d, 0x54, 0x24, 0x08, 0x48, 0x83, 0xe4, 0xe0, 0x41, 0xff, 0x72, 0xf8, CALL_AWAY, 0x0f, 0x0b), true, false },
+	{ "a local by its base", CODE(0x55, 0x48, 0x89, 0xe5, SUB_16, 0x48, 0x8d, 0x7d, 0xf8, CALL_AWAY, 0xc9, RETURN),
+	  true, false }, // lea -8(%rbp),%rdi
+	{ "an aligned stack",
+	  CODE(0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xe4, 0xc0, 0x48, 0x8d, 0x3c, 0x24, CALL_AWAY, 0xc9, RETURN), true,
+	  false },
+	{ "gcc's way to align it",
+	  CODE(0x4c, 0x8d, 0x54, 0x24, 0x08, 0x48, 0x83, 0xe4, 0xe0, 0x41, 0xff, 0x72, 0xf8, CALL_AWAY, 0x0f, 0x0b),
+	  true, false },
 	{ "a table of jumps", CODE(PUSH_RBX, 0xff, 0xe0, ADD_16, POP_RBX, RETURN), false, false },
 };
 
@@ -93,7 +203,9 @@ static enum way_of_call comes_back(uint64_t target, uint64_t slot, bool in_place
 
 static void check_survey(const struct survey_case *test)
 {
-	const struct whole_function function = { .code = test->code, .size = test->size, .seen = test->size, .address = ADDRESS };
+	const struct whole_function function = {
+		.code = test->code, .size = test->size, .seen = test->size, .address = ADDRESS
+	};
 	const struct way_survey seen = ways_out_survey(&function, comes_back, NULL, NULL);
 
 	if (seen.is_complete != test->is_complete || seen.reaches_above != test->reaches_above)
@@ -111,11 +223,18 @@ static bool find_moved(uint64_t target, struct whole_function *ret, void *contex
 
 static void check_moved_part(void)
 {
-	static const uint8_t code[] = { PUSH_RBX, 0x0f, 0x84, 0xf9, 0x0f, 0x00, 0x00, POP_RBX, RETURN }; // push; je 0x402000; pop; ret
-	static const uint8_t back[] = { CALL_AWAY, 0xe9, 0xfd, 0xef, 0xff, 0xff };                     // call; jmp to the pop
-	static const uint8_t pops[] = { POP_RBX, 0x8b, 0x04, 0x24, RETURN };                           // the return address, with what the frame is then
-	const struct whole_function function = { .code = code, .size = sizeof(code), .seen = sizeof(code), .address = ADDRESS };
-	struct whole_function part = { .code = back, .size = sizeof(back), .seen = sizeof(back), .address = ADDRESS + 0x1000 };
+	// push; je 0x402000; pop; ret
+	static const uint8_t code[] = { PUSH_RBX, 0x0f, 0x84, 0xf9, 0x0f, 0x00, 0x00, POP_RBX, RETURN };
+	// call; jmp to the pop
+	static const uint8_t back[] = { CALL_AWAY, 0xe9, 0xfd, 0xef, 0xff, 0xff };
+	// the return address, with what the frame is then
+	static const uint8_t pops[] = { POP_RBX, 0x8b, 0x04, 0x24, RETURN };
+	const struct whole_function function = {
+		.code = code, .size = sizeof(code), .seen = sizeof(code), .address = ADDRESS
+	};
+	struct whole_function part = {
+		.code = back, .size = sizeof(back), .seen = sizeof(back), .address = ADDRESS + 0x1000
+	};
 	struct way_survey seen = ways_out_survey(&function, comes_back, find_moved, &part);
 
 	CHECK(seen.is_complete && seen.returns && !seen.reaches_above);
@@ -128,7 +247,9 @@ static void check_moved_part(void)
 
 static void check_case(const struct test_case *test)
 {
-	struct whole_function function = { .code = test->code, .size = test->size, .seen = test->seen ? test->seen : test->size, .address = ADDRESS };
+	struct whole_function function = {
+		.code = test->code, .size = test->size, .seen = test->seen ? test->seen : test->size, .address = ADDRESS
+	};
 	struct ways_out ways;
 
 	ways_out_find(&function, &ways);
@@ -146,7 +267,9 @@ static void check_case(const struct test_case *test)
 static void check_places(void)
 {
 	const uint8_t code[] = { 0x48, 0x89, 0xf8, 0x48, 0x01, 0xc0, RETURN };
-	struct whole_function function = { .code = code, .size = sizeof(code), .seen = sizeof(code), .address = ADDRESS };
+	struct whole_function function = {
+		.code = code, .size = sizeof(code), .seen = sizeof(code), .address = ADDRESS
+	};
 	struct ways_out ways;
 
 	ways_out_find(&function, &ways);
@@ -170,8 +293,11 @@ static bool is_there(uint64_t target, uint64_t slot, void *context)
 static void check_passing(void)
 {
 	// call f; ret, and the same behind a test that may go by it
-	const uint8_t always[] = { PUSH_RBX, CALL_AWAY, POP_RBX, RETURN }, sometimes[] = { PUSH_RBX, 0x74, 0x05, CALL_AWAY, POP_RBX, RETURN };
-	struct whole_function function = { .code = always, .size = sizeof(always), .seen = sizeof(always), .address = ADDRESS };
+	const uint8_t always[] = { PUSH_RBX, CALL_AWAY, POP_RBX, RETURN },
+		      sometimes[] = { PUSH_RBX, 0x74, 0x05, CALL_AWAY, POP_RBX, RETURN };
+	struct whole_function function = {
+		.code = always, .size = sizeof(always), .seen = sizeof(always), .address = ADDRESS
+	};
 	uint64_t there = ADDRESS + 6 + 0x1000, elsewhere = ADDRESS;
 
 	CHECK(ways_out_all_pass(&function, is_there, &there));
@@ -195,13 +321,17 @@ static const struct judged judged[] = {
 	{ "a call of what is unknown", CODE(PUSH_RBX, CALL_AWAY, POP_RBX, RETURN), WAY_unknown, WAY_unknown },
 	{ "a call that returns", CODE(PUSH_RBX, CALL_AWAY, POP_RBX, RETURN), WAY_returns, WAY_returns },
 	{ "a call that ends", CODE(PUSH_RBX, CALL_AWAY, 0x06), WAY_ends, WAY_ends },
-	{ "a call at the end that returns: the next function follows", CODE(PUSH_RBX, CALL_AWAY), WAY_returns, WAY_unknown },
+	{ "a call at the end that returns: the next function follows", CODE(PUSH_RBX, CALL_AWAY), WAY_returns,
+	  WAY_unknown },
 	{ "a call through a register", CODE(PUSH_RBX, 0xff, 0xd0, POP_RBX, RETURN), WAY_returns, WAY_unknown },
-	{ "a call through a word", CODE(PUSH_RBX, 0xff, 0x15, 0x00, 0x10, 0x00, 0x00, POP_RBX, RETURN), WAY_returns, WAY_returns },
+	{ "a call through a word", CODE(PUSH_RBX, 0xff, 0x15, 0x00, 0x10, 0x00, 0x00, POP_RBX, RETURN), WAY_returns,
+	  WAY_returns },
 	{ "a jump in place of a call", CODE(0xe9, 0x00, 0x10, 0x00, 0x00), WAY_returns, WAY_returns },
-	{ "a jump in place of a call, to what is unknown", CODE(0xe9, 0x00, 0x10, 0x00, 0x00), WAY_unknown, WAY_unknown },
+	{ "a jump in place of a call, to what is unknown", CODE(0xe9, 0x00, 0x10, 0x00, 0x00), WAY_unknown,
+	  WAY_unknown },
 	{ "a jump that leaves a frame behind", CODE(PUSH_RBX, 0xe9, 0x00, 0x10, 0x00, 0x00), WAY_returns, WAY_unknown },
-	{ "a part moved away that ends", CODE(PUSH_RBX, 0x0f, 0x84, 0x00, 0x10, 0x00, 0x00, POP_RBX, RETURN), WAY_ends, WAY_returns },
+	{ "a part moved away that ends", CODE(PUSH_RBX, 0x0f, 0x84, 0x00, 0x10, 0x00, 0x00, POP_RBX, RETURN), WAY_ends,
+	  WAY_returns },
 	{ "a jump through a register", CODE(0xff, 0xe0), WAY_returns, WAY_unknown },
 	{ "a call of the kernel", CODE(0x0f, 0x05, RETURN), WAY_returns, WAY_unknown },
 	{ "a stack pointer from elsewhere", CODE(0x48, 0x89, 0xcc, RETURN), WAY_returns, WAY_unknown },
@@ -209,30 +339,38 @@ static const struct judged judged[] = {
 	{ "another return address", CODE(0x48, 0x89, 0x04, 0x24, RETURN), WAY_returns, WAY_unknown },
 	{ "its upper half", CODE(0x89, 0x44, 0x24, 0x04, RETURN), WAY_returns, WAY_unknown },
 	{ "a word right below it", CODE(PUSH_RBX, 0x48, 0x89, 0x04, 0x24, POP_RBX, RETURN), WAY_returns, WAY_returns },
-	{ "a vector that ends in it", CODE(PUSH_RBX, 0x0f, 0x11, 0x04, 0x24, POP_RBX, RETURN), WAY_returns, WAY_unknown },
+	{ "a vector that ends in it", CODE(PUSH_RBX, 0x0f, 0x11, 0x04, 0x24, POP_RBX, RETURN), WAY_returns,
+	  WAY_unknown },
 	{ "an argument behind it", CODE(0x48, 0x89, 0x44, 0x24, 0x08, RETURN), WAY_returns, WAY_returns },
 	// push %rbp; mov %rsp,%rbp; mov %rax,8(%rbp); leave; ret
-	{ "another return address, by the base", CODE(0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0x45, 0x08, 0xc9, RETURN), WAY_returns, WAY_unknown },
+	{ "another return address, by the base", CODE(0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0x45, 0x08, 0xc9, RETURN),
+	  WAY_returns, WAY_unknown },
 	// pop to (%rsp): the place is taken behind the increment
 	{ "another return address, popped", CODE(0x50, 0x8f, 0x04, 0x24, RETURN), WAY_returns, WAY_unknown },
-	{ "a word below it, popped", CODE(PUSH_RBX, 0x50, 0x8f, 0x04, 0x24, POP_RBX, RETURN), WAY_returns, WAY_returns },
+	{ "a word below it, popped", CODE(PUSH_RBX, 0x50, 0x8f, 0x04, 0x24, POP_RBX, RETURN), WAY_returns,
+	  WAY_returns },
 	{ "a trap, then a call of what is unknown", CODE(TRAP, CALL_AWAY, RETURN), WAY_unknown, WAY_unknown },
 	{ "a trap, then a return", CODE(TRAP, RETURN), WAY_returns, WAY_returns },
 	{ "a trap at the end: the next function follows", CODE(TRAP), WAY_returns, WAY_unknown },
 	{ "a trap at which it stays", CODE(0x0f, 0x0b, 0x06), WAY_returns, WAY_ends },
 	{ "padding behind a call that ends", CODE(PUSH_RBX, CALL_AWAY, TRAP, TRAP), WAY_ends, WAY_ends },
-	{ "a local word, by the base", CODE(0x55, 0x48, 0x89, 0xe5, SUB_16, 0x48, 0x89, 0x45, 0xf8, 0xc9, RETURN), WAY_returns, WAY_returns },
+	{ "a local word, by the base", CODE(0x55, 0x48, 0x89, 0xe5, SUB_16, 0x48, 0x89, 0x45, 0xf8, 0xc9, RETURN),
+	  WAY_returns, WAY_returns },
 };
 
 static enum way_of_call say_of_call(uint64_t target, uint64_t slot, bool in_place, void *context)
 {
 	(void)in_place;
-	return (target & ~UINT64_C(0xff)) == ADDRESS + 0x1000 || (slot & ~UINT64_C(0xff)) == ADDRESS + 0x1000 ? *(const enum way_of_call *)context : WAY_unknown;
+	return (target & ~UINT64_C(0xff)) == ADDRESS + 0x1000 || (slot & ~UINT64_C(0xff)) == ADDRESS + 0x1000
+		       ? *(const enum way_of_call *)context
+		       : WAY_unknown;
 }
 
 static void check_judged(const struct judged *test)
 {
-	struct whole_function function = { .code = test->code, .size = test->size, .seen = test->size, .address = ADDRESS };
+	struct whole_function function = {
+		.code = test->code, .size = test->size, .seen = test->size, .address = ADDRESS
+	};
 	enum way_of_call called = test->called, way = ways_out_judge(&function, false, say_of_call, &called);
 
 	if (way != test->way)
@@ -247,7 +385,9 @@ static const struct {
 	size_t size;
 	bool stays_below;
 } below[] = {
-	{ "its frame", CODE(PUSH_RBX, SUB_16, 0x48, 0x8b, 0x44, 0x24, 0x08, 0x48, 0x8d, 0x7c, 0x24, 0x08, ADD_16, POP_RBX, RETURN), true }, // mov, lea 8(%rsp)
+	{ "its frame",
+	  CODE(PUSH_RBX, SUB_16, 0x48, 0x8b, 0x44, 0x24, 0x08, 0x48, 0x8d, 0x7c, 0x24, 0x08, ADD_16, POP_RBX, RETURN),
+	  true }, // mov, lea 8(%rsp)
 	{ "its return address", CODE(0x48, 0x8b, 0x04, 0x24, RETURN), false },
 	{ "its upper half", CODE(0x8b, 0x44, 0x24, 0x04, RETURN), false },
 	{ "its return address, with a frame", CODE(PUSH_RBX, 0x48, 0x8b, 0x44, 0x24, 0x08, POP_RBX, RETURN), false },
@@ -262,12 +402,17 @@ static const struct {
 	{ "the red zone", CODE(0x48, 0x89, 0x44, 0x24, 0xf8, 0x48, 0x8b, 0x44, 0x24, 0xf8, RETURN), true },
 	{ "a vector that ends in its return address", CODE(PUSH_RBX, 0x0f, 0x10, 0x04, 0x24, POP_RBX, RETURN), false },
 	{ "an argument, by the base", CODE(0x55, 0x48, 0x89, 0xe5, 0x48, 0x8b, 0x45, 0x10, 0x5d, RETURN), false },
-	{ "the address of the arguments, by the base", CODE(0x55, 0x48, 0x89, 0xe5, 0x48, 0x8d, 0x45, 0x10, 0xc9, RETURN), false },
+	{ "the address of the arguments, by the base",
+	  CODE(0x55, 0x48, 0x89, 0xe5, 0x48, 0x8d, 0x45, 0x10, 0xc9, RETURN), false },
 	{ "a local word, by the base", CODE(0x55, 0x48, 0x89, 0xe5, 0x48, 0x8b, 0x45, 0xf8, 0xc9, RETURN), true },
 	{ "rbp, which is something else", CODE(0x48, 0x8b, 0x45, 0x10, RETURN), true },
-	{ "rbp, which has become something else", CODE(0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xfd, 0x48, 0x8b, 0x45, 0x10, 0x5d, RETURN), true },
+	{ "rbp, which has become something else",
+	  CODE(0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xfd, 0x48, 0x8b, 0x45, 0x10, 0x5d, RETURN), true },
 	// mov %fs:40,%rax; mov %rax,8(%rsp); ... sub %fs:40,%rax
-	{ "a stack protector", CODE(SUB_16, 0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0x00, 0x00, 0x00, 0x48, 0x89, 0x44, 0x24, 0x08, 0x48, 0x8b, 0x44, 0x24, 0x08, 0x31, 0xc0, ADD_16, RETURN), true },
+	{ "a stack protector",
+	  CODE(SUB_16, 0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0x00, 0x00, 0x00, 0x48, 0x89, 0x44, 0x24, 0x08, 0x48, 0x8b,
+	       0x44, 0x24, 0x08, 0x31, 0xc0, ADD_16, RETURN),
+	  true },
 };
 
 static void check_below(void)
@@ -275,7 +420,9 @@ static void check_below(void)
 	enum way_of_call called = WAY_returns;
 
 	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
-		struct whole_function function = { .code = below[i].code, .size = below[i].size, .seen = below[i].size, .address = ADDRESS };
+		struct whole_function function = {
+			.code = below[i].code, .size = below[i].size, .seen = below[i].size, .address = ADDRESS
+		};
 		enum way_of_call way = ways_out_judge(&function, true, say_of_call, &called);
 
 		if (way != (below[i].stays_below ? WAY_returns : WAY_unknown))
@@ -296,8 +443,11 @@ static enum way_of_call note_place(uint64_t target, uint64_t slot, bool in_place
 // Who runs with the same return address.
 static void check_in_place(void)
 {
-	const uint8_t call[] = { PUSH_RBX, CALL_AWAY, POP_RBX, RETURN }, bare_call[] = { CALL_AWAY, RETURN }, jump[] = { 0xe9, 0x00, 0x10, 0x00, 0x00 };
-	struct whole_function function = { .code = call, .size = sizeof(call), .seen = sizeof(call), .address = ADDRESS };
+	const uint8_t call[] = { PUSH_RBX, CALL_AWAY, POP_RBX, RETURN }, bare_call[] = { CALL_AWAY, RETURN },
+		      jump[] = { 0xe9, 0x00, 0x10, 0x00, 0x00 };
+	struct whole_function function = {
+		.code = call, .size = sizeof(call), .seen = sizeof(call), .address = ADDRESS
+	};
 	int in_place = -1;
 
 	ways_out_judge(&function, true, note_place, &in_place);
@@ -318,8 +468,15 @@ static void check_copy(void)
 {
 	const uint8_t code[] = { PUSH_RBX, SUB_16, CALL_AWAY, ADD_16, POP_RBX, RETURN };
 	struct relocation_request request = {
-		.code = code + 10, .code_size = 6, .address = ADDRESS + 10, .trampoline = 0x500000 + HS_ISLAND_TRAMPOLINE_OFFSET,
-		.function_start = ADDRESS, .function_code = code, .function_size = sizeof(code), .jump_size = HS_JUMP_SIZE, .is_way_out = true,
+		.code = code + 10,
+		.code_size = 6,
+		.address = ADDRESS + 10,
+		.trampoline = 0x500000 + HS_ISLAND_TRAMPOLINE_OFFSET,
+		.function_start = ADDRESS,
+		.function_code = code,
+		.function_size = sizeof(code),
+		.jump_size = HS_JUMP_SIZE,
+		.is_way_out = true,
 	};
 	struct relocation_result result;
 	int32_t distance;

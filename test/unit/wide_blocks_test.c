@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which blocks have wide entries of the live table, and what becomes of them there: as the recorder's code writes it, read back by it and by the tool.
+// Which blocks have wide entries of the live table, and what becomes of them there: as the recorder's code writes it,
+// read back by it and by the tool.
 #define PAYLOAD_BEYOND (UINT64_C(33) << 30) // a record whose ref has 31 bits
 #include "check.h"
 #include "payload_region.h"
 
 #include "inject/hook/block_events.h"
 
-#define HEAP UINT64_C(0x7f0000000000)
+#define HEAP    UINT64_C(0x7f0000000000)
 #define BIG_REF (1u << HS_WIDE_REF_BITS)
 
 static struct made_region made;
@@ -127,7 +128,8 @@ static void test_neighbours(void)
 	payload_region_deinit(&made);
 }
 
-// A pool cuts blocks out of a large one: they overlap that, and may begin in its piece. Whichever is recorded first has the entry.
+// A pool cuts blocks out of a large one: they overlap that, and may begin in its piece. Whichever is recorded first has
+// the entry.
 static void test_overlapping(void)
 {
 	struct reallocation reallocation;
@@ -203,10 +205,12 @@ static void test_reallocation(void)
 				begin_reallocation(HEAP, &reallocation);
 				CHECK_EQUAL(shown(), 0);
 				cancel(&reallocation);
-				CHECK(size_at(HEAP) == old && shown() == 1000000 + old && kind_of(HEAP) == (old > 48 ? PLACE_wide : PLACE_narrow));
+				CHECK(size_at(HEAP) == old && shown() == 1000000 + old &&
+				      kind_of(HEAP) == (old > 48 ? PLACE_wide : PLACE_narrow));
 				begin_reallocation(HEAP, &reallocation);
 				finish(&reallocation, end, new);
-				CHECK(size_at(end) == new && shown() == 1000000 + new && kind_of(end) == (new > 48 ? PLACE_wide : PLACE_narrow));
+				CHECK(size_at(end) == new &&shown() == 1000000 + new &&kind_of(end) ==
+				      (new > 48 ? PLACE_wide : PLACE_narrow));
 				give_back(end);
 				CHECK_EQUAL(shown(), 0);
 			}
@@ -268,7 +272,8 @@ static void test_exchange(void)
 	CHECK_EQUAL(block_place_take(place, HEAP + 32), fresh);
 	CHECK_EQUAL(block_place_take(place, HEAP + 32), 0);
 	*entry = 1u << 30 | ref; // another block's by now
-	CHECK(block_place_ref(place, HEAP + 32) == 0 && block_place_take(place, HEAP + 32) == 0 && *entry == (1u << 30 | ref));
+	CHECK(block_place_ref(place, HEAP + 32) == 0 && block_place_take(place, HEAP + 32) == 0 &&
+	      *entry == (1u << 30 | ref));
 	made.header->removals_exchange = 0;
 	CHECK(block_place_take(place, HEAP + 32) == 0 && *entry == (1u << 30 | ref));
 	payload_region_deinit(&made);

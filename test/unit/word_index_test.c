@@ -35,8 +35,8 @@ static void test_numbers(void)
 	word_index_deinit(&index);
 }
 
-// Words chosen so that their products with the best known factor (of Fibonacci hashing) differ in bits of the middle only: with that
-// factor, masked or shifted, this would take hours.
+// Words chosen so that their products with the best known factor (of Fibonacci hashing) differ in bits of the middle
+// only: with that factor, masked or shifted, this would take hours.
 static void test_chosen_words(void)
 {
 	enum { COUNT = 1 << 20 };

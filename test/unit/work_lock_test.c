@@ -20,7 +20,9 @@
 
 static void test_bytes(void)
 {
-	static const int64_t strange[] = { 0, 1, -1, INT64_MAX, (INT64_C(1) << 32), (INT64_C(1) << 32) + 0x80000000, (INT64_C(5) << 32) + 7, 7 };
+	static const int64_t strange[] = {
+		0, 1, -1, INT64_MAX, (INT64_C(1) << 32), (INT64_C(1) << 32) + 0x80000000, (INT64_C(5) << 32) + 7, 7
+	};
 	enum work work;
 	pid_t pid;
 
@@ -135,7 +137,9 @@ static void test_who(pid_t target)
 		pid_t worker, holder = make_holder(target, (enum work)i, false, &worker);
 
 		CHECK_EQUAL(holder, worker);
-		snprintf(says, sizeof(says), "heapsnap %s (PID %d) is working on process %d; try again when PID %d has finished", names[i], (int)holder, (int)target, (int)holder);
+		snprintf(says, sizeof(says),
+			 "heapsnap %s (PID %d) is working on process %d; try again when PID %d has finished", names[i],
+			 (int)holder, (int)target, (int)holder);
 		for (int other = 0; other < WORK_COUNT; other++)
 			if (i != WORK_dump || other != WORK_dump) // dumps wait for each other
 				CHECK_EQUAL(refuses(target, (enum work)other, says), 1);
@@ -252,7 +256,8 @@ static void test_strangers(pid_t target)
 	CHECK_EQUAL(fd, 0);
 }
 
-// A process that holds the lock that all tools see, whatever their /proc; 0: this kernel has none, as all pidfds are one file.
+// A process that holds the lock that all tools see, whatever their /proc; 0: this kernel has none, as all pidfds are
+// one file.
 static pid_t hold_for_all(pid_t target, uid_t uid)
 {
 	int ready[2], has_it = 0;
@@ -265,7 +270,8 @@ static pid_t hold_for_all(pid_t target, uid_t uid)
 		struct statfs system;
 		int fd;
 
-		if (setresgid(uid, uid, uid) != 0 || setresuid(uid, uid, uid) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+		if (setresgid(uid, uid, uid) != 0 || setresuid(uid, uid, uid) != 0 ||
+		    prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
 			_exit(2);
 		fd = (int)syscall(SYS_pidfd_open, target, 0);
 		has_it = fd >= 0 && fstatfs(fd, &system) == 0 && system.f_type == PID_FS && flock(fd, LOCK_EX) == 0;
@@ -289,7 +295,8 @@ static void test_holders_of_all(pid_t target)
 		uid_t holder, tool;
 		bool keeps_out;
 	} cases[] = {
-		{ 0, 0, true }, { 65534, 0, false }, { 0, 65534, true }, { 65534, 65534, true }, { 65533, 65534, false },
+		{ 0, 0, true },         { 65534, 0, false },     { 0, 65534, true },
+		{ 65534, 65534, true }, { 65533, 65534, false },
 	};
 
 	if (geteuid() != 0) {
@@ -304,9 +311,11 @@ static void test_holders_of_all(pid_t target)
 		if (holder) {
 			fflush(NULL);
 			if (fork() == 0) {
-				if (setresgid(cases[i].tool, cases[i].tool, cases[i].tool) != 0 || setresuid(cases[i].tool, cases[i].tool, cases[i].tool) != 0)
+				if (setresgid(cases[i].tool, cases[i].tool, cases[i].tool) != 0 ||
+				    setresuid(cases[i].tool, cases[i].tool, cases[i].tool) != 0)
 					_exit(2);
-				_exit(refuses(subject, WORK_attach, "which sees another /proc") != (cases[i].keeps_out ? 1 : 0));
+				_exit(refuses(subject, WORK_attach, "which sees another /proc") !=
+				      (cases[i].keeps_out ? 1 : 0));
 			}
 			wait(&status);
 			CHECK_EQUAL(status, 0);
@@ -341,8 +350,9 @@ static void test_ended_main_thread(void)
 	if (target == 0) {
 		pthread_t thread;
 
-		if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0 || prctl(PR_SET_DUMPABLE, 1) != 0 ||
-		    prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || pthread_create(&thread, NULL, wait_for_ever, NULL) != 0)
+		if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0 ||
+		    prctl(PR_SET_DUMPABLE, 1) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 ||
+		    pthread_create(&thread, NULL, wait_for_ever, NULL) != 0)
 			_exit(2);
 		pthread_exit(NULL);
 	}

@@ -47,9 +47,11 @@ const struct module *module_at(uint64_t address, const struct module_list *modul
 	return NULL;
 }
 
-// The whole frame word: pc, whether it is exact, and the module. `is_trampoline`: what a signal handler returns to, whose first byte was put
-// on the stack by the kernel, not by a call; libunwind, which looks for it one byte before, does not say so.
-static uint64_t expected_word(const struct reference_frame *frame, bool is_trampoline, const struct module_list *modules)
+// The whole frame word: pc, whether it is exact, and the module. `is_trampoline`: what a signal handler returns to,
+// whose first byte was put on the stack by the kernel, not by a call; libunwind, which looks for it one byte before,
+// does not say so.
+static uint64_t expected_word(const struct reference_frame *frame, bool is_trampoline,
+			      const struct module_list *modules)
 {
 	const struct module *module = module_at(frame->pc - !frame->pc_is_exact, modules);
 	bool is_exact = frame->pc_is_exact || is_trampoline;
@@ -64,25 +66,21 @@ static size_t common_frames(const struct payload_stack *payload, const struct re
 	size_t common = 0;
 
 	while (common < payload->count && common < count &&
-	       payload->frames[common] ==
-		       expected_word(&reference[common], common + 1 < count && reference[common + 1].pc_is_exact, modules))
+	       payload->frames[common] == expected_word(&reference[common],
+							common + 1 < count && reference[common + 1].pc_is_exact,
+							modules))
 		common++;
 	return common;
 }
 
-bool frame_is_outermost(uint64_t pc, bool exact)
-{
-	return UNWIND_KIND(modules_decode_rule(pc, exact)) == UNWIND_END;
-}
+bool frame_is_outermost(uint64_t pc, bool exact) { return UNWIND_KIND(modules_decode_rule(pc, exact)) == UNWIND_END; }
 
-static bool is_exact(uint64_t word)
-{
-	return word >> HS_FRAME_MODULE_SHIFT & HS_FRAME_EXACT_PC;
-}
+static bool is_exact(uint64_t word) { return word >> HS_FRAME_MODULE_SHIFT & HS_FRAME_EXACT_PC; }
 
-// The payload stopped early although libunwind gets to the outermost frame. That is right where the stack is one that it may not read, and
-// known where a signal interrupted a function while its canonical frame address was in a scratch register: gcc keeps it in r10 for
-// some instructions at either end of a function that realigns its stack, and the payload knows callee-saved registers only.
+// The payload stopped early although libunwind gets to the outermost frame. That is right where the stack is one that
+// it may not read, and known where a signal interrupted a function while its canonical frame address was in a scratch
+// register: gcc keeps it in r10 for some instructions at either end of a function that realigns its stack, and the
+// payload knows callee-saved registers only.
 static bool is_known_limit(const struct payload_stack *payload)
 {
 	uint64_t last = payload->count ? payload->frames[payload->count - 1] : 0;
@@ -90,8 +88,8 @@ static bool is_known_limit(const struct payload_stack *payload)
 	return payload->cut == CUT_foreign_stack + 1 || (payload->cut == CUT_bad_unwind_info + 1 && is_exact(last));
 }
 
-enum verdict difference_find(const struct payload_stack *payload, const struct reference_frame *reference, size_t count, int end,
-			     const struct module_list *modules)
+enum verdict difference_find(const struct payload_stack *payload, const struct reference_frame *reference, size_t count,
+			     int end, const struct module_list *modules)
 {
 	size_t common = common_frames(payload, reference, count, modules);
 	uint64_t last = payload->count ? payload->frames[payload->count - 1] : 0;
@@ -99,7 +97,8 @@ enum verdict difference_find(const struct payload_stack *payload, const struct r
 	if (common == payload->count && payload->cut == CUT_depth_limit + 1 && count > common)
 		return VERDICT_OF_depth_limit;
 	if (common == payload->count && payload->cut)
-		return is_known_limit(payload) || !frame_is_outermost(reference[count - 1].pc, reference[count - 1].pc_is_exact)
+		return is_known_limit(payload) ||
+				       !frame_is_outermost(reference[count - 1].pc, reference[count - 1].pc_is_exact)
 			       ? VERDICT_OF_payload_cut
 			       : VERDICT_OF_mismatch;
 	if (common == payload->count && common == count)
@@ -143,19 +142,19 @@ void place_print(const char *who, uint64_t pc, bool exact, const struct module_l
 	printf("%s\n", exact ? " exact" : "");
 }
 
-void difference_print(const struct payload_stack *payload, const struct reference_frame *reference, size_t count, int end,
-		      const struct module_list *modules)
+void difference_print(const struct payload_stack *payload, const struct reference_frame *reference, size_t count,
+		      int end, const struct module_list *modules)
 {
 	size_t common = common_frames(payload, reference, count, modules);
 
-	printf("    the first %zu frames are the same, of libunwind's %zu (%s) and the payload's %zu (%s)\n", common, count,
-	       reference_error(end), payload->count, payload->cut ? cut_texts[payload->cut - 1] : "complete");
+	printf("    the first %zu frames are the same, of libunwind's %zu (%s) and the payload's %zu (%s)\n", common,
+	       count, reference_error(end), payload->count, payload->cut ? cut_texts[payload->cut - 1] : "complete");
 	for (size_t i = common ? common - 1 : 0; i < common + 2; i++) {
 		printf("    frame %zu\n", i);
 		if (i < count)
 			place_print("libunwind", reference[i].pc, reference[i].pc_is_exact, modules);
 		if (i < payload->count)
-			place_print("payload", payload->frames[i] & HS_FRAME_PC_MASK,
-				    is_exact(payload->frames[i]), modules);
+			place_print("payload", payload->frames[i] & HS_FRAME_PC_MASK, is_exact(payload->frames[i]),
+				    modules);
 	}
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks with frames that real programs seldom have: realigned ones, whose canonical frame address is in memory; variable ones, found by
-// rbp only; those under a signal handler that interrupted any of them; a call as the last instruction of its function; and stacks that
-// differ in nothing but rbp from others whose words still lie about. Prints "ready", ends when its input ends.
+// Stacks with frames that real programs seldom have: realigned ones, whose canonical frame address is in memory;
+// variable ones, found by rbp only; those under a signal handler that interrupted any of them; a call as the last
+// instruction of its function; and stacks that differ in nothing but rbp from others whose words still lie about.
+// Prints "ready", ends when its input ends.
 #include <alloca.h>
 #include <pthread.h>
 #include <signal.h>
@@ -115,16 +116,16 @@ __attribute__((noinline)) static unsigned inner(unsigned room, unsigned seed)
 	return (seed & 1 ? hide_rbp(seed) : keep_rbp(seed)) + bytes[0];
 }
 
-// Two functions that are alike but for the room that they take above inner, which takes the rest: below it, every stack pointer is the
-// same, and the return address to the one still lies where the other has it not.
-#define OUTER(name, room)                                                      \
-	__attribute__((noinline)) static unsigned name(unsigned seed)                 \
-	{                                                                             \
-		volatile unsigned size = room;                                               \
-		volatile uint8_t *bytes = alloca(size);                                      \
-                                                                               \
-		bytes[0] = (uint8_t)seed;                                                    \
-		return inner(ROOM - size, seed) + bytes[0];                                  \
+// Two functions that are alike but for the room that they take above inner, which takes the rest: below it, every stack
+// pointer is the same, and the return address to the one still lies where the other has it not.
+#define OUTER(name, room)                                                                                              \
+	__attribute__((noinline)) static unsigned name(unsigned seed)                                                  \
+	{                                                                                                              \
+		volatile unsigned size = room;                                                                         \
+		volatile uint8_t *bytes = alloca(size);                                                                \
+                                                                                                                       \
+		bytes[0] = (uint8_t)seed;                                                                              \
+		return inner(ROOM - size, seed) + bytes[0];                                                            \
 	}
 OUTER(outer_near, 32)
 OUTER(outer_far, 256)

@@ -12,8 +12,8 @@
 
 #define REGION_SIZE (UINT64_C(1) << 30)
 
-struct hs_error *mirror_range(const struct target_memory *memory, const struct proc_maps *maps, uint64_t low, uint64_t high,
-			      struct mirrored_range *ret)
+struct hs_error *mirror_range(const struct target_memory *memory, const struct proc_maps *maps, uint64_t low,
+			      uint64_t high, struct mirrored_range *ret)
 {
 	const uint64_t last_byte = HS_PAGE_SIZE - 1; // of a page
 	struct mirrored_range range = { low & ~last_byte, (high + last_byte) & ~last_byte };
@@ -63,21 +63,27 @@ static void configure(const struct target_info *target, const struct proc_maps *
 	payload_configure(&config);
 }
 
-struct hs_error *mirror_open(const struct target_info *target, const struct proc_maps *maps, const struct module_list *modules,
-			     const struct target_memory *memory, const struct frozen_process *process, struct mirror *ret)
+struct hs_error *mirror_open(const struct target_info *target, const struct proc_maps *maps,
+			     const struct module_list *modules, const struct target_memory *memory,
+			     const struct frozen_process *process, struct mirror *ret)
 {
 	struct payload_layout layout = { .region_size = REGION_SIZE };
 	// The target does not run while it is looked at, so no library goes.
 	struct planned_hook loader_event = { .record = { .kind = HOOK_loader_event, .verdict = VERDICT_ok } };
 	struct hook_plan hooks = { .hooks = &loader_event, .count = 1 };
-	struct region_filling filling = { .target = target, .modules = modules, .layout = &layout, .hooks = &hooks, .process = process,
-						  .depth = HS_DEPTH_MAX };
+	struct region_filling filling = { .target = target,
+					  .modules = modules,
+					  .layout = &layout,
+					  .hooks = &hooks,
+					  .process = process,
+					  .depth = HS_DEPTH_MAX };
 	struct module_record *records;
 	struct hs_error *error = NULL;
 	void *region;
 
 	// Far from programs, libraries and stacks, and from what sanitizers reserve.
-	layout.region = proc_maps_find_hole(maps, UINT64_C(32) << 40, UINT64_C(64) << 40, REGION_SIZE, HS_PAGE_SIZE, false);
+	layout.region =
+		proc_maps_find_hole(maps, UINT64_C(32) << 40, UINT64_C(64) << 40, REGION_SIZE, HS_PAGE_SIZE, false);
 	region = mmap((void *)layout.region, REGION_SIZE, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	if (region == MAP_FAILED)
@@ -95,12 +101,14 @@ struct hs_error *mirror_open(const struct target_info *target, const struct proc
 		struct module_record *record = &records[ret->module_count];
 
 		if (record->eh_frame_hdr || record->search_page)
-			error = mirror_range(memory, maps, record->cfi_low, record->cfi_high, &ret->modules[ret->module_count]);
+			error = mirror_range(memory, maps, record->cfi_low, record->cfi_high,
+					     &ret->modules[ret->module_count]);
 		// Code is only looked at where unwind information is missing.
 		if (modules->libc != LIBC_musl)
 			record->flags &= ~(uint32_t)MODULE_TEXT_READABLE;
 		else if (!error && record->flags & MODULE_TEXT_READABLE)
-			error = mirror_range(memory, maps, record->text_low, record->text_high, &ret->texts[ret->module_count]);
+			error = mirror_range(memory, maps, record->text_low, record->text_high,
+					     &ret->texts[ret->module_count]);
 	}
 	return error;
 }

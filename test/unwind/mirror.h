@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The target's memory that the payload reads in a walk, at the same addresses in this process, and a region for the payload.
+// The target's memory that the payload reads in a walk, at the same addresses in this process, and a region for the
+// payload.
 #ifndef HEAPSNAP_TEST_MIRROR_H
 #define HEAPSNAP_TEST_MIRROR_H
 
@@ -15,10 +16,10 @@ struct mirrored_range {
 	uint64_t low, high; // [low, high), whole pages; equal = none
 };
 
-// Copies the pages of [low, high). Pages that the target does not have are zero. An error of errno EEXIST: something of this
-// process is there (see mirror_is_clash).
-struct hs_error *mirror_range(const struct target_memory *memory, const struct proc_maps *maps, uint64_t low, uint64_t high,
-			      struct mirrored_range *ret) HS_MUST_CHECK;
+// Copies the pages of [low, high). Pages that the target does not have are zero. An error of errno EEXIST: something of
+// this process is there (see mirror_is_clash).
+struct hs_error *mirror_range(const struct target_memory *memory, const struct proc_maps *maps, uint64_t low,
+			      uint64_t high, struct mirrored_range *ret) HS_MUST_CHECK;
 void mirror_range_release(struct mirrored_range *range);
 bool mirror_is_clash(const struct hs_error *error);
 
@@ -29,11 +30,11 @@ struct mirror {
 	size_t module_count;
 };
 
-// A fresh region, filled as attach fills it, and the unwind information of all modules. Configures the payload for the target.
-// pre: *ret is zeroed. On failure call mirror_close.
-struct hs_error *mirror_open(const struct target_info *target, const struct proc_maps *maps, const struct module_list *modules,
-			     const struct target_memory *memory, const struct frozen_process *process, struct mirror *ret)
-	HS_MUST_CHECK;
+// A fresh region, filled as attach fills it, and the unwind information of all modules. Configures the payload for the
+// target. pre: *ret is zeroed. On failure call mirror_close.
+struct hs_error *mirror_open(const struct target_info *target, const struct proc_maps *maps,
+			     const struct module_list *modules, const struct target_memory *memory,
+			     const struct frozen_process *process, struct mirror *ret) HS_MUST_CHECK;
 void mirror_close(struct mirror *mirror);
 
 #endif

@@ -10,7 +10,4 @@ void payload_configure(const struct payload_config *config)
 	payload_header.image_size = config->code ? HS_TEST_IMAGE_SIZE : 0;
 }
 
-void payload_configure_image(uint32_t size)
-{
-	payload_header.image_size = size;
-}
+void payload_configure_image(uint32_t size) { payload_header.image_size = size; }

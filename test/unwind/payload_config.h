@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the payload knows of its target. In the target, the tool writes it into the image before the image is mapped; here it is a
-// variable behind this function.
+// What the payload knows of its target. In the target, the tool writes it into the image before the image is mapped;
+// here it is a variable behind this function.
 #ifndef HEAPSNAP_TEST_PAYLOAD_CONFIG_H
 #define HEAPSNAP_TEST_PAYLOAD_CONFIG_H
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Freezes a process again and again, and walks each thread's stack twice: with libunwind-ptrace, and with the payload's own code
-// in this process, on a copy of the stack at the same address. Both must find the same frames.
-// usage: unwind_compare PID COUNT
-// COUNT stacks of threads that have run since the freeze before are compared, and those of the other threads besides.
-// Prints counts, each difference, and a last line of JSON. Exit status: 0 = every difference explained, 1 = not, 2 = could not compare.
+// Freezes a process again and again, and walks each thread's stack twice: with libunwind-ptrace, and with the payload's
+// own code in this process, on a copy of the stack at the same address. Both must find the same frames. usage:
+// unwind_compare PID COUNT COUNT stacks of threads that have run since the freeze before are compared, and those of the
+// other threads besides. Prints counts, each difference, and a last line of JSON. Exit status: 0 = every difference
+// explained, 1 = not, 2 = could not compare.
 //
-// The payload is entered as a hook is: called by a frame of the stack (by frame 1: the innermost one was interrupted, not called),
-// with what the hook's entry pushes laid below that frame's stack pointer.
+// The payload is entered as a hook is: called by a frame of the stack (by frame 1: the innermost one was interrupted,
+// not called), with what the hook's entry pushes laid below that frame's stack pointer.
 #include "difference.h"
 #include "mirror.h"
 #include "reference.h"
@@ -28,19 +28,19 @@
 
 enum { SECONDS_MAX = 40, FREEZE_MS = 5000, LAYOUTS_MAX = 8, THREADS_MAX = 256, PRINTED_MAX = 10 };
 
-#define PASSES(X)                                                                                \
-	X(as_left, "slot as the freeze before left it")                                          \
-	X(again, "the same stack again")                                                         \
-	X(from_outside, "from a frame further out")                                              \
-	X(back_inside, "and from the inner one again")                                           \
-	X(others_slot, "slot with another thread's walk")                                        \
+#define PASSES(X)                                                                                                      \
+	X(as_left, "slot as the freeze before left it")                                                                \
+	X(again, "the same stack again")                                                                               \
+	X(from_outside, "from a frame further out")                                                                    \
+	X(back_inside, "and from the inner one again")                                                                 \
+	X(others_slot, "slot with another thread's walk")                                                              \
 	X(all_registers, "every rule taken for one that needs all registers")
 
 enum pass {
 #define X(name, text) PASS_##name,
 	PASSES(X)
 #undef X
-	PASS_COUNT
+		PASS_COUNT
 };
 static const char *const pass_texts[PASS_COUNT] = {
 #define X(name, text) text,
@@ -68,8 +68,8 @@ struct sample {
 	pid_t tid;
 	bool moved;
 	struct reference_stack reference;
-	size_t first;                      // the frame that calls the payload
-	struct mirrored_range stack, tcb;  // tcb: where it is not in the same pages
+	size_t first;                     // the frame that calls the payload
+	struct mirrored_range stack, tcb; // tcb: where it is not in the same pages
 	struct thread_slot *slot;
 	enum verdict verdict;
 };
@@ -80,10 +80,10 @@ struct comparison {
 	struct proc_maps maps;
 	struct module_list modules;
 	struct mirror mirror;
-	uint64_t last_registers[THREADS_MAX];     // digest, by the number of the thread in the history of threads
-	uint64_t *stacks;                         // digests of those that count, for the number of different ones
+	uint64_t last_registers[THREADS_MAX]; // digest, by the number of the thread in the history of threads
+	uint64_t *stacks;                     // digests of those that count, for the number of different ones
 	size_t stack_count, wanted;
-	size_t printed;                           // differences
+	size_t printed; // differences
 	struct tally tally;
 };
 
@@ -91,11 +91,9 @@ static struct comparison comparison;
 static struct sample samples[THREADS_MAX];
 static struct thread_slot spare_slot; // for walks that must leave the threads' slots alone
 
-// Not region_at(): the compiler may take the payload's view of its configuration for constant, and this file changes it.
-static void *part_at(uint64_t offset)
-{
-	return (uint8_t *)comparison.mirror.region + offset;
-}
+// Not region_at(): the compiler may take the payload's view of its configuration for constant, and this file changes
+// it.
+static void *part_at(uint64_t offset) { return (uint8_t *)comparison.mirror.region + offset; }
 
 static uint64_t digest(uint64_t before, const void *data, size_t size)
 {
@@ -117,8 +115,13 @@ static void walk(enum pass pass, struct sample *sample, size_t from, struct thre
 	enum verdict verdict = VERDICT_OF_mismatch;
 	uint32_t node;
 
-	*entry = (struct entry_frame){ .r15 = frame->r15, .r14 = frame->r14, .r13 = frame->r13, .r12 = frame->r12,
-				       .rbx = frame->rbx, .rbp = frame->rbp, .return_address = frame->pc };
+	*entry = (struct entry_frame){ .r15 = frame->r15,
+				       .r14 = frame->r14,
+				       .r13 = frame->r13,
+				       .r12 = frame->r12,
+				       .rbx = frame->rbx,
+				       .rbp = frame->rbp,
+				       .return_address = frame->pc };
 	slot->interval = 1; // so that stacks are kept
 	node = unwind_to_node(slot, entry);
 	*entry = before; // for a walk from the inside, these words belong to a frame
@@ -142,19 +145,21 @@ static bool is_caller(const struct sample *sample, size_t index)
 {
 	const struct reference_frame *frame = &sample->reference.frames[index];
 
-	return !frame->pc_is_exact && frame->sp % 8 == 0 && frame->sp >= sample->stack.low + sizeof(struct entry_frame) &&
-	       frame->sp <= sample->stack.high && *(const uint64_t *)(frame->sp - 8) == frame->pc;
+	return !frame->pc_is_exact && frame->sp % 8 == 0 &&
+	       frame->sp >= sample->stack.low + sizeof(struct entry_frame) && frame->sp <= sample->stack.high &&
+	       *(const uint64_t *)(frame->sp - 8) == frame->pc;
 }
 
-// Then nobody knows the caller and its registers. Seen of glibc's clone3, between its system call and the first instruction of the new
-// thread, whose stack is still empty.
+// Then nobody knows the caller and its registers. Seen of glibc's clone3, between its system call and the first
+// instruction of the new thread, whose stack is still empty.
 static bool is_without_information(const struct sample *sample)
 {
 	return UNWIND_KIND(modules_decode_rule(sample->reference.frames[0].pc, true)) == UNWIND_FRAME_POINTER;
 }
 
-// libunwind-ptrace reads unwind information from files, and the vdso has none (libunwind 1.6.2 then guesses by rbp, and takes the caller's
-// stack pointer to be 16 bytes too low). The vdso calls nothing, so it is only ever the innermost frame.
+// libunwind-ptrace reads unwind information from files, and the vdso has none (libunwind 1.6.2 then guesses by rbp, and
+// takes the caller's stack pointer to be 16 bytes too low). The vdso calls nothing, so it is only ever the innermost
+// frame.
 static bool is_in_vdso(const struct sample *sample)
 {
 	const struct module *module = module_at(sample->reference.frames[0].pc, &comparison.modules);
@@ -162,9 +167,10 @@ static bool is_in_vdso(const struct sample *sample)
 	return module && module->is_vdso;
 }
 
-// libgcc throws an exception by writing the registers of the frame that catches it over those that its own functions have saved, then
-// returning from them (uw_install_context_1 and the end of _Unwind_RaiseException). Nothing is called meanwhile, and what stands on
-// the stack is no chain of frames: libunwind gets lost, and there is nothing to compare with.
+// libgcc throws an exception by writing the registers of the frame that catches it over those that its own functions
+// have saved, then returning from them (uw_install_context_1 and the end of _Unwind_RaiseException). Nothing is called
+// meanwhile, and what stands on the stack is no chain of frames: libunwind gets lost, and there is nothing to compare
+// with.
 static bool is_rewritten(const struct sample *sample)
 {
 	const struct reference_stack *reference = &sample->reference;
@@ -174,8 +180,8 @@ static bool is_rewritten(const struct sample *sample)
 	       !frame_is_outermost(reference->frames[reference->count - 1].pc, false);
 }
 
-// The thread's used stack, and its control block, from which the payload learns of the stack. sample->stack stays empty when the stack
-// pointer is nowhere.
+// The thread's used stack, and its control block, from which the payload learns of the stack. sample->stack stays empty
+// when the stack pointer is nowhere.
 static struct hs_error *mirror_thread(const struct user_regs_struct *registers, struct sample *sample)
 {
 	const struct comparison *c = &comparison;
@@ -213,7 +219,8 @@ static struct hs_error *take_sample(const struct frozen_thread *thread, struct s
 	error = mirror_thread(&thread->registers, sample);
 	if (error)
 		return error;
-	sample->slot = sample->stack.high ? thread_slot_claim_at(thread->registers.fs_base, thread->registers.rsp) : NULL;
+	sample->slot =
+		sample->stack.high ? thread_slot_claim_at(thread->registers.fs_base, thread->registers.rsp) : NULL;
 	if (!sample->slot) {
 		c->tally.no_slot++;
 		return NULL;
@@ -414,7 +421,8 @@ static struct hs_error *compare_all(void)
 
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if (now.tv_sec - start.tv_sec > SECONDS_MAX)
-			return hs_error_create(HS_ERROR_TIMEOUT, "only %" PRIu64 " stacks of threads that have run within %d s",
+			return hs_error_create(HS_ERROR_TIMEOUT,
+					       "only %" PRIu64 " stacks of threads that have run within %d s",
 					       counted(), SECONDS_MAX);
 		error = read_ahead();
 		if (!error)
@@ -424,7 +432,8 @@ static struct hs_error *compare_all(void)
 		c->tally.freezes++;
 		error = compare_frozen(&process);
 		error = hs_error_join(error, threads_thaw(&process));
-		pause.tv_nsec = 200000 + (long)(c->tally.freezes % 7) * 300000; // out of step with whatever the target does
+		// out of step with whatever the target does
+		pause.tv_nsec = 200000 + (long)(c->tally.freezes % 7) * 300000;
 		nanosleep(&pause, NULL);
 	}
 	return error;
@@ -453,10 +462,12 @@ static void print_tally(void)
 	const struct tally *tally = &comparison.tally;
 	uint64_t stacks = counted();
 
-	printf("  %" PRIu64 " stacks in %" PRIu64 " freezes, %zu different, %.1f frames each; %" PRIu64 " of threads that had not run\n",
-	       stacks, tally->freezes, different_stacks(), (double)tally->frames / (double)(stacks ? stacks : 1), tally->unmoved);
-	printf("  not compared: %" PRIu64 " without a caller, %" PRIu64 " without a slot, %" PRIu64 " without unwind information, %" PRIu64
-	       " in the vdso, %" PRIu64 " rewritten for an exception\n",
+	printf("  %" PRIu64 " stacks in %" PRIu64 " freezes, %zu different, %.1f frames each; %" PRIu64
+	       " of threads that had not run\n",
+	       stacks, tally->freezes, different_stacks(), (double)tally->frames / (double)(stacks ? stacks : 1),
+	       tally->unmoved);
+	printf("  not compared: %" PRIu64 " without a caller, %" PRIu64 " without a slot, %" PRIu64
+	       " without unwind information, %" PRIu64 " in the vdso, %" PRIu64 " rewritten for an exception\n",
 	       tally->no_caller, tally->no_slot, tally->no_information, tally->in_vdso, tally->rewritten);
 	printf("  modules read %" PRIu64 " times, %" PRIu64 " clashes of addresses\n", tally->readings, tally->clashes);
 	for (int i = 0; i < PASS_COUNT; i++)
@@ -464,13 +475,14 @@ static void print_tally(void)
 		       tally->ways[i][WAY_REUSE], tally->ways[i][WAY_RULES], tally->ways[i][WAY_REGISTERS]);
 	for (int i = 0; i < VERDICT_OF_COUNT; i++)
 		if (tally->verdicts[i] + tally->unmoved_verdicts[i])
-			printf("  %s: %" PRIu64 " (and %" PRIu64 " that had not run)\n", verdict_texts[i], tally->verdicts[i],
-			       tally->unmoved_verdicts[i]);
+			printf("  %s: %" PRIu64 " (and %" PRIu64 " that had not run)\n", verdict_texts[i],
+			       tally->verdicts[i], tally->unmoved_verdicts[i]);
 	printf("{\"stacks\": %" PRIu64 ", \"equal\": %" PRIu64 ", \"mismatches\": %" PRIu64 ", \"reuse\": %" PRIu64
 	       ", \"rules\": %" PRIu64 ", \"registers\": %" PRIu64 "}\n",
 	       stacks, tally->verdicts[VERDICT_OF_equal],
 	       tally->verdicts[VERDICT_OF_mismatch] + tally->unmoved_verdicts[VERDICT_OF_mismatch],
-	       tally->ways[PASS_again][WAY_REUSE], tally->ways[PASS_as_left][WAY_RULES], tally->ways[PASS_all_registers][WAY_REGISTERS]);
+	       tally->ways[PASS_again][WAY_REUSE], tally->ways[PASS_as_left][WAY_RULES],
+	       tally->ways[PASS_all_registers][WAY_REGISTERS]);
 }
 
 // A new life of this program is at other addresses.
@@ -521,5 +533,7 @@ int main(int argc, char **argv)
 	target_memory_close(&c->memory);
 	target_info_deinit(&c->target);
 	free(c->stacks);
-	return error ? 2 : c->tally.verdicts[VERDICT_OF_mismatch] + c->tally.unmoved_verdicts[VERDICT_OF_mismatch] ? 1 : 0;
+	return error                                                                                     ? 2
+	       : c->tally.verdicts[VERDICT_OF_mismatch] + c->tally.unmoved_verdicts[VERDICT_OF_mismatch] ? 1
+													 : 0;
 }
