@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints what the headers say, one "name value" a line, for the checks of the linked payload (payload_checks.py), whose assembly
-// repeats some of these numbers.
+// Prints what the headers say, one "name value" a line, for the checks of the linked payload (payload_checks.py), whose
+// assembly repeats some of these numbers.
 #include "arch.h"
-#include "inject/hook/hooks.h"
 #include "inject/abi/limits.h"
 #include "inject/abi/payload_header.h"
 #include "inject/abi/region.h"
+#include "inject/hook/hooks.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #define NUMBER(expression) printf("%s %" PRIu64 "\n", #expression, (uint64_t)(expression))
 #define FIELD(type, field) printf("%s.%s %zu\n", #type, #field, offsetof(struct type, field))
-#define SIZE(type) printf("sizeof.%s %zu\n", #type, sizeof(struct type))
+#define SIZE(type)         printf("sizeof.%s %zu\n", #type, sizeof(struct type))
 
 int main(void)
 {
