@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A library whose calls of a callback stand in functions of known names and lines; symbolize_test asks for them.
-// Compiled with -g -O2.
-#define INLINED     static inline __attribute__((always_inline))
+// Compiled with -g -O2. The test knows how far a call stands behind its function's head.
+// clang-format off
+#define INLINED static inline __attribute__((always_inline))
 #define OUT_OF_LINE __attribute__((noinline))
 
 typedef void *callback();
@@ -22,20 +23,27 @@ INLINED void *keep(void *address)
 }
 
 const int fixture_inner_line = __LINE__ + 3;
-INLINED void *inner(callback *call) { return keep(call()); }
+INLINED void *inner(callback *call)
+{
+	return keep(call());
+}
 
 const int fixture_middle_line = __LINE__ + 3;
-INLINED void *middle(callback *call) { return keep(inner(call)); }
+INLINED void *middle(callback *call)
+{
+	return keep(inner(call));
+}
 
 const int fixture_outer_line = __LINE__ + 3;
-void *fixture_outer(callback *call) { return keep(middle(call)); }
-
-namespace fixture
+void *fixture_outer(callback *call)
 {
+	return keep(middle(call));
+}
 
-class Box
-{
-      public:
+namespace fixture {
+
+class Box {
+public:
 	OUT_OF_LINE void *fill(callback *call, int count);
 	int filled = 0;
 };
@@ -57,12 +65,17 @@ void *fixture_method(callback *call)
 	return keep(box.fill(call, 3));
 }
 
-namespace
+namespace {
+OUT_OF_LINE void *local_function(callback *call)
 {
-OUT_OF_LINE void *local_function(callback *call) { return keep(call()); }
+	return keep(call());
+}
 } // namespace
 
-void *fixture_local(callback *call) { return keep(local_function(call)); }
+void *fixture_local(callback *call)
+{
+	return keep(local_function(call));
+}
 
 void *fixture_lambda(callback *call)
 {
