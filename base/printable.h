@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that the target chose (names of files, threads, functions, control groups), made fit to be shown. Pure.
+// Text that the target chose (names of files, threads, functions, cgroups), made fit to be shown. Pure.
 //
 // A terminal acts on control characters, and shows text with direction marks in another order than it has. So bytes
 // become visible escapes, "\x1b" for a byte and "\u202e" for a character, rather than one "?": different names stay

@@ -27,21 +27,21 @@ static void print_row(const struct options *options, const char *label, const ch
 	console_print(options, "  %-*s %s\n", LABEL_WIDTH, label, text);
 }
 
-static void print_finding(const struct options *options, const char *prefix, const struct finding *finding)
+static void print_diagnostic(const struct options *options, const char *prefix, const struct diagnostic *diagnostic)
 {
-	console_print(options, "%s: %s%s%s\n", prefix, finding->message, finding->remedy[0] ? ": " : "",
-		      finding->remedy);
+	console_print(options, "%s: %s%s%s\n", prefix, diagnostic->message, diagnostic->remedy[0] ? ": " : "",
+		      diagnostic->remedy);
 }
 
-static bool refused_on(const struct check_report *report, enum ground ground)
+static bool refused_on(const struct check_report *report, enum diagnostic_category category)
 {
-	return findings_verdict(&report->findings, ground) == FINDING_REFUSAL;
+	return diagnostics_verdict(&report->diagnostics, category) == DIAGNOSTIC_REFUSAL;
 }
 
 static void print_tracing(const struct options *options, const struct check_report *report)
 {
 	const struct target_info *target = &report->target;
-	const char *allowed = refused_on(report, GROUND_permission) ? "not allowed" : "allowed";
+	const char *allowed = refused_on(report, CATEGORY_permission) ? "not allowed" : "allowed";
 
 	if (target->tracer)
 		print_row(options, "tracing", "%s; traced by process %" PRIu32 " (%s)", allowed, target->tracer,
@@ -60,7 +60,7 @@ static void print_threads(const struct options *options, const struct check_repo
 	else
 		print_row(options, "seccomp", "%s, in %" PRIu32 " of %" PRIu32 " threads; heapsnap %s suspend it",
 			  threads->seccomp_mode == 1 ? "strict" : "filter", threads->filtered, threads->count,
-			  refused_on(report, GROUND_seccomp) ? "cannot" : "can");
+			  refused_on(report, CATEGORY_seccomp) ? "cannot" : "can");
 	if (threads->shadow_stacks)
 		print_row(options, "shadow stack", "in %" PRIu32 " of %" PRIu32 " threads", threads->shadow_stacks,
 			  threads->count);
@@ -180,13 +180,13 @@ static void print_verdict(const struct options *options, const struct check_repo
 {
 	size_t allocators = 0;
 
-	for (size_t i = 0; i < report->findings.count; i++)
-		if (report->findings.items[i].verdict == FINDING_WARNING)
-			print_finding(options, "warning", &report->findings.items[i]);
-	for (size_t i = 0; i < report->findings.count; i++)
-		if (report->findings.items[i].verdict == FINDING_REFUSAL)
-			print_finding(options, "attach would refuse", &report->findings.items[i]);
-	if (findings_refuse(&report->findings))
+	for (size_t i = 0; i < report->diagnostics.count; i++)
+		if (report->diagnostics.items[i].verdict == DIAGNOSTIC_WARNING)
+			print_diagnostic(options, "warning", &report->diagnostics.items[i]);
+	for (size_t i = 0; i < report->diagnostics.count; i++)
+		if (report->diagnostics.items[i].verdict == DIAGNOSTIC_REFUSAL)
+			print_diagnostic(options, "attach would refuse", &report->diagnostics.items[i]);
+	if (diagnostics_refuse(&report->diagnostics))
 		return;
 	for (size_t i = 0; i < report->allocator_count; i++)
 		allocators += report->allocators[i].hooks > 0;
@@ -216,7 +216,7 @@ enum exit_status command_check(const struct options *options)
 		return console_fail(options, error);
 	print_report(options, &report);
 	print_verdict(options, &report);
-	status = findings_refuse(&report.findings) ? EXIT_REFUSED : EXIT_DONE;
+	status = diagnostics_refuse(&report.diagnostics) ? EXIT_REFUSED : EXIT_DONE;
 	if (options->json && !check_print_json(&report))
 		status = EXIT_REFUSED;
 	check_report_deinit(&report);

@@ -4,17 +4,17 @@
 #include "cli/json.h"
 #include "inject/abi/region.h"
 
-static void put_findings(struct json *json, const struct findings *findings)
+static void put_diagnostics(struct json *json, const struct diagnostics *diagnostics)
 {
-	json_open(json, "findings", '[');
-	for (size_t i = 0; i < findings->count; i++) {
-		const struct finding *finding = &findings->items[i];
+	json_open(json, "diagnostics", '[');
+	for (size_t i = 0; i < diagnostics->count; i++) {
+		const struct diagnostic *diagnostic = &diagnostics->items[i];
 
 		json_open(json, NULL, '{');
-		json_string(json, "ground", ground_name(finding->ground));
-		json_string(json, "verdict", finding->verdict == FINDING_REFUSAL ? "refusal" : "warning");
-		json_string(json, "message", finding->message);
-		json_string(json, "remedy", finding->remedy);
+		json_string(json, "category", diagnostic_category_name(diagnostic->category));
+		json_string(json, "verdict", diagnostic->verdict == DIAGNOSTIC_REFUSAL ? "refusal" : "warning");
+		json_string(json, "message", diagnostic->message);
+		json_string(json, "remedy", diagnostic->remedy);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
@@ -56,7 +56,8 @@ static void put_threads(struct json *json, const struct check_report *report)
 	json_string(json, "mode", threads->seccomp_mode < 3 ? modes[threads->seccomp_mode] : "unknown");
 	json_number(json, "threads", threads->filtered);
 	json_bool(json, "can_suspend",
-		  threads->seccomp_mode && findings_verdict(&report->findings, GROUND_seccomp) != FINDING_REFUSAL);
+		  threads->seccomp_mode &&
+			  diagnostics_verdict(&report->diagnostics, CATEGORY_seccomp) != DIAGNOSTIC_REFUSAL);
 	json_close(json, '}');
 	json_number(json, "shadow_stacks", threads->shadow_stacks);
 	json_string(json, "mdwe", "unknown");
@@ -143,8 +144,8 @@ bool check_print_json(const struct check_report *report)
 	json_begin(&json, stdout);
 	json_string(&json, "command", "check");
 	json_number(&json, "pid", (uint64_t)report->pid);
-	json_bool(&json, "would_attach", !findings_refuse(&report->findings));
-	put_findings(&json, &report->findings);
+	json_bool(&json, "would_attach", !diagnostics_refuse(&report->diagnostics));
+	put_diagnostics(&json, &report->diagnostics);
 	if (report->target.name)
 		put_process(&json, report);
 	if (report->has_memory) {

@@ -23,7 +23,7 @@ static const struct {
 } commands[] = {
 	{ "check", COMMAND_CHECK, "heapsnap check PID [--max-memory SIZE] [--allocator NAME=KIND]",
 	  "show what an attach would meet: whether it would work, and why not",
-	  "Touches nothing: reads /proc and files. Names every ground on which attach would refuse, every allocator that it found,\n"
+	  "Touches nothing: reads /proc and files. Names every category on which attach would refuse, every allocator that it found,\n"
 	  "and every function with what speaks against hooking it. Exit status 0: attach would go ahead, 1: it would refuse.\n\n"
 	  "  --max-memory SIZE, --allocator NAME=KIND\n"
 	  "                   as for attach\n" },

@@ -29,7 +29,7 @@ static bool print_json(const struct set_report *report, pid_t pid)
 	put_settings(&json, "after", &report->after);
 	json_number(&json, "threads", report->threads);
 	json_number(&json, "stopped_us", report->stopped_ns / 1000);
-	json_bool(&json, "filter_in_use", report->filter_in_use);
+	json_bool(&json, "bloom_in_use", report->bloom_in_use);
 	return json_end(&json);
 }
 

@@ -63,11 +63,11 @@ static void print_costs(const struct options *options, const struct thread_costs
 	if (costs->threads)
 		console_print(options, "  recording costs the busiest of %u threads %.2f %% of its time\n",
 			      costs->threads, costs->cost_most / 1e4);
-	if (costs->thinned_to)
+	if (costs->downsampled_to)
 		console_print(
 			options,
-			"  records %s thinned to one sample in %s: to look for released blocks among more would cost too much\n",
-			costs->is_thinning ? "are being" : "were", console_bytes(costs->thinned_to, most));
+			"  records %s downsampled to one sample in %s: to look for released blocks among more would cost too much\n",
+			costs->is_downsampling ? "are being" : "were", console_bytes(costs->downsampled_to, most));
 }
 
 static void print_settings(const struct options *options, const struct attached_process *process)
@@ -138,9 +138,9 @@ static void put_settings(struct json *json, const struct attached_process *proce
 		json_number(json, "threads_measured", process->costs.threads);
 		json_real(json, "cost_most_percent", process->costs.cost_most / 1e4);
 	}
-	if (process->costs.thinned_to) {
-		json_number(json, "thinned_to", process->costs.thinned_to);
-		json_bool(json, "is_thinning", process->costs.is_thinning);
+	if (process->costs.downsampled_to) {
+		json_number(json, "downsampled_to", process->costs.downsampled_to);
+		json_bool(json, "is_downsampling", process->costs.is_downsampling);
 	}
 	if (!process->has_settings)
 		return;

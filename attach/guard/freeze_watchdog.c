@@ -3,7 +3,7 @@
 
 #include "attach/arch/arch.h"
 #include "attach/guard/interrupt.h"
-#include "attach/guard/urgency.h"
+#include "attach/guard/priority_boost.h"
 #include "base/clock.h"
 
 #include <errno.h>

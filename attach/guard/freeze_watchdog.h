@@ -4,7 +4,7 @@
 //
 // It shares the tool's memory (CLONE_VM): it costs no copy of it, is locked with it, and the memory of a tool that is
 // killed is given back by the watchdog, after the target has been let go. It makes system calls of its own only,
-// because the C library's state is the tool's. It lies in the tool's control group, as every child does: if that is
+// because the C library's state is the tool's. It lies in the tool's cgroup, as every child does: if that is
 // frozen, both stand (standstill.h).
 #ifndef HEAPSNAP_ATTACH_GUARD_FREEZE_WATCHDOG_H
 #define HEAPSNAP_ATTACH_GUARD_FREEZE_WATCHDOG_H

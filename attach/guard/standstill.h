@@ -11,7 +11,7 @@
 // - at the bound it is killed (freeze_watchdog.h).
 //
 // The bound holds as long as the watchdog runs. It does not where that is kept from running together with the tool: the
-// tool's control group is frozen (docker pause of the container that the tool is in), the machine is suspended,
+// tool's cgroup is frozen (docker pause of the container that the tool is in), the machine is suspended,
 // somebody stops both. Then the target stands until they run again.
 #ifndef HEAPSNAP_ATTACH_GUARD_STANDSTILL_H
 #define HEAPSNAP_ATTACH_GUARD_STANDSTILL_H

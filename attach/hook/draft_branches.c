@@ -18,7 +18,7 @@ static struct branch_range range_of(const struct draft *draft)
 	// A jump to a function's start is a tail call; one past its landing pad is a loop of its own; one to where it
 	// begins to return is what functions do.
 	return (struct branch_range){
-		.low = address + (request->is_way_out || request->address == request->function_start),
+		.low = address + (request->is_exit_point || request->address == request->function_start),
 		.call_low = address + 1,
 		.high = is_looked_at ? address + draft->hook.relocation.covered : 0,
 	};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook/function_code.h"
 
-#include "attach/hook/ways_out.h"
+#include "attach/hook/exit_points.h"
 
 #include <stdlib.h>
 

@@ -13,7 +13,7 @@ enum { HOOK_ADDITIONS_MAX = 64, HOOK_ADDITION_NAME_SIZE = 128 };
 
 struct hook_addition {
 	char name[HOOK_ADDITION_NAME_SIZE]; // as in the symbol table
-	struct hook_signature signature;    // of a general kind
+	struct hook_signature signature;    // of a generic kind
 	bool nothrow;                       // the user's word: it neither throws nor is a cancellation point
 };
 

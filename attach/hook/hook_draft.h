@@ -11,8 +11,8 @@ struct draft {
 	const struct module *module;
 	struct relocation_request request;
 	enum hook_verdict code_verdict; // of its code alone, whatever its name says
-	struct draft *owner;            // of a way out: the function's draft; NULL = this is a function
-	bool may_be_watched;            // all its ways out have drafts
+	struct draft *owner;            // of an exit point: the function's draft; NULL = this is a function
+	bool may_be_watched;            // all its exit points have drafts
 	bool reaches_above; // it asks for its return address, or for arguments on the stack: they are not there below a
 			    // frame of ours
 	bool is_uncalled;   // from within its module

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook/hook_forward.h"
 
+#include "attach/hook/exit_points.h"
 #include "attach/hook/relocate.h"
-#include "attach/hook/ways_out.h"
 
 #include <string.h>
 
@@ -85,5 +85,5 @@ bool hook_always_forwards(const struct forward_code *function, const struct targ
 		.code = function->code, .size = function->size, .seen = function->size, .address = function->address
 	};
 
-	return ways_out_all_pass(&whole, leads_to_hooked, &question);
+	return exit_points_all_pass(&whole, leads_to_hooked, &question);
 }

@@ -169,7 +169,7 @@ struct hs_error *hook_signature_parse(const char *text, bool general, struct hoo
 	return error;
 }
 
-enum hook_kind hook_kind_general(enum hook_kind kind)
+enum hook_kind hook_kind_generic(enum hook_kind kind)
 {
 	for (size_t i = 0; i < sizeof(quick) / sizeof(quick[0]); i++)
 		if (quick[i].kind == kind)

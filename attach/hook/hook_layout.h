@@ -39,6 +39,6 @@ struct hook_signature {
 struct hs_error *hook_signature_parse(const char *text, bool general, struct hook_signature *ret) HS_MUST_CHECK;
 
 // Pure. The kind that reads the same layout and keeps the registers that the function does not change.
-enum hook_kind hook_kind_general(enum hook_kind kind);
+enum hook_kind hook_kind_generic(enum hook_kind kind);
 
 #endif

@@ -164,7 +164,7 @@ static void mind_registers(struct draft *drafts, size_t count, const struct targ
 		const enum hook_kind kind = drafts[i].candidate->signature.kind;
 
 		drafts[i].hook.record.kind =
-			(uint16_t)(may_be_quick(&drafts[i], &own) ? kind : hook_kind_general(kind));
+			(uint16_t)(may_be_quick(&drafts[i], &own) ? kind : hook_kind_generic(kind));
 		mind_companion(search, &drafts[i], &own);
 	}
 	register_search_end(search);
@@ -237,7 +237,7 @@ static bool is_leak(const struct draft *draft)
 }
 
 // See the header: all or nothing where a releasing function is refused.
-static void refuse_leaky_module(struct draft *drafts, size_t count, struct findings *findings)
+static void refuse_leaky_module(struct draft *drafts, size_t count, struct diagnostics *diagnostics)
 {
 	const struct hook_record *refused = NULL;
 	bool refused_breaks_contract = false;
@@ -256,20 +256,20 @@ static void refuse_leaky_module(struct draft *drafts, size_t count, struct findi
 		lost++;
 	}
 	if (lost)
-		findings_add(findings, GROUND_unseen, FINDING_WARNING, "its blocks will not be seen",
-			     "no allocation function of %s is hooked, because %s cannot be: %s", drafts[0].module->path,
-			     refused->name, hook_verdict_text(refused->verdict));
+		diagnostics_add(diagnostics, CATEGORY_unseen, DIAGNOSTIC_WARNING, "its blocks will not be seen",
+				"no allocation function of %s is hooked, because %s cannot be: %s",
+				drafts[0].module->path, refused->name, hook_verdict_text(refused->verdict));
 }
 
-// With what depends on it: a function one of whose ways out is refused may be one that gives blocks back, and one that
-// is refused here has ways out.
+// With what depends on it: a function one of whose exit points is refused may be one that gives blocks back, and one
+// that is refused here has exit points.
 static void refuse_leaky_modules(struct draft *drafts, size_t count, struct draft *ways, size_t way_count,
-				 struct findings *findings)
+				 struct diagnostics *diagnostics)
 {
 	watched_settle(ways, way_count);
 	for (size_t first = 0, end; first < count; first = end) {
 		end = module_end(drafts, count, first);
-		refuse_leaky_module(drafts + first, end - first, findings);
+		refuse_leaky_module(drafts + first, end - first, diagnostics);
 	}
 	watched_settle(ways, way_count);
 }
@@ -367,7 +367,7 @@ static uint64_t unhooked(const struct hook_plan *plan, uint64_t function)
 	for (size_t i = 0; i < plan->count && function; i++) {
 		const struct hook_record *record = &plan->hooks[i].record;
 
-		if (record->function == function && record->kind != HOOK_way_out && record->verdict == VERDICT_ok)
+		if (record->function == function && record->kind != HOOK_exit_point && record->verdict == VERDICT_ok)
 			return record->island + HS_ISLAND_TRAMPOLINE_OFFSET;
 	}
 	return function;
@@ -388,7 +388,7 @@ static void finish(struct hook_plan *plan, const struct hook_goals *goals)
 			continue;
 		hook_fill_island(goals->entries[record->kind], (uint32_t)i, (enum hook_kind)record->kind,
 				 &hook->relocation, &hook->island);
-		short_way_fill(goals, &hook->island);
+		inline_fast_path_fill(goals, &hook->island);
 		record->size = HS_JUMP_SIZE;
 		record->covered = (uint8_t)hook->relocation.covered;
 		memcpy(record->new_bytes, record->old_bytes, sizeof(record->new_bytes));
@@ -452,7 +452,7 @@ static struct hs_error *refuse_without_additions(const struct draft *drafts, siz
 
 static struct hs_error *make(const struct hook_candidates *candidates, const struct module_list *modules,
 			     const struct proc_maps *maps, const struct target_memory *memory,
-			     const struct hook_goals *goals, struct findings *findings, struct hook_plan *plan)
+			     const struct hook_goals *goals, struct diagnostics *diagnostics, struct hook_plan *plan)
 {
 	size_t count = candidates->count, way_count = 0;
 	HS_CLEANUP_FREE struct draft *drafts = calloc(HS_HOOKS_MAX, sizeof(*drafts));
@@ -495,11 +495,11 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 	error = refuse_without_additions(drafts, count); // before another function is refused for its sake
 	if (error)
 		return error;
-	refuse_leaky_modules(drafts, count, ways, way_count, findings);
+	refuse_leaky_modules(drafts, count, ways, way_count, diagnostics);
 	error = place_all(drafts, count + way_count, modules, maps, plan);
 	if (error)
 		return error;
-	refuse_leaky_modules(drafts, count, ways, way_count, findings); // a place may have been out of reach
+	refuse_leaky_modules(drafts, count, ways, way_count, diagnostics); // a place may have been out of reach
 	for (size_t i = 0; i < count; i++)
 		plan->hooks[plan->count++] = drafts[i].hook;
 	for (size_t i = 0; i < way_count; i++) // of those that are not hooked nothing need be said
@@ -512,7 +512,7 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 
 struct hs_error *hook_plan_make(const struct module_list *modules, const struct proc_maps *maps,
 				const struct target_memory *memory, const struct hook_additions *additions,
-				const struct hook_goals *goals, struct findings *findings, struct hook_plan *ret)
+				const struct hook_goals *goals, struct diagnostics *diagnostics, struct hook_plan *ret)
 {
 	struct hook_plan plan = { 0 };
 	struct hook_candidates candidates;
@@ -526,17 +526,17 @@ struct hs_error *hook_plan_make(const struct module_list *modules, const struct 
 					"no allocation function found in any module of process %d: %s", memory->pid,
 					program_why_no_allocator(modules));
 	if (candidates.left_out)
-		findings_add(findings, GROUND_unseen, FINDING_WARNING, "their blocks will not be seen",
-			     "%zu allocation functions of process %d are not hooked: more than %u in all",
-			     candidates.left_out, memory->pid, HS_HOOKS_MAX);
+		diagnostics_add(diagnostics, CATEGORY_unseen, DIAGNOSTIC_WARNING, "their blocks will not be seen",
+				"%zu allocation functions of process %d are not hooked: more than %u in all",
+				candidates.left_out, memory->pid, HS_HOOKS_MAX);
 	if (candidates.copy_count)
-		findings_add(
-			findings, GROUND_unseen, FINDING_WARNING,
+		diagnostics_add(
+			diagnostics, CATEGORY_unseen, DIAGNOSTIC_WARNING,
 			"name them with --allocator, with the arguments that they have left",
 			"the compiler has made %zu cop%s of hooked functions for some of their callers, whose blocks will not be seen: %s",
 			candidates.copy_count, candidates.copy_count == 1 ? "y" : "ies", candidates.copies);
 	if (!error)
-		error = make(&candidates, modules, maps, memory, goals, findings, &plan);
+		error = make(&candidates, modules, maps, memory, goals, diagnostics, &plan);
 	hook_candidates_deinit(&candidates);
 	*ret = plan;
 	return error;

@@ -5,9 +5,9 @@
 
 #include "attach/elf/modules.h"
 #include "attach/hook/hook_addition.h"
+#include "attach/hook/inline_fast_path.h"
 #include "attach/hook/relocate.h"
-#include "attach/hook/short_way.h"
-#include "attach/process/findings.h"
+#include "attach/process/diagnostics.h"
 #include "base/error.h"
 #include "inject/abi/payload_header.h"
 #include "inject/abi/records.h"
@@ -43,11 +43,11 @@ struct hook_plan {
 // function that releases blocks (free, realloc) cannot be hooked is not hooked at all, or its blocks would stay in the
 // table for ever: its other functions then have the verdict of that one. HS_ERROR_REFUSED: no allocator found; the
 // module whose malloc the program uses (or, where no dynamic loader decides that, every module) lacks an allocating
-// function or a free that can be hooked. To *findings go warnings of what is left out
-// (GROUND_unseen). On failure *ret holds what was judged until then; hook_plan_deinit is owed in any case.
+// function or a free that can be hooked. To *diagnostics go warnings of what is left out
+// (CATEGORY_unseen). On failure *ret holds what was judged until then; hook_plan_deinit is owed in any case.
 struct hs_error *hook_plan_make(const struct module_list *modules, const struct proc_maps *maps,
 				const struct target_memory *memory, const struct hook_additions *additions,
-				const struct hook_goals *goals, struct findings *findings,
+				const struct hook_goals *goals, struct diagnostics *diagnostics,
 				struct hook_plan *ret) HS_MUST_CHECK;
 void hook_plan_deinit(struct hook_plan *plan);
 

@@ -6,7 +6,7 @@
 
 #include "attach/elf/import_names.h"
 #include "attach/elf/libc.h"
-#include "attach/hook/ways_out.h"
+#include "attach/hook/exit_points.h"
 #include "attach/process/memory.h"
 
 struct linkage_slots {

@@ -2,10 +2,10 @@
 #include "attach/hook/malloc_contract.h"
 
 #include "attach/hook/allocator_family.h"
+#include "attach/hook/exit_points.h"
 #include "attach/hook/function_code.h"
 #include "attach/hook/linkage_slots.h"
 #include "attach/hook/quiet_names.h"
-#include "attach/hook/ways_out.h"
 
 #include <stdlib.h>
 
@@ -101,7 +101,7 @@ static enum way_of_call look_at(struct survey *survey, const struct module *modu
 	survey->in_place = met->in_place;
 	survey->effects = &effects;
 	survey->depth++;
-	seen = ways_out_survey(&whole, follow_call, find_part, survey);
+	seen = exit_points_survey(&whole, follow_call, find_part, survey);
 	survey->depth--;
 	survey->module = caller;
 	survey->in_place = caller_in_place;

@@ -4,7 +4,7 @@
 #ifndef HEAPSNAP_ATTACH_HOOK_QUIET_NAMES_H
 #define HEAPSNAP_ATTACH_HOOK_QUIET_NAMES_H
 
-#include "attach/hook/ways_out.h"
+#include "attach/hook/exit_points.h"
 
 // Pure. WAY_unknown: the name is not on the list.
 enum way_of_call quiet_name(const char *name);

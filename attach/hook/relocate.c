@@ -240,7 +240,7 @@ static bool refers_inside(const struct relocation_request *request, const struct
 {
 	if (is_branch(instruction))
 		return is_inside(request, result, branch_target(instruction)) &&
-		       !((request->is_way_out || instruction->decoded.meta.category == ZYDIS_CATEGORY_CALL) &&
+		       !((request->is_exit_point || instruction->decoded.meta.category == ZYDIS_CATEGORY_CALL) &&
 			 branch_target(instruction) == request->address);
 	if (has_rip_operand(instruction))
 		return is_inside(request, result, rip_target(instruction)) &&
@@ -284,7 +284,7 @@ static enum hook_verdict relocate(const struct relocation_request *request, stru
 
 	if (request->jump_size > 16 || (request->function_size && request->function_size <= lead))
 		return VERDICT_too_short;
-	while (!ended && (result->covered < request->jump_size || request->is_way_out)) {
+	while (!ended && (result->covered < request->jump_size || request->is_exit_point)) {
 		struct instruction *instruction = &instructions[result->instruction_count];
 
 		if (request->code_size <= result->covered || result->instruction_count == sizeof(result->from))
@@ -349,7 +349,7 @@ void hook_relocate(const struct relocation_request *request, struct relocation_r
 {
 	*ret = (struct relocation_result){ 0 };
 	ret->verdict = relocate(request, ret);
-	if (ret->verdict == VERDICT_ok && request->is_way_out)
+	if (ret->verdict == VERDICT_ok && request->is_exit_point)
 		ret->verdict = lead_to_stub(ret);
 }
 
@@ -594,7 +594,7 @@ void hook_fill_island(uint64_t entry, uint32_t hook_index, enum hook_kind kind,
 	*ret = (struct hook_island){ .entry = entry, .hook_index = hook_index, .kind = kind };
 	ret->begin = HS_ISLAND_STUB_OFFSET;
 	memset(ret->stub, 0xcc, sizeof(ret->stub));
-	memset(ret->short_way, 0xcc, sizeof(ret->short_way));
+	memset(ret->inline_fast_path, 0xcc, sizeof(ret->inline_fast_path));
 	memset(ret->trampoline, 0xcc, sizeof(ret->trampoline));
 	if (hook_kind_keeps_registers(kind))
 		memcpy(ret->stub, keeping_stub, sizeof(keeping_stub));

@@ -22,7 +22,7 @@ struct relocation_request {
 	const uint8_t *function_code;
 	size_t function_size; // bytes; 0 = unknown, then the check covers code_size
 	size_t jump_size;     // bytes that will be overwritten (HS_JUMP_SIZE)
-	bool is_way_out;      // `code` ends a function: the copy ends with a jump to the island's stub in place of the
+	bool is_exit_point;   // `code` ends a function: the copy ends with a jump to the island's stub in place of the
 			      // return. `address` may be the target of branches
 };
 
@@ -107,7 +107,7 @@ void hook_scan_branches(const uint8_t *code, size_t size, uint64_t address, bool
 // Pure: bytes at the start of a function that must stay there (endbr64), 0 or 4.
 size_t hook_landing_pad(const uint8_t *code, size_t size);
 
-// Pure: the code of one island, stub and trampoline, without a short way. `entry` is the payload's entry.
+// Pure: the code of one island, stub and trampoline, without an inline fast path. `entry` is the payload's entry.
 void hook_fill_island(uint64_t entry, uint32_t hook_index, enum hook_kind kind,
 		      const struct relocation_result *relocation, struct hook_island *ret);
 // Pure: whether these bytes of the target are an island that such code was written to.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook/return_proof.h"
 
+#include "attach/hook/exit_points.h"
 #include "attach/hook/function_code.h"
 #include "attach/hook/linkage_slots.h"
-#include "attach/hook/ways_out.h"
 
 #define FUNCTIONS_MAX 64u // that a proof follows
 #define DEPTH_MAX     8u  // calls within calls
@@ -79,7 +79,7 @@ static enum way_of_call judge_function(struct proof *proof, const struct module 
 	proof->module = module;
 	proof->in_place = in_place;
 	proof->depth++;
-	way = ways_out_judge(&whole, in_place, judge_call, proof);
+	way = exit_points_judge(&whole, in_place, judge_call, proof);
 	proof->depth--;
 	proof->module = caller;
 	proof->in_place = caller_in_place;
@@ -117,7 +117,7 @@ static void search_above(struct search_above *search, const struct module *modul
 	proof->seen[proof->seen_count++].address = address;
 	proof->module = module;
 	proof->depth++;
-	search->found |= ways_out_survey(&whole, follow_jump, NULL, search).reaches_above;
+	search->found |= exit_points_survey(&whole, follow_jump, NULL, search).reaches_above;
 	proof->depth--;
 	proof->module = caller;
 }

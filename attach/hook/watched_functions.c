@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook/watched_functions.h"
 
-#include "attach/hook/ways_out.h"
+#include "attach/hook/exit_points.h"
 
 #include <string.h>
 
 bool verdict_is_unproven(enum hook_verdict verdict)
 {
-	return verdict == VERDICT_unproven || verdict == VERDICT_no_way_out || verdict == VERDICT_leaves_by_jump;
+	return verdict == VERDICT_unproven || verdict == VERDICT_no_exit_point || verdict == VERDICT_leaves_by_jump;
 }
 
-// What a way out must know is the result and the size. An old block would have to be brought back if the function is
-// left by an exception, which nobody sees; where a block is put, the arguments say, which are gone.
+// What an exit point must know is the result and the size. An old block would have to be brought back if the function
+// is left by an exception, which nobody sees; where a block is put, the arguments say, which are gone.
 static bool tells_its_block(const struct hook_signature *signature)
 {
 	return signature->kind == HOOK_allocate && !signature->layout.where &&
@@ -54,16 +54,16 @@ static enum hook_verdict draft_way(struct draft *owner, const struct whole_funct
 
 	*way = (struct draft){ .candidate = owner->candidate, .module = owner->module, .owner = owner };
 	*request = owner->request;
-	request->is_way_out = true;
+	request->is_exit_point = true;
 	request->code = function->code + offset;
 	request->code_size = function->seen - offset;
 	request->address = request->trampoline = function->address + offset;
 	hook_relocate(request, &way->hook.relocation);
 	if (way->hook.relocation.verdict != VERDICT_ok)
-		return VERDICT_no_way_out;
+		return VERDICT_no_exit_point;
 	// What is padding to us must not be the start of another function.
 	if (request->address - owner->module->load_bias + way->hook.relocation.covered > owner->candidate->next)
-		return VERDICT_no_way_out;
+		return VERDICT_no_exit_point;
 	error = target_memory_read(memory, request->address, record->old_bytes, sizeof(record->old_bytes));
 	if (error ||
 	    memcmp(record->old_bytes, request->code,
@@ -73,33 +73,33 @@ static enum hook_verdict draft_way(struct draft *owner, const struct whole_funct
 		return VERDICT_changed;
 	}
 	record->function = record->address = request->address;
-	record->kind = HOOK_way_out;
+	record->kind = HOOK_exit_point;
 	record->module = owner->hook.record.module;
 	memcpy(record->name, owner->hook.record.name, sizeof(record->name));
 	return VERDICT_ok;
 }
 
-// All ways out of one function, or none.
+// All exit points of one function, or none.
 static size_t find_ways(struct draft *owner, const struct target_memory *memory, struct draft *ways, size_t room)
 {
 	struct whole_function function;
-	struct ways_out found = { .verdict = VERDICT_no_way_out };
+	struct exit_points found = { .verdict = VERDICT_no_exit_point };
 
 	if (describe(owner, &function) && function.size <= HS_WHOLE_FUNCTION_MAX)
-		ways_out_find(&function, &found);
+		exit_points_find(&function, &found);
 	// The file's code is what was looked at; the target's must be the same, all of it.
 	if (found.verdict == VERDICT_ok &&
 	    !target_memory_equals(memory, owner->request.function_start, owner->request.function_code,
 				  owner->request.function_size))
 		found.verdict = VERDICT_changed;
 	if (found.verdict == VERDICT_ok && found.count > room)
-		found.verdict = VERDICT_no_way_out;
+		found.verdict = VERDICT_no_exit_point;
 	for (size_t i = 0; i < found.count && found.verdict == VERDICT_ok; i++)
 		found.verdict = draft_way(owner, &function, found.offsets[i], memory, &ways[i]);
 	owner->may_be_watched = found.verdict == VERDICT_ok;
 	if (!owner->may_be_watched)
 		owner->hook.record.verdict =
-			found.verdict == VERDICT_leaves_by_jump ? VERDICT_leaves_by_jump : VERDICT_no_way_out;
+			found.verdict == VERDICT_leaves_by_jump ? VERDICT_leaves_by_jump : VERDICT_no_exit_point;
 	return owner->may_be_watched ? found.count : 0;
 }
 
@@ -115,7 +115,7 @@ size_t watched_find(struct draft *drafts, size_t count, const struct target_memo
 	return used;
 }
 
-// Whether the branches of the module leave all its ways out alone.
+// Whether the branches of the module leave all its exit points alone.
 static bool ways_are_free(const struct draft *owner, const struct draft *ways, size_t way_count)
 {
 	for (size_t i = 0; i < way_count; i++)
@@ -148,7 +148,7 @@ void watched_decide(struct draft *drafts, size_t count, const struct draft *ways
 		if (!draft->may_be_watched || !watched_is_wanted(draft))
 			continue;
 		if (!ways_are_free(draft, ways, way_count)) {
-			draft->hook.record.verdict = VERDICT_no_way_out;
+			draft->hook.record.verdict = VERDICT_no_exit_point;
 			continue;
 		}
 		some |= !draft->candidate->added;

@@ -16,7 +16,7 @@ bool verdict_is_unproven(enum hook_verdict verdict);
 // the block.
 bool watched_is_wanted(const struct draft *draft);
 
-// For each such function among `drafts` whose ways out can all be hooked, drafts of those, from `ways` on, at most
+// For each such function among `drafts` whose exit points can all be hooked, drafts of those, from `ways` on, at most
 // `room`. Returns how many. Whether it is hooked is decided later: it may only lead to a function that is.
 size_t watched_find(struct draft *drafts, size_t count, const struct target_memory *memory, struct draft *ways,
 		    size_t room);
@@ -26,7 +26,7 @@ size_t watched_find(struct draft *drafts, size_t count, const struct target_memo
 // whatever the others are.
 void watched_decide(struct draft *drafts, size_t count, const struct draft *ways, size_t way_count);
 
-// A function is hooked with all its ways out, or not at all.
+// A function is hooked with all its exit points, or not at all.
 void watched_settle(struct draft *ways, size_t way_count);
 
 #endif

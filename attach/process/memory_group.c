@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/process/memory_group.h"
 
-#include "attach/process/control_group.h"
+#include "attach/process/cgroup.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/proc_file.h"
@@ -73,7 +73,7 @@ static void read_chain(const char *folder, const char *path, size_t path_size, u
 		found.cache = read_old_cache(folder, path, path_size, version);
 		if (memory_group_room(&found) < memory_group_room(group))
 			*group = found;
-	} while (control_group_go_up(path, &path_size));
+	} while (cgroup_go_up(path, &path_size));
 }
 
 void memory_group_read_below(const char *mount, const char *text, struct memory_group *ret)
@@ -86,9 +86,9 @@ void memory_group_read_below(const char *mount, const char *text, struct memory_
 	size_t size;
 
 	*ret = (struct memory_group){ .limit = UINT64_MAX };
-	if (control_group_path(text, NULL, &path, &size))
+	if (cgroup_path(text, NULL, &path, &size))
 		read_chain(mount, path, size, 2, ret);
-	if (!control_group_path(text, "memory", &path, &size))
+	if (!cgroup_path(text, "memory", &path, &size))
 		return;
 	error = hs_format(&controller, "%s/memory", mount);
 	if (error)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory limit of the control group that a process is in.
+// The memory limit of the cgroup that a process is in.
 #ifndef HEAPSNAP_ATTACH_PROCESS_MEMORY_GROUP_H
 #define HEAPSNAP_ATTACH_PROCESS_MEMORY_GROUP_H
 
@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 struct memory_group {
-	unsigned version; // of the control groups: 1 or 2; 0 = no limit
+	unsigned version; // of the cgroups: 1 or 2; 0 = no limit
 	uint64_t limit;   // bytes, of the group (its own or one above it) that leaves least; UINT64_MAX = none
 	uint64_t used;    // bytes there, page cache with it
 	uint64_t cache;   // of these, bytes of files that nobody has used for a while: given up before the limit hurts

@@ -158,10 +158,10 @@ static struct hs_error *read_own(struct target_info *info)
 
 static bool has_own_memory(const struct target_info *info)
 {
-	struct findings findings = { 0 };
+	struct diagnostics diagnostics = { 0 };
 
-	target_judge_kind(info, &findings);
-	return !findings_refuse(&findings);
+	target_judge_kind(info, &diagnostics);
+	return !diagnostics_refuse(&diagnostics);
 }
 
 static struct hs_error *read_all(pid_t pid, struct target_info *info)
@@ -190,7 +190,7 @@ static struct hs_error *read_all(pid_t pid, struct target_info *info)
 		return error;
 	info->is_32_bit = is_32_bit(pid);
 	memory_group_read(pid, &info->group);
-	control_group_frozen(pid, info->frozen);
+	cgroup_frozen(pid, info->frozen);
 	error = thread_facts_read(pid, &info->threads);
 	if (!error)
 		error = read_own(info);
@@ -232,13 +232,13 @@ struct hs_error *target_read(pid_t pid, struct target_info *ret)
 
 struct hs_error *target_examine(pid_t pid, struct target_info *ret)
 {
-	struct findings findings = { 0 };
+	struct diagnostics diagnostics = { 0 };
 	struct hs_error *error = target_read(pid, ret);
 
 	if (error)
 		return error;
-	target_judge(ret, &findings);
-	error = findings_error(&findings);
+	target_judge(ret, &diagnostics);
+	error = diagnostics_error(&diagnostics);
 	if (error)
 		target_info_deinit(ret);
 	return error;
@@ -246,10 +246,10 @@ struct hs_error *target_examine(pid_t pid, struct target_info *ret)
 
 struct hs_error *target_refuse_frozen(const struct target_info *info)
 {
-	struct findings findings = { 0 };
+	struct diagnostics diagnostics = { 0 };
 
-	target_judge_frozen(info, &findings);
-	return findings_error(&findings);
+	target_judge_frozen(info, &diagnostics);
+	return diagnostics_error(&diagnostics);
 }
 
 void target_info_deinit(struct target_info *info)

@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_ATTACH_PROCESS_TARGET_H
 #define HEAPSNAP_ATTACH_PROCESS_TARGET_H
 
-#include "attach/process/control_group.h"
+#include "attach/process/cgroup.h"
 #include "attach/process/memory_group.h"
 #include "attach/process/target_access.h"
 #include "attach/process/thread_facts.h"
@@ -36,7 +36,7 @@ struct target_info {
 	struct thread_facts threads;
 	uint32_t tool_seccomp_mode;
 	struct memory_group group;
-	char frozen[FROZEN_TEXT_SIZE]; // what says that its control group is frozen; "" = it is not
+	char frozen[FROZEN_TEXT_SIZE]; // what says that its cgroup is frozen; "" = it is not
 	uint64_t locked_bytes;         // VmLck
 	uint64_t address_space_limit;  // RLIMIT_AS in bytes; UINT64_MAX = none
 	uint64_t address_space_used;   // VmSize in bytes
@@ -51,7 +51,7 @@ void target_info_deinit(struct target_info *info);
 // success.
 struct hs_error *target_examine(pid_t pid, struct target_info *ret) HS_MUST_CHECK;
 
-// Refuses where threads have to run for what is to be done: a frozen control group keeps them from it. Pure.
+// Refuses where threads have to run for what is to be done: a frozen cgroup keeps them from it. Pure.
 struct hs_error *target_refuse_frozen(const struct target_info *info) HS_MUST_CHECK;
 
 // Parses a PID as users type it: decimal, positive, nothing after it. HS_ERROR_REFUSED otherwise.

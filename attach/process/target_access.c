@@ -65,47 +65,49 @@ const char *access_verdict_name(enum access_verdict verdict)
 }
 
 void access_judge(pid_t pid, const char *name, enum access_verdict verdict, const struct access_facts *facts,
-		  struct findings *findings)
+		  struct diagnostics *diagnostics)
 {
 	static const char as_root[] = "run heapsnap as root (CAP_SYS_PTRACE)";
-	const enum ground ground = GROUND_permission;
+	const enum diagnostic_category category = CATEGORY_permission;
 
 	switch (verdict) {
 	case ACCESS_USER:
-		findings_add(findings, ground, FINDING_REFUSAL, "run it as that user or as root (CAP_SYS_PTRACE)",
-			     "process %d (%s) belongs to user %u, group %u, and heapsnap runs as user %u, group %u",
-			     (int)pid, name, facts->uids[1], facts->gids[1], facts->tool_uid, facts->tool_gid);
+		diagnostics_add(diagnostics, category, DIAGNOSTIC_REFUSAL,
+				"run it as that user or as root (CAP_SYS_PTRACE)",
+				"process %d (%s) belongs to user %u, group %u, and heapsnap runs as user %u, group %u",
+				(int)pid, name, facts->uids[1], facts->gids[1], facts->tool_uid, facts->tool_gid);
 		return;
 	case ACCESS_DUMPABLE:
-		findings_add(findings, ground, FINDING_REFUSAL, as_root,
-			     "process %d (%s) is not dumpable (it changed its user, or forbids tracing with prctl)",
-			     (int)pid, name);
+		diagnostics_add(diagnostics, category, DIAGNOSTIC_REFUSAL, as_root,
+				"process %d (%s) is not dumpable (it changed its user, or forbids tracing with prctl)",
+				(int)pid, name);
 		return;
 	case ACCESS_CAPABILITIES:
-		findings_add(findings, ground, FINDING_REFUSAL, as_root,
-			     "process %d (%s) has capabilities that heapsnap lacks", (int)pid, name);
+		diagnostics_add(diagnostics, category, DIAGNOSTIC_REFUSAL, as_root,
+				"process %d (%s) has capabilities that heapsnap lacks", (int)pid, name);
 		return;
 	case ACCESS_NAMESPACE:
-		findings_add(findings, ground, FINDING_REFUSAL,
-			     "run heapsnap inside that container or as root of the host",
-			     "process %d (%s) is in another user namespace, where heapsnap has no CAP_SYS_PTRACE",
-			     (int)pid, name);
+		diagnostics_add(diagnostics, category, DIAGNOSTIC_REFUSAL,
+				"run heapsnap inside that container or as root of the host",
+				"process %d (%s) is in another user namespace, where heapsnap has no CAP_SYS_PTRACE",
+				(int)pid, name);
 		return;
 	case ACCESS_YAMA:
-		findings_add(findings, ground, FINDING_REFUSAL, "run heapsnap as root (CAP_SYS_PTRACE), or set it to 0",
-			     "process %d (%s) may not be traced because kernel.yama.ptrace_scope is %d", (int)pid, name,
-			     facts->yama_scope);
+		diagnostics_add(diagnostics, category, DIAGNOSTIC_REFUSAL,
+				"run heapsnap as root (CAP_SYS_PTRACE), or set it to 0",
+				"process %d (%s) may not be traced because kernel.yama.ptrace_scope is %d", (int)pid,
+				name, facts->yama_scope);
 		return;
 	case ACCESS_YAMA_NEVER:
-		findings_add(findings, ground, FINDING_REFUSAL, "it can be lowered only by a reboot",
-			     "process %d (%s) may not be traced because kernel.yama.ptrace_scope is %d", (int)pid, name,
-			     facts->yama_scope);
+		diagnostics_add(diagnostics, category, DIAGNOSTIC_REFUSAL, "it can be lowered only by a reboot",
+				"process %d (%s) may not be traced because kernel.yama.ptrace_scope is %d", (int)pid,
+				name, facts->yama_scope);
 		return;
 	case ACCESS_ALLOWED:
 		break;
 	}
-	findings_add(
-		findings, ground, FINDING_REFUSAL,
+	diagnostics_add(
+		diagnostics, category, DIAGNOSTIC_REFUSAL,
 		"a security module (SELinux, AppArmor) or a sandbox around heapsnap forbids it; run heapsnap outside of it (in a "
 		"container: --cap-add=SYS_PTRACE)",
 		"process %d (%s) may not be traced", (int)pid, name);

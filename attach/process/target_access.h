@@ -4,7 +4,7 @@
 #ifndef HEAPSNAP_ATTACH_PROCESS_TARGET_ACCESS_H
 #define HEAPSNAP_ATTACH_PROCESS_TARGET_ACCESS_H
 
-#include "attach/process/findings.h"
+#include "attach/process/diagnostics.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -42,7 +42,7 @@ const char *access_verdict_name(enum access_verdict verdict);
 // Pure. Adds the refusal that the verdict stands for, with the remedy. ACCESS_ALLOWED: some other rule (a security
 // module, a sandbox) forbids it.
 void access_judge(pid_t pid, const char *name, enum access_verdict verdict, const struct access_facts *facts,
-		  struct findings *findings);
+		  struct diagnostics *diagnostics);
 
 struct hs_error *access_facts_read(pid_t pid, struct access_facts *ret) HS_MUST_CHECK;
 

@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_ATTACH_PROCESS_TARGET_JUDGE_H
 #define HEAPSNAP_ATTACH_PROCESS_TARGET_JUDGE_H
 
-#include "attach/process/findings.h"
+#include "attach/process/diagnostics.h"
 #include "attach/process/target.h"
 
 // Refuses: a thread id that is no process, a kernel thread, the tool itself, a zombie; one traced
@@ -11,12 +11,12 @@
 // Yama or dumpable it is, and the remedy); a 32-bit process; a seccomp mode that would kill or block the injected
 // calls; shadow stacks everywhere. All that apply, in this order. Warns of threads that are stopped, or in a sleep that
 // does not end on a signal.
-void target_judge(const struct target_info *info, struct findings *findings);
+void target_judge(const struct target_info *info, struct diagnostics *diagnostics);
 
-// A frozen control group: a ground against all for which threads have to run, which a dump is not.
-void target_judge_frozen(const struct target_info *info, struct findings *findings);
+// A frozen cgroup: a reason against all for which threads have to run, which a dump is not.
+void target_judge_frozen(const struct target_info *info, struct diagnostics *diagnostics);
 
 // The first part of it alone: whether it is a process with a memory of its own.
-void target_judge_kind(const struct target_info *info, struct findings *findings);
+void target_judge_kind(const struct target_info *info, struct diagnostics *diagnostics);
 
 #endif

@@ -5,10 +5,10 @@
 #include "attach/arch/sigframe.h"
 #include "attach/guard/interrupt.h"
 #include "attach/process/target_access.h"
+#include "attach/ptrace/carrier_thread.h"
 #include "attach/ptrace/libc_stack.h"
 #include "attach/ptrace/memory_write.h"
 #include "attach/ptrace/ptrace_call.h"
-#include "attach/ptrace/victim.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/live_thread.h"
@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 // How far below what is in use a frame lies, where there is room: if the tool is killed, the stack's owner runs on
-// while the frame is still to be read, for some microseconds, or until the victim gets a processor.
+// while the frame is still to be read, for some microseconds, or until the carrier gets a processor.
 #define DISTANCE UINT64_C(65536)
 // How much of a stack is looked at, from its lower end.
 enum { PAGES_MAX = 64 };
@@ -290,7 +290,7 @@ static struct hs_error *ask_who_returns(struct frame_search *search)
 
 	for (size_t i = 0; i < process->count && !search->knows_who_returns && !search->any_returns && !error; i++) {
 		error = interrupt_check();
-		search->any_returns = !error && victim_is_on_its_way(&process->threads[i], search->memory);
+		search->any_returns = !error && carrier_is_on_its_way(&process->threads[i], search->memory);
 	}
 	search->knows_who_returns = !error;
 	return error;

@@ -7,7 +7,7 @@
 #include "attach/process/memory.h"
 #include "attach/process/pid_set.h"
 #include "attach/process/target_access.h"
-#include "attach/ptrace/victim.h"
+#include "attach/ptrace/carrier_thread.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -119,7 +119,7 @@ static bool is_late(struct late_search *search, struct candidate *candidate)
 			if (error)
 				return false;
 		}
-		candidate->is_in_call = victim_frame_is_at(stack, &search->memory);
+		candidate->is_in_call = carrier_frame_is_at(stack, &search->memory);
 		return candidate->is_in_call;
 	}
 	if (judged == LATE_THREAD_NONE)

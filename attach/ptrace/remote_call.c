@@ -4,12 +4,12 @@
 #include "attach/arch/arch.h"
 #include "attach/guard/interrupt.h"
 #include "attach/guard/standstill.h"
+#include "attach/ptrace/carrier_thread.h"
 #include "attach/ptrace/frame_room.h"
 #include "attach/ptrace/frozen_maps.h"
 #include "attach/ptrace/memory_write.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "attach/ptrace/stop_wait.h"
-#include "attach/ptrace/victim.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@
 // Resumes until the next system call stop. How long that may take, the standstill bounds (standstill_deadline).
 static struct hs_error *run_to_syscall_stop(struct remote_caller *caller)
 {
-	pid_t tid = caller->victim->tid;
+	pid_t tid = caller->carrier->tid;
 	int signal = 0;
 
 	for (;;) {
@@ -83,11 +83,12 @@ static struct hs_error *run_to_entry(struct remote_caller *caller)
 
 		error = run_to_syscall_stop(caller);
 		if (!error)
-			error = ptrace_at_syscall_entry(caller->victim->tid, &caller->at_entry);
+			error = ptrace_at_syscall_entry(caller->carrier->tid, &caller->at_entry);
 		if (error || caller->at_entry)
 			return error;
 	}
-	return hs_error_create(HS_ERROR_BAD_DATA, "thread %d does not reach its system call", (int)caller->victim->tid);
+	return hs_error_create(HS_ERROR_BAD_DATA, "thread %d does not reach its system call",
+			       (int)caller->carrier->tid);
 }
 
 // A call returns to the address at its stack pointer: the frame's first word. Or to the pop gadget, which takes the
@@ -104,10 +105,10 @@ static uint64_t call_stack(const struct remote_caller *caller)
 // pre: in a stop, and the frame is complete in the target's memory.
 static struct hs_error *park(struct remote_caller *caller)
 {
-	struct user_regs_struct registers = caller->victim->registers;
+	struct user_regs_struct registers = caller->carrier->registers;
 
 	arch_park(&registers, caller->leave_gadget, caller->syscall_gadget, call_stack(caller), caller->frame);
-	return ptrace_set_registers(caller->victim->tid, &registers);
+	return ptrace_set_registers(caller->carrier->tid, &registers);
 }
 
 // Turns the parked call, at its entry, into no call.
@@ -116,11 +117,11 @@ static struct hs_error *leave_entry(struct remote_caller *caller)
 	struct user_regs_struct registers;
 	struct hs_error *error;
 
-	error = ptrace_get_registers(caller->victim->tid, &registers);
+	error = ptrace_get_registers(caller->carrier->tid, &registers);
 	if (error)
 		return error;
 	arch_set_no_call(&registers, caller->syscall_gadget, call_stack(caller));
-	error = ptrace_set_registers(caller->victim->tid, &registers);
+	error = ptrace_set_registers(caller->carrier->tid, &registers);
 	if (!error)
 		error = run_to_syscall_stop(caller);
 	if (!error)
@@ -135,14 +136,14 @@ static uint64_t room_needed(const struct remote_caller *caller)
 	return 2 * (caller->layout.total + UINT64_C(1024)) + ARCH_RED_ZONE;
 }
 
-// The frame that brings the victim home, in the target's memory.
+// The frame that brings the carrier home, in the target's memory.
 static struct hs_error *write_frame(struct remote_caller *caller, uint64_t low, uint64_t top)
 {
-	struct hs_error *error = threads_read_signal_mask(caller->victim);
-	struct user_regs_struct registers = caller->victim->registers;
+	struct hs_error *error = threads_read_signal_mask(caller->carrier);
+	struct user_regs_struct registers = caller->carrier->registers;
 	struct sigframe_request request = {
 		.registers = &registers,
-		.signal_mask = caller->victim->signal_mask,
+		.signal_mask = caller->carrier->signal_mask,
 		.xstate = caller->xstate,
 		.xstate_size = caller->xstate_size,
 		.layout = &caller->layout,
@@ -160,12 +161,12 @@ static struct hs_error *write_frame(struct remote_caller *caller, uint64_t low, 
 		return error;
 	if (top - low < room_needed(caller))
 		return hs_error_create(HS_ERROR_REFUSED, "thread %d has no room for its state",
-				       (int)caller->victim->tid);
+				       (int)caller->carrier->tid);
 	caller->frame_size = frame.size;
-	error = frame_room_write(caller->memory, frame.address, frame.bytes, frame.size, caller->victim->tid);
+	error = frame_room_write(caller->memory, frame.address, frame.bytes, frame.size, caller->carrier->tid);
 	if (!error)
 		error = frame_room_write(caller->memory, frame.address - sizeof(below), below, sizeof(below),
-					 caller->victim->tid);
+					 caller->carrier->tid);
 	if (!error)
 		caller->frame = frame.address;
 	return error;
@@ -178,18 +179,18 @@ static struct hs_error *clear_frame(struct remote_caller *caller)
 	const size_t below = WORDS_BELOW * sizeof(uint64_t);
 
 	return target_memory_write(caller->memory, caller->frame - below, zeros, caller->frame_size + below,
-				   caller->victim->tid);
+				   caller->carrier->tid);
 }
 
 // `accepted`: what the thread's filters may do to it if the tool is killed.
 static struct hs_error *suspend_seccomp(struct remote_caller *caller, enum seccomp_effect accepted)
 {
-	pid_t tid = caller->victim->tid;
+	pid_t tid = caller->carrier->tid;
 	enum seccomp_effect effect;
 	struct hs_error *error;
 	unsigned mode;
 
-	error = victim_seccomp(caller->process->pid, tid, &mode, &effect);
+	error = carrier_seccomp(caller->process->pid, tid, &mode, &effect);
 	if (error || mode == 0)
 		return error;
 	if (effect == SECCOMP_EFFECT_KILLS_RETURN)
@@ -214,7 +215,7 @@ static struct hs_error *suspend_seccomp(struct remote_caller *caller, enum secco
 // Where the frame may lie. On its own stack no other thread comes near it, should the tool be killed.
 enum frame_place { ON_OWN_STACK, ON_MAIN_STACK, FRAME_PLACES };
 
-// One search for a victim, in rounds that put up with more and more.
+// One search for a carrier, in rounds that put up with more and more.
 struct choice {
 	struct remote_caller *caller;
 	struct frame_search rooms;
@@ -224,30 +225,30 @@ struct choice {
 	bool other_moment; // some thread may do at another moment
 };
 
-static struct hs_error *find_room(struct choice *choice, const struct frozen_thread *victim, enum frame_place place,
+static struct hs_error *find_room(struct choice *choice, const struct frozen_thread *carrier, enum frame_place place,
 				  struct frame_room *ret)
 {
-	struct hs_error *error = place == ON_OWN_STACK ? frame_room_on_own_stack(&choice->rooms, victim, ret)
+	struct hs_error *error = place == ON_OWN_STACK ? frame_room_on_own_stack(&choice->rooms, carrier, ret)
 						       : frame_room_on_main_stack(&choice->rooms, ret);
 
 	return error ? hs_error_prefix(error, "thread %d: no memory is proven free for a signal frame",
-				       (int)victim->tid)
+				       (int)carrier->tid)
 		     : NULL;
 }
 
-// Tries one thread as the victim: everything but the first change of its registers. What costs least is asked first.
-static struct hs_error *prepare_victim(struct choice *choice, struct frozen_thread *thread, enum frame_place place)
+// Tries one thread as the carrier: everything but the first change of its registers. What costs least is asked first.
+static struct hs_error *prepare_carrier(struct choice *choice, struct frozen_thread *thread, enum frame_place place)
 {
-	const char *obstacle = victim_obstacle(thread->tid);
+	const char *obstacle = carrier_obstacle(thread->tid);
 	struct remote_caller *caller = choice->caller;
 	struct frame_room room;
 	struct hs_error *error;
 	uint64_t resume;
 
-	caller->victim = thread;
+	caller->carrier = thread;
 	if (obstacle)
 		return hs_error_create(HS_ERROR_REFUSED_FOR_GOOD, "thread %d: %s", (int)thread->tid, obstacle);
-	error = victim_rseq(thread, caller->memory, &resume);
+	error = carrier_rseq(thread, caller->memory, &resume);
 	if (error)
 		return error;
 	if (resume != thread->registers.rip && !choice->accepts_rseq) {
@@ -294,9 +295,9 @@ static int rank_of(const struct frozen_thread *thread)
 		rank = RANK_RAISES;
 	else if (rank == ARCH_RESTART_BLOCK)
 		rank = RANK_RESTART_BLOCK;
-	else if (victim_is_in_transfer(&thread->registers))
+	else if (carrier_is_in_transfer(&thread->registers))
 		rank = RANK_TRANSFER;
-	return thread->avoid_as_victim ? RANKS_OF_STATE + rank : rank;
+	return thread->avoid_as_carrier ? RANKS_OF_STATE + rank : rank;
 }
 
 // Whether an error ends the search: whatever thread is asked next, it says the same. Of threads that stand still none
@@ -320,7 +321,7 @@ static bool try_rank(struct choice *choice, int rank, enum frame_place place, st
 			continue;
 		error = interrupt_check();
 		if (!error)
-			error = prepare_victim(choice, &process->threads[i], place);
+			error = prepare_carrier(choice, &process->threads[i], place);
 		hs_error_destroy(*error_ret);
 		*error_ret = error;
 		if (!error || ends_search(error))
@@ -354,7 +355,7 @@ static struct hs_error *try_threads(struct choice *choice)
 				       (int)choice->caller->process->pid);
 }
 
-static struct hs_error *choose_victim(struct remote_caller *caller, const struct proc_maps *maps)
+static struct hs_error *choose_carrier(struct remote_caller *caller, const struct proc_maps *maps)
 {
 	struct choice choice = {
 		.caller = caller,
@@ -368,7 +369,7 @@ static struct hs_error *choose_victim(struct remote_caller *caller, const struct
 	frame_search_deinit(&choice.rooms);
 	if (!error)
 		return NULL;
-	caller->victim = NULL;
+	caller->carrier = NULL;
 	if (ends_search(error))
 		return error;
 	error->code = choice.other_moment ? HS_ERROR_REFUSED : HS_ERROR_REFUSED_FOR_GOOD;
@@ -403,14 +404,14 @@ static struct hs_error *open_caller(struct remote_caller *caller)
 		caller->leave_gadget = caller->entry.address + ARCH_ENTRY_LEAVE_OFFSET;
 	}
 	if (!error)
-		error = choose_victim(caller, maps);
+		error = choose_carrier(caller, maps);
 	if (error)
 		return error;
 	caller->in_call = true;
 	error = park(caller);
 	// Only now: the mask that the thread had stands in the frame.
 	if (!error)
-		error = ptrace_set_signal_mask(caller->victim->tid, UINT64_MAX);
+		error = ptrace_set_signal_mask(caller->carrier->tid, UINT64_MAX);
 	return error;
 }
 
@@ -429,7 +430,7 @@ struct hs_error *remote_call_open(struct frozen_process *process, const struct t
 static struct hs_error *call_once(struct remote_caller *caller, long number, const uint64_t arguments[6],
 				  int64_t *result_ret)
 {
-	pid_t tid = caller->victim->tid;
+	pid_t tid = caller->carrier->tid;
 	struct user_regs_struct registers;
 	struct hs_error *error;
 
@@ -468,7 +469,7 @@ struct hs_error *remote_call(struct remote_caller *caller, long number, const ui
 			return error;
 	}
 	return hs_error_create(HS_ERROR_TIMEOUT, "system call %ld in thread %d is interrupted again and again", number,
-			       (int)caller->victim->tid);
+			       (int)caller->carrier->tid);
 }
 
 struct hs_error *remote_call_checked(struct remote_caller *caller, const char *what, long number,
@@ -497,9 +498,9 @@ static struct hs_error *restore_xstate(struct remote_caller *caller)
 
 	if (!now)
 		return &hs_error_no_memory;
-	error = ptrace_get_xstate(caller->victim->tid, now, &size);
+	error = ptrace_get_xstate(caller->carrier->tid, now, &size);
 	if (!error && (size != caller->xstate_size || memcmp(now, caller->xstate, size) != 0))
-		error = ptrace_set_xstate(caller->victim->tid, caller->xstate, caller->xstate_size);
+		error = ptrace_set_xstate(caller->carrier->tid, caller->xstate, caller->xstate_size);
 	free(now);
 	return error;
 }
@@ -507,7 +508,7 @@ static struct hs_error *restore_xstate(struct remote_caller *caller)
 // Back into a stop in which registers can be set and no call follows.
 static struct hs_error *bring_back(struct remote_caller *caller)
 {
-	pid_t tid = caller->victim->tid;
+	pid_t tid = caller->carrier->tid;
 
 	if (caller->running || caller->has_signal) {
 		struct hs_error *error;
@@ -537,9 +538,9 @@ static struct hs_error *bring_back(struct remote_caller *caller)
 	return caller->at_entry ? leave_entry(caller) : NULL;
 }
 
-static struct hs_error *restore_victim(struct remote_caller *caller)
+static struct hs_error *restore_carrier(struct remote_caller *caller)
 {
-	struct frozen_thread *victim = caller->victim;
+	struct frozen_thread *carrier = caller->carrier;
 	struct hs_error *error;
 
 	error = bring_back(caller);
@@ -550,31 +551,31 @@ static struct hs_error *restore_victim(struct remote_caller *caller)
 	if (!error)
 		error = park(caller);
 	if (!error)
-		error = ptrace_set_signal_mask(victim->tid, victim->signal_mask);
+		error = ptrace_set_signal_mask(carrier->tid, carrier->signal_mask);
 	if (!error)
-		error = ptrace_set_registers(victim->tid, &victim->registers);
+		error = ptrace_set_registers(carrier->tid, &carrier->registers);
 	// What could not be done here the frame does, and all of it: from wherever the thread is on its way, it leads
 	// home. To set a part of it at the release would bring the thread home with the rest of it wrong.
 	caller->comes_home = error != NULL;
-	victim->registers_changed = false;
+	carrier->registers_changed = false;
 	if (error)
-		victim->repeats_call = false;
+		carrier->repeats_call = false;
 	return error;
 }
 
 struct hs_error *remote_call_close(struct remote_caller *caller)
 {
 	struct hs_error *error = NULL;
-	pid_t stopped_tid = caller->victim ? caller->victim->tid : caller->process->threads[0].tid;
+	pid_t stopped_tid = caller->carrier ? caller->carrier->tid : caller->process->threads[0].tid;
 
 	if (caller->in_call)
-		error = restore_victim(caller);
+		error = restore_carrier(caller);
 	if (caller->frame && !caller->comes_home && !caller->running)
 		error = hs_error_join(error, clear_frame(caller));
 	if (caller->comes_home)
 		caller->entry.address = 0; // the code stays, because the thread needs it for that
 	if (!caller->running && caller->suspended_seccomp)
-		error = hs_error_join(error, ptrace_set_options(caller->victim->tid, HS_PTRACE_OPTIONS));
+		error = hs_error_join(error, ptrace_set_options(caller->carrier->tid, HS_PTRACE_OPTIONS));
 	error = hs_error_join(error, entry_patch_undo(&caller->entry, caller->memory, stopped_tid));
 	free(caller->xstate);
 	*caller = (struct remote_caller){ 0 };

@@ -35,18 +35,18 @@
 struct remote_caller {
 	struct frozen_process *process;
 	const struct target_memory *memory;
-	struct frozen_thread *victim;
+	struct frozen_thread *carrier;
 	uint64_t syscall_gadget;   // address of `syscall; ret`
 	uint64_t sigreturn_gadget; // address of `mov $15,%eax (or %rax); syscall`; with a pop gadget, of any `syscall`
 	uint64_t pop_gadget;       // address of `pop %rax; ret`, run before it; 0 = none
 	uint64_t leave_gadget;     // address of `leave; ret`; 0 = none
 	struct entry_patch entry;  // where the gadgets had to be written
 	struct xsave_layout layout;
-	uint8_t *xstate; // the victim's own; owned
+	uint8_t *xstate; // the carrier's own; owned
 	size_t xstate_size;
 	uint64_t frame;    // address of the frame, whose first word is the sigreturn gadget
 	size_t frame_size; // bytes
-	bool in_call;      // the victim's registers are not its own
+	bool in_call;      // the carrier's registers are not its own
 	bool at_entry;     // stopped at the entry of a call, not yet made
 	bool running;      // it was let go and has not come back
 	bool has_signal;   // stopped with a signal that a call of ours has raised, and that nobody else gets
@@ -54,14 +54,14 @@ struct remote_caller {
 	bool suspended_seccomp;
 };
 
-// Chooses a victim, finds room for its frame, on its own stack or else on the main thread's, and the gadgets. Changes
+// Chooses a carrier, finds room for its frame, on its own stack or else on the main thread's, and the gadgets. Changes
 // nothing in the target but these, where they must be written. HS_ERROR_REFUSED when no thread can be used,
 // HS_ERROR_REFUSED_FOR_GOOD when no other moment would suit better; HS_ERROR_TIMEOUT, HS_ERROR_INTERRUPTED: see
 // interrupt_check. Which thread is taken, best first:
 // - its seccomp filters have nothing against our calls, and it is in no restartable sequence;
 // - they have not, and it is in such a sequence: its pc is moved to the abort handler;
 // - they have, without harm to the return from the frame; again in no sequence, then in one.
-// Within each of these, first of those that are not to be avoided (avoid_as_victim), then of those that are:
+// Within each of these, first of those that are not to be avoided (avoid_as_carrier), then of those that are:
 // - it is in user mode;
 // - it is in a system call;
 // - it is in a call that moves data, and may lose a part of that;
@@ -84,11 +84,11 @@ struct hs_error *remote_call_checked(struct remote_caller *caller, const char *w
 // nobody reads. pre: remote_call_open succeeded. The caller writes there with target_memory_write before a call.
 uint64_t remote_call_scratch(const struct remote_caller *caller);
 
-// Gives the victim its own state back: victim->registers exactly, not rewound. An interrupted call is then restarted,
+// Gives the carrier its own state back: carrier->registers exactly, not rewound. An interrupted call is then restarted,
 // or ended by a signal that came meanwhile, by the kernel itself: a release sets TIF_SIGPENDING (__ptrace_unlink in
 // kernel/ptrace.c), and so the kernel looks at the result of the call once more. Takes written gadgets away, and the
-// frame's bytes: its memory is zero again. Goes on after a failure. The victim's `registers` may not be changed between
-// open and close.
+// frame's bytes: its memory is zero again. Goes on after a failure. The carrier's `registers` may not be changed
+// between open and close.
 struct hs_error *remote_call_close(struct remote_caller *caller) HS_MUST_CHECK;
 
 #endif

@@ -20,7 +20,7 @@ bool thread_pointer_code_replace(uint8_t *code);
 // In all places that the image's header lists. False = one of them is none.
 bool thread_pointer_code_replace_in_image(uint8_t *image, size_t size);
 
-// Wherever it stands in a piece of code that has it once at most: a short way.
+// Wherever it stands in a piece of code that has it once at most: an inline fast path.
 void thread_pointer_code_replace_in_way(uint8_t *way, size_t size);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include "attach/arch/arch.h"
 #include "attach/guard/interrupt.h"
+#include "attach/guard/priority_boost.h"
 #include "attach/guard/standstill.h"
-#include "attach/guard/urgency.h"
 #include "attach/process/kernel_workers.h"
 #include "attach/process/thread_facts.h"
 #include "attach/ptrace/ending_threads.h"
@@ -363,11 +363,11 @@ static struct hs_error *stop_all(struct freezer *freezer)
 		stand = all_stand(process);
 		if (stand && process->count == known && !freezer->left_out)
 			break;
-		urgency_lower(); // some are still to come to their stops
+		priority_boost_lower(); // some are still to come to their stops
 		error = collect_threads(freezer);
 		if (error)
 			return error;
-		urgency_raise();
+		priority_boost_raise();
 		if (freezer->left_out && hs_monotonic_ns() >= freezer->deadline)
 			return hs_error_create(
 				HS_ERROR_TIMEOUT,
@@ -397,7 +397,9 @@ struct hs_error *threads_freeze(pid_t pid, unsigned timeout_ms, struct frozen_pr
 	if (error)
 		return error;
 	user_threads_list(pid, &freezer.user_threads);
-	*ret = (struct frozen_process){ .pid = pid, .nice_value = urgency_begin(), .frozen_at = hs_monotonic_ns() };
+	*ret = (struct frozen_process){ .pid = pid,
+					.nice_value = priority_boost_begin(),
+					.frozen_at = hs_monotonic_ns() };
 	freezer.deadline = ret->frozen_at + timeout_ms * UINT64_C(1000000);
 	error = stop_all(&freezer);
 	pid_set_deinit(&freezer.user_threads);
@@ -552,14 +554,14 @@ struct hs_error *threads_thaw(struct frozen_process *process)
 	uint64_t end;
 
 	frozen_maps_forget(process);
-	urgency_raise();
+	priority_boost_raise();
 	error = release_some(process, false);
 	error = hs_error_join(error, release_some(process, true));
 	end = hs_monotonic_ns();
-	urgency_lower();
+	priority_boost_lower();
 	unreleased = release_all_running(process->pid, process->threads, process->count);
 	unreleased = hs_error_join(unreleased, release_unlisted(process->pid));
-	urgency_end(process->nice_value);
+	priority_boost_end(process->nice_value);
 	ending_threads_reap_from_now_on();
 	standstill_end(!unreleased);
 	error = hs_error_join(error, unreleased);
@@ -578,7 +580,7 @@ struct hs_error *threads_run_on(struct frozen_process *process, bool (*chosen)(c
 	size_t left = 0;
 
 	frozen_maps_forget(process);
-	urgency_lower();
+	priority_boost_lower();
 	for (size_t i = 0; i < process->count; i++) {
 		struct frozen_thread *thread = &process->threads[i];
 		bool stays = true;

@@ -17,8 +17,8 @@ struct frozen_thread {
 	uint64_t signal_mask;   // of one that repeats a call; of others once threads_read_signal_mask was called
 	bool stands;            // collected: in the stop in which `registers` were read
 	bool registers_changed; // write `registers` back before it resumes
-	bool repeats_call;    // `registers` are set back to before a call that the stop has interrupted (repeat_call.h)
-	bool avoid_as_victim; // a remote call takes another thread, if it can
+	bool repeats_call; // `registers` are set back to before a call that the stop has interrupted (repeat_call.h)
+	bool avoid_as_carrier; // a remote call takes another thread, if it can
 };
 
 struct frozen_process {
@@ -26,7 +26,7 @@ struct frozen_process {
 	struct frozen_thread *threads;
 	size_t count;
 	uint64_t frozen_at;     // CLOCK_MONOTONIC, ns: when the first thread was interrupted
-	int nice_value;         // the tool's own, to be given back (urgency.h)
+	int nice_value;         // the tool's own, to be given back (priority_boost.h)
 	uint64_t stopped_ns;    // after thaw: for how long threads were stopped
 	struct proc_maps *maps; // frozen_maps.h; NULL = not read
 };

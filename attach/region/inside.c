@@ -118,7 +118,7 @@ static void look_at_words(const struct inside_search *search, const struct stack
 }
 
 // Passes what was never written, where nothing is kept any more. Returns whether it has.
-static bool pass_never_written(struct inside_search *search, uint64_t end, struct look *look)
+static bool credit_never_written(struct inside_search *search, uint64_t end, struct look *look)
 {
 	uint64_t size = look->kept < WALKED_MAX ? 0 : stack_reader_never_written(&search->reader, look->end, end);
 	uint64_t cost = (size / HS_PAGE_SIZE + 1) * NEVER_WRITTEN_COSTS;
@@ -145,7 +145,7 @@ static struct hs_error *look_at_stack(struct inside_search *search, struct look 
 		uint64_t *piece = search->words + (is_kept ? look->kept : WALKED_MAX) / sizeof(*piece);
 		struct hs_error *error;
 
-		if (pass_never_written(search, end, look))
+		if (credit_never_written(search, end, look))
 			continue;
 		look->is_cut = wanted > *look->left;
 		if (look->is_cut)

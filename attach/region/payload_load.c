@@ -149,7 +149,7 @@ static struct hs_error *create_memory_file(struct remote_caller *caller, bool ex
 	if (!error)
 		error = code_names_make(&names, name, &ret->code_nonce);
 	if (!error)
-		error = target_memory_write(caller->memory, scratch, name, strlen(name) + 1, caller->victim->tid);
+		error = target_memory_write(caller->memory, scratch, name, strlen(name) + 1, caller->carrier->tid);
 	if (!error)
 		error = remote_call(caller, SYS_memfd_create, arguments, &result);
 	// before 6.3 there is no MFD_EXEC and every memfd is executable
@@ -167,7 +167,7 @@ static struct hs_error *create_memory_file(struct remote_caller *caller, bool ex
 		return hs_error_with_errno(HS_ERROR_REMOTE, (int)-result, "the target cannot create a memory file%s",
 					   result == -EMFILE ? " (raise its limit of open files: prlimit --nofile)"
 							     : "");
-	error = memory_file_take(caller->process->pid, caller->victim->tid, result, name, &ret->own_fd);
+	error = memory_file_take(caller->process->pid, caller->carrier->tid, result, name, &ret->own_fd);
 	if (!error)
 		ret->target_fd = result; // only now: what is not ours is not closed
 	return error;
@@ -178,7 +178,7 @@ static struct hs_error *close_code_file(struct remote_caller *caller, struct loa
 {
 	const uint64_t arguments[6] = { (uint64_t)loaded->target_fd };
 	bool is_ours = loaded->target_fd >= 0 &&
-		       memory_file_is_at(caller->process->pid, caller->victim->tid, loaded->target_fd, loaded->own_fd);
+		       memory_file_is_at(caller->process->pid, caller->carrier->tid, loaded->target_fd, loaded->own_fd);
 	uint64_t result;
 
 	loaded->target_fd = -1;
@@ -207,7 +207,7 @@ static struct hs_error *refuse_exchanged(const struct remote_caller *caller, int
 			       "descriptor %" PRId64
 			       " of thread %d no longer refers to the memory file made there: another process changes "
 			       "its descriptors",
-			       number, (int)caller->victim->tid);
+			       number, (int)caller->carrier->tid);
 }
 
 // A piece of the memory file. The number may have come to stand for something else while the target mapped it.
@@ -219,7 +219,7 @@ static struct hs_error *map_file(struct remote_caller *caller, const char *what,
 	bool is_ours = false;
 
 	if (error && error->code == HS_ERROR_REMOTE &&
-	    !memory_file_is_at(caller->process->pid, caller->victim->tid, ret->target_fd, ret->own_fd)) {
+	    !memory_file_is_at(caller->process->pid, caller->carrier->tid, ret->target_fd, ret->own_fd)) {
 		hs_error_destroy(error);
 		return refuse_exchanged(caller, ret->target_fd);
 	}
@@ -257,7 +257,7 @@ static struct hs_error *map_code(struct remote_caller *caller, const struct payl
 					   MAP_PRIVATE | MAP_ANONYMOUS | (i ? MAP_FIXED_NOREPLACE : MAP_FIXED), -1, 0);
 			if (!error)
 				error = target_memory_write(caller->memory, address, code + offset, size,
-							    caller->victim->tid);
+							    caller->carrier->tid);
 		}
 		offset += size;
 	}
@@ -357,7 +357,7 @@ struct hs_error *payload_load(struct remote_caller *caller, const struct payload
 	struct hs_error *error;
 
 	ret->memory = caller->memory;
-	ret->stopped_tid = caller->victim->tid;
+	ret->stopped_tid = caller->carrier->tid;
 	ret->region = layout->region;
 	ret->region_size = layout->region_size;
 	error = make_code_file(caller, code, code_size, true, ret, &anonymous);

@@ -21,7 +21,7 @@ void sampling_settings_begin(struct region_header *header, const struct sampling
 	header->sampling_generation = 1;
 	// Where every block is recorded, counting them for a filter would be in vain.
 	if (settings->mode != SAMPLING_exact)
-		header->removal_flags = REMOVAL_FILTERS;
+		header->removal_flags = REMOVAL_COUNTS_BLOOM;
 }
 
 uint32_t sampling_measure_ticks(void)

@@ -23,35 +23,35 @@ struct hs_error *state_pages_deactivate(const struct target_memory *memory, uint
 	return target_memory_write(memory, state + PLACE(active), &none, sizeof(none), stopped_tid);
 }
 
-struct hs_error *state_pages_write_filter(const struct target_memory *memory, uint64_t state, const uint8_t *counters,
-					  pid_t stopped_tid)
+struct hs_error *state_pages_write_bloom(const struct target_memory *memory, uint64_t state, const uint8_t *counters,
+					 pid_t stopped_tid)
 {
 	fault_request();
-	return target_memory_write(memory, state + PLACE(filter), counters, HS_FILTER_SIZE, stopped_tid);
+	return target_memory_write(memory, state + PLACE(bloom), counters, HS_BLOOM_SIZE, stopped_tid);
 }
 
-struct hs_error *state_pages_saturate_filter(const struct target_memory *memory, uint64_t state, pid_t stopped_tid)
+struct hs_error *state_pages_saturate_bloom(const struct target_memory *memory, uint64_t state, pid_t stopped_tid)
 {
-	uint8_t saturated[HS_FILTER_SIZE];
+	uint8_t saturated[HS_BLOOM_SIZE];
 
-	memset(saturated, HS_FILTER_SATURATED, sizeof(saturated));
-	return state_pages_write_filter(memory, state, saturated, stopped_tid);
+	memset(saturated, HS_BLOOM_SATURATED, sizeof(saturated));
+	return state_pages_write_bloom(memory, state, saturated, stopped_tid);
 }
 
-struct hs_error *state_pages_take_passes(const struct target_memory *memory, uint64_t state, pid_t stopped_tid)
+struct hs_error *state_pages_take_credits(const struct target_memory *memory, uint64_t state, pid_t stopped_tid)
 {
-	static const struct thread_pass none[HS_PAGE_SIZE / sizeof(struct thread_pass)];
+	static const struct sampling_credit none[HS_PAGE_SIZE / sizeof(struct sampling_credit)];
 	struct hs_error *error = NULL;
 
 	// A page at a time, and only where something is: pages that were never used are not to become the target's
 	// memory.
-	for (uint64_t offset = 0; offset < sizeof(((struct payload_state *)0)->passes) && !error;
+	for (uint64_t offset = 0; offset < sizeof(((struct payload_state *)0)->credits) && !error;
 	     offset += sizeof(none)) {
-		struct thread_pass passes[HS_PAGE_SIZE / sizeof(struct thread_pass)];
-		uint64_t address = state + PLACE(passes) + offset;
+		struct sampling_credit credits[HS_PAGE_SIZE / sizeof(struct sampling_credit)];
+		uint64_t address = state + PLACE(credits) + offset;
 
-		error = target_memory_read(memory, address, passes, sizeof(passes));
-		if (error || memcmp(passes, none, sizeof(none)) == 0)
+		error = target_memory_read(memory, address, credits, sizeof(credits));
+		if (error || memcmp(credits, none, sizeof(none)) == 0)
 			continue;
 		fault_request();
 		error = target_memory_write(memory, address, none, sizeof(none), stopped_tid);

@@ -19,15 +19,16 @@ struct hs_error *state_pages_activate(const struct target_memory *memory, uint64
 struct hs_error *state_pages_deactivate(const struct target_memory *memory, uint64_t state,
 					pid_t stopped_tid) HS_MUST_CHECK;
 
-// All HS_FILTER_SIZE counters. A tool that is killed meanwhile may leave a part of them as they were.
-struct hs_error *state_pages_write_filter(const struct target_memory *memory, uint64_t state, const uint8_t *counters,
-					  pid_t stopped_tid) HS_MUST_CHECK;
-// As one that excludes no address.
-struct hs_error *state_pages_saturate_filter(const struct target_memory *memory, uint64_t state,
-					     pid_t stopped_tid) HS_MUST_CHECK;
-
-// Takes every thread's pass: each asks the payload's C code at its next allocation, and may get another one there.
-struct hs_error *state_pages_take_passes(const struct target_memory *memory, uint64_t state,
+// All HS_BLOOM_SIZE counters. A tool that is killed meanwhile may leave a part of them as they were.
+struct hs_error *state_pages_write_bloom(const struct target_memory *memory, uint64_t state, const uint8_t *counters,
 					 pid_t stopped_tid) HS_MUST_CHECK;
+// As one that excludes no address.
+struct hs_error *state_pages_saturate_bloom(const struct target_memory *memory, uint64_t state,
+					    pid_t stopped_tid) HS_MUST_CHECK;
+
+// Takes every thread's sampling credit: each asks the payload's C code at its next allocation, and may get another one
+// there.
+struct hs_error *state_pages_take_credits(const struct target_memory *memory, uint64_t state,
+					  pid_t stopped_tid) HS_MUST_CHECK;
 
 #endif

@@ -34,8 +34,8 @@ void thread_costs_read(const struct region_access *access, struct thread_costs *
 	size_t count = 0;
 
 	*ret = (struct thread_costs){
-		.thinned_to = (uint32_t)header->budget_floor,
-		.is_thinning = header->thinning_position & HS_THINNING_BY_BUDGET,
+		.downsampled_to = (uint32_t)header->budget_floor,
+		.is_downsampling = header->downsampling_position & HS_DOWNSAMPLING_BY_BUDGET,
 	};
 	hs_error_destroy(thread_slots_list(access, &offsets, &count));
 	for (size_t i = 0; i < count; i++) {

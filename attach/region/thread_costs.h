@@ -7,11 +7,12 @@
 
 struct thread_costs {
 	uint64_t interval_least,
-		interval_most; // bytes, of threads that have allocated since the settings changed; 0 = none has
-	uint32_t threads;      // whose cost is known from the last ten seconds; SAMPLING_budget only
-	uint32_t cost_most;    // the highest of these, millionths of the thread's time
-	uint32_t thinned_to;   // records were thinned to this interval for the budget's sake, bytes; 0 = they were not
-	bool is_thinning;      // this is being done now
+		interval_most;   // bytes, of threads that have allocated since the settings changed; 0 = none has
+	uint32_t threads;        // whose cost is known from the last ten seconds; SAMPLING_budget only
+	uint32_t cost_most;      // the highest of these, millionths of the thread's time
+	uint32_t downsampled_to; // records were downsampled to this interval for the budget's sake, bytes; 0 = they
+				 // were not
+	bool is_downsampling;    // this is being done now
 	uint64_t frees, unknown_frees; // of recorded blocks, and of others, by these threads since attach
 };
 

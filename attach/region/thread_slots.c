@@ -73,7 +73,7 @@ struct hs_error *thread_slots_release(const struct region_access *access, const 
 				     sizeof(ended));
 	}
 	thread_pointers_deinit(&alive);
-	// So that the passes of ended threads keep none of the others from having one.
+	// So that the sampling credits of ended threads keep none of the others from having one.
 	return error ? error
-		     : state_pages_take_passes(&access->memory, access->header.state_address, process->threads[0].tid);
+		     : state_pages_take_credits(&access->memory, access->header.state_address, process->threads[0].tid);
 }

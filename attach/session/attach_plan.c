@@ -46,14 +46,14 @@ static struct hs_error *region_state(pid_t pid, const struct proc_maps *maps, ui
 	return NULL;
 }
 
-static void warn_of_rest(const struct attach_plan *plan, const char *what, struct findings *findings)
+static void warn_of_rest(const struct attach_plan *plan, const char *what, struct diagnostics *diagnostics)
 {
-	findings_add(findings, GROUND_attached, FINDING_WARNING, "the next attach or detach clears it away",
-		     "process %d has %s", (int)plan->target.pid, what);
+	diagnostics_add(diagnostics, CATEGORY_attached, DIAGNOSTIC_WARNING, "the next attach or detach clears it away",
+			"process %d has %s", (int)plan->target.pid, what);
 }
 
 // What is left of ours where there is no region.
-static struct hs_error *judge_leftovers(struct attach_plan *plan, struct findings *findings)
+static struct hs_error *judge_leftovers(struct attach_plan *plan, struct diagnostics *diagnostics)
 {
 	struct inherited inherited;
 	// then the names are known, and tables of thousands of descriptors are not looked through
@@ -69,15 +69,15 @@ static struct hs_error *judge_leftovers(struct attach_plan *plan, struct finding
 	if (plan->hooks_left)
 		warn_of_rest(plan,
 			     "hooks that do nothing, inherited from a parent that was attached when it was forked",
-			     findings);
+			     diagnostics);
 	else if (inherited.code_count > 0 || (!frozen && leftovers_exist(&plan->names, &plan->memory)))
-		warn_of_rest(plan, "the rest of an unfinished attach or detach", findings);
+		warn_of_rest(plan, "the rest of an unfinished attach or detach", diagnostics);
 	inherited_deinit(&inherited);
 	return NULL;
 }
 
 // What an earlier run has left. Attach clears it away (session_clear_unfinished) before it plans.
-static void judge_attached(struct attach_plan *plan, struct findings *findings)
+static void judge_attached(struct attach_plan *plan, struct diagnostics *diagnostics)
 {
 	pid_t pid = plan->target.pid;
 	uint32_t state;
@@ -91,39 +91,39 @@ static void judge_attached(struct attach_plan *plan, struct findings *findings)
 					pid, pid, pid);
 	} else if (!error && state != 0) {
 		plan->hooks_left = true;
-		warn_of_rest(plan, "the rest of an unfinished attach or detach", findings);
+		warn_of_rest(plan, "the rest of an unfinished attach or detach", diagnostics);
 	} else if (!error) {
-		error = judge_leftovers(plan, findings);
+		error = judge_leftovers(plan, diagnostics);
 	}
-	findings_add_error(findings, GROUND_attached, error);
+	diagnostics_add_error(diagnostics, CATEGORY_attached, error);
 }
 
-static void judge_runner(const struct attach_plan *plan, struct findings *findings)
+static void judge_runner(const struct attach_plan *plan, struct diagnostics *diagnostics)
 {
 	const struct module *program = program_run_by_another(&plan->modules);
 
 	if (program)
-		findings_add(
-			findings, GROUND_program, FINDING_REFUSAL, "run the program by itself",
+		diagnostics_add(
+			diagnostics, CATEGORY_program, DIAGNOSTIC_REFUSAL, "run the program by itself",
 			"process %d (%s) is %s, which runs %s: hooks in code that it translates or places itself may harm it",
 			(int)plan->target.pid, plan->target.name, plan->modules.items[0].path, program->path);
 }
 
-static void judge_go(const struct attach_plan *plan, struct findings *findings)
+static void judge_go(const struct attach_plan *plan, struct diagnostics *diagnostics)
 {
 	for (size_t i = 0; i < plan->modules.count; i++) {
 		if (!plan->modules.items[i].is_go)
 			continue;
-		findings_add(findings, GROUND_allocator, FINDING_WARNING,
-			     "Go's own heap profile shows that (packages runtime/pprof and net/http/pprof)",
-			     "%s is written in Go; of its memory only what C code in it allocates is seen",
-			     plan->modules.items[i].path);
+		diagnostics_add(diagnostics, CATEGORY_allocator, DIAGNOSTIC_WARNING,
+				"Go's own heap profile shows that (packages runtime/pprof and net/http/pprof)",
+				"%s is written in Go; of its memory only what C code in it allocates is seen",
+				plan->modules.items[i].path);
 		return;
 	}
 }
 
 // Whose blocks will not be seen though the program may make many by it: said loudly.
-static void judge_unseen(const struct attach_plan *plan, struct findings *findings)
+static void judge_unseen(const struct attach_plan *plan, struct diagnostics *diagnostics)
 {
 	char names[512] = "";
 	size_t length = 0, count = 0;
@@ -141,10 +141,11 @@ static void judge_unseen(const struct attach_plan *plan, struct findings *findin
 						 hook_verdict_text((enum hook_verdict)hook->verdict));
 	}
 	if (count > 0)
-		findings_add(
-			findings, GROUND_unseen, FINDING_WARNING, "status and dump say the share of frees affected",
-			"blocks of %zu function%s will not be seen, because %s cannot be hooked safely: %s%s", count,
-			count == 1 ? "" : "s", count == 1 ? "it" : "they", names, length >= sizeof(names) ? "..." : "");
+		diagnostics_add(diagnostics, CATEGORY_unseen, DIAGNOSTIC_WARNING,
+				"status and dump say the share of frees affected",
+				"blocks of %zu function%s will not be seen, because %s cannot be hooked safely: %s%s",
+				count, count == 1 ? "" : "s", count == 1 ? "it" : "they", names,
+				length >= sizeof(names) ? "..." : "");
 }
 
 // Nothing is found in a process that has ended meanwhile: that is the reason then.
@@ -156,27 +157,27 @@ static struct hs_error *unless_gone(pid_t pid, struct hs_error *error)
 	return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)pid);
 }
 
-// The part of the plan that the target's mappings decide. A ground that the next step needs ends it.
-static void plan_places(struct attach_plan *plan, struct findings *findings)
+// The part of the plan that the target's mappings decide. A reason that the next step needs ends it.
+static void plan_places(struct attach_plan *plan, struct diagnostics *diagnostics)
 {
 	uint64_t region_size = HS_OFFSET_PAGES + (plan->max_memory & ~(uint64_t)(HS_PAGE_SIZE - 1));
 	struct hs_error *error = proc_maps_read(plan->target.pid, &plan->maps);
 	uint64_t random = 0;
 
 	if (error) {
-		findings_add_error(findings, GROUND_process, error);
+		diagnostics_add_error(diagnostics, CATEGORY_process, error);
 		return;
 	}
-	judge_attached(plan, findings);
+	judge_attached(plan, diagnostics);
 	// What the code is without the hooks that are left shows only when they are cleared away.
-	if (findings_verdict(findings, GROUND_attached) == FINDING_REFUSAL || plan->hooks_left ||
+	if (diagnostics_verdict(diagnostics, CATEGORY_attached) == DIAGNOSTIC_REFUSAL || plan->hooks_left ||
 	    plan->target.is_32_bit)
 		return;
 	error = modules_read(plan->target.pid, &plan->maps, &plan->memory, &plan->modules);
 	if (!error)
 		error = search_tables_make(&plan->memory, &plan->modules);
 	if (error) {
-		findings_add_error(findings, GROUND_modules, error);
+		diagnostics_add_error(diagnostics, CATEGORY_modules, error);
 		return;
 	}
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random) ||
@@ -184,36 +185,36 @@ static void plan_places(struct attach_plan *plan, struct findings *findings)
 		error = hs_error_system(errno, "no random numbers");
 	if (!error)
 		error = payload_layout_choose(&plan->maps, region_size, random, &plan->layout);
-	findings_add_error(findings, GROUND_memory, error);
-	judge_runner(plan, findings);
-	judge_go(plan, findings);
+	diagnostics_add_error(diagnostics, CATEGORY_memory, error);
+	judge_runner(plan, diagnostics);
+	judge_go(plan, diagnostics);
 	error = hook_plan_make(&plan->modules, &plan->maps, &plan->memory, &plan->additions, &plan->layout.goals,
-			       findings, &plan->hooks);
-	findings_add_error(findings, GROUND_allocator, error ? unless_gone(plan->target.pid, error) : NULL);
-	findings_add_error(findings, GROUND_memory,
-			   mapping_room_check(plan->mapping_limit, plan->maps.count, plan->hooks.area_count));
-	if (findings_verdict(findings, GROUND_allocator) != FINDING_REFUSAL)
-		judge_unseen(plan, findings);
+			       diagnostics, &plan->hooks);
+	diagnostics_add_error(diagnostics, CATEGORY_allocator, error ? unless_gone(plan->target.pid, error) : NULL);
+	diagnostics_add_error(diagnostics, CATEGORY_memory,
+			      mapping_room_check(plan->mapping_limit, plan->maps.count, plan->hooks.area_count));
+	if (diagnostics_verdict(diagnostics, CATEGORY_allocator) != DIAGNOSTIC_REFUSAL)
+		judge_unseen(plan, diagnostics);
 	if (plan->modules.r_debug && plan->hooks.count && !attach_plan_count(plan).loader_followed)
-		findings_add(
-			findings, GROUND_loader, FINDING_WARNING, "stacks end at their frames",
+		diagnostics_add(
+			diagnostics, CATEGORY_loader, DIAGNOSTIC_WARNING, "stacks end at their frames",
 			"libraries that process %d loads from now on will not be seen (no hook for the dynamic loader's list)",
 			(int)plan->target.pid);
 }
 
 // What a dump of this user will do, said before it is too late.
-static void judge_copy(const struct attach_plan *plan, struct findings *findings)
+static void judge_copy(const struct attach_plan *plan, struct diagnostics *diagnostics)
 {
 	if (!region_can_be_opened())
-		findings_add(findings, GROUND_copy, FINDING_WARNING,
-			     "`heapsnap dump` as root, or with CAP_CHECKPOINT_RESTORE, lets it run",
-			     "a dump by this user stops process %d (%s) while it copies", (int)plan->target.pid,
-			     plan->target.name);
+		diagnostics_add(diagnostics, CATEGORY_copy, DIAGNOSTIC_WARNING,
+				"`heapsnap dump` as root, or with CAP_CHECKPOINT_RESTORE, lets it run",
+				"a dump by this user stops process %d (%s) while it copies", (int)plan->target.pid,
+				plan->target.name);
 }
 
 // How many threads can surely be followed at one time: those with an extra slot, and those with a slot by their hash,
 // of which no more than an eighth is counted on: of so many nearly all have different hashes.
-static void judge_thread_count(const struct attach_plan *plan, struct findings *findings)
+static void judge_thread_count(const struct attach_plan *plan, struct diagnostics *diagnostics)
 {
 	uint32_t extra = thread_extra_slots_max(plan->max_memory / HS_PAGE_SIZE), room = extra + HS_THREAD_SLOTS / 8;
 	char remedy[80] = "no more memory would help: there is no room for more slots";
@@ -223,25 +224,25 @@ static void judge_thread_count(const struct attach_plan *plan, struct findings *
 	if (extra < HS_THREAD_EXTRA_SLOTS)
 		snprintf(remedy, sizeof(remedy), "give more --max-memory: %zu KiB for each thread",
 			 HS_THREAD_EXTRA_PART * sizeof(struct thread_slot) >> 10);
-	findings_add(findings, GROUND_threads, FINDING_WARNING, remedy,
-		     "process %d has %zu threads, and some %" PRIu32
-		     " can be followed: what others allocate will be lost, and counted (lost_no_slot)",
-		     (int)plan->target.pid, (size_t)plan->target.threads.count, room);
+	diagnostics_add(diagnostics, CATEGORY_threads, DIAGNOSTIC_WARNING, remedy,
+			"process %d has %zu threads, and some %" PRIu32
+			" can be followed: what others allocate will be lost, and counted (lost_no_slot)",
+			(int)plan->target.pid, (size_t)plan->target.threads.count, room);
 }
 
-struct hs_error *attach_plan_again(struct attach_plan *plan, struct findings *findings)
+struct hs_error *attach_plan_again(struct attach_plan *plan, struct diagnostics *diagnostics)
 {
 	hs_verbose("the target's mappings changed while the attach was planned; planning again while it stands still");
 	hook_plan_deinit(&plan->hooks);
 	modules_deinit(&plan->modules);
 	proc_maps_deinit(&plan->maps);
-	*findings = (struct findings){ 0 };
-	plan_places(plan, findings);
-	return standstill_lacked_files() ? standstill_lacked_error() : findings_error(findings);
+	*diagnostics = (struct diagnostics){ 0 };
+	plan_places(plan, diagnostics);
+	return standstill_lacked_files() ? standstill_lacked_error() : diagnostics_error(diagnostics);
 }
 
 void attach_plan_make(pid_t pid, const struct attach_options *options, struct attach_plan *plan,
-		      struct findings *findings)
+		      struct diagnostics *diagnostics)
 {
 	struct hs_error *error;
 
@@ -253,26 +254,26 @@ void attach_plan_make(pid_t pid, const struct attach_options *options, struct at
 				      .mapping_limit = mapping_limit() };
 	error = target_read(pid, &plan->target);
 	if (error) {
-		findings_add_error(findings, GROUND_process, error);
+		diagnostics_add_error(diagnostics, CATEGORY_process, error);
 		return;
 	}
-	target_judge(&plan->target, findings);
-	target_judge_frozen(&plan->target, findings);
-	if (findings_verdict(findings, GROUND_process) == FINDING_REFUSAL)
+	target_judge(&plan->target, diagnostics);
+	target_judge_frozen(&plan->target, diagnostics);
+	if (diagnostics_verdict(diagnostics, CATEGORY_process) == DIAGNOSTIC_REFUSAL)
 		return;
-	findings_add_error(findings, GROUND_memory,
-			   region_size_choose(&plan->target, options->max_memory, &plan->max_memory));
-	judge_thread_count(plan, findings);
-	judge_copy(plan, findings);
-	if (findings_verdict(findings, GROUND_permission) == FINDING_REFUSAL)
+	diagnostics_add_error(diagnostics, CATEGORY_memory,
+			      region_size_choose(&plan->target, options->max_memory, &plan->max_memory));
+	judge_thread_count(plan, diagnostics);
+	judge_copy(plan, diagnostics);
+	if (diagnostics_verdict(diagnostics, CATEGORY_permission) == DIAGNOSTIC_REFUSAL)
 		return;
 	error = target_memory_open(pid, &plan->memory);
 	if (error)
-		findings_add_error(findings, GROUND_permission, error);
+		diagnostics_add_error(diagnostics, CATEGORY_permission, error);
 	if (error)
 		return;
-	plan_places(plan, findings);
-	findings_add_error(findings, GROUND_modules, own_descriptors_check(plan->memory.fd));
+	plan_places(plan, diagnostics);
+	diagnostics_add_error(diagnostics, CATEGORY_modules, own_descriptors_check(plan->memory.fd));
 	gadgets_prepare(&plan->maps, &plan->memory, &plan->files);
 	plan->memory.files = &plan->files;
 }

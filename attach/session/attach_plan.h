@@ -8,7 +8,7 @@
 #include "attach/elf/modules.h"
 #include "attach/hook/hook_plan.h"
 #include "attach/process/code_names.h"
-#include "attach/process/findings.h"
+#include "attach/process/diagnostics.h"
 #include "attach/process/memory.h"
 #include "attach/process/target.h"
 #include "attach/region/payload_load.h"
@@ -36,15 +36,15 @@ struct attach_plan {
 	uint32_t ticks_per_us;  // of the time-stamp counter
 };
 
-// Adds to *findings each ground on which an attach would be refused. Without any, the plan is whole; with some, it
+// Adds to *diagnostics each reason on which an attach would be refused. Without any, the plan is whole; with some, it
 // holds what could be learned all the same (the rest is zero). Either way attach_plan_deinit is owed.
 void attach_plan_make(pid_t pid, const struct attach_options *options, struct attach_plan *ret,
-		      struct findings *findings);
+		      struct diagnostics *diagnostics);
 
 // The part of the plan that the target's mappings decide, once more under a freeze, for a target that loads and unloads
-// libraries all the time: it costs milliseconds of standing still. *findings become those of this part. From files that
-// were read for earlier plans (file_cache.h): where one is lacking, it fails, and standstill_lacked_files says so.
-struct hs_error *attach_plan_again(struct attach_plan *plan, struct findings *findings) HS_MUST_CHECK;
+// libraries all the time: it costs milliseconds of standing still. *diagnostics become those of this part. From files
+// that were read for earlier plans (file_cache.h): where one is lacking, it fails, and standstill_lacked_files says so.
+struct hs_error *attach_plan_again(struct attach_plan *plan, struct diagnostics *diagnostics) HS_MUST_CHECK;
 
 // Whether the ranges that the plan uses are still free and its modules where they were.
 bool attach_plan_still_holds(const struct attach_plan *plan, const struct proc_maps *now);

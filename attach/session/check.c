@@ -94,7 +94,7 @@ static struct hs_error *describe_hooks(const struct attach_plan *plan, const str
 
 		struct check_hook *hook;
 
-		if (record->kind == HOOK_way_out)
+		if (record->kind == HOOK_exit_point)
 			continue; // a part of its function's
 		hook = &report->hooks[report->hook_count++];
 		*hook = (struct check_hook){
@@ -162,21 +162,22 @@ static void describe_attached(struct check_report *report)
 
 // Attach asks for this before the freeze and under it (attach/process/memory_sharers.h). A vfork child that is about to
 // become another program is given the time to do so.
-static void judge_sharers(pid_t pid, struct findings *findings)
+static void judge_sharers(pid_t pid, struct diagnostics *diagnostics)
 {
 	struct hs_error *error = memory_sharers_wait(pid, SHARERS_WAIT_MS);
 
 	if (!error)
 		error = descriptor_sharers_wait(pid, SHARERS_WAIT_MS);
-	findings_add_error(findings, GROUND_memory_sharers, error);
+	diagnostics_add_error(diagnostics, CATEGORY_memory_sharers, error);
 }
 
-static void judge_work(pid_t pid, struct findings *findings)
+static void judge_work(pid_t pid, struct diagnostics *diagnostics)
 {
 	char text[128];
 
 	if (work_lock_is_taken(pid, text, sizeof(text)))
-		findings_add(findings, GROUND_work, FINDING_REFUSAL, "try again when it has finished", "%s", text);
+		diagnostics_add(diagnostics, CATEGORY_work, DIAGNOSTIC_REFUSAL, "try again when it has finished", "%s",
+				text);
 }
 
 struct hs_error *check_process(pid_t pid, const struct attach_options *options, struct check_report *ret)
@@ -185,15 +186,16 @@ struct hs_error *check_process(pid_t pid, const struct attach_options *options, 
 	struct hs_error *error = NULL;
 
 	*ret = (struct check_report){ .pid = pid };
-	judge_work(pid, &ret->findings);
-	attach_plan_make(pid, options, &plan, &ret->findings);
-	ret->has_memory = plan.target.name && findings_verdict(&ret->findings, GROUND_process) != FINDING_REFUSAL;
+	judge_work(pid, &ret->diagnostics);
+	attach_plan_make(pid, options, &plan, &ret->diagnostics);
+	ret->has_memory =
+		plan.target.name && diagnostics_verdict(&ret->diagnostics, CATEGORY_process) != DIAGNOSTIC_REFUSAL;
 	if (ret->has_memory) {
-		if (findings_verdict(&ret->findings, GROUND_permission) != FINDING_REFUSAL)
-			judge_sharers(pid, &ret->findings);
+		if (diagnostics_verdict(&ret->diagnostics, CATEGORY_permission) != DIAGNOSTIC_REFUSAL)
+			judge_sharers(pid, &ret->diagnostics);
 		namespaces_read(pid, ret->namespaces);
 		ret->pid_inside = thread_id_inside(pid, pid);
-		if (findings_verdict(&ret->findings, GROUND_attached) == FINDING_REFUSAL)
+		if (diagnostics_verdict(&ret->diagnostics, CATEGORY_attached) == DIAGNOSTIC_REFUSAL)
 			describe_attached(ret);
 		error = describe_plan(&plan, ret);
 	}

@@ -4,7 +4,7 @@
 #ifndef HEAPSNAP_ATTACH_SESSION_CHECK_H
 #define HEAPSNAP_ATTACH_SESSION_CHECK_H
 
-#include "attach/process/findings.h"
+#include "attach/process/diagnostics.h"
 #include "attach/process/namespaces.h"
 #include "attach/process/target.h"
 #include "attach/session/attached_list.h"
@@ -29,7 +29,7 @@ struct check_hook {
 
 struct check_report {
 	pid_t pid;
-	struct findings findings;
+	struct diagnostics diagnostics;
 	struct target_info target; // name NULL: there is no such process
 	bool has_memory;           // it is a process with a memory of its own; else what follows is empty
 	enum namespace_answer namespaces[NAMESPACE_COUNT];
@@ -54,7 +54,7 @@ struct check_report {
 	size_t text_count;
 };
 
-// An error only when memory runs out: everything else is a finding.
+// An error only when memory runs out: everything else is a diagnostic.
 struct hs_error *check_process(pid_t pid, const struct attach_options *options, struct check_report *ret) HS_MUST_CHECK;
 void check_report_deinit(struct check_report *report);
 

@@ -92,7 +92,7 @@ void detach_verify(const struct detach_before *before, const struct code_names *
 
 	add_check(report, "code bytes restored", text_is_back(before->pid, hooks, count));
 	verify_clean(before->pid, names, report);
-	// A target that makes or ends threads, or changes masks, by itself cannot be compared: that is no finding.
+	// A target that makes or ends threads, or changes masks, by itself cannot be compared: that is no diagnostic.
 	if (threads == before->threads && masks == before->masks)
 		add_check(report, "threads and signal masks as before", true);
 }

@@ -17,8 +17,8 @@ bool inherited_hook(uint64_t address, const struct hook_island *island, struct h
 
 	if (!hook_island_has_stub(island) || island->hook_index >= HS_HOOKS_MAX || island->kind >= HOOK_KIND_COUNT ||
 	    island->size != HS_JUMP_SIZE || island->begin < HS_ISLAND_STUB_OFFSET ||
-	    (island->kind == HOOK_way_out ? island->begin != HS_ISLAND_TRAMPOLINE_OFFSET
-					  : island->begin >= HS_ISLAND_TRAMPOLINE_OFFSET))
+	    (island->kind == HOOK_exit_point ? island->begin != HS_ISLAND_TRAMPOLINE_OFFSET
+					     : island->begin >= HS_ISLAND_TRAMPOLINE_OFFSET))
 		return false;
 	*ret = (struct hook_record){
 		.address = island->address,

@@ -122,7 +122,7 @@ static struct hs_error *clear_entry_point(struct remote_caller *caller)
 		return NULL;
 	if (entry_patch_is_left(caller->process->pid, caller->memory)) {
 		hs_verbose("putting back the bytes of the entry point that an unfinished attach has left changed");
-		error = entry_patch_remove_left(caller->process, caller->memory, caller->victim->tid, &arguments[0]);
+		error = entry_patch_remove_left(caller->process, caller->memory, caller->carrier->tid, &arguments[0]);
 	} else {
 		arguments[0] = entry_patch_left_copy(caller->process->pid, caller->memory);
 	}
@@ -139,7 +139,7 @@ static struct hs_error *clear_entry_point(struct remote_caller *caller)
 static struct hs_error *close_own(struct remote_caller *caller, const struct code_names *names,
 				  const struct leftover_descriptors *list)
 {
-	pid_t tid = caller->victim->tid;
+	pid_t tid = caller->carrier->tid;
 	const struct pid_set none = { 0 };
 	struct hs_error *errors = NULL;
 	bool asked = false;
@@ -178,11 +178,11 @@ static struct hs_error *clear_table(struct frozen_process *process, const struct
 	struct hs_error *error;
 
 	for (size_t i = 0; i < process->count; i++)
-		process->threads[i].avoid_as_victim = !descriptor_table_is_shared(tid, process->threads[i].tid);
+		process->threads[i].avoid_as_carrier = !descriptor_table_is_shared(tid, process->threads[i].tid);
 	error = remote_call_open(process, memory, &caller);
 	if (error)
 		return error;
-	if (!caller.victim->avoid_as_victim)
+	if (!caller.carrier->avoid_as_carrier)
 		error = close_own(&caller, names, list);
 	return hs_error_join(error, remote_call_close(&caller));
 }

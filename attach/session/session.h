@@ -48,7 +48,7 @@ struct set_report {
 	struct region_settings before, after;
 	size_t threads;
 	uint64_t stopped_ns;      // longest single stop
-	bool filter_in_use;       // false: the filter of tracked addresses lets everything through
+	bool bloom_in_use;        // false: the filter of tracked addresses lets everything through
 	uint64_t filtered_blocks; // recorded blocks that it was counted from
 };
 

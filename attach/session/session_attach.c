@@ -84,8 +84,8 @@ static struct hs_error *start_hooks(const struct attach_plan *plan, const struct
 {
 	struct hs_error *error = fault_point("start the hooks");
 
-	if (!error && !(header->removal_flags & REMOVAL_FILTERS))
-		error = state_pages_saturate_filter(&plan->memory, plan->layout.state, stopped_tid);
+	if (!error && !(header->removal_flags & REMOVAL_COUNTS_BLOOM))
+		error = state_pages_saturate_bloom(&plan->memory, plan->layout.state, stopped_tid);
 	return error ? error : state_pages_activate(&plan->memory, plan->layout.state, stopped_tid);
 }
 
@@ -211,8 +211,8 @@ static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_pr
 }
 
 // One try. *retry_ret: true: another try may succeed; nothing was touched.
-static struct hs_error *attach_once(struct attach_plan *plan, struct findings *findings, struct attach_report *report,
-				    bool *retry_ret)
+static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics *diagnostics,
+				    struct attach_report *report, bool *retry_ret)
 {
 	struct frozen_process process;
 	struct remote_caller caller;
@@ -243,7 +243,7 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct findings *f
 	if (!error)
 		error = frozen_maps(&process, &now);
 	if (!error && !attach_plan_still_holds(plan, now)) {
-		error = attach_plan_again(plan, findings);
+		error = attach_plan_again(plan, diagnostics);
 		*retry_ret = error && standstill_lacked_files();
 	}
 	// they were cleared away: another heapsnap has been at work since, and was killed
@@ -256,15 +256,15 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct findings *f
 		*retry_ret = error && error->code == HS_ERROR_REFUSED; // it will return some day
 	}
 	for (size_t i = 0; i < process.count; i++)
-		process.threads[i].avoid_as_victim = hook_thread_is_inside(&plan->hooks, &process.threads[i]);
+		process.threads[i].avoid_as_carrier = hook_thread_is_inside(&plan->hooks, &process.threads[i]);
 	if (!error) {
 		error = remote_call_open(&process, &plan->memory, &caller);
 		if (error && error->code == HS_ERROR_REFUSED)
 			*retry_ret = true; // no memory proven free for a frame, a restartable sequence, ...
 		if (!error) {
-			*retry_ret = caller.victim->avoid_as_victim;
+			*retry_ret = caller.carrier->avoid_as_carrier;
 			if (!*retry_ret) {
-				error = descriptor_sharers_check(process.pid, caller.victim->tid, &strangers);
+				error = descriptor_sharers_check(process.pid, caller.carrier->tid, &strangers);
 				*retry_ret = error && error->code == HS_ERROR_REFUSED; // the next try waits for it
 			}
 			if (!*retry_ret && !error)
@@ -291,31 +291,31 @@ static void report_plan(const struct attach_plan *plan, struct attach_report *re
 	report->loader_followed = counts.loader_followed;
 }
 
-static bool is_loud(const struct finding *finding)
+static bool is_loud(const struct diagnostic *diagnostic)
 {
-	return finding->verdict == FINDING_WARNING && finding->ground == GROUND_unseen;
+	return diagnostic->verdict == DIAGNOSTIC_WARNING && diagnostic->category == CATEGORY_unseen;
 }
 
 // Whose blocks will not be seen. Once, however often it was tried.
-static void warn_of_unseen(const struct findings *findings)
+static void warn_of_unseen(const struct diagnostics *diagnostics)
 {
-	for (size_t i = 0; i < findings->count; i++)
-		if (is_loud(&findings->items[i]))
-			hs_warn("%s; %s", findings->items[i].message, findings->items[i].remedy);
+	for (size_t i = 0; i < diagnostics->count; i++)
+		if (is_loud(&diagnostics->items[i]))
+			hs_warn("%s; %s", diagnostics->items[i].message, diagnostics->items[i].remedy);
 }
 
-// The grounds that `check` shows, before anything is touched; the first refusal ends it.
+// The reasons that `check` shows, before anything is touched; the first refusal ends it.
 static struct hs_error *make_plan(pid_t pid, const struct attach_options *options, struct attach_plan *plan,
-				  struct findings *findings)
+				  struct diagnostics *diagnostics)
 {
 	struct hs_error *error;
 
-	*findings = (struct findings){ 0 };
-	attach_plan_make(pid, options, plan, findings);
-	error = findings_error(findings);
-	for (size_t i = 0; i < findings->count; i++)
-		if (findings->items[i].verdict == FINDING_WARNING && (error || !is_loud(&findings->items[i])))
-			hs_verbose("%s: %s", findings->items[i].message, findings->items[i].remedy);
+	*diagnostics = (struct diagnostics){ 0 };
+	attach_plan_make(pid, options, plan, diagnostics);
+	error = diagnostics_error(diagnostics);
+	for (size_t i = 0; i < diagnostics->count; i++)
+		if (diagnostics->items[i].verdict == DIAGNOSTIC_WARNING && (error || !is_loud(&diagnostics->items[i])))
+			hs_verbose("%s: %s", diagnostics->items[i].message, diagnostics->items[i].remedy);
 	if (error)
 		attach_plan_deinit(plan);
 	return error;
@@ -339,7 +339,7 @@ static struct hs_error *examine_and_clear(pid_t pid, const struct work_lock *loc
 static struct hs_error *attach_in_tries(pid_t pid, const struct attach_options *options, struct attach_report *ret)
 {
 	useconds_t wait_us = FIRST_WAIT_US;
-	struct findings findings;
+	struct diagnostics diagnostics;
 	bool retry = false;
 	struct hs_error *error;
 
@@ -348,10 +348,10 @@ static struct hs_error *attach_in_tries(pid_t pid, const struct attach_options *
 
 		error = fault_point("plan");
 		if (!error)
-			error = make_plan(pid, options, &plan, &findings);
+			error = make_plan(pid, options, &plan, &diagnostics);
 		if (error)
 			return error;
-		error = attach_once(&plan, &findings, ret, &retry);
+		error = attach_once(&plan, &diagnostics, ret, &retry);
 		if (!error && !retry)
 			report_plan(&plan, ret);
 		attach_plan_deinit(&plan);
@@ -365,7 +365,7 @@ static struct hs_error *attach_in_tries(pid_t pid, const struct attach_options *
 	if (error)
 		return error;
 	if (!retry) {
-		warn_of_unseen(&findings);
+		warn_of_unseen(&diagnostics);
 		return NULL;
 	}
 	return hs_error_create(

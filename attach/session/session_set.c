@@ -13,7 +13,7 @@
 #include "attach/guard/work_lock.h"
 #include "attach/process/fault_reason.h"
 #include "attach/process/target.h"
-#include "attach/region/filter_count.h"
+#include "attach/region/bloom_count.h"
 #include "attach/region/freeze_outside.h"
 #include "attach/region/region_access.h"
 #include "attach/region/state_pages.h"
@@ -36,7 +36,7 @@ struct change {
 	size_t slot_count;
 	struct pending_record *pending;
 	size_t pending_count;
-	struct filter_count filter;
+	struct bloom_count filter;
 };
 
 #define HEADER_WRITE(change, field)                                                                                    \
@@ -95,9 +95,9 @@ static struct hs_error *read_slots(struct change *change)
 
 // A dump that stops nobody may set its own flag at the same time. It works through a mapping, which is only had with
 // the region's file.
-static struct hs_error *use_filter(struct change *change, bool in_use)
+static struct hs_error *use_bloom(struct change *change, bool in_use)
 {
-	const uint32_t flag = REMOVAL_FILTERS;
+	const uint32_t flag = REMOVAL_COUNTS_BLOOM;
 	struct region_header *header;
 	uint32_t flags;
 
@@ -118,34 +118,34 @@ static struct hs_error *use_filter(struct change *change, bool in_use)
 	return NULL;
 }
 
-static struct hs_error *put_filter_out_of_use(struct change *change)
+static struct hs_error *put_bloom_out_of_use(struct change *change)
 {
 	struct hs_error *error = fault_point("saturate the filter");
 
 	if (!error)
-		error = state_pages_saturate_filter(&change->region.memory, change->header.state_address,
-						    change->stopped_tid);
+		error = state_pages_saturate_bloom(&change->region.memory, change->header.state_address,
+						   change->stopped_tid);
 	if (!error)
 		error = fault_point("put the filter out of use");
-	return error ? error : use_filter(change, false);
+	return error ? error : use_bloom(change, false);
 }
 
 // Counters only once those who record count, too.
-static struct hs_error *put_filter_in_use(struct change *change)
+static struct hs_error *put_bloom_in_use(struct change *change)
 {
 	struct hs_error *error = fault_point("mark the records that are counted");
 
 	if (!error)
-		error = filter_mark_records(&change->region, &change->filter);
+		error = bloom_mark_records(&change->region, &change->filter);
 	if (!error)
 		error = fault_point("put the filter in use");
 	if (!error)
-		error = use_filter(change, true);
+		error = use_bloom(change, true);
 	if (!error)
 		error = fault_point("fill the filter");
 	return error ? error
-		     : state_pages_write_filter(&change->region.memory, change->header.state_address,
-						change->filter.counters, change->stopped_tid);
+		     : state_pages_write_bloom(&change->region.memory, change->header.state_address,
+					       change->filter.counters, change->stopped_tid);
 }
 
 static struct hs_error *write_settings(struct change *change)
@@ -173,12 +173,12 @@ static struct hs_error *write_settings(struct change *change)
 	if (!error)
 		error = region_write(&change->region, offsetof(struct region_header, sampling_mode),
 				     &header->sampling_mode, sizeof(uint64_t));
-	// What a full region or the budget has led to is over: it will be seen again. Records are thinned only where
-	// nobody can be between reading a place in the table and emptying it.
+	// What a full region or the budget has led to is over: it will be seen again. Records are downsampled only
+	// where nobody can be between reading a place in the table and emptying it.
 	header->interval_floor = 0;
 	header->budget_floor = 0;
 	header->budget_records = 0;
-	header->thinning_position = 0;
+	header->downsampling_position = 0;
 	if (sampling->mode != SAMPLING_exact && change->can_count)
 		header->removals_exchange = 1;
 	if (!error)
@@ -188,7 +188,7 @@ static struct hs_error *write_settings(struct change *change)
 	if (!error)
 		error = HEADER_WRITE(change, budget_records);
 	if (!error)
-		error = HEADER_WRITE(change, thinning_position);
+		error = HEADER_WRITE(change, downsampling_position);
 	if (!error)
 		error = HEADER_WRITE(change, removals_exchange);
 	if (!error)
@@ -197,7 +197,7 @@ static struct hs_error *write_settings(struct change *change)
 }
 
 // Each thread takes the settings from the header at its next call. In this order: a thread that is in the payload's
-// code looks at its interval after it has given itself a pass.
+// code looks at its interval after it has given itself a sampling credit.
 static struct hs_error *tell_threads(struct change *change)
 {
 	const uint64_t none = 0;
@@ -209,14 +209,14 @@ static struct hs_error *tell_threads(struct change *change)
 	if (!error)
 		error = fault_point("take the passes");
 	return error ? error
-		     : state_pages_take_passes(&change->region.memory, change->header.state_address,
-					       change->stopped_tid);
+		     : state_pages_take_credits(&change->region.memory, change->header.state_address,
+						change->stopped_tid);
 }
 
 // Under the freeze.
 static struct hs_error *apply(struct change *change, const struct set_options *options, struct set_report *report)
 {
-	bool wants_filter;
+	bool wants_bloom;
 	struct hs_error *error = look_again(change);
 
 	if (error)
@@ -226,22 +226,22 @@ static struct hs_error *apply(struct change *change, const struct set_options *o
 	change->after.sampling = sampling_settings_after(&report->before.sampling, &options->change);
 	change->after.depth = options->depth ? options->depth : change->header.depth;
 	report->after = change->after;
-	wants_filter = change->after.sampling.mode != SAMPLING_exact;
+	wants_bloom = change->after.sampling.mode != SAMPLING_exact;
 	error = read_slots(change);
-	wants_filter = wants_filter && change->can_count;
-	if (!error && wants_filter)
-		error = filter_count_records(&change->region, &change->header, change->pending, change->pending_count,
-					     &change->filter);
-	report->filter_in_use = wants_filter && !change->filter.is_too_much;
-	report->filtered_blocks = report->filter_in_use ? change->filter.records : 0;
+	wants_bloom = wants_bloom && change->can_count;
+	if (!error && wants_bloom)
+		error = bloom_count_records(&change->region, &change->header, change->pending, change->pending_count,
+					    &change->filter);
+	report->bloom_in_use = wants_bloom && !change->filter.is_too_much;
+	report->filtered_blocks = report->bloom_in_use ? change->filter.records : 0;
 	if (!error)
-		error = put_filter_out_of_use(change);
+		error = put_bloom_out_of_use(change);
 	if (!error)
 		error = write_settings(change);
 	if (!error)
 		error = tell_threads(change);
-	if (!error && report->filter_in_use)
-		error = put_filter_in_use(change);
+	if (!error && report->bloom_in_use)
+		error = put_bloom_in_use(change);
 	if (!error)
 		error = fault_point("raise the generation");
 	change->header.sampling_generation++;
@@ -321,7 +321,7 @@ static struct hs_error *set_locked(pid_t pid, const struct set_options *options,
 	standstill_done();
 	free(change.slots);
 	free(change.pending);
-	filter_count_deinit(&change.filter);
+	bloom_count_deinit(&change.filter);
 	region_close(&change.region);
 	return error;
 }

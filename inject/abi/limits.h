@@ -36,8 +36,8 @@
 #define HS_STACK_BUCKETS        (HS_STACK_BUCKETS_FIRST + HS_STACK_BUCKETS_SECOND)
 
 // The filter of tracked addresses: bytes, power of two. Fits the first-level cache.
-#define HS_FILTER_SIZE      8192u
-#define HS_FILTER_SATURATED 255u
+#define HS_BLOOM_SIZE      8192u
+#define HS_BLOOM_SATURATED 255u
 
 // Hooks that are known not to call hooked functions: after so many calls that did not.
 #define HS_TRUST_CALLS 16u

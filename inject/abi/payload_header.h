@@ -41,8 +41,8 @@
 	X(release, "gives a block back, as the layout says")                                                           \
 	X(reallocate, "a block for another, as the layout says")                                                       \
 	X(resize, "size_t f(block, size, extra, ...), in place; gives the usable size")                                \
-	X(watched, "a new block, as the layout says; it runs without a frame of ours: see way_out")                    \
-	X(way_out, "where a watched function returns: its result is the block")
+	X(watched, "a new block, as the layout says; it runs without a frame of ours: see exit_point")                 \
+	X(exit_point, "where a watched function returns: its result is the block")
 
 enum hook_kind {
 #define X(kind, doc) HOOK_##kind,
@@ -55,7 +55,7 @@ enum hook_kind {
 // returns.
 static inline _Bool hook_kind_is_function(enum hook_kind kind)
 {
-	return kind != HOOK_loader_event && kind != HOOK_way_out;
+	return kind != HOOK_loader_event && kind != HOOK_exit_point;
 }
 
 // Functions of this kind do nothing but give a block back.
@@ -65,7 +65,7 @@ static inline _Bool hook_kind_only_releases(enum hook_kind kind) { return kind =
 // callers cannot know what they change: those that a shared library exports, so that another may stand in their place.
 static inline _Bool hook_kind_keeps_registers(enum hook_kind kind)
 {
-	return kind == HOOK_loader_event || (kind >= HOOK_allocate && kind <= HOOK_way_out);
+	return kind == HOOK_loader_event || (kind >= HOOK_allocate && kind <= HOOK_exit_point);
 }
 
 // Functions of this kind give back the block that they get, always or when they succeed.
@@ -89,7 +89,7 @@ enum libc_kind {
 	LIBC_musl = 2,
 };
 
-// How the general kinds (allocate, release, reallocate, resize) read arguments and result. Arguments have numbers from
+// How the generic kinds (allocate, release, reallocate, resize) read arguments and result. Arguments have numbers from
 // 1 to HS_LAYOUT_ARGUMENTS, those in general registers; 0 = there is none.
 struct hook_layout {
 	uint8_t size;  // bytes of the (new) block. allocate, without HS_LAYOUT_STRING, and reallocate have it
@@ -147,8 +147,8 @@ struct payload_header {
 	uint32_t fs_reads, fs_reads_end; // offsets in the image
 	struct payload_config config;
 	// Heads of islands, by enum hook_kind: offset in the image of HS_ISLAND_TRAMPOLINE_OFFSET bytes, of which those
-	// from HS_ISLAND_SHORT_WAY_OFFSET on are the island's `short_way`; 0 = this kind has none. And where in them
-	// the first instruction is.
+	// from HS_ISLAND_FAST_PATH_OFFSET on are the island's `inline_fast_path`; 0 = this kind has none. And where in
+	// them the first instruction is.
 	uint32_t island_head[16];
 	uint8_t island_begin[16];
 };
@@ -160,8 +160,9 @@ _Static_assert(offsetof(struct payload_header, island_head) == 224, "island_head
 _Static_assert(sizeof(struct payload_header) == 304, "payload_header is 304 bytes");
 
 // A thread's leave to pass: as long as its unsampled allocations fit into `countdown`, they go by without the C code
-// (arch/*/entry.S, the short ways). Where an entry is another thread's, or nobody's, the C code decides each time.
-struct thread_pass {
+// (arch/*/entry.S, the inline fast paths). Where an entry is another thread's, or nobody's, the C code decides each
+// time.
+struct sampling_credit {
 	uint64_t thread_pointer; // 0 = nobody's
 	int64_t countdown; // bytes that may pass, and at most as many as the thread's interval, so that a block as
 			   // large does not; 0 and below: none
@@ -172,10 +173,10 @@ struct thread_pass {
 	uint32_t generation; // of the settings that `interval` is from
 	uint8_t unused[28];  // so that no other thread writes to the cache line
 };
-_Static_assert(sizeof(struct thread_pass) == 64, "thread_pass is a cache line");
+_Static_assert(sizeof(struct sampling_credit) == 64, "sampling_credit is a cache line");
 
-#define HS_PASSES      1024u       // power of two
-#define HS_PASS_FACTOR 0x9e3779b1u // as HS_FILTER_FACTOR
+#define HS_SAMPLING_CREDITS 1024u       // power of two
+#define HS_CREDIT_FACTOR    0x9e3779b1u // as HS_BLOOM_FACTOR
 
 // The state pages: what hooks look at before anything else. All zero in a forked child, because they are
 // MADV_WIPEONFORK: every call then goes straight through, and nothing leads to the region, which is not there.
@@ -188,33 +189,30 @@ struct payload_state {
 	// many calls of it have been seen that did not; HS_TRUST_NEVER = it does.
 	uint8_t hook_trust[HS_HOOKS_MAX];
 	uint8_t unused2[HS_PAGE_SIZE - 64 - HS_HOOKS_MAX];
-	uint8_t filter[HS_FILTER_SIZE]; // how many recorded blocks have an address of each hash; HS_FILTER_SATURATED
-					// stays so
-	struct thread_pass passes[HS_PASSES];
+	uint8_t bloom[HS_BLOOM_SIZE]; // how many recorded blocks have an address of each hash; HS_BLOOM_SATURATED
+				      // stays so
+	struct sampling_credit credits[HS_SAMPLING_CREDITS];
 };
-_Static_assert(offsetof(struct payload_state, filter) == HS_PAGE_SIZE, "the filter begins a page");
+_Static_assert(offsetof(struct payload_state, bloom) == HS_PAGE_SIZE, "the filter begins a page");
 _Static_assert(sizeof(struct payload_state) % HS_PAGE_SIZE == 0, "payload_state is whole pages");
 #define HS_STATE_SIZE sizeof(struct payload_state)
 
-// Where a thread's pass is: an index into `passes`.
-static inline uint32_t thread_pass_index(uint64_t thread_pointer)
+// Where a thread's sampling credit is: an index into `passes`.
+static inline uint32_t sampling_credit_index(uint64_t thread_pointer)
 {
-	return (uint32_t)thread_pointer * HS_PASS_FACTOR >> 22;
+	return (uint32_t)thread_pointer * HS_CREDIT_FACTOR >> 22;
 }
-_Static_assert(1u << (32 - 22) == HS_PASSES, "thread_pass_index reaches all of them");
+_Static_assert(1u << (32 - 22) == HS_SAMPLING_CREDITS, "sampling_credit_index reaches all of them");
 
-#define HS_FILTER_FACTOR 0x9e3779b1u // 2^32 divided by the golden ratio: neighbours fall far apart
-#define HS_FILTER_SHIFT  19u
-_Static_assert(1u << (32 - HS_FILTER_SHIFT) == HS_FILTER_SIZE, "filter_index reaches the whole filter");
+#define HS_BLOOM_FACTOR 0x9e3779b1u // 2^32 divided by the golden ratio: neighbours fall far apart
+#define HS_BLOOM_SHIFT  19u
+_Static_assert(1u << (32 - HS_BLOOM_SHIFT) == HS_BLOOM_SIZE, "bloom_index reaches the whole filter");
 
 // Where an address counts in the filter.
-static inline uint32_t filter_index(uint64_t address)
-{
-	return (uint32_t)address * HS_FILTER_FACTOR >> HS_FILTER_SHIFT;
-}
+static inline uint32_t bloom_index(uint64_t address) { return (uint32_t)address * HS_BLOOM_FACTOR >> HS_BLOOM_SHIFT; }
 
-// One hooked function, in an island. The patched function jumps to `begin`: to the short way, if its kind has one,
-// which decides most calls and runs on into the trampoline; what it leaves to the C code, and all other kinds, go
+// One hooked function, in an island. The patched function jumps to `begin`: to the inline fast path, if its kind has
+// one, which decides most calls and runs on into the trampoline; what it leaves to the C code, and all other kinds, go
 // through `stub`, which loads the address of this struct into r11 and jumps to `entry`. The original continues through
 // `trampoline`. The last fields repeat what the journal in the region says of the hook, for a child that was forked
 // while attached: it has the islands and the patched text, but not the region.
@@ -224,14 +222,14 @@ struct hook_island {
 	uint32_t begin;      // offset in this struct to which the function jumps
 	uint8_t stub[16]; // lea start_of_this(%rip),%r11 ; jmp *(%r11). Kinds that keep registers: mov %r11,-120(%rsp)
 			  // first
-	uint8_t short_way[96];  // ends where the trampoline begins
+	uint8_t inline_fast_path[96]; // ends where the trampoline begins
 	uint8_t trampoline[80]; // the relocated first instructions, then a jump to the rest of the original. Of a way
 				// out: the relocated last ones, with a jump to the stub in place of the return
 	// Another function of the same allocator, or 0. HOOK_new and HS_LAYOUT_COMPANION: what makes the block in place
 	// of the original, which runs, without a frame of ours, when that gives 0. Kinds that release: size_t f(block),
 	// its usable size.
 	uint64_t companion;
-	struct hook_layout layout; // of the general kinds
+	struct hook_layout layout; // of the generic kinds
 	uint64_t address;          // of the first patched byte
 	uint32_t kind;             // enum hook_kind
 	uint8_t size;              // patched bytes
@@ -239,18 +237,18 @@ struct hook_island {
 	uint8_t old_bytes[16]; // what stood there
 };
 #define HS_ISLAND_STUB_OFFSET       16
-#define HS_ISLAND_SHORT_WAY_OFFSET  32
+#define HS_ISLAND_FAST_PATH_OFFSET  32
 #define HS_ISLAND_TRAMPOLINE_OFFSET 128
 #define HS_ISLAND_TRAMPOLINE_SIZE   80
 _Static_assert(offsetof(struct hook_island, stub) == HS_ISLAND_STUB_OFFSET, "stub");
-_Static_assert(offsetof(struct hook_island, short_way) == HS_ISLAND_SHORT_WAY_OFFSET, "short_way");
+_Static_assert(offsetof(struct hook_island, inline_fast_path) == HS_ISLAND_FAST_PATH_OFFSET, "inline_fast_path");
 _Static_assert(offsetof(struct hook_island, trampoline) == HS_ISLAND_TRAMPOLINE_OFFSET, "trampoline");
 _Static_assert(offsetof(struct hook_island, address) == 224, "address");
 _Static_assert(sizeof(struct hook_island) == 256, "hook_island is 256 bytes");
 
-// What stands in a short way for what only the tool knows: the address of the state pages, and from there to the hook's
-// byte of trust.
-#define HS_SHORT_WAY_STATE UINT64_C(0x5ea7e5ea7e5ea7e5)
-#define HS_SHORT_WAY_TRUST UINT32_C(0x57a057a0)
+// What stands in an inline fast path for what only the tool knows: the address of the state pages, and from there to
+// the hook's byte of trust.
+#define HS_FAST_PATH_STATE UINT64_C(0x5ea7e5ea7e5ea7e5)
+#define HS_FAST_PATH_TRUST UINT32_C(0x57a057a0)
 
 #endif

@@ -14,11 +14,11 @@
 
 // One live block. Its address is what the entry that refers to it stands for.
 struct block_record {
-	uint64_t size;          // bytes asked for
-	uint64_t birth;         // when the allocation returned, ticks of the time-stamp counter
-	uint32_t stack;         // ref of a stack_node, the innermost frame
-	uint32_t thread : 20;   // index into the thread history
-	uint32_t in_filter : 1; // counted in the filter
+	uint64_t size;         // bytes asked for
+	uint64_t birth;        // when the allocation returned, ticks of the time-stamp counter
+	uint32_t stack;        // ref of a stack_node, the innermost frame
+	uint32_t thread : 20;  // index into the thread history
+	uint32_t in_bloom : 1; // counted in the filter
 	// how many samples fell into the block, HS_SAMPLES_MAX = so many or more; 0 = not counted
 	uint32_t samples : 11;
 	uint32_t interval; // mean sampling interval in force, bytes; 1 = every allocation
@@ -104,8 +104,9 @@ enum cut_reason {
 	  "failed calls of operator new and the like, left to it (a block that it got all the same is missing)")       \
 	X(nested, "calls of allocators to themselves, part of another call")                                           \
 	X(abandoned, "calls left by longjmp or an exception: their blocks, if any, are not recorded")                  \
-	X(thinned, "records given up because the region got full or the budget was spent: the others stand for them")  \
-	X(lost_thinning, "records lost when one was given up at the same moment as its block")                         \
+	X(downsampled,                                                                                                 \
+	  "records given up because the region got full or the budget was spent: the others stand for them")           \
+	X(lost_downsampling, "records lost when one was given up at the same moment as its block")                     \
 	X(replaced, "blocks found again without having been freed through a hook")                                     \
 	X(replaced_bytes, "bytes of these")                                                                            \
 	X(stack_cuts, "allocations whose stack was cut short")                                                         \
@@ -194,7 +195,7 @@ enum hook_state {
 	X(unproven, "nothing proves that this operator is its allocator's own")                                            \
 	X(no_companion, "it may throw, and its allocator has no function that does the same and does not")                 \
 	X(two_pages, "its first bytes lie on two pages, which cannot be changed at one instant")                           \
-	X(no_way_out, "it may throw or be cancelled, and there is no room for a jump where it returns")                    \
+	X(no_exit_point, "it may throw or be cancelled, and there is no room for a jump where it returns")                 \
 	X(leaves_by_jump, "it may throw or be cancelled, and ends with a jump to another function")                        \
 	X(may_unwind, "it may throw or be cancelled, and its blocks cannot be seen without a frame below it")              \
 	X(reaches_above,                                                                                                   \

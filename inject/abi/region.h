@@ -36,14 +36,14 @@ enum sampling_mode {
 	SAMPLING_budget = 4,
 };
 
-#define HS_THINNING_BY_BUDGET (UINT64_C(1) << 63) // by `budget_floor`; else by `interval_floor`
+#define HS_DOWNSAMPLING_BY_BUDGET (UINT64_C(1) << 63) // by `budget_floor`; else by `interval_floor`
 
 // How many hooks the region knows that coroutines have left, beside those in the threads' slots.
 #define HS_FORGOTTEN_GUARDS 64u
 
 enum removal_flags {
-	REMOVAL_LOGS = 1,    // a dump is copying the table while threads run
-	REMOVAL_FILTERS = 2, // records may be counted in the filter
+	REMOVAL_LOGS = 1,         // a dump is copying the table while threads run
+	REMOVAL_COUNTS_BLOOM = 2, // records may be counted in the filter
 };
 
 enum region_state {
@@ -97,8 +97,8 @@ struct region_header {
 		struct {
 			// enum removal_flags: what is to be done with a record that leaves the table
 			uint32_t removal_flags;
-			// 1 = who releases a block takes its place in the table by exchange, so records may be thinned;
-			// never 0 again
+			// 1 = who releases a block takes its place in the table by exchange, so records may be
+			// downsampled; never 0 again
 			uint32_t removals_exchange;
 		};
 		uint64_t removals; // both: 0 = a release has nothing to do but to empty the block's place
@@ -117,17 +117,17 @@ struct region_header {
 	_Alignas(64) uint64_t next_page; // number of the next page to hand out
 	// bits 0..31 ref of the first batch of free records, 32..63 a tag against ABA
 	_Alignas(64) uint64_t free_batches;
-	// Of the next part of the tables that is to be thinned, from 1, with HS_THINNING_BY_BUDGET or without; 0 =
-	// nothing is thinned.
-	_Alignas(64) uint64_t thinning_position;
-	uint32_t thinning_rounds; // how often it was begun
-	uint32_t interval_floor;  // no interval is below it, since the region ran short of room; 0 = it has not
-	// bits 0..31: records were thinned to this interval for the budget's sake, and no thread samples below it,
+	// Of the next part of the tables that is to be downsampled, from 1, with HS_DOWNSAMPLING_BY_BUDGET or without;
+	// 0 = nothing is downsampled.
+	_Alignas(64) uint64_t downsampling_position;
+	uint32_t downsampling_rounds; // how often it was begun
+	uint32_t interval_floor;      // no interval is below it, since the region ran short of room; 0 = it has not
+	// bits 0..31: records were downsampled to this interval for the budget's sake, and no thread samples below it,
 	// though it may record all; 0 = they were not. Bits 32..63: how often
 	uint64_t budget_floor;
 	uint64_t budget_floor_ticks; // when it was changed
 	uint32_t budget_records;     // that this has left; those that came later are not among them
-	// the largest interval at which anything was sampled or thinned, since attach; 0 = nothing was
+	// the largest interval at which anything was sampled or downsampled, since attach; 0 = nothing was
 	uint32_t interval_most;
 	uint32_t was_stopped; // 1 = for a time no allocation was recorded
 	// bits 0..31 entries of the log that were taken (beyond log_limit: that found no room), 32..63 generation
@@ -235,7 +235,8 @@ struct thread_slot {
 	uint64_t guard; // address of the return address of the outermost hook now running; 0 = none
 	// sampling interval, bytes; 1 = every allocation; 0 = to be taken from the header; UINT64_MAX = none
 	uint64_t interval;
-	// bytes until the next sample; while the thread has a pass (struct thread_pass), that is where they are counted
+	// bytes until the next sample; while the thread has a sampling credit (struct sampling_credit), that is where
+	// they are counted
 	int64_t countdown;
 	uint32_t mark;        // the word at the thread pointer plus `tid_offset`: other than it was = another thread
 	uint32_t thread;      // index into the thread history
@@ -280,22 +281,23 @@ struct thread_slot {
 	// of late, as samples say, times 256, without those that are recorded because they are large
 	uint64_t estimated_calls;
 	uint64_t estimated_bytes; // of these
-	uint64_t watched_place,
-		watched_return;    // of a call that passed and is watched: where its return address lay, and that
-	uint64_t other_ticks;      // of the window, for thinning
-	uint64_t window_frees;     // counter of frees at its beginning
-	uint64_t window_floor;     // `budget_floor` at its beginning; UINT64_MAX = records were being thinned
-	uint32_t releases;         // since the thread began, that the filter did not exclude; goes round
-	uint32_t releases_in_vain; // of the window, of these: blocks that were not recorded
-	uint32_t large_records;    // of the window: recorded because they are as large as the interval
-	uint32_t framed_calls;     // of the window: not recorded, in the C code all the same
-	uint32_t release_ticks;    // what such a release has cost of late, ticks; 0 = not yet known
-	uint32_t walk_generation;  // module generation of the last walk
+	uint64_t watched_return_slot,
+		watched_return; // of a call that passed and is watched: where its return address lay, and that
+	uint64_t other_ticks;   // of the window, for downsampling
+	uint64_t window_frees;  // counter of frees at its beginning
+	uint64_t window_floor;  // `budget_floor` at its beginning; UINT64_MAX = records were being downsampled
+	uint32_t releases;      // since the thread began, that the filter did not exclude; goes round
+	uint32_t release_false_positives; // of the window, of these: blocks that were not recorded
+	uint32_t large_records;           // of the window: recorded because they are as large as the interval
+	uint32_t framed_calls;            // of the window: not recorded, in the C code all the same
+	uint32_t release_ticks;           // what such a release has cost of late, ticks; 0 = not yet known
+	uint32_t walk_generation;         // module generation of the last walk
 	// SAMPLING_budget: ticks that may be spent at once, as of the beginning of the window; below 0: too many were
 	int64_t credit;
 	uint32_t timed_records;    // of the first recordings, which are all timed: how many
-	uint32_t drawn_alone;      // blocks drawn by themselves, in turn, while the short way of a call was interrupted
-	uint64_t awaited_size;     // of the call at `watched_place`, a watched function's: what was asked for...
+	uint32_t drawn_alone;      // blocks drawn by themselves, in turn, while the inline fast path of a call was
+				   // interrupted
+	uint64_t awaited_size;     // of the call at `watched_return_slot`, a watched function's: what was asked for...
 	uint32_t awaited_interval; // ...and what was chosen when it began: the interval; 0 = it is not recorded
 	uint16_t awaited_samples;  // samples in the block
 	uint16_t awaits;           // 1 = its return is awaited

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Context: in a hook. usual.h has a shorter way for most of the calls.
+// Context: in a hook. fast_path.h has a shorter way for most of the calls.
 #include "inject/hook/block_events.h"
 
 void totals_add_sampled(uint32_t stack, uint64_t size, struct choice choice)
@@ -100,8 +100,8 @@ static struct block_place room_for(struct thread_slot *slot, uint64_t address, u
 // A record that no entry of the table shows any more.
 static void record_gone(struct thread_slot *slot, uint32_t ref, uint64_t address)
 {
-	if (HS_UNLIKELY(filter_in_use()) && ((const struct block_record *)region_ref(ref))->in_filter)
-		filter_remove(address);
+	if (HS_UNLIKELY(bloom_in_use()) && ((const struct block_record *)region_ref(ref))->in_bloom)
+		bloom_remove(address);
 	record_give(slot, ref);
 }
 
@@ -173,10 +173,10 @@ static bool publish(struct thread_slot *slot, struct block_place room, uint32_t 
 
 	if (HS_UNLIKELY(room.kind == PLACE_wide && ref >> HS_WIDE_REF_BITS))
 		room = live_place(slot, address, size, ref);
-	if (HS_UNLIKELY(filter_in_use())) {
-		is_excluded = filter_excludes(address);
-		record->in_filter = 1;
-		filter_add(address);
+	if (HS_UNLIKELY(bloom_in_use())) {
+		is_excluded = bloom_excludes(address);
+		record->in_bloom = 1;
+		bloom_add(address);
 	}
 	if (HS_LIKELY(!is_excluded || !is_empty(room)))
 		replace_old(slot, room.kind, address);
@@ -213,8 +213,8 @@ void record_allocation(struct thread_slot *slot, uint64_t block, uint64_t size, 
 	if (HS_UNLIKELY(timed)) {
 		if (region()->sampling_mode == SAMPLING_budget)
 			budget_note_record(slot, size, choice);
-		else if (thinning_is_under_way())
-			thinning_work(slot);
+		else if (downsampling_is_under_way())
+			downsampling_work(slot);
 	}
 }
 
@@ -329,7 +329,7 @@ void block_goes(uint64_t block, uint64_t size, const struct hook_island *island,
 	}
 	if (HS_LIKELY(nesting == OUTERMOST)) {
 		slot->releases++;
-		slot->releases_in_vain += !is_recorded(recorded_at);
+		slot->release_false_positives += !is_recorded(recorded_at);
 		if (HS_UNLIKELY(began))
 			budget_note_release(slot, began);
 		reentry_leave(slot);
@@ -352,7 +352,7 @@ void reallocation_begin(struct thread_slot *slot, uint64_t old_block, const stru
 		slot->pending_new = 0;
 		__atomic_store_n(&slot->pending, ret->old, __ATOMIC_RELEASE);
 		ret->old = block_place_take(ret->place, old_block);
-		if (HS_UNLIKELY(ret->old != slot->pending)) // thinning has come in between
+		if (HS_UNLIKELY(ret->old != slot->pending)) // downsampling has come in between
 			__atomic_store_n(&slot->pending, ret->old, __ATOMIC_RELEASE);
 	} else if (old_block && region()->always_exact) {
 		ret->old_size = usable_size(slot, old_block, island);

@@ -14,8 +14,8 @@
 
 #include "inject/hook/reentry.h"
 #include "inject/sampling/budget.h"
+#include "inject/sampling/downsampling.h"
 #include "inject/sampling/sampling.h"
-#include "inject/sampling/thinning.h"
 #include "inject/table/block_place.h"
 #include "inject/table/record.h"
 #include "inject/table/removal.h"
@@ -32,7 +32,7 @@ static inline void record_fill(const struct thread_slot *slot, struct block_reco
 	record->birth = slot->ticks;
 	record->stack = stack;
 	record->thread = slot->thread & (HS_THREAD_HISTORY_MAX - 1);
-	record->in_filter = 0;
+	record->in_bloom = 0;
 	record->samples = choice.samples & HS_SAMPLES_MAX;
 	record->interval = choice.interval;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST); // the epoch is read after the nodes are made

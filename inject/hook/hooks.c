@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bodies of the hooks of the usual functions: what happens around each allocation function. hooks_general.c has the
+// The bodies of the hooks of the usual functions: what happens around each allocation function. hooks_generic.c has the
 // others.
 //
 // Context: on any thread of the target, called from arch/*/entry.S in place of an allocation function, perhaps from a
 // signal handler. No libc, no system call, no lock, no vector register, no fault.
 #include "inject/hook/hooks.h"
 
-#include "inject/hook/usual.h"
+#include "inject/hook/fast_path.h"
 
 typedef void *one_argument(uint64_t);
 typedef void *two_arguments(uint64_t, uint64_t);
@@ -33,10 +33,10 @@ static struct hook_result left_alone(struct thread_slot *slot)
 }
 
 // The end of a call that is recorded as every one is. The calls of malloc have a copy of it for themselves.
-HS_ALWAYS_INLINE struct hook_result record_as_usual(struct thread_slot *slot, void *block, uint64_t size,
-						    const struct entry_frame *frame)
+HS_ALWAYS_INLINE struct hook_result record_fast(struct thread_slot *slot, void *block, uint64_t size,
+						const struct entry_frame *frame)
 {
-	if (HS_UNLIKELY(!usual_recording(slot, (uint64_t)block, size, frame)))
+	if (HS_UNLIKELY(!fast_path_record(slot, (uint64_t)block, size, frame)))
 		return (struct hook_result){ (uint64_t)block, HOOK_NOT_RECORDED };
 	return done(slot, (uint64_t)block);
 }
@@ -44,12 +44,12 @@ HS_ALWAYS_INLINE struct hook_result record_as_usual(struct thread_slot *slot, vo
 static __attribute__((noinline)) struct hook_result record(struct thread_slot *slot, void *block, uint64_t size,
 							   const struct entry_frame *frame)
 {
-	return record_as_usual(slot, block, size, frame);
+	return record_fast(slot, block, size, frame);
 }
 
 static const struct hook_result not_begun = { 0, HOOK_NOT_BEGUN };
 
-// What is left to do when a call cannot be recorded in the usual way.
+// What is left to do when a call cannot be recorded in the fast path.
 static struct hook_result record_made(uint64_t block, uint64_t size, const struct entry_frame *frame)
 {
 	struct thread_slot *slot = thread_slot_current();
@@ -58,10 +58,10 @@ static struct hook_result record_made(uint64_t block, uint64_t size, const struc
 	return done(slot, block);
 }
 
-struct hook_result hook_malloc_usual(uint64_t size, uint64_t unused1, uint64_t unused2,
-				     const struct hook_island *island, const struct entry_frame *frame)
+struct hook_result hook_malloc_fast(uint64_t size, uint64_t unused1, uint64_t unused2, const struct hook_island *island,
+				    const struct entry_frame *frame)
 {
-	struct thread_slot *slot = usual_enter_original(frame, island);
+	struct thread_slot *slot = fast_path_enter_original(frame, island);
 	void *block;
 
 	(void)unused1;
@@ -69,9 +69,9 @@ struct hook_result hook_malloc_usual(uint64_t size, uint64_t unused1, uint64_t u
 	if (HS_UNLIKELY(!slot))
 		return not_begun;
 	block = ORIGINAL(one_argument, island)(size);
-	if (HS_UNLIKELY(!usual_leave_original(slot)))
+	if (HS_UNLIKELY(!fast_path_leave_original(slot)))
 		return handed_back((uint64_t)block);
-	return record_as_usual(slot, block, size, frame);
+	return record_fast(slot, block, size, frame);
 }
 
 struct hook_result hook_malloc_made(uint64_t size, uint64_t unused, uint64_t block, const struct hook_island *island,
@@ -117,17 +117,17 @@ static struct hook_result left_to_operator(struct thread_slot *slot)
 //
 // The companion's calls of hooked functions are not the operator's: jemalloc's before 5.3 calls malloc through its
 // hook. So one that is not recorded is watched, as often as it takes to trust the operator.
-struct hook_result hook_new_usual(uint64_t size, uint64_t second, uint64_t unused, const struct hook_island *island,
-				  const struct entry_frame *frame)
+struct hook_result hook_new_fast(uint64_t size, uint64_t second, uint64_t unused, const struct hook_island *island,
+				 const struct entry_frame *frame)
 {
-	struct thread_slot *slot = usual_enter_original(frame, island);
+	struct thread_slot *slot = fast_path_enter_original(frame, island);
 	void *block;
 
 	(void)unused;
 	if (HS_UNLIKELY(!slot))
 		return not_begun;
 	block = ((two_arguments *)island->companion)(size, second);
-	if (HS_UNLIKELY(!usual_leave_original(slot)))
+	if (HS_UNLIKELY(!fast_path_leave_original(slot)))
 		return block ? handed_back((uint64_t)block) : pass;
 	return record(slot, block, size, frame);
 }
@@ -169,8 +169,8 @@ struct hook_result hook_new(uint64_t size, uint64_t second, uint64_t unused, con
 	return done(slot, (uint64_t)block);
 }
 
-struct hook_result hook_calloc_usual(uint64_t count, uint64_t size, uint64_t unused, const struct hook_island *island,
-				     const struct entry_frame *frame)
+struct hook_result hook_calloc_fast(uint64_t count, uint64_t size, uint64_t unused, const struct hook_island *island,
+				    const struct entry_frame *frame)
 {
 	struct thread_slot *slot;
 	uint64_t total;
@@ -179,11 +179,11 @@ struct hook_result hook_calloc_usual(uint64_t count, uint64_t size, uint64_t unu
 	(void)unused;
 	if (HS_UNLIKELY(__builtin_mul_overflow(count, size, &total)))
 		return not_begun; // it will fail
-	slot = usual_enter_original(frame, island);
+	slot = fast_path_enter_original(frame, island);
 	if (HS_UNLIKELY(!slot))
 		return not_begun;
 	block = ORIGINAL(two_arguments, island)(count, size);
-	if (HS_UNLIKELY(!usual_leave_original(slot)))
+	if (HS_UNLIKELY(!fast_path_leave_original(slot)))
 		return handed_back((uint64_t)block);
 	return record(slot, block, total, frame);
 }
@@ -317,8 +317,7 @@ struct hook_result hook_reallocarray(uint64_t old_block, uint64_t count, uint64_
 	return done(slot, (uint64_t)block);
 }
 
-static __attribute__((noinline, cold)) void free_in_general(uint64_t block, uint64_t place,
-							    const struct hook_island *island)
+static __attribute__((noinline, cold)) void free_slow(uint64_t block, uint64_t place, const struct hook_island *island)
 {
 	if (block)
 		block_goes(block, 0, island, place);
@@ -326,6 +325,6 @@ static __attribute__((noinline, cold)) void free_in_general(uint64_t block, uint
 
 void hook_before_free(uint64_t block, uint64_t place, const struct hook_island *island)
 {
-	if (HS_UNLIKELY(!usual_release(block, place, island)))
-		free_in_general(block, place, island);
+	if (HS_UNLIKELY(!fast_path_release(block, place, island)))
+		free_slow(block, place, island);
 }

@@ -10,8 +10,8 @@
 enum hook_way {
 	HOOK_PASSES = 0,       // nothing: the original is to run without a frame of ours
 	HOOK_DONE = 1,         // its caller's result
-	HOOK_NOT_BEGUN = 2,    // a usual way, nothing: the general one is to be taken
-	HOOK_NOT_RECORDED = 3, // a usual way: what the original gave, the rest is to be done in general
+	HOOK_NOT_BEGUN = 2,    // a fast path, nothing: the general one is to be taken
+	HOOK_NOT_RECORDED = 3, // a fast path: what the original gave, the rest is to be done in general
 };
 
 struct hook_result {
@@ -30,13 +30,13 @@ X_HOOK(reallocarray)
 X_HOOK(posix_memalign)
 X_HOOK(memalign)
 X_HOOK(new)
-// The usual ways of some: of `frame` only rbp and the return address are there. And what goes on where one ends with
+// The fast paths of some: of `frame` only rbp and the return address are there. And what goes on where one ends with
 // HOOK_NOT_RECORDED: `c` is the block, 0 when there is none.
-X_HOOK(malloc_usual)
+X_HOOK(malloc_fast)
 X_HOOK(malloc_made)
-X_HOOK(calloc_usual)
+X_HOOK(calloc_fast)
 X_HOOK(calloc_made)
-X_HOOK(new_usual)
+X_HOOK(new_fast)
 X_HOOK(new_made)
 #undef X_HOOK
 
@@ -49,7 +49,7 @@ static inline uint64_t argument(const struct call_frame *frame, unsigned number)
 // Before free(block) runs; `place` is where its return address lies.
 void hook_before_free(uint64_t block, uint64_t place, const struct hook_island *island) HS_HIDDEN;
 
-// The general kinds. They return whether the result stands in the frame; else the original is to run without a frame of
+// The generic kinds. They return whether the result stands in the frame; else the original is to run without a frame of
 // ours.
 bool hook_allocate(struct call_frame *frame) HS_HIDDEN;
 bool hook_reallocate(struct call_frame *frame) HS_HIDDEN;
@@ -58,6 +58,6 @@ bool hook_resize(struct call_frame *frame) HS_HIDDEN;
 void hook_release(struct call_frame *frame) HS_HIDDEN;
 // Before a watched function runs, without a frame of ours, and where it returns, with the result in frame->rax.
 void hook_watched(struct call_frame *frame) HS_HIDDEN;
-void hook_way_out(struct call_frame *frame) HS_HIDDEN;
+void hook_exit_point(struct call_frame *frame) HS_HIDDEN;
 
 #endif

@@ -5,7 +5,7 @@
 // Context: as hooks.c. Every register but r10 and r11 is kept.
 #include "inject/hook/hooks.h"
 
-#include "inject/hook/usual.h"
+#include "inject/hook/fast_path.h"
 
 void hook_watched(struct call_frame *frame)
 {
@@ -42,7 +42,7 @@ static bool is_shown(const struct thread_slot *slot, uint64_t block, uint64_t pl
 	return is_recorded(at);
 }
 
-void hook_way_out(struct call_frame *frame)
+void hook_exit_point(struct call_frame *frame)
 {
 	struct thread_slot *slot = thread_slot_current();
 	uint64_t block = frame->rax, size;
@@ -60,7 +60,7 @@ void hook_way_out(struct call_frame *frame)
 	} else {
 		return;
 	}
-	if (choice.interval == 1 && slot->interval == 1 && usual_recording(slot, block, size, &frame->entry)) {
+	if (choice.interval == 1 && slot->interval == 1 && fast_path_record(slot, block, size, &frame->entry)) {
 		reentry_leave(slot);
 		return;
 	}

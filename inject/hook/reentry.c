@@ -8,7 +8,7 @@
 // The place of the outermost hook, or of the watched call.
 static uint64_t reentry_outer_place(const struct thread_slot *slot)
 {
-	return slot->guard == HS_GUARD_WATCHES ? slot->watched_place : slot->guard;
+	return slot->guard == HS_GUARD_WATCHES ? slot->watched_return_slot : slot->guard;
 }
 
 // Whether a call amid the one at `outer` is on another stack: a handler's, or a coroutine's.
@@ -65,14 +65,14 @@ static enum meeting reentry_meets(const struct thread_slot *slot, const struct e
 	return registers.sp < place + 8 ? UNKNOWN : registers.sp == place + 8 ? MEETS : PASSES;
 }
 
-// The awaited call was left on the thread's own stack, and its pass goes on.
+// The awaited call was left on the thread's own stack, and its sampling credit goes on.
 static void reentry_stop_awaiting(struct thread_slot *slot)
 {
 	slot->awaits = 0;
 	slot->in_original = 0;
 	slot->guard = 0;
 	if (slot->interval != 1)
-		pass_resume(slot);
+		credit_resume(slot);
 	count_up(slot->counters, COUNTER_abandoned, 1);
 }
 
@@ -124,8 +124,8 @@ bool reentry_is_one_too_many(struct thread_slot *slot, const struct entry_frame 
 
 void reentry_displace(struct thread_slot *slot, uint64_t place)
 {
-	const struct awaited_call call = { slot->watched_place,    slot->watched_return,  slot->awaited_size,
-					   slot->awaited_interval, slot->awaited_samples, 0 };
+	const struct awaited_call call = { slot->watched_return_slot, slot->watched_return,  slot->awaited_size,
+					   slot->awaited_interval,    slot->awaited_samples, 0 };
 	struct awaited_call *kept;
 
 	// What stands at the new one's place is over.
@@ -155,7 +155,7 @@ bool reentry_finds_displaced(struct thread_slot *slot, const struct entry_frame 
 {
 	uint64_t place = reentry_place(frame);
 
-	if (slot->awaits && slot->watched_place == place && slot->watched_return == frame->return_address) {
+	if (slot->awaits && slot->watched_return_slot == place && slot->watched_return == frame->return_address) {
 		slot->awaits = 0; // amid another hook, that a coroutine has left
 		count_up(slot->counters, COUNTER_lost_signal_reentry, 1);
 		return false;
@@ -178,7 +178,7 @@ bool reentry_finds_displaced(struct thread_slot *slot, const struct entry_frame 
 
 bool reentry_watched_runs(struct thread_slot *slot, uint64_t place, const struct hook_island *island)
 {
-	uint64_t watched = slot->watched_place;
+	uint64_t watched = slot->watched_return_slot;
 	bool on_own_stack = reentry_on_own_stack(slot, place);
 	bool stands = on_own_stack && place <= watched && (place < watched || island->hook_index != slot->hook) &&
 		      *(const uint64_t *)watched == slot->watched_return;
@@ -198,7 +198,7 @@ bool reentry_watched_runs(struct thread_slot *slot, uint64_t place, const struct
 	reentry_count_call(slot);
 	slot->in_original = 0;
 	slot->guard = 0;
-	pass_resume(slot);
+	credit_resume(slot);
 	return false;
 }
 

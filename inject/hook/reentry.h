@@ -17,7 +17,7 @@
 #include "arch.h"
 #include "inject/hook/thread_slot.h"
 #include "inject/payload.h"
-#include "inject/sampling/pass.h"
+#include "inject/sampling/sampling_credit.h"
 
 enum nesting {
 	OUTERMOST,
@@ -80,21 +80,22 @@ static inline bool reentry_watch(struct thread_slot *slot, const struct entry_fr
 	if (!reentry_on_own_stack(slot, place) || reentry_is_never_trusted(slot))
 		return false;
 	reentry_make_room(slot, place);
-	slot->watched_place = place;
+	slot->watched_return_slot = place;
 	slot->watched_return = frame->return_address;
-	pass_suspend(slot);
+	credit_suspend(slot);
 	slot->in_original = 1;
 	slot->guard = HS_GUARD_WATCHES;
 	return true;
 }
 
-// A watched function, whose ways out are hooked too: it runs without a frame of ours, and its end is seen. On another
-// stack than the thread's own nobody knows what can be read: calls from within it are then taken for the program's own.
+// A watched function, whose exit points are hooked too: it runs without a frame of ours, and its end is seen. On
+// another stack than the thread's own nobody knows what can be read: calls from within it are then taken for the
+// program's own.
 static inline void reentry_await(struct thread_slot *slot, const struct entry_frame *frame)
 {
 	uint64_t place = slot->guard;
 
-	slot->watched_place = place;
+	slot->watched_return_slot = place;
 	slot->watched_return = frame->return_address;
 	slot->awaits = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -103,7 +104,7 @@ static inline void reentry_await(struct thread_slot *slot, const struct entry_fr
 		return;
 	}
 	if (slot->interval != 1)
-		pass_suspend(slot);
+		credit_suspend(slot);
 	slot->in_original = 1;
 	slot->guard = HS_GUARD_WATCHES;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -114,11 +115,11 @@ static inline bool reentry_has_returned(struct thread_slot *slot, const struct e
 {
 	uint64_t place = (uint64_t)&frame->return_address;
 
-	if (!slot->awaits || slot->watched_place != place || slot->watched_return != frame->return_address ||
+	if (!slot->awaits || slot->watched_return_slot != place || slot->watched_return != frame->return_address ||
 	    (slot->guard && slot->guard != HS_GUARD_WATCHES))
 		return false;
 	if (slot->guard && slot->interval != 1)
-		pass_resume(slot);
+		credit_resume(slot);
 	slot->in_original = 0;
 	slot->guard = place;
 	slot->awaits = 0;
@@ -210,7 +211,7 @@ static inline void reentry_leave(struct thread_slot *slot)
 static inline void reentry_enter_original(struct thread_slot *slot)
 {
 	if (HS_UNLIKELY(slot->interval != 1))
-		pass_suspend(slot);
+		credit_suspend(slot);
 	slot->in_original = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
@@ -224,7 +225,7 @@ static inline bool reentry_leave_original(struct thread_slot *slot)
 		return false;
 	slot->in_original = 0;
 	if (HS_UNLIKELY(slot->interval != 1))
-		pass_resume(slot);
+		credit_resume(slot);
 	return true;
 }
 

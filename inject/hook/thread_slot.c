@@ -6,7 +6,7 @@
 // recognised as the libc's.
 #include "inject/hook/thread_slot.h"
 
-#include "inject/sampling/pass.h"
+#include "inject/sampling/sampling_credit.h"
 
 #define STACK_MIN 2048u // bytes
 #define STACK_MAX (UINT64_C(1) << 40)
@@ -198,7 +198,7 @@ static void begin_thread(struct thread_slot *slot, uint64_t thread_pointer, uint
 	slot->walk_count = 0;
 	slot->kept_generation = 0;
 	slot->ticks_left = 0;
-	pass_inherit(slot);
+	credit_inherit(slot);
 	find_stack(slot, thread_pointer, readable);
 	slot->mark = readable ? thread_mark(thread_pointer) : 0;
 }

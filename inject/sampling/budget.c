@@ -2,27 +2,27 @@
 #include "inject/sampling/budget.h"
 
 #include "arch.h"
-#include "inject/sampling/pass.h"
-#include "inject/sampling/thinning.h"
-#include "inject/table/filter.h"
+#include "inject/sampling/downsampling.h"
+#include "inject/sampling/sampling_credit.h"
+#include "inject/table/bloom_filter.h"
 
 enum {
 	WINDOW_US = 20000,
-	AVERAGE_US = 1000000,    // over which the cost is told
-	BURST_WINDOWS = 5,       // so many windows' budget is saved up at most, and owed at most
-	RETURN_WINDOWS = 2,      // so many are to be there before all are recorded again
-	FIRST_RECORDS = 256,     // that are all timed: a thread's first ones cost more than its later ones
-	FIRST_MOST_US = 64,      // one of these takes less; another thread had the processor meanwhile
-	THINNING_PART = 2,       // of the budget, what thinning for its sake may take: one part in so many
-	THINNING_STEP_US = 1000, // it takes less; another thread had the processor meanwhile
-	USUAL_SIZE = 64,         // bytes of an allocation, before a thread knows its own
-	ENOUGH_CALLS = 1024,     // to know the size from; of more, those that are longer ago count less
-	LARGE = 65536,           // bytes above which an allocation says nothing of the others'
+	AVERAGE_US = 1000000,        // over which the cost is told
+	BURST_WINDOWS = 5,           // so many windows' budget is saved up at most, and owed at most
+	RETURN_WINDOWS = 2,          // so many are to be there before all are recorded again
+	FIRST_RECORDS = 256,         // that are all timed: a thread's first ones cost more than its later ones
+	FIRST_MOST_US = 64,          // one of these takes less; another thread had the processor meanwhile
+	DOWNSAMPLING_PART = 2,       // of the budget, what downsampling for its sake may take: one part in so many
+	DOWNSAMPLING_STEP_US = 1000, // it takes less; another thread had the processor meanwhile
+	USUAL_SIZE = 64,             // bytes of an allocation, before a thread knows its own
+	ENOUGH_CALLS = 1024,         // to know the size from; of more, those that are longer ago count less
+	LARGE = 65536,               // bytes above which an allocation says nothing of the others'
 };
 
-// What a call costs that is not recorded, with the release of its block: the short ways; and how much more when it runs
-// below a frame of ours. It cannot be measured where it happens without costing more than itself. test/bench has seen
-// 0.7 and 0.9 ns for a pair.
+// What a call costs that is not recorded, with the release of its block: the inline fast paths; and how much more when
+// it runs below a frame of ours. It cannot be measured where it happens without costing more than itself. test/bench
+// has seen 0.7 and 0.9 ns for a pair.
 enum { PASS_NS = 2, FRAME_NS = 10 };
 
 // Before anything is measured.
@@ -33,7 +33,7 @@ static uint64_t ticks_of_ns(uint64_t ns) { return region()->ticks_per_us * ns / 
 // Of the present piece of the gap: what is still to pass.
 static int64_t left_to_pass(struct thread_slot *slot)
 {
-	int64_t left = __atomic_load_n(pass_countdown(slot), __ATOMIC_RELAXED);
+	int64_t left = __atomic_load_n(credit_countdown(slot), __ATOMIC_RELAXED);
 
 	return left < 0 ? 0 : left < slot->gap_piece ? left : slot->gap_piece;
 }
@@ -42,13 +42,13 @@ void budget_begin(struct thread_slot *slot)
 {
 	slot->gap_piece = left_to_pass(slot);
 	slot->window_floor =
-		thinning_is_under_way() ? UINT64_MAX : __atomic_load_n(&region()->budget_floor, __ATOMIC_RELAXED);
+		downsampling_is_under_way() ? UINT64_MAX : __atomic_load_n(&region()->budget_floor, __ATOMIC_RELAXED);
 	slot->window_began = arch_ticks();
 	slot->window_records = slot->counters[COUNTER_allocations];
 	slot->window_bytes = slot->counters[COUNTER_allocated_bytes];
 	slot->window_frees = slot->counters[COUNTER_frees];
 	slot->seen_bytes = slot->other_ticks = 0;
-	slot->releases_in_vain = slot->large_records = slot->framed_calls = 0;
+	slot->release_false_positives = slot->large_records = slot->framed_calls = 0;
 }
 
 // Of one part in `part` of a window's budget.
@@ -101,7 +101,7 @@ static struct budget_window count_window(const struct thread_slot *slot, uint64_
 		.ticks = now - slot->window_began,
 		.records = slot->counters[COUNTER_allocations] - slot->window_records,
 		.found = slot->counters[COUNTER_frees] - slot->window_frees,
-		.in_vain = slot->releases_in_vain,
+		.false_positives = slot->release_false_positives,
 		.framed = slot->framed_calls,
 		.others = slot->other_ticks,
 	};
@@ -131,28 +131,28 @@ static void count_calls(struct thread_slot *slot, struct budget_window *window)
 	}
 }
 
-// Records that cost too much are thinned, and so are those of other threads: they are all in one filter.
-static void review_records(const struct thread_slot *slot, uint32_t in_vain, uint64_t now)
+// Records that cost too much are downsampled, and so are those of other threads: they are all in one filter.
+static void review_records(const struct thread_slot *slot, uint32_t false_positives, uint64_t now)
 {
 	const struct region_header *header = region();
-	struct budget_filter filter = {
-		.floor = thinning_budget_floor(),
+	struct budget_bloom filter = {
+		.floor = downsampling_budget_floor(),
 		.records_left = __atomic_load_n(&header->budget_records, __ATOMIC_RELAXED),
 		.mean_size = slot->estimated_bytes / ((slot->estimated_calls >> 8) + 1),
 	};
 	uint32_t interval;
 
-	// A window in which records were thinned says nothing of what is left of them.
-	if (!filter_in_use() || thinning_is_under_way() ||
+	// A window in which records were downsampled says nothing of what is left of them.
+	if (!bloom_in_use() || downsampling_is_under_way() ||
 	    slot->window_floor != __atomic_load_n(&header->budget_floor, __ATOMIC_RELAXED))
 		return;
-	filter.records = filter_records();
-	filter.is_saturated = filter.records > BUDGET_FILTER_MOST && filter_is_saturated();
-	interval = budget_thinning_interval(&filter, in_vain, header->budget);
+	filter.records = bloom_records();
+	filter.is_saturated = filter.records > BUDGET_BLOOM_MOST && bloom_is_saturated();
+	interval = budget_downsampling_interval(&filter, false_positives, header->budget);
 	if (interval)
-		thinning_ask_for_budget(interval);
-	else if (filter.floor && slot->interval > 1 && filter.records < BUDGET_FILTER_LEAST / 4)
-		thinning_ease_budget(now);
+		downsampling_ask_for_budget(interval);
+	else if (filter.floor && slot->interval > 1 && filter.records < BUDGET_BLOOM_LEAST / 4)
+		downsampling_ease_budget(now);
 }
 
 static uint32_t average(uint32_t before, uint32_t cost, uint64_t ticks)
@@ -167,10 +167,10 @@ static void set_interval(struct thread_slot *slot, uint64_t interval)
 {
 	struct region_header *header = region();
 
-	if (interval > 1 && interval < thinning_budget_floor())
-		interval = thinning_budget_floor();
-	if (interval < thinning_floor())
-		interval = thinning_floor();
+	if (interval > 1 && interval < downsampling_budget_floor())
+		interval = downsampling_budget_floor();
+	if (interval < downsampling_floor())
+		interval = downsampling_floor();
 	if (interval == slot->interval)
 		return;
 	if (interval != 1 && header->always_exact)
@@ -200,14 +200,14 @@ static void review(struct thread_slot *slot, uint64_t now)
 	// Settings that have changed while the original ran are taken over with the next call.
 	if (slot->interval == 0)
 		return;
-	spent = window.records * costs.record + (window.found + window.in_vain) * costs.release + window.others;
+	spent = window.records * costs.record + (window.found + window.false_positives) * costs.release + window.others;
 	if (window.ticks < (uint64_t)header->ticks_per_us * WINDOW_US && (int64_t)spent < may_spend(slot, window.ticks))
 		return;
 	count_calls(slot, &window);
 	verdict = budget_judge(&window, &costs, header->budget, slot->interval);
 	slot->cost = average(slot->cost, verdict.cost, window.ticks);
 	slot->credit = credit_after(slot->credit, window.ticks, spent, BURST_WINDOWS);
-	review_records(slot, verdict.in_vain, now);
+	review_records(slot, verdict.false_positives, now);
 	// Not all of them again while there is nothing to pay a burst from.
 	set_interval(slot, slot->interval > 1 && slot->credit < (int64_t)(RETURN_WINDOWS * budget_ticks(1))
 				   ? verdict.sampled
@@ -221,13 +221,13 @@ static void review(struct thread_slot *slot, uint64_t now)
 static void work(struct thread_slot *slot, uint64_t now)
 {
 	const struct region_header *header = region();
-	uint64_t position = __atomic_load_n(&header->thinning_position, __ATOMIC_RELAXED), took;
+	uint64_t position = __atomic_load_n(&header->downsampling_position, __ATOMIC_RELAXED), took;
 
-	if (!position || (position & HS_THINNING_BY_BUDGET && slot->other_ticks >= budget_ticks(THINNING_PART)))
+	if (!position || (position & HS_DOWNSAMPLING_BY_BUDGET && slot->other_ticks >= budget_ticks(DOWNSAMPLING_PART)))
 		return;
-	thinning_work(slot);
+	downsampling_work(slot);
 	took = arch_ticks() - now;
-	slot->other_ticks += took < (uint64_t)header->ticks_per_us * THINNING_STEP_US ? took : 0;
+	slot->other_ticks += took < (uint64_t)header->ticks_per_us * DOWNSAMPLING_STEP_US ? took : 0;
 }
 
 // What something took, averaged with what it took before.

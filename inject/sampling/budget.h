@@ -4,7 +4,7 @@
 // Time is cut into windows. In each one a thread knows how many allocations it has made, what one recording and one
 // release cost, which it measures now and then, and how long the window was. The interval of the next one follows from
 // these; and where it is the records there are that cost too much, because releases of other blocks are looked for
-// among them, they are thinned (thinning.h).
+// among them, they are downsampled (downsampling.h).
 #ifndef HEAPSNAP_INJECT_SAMPLING_BUDGET_H
 #define HEAPSNAP_INJECT_SAMPLING_BUDGET_H
 
@@ -13,14 +13,14 @@
 
 // A window's numbers.
 struct budget_window {
-	uint64_t ticks;   // how long it was
-	uint64_t calls;   // allocations
-	uint64_t bytes;   // of these
-	uint64_t records; // of these
-	uint64_t framed;  // calls that were not recorded, in the C code all the same
-	uint64_t found;   // releases of recorded blocks
-	uint64_t in_vain; // releases that the filter did not exclude, of blocks that are not recorded
-	uint64_t others;  // ticks spent on other work of ours: thinning
+	uint64_t ticks;           // how long it was
+	uint64_t calls;           // allocations
+	uint64_t bytes;           // of these
+	uint64_t records;         // of these
+	uint64_t framed;          // calls that were not recorded, in the C code all the same
+	uint64_t found;           // releases of recorded blocks
+	uint64_t false_positives; // releases that the filter did not exclude, of blocks that are not recorded
+	uint64_t others;          // ticks spent on other work of ours: downsampling
 };
 
 // Costs, ticks.
@@ -32,14 +32,14 @@ struct budget_costs {
 };
 
 struct budget_verdict {
-	uint64_t interval; // of the next window
-	uint64_t sampled;  // the same, if not all are to be recorded
-	uint32_t cost;     // of this one, millionths of its time
-	uint32_t in_vain;  // the part of it that releases looked for in vain are, millionths of its time
+	uint64_t interval;        // of the next window
+	uint64_t sampled;         // the same, if not all are to be recorded
+	uint32_t cost;            // of this one, millionths of its time
+	uint32_t false_positives; // the part of it that releases looked for in vain are, millionths of its time
 };
 
 // Of the budget, what recordings may take, whatever the rest takes; and what releases in vain may take before records
-// are thinned: one part in so many.
+// are downsampled: one part in so many.
 enum { BUDGET_RECORDING_PART = 8, BUDGET_IN_VAIN_PART = 4 };
 
 // Pure. `interval` is what was in force.
@@ -57,23 +57,23 @@ struct budget_purse {
 // Pure: the credit after so many ticks in which so many were spent.
 int64_t budget_credit(const struct budget_purse *purse, int64_t credit, uint64_t ticks, uint64_t spent);
 
-// So many records leave one free in 65 that the filter does not exclude: they are never thinned for its sake.
-#define BUDGET_FILTER_LEAST (HS_FILTER_SIZE / 64)
+// So many records leave one free in 65 that the filter does not exclude: they are never downsampled for its sake.
+#define BUDGET_BLOOM_LEAST (HS_BLOOM_SIZE / 64)
 // With more, counters of the filter would be saturated soon, which they stay (at 128 on average, 255 is eleven standard
-// deviations away): records could be thinned then, but the filter would not get better by it.
-#define BUDGET_FILTER_MOST (HS_FILTER_SIZE * 128)
+// deviations away): records could be downsampled then, but the filter would not get better by it.
+#define BUDGET_BLOOM_MOST (HS_BLOOM_SIZE * 128)
 
-struct budget_filter {
+struct budget_bloom {
 	uint64_t records;      // in the filter
 	uint64_t mean_size;    // of what is allocated, bytes
-	uint32_t floor;        // what records were thinned to for the budget's sake; 0 = they were not
+	uint32_t floor;        // what records were downsampled to for the budget's sake; 0 = they were not
 	uint32_t records_left; // that this has left: what came since is not among them
-	bool is_saturated;     // counters of the filter are, so it does not get better by thinning
+	bool is_saturated;     // counters of the filter are, so it does not get better by downsampling
 };
 
-// Pure: to what interval the records are to be thinned when `in_vain` millionths of a thread's time go to releases in
-// vain, or because there are too many for the filter. 0 = they are not.
-uint32_t budget_thinning_interval(const struct budget_filter *filter, uint32_t in_vain, uint32_t budget);
+// Pure: to what interval the records are to be downsampled when `false_positives` millionths of a thread's time go to
+// releases in vain, or because there are too many for the filter. 0 = they are not.
+uint32_t budget_downsampling_interval(const struct budget_bloom *filter, uint32_t false_positives, uint32_t budget);
 
 // After a recording that began at slot->ticks.
 void budget_note_record(struct thread_slot *slot, uint64_t size, struct choice choice) HS_HIDDEN;

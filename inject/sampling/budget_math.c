@@ -22,14 +22,15 @@ struct budget_verdict budget_judge(const struct budget_window *window, const str
 	const uint64_t limit = UINT64_C(1) << 38, slow = 1 << 20; // so that nothing overflows
 	uint64_t ticks = between(window->ticks, 1, limit), calls = between(window->calls, 1, limit);
 	uint64_t record = between(costs->record, 1, slow), release = between(costs->release, 0, slow);
-	uint64_t allowed = ticks * budget / 1000000, in_vain = between(window->in_vain, 0, limit) * release;
+	uint64_t allowed = ticks * budget / 1000000,
+		 false_positives = between(window->false_positives, 0, limit) * release;
 	uint64_t fixed = calls * between(costs->pass, 1, slow) +
-			 between(window->framed, 0, limit) * between(costs->frame, 0, slow) + in_vain +
+			 between(window->framed, 0, limit) * between(costs->frame, 0, slow) + false_positives +
 			 between(window->others, 0, limit);
 	uint64_t found = between(window->found, 0, limit) * release;
 	struct budget_verdict verdict = {
 		.cost = millionths(fixed + between(window->records, 0, limit) * record + found, ticks),
-		.in_vain = millionths(in_vain, ticks),
+		.false_positives = millionths(false_positives, ticks),
 	};
 	// Where what an interval does not change is over the budget, no interval is large enough; a part of the budget
 	// is left to records, which then costs little beside the rest.
@@ -54,21 +55,21 @@ int64_t budget_credit(const struct budget_purse *purse, int64_t credit, uint64_t
 	return credit < least ? least : credit > most ? most : credit;
 }
 
-uint32_t budget_thinning_interval(const struct budget_filter *filter, uint32_t in_vain, uint32_t budget)
+uint32_t budget_downsampling_interval(const struct budget_bloom *filter, uint32_t false_positives, uint32_t budget)
 {
 	uint64_t most = budget / BUDGET_IN_VAIN_PART, records = between(filter->records, 0, UINT64_C(1) << 32), wanted;
 
-	bool is_full = records > BUDGET_FILTER_MOST, costs_much = in_vain > most && records > BUDGET_FILTER_LEAST;
+	bool is_full = records > BUDGET_BLOOM_MOST, costs_much = false_positives > most && records > BUDGET_BLOOM_LEAST;
 
 	if ((!is_full && !costs_much) || filter->is_saturated)
 		return 0;
 	// What is looked for in vain is in proportion to the counters that are not 0. That number is at most the
 	// records', and where there are few of them near it.
 	if (costs_much)
-		wanted = between(between(records, 0, HS_FILTER_SIZE) * (most / 2) / in_vain, BUDGET_FILTER_LEAST,
+		wanted = between(between(records, 0, HS_BLOOM_SIZE) * (most / 2) / false_positives, BUDGET_BLOOM_LEAST,
 				 records);
 	else
-		wanted = BUDGET_FILTER_MOST / 4;
+		wanted = BUDGET_BLOOM_MOST / 4;
 	// all were recorded, so of n bytes n / R are left; half of that, as blocks that stay may be larger than others
 	if (filter->floor <= 1)
 		return (uint32_t)between(power_of_two_at_least(between(filter->mean_size, 1, HS_BUDGET_INTERVAL_MAX) *

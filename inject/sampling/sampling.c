@@ -3,15 +3,15 @@
 
 #include "arch.h"
 #include "inject/sampling/budget.h"
+#include "inject/sampling/downsampling.h"
 #include "inject/sampling/sampling_math.h"
-#include "inject/sampling/thinning.h"
 
 // So many blocks in turn are drawn by themselves before the gap is taken for one that was left by a handler which has
 // jumped away.
 enum { ALONE_MOST = 64 };
 
 // No more than the interval passes at once, so that blocks of the interval and more never do (abi/payload_header.h,
-// thread_pass). What is left of the gap passes then.
+// sampling_credit). What is left of the gap passes then.
 static int64_t begin_piece(struct thread_slot *slot, uint64_t interval)
 {
 	int64_t most = (int64_t)interval;
@@ -29,14 +29,14 @@ static int64_t draw_gap(struct thread_slot *slot, uint64_t interval)
 	return begin_piece(slot, interval);
 }
 
-// The tool may change the settings at any instruction: it makes `interval` 0 first and takes the pass then. One that is
-// given after that must not last.
-static void give_pass(struct thread_slot *slot, int64_t bytes)
+// The tool may change the settings at any instruction: it makes `interval` 0 first and takes the sampling credit then.
+// One that is given after that must not last.
+static void give_credit(struct thread_slot *slot, int64_t bytes)
 {
-	pass_give(slot, bytes);
+	credit_give(slot, bytes);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (HS_UNLIKELY(__atomic_load_n(&slot->interval, __ATOMIC_RELAXED) == 0))
-		pass_end(slot);
+		credit_end(slot);
 }
 
 void sampling_begin_gap(struct thread_slot *slot)
@@ -50,10 +50,10 @@ void sampling_begin_gap(struct thread_slot *slot)
 		slot->gap_rest = 0;
 		if (!header->was_stopped)
 			header->was_stopped = 1;
-		give_pass(slot, INT64_MAX);
+		give_credit(slot, INT64_MAX);
 	} else {
-		thinning_note_interval((uint32_t)interval);
-		give_pass(slot, draw_gap(slot, interval));
+		downsampling_note_interval((uint32_t)interval);
+		give_credit(slot, draw_gap(slot, interval));
 	}
 }
 
@@ -76,15 +76,16 @@ static void begin_with_settings(struct thread_slot *slot, const struct region_he
 	case SAMPLING_interval:
 	case SAMPLING_words:
 		slot->interval = header->sampling_interval;
-		if (header->sampling_mode == SAMPLING_interval && slot->interval < thinning_floor())
-			slot->interval = thinning_floor();
+		if (header->sampling_mode == SAMPLING_interval && slot->interval < downsampling_floor())
+			slot->interval = downsampling_floor();
 		break;
 	case SAMPLING_stopped:
 		slot->interval = UINT64_MAX;
 		break;
 	case SAMPLING_budget:
 		budget_begin_anew(slot);
-		slot->interval = before > thinning_floor() && before <= HS_INTERVAL_MAX ? before : thinning_floor();
+		slot->interval =
+			before > downsampling_floor() && before <= HS_INTERVAL_MAX ? before : downsampling_floor();
 		break;
 	case SAMPLING_exact:
 	default:
@@ -163,25 +164,25 @@ static struct choice count_down(struct thread_slot *slot, uint64_t bytes, uint64
 	// always: it would stand for little more than itself, and adds no error this way
 	if (bytes >= interval && !counts_samples)
 		return (struct choice){ (uint32_t)interval, 0 };
-	left = __atomic_load_n(pass_countdown(slot), __ATOMIC_RELAXED);
-	// Below 0 only while a short way is about to undo what it has subtracted: this is a signal handler, and the
-	// sample is the interrupted call's.
+	left = __atomic_load_n(credit_countdown(slot), __ATOMIC_RELAXED);
+	// Below 0 only while an inline fast path is about to undo what it has subtracted: this is a signal handler, and
+	// the sample is the interrupted call's.
 	if (HS_UNLIKELY(left < 0 && slot->drawn_alone < ALONE_MOST))
 		return draw_alone(slot, bytes, interval, counts_samples);
 	slot->drawn_alone = 0;
-	if (HS_UNLIKELY(left <= 0)) { // a hook was abandoned, or a short way
+	if (HS_UNLIKELY(left <= 0)) { // a hook was abandoned, or an inline fast path
 		sampling_begin_gap(slot);
-		left = __atomic_load_n(pass_countdown(slot), __ATOMIC_RELAXED);
+		left = __atomic_load_n(credit_countdown(slot), __ATOMIC_RELAXED);
 	}
 	left -= (int64_t)bytes;
 	while (left <= 0 && slot->gap_rest > 0) {
-		pass_end(slot); // a hook that is abandoned in here leaves no gap
+		credit_end(slot); // a hook that is abandoned in here leaves no gap
 		slot->seen_bytes += (uint64_t)slot->gap_piece;
 		left += begin_piece(slot, interval);
 		has_passed = true;
 	}
 	if (left > 0) {
-		give_pass(slot, left);
+		give_credit(slot, left);
 		if (HS_UNLIKELY(has_passed && region()->sampling_mode == SAMPLING_budget))
 			budget_look(slot);
 		return choice;
@@ -195,8 +196,8 @@ static struct choice count_down(struct thread_slot *slot, uint64_t bytes, uint64
 	return choice;
 }
 
-// The payload has raised the least interval (thinning.c) since the gap was drawn. The gap that is over was one of the
-// old interval, and so is what was chosen: a sample is thinned as those are that were there before.
+// The payload has raised the least interval (downsampling.c) since the gap was drawn. The gap that is over was one of
+// the old interval, and so is what was chosen: a sample is downsampled as those are that were there before.
 static struct choice take_over(struct thread_slot *slot, uint64_t size, struct choice choice)
 {
 	uint64_t interval;

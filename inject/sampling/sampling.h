@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which allocations are recorded. Context: in a hook, outermost.
 //
-// Each thread counts down the bytes until its next sample; the short ways in entry.S do so too, for calls that are then
-// left to the original without the C code.
+// Each thread counts down the bytes until its next sample; the inline fast paths in entry.S do so too, for calls that
+// are then left to the original without the C code.
 #ifndef HEAPSNAP_INJECT_SAMPLING_SAMPLING_H
 #define HEAPSNAP_INJECT_SAMPLING_SAMPLING_H
 
 #include "inject/payload.h"
-#include "inject/sampling/pass.h"
+#include "inject/sampling/sampling_credit.h"
 #include "inject/sampling/sampling_math.h"
 
 // What was decided for one allocation. A value.
@@ -24,7 +24,7 @@ void sampling_begin_gap(struct thread_slot *slot) HS_HIDDEN;
 static inline void sampling_ask_anew(struct thread_slot *slot)
 {
 	slot->interval = 0;
-	pass_end(slot);
+	credit_end(slot);
 }
 
 // What a block stands for that was recorded so. pre: choice.interval > 1

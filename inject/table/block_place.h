@@ -4,7 +4,7 @@
 #ifndef HEAPSNAP_INJECT_TABLE_BLOCK_PLACE_H
 #define HEAPSNAP_INJECT_TABLE_BLOCK_PLACE_H
 
-#include "inject/table/filter.h"
+#include "inject/table/bloom_filter.h"
 #include "inject/table/live_table.h"
 #include "inject/table/sample_table.h"
 
@@ -41,14 +41,14 @@ static inline struct block_place block_place_find(uint64_t address)
 // Of any address.
 static inline struct block_place recorded(uint64_t address)
 {
-	if (HS_UNLIKELY(!live_table_covers(address)) || (filter_in_use() && filter_excludes(address)))
+	if (HS_UNLIKELY(!live_table_covers(address)) || (bloom_in_use() && bloom_excludes(address)))
 		return place_at(PLACE_none, NULL);
 	return block_place_find(address);
 }
 
 static inline bool is_recorded(struct block_place place) { return place.kind != PLACE_none; }
 
-// The record that is there now; 0 when thinning has come first. pre: is_recorded(place)
+// The record that is there now; 0 when downsampling has come first. pre: is_recorded(place)
 static inline uint32_t block_place_ref(struct block_place place, uint64_t address)
 {
 	if (place.kind == PLACE_wide)
@@ -57,8 +57,8 @@ static inline uint32_t block_place_ref(struct block_place place, uint64_t addres
 						     : sample_table_ref(place.entry, address);
 }
 
-// Takes the record out; returns its ref, 0 when thinning has come first. pre: is_recorded(place), and the caller owns
-// the block
+// Takes the record out; returns its ref, 0 when downsampling has come first. pre: is_recorded(place), and the caller
+// owns the block
 static inline uint32_t block_place_take(struct block_place place, uint64_t address)
 {
 	if (place.kind == PLACE_wide)

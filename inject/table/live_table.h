@@ -68,8 +68,8 @@ static inline bool live_table_exchange_wide(uint32_t *wide, uint64_t address, ui
 					   __ATOMIC_RELAXED);
 }
 
-// Empties a narrow entry; returns the ref that was in it, 0 when thinning has come first (thinning.h). pre: the caller
-// owns the block.
+// Empties a narrow entry; returns the ref that was in it, 0 when downsampling has come first (downsampling.h). pre: the
+// caller owns the block.
 static inline uint32_t live_table_take_narrow(uint32_t *place)
 {
 	uint32_t ref;
@@ -96,35 +96,35 @@ static inline uint32_t live_table_take_wide(uint32_t *wide, uint64_t address)
 
 // What nearly all blocks have: an address that is a multiple of 16. False for any other, too. *ret: the address in
 // units of 16
-static inline bool live_table_is_usual(uint64_t address, uint64_t *ret)
+static inline bool live_table_is_fast(uint64_t address, uint64_t *ret)
 {
 	*ret = address >> 4 | address << 60; // what is no multiple gets large
 	return HS_LIKELY(*ret >> (HS_ADDRESS_BITS - 4) == 0);
 }
 
-static inline bool live_table_usual_wide(uint64_t unit, uint32_t **ret)
+static inline bool live_table_fast_wide(uint64_t unit, uint32_t **ret)
 {
 	return live_table_entry(HS_WIDE_ROOT, unit >> (HS_WIDE_SHIFT - HS_NARROW_SHIFT), ret);
 }
 
-static inline bool live_table_usual_narrow(uint64_t unit, uint32_t **ret) { return live_table_entry(0, unit, ret); }
+static inline bool live_table_fast_narrow(uint64_t unit, uint32_t **ret) { return live_table_entry(0, unit, ret); }
 
 // Whether what a wide entry holds, less an address's position, is a ref: then it shows that address.
 static inline bool live_table_is_wide_ref(uint32_t ref) { return ref - 1 < (1u << HS_WIDE_REF_BITS) - 1; }
 
 // What shows a usual block: its entry, of either part. False when there is none.
-static inline bool live_table_find_usual(uint64_t address, uint32_t **place_ret, uint32_t *ref_ret)
+static inline bool live_table_find_fast(uint64_t address, uint32_t **place_ret, uint32_t *ref_ret)
 {
 	uint64_t unit;
 
-	if (HS_UNLIKELY(!live_table_is_usual(address, &unit)))
+	if (HS_UNLIKELY(!live_table_is_fast(address, &unit)))
 		return false;
-	if (HS_LIKELY(live_table_usual_wide(unit, place_ret))) {
+	if (HS_LIKELY(live_table_fast_wide(unit, place_ret))) {
 		*ref_ret = __atomic_load_n(*place_ret, __ATOMIC_RELAXED) ^ (uint32_t)unit << HS_WIDE_REF_BITS;
 		if (HS_LIKELY(live_table_is_wide_ref(*ref_ret)))
 			return true;
 	}
-	if (HS_UNLIKELY(!live_table_usual_narrow(unit, place_ret)))
+	if (HS_UNLIKELY(!live_table_fast_narrow(unit, place_ret)))
 		return false;
 	*ref_ret = __atomic_load_n(*place_ret, __ATOMIC_RELAXED);
 	return *ref_ret != 0;
@@ -138,20 +138,19 @@ static inline bool live_table_find_room(uint64_t address, uint64_t size, uint32_
 	uint32_t *wide;
 	uint64_t unit;
 
-	if (HS_UNLIKELY(!live_table_is_usual(address, &unit)))
+	if (HS_UNLIKELY(!live_table_is_fast(address, &unit)))
 		return false;
 	if (size > HS_NARROW_SIZE_MAX) {
 		*entry_ret = (uint32_t)unit << HS_WIDE_REF_BITS | ref;
-		return HS_LIKELY(ref >> HS_WIDE_REF_BITS == 0 && live_table_usual_wide(unit, place_ret) &&
+		return HS_LIKELY(ref >> HS_WIDE_REF_BITS == 0 && live_table_fast_wide(unit, place_ret) &&
 				 __atomic_load_n(*place_ret, __ATOMIC_RELAXED) == 0);
 	}
 	*entry_ret = ref;
-	if (live_table_usual_wide(unit, &wide) &&
+	if (live_table_fast_wide(unit, &wide) &&
 	    HS_UNLIKELY(live_table_is_wide_ref(__atomic_load_n(wide, __ATOMIC_RELAXED) ^ (uint32_t)unit
 												 << HS_WIDE_REF_BITS)))
 		return false;
-	return HS_LIKELY(live_table_usual_narrow(unit, place_ret) &&
-			 __atomic_load_n(*place_ret, __ATOMIC_RELAXED) == 0);
+	return HS_LIKELY(live_table_fast_narrow(unit, place_ret) && __atomic_load_n(*place_ret, __ATOMIC_RELAXED) == 0);
 }
 
 // As live_table_find_narrow and _wide, making the tables. NULL = the region is full. pre, for a wide one: the address

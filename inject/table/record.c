@@ -3,7 +3,7 @@
 // a head which was taken and came back (ABA) is noticed.
 #include "inject/table/record.h"
 
-#include "inject/sampling/thinning.h"
+#include "inject/sampling/downsampling.h"
 
 enum { FRESH_BATCH = 16 };
 
@@ -75,8 +75,8 @@ uint32_t record_refill(struct thread_slot *slot)
 {
 	uint32_t fresh = __atomic_load_n(&slot->fresh_record, __ATOMIC_RELAXED), ref, end, count = 0;
 
-	// Some at once, so that a heap that grows finds free records at hand (usual.h). Whoever is abandoned here loses
-	// some, and hands none out twice.
+	// Some at once, so that a heap that grows finds free records at hand (fast_path.h). Whoever is abandoned here
+	// loses some, and hands none out twice.
 	do {
 		ref = fresh;
 		if (page_is_used_up(ref)) {
@@ -87,7 +87,7 @@ uint32_t record_refill(struct thread_slot *slot)
 			page = region_take_pages(1);
 			if (!page)
 				return 0;
-			thinning_look(page);
+			downsampling_look(page);
 			ref = page_first_ref(page);
 		}
 		end = ref + FRESH_BATCH; // a page is a multiple of it

@@ -11,7 +11,7 @@ void removal_log(uint64_t address, uint32_t ref, uint64_t new_address, uint32_t 
 	uint64_t taken;
 	uint32_t index;
 
-	// 0: a step of the thinning that had begun before the dump has taken the record first.
+	// 0: a step of the downsampling that had begun before the dump has taken the record first.
 	if (!ref || !epoch_is_older(record->epoch, epoch))
 		return;
 	taken = __atomic_fetch_add(&header->log_taken, 1, __ATOMIC_RELAXED);

@@ -3,9 +3,9 @@
 //
 // Context: in a hook, on any thread, at any time, also in a signal handler and without a thread slot. An address's
 // entry belongs to whoever owns the block there, as in the live table: nobody else puts one in, and it is never moved.
-// But thinning may put another record there or drop it, and when an entry is empty it may be that of any other address
-// of its bucket the next moment. So every change is a compare-and-swap of tag and record together, and one that a
-// thread dies before is one that it never began.
+// But downsampling may put another record there or drop it, and when an entry is empty it may be that of any other
+// address of its bucket the next moment. So every change is a compare-and-swap of tag and record together, and one that
+// a thread dies before is one that it never began.
 #ifndef HEAPSNAP_INJECT_TABLE_SAMPLE_TABLE_H
 #define HEAPSNAP_INJECT_TABLE_SAMPLE_TABLE_H
 
@@ -31,8 +31,8 @@ uint64_t *sample_table_find(uint64_t address) HS_HIDDEN;
 bool sample_table_has_room(uint64_t address) HS_HIDDEN;
 // Shows a record. False = there is no room. pre: the caller owns the block, and the address has no entry
 bool sample_table_put(uint64_t address, uint32_t ref) HS_HIDDEN;
-// Empties the address's entry; returns the ref that was in it, 0 when thinning has come first. pre: the caller owns the
-// block.
+// Empties the address's entry; returns the ref that was in it, 0 when downsampling has come first. pre: the caller owns
+// the block.
 uint32_t sample_table_take(uint64_t *entry, uint64_t address) HS_HIDDEN;
 // Puts `ref` (0 = nothing) in the place of `expected`, if the entry still is that. pre: expected != 0
 bool sample_table_exchange(uint64_t *entry, uint64_t address, uint32_t expected, uint32_t ref) HS_HIDDEN;

@@ -5,7 +5,7 @@
 #include "attach/guard/interrupt.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "snapshot/copy/processor_barrier.h"
+#include "snapshot/copy/membarrier.h"
 #include "snapshot/copy/racing_memory.h"
 
 #include <errno.h>
@@ -204,8 +204,8 @@ struct hs_error *running_cut_begin(struct running_cut *cut, enum running_obstacl
 		return error;
 	if (!has_room)
 		*obstacle = OBSTACLE_log_in_use;
-	else if (!processor_barrier_exists())
-		*obstacle = OBSTACLE_no_barrier;
+	else if (!membarrier_exists())
+		*obstacle = OBSTACLE_no_membarrier;
 	if (*obstacle != OBSTACLE_none)
 		return NULL;
 	error = fault_point("have removals logged");
@@ -219,10 +219,10 @@ struct hs_error *running_cut_begin(struct running_cut *cut, enum running_obstacl
 	__atomic_store_n(&cut->header->epoch, cut->epoch, __ATOMIC_SEQ_CST);
 	cut->wall_ns = hs_wall_ns();
 	cut->monotonic_ns = hs_monotonic_ns();
-	if (processor_barrier_pass())
+	if (membarrier_run())
 		return NULL;
 	running_cut_end(cut, obstacle);
-	*obstacle = OBSTACLE_no_barrier;
+	*obstacle = OBSTACLE_no_membarrier;
 	return NULL;
 }
 

@@ -22,7 +22,7 @@ static bool counter_is_loss(enum counter counter)
 	case COUNTER_lost_region_full:
 	case COUNTER_lost_signal_reentry:
 	case COUNTER_lost_address_range:
-	case COUNTER_lost_thinning:
+	case COUNTER_lost_downsampling:
 	case COUNTER_abandoned:
 	case COUNTER_left_to_operator:
 	case COUNTER_whole_frees:

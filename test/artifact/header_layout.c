@@ -20,7 +20,7 @@ int main(void)
 	NUMBER(HS_ABI_VERSION);
 	NUMBER(HS_PAGE_SIZE);
 	NUMBER(HS_ISLAND_STUB_OFFSET);
-	NUMBER(HS_ISLAND_SHORT_WAY_OFFSET);
+	NUMBER(HS_ISLAND_FAST_PATH_OFFSET);
 	NUMBER(HS_ISLAND_TRAMPOLINE_OFFSET);
 	FIELD(payload_header, magic);
 	FIELD(payload_header, abi_version);
@@ -39,18 +39,18 @@ int main(void)
 	FIELD(hook_island, layout);
 	FIELD(hook_island, hook_index);
 	FIELD(payload_state, hook_trust);
-	FIELD(payload_state, filter);
-	FIELD(payload_state, passes);
-	FIELD(thread_pass, thread_pointer);
-	FIELD(thread_pass, countdown);
-	SIZE(thread_pass);
-	NUMBER(HS_PASSES);
-	NUMBER(HS_PASS_FACTOR);
-	NUMBER(HS_SHORT_WAY_STATE);
-	NUMBER(HS_SHORT_WAY_TRUST);
+	FIELD(payload_state, bloom);
+	FIELD(payload_state, credits);
+	FIELD(sampling_credit, thread_pointer);
+	FIELD(sampling_credit, countdown);
+	SIZE(sampling_credit);
+	NUMBER(HS_SAMPLING_CREDITS);
+	NUMBER(HS_CREDIT_FACTOR);
+	NUMBER(HS_FAST_PATH_STATE);
+	NUMBER(HS_FAST_PATH_TRUST);
 	NUMBER(HS_TRUST_CALLS);
-	NUMBER(HS_FILTER_FACTOR);
-	NUMBER(HS_FILTER_SHIFT);
+	NUMBER(HS_BLOOM_FACTOR);
+	NUMBER(HS_BLOOM_SHIFT);
 #define X(kind, doc) printf("kind.%s %d\n", #kind, HOOK_##kind);
 	HS_HOOK_KINDS(X)
 #undef X

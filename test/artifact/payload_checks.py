@@ -259,7 +259,7 @@ def segment_access(payload):
 
 
 def thread_pointer_reads(payload):
-    """The list in the header names each place that reads the thread pointer, where the tool puts another instruction, and nothing else. The short ways,
+    """The list in the header names each place that reads the thread pointer, where the tool puts another instruction, and nothing else. The inline fast paths,
     which only run in islands, are not in it."""
     first, end = payload.field("fs_reads"), payload.field("fs_reads_end")
     listed = {at + struct.unpack_from("<i", payload.image, at)[0] for at in range(first, end, 4)}
@@ -271,7 +271,7 @@ def thread_pointer_reads(payload):
     return bad or ([] if found else ["no place reads the thread pointer"])
 
 
-# Besides the bodies of hooks: the general kinds' call of the original, and those who ask for the size of a block.
+# Besides the bodies of hooks: the generic kinds' call of the original, and those who ask for the size of a block.
 CALLERS_OF_THE_TARGET = ("arch_call", "unknown_free", "reallocation_begin", "usable_size")
 
 
@@ -304,7 +304,7 @@ def references(payload):
             if i.data_address is not None and not 0 <= i.data_address < len(payload.image)]
 
 
-GENERAL_KINDS = ("allocate", "release", "reallocate", "resize", "watched", "way_out")
+GENERAL_KINDS = ("allocate", "release", "reallocate", "resize", "watched", "exit_point")
 ARGUMENT_REGISTERS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
 
 
@@ -316,7 +316,7 @@ def stack_slot(offset):
 
 
 def call_frame(payload, name, code):
-    """The entry of a general kind fills struct call_frame, which begins at its stack pointer and ends with what it pushed; whoever goes on to the trampoline has all
+    """The entry of a generic kind fills struct call_frame, which begins at its stack pointer and ends with what it pushed; whoever goes on to the trampoline has all
     registers back, and whoever returns has them as the original left them."""
     layout = payload.layout
     places = {register: layout["call_frame.arguments"] + 8 * i for i, register in enumerate(ARGUMENT_REGISTERS)}
@@ -344,18 +344,18 @@ def call_frame(payload, name, code):
 
 
 def passes(payload, name, code):
-    """What lets a call of a general kind pass repeats numbers of the headers, as the short ways do."""
+    """What lets a call of a generic kind pass repeats numbers of the headers, as the inline fast paths do."""
     layout = payload.layout
-    shift = 32 - (layout["HS_PASSES"].bit_length() - 1) - (layout["sizeof.thread_pass"].bit_length() - 1)
+    shift = 32 - (layout["HS_SAMPLING_CREDITS"].bit_length() - 1) - (layout["sizeof.sampling_credit"].bit_length() - 1)
     wanted = {
         "entry_allocate": [("cmpw", f"$0x1,{layout['hook_island.layout']:#x}(%r11)"), ("mov", f"{layout['hook_island.hook_index']:#x}(%r11),%eax"),
                            ("cmpb", f"${layout['HS_TRUST_CALLS']:#x},{layout['payload_state.hook_trust']:#x}(%r10,%rax,1)"),
-                           ("imul", f"${layout['HS_PASS_FACTOR']:#x},%r11d,%eax"), ("shr", f"${shift:#x},%eax"),
-                           ("and", f"${(layout['HS_PASSES'] - 1) * layout['sizeof.thread_pass']:#x},%eax"),
-                           ("cmp", f"%r11,{layout['payload_state.passes']:#x}(%r10,%rax,1)"),
-                           ("sub", f"%rdi,{layout['payload_state.passes'] + layout['thread_pass.countdown']:#x}(%r10,%rax,1)")],
-        "entry_release": [("cmpq", f"$0x10000,{layout['hook_island.layout']:#x}(%r11)"), ("imul", f"${layout['HS_FILTER_FACTOR']:#x},%edi,%eax"),
-                          ("shr", f"${layout['HS_FILTER_SHIFT']:#x},%eax"), ("cmpb", f"$0x0,{layout['payload_state.filter']:#x}(%r10,%rax,1)")],
+                           ("imul", f"${layout['HS_CREDIT_FACTOR']:#x},%r11d,%eax"), ("shr", f"${shift:#x},%eax"),
+                           ("and", f"${(layout['HS_SAMPLING_CREDITS'] - 1) * layout['sizeof.sampling_credit']:#x},%eax"),
+                           ("cmp", f"%r11,{layout['payload_state.credits']:#x}(%r10,%rax,1)"),
+                           ("sub", f"%rdi,{layout['payload_state.credits'] + layout['sampling_credit.countdown']:#x}(%r10,%rax,1)")],
+        "entry_release": [("cmpq", f"$0x10000,{layout['hook_island.layout']:#x}(%r11)"), ("imul", f"${layout['HS_BLOOM_FACTOR']:#x},%edi,%eax"),
+                          ("shr", f"${layout['HS_BLOOM_SHIFT']:#x},%eax"), ("cmpb", f"$0x0,{layout['payload_state.bloom']:#x}(%r10,%rax,1)")],
     }.get(name, [])
     there = [(i.mnemonic, i.operands) for i in code]
     return [f"{name} lacks {mnemonic} {operands}" for mnemonic, operands in wanted if (mnemonic, operands) not in there]
@@ -376,9 +376,9 @@ def entry_code(payload):
             bad.append(f"entry_{kind} does not begin by reading config.state")
         if kind == "loader_event":
             continue
-        if kind == "way_out":
+        if kind == "exit_point":
             if code[-1].mnemonic != "ret" or any(i.mnemonic == "jmp" for i in code):
-                bad.append("entry_way_out does not return")
+                bad.append("entry_exit_point does not return")
         elif kind in GENERAL_KINDS:
             offset = f"${payload.layout['HS_ISLAND_TRAMPOLINE_OFFSET']:#x},%r11"
             leaves = 3 if kind in ("allocate", "release") else 2
@@ -392,8 +392,8 @@ def entry_code(payload):
             bad.append(f"entry_{kind} pushes {' '.join(pushes)}, and struct entry_frame says {' '.join(pushed)}")
         if kind in GENERAL_KINDS:
             bad += call_frame(payload, f"entry_{kind}", code) + passes(payload, f"entry_{kind}", code)
-        if payload.function(f"hook_{kind}_usual"):
-            bad += usual_entry(payload, f"entry_{kind}", code)
+        if payload.function(f"hook_{kind}_fast"):
+            bad += fast_entry(payload, f"entry_{kind}", code)
     return bad
 
 
@@ -415,8 +415,8 @@ def stack_depths(code):
     return depths
 
 
-def usual_entry(payload, name, code):
-    """Of an entry with a usual way: where the frame lies that the way is given, where it says that it runs, and how what it returns is told apart."""
+def fast_entry(payload, name, code):
+    """Of an entry with a fast path: where the frame lies that the way is given, where it says that it runs, and how what it returns is told apart."""
     bad, layout = [], payload.layout
     depths = stack_depths(code)
     usual = next((n for n, i in enumerate(code) if i.mnemonic == "call"), None)
@@ -425,30 +425,30 @@ def usual_entry(payload, name, code):
     frame = [f"{depths[n] - layout['entry_frame.return_address']:#x}(%rsp),%r8" for n, i in enumerate(code[:usual]) if i.mnemonic == "lea"]
     leas = [i.operands for i in code[:usual] if i.mnemonic == "lea"]
     if leas != frame:
-        bad.append(f"{name} gives its usual way the frame {leas}, which lies at {frame}")
+        bad.append(f"{name} gives its fast path the frame {leas}, which lies at {frame}")
     stores = [(n, i.operands) for n, i in enumerate(code) if i.mnemonic == "mov" and i.operands.startswith("%r10,")]
     calls = {depths[n] + 8 for n, i in enumerate(code) if n > usual and i.mnemonic == "call"}
     if [-int(operands[5:].split("(")[0], 16) + depths[n] for n, operands in stores] != list(calls):
         bad.append(f"{name} says that it runs at {stores}, and later calls have their return addresses {calls} below the entry's")
     ways = [i.operands for i in code[usual:] if i.mnemonic == "cmp"]
     if ways != [f"${layout[way]:#x},%edx" for way in ("HOOK_DONE", "HOOK_NOT_BEGUN")]:
-        bad.append(f"{name} compares what its usual way returns with {ways}")
+        bad.append(f"{name} compares what its fast path returns with {ways}")
     return bad
 
 
-# What the short ways decide without C code, as the headers have it: whether an unsampled call may pass, and whether an address may be recorded.
-def expected_short_ways(layout):
-    countdown = layout["payload_state.passes"] + layout["thread_pass.countdown"]
-    shift = 32 - (layout["HS_PASSES"].bit_length() - 1) - (layout["sizeof.thread_pass"].bit_length() - 1)
-    state = ("movabs", f"${layout['HS_SHORT_WAY_STATE']:#x},%r11")
+# What the inline fast paths decide without C code, as the headers have it: whether an unsampled call may pass, and whether an address may be recorded.
+def expected_fast_paths(layout):
+    countdown = layout["payload_state.credits"] + layout["sampling_credit.countdown"]
+    shift = 32 - (layout["HS_SAMPLING_CREDITS"].bit_length() - 1) - (layout["sizeof.sampling_credit"].bit_length() - 1)
+    state = ("movabs", f"${layout['HS_FAST_PATH_STATE']:#x},%r11")
 
     def allocation(kind, size, product):
         return [
             ("add", f"%{size},{countdown:#x}(%r11,%rax,1)"), ("jmp", f"stub_{kind}"),
-            state, ("cmpb", f"${layout['HS_TRUST_CALLS']:#x},{layout['HS_SHORT_WAY_TRUST']:#x}(%r11)"), ("jne", f"stub_{kind}"),
-            ("mov", "%fs:0x0,%r10"), ("imul", f"${layout['HS_PASS_FACTOR']:#x},%r10d,%eax"), ("shr", f"${shift:#x},%eax"),
-            ("and", f"${(layout['HS_PASSES'] - 1) * layout['sizeof.thread_pass']:#x},%eax"),
-            ("cmp", f"%r10,{layout['payload_state.passes'] + layout['thread_pass.thread_pointer']:#x}(%r11,%rax,1)"), ("jne", f"stub_{kind}"),
+            state, ("cmpb", f"${layout['HS_TRUST_CALLS']:#x},{layout['HS_FAST_PATH_TRUST']:#x}(%r11)"), ("jne", f"stub_{kind}"),
+            ("mov", "%fs:0x0,%r10"), ("imul", f"${layout['HS_CREDIT_FACTOR']:#x},%r10d,%eax"), ("shr", f"${shift:#x},%eax"),
+            ("and", f"${(layout['HS_SAMPLING_CREDITS'] - 1) * layout['sizeof.sampling_credit']:#x},%eax"),
+            ("cmp", f"%r10,{layout['payload_state.credits'] + layout['sampling_credit.thread_pointer']:#x}(%r11,%rax,1)"), ("jne", f"stub_{kind}"),
             *product,
             ("test", f"%{size},%{size}"), ("jle", f"stub_{kind}"), ("sub", f"%{size},{countdown:#x}(%r11,%rax,1)"), ("jle", f"undo_{kind}")]
 
@@ -456,43 +456,43 @@ def expected_short_ways(layout):
         "malloc": allocation("malloc", "rdi", []), "new": allocation("new", "rdi", []),
         "calloc": allocation("calloc", "rcx", [("mov", "%rdi,%rcx"), ("or", "%rsi,%rcx"), ("js", "stub_calloc"),
                                                ("mov", "%rdi,%rcx"), ("imul", "%rsi,%rcx"), ("jo", "stub_calloc")]),
-        "free": [("imul", f"${layout['HS_FILTER_FACTOR']:#x},%edi,%eax"), state, ("shr", f"${layout['HS_FILTER_SHIFT']:#x},%eax"),
-                 ("cmpb", f"$0x0,{layout['payload_state.filter']:#x}(%r11,%rax,1)"), ("jne", "stub_free")]}
+        "free": [("imul", f"${layout['HS_BLOOM_FACTOR']:#x},%edi,%eax"), state, ("shr", f"${layout['HS_BLOOM_SHIFT']:#x},%eax"),
+                 ("cmpb", f"$0x0,{layout['payload_state.bloom']:#x}(%r11,%rax,1)"), ("jne", "stub_free")]}
 
 
-def short_ways(payload):
+def inline_fast_paths(payload):
     """Each is what is expected, instruction by instruction; it begins where the header says, ends where the trampoline will begin, and leads
     nowhere but to the stub and back."""
     layout, bad = payload.layout, []
     end = layout["HS_ISLAND_TRAMPOLINE_OFFSET"]
-    expected = expected_short_ways(layout)
+    expected = expected_fast_paths(layout)
     for kind, number in payload.kinds().items():
         head = payload.field("island_head", index=number)
         begin = payload.field("island_begin", form="<B", index=number)
         if kind not in expected:
             if head or begin:
-                bad.append(f"{kind} has a short way")
+                bad.append(f"{kind} has an inline fast path")
             continue
         places = {name: payload.linked.symbol(f"{name}_{kind}") for name in ("island", "stub", "undo", "begin")}
         if not places["begin"] or head != places["island"].value or head + begin != places["begin"].value or \
            places["stub"].value != head + layout["HS_ISLAND_STUB_OFFSET"]:
-            bad.append(f"the short way of {kind} is not where the header says")
+            bad.append(f"the inline fast path of {kind} is not where the header says")
             continue
         first = (places["undo"] or places["begin"]).value
-        if first < head + layout["HS_ISLAND_SHORT_WAY_OFFSET"] or any(byte != 0xcc for byte in payload.image[head:first]):
-            bad.append(f"the short way of {kind} reaches into the stub")
+        if first < head + layout["HS_ISLAND_FAST_PATH_OFFSET"] or any(byte != 0xcc for byte in payload.image[head:first]):
+            bad.append(f"the inline fast path of {kind} reaches into the stub")
         names = {f"{symbol.value:x}": f"{name}_{kind}" for name, symbol in places.items() if symbol}
         code = [i for i in payload.all_instructions if first <= i.address < head + end]
         found = [(i.mnemonic, names.get(i.operands.split()[0], i.operands) if i.mnemonic.startswith("j") else i.operands) for i in code]
         if found != expected[kind]:
-            bad += [f"the short way of {kind}: {a} where {b} is expected" for a, b in zip(found, expected[kind]) if a != b] or \
-                   [f"the short way of {kind} has {len(found)} instructions, {len(expected[kind])} are expected"]
+            bad += [f"the inline fast path of {kind}: {a} where {b} is expected" for a, b in zip(found, expected[kind]) if a != b] or \
+                   [f"the inline fast path of {kind} has {len(found)} instructions, {len(expected[kind])} are expected"]
     return bad
 
 
 CHECKS = [undefined_symbols, thread_local_storage, interpreter, writable_and_executable, writable_data, initialisers,
           dynamic_relocations, absolute_relocations, size, flat_file, header, system_calls, vector_registers, segment_access,
-          thread_pointer_reads, control_flow, references, entry_code, short_ways]
+          thread_pointer_reads, control_flow, references, entry_code, inline_fast_paths]
 
 
 def run_checks(payload):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A budget: under load a thread's interval grows, each block is still accounted for by an estimate, and when the load has gone every allocation is
-recorded again. Where it is the number of records that costs too much, they are thinned, and status says so. How soon depends on the machine; that it
+recorded again. Where it is the number of records that costs too much, they are downsampled, and status says so. How soon depends on the machine; that it
 comes does not."""
 
 import time
@@ -59,7 +59,7 @@ def follows_the_load():
 
     quiet = until(target, "rest 50", lambda now: now.get("interval_most") == 1, "every allocation again after the load")
     check_equal(quiet["interval_least"], 1, "interval of the thread")
-    check("thinned_to" not in quiet, f"few records were thinned: {quiet}")
+    check("downsampled_to" not in quiet, f"few records were downsampled: {quiet}")
     check_equal(target.ask(f"keep {FEW}"), "done", "answer")
     dump(target.pid, path)
     check_equal(blocks(path, "site_keep").live_objects, 2 * FEW, "blocks of a thread with little to do, after the load")
@@ -75,10 +75,10 @@ def check_estimate(report, name, objects):
     return site
 
 
-def thins_what_there_is():
+def downsamples_what_there_is():
     target = Target("bursts")
     before = Unharmed(target.pid)
-    path = temporary_directory() + "/thinned.pb.gz"
+    path = temporary_directory() + "/downsampled.pb.gz"
     attach(target.pid, "--budget", "100")
     check_equal(target.ask(f"keep {MANY}"), "done", "answer")
     report = dump(target.pid, path, "--errors")
@@ -86,17 +86,17 @@ def thins_what_there_is():
     check(report["samples"] > MANY // 10, f"only {report['samples']} records, with all of the time for a budget")
 
     set_to = heapsnap("set", target.pid, "--budget", "3", "--json")
-    check_equal((set_to.status, set_to.json.get("filter_in_use")), (0, True), str(set_to))
-    busy = until(target, "churn 1000000", lambda now: now.get("thinned_to", 0) > 1 and not now["is_thinning"], "thinning under load")
+    check_equal((set_to.status, set_to.json.get("bloom_in_use")), (0, True), str(set_to))
+    busy = until(target, "churn 1000000", lambda now: now.get("downsampled_to", 0) > 1 and not now["is_downsampling"], "downsampling under load")
     # What is allocated under load, after that: no finer.
-    busy = until(target, "churn 1000000", lambda now: now.get("interval_least", 0) >= now["thinned_to"] and not now["is_thinning"], "coarser samples")
-    say(f"  records thinned to one sample in {busy['thinned_to']} bytes, now one in {busy['interval_least']}")
+    busy = until(target, "churn 1000000", lambda now: now.get("interval_least", 0) >= now["downsampled_to"] and not now["is_downsampling"], "coarser samples")
+    say(f"  records downsampled to one sample in {busy['downsampled_to']} bytes, now one in {busy['interval_least']}")
     text = heapsnap("status", target.pid)
-    check(" thinned to one sample in " in text.stdout + text.stderr, f"status does not tell: {text}")
-    thinned = dump(target.pid, path, "--errors")
-    site = check_estimate(thinned, "site_keep", MANY)
-    check(0 < thinned["samples"] < report["samples"] / 4, f"{thinned['samples']} records of {report['samples']}")
-    check(ledger(thinned, "thinned") > 0, "the ledger says nothing of what was given up")
+    check(" downsampled to one sample in " in text.stdout + text.stderr, f"status does not tell: {text}")
+    downsampled = dump(target.pid, path, "--errors")
+    site = check_estimate(downsampled, "site_keep", MANY)
+    check(0 < downsampled["samples"] < report["samples"] / 4, f"{downsampled['samples']} records of {report['samples']}")
+    check(ledger(downsampled, "downsampled") > 0, "the ledger says nothing of what was given up")
     check(site["live_objects_error"] > 0, f"an estimate without an error: {site}")
 
     until(target, "rest 50", lambda now: now.get("interval_most") == 1, "every allocation again after the load")
@@ -106,7 +106,7 @@ def thins_what_there_is():
     hold = check_estimate(again, "site_hold", FEW)
     check(hold["live_bytes_error"] >= again["interval_most"], f"others may have come while not all were recorded: {hold}")
     check_equal(heapsnap("set", target.pid, "--budget", "3").status, 0, "status of set")
-    check("thinned_to" not in status(target.pid), "new settings leave samples as coarse as the old ones had to be")
+    check("downsampled_to" not in status(target.pid), "new settings leave samples as coarse as the old ones had to be")
     detach(target.pid)
     before.check_after(memory_may_change=True)
     target.end()
@@ -114,7 +114,7 @@ def thins_what_there_is():
 
 def run():
     follows_the_load()
-    thins_what_there_is()
+    downsamples_what_there_is()
 
 
 run_test(run, "budget")

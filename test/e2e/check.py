@@ -24,32 +24,32 @@ def examine(pid, *options, **how):
     result = heapsnap("check", pid, "--json", *OPTIONS, *options, **how)
     value = result.json
     check_equal((value["command"], value["pid"]), ("check", pid), "check")
-    refusals = [finding for finding in value["findings"] if finding["verdict"] == "refusal"]
+    refusals = [diagnostic for diagnostic in value["diagnostics"] if diagnostic["verdict"] == "refusal"]
     check_equal((value["would_attach"], result.status), (not refusals, 1 if refusals else 0), str(result))
-    for finding in value["findings"]:
-        check(finding["message"] and finding["verdict"] in ("refusal", "warning"), f"finding: {finding}")
+    for diagnostic in value["diagnostics"]:
+        check(diagnostic["message"] and diagnostic["verdict"] in ("refusal", "warning"), f"diagnostic: {diagnostic}")
     return value
 
 
-def words(finding):
-    return finding["message"] + (": " + finding["remedy"] if finding["remedy"] else "")
+def words(diagnostic):
+    return diagnostic["message"] + (": " + diagnostic["remedy"] if diagnostic["remedy"] else "")
 
 
 def refusals_of(value):
-    return [finding for finding in value["findings"] if finding["verdict"] == "refusal"]
+    return [diagnostic for diagnostic in value["diagnostics"] if diagnostic["verdict"] == "refusal"]
 
 
 def grounds(value, verdict):
-    return [finding["ground"] for finding in value["findings"] if finding["verdict"] == verdict]
+    return [diagnostic["category"] for diagnostic in value["diagnostics"] if diagnostic["verdict"] == verdict]
 
 
 def agrees(pid, *refused_on, **how):
     """What check says, attach does. `refused_on`: the grounds, in order; none = it goes ahead, and is detached again. Returns the JSON."""
     value = examine(pid, **how)
-    check_equal(grounds(value, "refusal"), list(refused_on), f"grounds: {value['findings']}")
+    check_equal(grounds(value, "refusal"), list(refused_on), f"grounds: {value['diagnostics']}")
     told = heapsnap("check", pid, *OPTIONS, **how).stderr
-    for finding in value["findings"]:
-        check(words(finding) in told, f"people are not told {finding}: {told}")
+    for diagnostic in value["diagnostics"]:
+        check(words(diagnostic) in told, f"people are not told {diagnostic}: {told}")
     result = heapsnap("attach", pid, "--json", *OPTIONS, **how)
     if refused_on:
         first = words(refusals_of(value)[0])
@@ -82,7 +82,7 @@ def idle(target):
 def plain():
     target = Target("many_threads", 8)
     value = agrees(idle(target))
-    check_equal(value["findings"], [], "findings")
+    check_equal(value["diagnostics"], [], "diagnostics")
     check_equal((value["name"], value["executable"], value["state"]), ("many_threads", target_path("many_threads"), "S"), "process")
     check_equal(value["threads"], len(harness.thread_ids(target.pid)), "threads")
     check_equal((value["threads_stopped"], value["threads_uninterruptible"], value["shadow_stacks"]), (0, 0, 0), "threads")
@@ -214,7 +214,7 @@ def main_thread_ended():
     check(not [each for each in harness.mappings(thread) if "heapsnap" in each.name], "something is left")
     before = Unharmed(thread)
     value = agrees(target.pid)
-    check_equal((value["state"], value["threads"], value["findings"]), ("Z", 1, []), "what check says")
+    check_equal((value["state"], value["threads"], value["diagnostics"]), ("Z", 1, []), "what check says")
     check_equal(target.ask("work"), "right", "work afterwards")
     harness.attach(target.pid)
     before.check_attached()
@@ -242,7 +242,7 @@ def run_by_another():
         wait_until(lambda: "/libc.so" in harness.read_text(f"/proc/{process.pid}/maps"), "its C library is loaded", 60)
         wait_until(lambda: status_fields(process.pid, process.pid, ["State"])["State"][0] == "S", "it sleeps", 60)
         value = agrees(process.pid, "program")
-        check("valgrind" in refusals_of(value)[0]["message"] and "sleep" in refusals_of(value)[0]["message"], f"{value['findings']}")
+        check("valgrind" in refusals_of(value)[0]["message"] and "sleep" in refusals_of(value)[0]["message"], f"{value['diagnostics']}")
         check_equal(process.poll(), None, "it lives")
     finally:
         process.kill()
@@ -299,7 +299,7 @@ def rights():
     scope = int(harness.read_text(yama)) if os.path.exists(yama) else None
     value = agrees(theirs.pid, *(["permission"] if scope else []), **how)
     check_equal(value["tracing"].get("yama_scope"), scope, "Yama")
-    check("copy" in grounds(value, "warning"), f"no warning that dumps will stop it: {value['findings']}")
+    check("copy" in grounds(value, "warning"), f"no warning that dumps will stop it: {value['diagnostics']}")
     check("copy" not in grounds(agrees(theirs.pid), "warning"), "root is warned of what root's dumps do not do")
     theirs.end()
 
@@ -342,10 +342,10 @@ def waiting():
     wait_until(lambda: any(status_fields(target.pid, tid, ["State"])["State"][0] == "D" for tid in harness.thread_ids(target.pid)),
                "a thread waits for its vfork child")
     value = examine(target.pid)
-    check("threads" in grounds(value, "warning"), f"warnings: {value['findings']}")
+    check("threads" in grounds(value, "warning"), f"warnings: {value['diagnostics']}")
     check_equal(value["threads_uninterruptible"], 1, "threads that cannot be stopped")
     check_equal(target.ask("go on"), "went on", "go on")
-    wait_until(lambda: examine(target.pid)["findings"] == [], "the child is gone", 20)
+    wait_until(lambda: examine(target.pid)["diagnostics"] == [], "the child is gone", 20)
     target.ask("share")
     agrees(target.pid, "memory_sharers")
     check_equal(target.ask("end"), "ended", "end")
@@ -358,7 +358,7 @@ def attached():
     value = agrees(target.pid, "attached")
     check_equal(value["attached"], True, "attached")
     for command in ("dump", "detach"):
-        check(f"heapsnap {command} {target.pid}" in value["findings"][0]["message"], f"{command} is not named: {value['findings']}")
+        check(f"heapsnap {command} {target.pid}" in value["diagnostics"][0]["message"], f"{command} is not named: {value['diagnostics']}")
     harness.detach(target.pid)
     check_equal(agrees(target.pid)["attached"], False, "attached")
     # What a killed attach has left, with hooks and without.
@@ -370,7 +370,7 @@ def attached():
         value = examine(target.pid)
         check_equal((value["would_attach"], value["attached"]), (True, False), f"after an attach was killed at step {step}")
         left = harness.attach_state(target.pid) is not None
-        check_equal(grounds(value, "warning"), ["attached"] if left else [], f"warnings after step {step}: {value['findings']}")
+        check_equal(grounds(value, "warning"), ["attached"] if left else [], f"warnings after step {step}: {value['diagnostics']}")
         if left:
             harness.attach(target.pid)
             harness.detach(target.pid)
@@ -383,10 +383,10 @@ def inherited():
     harness.attach(parent.pid)
     child = int(parent.ask("stay"))
     value = examine(child)
-    check_equal((value["would_attach"], grounds(value, "warning")), (True, ["attached"]), f"a forked child: {value['findings']}")
+    check_equal((value["would_attach"], grounds(value, "warning")), (True, ["attached"]), f"a forked child: {value['diagnostics']}")
     harness.attach(child)
     harness.detach(child)
-    check_equal(examine(child)["findings"], [], "findings afterwards")
+    check_equal(examine(child)["diagnostics"], [], "diagnostics afterwards")
     os.kill(child, signal.SIGKILL)
     harness.detach(parent.pid)
     parent.end()

@@ -59,8 +59,8 @@ def check_turned_away(pid, path, words, but=()):
             check_refused(heapsnap(*arguments), words, "try again when .* has finished")
     result = heapsnap("check", pid, "--json")
     check_equal(result.status, 1, str(result))
-    found = [finding for finding in result.json["findings"] if finding["ground"] == "work"]
-    check_equal([finding["verdict"] for finding in found], ["refusal"], f"what check finds: {result}")
+    found = [diagnostic for diagnostic in result.json["diagnostics"] if diagnostic["category"] == "work"]
+    check_equal([diagnostic["verdict"] for diagnostic in found], ["refusal"], f"what check finds: {result}")
     check(re.search(words, found[0]["message"]), f"what check says: {found}")
     check(not os.path.exists(path), "a file of a command that was refused")
 
@@ -271,7 +271,7 @@ def killed_in_container():
 
 
 @contextlib.contextmanager
-def control_group(parent):
+def cgroup(parent):
     group = os.path.join(parent, f"heapsnap-test-{os.getpid()}")
     os.makedirs(os.path.join(group, "below"))
     try:
@@ -294,7 +294,7 @@ def frozen(parent, control, on, off, says, settled_in, settled):
         say(f"  {parent} is not there: not tried")
         return
     folder = temporary_directory()
-    with control_group(parent) as group:
+    with cgroup(parent) as group:
         for own in (group, os.path.join(group, "below")):
             target = Target("surroundings")
             freezer = os.path.join(group, control)

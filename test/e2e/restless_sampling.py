@@ -23,12 +23,12 @@ OTHERS = [["--sample", "100"], ["--sample", "4K"], ["--sample", "512K"], ["--sam
 
 
 def check_kept(report, path, kept, what):
-    """A budget may thin what was recorded while everything was; until then that is exact."""
+    """A budget may downsample what was recorded while everything was; until then that is exact."""
     site = profiles.by_innermost(path).get("restless_kept", profiles.Values())
-    thinned = sum(line["value"] for line in report["ledger"] if line["name"] == "thinned")
-    if not thinned:
+    downsampled = sum(line["value"] for line in report["ledger"] if line["name"] == "downsampled")
+    if not downsampled:
         check_equal((site.live_objects, site.live_bytes), (100 * kept, 7000 * kept), f"{what}: blocks of restless_kept")
-    return not thinned
+    return not downsampled
 
 
 def dump_running(pid, path, kept, what, kill_at):
@@ -64,7 +64,7 @@ def go_through(group, name, path, seed):
     kept = killed = counted = 0
     dumps = []
     for _ in range(CHANGES):
-        counted += run(["set", target.pid], *choose.choice(OTHERS))["filter_in_use"]
+        counted += run(["set", target.pid], *choose.choice(OTHERS))["bloom_in_use"]
         expect("work", "right")
         if choose.random() < 0.4 and name not in NOT_KILLED:
             result = heapsnap("set", target.pid, *choose.choice(OTHERS), environment={"HEAPSNAP_KILL_AT": str(choose.randrange(1, 9))})

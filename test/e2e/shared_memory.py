@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that share the target's memory without being its threads cannot be stopped with it: nothing is changed while there is one. And a
 thread that waits for its vfork child cannot be stopped: attach and detach refuse before they stop anything, others after a bounded wait that says so.
-Short-lived children are waited for, and it is no ground to refuse that others come after them."""
+Short-lived children are waited for, and it is no reason to refuse that others come after them."""
 
 import os
 import signal
@@ -87,7 +87,7 @@ def main():
     other = target.ask("share")
     dump(target.pid, path)
     # Settings can be changed all the same, but the filter cannot be counted while somebody runs.
-    check_equal(heapsnap_ok("set", target.pid, "--sample", "4K")["filter_in_use"], False, "the filter, beside the other process")
+    check_equal(heapsnap_ok("set", target.pid, "--sample", "4K")["bloom_in_use"], False, "the filter, beside the other process")
     check_equal(heapsnap_ok("set", target.pid, "--exact")["after"]["mode"], "exact", "settings")
     check_refused(heapsnap("detach", target.pid), f"process {other} shares the memory")
     check(is_attached(target.pid), "the refused detach has changed something")
@@ -95,7 +95,7 @@ def main():
     check_equal(target.ask("work"), "worked", "work beside the other process")
     check_refused(heapsnap("attach", other), f"process {target.pid}|already attached")
     check_equal(target.ask("end"), "ended", "end")
-    check_equal(heapsnap_ok("set", target.pid, "--sample", "4K")["filter_in_use"], True, "the filter, alone again")
+    check_equal(heapsnap_ok("set", target.pid, "--sample", "4K")["bloom_in_use"], True, "the filter, alone again")
     check_equal(target.ask("work"), "worked", "work while sampled")
     detach(target.pid)
     before.check_after(memory_may_change=True)

@@ -92,7 +92,7 @@ OPENED = re.compile(r'^openat\(AT_FDCWD(?:<[^>]*>)?, "([^"]*)", [^)]*\)\s+= (?:\
 OF_PROC = re.compile(r"^/proc(/\d+(/task(/\d+(/(stat|status|wchan|syscall|fd))?)?|/(stat|status|maps|pagemap|auxv|mem|fd|limits))?|/meminfo)?$")
 
 
-# The tool's own limits and scheduling class (frame_room.c, urgency.c); 0 = itself. Where descriptors lead (memory_file.c, leftovers.c): no file is
+# The tool's own limits and scheduling class (frame_room.c, priority_boost.c); 0 = itself. Where descriptors lead (memory_file.c, leftovers.c): no file is
 # asked for that.
 OF_THE_TOOL = re.compile(r'(prlimit64|sched_setscheduler|sched_getscheduler)\(0[,)]|readlink\("/proc/(self|\d+/task/\d+)/fd/\d+", ')
 

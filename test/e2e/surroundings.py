@@ -103,7 +103,7 @@ def seccomp_filters():
     say(f"  suspended: a filter that kills for everything but {NEEDED}; one that makes calls fail")
     go_through(shut_in("deny=memfd_create", THREADS, "fail=fcntl", "deny=mmap"))
     go_through(shut_in(THREADS, "deny-here=rt_sigreturn,mmap,memfd_create"))
-    say("  suspended: three filters, one behind the other; one in the main thread alone, that is not to be taken as the victim")
+    say("  suspended: three filters, one behind the other; one in the main thread alone, that is not to be taken as the carrier")
 
 
 def seccomp_not_suspended():

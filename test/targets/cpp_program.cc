@@ -56,7 +56,7 @@ class catalogue
 
 __attribute__((noipa)) int throw_deep(int depth)
 {
-	std::string local(100 + static_cast<size_t>(depth), 'x'); // must be destroyed on the way out
+	std::string local(100 + static_cast<size_t>(depth), 'x'); // must be destroyed on the exit point
 	if (depth == 0)
 		throw std::runtime_error("a message long enough to be allocated on the heap, " + local);
 	return throw_deep(depth - 1) + static_cast<int>(local.size());

@@ -167,7 +167,7 @@ static void test_during_seize(void)
 static bool has_begun_exec(pid_t pid) { return is_in_execve(pid, target.executing); }
 
 // While the tool lives: what it leaves stopped would go on only with its end.
-static int freeze_in_vain(void)
+static int freeze_that_fails(void)
 {
 	struct frozen_process process;
 	struct hs_error *error = threads_freeze(target.pid, 100, &process);
@@ -191,7 +191,7 @@ static bool test_during_release(void)
 	start_target(sleep.program);
 	CHECK_EQUAL(write(target.may_execute, "x", 1), 1);
 	CHECK(wait_until(has_begun_exec, target.pid));
-	CHECK_EQUAL(run_as_tool(freeze_in_vain), 0);
+	CHECK_EQUAL(run_as_tool(freeze_that_fails), 0);
 	watched_sleep_remove(&sleep); // lets an exec go on that nobody has answered
 	end_target();
 	return true;

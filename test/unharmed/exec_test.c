@@ -215,7 +215,7 @@ static void *execute(void *path)
 }
 
 // 0: the freeze gave up.
-static int freeze_in_vain(pid_t pid)
+static int freeze_that_fails(pid_t pid)
 {
 	struct frozen_process process;
 	struct hs_error *error = threads_freeze(pid, 500, &process);
@@ -258,7 +258,7 @@ static void test_endless_exec(void)
 	tool = fork();
 	if (tool == 0) {
 		close(wait[1]);
-		_exit(freeze_in_vain(pid));
+		_exit(freeze_that_fails(pid));
 	}
 	for (int i = 0; i < 2000 && waitpid(tool, &status, WNOHANG) == 0; i++)
 		nap(10); // a bound for a tool that hangs

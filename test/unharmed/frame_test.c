@@ -40,7 +40,7 @@ static void be_the_tool(pid_t pid, int index)
 			_exit(NO_SUCH_THREAD);
 		// The others stay known, for one of them may still be on its way home.
 		for (size_t i = 0; i < process.count; i++)
-			process.threads[i].avoid_as_victim = i != (size_t)index;
+			process.threads[i].avoid_as_carrier = i != (size_t)index;
 	}
 	error = remote_call_open(&process, &memory, &caller);
 	if (error) {

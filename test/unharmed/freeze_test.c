@@ -60,7 +60,7 @@ static void test_sleepers(void)
 }
 
 // The tool is in a hurry exactly as long as the target stands still.
-static void test_urgency(void)
+static void test_priority_boost(void)
 {
 	struct program program = program_start("ptrace_sleepers", ARGUMENTS("2"));
 	int before = getpriority(PRIO_PROCESS, 0);
@@ -295,7 +295,7 @@ int main(int argc, char **argv)
 		void (*run)(void);
 	} tests[] = {
 		{ "sleepers", test_sleepers },
-		{ "urgency", test_urgency },
+		{ "priority_boost", test_priority_boost },
 		{ "registers", test_registers },
 		{ "computing", test_computing },
 		{ "waiting", test_waiting },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls in every kind of victim, which must not notice.
+// System calls in every kind of carrier, which must not notice.
 #include "attach/ptrace/memory_write.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "attach/ptrace/remote_call.h"
@@ -33,7 +33,7 @@ static void make_calls(struct remote_caller *caller, pid_t pid, const struct tar
 	struct hs_error *error;
 
 	CHECK_EQUAL(call(caller, SYS_getpid, 0, 0, 0, 0, 0), pid);
-	CHECK_EQUAL(call(caller, SYS_gettid, 0, 0, 0, 0, 0), caller->victim->tid);
+	CHECK_EQUAL(call(caller, SYS_gettid, 0, 0, 0, 0, 0), caller->carrier->tid);
 	must(remote_call_checked(
 		caller, "map memory", SYS_mmap,
 		(const uint64_t[6]){ 0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0 },
@@ -125,7 +125,7 @@ static void test_extended_state(void)
 
 		must(threads_freeze(program.pid, 2000, &process));
 		must(remote_call_open(&process, &memory, &caller));
-		tid = caller.victim->tid;
+		tid = caller.carrier->tid;
 		size = read_xstate(tid, before, sizeof(before));
 		memcpy(changed, before, size);
 		for (size_t at = XMM_OFFSET; at < XMM_OFFSET + 16 * sizeof(uint64_t) * 2; at++)
@@ -147,7 +147,7 @@ static void test_extended_state(void)
 	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
 }
 
-// A stop signal, and its end, that come while the victim is in a remote call.
+// A stop signal, and its end, that come while the carrier is in a remote call.
 static void test_stop_signal(void)
 {
 	struct program program = program_start("ptrace_compute", ARGUMENTS("2", "altstack"));
@@ -183,7 +183,7 @@ static void test_stop_signal(void)
 	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
 }
 
-// Signals with handlers that come while the victim is in a remote call: all are delivered, once.
+// Signals with handlers that come while the carrier is in a remote call: all are delivered, once.
 static void test_signals(void)
 {
 	struct program program = program_start("ptrace_signals", (const char *const[]){ NULL });

@@ -42,7 +42,7 @@ static void use(struct frozen_process *process, const struct target_memory *memo
 
 	must(remote_call_open(process, memory, &caller));
 	// Of the two threads the main one, of the lower number, is in the call.
-	CHECK_EQUAL(caller.victim->tid == process->pid, alone);
+	CHECK_EQUAL(caller.carrier->tid == process->pid, alone);
 	for (int i = 0; i < 3; i++)
 		must(remote_call(&caller, SYS_sched_yield, none, &result));
 	must(remote_call_close(&caller));
@@ -91,16 +91,16 @@ int main(void)
 		{ "read-pipe", false },      { "read-socket", false },
 	};
 
-	printf("%-20s %10s %10s %10s %10s %10s\n", "", "no stop", "SIGSTOP", "ptrace", "victim", "tool");
+	printf("%-20s %10s %10s %10s %10s %10s\n", "", "no stop", "SIGSTOP", "ptrace", "carrier", "tool");
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		const char *call = calls[i].call;
 		long whole = result_after(call, do_nothing), stopped = result_after(call, stop_and_continue);
-		long traced = result_after(call, interrupt_only), victim = result_after(call, use_its_thread);
+		long traced = result_after(call, interrupt_only), carrier = result_after(call, use_its_thread);
 		long all = result_after(call, use_all);
 
-		printf("%-20s %10ld %10ld %10ld %10ld %10ld\n", call, whole, stopped, traced, victim, all);
+		printf("%-20s %10ld %10ld %10ld %10ld %10ld\n", call, whole, stopped, traced, carrier, all);
 		CHECK_EQUAL(traced, stopped);
-		CHECK_EQUAL(victim, stopped);
+		CHECK_EQUAL(carrier, stopped);
 		CHECK_EQUAL(all, stopped);
 		CHECK_EQUAL(stopped < whole, calls[i].is_cut);
 		CHECK(stopped > 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interval that follows from a window's numbers, and when records are thinned.
+// The interval that follows from a window's numbers, and when records are downsampled.
 #include "check.h"
 
 #include "inject/sampling/budget.h"
@@ -21,7 +21,7 @@ static uint64_t decide(uint64_t ticks, uint64_t calls, uint64_t bytes, uint64_t 
 	struct budget_verdict verdict = budget_judge(&window, &costs, budget, interval);
 
 	*cost_ret = verdict.cost;
-	CHECK_EQUAL(verdict.in_vain, 0);
+	CHECK_EQUAL(verdict.false_positives, 0);
 	return verdict.interval;
 }
 
@@ -71,14 +71,14 @@ static void test_what_is_fixed(void)
 {
 	const uint64_t ticks = 20 * MS, calls = 100000, allowed = ticks * 3 / 100; // of which passing takes 5/6
 	const struct budget_window windows[] = {
-		{ .ticks = ticks, .calls = calls, .bytes = 64 * calls, .in_vain = allowed / 20 },
+		{ .ticks = ticks, .calls = calls, .bytes = 64 * calls, .false_positives = allowed / 20 },
 		{ .ticks = ticks, .calls = calls, .bytes = 64 * calls, .framed = allowed / 20 },
 		{ .ticks = ticks, .calls = calls, .bytes = 64 * calls, .others = allowed },
 		{ .ticks = ticks, .calls = 100 * calls, .bytes = 64 * calls },
 		{ .ticks = ticks,
 		  .calls = 100 * calls,
 		  .bytes = 64 * calls,
-		  .in_vain = 100 * allowed,
+		  .false_positives = 100 * allowed,
 		  .others = 100 * allowed },
 	};
 	const struct budget_window nothing_else = { .ticks = ticks, .calls = calls, .bytes = 64 * calls };
@@ -92,20 +92,22 @@ static void test_what_is_fixed(void)
 
 		CHECK_EQUAL(verdict.interval, expected);
 		CHECK(verdict.cost > 30000);
-		CHECK_EQUAL(verdict.in_vain, windows[i].in_vain * costs.release * 1000000 / ticks);
+		CHECK_EQUAL(verdict.false_positives, windows[i].false_positives * costs.release * 1000000 / ticks);
 	}
 	// A thread that mostly releases what others have made may record the little it makes itself.
-	const struct budget_window consumer = { .ticks = ticks, .calls = 10, .bytes = 640, .in_vain = 10 * allowed };
+	const struct budget_window consumer = {
+		.ticks = ticks, .calls = 10, .bytes = 640, .false_positives = 10 * allowed
+	};
 
 	CHECK_EQUAL(budget_judge(&consumer, &costs, 30000, 1024).interval, 1);
 }
 
-// When records are thinned for the sake of releases that are looked for among them.
-static void test_thinning(void)
+// When records are downsampled for the sake of releases that are looked for among them.
+static void test_downsampling(void)
 {
 	static const struct {
-		struct budget_filter filter;
-		uint32_t in_vain, expected;
+		struct budget_bloom filter;
+		uint32_t false_positives, expected;
 	} cases[] = {
 		{ { 100000, 64, 0, 0, false }, 7500, 0 }, // a quarter of the budget
 		{ { 100000, 64, 0, 0, false },
@@ -142,7 +144,8 @@ static void test_thinning(void)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		CHECK_EQUAL(budget_thinning_interval(&cases[i].filter, cases[i].in_vain, 30000), cases[i].expected);
+		CHECK_EQUAL(budget_downsampling_interval(&cases[i].filter, cases[i].false_positives, 30000),
+			    cases[i].expected);
 }
 
 // All of them again only with room to spare; and an interval is left at once when the load goes.
@@ -220,7 +223,7 @@ static void test_absurd(void)
 			.records = values[i / 216 % 6],
 			.framed = values[i / 6 % 6],
 			.found = values[i / 36 % 6],
-			.in_vain = values[i / 1296],
+			.false_positives = values[i / 1296],
 			.others = values[i / 216 % 6],
 		};
 		uint64_t interval = budget_judge(&window, &costs, 1000000, 1).interval;
@@ -241,7 +244,7 @@ int main(void)
 {
 	test_steady_loads();
 	test_what_is_fixed();
-	test_thinning();
+	test_downsampling();
 	test_return();
 	test_credit();
 	test_sampled_all_the_same();

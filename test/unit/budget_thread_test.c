@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread under a budget: what it records is thinned when it costs too much, by itself and for others, and stands for
-// the same; and its interval goes up with the load and down without. Which clock it goes by does not matter here: it is
-// made to run so slowly or so fast that nothing else decides.
+// A thread under a budget: what it records is downsampled when it costs too much, by itself and for others, and stands
+// for the same; and its interval goes up with the load and down without. Which clock it goes by does not matter here:
+// it is made to run so slowly or so fast that nothing else decides.
 #include "check.h"
 #include "payload_region.h"
 
@@ -24,7 +24,7 @@ static struct thread_slot *begin(uint32_t budget)
 	struct thread_slot *slot;
 
 	payload_region_init(&made, 15000);
-	memset(payload_region_state.filter, 0, HS_FILTER_SIZE);
+	memset(payload_region_state.bloom, 0, HS_BLOOM_SIZE);
 	sampling_settings_begin(made.header, &settings, 1, SLOW);
 	while (!(slot = thread_slot_claim(arch_thread_pointer())))
 		continue;
@@ -69,20 +69,20 @@ static void add_block(uint64_t address, uint32_t ref, const struct block_record 
 
 // Thins all there is, and compares what it stands for with the truth, within five of its own standard errors. Returns
 // the number of records.
-static uint64_t thin_steady(struct thread_slot *slot, uint32_t interval, uint64_t bytes)
+static uint64_t downsample_steady(struct thread_slot *slot, uint32_t interval, uint64_t bytes)
 {
 	struct steady_sum sum = { .least = UINT32_MAX };
 	struct table_view view = made_view(&made);
 	double distance;
 
-	thinning_ask_for_budget(interval);
-	CHECK_EQUAL(thinning_budget_floor(), interval);
-	CHECK_EQUAL(made.header->thinning_position, 1 | HS_THINNING_BY_BUDGET);
-	while (thinning_is_under_way())
-		thinning_work(slot);
+	downsampling_ask_for_budget(interval);
+	CHECK_EQUAL(downsampling_budget_floor(), interval);
+	CHECK_EQUAL(made.header->downsampling_position, 1 | HS_DOWNSAMPLING_BY_BUDGET);
+	while (downsampling_is_under_way())
+		downsampling_work(slot);
 	table_visit_blocks(&view, add_block, &sum);
 	CHECK_EQUAL(view.damaged, 0);
-	CHECK_EQUAL(filter_records(), sum.estimate.records);
+	CHECK_EQUAL(bloom_records(), sum.estimate.records);
 	CHECK_EQUAL(made.header->budget_records, sum.estimate.records);
 	CHECK(sum.least == 1 || sum.least == interval); // 1: blocks as large as the interval
 	distance = sum.estimate.bytes - (double)bytes;
@@ -94,8 +94,8 @@ static uint64_t thin_steady(struct thread_slot *slot, uint32_t interval, uint64_
 	return sum.estimate.records;
 }
 
-// Under a budget: all are recorded; then what there is is thinned, twice; a thread that goes over its budget samples no
-// finer than that; and when it has little to do it records all again.
+// Under a budget: all are recorded; then what there is is downsampled, twice; a thread that goes over its budget
+// samples no finer than that; and when it has little to do it records all again.
 static void test_budget(void)
 {
 	const struct timespec while_ = { .tv_nsec = 100000 };
@@ -105,15 +105,15 @@ static void test_budget(void)
 	for (uint64_t i = 0; i < STEADY; i++, bytes += steady_size(i - 1))
 		record_steady(slot, i);
 	CHECK_EQUAL(slot->counters[COUNTER_allocations], STEADY);
-	CHECK_EQUAL(filter_records(), STEADY);
+	CHECK_EQUAL(bloom_records(), STEADY);
 	CHECK_EQUAL(made.header->always_exact, 1);
-	records = thin_steady(slot, 4096, bytes);
+	records = downsample_steady(slot, 4096, bytes);
 	CHECK(records > STEADY / 6 && records < STEADY / 3); // p of these sizes is 0.21 on average
 	CHECK_EQUAL(made.header->always_exact, 0);
 	CHECK_EQUAL(slot->interval, 1); // nothing is said of what is to come
-	records = thin_steady(slot, 65536, bytes);
+	records = downsample_steady(slot, 65536, bytes);
 	CHECK(records > STEADY / 100 && records < STEADY / 40); // 0.016
-	CHECK_EQUAL(slot->counters[COUNTER_thinned], STEADY - records);
+	CHECK_EQUAL(slot->counters[COUNTER_downsampled], STEADY - records);
 
 	// A budget for nothing at all.
 	made.header->budget = 1;
@@ -122,10 +122,10 @@ static void test_budget(void)
 	for (uint64_t i = 0; i < 64 && slot->interval == 1; i++)
 		record_steady(slot, STEADY + i);
 	CHECK_EQUAL(slot->interval, 65536); // by what the window had, some 16 KiB, it would be less
-	thinning_ease_budget(made.header->budget_floor_ticks + 1999999); // not for two seconds
-	CHECK_EQUAL(thinning_budget_floor(), 65536);
-	thinning_ease_budget(made.header->budget_floor_ticks + 2000000);
-	CHECK_EQUAL(thinning_budget_floor(), 32768);
+	downsampling_ease_budget(made.header->budget_floor_ticks + 1999999); // not for two seconds
+	CHECK_EQUAL(downsampling_budget_floor(), 65536);
+	downsampling_ease_budget(made.header->budget_floor_ticks + 2000000);
+	CHECK_EQUAL(downsampling_budget_floor(), 32768);
 
 	made.header->budget = HS_BUDGET_MAX;
 	for (uint64_t i = 0; i < 100000 && slot->interval != 1; i++) {
@@ -134,46 +134,46 @@ static void test_budget(void)
 		nanosleep(&while_, NULL);
 	}
 	CHECK_EQUAL(slot->interval, 1);
-	CHECK_EQUAL(thinning_budget_floor(), 32768);
+	CHECK_EQUAL(downsampling_budget_floor(), 32768);
 	payload_region_deinit(&made);
 }
 
-// Releases that are looked for among too many records have these thinned: also by a thread that only releases.
-static void test_releases_in_vain(void)
+// Releases that are looked for among too many records have these downsampled: also by a thread that only releases.
+static void test_release_false_positives(void)
 {
 	struct thread_slot *slot = begin(HS_BUDGET_MAX);
 	uint64_t i;
 
 	for (i = 0; i < STEADY / 2; i++)
 		record_steady(slot, i);
-	CHECK_EQUAL(filter_records(), STEADY / 2);
+	CHECK_EQUAL(bloom_records(), STEADY / 2);
 	made.header->budget = 1000;
 	made.header->ticks_per_us = FAST;
-	for (i = 0; i < 100000 && !thinning_budget_floor(); i++)
+	for (i = 0; i < 100000 && !downsampling_budget_floor(); i++)
 		release_steady(STEADY + i);
-	CHECK(thinning_budget_floor() >= 512);
-	while (thinning_is_under_way())
+	CHECK(downsampling_budget_floor() >= 512);
+	while (downsampling_is_under_way())
 		release_steady(STEADY + ++i);
-	CHECK(filter_records() < STEADY / 4);
-	CHECK_EQUAL(slot->counters[COUNTER_thinned], STEADY / 2 - filter_records());
+	CHECK(bloom_records() < STEADY / 4);
+	CHECK_EQUAL(slot->counters[COUNTER_downsampled], STEADY / 2 - bloom_records());
 	payload_region_deinit(&made);
 }
 
-// Before the filter can be saturated, records are thinned, whatever they cost.
-static void test_full_filter(void)
+// Before the filter can be saturated, records are downsampled, whatever they cost.
+static void test_full_bloom(void)
 {
 	struct thread_slot *slot = begin(HS_BUDGET_MAX);
 	uint64_t i = 0;
 
-	memset(payload_region_state.filter, 128, HS_FILTER_SIZE);
+	memset(payload_region_state.bloom, 128, HS_BLOOM_SIZE);
 	made.header->ticks_per_us = FAST;
 	for (; i < 1000; i++) {
 		release_steady(i);
 		record_steady(slot, i);
 	}
-	CHECK(filter_records() < BUDGET_FILTER_MOST + 1000);
-	CHECK(thinning_budget_floor() > 1);
-	CHECK(slot->counters[COUNTER_thinned] > 0);
+	CHECK(bloom_records() < BUDGET_BLOOM_MOST + 1000);
+	CHECK(downsampling_budget_floor() > 1);
+	CHECK(slot->counters[COUNTER_downsampled] > 0);
 	payload_region_deinit(&made);
 }
 
@@ -302,8 +302,8 @@ int main(void)
 	test_mean_size();
 	test_first_credit();
 	test_budget();
-	test_releases_in_vain();
-	test_full_filter();
+	test_release_false_positives();
+	test_full_bloom();
 	test_no_samples();
 	return CHECK_RESULT();
 }

@@ -33,9 +33,10 @@ enum regime {
 	SETTINGS_CHANGE_MUCH,
 	FOLLOWS_RECORDS, // each thread has its own, which depends on what it has recorded so far
 	CUT_GAPS,        // under a budget that is never looked at: its gaps are cut
-	THINNED, // records are kept or dropped afterwards, two times: the interval doubles, from 1 it goes to 256 first
-	BUDGET,  // all are recorded while that is affordable; then what there is is thinned, and thinned again, with
-		 // samples that came meanwhile; at the end all are recorded again
+	DOWNSAMPLED, // records are kept or dropped afterwards, two times: the interval doubles, from 1 it goes to 256
+		     // first
+	BUDGET, // all are recorded while that is affordable; then what there is is downsampled, and downsampled again,
+		// with samples that came meanwhile; at the end all are recorded again
 };
 
 struct population {
@@ -89,18 +90,18 @@ static const struct population populations[] = {
 	  6000,
 	  { { 8, 1 }, { 200, 1 }, { 1500, 3 }, { 5000, 40 } } },
 	{ "cut gaps", CUT_GAPS, 1 << 20, 8000, { { 64, 1 }, { 30000, 10 }, { 300000, 400 } } },
-	{ "thinned",
-	  THINNED,
+	{ "downsampled",
+	  DOWNSAMPLED,
 	  256,
 	  2000,
 	  { { 40, 1 }, { 200, 3 }, { 256, 10 }, { 700, 20 }, { 1023, 40 }, { 5000, 100 } } },
-	{ "exact, then thinned for the budget",
+	{ "exact, then downsampled for the budget",
 	  BUDGET,
 	  0,
 	  3000,
 	  { { 0, 1 }, { 40, 1 }, { 200, 3 }, { 1000, 10 }, { 1500, 20 }, { 3000, 40 }, { 5000, 100 } } },
-	{ "thinned, exact before",
-	  THINNED,
+	{ "downsampled, exact before",
+	  DOWNSAMPLED,
 	  1,
 	  2000,
 	  { { 0, 1 }, { 40, 1 }, { 200, 3 }, { 256, 10 }, { 300, 20 }, { 511, 40 }, { 5000, 100 } } },
@@ -141,8 +142,8 @@ struct truth {
 	double objects, bytes, objects_variance, bytes_variance, objects_skewness, bytes_skewness;
 };
 
-// A budget's interval in each sixth of a run, and what the records from then are thinned to in the end: twice, after
-// the second sixth and after the fourth.
+// A budget's interval in each sixth of a run, and what the records from then are downsampled to in the end: twice,
+// after the second sixth and after the fourth.
 static const uint32_t budget_intervals[] = { 1, 1, 2048, 1024, 4096, 1 },
 		      budget_ends[] = { 4096, 4096, 4096, 4096, 4096, 1 };
 
@@ -159,22 +160,22 @@ static uint32_t interval_of(const struct population *population, unsigned round)
 	return population->regime == SETTINGS_CHANGE_MUCH ? much[sixth] : population->interval;
 }
 
-static uint32_t thinned_once(uint32_t interval) { return interval == 1 ? 256 : 2 * interval; }
+static uint32_t downsampled_once(uint32_t interval) { return interval == 1 ? 256 : 2 * interval; }
 
 static uint32_t interval_at_end(const struct population *population, unsigned round)
 {
 	if (population->regime == BUDGET)
 		return budget_ends[round * 6 / population->rounds];
-	return thinned_once(thinned_once(population->interval));
+	return downsampled_once(downsampled_once(population->interval));
 }
 
-static bool is_thinned(const struct population *population)
+static bool is_downsampled(const struct population *population)
 {
-	return population->regime == THINNED || population->regime == BUDGET;
+	return population->regime == DOWNSAMPLED || population->regime == BUDGET;
 }
 
-// `thinned`: when records have been dropped, too.
-static struct truth find_truth(const struct population *population, bool thinned)
+// `downsampled`: when records have been dropped, too.
+static struct truth find_truth(const struct population *population, bool downsampled)
 {
 	struct truth truth = { 0 };
 
@@ -182,7 +183,7 @@ static struct truth find_truth(const struct population *population, bool thinned
 		for (unsigned k = 0; k < KINDS_MAX && population->kinds[k].each; k++) {
 			double size = (double)population->kinds[k].size;
 			uint32_t interval =
-				thinned ? interval_at_end(population, round) : interval_of(population, round);
+				downsampled ? interval_at_end(population, round) : interval_of(population, round);
 			double a = fmax(size, 1) / interval, odds = 1 / expm1(a); // (1 - p) / p
 			// third moment: (1 - p) (1 - 2 p) / p^2
 			double third = odds * (1 - 2 * -expm1(-a)) / -expm1(-a);
@@ -291,7 +292,7 @@ static void begin_run(const struct population *population, struct thread_slot *s
 		[CONSTANT] = SAMPLING_interval,        [COUNTED] = SAMPLING_words,
 		[SETTINGS_CHANGE] = SAMPLING_interval, [SETTINGS_CHANGE_MUCH] = SAMPLING_interval,
 		[FOLLOWS_RECORDS] = SAMPLING_interval, [CUT_GAPS] = SAMPLING_budget,
-		[THINNED] = SAMPLING_interval,         [BUDGET] = SAMPLING_interval
+		[DOWNSAMPLED] = SAMPLING_interval,     [BUDGET] = SAMPLING_interval
 	};
 	struct stack_node *node = made_ref(&made, stack);
 
@@ -310,7 +311,7 @@ static void begin_run(const struct population *population, struct thread_slot *s
 	}
 }
 
-static struct block_record kept[KEPT_MAX]; // where records are thinned
+static struct block_record kept[KEPT_MAX]; // where records are downsampled
 static size_t kept_count;
 
 static void allocate(const struct population *population, struct thread_slot *slot, uint64_t size, enum fault fault,
@@ -323,7 +324,7 @@ static void allocate(const struct population *population, struct thread_slot *sl
 
 	if (!choice.interval)
 		return;
-	if (is_thinned(population))
+	if (is_downsampled(population))
 		kept[kept_count++] = record;
 	else
 		estimate_add(&sums->live, &record);
@@ -338,8 +339,8 @@ static void allocate(const struct population *population, struct thread_slot *sl
 		follow_records(slot, &record, sums->live.records);
 }
 
-// What thinning does with each record of the table (inject/sampling/thinning.c).
-static void thin(struct thread_slot *slot, uint32_t interval)
+// What downsampling does with each record of the table (inject/sampling/downsampling.c).
+static void downsample(struct thread_slot *slot, uint32_t interval)
 {
 	size_t stay = 0;
 
@@ -361,9 +362,9 @@ static void follow_budget(const struct population *population, struct thread_slo
 {
 	change_settings(population, slot, round);
 	if (round == population->rounds / 3)
-		thin(slot, budget_intervals[2]);
+		downsample(slot, budget_intervals[2]);
 	else if (round == population->rounds * 2 / 3)
-		thin(slot, budget_intervals[4]);
+		downsample(slot, budget_intervals[4]);
 }
 
 static struct sums run_once(const struct population *population, struct thread_slot *slot, unsigned run,
@@ -382,11 +383,11 @@ static struct sums run_once(const struct population *population, struct thread_s
 			if (round % population->kinds[k].each == 0)
 				allocate(population, slot, population->kinds[k].size, fault, &sums);
 	}
-	if (population->regime == THINNED) {
-		thin(slot, thinned_once(population->interval));
-		thin(slot, thinned_once(thinned_once(population->interval)));
+	if (population->regime == DOWNSAMPLED) {
+		downsample(slot, downsampled_once(population->interval));
+		downsample(slot, downsampled_once(downsampled_once(population->interval)));
 	}
-	if (is_thinned(population)) {
+	if (is_downsampled(population)) {
 		for (size_t i = 0; i < kept_count; i++)
 			estimate_add(&sums.live, &kept[i]);
 	}
@@ -460,7 +461,7 @@ static void check_error(const struct population *population, const char *what, c
 
 static void test_population(const struct population *population, struct thread_slot *slot)
 {
-	const struct truth truth = find_truth(population, is_thinned(population)),
+	const struct truth truth = find_truth(population, is_downsampled(population)),
 			   allocated = find_truth(population, false);
 	const struct stack_node *node = made_ref(&made, stack);
 	struct tally objects = { 0 }, bytes = { 0 }, allocated_objects = { 0 }, allocated_bytes = { 0 },

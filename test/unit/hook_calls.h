@@ -74,9 +74,9 @@ static inline void *call_hook(hook_function *hook, uint64_t a, uint64_t b, const
 	return result_of_hook(hook(a, b, 0, island, &frame));
 }
 
-// The same for a hook with a usual way.
-static inline void *call_usual_hook(hook_function *usual, hook_function *made, hook_function *hook, uint64_t a,
-				    uint64_t b, const struct hook_island *island, uint64_t caller)
+// The same for a hook with a fast path.
+static inline void *call_fast_hook(hook_function *usual, hook_function *made, hook_function *hook, uint64_t a,
+				   uint64_t b, const struct hook_island *island, uint64_t caller)
 {
 	struct entry_frame frame = { .return_address = 0x1000 + caller };
 	struct hook_result result = usual(a, b, 0, island, &frame);
@@ -90,17 +90,17 @@ static inline void *call_usual_hook(hook_function *usual, hook_function *made, h
 
 static inline void *call_malloc(uint64_t size, const struct hook_island *island, uint64_t caller)
 {
-	return call_usual_hook(hook_malloc_usual, hook_malloc_made, hook_malloc, size, 0, island, caller);
+	return call_fast_hook(hook_malloc_fast, hook_malloc_made, hook_malloc, size, 0, island, caller);
 }
 
 static inline void *call_calloc(uint64_t count, uint64_t size, const struct hook_island *island, uint64_t caller)
 {
-	return call_usual_hook(hook_calloc_usual, hook_calloc_made, hook_calloc, count, size, island, caller);
+	return call_fast_hook(hook_calloc_fast, hook_calloc_made, hook_calloc, count, size, island, caller);
 }
 
 static inline void *call_new(uint64_t size, const struct hook_island *island, uint64_t caller)
 {
-	return call_usual_hook(hook_new_usual, hook_new_made, hook_new, size, 0, island, caller);
+	return call_fast_hook(hook_new_fast, hook_new_made, hook_new, size, 0, island, caller);
 }
 
 static inline void release(void *block)

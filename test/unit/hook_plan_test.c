@@ -119,7 +119,7 @@ static struct hs_error *plan(const struct child *child, struct planning *ret)
 	CHECK(error == NULL);
 	if (!error)
 		error = hook_plan_make(&ret->modules, &ret->maps, &ret->memory, &(struct hook_additions){ 0 },
-				       &ret->goals, &(struct findings){ 0 }, &ret->plan);
+				       &ret->goals, &(struct diagnostics){ 0 }, &ret->plan);
 	ret->milliseconds = now() - begin;
 	return error;
 }

@@ -31,7 +31,7 @@ static void test_hook(void)
 {
 	static const uint8_t jump[16] = { 0xe9, 0x0b, 0xf0, 0xff, 0xff, 0x45, 0x46, 0x47,
 					  0x48, 0x49, 0x4a, 0x4b, 0x4c, 0x4d, 0x4e, 0x4f };
-	struct hook_island island = make_island(0x1000, 3, 0x201000), other, way_out;
+	struct hook_island island = make_island(0x1000, 3, 0x201000), other, exit_point;
 	struct hook_record hook;
 
 	// 0x201005 - 0xff5 = 0x200010, the island's stub
@@ -51,7 +51,7 @@ static void test_hook(void)
 	other.size = 17;
 	CHECK(!inherited_hook(0x200000, &other, &hook));
 	other = island;
-	other.begin = 0x48; // 0x201005 - 0xfbd = 0x200048, in the short way
+	other.begin = 0x48; // 0x201005 - 0xfbd = 0x200048, in the inline fast path
 	CHECK(inherited_hook(0x200000, &other, &hook));
 	CHECK(memcmp(hook.new_bytes, "\xe9\x43\xf0\xff\xff", 5) == 0);
 	other.begin = HS_ISLAND_TRAMPOLINE_OFFSET;
@@ -60,11 +60,11 @@ static void test_hook(void)
 	CHECK(!inherited_hook(0x200000, &other, &hook));
 	other.begin = 0;
 	CHECK(!inherited_hook(0x200000, &other, &hook));
-	other.kind = HOOK_way_out; // begins with the copied code, and nowhere else
+	other.kind = HOOK_exit_point; // begins with the copied code, and nowhere else
 	other.begin = HS_ISLAND_TRAMPOLINE_OFFSET;
 	CHECK(!inherited_hook(0x200000, &other, &hook)); // the stub of another kind
-	hook_fill_island(0x1000, 3, HOOK_way_out, &(struct relocation_result){ 0 }, &way_out);
-	memcpy(other.stub, way_out.stub, sizeof(other.stub));
+	hook_fill_island(0x1000, 3, HOOK_exit_point, &(struct relocation_result){ 0 }, &exit_point);
+	memcpy(other.stub, exit_point.stub, sizeof(other.stub));
 	CHECK(inherited_hook(0x200000, &other, &hook));
 	other.begin = HS_ISLAND_STUB_OFFSET;
 	CHECK(!inherited_hook(0x200000, &other, &hook));

@@ -14,7 +14,7 @@ static struct {
 	unsigned left; // instructions before it is interrupted
 	bool has_come;
 	void (*meanwhile)(void); // NULL = the call is abandoned there, as a signal handler does with longjmp
-	sigjmp_buf way_out;
+	sigjmp_buf exit_point;
 } interrupted_call;
 
 static inline void interrupted_call_trap(int signal, siginfo_t *info, void *context)
@@ -30,7 +30,7 @@ static inline void interrupted_call_trap(int signal, siginfo_t *info, void *cont
 	interrupted_call.has_come = true;
 	registers[REG_EFL] &= ~(greg_t)0x100;
 	if (!interrupted_call.meanwhile)
-		siglongjmp(interrupted_call.way_out, 1);
+		siglongjmp(interrupted_call.exit_point, 1);
 	interrupted_call.meanwhile();
 }
 
@@ -59,7 +59,7 @@ static inline bool interrupted_call_run(void (*work)(void), unsigned instruction
 	sigemptyset(&action.sa_mask);
 	if (sigaction(SIGTRAP, &action, NULL) != 0)
 		exit(1);
-	if (sigsetjmp(interrupted_call.way_out, 1) == 0) {
+	if (sigsetjmp(interrupted_call.exit_point, 1) == 0) {
 		interrupted_call_steps();
 		work();
 		interrupted_call_ends();

@@ -7,9 +7,9 @@
 
 #include "inject/hook/block_events.h"
 #include "inject/hook/reentry.h"
-#include "inject/sampling/pass.h"
+#include "inject/sampling/downsampling.h"
 #include "inject/sampling/sampling.h"
-#include "inject/sampling/thinning.h"
+#include "inject/sampling/sampling_credit.h"
 #include "inject/table/live_table.h"
 #include "inject/table/record.h"
 #include "inject/table/stack_table.h"
@@ -19,9 +19,9 @@ enum { INTERVAL = 4096, SMALL = 16, FEWEST = 20 }; // FEWEST: instructions that 
 static struct made_region made;
 static struct thread_slot *slot;
 
-static struct thread_pass *own_pass(void)
+static struct sampling_credit *own_credit(void)
 {
-	return &payload_region_state.passes[thread_pass_index(arch_thread_pointer())];
+	return &payload_region_state.credits[sampling_credit_index(arch_thread_pointer())];
 }
 
 static void begin(const struct sampling_settings *settings)
@@ -37,24 +37,24 @@ static void begin(const struct sampling_settings *settings)
 static struct {
 	struct region_header header;
 	struct thread_slot slot;
-	struct thread_pass pass;
+	struct sampling_credit pass;
 } kept;
 
 static void keep_state(void)
 {
 	kept.header = *made.header;
 	memcpy(&kept.slot, slot, offsetof(struct thread_slot, walk));
-	kept.pass = *own_pass();
+	kept.pass = *own_credit();
 }
 
 static void restore_state(void)
 {
 	*made.header = kept.header;
 	memcpy(slot, &kept.slot, offsetof(struct thread_slot, walk));
-	*own_pass() = kept.pass;
+	*own_credit() = kept.pass;
 }
 
-static void take_pass(void) { *own_pass() = (struct thread_pass){ 0 }; }
+static void take_credit(void) { *own_credit() = (struct sampling_credit){ 0 }; }
 
 static bool ends_before_the_last; // the tool, killed
 
@@ -63,7 +63,7 @@ static void change_settings(void)
 {
 	made.header->sampling_mode = SAMPLING_exact;
 	slot->interval = 0;
-	take_pass();
+	take_credit();
 	if (!ends_before_the_last)
 		made.header->sampling_generation++;
 }
@@ -71,7 +71,7 @@ static void change_settings(void)
 // Whether the thread's next call may go by without the C code.
 static bool passes_unseen(void)
 {
-	return own_pass()->thread_pointer == arch_thread_pointer() && own_pass()->countdown > 0;
+	return own_credit()->thread_pointer == arch_thread_pointer() && own_credit()->countdown > 0;
 }
 
 static uint64_t bytes_drawn;
@@ -104,7 +104,7 @@ static void test_settings_change(void)
 		if (cases[i].has_begun)
 			draw();
 		if (cases[i].is_at_end) {
-			*pass_countdown(slot) = 1;
+			*credit_countdown(slot) = 1;
 			slot->gap_rest = 0;
 		}
 		keep_state();
@@ -182,7 +182,7 @@ static void test_node_abandoned(void)
 #define HEAP UINT64_C(0x7f0000000000)
 enum { RECORDS = 64 };
 
-// Of the records that are to be thinned, how many are as they were.
+// Of the records that are to be downsampled, how many are as they were.
 static unsigned count_unchanged(void)
 {
 	unsigned count = 0;
@@ -197,7 +197,7 @@ static unsigned count_unchanged(void)
 
 static unsigned unchanged_before;
 
-static void thin(void) { thinning_work(slot); }
+static void downsample(void) { downsampling_work(slot); }
 
 static void begin_dump(void)
 {
@@ -205,7 +205,7 @@ static void begin_dump(void)
 	unchanged_before = count_unchanged();
 }
 
-// A dump that begins in the middle of a step of the thinning: the record at hand may change, the next ones stay.
+// A dump that begins in the middle of a step of the downsampling: the record at hand may change, the next ones stay.
 static void test_dump_begins(void)
 {
 	enum { POINTS = 40, APART = 61 }; // instructions; some records are reached
@@ -222,9 +222,9 @@ static void test_dump_begins(void)
 				(struct block_record){ .size = 8, .interval = INTERVAL, .epoch = 1 };
 			*live_table_make_narrow(HEAP + 16 * i, &slot->spare_page) = ref;
 		}
-		thinning_ask();
-		made.header->thinning_position = 1 + THINNING_SAMPLE_PARTS + (HEAP >> 29 << HS_MIDDLE_BITS);
-		CHECK(interrupted_call_run(thin, point * APART, begin_dump));
+		downsampling_ask();
+		made.header->downsampling_position = 1 + DOWNSAMPLING_SAMPLE_PARTS + (HEAP >> 29 << HS_MIDDLE_BITS);
+		CHECK(interrupted_call_run(downsample, point * APART, begin_dump));
 		CHECK(count_unchanged() + 1 >= unchanged_before);
 		fewest = unchanged_before < fewest ? unchanged_before : fewest;
 		payload_region_deinit(&made);
@@ -237,7 +237,7 @@ static bool is_replaced;
 
 static void take(void) { taken = live_table_take_narrow(entry); }
 
-// Another thread's thinning puts a copy of the record in its place, and gives the old one back.
+// Another thread's downsampling puts a copy of the record in its place, and gives the old one back.
 static void replace_record(void)
 {
 	uint32_t before = 1000;
@@ -246,7 +246,7 @@ static void replace_record(void)
 }
 
 // Who releases a block gives back the record that it has taken out, and no other one.
-static void test_release_while_thinned(void)
+static void test_release_while_downsampled(void)
 {
 	unsigned instruction = 0, wrong = 0, replaced = 0;
 	bool has_come = true;
@@ -277,32 +277,32 @@ static void write_record(uint64_t size)
 // The block is released, and the next one at its address has the same record.
 static void come_again(void) { write_record(NEW_SIZE); }
 
-// A record that thinning is about to replace is given back meanwhile, and serves another block: that one keeps its own
-// content.
+// A record that downsampling is about to replace is given back meanwhile, and serves another block: that one keeps its
+// own content.
 static void test_record_serves_again(void)
 {
 	enum { INSTRUCTIONS = 600, APART = 5 };
 	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = INTERVAL };
-	unsigned wrong = 0, thinned = 0;
+	unsigned wrong = 0, downsampled = 0;
 
 	begin(&settings);
 	slot->random = 1;
 	entry = live_table_make_narrow(HEAP, &slot->spare_page);
 	*entry = record_take(slot);
 	taken = *entry;
-	thinning_ask();
-	made.header->thinning_position = 1 + THINNING_SAMPLE_PARTS + (HEAP >> 29 << HS_MIDDLE_BITS);
+	downsampling_ask();
+	made.header->downsampling_position = 1 + DOWNSAMPLING_SAMPLE_PARTS + (HEAP >> 29 << HS_MIDDLE_BITS);
 	keep_state();
 	for (unsigned instruction = 0; instruction < INSTRUCTIONS; instruction += APART) {
 		*entry = taken;
 		write_record(OLD_SIZE);
-		wrong += !interrupted_call_run(thin, instruction, come_again);
+		wrong += !interrupted_call_run(downsample, instruction, come_again);
 		wrong += !*entry || ((const struct block_record *)made_ref(&made, *entry))->size != NEW_SIZE;
-		thinned += *entry != taken;
+		downsampled += *entry != taken;
 		restore_state();
 	}
 	CHECK_EQUAL(wrong, 0);
-	CHECK(thinned > 0);
+	CHECK(downsampled > 0);
 	payload_region_deinit(&made);
 }
 
@@ -385,18 +385,18 @@ static void test_room_is_taken(void)
 	free_count = slot->free_count;
 	keep_state();
 	for (; has_come; instruction += 7) { // the time between is long
-		uint32_t in_filter = 0;
+		uint32_t in_bloom = 0;
 		bool is_shown;
 
 		*last_of_bucket() = 0;
-		memset(payload_region_state.filter, 0, HS_FILTER_SIZE);
+		memset(payload_region_state.bloom, 0, HS_BLOOM_SIZE);
 		has_come = interrupted_call_run(allocate, instruction, take_last_of_bucket);
 		is_shown = sample_table_find(address_in(100)) != NULL;
-		for (unsigned i = 0; i < HS_FILTER_SIZE; i++)
-			in_filter += payload_region_state.filter[i];
+		for (unsigned i = 0; i < HS_BLOOM_SIZE; i++)
+			in_bloom += payload_region_state.bloom[i];
 		wrong += slot->counters[COUNTER_lost_region_full] != !is_shown ||
 			 slot->counters[COUNTER_lost_region_full_bytes] != (is_shown ? 0 : SMALL) ||
-			 slot->free_count != free_count - is_shown || in_filter != is_shown;
+			 slot->free_count != free_count - is_shown || in_bloom != is_shown;
 		lost += !is_shown;
 		restore_state();
 	}
@@ -470,7 +470,7 @@ static void test_batch_comes_back(void)
 int main(void)
 {
 	test_batch_comes_back();
-	test_release_while_thinned();
+	test_release_while_downsampled();
 	test_record_serves_again();
 	test_spare_page();
 	test_room_is_taken();

@@ -54,7 +54,7 @@ static const struct ledger_line *line(const struct made_ledger *made, const char
 static void test_counters(void)
 {
 	static const char *const losses[] = { "lost_region_full",    "lost_signal_reentry", "lost_address_range",
-					      "lost_thinning",       "lost_no_slot",        "lost_no_thread_pointer",
+					      "lost_downsampling",   "lost_no_slot",        "lost_no_thread_pointer",
 					      "lost_shared_pointer", "left_to_operator",    "modules_lost",
 					      "table_damaged",       "abandoned",           "whole_frees" };
 	struct made_ledger made;
@@ -199,9 +199,10 @@ static void test_hooks(void)
 	hook->verdict = VERDICT_COUNT;
 	hook = made_hook(&made.region, "");
 	hook->verdict = VERDICT_changed;
-	memset(hook->name, 'x', sizeof(hook->name));                             // not terminated
-	made_hook(&made.region, "cfree")->verdict = VERDICT_forwards;            // nothing is missing
-	made_hook(&made.region, "way out of operator new")->kind = HOOK_way_out; // of a function that is counted itself
+	memset(hook->name, 'x', sizeof(hook->name));                  // not terminated
+	made_hook(&made.region, "cfree")->verdict = VERDICT_forwards; // nothing is missing
+	made_hook(&made.region, "exit point of operator new")->kind =
+		HOOK_exit_point; // of a function that is counted itself
 	made_hook(&made.region, "_dl_debug_state")->kind = HOOK_loader_event;
 	build(&made);
 	CHECK_EQUAL(line(&made, "hooks")->value, 2);

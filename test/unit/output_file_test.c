@@ -126,7 +126,7 @@ static void test_symbolic_link(void)
 	struct stat status;
 	uint64_t size;
 
-	snprintf(target, sizeof(target), "%s", in_directory("victim"));
+	snprintf(target, sizeof(target), "%s", in_directory("carrier"));
 	snprintf(link, sizeof(link), "%s", in_directory("link"));
 
 	HS_CLEANUP_CLOSE int fd = open(target, O_WRONLY | O_CREAT, 0644);
@@ -183,14 +183,14 @@ static void test_planted(void)
 
 	if (!is_root())
 		return;
-	CHECK(mkdir(in_directory("victim"), 0700) == 0 && chmod(directory, 01777) == 0);
+	CHECK(mkdir(in_directory("carrier"), 0700) == 0 && chmod(directory, 01777) == 0);
 
 	// Somebody's link in the place of the file, to something and to nothing: it stays, and what it leads to.
-	CHECK(symlink("victim/file", in_directory("link")) == 0 &&
+	CHECK(symlink("carrier/file", in_directory("link")) == 0 &&
 	      lchown(in_directory("link"), SOMEBODY, SOMEBODY) == 0);
 	CHECK(fails_with(output_file_create(in_directory("link"), &file),
 			 ": a symbolic link that belongs to user 65534"));
-	CHECK(access(in_directory("victim/file"), F_OK) != 0);
+	CHECK(access(in_directory("carrier/file"), F_OK) != 0);
 	unlink(in_directory("link"));
 
 	// Somebody's file there.
@@ -219,7 +219,7 @@ static void test_planted(void)
 	CHECK(chmod(directory, 01777) == 0);
 
 	// Somebody's link in the place of a directory is not followed; one's own is.
-	CHECK(symlink("victim", in_directory("way")) == 0);
+	CHECK(symlink("carrier", in_directory("way")) == 0);
 	CHECK(!output_file_create(in_directory("way/out"), &file));
 	output_file_discard(&file);
 	CHECK(lchown(in_directory("way"), SOMEBODY, SOMEBODY) == 0);
@@ -234,7 +234,7 @@ static void test_planted(void)
 	CHECK(fstat(of_root, &status) == 0 && status.st_size == 0 && status.st_nlink == 1);
 	unlink(in_directory("of_root"));
 	unlink(in_directory("link_of_root"));
-	CHECK(rmdir(in_directory("victim")) == 0);
+	CHECK(rmdir(in_directory("carrier")) == 0);
 	CHECK_EQUAL(count_entries(), 0);
 	CHECK(chmod(directory, 0700) == 0);
 }

@@ -68,7 +68,7 @@ static void check_case(size_t number)
 	if (live_target_open(child.pid, &target)) {
 		error = hook_plan_make(&target.modules, &target.maps, &target.memory,
 				       &(struct hook_additions){ &addition, cases[number].addition != NULL }, &goals,
-				       &(struct findings){ 0 }, &plan);
+				       &(struct diagnostics){ 0 }, &plan);
 		if ((error != NULL) != (cases[number].refused != NULL) ||
 		    (error && !strstr(error->message, cases[number].refused)))
 			fprintf(stderr, "%s: %s\n", cases[number].what, error ? error->message : "hooked");

@@ -65,8 +65,8 @@ static inline void payload_region_init(struct made_region *region, uint64_t page
 	*region = (struct made_region){ .bytes = payload_region_place, .size = size };
 	region->header = (struct region_header *)region->bytes;
 	made_region_begin(region->bytes, size);
-	memset(payload_region_state.filter, 0, sizeof(payload_region_state.filter));
-	memset(payload_region_state.passes, 0, sizeof(payload_region_state.passes));
+	memset(payload_region_state.bloom, 0, sizeof(payload_region_state.bloom));
+	memset(payload_region_state.credits, 0, sizeof(payload_region_state.credits));
 }
 
 static inline void payload_region_deinit(struct made_region *region)

@@ -321,7 +321,7 @@ static void test_estimates(void)
 		{ SAMPLING_exact, 1, 0, 0, 1, true }, // exact again
 		{ SAMPLING_exact, 4096, 0, 0, 1, true },
 		{ SAMPLING_interval, 4096, 0, 0, 4096, true },
-		{ SAMPLING_interval, 4096, 16384, 0, 16384, true }, // thinned
+		{ SAMPLING_interval, 4096, 16384, 0, 16384, true }, // downsampled
 		{ SAMPLING_words, 4096, 0, 0, 4096, true },
 		{ SAMPLING_budget, 0, 0, 1, 1, false }, // within it
 		{ SAMPLING_budget, 0, 0, 0, 8192, true },

@@ -126,7 +126,7 @@ static void test_totals_during_dump(void)
 	nodes[0] = made_ref(&made, a), nodes[1] = made_ref(&made, b);
 	entry = &slot->totals[totals_index(a)];
 	totals_add(slot, a, 10);
-	made.header->removal_flags = REMOVAL_FILTERS; // no dump
+	made.header->removal_flags = REMOVAL_COUNTS_BLOOM; // no dump
 	totals_add(slot, a, 20);
 	made.header->removal_flags |= REMOVAL_LOGS;
 	totals_add(slot, b, 5);

@@ -29,7 +29,7 @@ static inline struct thread_slot *slot_begin(const void *low, const void *high)
 	slot->stack_low = (uint64_t)low;
 	slot->stack_high = (uint64_t)high;
 	slot->interval = 4096;
-	pass_give(slot, PASS);
+	credit_give(slot, PASS);
 	return slot;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which calls are taken for one from within another (inject/hook/reentry.h): below a hook that runs, and after one that
-// was left; of watched calls, the thread's next ones. And what becomes of the pass meanwhile; and guards that were left
-// over, where the stack is no longer there.
+// was left; of watched calls, the thread's next ones. And what becomes of the sampling credit meanwhile; and guards
+// that were left over, where the stack is no longer there.
 #define CODE UINT64_C(0x600000000000) // where the payload's image is
 enum { CODE_SIZE = 0x8000 };
 
@@ -25,7 +25,7 @@ static void check_next(int line, uint64_t *place, bool return_address_stands, co
 	enum nesting nesting;
 
 	CHECK(watch(slot, stack + PLACE));
-	CHECK_EQUAL(*pass_countdown(slot), 0);
+	CHECK_EQUAL(*credit_countdown(slot), 0);
 	if (!return_address_stands)
 		stack[PLACE] = 0x5678;
 	nesting = reentry_enter(slot, (uint64_t)place, island);
@@ -33,11 +33,11 @@ static void check_next(int line, uint64_t *place, bool return_address_stands, co
 		fprintf(stderr, "line %d:\n", line);
 	CHECK_EQUAL(nesting, is_nested ? NESTED : OUTERMOST);
 	CHECK_EQUAL(trust(), is_nested ? HS_TRUST_NEVER : 1);
-	CHECK_EQUAL(*pass_countdown(slot), is_nested ? 0 : PASS);
+	CHECK_EQUAL(*credit_countdown(slot), is_nested ? 0 : PASS);
 	// but not the one after it: the return address may be left over below all that the program does from then on
 	if (is_nested) {
 		CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE - 20), &malloc_island), OUTERMOST);
-		CHECK_EQUAL(*pass_countdown(slot), PASS);
+		CHECK_EQUAL(*credit_countdown(slot), PASS);
 		CHECK_EQUAL(trust(), HS_TRUST_NEVER);
 		reentry_leave(slot);
 		CHECK(!watch(slot, stack + PLACE)); // nor is the operator watched again
@@ -71,7 +71,7 @@ static void test_handler(void)
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)(other_stack + 5), &malloc_island), REENTERED);
 	reentry_enter_original(slot);
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE + 1), &malloc_island), OUTERMOST);
-	CHECK_EQUAL(*pass_countdown(slot), PASS);
+	CHECK_EQUAL(*credit_countdown(slot), PASS);
 	payload_region_deinit(&made);
 }
 
@@ -196,7 +196,8 @@ static void test_left(void)
 	payload_region_deinit(&made);
 }
 
-// A watched function whose ways out are hooked: nothing passes until it returns, and then the gap goes on where it was.
+// A watched function whose exit points are hooked: nothing passes until it returns, and then the gap goes on where it
+// was.
 static void test_awaited(void)
 {
 	const struct entry_frame *frame =
@@ -211,7 +212,7 @@ static void test_awaited(void)
 		stack[PLACE] = stack[PLACE - 1] = 0x1234;
 		CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE), &operator_island), OUTERMOST);
 		reentry_await(slot, frame);
-		CHECK_EQUAL(*pass_countdown(slot), is_exact ? PASS : 0);
+		CHECK_EQUAL(*credit_countdown(slot), is_exact ? PASS : 0);
 		CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE - 8), &malloc_island), NESTED);
 		CHECK(!reentry_has_returned(slot, deeper)); // another function's return
 		stack[PLACE] = 0x5678;
@@ -219,7 +220,7 @@ static void test_awaited(void)
 		stack[PLACE] = 0x1234;
 		CHECK(slot->awaits && slot->in_original);
 		CHECK(reentry_has_returned(slot, frame));
-		CHECK_EQUAL(*pass_countdown(slot), PASS);
+		CHECK_EQUAL(*credit_countdown(slot), PASS);
 		CHECK(!slot->awaits && !slot->in_original && slot->guard == (uint64_t)(stack + PLACE));
 		CHECK(!reentry_has_returned(slot, frame)); // once
 		reentry_leave(slot);
@@ -232,7 +233,7 @@ static void test_awaited(void)
 	reentry_await(slot, frame);
 	stack[PLACE] = 0x5678;
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE - 8), &malloc_island), OUTERMOST);
-	CHECK_EQUAL(*pass_countdown(slot), PASS);
+	CHECK_EQUAL(*credit_countdown(slot), PASS);
 	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 1);
 	payload_region_deinit(&made);
 }

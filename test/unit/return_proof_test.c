@@ -32,7 +32,7 @@ static enum outcome outcome_of(const struct live_target *target, const char *tex
 	for (unsigned i = 0; i < HOOK_KIND_COUNT; i++)
 		goals.entries[i] = UINT64_C(0x600000000000) + i * 64;
 	error = hook_plan_make(&target->modules, &target->maps, &target->memory,
-			       &(struct hook_additions){ &addition, 1 }, &goals, &(struct findings){ 0 }, &plan);
+			       &(struct hook_additions){ &addition, 1 }, &goals, &(struct diagnostics){ 0 }, &plan);
 	if (error) {
 		if (strstr(error->message, "add the word nothrow"))
 			outcome = REFUSED;
@@ -44,7 +44,7 @@ static enum outcome outcome_of(const struct live_target *target, const char *tex
 	for (size_t i = 0; i < plan.count && !error; i++) {
 		const struct hook_record *record = &plan.hooks[i].record;
 
-		if (strcmp(record->name, addition.name) == 0 && record->kind != HOOK_way_out &&
+		if (strcmp(record->name, addition.name) == 0 && record->kind != HOOK_exit_point &&
 		    record->verdict == VERDICT_ok)
 			outcome = record->kind == HOOK_watched ? WATCHED : PROVED;
 	}

@@ -10,7 +10,7 @@ static struct payload_state_words {
 #include "hook_calls.h"
 
 #include "inject/hook/block_events.h"
-#include "snapshot/copy/processor_barrier.h"
+#include "snapshot/copy/membarrier.h"
 #include "snapshot/copy/running_copy.h"
 
 enum { SAMPLES = HS_SAMPLE_BUCKET_ENTRIES + 10, BUCKET = 77 };
@@ -30,13 +30,13 @@ static void release_all(void)
 static void (*while_copied)(void) = release_all;
 
 // The dump has its cut, and has copied nothing yet.
-bool processor_barrier_pass(void)
+bool membarrier_run(void)
 {
 	while_copied();
 	return true;
 }
 
-bool processor_barrier_exists(void) { return true; }
+bool membarrier_exists(void) { return true; }
 
 static void count_block(uint64_t address, uint32_t ref, const struct block_record *record, void *context)
 {

@@ -8,7 +8,7 @@
 #include "stepped_thread.h"
 
 #include "attach/guard/interrupt.h"
-#include "snapshot/copy/processor_barrier.h"
+#include "snapshot/copy/membarrier.h"
 #include "snapshot/copy/running_copy.h"
 #include "snapshot/profile/aggregate.h"
 
@@ -271,9 +271,9 @@ void interrupt_install(void) {}
 void fault_kills(pid_t pid) { (void)pid; }
 
 // Threads that stand have nothing in a processor's buffer.
-bool processor_barrier_exists(void) { return true; }
+bool membarrier_exists(void) { return true; }
 
-bool processor_barrier_pass(void)
+bool membarrier_run(void)
 {
 	dump_reaches(&made);
 	return true;

@@ -93,7 +93,7 @@ static void begin_samples(void)
 	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = SMALL_SIZE };
 	struct thread_slot *slots = (struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS);
 
-	memset(payload_region_state.filter, 0, HS_FILTER_SIZE);
+	memset(payload_region_state.bloom, 0, HS_BLOOM_SIZE);
 	sampling_settings_begin(made.header, &settings, 1, 2000);
 	for (unsigned i = 0; i < HS_THREAD_SLOTS; i++)
 		if (made.header->used_slots[i / 64] >> (i % 64) & 1)

@@ -342,7 +342,7 @@ static int stress(enum sampling_mode mode)
 	if (mode != SAMPLING_exact) {
 		pool_fill();
 		hooked = (struct hooked_functions){ pool_malloc, NULL, pool_realloc, pool_free };
-		memset(payload_region_state.filter, 0, HS_FILTER_SIZE);
+		memset(payload_region_state.bloom, 0, HS_BLOOM_SIZE);
 		sampling_settings_begin(made.header, &settings, 1, 2000);
 	}
 	make_islands();

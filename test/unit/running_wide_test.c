@@ -11,7 +11,7 @@ static struct payload_state_words {
 #include "hook_calls.h"
 
 #include "inject/hook/block_events.h"
-#include "snapshot/copy/processor_barrier.h"
+#include "snapshot/copy/membarrier.h"
 #include "snapshot/copy/running_copy.h"
 
 // The dump's reads of what threads may change.
@@ -29,13 +29,13 @@ static struct made_region made;
 static void (*while_copied)(void);
 
 // The dump has its cut, and has copied nothing yet.
-bool processor_barrier_pass(void)
+bool membarrier_run(void)
 {
 	while_copied();
 	return true;
 }
 
-bool processor_barrier_exists(void) { return true; }
+bool membarrier_exists(void) { return true; }
 
 static uint64_t address_of(unsigned i) { return HEAP + i * UINT64_C(4096) + i % 4 * 16; }
 

@@ -57,7 +57,7 @@ static struct thread_slot *begin(uint64_t pages)
 	struct thread_slot *slot;
 
 	payload_region_init(&made, pages);
-	memset(payload_region_state.filter, 0, HS_FILTER_SIZE);
+	memset(payload_region_state.bloom, 0, HS_BLOOM_SIZE);
 	sampling_settings_begin(made.header, &settings, 1, 2000);
 	while (!(slot = thread_slot_claim(arch_thread_pointer())))
 		continue;
@@ -124,8 +124,8 @@ static uint64_t filtered(void)
 {
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < HS_FILTER_SIZE; i++)
-		sum += payload_region_state.filter[i];
+	for (unsigned i = 0; i < HS_BLOOM_SIZE; i++)
+		sum += payload_region_state.bloom[i];
 	return sum;
 }
 
@@ -275,7 +275,7 @@ static void test_finish(void)
 	payload_region_deinit(&made);
 }
 
-// Another thread's step comes between finding an entry and taking it.
+// Another thread's step comes between diagnostic an entry and taking it.
 static void test_stale_entry(void)
 {
 	enum { BUCKET = 12 };
@@ -286,7 +286,7 @@ static void test_stale_entry(void)
 	allocate(slot, address, sampled);
 	entry = recorded(address).entry;
 	ref = sample_table_ref(entry, address);
-	CHECK(sample_table_exchange(entry, address, ref, fresh)); // thinning has put another record there
+	CHECK(sample_table_exchange(entry, address, ref, fresh)); // downsampling has put another record there
 	CHECK(!sample_table_exchange(entry, address, ref, 0));
 	CHECK_EQUAL(sample_table_take(entry, address), fresh);
 	CHECK_EQUAL(sample_table_take(entry, address), 0);
@@ -309,7 +309,7 @@ static void test_exact(void)
 
 	if (mprotect(made.bytes + HS_OFFSET_SAMPLES, HS_SAMPLE_TABLE_SIZE, PROT_NONE) != 0)
 		exit(1);
-	memset(payload_region_state.filter, HS_FILTER_SATURATED, HS_FILTER_SIZE);
+	memset(payload_region_state.bloom, HS_BLOOM_SATURATED, HS_BLOOM_SIZE);
 	allocate(slot, 0x10000, exact);
 	allocate(slot, 0x10000, exact);
 	begin_reallocation(slot, 0x10000, &reallocation);
@@ -317,9 +317,9 @@ static void test_exact(void)
 	reentry_leave(slot);
 	give_back(0x20000);
 	give_back(0x30000);
-	__atomic_store_n(&made.header->thinning_position, 1, __ATOMIC_RELAXED);
-	thinning_work(slot);
-	CHECK(made.header->thinning_position > THINNING_SAMPLE_PARTS);
+	__atomic_store_n(&made.header->downsampling_position, 1, __ATOMIC_RELAXED);
+	downsampling_work(slot);
+	CHECK(made.header->downsampling_position > DOWNSAMPLING_SAMPLE_PARTS);
 	CHECK_EQUAL(made.header->samples_used, 0);
 	CHECK_EQUAL(slot->counters[COUNTER_frees], 1);
 	if (mprotect(made.bytes + HS_OFFSET_SAMPLES, HS_SAMPLE_TABLE_SIZE, PROT_READ | PROT_WRITE) != 0)
@@ -348,7 +348,7 @@ static void put_and_take(unsigned number)
 			continue;
 		entry = sample_table_find(address);
 		wrong[number] += !entry || sample_table_ref(entry, address) != ref;
-		if (round % 2 && entry) // as thinning does
+		if (round % 2 && entry) // as downsampling does
 			wrong[number] += !sample_table_exchange(entry, address, ref, ref + 1) ||
 					 sample_table_exchange(entry, address, ref, 0);
 		if (entry)
@@ -377,31 +377,31 @@ static void test_threads(void)
 
 // A counter of the filter stands for as many records as it says, up to the last value: that may stand for more, and
 // stays.
-static void test_filter_counters(void)
+static void test_bloom_counters(void)
 {
 	const uint64_t address = 0x7f0000001230;
-	const uint8_t *counter = &payload_region_state.filter[filter_index(address)];
+	const uint8_t *counter = &payload_region_state.bloom[bloom_index(address)];
 
 	begin(8);
-	CHECK(filter_excludes(address));
-	for (unsigned i = 1; i < HS_FILTER_SATURATED; i++) {
-		filter_add(address);
+	CHECK(bloom_excludes(address));
+	for (unsigned i = 1; i < HS_BLOOM_SATURATED; i++) {
+		bloom_add(address);
 		CHECK_EQUAL(*counter, i);
-		CHECK(!filter_excludes(address));
+		CHECK(!bloom_excludes(address));
 	}
-	for (unsigned i = HS_FILTER_SATURATED - 1; i-- > 0;) {
-		filter_remove(address);
+	for (unsigned i = HS_BLOOM_SATURATED - 1; i-- > 0;) {
+		bloom_remove(address);
 		CHECK_EQUAL(*counter, i);
 	}
-	CHECK(filter_excludes(address));
-	filter_remove(address); // one too many
+	CHECK(bloom_excludes(address));
+	bloom_remove(address); // one too many
 	CHECK_EQUAL(*counter, 0);
-	for (unsigned i = 0; i < 2 * HS_FILTER_SATURATED; i++)
-		filter_add(address);
-	CHECK_EQUAL(*counter, HS_FILTER_SATURATED);
-	for (unsigned i = 0; i < 2 * HS_FILTER_SATURATED; i++)
-		filter_remove(address);
-	CHECK_EQUAL(*counter, HS_FILTER_SATURATED);
+	for (unsigned i = 0; i < 2 * HS_BLOOM_SATURATED; i++)
+		bloom_add(address);
+	CHECK_EQUAL(*counter, HS_BLOOM_SATURATED);
+	for (unsigned i = 0; i < 2 * HS_BLOOM_SATURATED; i++)
+		bloom_remove(address);
+	CHECK_EQUAL(*counter, HS_BLOOM_SATURATED);
 	payload_region_deinit(&made);
 }
 
@@ -441,7 +441,7 @@ int main(void)
 	test_stale_entry();
 	test_exact();
 	test_threads();
-	test_filter_counters();
+	test_bloom_counters();
 	test_freed_again();
 	return CHECK_RESULT();
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Estimates where gaps are broken off: threads of a few blocks that have one control block after another, in the same
-// slot or in others; threads that end in a hook; signal handlers within a short way; a least interval that goes up.
-// Each run makes blocks of known sizes by the payload's own code (sampling.c, thread_slot.c), with the short way of
-// entry.S in C, and adds up what the records stand for. Seeds are fixed, so it fails always or never.
+// slot or in others; threads that end in a hook; signal handlers within an inline fast path; a least interval that goes
+// up. Each run makes blocks of known sizes by the payload's own code (sampling.c, thread_slot.c), with the inline fast
+// path of entry.S in C, and adds up what the records stand for. Seeds are fixed, so it fails always or never.
 #define PAYLOAD_CONFIG .tid_offset = 16
 #include "check.h"
 #include "payload_region.h"
@@ -61,9 +61,9 @@ static struct thread_slot *current_slot(void)
 	return slot;
 }
 
-static struct thread_pass *current_pass(void)
+static struct sampling_credit *current_credit(void)
 {
-	return &payload_region_state.passes[thread_pass_index(now.thread_pointer)];
+	return &payload_region_state.credits[sampling_credit_index(now.thread_pointer)];
 }
 
 static struct choice note(uint64_t size, struct choice choice)
@@ -81,21 +81,21 @@ static struct choice note(uint64_t size, struct choice choice)
 
 static void in_c_code(uint64_t size) { (void)note(size, sampling_choose(current_slot(), size)); }
 
-// As a malloc whose function is trusted. `interrupts`: where the short way is about to undo what it has subtracted, a
-// handler allocates.
+// As a malloc whose function is trusted. `interrupts`: where the inline fast path is about to undo what it has
+// subtracted, a handler allocates.
 static void allocate_interrupted(uint64_t size, uint64_t interrupts)
 {
-	struct thread_pass *pass = current_pass();
+	struct sampling_credit *credit = current_credit();
 
-	if (size && pass->thread_pointer == now.thread_pointer) {
-		pass->countdown -= (int64_t)size;
-		if (pass->countdown > 0) {
+	if (size && credit->thread_pointer == now.thread_pointer) {
+		credit->countdown -= (int64_t)size;
+		if (credit->countdown > 0) {
 			(void)note(size, (struct choice){ 0, 0 });
 			return;
 		}
 		if (interrupts)
 			in_c_code(interrupts);
-		pass->countdown += (int64_t)size;
+		credit->countdown += (int64_t)size;
 	}
 	in_c_code(size);
 }
@@ -196,27 +196,27 @@ static void interrupted(unsigned run)
 // Handlers that never come back: the gap must not stay broken off.
 static void left_by_handlers(unsigned run)
 {
-	struct thread_pass *pass;
+	struct sampling_credit *credit;
 
 	(void)run;
 	begin_thread(0);
 	for (unsigned i = 0; i < 4000; i++) {
 		allocate(500);
-		pass = current_pass();
-		if (i % 400 == 0 && pass->thread_pointer == now.thread_pointer)
-			pass->countdown = -500; // a short way that was left
+		credit = current_credit();
+		if (i % 400 == 0 && credit->thread_pointer == now.thread_pointer)
+			credit->countdown = -500; // an inline fast path that was left
 	}
 }
 
-// Dumps that take the passes, so that nobody knows what is left of a gap.
-static void passes_are_taken(unsigned run)
+// Dumps that take the sampling credits, so that nobody knows what is left of a gap.
+static void credits_are_taken(unsigned run)
 {
 	(void)run;
 	begin_thread(0);
 	for (unsigned i = 0; i < 4000; i++) {
 		allocate(1000);
 		if (i % 30 == 7)
-			memset(payload_region_state.passes, 0, sizeof(payload_region_state.passes));
+			memset(payload_region_state.credits, 0, sizeof(payload_region_state.credits));
 	}
 }
 
@@ -227,7 +227,7 @@ static void floor_rises(unsigned run)
 		begin_thread(thread % 3);
 		for (unsigned i = 0; i < 10; i++)
 			allocate(1000);
-		if (thread % 20 == 10) { // as thinning_ask
+		if (thread % 20 == 10) { // as downsampling_ask
 			made.header->interval_floor = 4096 << thread / 40;
 			made.header->sampling_generation++;
 		}
@@ -250,7 +250,7 @@ static void growing(unsigned run)
 	begin_thread(0);
 	for (unsigned i = 0; i < 300; i++)
 		for (uint64_t size = 16; size <= 8192; size *= 2)
-			in_c_code(size); // realloc never takes the short way
+			in_c_code(size); // realloc never takes the inline fast path
 }
 
 // Under a budget that is never looked at: each slot samples at a large interval, so gaps pass in pieces.
@@ -277,10 +277,10 @@ static const struct scenario {
 	{ "slots that change", slots_change, SAMPLING_interval, 65536 },
 	{ "slots that change, under a budget", slots_of_a_budget_change, SAMPLING_budget, 65536 },
 	{ "threads that end in the original", ends_in_original, SAMPLING_interval, 65536 },
-	{ "handlers within the short way", interrupted, SAMPLING_interval, 16384 },
-	{ "handlers within the short way, samples counted", interrupted, SAMPLING_words, 16384 },
-	{ "short ways that handlers have left", left_by_handlers, SAMPLING_interval, 16384 },
-	{ "dumps that take the passes", passes_are_taken, SAMPLING_interval, 65536 },
+	{ "handlers within the inline fast path", interrupted, SAMPLING_interval, 16384 },
+	{ "handlers within the inline fast path, samples counted", interrupted, SAMPLING_words, 16384 },
+	{ "inline fast paths that handlers have left", left_by_handlers, SAMPLING_interval, 16384 },
+	{ "dumps that take the passes", credits_are_taken, SAMPLING_interval, 65536 },
 	{ "a least interval that rises", floor_rises, SAMPLING_interval, 2048 },
 	{ "sizes in the interval's period", periodic, SAMPLING_interval, 65536 },
 	{ "blocks that grow", growing, SAMPLING_interval, 65536 },
@@ -306,7 +306,7 @@ static void begin_run(const struct scenario *scenario, unsigned run)
 
 	memset(&now, 0, sizeof(now));
 	now.dice = run;
-	memset(payload_region_state.passes, 0, sizeof(payload_region_state.passes));
+	memset(payload_region_state.credits, 0, sizeof(payload_region_state.credits));
 	for (unsigned i = 0; i < HS_THREAD_SLOTS / 64; i++) {
 		for (unsigned bit = 0; bit < 64; bit++)
 			if (made.header->used_slots[i] >> bit & 1)

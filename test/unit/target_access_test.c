@@ -65,11 +65,11 @@ static void test_messages(void)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct findings findings = { 0 };
+		struct diagnostics diagnostics = { 0 };
 		struct hs_error *error;
 
-		access_judge(77, "nginx", cases[i].verdict, &facts, &findings);
-		error = findings_error(&findings);
+		access_judge(77, "nginx", cases[i].verdict, &facts, &diagnostics);
+		error = diagnostics_error(&diagnostics);
 		CHECK_EQUAL(error->code, HS_ERROR_REFUSED);
 		CHECK(strstr(error->message, "process 77 (nginx)") != NULL);
 		CHECK(strstr(error->message, cases[i].says) != NULL);

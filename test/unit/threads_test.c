@@ -3,9 +3,9 @@
 
 #include "attach/arch/arch.h"
 #include "attach/process/kernel_workers.h"
+#include "attach/ptrace/carrier_thread.h"
 #include "attach/ptrace/gadgets.h"
 #include "attach/ptrace/repeat_call.h"
-#include "attach/ptrace/victim.h"
 #include "check.h"
 
 #include <stdlib.h>
@@ -86,7 +86,7 @@ static void test_transfer(void)
 		const struct user_regs_struct registers = { .orig_rax = (unsigned long long)cases[i].call,
 							    .rax = (unsigned long long)cases[i].rax };
 
-		CHECK_EQUAL(victim_is_in_transfer(&registers), cases[i].in_transfer);
+		CHECK_EQUAL(carrier_is_in_transfer(&registers), cases[i].in_transfer);
 	}
 }
 

@@ -13,7 +13,7 @@
 static uint64_t words[64]; // word i is at STACK + 8 i
 static const struct memory_span stack = { (const uint8_t *)words, STACK, sizeof words };
 
-static struct full_registers usual_registers(void)
+static struct full_registers fast_registers(void)
 {
 	struct full_registers registers = { .known = ALL };
 
@@ -147,7 +147,7 @@ static const struct expression_case cases[] = {
 
 static void test_expressions(void)
 {
-	struct full_registers registers = usual_registers();
+	struct full_registers registers = fast_registers();
 	uint8_t many[101];
 	uint64_t value, initial = STACK;
 
@@ -182,7 +182,7 @@ static void test_expression_outside(void)
 {
 	static const uint8_t bytes[4] = { 0x31, 0x31, 0x31, 0x31 };
 	struct memory_span code = { bytes, CODE, sizeof bytes };
-	struct full_registers registers = usual_registers();
+	struct full_registers registers = fast_registers();
 	uint64_t value;
 
 	CHECK_EQUAL(expression_evaluate(&code, CODE + 3, 1, &stack, &registers, NULL, &value), STEP_OK);
@@ -225,7 +225,7 @@ static enum step_result step(struct cfi_row row, struct full_registers *register
 
 static void test_step(void)
 {
-	struct full_registers registers = usual_registers();
+	struct full_registers registers = fast_registers();
 	struct cfi_row row = usual_row();
 
 	row.registers[CFI_RBX] = (struct cfi_rule){ .kind = CFI_AT_OFFSET, .offset = -24 };
@@ -252,7 +252,7 @@ static void test_step(void)
 
 static void test_step_cfa(void)
 {
-	struct full_registers registers = usual_registers();
+	struct full_registers registers = fast_registers();
 	struct cfi_row row = usual_row();
 
 	row.cfa_register = CFI_R15;
@@ -261,13 +261,13 @@ static void test_step_cfa(void)
 	CHECK_EQUAL(cfa, STACK + 8 * 36);
 	CHECK_EQUAL(registers.value[CFI_RA], 0x1000 + 35);
 
-	registers = usual_registers();
+	registers = fast_registers();
 	registers.known &= ~(1u << CFI_R15);
 	CHECK_REFUSED(row, registers, STEP_BAD);
-	registers = usual_registers();
+	registers = fast_registers();
 	registers.known &= ~(1u << CFI_RSP);
 	CHECK_REFUSED(row, registers, STEP_BAD);
-	registers = usual_registers();
+	registers = fast_registers();
 	row = usual_row();
 	row.cfa_offset = 12;
 	CHECK_REFUSED(row, registers, STEP_BAD);
@@ -277,7 +277,7 @@ static void test_step_cfa(void)
 	CHECK_REFUSED(row, registers, STEP_NO_PROGRESS);
 	row.cfa_offset = 8 * 60;
 	CHECK_EQUAL(step(row, &registers), STEP_OK);
-	registers = usual_registers();
+	registers = fast_registers();
 	row.cfa_offset = 8 * 61;
 	CHECK_REFUSED(row, registers, STEP_OUT_OF_BOUNDS);
 	row.cfa_offset = INT32_MIN;
@@ -288,7 +288,7 @@ static void test_step_cfa(void)
 
 static void test_step_return_address(void)
 {
-	struct full_registers registers = usual_registers();
+	struct full_registers registers = fast_registers();
 	struct cfi_row row = usual_row();
 
 	row.registers[CFI_RA] = (struct cfi_rule){ .kind = CFI_UNDEFINED };
@@ -298,15 +298,15 @@ static void test_step_return_address(void)
 	row.registers[CFI_RA] = (struct cfi_rule){ .kind = CFI_IN_REGISTER, .offset = CFI_R12 };
 	CHECK_EQUAL(step(row, &registers), STEP_OK);
 	CHECK_EQUAL(registers.value[CFI_RA], 0x5000 + CFI_R12);
-	registers = usual_registers();
+	registers = fast_registers();
 	registers.known &= ~(1u << CFI_R12);
 	CHECK_REFUSED(row, registers, STEP_BAD);
-	registers = usual_registers();
+	registers = fast_registers();
 	row = usual_row();
 	words[9] = 0;
 	CHECK_REFUSED(row, registers, STEP_END);
 	// A callee-saved register's place outside ends the walk: the row cannot be this frame's.
-	registers = usual_registers();
+	registers = fast_registers();
 	row.registers[CFI_RBX] = (struct cfi_rule){ .kind = CFI_AT_OFFSET, .offset = -800 };
 	CHECK_REFUSED(row, registers, STEP_OUT_OF_BOUNDS);
 	// One in an expression of a register that is not kept is lost, no more.
@@ -316,7 +316,7 @@ static void test_step_return_address(void)
 	CHECK_EQUAL(unwind_step_full(&row, &code, &stack, &registers, &cfa), STEP_OK);
 	CHECK_EQUAL(registers.known, ALL & ~(1u << CFI_RBX));
 	row.registers[CFI_RSP] = row.registers[CFI_RBX];
-	registers = usual_registers();
+	registers = fast_registers();
 	CHECK_EQUAL(unwind_step_full(&row, &code, &stack, &registers, &cfa), STEP_BAD);
 }
 
@@ -330,7 +330,7 @@ static void test_step_expressions(void)
 		0x77, 0xa0, 0x01, 0x06, 0x77, 0xf8, 0x00, 0x77, 0xa0, 0x01, 0x77, 0xa8, 0x01, 0x77, 0x80, 0x01,
 	};
 	struct memory_span code = { bytes, CODE, sizeof bytes };
-	struct full_registers registers = usual_registers();
+	struct full_registers registers = fast_registers();
 	struct cfi_row row = usual_row();
 
 	row.cfa_is_expression = true;
@@ -348,10 +348,10 @@ static void test_step_expressions(void)
 	row.cfa_is_expression = true;
 	row.cfa_expression = CODE + 5;
 	row.cfa_expression_size = 11;
-	registers = usual_registers(); // pc & 15 = 11
+	registers = fast_registers(); // pc & 15 = 11
 	CHECK_EQUAL(unwind_step_full(&row, &code, &stack, &registers, &cfa), STEP_OK);
 	CHECK_EQUAL(cfa, STACK + 8 * 6);
-	registers = usual_registers();
+	registers = fast_registers();
 	registers.value[CFI_RA]--;
 	CHECK_EQUAL(unwind_step_full(&row, &code, &stack, &registers, &cfa), STEP_OK);
 	CHECK_EQUAL(cfa, STACK + 8 * 5);
@@ -368,7 +368,7 @@ static void test_step_expressions(void)
 		(struct cfi_rule){ .kind = CFI_AT_EXPRESSION, .expression = CODE + 26, .expression_size = 3 };
 	row.registers[CFI_RBX] =
 		(struct cfi_rule){ .kind = CFI_AT_EXPRESSION, .expression = CODE + 29, .expression_size = 3 };
-	registers = usual_registers();
+	registers = fast_registers();
 	words[4 + 20] = STACK + 8 * 50;
 	CHECK_EQUAL(unwind_step_full(&row, &code, &stack, &registers, &cfa), STEP_OK);
 	CHECK_EQUAL(registers.value[CFI_RSP], STACK + 8 * 50);
@@ -377,7 +377,7 @@ static void test_step_expressions(void)
 	CHECK_EQUAL(registers.value[CFI_RBX], 0x1000 + 4 + 16);
 	CHECK(registers.pc_is_exact);
 	// The interrupted code was on another stack; then at the same place.
-	registers = usual_registers();
+	registers = fast_registers();
 	words[4 + 20] = STACK + 8 * 70;
 	CHECK_EQUAL(unwind_step_full(&row, &code, &stack, &registers, &cfa), STEP_OUT_OF_BOUNDS);
 	words[4 + 20] = STACK + 8 * 4;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that are watched from their start to each of their ways out: drafts made by hand, of code in this process's
-// memory.
+// Functions that are watched from their start to each of their exit points: drafts made by hand, of code in this
+// process's memory.
 #include "check.h"
 
 #include "attach/hook/hook_draft.h"
@@ -15,7 +15,7 @@ enum { WAYS = 4 };
 // e8 00 10 00 00  call
 // 48 83 c4 10     add $16,%rsp
 // 5b c3           pop %rbx; ret
-// 90 90           nop; nop: a function of 16 bytes, and padding; its way out takes 6 of its own bytes
+// 90 90           nop; nop: a function of 16 bytes, and padding; its exit point takes 6 of its own bytes
 static const _Alignas(16) uint8_t roomy[32] = { 0x53, 0x48, 0x83, 0xec, 0x10, 0xe8, 0x00, 0x10, 0x00, 0x00,
 						0x48, 0x83, 0xc4, 0x10, 0x5b, 0xc3, 0x90, 0x90, 0x90, 0x90 };
 // push %rbp; mov %rsp,%rbp; call; leave; ret; nopl 0(%rax,%rax,1), to where the next function would be aligned. Its way
@@ -64,7 +64,7 @@ static size_t find(struct made *made, struct draft *ways)
 	return count;
 }
 
-// Every byte of the function counts, and of what is behind it only that which the way out takes.
+// Every byte of the function counts, and of what is behind it only that which the exit point takes.
 static void test_changed(void)
 {
 	for (size_t at = 0; at < 24; at++) {
@@ -99,12 +99,12 @@ static void test_next(void)
 		made.candidate.next = made.candidate.vaddr + 16;
 		CHECK_EQUAL(find(&made, ways), 1);
 		CHECK_EQUAL(ways[0].hook.record.address, (uint64_t)roomy + 10);
-		CHECK_EQUAL(ways[0].hook.record.kind, HOOK_way_out);
+		CHECK_EQUAL(ways[0].hook.record.kind, HOOK_exit_point);
 		CHECK(ways[0].owner == &made.draft);
 	}
 }
 
-// A function and its ways out are hooked together or not at all.
+// A function and its exit points are hooked together or not at all.
 static void test_settle(void)
 {
 	struct draft owners[3] = { 0 }, ways[WAYS] = {

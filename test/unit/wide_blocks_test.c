@@ -19,7 +19,7 @@ static const struct choice exact = { 1, 0 }, sampled = { 4096, 0 };
 static void begin(uint64_t pages)
 {
 	payload_region_init(&made, pages);
-	memset(payload_region_state.filter, HS_FILTER_SATURATED, HS_FILTER_SIZE);
+	memset(payload_region_state.bloom, HS_BLOOM_SATURATED, HS_BLOOM_SIZE);
 	while (!(slot = thread_slot_claim(arch_thread_pointer())))
 		continue;
 	slot->interval = 1;
@@ -226,7 +226,7 @@ static void test_samples(void)
 	uint64_t replaced = 0;
 
 	begin(400);
-	memset(payload_region_state.filter, 0, HS_FILTER_SIZE);
+	memset(payload_region_state.bloom, 0, HS_BLOOM_SIZE);
 	sampling_settings_begin(made.header, &settings, 1, 2000);
 	for (uint64_t size = 20; size <= 100; size += 80) {
 		allocate(HEAP, size, exact);
@@ -247,12 +247,12 @@ static void test_samples(void)
 	CHECK_EQUAL(slot->counters[COUNTER_replaced], replaced += 2);
 	give_back(HEAP);
 	CHECK_EQUAL(shown(), 0);
-	for (unsigned i = 0; i < HS_FILTER_SIZE; i++)
-		CHECK_EQUAL(payload_region_state.filter[i], 0);
+	for (unsigned i = 0; i < HS_BLOOM_SIZE; i++)
+		CHECK_EQUAL(payload_region_state.bloom[i], 0);
 	payload_region_deinit(&made);
 }
 
-// Another thread's step comes between finding an entry and taking it, where records are thinned.
+// Another thread's step comes between diagnostic an entry and taking it, where records are downsampled.
 static void test_exchange(void)
 {
 	struct block_place place;

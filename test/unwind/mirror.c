@@ -56,7 +56,7 @@ bool mirror_is_clash(const struct hs_error *error)
 static void configure(const struct target_info *target, const struct proc_maps *maps, const struct module_list *modules,
 		      const struct target_memory *memory, const struct frozen_process *process, uint64_t region)
 {
-	static struct payload_state state; // nobody has a pass
+	static struct payload_state state; // nobody has a sampling credit
 	struct payload_config config = { .region = region, .state = (uint64_t)&state };
 
 	thread_layout_configure(target, maps, modules, memory, process, &config);

@@ -45,7 +45,7 @@ struct entry_frame {
 };
 
 // What entry.S leaves on the stack while a hook runs whose return address lies at `place`: its own return address out
-// of the hook's C code, at one of these distances below, by the kind of entry (free, usual ways, calling hooks, general
+// of the hook's C code, at one of these distances below, by the kind of entry (free, fast paths, calling hooks, general
 // hooks). Whatever it calls has its return address further down still, so nothing at `called` or below is looked at.
 // pre: what lies between the two can be read.
 static inline bool arch_hook_runs(uint64_t place, uint64_t called, uint64_t code, uint64_t code_size)
@@ -125,7 +125,7 @@ __attribute__((no_sanitize("address"))) static inline bool arch_has_signal_frame
 
 struct hook_island;
 
-// What the entry of a general kind pushed, lowest address first.
+// What the entry of a generic kind pushed, lowest address first.
 struct call_frame {
 	uint64_t result[2];  // rax and rdx after the original
 	uint64_t changed[7]; // rcx, rsi, rdi, r8 to r11 after it: what its caller gets

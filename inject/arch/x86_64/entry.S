@@ -6,28 +6,28 @@
 // chain, unused by C; r11 scratch), unless the caller knows that the function leaves them alone: the kinds below that keep registers.
 
 // test/artifact compares the numbers here with the headers.
-#define ISLAND_SHORT_WAY 32    // HS_ISLAND_SHORT_WAY_OFFSET
+#define ISLAND_FAST_PATH 32    // HS_ISLAND_FAST_PATH_OFFSET
 #define ISLAND_TRAMPOLINE 128  // HS_ISLAND_TRAMPOLINE_OFFSET
 #define ISLAND_HOOK_INDEX 8
 #define ISLAND_LAYOUT 216
 #define STATE_TRUST 64
-#define STATE_FILTER 4096
-#define STATE_PASSES 12288
-#define PASS_COUNTDOWN 8
-#define PASS_FACTOR 0x9e3779b1
-#define PASS_SHIFT 16          // thread_pass_index, times the size of an entry
-#define PASS_MASK 0xffc0
+#define STATE_BLOOM 4096
+#define STATE_CREDITS 12288
+#define CREDIT_COUNTDOWN 8
+#define CREDIT_FACTOR 0x9e3779b1
+#define CREDIT_SHIFT 16          // sampling_credit_index, times the size of an entry
+#define CREDIT_MASK 0xffc0
 #define TRUST_CALLS 16
-#define FILTER_FACTOR 0x9e3779b1
-#define FILTER_SHIFT 19
-#define SHORT_WAY_STATE 0x5ea7e5ea7e5ea7e5
-#define SHORT_WAY_TRUST 0x57a057a0
+#define BLOOM_FACTOR 0x9e3779b1
+#define BLOOM_SHIFT 19
+#define FAST_PATH_STATE 0x5ea7e5ea7e5ea7e5
+#define FAST_PATH_TRUST 0x57a057a0
 // enum hook_way
 #define HOOK_DONE 1
 #define HOOK_NOT_BEGUN 2
 #define HOOK_NOT_RECORDED 3
 
-#define USUAL_SAVED 32 // bytes between a usual way's call and rbp; the stack is aligned there
+#define FAST_SAVED 32 // bytes between a fast path's call and rbp; the stack is aligned there
 
 	.section .head, "ax", @progbits
 	.globl payload_header
@@ -51,7 +51,7 @@ payload_header:
 	.long entry_reallocate - payload_header
 	.long entry_resize - payload_header
 	.long entry_watched - payload_header
-	.long entry_way_out - payload_header
+	.long entry_exit_point - payload_header
 	.zero 4
 	.long gadget_syscall - payload_header
 	.long gadget_sigreturn - payload_header
@@ -79,7 +79,7 @@ config_state:
 	.zero 7
 	.size payload_header, . - payload_header
 
-// The short ways: what stands in an island before its trampoline. They are copied there (attach/hook/short_way.c) and never run where they are here.
+// The inline fast paths: what stands in an island before its trampoline. They are copied there (attach/hook/inline_fast_path.c) and never run where they are here.
 // Each ends where the trampoline begins: the way on is no jump. `stub` is the island's, which leads to the entry and so to the C code.
 .macro island_head name, padding
 	.balign 16
@@ -98,29 +98,29 @@ stub_\name:
 // Passes when the call is not recorded and may run without a frame of ours, having counted its bytes (`size`); otherwise it leaves all as it was,
 // and the C code decides. Changes rax, r10, r11.
 //
-// In a forked child, and where no allocation may pass, the pass is not this thread's. The countdown is changed by one instruction, so that a
+// In a forked child, and where no allocation may pass, the sampling credit is not this thread's. The countdown is changed by one instruction, so that a
 // signal handler may allocate at any place: one that comes before it was undone finds it below 0 and does not pass; neither does anybody after a
 // handler that has jumped out of here.
 .macro pass_if_unsampled name, size
 undo_\name:
-	add %\size, STATE_PASSES + PASS_COUNTDOWN(%r11,%rax)
+	add %\size, STATE_CREDITS + CREDIT_COUNTDOWN(%r11,%rax)
 	jmp stub_\name
 begin_\name:
-	movabs $SHORT_WAY_STATE, %r11
-	cmpb $TRUST_CALLS, SHORT_WAY_TRUST(%r11) // first: where all was recorded since attach, no hook is trusted
+	movabs $FAST_PATH_STATE, %r11
+	cmpb $TRUST_CALLS, FAST_PATH_TRUST(%r11) // first: where all was recorded since attach, no hook is trusted
 	jne stub_\name
 	mov %fs:0, %r10 // may become RDFSBASE (attach/ptrace/thread_pointer_code.h)
-	imul $PASS_FACTOR, %r10d, %eax
-	shr $PASS_SHIFT, %eax
-	and $PASS_MASK, %eax
-	cmp %r10, STATE_PASSES(%r11,%rax)
+	imul $CREDIT_FACTOR, %r10d, %eax
+	shr $CREDIT_SHIFT, %eax
+	and $CREDIT_MASK, %eax
+	cmp %r10, STATE_CREDITS(%r11,%rax)
 	jne stub_\name
 .endm
 
 .macro count_down name, size
 	test %\size, %\size         // a block of no bytes counts as one of one byte; one below 0, as a signed number, would lengthen the countdown
 	jle stub_\name
-	sub %\size, STATE_PASSES + PASS_COUNTDOWN(%r11,%rax)
+	sub %\size, STATE_CREDITS + CREDIT_COUNTDOWN(%r11,%rax)
 	jle undo_\name
 .endm
 
@@ -148,10 +148,10 @@ begin_\name:
 // A counter of 0 proves that the block is not recorded. In a forked child all of them are.
 	island_head free, 66
 begin_free:
-	imul $FILTER_FACTOR, %edi, %eax // filter_index
-	movabs $SHORT_WAY_STATE, %r11
-	shr $FILTER_SHIFT, %eax
-	cmpb $0, STATE_FILTER(%r11,%rax)
+	imul $BLOOM_FACTOR, %edi, %eax // bloom_index
+	movabs $FAST_PATH_STATE, %r11
+	shr $BLOOM_SHIFT, %eax
+	cmpb $0, STATE_BLOOM(%r11,%rax)
 	jne stub_free
 	island_end free
 
@@ -264,43 +264,43 @@ entry_\name:
 	.size entry_\name, . - entry_\name
 .endm
 
-// The same for a hook with a usual way: struct hook_result hook_usual(a, b, c, island, frame), where of the frame only rbp and the return address are
+// The same for a hook with a fast path: struct hook_result hook_fast(a, b, c, island, frame), where of the frame only rbp and the return address are
 // there. The other registers are pushed where that way ended before the original was called (edx = HOOK_NOT_BEGUN: hook() begins anew), or behind
 // it (HOOK_NOT_RECORDED: hook_made(a, b, block, island, frame) goes on; the thread's guard stands).
-.macro usual_hook name, arguments
+.macro fast_hook name, arguments
 	.balign 32
 	.type entry_\name, @function
 entry_\name:
 	.cfi_startproc
 	unless_active 1f
 	keep_chain
-	sub $USUAL_SAVED, %rsp
-	.cfi_adjust_cfa_offset USUAL_SAVED
+	sub $FAST_SAVED, %rsp
+	.cfi_adjust_cfa_offset FAST_SAVED
 	mov %r11, 16(%rsp)
 	mov %rdi, 8(%rsp)
 	.if \arguments > 1
 	mov %rsi, (%rsp)
 	.endif
 	mov %r11, %rcx
-	lea USUAL_SAVED - 40(%rsp), %r8
-	call hook_\name\()_usual
+	lea FAST_SAVED - 40(%rsp), %r8
+	call hook_\name\()_fast
 	cmp $HOOK_DONE, %edx
 	jne 2f
-	add $USUAL_SAVED, %rsp
-	.cfi_adjust_cfa_offset -USUAL_SAVED
+	add $FAST_SAVED, %rsp
+	.cfi_adjust_cfa_offset -FAST_SAVED
 	restore %rbp
 	ret
-	.cfi_adjust_cfa_offset USUAL_SAVED + 8
+	.cfi_adjust_cfa_offset FAST_SAVED + 8
 	// What arch_hook_runs looks for stands below, in the red zone, before the pushes overwrite what stood above.
 2:	lea 1f(%rip), %r10
-	mov %r10, USUAL_SAVED + 8 - 96(%rsp)
+	mov %r10, FAST_SAVED + 8 - 96(%rsp)
 	mov 16(%rsp), %r11
 	mov 8(%rsp), %rdi
 	.if \arguments > 1
 	mov (%rsp), %rsi
 	.endif
-	add $USUAL_SAVED, %rsp
-	.cfi_adjust_cfa_offset -USUAL_SAVED
+	add $FAST_SAVED, %rsp
+	.cfi_adjust_cfa_offset -FAST_SAVED
 	push_callee_saved
 	mov %rsp, %r8
 	save_arguments \arguments
@@ -318,9 +318,9 @@ entry_\name:
 	.size entry_\name, . - entry_\name
 .endm
 
-	usual_hook malloc, 1
-	usual_hook calloc, 2
-	usual_hook new, 2 // the second one is an alignment, or std::nothrow's address, if any
+	fast_hook malloc, 1
+	fast_hook calloc, 2
+	fast_hook new, 2 // the second one is an alignment, or std::nothrow's address, if any
 	calling_hook realloc, 2
 	calling_hook reallocarray, 3
 	calling_hook posix_memalign, 3
@@ -415,7 +415,7 @@ entry_free:
 	jmp *RED_R10(%rsp)
 .endm
 
-// What the short ways decide (above), for functions of the same arguments whose hook keeps registers; r10 = the state pages. Goes on below where the C code is to
+// What the inline fast paths decide (above), for functions of the same arguments whose hook keeps registers; r10 = the state pages. Goes on below where the C code is to
 // decide.
 .macro pass_allocation
 	cmpw $0x0001, ISLAND_LAYOUT(%r11) // size is the first argument, and there is no count
@@ -431,17 +431,17 @@ entry_free:
 	.pushsection .fs_reads, "a"
 	.long 9b - .
 	.popsection
-	imul $PASS_FACTOR, %r11d, %eax
-	shr $PASS_SHIFT, %eax
-	and $PASS_MASK, %eax
-	cmp %r11, STATE_PASSES(%r10,%rax)
+	imul $CREDIT_FACTOR, %r11d, %eax
+	shr $CREDIT_SHIFT, %eax
+	and $CREDIT_MASK, %eax
+	cmp %r11, STATE_CREDITS(%r10,%rax)
 	jne 7f
-	sub %rdi, STATE_PASSES + PASS_COUNTDOWN(%r10,%rax)
+	sub %rdi, STATE_CREDITS + CREDIT_COUNTDOWN(%r10,%rax)
 	jle 6f
 	mov RED_RAX(%rsp), %rax
 	mov RED_ISLAND(%rsp), %r11
 	to_trampoline_keep
-6:	add %rdi, STATE_PASSES + PASS_COUNTDOWN(%r10,%rax)
+6:	add %rdi, STATE_CREDITS + CREDIT_COUNTDOWN(%r10,%rax)
 7:	mov RED_RAX(%rsp), %rax
 	mov RED_ISLAND(%rsp), %r11
 8:
@@ -454,18 +454,18 @@ entry_free:
 	cmpq $0x10000, ISLAND_LAYOUT(%r11) // the block is the first argument, and nothing else is asked for
 	jne 8f
 	mov %rax, RED_RAX(%rsp)
-	imul $FILTER_FACTOR, %edi, %eax
-	shr $FILTER_SHIFT, %eax
-	cmpb $0, STATE_FILTER(%r10,%rax)
+	imul $BLOOM_FACTOR, %edi, %eax
+	shr $BLOOM_SHIFT, %eax
+	cmpb $0, STATE_BLOOM(%r10,%rax)
 	mov RED_RAX(%rsp), %rax
 	jne 8f
 	to_trampoline_keep
 8:
 .endm
 
-// The general kinds: the C code gets the address of struct call_frame. 0 from it: the original runs in its place, as after those that never have a
+// The generic kinds: the C code gets the address of struct call_frame. 0 from it: the original runs in its place, as after those that never have a
 // result (release, watched).
-.macro general_hook name, has_result=1, pass=nothing
+.macro generic_hook name, has_result=1, pass=nothing
 	.balign 32
 	.type entry_\name, @function
 entry_\name:
@@ -502,28 +502,28 @@ entry_\name:
 	.size entry_\name, . - entry_\name
 .endm
 
-	general_hook allocate, 1, allocation
-	general_hook release, 0, release
-	general_hook reallocate
-	general_hook resize
-	general_hook watched, 0
+	generic_hook allocate, 1, allocation
+	generic_hook release, 0, release
+	generic_hook reallocate
+	generic_hook resize
+	generic_hook watched, 0
 
 // Where a watched function returns: its last instructions have run in the island's trampoline, but for the return itself, and all registers are
-// as its caller gets them, and stay so. void hook_way_out(struct call_frame *), which finds the result in `rax`.
+// as its caller gets them, and stay so. void hook_exit_point(struct call_frame *), which finds the result in `rax`.
 	.balign 32
-	.type entry_way_out, @function
-entry_way_out:
+	.type entry_exit_point, @function
+entry_exit_point:
 	.cfi_startproc
 	unless_active_keep 1f
 	push_call_frame
-	call hook_way_out
+	call hook_exit_point
 	pop_call_frame
 	ret
 1:	mov RED_R10(%rsp), %r10
 	mov RED_R11(%rsp), %r11
 	ret
 	.cfi_endproc
-	.size entry_way_out, . - entry_way_out
+	.size entry_exit_point, . - entry_exit_point
 
 // void arch_call(struct call_frame *frame, uint64_t function)
 	.balign 32

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where functions return, by their bytes: each case is a function, what is expected of it, and why.
-#include "attach/hook/ways_out.h"
+#include "attach/hook/exit_points.h"
 #include "check.h"
 
 #include <stdio.h>
@@ -45,14 +45,14 @@ static const struct test_case cases[] = {
 	{ "a branch into the middle of what would be overwritten",
 	  CODE(PUSH_RBX, SUB_16, CALL_AWAY, TEST_RAX, ADD_16, 0x74, 0x02, 0x31, 0xc0, POP_RBX, RETURN),
 	  0,
-	  VERDICT_no_way_out,
+	  VERDICT_no_exit_point,
 	  { 0 },
 	  0 },
 	{ "a branch into the middle, with room before it",
 	  CODE(PUSH_RBX, SUB_16, CALL_AWAY, TEST_RAX, ADD_16, 0x74, 0x05, 0xb8, 0x00, 0x00, 0x00, 0x00, POP_RBX,
 	       RETURN),
 	  0,
-	  VERDICT_no_way_out,
+	  VERDICT_no_exit_point,
 	  { 0 },
 	  0 },
 	{ "two returns",
@@ -66,14 +66,14 @@ static const struct test_case cases[] = {
 	  CODE(PUSH_RBX, SUB_16, ADD_16, POP_RBX, CALL_AWAY, TEST_RAX, 0x74, 0x04, 0x48, 0x89, 0xd8, RETURN, 0x90,
 	       RETURN, 0x0f, 0x0b),
 	  0,
-	  VERDICT_no_way_out,
+	  VERDICT_no_exit_point,
 	  { 0 },
 	  0 },
 	{ "a return behind a call, and padding",
 	  { PUSH_RBX, SUB_16, CALL_AWAY, 0xc9, RETURN },
 	  12,
 	  32,
-	  VERDICT_no_way_out,
+	  VERDICT_no_exit_point,
 	  { 0 },
 	  0 }, // leave without a base
 	{ "a base pointer: leave, and padding behind the function",
@@ -86,13 +86,13 @@ static const struct test_case cases[] = {
 	{ "a stack pointer that is not back where it was",
 	  CODE(SUB_16, 0x48, 0x83, 0xc4, 0x08, 0x31, 0xc0, RETURN),
 	  0,
-	  VERDICT_no_way_out,
+	  VERDICT_no_exit_point,
 	  { 0 },
 	  0 },
 	{ "an aligned stack pointer",
 	  CODE(PUSH_RBX, 0x48, 0x83, 0xe4, 0xf0, CALL_AWAY, ADD_16, POP_RBX, RETURN),
 	  0,
-	  VERDICT_no_way_out,
+	  VERDICT_no_exit_point,
 	  { 0 },
 	  0 },
 	{ "a jump to another function",
@@ -128,10 +128,10 @@ static const struct test_case cases[] = {
 	{ "a return that takes arguments off",
 	  CODE(0x48, 0x89, 0xf8, 0x48, 0x01, 0xc0, 0xc2, 0x08, 0x00),
 	  0,
-	  VERDICT_no_way_out,
+	  VERDICT_no_exit_point,
 	  { 0 },
 	  0 },
-	{ "no return at all", CODE(PUSH_RBX, CALL_AWAY, 0x0f, 0x0b), 0, VERDICT_no_way_out, { 0 }, 0 },
+	{ "no return at all", CODE(PUSH_RBX, CALL_AWAY, 0x0f, 0x0b), 0, VERDICT_no_exit_point, { 0 }, 0 },
 	{ "a call that ends the function",
 	  CODE(PUSH_RBX, CALL_AWAY, TEST_RAX, 0x74, 0x06, 0x48, 0x89, 0xd8, 0x90, POP_RBX, RETURN, CALL_AWAY),
 	  0,
@@ -148,7 +148,7 @@ static const struct test_case cases[] = {
 	{ "a trap among what would be overwritten",
 	  CODE(PUSH_RBX, SUB_16, CALL_AWAY, ADD_16, TRAP, POP_RBX, RETURN),
 	  0,
-	  VERDICT_no_way_out,
+	  VERDICT_no_exit_point,
 	  { 0 },
 	  0 },
 	{ "a trap behind a call that ends the function",
@@ -160,7 +160,7 @@ static const struct test_case cases[] = {
 	{ "a return to elsewhere: mov %rax,8(%rsp)",
 	  CODE(PUSH_RBX, 0x48, 0x89, 0x44, 0x24, 0x08, 0x48, 0x89, 0xd8, POP_RBX, RETURN),
 	  0,
-	  VERDICT_no_way_out,
+	  VERDICT_no_exit_point,
 	  { 0 },
 	  0 },
 	{ "no instruction", CODE(PUSH_RBX, 0x06, ADD_16, POP_RBX, RETURN), 0, VERDICT_not_decodable, { 0 }, 0 },
@@ -206,7 +206,7 @@ static void check_survey(const struct survey_case *test)
 	const struct whole_function function = {
 		.code = test->code, .size = test->size, .seen = test->size, .address = ADDRESS
 	};
-	const struct way_survey seen = ways_out_survey(&function, comes_back, NULL, NULL);
+	const struct way_survey seen = exit_points_survey(&function, comes_back, NULL, NULL);
 
 	if (seen.is_complete != test->is_complete || seen.reaches_above != test->reaches_above)
 		printf("%s: %d %d\n", test->what, seen.is_complete, seen.reaches_above);
@@ -235,13 +235,13 @@ static void check_moved_part(void)
 	struct whole_function part = {
 		.code = back, .size = sizeof(back), .seen = sizeof(back), .address = ADDRESS + 0x1000
 	};
-	struct way_survey seen = ways_out_survey(&function, comes_back, find_moved, &part);
+	struct way_survey seen = exit_points_survey(&function, comes_back, find_moved, &part);
 
 	CHECK(seen.is_complete && seen.returns && !seen.reaches_above);
-	CHECK(!ways_out_survey(&function, comes_back, NULL, NULL).is_complete);
+	CHECK(!exit_points_survey(&function, comes_back, NULL, NULL).is_complete);
 	part.code = pops;
 	part.size = part.seen = sizeof(pops);
-	seen = ways_out_survey(&function, comes_back, find_moved, &part);
+	seen = exit_points_survey(&function, comes_back, find_moved, &part);
 	CHECK(seen.is_complete && seen.reaches_above);
 }
 
@@ -250,9 +250,9 @@ static void check_case(const struct test_case *test)
 	struct whole_function function = {
 		.code = test->code, .size = test->size, .seen = test->seen ? test->seen : test->size, .address = ADDRESS
 	};
-	struct ways_out ways;
+	struct exit_points ways;
 
-	ways_out_find(&function, &ways);
+	exit_points_find(&function, &ways);
 	if (ways.verdict != test->verdict)
 		printf("%s: verdict %d, not %d\n", test->what, ways.verdict, test->verdict);
 	CHECK_EQUAL(ways.verdict, test->verdict);
@@ -270,18 +270,18 @@ static void check_places(void)
 	struct whole_function function = {
 		.code = code, .size = sizeof(code), .seen = sizeof(code), .address = ADDRESS
 	};
-	struct ways_out ways;
+	struct exit_points ways;
 
-	ways_out_find(&function, &ways);
+	exit_points_find(&function, &ways);
 	CHECK_EQUAL(ways.verdict, VERDICT_ok);
 	CHECK_EQUAL(ways.offsets[0], 0);
 	function.taken = 3;
-	ways_out_find(&function, &ways);
-	CHECK_EQUAL(ways.verdict, VERDICT_no_way_out);
+	exit_points_find(&function, &ways);
+	CHECK_EQUAL(ways.verdict, VERDICT_no_exit_point);
 	function.taken = 0;
 	function.address = ADDRESS + 4096 - 2;
-	ways_out_find(&function, &ways);
-	CHECK_EQUAL(ways.verdict, VERDICT_no_way_out);
+	exit_points_find(&function, &ways);
+	CHECK_EQUAL(ways.verdict, VERDICT_no_exit_point);
 }
 
 static bool is_there(uint64_t target, uint64_t slot, void *context)
@@ -300,12 +300,12 @@ static void check_passing(void)
 	};
 	uint64_t there = ADDRESS + 6 + 0x1000, elsewhere = ADDRESS;
 
-	CHECK(ways_out_all_pass(&function, is_there, &there));
-	CHECK(!ways_out_all_pass(&function, is_there, &elsewhere));
+	CHECK(exit_points_all_pass(&function, is_there, &there));
+	CHECK(!exit_points_all_pass(&function, is_there, &elsewhere));
 	function.code = sometimes;
 	function.size = function.seen = sizeof(sometimes);
 	there = ADDRESS + 8 + 0x1000;
-	CHECK(!ways_out_all_pass(&function, is_there, &there));
+	CHECK(!exit_points_all_pass(&function, is_there, &there));
 }
 
 // Functions are judged by what they call: one at ADDRESS + 0x1000 + ..., which `way` is said of; all else is unknown.
@@ -371,7 +371,7 @@ static void check_judged(const struct judged *test)
 	struct whole_function function = {
 		.code = test->code, .size = test->size, .seen = test->size, .address = ADDRESS
 	};
-	enum way_of_call called = test->called, way = ways_out_judge(&function, false, say_of_call, &called);
+	enum way_of_call called = test->called, way = exit_points_judge(&function, false, say_of_call, &called);
 
 	if (way != test->way)
 		printf("%s: %d, not %d\n", test->what, way, test->way);
@@ -423,12 +423,12 @@ static void check_below(void)
 		struct whole_function function = {
 			.code = below[i].code, .size = below[i].size, .seen = below[i].size, .address = ADDRESS
 		};
-		enum way_of_call way = ways_out_judge(&function, true, say_of_call, &called);
+		enum way_of_call way = exit_points_judge(&function, true, say_of_call, &called);
 
 		if (way != (below[i].stays_below ? WAY_returns : WAY_unknown))
 			printf("%s: %d\n", below[i].what, way);
 		CHECK_EQUAL(way, below[i].stays_below ? WAY_returns : WAY_unknown);
-		CHECK_EQUAL(ways_out_judge(&function, false, say_of_call, &called), WAY_returns);
+		CHECK_EQUAL(exit_points_judge(&function, false, say_of_call, &called), WAY_returns);
 	}
 }
 
@@ -450,20 +450,20 @@ static void check_in_place(void)
 	};
 	int in_place = -1;
 
-	ways_out_judge(&function, true, note_place, &in_place);
+	exit_points_judge(&function, true, note_place, &in_place);
 	CHECK_EQUAL(in_place, 0);
 	function.code = bare_call;
 	function.size = function.seen = sizeof(bare_call);
 	in_place = -1;
-	ways_out_judge(&function, true, note_place, &in_place);
+	exit_points_judge(&function, true, note_place, &in_place);
 	CHECK_EQUAL(in_place, 0);
 	function.code = jump;
 	function.size = function.seen = sizeof(jump);
-	ways_out_judge(&function, true, note_place, &in_place);
+	exit_points_judge(&function, true, note_place, &in_place);
 	CHECK_EQUAL(in_place, 1);
 }
 
-// The copy of a way out leads to the island's stub.
+// The copy of an exit point leads to the island's stub.
 static void check_copy(void)
 {
 	const uint8_t code[] = { PUSH_RBX, SUB_16, CALL_AWAY, ADD_16, POP_RBX, RETURN };
@@ -476,7 +476,7 @@ static void check_copy(void)
 		.function_code = code,
 		.function_size = sizeof(code),
 		.jump_size = HS_JUMP_SIZE,
-		.is_way_out = true,
+		.is_exit_point = true,
 	};
 	struct relocation_result result;
 	int32_t distance;
@@ -489,7 +489,7 @@ static void check_copy(void)
 	CHECK_EQUAL(result.bytes[5], 0xe9);
 	memcpy(&distance, result.bytes + 6, sizeof(distance));
 	CHECK_EQUAL((int)HS_ISLAND_TRAMPOLINE_OFFSET + 10 + distance, (int)HS_ISLAND_STUB_OFFSET);
-	request.is_way_out = false; // a function's beginning that returns at once is copied as it is
+	request.is_exit_point = false; // a function's beginning that returns at once is copied as it is
 	hook_relocate(&request, &result);
 	CHECK_EQUAL(result.covered, 5);
 }

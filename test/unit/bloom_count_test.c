@@ -3,7 +3,7 @@
 #include "check.h"
 #include "made_region.h"
 
-#include "attach/region/filter_count.h"
+#include "attach/region/bloom_count.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -41,20 +41,20 @@ static void end(struct opened *opened)
 	made_region_deinit(&opened->made);
 }
 
-static struct filter_count count(struct opened *opened, const struct pending_record *pending, size_t pending_count)
+static struct bloom_count count(struct opened *opened, const struct pending_record *pending, size_t pending_count)
 {
-	struct filter_count ret;
+	struct bloom_count ret;
 
 	store(opened);
-	CHECK(filter_count_records(&opened->access, opened->made.header, pending, pending_count, &ret) == NULL);
+	CHECK(bloom_count_records(&opened->access, opened->made.header, pending, pending_count, &ret) == NULL);
 	return ret;
 }
 
-static uint64_t sum(const struct filter_count *filter)
+static uint64_t sum(const struct bloom_count *filter)
 {
 	uint64_t ret = 0;
 
-	for (size_t i = 0; i < HS_FILTER_SIZE; i++)
+	for (size_t i = 0; i < HS_BLOOM_SIZE; i++)
 		ret += filter->counters[i];
 	return ret;
 }
@@ -67,13 +67,13 @@ static const struct block_record *record_at(struct opened *opened, uint32_t ref)
 static void test_empty(void)
 {
 	struct opened opened;
-	struct filter_count filter;
+	struct bloom_count filter;
 
 	begin(&opened, 16);
 	filter = count(&opened, NULL, 0);
 	CHECK(filter.records == 0 && sum(&filter) == 0 && !filter.is_too_much);
-	CHECK(filter_mark_records(&opened.access, &filter) == NULL);
-	filter_count_deinit(&filter);
+	CHECK(bloom_mark_records(&opened.access, &filter) == NULL);
+	bloom_count_deinit(&filter);
 	end(&opened);
 }
 
@@ -84,7 +84,7 @@ static void test_blocks(void)
 	enum { BLOCKS = 700 };
 	static uint32_t refs[BLOCKS];
 	struct opened opened;
-	struct filter_count filter;
+	struct bloom_count filter;
 	struct pending_record pending = { .address = HEAP + 0x123450 };
 	uint32_t alone, twice[2];
 
@@ -100,25 +100,25 @@ static void test_blocks(void)
 	filter = count(&opened, &pending, 1);
 	CHECK_EQUAL(filter.records, BLOCKS + 3);
 	CHECK_EQUAL(sum(&filter), BLOCKS + 3);
-	CHECK(filter.counters[filter_index(HEAP + 0x100000)] >= 2);
+	CHECK(filter.counters[bloom_index(HEAP + 0x100000)] >= 2);
 	for (uint32_t i = 0; i < BLOCKS; i++)
-		CHECK(filter.counters[filter_index(HEAP + i * UINT64_C(0x98) + (i % 5 == 0 ? UINT64_C(1) << 40 : 0))] >
+		CHECK(filter.counters[bloom_index(HEAP + i * UINT64_C(0x98) + (i % 5 == 0 ? UINT64_C(1) << 40 : 0))] >
 		      0);
-	CHECK(filter.counters[filter_index(pending.address)] > 0);
+	CHECK(filter.counters[bloom_index(pending.address)] > 0);
 	load(&opened);
-	CHECK_EQUAL(record_at(&opened, refs[0])->in_filter, 0); // counting changes nothing
-	CHECK(filter_mark_records(&opened.access, &filter) == NULL);
+	CHECK_EQUAL(record_at(&opened, refs[0])->in_bloom, 0); // counting changes nothing
+	CHECK(bloom_mark_records(&opened.access, &filter) == NULL);
 	load(&opened);
 	for (uint32_t i = 0; i < BLOCKS; i++) {
 		const struct block_record *record = record_at(&opened, refs[i]);
 
-		CHECK(record->in_filter && record->size == i && record->stack == 7 && record->interval == 1 &&
+		CHECK(record->in_bloom && record->size == i && record->stack == 7 && record->interval == 1 &&
 		      record->samples == 0);
 	}
-	CHECK(record_at(&opened, twice[0])->in_filter && record_at(&opened, twice[1])->in_filter);
-	CHECK_EQUAL(record_at(&opened, pending.ref)->in_filter, 1);
-	CHECK_EQUAL(record_at(&opened, alone)->in_filter, 0);
-	filter_count_deinit(&filter);
+	CHECK(record_at(&opened, twice[0])->in_bloom && record_at(&opened, twice[1])->in_bloom);
+	CHECK_EQUAL(record_at(&opened, pending.ref)->in_bloom, 1);
+	CHECK_EQUAL(record_at(&opened, alone)->in_bloom, 0);
+	bloom_count_deinit(&filter);
 	end(&opened);
 }
 
@@ -127,7 +127,7 @@ static void test_samples(void)
 	enum { SAMPLES = 100 };
 	static uint32_t refs[SAMPLES];
 	struct opened opened;
-	struct filter_count filter;
+	struct bloom_count filter;
 	uint64_t *entries;
 
 	begin(&opened, 100);
@@ -143,52 +143,52 @@ static void test_samples(void)
 	CHECK_EQUAL(filter.records, SAMPLES + 1);
 	CHECK_EQUAL(sum(&filter), SAMPLES + 1);
 	for (uint32_t i = 0; i < SAMPLES; i++)
-		CHECK(filter.counters[filter_index(HEAP + (i + 1) * UINT64_C(0x98018))] > 0);
-	CHECK(filter_mark_records(&opened.access, &filter) == NULL);
+		CHECK(filter.counters[bloom_index(HEAP + (i + 1) * UINT64_C(0x98018))] > 0);
+	CHECK(bloom_mark_records(&opened.access, &filter) == NULL);
 	load(&opened);
 	for (uint32_t i = 0; i < SAMPLES; i++)
-		CHECK(record_at(&opened, refs[i])->in_filter && record_at(&opened, refs[i])->size == i);
-	filter_count_deinit(&filter);
+		CHECK(record_at(&opened, refs[i])->in_bloom && record_at(&opened, refs[i])->size == i);
+	bloom_count_deinit(&filter);
 	end(&opened);
 }
 
 static void test_saturation(void)
 {
 	struct opened opened;
-	struct filter_count filter;
+	struct bloom_count filter;
 	uint64_t found = 0;
 
 	begin(&opened, 16000);
 	for (uint64_t address = HEAP; found < 300; address += 16)
-		if (filter_index(address) == 17) {
+		if (bloom_index(address) == 17) {
 			made_block(&opened.made, address, 1, 7);
 			found++;
 		}
 	filter = count(&opened, NULL, 0);
 	CHECK_EQUAL(filter.records, 300);
-	CHECK_EQUAL(filter.counters[17], HS_FILTER_SATURATED);
-	CHECK_EQUAL(sum(&filter), HS_FILTER_SATURATED);
-	filter_count_deinit(&filter);
+	CHECK_EQUAL(filter.counters[17], HS_BLOOM_SATURATED);
+	CHECK_EQUAL(sum(&filter), HS_BLOOM_SATURATED);
+	bloom_count_deinit(&filter);
 	end(&opened);
 }
 
 static void test_too_many(void)
 {
 	struct opened opened;
-	struct filter_count filter;
+	struct bloom_count filter;
 	uint32_t ref;
 
 	begin(&opened, 1000);
 	ref = made_record(&opened.made, 1, 7);
-	for (uint64_t i = 0; i <= FILTER_RECORDS_MAX; i++) // an honest table has a record in one place only
+	for (uint64_t i = 0; i <= BLOOM_RECORDS_MAX; i++) // an honest table has a record in one place only
 		*made_narrow_entry(&opened.made, HEAP + i * 16) = ref;
 	filter = count(&opened, NULL, 0);
 	CHECK(filter.is_too_much);
-	filter_count_deinit(&filter);
+	bloom_count_deinit(&filter);
 	*made_narrow_entry(&opened.made, HEAP) = 0;
 	filter = count(&opened, NULL, 0);
-	CHECK(!filter.is_too_much && filter.records == FILTER_RECORDS_MAX);
-	filter_count_deinit(&filter);
+	CHECK(!filter.is_too_much && filter.records == BLOOM_RECORDS_MAX);
+	bloom_count_deinit(&filter);
 	end(&opened);
 }
 
@@ -197,7 +197,7 @@ static void test_hostile(void)
 {
 	static const uint32_t refs[] = { 1, 100, UINT32_MAX, UINT32_MAX - 1 };
 	struct opened opened;
-	struct filter_count filter;
+	struct bloom_count filter;
 	struct pending_record pending[3] = { { HEAP, UINT32_MAX }, { UINT64_MAX, 0 }, { 3, 1 } };
 	uint32_t *root, page;
 
@@ -213,7 +213,7 @@ static void test_hostile(void)
 	root[2] = (uint32_t)(opened.made.header->max_pages - HS_MIDDLE_PAGES + 1); // its end is outside
 	filter = count(&opened, pending, 3);
 	CHECK_EQUAL(filter.records, 0);
-	filter_count_deinit(&filter);
+	bloom_count_deinit(&filter);
 
 	// Every entry of the root is one table, all of whose entries are one page.
 	page = made_pages(&opened.made, HS_MIDDLE_PAGES);
@@ -223,12 +223,12 @@ static void test_hostile(void)
 		root[i] = page;
 	filter = count(&opened, NULL, 0);
 	CHECK(filter.records <= (opened.made.header->next_page - opened.made.header->first_page) * HS_LEAF_ENTRIES);
-	CHECK(filter_mark_records(&opened.access, &filter) == NULL);
-	filter_count_deinit(&filter);
+	CHECK(bloom_mark_records(&opened.access, &filter) == NULL);
+	bloom_count_deinit(&filter);
 	opened.made.header->next_page = 0; // before the first
 	filter = count(&opened, NULL, 0);
 	CHECK_EQUAL(filter.records, 0);
-	filter_count_deinit(&filter);
+	bloom_count_deinit(&filter);
 	end(&opened);
 }
 

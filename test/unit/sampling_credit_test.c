@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread's pass (inject/sampling/pass.h): how much of a gap it lets by at once, and what becomes of the gap when the
-// tool takes it.
+// A thread's sampling credit (inject/sampling/sampling_credit.h): how much of a gap it lets by at once, and what
+// becomes of the gap when the tool takes it.
 #include "check.h"
 #include "payload_region.h"
 
 #include "inject/hook/reentry.h"
 #include "inject/sampling/budget.h"
-#include "inject/sampling/pass.h"
 #include "inject/sampling/sampling.h"
+#include "inject/sampling/sampling_credit.h"
 #include "inject/sampling/sampling_math.h"
 
 enum { INTERVAL = 4096, SMALL = 16 };
@@ -15,12 +15,12 @@ enum { INTERVAL = 4096, SMALL = 16 };
 static struct made_region made;
 static struct thread_slot *slot;
 
-static struct thread_pass *own_pass(void)
+static struct sampling_credit *own_credit(void)
 {
-	return &payload_region_state.passes[thread_pass_index(arch_thread_pointer())];
+	return &payload_region_state.credits[sampling_credit_index(arch_thread_pointer())];
 }
 
-static void take_pass(void) { *own_pass() = (struct thread_pass){ 0 }; }
+static void take_credit(void) { *own_credit() = (struct sampling_credit){ 0 }; }
 
 static void begin(const struct sampling_settings *settings)
 {
@@ -61,8 +61,8 @@ static void test_pieces(void)
 
 			slot->interval = cases[i].interval;
 			sampling_begin_gap(slot);
-			CHECK((uint64_t)own_pass()->countdown == (gap < cases[i].most ? gap : cases[i].most));
-			CHECK_EQUAL(slot->gap_rest + own_pass()->countdown, gap);
+			CHECK((uint64_t)own_credit()->countdown == (gap < cases[i].most ? gap : cases[i].most));
+			CHECK_EQUAL(slot->gap_rest + own_credit()->countdown, gap);
 			longest = gap > longest ? gap : longest;
 		}
 		CHECK(longest > 2 * cases[i].most);
@@ -72,7 +72,7 @@ static void test_pieces(void)
 
 // The tool takes the pass in the middle of a gap: what is left of the gap is known to nobody, so the thread's next call
 // begins a fresh one.
-static void test_pass_is_taken(void)
+static void test_credit_is_taken(void)
 {
 	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = INTERVAL };
 
@@ -84,17 +84,17 @@ static void test_pass_is_taken(void)
 		bytes_drawn = SMALL;
 		slot->random = i + 1;
 		draw();
-		CHECK_EQUAL(own_pass()->thread_pointer, slot->thread_pointer);
+		CHECK_EQUAL(own_credit()->thread_pointer, slot->thread_pointer);
 		CHECK_EQUAL(slot->countdown, 0);
-		own_pass()->countdown /= 2; // calls have passed
-		take_pass();
+		own_credit()->countdown /= 2; // calls have passed
+		take_credit();
 		random = slot->random;
 		gap = sampling_gap(sampling_random(&random), INTERVAL);
 		piece = gap < INTERVAL ? gap : INTERVAL;
 		draw();
 		if (gap > SMALL) {
 			CHECK_EQUAL(choice.interval, 0);
-			CHECK_EQUAL(own_pass()->countdown, piece - SMALL);
+			CHECK_EQUAL(own_credit()->countdown, piece - SMALL);
 			CHECK_EQUAL(slot->gap_rest, gap - piece);
 			CHECK_EQUAL(slot->random, random);
 		} else {
@@ -105,7 +105,7 @@ static void test_pass_is_taken(void)
 }
 
 // So too while an original runs: the gap goes on, in the slot or in a new pass, for as many bytes as were left.
-static void test_pass_is_taken_within_original(void)
+static void test_credit_is_taken_within_original(void)
 {
 	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = INTERVAL };
 	const uint64_t left = 1000;
@@ -114,47 +114,48 @@ static void test_pass_is_taken_within_original(void)
 	bytes_drawn = SMALL;
 	draw();
 	slot->gap_rest = INTERVAL;
-	*pass_countdown(slot) = (int64_t)left;
+	*credit_countdown(slot) = (int64_t)left;
 	reentry_enter_original(slot);
-	CHECK_EQUAL(own_pass()->countdown, 0);
-	take_pass();
+	CHECK_EQUAL(own_credit()->countdown, 0);
+	take_credit();
 	CHECK(reentry_leave_original(slot));
 	CHECK_EQUAL(slot->countdown, left);
 	draw();
 	CHECK_EQUAL(choice.interval, 0);
-	CHECK_EQUAL(own_pass()->countdown, left - SMALL);
+	CHECK_EQUAL(own_credit()->countdown, left - SMALL);
 	CHECK_EQUAL(slot->gap_rest, INTERVAL);
 	CHECK_EQUAL(slot->countdown, 0);
 	payload_region_deinit(&made);
 }
 
-// Another thread has the entry where this one's pass would be: it counts down in its slot, and nothing goes by unseen.
-static void test_pass_of_another(void)
+// Another thread has the entry where this one's sampling credit would be: it counts down in its slot, and nothing goes
+// by unseen.
+static void test_credit_of_another(void)
 {
 	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = INTERVAL };
 	int64_t before;
 
 	begin(&settings);
-	*own_pass() = (struct thread_pass){ .thread_pointer = 0x7000, .countdown = 7, .rest = 8, .interval = 9 };
+	*own_credit() = (struct sampling_credit){ .thread_pointer = 0x7000, .countdown = 7, .rest = 8, .interval = 9 };
 	bytes_drawn = 1;
 	draw();
 	draw();
 	before = slot->countdown;
-	CHECK(before > 0 && pass_countdown(slot) == &slot->countdown);
+	CHECK(before > 0 && credit_countdown(slot) == &slot->countdown);
 	draw();
 	CHECK_EQUAL(slot->countdown, before - 1);
-	CHECK(own_pass()->thread_pointer == 0x7000 && own_pass()->countdown == 7 && own_pass()->rest == 8 &&
-	      own_pass()->interval == 9);
+	CHECK(own_credit()->thread_pointer == 0x7000 && own_credit()->countdown == 7 && own_credit()->rest == 8 &&
+	      own_credit()->interval == 9);
 	pass_return(slot);
-	CHECK_EQUAL(own_pass()->thread_pointer, 0x7000);
+	CHECK_EQUAL(own_credit()->thread_pointer, 0x7000);
 	payload_region_deinit(&made);
 }
 
 int main(void)
 {
 	test_pieces();
-	test_pass_is_taken();
-	test_pass_is_taken_within_original();
-	test_pass_of_another();
+	test_credit_is_taken();
+	test_credit_is_taken_within_original();
+	test_credit_of_another();
 	return CHECK_RESULT();
 }

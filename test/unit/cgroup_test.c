@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/process/control_group.h"
+#include "attach/process/cgroup.h"
 
 #include "check.h"
 
@@ -37,7 +37,7 @@ static void test_path(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *path = NULL;
 		size_t size = 0;
-		bool found = control_group_path(cases[i].text, cases[i].controller, &path, &size);
+		bool found = cgroup_path(cases[i].text, cases[i].controller, &path, &size);
 
 		if (found != (cases[i].path != NULL) ||
 		    (found && (strlen(cases[i].path) != size || strncmp(cases[i].path, path, size) != 0)))
@@ -112,7 +112,7 @@ static void test_frozen(void)
 		CHECK_EQUAL(mkdir(mount, 0700), 0);
 		for (size_t j = 0; j < 4 && cases[i].files[j].path; j++)
 			make(&cases[i].files[j]);
-		control_group_frozen_below(mount, cases[i].groups, frozen);
+		cgroup_frozen_below(mount, cases[i].groups, frozen);
 		snprintf(expected, sizeof(expected), "%s%s", *cases[i].says ? mount : "", cases[i].says);
 		CHECK_STRING(frozen, expected);
 		snprintf(command, sizeof(command), "rm -r %s", folder);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was found about a process before anything is touched: a list of findings, each with its ground and verdict.
+// What was found about a process before anything is touched: a list of diagnostics, each with its reason and verdict.
 // `check` prints all of it; `attach` refuses with the first refusal.
-#ifndef HEAPSNAP_ATTACH_PROCESS_FINDINGS_H
-#define HEAPSNAP_ATTACH_PROCESS_FINDINGS_H
+#ifndef HEAPSNAP_ATTACH_PROCESS_DIAGNOSTICS_H
+#define HEAPSNAP_ATTACH_PROCESS_DIAGNOSTICS_H
 
 #include "base/error.h"
 
@@ -11,7 +11,7 @@
 
 // X(name, what is asked), in the order in which it is asked. The names are in the output of `check --json`: they may
 // grow, not change.
-#define HS_GROUNDS(X)                                                                                                  \
+#define HS_DIAGNOSTIC_CATEGORIES(X)                                                                                    \
 	X(process, "is it a process with a memory of its own")                                                         \
 	X(work, "is another heapsnap at work on it")                                                                   \
 	X(tracer, "does another program trace it")                                                                     \
@@ -29,46 +29,46 @@
 	X(memory_sharers, "do other processes run in its memory")                                                      \
 	X(copy, "can a dump copy while it runs")
 
-enum ground {
-#define X(name, text) GROUND_##name,
-	HS_GROUNDS(X)
+enum diagnostic_category {
+#define X(name, text) CATEGORY_##name,
+	HS_DIAGNOSTIC_CATEGORIES(X)
 #undef X
-		GROUND_COUNT
+		CATEGORY_COUNT
 };
 
-enum finding_verdict { FINDING_OK, FINDING_WARNING, FINDING_REFUSAL };
+enum diagnostic_verdict { DIAGNOSTIC_OK, DIAGNOSTIC_WARNING, DIAGNOSTIC_REFUSAL };
 
-struct finding {
-	enum ground ground;
-	enum finding_verdict verdict;
+struct diagnostic {
+	enum diagnostic_category category;
+	enum diagnostic_verdict verdict;
 	enum hs_error_code code; // of a refusal: what attach returns
 	int error_number;
 	char message[1024]; // one line, cut to fit
 	char remedy[256];   // what would help; "" = nothing, or `message` says it
 };
 
-#define FINDINGS_MAX 48u
+#define DIAGNOSTICS_MAX 48u
 
-struct findings {
+struct diagnostics {
 	// in the order of asking; what does not fit is dropped, but never the only refusal
-	struct finding items[FINDINGS_MAX];
+	struct diagnostic items[DIAGNOSTICS_MAX];
 	size_t count;
 };
 
-const char *ground_name(enum ground ground);
+const char *diagnostic_category_name(enum diagnostic_category category);
 
-void findings_add(struct findings *findings, enum ground ground, enum finding_verdict verdict, const char *remedy,
-		  const char *format, ...) HS_PRINTF(5, 6);
+void diagnostics_add(struct diagnostics *diagnostics, enum diagnostic_category category,
+		     enum diagnostic_verdict verdict, const char *remedy, const char *format, ...) HS_PRINTF(5, 6);
 
 // Makes a refusal of an error; takes ownership of it. NULL adds nothing.
-void findings_add_error(struct findings *findings, enum ground ground, struct hs_error *error);
+void diagnostics_add_error(struct diagnostics *diagnostics, enum diagnostic_category category, struct hs_error *error);
 
-bool findings_refuse(const struct findings *findings);
+bool diagnostics_refuse(const struct diagnostics *diagnostics);
 
-// The worst verdict on a ground; FINDING_OK when nothing was found.
-enum finding_verdict findings_verdict(const struct findings *findings, enum ground ground);
+// The worst verdict on a reason; DIAGNOSTIC_OK when nothing was found.
+enum diagnostic_verdict diagnostics_verdict(const struct diagnostics *diagnostics, enum diagnostic_category category);
 
 // The first refusal as an error: "message: remedy". NULL = there is none.
-struct hs_error *findings_error(const struct findings *findings) HS_MUST_CHECK;
+struct hs_error *diagnostics_error(const struct diagnostics *diagnostics) HS_MUST_CHECK;
 
 #endif

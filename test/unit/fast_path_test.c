@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The usual ways (inject/hook/usual.h) leave byte for byte what the general ones leave, and nothing where anything is
-// not as usual. Kept stacks name the same nodes as walks that begin with nothing.
+// The fast paths (inject/hook/fast_path.h) leave byte for byte what the general ones leave, and nothing where anything
+// is not as usual. Kept stacks name the same nodes as walks that begin with nothing.
 #include "check.h"
 #include "payload_region.h"
 
+#include "inject/hook/fast_path.h"
 #include "inject/hook/thread_slot.h"
-#include "inject/hook/usual.h"
 
 enum { PAGES = 200, WORDS = 600 };
 
@@ -75,11 +75,11 @@ static bool is_as(const struct content *content)
 
 static struct content before, after;
 
-static uint64_t call_place(void) { return (uint64_t)&stack.entry.return_address; }
+static uint64_t call_return_slot(void) { return (uint64_t)&stack.entry.return_address; }
 
 static void no_free_record(void) { slot->free_count = 0; }
 static void ticks_are_due(void) { slot->ticks_left = 0; }
-static void filter_is_used(void) { made.header->removal_flags = REMOVAL_FILTERS; }
+static void bloom_is_used(void) { made.header->removal_flags = REMOVAL_COUNTS_BLOOM; }
 static void dump_copies(void) { made.header->removal_flags = REMOVAL_LOGS; }
 static void there_are_samples(void) { made.header->samples_used = 1; }
 static void releases_exchange(void) { made.header->removals_exchange = 1; }
@@ -91,7 +91,7 @@ static void other_part_shows_it(void) { *made_wide_entry(&made, block) = 2u << 3
 static void ref_has_31_bits(void) { slot->free_records[slot->free_count - 1] |= 1u << 30; }
 static void modules_changed(void) { made.header->module_generation++; }
 static void was_taken_for_left(void) { slot->guard = 0; }
-static void is_guarded(void) { slot->guard = call_place(); }
+static void is_guarded(void) { slot->guard = call_return_slot(); }
 static void other_thread(void) { slot->mark++; }
 static void no_slot_there(void) { slot->thread_pointer++; }
 static void samples(void) { slot->interval = 2; }
@@ -124,7 +124,7 @@ static void free_list_is_full(void) { slot->free_count = HS_FREE_KEPT; }
 		CHECK(is_as(&after));                                                                                  \
 	} while (0)
 
-#define USUAL_RECORDING(address) usual_recording(slot, address, block_size, &stack.entry)
+#define USUAL_RECORDING(address) fast_path_record(slot, address, block_size, &stack.entry)
 
 static void test_recording(uint64_t asked)
 {
@@ -134,8 +134,8 @@ static void test_recording(uint64_t asked)
 	stack_before = stack;
 	record_allocation(slot, block, block_size, exact, &stack.entry);
 	slot->hook = island.hook_index;
-	block_goes(block, 0, &island, call_place());
-	slot->guard = call_place();
+	block_goes(block, 0, &island, call_return_slot());
+	slot->guard = call_return_slot();
 	save(&before);
 
 	CHECK(USUAL_RECORDING(block));
@@ -177,7 +177,7 @@ static void test_recording(uint64_t asked)
 	payload_region_deinit(&made);
 }
 
-#define USUAL_RELEASE(address) usual_release(address, call_place(), &island)
+#define USUAL_RELEASE(address) fast_path_release(address, call_return_slot(), &island)
 
 static void test_release(uint64_t asked)
 {
@@ -194,7 +194,7 @@ static void test_release(uint64_t asked)
 	CHECK_EQUAL(slot->guard, 0);
 	save(&after);
 	restore(&before);
-	block_goes(block, 0, &island, call_place());
+	block_goes(block, 0, &island, call_return_slot());
 	slot->releases = after.slot.releases; // only counted for the budget
 	CHECK(is_as(&after));
 
@@ -203,7 +203,7 @@ static void test_release(uint64_t asked)
 		CHECK_REFUSES(*place() ^= 1u << 30, USUAL_RELEASE(block)); // it names another block of the piece
 	CHECK_REFUSES(free_list_is_full(), USUAL_RELEASE(block));
 	CHECK_REFUSES(dump_copies(), USUAL_RELEASE(block));
-	CHECK_REFUSES(filter_is_used(), USUAL_RELEASE(block));
+	CHECK_REFUSES(bloom_is_used(), USUAL_RELEASE(block));
 	CHECK_REFUSES(releases_exchange(), USUAL_RELEASE(block));
 	CHECK_REFUSES(is_guarded(), USUAL_RELEASE(block));
 	// the control block's thread before: a handler would claim the slot meanwhile
@@ -217,14 +217,14 @@ static void test_release(uint64_t asked)
 	payload_region_deinit(&made);
 }
 
-#define USUAL_ENTER() usual_enter_original(&stack.entry, &island)
+#define USUAL_ENTER() fast_path_enter_original(&stack.entry, &island)
 
 static void test_enter(void)
 {
 	begin();
 	save(&before);
 	CHECK(USUAL_ENTER() == slot);
-	CHECK(slot->guard == call_place() && slot->in_original == 1 && slot->hook == island.hook_index);
+	CHECK(slot->guard == call_return_slot() && slot->in_original == 1 && slot->hook == island.hook_index);
 	save(&after);
 	restore(&before);
 	CHECK(reentry_begin(&stack.entry, &island) == slot);
@@ -232,11 +232,11 @@ static void test_enter(void)
 	CHECK(is_as(&after));
 
 	restore(&after);
-	CHECK(usual_leave_original(slot));
+	CHECK(fast_path_leave_original(slot));
 	CHECK_EQUAL(slot->in_original, 0);
 	restore(&after);
 	payload_region_state.present = 0;
-	CHECK(!usual_leave_original(slot));
+	CHECK(!fast_path_leave_original(slot));
 	payload_region_state.present = 1;
 	CHECK(is_as(&after));
 

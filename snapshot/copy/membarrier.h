@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A barrier that every processor passes.
-#ifndef HEAPSNAP_SNAPSHOT_COPY_PROCESSOR_BARRIER_H
-#define HEAPSNAP_SNAPSHOT_COPY_PROCESSOR_BARRIER_H
+#ifndef HEAPSNAP_SNAPSHOT_COPY_MEMBARRIER_H
+#define HEAPSNAP_SNAPSHOT_COPY_MEMBARRIER_H
 
 #include <stdbool.h>
 
 // Whether this kernel has one (not with nohz_full) and lets this process use it.
-bool processor_barrier_exists(void);
+bool membarrier_exists(void);
 // After it, whatever any thread has stored before an instruction that it has executed before this call is in memory.
 // False: there was none.
-bool processor_barrier_pass(void);
+bool membarrier_run(void);
 
 #endif

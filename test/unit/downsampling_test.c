@@ -14,10 +14,10 @@ enum { THREADS = 4, ROUNDS = 3000000, BOXES = 1024, SIZE_MAX_ASKED = 100, FIRST_
 
 // The boxes' blocks are so many to a bucket of the sample table that some find it full.
 enum { BUCKETS = 4 };
-#define FIRST_ADDRESS UINT64_C(0x7f0000000000)                                              // of these blocks
-#define FIRST_NARROW  (1 + THINNING_SAMPLE_PARTS + (FIRST_ADDRESS >> 29 << HS_MIDDLE_BITS)) // positions
+#define FIRST_ADDRESS UINT64_C(0x7f0000000000)                                                  // of these blocks
+#define FIRST_NARROW  (1 + DOWNSAMPLING_SAMPLE_PARTS + (FIRST_ADDRESS >> 29 << HS_MIDDLE_BITS)) // positions
 #define LAST_NARROW   (FIRST_NARROW + (boxes[BOXES - 1].address - FIRST_ADDRESS) / (16 << HS_LEAF_BITS) + 1)
-#define FIRST_WIDE    (1 + THINNING_SAMPLE_PARTS + ((HS_WIDE_ROOT + (FIRST_ADDRESS >> 31)) << HS_MIDDLE_BITS))
+#define FIRST_WIDE    (1 + DOWNSAMPLING_SAMPLE_PARTS + ((HS_WIDE_ROOT + (FIRST_ADDRESS >> 31)) << HS_MIDDLE_BITS))
 #define LAST_WIDE     (FIRST_WIDE + (boxes[BOXES - 1].address - FIRST_ADDRESS) / (64 << HS_LEAF_BITS) + 1)
 
 static struct made_region made;
@@ -57,29 +57,29 @@ static void reallocate(struct box *box, uint64_t size, bool fails, const struct 
 
 // Thinning is begun again and again, from the same interval, and where there are blocks; in turn because the region ran
 // short and for a budget. All by one thread: the others may be through by then.
-static void thin_again(unsigned round)
+static void downsample_again(unsigned round)
 {
-	uint64_t *position = &made.header->thinning_position,
-		 kind = __atomic_load_n(position, __ATOMIC_RELAXED) & HS_THINNING_BY_BUDGET;
+	uint64_t *position = &made.header->downsampling_position,
+		 kind = __atomic_load_n(position, __ATOMIC_RELAXED) & HS_DOWNSAMPLING_BY_BUDGET;
 	uint64_t next = __atomic_load_n(position, __ATOMIC_RELAXED) ^ kind;
 
 	if (next > LAST_WIDE)
 		__atomic_store_n(position, 0, __ATOMIC_RELAXED);
 	else if (next > LAST_NARROW && next < FIRST_WIDE)
 		__atomic_store_n(position, FIRST_WIDE | kind, __ATOMIC_RELAXED);
-	else if (next == THINNING_SAMPLE_PARTS + 1)
+	else if (next == DOWNSAMPLING_SAMPLE_PARTS + 1)
 		__atomic_store_n(position, FIRST_NARROW | kind, __ATOMIC_RELAXED);
-	if (round % 512 != 0 || thinning_is_under_way())
+	if (round % 512 != 0 || downsampling_is_under_way())
 		return;
 	if (round % 1024 == 0) {
-		thinning_ask_for_budget(HIGHEST_FLOOR / 2);
-		CHECK_EQUAL(thinning_budget_floor(), HIGHEST_FLOOR / 2);
-	} else if (thinning_floor() >= HIGHEST_FLOOR) {
+		downsampling_ask_for_budget(HIGHEST_FLOOR / 2);
+		CHECK_EQUAL(downsampling_budget_floor(), HIGHEST_FLOOR / 2);
+	} else if (downsampling_floor() >= HIGHEST_FLOOR) {
 		__atomic_store_n(&made.header->interval_floor, 0, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&made.header->sampling_generation, 1, __ATOMIC_RELAXED);
 		return;
 	} else {
-		thinning_ask();
+		downsampling_ask();
 	}
 }
 
@@ -95,7 +95,7 @@ static void work(unsigned number)
 		struct box *box = &boxes[dice % BOXES];
 
 		if (number == 1)
-			thin_again(round);
+			downsample_again(round);
 		pthread_mutex_lock(&box->lock);
 		if (!box->block) {
 			allocate(box, size, &frame);
@@ -129,7 +129,7 @@ static void check_block(uint64_t address, uint32_t ref, const struct block_recor
 	CHECK_EQUAL(box->block, address);
 	CHECK_EQUAL(record->size, box->size);
 	CHECK(record->interval >= FIRST_INTERVAL);
-	CHECK_EQUAL(record->in_filter, 1);
+	CHECK_EQUAL(record->in_bloom, 1);
 	see(ref);
 }
 
@@ -140,7 +140,7 @@ static void count_entries(const uint64_t *entries, uint32_t bucket, void *contex
 		*(uint64_t *)context += entries[i] != 0;
 }
 
-static void count_thinned_wide(const struct table_leaf *leaf, void *context)
+static void count_downsampled_wide(const struct table_leaf *leaf, void *context)
 {
 	for (unsigned i = 0; leaf->is_wide && i < HS_LEAF_ENTRIES; i++)
 		*(uint64_t *)context +=
@@ -182,10 +182,10 @@ static void test_threads(void)
 {
 	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = FIRST_INTERVAL };
 	struct table_view view;
-	uint64_t shown = 0, samples = 0, filtered = 0, thinned_wide = 0, unused;
+	uint64_t shown = 0, samples = 0, filtered = 0, downsampled_wide = 0, unused;
 
 	payload_region_init(&made, 2000);
-	memset(payload_region_state.filter, 0, HS_FILTER_SIZE);
+	memset(payload_region_state.bloom, 0, HS_BLOOM_SIZE);
 	sampling_settings_begin(made.header, &settings, 1, 2000);
 	seen = calloc(2000, HS_PAGE_SIZE >> HS_REF_SHIFT);
 	for (unsigned i = 0; i < BOXES; i++) {
@@ -201,19 +201,19 @@ static void test_threads(void)
 	table_visit_blocks(&view, check_block, &shown);
 	table_visit_sample_buckets(&view, count_entries, &samples);
 	CHECK(samples > 0 && samples < shown); // in both tables
-	table_visit_leaves(&view, count_thinned_wide, &thinned_wide);
-	printf("%" PRIu64 " thinned records in wide entries\n", thinned_wide);
-	CHECK(thinned_wide > 0);
+	table_visit_leaves(&view, count_downsampled_wide, &downsampled_wide);
+	printf("%" PRIu64 " downsampled records in wide entries\n", downsampled_wide);
+	CHECK(downsampled_wide > 0);
 	CHECK_EQUAL(view.damaged, 0);
-	CHECK(made.header->thinning_rounds >= 10);
-	CHECK(sum_counter(COUNTER_thinned) > 100);
+	CHECK(made.header->downsampling_rounds >= 10);
+	CHECK(sum_counter(COUNTER_downsampled) > 100);
 	unused = see_free();
 	printf("%" PRIu64 " records in the tables, %" PRIu64 " of them in the sample table, %" PRIu64
 	       " unused; %" PRIu64 " samples given up, in %u rounds; %" PRIu64 " lost\n",
-	       shown, samples, unused, sum_counter(COUNTER_thinned), made.header->thinning_rounds,
-	       sum_counter(COUNTER_lost_thinning));
-	for (unsigned i = 0; i < HS_FILTER_SIZE; i++)
-		filtered += payload_region_state.filter[i];
+	       shown, samples, unused, sum_counter(COUNTER_downsampled), made.header->downsampling_rounds,
+	       sum_counter(COUNTER_lost_downsampling));
+	for (unsigned i = 0; i < HS_BLOOM_SIZE; i++)
+		filtered += payload_region_state.bloom[i];
 	CHECK_EQUAL(filtered, shown);
 
 	struct entry_frame frame = { .return_address = 0x1000 };
@@ -233,8 +233,8 @@ static void test_threads(void)
 			count += seen[page * (HS_PAGE_SIZE >> HS_REF_SHIFT) + i];
 		CHECK(count == 0 || count == HS_PAGE_SIZE >> HS_REF_SHIFT);
 	}
-	for (unsigned i = 0; i < HS_FILTER_SIZE; i++)
-		CHECK_EQUAL(payload_region_state.filter[i], 0);
+	for (unsigned i = 0; i < HS_BLOOM_SIZE; i++)
+		CHECK_EQUAL(payload_region_state.bloom[i], 0);
 	free(seen);
 	payload_region_deinit(&made);
 }
@@ -274,7 +274,7 @@ static void test_counted_samples(void)
 	uint32_t ref;
 
 	payload_region_init(&made, 100);
-	memset(payload_region_state.filter, 0, HS_FILTER_SIZE);
+	memset(payload_region_state.bloom, 0, HS_BLOOM_SIZE);
 	sampling_settings_begin(made.header, &settings, 1, 2000);
 	while (!(slot = thread_slot_claim(arch_thread_pointer())))
 		continue;
@@ -284,10 +284,10 @@ static void test_counted_samples(void)
 		*(struct block_record *)made_ref(&made, ref) = counted;
 		*live_table_make_narrow(FIRST_ADDRESS + 16 * i, &slot->spare_page) = ref;
 	}
-	thinning_ask();
-	__atomic_store_n(&made.header->thinning_position, FIRST_NARROW, __ATOMIC_RELAXED);
-	thinning_work(slot);
-	CHECK_EQUAL(slot->counters[COUNTER_thinned], 0);
+	downsampling_ask();
+	__atomic_store_n(&made.header->downsampling_position, FIRST_NARROW, __ATOMIC_RELAXED);
+	downsampling_work(slot);
+	CHECK_EQUAL(slot->counters[COUNTER_downsampled], 0);
 	for (uint64_t i = 0; i < 64; i++) {
 		const struct block_record *record = made_ref(&made, *live_table_find_narrow(FIRST_ADDRESS + 16 * i));
 
@@ -316,8 +316,8 @@ static struct thread_slot *begin_narrow(void)
 			(struct block_record){ .size = 8, .interval = FIRST_INTERVAL, .epoch = 1 };
 		*live_table_make_narrow(FIRST_ADDRESS + 16 * i, &slot->spare_page) = ref;
 	}
-	thinning_ask();
-	made.header->thinning_position = FIRST_NARROW;
+	downsampling_ask();
+	made.header->downsampling_position = FIRST_NARROW;
 	return slot;
 }
 
@@ -334,22 +334,22 @@ static unsigned count_unchanged(void)
 	return count;
 }
 
-// A dump takes what it sees in two places for a removal: while it copies nothing is thinned, and afterwards the rest
-// is.
+// A dump takes what it sees in two places for a removal: while it copies nothing is downsampled, and afterwards the
+// rest is.
 static void test_during_dump(void)
 {
 	struct thread_slot *slot = begin_narrow();
 
 	made.header->removal_flags |= REMOVAL_LOGS;
-	thinning_work(slot);
-	CHECK_EQUAL(made.header->thinning_position, FIRST_NARROW);
+	downsampling_work(slot);
+	CHECK_EQUAL(made.header->downsampling_position, FIRST_NARROW);
 	CHECK_EQUAL(count_unchanged(), NARROW);
-	CHECK_EQUAL(slot->counters[COUNTER_thinned], 0);
+	CHECK_EQUAL(slot->counters[COUNTER_downsampled], 0);
 	made.header->removal_flags &= ~(uint32_t)REMOVAL_LOGS;
-	thinning_work(slot);
-	CHECK(made.header->thinning_position > FIRST_NARROW);
+	downsampling_work(slot);
+	CHECK(made.header->downsampling_position > FIRST_NARROW);
 	CHECK_EQUAL(count_unchanged(), 0);
-	CHECK(slot->counters[COUNTER_thinned] > 0);
+	CHECK(slot->counters[COUNTER_downsampled] > 0);
 	payload_region_deinit(&made);
 }
 
@@ -377,8 +377,8 @@ static void test_both_parts(void)
 		reentry_leave(slot);
 	}
 	memset(made.bytes + HS_OFFSET_SAMPLES, 0, HS_SAMPLE_TABLE_SIZE);
-	thinning_ask(); // to twice the interval
-	for (uint64_t *position = &made.header->thinning_position; *position; thinning_work(slot)) {
+	downsampling_ask(); // to twice the interval
+	for (uint64_t *position = &made.header->downsampling_position; *position; downsampling_work(slot)) {
 		if (*position < FIRST_NARROW)
 			*position = FIRST_NARROW;
 		else if (*position > FIRST_NARROW + 64 && *position < FIRST_WIDE)
@@ -398,7 +398,7 @@ static void test_both_parts(void)
 	// p(new) / p(old) is nearly a half; twenty standard deviations would not reach either end.
 	CHECK(left[0] > BLOCKS / 4 && left[0] < 3 * BLOCKS / 4);
 	CHECK(left[1] > BLOCKS / 4 && left[1] < 3 * BLOCKS / 4);
-	CHECK_EQUAL(slot->counters[COUNTER_thinned], 2 * BLOCKS - left[0] - left[1]);
+	CHECK_EQUAL(slot->counters[COUNTER_downsampled], 2 * BLOCKS - left[0] - left[1]);
 	payload_region_deinit(&made);
 }
 
@@ -413,7 +413,7 @@ static void test_small_region(void)
 	struct thread_slot *slot;
 
 	payload_region_init(&made, PAGES);
-	memset(payload_region_state.filter, 0, HS_FILTER_SIZE);
+	memset(payload_region_state.bloom, 0, HS_BLOOM_SIZE);
 	sampling_settings_begin(made.header, &settings, 1, 2000);
 	while (!(slot = thread_slot_claim(arch_thread_pointer())))
 		continue;
@@ -423,7 +423,7 @@ static void test_small_region(void)
 		reentry_leave(slot);
 	}
 	printf("%" PRIu64 " recorded, %" PRIu64 " given up, interval %u\n", slot->counters[COUNTER_allocations],
-	       slot->counters[COUNTER_thinned], made.header->interval_floor);
+	       slot->counters[COUNTER_downsampled], made.header->interval_floor);
 	CHECK_EQUAL(slot->counters[COUNTER_lost_region_full], 0);
 	for (uint32_t i = 0; i < HS_SAMPLE_ENTRIES; i++) {
 		uint64_t entry = ((const uint64_t *)(made.bytes + HS_OFFSET_SAMPLES))[i];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The filter of tracked addresses, counted anew from the tables of blocks (inject/table/filter.h). Everything that the
-// table names is checked.
-#ifndef HEAPSNAP_ATTACH_REGION_FILTER_COUNT_H
-#define HEAPSNAP_ATTACH_REGION_FILTER_COUNT_H
+// The filter of tracked addresses, counted anew from the tables of blocks (inject/table/bloom_filter.h). Everything
+// that the table names is checked.
+#ifndef HEAPSNAP_ATTACH_REGION_BLOOM_COUNT_H
+#define HEAPSNAP_ATTACH_REGION_BLOOM_COUNT_H
 
 #include "attach/region/region_access.h"
 #include "base/error.h"
@@ -14,7 +14,7 @@
 
 // More records than that are not counted: it would take too long, and leave few counters at 0 (docs/design.md, Changing
 // the settings).
-#define FILTER_RECORDS_MAX (1u << 18)
+#define BLOOM_RECORDS_MAX (1u << 18)
 
 // A reallocation under way: its old record is in no entry of the tables, but will be put back there or given back.
 struct pending_record {
@@ -22,8 +22,8 @@ struct pending_record {
 	uint32_t ref;
 };
 
-struct filter_count {
-	uint8_t counters[HS_FILTER_SIZE];
+struct bloom_count {
+	uint8_t counters[HS_BLOOM_SIZE];
 	uint64_t records;              // that were counted
 	bool is_too_much;              // the counting was given up
 	uint64_t first_page, end_page; // of the region, that are handed out
@@ -32,13 +32,12 @@ struct filter_count {
 
 // Counts; changes nothing. `header` is that of the region now, checked.
 // pre: every thread of the target is stopped outside of the payload.
-struct hs_error *filter_count_records(const struct region_access *region, const struct region_header *header,
-				      const struct pending_record *pending, size_t pending_count,
-				      struct filter_count *ret) HS_MUST_CHECK;
-void filter_count_deinit(struct filter_count *count);
+struct hs_error *bloom_count_records(const struct region_access *region, const struct region_header *header,
+				     const struct pending_record *pending, size_t pending_count,
+				     struct bloom_count *ret) HS_MUST_CHECK;
+void bloom_count_deinit(struct bloom_count *count);
 
 // Says in each record that was counted that it is.
-struct hs_error *filter_mark_records(const struct region_access *region,
-				     const struct filter_count *count) HS_MUST_CHECK;
+struct hs_error *bloom_mark_records(const struct region_access *region, const struct bloom_count *count) HS_MUST_CHECK;
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/process/control_group.h"
+#include "attach/process/cgroup.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -27,7 +27,7 @@ static bool list_has(const char *list, size_t size, const char *word)
 }
 
 // Lines are "number:controllers:path"; version 2 has number 0 and no controllers.
-bool control_group_path(const char *text, const char *controller, const char **ret, size_t *size_ret)
+bool cgroup_path(const char *text, const char *controller, const char **ret, size_t *size_ret)
 {
 	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
 		const char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
@@ -44,7 +44,7 @@ bool control_group_path(const char *text, const char *controller, const char **r
 	return false;
 }
 
-bool control_group_go_up(const char *path, size_t *size)
+bool cgroup_go_up(const char *path, size_t *size)
 {
 	if (*size == 0)
 		return false;
@@ -91,14 +91,14 @@ static void find_frozen(const char *folder, const char *path, size_t path_size, 
 		if (is_v1 ? says(folder, path, size, "freezer.self_freezing", "1", ret)
 			  : says(folder, path, size, "cgroup.freeze", "1", ret))
 			return;
-	} while (control_group_go_up(path, &size));
+	} while (cgroup_go_up(path, &size));
 	if (!is_v1)
 		(void)says(folder, path, path_size, "cgroup.events", "frozen 1", ret);
 	else if (!says(folder, path, path_size, "freezer.state", "FROZEN", ret))
 		(void)says(folder, path, path_size, "freezer.state", "FREEZING", ret);
 }
 
-void control_group_frozen_below(const char *mount, const char *text, char ret[static FROZEN_TEXT_SIZE])
+void cgroup_frozen_below(const char *mount, const char *text, char ret[static FROZEN_TEXT_SIZE])
 {
 	// Where both versions are in use, each controller of version 1 has a mount of its own, and so has version 2.
 	static const char *const folders[] = { "", "/unified", "/freezer" };
@@ -111,7 +111,7 @@ void control_group_frozen_below(const char *mount, const char *text, char ret[st
 		HS_CLEANUP_FREE char *folder = NULL;
 		struct hs_error *error;
 
-		if (!control_group_path(text, is_v1 ? "freezer" : NULL, &path, &size))
+		if (!cgroup_path(text, is_v1 ? "freezer" : NULL, &path, &size))
 			continue;
 		error = hs_format(&folder, "%s%s", mount, folders[i]);
 		if (error)
@@ -121,7 +121,7 @@ void control_group_frozen_below(const char *mount, const char *text, char ret[st
 	}
 }
 
-void control_group_frozen(pid_t pid, char ret[static FROZEN_TEXT_SIZE])
+void cgroup_frozen(pid_t pid, char ret[static FROZEN_TEXT_SIZE])
 {
 	HS_CLEANUP_FREE char *text = NULL;
 	struct hs_error *error = hs_read_proc_file(pid, "cgroup", &text, NULL);
@@ -130,5 +130,5 @@ void control_group_frozen(pid_t pid, char ret[static FROZEN_TEXT_SIZE])
 	if (error)
 		hs_error_destroy(error);
 	else
-		control_group_frozen_below("/sys/fs/cgroup", text, ret);
+		cgroup_frozen_below("/sys/fs/cgroup", text, ret);
 }

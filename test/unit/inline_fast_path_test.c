@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The short ways of the payload's image, run in an island of this process: which calls pass, and what that leaves in
-// the state pages.
+// The inline fast paths of the payload's image, run in an island of this process: which calls pass, and what that
+// leaves in the state pages.
 #include "check.h"
 
-#include "attach/hook/short_way.h"
+#include "attach/hook/inline_fast_path.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static uint64_t thread_pointer(void)
 	return pointer;
 }
 
-static struct thread_pass *own_pass(void) { return &state.passes[thread_pass_index(thread_pointer())]; }
+static struct sampling_credit *own_credit(void) { return &state.credits[sampling_credit_index(thread_pointer())]; }
 
 // mov $value,%eax ; ret
 static void put_return(uint8_t *code, uint8_t value)
@@ -56,7 +56,7 @@ static void make_islands(void)
 		island->kind = kind;
 		memcpy(island->stub, stub, sizeof(stub));
 		put_return(island->trampoline, BY_TRAMPOLINE);
-		short_way_fill(&goals, island);
+		inline_fast_path_fill(&goals, island);
 	}
 	if (mprotect(islands, 2 * HS_PAGE_SIZE, PROT_READ | PROT_EXEC) != 0)
 		exit(1);
@@ -73,8 +73,8 @@ static uint64_t call(enum hook_kind kind, uint64_t a, uint64_t b)
 
 static void allow(int64_t countdown)
 {
-	own_pass()->thread_pointer = thread_pointer();
-	own_pass()->countdown = countdown;
+	own_credit()->thread_pointer = thread_pointer();
+	own_credit()->countdown = countdown;
 	state.hook_trust[HOOK] = HS_TRUST_CALLS;
 }
 
@@ -86,10 +86,10 @@ static void check_allocation(int line, enum hook_kind kind, uint64_t a, uint64_t
 
 	allow(countdown);
 	way = call(kind, a, b);
-	if (way != (passes ? BY_TRAMPOLINE : BY_STUB) || own_pass()->countdown != countdown - taken)
+	if (way != (passes ? BY_TRAMPOLINE : BY_STUB) || own_credit()->countdown != countdown - taken)
 		fprintf(stderr, "line %d:\n", line);
 	CHECK_EQUAL(way, passes ? BY_TRAMPOLINE : BY_STUB);
-	CHECK_EQUAL(own_pass()->countdown, countdown - taken);
+	CHECK_EQUAL(own_credit()->countdown, countdown - taken);
 }
 
 static void test_allocations(void)
@@ -126,22 +126,22 @@ static void test_allocations(void)
 	check_allocation(__LINE__, HOOK_calloc, UINT64_MAX, 1, 1000, false, 0);
 }
 
-static void test_no_pass(void)
+static void test_no_credit(void)
 {
 	static const enum hook_kind kinds[] = { HOOK_malloc, HOOK_calloc, HOOK_new };
 
 	for (size_t i = 0; i < 3; i++) {
 		allow(1000);
-		own_pass()->thread_pointer = 0; // as in a forked child
+		own_credit()->thread_pointer = 0; // as in a forked child
 		CHECK_EQUAL(call(kinds[i], 1, 1), BY_STUB);
-		own_pass()->thread_pointer = thread_pointer() + 64; // another thread's
+		own_credit()->thread_pointer = thread_pointer() + 64; // another thread's
 		CHECK_EQUAL(call(kinds[i], 1, 1), BY_STUB);
 		allow(1000);
 		state.hook_trust[HOOK] = HS_TRUST_CALLS - 1;
 		CHECK_EQUAL(call(kinds[i], 1, 1), BY_STUB);
 		state.hook_trust[HOOK] = HS_TRUST_NEVER;
 		CHECK_EQUAL(call(kinds[i], 1, 1), BY_STUB);
-		CHECK_EQUAL(own_pass()->countdown, 1000);
+		CHECK_EQUAL(own_credit()->countdown, 1000);
 		memset(state.hook_trust, HS_TRUST_CALLS, sizeof(state.hook_trust));
 		state.hook_trust[HOOK] = 0;
 		CHECK_EQUAL(call(kinds[i], 1, 1), BY_STUB); // the trust of its own hook
@@ -153,11 +153,11 @@ static void test_free(void)
 {
 	for (uint64_t address = UINT64_C(0x7f1234567890); address < UINT64_C(0x7f1234567890) + 50000; address += 8) {
 		CHECK_EQUAL(call(HOOK_free, address, 0), BY_TRAMPOLINE);
-		state.filter[filter_index(address)] = 1;
+		state.bloom[bloom_index(address)] = 1;
 		CHECK_EQUAL(call(HOOK_free, address, 0), BY_STUB);
-		state.filter[filter_index(address)] = HS_FILTER_SATURATED;
+		state.bloom[bloom_index(address)] = HS_BLOOM_SATURATED;
 		CHECK_EQUAL(call(HOOK_free, address, 0), BY_STUB);
-		state.filter[filter_index(address)] = 0;
+		state.bloom[bloom_index(address)] = 0;
 	}
 }
 
@@ -168,8 +168,8 @@ static void test_others(void)
 		if (kind == HOOK_malloc || kind == HOOK_calloc || kind == HOOK_new || kind == HOOK_free)
 			continue;
 		CHECK_EQUAL(islands[kind].begin,
-			    kind == HOOK_way_out ? HS_ISLAND_TRAMPOLINE_OFFSET : HS_ISLAND_STUB_OFFSET);
-		if (kind == HOOK_way_out)
+			    kind == HOOK_exit_point ? HS_ISLAND_TRAMPOLINE_OFFSET : HS_ISLAND_STUB_OFFSET);
+		if (kind == HOOK_exit_point)
 			continue;
 		CHECK_EQUAL(call((enum hook_kind)kind, 1, 1), BY_STUB);
 	}
@@ -179,7 +179,7 @@ int main(void)
 {
 	make_islands();
 	test_allocations();
-	test_no_pass();
+	test_no_credit();
 	test_free();
 	test_others();
 	return CHECK_RESULT();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inject/sampling/thinning.h"
+#include "inject/sampling/downsampling.h"
 
 #include "arch.h"
 #include "inject/sampling/sampling.h"
@@ -14,19 +14,19 @@ enum {
 	EASE_AFTER_US = 2000000,
 };
 
-static bool may_thin(const struct region_header *header)
+static bool may_downsample(const struct region_header *header)
 {
 	return header->removals_exchange &&
 	       (header->sampling_mode == SAMPLING_budget || header->sampling_mode == SAMPLING_interval) &&
-	       !thinning_is_under_way();
+	       !downsampling_is_under_way();
 }
 
-void thinning_ask(void)
+void downsampling_ask(void)
 {
 	struct region_header *header = region();
 	uint32_t floor = __atomic_load_n(&header->interval_floor, __ATOMIC_RELAXED), least = FIRST_FLOOR, next;
 
-	if (!may_thin(header))
+	if (!may_downsample(header))
 		return;
 	if (header->sampling_mode == SAMPLING_interval)
 		least = 2 * header->sampling_interval;
@@ -38,12 +38,12 @@ void thinning_ask(void)
 	if (!__atomic_compare_exchange_n(&header->interval_floor, &floor, next, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
 		return;
-	thinning_note_interval(next);
-	__atomic_fetch_add(&header->thinning_rounds, 1, __ATOMIC_RELAXED);
+	downsampling_note_interval(next);
+	__atomic_fetch_add(&header->downsampling_rounds, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&header->sampling_generation, 1, __ATOMIC_RELEASE); // every thread draws anew
 	if (header->always_exact)
 		__atomic_store_n(&header->always_exact, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&header->thinning_position, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&header->downsampling_position, 1, __ATOMIC_RELEASE);
 }
 
 // One of those who do so at the same time succeeds.
@@ -55,22 +55,22 @@ static bool change_budget_floor(uint64_t before, uint64_t interval)
 					   __ATOMIC_RELAXED);
 }
 
-void thinning_ask_for_budget(uint32_t interval)
+void downsampling_ask_for_budget(uint32_t interval)
 {
 	struct region_header *header = region();
 	uint64_t before = __atomic_load_n(&header->budget_floor, __ATOMIC_RELAXED);
 
-	if (!may_thin(header) || !change_budget_floor(before, interval))
+	if (!may_downsample(header) || !change_budget_floor(before, interval))
 		return;
-	thinning_note_interval(interval);
+	downsampling_note_interval(interval);
 	__atomic_store_n(&header->budget_floor_ticks, arch_ticks(), __ATOMIC_RELAXED);
 	__atomic_store_n(&header->budget_records, 0, __ATOMIC_RELAXED);
 	if (header->always_exact)
 		__atomic_store_n(&header->always_exact, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&header->thinning_position, 1 | HS_THINNING_BY_BUDGET, __ATOMIC_RELEASE);
+	__atomic_store_n(&header->downsampling_position, 1 | HS_DOWNSAMPLING_BY_BUDGET, __ATOMIC_RELEASE);
 }
 
-void thinning_ease_budget(uint64_t now)
+void downsampling_ease_budget(uint64_t now)
 {
 	struct region_header *header = region();
 	uint64_t before = __atomic_load_n(&header->budget_floor, __ATOMIC_RELAXED);
@@ -78,7 +78,7 @@ void thinning_ease_budget(uint64_t now)
 	uint32_t half = (uint32_t)before / 2;
 
 	if (!half || (int64_t)(now - since) < (int64_t)((uint64_t)header->ticks_per_us * EASE_AFTER_US) ||
-	    thinning_is_under_way())
+	    downsampling_is_under_way())
 		return;
 	if (change_budget_floor(before, half < HS_BUDGET_INTERVAL_MIN ? 0 : half))
 		__atomic_store_n(&header->budget_floor_ticks, now, __ATOMIC_RELAXED);
@@ -106,9 +106,9 @@ static void drop(struct thread_slot *slot, struct block_place place, uint32_t re
 
 	if (!block_place_exchange(place, address, ref, 0))
 		return;
-	count_up(slot->counters, same(record, seen) ? COUNTER_thinned : COUNTER_lost_thinning, 1);
-	if (filter_in_use() && record->in_filter)
-		filter_remove(address);
+	count_up(slot->counters, same(record, seen) ? COUNTER_downsampled : COUNTER_lost_downsampling, 1);
+	if (bloom_in_use() && record->in_bloom)
+		bloom_remove(address);
 	record_give(slot, ref);
 }
 
@@ -133,7 +133,7 @@ static void replace(struct thread_slot *slot, struct block_place place, uint32_t
 }
 
 // Returns whether there is a record now.
-static bool thin_entry(struct thread_slot *slot, struct block_place place, uint64_t address, uint32_t floor)
+static bool downsample_entry(struct thread_slot *slot, struct block_place place, uint64_t address, uint32_t floor)
 {
 	uint32_t ref = block_place_ref(place, address), fresh;
 	struct block_record seen;
@@ -159,24 +159,24 @@ static bool thin_entry(struct thread_slot *slot, struct block_place place, uint6
 
 // Returns how many records are left. A dump that begins meanwhile finds at most one record in each thread that is about
 // to change; the rest of the part stays as it is until the next time that the region runs short.
-static uint32_t thin_samples(struct thread_slot *slot, uint64_t part, uint32_t floor)
+static uint32_t downsample_samples(struct thread_slot *slot, uint64_t part, uint32_t floor)
 {
-	uint64_t *entries = (uint64_t *)region_at(HS_OFFSET_SAMPLES) + part * THINNING_PART_ENTRIES;
+	uint64_t *entries = (uint64_t *)region_at(HS_OFFSET_SAMPLES) + part * DOWNSAMPLING_PART_ENTRIES;
 	uint32_t left = 0;
 
-	for (uint32_t i = 0; i < THINNING_PART_ENTRIES && !removal_is_logged(); i++) {
+	for (uint32_t i = 0; i < DOWNSAMPLING_PART_ENTRIES && !removal_is_logged(); i++) {
 		uint64_t entry = __atomic_load_n(&entries[i], __ATOMIC_ACQUIRE);
-		uint32_t bucket = (uint32_t)(part * THINNING_PART_ENTRIES + i) / HS_SAMPLE_BUCKET_ENTRIES;
+		uint32_t bucket = (uint32_t)(part * DOWNSAMPLING_PART_ENTRIES + i) / HS_SAMPLE_BUCKET_ENTRIES;
 
 		if (entry)
-			left += thin_entry(slot, place_at(PLACE_sample, &entries[i]), sample_address(bucket, entry),
-					   floor);
+			left += downsample_entry(slot, place_at(PLACE_sample, &entries[i]),
+						 sample_address(bucket, entry), floor);
 	}
 	return left;
 }
 
 // `unit`: root index, then middle index.
-static uint32_t thin_leaf(struct thread_slot *slot, uint32_t page, uint64_t unit, uint32_t floor)
+static uint32_t downsample_leaf(struct thread_slot *slot, uint32_t page, uint64_t unit, uint32_t floor)
 {
 	uint32_t *entries = region_page(page), root = (uint32_t)(unit >> HS_MIDDLE_BITS), left = 0;
 	uint64_t leaf = leaf_address(root, (uint32_t)unit & (HS_MIDDLE_ENTRIES - 1));
@@ -186,7 +186,8 @@ static uint32_t thin_leaf(struct thread_slot *slot, uint32_t page, uint64_t unit
 		struct block_place place = place_at(leaf_is_wide(root) ? PLACE_wide : PLACE_narrow, &entries[i]);
 
 		if (entry)
-			left += thin_entry(slot, place, leaf_block(leaf_is_wide(root), leaf, i, entry).address, floor);
+			left += downsample_entry(slot, place, leaf_block(leaf_is_wide(root), leaf, i, entry).address,
+						 floor);
 	}
 	return left;
 }
@@ -216,38 +217,38 @@ static uint32_t find_leaf(uint64_t unit, uint64_t *unit_ret)
 static void step(struct thread_slot *slot)
 {
 	struct region_header *header = region();
-	uint64_t position = __atomic_load_n(&header->thinning_position, __ATOMIC_ACQUIRE),
-		 kind = position & HS_THINNING_BY_BUDGET;
+	uint64_t position = __atomic_load_n(&header->downsampling_position, __ATOMIC_ACQUIRE),
+		 kind = position & HS_DOWNSAMPLING_BY_BUDGET;
 	uint64_t part, unit = 0, next;
-	uint32_t page = 0, floor = thinning_floor(), left = 0;
+	uint32_t page = 0, floor = downsampling_floor(), left = 0;
 
 	// A dump that copies meanwhile takes what it sees in two places for a removal.
 	if (!position || removal_is_logged())
 		return;
-	if (kind && floor < thinning_budget_floor())
-		floor = thinning_budget_floor();
+	if (kind && floor < downsampling_budget_floor())
+		floor = downsampling_budget_floor();
 	part = (position ^ kind) - 1;
-	if (part < THINNING_SAMPLE_PARTS) {
-		next = ((sample_table_is_used() ? part + 1 : THINNING_SAMPLE_PARTS) + 1) | kind;
+	if (part < DOWNSAMPLING_SAMPLE_PARTS) {
+		next = ((sample_table_is_used() ? part + 1 : DOWNSAMPLING_SAMPLE_PARTS) + 1) | kind;
 	} else {
-		page = find_leaf(part - THINNING_SAMPLE_PARTS, &unit);
-		next = unit >> HS_MIDDLE_BITS < HS_ROOT_ENTRIES ? (THINNING_SAMPLE_PARTS + unit + 1) | kind : 0;
+		page = find_leaf(part - DOWNSAMPLING_SAMPLE_PARTS, &unit);
+		next = unit >> HS_MIDDLE_BITS < HS_ROOT_ENTRIES ? (DOWNSAMPLING_SAMPLE_PARTS + unit + 1) | kind : 0;
 	}
-	if (!__atomic_compare_exchange_n(&header->thinning_position, &position, next, false, __ATOMIC_ACQ_REL,
+	if (!__atomic_compare_exchange_n(&header->downsampling_position, &position, next, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
 		return;
 	if (page)
-		left = thin_leaf(slot, page, unit - 1, floor);
-	else if (part < THINNING_SAMPLE_PARTS && sample_table_is_used())
-		left = thin_samples(slot, part, floor);
+		left = downsample_leaf(slot, page, unit - 1, floor);
+	else if (part < DOWNSAMPLING_SAMPLE_PARTS && sample_table_is_used())
+		left = downsample_samples(slot, part, floor);
 	if (kind && left)
 		__atomic_fetch_add(&header->budget_records, left, __ATOMIC_RELAXED);
 }
 
-void thinning_work(struct thread_slot *slot)
+void downsampling_work(struct thread_slot *slot)
 {
-	for (unsigned i = 0; i < STEPS && thinning_is_under_way(); i++)
+	for (unsigned i = 0; i < STEPS && downsampling_is_under_way(); i++)
 		step(slot);
-	if (slot->interval < thinning_floor())
+	if (slot->interval < downsampling_floor())
 		sampling_ask_anew(slot);
 }

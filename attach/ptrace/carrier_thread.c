@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/ptrace/victim.h"
+#include "attach/ptrace/carrier_thread.h"
 
 #include "attach/arch/arch.h"
 #include "attach/arch/sigframe.h"
@@ -19,7 +19,7 @@ uint64_t rseq_resume_address(const struct rseq_section *section, uint64_t pc)
 	return pc - section->start < section->size ? section->abort : pc;
 }
 
-bool victim_is_in_transfer(const struct user_regs_struct *registers)
+bool carrier_is_in_transfer(const struct user_regs_struct *registers)
 {
 	switch (arch_call_number(registers)) {
 	case SYS_read:
@@ -63,7 +63,7 @@ static bool any_is_ours(const uint64_t *places, size_t count, const struct targe
 	return false;
 }
 
-bool victim_frame_is_at(uint64_t stack, const struct target_memory *memory)
+bool carrier_frame_is_at(uint64_t stack, const struct target_memory *memory)
 {
 	// Where the frame lies, seen from each place of the way (remote_call.h), with and without a pop gadget.
 	const uint64_t places[] = { stack - 8, stack, stack + 8, stack + 16 };
@@ -71,15 +71,15 @@ bool victim_frame_is_at(uint64_t stack, const struct target_memory *memory)
 	return any_is_ours(places, sizeof(places) / sizeof(places[0]), memory);
 }
 
-bool victim_is_on_its_way(const struct frozen_thread *thread, const struct target_memory *memory)
+bool carrier_is_on_its_way(const struct frozen_thread *thread, const struct target_memory *memory)
 {
 	const uint64_t places[] = { thread->registers.rbp + 8, thread->registers.rbp + 24 }; // parked
 
-	return victim_frame_is_at(thread->registers.rsp, memory) ||
+	return carrier_frame_is_at(thread->registers.rsp, memory) ||
 	       any_is_ours(places, sizeof(places) / sizeof(places[0]), memory);
 }
 
-const char *victim_obstacle(pid_t tid)
+const char *carrier_obstacle(pid_t tid)
 {
 	if (ptrace_has_shadow_stack(tid))
 		return "it runs with a user shadow stack";
@@ -88,7 +88,7 @@ const char *victim_obstacle(pid_t tid)
 	return NULL;
 }
 
-struct hs_error *victim_seccomp(pid_t pid, pid_t tid, unsigned *mode_ret, enum seccomp_effect *effect_ret)
+struct hs_error *carrier_seccomp(pid_t pid, pid_t tid, unsigned *mode_ret, enum seccomp_effect *effect_ret)
 {
 	HS_CLEANUP_FREE char *text = NULL;
 	struct seccomp_filters filters;
@@ -110,8 +110,8 @@ struct hs_error *victim_seccomp(pid_t pid, pid_t tid, unsigned *mode_ret, enum s
 	return NULL;
 }
 
-struct hs_error *victim_rseq(const struct frozen_thread *thread, const struct target_memory *memory,
-			     uint64_t *resume_ret)
+struct hs_error *carrier_rseq(const struct frozen_thread *thread, const struct target_memory *memory,
+			      uint64_t *resume_ret)
 {
 	struct rseq_section section;
 	struct hs_error *error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/hook/ways_out.h"
+#include "attach/hook/exit_points.h"
 
 #include "inject/abi/limits.h"
 
@@ -93,7 +93,7 @@ static void reach(struct walk *walk, struct place place, int32_t depth, int32_t 
 
 	if (mark->depth != DEPTH_UNKNOWN) {
 		if (mark->depth != depth)
-			fail(walk, VERDICT_no_way_out);
+			fail(walk, VERDICT_no_exit_point);
 		if (mark->base != base && mark->base != DEPTH_UNKNOWN) {
 			mark->base = DEPTH_UNKNOWN;
 			look_later(walk, place);
@@ -135,7 +135,7 @@ static void leave(struct walk *walk, const struct code_step *step, int32_t depth
 	enum way_of_call way = walk->judge(step->target, step->slot, depth == 0, walk->context);
 
 	if (way == WAY_unknown || (way == WAY_returns && depth != 0))
-		fail(walk, VERDICT_no_way_out);
+		fail(walk, VERDICT_no_exit_point);
 	walk->returns |= way == WAY_returns;
 }
 
@@ -245,20 +245,20 @@ static void look_at(struct walk *walk, struct place place)
 	    walk->is_end(step.target, step.slot, walk->context))
 		return;
 	if ((walk->judge && step.calls_kernel) || writes_return_address(&step, depth, base))
-		fail(walk, VERDICT_no_way_out);
+		fail(walk, VERDICT_no_exit_point);
 	walk->reaches_above |= reaches_above(&step, depth, base) && !begins_to_align(function, offset);
 	if (walk->stays_below && walk->reaches_above)
-		fail(walk, VERDICT_no_way_out);
+		fail(walk, VERDICT_no_exit_point);
 	if (walk->judge && step.flow == FLOW_CALL) {
 		enum way_of_call way = walk->judge(step.target, step.slot, false, walk->context);
 
 		if (way == WAY_unknown)
-			fail(walk, VERDICT_no_way_out);
+			fail(walk, VERDICT_no_exit_point);
 		if (way != WAY_returns)
 			return;
 	}
 	if (!move_stack(walk, &step, base, &depth)) {
-		fail(walk, VERDICT_no_way_out);
+		fail(walk, VERDICT_no_exit_point);
 		return;
 	}
 	if (step.sets_base)
@@ -269,7 +269,7 @@ static void look_at(struct walk *walk, struct place place)
 	case FLOW_RETURN:
 		walk->returns = true;
 		if (depth != 0)
-			fail(walk, VERDICT_no_way_out);
+			fail(walk, VERDICT_no_exit_point);
 		return;
 	case FLOW_JUMP:
 		branch(walk, &step, depth, base);
@@ -281,7 +281,7 @@ static void look_at(struct walk *walk, struct place place)
 		return;
 	case FLOW_UNKNOWN:
 		walk->returns = true;
-		fail(walk, VERDICT_no_way_out);
+		fail(walk, VERDICT_no_exit_point);
 		return;
 	default:
 		break;
@@ -289,7 +289,7 @@ static void look_at(struct walk *walk, struct place place)
 	if (offset + step.size < function->size) // else a call that does not return, or a trap behind one
 		reach(walk, (struct place){ place.run, offset + (uint32_t)step.size }, depth, base);
 	else if ((step.flow != FLOW_CALL && step.flow != FLOW_TRAP) || walk->judge)
-		fail(walk, VERDICT_no_way_out);
+		fail(walk, VERDICT_no_exit_point);
 }
 
 static bool follow(struct walk *walk, const struct whole_function *function)
@@ -341,7 +341,7 @@ static bool find_start(const struct run *run, uint32_t offset, uint32_t *start_r
 		       (function->address + start + HS_JUMP_SIZE - 1) / HS_PAGE_SIZE;
 }
 
-static void find_returns(struct walk *walk, struct ways_out *ret)
+static void find_returns(struct walk *walk, struct exit_points *ret)
 {
 	const struct run *run = &walk->runs[0];
 
@@ -349,17 +349,17 @@ static void find_returns(struct walk *walk, struct ways_out *ret)
 		if (!run->marks[i].size || run->marks[i].flow != FLOW_RETURN)
 			continue;
 		if (ret->count == HS_WAYS_OUT_MAX || !find_start(run, i, &ret->offsets[ret->count]))
-			fail(walk, VERDICT_no_way_out);
+			fail(walk, VERDICT_no_exit_point);
 		else
 			ret->count++;
 	}
 }
 
-void ways_out_find(const struct whole_function *function, struct ways_out *ret)
+void exit_points_find(const struct whole_function *function, struct exit_points *ret)
 {
 	struct walk walk = { .verdict = VERDICT_ok };
 
-	*ret = (struct ways_out){ .verdict = VERDICT_no_way_out };
+	*ret = (struct exit_points){ .verdict = VERDICT_no_exit_point };
 	if (follow(&walk, function)) {
 		find_returns(&walk, ret);
 		if (walk.verdict != VERDICT_ok || ret->count > 0)
@@ -368,8 +368,8 @@ void ways_out_find(const struct whole_function *function, struct ways_out *ret)
 	end_walk(&walk);
 }
 
-bool ways_out_all_pass(const struct whole_function *function,
-		       bool (*is_end)(uint64_t target, uint64_t slot, void *context), void *context)
+bool exit_points_all_pass(const struct whole_function *function,
+			  bool (*is_end)(uint64_t target, uint64_t slot, void *context), void *context)
 {
 	struct walk walk = { .verdict = VERDICT_ok, .is_end = is_end, .context = context };
 	bool all = follow(&walk, function) && walk.verdict == VERDICT_ok && !walk.returns;
@@ -378,8 +378,8 @@ bool ways_out_all_pass(const struct whole_function *function,
 	return all;
 }
 
-enum way_of_call ways_out_judge(const struct whole_function *function, bool stays_below, way_judge *judge,
-				void *context)
+enum way_of_call exit_points_judge(const struct whole_function *function, bool stays_below, way_judge *judge,
+				   void *context)
 {
 	struct walk walk = { .verdict = VERDICT_ok, .judge = judge, .stays_below = stays_below, .context = context };
 	bool followed = follow(&walk, function) && walk.verdict == VERDICT_ok;
@@ -390,8 +390,8 @@ enum way_of_call ways_out_judge(const struct whole_function *function, bool stay
 	return walk.returns ? WAY_returns : WAY_ends;
 }
 
-struct way_survey ways_out_survey(const struct whole_function *function, way_judge *judge, way_part *find_part,
-				  void *context)
+struct way_survey exit_points_survey(const struct whole_function *function, way_judge *judge, way_part *find_part,
+				     void *context)
 {
 	struct walk walk = {
 		.verdict = VERDICT_ok, .judge = judge, .find_part = find_part, .goes_on = true, .context = context

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tool's priority while the target stands still. On a machine with more to do than it can, a tool that waits for a
 // processor like everybody else keeps the target waiting with it.
-#ifndef HEAPSNAP_ATTACH_GUARD_URGENCY_H
-#define HEAPSNAP_ATTACH_GUARD_URGENCY_H
+#ifndef HEAPSNAP_ATTACH_GUARD_PRIORITY_BOOST_H
+#define HEAPSNAP_ATTACH_GUARD_PRIORITY_BOOST_H
 
 #include <stdint.h>
 #include <sys/resource.h>
@@ -12,21 +12,21 @@
 // The highest priority of the ordinary scheduling class, where the tool may take it (CAP_SYS_NICE, or RLIMIT_NICE); the
 // same priority otherwise. Not yet a real-time class: while threads still have to reach their stops, the tool must not
 // keep a processor from them. Returns the nice value to give back.
-int urgency_begin(void);
-// Gives back also what urgency_raise has changed: the limit and the action for its signal.
-void urgency_end(int nice_value);
+int priority_boost_begin(void);
+// Gives back also what priority_boost_raise has changed: the limit and the action for its signal.
+void priority_boost_end(int nice_value);
 
 // While every thread stands there is no thread to wait for: a real-time priority, where the tool may have one
-// (CAP_SYS_NICE, RLIMIT_RTPRIO). An ordinary priority counts only within a session or control group (sched(7),
+// (CAP_SYS_NICE, RLIMIT_RTPRIO). An ordinary priority counts only within a session or cgroup (sched(7),
 // autogroup), and threads that are released would take the tool's processor from it, each in turn, while the last of
 // them still stand. A tool at fault lets others run all the same: after 200 ms without a wait it falls back by itself
 // (RLIMIT_RTTIME), until the next standstill. A tool that was started under another policy keeps that.
-void urgency_raise(void);
-void urgency_lower(void);
+void priority_boost_raise(void);
+void priority_boost_lower(void);
 
 // Pure: how many microseconds at a real-time priority without a wait the tool may use under its limit RLIMIT_RTTIME
 // before it falls back. 0 = none: at the hard limit the kernel kills, and what the tool is in the middle of may take
 // longer than there is between the two.
-uint64_t urgency_longest(const struct rlimit *limit);
+uint64_t priority_boost_longest(const struct rlimit *limit);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a function returns: all places, proved by following its code from its start. A hook there sees the result of a
 // function that is to run without a frame of ours.
-#ifndef HEAPSNAP_ATTACH_HOOK_WAYS_OUT_H
-#define HEAPSNAP_ATTACH_HOOK_WAYS_OUT_H
+#ifndef HEAPSNAP_ATTACH_HOOK_EXIT_POINTS_H
+#define HEAPSNAP_ATTACH_HOOK_EXIT_POINTS_H
 
 #include "attach/hook/relocate.h"
 
@@ -10,7 +10,7 @@
 
 // Where the bytes of a function begin that end with a return, and may be overwritten by a jump: whole instructions, of
 // which only the first can be reached by a branch, and then perhaps padding.
-struct ways_out {
+struct exit_points {
 	enum hook_verdict verdict;
 	uint32_t offsets[HS_WAYS_OUT_MAX]; // from the function's start
 	size_t count;
@@ -29,12 +29,12 @@ struct whole_function {
 // Pure. VERDICT_ok: wherever it returns, the stack pointer is what it was at its start, and there is room for a jump.
 // It may also leave by jumps, while it has a frame of its own: to a part that a compiler has moved away, which throws
 // or ends the program. What returns there is not seen.
-void ways_out_find(const struct whole_function *function, struct ways_out *ret);
+void exit_points_find(const struct whole_function *function, struct exit_points *ret);
 
 // Pure. Whether it never returns, nor leaves by a jump, without having called or jumped to a function for which
 // `is_end` holds.
-bool ways_out_all_pass(const struct whole_function *function,
-		       bool (*is_end)(uint64_t target, uint64_t slot, void *context), void *context);
+bool exit_points_all_pass(const struct whole_function *function,
+			  bool (*is_end)(uint64_t target, uint64_t slot, void *context), void *context);
 
 // How a function that is called, or jumped to, is left.
 enum way_of_call {
@@ -50,8 +50,8 @@ typedef enum way_of_call way_judge(uint64_t target, uint64_t slot, bool in_place
 // Pure. How the function itself is left, given what `judge` says. `stays_below`: unknown too where it reads, writes or
 // takes the address of its return address, or of what is above it, its arguments on the stack, by rsp or by rbp as its
 // frame's base: it is to be called with other things there.
-enum way_of_call ways_out_judge(const struct whole_function *function, bool stays_below, way_judge *judge,
-				void *context);
+enum way_of_call exit_points_judge(const struct whole_function *function, bool stays_below, way_judge *judge,
+				   void *context);
 
 // What is seen of a function wherever it can be followed, whatever speaks against it.
 struct way_survey {
@@ -65,7 +65,7 @@ struct way_survey {
 typedef bool way_part(uint64_t target, struct whole_function *ret, void *context);
 
 // Pure. `judge` says whether a call or a jump ends; what is not known to end comes back.
-struct way_survey ways_out_survey(const struct whole_function *function, way_judge *judge, way_part *find_part,
-				  void *context);
+struct way_survey exit_points_survey(const struct whole_function *function, way_judge *judge, way_part *find_part,
+				     void *context);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tool's real-time priority under limits of its time (RLIMIT_RTTIME): never one under which the kernel would kill
 // it.
-#include "attach/guard/urgency.h"
+#include "attach/guard/priority_boost.h"
 #include "check.h"
 
 #include <linux/capability.h>
@@ -38,7 +38,7 @@ static void test_longest(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct rlimit limit = { cases[i].soft, cases[i].hard };
 
-		CHECK_EQUAL(urgency_longest(&limit), cases[i].expected);
+		CHECK_EQUAL(priority_boost_longest(&limit), cases[i].expected);
 	}
 }
 
@@ -57,15 +57,15 @@ static int run_under(rlim_t hard, rlim_t soft_meanwhile)
 
 		if (setrlimit(RLIMIT_RTTIME, &limit) != 0)
 			_exit(1);
-		nice_value = urgency_begin();
-		urgency_raise();
+		nice_value = priority_boost_begin();
+		priority_boost_raise();
 		getrlimit(RLIMIT_RTTIME, &limit);
 		has_limit = limit.rlim_cur == (soft_meanwhile ? soft_meanwhile : hard) && limit.rlim_max == hard;
 		if (!has_limit)
 			_exit(2);
 		if (!soft_meanwhile && sched_getscheduler(0) != SCHED_OTHER)
 			_exit(3);
-		urgency_end(nice_value);
+		priority_boost_end(nice_value);
 		getrlimit(RLIMIT_RTTIME, &limit);
 		_exit(limit.rlim_cur == hard && limit.rlim_max == hard && sched_getscheduler(0) == SCHED_OTHER ? 0 : 4);
 	}
@@ -86,28 +86,28 @@ static void test_limits(void)
 static void test_fallen_back(void)
 {
 	const int real_time = SCHED_FIFO | SCHED_RESET_ON_FORK;
-	int nice_value = urgency_begin();
+	int nice_value = priority_boost_begin();
 	bool has_one;
 
-	urgency_raise();
+	priority_boost_raise();
 	has_one = sched_getscheduler(0) == real_time;
 	if (!has_one) {
 		puts("no real-time priority to be had: falling back is not tried");
 	} else {
-		urgency_lower();
+		priority_boost_lower();
 		CHECK_EQUAL(sched_getscheduler(0), SCHED_OTHER);
-		urgency_raise();
+		priority_boost_raise();
 		CHECK_EQUAL(sched_getscheduler(0), real_time);
 		raise(SIGXCPU);
 		CHECK_EQUAL(sched_getscheduler(0), SCHED_OTHER);
-		urgency_raise();
+		priority_boost_raise();
 		CHECK_EQUAL(sched_getscheduler(0), SCHED_OTHER);
 	}
-	urgency_end(nice_value);
-	nice_value = urgency_begin();
-	urgency_raise(); // the next standstill
+	priority_boost_end(nice_value);
+	nice_value = priority_boost_begin();
+	priority_boost_raise(); // the next standstill
 	CHECK_EQUAL(sched_getscheduler(0) == real_time, has_one);
-	urgency_end(nice_value);
+	priority_boost_end(nice_value);
 	CHECK_EQUAL(sched_getscheduler(0), SCHED_OTHER);
 }
 
@@ -133,15 +133,15 @@ static _Noreturn void be_without_capability(void)
 	const int real_time = SCHED_FIFO | SCHED_RESET_ON_FORK;
 
 	for (int i = 0; i < 2; i++) {
-		int nice_value = urgency_begin();
+		int nice_value = priority_boost_begin();
 
-		urgency_raise();
+		priority_boost_raise();
 		if (sched_getscheduler(0) != real_time || !set_capability(false))
 			_exit(i == 0 ? NOT_TRIED : 1);
-		urgency_lower();
+		priority_boost_lower();
 		if (sched_getscheduler(0) != (SCHED_OTHER | SCHED_RESET_ON_FORK))
 			_exit(2);
-		urgency_end(nice_value);
+		priority_boost_end(nice_value);
 		if (!set_capability(true))
 			_exit(3);
 	}

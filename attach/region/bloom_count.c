@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/region/filter_count.h"
+#include "attach/region/bloom_count.h"
 
 #include "base/cleanup.h"
 
@@ -17,30 +17,30 @@ _Static_assert(PAGE_RECORDS == 16 * 8, "a bit for each record of a page");
 
 struct counting {
 	const struct region_access *region;
-	struct filter_count *count;
+	struct bloom_count *count;
 	uint32_t *root, *middle, *leaf;
 	uint64_t leaves_left, middles_left; // each page is handed out once: more tables than pages are a lie
 };
 
 // What leads nowhere is passed over: the next dump's ledger counts it.
-static bool is_table(const struct filter_count *count, uint32_t page, uint64_t pages)
+static bool is_table(const struct bloom_count *count, uint32_t page, uint64_t pages)
 {
 	return page >= count->first_page && page < count->end_page && pages <= count->end_page - page;
 }
 
-static void add(struct filter_count *count, uint64_t address, uint32_t ref)
+static void add(struct bloom_count *count, uint64_t address, uint32_t ref)
 {
 	uint64_t page = ((uint64_t)ref << HS_REF_SHIFT) / HS_PAGE_SIZE;
-	uint8_t *counter = &count->counters[filter_index(address)];
+	uint8_t *counter = &count->counters[bloom_index(address)];
 	uint32_t record = ref % PAGE_RECORDS;
 
 	if (!is_table(count, (uint32_t)page, 1))
 		return;
-	if (*counter < HS_FILTER_SATURATED)
+	if (*counter < HS_BLOOM_SATURATED)
 		++*counter;
 	count->marks[page - count->first_page][record / 8] |= (uint8_t)(1u << record % 8);
 	count->records++;
-	count->is_too_much = count->records > FILTER_RECORDS_MAX;
+	count->is_too_much = count->records > BLOOM_RECORDS_MAX;
 }
 
 static struct hs_error *count_leaf(const struct counting *counting, uint32_t page, uint64_t address, bool is_wide)
@@ -85,7 +85,7 @@ static struct hs_error *count_table(struct counting *counting)
 	return error;
 }
 
-static struct hs_error *count_samples(const struct region_access *region, struct filter_count *count)
+static struct hs_error *count_samples(const struct region_access *region, struct bloom_count *count)
 {
 	HS_CLEANUP_FREE uint64_t *entries = malloc(HS_SAMPLE_TABLE_SIZE);
 	struct hs_error *error =
@@ -98,23 +98,23 @@ static struct hs_error *count_samples(const struct region_access *region, struct
 	return error;
 }
 
-struct hs_error *filter_count_records(const struct region_access *region, const struct region_header *header,
-				      const struct pending_record *pending, size_t pending_count,
-				      struct filter_count *ret)
+struct hs_error *bloom_count_records(const struct region_access *region, const struct region_header *header,
+				     const struct pending_record *pending, size_t pending_count,
+				     struct bloom_count *ret)
 {
 	HS_CLEANUP_FREE uint32_t *tables = malloc(ROOT_SIZE + MIDDLE_SIZE + LEAF_SIZE);
 	struct counting counting = { .region = region, .count = ret, .root = tables };
 	uint64_t pages;
 	struct hs_error *error;
 
-	*ret = (struct filter_count){ .first_page = header->first_page };
+	*ret = (struct bloom_count){ .first_page = header->first_page };
 	ret->end_page = header->next_page < header->max_pages ? header->next_page : header->max_pages;
 	if (ret->end_page < ret->first_page)
 		ret->end_page = ret->first_page;
 	pages = ret->end_page - ret->first_page;
 	ret->marks = calloc(pages + 1, sizeof(*ret->marks));
 	if (!tables || !ret->marks) {
-		filter_count_deinit(ret);
+		bloom_count_deinit(ret);
 		return &hs_error_no_memory;
 	}
 	counting.middle = tables + HS_ROOT_ENTRIES;
@@ -127,11 +127,11 @@ struct hs_error *filter_count_records(const struct region_access *region, const 
 	for (size_t i = 0; i < pending_count && !error && !ret->is_too_much; i++)
 		add(ret, pending[i].address, pending[i].ref);
 	if (error)
-		filter_count_deinit(ret);
+		bloom_count_deinit(ret);
 	return error;
 }
 
-void filter_count_deinit(struct filter_count *count)
+void bloom_count_deinit(struct bloom_count *count)
 {
 	free(count->marks);
 	count->marks = NULL;
@@ -148,10 +148,10 @@ static void mark_page(struct block_record *records, const uint8_t marks[16])
 {
 	for (uint32_t i = 0; i < PAGE_RECORDS; i++)
 		if (marks[i / 8] >> i % 8 & 1)
-			records[i].in_filter = 1;
+			records[i].in_bloom = 1;
 }
 
-struct hs_error *filter_mark_records(const struct region_access *region, const struct filter_count *count)
+struct hs_error *bloom_mark_records(const struct region_access *region, const struct bloom_count *count)
 {
 	HS_CLEANUP_FREE struct block_record *records = malloc(RUN_PAGES * HS_PAGE_SIZE);
 	uint64_t pages = count->end_page - count->first_page;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recording and release as nearly all calls need them where every allocation is recorded: the stack is that of the last
-// walk, a free record is at hand, the tables are there, nobody dumps or thins, and there are no samples, nor were. Each
-// function does all of its work or, when anything is different, none of it; then block_events.h does it. They call
-// nothing, so the hooks that begin with them save few registers.
+// walk, a free record is at hand, the tables are there, nobody dumps or downsamples, and there are no samples, nor
+// were. Each function does all of its work or, when anything is different, none of it; then block_events.h does it.
+// They call nothing, so the hooks that begin with them save few registers.
 //
 // Context: in a hook. The order of stores is that of block_events.h.
-#ifndef HEAPSNAP_INJECT_HOOK_USUAL_H
-#define HEAPSNAP_INJECT_HOOK_USUAL_H
+#ifndef HEAPSNAP_INJECT_HOOK_FAST_PATH_H
+#define HEAPSNAP_INJECT_HOOK_FAST_PATH_H
 
 #include "inject/hook/block_events.h"
 
 // As reentry_begin, sampling_choose and reentry_enter_original for a call that is recorded as every one is. NULL: it is
 // not, or not known to be, and nothing is done.
-static inline struct thread_slot *usual_enter_original(const struct entry_frame *frame,
-						       const struct hook_island *island)
+static inline struct thread_slot *fast_path_enter_original(const struct entry_frame *frame,
+							   const struct hook_island *island)
 {
 	struct thread_slot *slot = thread_slot_at_hand();
 
@@ -22,13 +22,13 @@ static inline struct thread_slot *usual_enter_original(const struct entry_frame 
 	slot->hook = island->hook_index;
 	slot->guard = reentry_place(frame); // in_original is 0 while there is no guard
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	slot->in_original = 1; // a thread that records every allocation has no pass to be suspended
+	slot->in_original = 1; // a thread that records every allocation has no sampling credit to be suspended
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return slot;
 }
 
 // As reentry_leave_original. Settings that the tool has changed meanwhile are taken over with the next call.
-static inline bool usual_leave_original(struct thread_slot *slot)
+static inline bool fast_path_leave_original(struct thread_slot *slot)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (HS_UNLIKELY(!region_is_present()))
@@ -39,8 +39,8 @@ static inline bool usual_leave_original(struct thread_slot *slot)
 
 // As record_allocation for an allocation that is recorded as every one is. pre: the thread's guard is set, and no
 // original runs
-HS_ALWAYS_INLINE bool usual_recording(struct thread_slot *slot, uint64_t block, uint64_t size,
-				      const struct entry_frame *frame)
+HS_ALWAYS_INLINE bool fast_path_record(struct thread_slot *slot, uint64_t block, uint64_t size,
+				       const struct entry_frame *frame)
 {
 	const struct region_header *header = region();
 	const struct kept_stack *kept;
@@ -76,7 +76,7 @@ HS_ALWAYS_INLINE bool usual_recording(struct thread_slot *slot, uint64_t block, 
 }
 
 // As block_goes for a recorded block.
-static inline bool usual_release(uint64_t block, uint64_t call_place, const struct hook_island *island)
+static inline bool fast_path_release(uint64_t block, uint64_t call_return_slot, const struct hook_island *island)
 {
 	const struct region_header *header = region();
 	struct thread_slot *slot = thread_slot_at_hand();
@@ -86,10 +86,10 @@ static inline bool usual_release(uint64_t block, uint64_t call_place, const stru
 	// Where not every allocation is recorded, the table is not touched before the filter has been asked.
 	if (HS_UNLIKELY(!slot || slot->guard || __atomic_load_n(&header->removals, __ATOMIC_RELAXED)))
 		return false;
-	slot->guard = call_place;
+	slot->guard = call_return_slot;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	free_count = slot->free_count;
-	if (HS_UNLIKELY(!live_table_find_usual(block, &place, &ref) || free_count == HS_FREE_KEPT)) {
+	if (HS_UNLIKELY(!live_table_find_fast(block, &place, &ref) || free_count == HS_FREE_KEPT)) {
 		reentry_leave(slot);
 		return false;
 	}

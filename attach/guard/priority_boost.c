@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/guard/urgency.h"
+#include "attach/guard/priority_boost.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -16,9 +16,9 @@ static struct {
 	bool is_kept;
 	struct rlimit limit;
 	struct sigaction action;
-} before; // the first urgency_raise of this standstill
+} before; // the first priority_boost_raise of this standstill
 
-int urgency_begin(void)
+int priority_boost_begin(void)
 {
 	int nice_value;
 
@@ -42,7 +42,7 @@ static void fall_back(int signal)
 	fell_back = fell_back || signal; // the kernel has moved the soft limit up with the signal, and goes on counting
 }
 
-uint64_t urgency_longest(const struct rlimit *limit)
+uint64_t priority_boost_longest(const struct rlimit *limit)
 {
 	uint64_t longest = LONGEST_AT_ONCE;
 
@@ -62,7 +62,7 @@ static bool limit_time(void)
 	if (getrlimit(RLIMIT_RTTIME, &before.limit) < 0)
 		return false;
 	limit = before.limit;
-	limit.rlim_cur = urgency_longest(&limit);
+	limit.rlim_cur = priority_boost_longest(&limit);
 	if (limit.rlim_cur == 0)
 		return false;
 	sigemptyset(&action.sa_mask);
@@ -74,7 +74,7 @@ static bool limit_time(void)
 	return before.is_kept;
 }
 
-void urgency_raise(void)
+void priority_boost_raise(void)
 {
 	const struct sched_param lowest = { .sched_priority = 1 };
 
@@ -84,15 +84,15 @@ void urgency_raise(void)
 		raised = sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0;
 }
 
-void urgency_lower(void)
+void priority_boost_lower(void)
 {
 	if (raised)
 		fall_back(0);
 }
 
-void urgency_end(int nice_value)
+void priority_boost_end(int nice_value)
 {
-	urgency_lower();
+	priority_boost_lower();
 	if (before.is_kept) {
 		setrlimit(RLIMIT_RTTIME, &before.limit);
 		sigaction(SIGXCPU, &before.action, NULL);
