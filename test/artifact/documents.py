@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""documents.py ROOT CTEST BUILD: whether each test that the documents name is a test that runs. Each rule is first seen to fail.
+"""documents.py ROOT CTEST BUILD: whether each test that the documents name is a test that runs, and each file is there. Each rule is
+first seen to fail.
 
 A promise in docs/ stands beside the test that shows it; a test that was renamed or dropped must not leave the promise behind."""
 
+import fnmatch
 import glob
 import os
 import re
+import subprocess
 import sys
 
 from listed_tests import listed_tests, log_is_whole, log_of_run
@@ -13,6 +16,12 @@ from listed_tests import listed_tests, log_is_whole, log_of_run
 GROUPS = "unit|e2e|unharmed|artifact|unwind|fuzz|bench|model"
 NAMED = re.compile(rf"`((?:{GROUPS})\.[a-z0-9_]+)`(?!\s*\()")
 FILE_NAME = re.compile(r"\.(c|h|py|md)$")
+IN_BACKQUOTES = re.compile(r"`([\w./*-]+\.(?:c|h|S|cc|py|md|proto|pml|lds|json))`")
+COLUMNS_MAX = 120
+OF_OTHERS = {"mm/mlock.c", "sys/ptrace.h"}  # of Linux, of the C library
+# Those that are still to be wrapped.
+DENSE = [f"docs/{name}.md" for name in ("abi", "adding-an-allocator", "adding-an-architecture", "consistency", "design", "performance",
+                                        "performance-figures", "rejected-ideas", "reliability", "target-safety")] + ["README.md"]
 
 
 def named_tests(text):
@@ -25,6 +34,23 @@ def named_tests(text):
 
 def unknown_tests(path, text, tests):
     return [f"{path}:{number}: there is no test {name}" for number, name in named_tests(text) if name not in tests]
+
+
+def unknown_files(path, text, files):
+    """Names of files in backquotes that no file has. A name may be shortened from the left, and have a * in it."""
+    return [f"{path}:{number}: there is no file {match[1]}" for number, line in enumerate(text.splitlines(), 1)
+            for match in IN_BACKQUOTES.finditer(line)
+            if match[1] not in OF_OTHERS and not any(fnmatch.fnmatchcase("/" + file, "*/" + match[1]) for file in files)]
+
+
+def long_lines(path, text):
+    """Rows of tables cannot be wrapped."""
+    return [f"{path}:{number}: {len(line)} columns, more than {COLUMNS_MAX}" for number, line in enumerate(text.splitlines(), 1)
+            if len(line) > COLUMNS_MAX and not line.lstrip().startswith("|")]
+
+
+def not_in_index(index, names):
+    return [f"docs/README.md does not name {name}" for name in names if f"]({name})" not in index]
 
 
 def pitfall_rows(text):
@@ -44,6 +70,11 @@ def pitfalls_without_test(text, count):
 def see_the_rules_fail():
     assert unknown_tests("a.md", "x `unit.gone_test` y", {"unit.here_test"}), "an unknown test is not seen"
     assert not unknown_tests("a.md", "`unit.here_test`, `unit.a.c`", {"unit.here_test"})
+    assert unknown_files("a.md", "see `attach/gone.c`", ["attach/here.c"]), "an unknown file is not seen"
+    assert unknown_files("a.md", "see `ere.c`", ["attach/here.c"]), "a part of a name is taken for a name"
+    assert not unknown_files("a.md", "`here.c`, `attach/here.c`, `arch/*/a.S`, `<name>/b.c`", ["attach/here.c", "arch/x/a.S"])
+    assert long_lines("a.md", "x" * 121 + "\n") and not long_lines("a.md", "x" * 120 + "\n  | " + "x" * 120), "a long line is not seen"
+    assert not_in_index("[a.md](a.md)", ["a.md", "b.md"]) == ["docs/README.md does not name b.md"], "a document outside the index is not seen"
     assert log_is_whole(None, None) and log_is_whole((1, 5), (1, 5)) and log_is_whole((1, 5), (1, 9))
     assert not log_is_whole((1, 5), None) and not log_is_whole((1, 5), (2, 9)) and not log_is_whole((1, 5), (1, 4)), "a log begun anew is not seen"
     table = "## Pitfalls\n| 1 | text | `unit.a_test` |\n| 2 | text | later |\n"
@@ -57,12 +88,22 @@ def main():
     tests = {test["name"] for test in listed_tests(ctest, build)}
     assert log_is_whole(log, log_of_run(build)), "the log of the ctest that this is a part of was begun anew"
     with open(os.path.join(root, "test/fuzz/CMakeLists.txt"), encoding="utf-8") as file:  # a build of its own
-        tests |= {f"fuzz.{name}" for name in re.findall(r"^hs_fuzzer\((\w+)", file.read(), re.M)}
+        text = file.read()
+    tests |= {f"fuzz.{name}" for name in re.findall(r"^hs_fuzzer\((\w+)", text, re.M)} | set(re.findall(r"NAME (fuzz\.\w+)", text))
     bad = []
-    for path in sorted(glob.glob(os.path.join(root, "docs", "*.md"))) + [os.path.join(root, "README.md")]:
+    files = subprocess.run(["git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard"], capture_output=True, text=True,
+                           check=True).stdout.splitlines()
+    files += ["out.pb.gz", "build/bench.json", "build-mutate/result.json"]  # what commands make
+    for path in sorted(glob.glob(os.path.join(root, "docs", "*.md")) + glob.glob(os.path.join(root, "*.md"))):
         with open(path, encoding="utf-8") as file:
             text = file.read()
-        bad += unknown_tests(os.path.relpath(path, root), text, tests)
+        name = os.path.relpath(path, root)
+        bad += unknown_tests(name, text, tests) + unknown_files(name, text, files)
+        if name not in DENSE:
+            bad += long_lines(name, text)
+        if name == "docs/README.md":
+            bad += not_in_index(text, [document for document in sorted(os.listdir(os.path.join(root, "docs")))
+                                       if document.endswith(".md") and document != "README.md"])
         if path.endswith("target-safety.md"):
             bad += pitfalls_without_test(text, 36)
     print("\n".join(bad))
