@@ -6,7 +6,7 @@
 #include "cli/console.h"
 #include "cli/json.h"
 #include "proto/gzip_file.h"
-#include "proto/pprof_encoder.h"
+#include "proto/pprof/pprof_encoder.h"
 #include "snapshot/profile/top_sites.h"
 #include "snapshot/snapshot.h"
 

@@ -21,7 +21,7 @@ MAY_INCLUDE = {
     "attach": [r"base/", r"inject/abi/", r"unwind/(cfi|cfi_entry|unwind_step)\.h", r"inject/arch/x86_64/arch\.h", r"attach/"],
     "proto": [r"base/", r"snapshot/heap_profile\.h", r"proto/", r"profile\.pb-c\.h"],
     "cli": [r"base/", r"inject/abi/(limits|region)\.h", r"attach/(guard/(interrupt|tool_guard)|process/target|hook/hook_addition|region/sampling_settings|session/(attached_list|check|session))\.h",
-            r"snapshot/(snapshot|profile/top_sites)\.h", r"proto/(gzip_file|pprof_encoder)\.h", r"cli/"],
+            r"snapshot/(snapshot|profile/top_sites)\.h", r"proto/(gzip_file|pprof/pprof_encoder)\.h", r"cli/"],
 }
 # Where quotes are looked up besides the root and the file's own folder (inject/CMakeLists.txt).
 INCLUDE_PATHS = {"inject": ["inject/arch/x86_64"]}
@@ -37,7 +37,7 @@ ONE_DOOR = [
     (r"Zydis/.*", ["attach/hook/relocate.c", "attach/hook/register_writes.c"], "decoding instructions is pure"),
     (r"libunwind.*", ["test/unwind/reference.c"], "it opens files and reads word by word; only tests compare with it"),
     (r"zlib\.h", ["proto/gzip_file.c"], "compression is one step of writing a file"),
-    (r"protobuf-c/.*|.*\.pb-c\.h", ["proto/pprof_encoder.c"], "generated types stay out of the data model"),
+    (r"protobuf-c/.*|.*\.pb-c\.h", ["proto/pprof/pprof_encoder.c"], "generated types stay out of the data model"),
     (r"elfutils/.*|dwarf\.h|gelf\.h|libelf\.h", ["snapshot/symbols/debug_info.c", "snapshot/symbols/debug_units.c", "snapshot/symbols/debug_units.h"],
      "symbol files are hostile, and read in one place"),
     (r"libiberty/.*|demangle\.h", ["snapshot/symbols/demangle.c"], "so that names can be demangled another way one day"),

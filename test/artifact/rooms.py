@@ -35,9 +35,11 @@ def main():
                 for hall, rooms in ROOMS.items() for i, room in enumerate(rooms)}
     stand_on["hs_base"] = {"base"}
     stand_on["hs_unwind"] = {"unwind"}
+    stand_on["hs_proto"] = {"base", "proto", "proto/pprof"}
+    stand_on["hs_proto_pprof"] = {"base", "proto/pprof"}
     for room in ["elf", "ptrace"]:
         stand_on["hs_attach_" + room].add("unwind")
-    places = ["base", "unwind", "proto", "cli"] + [f"{hall}/{room}" for hall, rooms in ROOMS.items() for room in rooms]
+    places = ["base", "unwind", "proto", "proto/pprof", "cli"] + [f"{hall}/{room}" for hall, rooms in ROOMS.items() for room in rooms]
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="heapsnap-rooms-") as folder:
         for target, allowed in stand_on.items():

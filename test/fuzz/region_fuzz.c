@@ -8,7 +8,7 @@
 #include "test/unit/made_region.h"
 
 #include "attach/region/region_access.h"
-#include "proto/pprof_encoder.h"
+#include "proto/pprof/pprof_encoder.h"
 #include "snapshot/profile/aggregate.h"
 #include "snapshot/profile/ledger.h"
 #include "snapshot/profile/profile_build.h"

@@ -3,8 +3,8 @@
 // folder that is named as the only argument; without it only what needs no reader is checked.
 #include "check.h"
 #include "proto/gzip_file.h"
-#include "proto/pprof_encoder.h"
-#include "proto/pprof_stacks.h"
+#include "proto/pprof/pprof_encoder.h"
+#include "proto/pprof/pprof_stacks.h"
 
 #include <stdlib.h>
 

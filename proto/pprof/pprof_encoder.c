@@ -5,12 +5,12 @@
 // stands one of pointers to them; both are counted before they are filled. Only locations and functions that a
 // written stack uses are written, and their ids are 1, 2, 3, ... in the order of use, which is what pprof decodes
 // fastest.
-#include "proto/pprof_encoder.h"
+#include "proto/pprof/pprof_encoder.h"
 
 #include "base/cleanup.h"
 #include "profile.pb-c.h"
-#include "proto/pprof_stacks.h"
-#include "proto/string_table.h"
+#include "proto/pprof/pprof_stacks.h"
+#include "proto/pprof/string_table.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proto/pprof_stacks.h"
+#include "proto/pprof/pprof_stacks.h"
 
 #include "base/cleanup.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap profile as a pprof profile.proto message (github.com/google/pprof, proto/profile.proto).
-#ifndef HEAPSNAP_PROTO_PPROF_ENCODER_H
-#define HEAPSNAP_PROTO_PPROF_ENCODER_H
+// A heap profile as a pprof profile.proto message (github.com/google/pprof, proto/pprof/profile.proto).
+#ifndef HEAPSNAP_PROTO_PPROF_PPROF_ENCODER_H
+#define HEAPSNAP_PROTO_PPROF_PPROF_ENCODER_H
 
 #include "base/error.h"
 #include "snapshot/heap_profile.h"

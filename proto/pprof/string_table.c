@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proto/string_table.h"
+#include "proto/pprof/string_table.h"
 
 #include "base/cleanup.h"
 #include "base/printable.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stacks that a reader is shown: without the allocator's own innermost frames, each stack once for each number of
 // samples per block. Pure.
-#ifndef HEAPSNAP_PROTO_PPROF_STACKS_H
-#define HEAPSNAP_PROTO_PPROF_STACKS_H
+#ifndef HEAPSNAP_PROTO_PPROF_PPROF_STACKS_H
+#define HEAPSNAP_PROTO_PPROF_PPROF_STACKS_H
 
 #include "base/error.h"
 #include "snapshot/heap_profile.h"
