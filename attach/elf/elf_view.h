@@ -60,10 +60,6 @@ const uint8_t *elf_view_bytes(const struct elf_view *view, uint64_t vaddr, size_
 // The file's bytes from `vaddr` to the end of its executable segment, *size_ret of them. NULL = no code, or, without
 // `may_change`, in a segment that the program may write to.
 const uint8_t *elf_view_code(const struct elf_view *view, uint64_t vaddr, bool may_change, size_t *size_ret);
-// Where the function lies whose code `vaddr` is, by the unwind information that .eh_frame_hdr leads to: [*low_ret,
-// *high_ret). false = it says nothing of it, or in another form than the usual one (a sorted table of distances of 4
-// bytes, and such in the FDEs).
-bool elf_view_function(const struct elf_view *view, uint64_t vaddr, uint64_t *low_ret, uint64_t *high_ret);
 // The value of the entry of PT_DYNAMIC with this tag, the last one, as the loader takes it. false = none.
 bool elf_view_dynamic(const struct elf_view *view, int64_t tag, uint64_t *value_ret);
 // The section of this name as a p_vaddr range, if all of it is in the file part of one load segment. false = none.

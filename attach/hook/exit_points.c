@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook/exit_points.h"
 
+#include "attach/hook/relocate.h"
 #include "inject/abi/limits.h"
 
 #include <stdlib.h>

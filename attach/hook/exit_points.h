@@ -4,7 +4,8 @@
 #ifndef HEAPSNAP_ATTACH_HOOK_EXIT_POINTS_H
 #define HEAPSNAP_ATTACH_HOOK_EXIT_POINTS_H
 
-#include "attach/hook/relocate.h"
+#include "attach/hook/code_step.h"
+#include "inject/abi/records.h"
 
 #define HS_WAYS_OUT_MAX 16u
 

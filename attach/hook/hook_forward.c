@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook/hook_forward.h"
 
+#include "attach/hook/code_step.h"
 #include "attach/hook/exit_points.h"
-#include "attach/hook/relocate.h"
 
 #include <string.h>
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook/register_change.h"
 
+#include "attach/elf/function_span.h"
 #include "attach/elf/import_names.h"
+#include "attach/hook/code_step.h"
 #include "attach/hook/register_writes.h"
-#include "attach/hook/relocate.h"
 #include "inject/abi/limits.h"
 
 #include <stdlib.h>

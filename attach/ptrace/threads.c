@@ -14,6 +14,7 @@
 #include "attach/ptrace/seccomp_filter.h"
 #include "attach/ptrace/seize_guard.h"
 #include "attach/ptrace/stop_wait.h"
+#include "attach/ptrace/thread_release.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/proc_file.h"
@@ -26,11 +27,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-// How long undoing waits for a thread that does not answer; ns.
-#define RELEASE_TIMEOUT UINT64_C(200000000)
-// How long one thread is waited for before the others are looked at; ns.
-#define COLLECT_SLICE UINT64_C(2000000)
 
 struct freezer {
 	struct frozen_process *process;
@@ -241,7 +237,7 @@ enum collected { COLLECTED, COLLECTED_DEAD, NOT_YET };
 static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_thread *thread, enum collected *ret)
 {
 	// Where one has been met that ends, there may be many.
-	uint64_t slice_end = hs_monotonic_ns() + (ending_threads_count() > 0 ? COLLECT_SLICE / 20 : COLLECT_SLICE);
+	uint64_t slice_end = hs_monotonic_ns() + (ending_threads_count() > 0 ? HS_THREAD_SLICE / 20 : HS_THREAD_SLICE);
 	pid_t tid = thread->tid;
 
 	for (;;) {
@@ -408,127 +404,6 @@ struct hs_error *threads_freeze(pid_t pid, unsigned timeout_ms, struct frozen_pr
 	return error;
 }
 
-static struct hs_error *write_registers(struct frozen_thread *thread)
-{
-	struct hs_error *error;
-
-	if (!thread->registers_changed)
-		return NULL;
-	error = ptrace_set_registers(thread->tid, &thread->registers);
-	if (!error)
-		thread->registers_changed = false;
-	return error;
-}
-
-// A thread that is not in a stop: it was killed, or did not reach its stop in time. *done_ret: nothing is left to do.
-static struct hs_error *release_running(pid_t pid, pid_t tid, bool *done_ret)
-{
-	struct hs_error *error;
-	struct stop stop;
-
-	error = ptrace_interrupt(tid);
-	hs_error_destroy(error);
-	stop = stop_wait(tid, hs_monotonic_ns() + COLLECT_SLICE, false);
-	*done_ret = true;
-	switch (stop.kind) {
-	case STOP_EXITED:
-		stop_consume(tid);
-		return NULL;
-	case STOP_UNKNOWN:
-		return NULL;
-	case STOP_NONE:
-		*done_ret = ending_threads_take(pid, tid);
-		return NULL;
-	default:
-		if (stop.kind == STOP_EXEC)
-			stop_consume(tid);
-		error = ptrace_detach(tid, stop.kind == STOP_SIGNAL ? stop.signal : 0);
-		if (error && error->code == HS_ERROR_GONE) {
-			*done_ret = false;
-			hs_error_destroy(error);
-			error = NULL;
-		}
-		return error;
-	}
-}
-
-// In turns, as in collect_threads. Bounded.
-static struct hs_error *release_all_running(pid_t pid, struct frozen_thread *threads, size_t count)
-{
-	uint64_t deadline = hs_monotonic_ns() + RELEASE_TIMEOUT;
-	struct hs_error *error = NULL;
-
-	while (count > 0) {
-		size_t left = 0;
-
-		for (size_t i = 0; i < count; i++) {
-			bool done;
-
-			error = hs_error_join(error, release_running(pid, threads[i].tid, &done));
-			if (!done)
-				threads[left++] = threads[i];
-		}
-		count = left;
-		if (count > 0 && hs_monotonic_ns() >= deadline)
-			return hs_error_join(
-				error,
-				hs_error_create(HS_ERROR_TIMEOUT,
-						"thread %d of process %d cannot be released before this program ends",
-						(int)threads[0].tid, (int)pid));
-	}
-	return error;
-}
-
-// A thread that has called exec has the main thread's id, under which it may be in no list (interrupt_again).
-static struct hs_error *release_unlisted(pid_t pid)
-{
-	struct frozen_thread main_thread = { .tid = pid };
-
-	return thread_is_own_tracee(pid, pid) ? release_all_running(pid, &main_thread, 1) : NULL;
-}
-
-static struct hs_error *release_thread(struct frozen_thread *thread, bool *running_ret)
-{
-	struct stop stop = stop_peek(thread->tid);
-	struct hs_error *error = NULL, *detach_error;
-	int signal = stop.kind == STOP_SIGNAL ? stop.signal : 0; // met on the way to the stop and not yet passed on
-
-	*running_ret = stop.kind == STOP_NONE || stop.kind == STOP_EXITED || stop.kind == STOP_UNKNOWN;
-	if (*running_ret)
-		return NULL;
-	if (stop.kind == STOP_EXEC)
-		stop_consume(thread->tid);
-	else if (thread->registers_changed)
-		error = write_registers(thread);
-	detach_error = ptrace_detach(thread->tid, signal);
-	if (error && error->code == HS_ERROR_GONE) {
-		hs_error_destroy(error);
-		error = NULL;
-	}
-	if (detach_error && detach_error->code == HS_ERROR_GONE) {
-		hs_error_destroy(detach_error);
-		detach_error = NULL;
-		*running_ret = true;
-	}
-	return hs_error_join(error, detach_error);
-}
-
-// With the call that it repeats, if it does, put right.
-static struct hs_error *settle_and_release(pid_t pid, struct frozen_thread *thread, bool *running_ret)
-{
-	struct hs_error *error = NULL;
-
-	if (thread->repeats_call && stop_peek(thread->tid).kind == STOP_EVENT)
-		error = repeat_call_settle(pid, thread);
-	if (error && (error->code == HS_ERROR_GONE || error->error_number == ESRCH || error->error_number == ENOENT)) {
-		hs_error_destroy(error); // killed in its stop
-		error = NULL;
-	}
-	error = hs_error_join(error, release_thread(thread, running_ret));
-	thread->repeats_call = false;
-	return error;
-}
-
 // Releases those that repeat a call, or those that do not; keeps the rest, and those that run, in the list.
 static struct hs_error *release_some(struct frozen_process *process, bool repeating)
 {
@@ -540,7 +415,7 @@ static struct hs_error *release_some(struct frozen_process *process, bool repeat
 		bool stays = true;
 
 		if (thread->repeats_call == repeating)
-			errors = hs_error_join(errors, settle_and_release(process->pid, thread, &stays));
+			errors = hs_error_join(errors, thread_release(process->pid, thread, &stays));
 		if (stays)
 			process->threads[left++] = *thread;
 	}
@@ -559,8 +434,8 @@ struct hs_error *threads_thaw(struct frozen_process *process)
 	error = hs_error_join(error, release_some(process, true));
 	end = hs_monotonic_ns();
 	priority_boost_lower();
-	unreleased = release_all_running(process->pid, process->threads, process->count);
-	unreleased = hs_error_join(unreleased, release_unlisted(process->pid));
+	unreleased = threads_release_running(process->pid, process->threads, process->count);
+	unreleased = hs_error_join(unreleased, threads_release_unlisted(process->pid));
 	priority_boost_end(process->nice_value);
 	ending_threads_reap_from_now_on();
 	standstill_end(!unreleased);
@@ -586,7 +461,7 @@ struct hs_error *threads_run_on(struct frozen_process *process, bool (*chosen)(c
 		bool stays = true;
 
 		if (chosen(thread, context))
-			error = hs_error_join(error, settle_and_release(process->pid, thread, &stays));
+			error = hs_error_join(error, thread_release(process->pid, thread, &stays));
 		if (stays)
 			process->threads[left++] = *thread;
 	}

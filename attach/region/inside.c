@@ -2,20 +2,13 @@
 #include "attach/region/inside.h"
 
 #include "attach/guard/interrupt.h"
-#include "attach/ptrace/signal_frames.h"
+#include "attach/region/stack_look.h"
 #include "base/log.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
-	CHUNK = 65536,
-	WALKED_MAX =
-		1
-		<< 20, // bytes of a stack that are kept for the walk; of one whose end is not known, that are looked at
-	HOOK_FRAMES_SIZE = 1024,  // a hook's frames down to its call of the original fit in this
-	NEVER_WRITTEN_COSTS = 32, // of the share, for a page of which only pagemap is read; bytes
-	STACKS_MAX = 64,          // of code that nested handlers on alternate stacks have interrupted
+	HOOK_FRAMES_SIZE = 1024, // a hook's frames down to its call of the original fit in this
 	// when a later freeze goes on: a hook that comes back to its frame may use so much below it
 	LOOKED_AT_TWICE = 4096,
 };
@@ -30,7 +23,7 @@ struct hs_error *inside_begin(const struct target_memory *memory, const struct p
 				       .ranges = ranges,
 				       .range_count = range_count,
 				       .looked_at = looked_at,
-				       .words = malloc(WALKED_MAX + CHUNK),
+				       .words = malloc(LOOK_KEPT_MAX + LOOK_CHUNK),
 				       .share = HS_INSIDE_SHARE,
 				       .left = HS_INSIDE_SHARE,
 				       .left_elsewhere = HS_INSIDE_ELSEWHERE };
@@ -49,201 +42,6 @@ void inside_end(struct inside_search *search)
 	search->words = NULL;
 }
 
-// What the words of a stack tell.
-struct look {
-	struct stack_span span;
-	uint64_t start;   // span.low; or further up, where freezes before have shown that nothing below leads into the
-			  // payload
-	uint64_t end;     // [start, end) was looked at
-	bool points;      // a word there points into the ranges
-	bool points_deep; // one that does is not in the buffer
-	bool is_interrupted; // one that does may be the pc of a signal frame: a handler will return into the payload
-	bool is_whole;       // nothing of the stack was left out
-	bool is_limited;     // its end is not known, and all was there as far as it was looked at
-	bool is_cut;         // the share was spent
-	size_t kept;         // bytes from `start` on that stand in the buffer
-	bool is_remembered;  // for later freezes
-	uint64_t floor;      // where the stack begins, or the mapping that it is in
-	uint64_t returns_to[STACKS_MAX]; // stack pointers of code that handlers on alternate stacks have interrupted,
-					 // in outer frames or on other stacks
-	size_t returns;                  // how many; STACKS_MAX: perhaps more
-	uint64_t interrupted; // lowest such stack pointer below the thread's own, on the same stack: the handler's
-			      // alternate stack is an array in an outer frame. span.low = none
-	uint64_t *left; // of the search, the one that counts here
-};
-
-static bool points(const struct inside_search *search, const uint64_t *words, size_t size)
-{
-	for (size_t i = 0; i < size / sizeof(*words); i++)
-		if (ranges_hold(search->ranges, search->range_count, words[i]))
-			return true;
-	return false;
-}
-
-static void note_return(struct look *look, uint64_t sp)
-{
-	if (sp >= look->floor && sp < look->span.low) {
-		look->interrupted = sp < look->interrupted ? sp : look->interrupted;
-		return;
-	}
-	for (size_t i = 0; i < look->returns; i++)
-		if (look->returns_to[i] == sp)
-			return;
-	if (look->returns < STACKS_MAX)
-		look->returns_to[look->returns++] = sp;
-}
-
-// The stack pointers to which handlers on alternate stacks, at `low`, will return.
-static void look_for_returns(const struct inside_search *search, const struct stack_piece *piece, uint64_t low,
-			     struct look *look)
-{
-	for (size_t i = 0; i < piece->size / sizeof(*piece->words); i++)
-		if (signal_frame_has_sp(&search->reader, piece, i * sizeof(*piece->words), low))
-			note_return(look, piece->words[i]);
-}
-
-static void look_at_words(const struct inside_search *search, const struct stack_piece *piece, bool is_kept,
-			  struct look *look)
-{
-	for (size_t i = 0; i < piece->size / sizeof(*piece->words); i++) {
-		if (!ranges_hold(search->ranges, search->range_count, piece->words[i]))
-			continue;
-		look->points = true;
-		look->points_deep |= !is_kept;
-		look->is_interrupted =
-			look->is_interrupted ||
-			signal_frame_has_pc(&search->reader, piece, i * sizeof(*piece->words), look->span.low, 0);
-	}
-	look_for_returns(search, piece, look->span.low, look);
-}
-
-// Passes what was never written, where nothing is kept any more. Returns whether it has.
-static bool credit_never_written(struct inside_search *search, uint64_t end, struct look *look)
-{
-	uint64_t size = look->kept < WALKED_MAX ? 0 : stack_reader_never_written(&search->reader, look->end, end);
-	uint64_t cost = (size / HS_PAGE_SIZE + 1) * NEVER_WRITTEN_COSTS;
-
-	if (size < CHUNK || cost > *look->left)
-		return false;
-	*look->left -= cost;
-	look->end += size;
-	return true;
-}
-
-// From look->start on, in pieces: the first ones stay in the buffer, for the walk; all others take each other's place
-// behind them.
-static struct hs_error *look_at_stack(struct inside_search *search, struct look *look)
-{
-	uint64_t end = look->span.high;
-
-	look->end = look->start;
-	if (!look->span.is_proven && end - look->start > WALKED_MAX)
-		end = look->start + WALKED_MAX;
-	while (look->end < end) {
-		size_t wanted = end - look->end < CHUNK ? (size_t)(end - look->end) : CHUNK, size;
-		bool is_kept = look->kept < WALKED_MAX, is_known;
-		uint64_t *piece = search->words + (is_kept ? look->kept : WALKED_MAX) / sizeof(*piece);
-		struct hs_error *error;
-
-		if (credit_never_written(search, end, look))
-			continue;
-		look->is_cut = wanted > *look->left;
-		if (look->is_cut)
-			return NULL;
-		error = stack_reader_copy(&search->reader, look->end, piece, wanted, &size, &is_known);
-		if (error)
-			return error;
-		*look->left -= size;
-		look_at_words(search, &(struct stack_piece){ look->end, piece, size }, is_kept, look);
-		look->kept += is_kept ? size : 0;
-		look->end += size;
-		if (size < wanted) {
-			look->is_whole = is_known;
-			return NULL;
-		}
-	}
-	look->is_whole = end == look->span.high;
-	look->is_limited = !look->is_whole;
-	return NULL;
-}
-
-// A part of a stack to which a handler will return.
-struct part {
-	uint64_t low, high;
-	bool is_below; // between an interrupted stack pointer and the thread's own, above it: all of it must be
-		       // readable
-	bool is_own; // on the thread's own stack: the slot already says whether a hook runs there (runs_elsewhere), so
-		     // only a signal frame counts
-};
-
-// Whether the part leads into the payload, or may. What is left over there is not told from what is in use; it delays
-// the end of the detach until the handler has returned. But on the thread's own stack only a frame counts that leads
-// there.
-static struct hs_error *look_at_part(struct inside_search *search, const struct part *part, struct look *look,
-				     bool *ret)
-{
-	uint64_t *words = search->words + WALKED_MAX / sizeof(*words);
-
-	for (uint64_t at = part->low; at < part->high && !*ret;) {
-		size_t wanted = part->high - at < CHUNK ? (size_t)(part->high - at) : CHUNK, size;
-		struct stack_piece piece = { .address = at, .words = words };
-		struct hs_error *error;
-		bool is_known;
-
-		if (wanted > *look->left) {
-			*ret = look->is_cut = true;
-			return NULL;
-		}
-		error = stack_reader_copy(&search->reader, at, words, wanted, &size, &is_known);
-		if (error)
-			return error;
-		*look->left -= size;
-		piece.size = size;
-		*ret = !is_known || (part->is_below && size < wanted);
-		for (size_t i = 0; i < size / sizeof(*words) && !*ret; i++)
-			*ret = ranges_hold(search->ranges, search->range_count, words[i]) &&
-			       (!part->is_own ||
-				signal_frame_has_pc(&search->reader, &piece, i * sizeof(*words), part->low, 0));
-		look_for_returns(search, &piece, part->low, look);
-		at += size;
-		if (size < wanted)
-			break;
-	}
-	return NULL;
-}
-
-// All that handlers on alternate stacks will return to; each part may tell of further ones.
-static struct hs_error *look_at_returns(struct inside_search *search, const struct frozen_thread *thread,
-					const struct slot_facts *slot, struct look *look, bool *ret)
-{
-	uint64_t done = look->span.low;
-	struct hs_error *error = NULL;
-
-	for (size_t i = 0; (i < look->returns || look->interrupted < done) && !*ret && !error;) {
-		struct part part = { .low = look->interrupted & ~UINT64_C(7), .high = done, .is_below = true };
-
-		if (look->interrupted < done) {
-			done = part.low;
-		} else {
-			struct user_regs_struct registers = thread->registers;
-			struct stack_span span;
-
-			registers.rsp = look->returns_to[i++];
-			span = stack_span_of(&registers, search->reader.maps);
-			if (!span.is_proven && span.high - span.low > WALKED_MAX)
-				span.high = span.low + WALKED_MAX;
-			part = (struct part){ .low = span.low,
-					      .high = span.high,
-					      .is_own = slot && !slot->is_of_several &&
-							registers.rsp >= slot->stack_low &&
-							registers.rsp < slot->stack_high };
-		}
-		error = look_at_part(search, &part, look, ret);
-		*ret = *ret || look->returns == STACKS_MAX;
-	}
-	return error;
-}
-
 // Whether `guard` is the address of a return address; it may also say that a call is watched, or nothing
 // (inject/hook/reentry.h).
 static bool is_place(uint64_t guard) { return guard % 8 == 0 && guard >= HS_PAGE_SIZE; }
@@ -257,7 +55,7 @@ static struct hs_error *part_points(const struct inside_search *search, uint64_t
 	struct hs_error *error = stack_reader_copy(&search->reader, low, words, (size_t)(high - low), &size, &is_known);
 
 	if (!error)
-		*ret |= !is_known || points(search, words, size);
+		*ret |= !is_known || look_words_point(search, words, size);
 	return error;
 }
 
@@ -334,7 +132,7 @@ static bool is_clean_above(const struct inside_search *search, const struct look
 	uint64_t offset = certain - look->start;
 
 	return look->is_whole && !look->points_deep && certain % 8 == 0 && offset <= look->kept &&
-	       !points(search, search->words + offset / sizeof(uint64_t), look->kept - offset);
+	       !look_words_point(search, search->words + offset / sizeof(uint64_t), look->kept - offset);
 }
 
 // Whether what is found may be remembered: of the stack that the thread's libc has made for it. On any other one it may

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/session/inherited.h"
 
-#include "attach/hook/relocate.h"
+#include "attach/hook/island_code.h"
 #include "attach/process/memory_file.h"
 #include "attach/region/region_access.h"
 #include "base/cleanup.h"

@@ -7,17 +7,13 @@
 // fastest.
 #include "proto/pprof/pprof_encoder.h"
 
-#include "base/cleanup.h"
 #include "profile.pb-c.h"
+#include "proto/pprof/pprof_comments.h"
 #include "proto/pprof/pprof_stacks.h"
 #include "proto/pprof/string_table.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef Perftools__Profiles__Function pb_function;
 typedef Perftools__Profiles__Label pb_label;
@@ -133,7 +129,7 @@ static struct hs_error *encoder_init(struct encoder *encoder, const struct heap_
 	encoder->location_pointers = allocate(source->location_count + 1, sizeof(*encoder->location_pointers));
 	encoder->functions = allocate(source->function_count + 1, sizeof(*encoder->functions));
 	encoder->function_pointers = allocate(source->function_count + 1, sizeof(*encoder->function_pointers));
-	encoder->comments = allocate(source->ledger_count + 10, sizeof(*encoder->comments));
+	encoder->comments = allocate(source->ledger_count + PPROF_COMMENTS_MAX, sizeof(*encoder->comments));
 	if (!encoder->location_ids || !encoder->function_ids || !encoder->stack_location_ids || !encoder->samples ||
 	    !encoder->sample_pointers || !encoder->labels || !encoder->label_pointers || !encoder->mappings ||
 	    !encoder->mapping_pointers || !encoder->locations || !encoder->location_pointers || !encoder->functions ||
@@ -387,93 +383,6 @@ static struct hs_error *add_samples(struct encoder *encoder)
 	return NULL;
 }
 
-static HS_PRINTF(2, 3) struct hs_error *add_comment(struct encoder *encoder, const char *format, ...)
-{
-	HS_CLEANUP_FREE char *text = NULL;
-	va_list arguments;
-
-	va_start(arguments, format);
-	if (vasprintf(&text, format, arguments) < 0)
-		text = NULL; // vasprintf leaves it undefined
-	va_end(arguments);
-	if (!text)
-		return &hs_error_no_memory;
-	return string_table_add(&encoder->strings, text, &encoder->comments[encoder->profile.n_comment++]);
-}
-
-static struct hs_error *add_uncertainty(struct encoder *encoder)
-{
-	const struct heap_profile *source = encoder->source;
-	struct hs_error *error =
-		add_comment(encoder,
-			    "sampling_interval: %" PRId64 " (values are estimates; mean bytes between samples, "
-			    "as it is now; 1 = every allocation is recorded)",
-			    source->period);
-
-	if (!error)
-		error = add_comment(encoder,
-				    "sampling_interval_most: %" PRId64
-				    " (the largest since attach; about as many live bytes may be shown nowhere)",
-				    source->interval_most);
-	if (!error)
-		error = add_comment(encoder,
-				    "samples: %" PRIu64 " (recorded blocks, of which the live values are made)",
-				    source->total_live_records);
-	if (!error)
-		error = add_comment(encoder, "inuse_objects_error: %" PRIu64 " (standard error of all live objects)",
-				    profile_objects_error(source, source->total_live_objects_variance,
-							  source->total_live_objects, source->total_live_bytes));
-	if (!error)
-		error = add_comment(encoder, "inuse_space_error: %" PRIu64 " (standard error of all live bytes)",
-				    profile_bytes_error(source, source->total_live_bytes_variance));
-	return error;
-}
-
-static struct hs_error *add_ledger(struct encoder *encoder)
-{
-	struct hs_error *error = NULL;
-
-	for (size_t i = 0; i < encoder->source->ledger_count && !error; i++) {
-		const struct ledger_line *line = &encoder->source->ledger[i];
-
-		error = add_comment(encoder, "%s%s: %" PRIu64 " (%s)", line->is_loss && line->value > 0 ? "LOSS: " : "",
-				    line->name, line->value, line->text);
-	}
-	return error;
-}
-
-static struct hs_error *add_comments(struct encoder *encoder)
-{
-	const struct heap_profile *source = encoder->source;
-	time_t seconds = (time_t)(source->time_ns / 1000000000);
-	char date[32] = "unknown";
-	struct hs_error *error;
-	struct tm utc;
-
-	if (gmtime_r(&seconds, &utc))
-		strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &utc);
-	error = add_comment(encoder, "heapsnap: %s", HEAPSNAP_VERSION);
-	if (!error)
-		error = add_comment(encoder, "program: %s", source->program ? source->program : "unknown");
-	if (!error)
-		error = add_comment(encoder, "pid: %" PRId32, source->pid);
-	if (!error)
-		error = add_comment(encoder, "time: %s", date);
-	if (!error && source->stopped_because)
-		error = add_comment(encoder, "stopped_ns: %" PRIu64 " (the process stood still for the snapshot: %s)",
-				    source->stopped_ns, source->stopped_because);
-	if (!error && !source->stopped_because)
-		error = add_comment(encoder,
-				    "stopped_ns: 0 (no thread was stopped for the snapshot; log_records: %" PRIu64 ")",
-				    source->log_records);
-	if (!error && source->is_estimate)
-		error = add_uncertainty(encoder);
-	if (!error)
-		error = add_ledger(encoder);
-	encoder->profile.comment = encoder->comments;
-	return error;
-}
-
 // To be called when no string will be added any more: only then do they stay where they are.
 static struct hs_error *add_string_table(struct encoder *encoder)
 {
@@ -517,7 +426,8 @@ struct hs_error *pprof_encode(const struct heap_profile *profile, const struct p
 	if (!error)
 		error = add_samples(&encoder);
 	if (!error)
-		error = add_comments(&encoder);
+		error = pprof_comments_add(profile, &encoder.strings, encoder.comments, &encoder.profile.n_comment);
+	encoder.profile.comment = encoder.comments;
 	if (!error)
 		error = add_string_table(&encoder);
 	if (!error)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where functions return, by their bytes: each case is a function, what is expected of it, and why.
 #include "attach/hook/exit_points.h"
+#include "attach/hook/relocate.h"
 #include "check.h"
 
 #include <stdio.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each case shows its disassembly. Those of glibc 2.36 are the first instructions of Debian 12's libc.so.6.
+#include "attach/hook/code_step.h"
+#include "attach/hook/island_code.h"
 #include "attach/hook/relocate.h"
 #include "check.h"
 

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/ptrace/thread_release.h"
+
+#include "attach/process/thread_facts.h"
+#include "attach/ptrace/ending_threads.h"
+#include "attach/ptrace/ptrace_call.h"
+#include "attach/ptrace/repeat_call.h"
+#include "attach/ptrace/stop_wait.h"
+#include "base/clock.h"
+
+#include <errno.h>
+
+// How long undoing waits for a thread that does not answer; ns.
+#define RELEASE_TIMEOUT UINT64_C(200000000)
+
+static struct hs_error *write_registers(struct frozen_thread *thread)
+{
+	struct hs_error *error;
+
+	if (!thread->registers_changed)
+		return NULL;
+	error = ptrace_set_registers(thread->tid, &thread->registers);
+	if (!error)
+		thread->registers_changed = false;
+	return error;
+}
+
+// A thread that is not in a stop: it was killed, or did not reach its stop in time. *done_ret: nothing is left to do.
+static struct hs_error *release_running(pid_t pid, pid_t tid, bool *done_ret)
+{
+	struct hs_error *error;
+	struct stop stop;
+
+	error = ptrace_interrupt(tid);
+	hs_error_destroy(error);
+	stop = stop_wait(tid, hs_monotonic_ns() + HS_THREAD_SLICE, false);
+	*done_ret = true;
+	switch (stop.kind) {
+	case STOP_EXITED:
+		stop_consume(tid);
+		return NULL;
+	case STOP_UNKNOWN:
+		return NULL;
+	case STOP_NONE:
+		*done_ret = ending_threads_take(pid, tid);
+		return NULL;
+	default:
+		if (stop.kind == STOP_EXEC)
+			stop_consume(tid);
+		error = ptrace_detach(tid, stop.kind == STOP_SIGNAL ? stop.signal : 0);
+		if (error && error->code == HS_ERROR_GONE) {
+			*done_ret = false;
+			hs_error_destroy(error);
+			error = NULL;
+		}
+		return error;
+	}
+}
+
+struct hs_error *threads_release_running(pid_t pid, struct frozen_thread *threads, size_t count)
+{
+	uint64_t deadline = hs_monotonic_ns() + RELEASE_TIMEOUT;
+	struct hs_error *error = NULL;
+
+	while (count > 0) {
+		size_t left = 0;
+
+		for (size_t i = 0; i < count; i++) {
+			bool done;
+
+			error = hs_error_join(error, release_running(pid, threads[i].tid, &done));
+			if (!done)
+				threads[left++] = threads[i];
+		}
+		count = left;
+		if (count > 0 && hs_monotonic_ns() >= deadline)
+			return hs_error_join(
+				error,
+				hs_error_create(HS_ERROR_TIMEOUT,
+						"thread %d of process %d cannot be released before this program ends",
+						(int)threads[0].tid, (int)pid));
+	}
+	return error;
+}
+
+struct hs_error *threads_release_unlisted(pid_t pid)
+{
+	struct frozen_thread main_thread = { .tid = pid };
+
+	return thread_is_own_tracee(pid, pid) ? threads_release_running(pid, &main_thread, 1) : NULL;
+}
+
+static struct hs_error *release_thread(struct frozen_thread *thread, bool *running_ret)
+{
+	struct stop stop = stop_peek(thread->tid);
+	struct hs_error *error = NULL, *detach_error;
+	int signal = stop.kind == STOP_SIGNAL ? stop.signal : 0; // met on the way to the stop and not yet passed on
+
+	*running_ret = stop.kind == STOP_NONE || stop.kind == STOP_EXITED || stop.kind == STOP_UNKNOWN;
+	if (*running_ret)
+		return NULL;
+	if (stop.kind == STOP_EXEC)
+		stop_consume(thread->tid);
+	else if (thread->registers_changed)
+		error = write_registers(thread);
+	detach_error = ptrace_detach(thread->tid, signal);
+	if (error && error->code == HS_ERROR_GONE) {
+		hs_error_destroy(error);
+		error = NULL;
+	}
+	if (detach_error && detach_error->code == HS_ERROR_GONE) {
+		hs_error_destroy(detach_error);
+		detach_error = NULL;
+		*running_ret = true;
+	}
+	return hs_error_join(error, detach_error);
+}
+
+struct hs_error *thread_release(pid_t pid, struct frozen_thread *thread, bool *running_ret)
+{
+	struct hs_error *error = NULL;
+
+	if (thread->repeats_call && stop_peek(thread->tid).kind == STOP_EVENT)
+		error = repeat_call_settle(pid, thread);
+	if (error && (error->code == HS_ERROR_GONE || error->error_number == ESRCH || error->error_number == ENOENT)) {
+		hs_error_destroy(error); // killed in its stop
+		error = NULL;
+	}
+	error = hs_error_join(error, release_thread(thread, running_ret));
+	thread->repeats_call = false;
+	return error;
+}

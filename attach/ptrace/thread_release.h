@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stopped threads are let go. For threads.c.
+#ifndef HEAPSNAP_ATTACH_PTRACE_THREAD_RELEASE_H
+#define HEAPSNAP_ATTACH_PTRACE_THREAD_RELEASE_H
+
+#include "attach/ptrace/threads.h"
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+// How long one thread is waited for before the others are looked at; ns.
+#define HS_THREAD_SLICE UINT64_C(2000000)
+
+// Lets a thread go from its stop, with the registers that it is to have and the call that it repeats, if it does, put
+// right. *running_ret: it is in no stop, and still traced. That a thread has died is no error.
+struct hs_error *thread_release(pid_t pid, struct frozen_thread *thread, bool *running_ret) HS_MUST_CHECK;
+
+// Lets threads go that are in no stop: in turns, as in collect_threads. Bounded. Overwrites the list. HS_ERROR_TIMEOUT:
+// one is still traced.
+struct hs_error *threads_release_running(pid_t pid, struct frozen_thread *threads, size_t count) HS_MUST_CHECK;
+
+// A thread that has called exec has the main thread's id, under which it may be in no list (interrupt_again).
+struct hs_error *threads_release_unlisted(pid_t pid) HS_MUST_CHECK;
+
+#endif
