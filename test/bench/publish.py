@@ -4,6 +4,7 @@
 import json
 import os
 import sys
+import textwrap
 
 from figures import added, plain, ratio_text, text
 from plot import bars
@@ -12,7 +13,7 @@ OURS = ("exact", "sample", "budget", "detached")
 STOPS = ("attach", "dump", "detach", "bare")
 MIB = 1 << 20
 GROUPS = (("pair", "malloc+free pairs", "Blocks of 16 to 511 bytes, random; each pair frees a random live block and allocates another. Nanoseconds for a pair."),
-          ("tight", "Tight pairs", "All blocks of 64 bytes: malloc gives back what was freed just before. The least that a pair can cost, so the largest ratios."),
+          ("tight", "Tight pairs", "All blocks have 64 bytes: malloc gives back the block that was freed just before. This is the least that a pair can cost, so the ratios are the largest."),
           ("calls", "Other calls", "Blocks freed by another thread; buffers that grow by realloc. Nanoseconds for a block, and for a step."),
           ("programs", "Programs", "Redis: nanoseconds for a request, as redis-benchmark sees it (it shares the processors); others: milliseconds for the same work."))
 
@@ -58,25 +59,27 @@ def ratio_table(places, names, what, title, with_base):
 
 def own_tables(result):
     if result.get("stop"):
-        yield ("## How long threads are stopped\n\nMilliseconds. Bare: every thread stopped by ptrace, its registers read, and let go, and nothing else.\n\n" + table(
-            ["threads", *STOPS], [[threads_of(row), *[text(row[f"{name}_ms"]) if f"{name}_ms" in row else "-" for name in STOPS]]
-                                               for row in result["stop"]]))
+        stops = [name for name in STOPS if any(f"{name}_ms" in row for row in result["stop"])]
+        bare = " Bare is a program that stops every thread by ptrace, reads its registers, releases it, and does nothing else." if "bare" in stops else ""
+        yield (f"## How long threads are stopped\n\nMilliseconds, of programs whose threads sleep, unless the row says otherwise.{bare}\n\n" + table(
+            ["threads", *stops], [[threads_of(row), *[text(row[f"{name}_ms"]) if f"{name}_ms" in row else "-" for name in stops]]
+                                  for row in result["stop"]]))
     if result.get("first"):
-        yield ("## Right after attach\n\nProcessor time that the default budget's tool adds to a program that does nothing but allocate, in % of its own; each process "
-               "attached to once.\n\n" + table(
+        yield ("## Right after attach\n\nProcessor time that heapsnap with the default budget adds to a program that does nothing but allocate, in % of the program's "
+               "own. Each process was attached to once.\n\n" + table(
                    ["from", "to", "added", "processes", "6 more than in the last window"],
                    [[f"{row['from_ms']} ms", f"{row['to_ms']} ms", text({**row["share"], **{key: 100 * row["share"][key] for key in ("median", "least", "most")}}),
                      row["share"]["count"], row["far_above_the_last"]] for row in result["first"]]))
     if result.get("memory"):
-        yield ("## Memory in the target\n\nResident. \"The heap\" is what the C library took for these blocks.\n\n" + table(
+        yield ("## Memory in the target\n\nResident memory. \"The heap\" is what the C library took for these blocks.\n\n" + table(
             ["mode", "live blocks", "bytes each", "stacks", "asked for", "the heap", "heapsnap, all", "the region for a block", "of asked for", "of the heap"],
             [[row["mode"], f"{row['live']:,}", row["size"], f"{row['stacks']:,}", f"{row['asked_bytes'] / MIB:.0f} MiB", f"{row['heap_bytes'] / MIB:.0f} MiB",
               f"{row['heapsnap_bytes'] / MIB:.2f} MiB", f"{row['region_bytes'] / row['live']:.2f} B", f"{row['region_bytes'] / row['asked_bytes']:.3f}",
               f"{row['region_bytes'] / row['heap_bytes']:.3f}"] for row in result["memory"]]))
     if result.get("dump"):
         times = ("total", "stopped", "copy", "symbolize", "processor")
-        yield ("## Dumps\n\nMilliseconds; `fill` has its blocks from as many stacks as said, clang is stopped in the middle of its work and has stacks through "
-               "libLLVM, libclang-cpp and libstdc++.\n\n" + table(
+        yield ("## Dumps\n\nMilliseconds. `fill` allocates its blocks from as many stacks as the row says. clang is stopped in the middle of its work and "
+               "has stacks through libLLVM, libclang-cpp and libstdc++.\n\n" + table(
                    ["of", "live blocks", "stacks", *times, "peak of the tool", "file"],
                    [[row["of"], f"{row['live']:,}", f"{row['stacks']:,}", *[text(row[f"{name}_ms"]) for name in times],
                      f"{row['peak_bytes']['median'] / MIB:.0f} MiB", f"{row['bytes'] / 1024:.0f} KiB"] for row in result["dump"]]))
@@ -84,7 +87,7 @@ def own_tables(result):
         frames = sorted({row["frames"] for row in result["instructions"]})
         names = list(dict.fromkeys(row["mode"] for row in result["instructions"]))
         cells = {(row["mode"], row["frames"]): f"{plain(row['median'])}, {plain(row['mean'])}" for row in result["instructions"]}
-        yield ("## Instructions\n\nOf a tight pair with 1,000 live blocks, counted one by one: of the median pair, and the mean.\n\n" + table(
+        yield ("## Instructions\n\nOf a tight pair with 1,000 live blocks, counted one by one: the median pair's, and the mean.\n\n" + table(
             ["", *[f"{number} frames" for number in frames]], [[name, *[cells.get((name, number), "-") for number in frames]] for name in names]))
 
 
@@ -98,8 +101,8 @@ def document(result):
     machine = result["machine"]
     virtual = ", virtual" if machine["hypervisor"] else ""
     packages = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
-    parts = ["# Figures\n", "Written by `test/bench/publish.py`; what they mean stands in `performance.md`. Median (least..most) of several rounds, base and mode in "
-             "turn; a ratio is that of two neighbours.\n",
+    parts = ["# Figures\n", "`test/bench/publish.py` writes this page; `performance.md` says what the figures mean. Each is the median (least..most) of several "
+             "rounds, base and mode in turn. A ratio is that of two neighbours.\n",
              f"Commit {result['commit'] or 'unknown'}, {result['date']}, up to {result['rounds']} rounds{', quick' if result['quick'] else ''}.",
              f"{machine['processor']}, {machine['processors']} processors{virtual}, {machine['memory_bytes'] / (1 << 30):.0f} GiB, Linux {machine['kernel']}.",
              f"{packages}.\n", table(["mode", ""], [[mode["name"], mode["title"]] for mode in result["modes"] if not mode["left_out"]])]
@@ -108,7 +111,13 @@ def document(result):
         if tables:
             parts += [f"## {title}\n\n{meaning}\n", *tables]
     parts += list(own_tables(result)) + [left_out(result)]
-    return "\n".join(part for part in parts if part)
+    return wrapped("\n".join(part for part in parts if part))
+
+
+def wrapped(document_text):
+    """Rows of tables cannot be."""
+    return "\n".join(line if line.startswith("|") else textwrap.fill(line, 120, break_long_words=False, break_on_hyphens=False)
+                     for line in document_text.split("\n"))
 
 
 def threads_of(row):
