@@ -3,9 +3,8 @@
 // has a bound, whatever the tool does or waits for; so has the sum of these times in one command, which is the same
 // bound:
 //
-// - nothing is waited for that somebody else must do: no file but those of /proc is opened or read (what is needed of
-// others is read before),
-//   and messages wait in memory;
+// - the tool waits for nothing that somebody else must do: it opens and reads no file but those of /proc (what it needs
+//   of others is read before), and messages wait in memory;
 // - the tool cannot be stopped from its terminal, and its memory is resident;
 // - after STANDSTILL_WAKE of the bound it rolls back by itself, as on a signal (interrupt.h), and waits end;
 // - at the bound it is killed (freeze_watchdog.h).

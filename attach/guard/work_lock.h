@@ -3,15 +3,13 @@
 //
 // The lock is an flock of /proc/PID/personality, a file that belongs to the process alone:
 // - The kernel gives it up when the last process that has the descriptor ends, however it ends. Nothing lies on a disk,
-// and nothing in the target.
+//   and nothing in the target.
 // - Only the target's own user and root may open it (mode 0400, as for ptrace), so no other user can hold it to keep
-// anybody out. Who owns the
-//   target can: that one can have it traced by another program as well.
+//   anybody out. Who owns the target can: that one can have it traced by another program as well.
 // - It is the same for root, users, and every other mount, network and user namespace, as long as they see the same
-// mount of /proc.
+//   mount of /proc.
 // - Reading it does nothing. Where the main thread has ended its files are root's; the first thread that lives stands
-// for it then, and a lock whose
-//   thread ends is no longer found by others.
+//   for it then, and a lock whose thread ends is no longer found by others.
 //
 // Another mount of /proc (a container's own) has other files. So a pidfd of the target is locked as well, which since
 // Linux 6.9 is one file for all (pidfs). But every user can open that one: who has it counts only if /proc/locks shows

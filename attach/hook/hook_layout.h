@@ -16,10 +16,10 @@
 //              count     so many times size
 //              block     the (old) block
 //              *block    alloc: where the block's address is put; realloc: where the old one is and the new one is put.
-//              The result is then
-//                        an int, 0 on success
-//              extra     resize: bytes beyond size that are welcome; chain: where in a block the next one's address is,
-//              in bytes (absent: 0) _         anything else: an alignment, flags, a pool
+//                        The result is then an int, 0 on success
+//              extra     resize: bytes beyond size that are welcome; chain: where in a block the next one's address
+//                        is, in bytes (absent: 0)
+//              _         anything else: an alignment, flags, a pool
 #ifndef HEAPSNAP_ATTACH_HOOK_HOOK_LAYOUT_H
 #define HEAPSNAP_ATTACH_HOOK_HOOK_LAYOUT_H
 

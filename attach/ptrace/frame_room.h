@@ -9,8 +9,8 @@
 //
 //   higher addresses
 //   | in use                  |
-//   | ----------------------- | <- the lowest page that holds anything but zeros, or the lowest stack pointer in this
-//   stack | distance                |    for frames of calls that the stack's owner may still make while the tool dies
+//   | ----------------------- | <- the lowest page that holds anything but zeros, or this stack's lowest stack pointer
+//   | distance                |    for frames of calls that the stack's owner may still make while the tool dies
 //   | ----------------------- | <- frame_room.top: the frame ends here
 //   | never used              |
 //   | ----------------------- | <- frame_room.low: the stack's lower end, or what is kept from there

@@ -12,10 +12,9 @@
 // by themselves (a C library does for moments, the kernel's own workers always) it is asked further:
 // - one that is stopped by a signal has made its call, for it stops on the way back from it;
 // - one that sleeps tells its stack pointer (/proc/PID/task/TID/syscall), and in a call of ours that is right below our
-// frame;
+//   frame;
 // - one that runs, or waits for a processor, tells nothing. It is waited for: until it tells, or has had a processor
-// for so long that it has made any call
-//   that leaves nothing before it ends.
+//   for so long that it has made any call that leaves nothing before it ends.
 #ifndef HEAPSNAP_ATTACH_PTRACE_LATE_THREADS_H
 #define HEAPSNAP_ATTACH_PTRACE_LATE_THREADS_H
 

@@ -4,11 +4,10 @@
 // Context: in a hook that records (reentry.h). The order of stores is what a snapshot may rely on (docs/abi.md):
 //   allocation: totals, then the block's place (block_place.h)
 //   free:       logged if a dump copies (removal.h), then its place emptied, before the original runs, because another
-//   thread may get the
-//               address at once
+//               thread may get the address at once
 //   realloc:    old record pending, then its place emptied; original; pending_new, new place, old block logged if a
-//   dump copies, pending
-//               cleared: at every instant the tables and `pending` together show either the old block or the new one
+//               dump copies, pending cleared: at every instant the tables and `pending` together show either the old
+//               block or the new one
 #ifndef HEAPSNAP_INJECT_HOOK_BLOCK_EVENTS_H
 #define HEAPSNAP_INJECT_HOOK_BLOCK_EVENTS_H
 

@@ -4,9 +4,8 @@
 // Context: in a hook. Reads the stack only between the hook's own frame and the stack's known upper end, and unwind
 // information only of modules that are there (inject/walk/modules.h). Three ways, each falling back to the next:
 //   1. the frames that are as they were at the thread's last walk are taken from there, after checking every word that
-//   the
-//      walk would have read (independent loads, where walking is a chain of dependent ones). While every allocation is
-//      recorded, some whole stacks are kept as well (unwind_kept);
+//      the walk would have read (independent loads, where walking is a chain of dependent ones). While every allocation
+//      is recorded, some whole stacks are kept as well (unwind_kept);
 //   2. packed rules from the rule cache, executed on three registers;
 //   3. all callee-saved registers and full rows, for the frames that need them (rare: assembly, lazy binding).
 #include "inject/walk/unwind.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // perf-PID.map: names of code that a program has made itself (JIT), in a file that it writes for perf(1)
-// (tools/perf/Documentation/ jit-interface.txt in Linux). A line each: start and size in hexadecimal, the name up to
+// (tools/perf/Documentation/jit-interface.txt in Linux). A line each: start and size in hexadecimal, the name up to
 // the end of the line. Pure.
 #ifndef HEAPSNAP_SNAPSHOT_SYMBOLS_PERF_MAP_H
 #define HEAPSNAP_SNAPSHOT_SYMBOLS_PERF_MAP_H

@@ -2,8 +2,7 @@
 // An allocator of its own whose functions can be left, or interrupted, in the middle. Commands on standard input:
 //   "leave FUNCTION"  calls it 10 times; each time it is left by longjmp, out of a signal handler or not in turns
 //   "fork FUNCTION"   calls it once; in the middle of it a signal handler forks. Parent and child go on with the call,
-//   and with others; the
-//                     child ends with 0 if all was well. Prints the child's status.
+//                     and with others; the child ends with 0 if all was well. Prints the child's status.
 //   "deep"            100 blocks of 300 bytes from deeper in the stack than any call that was left
 // FUNCTION: malloc, calloc, realloc, posix_memalign, memalign.
 #include <setjmp.h>

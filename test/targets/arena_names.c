@@ -3,9 +3,10 @@
 // insides: mozjemalloc's arenas, rpmalloc with its heaps, snmalloc, Hoard's, GLib's slices. Functions check what they
 // are given: an arena is the one that the caller has, sizes are the block's own. Commands on standard input:
 //   work       each site makes blocks and gives most of them back; prints {"site", "objects", "bytes", "calls"} for
-//   each, then {"end": sites} finish     gives the rest back; prints "ok" chain      gives a list of slices back at
-//   once; prints how many all        makes blocks in a heap and gives the heap's all back, twice; prints how many
-//   blocks there were
+//              each, then {"end": sites}
+//   finish     gives the rest back; prints "ok"
+//   chain      gives a list of slices back at once; prints how many
+//   all        makes blocks in a heap and gives the heap's all back, twice; prints how many blocks there were
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

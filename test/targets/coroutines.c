@@ -4,10 +4,13 @@
 // other, and which function it is: one that can only run below a frame of the payload's (take_framed), or one whose
 // returns can be watched (take_watched). Commands on standard input:
 //   "suspend N"  N coroutines begin, and each is left amid its call; behind each the thread makes a block on its own
-//   stack "pack N"     likewise, without those blocks "thread N"   as "suspend", in a thread that ends then "finish K"
-//   coroutine K's call returns, and it ends "laps N"     two coroutines, "crowd N" ten, make N blocks each, in turn,
-//   and are left amid each call "grow N"     one call calls the function itself N times "jump N"     a call is left by
-//   longjmp; then a function in whose frame that part of the stack lies makes N blocks
+//                stack
+//   "pack N"     likewise, without those blocks
+//   "thread N"   as "suspend", in a thread that ends then
+//   "finish K"   coroutine K's call returns, and it ends
+//   "laps N"     two coroutines, "crowd N" ten, make N blocks each, in turn, and are left amid each call
+//   "grow N"     one call calls the function itself N times
+//   "jump N"     a call is left by longjmp; then a function in whose frame that part of the stack lies makes N blocks
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdlib.h>

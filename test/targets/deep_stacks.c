@@ -3,8 +3,7 @@
 // well, each with an automatic array of so many MiB, below which it allocates now and then. Commands on standard input:
 //   "rest"      they allocate no more, and wait; prints "rests" when all do
 //   "block"     the main thread calls take_block, which has an automatic array of its own, as large, and stands below
-//   that until "go on"; prints "blocks"
-//               before and "returned" afterwards
+//               that until "go on"; prints "blocks" before and "returned" afterwards
 //   "pause"     prints the longest time, in ms, for which a thread that only sleeps did not run
 #include <alloca.h>
 #include <pthread.h>

@@ -3,16 +3,19 @@
 // usage: descriptor_tables FILE [outside]; it never opens FILE but by O_PATH, of which it keeps many, so that most
 // numbers stand for it here. Commands:
 //   own N            N threads with a table of their own each, of which the first is busy with malloc and free; the
-//   others wait: "made" share N          so too, with the descriptors of the main thread: "made" busy N           from
-//   now on thread N is the busy one: "busy" swap KIND        a process that shares the busy thread's table, without
-//   sharing its memory, puts something else into the place of each of
-//                    heapsnap's memory files that it sees there: an O_PATH descriptor of FILE (path), a memory file of
-//                    the same name (memory), a pipe with a name (pipe, in the current folder), an empty file without a
-//                    name (file), or nothing, so that it is only there (nothing): "swaps" With "outside" it is the
-//                    program's parent, and does so from another PID namespace
+//                    others wait: "made"
+//   share N          so too, with the descriptors of the main thread: "made"
+//   busy N           from now on thread N is the busy one: "busy"
+//   swap KIND        a process that shares the busy thread's table, without sharing its memory, puts something else
+//                    into the place of each of heapsnap's memory files that it sees there: an O_PATH descriptor of FILE
+//                    (path), a memory file of the same name (memory), a pipe with a name (pipe, in the current folder),
+//                    an empty file without a name (file), or nothing, so that it is only there (nothing): "swaps".
+//                    With "outside" it is the program's parent, and does so from another PID namespace
 //   swapped          "SWAPPED LOST": how often it did so, and how many of the descriptors that it put there somebody
-//   has closed decoys           what only looks like a memory file of heapsnap, in this table and in the busy thread's:
-//   "N", how many decoys left      how many of them are still there: "N"
+//                    has closed
+//   decoys           what only looks like a memory file of heapsnap, in this table and in the busy thread's: "N", how
+//                    many
+//   decoys left      how many of them are still there: "N"
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>

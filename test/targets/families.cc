@@ -4,8 +4,8 @@
 // Commands on standard input:
 //   early      makes blocks before the attach; prints {"count": ..., "bytes": ...}
 //   work       for each function that makes blocks: many of them, from the function site_NAME, some given back again in
-//   every way there is. Prints
-//              {"site", "objects", "bytes", "rounded", "calls"} for each, then {"end": sites}
+//              every way there is. Prints {"site", "objects", "bytes", "rounded", "calls"} for each, then {"end":
+//              sites}
 //   finish     gives back all that is left, checks what the blocks hold; prints "ok"
 //   drop       gives the early blocks back, by plain and by sized functions; prints {"plain", "sized", "sized_bytes"}
 //   grow       reallocates early blocks and gives them back; prints their count and bytes

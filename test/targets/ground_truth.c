@@ -4,8 +4,7 @@
 // Commands on standard input, one line each; each is answered by a line (or lines) on standard output:
 //   noise   all threads allocate and free at full speed until the next "go": attach happens in the middle of it
 //   go      noise ends and is freed; each thread allocates through the sites below, frees and reallocates blocks of its
-//   neighbour,
-//           and stops; what is live is printed, one JSON object for each site, then {"end":...}
+//           neighbour, and stops; what is live is printed, one JSON object for each site, then {"end":...}
 //   finish  checks the contents of every live block, frees all, prints "ok"
 // Ends with 0 at end of input.
 #include <dlfcn.h>

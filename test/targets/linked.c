@@ -4,9 +4,11 @@
 // the allocator.
 //   begin   starts the threads
 //   go      one round in main and in each thread; prints "<site> <objects> <bytes>" of what is live, for each site,
-//   then "end" check   the content of every live block: "ok" free    frees all of them: "freed" series  five threads,
-//   one after the other, that allocate and free: "ended". They get each other's memory handle  allocates in a signal
-//   handler that has interrupted main in a function of its own: "handled"
+//           then "end"
+//   check   the content of every live block: "ok"
+//   free    frees all of them: "freed"
+//   series  five threads, one after the other, that allocate and free: "ended". They get each other's memory
+//   handle  allocates in a signal handler that has interrupted main in a function of its own: "handled"
 // usage: linked THREADS
 #include <pthread.h>
 #include <signal.h>

@@ -3,8 +3,10 @@
 // them back in its own. Commands on standard input:
 //   early      makes blocks at all sites
 //   drop       gives these back; prints {"count", "sized", "sized_bytes"}: all of them, and those whose size the caller
-//   says work       makes blocks at all sites and gives most of them back; prints {"site", "objects", "bytes", "calls"}
-//   for each, then {"end": sites} finish     gives the rest back; prints "ok"
+//              says
+//   work       makes blocks at all sites and gives most of them back; prints {"site", "objects", "bytes", "calls"} for
+//              each, then {"end": sites}
+//   finish     gives the rest back; prints "ok"
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

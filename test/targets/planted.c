@@ -3,9 +3,8 @@
 // open or mapped. The client has given them names and contents of heapsnap's. usage: planted [cleared]: it first clears
 // the bytes at its AT_RANDOM, as Go's runtime does. Commands:
 //   plant DIGITS CONTENT HOW   DIGITS: how many stand in the name. CONTENT: empty, page (a keymap), magic (begins as
-//   our code), image (the code of an
-//                              attach, with islands, made for the addresses where the server maps it). HOW: fd,
-//                              private, shared, exec: "planted"
+//                              our code), image (the code of an attach, with islands, made for the addresses where the
+//                              server maps it). HOW: fd, private, shared, exec: "planted"
 //   check                      whether all that was planted is as it was: "intact", or what has changed
 //   child                      forks a child that gives up root and allocates until the parent ends: its id
 //   own THREADS NUMBERS        so many threads, each with a table of its own with so many more descriptors: "made"

@@ -4,18 +4,18 @@
 //   pool_alloc    reads from a pipe where it is told to (a cancellation point), or throws
 //   calm_alloc    does neither, nor does what it calls
 //   far_alloc     as calm_alloc, and ends the program unless its last arguments, which come on the stack, and its
-//   return address are what they are to be jump_alloc    as pool_alloc, and ends with a jump through a pointer
+//                 return address are what they are to be
+//   jump_alloc    as pool_alloc, and ends with a jump through a pointer
 //   pool_realloc  on top of pool_alloc
 //   pool_free     reads, where it is told to
 // Commands on standard input, NAME is one of these functions but for the last:
 //   work NAME     makes blocks and gives most of them back; prints {"objects", "bytes", "calls"}
 //   finish NAME   gives the rest back; prints "ok"
 //   cancel NAME   a thread that is in it, below a cleanup handler, a destructor and a lock, is cancelled; another one
-//   then makes a block at site_next_thread and
-//                 one at site_between, and gives them back; prints what of the first three ran, and whether the lock is
-//                 free
+//                 then makes a block at site_next_thread and one at site_between, and gives them back; prints what of
+//                 the first three ran, and whether the lock is free
 //   throw NAME    it throws below the same; prints what of these ran, and what was caught; then makes a block at
-//   site_between and gives it back
+//                 site_between and gives it back
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>

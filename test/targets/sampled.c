@@ -3,9 +3,8 @@
 //
 // Commands on standard input:
 //   hold    each thread allocates what the table below says and keeps it, and makes and frees as much again at the site
-//   of blocks that do not stay;
-//           answered by one JSON object for each site, with what is live and what was allocated in all, then
-//           {"end":...}
+//           of blocks that do not stay; answered by one JSON object for each site, with what is live and what was
+//           allocated in all, then {"end":...}
 //   free    all of it is freed; prints "freed"
 // Ends with 0 at end of input.
 #include <pthread.h>

@@ -2,8 +2,10 @@
 // Lies to the tool: writes random words over its own region while it is attached. Allocates nothing by itself
 // meanwhile, so its own hooks do not meet the lies. Commands, one a line; each is answered:
 //   seals            tries to cut and to grow the region without privilege, by map_files: "sealed", or what went. (Who
-//   may open map_files could) scribble PART    a thread begins to write into PART (see `parts`), from a copy of the
-//   honest region on: "scribbling" rest             it stops, and the region is as it was: "rests"
+//                    may open map_files could)
+//   scribble PART    a thread begins to write into PART (see `parts`), from a copy of the honest region on:
+//                    "scribbling"
+//   rest             it stops, and the region is as it was: "rests"
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -2,9 +2,12 @@
 // Threads on unusual stacks, which allocate and sleep in turn.
 // usage: stacks KIND THREADS [US]: with so many microseconds of sleep between two allocations
 //   guarded    stacks of one mapping, side by side, with guards that do not split it (MADV_GUARD_INSTALL), as new C
-//   libraries make them bare       the same without any guard served     stacks whose pages another thread of the
-//   program provides (userfaultfd), with a hole above each stack pointer shared     stacks in shared memory coroutines
-//   as guarded, and the threads have left the stacks that they were made with for these
+//              libraries make them
+//   bare       the same without any guard
+//   served     stacks whose pages another thread of the program provides (userfaultfd), with a hole above each stack
+//              pointer
+//   shared     stacks in shared memory
+//   coroutines as guarded, and the threads have left the stacks that they were made with for these
 // Commands: "count" prints how often the threads have allocated; "more" makes as many threads again: "made"; "rest"
 // lets them sleep for good, each with what its last calls have left on its stack: "resting". A kind that the kernel
 // does not have: "unsupported" instead of "ready".

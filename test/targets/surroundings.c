@@ -11,7 +11,8 @@
 //   no-tsc               without the time-stamp counter, in the main thread
 //   run PROGRAM...       becomes another program
 //   allow=NAME,...       a filter that kills for every other system call;  deny=NAME,...  one that kills for these;
-//   fail=NAME,... EPERM deny-here=NAME,...   a filter for the main thread and those that it starts later
+//                        fail=NAME,...  EPERM
+//   deny-here=NAME,...   a filter for the main thread and those that it starts later
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>

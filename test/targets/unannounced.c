@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that loads code in ways of its own. usage: unannounced own|loader LIBRARY
 //   own     maps a library by itself; at the first line of input unmaps it and puts code at the same place, which
-//   allocates. Nobody says so. loader  at the first line of input opens a library whose ELF header is in no segment,
-//   and lets it allocate.
+//           allocates. Nobody says so.
+//   loader  at the first line of input opens a library whose ELF header is in no segment, and lets it allocate.
 // Answers each line with "ok".
 #include <dlfcn.h>
 #include <elf.h>

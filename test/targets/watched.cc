@@ -7,11 +7,14 @@
 //   MIXED       large blocks come from malloc, small ones do not
 // Commands on standard input:
 //   work        each site makes blocks and gives most of them back; prints {"site", "objects", "bytes", "calls"} for
-//   each, then {"end": sites} finish      gives the rest back; prints "ok" fail        operators that fail: handlers
-//   that make room, throw, jump away, allocate; prints what came of it and of blocks made in between coroutine   the
-//   same at site_coroutine, on a stack of the program's own threads     four threads make and give back blocks; prints
-//   "ok" when their contents were right hold        makes 40,000 blocks; prints {"blocks", "bytes"} free        gives
-//   them back; prints "freed"
+//               each, then {"end": sites}
+//   finish      gives the rest back; prints "ok"
+//   fail        operators that fail: handlers that make room, throw, jump away, allocate; prints what came of it and of
+//               blocks made in between
+//   coroutine   the same at site_coroutine, on a stack of the program's own
+//   threads     four threads make and give back blocks; prints "ok" when their contents were right
+//   hold        makes 40,000 blocks; prints {"blocks", "bytes"}
+//   free        gives them back; prints "freed"
 #include <csetjmp>
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,9 @@
 // A small library as the dynamic loader leaves it in memory. Behind its last page, and before its first, is no access.
 //
 //   page 0  ELF header, program headers; from NOTE_AT on notes, from HASH_AT on a hash table, from FRAMES_AT on
-//   .eh_frame_hdr page 1  code page 2  the dynamic section, up to the end of page 3
+//           .eh_frame_hdr
+//   page 1  code
+//   page 2  the dynamic section, up to the end of page 3
 #ifndef HEAPSNAP_TEST_UNIT_MADE_ELF_H
 #define HEAPSNAP_TEST_UNIT_MADE_ELF_H
 
