@@ -5,6 +5,7 @@
 #define HEAPSNAP_ATTACH_REGION_BLOOM_COUNT_H
 
 #include "attach/region/region_access.h"
+#include "attach/region/table_walk.h"
 #include "base/error.h"
 #include "inject/abi/payload_header.h"
 
@@ -24,10 +25,10 @@ struct pending_record {
 
 struct bloom_count {
 	uint8_t counters[HS_BLOOM_SIZE];
-	uint64_t records;              // that were counted
-	bool is_too_much;              // the counting was given up
-	uint64_t first_page, end_page; // of the region, that are handed out
-	uint8_t (*marks)[16];          // of each of these pages, a bit for each record that is counted
+	uint64_t records;         // that were counted
+	bool is_too_much;         // the counting was given up
+	struct table_pages pages; // of the region, that are handed out
+	uint8_t (*marks)[16];     // of each of these pages, a bit for each record that is counted
 };
 
 // Counts; changes nothing. `header` is that of the region now, checked.

@@ -1,25 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/copy/table_check.h"
 
-#include <string.h>
-
 void table_view_init(const void *bytes, uint64_t size, struct table_view *ret)
 {
-	const struct region_header *header = bytes;
-	const uint64_t first_page = HS_OFFSET_PAGES / HS_PAGE_SIZE;
-
 	*ret = (struct table_view){ .bytes = bytes, .size = size };
-	ret->end_page = header->next_page < header->max_pages ? header->next_page : header->max_pages;
-	if (ret->end_page > size / HS_PAGE_SIZE)
-		ret->end_page = size / HS_PAGE_SIZE;
-	if (ret->end_page < first_page) {
-		ret->end_page = first_page;
-		ret->damaged++;
-	}
+	ret->damaged = !table_pages_init(bytes, size, &ret->pages);
 }
-
-// How many pages are handed out.
-static uint64_t pages_used(const struct table_view *view) { return view->end_page - HS_OFFSET_PAGES / HS_PAGE_SIZE; }
 
 const struct region_header *table_header(const struct table_view *view)
 {
@@ -29,7 +15,7 @@ const struct region_header *table_header(const struct table_view *view)
 // Whether a page was handed out while the copy was made.
 static bool is_newer(const struct table_view *view, uint64_t page)
 {
-	return view->grew && page >= view->end_page && page < table_header(view)->max_pages;
+	return view->grew && page >= view->pages.end && page < table_header(view)->max_pages;
 }
 
 // A ref is a multiple of 32 bytes, and records and nodes are 32 bytes: one that begins in the pages ends in them.
@@ -37,7 +23,7 @@ static const void *resolve(struct table_view *view, uint32_t ref)
 {
 	uint64_t offset = (uint64_t)ref << HS_REF_SHIFT;
 
-	if (offset < HS_OFFSET_PAGES || offset >= view->end_page * HS_PAGE_SIZE) {
+	if (offset < HS_OFFSET_PAGES || offset >= view->pages.end * HS_PAGE_SIZE) {
 		view->damaged += !is_newer(view, offset / HS_PAGE_SIZE);
 		return NULL;
 	}
@@ -72,60 +58,54 @@ const char *table_module_path(const struct table_view *view, const struct module
 	return (const char *)view->bytes + HS_OFFSET_STRINGS + (inside ? module->path : 0);
 }
 
+// What leads nowhere is counted.
+static void note_astray(void *context, uint32_t page)
+{
+	struct table_view *view = context;
+
+	view->damaged += !is_newer(view, page);
+}
+
 // The table of `pages` pages that begins at `page`; NULL = none there.
 static const uint32_t *table_at(struct table_view *view, uint32_t page, uint64_t pages)
 {
 	if (!page)
 		return NULL;
-	if (page < HS_OFFSET_PAGES / HS_PAGE_SIZE || page >= view->end_page || pages > view->end_page - page) {
-		view->damaged += !is_newer(view, page);
+	if (!table_pages_hold(&view->pages, page, pages)) {
+		note_astray(view, page);
 		return NULL;
 	}
 	return (const uint32_t *)(view->bytes + (uint64_t)page * HS_PAGE_SIZE);
 }
 
-enum { PAGE_ENTRIES = HS_PAGE_SIZE / sizeof(uint32_t) };
-
-// The first entry at or behind `index` that is not 0, or that may not be: pages of zeros, of which the large tables
-// mostly consist, are passed over. `count` is a multiple of PAGE_ENTRIES.
-static uint32_t skip_empty_pages(const uint32_t *table, uint32_t index, uint32_t count)
+// A copy is there whole.
+static const void *copied_bytes(void *context, enum table_level level, uint64_t offset, size_t size)
 {
-	static const uint8_t zeros[HS_PAGE_SIZE];
+	const struct table_view *view = context;
 
-	while (index < count && index % PAGE_ENTRIES == 0 && memcmp(table + index, zeros, sizeof(zeros)) == 0)
-		index += PAGE_ENTRIES;
-	return index;
+	(void)level;
+	(void)size;
+	return view->bytes + offset;
 }
 
-// A hostile root may name one table many times. Each handed out page is a leaf at most once, so more leaves than pages
-// are a lie.
+static struct table_walk walk_of(struct table_view *view)
+{
+	return (struct table_walk){ view->pages, copied_bytes, note_astray, view };
+}
+
 void table_visit_leaves(struct table_view *view, void (*visit)(const struct table_leaf *, void *), void *context)
 {
-	const uint32_t *root = (const uint32_t *)(view->bytes + HS_OFFSET_ROOT);
-	uint64_t leaves_left = pages_used(view), middles_left = pages_used(view) / HS_MIDDLE_PAGES;
+	const struct table_walk walk = walk_of(view);
 
-	for (uint32_t r = 0; (r = skip_empty_pages(root, r, HS_ROOT_ENTRIES)) < HS_ROOT_ENTRIES; r++) {
-		const uint32_t *middle = root[r] ? table_at(view, root[r], HS_MIDDLE_PAGES) : NULL;
+	table_walk_leaves(&walk, visit, context);
+}
 
-		if (!middle)
-			continue;
-		if (middles_left-- == 0) {
-			view->damaged++;
-			return;
-		}
-		for (uint32_t m = 0; (m = skip_empty_pages(middle, m, HS_MIDDLE_ENTRIES)) < HS_MIDDLE_ENTRIES; m++) {
-			const struct table_leaf leaf = { middle[m] ? table_at(view, middle[m], HS_LEAF_PAGES) : NULL,
-							 leaf_address(r, m), leaf_is_wide(r) };
+void table_visit_sample_buckets(struct table_view *view,
+				void (*visit)(const uint64_t *entries, uint32_t bucket, void *), void *context)
+{
+	const struct table_walk walk = walk_of(view);
 
-			if (!leaf.entries)
-				continue;
-			if (leaves_left-- == 0) {
-				view->damaged++;
-				return;
-			}
-			visit(&leaf, context);
-		}
-	}
+	table_walk_samples(&walk, visit, context);
 }
 
 struct block_visit {
@@ -181,19 +161,6 @@ static void visit_samples_of(const uint64_t *entries, uint32_t bucket, void *con
 static const uint64_t *sample_table(const struct table_view *view)
 {
 	return (const uint64_t *)(view->bytes + HS_OFFSET_SAMPLES);
-}
-
-void table_visit_sample_buckets(const struct table_view *view,
-				void (*visit)(const uint64_t *entries, uint32_t bucket, void *), void *context)
-{
-	static const uint64_t empty[HS_SAMPLE_BUCKET_ENTRIES];
-
-	for (uint32_t bucket = 0; bucket < HS_SAMPLE_BUCKETS; bucket++) {
-		const uint64_t *entries = sample_table(view) + (size_t)bucket * HS_SAMPLE_BUCKET_ENTRIES;
-
-		if (memcmp(entries, empty, sizeof(empty)) != 0)
-			visit(entries, bucket, context);
-	}
 }
 
 void table_visit_blocks(struct table_view *view,
@@ -326,9 +293,9 @@ void table_visit_nodes(struct table_view *view, void (*visit)(uint32_t ref, cons
 {
 	const uint32_t *buckets = (const uint32_t *)(view->bytes + HS_OFFSET_BUCKETS);
 	// No more nodes than that fit: a hostile table may lead from many buckets into one chain.
-	uint64_t left = pages_used(view) * (HS_PAGE_SIZE / sizeof(struct stack_node));
+	uint64_t left = table_pages_count(&view->pages) * (HS_PAGE_SIZE / sizeof(struct stack_node));
 
-	for (uint32_t i = 0; (i = skip_empty_pages(buckets, i, HS_STACK_BUCKETS)) < HS_STACK_BUCKETS; i++) {
+	for (uint32_t i = 0; (i = table_skip_empty_pages(buckets, i, HS_STACK_BUCKETS)) < HS_STACK_BUCKETS; i++) {
 		uint32_t ref = buckets[i];
 
 		for (uint64_t nodes = ref ? chain_length(view, ref) : 0; nodes > 0; nodes--) {

@@ -4,6 +4,7 @@
 #ifndef HEAPSNAP_SNAPSHOT_COPY_TABLE_CHECK_H
 #define HEAPSNAP_SNAPSHOT_COPY_TABLE_CHECK_H
 
+#include "attach/region/table_walk.h"
 #include "inject/abi/region.h"
 
 #include <stdbool.h>
@@ -14,9 +15,9 @@
 struct table_view {
 	const uint8_t *bytes;
 	uint64_t size;
-	uint64_t end_page; // pages [first_page, end_page) are handed out
-	uint64_t damaged;  // references that led nowhere: counted, never followed
-	bool grew; // the copy was made while threads ran: what leads to pages beyond end_page is newer than the cut,
+	struct table_pages pages; // that are handed out
+	uint64_t damaged;         // references that led nowhere: counted, never followed
+	bool grew; // the copy was made while threads ran: what leads to pages beyond these is newer than the cut,
 		   // and not counted
 };
 
@@ -37,15 +38,10 @@ const char *table_module_path(const struct table_view *view, const struct module
 void table_visit_blocks(struct table_view *view,
 			void (*visit)(uint64_t address, uint32_t ref, const struct block_record *, void *),
 			void *context);
-// A leaf of the live table.
-struct table_leaf {
-	const uint32_t *entries; // HS_LEAF_ENTRIES
-	uint64_t address;        // that the first one stands for
-	bool is_wide;
-};
+// Calls `visit` for every leaf of the live table.
 void table_visit_leaves(struct table_view *view, void (*visit)(const struct table_leaf *, void *), void *context);
 // Calls `visit` for every bucket of the sample table that is not empty.
-void table_visit_sample_buckets(const struct table_view *view,
+void table_visit_sample_buckets(struct table_view *view,
 				void (*visit)(const uint64_t *entries, uint32_t bucket, void *), void *context);
 // The live table's entry for an address, NULL when its tables are not there.
 const uint32_t *table_narrow_entry(struct table_view *view, uint64_t address);

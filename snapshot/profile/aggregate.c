@@ -179,8 +179,7 @@ struct hs_error *aggregate_make(struct table_view *view, struct aggregate *ret)
 	struct work work = { .result = ret, .view = view };
 
 	*ret = (struct aggregate){ 0 };
-	work.index_size = (view->end_page + 1 - HS_OFFSET_PAGES / HS_PAGE_SIZE) * (HS_PAGE_SIZE >> HS_REF_SHIFT) *
-			  sizeof(uint32_t);
+	work.index_size = (table_pages_count(&view->pages) + 1) * (HS_PAGE_SIZE >> HS_REF_SHIFT) * sizeof(uint32_t);
 	work.index =
 		mmap(NULL, work.index_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (work.index == MAP_FAILED)

@@ -223,7 +223,7 @@ struct hs_error *ledger_build(const struct table_view *view, const struct aggreg
 			    "programs or libraries written in Go, whose own allocations are not seen", 1, true);
 	if (!error)
 		error = add(profile, "region_bytes", "bytes of the region in use",
-			    (view->end_page - header->first_page) * HS_PAGE_SIZE, false);
+			    table_pages_count(&view->pages) * HS_PAGE_SIZE, false);
 	if (!error)
 		error = add(profile, "region_limit", "bytes that the region may use",
 			    (header->max_pages - header->first_page) * HS_PAGE_SIZE, false);

@@ -17,7 +17,7 @@ MAY_INCLUDE = {
     "inject/abi": [r"inject/abi/"],
     "unwind": [r"inject/freestanding\.h", r"unwind/"],
     "inject": [r"inject/", r"unwind/"],
-    "snapshot": [r"base/", r"inject/abi/", r"attach/(guard/(interrupt|standstill|tool_guard|work_lock)|process/(code_names|fault_reason|target)|ptrace/threads|region/(region_access|thread_slots))\.h", r"snapshot/"],
+    "snapshot": [r"base/", r"inject/abi/", r"attach/(guard/(interrupt|standstill|tool_guard|work_lock)|process/(code_names|fault_reason|target)|ptrace/threads|region/(region_access|table_walk|thread_slots))\.h", r"snapshot/"],
     "attach": [r"base/", r"inject/abi/", r"unwind/(cfi|cfi_entry|unwind_step)\.h", r"inject/arch/x86_64/arch\.h", r"attach/"],
     "proto": [r"base/", r"snapshot/heap_profile\.h", r"proto/", r"profile\.pb-c\.h"],
     "cli": [r"base/", r"inject/abi/(limits|region)\.h", r"attach/(guard/(interrupt|tool_guard)|process/target|hook/hook_addition|region/sampling_settings|session/(attached_list|check|session))\.h",

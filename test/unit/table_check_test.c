@@ -133,17 +133,17 @@ static void test_next_page(void)
 			region.header->next_page = UINT64_MAX;
 		CHECK(region_check_header(region.header, region.size) == NULL);
 		view = made_view(&region);
-		CHECK_EQUAL(view.end_page, region.header->first_page + 40);
+		CHECK_EQUAL(view.pages.end, region.header->first_page + 40);
 		CHECK_EQUAL(view.damaged, 0);
 	}
 	region.header->max_pages = UINT64_MAX; // no such header passes the check; the view holds all the same
 	view = made_view(&region);
-	CHECK_EQUAL(view.end_page, region.header->first_page + 40);
+	CHECK_EQUAL(view.pages.end, region.header->first_page + 40);
 	region.header->max_pages = region.header->first_page + 40;
 
 	region.header->next_page = 3;
 	view = made_view(&region);
-	CHECK_EQUAL(view.end_page, region.header->first_page);
+	CHECK_EQUAL(view.pages.end, region.header->first_page);
 	CHECK_EQUAL(view.damaged, 1);
 	CHECK(!table_record(&view, (uint32_t)(HS_OFFSET_PAGES >> HS_REF_SHIFT)));
 	made_region_deinit(&region);
