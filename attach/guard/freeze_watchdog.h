@@ -3,9 +3,9 @@
 // tracer ends the tracing, and every state that it leaves can be left for ever (docs/target-safety.md).
 //
 // It shares the tool's memory (CLONE_VM): it costs no copy of it, is locked with it, and the memory of a tool that is
-// killed is given back by the watchdog, after the target has been let go. It makes system calls of its own only,
-// because the C library's state is the tool's. It lies in the tool's cgroup, as every child does: if that is
-// frozen, both stand (standstill.h).
+// killed is given back by the watchdog, after the target has been let go. It makes bare system calls only, because the
+// C library's state is the tool's. It is in the tool's cgroup, as every child is: if that is frozen, both stand
+// (standstill.h).
 #ifndef HEAPSNAP_ATTACH_GUARD_FREEZE_WATCHDOG_H
 #define HEAPSNAP_ATTACH_GUARD_FREEZE_WATCHDOG_H
 

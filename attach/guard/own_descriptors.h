@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tool's own limit of open files: said as that, and met before anything is touched.
+// The tool's own limit of open files. It is checked, and named, before anything is touched.
 #ifndef HEAPSNAP_ATTACH_GUARD_OWN_DESCRIPTORS_H
 #define HEAPSNAP_ATTACH_GUARD_OWN_DESCRIPTORS_H
 

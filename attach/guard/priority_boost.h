@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tool's priority while the target stands still. On a machine with more to do than it can, a tool that waits for a
-// processor like everybody else keeps the target waiting with it.
+// The tool's priority while the target stands still. On an overloaded machine a tool that waits for a processor like
+// everybody else keeps the target waiting with it.
 #ifndef HEAPSNAP_ATTACH_GUARD_PRIORITY_BOOST_H
 #define HEAPSNAP_ATTACH_GUARD_PRIORITY_BOOST_H
 

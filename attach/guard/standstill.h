@@ -9,9 +9,9 @@
 // - after STANDSTILL_WAKE of the bound it rolls back by itself, as on a signal (interrupt.h), and waits end;
 // - at the bound it is killed (freeze_watchdog.h).
 //
-// The bound holds as long as the watchdog runs. It does not where that is kept from running together with the tool: the
-// tool's cgroup is frozen (docker pause of the container that the tool is in), the machine is suspended,
-// somebody stops both. Then the target stands until they run again.
+// The bound holds as long as the watchdog runs. It does not hold where the watchdog is kept from running together with
+// the tool: the tool's cgroup is frozen (docker pause of the container that the tool is in), the machine is suspended,
+// or somebody stops both. Then the target stands until they run again.
 #ifndef HEAPSNAP_ATTACH_GUARD_STANDSTILL_H
 #define HEAPSNAP_ATTACH_GUARD_STANDSTILL_H
 

@@ -2,11 +2,11 @@
 // A tool whose death does not end its work: for targets whose seccomp filters would kill them if the tracer died at the
 // wrong moment.
 //
-// Filters rest only as long as the tracer lives, and the kernel has no way to hand a thread a system call and let it go
-// in one step: a tracer that is killed between the two leaves the thread with a call that its filter kills for. So the
-// work is done by a child in a session of its own, and the process that the user started waits for it, passes signals
-// on, and ends as it ends. SIGKILL to the latter does not hurt. What is left is SIGKILL to the child itself between the
-// two.
+// Filters are suspended only as long as the tracer lives, and the kernel has no way to hand a thread a system call and
+// let it go in one step: a tracer that is killed between the two leaves the thread with a call that its filter kills
+// for. So the work is done by a child in a session of its own, and the process that the user started waits for it,
+// passes signals on, and ends as it ends. SIGKILL to the latter does not hurt. What is left is SIGKILL to the child
+// itself between the two.
 #ifndef HEAPSNAP_ATTACH_GUARD_TOOL_GUARD_H
 #define HEAPSNAP_ATTACH_GUARD_TOOL_GUARD_H
 

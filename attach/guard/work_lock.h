@@ -5,19 +5,19 @@
 // - The kernel gives it up when the last process that has the descriptor ends, however it ends. Nothing lies on a disk,
 //   and nothing in the target.
 // - Only the target's own user and root may open it (mode 0400, as for ptrace), so no other user can hold it to keep
-//   anybody out. Who owns the target can: that one can have it traced by another program as well.
+//   anybody out. The target's owner can; they can have it traced by another program as well.
 // - It is the same for root, users, and every other mount, network and user namespace, as long as they see the same
 //   mount of /proc.
 // - Reading it does nothing. Where the main thread has ended its files are root's; the first thread that lives stands
 //   for it then, and a lock whose thread ends is no longer found by others.
 //
 // Another mount of /proc (a container's own) has other files. So a pidfd of the target is locked as well, which since
-// Linux 6.9 is one file for all (pidfs). But every user can open that one: who has it counts only if /proc/locks shows
-// it, and it is of root, of the tool's user or of the target's. So the tool on a host sees one in a container; that one
-// does not see the host's, and there the kernel's rule remains that a thread has one tracer.
+// Linux 6.9 is one file for all (pidfs). But every user can open that one: its lock counts only if /proc/locks shows
+// it, and if it belongs to root, to the tool's user or to the target's. So the tool on a host sees one in a container;
+// that one does not see the host's, and there the kernel's rule remains that a thread has one tracer.
 //
-// Who has the lock says so by a read lock of one byte of the same file, at an offset that is the command and the
-// process id. Whoever finds the lock taken asks for these. The id is that of the PID namespace of this /proc.
+// The holder says so by a read lock of one byte of the same file, at an offset that is made of the command and the
+// process id. A tool that finds the lock taken asks for these. The id is that of the PID namespace of this /proc.
 #ifndef HEAPSNAP_ATTACH_GUARD_WORK_LOCK_H
 #define HEAPSNAP_ATTACH_GUARD_WORK_LOCK_H
 

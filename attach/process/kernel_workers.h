@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads of a process that never run its code: the kernel's own workers for io_uring and vhost. They are listed among
-// its threads and can be traced, but need not be stopped; and to interrupt one makes the request fail that it works at.
+// its threads and can be traced, but need not be stopped. Interrupting one makes the request that it works at fail.
 #ifndef HEAPSNAP_ATTACH_PROCESS_KERNEL_WORKERS_H
 #define HEAPSNAP_ATTACH_PROCESS_KERNEL_WORKERS_H
 

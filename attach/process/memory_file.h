@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory files that the target makes for the tool, and the proof that a descriptor or a mapping is one.
 //
-// What stands under a number in a target's table of descriptors can be anything: another process may share the table
-// and exchange it at any moment, and a descriptor of any file can be had without a right to it (O_PATH). So nothing is
-// written, sealed, truncated or closed by its number or its name alone. What nobody else can give a file: its file
-// system is the kernel's own for memory files, which nobody can mount or make files in but by memfd_create and the
-// like; its name there (code_names.h); and that it is new and empty, or else whose it is and that it has our content.
+// A number in a target's descriptor table can stand for anything: another process may share the table and exchange the
+// entry at any moment, and a descriptor of any file can be had without a right to it (O_PATH). So nothing is written,
+// sealed, truncated or closed by its number or its name alone. These properties prove a file ours, because nobody
+// else can give them to one: its file system is the kernel's own for memory files, which nobody can mount or make files
+// in but by memfd_create and the like; its name there (code_names.h); and that it is new and empty, or else whose it is
+// and that it has our content.
 #ifndef HEAPSNAP_ATTACH_PROCESS_MEMORY_FILE_H
 #define HEAPSNAP_ATTACH_PROCESS_MEMORY_FILE_H
 

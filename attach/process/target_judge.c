@@ -49,7 +49,7 @@ static void judge_program(const struct target_info *info, struct diagnostics *di
 				(int)info->pid, info->name);
 }
 
-// Filters rest while traced by a tool that is itself unfiltered and has CAP_SYS_ADMIN (check_ptrace_options in
+// Filters are suspended while a tool traces that is itself unfiltered and has CAP_SYS_ADMIN (check_ptrace_options in
 // kernel/ptrace.c).
 static void judge_seccomp(const struct target_info *info, struct diagnostics *diagnostics)
 {

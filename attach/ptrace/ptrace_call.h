@@ -17,7 +17,7 @@
 // that dies while the thread is in one leaves no SIGTRAP behind (the kernel sends the stop's code, and 0x85 is no
 // signal: ptrace_report_syscall in include/linux/ptrace.h). TRACEEXEC: an exec is seen as such.
 #define HS_PTRACE_OPTIONS (0x1ul | 0x10ul)
-// Additionally, needs CAP_SYS_ADMIN: the thread's seccomp filters rest as long as it is traced
+// Additionally, needs CAP_SYS_ADMIN: the thread's seccomp filters are suspended as long as it is traced
 // (PTRACE_O_SUSPEND_SECCOMP).
 #define HS_PTRACE_SUSPEND_SECCOMP (1ul << 21)
 // Bits 8 and up of the stop codes that waitid reports.

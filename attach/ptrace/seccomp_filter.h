@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a thread's seccomp filters would say to the calls that it makes for the tool.
 //
-// While the tool lives they rest (PTRACE_O_SUSPEND_SECCOMP) and say nothing. A tool that is killed wakes them: what its
-// thread does next on its own (return to its work through rt_sigreturn, a call that was just begun, restart_syscall for
-// a sleep that the stop has interrupted) is judged by them.
+// While the tool lives they are suspended (PTRACE_O_SUSPEND_SECCOMP). When the tool is killed they are in force again:
+// what its thread does next on its own (return to its work through rt_sigreturn, a call that was just begun,
+// restart_syscall for a sleep that the stop has interrupted) is judged by them.
 #ifndef HEAPSNAP_ATTACH_PTRACE_SECCOMP_FILTER_H
 #define HEAPSNAP_ATTACH_PTRACE_SECCOMP_FILTER_H
 

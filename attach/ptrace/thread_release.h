@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stopped threads are let go. For threads.c.
+// Releases stopped threads. For threads.c.
 #ifndef HEAPSNAP_ATTACH_PTRACE_THREAD_RELEASE_H
 #define HEAPSNAP_ATTACH_PTRACE_THREAD_RELEASE_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The filter of tracked addresses, counted anew from the tables of blocks (inject/table/bloom_filter.h). Everything
-// that the table names is checked.
+// The counting Bloom filter (inject/table/bloom_filter.h), counted anew from the tables of blocks. Everything that a
+// table names is checked.
 #ifndef HEAPSNAP_ATTACH_REGION_BLOOM_COUNT_H
 #define HEAPSNAP_ATTACH_REGION_BLOOM_COUNT_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A freeze in which no thread is in the middle of the payload's own work: what the payload writes in several steps is
-// whole then, and what it has read it has used. Threads inside an original function, below a frame of the payload, are
-// no hindrance (docs/design.md, Changing the settings).
+// then complete, and it has used what it has read. Threads inside an original function, below a frame of the payload,
+// are no hindrance (docs/design.md, Changing the settings).
 #ifndef HEAPSNAP_ATTACH_REGION_FREEZE_OUTSIDE_H
 #define HEAPSNAP_ATTACH_REGION_FREEZE_OUTSIDE_H
 

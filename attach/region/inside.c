@@ -87,8 +87,8 @@ static struct hs_error *runs_elsewhere(const struct inside_search *search, const
 	return guard_points(search, slot->guard, ret);
 }
 
-// The same of hooks that were taken for left, wrongly perhaps, on other stacks than the thread's own: a coroutine may
-// go back to them. On its own stack one comes back only by a handler's return, which was looked for. Where several
+// The same of hooks that were taken for abandoned, perhaps wrongly, on other stacks than the thread's own: a coroutine
+// may go back to them. On its own stack one comes back only by a handler's return, which was looked for. Where several
 // threads have the slot now, those places are another's, whose stack is looked at.
 static struct hs_error *left_runs_elsewhere(const struct inside_search *search, const struct slot_facts *slot,
 					    bool *ret)

@@ -43,7 +43,7 @@ void inside_end(struct inside_search *search);
 // - the walk ends early and a word further out points into the ranges, unless the slot says that no hook runs and no
 // signal frame leads into the payload. While the thread is on another stack than its outermost hook (a signal
 // handler's), or in a frame further out, the words just below the hook's return address decide. Likewise for hooks that
-// were taken for left, on stacks that are not the thread's own. Stacks to which handlers on alternate stacks will
+// were taken for abandoned, on stacks that are not the thread's own. Stacks to which handlers on alternate stacks will
 // return are looked at too: on the thread's own stack only a signal frame that leads into the payload counts, on others
 // each word that points there. With 64 such stacks or more the thread is taken to be inside. Of a stack whose end is
 // not known no more than 1 MiB is looked at; where that is not all of it, a thread is outside if a walk proves it, if

@@ -19,7 +19,7 @@ void sampling_settings_begin(struct region_header *header, const struct sampling
 	// until the budget is over
 	header->always_exact = settings->mode == SAMPLING_exact || settings->mode == SAMPLING_budget;
 	header->sampling_generation = 1;
-	// Where every block is recorded, counting them for a filter would be in vain.
+	// Where every block is recorded, the Bloom filter would exclude nothing, so none is counted for it.
 	if (settings->mode != SAMPLING_exact)
 		header->removal_flags = REMOVAL_COUNTS_BLOOM;
 }

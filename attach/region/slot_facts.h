@@ -14,7 +14,7 @@ struct slot_facts {
 	uint64_t guard; // where the thread's outermost hook left its return address, or HS_GUARD_WATCHES; 0 = none runs
 	bool in_original;               // that hook is in the original function, not in the recorder
 	uint64_t stack_low, stack_high; // [low, high), as the payload has recognised it; 0, 0 = unknown
-	uint64_t left[HS_LEFT_GUARDS];  // guards of hooks that were taken for left, and may come back; 0 = none
+	uint64_t left[HS_LEFT_GUARDS];  // guards of hooks that were taken for abandoned, and may come back; 0 = none
 	bool is_of_several; // more than one thread has, or had, this thread pointer: what the slot says may be of
 			    // another
 	bool has_several;   // they have it now

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code of ours in a process that has no region. A child that was forked while its parent was attached has it: the hooks
-// are in its text, and pass straight through, because the state pages were wiped and the region not inherited. So has a
-// process in which an attach was killed before the region had its header; no hook leads there. Each island holds the
-// journal of its own hook, so both can be undone.
+// are in its text, and pass straight through, because the state pages were wiped and the region not inherited. A
+// process in which an attach was killed before the region had its header has it too; no hook leads there. Each island
+// holds the journal of its own hook, so both can be undone.
 //
-// The image is what all else hangs on: it is known by its name (code_names.h) and by what it says of itself, islands by
-// being of the same file, and state pages, region and hooks by what image and islands say. So the image is always the
-// first thing that is mapped and the last that is unmapped.
+// All else depends on the image. It is known by its name (code_names.h) and by what it says of itself; islands by being
+// of the same file; state pages, region and hooks by what image and islands say. So the image is always the first thing
+// that is mapped and the last that is unmapped.
 #ifndef HEAPSNAP_ATTACH_SESSION_INHERITED_H
 #define HEAPSNAP_ATTACH_SESSION_INHERITED_H
 

@@ -159,7 +159,7 @@ _Static_assert(offsetof(struct payload_header, config) == 96, "config");
 _Static_assert(offsetof(struct payload_header, island_head) == 224, "island_head");
 _Static_assert(sizeof(struct payload_header) == 304, "payload_header is 304 bytes");
 
-// A thread's leave to pass: as long as its unsampled allocations fit into `countdown`, they go by without the C code
+// A thread's sampling credit: as long as its unsampled allocations fit into `countdown`, they do not enter the C code
 // (arch/*/entry.S, the inline fast paths). Where an entry is another thread's, or nobody's, the C code decides each
 // time.
 struct sampling_credit {

@@ -147,9 +147,9 @@ struct region_header {
 	uint64_t lost_no_thread_pointer;
 	uint64_t lost_shared_pointer; // allocations lost: by threads that share one thread pointer
 	uint64_t modules_lost;        // modules that found the list full or could not be read: the most at one time
-	// Guards of hooks that were taken for left on stacks that are not a thread's own, and for which their thread's
-	// slot has no place any more, or which has become another's: a coroutine may go back to them. 0 = none, or it
-	// came back.
+	// Guards of hooks that were taken for abandoned on stacks that are not a thread's own, and for which their
+	// thread's slot has no place any more, or which has become another's: a coroutine may go back to them. 0 =
+	// none, or it came back.
 	uint64_t forgotten_guards[HS_FORGOTTEN_GUARDS];
 	uint32_t guards_lost; // 1 = there were more of them than stand here: the code can never be taken away any more
 	// a bit for each thread slot that was ever taken, so that a reader needs not touch the others
@@ -256,7 +256,7 @@ struct thread_slot {
 	// ref of the next never used record; where a page begins, or 0: there is none (page_is_used_up)
 	uint32_t fresh_record;
 	uint32_t fresh_node;            // ref of the next never used stack node, likewise
-	uint32_t spare_page;            // a page taken in vain; 0 = none
+	uint32_t spare_page;            // a page that was taken and then not needed; 0 = none
 	uint32_t hook;                  // index of the outermost hook
 	uint32_t left_next;             // index into `left_guards` of the oldest
 	uint32_t left_count;            // how many places stand there, or have stood; not more than there is room for
@@ -308,7 +308,7 @@ struct thread_slot {
 	struct totals_entry totals[HS_TOTALS_ENTRIES];
 	uint32_t next; // page where the next slot of the same hash begins; 0 = none. Written once, by compare-and-swap
 	uint32_t doubted_calls; // while `doubted_guard` stood: calls further out on the stack than that
-	// the guards of hooks that were taken for left of late; 0 = none, or it came back
+	// the guards of the last hooks that were taken for abandoned; 0 = none, or it came back
 	uint64_t left_guards[HS_LEFT_GUARDS];
 	uint64_t doubted_guard,
 		doubted_at; // of a recorder that may have been left, and how many allocations were recorded then

@@ -58,7 +58,7 @@ struct reallocation {
 static inline void record_if_own(struct thread_slot *slot, uint64_t block, uint64_t size, struct choice choice,
 				 const struct entry_frame *frame)
 {
-	// Asked first, whatever was chosen: it restores the guard of a hook that was taken for left.
+	// Asked first, whatever was chosen: it restores the guard of a hook that was wrongly taken for abandoned.
 	if (HS_UNLIKELY(reentry_is_shared(slot, frame) && choice.interval))
 		thread_slot_note_shared(slot);
 	else

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recording and release as nearly all calls need them where every allocation is recorded: the stack is that of the last
-// walk, a free record is at hand, the tables are there, nobody dumps or downsamples, and there are no samples, nor
-// were. Each function does all of its work or, when anything is different, none of it; then block_events.h does it.
-// They call nothing, so the hooks that begin with them save few registers.
+// The fast path: recording and release as nearly all calls need them where every allocation is recorded. The stack is
+// that of the last walk, a free record is at hand, the tables are there, nobody dumps or downsamples, and there are and
+// were no samples. Each function does all of its work or, when anything is different, none of it; then the slow path
+// does it (block_events.h). They call nothing, so the hooks that begin with them save few registers.
 //
 // Context: in a hook. The order of stores is that of block_events.h.
 #ifndef HEAPSNAP_INJECT_HOOK_FAST_PATH_H
@@ -10,8 +10,8 @@
 
 #include "inject/hook/block_events.h"
 
-// As reentry_begin, sampling_choose and reentry_enter_original for a call that is recorded as every one is. NULL: it is
-// not, or not known to be, and nothing is done.
+// Does what reentry_begin, sampling_choose and reentry_enter_original do, for a call that is recorded because every one
+// is. NULL: it is not, or not known to be, and nothing is done.
 static inline struct thread_slot *fast_path_enter_original(const struct entry_frame *frame,
 							   const struct hook_island *island)
 {

@@ -202,7 +202,8 @@ bool reentry_watched_runs(struct thread_slot *slot, uint64_t place, const struct
 	return false;
 }
 
-// Where the guard of a hook stands that was taken for left; NULL: it was not, or others have been since.
+// Where the slot keeps the guard of a hook that was taken for abandoned; NULL: it was not, or too many others have been
+// since.
 static uint64_t *reentry_left_guard(struct thread_slot *slot, uint64_t guard)
 {
 	for (unsigned i = 0; i < HS_LEFT_GUARDS; i++)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which calls record: only the outermost hook of a thread.
 //
-// Context: in a hook. An allocator may call its own entry points (realloc calls malloc and free). The guard holds where
-// the outermost hook's return address lies; a hook that runs deeper in the same stack is nested. One that runs at or
+// Context: in a hook. An allocator may call its own entry points (realloc calls malloc and free). The guard is the
+// address of the outermost hook's return slot; a hook that runs deeper in the same stack is nested. One that runs at or
 // above it shows that the guard is left over from a hook that longjmp or an exception has abandoned; so does a deeper
 // one, on the same stack, when the words of that hook are gone. One exception: a handler whose alternate stack is an
-// array in an outer frame of the same stack also runs above the guard. So the places of hooks that were taken for left
-// are kept, and one that returns after all goes on (reentry_comes_back). (If its words still stand in a later
+// array in an outer frame of the same stack also runs above the guard. So the guards of hooks that were taken for
+// abandoned are kept, and one that returns after all goes on (reentry_comes_back). (If its words still stand in a later
 // function's frame, the guard is believed, and calls from there count as nested.)
 //
 // A hook that does not record leaves by the trampoline and has no frame while the original runs: an exception that
@@ -182,8 +182,8 @@ __attribute__((cold)) bool reentry_watched_runs(struct thread_slot *slot, uint64
 // Whether the hook of the guard is left, as it seems from `place`.
 __attribute__((cold)) bool reentry_is_left(struct thread_slot *slot, uint64_t place) HS_HIDDEN;
 
-// Whether the hook with the guard `place`, whose original has returned, was wrongly taken for left. Then it goes on:
-// the handler that interrupted it has returned, or its coroutine runs again.
+// Whether the hook with the guard `place`, whose original has returned, was wrongly taken for abandoned. Then it goes
+// on: the handler that interrupted it has returned, or its coroutine runs again.
 __attribute__((cold)) bool reentry_comes_back(struct thread_slot *slot, uint64_t place) HS_HIDDEN;
 
 static inline enum nesting reentry_enter(struct thread_slot *slot, uint64_t place, const struct hook_island *island)

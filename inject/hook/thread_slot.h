@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept for each thread, without TLS: a slot found by the thread pointer.
+// The state of each thread, without TLS: a slot found by the thread pointer.
 #ifndef HEAPSNAP_INJECT_HOOK_THREAD_SLOT_H
 #define HEAPSNAP_INJECT_HOOK_THREAD_SLOT_H
 
@@ -16,8 +16,8 @@ static inline struct thread_slot *thread_slot_claim(uint64_t thread_pointer)
 	return thread_slot_claim_at(thread_pointer, (uint64_t)__builtin_frame_address(0));
 }
 
-// The slot no longer keeps the place of a hook that was taken for left. Where a coroutine may go back to it, the region
-// does, for detach.
+// The slot no longer keeps the guard of a hook that was taken for abandoned. Where a coroutine may go back to it, the
+// region does, for detach.
 void thread_slot_forget(const struct thread_slot *slot, uint64_t guard) HS_HIDDEN;
 
 // The hook comes back after all.

@@ -3,8 +3,8 @@
 //
 // Time is cut into windows. In each one a thread knows how many allocations it has made, what one recording and one
 // release cost, which it measures now and then, and how long the window was. The interval of the next one follows from
-// these; and where it is the records there are that cost too much, because releases of other blocks are looked for
-// among them, they are downsampled (downsampling.h).
+// these; and where the existing records cost too much, because releases of other blocks are searched among them, they
+// are downsampled (downsampling.h).
 #ifndef HEAPSNAP_INJECT_SAMPLING_BUDGET_H
 #define HEAPSNAP_INJECT_SAMPLING_BUDGET_H
 
@@ -35,11 +35,11 @@ struct budget_verdict {
 	uint64_t interval;        // of the next window
 	uint64_t sampled;         // the same, if not all are to be recorded
 	uint32_t cost;            // of this one, millionths of its time
-	uint32_t false_positives; // the part of it that releases looked for in vain are, millionths of its time
+	uint32_t false_positives; // the part of it that false positives take, millionths of its time
 };
 
-// Of the budget, what recordings may take, whatever the rest takes; and what releases in vain may take before records
-// are downsampled: one part in so many.
+// Parts of the budget: what recordings may take, whatever the rest takes; and what false positives may take before
+// records are downsampled: one part in so many.
 enum { BUDGET_RECORDING_PART = 8, BUDGET_IN_VAIN_PART = 4 };
 
 // Pure. `interval` is what was in force.
@@ -72,7 +72,7 @@ struct budget_bloom {
 };
 
 // Pure: to what interval the records are to be downsampled when `false_positives` millionths of a thread's time go to
-// releases in vain, or because there are too many for the filter. 0 = they are not.
+// false positives, or because there are too many for the Bloom filter. 0 = they are not.
 uint32_t budget_downsampling_interval(const struct budget_bloom *filter, uint32_t false_positives, uint32_t budget);
 
 // After a recording that began at slot->ticks.

@@ -63,8 +63,8 @@ uint32_t budget_downsampling_interval(const struct budget_bloom *filter, uint32_
 
 	if ((!is_full && !costs_much) || filter->is_saturated)
 		return 0;
-	// What is looked for in vain is in proportion to the counters that are not 0. That number is at most the
-	// records', and where there are few of them near it.
+	// The false positives are in proportion to the counters that are not 0. That number is at most the records',
+	// and where there are few of them near it.
 	if (costs_much)
 		wanted = between(between(records, 0, HS_BLOOM_SIZE) * (most / 2) / false_positives, BUDGET_BLOOM_LEAST,
 				 records);

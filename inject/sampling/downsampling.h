@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // When the region gets full, no records are lost: the interval doubles, and the records that are there are downsampled
 // to what they would be had it been so from the beginning. Each estimate stays what it is on average, and gets less
-// certain. With a budget the same is done when a thread's releases are looked for among too many records (budget.h).
+// certain. With a budget the same is done when a thread's releases search too many records (budget.h).
 //
 // Context: in a hook, outermost, with the thread's own lists at hand. One step looks at a part of the live table that
-// is bounded, and all threads that record take their share of the steps. Not while every allocation is asked for
-// (SAMPLING_exact): there the region runs full.
+// is bounded, and all threads that record take their share of the steps. There is no downsampling while every
+// allocation is asked for (SAMPLING_exact): there the region runs full.
 //
 // Threads that release blocks meanwhile are not waited for. A step takes a record's place in the table by
 // compare-and-swap, and where there is downsampling (`removals_exchange`) a release takes it by exchange, so each

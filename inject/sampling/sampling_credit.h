@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread's sampling credit: how many bytes of unsampled allocations may go by without the C code
+// A thread's sampling credit: how many bytes it may still allocate unsampled before the C code looks at it again
 // (abi/payload_header.h; arch/*/entry.S reads it).
 //
-// Context: in a hook. An entry belongs to one thread pointer; who finds it taken has none, and counts down in its slot.
-// A signal handler of the same thread may use the sampling credit at any instruction: it subtracts and goes by, which
-// changes nothing but the countdown.
+// Context: in a hook. An entry belongs to one thread pointer. A thread that finds it taken has no credit, and counts
+// down in its slot. A signal handler of the same thread may use the sampling credit at any instruction: it subtracts
+// and goes on, which changes nothing but the countdown.
 #ifndef HEAPSNAP_INJECT_SAMPLING_SAMPLING_CREDIT_H
 #define HEAPSNAP_INJECT_SAMPLING_SAMPLING_CREDIT_H
 
@@ -24,7 +24,7 @@ static inline int64_t *credit_countdown(struct thread_slot *slot)
 											    : &slot->countdown;
 }
 
-// From now on `bytes` may go by.
+// From now on `bytes` may be allocated without the C code.
 static inline void credit_give(struct thread_slot *slot, int64_t bytes)
 {
 	struct sampling_credit *credit = credit_entry(slot);
@@ -61,7 +61,7 @@ static inline void credit_inherit(struct thread_slot *slot)
 	slot->interval = credit->interval;
 }
 
-// From now on every call of the thread comes to the C code, and none looks at a pass in vain.
+// From now on every call of the thread comes to the C code, and none looks at a credit that does not help.
 static inline void pass_return(struct thread_slot *slot)
 {
 	struct sampling_credit *credit = credit_entry(slot);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a block's record is shown: in an entry of the live table, of either part, or, a sample mostly, in one of the
-// sample table. Context: as there.
+// Where a block's record is: in an entry of the live table, of either part, or, for most samples, in one of the sample
+// table. Context: as there.
 #ifndef HEAPSNAP_INJECT_TABLE_BLOCK_PLACE_H
 #define HEAPSNAP_INJECT_TABLE_BLOCK_PLACE_H
 

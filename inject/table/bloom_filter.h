@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which addresses may have a record: a counter for each hash of addresses, so small that it stays in the first-level
-// cache. A counter of 0 proves that no block there is recorded; the inline fast path of free (arch/*/entry.S) looks at
-// it before anything else.
+// A counting Bloom filter of recorded addresses: a counter for each hash of addresses. All of it is so small that it
+// stays in the first-level cache. A counter of 0 proves that no block there is recorded; the inline fast path of free
+// (arch/*/entry.S) looks at it before anything else.
 //
 // A saturated counter stays so. While every allocation is recorded all counters are saturated, and nobody counts.
 //

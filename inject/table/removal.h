@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is to be done with a record before it leaves the live table, so that a dump that copies the table meanwhile
-// finds the block all the same. docs/consistency.md has the protocol and why it is right.
+// What a hook does with a record before it leaves the live table, so that a dump that copies the table meanwhile still
+// finds the block. docs/consistency.md has the protocol and why it is right.
 //
 // Context: in a hook. Lock-free; a signal handler may come in between.
 #ifndef HEAPSNAP_INJECT_TABLE_REMOVAL_H

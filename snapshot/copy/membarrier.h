@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A barrier that every processor passes.
+// A memory barrier on every processor: membarrier(2).
 #ifndef HEAPSNAP_SNAPSHOT_COPY_MEMBARRIER_H
 #define HEAPSNAP_SNAPSHOT_COPY_MEMBARRIER_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading memory that a running target writes. Every word is read once, whole, in the order of the calls; nothing is
-// believed of two words together but what docs/consistency.md shows.
+// Reading memory that a running target writes. Every word is read once, whole, in the order of the calls; the reader
+// relies on no relation between two words but those that docs/consistency.md shows.
 #ifndef HEAPSNAP_SNAPSHOT_COPY_RACING_MEMORY_H
 #define HEAPSNAP_SNAPSHOT_COPY_RACING_MEMORY_H
 

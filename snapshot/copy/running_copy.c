@@ -56,7 +56,7 @@ static bool settle_record(struct work *work, const uint32_t *entry, uint32_t see
 	return true;
 }
 
-// Leaves of a leaf's copy what was there at the cut and still is; of what has gone since, the log has it. Thinning may
+// Leaves of a leaf's copy what was there at the cut and still is; the log has what has gone since. Downsampling may
 // just have put another record of the same block there. Another address's block that has taken a wide entry since is
 // left to the log and the pendings.
 static void settle_leaf(const struct table_leaf *leaf, void *context)

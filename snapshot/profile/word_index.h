@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set of 64-bit words, each with the number in which order it came.
+// A set of 64-bit words, each with its number in the order of insertion.
 #ifndef HEAPSNAP_SNAPSHOT_PROFILE_WORD_INDEX_H
 #define HEAPSNAP_SNAPSHOT_PROFILE_WORD_INDEX_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of one module tell about its addresses: DWARF first, the symbol table otherwise.
+// What the files of one module say about its addresses: DWARF first, the symbol table otherwise.
 #ifndef HEAPSNAP_SNAPSHOT_SYMBOLS_DEBUG_INFO_H
 #define HEAPSNAP_SNAPSHOT_SYMBOLS_DEBUG_INFO_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the file of a module may be: the mapped file itself, the path as the target sees it, the path as we see it;
-// and where its separate debug file may be. Who asks decides by content whether a file is the right one.
+// Where the file of a module may be: the mapped file itself, the path as the target sees it, the path as we see it; and
+// where its separate debug file may be. The caller decides by content whether a file is the right one.
 //
 // The names come from the target and may lead to a FIFO or device, or to what is no business of a reader of symbols:
 // only plain files are opened, and only those that begin as ELF files are offered.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Address ranges, each with a number, to be asked which of them holds an address. Pure.
+// Address ranges, each with a number, and the search for the one that holds an address. Pure.
 #ifndef HEAPSNAP_SNAPSHOT_SYMBOLS_RANGE_INDEX_H
 #define HEAPSNAP_SNAPSHOT_SYMBOLS_RANGE_INDEX_H
 
