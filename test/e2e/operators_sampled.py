@@ -6,7 +6,7 @@ import json
 import os
 
 import profiles
-from harness import Failure, Target, Unharmed, attach, check, check_equal, detach, dump, run_test, say, target_path, temporary_directory
+from harness import Failure, Target, Unharmed, attach, check, check_equal, detach, dump, leave_out, run_test, say, target_path, temporary_directory
 
 PROGRAMS = ["new_calls", "new_calls_tcmalloc", "new_calls_mimalloc", "new_calls_jemalloc", "new_calls_own_operators"]
 
@@ -43,7 +43,7 @@ def main():
     directory = temporary_directory()
     for program in PROGRAMS:
         if not os.path.exists(target_path(program)):
-            say(f"skipped: {program}, which was not built: its library is missing")
+            leave_out(f"{program} was not built")
             continue
         try:
             one_try(program, directory)

@@ -19,7 +19,7 @@ SKIPPED = 77
 
 
 def skip(reason):
-    say(f"left out: {reason}")
+    say(f"SKIPPED: {reason}")
     sys.exit(SKIPPED)
 
 

@@ -100,14 +100,14 @@ struct slow_script {
 };
 
 // False: there is no fanotify here, which it says.
-static bool slow_script_make(const char *what, struct slow_script *ret)
+static bool slow_script_make(struct slow_script *ret)
 {
 	char text[80];
 
 	*ret = (struct slow_script){ .folder = "/tmp/heapsnap-test-XXXXXX" };
 	ret->listener = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY | O_CLOEXEC);
 	if (ret->listener < 0) {
-		printf("%s: left out, there is no fanotify here: %s\n", what, strerror(errno));
+		CHECK_LEFT_OUT("no fanotify here");
 		return false;
 	}
 	if (!mkdtemp(ret->folder))
@@ -164,7 +164,7 @@ static void test_failing_exec(void)
 	struct program program;
 	pid_t denier, tool;
 
-	if (!slow_script_make("failing exec", &slow))
+	if (!slow_script_make(&slow))
 		return;
 	denier = fork();
 	if (denier == 0)
@@ -234,7 +234,7 @@ static void test_endless_exec(void)
 	char byte;
 	pid_t answerer, pid, tool;
 
-	if (!slow_script_make("endless exec", &slow))
+	if (!slow_script_make(&slow))
 		return;
 	if (pipe2(said, O_CLOEXEC) || pipe2(wait, O_CLOEXEC))
 		exit(2);
@@ -301,8 +301,10 @@ static void test_exec_beside_standing(void)
 	pid_t answerer, pid, tool;
 	int status;
 
-	if (!watched_sleep_make(&sleep))
+	if (!watched_sleep_make(&sleep)) {
+		CHECK_LEFT_OUT("no fanotify here");
 		return;
+	}
 	fflush(stdout);
 	answerer = fork();
 	if (answerer == 0)

@@ -396,7 +396,7 @@ static void test_mutations(const char *path, unsigned rounds)
 	size_t size;
 
 	if (fd < 0) {
-		printf("%s is not here: left out\n", path);
+		CHECK_LEFT_OUT("%s is not here", path);
 		return;
 	}
 	CHECK(elf_view_open_fd(fd, &original) == NULL);

@@ -348,7 +348,7 @@ static void check_program(const char *name, const char *const arguments[], const
 	struct planning planning;
 
 	if (access(arguments[0], X_OK) < 0 || (preload && access(preload, R_OK) < 0)) {
-		printf("%s: not installed here, left out\n", name);
+		CHECK_LEFT_OUT("%s is not installed", name);
 		return;
 	}
 	child = start(arguments, preload, ready);

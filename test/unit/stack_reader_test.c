@@ -64,7 +64,7 @@ static void test_end(struct target_memory *memory, bool with_pagemap, bool share
 	memset(pages, 1, PAGE);
 	memset(pages + 2 * PAGE, 3, 2 * PAGE);
 	if (guard == GUARD_INSTALL && madvise(pages + 3 * PAGE, PAGE, GUARD_INSTALL) != 0) {
-		printf("this kernel has no MADV_GUARD_INSTALL: left out\n");
+		CHECK_LEFT_OUT("this kernel has no MADV_GUARD_INSTALL");
 		guard = 0;
 	}
 	must(proc_maps_read(getpid(), &maps));
