@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a process is after a command on it did not end as it should.
+// What is said of a process after a command on it did not end as it should.
 #ifndef HEAPSNAP_CLI_AFTERMATH_H
 #define HEAPSNAP_CLI_AFTERMATH_H
 
@@ -8,8 +8,8 @@
 
 #include <sys/types.h>
 
-// As console_fail. Where the process is said to be gone but lives, it has executed another program meanwhile, and that
-// is said. After an interrupt it looks at the process, and says how it is.
+// As console_fail, with the better error where there is one (lib/aftermath.h). After an interrupt it says how the
+// process is.
 enum exit_status fail_and_look(const struct options *options, pid_t pid, struct hs_error *error);
 
 #endif

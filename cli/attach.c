@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/session/session.h"
+#include "lib/attach.h"
 
-#include "attach/process/target.h"
-#include "attach/session/attached_list.h"
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
 #include "cli/unseen_text.h"
+#include "lib/find_process.h"
 
 #include <unistd.h>
 
-static enum exit_status print_json(const struct attach_report *report, pid_t pid)
+static enum exit_status print_json(const struct hs_attach_result *result, pid_t pid)
 {
 	struct json json;
 
 	json_begin(&json, stdout);
 	json_string(&json, "command", "attach");
 	json_number(&json, "pid", (uint64_t)pid);
-	json_number(&json, "hooks", report->hooks);
-	json_number(&json, "hooks_refused", report->hooks_refused);
-	json_number(&json, "unseen_functions", report->unseen_makers);
-	json_number(&json, "modules", report->modules);
-	json_number(&json, "threads", report->threads);
-	json_number(&json, "stopped_us", report->stopped_ns / 1000);
-	json_number(&json, "region_bytes", report->region_bytes);
-	json_bool(&json, "libraries_followed", report->loader_followed);
+	json_number(&json, "hooks", result->hooks);
+	json_number(&json, "hooks_refused", result->hooks_refused);
+	json_number(&json, "unseen_functions", result->unseen_functions);
+	json_number(&json, "modules", result->modules);
+	json_number(&json, "threads", result->threads);
+	json_number(&json, "stopped_us", result->stopped_ns / 1000);
+	json_number(&json, "region_bytes", result->region_bytes);
+	json_bool(&json, "libraries_followed", result->loader_followed);
 	return json_end(&json) ? EXIT_DONE : EXIT_REFUSED;
 }
 
@@ -33,12 +32,12 @@ static enum exit_status print_json(const struct attach_report *report, pid_t pid
 static void print_unseen(const struct options *options, pid_t pid)
 {
 	enum { LOOK_AFTER_US = 300000 };
-	struct attached_process process;
+	struct hs_status process;
 	char text[UNSEEN_TEXT_SIZE];
 	struct hs_error *error;
 
 	usleep(LOOK_AFTER_US);
-	error = attached_examine(pid, &process);
+	error = hs_status_read(pid, &process, NULL);
 	if (!error && unseen_text(&process, text))
 		console_print(options, "warning: %s\n", text);
 	hs_error_destroy(error);
@@ -46,33 +45,33 @@ static void print_unseen(const struct options *options, pid_t pid)
 
 enum exit_status command_attach(const struct options *options)
 {
-	struct attach_options attach = {
+	struct hs_attach_options attach = {
 		.depth = options->depth,
 		.max_memory = options->max_memory,
 		.sampling = options->sampling,
-		.additions = { options->additions, options->addition_count },
+		.allocators = { options->allocators, options->allocator_count },
 	};
-	struct attach_report report;
+	struct hs_attach_result result;
 	char stopped[32], memory[32];
 	struct hs_error *error;
 	pid_t pid;
 
-	error = target_parse_pid(options->pid_text, &pid);
+	error = hs_find_process(options->pid_text, &pid);
 	if (error)
 		return console_fail(options, error);
-	error = session_attach(pid, &attach, &report);
+	error = hs_attach(pid, &attach, &result);
 	if (error)
 		return fail_and_look(options, pid, error);
 	console_print(options, "attached to %d: %zu functions hooked, %zu threads stopped for %s; may use %s\n", pid,
-		      report.hooks, report.threads, console_time(report.stopped_ns, stopped),
-		      console_bytes(report.region_bytes, memory));
-	if (report.hooks_refused)
+		      result.hooks, result.threads, console_time(result.stopped_ns, stopped),
+		      console_bytes(result.region_bytes, memory));
+	if (result.hooks_refused)
 		console_print(options, "%zu functions could not be hooked; every dump's ledger names them\n",
-			      report.hooks_refused);
-	if (report.unseen_makers)
+			      result.hooks_refused);
+	if (result.unseen_functions)
 		print_unseen(options, pid);
-	if (!report.loader_followed)
+	if (!result.loader_followed)
 		console_print(options,
 			      "libraries loaded from now on will not be seen: no hook for the dynamic loader's list\n");
-	return options->json ? print_json(&report, pid) : EXIT_DONE;
+	return options->json ? print_json(&result, pid) : EXIT_DONE;
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/session/check.h"
+#include "lib/check.h"
 
 #include "cli/check_json.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "lib/find_process.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -27,198 +28,188 @@ static void print_row(const struct options *options, const char *label, const ch
 	console_print(options, "  %-*s %s\n", LABEL_WIDTH, label, text);
 }
 
-static void print_diagnostic(const struct options *options, const char *prefix, const struct diagnostic *diagnostic)
+static void print_diagnostic(const struct options *options, const char *prefix, const struct hs_diagnostic *diagnostic)
 {
 	console_print(options, "%s: %s%s%s\n", prefix, diagnostic->message, diagnostic->remedy[0] ? ": " : "",
 		      diagnostic->remedy);
 }
 
-static bool refused_on(const struct check_report *report, enum diagnostic_category category)
+static void print_tracing(const struct options *options, const struct hs_check_result *result)
 {
-	return diagnostics_verdict(&report->diagnostics, category) == DIAGNOSTIC_REFUSAL;
-}
+	const char *allowed = result->may_trace ? "allowed" : "not allowed";
 
-static void print_tracing(const struct options *options, const struct check_report *report)
-{
-	const struct target_info *target = &report->target;
-	const char *allowed = refused_on(report, CATEGORY_permission) ? "not allowed" : "allowed";
-
-	if (target->tracer)
-		print_row(options, "tracing", "%s; traced by process %" PRIu32 " (%s)", allowed, target->tracer,
-			  target->tracer_name);
+	if (result->tracer)
+		print_row(options, "tracing", "%s; traced by process %" PRIu32 " (%s)", allowed, result->tracer,
+			  result->tracer_name);
 	else
 		print_row(options, "tracing", "%s; traced by nobody", allowed);
 }
 
-static void print_threads(const struct options *options, const struct check_report *report)
+static void print_threads(const struct options *options, const struct hs_check_result *result)
 {
-	const struct thread_facts *threads = &report->target.threads;
-
-	print_row(options, "threads", "%" PRIu32, threads->count);
-	if (threads->seccomp_mode == 0)
+	print_row(options, "threads", "%" PRIu32, result->threads);
+	if (result->seccomp_mode == 0)
 		print_row(options, "seccomp", "none");
 	else
 		print_row(options, "seccomp", "%s, in %" PRIu32 " of %" PRIu32 " threads; heapsnap %s suspend it",
-			  threads->seccomp_mode == 1 ? "strict" : "filter", threads->filtered, threads->count,
-			  refused_on(report, CATEGORY_seccomp) ? "cannot" : "can");
-	if (threads->shadow_stacks)
-		print_row(options, "shadow stack", "in %" PRIu32 " of %" PRIu32 " threads", threads->shadow_stacks,
-			  threads->count);
+			  result->seccomp_mode == 1 ? "strict" : "filter", result->seccomp_threads, result->threads,
+			  result->seccomp_can_suspend ? "can" : "cannot");
+	if (result->shadow_stacks)
+		print_row(options, "shadow stack", "in %" PRIu32 " of %" PRIu32 " threads", result->shadow_stacks,
+			  result->threads);
 	else
 		print_row(options, "shadow stack", "none");
 	print_row(options, "MDWE", "cannot be seen from outside; attach works under it");
 }
 
-static void print_namespaces(const struct options *options, const struct check_report *report)
+static void print_namespaces(const struct options *options, const struct hs_check_result *result)
 {
 	char differing[128] = "";
 	size_t size = 0;
 	bool known = false;
 
-	for (int i = 0; i < NAMESPACE_COUNT; i++) {
-		known |= report->namespaces[i] != NAMESPACE_UNKNOWN;
-		if (report->namespaces[i] == NAMESPACE_DIFFERS)
+	for (size_t i = 0; i < result->namespace_count; i++) {
+		known |= result->namespaces[i].answer != HS_NAMESPACE_UNKNOWN;
+		if (result->namespaces[i].answer == HS_NAMESPACE_DIFFERS)
 			size += (size_t)snprintf(differing + size, sizeof(differing) - size, " %s",
-						 namespace_name((enum namespace_kind)i));
+						 result->namespaces[i].name);
 	}
 	if (!known)
 		print_row(options, "namespaces", "unknown");
 	else if (size)
 		print_row(options, "namespaces", "its own:%s; its id inside is %" PRIu32, differing,
-			  report->pid_inside);
+			  result->pid_inside);
 	else
 		print_row(options, "namespaces", "as heapsnap's");
 }
 
 // What would be hooked, in lines of a fixed width.
-static void print_functions(const struct options *options, const struct check_report *report, const char *module)
+static void print_functions(const struct options *options, const struct hs_check_result *result, const char *module)
 {
 	char line[FUNCTIONS_WIDTH + 1] = "";
 	size_t size = 0;
 
-	for (size_t i = 0; i < report->hook_count; i++) {
-		const struct check_hook *hook = &report->hooks[i];
+	for (size_t i = 0; i < result->function_count; i++) {
+		const struct hs_check_function *function = &result->functions[i];
 
-		if (hook->module != module || !hook->is_ok || hook->is_loader_event)
+		if (function->module != module || !function->is_hooked || function->is_loader_event)
 			continue;
-		if (size + 1 + strlen(hook->function) > FUNCTIONS_WIDTH) {
+		if (size + 1 + strlen(function->name) > FUNCTIONS_WIDTH) {
 			print_row(options, "", "  %s", line);
 			size = 0;
 		}
-		size += (size_t)snprintf(line + size, sizeof(line) - size, "%s%s", size ? " " : "", hook->function);
+		size += (size_t)snprintf(line + size, sizeof(line) - size, "%s%s", size ? " " : "", function->name);
 	}
 	if (size)
 		print_row(options, "", "  %s", line);
 }
 
-static void print_allocators(const struct options *options, const struct check_report *report)
+static void print_allocators(const struct options *options, const struct hs_check_result *result)
 {
-	for (size_t i = 0; i < report->allocator_count; i++) {
-		const struct check_allocator *allocator = &report->allocators[i];
+	for (size_t i = 0; i < result->allocator_count; i++) {
+		const struct hs_check_allocator *allocator = &result->allocators[i];
 
 		print_row(options, i == 0 ? "allocators" : "", "%s in %s%s: %zu hooks", allocator->family,
-			  allocator->module, allocator->in_use && report->allocator_count > 1 ? " (gives malloc)" : "",
+			  allocator->module, allocator->in_use && result->allocator_count > 1 ? " (gives malloc)" : "",
 			  allocator->hooks);
-		print_functions(options, report, allocator->module);
+		print_functions(options, result, allocator->module);
 	}
-	for (size_t i = 0; i < report->hook_count; i++) {
-		const struct check_hook *hook = &report->hooks[i];
+	for (size_t i = 0; i < result->function_count; i++) {
+		const struct hs_check_function *function = &result->functions[i];
 
-		if (hook->is_refused)
-			print_row(options, "not hooked", "%s in %s: %s", hook->function, hook->module, hook->reason);
+		if (function->is_refused)
+			print_row(options, "not hooked", "%s in %s: %s", function->name, function->module,
+				  function->reason);
 	}
 }
 
-static void print_modules(const struct options *options, const struct check_report *report)
+static void print_modules(const struct options *options, const struct hs_check_result *result)
 {
 	char records[32], fixed[32];
 
-	print_row(options, "C library", "%s%s%s%s%s", report->libc, report->libc_version[0] ? " " : "",
-		  report->libc_version, report->is_static ? ", static" : "", report->is_go ? "; a Go program" : "");
-	print_allocators(options, report);
+	print_row(options, "C library", "%s%s%s%s%s", result->libc, result->libc_version[0] ? " " : "",
+		  result->libc_version, result->is_static ? ", static" : "", result->is_go ? "; a Go program" : "");
+	print_allocators(options, result);
 	print_row(options, "new libraries", "%s",
-		  report->loader_followed ? "will be seen"
-		  : report->is_static     ? "none: a static program"
+		  result->loader_followed ? "will be seen"
+		  : result->is_static     ? "none: a static program"
 					  : "will not be seen");
 	print_row(options, "memory", "up to %s for records, %s for the rest",
-		  console_bytes(report->region_bytes, records), console_bytes(report->fixed_bytes, fixed));
+		  console_bytes(result->region_bytes, records), console_bytes(result->fixed_bytes, fixed));
 }
 
-static void print_limits(const struct options *options, const struct target_info *target)
+static void print_limits(const struct options *options, const struct hs_check_limits *limits)
 {
 	char limit[32], used[32], cache[32];
 
-	if (target->address_space_limit != UINT64_MAX)
+	if (limits->address_space != UINT64_MAX)
 		print_row(options, "ulimit -v", "%s, of which %s are taken",
-			  console_bytes(target->address_space_limit, limit),
-			  console_bytes(target->address_space_used, used));
-	if (target->group.version)
+			  console_bytes(limits->address_space, limit), console_bytes(limits->address_space_used, used));
+	if (limits->cgroup_version)
 		print_row(options, "memory cgroup", "%s, of which %s are taken, %s of that by old page cache",
-			  console_bytes(target->group.limit, limit), console_bytes(target->group.used, used),
-			  console_bytes(target->group.cache, cache));
-	if (target->locked_bytes)
-		print_row(options, "locked memory", "%s", console_bytes(target->locked_bytes, used));
+			  console_bytes(limits->cgroup, limit), console_bytes(limits->cgroup_used, used),
+			  console_bytes(limits->cgroup_cache, cache));
+	if (limits->locked)
+		print_row(options, "locked memory", "%s", console_bytes(limits->locked, used));
 }
 
-static void print_report(const struct options *options, const struct check_report *report)
+static void print_result(const struct options *options, const struct hs_check_result *result)
 {
-	const struct target_info *target = &report->target;
-
-	if (!report->has_memory)
+	if (!result->has_memory)
 		return;
-	print_row(options, "process", "%d %s%s%s", (int)report->pid, target->name, target->executable ? " " : "",
-		  target->executable ? target->executable : "");
-	print_tracing(options, report);
-	print_threads(options, report);
-	print_namespaces(options, report);
-	if (report->has_modules)
-		print_modules(options, report);
-	print_limits(options, target);
+	print_row(options, "process", "%d %s%s%s", (int)result->pid, result->name, result->executable ? " " : "",
+		  result->executable ? result->executable : "");
+	print_tracing(options, result);
+	print_threads(options, result);
+	print_namespaces(options, result);
+	if (result->has_modules)
+		print_modules(options, result);
+	print_limits(options, &result->limits);
 }
 
-static void print_verdict(const struct options *options, const struct check_report *report)
+static void print_verdict(const struct options *options, const struct hs_check_result *result)
 {
 	size_t allocators = 0;
 
-	for (size_t i = 0; i < report->diagnostics.count; i++)
-		if (report->diagnostics.items[i].verdict == DIAGNOSTIC_WARNING)
-			print_diagnostic(options, "warning", &report->diagnostics.items[i]);
-	for (size_t i = 0; i < report->diagnostics.count; i++)
-		if (report->diagnostics.items[i].verdict == DIAGNOSTIC_REFUSAL)
-			print_diagnostic(options, "attach would refuse", &report->diagnostics.items[i]);
-	if (diagnostics_refuse(&report->diagnostics))
+	for (size_t i = 0; i < result->diagnostic_count; i++)
+		if (!result->diagnostics[i].is_refusal)
+			print_diagnostic(options, "warning", &result->diagnostics[i]);
+	for (size_t i = 0; i < result->diagnostic_count; i++)
+		if (result->diagnostics[i].is_refusal)
+			print_diagnostic(options, "attach would refuse", &result->diagnostics[i]);
+	if (!result->would_attach)
 		return;
-	for (size_t i = 0; i < report->allocator_count; i++)
-		allocators += report->allocators[i].hooks > 0;
-	if (!report->has_modules)
+	for (size_t i = 0; i < result->allocator_count; i++)
+		allocators += result->allocators[i].hooks > 0;
+	if (!result->has_modules)
 		console_print(options, "attach would clear away what is left, and then look for allocators\n");
 	else
 		console_print(options, "attach would go ahead: %zu hooks in %zu allocator%s, %" PRIu32 " thread%s\n",
-			      report->hooks_ok, allocators, allocators == 1 ? "" : "s", report->target.threads.count,
-			      report->target.threads.count == 1 ? "" : "s");
+			      result->hooks, allocators, allocators == 1 ? "" : "s", result->threads,
+			      result->threads == 1 ? "" : "s");
 }
 
 enum exit_status command_check(const struct options *options)
 {
-	struct attach_options attach = {
+	struct hs_attach_options attach = {
 		.max_memory = options->max_memory,
-		.additions = { options->additions, options->addition_count },
+		.allocators = { options->allocators, options->allocator_count },
 	};
-	struct check_report report;
+	struct hs_check_result result;
 	enum exit_status status;
 	struct hs_error *error;
 	pid_t pid;
 
-	error = target_parse_pid(options->pid_text, &pid);
+	error = hs_find_process(options->pid_text, &pid);
 	if (!error)
-		error = check_process(pid, &attach, &report);
+		error = hs_check(pid, &attach, &result);
 	if (error)
 		return console_fail(options, error);
-	print_report(options, &report);
-	print_verdict(options, &report);
-	status = diagnostics_refuse(&report.diagnostics) ? EXIT_REFUSED : EXIT_DONE;
-	if (options->json && !check_print_json(&report))
+	print_result(options, &result);
+	print_verdict(options, &result);
+	status = result.would_attach ? EXIT_DONE : EXIT_REFUSED;
+	if (options->json && !check_print_json(&result))
 		status = EXIT_REFUSED;
-	check_report_deinit(&report);
+	hs_check_result_deinit(&result);
 	return status;
 }

@@ -4,11 +4,11 @@
 #ifndef HEAPSNAP_CLI_CHECK_JSON_H
 #define HEAPSNAP_CLI_CHECK_JSON_H
 
-#include "attach/session/check.h"
+#include "lib/check.h"
 
 #include <stdbool.h>
 
 // On standard output. Returns false when that failed.
-bool check_print_json(const struct check_report *report);
+bool check_print_json(const struct hs_check_result *result);
 
 #endif

@@ -1,106 +1,121 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/session/session.h"
+#include "lib/detach.h"
 
-#include "attach/process/target.h"
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
+#include "lib/find_process.h"
 
 enum { WAIT_MS = 10000 };
 
-static bool all_hold(const struct detach_report *report)
-{
-	for (size_t i = 0; i < report->check_count; i++)
-		if (!report->checks[i].holds)
-			return false;
-	return report->finished;
-}
-
-static bool print_json(const struct detach_report *report, pid_t pid)
+static bool print_json(const struct hs_detach_result *result, pid_t pid)
 {
 	struct json json;
 
 	json_begin(&json, stdout);
 	json_string(&json, "command", "detach");
 	json_number(&json, "pid", (uint64_t)pid);
-	json_number(&json, "threads", report->threads);
-	json_number(&json, "stopped_us", report->stopped_ns / 1000);
-	json_number(&json, "waited_ms", report->waited_ns / 1000000);
-	json_bool(&json, "finished", report->finished);
-	json_number(&json, "threads_inside", report->threads_inside);
-	json_number(&json, "threads_unseen", report->threads_unseen);
-	json_number(&json, "calls_left", report->calls_left);
-	json_bool(&json, "calls_lost", report->calls_lost);
-	json_number(&json, "foreign_hooks", report->foreign_hooks);
-	json_bool(&json, "verified", all_hold(report));
+	json_number(&json, "threads", result->threads);
+	json_number(&json, "stopped_us", result->stopped_ns / 1000);
+	json_number(&json, "waited_ms", result->waited_ns / 1000000);
+	json_bool(&json, "finished", result->is_finished);
+	json_number(&json, "threads_inside", result->threads_inside);
+	json_number(&json, "threads_unseen", result->threads_unseen);
+	json_number(&json, "calls_left", result->calls_left);
+	json_bool(&json, "calls_lost", result->calls_lost);
+	json_number(&json, "foreign_hooks", result->foreign_hooks);
+	json_bool(&json, "verified", result->is_verified);
 	json_open(&json, "checks", '[');
-	for (size_t i = 0; i < report->check_count; i++) {
+	for (size_t i = 0; i < result->check_count; i++) {
 		json_open(&json, NULL, '{');
-		json_string(&json, "text", report->checks[i].text);
-		json_bool(&json, "holds", report->checks[i].holds);
+		json_string(&json, "text", result->checks[i].text);
+		json_bool(&json, "holds", result->checks[i].holds);
 		json_close(&json, '}');
 	}
 	json_close(&json, ']');
 	return json_end(&json);
 }
 
-enum exit_status command_detach(const struct options *options)
+static void print_outcome(const struct options *options, const struct hs_detach_result *result, pid_t pid)
 {
-	struct detach_report report;
 	char stopped[32], waited[32];
-	struct hs_error *error;
-	pid_t pid;
 
-	error = target_parse_pid(options->pid_text, &pid);
-	if (error)
-		return console_fail(options, error);
-	error = session_detach(pid, WAIT_MS, &report);
-	if (error)
-		return fail_and_look(options, pid, error);
-	if (report.only_leftovers && report.finished)
+	switch (result->outcome) {
+	case HS_DETACH_CLEARED:
 		console_print(
 			options,
 			"process %d was not attached; what it had from an attached parent, or from an unfinished attach, is "
 			"cleared away\n",
 			pid);
-	else if (report.finished)
+		break;
+	case HS_DETACH_DONE:
 		console_print(options, "detached from %d: stopped for %s, done after %s\n", pid,
-			      console_time(report.stopped_ns, stopped), console_time(report.waited_ns, waited));
-	else if (report.foreign_hooks)
+			      console_time(result->stopped_ns, stopped), console_time(result->waited_ns, waited));
+		break;
+	case HS_DETACH_FOREIGN_HOOKS:
 		console_complain(
 			"the hooks are out of process %d, but %zu of the places that they were in hold somebody else's bytes by now, "
 			"which may lead into heapsnap's code; it stays mapped and does nothing. Run `heapsnap detach %d` again when they are gone\n",
-			pid, report.foreign_hooks, pid);
-	else if (report.threads_unseen)
+			pid, result->foreign_hooks, pid);
+		break;
+	case HS_DETACH_THREADS_UNSEEN:
 		console_complain(
 			"the hooks are out of process %d, but %zu of its threads have so much stack in use that not all of it was looked at "
 			"yet (a further %zu are still inside the payload); its code stays mapped. Run `heapsnap detach %d` again later\n",
-			pid, report.threads_unseen, report.threads_inside, pid);
-	else if (report.calls_lost)
+			pid, result->threads_unseen, result->threads_inside, pid);
+		break;
+	case HS_DETACH_CALLS_LOST:
 		console_complain(
 			"the hooks are out of process %d, but its coroutines have left so many allocations before they were done that nobody knows "
 			"whether one goes back into the payload; its code does nothing else any more, and stays mapped until the process ends\n",
 			pid);
-	else if (report.calls_left && !report.threads_inside)
+		break;
+	case HS_DETACH_CALLS_LEFT:
 		console_complain(
 			"the hooks are out of process %d, but %zu of its allocations were left before they were done, by coroutines it seems, which may go "
 			"back into the payload; its code stays mapped. Run `heapsnap detach %d` again later\n",
-			pid, report.calls_left, pid);
-	else
+			pid, result->calls_left, pid);
+		break;
+	case HS_DETACH_THREADS_INSIDE:
 		console_complain(
 			"the hooks are out of process %d, but %zu of its threads %s still inside the payload; its code "
 			"stays mapped. Run `heapsnap detach %d` again %s\n",
-			pid, report.threads_inside, report.threads_inside == 1 ? "is" : "are", pid,
-			report.inside_is_stopped ? "when the process, which is stopped by a signal, goes on" : "later");
-	for (size_t i = 0; i < report.check_count; i++) {
-		console_print(options, "  %-36s %s\n", report.checks[i].text, report.checks[i].holds ? "yes" : "NO");
-		if (!report.checks[i].holds)
+			pid, result->threads_inside, result->threads_inside == 1 ? "is" : "are", pid,
+			result->inside_is_stopped ? "when the process, which is stopped by a signal, goes on"
+						  : "later");
+		break;
+	}
+}
+
+static void print_checks(const struct options *options, const struct hs_detach_result *result, pid_t pid)
+{
+	for (size_t i = 0; i < result->check_count; i++) {
+		const struct hs_detach_check *check = &result->checks[i];
+
+		console_print(options, "  %-36s %s\n", check->text, check->holds ? "yes" : "NO");
+		if (!check->holds)
 			console_complain(
 				"detached from process %d, but this does not hold, or could not be looked up: %s\n",
-				pid, report.checks[i].text);
+				pid, check->text);
 	}
-	if (options->json && !print_json(&report, pid))
+}
+
+enum exit_status command_detach(const struct options *options)
+{
+	struct hs_detach_result result;
+	struct hs_error *error;
+	pid_t pid;
+
+	error = hs_find_process(options->pid_text, &pid);
+	if (error)
+		return console_fail(options, error);
+	error = hs_detach(pid, WAIT_MS, &result);
+	if (error)
+		return fail_and_look(options, pid, error);
+	print_outcome(options, &result, pid);
+	print_checks(options, &result, pid);
+	if (options->json && !print_json(&result, pid))
 		return EXIT_REFUSED;
-	return all_hold(&report) ? EXIT_DONE : EXIT_REFUSED;
+	return result.is_verified ? EXIT_DONE : EXIT_REFUSED;
 }

@@ -1,44 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/process/target.h"
-#include "base/clock.h"
+#include "lib/dump.h"
+
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
-#include "proto/gzip_file.h"
-#include "proto/pprof/pprof_encoder.h"
-#include "snapshot/profile/top_sites.h"
-#include "snapshot/snapshot.h"
+#include "lib/find_process.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
 
-enum { SITES_SHOWN = 10, CALLERS_SHOWN = 3 };
-
-// All that is printed of one dump.
-struct dump_result {
-	struct heap_profile profile;
-	struct snapshot_timing timing;
-	struct heap_site *sites;
-	size_t site_count;
-	uint64_t file_bytes, total_ns;
-};
-
-// A line below the site: who called it, along its largest stack.
-static void print_callers(const struct options *options, const struct dump_result *result, const struct heap_site *site)
-{
-	char *callers;
-	struct hs_error *error = heap_site_callers(&result->profile, site, CALLERS_SHOWN, " < ", &callers);
-
-	if (error) {
-		hs_error_destroy(error);
-		return;
-	}
-	if (*callers)
-		console_print(options, "%*s< %s\n", result->profile.is_estimate ? 35 : 26, "", callers);
-	free(callers);
-}
+enum { SITES_SHOWN = 10 };
 
 // How far an estimate may be off: its standard error, in percent where it is not above the value. It is never 0.
 static const char *error_text(int64_t value, uint64_t error, char buffer[32])
@@ -51,24 +22,14 @@ static const char *error_text(int64_t value, uint64_t error, char buffer[32])
 	return buffer;
 }
 
-// Where none of a site's blocks is live, those tell their size that were freed.
-static uint64_t objects_error(const struct heap_profile *profile, const struct heap_site *site)
-{
-	bool is_live = site->live_objects > 0;
-
-	return profile_objects_error(profile, site->live_objects_variance,
-				     is_live ? site->live_objects : site->alloc_objects,
-				     is_live ? site->live_bytes : site->alloc_bytes);
-}
-
-static void print_sites(const struct options *options, const struct dump_result *result)
+static void print_sites(const struct options *options, const struct hs_dump_result *result)
 {
 	size_t shown = result->site_count < SITES_SHOWN ? result->site_count : SITES_SHOWN;
 
 	console_print(options, "%12s%s %12s  %s\n", "live", result->profile.is_estimate ? "       +-" : "", "blocks",
 		      "site");
 	for (size_t i = 0; i < shown; i++) {
-		const struct heap_site *site = &result->sites[i];
+		const struct hs_dump_site *site = &result->sites[i];
 
 		if (i > 0 && site->live_bytes == 0)
 			break;
@@ -78,12 +39,12 @@ static void print_sites(const struct options *options, const struct dump_result 
 			snprintf(line, sizeof(line), ":%" PRId64, site->line);
 		if (result->profile.is_estimate)
 			snprintf(error, sizeof(error), " %8s",
-				 error_text(site->live_bytes,
-					    profile_bytes_error(&result->profile, site->live_bytes_variance), percent));
+				 error_text(site->live_bytes, site->live_bytes_error, percent));
 		console_print(options, "%12s%s %12" PRId64 "  %s%s%s%s\n",
 			      console_bytes((uint64_t)site->live_bytes, bytes), error, site->live_objects,
 			      site->function, *site->file ? "  " : "", site->file, *site->file ? line : "");
-		print_callers(options, result, site);
+		if (*site->callers)
+			console_print(options, "%*s< %s\n", result->profile.is_estimate ? 35 : 26, "", site->callers);
 	}
 }
 
@@ -104,23 +65,23 @@ static void print_ledger(const struct options *options, const struct heap_profil
 }
 
 // How the snapshot was taken: without stopping anybody, or why not.
-static void print_way(const struct options *options, const struct dump_result *result)
+static void print_way(const struct options *options, const struct hs_dump_result *result)
 {
 	const struct heap_profile *profile = &result->profile;
 	char copied[32], stopped[32];
 
 	if (profile->stopped_because)
-		console_print(options, "threads stopped for %s: %s\n", console_time(result->timing.stopped_ns, stopped),
+		console_print(options, "threads stopped for %s: %s\n", console_time(result->stopped_ns, stopped),
 			      profile->stopped_because);
 	else
 		console_print(options,
 			      "threads stopped for 0; copied while they ran, within %s, with %" PRIu64
 			      " log records%s\n",
-			      console_time(result->timing.copy_ns, copied), profile->log_records,
+			      console_time(result->copy_ns, copied), profile->log_records,
 			      profile->copies > 1 ? "; the log of a first copy got full" : "");
 }
 
-static void print_summary(const struct options *options, const struct dump_result *result)
+static void print_summary(const struct options *options, const struct hs_dump_result *result)
 {
 	const struct heap_profile *profile = &result->profile;
 	char live[32], allocated[32], file[32], total[32], percent[32], interval[32];
@@ -133,8 +94,7 @@ static void print_summary(const struct options *options, const struct dump_resul
 	if (profile->is_estimate)
 		console_print(
 			options, "estimates: live +- %s (standard error), from %" PRIu64 " recorded blocks; now %s%s\n",
-			error_text(profile->total_live_bytes,
-				   profile_bytes_error(profile, profile->total_live_bytes_variance), percent),
+			error_text(profile->total_live_bytes, result->live_bytes_error, percent),
 			profile->total_live_records,
 			profile->is_stopped   ? "nothing new is recorded"
 			: profile->period > 1 ? "one sample every "
@@ -150,31 +110,24 @@ static void print_summary(const struct options *options, const struct dump_resul
 		      console_time(result->total_ns, total));
 }
 
-static void print_site_json(struct json *json, const struct dump_result *result, const struct heap_site *site)
+static void print_site_json(struct json *json, const struct hs_dump_site *site)
 {
-	const struct heap_profile *profile = &result->profile;
-	char *callers = NULL;
-	struct hs_error *error = heap_site_callers(&result->profile, site, CALLERS_SHOWN, " < ", &callers);
-
 	json_open(json, NULL, '{');
 	json_string(json, "function", site->function);
 	json_string(json, "file", site->file);
 	json_number(json, "line", (uint64_t)site->line);
-	json_string(json, "callers", error ? "" : callers);
+	json_string(json, "callers", site->callers);
 	json_number(json, "live_objects", (uint64_t)site->live_objects);
 	json_number(json, "live_bytes", (uint64_t)site->live_bytes);
 	json_number(json, "alloc_objects", (uint64_t)site->alloc_objects);
 	json_number(json, "alloc_bytes", (uint64_t)site->alloc_bytes);
 	json_number(json, "samples", site->live_records);
-	json_number(json, "live_objects_error", objects_error(profile, site));
-	json_number(json, "live_bytes_error", profile_bytes_error(profile, site->live_bytes_variance));
+	json_number(json, "live_objects_error", site->live_objects_error);
+	json_number(json, "live_bytes_error", site->live_bytes_error);
 	json_close(json, '}');
-	if (!error)
-		free(callers);
-	hs_error_destroy(error);
 }
 
-static bool print_json(const struct options *options, const struct dump_result *result)
+static bool print_json(const struct options *options, const struct hs_dump_result *result)
 {
 	const struct heap_profile *profile = &result->profile;
 	struct json json;
@@ -186,11 +139,11 @@ static bool print_json(const struct options *options, const struct dump_result *
 	json_number(&json, "bytes", result->file_bytes);
 	json_bool(&json, "stopped", profile->stopped_because);
 	json_string(&json, "stopped_because", profile->stopped_because ? profile->stopped_because : "");
-	json_number(&json, "stopped_us", result->timing.stopped_ns / 1000);
+	json_number(&json, "stopped_us", result->stopped_ns / 1000);
 	json_number(&json, "log_records", profile->log_records);
 	json_number(&json, "copies", profile->copies);
-	json_number(&json, "copy_us", result->timing.copy_ns / 1000);
-	json_number(&json, "symbolize_us", result->timing.symbolize_ns / 1000);
+	json_number(&json, "copy_us", result->copy_ns / 1000);
+	json_number(&json, "symbolize_us", result->symbolize_ns / 1000);
 	json_number(&json, "total_us", result->total_ns / 1000);
 	json_number(&json, "stacks", profile->sample_count);
 	json_number(&json, "live_objects", (uint64_t)profile->total_live_objects);
@@ -201,13 +154,11 @@ static bool print_json(const struct options *options, const struct dump_result *
 	json_number(&json, "interval", (uint64_t)profile->period);
 	json_number(&json, "samples", profile->total_live_records);
 	json_number(&json, "interval_most", (uint64_t)profile->interval_most);
-	json_number(&json, "live_objects_error",
-		    profile_objects_error(profile, profile->total_live_objects_variance, profile->total_live_objects,
-					  profile->total_live_bytes));
-	json_number(&json, "live_bytes_error", profile_bytes_error(profile, profile->total_live_bytes_variance));
+	json_number(&json, "live_objects_error", result->live_objects_error);
+	json_number(&json, "live_bytes_error", result->live_bytes_error);
 	json_open(&json, "sites", '[');
 	for (size_t i = 0; i < result->site_count; i++)
-		print_site_json(&json, result, &result->sites[i]);
+		print_site_json(&json, &result->sites[i]);
 	json_close(&json, ']');
 	json_open(&json, "ledger", '[');
 	for (size_t i = 0; i < profile->ledger_count; i++) {
@@ -222,64 +173,26 @@ static bool print_json(const struct options *options, const struct dump_result *
 	return json_end(&json);
 }
 
-static struct hs_error *write_profile(const struct options *options, struct output_file *file,
-				      struct dump_result *result)
-{
-	const struct pprof_options encoding = { .errors = options->errors };
-	uint8_t *data = NULL;
-	size_t size = 0;
-	struct hs_error *error = pprof_encode(&result->profile, &encoding, &data, &size);
-
-	if (error) {
-		output_file_discard(file);
-		return error;
-	}
-	error = output_file_commit_gzip(file, data, size, &result->file_bytes);
-	free(data);
-	return error;
-}
-
-static struct hs_error *dump(const struct options *options, pid_t pid, struct dump_result *result)
-{
-	struct output_file file;
-	uint64_t began = hs_monotonic_ns();
-	// The file first: an output that cannot be written must not cost the target a stop.
-	struct hs_error *error = output_file_create(options->output, &file);
-
-	if (error)
-		return error;
-	error = snapshot_take(pid, options->stop, &result->profile, &result->timing);
-	if (error) {
-		output_file_discard(&file);
-		return error;
-	}
-	error = heap_sites_make(&result->profile, &result->sites, &result->site_count);
-	if (error)
-		output_file_discard(&file);
-	else
-		error = write_profile(options, &file, result);
-	result->total_ns = hs_monotonic_ns() - began;
-	return error;
-}
-
 enum exit_status command_dump(const struct options *options)
 {
-	struct dump_result result = { 0 };
+	const struct hs_dump_options dump = {
+		.output = options->output,
+		.errors = options->errors,
+		.stop = options->stop,
+	};
+	struct hs_dump_result result;
 	enum exit_status status = EXIT_DONE;
 	pid_t pid;
-	struct hs_error *error = target_parse_pid(options->pid_text, &pid);
+	struct hs_error *error = hs_find_process(options->pid_text, &pid);
 
 	if (error)
 		return console_fail(options, error);
-	error = dump(options, pid, &result);
-	if (error) {
-		status = fail_and_look(options, pid, error);
-	} else {
-		print_summary(options, &result);
-		if (options->json && !print_json(options, &result))
-			status = EXIT_REFUSED;
-	}
-	heap_sites_free(result.sites, result.site_count);
-	heap_profile_deinit(&result.profile);
+	error = hs_dump(pid, &dump, &result);
+	if (error)
+		return fail_and_look(options, pid, error);
+	print_summary(options, &result);
+	if (options->json && !print_json(options, &result))
+		status = EXIT_REFUSED;
+	hs_dump_result_deinit(&result);
 	return status;
 }

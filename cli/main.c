@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/guard/interrupt.h"
-#include "attach/guard/tool_guard.h"
 #include "base/test_variable.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "lib/tool.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,17 +25,6 @@ static bool hold_standard_streams(void)
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
-}
-
-// A file stays open for each module of the target, and they can be more than the usual 1024.
-static void raise_file_limit(void)
-{
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
 }
 
 // KiB. The deepest chains of calls take less than half of it (e2e.small_stack runs all commands in so much).
@@ -83,9 +71,7 @@ static __attribute__((noinline)) int run(int argc, char **argv, bool has_stack)
 		return EXIT_REFUSED;
 	}
 	console_init(&options);
-	raise_file_limit();
-	interrupt_install();
-	error = tool_guard_begin_where_immortal();
+	error = hs_tool_begin();
 	if (error)
 		return (int)console_fail(&options, error);
 	switch (options.command) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options.h"
 
-#include "attach/session/session.h"
 #include "base/printable.h"
 #include "inject/abi/limits.h"
 
@@ -156,7 +155,7 @@ static bool parse_rate(const char *text, uint32_t *ret)
 	if (*text != '.' && (*text < '0' || *text > '9'))
 		return false;
 	value = strtod(text, &end);
-	return !*end && !strpbrk(text, "xXpP") && sampling_interval_of_rate(value, ret);
+	return !*end && !strpbrk(text, "xXpP") && hs_sampling_interval_of_rate(value, ret);
 }
 
 static enum command find_command(const char *name)
@@ -204,7 +203,7 @@ static bool check_operands(struct options *options, int count, char **operands)
 				   "--stop-recording, --start-recording, --depth)");
 	if (options->stop && options->command != COMMAND_DUMP)
 		return usage_error(options->command, "%s", "--stop belongs to dump");
-	if ((options->max_memory || options->addition_count) && options->command != COMMAND_ATTACH &&
+	if ((options->max_memory || options->allocator_count) && options->command != COMMAND_ATTACH &&
 	    options->command != COMMAND_CHECK)
 		return usage_error(options->command, "%s", "--max-memory and --allocator belong to attach and check");
 	if (options->output && strcmp(options->output, "-") == 0 && options->json)
@@ -218,11 +217,11 @@ static bool take_addition(struct options *options, const char *text)
 {
 	struct hs_error *error;
 
-	if (options->addition_count == HOOK_ADDITIONS_MAX)
+	if (options->allocator_count == HS_USER_ALLOCATORS_MAX)
 		return usage_error(options->command, "%s", "too many --allocator");
-	error = hook_addition_parse(text, &options->additions[options->addition_count]);
+	error = hs_user_allocator_check(text);
 	if (!error) {
-		options->addition_count++;
+		options->allocators[options->allocator_count++] = text;
 		return true;
 	}
 	usage_error(options->command, "--allocator: %s", error->message);
@@ -230,9 +229,7 @@ static bool take_addition(struct options *options, const char *text)
 	return false;
 }
 
-#define DEFAULT_BUDGET 30000u // millionths of a thread's time
-
-static bool take_sampling(struct options *options, struct sampling_settings sampling)
+static bool take_sampling(struct options *options, struct hs_sampling sampling)
 {
 	if (options->has_sampling)
 		return usage_error(
@@ -284,7 +281,7 @@ bool options_parse(int argc, char **argv, struct options *ret)
 	uint32_t budget, interval;
 	int first = 1;
 
-	*ret = (struct options){ .sampling = { .mode = SAMPLING_budget, .budget = DEFAULT_BUDGET } };
+	*ret = (struct options){ .sampling = { .mode = HS_SAMPLING_BUDGET, .budget = HS_SAMPLING_BUDGET_DEFAULT } };
 	if (argc > 1 && argv[1][0] != '-') {
 		ret->command = find_command(argv[1]);
 		if (ret->command == COMMAND_NONE)
@@ -336,9 +333,9 @@ bool options_parse(int argc, char **argv, struct options *ret)
 					ret->command,
 					"--sample takes a mean interval from 1 (every allocation) to 2G bytes, not %s",
 					optarg);
-			if (!take_sampling(ret, (struct sampling_settings){ .mode = number > 1 ? SAMPLING_interval
-											       : SAMPLING_exact,
-									    .interval = (uint32_t)number }))
+			if (!take_sampling(ret, (struct hs_sampling){ .mode = number > 1 ? HS_SAMPLING_INTERVAL
+											 : HS_SAMPLING_EXACT,
+								      .interval = (uint32_t)number }))
 				return false;
 			break;
 		case OPTION_SAMPLES_PER_WORD:
@@ -347,7 +344,7 @@ bool options_parse(int argc, char **argv, struct options *ret)
 						   "--samples-per-word takes a number from 3.8e-9 to 4, not %s",
 						   optarg);
 			if (!take_sampling(ret,
-					   (struct sampling_settings){ .mode = SAMPLING_words, .interval = interval }))
+					   (struct hs_sampling){ .mode = HS_SAMPLING_WORDS, .interval = interval }))
 				return false;
 			break;
 		case OPTION_STOP_RECORDING:
@@ -360,15 +357,14 @@ bool options_parse(int argc, char **argv, struct options *ret)
 			ret->stop = true;
 			break;
 		case OPTION_EXACT:
-			if (!take_sampling(ret, (struct sampling_settings){ .mode = SAMPLING_exact }))
+			if (!take_sampling(ret, (struct hs_sampling){ .mode = HS_SAMPLING_EXACT }))
 				return false;
 			break;
 		case OPTION_BUDGET:
 			if (!parse_percent(optarg, &budget))
 				return usage_error(ret->command,
 						   "--budget takes a percentage above 0 and up to 100, not %s", optarg);
-			if (!take_sampling(ret,
-					   (struct sampling_settings){ .mode = SAMPLING_budget, .budget = budget }))
+			if (!take_sampling(ret, (struct hs_sampling){ .mode = HS_SAMPLING_BUDGET, .budget = budget }))
 				return false;
 			break;
 		case OPTION_ERRORS:

@@ -3,8 +3,8 @@
 #ifndef HEAPSNAP_CLI_OPTIONS_H
 #define HEAPSNAP_CLI_OPTIONS_H
 
-#include "attach/hook/hook_addition.h"
-#include "attach/region/sampling_settings.h"
+#include "lib/sampling.h"
+#include "lib/user_allocators.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,17 +16,17 @@ enum exit_status { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 
 struct options {
 	enum command command;
-	const char *pid_text;                 // NULL = none given
-	const char *output;                   // dump: -o
-	bool errors;                          // dump: --errors
-	bool stop;                            // dump: --stop
-	uint32_t depth;                       // attach, set; 0 = none given
-	uint64_t max_memory;                  // bytes; 0 = default
-	struct sampling_settings sampling;    // attach, set: --sample, --samples-per-word, --exact, --budget
-	bool has_sampling;                    // one of them was given
-	bool stop_recording, start_recording; // set
-	struct hook_addition additions[HOOK_ADDITIONS_MAX]; // --allocator
-	size_t addition_count;
+	const char *pid_text;                           // NULL = none given
+	const char *output;                             // dump: -o
+	bool errors;                                    // dump: --errors
+	bool stop;                                      // dump: --stop
+	uint32_t depth;                                 // attach, set; 0 = none given
+	uint64_t max_memory;                            // bytes; 0 = default
+	struct hs_sampling sampling;                    // attach, set: --sample, --samples-per-word, --exact, --budget
+	bool has_sampling;                              // one of them was given
+	bool stop_recording, start_recording;           // set
+	const char *allocators[HS_USER_ALLOCATORS_MAX]; // --allocator
+	size_t allocator_count;
 	bool json, quiet, verbose;
 	bool help, version;
 };

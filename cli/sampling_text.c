@@ -5,63 +5,63 @@
 
 enum { WORD_SIZE = 8 };
 
-static const char *mode_name(enum sampling_mode mode)
+static const char *mode_name(enum hs_sampling_mode mode)
 {
 	switch (mode) {
-	case SAMPLING_exact:
+	case HS_SAMPLING_EXACT:
 		return "exact";
-	case SAMPLING_interval:
+	case HS_SAMPLING_INTERVAL:
 		return "interval";
-	case SAMPLING_words:
+	case HS_SAMPLING_WORDS:
 		return "words";
-	case SAMPLING_budget:
+	case HS_SAMPLING_BUDGET:
 		return "budget";
-	case SAMPLING_stopped:
+	case HS_SAMPLING_STOPPED:
 		return "stopped";
 	}
 	return "unknown";
 }
 
-const char *sampling_text(const struct sampling_settings *sampling, char *buffer)
+const char *sampling_text(const struct hs_sampling *sampling, char *buffer)
 {
-	struct sampling_settings before = *sampling;
+	struct hs_sampling before = *sampling;
 	char bytes[32], text[SAMPLING_TEXT_SIZE];
 
 	switch (sampling->mode) {
-	case SAMPLING_exact:
+	case HS_SAMPLING_EXACT:
 		snprintf(buffer, SAMPLING_TEXT_SIZE, "every allocation");
 		break;
-	case SAMPLING_interval:
+	case HS_SAMPLING_INTERVAL:
 		snprintf(buffer, SAMPLING_TEXT_SIZE, "one sample in %s on average",
 			 console_bytes(sampling->interval, bytes));
 		break;
-	case SAMPLING_words:
+	case HS_SAMPLING_WORDS:
 		snprintf(buffer, SAMPLING_TEXT_SIZE, "%.4g samples per word, one in %s on average",
 			 (double)WORD_SIZE / sampling->interval, console_bytes(sampling->interval, bytes));
 		break;
-	case SAMPLING_budget:
+	case HS_SAMPLING_BUDGET:
 		snprintf(buffer, SAMPLING_TEXT_SIZE, "as much as %.4g %% of each thread's time allows",
 			 sampling->budget / 1e4);
 		break;
-	case SAMPLING_stopped:
-		before.mode = sampling->before == SAMPLING_stopped ? SAMPLING_exact : sampling->before;
+	case HS_SAMPLING_STOPPED:
+		before.mode = sampling->before == HS_SAMPLING_STOPPED ? HS_SAMPLING_EXACT : sampling->before;
 		snprintf(buffer, SAMPLING_TEXT_SIZE, "nothing new (before: %.100s)", sampling_text(&before, text));
 		break;
 	}
 	return buffer;
 }
 
-void sampling_put_json(struct json *json, const struct sampling_settings *sampling)
+void sampling_put_json(struct json *json, const struct hs_sampling *sampling)
 {
-	enum sampling_mode drawn = sampling->mode == SAMPLING_stopped ? sampling->before : sampling->mode;
+	enum hs_sampling_mode drawn = sampling->mode == HS_SAMPLING_STOPPED ? sampling->before : sampling->mode;
 
 	json_string(json, "mode", mode_name(sampling->mode));
-	if (sampling->mode == SAMPLING_stopped)
+	if (sampling->mode == HS_SAMPLING_STOPPED)
 		json_string(json, "before", mode_name(drawn));
-	if (drawn == SAMPLING_interval || drawn == SAMPLING_words)
+	if (drawn == HS_SAMPLING_INTERVAL || drawn == HS_SAMPLING_WORDS)
 		json_number(json, "interval_bytes", sampling->interval);
-	if (drawn == SAMPLING_words)
+	if (drawn == HS_SAMPLING_WORDS)
 		json_real(json, "samples_per_word", (double)WORD_SIZE / sampling->interval);
-	if (drawn == SAMPLING_budget)
+	if (drawn == HS_SAMPLING_BUDGET)
 		json_real(json, "budget_percent", sampling->budget / 1e4);
 }

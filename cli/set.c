@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/session/session.h"
+#include "lib/set.h"
 
-#include "attach/process/target.h"
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
 #include "cli/sampling_text.h"
+#include "lib/find_process.h"
 
 #include <inttypes.h>
 
-static void put_settings(struct json *json, const char *key, const struct region_settings *settings)
+static void put_settings(struct json *json, const char *key, const struct hs_settings *settings)
 {
 	json_open(json, key, '{');
 	sampling_put_json(json, &settings->sampling);
@@ -18,51 +18,53 @@ static void put_settings(struct json *json, const char *key, const struct region
 	json_close(json, '}');
 }
 
-static bool print_json(const struct set_report *report, pid_t pid)
+static bool print_json(const struct hs_set_result *result, pid_t pid)
 {
 	struct json json;
 
 	json_begin(&json, stdout);
 	json_string(&json, "command", "set");
 	json_number(&json, "pid", (uint64_t)pid);
-	put_settings(&json, "before", &report->before);
-	put_settings(&json, "after", &report->after);
-	json_number(&json, "threads", report->threads);
-	json_number(&json, "stopped_us", report->stopped_ns / 1000);
-	json_bool(&json, "bloom_in_use", report->bloom_in_use);
+	put_settings(&json, "before", &result->before);
+	put_settings(&json, "after", &result->after);
+	json_number(&json, "threads", result->threads);
+	json_number(&json, "stopped_us", result->stopped_ns / 1000);
+	json_bool(&json, "bloom_in_use", result->bloom_in_use);
 	return json_end(&json);
 }
 
-static struct sampling_change change_of(const struct options *options)
+static struct hs_set_options settings_of(const struct options *options)
 {
+	struct hs_set_options set = { .change = HS_SET_KEEP, .sampling = options->sampling, .depth = options->depth };
+
 	if (options->stop_recording)
-		return (struct sampling_change){ .kind = SAMPLING_STOP };
-	if (options->start_recording)
-		return (struct sampling_change){ .kind = SAMPLING_START };
-	if (options->has_sampling)
-		return (struct sampling_change){ .kind = SAMPLING_SET, .settings = options->sampling };
-	return (struct sampling_change){ .kind = SAMPLING_KEEP };
+		set.change = HS_SET_STOP;
+	else if (options->start_recording)
+		set.change = HS_SET_START;
+	else if (options->has_sampling)
+		set.change = HS_SET_SAMPLING;
+	return set;
 }
 
 enum exit_status command_set(const struct options *options)
 {
-	const struct set_options set = { .change = change_of(options), .depth = options->depth };
+	const struct hs_set_options set = settings_of(options);
 	char before[SAMPLING_TEXT_SIZE], after[SAMPLING_TEXT_SIZE], stopped[32];
-	struct set_report report;
+	struct hs_set_result result;
 	struct hs_error *error;
 	pid_t pid;
 
-	error = target_parse_pid(options->pid_text, &pid);
+	error = hs_find_process(options->pid_text, &pid);
 	if (error)
 		return console_fail(options, error);
-	error = session_set(pid, &set, &report);
+	error = hs_set(pid, &set, &result);
 	if (error)
 		return fail_and_look(options, pid, error);
 	console_print(options, "process %d recorded %s, stacks of up to %" PRIu32 " frames\n", pid,
-		      sampling_text(&report.before.sampling, before), report.before.depth);
+		      sampling_text(&result.before.sampling, before), result.before.depth);
 	console_print(options,
 		      "from now on it records %s, stacks of up to %" PRIu32 " frames; %zu threads stopped for %s\n",
-		      sampling_text(&report.after.sampling, after), report.after.depth, report.threads,
-		      console_time(report.stopped_ns, stopped));
-	return !options->json || print_json(&report, pid) ? EXIT_DONE : EXIT_REFUSED;
+		      sampling_text(&result.after.sampling, after), result.after.depth, result.threads,
+		      console_time(result.stopped_ns, stopped));
+	return !options->json || print_json(&result, pid) ? EXIT_DONE : EXIT_REFUSED;
 }

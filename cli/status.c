@@ -1,33 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/process/target.h"
-#include "attach/session/attached_list.h"
+#include "lib/status.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
 #include "cli/sampling_text.h"
 #include "cli/unseen_text.h"
-#include "inject/abi/region.h"
+#include "lib/find_process.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
 
-static const char *state_name(const struct attached_process *process)
+static const char *state_name(const struct hs_status *process)
 {
-	if (process->has_leftovers)
-		return "attach unfinished";
-	if (process->has_idle_hooks)
-		return "idle hooks";
 	switch (process->state) {
-	case REGION_ATTACHED:
+	case HS_STATE_ATTACHED:
 		return "attached";
-	case REGION_ATTACHING:
+	case HS_STATE_ATTACH_UNFINISHED:
+	case HS_STATE_LEFTOVERS:
 		return "attach unfinished";
-	case REGION_DETACHING:
+	case HS_STATE_DETACH_UNFINISHED:
 		return "detach unfinished";
-	default:
-		return "unreadable";
+	case HS_STATE_IDLE_HOOKS:
+		return "idle hooks";
+	case HS_STATE_UNREADABLE:
+		break;
 	}
+	return "unreadable";
 }
 
 // RFC 3339, UTC.
@@ -42,35 +41,36 @@ static const char *date(uint64_t wall_ns, char *buffer, size_t size)
 }
 
 // How full the region is, percent.
-static double fullness(const struct attached_process *process)
+static double fullness(const struct hs_status *process)
 {
 	return process->max_pages ? 100.0 * (double)process->used_pages / (double)process->max_pages : 0;
 }
 
 // The intervals in force, where they differ from thread to thread or from what was asked for, and what recording costs.
-static void print_costs(const struct options *options, const struct thread_costs *costs)
+static void print_costs(const struct options *options, const struct hs_status *process)
 {
 	char least[32], most[32];
 
-	if (costs->interval_most > 1 && costs->interval_least == costs->interval_most)
+	if (process->interval_most > 1 && process->interval_least == process->interval_most)
 		console_print(options, "  threads sample every %s on average\n",
-			      console_bytes(costs->interval_most, most));
-	else if (costs->interval_most > 1)
+			      console_bytes(process->interval_most, most));
+	else if (process->interval_most > 1)
 		console_print(options, "  threads sample every %s to %s on average\n",
-			      console_bytes(costs->interval_least, least), console_bytes(costs->interval_most, most));
-	else if (costs->interval_most == 1)
+			      console_bytes(process->interval_least, least),
+			      console_bytes(process->interval_most, most));
+	else if (process->interval_most == 1)
 		console_print(options, "  every allocation of every thread is recorded now\n");
-	if (costs->threads)
+	if (process->threads_measured)
 		console_print(options, "  recording costs the busiest of %u threads %.2f %% of its time\n",
-			      costs->threads, costs->cost_most / 1e4);
-	if (costs->downsampled_to)
+			      process->threads_measured, process->cost_most / 1e4);
+	if (process->downsampled_to)
 		console_print(
 			options,
 			"  records %s downsampled to one sample in %s: to look for released blocks among more would cost too much\n",
-			costs->is_downsampling ? "are being" : "were", console_bytes(costs->downsampled_to, most));
+			process->is_downsampling ? "are being" : "were", console_bytes(process->downsampled_to, most));
 }
 
-static void print_settings(const struct options *options, const struct attached_process *process)
+static void print_settings(const struct options *options, const struct hs_status *process)
 {
 	char text[SAMPLING_TEXT_SIZE], since[32], unseen[UNSEEN_TEXT_SIZE];
 
@@ -84,63 +84,69 @@ static void print_settings(const struct options *options, const struct attached_
 		console_print(options, "  records %s, stacks of up to %u frames, since %s\n",
 			      sampling_text(&process->sampling, text), process->depth,
 			      date(process->settings_wall_ns, since, sizeof(since)));
-	print_costs(options, &process->costs);
+	print_costs(options, process);
 	console_print(options, "  %" PRIu64 " of %" PRIu64 " pages in use (%.1f %%), %u of %u thread slots\n",
-		      process->used_pages, process->max_pages, fullness(process), process->thread_slots,
-		      process->max_thread_slots);
+		      process->used_pages, process->max_pages, fullness(process), process->thread_slots_used,
+		      process->thread_slots);
 }
 
-static void print_process(const struct options *options, const struct attached_process *process)
+static void print_process(const struct options *options, const struct hs_status *process)
 {
 	char since[32], used[32], limit[32];
 
-	if (process->has_leftovers)
+	switch (process->state) {
+	case HS_STATE_LEFTOVERS:
 		console_print(options, "%d %s: %s\n", process->pid, process->name, state_name(process));
-	else if (process->has_idle_hooks)
+		break;
+	case HS_STATE_IDLE_HOOKS:
 		console_print(options,
 			      "%d %s: not attached; it has idle hooks, inherited from an attached parent\n"
 			      "  they do nothing; this takes them out: heapsnap detach %d\n",
 			      process->pid, process->name, process->pid);
-	else if (process->state == 0)
+		break;
+	case HS_STATE_UNREADABLE:
 		console_print(options, "%d %s: %s: %s\n", process->pid, process->name, state_name(process),
 			      process->reason);
-	else
+		break;
+	default:
 		console_print(options, "%d %s: %s since %s, %u hooks, %s of %s used\n", process->pid, process->name,
 			      state_name(process), date(process->attached_wall_ns, since, sizeof(since)),
 			      process->hooks, console_bytes(process->used_bytes, used),
 			      console_bytes(process->max_bytes, limit));
-	if (process->state == REGION_ATTACHED)
+	}
+	if (process->state == HS_STATE_ATTACHED)
 		print_settings(options, process);
-	if (process->has_leftovers || process->state == REGION_ATTACHING || process->state == REGION_DETACHING)
+	if (process->state == HS_STATE_LEFTOVERS || process->state == HS_STATE_ATTACH_UNFINISHED ||
+	    process->state == HS_STATE_DETACH_UNFINISHED)
 		console_print(options, "  the next attach or detach clears away what is left: heapsnap detach %d\n",
 			      process->pid);
 }
 
-static void put_settings(struct json *json, const struct attached_process *process)
+static void put_settings(struct json *json, const struct hs_status *process)
 {
 	char since[32];
 
 	json_number(json, "region_used_pages", process->used_pages);
 	json_number(json, "max_pages", process->max_pages);
 	json_real(json, "region_used_percent", fullness(process));
-	json_number(json, "thread_slots_used", process->thread_slots);
-	json_number(json, "thread_slots", process->max_thread_slots);
-	json_number(json, "unseen_functions", process->unseen_makers);
+	json_number(json, "thread_slots_used", process->thread_slots_used);
+	json_number(json, "thread_slots", process->thread_slots);
+	json_number(json, "unseen_functions", process->unseen_functions);
 	if (process->always_exact) {
-		json_number(json, "frees", process->costs.frees);
-		json_number(json, "unknown_frees", process->costs.unknown_frees);
+		json_number(json, "frees", process->frees);
+		json_number(json, "unknown_frees", process->unknown_frees);
 	}
-	if (process->costs.interval_most) {
-		json_number(json, "interval_least", process->costs.interval_least);
-		json_number(json, "interval_most", process->costs.interval_most);
+	if (process->interval_most) {
+		json_number(json, "interval_least", process->interval_least);
+		json_number(json, "interval_most", process->interval_most);
 	}
-	if (process->costs.threads) {
-		json_number(json, "threads_measured", process->costs.threads);
-		json_real(json, "cost_most_percent", process->costs.cost_most / 1e4);
+	if (process->threads_measured) {
+		json_number(json, "threads_measured", process->threads_measured);
+		json_real(json, "cost_most_percent", process->cost_most / 1e4);
 	}
-	if (process->costs.downsampled_to) {
-		json_number(json, "downsampled_to", process->costs.downsampled_to);
-		json_bool(json, "is_downsampling", process->costs.is_downsampling);
+	if (process->downsampled_to) {
+		json_number(json, "downsampled_to", process->downsampled_to);
+		json_bool(json, "is_downsampling", process->is_downsampling);
 	}
 	if (!process->has_settings)
 		return;
@@ -151,7 +157,7 @@ static void put_settings(struct json *json, const struct attached_process *proce
 	json_close(json, '}');
 }
 
-static bool print_json(const struct attached_process *list, size_t count)
+static bool print_json(const struct hs_status *list, size_t count)
 {
 	struct json json;
 	char since[32];
@@ -164,7 +170,7 @@ static bool print_json(const struct attached_process *list, size_t count)
 		json_number(&json, "pid", (uint64_t)list[i].pid);
 		json_string(&json, "name", list[i].name);
 		json_string(&json, "state", state_name(&list[i]));
-		if (list[i].state == 0 && !list[i].has_leftovers && !list[i].has_idle_hooks)
+		if (list[i].state == HS_STATE_UNREADABLE)
 			json_string(&json, "reason", list[i].reason);
 		json_string(&json, "since", date(list[i].attached_wall_ns, since, sizeof(since)));
 		json_number(&json, "hooks", list[i].hooks);
@@ -173,7 +179,7 @@ static bool print_json(const struct attached_process *list, size_t count)
 		json_number(&json, "modules", list[i].modules);
 		json_number(&json, "region_used_bytes", list[i].used_bytes);
 		json_number(&json, "max_bytes", list[i].max_bytes);
-		if (list[i].state == REGION_ATTACHED)
+		if (list[i].state == HS_STATE_ATTACHED)
 			put_settings(&json, &list[i]);
 		json_close(&json, '}');
 	}
@@ -181,18 +187,17 @@ static bool print_json(const struct attached_process *list, size_t count)
 	return json_end(&json);
 }
 
-static struct hs_error *status_of_one(const struct options *options, struct attached_process **list_ret,
-				      size_t *count_ret)
+static struct hs_error *status_of_one(const struct options *options, struct hs_status **list_ret, size_t *count_ret)
 {
 	pid_t pid;
-	struct hs_error *error = target_parse_pid(options->pid_text, &pid);
+	struct hs_error *error = hs_find_process(options->pid_text, &pid);
 
 	if (error)
 		return error;
 	*list_ret = calloc(1, sizeof(**list_ret));
 	if (!*list_ret)
 		return &hs_error_no_memory;
-	error = attached_examine(pid, *list_ret);
+	error = hs_status_read(pid, *list_ret, NULL);
 	if (error)
 		return error;
 	*count_ret = 1;
@@ -201,11 +206,11 @@ static struct hs_error *status_of_one(const struct options *options, struct atta
 
 enum exit_status command_status(const struct options *options)
 {
-	struct attached_process *list = NULL;
+	struct hs_status *list = NULL;
 	size_t count = 0, hidden = 0;
 	enum exit_status status = EXIT_DONE;
 	struct hs_error *error =
-		options->pid_text ? status_of_one(options, &list, &count) : attached_list(&list, &count, &hidden);
+		options->pid_text ? status_of_one(options, &list, &count) : hs_status_list(&list, &count, &hidden);
 
 	if (error) {
 		free(list);

@@ -4,16 +4,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-const char *unseen_text(const struct attached_process *process, char *buffer)
+const char *unseen_text(const struct hs_status *process, char *buffer)
 {
-	uint64_t unknown = process->costs.unknown_frees, all = process->costs.frees + unknown;
+	uint64_t unknown = process->unknown_frees, all = process->frees + unknown;
 	int length;
 
-	if (!process->unseen_makers)
+	if (!process->unseen_functions)
 		return NULL;
 	length = snprintf(buffer, UNSEEN_TEXT_SIZE, "%" PRIu32 " function%s that make%s blocks %s not hooked; ",
-			  process->unseen_makers, process->unseen_makers == 1 ? "" : "s",
-			  process->unseen_makers == 1 ? "s" : "", process->unseen_makers == 1 ? "is" : "are");
+			  process->unseen_functions, process->unseen_functions == 1 ? "" : "s",
+			  process->unseen_functions == 1 ? "s" : "", process->unseen_functions == 1 ? "is" : "are");
 	if (!process->always_exact)
 		snprintf(buffer + length, UNSEEN_TEXT_SIZE - (size_t)length,
 			 "their share of all blocks is known only with --exact");

@@ -20,8 +20,9 @@ MAY_INCLUDE = {
     "snapshot": [r"base/", r"inject/abi/", r"attach/(guard/(interrupt|standstill|tool_guard|work_lock)|process/(code_names|fault_reason|target)|ptrace/threads|region/(region_access|table_walk|thread_slots))\.h", r"snapshot/"],
     "attach": [r"base/", r"inject/abi/", r"unwind/(cfi|cfi_entry|unwind_step)\.h", r"inject/arch/x86_64/arch\.h", r"attach/"],
     "proto": [r"base/", r"snapshot/heap_profile\.h", r"proto/", r"profile\.pb-c\.h"],
-    "cli": [r"base/", r"inject/abi/(limits|region)\.h", r"attach/(guard/(interrupt|tool_guard)|process/target|hook/hook_addition|region/sampling_settings|session/(attached_list|check|session))\.h",
-            r"snapshot/(snapshot|profile/top_sites)\.h", r"proto/(gzip_file|pprof/pprof_encoder)\.h", r"cli/"],
+    "lib": [r"base/", r"inject/abi/region\.h", r"attach/(guard/(interrupt|tool_guard)|process/target|hook/hook_addition|region/sampling_settings|session/(attached_list|check|session))\.h",
+            r"snapshot/(heap_profile|snapshot|profile/top_sites)\.h", r"proto/(gzip_file|pprof/pprof_encoder)\.h", r"lib/"],
+    "cli": [r"base/", r"inject/abi/limits\.h", r"lib/", r"cli/"],
 }
 # Where quotes are looked up besides the root and the file's own folder (inject/CMakeLists.txt).
 INCLUDE_PATHS = {"inject": ["inject/arch/x86_64"]}
@@ -162,7 +163,9 @@ RULES = [
         {"proto/a.c": SPDX + '#include "snapshot/copy/table_check.h"\n', "snapshot/copy/table_check.h": SPDX},
         {"snapshot/a.c": SPDX + '#include "unwind/cfi.h"\n', "unwind/cfi.h": SPDX},
         {"snapshot/a.c": SPDX + '#include "attach/ptrace/remote_call.h"\n', "attach/ptrace/remote_call.h": SPDX},
-        {"cli/a.c": SPDX + '#include "attach/process/memory.h"\n', "attach/process/memory.h": SPDX},
+        {"lib/a.c": SPDX + '#include "attach/process/memory.h"\n', "attach/process/memory.h": SPDX},
+        {"cli/a.c": SPDX + '#include "attach/session/session.h"\n', "attach/session/session.h": SPDX},
+        {"lib/a.c": SPDX + '#include "cli/json.h"\n', "cli/json.h": SPDX},
         {"inject/a.c": SPDX + '#include "base/error.h"\n', "base/error.h": SPDX},
         {"inject/a.c": SPDX + "#include <string.h>\n"},
         {"inject/abi/a.h": SPDX + '#include "../freestanding.h"\n', "inject/freestanding.h": SPDX},

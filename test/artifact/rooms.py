@@ -37,9 +37,12 @@ def main():
     stand_on["hs_unwind"] = {"unwind"}
     stand_on["hs_proto"] = {"base", "proto", "proto/pprof"}
     stand_on["hs_proto_pprof"] = {"base", "proto/pprof"}
+    everywhere = {f"{hall}/{room}" for hall, rooms in ROOMS.items() for room in rooms} | {"proto/pprof"}
+    stand_on["hs_lib"] = {"base", "proto", "lib"} | everywhere
+    stand_on["heapsnap"] = {"base", "lib", "cli"}
     for room in ["elf", "ptrace"]:
         stand_on["hs_attach_" + room].add("unwind")
-    places = ["base", "unwind", "proto", "proto/pprof", "cli"] + [f"{hall}/{room}" for hall, rooms in ROOMS.items() for room in rooms]
+    places = ["base", "unwind", "proto", "lib", "cli"] + sorted(everywhere)
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="heapsnap-rooms-") as folder:
         for target, allowed in stand_on.items():

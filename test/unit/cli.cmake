@@ -1,13 +1,13 @@
 # cli/ is a program, not a library: its files are compiled into the tests.
 hs_unit_test(json_test hs_base)
 target_sources(json_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/json.c)
-hs_unit_test(options_test hs_attach)
+hs_unit_test(options_test hs_lib)
 target_sources(options_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/options.c)
 hs_unit_test(console_test hs_base)
 target_sources(console_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/json.c)
-hs_unit_test(detach_print_test hs_attach)
+hs_unit_test(detach_print_test hs_lib)
 target_sources(detach_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/json.c)
-hs_unit_test(dump_print_test hs_proto hs_snapshot hs_attach ZLIB::ZLIB m)
+hs_unit_test(dump_print_test hs_lib)
 target_sources(dump_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/json.c)
 
 find_program(HEAPSNAP_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)

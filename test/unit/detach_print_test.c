@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a detach says and how it ends (cli/detach.c), by what was found out: whatever does not hold is told, also with
 // -q, and by the exit status.
+#include "attach/session/session.h"
 #include "captured.h"
 #include "check.h"
 

@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a dump prints (cli/dump.c), of results made by hand; and what becomes of the file when it cannot be encoded.
+// What a dump prints (cli/dump.c), of results made by hand.
 #include "captured.h"
-#include "output_folder.h"
+#include "check.h"
 
 #include "../../cli/dump.c"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-// Stands before the library's: there is no memory to encode in.
-struct hs_error *pprof_encode(const struct heap_profile *profile, const struct pprof_options *options,
-			      uint8_t **data_ret, size_t *size_ret)
-{
-	(void)profile;
-	(void)options;
-	(void)data_ret;
-	(void)size_ret;
-	return &hs_error_no_memory;
-}
 
 static struct ledger_line ledger[] = {
 	{ (char[]){ "first" }, (char[]){ "seen first" }, 10, false },
@@ -74,8 +63,9 @@ static void test_errors(void)
 static void test_way(void)
 {
 	const struct options options = { .quiet = false };
-	struct dump_result result = { .profile = { .stopped_because = "asked for" },
-				      .timing = { .stopped_ns = 12340000, .copy_ns = 2000000 } };
+	struct hs_dump_result result = { .profile = { .stopped_because = "asked for" },
+					 .stopped_ns = 12340000,
+					 .copy_ns = 2000000 };
 
 	capture_begin();
 	print_way(&options, &result);
@@ -90,31 +80,10 @@ static void test_way(void)
 		"threads stopped for 0; copied while they ran, within 2.0 ms, with 5 log records; the log of a first copy got full\n");
 }
 
-// A dump that fails in its last part has stopped nobody for it, and leaves no file and no descriptor.
-static void test_file_of_failure(void)
-{
-	const struct options options = { .quiet = false };
-	struct dump_result result = { 0 };
-	struct output_file file;
-	int lowest;
-
-	CHECK(mkdtemp(directory) != NULL);
-	lowest = dup(STDIN_FILENO);
-	close(lowest);
-	CHECK(!output_file_create(in_directory("out"), &file));
-	CHECK(fails_with(write_profile(&options, &file, &result), "memory"));
-	CHECK(!file.path);
-	CHECK_EQUAL(count_entries(), 0);
-	CHECK_EQUAL(dup(STDIN_FILENO), lowest);
-	close(lowest);
-	CHECK(rmdir(directory) == 0);
-}
-
 int main(void)
 {
 	test_ledger();
 	test_errors();
 	test_way();
-	test_file_of_failure();
 	return CHECK_RESULT();
 }

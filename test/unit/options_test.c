@@ -2,6 +2,7 @@
 // The command line: every option, every way to get it wrong.
 #include "check.h"
 #include "cli/options.h"
+#include "inject/abi/limits.h"
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -198,21 +199,22 @@ static void test_settings(void)
 	char line[200];
 
 	CHECK_EQUAL(options.command, COMMAND_SET);
-	CHECK(options.has_sampling && options.sampling.mode == SAMPLING_interval && options.sampling.interval == 4096);
+	CHECK(options.has_sampling && options.sampling.mode == HS_SAMPLING_INTERVAL &&
+	      options.sampling.interval == 4096);
 	CHECK(!options.stop_recording && !options.start_recording && !options.depth);
 	options = good("set 12 --exact --depth 3");
-	CHECK(options.has_sampling && options.sampling.mode == SAMPLING_exact && options.depth == 3);
+	CHECK(options.has_sampling && options.sampling.mode == HS_SAMPLING_EXACT && options.depth == 3);
 	options = good("set 12 --sample 1");
-	CHECK(options.has_sampling && options.sampling.mode == SAMPLING_exact);
+	CHECK(options.has_sampling && options.sampling.mode == HS_SAMPLING_EXACT);
 	options = good("set 12 --budget 2.5");
-	CHECK(options.sampling.mode == SAMPLING_budget && options.sampling.budget == 25000);
+	CHECK(options.sampling.mode == HS_SAMPLING_BUDGET && options.sampling.budget == 25000);
 	CHECK(good("set 12 --stop-recording").stop_recording);
 	CHECK(good("set --start-recording 12").start_recording);
 	CHECK(!good("set 12 --depth 5").has_sampling);
 	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		snprintf(line, sizeof(line), "set 1 --samples-per-word %s", rates[i].text);
 		options = good(line);
-		CHECK_EQUAL(options.sampling.mode, SAMPLING_words);
+		CHECK_EQUAL(options.sampling.mode, HS_SAMPLING_WORDS);
 		CHECK_EQUAL(options.sampling.interval, rates[i].interval);
 		snprintf(line, sizeof(line), "attach 1 --samples-per-word %s", rates[i].text);
 		CHECK_EQUAL(good(line).sampling.interval, rates[i].interval);

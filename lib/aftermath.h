@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a process is after a command on it did not end as it should.
+#ifndef HEAPSNAP_LIB_AFTERMATH_H
+#define HEAPSNAP_LIB_AFTERMATH_H
+
+#include "base/error.h"
+#include "lib/status.h"
+
+// The error, which this takes over, or a better one: where the process is said to be gone but lives, it has executed
+// another program meanwhile.
+struct hs_error *hs_aftermath_explain(pid_t pid, struct hs_error *error) HS_MUST_CHECK;
+
+// To be called after HS_ERROR_INTERRUPTED, which it takes for dealt with: looks at the process. *is_free_ret: nothing
+// of heapsnap is in it, and *ret is not filled. An error says why that cannot be told.
+struct hs_error *hs_aftermath_look(pid_t pid, struct hs_status *ret, bool *is_free_ret) HS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/detach.h"
+
+#include "attach/session/session.h"
+
+_Static_assert(HS_DETACH_CHECKS_MAX == DETACH_CHECKS_MAX, "as many checks as detach makes");
+
+static enum hs_detach_outcome outcome_of(const struct detach_report *report)
+{
+	if (report->finished)
+		return report->only_leftovers ? HS_DETACH_CLEARED : HS_DETACH_DONE;
+	if (report->foreign_hooks)
+		return HS_DETACH_FOREIGN_HOOKS;
+	if (report->threads_unseen)
+		return HS_DETACH_THREADS_UNSEEN;
+	if (report->calls_lost)
+		return HS_DETACH_CALLS_LOST;
+	if (report->calls_left && !report->threads_inside)
+		return HS_DETACH_CALLS_LEFT;
+	return HS_DETACH_THREADS_INSIDE;
+}
+
+static bool all_hold(const struct detach_report *report)
+{
+	for (size_t i = 0; i < report->check_count; i++)
+		if (!report->checks[i].holds)
+			return false;
+	return report->finished;
+}
+
+struct hs_error *hs_detach(pid_t pid, unsigned wait_ms, struct hs_detach_result *ret)
+{
+	struct detach_report report;
+	struct hs_error *error = session_detach(pid, wait_ms, &report);
+
+	if (error)
+		return error;
+	*ret = (struct hs_detach_result){
+		.outcome = outcome_of(&report),
+		.is_finished = report.finished,
+		.is_verified = all_hold(&report),
+		.threads = report.threads,
+		.stopped_ns = report.stopped_ns,
+		.waited_ns = report.waited_ns,
+		.threads_inside = report.threads_inside,
+		.threads_unseen = report.threads_unseen,
+		.inside_is_stopped = report.inside_is_stopped,
+		.calls_left = report.calls_left,
+		.calls_lost = report.calls_lost,
+		.foreign_hooks = report.foreign_hooks,
+		.check_count = report.check_count,
+	};
+	for (size_t i = 0; i < report.check_count; i++)
+		ret->checks[i] = (struct hs_detach_check){ report.checks[i].text, report.checks[i].holds };
+	return NULL;
+}

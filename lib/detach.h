@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// To take everything out of a process again.
+#ifndef HEAPSNAP_LIB_DETACH_H
+#define HEAPSNAP_LIB_DETACH_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { HS_DETACH_CHECKS_MAX = 8 };
+
+// What became of it. But for the first two the hooks are out, and the code stays mapped and does nothing: for the first
+// of the reasons below that holds. Detach again later, unless it says otherwise.
+enum hs_detach_outcome {
+	HS_DETACH_DONE,
+	// It was not attached; what a parent that was attached, or an unfinished attach, had left is cleared away.
+	HS_DETACH_CLEARED,
+	HS_DETACH_FOREIGN_HOOKS,  // somebody else's bytes, which may lead into the code, are where hooks were
+	HS_DETACH_THREADS_UNSEEN, // not all of the stack of some threads was looked at yet
+	HS_DETACH_CALLS_LOST,     // coroutines have left so many calls that not all are known: it stays for ever
+	HS_DETACH_CALLS_LEFT,     // coroutines have left calls that may go back into the code
+	HS_DETACH_THREADS_INSIDE, // threads are still in it
+};
+
+struct hs_detach_check {
+	const char *text; // static: what was compared with before the attach
+	bool holds;
+};
+
+struct hs_detach_result {
+	enum hs_detach_outcome outcome;
+	bool is_finished; // the first two outcomes
+	bool is_verified; // finished, and all checks hold
+	size_t threads;
+	uint64_t stopped_ns; // longest single stop
+	uint64_t waited_ns;  // for threads that were inside the payload
+	size_t threads_inside, threads_unseen;
+	bool inside_is_stopped; // threads inside cannot leave: the process is stopped by a signal
+	size_t calls_left;      // known to be
+	bool calls_lost;
+	size_t foreign_hooks;
+	struct hs_detach_check checks[HS_DETACH_CHECKS_MAX];
+	size_t check_count;
+};
+
+// Waits at most `wait_ms` for threads to leave the payload. On failure *ret is not filled. HS_ERROR_NOT_FOUND: nothing
+// of heapsnap is in the process.
+struct hs_error *hs_detach(pid_t pid, unsigned wait_ms, struct hs_detach_result *ret) HS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which process the user means.
+#ifndef HEAPSNAP_LIB_FIND_PROCESS_H
+#define HEAPSNAP_LIB_FIND_PROCESS_H
+
+#include "base/error.h"
+
+#include <sys/types.h>
+
+// A process id as users type it: decimal, positive, nothing behind it. HS_ERROR_REFUSED otherwise. It need not be
+// there.
+struct hs_error *hs_find_process(const char *text, pid_t *ret) HS_MUST_CHECK;
+
+#endif

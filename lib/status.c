@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/status.h"
+
+#include "attach/session/attached_list.h"
+#include "inject/abi/region.h"
+#include "lib/sampling_convert.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static enum hs_state state_of(const struct attached_process *process)
+{
+	if (process->has_leftovers)
+		return HS_STATE_LEFTOVERS;
+	if (process->has_idle_hooks)
+		return HS_STATE_IDLE_HOOKS;
+	switch (process->state) {
+	case REGION_ATTACHED:
+		return HS_STATE_ATTACHED;
+	case REGION_ATTACHING:
+		return HS_STATE_ATTACH_UNFINISHED;
+	case REGION_DETACHING:
+		return HS_STATE_DETACH_UNFINISHED;
+	default:
+		return HS_STATE_UNREADABLE;
+	}
+}
+
+static void describe(const struct attached_process *process, struct hs_status *ret)
+{
+	*ret = (struct hs_status){
+		.pid = process->pid,
+		.state = state_of(process),
+		.attached_wall_ns = process->attached_wall_ns,
+		.hooks = process->hooks,
+		.hooks_refused = process->hooks_refused,
+		.unseen_functions = process->unseen_makers,
+		.always_exact = process->always_exact,
+		.threads = process->threads,
+		.modules = process->modules,
+		.used_bytes = process->used_bytes,
+		.max_bytes = process->max_bytes,
+		.used_pages = process->used_pages,
+		.max_pages = process->max_pages,
+		.thread_slots_used = process->thread_slots,
+		.thread_slots = process->max_thread_slots,
+		.has_settings = process->has_settings,
+		.sampling = sampling_from_region(&process->sampling),
+		.depth = process->depth,
+		.settings_wall_ns = process->settings_wall_ns,
+		.interval_least = process->costs.interval_least,
+		.interval_most = process->costs.interval_most,
+		.threads_measured = process->costs.threads,
+		.cost_most = process->costs.cost_most,
+		.downsampled_to = process->costs.downsampled_to,
+		.is_downsampling = process->costs.is_downsampling,
+		.frees = process->costs.frees,
+		.unknown_frees = process->costs.unknown_frees,
+	};
+	snprintf(ret->name, sizeof(ret->name), "%s", process->name);
+	snprintf(ret->reason, sizeof(ret->reason), "%s", process->reason);
+}
+
+struct hs_error *hs_status_read(pid_t pid, struct hs_status *ret, bool *may_still_come_ret)
+{
+	struct attached_process process;
+	struct hs_error *error = attached_examine(pid, &process);
+
+	if (may_still_come_ret)
+		*may_still_come_ret = error && process.late.tid;
+	if (!error)
+		describe(&process, ret);
+	return error;
+}
+
+struct hs_error *hs_status_list(struct hs_status **list_ret, size_t *count_ret, size_t *hidden_ret)
+{
+	struct attached_process *processes;
+	struct hs_error *error = attached_list(&processes, count_ret, hidden_ret);
+
+	if (error)
+		return error;
+	*list_ret = calloc(*count_ret + 1, sizeof(**list_ret));
+	for (size_t i = 0; *list_ret && i < *count_ret; i++)
+		describe(&processes[i], &(*list_ret)[i]);
+	free(processes);
+	return *list_ret ? NULL : &hs_error_no_memory;
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the process that does the work needs for it: signals, limits, guards.
+#ifndef HEAPSNAP_LIB_TOOL_H
+#define HEAPSNAP_LIB_TOOL_H
+
+#include "base/error.h"
+
+// Once, before any other function of lib/; pre: the process has one thread. SIGINT, SIGTERM and SIGHUP end a command
+// from now on at the next point where it can be rolled back. As the first process of a PID namespace it goes on in a
+// child (attach/guard/tool_guard.h).
+struct hs_error *hs_tool_begin(void) HS_MUST_CHECK;
+
+#endif

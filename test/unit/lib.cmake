@@ -1,0 +1,2 @@
+hs_unit_test(lib_dump_test hs_lib ZLIB::ZLIB)
+hs_unit_test(lib_results_test hs_lib)

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lib/ makes of what attach/ has found out. The transactions stand before those of the library.
+#include "attach/session/attached_list.h"
+#include "attach/session/session.h"
+#include "check.h"
+#include "inject/abi/region.h"
+#include "lib/aftermath.h"
+#include "lib/detach.h"
+#include "lib/sampling_convert.h"
+#include "lib/status.h"
+#include "lib/user_allocators.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static struct detach_report detached;
+static struct attached_process examined;
+static struct hs_error *examine_error;
+
+struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_report *report)
+{
+	(void)pid;
+	(void)wait_ms;
+	*report = detached;
+	return NULL;
+}
+
+struct hs_error *attached_examine(pid_t pid, struct attached_process *ret)
+{
+	(void)pid;
+	*ret = examined;
+	return examine_error;
+}
+
+struct hs_error *attached_list(struct attached_process **list_ret, size_t *count_ret, size_t *hidden_ret)
+{
+	(void)list_ret;
+	(void)count_ret;
+	(void)hidden_ret;
+	return &hs_error_no_memory;
+}
+
+// The first reason that holds is the one that is told.
+static void test_outcomes(void)
+{
+	static const struct {
+		struct detach_report report;
+		enum hs_detach_outcome outcome;
+	} cases[] = {
+		{ { .finished = true }, HS_DETACH_DONE },
+		{ { .finished = true, .only_leftovers = true }, HS_DETACH_CLEARED },
+		{ { .foreign_hooks = 1, .threads_unseen = 1, .calls_lost = true }, HS_DETACH_FOREIGN_HOOKS },
+		{ { .threads_unseen = 1, .threads_inside = 1, .calls_lost = true }, HS_DETACH_THREADS_UNSEEN },
+		{ { .calls_lost = true, .calls_left = 2, .threads_inside = 1 }, HS_DETACH_CALLS_LOST },
+		{ { .calls_left = 2 }, HS_DETACH_CALLS_LEFT },
+		{ { .calls_left = 2, .threads_inside = 1 }, HS_DETACH_THREADS_INSIDE },
+		{ { .threads_inside = 1, .only_leftovers = true }, HS_DETACH_THREADS_INSIDE },
+	};
+	struct hs_detach_result result;
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		detached = cases[i].report;
+		CHECK(!hs_detach(42, 0, &result));
+		CHECK_EQUAL(result.outcome, cases[i].outcome);
+		CHECK_EQUAL(result.is_finished, cases[i].report.finished);
+		CHECK_EQUAL(result.is_verified, cases[i].report.finished);
+	}
+	detached = (struct detach_report){ .finished = true, .checks = { { "held", true }, { "not", false } } };
+	detached.check_count = 2;
+	CHECK(!hs_detach(42, 0, &result));
+	CHECK(result.is_finished && !result.is_verified && result.check_count == 2);
+	CHECK_STRING(result.checks[1].text, "not");
+	CHECK(result.checks[0].holds && !result.checks[1].holds);
+}
+
+static void test_states(void)
+{
+	static const struct {
+		struct attached_process process;
+		enum hs_state state;
+	} cases[] = {
+		{ { .state = REGION_ATTACHED }, HS_STATE_ATTACHED },
+		{ { .state = REGION_ATTACHING }, HS_STATE_ATTACH_UNFINISHED },
+		{ { .state = REGION_DETACHING }, HS_STATE_DETACH_UNFINISHED },
+		{ { .has_leftovers = true }, HS_STATE_LEFTOVERS },
+		{ { .has_idle_hooks = true }, HS_STATE_IDLE_HOOKS },
+		{ { .has_leftovers = true, .has_idle_hooks = true }, HS_STATE_LEFTOVERS },
+		{ { .reason = "no right" }, HS_STATE_UNREADABLE },
+		{ { .state = 77 }, HS_STATE_UNREADABLE },
+	};
+	struct hs_status status;
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		examined = cases[i].process;
+		CHECK(!hs_status_read(42, &status, NULL));
+		CHECK_EQUAL(status.state, cases[i].state);
+		CHECK_STRING(status.reason, cases[i].process.reason);
+	}
+}
+
+// "Nothing of heapsnap is in it" is only said where nothing can come any more.
+static void test_aftermath(void)
+{
+	struct hs_error *error;
+	struct hs_status status;
+	bool is_free;
+
+	examine_error = hs_error_create(HS_ERROR_NOT_FOUND, "not attached");
+	examined = (struct attached_process){ .pid = 42 };
+	CHECK(!hs_aftermath_look(42, &status, &is_free) && is_free);
+	examine_error = hs_error_create(HS_ERROR_NOT_FOUND, "a thread may come");
+	examined.late.tid = 43;
+	error = hs_aftermath_look(42, &status, &is_free);
+	CHECK(error && !is_free);
+	hs_error_destroy(error);
+	examine_error = hs_error_create(HS_ERROR_REFUSED, "no right");
+	examined.late.tid = 0;
+	error = hs_aftermath_look(42, &status, &is_free);
+	CHECK(error && !is_free);
+	hs_error_destroy(error);
+	examine_error = NULL;
+	examined.state = REGION_ATTACHED;
+	CHECK(!hs_aftermath_look(42, &status, &is_free) && !is_free && status.state == HS_STATE_ATTACHED);
+}
+
+// There and back again.
+static void test_sampling(void)
+{
+	static const enum sampling_mode modes[] = { SAMPLING_exact, SAMPLING_interval, SAMPLING_words, SAMPLING_budget,
+						    SAMPLING_stopped };
+	static const enum hs_sampling_mode names[] = { HS_SAMPLING_EXACT, HS_SAMPLING_INTERVAL, HS_SAMPLING_WORDS,
+						       HS_SAMPLING_BUDGET, HS_SAMPLING_STOPPED };
+
+	for (size_t i = 0; i < COUNT(modes); i++) {
+		const struct sampling_settings before = { modes[i], 4096, 30000, modes[(i + 1) % COUNT(modes)] };
+		const struct hs_sampling sampling = sampling_from_region(&before);
+		const struct sampling_settings after = sampling_to_region(&sampling);
+
+		CHECK_EQUAL(sampling.mode, names[i]);
+		CHECK_EQUAL(after.mode, before.mode);
+		CHECK_EQUAL(after.before, before.before);
+		CHECK_EQUAL(after.interval, 4096);
+		CHECK_EQUAL(after.budget, 30000);
+	}
+}
+
+static void test_allocators(void)
+{
+	struct hs_error *error = hs_user_allocator_check("pool_alloc");
+
+	CHECK(error && error->code == HS_ERROR_BAD_DATA);
+	hs_error_destroy(error);
+	CHECK(!hs_user_allocator_check("pool_alloc=alloc(_,size)"));
+}
+
+int main(void)
+{
+	test_outcomes();
+	test_states();
+	test_aftermath();
+	test_sampling();
+	test_allocators();
+	return CHECK_RESULT();
+}
