@@ -30,7 +30,7 @@ static inline void *region_page(uint32_t page) { return region_at((uint64_t)page
 
 static inline uint32_t page_first_ref(uint32_t page) { return page << (12u - HS_REF_SHIFT); }
 
-// Of a thread's next never used record or node: whether the page that it was handed out from has no more.
+// Whether the page that a thread's next unused record or node was handed out from has no more.
 static inline bool page_is_used_up(uint32_t ref) { return ref % (1u << (12u - HS_REF_SHIFT)) == 0; }
 
 // Takes `count` pages, zeroed, never given back. 0 = the region is full.

@@ -122,7 +122,7 @@ static inline uint64_t profile_bytes_error(const struct heap_profile *profile, d
 	return profile_error(profile->is_estimate ? fmax(variance, interval * interval) : variance);
 }
 
-// Of numbers of blocks: what one more sample would stand for. Unrecorded blocks are assumed to have the mean size of
+// For numbers of blocks: what one more sample would stand for. Unrecorded blocks are assumed to have the mean size of
 // the known ones (`bytes` / `objects`).
 static inline uint64_t profile_objects_error(const struct heap_profile *profile, double variance, int64_t objects,
 					     int64_t bytes)

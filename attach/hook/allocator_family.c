@@ -26,7 +26,7 @@ static bool ends_with(const char *name, const char *ending)
 	return size >= ending_size && memcmp(name + size - ending_size, ending, ending_size) == 0;
 }
 
-// Of glib's there is no malloc, and a sanitizer's allocator is not hooked.
+// glib has no malloc of its own, and a sanitizer's allocator is not hooked.
 static bool is_trusted(const char *family) { return strcmp(family, "glib") != 0 && strcmp(family, "sanitizer") != 0; }
 
 static bool visit(const struct elf_symbol *symbol, void *context)

@@ -26,7 +26,7 @@ struct allocator_name {
 			       // other order
 };
 
-// Of several names at one address the first one in the table counts.
+// Where several names are at one address, the first one in the table counts.
 extern const struct allocator_name allocator_names[];
 extern const size_t allocator_name_count;
 

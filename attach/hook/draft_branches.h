@@ -6,12 +6,12 @@
 
 #include "attach/hook/hook_draft.h"
 
-// Of one module, with the exit points of its functions, which lie at `ways`: VERDICT_branch_inside where there is such
-// a branch.
+// For one module, with the exit points of its functions, which lie at `ways`: sets VERDICT_branch_inside where there is
+// such a branch.
 void drafts_check_branches(struct draft *drafts, size_t count, struct draft *ways, size_t way_count);
 
-// Of one module: which of its exported functions are called from nowhere in it, by their address or by a name that the
-// loader looks up. Then no caller knows more of them than their name.
+// For one module: finds which of its exported functions are called from nowhere in it, by their address or by a name
+// that the loader looks up. Then no caller knows more of them than their name.
 void drafts_find_uncalled(struct draft *drafts, size_t count);
 
 #endif

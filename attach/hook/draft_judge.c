@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Of a larger function only the beginning is decoded: branch_scan sees far branches, and short ones do not reach so far
+// Only the beginning of a larger function is decoded: branch_scan sees far branches, and short ones do not reach so far
 // (draft_branches.c).
 #define DECODED_MAX       (1u << 16)
 #define PADDING_SEEN      32u  // bytes behind a function's end

@@ -26,7 +26,7 @@ struct run {
 	struct mark *marks; // of each byte; owned
 };
 
-// To be looked at.
+// A place that is still to be looked at.
 struct place {
 	uint32_t run, offset;
 };

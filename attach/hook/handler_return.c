@@ -112,7 +112,7 @@ static struct hs_error *check_stack(const struct search *search, const struct fr
 }
 
 // A handler on an alternate stack may have interrupted another handler, whose frame is on the stack that it came from.
-// Of all these stacks together `most` bytes are looked at.
+// Looks at no more than `most` bytes of all these stacks together.
 static struct hs_error *check_thread(const struct search *search, const struct frozen_thread *thread, uint64_t most)
 {
 	struct stack_list stacks = { .sps = { thread->registers.rsp }, .count = 1 };

@@ -272,7 +272,7 @@ static void take_words(struct draft *drafts, size_t count)
 	}
 }
 
-// Who asks for a function wants it, and not the rest without it.
+// A user who asks for a function wants it, and not the rest without it.
 static struct hs_error *refuse_without_additions(const struct draft *drafts, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {

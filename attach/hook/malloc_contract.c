@@ -44,7 +44,7 @@ struct survey {
 	unsigned round, depth;
 	uint64_t bytes; // that were looked at
 	bool has_grown; // some effects have, in this round
-	// Of the function that is looked at:
+	// The function that is looked at:
 	const struct module *module;
 	bool in_place;
 	unsigned *effects;

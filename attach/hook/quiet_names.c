@@ -124,7 +124,7 @@ static const char *const throwing[] = {
 	"__cxa_throw",          "pthread_exit",
 };
 
-// Of the C library: they call functions of the program's, which may do anything.
+// Functions of the C library that call functions of the program's, which may do anything.
 static const char *const calling_back[] = {
 	"__libc_start_main",
 	"bsearch",

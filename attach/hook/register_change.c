@@ -39,7 +39,7 @@ struct register_search {
 		uint64_t address, target;
 	} slots[SLOTS_MAX];
 	size_t slot_count;
-	// Of one function:
+	// The state of one function:
 	uint64_t seen[SEEN_SIZE]; // a hash table of instructions' addresses
 	size_t seen_count;
 	struct seen_function functions[FUNCTIONS_MAX];
@@ -287,8 +287,8 @@ static void look_at_function(struct register_search *search, uint64_t address, s
 		look_from(search, &function, function.places[--function.place_count]);
 	search->depth--;
 	search->is_cut |= function.is_cut;
-	// Who pushes a register and pops it keeps it, whatever is called in between. (rax is pushed to move the stack
-	// pointer.)
+	// A function that pushes a register and pops it keeps it, whatever is called in between. (rax is pushed to move
+	// the stack pointer.)
 	saved = function.pushed & (function.is_cut ? HS_SCRATCH_REGISTERS : function.popped) & HS_SCRATCH_REGISTERS &
 		~UINT16_C(1);
 	function.result->written =

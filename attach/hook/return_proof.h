@@ -8,9 +8,9 @@
 #include "attach/hook/hook_draft.h"
 #include "attach/process/memory.h"
 
-// Of each function that the user has added, and for which nobody gives his word (VERDICT_may_unwind): what its code
-// says. VERDICT_ok where it is proved; VERDICT_may_unwind where it is not, with `reaches_above` where it is seen to
-// find other things on the stack below a frame of ours; else what speaks against a hook at its start.
+// Judges by its code each function that the user has added, and for which nobody gives his word (VERDICT_may_unwind):
+// VERDICT_ok where it is proved; VERDICT_may_unwind where it is not, with `reaches_above` where it is seen to find
+// other things on the stack below a frame of ours; else what speaks against a hook at its start.
 void return_proof_judge(struct draft *drafts, size_t count, const struct module_list *modules,
 			const struct target_memory *memory);
 

@@ -21,9 +21,9 @@ bool watched_is_wanted(const struct draft *draft);
 size_t watched_find(struct draft *drafts, size_t count, const struct target_memory *memory, struct draft *ways,
 		    size_t room);
 
-// Of the functions of one module that watched_find has found, those are to be hooked that are not seen otherwise, and
-// with them all that give blocks back; none if one of these cannot be. Those that the user has added are hooked
-// whatever the others are.
+// Decides which functions of one module, among those that watched_find has found, are hooked: those that are not seen
+// otherwise, and with them all that give blocks back; none if one of these cannot be. Those that the user has added are
+// hooked whatever the others are.
 void watched_decide(struct draft *drafts, size_t count, const struct draft *ways, size_t way_count);
 
 // A function is hooked with all its exit points, or not at all.

@@ -39,7 +39,7 @@ dev_t memory_file_device(void)
 	return device;
 }
 
-// Of the file behind a mapping. false = it cannot be looked at: /proc/PID/map_files asks for privilege.
+// Reads the owner of the file behind a mapping. false = it cannot be looked at: /proc/PID/map_files asks for privilege.
 static bool read_mapped_owner(pid_t pid, const struct proc_map *map, uid_t *ret)
 {
 	HS_CLEANUP_CLOSE int handle = -1;
@@ -101,7 +101,7 @@ static bool read_status(int fd, struct stat *ret)
 	return ret->st_dev == memory_file_device();
 }
 
-// Of a handle, the file itself; what it is must be known.
+// Replaces *fd, where it is a handle (O_PATH), by a descriptor of the file itself. pre: it is known what the file is.
 static struct hs_error *open_handle(int *fd)
 {
 	char path[32];

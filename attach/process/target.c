@@ -201,7 +201,8 @@ static struct hs_error *read_all(pid_t pid, struct target_info *info)
 	return error;
 }
 
-// Of a process of somebody else nobody need know that /proc hides it (hidepid, proc(5)).
+// True only of a process that the tool may signal: nobody need know that /proc hides somebody else's (hidepid,
+// proc(5)).
 static bool exists(pid_t pid) { return kill(pid, 0) == 0; }
 
 struct hs_error *target_read(pid_t pid, struct target_info *ret)

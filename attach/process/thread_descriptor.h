@@ -29,8 +29,8 @@ void descriptor_tables_deinit(struct descriptor_tables *tables);
 // Whether the thread has one; it has none any more when it is about to be gone.
 bool descriptor_table_exists(pid_t pid, pid_t tid);
 
-// Of the tables of two threads, as kcmp(2): 0 = it is one, 1 and 2 an order, negative = not permitted, a thread is
-// gone, or no such call.
+// Compares the tables of two threads, as kcmp(2) does: 0 = it is one, 1 and 2 an order, negative = not permitted, a
+// thread is gone, or no such call.
 long descriptor_tables_compare(pid_t one, pid_t other);
 
 // Whether two threads have one table; false when the kernel does not tell, but for the same thread.

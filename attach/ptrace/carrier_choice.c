@@ -10,7 +10,7 @@
 #include <limits.h>
 #include <sys/syscall.h>
 
-// Of so many threads the own stack is looked at before the main thread's is taken.
+// How many threads' own stacks are looked at before the main thread's is taken.
 #define OWN_STACK_TRIES 16
 
 // Room for the frame, and for a signal's below: one may come before the mask is set, or after the tool is killed.

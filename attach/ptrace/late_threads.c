@@ -137,7 +137,7 @@ static bool is_any_thread(pid_t tid, void *context)
 	return true;
 }
 
-// Of threads that are made later none has a call to make: no thread makes another in a call of ours.
+// No thread that is made later has a call to make: no thread makes another in a call of ours.
 static void list_candidates(struct late_search *search)
 {
 	struct pid_set threads;

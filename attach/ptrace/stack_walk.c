@@ -42,8 +42,8 @@ static struct hs_error *copy_span(const struct target_memory *memory, uint64_t l
 	return error;
 }
 
-// Of the load segment that holds .eh_frame_hdr no more than that and .eh_frame, where section headers tell: a large
-// program's constants lie there too.
+// Takes no more of the load segment that holds .eh_frame_hdr than that and .eh_frame, where section headers tell: a
+// large program's constants lie there too.
 static void narrow(const struct elf_view *elf, uint64_t hdr, uint64_t hdr_size, uint64_t *low, uint64_t *high)
 {
 	uint64_t start, size;

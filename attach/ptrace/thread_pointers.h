@@ -14,7 +14,7 @@ struct thread_pointers {
 	size_t count;
 };
 
-// Of all threads as they were stopped.
+// Lists those of all threads, as they were stopped.
 struct hs_error *thread_pointers_list(const struct frozen_process *process, struct thread_pointers *ret) HS_MUST_CHECK;
 void thread_pointers_deinit(struct thread_pointers *pointers);
 

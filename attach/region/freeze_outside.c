@@ -25,7 +25,7 @@ struct search {
 	const struct region_access *region;
 	struct unwind_tables tables;
 	struct hs_error *error;
-	// Of the freeze that is looked at.
+	// About the freeze that is looked at.
 	struct region_part image;
 	struct slot_facts_list slots;
 	struct inside_search inside;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Of the first item whose tid is not below.
+// The index of the first item whose tid is not below.
 static size_t place_of(const struct looked_at_list *list, pid_t tid)
 {
 	size_t low = 0, high = list->count;

@@ -20,7 +20,7 @@ struct sampling_change {
 	struct sampling_settings settings; // SAMPLING_SET: these
 };
 
-// Of a new region, whose hooks do not record yet. `seed`: of the threads' random numbers.
+// Writes them into a new region, whose hooks do not record yet. `seed` is for the threads' random numbers.
 void sampling_settings_begin(struct region_header *header, const struct sampling_settings *settings, uint64_t seed,
 			     uint32_t ticks_per_us);
 

@@ -94,7 +94,7 @@ static inline uint64_t wide_entry_address(uint64_t piece, uint32_t entry)
 	return piece | (uint64_t)(entry >> HS_WIDE_REF_BITS) << 4;
 }
 
-// Of both parts: the indices that lead to an address's entry.
+// The indices that lead to an address's entry, in both parts.
 static inline uint32_t narrow_root_index(uint64_t address)
 {
 	return (uint32_t)(address >> (HS_NARROW_SHIFT + HS_LEAF_BITS + HS_MIDDLE_BITS)) |

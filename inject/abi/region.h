@@ -117,8 +117,8 @@ struct region_header {
 	_Alignas(64) uint64_t next_page; // number of the next page to hand out
 	// bits 0..31 ref of the first batch of free records, 32..63 a tag against ABA
 	_Alignas(64) uint64_t free_batches;
-	// Of the next part of the tables that is to be downsampled, from 1, with HS_DOWNSAMPLING_BY_BUDGET or without;
-	// 0 = nothing is downsampled.
+	// The next part of the tables that is to be downsampled, from 1, with HS_DOWNSAMPLING_BY_BUDGET or without; 0 =
+	// nothing is downsampled.
 	_Alignas(64) uint64_t downsampling_position;
 	uint32_t downsampling_rounds; // how often it was begun
 	uint32_t interval_floor;      // no interval is below it, since the region ran short of room; 0 = it has not

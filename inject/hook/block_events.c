@@ -275,7 +275,7 @@ static void look_for_end(struct thread_slot *slot, uint64_t place)
 		thread_slot_release(slot);
 }
 
-// Of a thread without a slot. The record itself stays unused; the block must not be shown as live.
+// For a thread without a slot. The record itself stays unused; the block must not be shown as live.
 static void goes_unseen(uint64_t block, struct block_place recorded_at)
 {
 	if (!is_recorded(recorded_at))

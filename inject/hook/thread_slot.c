@@ -215,7 +215,7 @@ static struct thread_slot *next_slot(const struct thread_slot *slot)
 	return page ? region_page(page) : NULL;
 }
 
-// Of a slot with a place of its own, so that readers look at it. The others are in a list.
+// Marks a slot with a place of its own, so that readers look at it. The others are in a list.
 static void mark_used(const struct thread_slot *slot)
 {
 	uint64_t index = (uint64_t)(slot - (const struct thread_slot *)region_at(HS_OFFSET_SLOTS));

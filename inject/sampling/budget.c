@@ -30,7 +30,7 @@ enum { FIRST_RECORD_NS = 500, FIRST_RELEASE_NS = 50 };
 
 static uint64_t ticks_of_ns(uint64_t ns) { return region()->ticks_per_us * ns / 1000; }
 
-// Of the present piece of the gap: what is still to pass.
+// How many bytes of the present piece of the gap are still to pass.
 static int64_t left_to_pass(struct thread_slot *slot)
 {
 	int64_t left = __atomic_load_n(credit_countdown(slot), __ATOMIC_RELAXED);
@@ -51,7 +51,7 @@ void budget_begin(struct thread_slot *slot)
 	slot->release_false_positives = slot->large_records = slot->framed_calls = 0;
 }
 
-// Of one part in `part` of a window's budget.
+// One part in `part` of a window's budget.
 static uint64_t budget_ticks(uint64_t part)
 {
 	const struct region_header *header = region();

@@ -86,8 +86,8 @@ void budget_begin_anew(struct thread_slot *slot) HS_HIDDEN;
 // A part of a gap has passed.
 void budget_look(struct thread_slot *slot) HS_HIDDEN;
 
-// Of a gap, what may pass at once, bytes: then the thread looks at its budget. So one whose load has gone need not come
-// to a sample first.
+// How many bytes of a gap may pass at once: then the thread looks at its budget. So one whose load has gone need not
+// come to a sample first.
 #define BUDGET_PIECE (UINT64_C(1) << 18)
 
 // Releases in the C code of which one is timed.

@@ -38,7 +38,7 @@ static inline struct block_place block_place_find(uint64_t address)
 	return place_at(PLACE_sample, HS_UNLIKELY(sample_table_is_used()) ? sample_table_find(address) : NULL);
 }
 
-// Of any address.
+// Where the record of any address is.
 static inline struct block_place recorded(uint64_t address)
 {
 	if (HS_UNLIKELY(!live_table_covers(address)) || (bloom_in_use() && bloom_excludes(address)))

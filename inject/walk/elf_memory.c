@@ -76,7 +76,7 @@ static const struct elf_header *find_header(uint64_t bias, uint64_t dynamic)
 	}
 	if (lowest == UINT64_MAX)
 		return NULL;
-	// Of the pages below nothing is known: the header may be in no segment.
+	// Nothing is known of the pages below: the header may be in no segment.
 	page = lowest & ~(uint64_t)(HS_PAGE_SIZE - 1);
 	return page >= bias && page && is_header((const struct elf_header *)page, bias, dynamic)
 		       ? (const struct elf_header *)page

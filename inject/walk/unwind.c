@@ -374,7 +374,7 @@ static void keep_stack(struct thread_slot *slot, uint32_t top, const struct entr
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		slot->kept_generation = generation;
 	}
-	// Of two that are taken, one by chance.
+	// One of two that are taken, by chance.
 	if (kept->sp && (!kept_stack_neighbour(kept)->sp || slot->ticks_left & 1))
 		kept = kept_stack_neighbour(kept);
 	kept->sp = 0; // a longjmp out of here must not leave half a stack

@@ -214,7 +214,7 @@ static void note_pending(struct work *work, struct thread_slot *slot)
 								   .generation = work->cut->generation };
 }
 
-// Of the slots in pages, those that nobody had when they were copied.
+// Copies those slots in pages that did not exist yet when the slots were copied.
 static struct hs_error *copy_new_extra_slots(struct work *work)
 {
 	struct region_header *header = writable(work, table_header(&work->view));

@@ -56,7 +56,7 @@ static void give_lock(int fd)
 	(void)fcntl(fd, F_OFD_SETLK, &lock);
 }
 
-// Of the kinds of files that have seals, huge pages are no memory to be mapped: reading a hole there can raise SIGBUS.
+// Files of huge pages have seals as well, but are no memory to be mapped: reading a hole there can raise SIGBUS.
 static bool map_region(struct running_cut *cut)
 {
 	const struct region_access *access = cut->access;

@@ -29,7 +29,7 @@ struct hs_error *table_copy_take_room(struct table_copy *copy, uint64_t size)
 void table_copy_forget_shared(const struct table_copy *copy, uint64_t start, uint64_t end)
 {
 	start &= ~(uint64_t)(HS_PAGE_SIZE - 1);
-	// Of memory that is shared this gives up the mapping of the pages, not what is in them. Where it fails, the
+	// If the memory is shared, this gives up the mapping of the pages, not what is in them. Where it fails, the
 	// tool is only larger.
 	(void)madvise((void *)(uintptr_t)(copy->shared + start), end - start, MADV_DONTNEED);
 }
@@ -133,7 +133,7 @@ struct hs_error *table_copy_slot(const struct region_access *access, uint64_t of
 	return copy_range(access, offset, offset + offsetof(struct thread_slot, walk), copy);
 }
 
-// Of each slot with a place of its own that was ever taken. The others are in pages.
+// Copies each slot with a place of its own that was ever taken. The others are in pages.
 static struct hs_error *copy_slots(const struct region_access *access, const struct region_header *header,
 				   struct table_copy *copy)
 {

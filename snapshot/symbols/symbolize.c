@@ -87,7 +87,7 @@ static void set_location(struct symbolizer *symbolizer, uint32_t index, const st
 	location->first_line = (uint32_t)(first_line + answer->first_line);
 	location->line_count = answer->line_count;
 	symbolizer->has_inlined[index] = answer->has_inlined;
-	// Of a function into which the allocator's own are inlined (Rust's), theirs go and it stays.
+	// Where the allocator's own functions are inlined into another one (Rust's), they go and it stays.
 	while (location->line_count > 1 && is_allocator_line(symbolizer, location->first_line)) {
 		location->first_line++;
 		location->line_count--;
