@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/io.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #include <errno.h>
@@ -18,22 +19,17 @@ struct hs_error *hs_read_file_at(int directory_fd, const char *path, size_t limi
 		return hs_error_system(errno, "cannot open %s", path);
 
 	HS_CLEANUP_FREE char *text = NULL;
-	size_t capacity = 0, size = 0;
+	size_t room = 0, size = 0;
 
 	// Files of /proc do not tell their size, so read until the end; and there 1 byte more than `limit` shows
 	// that the file is longer.
 	for (;;) {
-		if (capacity - size < 2) {
-			size_t wanted = capacity ? capacity * 2 : FIRST_READ_BYTES;
-			char *bigger = wanted > capacity ? realloc(text, wanted) : NULL;
-
-			if (!bigger)
+		if (room - size < 2) {
+			if (ARRAY_RESERVE(text, room ? room + 1 : FIRST_READ_BYTES, &room))
 				return &hs_error_no_memory;
-			text = bigger;
-			capacity = wanted;
 		}
 
-		ssize_t count = read(fd, text + size, capacity - size - 1);
+		ssize_t count = read(fd, text + size, room - size - 1);
 
 		if (count < 0 && errno == EINTR)
 			continue;

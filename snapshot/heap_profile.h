@@ -82,7 +82,7 @@ struct heap_profile {
 	struct profile_sample *samples;
 	size_t sample_count;
 	struct ledger_line *ledger;
-	size_t ledger_count;
+	size_t ledger_count, ledger_room;
 
 	int64_t time_ns;       // wall clock of the snapshot, UTC
 	int64_t duration_ns;   // since attach

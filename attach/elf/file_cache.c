@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/elf/file_cache.h"
 
+#include "base/array.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,7 @@ struct kept_file {
 static struct {
 	bool is_used;
 	struct kept_file *items;
-	size_t count;
+	size_t count, room;
 } cache;
 
 void file_cache_begin(void) { cache.is_used = true; }
@@ -28,7 +30,7 @@ void file_cache_end(void)
 	}
 	free(cache.items);
 	cache.items = NULL;
-	cache.count = 0;
+	cache.count = cache.room = 0;
 	cache.is_used = false;
 }
 
@@ -44,7 +46,7 @@ static struct kept_file *find(const struct proc_map *map)
 
 void file_cache_keep(const struct proc_map *map, struct file_copy *copy)
 {
-	struct kept_file *known = find(map), *items;
+	struct kept_file *known = find(map);
 	char *name;
 
 	if (!cache.is_used)
@@ -55,13 +57,12 @@ void file_cache_keep(const struct proc_map *map, struct file_copy *copy)
 		return;
 	}
 	name = strdup(map->name);
-	items = name ? realloc(cache.items, (cache.count + 1) * sizeof(*items)) : NULL;
-	if (!items) { // then the next plan may have to be made again
+	if (!name ||
+	    ARRAY_RESERVE(cache.items, cache.count + 1, &cache.room)) { // then the next plan may have to be made again
 		free(name);
 		return;
 	}
-	cache.items = items;
-	items[cache.count++] = (struct kept_file){
+	cache.items[cache.count++] = (struct kept_file){
 		.device = makedev(map->device_major, map->device_minor),
 		.inode = map->inode,
 		.name = name,

@@ -2,6 +2,7 @@
 #include "attach/elf/file_pages.h"
 
 #include "attach/elf/mapped_file.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/live_thread.h"
 
@@ -88,18 +89,15 @@ static void open_file(struct reading *reading, const struct proc_map *map)
 
 static struct file_page *add_page(struct file_pages *pages, const struct proc_map *map, uint64_t address)
 {
-	struct file_page *items = realloc(pages->items, (pages->count + 1) * sizeof(*items));
-
-	if (!items)
+	if (ARRAY_RESERVE(pages->items, pages->count + 1, &pages->room))
 		return NULL;
-	pages->items = items;
-	items[pages->count] = (struct file_page){
+	pages->items[pages->count] = (struct file_page){
 		.address = address,
 		.device = makedev(map->device_major, map->device_minor),
 		.inode = map->inode,
 		.offset = offset_in(map, address),
 	};
-	return &items[pages->count];
+	return &pages->items[pages->count];
 }
 
 static void read_page(struct reading *reading, uint64_t address, struct file_pages *pages)

@@ -23,7 +23,7 @@ struct file_page {
 
 struct file_pages {
 	struct file_page *items;
-	size_t count;
+	size_t count, room;
 };
 
 // Adds the pages that the hooks lie in; with `modules`, from what is already read of these, else from the files

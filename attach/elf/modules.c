@@ -8,6 +8,7 @@
 #include "attach/elf/program_kind.h"
 #include "attach/guard/own_descriptors.h"
 #include "attach/guard/standstill.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/live_thread.h"
@@ -136,18 +137,11 @@ static void deinit_module(struct module *module)
 }
 
 // Takes over *module.
-static struct hs_error *append_module(struct module_list *modules, size_t *capacity, struct module *module)
+static struct hs_error *append_module(struct module_list *modules, size_t *room, struct module *module)
 {
-	if (modules->count == *capacity) {
-		size_t more = *capacity ? *capacity * 2 : 64;
-		struct module *items = realloc(modules->items, more * sizeof(*items));
-
-		if (!items) {
-			deinit_module(module);
-			return &hs_error_no_memory;
-		}
-		modules->items = items;
-		*capacity = more;
+	if (ARRAY_RESERVE(modules->items, modules->count + 1, room)) {
+		deinit_module(module);
+		return &hs_error_no_memory;
 	}
 	modules->items[modules->count++] = *module;
 	return NULL;
@@ -242,7 +236,7 @@ static struct hs_error *read_all(pid_t pid, const struct proc_maps *maps, const 
 				 const struct start_facts *facts, struct module_list *modules)
 {
 	struct hs_error *error = NULL;
-	size_t capacity = 0;
+	size_t room = 0;
 
 	for (size_t i = 0; i < maps->count && !error; i++) {
 		const struct proc_map *map = &maps->items[i];
@@ -267,7 +261,7 @@ static struct hs_error *read_all(pid_t pid, const struct proc_maps *maps, const 
 			module.is_go = !is_vdso && program_is_go(&module.elf);
 			module.is_main = facts->program_headers && holds(&module, facts->program_headers);
 			module.is_loader = facts->loader && holds(&module, facts->loader);
-			error = append_module(modules, &capacity, &module);
+			error = append_module(modules, &room, &module);
 		}
 	}
 	return error;

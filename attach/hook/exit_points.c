@@ -2,6 +2,7 @@
 #include "attach/hook/exit_points.h"
 
 #include "attach/hook/relocate.h"
+#include "base/array.h"
 #include "inject/abi/limits.h"
 
 #include <stdlib.h>
@@ -72,18 +73,10 @@ static bool add_run(struct walk *walk, const struct whole_function *function)
 
 static void look_later(struct walk *walk, struct place place)
 {
-	if (walk->open_count == walk->open_room) {
-		size_t room = walk->open_room ? 2 * walk->open_room : 64;
-		struct place *open = realloc(walk->open, room * sizeof(*open));
-
-		if (!open) {
-			fail(walk, VERDICT_not_decodable);
-			return;
-		}
-		walk->open = open;
-		walk->open_room = room;
-	}
-	walk->open[walk->open_count++] = place;
+	if (ARRAY_RESERVE(walk->open, walk->open_count + 1, &walk->open_room))
+		fail(walk, VERDICT_not_decodable);
+	else
+		walk->open[walk->open_count++] = place;
 }
 
 // An instruction that can be reached with such a stack. It is looked at once, and once more when less is known of rbp

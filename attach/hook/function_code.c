@@ -2,6 +2,7 @@
 #include "attach/hook/function_code.h"
 
 #include "attach/hook/exit_points.h"
+#include "base/array.h"
 
 #include <stdlib.h>
 
@@ -53,15 +54,8 @@ struct function_code function_codes_find(struct function_codes *codes, const str
 		if (codes->items[i].address == address)
 			return codes->items[i];
 	function = read_function(codes->memory, module, address);
-	if (codes->count == codes->room) {
-		size_t room = codes->room ? 2 * codes->room : 64;
-		struct function_code *grown = realloc(codes->items, room * sizeof(*grown));
-
-		if (!grown)
-			return function;
-		codes->items = grown;
-		codes->room = room;
-	}
+	if (ARRAY_RESERVE(codes->items, codes->count + 1, &codes->room))
+		return function;
 	return codes->items[codes->count++] = function;
 }
 

@@ -3,6 +3,7 @@
 
 #include "attach/hook/allocator_table.h"
 #include "attach/hook/branch_scan.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "inject/abi/limits.h"
 
@@ -66,17 +67,9 @@ static const struct allocator_name *find_name(const struct search *search, const
 static bool add_mention(struct search *search, const struct allocator_name *row, const struct hook_addition *addition,
 			const struct elf_symbol *symbol)
 {
-	if (search->mention_count == search->mention_room) {
-		size_t room = search->mention_room ? 2 * search->mention_room : 64;
-		struct mention *grown = reallocarray(search->mentions, room, sizeof(*grown));
-
-		if (!grown) {
-			search->error = &hs_error_no_memory;
-			return false;
-		}
-		search->mentions = grown;
-		search->mention_room = room;
-	}
+	search->error = ARRAY_RESERVE(search->mentions, search->mention_count + 1, &search->mention_room);
+	if (search->error)
+		return false;
 	search->mentions[search->mention_count++] = (struct mention){ row, addition, *symbol };
 	return true;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/process/pid_set.h"
 
+#include "base/array.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,24 +14,16 @@ static int compare(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-static void add(struct pid_set *set, size_t *capacity, pid_t pid)
+static void add(struct pid_set *set, size_t *room, pid_t pid)
 {
-	if (set->count == *capacity) {
-		size_t more = *capacity ? 2 * *capacity : 64;
-		pid_t *pids = realloc(set->pids, more * sizeof(*pids));
-
-		if (!pids)
-			return;
-		set->pids = pids;
-		*capacity = more;
-	}
-	set->pids[set->count++] = pid;
+	if (!ARRAY_RESERVE(set->pids, set->count + 1, room))
+		set->pids[set->count++] = pid;
 }
 
 void pid_set_list(const char *directory, bool (*include)(pid_t, void *), void *context, struct pid_set *ret)
 {
 	DIR *stream = opendir(directory);
-	size_t capacity = 0;
+	size_t room = 0;
 
 	*ret = (struct pid_set){ 0 };
 	if (!stream)
@@ -38,7 +32,7 @@ void pid_set_list(const char *directory, bool (*include)(pid_t, void *), void *c
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10); // 0 for all that is no number
 
 		if (pid > 0 && include(pid, context))
-			add(ret, &capacity, pid);
+			add(ret, &room, pid);
 	}
 	closedir(stream);
 	if (ret->count > 0)

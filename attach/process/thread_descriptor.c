@@ -2,6 +2,7 @@
 #include "attach/process/thread_descriptor.h"
 
 #include "attach/process/target_access.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/live_thread.h"
 #include "base/proc_file.h"
@@ -75,25 +76,21 @@ static int order_of_tables(const void *left, const void *right)
 	return order == 1 ? -1 : order == 2 ? 1 : 0;
 }
 
-static void add_thread(struct descriptor_tables *tables, pid_t tid)
+static void add_thread(struct descriptor_tables *tables, size_t *room, pid_t tid)
 {
-	pid_t *bigger = reallocarray(tables->tids, tables->count + 1, sizeof(*bigger));
-
-	if (!bigger)
-		return;
-	tables->tids = bigger;
-	bigger[tables->count++] = tid;
+	if (!ARRAY_RESERVE(tables->tids, tables->count + 1, room))
+		tables->tids[tables->count++] = tid;
 }
 
 void descriptor_tables_list(pid_t pid, struct descriptor_tables *ret)
 {
 	pid_t first = hs_live_thread(pid);
-	size_t kept = 1;
+	size_t kept = 1, room = 0;
 	DIR *directory;
 	char path[64];
 
 	*ret = (struct descriptor_tables){ 0 };
-	add_thread(ret, first);
+	add_thread(ret, &room, first);
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	directory = opendir(path);
 	for (struct dirent *entry; directory && (entry = readdir(directory));) {
@@ -101,7 +98,7 @@ void descriptor_tables_list(pid_t pid, struct descriptor_tables *ret)
 
 		if (tid > 0 && tid != first && descriptor_tables_compare(first, tid) > 0 &&
 		    descriptor_table_exists(pid, tid))
-			add_thread(ret, tid);
+			add_thread(ret, &room, tid);
 	}
 	if (directory)
 		closedir(directory);

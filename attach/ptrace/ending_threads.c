@@ -3,6 +3,7 @@
 
 #include "attach/process/thread_facts.h"
 #include "attach/ptrace/stop_wait.h"
+#include "base/array.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -60,15 +61,8 @@ static bool note(pid_t tid)
 {
 	if (is_noted(tid))
 		return true;
-	if (noted.count == noted.room) {
-		size_t room = noted.room ? 2 * noted.room : 64;
-		pid_t *tids = realloc(noted.tids, room * sizeof(*tids));
-
-		if (!tids)
-			return false;
-		noted.tids = tids;
-		noted.room = room;
-	}
+	if (ARRAY_RESERVE(noted.tids, noted.count + 1, &noted.room))
+		return false;
 	noted.tids[noted.count++] = tid;
 	return true;
 }

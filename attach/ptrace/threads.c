@@ -15,6 +15,7 @@
 #include "attach/ptrace/seize_guard.h"
 #include "attach/ptrace/stop_wait.h"
 #include "attach/ptrace/thread_release.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/proc_file.h"
@@ -30,7 +31,7 @@
 
 struct freezer {
 	struct frozen_process *process;
-	size_t capacity;
+	size_t room;
 	uint64_t deadline; // CLOCK_MONOTONIC, ns
 	struct pid_set user_threads;
 	pid_t left_out; // a live thread that could not be seized in the last pass; 0 = none
@@ -60,15 +61,8 @@ static struct hs_error *add_thread(struct freezer *freezer, pid_t tid)
 {
 	struct frozen_process *process = freezer->process;
 
-	if (process->count == freezer->capacity) {
-		size_t capacity = freezer->capacity ? 2 * freezer->capacity : 64;
-		struct frozen_thread *threads = realloc(process->threads, capacity * sizeof(*threads));
-
-		if (!threads)
-			return &hs_error_no_memory;
-		process->threads = threads;
-		freezer->capacity = capacity;
-	}
+	if (ARRAY_RESERVE(process->threads, process->count + 1, &freezer->room))
+		return &hs_error_no_memory;
 	process->threads[process->count++] = (struct frozen_thread){ .tid = tid };
 	return NULL;
 }
@@ -465,7 +459,7 @@ struct hs_error *threads_run_on(struct frozen_process *process, bool (*chosen)(c
 		if (stays)
 			process->threads[left++] = *thread;
 	}
-	freezer.capacity = process->count;
+	freezer.room = process->count;
 	process->count = left;
 	if (!error) {
 		usleep(wait_us);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/region/looked_at.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,15 +36,8 @@ struct hs_error *looked_at_make(struct looked_at_list *list, pid_t tid, struct l
 	*ret = looked_at_find(list, tid);
 	if (*ret)
 		return NULL;
-	if (list->count == list->room) {
-		size_t room = list->room ? list->room * 2 : 64;
-		struct looked_at *items = reallocarray(list->items, room, sizeof(*items));
-
-		if (!items)
-			return &hs_error_no_memory;
-		list->items = items;
-		list->room = room;
-	}
+	if (ARRAY_RESERVE(list->items, list->count + 1, &list->room))
+		return &hs_error_no_memory;
 	memmove(list->items + place + 1, list->items + place, (list->count - place) * sizeof(*list->items));
 	list->count++;
 	*ret = &list->items[place];

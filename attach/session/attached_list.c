@@ -5,6 +5,7 @@
 #include "attach/region/region_access.h"
 #include "attach/session/inherited.h"
 #include "attach/session/leftovers.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/proc_file.h"
@@ -157,7 +158,7 @@ struct hs_error *attached_list(struct attached_process **list_ret, size_t *count
 {
 	DIR *directory = opendir("/proc");
 	struct attached_process *list = NULL;
-	size_t count = 0;
+	size_t count = 0, room = 0;
 
 	*hidden_ret = 0;
 	if (!directory)
@@ -165,7 +166,7 @@ struct hs_error *attached_list(struct attached_process **list_ret, size_t *count
 	for (struct dirent *entry; (entry = readdir(directory));) {
 		char *end;
 		long pid = strtol(entry->d_name, &end, 10);
-		struct attached_process process, *bigger;
+		struct attached_process process;
 		struct hs_error *error;
 
 		if (*end || pid <= 0)
@@ -179,13 +180,11 @@ struct hs_error *attached_list(struct attached_process **list_ret, size_t *count
 			hs_error_destroy(error);
 			continue;
 		}
-		bigger = reallocarray(list, count + 1, sizeof(*list));
-		if (!bigger) {
+		if (ARRAY_RESERVE(list, count + 1, &room)) {
 			free(list);
 			closedir(directory);
 			return &hs_error_no_memory;
 		}
-		list = bigger;
 		list[count++] = process;
 	}
 	closedir(directory);

@@ -5,6 +5,7 @@
 #include "attach/process/memory_file.h"
 #include "attach/process/memory_sharers.h"
 #include "attach/process/thread_descriptor.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "inject/abi/limits.h"
@@ -23,12 +24,9 @@ static const uint64_t stop_enough_ns = 20000000;
 
 static struct hs_error *add(struct leftover_descriptors *list, pid_t tid, int64_t number)
 {
-	struct leftover_descriptor *bigger = reallocarray(list->items, list->count + 1, sizeof(*bigger));
-
-	if (!bigger)
+	if (ARRAY_RESERVE(list->items, list->count + 1, &list->room))
 		return &hs_error_no_memory;
-	list->items = bigger;
-	bigger[list->count++] = (struct leftover_descriptor){ tid, number };
+	list->items[list->count++] = (struct leftover_descriptor){ tid, number };
 	return NULL;
 }
 

@@ -19,7 +19,7 @@ struct leftover_descriptors {
 		pid_t tid; // a thread that has it
 		int64_t number;
 	} * items; // owned
-	size_t count;
+	size_t count, room;
 };
 
 // In all tables of descriptors of the process. Those that cannot be listed count as none. HS_ERROR_INTERRUPTED.

@@ -2,6 +2,7 @@
 #include "proto/pprof/pprof_stacks.h"
 
 #include "base/cleanup.h"
+#include "base/hash_table.h"
 
 #include <string.h>
 
@@ -45,53 +46,59 @@ static void add_values(struct pprof_stack *to, const struct pprof_stack *from)
 	to->live_bytes_variance += from->live_bytes_variance;
 }
 
-static bool same_key(const struct pprof_stack *a, const struct pprof_stack *b)
+static bool same_key(const void *elements, uint32_t number, const void *wanted)
 {
+	const struct pprof_stack *a = (const struct pprof_stack *)elements + number, *b = wanted;
+
 	return a->samples_per_block == b->samples_per_block && a->frame_count == b->frame_count &&
 	       (a->frame_count == 0 || memcmp(a->frames, b->frames, a->frame_count * sizeof(*a->frames)) == 0);
 }
 
-// FNV-1a over the number and the indices.
-static uint64_t hash_key(const struct pprof_stack *stack)
+// Over the number and the indices. Keyed: which stacks there are, the target has chosen.
+static uint64_t hash_of(const struct hash_table *table, const struct pprof_stack *stack)
 {
-	uint64_t value = (0xcbf29ce484222325u ^ stack->samples_per_block) * 0x100000001b3u;
+	return keyed_hash(&table->key, stack->frames, stack->frame_count * sizeof(*stack->frames)) ^
+	       hash_table_word_hash(table, stack->samples_per_block);
+}
 
-	for (uint32_t i = 0; i < stack->frame_count; i++)
-		value = (value ^ stack->frames[i]) * 0x100000001b3u;
-	return value ^ value >> 29;
+// pre: room for one more in `stacks`
+static struct hs_error *add_stack(struct hash_table *table, const struct pprof_stack *stack, struct pprof_stack *stacks,
+				  size_t *count)
+{
+	struct hs_error *error = hash_table_reserve(table);
+	struct hash_slot *slot;
+	uint64_t hash;
+
+	if (error)
+		return error;
+	hash = hash_of(table, stack);
+	slot = hash_table_find(table, hash, same_key, stacks, stack);
+	if (hash_slot_is_used(slot)) {
+		add_values(&stacks[hash_slot_number(slot)], stack);
+	} else {
+		hash_table_put(table, slot, hash, (uint32_t)*count);
+		stacks[(*count)++] = *stack;
+	}
+	return NULL;
 }
 
 struct hs_error *pprof_stacks_build(const struct heap_profile *profile, struct pprof_stack **stacks_ret,
 				    size_t *count_ret)
 {
-	size_t slot_count = 16, count = 0;
-
-	while (slot_count < profile->sample_count * 2)
-		slot_count *= 2;
-
-	// Open addressing: index + 1 into stacks, 0 = free; at least a half stays free.
-	HS_CLEANUP_FREE size_t *slots = calloc(slot_count, sizeof(*slots));
 	HS_CLEANUP_FREE struct pprof_stack *stacks = calloc(profile->sample_count + 1, sizeof(*stacks));
+	struct hs_error *error = stacks ? NULL : &hs_error_no_memory;
+	struct hash_table table = { 0 };
+	size_t count = 0;
 
-	if (!slots || !stacks)
-		return &hs_error_no_memory;
-	for (size_t i = 0; i < profile->sample_count; i++) {
+	for (size_t i = 0; i < profile->sample_count && !error; i++) {
 		struct pprof_stack stack = visible_stack(profile, &profile->samples[i]);
 
-		if (is_empty(&stack))
-			continue;
-
-		size_t slot = hash_key(&stack) & (slot_count - 1);
-
-		while (slots[slot] && !same_key(&stacks[slots[slot] - 1], &stack))
-			slot = (slot + 1) & (slot_count - 1);
-		if (slots[slot]) {
-			add_values(&stacks[slots[slot] - 1], &stack);
-		} else {
-			stacks[count++] = stack;
-			slots[slot] = count;
-		}
+		if (!is_empty(&stack))
+			error = add_stack(&table, &stack, stacks, &count);
 	}
+	hash_table_deinit(&table);
+	if (error)
+		return error;
 	*stacks_ret = HS_STEAL_POINTER(stacks);
 	*count_ret = count;
 	return NULL;

@@ -7,20 +7,18 @@
 #define HEAPSNAP_PROTO_PPROF_STRING_TABLE_H
 
 #include "base/error.h"
-#include "base/keyed_hash.h"
+#include "base/hash_table.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-// Zeroed = empty and without memory. Invariant: a power of two of slots, at least a half of them free.
+// Zeroed = empty and without memory.
 struct string_table {
 	char *text; // the strings, each with its 0 byte
-	size_t text_size, text_capacity;
+	size_t text_size, text_room;
 	size_t *offsets; // of string i in text
-	size_t count, capacity;
-	uint32_t *slots; // index + 1 of a string; 0 = free
-	size_t slot_count;
-	struct hash_key key;
+	size_t count, room;
+	struct hash_table numbers; // by text
 };
 
 // An initialized table holds "" as string 0.

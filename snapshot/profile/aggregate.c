@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/profile/aggregate.h"
 
+#include "base/array.h"
 #include "snapshot/profile/word_index.h"
 
 #include <errno.h>
@@ -20,16 +21,9 @@ struct work {
 
 static struct stack_totals *append(struct work *work, struct stack_list *list, uint32_t ref, uint32_t samples)
 {
-	if (list->count == list->room) {
-		size_t room = list->room ? list->room * 2 : 1024;
-		struct stack_totals *items = reallocarray(list->items, room, sizeof(*items));
-
-		if (!items) {
-			work->no_memory = true;
-			return NULL;
-		}
-		list->items = items;
-		list->room = room;
+	if (ARRAY_RESERVE(list->items, list->count + 1, &list->room)) {
+		work->no_memory = true;
+		return NULL;
 	}
 	list->items[list->count] = (struct stack_totals){ .node = ref, .samples_per_block = samples };
 	return &list->items[list->count++];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/profile/ledger.h"
 
+#include "base/array.h"
 #include "base/io.h"
 #include "inject/abi/payload_header.h"
 
@@ -50,17 +51,14 @@ static const char *const verdict_texts[] = {
 static struct hs_error *add_line(struct heap_profile *profile, const char *name, char *text, uint64_t value,
 				 bool is_loss)
 {
-	struct ledger_line *lines = reallocarray(profile->ledger, profile->ledger_count + 1, sizeof(*lines));
 	char *copy = strdup(name);
 
-	if (lines)
-		profile->ledger = lines;
-	if (!lines || !copy || !text) {
+	if (!copy || !text || ARRAY_RESERVE(profile->ledger, profile->ledger_count + 1, &profile->ledger_room)) {
 		free(copy);
 		free(text);
 		return &hs_error_no_memory;
 	}
-	lines[profile->ledger_count++] = (struct ledger_line){ copy, text, value, is_loss };
+	profile->ledger[profile->ledger_count++] = (struct ledger_line){ copy, text, value, is_loss };
 	return NULL;
 }
 

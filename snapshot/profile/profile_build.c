@@ -2,6 +2,7 @@
 #include "snapshot/profile/profile_build.h"
 
 #include "attach/process/code_names.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "snapshot/profile/word_index.h"
 
@@ -20,22 +21,6 @@ struct builder {
 	uint32_t *module_mapping; // by module: mapping made for an unloaded one, NO_INDEX = none yet
 	uint32_t unknown_mapping; // for code in no mapping
 };
-
-// Makes room for one more item of `size` bytes in a growing array.
-static bool make_room(void *array_pointer, size_t count, size_t *room, size_t size)
-{
-	void **array = array_pointer;
-	void *bigger;
-
-	if (count < *room)
-		return true;
-	*room = *room ? *room * 2 : 64;
-	bigger = reallocarray(*array, *room, size);
-	if (!bigger)
-		return false;
-	*array = bigger;
-	return true;
-}
 
 static char *hex(const uint8_t *bytes, uint32_t size)
 {
@@ -102,7 +87,7 @@ static uint32_t add_mapping(struct builder *builder, uint64_t start, uint64_t li
 	struct heap_profile *profile = builder->profile;
 	struct profile_mapping *mapping;
 
-	if (!make_room(&profile->mappings, profile->mapping_count, &builder->mapping_room, sizeof(*profile->mappings)))
+	if (ARRAY_RESERVE(profile->mappings, profile->mapping_count + 1, &builder->mapping_room))
 		return NO_INDEX;
 	mapping = &profile->mappings[profile->mapping_count];
 	*mapping = (struct profile_mapping){ .start = start, .limit = limit, .file_offset = offset };
@@ -183,8 +168,7 @@ static uint32_t location_of(struct builder *builder, uint64_t word)
 
 	if (index == NO_INDEX || !is_new)
 		return index;
-	if (!make_room(&profile->locations, profile->location_count, &builder->location_room,
-		       sizeof(*profile->locations)))
+	if (ARRAY_RESERVE(profile->locations, profile->location_count + 1, &builder->location_room))
 		return NO_INDEX;
 	location = &profile->locations[profile->location_count++];
 	*location = (struct profile_location){ .module = module < profile->module_count ? module : NO_INDEX };
@@ -269,7 +253,7 @@ static struct hs_error *add_sample(struct builder *builder, const struct stack_t
 			break; // no frame: says why the walk ended, and is counted in the ledger
 		location = location_of(builder, node->frame);
 		if (location == NO_INDEX ||
-		    !make_room(&profile->frames, profile->frame_count, &builder->frame_room, sizeof(*profile->frames)))
+		    ARRAY_RESERVE(profile->frames, profile->frame_count + 1, &builder->frame_room))
 			return &hs_error_no_memory;
 		profile->frames[profile->frame_count++] = location;
 		sample->frame_count++;

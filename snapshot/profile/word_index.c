@@ -1,63 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/profile/word_index.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
-#include <sys/random.h>
 
-// The highest bits of a product with an odd factor that nobody knows: the words come from the target, and with a known
-// factor it could choose them so that all begin their search at one place.
-static size_t start_of(const struct word_index *index, uint64_t word)
+static bool is_word(const void *elements, uint32_t number, const void *wanted)
 {
-	return (size_t)(word * index->factor >> (__builtin_clzll(index->table_size) + 1));
-}
-
-static void choose_factor(struct word_index *index)
-{
-	if (getrandom(&index->factor, sizeof(index->factor), GRND_NONBLOCK) != (ssize_t)sizeof(index->factor))
-		index->factor = UINT64_C(0x9e3779b97f4a7c15); // early at boot: slower at worst
-	index->factor |= 1;
-}
-
-static bool grow(struct word_index *index)
-{
-	size_t room = index->room ? index->room * 2 : 256;
-	uint64_t *words = reallocarray(index->words, room, sizeof(*words));
-	uint32_t *table;
-
-	if (!words)
-		return false;
-	index->words = words;
-	if (index->table_size == 0)
-		choose_factor(index);
-	table = calloc(room * 4, sizeof(*table));
-	if (!table)
-		return false;
-	free(index->table);
-	index->table = table;
-	index->table_size = room * 4;
-	index->room = room;
-	for (size_t i = 0; i < index->count; i++) {
-		size_t at = start_of(index, words[i]);
-
-		while (table[at])
-			at = (at + 1) & (index->table_size - 1);
-		table[at] = (uint32_t)i + 1;
-	}
-	return true;
+	return ((const uint64_t *)elements)[number] == *(const uint64_t *)wanted;
 }
 
 uint32_t word_index_add(struct word_index *index, uint64_t word, bool *new_ret)
 {
-	size_t at;
+	struct hash_slot *slot;
+	uint64_t hash;
 
 	*new_ret = false;
-	if (index->count == index->room && !grow(index))
+	if (ARRAY_RESERVE(index->words, index->count + 1, &index->room) || hash_table_reserve(&index->numbers))
 		return UINT32_MAX;
-	for (at = start_of(index, word); index->table[at]; at = (at + 1) & (index->table_size - 1))
-		if (index->words[index->table[at] - 1] == word)
-			return index->table[at] - 1;
-	index->words[index->count] = word;
-	index->table[at] = (uint32_t)++index->count;
+	hash = hash_table_word_hash(&index->numbers, word);
+	slot = hash_table_find(&index->numbers, hash, is_word, index->words, &word);
+	if (hash_slot_is_used(slot))
+		return hash_slot_number(slot);
+	hash_table_put(&index->numbers, slot, hash, (uint32_t)index->count);
+	index->words[index->count++] = word;
 	*new_ret = true;
 	return (uint32_t)index->count - 1;
 }
@@ -65,6 +31,6 @@ uint32_t word_index_add(struct word_index *index, uint64_t word, bool *new_ret)
 void word_index_deinit(struct word_index *index)
 {
 	free(index->words);
-	free(index->table);
+	hash_table_deinit(&index->numbers);
 	*index = (struct word_index){ 0 };
 }

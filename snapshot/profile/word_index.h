@@ -3,6 +3,8 @@
 #ifndef HEAPSNAP_SNAPSHOT_PROFILE_WORD_INDEX_H
 #define HEAPSNAP_SNAPSHOT_PROFILE_WORD_INDEX_H
 
+#include "base/hash_table.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,9 +12,7 @@
 struct word_index {
 	uint64_t *words; // in the order in which they came
 	size_t count, room;
-	uint32_t *table;   // open addressing: position in words + 1; 0 = free
-	size_t table_size; // power of two, more than twice count
-	uint64_t factor;   // of the hash; random, odd
+	struct hash_table numbers; // by word
 };
 
 // The number of `word`, added if it is new (*new_ret says which). UINT32_MAX = out of memory. A zeroed struct is an

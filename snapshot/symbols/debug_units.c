@@ -3,6 +3,7 @@
 // unit for each address. Here units are indexed once, and the functions of a unit when it is first asked.
 #include "snapshot/symbols/debug_units.h"
 
+#include "base/array.h"
 #include "snapshot/symbols/demangle.h"
 #include "snapshot/symbols/range_index.h"
 
@@ -17,12 +18,12 @@ struct debug_unit {
 	bool is_indexed;
 	struct range_index function_ranges; // value: index into functions
 	Dwarf_Die *functions;
-	size_t function_count, function_capacity;
+	size_t function_count, function_room;
 };
 
 struct debug_units {
 	struct debug_unit *items;
-	size_t count, capacity;
+	size_t count, room;
 	struct range_index ranges; // value: index into items
 };
 
@@ -43,15 +44,8 @@ static struct hs_error *add_ranges(struct range_index *index, Dwarf_Die *die, si
 
 static struct hs_error *add_unit(struct debug_units *units, Dwarf_Die *die)
 {
-	if (units->count == units->capacity) {
-		size_t wanted = units->capacity ? units->capacity * 2 : 64;
-		struct debug_unit *bigger = reallocarray(units->items, wanted, sizeof(*bigger));
-
-		if (!bigger)
-			return &hs_error_no_memory;
-		units->items = bigger;
-		units->capacity = wanted;
-	}
+	if (ARRAY_RESERVE(units->items, units->count + 1, &units->room))
+		return &hs_error_no_memory;
 	units->items[units->count] = (struct debug_unit){ .die = *die };
 	return add_ranges(&units->ranges, die, units->count++);
 }
@@ -100,15 +94,8 @@ static struct hs_error *add_function(struct debug_unit *unit, Dwarf_Die *die)
 	// Declarations and abstract functions have no code.
 	if (error || unit->function_ranges.count == ranges_before)
 		return error;
-	if (unit->function_count == unit->function_capacity) {
-		size_t wanted = unit->function_capacity ? unit->function_capacity * 2 : 64;
-		Dwarf_Die *bigger = reallocarray(unit->functions, wanted, sizeof(*bigger));
-
-		if (!bigger)
-			return &hs_error_no_memory;
-		unit->functions = bigger;
-		unit->function_capacity = wanted;
-	}
+	if (ARRAY_RESERVE(unit->functions, unit->function_count + 1, &unit->function_room))
+		return &hs_error_no_memory;
 	unit->functions[unit->function_count++] = *die;
 	return NULL;
 }

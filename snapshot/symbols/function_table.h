@@ -4,19 +4,17 @@
 #define HEAPSNAP_SNAPSHOT_SYMBOLS_FUNCTION_TABLE_H
 
 #include "base/error.h"
-#include "base/keyed_hash.h"
+#include "base/hash_table.h"
 #include "snapshot/heap_profile.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-// Zeroed = empty. Invariant: slot_count is 0 or a power of two, and at least a half of the slots is free.
+// Zeroed = empty.
 struct function_table {
 	struct profile_function *items;
-	size_t count, capacity;
-	uint32_t *slots; // index + 1 of an item; 0 = free
-	size_t slot_count;
-	struct hash_key key;
+	size_t count, room;
+	struct hash_table numbers; // by what a function is told apart by
 };
 
 // What a function is told apart by; as in struct profile_function, none NULL, not owned.

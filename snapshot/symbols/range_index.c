@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/symbols/range_index.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 
 struct hs_error *range_index_add(struct range_index *index, uint64_t low, uint64_t high, size_t value)
 {
 	if (low >= high)
 		return NULL;
-	if (index->count == index->capacity) {
-		size_t wanted = index->capacity ? index->capacity * 2 : 64;
-		struct range_index_item *bigger = reallocarray(index->items, wanted, sizeof(*bigger));
-
-		if (!bigger)
-			return &hs_error_no_memory;
-		index->items = bigger;
-		index->capacity = wanted;
-	}
+	if (ARRAY_RESERVE(index->items, index->count + 1, &index->room))
+		return &hs_error_no_memory;
 	index->items[index->count++] = (struct range_index_item){ low, high, high, value };
 	return NULL;
 }

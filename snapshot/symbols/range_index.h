@@ -18,7 +18,7 @@ struct range_index_item {
 // Zeroed = empty.
 struct range_index {
 	struct range_index_item *items;
-	size_t count, capacity;
+	size_t count, room;
 };
 
 // Empty and reversed ranges are left out.

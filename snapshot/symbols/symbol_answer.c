@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/symbols/symbol_answer.h"
 
+#include "base/array.h"
 #include "base/byte_cursor.h"
 #include "snapshot/symbols/symbol_messages.h"
 
@@ -40,23 +41,6 @@ static bool take_text(struct byte_cursor *cursor, uint32_t size, char buffer[SYM
 	return true;
 }
 
-static bool make_room(void **items, size_t count, size_t *capacity, size_t size)
-{
-	size_t wanted = *capacity ? *capacity * 2 : 256;
-	void *bigger;
-
-	if (count < *capacity)
-		return true;
-	if (wanted > UINT32_MAX)
-		return false;
-	bigger = reallocarray(*items, wanted, size);
-	if (!bigger)
-		return false;
-	*items = bigger;
-	*capacity = wanted;
-	return true;
-}
-
 static struct hs_error *take_function(struct symbol_answer *answer, struct byte_cursor *cursor)
 {
 	char name[SYMBOL_TEXT_MAX + 1], system_name[SYMBOL_TEXT_MAX + 1], file[SYMBOL_TEXT_MAX + 1];
@@ -75,8 +59,7 @@ static struct hs_error *take_function(struct symbol_answer *answer, struct byte_
 	// Each line of a location names one function, so more functions than lines are for nothing.
 	if (answer->text_bytes > TEXT_BYTES_MAX || answer->number_count >= answer->location_count * SYMBOL_LINES_MAX)
 		return bad("too many functions");
-	if (!make_room((void **)&answer->numbers, answer->number_count, &answer->number_capacity,
-		       sizeof(*answer->numbers)))
+	if (ARRAY_RESERVE(answer->numbers, answer->number_count + 1, &answer->number_room))
 		return &hs_error_no_memory;
 	error = function_table_add(
 		&answer->functions,
@@ -106,8 +89,8 @@ static struct hs_error *take_location(struct symbol_answer *answer, struct byte_
 		if (!byte_cursor_u32(cursor, &function) || !byte_cursor_u64(cursor, &line) ||
 		    function >= answer->number_count || line > INT64_MAX)
 			return bad("a line of no function");
-		if (!make_room((void **)&answer->lines, answer->line_count, &answer->line_capacity,
-			       sizeof(*answer->lines)))
+		if (answer->line_count == UINT32_MAX ||
+		    ARRAY_RESERVE(answer->lines, answer->line_count + 1, &answer->line_room))
 			return &hs_error_no_memory;
 		answer->lines[answer->line_count++] = (struct profile_line){ answer->numbers[function], (int64_t)line };
 	}

@@ -21,9 +21,9 @@ struct symbol_answer {
 	size_t location_count;
 	struct function_table functions;
 	uint32_t *numbers; // from the child's number of a function to its index in `functions`
-	size_t number_count, number_capacity;
+	size_t number_count, number_room;
 	struct profile_line *lines; // functions by their index in `functions`
-	size_t line_count, line_capacity;
+	size_t line_count, line_room;
 	uint64_t text_bytes; // of all functions so far
 };
 

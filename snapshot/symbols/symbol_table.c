@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/symbols/symbol_table.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,15 +11,8 @@ enum { ENCLOSED_LIMIT = 32 };
 
 struct hs_error *symbol_table_add(struct symbol_table *table, const struct symbol *symbol)
 {
-	if (table->count == table->capacity) {
-		size_t wanted = table->capacity ? table->capacity * 2 : 1024;
-		struct symbol *bigger = reallocarray(table->items, wanted, sizeof(*bigger));
-
-		if (!bigger)
-			return &hs_error_no_memory;
-		table->items = bigger;
-		table->capacity = wanted;
-	}
+	if (ARRAY_RESERVE(table->items, table->count + 1, &table->room))
+		return &hs_error_no_memory;
 	table->items[table->count++] = *symbol;
 	return NULL;
 }

@@ -21,7 +21,7 @@ struct symbol {
 // Zeroed = empty.
 struct symbol_table {
 	struct symbol *items;
-	size_t count, capacity;
+	size_t count, room;
 };
 
 struct hs_error *symbol_table_add(struct symbol_table *table, const struct symbol *symbol) HS_MUST_CHECK;

@@ -2,6 +2,7 @@
 #include "snapshot/symbols/symbolize.h"
 
 #include "attach/guard/interrupt.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -23,7 +24,7 @@ struct symbolizer {
 	struct module_files files;
 	struct function_table functions;
 	struct profile_line *lines;
-	size_t line_count;
+	size_t line_count, line_room;
 	bool *has_inlined; // of locations[i]: DWARF describes the function
 	uint64_t deadline_ns;
 	bool has_no_sandbox; // said once
@@ -51,13 +52,10 @@ static int compare_keys(const void *left, const void *right)
 static struct hs_error *take_lines(struct symbolizer *symbolizer, const struct symbol_answer *answer)
 {
 	HS_CLEANUP_FREE uint32_t *functions = calloc(answer->functions.count + 1, sizeof(*functions));
-	struct profile_line *lines =
-		reallocarray(symbolizer->lines, symbolizer->line_count + answer->line_count + 1, sizeof(*lines));
 	struct hs_error *error = NULL;
 
-	if (lines)
-		symbolizer->lines = lines;
-	if (!functions || !lines || symbolizer->line_count + answer->line_count > UINT32_MAX)
+	if (!functions || symbolizer->line_count + answer->line_count > UINT32_MAX ||
+	    ARRAY_RESERVE(symbolizer->lines, symbolizer->line_count + answer->line_count, &symbolizer->line_room))
 		return &hs_error_no_memory;
 	for (size_t i = 0; i < answer->functions.count && !error; i++) {
 		const struct profile_function *item = &answer->functions.items[i];
@@ -68,7 +66,7 @@ static struct hs_error *take_lines(struct symbolizer *symbolizer, const struct s
 			&functions[i]);
 	}
 	for (size_t i = 0; i < answer->line_count && !error; i++)
-		lines[symbolizer->line_count++] =
+		symbolizer->lines[symbolizer->line_count++] =
 			(struct profile_line){ functions[answer->lines[i].function], answer->lines[i].line };
 	return error;
 }
