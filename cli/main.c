@@ -2,6 +2,8 @@
 #include "base/test_variable.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/help.h"
+#include "cli/version.h"
 #include "lib/tool.h"
 
 #include <errno.h>
@@ -57,11 +59,11 @@ static __attribute__((noinline)) int run(int argc, char **argv, bool has_stack)
 	if (!options_parse(argc, argv, &options))
 		return EXIT_USAGE;
 	if (options.help) {
-		options_print_help(options.command);
+		help_print(stdout, options.command);
 		return fflush(stdout) == 0 ? EXIT_DONE : EXIT_REFUSED;
 	}
 	if (options.version) {
-		printf("heapsnap %s\n", HEAPSNAP_VERSION);
+		version_print(stdout);
 		return fflush(stdout) == 0 ? EXIT_DONE : EXIT_REFUSED;
 	}
 	if (!has_stack) {

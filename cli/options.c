@@ -2,6 +2,7 @@
 #include "cli/options.h"
 
 #include "base/printable.h"
+#include "cli/help.h"
 #include "inject/abi/limits.h"
 
 #include <errno.h>
@@ -10,101 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char common_help[] = "  --json           results as one JSON object on standard output\n"
-				  "  -q, --quiet      no messages but errors\n"
-				  "  -v, --verbose    say what is done\n"
-				  "  -h, --help       this text\n";
+enum { OPTIONS_MAX = 32, NAME_SIZE = 32 };
 
-static const struct {
-	const char *name;
-	enum command command;
-	const char *usage, *summary, *help;
-} commands[] = {
-	{ "check", COMMAND_CHECK, "heapsnap check PID [--max-memory SIZE] [--allocator NAME=KIND]",
-	  "show what an attach would meet: whether it would work, and why not",
-	  "Touches nothing: reads /proc and files. Names every category on which attach would refuse, every allocator that it found,\n"
-	  "and every function with what speaks against hooking it. Exit status 0: attach would go ahead, 1: it would refuse.\n\n"
-	  "  --max-memory SIZE, --allocator NAME=KIND\n"
-	  "                   as for attach\n" },
-	{ "attach", COMMAND_ATTACH,
-	  "heapsnap attach PID [--exact | --sample SIZE | --samples-per-word RATE | --budget PERCENT] [--depth N] [--max-memory SIZE] "
-	  "[--allocator NAME=KIND]",
-	  "start tracking the live heap of a running process",
-	  "From now on every allocation of the process is recorded with its call stack. Nothing needs to be prepared in it.\n"
-	  "Its threads are stopped for a few milliseconds. On failure the process is as it was.\n\n"
-	  "  --budget PERCENT the default, 3: each allocation is recorded while that costs a thread no more than this share of its time;\n"
-	  "                   under more load only samples, as many as the budget allows. Totals are estimates then\n"
-	  "  --exact          each allocation is recorded, whatever it costs\n"
-	  "  --sample SIZE    one sample every so many bytes on average\n"
-	  "  --samples-per-word RATE\n"
-	  "                   the same, said as samples in each 8 bytes (1e-4 is one in 80000 bytes); records say how many\n"
-	  "                   samples fell into their block\n"
-	  "  --depth N        frames kept of a call stack, 1 to 256 (default 256)\n"
-	  "  --max-memory SIZE\n"
-	  "                   most memory that the records may use, with suffix K, M or G\n"
-	  "                   (default: a quarter of what the machine has free, an eighth of what a limit leaves the process;\n"
-	  "                   at least 1M, at most 120G)\n"
-	  "  --allocator NAME=KIND\n"
-	  "                   also track a function of this name; may be repeated. KIND is a known function with the same\n"
-	  "                   arguments, like malloc, or a layout, like 'alloc(_,size)' and 'free(_,block)'; behind it may stand\n"
-	  "                   nothrow: it never throws and is no cancellation point; wrong, it ends the process. See heapsnap(1)\n" },
-	{ "set", COMMAND_SET, "heapsnap set PID SETTING...", "change what an attached process records from now on",
-	  "What is recorded already stays, and is followed until it is freed. Prints the old settings and the new ones.\n"
-	  "The threads are stopped for a few milliseconds.\n\n"
-	  "  --exact, --sample SIZE, --samples-per-word RATE, --budget PERCENT, --depth N\n"
-	  "                   as for attach\n"
-	  "  --stop-recording record nothing new\n"
-	  "  --start-recording\n"
-	  "                   record again what was recorded before\n" },
-	{ "dump", COMMAND_DUMP, "heapsnap dump PID -o FILE [--errors] [--stop]",
-	  "write the live heap as a pprof profile; any number of times",
-	  "Writes a gzipped pprof profile and prints totals, the sites with most live bytes and the ledger of what was seen and lost.\n"
-	  "The file is there whole or not at all.\n\n"
-	  "  -o, --output FILE\n"
-	  "                   the profile; - for standard output\n"
-	  "  --errors         label each stack of the profile with its number of samples and its standard error\n"
-	  "  --stop           stop all threads while the table is copied; else they run, and are stopped only where that cannot\n"
-	  "                   be, which is said\n" },
-	{ "detach", COMMAND_DETACH, "heapsnap detach PID", "stop tracking and take everything out of the process again",
-	  "Takes the hooks out, waits until no thread is inside, unmaps everything and checks that nothing is left.\n\n" },
-	{ "status", COMMAND_STATUS, "heapsnap status [PID]",
-	  "show what is attached; without PID, every attached process on the machine", "Touches nothing.\n\n" },
-};
-
-enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
-
-void options_print_help(enum command command)
-{
-	for (size_t i = 0; i < COMMAND_COUNT; i++) {
-		if (commands[i].command != command)
-			continue;
-		printf("usage: %s\n\n%s.\n\n%s%s", commands[i].usage, commands[i].summary, commands[i].help,
-		       common_help);
-		return;
-	}
-	printf("heapsnap: which call stacks hold the memory of a running process\n\nusage:\n");
-	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		printf("  %-52s %s\n", commands[i].usage, commands[i].summary);
-	printf("\n%s  -V, --version    the version\n\n"
-	       "Exit status: 0 done, 1 refused or failed (the process is untouched or restored), 2 wrong usage.\n"
-	       "`heapsnap COMMAND --help` says more; so does the manual page heapsnap(1).\n",
-	       common_help);
-}
-
+// `format` has one %s for `what`, which who runs the tool may have from somebody else.
 static bool usage_error(enum command command, const char *format, const char *what)
 {
-	char *printable = hs_printable(what); // who runs the tool may have it from somebody else
+	const struct command_description *description = command_describe(command);
+	char *printable = hs_printable(what);
 
 	fprintf(stderr, "heapsnap: ");
 	fprintf(stderr, format, printable ? printable : "?");
 	free(printable);
-	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		if (commands[i].command == command) {
-			fprintf(stderr, "\nusage: %s (`heapsnap %s --help` says more)\n", commands[i].usage,
-				commands[i].name);
-			return false;
-		}
-	fprintf(stderr, "\nusage: heapsnap check|attach|set|dump|detach|status [PID] (`heapsnap --help` says more)\n");
+	fputc('\n', stderr);
+	help_print_usage(stderr, command);
+	fprintf(stderr, "\n(`heapsnap %s%s--help` says more)\n", description ? description->name : "",
+		description ? " " : "");
 	return false;
 }
 
@@ -158,67 +79,74 @@ static bool parse_rate(const char *text, uint32_t *ret)
 	return !*end && !strpbrk(text, "xXpP") && hs_sampling_interval_of_rate(value, ret);
 }
 
-static enum command find_command(const char *name)
+static size_t smallest(size_t a, size_t b, size_t c)
 {
-	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		if (strcmp(commands[i].name, name) == 0)
-			return commands[i].command;
-	return COMMAND_NONE;
+	size_t least = a < b ? a : b;
+
+	return least < c ? least : c;
 }
 
-static bool check_operands(struct options *options, int count, char **operands)
+// How many letters are to be changed, put in or left out to make one word of the other (Levenshtein). Words are cut.
+static size_t word_distance(const char *a, const char *b)
 {
-	int wanted = 1;
+	size_t row[NAME_SIZE + 1], width = strnlen(b, NAME_SIZE);
 
-	if (options->help || options->version)
+	for (size_t k = 0; k <= width; k++)
+		row[k] = k;
+	for (size_t i = 0; a[i] && i < NAME_SIZE; i++) {
+		size_t above_left = row[0];
+
+		row[0] = i + 1;
+		for (size_t k = 0; k < width; k++) {
+			size_t above = row[k + 1];
+
+			row[k + 1] = smallest(above + 1, row[k] + 1, above_left + (a[i] != b[k]));
+			above_left = above;
+		}
+	}
+	return row[width];
+}
+
+// What was perhaps meant: a command that differs in at most two letters, and keeps two.
+static const char *similar_command(const char *name)
+{
+	const char *found = NULL;
+	size_t least = 3;
+
+	for (size_t i = 0; i < command_count; i++) {
+		size_t distance = word_distance(name, command_table[i].name);
+
+		if (distance < least && distance + 1 < strlen(command_table[i].name)) {
+			least = distance;
+			found = command_table[i].name;
+		}
+	}
+	return found;
+}
+
+static bool take_command(struct options *options, const char *name)
+{
+	const char *similar = similar_command(name);
+	char format[100] = "unknown command '%s'";
+
+	for (size_t i = 0; i < command_count; i++)
+		if (strcmp(command_table[i].name, name) == 0)
+			options->command = command_table[i].command;
+	if (options->command != COMMAND_NONE)
 		return true;
-	if (options->command == COMMAND_NONE)
-		return usage_error(COMMAND_NONE, "%s", "a command is missing");
-	if (count > wanted)
-		return usage_error(options->command, "too many arguments: %s", operands[wanted]);
-	if (count == 1)
-		options->pid_text = operands[0];
-	else if (options->command != COMMAND_STATUS)
-		return usage_error(options->command, "%s", "the PID is missing");
-	if (options->command == COMMAND_DUMP && !options->output)
-		return usage_error(options->command, "%s", "the output file is missing (-o FILE)");
-	if (options->output && options->command != COMMAND_DUMP)
-		return usage_error(options->command, "%s", "-o belongs to dump");
-	if (options->errors && options->command != COMMAND_DUMP)
-		return usage_error(options->command, "%s", "--errors belongs to dump");
-	if (options->depth && options->command != COMMAND_ATTACH && options->command != COMMAND_SET)
-		return usage_error(options->command, "%s", "--depth belongs to attach and set");
-	if (options->has_sampling && options->command != COMMAND_ATTACH && options->command != COMMAND_SET)
-		return usage_error(options->command, "%s",
-				   "--sample, --samples-per-word, --exact and --budget belong to attach and set");
-	if ((options->stop_recording || options->start_recording) && options->command != COMMAND_SET)
-		return usage_error(options->command, "%s", "--stop-recording and --start-recording belong to set");
-	if (options->has_sampling + options->stop_recording + options->start_recording > 1)
-		return usage_error(options->command, "%s",
-				   "--stop-recording, --start-recording and new settings exclude each other");
-	if (options->command == COMMAND_SET && !options->has_sampling && !options->stop_recording &&
-	    !options->start_recording && !options->depth)
-		return usage_error(options->command, "%s",
-				   "what is to be set is missing (--exact, --sample, --samples-per-word, --budget, "
-				   "--stop-recording, --start-recording, --depth)");
-	if (options->stop && options->command != COMMAND_DUMP)
-		return usage_error(options->command, "%s", "--stop belongs to dump");
-	if ((options->max_memory || options->allocator_count) && options->command != COMMAND_ATTACH &&
-	    options->command != COMMAND_CHECK)
-		return usage_error(options->command, "%s", "--max-memory and --allocator belong to attach and check");
-	if (options->output && strcmp(options->output, "-") == 0 && options->json)
-		return usage_error(options->command, "%s", "-o - and --json both want standard output");
-	if (options->output && !*options->output)
-		return usage_error(options->command, "%s", "the output file's name is empty");
-	return true;
+	if (similar)
+		snprintf(format, sizeof(format), "unknown command '%%s'; did you mean '%s'?", similar);
+	return usage_error(COMMAND_NONE, format, name);
 }
 
-static bool take_addition(struct options *options, const char *text)
+static bool take_allocator(struct options *options, const char *text)
 {
 	struct hs_error *error;
 
 	if (options->allocator_count == HS_USER_ALLOCATORS_MAX)
 		return usage_error(options->command, "%s", "too many --allocator");
+	if (!strchr(text, '='))
+		return usage_error(options->command, "--allocator expects NAME=KIND, got '%s'", text);
 	error = hs_user_allocator_check(text);
 	if (!error) {
 		options->allocators[options->allocator_count++] = text;
@@ -229,7 +157,7 @@ static bool take_addition(struct options *options, const char *text)
 	return false;
 }
 
-static bool take_sampling(struct options *options, struct hs_sampling sampling)
+static bool set_sampling(struct options *options, struct hs_sampling sampling)
 {
 	if (options->has_sampling)
 		return usage_error(
@@ -240,156 +168,268 @@ static bool take_sampling(struct options *options, struct hs_sampling sampling)
 	return true;
 }
 
+static bool take_depth(struct options *options, const char *text)
+{
+	uint64_t number;
+
+	if (!parse_size(text, &number) || number < 1 || number > HS_DEPTH_MAX)
+		return usage_error(options->command, "--depth expects a number from 1 to 256, got '%s'", text);
+	options->depth = (uint32_t)number;
+	return true;
+}
+
+static bool take_max_memory(struct options *options, const char *text)
+{
+	uint64_t number;
+
+	if (!parse_size(text, &number) || number < HS_REGION_MEMORY_MIN || number > HS_REGION_MEMORY_MAX)
+		return usage_error(options->command, "--max-memory expects a size from 1M to 120G, got '%s'", text);
+	options->max_memory = number;
+	return true;
+}
+
+static bool take_sample(struct options *options, const char *text)
+{
+	uint64_t number;
+
+	if (!parse_size(text, &number) || number < 1 || number > HS_INTERVAL_MAX)
+		return usage_error(options->command,
+				   "--sample expects a mean interval from 1 (every allocation) to 2G bytes, got '%s'",
+				   text);
+	return set_sampling(options,
+			    (struct hs_sampling){ .mode = number > 1 ? HS_SAMPLING_INTERVAL : HS_SAMPLING_EXACT,
+						  .interval = (uint32_t)number });
+}
+
+static bool take_samples_per_word(struct options *options, const char *text)
+{
+	uint32_t interval;
+
+	if (!parse_rate(text, &interval))
+		return usage_error(options->command, "--samples-per-word expects a number from 3.8e-9 to 4, got '%s'",
+				   text);
+	return set_sampling(options, (struct hs_sampling){ .mode = HS_SAMPLING_WORDS, .interval = interval });
+}
+
+static bool take_budget(struct options *options, const char *text)
+{
+	uint32_t budget;
+
+	if (!parse_percent(text, &budget))
+		return usage_error(options->command, "--budget expects a percentage above 0 and up to 100, got '%s'",
+				   text);
+	return set_sampling(options, (struct hs_sampling){ .mode = HS_SAMPLING_BUDGET, .budget = budget });
+}
+
+static bool take_exact(struct options *options, const char *text)
+{
+	(void)text;
+	return set_sampling(options, (struct hs_sampling){ .mode = HS_SAMPLING_EXACT });
+}
+
+static bool take_output(struct options *options, const char *text)
+{
+	options->output = text;
+	return true;
+}
+
+// Where an option without a value is noted; NULL = it is none of these.
+static bool *flag_of(struct options *options, enum option_id id)
+{
+	switch (id) {
+	case OPTION_QUIET:
+		return &options->quiet;
+	case OPTION_VERBOSE:
+		return &options->verbose;
+	case OPTION_HELP:
+		return &options->help;
+	case OPTION_VERSION:
+		return &options->version;
+	case OPTION_JSON:
+		return &options->json;
+	case OPTION_STOP_RECORDING:
+		return &options->stop_recording;
+	case OPTION_START_RECORDING:
+		return &options->start_recording;
+	case OPTION_ERRORS:
+		return &options->errors;
+	case OPTION_STOP:
+		return &options->stop;
+	default:
+		return NULL;
+	}
+}
+
+static const struct {
+	enum option_id id;
+	bool (*take)(struct options *options, const char *text);
+} takers[] = {
+	{ OPTION_DEPTH, take_depth },
+	{ OPTION_MAX_MEMORY, take_max_memory },
+	{ OPTION_ALLOCATOR, take_allocator },
+	{ OPTION_SAMPLE, take_sample },
+	{ OPTION_SAMPLES_PER_WORD, take_samples_per_word },
+	{ OPTION_EXACT, take_exact },
+	{ OPTION_BUDGET, take_budget },
+	{ OPTION_OUTPUT, take_output },
+};
+
+static bool take_option(struct options *options, enum option_id id, const char *text)
+{
+	bool *flag = flag_of(options, id);
+
+	if (flag) {
+		*flag = true;
+		return true;
+	}
+	for (size_t i = 0; i < sizeof(takers) / sizeof(takers[0]); i++)
+		if (takers[i].id == id)
+			return takers[i].take(options, text);
+	return usage_error(options->command, "%s", "an option of the table that nobody takes");
+}
+
+// "check", "attach and set", "a, b and c": those that know an option.
+static void name_commands(const struct option_description *option, char *text, size_t size)
+{
+	size_t left = 0, length = 0;
+
+	for (size_t i = 0; i < command_count; i++)
+		left += (size_t)option_is_for(option, command_table[i].command);
+	text[0] = 0;
+	for (size_t i = 0; i < command_count && length < size; i++) {
+		if (!option_is_for(option, command_table[i].command))
+			continue;
+		length += (size_t)snprintf(text + length, size - length, "%s%s", command_table[i].name,
+					   left > 2    ? ", "
+					   : left == 2 ? " and "
+						       : "");
+		left--;
+	}
+}
+
+static bool check_given(const struct options *options, uint32_t given)
+{
+	char names[100], text[200];
+
+	for (size_t i = 0; i < option_count; i++) {
+		const struct option_description *option = &option_table[i];
+
+		if (!(given >> i & 1) || option_is_for(option, options->command))
+			continue;
+		name_commands(option, names, sizeof(names));
+		if (option_has_letter(option))
+			snprintf(text, sizeof(text), "-%c is only valid with %s", (int)option->id, names);
+		else
+			snprintf(text, sizeof(text), "--%s is only valid with %s", option->name, names);
+		return usage_error(options->command, "%s", text);
+	}
+	return true;
+}
+
+// What goes together.
+static bool check_settings(const struct options *options)
+{
+	if (options->has_sampling + options->stop_recording + options->start_recording > 1)
+		return usage_error(options->command, "%s",
+				   "--stop-recording, --start-recording and new settings exclude each other");
+	if (options->command == COMMAND_SET && !options->has_sampling && !options->stop_recording &&
+	    !options->start_recording && !options->depth)
+		return usage_error(options->command, "%s",
+				   "what is to be set is missing (--exact, --sample, --samples-per-word, --budget, "
+				   "--stop-recording, --start-recording, --depth)");
+	if (options->command == COMMAND_DUMP && !options->output)
+		return usage_error(options->command, "%s", "the output file is missing (-o FILE)");
+	if (options->output && strcmp(options->output, "-") == 0 && options->json)
+		return usage_error(options->command, "%s", "-o - and --json both want standard output");
+	if (options->output && !*options->output)
+		return usage_error(options->command, "%s", "the output file's name is empty");
+	return true;
+}
+
+static bool check_operands(struct options *options, uint32_t given, int count, char **operands)
+{
+	int wanted = 1;
+
+	if (options->help || options->version)
+		return true;
+	if (options->command == COMMAND_NONE)
+		return usage_error(COMMAND_NONE, "%s", "a command is missing");
+	if (!check_given(options, given))
+		return false;
+	if (count > wanted)
+		return usage_error(options->command, "too many arguments: %s", operands[wanted]);
+	if (count == 1)
+		options->pid_text = operands[0];
+	else if (options->command != COMMAND_STATUS)
+		return usage_error(options->command, "%s", "the PID is missing");
+	return check_settings(options);
+}
+
+// What getopt wants, of the table. A colon first: it then tells a missing value from an unknown option.
+static void make_getopt_tables(struct option long_options[OPTIONS_MAX + 1], char short_options[2 * OPTIONS_MAX + 2])
+{
+	*short_options++ = ':';
+	for (size_t i = 0; i < option_count && i < OPTIONS_MAX; i++) {
+		const struct option_description *option = &option_table[i];
+
+		long_options[i] = (struct option){ option->name, option->value ? required_argument : no_argument, NULL,
+						   (int)option->id };
+		if (!option_has_letter(option))
+			continue;
+		*short_options++ = (char)option->id;
+		if (option->value)
+			*short_options++ = ':';
+	}
+	long_options[option_count] = (struct option){ 0 };
+	*short_options = 0;
+}
+
+static bool option_error(const struct options *options, int option, char **argv)
+{
+	if (option == ':')
+		return usage_error(options->command, "%s needs a value", argv[optind - 1]);
+	// An unknown letter; getopt may not be past its word yet. A known one stands for --quiet=value.
+	if (optopt > 0 && optopt < 128 && !option_describe(optopt))
+		return usage_error(options->command, "unknown option: %s", (const char[]){ '-', (char)optopt, '\0' });
+	return usage_error(options->command, "unknown option: %s", argv[optind - 1]);
+}
+
+static bool parse_options(int argc, char **argv, struct options *options, uint32_t *given_ret)
+{
+	struct option long_options[OPTIONS_MAX + 1];
+	char short_options[2 * OPTIONS_MAX + 2];
+	int option;
+
+	*given_ret = 0;
+	make_getopt_tables(long_options, short_options);
+	while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
+		const struct option_description *description = option_describe(option);
+
+		if (option == ':' || !description)
+			return option_error(options, option, argv);
+		*given_ret |= UINT32_C(1) << (description - option_table);
+		if (!take_option(options, description->id, optarg))
+			return false;
+	}
+	return true;
+}
+
 bool options_parse(int argc, char **argv, struct options *ret)
 {
-	enum {
-		OPTION_JSON = 256,
-		OPTION_DEPTH,
-		OPTION_MAX_MEMORY,
-		OPTION_ALLOCATOR,
-		OPTION_SAMPLE,
-		OPTION_SAMPLES_PER_WORD,
-		OPTION_EXACT,
-		OPTION_BUDGET,
-		OPTION_STOP_RECORDING,
-		OPTION_START_RECORDING,
-		OPTION_ERRORS,
-		OPTION_STOP
-	};
-	static const struct option long_options[] = {
-		{ "depth", required_argument, NULL, OPTION_DEPTH },
-		{ "max-memory", required_argument, NULL, OPTION_MAX_MEMORY },
-		{ "allocator", required_argument, NULL, OPTION_ALLOCATOR },
-		{ "sample", required_argument, NULL, OPTION_SAMPLE },
-		{ "exact", no_argument, NULL, OPTION_EXACT },
-		{ "budget", required_argument, NULL, OPTION_BUDGET },
-		{ "errors", no_argument, NULL, OPTION_ERRORS },
-		{ "samples-per-word", required_argument, NULL, OPTION_SAMPLES_PER_WORD },
-		{ "stop-recording", no_argument, NULL, OPTION_STOP_RECORDING },
-		{ "start-recording", no_argument, NULL, OPTION_START_RECORDING },
-		{ "stop", no_argument, NULL, OPTION_STOP },
-		{ "output", required_argument, NULL, 'o' },
-		{ "json", no_argument, NULL, OPTION_JSON },
-		{ "quiet", no_argument, NULL, 'q' },
-		{ "verbose", no_argument, NULL, 'v' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },
-		{ 0 },
-	};
-	static const char short_options[] = ":o:qvhV";
-	uint64_t number;
-	uint32_t budget, interval;
-	int first = 1;
+	uint32_t given;
 
 	*ret = (struct options){ .sampling = { .mode = HS_SAMPLING_BUDGET, .budget = HS_SAMPLING_BUDGET_DEFAULT } };
-	if (argc > 1 && argv[1][0] != '-') {
-		ret->command = find_command(argv[1]);
-		if (ret->command == COMMAND_NONE)
-			return usage_error(COMMAND_NONE, "unknown command: %s", argv[1]);
-		first = 2;
-	}
 	opterr = 0;
-	optind = first;
-	for (;;) {
-		int option = getopt_long(argc, argv, short_options, long_options, NULL);
-
-		if (option == -1)
-			break;
-		switch (option) {
-		case 'o':
-			ret->output = optarg;
-			break;
-		case 'q':
-			ret->quiet = true;
-			break;
-		case 'v':
-			ret->verbose = true;
-			break;
-		case 'h':
-			ret->help = true;
-			break;
-		case 'V':
-			ret->version = true;
-			break;
-		case OPTION_JSON:
-			ret->json = true;
-			break;
-		case OPTION_DEPTH:
-			if (!parse_size(optarg, &number) || number < 1 || number > HS_DEPTH_MAX)
-				return usage_error(ret->command, "--depth takes a number from 1 to 256, not %s",
-						   optarg);
-			ret->depth = (uint32_t)number;
-			break;
-		case OPTION_MAX_MEMORY:
-			if (!parse_size(optarg, &number) || number < HS_REGION_MEMORY_MIN ||
-			    number > HS_REGION_MEMORY_MAX)
-				return usage_error(ret->command, "--max-memory takes a size from 1M to 120G, not %s",
-						   optarg);
-			ret->max_memory = number;
-			break;
-		case OPTION_SAMPLE:
-			if (!parse_size(optarg, &number) || number < 1 || number > HS_INTERVAL_MAX)
-				return usage_error(
-					ret->command,
-					"--sample takes a mean interval from 1 (every allocation) to 2G bytes, not %s",
-					optarg);
-			if (!take_sampling(ret, (struct hs_sampling){ .mode = number > 1 ? HS_SAMPLING_INTERVAL
-											 : HS_SAMPLING_EXACT,
-								      .interval = (uint32_t)number }))
-				return false;
-			break;
-		case OPTION_SAMPLES_PER_WORD:
-			if (!parse_rate(optarg, &interval))
-				return usage_error(ret->command,
-						   "--samples-per-word takes a number from 3.8e-9 to 4, not %s",
-						   optarg);
-			if (!take_sampling(ret,
-					   (struct hs_sampling){ .mode = HS_SAMPLING_WORDS, .interval = interval }))
-				return false;
-			break;
-		case OPTION_STOP_RECORDING:
-			ret->stop_recording = true;
-			break;
-		case OPTION_START_RECORDING:
-			ret->start_recording = true;
-			break;
-		case OPTION_STOP:
-			ret->stop = true;
-			break;
-		case OPTION_EXACT:
-			if (!take_sampling(ret, (struct hs_sampling){ .mode = HS_SAMPLING_EXACT }))
-				return false;
-			break;
-		case OPTION_BUDGET:
-			if (!parse_percent(optarg, &budget))
-				return usage_error(ret->command,
-						   "--budget takes a percentage above 0 and up to 100, not %s", optarg);
-			if (!take_sampling(ret, (struct hs_sampling){ .mode = HS_SAMPLING_BUDGET, .budget = budget }))
-				return false;
-			break;
-		case OPTION_ERRORS:
-			ret->errors = true;
-			break;
-		case OPTION_ALLOCATOR:
-			if (!take_addition(ret, optarg))
-				return false;
-			break;
-		case ':':
-			return usage_error(ret->command, "%s needs a value", argv[optind - 1]);
-		default:
-			// An unknown letter; getopt may not be past its word yet. A known one stands for --quiet=value.
-			if (optopt > 0 && optopt < 128 && !strchr(short_options, optopt))
-				return usage_error(ret->command, "unknown option: %s",
-						   (const char[]){ '-', (char)optopt, '\0' });
-			return usage_error(ret->command, "unknown option: %s", argv[optind - 1]);
-		}
+	optind = 1;
+	if (argc > 1 && argv[1][0] != '-') {
+		if (!take_command(ret, argv[1]))
+			return false;
+		optind = 2;
 	}
+	if (!parse_options(argc, argv, ret, &given))
+		return false;
 	// A command may also come after options.
-	if (ret->command == COMMAND_NONE && optind < argc) {
-		ret->command = find_command(argv[optind]);
-		if (ret->command == COMMAND_NONE)
-			return usage_error(COMMAND_NONE, "unknown command: %s", argv[optind]);
-		optind++;
-	}
-	return check_operands(ret, argc - optind, argv + optind);
+	if (ret->command == COMMAND_NONE && optind < argc && !take_command(ret, argv[optind++]))
+		return false;
+	return check_operands(ret, given, argc - optind, argv + optind);
 }

@@ -3,14 +3,13 @@
 #ifndef HEAPSNAP_CLI_OPTIONS_H
 #define HEAPSNAP_CLI_OPTIONS_H
 
+#include "cli/option_table.h"
 #include "lib/sampling.h"
 #include "lib/user_allocators.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-enum command { COMMAND_NONE, COMMAND_CHECK, COMMAND_ATTACH, COMMAND_SET, COMMAND_DUMP, COMMAND_DETACH, COMMAND_STATUS };
 
 enum exit_status { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 
@@ -33,8 +32,5 @@ struct options {
 
 // Returns false after saying on standard error what is wrong.
 bool options_parse(int argc, char **argv, struct options *ret);
-
-// Help on standard output: of one command, or of all (COMMAND_NONE).
-void options_print_help(enum command command);
 
 #endif

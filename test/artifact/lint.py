@@ -22,7 +22,7 @@ MAY_INCLUDE = {
     "proto": [r"base/", r"snapshot/heap_profile\.h", r"proto/", r"profile\.pb-c\.h"],
     "lib": [r"base/", r"inject/abi/region\.h", r"attach/(guard/(interrupt|tool_guard)|process/target|hook/hook_addition|region/sampling_settings|session/(attached_list|check|session))\.h",
             r"snapshot/(heap_profile|snapshot|profile/top_sites)\.h", r"proto/(gzip_file|pprof/pprof_encoder)\.h", r"lib/"],
-    "cli": [r"base/", r"inject/abi/limits\.h", r"lib/", r"cli/"],
+    "cli": [r"base/", r"inject/abi/limits\.h", r"lib/", r"cli/", r"commit\.h"],
 }
 # Where quotes are looked up besides the root and the file's own folder (inject/CMakeLists.txt).
 INCLUDE_PATHS = {"inject": ["inject/arch/x86_64"]}

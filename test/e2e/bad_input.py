@@ -54,7 +54,7 @@ def help_and_version():
         check_equal(result.stderr, "", f"standard error of {result}")
     check(re.search("--depth.*default 256", heapsnap("attach", "--help").stdout, re.S), "attach --help does not explain --depth")
     result = heapsnap("--version")
-    check(result.status == 0 and re.fullmatch(r"heapsnap \d+\.\d+\.\d+\n", result.stdout), str(result))
+    check(result.status == 0 and re.fullmatch(r"heapsnap \d+\.\d+\.\d+ \(commit .*, ABI \d+\)\n", result.stdout), str(result))
     say("  help of every command, version")
 
 

@@ -69,7 +69,7 @@ def both_ways_agree(target, directory):
     check(any("stood still" in text and "asked for" in text for text in comments(stopped)), f"comments: {comments(stopped)}")
     said = heapsnap("dump", target.pid, "-o", running)
     check("threads stopped for 0" in said.stdout + said.stderr, str(said))
-    check_refused(heapsnap("attach", target.pid, "--stop"), "--stop belongs to dump", status=2)
+    check_refused(heapsnap("attach", target.pid, "--stop"), "--stop is only valid with dump", status=2)
 
 
 def at_one_time(target, directory):

@@ -172,7 +172,7 @@ static void test_sizes(void)
 	}
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		snprintf(line, sizeof(line), "attach 1 --max-memory %s", wrong[i]);
-		bad(line, "--max-memory takes a size from 1M to 120G");
+		bad(line, "--max-memory expects a size from 1M to 120G");
 	}
 }
 
@@ -221,15 +221,15 @@ static void test_settings(void)
 	}
 	for (size_t i = 0; i < sizeof(wrong_rates) / sizeof(wrong_rates[0]); i++) {
 		snprintf(line, sizeof(line), "set 1 --samples-per-word %s", wrong_rates[i]);
-		bad(line, "--samples-per-word takes a number from 3.8e-9 to 4");
+		bad(line, "--samples-per-word expects a number from 3.8e-9 to 4");
 	}
 	for (size_t i = 0; i < sizeof(wrong_sizes) / sizeof(wrong_sizes[0]); i++) {
 		snprintf(line, sizeof(line), "set 1 --sample %s", wrong_sizes[i]);
-		bad(line, "--sample takes a mean interval");
+		bad(line, "--sample expects a mean interval");
 	}
 	for (size_t i = 0; i < sizeof(wrong_budgets) / sizeof(wrong_budgets[0]); i++) {
 		snprintf(line, sizeof(line), "set 1 --budget %s", wrong_budgets[i]);
-		bad(line, "--budget takes a percentage");
+		bad(line, "--budget expects a percentage");
 	}
 	bad("set 1", "what is to be set is missing");
 	bad("set 1 --json", "what is to be set is missing");
@@ -240,13 +240,13 @@ static void test_settings(void)
 	bad("set 1 --samples-per-word 1e-3 --budget 3", "only one of --sample");
 	bad("set 1 --exact --stop-recording", "exclude each other");
 	bad("set 1 --start-recording --stop-recording", "exclude each other");
-	bad("set 1 --exact --max-memory 1M", "--max-memory and --allocator belong to attach and check");
-	bad("set 1 --depth 0", "--depth takes a number from 1 to 256");
+	bad("set 1 --exact --max-memory 1M", "--max-memory is only valid with check and attach");
+	bad("set 1 --depth 0", "--depth expects a number from 1 to 256");
 	bad("set 1 --sample", "--sample needs a value");
 	bad("set 1 --samples-per-word", "--samples-per-word needs a value");
-	bad("attach 1 --stop-recording", "--stop-recording and --start-recording belong to set");
-	bad("status 1 --exact", "belong to attach and set");
-	bad("detach 1 --samples-per-word 1e-3", "belong to attach and set");
+	bad("attach 1 --stop-recording", "--stop-recording is only valid with set");
+	bad("status 1 --exact", "--exact is only valid with attach and set");
+	bad("detach 1 --samples-per-word 1e-3", "--samples-per-word is only valid with attach and set");
 }
 
 static void test_wrong(void)
@@ -258,14 +258,14 @@ static void test_wrong(void)
 
 	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
 		snprintf(line, sizeof(line), "attach 1 --depth %s", depths[i]);
-		bad(line, "--depth takes a number from 1 to 256");
+		bad(line, "--depth expects a number from 1 to 256");
 	}
 	bad("", "a command is missing");
 	bad("-q", "a command is missing");
-	bad("''", "unknown command: \n");
-	bad("-", "unknown command: -");
-	bad("attache 1", "unknown command: attache");
-	bad("-q attache 1", "unknown command: attache");
+	bad("''", "unknown command ''\n");
+	bad("-", "unknown command '-'");
+	bad("attache 1", "unknown command 'attache'; did you mean 'attach'?\n");
+	bad("-q attache 1", "unknown command 'attache'; did you mean 'attach'?\n");
 	bad("attach", "the PID is missing");
 	bad("detach", "the PID is missing");
 	bad("dump -o x", "the PID is missing");
@@ -276,13 +276,18 @@ static void test_wrong(void)
 	bad("dump 1 -o", "-o needs a value");
 	bad("dump 1 --output", "--output needs a value");
 	bad("attach 1 --depth", "--depth needs a value");
-	bad("attach 1 -o x", "-o belongs to dump");
-	bad("status -o x", "-o belongs to dump");
-	bad("dump 1 -o x --depth 5", "--depth belongs to attach");
-	bad("attach 1 --errors", "--errors belongs to dump");
+	bad("attach 1 -o x", "-o is only valid with dump");
+	bad("status -o x", "-o is only valid with dump");
+	bad("dump 1 -o x --depth 5", "--depth is only valid with attach and set");
+	bad("attach 1 --errors", "--errors is only valid with dump");
 	CHECK(good("dump 1 -o x --errors").errors);
 	CHECK(!good("dump 1 -o x").errors);
-	bad("detach 1 --max-memory 1M", "--max-memory and --allocator belong to attach and check");
+	bad("detach 1 --max-memory 1M", "--max-memory is only valid with check and attach");
+	bad("frobnicate 1", "unknown command 'frobnicate'\n");
+	bad("dmup 1", "did you mean 'dump'?\n");
+	bad("pump 1", "did you mean 'dump'?\n");
+	bad("attach 1 --allocator x", "--allocator expects NAME=KIND, got 'x'");
+	bad("attach 1 --allocator x=y", "--allocator: ");
 	bad("dump 1 -o - --json", "both want standard output");
 	bad("attach 1 -x", "unknown option: -x");
 	bad("attach 1 -xq", "unknown option: -x");

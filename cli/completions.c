@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/completions.h"
+
+#include "cli/generate.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#define LICENCE "# SPDX-License-Identifier: Apache-2.0\n# Made of cli/option_table.c.\n"
+
+static bool takes_file(const struct option_description *option)
+{
+	return option->value && strcmp(option->value, "FILE") == 0;
+}
+
+static void bash_words(FILE *file, enum command command)
+{
+	fprintf(file, "\t%s) words='", command == COMMAND_NONE ? "''" : command_describe(command)->name);
+	for (size_t i = 0; i < command_count && command == COMMAND_NONE; i++)
+		fprintf(file, "%s ", command_table[i].name);
+	for (size_t i = 0; i < option_count; i++) {
+		if (!option_is_for(&option_table[i], command))
+			continue;
+		if (option_has_letter(&option_table[i]))
+			fprintf(file, "-%c ", (int)option_table[i].id);
+		fprintf(file, "--%s ", option_table[i].name);
+	}
+	fputs("' ;;\n", file);
+}
+
+// "-o|--output" of each that takes a value: of files, or of others, which nobody can guess.
+static void bash_values(FILE *file, bool files)
+{
+	bool is_first = true;
+
+	for (size_t i = 0; i < option_count; i++) {
+		const struct option_description *option = &option_table[i];
+
+		if (!option->value || takes_file(option) != files)
+			continue;
+		fputs(is_first ? "\t" : "|", file);
+		if (option_has_letter(option))
+			fprintf(file, "-%c|", (int)option->id);
+		fprintf(file, "--%s", option->name);
+		is_first = false;
+	}
+}
+
+static void put_bash(FILE *file)
+{
+	fputs(LICENCE
+	      "_heapsnap()\n{\n"
+	      "\tlocal current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command='' word words i\n"
+	      "\tCOMPREPLY=()\n\tcase $previous in\n",
+	      file);
+	bash_values(file, true);
+	fputs(") mapfile -t COMPREPLY < <(compgen -f -- \"$current\"); return ;;\n", file);
+	bash_values(file, false);
+	fputs(") return ;;\n\tesac\n\tfor ((i = 1; i < COMP_CWORD; i++)); do\n\t\tcase ${COMP_WORDS[i]} in\n\t\t",
+	      file);
+	for (size_t i = 0; i < command_count; i++)
+		fprintf(file, "%s%s", i ? "|" : "", command_table[i].name);
+	fputs(") command=${COMP_WORDS[i]}; break ;;\n\t\tesac\n\tdone\n\tcase $command in\n", file);
+	bash_words(file, COMMAND_NONE);
+	for (size_t i = 0; i < command_count; i++)
+		bash_words(file, command_table[i].command);
+	fputs("\tesac\n"
+	      "\tif [[ $command && $current != -* ]]; then\n"
+	      "\t\twords=\n"
+	      "\t\tfor word in /proc/[0-9]*; do\n"
+	      "\t\t\twords+=\" ${word#/proc/}\"\n"
+	      "\t\tdone\n"
+	      "\tfi\n"
+	      "\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
+	      "}\n"
+	      "complete -F _heapsnap heapsnap\n",
+	      file);
+}
+
+static void zsh_option(FILE *file, const struct option_description *option)
+{
+	const char *repeated = option->id == OPTION_ALLOCATOR ? "*" : "";
+
+	if (option_has_letter(option))
+		fprintf(file, "\t\t\t'(-%c --%s)'{-%c,--%s}'[%s]", (int)option->id, option->name, (int)option->id,
+			option->name, option->brief);
+	else
+		fprintf(file, "\t\t\t'%s--%s[%s]", repeated, option->name, option->brief);
+	if (option->value)
+		fprintf(file, ":%s:%s", option->value, takes_file(option) ? "_files" : " ");
+	fputs("' \\\n", file);
+}
+
+static void put_zsh(FILE *file)
+{
+	fputs("#compdef heapsnap\n" LICENCE "_heapsnap()\n{\n\tlocal -a commands=(\n", file);
+	for (size_t i = 0; i < command_count; i++)
+		fprintf(file, "\t\t'%s:%s'\n", command_table[i].name, command_table[i].brief);
+	fputs("\t)\n\tif (( CURRENT == 2 )); then\n\t\t_describe command commands\n\t\t_arguments \\\n", file);
+	for (size_t i = 0; i < option_count; i++)
+		if (option_is_for(&option_table[i], COMMAND_NONE))
+			zsh_option(file, &option_table[i]);
+	fputs("\t\t\t&& return\n\t\treturn\n\tfi\n\tlocal command=$words[2]\n\tshift words\n\t(( CURRENT-- ))\n\tcase $command in\n",
+	      file);
+	for (size_t i = 0; i < command_count; i++) {
+		fprintf(file, "\t%s)\n\t\t_arguments \\\n", command_table[i].name);
+		for (size_t k = 0; k < option_count; k++)
+			if (option_is_for(&option_table[k], command_table[i].command))
+				zsh_option(file, &option_table[k]);
+		fputs("\t\t\t'1:PID:_pids'\n\t\t;;\n", file);
+	}
+	fputs("\tesac\n}\n_heapsnap \"$@\"\n", file);
+}
+
+static void fish_option(FILE *file, const struct option_description *option)
+{
+	for (size_t i = 0; i < command_count; i++) {
+		if (!option_is_for(option, command_table[i].command))
+			continue;
+		fprintf(file, "complete -c heapsnap -n '__fish_seen_subcommand_from %s' -l %s", command_table[i].name,
+			option->name);
+		if (option_has_letter(option))
+			fprintf(file, " -s %c", (int)option->id);
+		fprintf(file, "%s -d '%s'\n",
+			!option->value       ? ""
+			: takes_file(option) ? " -r -F"
+					     : " -x",
+			option->brief);
+	}
+	if (!option_is_for(option, COMMAND_NONE))
+		return;
+	fprintf(file, "complete -c heapsnap -n __fish_use_subcommand -l %s", option->name);
+	if (option_has_letter(option))
+		fprintf(file, " -s %c", (int)option->id);
+	fprintf(file, " -d '%s'\n", option->brief);
+}
+
+static void put_fish(FILE *file)
+{
+	fputs(LICENCE "complete -c heapsnap -f\n", file);
+	for (size_t i = 0; i < command_count; i++)
+		fprintf(file,
+			"complete -c heapsnap -n __fish_use_subcommand -a %s -d '%s'\n"
+			"complete -c heapsnap -n '__fish_seen_subcommand_from %s' -a '(__fish_complete_pids)'\n",
+			command_table[i].name, command_table[i].brief, command_table[i].name);
+	for (size_t i = 0; i < option_count; i++)
+		fish_option(file, &option_table[i]);
+}
+
+void completions_generate(const char *folder)
+{
+	FILE *file = generate_open(folder, "completions/heapsnap.bash", "w");
+
+	put_bash(file);
+	generate_close(file);
+	file = generate_open(folder, "completions/_heapsnap", "w");
+	put_zsh(file);
+	generate_close(file);
+	file = generate_open(folder, "completions/heapsnap.fish", "w");
+	put_fish(file);
+	generate_close(file);
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/option_table.h"
+
+const struct command_description command_table[] = {
+	{ COMMAND_CHECK, "check", "PID", "show what an attach would meet: whether it would work, and why not",
+	  "show what an attach would meet",
+	  "Touches nothing: reads /proc and files. Names every reason for which attach would refuse, every allocator that it found, "
+	  "and every function that cannot be hooked. Exit status 0: attach would go ahead, 1: it would refuse." },
+	{ COMMAND_ATTACH, "attach", "PID", "start tracking the live heap of a running process",
+	  "start tracking the live heap of a process",
+	  "From now on every allocation of the process is recorded with its call stack. Nothing needs to be prepared in it. "
+	  "Its threads are stopped for a few milliseconds. On failure the process is as it was." },
+	{ COMMAND_SET, "set", "PID", "change what an attached process records from now on",
+	  "change what is recorded from now on",
+	  "What is recorded already stays, and is followed until it is freed. Prints the old settings and the new ones. "
+	  "The threads are stopped for a few milliseconds." },
+	{ COMMAND_DUMP, "dump", "PID -o FILE", "write the live heap as a pprof profile; any number of times",
+	  "write the live heap as a pprof profile",
+	  "Writes a gzipped pprof profile and prints totals, the sites with most live bytes and the ledger of what was seen and "
+	  "lost. The file is there whole or not at all." },
+	{ COMMAND_DETACH, "detach", "PID", "stop tracking and take everything out of the process again",
+	  "stop tracking and take everything out",
+	  "Takes the hooks out, waits until no thread is inside, unmaps everything and checks that nothing is left." },
+	{ COMMAND_STATUS, "status", "[PID]", "show what is attached; without PID, every attached process",
+	  "show what is attached", "Touches nothing." },
+};
+const size_t command_count = sizeof(command_table) / sizeof(command_table[0]);
+
+const struct option_description option_table[] = {
+	{ OPTION_BUDGET, "budget", "PERCENT", FOR(ATTACH) | FOR(SET), "most of a thread's time that recording may take",
+	  "the default for attach, 3: each allocation is recorded while that costs a thread no more than this share of its "
+	  "time; under more load only samples, as many as the budget allows. Totals are estimates then" },
+	{ OPTION_EXACT, "exact", NULL, FOR(ATTACH) | FOR(SET), "record every allocation, whatever it costs",
+	  "each allocation is recorded, whatever it costs" },
+	{ OPTION_SAMPLE, "sample", "SIZE", FOR(ATTACH) | FOR(SET), "one sample every so many bytes on average",
+	  "one sample every so many bytes on average" },
+	{ OPTION_SAMPLES_PER_WORD, "samples-per-word", "RATE", FOR(ATTACH) | FOR(SET),
+	  "samples in each 8 bytes on average",
+	  "the same, said as samples in each 8 bytes (1e-4 is one in 80000 bytes); records say how many samples fell into "
+	  "their block" },
+	{ OPTION_STOP_RECORDING, "stop-recording", NULL, FOR(SET), "record nothing new", "record nothing new" },
+	{ OPTION_START_RECORDING, "start-recording", NULL, FOR(SET), "record again what was recorded before",
+	  "record again what was recorded before" },
+	{ OPTION_DEPTH, "depth", "N", FOR(ATTACH) | FOR(SET), "frames kept of a call stack, 1 to 256",
+	  "frames kept of a call stack, 1 to 256 (attach: default 256)" },
+	{ OPTION_MAX_MEMORY, "max-memory", "SIZE", FOR(ATTACH) | FOR(CHECK), "most memory that the records may use",
+	  "most memory that the records may use, with suffix K, M or G (default: a quarter of what the machine has free, an "
+	  "eighth of what a limit leaves the process; at least 1M, at most 120G)" },
+	{ OPTION_ALLOCATOR, "allocator", "NAME=KIND", FOR(ATTACH) | FOR(CHECK), "also track a function of this name",
+	  "also track a function of this name; may be repeated. KIND is a known function with the same arguments, like "
+	  "malloc, or a layout, like 'alloc(_,size)' and 'free(_,block)'; behind it may stand nothrow: it never throws and is "
+	  "no cancellation point; wrong, it ends the process. See heapsnap-attach(1)" },
+	{ OPTION_OUTPUT, "output", "FILE", FOR(DUMP), "where the profile goes", "the profile; - for standard output" },
+	{ OPTION_ERRORS, "errors", NULL, FOR(DUMP), "label stacks with their standard errors",
+	  "label each stack of the profile with its number of samples and its standard error" },
+	{ OPTION_STOP, "stop", NULL, FOR(DUMP), "stop all threads while the table is copied",
+	  "stop all threads while the table is copied; else they run, and are stopped only where that cannot be, which is "
+	  "said" },
+	{ OPTION_JSON, "json", NULL, FOR_ALL & ~FOR(NONE), "results as one JSON object on standard output",
+	  "results as one JSON object on standard output" },
+	{ OPTION_QUIET, "quiet", NULL, FOR_ALL & ~FOR(NONE), "no messages but errors", "no messages but errors" },
+	{ OPTION_VERBOSE, "verbose", NULL, FOR_ALL & ~FOR(NONE), "say what is done", "say what is done" },
+	{ OPTION_HELP, "help", NULL, FOR_ALL, "show help", "this text" },
+	{ OPTION_VERSION, "version", NULL, FOR(NONE), "show the version and the build", "the version and the build" },
+};
+const size_t option_count = sizeof(option_table) / sizeof(option_table[0]);
+
+const struct command_description *command_describe(enum command command)
+{
+	for (size_t i = 0; i < command_count; i++)
+		if (command_table[i].command == command)
+			return &command_table[i];
+	return NULL;
+}
+
+const struct option_description *option_describe(int id)
+{
+	for (size_t i = 0; i < option_count; i++)
+		if ((int)option_table[i].id == id)
+			return &option_table[i];
+	return NULL;
+}

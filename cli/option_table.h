@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one table of commands and options. The parser, the texts of --help, the manual pages and the completions of
+// shells are all made of it.
+#ifndef HEAPSNAP_CLI_OPTION_TABLE_H
+#define HEAPSNAP_CLI_OPTION_TABLE_H
+
+#include <stddef.h>
+
+enum command { COMMAND_NONE, COMMAND_CHECK, COMMAND_ATTACH, COMMAND_SET, COMMAND_DUMP, COMMAND_DETACH, COMMAND_STATUS };
+
+struct command_description {
+	enum command command;
+	const char *name;
+	const char *operands; // as in the usage: "PID", "[PID]", "PID -o FILE"
+	const char *summary;  // what it does, in a line
+	const char *brief;    // the same in fewer words, for completions; without quotes, brackets and colons
+	const char *text;     // paragraphs for --help, separated by a newline each
+};
+
+// As in struct option: the values are what getopt_long returns, a letter or a number above all letters.
+enum option_id {
+	OPTION_QUIET = 'q',
+	OPTION_VERBOSE = 'v',
+	OPTION_HELP = 'h',
+	OPTION_VERSION = 'V',
+	OPTION_OUTPUT = 'o',
+	OPTION_JSON = 256,
+	OPTION_DEPTH,
+	OPTION_MAX_MEMORY,
+	OPTION_ALLOCATOR,
+	OPTION_SAMPLE,
+	OPTION_SAMPLES_PER_WORD,
+	OPTION_EXACT,
+	OPTION_BUDGET,
+	OPTION_STOP_RECORDING,
+	OPTION_START_RECORDING,
+	OPTION_ERRORS,
+	OPTION_STOP,
+};
+
+enum { FOR_NONE = 1u << COMMAND_NONE, FOR_ALL = ~0u };
+#define FOR(command) (1u << COMMAND_##command)
+
+struct option_description {
+	enum option_id id;
+	const char *name;  // without its dashes
+	const char *value; // what it takes, as in the usage; NULL = nothing. "FILE" is completed as one
+	unsigned commands; // bits FOR(...) of those that know it; FOR_NONE: without a command
+	const char *brief; // for completions: one line without quotes, brackets and colons
+	const char *help;  // for --help: paragraphs, separated by a newline each
+};
+
+extern const struct command_description command_table[];
+extern const size_t command_count;
+extern const struct option_description option_table[];
+extern const size_t option_count;
+
+// NULL = there is none.
+const struct command_description *command_describe(enum command command);
+const struct option_description *option_describe(int id);
+
+static inline int option_has_letter(const struct option_description *option) { return option->id < 256; }
+static inline int option_is_for(const struct option_description *option, enum command command)
+{
+	return (option->commands >> command) & 1;
+}
+
+#endif

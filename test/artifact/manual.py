@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""manual.py PROGRAM BUILD: what is made of the table of options agrees with the program: help of at most 80 columns, manual pages without a complaint,
+completions that shells understand, and each option in all of them. Each rule is first seen to fail."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+COMMANDS = ["check", "attach", "set", "dump", "detach", "status"]
+WIDTH = 80
+
+
+def run(*command, **how):
+    return subprocess.run(command, capture_output=True, text=True, check=False, **how)
+
+
+def wide_lines(text):
+    return [line for line in text.splitlines() if len(line) > WIDTH]
+
+
+def options_of(text):
+    """The options that a help text lists: letter (or "") and name."""
+    return re.findall(r"^  (?:-(\w), )?--([a-z-]+)", text, re.M)
+
+
+def not_in_page(page, options):
+    """In mdoc, a hyphen of a name is written as it is."""
+    return [name for letter, name in options if not re.search(rf"^\.It (Fl {letter} , )?Fl Fl {name}( |$)", page, re.M)]
+
+
+def complete(script, *words):
+    """What bash offers for the last word."""
+    code = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _heapsnap; printf "%s\\n" "${COMPREPLY[@]}"'
+    done = run("bash", "-c", code, "bash", script, *words)
+    assert done.returncode == 0 and not done.stderr, done
+    return done.stdout.split()
+
+
+def check_texts(program, build):
+    bad = []
+    completions = {name: open(os.path.join(build, "completions", name), encoding="utf-8").read() for name in ["heapsnap.bash", "_heapsnap", "heapsnap.fish"]}
+    for command in [None] + COMMANDS:
+        text = run(program, *([command] if command else []), "--help").stdout
+        options = options_of(text)
+        assert text and options, f"no help of {command}"
+        bad += [f"{command} --help: {len(line)} columns: {line}" for line in wide_lines(text)]
+        page = open(os.path.join(build, "man", f"heapsnap{'-' + command if command else ''}.1"), encoding="utf-8").read()
+        bad += [f"--{name} is not in the page of {command}" for name in not_in_page(page, options)]
+        offered = complete(os.path.join(build, "completions/heapsnap.bash"), "heapsnap", *([command] if command else []), "-")
+        bad += [f"bash does not complete --{name} of {command}" for _, name in options if "--" + name not in offered]
+        bad += [f"zsh does not know --{name}" for _, name in options if f"--{name}[" not in completions["_heapsnap"] and f"--{name}}}" not in completions["_heapsnap"]]
+        condition = f"'__fish_seen_subcommand_from {command}'" if command else "__fish_use_subcommand"
+        bad += [f"fish does not know --{name} of {command}" for _, name in options if f"-n {condition} -l {name} " not in completions["heapsnap.fish"]]
+    for command in COMMANDS:
+        main = open(os.path.join(build, "man/heapsnap.1"), encoding="utf-8").read()
+        bad += [f"heapsnap(1) does not name {command}"] * (f".It Xr heapsnap-{command} 1" not in main)
+        bad += [f"wrong usage of {command}: {line}" for line in wide_lines(run(program, command, "--no-such-option").stderr)]
+    return bad
+
+
+def check_bash(script):
+    offered = complete(script, "heapsnap", "")
+    assert set(COMMANDS) <= set(offered), offered
+    assert complete(script, "heapsnap", "at") == ["attach"]
+    assert complete(script, "heapsnap", "dump", "--er") == ["--errors"]
+    pid = str(os.getpid())
+    assert pid in complete(script, "heapsnap", "detach", pid), "no PID is completed"
+    assert pid in complete(script, "heapsnap", "attach", "--exact", pid[:1]), "no PID is completed behind an option"
+    assert not complete(script, "heapsnap", "attach", "--depth", ""), "a number is guessed"
+    assert os.path.basename(script) in complete(script, "heapsnap", "dump", pid, "-o", os.path.basename(script)[:6]), "no file is completed"
+
+
+def check_syntax(build):
+    left_out = []
+    shells = [("bash", "heapsnap.bash"), ("zsh", "_heapsnap"), ("fish", "heapsnap.fish")]
+    pages = [os.path.join(build, "man", name) for name in sorted(os.listdir(os.path.join(build, "man")))]
+    assert len(pages) == len(COMMANDS) + 1, pages
+    for shell, name in shells:
+        if not shutil.which(shell):
+            left_out.append(f"{shell} is not installed")
+            continue
+        assert run(shell, "-n", "/dev/stdin", input="if (((\n").returncode != 0, f"{shell} understands everything"
+        done = run(shell, "-n", os.path.join(build, "completions", name))
+        assert done.returncode == 0 and not done.stderr, done
+    tools = [("mandoc", ["-Tlint", "-Wwarning"]), ("groff", ["-mandoc", "-Tutf8", "-z", "-wall"])]
+    for tool, arguments in tools:
+        if not shutil.which(tool):
+            left_out.append(f"{tool} is not installed")
+            continue
+        assert run(tool, *arguments, input=".Dd November 25, 2026\n.Dt A 1\n.Os\n.Sh NAME\n.Nm a\n.Nd b\n.Bl\n.ab\n").stdout + \
+            run(tool, *arguments, input=".Sh \n.de\n").stderr, f"{tool} does not complain"
+        for page in pages:
+            done = run(tool, *arguments, page)
+            assert done.returncode == 0 and not done.stdout and not done.stderr, done
+    return left_out
+
+
+def main():
+    program, build = sys.argv[1:]
+    assert wide_lines("a" * 81) and not wide_lines("a" * 80)
+    assert options_of("  -o, --output FILE  x\n  --exact  y\n") == [("o", "output"), ("", "exact")]
+    assert not_in_page(".It Fl Fl exactly\n.It Fl o , Fl Fl output Ar FILE\n", [("", "exact"), ("o", "output")]) == ["exact"]
+    bad = check_texts(program, build)
+    os.chdir(os.path.join(build, "completions"))
+    check_bash(os.path.join(build, "completions/heapsnap.bash"))
+    version = run(program, "--version").stdout
+    assert re.fullmatch(r"heapsnap \d+\.\d+\.\d+ \(commit (unknown|[0-9a-f]{7,40}(-dirty)?), \w+, \w+ [\d.]+, ABI \d+\)\n", version), version
+    left_out = check_syntax(build)
+    print("\n".join(bad + [f"SKIPPED: {reason}" for reason in left_out]))
+    sys.exit(1 if bad else 77 if left_out else 0)
+
+
+main()
