@@ -38,7 +38,7 @@ struct attach_plan {
 
 // Adds to *diagnostics each reason on which an attach would be refused. Without any, the plan is whole; with some, it
 // holds what could be learned all the same (the rest is zero). Either way attach_plan_deinit is owed.
-void attach_plan_make(pid_t pid, const struct attach_options *options, struct attach_plan *ret,
+void attach_plan_make(pid_t pid, const struct attach_options *options, struct attach_plan *plan,
 		      struct diagnostics *diagnostics);
 
 // The part of the plan that the target's mappings decide, once more under a freeze, for a target that loads and unloads

@@ -25,6 +25,7 @@ struct block_record {
 	uint32_t epoch;    // the region's epoch when it was recorded
 };
 _Static_assert(sizeof(struct block_record) == 32, "block_record is 32 bytes");
+// NOLINTNEXTLINE(misc-redundant-expression): the two are equal as it happens; one may become smaller
 _Static_assert(HS_THREAD_HISTORY_MAX <= 1u << 20, "thread fits");
 #define HS_SAMPLES_MAX 2047u
 

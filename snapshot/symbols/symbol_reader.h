@@ -16,7 +16,7 @@ struct symbol_question {
 	size_t count;
 };
 
-// `question` is a struct symbol_question *: the signature is that of sandbox_start.
-void symbol_reader_run(int socket, void *question);
+// `context` is a struct symbol_question *: the signature is that of sandbox_start.
+void symbol_reader_run(int socket, void *context);
 
 #endif

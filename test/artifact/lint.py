@@ -147,6 +147,13 @@ def long_files(tree):
             yield f"{path}: {len(lines)} lines, more than {LINES_MAX}"
 
 
+def unexplained_nolint(tree):
+    """Who silences a check of clang-tidy says which, and why."""
+    for path, number, text in tree.lines(C_SOURCE):
+        if "NOLINT" in text and not re.search(r"NOLINT\w*\([\w.,-]+\): \S", text):
+            yield f"{path}:{number}: {text.strip()}"
+
+
 def workplace_paths(tree):
     """A path of one machine is wrong on every other."""
     for path, number, text in tree.lines(re.compile(".*")):
@@ -197,6 +204,11 @@ RULES = [
     ]),
     (long_files, [
         {"base/a.c": SPDX + "int a;\n" * LINES_MAX},
+    ]),
+    (unexplained_nolint, [
+        {"base/a.c": SPDX + "int a; // NOLINT\n"},
+        {"base/a.c": SPDX + "int a; // NOLINT(misc-unused)\n"},
+        {"base/a.h": SPDX + "// NOLINTNEXTLINE: no check is named\nint a;\n"},
     ]),
     (workplace_paths, [
         {"base/a.c": SPDX + 'const char *path = "/wo' 'rk/file";\n'},

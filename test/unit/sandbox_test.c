@@ -98,7 +98,7 @@ static void check_status(pid_t pid)
 		for (int i = 0; i < 3; i++) {
 			static const char *const sets[] = { "CapPrm: %63s", "CapEff: %63s", "CapInh: %63s" };
 
-			if (sscanf(line, sets[i], value) == 1) { // NOLINT: the formats are constants
+			if (sscanf(line, sets[i], value) == 1) { // NOLINT(cert-err34-c): the formats are constants
 				CHECK_STRING(value, "0000000000000000");
 				found++;
 			}
