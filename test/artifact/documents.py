@@ -17,6 +17,7 @@ GROUPS = "unit|e2e|unharmed|artifact|unwind|fuzz|bench|model"
 NAMED = re.compile(rf"`((?:{GROUPS})\.[a-z0-9_]+)`(?!\s*\()")
 FILE_NAME = re.compile(r"\.(c|h|py|md)$")
 IN_BACKQUOTES = re.compile(r"`([\w./*-]+\.(?:c|h|S|cc|py|md|proto|pml|lds|json))`")
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
 COLUMNS_MAX = 120
 OF_OTHERS = {"mm/mlock.c", "sys/ptrace.h"}  # of Linux, of the C library
 # Those that are still to be wrapped.
@@ -40,6 +41,12 @@ def unknown_files(path, text, files):
     return [f"{path}:{number}: there is no file {match[1]}" for number, line in enumerate(text.splitlines(), 1)
             for match in IN_BACKQUOTES.finditer(line)
             if match[1] not in OF_OTHERS and not any(fnmatch.fnmatchcase("/" + file, "*/" + match[1]) for file in files)]
+
+
+def broken_links(path, text, files):
+    """Links that lead to no file of the tree, relative to the document; those to the net are not looked at."""
+    return [f"{path}:{number}: a link leads to {match[1]}, which is not there" for number, line in enumerate(text.splitlines(), 1)
+            for match in LINK.finditer(line) if os.path.normpath(os.path.join(os.path.dirname(path), match[1])) not in files]
 
 
 def long_lines(path, text):
@@ -72,6 +79,8 @@ def see_the_rules_fail():
     assert unknown_files("a.md", "see `attach/gone.c`", ["attach/here.c"]), "an unknown file is not seen"
     assert unknown_files("a.md", "see `ere.c`", ["attach/here.c"]), "a part of a name is taken for a name"
     assert not unknown_files("a.md", "`here.c`, `attach/here.c`, `arch/*/a.S`, `<name>/b.c`", ["attach/here.c", "arch/x/a.S"])
+    assert broken_links("docs/a.md", "[x](gone.md)", ["gone.md", "docs/b.md"]), "a broken link is not seen"
+    assert not broken_links("docs/a.md", "[x](b.md), [y](../c.md), ![z](b.md), [n](https://a.example/x)", ["docs/b.md", "c.md"])
     assert long_lines("a.md", "x" * 121 + "\n") and not long_lines("a.md", "x" * 120 + "\n  | " + "x" * 120), "a long line is not seen"
     assert not_in_index("[a.md](a.md)", ["a.md", "b.md"]) == ["docs/README.md does not name b.md"], "a document outside the index is not seen"
     assert log_is_whole(None, None) and log_is_whole((1, 5), (1, 5)) and log_is_whole((1, 5), (1, 9))
@@ -97,7 +106,7 @@ def main():
         with open(path, encoding="utf-8") as file:
             text = file.read()
         name = os.path.relpath(path, root)
-        bad += unknown_tests(name, text, tests) + unknown_files(name, text, files)
+        bad += unknown_tests(name, text, tests) + unknown_files(name, text, files) + broken_links(name, text, files)
         if name not in DENSE:
             bad += long_lines(name, text)
         if name == "docs/README.md":
