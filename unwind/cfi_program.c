@@ -259,6 +259,7 @@ static enum cfi_result change_cfa(struct program *program, struct span_reader *r
 }
 
 // Runs [begin, end) until the location passes program->pc. Each turn uses up a byte, so it ends.
+// Longer than 60 lines: a case for each opcode.
 static enum cfi_result run(struct program *program, uint64_t begin, uint64_t end)
 {
 	struct span_reader reader = span_reader_make(program->span, begin, end);

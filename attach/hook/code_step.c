@@ -56,6 +56,7 @@ static bool writes(const ZydisDecodedOperand *operands, unsigned count, ZydisReg
 	return false;
 }
 
+// Longer than 60 lines: a case for each instruction that moves the stack pointer.
 static void read_stack(const ZydisDecodedInstruction *decoded, const ZydisDecodedOperand *operands,
 		       struct code_step *step)
 {

@@ -219,6 +219,7 @@ static bool begins_to_align(const struct whole_function *function, uint32_t offs
 	       memcmp(function->code + offset, lea_and, sizeof(lea_and)) == 0;
 }
 
+// Longer than 60 lines: what one instruction means, asked in an order that matters.
 static void look_at(struct walk *walk, struct place place)
 {
 	const struct whole_function *function = &walk->runs[place.run].function;

@@ -211,6 +211,7 @@ static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_pr
 }
 
 // One try. *retry_ret: true: another try may succeed; nothing was touched.
+// Longer than 60 lines: the steps of one try in their order, with one way out.
 static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics *diagnostics,
 				    struct attach_report *report, bool *retry_ret)
 {

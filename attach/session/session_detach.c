@@ -349,6 +349,42 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 	return error;
 }
 
+// Why something is left still; NULL = nothing is.
+static struct hs_error *why_unfinished(pid_t pid, const struct detach_report *report)
+{
+	if (report->foreign_hooks > 0)
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"process %d has the rest of an unfinished detach, or of an attached parent: somebody else has "
+			"patched %zu of the places that heapsnap had patched; undo that, then try again",
+			pid, report->foreign_hooks);
+	if (report->threads_unseen)
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"process %d has the rest of an unfinished attach or detach, or of an attached parent, and %zu "
+			"of its threads have so much stack in use that not all of it was looked at yet; try again later",
+			pid, report->threads_unseen);
+	if (report->calls_lost)
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"process %d has the rest of an unfinished detach: its coroutines have left so many allocations that "
+			"nobody knows whether one goes back into the payload; its code stays mapped",
+			pid);
+	if (!report->finished && !report->threads_inside && report->calls_left)
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"process %d has the rest of an unfinished detach, and %zu of its coroutines may still go back into "
+			"it; try again later",
+			pid, report->calls_left);
+	if (!report->finished)
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"process %d has the rest of an unfinished attach or detach, or of an attached parent, and %zu "
+			"of its threads %s still inside it; try again later",
+			pid, report->threads_inside, report->threads_inside == 1 ? "is" : "are");
+	return NULL;
+}
+
 struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, uint64_t *stopped_ns_ret)
 {
 	struct detach_report report = { 0 };
@@ -387,37 +423,7 @@ struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, uint64_t 
 					 error,
 					 "the rest of an unfinished attach or detach, or of an attached parent, cannot be "
 					 "cleared away");
-	if (report.foreign_hooks > 0)
-		return hs_error_create(
-			HS_ERROR_REFUSED,
-			"process %d has the rest of an unfinished detach, or of an attached parent: somebody else has "
-			"patched %zu of the places that heapsnap had patched; undo that, then try again",
-			pid, report.foreign_hooks);
-	if (report.threads_unseen)
-		return hs_error_create(
-			HS_ERROR_REFUSED,
-			"process %d has the rest of an unfinished attach or detach, or of an attached parent, and %zu "
-			"of its threads have so much stack in use that not all of it was looked at yet; try again later",
-			pid, report.threads_unseen);
-	if (report.calls_lost)
-		return hs_error_create(
-			HS_ERROR_REFUSED,
-			"process %d has the rest of an unfinished detach: its coroutines have left so many allocations that "
-			"nobody knows whether one goes back into the payload; its code stays mapped",
-			pid);
-	if (!report.finished && !report.threads_inside && report.calls_left)
-		return hs_error_create(
-			HS_ERROR_REFUSED,
-			"process %d has the rest of an unfinished detach, and %zu of its coroutines may still go back into "
-			"it; try again later",
-			pid, report.calls_left);
-	if (!report.finished)
-		return hs_error_create(
-			HS_ERROR_REFUSED,
-			"process %d has the rest of an unfinished attach or detach, or of an attached parent, and %zu "
-			"of its threads %s still inside it; try again later",
-			pid, report.threads_inside, report.threads_inside == 1 ? "is" : "are");
-	return NULL;
+	return why_unfinished(pid, &report);
 }
 
 static struct hs_error *detach_locked(pid_t pid, unsigned wait_ms, const struct work_lock *lock,

@@ -9,7 +9,8 @@ import subprocess
 import sys
 import tempfile
 
-LINES_MAX = 660
+LINES_MAX = 500
+FUNCTION_MAX = 60
 
 # What a folder's files may include in quotes, as patterns of paths from the root. Data flows one way, so includes do too.
 MAY_INCLUDE = {
@@ -141,10 +142,28 @@ def unfinished(tree):
 
 
 def long_files(tree):
-    """A file of that length has two subjects."""
+    """A file of that length has two subjects. Where it must be, a line `Longer than 500 lines: reason` stands near its head."""
     for path, lines in tree.files.items():
-        if SOURCE.match(path) and len(lines) > LINES_MAX:
+        reason = any(re.match(rf"(//|#) Longer than {LINES_MAX} lines: \S", line) for line in lines[:5])
+        if SOURCE.match(path) and len(lines) > LINES_MAX and not reason:
             yield f"{path}: {len(lines)} lines, more than {LINES_MAX}"
+
+
+def long_functions(tree):
+    """A function of that length does several things. Where it must be, `// Longer than 60 lines: reason` stands right above it."""
+    for path, lines in tree.files.items():
+        start = None
+        for number, text in enumerate(lines if re.search(r"\.(c|h|cc|cpp)$", path) else [], 1):
+            if text == "{":
+                start = number
+            elif text.startswith("}") and start:
+                head = start - 2
+                while head >= 0 and lines[head] and not re.match(r"[}#]|//", lines[head]):
+                    head -= 1  # over the function's head
+                reason = head >= 0 and re.match(rf"// Longer than {FUNCTION_MAX} lines: \S", lines[head])
+                if number - start - 1 > FUNCTION_MAX and not reason:
+                    yield f"{path}:{start}: a function of {number - start - 1} lines, more than {FUNCTION_MAX}"
+                start = None
 
 
 def unexplained_nolint(tree):
@@ -162,6 +181,7 @@ def workplace_paths(tree):
 
 
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
+LONG_FUNCTION = "int a(int b,\n      int c)\n{\n" + "\tb++;\n" * (FUNCTION_MAX + 1) + "}\n"
 # Each rule, and files that break it once and no other rule.
 RULES = [
     (folder_includes, [
@@ -204,6 +224,15 @@ RULES = [
     ]),
     (long_files, [
         {"base/a.c": SPDX + "int a;\n" * LINES_MAX},
+        {"base/a.c": SPDX + f"// Longer than {LINES_MAX} lines:\n" + "int a;\n" * LINES_MAX},
+        {"base/a.c": SPDX + "int a;\n" * LINES_MAX + f"// Longer than {LINES_MAX} lines: too late\n"},
+        {"dev": "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n" + "true\n" * LINES_MAX},
+    ]),
+    (long_functions, [
+        {"base/a.c": SPDX + LONG_FUNCTION},
+        {"test/a.h": SPDX + "// What it does.\n" + LONG_FUNCTION},
+        {"base/a.c": SPDX + f"// Longer than {FUNCTION_MAX} lines:\n" + LONG_FUNCTION},
+        {"base/a.c": SPDX + f"// Longer than {FUNCTION_MAX} lines: of another\nint b;\n\n" + LONG_FUNCTION},
     ]),
     (unexplained_nolint, [
         {"base/a.c": SPDX + "int a; // NOLINT\n"},
@@ -226,6 +255,8 @@ GOOD = {
     "attach/a.c": SPDX + '// mkstemp wants X' 'XXXXX\nconst char *path = "/proc/%d/ro' 'ot%s";\n',
     "proto/a.c": SPDX + '#include "snapshot/heap_profile.h"\n', "snapshot/heap_profile.h": SPDX,
     "test/unit/a.c": SPDX + '#include "unwind/cfi.h"\n#include <zlib.h>\n',
+    "base/long.c": SPDX + f"// Longer than {LINES_MAX} lines: a table\n" + "int a;\n" * LINES_MAX,
+    "base/functions.c": SPDX + f"// Longer than {FUNCTION_MAX} lines: a case each\n" + LONG_FUNCTION + LONG_FUNCTION.replace("\tb++;\n", "", 1),
     "dev": "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n",
 }
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Longer than 500 lines: one check after the other, of the same image.
 """What must be true of the payload after it is linked. Each check is a function of a Payload that returns what is wrong with it, as a
 list of texts; CHECKS names them all. bad_images.py shows each of them fail."""
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Longer than 500 lines: what each test begins with, from one import.
 """What every end-to-end test needs: targets started and ended by their pid, the heapsnap program run with a time limit, and a
 snapshot of all that detach promises to leave as it was."""
 

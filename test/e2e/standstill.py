@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Longer than 500 lines: the cases share one target and one watch over it.
 """While a target stands still the tool waits for nothing that has no bound, and a tool that hangs all the same is killed: the target runs on,
 works, is untraced, and the next command clears away what is left.
 usage: standstill.py [CASE...]"""

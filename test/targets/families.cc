@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Longer than 500 lines: a table of the names that allocators export.
 // Calls every function of its allocator that it finds, by name, and keeps the account of it.
 //
 // Commands on standard input:

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Longer than 500 lines: one program, whose phases know each other's counts.
 // A program that knows what is live, site by site. usage: ground_truth THREADS SEED PLUGIN.so
 //
 // Commands on standard input, one line each; each is answered by a line (or lines) on standard output:
@@ -455,6 +456,7 @@ static void print_truth(void)
 	fflush(stdout);
 }
 
+// Longer than 60 lines: the program's phases in their order.
 int main(int argc, char **argv)
 {
 	static char output_buffer[1 << 16];

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Longer than 500 lines: a table of the system calls that wait.
 // The waiting calls of waits.c: each a function that waits, and one that makes what it waits for happen.
 #ifndef HEAPSNAP_TEST_WAIT_CALLS_H
 #define HEAPSNAP_TEST_WAIT_CALLS_H

@@ -373,6 +373,7 @@ static uint64_t random_number(void)
 
 // Hostile bytes: some of the header's, of a CIE's or of an FDE's bytes changed, then a lookup near it; put back
 // afterwards. The copy is exactly as long as what is told, so that a sanitizer sees each read outside.
+// Longer than 60 lines: one loop over all kinds of damage.
 static void mutate_file(const struct file *file)
 {
 	uint64_t begin = file->hdr < file->frame ? file->hdr : file->frame;

@@ -31,6 +31,7 @@ struct image {
 
 #define AT(member) offsetof(struct image, member)
 
+// Longer than 60 lines: one file, laid out from its first byte to its last.
 static struct image make_image(void)
 {
 	struct image image = { 0 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Longer than 500 lines: the populations and the figures that are expected of them stand together.
 // Whether estimates are right on average, and their errors too: the payload's own choice of blocks
 // (inject/sampling/sampling.c) and the tool's own sums (snapshot/profile/estimate.c) on populations whose truth is
 // known, 1,000 runs each. Estimators that are wrong in known ways have to be found out.

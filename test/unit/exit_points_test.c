@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Longer than 500 lines: tables of cases.
 // Where functions return, by their bytes: each case is a function, what is expected of it, and why.
 #include "attach/hook/exit_points.h"
 #include "attach/hook/relocate.h"

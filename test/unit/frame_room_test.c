@@ -234,6 +234,7 @@ struct hs_error *__wrap_ptrace_get_signal_mask(pid_t tid, uint64_t *ret)
 
 // Zeros that were given, from a stack's lower end up to the stack pointer, are room where all that is in use is seen to
 // lie above that, and nowhere else. Below a page that was never given there is room in any case.
+// Longer than 60 lines: a table of cases.
 static void test_zeros(void)
 {
 	enum { PAGES = 1024, ZEROS = 40, FIRST_TID = 0x40000001, NEVER_GIVEN = 8 };

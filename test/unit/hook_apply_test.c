@@ -64,6 +64,7 @@ static struct hs_error *save(const struct hook_record *record, size_t index, voi
 	return NULL;
 }
 
+// Longer than 60 lines: one life of a hook, step by step.
 static void test_apply_and_undo(void)
 {
 	struct hook_record hooks[HOOKS] = { 0 };

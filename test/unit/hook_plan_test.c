@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Longer than 500 lines: the cases share one planning of a live process.
 // Plans hooks for live processes and prints each verdict. The build gives the paths of the variants of
 // hook_plan_child.c as CHILD_*.
 #include "attach/hook/hook_plan.h"

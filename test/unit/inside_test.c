@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Longer than 500 lines: the cases share one made stack.
 // Whether a thread is inside the payload, by what its stack holds and what its slot says. Stacks made by hand, in this
 // process's memory; nobody can walk them, for their threads stand where no module is.
 #include "check.h"

@@ -143,6 +143,7 @@ static bool returns(struct thread_slot *slot, uint64_t *place, struct awaited_ca
 }
 
 // Coroutines that are left in watched calls: some are known again, and all others are counted.
+// Longer than 60 lines: one course of events, step by step.
 static void test_displaced(void)
 {
 	enum { COUNT = HS_LEFT_AWAITED + 2 }; // one is still awaited, and one is forgotten

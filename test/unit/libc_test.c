@@ -60,6 +60,7 @@ struct expected {
 #define DEBIAN "/usr/lib/x86_64-linux-gnu/"
 #define LOADER DEBIAN "ld-linux-x86-64.so.2"
 
+// Longer than 60 lines: a table of cases.
 static void test_files(void)
 {
 	const struct expected cases[] = {

@@ -310,6 +310,7 @@ static void test_after_unloaded(void)
 }
 
 // Rounded once, for each stack; errors and numbers of records beside the values.
+// Longer than 60 lines: one profile, and each of its figures.
 static void test_estimates(void)
 {
 	static const struct {

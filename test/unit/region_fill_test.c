@@ -50,6 +50,7 @@ static void test_main_stack(void)
 	CHECK_EQUAL(high, 0);
 }
 
+// Longer than 60 lines: one region, and each of its fields.
 static void test_fill(void)
 {
 	enum { MODULES = 3, PAIRS = 600 }; // 600 pairs take two pages

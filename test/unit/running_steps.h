@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Longer than 500 lines: one dump beside a recorder, stepped through, for three tests.
 // Calls of a scenario and dumps of the region, interleaved as a schedule says: the threads and their allocator, the
 // dump that looks for its turn before each word that it reads, and what a copy may show.
 #ifndef HEAPSNAP_TEST_UNIT_RUNNING_STEPS_H

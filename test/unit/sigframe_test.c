@@ -62,6 +62,7 @@ static const struct user_regs_struct registers = {
 	.ss = 0x2b,
 };
 
+// Longer than 60 lines: one frame, and each of its areas.
 static void test_areas(void)
 {
 	// Features in use, features enabled -> features claimed, bytes of the area.

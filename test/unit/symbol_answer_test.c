@@ -121,6 +121,7 @@ static void test_good(void)
 	symbol_answer_deinit(&answer);
 }
 
+// Longer than 60 lines: a table of cases.
 static void test_bad(void)
 {
 	begin();

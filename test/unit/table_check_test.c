@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Longer than 500 lines: each case breaks the same table in one place.
 // The door to a copied region: what is there is found, and what no honest payload writes leads nowhere.
 #include "check.h"
 #include "made_region.h"

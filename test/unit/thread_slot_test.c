@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Longer than 500 lines: the cases share one set of threads.
 // Claiming slots, with control blocks made by hand: the kernel's thread id, and the words that describe the stack,
 // somewhere in them.
 enum { TCB_WORDS = 256, TID_WORD = 90, STACK_WORD = 200 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Longer than 500 lines: tables of cases.
 // Packing of rows and execution of packed rules, on arrays.
 #include "unwind/unwind_step.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Longer than 500 lines: one walk compared with another: reading, walking, judging a difference.
 // Freezes a process again and again, and walks each thread's stack twice: with libunwind-ptrace, and with the payload's
 // own code in this process, on a copy of the stack at the same address. Both must find the same frames. usage:
 // unwind_compare PID COUNT COUNT stacks of threads that have run since the freeze before are compared, and those of the

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Longer than 500 lines: every entry is made of the same macros, which an assembler file keeps to itself.
 // The head of the payload image and the entries of its hooks.
 //
 // A patched function jumps to an island's stub, which comes here with r11 = address of its struct hook_island and all
