@@ -36,13 +36,43 @@ static bool read_ticks(struct thread_slot *slot, struct choice choice)
 	return reads;
 }
 
+// The slow ways to a record and to entries of the live table: pages may be taken, so it may be time to downsample.
+__attribute__((noinline)) static uint32_t refill_records(struct thread_slot *slot)
+{
+	uint64_t before = downsampling_next_page();
+	uint32_t ref = record_refill(slot);
+
+	downsampling_look(before);
+	return ref;
+}
+
+__attribute__((noinline)) static uint32_t *make_wide(struct thread_slot *slot, uint64_t address)
+{
+	uint64_t before = downsampling_next_page();
+	uint32_t *entry = live_table_make_wide(address, &slot->spare_page);
+
+	downsampling_look(before);
+	return entry;
+}
+
+__attribute__((noinline)) static uint32_t *make_narrow(struct thread_slot *slot, uint64_t address)
+{
+	uint64_t before = downsampling_next_page();
+	uint32_t *entry = live_table_make_narrow(address, &slot->spare_page);
+
+	downsampling_look(before);
+	return entry;
+}
+
 // A record of a block of `size` bytes that the caller's stack asked for, its totals counted. 0 = none could be had.
 static uint32_t new_record(struct thread_slot *slot, uint64_t size, struct choice choice,
 			   const struct entry_frame *frame)
 {
 	uint32_t stack = unwind_to_node(slot, frame);
-	uint32_t ref = record_take(slot);
+	uint32_t ref = record_take_kept(slot);
 
+	if (HS_UNLIKELY(!ref))
+		ref = refill_records(slot);
 	if (HS_UNLIKELY(!ref)) {
 		count_lost(slot, size);
 		return 0;
@@ -66,13 +96,13 @@ static struct block_place live_place(struct thread_slot *slot, uint64_t address,
 	if (live_is_wide(address, size) && ref >> HS_WIDE_REF_BITS == 0) {
 		entry = live_table_find_wide(address);
 		if (HS_UNLIKELY(!entry))
-			entry = live_table_make_wide(address, &slot->spare_page);
+			entry = make_wide(slot, address);
 	}
 	if (HS_LIKELY(entry && (!__atomic_load_n(entry, __ATOMIC_RELAXED) || live_table_wide_ref(entry, address))))
 		return place_at(PLACE_wide, entry);
 	entry = live_table_find_narrow(address);
 	if (HS_UNLIKELY(!entry))
-		entry = live_table_make_narrow(address, &slot->spare_page);
+		entry = make_narrow(slot, address);
 	return place_at(PLACE_narrow, entry);
 }
 

@@ -61,14 +61,18 @@ void downsampling_ask_for_budget(uint32_t interval) HS_HIDDEN;
 // seconds.
 void downsampling_ease_budget(uint64_t now) HS_HIDDEN;
 
-// A page was taken. It is time when a quarter is left, then when an eighth is, and so on: pages are never given back,
-// only records are.
-static inline void downsampling_look(uint32_t page)
+// Where a table may grow, between these two: downsampling_look(before) does something if a page was taken since
+// `before`. It is time when a quarter is left, then when an eighth is, and so on: pages are never given back, only
+// records are. (A table that is full says so by failing; nothing is begun then.)
+static inline uint64_t downsampling_next_page(void) { return __atomic_load_n(&region()->next_page, __ATOMIC_RELAXED); }
+
+static inline void downsampling_look(uint64_t before)
 {
 	const struct region_header *header = region();
 	uint32_t rounds = __atomic_load_n(&header->downsampling_rounds, __ATOMIC_RELAXED);
 
-	if (HS_UNLIKELY(header->max_pages - page <= (header->max_pages - header->first_page) >> (2 + rounds % 32)))
+	if (before < header->max_pages && downsampling_next_page() != before &&
+	    HS_UNLIKELY(header->max_pages - before <= (header->max_pages - header->first_page) >> (2 + rounds % 32)))
 		downsampling_ask();
 }
 

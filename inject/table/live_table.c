@@ -2,8 +2,6 @@
 // Growing the live table. Context: in a hook; the slow way in, once for each 16 KiB of heap, or 64 KiB.
 #include "inject/table/live_table.h"
 
-#include "inject/sampling/downsampling.h"
-
 // Publishes a new table in *entry. A table of one page that another thread made superfluous is kept in *spare_page for
 // next time.
 static uint32_t add_table(uint32_t *entry, uint32_t pages, uint32_t *spare_page)
@@ -18,7 +16,6 @@ static uint32_t add_table(uint32_t *entry, uint32_t pages, uint32_t *spare_page)
 		page = region_take_pages(pages);
 		if (!page)
 			return 0;
-		downsampling_look(page);
 	}
 	if (__atomic_compare_exchange_n(entry, &expected, page, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return page;

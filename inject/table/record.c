@@ -3,8 +3,6 @@
 // a head which was taken and came back (ABA) is noticed.
 #include "inject/table/record.h"
 
-#include "inject/sampling/downsampling.h"
-
 enum { FRESH_BATCH = 16 };
 
 // The record may be taken and in use by now; then the word read is arbitrary, and the exchange of the head fails by its
@@ -87,7 +85,6 @@ uint32_t record_refill(struct thread_slot *slot)
 			page = region_take_pages(1);
 			if (!page)
 				return 0;
-			downsampling_look(page);
 			ref = page_first_ref(page);
 		}
 		end = ref + FRESH_BATCH; // a page is a multiple of it

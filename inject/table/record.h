@@ -9,7 +9,9 @@
 // A batch is what threads give to and take from each other.
 enum { RECORD_BATCH = HS_FREE_KEPT / 2 };
 
-// A record that nobody uses, its content undefined. 0 = the region is full.
+// A record that nobody uses, its content undefined: record_take_kept one of the thread's own, 0 = it has none;
+// record_refill one from all threads' or of a new page, with others for the thread, 0 = the region is full; record_take
+// either.
 uint32_t record_refill(struct thread_slot *slot) HS_HIDDEN;
 // Gives a batch of the thread's free records to all threads, and returns how many are left. pre: there are HS_FREE_KEPT
 uint32_t record_share_batch(struct thread_slot *slot) HS_HIDDEN;
@@ -21,14 +23,21 @@ void totals_add_directly(uint32_t stack, uint64_t size) HS_HIDDEN;
 // A slot belongs to one thread. Where two have the same thread pointer, and until that shows (thread_slot_note_shared),
 // both may be in it: then lists may lose records or show one twice, but no index leaves its array and no reference the
 // pages of its kind. So each count is read once.
-static inline uint32_t record_take(struct thread_slot *slot)
+static inline uint32_t record_take_kept(struct thread_slot *slot)
 {
 	uint32_t count = slot->free_count;
 
 	if (HS_UNLIKELY(count == 0))
-		return record_refill(slot);
+		return 0;
 	slot->free_count = count - 1;
 	return slot->free_records[count - 1];
+}
+
+static inline uint32_t record_take(struct thread_slot *slot)
+{
+	uint32_t ref = record_take_kept(slot);
+
+	return HS_UNLIKELY(!ref) ? record_refill(slot) : ref;
 }
 
 // The record itself is not touched: it is likely not in the cache, and the next allocation will write it.

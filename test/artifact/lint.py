@@ -27,6 +27,9 @@ MAY_INCLUDE = {
 }
 # Where quotes are looked up besides the root and the file's own folder (inject/CMakeLists.txt).
 INCLUDE_PATHS = {"inject": ["inject/arch/x86_64"]}
+# The payload's rooms, which are linked into one image, and those that each stands on.
+PAYLOAD_ROOMS = {"abi": [], "arch": ["abi"], "table": ["abi", "arch"], "sampling": ["abi", "arch", "table"], "walk": ["abi", "arch", "table"],
+                 "hook": ["abi", "arch", "table", "sampling", "walk"]}
 # The payload has no C library; of the compiler's own headers these are enough.
 MAY_INCLUDE_SYSTEM = {
     "inject/abi": [r"std(int|def)\.h"],
@@ -115,6 +118,15 @@ def folder_includes(tree):
                 yield f"{path}:{number}: {folder} may not include <{name}>"
 
 
+def payload_rooms(tree):
+    """Rooms that include each other in a circle are one room."""
+    for path, number, quoted, name in tree.includes():
+        room = re.match(r"inject/(\w+)/", path)
+        other = re.match(r"inject/(\w+)/", tree.resolve(path, name)) if quoted and room else None
+        if other and other.group(1) != room.group(1) and other.group(1) not in PAYLOAD_ROOMS[room.group(1)]:
+            yield f"{path}:{number}: inject/{room.group(1)} does not stand on inject/{other.group(1)}"
+
+
 def one_door(tree):
     """A library that has one door can be replaced, and its misuse has one place to be looked for."""
     for path, number, _, name in tree.includes():
@@ -198,6 +210,12 @@ RULES = [
         {"inject/abi/a.h": SPDX + '#include "../freestanding.h"\n', "inject/freestanding.h": SPDX},
         {"unwind/a.c": SPDX + '#include "inject/payload.h"\n', "inject/payload.h": SPDX},
         {"inject/abi/a.h": SPDX + "#  include <stdbool.h>\n"},
+    ]),
+    (payload_rooms, [
+        {"inject/table/a.c": SPDX + '#include "inject/sampling/b.h"\n', "inject/sampling/b.h": SPDX},
+        {"inject/sampling/a.c": SPDX + '#include "inject/hook/b.h"\n', "inject/hook/b.h": SPDX},
+        {"inject/walk/a.h": SPDX + '#include "inject/sampling/b.h"\n', "inject/sampling/b.h": SPDX},
+        {"inject/arch/x86_64/a.h": SPDX + '#include "inject/table/b.h"\n', "inject/table/b.h": SPDX},
     ]),
     (one_door, [
         {"attach/a.c": SPDX + "#include <sys/ptrace.h>\n"},
