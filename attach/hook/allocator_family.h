@@ -6,6 +6,14 @@
 #include "attach/elf/libc.h"
 #include "attach/elf/modules.h"
 
+// The functions by which the runtimes of sanitizers are known, as X(family, name): the one list of them.
+#define HS_SANITIZER_MARKS(X)                                                                                          \
+	X(sanitizer, "__asan_init")                                                                                    \
+	X(sanitizer, "__tsan_init")                                                                                    \
+	X(sanitizer, "__msan_init")                                                                                    \
+	X(sanitizer, "__hwasan_init")                                                                                  \
+	X(sanitizer, "__lsan_init")
+
 // X(name, symbol whose name ends so); the first match counts. A symbol that only one version or build has is no use
 // here.
 #define HS_ALLOCATOR_MARKS(X)                                                                                          \
@@ -21,10 +29,7 @@
 	X(snmalloc, "sn_rust_alloc")                                                                                   \
 	X(hoard, "xxmalloc")                                                                                           \
 	X(glib, "g_slice_alloc")                                                                                       \
-	X(sanitizer, "__asan_init")                                                                                    \
-	X(sanitizer, "__tsan_init")                                                                                    \
-	X(sanitizer, "__msan_init")                                                                                    \
-	X(sanitizer, "__hwasan_init")
+	HS_SANITIZER_MARKS(X)
 
 // For people: "glibc", "musl", one of the names above, or "other". `module` is an index.
 const char *allocator_family(const struct module_list *modules, size_t module, const struct libc_info *libc);

@@ -4,6 +4,8 @@
 // rust.cc; Heap Layers' wrapper for Hoard's; GLib's gslice.h.
 #include "attach/hook/allocator_table.h"
 
+#include "attach/hook/allocator_family.h"
+
 #define RESERVED(name, layout)                                                                                         \
 	{                                                                                                              \
 		name, layout, BELIEF_RESERVED, "", { 0 }, 0                                                            \
@@ -326,12 +328,10 @@ const struct allocator_name allocator_names[] = {
 	OPERATOR("_ZdaPvmSt11align_val_t", "free(block,size,_)", 0),
 	OPERATOR("_ZdaPvSt11align_val_tRKSt9nothrow_t", "free(block,_,_)", 0),
 
-	// Sanitizers and gperftools' debugging allocator.
-	MARK("__asan_init"),
-	MARK("__hwasan_init"),
-	MARK("__msan_init"),
-	MARK("__tsan_init"),
-	MARK("__lsan_init"),
+#define X(family, name) MARK(name),
+	HS_SANITIZER_MARKS(X)
+#undef X
+	// gperftools' debugging allocator.
 	MARK("_Z20DanglingWriteCheckerv"),
 	// Static in jemalloc_cpp.cpp, beside all of its operators.
 	MARK("_ZL9handleOOMmb"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook/hook_candidates.h"
 
+#include "attach/hook/allocator_family.h"
 #include "attach/hook/allocator_table.h"
 #include "attach/hook/branch_scan.h"
 #include "base/array.h"
@@ -236,8 +237,12 @@ static const char *jemalloc_of_operators(const struct search *search)
 
 static bool is_checked_allocator(const struct search *search)
 {
-	static const char *const marks[] = { "__asan_init", "__hwasan_init", "__msan_init",
-					     "__tsan_init", "__lsan_init",   "_Z20DanglingWriteCheckerv" };
+	static const char *const marks[] = {
+#define X(family, name) name,
+		HS_SANITIZER_MARKS(X)
+#undef X
+			"_Z20DanglingWriteCheckerv" // gperftools' debugging allocator
+	};
 
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
 		if (has(search, marks[i]))
