@@ -15,8 +15,6 @@ bool byte_cursor_bytes(struct byte_cursor *cursor, void *ret, size_t size)
 	return true;
 }
 
-bool byte_cursor_u8(struct byte_cursor *cursor, uint8_t *ret) { return byte_cursor_bytes(cursor, ret, sizeof(*ret)); }
-
 bool byte_cursor_u32(struct byte_cursor *cursor, uint32_t *ret) { return byte_cursor_bytes(cursor, ret, sizeof(*ret)); }
 
 bool byte_cursor_u64(struct byte_cursor *cursor, uint64_t *ret) { return byte_cursor_bytes(cursor, ret, sizeof(*ret)); }

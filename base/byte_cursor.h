@@ -24,7 +24,6 @@ static inline size_t byte_cursor_left(const struct byte_cursor *cursor)
 }
 
 // Each returns false, and changes neither cursor nor *ret, when too few bytes are left.
-bool byte_cursor_u8(struct byte_cursor *cursor, uint8_t *ret);
 bool byte_cursor_u32(struct byte_cursor *cursor, uint32_t *ret);
 bool byte_cursor_u64(struct byte_cursor *cursor, uint64_t *ret);
 bool byte_cursor_skip(struct byte_cursor *cursor, size_t size);

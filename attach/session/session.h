@@ -47,9 +47,8 @@ struct region_settings {
 struct set_report {
 	struct region_settings before, after;
 	size_t threads;
-	uint64_t stopped_ns;      // longest single stop
-	bool bloom_in_use;        // false: the filter of tracked addresses lets everything through
-	uint64_t filtered_blocks; // recorded blocks that it was counted from
+	uint64_t stopped_ns; // longest single stop
+	bool bloom_in_use;   // false: the filter of tracked addresses lets everything through
 };
 
 // Changes the settings of an attached process. HS_ERROR_NOT_FOUND: it is not attached. On failure nothing is changed,

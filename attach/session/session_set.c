@@ -233,7 +233,6 @@ static struct hs_error *apply(struct change *change, const struct set_options *o
 		error = bloom_count_records(&change->region, &change->header, change->pending, change->pending_count,
 					    &change->filter);
 	report->bloom_in_use = wants_bloom && !change->filter.is_too_much;
-	report->filtered_blocks = report->bloom_in_use ? change->filter.records : 0;
 	if (!error)
 		error = put_bloom_out_of_use(change);
 	if (!error)

@@ -11,7 +11,7 @@ static void test_integers(void)
 	uint32_t u32;
 	uint8_t u8;
 
-	CHECK(byte_cursor_u8(&cursor, &u8));
+	CHECK(byte_cursor_bytes(&cursor, &u8, sizeof(u8)));
 	CHECK_EQUAL(u8, 1);
 	CHECK(byte_cursor_skip(&cursor, 2));
 	CHECK(byte_cursor_u32(&cursor, &u32));
@@ -35,7 +35,7 @@ static void test_too_short(void)
 	CHECK(!byte_cursor_u32(&cursor, &u32));
 	CHECK_EQUAL(byte_cursor_left(&cursor), 3);
 	cursor = byte_cursor_make(bytes, 0);
-	CHECK(!byte_cursor_u8(&cursor, &u8));
+	CHECK(!byte_cursor_bytes(&cursor, &u8, sizeof(u8)));
 	CHECK(u64 == 99 && u32 == 99 && u8 == 99);
 }
 

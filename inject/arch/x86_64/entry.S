@@ -7,7 +7,6 @@
 // chain, unused by C; r11 scratch), unless the caller knows that the function leaves them alone: the kinds below that keep registers.
 
 // test/artifact compares the numbers here with the headers.
-#define ISLAND_FAST_PATH 32    // HS_ISLAND_FAST_PATH_OFFSET
 #define ISLAND_TRAMPOLINE 128  // HS_ISLAND_TRAMPOLINE_OFFSET
 #define ISLAND_HOOK_INDEX 8
 #define ISLAND_LAYOUT 216
