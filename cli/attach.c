@@ -52,7 +52,7 @@ enum exit_status command_attach(const struct options *options)
 		.allocators = { options->allocators, options->allocator_count },
 	};
 	struct hs_attach_result result;
-	char stopped[32], memory[32];
+	char stopped[32], memory[32], hooks[COUNT_SIZE], threads[COUNT_SIZE];
 	struct hs_error *error;
 	pid_t pid;
 
@@ -62,12 +62,12 @@ enum exit_status command_attach(const struct options *options)
 	error = hs_attach(pid, &attach, &result);
 	if (error)
 		return fail_and_look(options, pid, error);
-	console_print(options, "attached to %d: %zu functions hooked, %zu threads stopped for %s; may use %s\n", pid,
-		      result.hooks, result.threads, console_time(result.stopped_ns, stopped),
-		      console_bytes(result.region_bytes, memory));
+	console_print(options, "attached to %d: %s hooked, %s stopped for %s; region limit %s\n", pid,
+		      console_count(result.hooks, "function", hooks), console_count(result.threads, "thread", threads),
+		      console_time(result.stopped_ns, stopped), console_bytes(result.region_bytes, memory));
 	if (result.hooks_refused)
-		console_print(options, "%zu functions could not be hooked; every dump's ledger names them\n",
-			      result.hooks_refused);
+		console_print(options, "%s could not be hooked; every dump's ledger says why\n",
+			      console_count(result.hooks_refused, "function", hooks));
 	if (result.unseen_functions)
 		print_unseen(options, pid);
 	if (!result.loader_followed)

@@ -42,7 +42,7 @@ static void print_tracing(const struct options *options, const struct hs_check_r
 		print_row(options, "tracing", "%s; traced by process %" PRIu32 " (%s)", allowed, result->tracer,
 			  result->tracer_name);
 	else
-		print_row(options, "tracing", "%s; traced by nobody", allowed);
+		print_row(options, "tracing", "%s; no tracer attached", allowed);
 }
 
 static void print_threads(const struct options *options, const struct hs_check_result *result)
@@ -169,6 +169,7 @@ static void print_result(const struct options *options, const struct hs_check_re
 
 static void print_verdict(const struct options *options, const struct hs_check_result *result)
 {
+	char hooks[COUNT_SIZE], families[COUNT_SIZE], threads[COUNT_SIZE];
 	size_t allocators = 0;
 
 	for (size_t i = 0; i < result->diagnostic_count; i++)
@@ -184,9 +185,10 @@ static void print_verdict(const struct options *options, const struct hs_check_r
 	if (!result->has_modules)
 		console_print(options, "attach would clear away what is left, and then look for allocators\n");
 	else
-		console_print(options, "attach would go ahead: %zu hooks in %zu allocator%s, %" PRIu32 " thread%s\n",
-			      result->hooks, allocators, allocators == 1 ? "" : "s", result->threads,
-			      result->threads == 1 ? "" : "s");
+		console_print(options, "attach would go ahead: %s in %s, %s\n",
+			      console_count(result->hooks, "hook", hooks),
+			      console_count(allocators, "allocator", families),
+			      console_count(result->threads, "thread", threads));
 }
 
 enum exit_status command_check(const struct options *options)

@@ -179,3 +179,9 @@ const char *console_time(uint64_t nanoseconds, char *buffer)
 		snprintf(buffer, 32, "%.2f s", (double)nanoseconds / 1e9);
 	return buffer;
 }
+
+const char *console_count(size_t count, const char *what, char *buffer)
+{
+	snprintf(buffer, COUNT_SIZE, "%zu %s%s", count, what, count == 1 ? "" : "s");
+	return buffer;
+}

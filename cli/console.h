@@ -24,6 +24,10 @@ enum exit_status console_fail(const struct options *options, struct hs_error *er
 
 // "1.5 MiB" into a buffer of at least 32 bytes; returns the buffer.
 const char *console_bytes(uint64_t bytes, char *buffer);
+enum { COUNT_SIZE = 64 };
+
+// "1 thread", "2 threads" into a buffer of COUNT_SIZE bytes; returns the buffer. `what` is one whose plural ends in s.
+const char *console_count(size_t count, const char *what, char *buffer);
 // "12.3 ms", likewise.
 const char *console_time(uint64_t nanoseconds, char *buffer);
 

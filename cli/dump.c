@@ -74,9 +74,7 @@ static void print_way(const struct options *options, const struct hs_dump_result
 		console_print(options, "threads stopped for %s: %s\n", console_time(result->stopped_ns, stopped),
 			      profile->stopped_because);
 	else
-		console_print(options,
-			      "threads stopped for 0; copied while they ran, within %s, with %" PRIu64
-			      " log records%s\n",
+		console_print(options, "no pause; copied concurrently in %s, with %" PRIu64 " log records%s\n",
 			      console_time(result->copy_ns, copied), profile->log_records,
 			      profile->copies > 1 ? "; the log of a first copy got full" : "");
 }

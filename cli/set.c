@@ -49,7 +49,7 @@ static struct hs_set_options settings_of(const struct options *options)
 enum exit_status command_set(const struct options *options)
 {
 	const struct hs_set_options set = settings_of(options);
-	char before[SAMPLING_TEXT_SIZE], after[SAMPLING_TEXT_SIZE], stopped[32];
+	char before[SAMPLING_TEXT_SIZE], after[SAMPLING_TEXT_SIZE], stopped[32], threads[COUNT_SIZE];
 	struct hs_set_result result;
 	struct hs_error *error;
 	pid_t pid;
@@ -62,9 +62,8 @@ enum exit_status command_set(const struct options *options)
 		return fail_and_look(options, pid, error);
 	console_print(options, "process %d recorded %s, stacks of up to %" PRIu32 " frames\n", pid,
 		      sampling_text(&result.before.sampling, before), result.before.depth);
-	console_print(options,
-		      "from now on it records %s, stacks of up to %" PRIu32 " frames; %zu threads stopped for %s\n",
-		      sampling_text(&result.after.sampling, after), result.after.depth, result.threads,
-		      console_time(result.stopped_ns, stopped));
+	console_print(options, "from now on it records %s, stacks of up to %" PRIu32 " frames; %s stopped for %s\n",
+		      sampling_text(&result.after.sampling, after), result.after.depth,
+		      console_count(result.threads, "thread", threads), console_time(result.stopped_ns, stopped));
 	return !options->json || print_json(&result, pid) ? EXIT_DONE : EXIT_REFUSED;
 }

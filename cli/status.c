@@ -221,8 +221,8 @@ enum exit_status command_status(const struct options *options)
 	if (count == 0)
 		console_print(options, "no process is attached\n");
 	if (hidden)
-		console_print(options, "%zu processes could not be looked at (those of other users need privilege)\n",
-			      hidden);
+		console_print(options, "%zu process%s could not be looked at (those of other users need privilege)\n",
+			      hidden, hidden == 1 ? "" : "es");
 	if (options->json && !print_json(list, count))
 		status = EXIT_REFUSED;
 	free(list);

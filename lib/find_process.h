@@ -7,8 +7,8 @@
 
 #include <sys/types.h>
 
-// A process id as users type it: decimal, positive, nothing behind it. HS_ERROR_REFUSED otherwise. It need not be
-// there.
+// A process id as users type it: decimal, positive, nothing behind it. HS_ERROR_REFUSED otherwise; where the text is
+// the name of running programs, the message has their numbers. The process need not be there.
 struct hs_error *hs_find_process(const char *text, pid_t *ret) HS_MUST_CHECK;
 
 #endif

@@ -33,7 +33,7 @@ struct hs_error *target_parse_pid(const char *text, pid_t *ret)
 	errno = 0;
 	value = strtoul(text, &end, 10);
 	if (text[0] < '0' || text[0] > '9' || *end != 0 || errno != 0 || value == 0 || value > INT_MAX)
-		return hs_error_create(HS_ERROR_REFUSED, "\"%s\" is no process id: give a positive decimal number",
+		return hs_error_create(HS_ERROR_REFUSED, "no process with PID '%s': a PID is a positive decimal number",
 				       text);
 	*ret = (pid_t)value;
 	return NULL;

@@ -84,32 +84,29 @@ enum cut_reason {
 // Counters, kept per thread and added up by the tool. The ledger prints the texts.
 #define HS_COUNTERS(X)                                                                                                 \
 	X(allocations, "allocations recorded")                                                                         \
-	X(allocated_bytes, "bytes of these")                                                                           \
+	X(allocated_bytes, "bytes allocated")                                                                          \
 	X(frees, "frees of recorded blocks")                                                                           \
 	X(reallocations, "reallocations of recorded blocks")                                                           \
-	X(unknown_frees,                                                                                               \
-	  "frees of blocks that were not recorded: from before attach, or made by calls that no hook sees")            \
-	X(unknown_frees_own, "of these: frees by the allocator's own library (a thread's cache at its end)")           \
-	X(unknown_free_sizes, "of these frees, such with a known size")                                                \
-	X(unknown_free_bytes, "bytes of these, some as the allocator rounds them")                                     \
-	X(unknown_reallocations, "reallocations of blocks that were not recorded")                                     \
-	X(unknown_reallocation_sizes, "of these reallocations, such with a known old size")                            \
-	X(unknown_reallocation_bytes, "old bytes of these, as the allocator rounds them")                              \
+	X(unknown_frees, "untracked frees (mostly blocks from before attach)")                                         \
+	X(unknown_frees_own, "untracked frees by the allocator's own library (a thread's cache at its end)")           \
+	X(unknown_free_sizes, "untracked frees with a known size")                                                     \
+	X(unknown_free_bytes, "bytes of untracked frees, some as the allocator rounds them")                           \
+	X(unknown_reallocations, "untracked reallocations (mostly blocks from before attach)")                         \
+	X(unknown_reallocation_sizes, "untracked reallocations with a known old size")                                 \
+	X(unknown_reallocation_bytes, "old bytes of untracked reallocations, as the allocator rounds them")            \
 	X(failed_allocations, "allocations that failed in the target")                                                 \
 	X(lost_region_full, "allocations lost: the region was full")                                                   \
-	X(lost_region_full_bytes, "bytes of these")                                                                    \
+	X(lost_region_full_bytes, "bytes lost: the region was full")                                                   \
 	X(lost_signal_reentry,                                                                                         \
 	  "allocations lost: in a signal handler or on another stack, amid another call of the thread")                \
 	X(lost_address_range, "allocations lost: address outside the table")                                           \
-	X(left_to_operator,                                                                                            \
-	  "failed calls of operator new and the like, left to it (a block that it got all the same is missing)")       \
-	X(nested, "calls of allocators to themselves, part of another call")                                           \
+	X(left_to_operator, "failed operator new calls passed through; resulting blocks untracked")                    \
+	X(nested, "nested allocator calls (counted once)")                                                             \
 	X(abandoned, "calls left by longjmp or an exception: their blocks, if any, are not recorded")                  \
-	X(downsampled,                                                                                                 \
-	  "records given up because the region got full or the budget was spent: the others stand for them")           \
-	X(lost_downsampling, "records lost when one was given up at the same moment as its block")                     \
-	X(replaced, "blocks found again without having been freed through a hook")                                     \
-	X(replaced_bytes, "bytes of these")                                                                            \
+	X(downsampled, "records downsampled (region full or budget spent); estimates stay unbiased")                   \
+	X(lost_downsampling, "records lost: downsampled and freed at the same moment")                                 \
+	X(replaced, "blocks replaced (allocated again without a free that a hook saw)")                                \
+	X(replaced_bytes, "bytes replaced")                                                                            \
 	X(stack_cuts, "allocations whose stack was cut short")                                                         \
 	X(rule_misses, "program counters decoded from unwind information")                                             \
 	X(slow_walks, "stacks walked with all registers")                                                              \

@@ -133,21 +133,20 @@ static struct hs_error *add_sampling(const struct table_view *view, const struct
 
 	if (table_header(view)->always_exact && !aggregate->sampled)
 		return NULL;
-	error = add(profile, "unknown_not_counted",
-		    "sampling: frees and reallocations of blocks that were not recorded are not counted", 1, false);
+	error = add(profile, "unknown_not_counted", "sampling: untracked frees and reallocations are not counted", 1,
+		    false);
 	if (!error)
-		error = add(profile, "live_records", "live blocks that were recorded", aggregate->live.records, false);
+		error = add(profile, "live_records", "live blocks recorded", aggregate->live.records, false);
 	if (!error)
-		error = add(profile, "live_samples", "of these samples, which stand for others too", aggregate->sampled,
-			    false);
+		error = add(profile, "live_samples", "live blocks recorded as samples", aggregate->sampled, false);
 	if (!error && table_header(view)->was_stopped)
 		error = add(profile, "was_stopped",
 			    "recording was stopped for a time: what was allocated then is missing", 1, true);
 	if (!error && aggregate->sampled)
-		error = add(profile, "interval_low", "bytes between samples on average, where they were densest",
-			    aggregate->interval_low, false);
+		error = add(profile, "interval_low", "smallest mean sampling interval (bytes)", aggregate->interval_low,
+			    false);
 	if (!error && aggregate->sampled)
-		error = add(profile, "interval_high", "bytes between samples on average, where they were rarest",
+		error = add(profile, "interval_high", "largest mean sampling interval of a live block (bytes)",
 			    aggregate->interval_high, false);
 	if (!error && table_header(view)->interval_most)
 		error = add(
@@ -215,15 +214,15 @@ struct hs_error *ledger_build(const struct table_view *view, const struct aggreg
 	if (!error)
 		error = add(profile, "modules", "modules seen since attach", modules, false);
 	if (!error)
-		error = add(profile, "modules_unloaded", "of these unloaded again", unloaded, false);
+		error = add(profile, "modules_unloaded", "modules unloaded again", unloaded, false);
 	if (!error && holds_go(view))
 		error = add(profile, "go_heap",
 			    "programs or libraries written in Go, whose own allocations are not seen", 1, true);
 	if (!error)
-		error = add(profile, "region_bytes", "bytes of the region in use",
+		error = add(profile, "region_bytes", "region in use (bytes)",
 			    table_pages_count(&view->pages) * HS_PAGE_SIZE, false);
 	if (!error)
-		error = add(profile, "region_limit", "bytes that the region may use",
+		error = add(profile, "region_limit", "region limit (bytes)",
 			    (header->max_pages - header->first_page) * HS_PAGE_SIZE, false);
 	if (!error)
 		error = add_unseen(view, aggregate, profile);

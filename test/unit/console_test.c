@@ -133,8 +133,18 @@ static void test_numbers(void)
 	}
 }
 
+static void test_count(void)
+{
+	char buffer[COUNT_SIZE];
+
+	CHECK_STRING(console_count(0, "thread", buffer), "0 threads");
+	CHECK_STRING(console_count(1, "thread", buffer), "1 thread");
+	CHECK_STRING(console_count(2, "thread", buffer), "2 threads");
+}
+
 int main(void)
 {
+	test_count();
 	test_quiet();
 	test_printable();
 	test_failures();

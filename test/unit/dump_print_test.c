@@ -75,9 +75,8 @@ static void test_way(void)
 	capture_begin();
 	print_way(&options, &result);
 	capture_end();
-	CHECK_STRING(
-		captured_errors(),
-		"threads stopped for 0; copied while they ran, within 2.0 ms, with 5 log records; the log of a first copy got full\n");
+	CHECK_STRING(captured_errors(),
+		     "no pause; copied concurrently in 2.0 ms, with 5 log records; the log of a first copy got full\n");
 }
 
 int main(void)

@@ -6,9 +6,13 @@
 #include "inject/abi/region.h"
 #include "lib/aftermath.h"
 #include "lib/detach.h"
+#include "lib/find_process.h"
 #include "lib/sampling_convert.h"
 #include "lib/status.h"
 #include "lib/user_allocators.h"
+
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -152,8 +156,30 @@ static void test_allocators(void)
 	CHECK(!hs_user_allocator_check("pool_alloc=alloc(_,size)"));
 }
 
+// Who types a program's name is told which processes have it, also where the kernel has cut it.
+static void test_find_process(void)
+{
+	char own[32];
+	struct hs_error *error;
+	pid_t pid;
+
+	CHECK(!hs_find_process("42", &pid) && pid == 42);
+	snprintf(own, sizeof(own), "that name: %d", (int)getpid());
+	prctl(PR_SET_NAME, "hs_found_by_its_name");
+	error = hs_find_process("hs_found_by_its_name", &pid);
+	CHECK(error && strstr(error->message, own));
+	hs_error_destroy(error);
+	error = hs_find_process("hs_found", &pid);
+	CHECK(error && error->code == HS_ERROR_REFUSED && !strstr(error->message, "that name"));
+	hs_error_destroy(error);
+	error = hs_find_process("", &pid);
+	CHECK(error && !strstr(error->message, "that name"));
+	hs_error_destroy(error);
+}
+
 int main(void)
 {
+	test_find_process();
 	test_outcomes();
 	test_states();
 	test_aftermath();
