@@ -20,18 +20,20 @@ struct output_file {
 
 // Fails early: a missing or unwritable directory, or one behind a link that others may have put there
 // (proto/output_place.h); a path that is a directory, a device or the like, or a file or link that is not the user's
-// own; a terminal as standard output. Nothing is left behind on failure. To be called before the target is touched.
+// own; a terminal as standard output: HS_ERROR_REFUSED, or HS_ERROR_SYSTEM. Nothing is left behind on
+// failure; on success *ret is owned by the caller until commit or discard. To be called before the target is touched.
 struct hs_error *output_file_create(const char *path, struct output_file *ret) HS_MUST_CHECK;
 
 // Closes and removes the temporary file. Safe after commit and on a zeroed struct.
 void output_file_discard(struct output_file *file);
 
-// Writes bytes as they are. After a failure only discard is left to do.
+// Writes `size` bytes as they are. HS_ERROR_SYSTEM; after a failure only discard is left to do.
 struct hs_error *output_file_write(struct output_file *file, const void *data, size_t size) HS_MUST_CHECK;
 
 // Syncs and gives the file its name, over a file of the user's own; a symbolic link of theirs there is replaced, not
 // followed. What is there is looked at again, and what comes to be there where nothing was stays. On failure the
-// temporary file is gone. The output_file is closed in any case.
+// temporary file is gone. The output_file is closed in any case. HS_ERROR_SYSTEM; HS_ERROR_REFUSED: what is there now
+// may not be replaced.
 struct hs_error *output_file_commit(struct output_file *file) HS_MUST_CHECK;
 
 #endif

@@ -36,10 +36,11 @@ enum place_control place_control(const struct stat *directory, uid_t user);
 bool place_may_follow(uid_t link_owner, enum place_control control, uid_t user);
 
 // `path` has to live as long as *ret. A last part that is no name of a file is for the caller to see. On success
-// directory_fd is the caller's.
+// directory_fd is the caller's (close); on failure there is none. HS_ERROR_REFUSED, HS_ERROR_SYSTEM,
+// HS_ERROR_NO_MEMORY.
 struct hs_error *output_place_open(const char *path, struct output_place *ret) HS_MUST_CHECK;
 
-// "<what> <path>: <reason>; <what the user can do about it>"
+// An HS_ERROR_SYSTEM: "<what> <path>: <reason>; <what the user can do about it>". The caller owns it.
 struct hs_error *output_error(int error_number, const char *what, const char *path) HS_MUST_CHECK;
 
 #endif

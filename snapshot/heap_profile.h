@@ -104,7 +104,7 @@ struct heap_profile {
 	double total_live_objects_variance, total_live_bytes_variance;
 };
 
-// The standard error that a sum of variances stands for, rounded up.
+// The standard error that a sum of variances stands for, rounded up; in the unit of what varies (bytes, or blocks).
 static inline uint64_t profile_error(double variance) { return (uint64_t)ceil(sqrt(variance)); }
 
 // The largest mean interval since attach, bytes.
@@ -134,6 +134,7 @@ static inline uint64_t profile_objects_error(const struct heap_profile *profile,
 	return profile_error(profile->is_estimate ? fmax(variance, odds * (1 + odds)) : variance); // (1 - p) / p^2
 }
 
+// Frees all that it owns; safe on a zeroed struct.
 void heap_profile_deinit(struct heap_profile *profile);
 
 #endif

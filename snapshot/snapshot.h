@@ -14,12 +14,15 @@ struct snapshot_timing {
 	uint64_t stopped_ns; // threads of the target were stopped; 0 = none was
 	uint64_t copy_ns;    // from the cut, or the stop, to the end of the copy
 	uint64_t symbolize_ns;
-	uint64_t copied_bytes;
+	uint64_t copied_bytes; // of the region
 };
 
 // Copies the live table while the target runs; `stop`, or where that cannot be: while all its threads are stopped
 // (heap_profile.stopped_because says why). Then checks, adds up and symbolizes. *ret is owned by the caller
-// (heap_profile_deinit), valid on success only.
+// (heap_profile_deinit), valid on success only; *timing is always filled as far as it went, in ns of CLOCK_MONOTONIC.
+// HS_ERROR_NOT_FOUND: not attached; HS_ERROR_REFUSED: not now, another heapsnap is at work there, say;
+// HS_ERROR_BAD_DATA: the region holds nonsense; HS_ERROR_GONE, HS_ERROR_TIMEOUT, HS_ERROR_INTERRUPTED, HS_ERROR_SYSTEM,
+// HS_ERROR_NO_MEMORY.
 struct hs_error *snapshot_take(pid_t pid, bool stop, struct heap_profile *ret,
 			       struct snapshot_timing *timing) HS_MUST_CHECK;
 

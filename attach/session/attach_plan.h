@@ -46,7 +46,8 @@ void attach_plan_make(pid_t pid, const struct attach_options *options, struct at
 // that were read for earlier plans (file_cache.h): where one is lacking, it fails, and standstill_lacked_files says so.
 struct hs_error *attach_plan_again(struct attach_plan *plan, struct diagnostics *diagnostics) HS_MUST_CHECK;
 
-// Whether the ranges that the plan uses are still free and its modules where they were.
+// Pure: whether, by the mappings that there are now, the ranges that the plan uses are still free and its modules where
+// they were.
 bool attach_plan_still_holds(const struct attach_plan *plan, const struct proc_maps *now);
 
 struct hook_counts {
@@ -55,8 +56,10 @@ struct hook_counts {
 	bool loader_followed;  // libraries loaded later will be seen
 };
 
+// Pure: the planned hooks, counted.
 struct hook_counts attach_plan_count(const struct attach_plan *plan);
 
+// Frees what the plan owns, also of one that is not whole; what it borrows (the options) stays.
 void attach_plan_deinit(struct attach_plan *plan);
 
 #endif

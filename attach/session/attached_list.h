@@ -38,12 +38,13 @@ struct attached_process {
 	struct thread_costs costs;
 };
 
-// Fills *ret for one process. HS_ERROR_NOT_FOUND: not attached, and nothing of ours in it; but something may come yet
-// if ret->late.tid is set.
+// Fills *ret, which owns nothing, for one process. HS_ERROR_NOT_FOUND: not attached, and nothing of ours in it; but
+// something may come yet if ret->late.tid is set.
 struct hs_error *attached_examine(pid_t pid, struct attached_process *ret) HS_MUST_CHECK;
 
-// Every attached process whose maps may be read. *list_ret is owned by the caller. *hidden_ret: processes whose maps
-// could not be read, mostly because they are another user's.
+// Every attached process whose maps may be read. *list_ret is owned by the caller (free). *hidden_ret: how many
+// processes there are whose maps could not be read, mostly because they are another user's: no error. HS_ERROR_SYSTEM:
+// /proc cannot be read; HS_ERROR_NO_MEMORY.
 struct hs_error *attached_list(struct attached_process **list_ret, size_t *count_ret, size_t *hidden_ret) HS_MUST_CHECK;
 
 #endif

@@ -54,7 +54,8 @@ struct check_report {
 	size_t text_count;
 };
 
-// An error only when memory runs out: everything else is a diagnostic.
+// An error only when memory runs out: everything else is a diagnostic. *ret is owned by the caller, its texts too
+// (check_report_deinit).
 struct hs_error *check_process(pid_t pid, const struct attach_options *options, struct check_report *ret) HS_MUST_CHECK;
 void check_report_deinit(struct check_report *report);
 

@@ -39,8 +39,8 @@ struct detach_state {
 	bool code_is_there; // with the state pages; false: not yet, or a killed detach has unmapped them already
 };
 
-// With what of files is needed while the target stands still. *found_ret: there is something to take out, or may come,
-// and *state is to be deinitialized.
+// With what of files is needed while the target stands still. Errors are those of reading the target. *found_ret: there
+// is something to take out, or may come, and *state is to be deinitialized.
 struct hs_error *detach_state_read(pid_t pid, struct detach_state *state, bool *found_ret) HS_MUST_CHECK;
 void detach_state_deinit(struct detach_state *state);
 

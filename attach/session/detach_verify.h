@@ -14,6 +14,7 @@ struct detach_before {
 	uint64_t masks; // digest of all signal masks
 };
 
+// Owns nothing. To be called before the first freeze of the detach.
 struct detach_before detach_look_before(pid_t pid);
 
 // Adds one check to the report for each promise: code bytes, mappings, descriptors, tracer, threads and masks.

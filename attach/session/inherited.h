@@ -31,7 +31,8 @@ struct inherited {
 	size_t hook_count;
 };
 
-// pre: the process has no region that has its header.
+// *ret is owned by the caller (inherited_deinit), on success only; code_count 0, where there is nothing, is no error.
+// Errors are those of reading the target, and HS_ERROR_NO_MEMORY. pre: the process has no region that has its header.
 struct hs_error *inherited_read(const struct proc_maps *maps, const struct target_memory *memory,
 				const struct code_names *names, struct inherited *ret) HS_MUST_CHECK;
 void inherited_deinit(struct inherited *inherited);

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The transactions: attach and detach, each wholly done or rolled back, and the change of settings between them.
+//
+// Errors of all of them: HS_ERROR_REFUSED (not now; the message says why and what to do), HS_ERROR_REFUSED_FOR_GOOD,
+// HS_ERROR_GONE (the target died), HS_ERROR_TIMEOUT (a thread did not stop: end the tool soon), HS_ERROR_INTERRUPTED,
+// HS_ERROR_BAD_DATA (what is read of the target says nonsense), HS_ERROR_SYSTEM and HS_ERROR_REMOTE (a call failed
+// here, or in the target), HS_ERROR_NO_MEMORY. The caller owns the error. Reports own nothing: their texts are static.
+// Times are ns of CLOCK_MONOTONIC, sizes bytes, waits ms. What is passed in is only read, and needed until the return.
 #ifndef HEAPSNAP_ATTACH_SESSION_SESSION_H
 #define HEAPSNAP_ATTACH_SESSION_SESSION_H
 
@@ -29,7 +35,7 @@ struct attach_report {
 			       // be hooked)
 };
 
-// On failure the target is as it was (HS_ERROR_GONE: it died).
+// On failure the target is as it was (HS_ERROR_GONE: it died). *ret is for a success.
 struct hs_error *session_attach(pid_t pid, const struct attach_options *options,
 				struct attach_report *ret) HS_MUST_CHECK;
 
@@ -88,8 +94,8 @@ struct detach_report {
 // *stopped_ns_ret: for how long threads were stopped, in all. HS_ERROR_REFUSED when it cannot be cleared away now.
 struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, uint64_t *stopped_ns_ret) HS_MUST_CHECK;
 
-// wait_ms bounds the wait for threads inside the payload. Without a region, leftovers are cleared: that is a detach
-// too.
+// wait_ms bounds the wait for threads inside the payload; that it was too short is no error (ret->finished). Without a
+// region, leftovers are cleared: that is a detach too. HS_ERROR_NOT_FOUND: there is nothing of heapsnap in the process.
 struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_report *ret) HS_MUST_CHECK;
 
 #endif

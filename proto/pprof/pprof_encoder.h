@@ -14,7 +14,8 @@ struct pprof_options {
 	bool errors; // each sample says of how many recorded blocks its live values are made, and their standard errors
 };
 
-// *data_ret is owned by the caller (free); the uncompressed message.
+// *data_ret is owned by the caller (free): the uncompressed message, *size_ret bytes. HS_ERROR_NO_MEMORY is the only
+// error. The profile is only read.
 // Sample types alloc_objects/count, alloc_space/bytes, inuse_objects/count, inuse_space/bytes, default inuse_space;
 // frames with is_allocator are left out while they are innermost (pprof_stacks.h); a sample without a frame is shown as
 // "[stack unknown]"; numeric labels as the options say; ledger, program, pid, version and stop time as comments, lines

@@ -23,7 +23,7 @@ struct pprof_stack {
 
 // A stack of nothing but allocator frames keeps the outermost of them. Samples whose values are all 0 are left out;
 // samples that show the same frames and number of samples per block are added up (to INT64_MAX at most). In the order
-// of the samples. *stacks_ret is owned by the caller.
+// of the samples. *stacks_ret is owned by the caller (free); its frames are the profile's. HS_ERROR_NO_MEMORY.
 struct hs_error *pprof_stacks_build(const struct heap_profile *profile, struct pprof_stack **stacks_ret,
 				    size_t *count_ret) HS_MUST_CHECK;
 

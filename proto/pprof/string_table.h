@@ -21,7 +21,7 @@ struct string_table {
 	struct hash_table numbers; // by text
 };
 
-// An initialized table holds "" as string 0.
+// An initialized table holds "" as string 0. HS_ERROR_NO_MEMORY, also of string_table_add.
 struct hs_error *string_table_init(struct string_table *table) HS_MUST_CHECK;
 void string_table_deinit(struct string_table *table);
 
