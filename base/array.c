@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/array.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 
 enum { FIRST_BYTES = 1024, FIRST_ELEMENTS = 4 };
@@ -14,8 +13,8 @@ void *hs_array_grow(void *items, size_t needed, size_t size, size_t *room_ret)
 	if (room < FIRST_ELEMENTS)
 		room = FIRST_ELEMENTS;
 	if (*room_ret)
-		room = room > SIZE_MAX / 2 ? needed : room * 2;
-	if (room < needed)
+		room *= 2;
+	if (room < needed) // also where doubling was too much for a size_t
 		room = needed;
 	bigger = reallocarray(items, room, size);
 	if (bigger)
