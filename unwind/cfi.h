@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Call frame information (.eh_frame): from a program counter to one row of rules. Pure: reads only the span that it is
 // given, every read bounds-checked; no allocation, bounded time. Runs in hooks and in tests.
-// Sources: DWARF 5 §6.4; Linux Standard Base, "Exception Frames" and ".eh_frame_hdr"; System V ABI x86-64 psABI §3.7.
+// Sources: DWARF 5 §6.4; Linux Standard Base, "Exception Frames" and ".eh_frame_hdr"; the psABI of the architecture.
 #ifndef HEAPSNAP_UNWIND_CFI_H
 #define HEAPSNAP_UNWIND_CFI_H
 
 #include "inject/freestanding.h"
+#include "unwind/arch/dwarf_registers.h"
 
 // Readable memory [address, address + size), found at `bytes`. In the payload bytes == (const uint8_t *)address.
 struct memory_span {
@@ -14,19 +15,13 @@ struct memory_span {
 	uint64_t size;
 };
 
-// DWARF register numbers of x86-64 that matter to a walk.
-enum {
-	DWARF_RBX = 3,
-	DWARF_RBP = 6,
-	DWARF_RSP = 7,
-	DWARF_R12 = 12,
-	DWARF_R13 = 13,
-	DWARF_R14 = 14,
-	DWARF_R15 = 15,
-	DWARF_RA = 16,
-};
-
-enum { CFI_RBX, CFI_RBP, CFI_R12, CFI_R13, CFI_R14, CFI_R15, CFI_RSP, CFI_RA, CFI_REGISTERS };
+// The registers that matter to a walk: their numbers in DWARF, and in a row.
+#define X(name, number) DWARF_##name = number,
+enum { HS_CFI_REGISTERS(X) };
+#undef X
+#define X(name, number) CFI_##name,
+enum { HS_CFI_REGISTERS(X) CFI_REGISTERS };
+#undef X
 
 enum cfi_rule_kind {
 	CFI_SAME = 0,      // register keeps its value (also for registers that no instruction names)
@@ -52,7 +47,7 @@ struct cfi_row {
 	uint16_t cfa_expression_size;
 	uint64_t cfa_expression;
 	bool is_signal_frame;                     // augmentation 'S': this frame's pc, and so its caller's, is exact
-	struct cfi_rule registers[CFI_REGISTERS]; // CFI_RSP: CFI_SAME means "the CFA", as the ABI has it
+	struct cfi_rule registers[CFI_REGISTERS]; // CFI_SP: CFI_SAME means "the CFA", as the ABI has it
 };
 
 enum cfi_result {

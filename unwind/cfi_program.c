@@ -71,22 +71,11 @@ struct program {
 static int register_index(uint64_t dwarf_number)
 {
 	switch (dwarf_number) {
-	case DWARF_RBX:
-		return CFI_RBX;
-	case DWARF_RBP:
-		return CFI_RBP;
-	case DWARF_RSP:
-		return CFI_RSP;
-	case DWARF_R12:
-		return CFI_R12;
-	case DWARF_R13:
-		return CFI_R13;
-	case DWARF_R14:
-		return CFI_R14;
-	case DWARF_R15:
-		return CFI_R15;
-	case DWARF_RA:
-		return CFI_RA;
+#define X(name, number)                                                                                                \
+	case number:                                                                                                   \
+		return CFI_##name;
+		HS_CFI_REGISTERS(X)
+#undef X
 	default:
 		return -1;
 	}
@@ -337,7 +326,7 @@ static enum cfi_result row_register(const struct memory_span *span, unsigned ind
 		int source = register_index(rule->value);
 
 		// A register that no walk keeps: what was in it is lost to us.
-		if (source < 0 && (index == CFI_RA || index == CFI_RSP))
+		if (source < 0 && (index == CFI_RA || index == CFI_SP))
 			return CFI_UNSUPPORTED;
 		if (source < 0)
 			ret->kind = CFI_UNDEFINED;
@@ -365,7 +354,7 @@ static enum cfi_result row_from_state(const struct program *program, struct cfi_
 		int index = register_index(cfa->size);
 
 		if (index < 0)
-			return CFI_UNSUPPORTED; // r10 in the prologue of a function that realigns its stack, for one
+			return CFI_UNSUPPORTED; // a scratch register, where GCC realigns a stack, for one
 		ret->cfa_register = (uint8_t)index;
 		ret->cfa_offset = (int32_t)cfa->value;
 	} else {

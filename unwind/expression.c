@@ -81,10 +81,9 @@ static uint64_t *value_at(struct machine *machine, unsigned down)
 
 static enum step_result push_register(struct machine *machine, uint64_t dwarf_number, int64_t offset)
 {
-	static const uint8_t dwarf_numbers[CFI_REGISTERS] = {
-		[CFI_RBX] = DWARF_RBX, [CFI_RBP] = DWARF_RBP, [CFI_R12] = DWARF_R12, [CFI_R13] = DWARF_R13,
-		[CFI_R14] = DWARF_R14, [CFI_R15] = DWARF_R15, [CFI_RSP] = DWARF_RSP, [CFI_RA] = DWARF_RA,
-	};
+#define X(name, number) [CFI_##name] = number,
+	static const uint8_t dwarf_numbers[CFI_REGISTERS] = { HS_CFI_REGISTERS(X) };
+#undef X
 
 	for (unsigned i = 0; i < CFI_REGISTERS; i++)
 		if (dwarf_numbers[i] == dwarf_number && machine->registers->known & 1u << i)

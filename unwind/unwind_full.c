@@ -34,7 +34,7 @@ static enum step_result compute_register(const struct cfi_rule *rule, unsigned i
 	case CFI_SAME:
 		if (index == CFI_RA)
 			return STEP_BAD; // the caller is not the callee
-		if (index == CFI_RSP) {
+		if (index == CFI_SP) {
 			*ret = frame->cfa;
 			return STEP_OK;
 		}
@@ -76,7 +76,7 @@ enum step_result unwind_step_full(const struct cfi_row *row, const struct memory
 
 	if (row->registers[CFI_RA].kind == CFI_UNDEFINED)
 		return STEP_END;
-	if (!(registers->known & 1u << CFI_RSP))
+	if (!(registers->known & 1u << CFI_SP))
 		return STEP_BAD;
 	result = compute_cfa(row, &frame, &frame.cfa);
 	if (result != STEP_OK)
@@ -87,13 +87,13 @@ enum step_result unwind_step_full(const struct cfi_row *row, const struct memory
 		result = compute_register(&row->registers[i], i, &frame, &caller.value[i]);
 		if (result == STEP_OK)
 			caller.known |= 1u << i;
-		else if (i == CFI_RA || i == CFI_RSP || result != STEP_BAD)
+		else if (i == CFI_RA || i == CFI_SP || result != STEP_BAD)
 			return result;
 	}
-	sp = caller.value[CFI_RSP];
+	sp = caller.value[CFI_SP];
 	if (sp - stack->address > stack->size)
 		return STEP_OUT_OF_BOUNDS; // a signal handler's frame on another stack, for one
-	if (sp <= registers->value[CFI_RSP])
+	if (sp <= registers->value[CFI_SP])
 		return STEP_NO_PROGRESS;
 	if (caller.value[CFI_RA] == 0)
 		return STEP_END;

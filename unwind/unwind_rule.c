@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packs rows of call frame information into 64 bits, and executes the rarer kinds. Runs in hooks, on the target's
 // stacks: no calls out, reads inside spans only.
+#include "unwind/arch/signal_frame.h"
 #include "unwind/span_reader.h"
 #include "unwind/unwind_step.h"
 
@@ -15,15 +16,10 @@ enum {
 	OP_LIT3 = OP_LIT0 + 3,
 	OP_LIT15 = OP_LIT0 + 15,
 	OP_BREG0 = 0x70,
-	OP_BREG_RBP = OP_BREG0 + DWARF_RBP,
-	OP_BREG_RSP = OP_BREG0 + DWARF_RSP,
-	OP_BREG_RIP = OP_BREG0 + DWARF_RA,
+	OP_BREG_FP = OP_BREG0 + DWARF_FP,
+	OP_BREG_SP = OP_BREG0 + DWARF_SP,
+	OP_BREG_RA = OP_BREG0 + DWARF_RA,
 };
-
-// Offsets in struct ucontext of the Linux kernel on x86-64: five words (flags, link, alternate stack) before struct
-// sigcontext (arch/x86/include/uapi/asm/{ucontext,sigcontext}.h), which begins r8 to r15, di, si, bp, bx, dx, ax, cx,
-// sp, ip.
-enum { UCONTEXT_RBP = 120, UCONTEXT_RSP = 160, UCONTEXT_RIP = 168, UCONTEXT_USED = 176 };
 
 #define OFFSET_BITS 22
 #define SLOT_MAX    0xffff
@@ -79,34 +75,37 @@ static bool match_deref_cfa(const struct memory_span *code, const struct cfi_row
 	return match_breg(&reader, breg, offset_ret) && span_reader_u8(&reader) == OP_DEREF && match_end(&reader);
 }
 
-static bool is_return_address_below_cfa(const struct cfi_row *row)
+// The return address is where RETURN_ADDRESS_SLOT has it, and the caller's stack pointer is the CFA.
+static bool is_plain(const struct cfi_row *row)
 {
-	const struct cfi_rule *ra = &row->registers[CFI_RA], *rsp = &row->registers[CFI_RSP];
+	const struct cfi_rule *ra = &row->registers[CFI_RA], *sp = &row->registers[CFI_SP];
 
-	return ra->kind == CFI_AT_OFFSET && ra->offset == -8 &&
-	       (rsp->kind == CFI_SAME || (rsp->kind == CFI_IS_OFFSET && rsp->offset == 0));
+	return RETURN_ADDRESS_SLOT(row_frame_pointer_slot(row)) && ra->kind == CFI_AT_OFFSET &&
+	       ra->offset == -8 * RETURN_ADDRESS_SLOT(row_frame_pointer_slot(row)) &&
+	       (sp->kind == CFI_SAME || (sp->kind == CFI_IS_OFFSET && sp->offset == 0));
 }
 
-// GCC's function that realigns its stack: the CFA was spilled below the new frame's rbp, which points at the saved one.
+// GCC's function that realigns its stack, on x86-64: the CFA was spilled below the new frame's fp, which points at the
+// saved one.
 static bool match_realigned(const struct memory_span *code, const struct cfi_row *row, int64_t *offset_ret)
 {
-	return is_return_address_below_cfa(row) && match_deref_cfa(code, row, OP_BREG_RBP, offset_ret) &&
-	       offset_fits(*offset_ret) && is_saved_at(code, &row->registers[CFI_RBP], OP_BREG_RBP, 0);
+	return is_plain(row) && match_deref_cfa(code, row, OP_BREG_FP, offset_ret) && offset_fits(*offset_ret) &&
+	       is_saved_at(code, &row->registers[CFI_FP], OP_BREG_FP, 0);
 }
 
-// A linker's procedure linkage table: entries of 16 bytes that push a word before their instruction at `threshold`. The
-// linker writes rsp + 8 + ((rip & 15) >= threshold) << 3; GNU ld 2.40 with 11 for plain entries, with 9 for those that
-// begin with endbr64.
+// A linker's procedure linkage table on x86-64: entries of 16 bytes that push a word before their instruction at
+// `threshold`. The linker writes sp + 8 + ((pc & 15) >= threshold) << 3; GNU ld 2.40 with 11 for plain entries, with 9
+// for those that begin with a mark for indirect branches.
 static bool match_plt(const struct memory_span *code, const struct cfi_row *row, int64_t *offset_ret,
 		      uint64_t *threshold_ret)
 {
 	struct span_reader reader = expression_reader(code, row->cfa_expression, row->cfa_expression_size);
-	int64_t rip_offset;
+	int64_t pc_offset;
 	uint8_t literal;
 
-	if (!is_return_address_below_cfa(row) || row->registers[CFI_RBP].kind != CFI_SAME ||
-	    !match_breg(&reader, OP_BREG_RSP, offset_ret) || !match_breg(&reader, OP_BREG_RIP, &rip_offset) ||
-	    rip_offset != 0 || span_reader_u8(&reader) != OP_LIT15 || span_reader_u8(&reader) != OP_AND)
+	if (!is_plain(row) || row->registers[CFI_FP].kind != CFI_SAME || !match_breg(&reader, OP_BREG_SP, offset_ret) ||
+	    !match_breg(&reader, OP_BREG_RA, &pc_offset) || pc_offset != 0 || span_reader_u8(&reader) != OP_LIT15 ||
+	    span_reader_u8(&reader) != OP_AND)
 		return false;
 	literal = span_reader_u8(&reader);
 	*threshold_ret = (uint64_t)literal - OP_LIT0;
@@ -115,19 +114,19 @@ static bool match_plt(const struct memory_span *code, const struct cfi_row *row,
 	       span_reader_u8(&reader) == OP_PLUS && match_end(&reader) && offset_fits(*offset_ret);
 }
 
-// The C library's return trampoline of a signal handler: all registers in a ucontext at rsp + offset.
+// The C library's return trampoline of a signal handler: all registers in a ucontext at sp + offset.
 static bool match_signal_frame(const struct memory_span *code, const struct cfi_row *row, int64_t *offset_ret)
 {
-	const struct cfi_rule *rsp = &row->registers[CFI_RSP];
+	const struct cfi_rule *sp = &row->registers[CFI_SP];
 	int64_t offset;
 
-	if (!row->is_signal_frame || !match_deref_cfa(code, row, OP_BREG_RSP, &offset) || !offset_fits(offset))
+	if (!row->is_signal_frame || !match_deref_cfa(code, row, OP_BREG_SP, &offset) || !offset_fits(offset))
 		return false;
-	offset -= UCONTEXT_RSP;
+	offset -= UCONTEXT_SP;
 	*offset_ret = offset;
-	return offset_fits(offset) && is_saved_at(code, &row->registers[CFI_RA], OP_BREG_RSP, offset + UCONTEXT_RIP) &&
-	       is_saved_at(code, &row->registers[CFI_RBP], OP_BREG_RSP, offset + UCONTEXT_RBP) &&
-	       (rsp->kind == CFI_SAME || is_saved_at(code, rsp, OP_BREG_RSP, offset + UCONTEXT_RSP));
+	return offset_fits(offset) && is_saved_at(code, &row->registers[CFI_RA], OP_BREG_SP, offset + UCONTEXT_PC) &&
+	       is_saved_at(code, &row->registers[CFI_FP], OP_BREG_SP, offset + UCONTEXT_FP) &&
+	       (sp->kind == CFI_SAME || is_saved_at(code, sp, OP_BREG_SP, offset + UCONTEXT_SP));
 }
 
 static uint64_t pack_expression_row(const struct cfi_row *row, const struct memory_span *code, uint32_t module)
@@ -140,7 +139,7 @@ static uint64_t pack_expression_row(const struct cfi_row *row, const struct memo
 	if (row->is_signal_frame)
 		return pack(UNWIND_SLOW, module, 0, 0);
 	if (match_realigned(code, row, &offset))
-		return pack(UNWIND_BP_DEREF, module, offset, 0);
+		return pack(UNWIND_FP_DEREF, module, offset, 0);
 	if (match_plt(code, row, &offset, &threshold))
 		return pack(UNWIND_PLT, module, offset, threshold);
 	return pack(UNWIND_SLOW, module, 0, 0);
@@ -149,7 +148,7 @@ static uint64_t pack_expression_row(const struct cfi_row *row, const struct memo
 uint64_t unwind_rule_pack(enum cfi_result result, const struct cfi_row *row, const struct memory_span *code,
 			  uint32_t module)
 {
-	const struct cfi_rule *rbp;
+	const struct cfi_rule *fp;
 	uint64_t slot = 0;
 
 	if (result == CFI_NO_ENTRY)
@@ -161,34 +160,34 @@ uint64_t unwind_rule_pack(enum cfi_result result, const struct cfi_row *row, con
 	if (row->cfa_is_expression)
 		return pack_expression_row(row, code, module);
 
-	rbp = &row->registers[CFI_RBP];
-	if (rbp->kind == CFI_AT_OFFSET && rbp->offset % 8 == 0 && rbp->offset <= -16 && rbp->offset >= -8 * SLOT_MAX)
-		slot = (uint64_t)(-rbp->offset / 8);
-	else if (rbp->kind != CFI_SAME)
+	fp = &row->registers[CFI_FP];
+	if (fp->kind == CFI_AT_OFFSET && fp->offset % 8 == 0 && fp->offset <= -16 && fp->offset >= -8 * SLOT_MAX)
+		slot = (uint64_t)(-fp->offset / 8);
+	else if (fp->kind != CFI_SAME)
 		return pack(UNWIND_SLOW, module, 0, 0);
-	if (row->is_signal_frame || !is_return_address_below_cfa(row) || !offset_fits(row->cfa_offset))
+	if (row->is_signal_frame || !is_plain(row) || !offset_fits(row->cfa_offset))
 		return pack(UNWIND_SLOW, module, 0, 0);
-	if (row->cfa_register == CFI_RSP)
+	if (row->cfa_register == CFI_SP)
 		return pack(UNWIND_SP, module, row->cfa_offset, slot);
-	if (row->cfa_register == CFI_RBP)
-		return pack(UNWIND_BP, module, row->cfa_offset, slot);
+	if (row->cfa_register == CFI_FP)
+		return pack(UNWIND_FP, module, row->cfa_offset, slot);
 	return pack(UNWIND_SLOW, module, 0, 0);
 }
 
-uint64_t unwind_rule_signal(uint32_t module) { return pack(UNWIND_SIGNAL, module, 0, 0); }
+uint64_t unwind_rule_signal(uint32_t module) { return pack(UNWIND_SIGNAL, module, UCONTEXT_FROM_SP, 0); }
 
 static enum step_result step_realigned(uint64_t rule, const struct memory_span *stack, struct walk_registers *registers,
 				       uint64_t *cfa, bool *caller_pc_is_exact)
 {
-	uint64_t frame, caller_rbp;
+	uint64_t frame, caller_fp;
 	enum step_result result;
 
-	if (!stack_read(stack, registers->rbp + unwind_rule_offset(rule), &frame) ||
-	    !stack_read(stack, registers->rbp, &caller_rbp))
+	if (!stack_read(stack, registers->fp + unwind_rule_offset(rule), &frame) ||
+	    !stack_read(stack, registers->fp, &caller_fp))
 		return STEP_OUT_OF_BOUNDS;
 	result = unwind_to_cfa(frame, 0, stack, registers, cfa, caller_pc_is_exact);
 	if (result == STEP_OK)
-		registers->rbp = caller_rbp;
+		registers->fp = caller_fp;
 	return result;
 }
 
@@ -200,9 +199,9 @@ static enum step_result step_signal(uint64_t rule, const struct memory_span *sta
 
 	if (context > stack->size || stack->size - context < UCONTEXT_USED)
 		return STEP_OUT_OF_BOUNDS;
-	caller.pc = stack_word(stack, context + UCONTEXT_RIP);
-	caller.sp = stack_word(stack, context + UCONTEXT_RSP);
-	caller.rbp = stack_word(stack, context + UCONTEXT_RBP);
+	caller.pc = stack_word(stack, context + UCONTEXT_PC);
+	caller.sp = stack_word(stack, context + UCONTEXT_SP);
+	caller.fp = stack_word(stack, context + UCONTEXT_FP);
 	if (caller.sp - stack->address > stack->size)
 		return STEP_OUT_OF_BOUNDS; // the handler ran on another stack
 	if (caller.sp <= registers->sp)
@@ -217,15 +216,15 @@ static enum step_result step_signal(uint64_t rule, const struct memory_span *sta
 	return STEP_OK;
 }
 
-// A frame pointer of 0 marks the outermost frame (psABI §3.4.1: the initial value of %rbp).
+// A frame pointer of 0 marks the outermost frame (x86-64 psABI §3.4.1, AAPCS64 §6.4.6).
 static enum step_result step_frame_pointer(const struct memory_span *stack, struct walk_registers *registers,
 					   uint64_t *cfa, bool *caller_pc_is_exact)
 {
-	if (registers->rbp == 0)
+	if (registers->fp == 0)
 		return STEP_END;
-	if (registers->rbp < registers->sp || registers->rbp > UINT64_MAX - 16)
+	if (registers->fp < registers->sp || registers->fp > UINT64_MAX - 16)
 		return STEP_OUT_OF_BOUNDS;
-	return unwind_to_cfa(registers->rbp + 16, 2, stack, registers, cfa, caller_pc_is_exact);
+	return unwind_to_cfa(registers->fp + 16, 2, stack, registers, cfa, caller_pc_is_exact);
 }
 
 enum step_result unwind_step_rare(uint64_t rule, const struct memory_span *stack, struct walk_registers *registers,
@@ -236,7 +235,7 @@ enum step_result unwind_step_rare(uint64_t rule, const struct memory_span *stack
 	switch (UNWIND_KIND(rule)) {
 	case UNWIND_END:
 		return STEP_END;
-	case UNWIND_BP_DEREF:
+	case UNWIND_FP_DEREF:
 		return step_realigned(rule, stack, registers, cfa, caller_pc_is_exact);
 	case UNWIND_PLT:
 		pushed = (registers->pc & 15) >= unwind_rule_slot(rule) ? 8 : 0;

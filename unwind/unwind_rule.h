@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of a walk. A cfi_row that fits is packed into 64 bits and executed on three registers; the rest is executed
-// in full, on all callee-saved registers. Pure: the stack is a span; a read outside it ends the walk.
+// One step of a walk. A cfi_row that fits is packed into 64 bits and executed on three registers (pc, stack pointer,
+// frame pointer); the rest is executed in full, on all callee-saved registers. Pure: the stack is a span; a read
+// outside it ends the walk.
 //
 // Packed rule:
 //   63..60 kind
 //   59..46 module (index + 1; 0 = none)
 //   45..24 CFA offset / 8, signed
-//   23..8  saved rbp: (CFA - address of its slot) / 8, 0 = rbp unchanged; for UNWIND_PLT the threshold
-//   7..0   reserved, 0
+//   23..8  saved frame pointer (fp below): (CFA - address of its slot) / 8, 0 = fp unchanged; for UNWIND_PLT the
+//   threshold 7..0   reserved, 0
 #ifndef HEAPSNAP_UNWIND_UNWIND_RULE_H
 #define HEAPSNAP_UNWIND_UNWIND_RULE_H
 
@@ -16,13 +17,13 @@
 enum unwind_kind {
 	UNWIND_INVALID = 0,   // so that an empty cache entry is no rule
 	UNWIND_END,           // outermost frame: the return address is undefined
-	UNWIND_SP,            // cfa = rsp + offset;      pc = *(cfa - 8); rsp = cfa; rbp = *(cfa - slot) if saved
-	UNWIND_BP,            // cfa = rbp + offset;      the same
-	UNWIND_BP_DEREF,      // cfa = *(rbp + offset);   pc = *(cfa - 8); rsp = cfa; rbp = *rbp   (realigned stack)
-	UNWIND_PLT,           // cfa = rsp + offset + ((pc & 15) >= threshold ? 8 : 0); the same, rbp unchanged
-	UNWIND_SIGNAL,        // kernel signal frame: pc, rsp, rbp from the ucontext at rsp + offset
+	UNWIND_SP,            // cfa = sp + offset;    pc = *(return address); sp = cfa; fp = *(cfa - slot) if saved
+	UNWIND_FP,            // cfa = fp + offset;    the same
+	UNWIND_FP_DEREF,      // cfa = *(fp + offset); pc = *(return address); sp = cfa; fp = *fp   (realigned stack)
+	UNWIND_PLT,           // cfa = sp + offset + ((pc & 15) >= threshold ? 8 : 0); the same, fp unchanged
+	UNWIND_SIGNAL,        // kernel signal frame: pc, sp, fp from the ucontext at sp + offset
 	UNWIND_SLOW,          // needs more registers or expressions: unwind_step_full
-	UNWIND_FRAME_POINTER, // no CFI: cfa = rbp + 16; pc = *(rbp + 8); rbp = *rbp, if rbp >= rsp; 0 = outermost frame
+	UNWIND_FRAME_POINTER, // no CFI: cfa = fp + 16; pc = *(fp + 8); fp = *fp, if fp >= sp; 0 = outermost frame
 	UNWIND_NO_INFO,       // the walk ends: no CFI, and no frame pointer allowed
 	UNWIND_BAD,           // the walk ends: CFI that cannot be used
 };
@@ -31,12 +32,12 @@ enum unwind_kind {
 #define UNWIND_MODULE(rule) ((uint32_t)((rule) >> 46) & 0x3fffu)
 
 struct walk_registers {
-	uint64_t pc, sp, rbp;
+	uint64_t pc, sp, fp;
 };
 
 // All that a full step needs; `known` has bit 1 << CFI_* set for registers whose value is known.
 struct full_registers {
-	uint64_t value[CFI_REGISTERS]; // [CFI_RSP] stack pointer, [CFI_RA] pc
+	uint64_t value[CFI_REGISTERS]; // [CFI_SP] stack pointer, [CFI_RA] pc
 	uint32_t known;
 	bool pc_is_exact; // an interrupted instruction, not a return address
 };

@@ -7,7 +7,7 @@
 #define HEAPSNAP_ATTACH_ARCH_SIGFRAME_H
 
 #include "base/error.h"
-#include "inject/abi/signal_frame.h"
+#include "unwind/arch/signal_frame.h"
 
 #include <stdbool.h>
 #include <stddef.h>

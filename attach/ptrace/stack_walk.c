@@ -4,7 +4,7 @@
 #include "attach/elf/modules.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "inject/arch/x86_64/arch.h"
+#include "inject/arch/arch.h"
 #include "unwind/unwind_step.h"
 
 #include <inttypes.h>
@@ -246,25 +246,24 @@ static void begin_in_full(const struct user_regs_struct *from, struct full_regis
 {
 	*ret = (struct full_registers){ .known = (1u << CFI_REGISTERS) - 1, .pc_is_exact = true };
 	ret->value[CFI_RBX] = from->rbx;
-	ret->value[CFI_RBP] = from->rbp;
+	ret->value[CFI_FP] = from->rbp;
 	ret->value[CFI_R12] = from->r12;
 	ret->value[CFI_R13] = from->r13;
 	ret->value[CFI_R14] = from->r14;
 	ret->value[CFI_R15] = from->r15;
-	ret->value[CFI_RSP] = from->rsp;
+	ret->value[CFI_SP] = from->rsp;
 	ret->value[CFI_RA] = from->rip;
 }
 
 // One step by three registers, for a frame without unwind information.
 static enum step_result step_without_info(const struct walk *walk, uint64_t rule, struct full_registers *registers)
 {
-	struct walk_registers three = { registers->value[CFI_RA], registers->value[CFI_RSP],
-					registers->value[CFI_RBP] };
+	struct walk_registers three = { registers->value[CFI_RA], registers->value[CFI_SP], registers->value[CFI_FP] };
 	enum step_result result;
 	bool exact;
 	uint64_t cfa;
 
-	if (UNWIND_KIND(rule) != UNWIND_SIGNAL && !(registers->known & 1u << CFI_RBP))
+	if (UNWIND_KIND(rule) != UNWIND_SIGNAL && !(registers->known & 1u << CFI_FP))
 		return STEP_BAD;
 	result = unwind_step(rule, &walk->thread->stack, &three, &cfa, &exact);
 	if (result != STEP_OK)
@@ -272,9 +271,9 @@ static enum step_result step_without_info(const struct walk *walk, uint64_t rule
 	if (UNWIND_KIND(rule) == UNWIND_FRAME_POINTER && !follows_call(walk, three.pc))
 		return STEP_BAD;
 	registers->value[CFI_RA] = three.pc;
-	registers->value[CFI_RSP] = three.sp;
-	registers->value[CFI_RBP] = three.rbp;
-	registers->known = 1u << CFI_RA | 1u << CFI_RSP | 1u << CFI_RBP;
+	registers->value[CFI_SP] = three.sp;
+	registers->value[CFI_FP] = three.fp;
+	registers->known = 1u << CFI_RA | 1u << CFI_SP | 1u << CFI_FP;
 	registers->pc_is_exact = exact;
 	return STEP_OK;
 }
@@ -305,7 +304,7 @@ static enum walk_end walk_in_full(const struct walk *walk, const struct region_p
 
 	begin_in_full(walk->thread->registers, &registers);
 	for (unsigned i = 0; i < FRAMES_MAX; i++) {
-		uint64_t pc = registers.value[CFI_RA], sp = registers.value[CFI_RSP], rule;
+		uint64_t pc = registers.value[CFI_RA], sp = registers.value[CFI_SP], rule;
 		enum step_result result;
 
 		if (ranges_hold(ranges, range_count, pc))

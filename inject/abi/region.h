@@ -175,7 +175,7 @@ _Static_assert(sizeof(struct totals_entry) == 16, "totals_entry is 16 bytes");
 
 // One frame of a walk: the registers with which its rule was looked up.
 struct walked_frame {
-	uint64_t sp, pc, rbp;
+	uint64_t sp, pc, fp;
 	uint32_t node;   // ref of the stack node of this frame and all outer ones
 	uint16_t checks; // how many of the walk's checks belong to this frame and all outer ones
 	uint16_t flags;  // enum walked_flags
@@ -183,7 +183,7 @@ struct walked_frame {
 _Static_assert(sizeof(struct walked_frame) == 32, "walked_frame is 32 bytes");
 
 enum walked_flags {
-	WALKED_RBP_MATTERS = 1, // the rule of this frame or of an outer one reads rbp
+	WALKED_FP_MATTERS = 1, // the rule of this frame or of an outer one reads fp
 };
 
 // A word of the stack that a walk has read: its frame and all outer ones are as they were while all of these words are.
@@ -194,7 +194,7 @@ struct walk_check {
 
 // A whole stack that a thread has walked, with every word that the walk has read: while the innermost frame's stack
 // pointer and program counter and all of the words are what they were, a walk would end in the same node. Where the
-// innermost frame's rbp matters, it is one of the words: as the hook's entry has pushed it, below the stack pointer.
+// innermost frame's fp matters, it is one of the words: as the hook's entry has pushed it, below the stack pointer.
 struct kept_words {
 	uint64_t values[4];
 	int16_t places[4]; // in words from the innermost frame's stack pointer

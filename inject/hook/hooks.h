@@ -30,7 +30,7 @@ X_HOOK(reallocarray)
 X_HOOK(posix_memalign)
 X_HOOK(memalign)
 X_HOOK(new)
-// The fast paths of some: of `frame` only rbp and the return address are there. And what goes on where one ends with
+// The fast paths of some: of `frame` only fp and the return address are there. And what goes on where one ends with
 // HOOK_NOT_RECORDED: `c` is the block, 0 when there is none.
 X_HOOK(malloc_fast)
 X_HOOK(malloc_made)

@@ -47,7 +47,7 @@ static enum meeting reentry_meets(const struct thread_slot *slot, const struct e
 {
 	uint64_t low = reentry_place(entry);
 	struct memory_span stack = { (const uint8_t *)low, low, slot->stack_high - low };
-	struct walk_registers registers = { entry->return_address, low + 8, entry->rbp };
+	struct walk_registers registers = { entry->return_address, low + 8, entry->fp };
 	bool exact = false;
 
 	if (!reentry_on_own_stack(slot, low) || !reentry_on_own_stack(slot, place))

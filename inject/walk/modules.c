@@ -129,13 +129,12 @@ bool modules_follows_call(uint64_t pc, bool from_module)
 static enum step_result step_without_info(uint64_t rule, const struct memory_span *stack,
 					  struct full_registers *registers)
 {
-	struct walk_registers three = { registers->value[CFI_RA], registers->value[CFI_RSP],
-					registers->value[CFI_RBP] };
+	struct walk_registers three = { registers->value[CFI_RA], registers->value[CFI_SP], registers->value[CFI_FP] };
 	bool exact, is_signal = UNWIND_KIND(rule) == UNWIND_SIGNAL;
 	enum step_result result;
 	uint64_t cfa;
 
-	if (!is_signal && !(registers->known & 1u << CFI_RBP))
+	if (!is_signal && !(registers->known & 1u << CFI_FP))
 		return STEP_BAD;
 	result = unwind_step(rule, stack, &three, &cfa, &exact);
 	if (result != STEP_OK)
@@ -143,9 +142,9 @@ static enum step_result step_without_info(uint64_t rule, const struct memory_spa
 	if (!is_signal && !modules_follows_call(three.pc, UNWIND_MODULE(rule)))
 		return STEP_BAD;
 	registers->value[CFI_RA] = three.pc;
-	registers->value[CFI_RSP] = three.sp;
-	registers->value[CFI_RBP] = three.rbp;
-	registers->known = 1u << CFI_RA | 1u << CFI_RSP | 1u << CFI_RBP;
+	registers->value[CFI_SP] = three.sp;
+	registers->value[CFI_FP] = three.fp;
+	registers->known = 1u << CFI_RA | 1u << CFI_SP | 1u << CFI_FP;
 	registers->pc_is_exact = exact;
 	return STEP_OK;
 }

@@ -93,12 +93,12 @@ static void walk_in_full(struct thread_slot *slot, const struct entry_frame *ent
 	struct full_registers registers = { .known = (1u << CFI_REGISTERS) - 1 };
 
 	registers.value[CFI_RBX] = entry->rbx;
-	registers.value[CFI_RBP] = entry->rbp;
+	registers.value[CFI_FP] = entry->fp;
 	registers.value[CFI_R12] = entry->r12;
 	registers.value[CFI_R13] = entry->r13;
 	registers.value[CFI_R14] = entry->r14;
 	registers.value[CFI_R15] = entry->r15;
-	registers.value[CFI_RSP] = (uint64_t)(&entry->return_address + 1);
+	registers.value[CFI_SP] = (uint64_t)(&entry->return_address + 1);
 	registers.value[CFI_RA] = entry->return_address;
 	walk->count = 0;
 	walk->reused = 0;
@@ -108,7 +108,7 @@ static void walk_in_full(struct thread_slot *slot, const struct entry_frame *ent
 	while (walk->count < depth) {
 		struct walked_frame *frame = &slot->fresh[walk->count];
 		bool exact = registers.pc_is_exact;
-		uint64_t sp = registers.value[CFI_RSP];
+		uint64_t sp = registers.value[CFI_SP];
 		enum step_result result;
 		uint32_t module;
 
@@ -133,20 +133,20 @@ static void walk_in_full(struct thread_slot *slot, const struct entry_frame *ent
 	walk->cut = CUT_depth_limit + 1;
 }
 
-// Until keep_walk has all frames, a fresh frame's `flags` hold how its rule treats rbp, and `checks` how many words
-// below its canonical frame address it has saved rbp (0 = it has not).
-enum fresh_flags { FRESH_READS_RBP = 1, FRESH_DEREFERENCES = 2 };
+// Until keep_walk has all frames, a fresh frame's `flags` hold how its rule treats fp, and `checks` how many words
+// below its canonical frame address it has saved fp (0 = it has not).
+enum fresh_flags { FRESH_READS_FP = 1, FRESH_DEREFERENCES = 2 };
 
 // pre: frame->flags and ->checks are 0; `after` is the caller, at the canonical frame address of the frame.
 // Returns false when the caller was guessed by a frame pointer, and wrongly.
 static bool note_rule(uint64_t rule, const struct walk_registers *before, const struct walk_registers *after,
 		      struct walked_frame *frame, struct walk *walk)
 {
-	uint64_t distance = (after->sp - before->rbp) / 8;
+	uint64_t distance = (after->sp - before->fp) / 8;
 
 	switch (UNWIND_KIND(rule)) {
-	case UNWIND_BP:
-		frame->flags = FRESH_READS_RBP;
+	case UNWIND_FP:
+		frame->flags = FRESH_READS_FP;
 		// fall through
 	case UNWIND_SP:
 		frame->checks = (uint16_t)unwind_rule_slot(rule);
@@ -155,10 +155,10 @@ static bool note_rule(uint64_t rule, const struct walk_registers *before, const 
 		if (!modules_follows_call(after->pc, UNWIND_MODULE(rule)))
 			return false;
 		// fall through
-	case UNWIND_BP_DEREF:
+	case UNWIND_FP_DEREF:
 		frame->flags =
-			UNWIND_KIND(rule) == UNWIND_BP_DEREF ? FRESH_READS_RBP | FRESH_DEREFERENCES : FRESH_READS_RBP;
-		frame->checks = (uint16_t)distance; // rbp is saved where it points
+			UNWIND_KIND(rule) == UNWIND_FP_DEREF ? FRESH_READS_FP | FRESH_DEREFERENCES : FRESH_READS_FP;
+		frame->checks = (uint16_t)distance; // fp is saved where it points
 		if (distance > UINT16_MAX)
 			walk->repeatable = false;
 		return true;
@@ -180,8 +180,8 @@ static void end_without_info(uint64_t rule, const struct walk_registers *at, str
 		walk->cut = CUT_no_unwind_info + 1;
 		return;
 	}
-	slot->fresh[walk->count - 1].flags = FRESH_READS_RBP;
-	if (at->rbp >= at->sp)
+	slot->fresh[walk->count - 1].flags = FRESH_READS_FP;
+	if (at->fp >= at->sp)
 		walk->repeatable = false; // more than the frame pointer itself was looked at
 }
 
@@ -197,10 +197,10 @@ static bool end_walk(enum step_result result, uint64_t rule, const struct walk_r
 	case STEP_SLOW:
 		return false;
 	case STEP_END:
-		if (kind == UNWIND_SP || kind == UNWIND_BP) // a return address of 0 was read: it must still be there
-			walk->end_check = (kind == UNWIND_SP ? at->sp : at->rbp) + unwind_rule_offset(rule) - 8;
-		else if (kind == UNWIND_FRAME_POINTER && at->rbp == 0)
-			slot->fresh[walk->count - 1].flags = FRESH_READS_RBP;
+		if (kind == UNWIND_SP || kind == UNWIND_FP) // a return address of 0 was read: it must still be there
+			walk->end_check = (kind == UNWIND_SP ? at->sp : at->fp) + unwind_rule_offset(rule) - 8;
+		else if (kind == UNWIND_FRAME_POINTER && at->fp == 0)
+			slot->fresh[walk->count - 1].flags = FRESH_READS_FP;
 		else if (kind != UNWIND_END)
 			walk->repeatable = false;
 		return true;
@@ -219,7 +219,7 @@ static bool walk_by_rules(struct thread_slot *slot, const struct entry_frame *en
 			  uint32_t depth, struct walk *walk)
 {
 	uint32_t candidate = slot->walk_generation == walk->generation ? slot->walk_count : 0;
-	struct walk_registers registers = { entry->return_address, (uint64_t)(&entry->return_address + 1), entry->rbp };
+	struct walk_registers registers = { entry->return_address, (uint64_t)(&entry->return_address + 1), entry->fp };
 	bool exact = false;
 
 	for (;;) {
@@ -234,7 +234,7 @@ static bool walk_by_rules(struct thread_slot *slot, const struct entry_frame *en
 			const struct walked_frame *last = &slot->walk[candidate - 1];
 
 			if (last->sp == registers.sp && last->pc == registers.pc && !exact &&
-			    (last->rbp == registers.rbp || !(last->flags & WALKED_RBP_MATTERS)) &&
+			    (last->fp == registers.fp || !(last->flags & WALKED_FP_MATTERS)) &&
 			    walk->count + candidate <= depth && still_stands(slot, candidate - 1)) {
 				walk->reused = candidate;
 				return true;
@@ -248,7 +248,7 @@ static bool walk_by_rules(struct thread_slot *slot, const struct entry_frame *en
 		before = registers;
 		frame->sp = before.sp;
 		frame->pc = before.pc;
-		frame->rbp = before.rbp;
+		frame->fp = before.fp;
 		frame->node = UNWIND_MODULE(rule) | (exact ? HS_FRAME_EXACT_PC : 0);
 		frame->flags = frame->checks = 0;
 		walk->count++;
@@ -278,11 +278,11 @@ static void add_check(struct thread_slot *slot, uint32_t *count, uint64_t addres
 }
 
 // Moves a fresh frame to the kept walk, below its caller (the frame kept last), with the words that its step has read:
-// the return address always, saved rbp and what it led to only where that matters to the caller or further out.
+// the return address always, saved fp and what it led to only where that matters to the caller or further out.
 static void keep_frame(struct thread_slot *slot, const struct walked_frame *fresh, uint32_t kept, struct walk *walk)
 {
 	const struct walked_frame *caller = kept ? &slot->walk[kept - 1] : NULL;
-	bool caller_needs_rbp = caller && caller->flags & WALKED_RBP_MATTERS;
+	bool caller_needs_fp = caller && caller->flags & WALKED_FP_MATTERS;
 	uint32_t checks = caller ? caller->checks : 0;
 	struct walked_frame *frame = &slot->walk[kept];
 
@@ -291,12 +291,12 @@ static void keep_frame(struct thread_slot *slot, const struct walked_frame *fres
 		uint64_t cfa = caller->sp;
 
 		add_check(slot, &checks, cfa - 8, walk);
-		if (caller_needs_rbp && fresh->checks)
+		if (caller_needs_fp && fresh->checks)
 			add_check(slot, &checks, cfa - fresh->checks * UINT64_C(8), walk);
 	}
 	if (fresh->flags & FRESH_DEREFERENCES)
 		walk->repeatable = false; // its canonical frame address came from memory; rare enough to walk each time
-	frame->flags = caller_needs_rbp || fresh->flags & FRESH_READS_RBP ? WALKED_RBP_MATTERS : 0;
+	frame->flags = caller_needs_fp || fresh->flags & FRESH_READS_FP ? WALKED_FP_MATTERS : 0;
 	frame->checks = (uint16_t)checks;
 }
 
@@ -379,8 +379,8 @@ static void keep_stack(struct thread_slot *slot, uint32_t top, const struct entr
 		kept = kept_stack_neighbour(kept);
 	kept->sp = 0; // a longjmp out of here must not leave half a stack
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (innermost->flags & WALKED_RBP_MATTERS)
-		(void)keep_word(kept, count++, innermost->sp, (uint64_t)&entry->rbp, innermost->rbp);
+	if (innermost->flags & WALKED_FP_MATTERS)
+		(void)keep_word(kept, count++, innermost->sp, (uint64_t)&entry->fp, innermost->fp);
 	for (uint32_t i = 0; i < innermost->checks; i++)
 		if (!keep_word(kept, count++, innermost->sp, slot->checks[i].address, slot->checks[i].value))
 			return;
@@ -455,7 +455,7 @@ bool unwind_is_thread_end(struct thread_slot *slot, uint64_t place)
 		module = UNWIND_MODULE(rule);
 		if (kind == UNWIND_END)
 			return i > 0;
-		if (kind != UNWIND_SP) // rbp is not known here
+		if (kind != UNWIND_SP) // fp is not known here
 			return false;
 		result = unwind_step(rule, &stack, &registers, &cfa, &exact);
 		if (result != STEP_OK)

@@ -61,7 +61,7 @@ int main(void)
 	FIELD(entry_frame, r13);
 	FIELD(entry_frame, r12);
 	FIELD(entry_frame, rbx);
-	FIELD(entry_frame, rbp);
+	FIELD(entry_frame, fp);
 	FIELD(entry_frame, return_address);
 	FIELD(call_frame, result);
 	FIELD(call_frame, island);

@@ -19,7 +19,7 @@ MAY_INCLUDE = {
     "unwind": [r"inject/freestanding\.h", r"unwind/"],
     "inject": [r"inject/", r"unwind/"],
     "snapshot": [r"base/", r"inject/abi/", r"attach/(guard/(interrupt|standstill|tool_guard|work_lock)|process/(code_names|fault_reason|target)|ptrace/threads|region/(region_access|table_walk|thread_slots))\.h", r"snapshot/"],
-    "attach": [r"base/", r"inject/abi/", r"unwind/(cfi|cfi_entry|unwind_step)\.h", r"inject/arch/x86_64/arch\.h", r"attach/"],
+    "attach": [r"base/", r"inject/abi/", r"unwind/(cfi|cfi_entry|unwind_step|arch/.*)\.h", r"inject/arch/.*\.h", r"attach/"],
     "proto": [r"base/", r"snapshot/heap_profile\.h", r"proto/", r"profile\.pb-c\.h"],
     "lib": [r"base/", r"inject/abi/region\.h", r"attach/(guard/(interrupt|tool_guard)|process/target|hook/hook_addition|region/sampling_settings|session/(attached_list|check|session))\.h",
             r"snapshot/(heap_profile|snapshot|profile/top_sites)\.h", r"proto/(gzip_file|pprof/pprof_encoder)\.h", r"lib/"],
@@ -96,7 +96,8 @@ class Tree:
             candidate = os.path.normpath(os.path.join(place, name))
             if candidate in self.files:
                 return candidate
-        return name
+        folder, arch, rest = name.rpartition("arch/")  # the folder of the architecture that is built for (hs_link_place in CMakeLists.txt)
+        return next((path for path in self.files if arch and re.fullmatch(re.escape(folder + arch) + "[^/]+/" + re.escape(rest), path)), name)
 
 
 def folder_of(path):

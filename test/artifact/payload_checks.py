@@ -366,7 +366,7 @@ def entry_code(payload):
     """The numbers that the assembly of the entries repeats from C."""
     bad = []
     frame = sorted((offset, name[12:]) for name, offset in payload.layout.items() if name.startswith("entry_frame."))
-    pushed = [f"%{name}" for _, name in reversed(frame[:-1])]
+    pushed = [f"%{'rbp' if name == 'fp' else name}" for _, name in reversed(frame[:-1])]
     state = payload.layout["payload_header.config"] + payload.layout["payload_config.state"]
     trampoline = f"{payload.layout['HS_ISLAND_TRAMPOLINE_OFFSET']:#x}(%r11),%r11"
     if [offset for offset, _ in frame] != [8 * i for i in range(len(frame))] or frame[-1][1] != "return_address":

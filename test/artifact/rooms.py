@@ -15,6 +15,8 @@ STANDS_ON = {"attach": {"base"}, "snapshot": {"base"} | {f"attach/{room}" for ro
 def header_of(source, folder):
     if folder == "unwind": # its cfi.h is open to more
         return "unwind/unwind_rule.h"
+    if folder.endswith("/arch"): # its own headers and those of the chosen architecture are one folder (hs_link_place)
+        return folder + "/" + sorted(name for _, _, names in os.walk(os.path.join(source, folder)) for name in names if name.endswith(".h"))[0]
     return folder + "/" + sorted(name for name in os.listdir(os.path.join(source, folder)) if name.endswith(".h"))[0]
 
 
@@ -34,15 +36,18 @@ def main():
     stand_on = {f"hs_{hall}_{room}": STANDS_ON[hall] | {f"{hall}/{other}" for other in rooms[:i + 1]}
                 for hall, rooms in ROOMS.items() for i, room in enumerate(rooms)}
     stand_on["hs_base"] = {"base"}
-    stand_on["hs_unwind"] = {"unwind"}
+    stand_on["hs_unwind"] = {"unwind", "unwind/arch"}
     stand_on["hs_proto"] = {"base", "proto", "proto/pprof"}
     stand_on["hs_proto_pprof"] = {"base", "proto/pprof"}
     everywhere = {f"{hall}/{room}" for hall, rooms in ROOMS.items() for room in rooms} | {"proto/pprof"}
-    stand_on["hs_lib"] = {"base", "proto", "lib"} | everywhere
+    stand_on["hs_lib"] = {"base", "proto", "lib", "unwind/arch"} | everywhere
     stand_on["heapsnap"] = {"base", "lib", "cli"}
+    for hall, rooms in ROOMS.items():
+        for room in rooms:
+            stand_on[f"hs_{hall}_{room}"].add("unwind/arch")
     for room in ["elf", "ptrace"]:
         stand_on["hs_attach_" + room].add("unwind")
-    places = ["base", "unwind", "proto", "lib", "cli"] + sorted(everywhere)
+    places = ["base", "unwind", "unwind/arch", "proto", "lib", "cli"] + sorted(everywhere)
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="heapsnap-rooms-") as folder:
         for target, allowed in stand_on.items():

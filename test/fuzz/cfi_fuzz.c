@@ -37,11 +37,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (result == CFI_OK)
 		REACHED();
 	rule = unwind_rule_pack(result, result == CFI_OK ? &row : NULL, &span, 1);
-	registers = (struct walk_registers){ BASE + pc, full.value[CFI_RSP], full.value[CFI_RBP] };
+	registers = (struct walk_registers){ BASE + pc, full.value[CFI_SP], full.value[CFI_FP] };
 	sp = registers.sp;
 	if (unwind_step(rule, &stack, &registers, &cfa, &exact) == STEP_OK)
 		REQUIRE(registers.sp > sp);
 	if (result == CFI_OK && unwind_step_full(&row, &span, &stack, &full, &cfa) == STEP_OK)
-		REQUIRE(full.value[CFI_RSP] > sp);
+		REQUIRE(full.value[CFI_SP] > sp);
 	return 0;
 }

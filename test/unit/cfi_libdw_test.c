@@ -74,8 +74,8 @@ static const char *const kind_names[16] = {
 	"INVALID", "END", "SP", "BP", "BP_DEREF", "PLT", "SIGNAL", "SLOW", "FRAME_POINTER", "NO_INFO", "BAD",
 };
 
-static const uint8_t dwarf_numbers[CFI_REGISTERS] = { DWARF_RBX, DWARF_RBP, DWARF_R12, DWARF_R13,
-						      DWARF_R14, DWARF_R15, DWARF_RSP, DWARF_RA };
+static const uint8_t dwarf_numbers[CFI_REGISTERS] = { DWARF_RBX, DWARF_FP,  DWARF_R12, DWARF_R13,
+						      DWARF_R14, DWARF_R15, DWARF_SP,  DWARF_RA };
 
 static bool open_file(const char *path, struct file *file)
 {
@@ -268,7 +268,7 @@ static enum outcome compare_row(const struct file *file, uint64_t pc, Dwarf_Fram
 		}
 		if (result != CFI_OK)
 			continue;
-		if (i == CFI_RSP && row.registers[i].kind == CFI_SAME) {
+		if (i == CFI_SP && row.registers[i].kind == CFI_SAME) {
 			// libdw writes the ABI's rule out: the value of the CFA.
 			if (count != 2 || ops[0].atom != DW_OP_call_frame_cfa || ops[1].atom != DW_OP_stack_value)
 				return OUTCOME_DIFFERENT;

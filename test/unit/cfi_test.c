@@ -52,15 +52,15 @@ static void test_usual_function(void)
 		unsigned pc;
 		int cfa_register, cfa_offset, rbp_kind, rbp_offset, rbx_kind, rbx_offset;
 	} expected[] = {
-		{ 0x00, CFI_RSP, 8, CFI_SAME, 0, CFI_SAME, 0 },
-		{ 0x01, CFI_RSP, 16, CFI_AT_OFFSET, -16, CFI_SAME, 0 },
-		{ 0x03, CFI_RSP, 16, CFI_AT_OFFSET, -16, CFI_SAME, 0 },
-		{ 0x04, CFI_RBP, 16, CFI_AT_OFFSET, -16, CFI_SAME, 0 },
-		{ 0x09, CFI_RBP, 16, CFI_AT_OFFSET, -16, CFI_AT_OFFSET, -24 },
-		{ 0x28, CFI_RBP, 16, CFI_AT_OFFSET, -16, CFI_AT_OFFSET, -24 },
-		{ 0x29, CFI_RSP, 8, CFI_SAME, 0, CFI_AT_OFFSET, -24 },
-		{ 0x2a, CFI_RBP, 16, CFI_AT_OFFSET, -16, CFI_AT_OFFSET, -24 },
-		{ 0xff, CFI_RBP, 16, CFI_AT_OFFSET, -16, CFI_AT_OFFSET, -24 },
+		{ 0x00, CFI_SP, 8, CFI_SAME, 0, CFI_SAME, 0 },
+		{ 0x01, CFI_SP, 16, CFI_AT_OFFSET, -16, CFI_SAME, 0 },
+		{ 0x03, CFI_SP, 16, CFI_AT_OFFSET, -16, CFI_SAME, 0 },
+		{ 0x04, CFI_FP, 16, CFI_AT_OFFSET, -16, CFI_SAME, 0 },
+		{ 0x09, CFI_FP, 16, CFI_AT_OFFSET, -16, CFI_AT_OFFSET, -24 },
+		{ 0x28, CFI_FP, 16, CFI_AT_OFFSET, -16, CFI_AT_OFFSET, -24 },
+		{ 0x29, CFI_SP, 8, CFI_SAME, 0, CFI_AT_OFFSET, -24 },
+		{ 0x2a, CFI_FP, 16, CFI_AT_OFFSET, -16, CFI_AT_OFFSET, -24 },
+		{ 0xff, CFI_FP, 16, CFI_AT_OFFSET, -16, CFI_AT_OFFSET, -24 },
 	};
 
 	for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
@@ -83,8 +83,8 @@ static void test_usual_function(void)
 			    CFI_OK);
 		CHECK_CFA(row, expected[i].cfa_register, expected[i].cfa_offset);
 		CHECK_RULE(row, CFI_RA, CFI_AT_OFFSET, -8);
-		CHECK_RULE(row, CFI_RSP, CFI_SAME, 0);
-		CHECK_RULE(row, CFI_RBP, expected[i].rbp_kind, expected[i].rbp_offset);
+		CHECK_RULE(row, CFI_SP, CFI_SAME, 0);
+		CHECK_RULE(row, CFI_FP, expected[i].rbp_kind, expected[i].rbp_offset);
 		CHECK_RULE(row, CFI_RBX, expected[i].rbx_kind, expected[i].rbx_offset);
 		CHECK(!row.is_signal_frame);
 	}
@@ -96,28 +96,28 @@ static void test_locations(void)
 
 	CHECK_EQUAL(RUN(0x41, &row, 0x03, 0x42, 0x00, 0x0e, 0x10),
 		    CFI_OK); // DW_CFA_advance_loc2: 66; def_cfa_offset: 16
-	CHECK_CFA(row, CFI_RSP, 8);
+	CHECK_CFA(row, CFI_SP, 8);
 	CHECK_EQUAL(RUN(0x42, &row, 0x03, 0x42, 0x00, 0x0e, 0x10), CFI_OK);
-	CHECK_CFA(row, CFI_RSP, 16);
+	CHECK_CFA(row, CFI_SP, 16);
 	CHECK_EQUAL(RUN(0x42, &row, 0x04, 0x42, 0x00, 0x00, 0x00, 0x0e, 0x10), CFI_OK); // DW_CFA_advance_loc4: 66
-	CHECK_CFA(row, CFI_RSP, 16);
+	CHECK_CFA(row, CFI_SP, 16);
 	// A code alignment factor of 4: DW_CFA_advance_loc: 16
 	struct cie_form cie = USUAL_CIE;
 	cie.code_alignment = 4;
 	CHECK_EQUAL(decode(cie, BYTES(USUAL_CIE_PROGRAM), BYTES(0x44, 0x0e, 0x10), 15, &row), CFI_OK);
-	CHECK_CFA(row, CFI_RSP, 8);
+	CHECK_CFA(row, CFI_SP, 8);
 	CHECK_EQUAL(decode(cie, BYTES(USUAL_CIE_PROGRAM), BYTES(0x44, 0x0e, 0x10), 16, &row), CFI_OK);
-	CHECK_CFA(row, CFI_RSP, 16);
+	CHECK_CFA(row, CFI_SP, 16);
 	// DW_CFA_set_loc: 0x401010, absolute in eight bytes
 	cie = (struct cie_form){ 1, "", NO_BYTES, 0x00, 1, 0x78, 16 };
 	CHECK_EQUAL(decode(cie, BYTES(USUAL_CIE_PROGRAM), BYTES(0x01, 0x10, 0x10, 0x40, 0, 0, 0, 0, 0, 0x0e, 0x10),
 			   0x0f, &row),
 		    CFI_OK);
-	CHECK_CFA(row, CFI_RSP, 8);
+	CHECK_CFA(row, CFI_SP, 8);
 	CHECK_EQUAL(decode(cie, BYTES(USUAL_CIE_PROGRAM), BYTES(0x01, 0x10, 0x10, 0x40, 0, 0, 0, 0, 0, 0x0e, 0x10),
 			   0x10, &row),
 		    CFI_OK);
-	CHECK_CFA(row, CFI_RSP, 16);
+	CHECK_CFA(row, CFI_SP, 16);
 }
 
 static void test_rules(void)
@@ -137,20 +137,20 @@ static void test_rules(void)
 	CHECK_EQUAL(RUN(0, &row, 0x07, 0x10), CFI_OK); // DW_CFA_undefined: r16 (rip)
 	CHECK_RULE(row, CFI_RA, CFI_UNDEFINED, 0);
 	CHECK_EQUAL(RUN(0, &row, 0x86, 0x02, 0x08, 0x06), CFI_OK); // DW_CFA_offset: r6 at cfa-16; DW_CFA_same_value: r6
-	CHECK_RULE(row, CFI_RBP, CFI_SAME, 0);
+	CHECK_RULE(row, CFI_FP, CFI_SAME, 0);
 	CHECK_EQUAL(RUN(0, &row, 0x09, 0x06, 0x0c), CFI_OK); // DW_CFA_register: r6 in r12
-	CHECK_RULE(row, CFI_RBP, CFI_IN_REGISTER, CFI_R12);
+	CHECK_RULE(row, CFI_FP, CFI_IN_REGISTER, CFI_R12);
 	CHECK_EQUAL(RUN(0, &row, 0x09, 0x06, 0x00), CFI_OK); // DW_CFA_register: r6 in r0 (rax): not followed
-	CHECK_RULE(row, CFI_RBP, CFI_UNDEFINED, 0);
+	CHECK_RULE(row, CFI_FP, CFI_UNDEFINED, 0);
 	CHECK_EQUAL(RUN(0, &row, 0x09, 0x10, 0x05), CFI_UNSUPPORTED); // DW_CFA_register: r16 in r5 (rdi)
 	CHECK_EQUAL(RUN(0, &row, 0x86, 0x02, 0xc6), CFI_OK);          // DW_CFA_offset: r6; DW_CFA_restore: r6
-	CHECK_RULE(row, CFI_RBP, CFI_SAME, 0);
+	CHECK_RULE(row, CFI_FP, CFI_SAME, 0);
 	CHECK_EQUAL(RUN(0, &row, 0x07, 0x10, 0x06, 0x10),
 		    CFI_OK); // DW_CFA_undefined: r16; DW_CFA_restore_extended: r16
 	CHECK_RULE(row, CFI_RA, CFI_AT_OFFSET, -8);
 	CHECK_EQUAL(RUN(0, &row, 0x80, 0x05, 0x07, 0x02, 0xc1), CFI_OK); // rules of rax, rcx, rdx: read and forgotten
 	CHECK_EQUAL(RUN(0, &row, 0x2e, 0x20, 0x0e, 0x10), CFI_OK);       // DW_CFA_GNU_args_size: 32; def_cfa_offset: 16
-	CHECK_CFA(row, CFI_RSP, 16);
+	CHECK_CFA(row, CFI_SP, 16);
 	CHECK_EQUAL(RUN(0, &row, 0x2d), CFI_UNSUPPORTED);                                     // DW_CFA_GNU_window_save
 	CHECK_EQUAL(RUN(0, &row, 0x3f), CFI_UNSUPPORTED);                                     // DW_CFA_hi_user
 	CHECK_EQUAL(RUN(0, &row, 0x05, 0x0c, 0x80, 0x80, 0x80, 0x80, 0x08), CFI_UNSUPPORTED); // offset beyond 32 bits
@@ -161,16 +161,16 @@ static void test_cfa(void)
 	struct cfi_row row;
 
 	CHECK_EQUAL(RUN(0, &row, 0x12, 0x06, 0x7d), CFI_OK); // DW_CFA_def_cfa_sf: r6 (rbp) ofs 24
-	CHECK_CFA(row, CFI_RBP, 24);
+	CHECK_CFA(row, CFI_FP, 24);
 	CHECK_EQUAL(RUN(0, &row, 0x13, 0x7c), CFI_OK); // DW_CFA_def_cfa_offset_sf: 32
-	CHECK_CFA(row, CFI_RSP, 32);
+	CHECK_CFA(row, CFI_SP, 32);
 	CHECK_EQUAL(RUN(0, &row, 0x0e, 0x80, 0x81, 0x01), CFI_OK); // DW_CFA_def_cfa_offset: 16512
-	CHECK_CFA(row, CFI_RSP, 16512);
+	CHECK_CFA(row, CFI_SP, 16512);
 	CHECK_EQUAL(RUN(0, &row, 0x0c, 0x03, 0x10), CFI_OK); // DW_CFA_def_cfa: r3 (rbx) ofs 16
 	CHECK_CFA(row, CFI_RBX, 16);
 	CHECK_EQUAL(RUN(0, &row, 0x0c, 0x0a, 0x00), CFI_UNSUPPORTED);          // DW_CFA_def_cfa: r10 ofs 0
 	CHECK_EQUAL(RUN(0, &row, 0x0c, 0x0a, 0x00, 0x0c, 0x07, 0x10), CFI_OK); // the same, then r7 ofs 16
-	CHECK_CFA(row, CFI_RSP, 16);
+	CHECK_CFA(row, CFI_SP, 16);
 	CHECK_EQUAL(RUN(0, &row, 0x0c, 0x87, 0x80, 0x04, 0x10), CFI_UNSUPPORTED);       // register 65543 is not rsp
 	CHECK_EQUAL(RUN(0, &row, 0x0e, 0x80, 0x80, 0x80, 0x80, 0x10), CFI_UNSUPPORTED); // offset 2^32
 
@@ -183,9 +183,9 @@ static void test_cfa(void)
 	CHECK(row.cfa_is_expression);
 	CHECK_EQUAL(row.cfa_expression_size, 3);
 	CHECK(memcmp(image.data + (row.cfa_expression - BASE), "\x76\x78\x06", 3) == 0);
-	CHECK_EQUAL(row.registers[CFI_RBP].kind, CFI_AT_EXPRESSION);
-	CHECK_EQUAL(row.registers[CFI_RBP].expression_size, 2);
-	CHECK(memcmp(image.data + (row.registers[CFI_RBP].expression - BASE), "\x76\x00", 2) == 0);
+	CHECK_EQUAL(row.registers[CFI_FP].kind, CFI_AT_EXPRESSION);
+	CHECK_EQUAL(row.registers[CFI_FP].expression_size, 2);
+	CHECK(memcmp(image.data + (row.registers[CFI_FP].expression - BASE), "\x76\x00", 2) == 0);
 	CHECK_EQUAL(row.registers[CFI_RBX].kind, CFI_IS_EXPRESSION);
 	CHECK(memcmp(image.data + (row.registers[CFI_RBX].expression - BASE), "\x77\x08", 2) == 0);
 
@@ -210,13 +210,13 @@ static void test_states(void)
 		CHECK_EQUAL(
 			decode(USUAL_CIE, BYTES(USUAL_CIE_PROGRAM), (struct bytes){ nested, sizeof nested }, pc, &row),
 			CFI_OK);
-		CHECK_CFA(row, CFI_RSP, 56 - 8 * (int)pc);
+		CHECK_CFA(row, CFI_SP, 56 - 8 * (int)pc);
 	}
 	CHECK_EQUAL(RUN(0, &row, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a), CFI_UNSUPPORTED); // seven
 	CHECK_EQUAL(RUN(0, &row, 0x0b), CFI_MALFORMED);
 	// The whole state comes back: CFA, its register, and rules.
 	CHECK_EQUAL(RUN(0, &row, 0x0a, 0x0c, 0x06, 0x20, 0x83, 0x04, 0x07, 0x10, 0x0b), CFI_OK);
-	CHECK_CFA(row, CFI_RSP, 8);
+	CHECK_CFA(row, CFI_SP, 8);
 	CHECK_RULE(row, CFI_RBX, CFI_SAME, 0);
 	CHECK_RULE(row, CFI_RA, CFI_AT_OFFSET, -8);
 }
@@ -227,7 +227,7 @@ static void test_numbers(void)
 
 	// DW_CFA_def_cfa_offset with a ULEB128 padded to ten bytes: valid
 	CHECK_EQUAL(RUN(0, &row, 0x0e, 0x90, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00), CFI_OK);
-	CHECK_CFA(row, CFI_RSP, 16);
+	CHECK_CFA(row, CFI_SP, 16);
 	// eleven bytes, and a 65th bit
 	CHECK_EQUAL(RUN(0, &row, 0x0e, 0x90, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00),
 		    CFI_MALFORMED);
@@ -237,15 +237,15 @@ static void test_numbers(void)
 	// SLEB128 of ten bytes: -1, factored by -8; then one whose sign bits disagree; then the least number, whose
 	// product overflows
 	CHECK_EQUAL(RUN(0, &row, 0x13, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f), CFI_OK);
-	CHECK_CFA(row, CFI_RSP, 8);
+	CHECK_CFA(row, CFI_SP, 8);
 	CHECK_EQUAL(RUN(0, &row, 0x13, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f), CFI_OK); // -1 in 9
-	CHECK_CFA(row, CFI_RSP, 8);
+	CHECK_CFA(row, CFI_SP, 8);
 	CHECK_EQUAL(RUN(0, &row, 0x13, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01), CFI_MALFORMED);
 	CHECK_EQUAL(RUN(0, &row, 0x13, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x3f), CFI_MALFORMED);
 	CHECK_EQUAL(RUN(0, &row, 0x13, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f), CFI_MALFORMED);
 	// DW_CFA_advance_loc4 of the largest distance
 	CHECK_EQUAL(RUN(0xff, &row, 0x04, 0xff, 0xff, 0xff, 0xff, 0x0e, 0x10), CFI_OK);
-	CHECK_CFA(row, CFI_RSP, 8);
+	CHECK_CFA(row, CFI_SP, 8);
 	// An operand cut off by the end of the entry (17 bytes come before the program, so no padding follows)
 	CHECK_EQUAL(RUN(0, &row, 0x00, 0x0e, 0x80), CFI_MALFORMED);
 }
@@ -304,7 +304,7 @@ static void test_cie_forms(void)
 		if (result != cases[i].result)
 			fprintf(stderr, "  in case %zu, \"%s\"\n", i, cases[i].cie.augmentation);
 		else if (result == CFI_OK)
-			CHECK_CFA(row, CFI_RSP, 16);
+			CHECK_CFA(row, CFI_SP, 16);
 	}
 }
 
@@ -390,7 +390,7 @@ static void test_scan(void)
 	build(&image, USUAL_CIE, BYTES(USUAL_CIE_PROGRAM), BYTES(0x41, 0x0e, 0x10));
 	image.data[2] = image.data[3] = 0xff; // no count, no table
 	CHECK_EQUAL(decode_image(&image, 8, CODE + 1, &row), CFI_OK);
-	CHECK_CFA(row, CFI_RSP, 16);
+	CHECK_CFA(row, CFI_SP, 16);
 	CHECK_EQUAL(decode_image(&image, 8, CODE - 1, &row), CFI_NO_ENTRY);
 	CHECK_EQUAL(decode_image(&image, 8, CODE + CODE_SIZE, &row), CFI_NO_ENTRY);
 	changed = image;

@@ -16,21 +16,21 @@ static const uint64_t block = 0x7f1234560; // neither the first nor the last of 
 static uint64_t block_size;
 static const struct hook_island island = { .hook_index = 3 };
 
-// A stack of frames without unwind information, chained by rbp: the entry of a hook, and what lies above it.
+// A stack of frames without unwind information, chained by fp: the entry of a hook, and what lies above it.
 static struct {
 	struct entry_frame entry;
 	uint64_t words[WORDS];
 } stack, stack_before;
 
-// Frames of `size` words each, the outermost one with rbp 0.
+// Frames of `size` words each, the outermost one with fp 0.
 static void make_stack(unsigned frames, unsigned size)
 {
-	uint64_t *rbp = stack.words + size - 2;
+	uint64_t *fp = stack.words + size - 2;
 
-	stack.entry = (struct entry_frame){ .return_address = 0x5000, .rbp = (uint64_t)rbp };
-	for (unsigned i = 1; i < frames; i++, rbp += size) {
-		rbp[0] = i + 1 < frames ? (uint64_t)(rbp + size) : 0;
-		rbp[1] = 0x5000 + i;
+	stack.entry = (struct entry_frame){ .return_address = 0x5000, .fp = (uint64_t)fp };
+	for (unsigned i = 1; i < frames; i++, fp += size) {
+		fp[0] = i + 1 < frames ? (uint64_t)(fp + size) : 0;
+		fp[1] = 0x5000 + i;
 	}
 }
 
@@ -168,10 +168,10 @@ static void test_recording(uint64_t asked)
 	CHECK_REFUSES((void)0, USUAL_RECORDING(block + (UINT64_C(1) << 40))); // no middle table
 	CHECK_REFUSES((void)0, USUAL_RECORDING(block + (UINT64_C(1) << 47)));
 	CHECK_REFUSES(stack.entry.return_address++, USUAL_RECORDING(block));
-	CHECK_REFUSES(stack.entry.rbp += 48, USUAL_RECORDING(block));
+	CHECK_REFUSES(stack.entry.fp += 48, USUAL_RECORDING(block));
 	for (unsigned i = 1; i < 4; i++) {
 		CHECK_REFUSES(stack.words[6 * i - 1]++, USUAL_RECORDING(block));    // a return address
-		CHECK_REFUSES(stack.words[6 * i - 2] ^= 8, USUAL_RECORDING(block)); // a saved rbp
+		CHECK_REFUSES(stack.words[6 * i - 2] ^= 8, USUAL_RECORDING(block)); // a saved fp
 	}
 	CHECK_REFUSES((void)made_narrow_entry(&made, 0), USUAL_RECORDING(0)); // which has a leaf
 	payload_region_deinit(&made);
@@ -276,7 +276,7 @@ static void test_kept(unsigned frames, unsigned rounds, unsigned kept_least, uns
 		if ((dice >> 16) % 16 == 0)
 			stack.words[6 * ((dice >> 20) % (frames - 3)) + 5] += 0x1000; // a return address somewhere
 		if ((dice >> 16) % 16 == 1)
-			stack.entry.rbp += 48; // a frame less
+			stack.entry.fp += 48; // a frame less
 		kept += unwind_kept(slot, &stack.entry) != NULL;
 		node = unwind_to_node(slot, &stack.entry);
 		CHECK_EQUAL(walk_anew(), node);

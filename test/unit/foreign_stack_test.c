@@ -34,7 +34,7 @@ int main(void)
 		return 1;
 	slot->interval = 1;
 	entry = (struct entry_frame *)(pages + PAGE) - 1; // its return address is the last word
-	*entry = (struct entry_frame){ .return_address = 0x5000, .rbp = (uint64_t)(pages + PAGE) };
+	*entry = (struct entry_frame){ .return_address = 0x5000, .fp = (uint64_t)(pages + PAGE) };
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint64_t cuts = slot->cut_counters[CUT_foreign_stack];
 

@@ -143,12 +143,11 @@ static struct memory_span span(void)
 
 static struct full_registers registers_at(uint64_t pc, unsigned word, unsigned frame)
 {
-	struct full_registers registers = { .known = 1u << CFI_RA | 1u << CFI_RSP | 1u << CFI_RBP,
-					    .pc_is_exact = true };
+	struct full_registers registers = { .known = 1u << CFI_RA | 1u << CFI_SP | 1u << CFI_FP, .pc_is_exact = true };
 
 	registers.value[CFI_RA] = pc;
-	registers.value[CFI_RSP] = (uint64_t)&stack[word];
-	registers.value[CFI_RBP] = (uint64_t)&stack[frame];
+	registers.value[CFI_SP] = (uint64_t)&stack[word];
+	registers.value[CFI_FP] = (uint64_t)&stack[frame];
 	return registers;
 }
 
@@ -266,7 +265,7 @@ static void test_step_without_info(void)
 		registers = registers_at(code_at(200), 4, 10);
 		registers.known |= 1u << CFI_RBX;
 		if (!cases[i].knows_rbp)
-			registers.known &= ~(1u << CFI_RBP);
+			registers.known &= ~(1u << CFI_FP);
 		stack[10] = (uint64_t)&stack[20];
 		stack[11] = cases[i].caller ? code_at(cases[i].caller) : 0;
 		CHECK_EQUAL(modules_step_full(&all, &registers, &number, &cut), cases[i].result);
@@ -274,10 +273,10 @@ static void test_step_without_info(void)
 		CHECK_EQUAL(cut, cases[i].cut);
 		if (cases[i].result == STEP_OK) {
 			CHECK_EQUAL(registers.value[CFI_RA], code_at(50));
-			CHECK_EQUAL(registers.value[CFI_RSP], (uint64_t)&stack[12]);
-			CHECK_EQUAL(registers.value[CFI_RBP], (uint64_t)&stack[20]);
+			CHECK_EQUAL(registers.value[CFI_SP], (uint64_t)&stack[12]);
+			CHECK_EQUAL(registers.value[CFI_FP], (uint64_t)&stack[20]);
 			// What else the frame has saved nobody knows.
-			CHECK_EQUAL(registers.known, 1u << CFI_RA | 1u << CFI_RSP | 1u << CFI_RBP);
+			CHECK_EQUAL(registers.known, 1u << CFI_RA | 1u << CFI_SP | 1u << CFI_FP);
 			CHECK(!registers.pc_is_exact);
 		}
 		end();
@@ -300,7 +299,7 @@ static void test_walk(void)
 		slot->stack_low = (uint64_t)stack;
 		slot->stack_high = (uint64_t)(stack + STACK_WORDS);
 		entry->return_address = code_at(60);
-		entry->rbp = (uint64_t)&stack[20];
+		entry->fp = (uint64_t)&stack[20];
 		stack[20] = (uint64_t)&stack[30];
 		stack[21] = code_at(50); // stack[31] is 0: there the stack ends
 		if (follows_call)

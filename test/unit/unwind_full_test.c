@@ -19,8 +19,8 @@ static struct full_registers fast_registers(void)
 
 	for (unsigned i = 0; i < CFI_REGISTERS; i++)
 		registers.value[i] = 0x5000 + i;
-	registers.value[CFI_RSP] = STACK + 8 * 4;
-	registers.value[CFI_RBP] = STACK + 8 * 20;
+	registers.value[CFI_SP] = STACK + 8 * 4;
+	registers.value[CFI_FP] = STACK + 8 * 20;
 	registers.value[CFI_RA] = 0x40123b;
 	for (size_t i = 0; i < 64; i++)
 		words[i] = 0x1000 + i;
@@ -199,7 +199,7 @@ static void test_expression_outside(void)
 
 static struct cfi_row usual_row(void)
 {
-	struct cfi_row row = { .cfa_register = CFI_RSP, .cfa_offset = 48 };
+	struct cfi_row row = { .cfa_register = CFI_SP, .cfa_offset = 48 };
 
 	row.registers[CFI_RA] = (struct cfi_rule){ .kind = CFI_AT_OFFSET, .offset = -8 };
 	return row;
@@ -229,16 +229,16 @@ static void test_step(void)
 	struct cfi_row row = usual_row();
 
 	row.registers[CFI_RBX] = (struct cfi_rule){ .kind = CFI_AT_OFFSET, .offset = -24 };
-	row.registers[CFI_RBP] = (struct cfi_rule){ .kind = CFI_AT_OFFSET, .offset = -16 };
+	row.registers[CFI_FP] = (struct cfi_rule){ .kind = CFI_AT_OFFSET, .offset = -16 };
 	row.registers[CFI_R12] = (struct cfi_rule){ .kind = CFI_UNDEFINED };
 	row.registers[CFI_R13] = (struct cfi_rule){ .kind = CFI_IS_OFFSET, .offset = -32 };
 	row.registers[CFI_R14] = (struct cfi_rule){ .kind = CFI_IN_REGISTER, .offset = CFI_RBX };
 	registers.pc_is_exact = true;
 	CHECK_EQUAL(step(row, &registers), STEP_OK);
 	CHECK_EQUAL(cfa, STACK + 8 * 10);
-	CHECK_EQUAL(registers.value[CFI_RSP], STACK + 8 * 10);
+	CHECK_EQUAL(registers.value[CFI_SP], STACK + 8 * 10);
 	CHECK_EQUAL(registers.value[CFI_RA], 0x1009);
-	CHECK_EQUAL(registers.value[CFI_RBP], 0x1008);
+	CHECK_EQUAL(registers.value[CFI_FP], 0x1008);
 	CHECK_EQUAL(registers.value[CFI_RBX], 0x1007);
 	CHECK_EQUAL(registers.value[CFI_R13], STACK + 8 * 6);
 	CHECK_EQUAL(registers.value[CFI_R14], 0x5000 + CFI_RBX); // the callee's, not the caller's
@@ -265,7 +265,7 @@ static void test_step_cfa(void)
 	registers.known &= ~(1u << CFI_R15);
 	CHECK_REFUSED(row, registers, STEP_BAD);
 	registers = fast_registers();
-	registers.known &= ~(1u << CFI_RSP);
+	registers.known &= ~(1u << CFI_SP);
 	CHECK_REFUSED(row, registers, STEP_BAD);
 	registers = fast_registers();
 	row = usual_row();
@@ -315,7 +315,7 @@ static void test_step_return_address(void)
 	struct memory_span code = { (const uint8_t *)"\x70", CODE, 2 }; // breg0 (rax): 0
 	CHECK_EQUAL(unwind_step_full(&row, &code, &stack, &registers, &cfa), STEP_OK);
 	CHECK_EQUAL(registers.known, ALL & ~(1u << CFI_RBX));
-	row.registers[CFI_RSP] = row.registers[CFI_RBX];
+	row.registers[CFI_SP] = row.registers[CFI_RBX];
 	registers = fast_registers();
 	CHECK_EQUAL(unwind_step_full(&row, &code, &stack, &registers, &cfa), STEP_BAD);
 }
@@ -336,13 +336,13 @@ static void test_step_expressions(void)
 	row.cfa_is_expression = true;
 	row.cfa_expression = CODE;
 	row.cfa_expression_size = 3;
-	row.registers[CFI_RBP] =
+	row.registers[CFI_FP] =
 		(struct cfi_rule){ .kind = CFI_AT_EXPRESSION, .expression = CODE + 3, .expression_size = 2 };
 	words[19] = STACK + 8 * 40;
 	CHECK_EQUAL(unwind_step_full(&row, &code, &stack, &registers, &cfa), STEP_OK);
 	CHECK_EQUAL(cfa, STACK + 8 * 40);
 	CHECK_EQUAL(registers.value[CFI_RA], 0x1000 + 39);
-	CHECK_EQUAL(registers.value[CFI_RBP], 0x1000 + 20);
+	CHECK_EQUAL(registers.value[CFI_FP], 0x1000 + 20);
 
 	row = usual_row();
 	row.cfa_is_expression = true;
@@ -360,9 +360,9 @@ static void test_step_expressions(void)
 				.cfa_expression = CODE + 16,
 				.cfa_expression_size = 4,
 				.is_signal_frame = true };
-	row.registers[CFI_RBP] =
+	row.registers[CFI_FP] =
 		(struct cfi_rule){ .kind = CFI_AT_EXPRESSION, .expression = CODE + 20, .expression_size = 3 };
-	row.registers[CFI_RSP] =
+	row.registers[CFI_SP] =
 		(struct cfi_rule){ .kind = CFI_AT_EXPRESSION, .expression = CODE + 23, .expression_size = 3 };
 	row.registers[CFI_RA] =
 		(struct cfi_rule){ .kind = CFI_AT_EXPRESSION, .expression = CODE + 26, .expression_size = 3 };
@@ -371,9 +371,9 @@ static void test_step_expressions(void)
 	registers = fast_registers();
 	words[4 + 20] = STACK + 8 * 50;
 	CHECK_EQUAL(unwind_step_full(&row, &code, &stack, &registers, &cfa), STEP_OK);
-	CHECK_EQUAL(registers.value[CFI_RSP], STACK + 8 * 50);
+	CHECK_EQUAL(registers.value[CFI_SP], STACK + 8 * 50);
 	CHECK_EQUAL(registers.value[CFI_RA], 0x1000 + 4 + 21);
-	CHECK_EQUAL(registers.value[CFI_RBP], 0x1000 + 4 + 15);
+	CHECK_EQUAL(registers.value[CFI_FP], 0x1000 + 4 + 15);
 	CHECK_EQUAL(registers.value[CFI_RBX], 0x1000 + 4 + 16);
 	CHECK(registers.pc_is_exact);
 	// The interrupted code was on another stack; then at the same place.

@@ -26,7 +26,7 @@ static uint64_t pack_row(struct cfi_row row)
 
 static void test_pack_registers(void)
 {
-	struct cfi_row row = row_of(CFI_RSP, 48);
+	struct cfi_row row = row_of(CFI_SP, 48);
 	uint64_t rule = pack_row(row);
 
 	CHECK_EQUAL(UNWIND_KIND(rule), UNWIND_SP);
@@ -35,46 +35,46 @@ static void test_pack_registers(void)
 	CHECK_EQUAL(unwind_rule_slot(rule), 0);
 	CHECK_EQUAL(rule & 0xff, 0);
 
-	row.registers[CFI_RBP] = (struct cfi_rule){ .kind = CFI_AT_OFFSET, .offset = -16 };
+	row.registers[CFI_FP] = (struct cfi_rule){ .kind = CFI_AT_OFFSET, .offset = -16 };
 	CHECK_EQUAL(unwind_rule_slot(pack_row(row)), 2);
-	row.registers[CFI_RBP].offset = -8 * 65535;
+	row.registers[CFI_FP].offset = -8 * 65535;
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_SP);
 	CHECK_EQUAL(unwind_rule_slot(pack_row(row)), 65535);
-	row.registers[CFI_RBP].offset = -8 * 65536;
+	row.registers[CFI_FP].offset = -8 * 65536;
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_SLOW);
-	row.registers[CFI_RBP].offset = -8; // the return address's place
+	row.registers[CFI_FP].offset = -8; // the return address's place
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_SLOW);
-	row.registers[CFI_RBP].offset = -20;
+	row.registers[CFI_FP].offset = -20;
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_SLOW);
-	row.registers[CFI_RBP].offset = 16;
+	row.registers[CFI_FP].offset = 16;
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_SLOW);
-	row.registers[CFI_RBP].offset = INT32_MIN;
+	row.registers[CFI_FP].offset = INT32_MIN;
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_SLOW);
-	row.registers[CFI_RBP] = (struct cfi_rule){ .kind = CFI_UNDEFINED };
+	row.registers[CFI_FP] = (struct cfi_rule){ .kind = CFI_UNDEFINED };
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_SLOW);
 
 	// Other callee-saved registers do not matter to the three.
-	row = row_of(CFI_RBP, 16);
+	row = row_of(CFI_FP, 16);
 	row.registers[CFI_RBX] = (struct cfi_rule){ .kind = CFI_AT_OFFSET, .offset = -24 };
 	row.registers[CFI_R12] = (struct cfi_rule){ .kind = CFI_UNDEFINED };
-	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_BP);
+	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_FP);
 	CHECK_EQUAL(unwind_rule_offset(pack_row(row)), 16);
 
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row_of(CFI_RBX, 16))), UNWIND_SLOW);
-	CHECK_EQUAL(UNWIND_KIND(pack_row(row_of(CFI_RSP, 12))), UNWIND_SLOW);
+	CHECK_EQUAL(UNWIND_KIND(pack_row(row_of(CFI_SP, 12))), UNWIND_SLOW);
 
 	// The offset's 22 bits.
-	CHECK_EQUAL(unwind_rule_offset(pack_row(row_of(CFI_RSP, 16777208))), 16777208);
-	CHECK_EQUAL(UNWIND_KIND(pack_row(row_of(CFI_RSP, 16777216))), UNWIND_SLOW);
-	CHECK_EQUAL(UNWIND_MODULE(pack_row(row_of(CFI_RSP, -16777216))), 5);
-	CHECK_EQUAL((int64_t)unwind_rule_offset(pack_row(row_of(CFI_RSP, -16777216))), -16777216);
-	CHECK_EQUAL(UNWIND_KIND(pack_row(row_of(CFI_RSP, -16777224))), UNWIND_SLOW);
-	CHECK_EQUAL((int64_t)unwind_rule_offset(pack_row(row_of(CFI_RBP, -8))), -8);
+	CHECK_EQUAL(unwind_rule_offset(pack_row(row_of(CFI_SP, 16777208))), 16777208);
+	CHECK_EQUAL(UNWIND_KIND(pack_row(row_of(CFI_SP, 16777216))), UNWIND_SLOW);
+	CHECK_EQUAL(UNWIND_MODULE(pack_row(row_of(CFI_SP, -16777216))), 5);
+	CHECK_EQUAL((int64_t)unwind_rule_offset(pack_row(row_of(CFI_SP, -16777216))), -16777216);
+	CHECK_EQUAL(UNWIND_KIND(pack_row(row_of(CFI_SP, -16777224))), UNWIND_SLOW);
+	CHECK_EQUAL((int64_t)unwind_rule_offset(pack_row(row_of(CFI_FP, -8))), -8);
 }
 
 static void test_pack_return_address(void)
 {
-	struct cfi_row row = row_of(CFI_RSP, 8);
+	struct cfi_row row = row_of(CFI_SP, 8);
 
 	row.registers[CFI_RA].offset = -16;
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_SLOW);
@@ -84,23 +84,23 @@ static void test_pack_return_address(void)
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_END);
 	row.cfa_is_expression = true;
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_END);
-	row = row_of(CFI_RSP, 8);
+	row = row_of(CFI_SP, 8);
 	row.registers[CFI_RA] = (struct cfi_rule){ .kind = CFI_SAME };
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_BAD);
 
-	row = row_of(CFI_RSP, 8);
-	row.registers[CFI_RSP] = (struct cfi_rule){ .kind = CFI_IS_OFFSET, .offset = 0 };
+	row = row_of(CFI_SP, 8);
+	row.registers[CFI_SP] = (struct cfi_rule){ .kind = CFI_IS_OFFSET, .offset = 0 };
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_SP);
-	row.registers[CFI_RSP].offset = 8;
+	row.registers[CFI_SP].offset = 8;
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_SLOW);
-	row = row_of(CFI_RSP, 8);
+	row = row_of(CFI_SP, 8);
 	row.is_signal_frame = true;
 	CHECK_EQUAL(UNWIND_KIND(pack_row(row)), UNWIND_SLOW);
 }
 
 static void test_pack_results(void)
 {
-	struct cfi_row row = row_of(CFI_RSP, 8);
+	struct cfi_row row = row_of(CFI_SP, 8);
 
 	CHECK_EQUAL(UNWIND_KIND(unwind_rule_pack(CFI_NO_ENTRY, NULL, NULL, 7)), UNWIND_FRAME_POINTER);
 	CHECK_EQUAL(UNWIND_MODULE(unwind_rule_pack(CFI_NO_ENTRY, NULL, NULL, 7)), 7);
@@ -134,15 +134,15 @@ static uint64_t pack_expressions(struct expressions from)
 {
 	uint8_t code[64];
 	size_t used = from.cfa_size;
-	struct cfi_row row = row_of(CFI_RSP, 8);
+	struct cfi_row row = row_of(CFI_SP, 8);
 	struct memory_span span = { code, CODE, 0 };
 
 	memcpy(code, from.cfa, from.cfa_size);
 	row.cfa_is_expression = true;
 	row.cfa_expression = CODE;
 	row.cfa_expression_size = (uint16_t)from.cfa_size;
-	row.registers[CFI_RBP] = place(code, &used, from.rbp, from.rbp_size, row.registers[CFI_RBP]);
-	row.registers[CFI_RSP] = place(code, &used, from.rsp, from.rsp_size, row.registers[CFI_RSP]);
+	row.registers[CFI_FP] = place(code, &used, from.rbp, from.rbp_size, row.registers[CFI_FP]);
+	row.registers[CFI_SP] = place(code, &used, from.rsp, from.rsp_size, row.registers[CFI_SP]);
 	row.registers[CFI_RA] = place(code, &used, from.ra, from.ra_size, row.registers[CFI_RA]);
 	row.is_signal_frame = from.is_signal_frame;
 	span.size = used;
@@ -158,7 +158,7 @@ static void test_pack_realigned(void)
 	struct expressions realigned = { CFA_BYTES("\x76\x78\x06"), .rbp = "\x76\x00", .rbp_size = 2 };
 	uint64_t rule = pack_expressions(realigned);
 
-	CHECK_EQUAL(UNWIND_KIND(rule), UNWIND_BP_DEREF);
+	CHECK_EQUAL(UNWIND_KIND(rule), UNWIND_FP_DEREF);
 	CHECK_EQUAL((int64_t)unwind_rule_offset(rule), -8);
 	CHECK_EQUAL(UNWIND_MODULE(rule), 9);
 	realigned.rbp = "\x76\x08"; // rbp elsewhere
@@ -274,7 +274,7 @@ static enum step_result step(uint64_t rule)
 	do {                                                                                                           \
 		CHECK_EQUAL(fixture.registers.pc, pc_);                                                                \
 		CHECK_EQUAL(fixture.registers.sp, sp_);                                                                \
-		CHECK_EQUAL(fixture.registers.rbp, rbp_);                                                              \
+		CHECK_EQUAL(fixture.registers.fp, rbp_);                                                               \
 		CHECK_EQUAL(fixture.cfa, sp_);                                                                         \
 	} while (0)
 
@@ -283,69 +283,69 @@ static uint64_t rule_of(uint8_t cfa_register, int32_t offset, int32_t rbp_offset
 	struct cfi_row row = row_of(cfa_register, offset);
 
 	if (rbp_offset)
-		row.registers[CFI_RBP] = (struct cfi_rule){ .kind = CFI_AT_OFFSET, .offset = rbp_offset };
+		row.registers[CFI_FP] = (struct cfi_rule){ .kind = CFI_AT_OFFSET, .offset = rbp_offset };
 	return pack_row(row);
 }
 
 static void test_step_sp_and_bp(void)
 {
 	set_up(2, 0x55);
-	CHECK_EQUAL(step(rule_of(CFI_RSP, 48, 0)), STEP_OK);
+	CHECK_EQUAL(step(rule_of(CFI_SP, 48, 0)), STEP_OK);
 	CHECK_CALLER(0x1000 + 7, STACK + 8 * 8, 0x55);
 	CHECK(!fixture.exact);
 
 	set_up(2, 0x55);
-	CHECK_EQUAL(step(rule_of(CFI_RSP, 48, -24)), STEP_OK);
+	CHECK_EQUAL(step(rule_of(CFI_SP, 48, -24)), STEP_OK);
 	CHECK_CALLER(0x1000 + 7, STACK + 8 * 8, 0x1000 + 5);
 
 	set_up(2, STACK + 8 * 10);
-	CHECK_EQUAL(step(rule_of(CFI_RBP, 16, -16)), STEP_OK);
+	CHECK_EQUAL(step(rule_of(CFI_FP, 16, -16)), STEP_OK);
 	CHECK_CALLER(0x1000 + 11, STACK + 8 * 12, 0x1000 + 10);
 
 	// up to the very end, and one word further
 	set_up(2, 0);
-	CHECK_EQUAL(step(rule_of(CFI_RSP, 8 * 62, 0)), STEP_OK);
+	CHECK_EQUAL(step(rule_of(CFI_SP, 8 * 62, 0)), STEP_OK);
 	CHECK_CALLER(0x1000 + 63, STACK + 8 * 64, 0);
 	set_up(2, 0);
-	CHECK_REFUSED(rule_of(CFI_RSP, 8 * 63, 0), STEP_OUT_OF_BOUNDS);
+	CHECK_REFUSED(rule_of(CFI_SP, 8 * 63, 0), STEP_OUT_OF_BOUNDS);
 	// rbp saved at the span's first word, and below it
 	set_up(2, 0);
-	CHECK_EQUAL(step(rule_of(CFI_RSP, 16, -32)), STEP_OK);
-	CHECK_EQUAL(fixture.registers.rbp, 0x1000);
+	CHECK_EQUAL(step(rule_of(CFI_SP, 16, -32)), STEP_OK);
+	CHECK_EQUAL(fixture.registers.fp, 0x1000);
 	set_up(2, 0);
-	CHECK_REFUSED(rule_of(CFI_RSP, 16, -40), STEP_OUT_OF_BOUNDS);
+	CHECK_REFUSED(rule_of(CFI_SP, 16, -40), STEP_OUT_OF_BOUNDS);
 	// no way down, none sideways
 	set_up(2, 0);
-	CHECK_REFUSED(rule_of(CFI_RSP, 0, 0), STEP_NO_PROGRESS);
-	CHECK_REFUSED(rule_of(CFI_RSP, -8, 0), STEP_NO_PROGRESS);
+	CHECK_REFUSED(rule_of(CFI_SP, 0, 0), STEP_NO_PROGRESS);
+	CHECK_REFUSED(rule_of(CFI_SP, -8, 0), STEP_NO_PROGRESS);
 	set_up(9, STACK + 8);
-	CHECK_REFUSED(rule_of(CFI_RBP, 16, -16), STEP_NO_PROGRESS);
+	CHECK_REFUSED(rule_of(CFI_FP, 16, -16), STEP_NO_PROGRESS);
 	// a frame pointer that is none: below, above, near the top of the address space, not aligned
 	set_up(2, STACK - 0x1000);
-	CHECK_REFUSED(rule_of(CFI_RBP, 16, -16), STEP_OUT_OF_BOUNDS);
+	CHECK_REFUSED(rule_of(CFI_FP, 16, -16), STEP_OUT_OF_BOUNDS);
 	set_up(2, STACK + 0x1000);
-	CHECK_REFUSED(rule_of(CFI_RBP, 16, -16), STEP_OUT_OF_BOUNDS);
+	CHECK_REFUSED(rule_of(CFI_FP, 16, -16), STEP_OUT_OF_BOUNDS);
 	set_up(2, UINT64_MAX - 7);
-	CHECK_REFUSED(rule_of(CFI_RBP, 16, -16), STEP_OUT_OF_BOUNDS);
+	CHECK_REFUSED(rule_of(CFI_FP, 16, -16), STEP_OUT_OF_BOUNDS);
 	set_up(2, 0);
-	CHECK_REFUSED(rule_of(CFI_RBP, 16, -16), STEP_OUT_OF_BOUNDS);
+	CHECK_REFUSED(rule_of(CFI_FP, 16, -16), STEP_OUT_OF_BOUNDS);
 	set_up(2, STACK + 41);
-	CHECK_REFUSED(rule_of(CFI_RBP, 16, -16), STEP_BAD);
+	CHECK_REFUSED(rule_of(CFI_FP, 16, -16), STEP_BAD);
 	// the stack pointer itself outside
 	set_up(2, 0);
 	fixture.registers.sp = STACK - 64;
-	CHECK_REFUSED(rule_of(CFI_RSP, 8, 0), STEP_OUT_OF_BOUNDS);
-	CHECK_REFUSED(rule_of(CFI_RSP, 64, 0), STEP_OUT_OF_BOUNDS); // the CFA is the span's start: its word is below
+	CHECK_REFUSED(rule_of(CFI_SP, 8, 0), STEP_OUT_OF_BOUNDS);
+	CHECK_REFUSED(rule_of(CFI_SP, 64, 0), STEP_OUT_OF_BOUNDS); // the CFA is the span's start: its word is below
 	// a return address of 0
 	set_up(2, 0);
 	fixture.words[2] = 0;
-	CHECK_REFUSED(rule_of(CFI_RSP, 8, 0), STEP_END);
+	CHECK_REFUSED(rule_of(CFI_SP, 8, 0), STEP_END);
 	// an empty span
 	set_up(0, 0);
 	fixture.stack.size = 0;
-	CHECK_REFUSED(rule_of(CFI_RSP, 8, 0), STEP_OUT_OF_BOUNDS);
+	CHECK_REFUSED(rule_of(CFI_SP, 8, 0), STEP_OUT_OF_BOUNDS);
 	fixture.stack.size = 7;
-	CHECK_REFUSED(rule_of(CFI_RSP, 8, 0), STEP_OUT_OF_BOUNDS);
+	CHECK_REFUSED(rule_of(CFI_SP, 8, 0), STEP_OUT_OF_BOUNDS);
 }
 
 static void test_step_realigned(void)

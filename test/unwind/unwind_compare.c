@@ -121,7 +121,7 @@ static void walk(enum pass pass, struct sample *sample, size_t from, struct thre
 				       .r13 = frame->r13,
 				       .r12 = frame->r12,
 				       .rbx = frame->rbx,
-				       .rbp = frame->rbp,
+				       .fp = frame->rbp,
 				       .return_address = frame->pc };
 	slot->interval = 1; // so that stacks are kept
 	node = unwind_to_node(slot, entry);

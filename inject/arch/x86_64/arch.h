@@ -3,8 +3,8 @@
 #ifndef HEAPSNAP_INJECT_ARCH_H
 #define HEAPSNAP_INJECT_ARCH_H
 
-#include "inject/abi/signal_frame.h"
 #include "inject/freestanding.h"
+#include "unwind/arch/signal_frame.h"
 
 // The thread control block's first word is its own address (psABI x86-64, TLS variant II; glibc and musl alike). In the
 // target it is RDFSBASE, which reads no memory, where the kernel allows that: each place is in the list that the header
@@ -41,7 +41,7 @@ static inline void arch_pause(void) { __asm__ volatile("pause"); }
 // What a hook's entry pushed, lowest address first. `return_address` is where the caller of the hooked function goes
 // on; its own stack pointer there is the address just above.
 struct entry_frame {
-	uint64_t r15, r14, r13, r12, rbx, rbp, return_address;
+	uint64_t r15, r14, r13, r12, rbx, fp, return_address;
 };
 
 // What entry.S leaves on the stack while a hook runs whose return address lies at `place`: its own return address out
