@@ -34,9 +34,10 @@ bool thread_pointer_code_replace_in_image(uint8_t *image, size_t size)
 	struct payload_header header;
 
 	memcpy(&header, image, sizeof(header));
-	if (header.fs_reads_end > size || header.fs_reads > header.fs_reads_end)
+	if (header.thread_pointer_reads_end > size || header.thread_pointer_reads > header.thread_pointer_reads_end)
 		return false;
-	for (uint64_t at = header.fs_reads; at + sizeof(int32_t) <= header.fs_reads_end; at += sizeof(int32_t)) {
+	for (uint64_t at = header.thread_pointer_reads; at + sizeof(int32_t) <= header.thread_pointer_reads_end;
+	     at += sizeof(int32_t)) {
 		int32_t distance;
 		int64_t place;
 

@@ -139,12 +139,11 @@ struct payload_header {
 	uint32_t abi_version;
 	uint32_t image_size;       // bytes, a multiple of the page size
 	uint32_t entry[16];        // offset in the image of each hook kind's entry, by enum hook_kind
-	uint32_t syscall_gadget;   // offset of `syscall; ret`
-	uint32_t sigreturn_gadget; // offset of `mov $15,%eax; syscall`
-	// Where the code reads %fs:0, the thread pointer: a list of u32, each the distance from itself to such an
-	// instruction. Where the kernel lets programs read the fs base, the tool puts RDFSBASE in their place
-	// (attach/ptrace/thread_pointer_code.h), which needs no memory there.
-	uint32_t fs_reads, fs_reads_end; // offsets in the image
+	uint32_t syscall_gadget;   // offset of code that makes a system call, then returns
+	uint32_t sigreturn_gadget; // offset of code that makes rt_sigreturn
+	// Where the code reads the thread pointer: a list of u32, each the distance from itself to such an instruction.
+	// The tool may put another there that reads it without memory (attach/arch/thread_pointer_code.h).
+	uint32_t thread_pointer_reads, thread_pointer_reads_end; // offsets in the image
 	struct payload_config config;
 	// Heads of islands, by enum hook_kind: offset in the image of HS_ISLAND_TRAMPOLINE_OFFSET bytes, of which those
 	// from HS_ISLAND_FAST_PATH_OFFSET on are the island's `inline_fast_path`; 0 = this kind has none. And where in
@@ -213,15 +212,14 @@ static inline uint32_t bloom_index(uint64_t address) { return (uint32_t)address 
 
 // One hooked function, in an island. The patched function jumps to `begin`: to the inline fast path, if its kind has
 // one, which decides most calls and runs on into the trampoline; what it leaves to the C code, and all other kinds, go
-// through `stub`, which loads the address of this struct into r11 and jumps to `entry`. The original continues through
-// `trampoline`. The last fields repeat what the journal in the region says of the hook, for a child that was forked
-// while attached: it has the islands and the patched text, but not the region.
+// through `stub`, which loads the address of this struct into a scratch register and jumps to `entry`. The original
+// continues through `trampoline`. The last fields repeat what the journal in the region says of the hook, for a child
+// that was forked while attached: it has the islands and the patched text, but not the region.
 struct hook_island {
 	uint64_t entry;      // address in the target of the payload's entry for this kind
 	uint32_t hook_index; // of the hook in the region's hook list
 	uint32_t begin;      // offset in this struct to which the function jumps
-	uint8_t stub[16]; // lea start_of_this(%rip),%r11 ; jmp *(%r11). Kinds that keep registers: mov %r11,-120(%rsp)
-			  // first
+	uint8_t stub[16];    // kinds that keep registers save the scratch register first, below the stack pointer
 	uint8_t inline_fast_path[96]; // ends where the trampoline begins
 	uint8_t trampoline[80]; // the relocated first instructions, then a jump to the rest of the original. Of a way
 				// out: the relocated last ones, with a jump to the stub in place of the return

@@ -210,15 +210,16 @@ enum hook_verdict {
 
 // One line of the journal: a change of the target's text, with all that is needed to undo it.
 struct hook_record {
-	uint64_t address;       // of the first patched byte
-	uint64_t function;      // entry of the function (differs when endbr64 is kept)
-	uint64_t island;        // address of its struct hook_island
-	uint32_t state;         // enum hook_state
-	uint32_t verdict;       // enum hook_verdict
-	uint16_t kind;          // enum hook_kind
-	uint16_t module;        // index
-	uint8_t size;           // patched bytes
-	uint8_t covered;        // bytes of whole instructions that the trampoline replaces, from `address` on
+	uint64_t address;  // of the first patched byte
+	uint64_t function; // entry of the function (differs when its first instruction is kept: a mark for indirect
+			   // branches)
+	uint64_t island;   // address of its struct hook_island
+	uint32_t state;    // enum hook_state
+	uint32_t verdict;  // enum hook_verdict
+	uint16_t kind;     // enum hook_kind
+	uint16_t module;   // index
+	uint8_t size;      // patched bytes
+	uint8_t covered;   // bytes of whole instructions that the trampoline replaces, from `address` on
 	uint8_t page_was_clean; // 1 = the page was an unmodified file page before
 	uint8_t reserved;
 	uint8_t old_bytes[16];

@@ -143,7 +143,7 @@ struct region_header {
 	_Alignas(64) uint64_t counters[HS_COUNTER_SLOTS]; // for calls that have no thread slot
 	uint64_t cut_counters[CUT_REASON_COUNT];
 	uint64_t lost_no_slot; // allocations lost: more threads at one time than slots
-	// allocations lost: by threads without a thread pointer (fs base 0, or no address of a program)
+	// allocations lost: by threads without a thread pointer (0, or no address of a program)
 	uint64_t lost_no_thread_pointer;
 	uint64_t lost_shared_pointer; // allocations lost: by threads that share one thread pointer
 	uint64_t modules_lost;        // modules that found the list full or could not be read: the most at one time
@@ -357,7 +357,7 @@ static inline uint32_t thread_extra_slots_max(uint64_t pages)
 	return most < HS_THREAD_EXTRA_SLOTS ? (uint32_t)most : HS_THREAD_EXTRA_SLOTS;
 }
 
-// What stands in a slot's key beside the thread pointer. No fs base has any of these bits alone: an address of a
+// What stands in a slot's key beside the thread pointer. No thread pointer has any of these bits alone: an address of a
 // program has none of the upper eight, one of the kernel all of them. So a key with a flag is never equal to a thread's
 // pointer, and the thread's calls look closer.
 #define HS_KEY_RELEASED                                                                                                \

@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_INJECT_HOOK_HOOKS_H
 #define HEAPSNAP_INJECT_HOOK_HOOKS_H
 
-#include "arch.h"
+#include "inject/arch/entry_frame.h"
 #include "inject/payload.h"
 
 // What a hook has left. entry.S has the numbers, too.
@@ -56,7 +56,7 @@ bool hook_reallocate(struct call_frame *frame) HS_HIDDEN;
 bool hook_resize(struct call_frame *frame) HS_HIDDEN;
 // Before the original runs, always without a frame of ours.
 void hook_release(struct call_frame *frame) HS_HIDDEN;
-// Before a watched function runs, without a frame of ours, and where it returns, with the result in frame->rax.
+// Before a watched function runs, without a frame of ours, and where it returns, with the result in frame->before.
 void hook_watched(struct call_frame *frame) HS_HIDDEN;
 void hook_exit_point(struct call_frame *frame) HS_HIDDEN;
 

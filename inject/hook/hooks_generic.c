@@ -33,20 +33,6 @@ static uint64_t string_size(uint64_t block)
 	return size;
 }
 
-// The registers of the caller that the function would have changed, or not: the companion, which has run in its place,
-// may have changed others.
-static void give_back_registers(struct call_frame *frame)
-{
-	frame->result[1] = frame->arguments[2];
-	frame->changed[0] = frame->arguments[3];
-	frame->changed[1] = frame->arguments[1];
-	frame->changed[2] = frame->arguments[0];
-	frame->changed[3] = frame->arguments[4];
-	frame->changed[4] = frame->arguments[5];
-	frame->changed[5] = frame->r10;
-	frame->changed[6] = frame->r11;
-}
-
 // Runs the original or its companion; the result is in the frame. As reentry_leave_original.
 static bool call(struct thread_slot *slot, struct call_frame *frame)
 {
@@ -66,7 +52,7 @@ static bool call(struct thread_slot *slot, struct call_frame *frame)
 		frame->arguments[0] = first;
 	}
 	if (island->layout.flags & HS_LAYOUT_COMPANION)
-		give_back_registers(frame);
+		arch_give_back_registers(frame);
 	return reentry_leave_original(slot);
 }
 

@@ -2,7 +2,7 @@
 // Functions that may throw and have no companion: they run as they are, without a frame of ours. One hook stands where
 // they begin, and one wherever they return. An exception passes neither.
 //
-// Context: as hooks.c. Every register but r10 and r11 is kept.
+// Context: as hooks.c. Every register is kept, but those that a linkage table may change.
 #include "inject/hook/hooks.h"
 
 #include "inject/hook/fast_path.h"
@@ -45,7 +45,7 @@ static bool is_shown(const struct thread_slot *slot, uint64_t block, uint64_t pl
 void hook_exit_point(struct call_frame *frame)
 {
 	struct thread_slot *slot = thread_slot_current();
-	uint64_t block = frame->rax, size;
+	uint64_t block = frame->before, size;
 	struct awaited_call late;
 	struct choice choice;
 

@@ -5,7 +5,7 @@
 // two threads at once. The list and the strings are the loader's own and consistent at this point (r_state ==
 // RT_CONSISTENT). Structures: glibc and musl <link.h>; the order of events: a debugger's view in glibc's elf/dl-debug.c
 // and elf/dl-close.c: RT_DELETE is announced before the first munmap, RT_CONSISTENT after the list is final.
-#include "arch.h"
+#include "inject/arch/processor.h"
 #include "inject/payload.h"
 
 #include "inject/walk/elf_memory.h"

@@ -2,6 +2,7 @@
 // The seldom ways of reentry.h: compiled once, and small.
 #include "inject/hook/reentry.h"
 
+#include "inject/arch/handler_frame.h"
 #include "inject/walk/modules.h"
 #include "unwind/unwind_step.h"
 

@@ -14,7 +14,7 @@
 #ifndef HEAPSNAP_INJECT_HOOK_REENTRY_H
 #define HEAPSNAP_INJECT_HOOK_REENTRY_H
 
-#include "arch.h"
+#include "inject/arch/entry_frame.h"
 #include "inject/hook/thread_slot.h"
 #include "inject/payload.h"
 #include "inject/sampling/sampling_credit.h"

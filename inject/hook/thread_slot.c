@@ -53,8 +53,8 @@ static bool read_musl_stack(const uint64_t *words, uint64_t thread_pointer, stru
 
 // How many bytes from the thread pointer up may be read: those that are in its page. That this page is there is known
 // of the main thread, whose block the tool has seen, and believed of one that lies shortly above the stack pointer,
-// where pthread_create puts it. Of any other nothing is known: what a program has made the fs base may be no address at
-// all.
+// where pthread_create puts it. Of any other nothing is known: what a program has made the thread pointer may be no
+// address at all.
 static uint64_t readable_bytes(uint64_t thread_pointer, uint64_t sp)
 {
 	uint64_t size = payload_header.config.tcb_size, rest = HS_PAGE_SIZE - (thread_pointer & (HS_PAGE_SIZE - 1));

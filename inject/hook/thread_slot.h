@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_INJECT_HOOK_THREAD_SLOT_H
 #define HEAPSNAP_INJECT_HOOK_THREAD_SLOT_H
 
-#include "arch.h"
+#include "inject/arch/processor.h"
 #include "inject/payload.h"
 
 // The slow way: claims a slot, or makes it that of a new thread that got the control block of one that ended. `sp`: the

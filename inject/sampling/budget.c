@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inject/sampling/budget.h"
 
-#include "arch.h"
+#include "inject/arch/processor.h"
 #include "inject/sampling/downsampling.h"
 #include "inject/sampling/sampling_credit.h"
 #include "inject/table/bloom_filter.h"

@@ -92,14 +92,7 @@ static void walk_in_full(struct thread_slot *slot, const struct entry_frame *ent
 {
 	struct full_registers registers = { .known = (1u << CFI_REGISTERS) - 1 };
 
-	registers.value[CFI_RBX] = entry->rbx;
-	registers.value[CFI_FP] = entry->fp;
-	registers.value[CFI_R12] = entry->r12;
-	registers.value[CFI_R13] = entry->r13;
-	registers.value[CFI_R14] = entry->r14;
-	registers.value[CFI_R15] = entry->r15;
-	registers.value[CFI_SP] = (uint64_t)(&entry->return_address + 1);
-	registers.value[CFI_RA] = entry->return_address;
+	arch_entry_registers(entry, registers.value);
 	walk->count = 0;
 	walk->reused = 0;
 	walk->cut = 0;

@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_INJECT_WALK_UNWIND_H
 #define HEAPSNAP_INJECT_WALK_UNWIND_H
 
-#include "arch.h"
+#include "inject/arch/entry_frame.h"
 #include "inject/payload.h"
 
 // Walks from the hooked function's caller outwards. Returns the node of the innermost frame; never 0. A walk that

@@ -38,7 +38,7 @@ ADDED = [
     ("an access through %gs", {"segment_access"}, "S", function("mov %gs:0, %rax")),
     ("a read of the thread pointer that is not listed", {"thread_pointer_reads"}, "S", function("mov %fs:0, %rax")),
     ("a place that is listed and reads something else", {"thread_pointer_reads"}, "S",
-     function("1: xor %eax, %eax", ".pushsection .fs_reads, \"a\"", ".long 1b - .", ".popsection")),
+     function("1: xor %eax, %eax", ".pushsection .thread_pointer_reads, \"a\"", ".long 1b - .", ".popsection")),
     ("a new thread pointer", {"segment_access"}, "S", function("wrfsbase %rax")),
     ("a reference to an undefined symbol", {"undefined_symbols"}, "S", function(".weak missing", "mov missing@GOTPCREL(%rip), %rax")),
     # The linker resolves it to the address 0: the header.

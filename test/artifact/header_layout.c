@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints what the headers say, one "name value" a line, for the checks of the linked payload (payload_checks.py), whose
 // assembly repeats some of these numbers.
-#include "arch.h"
 #include "inject/abi/limits.h"
 #include "inject/abi/payload_header.h"
 #include "inject/abi/region.h"
+#include "inject/arch/entry_frame.h"
 #include "inject/hook/hooks.h"
 
 #include <inttypes.h>
@@ -27,8 +27,8 @@ int main(void)
 	FIELD(payload_header, image_size);
 	FIELD(payload_header, entry);
 	FIELD(payload_header, syscall_gadget);
-	FIELD(payload_header, fs_reads);
-	FIELD(payload_header, fs_reads_end);
+	FIELD(payload_header, thread_pointer_reads);
+	FIELD(payload_header, thread_pointer_reads_end);
 	FIELD(payload_header, sigreturn_gadget);
 	FIELD(payload_header, config);
 	FIELD(payload_header, island_head);
@@ -65,7 +65,7 @@ int main(void)
 	FIELD(entry_frame, return_address);
 	FIELD(call_frame, result);
 	FIELD(call_frame, island);
-	FIELD(call_frame, rax);
+	FIELD(call_frame, before);
 	FIELD(call_frame, arguments);
 	FIELD(call_frame, changed);
 	FIELD(call_frame, r10);

@@ -25,8 +25,6 @@ MAY_INCLUDE = {
             r"snapshot/(heap_profile|snapshot|profile/top_sites)\.h", r"proto/(gzip_file|pprof/pprof_encoder)\.h", r"lib/"],
     "cli": [r"base/", r"inject/abi/limits\.h", r"lib/", r"cli/", r"commit\.h"],
 }
-# Where quotes are looked up besides the root and the file's own folder (inject/CMakeLists.txt).
-INCLUDE_PATHS = {"inject": ["inject/arch/x86_64"]}
 # The payload's rooms, which are linked into one image, and those that each stands on.
 PAYLOAD_ROOMS = {"abi": [], "arch": ["abi"], "table": ["abi", "arch"], "sampling": ["abi", "arch", "table"], "walk": ["abi", "arch", "table"],
                  "hook": ["abi", "arch", "table", "sampling", "walk"]}
@@ -91,7 +89,7 @@ class Tree:
 
     def resolve(self, path, name):
         """The path from the root of what an include in quotes means; the name itself when there is no such file."""
-        places = [os.path.dirname(path)] + INCLUDE_PATHS.get(folder_of(path), []) + [""]
+        places = [os.path.dirname(path), ""]
         for place in places:
             candidate = os.path.normpath(os.path.join(place, name))
             if candidate in self.files:
@@ -268,8 +266,8 @@ RULES = [
 GOOD = {
     "base/a.c": SPDX + '#include "base/a.h"\n#include <stdio.h>\n' + "int a;\n" * (LINES_MAX - 3), "base/a.h": SPDX,
     "inject/abi/a.h": SPDX + '#include "b.h"\n#include <stdint.h>\n', "inject/abi/b.h": SPDX,
-    "inject/arch/x86_64/arch.h": SPDX + '#include "inject/freestanding.h"\n', "inject/freestanding.h": SPDX + "#include <stdbool.h>\n",
-    "inject/a.c": SPDX + '#include "arch.h"\n#include "inject/abi/a.h"\n',
+    "inject/arch/x86_64/processor.h": SPDX + '#include "inject/freestanding.h"\n', "inject/freestanding.h": SPDX + "#include <stdbool.h>\n",
+    "inject/a.c": SPDX + '#include "inject/arch/processor.h"\n#include "inject/abi/a.h"\n',
     "attach/ptrace/ptrace_call.c": SPDX + '#include "inject/abi/a.h"\n#include <sys/ptrace.h>\n',
     "attach/a.c": SPDX + '// mkstemp wants X' 'XXXXX\nconst char *path = "/proc/%d/ro' 'ot%s";\n',
     "proto/a.c": SPDX + '#include "snapshot/heap_profile.h"\n', "snapshot/heap_profile.h": SPDX,

@@ -262,7 +262,7 @@ def segment_access(payload):
 def thread_pointer_reads(payload):
     """The list in the header names each place that reads the thread pointer, where the tool puts another instruction, and nothing else. The inline fast paths,
     which only run in islands, are not in it."""
-    first, end = payload.field("fs_reads"), payload.field("fs_reads_end")
+    first, end = payload.field("thread_pointer_reads"), payload.field("thread_pointer_reads_end")
     listed = {at + struct.unpack_from("<i", payload.image, at)[0] for at in range(first, end, 4)}
     found = {i.address for i in payload.instructions if "%fs:0x0" in i.text and not payload.function_at(i.address).startswith("island_")}
     bad = [f"{place:#x} is in the list and does not read the thread pointer" for place in sorted(listed - found)]
@@ -321,7 +321,7 @@ def call_frame(payload, name, code):
     registers back, and whoever returns has them as the original left them."""
     layout = payload.layout
     places = {register: layout["call_frame.arguments"] + 8 * i for i, register in enumerate(ARGUMENT_REGISTERS)}
-    places.update(rax=layout["call_frame.rax"], r10=layout["call_frame.r10"], r11=layout["call_frame.r11"])
+    places.update(rax=layout["call_frame.before"], r10=layout["call_frame.r10"], r11=layout["call_frame.r11"])
     moves = [i.operands for i in code if i.mnemonic == "mov"]
     bad = []
     if layout["call_frame.entry"] + 8 * 7 != layout["sizeof.call_frame"]:

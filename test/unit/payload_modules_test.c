@@ -4,7 +4,7 @@
 #include "cfi_image.h"
 #include "payload_region.h"
 
-#include "arch.h"
+#include "inject/arch/known_code.h"
 #include "inject/hook/thread_slot.h"
 #include "inject/walk/modules.h"
 #include "inject/walk/unwind.h"

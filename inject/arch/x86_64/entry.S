@@ -55,8 +55,8 @@ payload_header:
 	.zero 4
 	.long gadget_syscall - payload_header
 	.long gadget_sigreturn - payload_header
-	.long fs_reads - payload_header
-	.long fs_reads_end - payload_header
+	.long thread_pointer_reads - payload_header
+	.long thread_pointer_reads_end - payload_header
 config:
 config_region:
 	.quad 0                            // region
@@ -428,7 +428,7 @@ entry_free:
 	cmpb $TRUST_CALLS, STATE_TRUST(%r10,%rax)
 	jne 7f
 9:	mov %fs:0, %r11
-	.pushsection .fs_reads, "a"
+	.pushsection .thread_pointer_reads, "a"
 	.long 9b - .
 	.popsection
 	imul $CREDIT_FACTOR, %r11d, %eax
