@@ -216,7 +216,8 @@ static enum step_result step_signal(uint64_t rule, const struct memory_span *sta
 	return STEP_OK;
 }
 
-// A frame pointer of 0 marks the outermost frame (x86-64 psABI §3.4.1, AAPCS64 §6.4.6).
+// A frame pointer of 0 marks the outermost frame (x86-64 psABI, "Initial Stack and
+// Register State"; AAPCS64, "The Frame Pointer").
 static enum step_result step_frame_pointer(const struct memory_span *stack, struct walk_registers *registers,
 					   uint64_t *cfa, bool *caller_pc_is_exact)
 {

@@ -1,53 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes that rt_sigreturn(2) reads: the complete state of a thread on its stack, as the kernel writes it when it
-// runs a signal handler. Pure. Layout: arch/x86/include/asm/sigframe.h, include/uapi/asm/{ucontext,sigcontext}.h; what
-// sigreturn accepts: restore_sigcontext in arch/x86/kernel/signal_64.c, check_xstate_in_sigframe in
-// arch/x86/kernel/fpu/signal.c.
+// runs a signal handler. Pure.
 #ifndef HEAPSNAP_ATTACH_ARCH_SIGFRAME_H
 #define HEAPSNAP_ATTACH_ARCH_SIGFRAME_H
 
+#include "attach/arch/extended_state.h"
+#include "attach/arch/registers.h"
 #include "base/error.h"
 #include "unwind/arch/signal_frame.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/user.h>
-
-// Where each state component lies in the uncompacted XSAVE format: CPUID leaf 0xD. size 0 = the processor has none.
-struct xsave_layout {
-	uint32_t offset[64], size[64]; // bytes; [0] and [1] (x87, SSE) are the legacy area and not used
-	uint32_t total;                // bytes of the largest area
-};
 
 struct sigframe_request {
-	const struct user_regs_struct *registers; // what the thread goes on with; an interrupted call already rewound
+	const arch_registers *registers; // what the thread goes on with; an interrupted call already rewound
 	uint64_t signal_mask;
-	const uint8_t *xstate; // NT_X86_XSTATE
-	size_t xstate_size;
-	const struct xsave_layout *layout;
-	uint64_t restorer; // address of `mov $15,%eax; syscall`
+	const uint8_t *extended; // ARCH_EXTENDED_STATE
+	size_t extended_size;
+	const struct extended_layout *layout;
+	uint64_t restorer; // address of code that makes rt_sigreturn
 	uint64_t top;      // the frame ends at or below this address
 };
-
-// More than any frame takes: AMX tiles fill 8 KiB of it.
-#define HS_SIGFRAME_MAX 16384
-
-// Where the frame's siginfo lies, 128 bytes that sigreturn does not read.
-#define HS_SIGFRAME_INFO_OFFSET (8 + 304)
 
 struct sigframe {
 	uint8_t bytes[HS_SIGFRAME_MAX];
 	uint64_t address; // of bytes[0] in the target; its first word is the restorer
 	size_t size;      // bytes
 };
-
-// How many bytes tell that it is a frame.
-#define HS_SIGFRAME_HEAD_SIZE (HS_SIGFRAME_PC_OFFSET + 32)
-
-// The handler's `ret` has popped the restorer's address: until sigreturn the frame begins so many bytes below the stack
-// pointer.
-#define HS_SIGFRAME_TAKEN 8
 
 // Pure: whether the bytes may be the head of a frame that the kernel has laid for a handler in 64-bit code; the caller
 // looks whether the restorer is code. *restorer_ret: the handler's return address.
@@ -73,9 +53,8 @@ bool sigframe_find(const uint8_t *bytes, size_t size, uint64_t address, size_t *
 // Pure: whether `head`, of HS_SIGFRAME_HEAD_SIZE bytes, is that of such a frame.
 bool sigframe_is_ours(const uint8_t head[HS_SIGFRAME_HEAD_SIZE]);
 
-// Pure: whether the thread's protection keys (PKRU) let it use memory of key 0, which stacks have unless they are given
-// another.
-bool sigframe_is_allowed(const uint8_t *xstate, size_t size, const struct xsave_layout *layout);
+// Pure: whether the thread may use the memory of stacks (protection keys).
+bool sigframe_is_allowed(const uint8_t *extended, size_t size, const struct extended_layout *layout);
 
 // HS_ERROR_BAD_DATA when the extended state is not what the kernel documents.
 struct hs_error *sigframe_build(const struct sigframe_request *request, struct sigframe *ret) HS_MUST_CHECK;

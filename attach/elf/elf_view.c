@@ -4,6 +4,7 @@
 // buckets and chains of 32 bits, a chain ending with an entry whose lowest bit is set.
 #include "attach/elf/elf_view.h"
 
+#include "attach/arch/elf_types.h"
 #include "base/byte_cursor.h"
 
 #include <stdalign.h>
@@ -95,8 +96,8 @@ static struct hs_error *read_headers(struct elf_view *view)
 	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
 		return hs_error_create(HS_ERROR_BAD_DATA, "not an ELF file");
 	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
-	    header->e_machine != EM_X86_64)
-		return hs_error_create(HS_ERROR_BAD_DATA, "not an ELF file for x86-64");
+	    header->e_machine != ARCH_ELF_MACHINE)
+		return hs_error_create(HS_ERROR_BAD_DATA, "not an ELF file for " ARCH_NAME);
 	if (header->e_type != ET_EXEC && header->e_type != ET_DYN)
 		return hs_error_create(HS_ERROR_BAD_DATA, "an ELF file that is neither program nor shared library");
 	// PN_XNUM would put the number of segments elsewhere; no loaded object has that many.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ELF file, read as hostile bytes: program headers, build id, symbols, unwind section. x86-64, 64 bit, little endian
-// only.
+// An ELF file, read as hostile bytes: program headers, build id, symbols, unwind section. The processor's own, 64 bit,
+// little endian only.
 #ifndef HEAPSNAP_ATTACH_ELF_ELF_VIEW_H
 #define HEAPSNAP_ATTACH_ELF_ELF_VIEW_H
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/elf/import_names.h"
 
+#include "attach/arch/elf_types.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,10 +57,10 @@ static size_t read_table(const struct elf_view *view, const struct dynamic_table
 
 		memcpy(&entry, bytes + i * sizeof(entry), sizeof(entry));
 		type = ELF64_R_TYPE(entry.r_info);
-		if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || entry.r_addend != 0)
+		if ((type != ARCH_RELOCATION_JUMP_SLOT && type != ARCH_RELOCATION_GLOB_DAT) || entry.r_addend != 0)
 			continue;
 		import = (struct import){ entry.r_offset, name_of(view, tables, ELF64_R_SYM(entry.r_info)),
-					  which == 1 && type == R_X86_64_JUMP_SLOT };
+					  which == 1 && type == ARCH_RELOCATION_JUMP_SLOT };
 		if (!import.name)
 			continue;
 		if (items)

@@ -5,7 +5,7 @@
 
 #include "attach/elf/elf_view.h"
 
-// A slot that nothing but the loader writes to (R_X86_64_JUMP_SLOT, R_X86_64_GLOB_DAT).
+// A slot that nothing but the loader writes to (JUMP_SLOT, GLOB_DAT).
 struct import {
 	uint64_t vaddr;
 	const char *name; // that the loader looks up; inside the view

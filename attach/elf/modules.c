@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/elf/modules.h"
 
+#include "attach/arch/addresses.h"
 #include "attach/elf/file_cache.h"
 #include "attach/elf/libc_symbols.h"
 #include "attach/elf/link_map.h"
@@ -24,7 +25,6 @@
 #include <unistd.h>
 
 #define IN_PAGE       ((uint64_t)HS_PAGE_SIZE - 1)
-#define ADDRESS_END   (UINT64_C(1) << 47) // user addresses of x86-64
 #define VDSO_SIZE_MAX (1u << 20)
 
 // What the kernel told the program at its start, in the auxiliary vector; 0 = not told.
@@ -106,7 +106,7 @@ static bool place_segments(struct module *module, const struct proc_maps *maps, 
 
 		if (segment->p_type != PT_LOAD || segment->p_memsz == 0)
 			continue;
-		if (low >= ADDRESS_END || segment->p_memsz > ADDRESS_END - low - HS_PAGE_SIZE)
+		if (low >= ARCH_USER_END || segment->p_memsz > ARCH_USER_END - low - HS_PAGE_SIZE)
 			return false;
 		high = (module->load_bias + segment->p_vaddr + segment->p_memsz + IN_PAGE) & ~IN_PAGE;
 		if (low < module->start)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/guard/freeze_watchdog.h"
 
-#include "attach/arch/arch.h"
+#include "attach/arch/syscall.h"
 #include "attach/guard/interrupt.h"
 #include "attach/guard/priority_boost.h"
 #include "base/clock.h"

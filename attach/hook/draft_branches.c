@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook/draft_branches.h"
 
+#include "attach/arch/branch_scan.h"
 #include "attach/elf/import_names.h"
-#include "attach/hook/branch_scan.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook/draft_judge.h"
 
-#include "attach/hook/code_step.h"
+#include "attach/arch/code_step.h"
 #include "attach/hook/draft_branches.h"
 #include "attach/hook/register_change.h"
 #include "base/cleanup.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook/exit_points.h"
 
-#include "attach/hook/relocate.h"
+#include "attach/arch/relocate.h"
 #include "base/array.h"
 #include "inject/abi/limits.h"
 
@@ -18,7 +18,7 @@ struct mark {
 	bool movable;
 	bool is_target; // of a branch
 	int32_t depth;  // of the stack pointer before it, in bytes from where it was at the function's start
-	int32_t base;   // of rbp; DEPTH_UNKNOWN = it is something else
+	int32_t base;   // of the frame pointer; DEPTH_UNKNOWN = it is something else
 };
 
 // One run of code: the function, or a part of it that a compiler has moved away.
@@ -79,8 +79,8 @@ static void look_later(struct walk *walk, struct place place)
 		walk->open[walk->open_count++] = place;
 }
 
-// An instruction that can be reached with such a stack. It is looked at once, and once more when less is known of rbp
-// than it seemed.
+// An instruction that can be reached with such a stack. It is looked at once, and once more when less is known of the
+// frame pointer than it seemed.
 static void reach(struct walk *walk, struct place place, int32_t depth, int32_t base)
 {
 	struct mark *mark = &walk->runs[place.run].marks[place.offset];
@@ -209,8 +209,8 @@ static bool reaches_above(const struct code_step *step, int32_t depth, int32_t b
 	return find_place(step, depth, base, &place) && place + step->place_size > 0;
 }
 
-// So gcc begins where it aligns the stack: it keeps the caller's rsp in r10, and copies the return address below, where
-// it is expected.
+// So gcc begins where it aligns the stack: it keeps the caller's stack pointer in a register, and copies the return
+// address below, where it is expected.
 static bool begins_to_align(const struct whole_function *function, uint32_t offset)
 {
 	static const uint8_t lea_and[] = { 0x4c, 0x8d, 0x54, 0x24, 0x08, 0x48, 0x83, 0xe4 };

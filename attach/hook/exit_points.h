@@ -4,7 +4,7 @@
 #ifndef HEAPSNAP_ATTACH_HOOK_EXIT_POINTS_H
 #define HEAPSNAP_ATTACH_HOOK_EXIT_POINTS_H
 
-#include "attach/hook/code_step.h"
+#include "attach/arch/code_step.h"
 #include "inject/abi/records.h"
 
 #define HS_WAYS_OUT_MAX 16u
@@ -49,8 +49,8 @@ enum way_of_call {
 typedef enum way_of_call way_judge(uint64_t target, uint64_t slot, bool in_place, void *context);
 
 // Pure. How the function itself is left, given what `judge` says. `stays_below`: unknown too where it reads, writes or
-// takes the address of its return address, or of what is above it, its arguments on the stack, by rsp or by rbp as its
-// frame's base: it is to be called with other things there.
+// takes the address of its return address, or of what is above it, its arguments on the stack, by the stack pointer or
+// by the frame pointer as its frame's base: it is to be called with other things there.
 enum way_of_call exit_points_judge(const struct whole_function *function, bool stays_below, way_judge *judge,
 				   void *context);
 

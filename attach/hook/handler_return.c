@@ -67,11 +67,11 @@ static void note_stack(struct stack_list *stacks, uint64_t sp)
 static struct hs_error *check_stack(const struct search *search, const struct frozen_thread *thread, uint64_t sp,
 				    uint64_t *left, struct stack_list *stacks)
 {
-	struct user_regs_struct registers = thread->registers;
+	arch_registers registers = thread->registers;
 	uint64_t address, end, most = *left < CHUNK ? CHUNK : *left;
 	struct stack_span span;
 
-	registers.rsp = sp;
+	registers_set_sp(&registers, sp);
 	span = stack_span_of(&registers, search->reader.maps);
 	address = span.low;
 	end = span.high - span.low > most ? span.low + most : span.high;
@@ -115,7 +115,7 @@ static struct hs_error *check_stack(const struct search *search, const struct fr
 // Looks at no more than `most` bytes of all these stacks together.
 static struct hs_error *check_thread(const struct search *search, const struct frozen_thread *thread, uint64_t most)
 {
-	struct stack_list stacks = { .sps = { thread->registers.rsp }, .count = 1 };
+	struct stack_list stacks = { .sps = { registers_sp(&thread->registers) }, .count = 1 };
 	struct hs_error *error = NULL;
 
 	for (size_t i = 0; i < stacks.count && !error; i++) {

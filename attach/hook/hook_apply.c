@@ -99,7 +99,7 @@ bool hook_thread_is_inside(const struct hook_plan *plan, const struct frozen_thr
 {
 	for (size_t h = 0; h < plan->count; h++) {
 		const struct hook_record *record = &plan->hooks[h].record;
-		uint64_t offset = thread->registers.rip - record->address;
+		uint64_t offset = registers_pc(&thread->registers) - record->address;
 
 		if (record->verdict == VERDICT_ok && offset > 0 && offset < record->covered)
 			return true;
@@ -131,10 +131,10 @@ static struct hs_error *move_thread(const struct hook_plan *plan, struct frozen_
 
 		if (plan->hooks[h].record.verdict != VERDICT_ok)
 			continue;
-		pc = moved_pc(&plan->hooks[h], thread->registers.rip, back);
+		pc = moved_pc(&plan->hooks[h], registers_pc(&thread->registers), back);
 		if (!pc)
 			continue;
-		thread->registers.rip = pc;
+		registers_set_pc(&thread->registers, pc);
 		return ptrace_set_registers(thread->tid, &thread->registers);
 	}
 	return NULL;

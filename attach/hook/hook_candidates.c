@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook/hook_candidates.h"
 
+#include "attach/arch/branch_scan.h"
 #include "attach/hook/allocator_family.h"
 #include "attach/hook/allocator_table.h"
-#include "attach/hook/branch_scan.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "inject/abi/limits.h"

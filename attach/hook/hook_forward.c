@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook/hook_forward.h"
 
-#include "attach/hook/code_step.h"
+#include "attach/arch/code_step.h"
 #include "attach/hook/exit_points.h"
 
 #include <string.h>

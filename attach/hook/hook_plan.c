@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook/hook_plan.h"
 
+#include "attach/arch/island_code.h"
 #include "attach/elf/program_kind.h"
 #include "attach/hook/draft_branches.h"
 #include "attach/hook/draft_judge.h"
 #include "attach/hook/forward_drafts.h"
 #include "attach/hook/hook_candidates.h"
 #include "attach/hook/hook_draft.h"
-#include "attach/hook/island_code.h"
 #include "attach/hook/island_place.h"
 #include "attach/hook/malloc_contract.h"
 #include "attach/hook/plan_pairs.h"
@@ -221,7 +221,6 @@ static void finish(struct hook_plan *plan, const struct hook_goals *goals)
 		struct planned_hook *hook = &plan->hooks[i];
 		struct hook_record *record = &hook->record;
 		const struct hook_layout layout = hook->island.layout;
-		uint32_t displacement;
 
 		record->state = record->verdict == VERDICT_ok ? HOOK_PLANNED : HOOK_REFUSED;
 		if (record->state == HOOK_REFUSED)
@@ -232,9 +231,7 @@ static void finish(struct hook_plan *plan, const struct hook_goals *goals)
 		record->size = HS_JUMP_SIZE;
 		record->covered = (uint8_t)hook->relocation.covered;
 		memcpy(record->new_bytes, record->old_bytes, sizeof(record->new_bytes));
-		record->new_bytes[0] = 0xe9; // jmp rel32
-		displacement = (uint32_t)(record->island + hook->island.begin - (record->address + HS_JUMP_SIZE));
-		memcpy(record->new_bytes + 1, &displacement, sizeof(displacement));
+		jump_encode(record->new_bytes, record->address, record->island + hook->island.begin);
 		hook->island.companion = unhooked(plan, hook->companion);
 		hook->island.layout = layout;
 		hook->island.address = record->address;

@@ -3,10 +3,10 @@
 #ifndef HEAPSNAP_ATTACH_HOOK_HOOK_PLAN_H
 #define HEAPSNAP_ATTACH_HOOK_HOOK_PLAN_H
 
+#include "attach/arch/relocate.h"
 #include "attach/elf/modules.h"
 #include "attach/hook/hook_addition.h"
 #include "attach/hook/inline_fast_path.h"
-#include "attach/hook/relocate.h"
 #include "attach/process/diagnostics.h"
 #include "base/error.h"
 #include "inject/abi/payload_header.h"

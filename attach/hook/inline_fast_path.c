@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook/inline_fast_path.h"
 
+#include "attach/arch/thread_pointer_code.h"
 #include "attach/hook/payload_image.h"
-#include "attach/ptrace/thread_pointer_code.h"
 
 #include <string.h>
 

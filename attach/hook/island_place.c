@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook/island_place.h"
 
+#include "attach/arch/addresses.h"
+#include "attach/arch/jump.h"
+
 #include <string.h>
 
 #define KIB(n) ((uint64_t)(n) << 10)
 #define MIB(n) ((uint64_t)(n) << 20)
 #define GIB(n) ((uint64_t)(n) << 30)
 
-#define REACH        (GIB(2) - MIB(16)) // of jmp rel32 and of a RIP-relative operand, with a margin
-#define GAP          KIB(64)            // kept free to each mapping, so that small growth still has room
+#define REACH        HS_JUMP_REACH
+#define GAP          KIB(64) // kept free to each mapping, so that small growth still has room
 #define LOWEST       MIB(1) // above vm.mmap_min_addr (64 KiB), and away from what a null pointer with an offset reaches
-#define HIGHEST      ((UINT64_C(1) << 47) - MIB(16)) // user addresses of x86-64 have 47 bits
-#define STACK_GROWTH MIB(256)                        // below the top of the main thread's stack
+#define HIGHEST      (ARCH_USER_END - MIB(16))
+#define STACK_GROWTH MIB(256) // below the top of the main thread's stack
 #define HEAP_GROWTH  GIB(1)
 #define BRK_RANDOM   GIB(1) // the kernel starts the heap up to so far above the executable (arch_randomize_brk)
 

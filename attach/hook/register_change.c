@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook/register_change.h"
 
+#include "attach/arch/code_step.h"
+#include "attach/arch/register_writes.h"
 #include "attach/elf/function_span.h"
 #include "attach/elf/import_names.h"
-#include "attach/hook/code_step.h"
-#include "attach/hook/register_writes.h"
 #include "inject/abi/limits.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 // What a function is seen to change, with all that it calls: at least that.
 struct seen_function {
 	uint64_t address;
-	uint16_t written;
+	register_bits written;
 	bool all; // see struct register_change
 };
 
@@ -143,7 +143,7 @@ struct looked_at {
 	uint64_t low, high; // where it lies, by its unwind information; 0, 0 = not known
 	uint64_t places[PLACES_MAX];
 	size_t place_count;
-	uint16_t pushed, popped;
+	register_bits pushed, popped;
 	bool is_cut; // something of it was not seen
 	struct seen_function *result;
 };
@@ -259,7 +259,7 @@ static void look_from(struct register_search *search, struct looked_at *function
 static void look_at_function(struct register_search *search, uint64_t address, struct seen_function *ret)
 {
 	struct looked_at function;
-	uint16_t saved;
+	register_bits saved;
 
 	*ret = (struct seen_function){ .address = address };
 	for (size_t i = 0; i < search->function_count; i++)
@@ -287,12 +287,11 @@ static void look_at_function(struct register_search *search, uint64_t address, s
 		look_from(search, &function, function.places[--function.place_count]);
 	search->depth--;
 	search->is_cut |= function.is_cut;
-	// A function that pushes a register and pops it keeps it, whatever is called in between. (rax is pushed to move
-	// the stack pointer.)
-	saved = function.pushed & (function.is_cut ? HS_SCRATCH_REGISTERS : function.popped) & HS_SCRATCH_REGISTERS &
-		~UINT16_C(1);
+	// A function that pushes a register and pops it keeps it, whatever is called in between.
+	saved = (register_bits)(function.pushed & (function.is_cut ? HS_SCRATCH_REGISTERS : function.popped) &
+				HS_SCRATCH_REGISTERS & ~HS_PUSHED_FOR_ROOM);
 	function.result->written =
-		(uint16_t)((function.result->all ? HS_SCRATCH_REGISTERS : function.result->written) & ~saved);
+		(register_bits)((function.result->all ? HS_SCRATCH_REGISTERS : function.result->written) & ~saved);
 	function.result->all = function.result->all && !saved;
 	*ret = *function.result;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/process/target_judge.h"
 
+#include "attach/arch/elf_types.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -45,7 +47,7 @@ static void judge_program(const struct target_info *info, struct diagnostics *di
 {
 	if (info->is_32_bit)
 		diagnostics_add(diagnostics, CATEGORY_program, DIAGNOSTIC_REFUSAL,
-				"only x86-64 programs can be snapshotted", "process %d (%s) is a 32-bit program",
+				"only " ARCH_NAME " programs can be snapshotted", "process %d (%s) is a 32-bit program",
 				(int)info->pid, info->name);
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/ptrace/carrier_choice.h"
 
-#include "attach/arch/arch.h"
+#include "attach/arch/addresses.h"
+#include "attach/arch/parking.h"
+#include "attach/arch/syscall.h"
 #include "attach/guard/interrupt.h"
 #include "attach/ptrace/carrier_thread.h"
 #include "attach/ptrace/frame_room.h"
@@ -24,12 +26,12 @@ static uint64_t room_needed(const struct remote_caller *caller)
 static struct hs_error *write_frame(struct remote_caller *caller, uint64_t low, uint64_t top)
 {
 	struct hs_error *error = threads_read_signal_mask(caller->carrier);
-	struct user_regs_struct registers = caller->carrier->registers;
+	arch_registers registers = caller->carrier->registers;
 	struct sigframe_request request = {
 		.registers = &registers,
 		.signal_mask = caller->carrier->signal_mask,
-		.xstate = caller->xstate,
-		.xstate_size = caller->xstate_size,
+		.extended = caller->extended,
+		.extended_size = caller->extended_size,
 		.layout = &caller->layout,
 		.restorer = caller->sigreturn_gadget,
 		.top = top,
@@ -125,16 +127,16 @@ static struct hs_error *prepare_carrier(struct choice *choice, struct frozen_thr
 	error = carrier_rseq(thread, caller->memory, &resume);
 	if (error)
 		return error;
-	if (resume != thread->registers.rip && !choice->accepts_rseq) {
+	if (resume != registers_pc(&thread->registers) && !choice->accepts_rseq) {
 		choice->other_round = true;
 		return hs_error_create(HS_ERROR_REFUSED, "thread %d is in a restartable sequence", (int)thread->tid);
 	}
 	error = find_room(choice, thread, place, &room);
 	if (error)
 		return error;
-	caller->xstate_size = caller->layout.total;
-	error = ptrace_get_xstate(thread->tid, caller->xstate, &caller->xstate_size);
-	if (!error && !sigframe_is_allowed(caller->xstate, caller->xstate_size, &caller->layout))
+	caller->extended_size = caller->layout.total;
+	error = ptrace_get_extended_state(thread->tid, caller->extended, &caller->extended_size);
+	if (!error && !sigframe_is_allowed(caller->extended, caller->extended_size, &caller->layout))
 		error = hs_error_create(HS_ERROR_REFUSED, "thread %d: its protection keys (PKRU) forbid memory",
 					(int)thread->tid);
 	if (!error)
@@ -144,8 +146,8 @@ static struct hs_error *prepare_carrier(struct choice *choice, struct frozen_thr
 		return error;
 	// What the kernel would do, and cannot any more once it has seen the thread elsewhere (rseq_ip_fixup in
 	// kernel/rseq.c).
-	if (resume != thread->registers.rip) {
-		thread->registers.rip = resume;
+	if (resume != registers_pc(&thread->registers)) {
+		registers_set_pc(&thread->registers, resume);
 		thread->registers_changed = true;
 	}
 	return write_frame(caller, room.low, room.top);

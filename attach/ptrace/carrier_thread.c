@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/ptrace/carrier_thread.h"
 
-#include "attach/arch/arch.h"
+#include "attach/arch/parking.h"
 #include "attach/arch/sigframe.h"
+#include "attach/arch/syscall.h"
 #include "attach/process/target_access.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "base/cleanup.h"
@@ -19,7 +20,7 @@ uint64_t rseq_resume_address(const struct rseq_section *section, uint64_t pc)
 	return pc - section->start < section->size ? section->abort : pc;
 }
 
-bool carrier_is_in_transfer(const struct user_regs_struct *registers)
+bool carrier_is_in_transfer(const arch_registers *registers)
 {
 	switch (arch_call_number(registers)) {
 	case SYS_read:
@@ -73,10 +74,11 @@ bool carrier_frame_is_at(uint64_t stack, const struct target_memory *memory)
 
 bool carrier_is_on_its_way(const struct frozen_thread *thread, const struct target_memory *memory)
 {
-	const uint64_t places[] = { thread->registers.rbp + 8, thread->registers.rbp + 24 }; // parked
+	uint64_t parked[2];
 
-	return carrier_frame_is_at(thread->registers.rsp, memory) ||
-	       any_is_ours(places, sizeof(places) / sizeof(places[0]), memory);
+	arch_parked_frames(&thread->registers, parked);
+	return carrier_frame_is_at(registers_sp(&thread->registers), memory) ||
+	       any_is_ours(parked, sizeof(parked) / sizeof(parked[0]), memory);
 }
 
 const char *carrier_obstacle(pid_t tid)
@@ -117,7 +119,7 @@ struct hs_error *carrier_rseq(const struct frozen_thread *thread, const struct t
 	struct hs_error *error;
 	uint64_t area, pointer;
 
-	*resume_ret = thread->registers.rip;
+	*resume_ret = registers_pc(&thread->registers);
 	error = ptrace_get_rseq(thread->tid, &area);
 	if (error || area == 0)
 		return error;
@@ -132,6 +134,6 @@ struct hs_error *carrier_rseq(const struct frozen_thread *thread, const struct t
 		hs_error_destroy(error);
 		return NULL;
 	}
-	*resume_ret = rseq_resume_address(&section, thread->registers.rip);
+	*resume_ret = rseq_resume_address(&section, registers_pc(&thread->registers));
 	return NULL;
 }

@@ -22,7 +22,7 @@ uint64_t rseq_resume_address(const struct rseq_section *section, uint64_t pc);
 
 // Pure: whether the thread was stopped in a call that moves data and so may have moved a part of it: the kernel then
 // ends the call with that part for any stop (docs/target-safety.md, Known gaps).
-bool carrier_is_in_transfer(const struct user_regs_struct *registers);
+bool carrier_is_in_transfer(const arch_registers *registers);
 
 // Whether the thread is on its way home through the frame of a tool that was killed (a stopped process stays so until
 // it is continued).

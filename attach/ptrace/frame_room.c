@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/ptrace/frame_room.h"
 
-#include "attach/arch/arch.h"
+#include "attach/arch/addresses.h"
 #include "attach/arch/sigframe.h"
 #include "attach/guard/interrupt.h"
 #include "attach/process/target_access.h"
@@ -122,7 +122,7 @@ static bool blocks_every_signal(const struct frozen_thread *thread)
 
 static bool stands_in(const struct frozen_thread *thread, uint64_t low, uint64_t high)
 {
-	return thread->registers.rsp > low && thread->registers.rsp <= high;
+	return registers_sp(&thread->registers) > low && registers_sp(&thread->registers) <= high;
 }
 
 // What is in use in any case: from the lowest stack pointer in the range on, whosever it is.
@@ -130,7 +130,7 @@ static uint64_t lowest_stack_pointer(const struct frozen_process *process, uint6
 {
 	for (size_t i = 0; i < process->count; i++) {
 		if (stands_in(&process->threads[i], low, high))
-			high = process->threads[i].registers.rsp;
+			high = registers_sp(&process->threads[i].registers);
 	}
 	return high - low > ARCH_RED_ZONE ? high - ARCH_RED_ZONE : low;
 }

@@ -230,7 +230,7 @@ void gadgets_prepare(const struct proc_maps *maps, const struct target_memory *m
 static struct hs_error *refuse_thread_at(const struct frozen_process *process, uint64_t address)
 {
 	for (size_t i = 0; i < process->count; i++)
-		if (process->threads[i].registers.rip - address < ARCH_ENTRY_CODE_SIZE)
+		if (registers_pc(&process->threads[i].registers) - address < ARCH_ENTRY_CODE_SIZE)
 			return hs_error_create(
 				HS_ERROR_REFUSED,
 				"process %d stands at its entry point (only just started, or on its way back from a killed heapsnap): try again",

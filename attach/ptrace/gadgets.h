@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_ATTACH_PTRACE_GADGETS_H
 #define HEAPSNAP_ATTACH_PTRACE_GADGETS_H
 
-#include "attach/arch/arch.h"
+#include "attach/arch/gadget_code.h"
 #include "attach/process/memory.h"
 #include "attach/ptrace/threads.h"
 #include "base/error.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/ptrace/libc_stack.h"
 
+#include "attach/arch/addresses.h"
 #include "attach/process/thread_ids.h"
 #include "inject/abi/limits.h"
 
@@ -9,7 +10,6 @@
 #define STACK_MIN       2048u // bytes
 #define STACK_MAX       (UINT64_C(1) << 40)
 #define ABOVE_STACK_MAX 65536u // bytes between a stack's end and the end of the thread's control block and static TLS
-#define USER_END        (UINT64_C(1) << 47)
 
 // More than a control block has: glibc's struct pthread is of 2304 bytes, musl's of 200. The thread's id stands in the
 // first 1024 of each.
@@ -17,7 +17,7 @@ enum { BLOCK_SIZE = 3072, ID_WITHIN = 1024 };
 
 static bool is_range(uint64_t start, uint64_t size)
 {
-	return start >= 65536 && start < USER_END && size >= STACK_MIN && size <= STACK_MAX;
+	return start >= 65536 && start < ARCH_USER_END && size >= STACK_MIN && size <= STACK_MAX;
 }
 
 // stackblock, stackblock_size, guardsize, reported_guardsize of glibc's struct pthread (nptl/descr.h), one after the
@@ -101,13 +101,14 @@ static size_t read_block(const struct target_memory *memory, uint64_t address, u
 bool libc_stack_read(const struct frozen_process *process, const struct frozen_thread *thread,
 		     const struct target_memory *memory, struct stack_range *ret)
 {
-	uint64_t words[BLOCK_SIZE / sizeof(uint64_t)], thread_pointer = thread->registers.fs_base;
+	uint64_t words[BLOCK_SIZE / sizeof(uint64_t)], thread_pointer = registers_thread_pointer(&thread->registers);
 	size_t size;
 
-	if (!thread_pointer || thread_pointer >= USER_END)
+	if (!thread_pointer || thread_pointer >= ARCH_USER_END)
 		return false;
 	for (size_t i = 0; i < process->count; i++) {
-		if (process->threads[i].tid != thread->tid && process->threads[i].registers.fs_base == thread_pointer)
+		if (process->threads[i].tid != thread->tid &&
+		    registers_thread_pointer(&process->threads[i].registers) == thread_pointer)
 			return false;
 	}
 	size = read_block(memory, thread_pointer, words);

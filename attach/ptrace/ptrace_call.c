@@ -2,6 +2,7 @@
 #define HS_PTRACE_CALL_IMPLEMENTATION
 #include "attach/ptrace/ptrace_call.h"
 
+#include "attach/arch/ptrace_registers.h"
 #include "attach/guard/interrupt.h"
 
 #include <elf.h>
@@ -9,9 +10,8 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 
-// Newer than the C library's headers (include/uapi/linux/ptrace.h, include/uapi/linux/elf.h).
+// Newer than the C library's headers (include/uapi/linux/ptrace.h).
 #define HS_PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG 0x4211
-#define HS_NT_X86_SHSTK                            0x204
 
 _Static_assert(HS_PTRACE_OPTIONS == (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC), "options every thread gets");
 _Static_assert(HS_PTRACE_SUSPEND_SECCOMP == PTRACE_O_SUSPEND_SECCOMP, "suspend option");
@@ -57,32 +57,35 @@ struct hs_error *ptrace_detach(pid_t tid, int signal)
 	return request(PTRACE_DETACH, "release", tid, 0, (uint64_t)signal);
 }
 
-struct hs_error *ptrace_get_registers(pid_t tid, struct user_regs_struct *ret)
+struct hs_error *ptrace_get_registers(pid_t tid, arch_registers *ret)
 {
-	return request(PTRACE_GETREGS, "read the registers of", tid, 0, (uint64_t)ret);
+	fault_request();
+	return arch_ptrace_get_registers(tid, ret) >= 0 ? NULL : request_error(errno, "read the registers of", tid);
 }
 
-struct hs_error *ptrace_set_registers(pid_t tid, const struct user_regs_struct *registers)
+struct hs_error *ptrace_set_registers(pid_t tid, const arch_registers *registers)
 {
-	return request(PTRACE_SETREGS, "set the registers of", tid, 0, (uint64_t)registers);
+	fault_request();
+	return arch_ptrace_set_registers(tid, registers) >= 0 ? NULL
+							      : request_error(errno, "set the registers of", tid);
 }
 
-struct hs_error *ptrace_get_xstate(pid_t tid, void *buffer, size_t *size)
+struct hs_error *ptrace_get_extended_state(pid_t tid, void *buffer, size_t *size)
 {
 	struct iovec vector = { buffer, *size };
 	struct hs_error *error;
 
-	error = request(PTRACE_GETREGSET, "read the extended state of", tid, NT_X86_XSTATE, (uint64_t)&vector);
+	error = request(PTRACE_GETREGSET, "read the extended state of", tid, ARCH_EXTENDED_STATE, (uint64_t)&vector);
 	if (!error)
 		*size = vector.iov_len;
 	return error;
 }
 
-struct hs_error *ptrace_set_xstate(pid_t tid, const void *buffer, size_t size)
+struct hs_error *ptrace_set_extended_state(pid_t tid, const void *buffer, size_t size)
 {
 	struct iovec vector = { (void *)(uintptr_t)buffer, size };
 
-	return request(PTRACE_SETREGSET, "set the extended state of", tid, NT_X86_XSTATE, (uint64_t)&vector);
+	return request(PTRACE_SETREGSET, "set the extended state of", tid, ARCH_EXTENDED_STATE, (uint64_t)&vector);
 }
 
 struct hs_error *ptrace_get_signal_mask(pid_t tid, uint64_t *ret)
@@ -119,11 +122,8 @@ struct hs_error *ptrace_at_syscall_entry(pid_t tid, bool *ret)
 
 bool ptrace_has_shadow_stack(pid_t tid)
 {
-	uint64_t shadow_stack_pointer = 0;
-	struct iovec vector = { &shadow_stack_pointer, sizeof(shadow_stack_pointer) };
-
 	fault_request();
-	return ptrace(PTRACE_GETREGSET, tid, (void *)HS_NT_X86_SHSTK, &vector) == 0 && vector.iov_len > 0;
+	return arch_ptrace_has_shadow_stack(tid);
 }
 
 bool ptrace_has_syscall_dispatch(pid_t tid)

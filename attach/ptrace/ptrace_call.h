@@ -4,6 +4,7 @@
 #ifndef HEAPSNAP_ATTACH_PTRACE_PTRACE_CALL_H
 #define HEAPSNAP_ATTACH_PTRACE_PTRACE_CALL_H
 
+#include "attach/arch/registers.h"
 #include "base/error.h"
 
 #include <signal.h>
@@ -11,7 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <sys/user.h>
 
 // The options that every seized thread gets. TRACESYSGOOD: a system call stop is told from SIGTRAP surely, and a tool
 // that dies while the thread is in one leaves no SIGTRAP behind (the kernel sends the stop's code, and 0x85 is no
@@ -34,11 +34,11 @@ struct hs_error *ptrace_interrupt(pid_t tid) HS_MUST_CHECK;
 struct hs_error *ptrace_continue(pid_t tid, int signal) HS_MUST_CHECK;
 struct hs_error *ptrace_continue_to_syscall(pid_t tid, int signal) HS_MUST_CHECK;
 struct hs_error *ptrace_detach(pid_t tid, int signal) HS_MUST_CHECK;
-struct hs_error *ptrace_get_registers(pid_t tid, struct user_regs_struct *ret) HS_MUST_CHECK;
-struct hs_error *ptrace_set_registers(pid_t tid, const struct user_regs_struct *registers) HS_MUST_CHECK;
-// NT_X86_XSTATE in the uncompacted format. *size_ret: in, room; out, bytes filled.
-struct hs_error *ptrace_get_xstate(pid_t tid, void *buffer, size_t *size) HS_MUST_CHECK;
-struct hs_error *ptrace_set_xstate(pid_t tid, const void *buffer, size_t size) HS_MUST_CHECK;
+struct hs_error *ptrace_get_registers(pid_t tid, arch_registers *ret) HS_MUST_CHECK;
+struct hs_error *ptrace_set_registers(pid_t tid, const arch_registers *registers) HS_MUST_CHECK;
+// ARCH_EXTENDED_STATE, as the kernel lays it for ptrace. *size_ret: in, room; out, bytes filled.
+struct hs_error *ptrace_get_extended_state(pid_t tid, void *buffer, size_t *size) HS_MUST_CHECK;
+struct hs_error *ptrace_set_extended_state(pid_t tid, const void *buffer, size_t size) HS_MUST_CHECK;
 struct hs_error *ptrace_get_signal_mask(pid_t tid, uint64_t *ret) HS_MUST_CHECK;
 struct hs_error *ptrace_set_signal_mask(pid_t tid, uint64_t mask) HS_MUST_CHECK;
 // One aligned or unaligned word, also into read-only pages (ptrace forces the write).

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/ptrace/remote_call.h"
 
-#include "attach/arch/arch.h"
+#include "attach/arch/parking.h"
+#include "attach/arch/syscall.h"
 #include "attach/guard/standstill.h"
 #include "attach/ptrace/carrier_choice.h"
 #include "attach/ptrace/frame_room.h"
@@ -94,7 +95,7 @@ static uint64_t call_stack(const struct remote_caller *caller)
 // pre: in a stop, and the frame is complete in the target's memory.
 static struct hs_error *park(struct remote_caller *caller)
 {
-	struct user_regs_struct registers = caller->carrier->registers;
+	arch_registers registers = caller->carrier->registers;
 
 	arch_park(&registers, caller->leave_gadget, caller->syscall_gadget, call_stack(caller), caller->frame);
 	return ptrace_set_registers(caller->carrier->tid, &registers);
@@ -103,7 +104,7 @@ static struct hs_error *park(struct remote_caller *caller)
 // Turns the parked call, at its entry, into no call.
 static struct hs_error *leave_entry(struct remote_caller *caller)
 {
-	struct user_regs_struct registers;
+	arch_registers registers;
 	struct hs_error *error;
 
 	error = ptrace_get_registers(caller->carrier->tid, &registers);
@@ -135,9 +136,9 @@ static struct hs_error *open_caller(struct remote_caller *caller)
 	struct gadgets gadgets;
 	struct hs_error *error;
 
-	arch_read_xsave_layout(&caller->layout);
-	caller->xstate = malloc(caller->layout.total);
-	if (!caller->xstate)
+	arch_read_extended_layout(&caller->layout);
+	caller->extended = malloc(caller->layout.total);
+	if (!caller->extended)
 		return &hs_error_no_memory;
 	error = frozen_maps(caller->process, &maps);
 	if (error)
@@ -182,7 +183,7 @@ static struct hs_error *call_once(struct remote_caller *caller, long number, con
 				  int64_t *result_ret)
 {
 	pid_t tid = caller->carrier->tid;
-	struct user_regs_struct registers;
+	arch_registers registers;
 	struct hs_error *error;
 
 	error = park(caller);
@@ -241,7 +242,7 @@ struct hs_error *remote_call_checked(struct remote_caller *caller, const char *w
 }
 
 // pre: parked or never moved, in a stop. The extended state is written only if some call changed it.
-static struct hs_error *restore_xstate(struct remote_caller *caller)
+static struct hs_error *restore_extended_state(struct remote_caller *caller)
 {
 	size_t size = caller->layout.total;
 	struct hs_error *error = NULL;
@@ -249,9 +250,9 @@ static struct hs_error *restore_xstate(struct remote_caller *caller)
 
 	if (!now)
 		return &hs_error_no_memory;
-	error = ptrace_get_xstate(caller->carrier->tid, now, &size);
-	if (!error && (size != caller->xstate_size || memcmp(now, caller->xstate, size) != 0))
-		error = ptrace_set_xstate(caller->carrier->tid, caller->xstate, caller->xstate_size);
+	error = ptrace_get_extended_state(caller->carrier->tid, now, &size);
+	if (!error && (size != caller->extended_size || memcmp(now, caller->extended, size) != 0))
+		error = ptrace_set_extended_state(caller->carrier->tid, caller->extended, caller->extended_size);
 	free(now);
 	return error;
 }
@@ -296,7 +297,7 @@ static struct hs_error *restore_carrier(struct remote_caller *caller)
 
 	error = bring_back(caller);
 	if (!error)
-		error = restore_xstate(caller);
+		error = restore_extended_state(caller);
 	// The mask before the registers: until these are set, the frame would bring the mask back. Parked, for from
 	// here on signals may come.
 	if (!error)
@@ -328,7 +329,7 @@ struct hs_error *remote_call_close(struct remote_caller *caller)
 	if (!caller->running && caller->suspended_seccomp)
 		error = hs_error_join(error, ptrace_set_options(caller->carrier->tid, HS_PTRACE_OPTIONS));
 	error = hs_error_join(error, entry_patch_undo(&caller->entry, caller->memory, stopped_tid));
-	free(caller->xstate);
+	free(caller->extended);
 	*caller = (struct remote_caller){ 0 };
 	return error;
 }

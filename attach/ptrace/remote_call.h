@@ -2,23 +2,24 @@
 // System calls made by a stopped thread of the target, on the tool's behalf.
 //
 // If the tool is killed at any instant, the thread returns by itself to what it was doing: before a thread is sent
-// anywhere, an rt_sigframe with its complete state (registers with an interrupted system call rewound, XSAVE area with
-// its magic words, signal mask) lies in memory that is proven to be nobody's (frame_room.h), as if the thread were
-// inside a signal handler on a stack of its own, whose code is `syscall; ret` and whose return address is the restorer
-// `mov $15,%eax; syscall`.
+// anywhere, an rt_sigframe with its complete state (registers with an interrupted system call rewound, extended state,
+// signal mask) lies in memory that is proven to be nobody's (frame_room.h), as if the thread were inside a signal
+// handler on a stack of its own, whose code is the syscall gadget and whose return address is the restorer, the
+// sigreturn gadget.
 //
 //   higher addresses
-//   | XSAVE area, 64-aligned      |
+//   | extended state              |
 //   | siginfo                     |
 //   | ucontext                    |
-//   | restorer address            | <- rsp while the call runs
+//   | restorer address            | <- stack pointer while the call runs
 //
-// Between calls the thread is parked, with its own stack pointer, at `leave; ret`: that takes it to the frame and to
-// the restorer. The tool lets it go to the entry stop of rt_sigreturn and only there makes it another call. So a tool
-// that dies before that leaves a thread that comes home without having made any call, and one that dies later, a thread
-// that makes the call and then comes home. And a signal with a handler that comes before the mask is set, while the
-// tool dies, has its handler run where the kernel would have run it without the tool; that handler may be one on the
-// alternate stack, which the thread may be using already: with another stack pointer the kernel would begin it anew.
+// Between calls the thread is parked, with its own stack pointer, at the leave gadget: that takes it to the frame and
+// to the restorer. The tool lets it go to the entry stop of rt_sigreturn and only there makes it another call. So a
+// tool that dies before that leaves a thread that comes home without having made any call, and one that dies later, a
+// thread that makes the call and then comes home. And a signal with a handler that comes before the mask is set, while
+// the tool dies, has its handler run where the kernel would have run it without the tool; that handler may be one on
+// the alternate stack, which the thread may be using already: with another stack pointer the kernel would begin it
+// anew.
 //
 // The code pieces are found in the target's own executable mappings (vdso, libc; a payload's image has them too);
 // where there are none, they are written at the program's entry point (AT_ENTRY: never executed again) and taken away
@@ -36,14 +37,14 @@ struct remote_caller {
 	struct frozen_process *process;
 	const struct target_memory *memory;
 	struct frozen_thread *carrier;
-	uint64_t syscall_gadget;   // address of `syscall; ret`
-	uint64_t sigreturn_gadget; // address of `mov $15,%eax (or %rax); syscall`; with a pop gadget, of any `syscall`
-	uint64_t pop_gadget;       // address of `pop %rax; ret`, run before it; 0 = none
-	uint64_t leave_gadget;     // address of `leave; ret`; 0 = none
+	uint64_t syscall_gadget;   // address of code that makes a system call, then returns
+	uint64_t sigreturn_gadget; // of code that makes rt_sigreturn; with a pop gadget, of any call
+	uint64_t pop_gadget;       // of code that takes the number of the call from the stack, run before it; 0 = none
+	uint64_t leave_gadget;     // of code that takes the stack pointer from the frame pointer; 0 = none
 	struct entry_patch entry;  // where the gadgets had to be written
-	struct xsave_layout layout;
-	uint8_t *xstate; // the carrier's own; owned
-	size_t xstate_size;
+	struct extended_layout layout;
+	uint8_t *extended; // the carrier's own; owned
+	size_t extended_size;
 	uint64_t frame;    // address of the frame, whose first word is the sigreturn gadget
 	size_t frame_size; // bytes
 	bool in_call;      // the carrier's registers are not its own

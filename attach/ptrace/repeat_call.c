@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/ptrace/repeat_call.h"
 
-#include "attach/arch/arch.h"
+#include "attach/arch/syscall.h"
 #include "attach/process/target_access.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "base/cleanup.h"
@@ -45,7 +45,7 @@ static bool may_be_repeated(long call)
 	}
 }
 
-bool repeat_call_prepare(struct user_regs_struct *registers)
+bool repeat_call_prepare(arch_registers *registers)
 {
 	if (!may_be_repeated(arch_call_with_result(registers, -EINTR)))
 		return false;

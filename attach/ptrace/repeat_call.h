@@ -17,7 +17,7 @@
 #include <stdbool.h>
 
 // Pure: whether `registers` are those of a thread that was stopped in such a call. Then they are set back to before it.
-bool repeat_call_prepare(struct user_regs_struct *registers);
+bool repeat_call_prepare(arch_registers *registers);
 
 // Right before the release of a thread that was prepared: gives it its signal mask, and the EINTR if that is its own
 // after all.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/ptrace/seccomp_filter.h"
 
-#include "attach/arch/arch.h"
+#include "attach/arch/syscall_instruction.h"
 #include "attach/ptrace/ptrace_call.h"
 
 #include <stdlib.h>

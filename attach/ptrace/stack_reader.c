@@ -28,9 +28,10 @@ void stack_reader_close(struct stack_reader *reader)
 	reader->pagemap = -1;
 }
 
-struct stack_span stack_span_of(const struct user_regs_struct *registers, const struct proc_maps *maps)
+struct stack_span stack_span_of(const arch_registers *registers, const struct proc_maps *maps)
 {
-	uint64_t low = registers->rsp & ~UINT64_C(7), block = registers->fs_base & ~UINT64_C(7);
+	uint64_t low = registers_sp(registers) & ~UINT64_C(7),
+		 block = registers_thread_pointer(registers) & ~UINT64_C(7);
 	const struct proc_map *map = proc_maps_find(maps, low);
 
 	if (!map || !map->readable)

@@ -30,7 +30,7 @@ struct stack_span {
 
 // Pure. A thread's control block lies above its stack, in the same memory: no frame is at or above it. Another stack
 // may be, in the same mapping (the guard between them need not be one: MADV_GUARD_INSTALL, or none at all).
-struct stack_span stack_span_of(const struct user_regs_struct *registers, const struct proc_maps *maps);
+struct stack_span stack_span_of(const arch_registers *registers, const struct proc_maps *maps);
 
 // Copies [address, address + size) up to the first page that cannot be read: that ends a stack. *size_ret: bytes
 // copied, whole words. No page is asked for that is not there. Somebody would have to provide it (userfaultfd(2)), who

@@ -242,17 +242,10 @@ static enum walk_end end_without_info(const struct walk *walk, uint64_t rule, ui
 	return UNWIND_MODULE(rule) && end && end - sp <= UNWIND_START_CODE_MAX ? WALK_COMPLETE : WALK_INCOMPLETE;
 }
 
-static void begin_in_full(const struct user_regs_struct *from, struct full_registers *ret)
+static void begin_in_full(const arch_registers *from, struct full_registers *ret)
 {
 	*ret = (struct full_registers){ .known = (1u << CFI_REGISTERS) - 1, .pc_is_exact = true };
-	ret->value[CFI_RBX] = from->rbx;
-	ret->value[CFI_FP] = from->rbp;
-	ret->value[CFI_R12] = from->r12;
-	ret->value[CFI_R13] = from->r13;
-	ret->value[CFI_R14] = from->r14;
-	ret->value[CFI_R15] = from->r15;
-	ret->value[CFI_SP] = from->rsp;
-	ret->value[CFI_RA] = from->rip;
+	registers_for_walk(from, ret->value);
 }
 
 // One step by three registers, for a frame without unwind information.
@@ -330,7 +323,8 @@ enum walk_end stack_walk(struct unwind_tables *tables, const struct stack_reader
 			 uint64_t *certain_ret)
 {
 	const struct walk walk = { tables, reader, thread };
-	struct walk_registers registers = { thread->registers->rip, thread->registers->rsp, thread->registers->rbp };
+	struct walk_registers registers = { registers_pc(thread->registers), registers_sp(thread->registers),
+					    registers_fp(thread->registers) };
 	bool exact = true, guessed = false;
 
 	*certain_ret = registers.sp;

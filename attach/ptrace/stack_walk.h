@@ -42,7 +42,7 @@ enum walk_end {
 };
 
 struct walked_thread {
-	const struct user_regs_struct *registers;
+	const arch_registers *registers;
 	struct memory_span stack; // from the stack pointer up, as far as it is copied
 	uint64_t stack_end;       // where the thread's stack is known to end; 0 = unknown
 };

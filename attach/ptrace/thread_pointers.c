@@ -17,7 +17,7 @@ struct hs_error *thread_pointers_list(const struct frozen_process *process, stru
 	if (!ret->items)
 		return &hs_error_no_memory;
 	for (size_t i = 0; i < process->count; i++)
-		ret->items[i] = process->threads[i].registers.fs_base;
+		ret->items[i] = registers_thread_pointer(&process->threads[i].registers);
 	qsort(ret->items, ret->count, sizeof(*ret->items), compare_words);
 	return NULL;
 }

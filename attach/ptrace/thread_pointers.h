@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread pointers (fs base) of a frozen process's threads, and which of them several threads have.
+// The thread pointers of a frozen process's threads, and which of them several threads have.
 #ifndef HEAPSNAP_ATTACH_PTRACE_THREAD_POINTERS_H
 #define HEAPSNAP_ATTACH_PTRACE_THREAD_POINTERS_H
 

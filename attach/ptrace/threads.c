@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/ptrace/threads.h"
 
-#include "attach/arch/arch.h"
+#include "attach/arch/syscall.h"
 #include "attach/guard/interrupt.h"
 #include "attach/guard/priority_boost.h"
 #include "attach/guard/standstill.h"
@@ -174,7 +174,7 @@ static struct hs_error *seize_new_threads(struct freezer *freezer)
 static struct hs_error *keep_from_forbidden_restart(struct frozen_thread *thread)
 {
 	static const uint64_t none[6];
-	struct user_regs_struct registers = thread->registers;
+	arch_registers registers = thread->registers;
 	struct seccomp_filters filters;
 	struct hs_error *error;
 	bool kills;
@@ -471,4 +471,4 @@ struct hs_error *threads_run_on(struct frozen_process *process, bool (*chosen)(c
 	return error ? hs_error_join(error, threads_thaw(process)) : NULL;
 }
 
-bool threads_rewind_syscall(struct user_regs_struct *registers) { return arch_rewind_syscall(registers); }
+bool threads_rewind_syscall(arch_registers *registers) { return arch_rewind_syscall(registers); }

@@ -3,20 +3,20 @@
 #ifndef HEAPSNAP_ATTACH_PTRACE_THREADS_H
 #define HEAPSNAP_ATTACH_PTRACE_THREADS_H
 
+#include "attach/arch/registers.h"
 #include "base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <sys/user.h>
 
 struct frozen_thread {
 	pid_t tid;
-	struct user_regs_struct registers; // as they were when it stopped; also what it will resume with
-	uint64_t signal_mask;   // of one that repeats a call; of others once threads_read_signal_mask was called
-	bool stands;            // collected: in the stop in which `registers` were read
-	bool registers_changed; // write `registers` back before it resumes
+	arch_registers registers; // as they were when it stopped; also what it will resume with
+	uint64_t signal_mask;     // of one that repeats a call; of others once threads_read_signal_mask was called
+	bool stands;              // collected: in the stop in which `registers` were read
+	bool registers_changed;   // write `registers` back before it resumes
 	bool repeats_call; // `registers` are set back to before a call that the stop has interrupted (repeat_call.h)
 	bool avoid_as_carrier; // a remote call takes another thread, if it can
 };
@@ -58,7 +58,8 @@ struct hs_error *threads_run_on(struct frozen_process *process, bool (*chosen)(c
 
 // Pure: rewinds an interrupted system call, as the kernel would before it returns to user mode, so that `registers` can
 // be set while the thread is elsewhere in the meantime: -ERESTARTSYS, -ERESTARTNOINTR, -ERESTARTNOHAND repeat the call,
-// -ERESTART_RESTARTBLOCK becomes restart_syscall(2). orig_rax becomes -1. Returns false when no call was interrupted.
-bool threads_rewind_syscall(struct user_regs_struct *registers);
+// -ERESTART_RESTARTBLOCK becomes restart_syscall(2). The number of the call is gone then. Returns false when no call
+// was interrupted.
+bool threads_rewind_syscall(arch_registers *registers);
 
 #endif

@@ -55,9 +55,9 @@ static struct hs_error *begin_look(struct search *search, struct frozen_process 
 // Its pc is in the image; or the recorder was interrupted by a signal, whose handler the thread is in now.
 static struct hs_error *is_inside(struct search *search, const struct frozen_thread *thread, bool *ret)
 {
-	const struct slot_facts *slot = slot_facts_find(&search->slots, thread->registers.fs_base);
+	const struct slot_facts *slot = slot_facts_find(&search->slots, registers_thread_pointer(&thread->registers));
 
-	*ret = ranges_hold(&search->image, 1, thread->registers.rip);
+	*ret = ranges_hold(&search->image, 1, registers_pc(&thread->registers));
 	if (*ret || !slot || !slot->guard || slot->in_original) // in the original function, or in the program
 		return NULL;
 	return inside_check(&search->inside, thread, ret);

@@ -245,7 +245,7 @@ static struct hs_error *check_stack(struct inside_search *search, const struct f
 
 struct hs_error *inside_check(struct inside_search *search, const struct frozen_thread *thread, bool *inside_ret)
 {
-	const struct slot_facts *slot = slot_facts_find(search->slots, thread->registers.fs_base);
+	const struct slot_facts *slot = slot_facts_find(search->slots, registers_thread_pointer(&thread->registers));
 	struct look look = { .span = stack_span_of(&thread->registers, search->reader.maps) };
 	const struct proc_map *map = proc_maps_find(search->reader.maps, look.span.low);
 	struct hs_error *error;
@@ -257,7 +257,7 @@ struct hs_error *inside_check(struct inside_search *search, const struct frozen_
 
 	*inside_ret = true;
 	search->was_cut = false;
-	if (ranges_hold(search->ranges, search->range_count, thread->registers.rip))
+	if (ranges_hold(search->ranges, search->range_count, registers_pc(&thread->registers)))
 		return NULL;
 	if (recall(search, thread->tid, slot, &look)) {
 		*inside_ret = false;

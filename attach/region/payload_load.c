@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/region/payload_load.h"
 
+#include "attach/arch/thread_pointer_code.h"
 #include "attach/guard/interrupt.h"
 #include "attach/hook/payload_image.h"
 #include "attach/process/memory_file.h"
 #include "attach/ptrace/memory_write.h"
-#include "attach/ptrace/thread_pointer_code.h"
 #include "attach/region/region_access.h"
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -65,7 +65,7 @@ struct hs_error *payload_code_build(const struct payload_layout *layout, const s
 	bytes = malloc(size);
 	if (!bytes)
 		return &hs_error_no_memory;
-	memset(bytes, 0xcc, size); // int3, should anything ever run into it
+	memset(bytes, HS_TRAP_BYTE, size); // should anything ever run into it
 	memcpy(bytes, payload_image, layout->code_size);
 	if (thread_pointer_code_is_allowed() && !thread_pointer_code_replace_in_image(bytes, layout->code_size)) {
 		free(bytes);

@@ -157,18 +157,18 @@ struct hs_error *look_at_returns(struct inside_search *search, const struct froz
 		if (look->interrupted < done) {
 			done = part.low;
 		} else {
-			struct user_regs_struct registers = thread->registers;
+			arch_registers registers = thread->registers;
 			struct stack_span span;
 
-			registers.rsp = look->returns_to[i++];
+			registers_set_sp(&registers, look->returns_to[i++]);
 			span = stack_span_of(&registers, search->reader.maps);
 			if (!span.is_proven && span.high - span.low > LOOK_KEPT_MAX)
 				span.high = span.low + LOOK_KEPT_MAX;
 			part = (struct part){ .low = span.low,
 					      .high = span.high,
 					      .is_own = slot && !slot->is_of_several &&
-							registers.rsp >= slot->stack_low &&
-							registers.rsp < slot->stack_high };
+							registers_sp(&registers) >= slot->stack_low &&
+							registers_sp(&registers) < slot->stack_high };
 		}
 		error = look_at_part(search, &part, look, ret);
 		*ret = *ret || look->returns == LOOK_STACKS_MAX;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/region/thread_layout.h"
 
+#include "attach/arch/thread_pointer_code.h"
 #include "attach/elf/libc_symbols.h"
 #include "attach/guard/interrupt.h"
 #include "attach/process/thread_ids.h"
-#include "attach/ptrace/thread_pointer_code.h"
 #include "attach/ptrace/thread_pointers.h"
 #include "attach/region/region_fill.h"
 #include "base/log.h"
@@ -25,9 +25,10 @@ static bool tid_offset_holds(uint64_t offset, const struct target_memory *memory
 		struct hs_error *error;
 		uint32_t tid = 0;
 
-		if (!thread->registers.fs_base)
+		if (!registers_thread_pointer(&thread->registers))
 			continue;
-		error = target_memory_read(memory, thread->registers.fs_base + offset, &tid, sizeof(tid));
+		error = target_memory_read(memory, registers_thread_pointer(&thread->registers) + offset, &tid,
+					   sizeof(tid));
 		if (!error && is_id_of(process, thread, tid))
 			return true;
 		hs_error_destroy(error);
@@ -50,12 +51,12 @@ static uint64_t search_tid_offset(uint64_t tcb_size, const struct target_memory 
 		struct hs_error *error;
 		uint64_t first;
 
-		if (!thread->registers.fs_base)
+		if (!registers_thread_pointer(&thread->registers))
 			continue; // not yet set up
-		error = target_memory_read(memory, thread->registers.fs_base, words, sizeof(words));
+		error = target_memory_read(memory, registers_thread_pointer(&thread->registers), words, sizeof(words));
 		hs_error_destroy(error);
 		memcpy(&first, words, sizeof(first));
-		if (error || first != thread->registers.fs_base)
+		if (error || first != registers_thread_pointer(&thread->registers))
 			continue; // not one of the libc's
 		for (unsigned j = 0; j < sizeof(words) / 4; j++)
 			if (!is_id_of(process, thread, words[j]))
@@ -100,8 +101,8 @@ static struct hs_error *refuse_shared(const struct frozen_process *process, size
 {
 	size_t other = one + 1;
 
-	while (other < process->count - 1 &&
-	       process->threads[other].registers.fs_base != process->threads[one].registers.fs_base)
+	while (other < process->count - 1 && registers_thread_pointer(&process->threads[other].registers) !=
+						     registers_thread_pointer(&process->threads[one].registers))
 		other++;
 	return hs_error_create(
 		HS_ERROR_REFUSED,
@@ -118,7 +119,7 @@ struct hs_error *thread_layout_check(const struct target_memory *memory, const s
 	if (error)
 		return error;
 	for (size_t i = 0; i < process->count && !error; i++) {
-		uint64_t pointer = process->threads[i].registers.fs_base;
+		uint64_t pointer = registers_thread_pointer(&process->threads[i].registers);
 
 		error = interrupt_check();
 		if (error)
@@ -150,8 +151,8 @@ void thread_layout_configure(const struct target_info *target, const struct proc
 		if (thread->tid != process->pid)
 			continue;
 		inside = thread_id_inside(process->pid, thread->tid);
-		if (has_control_block(memory, thread->registers.fs_base, modules->tcb_size))
-			config->main_thread_pointer = thread->registers.fs_base;
+		if (has_control_block(memory, registers_thread_pointer(&thread->registers), modules->tcb_size))
+			config->main_thread_pointer = registers_thread_pointer(&thread->registers);
 		config->main_tid = inside ? inside : (uint32_t)thread->tid;
 		config->main_stack_start = target->stack_start;
 		region_main_stack(maps, target->stack_limit, &config->main_stack_low, &config->main_stack_high);

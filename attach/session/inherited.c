@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/session/inherited.h"
 
-#include "attach/hook/island_code.h"
+#include "attach/arch/island_code.h"
 #include "attach/process/memory_file.h"
 #include "attach/region/region_access.h"
 #include "base/cleanup.h"
@@ -13,8 +13,6 @@
 
 bool inherited_hook(uint64_t address, const struct hook_island *island, struct hook_record *ret)
 {
-	uint32_t displacement = (uint32_t)(address + island->begin - (island->address + HS_JUMP_SIZE));
-
 	if (!hook_island_has_stub(island) || island->hook_index >= HS_HOOKS_MAX || island->kind >= HOOK_KIND_COUNT ||
 	    island->size != HS_JUMP_SIZE || island->begin < HS_ISLAND_STUB_OFFSET ||
 	    (island->kind == HOOK_exit_point ? island->begin != HS_ISLAND_TRAMPOLINE_OFFSET
@@ -32,8 +30,7 @@ bool inherited_hook(uint64_t address, const struct hook_island *island, struct h
 	};
 	memcpy(ret->old_bytes, island->old_bytes, sizeof(ret->old_bytes));
 	memcpy(ret->new_bytes, island->old_bytes, sizeof(ret->new_bytes));
-	ret->new_bytes[0] = 0xe9; // jmp rel32
-	memcpy(ret->new_bytes + 1, &displacement, sizeof(displacement));
+	jump_encode(ret->new_bytes, island->address, address + island->begin);
 	return true;
 }
 

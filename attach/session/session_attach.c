@@ -48,7 +48,7 @@ static void fill_config(const struct attach_plan *plan, const struct frozen_proc
 	thread_layout_configure(&plan->target, &plan->maps, &plan->modules, &plan->memory, process, config);
 }
 
-// rdtsc faults in a process that has it disabled (PR_SET_TSC).
+// The clock that the payload reads faults in a process that has it disabled (PR_SET_TSC).
 static struct hs_error *check_time_stamp_counter(struct remote_caller *caller)
 {
 	uint64_t scratch = remote_call_scratch(caller);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/symbols/sandbox_filter.h"
 
+#include "attach/arch/syscall_instruction.h"
+
 #include <errno.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -39,7 +40,7 @@ bool sandbox_filter_install(void)
 {
 	static const struct sock_filter head[] = {
 		LOAD(offsetof(struct seccomp_data, arch)),
-		IF_EQUAL(AUDIT_ARCH_X86_64, 1, 0), // the 32-bit table has other numbers
+		IF_EQUAL(ARCH_AUDIT, 1, 0), // the 32-bit table has other numbers
 		RETURN(SECCOMP_RET_KILL_PROCESS),
 		LOAD(offsetof(struct seccomp_data, nr)),
 		// Memory, but no code; PROT_EXEC is in the lower half of the third argument.

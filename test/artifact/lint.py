@@ -18,7 +18,7 @@ MAY_INCLUDE = {
     "inject/abi": [r"inject/abi/"],
     "unwind": [r"inject/freestanding\.h", r"unwind/"],
     "inject": [r"inject/", r"unwind/"],
-    "snapshot": [r"base/", r"inject/abi/", r"attach/(guard/(interrupt|standstill|tool_guard|work_lock)|process/(code_names|fault_reason|target)|ptrace/threads|region/(region_access|table_walk|thread_slots))\.h", r"snapshot/"],
+    "snapshot": [r"base/", r"inject/abi/", r"attach/(arch/[^/]+/syscall_instruction|guard/(interrupt|standstill|tool_guard|work_lock)|process/(code_names|fault_reason|target)|ptrace/threads|region/(region_access|table_walk|thread_slots))\.h", r"snapshot/"],
     "attach": [r"base/", r"inject/abi/", r"unwind/(cfi|cfi_entry|unwind_step|arch/.*)\.h", r"inject/arch/.*\.h", r"attach/"],
     "proto": [r"base/", r"snapshot/heap_profile\.h", r"proto/", r"profile\.pb-c\.h"],
     "lib": [r"base/", r"inject/abi/region\.h", r"attach/(guard/(interrupt|tool_guard)|process/target|hook/hook_addition|region/sampling_settings|session/(attached_list|check|session))\.h",
@@ -36,8 +36,8 @@ MAY_INCLUDE_SYSTEM = {
 }
 # A library has one door: who else wants something of it asks that file.
 ONE_DOOR = [
-    (r"sys/ptrace\.h|linux/ptrace\.h", ["attach/ptrace/ptrace_call.c"], "every request to a tracee is a typed function there"),
-    (r"Zydis/.*", ["attach/hook/instruction.h", "attach/hook/register_writes.c"], "decoding instructions is pure"),
+    (r"sys/ptrace\.h|linux/ptrace\.h|attach/arch/ptrace_registers\.h", ["attach/ptrace/ptrace_call.c", "attach/arch/x86_64/ptrace_registers.h"], "every request to a tracee is a typed function there"),
+    (r"Zydis/.*", ["attach/arch/x86_64/instruction.h", "attach/arch/x86_64/register_writes.c"], "decoding instructions is pure"),
     (r"libunwind.*", ["test/unwind/reference.c"], "it opens files and reads word by word; only tests compare with it"),
     (r"zlib\.h", ["proto/gzip_file.c"], "compression is one step of writing a file"),
     (r"protobuf-c/.*|.*\.pb-c\.h", ["proto/pprof/pprof_encoder.c"], "generated types stay out of the data model"),
@@ -191,6 +191,23 @@ def workplace_paths(tree):
             yield f"{path}:{number}: {text.strip()}"
 
 
+# What belongs to one architecture: registers, instructions, sets that ptrace names, ELF's names for it. Which files are not its own (arch/<name>/).
+GENERIC = re.compile(r"(attach|inject|unwind|snapshot)/(?!(.*/)?arch/[^/]+/).*\.(c|h)$")
+PROCESSOR = re.compile(r"\b(r[abcd]x|r[sd]i|r[sbi]p|e[abcd]x|e[sd]i|e[sbi]p|r(8|9|1[0-5])|orig_rax|[fg]s_base|eflags|rdtscp?|lfence|rdfsbase|endbr\w*|int3"
+                       r"|xsave\w*|XSAVE\w*|user_regs_struct|NT_X86_\w+|PTRACE_[GS]ETREGS|ARCH_[GS]ET_FS|0xe[89b]|0xcc|__x86_64\w*|__aarch64\w*"
+                       r"|EM_(X86_64|AARCH64)|R_(X86_64|AARCH64)_\w+|AUDIT_ARCH_\w+|arch/(x86_64|aarch64)/)(?!\w)")
+# Files that may, and why.
+PROCESSOR_EXCEPTIONS = {}
+
+
+def one_architecture(tree):
+    """What is said of one processor stands in arch/<name>/: the next architecture has the same file names there, and nothing else to change."""
+    for path, number, text in tree.lines(GENERIC):
+        match = PROCESSOR.search(text)
+        if match and path not in PROCESSOR_EXCEPTIONS:
+            yield f"{path}:{number}: {match[0]}: {text.strip()}"
+
+
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 LONG_FUNCTION = "int a(int b,\n      int c)\n{\n" + "\tb++;\n" * (FUNCTION_MAX + 1) + "}\n"
 # Each rule, and files that break it once and no other rule.
@@ -239,6 +256,17 @@ RULES = [
         {"test/a.py": "# SPDX-License-Identifier: Apache-2.0\nx = 1  # FIX" "ME\n"},
         {"inject/a.S": SPDX + "nop // X" "XX\n"},
     ]),
+    (one_architecture, [
+        {"attach/a.c": SPDX + "uint64_t pc = thread->registers.rip;\n"},
+        {"attach/hook/a.c": SPDX + "bytes[0] = 0xe9;\n"},
+        {"inject/a.h": SPDX + "// adds to rsp\n"},
+        {"unwind/a.c": SPDX + "#ifdef __x86_64__\n"},
+        {"snapshot/a.c": SPDX + "int arch = AUDIT_ARCH_X86_64;\n"},
+        {"attach/arch/a.h": SPDX + "struct user_regs_struct *registers;\n"},
+        {"attach/a.h": SPDX + "if (type == R_X86_64_JUMP_SLOT)\n"},
+        {"attach/a.c": SPDX + "NT_X86_XSTATE\n"},
+        {"inject/hook/a.c": SPDX + "block = frame->rax;\n"},
+    ]),
     (long_files, [
         {"base/a.c": SPDX + "int a;\n" * LINES_MAX},
         {"base/a.c": SPDX + f"// Longer than {LINES_MAX} lines:\n" + "int a;\n" * LINES_MAX},
@@ -269,6 +297,8 @@ GOOD = {
     "inject/arch/x86_64/processor.h": SPDX + '#include "inject/freestanding.h"\n', "inject/freestanding.h": SPDX + "#include <stdbool.h>\n",
     "inject/a.c": SPDX + '#include "inject/arch/processor.h"\n#include "inject/abi/a.h"\n',
     "attach/ptrace/ptrace_call.c": SPDX + '#include "inject/abi/a.h"\n#include <sys/ptrace.h>\n',
+    "attach/arch/x86_64/a.c": SPDX + "registers->rip -= 2; // 0xe9\n", "unwind/a.c": SPDX + "registers->sp = strip(0x0f);\n",
+    "test/unit/b.c": SPDX + "registers.rip = 1;\n",
     "attach/a.c": SPDX + '// mkstemp wants X' 'XXXXX\nconst char *path = "/proc/%d/ro' 'ot%s";\n',
     "proto/a.c": SPDX + '#include "snapshot/heap_profile.h"\n', "snapshot/heap_profile.h": SPDX,
     "test/unit/a.c": SPDX + '#include "unwind/cfi.h"\n#include <zlib.h>\n',

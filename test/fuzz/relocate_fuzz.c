@@ -3,9 +3,9 @@
 // bytes), size of the function (1); the rest is the code.
 #include "fuzz.h"
 
-#include "attach/hook/code_step.h"
-#include "attach/hook/island_code.h"
-#include "attach/hook/relocate.h"
+#include "attach/arch/code_step.h"
+#include "attach/arch/island_code.h"
+#include "attach/arch/relocate.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 // away, and nothing else.
 #include "attach/session/leftovers.h"
 
-#include "attach/arch/arch.h"
+#include "attach/arch/syscall.h"
 #include "attach/ptrace/memory_write.h"
 #include "attach/ptrace/remote_call.h"
 #include "check.h"

@@ -104,7 +104,7 @@ enum { XMM_OFFSET = 160, FEATURES_OFFSET = 512, SSE = 2 }; // of the XSAVE area 
 static size_t read_xstate(pid_t tid, uint8_t *xstate, size_t size)
 {
 	memset(xstate, 0, size);
-	must(ptrace_get_xstate(tid, xstate, &size));
+	must(ptrace_get_extended_state(tid, xstate, &size));
 	return size;
 }
 
@@ -133,7 +133,7 @@ static void test_extended_state(void)
 		changed[FEATURES_OFFSET] |= SSE;
 		if (i % 2 == 0) { // else it was not changed, and is not either
 			make_calls(&caller, program.pid, &memory);
-			must(ptrace_set_xstate(tid, changed, size));
+			must(ptrace_set_extended_state(tid, changed, size));
 			CHECK_EQUAL(read_xstate(tid, after, sizeof(after)), size);
 			CHECK(memcmp(after + XMM_OFFSET, before + XMM_OFFSET, 16 * sizeof(uint64_t) * 2) != 0);
 		}

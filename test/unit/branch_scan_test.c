@@ -2,7 +2,7 @@
 // Which bytes are taken for a branch into a range, and which instructions.
 #include "check.h"
 
-#include "attach/hook/branch_scan.h"
+#include "attach/arch/branch_scan.h"
 
 static void test_branch_scan(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Longer than 500 lines: tables of cases.
 // Where functions return, by their bytes: each case is a function, what is expected of it, and why.
+#include "attach/arch/relocate.h"
 #include "attach/hook/exit_points.h"
-#include "attach/hook/relocate.h"
 #include "check.h"
 
 #include <stdio.h>

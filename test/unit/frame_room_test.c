@@ -166,7 +166,7 @@ static void test_shared_block(void)
 static void test_left_frame(void)
 {
 	enum { PAGES = 64, FRAME_PAGE = 20, FIRST_TID = 0x40000001 };
-	static const struct xsave_layout layout = { .offset = { [2] = 576 }, .size = { [2] = 256 }, .total = 832 };
+	static const struct extended_layout layout = { .offset = { [2] = 576 }, .size = { [2] = 256 }, .total = 832 };
 	static uint8_t xstate[832];
 	static struct sigframe frame;
 	struct target_memory memory;
@@ -183,8 +183,8 @@ static void test_left_frame(void)
 		const struct frozen_process process = { .pid = FIRST_TID, .threads = &thread, .count = 1 };
 		const uint64_t words[4] = { (uint64_t)stack, (PAGES - 1) * PAGE, PAGE, PAGE };
 		const struct sigframe_request request = { .registers = &thread.registers,
-							  .xstate = xstate,
-							  .xstate_size = sizeof(xstate),
+							  .extended = xstate,
+							  .extended_size = sizeof(xstate),
 							  .layout = &layout,
 							  .top = (uint64_t)page + PAGE - 300,
 							  .restorer = 0x401000 };

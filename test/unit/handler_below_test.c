@@ -6,6 +6,7 @@ enum { CODE_SIZE = 0x8000 };
 
 #define PAYLOAD_CONFIG .code = CODE
 
+#include "inject/arch/handler_frame.h"
 #include "reentry_slot.h"
 
 #include <signal.h>

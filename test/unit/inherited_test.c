@@ -2,7 +2,7 @@
 // Code of ours in a process without a region: what counts as it, and what its islands say. The process is this one.
 #include "check.h"
 
-#include "attach/hook/island_code.h"
+#include "attach/arch/island_code.h"
 #include "attach/session/inherited.h"
 
 #include <stdlib.h>

@@ -38,7 +38,7 @@ static void put_return(uint8_t *code, uint8_t value)
 
 static void make_islands(void)
 {
-	// attach/hook/relocate.c
+	// attach/arch/x86_64/relocate.c
 	static const uint8_t stub[] = { 0x4c, 0x8d, 0x1d, 0xe9, 0xff, 0xff, 0xff, 0x41, 0xff, 0x23 };
 	uint8_t *code;
 

@@ -2,8 +2,8 @@
 // Where the payload will lie, and the content of its code memfd.
 #include "check.h"
 
+#include "attach/arch/thread_pointer_code.h"
 #include "attach/hook/payload_image.h"
-#include "attach/ptrace/thread_pointer_code.h"
 #include "attach/region/payload_load.h"
 
 #include <stdlib.h>

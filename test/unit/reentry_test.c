@@ -108,7 +108,7 @@ static void check_guard(int line, uint64_t *guard, unsigned distance, unsigned s
 // it was left by a longjmp.
 static void test_guard(void)
 {
-	static const unsigned distances[] = { 32, 48, 96, 208 }; // by the kind of entry (arch.h)
+	static const unsigned distances[] = { 32, 48, 96, 208 }; // by the kind of entry (entry_frame.h)
 	uint64_t *guard = stack + PLACE;
 
 	for (unsigned i = 0; i < sizeof(distances) / sizeof(distances[0]); i++) {

@@ -2,8 +2,8 @@
 // Which registers instructions change, and functions of this program with all that they call.
 #include "check.h"
 
+#include "attach/arch/register_writes.h"
 #include "attach/hook/register_change.h"
-#include "attach/hook/register_writes.h"
 
 #include <unistd.h>
 

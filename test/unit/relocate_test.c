@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each case shows its disassembly. Those of glibc 2.36 are the first instructions of Debian 12's libc.so.6.
-#include "attach/hook/code_step.h"
-#include "attach/hook/island_code.h"
-#include "attach/hook/relocate.h"
+#include "attach/arch/code_step.h"
+#include "attach/arch/island_code.h"
+#include "attach/arch/relocate.h"
 #include "check.h"
 
 #include <stdlib.h>

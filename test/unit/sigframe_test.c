@@ -24,7 +24,7 @@ enum {
 	FRAME_SIZE = 440,
 };
 
-static const struct xsave_layout layout = {
+static const struct extended_layout layout = {
 	.offset = { [2] = 576, [5] = 1088, [6] = 1152, [7] = 1664, [9] = 2688, [17] = 2752, [18] = 2816, [19] = 960 },
 	.size = { [2] = 256, [5] = 64, [6] = 512, [7] = 1024, [9] = 8, [17] = 64, [18] = 8192, [19] = 128 },
 	.total = 11008,
@@ -86,8 +86,8 @@ static void test_areas(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct sigframe_request request = { .registers = &registers,
 						    .signal_mask = 0x1122334455667788,
-						    .xstate = xstate,
-						    .xstate_size = sizeof(xstate),
+						    .extended = xstate,
+						    .extended_size = sizeof(xstate),
 						    .layout = &layout,
 						    .restorer = 0xabcdef,
 						    .top = 0x7ffeff83 };
@@ -147,8 +147,8 @@ static void test_bad(void)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct sigframe_request request = { .registers = &registers,
-						    .xstate = xstate,
-						    .xstate_size = cases[i].size,
+						    .extended = xstate,
+						    .extended_size = cases[i].size,
 						    .layout = &layout,
 						    .top = 0x7fff0000 };
 		struct hs_error *error;
@@ -170,8 +170,8 @@ static void test_find(void)
 
 	for (uint64_t top = low + 6000; top < low + sizeof(bytes); top += 1000) {
 		struct sigframe_request request = { .registers = &registers,
-						    .xstate = xstate,
-						    .xstate_size = 2696,
+						    .extended = xstate,
+						    .extended_size = 2696,
 						    .layout = &layout,
 						    .top = top,
 						    .restorer = 0x401000 };
@@ -230,7 +230,7 @@ static void test_returns_to(void)
 static void test_keys(void)
 {
 	static uint8_t xstate[11008];
-	const struct xsave_layout without = { .total = sizeof(xstate) };
+	const struct extended_layout without = { .total = sizeof(xstate) };
 
 	CHECK(sigframe_is_allowed(xstate, sizeof(xstate), &layout));
 	put_u64(xstate + layout.offset[9], 0x55555554); // the kernel's own

@@ -3,8 +3,8 @@
 // blocks, in this process's memory.
 #include "check.h"
 
+#include "attach/arch/thread_pointer_code.h"
 #include "attach/elf/libc_symbols.h"
-#include "attach/ptrace/thread_pointer_code.h"
 #include "attach/region/thread_layout.h"
 
 #include <stdlib.h>

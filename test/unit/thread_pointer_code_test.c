@@ -3,7 +3,7 @@
 // becomes it.
 #include "check.h"
 
-#include "attach/ptrace/thread_pointer_code.h"
+#include "attach/arch/thread_pointer_code.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/ptrace/threads.h"
 
-#include "attach/arch/arch.h"
+#include "attach/arch/syscall.h"
 #include "attach/process/kernel_workers.h"
 #include "attach/ptrace/carrier_thread.h"
 #include "attach/ptrace/gadgets.h"

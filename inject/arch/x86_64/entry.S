@@ -109,7 +109,7 @@ begin_\name:
 	movabs $FAST_PATH_STATE, %r11
 	cmpb $TRUST_CALLS, FAST_PATH_TRUST(%r11) // first: where all was recorded since attach, no hook is trusted
 	jne stub_\name
-	mov %fs:0, %r10 // may become RDFSBASE (attach/ptrace/thread_pointer_code.h)
+	mov %fs:0, %r10 // may become RDFSBASE (attach/arch/thread_pointer_code.h)
 	imul $CREDIT_FACTOR, %r10d, %eax
 	shr $CREDIT_SHIFT, %eax
 	and $CREDIT_MASK, %eax

@@ -12,6 +12,19 @@
 #define HS_SIGFRAME_FLOATING_POINT_OFFSET 232 // address of the floating-point state, which lies behind the frame
 #define HS_SIGFRAME_FIXED_SIZE            440 // without that state
 
+// More than any frame takes: AMX tiles fill 8 KiB of it.
+#define HS_SIGFRAME_MAX 16384
+
+// Where its siginfo lies, 128 bytes that sigreturn does not read.
+#define HS_SIGFRAME_INFO_OFFSET 312
+
+// How many bytes tell that it is a frame.
+#define HS_SIGFRAME_HEAD_SIZE (HS_SIGFRAME_PC_OFFSET + 32)
+
+// The handler's `ret` has popped the restorer's address: until sigreturn the frame begins so many bytes below the stack
+// pointer.
+#define HS_SIGFRAME_TAKEN 8
+
 #define HS_USER_CS 0x33 // __USER_CS, arch/x86/include/asm/segment.h
 
 // The same from the ucontext on, which call frame information counts from; and how far above the stack pointer that is

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Encodings: Intel SDM volume 2, "JMP", "Jcc" and table 2-7 (RIP-relative addressing).
-#include "attach/hook/instruction.h"
+#include "attach/arch/instruction.h"
 
 bool instruction_decode(const uint8_t *code, size_t size, uint64_t address, struct instruction *ret)
 {

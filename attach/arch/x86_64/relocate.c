@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/hook/relocate.h"
+#include "attach/arch/relocate.h"
 
-#include "attach/hook/instruction.h"
+#include "attach/arch/instruction.h"
 
 #include <string.h>
-
-// Furthest byte from the end of the covered bytes that a branch of 8 bits can start at and still lead into them.
-#define SHORT_BRANCH_REACH 130
 
 #define FUNCTION_ALIGNMENT 16
 
@@ -172,7 +169,7 @@ static enum hook_verdict check_references(const struct relocation_request *reque
 		if (!instruction_decode(code + offset, size - offset, start + offset, &instruction)) {
 			if (size - offset < ZYDIS_MAX_INSTRUCTION_LENGTH && !request->function_size)
 				break; // an instruction that goes on behind the known bytes
-			if (start + offset < request->address + result->covered + SHORT_BRANCH_REACH)
+			if (start + offset < request->address + result->covered + HS_SHORT_BRANCH_REACH)
 				return VERDICT_not_decodable;
 			offset++;
 			continue;

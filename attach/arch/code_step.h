@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an instruction does: where the program goes from it, and to the stack pointer.
-#ifndef HEAPSNAP_ATTACH_HOOK_CODE_STEP_H
-#define HEAPSNAP_ATTACH_HOOK_CODE_STEP_H
+#ifndef HEAPSNAP_ATTACH_ARCH_CODE_STEP_H
+#define HEAPSNAP_ATTACH_ARCH_CODE_STEP_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,14 +14,14 @@ enum code_flow {
 	FLOW_JUMP,
 	FLOW_CONDITION, // a jump or the next instruction
 	FLOW_RETURN,    // a plain one
-	FLOW_TRAP,      // int3: the next instruction follows, if a signal handler of the program comes back
+	FLOW_TRAP,      // a breakpoint: the next instruction follows, if a signal handler of the program comes back
 	FLOW_END,       // nothing follows: a trap at which the instruction pointer stays
 	FLOW_UNKNOWN,   // an interrupt, a far branch, a return that takes arguments off the stack
 };
 
 enum code_stack {
 	STACK_MOVES,     // by `stack_change` bytes
-	STACK_FROM_BASE, // it becomes rbp + stack_change
+	STACK_FROM_BASE, // it becomes the frame pointer + stack_change
 	STACK_ALIGNS,    // by up to `stack_change` bytes
 	STACK_UNKNOWN,
 };
@@ -30,8 +30,8 @@ enum code_stack {
 // pop, call or return.
 enum code_place {
 	PLACE_ELSEWHERE, // nowhere, or through another register
-	PLACE_BY_STACK,  // rsp + place, with the rsp before the instruction
-	PLACE_BY_BASE,   // rbp + place
+	PLACE_BY_STACK,  // stack pointer + place, as it is before the instruction
+	PLACE_BY_BASE,   // frame pointer + place
 };
 
 struct code_step {
@@ -40,14 +40,14 @@ struct code_step {
 	uint64_t target, slot; // of a call, jump or condition, as in struct code_branch
 	enum code_stack stack; // of all but calls and returns
 	int64_t stack_change;
-	bool sets_base;    // rbp becomes what rsp is
-	bool changes_base; // rbp becomes something else
+	bool sets_base;    // the frame pointer becomes what the stack pointer is
+	bool changes_base; // it becomes something else
 	bool movable;      // may run at another address
 	enum code_place place_from;
 	int64_t place, place_size; // bytes; size 1 where only the address is taken
 	bool place_is_indexed;     // by another register: they begin there or elsewhere
 	bool place_is_written;
-	bool calls_kernel; // syscall: what follows may be something else (rt_sigreturn)
+	bool calls_kernel; // a system call: what follows may be something else (rt_sigreturn)
 };
 
 // Pure.
@@ -64,7 +64,7 @@ struct code_branch {
 void hook_scan_branches(const uint8_t *code, size_t size, uint64_t address, bool first_only,
 			bool (*visit)(const struct code_branch *branch, void *context), void *context);
 
-// Pure: bytes at the start of a function that must stay there (endbr64), 0 or 4.
+// Pure: bytes at the start of a function that must stay there (a mark for indirect branches); 0 = none.
 size_t hook_landing_pad(const uint8_t *code, size_t size);
 
 #endif

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first instructions of a function, decoded and made movable, so that a jump can take their place.
-#ifndef HEAPSNAP_ATTACH_HOOK_RELOCATE_H
-#define HEAPSNAP_ATTACH_HOOK_RELOCATE_H
+#ifndef HEAPSNAP_ATTACH_ARCH_RELOCATE_H
+#define HEAPSNAP_ATTACH_ARCH_RELOCATE_H
 
+#include "attach/arch/jump.h"
 #include "inject/abi/payload_header.h"
 #include "inject/abi/records.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define HS_JUMP_SIZE 5 // bytes of jmp rel32
 
 // Instructions at one address.
 struct relocation_request {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/hook/code_step.h"
+#include "attach/arch/code_step.h"
 
-#include "attach/hook/instruction.h"
+#include "attach/arch/instruction.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One decoded instruction, for the files of this folder that look into one. They alone include Zydis. All is pure.
-#ifndef HEAPSNAP_ATTACH_HOOK_INSTRUCTION_H
-#define HEAPSNAP_ATTACH_HOOK_INSTRUCTION_H
+#ifndef HEAPSNAP_ATTACH_ARCH_INSTRUCTION_H
+#define HEAPSNAP_ATTACH_ARCH_INSTRUCTION_H
 
 #include <Zydis/Zydis.h>
 #include <stdbool.h>

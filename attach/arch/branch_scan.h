@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Branches that lead into bytes that are to be overwritten, from anywhere in a module: a compiler may have moved the
 // rarely run part of a function far away from it (".cold"), and a stripped file does not say where.
-#ifndef HEAPSNAP_ATTACH_HOOK_BRANCH_SCAN_H
-#define HEAPSNAP_ATTACH_HOOK_BRANCH_SCAN_H
+#ifndef HEAPSNAP_ATTACH_ARCH_BRANCH_SCAN_H
+#define HEAPSNAP_ATTACH_ARCH_BRANCH_SCAN_H
+
+#include "attach/arch/jump.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,12 +17,9 @@ struct branch_range {
 	bool hit;           // out
 };
 
-// Pure. Looks at every byte position for call rel32, jmp rel32, jcc rel32 and lea of 64 bits from rip, so that it needs
-// not know where instructions begin; bytes that only look like one that leads into a range count too.
+// Pure. Looks at every place where an instruction may begin for calls, jumps and addresses made from the pc; bytes that
+// only look like one that leads into a range count too.
 void branch_scan(const uint8_t *code, size_t size, uint64_t address, struct branch_range *ranges, size_t count);
-
-// Furthest that a branch of 8 bits may begin before what it leads to, or behind it, bytes.
-#define HS_SHORT_BRANCH_REACH 130u
 
 // Pure. Looks at the instructions from `code` on, short branches too: bytes that only look like one would be many.
 // Where no instruction is, the next byte may begin one.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The code of an island: stub and trampoline.
-#ifndef HEAPSNAP_ATTACH_HOOK_ISLAND_CODE_H
-#define HEAPSNAP_ATTACH_HOOK_ISLAND_CODE_H
+#ifndef HEAPSNAP_ATTACH_ARCH_ISLAND_CODE_H
+#define HEAPSNAP_ATTACH_ARCH_ISLAND_CODE_H
 
-#include "attach/hook/relocate.h"
+#include "attach/arch/relocate.h"
 
 // Pure: the code of one island, stub and trampoline, without an inline fast path. `entry` is the payload's entry.
 void hook_fill_island(uint64_t entry, uint32_t hook_index, enum hook_kind kind,

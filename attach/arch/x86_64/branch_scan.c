@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/hook/branch_scan.h"
+#include "attach/arch/branch_scan.h"
 
-#include "attach/hook/code_step.h"
+#include "attach/arch/code_step.h"
 
 #include <string.h>
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Layout: arch/x86/include/asm/sigframe.h, include/uapi/asm/{ucontext,sigcontext}.h; what sigreturn accepts:
+// restore_sigcontext in arch/x86/kernel/signal_64.c, check_xstate_in_sigframe in arch/x86/kernel/fpu/signal.c.
 #include "attach/arch/sigframe.h"
 
 #include <string.h>
@@ -112,7 +114,7 @@ static uint64_t read_u64(const uint8_t *bytes)
 }
 
 // The smallest area that holds every feature in `features`. 0 = the layout does not know one of them.
-static size_t area_size(uint64_t features, const struct xsave_layout *layout)
+static size_t area_size(uint64_t features, const struct extended_layout *layout)
 {
 	size_t size = XSAVE_MINIMUM;
 
@@ -132,7 +134,7 @@ static struct hs_error *bad_xstate(const char *what)
 	return hs_error_create(HS_ERROR_BAD_DATA, "the thread's extended state cannot be kept: %s", what);
 }
 
-bool sigframe_is_allowed(const uint8_t *xstate, size_t size, const struct xsave_layout *layout)
+bool sigframe_is_allowed(const uint8_t *xstate, size_t size, const struct extended_layout *layout)
 {
 	const uint32_t of_key_0 = 3; // access disabled, writing disabled
 	uint32_t pkru;
@@ -151,18 +153,18 @@ struct hs_error *sigframe_build(const struct sigframe_request *request, struct s
 	uint64_t features, fpstate, address;
 	size_t size, fpstate_offset;
 
-	if (request->xstate_size < XSAVE_MINIMUM)
+	if (request->extended_size < XSAVE_MINIMUM)
 		return bad_xstate("it is too short");
 	// Features in use, and the protection keys, whose initial value in the kernel is not the processor's: sigreturn
 	// resets what is left out. Features not in use (AMX) would need more room than the thread's state has in the
 	// kernel.
-	features = read_u64(request->xstate + XSAVE_LEGACY_SIZE) | XFEATURE_FP_SSE;
+	features = read_u64(request->extended + XSAVE_LEGACY_SIZE) | XFEATURE_FP_SSE;
 	if (request->layout->size[9] != 0)
-		features |= XFEATURE_PKRU & read_u64(request->xstate + XSAVE_SOFTWARE_OFFSET);
+		features |= XFEATURE_PKRU & read_u64(request->extended + XSAVE_SOFTWARE_OFFSET);
 	size = area_size(features, request->layout);
 	if (size == 0)
 		return bad_xstate("it has a feature that the processor does not describe");
-	if (size > request->xstate_size)
+	if (size > request->extended_size)
 		return bad_xstate("it is shorter than its features");
 	if (size + sizeof(magic2) + sizeof(struct signal_frame) + 2 * XSAVE_ALIGNMENT > sizeof(ret->bytes))
 		return bad_xstate("it is too large");
@@ -196,7 +198,7 @@ struct hs_error *sigframe_build(const struct sigframe_request *request, struct s
 	ret->size = fpstate_offset + size + sizeof(magic2);
 	memset(ret->bytes, 0, ret->size);
 	memcpy(ret->bytes, &frame, sizeof(frame));
-	memcpy(ret->bytes + fpstate_offset, request->xstate, size);
+	memcpy(ret->bytes + fpstate_offset, request->extended, size);
 	memcpy(ret->bytes + fpstate_offset + XSAVE_SOFTWARE_OFFSET, &software, sizeof(software));
 	memcpy(ret->bytes + fpstate_offset + size, &magic2, sizeof(magic2));
 	return NULL;

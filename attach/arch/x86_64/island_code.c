@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/hook/island_code.h"
+#include "attach/arch/island_code.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 // How the payload reads the thread pointer. As built it loads the word at %fs:0, which a libc keeps there; a thread
 // whose fs base is 0, or leads nowhere, would die of that. Where the kernel lets programs read the fs base itself, the
 // load becomes RDFSBASE, of the same length.
-#ifndef HEAPSNAP_ATTACH_PTRACE_THREAD_POINTER_CODE_H
-#define HEAPSNAP_ATTACH_PTRACE_THREAD_POINTER_CODE_H
+#ifndef HEAPSNAP_ATTACH_ARCH_THREAD_POINTER_CODE_H
+#define HEAPSNAP_ATTACH_ARCH_THREAD_POINTER_CODE_H
 
 #include <stdbool.h>
 #include <stddef.h>

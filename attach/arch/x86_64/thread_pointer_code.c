@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/ptrace/thread_pointer_code.h"
+#include "attach/arch/thread_pointer_code.h"
 
 #include "inject/abi/payload_header.h"
 

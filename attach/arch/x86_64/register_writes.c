@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attach/hook/register_writes.h"
+#include "attach/arch/register_writes.h"
 
 #include <Zydis/Zydis.h>
 

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// As of aarch64: SVC, RET; MOV X8, #139, SVC; MOV SP, X29, LDP, RET.
+#ifndef HEAPSNAP_ATTACH_ARCH_GADGET_SIZES_H
+#define HEAPSNAP_ATTACH_ARCH_GADGET_SIZES_H
+
+#define ARCH_ENTRY_CODE_SIZE        28
+#define ARCH_ENTRY_SIGRETURN_OFFSET 8
+#define ARCH_ENTRY_LEAVE_OFFSET     16
+
+#endif
