@@ -6,7 +6,7 @@ the table at the end. What the suite does with it stands in suite.py."""
 
 import os
 
-from harness import Target, Unharmed, check, check_equal, only_child, target_path, thread_ids, wait_until
+from harness import Target, Unharmed, check, check_equal, may_read_thread_pointers, only_child, target_path, thread_ids, wait_until
 from real_load import find
 
 
@@ -253,6 +253,8 @@ def lives(program, *asked):
 
 def foreign(how):
     def begin():
+        if how in ("nowhere", "none") and not may_read_thread_pointers():
+            raise Skipped("no FSGSBASE here")
         subject = Lives("foreign_threads", (f"start {how} 6 100", "300"), ("finish", "ok"))
         subject.attach_options = ["--allocator", "take_block=alloc(size)", "--allocator", "give_block=free"]
         return subject
