@@ -5,6 +5,7 @@
 
 enum { FIRST_BITS = 9 };
 
+// NOLINTNEXTLINE(misc-redundant-expression): the two are equal as it happens; the limit may become smaller
 _Static_assert(HASH_TABLE_MAX <= UINT32_C(1) << 30, "2^31 slots are the most that 32 bits of the hash can tell apart");
 
 struct hs_error *hash_table_reserve(struct hash_table *table)

@@ -16,7 +16,7 @@ struct memory_span {
 };
 
 // The registers that matter to a walk: their numbers in DWARF, and in a row.
-#define X(name, number) DWARF_##name = number,
+#define X(name, number) DWARF_##name = (number),
 enum { HS_CFI_REGISTERS(X) };
 #undef X
 #define X(name, number) CFI_##name,

@@ -81,7 +81,7 @@ static uint64_t *value_at(struct machine *machine, unsigned down)
 
 static enum step_result push_register(struct machine *machine, uint64_t dwarf_number, int64_t offset)
 {
-#define X(name, number) [CFI_##name] = number,
+#define X(name, number) [CFI_##name] = (number),
 	static const uint8_t dwarf_numbers[CFI_REGISTERS] = { HS_CFI_REGISTERS(X) };
 #undef X
 
