@@ -132,8 +132,6 @@ int main(int argc, char **argv)
 		start(idle, blocked ? 0 : 0xaa);
 	start(watch, 0xaa);
 	setrlimit(RLIMIT_STACK, &limit);
-	put("", 0);
-	read(STDIN_FILENO, NULL, 0); // both bound before, as binding takes stack
 	size = (size_t)((uintptr_t)&here - (end_of_stack() - STACK_LIMIT)) - OF_MAIN;
 	rest = alloca(size);
 	memset(rest, 0xaa, size);
