@@ -431,15 +431,15 @@ def cgroup():
             value = heapsnap("check", target.pid, "--json").json
             check_equal((value["limits"]["cgroup_version"], value["limits"]["cgroup"]), (version, 256 << 20), "the group's limit")
             check(value["memory"]["region_bytes"] <= 64 << 20, f"a quarter of what is left at most: {value['memory']}")
-            say(f"  control groups of version {version}")
+            say(f"  cgroups of version {version}")
             return
         except OSError as error:
-            say(f"  control groups of version {version}: {error}")
+            say(f"  cgroups of version {version}: {error}")
         finally:
             if target:
                 target.end()
             wait_until(lambda: removed(group), "the group can be removed")
-    say("  no control group with a memory limit can be made here: not tried")
+    say("  no cgroup with a memory limit can be made here: not tried")
 
 
 def namespaces():

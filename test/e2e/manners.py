@@ -309,7 +309,7 @@ def frozen(parent, control, on, off, says, settled_in, settled):
                     return
                 write(os.path.join(own, "cgroup.procs"), str(target.pid))
                 freeze()
-                words = f"process {target.pid} \\(surroundings\\) does not run, because its control group is frozen \\({re.escape(group)}/{says}\\): thaw it"
+                words = f"process {target.pid} \\(surroundings\\) does not run, because its cgroup is frozen \\({re.escape(group)}/{says}\\): thaw it"
                 before = Unharmed(target.pid)
                 check_refused(heapsnap("attach", target.pid), words)
                 result = heapsnap("check", target.pid)
