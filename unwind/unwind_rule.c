@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packs rows of call frame information into 64 bits, and executes the rarer kinds. Runs in hooks, on the target's
 // stacks: no calls out, reads inside spans only.
+#include "unwind/unwind_rule.h"
 #include "unwind/arch/signal_frame.h"
 #include "unwind/span_reader.h"
-#include "unwind/unwind_step.h"
 
 // Operations of the expressions that are known by sight (DWARF 5 §7.7.1).
 enum {

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "inject/arch/known_code.h"
-#include "unwind/unwind_step.h"
+#include "unwind/unwind_rule.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "inject/arch/handler_frame.h"
 #include "inject/walk/modules.h"
-#include "unwind/unwind_step.h"
+#include "unwind/unwind_rule.h"
 
 // The place of the outermost hook, or of the watched call.
 static uint64_t reentry_outer_place(const struct thread_slot *slot)

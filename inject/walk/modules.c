@@ -9,7 +9,7 @@
 #include "inject/walk/modules.h"
 
 #include "inject/arch/known_code.h"
-#include "unwind/unwind_step.h"
+#include "unwind/unwind_rule.h"
 
 static const struct module_record *find_module(uint64_t pc, uint32_t *index_ret)
 {

@@ -13,7 +13,7 @@
 #include "inject/table/record.h"
 #include "inject/table/stack_table.h"
 #include "inject/walk/modules.h"
-#include "unwind/unwind_step.h"
+#include "unwind/unwind_rule.h"
 
 // What a walk found, innermost frame first, in slot->fresh.
 struct walk {

@@ -12,22 +12,14 @@ import tempfile
 LINES_MAX = 500
 FUNCTION_MAX = 60
 
-# What a folder's files may include in quotes, as patterns of paths from the root. Data flows one way, so includes do too.
+# What a folder's files may include in quotes, as patterns of paths from the root, where an include root cannot say it: a header that is open to others brings
+# headers with it that are not. The rest is the build's (hs_room in CMakeLists.txt, artifact.rooms).
 MAY_INCLUDE = {
-    "base": [r"base/"],
     "inject/abi": [r"inject/abi/"],
-    "unwind": [r"inject/freestanding\.h", r"unwind/"],
-    "inject": [r"inject/", r"unwind/"],
     "snapshot": [r"base/", r"inject/abi/", r"attach/(arch/[^/]+/syscall_instruction|guard/(interrupt|standstill|tool_guard|work_lock)|process/(code_names|fault_reason|target)|ptrace/threads|region/(region_access|table_walk|thread_slots))\.h", r"snapshot/"],
-    "attach": [r"base/", r"inject/abi/", r"unwind/(cfi|cfi_entry|unwind_step|arch/.*)\.h", r"inject/arch/.*\.h", r"attach/"],
-    "proto": [r"base/", r"snapshot/heap_profile\.h", r"proto/", r"profile\.pb-c\.h"],
     "lib": [r"base/", r"inject/abi/region\.h", r"attach/(guard/(interrupt|tool_guard)|process/target|hook/hook_addition|region/sampling_settings|session/(attached_list|check|session))\.h",
             r"snapshot/(heap_profile|snapshot|profile/top_sites)\.h", r"proto/(gzip_file|pprof/pprof_encoder)\.h", r"lib/"],
-    "cli": [r"base/", r"inject/abi/limits\.h", r"lib/", r"cli/", r"commit\.h"],
 }
-# The payload's rooms, which are linked into one image, and those that each stands on.
-PAYLOAD_ROOMS = {"abi": [], "arch": ["abi"], "table": ["abi", "arch"], "sampling": ["abi", "arch", "table"], "walk": ["abi", "arch", "table"],
-                 "hook": ["abi", "arch", "table", "sampling", "walk"]}
 # The payload has no C library; of the compiler's own headers these are enough.
 MAY_INCLUDE_SYSTEM = {
     "inject/abi": [r"std(int|def)\.h"],
@@ -117,13 +109,11 @@ def folder_includes(tree):
                 yield f"{path}:{number}: {folder} may not include <{name}>"
 
 
-def payload_rooms(tree):
-    """Rooms that include each other in a circle are one room."""
+def upwards(tree):
+    """An include by a way upwards leaves the include root."""
     for path, number, quoted, name in tree.includes():
-        room = re.match(r"inject/(\w+)/", path)
-        other = re.match(r"inject/(\w+)/", tree.resolve(path, name)) if quoted and room else None
-        if other and other.group(1) != room.group(1) and other.group(1) not in PAYLOAD_ROOMS[room.group(1)]:
-            yield f"{path}:{number}: inject/{room.group(1)} does not stand on inject/{other.group(1)}"
+        if quoted and ".." in name.split("/") and not path.startswith("test/"):
+            yield f"{path}:{number}: {name} leads out of the include root"
 
 
 def one_door(tree):
@@ -213,25 +203,17 @@ LONG_FUNCTION = "int a(int b,\n      int c)\n{\n" + "\tb++;\n" * (FUNCTION_MAX +
 # Each rule, and files that break it once and no other rule.
 RULES = [
     (folder_includes, [
-        {"attach/a.c": SPDX + '#include "snapshot/b.h"\n', "snapshot/b.h": SPDX},
-        {"base/a.c": SPDX + '#include "attach/b.h"\n', "attach/b.h": SPDX},
-        {"proto/a.c": SPDX + '#include "snapshot/copy/table_check.h"\n', "snapshot/copy/table_check.h": SPDX},
-        {"snapshot/a.c": SPDX + '#include "unwind/cfi.h"\n', "unwind/cfi.h": SPDX},
         {"snapshot/a.c": SPDX + '#include "attach/ptrace/remote_call.h"\n', "attach/ptrace/remote_call.h": SPDX},
         {"lib/a.c": SPDX + '#include "attach/process/memory.h"\n', "attach/process/memory.h": SPDX},
-        {"cli/a.c": SPDX + '#include "attach/session/session.h"\n', "attach/session/session.h": SPDX},
-        {"lib/a.c": SPDX + '#include "cli/json.h"\n', "cli/json.h": SPDX},
-        {"inject/a.c": SPDX + '#include "base/error.h"\n', "base/error.h": SPDX},
+        {"lib/a.c": SPDX + '#include "snapshot/copy/table_check.h"\n', "snapshot/copy/table_check.h": SPDX},
         {"inject/a.c": SPDX + "#include <string.h>\n"},
-        {"inject/abi/a.h": SPDX + '#include "../freestanding.h"\n', "inject/freestanding.h": SPDX},
-        {"unwind/a.c": SPDX + '#include "inject/payload.h"\n', "inject/payload.h": SPDX},
+        {"unwind/a.c": SPDX + "#include <stdio.h>\n"},
+        {"inject/abi/a.h": SPDX + '#include "inject/freestanding.h"\n', "inject/freestanding.h": SPDX},
         {"inject/abi/a.h": SPDX + "#  include <stdbool.h>\n"},
     ]),
-    (payload_rooms, [
-        {"inject/table/a.c": SPDX + '#include "inject/sampling/b.h"\n', "inject/sampling/b.h": SPDX},
-        {"inject/sampling/a.c": SPDX + '#include "inject/hook/b.h"\n', "inject/hook/b.h": SPDX},
-        {"inject/walk/a.h": SPDX + '#include "inject/sampling/b.h"\n', "inject/sampling/b.h": SPDX},
-        {"inject/arch/x86_64/a.h": SPDX + '#include "inject/table/b.h"\n', "inject/table/b.h": SPDX},
+    (upwards, [
+        {"attach/guard/a.c": SPDX + '#include "../session/b.h"\n', "attach/session/b.h": SPDX},
+        {"base/a.h": SPDX + '#include "../../cli/b.h"\n'},
     ]),
     (one_door, [
         {"attach/a.c": SPDX + "#include <sys/ptrace.h>\n"},

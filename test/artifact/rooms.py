@@ -10,25 +10,31 @@ import tempfile
 # Each room stands on those before it.
 ROOMS = {"attach": ["arch", "guard", "process", "elf", "ptrace", "hook", "region", "session"], "snapshot": ["copy", "profile", "symbols"]}
 STANDS_ON = {"attach": {"base"}, "snapshot": {"base"} | {f"attach/{room}" for room in ROOMS["attach"]}}
+# The payload's rooms, and those that each stands on.
+PAYLOAD_GROUND = {"inject/abi", "inject/arch", "unwind", "unwind/arch"}
+PAYLOAD = {"entry": PAYLOAD_GROUND, "unwind": {"unwind", "unwind/arch"}, "table": PAYLOAD_GROUND | {"inject/table"},
+           "sampling": PAYLOAD_GROUND | {"inject/table", "inject/sampling"}, "walk": PAYLOAD_GROUND | {"inject/table", "inject/walk"},
+           "hook": PAYLOAD_GROUND | {"inject/table", "inject/sampling", "inject/walk", "inject/hook"}}
 
 
 def header_of(source, folder):
     if folder == "unwind": # its cfi.h is open to more
         return "unwind/unwind_rule.h"
+    if folder == "inject/abi": # its limits.h is open to more
+        return "inject/abi/region.h"
     if folder.endswith("/arch"): # its own headers and those of the chosen architecture are one folder (hs_link_place)
         return folder + "/" + sorted(name for _, _, names in os.walk(os.path.join(source, folder)) for name in names if name.endswith(".h"))[0]
     return folder + "/" + sorted(name for name in os.listdir(os.path.join(source, folder)) if name.endswith(".h"))[0]
 
 
-def finds(compiler, root, header, folder):
-    """Whether the preprocessor finds the header for a file that is compiled with this root alone."""
+def finds(compiler, root, headers, folder):
+    """Which of the headers the preprocessor finds for a file that is compiled with this root alone."""
     path = os.path.join(folder, "a.c")
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f'#if !__has_include("{header}")\n#error "forbidden"\n#endif\n')
-    run = subprocess.run([compiler, "-E", "-I", root, path], capture_output=True, text=True, check=False)
-    if run.returncode and "forbidden" not in run.stderr:
-        sys.exit(run.stderr)
-    return run.returncode == 0
+        for i, header in enumerate(headers):
+            file.write(f'#if __has_include("{header}")\nfound_{i}\n#endif\n')
+    run = subprocess.run([compiler, "-E", "-P", "-I", root, path], capture_output=True, text=True, check=True)
+    return {headers[int(word.split("_")[1])] for word in run.stdout.split()}
 
 
 def main():
@@ -40,24 +46,28 @@ def main():
     stand_on["hs_proto"] = {"base", "proto", "proto/pprof"}
     stand_on["hs_proto_pprof"] = {"base", "proto/pprof"}
     everywhere = {f"{hall}/{room}" for hall, rooms in ROOMS.items() for room in rooms} | {"proto/pprof"}
-    stand_on["hs_lib"] = {"base", "proto", "lib", "unwind/arch"} | everywhere
+    stand_on["hs_lib"] = {"base", "proto", "lib", "unwind/arch", "inject/abi"} | everywhere
     stand_on["heapsnap"] = {"base", "lib", "cli"}
     for hall, rooms in ROOMS.items():
         for room in rooms:
-            stand_on[f"hs_{hall}_{room}"].add("unwind/arch")
+            stand_on[f"hs_{hall}_{room}"] |= {"unwind/arch", "inject/abi"}
     for room in ["elf", "ptrace"]:
         stand_on["hs_attach_" + room].add("unwind")
-    places = ["base", "unwind", "unwind/arch", "proto", "lib", "cli"] + sorted(everywhere)
+    stand_on["hs_attach_ptrace"].add("inject/arch")
+    stand_on |= {f"hs_payload_{room}": allowed for room, allowed in PAYLOAD.items()}
+    payload_rooms = {f"inject/{room}" for room in PAYLOAD if room not in ("entry", "unwind")}
+    places = ["base", "unwind", "unwind/arch", "proto", "lib", "cli", "inject/abi", "inject/arch"] + sorted(everywhere | payload_rooms)
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="heapsnap-rooms-") as folder:
         for target, allowed in stand_on.items():
             root = os.path.join(build, "rooms", target)
-            for place in places:
-                found = finds(compiler, root, header_of(source, place), folder)
-                if found != (place in allowed):
-                    print(f"{target} {'finds' if found else 'does not find'} {place}")
+            headers = [header_of(source, place) for place in places]
+            found = finds(compiler, root, headers, folder)
+            for place, header in zip(places, headers):
+                if (header in found) != (place in allowed):
+                    print(f"{target} {'finds' if header in found else 'does not find'} {place}")
                     wrong += 1
-    for hall, rooms in ROOMS.items():
+    for hall, rooms in (ROOMS | {"inject": [place.split("/")[1] for place in places if place.startswith("inject/")]}).items():
         here = {name for name in os.listdir(os.path.join(source, hall)) if os.path.isdir(os.path.join(source, hall, name))}
         if here != set(rooms):
             print(f"the rooms of {hall} are {sorted(here)}, not {sorted(rooms)}")

@@ -4,7 +4,7 @@
 // first bytes are .eh_frame_hdr.
 #include "fuzz.h"
 
-#include "unwind/unwind_step.h"
+#include "unwind/unwind_rule.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Longer than 500 lines: tables of cases.
 // Packing of rows and execution of packed rules, on arrays.
-#include "unwind/unwind_step.h"
+#include "unwind/unwind_rule.h"
 
 #include "check.h"
 
