@@ -11,7 +11,7 @@ static void print_state(const struct options *options, const struct hs_status *p
 	case HS_STATE_DETACH_UNFINISHED:
 		console_print(
 			options,
-			"process %d goes on with the rest of an unfinished attach or detach in it, which does nothing: heapsnap detach %d\n",
+			"process %d goes on with leftovers of an unfinished attach or detach in it, which do nothing: heapsnap detach %d\n",
 			process->pid, process->pid);
 		break;
 	case HS_STATE_IDLE_HOOKS:

@@ -1,5 +1,6 @@
 # cmake -D SOURCE=... -D FILE=... -P version.cmake: writes the commit that the tree stands at into a header, which changes only where the commit does.
 # A source package without git has the commit in the file COMMIT.
+cmake_minimum_required(VERSION 3.25)
 set(commit unknown)
 find_program(GIT git)
 if(EXISTS ${SOURCE}/COMMIT)

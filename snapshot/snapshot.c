@@ -46,10 +46,11 @@ static struct hs_error *refuse_unfinished(const struct region_access *access)
 {
 	if (access->header.state == REGION_ATTACHED)
 		return NULL;
-	return hs_error_create(HS_ERROR_REFUSED,
-			       "process %d has the rest of an unfinished attach or detach; `heapsnap detach %d` clears "
-			       "it away",
-			       access->pid, access->pid);
+	return hs_error_create(
+		HS_ERROR_REFUSED,
+		"process %d has leftovers of an unfinished attach or detach; `heapsnap detach %d` clears "
+		"it away",
+		access->pid, access->pid);
 }
 
 // Slots of ended threads are given back only while all threads stand still: without that, a new thread could take one

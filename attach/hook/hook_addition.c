@@ -43,7 +43,7 @@ struct hs_error *hook_addition_parse(const char *text, struct hook_addition *ret
 	struct hs_error *error;
 
 	if (length == 0 || length >= sizeof(ret->name))
-		return hs_error_create(HS_ERROR_BAD_DATA, "an allocator is given as NAME=KIND, not as %s", text);
+		return hs_error_create(HS_ERROR_BAD_DATA, "--allocator expects NAME=KIND, got '%s'", text);
 	*ret = (struct hook_addition){ 0 };
 	memcpy(ret->name, text, length);
 	kind = strdup(sign + 1);

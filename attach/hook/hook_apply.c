@@ -80,7 +80,7 @@ struct hs_error *hook_apply(struct hook_record *hooks, size_t count, const struc
 			error = target_memory_read(memory, hooks[i].address, now, hooks[i].size);
 		if (!error && memcmp(now, hooks[i].old_bytes, hooks[i].size) != 0)
 			error = hs_error_create(HS_ERROR_REFUSED,
-						"the code of %s changed while it was looked at; try again",
+						"the code of %s changed while it was examined; try again",
 						hooks[i].name);
 		if (error)
 			return error;
@@ -259,7 +259,8 @@ struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct
 						    stopped_tid);
 		} else if (!error && memcmp(now, hooks[i].old_bytes, hooks[i].size) != 0 &&
 			   !is_of_file(&hooks[i], memory)) {
-			hs_verbose("0x%" PRIx64 " (%s) holds neither our bytes nor the old ones: left alone",
+			hs_verbose("0x%" PRIx64
+				   " (%s) holds neither the hook's bytes nor the original ones: left alone",
 				   hooks[i].address, hooks[i].name);
 			(*foreign_ret)++;
 			continue;
@@ -270,7 +271,7 @@ struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct
 		}
 		if (error)
 			errors = hs_error_join(errors,
-					       hs_error_prefix(error, "cannot take the hook of %s out", hooks[i].name));
+					       hs_error_prefix(error, "cannot remove the hook of %s", hooks[i].name));
 	}
 	return errors;
 }

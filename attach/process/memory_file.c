@@ -182,7 +182,7 @@ struct hs_error *memory_file_is_mapped_at(pid_t pid, uint64_t address, uint64_t 
 	if (error)
 		return error;
 	if (fstat(fd, &own) != 0)
-		return hs_error_system(errno, "cannot look at the memory file");
+		return hs_error_system(errno, "cannot examine the memory file");
 	*ret = map.start == address && map.end == address + size && map.inode == own.st_ino &&
 	       makedev(map.device_major, map.device_minor) == own.st_dev;
 	return NULL;

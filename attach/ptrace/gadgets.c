@@ -233,7 +233,7 @@ static struct hs_error *refuse_thread_at(const struct frozen_process *process, u
 		if (registers_pc(&process->threads[i].registers) - address < ARCH_ENTRY_CODE_SIZE)
 			return hs_error_create(
 				HS_ERROR_REFUSED,
-				"process %d stands at its entry point (only just started, or on its way back from a killed heapsnap): try again",
+				"process %d is at its entry point (only just started, or on its way back from a killed heapsnap): try again",
 				(int)process->pid);
 	return NULL;
 }

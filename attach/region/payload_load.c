@@ -279,7 +279,7 @@ static struct hs_error *map_region(struct remote_caller *caller, const struct pa
 
 	if (error && error->code == HS_ERROR_REMOTE && error->error_number == ENOMEM)
 		return hs_error_prefix(error,
-				       "the system does not promise %" PRIu64
+				       "the kernel does not commit %" PRIu64
 				       " MiB to the target (vm.overcommit_memory, vm.max_map_count, or a limit of its "
 				       "address space); ask for less with --max-memory",
 				       layout->region_size >> 20);

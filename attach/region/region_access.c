@@ -205,9 +205,9 @@ static struct hs_error *open_through_map_files(pid_t pid, const struct proc_map 
 			return NULL;
 	}
 	if (fd < 0 || !is_region_memory(fd, map))
-		return hs_error_create(HS_ERROR_BAD_DATA,
-				       "what process %d has mapped in the place of heapsnap's region is something else",
-				       pid);
+		return hs_error_create(
+			HS_ERROR_BAD_DATA,
+			"what process %d has mapped in the place of heapsnap's region is not that region", pid);
 	*fd_ret = HS_STEAL_FD(fd);
 	return NULL;
 }

@@ -46,7 +46,7 @@ static struct hs_error *region_state(pid_t pid, const struct proc_maps *maps, ui
 	return NULL;
 }
 
-static void warn_of_rest(const struct attach_plan *plan, const char *what, struct diagnostics *diagnostics)
+static void warn_of_leftovers(const struct attach_plan *plan, const char *what, struct diagnostics *diagnostics)
 {
 	diagnostics_add(diagnostics, CATEGORY_attached, DIAGNOSTIC_WARNING, "the next attach or detach clears it away",
 			"process %d has %s", (int)plan->target.pid, what);
@@ -67,11 +67,11 @@ static struct hs_error *judge_leftovers(struct attach_plan *plan, struct diagnos
 		return error;
 	plan->hooks_left = inherited_is_hooked(&inherited, &plan->memory);
 	if (plan->hooks_left)
-		warn_of_rest(plan,
-			     "hooks that do nothing, inherited from a parent that was attached when it was forked",
-			     diagnostics);
+		warn_of_leftovers(plan,
+				  "hooks that do nothing, inherited from a parent that was attached when it was forked",
+				  diagnostics);
 	else if (inherited.code_count > 0 || (!frozen && leftovers_exist(&plan->names, &plan->memory)))
-		warn_of_rest(plan, "the rest of an unfinished attach or detach", diagnostics);
+		warn_of_leftovers(plan, "leftovers of an unfinished attach or detach", diagnostics);
 	inherited_deinit(&inherited);
 	return NULL;
 }
@@ -91,7 +91,7 @@ static void judge_attached(struct attach_plan *plan, struct diagnostics *diagnos
 					pid, pid, pid);
 	} else if (!error && state != 0) {
 		plan->hooks_left = true;
-		warn_of_rest(plan, "the rest of an unfinished attach or detach", diagnostics);
+		warn_of_leftovers(plan, "leftovers of an unfinished attach or detach", diagnostics);
 	} else if (!error) {
 		error = judge_leftovers(plan, diagnostics);
 	}
@@ -232,7 +232,8 @@ static void judge_thread_count(const struct attach_plan *plan, struct diagnostic
 
 struct hs_error *attach_plan_again(struct attach_plan *plan, struct diagnostics *diagnostics)
 {
-	hs_verbose("the target's mappings changed while the attach was planned; planning again while it stands still");
+	hs_verbose(
+		"the target's mappings changed while the attach was planned; planning again with the process stopped");
 	hook_plan_deinit(&plan->hooks);
 	modules_deinit(&plan->modules);
 	proc_maps_deinit(&plan->maps);

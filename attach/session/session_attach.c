@@ -250,7 +250,7 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics
 	// they were cleared away: another heapsnap has been at work since, and was killed
 	if (!error && plan->hooks_left)
 		error = hs_error_create(HS_ERROR_REFUSED,
-					"process %d has the rest of an unfinished attach or detach; try again",
+					"process %d has leftovers of an unfinished attach or detach; try again",
 					(int)plan->target.pid);
 	if (!error) {
 		error = handler_return_check(&plan->hooks, &process, now, &plan->memory);
@@ -358,7 +358,7 @@ static struct hs_error *attach_in_tries(pid_t pid, const struct attach_options *
 		attach_plan_deinit(&plan);
 		if (!retry || try == HS_FREEZE_TRIES - 1)
 			break;
-		hs_verbose("%s; trying again", error ? error->message : "a thread stands in bytes to be patched");
+		hs_verbose("%s; trying again", error ? error->message : "a thread is executing bytes to be patched");
 		hs_error_destroy(error);
 		usleep(wait_us); // on a busy machine a thread may not run for long
 		wait_us = wait_us * 2 > LONGEST_WAIT_US ? LONGEST_WAIT_US : wait_us * 2;
@@ -371,7 +371,7 @@ static struct hs_error *attach_in_tries(pid_t pid, const struct attach_options *
 	}
 	return hs_error_create(
 		HS_ERROR_REFUSED,
-		"the only usable thread of process %d always stands where its allocator is to be patched; "
+		"the only usable thread of process %d is always at instructions of its allocator that are to be patched; "
 		"try again",
 		pid);
 }

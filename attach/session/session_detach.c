@@ -355,31 +355,31 @@ static struct hs_error *why_unfinished(pid_t pid, const struct detach_report *re
 	if (report->foreign_hooks > 0)
 		return hs_error_create(
 			HS_ERROR_REFUSED,
-			"process %d has the rest of an unfinished detach, or of an attached parent: somebody else has "
+			"process %d has leftovers of an unfinished detach, or of an attached parent: somebody else has "
 			"patched %zu of the places that heapsnap had patched; undo that, then try again",
 			pid, report->foreign_hooks);
 	if (report->threads_unseen)
 		return hs_error_create(
 			HS_ERROR_REFUSED,
-			"process %d has the rest of an unfinished attach or detach, or of an attached parent, and %zu "
+			"process %d has leftovers of an unfinished attach or detach, or of an attached parent, and %zu "
 			"of its threads have so much stack in use that not all of it was looked at yet; try again later",
 			pid, report->threads_unseen);
 	if (report->calls_lost)
 		return hs_error_create(
 			HS_ERROR_REFUSED,
-			"process %d has the rest of an unfinished detach: its coroutines have left so many allocations that "
+			"process %d has leftovers of an unfinished detach: its coroutines have left so many allocations that "
 			"nobody knows whether one goes back into the payload; its code stays mapped",
 			pid);
 	if (!report->finished && !report->threads_inside && report->calls_left)
 		return hs_error_create(
 			HS_ERROR_REFUSED,
-			"process %d has the rest of an unfinished detach, and %zu of its coroutines may still go back into "
+			"process %d has leftovers of an unfinished detach, and %zu of its coroutines may still go back into "
 			"it; try again later",
 			pid, report->calls_left);
 	if (!report->finished)
 		return hs_error_create(
 			HS_ERROR_REFUSED,
-			"process %d has the rest of an unfinished attach or detach, or of an attached parent, and %zu "
+			"process %d has leftovers of an unfinished attach or detach, or of an attached parent, and %zu "
 			"of its threads %s still inside it; try again later",
 			pid, report->threads_inside, report->threads_inside == 1 ? "is" : "are");
 	return NULL;
@@ -407,7 +407,7 @@ struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, uint64_t 
 	only_late = state.only_late;
 	if (!only_late)
 		hs_verbose(
-			"process %d has the rest of an unfinished attach or detach, or of an attached parent: clearing it away",
+			"process %d has leftovers of an unfinished attach or detach, or of an attached parent: clearing it away",
 			pid);
 	error = undo(&state, wait_ms, &report);
 	*stopped_ns_ret = report.stopped_all_ns;
@@ -421,7 +421,7 @@ struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, uint64_t 
 			       ? error
 			       : hs_error_prefix(
 					 error,
-					 "the rest of an unfinished attach or detach, or of an attached parent, cannot be "
+					 "leftovers of an unfinished attach or detach, or of an attached parent, cannot be "
 					 "cleared away");
 	return why_unfinished(pid, &report);
 }
@@ -467,7 +467,7 @@ static struct hs_error *detach_locked(pid_t pid, unsigned wait_ms, const struct 
 	}
 	ret->only_leftovers = !state.has_region;
 	if (ret->finished)
-		pass_fault_point("look whether all is as before");
+		pass_fault_point("verify the detach");
 	if (ret->finished && proc_maps_has_memory(pid))
 		detach_verify(&before, &state.names, state.hooks, state.hook_count, ret);
 	if (ret->finished && !proc_maps_has_memory(pid)) // what was looked at was no longer there

@@ -133,12 +133,12 @@ static struct hs_error *put_bloom_out_of_use(struct change *change)
 // Counters only once those who record count, too.
 static struct hs_error *put_bloom_in_use(struct change *change)
 {
-	struct hs_error *error = fault_point("mark the records that are counted");
+	struct hs_error *error = fault_point("mark the counted records");
 
 	if (!error)
 		error = bloom_mark_records(&change->region, &change->filter);
 	if (!error)
-		error = fault_point("put the filter in use");
+		error = fault_point("enable the Bloom filter");
 	if (!error)
 		error = use_bloom(change, true);
 	if (!error)
@@ -207,7 +207,7 @@ static struct hs_error *tell_threads(struct change *change)
 		error = region_write(&change->region, change->slots[i] + offsetof(struct thread_slot, interval), &none,
 				     sizeof(none));
 	if (!error)
-		error = fault_point("take the passes");
+		error = fault_point("take the sampling credits");
 	return error ? error
 		     : state_pages_take_credits(&change->region.memory, change->header.state_address,
 						change->stopped_tid);
@@ -261,7 +261,7 @@ static struct hs_error *open_attached(pid_t pid, struct region_access *region)
 	region_close(region);
 	return hs_error_create(
 		HS_ERROR_REFUSED,
-		"process %d has the rest of an unfinished attach or detach; `heapsnap detach %d` clears it away",
+		"process %d has leftovers of an unfinished attach or detach; `heapsnap detach %d` clears it away",
 		(int)pid, (int)pid);
 }
 

@@ -196,7 +196,7 @@ _Static_assert(offsetof(struct payload_state, bloom) == HS_PAGE_SIZE, "the filte
 _Static_assert(sizeof(struct payload_state) % HS_PAGE_SIZE == 0, "payload_state is whole pages");
 #define HS_STATE_SIZE sizeof(struct payload_state)
 
-// Where a thread's sampling credit is: an index into `passes`.
+// Where a thread's sampling credit is: an index into `credits`.
 static inline uint32_t sampling_credit_index(uint64_t thread_pointer)
 {
 	return (uint32_t)thread_pointer * HS_CREDIT_FACTOR >> 22;

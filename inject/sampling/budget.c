@@ -23,7 +23,7 @@ enum {
 // What a call costs that is not recorded, with the release of its block: the inline fast paths; and how much more when
 // it runs below a frame of ours. It cannot be measured where it happens without costing more than itself. test/bench
 // has seen 0.7 and 0.9 ns for a pair.
-enum { PASS_NS = 2, FRAME_NS = 10 };
+enum { UNRECORDED_NS = 2, FRAME_NS = 10 };
 
 // Before anything is measured.
 enum { FIRST_RECORD_NS = 500, FIRST_RELEASE_NS = 50 };
@@ -87,7 +87,7 @@ static uint64_t with_entry(uint64_t timed) { return timed + timed / 2; }
 static struct budget_costs costs_of(const struct thread_slot *slot)
 {
 	return (struct budget_costs){
-		.pass = ticks_of_ns(PASS_NS),
+		.unrecorded = ticks_of_ns(UNRECORDED_NS),
 		.frame = ticks_of_ns(FRAME_NS),
 		.record = with_entry(slot->record_ticks ? slot->record_ticks : ticks_of_ns(FIRST_RECORD_NS)),
 		.release = with_entry(slot->release_ticks ? slot->release_ticks : ticks_of_ns(FIRST_RELEASE_NS)),

@@ -25,10 +25,10 @@ struct budget_window {
 
 // Costs, ticks.
 struct budget_costs {
-	uint64_t pass;    // a call that is not recorded, with the release of its block
-	uint64_t frame;   // what it costs more in the C code
-	uint64_t record;  // a recording
-	uint64_t release; // a release that the filter does not exclude
+	uint64_t unrecorded; // a call that is not recorded, with the release of its block
+	uint64_t frame;      // what it costs more in the C code
+	uint64_t record;     // a recording
+	uint64_t release;    // a release that the filter does not exclude
 };
 
 struct budget_verdict {

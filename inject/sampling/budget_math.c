@@ -24,7 +24,7 @@ struct budget_verdict budget_judge(const struct budget_window *window, const str
 	uint64_t record = between(costs->record, 1, slow), release = between(costs->release, 0, slow);
 	uint64_t allowed = ticks * budget / 1000000,
 		 false_positives = between(window->false_positives, 0, limit) * release;
-	uint64_t fixed = calls * between(costs->pass, 1, slow) +
+	uint64_t fixed = calls * between(costs->unrecorded, 1, slow) +
 			 between(window->framed, 0, limit) * between(costs->frame, 0, slow) + false_positives +
 			 between(window->others, 0, limit);
 	uint64_t found = between(window->found, 0, limit) * release;

@@ -199,7 +199,7 @@ struct hs_error *ledger_build(const struct table_view *view, const struct aggreg
 			"libraries loaded since attach that could not be read, or the list was full: the most at one time",
 			header->modules_lost, true);
 	if (!error)
-		error = add(profile, "table_damaged", "references in the table that lead nowhere", view->damaged, true);
+		error = add(profile, "table_damaged", "dangling references in the table", view->damaged, true);
 	if (!error)
 		error = add(profile, "pending_reallocations", "live blocks that were being reallocated",
 			    aggregate->pending, false);

@@ -6,7 +6,7 @@ import os
 
 from harness import Target, Unharmed, attach, check, check_equal, detach, heapsnap, mappings, root, run_stopping, run_test, say, thread_ids
 
-STEP = "look whether all is as before"
+STEP = "verify the detach"
 PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH, ALL_CHILDREN = 0x4206, 0x4207, 17, 0x40000000
 CODE, TRACED = "code bytes restored", "not traced"
 CHECKS = [CODE, "no mapping of heapsnap left", "no descriptor of heapsnap left", TRACED, "threads and signal masks as before"]

@@ -260,7 +260,7 @@ def killed_in_container():
     before = Unharmed(pid)
     result = run_stopping("plan", kill_another, "attach", pid)
     check_equal(killed, ["attach unfinished"], "what was left meanwhile")
-    check_refused(result, "the rest of an unfinished attach or detach; try again")
+    check_refused(result, "leftovers of an unfinished attach or detach; try again")
     check_equal(attach_state(pid), "attach unfinished", "status")
     check(int(target.ask("count")) >= 0, "the target works")
     attach(pid)

@@ -8,7 +8,7 @@
 
 #define MS UINT64_C(2000000) // ticks, at 2 GHz
 
-static const struct budget_costs costs = { .pass = 10, .frame = 20, .record = 80, .release = 20 };
+static const struct budget_costs costs = { .unrecorded = 10, .frame = 20, .record = 80, .release = 20 };
 
 enum { EACH = 100 }; // a record and its release
 
@@ -30,7 +30,7 @@ static double cost_at(uint64_t interval, double calls_a_tick, double size)
 {
 	double recorded = interval == 1 ? 1 : size / (double)interval;
 
-	return 1e6 * calls_a_tick * ((double)costs.pass + recorded * EACH);
+	return 1e6 * calls_a_tick * ((double)costs.unrecorded + recorded * EACH);
 }
 
 static void test_steady_loads(void)
@@ -47,7 +47,7 @@ static void test_steady_loads(void)
 			if (interval == 1) {
 				CHECK(cost_at(1, rate, 64) <= budget * 1.001);
 			} else {
-				double passing = rate * (double)costs.pass * 1e6,
+				double passing = rate * (double)costs.unrecorded * 1e6,
 				       room = fmax(budget - passing, budget / 8.0);
 
 				CHECK(cost_at(1, rate, 64) > budget * 0.999); // all would have been too much

@@ -280,7 +280,7 @@ static const struct scenario {
 	{ "handlers within the inline fast path", interrupted, SAMPLING_interval, 16384 },
 	{ "handlers within the inline fast path, samples counted", interrupted, SAMPLING_words, 16384 },
 	{ "inline fast paths that handlers have left", left_by_handlers, SAMPLING_interval, 16384 },
-	{ "dumps that take the passes", credits_are_taken, SAMPLING_interval, 65536 },
+	{ "dumps that take the sampling credits", credits_are_taken, SAMPLING_interval, 65536 },
 	{ "a least interval that rises", floor_rises, SAMPLING_interval, 2048 },
 	{ "sizes in the interval's period", periodic, SAMPLING_interval, 65536 },
 	{ "blocks that grow", growing, SAMPLING_interval, 65536 },
