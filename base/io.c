@@ -11,13 +11,8 @@
 
 enum { FIRST_READ_BYTES = 16384 };
 
-struct hs_error *hs_read_file_at(int directory_fd, const char *path, size_t limit, char **text_ret, size_t *size_ret)
+struct hs_error *hs_read_fd(int fd, const char *name, size_t limit, char **text_ret, size_t *size_ret)
 {
-	HS_CLEANUP_CLOSE int fd = openat(directory_fd, path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return hs_error_system(errno, "cannot open %s", path);
-
 	HS_CLEANUP_FREE char *text = NULL;
 	size_t room = 0, size = 0;
 
@@ -34,17 +29,26 @@ struct hs_error *hs_read_file_at(int directory_fd, const char *path, size_t limi
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count < 0)
-			return hs_error_system(errno, "cannot read %s", path);
+			return hs_error_system(errno, "cannot read %s", name);
 		if (count == 0)
 			break;
 		size += (size_t)count;
 		if (size > limit)
-			return hs_error_create(HS_ERROR_BAD_DATA, "%s is longer than %zu bytes", path, limit);
+			return hs_error_create(HS_ERROR_BAD_DATA, "%s is longer than %zu bytes", name, limit);
 	}
 	text[size] = 0;
 	*text_ret = HS_STEAL_POINTER(text);
 	*size_ret = size;
 	return NULL;
+}
+
+struct hs_error *hs_read_file_at(int directory_fd, const char *path, size_t limit, char **text_ret, size_t *size_ret)
+{
+	HS_CLEANUP_CLOSE int fd = openat(directory_fd, path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return hs_error_system(errno, "cannot open %s", path);
+	return hs_read_fd(fd, path, limit, text_ret, size_ret);
 }
 
 struct hs_error *hs_read_file(const char *path, size_t limit, char **text_ret, size_t *size_ret)

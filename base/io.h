@@ -14,6 +14,8 @@
 struct hs_error *hs_read_file(const char *path, size_t limit, char **text_ret, size_t *size_ret) HS_MUST_CHECK;
 struct hs_error *hs_read_file_at(int directory_fd, const char *path, size_t limit, char **text_ret,
 				 size_t *size_ret) HS_MUST_CHECK;
+// The same of a descriptor, from where it stands; `name` is for messages.
+struct hs_error *hs_read_fd(int fd, const char *name, size_t limit, char **text_ret, size_t *size_ret) HS_MUST_CHECK;
 
 // Reads exactly `size` bytes at `offset`; HS_ERROR_BAD_DATA when the file ends before.
 struct hs_error *hs_pread_exact(int fd, void *buffer, size_t size, uint64_t offset) HS_MUST_CHECK;

@@ -3,25 +3,10 @@
 
 #include "cleanup.h"
 #include "io.h"
-#include "proc_file.h"
+#include "proc_stat.h"
 
 #include <dirent.h>
 #include <stdlib.h>
-#include <string.h>
-
-// include/linux/sched.h. Set by exit_signals (kernel/signal.c), before the thread gives up its memory and its
-// descriptors.
-#define PF_EXITING 0x4u
-
-bool hs_stat_lives(const char *stat)
-{
-	const char *name_end = strrchr(stat, ')');
-	unsigned flags;
-
-	if (!name_end || name_end[1] != ' ' || !name_end[2] || strchr("ZXx", name_end[2]))
-		return false;
-	return !hs_stat_flags(stat, &flags) || !(flags & PF_EXITING);
-}
 
 static bool lives(const char *path)
 {
@@ -34,7 +19,7 @@ static bool lives(const char *path)
 		hs_error_destroy(error);
 		return false;
 	}
-	return hs_stat_lives(text);
+	return proc_stat_lives(text);
 }
 
 pid_t hs_live_thread(pid_t pid)

@@ -4,7 +4,6 @@
 #include "base/io.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { PROC_FILE_LIMIT = 1 << 16 };
 
@@ -29,11 +28,4 @@ struct hs_error *hs_read_task_file(pid_t pid, pid_t tid, const char *file, char 
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, file);
 	return read_limited(path, text_ret, size_ret);
-}
-
-bool hs_stat_flags(const char *stat, unsigned *ret)
-{
-	const char *name_end = strrchr(stat, ')');
-
-	return name_end && sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %u", ret) == 1;
 }

@@ -5,7 +5,6 @@
 
 #include "error.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -14,9 +13,5 @@
 struct hs_error *hs_read_proc_file(pid_t pid, const char *file, char **text_ret, size_t *size_ret) HS_MUST_CHECK;
 struct hs_error *hs_read_task_file(pid_t pid, pid_t tid, const char *file, char **text_ret,
 				   size_t *size_ret) HS_MUST_CHECK;
-
-// Pure: the kernel's flags of a thread (PF_..., include/linux/sched.h), from the text of its stat file: field 9
-// (proc_pid_stat(5)). False = there is none.
-bool hs_stat_flags(const char *stat, unsigned *ret);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/proc_file.h"
+#include "base/proc_stat.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,13 +15,12 @@
 
 bool stat_is_of_kernel_worker(const char *text)
 {
-	const char *name = strchr(text, '(');
-	unsigned flags;
+	struct proc_stat stat;
 
-	if (!name || !hs_stat_flags(text, &flags))
+	if (!proc_stat_parse(text, &stat))
 		return false;
-	return ((flags & PF_IO_WORKER) && strncmp(name, "(iou-", 5) == 0) ||
-	       ((flags & PF_USER_WORKER) && strncmp(name, "(vhost-", 7) == 0);
+	return ((stat.flags & PF_IO_WORKER) && strncmp(stat.name, "iou-", 4) == 0) ||
+	       ((stat.flags & PF_USER_WORKER) && strncmp(stat.name, "vhost-", 6) == 0);
 }
 
 static bool read_is_worker(pid_t pid, pid_t tid, bool *known_ret)

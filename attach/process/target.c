@@ -6,11 +6,11 @@
 #include "base/live_thread.h"
 #include "base/proc_file.h"
 #include "base/proc_maps.h"
+#include "base/proc_stat.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@
 // moment later is read.
 enum { READ_TRIES = 20 };
 
-#define PF_KTHREAD 0x00200000u // include/linux/sched.h, field 9 of stat
+#define PF_KTHREAD 0x00200000u // include/linux/sched.h
 
 struct hs_error *target_parse_pid(const char *text, pid_t *ret)
 {
@@ -50,29 +50,22 @@ static void read_name(pid_t pid, char buffer[64])
 	buffer[strcspn(buffer, "\n")] = 0;
 }
 
-// /proc/PID/stat: "pid (comm) state ppid ..."; comm may hold anything, so the last parenthesis counts.
 static struct hs_error *read_stat(pid_t pid, struct target_info *info)
 {
 	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error;
-	unsigned flags;
-	char *open, *close;
+	struct hs_error *error = hs_read_proc_file(pid, "stat", &text, NULL);
+	struct proc_stat stat;
 
-	error = hs_read_proc_file(pid, "stat", &text, NULL);
 	if (error)
 		return error;
-	open = strchr(text, '(');
-	close = strrchr(text, ')');
-	// Fields 3 (state), 9 (flags), 20 (threads), 22 (start time), 28 (start of the stack); proc_pid_stat(5)
-	if (!open || !close || close < open ||
-	    sscanf(close + 1,
-		   " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %" SCNu32 " %*d %" SCNu64
-		   " %*u %*d %*u %*u %*u %" SCNu64,
-		   &info->state, &flags, &info->thread_count, &info->start_time, &info->stack_start) != 5)
+	if (!proc_stat_parse(text, &stat))
 		return hs_error_create(HS_ERROR_BAD_DATA, "cannot read /proc/%d/stat", (int)pid);
-	info->kernel_thread = flags & PF_KTHREAD;
-	*close = 0;
-	info->name = strdup(open + 1);
+	info->state = stat.state;
+	info->kernel_thread = stat.flags & PF_KTHREAD;
+	info->thread_count = stat.thread_count;
+	info->start_time = stat.start_time;
+	info->stack_start = stat.stack_start;
+	info->name = strndup(stat.name, stat.name_size);
 	return info->name ? NULL : &hs_error_no_memory;
 }
 

@@ -5,8 +5,8 @@
 #include "attach/process/target_access.h"
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/live_thread.h"
 #include "base/proc_file.h"
+#include "base/proc_stat.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -57,9 +57,9 @@ static char *read_of_thread(pid_t pid, pid_t tid, const char *file)
 char thread_state(pid_t pid, pid_t tid)
 {
 	HS_CLEANUP_FREE char *text = read_of_thread(pid, tid, "stat");
-	const char *after_name = text ? strrchr(text, ')') : NULL;
+	struct proc_stat stat;
 
-	return after_name && after_name[1] == ' ' ? after_name[2] : 'X';
+	return text && proc_stat_parse(text, &stat) ? stat.state : 'X';
 }
 
 bool thread_is_ending(pid_t pid, pid_t tid)
@@ -69,7 +69,7 @@ bool thread_is_ending(pid_t pid, pid_t tid)
 	const bool is_gone = error && (error->error_number == ENOENT || error->error_number == ESRCH);
 
 	hs_error_destroy(error);
-	return error ? is_gone : !hs_stat_lives(text);
+	return error ? is_gone : !proc_stat_lives(text);
 }
 
 bool thread_is_own_tracee(pid_t pid, pid_t tid)

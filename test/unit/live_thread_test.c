@@ -29,11 +29,6 @@ int main(void)
 	pthread_t thread;
 	siginfo_t info;
 
-	CHECK(hs_stat_lives("7 (a) S 1 7 1 0 -1 4194560 0"));
-	CHECK(!hs_stat_lives("7 (a) D 1 7 1 0 -1 4194564 0")); // PF_EXITING
-	CHECK(!hs_stat_lives("7 (a) S) Z 1 7 1 0 -1 4194560 0"));
-	CHECK(hs_stat_lives("7 (a) Z) S 1 7 1 0 -1 4194560 0"));
-	CHECK(!hs_stat_lives("7"));
 	CHECK_EQUAL(hs_live_thread(getpid()), getpid());
 	CHECK_EQUAL(hs_live_thread(2147483647), 2147483647);
 	CHECK_EQUAL(pipe(pipes), 0);

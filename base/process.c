@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/process.h"
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/proc_stat.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+enum { PROC_FILE_LIMIT = 1 << 16, FILE_NAME_SIZE = 96 };
+
+// `file` below `folder`; `name` is for messages.
+static struct hs_error *read_below(int folder, const char *file, const char *name, char **text_ret, size_t *size_ret)
+{
+	HS_CLEANUP_CLOSE int fd = openat(folder, file, O_RDONLY | O_CLOEXEC);
+	size_t size;
+
+	if (fd < 0)
+		return hs_error_system(errno, "cannot open %s", name);
+	return hs_read_fd(fd, name, PROC_FILE_LIMIT, text_ret, size_ret ? size_ret : &size);
+}
+
+struct hs_error *process_read_file(const struct process *process, const char *file, char **text_ret, size_t *size_ret)
+{
+	char name[FILE_NAME_SIZE];
+
+	snprintf(name, sizeof(name), "/proc/%d/%s", (int)process->pid, file);
+	return read_below(process->folder, file, name, text_ret, size_ret);
+}
+
+struct hs_error *process_read_live_file(const struct process *process, const char *file, char **text_ret,
+					size_t *size_ret)
+{
+	HS_CLEANUP_CLOSE int folder = process_live_folder(process);
+	char name[FILE_NAME_SIZE];
+
+	snprintf(name, sizeof(name), "/proc/%d/%s", (int)process->pid, file);
+	if (folder < 0)
+		return hs_error_system(errno, "cannot open %s", name);
+	return read_below(folder, file, name, text_ret, size_ret);
+}
+
+int process_openat_task(const struct process *process, pid_t tid, const char *file, int flags)
+{
+	char name[FILE_NAME_SIZE];
+
+	snprintf(name, sizeof(name), "task/%d/%s", (int)tid, file);
+	return openat(process->folder, name, flags | O_CLOEXEC);
+}
+
+struct hs_error *process_read_task_file(const struct process *process, pid_t tid, const char *file, char **text_ret,
+					size_t *size_ret)
+{
+	char below[FILE_NAME_SIZE], name[FILE_NAME_SIZE + 32];
+
+	snprintf(below, sizeof(below), "task/%d/%s", (int)tid, file);
+	snprintf(name, sizeof(name), "/proc/%d/%s", (int)process->pid, below);
+	return read_below(process->folder, below, name, text_ret, size_ret);
+}
+
+static struct hs_error *read_start_time(const struct process *process, uint64_t *ret)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error = process_read_file(process, "stat", &text, NULL);
+	struct proc_stat stat;
+
+	if (error)
+		return error;
+	if (!proc_stat_parse(text, &stat))
+		return hs_error_create(HS_ERROR_BAD_DATA, "cannot read /proc/%d/stat", (int)process->pid);
+	*ret = stat.start_time;
+	return NULL;
+}
+
+static bool is_about_absence(const struct hs_error *error)
+{
+	return error->error_number == ENOENT || error->error_number == ESRCH;
+}
+
+bool process_is_there(const struct process *process)
+{
+	uint64_t start_time;
+	struct hs_error *error = read_start_time(process, &start_time);
+	const bool is_there = !error || !is_about_absence(error);
+
+	hs_error_destroy(error);
+	return is_there;
+}
+
+struct hs_error *process_glance(pid_t pid, struct process *ret)
+{
+	struct hs_error *error;
+	char path[32];
+
+	*ret = PROCESS_CLOSED;
+	ret->pid = pid;
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	ret->folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	error = ret->folder < 0 ? hs_error_system(errno, "cannot open %s", path)
+				: read_start_time(ret, &ret->start_time);
+	if (!error)
+		return NULL;
+	process_close(ret);
+	if (!is_about_absence(error))
+		return error;
+	hs_error_destroy(error);
+	return hs_error_create(HS_ERROR_REFUSED, "there is no process %d: look up the id again", (int)pid);
+}
+
+// The number was looked up again for the pidfd. It stood for the same process, since the folder's was there before and
+// is there after: a process keeps its number as long as it has one.
+struct hs_error *process_hold(struct process *process)
+{
+	process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+	if (process->pidfd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+		return hs_error_system(errno, "cannot open a descriptor of process %d", (int)process->pid);
+	if (process_is_there(process))
+		return NULL;
+	if (process->pidfd >= 0)
+		close(process->pidfd);
+	process->pidfd = -1;
+	return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
+}
+
+struct hs_error *process_open(pid_t pid, struct process *ret)
+{
+	struct hs_error *error = process_glance(pid, ret);
+
+	if (error)
+		return error;
+	error = process_hold(ret);
+	if (error)
+		process_close(ret);
+	return error;
+}
+
+void process_close(struct process *process)
+{
+	if (process->folder >= 0)
+		close(process->folder);
+	if (process->pidfd >= 0)
+		close(process->pidfd);
+	process->folder = process->pidfd = -1;
+}
+
+static bool thread_lives(const struct process *process, pid_t tid)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error = process_read_task_file(process, tid, "stat", &text, NULL);
+
+	hs_error_destroy(error);
+	return !error && proc_stat_lives(text);
+}
+
+pid_t process_live_thread(const struct process *process)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error = process_read_file(process, "stat", &text, NULL);
+	pid_t found = process->pid;
+	struct thread_walk walk;
+
+	hs_error_destroy(error);
+	if ((!error && proc_stat_lives(text)) || !thread_walk_begin(process, &walk))
+		return process->pid;
+	for (pid_t tid; found == process->pid && (tid = thread_walk_next(&walk));)
+		if (tid != process->pid && thread_lives(process, tid))
+			found = tid;
+	thread_walk_end(&walk);
+	return found;
+}
+
+// Whether the folder, which was opened by a thread's id, is of a thread of the process: it says so, and the process,
+// whose number it says, was there afterwards.
+static bool is_folder_of_thread(const struct process *process, int folder)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error = read_below(folder, "status", "status", &text, NULL);
+	const char *line = error ? NULL : strstr(text, "\nTgid:\t");
+
+	hs_error_destroy(error);
+	return line && strtol(line + strlen("\nTgid:\t"), NULL, 10) == process->pid && process_is_there(process);
+}
+
+int process_thread_folder(const struct process *process, pid_t tid)
+{
+	char path[32];
+	int folder;
+
+	// task/TID has no map_files (tid_base_stuff in fs/proc/base.c).
+	snprintf(path, sizeof(path), "/proc/%d", (int)tid);
+	folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (folder >= 0 && !is_folder_of_thread(process, folder)) {
+		close(folder);
+		folder = -1;
+		errno = ESRCH;
+	}
+	return folder;
+}
+
+int process_live_folder(const struct process *process)
+{
+	const pid_t tid = process_live_thread(process);
+
+	return tid == process->pid ? fcntl(process->folder, F_DUPFD_CLOEXEC, 0) : process_thread_folder(process, tid);
+}
+
+int process_openat(const struct process *process, const char *file, int flags)
+{
+	HS_CLEANUP_CLOSE int folder = process_live_folder(process);
+
+	return folder < 0 ? -1 : openat(folder, file, flags | O_CLOEXEC);
+}
+
+bool thread_walk_begin(const struct process *process, struct thread_walk *ret)
+{
+	HS_CLEANUP_CLOSE int fd = openat(process->folder, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	ret->folder = fd < 0 ? NULL : fdopendir(fd);
+	if (!ret->folder)
+		return false;
+	fd = -1; // the stream's now
+	return true;
+}
+
+pid_t thread_walk_next(struct thread_walk *walk)
+{
+	for (struct dirent *entry; (entry = readdir(walk->folder));) {
+		const long tid = strtol(entry->d_name, NULL, 10); // 0 for . and ..
+
+		if (tid > 0)
+			return (pid_t)tid;
+	}
+	return 0;
+}
+
+void thread_walk_end(struct thread_walk *walk)
+{
+	closedir(walk->folder);
+	walk->folder = NULL;
+}
+
+bool process_auxv(const struct process *process, uint64_t type, uint64_t *ret)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	size_t size = 0;
+	struct hs_error *error = process_read_live_file(process, "auxv", &text, &size);
+
+	hs_error_destroy(error);
+	for (size_t i = 0; !error && i + sizeof(Elf64_auxv_t) <= size; i += sizeof(Elf64_auxv_t)) {
+		Elf64_auxv_t entry;
+
+		memcpy(&entry, text + i, sizeof(entry));
+		if (entry.a_type == type) {
+			*ret = entry.a_un.a_val;
+			return true;
+		}
+	}
+	return false;
+}

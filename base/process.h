@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process that the tool works on. A number may stand for another process a moment later; a descriptor of the folder
+// /proc/PID never does: once the process has been waited for, whatever is opened or read below it fails with ENOENT or
+// ESRCH (proc_pid_lookup and get_proc_task in fs/proc/base.c go by struct pid, which is not used again).
+#ifndef HEAPSNAP_BASE_PROCESS_H
+#define HEAPSNAP_BASE_PROCESS_H
+
+#include "base/error.h"
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct process {
+	pid_t pid;           // for messages, and for system calls that take nothing else
+	int folder;          // /proc/PID, O_PATH; -1 = closed
+	int pidfd;           // -1 = none: only glanced at, a thread's id, or the kernel has none (before Linux 5.3)
+	uint64_t start_time; // clock ticks since boot
+};
+
+#define PROCESS_CLOSED ((struct process){ .folder = -1, .pidfd = -1 })
+
+// Where a number becomes a process. HS_ERROR_REFUSED: there is none of that number, or /proc hides it.
+// process_glance is for those that are only looked at in passing; process_hold makes what was glanced at one that is
+// worked on, and says HS_ERROR_GONE where it has ended; process_open is both. The caller closes it after success.
+struct hs_error *process_glance(pid_t pid, struct process *ret) HS_MUST_CHECK;
+struct hs_error *process_hold(struct process *process) HS_MUST_CHECK;
+struct hs_error *process_open(pid_t pid, struct process *ret) HS_MUST_CHECK;
+void process_close(struct process *process);
+
+#define HS_CLEANUP_PROCESS __attribute__((cleanup(process_close)))
+
+// Whether it still has its number: it lives, or nobody has waited for it.
+bool process_is_there(const struct process *process);
+
+// The main thread of a process may end while others live on. It gives up its memory, then its files, which may take the
+// kernel seconds; then it is a zombie, and keeps its number and the folder /proc/PID; but the process's memory, files
+// and namespaces are shown only below the number of a thread that lives: /proc/TID is there for each of them, and the
+// same in all (proc(5) does not list these folders).
+// process_live_thread: the main thread as long as it lives, else another thread; the main thread again where none does.
+pid_t process_live_thread(const struct process *process);
+// The folder of a thread, and of that one, proven to be one of this process: O_PATH, owned by the caller. -1 with
+// errno.
+int process_thread_folder(const struct process *process, pid_t tid);
+int process_live_folder(const struct process *process);
+
+// Opens a file of the live folder. -1 with errno.
+int process_openat(const struct process *process, const char *file, int flags);
+
+// Reads a file of /proc/PID itself; of the live folder; of /proc/PID/task/TID. *text_ret is owned by the caller and has
+// a 0 byte after its bytes, which are counted in *size_ret unless that is NULL. HS_ERROR_BAD_DATA when the file is
+// longer than 64 KiB.
+struct hs_error *process_read_file(const struct process *process, const char *file, char **text_ret,
+				   size_t *size_ret) HS_MUST_CHECK;
+struct hs_error *process_read_live_file(const struct process *process, const char *file, char **text_ret,
+					size_t *size_ret) HS_MUST_CHECK;
+struct hs_error *process_read_task_file(const struct process *process, pid_t tid, const char *file, char **text_ret,
+					size_t *size_ret) HS_MUST_CHECK;
+
+// Opens a file of /proc/PID/task/TID, "." for the folder. -1 with errno.
+int process_openat_task(const struct process *process, pid_t tid, const char *file, int flags);
+
+// The threads of a process, one after the other: ids of those that were there at some moment of the walk. A process
+// that is gone has none; the walk then is not to be begun (false, with errno).
+struct thread_walk {
+	DIR *folder;
+};
+bool thread_walk_begin(const struct process *process, struct thread_walk *ret);
+pid_t thread_walk_next(struct thread_walk *walk); // 0 = that was all
+void thread_walk_end(struct thread_walk *walk);
+
+// A value of the auxiliary vector that the kernel gave the program (getauxval(3)): AT_... of <elf.h>. False: it has
+// none.
+bool process_auxv(const struct process *process, uint64_t type, uint64_t *ret);
+
+#endif
