@@ -20,8 +20,6 @@ IN_BACKQUOTES = re.compile(r"`([\w./*-]+\.(?:c|h|S|cc|py|md|proto|pml|lds|json))
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
 COLUMNS_MAX = 120
 OF_OTHERS = {"mm/mlock.c", "sys/ptrace.h"}  # of Linux, of the C library
-# Those that are still to be wrapped.
-DENSE = ["docs/adding-an-architecture.md"]
 
 
 def named_tests(text):
@@ -107,8 +105,7 @@ def main():
             text = file.read()
         name = os.path.relpath(path, root)
         bad += unknown_tests(name, text, tests) + unknown_files(name, text, files) + broken_links(name, text, files)
-        if name not in DENSE:
-            bad += long_lines(name, text)
+        bad += long_lines(name, text)
         if name == "docs/README.md":
             bad += not_in_index(text, [document for document in sorted(os.listdir(os.path.join(root, "docs")))
                                        if document.endswith(".md") and document != "README.md"])

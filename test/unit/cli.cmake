@@ -10,7 +10,6 @@ target_sources(detach_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c $
 hs_unit_test(dump_print_test hs_lib)
 target_sources(dump_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/json.c)
 
-find_program(HEAPSNAP_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 if(HEAPSNAP_PYTHON)
   add_test(NAME unit.json_check COMMAND ${HEAPSNAP_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/json_check.py $<TARGET_FILE:json_test>)
   set_tests_properties(unit.json_check PROPERTIES TIMEOUT 120 ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)

@@ -4,7 +4,6 @@ hs_unit_test(output_place_test hs_proto)
 hs_unit_test(pprof_encoder_test hs_proto)
 
 # By the bytes of the file and, when HEAPSNAP_PPROF names it in the environment, by the real pprof.
-find_program(HEAPSNAP_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 if(HEAPSNAP_PYTHON)
   add_test(NAME unit.pprof_encoder_check
     COMMAND ${HEAPSNAP_PYTHON} ${PROJECT_SOURCE_DIR}/test/e2e/pprof_encoder_check.py $<TARGET_FILE:pprof_encoder_test>)

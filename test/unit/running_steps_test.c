@@ -168,9 +168,9 @@ static void run_scenarios(unsigned schedules)
 
 // Each instruction is stepped through, and code that the address sanitizer has been at has many more.
 #ifdef __SANITIZE_ADDRESS__
-enum { SCHEDULES = 10 };
+enum { SCHEDULES = 6 };
 #else
-enum { SCHEDULES = 100 };
+enum { SCHEDULES = 30 };
 #endif
 
 int main(int argc, char **argv)
