@@ -37,4 +37,19 @@ static inline HS_MUST_CHECK struct hs_error *hs_array_result(const void *items)
 		hs_error_;                                                                                             \
 	})
 
+// How many of the first elements have a `member` of at most `value`. pre: they are sorted by it, the lowest first
+#define ARRAY_COUNT_UP_TO(items, count, member, value)                                                                 \
+	__extension__({                                                                                                \
+		size_t hs_low_ = 0, hs_high_ = (count);                                                                \
+		while (hs_low_ <                                                                                       \
+		       hs_high_) { /* elements before low are at most `value`, those from high on above it */          \
+			const size_t hs_middle_ = hs_low_ + (hs_high_ - hs_low_) / 2;                                  \
+			if ((items)[hs_middle_].member <= (value))                                                     \
+				hs_low_ = hs_middle_ + 1;                                                              \
+			else                                                                                           \
+				hs_high_ = hs_middle_;                                                                 \
+		}                                                                                                      \
+		hs_low_;                                                                                               \
+	})
+
 #endif

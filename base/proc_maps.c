@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/proc_maps.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/live_thread.h"
@@ -205,18 +206,9 @@ bool proc_maps_has_memory(pid_t pid)
 
 const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t address)
 {
-	size_t low = 0, high = maps->count;
+	const size_t below = ARRAY_COUNT_UP_TO(maps->items, maps->count, end, address);
 
-	// Invariant: items before `low` end at or below `address`, items from `high` on end above it.
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (maps->items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < maps->count && maps->items[low].start <= address ? &maps->items[low] : NULL;
+	return below < maps->count && maps->items[below].start <= address ? &maps->items[below] : NULL;
 }
 
 // The hole between two mappings is [floor, ceiling); narrows it by `gap` at a mapping and by [low, high) and

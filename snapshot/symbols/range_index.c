@@ -42,20 +42,11 @@ void range_index_sort(struct range_index *index)
 
 bool range_index_find(const struct range_index *index, uint64_t address, size_t *value_ret)
 {
-	size_t low = 0, high = index->count;
+	size_t begun = ARRAY_COUNT_UP_TO(index->items, index->count, low, address);
 
-	// Invariant: items before `low` begin at or below `address`, items from `high` on above it.
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (index->items[middle].low <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	while (low-- > 0 && index->items[low].highest_here > address) {
-		if (index->items[low].high > address) {
-			*value_ret = index->items[low].value;
+	while (begun-- > 0 && index->items[begun].highest_here > address) {
+		if (index->items[begun].high > address) {
+			*value_ret = index->items[begun].value;
 			return true;
 		}
 	}

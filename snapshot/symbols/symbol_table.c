@@ -65,22 +65,13 @@ static bool holds(const struct symbol *symbol, uint64_t address)
 
 const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t address)
 {
-	size_t low = 0, high = table->count;
+	const size_t begun = ARRAY_COUNT_UP_TO(table->items, table->count, address, address);
 
-	// Invariant: symbols before `low` begin at or below `address`, symbols from `high` on above it.
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (table->items[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (size_t i = low; i > 0 && low - i < ENCLOSED_LIMIT; i--) {
+	for (size_t i = begun; i > 0 && begun - i < ENCLOSED_LIMIT; i--) {
 		const struct symbol *symbol = &table->items[i - 1];
 
 		// One without a size ends where the next begins.
-		if ((symbol->size || i == low) && holds(symbol, address))
+		if ((symbol->size || i == begun) && holds(symbol, address))
 			return symbol;
 	}
 	return NULL;

@@ -60,9 +60,29 @@ static void test_overflow(void)
 	free(elements);
 }
 
+// Against counting one by one, with elements of equal value and every value between.
+static void test_count_up_to(void)
+{
+	enum { COUNT = 9 };
+	static const struct element sorted[COUNT] = { { { 0, 1 } },  { { 0, 3 } },  { { 0, 3 } },
+						      { { 0, 3 } },  { { 0, 4 } },  { { 0, 8 } },
+						      { { 0, 20 } }, { { 0, 20 } }, { { 0, UINT64_MAX } } };
+
+	for (size_t count = 0; count <= COUNT; count++)
+		for (uint64_t value = 0; value < 23; value++) {
+			size_t wanted = 0;
+
+			for (size_t i = 0; i < count; i++)
+				wanted += sorted[i].words[1] <= value;
+			CHECK_EQUAL(ARRAY_COUNT_UP_TO(sorted, count, words[1], value), wanted);
+		}
+	CHECK_EQUAL(ARRAY_COUNT_UP_TO(sorted, COUNT, words[1], UINT64_MAX), COUNT);
+}
+
 int main(void)
 {
 	test_grows();
+	test_count_up_to();
 	test_many_at_once();
 	test_overflow();
 	return CHECK_RESULT();
