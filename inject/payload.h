@@ -7,6 +7,7 @@
 
 #include "inject/abi/payload_header.h"
 #include "inject/abi/region.h"
+#include "inject/thread_state.h"
 
 #define HS_HIDDEN __attribute__((visibility("hidden")))
 
@@ -48,7 +49,7 @@ static inline uint32_t region_take_pages(uint32_t count)
 // Its key. Other threads' compare-and-swaps come to it at any time, also while it is the reader's own slot.
 static inline uint64_t slot_key(const struct thread_slot *slot)
 {
-	return __atomic_load_n(&slot->thread_pointer, __ATOMIC_RELAXED);
+	return __atomic_load_n(&slot->shared.thread_pointer, __ATOMIC_RELAXED);
 }
 
 static inline void count_up(uint64_t *counters, enum counter which, uint64_t by) { counters[which] += by; }

@@ -62,7 +62,7 @@ static bool slots_run_short(const struct table_copy *copy, size_t living)
 
 	table_view_init(copy->bytes, copy->size, &view);
 	for (uint32_t i = 0; i < HS_THREAD_SLOTS_ALL; i++) {
-		const struct thread_slot *slot = table_slot(&view, i);
+		const struct shared_slot *slot = table_slot(&view, i);
 
 		taken += slot && thread_key_is_taken(slot->thread_pointer);
 	}

@@ -303,7 +303,7 @@ static struct hs_error *copy_filled(struct loaded_payload *loaded)
 	const struct region_part parts[] = {
 		{ HS_OFFSET_MODULES, header->module_count * sizeof(struct module_record) },
 		{ HS_OFFSET_STRINGS, header->string_bytes },
-		{ HS_OFFSET_SLOTS + thread_slot_index(0) * sizeof(struct thread_slot), sizeof(uint64_t) }, // its key
+		{ HS_OFFSET_SLOTS + thread_slot_index(0) * HS_SLOT_STRIDE, sizeof(uint64_t) }, // its key
 		{ HS_OFFSET_PAGES, (header->next_page - header->first_page) * HS_PAGE_SIZE },
 		{ sizeof(header->magic), sizeof(*header) - sizeof(header->magic) },
 		{ 0, sizeof(header->magic) },

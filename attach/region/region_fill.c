@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <x86intrin.h>
 
 void region_main_stack(const struct proc_maps *maps, uint64_t stack_limit, uint64_t *low_ret, uint64_t *high_ret)
 {
@@ -128,6 +127,7 @@ void region_fill(struct region_header *header, void *context)
 	const struct payload_layout *layout = filling->layout;
 	struct module_record *modules = (struct module_record *)((uint8_t *)header + HS_OFFSET_MODULES);
 	struct stack_node *full;
+	struct shared_slot *nobodys;
 
 	header->abi_version = HS_ABI_VERSION;
 	header->state = REGION_ATTACHING;
@@ -143,10 +143,8 @@ void region_fill(struct region_header *header, void *context)
 							   filling->hooks->areas[i].pages * HS_PAGE_SIZE };
 	header->depth = filling->depth;
 	header->pid = (uint32_t)filling->target->pid;
-	header->program_start = filling->target->start_time;
 	header->max_pages = layout->region_size / HS_PAGE_SIZE;
 	header->first_page = HS_OFFSET_PAGES / HS_PAGE_SIZE;
-	header->attach_tsc = __rdtsc();
 	header->attach_wall_ns = hs_wall_ns();
 	header->attach_monotonic_ns = hs_monotonic_ns();
 	header->epoch = 1;
@@ -164,7 +162,7 @@ void region_fill(struct region_header *header, void *context)
 	full->frame = (uint64_t)HS_FRAME_CUT << HS_FRAME_MODULE_SHIFT | CUT_stack_table_full;
 	// Unused slots have the key 0, and so has a thread without a thread pointer, whose calls look here: no slot is
 	// to be its.
-	((struct thread_slot *)((uint8_t *)header + HS_OFFSET_SLOTS))[thread_slot_index(0)].thread_pointer =
-		HS_KEY_NOBODYS;
+	nobodys = (struct shared_slot *)((uint8_t *)header + HS_OFFSET_SLOTS + thread_slot_index(0) * HS_SLOT_STRIDE);
+	nobodys->thread_pointer = HS_KEY_NOBODYS;
 	header->magic = HS_REGION_MAGIC;
 }

@@ -9,7 +9,7 @@
 
 // All that is asked of a slot lies in its first bytes.
 struct slot_head {
-	uint8_t bytes[offsetof(struct thread_slot, random)];
+	uint8_t bytes[offsetof(struct shared_slot, left_guards)];
 };
 
 static int compare_facts(const void *left, const void *right)
@@ -21,7 +21,7 @@ static int compare_facts(const void *left, const void *right)
 
 static struct hs_error *read_left(const struct region_access *region, uint64_t slot, struct slot_facts *facts)
 {
-	return region_read(region, slot + offsetof(struct thread_slot, left_guards), facts->left, sizeof(facts->left));
+	return region_read(region, slot + offsetof(struct shared_slot, left_guards), facts->left, sizeof(facts->left));
 }
 
 static void add_nobodys(struct slot_facts_list *slots, const struct slot_facts *slot, uint64_t guard)
@@ -48,7 +48,7 @@ static struct hs_error *read_heads(const struct region_access *region, const uin
 	for (size_t i = 0; i < count; i++) {
 		union {
 			struct slot_head head;
-			struct thread_slot slot; // only its head is read
+			struct shared_slot slot; // only its head is read
 		} read;
 		struct hs_error *error = region_read(region, offsets[i], &read.head, sizeof(read.head));
 		struct slot_facts facts;

@@ -8,7 +8,7 @@
 
 #define RECENT_US (10 * UINT64_C(1000000))
 
-static void add(const struct region_header *header, const struct thread_slot *slot, uint64_t now,
+static void add(const struct region_header *header, const struct shared_slot *slot, uint64_t now,
 		struct thread_costs *costs)
 {
 	costs->frees += slot->counters[COUNTER_frees];
@@ -39,9 +39,9 @@ void thread_costs_read(const struct region_access *access, struct thread_costs *
 	};
 	hs_error_destroy(thread_slots_list(access, &offsets, &count));
 	for (size_t i = 0; i < count; i++) {
-		struct thread_slot slot;
+		struct shared_slot slot;
 		struct hs_error *error =
-			region_read(access, offsets[i], &slot, offsetof(struct thread_slot, cut_counters));
+			region_read(access, offsets[i], &slot, offsetof(struct shared_slot, cut_counters));
 
 		if (error)
 			hs_error_destroy(error);

@@ -29,7 +29,7 @@ struct hs_error *thread_slots_list(const struct region_access *access, uint64_t 
 		return error;
 	for (uint32_t i = 0; i < HS_THREAD_SLOTS; i++)
 		if (header->used_slots[i / 64] >> (i % 64) & 1)
-			offsets[count++] = HS_OFFSET_SLOTS + i * sizeof(struct thread_slot);
+			offsets[count++] = HS_OFFSET_SLOTS + i * HS_SLOT_STRIDE;
 	extra = header->extra_slot_count < HS_THREAD_EXTRA_SLOTS ? header->extra_slot_count : HS_THREAD_EXTRA_SLOTS;
 	pages = calloc(extra + 1u, sizeof(*pages));
 	if (!pages)
@@ -60,16 +60,16 @@ struct hs_error *thread_slots_release(const struct region_access *access, const 
 		return error;
 	error = thread_slots_list(access, &offsets, &count);
 	for (size_t i = 0; i < count && !error; i++) {
-		struct thread_slot slot;
+		struct shared_slot slot;
 
-		error = region_read(access, offsets[i], &slot, offsetof(struct thread_slot, pending_new));
+		error = region_read(access, offsets[i], &slot, offsetof(struct shared_slot, pending_new));
 		// A hook that is running, in a process that shares the memory without being one of the threads, keeps
 		// its slot.
 		if (error || !thread_key_is_taken(slot.thread_pointer) || slot.guard || slot.pending ||
 		    thread_pointers_users(&alive, thread_key_pointer(slot.thread_pointer)) >
 			    (slot.thread_pointer & HS_KEY_SHARED ? 1 : 0))
 			continue;
-		error = region_write(access, offsets[i] + offsetof(struct thread_slot, thread_pointer), &ended,
+		error = region_write(access, offsets[i] + offsetof(struct shared_slot, thread_pointer), &ended,
 				     sizeof(ended));
 	}
 	thread_pointers_deinit(&alive);

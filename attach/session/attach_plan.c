@@ -222,8 +222,8 @@ static void judge_thread_count(const struct attach_plan *plan, struct diagnostic
 	if (!plan->max_memory || plan->target.threads.count <= room)
 		return;
 	if (extra < HS_THREAD_EXTRA_SLOTS)
-		snprintf(remedy, sizeof(remedy), "give more --max-memory: %zu KiB for each thread",
-			 HS_THREAD_EXTRA_PART * sizeof(struct thread_slot) >> 10);
+		snprintf(remedy, sizeof(remedy), "give more --max-memory: %u KiB for each thread",
+			 HS_THREAD_EXTRA_PART * HS_SLOT_STRIDE >> 10);
 	diagnostics_add(diagnostics, CATEGORY_threads, DIAGNOSTIC_WARNING, remedy,
 			"process %d has %zu threads, and some %" PRIu32
 			" can be followed: what others allocate will be lost, and counted (lost_no_slot)",

@@ -17,7 +17,7 @@
 enum { SHARERS_WAIT_MS = 100 };
 
 // What a thread's slot takes at most.
-#define SLOT_BYTES (sizeof(struct thread_slot) - HS_PAGE_SIZE)
+#define SLOT_BYTES ((uint64_t)HS_SLOT_STRIDE - HS_PAGE_SIZE)
 
 void check_report_deinit(struct check_report *report)
 {

@@ -75,7 +75,7 @@ static struct hs_error *look_again(struct change *change)
 // The slots in use, and the reallocations that are under way in them.
 static struct hs_error *read_slots(struct change *change)
 {
-	struct thread_slot slot;
+	struct shared_slot slot;
 	struct hs_error *error = thread_slots_list(&change->region, &change->slots, &change->slot_count);
 
 	if (error)
@@ -85,7 +85,7 @@ static struct hs_error *read_slots(struct change *change)
 		return &hs_error_no_memory;
 	for (size_t i = 0; i < change->slot_count && !error; i++) {
 		error = region_read(&change->region, change->slots[i], &slot,
-				    offsetof(struct thread_slot, pending_new_address));
+				    offsetof(struct shared_slot, pending_new_address));
 		if (!error && slot.pending)
 			change->pending[change->pending_count++] =
 				(struct pending_record){ slot.pending_address, slot.pending };
@@ -204,7 +204,7 @@ static struct hs_error *tell_threads(struct change *change)
 	struct hs_error *error = fault_point("tell the threads");
 
 	for (size_t i = 0; i < change->slot_count && !error; i++)
-		error = region_write(&change->region, change->slots[i] + offsetof(struct thread_slot, interval), &none,
+		error = region_write(&change->region, change->slots[i] + offsetof(struct shared_slot, interval), &none,
 				     sizeof(none));
 	if (!error)
 		error = fault_point("take the sampling credits");

@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_INJECT_ABI_LIMITS_H
 #define HEAPSNAP_INJECT_ABI_LIMITS_H
 
-#define HS_ABI_VERSION 12u
+#define HS_ABI_VERSION 13 // also read by the assembler
 
 #define HS_PAGE_SIZE 4096u
 
@@ -29,7 +29,7 @@
 #define HS_THREAD_EXTRA_PART  4u // of the region's pages, what extra slots may take: one part in so many
 #define HS_THREAD_HISTORY_MAX (1u << 20)
 
-#define HS_RULE_CACHE_ENTRIES (1u << 16) // power of two
+#define HS_RULES_SIZE (1u << 20) // bytes, for the payload's cache of unwind rules
 // Powers of two. The first ones hold the nodes of a usual program, and touch few pages.
 #define HS_STACK_BUCKETS_FIRST  (1u << 14)
 #define HS_STACK_BUCKETS_SECOND (1u << 18)

@@ -126,10 +126,8 @@ _Static_assert(COUNTER_COUNT <= HS_COUNTER_SLOTS, "counter slots");
 // A thread that was seen, for ever.
 struct thread_record {
 	uint32_t tid; // the kernel's id in the target's own PID namespace; 0 = unknown
-	uint32_t reserved;
-	uint64_t first_seen; // ticks of the time-stamp counter
 };
-_Static_assert(sizeof(struct thread_record) == 16, "thread_record is 16 bytes");
+_Static_assert(sizeof(struct thread_record) == 4, "thread_record is 4 bytes");
 
 enum module_flags {
 	MODULE_IN_LINK_MAP = 1,  // the dynamic loader lists it, so its unloading will be seen
@@ -160,16 +158,13 @@ struct module_record {
 	uint32_t build_id_size; // bytes; 0 = none
 	uint32_t reserved;
 	uint64_t text_low, text_high; // [low, high): span of its executable segments
-	uint64_t phdr;                // address of its program headers; 0 = not in memory
-	uint32_t phdr_count;
-	uint32_t reserved2;
-	uint32_t seen;        // number of the last scan of the loader's list that found it (payload's own)
+	uint32_t seen;                // number of the last scan of the loader's list that found it (payload's own)
 	uint32_t search_page; // the tool's search table for a module whose file has none (no .eh_frame_hdr): number of
 			      // its first page in the region; 0 = none
 	uint32_t search_count; // pairs in it: signed 32-bit distances of {first pc, FDE} from cfi_low, ascending
-	uint32_t reserved3[5];
+	uint32_t reserved2[5];
 };
-_Static_assert(sizeof(struct module_record) == 192, "module_record is 192 bytes");
+_Static_assert(sizeof(struct module_record) == 176, "module_record is 176 bytes");
 
 enum hook_state {
 	HOOK_PLANNED = 0, // old and new bytes known, nothing written

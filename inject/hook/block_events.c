@@ -14,8 +14,8 @@ void totals_add_sampled(uint32_t stack, uint64_t size, struct choice choice)
 static void count_lost(struct thread_slot *slot, uint64_t size)
 {
 	slot->last_freed = 0; // the same address may come again
-	count_up(slot->counters, COUNTER_lost_region_full, 1);
-	count_up(slot->counters, COUNTER_lost_region_full_bytes, size);
+	count_up(slot->shared.counters, COUNTER_lost_region_full, 1);
+	count_up(slot->shared.counters, COUNTER_lost_region_full_bytes, size);
 }
 
 // When a block is born. Reading the time-stamp counter costs as much as all the rest of a recording, so where every
@@ -82,8 +82,8 @@ static uint32_t new_record(struct thread_slot *slot, uint64_t size, struct choic
 		totals_add(slot, stack, size);
 	else
 		totals_add_sampled(stack, size, choice);
-	count_up(slot->counters, COUNTER_allocations, 1);
-	count_up(slot->counters, COUNTER_allocated_bytes, size);
+	count_up(slot->shared.counters, COUNTER_allocations, 1);
+	count_up(slot->shared.counters, COUNTER_allocated_bytes, size);
 	return ref;
 }
 
@@ -114,7 +114,7 @@ static struct block_place room_for(struct thread_slot *slot, uint64_t address, u
 
 	if (HS_UNLIKELY(!live_table_covers(address))) {
 		slot->last_freed = 0;
-		count_up(slot->counters, COUNTER_lost_address_range, 1);
+		count_up(slot->shared.counters, COUNTER_lost_address_range, 1);
 		return room;
 	}
 	if (choice.interval != 1 && sample_table_has_room(address)) {
@@ -147,8 +147,8 @@ static void replace(struct thread_slot *slot, struct block_place place, uint64_t
 	if (!ref)
 		return;
 	record = region_ref(ref);
-	count_up(slot->counters, COUNTER_replaced, 1);
-	count_up(slot->counters, COUNTER_replaced_bytes, record->size);
+	count_up(slot->shared.counters, COUNTER_replaced, 1);
+	count_up(slot->shared.counters, COUNTER_replaced_bytes, record->size);
 	record_gone(slot, ref, address);
 }
 
@@ -225,7 +225,7 @@ void record_allocation(struct thread_slot *slot, uint64_t block, uint64_t size, 
 	bool timed;
 
 	if (HS_UNLIKELY(!block)) {
-		count_up(slot->counters, COUNTER_failed_allocations, 1);
+		count_up(slot->shared.counters, COUNTER_failed_allocations, 1);
 		return;
 	}
 	if (!choice.interval) {
@@ -287,21 +287,21 @@ static void unknown_free(struct thread_slot *slot, uint64_t block, uint64_t size
 	if (again || !region()->always_exact)
 		return;
 	slot->last_freed = mark;
-	count_up(slot->counters, COUNTER_unknown_frees, 1);
+	count_up(slot->shared.counters, COUNTER_unknown_frees, 1);
 	if (is_called_from_own_library(place, island))
-		count_up(slot->counters, COUNTER_unknown_frees_own, 1);
+		count_up(slot->shared.counters, COUNTER_unknown_frees_own, 1);
 	if (!size)
 		size = usable_size(slot, block, island);
 	if (!size)
 		return;
-	count_up(slot->counters, COUNTER_unknown_free_sizes, 1);
-	count_up(slot->counters, COUNTER_unknown_free_bytes, size);
+	count_up(slot->shared.counters, COUNTER_unknown_free_sizes, 1);
+	count_up(slot->shared.counters, COUNTER_unknown_free_bytes, size);
 }
 
 // A block that nobody has seen made goes: so it is when glibc gives back a thread's cache.
 static void look_for_end(struct thread_slot *slot, uint64_t place)
 {
-	if (slot->stack_high - place <= HS_START_FRAMES && unwind_is_thread_end(slot, place))
+	if (slot->shared.stack_high - place <= HS_START_FRAMES && unwind_is_thread_end(slot, place))
 		thread_slot_release(slot);
 }
 
@@ -340,7 +340,7 @@ void block_goes(uint64_t block, uint64_t size, const struct hook_island *island,
 		removal_note(block, ref);
 		ref = block_place_take(recorded_at, block);
 		slot->last_freed = block | (uint64_t)island->hook_index << 48;
-		count_up(slot->counters, COUNTER_frees, 1);
+		count_up(slot->shared.counters, COUNTER_frees, 1);
 		// A signal handler leaves the interrupted recorder's lists alone. Within an original the recorder runs
 		// again for this moment, and says so: to handlers, and to a tool that is to change nothing meanwhile.
 		if (HS_LIKELY(nesting == OUTERMOST)) {
@@ -353,9 +353,9 @@ void block_goes(uint64_t block, uint64_t size, const struct hook_island *island,
 	} else if (nesting == OUTERMOST) {
 		unknown_free(slot, block, size, island, place);
 	} else if (nesting == NESTED) {
-		count_up(slot->counters, COUNTER_nested, 1);
+		count_up(slot->shared.counters, COUNTER_nested, 1);
 	} else if (region()->always_exact) {
-		count_up(slot->counters, COUNTER_unknown_frees, 1);
+		count_up(slot->shared.counters, COUNTER_unknown_frees, 1);
 	}
 	if (HS_LIKELY(nesting == OUTERMOST)) {
 		slot->releases++;
@@ -376,14 +376,14 @@ void reallocation_begin(struct thread_slot *slot, uint64_t old_block, const stru
 	ret->old = is_recorded(ret->place) ? block_place_ref(ret->place, old_block) : 0;
 	ret->old_size = 0;
 	if (HS_LIKELY(ret->old != 0)) {
-		__atomic_store_n(&slot->pending_count, slot->pending_count + 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&slot->shared.pending_count, slot->shared.pending_count + 1, __ATOMIC_RELAXED);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		slot->pending_address = old_block;
-		slot->pending_new = 0;
-		__atomic_store_n(&slot->pending, ret->old, __ATOMIC_RELEASE);
+		slot->shared.pending_address = old_block;
+		slot->shared.pending_new = 0;
+		__atomic_store_n(&slot->shared.pending, ret->old, __ATOMIC_RELEASE);
 		ret->old = block_place_take(ret->place, old_block);
-		if (HS_UNLIKELY(ret->old != slot->pending)) // downsampling has come in between
-			__atomic_store_n(&slot->pending, ret->old, __ATOMIC_RELEASE);
+		if (HS_UNLIKELY(ret->old != slot->shared.pending)) // downsampling has come in between
+			__atomic_store_n(&slot->shared.pending, ret->old, __ATOMIC_RELEASE);
 	} else if (old_block && region()->always_exact) {
 		ret->old_size = usable_size(slot, old_block, island);
 	}
@@ -412,7 +412,7 @@ void reallocation_cancel(struct thread_slot *slot, const struct reallocation *re
 		is_back = put_back(slot, reallocation);
 		removal_note(reallocation->old_block, reallocation->old);
 	}
-	__atomic_store_n(&slot->pending, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->shared.pending, 0, __ATOMIC_RELEASE);
 	if (HS_UNLIKELY(reallocation->old && !is_back)) {
 		count_lost(slot, ((const struct block_record *)region_ref(reallocation->old))->size);
 		record_gone(slot, reallocation->old, reallocation->old_block);
@@ -421,7 +421,7 @@ void reallocation_cancel(struct thread_slot *slot, const struct reallocation *re
 
 static void count_old_block(struct thread_slot *slot, const struct reallocation *reallocation, bool gone)
 {
-	uint64_t *counters = slot->counters;
+	uint64_t *counters = slot->shared.counters;
 
 	if (reallocation->old) {
 		// realloc(block, 0) that returned NULL has freed the block.
@@ -452,8 +452,8 @@ void reallocation_finish(struct thread_slot *slot, const struct reallocation *re
 		if (room.kind != PLACE_none)
 			ref = new_record(slot, size, choice, frame);
 		if (ref) {
-			slot->pending_new_address = block;
-			__atomic_store_n(&slot->pending_new, ref, __ATOMIC_RELEASE);
+			slot->shared.pending_new_address = block;
+			__atomic_store_n(&slot->shared.pending_new, ref, __ATOMIC_RELEASE);
 			if (HS_UNLIKELY(!publish(slot, room, ref, block)))
 				ref = 0; // the old block is shown until `pending` is cleared
 		}
@@ -465,7 +465,7 @@ void reallocation_finish(struct thread_slot *slot, const struct reallocation *re
 	if (reallocation->old)
 		removal_note_moved(reallocation->old_block, reallocation->old, block ? block : reallocation->old_block,
 				   ref);
-	__atomic_store_n(&slot->pending, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&slot->pending_new, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->shared.pending, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->shared.pending_new, 0, __ATOMIC_RELEASE);
 	count_old_block(slot, reallocation, !block);
 }

@@ -87,7 +87,7 @@ static inline void reallocation_finish_if_own(struct thread_slot *slot, const st
 		return;
 	}
 	thread_slot_note_shared(slot);
-	__atomic_store_n(&slot->pending, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->shared.pending, 0, __ATOMIC_RELEASE);
 }
 
 #endif

@@ -17,12 +17,12 @@ static inline struct thread_slot *fast_path_enter_original(const struct entry_fr
 {
 	struct thread_slot *slot = thread_slot_at_hand();
 
-	if (HS_UNLIKELY(!slot || (slot->guard | (slot->interval ^ 1)) != 0))
+	if (HS_UNLIKELY(!slot || (slot->shared.guard | (slot->shared.interval ^ 1)) != 0))
 		return NULL;
 	slot->hook = island->hook_index;
-	slot->guard = reentry_place(frame); // in_original is 0 while there is no guard
+	slot->shared.guard = reentry_place(frame); // in_original is 0 while there is no guard
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	slot->in_original = 1; // a thread that records every allocation has no sampling credit to be suspended
+	slot->shared.in_original = 1; // a thread that records every allocation has no sampling credit to be suspended
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return slot;
 }
@@ -33,7 +33,7 @@ static inline bool fast_path_leave_original(struct thread_slot *slot)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (HS_UNLIKELY(!region_is_present()))
 		return false;
-	slot->in_original = 0;
+	slot->shared.in_original = 0;
 	return true;
 }
 
@@ -51,8 +51,9 @@ HS_ALWAYS_INLINE bool fast_path_record(struct thread_slot *slot, uint64_t block,
 	// A sample whose release was not seen may be in the other table, at this address; where `set` could not find
 	// the threads outside the payload, there are samples though releases do not exchange. Nor where a handler has
 	// taken this hook for left (reentry_comes_back).
-	if (HS_UNLIKELY((header->removals_exchange | header->samples_used | (slot->guard ^ reentry_place(frame))) ||
-			!block || !free_count || !slot->ticks_left))
+	if (HS_UNLIKELY(
+		    (header->removals_exchange | header->samples_used | (slot->shared.guard ^ reentry_place(frame))) ||
+		    !block || !free_count || !slot->ticks_left))
 		return false;
 	kept = unwind_kept(slot, frame);
 	if (HS_UNLIKELY(!kept))
@@ -67,9 +68,9 @@ HS_ALWAYS_INLINE bool fast_path_record(struct thread_slot *slot, uint64_t block,
 	slot->free_count = free_count - 1;
 	totals->bytes += size;
 	totals->objects++;
-	count_up(slot->counters, COUNTER_walk_reuses, 1);
-	count_up(slot->counters, COUNTER_allocations, 1);
-	count_up(slot->counters, COUNTER_allocated_bytes, size);
+	count_up(slot->shared.counters, COUNTER_walk_reuses, 1);
+	count_up(slot->shared.counters, COUNTER_allocations, 1);
+	count_up(slot->shared.counters, COUNTER_allocated_bytes, size);
 	record_fill(slot, region_ref(ref), size, (struct choice){ 1, 0 }, kept->node);
 	__atomic_store_n(place, entry, __ATOMIC_RELEASE);
 	return true;
@@ -84,9 +85,9 @@ static inline bool fast_path_release(uint64_t block, uint64_t call_return_slot, 
 	uint32_t *place;
 
 	// Where not every allocation is recorded, the table is not touched before the filter has been asked.
-	if (HS_UNLIKELY(!slot || slot->guard || __atomic_load_n(&header->removals, __ATOMIC_RELAXED)))
+	if (HS_UNLIKELY(!slot || slot->shared.guard || __atomic_load_n(&header->removals, __ATOMIC_RELAXED)))
 		return false;
-	slot->guard = call_return_slot;
+	slot->shared.guard = call_return_slot;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	free_count = slot->free_count;
 	if (HS_UNLIKELY(!live_table_find_fast(block, &place, &ref) || free_count == HS_FREE_KEPT)) {
@@ -95,7 +96,7 @@ static inline bool fast_path_release(uint64_t block, uint64_t call_return_slot, 
 	}
 	__atomic_store_n(place, 0, __ATOMIC_RELEASE);
 	slot->last_freed = block | (uint64_t)island->hook_index << 48;
-	count_up(slot->counters, COUNTER_frees, 1);
+	count_up(slot->shared.counters, COUNTER_frees, 1);
 	slot->free_records[free_count] = ref;
 	slot->free_count = free_count + 1;
 	__builtin_prefetch(region_ref(ref), 1);

@@ -106,7 +106,7 @@ struct hook_result hook_malloc(uint64_t size, uint64_t unused1, uint64_t unused2
 
 static struct hook_result left_to_operator(struct thread_slot *slot)
 {
-	count_up(slot->counters, COUNTER_left_to_operator, 1);
+	count_up(slot->shared.counters, COUNTER_left_to_operator, 1);
 	reentry_leave(slot);
 	return pass;
 }
@@ -263,7 +263,7 @@ static void finish(struct thread_slot *slot, const struct reallocation *realloca
 	if (!reallocation->old_block) {
 		record_if_own(slot, block, size, choice, frame);
 	} else if (failed) {
-		count_up(slot->counters, COUNTER_failed_allocations, 1);
+		count_up(slot->shared.counters, COUNTER_failed_allocations, 1);
 		reallocation_cancel(slot, reallocation);
 	} else {
 		reallocation_finish_if_own(slot, reallocation, block, size, choice, frame);

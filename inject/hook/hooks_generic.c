@@ -73,7 +73,7 @@ static uint64_t new_block(const struct call_frame *frame)
 // The companion failed: the original has not run yet, and does so without a frame of ours.
 static bool leave_to_operator(struct thread_slot *slot)
 {
-	count_up(slot->counters, COUNTER_left_to_operator, 1);
+	count_up(slot->shared.counters, COUNTER_left_to_operator, 1);
 	reentry_leave(slot);
 	return false;
 }
@@ -135,7 +135,7 @@ static void release_many(const struct call_frame *frame, uint64_t block)
 		struct thread_slot *slot = thread_slot_current();
 
 		if (slot)
-			count_up(slot->counters, COUNTER_whole_frees, 1);
+			count_up(slot->shared.counters, COUNTER_whole_frees, 1);
 		return;
 	}
 	while (block) {
@@ -185,7 +185,7 @@ bool hook_reallocate(struct call_frame *frame)
 		record_if_own(slot, block, size, sampling_choose(slot, size), &frame->entry);
 	} else if (!block && !(layout->flags & HS_LAYOUT_FREES) &&
 		   (layout->where ? (int32_t)frame->result[0] != 0 : !asks_for_nothing(frame))) {
-		count_up(slot->counters, COUNTER_failed_allocations, 1);
+		count_up(slot->shared.counters, COUNTER_failed_allocations, 1);
 		reallocation_cancel(slot, &reallocation);
 	} else {
 		reallocation_finish_if_own(slot, &reallocation, block, size, sampling_choose(slot, size),

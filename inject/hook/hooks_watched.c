@@ -60,7 +60,7 @@ void hook_exit_point(struct call_frame *frame)
 	} else {
 		return;
 	}
-	if (choice.interval == 1 && slot->interval == 1 && fast_path_record(slot, block, size, &frame->entry)) {
+	if (choice.interval == 1 && slot->shared.interval == 1 && fast_path_record(slot, block, size, &frame->entry)) {
 		reentry_leave(slot);
 		return;
 	}

@@ -9,7 +9,7 @@
 // The place of the outermost hook, or of the watched call.
 static uint64_t reentry_outer_place(const struct thread_slot *slot)
 {
-	return slot->guard == HS_GUARD_WATCHES ? slot->watched_return_slot : slot->guard;
+	return slot->shared.guard == HS_GUARD_WATCHES ? slot->watched_return_slot : slot->shared.guard;
 }
 
 // Whether a call amid the one at `outer` is on another stack: a handler's, or a coroutine's.
@@ -47,7 +47,7 @@ enum meeting {
 static enum meeting reentry_meets(const struct thread_slot *slot, const struct entry_frame *entry, uint64_t place)
 {
 	uint64_t low = reentry_place(entry);
-	struct memory_span stack = { (const uint8_t *)low, low, slot->stack_high - low };
+	struct memory_span stack = { (const uint8_t *)low, low, slot->shared.stack_high - low };
 	struct walk_registers registers = { entry->return_address, low + 8, entry->fp };
 	bool exact = false;
 
@@ -70,11 +70,11 @@ static enum meeting reentry_meets(const struct thread_slot *slot, const struct e
 static void reentry_stop_awaiting(struct thread_slot *slot)
 {
 	slot->awaits = 0;
-	slot->in_original = 0;
-	slot->guard = 0;
-	if (slot->interval != 1)
+	slot->shared.in_original = 0;
+	slot->shared.guard = 0;
+	if (slot->shared.interval != 1)
 		credit_resume(slot);
-	count_up(slot->counters, COUNTER_abandoned, 1);
+	count_up(slot->shared.counters, COUNTER_abandoned, 1);
 }
 
 // What a longjmp has left may stand for ever, in a frame of a later function that never writes there: all that the
@@ -86,7 +86,7 @@ bool reentry_is_one_too_many(struct thread_slot *slot, const struct entry_frame 
 			     const struct hook_island *island)
 {
 	uint64_t outer = reentry_outer_place(slot),
-		 at = slot->counters[COUNTER_allocations] + (uint64_t)slot->suspended;
+		 at = slot->shared.counters[COUNTER_allocations] + (uint64_t)slot->suspended;
 	enum meeting meeting;
 
 	if (slot->nested_in != outer || slot->nested_at != at) {
@@ -96,28 +96,28 @@ bool reentry_is_one_too_many(struct thread_slot *slot, const struct entry_frame 
 	}
 	slot->nested_calls++;
 	if (slot->nested_calls % HS_NESTED_CALLS != 0) {
-		count_up(slot->counters,
+		count_up(slot->shared.counters,
 			 slot->nested_calls < HS_NESTED_CALLS ? COUNTER_nested : COUNTER_lost_signal_reentry, 1);
 		return false;
 	}
 	meeting = reentry_meets(slot, frame, outer);
 	if (meeting == PASSES) {
 		if (slot->nested_calls == HS_NESTED_CALLS) {
-			count_up(slot->counters, COUNTER_nested, -(uint64_t)(HS_NESTED_CALLS - 1));
-			count_up(slot->counters, COUNTER_lost_signal_reentry, HS_NESTED_CALLS - 1);
+			count_up(slot->shared.counters, COUNTER_nested, -(uint64_t)(HS_NESTED_CALLS - 1));
+			count_up(slot->shared.counters, COUNTER_lost_signal_reentry, HS_NESTED_CALLS - 1);
 		}
 		slot->nested_in = 0;
-		if (slot->guard == HS_GUARD_WATCHES)
+		if (slot->shared.guard == HS_GUARD_WATCHES)
 			reentry_stop_awaiting(slot);
 		else
 			(void)reentry_is_left(slot, reentry_place(frame));
-		slot->in_original = 0;
+		slot->shared.in_original = 0;
 		slot->hook = island->hook_index;
-		slot->guard = reentry_place(frame);
+		slot->shared.guard = reentry_place(frame);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		return true;
 	}
-	count_up(slot->counters, meeting == MEETS ? COUNTER_nested : COUNTER_lost_signal_reentry, 1);
+	count_up(slot->shared.counters, meeting == MEETS ? COUNTER_nested : COUNTER_lost_signal_reentry, 1);
 	if (meeting == MEETS)
 		slot->nested_in = 0; // it runs: as many again
 	return false;
@@ -138,7 +138,7 @@ void reentry_displace(struct thread_slot *slot, uint64_t place)
 	if (!slot->awaits)
 		return;
 	slot->awaits = 0;
-	count_up(slot->counters, COUNTER_abandoned, 1);
+	count_up(slot->shared.counters, COUNTER_abandoned, 1);
 	if (call.place == place || reentry_on_own_stack(slot, call.place))
 		return;
 	kept = &slot->left_awaited[slot->left_awaited_next];
@@ -158,7 +158,7 @@ bool reentry_finds_displaced(struct thread_slot *slot, const struct entry_frame 
 
 	if (slot->awaits && slot->watched_return_slot == place && slot->watched_return == frame->return_address) {
 		slot->awaits = 0; // amid another hook, that a coroutine has left
-		count_up(slot->counters, COUNTER_lost_signal_reentry, 1);
+		count_up(slot->shared.counters, COUNTER_lost_signal_reentry, 1);
 		return false;
 	}
 	for (unsigned i = 0; i < HS_LEFT_AWAITED; i++) {
@@ -167,11 +167,11 @@ bool reentry_finds_displaced(struct thread_slot *slot, const struct entry_frame 
 			continue;
 		slot->left_awaited[i].place = 0;
 		slot->left_awaited_count--;
-		if (slot->guard)
+		if (slot->shared.guard)
 			return false; // it stays counted as left
-		slot->guard = place;
+		slot->shared.guard = place;
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		count_up(slot->counters, COUNTER_abandoned, (uint64_t)-1);
+		count_up(slot->shared.counters, COUNTER_abandoned, (uint64_t)-1);
 		return true;
 	}
 	return false;
@@ -194,11 +194,11 @@ bool reentry_watched_runs(struct thread_slot *slot, uint64_t place, const struct
 	}
 	// Not in an original: a handler, on whichever stack, that interrupts the recorder in a release from within the
 	// call (block_goes).
-	if (slot->in_original ? stands && !reentry_is_never_trusted(slot) : stands || !on_own_stack)
+	if (slot->shared.in_original ? stands && !reentry_is_never_trusted(slot) : stands || !on_own_stack)
 		return true;
 	reentry_count_call(slot);
-	slot->in_original = 0;
-	slot->guard = 0;
+	slot->shared.in_original = 0;
+	slot->shared.guard = 0;
 	credit_resume(slot);
 	return false;
 }
@@ -208,16 +208,16 @@ bool reentry_watched_runs(struct thread_slot *slot, uint64_t place, const struct
 static uint64_t *reentry_left_guard(struct thread_slot *slot, uint64_t guard)
 {
 	for (unsigned i = 0; i < HS_LEFT_GUARDS; i++)
-		if (slot->left_guards[i] == guard)
-			return &slot->left_guards[i];
+		if (slot->shared.left_guards[i] == guard)
+			return &slot->shared.left_guards[i];
 	return NULL;
 }
 
 bool reentry_is_left(struct thread_slot *slot, uint64_t place)
 {
-	uint64_t guard = slot->guard, recorded = slot->counters[COUNTER_allocations];
+	uint64_t guard = slot->shared.guard, recorded = slot->shared.counters[COUNTER_allocations];
 
-	if (!slot->in_original && reentry_on_own_stack(slot, place) && reentry_on_own_stack(slot, guard) &&
+	if (!slot->shared.in_original && reentry_on_own_stack(slot, place) && reentry_on_own_stack(slot, guard) &&
 	    place > guard) {
 		if (slot->doubted_guard != guard || slot->doubted_at != recorded) {
 			slot->doubted_guard = guard;
@@ -228,12 +228,12 @@ bool reentry_is_left(struct thread_slot *slot, uint64_t place)
 			return false;
 	}
 	if (!reentry_left_guard(slot, guard)) {
-		thread_slot_forget(slot, slot->left_guards[slot->left_next]);
-		slot->left_guards[slot->left_next] = guard;
+		thread_slot_forget(slot, slot->shared.left_guards[slot->left_next]);
+		slot->shared.left_guards[slot->left_next] = guard;
 		slot->left_next = (slot->left_next + 1) % HS_LEFT_GUARDS;
-		slot->left_count += slot->left_count < HS_LEFT_GUARDS;
+		slot->shared.left_count += slot->shared.left_count < HS_LEFT_GUARDS;
 	}
-	count_up(slot->counters, COUNTER_abandoned, 1);
+	count_up(slot->shared.counters, COUNTER_abandoned, 1);
 	return true;
 }
 
@@ -245,10 +245,10 @@ bool reentry_comes_back(struct thread_slot *slot, uint64_t place)
 		*left = 0; // also where it comes too late to be recorded: nobody goes back there once more
 	else
 		thread_slot_recall(place);
-	if (!left || slot->guard)
+	if (!left || slot->shared.guard)
 		return false;
-	slot->guard = place;
-	count_up(slot->counters, COUNTER_abandoned, (uint64_t)-1);
+	slot->shared.guard = place;
+	count_up(slot->shared.counters, COUNTER_abandoned, (uint64_t)-1);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return true;
 }

@@ -32,9 +32,9 @@ static inline bool reentry_on_own_stack(const struct thread_slot *slot, uint64_t
 	return thread_slot_on_own_stack(slot, place);
 }
 
-// Whether a hook that began at slot->guard is still running below this one. On two different stacks, a hook on the
-// thread's own stack can only be interrupted (by a handler on a signal stack), while one on another stack, left behind,
-// is over.
+// Whether a hook that began at slot->shared.guard is still running below this one. On two different stacks, a hook on
+// the thread's own stack can only be interrupted (by a handler on a signal stack), while one on another stack, left
+// behind, is over.
 //
 // A guard that was left over may lie where nothing is mapped any more. So the stack is looked at only from the present
 // call's place up to the guard: a thread that stands in its own stack has all above in use. On another stack nothing is
@@ -42,13 +42,13 @@ static inline bool reentry_on_own_stack(const struct thread_slot *slot, uint64_t
 // (reentry_within).
 static inline bool reentry_is_nested(const struct thread_slot *slot, uint64_t place)
 {
-	bool guard_on_own_stack = reentry_on_own_stack(slot, slot->guard);
+	bool guard_on_own_stack = reentry_on_own_stack(slot, slot->shared.guard);
 
 	if (guard_on_own_stack != reentry_on_own_stack(slot, place))
 		return guard_on_own_stack;
-	return place < slot->guard &&
+	return place < slot->shared.guard &&
 	       (!guard_on_own_stack ||
-		arch_hook_runs(slot->guard, place, payload_header.config.code, payload_header.image_size));
+		arch_hook_runs(slot->shared.guard, place, payload_header.config.code, payload_header.image_size));
 }
 
 // Whether the outermost hook's function has been seen to call a hooked one.
@@ -75,7 +75,7 @@ static inline void reentry_make_room(struct thread_slot *slot, uint64_t place)
 // trusted.) Not on another stack, where nobody knows what can be read. Until the thread's next hook nothing passes.
 static inline bool reentry_watch(struct thread_slot *slot, const struct entry_frame *frame)
 {
-	uint64_t place = slot->guard;
+	uint64_t place = slot->shared.guard;
 
 	if (!reentry_on_own_stack(slot, place) || reentry_is_never_trusted(slot))
 		return false;
@@ -83,8 +83,8 @@ static inline bool reentry_watch(struct thread_slot *slot, const struct entry_fr
 	slot->watched_return_slot = place;
 	slot->watched_return = frame->return_address;
 	credit_suspend(slot);
-	slot->in_original = 1;
-	slot->guard = HS_GUARD_WATCHES;
+	slot->shared.in_original = 1;
+	slot->shared.guard = HS_GUARD_WATCHES;
 	return true;
 }
 
@@ -93,20 +93,20 @@ static inline bool reentry_watch(struct thread_slot *slot, const struct entry_fr
 // program's own.
 static inline void reentry_await(struct thread_slot *slot, const struct entry_frame *frame)
 {
-	uint64_t place = slot->guard;
+	uint64_t place = slot->shared.guard;
 
 	slot->watched_return_slot = place;
 	slot->watched_return = frame->return_address;
 	slot->awaits = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (!reentry_on_own_stack(slot, place)) {
-		slot->guard = 0;
+		slot->shared.guard = 0;
 		return;
 	}
-	if (slot->interval != 1)
+	if (slot->shared.interval != 1)
 		credit_suspend(slot);
-	slot->in_original = 1;
-	slot->guard = HS_GUARD_WATCHES;
+	slot->shared.in_original = 1;
+	slot->shared.guard = HS_GUARD_WATCHES;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -116,12 +116,12 @@ static inline bool reentry_has_returned(struct thread_slot *slot, const struct e
 	uint64_t place = (uint64_t)&frame->return_address;
 
 	if (!slot->awaits || slot->watched_return_slot != place || slot->watched_return != frame->return_address ||
-	    (slot->guard && slot->guard != HS_GUARD_WATCHES))
+	    (slot->shared.guard && slot->shared.guard != HS_GUARD_WATCHES))
 		return false;
-	if (slot->guard && slot->interval != 1)
+	if (slot->shared.guard && slot->shared.interval != 1)
 		credit_resume(slot);
-	slot->in_original = 0;
-	slot->guard = place;
+	slot->shared.in_original = 0;
+	slot->shared.guard = place;
 	slot->awaits = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return true;
@@ -188,16 +188,16 @@ __attribute__((cold)) bool reentry_comes_back(struct thread_slot *slot, uint64_t
 
 static inline enum nesting reentry_enter(struct thread_slot *slot, uint64_t place, const struct hook_island *island)
 {
-	if (HS_UNLIKELY(slot->guard) &&
-	    (slot->guard != HS_GUARD_WATCHES || reentry_watched_runs(slot, place, island))) {
-		if (slot->guard == HS_GUARD_WATCHES || reentry_is_nested(slot, place))
-			return slot->in_original ? reentry_within(slot, place) : REENTERED;
+	if (HS_UNLIKELY(slot->shared.guard) &&
+	    (slot->shared.guard != HS_GUARD_WATCHES || reentry_watched_runs(slot, place, island))) {
+		if (slot->shared.guard == HS_GUARD_WATCHES || reentry_is_nested(slot, place))
+			return slot->shared.in_original ? reentry_within(slot, place) : REENTERED;
 		if (!reentry_is_left(slot, place))
 			return REENTERED;
 	}
-	slot->in_original = 0;
+	slot->shared.in_original = 0;
 	slot->hook = island->hook_index;
-	slot->guard = place;
+	slot->shared.guard = place;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return OUTERMOST;
 }
@@ -205,14 +205,14 @@ static inline enum nesting reentry_enter(struct thread_slot *slot, uint64_t plac
 static inline void reentry_leave(struct thread_slot *slot)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	slot->guard = 0;
+	slot->shared.guard = 0;
 }
 
 static inline void reentry_enter_original(struct thread_slot *slot)
 {
-	if (HS_UNLIKELY(slot->interval != 1))
+	if (HS_UNLIKELY(slot->shared.interval != 1))
 		credit_suspend(slot);
-	slot->in_original = 1;
+	slot->shared.in_original = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -223,8 +223,8 @@ static inline bool reentry_leave_original(struct thread_slot *slot)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (HS_UNLIKELY(!region_is_present()))
 		return false;
-	slot->in_original = 0;
-	if (HS_UNLIKELY(slot->interval != 1))
+	slot->shared.in_original = 0;
+	if (HS_UNLIKELY(slot->shared.interval != 1))
 		credit_resume(slot);
 	return true;
 }
@@ -246,7 +246,7 @@ static inline struct thread_slot *reentry_begin(const struct entry_frame *frame,
 		return slot;
 	case REENTERED:
 	case HANDLERS:
-		count_up(slot->counters, COUNTER_lost_signal_reentry, 1);
+		count_up(slot->shared.counters, COUNTER_lost_signal_reentry, 1);
 		return NULL;
 	case NESTED:
 		return reentry_is_one_too_many(slot, frame, island) ? slot : NULL;
@@ -259,7 +259,8 @@ static inline struct thread_slot *reentry_begin(const struct entry_frame *frame,
 // stack, which has come to its end.
 static inline bool reentry_is_shared(struct thread_slot *slot, const struct entry_frame *frame)
 {
-	return HS_UNLIKELY(slot->guard != reentry_place(frame)) && !reentry_comes_back(slot, reentry_place(frame));
+	return HS_UNLIKELY(slot->shared.guard != reentry_place(frame)) &&
+	       !reentry_comes_back(slot, reentry_place(frame));
 }
 
 // Whether the outermost hook's function is known to call no hooked function, so that it may run without a frame of

@@ -28,8 +28,8 @@ static bool read_glibc_stack(const uint64_t *words, uint64_t thread_pointer, str
 	if (!is_range(start, words[1]) || start >= thread_pointer || end <= thread_pointer ||
 	    end - thread_pointer > ABOVE_STACK_MAX)
 		return false;
-	slot->stack_low = start;
-	slot->stack_high = thread_pointer; // the control block is at the top; frames are below it
+	slot->shared.stack_low = start;
+	slot->shared.stack_high = thread_pointer; // the control block is at the top; frames are below it
 	return true;
 }
 
@@ -46,8 +46,8 @@ static bool read_musl_stack(const uint64_t *words, uint64_t thread_pointer, stru
 
 	if ((!is_mapped && !is_given) || size > end || !is_range(end - size, size))
 		return false;
-	slot->stack_low = end - size;
-	slot->stack_high = end;
+	slot->shared.stack_low = end - size;
+	slot->shared.stack_high = end;
 	return true;
 }
 
@@ -93,10 +93,10 @@ static void find_stack(struct thread_slot *slot, uint64_t thread_pointer, uint64
 	uint64_t count = readable < payload_header.config.tcb_size ? readable / 8 : payload_header.config.tcb_size / 8;
 	bool is_musl = payload_header.config.libc == LIBC_musl;
 
-	slot->stack_low = slot->stack_high = 0;
+	slot->shared.stack_low = slot->shared.stack_high = 0;
 	if (thread_pointer == payload_header.config.main_thread_pointer) {
-		slot->stack_low = payload_header.config.main_stack_low;
-		slot->stack_high = payload_header.config.main_stack_high;
+		slot->shared.stack_low = payload_header.config.main_stack_low;
+		slot->shared.stack_high = payload_header.config.main_stack_high;
 		return;
 	}
 	for (uint64_t i = 0; i + (is_musl ? 3 : 1) < count; i++)
@@ -122,7 +122,6 @@ static void note_thread(struct thread_slot *slot, uint32_t tid)
 		struct thread_record *records = region_at(HS_OFFSET_THREADS);
 
 		records[index].tid = tid;
-		records[index].first_seen = arch_ticks();
 	} else {
 		index = HS_THREAD_HISTORY_MAX - 1; // shared by all that come later
 		__atomic_store_n(&header->thread_count, HS_THREAD_HISTORY_MAX, __ATOMIC_RELAXED);
@@ -163,19 +162,19 @@ void thread_slot_recall(uint64_t guard)
 // taken for over.
 static void forget_calls(struct thread_slot *slot)
 {
-	bool has_stack = slot->stack_high != 0;
+	bool has_stack = slot->shared.stack_high != 0;
 
-	if (has_stack && slot->in_original)
-		thread_slot_forget(slot, slot->guard);
-	slot->guard = 0;
+	if (has_stack && slot->shared.in_original)
+		thread_slot_forget(slot, slot->shared.guard);
+	slot->shared.guard = 0;
 	for (unsigned i = 0; i < HS_LEFT_GUARDS; i++) {
 		if (has_stack)
-			thread_slot_forget(slot, slot->left_guards[i]);
-		slot->left_guards[i] = 0;
+			thread_slot_forget(slot, slot->shared.left_guards[i]);
+		slot->shared.left_guards[i] = 0;
 	}
-	slot->left_next = slot->left_count = 0;
+	slot->left_next = slot->shared.left_count = 0;
 	if (slot->awaits)
-		count_up(slot->counters, COUNTER_abandoned, 1);
+		count_up(slot->shared.counters, COUNTER_abandoned, 1);
 	slot->awaits = 0;
 	for (unsigned i = 0; i < HS_LEFT_AWAITED; i++)
 		slot->left_awaited[i].place = 0;
@@ -191,9 +190,9 @@ static void begin_thread(struct thread_slot *slot, uint64_t thread_pointer, uint
 	note_thread(slot, readable ? first_tid(thread_pointer) : 0);
 	forget_calls(slot);
 	slot->doubted_guard = 0;
-	slot->in_original = 0;
-	slot->pending = 0;
-	slot->pending_new = 0;
+	slot->shared.in_original = 0;
+	slot->shared.pending = 0;
+	slot->shared.pending_new = 0;
 	slot->last_freed = 0;
 	slot->walk_count = 0;
 	slot->kept_generation = 0;
@@ -205,7 +204,7 @@ static void begin_thread(struct thread_slot *slot, uint64_t thread_pointer, uint
 
 static struct thread_slot *first_slot(uint64_t thread_pointer)
 {
-	return (struct thread_slot *)region_at(HS_OFFSET_SLOTS) + thread_slot_index(thread_pointer);
+	return thread_slot_place(thread_slot_index(thread_pointer));
 }
 
 static struct thread_slot *next_slot(const struct thread_slot *slot)
@@ -218,7 +217,7 @@ static struct thread_slot *next_slot(const struct thread_slot *slot)
 // Marks a slot with a place of its own, so that readers look at it. The others are in a list.
 static void mark_used(const struct thread_slot *slot)
 {
-	uint64_t index = (uint64_t)(slot - (const struct thread_slot *)region_at(HS_OFFSET_SLOTS));
+	uint64_t index = ((uint64_t)slot - (uint64_t)thread_slot_place(0)) / HS_SLOT_STRIDE;
 
 	if (index < HS_THREAD_SLOTS)
 		__atomic_fetch_or(&region()->used_slots[index / 64], UINT64_C(1) << (index % 64), __ATOMIC_RELAXED);
@@ -232,7 +231,7 @@ static uint64_t key_of(uint64_t thread_pointer, uint64_t readable)
 // Makes the slot the calling thread's if it still holds `key`.
 static bool take(struct thread_slot *slot, uint64_t key, uint64_t thread_pointer, uint64_t readable)
 {
-	if (!__atomic_compare_exchange_n(&slot->thread_pointer, &key, key_of(thread_pointer, readable), false,
+	if (!__atomic_compare_exchange_n(&slot->shared.thread_pointer, &key, key_of(thread_pointer, readable), false,
 					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
 	mark_used(slot);
@@ -268,7 +267,7 @@ static struct thread_slot *add_slot(struct thread_slot *last, uint64_t thread_po
 	if (!page)
 		return NULL;
 	slot = region_page(page);
-	__atomic_store_n(&slot->thread_pointer, key_of(thread_pointer, readable), __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->shared.thread_pointer, key_of(thread_pointer, readable), __ATOMIC_RELAXED);
 	begin_thread(slot, thread_pointer, readable);
 	while (!__atomic_compare_exchange_n(&last->next, &end, page, false, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
 		last = region_page(end);
@@ -289,11 +288,11 @@ static bool is_again(struct thread_slot *slot, uint64_t key, uint64_t thread_poi
 		// (forget_calls).
 		find_stack(slot, thread_pointer, readable);
 		begin_thread(slot, thread_pointer, readable);
-		__atomic_store_n(&slot->thread_pointer, thread_pointer, __ATOMIC_RELEASE);
+		__atomic_store_n(&slot->shared.thread_pointer, thread_pointer, __ATOMIC_RELEASE);
 		return true;
 	}
-	if (key & HS_KEY_RELEASED && !__atomic_compare_exchange_n(&slot->thread_pointer, &key, thread_pointer, false,
-								  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+	if (key & HS_KEY_RELEASED && !__atomic_compare_exchange_n(&slot->shared.thread_pointer, &key, thread_pointer,
+								  false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
 	// It was recognised before; on another stack nothing more is known of it, and nothing less.
 	whole = thread_pointer == payload_header.config.main_thread_pointer || payload_header.config.tcb_size < rest
@@ -321,7 +320,7 @@ struct thread_slot *thread_slot_claim_at(uint64_t thread_pointer, uint64_t sp)
 		uint64_t unused_key = 0;
 
 		for (; slot; slot = next_slot(slot)) {
-			uint64_t key = __atomic_load_n(&slot->thread_pointer, __ATOMIC_ACQUIRE);
+			uint64_t key = __atomic_load_n(&slot->shared.thread_pointer, __ATOMIC_ACQUIRE);
 
 			last = slot;
 			if (thread_key_pointer(key) == thread_pointer && !(key & HS_KEY_ENDED)) {
@@ -350,7 +349,7 @@ void thread_slot_note_shared(struct thread_slot *slot)
 	uint64_t key = slot_key(slot);
 
 	while (thread_key_is_taken(key) && !(key & HS_KEY_SHARED))
-		if (__atomic_compare_exchange_n(&slot->thread_pointer, &key, key | HS_KEY_SHARED, false,
+		if (__atomic_compare_exchange_n(&slot->shared.thread_pointer, &key, key | HS_KEY_SHARED, false,
 						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			break;
 	__atomic_fetch_add(&region()->lost_shared_pointer, 1, __ATOMIC_RELAXED);

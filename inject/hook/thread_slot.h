@@ -41,9 +41,9 @@ static inline void thread_slot_release(struct thread_slot *slot)
 	uint64_t key = slot_key(slot);
 
 	// Not where a flag has come meanwhile: thread_slot_note_shared, of another thread.
-	if (!(key & HS_KEY_FLAGS) && !slot->pending)
-		__atomic_compare_exchange_n(&slot->thread_pointer, &key, key | HS_KEY_RELEASED, false, __ATOMIC_RELEASE,
-					    __ATOMIC_RELAXED);
+	if (!(key & HS_KEY_FLAGS) && !slot->shared.pending)
+		__atomic_compare_exchange_n(&slot->shared.thread_pointer, &key, key | HS_KEY_RELEASED, false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 // The kernel's id of the calling thread as its libc keeps it; 0 = unknown.
@@ -66,7 +66,13 @@ static inline uint32_t thread_mark(uint64_t thread_pointer)
 
 static inline bool thread_slot_on_own_stack(const struct thread_slot *slot, uint64_t place)
 {
-	return place >= slot->stack_low && place < slot->stack_high;
+	return place >= slot->shared.stack_low && place < slot->shared.stack_high;
+}
+
+// The slots with a place of their own. pre: index < HS_THREAD_SLOTS
+static inline struct thread_slot *thread_slot_place(uint32_t index)
+{
+	return region_at(HS_OFFSET_SLOTS + (uint64_t)index * HS_SLOT_STRIDE);
 }
 
 // The calling thread's own slot if it is where it is looked for first; else NULL. The slot of a thread that has ended,
@@ -75,8 +81,7 @@ static inline bool thread_slot_on_own_stack(const struct thread_slot *slot, uint
 static inline struct thread_slot *thread_slot_at_hand(void)
 {
 	uint64_t thread_pointer = arch_thread_pointer();
-	struct thread_slot *slots = region_at(HS_OFFSET_SLOTS);
-	struct thread_slot *slot = &slots[thread_slot_index(thread_pointer)];
+	struct thread_slot *slot = thread_slot_place(thread_slot_index(thread_pointer));
 
 	return HS_LIKELY(slot_key(slot) == thread_pointer && slot->mark == thread_mark(thread_pointer)) ? slot : NULL;
 }

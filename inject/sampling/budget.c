@@ -43,10 +43,10 @@ void budget_begin(struct thread_slot *slot)
 	slot->gap_piece = left_to_pass(slot);
 	slot->window_floor =
 		downsampling_is_under_way() ? UINT64_MAX : __atomic_load_n(&region()->budget_floor, __ATOMIC_RELAXED);
-	slot->window_began = arch_ticks();
-	slot->window_records = slot->counters[COUNTER_allocations];
-	slot->window_bytes = slot->counters[COUNTER_allocated_bytes];
-	slot->window_frees = slot->counters[COUNTER_frees];
+	slot->shared.window_began = arch_ticks();
+	slot->window_records = slot->shared.counters[COUNTER_allocations];
+	slot->window_bytes = slot->shared.counters[COUNTER_allocated_bytes];
+	slot->window_frees = slot->shared.counters[COUNTER_frees];
 	slot->seen_bytes = slot->other_ticks = 0;
 	slot->release_false_positives = slot->large_records = slot->framed_calls = 0;
 }
@@ -73,8 +73,8 @@ static int64_t credit_after(int64_t credit, uint64_t ticks, uint64_t spent, uint
 void budget_begin_anew(struct thread_slot *slot)
 {
 	// Settings may change often: who has spent it has no new credit each time.
-	if (slot->window_began)
-		slot->credit = credit_after(slot->credit, arch_ticks() - slot->window_began, 0, 1);
+	if (slot->shared.window_began)
+		slot->credit = credit_after(slot->credit, arch_ticks() - slot->shared.window_began, 0, 1);
 	else
 		slot->credit = (int64_t)budget_ticks(1);
 	budget_begin(slot);
@@ -98,9 +98,9 @@ static struct budget_costs costs_of(const struct thread_slot *slot)
 static struct budget_window count_window(const struct thread_slot *slot, uint64_t now)
 {
 	return (struct budget_window){
-		.ticks = now - slot->window_began,
-		.records = slot->counters[COUNTER_allocations] - slot->window_records,
-		.found = slot->counters[COUNTER_frees] - slot->window_frees,
+		.ticks = now - slot->shared.window_began,
+		.records = slot->shared.counters[COUNTER_allocations] - slot->window_records,
+		.found = slot->shared.counters[COUNTER_frees] - slot->window_frees,
 		.false_positives = slot->release_false_positives,
 		.framed = slot->framed_calls,
 		.others = slot->other_ticks,
@@ -112,9 +112,9 @@ static struct budget_window count_window(const struct thread_slot *slot, uint64_
 // record.
 static void count_calls(struct thread_slot *slot, struct budget_window *window)
 {
-	if (slot->interval == 1) {
+	if (slot->shared.interval == 1) {
 		window->calls = window->records;
-		window->bytes = slot->counters[COUNTER_allocated_bytes] - slot->window_bytes;
+		window->bytes = slot->shared.counters[COUNTER_allocated_bytes] - slot->window_bytes;
 	} else {
 		// times 16
 		uint64_t size =
@@ -123,7 +123,7 @@ static void count_calls(struct thread_slot *slot, struct budget_window *window)
 		uint64_t bytes = slot->seen_bytes + (uint64_t)(slot->gap_piece - left_to_pass(slot));
 
 		window->calls = bytes * 16 / (size + 1) + slot->large_records;
-		window->bytes = bytes + slot->large_records * slot->interval;
+		window->bytes = bytes + slot->large_records * slot->shared.interval;
 	}
 	if (slot->estimated_calls >> 8 >= ENOUGH_CALLS) {
 		slot->estimated_calls -= slot->estimated_calls / 8;
@@ -151,7 +151,7 @@ static void review_records(const struct thread_slot *slot, uint32_t false_positi
 	interval = budget_downsampling_interval(&filter, false_positives, header->budget);
 	if (interval)
 		downsampling_ask_for_budget(interval);
-	else if (filter.floor && slot->interval > 1 && filter.records < BUDGET_BLOOM_LEAST / 4)
+	else if (filter.floor && slot->shared.interval > 1 && filter.records < BUDGET_BLOOM_LEAST / 4)
 		downsampling_ease_budget(now);
 }
 
@@ -171,11 +171,11 @@ static void set_interval(struct thread_slot *slot, uint64_t interval)
 		interval = downsampling_budget_floor();
 	if (interval < downsampling_floor())
 		interval = downsampling_floor();
-	if (interval == slot->interval)
+	if (interval == slot->shared.interval)
 		return;
 	if (interval != 1 && header->always_exact)
 		__atomic_store_n(&header->always_exact, 0, __ATOMIC_RELAXED);
-	slot->interval = interval;
+	slot->shared.interval = interval;
 	sampling_begin_gap(slot);
 }
 
@@ -183,7 +183,7 @@ static void set_interval(struct thread_slot *slot, uint64_t interval)
 // some samples.
 static int64_t may_spend(const struct thread_slot *slot, uint64_t ticks)
 {
-	int64_t least = slot->interval > 1 ? (int64_t)budget_ticks(1) : 0,
+	int64_t least = slot->shared.interval > 1 ? (int64_t)budget_ticks(1) : 0,
 		credit = credit_after(slot->credit, ticks, 0, BURST_WINDOWS);
 
 	return credit > least ? credit : least;
@@ -198,18 +198,18 @@ static void review(struct thread_slot *slot, uint64_t now)
 	uint64_t spent;
 
 	// Settings that have changed while the original ran are taken over with the next call.
-	if (slot->interval == 0)
+	if (slot->shared.interval == 0)
 		return;
 	spent = window.records * costs.record + (window.found + window.false_positives) * costs.release + window.others;
 	if (window.ticks < (uint64_t)header->ticks_per_us * WINDOW_US && (int64_t)spent < may_spend(slot, window.ticks))
 		return;
 	count_calls(slot, &window);
-	verdict = budget_judge(&window, &costs, header->budget, slot->interval);
-	slot->cost = average(slot->cost, verdict.cost, window.ticks);
+	verdict = budget_judge(&window, &costs, header->budget, slot->shared.interval);
+	slot->shared.cost = average(slot->shared.cost, verdict.cost, window.ticks);
 	slot->credit = credit_after(slot->credit, window.ticks, spent, BURST_WINDOWS);
 	review_records(slot, verdict.false_positives, now);
 	// Not all of them again while there is nothing to pay a burst from.
-	set_interval(slot, slot->interval > 1 && slot->credit < (int64_t)(RETURN_WINDOWS * budget_ticks(1))
+	set_interval(slot, slot->shared.interval > 1 && slot->credit < (int64_t)(RETURN_WINDOWS * budget_ticks(1))
 				   ? verdict.sampled
 				   : verdict.interval);
 	budget_begin(slot);

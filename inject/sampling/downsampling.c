@@ -106,7 +106,7 @@ static void drop(struct thread_slot *slot, struct block_place place, uint32_t re
 
 	if (!block_place_exchange(place, address, ref, 0))
 		return;
-	count_up(slot->counters, same(record, seen) ? COUNTER_downsampled : COUNTER_lost_downsampling, 1);
+	count_up(slot->shared.counters, same(record, seen) ? COUNTER_downsampled : COUNTER_lost_downsampling, 1);
 	if (bloom_in_use() && record->in_bloom)
 		bloom_remove(address);
 	record_give(slot, ref);
@@ -249,6 +249,6 @@ void downsampling_work(struct thread_slot *slot)
 {
 	for (unsigned i = 0; i < STEPS && downsampling_is_under_way(); i++)
 		step(slot);
-	if (slot->interval < downsampling_floor())
+	if (slot->shared.interval < downsampling_floor())
 		sampling_ask_anew(slot);
 }

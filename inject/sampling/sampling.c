@@ -35,14 +35,14 @@ static void give_credit(struct thread_slot *slot, int64_t bytes)
 {
 	credit_give(slot, bytes);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (HS_UNLIKELY(__atomic_load_n(&slot->interval, __ATOMIC_RELAXED) == 0))
+	if (HS_UNLIKELY(__atomic_load_n(&slot->shared.interval, __ATOMIC_RELAXED) == 0))
 		credit_end(slot);
 }
 
 void sampling_begin_gap(struct thread_slot *slot)
 {
 	struct region_header *header = region();
-	uint64_t interval = slot->interval;
+	uint64_t interval = slot->shared.interval;
 
 	if (interval == 1) {
 		pass_return(slot);
@@ -75,21 +75,21 @@ static void begin_with_settings(struct thread_slot *slot, const struct region_he
 	switch ((enum sampling_mode)header->sampling_mode) {
 	case SAMPLING_interval:
 	case SAMPLING_words:
-		slot->interval = header->sampling_interval;
-		if (header->sampling_mode == SAMPLING_interval && slot->interval < downsampling_floor())
-			slot->interval = downsampling_floor();
+		slot->shared.interval = header->sampling_interval;
+		if (header->sampling_mode == SAMPLING_interval && slot->shared.interval < downsampling_floor())
+			slot->shared.interval = downsampling_floor();
 		break;
 	case SAMPLING_stopped:
-		slot->interval = UINT64_MAX;
+		slot->shared.interval = UINT64_MAX;
 		break;
 	case SAMPLING_budget:
 		budget_begin_anew(slot);
-		slot->interval =
+		slot->shared.interval =
 			before > downsampling_floor() && before <= HS_INTERVAL_MAX ? before : downsampling_floor();
 		break;
 	case SAMPLING_exact:
 	default:
-		slot->interval = 1;
+		slot->shared.interval = 1;
 	}
 	sampling_begin_gap(slot);
 }
@@ -110,7 +110,7 @@ static void begin_random(struct thread_slot *slot)
 static void adopt(struct thread_slot *slot)
 {
 	const struct region_header *header = region();
-	uint64_t before = slot->interval;
+	uint64_t before = slot->shared.interval;
 	uint32_t generation;
 
 	begin_random(slot);
@@ -203,7 +203,7 @@ static struct choice take_over(struct thread_slot *slot, uint64_t size, struct c
 	uint64_t interval;
 
 	adopt(slot);
-	interval = __atomic_load_n(&slot->interval, __ATOMIC_RELAXED);
+	interval = __atomic_load_n(&slot->shared.interval, __ATOMIC_RELAXED);
 	if (!choice.interval || choice.samples || interval <= choice.interval || interval > HS_INTERVAL_MAX)
 		return choice;
 	if (!sampling_keeps(sampling_random(&slot->random), size, choice.interval, interval))
@@ -217,7 +217,7 @@ struct choice sampling_draw(struct thread_slot *slot, uint64_t size)
 	uint64_t interval;
 
 	// Read once: a change of the settings makes it 0.
-	while (!(interval = __atomic_load_n(&slot->interval, __ATOMIC_RELAXED)))
+	while (!(interval = __atomic_load_n(&slot->shared.interval, __ATOMIC_RELAXED)))
 		adopt(slot);
 	if (interval == 1)
 		return (struct choice){ 1, 0 };

@@ -17,13 +17,13 @@ struct choice {
 	uint32_t samples;  // that fell into the block; 0 = not counted
 };
 
-// Begins to count down to the next sample, as slot->interval says; where all or none are recorded there is nothing to
-// count.
+// Begins to count down to the next sample, as slot->shared.interval says; where all or none are recorded there is
+// nothing to count.
 void sampling_begin_gap(struct thread_slot *slot) HS_HIDDEN;
 // The thread takes over the settings in force at its next allocation.
 static inline void sampling_ask_anew(struct thread_slot *slot)
 {
-	slot->interval = 0;
+	slot->shared.interval = 0;
 	credit_end(slot);
 }
 
@@ -39,7 +39,7 @@ struct choice sampling_draw(struct thread_slot *slot, uint64_t size) HS_HIDDEN;
 
 static inline struct choice sampling_choose(struct thread_slot *slot, uint64_t size)
 {
-	if (HS_LIKELY(slot->interval == 1))
+	if (HS_LIKELY(slot->shared.interval == 1))
 		return (struct choice){ 1, 0 };
 	return sampling_draw(slot, size);
 }

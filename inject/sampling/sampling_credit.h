@@ -36,7 +36,7 @@ static inline void credit_give(struct thread_slot *slot, int64_t bytes)
 		owner = key;
 	if (owner == key) {
 		credit->rest = slot->gap_rest;
-		credit->interval = slot->interval;
+		credit->interval = slot->shared.interval;
 		credit->generation = slot->sampling_generation;
 		__atomic_store_n(&credit->countdown, bytes, __ATOMIC_RELAXED);
 		// if the tool takes the sampling credit, a fresh gap is drawn: nobody knows then how much of this one
@@ -58,7 +58,7 @@ static inline void credit_inherit(struct thread_slot *slot)
 	slot->sampling_generation = credit->generation;
 	slot->gap_rest = credit->rest;
 	slot->countdown = 0; // of the slot's own gap this was the other part
-	slot->interval = credit->interval;
+	slot->shared.interval = credit->interval;
 }
 
 // From now on every call of the thread comes to the C code, and none looks at a credit that does not help.

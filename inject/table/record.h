@@ -57,7 +57,7 @@ static inline uint32_t totals_index(uint32_t stack) { return (stack ^ stack >> 7
 
 static inline void totals_add(struct thread_slot *slot, uint32_t stack, uint64_t size)
 {
-	struct totals_entry *entry = &slot->totals[totals_index(stack)];
+	struct totals_entry *entry = &slot->shared.totals[totals_index(stack)];
 
 	if (HS_UNLIKELY(entry->stack != stack || entry->objects == UINT32_MAX)) {
 		// Totals do not move from entry to node while a dump reads both.

@@ -168,7 +168,5 @@ bool elf_memory_describe(uint64_t bias, uint64_t dynamic, struct module_record *
 	ret->text_high = text_high ? bias + text_high : 0;
 	if (texts == 1 && readable_texts == 1) // between two there may be a hole
 		ret->flags |= MODULE_TEXT_READABLE;
-	ret->phdr = (uint64_t)headers_of(elf);
-	ret->phdr_count = elf->phnum;
 	return true;
 }

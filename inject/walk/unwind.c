@@ -40,7 +40,7 @@ static uint64_t cached_rule(uint64_t pc, bool exact, uint32_t generation, struct
 	if (HS_LIKELY((__atomic_load_n(&entry->check, __ATOMIC_RELAXED) ^ rule) == key && rule))
 		return rule;
 	rule = modules_decode_rule(pc, exact);
-	count_up(slot->counters, COUNTER_rule_misses, 1);
+	count_up(slot->shared.counters, COUNTER_rule_misses, 1);
 	if (rule) {
 		__atomic_store_n(&entry->rule, rule, __ATOMIC_RELAXED);
 		__atomic_store_n(&entry->check, key ^ rule, __ATOMIC_RELAXED);
@@ -80,7 +80,7 @@ static bool is_start_code(const struct thread_slot *slot, uint64_t sp)
 {
 	const uint64_t most = UNWIND_START_CODE_MAX;
 	bool is_main = slot_key(slot) == payload_header.config.main_thread_pointer;
-	uint64_t start = is_main ? payload_header.config.main_stack_start : slot->stack_high;
+	uint64_t start = is_main ? payload_header.config.main_stack_start : slot->shared.stack_high;
 
 	// Above it: a loader that was run as a program takes its own arguments off.
 	return start && start - sp + most <= 2 * most;
@@ -97,7 +97,7 @@ static void walk_in_full(struct thread_slot *slot, const struct entry_frame *ent
 	walk->reused = 0;
 	walk->cut = 0;
 	walk->repeatable = false;
-	count_up(slot->counters, COUNTER_slow_walks, 1);
+	count_up(slot->shared.counters, COUNTER_slow_walks, 1);
 	while (walk->count < depth) {
 		struct walked_frame *frame = &slot->fresh[walk->count];
 		bool exact = registers.pc_is_exact;
@@ -304,8 +304,8 @@ static uint32_t keep_walk(struct thread_slot *slot, struct walk *walk)
 		return node;
 	}
 	if (HS_UNLIKELY(walk->cut)) {
-		count_up(slot->counters, COUNTER_stack_cuts, 1);
-		slot->cut_counters[walk->cut - 1]++;
+		count_up(slot->shared.counters, COUNTER_stack_cuts, 1);
+		slot->shared.cut_counters[walk->cut - 1]++;
 		walk->repeatable = false;
 		node = stack_table_node(slot, 0, (uint64_t)HS_FRAME_CUT << HS_FRAME_MODULE_SHIFT | (walk->cut - 1));
 		if (!node)
@@ -318,8 +318,8 @@ static uint32_t keep_walk(struct thread_slot *slot, struct walk *walk)
 
 		node = stack_table_node(slot, node, word);
 		if (HS_UNLIKELY(!node)) {
-			count_up(slot->counters, COUNTER_stack_cuts, 1);
-			slot->cut_counters[CUT_stack_table_full]++;
+			count_up(slot->shared.counters, COUNTER_stack_cuts, 1);
+			slot->shared.cut_counters[CUT_stack_table_full]++;
 			return stack_table_full_node();
 		}
 		frame->node = node;
@@ -385,7 +385,7 @@ static void keep_stack(struct thread_slot *slot, uint32_t top, const struct entr
 	}
 	kept->pc = innermost->pc;
 	kept->node = innermost->node;
-	kept->totals = (uint16_t)(offsetof(struct thread_slot, totals) +
+	kept->totals = (uint16_t)(offsetof(struct thread_slot, shared.totals) +
 				  totals_index(innermost->node) * sizeof(struct totals_entry));
 	kept->end = (uint16_t)(offsetof(struct kept_stack, words) + count / 4 * sizeof(struct kept_words));
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -395,13 +395,13 @@ static void keep_stack(struct thread_slot *slot, uint32_t top, const struct entr
 uint32_t unwind_to_node(struct thread_slot *slot, const struct entry_frame *entry)
 {
 	uint64_t low = (uint64_t)&entry->return_address;
-	struct memory_span stack = { (const uint8_t *)low, low, slot->stack_high - low };
-	const struct kept_stack *kept = slot->interval == 1 ? unwind_kept(slot, entry) : NULL;
+	struct memory_span stack = { (const uint8_t *)low, low, slot->shared.stack_high - low };
+	const struct kept_stack *kept = slot->shared.interval == 1 ? unwind_kept(slot, entry) : NULL;
 	uint32_t depth = region()->depth, node;
 	struct walk walk;
 
 	if (kept) {
-		count_up(slot->counters, COUNTER_walk_reuses, 1);
+		count_up(slot->shared.counters, COUNTER_walk_reuses, 1);
 		return kept->node;
 	}
 	walk.generation = __atomic_load_n(&region()->module_generation, __ATOMIC_ACQUIRE);
@@ -409,7 +409,7 @@ uint32_t unwind_to_node(struct thread_slot *slot, const struct entry_frame *entr
 	walk.repeatable = true;
 	walk.end_check = 0;
 
-	if (HS_UNLIKELY(low < slot->stack_low || low + 8 > slot->stack_high)) {
+	if (HS_UNLIKELY(low < slot->shared.stack_low || low + 8 > slot->shared.stack_high)) {
 		// On a coroutine's or a signal handler's own stack nothing above the return address is known to be
 		// mapped.
 		uint64_t rule = cached_rule(entry->return_address, false, walk.generation, slot);
@@ -423,9 +423,9 @@ uint32_t unwind_to_node(struct thread_slot *slot, const struct entry_frame *entr
 	if (!walk_by_rules(slot, entry, &stack, depth, &walk))
 		walk_in_full(slot, entry, &stack, depth, &walk);
 	if (walk.reused)
-		count_up(slot->counters, COUNTER_walk_reuses, 1);
+		count_up(slot->shared.counters, COUNTER_walk_reuses, 1);
 	node = keep_walk(slot, &walk);
-	if (walk.top && slot->interval == 1)
+	if (walk.top && slot->shared.interval == 1)
 		keep_stack(slot, walk.top, entry, walk.generation);
 	return node;
 }
@@ -434,7 +434,7 @@ bool unwind_is_thread_end(struct thread_slot *slot, uint64_t place)
 {
 	enum { FRAMES_MAX = 8 };
 	uint32_t generation = __atomic_load_n(&region()->module_generation, __ATOMIC_ACQUIRE), module = 0;
-	struct memory_span stack = { (const uint8_t *)place, place, slot->stack_high - place };
+	struct memory_span stack = { (const uint8_t *)place, place, slot->shared.stack_high - place };
 	struct walk_registers registers = { load_word(place), place + 8, 0 };
 	bool exact = false;
 

@@ -6,6 +6,15 @@
 #include "inject/arch/entry_frame.h"
 #include "inject/payload.h"
 
+// An entry of the rule cache, which fills the region's part for rules. check = key ^ rule, so that two halves of
+// different entries never match.
+struct rule_entry {
+	uint64_t check;
+	uint64_t rule;
+};
+#define HS_RULE_CACHE_ENTRIES (HS_RULES_SIZE / sizeof(struct rule_entry))
+_Static_assert((HS_RULE_CACHE_ENTRIES & (HS_RULE_CACHE_ENTRIES - 1)) == 0, "a power of two");
+
 // Walks from the hooked function's caller outwards. Returns the node of the innermost frame; never 0. A walk that
 // cannot be completed is counted with its reason, and its stack ends in a node that names the reason.
 uint32_t unwind_to_node(struct thread_slot *slot, const struct entry_frame *entry) HS_HIDDEN;
@@ -32,7 +41,7 @@ static inline bool unwind_words_stand(const struct kept_stack *kept, uint64_t sp
 }
 
 // The stack, if the thread keeps it: what unwind_to_node would give is its node. NULL = it does not. Calls nothing and
-// changes nothing. pre: slot->interval is 1; else no memory is spent on kept stacks
+// changes nothing. pre: slot->shared.interval is 1; else no memory is spent on kept stacks
 static inline const struct kept_stack *unwind_kept(const struct thread_slot *slot, const struct entry_frame *entry)
 {
 	uint64_t sp = (uint64_t)(&entry->return_address + 1), pc = entry->return_address;

@@ -41,7 +41,7 @@ RACING bool racing_sample(const uint64_t *entry, uint64_t seen, const struct blo
 
 // The thread writes the new block's address before its record, and raises the count before anything of another
 // reallocation.
-RACING void racing_pending_read(const struct thread_slot *slot, struct racing_pending *ret)
+RACING void racing_pending_read(const struct shared_slot *slot, struct racing_pending *ret)
 {
 	ret->count = __atomic_load_n(&slot->pending_count, __ATOMIC_ACQUIRE);
 	ret->ref = __atomic_load_n(&slot->pending, __ATOMIC_ACQUIRE);

@@ -30,6 +30,6 @@ struct racing_pending {
 	uint64_t address, new_address;
 	uint32_t count;
 };
-void racing_pending_read(const struct thread_slot *slot, struct racing_pending *ret);
+void racing_pending_read(const struct shared_slot *slot, struct racing_pending *ret);
 
 #endif

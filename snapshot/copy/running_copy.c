@@ -184,9 +184,9 @@ static void include(struct work *work, const struct log_entry *block, bool was_g
 }
 
 // Notes the reallocation that a thread is in the middle of, as the log will when it ends.
-static void note_pending(struct work *work, struct thread_slot *slot)
+static void note_pending(struct work *work, struct shared_slot *slot)
 {
-	const struct thread_slot *racing = shared(work, slot);
+	const struct shared_slot *racing = shared(work, slot);
 	struct racing_pending pending, again;
 	const struct block_record *record, *new_record;
 	struct block_record seen;
@@ -246,14 +246,13 @@ static struct hs_error *settle_slots(struct work *work)
 		uint64_t used = racing_u64(&work->cut->header->used_slots[i / 64]), bit = UINT64_C(1) << (i % 64);
 
 		if (used & bit && !(header->used_slots[i / 64] & bit))
-			error = table_copy_slot(work->cut->access, HS_OFFSET_SLOTS + i * sizeof(struct thread_slot),
-						work->copy);
+			error = table_copy_slot(work->cut->access, HS_OFFSET_SLOTS + i * HS_SLOT_STRIDE, work->copy);
 		header->used_slots[i / 64] |= used & bit;
 	}
 	if (!error)
 		error = copy_new_extra_slots(work);
 	for (uint32_t i = 0; i < HS_THREAD_SLOTS_ALL && !error; i++) {
-		const struct thread_slot *slot = table_slot(&work->view, i);
+		const struct shared_slot *slot = table_slot(&work->view, i);
 
 		if (!slot)
 			continue;
@@ -265,9 +264,9 @@ static struct hs_error *settle_slots(struct work *work)
 
 // Totals do not move while the dump copies, but for a thread that had decided to move some just before. Then another
 // stack is in the entry now (or none), and what was there is in the node.
-static void settle_totals(struct work *work, struct thread_slot *slot)
+static void settle_totals(struct work *work, struct shared_slot *slot)
 {
-	const struct thread_slot *racing = shared(work, slot);
+	const struct shared_slot *racing = shared(work, slot);
 
 	for (uint32_t i = 0; i < HS_TOTALS_ENTRIES; i++) {
 		struct totals_entry *entry = &slot->totals[i], now;
@@ -291,7 +290,7 @@ static void settle_totals(struct work *work, struct thread_slot *slot)
 static void settle_all_totals(struct work *work)
 {
 	for (uint32_t i = 0; i < HS_THREAD_SLOTS_ALL; i++) {
-		const struct thread_slot *slot = table_slot(&work->view, i);
+		const struct shared_slot *slot = table_slot(&work->view, i);
 
 		if (slot)
 			settle_totals(work, writable(work, slot));
@@ -315,8 +314,8 @@ static bool is_shown(struct work *work, uint64_t address, uint32_t ref)
 static void put_beside(struct work *work)
 {
 	for (uint32_t i = 0; i < HS_THREAD_SLOTS_ALL && work->beside_count > 0; i++) {
-		const struct thread_slot *copied = table_slot(&work->view, i);
-		struct thread_slot *slot = copied ? writable(work, copied) : NULL;
+		const struct shared_slot *copied = table_slot(&work->view, i);
+		struct shared_slot *slot = copied ? writable(work, copied) : NULL;
 
 		if (!slot)
 			continue;

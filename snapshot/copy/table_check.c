@@ -311,7 +311,7 @@ void table_visit_nodes(struct table_view *view, void (*visit)(uint32_t ref, cons
 	}
 }
 
-static const struct thread_slot *extra_slot(const struct table_view *view, uint32_t index)
+static const struct shared_slot *extra_slot(const struct table_view *view, uint32_t index)
 {
 	const struct region_header *header = table_header(view);
 	const uint32_t *pages = (const uint32_t *)(view->bytes + HS_OFFSET_EXTRA_SLOTS);
@@ -319,12 +319,13 @@ static const struct thread_slot *extra_slot(const struct table_view *view, uint3
 	if (index >= header->extra_slot_count || pages[index] < header->first_page ||
 	    pages[index] + (uint64_t)HS_THREAD_SLOT_PAGES > view->size / HS_PAGE_SIZE)
 		return NULL;
-	return (const struct thread_slot *)(view->bytes + (uint64_t)pages[index] * HS_PAGE_SIZE);
+	return (const struct shared_slot *)(view->bytes + (uint64_t)pages[index] * HS_PAGE_SIZE);
 }
 
-const struct thread_slot *table_slot(const struct table_view *view, uint32_t index)
+const struct shared_slot *table_slot(const struct table_view *view, uint32_t index)
 {
-	const struct thread_slot *slot = (const struct thread_slot *)(view->bytes + HS_OFFSET_SLOTS) + index;
+	const struct shared_slot *slot =
+		(const struct shared_slot *)(view->bytes + HS_OFFSET_SLOTS + (uint64_t)index * HS_SLOT_STRIDE);
 
 	if (index >= HS_THREAD_SLOTS)
 		slot = extra_slot(view, index - HS_THREAD_SLOTS);
@@ -333,10 +334,10 @@ const struct thread_slot *table_slot(const struct table_view *view, uint32_t ind
 	return slot && slot->thread_pointer ? slot : NULL;
 }
 
-void table_visit_slots(const struct table_view *view, void (*visit)(const struct thread_slot *, void *), void *context)
+void table_visit_slots(const struct table_view *view, void (*visit)(const struct shared_slot *, void *), void *context)
 {
 	for (uint32_t i = 0; i < HS_THREAD_SLOTS_ALL; i++) {
-		const struct thread_slot *slot = table_slot(view, i);
+		const struct shared_slot *slot = table_slot(view, i);
 
 		if (slot)
 			visit(slot, context);

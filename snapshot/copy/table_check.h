@@ -57,8 +57,8 @@ void table_visit_nodes(struct table_view *view, void (*visit)(uint32_t ref, cons
 		       void *context);
 // A thread's slot, NULL when it is not in use. Does not touch the memory of those that were never taken, which lie far
 // apart. pre: index < HS_THREAD_SLOTS_ALL
-const struct thread_slot *table_slot(const struct table_view *view, uint32_t index);
+const struct shared_slot *table_slot(const struct table_view *view, uint32_t index);
 // Calls `visit` for every thread slot in use.
-void table_visit_slots(const struct table_view *view, void (*visit)(const struct thread_slot *, void *), void *context);
+void table_visit_slots(const struct table_view *view, void (*visit)(const struct shared_slot *, void *), void *context);
 
 #endif

@@ -127,10 +127,10 @@ static struct hs_error *copy_lists(const struct region_access *access, const str
 	return error;
 }
 
-// What is not the payload's own memory of walks.
+// Not what is the payload's own.
 struct hs_error *table_copy_slot(const struct region_access *access, uint64_t offset, struct table_copy *copy)
 {
-	return copy_range(access, offset, offset + offsetof(struct thread_slot, walk), copy);
+	return copy_range(access, offset, offset + sizeof(struct shared_slot), copy);
 }
 
 // Copies each slot with a place of its own that was ever taken. The others are in pages.
@@ -141,7 +141,7 @@ static struct hs_error *copy_slots(const struct region_access *access, const str
 
 	for (uint32_t i = 0; i < HS_THREAD_SLOTS && !error; i++)
 		if (header->used_slots[i / 64] >> (i % 64) & 1)
-			error = table_copy_slot(access, HS_OFFSET_SLOTS + i * sizeof(struct thread_slot), copy);
+			error = table_copy_slot(access, HS_OFFSET_SLOTS + i * HS_SLOT_STRIDE, copy);
 	return error;
 }
 

@@ -97,7 +97,7 @@ static void visit_node(uint32_t ref, const struct stack_node *node, void *contex
 }
 
 // A block that is being reallocated is in `pending` until the table holds its successor.
-static void visit_pending(struct work *work, const struct thread_slot *slot)
+static void visit_pending(struct work *work, const struct shared_slot *slot)
 {
 	const struct block_record *record;
 
@@ -114,7 +114,7 @@ static void visit_pending(struct work *work, const struct thread_slot *slot)
 	add_live(work, record);
 }
 
-static void visit_slot(const struct thread_slot *slot, void *context)
+static void visit_slot(const struct shared_slot *slot, void *context)
 {
 	struct work *work = context;
 

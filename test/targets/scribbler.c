@@ -30,7 +30,7 @@ static const struct part {
 	{ "hooks", HS_OFFSET_HOOKS, 64 * sizeof(struct hook_record) },
 	{ "modules", HS_OFFSET_MODULES, 64 * sizeof(struct module_record) },
 	{ "strings", HS_OFFSET_STRINGS, 4096 },
-	{ "slots", HS_OFFSET_SLOTS, 64 * sizeof(struct thread_slot) },
+	{ "slots", HS_OFFSET_SLOTS, 64 * HS_SLOT_STRIDE },
 	{ "buckets", HS_OFFSET_BUCKETS, HS_STACK_BUCKETS * sizeof(uint32_t) },
 	{ "root", HS_OFFSET_ROOT, 65536 },
 	{ "wide", HS_OFFSET_ROOT + HS_WIDE_ROOT * sizeof(uint32_t),

@@ -147,7 +147,7 @@ static void test_reallocations(void)
 		int failures = check_failures;
 		struct made_region region;
 		struct aggregate aggregate;
-		struct thread_slot *slot;
+		struct shared_slot *slot;
 		uint32_t stack, old, new;
 		uint64_t damaged;
 
@@ -181,7 +181,7 @@ static void test_hostile(void)
 {
 	struct made_region region;
 	struct aggregate aggregate;
-	struct thread_slot *slot;
+	struct shared_slot *slot;
 	const uint32_t first = (uint32_t)(HS_OFFSET_PAGES >> HS_REF_SHIFT);
 	uint64_t damaged;
 

@@ -104,36 +104,36 @@ static void test_budget(void)
 
 	for (uint64_t i = 0; i < STEADY; i++, bytes += steady_size(i - 1))
 		record_steady(slot, i);
-	CHECK_EQUAL(slot->counters[COUNTER_allocations], STEADY);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_allocations], STEADY);
 	CHECK_EQUAL(bloom_records(), STEADY);
 	CHECK_EQUAL(made.header->always_exact, 1);
 	records = downsample_steady(slot, 4096, bytes);
 	CHECK(records > STEADY / 6 && records < STEADY / 3); // p of these sizes is 0.21 on average
 	CHECK_EQUAL(made.header->always_exact, 0);
-	CHECK_EQUAL(slot->interval, 1); // nothing is said of what is to come
+	CHECK_EQUAL(slot->shared.interval, 1); // nothing is said of what is to come
 	records = downsample_steady(slot, 65536, bytes);
 	CHECK(records > STEADY / 100 && records < STEADY / 40); // 0.016
-	CHECK_EQUAL(slot->counters[COUNTER_downsampled], STEADY - records);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_downsampled], STEADY - records);
 
 	// A budget for nothing at all.
 	made.header->budget = 1;
 	made.header->ticks_per_us = FAST;
 	budget_begin(slot);
-	for (uint64_t i = 0; i < 64 && slot->interval == 1; i++)
+	for (uint64_t i = 0; i < 64 && slot->shared.interval == 1; i++)
 		record_steady(slot, STEADY + i);
-	CHECK_EQUAL(slot->interval, 65536); // by what the window had, some 16 KiB, it would be less
+	CHECK_EQUAL(slot->shared.interval, 65536); // by what the window had, some 16 KiB, it would be less
 	downsampling_ease_budget(made.header->budget_floor_ticks + 1999999); // not for two seconds
 	CHECK_EQUAL(downsampling_budget_floor(), 65536);
 	downsampling_ease_budget(made.header->budget_floor_ticks + 2000000);
 	CHECK_EQUAL(downsampling_budget_floor(), 32768);
 
 	made.header->budget = HS_BUDGET_MAX;
-	for (uint64_t i = 0; i < 100000 && slot->interval != 1; i++) {
+	for (uint64_t i = 0; i < 100000 && slot->shared.interval != 1; i++) {
 		record_steady(slot, 2 * STEADY + i % 1024);
 		release_steady(2 * STEADY + i % 1024);
 		nanosleep(&while_, NULL);
 	}
-	CHECK_EQUAL(slot->interval, 1);
+	CHECK_EQUAL(slot->shared.interval, 1);
 	CHECK_EQUAL(downsampling_budget_floor(), 32768);
 	payload_region_deinit(&made);
 }
@@ -155,7 +155,7 @@ static void test_release_false_positives(void)
 	while (downsampling_is_under_way())
 		release_steady(STEADY + ++i);
 	CHECK(bloom_records() < STEADY / 4);
-	CHECK_EQUAL(slot->counters[COUNTER_downsampled], STEADY / 2 - bloom_records());
+	CHECK_EQUAL(slot->shared.counters[COUNTER_downsampled], STEADY / 2 - bloom_records());
 	payload_region_deinit(&made);
 }
 
@@ -173,7 +173,7 @@ static void test_full_bloom(void)
 	}
 	CHECK(bloom_records() < BUDGET_BLOOM_MOST + 1000);
 	CHECK(downsampling_budget_floor() > 1);
-	CHECK(slot->counters[COUNTER_downsampled] > 0);
+	CHECK(slot->shared.counters[COUNTER_downsampled] > 0);
 	payload_region_deinit(&made);
 }
 
@@ -194,7 +194,7 @@ static void test_no_samples(void)
 	slot->release_ticks = 10;
 	for (unsigned calls = CALLS;; calls = 0) {
 		made.header->ticks_per_us = UINT32_C(1) << 30; // no window ends
-		slot->interval = HS_BUDGET_INTERVAL_MAX;
+		slot->shared.interval = HS_BUDGET_INTERVAL_MAX;
 		sampling_begin_gap(slot);
 		budget_begin(slot);
 		for (unsigned i = 0; i < calls; i++) {
@@ -203,13 +203,13 @@ static void test_no_samples(void)
 			reentry_leave(slot);
 		}
 		made.header->ticks_per_us = FAST;
-		slot->window_began = arch_ticks() - LONG;
+		slot->shared.window_began = arch_ticks() - LONG;
 		budget_look(slot);
 		if (calls == 0)
 			break;
-		CHECK(slot->interval != 1);
+		CHECK(slot->shared.interval != 1);
 	}
-	CHECK_EQUAL(slot->interval, 1);
+	CHECK_EQUAL(slot->shared.interval, 1);
 	payload_region_deinit(&made);
 }
 
@@ -218,15 +218,15 @@ static void test_no_samples(void)
 static uint64_t interval_after(struct thread_slot *slot, uint64_t records, uint64_t found, uint32_t record_ticks,
 			       uint32_t release_ticks)
 {
-	slot->interval = 1;
+	slot->shared.interval = 1;
 	slot->record_ticks = record_ticks;
 	slot->release_ticks = release_ticks;
-	slot->window_began = arch_ticks() - LONG;
-	slot->window_records = slot->counters[COUNTER_allocations] - records;
-	slot->window_bytes = slot->counters[COUNTER_allocated_bytes] - 64 * records;
-	slot->window_frees = slot->counters[COUNTER_frees] - found;
+	slot->shared.window_began = arch_ticks() - LONG;
+	slot->window_records = slot->shared.counters[COUNTER_allocations] - records;
+	slot->window_bytes = slot->shared.counters[COUNTER_allocated_bytes] - 64 * records;
+	slot->window_frees = slot->shared.counters[COUNTER_frees] - found;
 	budget_look(slot);
-	return slot->interval;
+	return slot->shared.interval;
 }
 
 // What is timed is not all that a call costs: half as much again is added, for recordings and for releases.
@@ -237,7 +237,7 @@ static void test_entering_is_charged(void)
 
 	record_steady(slot, 0);
 	made.header->ticks_per_us = FAST;
-	slot->counters[COUNTER_allocations] = slot->counters[COUNTER_frees] = 1 << 20;
+	slot->shared.counters[COUNTER_allocations] = slot->shared.counters[COUNTER_frees] = 1 << 20;
 	CHECK_EQUAL(interval_after(slot, affordable * 9 / 10, 0, 100000, 1), 1);
 	CHECK(interval_after(slot, affordable * 12 / 10, 0, 100000, 1) > 1);
 	CHECK_EQUAL(interval_after(slot, affordable * 9 / 10, affordable * 9 / 10, 1, 100000), 1);
@@ -256,8 +256,8 @@ static void test_mean_size(void)
 	slot->estimated_calls = UINT64_C(4096) << 8;
 	slot->estimated_bytes = 4096 * 64;
 	for (unsigned i = 0; i < 20; i++) {
-		slot->interval = 1024;
-		slot->window_began = arch_ticks() - LONG;
+		slot->shared.interval = 1024;
+		slot->shared.window_began = arch_ticks() - LONG;
 		budget_look(slot);
 		CHECK(slot->estimated_bytes * 256 / slot->estimated_calls >= 63 &&
 		      slot->estimated_bytes * 256 / slot->estimated_calls <= 64);
@@ -281,15 +281,15 @@ static void test_first_credit(void)
 		release_steady(i);
 	made.header->budget = BUDGET;
 	made.header->ticks_per_us = TICKS_PER_US;
-	slot->window_began = slot->timed_records = slot->record_ticks = slot->ticks_left = 0;
+	slot->shared.window_began = slot->timed_records = slot->record_ticks = slot->ticks_left = 0;
 	budget_begin_anew(slot);
 	CHECK_EQUAL(slot->credit, CREDIT);
-	for (i = 0; i < 256 && slot->interval == 1; i++)
+	for (i = 0; i < 256 && slot->shared.interval == 1; i++)
 		record_steady(slot, i);
 	CHECK_EQUAL(slot->timed_records, i);
-	CHECK(slot->interval > 1);
+	CHECK(slot->shared.interval > 1);
 	CHECK(slot->credit <= 0);
-	slot->interval = 0; // as the tool does
+	slot->shared.interval = 0; // as the tool does
 	made.header->sampling_generation++;
 	record_steady(slot, i);
 	CHECK(slot->credit < CREDIT / 2);

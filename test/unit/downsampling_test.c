@@ -155,7 +155,7 @@ static uint64_t sum_counter(enum counter which)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < HS_THREAD_SLOTS; i++)
-		sum += slots[i].counters[which];
+		sum += slots[i].shared.counters[which];
 	return sum;
 }
 
@@ -287,7 +287,7 @@ static void test_counted_samples(void)
 	downsampling_ask();
 	__atomic_store_n(&made.header->downsampling_position, FIRST_NARROW, __ATOMIC_RELAXED);
 	downsampling_work(slot);
-	CHECK_EQUAL(slot->counters[COUNTER_downsampled], 0);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_downsampled], 0);
 	for (uint64_t i = 0; i < 64; i++) {
 		const struct block_record *record = made_ref(&made, *live_table_find_narrow(FIRST_ADDRESS + 16 * i));
 
@@ -344,12 +344,12 @@ static void test_during_dump(void)
 	downsampling_work(slot);
 	CHECK_EQUAL(made.header->downsampling_position, FIRST_NARROW);
 	CHECK_EQUAL(count_unchanged(), NARROW);
-	CHECK_EQUAL(slot->counters[COUNTER_downsampled], 0);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_downsampled], 0);
 	made.header->removal_flags &= ~(uint32_t)REMOVAL_LOGS;
 	downsampling_work(slot);
 	CHECK(made.header->downsampling_position > FIRST_NARROW);
 	CHECK_EQUAL(count_unchanged(), 0);
-	CHECK(slot->counters[COUNTER_downsampled] > 0);
+	CHECK(slot->shared.counters[COUNTER_downsampled] > 0);
 	payload_region_deinit(&made);
 }
 
@@ -368,7 +368,7 @@ static void test_both_parts(void)
 	while (!(slot = thread_slot_claim(arch_thread_pointer())))
 		continue;
 	slot->random = 1;
-	slot->interval = INTERVAL;
+	slot->shared.interval = INTERVAL;
 	memset(made.bytes + HS_OFFSET_SAMPLES, 0xff, HS_SAMPLE_TABLE_SIZE); // full, so that none goes there
 	for (uint64_t i = 0; i < 2 * BLOCKS; i++) {
 		addresses[i] = FIRST_ADDRESS + 64 * i + i / 2 % 4 * 16;
@@ -398,7 +398,7 @@ static void test_both_parts(void)
 	// p(new) / p(old) is nearly a half; twenty standard deviations would not reach either end.
 	CHECK(left[0] > BLOCKS / 4 && left[0] < 3 * BLOCKS / 4);
 	CHECK(left[1] > BLOCKS / 4 && left[1] < 3 * BLOCKS / 4);
-	CHECK_EQUAL(slot->counters[COUNTER_downsampled], 2 * BLOCKS - left[0] - left[1]);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_downsampled], 2 * BLOCKS - left[0] - left[1]);
 	payload_region_deinit(&made);
 }
 
@@ -422,9 +422,9 @@ static void test_small_region(void)
 		record_allocation(slot, FIRST_ADDRESS + i * 16384, SIZE, sampling_choose(slot, SIZE), &frame);
 		reentry_leave(slot);
 	}
-	printf("%" PRIu64 " recorded, %" PRIu64 " given up, interval %u\n", slot->counters[COUNTER_allocations],
-	       slot->counters[COUNTER_downsampled], made.header->interval_floor);
-	CHECK_EQUAL(slot->counters[COUNTER_lost_region_full], 0);
+	printf("%" PRIu64 " recorded, %" PRIu64 " given up, interval %u\n", slot->shared.counters[COUNTER_allocations],
+	       slot->shared.counters[COUNTER_downsampled], made.header->interval_floor);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_lost_region_full], 0);
 	for (uint32_t i = 0; i < HS_SAMPLE_ENTRIES; i++) {
 		uint64_t entry = ((const uint64_t *)(made.bytes + HS_OFFSET_SAMPLES))[i];
 		const struct block_record *record = entry ? made_ref(&made, sample_entry_ref(entry)) : NULL;

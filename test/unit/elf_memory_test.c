@@ -31,8 +31,6 @@ static void test_whole(void)
 	CHECK_EQUAL(module.eh_frame_hdr_size, FRAMES_SIZE);
 	CHECK_EQUAL(module.cfi_low, at(0));
 	CHECK_EQUAL(module.cfi_high, at(0xa00)); // as far as the file goes
-	CHECK_EQUAL(module.phdr, at(sizeof(Elf64_Ehdr)));
-	CHECK_EQUAL(module.phdr_count, SEGMENT_COUNT);
 	CHECK_EQUAL(module.flags, MODULE_TEXT_READABLE);
 	CHECK_EQUAL(module.build_id_size, 20);
 	for (unsigned i = 0; i < 20; i++)
@@ -70,7 +68,6 @@ static void test_made_for_an_address(void)
 	CHECK_EQUAL(module.load_bias, elf.bias - LOW);
 	CHECK_EQUAL(module.start, at(0));
 	CHECK_EQUAL(module.eh_frame_hdr, at(FRAMES_AT));
-	CHECK_EQUAL(module.phdr, at(sizeof(Elf64_Ehdr)));
 }
 
 #define CHECK_REFUSED(change)                                                                                          \
@@ -108,7 +105,7 @@ static void test_headers_at_the_end(void)
 		memcpy(elf.bytes + place, elf.segments, SEGMENT_COUNT * sizeof(Elf64_Phdr));
 		elf.header->e_phoff = place;
 		CHECK_EQUAL(describe(&module), !outside);
-		CHECK(outside || module.phdr == at(place));
+		CHECK(outside || module.end == at(4 * ELF_PAGE));
 	}
 }
 

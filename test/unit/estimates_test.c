@@ -238,24 +238,24 @@ static struct choice choose(struct thread_slot *slot, uint64_t size, enum fault 
 
 	if (fault != KEPT_GAP && fault != SHORT_GAPS && fault != FRESH_GAPS)
 		return sampling_choose(slot, size);
-	if (slot->interval == 0)
+	if (slot->shared.interval == 0)
 		return sampling_choose(slot, size); // to take over the settings
-	if (bytes >= slot->interval)
-		return (struct choice){ (uint32_t)slot->interval, 0 };
-	gap = (uint64_t)sampling_gap(sampling_random(&slot->random), slot->interval);
+	if (bytes >= slot->shared.interval)
+		return (struct choice){ (uint32_t)slot->shared.interval, 0 };
+	gap = (uint64_t)sampling_gap(sampling_random(&slot->random), slot->shared.interval);
 	if (fault == FRESH_GAPS)
-		return (struct choice){ gap <= bytes ? (uint32_t)slot->interval : 0, 0 };
+		return (struct choice){ gap <= bytes ? (uint32_t)slot->shared.interval : 0, 0 };
 	if (fault == KEPT_GAP) {
 		if ((uint64_t)slot->countdown > bytes)
 			return (struct choice){ 0, 0 };
 		slot->countdown = (int64_t)gap;
-		return (struct choice){ (uint32_t)slot->interval, 0 };
+		return (struct choice){ (uint32_t)slot->shared.interval, 0 };
 	}
 	slot->countdown -= (int64_t)bytes;
 	if (slot->countdown > 0)
 		return (struct choice){ 0, 0 };
-	slot->countdown = (int64_t)(gap < 2 * slot->interval ? gap : 2 * slot->interval);
-	return (struct choice){ (uint32_t)slot->interval, 0 };
+	slot->countdown = (int64_t)(gap < 2 * slot->shared.interval ? gap : 2 * slot->shared.interval);
+	return (struct choice){ (uint32_t)slot->shared.interval, 0 };
 }
 
 static void change_settings(const struct population *population, struct thread_slot *slot, unsigned round)
@@ -268,22 +268,22 @@ static void change_settings(const struct population *population, struct thread_s
 	made.header->sampling_interval = interval;
 	// threads see that in the payload's C code; the entry's assembly is led there by interval 0
 	made.header->sampling_generation++;
-	slot->interval = 0;
+	slot->shared.interval = 0;
 }
 
 // Doubles after every fifth record, at most to 2^16, and halves after a large one: by what has been, never by what
 // comes.
 static void follow_records(struct thread_slot *slot, const struct block_record *record, uint64_t records)
 {
-	uint64_t interval = slot->interval;
+	uint64_t interval = slot->shared.interval;
 
 	if (records % 5 == 0 && interval < 65536)
 		interval *= 2;
 	if (record->size > 1000 && interval > 256)
 		interval /= 2;
-	if (interval == slot->interval)
+	if (interval == slot->shared.interval)
 		return;
-	slot->interval = interval;
+	slot->shared.interval = interval;
 	sampling_begin_gap(slot);
 }
 
@@ -307,7 +307,7 @@ static void begin_run(const struct population *population, struct thread_slot *s
 	node->alloc_objects = node->alloc_bytes = 0;
 	(void)sampling_draw(slot, 1);
 	if (population->regime == CUT_GAPS) {
-		slot->interval = population->interval;
+		slot->shared.interval = population->interval;
 		sampling_begin_gap(slot);
 	}
 }
@@ -393,7 +393,7 @@ static struct sums run_once(const struct population *population, struct thread_s
 			estimate_add(&sums.live, &kept[i]);
 	}
 	for (size_t i = 0; i < HS_TOTALS_ENTRIES; i++)
-		totals_flush(&slot->totals[i]);
+		totals_flush(&slot->shared.totals[i]);
 	if (fault == BY_MEAN_SIZE && sums.recorded_objects > 0) {
 		double scale = -1 / expm1(-sums.recorded_bytes / sums.recorded_objects / population->interval);
 
@@ -556,7 +556,7 @@ int main(int argc, char **argv)
 	payload_region_init(&made, 10);
 	made.header->always_exact = 0;
 	stack = made_node(&made, 0, 1, 0);
-	slot = made_slot(&made, 0);
+	slot = (struct thread_slot *)made_slot(&made, 0);
 	for (size_t i = 0; i < COUNT(populations); i++)
 		test_population(&populations[i], slot);
 	CHECK(intervals_checked >= 12);

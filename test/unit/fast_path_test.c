@@ -39,9 +39,9 @@ static void begin(void)
 	payload_region_init(&made, PAGES);
 	while (!(slot = thread_slot_claim(arch_thread_pointer())))
 		continue;
-	slot->interval = 1;
-	slot->stack_low = (uint64_t)&stack;
-	slot->stack_high = (uint64_t)(&stack + 1);
+	slot->shared.interval = 1;
+	slot->shared.stack_low = (uint64_t)&stack;
+	slot->shared.stack_high = (uint64_t)(&stack + 1);
 }
 
 // All that the ways below may change.
@@ -90,23 +90,23 @@ static void place_is_empty(void) { *place() = 0; }
 static void other_part_shows_it(void) { *made_wide_entry(&made, block) = 2u << 30 | 77; }
 static void ref_has_31_bits(void) { slot->free_records[slot->free_count - 1] |= 1u << 30; }
 static void modules_changed(void) { made.header->module_generation++; }
-static void was_taken_for_left(void) { slot->guard = 0; }
-static void is_guarded(void) { slot->guard = call_return_slot(); }
+static void was_taken_for_left(void) { slot->shared.guard = 0; }
+static void is_guarded(void) { slot->shared.guard = call_return_slot(); }
 static void other_thread(void) { slot->mark++; }
-static void no_slot_there(void) { slot->thread_pointer++; }
-static void samples(void) { slot->interval = 2; }
-static void settings_changed(void) { slot->interval = 0; }
+static void no_slot_there(void) { slot->shared.thread_pointer++; }
+static void samples(void) { slot->shared.interval = 2; }
+static void settings_changed(void) { slot->shared.interval = 0; }
 
 static void totals_of_others(void)
 {
 	for (unsigned i = 0; i < HS_TOTALS_ENTRIES; i++)
-		slot->totals[i].stack = 0;
+		slot->shared.totals[i].stack = 0;
 }
 
 static void totals_are_full(void)
 {
 	for (unsigned i = 0; i < HS_TOTALS_ENTRIES; i++)
-		slot->totals[i].objects = UINT32_MAX;
+		slot->shared.totals[i].objects = UINT32_MAX;
 }
 
 static void free_list_is_full(void) { slot->free_count = HS_FREE_KEPT; }
@@ -135,12 +135,12 @@ static void test_recording(uint64_t asked)
 	record_allocation(slot, block, block_size, exact, &stack.entry);
 	slot->hook = island.hook_index;
 	block_goes(block, 0, &island, call_return_slot());
-	slot->guard = call_return_slot();
+	slot->shared.guard = call_return_slot();
 	save(&before);
 
 	CHECK(USUAL_RECORDING(block));
 	CHECK(*place() != 0 && *place() >> 30 == (is_wide() ? 2 : 0));
-	CHECK_EQUAL(slot->counters[COUNTER_walk_reuses], before.slot.counters[COUNTER_walk_reuses] + 1);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_walk_reuses], before.slot.shared.counters[COUNTER_walk_reuses] + 1);
 	save(&after);
 	restore(&before);
 	record_allocation(slot, block, block_size, exact, &stack.entry);
@@ -191,7 +191,7 @@ static void test_release(uint64_t asked)
 
 	CHECK(USUAL_RELEASE(block));
 	CHECK_EQUAL(*place(), 0);
-	CHECK_EQUAL(slot->guard, 0);
+	CHECK_EQUAL(slot->shared.guard, 0);
 	save(&after);
 	restore(&before);
 	block_goes(block, 0, &island, call_return_slot());
@@ -224,7 +224,8 @@ static void test_enter(void)
 	begin();
 	save(&before);
 	CHECK(USUAL_ENTER() == slot);
-	CHECK(slot->guard == call_return_slot() && slot->in_original == 1 && slot->hook == island.hook_index);
+	CHECK(slot->shared.guard == call_return_slot() && slot->shared.in_original == 1 &&
+	      slot->hook == island.hook_index);
 	save(&after);
 	restore(&before);
 	CHECK(reentry_begin(&stack.entry, &island) == slot);
@@ -233,7 +234,7 @@ static void test_enter(void)
 
 	restore(&after);
 	CHECK(fast_path_leave_original(slot));
-	CHECK_EQUAL(slot->in_original, 0);
+	CHECK_EQUAL(slot->shared.in_original, 0);
 	restore(&after);
 	payload_region_state.present = 0;
 	CHECK(!fast_path_leave_original(slot));
@@ -302,9 +303,9 @@ static void test_void(void)
 
 	unwind_to_node(slot, &stack.entry);
 	CHECK(unwind_kept(slot, &stack.entry));
-	slot->interval = 0;
+	slot->shared.interval = 0;
 	sampling_choose(slot, 1);
-	CHECK_EQUAL(slot->interval, 1);
+	CHECK_EQUAL(slot->shared.interval, 1);
 	CHECK(!unwind_kept(slot, &stack.entry));
 	payload_region_deinit(&made);
 }

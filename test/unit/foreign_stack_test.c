@@ -32,18 +32,20 @@ int main(void)
 	slot = thread_slot_claim(arch_thread_pointer());
 	if (!slot)
 		return 1;
-	slot->interval = 1;
+	slot->shared.interval = 1;
 	entry = (struct entry_frame *)(pages + PAGE) - 1; // its return address is the last word
 	*entry = (struct entry_frame){ .return_address = 0x5000, .fp = (uint64_t)(pages + PAGE) };
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		uint64_t cuts = slot->cut_counters[CUT_foreign_stack];
+		uint64_t cuts = slot->shared.cut_counters[CUT_foreign_stack];
 
-		slot->stack_low = cases[i].high || cases[i].low ? (uint64_t)pages + (uint64_t)cases[i].low * PAGE : 0;
-		slot->stack_high = cases[i].high || cases[i].low ? (uint64_t)pages + (uint64_t)cases[i].high * PAGE : 0;
+		slot->shared.stack_low =
+			cases[i].high || cases[i].low ? (uint64_t)pages + (uint64_t)cases[i].low * PAGE : 0;
+		slot->shared.stack_high =
+			cases[i].high || cases[i].low ? (uint64_t)pages + (uint64_t)cases[i].high * PAGE : 0;
 		nodes[i] = unwind_to_node(slot, entry);
-		if (slot->cut_counters[CUT_foreign_stack] != cuts + 1)
+		if (slot->shared.cut_counters[CUT_foreign_stack] != cuts + 1)
 			fprintf(stderr, "%s:\n", cases[i].what);
-		CHECK_EQUAL(slot->cut_counters[CUT_foreign_stack], cuts + 1);
+		CHECK_EQUAL(slot->shared.cut_counters[CUT_foreign_stack], cuts + 1);
 		CHECK(nodes[i] == nodes[0]);
 		CHECK_EQUAL(slot->walk_count, 0);
 	}

@@ -87,7 +87,7 @@ static void interrupt(struct thread_slot *slot, uint64_t *guard, bool is_watched
 	reentry_leave(slot);
 	guard[-6] = CODE;
 	payload_region_state.hook_trust[OPERATOR] = 0;
-	slot->in_original = 0;
+	slot->shared.in_original = 0;
 	if (is_watched) {
 		CHECK(watch(slot, guard));
 	} else {

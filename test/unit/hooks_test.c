@@ -87,7 +87,7 @@ static uint64_t sum_counter(enum counter which)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < HS_THREAD_SLOTS; i++)
-		sum += slots[i].counters[which];
+		sum += slots[i].shared.counters[which];
 	return sum;
 }
 
@@ -114,9 +114,9 @@ static void *releases_within(size_t size)
 	struct thread_slot *slot = thread_slot_current();
 	uint32_t free_count = slot->free_count;
 
-	CHECK(slot->guard != 0 && slot->in_original == 1);
+	CHECK(slot->shared.guard != 0 && slot->shared.in_original == 1);
 	release(block_within);
-	CHECK(slot->guard != 0 && slot->in_original == 1);
+	CHECK(slot->shared.guard != 0 && slot->shared.in_original == 1);
 	CHECK_EQUAL(slot->free_count, free_count + 1);
 	return malloc(size);
 }
@@ -134,7 +134,7 @@ static void test_release_within(void)
 	block_within = call_malloc(1000, malloc_island, 7);
 	given_back = (uint64_t)block_within;
 	block = call_malloc(5000, island, 8);
-	CHECK(slot->guard == 0 && slot->in_original == 0);
+	CHECK(slot->shared.guard == 0 && slot->shared.in_original == 0);
 	CHECK_EQUAL(sum_counter(COUNTER_frees), frees + 1);
 	view = made_view(&made);
 	CHECK_EQUAL(table_find_block(&view, given_back), 0);
@@ -148,16 +148,16 @@ static void test_release_within(void)
 static void test_unknown_releases(void)
 {
 	struct thread_slot *slot = thread_slot_claim(arch_thread_pointer());
-	uint64_t before = slot->counters[COUNTER_unknown_frees], place[2] = { 0x123456, 0x123456 };
+	uint64_t before = slot->shared.counters[COUNTER_unknown_frees], place[2] = { 0x123456, 0x123456 };
 
 	made.header->always_exact = 1;
 	hook_before_free(0x7000000000, (uint64_t)&place[0], free_island);
-	CHECK_EQUAL(slot->counters[COUNTER_unknown_frees], before + 1);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_unknown_frees], before + 1);
 	hook_before_free(0x7000000000, (uint64_t)&place[0], free_island);
-	CHECK_EQUAL(slot->counters[COUNTER_unknown_frees], before + 2);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_unknown_frees], before + 2);
 	hook_before_free(0x7000000000, (uint64_t)&place[0], realloc_island); // any other function
-	CHECK_EQUAL(slot->counters[COUNTER_unknown_frees], before + 2);
-	CHECK_EQUAL(slot->counters[COUNTER_unknown_frees_own], 0);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_unknown_frees], before + 2);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_unknown_frees_own], 0);
 }
 
 // Of those, such that the function's own library has made are told apart, but for a program that holds its allocator.
@@ -178,11 +178,11 @@ static void test_own_releases(void)
 	module->text_low = 0x2000;
 	module->text_high = 0x3000;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		uint64_t before = slot->counters[COUNTER_unknown_frees_own], place = cases[i].caller;
+		uint64_t before = slot->shared.counters[COUNTER_unknown_frees_own], place = cases[i].caller;
 
 		module->flags = cases[i].flags;
 		hook_before_free(0x7000001000 + i * 16, (uint64_t)&place, free_island);
-		CHECK_EQUAL(slot->counters[COUNTER_unknown_frees_own] - before, cases[i].expected);
+		CHECK_EQUAL(slot->shared.counters[COUNTER_unknown_frees_own] - before, cases[i].expected);
 	}
 }
 
@@ -230,17 +230,17 @@ static void test_posix_memalign(void)
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		for (unsigned has_older = 0; has_older <= 1; has_older++) {
 			void *const before = has_older ? older : (void *)0x7000000100;
-			uint64_t allocations = slot->counters[COUNTER_allocations],
-				 failed = slot->counters[COUNTER_failed_allocations];
+			uint64_t allocations = slot->shared.counters[COUNTER_allocations],
+				 failed = slot->shared.counters[COUNTER_failed_allocations];
 			void *block = before;
 
 			CHECK_EQUAL(call_posix_memalign(island, &block, cases[i].alignment, cases[i].size),
 				    cases[i].status);
-			CHECK_EQUAL(slot->counters[COUNTER_failed_allocations] - failed, cases[i].status != 0);
-			CHECK_EQUAL(slot->counters[COUNTER_allocations] - allocations, cases[i].status == 0);
+			CHECK_EQUAL(slot->shared.counters[COUNTER_failed_allocations] - failed, cases[i].status != 0);
+			CHECK_EQUAL(slot->shared.counters[COUNTER_allocations] - allocations, cases[i].status == 0);
 			CHECK_EQUAL(size_recorded(older), 55);
 			CHECK(!recorded((void *)0x7000000100));
-			CHECK_EQUAL(slot->guard, 0);
+			CHECK_EQUAL(slot->shared.guard, 0);
 			if (cases[i].status == 0) {
 				CHECK_EQUAL(size_recorded(block), cases[i].size);
 				release(block);
@@ -258,8 +258,8 @@ static void test_failing_reallocations(void)
 {
 	struct hook_island *island = make_own_island((void *)reallocarray, 7);
 	struct thread_slot *slot = thread_slot_claim(arch_thread_pointer());
-	uint64_t failed = slot->counters[COUNTER_failed_allocations],
-		 reallocations = slot->counters[COUNTER_reallocations];
+	uint64_t failed = slot->shared.counters[COUNTER_failed_allocations],
+		 reallocations = slot->shared.counters[COUNTER_reallocations];
 	void *block = call_malloc(55, malloc_island, 1);
 
 	CHECK(!call_hook(hook_realloc, (uint64_t)block, UINT64_MAX / 2, realloc_island, 2));
@@ -268,18 +268,18 @@ static void test_failing_reallocations(void)
 	CHECK_EQUAL(size_recorded(block), 55);
 	CHECK(!call_reallocarray(island, block, UINT64_MAX / 64, 8));
 	CHECK_EQUAL(size_recorded(block), 55);
-	CHECK_EQUAL(slot->counters[COUNTER_failed_allocations], failed + 3);
-	CHECK_EQUAL(slot->counters[COUNTER_reallocations], reallocations);
-	CHECK(slot->pending == 0 && slot->guard == 0);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_failed_allocations], failed + 3);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_reallocations], reallocations);
+	CHECK(slot->shared.pending == 0 && slot->shared.guard == 0);
 	CHECK(!call_hook(hook_realloc, (uint64_t)block, 0, realloc_island, 2));
 	CHECK(!recorded(block));
 	block = call_malloc(56, malloc_island, 1);
 	CHECK(!call_reallocarray(island, block, 0, 8));
 	CHECK(!recorded(block));
-	CHECK_EQUAL(slot->counters[COUNTER_failed_allocations], failed + 3);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_failed_allocations], failed + 3);
 	CHECK(!call_calloc(UINT64_MAX / 4, 8, calloc_island, 3));
 	CHECK(!call_malloc(UINT64_MAX / 2, malloc_island, 3));
-	CHECK_EQUAL(slot->counters[COUNTER_failed_allocations], failed + 5);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_failed_allocations], failed + 5);
 	munmap(island, HS_PAGE_SIZE);
 }
 
@@ -295,9 +295,9 @@ static void test_companion_earns_no_trust(void)
 		exit(1);
 	island->hook_index = OPERATOR;
 	island->companion = (uint64_t)malloc;
-	slot->stack_low = slot->stack_high = 0;
+	slot->shared.stack_low = slot->shared.stack_high = 0;
 	made.header->sampling_mode = SAMPLING_stopped;
-	slot->interval = 0; // as the tool does
+	slot->shared.interval = 0; // as the tool does
 	for (unsigned i = 0; i < 2 * HS_TRUST_CALLS; i++)
 		free(call_new(10, island, i));
 	CHECK_EQUAL(payload_region_state.hook_trust[OPERATOR], 0);

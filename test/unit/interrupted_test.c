@@ -62,7 +62,7 @@ static bool ends_before_the_last; // the tool, killed
 static void change_settings(void)
 {
 	made.header->sampling_mode = SAMPLING_exact;
-	slot->interval = 0;
+	slot->shared.interval = 0;
 	take_credit();
 	if (!ends_before_the_last)
 		made.header->sampling_generation++;
@@ -112,7 +112,7 @@ static void test_settings_change(void)
 		while (interrupted_call_run(draw, instruction, change_settings)) {
 			// Where the change is not complete, a thread that was just reading the settings may have the
 			// old ones.
-			if (!ends_before_the_last || slot->interval == 0) {
+			if (!ends_before_the_last || slot->shared.interval == 0) {
 				hidden += passes_unseen();
 				draw();
 				unrecorded += choice.interval != 1;
@@ -394,8 +394,8 @@ static void test_room_is_taken(void)
 		is_shown = sample_table_find(address_in(100)) != NULL;
 		for (unsigned i = 0; i < HS_BLOOM_SIZE; i++)
 			in_bloom += payload_region_state.bloom[i];
-		wrong += slot->counters[COUNTER_lost_region_full] != !is_shown ||
-			 slot->counters[COUNTER_lost_region_full_bytes] != (is_shown ? 0 : SMALL) ||
+		wrong += slot->shared.counters[COUNTER_lost_region_full] != !is_shown ||
+			 slot->shared.counters[COUNTER_lost_region_full_bytes] != (is_shown ? 0 : SMALL) ||
 			 slot->free_count != free_count - is_shown || in_bloom != is_shown;
 		lost += !is_shown;
 		restore_state();
@@ -450,7 +450,8 @@ static void test_batch_comes_back(void)
 
 	for (unsigned instruction = 0; instruction < INSTRUCTIONS; instruction++) {
 		begin(&exact);
-		other = made_slot(&made, 1 + (slot - (struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS) == 1));
+		other = (struct thread_slot *)made_slot(
+			&made, 1 + (slot - (struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS) == 1));
 		for (unsigned i = 3; i-- > 0;) {
 			firsts[i] = page_first_ref(made_pages(&made, 1));
 			give_batch(firsts[i]);

@@ -23,7 +23,7 @@ static void test_several_left(void)
 		guards[i] = other_stack + PLACE + 8 * i;
 		CHECK_EQUAL(reentry_enter(slot, (uint64_t)guards[i], &operator_island), OUTERMOST);
 		reentry_enter_original(slot);
-		CHECK_EQUAL(slot->left_count, i < HS_LEFT_GUARDS ? i : HS_LEFT_GUARDS);
+		CHECK_EQUAL(slot->shared.left_count, i < HS_LEFT_GUARDS ? i : HS_LEFT_GUARDS);
 	}
 	for (unsigned i = 0; i < 10; i++) {
 		CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE), &operator_island), OUTERMOST);
@@ -32,16 +32,16 @@ static void test_several_left(void)
 	}
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE), &operator_island), OUTERMOST);
 	reentry_leave(slot);
-	CHECK_EQUAL(slot->counters[COUNTER_abandoned], COUNT + 10);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_abandoned], COUNT + 10);
 	for (unsigned i = 0; i < COUNT; i++) {
 		CHECK_EQUAL(reentry_comes_back(slot, (uint64_t)guards[i]), i > 0); // the first one's place was needed
 		if (i == 0)
 			continue;
-		CHECK_EQUAL(slot->guard, (uint64_t)guards[i]);
+		CHECK_EQUAL(slot->shared.guard, (uint64_t)guards[i]);
 		reentry_leave(slot);
 		CHECK(!reentry_comes_back(slot, (uint64_t)guards[i])); // once
 	}
-	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 1 + 10);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_abandoned], 1 + 10);
 	payload_region_deinit(&made);
 }
 
@@ -91,7 +91,7 @@ static void test_forgotten(void)
 		CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE + i), &operator_island), OUTERMOST);
 		reentry_enter_original(slot);
 	}
-	CHECK_EQUAL(slot->left_guards[0], (uint64_t)(stack + PLACE + HS_LEFT_GUARDS));
+	CHECK_EQUAL(slot->shared.left_guards[0], (uint64_t)(stack + PLACE + HS_LEFT_GUARDS));
 	CHECK_EQUAL(forgotten(0), HS_FORGOTTEN_GUARDS);
 	payload_region_deinit(&made);
 }
@@ -113,11 +113,11 @@ static void test_next_thread(void)
 	slot->awaits = 1;
 	slot->mark++;
 	CHECK(thread_slot_claim(arch_thread_pointer()) == slot);
-	CHECK_EQUAL(slot->guard | slot->left_count | slot->left_guards[0] | slot->awaits, 0);
+	CHECK_EQUAL(slot->shared.guard | slot->shared.left_count | slot->shared.left_guards[0] | slot->awaits, 0);
 	CHECK_EQUAL(forgotten((uint64_t)(other_stack + PLACE)), 1);
 	CHECK_EQUAL(forgotten((uint64_t)(other_stack + PLACE + 1)), 1);
 	CHECK_EQUAL(forgotten(0), HS_FORGOTTEN_GUARDS - 2);
-	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 3);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_abandoned], 3);
 	payload_region_deinit(&made);
 }
 
@@ -152,7 +152,7 @@ static void test_displaced(void)
 
 	for (unsigned i = 0; i < COUNT; i++) {
 		await(slot, other_stack + PLACE + i, i);
-		CHECK_EQUAL(slot->counters[COUNTER_abandoned], i);
+		CHECK_EQUAL(slot->shared.counters[COUNTER_abandoned], i);
 	}
 	CHECK_EQUAL(slot->left_awaited_count, HS_LEFT_AWAITED);
 	CHECK(!returns(slot, other_stack + PLACE, &call));
@@ -168,11 +168,11 @@ static void test_displaced(void)
 		CHECK_EQUAL(call.size, i);
 		CHECK_EQUAL(call.interval, 100 + i);
 		CHECK_EQUAL(call.samples, 200 + i);
-		CHECK_EQUAL(slot->guard, (uint64_t)(other_stack + PLACE + i));
+		CHECK_EQUAL(slot->shared.guard, (uint64_t)(other_stack + PLACE + i));
 		reentry_leave(slot);
 		CHECK(!returns(slot, other_stack + PLACE + i, &call)); // once
 	}
-	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 1);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_abandoned], 1);
 	CHECK_EQUAL(slot->left_awaited_count, 0);
 	// the last one was awaited all the time
 	CHECK(reentry_has_returned(slot, frame_at(other_stack + PLACE + COUNT - 1)));
@@ -189,14 +189,14 @@ static void test_displaced(void)
 	CHECK_EQUAL(slot->left_awaited_count, 1);
 	await(slot, other_stack + PLACE, 4);
 	CHECK_EQUAL(slot->left_awaited_count, 1); // the one next to it
-	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 3);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_abandoned], 3);
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)(other_stack + PLACE + 20), &malloc_island), OUTERMOST);
 	reentry_enter_original(slot);
 	CHECK(!returns(slot, other_stack + PLACE + 1, &call));
 	CHECK(!returns(slot, other_stack + PLACE, &call));
-	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 3);
-	CHECK_EQUAL(slot->counters[COUNTER_lost_signal_reentry], 1);
-	CHECK_EQUAL(slot->guard, (uint64_t)(other_stack + PLACE + 20));
+	CHECK_EQUAL(slot->shared.counters[COUNTER_abandoned], 3);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_lost_signal_reentry], 1);
+	CHECK_EQUAL(slot->shared.guard, (uint64_t)(other_stack + PLACE + 20));
 	CHECK(!slot->awaits && !slot->left_awaited_count);
 	payload_region_deinit(&made);
 
@@ -206,7 +206,7 @@ static void test_displaced(void)
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE), &operator_island), OUTERMOST);
 	CHECK(reentry_watch(slot, frame_at(stack + PLACE)));
 	CHECK(!slot->awaits);
-	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 1);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_abandoned], 1);
 	CHECK_EQUAL(slot->left_awaited_count, 1);
 	payload_region_deinit(&made);
 }

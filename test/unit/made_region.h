@@ -203,9 +203,10 @@ static inline uint32_t made_sample(struct made_region *region, uint64_t address,
 	return ref;
 }
 
-static inline struct thread_slot *made_slot(const struct made_region *region, uint32_t index)
+static inline struct shared_slot *made_slot(const struct made_region *region, uint32_t index)
 {
-	struct thread_slot *slot = (struct thread_slot *)(region->bytes + HS_OFFSET_SLOTS) + index;
+	struct shared_slot *slot =
+		(struct shared_slot *)(region->bytes + HS_OFFSET_SLOTS + (uint64_t)index * HS_SLOT_STRIDE);
 
 	__atomic_fetch_or(&region->header->used_slots[index / 64], UINT64_C(1) << (index % 64), __ATOMIC_RELAXED);
 	slot->thread_pointer = 0x7f0000000000 + index * UINT64_C(0x800000);

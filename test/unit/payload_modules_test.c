@@ -296,8 +296,8 @@ static void test_walk(void)
 		begin();
 		has_no_info();
 		slot = thread_slot_claim(arch_thread_pointer());
-		slot->stack_low = (uint64_t)stack;
-		slot->stack_high = (uint64_t)(stack + STACK_WORDS);
+		slot->shared.stack_low = (uint64_t)stack;
+		slot->shared.stack_high = (uint64_t)(stack + STACK_WORDS);
 		entry->return_address = code_at(60);
 		entry->fp = (uint64_t)&stack[20];
 		stack[20] = (uint64_t)&stack[30];
@@ -312,8 +312,8 @@ static void test_walk(void)
 			CHECK_EQUAL(outer->frame, made_frame(code_at(50), 2));
 		else
 			CHECK_EQUAL(outer->frame >> HS_FRAME_MODULE_SHIFT & HS_FRAME_CUT, HS_FRAME_CUT);
-		CHECK_EQUAL(slot->cut_counters[CUT_no_unwind_info], !follows_call);
-		CHECK_EQUAL(slot->counters[COUNTER_stack_cuts], !follows_call);
+		CHECK_EQUAL(slot->shared.cut_counters[CUT_no_unwind_info], !follows_call);
+		CHECK_EQUAL(slot->shared.counters[COUNTER_stack_cuts], !follows_call);
 		end();
 	}
 }

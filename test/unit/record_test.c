@@ -16,7 +16,7 @@ static void test_alone(void)
 	uint32_t fresh;
 
 	payload_region_init(&made, 1 + 3);
-	slot = made_slot(&made, 0);
+	slot = (struct thread_slot *)made_slot(&made, 0);
 	for (size_t i = 0; i < 3 * PAGE_RECORDS; i++) {
 		taken[i] = record_take(slot);
 		CHECK(taken[i] >= page_first_ref((uint32_t)made.header->first_page + 1) &&
@@ -37,7 +37,7 @@ static void test_alone(void)
 	fresh = slot->fresh_record;
 
 	// Another thread gets those that were shared, and no more.
-	slot = made_slot(&made, 1);
+	slot = (struct thread_slot *)made_slot(&made, 1);
 	for (size_t i = 0; i < 3 * PAGE_RECORDS - HS_FREE_KEPT; i++) {
 		uint32_t ref = record_take(slot);
 
@@ -46,7 +46,7 @@ static void test_alone(void)
 	}
 	CHECK_EQUAL(record_take(slot), 0);
 	CHECK_EQUAL(made.header->free_batches & UINT32_MAX, 0);
-	CHECK_EQUAL(made_slot(&made, 0)->fresh_record, fresh);
+	CHECK_EQUAL(((struct thread_slot *)made_slot(&made, 0))->fresh_record, fresh);
 	payload_region_deinit(&made);
 }
 
@@ -56,7 +56,7 @@ static void test_share_oldest(void)
 	struct thread_slot *slot;
 
 	payload_region_init(&made, 1 + 2);
-	slot = made_slot(&made, 0);
+	slot = (struct thread_slot *)made_slot(&made, 0);
 	for (uint32_t i = 0; i < HS_FREE_KEPT; i++)
 		record_give(slot, page_first_ref((uint32_t)made.header->first_page) + i);
 	CHECK_EQUAL(made.header->free_batches, 0);
@@ -78,7 +78,7 @@ static void test_totals(void)
 	uint64_t objects = 0;
 
 	payload_region_init(&made, 40);
-	slot = made_slot(&made, 0);
+	slot = (struct thread_slot *)made_slot(&made, 0);
 	a = made_node(&made, 1, 1, 0);
 	for (uint32_t i = 0; i < 2000; i++) { // a second stack in the same entry of the cache
 		b = made_node(&made, 1, 1, 0);
@@ -95,15 +95,15 @@ static void test_totals(void)
 	node = made_ref(&made, b);
 	CHECK_EQUAL(node->alloc_objects, 0);
 	for (size_t i = 0; i < HS_TOTALS_ENTRIES; i++) {
-		objects += slot->totals[i].stack ? slot->totals[i].objects : 0;
-		slot->totals[i].objects = slot->totals[i].stack ? UINT32_MAX : 0; // as many as fit
+		objects += slot->shared.totals[i].stack ? slot->shared.totals[i].objects : 0;
+		slot->shared.totals[i].objects = slot->shared.totals[i].stack ? UINT32_MAX : 0; // as many as fit
 	}
 	CHECK_EQUAL(objects, 1);
 	totals_add(slot, b, 5);
 	CHECK_EQUAL(node->alloc_objects, UINT32_MAX * HS_OBJECTS_ONE);
 	CHECK_EQUAL(node->alloc_bytes, 5 * HS_BYTES_ONE);
 	for (size_t i = 0; i < HS_TOTALS_ENTRIES; i++)
-		totals_flush(&slot->totals[i]);
+		totals_flush(&slot->shared.totals[i]);
 	CHECK_EQUAL(node->alloc_objects, (UINT64_C(1) + UINT32_MAX) * HS_OBJECTS_ONE);
 	CHECK_EQUAL(node->alloc_bytes, 10 * HS_BYTES_ONE);
 	payload_region_deinit(&made);
@@ -119,12 +119,12 @@ static void test_totals_during_dump(void)
 	uint32_t a, b;
 
 	payload_region_init(&made, 40);
-	slot = made_slot(&made, 0);
+	slot = (struct thread_slot *)made_slot(&made, 0);
 	a = b = made_node(&made, 1, 1, 0);
 	while (a == b || totals_index(a) != totals_index(b))
 		b = made_node(&made, 1, 1, 0);
 	nodes[0] = made_ref(&made, a), nodes[1] = made_ref(&made, b);
-	entry = &slot->totals[totals_index(a)];
+	entry = &slot->shared.totals[totals_index(a)];
 	totals_add(slot, a, 10);
 	made.header->removal_flags = REMOVAL_COUNTS_BLOOM; // no dump
 	totals_add(slot, a, 20);
@@ -191,7 +191,7 @@ static uint32_t shared_stack;
 static void give_and_take(unsigned number)
 {
 	static uint32_t held[THREADS][HELD];
-	struct thread_slot *slot = made_slot(&made, number);
+	struct thread_slot *slot = (struct thread_slot *)made_slot(&made, number);
 	unsigned seed = number * 7919 + 1;
 
 	for (unsigned round = 0; round < ROUNDS; round++) {
@@ -216,7 +216,7 @@ static void give_and_take(unsigned number)
 			record_give(slot, held[number][i]);
 		}
 		__atomic_fetch_add(&made.header->counters[0], count, __ATOMIC_RELAXED);
-		totals_flush(&slot->totals[(shared_stack ^ shared_stack >> 7) & (HS_TOTALS_ENTRIES - 1)]);
+		totals_flush(&slot->shared.totals[(shared_stack ^ shared_stack >> 7) & (HS_TOTALS_ENTRIES - 1)]);
 	}
 }
 

@@ -26,9 +26,9 @@ static inline struct thread_slot *slot_begin(const void *low, const void *high)
 	slot = thread_slot_claim(arch_thread_pointer());
 	if (!slot)
 		exit(1);
-	slot->stack_low = (uint64_t)low;
-	slot->stack_high = (uint64_t)high;
-	slot->interval = 4096;
+	slot->shared.stack_low = (uint64_t)low;
+	slot->shared.stack_high = (uint64_t)high;
+	slot->shared.interval = 4096;
 	credit_give(slot, PASS);
 	return slot;
 }

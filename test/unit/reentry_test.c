@@ -41,9 +41,9 @@ static void check_next(int line, uint64_t *place, bool return_address_stands, co
 		CHECK_EQUAL(trust(), HS_TRUST_NEVER);
 		reentry_leave(slot);
 		CHECK(!watch(slot, stack + PLACE)); // nor is the operator watched again
-		CHECK_EQUAL(slot->guard, (uint64_t)(stack + PLACE));
+		CHECK_EQUAL(slot->shared.guard, (uint64_t)(stack + PLACE));
 	}
-	CHECK(slot->in_original == 0);
+	CHECK(slot->shared.in_original == 0);
 	reentry_leave(slot);
 	payload_region_deinit(&made);
 }
@@ -87,17 +87,17 @@ static void check_guard(int line, uint64_t *guard, unsigned distance, unsigned s
 
 	memset(memory, 0, sizeof(memory));
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)guard, &operator_island), OUTERMOST);
-	slot->in_original = (state & IN_ORIGINAL) != 0;
+	slot->shared.in_original = (state & IN_ORIGINAL) != 0;
 	if (distance)
 		guard[-(int)distance / 8] = state & HOOK_RUNS ? CODE + CODE_SIZE - 1 : CODE + CODE_SIZE;
 	nesting = reentry_enter(slot, (uint64_t)place, &malloc_island);
 	if (nesting != expected)
 		fprintf(stderr, "line %d:\n", line);
 	CHECK_EQUAL(nesting, expected);
-	CHECK_EQUAL(slot->guard, (uint64_t)(expected == OUTERMOST ? place : guard));
+	CHECK_EQUAL(slot->shared.guard, (uint64_t)(expected == OUTERMOST ? place : guard));
 	CHECK_EQUAL(slot->hook, expected == OUTERMOST ? MALLOC : OPERATOR);
-	CHECK_EQUAL(slot->in_original, expected == NESTED || expected == HANDLERS);
-	CHECK_EQUAL(slot->counters[COUNTER_abandoned], expected == OUTERMOST);
+	CHECK_EQUAL(slot->shared.in_original, expected == NESTED || expected == HANDLERS);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_abandoned], expected == OUTERMOST);
 	CHECK_EQUAL(trust(), expected == NESTED ? HS_TRUST_NEVER : 0);
 	payload_region_deinit(&made);
 }
@@ -158,12 +158,12 @@ static void test_left(void)
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)guard, &operator_island), OUTERMOST);
 	reentry_enter_original(slot);
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)further, &malloc_island), OUTERMOST);
-	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 1);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_abandoned], 1);
 	reentry_leave(slot);
 	CHECK(reentry_leave_original(slot));
 	CHECK(!reentry_is_shared(slot, frame));
-	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 0);
-	CHECK_EQUAL(slot->guard, (uint64_t)guard);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_abandoned], 0);
+	CHECK_EQUAL(slot->shared.guard, (uint64_t)guard);
 	reentry_leave(slot);
 	CHECK(reentry_is_shared(slot, frame)); // once
 	payload_region_deinit(&made);
@@ -174,9 +174,9 @@ static void test_left(void)
 	reentry_enter_original(slot);
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)further, &malloc_island), OUTERMOST);
 	CHECK(reentry_is_shared(slot, frame));
-	CHECK_EQUAL(slot->left_guards[0], 0);
-	CHECK_EQUAL(slot->guard, (uint64_t)further);
-	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 1);
+	CHECK_EQUAL(slot->shared.left_guards[0], 0);
+	CHECK_EQUAL(slot->shared.guard, (uint64_t)further);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_abandoned], 1);
 	payload_region_deinit(&made);
 
 	// While the recorder runs nothing else is recorded, until many such calls say that it does not any more.
@@ -184,15 +184,15 @@ static void test_left(void)
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)guard, &malloc_island), OUTERMOST);
 	for (unsigned i = 0; i < 3 * HS_DOUBTED_CALLS; i++) {
 		if (i % HS_DOUBTED_CALLS == HS_DOUBTED_CALLS - 1)
-			slot->counters[COUNTER_allocations]++; // it does
+			slot->shared.counters[COUNTER_allocations]++; // it does
 		CHECK_EQUAL(reentry_enter(slot, (uint64_t)further, &malloc_island), REENTERED);
 	}
-	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 0);
-	slot->counters[COUNTER_allocations]++;
+	CHECK_EQUAL(slot->shared.counters[COUNTER_abandoned], 0);
+	slot->shared.counters[COUNTER_allocations]++;
 	for (unsigned i = 0; i < HS_DOUBTED_CALLS; i++)
 		CHECK_EQUAL(reentry_enter(slot, (uint64_t)further, &malloc_island), REENTERED);
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)further, &malloc_island), OUTERMOST);
-	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 1);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_abandoned], 1);
 	payload_region_deinit(&made);
 }
 
@@ -208,7 +208,7 @@ static void test_awaited(void)
 	for (unsigned is_exact = 0; is_exact <= 1; is_exact++) {
 		slot = begin();
 		if (is_exact)
-			slot->interval = 1;
+			slot->shared.interval = 1;
 		stack[PLACE] = stack[PLACE - 1] = 0x1234;
 		CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE), &operator_island), OUTERMOST);
 		reentry_await(slot, frame);
@@ -218,10 +218,10 @@ static void test_awaited(void)
 		stack[PLACE] = 0x5678;
 		CHECK(!reentry_has_returned(slot, frame)); // to somewhere else
 		stack[PLACE] = 0x1234;
-		CHECK(slot->awaits && slot->in_original);
+		CHECK(slot->awaits && slot->shared.in_original);
 		CHECK(reentry_has_returned(slot, frame));
 		CHECK_EQUAL(*credit_countdown(slot), PASS);
-		CHECK(!slot->awaits && !slot->in_original && slot->guard == (uint64_t)(stack + PLACE));
+		CHECK(!slot->awaits && !slot->shared.in_original && slot->shared.guard == (uint64_t)(stack + PLACE));
 		CHECK(!reentry_has_returned(slot, frame)); // once
 		reentry_leave(slot);
 		payload_region_deinit(&made);
@@ -234,7 +234,7 @@ static void test_awaited(void)
 	stack[PLACE] = 0x5678;
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)(stack + PLACE - 8), &malloc_island), OUTERMOST);
 	CHECK_EQUAL(*credit_countdown(slot), PASS);
-	CHECK_EQUAL(slot->counters[COUNTER_abandoned], 1);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_abandoned], 1);
 	payload_region_deinit(&made);
 }
 
@@ -253,12 +253,12 @@ static void check_many_nested(uint64_t *guard, uint64_t return_address, bool is_
 	for (unsigned lap = 0; lap < 3; lap++) { // and anew in the next call
 		for (unsigned i = 0; i < 2 * HS_NESTED_CALLS; i++)
 			CHECK(reentry_begin(frame, &malloc_island) == NULL);
-		CHECK_EQUAL(slot->counters[COUNTER_nested],
+		CHECK_EQUAL(slot->shared.counters[COUNTER_nested],
 			    (lap + 1) * (is_proved ? 2 * HS_NESTED_CALLS : HS_NESTED_CALLS - 1));
-		CHECK_EQUAL(slot->counters[COUNTER_lost_signal_reentry],
+		CHECK_EQUAL(slot->shared.counters[COUNTER_lost_signal_reentry],
 			    (lap + 1) * (is_proved ? 0 : HS_NESTED_CALLS + 1));
 		if (lap == 0)
-			slot->counters[COUNTER_allocations]++;
+			slot->shared.counters[COUNTER_allocations]++;
 		slot->suspended -= lap;
 	}
 	payload_region_deinit(&made);
@@ -279,13 +279,13 @@ static void test_trust(void)
 		CHECK_EQUAL(trust(), i ? i - 1 : 0);
 		CHECK(watch(slot, stack + PLACE));
 	}
-	slot->guard = 0;
-	slot->in_original = 0;
+	slot->shared.guard = 0;
+	slot->shared.in_original = 0;
 	slot->hook = OPERATOR;
 	CHECK(reentry_is_trusted(slot));
 	// Where nobody knows what can be read, nothing is watched.
 	CHECK(!watch(slot, other_stack + PLACE));
-	CHECK_EQUAL(slot->guard, (uint64_t)(other_stack + PLACE));
+	CHECK_EQUAL(slot->shared.guard, (uint64_t)(other_stack + PLACE));
 	payload_region_deinit(&made);
 }
 
@@ -298,7 +298,7 @@ struct left_call {
 
 enum { STACK_PAGES = 3, ENTRY_DISTANCE = 96 }; // one of arch_hook_runs
 
-static uint64_t abandoned(const struct thread_slot *slot) { return slot->counters[COUNTER_abandoned]; }
+static uint64_t abandoned(const struct thread_slot *slot) { return slot->shared.counters[COUNTER_abandoned]; }
 
 static struct left_call leave_call(uint64_t guard_offset)
 {
@@ -307,8 +307,8 @@ static struct left_call leave_call(uint64_t guard_offset)
 	call.pages = mmap(NULL, STACK_PAGES * HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (call.pages == MAP_FAILED)
 		exit(1);
-	call.slot->stack_low = (uint64_t)call.pages;
-	call.slot->stack_high = (uint64_t)call.pages + STACK_PAGES * HS_PAGE_SIZE;
+	call.slot->shared.stack_low = (uint64_t)call.pages;
+	call.slot->shared.stack_high = (uint64_t)call.pages + STACK_PAGES * HS_PAGE_SIZE;
 	CHECK_EQUAL(reentry_enter(call.slot, (uint64_t)call.pages + guard_offset, &malloc_island), OUTERMOST);
 	reentry_enter_original(call.slot);
 	return call;
@@ -381,8 +381,8 @@ static void test_other_stack_taken_away(void)
 {
 	struct left_call call = leave_call(HS_PAGE_SIZE + 512);
 
-	call.slot->stack_low = (uint64_t)stack;
-	call.slot->stack_high = (uint64_t)(stack + WORDS);
+	call.slot->shared.stack_low = (uint64_t)stack;
+	call.slot->shared.stack_high = (uint64_t)(stack + WORDS);
 	take_away(&call, 0);
 	take_away(&call, 1);
 	// a coroutine's, further down

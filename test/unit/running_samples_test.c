@@ -48,7 +48,7 @@ static void count_block(uint64_t address, uint32_t ref, const struct block_recor
 			*found += UINT64_C(1) << (2 * i); // so that two of one are not taken for one of each
 }
 
-static void count_pending(const struct thread_slot *slot, void *context)
+static void count_pending(const struct shared_slot *slot, void *context)
 {
 	if (slot->pending)
 		count_block(slot->pending_address, slot->pending,

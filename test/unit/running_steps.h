@@ -306,7 +306,7 @@ struct pending_context {
 	struct shown *shown;
 };
 
-static void show_pending(const struct thread_slot *slot, void *context)
+static void show_pending(const struct shared_slot *slot, void *context)
 {
 	struct pending_context *pending = context;
 
@@ -501,8 +501,8 @@ static void make_sites_fresh(void)
 			continue;
 		slots[i].fresh_node = 0;
 		for (unsigned k = 0; k < HS_TOTALS_ENTRIES; k++) {
-			totals_flush(&slots[i].totals[k]);
-			slots[i].totals[k] = (struct totals_entry){ 0 };
+			totals_flush(&slots[i].shared.totals[k]);
+			slots[i].shared.totals[k] = (struct totals_entry){ 0 };
 		}
 	}
 }

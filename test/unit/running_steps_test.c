@@ -97,7 +97,7 @@ static void begin_samples(void)
 	sampling_settings_begin(made.header, &settings, 1, 2000);
 	for (unsigned i = 0; i < HS_THREAD_SLOTS; i++)
 		if (made.header->used_slots[i / 64] >> (i % 64) & 1)
-			slots[i].interval = 0;
+			slots[i].shared.interval = 0;
 	for (unsigned i = 0; i < PLACES; i++)
 		addresses[i] = sample_address(0, sample_entry(1000 + i, 1));
 	has_samples = true;

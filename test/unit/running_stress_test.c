@@ -198,7 +198,7 @@ static void count_block(uint64_t address, uint32_t ref, const struct block_recor
 }
 
 // One that is being reallocated, whose place has another block.
-static void count_pending(const struct thread_slot *slot, void *context)
+static void count_pending(const struct shared_slot *slot, void *context)
 {
 	struct table_view *view = context;
 
@@ -272,7 +272,7 @@ static uint64_t counted_allocations(void)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < HS_THREAD_SLOTS; i++)
-		sum += racing_u64(&slots[i].counters[COUNTER_allocations]);
+		sum += racing_u64(&slots[i].shared.counters[COUNTER_allocations]);
 	return sum;
 }
 

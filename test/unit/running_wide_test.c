@@ -85,7 +85,7 @@ static void count_block(uint64_t address, uint32_t ref, const struct block_recor
 				       : &shown->others) += 1;
 }
 
-static void count_pending(const struct thread_slot *slot, void *context)
+static void count_pending(const struct shared_slot *slot, void *context)
 {
 	struct shown *shown = context;
 
@@ -263,12 +263,12 @@ static void test_successor(void)
 // more.
 static void begin_in_new_thread(void)
 {
-	struct thread_slot *slot = made_slot(&made, 77);
+	struct thread_slot *slot = (struct thread_slot *)made_slot(&made, 77);
 	uint32_t *entry = live_table_find_wide(HEAP);
 
-	slot->pending_count = 1;
-	slot->pending_address = HEAP;
-	slot->pending = wide_entry_ref(*entry);
+	slot->shared.pending_count = 1;
+	slot->shared.pending_address = HEAP;
+	slot->shared.pending = wide_entry_ref(*entry);
 	*entry = 0;
 }
 
@@ -278,7 +278,7 @@ static void test_new_thread(void)
 	struct shown shown = dump_and_look(begin_in_new_thread);
 
 	CHECK_EQUAL(shown.wide, 1);
-	record_give(thread_slot_current(), slot->pending);
+	record_give(thread_slot_current(), slot->shared.pending);
 	memset(slot, 0, offsetof(struct thread_slot, walk));
 	shown = dump(nothing);
 	CHECK_EQUAL(shown.wide, 0);
@@ -288,12 +288,12 @@ static void test_new_thread(void)
 static void release_unseen(void)
 {
 	struct thread_slot *slot = thread_slot_current();
-	uint64_t key = slot->thread_pointer;
+	uint64_t key = slot->shared.thread_pointer;
 
 	thread_slot_note_shared(slot);
 	CHECK(!thread_slot_current());
 	release_all();
-	slot->thread_pointer = key;
+	slot->shared.thread_pointer = key;
 }
 
 static void test_unseen(void)
@@ -347,7 +347,7 @@ int main(void)
 	payload_region_init(&made, 8000);
 	make_islands();
 	CHECK(thread_slot_claim(arch_thread_pointer()));
-	thread_slot_current()->interval = 1;
+	thread_slot_current()->shared.interval = 1;
 	test_hidden();
 	test_overlapping();
 	test_successor();

@@ -61,7 +61,7 @@ static struct thread_slot *begin(uint64_t pages)
 	sampling_settings_begin(made.header, &settings, 1, 2000);
 	while (!(slot = thread_slot_claim(arch_thread_pointer())))
 		continue;
-	slot->interval = INTERVAL;
+	slot->shared.interval = INTERVAL;
 	slot->countdown = INT64_MAX;
 	return slot;
 }
@@ -161,8 +161,8 @@ static void test_full_bucket(void)
 		if (i != 3)
 			give_back(address_in(BUCKET, i));
 	CHECK(look().blocks == 0 && filtered() == 0);
-	CHECK_EQUAL(slot->counters[COUNTER_frees], BLOCKS + 1);
-	CHECK_EQUAL(slot->counters[COUNTER_lost_region_full], 0);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_frees], BLOCKS + 1);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_lost_region_full], 0);
 	payload_region_deinit(&made);
 }
 
@@ -178,7 +178,7 @@ static void test_replaced(void)
 		for (unsigned after = 0; after < 2; after++) {
 			allocate(slot, address, *choices[before]);
 			allocate(slot, address, *choices[after]);
-			CHECK_EQUAL(slot->counters[COUNTER_replaced], ++replaced);
+			CHECK_EQUAL(slot->shared.counters[COUNTER_replaced], ++replaced);
 			CHECK(look().blocks == 1 && look().samples == (after == 0) && filtered() == 1);
 			give_back(address);
 			CHECK(look().blocks == 0 && filtered() == 0);
@@ -191,7 +191,7 @@ static void test_replaced(void)
 	CHECK(is_in_live_table(address));
 	allocate(slot, address, sampled);
 	CHECK(recorded(address).kind == PLACE_sample && look().blocks == HS_SAMPLE_BUCKET_ENTRIES);
-	CHECK_EQUAL(slot->counters[COUNTER_replaced], ++replaced);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_replaced], ++replaced);
 	payload_region_deinit(&made);
 }
 
@@ -205,7 +205,7 @@ static void cancel(struct thread_slot *slot, const struct reallocation *realloca
 {
 	reallocation_cancel(slot, reallocation);
 	reentry_leave(slot);
-	CHECK_EQUAL(slot->pending, 0);
+	CHECK_EQUAL(slot->shared.pending, 0);
 }
 
 // A failed reallocation's block is shown again, whoever has its entry now.
@@ -219,7 +219,7 @@ static void test_cancel(void)
 	for (uint32_t i = 0; i < HS_SAMPLE_BUCKET_ENTRIES; i++)
 		allocate(slot, address_in(BUCKET, i), sampled);
 	begin_reallocation(slot, address, &reallocation);
-	CHECK(slot->pending == reallocation.old && look().blocks == HS_SAMPLE_BUCKET_ENTRIES - 1);
+	CHECK(slot->shared.pending == reallocation.old && look().blocks == HS_SAMPLE_BUCKET_ENTRIES - 1);
 	cancel(slot, &reallocation);
 	CHECK(recorded(address).kind == PLACE_sample && look().blocks == HS_SAMPLE_BUCKET_ENTRIES);
 
@@ -230,7 +230,7 @@ static void test_cancel(void)
 			CHECK(sample_table_put(address_in(BUCKET, 100), record_take(slot)));
 		cancel(slot, &reallocation);
 		CHECK(is_in_live_table(address) && block_place_ref(recorded(address), address) == reallocation.old);
-		CHECK_EQUAL(slot->counters[COUNTER_lost_region_full], 0);
+		CHECK_EQUAL(slot->shared.counters[COUNTER_lost_region_full], 0);
 	}
 
 	// There is no room for a leaf either: the block is lost, its record is not.
@@ -241,8 +241,8 @@ static void test_cancel(void)
 	cancel(slot, &reallocation);
 	made.header->next_page = pages;
 	CHECK(!is_recorded(recorded(address_in(BUCKET, 1))));
-	CHECK_EQUAL(slot->counters[COUNTER_lost_region_full], 1);
-	CHECK_EQUAL(slot->counters[COUNTER_lost_region_full_bytes], SIZE);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_lost_region_full], 1);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_lost_region_full_bytes], SIZE);
 	CHECK_EQUAL(slot->free_records[slot->free_count - 1], reallocation.old);
 	CHECK_EQUAL(filtered(), HS_SAMPLE_BUCKET_ENTRIES - 1);
 	payload_region_deinit(&made);
@@ -270,8 +270,8 @@ static void test_finish(void)
 				give_back(end);
 				CHECK(look().blocks == 0 && filtered() == 0);
 			}
-	CHECK_EQUAL(slot->counters[COUNTER_reallocations], 8);
-	CHECK_EQUAL(slot->counters[COUNTER_replaced], 0);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_reallocations], 8);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_replaced], 0);
 	payload_region_deinit(&made);
 }
 
@@ -321,7 +321,7 @@ static void test_exact(void)
 	downsampling_work(slot);
 	CHECK(made.header->downsampling_position > DOWNSAMPLING_SAMPLE_PARTS);
 	CHECK_EQUAL(made.header->samples_used, 0);
-	CHECK_EQUAL(slot->counters[COUNTER_frees], 1);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_frees], 1);
 	if (mprotect(made.bytes + HS_OFFSET_SAMPLES, HS_SAMPLE_TABLE_SIZE, PROT_READ | PROT_WRITE) != 0)
 		exit(1);
 	allocate(slot, 0x10000, sampled);
@@ -416,16 +416,16 @@ static void test_freed_again(void)
 	made.header->sampling_mode = SAMPLING_exact;
 	made.header->always_exact = 1;
 	for (unsigned is_lost = 0; is_lost <= 1; is_lost++) {
-		uint64_t before = slot->counters[COUNTER_unknown_frees];
+		uint64_t before = slot->shared.counters[COUNTER_unknown_frees];
 
 		give_back(address);
-		CHECK_EQUAL(slot->counters[COUNTER_unknown_frees], before + 1);
+		CHECK_EQUAL(slot->shared.counters[COUNTER_unknown_frees], before + 1);
 		made.header->next_page = made.header->max_pages;
 		if (is_lost)
 			allocate(slot, address, exact);
-		CHECK_EQUAL(slot->counters[COUNTER_lost_region_full], is_lost);
+		CHECK_EQUAL(slot->shared.counters[COUNTER_lost_region_full], is_lost);
 		block_goes(address, SIZE, &other, (uint64_t)&frame);
-		CHECK_EQUAL(slot->counters[COUNTER_unknown_frees], before + 1 + is_lost);
+		CHECK_EQUAL(slot->shared.counters[COUNTER_unknown_frees], before + 1 + is_lost);
 		slot->last_freed = 0;
 	}
 	payload_region_deinit(&made);

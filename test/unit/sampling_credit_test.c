@@ -59,7 +59,7 @@ static void test_pieces(void)
 			uint64_t random = slot->random,
 				 gap = (uint64_t)sampling_gap(sampling_random(&random), cases[i].interval);
 
-			slot->interval = cases[i].interval;
+			slot->shared.interval = cases[i].interval;
 			sampling_begin_gap(slot);
 			CHECK((uint64_t)own_credit()->countdown == (gap < cases[i].most ? gap : cases[i].most));
 			CHECK_EQUAL(slot->gap_rest + own_credit()->countdown, gap);
@@ -84,7 +84,7 @@ static void test_credit_is_taken(void)
 		bytes_drawn = SMALL;
 		slot->random = i + 1;
 		draw();
-		CHECK_EQUAL(own_credit()->thread_pointer, slot->thread_pointer);
+		CHECK_EQUAL(own_credit()->thread_pointer, slot->shared.thread_pointer);
 		CHECK_EQUAL(slot->countdown, 0);
 		own_credit()->countdown /= 2; // calls have passed
 		take_credit();

@@ -51,7 +51,7 @@ static struct thread_slot *current_slot(void)
 	struct thread_slot *slots = (struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS);
 	struct thread_slot *slot = &slots[thread_slot_index(now.thread_pointer)];
 
-	if (slot->thread_pointer == now.thread_pointer && slot->mark == thread_mark(now.thread_pointer))
+	if (slot->shared.thread_pointer == now.thread_pointer && slot->mark == thread_mark(now.thread_pointer))
 		return slot;
 	slot = thread_slot_claim_at(now.thread_pointer, now.thread_pointer - HS_PAGE_SIZE);
 	if (!slot) {
@@ -141,7 +141,7 @@ static void slots_change(unsigned run)
 		for (unsigned i = 0; i < 10; i++)
 			allocate(1000);
 		if (dice(3) == 0)
-			current_slot()->thread_pointer = HS_KEY_ENDED;
+			current_slot()->shared.thread_pointer = HS_KEY_ENDED;
 	}
 }
 
@@ -157,11 +157,11 @@ static void slots_of_a_budget_change(unsigned run)
 			allocate(1000);
 		slot = current_slot();
 		if (dice(4) == 0) {
-			slot->interval = 4096 << 2 * dice(4);
+			slot->shared.interval = 4096 << 2 * dice(4);
 			sampling_begin_gap(slot);
 		}
 		if (dice(2) == 0)
-			slot->thread_pointer = HS_KEY_ENDED;
+			slot->shared.thread_pointer = HS_KEY_ENDED;
 	}
 }
 
@@ -328,7 +328,7 @@ static void begin_run(const struct scenario *scenario, unsigned run)
 		begin_thread(i);
 		slot = current_slot();
 		(void)sampling_draw(slot, 1);
-		slot->interval = scenario->interval;
+		slot->shared.interval = scenario->interval;
 		sampling_begin_gap(slot);
 	}
 }

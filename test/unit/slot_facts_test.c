@@ -35,7 +35,7 @@ static void test_facts(void)
 
 	made_region_init(&region, 16);
 	for (uint32_t i = 0; i < SLOTS; i++) {
-		struct thread_slot *slot = made_slot(&region, i * 7 % SLOTS); // not in the order of their pointers
+		struct shared_slot *slot = made_slot(&region, i * 7 % SLOTS); // not in the order of their pointers
 
 		slot->guard = 0x1000 + i * 7 % SLOTS * 16;
 		slot->left_count = i % 2;
@@ -80,7 +80,7 @@ static void test_nobodys(void)
 
 	made_region_init(&region, 16);
 	for (uint32_t i = 0; i < 3; i++) {
-		struct thread_slot *slot = made_slot(&region, i);
+		struct shared_slot *slot = made_slot(&region, i);
 
 		pointers[i] = slot->thread_pointer;
 		slot->stack_low = slot->thread_pointer - 0x10000;
@@ -126,7 +126,7 @@ static void test_several(void)
 
 			made_region_init(&region, 16);
 			for (uint32_t i = 0; i < SLOTS - 1; i++) {
-				struct thread_slot *slot = made_slot(&region, i);
+				struct shared_slot *slot = made_slot(&region, i);
 
 				pointers[i] = slot->thread_pointer;
 				if (by_key && i == shared)

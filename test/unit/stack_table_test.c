@@ -15,7 +15,7 @@ static void test_alone(void)
 	uint32_t a, b, below_a, below_b;
 
 	payload_region_init(&made, 10);
-	slot = made_slot(&made, 0);
+	slot = (struct thread_slot *)made_slot(&made, 0);
 	a = stack_table_node(slot, 0, made_frame(0x1000, 1));
 	b = stack_table_node(slot, 0, made_frame(0x1000, 2));
 	CHECK(a && b && a != b);
@@ -40,7 +40,7 @@ static void test_same_frame(void)
 	int wrong = 0;
 
 	payload_region_init(&made, 100);
-	slot = made_slot(&made, 0);
+	slot = (struct thread_slot *)made_slot(&made, 0);
 	for (uint32_t i = 0; i < PARENTS; i++) {
 		parents[i] = stack_table_node(slot, 0, made_frame(0x1000 + i, 1));
 		nodes[i] = stack_table_node(slot, parents[i], made_frame(0x500, 1));
@@ -58,7 +58,7 @@ static void test_full(void)
 	uint32_t last = 0;
 
 	payload_region_init(&made, 1 + 1);
-	slot = made_slot(&made, 0);
+	slot = (struct thread_slot *)made_slot(&made, 0);
 	for (uint64_t i = 0; i < HS_PAGE_SIZE / sizeof(struct stack_node); i++)
 		CHECK((last = stack_table_node(slot, 0, i)) != 0);
 	CHECK_EQUAL(stack_table_node(slot, 0, 999), 0);
@@ -99,7 +99,7 @@ static void test_sizes(void)
 	struct thread_slot *slot;
 
 	payload_region_init(&made, 3000);
-	slot = made_slot(&made, 0);
+	slot = (struct thread_slot *)made_slot(&made, 0);
 	for (uint32_t i = 0; i < FEW; i++)
 		CHECK(stack_table_node(slot, 0, made_frame(0x400000 + i * 5, 1)) != 0);
 	CHECK(pages_of_buckets() <= first_pages + 10); // of 272
@@ -126,7 +126,7 @@ static uint32_t walk(struct thread_slot *slot, uint64_t i, uint64_t module)
 
 static void look_up(unsigned number)
 {
-	struct thread_slot *slot = made_slot(&made, number);
+	struct thread_slot *slot = (struct thread_slot *)made_slot(&made, number);
 
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		for (uint32_t i = 0; i < COMMON; i++) {

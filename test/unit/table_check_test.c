@@ -31,7 +31,7 @@ static void note_node(uint32_t ref, const struct stack_node *node, void *context
 	visits->last = node->frame;
 }
 
-static void note_slot(const struct thread_slot *slot, void *context)
+static void note_slot(const struct shared_slot *slot, void *context)
 {
 	struct visits *visits = context;
 

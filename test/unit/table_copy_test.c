@@ -61,6 +61,11 @@ static void count_block(uint64_t address, uint32_t ref, const struct block_recor
 	*sum += address + record->size;
 }
 
+static struct shared_slot *slot_of(const uint8_t *bytes, uint32_t index)
+{
+	return (struct shared_slot *)(uintptr_t)(bytes + HS_OFFSET_SLOTS + (uint64_t)index * HS_SLOT_STRIDE);
+}
+
 static void test_copy(void)
 {
 	static const uint64_t addresses[] = { 0x1000, 0x1008, 0x555555556eb8, 0x7ffff7fc1230 };
@@ -78,10 +83,10 @@ static void test_copy(void)
 		wanted += addresses[i] + i + 1;
 	}
 	made_slot(&file.region, 5)->counters[0] = 55;
-	made_slot(&file.region, 5)->walk[0].pc = 1;
+	*(uint64_t *)(made_slot(&file.region, 5) + 1) = 1; // the payload's own
 	made_slot(&file.region, HS_THREAD_SLOTS - 1)->counters[0] = 56;
-	((struct thread_slot *)(file.region.bytes + HS_OFFSET_SLOTS))[6].counters[0] = 57; // not marked as taken
-	made_pages(&file.region, 10 << 20); // handed out and never touched, but for the last
+	slot_of(file.region.bytes, 6)->counters[0] = 57; // not marked as taken
+	made_pages(&file.region, 10 << 20);              // handed out and never touched, but for the last
 	far = (uint32_t)file.region.header->next_page - 1;
 	made_table(&file.region, far)[1023] = 0x1234;
 	memset(file.region.bytes + HS_OFFSET_RULES, 0xee, HS_PAGE_SIZE);
@@ -99,10 +104,10 @@ static void test_copy(void)
 	CHECK_EQUAL(view.damaged, 0);
 	CHECK_EQUAL(*(const uint32_t *)(copy.bytes + far * UINT64_C(4096) + 4092), 0x1234);
 	CHECK_EQUAL(*(const uint32_t *)(copy.bytes + (far + 1) * UINT64_C(4096)), 0);
-	CHECK_EQUAL(((const struct thread_slot *)(copy.bytes + HS_OFFSET_SLOTS))[5].counters[0], 55);
-	CHECK_EQUAL(((const struct thread_slot *)(copy.bytes + HS_OFFSET_SLOTS))[5].walk[0].pc, 0);
-	CHECK_EQUAL(((const struct thread_slot *)(copy.bytes + HS_OFFSET_SLOTS))[HS_THREAD_SLOTS - 1].counters[0], 56);
-	CHECK_EQUAL(((const struct thread_slot *)(copy.bytes + HS_OFFSET_SLOTS))[6].counters[0], 0);
+	CHECK_EQUAL(slot_of(copy.bytes, 5)->counters[0], 55);
+	CHECK_EQUAL(*(const uint64_t *)(slot_of(copy.bytes, 5) + 1), 0);
+	CHECK_EQUAL(slot_of(copy.bytes, HS_THREAD_SLOTS - 1)->counters[0], 56);
+	CHECK_EQUAL(slot_of(copy.bytes, 6)->counters[0], 0);
 	CHECK_EQUAL(copy.bytes[HS_OFFSET_RULES], 0); // the rule cache is not copied
 	CHECK(memcmp(copy.bytes, file.region.bytes, HS_HEADER_SIZE) == 0);
 	file.region.header->hook_count = 1; // a copy of its own

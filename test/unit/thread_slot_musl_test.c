@@ -67,11 +67,11 @@ int main(void)
 		CHECK(slot != NULL);
 		if (!slot)
 			continue;
-		if (slot->stack_high != (cases[i].found ? end : 0))
+		if (slot->shared.stack_high != (cases[i].found ? end : 0))
 			fprintf(stderr, "%s:\n", cases[i].what);
 		CHECK_EQUAL(slot->mark, 100 + i);
-		CHECK_EQUAL(slot->stack_low, cases[i].found ? end - cases[i].size : 0);
-		CHECK_EQUAL(slot->stack_high, cases[i].found ? end : 0);
+		CHECK_EQUAL(slot->shared.stack_low, cases[i].found ? end - cases[i].size : 0);
+		CHECK_EQUAL(slot->shared.stack_high, cases[i].found ? end : 0);
 	}
 	payload_region_deinit(&made);
 	return CHECK_RESULT();

@@ -70,14 +70,13 @@ static void test_claim(void)
 	a = make_thread(1001), b = make_thread(1002);
 	slot = claim_of(&a);
 	CHECK(slot != NULL);
-	CHECK_EQUAL(slot->thread_pointer, pointer_of(&a));
+	CHECK_EQUAL(slot->shared.thread_pointer, pointer_of(&a));
 	CHECK_EQUAL(slot->mark, 1001);
 	CHECK(is_marked(slot));
 	CHECK(!is_marked(slot + 1));
-	CHECK_EQUAL(slot->stack_low, (uint64_t)a.stack);
-	CHECK_EQUAL(slot->stack_high, pointer_of(&a));
+	CHECK_EQUAL(slot->shared.stack_low, (uint64_t)a.stack);
+	CHECK_EQUAL(slot->shared.stack_high, pointer_of(&a));
 	CHECK_EQUAL(history(slot->thread)->tid, 1001);
-	CHECK(history(slot->thread)->first_seen != 0);
 	other = claim_of(&b);
 	CHECK(other && other != slot && other->thread == slot->thread + 1);
 	CHECK(claim_of(&a) == slot);
@@ -86,17 +85,17 @@ static void test_claim(void)
 
 	// A new thread with the control block of one that has ended: another number, nothing under way, the free
 	// records kept.
-	slot->guard = 5, slot->in_original = 1, slot->pending = 7, slot->pending_new = 8, slot->walk_count = 9,
-	slot->kept_generation = 1;
-	slot->free_count = 3, slot->counters[0] = 11;
+	slot->shared.guard = 5, slot->shared.in_original = 1, slot->shared.pending = 7, slot->shared.pending_new = 8,
+	slot->walk_count = 9, slot->kept_generation = 1;
+	slot->free_count = 3, slot->shared.counters[0] = 11;
 	set_tid(&a, 1003);
 	CHECK(claim_of(&a) == slot);
 	CHECK_EQUAL(slot->mark, 1003);
 	CHECK_EQUAL(slot->thread, 2);
 	CHECK_EQUAL(history(2)->tid, 1003);
-	CHECK(!slot->guard && !slot->in_original && !slot->pending && !slot->pending_new && !slot->walk_count &&
-	      !slot->kept_generation);
-	CHECK(slot->free_count == 3 && slot->counters[0] == 11);
+	CHECK(!slot->shared.guard && !slot->shared.in_original && !slot->shared.pending && !slot->shared.pending_new &&
+	      !slot->walk_count && !slot->kept_generation);
+	CHECK(slot->free_count == 3 && slot->shared.counters[0] == 11);
 	free_thread(&a);
 	free_thread(&b);
 	payload_region_deinit(&made);
@@ -118,8 +117,8 @@ static void test_find_stack(void)
 	do {                                                                                                           \
 		set_tid(&thread, ++tid);                                                                               \
 		slot = claim_of(&thread);                                                                              \
-		CHECK_EQUAL(slot->stack_low, low);                                                                     \
-		CHECK_EQUAL(slot->stack_high, high);                                                                   \
+		CHECK_EQUAL(slot->shared.stack_low, low);                                                              \
+		CHECK_EQUAL(slot->shared.stack_high, high);                                                            \
 	} while (0)
 
 	thread.block[10] = pointer - 100000, thread.block[11] = 50000;       // ends below the control block
@@ -165,21 +164,21 @@ static void test_chain(void)
 	payload_region_init(&made, 2 * PARTS + 1);
 	thread = make_thread(1);
 	first = first_of(&thread);
-	first->thread_pointer = 0x7000; // somebody's
+	first->shared.thread_pointer = 0x7000; // somebody's
 	second = claim_of(&thread);
 	CHECK(second && second != first);
 	CHECK_EQUAL(made.header->extra_slot_count, 1);
 	CHECK(second == slot_in_page(extra_pages()[0]) && first->next == extra_pages()[0]);
-	CHECK_EQUAL(second->thread_pointer, pointer_of(&thread));
+	CHECK_EQUAL(second->shared.thread_pointer, pointer_of(&thread));
 	CHECK(claim_of(&thread) == second);
-	second->thread_pointer = 0x8000;
+	second->shared.thread_pointer = 0x8000;
 	third = claim_of(&thread);
 	CHECK(third && third == slot_in_page(extra_pages()[1]) && second->next == extra_pages()[1]);
-	third->thread_pointer = 0x9000;
+	third->shared.thread_pointer = 0x9000;
 	CHECK(!claim_of(&thread)); // two make up a quarter of the pages
 	CHECK_EQUAL(made.header->extra_slot_count, 2);
 	CHECK_EQUAL(made.header->thread_count, 2);
-	second->thread_pointer = HS_KEY_ENDED;
+	second->shared.thread_pointer = HS_KEY_ENDED;
 	CHECK(claim_of(&thread) == second && claim_of(&thread) == second);
 	CHECK(second->next == extra_pages()[1]);
 	free_thread(&thread);
@@ -197,16 +196,16 @@ static void test_nobodys(void)
 	payload_region_init(&made, 200);
 	thread = make_thread(1);
 	slots = (const struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS);
-	CHECK_EQUAL(slots[thread_slot_index(0)].thread_pointer, HS_KEY_NOBODYS); // since attach
+	CHECK_EQUAL(slots[thread_slot_index(0)].shared.thread_pointer, HS_KEY_NOBODYS); // since attach
 	CHECK(!thread_key_is_taken(HS_KEY_NOBODYS));
 	CHECK(!thread_slot_claim_at(0, pointer_of(&thread)));
 	first = first_of(&thread);
-	first->thread_pointer = HS_KEY_NOBODYS; // as if the thread's hash were that of 0
-	for (unsigned i = 0; i < 3; i++) {      // its first call, later ones, and as another thread
+	first->shared.thread_pointer = HS_KEY_NOBODYS; // as if the thread's hash were that of 0
+	for (unsigned i = 0; i < 3; i++) {             // its first call, later ones, and as another thread
 		slot = claim_of(&thread);
 		CHECK(slot && slot == slot_in_page(first->next));
-		CHECK_EQUAL(slot->thread_pointer, pointer_of(&thread));
-		CHECK_EQUAL(first->thread_pointer, HS_KEY_NOBODYS);
+		CHECK_EQUAL(slot->shared.thread_pointer, pointer_of(&thread));
+		CHECK_EQUAL(first->shared.thread_pointer, HS_KEY_NOBODYS);
 		CHECK(first->mark == 0 && !is_marked(first));
 		if (i == 1) {
 			thread_slot_release(slot);
@@ -227,13 +226,13 @@ static void test_release(void)
 	payload_region_init(&made, 100);
 	a = make_thread(1), b = make_thread(2);
 	slot = claim_of(&a);
-	slot->counters[0] = 5, slot->walk_count = 3, slot->free_count = 2;
+	slot->shared.counters[0] = 5, slot->walk_count = 3, slot->free_count = 2;
 	thread_slot_release(slot);
-	CHECK_EQUAL(slot->thread_pointer, pointer_of(&a) | HS_KEY_RELEASED);
-	CHECK(!thread_key_is_taken(slot->thread_pointer));
+	CHECK_EQUAL(slot->shared.thread_pointer, pointer_of(&a) | HS_KEY_RELEASED);
+	CHECK(!thread_key_is_taken(slot->shared.thread_pointer));
 	CHECK(claim_of(&a) == slot);
-	CHECK_EQUAL(slot->thread_pointer, pointer_of(&a));
-	CHECK(slot->counters[0] == 5 && slot->walk_count == 3 && made.header->thread_count == 1);
+	CHECK_EQUAL(slot->shared.thread_pointer, pointer_of(&a));
+	CHECK(slot->shared.counters[0] == 5 && slot->walk_count == 3 && made.header->thread_count == 1);
 	// A thread that has the same block.
 	thread_slot_release(slot);
 	set_tid(&a, 3);
@@ -241,15 +240,15 @@ static void test_release(void)
 	// One of another.
 	slot->last_freed = 77;
 	thread_slot_release(slot);
-	first_of(&b)->thread_pointer = slot->thread_pointer;
+	first_of(&b)->shared.thread_pointer = slot->shared.thread_pointer;
 	slot = first_of(&b);
 	slot->free_count = 2, slot->last_freed = 77;
 	CHECK(claim_of(&b) == slot && slot->mark == 2 && slot->thread == 2 && slot->free_count == 2 &&
 	      slot->last_freed == 0);
 	// Not while a block is being reallocated, nor twice.
-	slot->pending = 1;
+	slot->shared.pending = 1;
 	thread_slot_release(slot);
-	CHECK_EQUAL(slot->thread_pointer, pointer_of(&b));
+	CHECK_EQUAL(slot->shared.thread_pointer, pointer_of(&b));
 	free_thread(&a);
 	free_thread(&b);
 	payload_region_deinit(&made);
@@ -268,33 +267,34 @@ static void test_foreign(void)
 	edge = (uint64_t *)(thread.stack + thread.size) - 2; // two words, then no access
 	edge[0] = (uint64_t)edge;
 	slot = thread_slot_claim_at((uint64_t)edge, (uint64_t)edge - 5000);
-	CHECK(slot && slot->thread_pointer == ((uint64_t)edge | HS_KEY_FOREIGN) && !slot->stack_high &&
+	CHECK(slot && slot->shared.thread_pointer == ((uint64_t)edge | HS_KEY_FOREIGN) && !slot->shared.stack_high &&
 	      slot->mark == 0);
 	CHECK(thread_slot_claim_at((uint64_t)edge, (uint64_t)edge - 5000) == slot && made.header->thread_count == 1);
 
 	// Nothing there at all; and where nothing is known of it.
 	slot = thread_slot_claim_at(0x10000, pointer);
-	CHECK(slot && slot->thread_pointer == (0x10000 | HS_KEY_FOREIGN));
+	CHECK(slot && slot->shared.thread_pointer == (0x10000 | HS_KEY_FOREIGN));
 	slot = thread_slot_claim_at(pointer + (UINT64_C(1) << 46), pointer);
-	CHECK(slot && slot->thread_pointer & HS_KEY_FOREIGN);
+	CHECK(slot && slot->shared.thread_pointer & HS_KEY_FOREIGN);
 	slot = thread_slot_claim_at(pointer + thread.size + 4, pointer); // no multiple of 8, and no access
-	CHECK(slot && slot->thread_pointer & HS_KEY_FOREIGN);
+	CHECK(slot && slot->shared.thread_pointer & HS_KEY_FOREIGN);
 
 	// The libc's, first seen on another stack: it is recognised with the first call on its own, and stays so.
 	slot = thread_slot_claim_at(pointer, pointer + 100);
-	CHECK(slot && slot->thread_pointer == (pointer | HS_KEY_FOREIGN) && slot->stack_high == 0);
+	CHECK(slot && slot->shared.thread_pointer == (pointer | HS_KEY_FOREIGN) && slot->shared.stack_high == 0);
 	CHECK(claim_of(&thread) == slot);
-	CHECK(slot->thread_pointer == pointer && slot->stack_high == pointer && slot->mark == 7);
-	CHECK(thread_slot_claim_at(pointer, pointer + 100) == slot && slot->stack_high == pointer);
+	CHECK(slot->shared.thread_pointer == pointer && slot->shared.stack_high == pointer && slot->mark == 7);
+	CHECK(thread_slot_claim_at(pointer, pointer + 100) == slot && slot->shared.stack_high == pointer);
 	set_tid(&thread, 8); // a successor's first call, on another stack
-	CHECK(thread_slot_claim_at(pointer, pointer + 100) == slot && slot->mark == 8 && slot->stack_high == pointer);
+	CHECK(thread_slot_claim_at(pointer, pointer + 100) == slot && slot->mark == 8 &&
+	      slot->shared.stack_high == pointer);
 
 	// Its first word is something else's.
 	thread_slot_release(slot);
 	thread.block[0]++;
-	slot->thread_pointer = HS_KEY_ENDED;
+	slot->shared.thread_pointer = HS_KEY_ENDED;
 	slot = claim_of(&thread);
-	CHECK(slot && slot->thread_pointer == (pointer | HS_KEY_FOREIGN));
+	CHECK(slot && slot->shared.thread_pointer == (pointer | HS_KEY_FOREIGN));
 	free_thread(&thread);
 	payload_region_deinit(&made);
 }
@@ -312,14 +312,14 @@ static void test_glibc_block(void)
 	config.libc = LIBC_glibc;
 	payload_configure(&config);
 	thread.block[2] = pointer + 8; // a block of another kind, whose first word happens to be its address
-	CHECK_EQUAL(claim_of(&thread)->thread_pointer, pointer | HS_KEY_FOREIGN);
+	CHECK_EQUAL(claim_of(&thread)->shared.thread_pointer, pointer | HS_KEY_FOREIGN);
 	thread.block[2] = pointer;
-	CHECK_EQUAL(claim_of(&thread)->thread_pointer, pointer);
+	CHECK_EQUAL(claim_of(&thread)->shared.thread_pointer, pointer);
 	thread_slot_release(first_of(&thread));
 	thread.block[2] = 0;
 	config.libc = LIBC_unknown;
 	payload_configure(&config);
-	CHECK_EQUAL(claim_of(&thread)->thread_pointer, pointer);
+	CHECK_EQUAL(claim_of(&thread)->shared.thread_pointer, pointer);
 	free_thread(&thread);
 	payload_region_deinit(&made);
 }
@@ -343,7 +343,7 @@ static void test_shared(void)
 	thread_slot_note_shared(slot);
 	thread_slot_count_lost();
 	CHECK_EQUAL(made.header->lost_shared_pointer, 3);
-	slot->thread_pointer = HS_KEY_ENDED;
+	slot->shared.thread_pointer = HS_KEY_ENDED;
 	thread_slot_count_lost();
 	CHECK_EQUAL(made.header->lost_no_slot, 1);
 	free_thread(&thread);
@@ -396,8 +396,8 @@ static void test_threads(void)
 			const struct thread_slot *slot = claimed_slots[number][i];
 			struct made_thread *thread = &threads[number][i];
 
-			if (!slot || slot->thread_pointer != pointer_of(thread) ||
-			    slot->stack_low != (uint64_t)thread->stack || slot->thread >= THREADS * EACH ||
+			if (!slot || slot->shared.thread_pointer != pointer_of(thread) ||
+			    slot->shared.stack_low != (uint64_t)thread->stack || slot->thread >= THREADS * EACH ||
 			    history(slot->thread)->tid != 10000 + number * EACH + i ||
 			    seen[((uint64_t)slot - (uint64_t)made.bytes - HS_OFFSET_SLOTS) / sizeof(*slot)]++ ||
 			    numbers[slot->thread]++)
@@ -427,12 +427,12 @@ static void come_and_go(unsigned number)
 			unclaimed[number]++;
 			continue;
 		}
-		__atomic_store_n(&slot->guard, pointer_of(&lives[number]), __ATOMIC_RELAXED);
-		slot->counters[1]++;
+		__atomic_store_n(&slot->shared.guard, pointer_of(&lives[number]), __ATOMIC_RELAXED);
+		slot->shared.counters[1]++;
 		for (volatile unsigned wait = 0; wait < 20; wait++)
 			;
 		if (slot->mark != 100000 * (number + 1) + i / 3 || slot_key(slot) != pointer_of(&lives[number]) ||
-		    __atomic_exchange_n(&slot->guard, 0, __ATOMIC_RELAXED) != pointer_of(&lives[number]))
+		    __atomic_exchange_n(&slot->shared.guard, 0, __ATOMIC_RELAXED) != pointer_of(&lives[number]))
 			wrong_lives[number]++;
 		thread_slot_release(slot);
 	}
@@ -473,7 +473,7 @@ static void test_lives(void)
 		CHECK_EQUAL(unclaimed[number], 0);
 	}
 	for (const struct thread_slot *slot = first_of(&lives[0]);; slot = slot_in_page(slot->next)) {
-		calls += slot->counters[1];
+		calls += slot->shared.counters[1];
 		slots++;
 		if (!slot->next)
 			break;

@@ -22,7 +22,7 @@ static void begin(uint64_t pages)
 	memset(payload_region_state.bloom, HS_BLOOM_SATURATED, HS_BLOOM_SIZE);
 	while (!(slot = thread_slot_claim(arch_thread_pointer())))
 		continue;
-	slot->interval = 1;
+	slot->shared.interval = 1;
 }
 
 static void allocate(uint64_t address, uint64_t size, struct choice choice)
@@ -38,21 +38,21 @@ static void begin_reallocation(uint64_t address, struct reallocation *ret)
 {
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)&frame, &island), OUTERMOST);
 	reallocation_begin(slot, address, &island, ret);
-	CHECK(slot->pending == ret->old && ret->old);
+	CHECK(slot->shared.pending == ret->old && ret->old);
 }
 
 static void finish(const struct reallocation *reallocation, uint64_t address, uint64_t size)
 {
 	reallocation_finish(slot, reallocation, address, size, exact, &frame);
 	reentry_leave(slot);
-	CHECK_EQUAL(slot->pending, 0);
+	CHECK_EQUAL(slot->shared.pending, 0);
 }
 
 static void cancel(const struct reallocation *reallocation)
 {
 	reallocation_cancel(slot, reallocation);
 	reentry_leave(slot);
-	CHECK_EQUAL(slot->pending, 0);
+	CHECK_EQUAL(slot->shared.pending, 0);
 }
 
 static enum place_kind kind_of(uint64_t address) { return recorded(address).kind; }
@@ -104,8 +104,8 @@ static void test_choice(void)
 		CHECK_EQUAL(size_at(ends[i]), 49 + i);
 		CHECK_EQUAL(*made_wide_entry(&made, ends[i]) >> 30, ends[i] >> 4 & 3);
 	}
-	CHECK_EQUAL(slot->counters[COUNTER_replaced], 0);
-	CHECK_EQUAL(slot->counters[COUNTER_lost_region_full], 0);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_replaced], 0);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_lost_region_full], 0);
 	payload_region_deinit(&made);
 }
 
@@ -123,8 +123,8 @@ static void test_neighbours(void)
 	give_back(HEAP + 48);
 	CHECK(size_at(HEAP) == 20 && shown() == 1000020);
 	give_back(HEAP + 16); // nothing is there
-	CHECK_EQUAL(slot->counters[COUNTER_replaced], 0);
-	CHECK_EQUAL(slot->counters[COUNTER_frees], 2);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_replaced], 0);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_frees], 2);
 	payload_region_deinit(&made);
 }
 
@@ -155,8 +155,8 @@ static void test_overlapping(void)
 	give_back(HEAP + 16);
 	finish(&reallocation, HEAP, 20000);
 	CHECK(kind_of(HEAP) == PLACE_wide && shown() == 2020200);
-	CHECK_EQUAL(slot->counters[COUNTER_replaced], 0);
-	CHECK_EQUAL(slot->counters[COUNTER_unknown_frees], 0);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_replaced], 0);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_unknown_frees], 0);
 	payload_region_deinit(&made);
 }
 
@@ -173,22 +173,22 @@ static void test_replaced(void)
 
 			allocate(HEAP, before, exact);
 			allocate(HEAP, after, exact);
-			CHECK_EQUAL(slot->counters[COUNTER_replaced], replaced += !hides);
+			CHECK_EQUAL(slot->shared.counters[COUNTER_replaced], replaced += !hides);
 			CHECK(size_at(HEAP) == after && shown() == 1000000 + after);
 			give_back(HEAP);
 			CHECK_EQUAL(shown(), hides ? 1000000 + before : 0);
 			give_back(HEAP);
 			CHECK_EQUAL(shown(), 0);
 		}
-	CHECK_EQUAL(slot->counters[COUNTER_frees], 5);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_frees], 5);
 	// At another address of the piece: it is there until its address comes again.
 	allocate(HEAP, 100, exact);
 	allocate(HEAP + 48, 200, exact);
 	CHECK(size_at(HEAP) == 100 && size_at(HEAP + 48) == 200 && kind_of(HEAP + 48) == PLACE_narrow);
 	allocate(HEAP, 16, exact);
 	CHECK(size_at(HEAP) == 16 && size_at(HEAP + 48) == 200 && shown() == 2000216);
-	CHECK_EQUAL(slot->counters[COUNTER_replaced], ++replaced);
-	CHECK_EQUAL(slot->counters[COUNTER_replaced_bytes], 20 + 2 * 100 + 100);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_replaced], ++replaced);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_replaced_bytes], 20 + 2 * 100 + 100);
 	payload_region_deinit(&made);
 }
 
@@ -214,8 +214,8 @@ static void test_reallocation(void)
 				give_back(end);
 				CHECK_EQUAL(shown(), 0);
 			}
-	CHECK_EQUAL(slot->counters[COUNTER_reallocations], 8);
-	CHECK_EQUAL(slot->counters[COUNTER_replaced], 0);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_reallocations], 8);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_replaced], 0);
 	payload_region_deinit(&made);
 }
 
@@ -232,10 +232,10 @@ static void test_samples(void)
 		allocate(HEAP, size, exact);
 		allocate(HEAP, size, sampled);
 		CHECK(kind_of(HEAP) == PLACE_sample && shown() == 1000000 + size);
-		CHECK_EQUAL(slot->counters[COUNTER_replaced], ++replaced);
+		CHECK_EQUAL(slot->shared.counters[COUNTER_replaced], ++replaced);
 		allocate(HEAP, size, exact);
 		CHECK(kind_of(HEAP) == (size > 48 ? PLACE_wide : PLACE_narrow) && shown() == 1000000 + size);
-		CHECK_EQUAL(slot->counters[COUNTER_replaced], ++replaced);
+		CHECK_EQUAL(slot->shared.counters[COUNTER_replaced], ++replaced);
 		give_back(HEAP);
 		CHECK(!is_recorded(recorded(HEAP)) && shown() == 0);
 	}
@@ -244,7 +244,7 @@ static void test_samples(void)
 	allocate(HEAP, 100, exact);
 	allocate(HEAP, 30, sampled);
 	CHECK(kind_of(HEAP) == PLACE_sample && shown() == 1000030);
-	CHECK_EQUAL(slot->counters[COUNTER_replaced], replaced += 2);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_replaced], replaced += 2);
 	give_back(HEAP);
 	CHECK_EQUAL(shown(), 0);
 	for (unsigned i = 0; i < HS_BLOOM_SIZE; i++)
@@ -305,11 +305,11 @@ static void test_no_room(void)
 	made.header->next_page = made.header->max_pages;
 	allocate(HEAP + 0x10040, 100, exact);
 	CHECK_EQUAL(kind_of(HEAP + 0x10040), PLACE_narrow);
-	CHECK_EQUAL(slot->counters[COUNTER_lost_region_full], 0);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_lost_region_full], 0);
 	allocate(HEAP + 0x20000, 100, exact);
 	CHECK_EQUAL(kind_of(HEAP + 0x20000), PLACE_none);
-	CHECK_EQUAL(slot->counters[COUNTER_lost_region_full], 1);
-	CHECK_EQUAL(slot->counters[COUNTER_lost_region_full_bytes], 100);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_lost_region_full], 1);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_lost_region_full_bytes], 100);
 	payload_region_deinit(&made);
 }
 

@@ -110,7 +110,7 @@ static void walk(enum pass pass, struct sample *sample, size_t from, struct thre
 	const struct reference_frame *frame = &sample->reference.frames[from];
 	struct entry_frame *entry = (struct entry_frame *)(frame->sp - sizeof(*entry));
 	struct entry_frame before = *entry;
-	uint64_t reuses = slot->counters[COUNTER_walk_reuses], slow = slot->counters[COUNTER_slow_walks];
+	uint64_t reuses = slot->shared.counters[COUNTER_walk_reuses], slow = slot->shared.counters[COUNTER_slow_walks];
 	size_t count = sample->reference.count - from;
 	struct payload_stack stack;
 	enum verdict verdict = VERDICT_OF_mismatch;
@@ -123,12 +123,12 @@ static void walk(enum pass pass, struct sample *sample, size_t from, struct thre
 				       .rbx = frame->rbx,
 				       .fp = frame->rbp,
 				       .return_address = frame->pc };
-	slot->interval = 1; // so that stacks are kept
+	slot->shared.interval = 1; // so that stacks are kept
 	node = unwind_to_node(slot, entry);
 	*entry = before; // for a walk from the inside, these words belong to a frame
-	comparison.tally.ways[pass][slot->counters[COUNTER_slow_walks] != slow      ? WAY_REGISTERS
-				    : slot->counters[COUNTER_walk_reuses] != reuses ? WAY_REUSE
-										    : WAY_RULES]++;
+	comparison.tally.ways[pass][slot->shared.counters[COUNTER_slow_walks] != slow      ? WAY_REGISTERS
+				    : slot->shared.counters[COUNTER_walk_reuses] != reuses ? WAY_REUSE
+											   : WAY_RULES]++;
 	if (payload_stack_read(node, &stack))
 		verdict = difference_find(&stack, frame, count, sample->reference.end, &comparison.modules);
 	if (verdict != VERDICT_OF_equal && sample->verdict == VERDICT_OF_equal && comparison.printed++ < PRINTED_MAX) {
@@ -251,8 +251,8 @@ static void lend_walk(const struct thread_slot *walked, const struct thread_slot
 	spare_slot.walk_generation = walked->walk_generation;
 	spare_slot.kept_generation = walked->kept_generation;
 	memcpy(spare_slot.kept, walked->kept, sizeof(spare_slot.kept));
-	spare_slot.stack_low = bounds->stack_low;
-	spare_slot.stack_high = bounds->stack_high;
+	spare_slot.shared.stack_low = bounds->shared.stack_low;
+	spare_slot.shared.stack_high = bounds->shared.stack_high;
 	memcpy(spare_slot.walk, walked->walk, sizeof(spare_slot.walk));
 	memcpy(spare_slot.checks, walked->checks, sizeof(spare_slot.checks));
 }

@@ -6,6 +6,8 @@
 // other registers as the caller of the function left them. r10 and r11 are free at a function's entry (psABI: r10 static
 // chain, unused by C; r11 scratch), unless the caller knows that the function leaves them alone: the kinds below that keep registers.
 
+#include "inject/abi/limits.h"
+
 // test/artifact compares the numbers here with the headers.
 #define ISLAND_TRAMPOLINE 128  // HS_ISLAND_TRAMPOLINE_OFFSET
 #define ISLAND_HOOK_INDEX 8
@@ -35,7 +37,7 @@
 	.type payload_header, @object
 payload_header:
 	.quad 0x44414f4c59415053          // magic
-	.long 12                           // abi_version
+	.long HS_ABI_VERSION               // abi_version
 	.long payload_image_end - payload_header
 	.long entry_malloc - payload_header
 	.long entry_calloc - payload_header
