@@ -103,6 +103,16 @@ struct hs_error *hs_pwrite_all(int fd, const void *data, size_t size, uint64_t o
 	return NULL;
 }
 
+int hs_open_nothing(int flags)
+{
+	int ends[2];
+
+	if (pipe2(ends, flags) != 0)
+		return -1;
+	close(ends[1]);
+	return ends[0];
+}
+
 struct hs_error *hs_format(char **text_ret, const char *format, ...)
 {
 	va_list arguments;

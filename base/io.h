@@ -24,6 +24,11 @@ struct hs_error *hs_pread_exact(int fd, void *buffer, size_t size, uint64_t offs
 struct hs_error *hs_write_all(int fd, const void *data, size_t size) HS_MUST_CHECK;
 struct hs_error *hs_pwrite_all(int fd, const void *data, size_t size, uint64_t offset) HS_MUST_CHECK;
 
+// A descriptor, the lowest number that is free, that is at its end for who reads and refuses who writes (EBADF): for
+// the place of a standard stream. It needs no file, /dev/null neither, which an empty root has not. `flags` are those
+// of pipe2. -1: none, and errno says why.
+int hs_open_nothing(int flags);
+
 // snprintf into fresh memory. *text_ret is owned by the caller.
 struct hs_error *hs_format(char **text_ret, const char *format, ...) HS_PRINTF(2, 3) HS_MUST_CHECK;
 

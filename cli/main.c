@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/io.h"
 #include "base/test_variable.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -7,7 +8,6 @@
 #include "lib/tool.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static bool hold_standard_streams(void)
 	int fd;
 
 	do
-		fd = open("/dev/null", O_RDONLY); // so that writing to it still fails
+		fd = hs_open_nothing(0); // so that writing to it still fails
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
@@ -98,7 +98,8 @@ static __attribute__((noinline)) int run(int argc, char **argv, bool has_stack)
 int main(int argc, char **argv)
 {
 	if (!hold_standard_streams()) {
-		fprintf(stderr, "heapsnap: cannot open /dev/null: %s\n", strerror(errno));
+		fprintf(stderr, "heapsnap: cannot put a pipe in the place of a closed standard stream: %s\n",
+			strerror(errno));
 		return EXIT_REFUSED;
 	}
 	return run(argc, argv, raise_stack_limit());

@@ -3,6 +3,7 @@
 
 #include "attach/guard/interrupt.h"
 #include "base/clock.h"
+#include "base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -79,11 +80,11 @@ static void be_first_to_go(void)
 // Leaves the socket, as CHILD_SOCKET, and nothing behind the standard streams.
 static bool keep_only(int socket)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	bool done = null >= 0;
+	const int nothing = hs_open_nothing(O_CLOEXEC);
+	bool done = nothing >= 0;
 
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && done; fd++)
-		done = dup2(null, fd) == fd;
+		done = dup2(nothing, fd) == fd;
 	if (done && socket != CHILD_SOCKET)
 		done = dup2(socket, CHILD_SOCKET) == CHILD_SOCKET;
 	if (done && syscall(SYS_close_range, CHILD_SOCKET + 1, UINT_MAX, 0) < 0) { // Linux 5.9

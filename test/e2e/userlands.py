@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """userlands.py SUITE: programs of another Debian, in its root, attached from outside: blocks exact and named, threads made before and after attach, unusual
-stacks, the tool killed at its steps, detach. The roots are kept in HEAPSNAP_CHROOTS."""
+stacks, the tool killed at its steps, detach. Then the same by the static program (HEAPSNAP_STATIC) that runs in that root. The roots are kept in
+HEAPSNAP_CHROOTS.
+userlands.py empty: the static program in a root that has nothing but /proc, on a static program there and on programs outside."""
 
 import os
 import shutil
@@ -8,8 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+import harness
 import profiles
-from harness import (Target, Unharmed, attach, attach_state, check, check_equal, detach, dump, heapsnap, run_test, say, temporary_directory,
+from harness import (Target, Unharmed, attach, attach_state, check, check_equal, detach, dump, heapsnap, heapsnap_ok, run_test, say, temporary_directory,
                      wait_until)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -52,6 +55,47 @@ class Root:
 
     def remove(self):
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def put_tool_inside(self):
+        """From now on the tests' heapsnap is the static program, inside this root, with /proc and nothing else mounted there. A file below the root is named
+        from outside, as everywhere in the tests."""
+        inside = os.path.join(self.folder, "heapsnap")
+        shutil.copy(os.environ["HEAPSNAP_STATIC"], inside)
+        proc = os.path.join(self.path, "proc")
+        if os.path.islink(proc):  # so made by a debootstrap that may not mount
+            os.unlink(proc)
+        os.makedirs(proc, exist_ok=True)
+        tool = os.path.join(temporary_directory(), "heapsnap-inside")
+        with open(tool, "w", encoding="utf-8") as file:
+                file.write(INSIDE.format(root=self.path, program=inside[len(self.path):]))
+        os.chmod(tool, 0o755)
+        harness.HEAPSNAP = tool
+        harness.tool_root = self.path
+
+
+# The mount is in a namespace of its own, which ends with the tool.
+INSIDE = """#!/bin/bash
+root={root}
+exec unshare --mount --propagation private bash -c 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' "$root" {program} "${{@#$root}}"
+"""
+
+
+class EmptyRoot(Root):
+    """A folder with an empty /proc, and what the test puts there."""
+
+    def __init__(self):
+        super().__init__(self.make())
+
+    @staticmethod
+    def make():
+        path = temporary_directory()
+        os.mkdir(os.path.join(path, "tmp"))
+        os.chmod(path, 0o755)
+        return path
+
+    def build(self, name, *options):
+        subprocess.run(["gcc", "-O2", "-g", "-D_GNU_SOURCE", "-pthread", "-static", *options, "-o", os.path.join(self.folder, name),
+                        os.path.join(SOURCES, f"{name}.c")], check=True)
 
 
 def work(target):
@@ -135,8 +179,59 @@ def killed(root):
     say(f"  killed at {steps['attach']} steps of attach, {steps['detach']} of detach")
 
 
+def commands(root):
+    """Each command, and names with lines."""
+    check("static" in heapsnap("--version").stdout, "the tool is not the static program")
+    target = root.start("userland", THREADS)
+    path = os.path.join(root.folder, "out.pb.gz")
+    before = Unharmed(target.pid)
+    check(heapsnap_ok("check", target.pid)["would_attach"], "check")
+    attach(target.pid)
+    check_equal(attach_state(target.pid), "attached", "status")
+    account = work(target)
+    heapsnap_ok("set", target.pid, "--depth", "8")
+    dump(target.pid, path)
+    check_equal(live(path), account, "sites")
+    check({(site, "userland.c") for site in account} <= profiles.source_files(path), f"no file and line of the sites: {profiles.source_files(path)}")
+    detach(target.pid)
+    before.check_after(memory_may_change=True)
+    target.end()
+    say("  check, attach, status, set, dump with names and lines, detach")
+
+
+def inside(root):
+    if "HEAPSNAP_STATIC" not in os.environ:
+        skip("no static program was built")
+    root.put_tool_inside()
+    say("  the static program inside:")
+    commands(root)
+    exact(root, root.folder)
+    killed(root)
+
+
+def empty():
+    if os.geteuid() != 0:
+        skip("another root needs root")
+    root = EmptyRoot()
+    root.build("userland")
+    inside(root)
+    check_equal(sorted(os.listdir(root.path)), ["proc", "tmp"], "the root")
+    for name in ("many_threads", "cpp_program"):
+        target = Target(name, *([3] if name == "many_threads" else []))
+        before = Unharmed(target.pid)
+        attach(target.pid)
+        dump(target.pid, os.path.join(root.folder, "out.pb.gz"))
+        detach(target.pid)
+        before.check_after(memory_may_change=True)
+        target.end()
+    say("  programs outside of it")
+
+
 def main():
     suite = sys.argv[1]
+    if suite == "empty":
+        empty()
+        return
     if os.geteuid() != 0:
         skip("a root of another Debian needs root")
     if not shutil.which("debootstrap"):
@@ -150,6 +245,7 @@ def main():
         exact(root, temporary_directory())
         stacks(root)
         killed(root)
+        inside(root)
     finally:
         root.remove()
 

@@ -107,6 +107,23 @@ static void test_format(void)
 	CHECK_STRING(text, "1 and two");
 }
 
+static void test_nothing(void)
+{
+	const int lowest = dup(STDIN_FILENO);
+	char byte;
+	int fd;
+
+	close(lowest);
+	fd = hs_open_nothing(O_CLOEXEC);
+	CHECK_EQUAL(fd, lowest);
+	CHECK_EQUAL(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	CHECK_EQUAL(read(fd, &byte, 1), 0);
+	CHECK(write(fd, &byte, 1) < 0 && errno == EBADF);
+	CHECK_EQUAL(dup(STDIN_FILENO), fd + 1); // no other end is left
+	close(fd + 1);
+	close(fd);
+}
+
 int main(void)
 {
 	HS_CLEANUP_CLOSE int fd = memfd_create("io_test", MFD_CLOEXEC);
@@ -118,5 +135,6 @@ int main(void)
 	test_write_fails();
 	test_short_writes();
 	test_format();
+	test_nothing();
 	return CHECK_RESULT();
 }

@@ -1,0 +1,37 @@
+# Libraries of others, in two forms: shared for the program as it is built on a machine, and, if HEAPSNAP_ZYDIS_SOURCE names the sources of Zydis (brought by
+# packaging/fetch_zydis.sh), as static archives for heapsnap_static, the one file of a release. Both are linked from the same objects.
+set(HEAPSNAP_ZYDIS_SOURCE "" CACHE PATH "The sources of Zydis: makes a program without shared libraries, too")
+
+# hs_foreign(NAME SHARED libraries... ARCHIVES names...): hs_foreign_NAME stands for the shared libraries, or for the archives where the target that is linked
+# has the property HEAPSNAP_STATIC.
+function(hs_foreign name)
+  cmake_parse_arguments(PARSE_ARGV 1 FOREIGN "" "" "SHARED;ARCHIVES")
+  set(static $<BOOL:$<TARGET_PROPERTY:HEAPSNAP_STATIC>>)
+  add_library(hs_foreign_${name} INTERFACE)
+  target_link_libraries(hs_foreign_${name} INTERFACE "$<$<NOT:${static}>:${FOREIGN_SHARED}>")
+  if(HEAPSNAP_ZYDIS_SOURCE)
+    set(archives)
+    foreach(archive IN LISTS FOREIGN_ARCHIVES)
+      if(NOT TARGET ${archive})
+        find_library(HEAPSNAP_ARCHIVE_${archive} NAMES lib${archive}.a REQUIRED)
+        set(archive ${HEAPSNAP_ARCHIVE_${archive}})
+      endif()
+      list(APPEND archives ${archive})
+    endforeach()
+    target_link_libraries(hs_foreign_${name} INTERFACE "$<${static}:${archives}>")
+  endif()
+endfunction()
+
+if(HEAPSNAP_ZYDIS_SOURCE)
+  file(GLOB zydis_sources ${HEAPSNAP_ZYDIS_SOURCE}/src/*.c)
+  if(NOT zydis_sources)
+    message(FATAL_ERROR "HEAPSNAP_ZYDIS_SOURCE has no sources of Zydis: packaging/fetch_zydis.sh brings them")
+  endif()
+  add_library(hs_zydis STATIC EXCLUDE_FROM_ALL ${zydis_sources})
+  target_include_directories(hs_zydis PRIVATE ${HEAPSNAP_ZYDIS_SOURCE}/include ${HEAPSNAP_ZYDIS_SOURCE}/src)
+  target_compile_definitions(hs_zydis PRIVATE ZYDIS_STATIC_BUILD ZYCORE_STATIC_BUILD)
+endif()
+hs_foreign(libdw SHARED PkgConfig::LIBDW ARCHIVES dw elf z lzma bz2)
+hs_foreign(protobuf_c SHARED PkgConfig::PROTOBUF_C ARCHIVES protobuf-c)
+hs_foreign(zlib SHARED ZLIB::ZLIB ARCHIVES z)
+hs_foreign(zydis SHARED ${ZYDIS_LIBRARY} ARCHIVES hs_zydis)
