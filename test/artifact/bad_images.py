@@ -14,7 +14,7 @@ from elf_image import Elf
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ENTRY_SOURCE = os.path.join(HERE, "../../inject/arch/x86_64/entry.S")
-COMPILE = ["-O2", "-ffreestanding", "-fPIE", "-fvisibility=hidden", "-mgeneral-regs-only", "-fcf-protection=none"]
+COMPILE = ["-O2", "-ffreestanding", "-fPIE", "-fvisibility=hidden", "-mgeneral-regs-only", "-fcf-protection=none", "-I" + os.path.join(HERE, "..", "..")]
 LINK = ["-nostdlib", "-Wl,-T," + os.path.join(HERE, "bad_image.lds"), "-Wl,--no-dynamic-linker,-z,norelro,-z,noexecstack,-z,notext",
         "-Wl,--no-warn-rwx-segments,--build-id=none"]
 

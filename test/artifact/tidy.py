@@ -25,6 +25,13 @@ BAD = {
 }
 
 
+def folder_built_in(entry, build):
+    """The first folder of the object's path in the build: who compiles it. make runs the compiler in that folder, ninja at the top."""
+    arguments = shlex.split(entry["command"])
+    output = os.path.join(entry["directory"], arguments[arguments.index("-o") + 1])
+    return os.path.relpath(output, build).split("/")[0]
+
+
 def commands(source, build):
     """The compiler's command for each file that ships; of the payload's, the one for the payload."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
@@ -33,7 +40,7 @@ def commands(source, build):
     for entry in entries:
         path = os.path.relpath(entry["file"], source)
         folder = path.split("/")[0]
-        if folder not in FOLDERS or os.path.relpath(entry["directory"], build).split("/")[0] != folder or not path.endswith(".c"):
+        if folder not in FOLDERS or folder_built_in(entry, build) != folder or not path.endswith(".c"):
             continue
         if path not in chosen or "-DHS_PAYLOAD" in entry["command"]:
             chosen[path] = entry
