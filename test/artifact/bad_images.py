@@ -78,7 +78,7 @@ FIXED = [
 # What is wrong, the checks that find it, and what becomes what in the assembly of the entries.
 CHANGED = [
     ("another magic", {"header"}, ".quad 0x44414f4c59415053", ".quad 0x44414f4c59415054"),
-    ("another ABI version", {"header"}, ".long 12 ", ".long 13 "),
+    ("another ABI version", {"header"}, ".long HS_ABI_VERSION ", ".long HS_ABI_VERSION + 1 "),
     ("another size", {"header"}, ".long payload_image_end - payload_header", ".long payload_image_end - payload_header - 4096"),
     ("two entries in the wrong order", {"header"}, ".long entry_calloc - payload_header\n\t.long entry_realloc - payload_header",
      ".long entry_realloc - payload_header\n\t.long entry_calloc - payload_header"),
