@@ -2,7 +2,6 @@
 #include "mapping_query.h"
 
 #include "cleanup.h"
-#include "live_thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,16 +20,17 @@ struct query {
 #define QUERY _IOWR('f', 17, struct query)
 enum { QUERY_READABLE = 1, QUERY_WRITABLE = 2, QUERY_EXECUTABLE = 4, QUERY_SHARED = 8 };
 
-static struct hs_error *none(pid_t pid, uint64_t address)
+static struct hs_error *none(const struct process *process, uint64_t address)
 {
-	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d has nothing mapped at 0x%" PRIx64, (int)pid, address);
+	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d has nothing mapped at 0x%" PRIx64, (int)process->pid,
+			       address);
 }
 
-static struct hs_error *read_all(pid_t pid, uint64_t address, struct proc_map *ret)
+static struct hs_error *read_all(const struct process *process, uint64_t address, struct proc_map *ret)
 {
 	const struct proc_map *map;
 	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(pid, &maps);
+	struct hs_error *error = proc_maps_read(process, &maps);
 
 	if (error)
 		return error;
@@ -38,26 +38,23 @@ static struct hs_error *read_all(pid_t pid, uint64_t address, struct proc_map *r
 	if (map)
 		*ret = *map;
 	else
-		error = none(pid, address);
+		error = none(process, address);
 	ret->name = "";
 	ret->deleted = false;
 	proc_maps_deinit(&maps);
 	return error;
 }
 
-struct hs_error *mapping_query(pid_t pid, uint64_t address, struct proc_map *ret)
+struct hs_error *mapping_query(const struct process *process, uint64_t address, struct proc_map *ret)
 {
 	struct query query = { .size = sizeof(query), .address = address };
-	HS_CLEANUP_CLOSE int fd = -1;
-	char path[64];
+	HS_CLEANUP_CLOSE int fd = process_openat(process, "maps", O_RDONLY);
 
 	*ret = (struct proc_map){ .name = "" };
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)hs_live_thread(pid));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return hs_error_system(errno, "cannot open %s", path);
+		return hs_error_system(errno, "cannot open /proc/%d/maps", (int)process->pid);
 	if (ioctl(fd, QUERY, &query) != 0)
-		return errno == ENOENT ? none(pid, address) : read_all(pid, address, ret);
+		return errno == ENOENT ? none(process, address) : read_all(process, address, ret);
 	*ret = (struct proc_map){
 		.start = query.start,
 		.end = query.end,

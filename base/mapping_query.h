@@ -3,11 +3,12 @@
 #ifndef HEAPSNAP_BASE_MAPPING_QUERY_H
 #define HEAPSNAP_BASE_MAPPING_QUERY_H
 
+#include "base/process.h"
 #include "error.h"
 #include "proc_maps.h"
 
 // The mapping that holds `address`; `name` is empty, and `deleted` false, whatever is mapped. HS_ERROR_NOT_FOUND: none
 // does.
-struct hs_error *mapping_query(pid_t pid, uint64_t address, struct proc_map *ret) HS_MUST_CHECK;
+struct hs_error *mapping_query(const struct process *process, uint64_t address, struct proc_map *ret) HS_MUST_CHECK;
 
 #endif

@@ -4,8 +4,9 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/live_thread.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -154,24 +155,24 @@ struct hs_error *proc_maps_parse(const char *text, size_t size, struct proc_maps
 	return NULL;
 }
 
-struct hs_error *proc_maps_read(pid_t pid, struct proc_maps *ret)
+struct hs_error *proc_maps_read(const struct process *process, struct proc_maps *ret)
 {
-	pid_t tid = hs_live_thread(pid);
+	pid_t tid = process_live_thread(process);
 	struct hs_error *error = NULL;
 
 	// The kernel gives the text in pieces; a mapping that grows between two of them makes lines that overlap. Such
 	// a text is read again. So is an empty one, of a thread that has ended meanwhile.
 	for (int try = 0; try < READ_TRIES; try++) {
 		HS_CLEANUP_FREE char *text = NULL;
+		HS_CLEANUP_CLOSE int fd = process_openat_task(process, tid, "maps", O_RDONLY);
 		pid_t looked_at = tid;
-		char path[64];
 		size_t size;
 
 		hs_error_destroy(error);
-		snprintf(path, sizeof(path), "/proc/%d/maps", (int)tid);
-		error = hs_read_file(path, MAPS_TEXT_LIMIT, &text, &size);
+		error = fd < 0 ? hs_error_system(errno, "cannot open its maps")
+			       : hs_read_fd(fd, "maps", MAPS_TEXT_LIMIT, &text, &size);
 		if (error || size == 0)
-			tid = hs_live_thread(pid);
+			tid = process_live_thread(process);
 		if (!error && tid != looked_at)
 			error = hs_error_create(HS_ERROR_BAD_DATA, "maps: one thread after the other has ended");
 		else if (!error)
@@ -179,7 +180,7 @@ struct hs_error *proc_maps_read(pid_t pid, struct proc_maps *ret)
 		if (tid == looked_at && (!error || error->code != HS_ERROR_BAD_DATA))
 			break;
 	}
-	return error ? hs_error_prefix(error, "process %d", (int)pid) : NULL;
+	return error ? hs_error_prefix(error, "process %d", (int)process->pid) : NULL;
 }
 
 void proc_maps_deinit(struct proc_maps *maps)
@@ -189,10 +190,10 @@ void proc_maps_deinit(struct proc_maps *maps)
 	*maps = (struct proc_maps){ 0 };
 }
 
-bool proc_maps_has_memory(pid_t pid)
+bool proc_maps_has_memory(const struct process *process)
 {
 	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(pid, &maps);
+	struct hs_error *error = proc_maps_read(process, &maps);
 	bool some;
 
 	if (error) {

@@ -3,12 +3,12 @@
 #ifndef HEAPSNAP_BASE_PROC_MAPS_H
 #define HEAPSNAP_BASE_PROC_MAPS_H
 
+#include "base/process.h"
 #include "error.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct proc_map {
 	uint64_t start, end; // [start, end), bytes
@@ -28,11 +28,11 @@ struct proc_maps {
 
 // Pure: parses the text of a maps file. HS_ERROR_BAD_DATA names the line that cannot be read.
 struct hs_error *proc_maps_parse(const char *text, size_t size, struct proc_maps *ret) HS_MUST_CHECK;
-struct hs_error *proc_maps_read(pid_t pid, struct proc_maps *ret) HS_MUST_CHECK;
+struct hs_error *proc_maps_read(const struct process *process, struct proc_maps *ret) HS_MUST_CHECK;
 void proc_maps_deinit(struct proc_maps *maps);
 
 // Whether the process has any memory: one that ends gives it up before it becomes a zombie.
-bool proc_maps_has_memory(pid_t pid);
+bool proc_maps_has_memory(const struct process *process);
 
 // The mapping that holds `address`, or NULL.
 const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t address);

@@ -15,10 +15,19 @@
 
 enum { PROC_FILE_LIMIT = 1 << 16, FILE_NAME_SIZE = 96 };
 
+// A closed handle is one of a process that is not there.
+static int open_below(int folder, const char *file, int flags)
+{
+	if (folder >= 0)
+		return openat(folder, file, flags | O_CLOEXEC);
+	errno = ENOENT;
+	return -1;
+}
+
 // `file` below `folder`; `name` is for messages.
 static struct hs_error *read_below(int folder, const char *file, const char *name, char **text_ret, size_t *size_ret)
 {
-	HS_CLEANUP_CLOSE int fd = openat(folder, file, O_RDONLY | O_CLOEXEC);
+	HS_CLEANUP_CLOSE int fd = open_below(folder, file, O_RDONLY);
 	size_t size;
 
 	if (fd < 0)
@@ -51,7 +60,7 @@ int process_openat_task(const struct process *process, pid_t tid, const char *fi
 	char name[FILE_NAME_SIZE];
 
 	snprintf(name, sizeof(name), "task/%d/%s", (int)tid, file);
-	return openat(process->folder, name, flags | O_CLOEXEC);
+	return open_below(process->folder, name, flags);
 }
 
 struct hs_error *process_read_task_file(const struct process *process, pid_t tid, const char *file, char **text_ret,
@@ -95,36 +104,37 @@ bool process_is_there(const struct process *process)
 
 struct hs_error *process_glance(pid_t pid, struct process *ret)
 {
-	struct hs_error *error;
 	char path[32];
 
 	*ret = PROCESS_CLOSED;
 	ret->pid = pid;
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	ret->folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	error = ret->folder < 0 ? hs_error_system(errno, "cannot open %s", path)
-				: read_start_time(ret, &ret->start_time);
-	if (!error)
+	if (ret->folder >= 0)
 		return NULL;
-	process_close(ret);
-	if (!is_about_absence(error))
-		return error;
-	hs_error_destroy(error);
-	return hs_error_create(HS_ERROR_REFUSED, "there is no process %d: look up the id again", (int)pid);
+	if (errno == ENOENT)
+		return hs_error_create(HS_ERROR_REFUSED, "there is no process %d: look up the id again", (int)pid);
+	return hs_error_system(errno, "cannot open %s", path);
 }
 
 // The number was looked up again for the pidfd. It stood for the same process, since the folder's was there before and
 // is there after: a process keeps its number as long as it has one.
 struct hs_error *process_hold(struct process *process)
 {
+	struct hs_error *error;
+
 	process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
 	if (process->pidfd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
 		return hs_error_system(errno, "cannot open a descriptor of process %d", (int)process->pid);
-	if (process_is_there(process))
+	error = read_start_time(process, &process->start_time);
+	if (!error)
 		return NULL;
 	if (process->pidfd >= 0)
 		close(process->pidfd);
 	process->pidfd = -1;
+	if (!is_about_absence(error))
+		return error;
+	hs_error_destroy(error);
 	return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
 }
 
@@ -207,19 +217,24 @@ int process_live_folder(const struct process *process)
 {
 	const pid_t tid = process_live_thread(process);
 
-	return tid == process->pid ? fcntl(process->folder, F_DUPFD_CLOEXEC, 0) : process_thread_folder(process, tid);
+	if (tid != process->pid)
+		return process_thread_folder(process, tid);
+	if (process->folder >= 0)
+		return fcntl(process->folder, F_DUPFD_CLOEXEC, 0);
+	errno = ENOENT;
+	return -1;
 }
 
 int process_openat(const struct process *process, const char *file, int flags)
 {
 	HS_CLEANUP_CLOSE int folder = process_live_folder(process);
 
-	return folder < 0 ? -1 : openat(folder, file, flags | O_CLOEXEC);
+	return folder < 0 ? -1 : open_below(folder, file, flags);
 }
 
 bool thread_walk_begin(const struct process *process, struct thread_walk *ret)
 {
-	HS_CLEANUP_CLOSE int fd = openat(process->folder, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	HS_CLEANUP_CLOSE int fd = open_below(process->folder, "task", O_RDONLY | O_DIRECTORY);
 
 	ret->folder = fd < 0 ? NULL : fdopendir(fd);
 	if (!ret->folder)
@@ -245,21 +260,22 @@ void thread_walk_end(struct thread_walk *walk)
 	walk->folder = NULL;
 }
 
-bool process_auxv(const struct process *process, uint64_t type, uint64_t *ret)
+struct hs_error *process_auxv(const struct process *process, const uint64_t *types, size_t count, uint64_t *values_ret)
 {
 	HS_CLEANUP_FREE char *text = NULL;
-	size_t size = 0;
+	size_t size;
 	struct hs_error *error = process_read_live_file(process, "auxv", &text, &size);
 
-	hs_error_destroy(error);
-	for (size_t i = 0; !error && i + sizeof(Elf64_auxv_t) <= size; i += sizeof(Elf64_auxv_t)) {
+	memset(values_ret, 0, count * sizeof(*values_ret));
+	if (error)
+		return error;
+	for (size_t i = 0; i + sizeof(Elf64_auxv_t) <= size; i += sizeof(Elf64_auxv_t)) {
 		Elf64_auxv_t entry;
 
 		memcpy(&entry, text + i, sizeof(entry));
-		if (entry.a_type == type) {
-			*ret = entry.a_un.a_val;
-			return true;
-		}
+		for (size_t t = 0; t < count; t++)
+			if (entry.a_type == types[t])
+				values_ret[t] = entry.a_un.a_val;
 	}
-	return false;
+	return NULL;
 }

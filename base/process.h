@@ -17,9 +17,10 @@ struct process {
 	pid_t pid;           // for messages, and for system calls that take nothing else
 	int folder;          // /proc/PID, O_PATH; -1 = closed
 	int pidfd;           // -1 = none: only glanced at, a thread's id, or the kernel has none (before Linux 5.3)
-	uint64_t start_time; // clock ticks since boot
+	uint64_t start_time; // clock ticks since boot; 0 = only glanced at
 };
 
+// Of a closed handle all that is read below fails with ENOENT, as of a process that has ended.
 #define PROCESS_CLOSED ((struct process){ .folder = -1, .pidfd = -1 })
 
 // Where a number becomes a process. HS_ERROR_REFUSED: there is none of that number, or /proc hides it.
@@ -71,8 +72,9 @@ bool thread_walk_begin(const struct process *process, struct thread_walk *ret);
 pid_t thread_walk_next(struct thread_walk *walk); // 0 = that was all
 void thread_walk_end(struct thread_walk *walk);
 
-// A value of the auxiliary vector that the kernel gave the program (getauxval(3)): AT_... of <elf.h>. False: it has
-// none.
-bool process_auxv(const struct process *process, uint64_t type, uint64_t *ret);
+// Values of the auxiliary vector that the kernel gave the program (getauxval(3)), by their types: AT_... of <elf.h>. 0
+// where it has none.
+struct hs_error *process_auxv(const struct process *process, const uint64_t *types, size_t count,
+			      uint64_t *values_ret) HS_MUST_CHECK;
 
 #endif

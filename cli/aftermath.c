@@ -29,22 +29,22 @@ static void print_state(const struct options *options, const struct hs_status *p
 	}
 }
 
-enum exit_status fail_and_look(const struct options *options, pid_t pid, struct hs_error *error)
+enum exit_status fail_and_look(const struct options *options, const struct process *process, struct hs_error *error)
 {
 	const bool is_interrupted = error->code == HS_ERROR_INTERRUPTED;
-	enum exit_status status = console_fail(options, hs_aftermath_explain(pid, error));
-	struct hs_status process;
+	enum exit_status status = console_fail(options, hs_aftermath_explain(process, error));
+	struct hs_status found;
 	bool is_free;
 
 	if (!is_interrupted)
 		return status;
-	error = hs_aftermath_look(pid, &process, &is_free);
+	error = hs_aftermath_look(process, &found, &is_free);
 	if (error)
-		console_print(options, "how process %d is cannot be said: %s\n", pid, error->message);
+		console_print(options, "how process %d is cannot be said: %s\n", process->pid, error->message);
 	else if (is_free)
-		console_print(options, "nothing of heapsnap is in process %d\n", pid);
+		console_print(options, "nothing of heapsnap is in process %d\n", process->pid);
 	else
-		print_state(options, &process);
+		print_state(options, &found);
 	hs_error_destroy(error);
 	return status;
 }

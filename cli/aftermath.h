@@ -4,12 +4,11 @@
 #define HEAPSNAP_CLI_AFTERMATH_H
 
 #include "base/error.h"
+#include "base/process.h"
 #include "cli/console.h"
-
-#include <sys/types.h>
 
 // As console_fail, with the better error where there is one (lib/aftermath.h). After an interrupt it says how the
 // process is.
-enum exit_status fail_and_look(const struct options *options, pid_t pid, struct hs_error *error);
+enum exit_status fail_and_look(const struct options *options, const struct process *process, struct hs_error *error);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/attach.h"
 
+#include "base/process.h"
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -29,16 +30,16 @@ static enum exit_status print_json(const struct hs_attach_result *result, pid_t 
 }
 
 // A first look at what the functions that are not hooked cost, once the program had the time to free something.
-static void print_unseen(const struct options *options, pid_t pid)
+static void print_unseen(const struct options *options, const struct process *process)
 {
 	enum { LOOK_AFTER_US = 300000 };
-	struct hs_status process;
+	struct hs_status status;
 	char text[UNSEEN_TEXT_SIZE];
 	struct hs_error *error;
 
 	usleep(LOOK_AFTER_US);
-	error = hs_status_read(pid, &process, NULL);
-	if (!error && unseen_text(&process, text))
+	error = hs_status_read(process, &status, NULL);
+	if (!error && unseen_text(&status, text))
 		console_print(options, "warning: %s\n", text);
 	hs_error_destroy(error);
 }
@@ -54,24 +55,24 @@ enum exit_status command_attach(const struct options *options)
 	struct hs_attach_result result;
 	char stopped[32], memory[32], hooks[COUNT_SIZE], threads[COUNT_SIZE];
 	struct hs_error *error;
-	pid_t pid;
+	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
 
-	error = hs_find_process(options->pid_text, &pid);
+	error = hs_find_process(options->pid_text, &process);
 	if (error)
 		return console_fail(options, error);
-	error = hs_attach(pid, &attach, &result);
+	error = hs_attach(&process, &attach, &result);
 	if (error)
-		return fail_and_look(options, pid, error);
-	console_print(options, "attached to %d: %s hooked, %s stopped for %s; region limit %s\n", pid,
+		return fail_and_look(options, &process, error);
+	console_print(options, "attached to %d: %s hooked, %s stopped for %s; region limit %s\n", process.pid,
 		      console_count(result.hooks, "function", hooks), console_count(result.threads, "thread", threads),
 		      console_time(result.stopped_ns, stopped), console_bytes(result.region_bytes, memory));
 	if (result.hooks_refused)
 		console_print(options, "%s could not be hooked; every dump's ledger says why\n",
 			      console_count(result.hooks_refused, "function", hooks));
 	if (result.unseen_functions)
-		print_unseen(options, pid);
+		print_unseen(options, &process);
 	if (!result.loader_followed)
 		console_print(options,
 			      "libraries loaded from now on will not be seen: no hook for the dynamic loader's list\n");
-	return options->json ? print_json(&result, pid) : EXIT_DONE;
+	return options->json ? print_json(&result, process.pid) : EXIT_DONE;
 }

@@ -200,11 +200,11 @@ enum exit_status command_check(const struct options *options)
 	struct hs_check_result result;
 	enum exit_status status;
 	struct hs_error *error;
-	pid_t pid;
+	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
 
-	error = hs_find_process(options->pid_text, &pid);
+	error = hs_find_process(options->pid_text, &process);
 	if (!error)
-		error = hs_check(pid, &attach, &result);
+		error = hs_check(&process, &attach, &result);
 	if (error)
 		return console_fail(options, error);
 	print_result(options, &result);

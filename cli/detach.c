@@ -105,17 +105,17 @@ enum exit_status command_detach(const struct options *options)
 {
 	struct hs_detach_result result;
 	struct hs_error *error;
-	pid_t pid;
+	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
 
-	error = hs_find_process(options->pid_text, &pid);
+	error = hs_find_process(options->pid_text, &process);
 	if (error)
 		return console_fail(options, error);
-	error = hs_detach(pid, WAIT_MS, &result);
+	error = hs_detach(&process, WAIT_MS, &result);
 	if (error)
-		return fail_and_look(options, pid, error);
-	print_outcome(options, &result, pid);
-	print_checks(options, &result, pid);
-	if (options->json && !print_json(&result, pid))
+		return fail_and_look(options, &process, error);
+	print_outcome(options, &result, process.pid);
+	print_checks(options, &result, process.pid);
+	if (options->json && !print_json(&result, process.pid))
 		return EXIT_REFUSED;
 	return result.is_verified ? EXIT_DONE : EXIT_REFUSED;
 }

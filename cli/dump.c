@@ -180,14 +180,14 @@ enum exit_status command_dump(const struct options *options)
 	};
 	struct hs_dump_result result;
 	enum exit_status status = EXIT_DONE;
-	pid_t pid;
-	struct hs_error *error = hs_find_process(options->pid_text, &pid);
+	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
+	struct hs_error *error = hs_find_process(options->pid_text, &process);
 
 	if (error)
 		return console_fail(options, error);
-	error = hs_dump(pid, &dump, &result);
+	error = hs_dump(&process, &dump, &result);
 	if (error)
-		return fail_and_look(options, pid, error);
+		return fail_and_look(options, &process, error);
 	print_summary(options, &result);
 	if (options->json && !print_json(options, &result))
 		status = EXIT_REFUSED;

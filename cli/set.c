@@ -52,18 +52,18 @@ enum exit_status command_set(const struct options *options)
 	char before[SAMPLING_TEXT_SIZE], after[SAMPLING_TEXT_SIZE], stopped[32], threads[COUNT_SIZE];
 	struct hs_set_result result;
 	struct hs_error *error;
-	pid_t pid;
+	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
 
-	error = hs_find_process(options->pid_text, &pid);
+	error = hs_find_process(options->pid_text, &process);
 	if (error)
 		return console_fail(options, error);
-	error = hs_set(pid, &set, &result);
+	error = hs_set(&process, &set, &result);
 	if (error)
-		return fail_and_look(options, pid, error);
-	console_print(options, "process %d recorded %s, stacks of up to %" PRIu32 " frames\n", pid,
+		return fail_and_look(options, &process, error);
+	console_print(options, "process %d recorded %s, stacks of up to %" PRIu32 " frames\n", process.pid,
 		      sampling_text(&result.before.sampling, before), result.before.depth);
 	console_print(options, "from now on it records %s, stacks of up to %" PRIu32 " frames; %s stopped for %s\n",
 		      sampling_text(&result.after.sampling, after), result.after.depth,
 		      console_count(result.threads, "thread", threads), console_time(result.stopped_ns, stopped));
-	return !options->json || print_json(&result, pid) ? EXIT_DONE : EXIT_REFUSED;
+	return !options->json || print_json(&result, process.pid) ? EXIT_DONE : EXIT_REFUSED;
 }

@@ -189,15 +189,15 @@ static bool print_json(const struct hs_status *list, size_t count)
 
 static struct hs_error *status_of_one(const struct options *options, struct hs_status **list_ret, size_t *count_ret)
 {
-	pid_t pid;
-	struct hs_error *error = hs_find_process(options->pid_text, &pid);
+	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
+	struct hs_error *error = hs_find_process(options->pid_text, &process);
 
 	if (error)
 		return error;
 	*list_ret = calloc(1, sizeof(**list_ret));
 	if (!*list_ret)
 		return &hs_error_no_memory;
-	error = hs_status_read(pid, *list_ret, NULL);
+	error = hs_status_read(&process, *list_ret, NULL);
 	if (error)
 		return error;
 	*count_ret = 1;

@@ -6,28 +6,28 @@
 
 // An execve makes away with the memory that was read and with all threads but one: to a tool at work that looks as the
 // end of the process does.
-struct hs_error *hs_aftermath_explain(pid_t pid, struct hs_error *error)
+struct hs_error *hs_aftermath_explain(const struct process *process, struct hs_error *error)
 {
 	struct hs_error *better;
 
-	if (error->code != HS_ERROR_GONE || !proc_maps_has_memory(pid))
+	if (error->code != HS_ERROR_GONE || !proc_maps_has_memory(process))
 		return error;
 	better = hs_error_create(
 		HS_ERROR_GONE,
 		"process %d runs, but is not what it was: it has executed another program meanwhile (%s): try again",
-		pid, error->message);
+		process->pid, error->message);
 	hs_error_destroy(error);
 	return better;
 }
 
-struct hs_error *hs_aftermath_look(pid_t pid, struct hs_status *ret, bool *is_free_ret)
+struct hs_error *hs_aftermath_look(const struct process *process, struct hs_status *ret, bool *is_free_ret)
 {
 	struct hs_error *error;
 	bool may_still_come;
 
 	interrupt_clear();
 	*is_free_ret = false;
-	error = hs_status_read(pid, ret, &may_still_come);
+	error = hs_status_read(process, ret, &may_still_come);
 	if (error && error->code == HS_ERROR_NOT_FOUND && !may_still_come) {
 		hs_error_destroy(error);
 		error = NULL;

@@ -5,7 +5,8 @@
 #include "lib/sampling_convert.h"
 #include "lib/user_allocators_parse.h"
 
-struct hs_error *hs_attach(pid_t pid, const struct hs_attach_options *options, struct hs_attach_result *ret)
+struct hs_error *hs_attach(const struct process *process, const struct hs_attach_options *options,
+			   struct hs_attach_result *ret)
 {
 	struct hook_addition additions[HS_USER_ALLOCATORS_MAX];
 	struct attach_options attach = {
@@ -17,7 +18,7 @@ struct hs_error *hs_attach(pid_t pid, const struct hs_attach_options *options, s
 	struct hs_error *error = user_allocators_parse(&options->allocators, additions, &attach.additions);
 
 	if (!error)
-		error = session_attach(pid, &attach, &report);
+		error = session_attach(process, &attach, &report);
 	if (error)
 		return error;
 	*ret = (struct hs_attach_result){

@@ -4,13 +4,13 @@
 #define HEAPSNAP_LIB_ATTACH_H
 
 #include "base/error.h"
+#include "base/process.h"
 #include "lib/sampling.h"
 #include "lib/user_allocators.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct hs_attach_options {
 	uint32_t depth;      // frames kept of a stack; 0 = default
@@ -29,7 +29,7 @@ struct hs_attach_result {
 };
 
 // On failure the process is as it was, and *ret is not filled. HS_ERROR_GONE: it has ended.
-struct hs_error *hs_attach(pid_t pid, const struct hs_attach_options *options,
+struct hs_error *hs_attach(const struct process *process, const struct hs_attach_options *options,
 			   struct hs_attach_result *ret) HS_MUST_CHECK;
 
 #endif

@@ -181,20 +181,21 @@ static struct hs_error *describe(struct check_memory *memory, struct hs_check_re
 	return describe_allocators(memory, ret);
 }
 
-struct hs_error *hs_check(pid_t pid, const struct hs_attach_options *options, struct hs_check_result *ret)
+struct hs_error *hs_check(const struct process *process, const struct hs_attach_options *options,
+			  struct hs_check_result *ret)
 {
 	struct hook_addition additions[HS_USER_ALLOCATORS_MAX];
 	struct attach_options attach = { .max_memory = options->max_memory };
 	struct check_memory *memory;
 	struct hs_error *error = user_allocators_parse(&options->allocators, additions, &attach.additions);
 
-	*ret = (struct hs_check_result){ .pid = pid };
+	*ret = (struct hs_check_result){ .pid = process->pid };
 	if (error)
 		return error;
 	memory = calloc(1, sizeof(*memory));
 	if (!memory)
 		return &hs_error_no_memory;
-	error = check_process(pid, &attach, &memory->report);
+	error = check_process(process, &attach, &memory->report);
 	if (error) {
 		free(memory);
 		return error;

@@ -4,6 +4,7 @@
 #define HEAPSNAP_LIB_CHECK_H
 
 #include "base/error.h"
+#include "base/process.h"
 #include "lib/attach.h"
 
 #include <stdbool.h>
@@ -93,7 +94,7 @@ struct hs_check_result {
 // Of the options only those count that make a difference to whether attach would go ahead: max_memory, allocators. An
 // error only when memory runs out, or when an allocator's name cannot be understood: everything else is a diagnostic.
 // On success *ret is owned by the caller (hs_check_result_deinit).
-struct hs_error *hs_check(pid_t pid, const struct hs_attach_options *options,
+struct hs_error *hs_check(const struct process *process, const struct hs_attach_options *options,
 			  struct hs_check_result *ret) HS_MUST_CHECK;
 void hs_check_result_deinit(struct hs_check_result *result);
 

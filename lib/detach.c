@@ -28,10 +28,10 @@ static bool all_hold(const struct detach_report *report)
 	return report->finished;
 }
 
-struct hs_error *hs_detach(pid_t pid, unsigned wait_ms, struct hs_detach_result *ret)
+struct hs_error *hs_detach(const struct process *process, unsigned wait_ms, struct hs_detach_result *ret)
 {
 	struct detach_report report;
-	struct hs_error *error = session_detach(pid, wait_ms, &report);
+	struct hs_error *error = session_detach(process, wait_ms, &report);
 
 	if (error)
 		return error;

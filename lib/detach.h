@@ -4,11 +4,11 @@
 #define HEAPSNAP_LIB_DETACH_H
 
 #include "base/error.h"
+#include "base/process.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 enum { HS_DETACH_CHECKS_MAX = 8 };
 
@@ -48,6 +48,6 @@ struct hs_detach_result {
 
 // Waits at most `wait_ms` for threads to leave the payload. On failure *ret is not filled. HS_ERROR_NOT_FOUND: nothing
 // of heapsnap is in the process.
-struct hs_error *hs_detach(pid_t pid, unsigned wait_ms, struct hs_detach_result *ret) HS_MUST_CHECK;
+struct hs_error *hs_detach(const struct process *process, unsigned wait_ms, struct hs_detach_result *ret) HS_MUST_CHECK;
 
 #endif

@@ -101,7 +101,8 @@ static struct hs_error *write_profile(const struct hs_dump_options *options, str
 	return error;
 }
 
-struct hs_error *hs_dump(pid_t pid, const struct hs_dump_options *options, struct hs_dump_result *ret)
+struct hs_error *hs_dump(const struct process *process, const struct hs_dump_options *options,
+			 struct hs_dump_result *ret)
 {
 	struct snapshot_timing timing;
 	struct output_file file;
@@ -112,7 +113,7 @@ struct hs_error *hs_dump(pid_t pid, const struct hs_dump_options *options, struc
 	*ret = (struct hs_dump_result){ 0 };
 	if (error)
 		return error;
-	error = snapshot_take(pid, options->stop, &ret->profile, &timing);
+	error = snapshot_take(process, options->stop, &ret->profile, &timing);
 	if (error) {
 		output_file_discard(&file);
 		*ret = (struct hs_dump_result){ 0 };

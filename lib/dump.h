@@ -4,12 +4,12 @@
 #define HEAPSNAP_LIB_DUMP_H
 
 #include "base/error.h"
+#include "base/process.h"
 #include "snapshot/heap_profile.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct hs_dump_options {
 	const char *output; // path of the profile; "-" = standard output; borrowed
@@ -39,7 +39,8 @@ struct hs_dump_result {
 };
 
 // The file is there whole or not at all, and is tried before the process is touched. On failure *ret is empty.
-struct hs_error *hs_dump(pid_t pid, const struct hs_dump_options *options, struct hs_dump_result *ret) HS_MUST_CHECK;
+struct hs_error *hs_dump(const struct process *process, const struct hs_dump_options *options,
+			 struct hs_dump_result *ret) HS_MUST_CHECK;
 void hs_dump_result_deinit(struct hs_dump_result *result);
 
 #endif

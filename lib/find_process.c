@@ -3,7 +3,6 @@
 
 #include "attach/process/target.h"
 #include "base/cleanup.h"
-#include "base/proc_file.h"
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -15,11 +14,15 @@ enum { NAMED_MAX = 8, COMM_LENGTH = 15 }; // the kernel cuts names of programs t
 
 static bool has_name(pid_t pid, const char *name)
 {
+	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
 	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error = hs_read_proc_file(pid, "comm", &text, NULL);
-	bool is_named = !error && strcspn(text, "\n") == strnlen(name, COMM_LENGTH) &&
-			strncmp(text, name, strnlen(name, COMM_LENGTH)) == 0;
+	struct hs_error *error = process_glance(pid, &process);
+	bool is_named;
 
+	if (!error)
+		error = process_read_file(&process, "comm", &text, NULL);
+	is_named = !error && strcspn(text, "\n") == strnlen(name, COMM_LENGTH) &&
+		   strncmp(text, name, strnlen(name, COMM_LENGTH)) == 0;
 	hs_error_destroy(error);
 	return is_named;
 }
@@ -49,13 +52,21 @@ static void list_named(const char *name, char *text, size_t size)
 	closedir(directory);
 }
 
-struct hs_error *hs_find_process(const char *text, pid_t *ret)
+struct hs_error *hs_find_process(const char *text, struct process *ret)
 {
 	char named[200];
-	struct hs_error *error = target_parse_pid(text, ret);
+	pid_t pid;
+	struct hs_error *error = target_parse_pid(text, &pid);
 
-	if (!error)
+	*ret = PROCESS_CLOSED;
+	if (!error) {
+		error = process_open(pid, ret);
+		ret->pid = pid;
+		if (!error || (error->code != HS_ERROR_REFUSED && error->code != HS_ERROR_GONE))
+			return error;
+		hs_error_destroy(error);
 		return NULL;
+	}
 	list_named(text, named, sizeof(named));
 	if (!named[0])
 		return error;

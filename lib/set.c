@@ -24,11 +24,11 @@ static struct hs_settings settings_of(const struct region_settings *settings)
 	return (struct hs_settings){ sampling_from_region(&settings->sampling), settings->depth };
 }
 
-struct hs_error *hs_set(pid_t pid, const struct hs_set_options *options, struct hs_set_result *ret)
+struct hs_error *hs_set(const struct process *process, const struct hs_set_options *options, struct hs_set_result *ret)
 {
 	const struct set_options set = { .change = change_of(options), .depth = options->depth };
 	struct set_report report;
-	struct hs_error *error = session_set(pid, &set, &report);
+	struct hs_error *error = session_set(process, &set, &report);
 
 	if (error)
 		return error;

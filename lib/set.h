@@ -4,12 +4,12 @@
 #define HEAPSNAP_LIB_SET_H
 
 #include "base/error.h"
+#include "base/process.h"
 #include "lib/sampling.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct hs_set_options {
 	enum {
@@ -38,6 +38,7 @@ struct hs_set_result {
 // HS_ERROR_NOT_FOUND: it is not attached. On failure *ret is not filled, and nothing is changed; or, where it failed
 // half-way, old and new settings are mixed in a way that is right for every record, and another change puts it in
 // order.
-struct hs_error *hs_set(pid_t pid, const struct hs_set_options *options, struct hs_set_result *ret) HS_MUST_CHECK;
+struct hs_error *hs_set(const struct process *process, const struct hs_set_options *options,
+			struct hs_set_result *ret) HS_MUST_CHECK;
 
 #endif

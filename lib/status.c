@@ -61,15 +61,15 @@ static void describe(const struct attached_process *process, struct hs_status *r
 	snprintf(ret->reason, sizeof(ret->reason), "%s", process->reason);
 }
 
-struct hs_error *hs_status_read(pid_t pid, struct hs_status *ret, bool *may_still_come_ret)
+struct hs_error *hs_status_read(const struct process *process, struct hs_status *ret, bool *may_still_come_ret)
 {
-	struct attached_process process;
-	struct hs_error *error = attached_examine(pid, &process);
+	struct attached_process attached;
+	struct hs_error *error = attached_examine(process, &attached);
 
 	if (may_still_come_ret)
-		*may_still_come_ret = error && process.late.tid;
+		*may_still_come_ret = error && attached.late.tid;
 	if (!error)
-		describe(&process, ret);
+		describe(&attached, ret);
 	return error;
 }
 

@@ -4,6 +4,7 @@
 #define HEAPSNAP_LIB_STATUS_H
 
 #include "base/error.h"
+#include "base/process.h"
 #include "lib/sampling.h"
 
 #include <stdbool.h>
@@ -47,7 +48,8 @@ struct hs_status {
 
 // HS_ERROR_NOT_FOUND: nothing of heapsnap is in the process, or there is no such process. *may_still_come_ret, which
 // may be NULL, is then true where a thread may yet make a call for a tool that was killed.
-struct hs_error *hs_status_read(pid_t pid, struct hs_status *ret, bool *may_still_come_ret) HS_MUST_CHECK;
+struct hs_error *hs_status_read(const struct process *process, struct hs_status *ret,
+				bool *may_still_come_ret) HS_MUST_CHECK;
 
 // Of every process of this machine that has something of heapsnap's in it and may be looked at. *list_ret is owned by
 // the caller (free). *hidden_ret: processes that may not be looked at, mostly because they are another user's.

@@ -50,7 +50,7 @@ static struct hs_error *refuse_unfinished(const struct region_access *access)
 		HS_ERROR_REFUSED,
 		"process %d has leftovers of an unfinished attach or detach; `heapsnap detach %d` clears "
 		"it away",
-		access->pid, access->pid);
+		access->process->pid, access->process->pid);
 }
 
 // Slots of ended threads are given back only while all threads stand still: without that, a new thread could take one
@@ -88,7 +88,7 @@ static struct hs_error *copy_running(struct running_cut *cut, size_t living, str
 	raw->monotonic_ns = report.monotonic_ns;
 	raw->pending = report.pending;
 	raw->log_records = report.log_records;
-	return proc_maps_read(cut->access->pid, &raw->maps);
+	return proc_maps_read(cut->access->process, &raw->maps);
 }
 
 // `obstacle`: why there is no copy; none = there is.
@@ -130,7 +130,7 @@ static struct hs_error *take_stopped(const struct region_access *access, struct 
 	uint64_t began;
 
 	if (!error)
-		error = threads_freeze(access->pid, HS_FREEZE_TIMEOUT_MS, &process);
+		error = threads_freeze(access->process, HS_FREEZE_TIMEOUT_MS, &process);
 	if (error) {
 		standstill_done();
 		return error;
@@ -145,14 +145,15 @@ static struct hs_error *take_stopped(const struct region_access *access, struct 
 	if (!error)
 		error = thread_slots_release(access, &process);
 	if (!error)
-		error = proc_maps_read(access->pid, &raw->maps);
+		error = proc_maps_read(access->process, &raw->maps);
 	error = hs_error_join(error, threads_thaw(&process));
 	standstill_done();
 	timing->stopped_ns = process.stopped_ns;
 	return error;
 }
 
-static struct hs_error *digest(struct raw_snapshot *raw, struct heap_profile *profile, struct snapshot_timing *timing)
+static struct hs_error *digest(const struct process *process, struct raw_snapshot *raw, struct heap_profile *profile,
+			       struct snapshot_timing *timing)
 {
 	struct table_view view;
 	struct aggregate totals;
@@ -183,7 +184,7 @@ static struct hs_error *digest(struct raw_snapshot *raw, struct heap_profile *pr
 	error = fault_point("symbolize");
 	began = hs_monotonic_ns();
 	if (!error)
-		error = symbolize_profile(profile);
+		error = symbolize_profile(process, profile);
 	timing->symbolize_ns = hs_monotonic_ns() - began;
 	return error;
 }
@@ -209,16 +210,17 @@ static struct hs_error *take_raw(const struct region_access *access, const struc
 	return error ? error : take_stopped(access, raw, timing);
 }
 
-static struct hs_error *take_of(const struct target_info *target, const struct work_lock *lock, bool stop,
-				struct raw_snapshot *raw, struct snapshot_timing *timing)
+static struct hs_error *take_of(const struct process *process, const struct target_info *target,
+				const struct work_lock *lock, bool stop, struct raw_snapshot *raw,
+				struct snapshot_timing *timing)
 {
 	struct region_access access;
 	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(target->pid, &maps);
+	struct hs_error *error = proc_maps_read(process, &maps);
 
 	if (error)
 		return error;
-	error = region_open(target->pid, &maps, &access);
+	error = region_open(process, &maps, &access);
 	proc_maps_deinit(&maps);
 	if (error)
 		return error;
@@ -230,35 +232,36 @@ static struct hs_error *take_of(const struct target_info *target, const struct w
 }
 
 // The lock is held while the process is worked on; symbols are read from files, by processes of their own.
-static struct hs_error *take_locked(pid_t pid, bool stop, struct raw_snapshot *raw, struct heap_profile *profile,
-				    struct snapshot_timing *timing)
+static struct hs_error *take_locked(const struct process *process, bool stop, struct raw_snapshot *raw,
+				    struct heap_profile *profile, struct snapshot_timing *timing)
 {
 	struct target_info target;
 	struct work_lock lock;
-	struct hs_error *error = work_lock_take(pid, WORK_dump, &lock);
+	struct hs_error *error = work_lock_take(process, WORK_dump, &lock);
 
 	if (error)
 		return error;
-	error = target_examine(pid, &target);
+	error = target_examine(process, &target);
 	if (!error) {
 		profile->program = strdup(target.executable ? target.executable : target.name);
-		error = fault_explain(take_of(&target, &lock, stop, raw, timing), pid);
+		error = fault_explain(take_of(process, &target, &lock, stop, raw, timing), process);
 		target_info_deinit(&target);
 	}
 	work_lock_release(&lock);
 	return error;
 }
 
-struct hs_error *snapshot_take(pid_t pid, bool stop, struct heap_profile *ret, struct snapshot_timing *timing)
+struct hs_error *snapshot_take(const struct process *process, bool stop, struct heap_profile *ret,
+			       struct snapshot_timing *timing)
 {
 	struct raw_snapshot raw = { 0 };
 	struct hs_error *error;
 
-	*ret = (struct heap_profile){ .pid = pid };
+	*ret = (struct heap_profile){ .pid = process->pid };
 	*timing = (struct snapshot_timing){ 0 };
-	error = take_locked(pid, stop, &raw, ret, timing);
+	error = take_locked(process, stop, &raw, ret, timing);
 	if (!error)
-		error = digest(&raw, ret, timing);
+		error = digest(process, &raw, ret, timing);
 	raw_deinit(&raw);
 	if (error)
 		heap_profile_deinit(ret);

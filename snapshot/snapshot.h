@@ -4,11 +4,11 @@
 #define HEAPSNAP_SNAPSHOT_SNAPSHOT_H
 
 #include "base/error.h"
+#include "base/process.h"
 #include "snapshot/heap_profile.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct snapshot_timing {
 	uint64_t stopped_ns; // threads of the target were stopped; 0 = none was
@@ -23,7 +23,7 @@ struct snapshot_timing {
 // HS_ERROR_NOT_FOUND: not attached; HS_ERROR_REFUSED: not now, another heapsnap is at work there, say;
 // HS_ERROR_BAD_DATA: the region holds nonsense; HS_ERROR_GONE, HS_ERROR_TIMEOUT, HS_ERROR_INTERRUPTED, HS_ERROR_SYSTEM,
 // HS_ERROR_NO_MEMORY.
-struct hs_error *snapshot_take(pid_t pid, bool stop, struct heap_profile *ret,
+struct hs_error *snapshot_take(const struct process *process, bool stop, struct heap_profile *ret,
 			       struct snapshot_timing *timing) HS_MUST_CHECK;
 
 #endif

@@ -4,7 +4,6 @@
 #include "attach/elf/mapped_file.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/live_thread.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -83,7 +82,7 @@ static void open_file(struct reading *reading, const struct proc_map *map)
 		close(reading->fd);
 	reading->fd = -1;
 	reading->map = map;
-	error = mapped_file_open(reading->memory->pid, map, reading->memory, &reading->fd);
+	error = mapped_file_open(reading->memory->process, map, reading->memory, &reading->fd);
 	hs_error_destroy(error);
 }
 
@@ -143,12 +142,10 @@ void file_pages_read_entry(const struct proc_maps *maps, const struct target_mem
 	const struct proc_map *map = proc_maps_find(maps, page_of(entry));
 	HS_CLEANUP_CLOSE int fd = -1;
 	struct file_page *page;
-	char path[64];
 
 	if (!map || map->inode == 0 || has_page(ret, page_of(entry)))
 		return;
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)hs_live_thread(memory->pid));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = process_openat(memory->process, "exe", O_RDONLY);
 	page = add_page(ret, map, page_of(entry));
 	if (page)
 		ret->count += read_file(fd, page);

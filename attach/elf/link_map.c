@@ -143,5 +143,5 @@ void link_map_read(const struct target_memory *memory, struct module_list *modul
 		address = debug.next;
 	}
 	if (entries == LINK_MAP_ENTRIES_MAX)
-		hs_verbose("the dynamic loader's list of process %d has no end", memory->pid);
+		hs_verbose("the dynamic loader's list of process %d has no end", memory->process->pid);
 }

@@ -4,7 +4,6 @@
 #include "attach/guard/standstill.h"
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/live_thread.h"
 #include "inject/abi/limits.h"
 
 #include <errno.h>
@@ -17,22 +16,24 @@
 
 enum { MINIMUM_COMPARED = 64 };
 
-// Opens a regular file. O_PATH first, because opening a device that the target has mapped would act on the device.
-static struct hs_error *open_regular(const char *path, int *fd_ret, struct stat *status_ret)
+// Opens a regular file of the process's folder. O_PATH first, because opening a device that the target has mapped would
+// act on the device.
+static struct hs_error *open_regular(const struct process *process, const char *path, int *fd_ret,
+				     struct stat *status_ret)
 {
-	HS_CLEANUP_CLOSE int handle = open(path, O_PATH | O_CLOEXEC);
+	HS_CLEANUP_CLOSE int handle = process_openat(process, path, O_PATH);
 	HS_CLEANUP_FREE char *link = NULL;
 	struct hs_error *error;
 
 	if (handle < 0 || fstat(handle, status_ret) < 0)
-		return hs_error_system(errno, "cannot open %s", path);
+		return hs_error_system(errno, "cannot open /proc/%d/%s", (int)process->pid, path);
 	if (!S_ISREG(status_ret->st_mode))
-		return hs_error_create(HS_ERROR_BAD_DATA, "%s is no regular file", path);
+		return hs_error_create(HS_ERROR_BAD_DATA, "/proc/%d/%s is no regular file", (int)process->pid, path);
 	error = hs_format(&link, "/proc/self/fd/%d", handle);
 	if (error)
 		return error;
 	*fd_ret = open(link, O_RDONLY | O_CLOEXEC);
-	return *fd_ret < 0 ? hs_error_system(errno, "cannot read %s", path) : NULL;
+	return *fd_ret < 0 ? hs_error_system(errno, "cannot read /proc/%d/%s", (int)process->pid, path) : NULL;
 }
 
 // Whether the file holds at the mapping's offset what the target has mapped there.
@@ -51,8 +52,8 @@ static bool has_mapped_bytes(int fd, const struct proc_map *map, const struct ta
 	return same;
 }
 
-struct hs_error *mapped_file_open(pid_t pid, const struct proc_map *map, const struct target_memory *memory,
-				  int *fd_ret)
+struct hs_error *mapped_file_open(const struct process *process, const struct proc_map *map,
+				  const struct target_memory *memory, int *fd_ret)
 {
 	HS_CLEANUP_FREE char *by_address = NULL;
 	HS_CLEANUP_FREE char *by_path = NULL;
@@ -61,24 +62,23 @@ struct hs_error *mapped_file_open(pid_t pid, const struct proc_map *map, const s
 	struct hs_error *error = standstill_allows_files();
 
 	if (!error)
-		error = hs_format(&by_address, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, hs_live_thread(pid),
-				  map->start, map->end);
+		error = hs_format(&by_address, "map_files/%" PRIx64 "-%" PRIx64, map->start, map->end);
 	if (error)
 		return error;
-	error = open_regular(by_address, fd_ret, &status);
+	error = open_regular(process, by_address, fd_ret, &status);
 	if (!error || map->deleted || map->name[0] != '/')
 		return error;
 	hs_error_destroy(error);
-	error = hs_format(&by_path, "/proc/%d/root%s", hs_live_thread(pid), map->name);
+	error = hs_format(&by_path, "root%s", map->name);
 	if (!error)
-		error = open_regular(by_path, &fd, &status);
+		error = open_regular(process, by_path, &fd, &status);
 	if (error)
 		return error;
 	// On overlayfs and btrfs the device of stat(2) is not the one of the maps file; then the bytes decide.
 	if ((status.st_ino != map->inode || status.st_dev != makedev(map->device_major, map->device_minor)) &&
 	    !has_mapped_bytes(fd, map, memory))
 		return hs_error_create(HS_ERROR_NOT_FOUND, "%s is no longer the file that process %d has mapped",
-				       map->name, pid);
+				       map->name, process->pid);
 	*fd_ret = HS_STEAL_FD(fd);
 	return NULL;
 }

@@ -12,9 +12,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/live_thread.h"
 #include "base/log.h"
-#include "base/proc_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -35,29 +33,15 @@ struct start_facts {
 	uint64_t entry;           // AT_ENTRY
 };
 
-static struct hs_error *read_start_facts(pid_t pid, struct start_facts *ret)
+static struct hs_error *read_start_facts(const struct process *process, struct start_facts *ret)
 {
-	HS_CLEANUP_FREE char *text = NULL;
-	size_t size;
-	struct hs_error *error = hs_read_proc_file(hs_live_thread(pid), "auxv", &text, &size);
+	static const uint64_t types[] = { AT_PHDR, AT_BASE, AT_SYSINFO_EHDR, AT_ENTRY };
+	uint64_t values[4];
+	struct hs_error *error = process_auxv(process, types, 4, values);
 
-	if (error)
-		return error;
-	*ret = (struct start_facts){ 0 };
-	for (size_t i = 0; i + sizeof(Elf64_auxv_t) <= size; i += sizeof(Elf64_auxv_t)) {
-		Elf64_auxv_t item;
-
-		memcpy(&item, text + i, sizeof(item));
-		if (item.a_type == AT_PHDR)
-			ret->program_headers = item.a_un.a_val;
-		else if (item.a_type == AT_BASE)
-			ret->loader = item.a_un.a_val;
-		else if (item.a_type == AT_SYSINFO_EHDR)
-			ret->vdso = item.a_un.a_val;
-		else if (item.a_type == AT_ENTRY)
-			ret->entry = item.a_un.a_val;
-	}
-	return NULL;
+	if (!error)
+		*ret = (struct start_facts){ values[0], values[1], values[2], values[3] };
+	return error;
 }
 
 static bool has_elf_magic(const struct proc_map *map, const struct target_memory *memory)
@@ -148,8 +132,8 @@ static struct hs_error *append_module(struct module_list *modules, size_t *room,
 }
 
 // While the target stands still, only what was read before.
-static struct hs_error *open_view(pid_t pid, const struct proc_map *map, const struct target_memory *memory,
-				  struct elf_view *ret)
+static struct hs_error *open_view(const struct process *process, const struct proc_map *map,
+				  const struct target_memory *memory, struct elf_view *ret)
 {
 	HS_CLEANUP_CLOSE int fd = -1;
 	struct file_copy *known = standstill_is_on() ? file_cache_find(map) : NULL;
@@ -157,7 +141,7 @@ static struct hs_error *open_view(pid_t pid, const struct proc_map *map, const s
 
 	if (known)
 		return elf_view_open_copy(known, ret);
-	error = mapped_file_open(pid, map, memory, &fd);
+	error = mapped_file_open(process, map, memory, &fd);
 	if (!error)
 		error = elf_view_open_fd(fd, ret);
 	if (!error)
@@ -165,8 +149,9 @@ static struct hs_error *open_view(pid_t pid, const struct proc_map *map, const s
 	return error;
 }
 
-static struct hs_error *read_file_module(pid_t pid, const struct proc_maps *maps, const struct proc_map *map,
-					 const struct target_memory *memory, struct module *ret)
+static struct hs_error *read_file_module(const struct process *process, const struct proc_maps *maps,
+					 const struct proc_map *map, const struct target_memory *memory,
+					 struct module *ret)
 {
 	struct hs_error *error;
 
@@ -175,7 +160,7 @@ static struct hs_error *read_file_module(pid_t pid, const struct proc_maps *maps
 		.device = makedev(map->device_major, map->device_minor),
 		.inode = map->inode,
 	};
-	error = open_view(pid, map, memory, &ret->elf);
+	error = open_view(process, map, memory, &ret->elf);
 	if (error)
 		return error;
 	if (!place_segments(ret, maps, map->start))
@@ -232,8 +217,9 @@ static bool belongs_to_last(const struct module_list *modules, const struct proc
 	       last->device == makedev(map->device_major, map->device_minor);
 }
 
-static struct hs_error *read_all(pid_t pid, const struct proc_maps *maps, const struct target_memory *memory,
-				 const struct start_facts *facts, struct module_list *modules)
+static struct hs_error *read_all(const struct process *process, const struct proc_maps *maps,
+				 const struct target_memory *memory, const struct start_facts *facts,
+				 struct module_list *modules)
 {
 	struct hs_error *error = NULL;
 	size_t room = 0;
@@ -248,7 +234,7 @@ static struct hs_error *read_all(pid_t pid, const struct proc_maps *maps, const 
 				 !has_elf_magic(map, memory)))
 			continue;
 		error = is_vdso ? read_vdso(maps, map, memory, &module)
-				: read_file_module(pid, maps, map, memory, &module);
+				: read_file_module(process, maps, map, memory, &module);
 		if (error && own_descriptors_lack(error)) // nothing can be said of the target then
 			return own_descriptors_explain(error);
 		if (error && error->code != HS_ERROR_NO_MEMORY) {
@@ -300,7 +286,8 @@ static bool put_main_first(struct module_list *modules)
 
 // The memory that was opened before an exec has nothing any more: no file's mapping is known by it then
 // (has_elf_magic).
-static struct hs_error *no_executable(pid_t pid, const struct proc_maps *maps, const struct target_memory *memory)
+static struct hs_error *no_executable(const struct process *process, const struct proc_maps *maps,
+				      const struct target_memory *memory)
 {
 	uint8_t byte;
 	struct hs_error *error =
@@ -311,20 +298,20 @@ static struct hs_error *no_executable(pid_t pid, const struct proc_maps *maps, c
 	hs_error_destroy(error);
 	return hs_error_create(HS_ERROR_BAD_DATA,
 			       "the executable of process %d cannot be found among its mappings or cannot be read",
-			       (int)pid);
+			       (int)process->pid);
 }
 
-struct hs_error *modules_read(pid_t pid, const struct proc_maps *maps, const struct target_memory *memory,
-			      struct module_list *ret)
+struct hs_error *modules_read(const struct process *process, const struct proc_maps *maps,
+			      const struct target_memory *memory, struct module_list *ret)
 {
 	struct module_list modules = { 0 };
 	struct start_facts facts;
-	struct hs_error *error = read_start_facts(pid, &facts);
+	struct hs_error *error = read_start_facts(process, &facts);
 
 	if (!error)
-		error = read_all(pid, maps, memory, &facts, &modules);
+		error = read_all(process, maps, memory, &facts, &modules);
 	if (!error && !put_main_first(&modules))
-		error = no_executable(pid, maps, memory);
+		error = no_executable(process, maps, memory);
 	if (error) {
 		modules_deinit(&modules);
 		return error;

@@ -8,6 +8,7 @@
 #include "attach/process/memory.h"
 #include "base/error.h"
 #include "base/proc_maps.h"
+#include "base/process.h"
 #include "inject/abi/payload_header.h"
 
 struct module {
@@ -44,8 +45,8 @@ struct module_list {
 };
 
 // Reads without stopping the target. A file that cannot be opened or is no ELF file is left out with a hs_verbose line.
-struct hs_error *modules_read(pid_t pid, const struct proc_maps *maps, const struct target_memory *memory,
-			      struct module_list *ret) HS_MUST_CHECK;
+struct hs_error *modules_read(const struct process *process, const struct proc_maps *maps,
+			      const struct target_memory *memory, struct module_list *ret) HS_MUST_CHECK;
 void modules_deinit(struct module_list *modules);
 
 // Pure: whether two readings of the maps have the same executable file mappings (address, size, offset, file, private

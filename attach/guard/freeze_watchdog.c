@@ -256,7 +256,7 @@ __attribute__((format(printf, 2, 3))) static void write_message(struct message *
 	message->size = (size_t)size < sizeof(message->text) ? (size_t)size : sizeof(message->text) - 1;
 }
 
-void freeze_watchdog_arm(pid_t pid, uint64_t wake_at, uint64_t kill_at, uint64_t bound)
+void freeze_watchdog_arm(const struct process *process, uint64_t wake_at, uint64_t kill_at, uint64_t bound)
 {
 	const double seconds = (double)bound / (double)SECOND;
 
@@ -264,12 +264,12 @@ void freeze_watchdog_arm(pid_t pid, uint64_t wake_at, uint64_t kill_at, uint64_t
 		&shared.killed,
 		"heapsnap: stopped process %d for %.3g s, its limit, and was killed by its watchdog; the "
 		"process runs on. `heapsnap status %d` shows what is left; the next attach or detach clears it away\n",
-		(int)pid, seconds, (int)pid);
+		(int)process->pid, seconds, (int)process->pid);
 	write_message(
 		&shared.not_killed,
 		"heapsnap: process %d is stopped for more than %.3g s, its limit: heapsnap (process %d) does not end by SIGKILL "
 		"yet; the process runs on when it does\n",
-		(int)pid, seconds, (int)getpid());
+		(int)process->pid, seconds, (int)getpid());
 	atomic_store(&shared.wake_at, wake_at);
 	atomic_store(&shared.kill_at, kill_at);
 }

@@ -10,16 +10,16 @@
 #define HEAPSNAP_ATTACH_GUARD_FREEZE_WATCHDOG_H
 
 #include "base/error.h"
+#include "base/process.h"
 
 #include <stdint.h>
-#include <sys/types.h>
 
 // Starts it, if it is not there. Where that cannot be (a limit of processes), nothing may be stopped: HS_ERROR_SYSTEM.
 // `least`: from arming to `wake_at` at least, ns.
 struct hs_error *freeze_watchdog_start(uint64_t least) HS_MUST_CHECK;
 // From now on the tool must come to `freeze_watchdog_disarm` before `kill_at` (CLOCK_MONOTONIC, ns). At `wake_at` the
 // watchdog sends it SIGCONT, in case that it was stopped. `pid` and `bound`, ns: for the message.
-void freeze_watchdog_arm(pid_t pid, uint64_t wake_at, uint64_t kill_at, uint64_t bound);
+void freeze_watchdog_arm(const struct process *process, uint64_t wake_at, uint64_t kill_at, uint64_t bound);
 void freeze_watchdog_disarm(void);
 // Ends and reaps it.
 void freeze_watchdog_stop(void);

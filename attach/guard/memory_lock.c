@@ -30,11 +30,14 @@ static void lock_what_comes(void)
 
 void memory_lock(void)
 {
+	HS_CLEANUP_PROCESS struct process own = PROCESS_CLOSED;
 	struct proc_maps maps;
 	struct hs_error *error;
 
 	lock_what_comes();
-	error = proc_maps_read(getpid(), &maps);
+	error = process_glance(getpid(), &own);
+	if (!error)
+		error = proc_maps_read(&own, &maps);
 	if (error) {
 		hs_error_destroy(error);
 		return;

@@ -63,7 +63,7 @@ void standstill_add_up(void)
 	standstill.spent = 0;
 }
 
-struct hs_error *standstill_begin(pid_t pid)
+struct hs_error *standstill_begin(const struct process *process)
 {
 	struct hs_error *error;
 	uint64_t now;
@@ -87,7 +87,7 @@ struct hs_error *standstill_begin(pid_t pid)
 	now = hs_monotonic_ns();
 	standstill.began = now;
 	standstill.wake_at = now + time_to_wake() - standstill.spent;
-	freeze_watchdog_arm(pid, standstill.wake_at, now + standstill.bound - standstill.spent, standstill.bound);
+	freeze_watchdog_arm(process, standstill.wake_at, now + standstill.bound - standstill.spent, standstill.bound);
 	return NULL;
 }
 

@@ -16,10 +16,10 @@
 #define HEAPSNAP_ATTACH_GUARD_STANDSTILL_H
 
 #include "base/error.h"
+#include "base/process.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 // HEAPSNAP_MAX_FREEZE_MS in the environment makes the bound shorter, for tests; as the fault points it is not heeded by
 // a tool with more rights than its user (interrupt.h).
@@ -29,7 +29,7 @@
 
 // pre: nothing of the target `pid` is stopped yet. On failure nothing has begun: HS_ERROR_TIMEOUT, the time of the
 // command is spent.
-struct hs_error *standstill_begin(pid_t pid) HS_MUST_CHECK;
+struct hs_error *standstill_begin(const struct process *process) HS_MUST_CHECK;
 // `all_released`: false, a thread is left that only the end of the tool releases (threads.h). Then the bound stays in
 // force, and the tool must end.
 void standstill_end(bool all_released);

@@ -4,7 +4,6 @@
 #include "attach/guard/interrupt.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/live_thread.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -29,16 +28,16 @@ static const char *const names[] = {
 #undef X
 };
 
-int64_t work_lock_byte(enum work work, pid_t pid) { return ((int64_t)work + 1) << 32 | (int64_t)pid; }
+int64_t work_lock_byte(enum work work, pid_t holder) { return ((int64_t)work + 1) << 32 | (int64_t)holder; }
 
-bool work_lock_read_byte(int64_t byte, enum work *work_ret, pid_t *pid_ret)
+bool work_lock_read_byte(int64_t byte, enum work *work_ret, pid_t *holder_ret)
 {
-	int64_t work = (byte >> 32) - 1, pid = byte & 0xffffffff;
+	int64_t work = (byte >> 32) - 1, holder = byte & 0xffffffff;
 
-	if (work < 0 || work >= WORK_COUNT || pid <= 0 || pid > INT32_MAX)
+	if (work < 0 || work >= WORK_COUNT || holder <= 0 || holder > INT32_MAX)
 		return false;
 	*work_ret = (enum work)work;
-	*pid_ret = (pid_t)pid;
+	*holder_ret = (pid_t)holder;
 	return true;
 }
 
@@ -72,21 +71,15 @@ void work_lock_follow(const struct work_lock *lock)
 }
 
 // Locks of this open file itself do not count.
-static bool read_holder(int fd, enum work *work_ret, pid_t *pid_ret)
+static bool read_holder(int fd, enum work *work_ret, pid_t *holder_ret)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
 	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK &&
-	       work_lock_read_byte(lock.l_start, work_ret, pid_ret);
+	       work_lock_read_byte(lock.l_start, work_ret, holder_ret);
 }
 
-static int open_lock(pid_t pid)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/personality", (int)hs_live_thread(pid));
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
+static int open_lock(const struct process *process) { return process_openat(process, "personality", O_RDONLY); }
 
 static void pause_a_little(void)
 {
@@ -95,27 +88,29 @@ static void pause_a_little(void)
 	nanosleep(&pause, NULL);
 }
 
-static struct hs_error *refuse(pid_t pid, bool is_known, enum work work, pid_t holder)
+static struct hs_error *refuse(const struct process *process, bool is_known, enum work work, pid_t holder)
 {
 	if (is_known)
 		return hs_error_create(
 			HS_ERROR_REFUSED,
 			"heapsnap %s (PID %d) is working on process %d; try again when PID %d has finished",
-			names[work], (int)holder, (int)pid, (int)holder);
+			names[work], (int)holder, (int)process->pid, (int)holder);
 	return hs_error_create(
 		HS_ERROR_REFUSED,
 		"another heapsnap, or a program that holds its lock (/proc/%d/personality), is working on process %d; "
 		"try again when it has finished",
-		(int)pid, (int)pid);
+		(int)process->pid, (int)process->pid);
 }
 
-// -1: none, or of a kernel where all pidfds are one file.
-static int open_pidfd(pid_t pid)
+// One of its own: what the lock belongs to is the opening. -1: none, or of a kernel where all pidfds are one file.
+static int open_pidfd(const struct process *process)
 {
-	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
 	struct statfs system;
 
-	if (fd >= 0 && (fstatfs(fd, &system) < 0 || system.f_type != PID_FS_MAGIC_NUMBER)) {
+	// the number was looked up again, and stood for the same process if that is there still
+	if (fd >= 0 &&
+	    (!process_is_there(process) || fstatfs(fd, &system) < 0 || system.f_type != PID_FS_MAGIC_NUMBER)) {
 		close(fd);
 		return -1;
 	}
@@ -143,40 +138,41 @@ static pid_t holder_in_list(const struct stat *file)
 	return 0;
 }
 
-static bool may_hold(pid_t holder, pid_t pid)
+static bool may_hold(pid_t holder, const struct process *process)
 {
+	HS_CLEANUP_PROCESS struct process other_process = PROCESS_CLOSED;
+	struct hs_error *error = process_glance(holder, &other_process);
 	struct stat other, target;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	if (stat(path, &target) < 0)
+	if (error) {
+		hs_error_destroy(error);
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d", (int)holder);
-	return stat(path, &other) == 0 &&
+	}
+	return fstat(process->folder, &target) == 0 && fstat(other_process.folder, &other) == 0 &&
 	       (other.st_uid == 0 || other.st_uid == geteuid() || other.st_uid == target.st_uid);
 }
 
-static struct hs_error *lock_for_all(pid_t pid, struct work_lock *lock)
+static struct hs_error *lock_for_all(const struct process *process, struct work_lock *lock)
 {
 	struct stat file;
 	pid_t holder;
 
-	lock->pidfd = open_pidfd(pid);
+	lock->pidfd = open_pidfd(process);
 	if (lock->pidfd < 0 || flock(lock->pidfd, LOCK_EX | LOCK_NB) == 0 || fstat(lock->pidfd, &file) < 0)
 		return NULL;
 	holder = holder_in_list(&file);
-	if (holder > 0 && may_hold(holder, pid))
+	if (holder > 0 && may_hold(holder, process))
 		return hs_error_create(HS_ERROR_REFUSED,
 				       "another heapsnap (PID %d), which sees another /proc, is working on process %d; "
 				       "try again when PID %d has finished",
-				       (int)holder, (int)pid, (int)holder);
+				       (int)holder, (int)process->pid, (int)holder);
 	return NULL; // somebody who has no say in it, or who is not seen
 }
 
-struct hs_error *work_lock_take(pid_t pid, enum work work, struct work_lock *ret)
+struct hs_error *work_lock_take(const struct process *process, enum work work, struct work_lock *ret)
 {
 	uint64_t began = hs_monotonic_ns(), wait_ms;
-	struct work_lock lock = { open_lock(pid), -1, work };
+	struct work_lock lock = { open_lock(process), -1, work };
 	bool is_known = false, has_said = false;
 	struct hs_error *error = NULL;
 	enum work other = WORK_attach;
@@ -187,14 +183,14 @@ struct hs_error *work_lock_take(pid_t pid, enum work work, struct work_lock *ret
 		return NULL;
 	while (!error && flock(lock.fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK && errno != EINTR) {
-			error = hs_error_system(errno, "cannot lock /proc/%d/personality", (int)pid);
+			error = hs_error_system(errno, "cannot lock /proc/%d/personality", (int)process->pid);
 			break;
 		}
 		// Between its lock and its name there is a moment.
 		is_known = read_holder(lock.fd, &other, &holder);
 		wait_ms = !is_known ? NAME_WAIT_MS : work == WORK_dump && other == WORK_dump ? DUMP_WAIT_MS : 0;
 		if (hs_monotonic_ns() - began >= wait_ms * UINT64_C(1000000)) {
-			error = refuse(pid, is_known, other, holder);
+			error = refuse(process, is_known, other, holder);
 			break;
 		}
 		if (is_known && !has_said)
@@ -205,7 +201,7 @@ struct hs_error *work_lock_take(pid_t pid, enum work work, struct work_lock *ret
 	}
 	if (!error) {
 		work_lock_follow(&lock);
-		error = lock_for_all(pid, &lock);
+		error = lock_for_all(process, &lock);
 	}
 	if (error)
 		work_lock_release(&lock);
@@ -228,9 +224,9 @@ void work_lock_release(struct work_lock *lock)
 	lock->fd = lock->pidfd = -1;
 }
 
-bool work_lock_is_taken(pid_t pid, char *text, size_t size)
+bool work_lock_is_taken(const struct process *process, char *text, size_t size)
 {
-	int fd = open_lock(pid);
+	int fd = open_lock(process);
 	bool taken = false;
 	enum work work;
 	pid_t holder;
@@ -241,7 +237,7 @@ bool work_lock_is_taken(pid_t pid, char *text, size_t size)
 	taken = read_holder(fd, &work, &holder);
 	if (taken)
 		snprintf(text, size, "heapsnap %s (PID %d) is working on process %d", names[work], (int)holder,
-			 (int)pid);
+			 (int)process->pid);
 	close(fd);
 	return taken;
 }

@@ -22,6 +22,7 @@
 #define HEAPSNAP_ATTACH_GUARD_WORK_LOCK_H
 
 #include "base/error.h"
+#include "base/process.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,7 +46,7 @@ struct work_lock {
 
 // Refuses with the name of who has it, and touches nothing. A dump waits for another dump, which has it only while it
 // copies. A process that is not there, or whose files may not be opened, has no lock to take: what comes next says why.
-struct hs_error *work_lock_take(pid_t pid, enum work work, struct work_lock *ret) HS_MUST_CHECK;
+struct hs_error *work_lock_take(const struct process *process, enum work work, struct work_lock *ret) HS_MUST_CHECK;
 
 // After a fork of which the child does the work (attach/guard/tool_guard.h): it has the lock, and now its own id stands
 // there.
@@ -54,10 +55,10 @@ void work_lock_follow(const struct work_lock *lock);
 void work_lock_release(struct work_lock *lock);
 
 // For `check`: whether somebody has the lock now, with a text that says who.
-bool work_lock_is_taken(pid_t pid, char *text, size_t size);
+bool work_lock_is_taken(const struct process *process, char *text, size_t size);
 
 // Pure: the byte that says what is done and by whom, and back. False: no such byte is written by heapsnap.
-int64_t work_lock_byte(enum work work, pid_t pid);
-bool work_lock_read_byte(int64_t byte, enum work *work_ret, pid_t *pid_ret);
+int64_t work_lock_byte(enum work work, pid_t holder);
+bool work_lock_read_byte(int64_t byte, enum work *work_ret, pid_t *holder_ret);
 
 #endif

@@ -9,7 +9,6 @@
 #include "attach/ptrace/ptrace_call.h"
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/live_thread.h"
 #include "base/log.h"
 #include "base/pagemap.h"
 #include "base/proc_maps.h"
@@ -39,15 +38,11 @@ static struct hs_error *page_is_clean(int pagemap, uint64_t page, bool *ret)
 	return NULL;
 }
 
-struct hs_error *hook_note_clean_pages(pid_t pid, struct hook_record *hooks, size_t count)
+struct hs_error *hook_note_clean_pages(const struct process *process, struct hook_record *hooks, size_t count)
 {
-	HS_CLEANUP_FREE char *path = NULL;
-	HS_CLEANUP_CLOSE int pagemap = -1;
-	struct hs_error *error = hs_format(&path, "/proc/%d/pagemap", hs_live_thread(pid));
+	HS_CLEANUP_CLOSE int pagemap = process_openat(process, "pagemap", O_RDONLY);
+	struct hs_error *error;
 
-	if (error)
-		return error;
-	pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	for (size_t i = 0; i < count; i++) {
 		bool first = true, last = true;
 
@@ -175,7 +170,7 @@ static struct hs_error *read_of_file(const struct proc_map *map, const struct ta
 		memcpy(ret, page->bytes + (address - page->address), size);
 		return NULL;
 	}
-	error = mapped_file_open(memory->pid, map, memory, &fd);
+	error = mapped_file_open(memory->process, map, memory, &fd);
 	if (error)
 		return error;
 	memset(ret, 0, size);
@@ -206,7 +201,7 @@ static struct hs_error *compare_with_file(const struct proc_map *map, const stru
 static bool is_of_file(const struct hook_record *hook, const struct target_memory *memory)
 {
 	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(memory->pid, &maps);
+	struct hs_error *error = proc_maps_read(memory->process, &maps);
 	const struct proc_map *map;
 	bool same = false;
 
@@ -225,7 +220,7 @@ static bool is_of_file(const struct hook_record *hook, const struct target_memor
 bool hook_place_is_gone(const struct hook_record *hook, const struct target_memory *memory)
 {
 	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(memory->pid, &maps);
+	struct hs_error *error = proc_maps_read(memory->process, &maps);
 	bool gone;
 
 	if (error) {
@@ -314,7 +309,7 @@ static struct hs_error *drop_page(uint64_t page, const struct proc_maps *maps, s
 static bool is_there(const struct target_memory *memory)
 {
 	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(memory->pid, &maps);
+	struct hs_error *error = proc_maps_read(memory->process, &maps);
 	bool some = !error && maps.count > 0;
 
 	hs_error_destroy(error);

@@ -11,10 +11,12 @@
 #include "attach/ptrace/remote_call.h"
 #include "attach/ptrace/threads.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "inject/abi/records.h"
 
 // Says for each hook whether its page is an unmodified file page (so that undoing may drop the private copy again).
-struct hs_error *hook_note_clean_pages(pid_t pid, struct hook_record *hooks, size_t count) HS_MUST_CHECK;
+struct hs_error *hook_note_clean_pages(const struct process *process, struct hook_record *hooks,
+				       size_t count) HS_MUST_CHECK;
 
 // Applies hooks [0, count) in order. `save` writes one record back to the journal. On failure the hooks applied so far
 // stay, with their records saying so: the caller undoes. Refused hooks are passed over. pre: every thread is stopped.

@@ -344,7 +344,7 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 			plan->hooks[plan->count++] = ways[i].hook;
 	finish(plan, goals);
 	plan->used_module = plan_find_used_allocator(candidates, modules);
-	return plan_refuse_unpaired(plan, modules, memory->pid);
+	return plan_refuse_unpaired(plan, modules, memory->process);
 }
 
 struct hs_error *hook_plan_make(const struct module_list *modules, const struct proc_maps *maps,
@@ -360,12 +360,12 @@ struct hs_error *hook_plan_make(const struct module_list *modules, const struct 
 		return error;
 	if (!has_allocator(&candidates))
 		error = hs_error_create(HS_ERROR_REFUSED,
-					"no allocation function found in any module of process %d: %s", memory->pid,
-					program_why_no_allocator(modules));
+					"no allocation function found in any module of process %d: %s",
+					memory->process->pid, program_why_no_allocator(modules));
 	if (candidates.left_out)
 		diagnostics_add(diagnostics, CATEGORY_unseen, DIAGNOSTIC_WARNING, "their blocks will not be seen",
 				"%zu allocation functions of process %d are not hooked: more than %u in all",
-				candidates.left_out, memory->pid, HS_HOOKS_MAX);
+				candidates.left_out, memory->process->pid, HS_HOOKS_MAX);
 	if (candidates.copy_count)
 		diagnostics_add(
 			diagnostics, CATEGORY_unseen, DIAGNOSTIC_WARNING,

@@ -121,7 +121,8 @@ static void find_remedy(const struct hook_plan *plan, char *text, size_t size)
 	}
 }
 
-struct hs_error *plan_refuse_unpaired(const struct hook_plan *plan, const struct module_list *modules, pid_t pid)
+struct hs_error *plan_refuse_unpaired(const struct hook_plan *plan, const struct module_list *modules,
+				      const struct process *process)
 {
 	char reasons[600], remedy[400];
 
@@ -131,6 +132,6 @@ struct hs_error *plan_refuse_unpaired(const struct hook_plan *plan, const struct
 	find_remedy(plan, remedy, sizeof(remedy));
 	return hs_error_create(HS_ERROR_REFUSED,
 			       "the allocator that process %d uses cannot be hooked, so nothing could be seen (%s)%s",
-			       pid, reasons[0] ? reasons : "no module has both an allocating function and a free",
-			       remedy);
+			       process->pid,
+			       reasons[0] ? reasons : "no module has both an allocating function and a free", remedy);
 }

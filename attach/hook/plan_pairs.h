@@ -5,12 +5,13 @@
 
 #include "attach/hook/hook_candidates.h"
 #include "attach/hook/hook_plan.h"
+#include "base/process.h"
 
 // The module whose malloc the dynamic loader gives to those who ask for one. HOOK_ANY_MODULE = there is no such choice.
 size_t plan_find_used_allocator(const struct hook_candidates *candidates, const struct module_list *modules);
 
 // HS_ERROR_REFUSED: with this plan little or nothing would be seen, for the module that it says is used has no pair.
 struct hs_error *plan_refuse_unpaired(const struct hook_plan *plan, const struct module_list *modules,
-				      pid_t pid) HS_MUST_CHECK;
+				      const struct process *process) HS_MUST_CHECK;
 
 #endif

@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/io.h"
-#include "base/proc_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -121,10 +120,10 @@ void cgroup_frozen_below(const char *mount, const char *text, char ret[static FR
 	}
 }
 
-void cgroup_frozen(pid_t pid, char ret[static FROZEN_TEXT_SIZE])
+void cgroup_frozen(const struct process *process, char ret[static FROZEN_TEXT_SIZE])
 {
 	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error = hs_read_proc_file(pid, "cgroup", &text, NULL);
+	struct hs_error *error = process_read_file(process, "cgroup", &text, NULL);
 
 	*ret = 0;
 	if (error)

@@ -5,9 +5,10 @@
 #ifndef HEAPSNAP_ATTACH_PROCESS_CGROUP_H
 #define HEAPSNAP_ATTACH_PROCESS_CGROUP_H
 
+#include "base/process.h"
+
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 #define FROZEN_TEXT_SIZE 512u
 
@@ -17,7 +18,7 @@ bool cgroup_path(const char *text, const char *controller, const char **ret, siz
 
 // Why the process does not run: the file that says that its group, or one above, is frozen, and what it says. "" = it
 // is not frozen, as far as can be seen.
-void cgroup_frozen(pid_t pid, char ret[static FROZEN_TEXT_SIZE]);
+void cgroup_frozen(const struct process *process, char ret[static FROZEN_TEXT_SIZE]);
 // With the folder in which the groups are mounted, and the text of /proc/PID/cgroup.
 void cgroup_frozen_below(const char *mount, const char *text, char ret[static FROZEN_TEXT_SIZE]);
 

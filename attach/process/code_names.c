@@ -3,8 +3,6 @@
 
 #include "attach/process/namespaces.h"
 #include "base/cleanup.h"
-#include "base/live_thread.h"
-#include "base/proc_file.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -18,30 +16,15 @@ enum { WORD_DIGITS = 16 };
 
 static const char beginning[] = "/memfd:" HS_CODE_NAME "-";
 
-static uint64_t address_of_random(pid_t pid)
-{
-	HS_CLEANUP_FREE char *text = NULL;
-	size_t size = 0;
-	struct hs_error *error = hs_read_proc_file(hs_live_thread(pid), "auxv", &text, &size);
-
-	hs_error_destroy(error);
-	for (size_t i = 0; i + sizeof(Elf64_auxv_t) <= size; i += sizeof(Elf64_auxv_t)) {
-		Elf64_auxv_t item;
-
-		memcpy(&item, text + i, sizeof(item));
-		if (item.a_type == AT_RANDOM)
-			return item.a_un.a_val;
-	}
-	return 0;
-}
-
 void code_names_read_key(const struct target_memory *memory, struct code_names *ret)
 {
-	uint64_t address = address_of_random(memory->pid);
-	struct hs_error *error;
+	static const uint64_t type = AT_RANDOM;
+	uint64_t address;
+	struct hs_error *error = process_auxv(memory->process, &type, 1, &address);
 
-	*ret = (struct code_names){ .pid = memory->pid };
-	error = address ? target_memory_read(memory, address, &ret->key, sizeof(ret->key)) : NULL;
+	*ret = (struct code_names){ .process = memory->process };
+	if (!error && address)
+		error = target_memory_read(memory, address, &ret->key, sizeof(ret->key));
 	ret->has_key = address && !error && (ret->key.words[0] || ret->key.words[1]);
 	hs_error_destroy(error);
 }
@@ -53,8 +36,7 @@ static void read_owners(struct code_names *ret)
 {
 	HS_CLEANUP_FREE char *text = NULL;
 	HS_CLEANUP_FREE char *map = NULL;
-	pid_t pid = hs_live_thread(ret->pid);
-	struct hs_error *error = hs_read_proc_file(pid, "status", &text, NULL);
+	struct hs_error *error = process_read_live_file(ret->process, "status", &text, NULL);
 	const char *line = error ? NULL : strstr(text, "\nUid:\t");
 	enum namespace_answer answers[NAMESPACE_COUNT];
 	uid_t uids[3], root;
@@ -64,11 +46,11 @@ static void read_owners(struct code_names *ret)
 	if (line && sscanf(line, "\nUid:\t%u\t%u\t%u", &uids[0], &uids[1], &uids[2]) == 3)
 		for (int i = 0; i < 3; i++)
 			add_owner(ret, uids[i]);
-	namespaces_read(pid, answers);
+	namespaces_read(ret->process, answers);
 	if (answers[NAMESPACE_user] != NAMESPACE_DIFFERS)
 		return;
 	// user_namespaces(7): the ids inside, outside as the tool sees them, and how many
-	error = hs_read_proc_file(pid, "uid_map", &map, NULL);
+	error = process_read_live_file(ret->process, "uid_map", &map, NULL);
 	if (!error && sscanf(map, " 0 %u", &root) == 1)
 		add_owner(ret, root);
 	hs_error_destroy(error);

@@ -20,6 +20,7 @@
 #include "attach/process/memory.h"
 #include "base/error.h"
 #include "base/keyed_hash.h"
+#include "base/process.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,7 +31,7 @@
 #define HS_CODE_NAME_SIZE 64
 
 struct code_names {
-	pid_t pid;
+	const struct process *process;
 	bool has_key;
 	struct hash_key key;
 	uint64_t nonce;  // of the file that the region's header names; 0 = none

@@ -3,8 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/live_thread.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -28,30 +28,30 @@ bool smaps_search_line(struct smaps_search *search, const char *line, bool *regi
 	return true;
 }
 
-static bool is_registered(pid_t pid, uint64_t address)
+static bool is_registered(const struct process *process, uint64_t address)
 {
 	struct smaps_search search = { .address = address };
-	HS_CLEANUP_FCLOSE FILE *file = NULL;
+	HS_CLEANUP_CLOSE int fd = process_openat(process, "smaps", O_RDONLY);
+	HS_CLEANUP_FCLOSE FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	HS_CLEANUP_FREE char *line = NULL;
 	bool registered = false;
 	size_t capacity = 0;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/smaps", (int)hs_live_thread(pid));
-	file = fopen(path, "re");
+	if (file)
+		fd = -1; // the stream's now
 	while (file && getline(&line, &capacity, file) > 0)
 		if (smaps_search_line(&search, line, &registered))
 			break;
 	return registered;
 }
 
-struct hs_error *fault_explain(struct hs_error *error, pid_t pid)
+struct hs_error *fault_explain(struct hs_error *error, const struct process *process)
 {
-	if (!error || error->code != HS_ERROR_FAULT || error->address == 0 || !is_registered(pid, error->address))
+	if (!error || error->code != HS_ERROR_FAULT || error->address == 0 || !is_registered(process, error->address))
 		return error;
 	return hs_error_prefix(
 		error,
 		"memory of process %d is registered with userfaultfd, and a page that its handler has not filled in yet cannot be read "
 		"from outside; try again when the process has touched it",
-		(int)pid);
+		(int)process->pid);
 }

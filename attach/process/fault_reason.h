@@ -8,10 +8,10 @@
 #define HEAPSNAP_ATTACH_PROCESS_FAULT_REASON_H
 
 #include "base/error.h"
+#include "base/process.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 // The mapping that is looked for in the text of smaps, which comes line by line.
 struct smaps_search {
@@ -25,6 +25,6 @@ bool smaps_search_line(struct smaps_search *search, const char *line, bool *regi
 
 // Adds the reason to an error of the code HS_ERROR_FAULT that says where; leaves others alone. It reads the whole of
 // smaps up to there, which takes long in a large process. pre: no thread of the target is stopped for it.
-struct hs_error *fault_explain(struct hs_error *error, pid_t pid) HS_MUST_CHECK;
+struct hs_error *fault_explain(struct hs_error *error, const struct process *process) HS_MUST_CHECK;
 
 #endif

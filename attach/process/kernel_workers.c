@@ -3,10 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/proc_file.h"
 #include "base/proc_stat.h"
 
-#include <stdio.h>
 #include <string.h>
 
 // include/linux/sched.h. Before Linux 5.12 and 6.4 the bits meant something else; so the name is compared as well.
@@ -23,34 +21,31 @@ bool stat_is_of_kernel_worker(const char *text)
 	       ((stat.flags & PF_USER_WORKER) && strncmp(stat.name, "vhost-", 6) == 0);
 }
 
-static bool read_is_worker(pid_t pid, pid_t tid, bool *known_ret)
+static bool read_is_worker(const struct process *process, pid_t tid, bool *known_ret)
 {
 	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error = hs_read_task_file(pid, tid, "stat", &text, NULL);
+	struct hs_error *error = process_read_task_file(process, tid, "stat", &text, NULL);
 
 	*known_ret = !error;
 	hs_error_destroy(error);
 	return *known_ret && stat_is_of_kernel_worker(text);
 }
 
-static bool is_user_thread(pid_t tid, void *context)
+static bool is_user_thread(pid_t tid, const void *context)
 {
 	bool known;
 
-	return !read_is_worker(*(const pid_t *)context, tid, &known) && known;
+	return !read_is_worker(context, tid, &known) && known;
 }
 
-void user_threads_list(pid_t pid, struct pid_set *ret)
+void user_threads_list(const struct process *process, struct pid_set *ret)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	pid_set_list(path, is_user_thread, &pid, ret);
+	thread_set_list(process, is_user_thread, process, ret);
 }
 
-bool thread_is_kernel_worker(pid_t pid, pid_t tid, const struct pid_set *user_threads)
+bool thread_is_kernel_worker(const struct process *process, pid_t tid, const struct pid_set *user_threads)
 {
 	bool known;
 
-	return !pid_set_has(user_threads, tid) && read_is_worker(pid, tid, &known);
+	return !pid_set_has(user_threads, tid) && read_is_worker(process, tid, &known);
 }

@@ -5,12 +5,13 @@
 #define HEAPSNAP_ATTACH_PROCESS_KERNEL_WORKERS_H
 
 #include "attach/process/pid_set.h"
+#include "base/process.h"
 
 // The threads that are no workers, listed while the process still runs. What cannot be read now is looked at later.
-void user_threads_list(pid_t pid, struct pid_set *ret);
+void user_threads_list(const struct process *process, struct pid_set *ret);
 
 // Whether the thread is a worker. Reads /proc unless it is in the list.
-bool thread_is_kernel_worker(pid_t pid, pid_t tid, const struct pid_set *user_threads);
+bool thread_is_kernel_worker(const struct process *process, pid_t tid, const struct pid_set *user_threads);
 
 // Pure: the same, from the text of /proc/PID/task/TID/stat.
 bool stat_is_of_kernel_worker(const char *text);

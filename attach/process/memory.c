@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/process/memory.h"
 
-#include "base/live_thread.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-struct hs_error *target_memory_open(pid_t pid, struct target_memory *ret)
+struct hs_error *target_memory_open(const struct process *process, struct target_memory *ret)
 {
-	char path[64];
-	int fd;
+	const int fd = process_openat(process, "mem", O_RDWR);
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)hs_live_thread(pid));
-	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0) {
 		if (errno == ENOENT || errno == ESRCH)
-			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)pid);
-		return hs_error_system(errno, "cannot open the memory of process %d", (int)pid);
+			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
+		return hs_error_system(errno, "cannot open the memory of process %d", (int)process->pid);
 	}
-	*ret = (struct target_memory){ .pid = pid, .fd = fd };
+	*ret = (struct target_memory){ .process = process, .fd = fd };
 	return NULL;
 }
 
@@ -44,11 +38,11 @@ struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t
 			done += (size_t)count;
 		} else if (count == 0) {
 			// mem_rw in fs/proc/base.c: end of file only when the address space has no user left
-			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)memory->pid);
+			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)memory->process->pid);
 		} else if (errno != EINTR) {
 			return hs_error_fault(errno, address + done,
 					      "cannot read %zu bytes at 0x%" PRIx64 " of process %d", size, address,
-					      (int)memory->pid);
+					      (int)memory->process->pid);
 		}
 	}
 	return NULL;

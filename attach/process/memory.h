@@ -4,12 +4,12 @@
 #define HEAPSNAP_ATTACH_PROCESS_MEMORY_H
 
 #include "base/error.h"
+#include "base/process.h"
 #include "inject/abi/limits.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 // The page that holds an address.
 static inline uint64_t page_of(uint64_t address) { return address & ~(uint64_t)(HS_PAGE_SIZE - 1); }
@@ -17,13 +17,13 @@ static inline uint64_t page_of(uint64_t address) { return address & ~(uint64_t)(
 struct file_pages;
 
 struct target_memory {
-	pid_t pid;
+	const struct process *process;
 	int fd;                         // /proc/PID/mem, read and write; -1 = closed
 	const struct file_pages *files; // what was read of the target's files for the time in which it stands still;
 					// borrowed; NULL = nothing
 };
 
-struct hs_error *target_memory_open(pid_t pid, struct target_memory *ret) HS_MUST_CHECK;
+struct hs_error *target_memory_open(const struct process *process, struct target_memory *ret) HS_MUST_CHECK;
 void target_memory_close(struct target_memory *memory);
 
 // Exactly `size` bytes or HS_ERROR_FAULT (HS_ERROR_GONE when the target has no memory left).

@@ -3,7 +3,6 @@
 
 #include "attach/process/thread_descriptor.h"
 #include "base/cleanup.h"
-#include "base/live_thread.h"
 #include "base/mapping_query.h"
 #include "inject/abi/payload_header.h"
 
@@ -40,15 +39,14 @@ dev_t memory_file_device(void)
 }
 
 // Reads the owner of the file behind a mapping. false = it cannot be looked at: /proc/PID/map_files asks for privilege.
-static bool read_mapped_owner(pid_t pid, const struct proc_map *map, uid_t *ret)
+static bool read_mapped_owner(const struct process *process, const struct proc_map *map, uid_t *ret)
 {
 	HS_CLEANUP_CLOSE int handle = -1;
 	struct statx found;
-	char path[96];
+	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)hs_live_thread(pid), map->start,
-		 map->end);
-	handle = open(path, O_PATH | O_CLOEXEC);
+	snprintf(path, sizeof(path), "map_files/%" PRIx64 "-%" PRIx64, map->start, map->end);
+	handle = process_openat(process, path, O_PATH);
 	if (handle < 0 || statx(handle, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_UID, &found) != 0)
 		return false;
 	*ret = found.stx_uid;
@@ -62,7 +60,7 @@ bool memory_file_is_mapped(const struct code_names *names, const struct proc_map
 	if (!map->deleted || makedev(map->device_major, map->device_minor) != memory_file_device() ||
 	    !code_names_have(names, map->name))
 		return false;
-	return code_names_of_region(names, map->name) || !read_mapped_owner(names->pid, map, &owner) ||
+	return code_names_of_region(names, map->name) || !read_mapped_owner(names->process, map, &owner) ||
 	       code_names_owner_fits(names, map->name, owner);
 }
 
@@ -130,10 +128,11 @@ static bool is_fresh(int fd, const char *name)
 	       status.st_size == 0 && status.st_nlink == 0;
 }
 
-struct hs_error *memory_file_take(pid_t pid, pid_t tid, int64_t number, const char *name, int *fd_ret)
+struct hs_error *memory_file_take(const struct process *process, pid_t tid, int64_t number, const char *name,
+				  int *fd_ret)
 {
 	HS_CLEANUP_CLOSE int fd = -1;
-	struct hs_error *error = thread_descriptor_take(pid, tid, number, &fd);
+	struct hs_error *error = thread_descriptor_take(process, tid, number, &fd);
 	bool proven = !error && is_fresh(fd, name);
 
 	if (error && error->code != HS_ERROR_NOT_FOUND)
@@ -158,10 +157,10 @@ struct hs_error *memory_file_take(pid_t pid, pid_t tid, int64_t number, const ch
 	return NULL;
 }
 
-bool memory_file_is_at(pid_t pid, pid_t tid, int64_t number, int fd)
+bool memory_file_is_at(const struct process *process, pid_t tid, int64_t number, int fd)
 {
 	HS_CLEANUP_CLOSE int there = -1;
-	struct hs_error *error = thread_descriptor_take(pid, tid, number, &there);
+	struct hs_error *error = thread_descriptor_take(process, tid, number, &there);
 	struct stat own, status;
 
 	if (error) {
@@ -173,10 +172,11 @@ bool memory_file_is_at(pid_t pid, pid_t tid, int64_t number, int fd)
 	       status.st_ino == own.st_ino;
 }
 
-struct hs_error *memory_file_is_mapped_at(pid_t pid, uint64_t address, uint64_t size, int fd, bool *ret)
+struct hs_error *memory_file_is_mapped_at(const struct process *process, uint64_t address, uint64_t size, int fd,
+					  bool *ret)
 {
 	struct proc_map map;
-	struct hs_error *error = mapping_query(pid, address, &map);
+	struct hs_error *error = mapping_query(process, address, &map);
 	struct stat own;
 
 	if (error)
@@ -224,11 +224,11 @@ bool memory_file_is_left(const struct code_names *names, pid_t tid, int64_t numb
 	struct stat status;
 
 	// The name first, so that no other descriptor is taken.
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%" PRId64, (int)names->pid, (int)tid, number);
-	end_link(readlink(path, link, sizeof(link)), link);
+	snprintf(path, sizeof(path), "task/%d/fd/%" PRId64, (int)tid, number);
+	end_link(readlinkat(names->process->folder, path, link, sizeof(link)), link);
 	if (!link_is_ours(names, link))
 		return false;
-	error = thread_descriptor_take(names->pid, tid, number, &fd);
+	error = thread_descriptor_take(names->process, tid, number, &fd);
 	if (error) {
 		hs_error_destroy(error);
 		return false;

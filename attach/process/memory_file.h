@@ -13,6 +13,7 @@
 #include "attach/process/code_names.h"
 #include "base/error.h"
 #include "base/proc_maps.h"
+#include "base/process.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,13 +29,15 @@ dev_t memory_file_device(void);
 // The file that thread `tid` has made under `name` and got as `number`: proven to be new, empty, unsealed and of that
 // name, on the descriptor that is returned. HS_ERROR_REFUSED: something else is there. pre: the thread stands still
 // since then.
-struct hs_error *memory_file_take(pid_t pid, pid_t tid, int64_t number, const char *name, int *fd_ret) HS_MUST_CHECK;
+struct hs_error *memory_file_take(const struct process *process, pid_t tid, int64_t number, const char *name,
+				  int *fd_ret) HS_MUST_CHECK;
 
 // Whether the thread has the file that is the tool's `fd` under that number now.
-bool memory_file_is_at(pid_t pid, pid_t tid, int64_t number, int fd);
+bool memory_file_is_at(const struct process *process, pid_t tid, int64_t number, int fd);
 
 // Whether that file is what is mapped at `address`, `size` bytes of it.
-struct hs_error *memory_file_is_mapped_at(pid_t pid, uint64_t address, uint64_t size, int fd, bool *ret) HS_MUST_CHECK;
+struct hs_error *memory_file_is_mapped_at(const struct process *process, uint64_t address, uint64_t size, int fd,
+					  bool *ret) HS_MUST_CHECK;
 
 // Whether a link in a thread's folder of descriptors has a name of ours. Takes nothing; the proof is to follow.
 bool memory_file_may_be_left(const struct code_names *names, int directory, const char *number);

@@ -4,7 +4,6 @@
 #include "attach/process/cgroup.h"
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/proc_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -97,10 +96,10 @@ void memory_group_read_below(const char *mount, const char *text, struct memory_
 		read_chain(controller, path, size, 1, ret);
 }
 
-void memory_group_read(pid_t pid, struct memory_group *ret)
+void memory_group_read(const struct process *process, struct memory_group *ret)
 {
 	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error = hs_read_proc_file(pid, "cgroup", &text, NULL);
+	struct hs_error *error = process_read_file(process, "cgroup", &text, NULL);
 
 	*ret = (struct memory_group){ .limit = UINT64_MAX };
 	if (error)

@@ -3,9 +3,10 @@
 #ifndef HEAPSNAP_ATTACH_PROCESS_MEMORY_GROUP_H
 #define HEAPSNAP_ATTACH_PROCESS_MEMORY_GROUP_H
 
+#include "base/process.h"
+
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct memory_group {
 	unsigned version; // of the cgroups: 1 or 2; 0 = no limit
@@ -20,7 +21,7 @@ struct memory_group {
 uint64_t memory_group_room(const struct memory_group *group);
 
 // Never fails: what cannot be read is no limit.
-void memory_group_read(pid_t pid, struct memory_group *ret);
+void memory_group_read(const struct process *process, struct memory_group *ret);
 
 // The same from the text of /proc/PID/cgroup, below another place than /sys/fs/cgroup.
 void memory_group_read_below(const char *mount, const char *text, struct memory_group *ret);

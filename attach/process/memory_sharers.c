@@ -8,12 +8,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
-#include "base/live_thread.h"
-#include "base/proc_file.h"
 #include "base/proc_maps.h"
 
 #include <linux/kcmp.h>
-#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,50 +23,53 @@ static long compare_memory(pid_t one, pid_t other) { return syscall(SYS_kcmp, on
 
 // What shares may be any thread: the main thread of another process may have ended, and has nothing then, and each may
 // have descriptors of its own.
-static bool may_share(pid_t tid, void *context)
+static bool may_share(const struct process *other, pid_t tid, const void *context)
 {
-	const pid_t pid = *(const pid_t *)context;
+	const struct process *process = context;
 
-	return compare_memory(pid, tid) <= 0 || descriptor_tables_compare(pid, tid) <= 0;
+	(void)other;
+	return compare_memory(process->pid, tid) <= 0 || descriptor_tables_compare(process->pid, tid) <= 0;
 }
 
-static bool is_stranger(pid_t other, void *context)
+static bool is_stranger(const struct process *other, void *context)
 {
-	return compare_memory(*(const pid_t *)context, other) > 0 && !pid_first_thread(other, may_share, context);
+	const struct process *process = *(const struct process *const *)context;
+
+	return compare_memory(process->pid, other->pid) > 0 && !thread_first(other, may_share, process);
 }
 
-void memory_strangers_list(pid_t pid, struct pid_set *ret)
+void memory_strangers_list(const struct process *process, struct pid_set *ret)
 {
 	*ret = (struct pid_set){ 0 };
 	// A main thread that has ended has no memory, so all would be strangers to it.
-	if (!thread_is_ending(pid, pid))
-		pid_set_list("/proc", is_stranger, &pid, ret);
+	if (!thread_is_ending(process, process->pid))
+		process_set_list(is_stranger, &process, ret);
 }
 
 struct sharing {
-	pid_t pid;
-	const pid_t *tids; // of `pid`: one for each memory or table of descriptors that is asked for
+	const struct process *process;
+	const pid_t *tids; // of `process`: one for each memory or table of descriptors that is asked for
 	size_t count;
 	const struct pid_set *strangers;
-	bool (*shares)(pid_t tid, void *sharing);
+	bool (*shares)(const struct process *other, pid_t tid, const void *sharing);
 	struct hs_error *error; // ends the search: interrupted
 };
 
-static bool has_memory(pid_t tid)
+static bool has_memory(const struct process *process, pid_t tid)
 {
 	HS_CLEANUP_FREE char *status = NULL;
-	struct hs_error *error = hs_read_task_file(tid, tid, "status", &status, NULL);
+	struct hs_error *error = process_read_task_file(process, tid, "status", &status, NULL);
 
 	hs_error_destroy(error);
 	return !error && status_number(status, "VmSize:", 10, 0) != 0; // task_mem in fs/proc/task_mmu.c
 }
 
 // Threads that are about to be gone, and kernel threads, have none: to kcmp(2) that is the same one.
-static bool shares_memory(pid_t tid, void *context)
+static bool shares_memory(const struct process *other, pid_t tid, const void *context)
 {
 	const struct sharing *sharing = context;
 
-	return compare_memory(sharing->tids[0], tid) == 0 && has_memory(tid);
+	return compare_memory(sharing->tids[0], tid) == 0 && has_memory(other, tid);
 }
 
 // Each with each, where one of those that an order is asked of is gone.
@@ -105,84 +105,92 @@ static bool has_one_of_tables(const struct sharing *sharing, pid_t tid)
 }
 
 // Threads that are about to be gone have no table any more: to kcmp(2) that is the same one.
-static bool shares_descriptors(pid_t tid, void *context)
+static bool shares_descriptors(const struct process *other, pid_t tid, const void *context)
 {
-	return has_one_of_tables(context, tid) && descriptor_table_exists(tid, tid);
+	return has_one_of_tables(context, tid) && descriptor_table_exists(other, tid);
 }
 
-static bool process_shares(pid_t other, void *context)
+static bool process_shares(const struct process *other, void *context)
 {
 	struct sharing *sharing = context;
 
 	if (!sharing->error)
 		sharing->error = interrupt_check();
-	return !sharing->error && other != sharing->pid && !pid_set_has(sharing->strangers, other) &&
-	       pid_first_thread(other, sharing->shares, sharing) != 0;
+	return !sharing->error && other->pid != sharing->process->pid && !pid_set_has(sharing->strangers, other->pid) &&
+	       thread_first(other, sharing->shares, sharing) != 0;
 }
 
 // The caller deinitializes *ret in any case.
 static struct hs_error *list_sharers(struct sharing *sharing, struct pid_set *ret)
 {
-	pid_set_list("/proc", process_shares, sharing, ret);
+	process_set_list(process_shares, sharing, ret);
 	// A process that has ended has neither memory nor descriptors, as kernel threads have no memory: to kcmp(2)
 	// these are the same.
-	if (!sharing->error && ret->count > 0 && !proc_maps_has_memory(sharing->pid))
-		return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)sharing->pid);
+	if (!sharing->error && ret->count > 0 && !proc_maps_has_memory(sharing->process))
+		return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)sharing->process->pid);
 	return sharing->error;
 }
 
-static struct hs_error *refuse_sharer(pid_t pid, pid_t other)
+static struct hs_error *refuse_sharer(const struct process *process, pid_t other)
 {
 	return hs_error_create(
 		HS_ERROR_REFUSED,
 		"process %d shares the memory of process %d without being one of its threads (clone with "
 		"CLONE_VM), and would run on while that is changed; try again when it has ended",
-		(int)other, (int)pid);
+		(int)other, (int)process->pid);
 }
 
-struct hs_error *memory_sharers_check(pid_t pid, pid_t tid, const struct pid_set *strangers)
+struct hs_error *memory_sharers_check(const struct process *process, pid_t tid, const struct pid_set *strangers)
 {
 	struct sharing sharing = {
-		.pid = pid, .tids = &tid, .count = 1, .strangers = strangers, .shares = shares_memory
+		.process = process, .tids = &tid, .count = 1, .strangers = strangers, .shares = shares_memory
 	};
 	struct pid_set found;
 	struct hs_error *error = list_sharers(&sharing, &found);
 
 	if (!error && found.count > 0)
-		error = refuse_sharer(pid, found.pids[0]);
+		error = refuse_sharer(process, found.pids[0]);
 	pid_set_deinit(&found);
 	return error;
 }
 
-static struct hs_error *refuse_sharer_of_descriptors(pid_t pid, pid_t other)
+static struct hs_error *refuse_sharer_of_descriptors(const struct process *process, pid_t other)
 {
 	return hs_error_create(
 		HS_ERROR_REFUSED,
 		"process %d shares the descriptors of process %d (clone with CLONE_FILES), and could exchange those that heapsnap makes "
 		"there; try again when it has ended",
-		(int)other, (int)pid);
+		(int)other, (int)process->pid);
 }
 
 // 0 = none of them shares it any more.
 static pid_t one_that_shares(struct sharing *sharing, const struct pid_set *some)
 {
-	for (size_t i = 0; i < some->count; i++)
-		if (pid_first_thread(some->pids[i], sharing->shares, sharing))
-			return some->pids[i];
-	return 0;
+	pid_t found = 0;
+
+	for (size_t i = 0; !found && i < some->count; i++) {
+		HS_CLEANUP_PROCESS struct process other = PROCESS_CLOSED;
+		struct hs_error *error = process_glance(some->pids[i], &other);
+
+		if (!error && thread_first(&other, sharing->shares, sharing))
+			found = other.pid;
+		hs_error_destroy(error);
+	}
+	return found;
 }
 
 static struct hs_error *wait_for_sharers(struct sharing *sharing, const struct pid_set *some,
-					 struct hs_error *(*refuse)(pid_t pid, pid_t other), uint64_t deadline)
+					 struct hs_error *(*refuse)(const struct process *, pid_t other),
+					 uint64_t deadline)
 {
 	struct hs_error *error = NULL;
 	pid_t other;
 
 	while (!error && (other = one_that_shares(sharing, some))) {
-		if (!proc_maps_has_memory(sharing->pid))
-			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)sharing->pid);
+		if (!proc_maps_has_memory(sharing->process))
+			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)sharing->process->pid);
 		if (hs_monotonic_ns() >= deadline)
-			return refuse(sharing->pid, other);
+			return refuse(sharing->process, other);
 		usleep(SHARERS_POLL_US);
 		error = interrupt_check();
 	}
@@ -191,8 +199,9 @@ static struct hs_error *wait_for_sharers(struct sharing *sharing, const struct p
 
 // One round: waits for those that are there at its beginning. *again_ret: another one is needed. After a short one
 // those still there began during it, so none has been there for long.
-static struct hs_error *wait_once(struct sharing *sharing, struct hs_error *(*refuse)(pid_t pid, pid_t other),
-				  uint64_t deadline, bool *again_ret)
+static struct hs_error *wait_once(struct sharing *sharing,
+				  struct hs_error *(*refuse)(const struct process *, pid_t other), uint64_t deadline,
+				  bool *again_ret)
 {
 	const uint64_t began = hs_monotonic_ns();
 	struct pid_set found;
@@ -209,24 +218,26 @@ static struct hs_error *wait_once(struct sharing *sharing, struct hs_error *(*re
 
 static const struct pid_set no_strangers;
 
-struct hs_error *memory_sharers_wait(pid_t pid, unsigned wait_ms)
+struct hs_error *memory_sharers_wait(const struct process *process, unsigned wait_ms)
 {
 	const uint64_t deadline = hs_monotonic_ns() + (uint64_t)wait_ms * 1000000u;
 	struct hs_error *error;
 	bool again;
 
 	do {
-		const pid_t tid = hs_live_thread(pid);
-		struct sharing sharing = {
-			.pid = pid, .tids = &tid, .count = 1, .strangers = &no_strangers, .shares = shares_memory
-		};
+		const pid_t tid = process_live_thread(process);
+		struct sharing sharing = { .process = process,
+					   .tids = &tid,
+					   .count = 1,
+					   .strangers = &no_strangers,
+					   .shares = shares_memory };
 
 		error = wait_once(&sharing, refuse_sharer, deadline, &again);
 	} while (!error && again);
 	return error;
 }
 
-struct hs_error *descriptor_sharers_wait(pid_t pid, unsigned wait_ms)
+struct hs_error *descriptor_sharers_wait(const struct process *process, unsigned wait_ms)
 {
 	const uint64_t deadline = hs_monotonic_ns() + (uint64_t)wait_ms * 1000000u;
 	struct hs_error *error;
@@ -234,9 +245,11 @@ struct hs_error *descriptor_sharers_wait(pid_t pid, unsigned wait_ms)
 
 	do {
 		struct descriptor_tables tables;
-		struct sharing sharing = { .pid = pid, .strangers = &no_strangers, .shares = shares_descriptors };
+		struct sharing sharing = { .process = process,
+					   .strangers = &no_strangers,
+					   .shares = shares_descriptors };
 
-		descriptor_tables_list(pid, &tables);
+		descriptor_tables_list(process, &tables);
 		sharing.tids = tables.tids;
 		sharing.count = tables.count;
 		error = tables.count > 0 ? wait_once(&sharing, refuse_sharer_of_descriptors, deadline, &again)
@@ -246,12 +259,12 @@ struct hs_error *descriptor_sharers_wait(pid_t pid, unsigned wait_ms)
 	return error;
 }
 
-struct hs_error *descriptor_sharers_check(pid_t pid, pid_t tid, const struct pid_set *strangers)
+struct hs_error *descriptor_sharers_check(const struct process *process, pid_t tid, const struct pid_set *strangers)
 {
 	// Strangers to the main thread, which may have other descriptors than this one.
-	bool holds = descriptor_tables_compare(pid, tid) == 0;
+	bool holds = descriptor_tables_compare(process->pid, tid) == 0;
 	struct sharing sharing = {
-		.pid = pid,
+		.process = process,
 		.tids = &tid,
 		.count = 1,
 		.strangers = holds ? strangers : &no_strangers,
@@ -261,7 +274,7 @@ struct hs_error *descriptor_sharers_check(pid_t pid, pid_t tid, const struct pid
 	struct hs_error *error = list_sharers(&sharing, &found);
 
 	if (!error && found.count > 0)
-		error = refuse_sharer_of_descriptors(pid, found.pids[0]);
+		error = refuse_sharer_of_descriptors(process, found.pids[0]);
 	pid_set_deinit(&found);
 	return error;
 }

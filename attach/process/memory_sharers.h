@@ -9,16 +9,18 @@
 
 #include "attach/process/pid_set.h"
 #include "base/error.h"
+#include "base/process.h"
 
 #include <sys/types.h>
 
 // Processes with memory and descriptors of their own, listed before the freeze: no process begins to share another's
 // after its birth.
-void memory_strangers_list(pid_t pid, struct pid_set *ret);
+void memory_strangers_list(const struct process *process, struct pid_set *ret);
 
 // HS_ERROR_REFUSED, with its number, when another process shares the memory of `pid`, of which `tid` is a thread that
 // has not ended. pre: every thread of it is stopped. Without kcmp(2) nothing is found.
-struct hs_error *memory_sharers_check(pid_t pid, pid_t tid, const struct pid_set *strangers) HS_MUST_CHECK;
+struct hs_error *memory_sharers_check(const struct process *process, pid_t tid,
+				      const struct pid_set *strangers) HS_MUST_CHECK;
 
 enum { HS_SHARERS_WAIT_MS = 2000 }; // how long attach and detach wait
 
@@ -27,14 +29,15 @@ enum { HS_SHARERS_WAIT_MS = 2000 }; // how long attach and detach wait
 // stand still while it is waited for. HS_ERROR_REFUSED names one that stays. Processes that begin to share it meanwhile
 // are not waited for, since a program whose threads vfork all the time always has one: memory_sharers_check proves
 // under the freeze, in which none is made, that none is left.
-struct hs_error *memory_sharers_wait(pid_t pid, unsigned wait_ms) HS_MUST_CHECK;
+struct hs_error *memory_sharers_wait(const struct process *process, unsigned wait_ms) HS_MUST_CHECK;
 
 // HS_ERROR_REFUSED, with its number, when another process shares the descriptors of `tid`, a thread of `pid`. Without
 // kcmp(2), and where /proc does not show that process, nothing is found.
-struct hs_error *descriptor_sharers_check(pid_t pid, pid_t tid, const struct pid_set *strangers) HS_MUST_CHECK;
+struct hs_error *descriptor_sharers_check(const struct process *process, pid_t tid,
+					  const struct pid_set *strangers) HS_MUST_CHECK;
 
 // Before anything is stopped: waits as memory_sharers_wait does, for those that share any table that the threads have.
 // Which of them will make the calls is not known yet, and whether attach refuses is not to depend on it.
-struct hs_error *descriptor_sharers_wait(pid_t pid, unsigned wait_ms) HS_MUST_CHECK;
+struct hs_error *descriptor_sharers_wait(const struct process *process, unsigned wait_ms) HS_MUST_CHECK;
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/process/namespaces.h"
 
-#include "base/live_thread.h"
+#include "base/cleanup.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -17,9 +17,9 @@ const char *namespace_name(enum namespace_kind kind)
 	return names[kind];
 }
 
-void namespaces_read(pid_t pid, enum namespace_answer ret[NAMESPACE_COUNT])
+void namespaces_read(const struct process *process, enum namespace_answer ret[NAMESPACE_COUNT])
 {
-	pid_t thread = hs_live_thread(pid);
+	HS_CLEANUP_CLOSE int folder = process_live_folder(process);
 
 	for (int kind = 0; kind < NAMESPACE_COUNT; kind++) {
 		struct stat own, other;
@@ -29,8 +29,8 @@ void namespaces_read(pid_t pid, enum namespace_answer ret[NAMESPACE_COUNT])
 		ret[kind] = NAMESPACE_UNKNOWN;
 		if (stat(path, &own) != 0)
 			continue;
-		snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)thread, namespace_name((enum namespace_kind)kind));
-		if (stat(path, &other) == 0)
+		snprintf(path, sizeof(path), "ns/%s", namespace_name((enum namespace_kind)kind));
+		if (folder >= 0 && fstatat(folder, path, &other, 0) == 0)
 			ret[kind] = own.st_ino == other.st_ino && own.st_dev == other.st_dev ? NAMESPACE_SAME
 											     : NAMESPACE_DIFFERS;
 	}

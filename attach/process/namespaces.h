@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_ATTACH_PROCESS_NAMESPACES_H
 #define HEAPSNAP_ATTACH_PROCESS_NAMESPACES_H
 
-#include <sys/types.h>
+#include "base/process.h"
 
 // X(name): the links in /proc/PID/ns, namespaces(7)
 #define HS_NAMESPACES(X) X(cgroup) X(ipc) X(mnt) X(net) X(pid) X(time) X(user) X(uts)
@@ -18,7 +18,7 @@ enum namespace_kind {
 enum namespace_answer { NAMESPACE_UNKNOWN, NAMESPACE_SAME, NAMESPACE_DIFFERS };
 
 // Unknown: the kernel does not have it, or shows it only to who may trace the process.
-void namespaces_read(pid_t pid, enum namespace_answer ret[NAMESPACE_COUNT]);
+void namespaces_read(const struct process *process, enum namespace_answer ret[NAMESPACE_COUNT]);
 
 const char *namespace_name(enum namespace_kind kind);
 

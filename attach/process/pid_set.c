@@ -14,48 +14,67 @@ static int compare(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-static void add(struct pid_set *set, size_t *room, pid_t pid)
+static void add(struct pid_set *set, size_t *room, pid_t id)
 {
 	if (!ARRAY_RESERVE(set->pids, set->count + 1, room))
-		set->pids[set->count++] = pid;
+		set->pids[set->count++] = id;
 }
 
-void pid_set_list(const char *directory, bool (*include)(pid_t, void *), void *context, struct pid_set *ret)
+static void sort(struct pid_set *set)
 {
-	DIR *stream = opendir(directory);
+	if (set->count > 0)
+		qsort(set->pids, set->count, sizeof(*set->pids), compare);
+}
+
+void process_set_list(bool (*include)(const struct process *, void *), void *context, struct pid_set *ret)
+{
+	DIR *stream = opendir("/proc");
 	size_t room = 0;
 
 	*ret = (struct pid_set){ 0 };
 	if (!stream)
 		return;
 	for (struct dirent *entry; (entry = readdir(stream));) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10); // 0 for all that is no number
+		const long number = strtol(entry->d_name, NULL, 10); // 0 for all that is no number
+		HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
+		struct hs_error *error = number > 0 ? process_glance((pid_t)number, &process) : NULL;
 
-		if (pid > 0 && include(pid, context))
-			add(ret, &room, pid);
+		if (number > 0 && !error && include(&process, context))
+			add(ret, &room, process.pid);
+		hs_error_destroy(error);
 	}
 	closedir(stream);
-	if (ret->count > 0)
-		qsort(ret->pids, ret->count, sizeof(*ret->pids), compare);
+	sort(ret);
 }
 
-pid_t pid_first_thread(pid_t pid, bool (*passes)(pid_t, void *), void *context)
+void thread_set_list(const struct process *process, bool (*include)(pid_t, const void *), const void *context,
+		     struct pid_set *ret)
 {
-	char path[64];
+	struct thread_walk walk;
+	size_t room = 0;
+
+	*ret = (struct pid_set){ 0 };
+	if (!thread_walk_begin(process, &walk))
+		return;
+	for (pid_t tid; (tid = thread_walk_next(&walk));)
+		if (include(tid, context))
+			add(ret, &room, tid);
+	thread_walk_end(&walk);
+	sort(ret);
+}
+
+pid_t thread_first(const struct process *process, bool (*passes)(const struct process *, pid_t, const void *),
+		   const void *context)
+{
+	struct thread_walk walk;
 	pid_t found = 0;
-	DIR *stream;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	stream = opendir(path);
-	if (!stream)
+	if (!thread_walk_begin(process, &walk))
 		return 0;
-	for (struct dirent *entry; !found && (entry = readdir(stream));) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		if (tid > 0 && passes(tid, context))
+	for (pid_t tid; !found && (tid = thread_walk_next(&walk));)
+		if (passes(process, tid, context))
 			found = tid;
-	}
-	closedir(stream);
+	thread_walk_end(&walk);
 	return found;
 }
 
@@ -65,7 +84,7 @@ void pid_set_deinit(struct pid_set *set)
 	*set = (struct pid_set){ 0 };
 }
 
-bool pid_set_has(const struct pid_set *set, pid_t pid)
+bool pid_set_has(const struct pid_set *set, pid_t id)
 {
-	return set->count > 0 && bsearch(&pid, set->pids, set->count, sizeof(pid), compare);
+	return set->count > 0 && bsearch(&id, set->pids, set->count, sizeof(id), compare);
 }

@@ -3,6 +3,8 @@
 #ifndef HEAPSNAP_ATTACH_PROCESS_PID_SET_H
 #define HEAPSNAP_ATTACH_PROCESS_PID_SET_H
 
+#include "base/process.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -12,13 +14,16 @@ struct pid_set {
 	size_t count;
 };
 
-// The numbers in a directory of /proc for which `include` says so. What cannot be read, or finds no memory, is left
+// The processes, or the threads of one, for which `include` says so. What cannot be read, or finds no memory, is left
 // out.
-void pid_set_list(const char *directory, bool (*include)(pid_t, void *), void *context, struct pid_set *ret);
+void process_set_list(bool (*include)(const struct process *, void *), void *context, struct pid_set *ret);
+void thread_set_list(const struct process *process, bool (*include)(pid_t tid, const void *), const void *context,
+		     struct pid_set *ret);
 void pid_set_deinit(struct pid_set *set);
-bool pid_set_has(const struct pid_set *set, pid_t pid);
+bool pid_set_has(const struct pid_set *set, pid_t id);
 
 // The first thread of the process that passes; 0 = none does, or the process is gone.
-pid_t pid_first_thread(pid_t pid, bool (*passes)(pid_t tid, void *context), void *context);
+pid_t thread_first(const struct process *process, bool (*passes)(const struct process *, pid_t tid, const void *),
+		   const void *context);
 
 #endif

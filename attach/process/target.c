@@ -3,8 +3,7 @@
 
 #include "attach/process/target_judge.h"
 #include "base/cleanup.h"
-#include "base/live_thread.h"
-#include "base/proc_file.h"
+#include "base/io.h"
 #include "base/proc_maps.h"
 #include "base/proc_stat.h"
 
@@ -12,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,24 +40,27 @@ struct hs_error *target_parse_pid(const char *text, pid_t *ret)
 // The program's name of some process, for messages.
 static void read_name(pid_t pid, char buffer[64])
 {
+	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
 	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error = hs_read_proc_file(pid, "comm", &text, NULL);
+	struct hs_error *error = process_glance(pid, &process);
 
+	if (!error)
+		error = process_read_file(&process, "comm", &text, NULL);
 	snprintf(buffer, 64, "%s", error ? "?" : text);
 	hs_error_destroy(error);
 	buffer[strcspn(buffer, "\n")] = 0;
 }
 
-static struct hs_error *read_stat(pid_t pid, struct target_info *info)
+static struct hs_error *read_stat(const struct process *process, struct target_info *info)
 {
 	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error = hs_read_proc_file(pid, "stat", &text, NULL);
+	struct hs_error *error = process_read_file(process, "stat", &text, NULL);
 	struct proc_stat stat;
 
 	if (error)
 		return error;
 	if (!proc_stat_parse(text, &stat))
-		return hs_error_create(HS_ERROR_BAD_DATA, "cannot read /proc/%d/stat", (int)pid);
+		return hs_error_create(HS_ERROR_BAD_DATA, "cannot read /proc/%d/stat", (int)process->pid);
 	info->state = stat.state;
 	info->kernel_thread = stat.flags & PF_KTHREAD;
 	info->thread_count = stat.thread_count;
@@ -71,12 +72,12 @@ static struct hs_error *read_stat(pid_t pid, struct target_info *info)
 
 static uint64_t kilobytes(const char *status, const char *key) { return status_number(status, key, 10, 0) * 1024; }
 
-static struct hs_error *read_limits(pid_t pid, struct target_info *info)
+static struct hs_error *read_limits(const struct process *process, struct target_info *info)
 {
 	HS_CLEANUP_FREE char *text = NULL;
 	struct hs_error *error;
 
-	error = hs_read_proc_file(pid, "limits", &text, NULL);
+	error = process_read_file(process, "limits", &text, NULL);
 	if (error)
 		return error;
 	info->address_space_limit = limits_soft(text, "Max address space");
@@ -84,13 +85,13 @@ static struct hs_error *read_limits(pid_t pid, struct target_info *info)
 	return NULL;
 }
 
-static struct hs_error *read_executable(pid_t pid, struct target_info *info)
+static struct hs_error *read_executable(const struct process *process, struct target_info *info)
 {
-	char path[64], target[PATH_MAX];
+	HS_CLEANUP_CLOSE int folder = process_live_folder(process);
+	char target[PATH_MAX];
 	ssize_t length;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)hs_live_thread(pid));
-	length = readlink(path, target, sizeof(target) - 1);
+	length = folder < 0 ? -1 : readlinkat(folder, "exe", target, sizeof(target) - 1);
 	if (length < 0)
 		return NULL;
 	target[length] = 0;
@@ -99,20 +100,17 @@ static struct hs_error *read_executable(pid_t pid, struct target_info *info)
 }
 
 // By the executable's class, or where it cannot be read, by the place of its memory.
-static bool is_32_bit(pid_t pid)
+static bool is_32_bit(const struct process *process)
 {
-	HS_CLEANUP_CLOSE int fd = -1;
+	HS_CLEANUP_CLOSE int fd = process_openat(process, "exe", O_RDONLY);
 	unsigned char ident[EI_NIDENT];
 	struct proc_maps maps = { 0 };
 	struct hs_error *error;
-	char path[64];
 	bool low = true;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)hs_live_thread(pid));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0 && pread(fd, ident, sizeof(ident), 0) == (ssize_t)sizeof(ident))
 		return ident[EI_CLASS] == ELFCLASS32;
-	error = proc_maps_read(pid, &maps);
+	error = proc_maps_read(process, &maps);
 	if (error) {
 		hs_error_destroy(error);
 		return false;
@@ -125,23 +123,21 @@ static bool is_32_bit(pid_t pid)
 }
 
 // The kernel's own answer, without touching the process: the same check as for ptrace stands before /proc/PID/mem.
-static struct hs_error *read_access(pid_t pid, struct target_info *info)
+static struct hs_error *read_access(const struct process *process, struct target_info *info)
 {
-	HS_CLEANUP_CLOSE int fd = -1;
-	char path[64];
+	HS_CLEANUP_CLOSE int fd = process_openat(process, "mem", O_RDWR);
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)hs_live_thread(pid));
-	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0 && errno != EACCES && errno != EPERM)
-		return hs_error_system(errno, "cannot open %s", path);
+		return hs_error_system(errno, "cannot open /proc/%d/mem", (int)process->pid);
 	info->access_error = fd < 0 ? errno : 0;
-	return access_facts_read(pid, &info->access);
+	return access_facts_read(process, &info->access);
 }
 
 static struct hs_error *read_own(struct target_info *info)
 {
 	HS_CLEANUP_FREE char *own = NULL;
-	struct hs_error *error = hs_read_proc_file(getpid(), "status", &own, NULL);
+	size_t size;
+	struct hs_error *error = hs_read_file("/proc/self/status", 1 << 16, &own, &size);
 
 	if (error)
 		return error;
@@ -157,18 +153,18 @@ static bool has_own_memory(const struct target_info *info)
 	return !diagnostics_refuse(&diagnostics);
 }
 
-static struct hs_error *read_all(pid_t pid, struct target_info *info)
+static struct hs_error *read_all(const struct process *process, struct target_info *info)
 {
 	HS_CLEANUP_FREE char *status = NULL;
 	struct hs_error *error;
 
-	error = read_stat(pid, info);
+	error = read_stat(process, info);
 	if (!error)
-		error = hs_read_proc_file(hs_live_thread(pid), "status", &status, NULL);
+		error = process_read_live_file(process, "status", &status, NULL);
 	if (error)
 		return error;
-	info->is_self = pid == getpid();
-	info->process = (pid_t)status_number(status, "Tgid:", 10, (uint64_t)pid);
+	info->is_self = process->pid == getpid();
+	info->process = (pid_t)status_number(status, "Tgid:", 10, (uint64_t)process->pid);
 	info->parent = (pid_t)status_number(status, "PPid:", 10, 0);
 	read_name(info->process, info->process_name);
 	if (!has_own_memory(info))
@@ -178,56 +174,55 @@ static struct hs_error *read_all(pid_t pid, struct target_info *info)
 		read_name((pid_t)info->tracer, info->tracer_name);
 	info->locked_bytes = kilobytes(status, "VmLck:");
 	info->address_space_used = kilobytes(status, "VmSize:");
-	error = read_access(pid, info);
+	error = read_access(process, info);
 	if (error)
 		return error;
-	info->is_32_bit = is_32_bit(pid);
-	memory_group_read(pid, &info->group);
-	cgroup_frozen(pid, info->frozen);
-	error = thread_facts_read(pid, &info->threads);
+	info->is_32_bit = is_32_bit(process);
+	memory_group_read(process, &info->group);
+	cgroup_frozen(process, info->frozen);
+	error = thread_facts_read(process, &info->threads);
 	if (!error)
 		error = read_own(info);
 	if (!error)
-		error = read_executable(pid, info);
+		error = read_executable(process, info);
 	if (!error)
-		error = read_limits(pid, info);
+		error = read_limits(process, info);
 	return error;
 }
 
-// True only of a process that the tool may signal: nobody need know that /proc hides somebody else's (hidepid,
-// proc(5)).
-static bool exists(pid_t pid) { return kill(pid, 0) == 0; }
-
-struct hs_error *target_read(pid_t pid, struct target_info *ret)
+struct hs_error *target_read(const struct process *process, struct target_info *ret)
 {
 	const struct timespec pause = { .tv_nsec = 5000000 };
 
 	for (int tries = READ_TRIES;; tries--) {
 		struct hs_error *error;
 
-		*ret = (struct target_info){ .pid = pid, .address_space_limit = UINT64_MAX, .stack_limit = UINT64_MAX };
-		error = read_all(pid, ret);
+		*ret = (struct target_info){ .pid = process->pid,
+					     .address_space_limit = UINT64_MAX,
+					     .stack_limit = UINT64_MAX };
+		error = read_all(process, ret);
 		if (!error)
 			return NULL;
 		target_info_deinit(ret);
 		if (error->error_number != ENOENT && error->error_number != ESRCH)
 			return error;
 		hs_error_destroy(error);
-		if (!exists(pid))
+		if (!process_is_there(process))
 			return hs_error_create(HS_ERROR_REFUSED, "there is no process %d: look up the id again",
-					       (int)pid);
+					       (int)process->pid);
 		if (tries == 0)
 			return hs_error_create(
 				HS_ERROR_GONE,
-				"process %d is about to end, or to become another program: try again later", (int)pid);
+				"process %d is about to end, or to become another program: try again later",
+				(int)process->pid);
 		nanosleep(&pause, NULL);
 	}
 }
 
-struct hs_error *target_examine(pid_t pid, struct target_info *ret)
+struct hs_error *target_examine(const struct process *process, struct target_info *ret)
 {
 	struct diagnostics diagnostics = { 0 };
-	struct hs_error *error = target_read(pid, ret);
+	struct hs_error *error = target_read(process, ret);
 
 	if (error)
 		return error;

@@ -8,6 +8,7 @@
 #include "attach/process/target_access.h"
 #include "attach/process/thread_facts.h"
 #include "base/error.h"
+#include "base/process.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,12 +45,12 @@ struct target_info {
 };
 
 // Reads the facts. HS_ERROR_REFUSED: there is no such process (any more). *ret is valid only on success.
-struct hs_error *target_read(pid_t pid, struct target_info *ret) HS_MUST_CHECK;
+struct hs_error *target_read(const struct process *process, struct target_info *ret) HS_MUST_CHECK;
 void target_info_deinit(struct target_info *info);
 
 // Reads them and refuses as attach/process/target_judge.h decides: with the first refusal. *ret is valid only on
 // success.
-struct hs_error *target_examine(pid_t pid, struct target_info *ret) HS_MUST_CHECK;
+struct hs_error *target_examine(const struct process *process, struct target_info *ret) HS_MUST_CHECK;
 
 // Refuses where threads have to run for what is to be done: a frozen cgroup keeps them from it. Pure.
 struct hs_error *target_refuse_frozen(const struct target_info *info) HS_MUST_CHECK;

@@ -3,8 +3,6 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/live_thread.h"
-#include "base/proc_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -143,38 +141,51 @@ static void read_three(const char *status, const char *key, unsigned ret[3])
 		ret[0] = ret[1] = ret[2] = UINT32_MAX;
 }
 
-static bool descends_from(pid_t pid, pid_t ancestor)
+// 0 = unknown.
+static pid_t parent_of(const struct process *process)
 {
-	for (int depth = 0; depth < 1000 && pid > 1; depth++) {
-		HS_CLEANUP_FREE char *status = NULL;
-		struct hs_error *error = hs_read_proc_file(pid, "status", &status, NULL);
+	HS_CLEANUP_FREE char *status = NULL;
+	struct hs_error *error = process_read_file(process, "status", &status, NULL);
 
-		if (error) {
-			hs_error_destroy(error);
-			return false;
-		}
-		pid = (pid_t)status_number(status, "PPid:", 10, 0);
-		if (pid == ancestor)
-			return true;
+	hs_error_destroy(error);
+	return error ? 0 : (pid_t)status_number(status, "PPid:", 10, 0);
+}
+
+static bool descends_from(const struct process *process, pid_t ancestor)
+{
+	pid_t parent = parent_of(process);
+
+	for (int depth = 0; depth < 1000 && parent > 1 && parent != ancestor; depth++) {
+		HS_CLEANUP_PROCESS struct process next = PROCESS_CLOSED;
+		struct hs_error *error = process_glance(parent, &next);
+
+		parent = error ? 0 : parent_of(&next);
+		hs_error_destroy(error);
 	}
-	return false;
+	return parent == ancestor;
+}
+
+static struct hs_error *read_own(const char *path, char **text_ret)
+{
+	size_t size;
+
+	return hs_read_file(path, 1 << 16, text_ret, &size);
 }
 
 // The link in ns/ can be read only by who may trace the process; uid_map by everybody, and it tells different
 // namespaces apart.
-static bool same_user_namespace(pid_t pid)
+static bool same_user_namespace(const struct process *process)
 {
+	HS_CLEANUP_CLOSE int folder = process_live_folder(process);
 	HS_CLEANUP_FREE char *own_map = NULL, *map = NULL;
 	struct stat own, other;
 	struct hs_error *error;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)hs_live_thread(pid));
-	if (stat("/proc/self/ns/user", &own) == 0 && stat(path, &other) == 0)
+	if (folder >= 0 && stat("/proc/self/ns/user", &own) == 0 && fstatat(folder, "ns/user", &other, 0) == 0)
 		return own.st_ino == other.st_ino;
-	error = hs_read_proc_file(getpid(), "uid_map", &own_map, NULL);
+	error = read_own("/proc/self/uid_map", &own_map);
 	if (!error)
-		error = hs_read_proc_file(pid, "uid_map", &map, NULL);
+		error = process_read_file(process, "uid_map", &map, NULL);
 	if (error) {
 		hs_error_destroy(error);
 		return false;
@@ -182,17 +193,17 @@ static bool same_user_namespace(pid_t pid)
 	return strcmp(own_map, map) == 0;
 }
 
-struct hs_error *access_facts_read(pid_t pid, struct access_facts *ret)
+struct hs_error *access_facts_read(const struct process *process, struct access_facts *ret)
 {
 	HS_CLEANUP_FREE char *own = NULL, *status = NULL, *yama = NULL;
+	HS_CLEANUP_CLOSE int folder = process_live_folder(process);
 	struct stat status_file;
 	struct hs_error *error;
-	char path[64];
 	size_t size;
 
-	error = hs_read_proc_file(getpid(), "status", &own, NULL);
+	error = read_own("/proc/self/status", &own);
 	if (!error)
-		error = hs_read_proc_file(pid, "status", &status, NULL);
+		error = process_read_file(process, "status", &status, NULL);
 	if (error)
 		return error;
 	*ret = (struct access_facts){ .tool_uid = getuid(), .tool_gid = getgid(), .yama_scope = -1 };
@@ -203,10 +214,10 @@ struct hs_error *access_facts_read(pid_t pid, struct access_facts *ret)
 	read_three(status, "\nGid:", ret->gids);
 
 	// Not the directory, which belongs to the user in any case: task_dump_owner in fs/proc/base.c.
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)hs_live_thread(pid));
-	ret->proc_owner = stat(path, &status_file) == 0 ? status_file.st_uid : ret->uids[1];
-	ret->same_namespace = same_user_namespace(pid);
-	ret->is_descendant = descends_from(pid, getpid());
+	ret->proc_owner =
+		folder >= 0 && fstatat(folder, "status", &status_file, 0) == 0 ? status_file.st_uid : ret->uids[1];
+	ret->same_namespace = same_user_namespace(process);
+	ret->is_descendant = descends_from(process, getpid());
 	error = hs_read_file("/proc/sys/kernel/yama/ptrace_scope", 16, &yama, &size);
 	if (error)
 		hs_error_destroy(error);

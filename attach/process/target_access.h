@@ -6,6 +6,7 @@
 
 #include "attach/process/diagnostics.h"
 #include "base/error.h"
+#include "base/process.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,7 +45,7 @@ const char *access_verdict_name(enum access_verdict verdict);
 void access_judge(pid_t pid, const char *name, enum access_verdict verdict, const struct access_facts *facts,
 		  struct diagnostics *diagnostics);
 
-struct hs_error *access_facts_read(pid_t pid, struct access_facts *ret) HS_MUST_CHECK;
+struct hs_error *access_facts_read(const struct process *process, struct access_facts *ret) HS_MUST_CHECK;
 
 // From the text of a /proc/PID/status file: the number after `key` (with its colon), in `base`. `fallback` when it is
 // not there.

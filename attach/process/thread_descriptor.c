@@ -4,10 +4,7 @@
 #include "attach/process/target_access.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/live_thread.h"
-#include "base/proc_file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,27 +20,27 @@
 
 // pidfd_getfd takes it out of the table of the very task that the pidfd stands for (__pidfd_fget in kernel/pid.c). -1
 // with errno.
-static int take_by_pidfd(pid_t pid, pid_t tid, int64_t number)
+static int take_by_pidfd(const struct process *process, pid_t tid, int64_t number)
 {
 	HS_CLEANUP_CLOSE int pidfd = (int)syscall(SYS_pidfd_open, tid, PIDFD_THREAD);
 
 	// Before 6.9 only the main thread has one.
-	if (pidfd < 0 && errno == EINVAL && tid == pid)
+	if (pidfd < 0 && errno == EINVAL && tid == process->pid)
 		pidfd = (int)syscall(SYS_pidfd_open, tid, 0);
 	return pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, (int)number, 0);
 }
 
-struct hs_error *thread_descriptor_take(pid_t pid, pid_t tid, int64_t number, int *fd_ret)
+struct hs_error *thread_descriptor_take(const struct process *process, pid_t tid, int64_t number, int *fd_ret)
 {
-	char path[80];
+	char path[32];
 	int fd;
 
 	if (number < 0 || number > INT32_MAX)
 		return hs_error_create(HS_ERROR_NOT_FOUND, "thread %d has no descriptor %" PRId64, (int)tid, number);
-	fd = take_by_pidfd(pid, tid, number);
+	fd = take_by_pidfd(process, tid, number);
 	if (fd < 0 && errno != EBADF) {
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%" PRId64, (int)pid, (int)tid, number);
-		fd = open(path, O_PATH | O_CLOEXEC);
+		snprintf(path, sizeof(path), "fd/%" PRId64, number);
+		fd = process_openat_task(process, tid, path, O_PATH);
 	}
 	if (fd < 0 && (errno == EBADF || errno == ENOENT))
 		return hs_error_create(HS_ERROR_NOT_FOUND, "thread %d has no descriptor %" PRId64, (int)tid, number);
@@ -55,10 +52,10 @@ struct hs_error *thread_descriptor_take(pid_t pid, pid_t tid, int64_t number, in
 
 long descriptor_tables_compare(pid_t one, pid_t other) { return syscall(SYS_kcmp, one, other, KCMP_FILES, 0, 0); }
 
-bool descriptor_table_exists(pid_t pid, pid_t tid)
+bool descriptor_table_exists(const struct process *process, pid_t tid)
 {
 	HS_CLEANUP_FREE char *status = NULL;
-	struct hs_error *error = hs_read_task_file(pid, tid, "status", &status, NULL);
+	struct hs_error *error = process_read_task_file(process, tid, "status", &status, NULL);
 
 	hs_error_destroy(error);
 	return !error && status_number(status, "FDSize:", 10, 0) != 0; // task_state in fs/proc/array.c
@@ -82,26 +79,20 @@ static void add_thread(struct descriptor_tables *tables, size_t *room, pid_t tid
 		tables->tids[tables->count++] = tid;
 }
 
-void descriptor_tables_list(pid_t pid, struct descriptor_tables *ret)
+void descriptor_tables_list(const struct process *process, struct descriptor_tables *ret)
 {
-	pid_t first = hs_live_thread(pid);
+	const pid_t first = process_live_thread(process);
 	size_t kept = 1, room = 0;
-	DIR *directory;
-	char path[64];
+	struct thread_walk walk;
 
 	*ret = (struct descriptor_tables){ 0 };
 	add_thread(ret, &room, first);
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	directory = opendir(path);
-	for (struct dirent *entry; directory && (entry = readdir(directory));) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		if (tid > 0 && tid != first && descriptor_tables_compare(first, tid) > 0 &&
-		    descriptor_table_exists(pid, tid))
+	if (!thread_walk_begin(process, &walk))
+		return;
+	for (pid_t tid; (tid = thread_walk_next(&walk));)
+		if (tid != first && descriptor_tables_compare(first, tid) > 0 && descriptor_table_exists(process, tid))
 			add_thread(ret, &room, tid);
-	}
-	if (directory)
-		closedir(directory);
+	thread_walk_end(&walk);
 	if (ret->count < 2)
 		return;
 	qsort(ret->tids + 1, ret->count - 1, sizeof(*ret->tids), order_of_tables);

@@ -6,6 +6,7 @@
 #define HEAPSNAP_ATTACH_PROCESS_THREAD_DESCRIPTOR_H
 
 #include "base/error.h"
+#include "base/process.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +16,8 @@
 // What thread `tid` has under `number`, as a descriptor of the tool: the open file itself, or a mere handle of it
 // (O_PATH) where the kernel does not give that. Neither opens the file, whatever it is. *fd_ret is owned by the caller.
 // HS_ERROR_NOT_FOUND: nothing is there.
-struct hs_error *thread_descriptor_take(pid_t pid, pid_t tid, int64_t number, int *fd_ret) HS_MUST_CHECK;
+struct hs_error *thread_descriptor_take(const struct process *process, pid_t tid, int64_t number,
+					int *fd_ret) HS_MUST_CHECK;
 
 // One thread for each table of descriptors that the process has, the main thread's first. Where the kernel cannot
 // compare (kcmp(2)), one in all.
@@ -23,11 +25,11 @@ struct descriptor_tables {
 	pid_t *tids; // owned
 	size_t count;
 };
-void descriptor_tables_list(pid_t pid, struct descriptor_tables *ret);
+void descriptor_tables_list(const struct process *process, struct descriptor_tables *ret);
 void descriptor_tables_deinit(struct descriptor_tables *tables);
 
 // Whether the thread has one; it has none any more when it is about to be gone.
-bool descriptor_table_exists(pid_t pid, pid_t tid);
+bool descriptor_table_exists(const struct process *process, pid_t tid);
 
 // Compares the tables of two threads, as kcmp(2) does: 0 = it is one, 1 and 2 an order, negative = not permitted, a
 // thread is gone, or no such call.

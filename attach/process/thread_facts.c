@@ -4,11 +4,8 @@
 #include "attach/process/kernel_workers.h"
 #include "attach/process/target_access.h"
 #include "base/cleanup.h"
-#include "base/io.h"
-#include "base/proc_file.h"
 #include "base/proc_stat.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -45,80 +42,73 @@ void thread_facts_add(struct thread_facts *facts, pid_t tid, const char *status)
 		facts->seccomp_mode = mode;
 }
 
-static char *read_of_thread(pid_t pid, pid_t tid, const char *file)
+static char *read_of_thread(const struct process *process, pid_t tid, const char *file)
 {
 	char *text = NULL;
-	struct hs_error *error = hs_read_task_file(pid, tid, file, &text, NULL);
+	struct hs_error *error = process_read_task_file(process, tid, file, &text, NULL);
 
 	hs_error_destroy(error); // a thread that has ended
 	return error ? NULL : text;
 }
 
-char thread_state(pid_t pid, pid_t tid)
+char thread_state(const struct process *process, pid_t tid)
 {
-	HS_CLEANUP_FREE char *text = read_of_thread(pid, tid, "stat");
+	HS_CLEANUP_FREE char *text = read_of_thread(process, tid, "stat");
 	struct proc_stat stat;
 
 	return text && proc_stat_parse(text, &stat) ? stat.state : 'X';
 }
 
-bool thread_is_ending(pid_t pid, pid_t tid)
+bool thread_is_ending(const struct process *process, pid_t tid)
 {
 	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error = hs_read_task_file(pid, tid, "stat", &text, NULL);
+	struct hs_error *error = process_read_task_file(process, tid, "stat", &text, NULL);
 	const bool is_gone = error && (error->error_number == ENOENT || error->error_number == ESRCH);
 
 	hs_error_destroy(error);
 	return error ? is_gone : !proc_stat_lives(text);
 }
 
-bool thread_is_own_tracee(pid_t pid, pid_t tid)
+bool thread_is_own_tracee(const struct process *process, pid_t tid)
 {
-	HS_CLEANUP_FREE char *text = read_of_thread(pid, tid, "status");
+	HS_CLEANUP_FREE char *text = read_of_thread(process, tid, "status");
 
 	return text && status_number(text, "TracerPid:", 10, 0) == (uint64_t)getpid();
 }
 
 // By its name, so that one more file is read only for the few that may be one.
-static bool is_kernel_worker(pid_t pid, pid_t tid, const char *status)
+static bool is_kernel_worker(const struct process *process, pid_t tid, const char *status)
 {
 	HS_CLEANUP_FREE char *stat = NULL;
 
 	if (strncmp(status, "Name:\tiou-", 10) != 0 && strncmp(status, "Name:\tvhost-", 12) != 0)
 		return false;
-	stat = read_of_thread(pid, tid, "stat");
+	stat = read_of_thread(process, tid, "stat");
 	return stat && stat_is_of_kernel_worker(stat);
 }
 
-struct hs_error *thread_facts_read(pid_t pid, struct thread_facts *ret)
+struct hs_error *thread_facts_read(const struct process *process, struct thread_facts *ret)
 {
-	HS_CLEANUP_FREE char *path = NULL;
-	struct hs_error *error = hs_format(&path, "/proc/%d/task", pid);
-	DIR *directory;
+	struct thread_walk walk;
 
 	*ret = (struct thread_facts){ 0 };
-	if (error)
-		return error;
-	directory = opendir(path);
-	if (!directory)
-		return hs_error_system(errno, "cannot list the threads of process %d", (int)pid);
-	for (struct dirent *entry; (entry = readdir(directory));) {
+	if (!thread_walk_begin(process, &walk))
+		return hs_error_system(errno, "cannot list the threads of process %d", (int)process->pid);
+	for (pid_t tid; (tid = thread_walk_next(&walk));) {
 		HS_CLEANUP_FREE char *status = NULL;
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10), waiting = ret->waiting;
+		const pid_t waiting = ret->waiting;
 
-		if (tid <= 0) // . and ..
-			continue;
-		status = read_of_thread(pid, tid, "status");
-		if (status && !is_kernel_worker(pid, tid, status))
+		status = read_of_thread(process, tid, "status");
+		if (status && !is_kernel_worker(process, tid, status))
 			thread_facts_add(ret, tid, status);
 		if (ret->waiting != waiting) {
-			HS_CLEANUP_FREE char *channel = read_of_thread(pid, tid, "wchan");
+			HS_CLEANUP_FREE char *channel = read_of_thread(process, tid, "wchan");
 
 			// "0": it has gone on meanwhile, or the kernel does not tell.
 			if (channel && strcmp(channel, "0") != 0)
 				snprintf(ret->waits_in, sizeof(ret->waits_in), "%s", channel);
 		}
 	}
-	closedir(directory);
+	thread_walk_end(&walk);
 	return NULL;
 }

@@ -4,20 +4,21 @@
 #define HEAPSNAP_ATTACH_PROCESS_THREAD_FACTS_H
 
 #include "base/error.h"
+#include "base/process.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 // Reads /proc/PID/task/TID/stat: the state letter, 'X' when the thread is gone.
-char thread_state(pid_t pid, pid_t tid);
+char thread_state(const struct process *process, pid_t tid);
 
 // Whether it runs no instruction of the program any more: it is gone, dead, or the kernel is about to take it down.
 // false where that cannot be read.
-bool thread_is_ending(pid_t pid, pid_t tid);
+bool thread_is_ending(const struct process *process, pid_t tid);
 
 // Whether this tool traces the thread; false also when it is gone.
-bool thread_is_own_tracee(pid_t pid, pid_t tid);
+bool thread_is_own_tracee(const struct process *process, pid_t tid);
 
 struct thread_facts {
 	uint32_t count;   // alive: zombies are left out, and the kernel's own workers (attach/process/kernel_workers.h)
@@ -34,6 +35,6 @@ struct thread_facts {
 void thread_facts_add(struct thread_facts *facts, pid_t tid, const char *status);
 
 // Threads that come and go meanwhile may be missed. An error only when the process is gone.
-struct hs_error *thread_facts_read(pid_t pid, struct thread_facts *ret) HS_MUST_CHECK;
+struct hs_error *thread_facts_read(const struct process *process, struct thread_facts *ret) HS_MUST_CHECK;
 
 #endif

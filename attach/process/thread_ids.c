@@ -3,25 +3,22 @@
 
 #include "attach/process/thread_facts.h"
 #include "base/cleanup.h"
-#include "base/io.h"
-#include "base/proc_file.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
-static char *thread_status(pid_t pid, pid_t tid)
+static char *thread_status(const struct process *process, pid_t tid)
 {
 	char *text = NULL;
-	struct hs_error *error = hs_read_task_file(pid, tid, "status", &text, NULL);
+	struct hs_error *error = process_read_task_file(process, tid, "status", &text, NULL);
 
 	hs_error_destroy(error);
 	return error ? NULL : text;
 }
 
-uint32_t thread_id_inside(pid_t pid, pid_t tid)
+uint32_t thread_id_inside(const struct process *process, pid_t tid)
 {
-	HS_CLEANUP_FREE char *text = thread_status(pid, tid);
+	HS_CLEANUP_FREE char *text = thread_status(process, tid);
 	const char *line = text ? strstr(text, "\nNSpid:") : NULL;
 	const char *end = line ? strchr(line + 1, '\n') : NULL;
 
@@ -33,23 +30,20 @@ uint32_t thread_id_inside(pid_t pid, pid_t tid)
 }
 
 // Calls `take` with the status of each thread.
-static void take_all(pid_t pid, void (*take)(pid_t tid, const char *status, void *context), void *context)
+static void take_all(const struct process *process, void (*take)(pid_t tid, const char *status, void *context),
+		     void *context)
 {
-	HS_CLEANUP_FREE char *path = NULL;
-	struct hs_error *error = hs_format(&path, "/proc/%d/task", pid);
-	DIR *directory = error ? NULL : opendir(path);
+	struct thread_walk walk;
 
-	hs_error_destroy(error);
-	if (!directory)
+	if (!thread_walk_begin(process, &walk))
 		return;
-	for (struct dirent *entry; (entry = readdir(directory));) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-		HS_CLEANUP_FREE char *text = tid > 0 ? thread_status(pid, tid) : NULL;
+	for (pid_t tid; (tid = thread_walk_next(&walk));) {
+		HS_CLEANUP_FREE char *text = thread_status(process, tid);
 
 		if (text)
 			take(tid, text, context);
 	}
-	closedir(directory);
+	thread_walk_end(&walk);
 }
 
 struct masks {
@@ -70,17 +64,17 @@ static void add_mask(pid_t tid, const char *status, void *context)
 	masks->digest += (mask + 1) * UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)tid;
 }
 
-uint64_t thread_masks_digest(pid_t pid, uint32_t *count_ret)
+uint64_t thread_masks_digest(const struct process *process, uint32_t *count_ret)
 {
 	struct masks masks = { 0 };
 
-	take_all(pid, add_mask, &masks);
+	take_all(process, add_mask, &masks);
 	*count_ret = masks.count;
 	return masks.digest;
 }
 
 struct tracing {
-	pid_t pid;
+	const struct process *process;
 	size_t threads, untraced;
 };
 
@@ -89,13 +83,13 @@ static void add_tracing(pid_t tid, const char *status, void *context)
 	struct tracing *tracing = context;
 
 	tracing->threads++;
-	tracing->untraced += strstr(status, "\nTracerPid:\t0\n") || thread_is_ending(tracing->pid, tid);
+	tracing->untraced += strstr(status, "\nTracerPid:\t0\n") || thread_is_ending(tracing->process, tid);
 }
 
-bool threads_are_untraced(pid_t pid)
+bool threads_are_untraced(const struct process *process)
 {
-	struct tracing tracing = { .pid = pid };
+	struct tracing tracing = { .process = process };
 
-	take_all(pid, add_tracing, &tracing);
+	take_all(process, add_tracing, &tracing);
 	return tracing.threads > 0 && tracing.untraced == tracing.threads;
 }

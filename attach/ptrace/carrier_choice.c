@@ -66,7 +66,7 @@ static struct hs_error *suspend_seccomp(struct remote_caller *caller, enum secco
 	struct hs_error *error;
 	unsigned mode;
 
-	error = carrier_seccomp(caller->process->pid, tid, &mode, &effect);
+	error = carrier_seccomp(caller->process->target, tid, &mode, &effect);
 	if (error || mode == 0)
 		return error;
 	if (effect == SECCOMP_EFFECT_KILLS_RETURN)
@@ -228,7 +228,7 @@ static struct hs_error *try_threads(struct choice *choice)
 	}
 	return error ? error
 		     : hs_error_create(HS_ERROR_GONE, "process %d has no thread left",
-				       (int)choice->caller->process->pid);
+				       (int)choice->caller->process->target->pid);
 }
 
 struct hs_error *carrier_choose(struct remote_caller *caller, const struct proc_maps *maps)
@@ -250,5 +250,5 @@ struct hs_error *carrier_choose(struct remote_caller *caller, const struct proc_
 		return error;
 	error->code = choice.other_moment ? HS_ERROR_REFUSED : HS_ERROR_REFUSED_FOR_GOOD;
 	return hs_error_prefix(error, "no thread of process %d can make system calls for heapsnap",
-			       (int)caller->process->pid);
+			       (int)caller->process->target->pid);
 }

@@ -7,7 +7,6 @@
 #include "attach/process/target_access.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "base/cleanup.h"
-#include "base/proc_file.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -90,7 +89,8 @@ const char *carrier_obstacle(pid_t tid)
 	return NULL;
 }
 
-struct hs_error *carrier_seccomp(pid_t pid, pid_t tid, unsigned *mode_ret, enum seccomp_effect *effect_ret)
+struct hs_error *carrier_seccomp(const struct process *process, pid_t tid, unsigned *mode_ret,
+				 enum seccomp_effect *effect_ret)
 {
 	HS_CLEANUP_FREE char *text = NULL;
 	struct seccomp_filters filters;
@@ -98,7 +98,7 @@ struct hs_error *carrier_seccomp(pid_t pid, pid_t tid, unsigned *mode_ret, enum 
 
 	*mode_ret = 0;
 	*effect_ret = SECCOMP_EFFECT_NONE;
-	error = hs_read_task_file(pid, tid, "status", &text, NULL);
+	error = process_read_task_file(process, tid, "status", &text, NULL);
 	if (error)
 		return error;
 	*mode_ret = (unsigned)status_number(text, "Seccomp:", 10, 0);

@@ -7,6 +7,7 @@
 #include "attach/ptrace/seccomp_filter.h"
 #include "attach/ptrace/threads.h"
 #include "base/error.h"
+#include "base/process.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,7 +38,7 @@ const char *carrier_obstacle(pid_t tid);
 
 // The seccomp mode of one thread (0 none, 1 strict, 2 filter), and what its filters would do to it if the tool died.
 // pre: the thread is in a stop.
-struct hs_error *carrier_seccomp(pid_t pid, pid_t tid, unsigned *mode_ret,
+struct hs_error *carrier_seccomp(const struct process *process, pid_t tid, unsigned *mode_ret,
 				 enum seccomp_effect *effect_ret) HS_MUST_CHECK;
 
 // *resume_ret: where the thread must resume; its own pc when it is in no restartable sequence.

@@ -67,12 +67,12 @@ static bool note(pid_t tid)
 	return true;
 }
 
-bool ending_threads_take(pid_t pid, pid_t tid)
+bool ending_threads_take(const struct process *process, pid_t tid)
 {
 	sigset_t mask;
 	bool done;
 
-	if (!thread_is_ending(pid, tid))
+	if (!thread_is_ending(process, tid))
 		return false;
 	mask = block_child_signal();
 	done = note(tid);
@@ -80,7 +80,7 @@ bool ending_threads_take(pid_t pid, pid_t tid)
 	return done;
 }
 
-bool ending_threads_have(pid_t pid, pid_t tid)
+bool ending_threads_have(const struct process *process, pid_t tid)
 {
 	sigset_t mask;
 	bool have;
@@ -90,7 +90,7 @@ bool ending_threads_have(pid_t pid, pid_t tid)
 	mask = block_child_signal();
 	have = is_noted(tid);
 	set_signal_mask(mask);
-	return have && thread_is_ending(pid, tid);
+	return have && thread_is_ending(process, tid);
 }
 
 unsigned ending_threads_count(void) { return (unsigned)noted.count; }

@@ -6,15 +6,17 @@
 #ifndef HEAPSNAP_ATTACH_PTRACE_ENDING_THREADS_H
 #define HEAPSNAP_ATTACH_PTRACE_ENDING_THREADS_H
 
+#include "base/process.h"
+
 #include <stdbool.h>
 #include <sys/types.h>
 
 // Whether it is one, or gone. Then it is noted, to be reaped. false also where there is no memory for the note: it is
 // waited for, then. pre: seized by this process.
-bool ending_threads_take(pid_t pid, pid_t tid);
+bool ending_threads_take(const struct process *process, pid_t tid);
 
 // Whether it was noted, and is one still: an exec may have given its number to another thread.
-bool ending_threads_have(pid_t pid, pid_t tid);
+bool ending_threads_have(const struct process *process, pid_t tid);
 
 // How many are noted.
 unsigned ending_threads_count(void);

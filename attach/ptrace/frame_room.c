@@ -11,9 +11,8 @@
 #include "attach/ptrace/ptrace_call.h"
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/live_thread.h"
 #include "base/pagemap.h"
-#include "base/proc_file.h"
+#include "base/process.h"
 #include "inject/abi/limits.h"
 
 #include <errno.h>
@@ -89,7 +88,7 @@ static bool is_all_private(const struct proc_maps *maps, uint64_t low, uint64_t 
 static const struct frozen_thread *main_thread(const struct frozen_process *process)
 {
 	for (size_t i = 0; i < process->count; i++) {
-		if (process->threads[i].tid == process->pid)
+		if (process->threads[i].tid == process->target->pid)
 			return &process->threads[i];
 	}
 	return NULL;
@@ -156,13 +155,11 @@ static enum stack_page look_at_page(const struct target_memory *memory, uint64_t
 }
 
 // The entries of the pagemap for `count` pages from `address` on. *is_known_ret: false, a kernel without it.
-static struct hs_error *read_pagemap(pid_t pid, uint64_t address, uint64_t *entries, size_t count, bool *is_known_ret)
+static struct hs_error *read_pagemap(const struct process *process, uint64_t address, uint64_t *entries, size_t count,
+				     bool *is_known_ret)
 {
-	HS_CLEANUP_CLOSE int pagemap = -1;
-	char path[64];
+	HS_CLEANUP_CLOSE int pagemap = process_openat(process, "pagemap", O_RDONLY);
 
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)hs_live_thread(pid));
-	pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	*is_known_ret = pagemap >= 0;
 	return pagemap >= 0 && count > 0 ? hs_pread_exact(pagemap, entries, count * sizeof(*entries),
 							  address / HS_PAGE_SIZE * sizeof(*entries))
@@ -181,7 +178,7 @@ static struct hs_error *look_at_pages(const struct target_memory *memory, uint64
 	count = count < PAGES_MAX ? count : PAGES_MAX;
 	there = (size_t)((start - low) / HS_PAGE_SIZE);
 	there = there < count ? there : count;
-	error = read_pagemap(memory->pid, start, entries + there, count - there, &is_known);
+	error = read_pagemap(memory->process, start, entries + there, count - there, &is_known);
 	*count_ret = 0;
 	for (size_t i = 0; i < count && !error; i++) {
 		if (!is_known && i >= there) // nothing tells an array of zeros from what was never used
@@ -212,7 +209,7 @@ static bool read_present(const struct target_memory *memory, uint64_t address, u
 	struct hs_error *error;
 	bool is_known;
 
-	error = read_pagemap(memory->pid, address, entries, count, &is_known);
+	error = read_pagemap(memory->process, address, entries, count, &is_known);
 	for (size_t i = 0, end; i < count && is_known && !error; i = end) {
 		end = i + 1;
 		if (entries[i] & (PAGEMAP_SWAPPED | PAGEMAP_GUARD))
@@ -251,17 +248,17 @@ static bool is_used_above_only(const struct target_memory *memory, const struct 
 }
 
 // Where [stack] may grow to, by the target's own limits.
-static struct hs_error *find_lowest(pid_t pid, const struct proc_maps *maps, const struct proc_map *stack,
-				    uint64_t *ret)
+static struct hs_error *find_lowest(const struct process *process, const struct proc_maps *maps,
+				    const struct proc_map *stack, uint64_t *ret)
 {
 	const uint64_t growth = PAGES_MAX * HS_PAGE_SIZE;
 	HS_CLEANUP_FREE char *limits = NULL;
 	HS_CLEANUP_FREE char *status = NULL;
-	struct hs_error *error = hs_read_proc_file(pid, "limits", &limits, NULL);
+	struct hs_error *error = process_read_file(process, "limits", &limits, NULL);
 	uint64_t locked, size;
 
 	if (!error)
-		error = hs_read_proc_file(hs_live_thread(pid), "status", &status, NULL);
+		error = process_read_live_file(process, "status", &status, NULL);
 	if (error)
 		return error;
 	size = status_number(status, "VmSize:", 10, 0) * 1024;
@@ -411,7 +408,7 @@ static struct hs_error *find_on_main_stack(struct frame_search *search, struct f
 	*ret = (struct frame_room){ 0, 0 };
 	if (!map)
 		return hs_error_create(HS_ERROR_REFUSED_FOR_GOOD, "the process has no [stack]");
-	error = find_lowest(process->pid, search->maps, map, &lowest);
+	error = find_lowest(process->target, search->maps, map, &lowest);
 	if (error)
 		return error;
 	// A stack pointer may be below what is there already: the owner has made room, and written nothing yet.
@@ -450,7 +447,7 @@ struct hs_error *frame_room_on_own_stack(struct frame_search *search, const stru
 	struct stack_range range;
 
 	*ret = (struct frame_room){ 0, 0 };
-	if (thread->tid == search->process->pid)
+	if (thread->tid == search->process->target->pid)
 		return frame_room_on_main_stack(search, ret);
 	if (!libc_stack_read(search->process, thread, search->memory, &range))
 		return hs_error_create(HS_ERROR_REFUSED, "no control block of a libc names its stack");

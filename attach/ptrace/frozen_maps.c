@@ -12,7 +12,7 @@ struct hs_error *frozen_maps(struct frozen_process *process, const struct proc_m
 		maps = calloc(1, sizeof(*maps));
 		if (!maps)
 			return &hs_error_no_memory;
-		error = proc_maps_read(process->pid, maps);
+		error = proc_maps_read(process->target, maps);
 		if (error) {
 			free(maps);
 			return error;

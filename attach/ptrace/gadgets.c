@@ -6,9 +6,7 @@
 #include "attach/ptrace/memory_write.h"
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/live_thread.h"
 #include "base/pagemap.h"
-#include "base/proc_file.h"
 #include "base/test_variable.h"
 
 #include <elf.h>
@@ -125,36 +123,24 @@ bool gadgets_find(const struct proc_maps *maps, const struct target_memory *memo
 	return settle(ret, no_sigreturn);
 }
 
-static struct hs_error *read_entry_address(pid_t pid, uint64_t *ret)
+static struct hs_error *read_entry_address(const struct process *process, uint64_t *ret)
 {
-	HS_CLEANUP_FREE char *text = NULL;
-	size_t size;
-	struct hs_error *error = hs_read_proc_file(hs_live_thread(pid), "auxv", &text, &size);
+	static const uint64_t type = AT_ENTRY;
+	struct hs_error *error = process_auxv(process, &type, 1, ret);
 
-	if (error)
+	if (error || *ret != 0)
 		return error;
-	for (size_t i = 0; i + sizeof(Elf64_auxv_t) <= size; i += sizeof(Elf64_auxv_t)) {
-		Elf64_auxv_t entry;
-
-		memcpy(&entry, text + i, sizeof(entry));
-		if (entry.a_type == AT_ENTRY && entry.a_un.a_val != 0) {
-			*ret = entry.a_un.a_val;
-			return NULL;
-		}
-	}
-	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d does not tell its entry point (AT_ENTRY)", (int)pid);
+	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d does not tell its entry point (AT_ENTRY)",
+			       (int)process->pid);
 }
 
 // Whether the page is the file's own. Unsure counts as no.
-static bool page_is_clean(pid_t pid, uint64_t address)
+static bool page_is_clean(const struct process *process, uint64_t address)
 {
-	HS_CLEANUP_CLOSE int fd = -1;
+	HS_CLEANUP_CLOSE int fd = process_openat(process, "pagemap", O_RDONLY);
 	struct hs_error *error;
-	char path[64];
 	uint64_t entry;
 
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)hs_live_thread(pid));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	error = hs_pread_exact(fd, &entry, sizeof(entry), address / 4096 * 8);
@@ -166,8 +152,8 @@ static bool page_is_clean(pid_t pid, uint64_t address)
 }
 
 // The page at the entry point, as the program's file has it.
-static struct hs_error *read_file_page(pid_t pid, const struct proc_maps *maps, const struct target_memory *memory,
-				       uint64_t page, uint8_t *ret)
+static struct hs_error *read_file_page(const struct process *process, const struct proc_maps *maps,
+				       const struct target_memory *memory, uint64_t page, uint8_t *ret)
 {
 	const struct proc_map *map = proc_maps_find(maps, page);
 	const struct file_page *known = map ? file_pages_find(memory->files, map, page) : NULL;
@@ -175,7 +161,8 @@ static struct hs_error *read_file_page(pid_t pid, const struct proc_maps *maps, 
 	struct hs_error *error = NULL;
 
 	if (!map)
-		return hs_error_create(HS_ERROR_BAD_DATA, "the entry point of process %d is not mapped", (int)pid);
+		return hs_error_create(HS_ERROR_BAD_DATA, "the entry point of process %d is not mapped",
+				       (int)process->pid);
 	if (!known) {
 		error = standstill_allows_files();
 		if (error)
@@ -186,24 +173,26 @@ static struct hs_error *read_file_page(pid_t pid, const struct proc_maps *maps, 
 	if (known && known->size == HS_PAGE_SIZE)
 		memcpy(ret, known->bytes, HS_PAGE_SIZE);
 	else
-		error = hs_error_create(HS_ERROR_BAD_DATA, "the program of process %d cannot be read", (int)pid);
+		error = hs_error_create(HS_ERROR_BAD_DATA, "the program of process %d cannot be read",
+					(int)process->pid);
 	file_pages_deinit(&read);
 	return error;
 }
 
 // A tool that was killed leaves its code at the entry point. What was there before stands in the file; the page is put
 // back to the file's own if it differs in nothing else.
-static struct hs_error *recover_old_bytes(pid_t pid, const struct target_memory *memory, struct entry_patch *patch)
+static struct hs_error *recover_old_bytes(const struct process *process, const struct target_memory *memory,
+					  struct entry_patch *patch)
 {
 	uint8_t of_file[HS_PAGE_SIZE], of_memory[HS_PAGE_SIZE];
 	uint64_t page = patch->address & ~UINT64_C(4095);
 	size_t offset = (size_t)(patch->address - page);
 	struct proc_maps maps = { 0 };
-	struct hs_error *error = proc_maps_read(pid, &maps);
+	struct hs_error *error = proc_maps_read(process, &maps);
 
 	if (error)
 		return error;
-	error = read_file_page(pid, &maps, memory, page, of_file);
+	error = read_file_page(process, &maps, memory, page, of_file);
 	proc_maps_deinit(&maps);
 	if (!error)
 		error = target_memory_read(memory, page, of_memory, sizeof(of_memory));
@@ -219,7 +208,7 @@ void gadgets_prepare(const struct proc_maps *maps, const struct target_memory *m
 {
 	struct gadgets found;
 	uint64_t entry;
-	struct hs_error *error = read_entry_address(memory->pid, &entry);
+	struct hs_error *error = read_entry_address(memory->process, &entry);
 
 	if (!error)
 		file_pages_read_entry(maps, memory, entry, pages);
@@ -234,7 +223,7 @@ static struct hs_error *refuse_thread_at(const struct frozen_process *process, u
 			return hs_error_create(
 				HS_ERROR_REFUSED,
 				"process %d is at its entry point (only just started, or on its way back from a killed heapsnap): try again",
-				(int)process->pid);
+				(int)process->target->pid);
 	return NULL;
 }
 
@@ -244,23 +233,23 @@ struct hs_error *entry_patch_apply(const struct frozen_process *process, const s
 	struct entry_patch patch = { 0 };
 	struct hs_error *error;
 
-	error = read_entry_address(process->pid, &patch.address);
+	error = read_entry_address(process->target, &patch.address);
 	if (error)
 		return error;
 	if (patch.address / 4096 != (patch.address + ARCH_ENTRY_CODE_SIZE - 1) / 4096)
 		return hs_error_create(
 			HS_ERROR_REFUSED,
 			"process %d has no code that a system call can be made with, and its entry point is split by a page",
-			(int)process->pid);
+			(int)process->target->pid);
 	error = refuse_thread_at(process, patch.address);
 	if (error)
 		return error;
 	error = target_memory_read(memory, patch.address, patch.old_bytes, sizeof(patch.old_bytes));
 	if (error)
 		return error;
-	patch.page_was_clean = page_is_clean(process->pid, patch.address);
+	patch.page_was_clean = page_is_clean(process->target, patch.address);
 	if (memcmp(patch.old_bytes, arch_entry_code, sizeof(arch_entry_code)) == 0) {
-		error = recover_old_bytes(process->pid, memory, &patch);
+		error = recover_old_bytes(process->target, memory, &patch);
 		if (error)
 			return error;
 	}
@@ -280,35 +269,36 @@ struct hs_error *entry_patch_undo(struct entry_patch *patch, const struct target
 	return error;
 }
 
-static struct hs_error *read_entry(pid_t pid, const struct target_memory *memory, struct entry_patch *ret,
-				   uint8_t now[ARCH_ENTRY_CODE_SIZE])
+static struct hs_error *read_entry(const struct process *process, const struct target_memory *memory,
+				   struct entry_patch *ret, uint8_t now[ARCH_ENTRY_CODE_SIZE])
 {
 	struct hs_error *error;
 
 	*ret = (struct entry_patch){ 0 };
-	error = read_entry_address(pid, &ret->address);
+	error = read_entry_address(process, &ret->address);
 	return error ? error : target_memory_read(memory, ret->address, now, ARCH_ENTRY_CODE_SIZE);
 }
 
 // HS_ERROR_NOT_FOUND when nothing is left there. Else what to put back.
-static struct hs_error *find_left(pid_t pid, const struct target_memory *memory, struct entry_patch *ret)
+static struct hs_error *find_left(const struct process *process, const struct target_memory *memory,
+				  struct entry_patch *ret)
 {
 	uint8_t now[ARCH_ENTRY_CODE_SIZE];
-	struct hs_error *error = read_entry(pid, memory, ret, now);
+	struct hs_error *error = read_entry(process, memory, ret, now);
 
 	if (!error && memcmp(now, arch_entry_code, sizeof(now)) == 0)
-		error = recover_old_bytes(pid, memory, ret);
+		error = recover_old_bytes(process, memory, ret);
 	if (!error && memcmp(now, arch_entry_code, sizeof(now)) == 0 && memcmp(now, ret->old_bytes, sizeof(now)) != 0)
 		return NULL;
 	hs_error_destroy(error);
 	return hs_error_create(HS_ERROR_NOT_FOUND, "nothing of heapsnap is left at the entry point of process %d",
-			       (int)pid);
+			       (int)process->pid);
 }
 
-bool entry_patch_is_left(pid_t pid, const struct target_memory *memory)
+bool entry_patch_is_left(const struct process *process, const struct target_memory *memory)
 {
 	struct entry_patch patch;
-	struct hs_error *error = find_left(pid, memory, &patch);
+	struct hs_error *error = find_left(process, memory, &patch);
 
 	hs_error_destroy(error);
 	return !error;
@@ -318,7 +308,7 @@ struct hs_error *entry_patch_remove_left(const struct frozen_process *process, c
 					 pid_t stopped_tid, uint64_t *page_ret)
 {
 	struct entry_patch patch;
-	struct hs_error *error = find_left(process->pid, memory, &patch);
+	struct hs_error *error = find_left(process->target, memory, &patch);
 
 	*page_ret = 0;
 	if (error)
@@ -331,16 +321,16 @@ struct hs_error *entry_patch_remove_left(const struct frozen_process *process, c
 	return entry_patch_undo(&patch, memory, stopped_tid);
 }
 
-uint64_t entry_patch_left_copy(pid_t pid, const struct target_memory *memory)
+uint64_t entry_patch_left_copy(const struct process *process, const struct target_memory *memory)
 {
 	uint8_t now[ARCH_ENTRY_CODE_SIZE];
 	struct entry_patch patch;
-	struct hs_error *error = read_entry(pid, memory, &patch, now);
+	struct hs_error *error = read_entry(process, memory, &patch, now);
 
-	if (!error && page_is_clean(pid, patch.address))
+	if (!error && page_is_clean(process, patch.address))
 		return 0;
 	if (!error)
-		error = recover_old_bytes(pid, memory, &patch);
+		error = recover_old_bytes(process, memory, &patch);
 	if (error) {
 		hs_error_destroy(error);
 		return 0;

@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/proc_file.h"
 #include "base/test_variable.h"
 
 #include <signal.h>
@@ -37,7 +36,7 @@ struct candidate {
 };
 
 struct late_search {
-	pid_t pid;
+	const struct process *process;
 	struct target_memory memory;
 	struct candidate *candidates; // that may be late, still
 	size_t count;
@@ -74,36 +73,36 @@ enum late_thread late_thread_judge(const char *status, const char *syscall, uint
 }
 
 // NULL: it has ended, or may not be looked at.
-static char *read_text(pid_t pid, pid_t tid, const char *file)
+static char *read_text(const struct process *process, pid_t tid, const char *file)
 {
 	char *text = NULL;
-	struct hs_error *error = hs_read_task_file(pid, tid, file, &text, NULL);
+	struct hs_error *error = process_read_task_file(process, tid, file, &text, NULL);
 
 	hs_error_destroy(error);
 	return error ? NULL : text;
 }
 
-static bool is_worker(pid_t pid, pid_t tid)
+static bool is_worker(const struct process *process, pid_t tid)
 {
-	HS_CLEANUP_FREE char *stat = read_text(pid, tid, "stat");
+	HS_CLEANUP_FREE char *stat = read_text(process, tid, "stat");
 
 	return !stat || stat_is_of_kernel_worker(stat);
 }
 
 // How long the thread has had a processor, ns: the first number of Documentation/scheduler/sched-stats.rst. 0 =
 // unknown.
-static uint64_t processor_time(pid_t pid, pid_t tid)
+static uint64_t processor_time(const struct process *process, pid_t tid)
 {
-	HS_CLEANUP_FREE char *text = read_text(pid, tid, "schedstat");
+	HS_CLEANUP_FREE char *text = read_text(process, tid, "schedstat");
 
 	return text ? strtoull(text, NULL, 10) : 0;
 }
 
 static bool is_late(struct late_search *search, struct candidate *candidate)
 {
-	HS_CLEANUP_FREE char *status = read_text(search->pid, candidate->tid, "status");
+	HS_CLEANUP_FREE char *status = read_text(search->process, candidate->tid, "status");
 	HS_CLEANUP_FREE char *syscall =
-		status && blocks_all(status) ? read_text(search->pid, candidate->tid, "syscall") : NULL;
+		status && blocks_all(status) ? read_text(search->process, candidate->tid, "syscall") : NULL;
 	enum late_thread judged;
 	uint64_t stack, now;
 
@@ -113,7 +112,7 @@ static bool is_late(struct late_search *search, struct candidate *candidate)
 	judged = late_thread_judge(status, syscall, &stack);
 	if (judged == LATE_THREAD_WAITS) {
 		if (search->memory.fd < 0) {
-			struct hs_error *error = target_memory_open(search->pid, &search->memory);
+			struct hs_error *error = target_memory_open(search->process, &search->memory);
 
 			hs_error_destroy(error);
 			if (error)
@@ -124,13 +123,13 @@ static bool is_late(struct late_search *search, struct candidate *candidate)
 	}
 	if (judged == LATE_THREAD_NONE)
 		return false;
-	now = processor_time(search->pid, candidate->tid);
+	now = processor_time(search->process, candidate->tid);
 	if (candidate->began == 0)
 		candidate->began = now ? now : UINT64_MAX;
 	return now < candidate->began || now - candidate->began < ENOUGH_NS;
 }
 
-static bool is_any_thread(pid_t tid, void *context)
+static bool is_any_thread(pid_t tid, const void *context)
 {
 	(void)tid;
 	(void)context;
@@ -141,15 +140,13 @@ static bool is_any_thread(pid_t tid, void *context)
 static void list_candidates(struct late_search *search)
 {
 	struct pid_set threads;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)search->pid);
-	pid_set_list(path, is_any_thread, NULL, &threads);
+	thread_set_list(search->process, is_any_thread, NULL, &threads);
 	search->candidates = calloc(threads.count + 1, sizeof(*search->candidates));
 	for (size_t i = 0; search->candidates && i < threads.count; i++) {
 		struct candidate candidate = { .tid = threads.pids[i] };
 
-		if (is_late(search, &candidate) && !is_worker(search->pid, candidate.tid))
+		if (is_late(search, &candidate) && !is_worker(search->process, candidate.tid))
 			search->candidates[search->count++] = candidate;
 	}
 	pid_set_deinit(&threads);
@@ -183,16 +180,16 @@ static void wait_for_candidates(struct late_search *search, uint64_t deadline)
 	}
 }
 
-void late_threads_wait(pid_t pid, struct late_call *ret)
+void late_threads_wait(const struct process *process, struct late_call *ret)
 {
-	struct late_search search = { .pid = pid, .memory.fd = -1 };
+	struct late_search search = { .process = process, .memory.fd = -1 };
 	const uint64_t deadline = hs_monotonic_ns() + longest_wait();
 
 	*ret = (struct late_call){ 0 };
 	list_candidates(&search);
 	wait_for_candidates(&search, deadline);
 	if (!search.candidates) // no memory: nothing is known of any
-		ret->tid = pid;
+		ret->tid = process->pid;
 	for (size_t i = 0; i < search.count && !ret->is_certain; i++)
 		if (!ret->tid || search.candidates[i].is_in_call)
 			*ret = (struct late_call){ search.candidates[i].tid, search.candidates[i].is_in_call };
@@ -202,11 +199,11 @@ void late_threads_wait(pid_t pid, struct late_call *ret)
 		hs_verbose("thread %d may still have a call to make for a heapsnap that was killed", (int)ret->tid);
 }
 
-struct hs_error *late_call_unknown(pid_t pid, pid_t tid)
+struct hs_error *late_call_unknown(const struct process *process, pid_t tid)
 {
 	return hs_error_create(
 		HS_ERROR_NOT_FOUND,
 		"process %d is not attached, but its thread %d may still make a call for a killed heapsnap (it is "
 		"runnable with every signal blocked); look again later",
-		(int)pid, (int)tid);
+		(int)process->pid, (int)tid);
 }

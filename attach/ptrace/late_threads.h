@@ -19,6 +19,7 @@
 #define HEAPSNAP_ATTACH_PTRACE_LATE_THREADS_H
 
 #include "base/error.h"
+#include "base/process.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,11 +33,11 @@ struct late_call {
 
 // Waits, 3 seconds at most, and less on a signal (interrupt.h), until no thread of the process has a call to make. What
 // is looked for afterwards is there, or will not come. What may not be looked at counts as none.
-void late_threads_wait(pid_t pid, struct late_call *ret);
+void late_threads_wait(const struct process *process, struct late_call *ret);
 
 // HS_ERROR_NOT_FOUND, for a process that has nothing of ours but perhaps the call that this thread makes: it is not
 // known to have been touched at all.
-struct hs_error *late_call_unknown(pid_t pid, pid_t tid) HS_MUST_CHECK;
+struct hs_error *late_call_unknown(const struct process *process, pid_t tid) HS_MUST_CHECK;
 
 enum late_thread {
 	LATE_THREAD_NONE,

@@ -112,6 +112,6 @@ bool libc_stack_read(const struct frozen_process *process, const struct frozen_t
 			return false;
 	}
 	size = read_block(memory, thread_pointer, words);
-	return has_id(words, size, (uint32_t)thread->tid, thread_id_inside(process->pid, thread->tid)) &&
+	return has_id(words, size, (uint32_t)thread->tid, thread_id_inside(process->target, thread->tid)) &&
 	       libc_stack_find(words, size / sizeof(uint64_t), thread_pointer, ret);
 }

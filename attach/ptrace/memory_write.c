@@ -54,7 +54,7 @@ struct hs_error *target_memory_write(const struct target_memory *memory, uint64_
 			continue;
 		}
 		if (count == 0)
-			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)memory->pid);
+			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)memory->process->pid);
 		if (error_number == EINTR)
 			continue;
 		// With proc_mem.force_override=never or ptrace (Linux 6.12) this is how a read-only page answers.
@@ -67,7 +67,7 @@ struct hs_error *target_memory_write(const struct target_memory *memory, uint64_
 		}
 		return hs_error_fault(error_number, address + done,
 				      "cannot write %zu bytes at 0x%" PRIx64 " of process %d", size, address,
-				      (int)memory->pid);
+				      (int)memory->process->pid);
 	}
 	return NULL;
 }

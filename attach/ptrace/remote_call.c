@@ -235,7 +235,7 @@ struct hs_error *remote_call_checked(struct remote_caller *caller, const char *w
 		return error;
 	if (result < 0 && result >= -4095)
 		return hs_error_with_errno(HS_ERROR_REMOTE, (int)-result, "in process %d: %s",
-					   (int)caller->process->pid, what);
+					   (int)caller->process->target->pid, what);
 	if (result_ret)
 		*result_ret = (uint64_t)result;
 	return NULL;

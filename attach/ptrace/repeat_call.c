@@ -5,7 +5,6 @@
 #include "attach/process/target_access.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "base/cleanup.h"
-#include "base/proc_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -60,14 +59,14 @@ bool status_has_signal(const char *status, uint64_t mask)
 	return (pending & ~mask & status_number(status, "SigCgt:", 16, 0)) != 0;
 }
 
-struct hs_error *repeat_call_settle(pid_t pid, struct frozen_thread *thread)
+struct hs_error *repeat_call_settle(const struct process *process, struct frozen_thread *thread)
 {
 	HS_CLEANUP_FREE char *status = NULL;
 	struct hs_error *error = ptrace_set_signal_mask(thread->tid, thread->signal_mask);
 
 	if (error)
 		return error;
-	error = hs_read_task_file(pid, thread->tid, "status", &status, NULL);
+	error = process_read_task_file(process, thread->tid, "status", &status, NULL);
 	if (!error && status_has_signal(status, thread->signal_mask))
 		arch_end_call(&thread->registers, -EINTR);
 	thread->registers_changed = true;

@@ -13,6 +13,7 @@
 
 #include "attach/ptrace/threads.h"
 #include "base/error.h"
+#include "base/process.h"
 
 #include <stdbool.h>
 
@@ -21,7 +22,7 @@ bool repeat_call_prepare(arch_registers *registers);
 
 // Right before the release of a thread that was prepared: gives it its signal mask, and the EINTR if that is its own
 // after all.
-struct hs_error *repeat_call_settle(pid_t pid, struct frozen_thread *thread) HS_MUST_CHECK;
+struct hs_error *repeat_call_settle(const struct process *process, struct frozen_thread *thread) HS_MUST_CHECK;
 
 // Pure: whether /proc/PID/task/TID/status tells of a signal that has a handler, is pending, and is not blocked by
 // `mask`.

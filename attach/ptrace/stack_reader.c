@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/ptrace/stack_reader.h"
 
-#include "base/live_thread.h"
 #include "base/pagemap.h"
+#include "base/process.h"
 #include "inject/abi/limits.h"
 
 #include <errno.h>
@@ -15,10 +15,9 @@ enum { PAGES_AT_ONCE = 512 };
 
 void stack_reader_open(const struct target_memory *memory, const struct proc_maps *maps, struct stack_reader *ret)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)hs_live_thread(memory->pid));
-	*ret = (struct stack_reader){ .memory = memory, .maps = maps, .pagemap = open(path, O_RDONLY | O_CLOEXEC) };
+	*ret = (struct stack_reader){ .memory = memory,
+				      .maps = maps,
+				      .pagemap = process_openat(memory->process, "pagemap", O_RDONLY) };
 }
 
 void stack_reader_close(struct stack_reader *reader)
@@ -66,7 +65,7 @@ static struct hs_error *copy_readable(const struct target_memory *memory, uint64
 		if (count > 0)
 			done += (size_t)count;
 		else if (count == 0) // as in target_memory_read
-			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)memory->pid);
+			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)memory->process->pid);
 		else if (errno != EINTR)
 			break;
 	}

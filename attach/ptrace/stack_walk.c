@@ -111,10 +111,10 @@ struct hs_error *unwind_tables_read(const struct target_memory *memory, struct u
 {
 	struct unwind_tables tables = { 0 };
 	struct module_list modules = { 0 };
-	struct hs_error *error = proc_maps_read(memory->pid, &tables.maps);
+	struct hs_error *error = proc_maps_read(memory->process, &tables.maps);
 
 	if (!error)
-		error = modules_read(memory->pid, &tables.maps, memory, &modules);
+		error = modules_read(memory->process, &tables.maps, memory, &modules);
 	if (!error)
 		error = search_tables_make(memory, &modules);
 	if (!error)

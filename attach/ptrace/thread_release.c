@@ -26,7 +26,7 @@ static struct hs_error *write_registers(struct frozen_thread *thread)
 }
 
 // A thread that is not in a stop: it was killed, or did not reach its stop in time. *done_ret: nothing is left to do.
-static struct hs_error *release_running(pid_t pid, pid_t tid, bool *done_ret)
+static struct hs_error *release_running(const struct process *process, pid_t tid, bool *done_ret)
 {
 	struct hs_error *error;
 	struct stop stop;
@@ -42,7 +42,7 @@ static struct hs_error *release_running(pid_t pid, pid_t tid, bool *done_ret)
 	case STOP_UNKNOWN:
 		return NULL;
 	case STOP_NONE:
-		*done_ret = ending_threads_take(pid, tid);
+		*done_ret = ending_threads_take(process, tid);
 		return NULL;
 	default:
 		if (stop.kind == STOP_EXEC)
@@ -57,7 +57,7 @@ static struct hs_error *release_running(pid_t pid, pid_t tid, bool *done_ret)
 	}
 }
 
-struct hs_error *threads_release_running(pid_t pid, struct frozen_thread *threads, size_t count)
+struct hs_error *threads_release_running(const struct process *process, struct frozen_thread *threads, size_t count)
 {
 	uint64_t deadline = hs_monotonic_ns() + RELEASE_TIMEOUT;
 	struct hs_error *error = NULL;
@@ -68,7 +68,7 @@ struct hs_error *threads_release_running(pid_t pid, struct frozen_thread *thread
 		for (size_t i = 0; i < count; i++) {
 			bool done;
 
-			error = hs_error_join(error, release_running(pid, threads[i].tid, &done));
+			error = hs_error_join(error, release_running(process, threads[i].tid, &done));
 			if (!done)
 				threads[left++] = threads[i];
 		}
@@ -78,16 +78,16 @@ struct hs_error *threads_release_running(pid_t pid, struct frozen_thread *thread
 				error,
 				hs_error_create(HS_ERROR_TIMEOUT,
 						"thread %d of process %d cannot be released before this program ends",
-						(int)threads[0].tid, (int)pid));
+						(int)threads[0].tid, (int)process->pid));
 	}
 	return error;
 }
 
-struct hs_error *threads_release_unlisted(pid_t pid)
+struct hs_error *threads_release_unlisted(const struct process *process)
 {
-	struct frozen_thread main_thread = { .tid = pid };
+	struct frozen_thread main_thread = { .tid = process->pid };
 
-	return thread_is_own_tracee(pid, pid) ? threads_release_running(pid, &main_thread, 1) : NULL;
+	return thread_is_own_tracee(process, process->pid) ? threads_release_running(process, &main_thread, 1) : NULL;
 }
 
 static struct hs_error *release_thread(struct frozen_thread *thread, bool *running_ret)
@@ -116,12 +116,12 @@ static struct hs_error *release_thread(struct frozen_thread *thread, bool *runni
 	return hs_error_join(error, detach_error);
 }
 
-struct hs_error *thread_release(pid_t pid, struct frozen_thread *thread, bool *running_ret)
+struct hs_error *thread_release(const struct process *process, struct frozen_thread *thread, bool *running_ret)
 {
 	struct hs_error *error = NULL;
 
 	if (thread->repeats_call && stop_peek(thread->tid).kind == STOP_EVENT)
-		error = repeat_call_settle(pid, thread);
+		error = repeat_call_settle(process, thread);
 	if (error && (error->code == HS_ERROR_GONE || error->error_number == ESRCH || error->error_number == ENOENT)) {
 		hs_error_destroy(error); // killed in its stop
 		error = NULL;

@@ -5,23 +5,25 @@
 
 #include "attach/ptrace/threads.h"
 #include "base/error.h"
+#include "base/process.h"
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 // How long one thread is waited for before the others are looked at; ns.
 #define HS_THREAD_SLICE UINT64_C(2000000)
 
 // Lets a thread go from its stop, with the registers that it is to have and the call that it repeats, if it does, put
 // right. *running_ret: it is in no stop, and still traced. That a thread has died is no error.
-struct hs_error *thread_release(pid_t pid, struct frozen_thread *thread, bool *running_ret) HS_MUST_CHECK;
+struct hs_error *thread_release(const struct process *process, struct frozen_thread *thread,
+				bool *running_ret) HS_MUST_CHECK;
 
 // Lets threads go that are in no stop: in turns, as in collect_threads. Bounded. Overwrites the list. HS_ERROR_TIMEOUT:
 // one is still traced.
-struct hs_error *threads_release_running(pid_t pid, struct frozen_thread *threads, size_t count) HS_MUST_CHECK;
+struct hs_error *threads_release_running(const struct process *process, struct frozen_thread *threads,
+					 size_t count) HS_MUST_CHECK;
 
 // A thread that has called exec has the main thread's id, under which it may be in no list (interrupt_again).
-struct hs_error *threads_release_unlisted(pid_t pid) HS_MUST_CHECK;
+struct hs_error *threads_release_unlisted(const struct process *process) HS_MUST_CHECK;
 
 #endif

@@ -18,9 +18,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/proc_file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -37,16 +35,16 @@ struct freezer {
 	pid_t left_out; // a live thread that could not be seized in the last pass; 0 = none
 };
 
-static struct hs_error *describe_stuck(pid_t pid, pid_t tid)
+static struct hs_error *describe_stuck(const struct process *process, pid_t tid)
 {
 	HS_CLEANUP_FREE char *channel = NULL;
-	char state = thread_state(pid, tid);
-	struct hs_error *error = hs_read_task_file(pid, tid, "wchan", &channel, NULL);
+	char state = thread_state(process, tid);
+	struct hs_error *error = process_read_task_file(process, tid, "wchan", &channel, NULL);
 
 	hs_error_destroy(error);
 	return hs_error_create(HS_ERROR_TIMEOUT,
 			       "thread %d of process %d did not stop in time (state %c, waits in %s); try again later",
-			       (int)tid, (int)pid, state,
+			       (int)tid, (int)process->pid, state,
 			       channel && channel[0] && strcmp(channel, "0") != 0 ? channel : "user code");
 }
 
@@ -74,17 +72,17 @@ static void remove_thread(struct frozen_process *process, size_t index)
 	process->count--;
 }
 
-static struct hs_error *gone_by_exec(pid_t pid)
+static struct hs_error *gone_by_exec(const struct process *process)
 {
 	return hs_error_create(HS_ERROR_GONE, "process %d became another program (exec) meanwhile; try again",
-			       (int)pid);
+			       (int)process->pid);
 }
 
 // Seizes and interrupts one thread and adds it. A dead or dying thread is left out. So is one that cannot be seized
 // now, which is noted in `left_out`.
 static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 {
-	pid_t pid = freezer->process->pid;
+	const struct process *process = freezer->process->target;
 	struct hs_error *error;
 
 	// Room first: a thread that is seized must be in the list, or it could not be released.
@@ -92,7 +90,7 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 	if (error)
 		return error;
 	error = seize_guarded(tid, HS_PTRACE_OPTIONS);
-	if (error && error->code == HS_ERROR_TIMEOUT && thread_is_own_tracee(pid, tid)) {
+	if (error && error->code == HS_ERROR_TIMEOUT && thread_is_own_tracee(process, tid)) {
 		hs_error_destroy(error);
 		error = NULL;
 	}
@@ -100,10 +98,10 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 	// and it is traced already, because a seized thread that called exec has taken the main thread's id, under
 	// which it is in no list.
 	for (int attempt = 0; attempt < 3 && error && error->error_number == EPERM; attempt++) {
-		if (thread_is_own_tracee(pid, tid)) {
+		if (thread_is_own_tracee(process, tid)) {
 			hs_error_destroy(error);
 			error = NULL;
-		} else if (!thread_is_ending(pid, tid)) {
+		} else if (!thread_is_ending(process, tid)) {
 			hs_error_destroy(error);
 			error = seize_guarded(tid, HS_PTRACE_OPTIONS);
 		}
@@ -119,14 +117,14 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 	freezer->process->count--;
 	if (error->code == HS_ERROR_TIMEOUT)
 		freezer->left_out = tid;
-	if (error->code == HS_ERROR_TIMEOUT || error->code == HS_ERROR_GONE || thread_is_ending(pid, tid)) {
+	if (error->code == HS_ERROR_TIMEOUT || error->code == HS_ERROR_GONE || thread_is_ending(process, tid)) {
 		hs_error_destroy(error);
 		return NULL;
 	}
 	if (error->error_number == EPERM)
 		return hs_error_prefix(
 			error, "not allowed to trace process %d (traced by another, or a security module forbids it)",
-			(int)pid);
+			(int)process->pid);
 	return error;
 }
 
@@ -136,26 +134,22 @@ static struct hs_error *seize_new_threads(struct freezer *freezer)
 	struct frozen_process *process = freezer->process;
 	size_t known = process->count;
 	struct hs_error *error = NULL;
-	struct dirent *entry;
-	char path[64];
-	DIR *directory;
+	struct thread_walk walk;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)process->pid);
-	directory = opendir(path);
-	if (!directory) {
+	if (!thread_walk_begin(process->target, &walk)) {
 		if (errno == ENOENT || errno == ESRCH)
-			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
-		return hs_error_system(errno, "cannot list the threads of process %d", (int)process->pid);
+			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->target->pid);
+		return hs_error_system(errno, "cannot list the threads of process %d", (int)process->target->pid);
 	}
 	error = seize_guard_begin();
 	freezer->left_out = 0;
-	while (!error && (entry = readdir(directory))) {
-		struct frozen_thread key = { .tid = (pid_t)strtol(entry->d_name, NULL, 10) };
+	for (pid_t tid; !error && (tid = thread_walk_next(&walk));) {
+		const struct frozen_thread key = { .tid = tid };
 
-		if (key.tid <= 0 || (known > 0 && bsearch(&key, process->threads, known, sizeof(key), compare_tids)))
+		if (known > 0 && bsearch(&key, process->threads, known, sizeof(key), compare_tids))
 			continue;
-		if (thread_is_kernel_worker(process->pid, key.tid, &freezer->user_threads) ||
-		    ending_threads_have(process->pid, key.tid))
+		if (thread_is_kernel_worker(process->target, key.tid, &freezer->user_threads) ||
+		    ending_threads_have(process->target, key.tid))
 			continue;
 		error = interrupt_check();
 		if (!error)
@@ -164,7 +158,7 @@ static struct hs_error *seize_new_threads(struct freezer *freezer)
 			break;
 	}
 	seize_guard_end();
-	closedir(directory);
+	thread_walk_end(&walk);
 	return error;
 }
 
@@ -263,10 +257,10 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 			*ret = COLLECTED_DEAD;
 			return NULL;
 		case STOP_EXEC:
-			return gone_by_exec(freezer->process->pid);
+			return gone_by_exec(freezer->process->target);
 		case STOP_NONE:
-			*ret = ending_threads_take(freezer->process->pid, tid) ? COLLECTED_DEAD : NOT_YET;
-			error = tid == freezer->process->pid ? interrupt_again(tid) : NULL;
+			*ret = ending_threads_take(freezer->process->target, tid) ? COLLECTED_DEAD : NOT_YET;
+			error = tid == freezer->process->target->pid ? interrupt_again(tid) : NULL;
 			return error ? error : interrupt_check();
 		case STOP_SIGNAL:
 		case STOP_SYSCALL:
@@ -329,7 +323,7 @@ static struct hs_error *collect_threads(struct freezer *freezer)
 				i++;
 		}
 		if (waiting != 0 && hs_monotonic_ns() >= freezer->deadline)
-			return describe_stuck(process->pid, waiting);
+			return describe_stuck(process->target, waiting);
 		if (waiting != 0)
 			all_stand(process);
 		ending_threads_reap(); // an exec may wait for it
@@ -363,31 +357,31 @@ static struct hs_error *stop_all(struct freezer *freezer)
 				HS_ERROR_TIMEOUT,
 				"thread %d of process %d cannot be traced: another thread of it is in an exec that "
 				"takes long; try again later",
-				(int)freezer->left_out, (int)process->pid);
+				(int)freezer->left_out, (int)process->target->pid);
 		// Where all that were there at first took the time that there was, and none has been started since, all
 		// stand.
 		if (known > 0 && hs_monotonic_ns() >= freezer->deadline)
 			return hs_error_create(
 				HS_ERROR_TIMEOUT,
 				"process %d starts threads faster than they can be stopped; try again later",
-				(int)process->pid);
+				(int)process->target->pid);
 		if (process->count > 0)
 			qsort(process->threads, process->count, sizeof(*process->threads), compare_tids);
 	}
 	if (process->count == 0)
-		return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
+		return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->target->pid);
 	return NULL;
 }
 
-struct hs_error *threads_freeze(pid_t pid, unsigned timeout_ms, struct frozen_process *ret)
+struct hs_error *threads_freeze(const struct process *process, unsigned timeout_ms, struct frozen_process *ret)
 {
 	struct freezer freezer = { .process = ret };
-	struct hs_error *error = standstill_begin(pid);
+	struct hs_error *error = standstill_begin(process);
 
 	if (error)
 		return error;
-	user_threads_list(pid, &freezer.user_threads);
-	*ret = (struct frozen_process){ .pid = pid,
+	user_threads_list(process, &freezer.user_threads);
+	*ret = (struct frozen_process){ .target = process,
 					.nice_value = priority_boost_begin(),
 					.frozen_at = hs_monotonic_ns() };
 	freezer.deadline = ret->frozen_at + timeout_ms * UINT64_C(1000000);
@@ -409,7 +403,7 @@ static struct hs_error *release_some(struct frozen_process *process, bool repeat
 		bool stays = true;
 
 		if (thread->repeats_call == repeating)
-			errors = hs_error_join(errors, thread_release(process->pid, thread, &stays));
+			errors = hs_error_join(errors, thread_release(process->target, thread, &stays));
 		if (stays)
 			process->threads[left++] = *thread;
 	}
@@ -428,8 +422,8 @@ struct hs_error *threads_thaw(struct frozen_process *process)
 	error = hs_error_join(error, release_some(process, true));
 	end = hs_monotonic_ns();
 	priority_boost_lower();
-	unreleased = threads_release_running(process->pid, process->threads, process->count);
-	unreleased = hs_error_join(unreleased, threads_release_unlisted(process->pid));
+	unreleased = threads_release_running(process->target, process->threads, process->count);
+	unreleased = hs_error_join(unreleased, threads_release_unlisted(process->target));
 	priority_boost_end(process->nice_value);
 	ending_threads_reap_from_now_on();
 	standstill_end(!unreleased);
@@ -455,7 +449,7 @@ struct hs_error *threads_run_on(struct frozen_process *process, bool (*chosen)(c
 		bool stays = true;
 
 		if (chosen(thread, context))
-			error = hs_error_join(error, thread_release(process->pid, thread, &stays));
+			error = hs_error_join(error, thread_release(process->target, thread, &stays));
 		if (stays)
 			process->threads[left++] = *thread;
 	}
@@ -463,7 +457,7 @@ struct hs_error *threads_run_on(struct frozen_process *process, bool (*chosen)(c
 	process->count = left;
 	if (!error) {
 		usleep(wait_us);
-		user_threads_list(process->pid, &freezer.user_threads);
+		user_threads_list(process->target, &freezer.user_threads);
 		freezer.deadline = hs_monotonic_ns() + timeout_ms * UINT64_C(1000000);
 		error = stop_all(&freezer);
 		pid_set_deinit(&freezer.user_threads);

@@ -5,6 +5,7 @@
 
 #include "attach/arch/registers.h"
 #include "base/error.h"
+#include "base/process.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,7 +23,7 @@ struct frozen_thread {
 };
 
 struct frozen_process {
-	pid_t pid;
+	const struct process *target; // borrowed
 	struct frozen_thread *threads;
 	size_t count;
 	uint64_t frozen_at;     // CLOCK_MONOTONIC, ns: when the first thread was interrupted
@@ -42,7 +43,8 @@ struct frozen_process {
 // A thread that is gone, dead, or runs no code of the program any more (ending_threads.h) is left out. Group-stopped
 // threads are taken as they are and stay stopped afterwards. A thread in uninterruptible sleep cannot be released while
 // it sleeps: the kernel does it when the tool ends. TIMEOUT error: end the tool soon.
-struct hs_error *threads_freeze(pid_t pid, unsigned timeout_ms, struct frozen_process *ret) HS_MUST_CHECK;
+struct hs_error *threads_freeze(const struct process *process, unsigned timeout_ms,
+				struct frozen_process *ret) HS_MUST_CHECK;
 
 // pre: the thread is stopped, and no remote call is open in it.
 struct hs_error *threads_read_signal_mask(struct frozen_thread *thread) HS_MUST_CHECK;

@@ -107,7 +107,7 @@ static struct hs_error *wait_until_outside(struct search *search, struct frozen_
 // Whether another process shares the memory, and so is not stopped.
 static bool is_shared(const struct frozen_process *process, const struct pid_set *strangers)
 {
-	struct hs_error *error = memory_sharers_check(process->pid, process->threads[0].tid, strangers);
+	struct hs_error *error = memory_sharers_check(process->target, process->threads[0].tid, strangers);
 	bool shared = error != NULL;
 
 	if (shared)
@@ -129,9 +129,9 @@ struct hs_error *freeze_outside(const struct region_access *region, struct froze
 	error = unwind_tables_read(&region->memory, &search.tables);
 	if (error)
 		return error;
-	memory_strangers_list(region->pid, &strangers);
+	memory_strangers_list(region->process, &strangers);
 	for (int try = 1;; try++) {
-		error = threads_freeze(region->pid, HS_FREEZE_TIMEOUT_MS, ret);
+		error = threads_freeze(region->process, HS_FREEZE_TIMEOUT_MS, ret);
 		if (error)
 			break;
 		*outside_ret = !is_shared(ret, &strangers);

@@ -8,7 +8,6 @@
 #include "attach/region/state_pages.h"
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/live_thread.h"
 #include "inject/abi/payload_header.h"
 
 #include <errno.h>
@@ -133,10 +132,10 @@ bool region_is_code(const struct proc_maps *maps, const struct code_names *names
 
 // The header's addresses, which detach will unmap, must be mappings of our own. Once a detach has begun, some may be
 // gone.
-static struct hs_error *check_addresses(pid_t pid, const struct region_header *header, const struct proc_map *region,
-					const struct proc_maps *maps)
+static struct hs_error *check_addresses(const struct process *process, const struct region_header *header,
+					const struct proc_map *region, const struct proc_maps *maps)
 {
-	const struct code_names names = { .pid = pid, .nonce = header->code_nonce };
+	const struct code_names names = { .process = process, .nonce = header->code_nonce };
 	const struct proc_map *state;
 
 	if (header->region_address != region->start)
@@ -174,21 +173,19 @@ static bool is_region_memory(int fd, const struct proc_map *map)
 
 // *fd_ret -1 = no privilege for that. `map` has been proven to be of the kernel's own device, so to open it acts on
 // nothing else; the handle shows whether it still is.
-static struct hs_error *open_through_map_files(pid_t pid, const struct proc_map *map, int *fd_ret)
+static struct hs_error *open_through_map_files(const struct process *process, const struct proc_map *map, int *fd_ret)
 {
 	const unsigned known = STATX_TYPE | STATX_INO;
-	HS_CLEANUP_FREE char *path = NULL;
 	HS_CLEANUP_FREE char *link = NULL;
 	HS_CLEANUP_CLOSE int handle = -1;
 	HS_CLEANUP_CLOSE int fd = -1;
+	struct hs_error *error;
 	struct statx status;
-	struct hs_error *error =
-		hs_format(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, hs_live_thread(pid), map->start, map->end);
+	char name[64];
 
 	*fd_ret = -1;
-	if (error)
-		return error;
-	handle = open(path, O_PATH | O_CLOEXEC);
+	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, map->start, map->end);
+	handle = process_openat(process, name, O_PATH);
 	if (handle < 0)
 		return NULL;
 	error = standstill_allows_files();
@@ -207,17 +204,21 @@ static struct hs_error *open_through_map_files(pid_t pid, const struct proc_map 
 	if (fd < 0 || !is_region_memory(fd, map))
 		return hs_error_create(
 			HS_ERROR_BAD_DATA,
-			"what process %d has mapped in the place of heapsnap's region is not that region", pid);
+			"what process %d has mapped in the place of heapsnap's region is not that region",
+			process->pid);
 	*fd_ret = HS_STEAL_FD(fd);
 	return NULL;
 }
 
 bool region_can_be_opened(void)
 {
+	HS_CLEANUP_PROCESS struct process own = PROCESS_CLOSED;
 	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(getpid(), &maps);
+	struct hs_error *error = process_glance(getpid(), &own);
 	bool can = false;
 
+	if (!error)
+		error = proc_maps_read(&own, &maps);
 	for (size_t i = 0; !error && i < maps.count; i++) {
 		const struct proc_map *map = &maps.items[i];
 		char path[80];
@@ -234,13 +235,13 @@ bool region_can_be_opened(void)
 	return can;
 }
 
-struct hs_error *region_none(pid_t pid)
+struct hs_error *region_none(const struct process *process)
 {
-	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d is not attached; use `heapsnap attach %d` first", pid,
-			       pid);
+	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d is not attached; use `heapsnap attach %d` first",
+			       process->pid, process->pid);
 }
 
-struct hs_error *region_open(pid_t pid, const struct proc_maps *maps, struct region_access *ret)
+struct hs_error *region_open(const struct process *process, const struct proc_maps *maps, struct region_access *ret)
 {
 	const struct proc_map *map = NULL;
 	bool candidates = false;
@@ -248,26 +249,26 @@ struct hs_error *region_open(pid_t pid, const struct proc_maps *maps, struct reg
 
 	for (size_t i = 0; i < maps->count; i++)
 		candidates |= region_may_be(&maps->items[i]) || is_of_earlier_version(&maps->items[i]);
-	*ret = (struct region_access){ .pid = pid, .fd = -1, .memory.fd = -1 };
+	*ret = (struct region_access){ .process = process, .fd = -1, .memory.fd = -1 };
 	if (candidates) {
-		error = target_memory_open(pid, &ret->memory);
+		error = target_memory_open(process, &ret->memory);
 		if (error)
 			return error;
 		map = region_find(maps, &ret->memory);
 	}
 	if (!map) {
 		region_close(ret);
-		return region_none(pid);
+		return region_none(process);
 	}
 	ret->address = map->start;
 	ret->size = map->end - map->start;
-	error = is_of_earlier_version(map) ? NULL : open_through_map_files(pid, map, &ret->fd);
+	error = is_of_earlier_version(map) ? NULL : open_through_map_files(process, map, &ret->fd);
 	if (!error)
 		error = region_read(ret, 0, &ret->header, sizeof(ret->header));
 	if (!error)
 		error = region_check_header(&ret->header, ret->size);
 	if (!error)
-		error = check_addresses(pid, &ret->header, map, maps);
+		error = check_addresses(process, &ret->header, map, maps);
 	if (error)
 		region_close(ret);
 	return error;

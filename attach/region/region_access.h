@@ -8,9 +8,8 @@
 #include "attach/ptrace/threads.h"
 #include "base/error.h"
 #include "base/proc_maps.h"
+#include "base/process.h"
 #include "inject/abi/region.h"
-
-#include <sys/types.h>
 
 // Where code, state pages and region lie. Nothing that Linux places is here (of sanitizers' shadows some is, and then
 // passed over): programs are below or at 0x55..., libraries and stacks at 0x7f....
@@ -19,7 +18,7 @@
 #define HS_LAYOUT_GAP  UINT64_C(0x200000)
 
 struct region_access {
-	pid_t pid;
+	const struct process *process;
 	uint64_t address; // in the target
 	uint64_t size;    // bytes
 	int fd;           // its memory, opened through map_files; -1 = no privilege for that, read through `memory`
@@ -46,10 +45,11 @@ bool region_is_bare(const struct proc_maps *maps, const struct target_memory *me
 // proc_map_files_get_link in fs/proc/base.c.)
 bool region_can_be_opened(void);
 
-struct hs_error *region_open(pid_t pid, const struct proc_maps *maps, struct region_access *ret) HS_MUST_CHECK;
+struct hs_error *region_open(const struct process *process, const struct proc_maps *maps,
+			     struct region_access *ret) HS_MUST_CHECK;
 void region_close(struct region_access *access);
 // HS_ERROR_NOT_FOUND: not attached, and what to do.
-struct hs_error *region_none(pid_t pid) HS_MUST_CHECK;
+struct hs_error *region_none(const struct process *process) HS_MUST_CHECK;
 
 // Whether it is still mapped where it was. `maps`: as they are now.
 bool region_is_there(const struct region_access *access, const struct proc_maps *maps);

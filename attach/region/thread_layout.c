@@ -14,7 +14,7 @@
 
 static bool is_id_of(const struct frozen_process *process, const struct frozen_thread *thread, uint32_t value)
 {
-	return value && (value == (uint32_t)thread->tid || value == thread_id_inside(process->pid, thread->tid));
+	return value && (value == (uint32_t)thread->tid || value == thread_id_inside(process->target, thread->tid));
 }
 
 // The thread id that the libc keeps must be where its symbols say, in some thread.
@@ -108,7 +108,7 @@ static struct hs_error *refuse_shared(const struct frozen_process *process, size
 		HS_ERROR_REFUSED,
 		"threads %d and %d of process %d have the same thread pointer (fs base): what the one allocates could not be told "
 		"from what the other does",
-		process->threads[one].tid, process->threads[other].tid, process->pid);
+		process->threads[one].tid, process->threads[other].tid, process->target->pid);
 }
 
 struct hs_error *thread_layout_check(const struct target_memory *memory, const struct frozen_process *process)
@@ -131,7 +131,7 @@ struct hs_error *thread_layout_check(const struct target_memory *memory, const s
 				HS_ERROR_REFUSED,
 				"thread %d of process %d has no thread pointer of a C library, and without RDFSBASE (Linux 5.9, "
 				"FSGSBASE) the payload would fault in it",
-				process->threads[i].tid, process->pid);
+				process->threads[i].tid, process->target->pid);
 	}
 	thread_pointers_deinit(&pointers);
 	return error;
@@ -148,9 +148,9 @@ void thread_layout_configure(const struct target_info *target, const struct proc
 		const struct frozen_thread *thread = &process->threads[i];
 		uint32_t inside;
 
-		if (thread->tid != process->pid)
+		if (thread->tid != process->target->pid)
 			continue;
-		inside = thread_id_inside(process->pid, thread->tid);
+		inside = thread_id_inside(process->target, thread->tid);
 		if (has_control_block(memory, registers_thread_pointer(&thread->registers), modules->tcb_size))
 			config->main_thread_pointer = registers_thread_pointer(&thread->registers);
 		config->main_tid = inside ? inside : (uint32_t)thread->tid;

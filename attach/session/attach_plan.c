@@ -28,19 +28,19 @@ void attach_plan_deinit(struct attach_plan *plan)
 	target_info_deinit(&plan->target);
 }
 
-static struct hs_error *region_state(pid_t pid, const struct proc_maps *maps, uint32_t *state_ret)
+static struct hs_error *region_state(const struct process *process, const struct proc_maps *maps, uint32_t *state_ret)
 {
 	struct region_access access;
 	struct hs_error *error;
 
 	*state_ret = 0;
-	error = region_open(pid, maps, &access);
+	error = region_open(process, maps, &access);
 	if (error && error->code == HS_ERROR_NOT_FOUND) {
 		hs_error_destroy(error);
 		return NULL;
 	}
 	if (error)
-		return hs_error_prefix(error, "process %d has a heapsnap region already", pid);
+		return hs_error_prefix(error, "process %d has a heapsnap region already", process->pid);
 	*state_ret = access.header.state;
 	region_close(&access);
 	return NULL;
@@ -79,9 +79,9 @@ static struct hs_error *judge_leftovers(struct attach_plan *plan, struct diagnos
 // What an earlier run has left. Attach clears it away (session_clear_unfinished) before it plans.
 static void judge_attached(struct attach_plan *plan, struct diagnostics *diagnostics)
 {
-	pid_t pid = plan->target.pid;
+	const pid_t pid = plan->process->pid;
 	uint32_t state;
-	struct hs_error *error = region_state(pid, &plan->maps, &state);
+	struct hs_error *error = region_state(plan->process, &plan->maps, &state);
 
 	plan->hooks_left = false;
 	if (!error && state == REGION_ATTACHED) {
@@ -149,19 +149,19 @@ static void judge_unseen(const struct attach_plan *plan, struct diagnostics *dia
 }
 
 // Nothing is found in a process that has ended meanwhile: that is the reason then.
-static struct hs_error *unless_gone(pid_t pid, struct hs_error *error)
+static struct hs_error *unless_gone(const struct process *process, struct hs_error *error)
 {
-	if (proc_maps_has_memory(pid))
+	if (proc_maps_has_memory(process))
 		return error;
 	hs_error_destroy(error);
-	return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)pid);
+	return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
 }
 
 // The part of the plan that the target's mappings decide. A reason that the next step needs ends it.
 static void plan_places(struct attach_plan *plan, struct diagnostics *diagnostics)
 {
 	uint64_t region_size = HS_OFFSET_PAGES + (plan->max_memory & ~(uint64_t)(HS_PAGE_SIZE - 1));
-	struct hs_error *error = proc_maps_read(plan->target.pid, &plan->maps);
+	struct hs_error *error = proc_maps_read(plan->process, &plan->maps);
 	uint64_t random = 0;
 
 	if (error) {
@@ -173,7 +173,7 @@ static void plan_places(struct attach_plan *plan, struct diagnostics *diagnostic
 	if (diagnostics_verdict(diagnostics, CATEGORY_attached) == DIAGNOSTIC_REFUSAL || plan->hooks_left ||
 	    plan->target.is_32_bit)
 		return;
-	error = modules_read(plan->target.pid, &plan->maps, &plan->memory, &plan->modules);
+	error = modules_read(plan->process, &plan->maps, &plan->memory, &plan->modules);
 	if (!error)
 		error = search_tables_make(&plan->memory, &plan->modules);
 	if (error) {
@@ -190,7 +190,7 @@ static void plan_places(struct attach_plan *plan, struct diagnostics *diagnostic
 	judge_go(plan, diagnostics);
 	error = hook_plan_make(&plan->modules, &plan->maps, &plan->memory, &plan->additions, &plan->layout.goals,
 			       diagnostics, &plan->hooks);
-	diagnostics_add_error(diagnostics, CATEGORY_allocator, error ? unless_gone(plan->target.pid, error) : NULL);
+	diagnostics_add_error(diagnostics, CATEGORY_allocator, error ? unless_gone(plan->process, error) : NULL);
 	diagnostics_add_error(diagnostics, CATEGORY_memory,
 			      mapping_room_check(plan->mapping_limit, plan->maps.count, plan->hooks.area_count));
 	if (diagnostics_verdict(diagnostics, CATEGORY_allocator) != DIAGNOSTIC_REFUSAL)
@@ -242,18 +242,19 @@ struct hs_error *attach_plan_again(struct attach_plan *plan, struct diagnostics 
 	return standstill_lacked_files() ? standstill_lacked_error() : diagnostics_error(diagnostics);
 }
 
-void attach_plan_make(pid_t pid, const struct attach_options *options, struct attach_plan *plan,
+void attach_plan_make(const struct process *process, const struct attach_options *options, struct attach_plan *plan,
 		      struct diagnostics *diagnostics)
 {
 	struct hs_error *error;
 
-	*plan = (struct attach_plan){ .memory.fd = -1,
+	*plan = (struct attach_plan){ .process = process,
+				      .memory.fd = -1,
 				      .additions = options->additions,
 				      .depth = options->depth ? options->depth : HS_DEPTH_DEFAULT,
 				      .sampling = options->sampling,
 				      .ticks_per_us = sampling_measure_ticks(),
 				      .mapping_limit = mapping_limit() };
-	error = target_read(pid, &plan->target);
+	error = target_read(process, &plan->target);
 	if (error) {
 		diagnostics_add_error(diagnostics, CATEGORY_process, error);
 		return;
@@ -268,7 +269,7 @@ void attach_plan_make(pid_t pid, const struct attach_options *options, struct at
 	judge_copy(plan, diagnostics);
 	if (diagnostics_verdict(diagnostics, CATEGORY_permission) == DIAGNOSTIC_REFUSAL)
 		return;
-	error = target_memory_open(pid, &plan->memory);
+	error = target_memory_open(process, &plan->memory);
 	if (error)
 		diagnostics_add_error(diagnostics, CATEGORY_permission, error);
 	if (error)

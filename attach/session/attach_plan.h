@@ -15,8 +15,10 @@
 #include "attach/session/session.h"
 #include "base/error.h"
 #include "base/proc_maps.h"
+#include "base/process.h"
 
 struct attach_plan {
+	const struct process *process; // borrowed
 	struct target_info target;
 	struct target_memory memory;
 	struct code_names names; // of our memory files there
@@ -38,7 +40,7 @@ struct attach_plan {
 
 // Adds to *diagnostics each reason on which an attach would be refused. Without any, the plan is whole; with some, it
 // holds what could be learned all the same (the rest is zero). Either way attach_plan_deinit is owed.
-void attach_plan_make(pid_t pid, const struct attach_options *options, struct attach_plan *plan,
+void attach_plan_make(const struct process *process, const struct attach_options *options, struct attach_plan *plan,
 		      struct diagnostics *diagnostics);
 
 // The part of the plan that the target's mappings decide, once more under a freeze, for a target that loads and unloads

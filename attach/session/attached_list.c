@@ -8,7 +8,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/proc_file.h"
 #include "inject/abi/payload_header.h"
 
 #include <dirent.h>
@@ -16,16 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void read_name(pid_t pid, struct attached_process *process)
+static void read_name(const struct process *process, struct attached_process *ret)
 {
 	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error = hs_read_proc_file(pid, "comm", &text, NULL);
+	struct hs_error *error = process_read_file(process, "comm", &text, NULL);
 
 	if (error) {
 		hs_error_destroy(error);
 		return;
 	}
-	snprintf(process->name, sizeof(process->name), "%.*s", (int)strcspn(text, "\n"), text);
+	snprintf(ret->name, sizeof(ret->name), "%.*s", (int)strcspn(text, "\n"), text);
 }
 
 static void describe(const struct region_access *access, struct attached_process *process)
@@ -67,10 +66,10 @@ static void describe(const struct region_access *access, struct attached_process
 }
 
 // What is ours where there is no region. What cannot be read is none.
-static void describe_rest(const struct proc_maps *maps, struct attached_process *process)
+static void describe_rest(const struct process *process, const struct proc_maps *maps, struct attached_process *ret)
 {
 	struct target_memory memory;
-	struct hs_error *error = target_memory_open(process->pid, &memory);
+	struct hs_error *error = target_memory_open(process, &memory);
 
 	if (!error) {
 		struct code_names names;
@@ -78,10 +77,10 @@ static void describe_rest(const struct proc_maps *maps, struct attached_process 
 
 		code_names_read(&memory, &names);
 		error = inherited_read(maps, &memory, &names, &inherited);
-		process->has_leftovers = leftovers_exist(&names, &memory);
+		ret->has_leftovers = leftovers_exist(&names, &memory);
 		if (!error) {
-			process->has_idle_hooks = inherited_is_hooked(&inherited, &memory);
-			process->has_leftovers |= inherited.code_count > 0 && !process->has_idle_hooks;
+			ret->has_idle_hooks = inherited_is_hooked(&inherited, &memory);
+			ret->has_leftovers |= inherited.code_count > 0 && !ret->has_idle_hooks;
 			inherited_deinit(&inherited);
 		}
 		target_memory_close(&memory);
@@ -90,10 +89,10 @@ static void describe_rest(const struct proc_maps *maps, struct attached_process 
 }
 
 // Whether nobody has left the process as it is by being killed. What cannot be read is not sure.
-static bool is_surely_attached(pid_t pid, const struct proc_maps *maps)
+static bool is_surely_attached(const struct process *process, const struct proc_maps *maps)
 {
 	struct region_access access;
-	struct hs_error *error = region_open(pid, maps, &access);
+	struct hs_error *error = region_open(process, maps, &access);
 	bool attached = !error && access.header.state == REGION_ATTACHED;
 
 	if (!error)
@@ -102,22 +101,23 @@ static bool is_surely_attached(pid_t pid, const struct proc_maps *maps)
 	return attached;
 }
 
-static struct hs_error *examine_maps(pid_t pid, const struct proc_maps *maps, struct attached_process *ret)
+static struct hs_error *examine_maps(const struct process *process, const struct proc_maps *maps,
+				     struct attached_process *ret)
 {
 	struct region_access access;
 	struct hs_error *error;
 
-	error = region_open(pid, maps, &access);
+	error = region_open(process, maps, &access);
 	if (error && error->code == HS_ERROR_NOT_FOUND) {
 		bool has_some;
 
-		describe_rest(maps, ret);
+		describe_rest(process, maps, ret);
 		ret->has_leftovers |= ret->late.is_certain;
 		has_some = ret->has_leftovers || ret->has_idle_hooks;
 		if (!has_some && !ret->late.tid)
 			return error;
 		hs_error_destroy(error);
-		return has_some ? NULL : late_call_unknown(pid, ret->late.tid);
+		return has_some ? NULL : late_call_unknown(process, ret->late.tid);
 	}
 	if (error) {
 		snprintf(ret->reason, sizeof(ret->reason), "%s", error->message);
@@ -129,27 +129,28 @@ static struct hs_error *examine_maps(pid_t pid, const struct proc_maps *maps, st
 	return NULL;
 }
 
-struct hs_error *attached_examine(pid_t pid, struct attached_process *ret)
+struct hs_error *attached_examine(const struct process *process, struct attached_process *ret)
 {
 	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(pid, &maps);
+	struct hs_error *error = proc_maps_read(process, &maps);
 
-	*ret = (struct attached_process){ .pid = pid };
+	*ret = (struct attached_process){ .pid = process->pid };
 	if (error && error->error_number == ENOENT) {
 		hs_error_destroy(error);
-		return hs_error_create(HS_ERROR_NOT_FOUND, "there is no process %d: look up the id again", pid);
+		return hs_error_create(HS_ERROR_NOT_FOUND, "there is no process %d: look up the id again",
+				       process->pid);
 	}
 	if (error)
 		return error;
-	read_name(pid, ret);
-	if (!is_surely_attached(pid, &maps)) {
+	read_name(process, ret);
+	if (!is_surely_attached(process, &maps)) {
 		proc_maps_deinit(&maps);
-		late_threads_wait(pid, &ret->late);
-		error = proc_maps_read(pid, &maps);
+		late_threads_wait(process, &ret->late);
+		error = proc_maps_read(process, &maps);
 		if (error)
 			return error;
 	}
-	error = examine_maps(pid, &maps, ret);
+	error = examine_maps(process, &maps, ret);
 	proc_maps_deinit(&maps);
 	return error;
 }
@@ -166,14 +167,21 @@ struct hs_error *attached_list(struct attached_process **list_ret, size_t *count
 	for (struct dirent *entry; (entry = readdir(directory));) {
 		char *end;
 		long pid = strtol(entry->d_name, &end, 10);
-		struct attached_process process;
+		HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
+		struct attached_process found = { 0 };
 		struct hs_error *error;
 
 		if (*end || pid <= 0)
 			continue;
-		error = attached_examine((pid_t)pid, &process);
+		error = process_glance((pid_t)pid, &process);
+		if (error && error->code == HS_ERROR_REFUSED) { // it has ended, or may not even be seen
+			hs_error_destroy(error);
+			continue;
+		}
+		if (!error)
+			error = attached_examine(&process, &found);
 		if (error) {
-			if (error->code == HS_ERROR_NOT_FOUND && process.late.tid)
+			if (error->code == HS_ERROR_NOT_FOUND && found.late.tid)
 				hs_warn("%s", error->message);
 			*hidden_ret += error->code != HS_ERROR_NOT_FOUND && error->code != HS_ERROR_GONE &&
 				       error->error_number != ENOENT && error->error_number != ESRCH;
@@ -185,7 +193,7 @@ struct hs_error *attached_list(struct attached_process **list_ret, size_t *count
 			closedir(directory);
 			return &hs_error_no_memory;
 		}
-		list[count++] = process;
+		list[count++] = found;
 	}
 	closedir(directory);
 	*list_ret = list;

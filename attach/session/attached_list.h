@@ -7,6 +7,7 @@
 #include "attach/region/sampling_settings.h"
 #include "attach/region/thread_costs.h"
 #include "base/error.h"
+#include "base/process.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,7 +41,7 @@ struct attached_process {
 
 // Fills *ret, which owns nothing, for one process. HS_ERROR_NOT_FOUND: not attached, and nothing of ours in it; but
 // something may come yet if ret->late.tid is set.
-struct hs_error *attached_examine(pid_t pid, struct attached_process *ret) HS_MUST_CHECK;
+struct hs_error *attached_examine(const struct process *process, struct attached_process *ret) HS_MUST_CHECK;
 
 // Every attached process whose maps may be read. *list_ret is owned by the caller (free). *hidden_ret: how many
 // processes there are whose maps could not be read, mostly because they are another user's: no error. HS_ERROR_SYSTEM:

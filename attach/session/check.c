@@ -152,9 +152,9 @@ static struct hs_error *describe_plan(const struct attach_plan *plan, struct che
 	return error;
 }
 
-static void describe_attached(struct check_report *report)
+static void describe_attached(const struct process *process, struct check_report *report)
 {
-	struct hs_error *error = attached_examine(report->pid, &report->attached);
+	struct hs_error *error = attached_examine(process, &report->attached);
 
 	report->is_attached = !error;
 	hs_error_destroy(error);
@@ -162,41 +162,42 @@ static void describe_attached(struct check_report *report)
 
 // Attach asks for this before the freeze and under it (attach/process/memory_sharers.h). A vfork child that is about to
 // become another program is given the time to do so.
-static void judge_sharers(pid_t pid, struct diagnostics *diagnostics)
+static void judge_sharers(const struct process *process, struct diagnostics *diagnostics)
 {
-	struct hs_error *error = memory_sharers_wait(pid, SHARERS_WAIT_MS);
+	struct hs_error *error = memory_sharers_wait(process, SHARERS_WAIT_MS);
 
 	if (!error)
-		error = descriptor_sharers_wait(pid, SHARERS_WAIT_MS);
+		error = descriptor_sharers_wait(process, SHARERS_WAIT_MS);
 	diagnostics_add_error(diagnostics, CATEGORY_memory_sharers, error);
 }
 
-static void judge_work(pid_t pid, struct diagnostics *diagnostics)
+static void judge_work(const struct process *process, struct diagnostics *diagnostics)
 {
 	char text[128];
 
-	if (work_lock_is_taken(pid, text, sizeof(text)))
+	if (work_lock_is_taken(process, text, sizeof(text)))
 		diagnostics_add(diagnostics, CATEGORY_work, DIAGNOSTIC_REFUSAL, "try again when it has finished", "%s",
 				text);
 }
 
-struct hs_error *check_process(pid_t pid, const struct attach_options *options, struct check_report *ret)
+struct hs_error *check_process(const struct process *process, const struct attach_options *options,
+			       struct check_report *ret)
 {
 	struct attach_plan plan;
 	struct hs_error *error = NULL;
 
-	*ret = (struct check_report){ .pid = pid };
-	judge_work(pid, &ret->diagnostics);
-	attach_plan_make(pid, options, &plan, &ret->diagnostics);
+	*ret = (struct check_report){ .pid = process->pid };
+	judge_work(process, &ret->diagnostics);
+	attach_plan_make(process, options, &plan, &ret->diagnostics);
 	ret->has_memory =
 		plan.target.name && diagnostics_verdict(&ret->diagnostics, CATEGORY_process) != DIAGNOSTIC_REFUSAL;
 	if (ret->has_memory) {
 		if (diagnostics_verdict(&ret->diagnostics, CATEGORY_permission) != DIAGNOSTIC_REFUSAL)
-			judge_sharers(pid, &ret->diagnostics);
-		namespaces_read(pid, ret->namespaces);
-		ret->pid_inside = thread_id_inside(pid, pid);
+			judge_sharers(process, &ret->diagnostics);
+		namespaces_read(process, ret->namespaces);
+		ret->pid_inside = thread_id_inside(process, process->pid);
 		if (diagnostics_verdict(&ret->diagnostics, CATEGORY_attached) == DIAGNOSTIC_REFUSAL)
-			describe_attached(ret);
+			describe_attached(process, ret);
 		error = describe_plan(&plan, ret);
 	}
 	ret->target = plan.target;

@@ -9,6 +9,7 @@
 #include "attach/process/target.h"
 #include "attach/session/attached_list.h"
 #include "attach/session/session.h"
+#include "base/process.h"
 
 struct check_allocator {
 	const char *module; // its path; in check_report.texts
@@ -56,7 +57,8 @@ struct check_report {
 
 // An error only when memory runs out: everything else is a diagnostic. *ret is owned by the caller, its texts too
 // (check_report_deinit).
-struct hs_error *check_process(pid_t pid, const struct attach_options *options, struct check_report *ret) HS_MUST_CHECK;
+struct hs_error *check_process(const struct process *process, const struct attach_options *options,
+			       struct check_report *ret) HS_MUST_CHECK;
 void check_report_deinit(struct check_report *report);
 
 #endif

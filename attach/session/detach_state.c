@@ -33,11 +33,11 @@ static void init_names(const struct detach_known *known, struct detach_state *st
 		code_names_read(&state->region.memory, &state->names);
 }
 
-static struct hs_error *init_from_region(pid_t pid, const struct proc_maps *maps, const struct detach_known *known,
-					 struct detach_state *state)
+static struct hs_error *init_from_region(const struct process *process, const struct proc_maps *maps,
+					 const struct detach_known *known, struct detach_state *state)
 {
 	const struct region_header *header = &state->region.header;
-	struct hs_error *error = region_open(pid, maps, &state->region);
+	struct hs_error *error = region_open(process, maps, &state->region);
 
 	if (error)
 		return error;
@@ -59,16 +59,16 @@ static struct hs_error *init_from_region(pid_t pid, const struct proc_maps *maps
 
 // The image's own state pages are zero in a forked child, and in a process in which no hook was written: nothing is to
 // be switched off.
-static struct hs_error *init_from_code(pid_t pid, const struct proc_maps *maps, const struct detach_known *known,
-				       struct detach_state *state)
+static struct hs_error *init_from_code(const struct process *process, const struct proc_maps *maps,
+				       const struct detach_known *known, struct detach_state *state)
 {
 	struct inherited inherited;
-	struct hs_error *error = target_memory_open(pid, &state->region.memory);
+	struct hs_error *error = target_memory_open(process, &state->region.memory);
 
 	if (error)
 		return error;
 	state->region.memory.files = known ? known->files : NULL;
-	state->region.pid = pid;
+	state->region.process = process;
 	init_names(known, state);
 	error = inherited_read(maps, &state->region.memory, &state->names, &inherited);
 	if (error) {
@@ -102,28 +102,28 @@ static struct hs_error *init_descriptors(struct detach_state *state, struct deta
 }
 
 // `known`: NULL = the target does not stand still.
-static struct hs_error *state_init(pid_t pid, struct late_call late, struct detach_known *known,
+static struct hs_error *state_init(const struct process *process, struct late_call late, struct detach_known *known,
 				   struct detach_state *state, bool *found_ret)
 {
 	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(pid, &maps);
+	struct hs_error *error = proc_maps_read(process, &maps);
 	bool some;
 
-	*state = (struct detach_state){ .pid = pid, .late = late, .region.fd = -1, .region.memory.fd = -1 };
+	*state = (struct detach_state){ .process = process, .late = late, .region.fd = -1, .region.memory.fd = -1 };
 	*found_ret = false;
 	if (error)
 		return error;
-	error = init_from_region(pid, &maps, known, state);
+	error = init_from_region(process, &maps, known, state);
 	if (error && error->code == HS_ERROR_NOT_FOUND) {
 		hs_error_destroy(error);
-		error = init_from_code(pid, &maps, known, state);
+		error = init_from_code(process, &maps, known, state);
 	}
 	proc_maps_deinit(&maps);
 	if (error)
 		return error;
 	error = init_descriptors(state, known);
 	some = !error && (state->has_region || state->code_count > 0 || state->left.count > 0 ||
-			  entry_patch_is_left(pid, &state->region.memory));
+			  entry_patch_is_left(process, &state->region.memory));
 	*found_ret = some || (!error && late.tid);
 	state->only_late = *found_ret && !some && !late.is_certain;
 	if (!*found_ret)
@@ -131,17 +131,17 @@ static struct hs_error *state_init(pid_t pid, struct late_call late, struct deta
 	return error;
 }
 
-struct hs_error *detach_state_read(pid_t pid, struct detach_state *state, bool *found_ret)
+struct hs_error *detach_state_read(const struct process *process, struct detach_state *state, bool *found_ret)
 {
 	struct late_call late;
 	struct proc_maps maps;
 	struct hs_error *error;
 
-	late_threads_wait(pid, &late);
-	error = state_init(pid, late, NULL, state, found_ret);
+	late_threads_wait(process, &late);
+	error = state_init(process, late, NULL, state, found_ret);
 	if (error || !*found_ret)
 		return error;
-	error = proc_maps_read(pid, &maps);
+	error = proc_maps_read(process, &maps);
 	if (error) {
 		detach_state_deinit(state);
 		return error;
@@ -153,8 +153,8 @@ struct hs_error *detach_state_read(pid_t pid, struct detach_state *state, bool *
 	return NULL;
 }
 
-struct hs_error *detach_state_read_again(pid_t pid, struct detach_known *known, struct detach_state *state,
-					 bool *found_ret)
+struct hs_error *detach_state_read_again(const struct process *process, struct detach_known *known,
+					 struct detach_state *state, bool *found_ret)
 {
-	return state_init(pid, known->late, known, state, found_ret);
+	return state_init(process, known->late, known, state, found_ret);
 }

@@ -12,13 +12,13 @@
 #include "attach/session/inherited.h"
 #include "attach/session/leftovers.h"
 #include "base/error.h"
+#include "base/process.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct detach_state {
-	pid_t pid;
+	const struct process *process;
 	bool has_region; // false: only code of ours, or its descriptors; then `region` is but the access to the memory
 	struct region_access region;
 	struct hook_record *hooks;
@@ -41,7 +41,8 @@ struct detach_state {
 
 // With what of files is needed while the target stands still. Errors are those of reading the target. *found_ret: there
 // is something to take out, or may come, and *state is to be deinitialized.
-struct hs_error *detach_state_read(pid_t pid, struct detach_state *state, bool *found_ret) HS_MUST_CHECK;
+struct hs_error *detach_state_read(const struct process *process, struct detach_state *state,
+				   bool *found_ret) HS_MUST_CHECK;
 void detach_state_deinit(struct detach_state *state);
 
 // What is known of the target from before it stood still.
@@ -54,8 +55,8 @@ struct detach_known {
 
 // The same while it stands still: with files and names as they were, and of the descriptors, which it takes, those that
 // are there still. What has come late is found by leftovers_clear_elsewhere.
-struct hs_error *detach_state_read_again(pid_t pid, struct detach_known *known, struct detach_state *state,
-					 bool *found_ret) HS_MUST_CHECK;
+struct hs_error *detach_state_read_again(const struct process *process, struct detach_known *known,
+					 struct detach_state *state, bool *found_ret) HS_MUST_CHECK;
 
 // Whether image and state pages are where the region's header says.
 bool detach_state_has_code(const struct detach_state *state, const struct proc_maps *maps);

@@ -19,10 +19,10 @@ static void add_check(struct detach_report *report, const char *text, bool holds
 	report->check_count++;
 }
 
-static bool text_is_back(pid_t pid, const struct hook_record *hooks, size_t count)
+static bool text_is_back(const struct process *process, const struct hook_record *hooks, size_t count)
 {
 	struct target_memory memory;
-	struct hs_error *error = target_memory_open(pid, &memory);
+	struct hs_error *error = target_memory_open(process, &memory);
 	bool back = true;
 
 	if (error) {
@@ -53,11 +53,11 @@ static bool text_is_back(pid_t pid, const struct hook_record *hooks, size_t coun
 	return back;
 }
 
-static bool maps_are_clean(pid_t pid, const struct code_names *names)
+static bool maps_are_clean(const struct process *process, const struct code_names *names)
 {
 	struct target_memory memory;
 	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(pid, &maps);
+	struct hs_error *error = proc_maps_read(process, &maps);
 	bool clean = !error;
 
 	if (error) {
@@ -66,7 +66,7 @@ static bool maps_are_clean(pid_t pid, const struct code_names *names)
 	}
 	for (size_t i = 0; i < maps.count; i++)
 		clean &= !memory_file_is_mapped(names, &maps.items[i]);
-	error = clean ? target_memory_open(pid, &memory) : NULL;
+	error = clean ? target_memory_open(process, &memory) : NULL;
 	if (clean && !error) {
 		clean = !region_find(&maps, &memory);
 		target_memory_close(&memory);
@@ -77,30 +77,30 @@ static bool maps_are_clean(pid_t pid, const struct code_names *names)
 	return clean;
 }
 
-static void verify_clean(pid_t pid, const struct code_names *names, struct detach_report *report)
+static void verify_clean(const struct process *process, const struct code_names *names, struct detach_report *report)
 {
-	add_check(report, "no mapping of heapsnap left", maps_are_clean(pid, names));
+	add_check(report, "no mapping of heapsnap left", maps_are_clean(process, names));
 	add_check(report, "no descriptor of heapsnap left", !leftover_descriptors_exist(names));
-	add_check(report, "not traced", threads_are_untraced(pid));
+	add_check(report, "not traced", threads_are_untraced(process));
 }
 
 void detach_verify(const struct detach_before *before, const struct code_names *names, const struct hook_record *hooks,
 		   size_t count, struct detach_report *report)
 {
 	uint32_t threads;
-	uint64_t masks = thread_masks_digest(before->pid, &threads);
+	uint64_t masks = thread_masks_digest(before->process, &threads);
 
-	add_check(report, "code bytes restored", text_is_back(before->pid, hooks, count));
-	verify_clean(before->pid, names, report);
+	add_check(report, "code bytes restored", text_is_back(before->process, hooks, count));
+	verify_clean(before->process, names, report);
 	// A target that makes or ends threads, or changes masks, by itself cannot be compared: that is no diagnostic.
 	if (threads == before->threads && masks == before->masks)
 		add_check(report, "threads and signal masks as before", true);
 }
 
-struct detach_before detach_look_before(pid_t pid)
+struct detach_before detach_look_before(const struct process *process)
 {
-	struct detach_before before = { .pid = pid };
+	struct detach_before before = { .process = process };
 
-	before.masks = thread_masks_digest(pid, &before.threads);
+	before.masks = thread_masks_digest(process, &before.threads);
 	return before;
 }

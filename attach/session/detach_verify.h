@@ -5,17 +5,18 @@
 
 #include "attach/process/code_names.h"
 #include "attach/session/session.h"
+#include "base/process.h"
 #include "inject/abi/records.h"
 
 // What is to be as before.
 struct detach_before {
-	pid_t pid;
+	const struct process *process;
 	uint32_t threads;
 	uint64_t masks; // digest of all signal masks
 };
 
 // Owns nothing. To be called before the first freeze of the detach.
-struct detach_before detach_look_before(pid_t pid);
+struct detach_before detach_look_before(const struct process *process);
 
 // Adds one check to the report for each promise: code bytes, mappings, descriptors, tracer, threads and masks.
 // `names`: as they were read while the region was there.

@@ -11,6 +11,7 @@
 #include "inject/abi/limits.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -35,12 +36,12 @@ static struct hs_error *list_table(const struct code_names *names, pid_t tid, bo
 				   struct leftover_descriptors *list)
 {
 	struct hs_error *error = NULL;
-	DIR *directory;
-	char path[64];
+	const int fd = process_openat_task(names->process, tid, "fd", O_RDONLY | O_DIRECTORY);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
 	size_t looks = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd", (int)names->pid, (int)tid);
-	directory = opendir(path);
+	if (fd >= 0 && !directory)
+		close(fd);
 	for (struct dirent *entry; directory && !error && !(one && list->count > 0) && (entry = readdir(directory));) {
 		int64_t number = strtol(entry->d_name, NULL, 10);
 
@@ -62,7 +63,7 @@ static struct hs_error *list_all(const struct code_names *names, bool one, struc
 	struct hs_error *error = NULL;
 
 	*ret = (struct leftover_descriptors){ 0 };
-	descriptor_tables_list(names->pid, &tables);
+	descriptor_tables_list(names->process, &tables);
 	for (size_t i = 0; i < tables.count && !error && !(one && ret->count > 0); i++)
 		error = list_table(names, tables.tids[i], one, ret);
 	descriptor_tables_deinit(&tables);
@@ -105,7 +106,7 @@ bool leftover_descriptors_exist(const struct code_names *names)
 
 bool leftovers_exist(const struct code_names *names, const struct target_memory *memory)
 {
-	return leftover_descriptors_exist(names) || entry_patch_is_left(names->pid, memory);
+	return leftover_descriptors_exist(names) || entry_patch_is_left(names->process, memory);
 }
 
 // A caller that has to write its own code there takes the old one away with it; then the private copy of the page
@@ -118,11 +119,11 @@ static struct hs_error *clear_entry_point(struct remote_caller *caller)
 
 	if (caller->entry.address != 0)
 		return NULL;
-	if (entry_patch_is_left(caller->process->pid, caller->memory)) {
+	if (entry_patch_is_left(caller->process->target, caller->memory)) {
 		hs_verbose("putting back the bytes of the entry point that an unfinished attach has left changed");
 		error = entry_patch_remove_left(caller->process, caller->memory, caller->carrier->tid, &arguments[0]);
 	} else {
-		arguments[0] = entry_patch_left_copy(caller->process->pid, caller->memory);
+		arguments[0] = entry_patch_left_copy(caller->process->target, caller->memory);
 	}
 	if (error || arguments[0] == 0)
 		return error;
@@ -150,7 +151,7 @@ static struct hs_error *close_own(struct remote_caller *caller, const struct cod
 		if (!memory_file_is_left(names, tid, list->items[i].number))
 			continue;
 		if (!asked)
-			errors = descriptor_sharers_check(caller->process->pid, tid, &none);
+			errors = descriptor_sharers_check(caller->process->target, tid, &none);
 		asked = true;
 		if (errors)
 			break;
@@ -216,10 +217,10 @@ static struct hs_error *clear_in_one_stop(const struct target_memory *memory, co
 	struct pid_set strangers;
 	struct hs_error *error;
 
-	memory_strangers_list(names->pid, &strangers);
-	error = threads_freeze(names->pid, HS_FREEZE_TIMEOUT_MS, &process);
+	memory_strangers_list(names->process, &strangers);
+	error = threads_freeze(names->process, HS_FREEZE_TIMEOUT_MS, &process);
 	if (!error) {
-		error = memory_sharers_check(process.pid, process.threads[0].tid, &strangers);
+		error = memory_sharers_check(process.target, process.threads[0].tid, &strangers);
 		if (!error)
 			error = clear_tables(&process, memory, names, list, next);
 		error = hs_error_join(error, threads_thaw(&process));

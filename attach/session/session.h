@@ -12,11 +12,11 @@
 #include "attach/hook/hook_addition.h"
 #include "attach/region/sampling_settings.h"
 #include "base/error.h"
+#include "base/process.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct attach_options {
 	uint32_t depth;      // frames kept of a stack; 0 = default
@@ -36,7 +36,7 @@ struct attach_report {
 };
 
 // On failure the target is as it was (HS_ERROR_GONE: it died). *ret is for a success.
-struct hs_error *session_attach(pid_t pid, const struct attach_options *options,
+struct hs_error *session_attach(const struct process *process, const struct attach_options *options,
 				struct attach_report *ret) HS_MUST_CHECK;
 
 struct set_options {
@@ -60,7 +60,8 @@ struct set_report {
 // Changes the settings of an attached process. HS_ERROR_NOT_FOUND: it is not attached. On failure nothing is changed,
 // or, where it failed half-way, what is in force is a mixture of the old settings and the new ones that is right for
 // every record; another change puts it in order.
-struct hs_error *session_set(pid_t pid, const struct set_options *options, struct set_report *ret) HS_MUST_CHECK;
+struct hs_error *session_set(const struct process *process, const struct set_options *options,
+			     struct set_report *ret) HS_MUST_CHECK;
 
 #define DETACH_CHECKS_MAX 8
 
@@ -92,10 +93,12 @@ struct detach_report {
 // Finishes or undoes what a killed run has left (an unfinished attach or detach, or less than a region:
 // attach/session/leftovers.h), and takes out what a forked child has of its parent's (attach/session/inherited.h).
 // *stopped_ns_ret: for how long threads were stopped, in all. HS_ERROR_REFUSED when it cannot be cleared away now.
-struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, uint64_t *stopped_ns_ret) HS_MUST_CHECK;
+struct hs_error *session_clear_unfinished(const struct process *process, unsigned wait_ms,
+					  uint64_t *stopped_ns_ret) HS_MUST_CHECK;
 
 // wait_ms bounds the wait for threads inside the payload; that it was too short is no error (ret->finished). Without a
 // region, leftovers are cleared: that is a detach too. HS_ERROR_NOT_FOUND: there is nothing of heapsnap in the process.
-struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_report *ret) HS_MUST_CHECK;
+struct hs_error *session_detach(const struct process *process, unsigned wait_ms,
+				struct detach_report *ret) HS_MUST_CHECK;
 
 #endif

@@ -25,6 +25,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/process.h"
 
 #include <inttypes.h>
 #include <link.h>
@@ -112,7 +113,7 @@ static struct hs_error *hook_up(struct attach_plan *plan, struct frozen_process 
 	struct hs_error *error = note_busy_loader(plan, loaded);
 
 	if (!error)
-		error = hook_note_clean_pages(process->pid, records, plan->hooks.count);
+		error = hook_note_clean_pages(process->target, records, plan->hooks.count);
 	if (!error)
 		error = hook_move_threads(&plan->hooks, process);
 	for (size_t i = 0; i < plan->hooks.count && !error; i++)
@@ -223,19 +224,19 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics
 	size_t threads;
 
 	*retry_ret = false;
-	error = memory_sharers_wait(plan->target.pid, HS_SHARERS_WAIT_MS);
+	error = memory_sharers_wait(plan->process, HS_SHARERS_WAIT_MS);
 	if (!error)
-		error = descriptor_sharers_wait(plan->target.pid, HS_SHARERS_WAIT_MS);
+		error = descriptor_sharers_wait(plan->process, HS_SHARERS_WAIT_MS);
 	if (error)
 		return error;
-	memory_strangers_list(plan->target.pid, &strangers);
-	error = threads_freeze(plan->target.pid, HS_FREEZE_TIMEOUT_MS, &process);
+	memory_strangers_list(plan->process, &strangers);
+	error = threads_freeze(plan->process, HS_FREEZE_TIMEOUT_MS, &process);
 	if (error) {
 		pid_set_deinit(&strangers);
 		return error;
 	}
 	threads = process.count;
-	error = memory_sharers_check(process.pid, process.threads[0].tid, &strangers);
+	error = memory_sharers_check(process.target, process.threads[0].tid, &strangers);
 	*retry_ret = error && error->code == HS_ERROR_REFUSED; // it appeared after the wait; the next try waits for it
 	if (!error)
 		error = thread_layout_check(&plan->memory, &process);
@@ -265,7 +266,7 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics
 		if (!error) {
 			*retry_ret = caller.carrier->avoid_as_carrier;
 			if (!*retry_ret) {
-				error = descriptor_sharers_check(process.pid, caller.carrier->tid, &strangers);
+				error = descriptor_sharers_check(process.target, caller.carrier->tid, &strangers);
 				*retry_ret = error && error->code == HS_ERROR_REFUSED; // the next try waits for it
 			}
 			if (!*retry_ret && !error)
@@ -306,13 +307,13 @@ static void warn_of_unseen(const struct diagnostics *diagnostics)
 }
 
 // The reasons that `check` shows, before anything is touched; the first refusal ends it.
-static struct hs_error *make_plan(pid_t pid, const struct attach_options *options, struct attach_plan *plan,
-				  struct diagnostics *diagnostics)
+static struct hs_error *make_plan(const struct process *process, const struct attach_options *options,
+				  struct attach_plan *plan, struct diagnostics *diagnostics)
 {
 	struct hs_error *error;
 
 	*diagnostics = (struct diagnostics){ 0 };
-	attach_plan_make(pid, options, plan, diagnostics);
+	attach_plan_make(process, options, plan, diagnostics);
 	error = diagnostics_error(diagnostics);
 	for (size_t i = 0; i < diagnostics->count; i++)
 		if (diagnostics->items[i].verdict == DIAGNOSTIC_WARNING && (error || !is_loud(&diagnostics->items[i])))
@@ -322,10 +323,11 @@ static struct hs_error *make_plan(pid_t pid, const struct attach_options *option
 	return error;
 }
 
-static struct hs_error *examine_and_clear(pid_t pid, const struct work_lock *lock, uint64_t *stopped_ns_ret)
+static struct hs_error *examine_and_clear(const struct process *process, const struct work_lock *lock,
+					  uint64_t *stopped_ns_ret)
 {
 	struct target_info target;
-	struct hs_error *error = target_examine(pid, &target);
+	struct hs_error *error = target_examine(process, &target);
 
 	if (error)
 		return error;
@@ -334,10 +336,11 @@ static struct hs_error *examine_and_clear(pid_t pid, const struct work_lock *loc
 		error = tool_guard_begin();
 	work_lock_follow(lock);
 	target_info_deinit(&target);
-	return error ? error : session_clear_unfinished(pid, CLEAR_TIMEOUT_MS, stopped_ns_ret);
+	return error ? error : session_clear_unfinished(process, CLEAR_TIMEOUT_MS, stopped_ns_ret);
 }
 
-static struct hs_error *attach_in_tries(pid_t pid, const struct attach_options *options, struct attach_report *ret)
+static struct hs_error *attach_in_tries(const struct process *process, const struct attach_options *options,
+					struct attach_report *ret)
 {
 	useconds_t wait_us = FIRST_WAIT_US;
 	struct diagnostics diagnostics;
@@ -349,7 +352,7 @@ static struct hs_error *attach_in_tries(pid_t pid, const struct attach_options *
 
 		error = fault_point("plan");
 		if (!error)
-			error = make_plan(pid, options, &plan, &diagnostics);
+			error = make_plan(process, options, &plan, &diagnostics);
 		if (error)
 			return error;
 		error = attach_once(&plan, &diagnostics, ret, &retry);
@@ -373,34 +376,35 @@ static struct hs_error *attach_in_tries(pid_t pid, const struct attach_options *
 		HS_ERROR_REFUSED,
 		"the only usable thread of process %d is always at instructions of its allocator that are to be patched; "
 		"try again",
-		pid);
+		process->pid);
 }
 
-static struct hs_error *attach_locked(pid_t pid, const struct attach_options *options, const struct work_lock *lock,
-				      struct attach_report *ret)
+static struct hs_error *attach_locked(const struct process *process, const struct attach_options *options,
+				      const struct work_lock *lock, struct attach_report *ret)
 {
 	struct hs_error *error;
 
 	*ret = (struct attach_report){ 0 };
-	error = examine_and_clear(pid, lock, &ret->stopped_ns);
+	error = examine_and_clear(process, lock, &ret->stopped_ns);
 	if (error)
 		return error;
 	file_cache_begin();
-	error = attach_in_tries(pid, options, ret);
+	error = attach_in_tries(process, options, ret);
 	file_cache_end();
 	standstill_done();
 	return error;
 }
 
-struct hs_error *session_attach(pid_t pid, const struct attach_options *options, struct attach_report *ret)
+struct hs_error *session_attach(const struct process *process, const struct attach_options *options,
+				struct attach_report *ret)
 {
 	struct work_lock lock;
-	struct hs_error *error = work_lock_take(pid, WORK_attach, &lock);
+	struct hs_error *error = work_lock_take(process, WORK_attach, &lock);
 
 	if (error)
 		return error;
 	standstill_add_up();
-	error = fault_explain(attach_locked(pid, options, &lock, ret), pid);
+	error = fault_explain(attach_locked(process, options, &lock, ret), process);
 	work_lock_release(&lock);
 	return error;
 }

@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/process.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -35,9 +36,9 @@
 
 enum { FIRST_WAIT_US = 500, LONGEST_WAIT_US = 1000000, LOOK_FOR_MS = 60000 };
 
-static struct hs_error *nothing_any_more(pid_t pid)
+static struct hs_error *nothing_any_more(const struct process *process)
 {
-	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d has nothing of heapsnap any more", (int)pid);
+	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d has nothing of heapsnap any more", (int)process->pid);
 }
 
 static struct hs_error *look_at_code_again(struct detach_state *state)
@@ -46,21 +47,23 @@ static struct hs_error *look_at_code_again(struct detach_state *state)
 	struct detach_known known = {
 		.files = &files, .names = state->names, .left = state->left, .late = state->late
 	};
-	pid_t pid = state->pid;
+	const struct process *process = state->process;
 	bool found;
 	struct hs_error *error;
 
 	state->files = (struct file_pages){ 0 };
 	state->left = (struct leftover_descriptors){ 0 };
 	detach_state_deinit(state);
-	error = detach_state_read_again(pid, &known, state, &found);
+	error = detach_state_read_again(process, &known, state, &found);
 	leftover_descriptors_deinit(&known.left);
 	state->files = files;
 	state->region.memory.files = &state->files;
 	if (!error && !found)
-		error = nothing_any_more(pid);
+		error = nothing_any_more(process);
 	if (error)
-		*state = (struct detach_state){ .pid = pid, .files = files, .region.fd = -1, .region.memory.fd = -1 };
+		*state = (struct detach_state){
+			.process = process, .files = files, .region.fd = -1, .region.memory.fd = -1
+		};
 	return error;
 }
 
@@ -79,7 +82,7 @@ static struct hs_error *look_again(struct detach_state *state, struct frozen_pro
 		return error;
 	state->has_region = region_is_there(&state->region, maps);
 	state->code_is_there = detach_state_has_code(state, maps);
-	return state->has_region ? NULL : nothing_any_more(state->pid);
+	return state->has_region ? NULL : nothing_any_more(state->process);
 }
 
 static struct hs_error *save_hook(const struct hook_record *hook, size_t index, void *context)
@@ -223,13 +226,13 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 
 	*retry_ret = false;
 	report->threads_inside = report->threads_unseen = report->calls_left = 0;
-	error = state->hooks_out ? NULL : memory_sharers_wait(state->pid, HS_SHARERS_WAIT_MS);
+	error = state->hooks_out ? NULL : memory_sharers_wait(state->process, HS_SHARERS_WAIT_MS);
 	if (!error)
 		error = unwind_tables_read(&state->region.memory, &tables);
 	if (error)
 		return error;
-	memory_strangers_list(state->pid, &strangers);
-	error = threads_freeze(state->pid, HS_FREEZE_TIMEOUT_MS, &process);
+	memory_strangers_list(state->process, &strangers);
+	error = threads_freeze(state->process, HS_FREEZE_TIMEOUT_MS, &process);
 	if (error) {
 		pid_set_deinit(&strangers);
 		unwind_tables_deinit(&tables);
@@ -238,7 +241,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	report->threads = process.count;
 	error = fault_point("begin the detach");
 	if (!error)
-		error = memory_sharers_check(process.pid, process.threads[0].tid, &strangers);
+		error = memory_sharers_check(process.target, process.threads[0].tid, &strangers);
 	// it appeared after the wait; the next try waits for it
 	*retry_ret = !state->hooks_out && error && error->code == HS_ERROR_REFUSED;
 	pid_set_deinit(&strangers);
@@ -278,17 +281,17 @@ static struct hs_error *wait_a_little(unsigned *wait_us)
 // and were the next.
 static struct hs_error *begin_anew(struct detach_state *state, struct detach_report *report)
 {
-	pid_t pid = state->pid;
+	const struct process *process = state->process;
 	bool found;
 	struct hs_error *error;
 
 	hs_verbose("the target's mappings changed before it was stopped; trying again");
 	detach_state_deinit(state);
-	error = detach_state_read(pid, state, &found);
+	error = detach_state_read(process, state, &found);
 	if (!error && !found)
-		error = nothing_any_more(pid);
+		error = nothing_any_more(process);
 	if (error)
-		*state = (struct detach_state){ .pid = pid, .region.fd = -1, .region.memory.fd = -1 };
+		*state = (struct detach_state){ .process = process, .region.fd = -1, .region.memory.fd = -1 };
 	report->foreign_hooks = 0;
 	return error;
 }
@@ -333,7 +336,8 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 			wait_us = stops.longest_ns / 1000 < LONGEST_WAIT_US ? (unsigned)(stops.longest_ns / 1000)
 									    : LONGEST_WAIT_US;
 		error = wait_a_little(&wait_us);
-		report->inside_is_stopped = report->threads_inside && thread_state(state->pid, state->pid) == 'T';
+		report->inside_is_stopped =
+			report->threads_inside && thread_state(state->process, state->process->pid) == 'T';
 		if (error || (report->inside_is_stopped && !report->threads_unseen))
 			break;
 	}
@@ -350,53 +354,54 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 }
 
 // Why something is left still; NULL = nothing is.
-static struct hs_error *why_unfinished(pid_t pid, const struct detach_report *report)
+static struct hs_error *why_unfinished(const struct process *process, const struct detach_report *report)
 {
 	if (report->foreign_hooks > 0)
 		return hs_error_create(
 			HS_ERROR_REFUSED,
 			"process %d has leftovers of an unfinished detach, or of an attached parent: somebody else has "
 			"patched %zu of the places that heapsnap had patched; undo that, then try again",
-			pid, report->foreign_hooks);
+			process->pid, report->foreign_hooks);
 	if (report->threads_unseen)
 		return hs_error_create(
 			HS_ERROR_REFUSED,
 			"process %d has leftovers of an unfinished attach or detach, or of an attached parent, and %zu "
 			"of its threads have so much stack in use that not all of it was looked at yet; try again later",
-			pid, report->threads_unseen);
+			process->pid, report->threads_unseen);
 	if (report->calls_lost)
 		return hs_error_create(
 			HS_ERROR_REFUSED,
 			"process %d has leftovers of an unfinished detach: its coroutines have left so many allocations that "
 			"nobody knows whether one goes back into the payload; its code stays mapped",
-			pid);
+			process->pid);
 	if (!report->finished && !report->threads_inside && report->calls_left)
 		return hs_error_create(
 			HS_ERROR_REFUSED,
 			"process %d has leftovers of an unfinished detach, and %zu of its coroutines may still go back into "
 			"it; try again later",
-			pid, report->calls_left);
+			process->pid, report->calls_left);
 	if (!report->finished)
 		return hs_error_create(
 			HS_ERROR_REFUSED,
 			"process %d has leftovers of an unfinished attach or detach, or of an attached parent, and %zu "
 			"of its threads %s still inside it; try again later",
-			pid, report->threads_inside, report->threads_inside == 1 ? "is" : "are");
+			process->pid, report->threads_inside, report->threads_inside == 1 ? "is" : "are");
 	return NULL;
 }
 
-struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, uint64_t *stopped_ns_ret)
+struct hs_error *session_clear_unfinished(const struct process *process, unsigned wait_ms, uint64_t *stopped_ns_ret)
 {
 	struct detach_report report = { 0 };
 	struct detach_state state;
 	bool found, only_late;
-	struct hs_error *error = detach_state_read(pid, &state, &found);
+	struct hs_error *error = detach_state_read(process, &state, &found);
 
 	*stopped_ns_ret = 0;
 	if (error && error->code == HS_ERROR_GONE)
 		return error;
 	if (error)
-		return hs_error_prefix(error, "whether something of heapsnap is in process %d cannot be said", pid);
+		return hs_error_prefix(error, "whether something of heapsnap is in process %d cannot be said",
+				       process->pid);
 	if (!found)
 		return NULL;
 	if (state.has_region && state.region.header.state == REGION_ATTACHED) {
@@ -408,7 +413,7 @@ struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, uint64_t 
 	if (!only_late)
 		hs_verbose(
 			"process %d has leftovers of an unfinished attach or detach, or of an attached parent: clearing it away",
-			pid);
+			process->pid);
 	error = undo(&state, wait_ms, &report);
 	*stopped_ns_ret = report.stopped_all_ns;
 	detach_state_deinit(&state);
@@ -423,20 +428,20 @@ struct hs_error *session_clear_unfinished(pid_t pid, unsigned wait_ms, uint64_t 
 					 error,
 					 "leftovers of an unfinished attach or detach, or of an attached parent, cannot be "
 					 "cleared away");
-	return why_unfinished(pid, &report);
+	return why_unfinished(process, &report);
 }
 
-static struct hs_error *detach_locked(pid_t pid, unsigned wait_ms, const struct work_lock *lock,
+static struct hs_error *detach_locked(const struct process *process, unsigned wait_ms, const struct work_lock *lock,
 				      struct detach_report *ret)
 {
-	const struct detach_before before = detach_look_before(pid);
+	const struct detach_before before = detach_look_before(process);
 	struct target_info target;
 	struct detach_state state;
 	bool found, was_killed;
 	struct hs_error *error;
 
 	*ret = (struct detach_report){ 0 };
-	error = target_examine(pid, &target);
+	error = target_examine(process, &target);
 	if (error)
 		return error;
 	error = target_refuse_frozen(&target);
@@ -447,13 +452,13 @@ static struct hs_error *detach_locked(pid_t pid, unsigned wait_ms, const struct 
 	if (!error)
 		error = fault_point("open the region");
 	if (!error)
-		error = detach_state_read(pid, &state, &found);
+		error = detach_state_read(process, &state, &found);
 	if (!error && !found)
-		error = region_none(pid);
+		error = region_none(process);
 	if (error)
 		return error;
 	if (state.only_late) { // it is not stopped for what may be its own
-		error = late_call_unknown(pid, state.late.tid);
+		error = late_call_unknown(process, state.late.tid);
 		detach_state_deinit(&state);
 		return error;
 	}
@@ -468,23 +473,23 @@ static struct hs_error *detach_locked(pid_t pid, unsigned wait_ms, const struct 
 	ret->only_leftovers = !state.has_region;
 	if (ret->finished)
 		pass_fault_point("verify the detach");
-	if (ret->finished && proc_maps_has_memory(pid))
+	if (ret->finished && proc_maps_has_memory(process))
 		detach_verify(&before, &state.names, state.hooks, state.hook_count, ret);
-	if (ret->finished && !proc_maps_has_memory(pid)) // what was looked at was no longer there
-		error = hs_error_create(HS_ERROR_GONE, "process %d ended while it was detached from", pid);
+	if (ret->finished && !proc_maps_has_memory(process)) // what was looked at was no longer there
+		error = hs_error_create(HS_ERROR_GONE, "process %d ended while it was detached from", process->pid);
 	detach_state_deinit(&state);
 	return error;
 }
 
-struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_report *ret)
+struct hs_error *session_detach(const struct process *process, unsigned wait_ms, struct detach_report *ret)
 {
 	struct work_lock lock;
-	struct hs_error *error = work_lock_take(pid, WORK_detach, &lock);
+	struct hs_error *error = work_lock_take(process, WORK_detach, &lock);
 
 	if (error)
 		return error;
 	standstill_add_up();
-	error = fault_explain(detach_locked(pid, wait_ms, &lock, ret), pid);
+	error = fault_explain(detach_locked(process, wait_ms, &lock, ret), process);
 	work_lock_release(&lock);
 	return error;
 }

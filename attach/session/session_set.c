@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/process.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -53,13 +54,14 @@ static struct hs_error *look_again(struct change *change)
 	const struct region_access *region = &change->region;
 	struct proc_maps maps;
 	const struct proc_map *map;
-	struct hs_error *error = proc_maps_read(region->pid, &maps);
+	struct hs_error *error = proc_maps_read(region->process, &maps);
 
 	if (error)
 		return error;
 	map = region_find(&maps, &region->memory);
 	if (!map || map->start != region->address || map->end - map->start != region->size)
-		error = hs_error_create(HS_ERROR_REFUSED, "process %d was detached from meanwhile", (int)region->pid);
+		error = hs_error_create(HS_ERROR_REFUSED, "process %d was detached from meanwhile",
+					(int)region->process->pid);
 	proc_maps_deinit(&maps);
 	if (!error)
 		error = region_read(region, 0, &change->header, sizeof(change->header));
@@ -68,7 +70,8 @@ static struct hs_error *look_again(struct change *change)
 	if (!error &&
 	    (change->header.state != REGION_ATTACHED || change->header.code_address != region->header.code_address ||
 	     change->header.code_size != region->header.code_size))
-		error = hs_error_create(HS_ERROR_REFUSED, "process %d was detached from meanwhile", (int)region->pid);
+		error = hs_error_create(HS_ERROR_REFUSED, "process %d was detached from meanwhile",
+					(int)region->process->pid);
 	return error;
 }
 
@@ -247,14 +250,14 @@ static struct hs_error *apply(struct change *change, const struct set_options *o
 	return error ? error : HEADER_WRITE(change, sampling_generation);
 }
 
-static struct hs_error *open_attached(pid_t pid, struct region_access *region)
+static struct hs_error *open_attached(const struct process *process, struct region_access *region)
 {
 	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(pid, &maps);
+	struct hs_error *error = proc_maps_read(process, &maps);
 
 	if (error)
 		return error;
-	error = region_open(pid, &maps, region);
+	error = region_open(process, &maps, region);
 	proc_maps_deinit(&maps);
 	if (error || region->header.state == REGION_ATTACHED)
 		return error;
@@ -262,13 +265,13 @@ static struct hs_error *open_attached(pid_t pid, struct region_access *region)
 	return hs_error_create(
 		HS_ERROR_REFUSED,
 		"process %d has leftovers of an unfinished attach or detach; `heapsnap detach %d` clears it away",
-		(int)pid, (int)pid);
+		(int)process->pid, (int)process->pid);
 }
 
-static struct hs_error *examine(pid_t pid, const struct work_lock *lock)
+static struct hs_error *examine(const struct process *process, const struct work_lock *lock)
 {
 	struct target_info target;
-	struct hs_error *error = target_examine(pid, &target);
+	struct hs_error *error = target_examine(process, &target);
 
 	if (error)
 		return error;
@@ -289,33 +292,33 @@ static struct hs_error *freeze(struct change *change, const struct set_options *
 	sampling_settings_read(&change->region.header, &now);
 	after = sampling_settings_after(&now, &options->change);
 	if (after.mode == SAMPLING_exact)
-		return threads_freeze(change->region.pid, HS_FREEZE_TIMEOUT_MS, process);
+		return threads_freeze(change->region.process, HS_FREEZE_TIMEOUT_MS, process);
 	return freeze_outside(&change->region, process, &change->can_count, &report->stopped_ns);
 }
 
-static struct hs_error *set_locked(pid_t pid, const struct set_options *options, const struct work_lock *lock,
-				   struct set_report *ret)
+static struct hs_error *set_locked(const struct process *process, const struct set_options *options,
+				   const struct work_lock *lock, struct set_report *ret)
 {
 	struct change change = { 0 };
-	struct frozen_process process;
+	struct frozen_process frozen;
 	struct hs_error *error;
 
 	*ret = (struct set_report){ 0 };
-	error = examine(pid, lock);
+	error = examine(process, lock);
 	if (!error)
-		error = open_attached(pid, &change.region);
+		error = open_attached(process, &change.region);
 	if (error)
 		return error;
 	error = fault_point("freeze for the change");
 	if (!error)
-		error = freeze(&change, options, &process, ret);
+		error = freeze(&change, options, &frozen, ret);
 	if (!error) {
-		ret->threads = process.count;
-		change.stopped_tid = process.threads[0].tid;
+		ret->threads = frozen.count;
+		change.stopped_tid = frozen.threads[0].tid;
 		error = apply(&change, options, ret);
-		error = hs_error_join(error, threads_thaw(&process));
-		if (process.stopped_ns > ret->stopped_ns)
-			ret->stopped_ns = process.stopped_ns;
+		error = hs_error_join(error, threads_thaw(&frozen));
+		if (frozen.stopped_ns > ret->stopped_ns)
+			ret->stopped_ns = frozen.stopped_ns;
 	}
 	standstill_done();
 	free(change.slots);
@@ -325,15 +328,15 @@ static struct hs_error *set_locked(pid_t pid, const struct set_options *options,
 	return error;
 }
 
-struct hs_error *session_set(pid_t pid, const struct set_options *options, struct set_report *ret)
+struct hs_error *session_set(const struct process *process, const struct set_options *options, struct set_report *ret)
 {
 	struct work_lock lock;
-	struct hs_error *error = work_lock_take(pid, WORK_set, &lock);
+	struct hs_error *error = work_lock_take(process, WORK_set, &lock);
 
 	if (error)
 		return error;
 	standstill_add_up();
-	error = fault_explain(set_locked(pid, options, &lock, ret), pid);
+	error = fault_explain(set_locked(process, options, &lock, ret), process);
 	work_lock_release(&lock);
 	return error;
 }

@@ -3,9 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/live_thread.h"
 #include "base/log.h"
-#include "base/proc_file.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -21,14 +19,12 @@ enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
 
 static const char DEBUG_DIRECTORY[] = "/usr/lib/debug";
 
-void module_files_open(pid_t pid, struct module_files *ret)
+void module_files_open(const struct process *process, struct module_files *ret)
 {
-	char path[64];
+	*ret = (struct module_files){ .process = process,
+				      .root_fd = process_openat(process, "root", O_PATH | O_DIRECTORY) };
 
-	snprintf(path, sizeof(path), "/proc/%d/root", (int)hs_live_thread(pid));
-	*ret = (struct module_files){ .pid = pid, .root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) };
-
-	struct hs_error *error = proc_maps_read(pid, &ret->maps);
+	struct hs_error *error = proc_maps_read(process, &ret->maps);
 
 	if (error)
 		hs_verbose("symbols: %s", error->message);
@@ -137,9 +133,9 @@ int module_files_find(const struct module_files *files, const struct profile_mod
 	if (map) {
 		// Needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE, and is the file even when it is deleted or
 		// replaced (proc(5)).
-		snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)hs_live_thread(files->pid),
-			 map->start, map->end);
-		fd = offer(open_in_ours(path), is_mapping_of(map, module), accept, context);
+		snprintf(path, sizeof(path), "map_files/%" PRIx64 "-%" PRIx64, map->start, map->end);
+		fd = offer(open_elf(process_openat(files->process, path, O_PATH)), is_mapping_of(map, module), accept,
+			   context);
 	}
 	if (fd < 0 && module->path[0] == '/') {
 		int candidate = open_in_root(files, module->path);
@@ -214,11 +210,11 @@ int module_files_find_debug(const struct module_files *files, const uint8_t *bui
 }
 
 // Effective user, and the process id in the innermost namespace (proc(5), status).
-static bool read_identity(pid_t pid, uid_t *user_ret, pid_t *pid_ret)
+static bool read_identity(const struct process *process, uid_t *user_ret, pid_t *pid_ret)
 {
 	HS_CLEANUP_FREE char *text = NULL;
 	unsigned real, effective;
-	struct hs_error *error = hs_read_proc_file(pid, "status", &text, NULL);
+	struct hs_error *error = process_read_file(process, "status", &text, NULL);
 
 	if (error) {
 		hs_error_destroy(error);
@@ -230,7 +226,7 @@ static bool read_identity(pid_t pid, uid_t *user_ret, pid_t *pid_ret)
 	if (!users || sscanf(users, "\nUid: %u %u", &real, &effective) != 2)
 		return false;
 	*user_ret = effective;
-	*pid_ret = pid; // before Linux 4.1, or without namespaces
+	*pid_ret = process->pid; // before Linux 4.1, or without namespaces
 	if (ids) {
 		HS_CLEANUP_FREE char *line = strndup(ids + 7, strcspn(ids + 7, "\n"));
 		const char *last = line ? strrchr(line, '\t') : NULL;
@@ -251,7 +247,7 @@ int module_files_open_perf_map(const struct module_files *files)
 	uid_t user;
 	pid_t pid;
 
-	if (files->root_fd < 0 || !read_identity(files->pid, &user, &pid))
+	if (files->root_fd < 0 || !read_identity(files->process, &user, &pid))
 		return -1;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
 	handle = (int)syscall(SYS_openat2, files->root_fd, path, &how, sizeof(how));

@@ -8,6 +8,7 @@
 #define HEAPSNAP_SNAPSHOT_SYMBOLS_MODULE_FILES_H
 
 #include "base/proc_maps.h"
+#include "base/process.h"
 #include "snapshot/heap_profile.h"
 
 #include <stdbool.h>
@@ -15,13 +16,13 @@
 #include <stdint.h>
 
 struct module_files {
-	pid_t pid;
+	const struct process *process;
 	int root_fd;           // /proc/PID/root; -1 = not to be had
 	struct proc_maps maps; // empty when not to be had
 };
 
 // What cannot be opened, because the process is gone or there is no privilege, is done without.
-void module_files_open(pid_t pid, struct module_files *ret);
+void module_files_open(const struct process *process, struct module_files *ret);
 void module_files_close(struct module_files *files);
 
 // `fd` is open for reading and stays the caller's. is_mapped: it is the very file that the target has mapped.

@@ -191,11 +191,11 @@ struct hs_error *sandbox_start(void (*work)(int socket, void *context), void *co
 }
 
 // Leaves it in place for waitpid.
-static bool has_ended(pid_t pid)
+static bool has_ended(pid_t child)
 {
 	siginfo_t info = { 0 };
 
-	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+	return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
 }
 
 void sandbox_end(struct sandbox *sandbox, char ending[SANDBOX_ENDING_SIZE])

@@ -261,7 +261,7 @@ static void set_mapping_flags(struct symbolizer *symbolizer)
 	}
 }
 
-struct hs_error *symbolize_profile(struct heap_profile *profile)
+struct hs_error *symbolize_profile(const struct process *process, struct heap_profile *profile)
 {
 	struct symbolizer symbolizer = {
 		.profile = profile,
@@ -272,7 +272,7 @@ struct hs_error *symbolize_profile(struct heap_profile *profile)
 	if (!symbolizer.has_inlined)
 		return &hs_error_no_memory;
 
-	module_files_open(profile->pid, &symbolizer.files);
+	module_files_open(process, &symbolizer.files);
 
 	struct hs_error *error = symbolize_locations(&symbolizer);
 

@@ -5,6 +5,7 @@
 #define HEAPSNAP_SNAPSHOT_SYMBOLS_SYMBOLIZE_H
 
 #include "base/error.h"
+#include "base/process.h"
 #include "snapshot/heap_profile.h"
 
 // Fills functions, lines, the line fields and is_allocator of every location, and the has_* flags of the mappings (see
@@ -12,6 +13,6 @@
 // then the path itself, and used only when their build id is that of the module; separate debug files by build id
 // and debug link. A location without a symbol keeps line_count 0. Never asks the network. A module without a
 // file that can be used is a hs_verbose line; one whose files cannot be read is a warning and a line of the ledger.
-struct hs_error *symbolize_profile(struct heap_profile *profile) HS_MUST_CHECK;
+struct hs_error *symbolize_profile(const struct process *process, struct heap_profile *profile) HS_MUST_CHECK;
 
 #endif

@@ -198,6 +198,29 @@ def one_architecture(tree):
             yield f"{path}:{number}: {match[0]}: {text.strip()}"
 
 
+BELOW_COMMANDS = re.compile(r"(base|lib|attach|snapshot)/.*\.(c|h)$")
+NUMBER = re.compile(r"\bpid_t \*?pid\b(?=[,)])|\b(snprintf|hs_format)\(.*\"/proc/%d")
+# Files that may, and why.
+NUMBER_EXCEPTIONS = {
+    "base/process.c": "where a number becomes a process",
+    "base/process.h": "where a number becomes a process",
+    "lib/find_process.c": "where the number that a user types becomes a process",
+    "attach/process/target.c": "the names of other processes, for messages",
+    "attach/process/target_access.c": "the number stands in messages only",
+    "attach/process/target_access.h": "the number stands in messages only",
+    "attach/guard/interrupt.c": "whom a test has killed",
+    "attach/guard/interrupt.h": "whom a test has killed",
+}
+
+
+def bare_number(tree):
+    """A number may stand for another process a moment later: what works on a process takes its handle (base/process.h), and reads through that."""
+    for path, number, text in tree.lines(BELOW_COMMANDS):
+        match = NUMBER.search(text)
+        if match and path not in NUMBER_EXCEPTIONS:
+            yield f"{path}:{number}: {text.strip()}"
+
+
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 LONG_FUNCTION = "int a(int b,\n      int c)\n{\n" + "\tb++;\n" * (FUNCTION_MAX + 1) + "}\n"
 # Each rule, and files that break it once and no other rule.
@@ -249,6 +272,12 @@ RULES = [
         {"attach/a.c": SPDX + "NT_X86_XSTATE\n"},
         {"inject/hook/a.c": SPDX + "block = frame->rax;\n"},
     ]),
+    (bare_number, [
+        {"attach/a.h": SPDX + "bool is_traced(pid_t pid);\n"},
+        {"snapshot/a.c": SPDX + "static int open_it(pid_t pid, int flags)\n"},
+        {"lib/a.h": SPDX + "bool find(const char *text, pid_t *pid);\n"},
+        {"base/a.c": SPDX + 'snprintf(path, sizeof(path), "/proc/%d/maps", (int)process->pid);\n'},
+    ]),
     (long_files, [
         {"base/a.c": SPDX + "int a;\n" * LINES_MAX},
         {"base/a.c": SPDX + f"// Longer than {LINES_MAX} lines:\n" + "int a;\n" * LINES_MAX},
@@ -280,7 +309,8 @@ GOOD = {
     "inject/a.c": SPDX + '#include "inject/arch/processor.h"\n#include "inject/abi/a.h"\n',
     "attach/ptrace/ptrace_call.c": SPDX + '#include "inject/abi/a.h"\n#include <sys/ptrace.h>\n',
     "attach/arch/x86_64/a.c": SPDX + "registers->rip -= 2; // 0xe9\n", "unwind/a.c": SPDX + "registers->sp = strip(0x0f);\n",
-    "test/unit/b.c": SPDX + "registers.rip = 1;\n",
+    "test/unit/b.c": SPDX + "registers.rip = 1;\nvoid end(pid_t pid);\n",
+    "base/process.h": SPDX + "bool process_open(pid_t pid, int *ret);\n", "attach/threads.h": SPDX + "bool stops(int a, pid_t tid);\n",
     "attach/a.c": SPDX + '// mkstemp wants X' 'XXXXX\nconst char *path = "/proc/%d/ro' 'ot%s";\n',
     "proto/a.c": SPDX + '#include "snapshot/heap_profile.h"\n', "snapshot/heap_profile.h": SPDX,
     "test/unit/a.c": SPDX + '#include "unwind/cfi.h"\n#include <zlib.h>\n',

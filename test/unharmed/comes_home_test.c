@@ -5,6 +5,7 @@
 #include "attach/ptrace/remote_call.h"
 #include "check.h"
 #include "harness.h"
+#include "held_process.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -35,9 +36,9 @@ static bool come_home(unsigned number)
 	struct hs_error *error;
 	int64_t result = 0;
 
-	must(target_memory_open(program.pid, &memory));
+	must(target_memory_open(held_process(program.pid), &memory));
 	prepare_files(&memory, &files);
-	must(threads_freeze(program.pid, 2000, &process));
+	must(threads_freeze(held_process(program.pid), 2000, &process));
 	must(remote_call_open(&process, &memory, &caller));
 	must(remote_call(&caller, SYS_getpid, (const uint64_t[6]){ 0 }, &result));
 	CHECK_EQUAL(result, program.pid);

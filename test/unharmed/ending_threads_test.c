@@ -6,6 +6,7 @@
 #include "attach/ptrace/threads.h"
 #include "check.h"
 #include "harness.h"
+#include "held_process.h"
 
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
@@ -32,9 +33,9 @@ static struct {
 struct hs_error *__real_ptrace_interrupt(pid_t tid);
 struct hs_error *__wrap_ptrace_interrupt(pid_t tid);
 
-static bool ends(pid_t pid) { return thread_is_ending(pid, target.ending); }
+static bool ends(pid_t pid) { return thread_is_ending(held_process(pid), target.ending); }
 
-static bool is_gone(pid_t pid) { return thread_state(pid, target.ending) == 'X'; }
+static bool is_gone(pid_t pid) { return thread_state(held_process(pid), target.ending) == 'X'; }
 
 // After it was seized, and before it can stop.
 struct hs_error *__wrap_ptrace_interrupt(pid_t tid)
@@ -125,7 +126,7 @@ static int freeze_the_others(void)
 {
 	struct frozen_process process;
 
-	must(threads_freeze(target.pid, 2000, &process));
+	must(threads_freeze(held_process(target.pid), 2000, &process));
 	CHECK_EQUAL(process.count, 1);
 	CHECK(process.threads[0].tid != target.ending);
 	CHECK(!is_gone(target.pid));

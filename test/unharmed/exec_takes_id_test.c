@@ -7,6 +7,7 @@
 #include "attach/ptrace/threads.h"
 #include "check.h"
 #include "harness.h"
+#include "held_process.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -43,7 +44,7 @@ static bool has_become_sleep(pid_t pid)
 		name[0] = 0;
 	if (file)
 		fclose(file);
-	return strcmp(name, "sleep\n") == 0 && thread_state(pid, pid) == 'S';
+	return strcmp(name, "sleep\n") == 0 && thread_state(held_process(pid), pid) == 'S';
 }
 
 // PTRACE_SEIZE looks for the thread first and then waits for an exec to be over (ptrace_attach in kernel/ptrace.c). The
@@ -60,7 +61,7 @@ int __wrap_ptrace_seize(pid_t tid, unsigned long options)
 
 static bool stands_in_exec(pid_t pid)
 {
-	return thread_state(pid, target.executing) == 'X' && thread_state(pid, pid) == 't';
+	return thread_state(held_process(pid), target.executing) == 'X' && thread_state(held_process(pid), pid) == 't';
 }
 
 static bool has_answer_to_give(void)
@@ -139,11 +140,11 @@ static void end_target(void)
 static int freeze_new_program(void)
 {
 	struct frozen_process process;
-	struct hs_error *error = threads_freeze(target.pid, 2000, &process);
+	struct hs_error *error = threads_freeze(held_process(target.pid), 2000, &process);
 
 	if (!error) {
 		CHECK_EQUAL(process.count, 1);
-		CHECK_EQUAL(thread_state(target.pid, target.pid), 't');
+		CHECK_EQUAL(thread_state(held_process(target.pid), target.pid), 't');
 		must(threads_thaw(&process));
 	} else if (error->code != HS_ERROR_GONE) {
 		must(error);
@@ -168,7 +169,7 @@ static bool has_begun_exec(pid_t pid) { return is_in_execve(pid, target.executin
 static int freeze_that_fails(void)
 {
 	struct frozen_process process;
-	struct hs_error *error = threads_freeze(target.pid, 100, &process);
+	struct hs_error *error = threads_freeze(held_process(target.pid), 100, &process);
 
 	CHECK(error && error->code == HS_ERROR_TIMEOUT);
 	hs_error_destroy(error);

@@ -4,6 +4,7 @@
 #include "attach/ptrace/threads.h"
 #include "check.h"
 #include "harness.h"
+#include "held_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,7 @@ static int freeze_until_end(pid_t pid)
 
 	for (;;) {
 		struct frozen_process process;
-		struct hs_error *error = threads_freeze(pid, 2000, &process);
+		struct hs_error *error = threads_freeze(held_process(pid), 2000, &process);
 
 		if (!error) {
 			frozen++;
@@ -39,7 +40,7 @@ static int freeze_until_end(pid_t pid)
 		}
 		hs_error_destroy(error);
 		gone++;
-		if (thread_state(pid, pid) == 'Z' || thread_state(pid, pid) == 'X')
+		if (thread_state(held_process(pid), pid) == 'Z' || thread_state(held_process(pid), pid) == 'X')
 			break;
 	}
 	printf("exec: %u times frozen, %u times gone\n", frozen, gone);
@@ -137,7 +138,7 @@ static int freeze_beside_exec(pid_t pid, size_t threads)
 
 	for (int i = 0; i < 12; i++) {
 		struct frozen_process process;
-		struct hs_error *error = threads_freeze(pid, i % 3 ? 3000 : 100, &process);
+		struct hs_error *error = threads_freeze(held_process(pid), i % 3 ? 3000 : 100, &process);
 
 		if (error) {
 			fprintf(stderr, "%s\n", error->message);
@@ -218,7 +219,7 @@ static void *execute(void *path)
 static int freeze_that_fails(pid_t pid)
 {
 	struct frozen_process process;
-	struct hs_error *error = threads_freeze(pid, 500, &process);
+	struct hs_error *error = threads_freeze(held_process(pid), 500, &process);
 
 	if (error && error->code != HS_ERROR_TIMEOUT)
 		fprintf(stderr, "%s\n", error->message);
@@ -281,7 +282,7 @@ static bool is_in_exec(pid_t pid) { return is_in_execve(pid, pid); }
 static int freeze_during_exec(pid_t pid)
 {
 	struct frozen_process process;
-	struct hs_error *error = threads_freeze(pid, 5000, &process);
+	struct hs_error *error = threads_freeze(held_process(pid), 5000, &process);
 
 	if (!error) {
 		fprintf(stderr, "frozen, with %zu threads\n", process.count);

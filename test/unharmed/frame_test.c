@@ -7,6 +7,7 @@
 #include "attach/region/thread_layout.h"
 #include "check.h"
 #include "harness.h"
+#include "held_process.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -31,8 +32,8 @@ static void be_the_tool(pid_t pid, int index)
 	struct hs_error *error;
 	int64_t result;
 
-	must(target_memory_open(pid, &memory));
-	must(threads_freeze(pid, 5000, &process));
+	must(target_memory_open(held_process(pid), &memory));
+	must(threads_freeze(held_process(pid), 5000, &process));
 	if (signal_to_send)
 		CHECK_EQUAL(syscall(SYS_tgkill, pid, pid, signal_to_send), 0);
 	if (index != ALL) {
@@ -209,14 +210,14 @@ static void test_interrupted(void)
 		int asked = 0;
 
 		interrupt_install();
-		must(target_memory_open(program.pid, &memory));
-		must(threads_freeze(program.pid, 5000, &process));
+		must(target_memory_open(held_process(program.pid), &memory));
+		must(threads_freeze(held_process(program.pid), 5000, &process));
 		raise(SIGINT);
 		for (int search = 0; search < 3; search++) {
 			struct hs_error *error =
 				search == 0   ? remote_call_open(&process, &memory, &caller)
 				: search == 1 ? thread_layout_check(&memory, &process)
-					      : memory_sharers_check(process.pid, process.threads[0].tid, &none);
+					      : memory_sharers_check(process.target, process.threads[0].tid, &none);
 
 			asked += error && error->code == HS_ERROR_INTERRUPTED;
 			hs_error_destroy(error);

@@ -5,6 +5,7 @@
 #include "attach/ptrace/threads.h"
 #include "check.h"
 #include "harness.h"
+#include "held_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,10 +28,10 @@ static size_t freeze_and_thaw(pid_t pid, uint64_t *stopped_ret)
 	struct frozen_process process;
 	size_t count;
 
-	must(threads_freeze(pid, 2000, &process));
+	must(threads_freeze(held_process(pid), 2000, &process));
 	count = process.count;
 	for (size_t i = 0; i < count; i++)
-		CHECK_EQUAL(thread_state(pid, process.threads[i].tid), 't');
+		CHECK_EQUAL(thread_state(held_process(pid), process.threads[i].tid), 't');
 	must(threads_thaw(&process));
 	if (stopped_ret)
 		*stopped_ret = process.stopped_ns;
@@ -45,7 +46,7 @@ static void test_sleepers(void)
 
 	CHECK_EQUAL(freeze_and_thaw(program.pid, NULL), 101);
 	for (int i = 0; i < 20; i++) {
-		must(threads_freeze(program.pid, 2000, &process));
+		must(threads_freeze(held_process(program.pid), 2000, &process));
 		CHECK_EQUAL(process.count, 101);
 		must(threads_thaw(&process));
 		stopped = process.stopped_ns;
@@ -67,12 +68,12 @@ static void test_priority_boost(void)
 	struct frozen_process process;
 	struct hs_error *error;
 
-	must(threads_freeze(program.pid, 2000, &process));
+	must(threads_freeze(held_process(program.pid), 2000, &process));
 	CHECK_EQUAL(getpriority(PRIO_PROCESS, 0), -20);
 	must(threads_thaw(&process));
 	CHECK_EQUAL(getpriority(PRIO_PROCESS, 0), before);
 	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
-	error = threads_freeze(program.pid, 2000, &process);
+	error = threads_freeze(held_process(program.pid), 2000, &process);
 	CHECK(error && error->code == HS_ERROR_GONE);
 	hs_error_destroy(error);
 	CHECK_EQUAL(getpriority(PRIO_PROCESS, 0), before);
@@ -84,7 +85,7 @@ static void test_registers(void)
 	struct frozen_process process;
 
 	CHECK(wait_until(wholly_asleep, program.pid));
-	must(threads_freeze(program.pid, 2000, &process));
+	must(threads_freeze(held_process(program.pid), 2000, &process));
 	for (size_t i = 0; i < process.count; i++) {
 		CHECK(process.threads[i].registers.rip != 0);
 		CHECK(process.threads[i].registers.rsp != 0);
@@ -136,11 +137,11 @@ static void test_stopped(void)
 	// SIGSTOP and SIGCONT while frozen take effect afterwards.
 	struct frozen_process process;
 
-	must(threads_freeze(program.pid, 2000, &process));
+	must(threads_freeze(held_process(program.pid), 2000, &process));
 	kill(program.pid, SIGSTOP);
 	must(threads_thaw(&process));
 	CHECK(wait_until(wholly_stopped, program.pid));
-	must(threads_freeze(program.pid, 2000, &process));
+	must(threads_freeze(held_process(program.pid), 2000, &process));
 	kill(program.pid, SIGCONT);
 	must(threads_thaw(&process));
 	CHECK(wait_until(wholly_asleep, program.pid));
@@ -275,13 +276,13 @@ static void test_killed(void)
 	struct program program = program_start("ptrace_sleepers", ARGUMENTS("10"));
 	struct frozen_process process;
 
-	must(threads_freeze(program.pid, 2000, &process));
+	must(threads_freeze(held_process(program.pid), 2000, &process));
 	kill(program.pid, SIGKILL);
 	must(threads_thaw(&process));
 	waitpid(program.pid, NULL, 0);
 	close(program.input);
 	close(program.output);
-	struct hs_error *error = threads_freeze(program.pid, 2000, &process);
+	struct hs_error *error = threads_freeze(held_process(program.pid), 2000, &process);
 
 	CHECK(error && error->code == HS_ERROR_GONE);
 	hs_error_destroy(error);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness.h"
+#include "held_process.h"
 
 #include "attach/process/thread_facts.h"
 #include "attach/ptrace/gadgets.h"
@@ -140,14 +141,14 @@ static bool all_threads(pid_t pid, bool (*passes)(pid_t, pid_t))
 
 static bool is_free(pid_t pid, pid_t tid)
 {
-	char state = thread_state(pid, tid);
+	char state = thread_state(held_process(pid), tid);
 
 	return state != 'T' && state != 't' && status_of(pid, tid, "TracerPid:", 10) == 0;
 }
 
-static bool is_stopped(pid_t pid, pid_t tid) { return thread_state(pid, tid) == 'T'; }
+static bool is_stopped(pid_t pid, pid_t tid) { return thread_state(held_process(pid), tid) == 'T'; }
 
-static bool is_asleep(pid_t pid, pid_t tid) { return thread_state(pid, tid) == 'S'; }
+static bool is_asleep(pid_t pid, pid_t tid) { return thread_state(held_process(pid), tid) == 'S'; }
 
 bool anything_stopped_or_traced(pid_t pid) { return !all_threads(pid, is_free); }
 
@@ -194,7 +195,7 @@ void prepare_files(struct target_memory *memory, struct file_pages *pages)
 	struct proc_maps maps;
 
 	*pages = (struct file_pages){ 0 };
-	must(proc_maps_read(memory->pid, &maps));
+	must(proc_maps_read(memory->process, &maps));
 	gadgets_prepare(&maps, memory, pages);
 	memory->files = pages;
 	proc_maps_deinit(&maps);

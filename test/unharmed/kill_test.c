@@ -4,6 +4,7 @@
 #include "attach/ptrace/remote_call.h"
 #include "check.h"
 #include "harness.h"
+#include "held_process.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -26,15 +27,15 @@ static void be_the_tool(pid_t pid, unsigned rounds)
 	struct file_pages files;
 	int64_t result;
 
-	must(target_memory_open(pid, &memory));
+	must(target_memory_open(held_process(pid), &memory));
 	prepare_files(&memory, &files);
 	for (unsigned i = 0; i < rounds; i++) {
 		struct frozen_process one;
 
 		struct hs_error *error;
 
-		must(threads_freeze(pid, 5000, &process));
-		one = (struct frozen_process){ .pid = pid, .threads = process.threads, .count = 1 };
+		must(threads_freeze(held_process(pid), 5000, &process));
+		one = (struct frozen_process){ .target = held_process(pid), .threads = process.threads, .count = 1 };
 		error = remote_call_open(&one, &memory, &caller);
 		if (error && error->code == HS_ERROR_REFUSED) {
 			// The thread is on its way back from the entry point, where the last tool left it.

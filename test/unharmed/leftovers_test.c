@@ -8,6 +8,7 @@
 #include "attach/ptrace/remote_call.h"
 #include "check.h"
 #include "harness.h"
+#include "held_process.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static void use(struct remote_caller *caller)
 	int64_t result = 0;
 
 	must(remote_call(caller, SYS_getpid, (const uint64_t[6]){ 0 }, &result));
-	CHECK_EQUAL(result, caller->process->pid);
+	CHECK_EQUAL(result, caller->process->target->pid);
 }
 
 static uint64_t find_entry(pid_t pid)
@@ -64,12 +65,12 @@ static bool page_is_of_file(const struct subject *subject)
 static void begin(struct subject *ret)
 {
 	*ret = (struct subject){ .program = program_start("ptrace_compute", ARGUMENTS("2")) };
-	must(target_memory_open(ret->program.pid, &ret->memory));
+	must(target_memory_open(held_process(ret->program.pid), &ret->memory));
 	ret->entry = find_entry(ret->program.pid);
 	must(target_memory_read(&ret->memory, ret->entry, ret->before, sizeof(ret->before)));
 	CHECK(!entry_holds(ret, arch_entry_code));
 	prepare_files(&ret->memory, &ret->files);
-	must(threads_freeze(ret->program.pid, 2000, &ret->process));
+	must(threads_freeze(held_process(ret->program.pid), 2000, &ret->process));
 }
 
 static void end(struct subject *subject)

@@ -10,6 +10,7 @@
 #include "attach/region/payload_load.h"
 #include "check.h"
 #include "harness.h"
+#include "held_process.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -75,7 +76,7 @@ static char *list(pid_t pid)
 	struct proc_maps maps;
 	FILE *stream = open_memstream(&text, &size);
 
-	must(proc_maps_read(pid, &maps));
+	must(proc_maps_read(held_process(pid), &maps));
 	for (size_t i = 0; i < maps.count; i++)
 		fprintf(stream, "%" PRIx64 "-%" PRIx64 " %s\n", maps.items[i].start, maps.items[i].end,
 			maps.items[i].name);
@@ -97,7 +98,7 @@ static bool load_and_unload(struct remote_caller *caller, unsigned number)
 	uint8_t *code;
 	size_t size;
 
-	must(proc_maps_read(caller->process->pid, &maps));
+	must(proc_maps_read(caller->process->target, &maps));
 	must(payload_layout_choose(&maps, HS_OFFSET_PAGES + (1 << 20), 1, &layout));
 	proc_maps_deinit(&maps);
 	must(payload_code_build(&layout, &config, &plan, &code, &size));
@@ -123,8 +124,8 @@ int main(void)
 	char *before, *after;
 	unsigned calls = 0;
 
-	must(target_memory_open(program.pid, &memory));
-	must(threads_freeze(program.pid, 2000, &process));
+	must(target_memory_open(held_process(program.pid), &memory));
+	must(threads_freeze(held_process(program.pid), 2000, &process));
 	must(remote_call_open(&process, &memory, &caller));
 	before = list(program.pid);
 	// Registers are read twice for each call: before it is made, where nothing is lost, and when it was.

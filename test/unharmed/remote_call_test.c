@@ -5,6 +5,7 @@
 #include "attach/ptrace/remote_call.h"
 #include "check.h"
 #include "harness.h"
+#include "held_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,9 +55,9 @@ static size_t call_in_each_thread(pid_t pid, const struct target_memory *memory)
 	struct frozen_process process;
 	size_t refused = 0;
 
-	must(threads_freeze(pid, 2000, &process));
+	must(threads_freeze(held_process(pid), 2000, &process));
 	for (size_t i = 0; i < process.count; i++) {
-		struct frozen_process one = { .pid = pid, .threads = &process.threads[i], .count = 1 };
+		struct frozen_process one = { .target = held_process(pid), .threads = &process.threads[i], .count = 1 };
 		struct user_regs_struct before = process.threads[i].registers, after;
 		struct remote_caller caller;
 		struct hs_error *error;
@@ -88,7 +89,7 @@ static void run(const char *name, const char *const *arguments, int rounds, long
 	struct target_memory memory;
 	size_t refused = 0;
 
-	must(target_memory_open(program.pid, &memory));
+	must(target_memory_open(held_process(program.pid), &memory));
 	for (int i = 0; i < rounds; i++) {
 		refused += call_in_each_thread(program.pid, &memory);
 		nanosleep(&pause, NULL);
@@ -117,13 +118,13 @@ static void test_extended_state(void)
 	struct frozen_process process;
 	struct target_memory memory;
 
-	must(target_memory_open(program.pid, &memory));
+	must(target_memory_open(held_process(program.pid), &memory));
 	for (int i = 0; i < 20; i++) {
 		struct remote_caller caller;
 		size_t size;
 		pid_t tid;
 
-		must(threads_freeze(program.pid, 2000, &process));
+		must(threads_freeze(held_process(program.pid), 2000, &process));
 		must(remote_call_open(&process, &memory, &caller));
 		tid = caller.carrier->tid;
 		size = read_xstate(tid, before, sizeof(before));
@@ -155,9 +156,9 @@ static void test_stop_signal(void)
 	struct remote_caller caller;
 	struct target_memory memory;
 
-	must(target_memory_open(program.pid, &memory));
+	must(target_memory_open(held_process(program.pid), &memory));
 	for (int i = 0; i < 20; i++) {
-		must(threads_freeze(program.pid, 2000, &process));
+		must(threads_freeze(held_process(program.pid), 2000, &process));
 		must(remote_call_open(&process, &memory, &caller));
 		kill(program.pid, SIGSTOP);
 		make_calls(&caller, program.pid, &memory);
@@ -165,7 +166,7 @@ static void test_stop_signal(void)
 		must(threads_thaw(&process));
 		CHECK(wait_until(wholly_stopped, program.pid));
 
-		must(threads_freeze(program.pid, 2000, &process));
+		must(threads_freeze(held_process(program.pid), 2000, &process));
 		must(remote_call_open(&process, &memory, &caller));
 		make_calls(&caller, program.pid, &memory);
 		if (i % 2 == 0)
@@ -192,9 +193,9 @@ static void test_signals(void)
 	struct target_memory memory;
 	char text[64];
 
-	must(target_memory_open(program.pid, &memory));
+	must(target_memory_open(held_process(program.pid), &memory));
 	for (int i = 0; i < 200; i++) {
-		must(threads_freeze(program.pid, 2000, &process));
+		must(threads_freeze(held_process(program.pid), 2000, &process));
 		must(remote_call_open(&process, &memory, &caller));
 		for (int j = 0; j < 10; j++)
 			CHECK_EQUAL(sigqueue(program.pid, SIGRTMIN, (union sigval){ 0 }), 0);
@@ -219,9 +220,9 @@ static void test_no_gadgets(void)
 	struct target_memory memory;
 	struct file_pages files;
 
-	must(target_memory_open(program.pid, &memory));
+	must(target_memory_open(held_process(program.pid), &memory));
 	prepare_files(&memory, &files);
-	must(threads_freeze(program.pid, 2000, &process));
+	must(threads_freeze(held_process(program.pid), 2000, &process));
 	must(remote_call_open(&process, &memory, &caller));
 	CHECK_EQUAL(caller.entry.address, 0);
 	must(remote_call_close(&caller));
@@ -266,10 +267,10 @@ static void test_poke(void)
 	uint64_t address;
 	char path[64];
 
-	must(target_memory_open(program.pid, &memory));
+	must(target_memory_open(held_process(program.pid), &memory));
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)program.pid);
-	reader = (struct target_memory){ .pid = program.pid, .fd = open(path, O_RDONLY | O_CLOEXEC) };
-	must(threads_freeze(program.pid, 2000, &process));
+	reader = (struct target_memory){ .process = held_process(program.pid), .fd = open(path, O_RDONLY | O_CLOEXEC) };
+	must(threads_freeze(held_process(program.pid), 2000, &process));
 	address = process.threads[0].registers.rip + 3; // read-only, and unaligned
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i + 1);
@@ -300,13 +301,13 @@ static void test_forced_signal(void)
 	struct remote_caller caller;
 	struct target_memory memory;
 
-	must(target_memory_open(program.pid, &memory));
+	must(target_memory_open(held_process(program.pid), &memory));
 	for (int i = 0; i < 5; i++) {
 		struct hs_error *error;
 		uint64_t gadget;
 		int64_t result;
 
-		must(threads_freeze(program.pid, 2000, &process));
+		must(threads_freeze(held_process(program.pid), 2000, &process));
 		must(remote_call_open(&process, &memory, &caller));
 		gadget = caller.leave_gadget;
 		CHECK(gadget != 0);

@@ -7,6 +7,7 @@
 #include "attach/ptrace/threads.h"
 #include "check.h"
 #include "harness.h"
+#include "held_process.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ struct hs_error *__wrap_ptrace_interrupt(pid_t tid);
 
 static pid_t waited_for;
 
-static bool is_in_stop(pid_t pid) { return thread_state(pid, waited_for) == 't'; }
+static bool is_in_stop(pid_t pid) { return thread_state(held_process(pid), waited_for) == 't'; }
 
 struct hs_error *__wrap_ptrace_interrupt(pid_t tid)
 {
@@ -50,11 +51,11 @@ int main(void)
 		struct frozen_process process;
 
 		sent_count = 0;
-		must(threads_freeze(target, 2000, &process));
+		must(threads_freeze(held_process(target), 2000, &process));
 		CHECK_EQUAL(process.count, THREADS);
 		CHECK_EQUAL(sent_count, THREADS);
 		for (size_t j = 0; j < process.count; j++)
-			CHECK_EQUAL(thread_state(target, process.threads[j].tid), 't');
+			CHECK_EQUAL(thread_state(held_process(target), process.threads[j].tid), 't');
 		must(threads_thaw(&process));
 	}
 	CHECK(!anything_stopped_or_traced(target));

@@ -5,6 +5,7 @@
 #include "attach/ptrace/remote_call.h"
 #include "check.h"
 #include "harness.h"
+#include "held_process.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -54,7 +55,7 @@ static void end_child(pid_t pid)
 static void check_refused(pid_t pid, const char *reason)
 {
 	struct target_info info;
-	struct hs_error *error = target_examine(pid, &info);
+	struct hs_error *error = target_examine(held_process(pid), &info);
 
 	if (!error) {
 		CHECK(!"refused");
@@ -73,7 +74,7 @@ static void check_accepted(pid_t pid)
 {
 	struct target_info info;
 
-	must(target_examine(pid, &info));
+	must(target_examine(held_process(pid), &info));
 	CHECK_EQUAL(info.pid, pid);
 	CHECK(info.name && info.start_time > 0 && info.thread_count > 0 && info.address_space_used > 0);
 	target_info_deinit(&info);
@@ -168,7 +169,7 @@ static void test_refusals(void)
 	}
 	closedir(directory);
 
-	must(threads_freeze(program.pid, 2000, &process));
+	must(threads_freeze(held_process(program.pid), 2000, &process));
 	snprintf(owner, sizeof(owner), "is already traced by process %d (target_test)", (int)getpid());
 	check_refused(program.pid, owner);
 	must(threads_thaw(&process));
@@ -211,12 +212,12 @@ static void test_seccomp_suspended(void)
 	struct target_info info;
 	int64_t result;
 
-	must(target_examine(pid, &info));
+	must(target_examine(held_process(pid), &info));
 	CHECK_EQUAL(info.threads.seccomp_mode, 2);
 	target_info_deinit(&info);
-	must(target_memory_open(pid, &memory));
+	must(target_memory_open(held_process(pid), &memory));
 	for (int i = 0; i < 50; i++) {
-		must(threads_freeze(pid, 2000, &process));
+		must(threads_freeze(held_process(pid), 2000, &process));
 		must(remote_call_open(&process, &memory, &caller));
 		must(remote_call(&caller, SYS_getpid, (const uint64_t[6]){ 0 }, &result));
 		CHECK_EQUAL(result, pid);
@@ -253,7 +254,7 @@ static pid_t start_vfork_parent(void)
 	return pid;
 }
 
-static bool in_uninterruptible_sleep(pid_t pid) { return thread_state(pid, pid) == 'D'; }
+static bool in_uninterruptible_sleep(pid_t pid) { return thread_state(held_process(pid), pid) == 'D'; }
 
 static void test_does_not_stop(void)
 {
@@ -265,7 +266,7 @@ static void test_does_not_stop(void)
 	tool = fork();
 	if (tool == 0) {
 		struct frozen_process process;
-		struct hs_error *error = threads_freeze(pid, 100, &process);
+		struct hs_error *error = threads_freeze(held_process(pid), 100, &process);
 		char expected[64];
 
 		check_failures = 0;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "check.h"
 #include "harness.h"
+#include "held_process.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -42,7 +43,7 @@ static void use(struct frozen_process *process, const struct target_memory *memo
 
 	must(remote_call_open(process, memory, &caller));
 	// Of the two threads the main one, of the lower number, is in the call.
-	CHECK_EQUAL(caller.carrier->tid == process->pid, alone);
+	CHECK_EQUAL(caller.carrier->tid == process->target->pid, alone);
 	for (int i = 0; i < 3; i++)
 		must(remote_call(&caller, SYS_sched_yield, none, &result));
 	must(remote_call_close(&caller));
@@ -53,8 +54,8 @@ static void use_tool(pid_t pid, bool alone)
 	struct frozen_process process, chosen;
 	struct target_memory memory;
 
-	must(target_memory_open(pid, &memory));
-	must(threads_freeze(pid, 5000, &process));
+	must(target_memory_open(held_process(pid), &memory));
+	must(threads_freeze(held_process(pid), 5000, &process));
 	CHECK_EQUAL(process.count, 2);
 	chosen = process;
 	if (alone)

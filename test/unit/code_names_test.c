@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which names of memory files are known as ours, by the secret of this process, and which not.
 #include "check.h"
+#include "held_process.h"
 
 #include "attach/process/code_names.h"
 
@@ -16,7 +17,7 @@ static void read_names(pid_t pid, struct code_names *ret)
 {
 	struct target_memory memory;
 
-	CHECK(target_memory_open(pid, &memory) == NULL);
+	CHECK(target_memory_open(held_process(pid), &memory) == NULL);
 	code_names_read(&memory, ret);
 	target_memory_close(&memory);
 }
@@ -118,7 +119,7 @@ static void test_child(void)
 		_exit(0);
 	}
 	read_names(child, &of_child);
-	CHECK_EQUAL(of_child.pid, child);
+	CHECK_EQUAL(of_child.process->pid, child);
 	CHECK(code_names_have(&of_child, link));
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);

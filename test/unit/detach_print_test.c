@@ -2,6 +2,7 @@
 // What a detach says and how it ends (cli/detach.c), by what was found out: whatever does not hold is told, also with
 // -q, and by the exit status.
 #include "attach/session/session.h"
+#include "base/process.h"
 #include "captured.h"
 #include "check.h"
 
@@ -10,9 +11,9 @@
 static struct detach_report found;
 
 // Stands before the library's.
-struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_report *report)
+struct hs_error *session_detach(const struct process *process, unsigned wait_ms, struct detach_report *report)
 {
-	(void)pid;
+	(void)process;
 	(void)wait_ms;
 	*report = found;
 	return NULL;
@@ -20,9 +21,11 @@ struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_repor
 
 static enum exit_status detach(bool quiet, bool json)
 {
-	const struct options options = { .pid_text = "42", .quiet = quiet, .json = json };
+	char own[16];
+	const struct options options = { .pid_text = own, .quiet = quiet, .json = json };
 	enum exit_status status;
 
+	snprintf(own, sizeof(own), "%d", (int)getpid());
 	capture_begin();
 	console_init(&options);
 	status = command_detach(&options);

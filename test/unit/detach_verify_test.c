@@ -2,6 +2,7 @@
 // What detach says that it left as it was: each promise is broken, and the check of that name says no, and no other.
 // The process is this one.
 #include "check.h"
+#include "held_process.h"
 
 #include "attach/region/region_access.h"
 #include "attach/session/detach_verify.h"
@@ -30,9 +31,9 @@ static char name[HS_CODE_NAME_SIZE]; // that heapsnap could have given a file he
 static void read_names(pid_t pid, struct code_names *ret)
 {
 	struct target_memory memory;
-	struct hs_error *error = target_memory_open(pid, &memory);
+	struct hs_error *error = target_memory_open(held_process(pid), &memory);
 
-	*ret = (struct code_names){ .pid = pid };
+	*ret = (struct code_names){ .process = held_process(pid) };
 	if (!error) {
 		code_names_read(&memory, ret);
 		target_memory_close(&memory);
@@ -42,7 +43,7 @@ static void read_names(pid_t pid, struct code_names *ret)
 
 static struct detach_report verify(pid_t pid, const struct hook_record *hooks, size_t count)
 {
-	const struct detach_before before = detach_look_before(pid);
+	const struct detach_before before = detach_look_before(held_process(pid));
 	struct detach_report report = { 0 };
 	struct code_names names;
 
@@ -256,7 +257,7 @@ static bool is_compared(const struct detach_before *before)
 // A process that changes them by itself is not compared, and nothing is said of it.
 static void test_threads(void)
 {
-	struct detach_before before = detach_look_before(getpid());
+	struct detach_before before = detach_look_before(held_process(getpid()));
 	sigset_t set;
 
 	CHECK(is_compared(&before));

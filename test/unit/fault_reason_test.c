@@ -3,6 +3,7 @@
 #include "attach/process/fault_reason.h"
 #include "attach/process/memory.h"
 #include "check.h"
+#include "held_process.h"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -67,22 +68,22 @@ static void test_kernel(void)
 		CHECK_LEFT_OUT("no userfaultfd here");
 		return;
 	}
-	CHECK(!target_memory_open(getpid(), &memory));
+	CHECK(!target_memory_open(held_process(getpid()), &memory));
 	CHECK(!target_memory_read(&memory, (uintptr_t)pages, buffer, (size_t)page));
 	error = target_memory_read(&memory, (uintptr_t)pages, buffer, 2 * (size_t)page);
 	CHECK(error && error->code == HS_ERROR_FAULT && error->address == (uintptr_t)pages + (uint64_t)page);
-	error = fault_explain(error, getpid());
+	error = fault_explain(error, held_process(getpid()));
 	CHECK(error && strstr(error->message, "is registered with userfaultfd") &&
 	      strstr(error->message, "cannot read"));
 	hs_error_destroy(error);
 
 	// Not so for what nobody has registered, and for other errors.
 	CHECK(munmap(pages, 2 * (size_t)page) == 0);
-	error = fault_explain(target_memory_read(&memory, (uintptr_t)pages, buffer, 8), getpid());
+	error = fault_explain(target_memory_read(&memory, (uintptr_t)pages, buffer, 8), held_process(getpid()));
 	CHECK(error && error->code == HS_ERROR_FAULT && !strstr(error->message, "userfaultfd"));
 	hs_error_destroy(error);
-	CHECK(!fault_explain(NULL, getpid()));
-	error = fault_explain(hs_error_create(HS_ERROR_REFUSED, "no"), getpid());
+	CHECK(!fault_explain(NULL, held_process(getpid())));
+	error = fault_explain(hs_error_create(HS_ERROR_REFUSED, "no"), held_process(getpid()));
 	CHECK_STRING(error->message, "no");
 	hs_error_destroy(error);
 	target_memory_close(&memory);

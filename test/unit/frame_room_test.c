@@ -5,6 +5,7 @@
 #include "attach/ptrace/frame_room.h"
 #include "attach/ptrace/libc_stack.h"
 #include "check.h"
+#include "held_process.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -135,11 +136,11 @@ static void test_shared_block(void)
 	const uint64_t tp = (uint64_t)block, low = (tp & ~UINT64_C(4095)) - 0x100000;
 	struct target_memory memory;
 
-	CHECK(target_memory_open(getpid(), &memory) == NULL);
+	CHECK(target_memory_open(held_process(getpid()), &memory) == NULL);
 	for (size_t shared = 0; shared <= THREADS; shared++)
 		for (size_t asked = 0; asked < THREADS; asked++) {
 			struct frozen_thread threads[THREADS] = { 0 };
-			const struct frozen_process process = { .pid = FIRST_TID,
+			const struct frozen_process process = { .target = held_process(FIRST_TID),
 								.threads = threads,
 								.count = THREADS };
 			struct stack_range range = { 0, 0 };
@@ -171,7 +172,7 @@ static void test_left_frame(void)
 	static struct sigframe frame;
 	struct target_memory memory;
 
-	CHECK(target_memory_open(getpid(), &memory) == NULL);
+	CHECK(target_memory_open(held_process(getpid()), &memory) == NULL);
 	// where the program's byte is: none, the page's first, right before, right behind, the page's last
 	for (int other = -1; other <= 3; other++) {
 		uint8_t *stack = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
@@ -180,7 +181,9 @@ static void test_left_frame(void)
 		struct frozen_thread thread = {
 			.tid = FIRST_TID + 1, .registers = { .fs_base = tp, .rsp = tp - 2 * PAGE, .rbp = tp - PAGE }
 		};
-		const struct frozen_process process = { .pid = FIRST_TID, .threads = &thread, .count = 1 };
+		const struct frozen_process process = { .target = held_process(FIRST_TID),
+							.threads = &thread,
+							.count = 1 };
 		const uint64_t words[4] = { (uint64_t)stack, (PAGES - 1) * PAGE, PAGE, PAGE };
 		const struct sigframe_request request = { .registers = &thread.registers,
 							  .extended = xstate,
@@ -204,7 +207,7 @@ static void test_left_frame(void)
 		block[0] = block[2] = tp;
 		block[20] = FIRST_TID + 1;
 		memcpy(block + 90, words, sizeof(words));
-		CHECK(proc_maps_read(getpid(), &maps) == NULL);
+		CHECK(proc_maps_read(held_process(getpid()), &maps) == NULL);
 		struct frame_search search = { .process = &process, .maps = &maps, .memory = &memory, .size = PAGE };
 
 		hs_error_destroy(frame_room_on_own_stack(&search, &thread, &room));
@@ -273,7 +276,7 @@ static void test_zeros(void)
 	};
 	struct target_memory memory;
 
-	CHECK(target_memory_open(getpid(), &memory) == NULL);
+	CHECK(target_memory_open(held_process(getpid()), &memory) == NULL);
 	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
 		const bool has_gap = i % 2;
 		const enum how how = cases[i / 2].how;
@@ -289,7 +292,9 @@ static void test_zeros(void)
 		const uint64_t words[4] = { (uint64_t)stack, (ZEROS + above) * PAGE, 0, PAGE };
 		struct frozen_thread thread = { .tid = FIRST_TID + 1,
 						.registers = { .fs_base = (uint64_t)block, .rsp = (uint64_t)sp } };
-		const struct frozen_process process = { .pid = FIRST_TID, .threads = &thread, .count = 1 };
+		const struct frozen_process process = { .target = held_process(FIRST_TID),
+							.threads = &thread,
+							.count = 1 };
 		struct frame_room room;
 		struct proc_maps maps;
 		struct hs_error *error;
@@ -324,7 +329,7 @@ static void test_zeros(void)
 		block[0] = block[2] = (uint64_t)block;
 		block[20] = FIRST_TID + 1;
 		memcpy(block + 30, words, sizeof(words));
-		CHECK(proc_maps_read(getpid(), &maps) == NULL);
+		CHECK(proc_maps_read(held_process(getpid()), &maps) == NULL);
 		struct frame_search search = {
 			.process = &process, .maps = &maps, .memory = &memory, .size = 2 * PAGE
 		};

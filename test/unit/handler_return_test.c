@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signal handlers that will return into bytes to be patched: stacks made by hand, in this process's memory.
 #include "check.h"
+#include "held_process.h"
 
 #include "attach/arch/sigframe.h"
 #include "attach/hook/handler_return.h"
@@ -68,7 +69,7 @@ static const char *refusal(const uint8_t *const *sps, size_t count)
 	};
 	const struct hook_plan plan = { .hooks = hooks, .count = sizeof(hooks) / sizeof(hooks[0]) };
 	static struct frozen_thread threads[1100];
-	const struct frozen_process process = { .pid = getpid(), .threads = threads, .count = count };
+	const struct frozen_process process = { .target = held_process(getpid()), .threads = threads, .count = count };
 	static char text[512];
 	struct target_memory memory;
 	struct hs_error *error;
@@ -78,8 +79,8 @@ static const char *refusal(const uint8_t *const *sps, size_t count)
 		threads[i].tid = 0x40000001 + (pid_t)i;
 		threads[i].registers.rsp = (uint64_t)sps[i];
 	}
-	CHECK(proc_maps_read(getpid(), &maps) == NULL);
-	CHECK(target_memory_open(getpid(), &memory) == NULL);
+	CHECK(proc_maps_read(held_process(getpid()), &maps) == NULL);
+	CHECK(target_memory_open(held_process(getpid()), &memory) == NULL);
 	error = handler_return_check(&plan, &process, &maps, &memory);
 	target_memory_close(&memory);
 	proc_maps_deinit(&maps);

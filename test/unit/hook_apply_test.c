@@ -3,6 +3,7 @@
 // process.
 #include "attach/hook/hook_apply.h"
 #include "check.h"
+#include "held_process.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -75,7 +76,7 @@ static void test_apply_and_undo(void)
 	uint8_t *text = mmap(NULL, HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	CHECK(text != MAP_FAILED);
-	CHECK(target_memory_open(getpid(), &memory) == NULL);
+	CHECK(target_memory_open(held_process(getpid()), &memory) == NULL);
 	memset(text, 0x90, HS_PAGE_SIZE);
 	for (size_t i = 0; i < HOOKS; i++) {
 		hooks[i].address = (uint64_t)(text + i * STEP);
@@ -166,7 +167,7 @@ static void test_clean_pages(void)
 		if (cases[i].changed >= 0)
 			pages[(size_t)cases[i].changed * HS_PAGE_SIZE] = 1;
 		hooks[0].address = hooks[1].address = (uint64_t)pages + cases[i].offset;
-		CHECK(hook_note_clean_pages(getpid(), hooks, 2) == NULL);
+		CHECK(hook_note_clean_pages(held_process(getpid()), hooks, 2) == NULL);
 		CHECK_EQUAL(hooks[0].page_was_clean, cases[i].clean);
 		CHECK_EQUAL(hooks[1].page_was_clean, 7); // was not planned
 		munmap(pages, 2 * HS_PAGE_SIZE);

@@ -7,6 +7,7 @@
 #include "attach/ptrace/memory_write.h"
 #include "base/log.h"
 #include "check.h"
+#include "held_process.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -109,14 +110,14 @@ static struct hs_error *plan(const struct child *child, struct planning *ret)
 	*ret = (struct planning){ .goals.state = STATE };
 	for (unsigned i = 0; i < HOOK_KIND_COUNT; i++)
 		ret->goals.entries[i] = 0x600000000000 + i * 64; // far from everything: entries may be anywhere
-	error = proc_maps_read(child->pid, &ret->maps);
+	error = proc_maps_read(held_process(child->pid), &ret->maps);
 	if (!error)
-		error = target_memory_open(child->pid, &ret->memory);
+		error = target_memory_open(held_process(child->pid), &ret->memory);
 	CHECK(error == NULL);
 	if (error)
 		return error;
 	begin = now();
-	error = modules_read(child->pid, &ret->maps, &ret->memory, &ret->modules);
+	error = modules_read(held_process(child->pid), &ret->maps, &ret->memory, &ret->modules);
 	CHECK(error == NULL);
 	if (!error)
 		error = hook_plan_make(&ret->modules, &ret->maps, &ret->memory, &(struct hook_additions){ 0 },

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code of ours in a process without a region: what counts as it, and what its islands say. The process is this one.
 #include "check.h"
+#include "held_process.h"
 
 #include "attach/arch/island_code.h"
 #include "attach/session/inherited.h"
@@ -86,8 +87,8 @@ static struct inherited read_own(void)
 	struct code_names names;
 	struct proc_maps maps;
 
-	CHECK(target_memory_open(getpid(), &memory) == NULL);
-	CHECK(proc_maps_read(getpid(), &maps) == NULL);
+	CHECK(target_memory_open(held_process(getpid()), &memory) == NULL);
+	CHECK(proc_maps_read(held_process(getpid()), &maps) == NULL);
 	code_names_read(&memory, &names);
 	CHECK(inherited_read(&maps, &memory, &names, &inherited) == NULL);
 	proc_maps_deinit(&maps);
@@ -298,7 +299,7 @@ int main(void)
 	struct code_names names;
 	uint64_t nonce;
 
-	CHECK(target_memory_open(getpid(), &memory) == NULL);
+	CHECK(target_memory_open(held_process(getpid()), &memory) == NULL);
 	code_names_read(&memory, &names);
 	CHECK(code_names_make(&names, made, &nonce) == NULL);
 	target_memory_close(&memory);

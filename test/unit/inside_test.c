@@ -3,6 +3,7 @@
 // Whether a thread is inside the payload, by what its stack holds and what its slot says. Stacks made by hand, in this
 // process's memory; nobody can walk them, for their threads stand where no module is.
 #include "check.h"
+#include "held_process.h"
 
 #include "attach/arch/sigframe.h"
 #include "attach/region/inside.h"
@@ -61,9 +62,9 @@ static enum answer ask(const struct made *made, uint64_t pc, struct looked_at_li
 	thread.registers.rsp = (uint64_t)made->low + made->sp;
 	thread.registers.rip = pc;
 	thread.registers.fs_base = made->slot.thread_pointer;
-	CHECK(target_memory_open(getpid(), &memory) == NULL);
+	CHECK(target_memory_open(held_process(getpid()), &memory) == NULL);
 	CHECK(unwind_tables_read(&memory, &tables) == NULL);
-	CHECK(proc_maps_read(getpid(), &maps) == NULL);
+	CHECK(proc_maps_read(held_process(getpid()), &maps) == NULL);
 	CHECK(inside_begin(&memory, &maps, &slots, &tables, ranges, 2, looked_at, &search) == NULL);
 	if (share)
 		search.share = search.left = share;
@@ -248,8 +249,8 @@ static size_t count_left(uint64_t guard)
 	struct proc_maps maps;
 	size_t left;
 
-	CHECK(target_memory_open(getpid(), &memory) == NULL);
-	CHECK(proc_maps_read(getpid(), &maps) == NULL);
+	CHECK(target_memory_open(held_process(getpid()), &memory) == NULL);
+	CHECK(proc_maps_read(held_process(getpid()), &maps) == NULL);
 	CHECK(inside_begin(&memory, &maps, &slots, NULL, ranges, 1, NULL, &search) == NULL);
 	CHECK(inside_count_left(&search, &left) == NULL);
 	inside_end(&search);

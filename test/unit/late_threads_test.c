@@ -4,6 +4,7 @@
 #include "attach/ptrace/late_threads.h"
 #include "base/clock.h"
 #include "check.h"
+#include "held_process.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -150,7 +151,7 @@ static void end(pid_t pid)
 
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	late_threads_wait(pid, &late);
+	late_threads_wait(held_process(pid), &late);
 	CHECK_EQUAL(late.tid, 0);
 }
 
@@ -165,7 +166,7 @@ static void on_process(enum kind kind, bool is_stopped, bool is_late, unsigned l
 		waitpid(pid, NULL, WUNTRACED);
 	}
 	began = hs_monotonic_ns();
-	late_threads_wait(pid, &late);
+	late_threads_wait(held_process(pid), &late);
 	began = (hs_monotonic_ns() - began) / 1000000;
 	CHECK_EQUAL(late.tid, is_late ? pid : 0);
 	CHECK_EQUAL(late.is_certain, is_late);
@@ -182,7 +183,7 @@ static void many_at_once(void)
 	struct late_call late = { .tid = 1 };
 
 	for (int i = 0; i < 10 && late.tid; i++)
-		late_threads_wait(pid, &late);
+		late_threads_wait(held_process(pid), &late);
 	CHECK_EQUAL(late.tid, 0);
 	end(pid);
 }
@@ -195,7 +196,7 @@ static void undecided(void)
 
 	setenv("HEAPSNAP_LATE_WAIT_MS", "0", 1);
 	for (int i = 0; i < 100 && !late.tid; i++) { // until it is so far
-		late_threads_wait(pid, &late);
+		late_threads_wait(held_process(pid), &late);
 		usleep(10000);
 	}
 	CHECK(late.tid > 0);

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a dump leaves where it fails (lib/dump.h): the snapshot and the encoder stand before those of the libraries.
+#include "base/process.h"
 #include "check.h"
 #include "lib/dump.h"
 #include "output_folder.h"
 #include "proto/pprof/pprof_encoder.h"
 #include "snapshot/snapshot.h"
 
+static const struct process process_42 = { .pid = 42, .folder = -1, .pidfd = -1 };
 static bool snapshot_fails;
 static int snapshots;
 
-struct hs_error *snapshot_take(pid_t pid, bool stop, struct heap_profile *ret, struct snapshot_timing *timing)
+struct hs_error *snapshot_take(const struct process *process, bool stop, struct heap_profile *ret,
+			       struct snapshot_timing *timing)
 {
-	(void)pid;
+	(void)process;
 	(void)stop;
 	snapshots++;
 	if (snapshot_fails)
@@ -40,7 +43,7 @@ static void test_failure(const char *text)
 	int lowest = dup(STDIN_FILENO);
 
 	close(lowest);
-	CHECK(fails_with(hs_dump(42, &options, &result), text));
+	CHECK(fails_with(hs_dump(&process_42, &options, &result), text));
 	CHECK_EQUAL(result.site_count, 0);
 	CHECK(!result.sites && !result.profile.pid);
 	CHECK_EQUAL(count_entries(), 0);
@@ -55,7 +58,7 @@ static void test_output_first(void)
 	struct hs_dump_result result;
 	int before = snapshots;
 
-	CHECK(fails_with(hs_dump(42, &options, &result), "not"));
+	CHECK(fails_with(hs_dump(&process_42, &options, &result), "not"));
 	CHECK_EQUAL(snapshots, before);
 }
 

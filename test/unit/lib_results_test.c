@@ -2,6 +2,7 @@
 // What lib/ makes of what attach/ has found out. The transactions stand before those of the library.
 #include "attach/session/attached_list.h"
 #include "attach/session/session.h"
+#include "base/process.h"
 #include "check.h"
 #include "inject/abi/region.h"
 #include "lib/aftermath.h"
@@ -16,21 +17,22 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+static const struct process process_42 = { .pid = 42, .folder = -1, .pidfd = -1 };
 static struct detach_report detached;
 static struct attached_process examined;
 static struct hs_error *examine_error;
 
-struct hs_error *session_detach(pid_t pid, unsigned wait_ms, struct detach_report *report)
+struct hs_error *session_detach(const struct process *process, unsigned wait_ms, struct detach_report *report)
 {
-	(void)pid;
+	(void)process;
 	(void)wait_ms;
 	*report = detached;
 	return NULL;
 }
 
-struct hs_error *attached_examine(pid_t pid, struct attached_process *ret)
+struct hs_error *attached_examine(const struct process *process, struct attached_process *ret)
 {
-	(void)pid;
+	(void)process;
 	*ret = examined;
 	return examine_error;
 }
@@ -63,14 +65,14 @@ static void test_outcomes(void)
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		detached = cases[i].report;
-		CHECK(!hs_detach(42, 0, &result));
+		CHECK(!hs_detach(&process_42, 0, &result));
 		CHECK_EQUAL(result.outcome, cases[i].outcome);
 		CHECK_EQUAL(result.is_finished, cases[i].report.finished);
 		CHECK_EQUAL(result.is_verified, cases[i].report.finished);
 	}
 	detached = (struct detach_report){ .finished = true, .checks = { { "held", true }, { "not", false } } };
 	detached.check_count = 2;
-	CHECK(!hs_detach(42, 0, &result));
+	CHECK(!hs_detach(&process_42, 0, &result));
 	CHECK(result.is_finished && !result.is_verified && result.check_count == 2);
 	CHECK_STRING(result.checks[1].text, "not");
 	CHECK(result.checks[0].holds && !result.checks[1].holds);
@@ -95,7 +97,7 @@ static void test_states(void)
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		examined = cases[i].process;
-		CHECK(!hs_status_read(42, &status, NULL));
+		CHECK(!hs_status_read(&process_42, &status, NULL));
 		CHECK_EQUAL(status.state, cases[i].state);
 		CHECK_STRING(status.reason, cases[i].process.reason);
 	}
@@ -110,20 +112,20 @@ static void test_aftermath(void)
 
 	examine_error = hs_error_create(HS_ERROR_NOT_FOUND, "not attached");
 	examined = (struct attached_process){ .pid = 42 };
-	CHECK(!hs_aftermath_look(42, &status, &is_free) && is_free);
+	CHECK(!hs_aftermath_look(&process_42, &status, &is_free) && is_free);
 	examine_error = hs_error_create(HS_ERROR_NOT_FOUND, "a thread may come");
 	examined.late.tid = 43;
-	error = hs_aftermath_look(42, &status, &is_free);
+	error = hs_aftermath_look(&process_42, &status, &is_free);
 	CHECK(error && !is_free);
 	hs_error_destroy(error);
 	examine_error = hs_error_create(HS_ERROR_REFUSED, "no right");
 	examined.late.tid = 0;
-	error = hs_aftermath_look(42, &status, &is_free);
+	error = hs_aftermath_look(&process_42, &status, &is_free);
 	CHECK(error && !is_free);
 	hs_error_destroy(error);
 	examine_error = NULL;
 	examined.state = REGION_ATTACHED;
-	CHECK(!hs_aftermath_look(42, &status, &is_free) && !is_free && status.state == HS_STATE_ATTACHED);
+	CHECK(!hs_aftermath_look(&process_42, &status, &is_free) && !is_free && status.state == HS_STATE_ATTACHED);
 }
 
 // There and back again.
@@ -161,18 +163,25 @@ static void test_find_process(void)
 {
 	char own[32];
 	struct hs_error *error;
-	pid_t pid;
+	struct process process;
 
-	CHECK(!hs_find_process("42", &pid) && pid == 42);
+	snprintf(own, sizeof(own), "%d", (int)getpid());
+	error = hs_find_process(own, &process);
+	CHECK(!error && process.pid == getpid() && process_is_there(&process));
+	hs_error_destroy(error);
+	process_close(&process);
+	error = hs_find_process("2147483647", &process);
+	CHECK(!error && process.pid == 2147483647 && !process_is_there(&process));
+	hs_error_destroy(error);
 	snprintf(own, sizeof(own), "that name: %d", (int)getpid());
 	prctl(PR_SET_NAME, "hs_found_by_its_name");
-	error = hs_find_process("hs_found_by_its_name", &pid);
+	error = hs_find_process("hs_found_by_its_name", &process);
 	CHECK(error && strstr(error->message, own));
 	hs_error_destroy(error);
-	error = hs_find_process("hs_found", &pid);
+	error = hs_find_process("hs_found", &process);
 	CHECK(error && error->code == HS_ERROR_REFUSED && !strstr(error->message, "that name"));
 	hs_error_destroy(error);
-	error = hs_find_process("", &pid);
+	error = hs_find_process("", &process);
 	CHECK(error && !strstr(error->message, "that name"));
 	hs_error_destroy(error);
 }

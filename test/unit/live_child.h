@@ -5,6 +5,7 @@
 
 #include "attach/hook/hook_plan.h"
 #include "check.h"
+#include "held_process.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -63,11 +64,11 @@ static inline bool live_target_open(pid_t pid, struct live_target *ret)
 	struct hs_error *error;
 
 	*ret = (struct live_target){ 0 };
-	error = proc_maps_read(pid, &ret->maps);
+	error = proc_maps_read(held_process(pid), &ret->maps);
 	if (!error)
-		error = target_memory_open(pid, &ret->memory);
+		error = target_memory_open(held_process(pid), &ret->memory);
 	if (!error)
-		error = modules_read(pid, &ret->maps, &ret->memory, &ret->modules);
+		error = modules_read(held_process(pid), &ret->maps, &ret->memory, &ret->modules);
 	CHECK(error == NULL);
 	hs_error_destroy(error);
 	return error == NULL;

@@ -5,6 +5,7 @@
 #define HEAPSNAP_TEST_UNIT_MADE_REGION_H
 
 #include "attach/region/region_fill.h"
+#include "held_process.h"
 #include "inject/abi/region.h"
 #include "snapshot/copy/table_check.h"
 
@@ -27,7 +28,7 @@ static inline void made_region_begin(void *bytes, uint64_t size)
 	const struct target_info target = { .pid = 1 };
 	const struct module_list modules = { 0 };
 	const struct hook_plan hooks = { 0 };
-	const struct frozen_process process = { .pid = 1 };
+	const struct frozen_process process = { .target = held_process(1) };
 	const struct payload_layout layout = { .code = 0x100000000000,
 					       .code_size = 0x10000,
 					       .state = 0x100000010000,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is taken for a memory file of ours, and what is not: each property by itself, on descriptors of this process.
 #include "check.h"
+#include "held_process.h"
 
 #include "attach/process/memory_file.h"
 #include "attach/process/thread_descriptor.h"
@@ -29,7 +30,7 @@ static int make(const char *name, unsigned flags) { return memfd_create(name, MF
 static bool is_taken(int fd)
 {
 	int taken = -1;
-	struct hs_error *error = memory_file_take(getpid(), getpid(), fd, NAME, &taken);
+	struct hs_error *error = memory_file_take(held_process(getpid()), getpid(), fd, NAME, &taken);
 
 	CHECK(fd >= 0);
 	CHECK(error ? error->code == HS_ERROR_REFUSED && taken == -1 : taken >= 0);
@@ -91,15 +92,15 @@ static void test_take(void)
 	// What is taken is the very file.
 	fd = make(NAME, MFD_ALLOW_SEALING);
 	other = make(NAME, MFD_ALLOW_SEALING);
-	CHECK(memory_file_take(getpid(), getpid(), fd, NAME, &taken) == NULL);
-	CHECK(memory_file_is_at(getpid(), getpid(), fd, taken));
-	CHECK(!memory_file_is_at(getpid(), getpid(), other, taken));
+	CHECK(memory_file_take(held_process(getpid()), getpid(), fd, NAME, &taken) == NULL);
+	CHECK(memory_file_is_at(held_process(getpid()), getpid(), fd, taken));
+	CHECK(!memory_file_is_at(held_process(getpid()), getpid(), other, taken));
 	CHECK(dup2(other, fd) == fd);
-	CHECK(!memory_file_is_at(getpid(), getpid(), fd, taken));
+	CHECK(!memory_file_is_at(held_process(getpid()), getpid(), fd, taken));
 	close(fd);
 	close(other);
 	close(taken);
-	CHECK(!memory_file_is_at(getpid(), getpid(), fd, STDIN_FILENO)); // nothing is there
+	CHECK(!memory_file_is_at(held_process(getpid()), getpid(), fd, STDIN_FILENO)); // nothing is there
 }
 
 static void test_mapped(void)
@@ -110,9 +111,12 @@ static void test_mapped(void)
 
 	CHECK(ftruncate(fd, 8192) == 0 && ftruncate(other, 8192) == 0);
 	memory = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE, fd, 0);
-	CHECK(memory_file_is_mapped_at(getpid(), (uint64_t)memory, 8192, fd, &is_ours) == NULL && is_ours);
-	CHECK(memory_file_is_mapped_at(getpid(), (uint64_t)memory, 4096, fd, &is_ours) == NULL && !is_ours);
-	CHECK(memory_file_is_mapped_at(getpid(), (uint64_t)memory, 8192, other, &is_ours) == NULL && !is_ours);
+	CHECK(memory_file_is_mapped_at(held_process(getpid()), (uint64_t)memory, 8192, fd, &is_ours) == NULL &&
+	      is_ours);
+	CHECK(memory_file_is_mapped_at(held_process(getpid()), (uint64_t)memory, 4096, fd, &is_ours) == NULL &&
+	      !is_ours);
+	CHECK(memory_file_is_mapped_at(held_process(getpid()), (uint64_t)memory, 8192, other, &is_ours) == NULL &&
+	      !is_ours);
 	munmap(memory, 8192);
 	close(fd);
 	close(other);
@@ -185,7 +189,7 @@ static bool is_mapped(const char *name, uid_t user, int flags)
 
 	CHECK(ftruncate(fd, 4096) == 0);
 	memory = mmap(NULL, 4096, PROT_READ, flags, fd, 0);
-	CHECK(proc_maps_read(getpid(), &maps) == NULL);
+	CHECK(proc_maps_read(held_process(getpid()), &maps) == NULL);
 	map = proc_maps_find(&maps, (uint64_t)(uintptr_t)memory);
 	ours = map && memory_file_is_mapped(&names, map);
 	proc_maps_deinit(&maps);
@@ -224,7 +228,7 @@ static void test_tables(void)
 	pthread_t thread;
 	int taken, foreign;
 
-	descriptor_tables_list(getpid(), &tables);
+	descriptor_tables_list(held_process(getpid()), &tables);
 	CHECK_EQUAL(tables.count, 1);
 	CHECK_EQUAL(tables.tids[0], getpid());
 	descriptor_tables_deinit(&tables);
@@ -233,13 +237,13 @@ static void test_tables(void)
 	pthread_barrier_wait(&barrier);
 	foreign = open("/etc/passwd", O_PATH | O_CLOEXEC);
 	CHECK(foreign == own_number || dup2(foreign, own_number) == own_number);
-	descriptor_tables_list(getpid(), &tables);
+	descriptor_tables_list(held_process(getpid()), &tables);
 	CHECK_EQUAL(tables.count, 2);
 	CHECK_EQUAL(tables.tids[1], own_tid);
 	descriptor_tables_deinit(&tables);
 	CHECK(!descriptor_table_is_shared(getpid(), own_tid));
 	CHECK(descriptor_table_is_shared(own_tid, own_tid));
-	CHECK(memory_file_take(getpid(), own_tid, own_number, made, &taken) == NULL);
+	CHECK(memory_file_take(held_process(getpid()), own_tid, own_number, made, &taken) == NULL);
 	close(taken);
 	CHECK(memory_file_is_left(&names, own_tid, own_number));
 	CHECK(!memory_file_is_left(&names, getpid(), own_number));
@@ -256,7 +260,7 @@ int main(void)
 	struct target_memory memory;
 	uint64_t nonce;
 
-	CHECK(target_memory_open(getpid(), &memory) == NULL);
+	CHECK(target_memory_open(held_process(getpid()), &memory) == NULL);
 	code_names_read(&memory, &names);
 	CHECK(code_names_make(&names, made, &nonce) == NULL);
 	target_memory_close(&memory);

@@ -6,6 +6,7 @@
 #include "attach/process/thread_facts.h"
 #include "base/clock.h"
 #include "check.h"
+#include "held_process.h"
 
 #include <linux/kcmp.h>
 #include <sched.h>
@@ -106,7 +107,7 @@ static _Noreturn void be(enum kind kind, int ready)
 		runners[0].parent = getpid();
 		runners[0].pid = clone(run_in_thread, runners[0].stack + sizeof(runners[0].stack),
 				       CLONE_VM | CLONE_FILES | SIGCHLD, &runners[0]);
-		while (!runners[0].runs || thread_state(runners[0].pid, runners[0].pid) != 'Z')
+		while (!runners[0].runs || thread_state(held_process(runners[0].pid), runners[0].pid) != 'Z')
 			nap();
 		if (write(ready, &runners[0].pid, sizeof(runners[0].pid)) != sizeof(runners[0].pid))
 			_exit(2);
@@ -161,7 +162,7 @@ static void end(pid_t pid)
 static bool is_shared(pid_t pid)
 {
 	const struct pid_set none = { 0 };
-	struct hs_error *error = memory_sharers_check(pid, pid, &none);
+	struct hs_error *error = memory_sharers_check(held_process(pid), pid, &none);
 	bool refused = error && error->code == HS_ERROR_REFUSED;
 
 	hs_error_destroy(error);
@@ -173,7 +174,7 @@ static void alone(void)
 	pid_t stays, pid = begin(ALONE, &stays);
 
 	CHECK(!is_shared(pid));
-	CHECK(!memory_sharers_wait(pid, LONG_WAIT_MS));
+	CHECK(!memory_sharers_wait(held_process(pid), LONG_WAIT_MS));
 	end(pid);
 }
 
@@ -183,7 +184,7 @@ static void relay(void)
 	struct hs_error *error;
 
 	CHECK(is_shared(pid));
-	error = memory_sharers_wait(pid, LONG_WAIT_MS);
+	error = memory_sharers_wait(held_process(pid), LONG_WAIT_MS);
 	CHECK(!error);
 	hs_error_destroy(error);
 	CHECK(is_shared(pid));
@@ -193,7 +194,7 @@ static void relay(void)
 static void beside_one_that_stays(void)
 {
 	pid_t stays, pid = begin(RELAY_BESIDE_ONE, &stays);
-	struct hs_error *error = memory_sharers_wait(pid, SHORT_WAIT_MS);
+	struct hs_error *error = memory_sharers_wait(held_process(pid), SHORT_WAIT_MS);
 	char words[64];
 
 	snprintf(words, sizeof(words), "process %d shares the memory of process %d ", (int)stays, (int)pid);
@@ -207,7 +208,7 @@ static void beside_one_that_stays(void)
 static void one_after_another(void)
 {
 	pid_t none, pid = begin(ONE_AFTER_ANOTHER, &none);
-	struct hs_error *error = memory_sharers_wait(pid, 2500);
+	struct hs_error *error = memory_sharers_wait(held_process(pid), 2500);
 
 	CHECK(error && error->code == HS_ERROR_REFUSED);
 	CHECK(is_shared(pid));
@@ -223,21 +224,21 @@ static void without_main_thread(void)
 	struct hs_error *error;
 
 	CHECK(is_shared(pid));
-	memory_strangers_list(pid, &strangers);
+	memory_strangers_list(held_process(pid), &strangers);
 	CHECK(!pid_set_has(&strangers, sharer));
 	CHECK(pid_set_has(&strangers, getpid()));
 	pid_set_deinit(&strangers);
-	error = descriptor_sharers_check(pid, pid, &none);
+	error = descriptor_sharers_check(held_process(pid), pid, &none);
 	CHECK(error && error->code == HS_ERROR_REFUSED);
 	hs_error_destroy(error);
-	error = descriptor_sharers_wait(pid, SHORT_WAIT_MS);
+	error = descriptor_sharers_wait(held_process(pid), SHORT_WAIT_MS);
 	CHECK(error && error->code == HS_ERROR_REFUSED);
 	hs_error_destroy(error);
-	error = memory_sharers_wait(pid, SHORT_WAIT_MS);
+	error = memory_sharers_wait(held_process(pid), SHORT_WAIT_MS);
 	CHECK(error && error->code == HS_ERROR_REFUSED);
 	hs_error_destroy(error);
 	kill(sharer, SIGKILL);
-	CHECK(!memory_sharers_wait(pid, LONG_WAIT_MS));
+	CHECK(!memory_sharers_wait(held_process(pid), LONG_WAIT_MS));
 	end(pid);
 }
 
@@ -258,12 +259,12 @@ static void ended(void)
 		CHECK_EQUAL(waitid(P_PID, (id_t)children[i], &info, WEXITED | WNOWAIT), 0);
 	}
 	CHECK_EQUAL(descriptor_tables_compare(children[0], children[1]), 0); // to the kernel they are the same
-	error = descriptor_sharers_check(getpid(), children[0], &none);
+	error = descriptor_sharers_check(held_process(getpid()), children[0], &none);
 	CHECK(!error);
 	if (error)
 		fprintf(stderr, "%s\n", error->message);
 	hs_error_destroy(error);
-	error = memory_sharers_check(getpid(), children[0], &none); // nor memory, as kernel threads
+	error = memory_sharers_check(held_process(getpid()), children[0], &none); // nor memory, as kernel threads
 	CHECK(!error);
 	hs_error_destroy(error);
 	for (int i = 0; i < 2; i++)
@@ -345,9 +346,9 @@ static void of_one_of_many_tables(int which)
 		if (i != which)
 			kill(sharers[i], SIGKILL);
 	for (int i = 0; i < TABLES; i++)
-		while (i != which && thread_state(sharers[i], sharers[i]) != 'Z')
+		while (i != which && thread_state(held_process(sharers[i]), sharers[i]) != 'Z')
 			nap();
-	error = descriptor_sharers_wait(pid, SHORT_WAIT_MS);
+	error = descriptor_sharers_wait(held_process(pid), SHORT_WAIT_MS);
 	snprintf(words, sizeof(words), "process %d shares the descriptors of process %d ", (int)sharers[which],
 		 (int)pid);
 	CHECK(error && error->code == HS_ERROR_REFUSED && strstr(error->message, words));
@@ -358,7 +359,7 @@ static void of_one_of_many_tables(int which)
 static void of_tables_for_a_moment(void)
 {
 	pid_t sharers[TABLES], pid = begin_with_tables(true, sharers);
-	struct hs_error *error = descriptor_sharers_wait(pid, LONG_WAIT_MS);
+	struct hs_error *error = descriptor_sharers_wait(held_process(pid), LONG_WAIT_MS);
 
 	CHECK(!error);
 	hs_error_destroy(error);

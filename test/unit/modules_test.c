@@ -2,6 +2,7 @@
 // Reads the modules of this very process and compares with what its own loader says.
 #include "attach/elf/modules.h"
 #include "check.h"
+#include "held_process.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -25,12 +26,12 @@ struct reading {
 
 static bool read_self(struct reading *ret)
 {
-	struct hs_error *error = proc_maps_read(getpid(), &ret->maps);
+	struct hs_error *error = proc_maps_read(held_process(getpid()), &ret->maps);
 
 	if (!error)
-		error = target_memory_open(getpid(), &ret->memory);
+		error = target_memory_open(held_process(getpid()), &ret->memory);
 	if (!error)
-		error = modules_read(getpid(), &ret->maps, &ret->memory, &ret->modules);
+		error = modules_read(held_process(getpid()), &ret->maps, &ret->memory, &ret->modules);
 	CHECK(error == NULL);
 	if (error)
 		fprintf(stderr, "%s\n", error->message);
@@ -300,11 +301,11 @@ static void test_after_exec(void)
 		_exit(1);
 	}
 	close(ready[1]);
-	CHECK(target_memory_open(pid, &memory) == NULL);
+	CHECK(target_memory_open(held_process(pid), &memory) == NULL);
 	CHECK_EQUAL(write(go[1], "x", 1), 1);
 	CHECK_EQUAL(read(ready[0], &byte, 1), 0);
-	CHECK(proc_maps_read(pid, &maps) == NULL);
-	error = modules_read(pid, &maps, &memory, &modules);
+	CHECK(proc_maps_read(held_process(pid), &maps) == NULL);
+	error = modules_read(held_process(pid), &maps, &memory, &modules);
 	CHECK(error && error->code == HS_ERROR_GONE);
 	if (error)
 		printf("after an exec: %s\n", error->message);

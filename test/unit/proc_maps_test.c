@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/proc_maps.h"
 #include "check.h"
+#include "held_process.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -105,7 +106,7 @@ static void test_parse_edges(void)
 static void test_read_own(void)
 {
 	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(getpid(), &maps);
+	struct hs_error *error = proc_maps_read(held_process(getpid()), &maps);
 
 	CHECK(!error);
 	if (error) {
@@ -118,7 +119,7 @@ static void test_read_own(void)
 	CHECK(map && map->executable && strstr(map->name, "proc_maps_test"));
 	proc_maps_deinit(&maps);
 
-	error = proc_maps_read(0x7fffffff, &maps);
+	error = proc_maps_read(held_process(0x7fffffff), &maps);
 	CHECK(error && error->code == HS_ERROR_SYSTEM);
 	hs_error_destroy(error);
 }

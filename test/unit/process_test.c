@@ -80,7 +80,8 @@ static void test_own(void)
 	struct process own;
 	struct thread_walk walk;
 	struct hs_error *error;
-	uint64_t entry = 0;
+	const uint64_t types[] = { AT_ENTRY, UINT64_C(1) << 40 };
+	uint64_t values[2];
 	bool found = false;
 
 	if (!opens(getpid(), &own))
@@ -92,9 +93,9 @@ static void test_own(void)
 	error = process_read_task_file(&own, getpid(), "comm", &text, NULL);
 	CHECK(!error);
 	CHECK_STRING(text, "process_test\n");
-	CHECK(process_auxv(&own, AT_ENTRY, &entry));
-	CHECK_EQUAL(entry, getauxval(AT_ENTRY));
-	CHECK(!process_auxv(&own, UINT64_C(1) << 40, &entry));
+	CHECK(!process_auxv(&own, types, 2, values));
+	CHECK_EQUAL(values[0], getauxval(AT_ENTRY));
+	CHECK_EQUAL(values[1], 0);
 	CHECK(thread_walk_begin(&own, &walk));
 	for (pid_t tid; (tid = thread_walk_next(&walk));)
 		found = found || tid == getpid();

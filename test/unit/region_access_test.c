@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The check of a region's header, field by field, and of what may be taken for our own code.
 #include "check.h"
+#include "held_process.h"
 #include "made_region.h"
 
 #include "attach/process/memory_file.h"
@@ -208,9 +209,9 @@ static void test_find(void)
 	struct target_memory memory;
 	struct proc_maps maps;
 
-	CHECK(target_memory_open(getpid(), &memory) == NULL);
+	CHECK(target_memory_open(held_process(getpid()), &memory) == NULL);
 	foreign[0] = 1;
-	CHECK(proc_maps_read(getpid(), &maps) == NULL);
+	CHECK(proc_maps_read(held_process(getpid()), &maps) == NULL);
 	CHECK(!region_find(&maps, &memory));
 	CHECK(region_is_bare(&maps, &memory, &bare));
 	CHECK(!region_is_bare(&maps, &memory, &other));
@@ -219,7 +220,7 @@ static void test_find(void)
 
 	CHECK(mprotect(header, size, PROT_READ | PROT_WRITE) == 0);
 	header->magic = HS_REGION_MAGIC;
-	CHECK(proc_maps_read(getpid(), &maps) == NULL);
+	CHECK(proc_maps_read(held_process(getpid()), &maps) == NULL);
 	CHECK(!region_find(&maps, &memory)); // it names no place, or another one
 	header->region_address = bare.offset + HS_LAYOUT_GAP;
 	CHECK(!region_find(&maps, &memory));
@@ -244,7 +245,7 @@ static void test_hook_names(void)
 	second = made_hook(&region, "b\x1b[2J\n\xff~ ");
 	memset(first->name, 'a', sizeof(first->name)); // without an end
 	second->address = UINT64_MAX;
-	CHECK(target_memory_open(getpid(), &access.memory) == NULL);
+	CHECK(target_memory_open(held_process(getpid()), &access.memory) == NULL);
 	access.address = (uint64_t)region.bytes;
 	access.header = *region.header;
 	CHECK(region_read_hooks(&access, &hooks) == NULL);

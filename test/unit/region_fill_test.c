@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The region's first content, and the range of the main thread's stack.
 #include "check.h"
+#include "held_process.h"
 #include "made_region.h"
 
 #include "attach/region/region_access.h"
@@ -80,7 +81,7 @@ static void test_fill(void)
 					 .count = 1,
 					 .areas = { { 0x555555560000, 3, 1 }, { 0x7ffff7d80000, 40, 2 } },
 					 .area_count = 2 };
-	const struct frozen_process process = { .pid = 4321 };
+	const struct frozen_process process = { .target = held_process(4321) };
 	struct made_region region;
 	struct payload_layout layout = {
 		.code = 0x100000000000, .code_size = 0x8000, .state = 0x100000008000, .region = 0x100000200000
@@ -187,7 +188,7 @@ static void test_too_many(void)
 	const struct target_info target = { .pid = 1 };
 	const struct module_list list = { .items = modules, .count = COUNT };
 	const struct hook_plan hooks = { 0 };
-	const struct frozen_process process = { .pid = 1 };
+	const struct frozen_process process = { .target = held_process(1) };
 	struct made_region region;
 	struct payload_layout layout = { .code_size = 0x8000 };
 	struct region_filling filling = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which registers instructions change, and functions of this program with all that they call.
 #include "check.h"
+#include "held_process.h"
 
 #include "attach/arch/register_writes.h"
 #include "attach/hook/register_change.h"
@@ -189,8 +190,9 @@ int main(void)
 
 	CHECK(getpid() > 0);
 	test_instructions();
-	CHECK(proc_maps_read(getpid(), &maps) == NULL && target_memory_open(getpid(), &memory) == NULL);
-	CHECK(modules_read(getpid(), &maps, &memory, &modules) == NULL);
+	CHECK(proc_maps_read(held_process(getpid()), &maps) == NULL &&
+	      target_memory_open(held_process(getpid()), &memory) == NULL);
+	CHECK(modules_read(held_process(getpid()), &maps, &memory, &modules) == NULL);
 	search = register_search_begin(&memory);
 	CHECK(search && modules.count > 0 && modules.items[0].is_main);
 	test_functions();

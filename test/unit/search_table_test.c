@@ -2,6 +2,7 @@
 // The search table that is made from .eh_frame, against the one that the linker wrote: for every module of this process
 // that has both. And bytes that are no .eh_frame.
 #include "check.h"
+#include "held_process.h"
 
 #include "attach/elf/modules.h"
 #include "attach/session/attach_plan.h"
@@ -83,9 +84,9 @@ static void test_own_modules(void)
 	struct proc_maps maps;
 	size_t compared = 0, with_both = 0;
 
-	CHECK(proc_maps_read(getpid(), &maps) == NULL);
-	CHECK(target_memory_open(getpid(), &memory) == NULL);
-	CHECK(modules_read(getpid(), &maps, &memory, &modules) == NULL);
+	CHECK(proc_maps_read(held_process(getpid()), &maps) == NULL);
+	CHECK(target_memory_open(held_process(getpid()), &memory) == NULL);
+	CHECK(modules_read(held_process(getpid()), &maps, &memory, &modules) == NULL);
 	for (size_t i = 0; i < modules.count; i++) {
 		size_t some = modules.items[i].is_vdso ? 0 : compare_module(&memory, &modules.items[i]);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the slots say of threads, and of which of several threads: in a region made by hand.
 #include "check.h"
+#include "held_process.h"
 #include "made_region.h"
 
 #include "attach/region/slot_facts.h"
@@ -15,12 +16,12 @@ static struct slot_facts_list read_facts(const struct made_region *region, const
 		.fd = -1, .address = (uint64_t)region->bytes, .size = region->size, .header = *region->header
 	};
 	struct frozen_thread threads[SLOTS] = { 0 };
-	const struct frozen_process process = { .pid = getpid(), .threads = threads, .count = count };
+	const struct frozen_process process = { .target = held_process(getpid()), .threads = threads, .count = count };
 	struct slot_facts_list facts = { 0 };
 
 	for (size_t i = 0; i < count; i++)
 		threads[i].registers.fs_base = pointers[i];
-	CHECK(target_memory_open(getpid(), &access.memory) == NULL);
+	CHECK(target_memory_open(held_process(getpid()), &access.memory) == NULL);
 	CHECK(slot_facts_read(&access, &process, &facts) == NULL);
 	target_memory_close(&access.memory);
 	return facts;

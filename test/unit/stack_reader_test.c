@@ -2,6 +2,7 @@
 // Where the reading of a stack ends, on this process's own memory, with and without what pagemap tells.
 #include "attach/ptrace/stack_reader.h"
 #include "check.h"
+#include "held_process.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -67,7 +68,7 @@ static void test_end(struct target_memory *memory, bool with_pagemap, bool share
 		CHECK_LEFT_OUT("this kernel has no MADV_GUARD_INSTALL");
 		guard = 0;
 	}
-	must(proc_maps_read(getpid(), &maps));
+	must(proc_maps_read(held_process(getpid()), &maps));
 	stack_reader_open(memory, &maps, &reader);
 	CHECK(reader.pagemap >= 0);
 	if (!with_pagemap)
@@ -104,7 +105,7 @@ static void test_end_of_mapping(struct target_memory *memory, bool unmapped)
 		munmap(pages + 2 * PAGE, 2 * PAGE);
 	else
 		mprotect(pages + 2 * PAGE, 2 * PAGE, PROT_NONE);
-	must(proc_maps_read(getpid(), &maps));
+	must(proc_maps_read(held_process(getpid()), &maps));
 	stack_reader_open(memory, &maps, &reader);
 	for (int from = 0; from < 2; from++) {
 		must(stack_reader_copy(&reader, (uint64_t)pages + (uint64_t)from * PAGE, copy,
@@ -123,7 +124,7 @@ int main(void)
 	struct target_memory memory;
 
 	test_spans();
-	must(target_memory_open(getpid(), &memory));
+	must(target_memory_open(held_process(getpid()), &memory));
 	for (int with_pagemap = 0; with_pagemap < 2; with_pagemap++) {
 		for (int shared = 0; shared < 2; shared++)
 			test_end(&memory, with_pagemap, shared, 0);

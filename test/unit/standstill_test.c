@@ -5,6 +5,7 @@
 #include "attach/guard/tool_guard.h"
 #include "base/clock.h"
 #include "check.h"
+#include "held_process.h"
 
 #include <poll.h>
 #include <sched.h>
@@ -28,7 +29,7 @@ static void test_sum(void)
 	while (!error && stops < 100) {
 		uint64_t began = hs_monotonic_ns();
 
-		error = standstill_begin(getpid());
+		error = standstill_begin(held_process(getpid()));
 		if (error)
 			break;
 		CHECK(standstill_is_on());
@@ -48,7 +49,7 @@ static void test_sum(void)
 	// The next command has its own.
 	standstill_add_up();
 	CHECK(!standstill_is_spent());
-	error = standstill_begin(getpid());
+	error = standstill_begin(held_process(getpid()));
 	CHECK(!error);
 	hs_error_destroy(error);
 	standstill_end(true);
@@ -62,7 +63,7 @@ static void test_last_of_several(void)
 	struct hs_error *error;
 
 	standstill_add_up();
-	error = standstill_begin(getpid());
+	error = standstill_begin(held_process(getpid()));
 	CHECK(!error);
 	hs_error_destroy(error);
 	began = hs_monotonic_ns();
@@ -73,7 +74,7 @@ static void test_last_of_several(void)
 		standstill_done();
 		return;
 	}
-	error = standstill_begin(getpid());
+	error = standstill_begin(held_process(getpid()));
 	CHECK(!error);
 	hs_error_destroy(error);
 	began = hs_monotonic_ns();
@@ -95,7 +96,7 @@ static int hang(void *guarded)
 
 	standstill_add_up();
 	if (!error)
-		error = standstill_begin(getpid());
+		error = standstill_begin(held_process(getpid()));
 	if (error)
 		return 3;
 	for (;;)

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "check.h"
+#include "held_process.h"
 #include "snapshot/symbols/symbolize.h"
 
 #include <dlfcn.h>
@@ -97,7 +98,7 @@ static struct heap_profile make_profile(void *address)
 
 static void symbolize(struct heap_profile *profile)
 {
-	struct hs_error *error = symbolize_profile(profile);
+	struct hs_error *error = symbolize_profile(held_process(profile->pid), profile);
 
 	CHECK(!error);
 	if (error)

@@ -2,6 +2,7 @@
 // Copying real memory of a region, as large and as empty as one that a target has: what was written arrives, holes stay
 // holes.
 #include "check.h"
+#include "held_process.h"
 #include "made_region.h"
 
 #include "attach/region/region_access.h"
@@ -50,7 +51,9 @@ static int64_t blocks(const struct memory_file *file)
 
 static struct region_access access_of(const struct memory_file *file)
 {
-	return (struct region_access){ .pid = getpid(), .size = file->region.size, .fd = file->fd, .memory.fd = -1 };
+	return (struct region_access){
+		.process = held_process(getpid()), .size = file->region.size, .fd = file->fd, .memory.fd = -1
+	};
 }
 
 static void count_block(uint64_t address, uint32_t ref, const struct block_record *record, void *context)
@@ -147,7 +150,7 @@ static void test_through_memory(void)
 	access = access_of(&file);
 	access.fd = -1;
 	access.address = (uint64_t)file.region.bytes;
-	CHECK(target_memory_open(getpid(), &access.memory) == NULL);
+	CHECK(target_memory_open(held_process(getpid()), &access.memory) == NULL);
 	CHECK(table_copy_take(&access, NULL, &copy) == NULL);
 	CHECK(memcmp(copy.bytes + HS_OFFSET_ROOT, file.region.bytes + HS_OFFSET_ROOT,
 		     file.region.header->next_page * HS_PAGE_SIZE - HS_OFFSET_ROOT) == 0);
@@ -200,7 +203,7 @@ static void test_too_large(void)
 	access = access_of(&file);
 	access.fd = -1;
 	access.address = (uint64_t)file.region.bytes;
-	CHECK(!target_memory_open(getpid(), &access.memory));
+	CHECK(!target_memory_open(held_process(getpid()), &access.memory));
 	error = table_copy_take(&access, NULL, &copy);
 	CHECK(error && error->code == HS_ERROR_REFUSED && strstr(error->message, "memory"));
 	CHECK(!copy.bytes);

@@ -2,6 +2,7 @@
 #include "attach/process/thread_facts.h"
 
 #include "check.h"
+#include "held_process.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -46,11 +47,11 @@ static void test_add(void)
 static void test_read(void)
 {
 	struct thread_facts facts;
-	struct hs_error *error = thread_facts_read(getpid(), &facts);
+	struct hs_error *error = thread_facts_read(held_process(getpid()), &facts);
 
 	CHECK(!error);
 	CHECK_EQUAL(facts.count, 1);
-	error = thread_facts_read(2147483647, &facts);
+	error = thread_facts_read(held_process(2147483647), &facts);
 	CHECK(error != NULL);
 	hs_error_destroy(error);
 }

@@ -2,6 +2,7 @@
 // Where the C library keeps a thread's id: what its symbols say, from files made by hand; what is looked for in control
 // blocks, in this process's memory.
 #include "check.h"
+#include "held_process.h"
 
 #include "attach/arch/thread_pointer_code.h"
 #include "attach/elf/libc_symbols.h"
@@ -257,15 +258,15 @@ static struct payload_config configure(struct block *blocks, size_t count, enum 
 				       uint64_t tcb_size)
 {
 	struct frozen_thread threads[THREADS_MAX] = { 0 };
-	struct frozen_process process = { .pid = FIRST_TID, .threads = threads, .count = count };
+	struct frozen_process process = { .target = held_process(FIRST_TID), .threads = threads, .count = count };
 	const struct module_list modules = { .libc = libc, .tid_offset = tid_offset, .tcb_size = tcb_size };
 	const struct target_info target = { .pid = FIRST_TID };
 	struct payload_config config = { 0 };
 	struct target_memory memory;
 	struct proc_maps maps;
 
-	CHECK(proc_maps_read(getpid(), &maps) == NULL);
-	CHECK(target_memory_open(getpid(), &memory) == NULL);
+	CHECK(proc_maps_read(held_process(getpid()), &maps) == NULL);
+	CHECK(target_memory_open(held_process(getpid()), &memory) == NULL);
 	for (size_t i = 0; i < count; i++) {
 		threads[i].tid = FIRST_TID + (pid_t)i;
 		// a thread without one
@@ -367,10 +368,12 @@ static void test_shared_pointer(void)
 						{ 1, 0, 1 }, { 0, 1, 1 }, { 2, 2, 2 } };
 	struct target_memory memory;
 
-	CHECK(target_memory_open(getpid(), &memory) == NULL);
+	CHECK(target_memory_open(held_process(getpid()), &memory) == NULL);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct frozen_thread threads[THREADS_MAX] = { 0 };
-		const struct frozen_process process = { .pid = FIRST_TID, .threads = threads, .count = THREADS_MAX };
+		const struct frozen_process process = { .target = held_process(FIRST_TID),
+							.threads = threads,
+							.count = THREADS_MAX };
 		struct hs_error *error;
 
 		for (size_t j = 0; j < THREADS_MAX; j++) {
@@ -386,7 +389,9 @@ static void test_shared_pointer(void)
 	}
 	if (thread_pointer_code_is_allowed()) { // threads without one allocate nothing that could be mixed up
 		struct frozen_thread threads[2] = { { .tid = FIRST_TID }, { .tid = FIRST_TID + 1 } };
-		const struct frozen_process process = { .pid = FIRST_TID, .threads = threads, .count = 2 };
+		const struct frozen_process process = { .target = held_process(FIRST_TID),
+							.threads = threads,
+							.count = 2 };
 
 		CHECK(!thread_layout_check(&memory, &process));
 	}

@@ -2,6 +2,7 @@
 // Functions that are watched from their start to each of their exit points: drafts made by hand, of code in this
 // process's memory.
 #include "check.h"
+#include "held_process.h"
 
 #include "attach/hook/hook_draft.h"
 #include "attach/hook/watched_functions.h"
@@ -57,7 +58,7 @@ static size_t find(struct made *made, struct draft *ways)
 	struct target_memory memory;
 	size_t count;
 
-	CHECK(target_memory_open(getpid(), &memory) == NULL);
+	CHECK(target_memory_open(held_process(getpid()), &memory) == NULL);
 	count = watched_find(&made->draft, 1, &memory, ways, WAYS);
 	target_memory_close(&memory);
 	CHECK_EQUAL(made->draft.may_be_watched, count > 0);

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "check.h"
+#include "held_process.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -75,7 +76,7 @@ static pid_t make_target_of(uid_t uid)
 static int refuses(pid_t target, enum work work, const char *says)
 {
 	struct work_lock lock;
-	struct hs_error *error = work_lock_take(target, work, &lock);
+	struct hs_error *error = work_lock_take(held_process(target), work, &lock);
 	int result;
 
 	if (!error) {
@@ -102,7 +103,7 @@ static pid_t make_holder(pid_t target, enum work work, bool forks, pid_t *worker
 		struct hs_error *error;
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		error = work_lock_take(target, work, &lock);
+		error = work_lock_take(held_process(target), work, &lock);
 		if (error)
 			_exit(1);
 		if (forks && fork() > 0)
@@ -143,10 +144,10 @@ static void test_who(pid_t target)
 		for (int other = 0; other < WORK_COUNT; other++)
 			if (i != WORK_dump || other != WORK_dump) // dumps wait for each other
 				CHECK_EQUAL(refuses(target, (enum work)other, says), 1);
-		CHECK(work_lock_is_taken(target, text, sizeof(text)));
+		CHECK(work_lock_is_taken(held_process(target), text, sizeof(text)));
 		CHECK(strncmp(text, says, strlen(text)) == 0 && text[0]);
 		end(holder); // by SIGKILL: the lock is gone with it
-		CHECK(!work_lock_is_taken(target, text, sizeof(text)));
+		CHECK(!work_lock_is_taken(held_process(target), text, sizeof(text)));
 		CHECK_EQUAL(refuses(target, WORK_detach, ""), 0);
 	}
 }
@@ -174,7 +175,7 @@ static void test_release(pid_t target)
 	struct work_lock lock;
 	pid_t child;
 
-	CHECK(!work_lock_take(target, WORK_dump, &lock));
+	CHECK(!work_lock_take(held_process(target), WORK_dump, &lock));
 	child = make_target();
 	work_lock_release(&lock);
 	work_lock_release(&lock);
@@ -182,7 +183,7 @@ static void test_release(pid_t target)
 	end(child);
 
 	// Nobody there: no lock, and no error, for what comes next says why.
-	CHECK(!work_lock_take(child, WORK_attach, &lock));
+	CHECK(!work_lock_take(held_process(child), WORK_attach, &lock));
 	CHECK(lock.fd < 0);
 	work_lock_follow(&lock);
 	work_lock_release(&lock);
@@ -223,7 +224,7 @@ static void test_dumps_take_turns(pid_t target)
 		kill(holder, SIGKILL);
 		_exit(0);
 	}
-	CHECK(!work_lock_take(target, WORK_dump, &lock)); // when the other has ended
+	CHECK(!work_lock_take(held_process(target), WORK_dump, &lock)); // when the other has ended
 	work_lock_release(&lock);
 	waitpid(killer, NULL, 0);
 	waitpid(holder, NULL, 0);
@@ -250,7 +251,8 @@ static void test_strangers(pid_t target)
 
 		if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0)
 			_exit(2);
-		_exit(open(path, O_RDONLY) >= 0 || work_lock_take(target, WORK_attach, &lock) || lock.fd >= 0);
+		_exit(open(path, O_RDONLY) >= 0 || work_lock_take(held_process(target), WORK_attach, &lock) ||
+		      lock.fd >= 0);
 	}
 	wait(&fd);
 	CHECK_EQUAL(fd, 0);

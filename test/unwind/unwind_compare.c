@@ -8,6 +8,7 @@
 //
 // The payload is entered as a hook is: called by a frame of the stack (by frame 1: the innermost one was interrupted,
 // not called), with what the hook's entry pushes laid below that frame's stack pointer.
+#include "../unit/held_process.h"
 #include "difference.h"
 #include "mirror.h"
 #include "reference.h"
@@ -321,7 +322,7 @@ static struct hs_error *follow_modules(const struct frozen_process *process)
 {
 	struct comparison *c = &comparison;
 	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(c->target.pid, &maps);
+	struct hs_error *error = proc_maps_read(held_process(c->target.pid), &maps);
 	bool same;
 
 	if (error)
@@ -337,7 +338,7 @@ static struct hs_error *follow_modules(const struct frozen_process *process)
 	memset(&spare_slot, 0, sizeof(spare_slot));
 	if (!reference_reset())
 		return &hs_error_no_memory;
-	error = modules_read(c->target.pid, &c->maps, &c->memory, &c->modules);
+	error = modules_read(held_process(c->target.pid), &c->maps, &c->memory, &c->modules);
 	if (!error)
 		error = search_tables_make(&c->memory, &c->modules);
 	if (!error)
@@ -351,12 +352,12 @@ static struct hs_error *read_ahead(void)
 	struct comparison *c = &comparison;
 	struct module_list modules;
 	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(c->target.pid, &maps);
+	struct hs_error *error = proc_maps_read(held_process(c->target.pid), &maps);
 
 	if (error)
 		return error;
 	if (!c->mirror.region || !modules_same_text(&c->maps, &maps)) {
-		error = modules_read(c->target.pid, &maps, &c->memory, &modules);
+		error = modules_read(held_process(c->target.pid), &maps, &c->memory, &modules);
 		if (!error) {
 			error = search_tables_make(&c->memory, &modules);
 			modules_deinit(&modules);
@@ -427,7 +428,7 @@ static struct hs_error *compare_all(void)
 					       counted(), SECONDS_MAX);
 		error = read_ahead();
 		if (!error)
-			error = threads_freeze(c->target.pid, FREEZE_MS, &process);
+			error = threads_freeze(held_process(c->target.pid), FREEZE_MS, &process);
 		if (error)
 			break;
 		c->tally.freezes++;
@@ -516,9 +517,9 @@ int main(int argc, char **argv)
 	c->stacks = calloc(c->wanted + 1, sizeof(*c->stacks));
 	error = c->stacks ? target_parse_pid(argv[1], &pid) : &hs_error_no_memory;
 	if (!error)
-		error = target_examine(pid, &c->target);
+		error = target_examine(held_process(pid), &c->target);
 	if (!error)
-		error = target_memory_open(pid, &c->memory);
+		error = target_memory_open(held_process(pid), &c->memory);
 	if (!error)
 		error = compare_all();
 	if (error && mirror_is_clash(error))
