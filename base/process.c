@@ -234,13 +234,12 @@ int process_openat(const struct process *process, const char *file, int flags)
 
 bool thread_walk_begin(const struct process *process, struct thread_walk *ret)
 {
-	HS_CLEANUP_CLOSE int fd = open_below(process->folder, "task", O_RDONLY | O_DIRECTORY);
+	const int fd = open_below(process->folder, "task", O_RDONLY | O_DIRECTORY);
 
 	ret->folder = fd < 0 ? NULL : fdopendir(fd);
-	if (!ret->folder)
-		return false;
-	fd = -1; // the stream's now
-	return true;
+	if (fd >= 0 && !ret->folder)
+		close(fd);
+	return ret->folder;
 }
 
 pid_t thread_walk_next(struct thread_walk *walk)

@@ -6,7 +6,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-// A directory of /proc, a file of it, a pidfd, the memory file and its proofs; and some more.
+// A folder of /proc and one below it, a file of those, a pidfd, the memory file and its proofs; and some more. The
+// handle of the process is open already when these are asked for.
 enum { SPARE = 12 };
 
 bool own_descriptors_lack(const struct hs_error *error)

@@ -31,14 +31,14 @@ bool smaps_search_line(struct smaps_search *search, const char *line, bool *regi
 static bool is_registered(const struct process *process, uint64_t address)
 {
 	struct smaps_search search = { .address = address };
-	HS_CLEANUP_CLOSE int fd = process_openat(process, "smaps", O_RDONLY);
+	const int fd = process_openat(process, "smaps", O_RDONLY);
 	HS_CLEANUP_FCLOSE FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	HS_CLEANUP_FREE char *line = NULL;
 	bool registered = false;
 	size_t capacity = 0;
 
-	if (file)
-		fd = -1; // the stream's now
+	if (fd >= 0 && !file)
+		close(fd);
 	while (file && getline(&line, &capacity, file) > 0)
 		if (smaps_search_line(&search, line, &registered))
 			break;
