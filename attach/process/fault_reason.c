@@ -2,7 +2,6 @@
 #include "attach/process/fault_reason.h"
 
 #include "base/cleanup.h"
-#include "base/io.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -7,7 +7,6 @@
 #include "attach/process/thread_facts.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/io.h"
 #include "base/proc_maps.h"
 
 #include <linux/kcmp.h>

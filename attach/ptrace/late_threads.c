@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/ptrace/late_threads.h"
 
-#include "attach/arch/sigframe.h"
 #include "attach/guard/interrupt.h"
 #include "attach/process/kernel_workers.h"
 #include "attach/process/memory.h"

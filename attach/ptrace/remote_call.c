@@ -5,12 +5,10 @@
 #include "attach/arch/syscall.h"
 #include "attach/guard/standstill.h"
 #include "attach/ptrace/carrier_choice.h"
-#include "attach/ptrace/frame_room.h"
 #include "attach/ptrace/frozen_maps.h"
 #include "attach/ptrace/memory_write.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "attach/ptrace/stop_wait.h"
-#include "base/log.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,7 +5,6 @@
 #include "attach/guard/standstill.h"
 #include "attach/process/memory_file.h"
 #include "attach/ptrace/memory_write.h"
-#include "attach/region/state_pages.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "inject/abi/payload_header.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/session/attached_list.h"
 
-#include "attach/hook/hook_layout.h"
 #include "attach/region/region_access.h"
 #include "attach/session/inherited.h"
 #include "attach/session/leftovers.h"

@@ -23,7 +23,6 @@
 #include "attach/region/thread_layout.h"
 #include "attach/session/attach_plan.h"
 #include "base/cleanup.h"
-#include "base/io.h"
 #include "base/log.h"
 #include "base/process.h"
 

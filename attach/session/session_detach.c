@@ -25,7 +25,6 @@
 #include "attach/session/leftovers.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/io.h"
 #include "base/log.h"
 #include "base/process.h"
 

@@ -20,7 +20,6 @@
 #include "attach/region/thread_slots.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/process.h"
 
 #include <errno.h>

@@ -2,7 +2,6 @@
 #include "snapshot/copy/table_copy.h"
 
 #include "base/available_memory.h"
-#include "base/io.h"
 #include "snapshot/copy/racing_memory.h"
 
 #include <errno.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/symbols/symbolize.h"
 
-#include "attach/guard/interrupt.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
