@@ -25,7 +25,7 @@ struct hs_status {
 	pid_t pid;
 	char name[32]; // comm
 	enum hs_state state;
-	char reason[160]; // HS_STATE_UNREADABLE
+	char reason[240]; // HS_STATE_UNREADABLE
 	// What follows is 0 where there is no region that can be read.
 	uint64_t attached_wall_ns; // CLOCK_REALTIME
 	uint32_t hooks, hooks_refused;

@@ -44,7 +44,7 @@ static void raw_deinit(struct raw_snapshot *raw)
 
 static struct hs_error *refuse_unfinished(const struct region_access *access)
 {
-	if (access->header.state == REGION_ATTACHED)
+	if (access->header.stable.state == REGION_ATTACHED)
 		return NULL;
 	return hs_error_create(
 		HS_ERROR_REFUSED,

@@ -43,7 +43,7 @@ static struct hs_error *begin_look(struct search *search, struct frozen_process 
 	const struct proc_maps *maps;
 	struct hs_error *error = frozen_maps(process, &maps);
 
-	search->image = (struct region_part){ region->header.code_address, region->header.code_size };
+	search->image = (struct region_part){ region->header.stable.code_address, region->header.stable.code_size };
 	if (!error)
 		error = slot_facts_read(region, process, &search->slots);
 	if (!error)

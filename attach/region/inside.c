@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 enum {
-	HOOK_FRAMES_SIZE = 1024, // a hook's frames down to its call of the original fit in this
 	// when a later freeze goes on: a hook that comes back to its frame may use so much below it
 	LOOKED_AT_TWICE = 4096,
 };
@@ -46,10 +45,10 @@ void inside_end(struct inside_search *search)
 // (inject/hook/reentry.h).
 static bool is_place(uint64_t guard) { return guard % 8 == 0 && guard >= HS_PAGE_SIZE; }
 
-// Whether a word of [low, high) points into the ranges, or may. pre: within one page, at most HOOK_FRAMES_SIZE bytes
+// Whether a word of [low, high) points into the ranges, or may. pre: within one page, at most HS_HOOK_FRAMES_SIZE bytes
 static struct hs_error *part_points(const struct inside_search *search, uint64_t low, uint64_t high, bool *ret)
 {
-	uint64_t words[HOOK_FRAMES_SIZE / sizeof(uint64_t)];
+	uint64_t words[HS_HOOK_FRAMES_SIZE / sizeof(uint64_t)];
 	size_t size;
 	bool is_known;
 	struct hs_error *error = stack_reader_copy(&search->reader, low, words, (size_t)(high - low), &size, &is_known);
@@ -63,7 +62,7 @@ static struct hs_error *part_points(const struct inside_search *search, uint64_t
 // be read.
 static struct hs_error *guard_points(const struct inside_search *search, uint64_t guard, bool *ret)
 {
-	uint64_t low = guard - HOOK_FRAMES_SIZE, page = guard & ~(uint64_t)(HS_PAGE_SIZE - 1);
+	uint64_t low = guard - HS_HOOK_FRAMES_SIZE, page = guard & ~(uint64_t)(HS_PAGE_SIZE - 1);
 	struct hs_error *error = NULL;
 
 	if (low < page)
@@ -95,7 +94,7 @@ static struct hs_error *left_runs_elsewhere(const struct inside_search *search, 
 {
 	struct hs_error *error = NULL;
 
-	for (size_t i = 0; i < HS_LEFT_GUARDS && !slot->has_several && !*ret && !error; i++)
+	for (size_t i = 0; i < HS_STABLE_LEFT_GUARDS_MAX && !slot->has_several && !*ret && !error; i++)
 		if (is_place(slot->left[i]) && (slot->left[i] < slot->stack_low || slot->left[i] >= slot->stack_high))
 			error = guard_points(search, slot->left[i], ret);
 	return error;

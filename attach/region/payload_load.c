@@ -305,8 +305,8 @@ static struct hs_error *copy_filled(struct loaded_payload *loaded)
 		{ HS_OFFSET_STRINGS, header->string_bytes },
 		{ HS_OFFSET_SLOTS + thread_slot_index(0) * HS_SLOT_STRIDE, sizeof(uint64_t) }, // its key
 		{ HS_OFFSET_PAGES, (header->next_page - header->first_page) * HS_PAGE_SIZE },
-		{ sizeof(header->magic), sizeof(*header) - sizeof(header->magic) },
-		{ 0, sizeof(header->magic) },
+		{ sizeof(header->stable.magic), sizeof(*header) - sizeof(header->stable.magic) },
+		{ 0, sizeof(header->stable.magic) },
 	};
 	struct hs_error *error = NULL;
 
@@ -333,7 +333,7 @@ static struct hs_error *load_region(struct remote_caller *caller, const struct p
 		return hs_error_system(errno, "no memory for the region's first content");
 	ret->filled = memory;
 	fill(ret->filled, context);
-	ret->filled->code_nonce = ret->code_nonce;
+	ret->filled->stable.code_nonce = ret->code_nonce;
 	return copy_filled(ret);
 }
 

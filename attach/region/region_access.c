@@ -5,6 +5,7 @@
 #include "attach/guard/standstill.h"
 #include "attach/process/memory_file.h"
 #include "attach/ptrace/memory_write.h"
+#include "attach/region/region_stable.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "inject/abi/payload_header.h"
@@ -21,7 +22,8 @@ bool region_may_be(const struct proc_map *map)
 {
 	return map->shared && map->deleted && strcmp(map->name, "/dev/zero") == 0 && map->offset == 0 &&
 	       makedev(map->device_major, map->device_minor) == memory_file_device() && map->start >= HS_LAYOUT_LOW &&
-	       map->end <= HS_LAYOUT_HIGH && map->start % HS_LAYOUT_GAP == 0 && map->end - map->start >= HS_HEADER_SIZE;
+	       map->end <= HS_LAYOUT_HIGH && map->start % HS_LAYOUT_GAP == 0 &&
+	       map->end - map->start >= sizeof(struct stable_header);
 }
 
 // What up to layout version 9 was in its place.
@@ -34,7 +36,7 @@ const struct proc_map *region_find(const struct proc_maps *maps, const struct ta
 {
 	for (size_t i = 0; i < maps->count; i++) {
 		const struct proc_map *map = &maps->items[i];
-		struct region_header header;
+		struct stable_header header;
 		struct hs_error *error;
 
 		if (is_of_earlier_version(map))
@@ -78,12 +80,9 @@ struct hs_error *region_check_header(const struct region_header *header, uint64_
 		const struct region_part *part;
 		uint64_t offset, size;
 	} parts[] = {
-		{ "hooks", &header->hooks, HS_OFFSET_HOOKS, HS_OFFSET_MODULES - HS_OFFSET_HOOKS },
 		{ "modules", &header->modules, HS_OFFSET_MODULES, HS_OFFSET_STRINGS - HS_OFFSET_MODULES },
 		{ "strings", &header->strings, HS_OFFSET_STRINGS, HS_OFFSET_THREADS - HS_OFFSET_STRINGS },
 		{ "threads", &header->threads, HS_OFFSET_THREADS, HS_OFFSET_SLOTS - HS_OFFSET_THREADS },
-		{ "slots", &header->slots, HS_OFFSET_SLOTS, HS_OFFSET_EXTRA_SLOTS - HS_OFFSET_SLOTS },
-		{ "extra_slots", &header->extra_slots, HS_OFFSET_EXTRA_SLOTS, HS_OFFSET_RULES - HS_OFFSET_EXTRA_SLOTS },
 		{ "rules", &header->rules, HS_OFFSET_RULES, HS_OFFSET_LOG - HS_OFFSET_RULES },
 		{ "log", &header->log, HS_OFFSET_LOG, HS_OFFSET_BUCKETS - HS_OFFSET_LOG },
 		{ "buckets", &header->buckets, HS_OFFSET_BUCKETS, HS_OFFSET_ROOT - HS_OFFSET_BUCKETS },
@@ -91,24 +90,21 @@ struct hs_error *region_check_header(const struct region_header *header, uint64_
 		{ "samples", &header->samples, HS_OFFSET_SAMPLES, HS_SAMPLE_TABLE_SIZE },
 		{ "pages", &header->pages, HS_OFFSET_PAGES, size < HS_OFFSET_PAGES ? 0 : size - HS_OFFSET_PAGES },
 	};
+	struct hs_error *wrong = region_stable_check(&header->stable, size);
 
-	if (header->magic != HS_REGION_MAGIC)
-		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is not heapsnap's");
-	if (header->abi_version != HS_ABI_VERSION)
-		return hs_error_create(
-			HS_ERROR_REFUSED,
-			"attached by another version of heapsnap (layout %u, this one reads %u): use that version",
-			header->abi_version, HS_ABI_VERSION);
-	if (header->size != size)
-		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: it names another size");
+	if (!wrong)
+		wrong = region_check_version(&header->stable);
+	if (wrong)
+		return wrong;
+	if (memcmp(&header->stable.layout, &region_own_layout, sizeof(region_own_layout)) != 0)
+		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: a part lies elsewhere");
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		struct hs_error *error = check_part(parts[i].name, parts[i].part, parts[i].offset, parts[i].size, size);
 
 		if (error)
 			return error;
 	}
-	if (header->state < REGION_ATTACHING || header->state > REGION_DETACHING || header->hook_count > HS_HOOKS_MAX ||
-	    header->island_count > HS_ISLAND_AREAS_MAX || header->module_count > HS_MODULES_MAX ||
+	if (header->stable.hook_count > HS_HOOKS_MAX || header->module_count > HS_MODULES_MAX ||
 	    header->string_bytes > HS_STRINGS_SIZE ||
 	    header->thread_count > HS_THREAD_HISTORY_MAX + HS_THREAD_SLOTS_ALL ||
 	    header->extra_slot_count > HS_THREAD_EXTRA_SLOTS || header->first_page != HS_OFFSET_PAGES / HS_PAGE_SIZE ||
@@ -131,7 +127,7 @@ bool region_is_code(const struct proc_maps *maps, const struct code_names *names
 
 // The header's addresses, which detach will unmap, must be mappings of our own. Once a detach has begun, some may be
 // gone.
-static struct hs_error *check_addresses(const struct process *process, const struct region_header *header,
+static struct hs_error *check_addresses(const struct process *process, const struct stable_header *header,
 					const struct proc_map *region, const struct proc_maps *maps)
 {
 	const struct code_names names = { .process = process, .nonce = header->code_nonce };
@@ -153,7 +149,7 @@ static struct hs_error *check_addresses(const struct process *process, const str
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: no code at 0x%" PRIx64,
 				       header->code_address);
 	state = proc_maps_find(maps, header->state_address);
-	if (!state || state->inode != 0 || !state->writable || state->end - header->state_address < HS_STATE_SIZE)
+	if (!state || state->inode != 0 || !state->writable || state->end - header->state_address < header->state_size)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: no state pages");
 	return NULL;
 }
@@ -240,7 +236,7 @@ struct hs_error *region_none(const struct process *process)
 			       process->pid, process->pid);
 }
 
-struct hs_error *region_open(const struct process *process, const struct proc_maps *maps, struct region_access *ret)
+struct hs_error *region_open_any(const struct process *process, const struct proc_maps *maps, struct region_access *ret)
 {
 	const struct proc_map *map = NULL;
 	bool candidates = false;
@@ -263,11 +259,34 @@ struct hs_error *region_open(const struct process *process, const struct proc_ma
 	ret->size = map->end - map->start;
 	error = is_of_earlier_version(map) ? NULL : open_through_map_files(process, map, &ret->fd);
 	if (!error)
-		error = region_read(ret, 0, &ret->header, sizeof(ret->header));
+		error = region_read(ret, 0, &ret->header.stable, sizeof(ret->header.stable));
 	if (!error)
-		error = region_check_header(&ret->header, ret->size);
+		error = region_stable_check(&ret->header.stable, ret->size);
 	if (!error)
-		error = check_addresses(process, &ret->header, map, maps);
+		error = check_addresses(process, &ret->header.stable, map, maps);
+	if (error)
+		region_close(ret);
+	return error;
+}
+
+struct hs_error *region_read_header(struct region_access *access)
+{
+	struct hs_error *error = region_check_version(&access->header.stable);
+
+	if (!error)
+		error = region_read(access, sizeof(access->header.stable),
+				    (uint8_t *)&access->header + sizeof(access->header.stable),
+				    sizeof(access->header) - sizeof(access->header.stable));
+	return error ? error : region_check_header(&access->header, access->size);
+}
+
+struct hs_error *region_open(const struct process *process, const struct proc_maps *maps, struct region_access *ret)
+{
+	struct hs_error *error = region_open_any(process, maps, ret);
+
+	if (error)
+		return error;
+	error = region_read_header(ret);
 	if (error)
 		region_close(ret);
 	return error;
@@ -308,28 +327,21 @@ struct hs_error *region_write(const struct region_access *access, uint64_t offse
 	return target_memory_write(&access->memory, access->address + offset, data, size, 0);
 }
 
-// A name that the target may have written over: it is printed in messages.
-static void make_printable(char *name, size_t size)
-{
-	name[size - 1] = 0;
-	for (; *name; name++)
-		if (*name < ' ' || *name > '~')
-			*name = '?';
-}
-
 struct hs_error *region_read_hooks(const struct region_access *access, struct hook_record **hooks_ret)
 {
-	size_t size = access->header.hook_count * sizeof(struct hook_record);
-	HS_CLEANUP_FREE struct hook_record *hooks = calloc(access->header.hook_count + 1u, sizeof(*hooks));
-	struct hs_error *error;
+	const struct stable_header *header = &access->header.stable;
+	HS_CLEANUP_FREE struct hook_record *hooks = calloc(header->hook_count + 1u, sizeof(*hooks));
 
 	if (!hooks)
 		return &hs_error_no_memory;
-	error = region_read(access, HS_OFFSET_HOOKS, hooks, size);
-	if (error)
-		return error;
-	for (uint32_t i = 0; i < access->header.hook_count; i++)
-		make_printable(hooks[i].name, sizeof(hooks[i].name));
+	for (uint32_t i = 0; i < header->hook_count; i++) {
+		struct hs_error *error =
+			region_read(access, region_hook_offset(header, i), &hooks[i], sizeof(hooks[i]));
+
+		if (error)
+			return error;
+		region_make_printable(hooks[i].name, sizeof(hooks[i].name));
+	}
 	*hooks_ret = HS_STEAL_POINTER(hooks);
 	return NULL;
 }

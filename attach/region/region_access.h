@@ -23,7 +23,8 @@ struct region_access {
 	uint64_t size;    // bytes
 	int fd;           // its memory, opened through map_files; -1 = no privilege for that, read through `memory`
 	struct target_memory memory;
-	struct region_header header; // as it was at open, checked: see below
+	// as it was at open, checked: see below. After region_open_any only its part `stable`; the rest is 0
+	struct region_header header;
 };
 
 // Pure: whether the mapping has what every region has: where it lies, its size, and that it is shared anonymous memory.
@@ -37,14 +38,21 @@ const struct proc_map *region_find(const struct proc_maps *maps, const struct ta
 // (attach/session/inherited.h).
 bool region_is_bare(const struct proc_maps *maps, const struct target_memory *memory, const struct region_part *part);
 
-// Opens the region and reads its header. HS_ERROR_NOT_FOUND: not attached. HS_ERROR_REFUSED: made by another version
-// (says which). HS_ERROR_BAD_DATA: the header does not describe a region of this size. On success the header's parts
-// lie inside the region, its counts are within the limits of abi/limits.h, and its addresses are as they claim in the
-// target's maps. Whether this user may open the file behind a mapping, as a dump of a running process has to: asked of
-// the tool itself. (The kernel wants CAP_CHECKPOINT_RESTORE, before 5.9 CAP_SYS_ADMIN, in the first user namespace:
+// Whether this user may open the file behind a mapping, as a dump of a running process has to: asked of the tool
+// itself. (The kernel wants CAP_CHECKPOINT_RESTORE, before 5.9 CAP_SYS_ADMIN, in the first user namespace:
 // proc_map_files_get_link in fs/proc/base.c.)
 bool region_can_be_opened(void);
 
+// Opens a region of any version and reads what never changes of its header. HS_ERROR_NOT_FOUND: not attached.
+// HS_ERROR_REFUSED: made by a version that had no such part. HS_ERROR_BAD_DATA: the header does not describe a region
+// of this size. On success what the header names lies inside the region, and its addresses are as they claim in the
+// target's maps.
+struct hs_error *region_open_any(const struct process *process, const struct proc_maps *maps,
+				 struct region_access *ret) HS_MUST_CHECK;
+// The rest of the header. HS_ERROR_REFUSED: made by another version (says which, and what to do). HS_ERROR_BAD_DATA as
+// above. On success the counts are within the limits of abi/limits.h, and each part is where this version has it.
+struct hs_error *region_read_header(struct region_access *access) HS_MUST_CHECK;
+// Both.
 struct hs_error *region_open(const struct process *process, const struct proc_maps *maps,
 			     struct region_access *ret) HS_MUST_CHECK;
 void region_close(struct region_access *access);
@@ -66,7 +74,7 @@ struct hs_error *region_read(const struct region_access *access, uint64_t offset
 struct hs_error *region_write(const struct region_access *access, uint64_t offset, const void *data,
 			      size_t size) HS_MUST_CHECK;
 
-// The journal. *hooks_ret is owned by the caller: access->header.hook_count records, their names terminated and
+// The journal. *hooks_ret is owned by the caller: access->header.stable.hook_count records, their names terminated and
 // printable.
 struct hs_error *region_read_hooks(const struct region_access *access, struct hook_record **hooks_ret) HS_MUST_CHECK;
 

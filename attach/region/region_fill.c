@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/region/region_fill.h"
 
+#include "attach/region/region_stable.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -40,18 +41,15 @@ static uint32_t log_entries(uint64_t memory)
 
 static void fill_parts(struct region_header *header)
 {
-	header->hooks = (struct region_part){ HS_OFFSET_HOOKS, HS_OFFSET_MODULES - HS_OFFSET_HOOKS };
 	header->modules = (struct region_part){ HS_OFFSET_MODULES, HS_OFFSET_STRINGS - HS_OFFSET_MODULES };
 	header->strings = (struct region_part){ HS_OFFSET_STRINGS, HS_OFFSET_THREADS - HS_OFFSET_STRINGS };
 	header->threads = (struct region_part){ HS_OFFSET_THREADS, HS_OFFSET_SLOTS - HS_OFFSET_THREADS };
-	header->slots = (struct region_part){ HS_OFFSET_SLOTS, HS_OFFSET_EXTRA_SLOTS - HS_OFFSET_SLOTS };
-	header->extra_slots = (struct region_part){ HS_OFFSET_EXTRA_SLOTS, HS_OFFSET_RULES - HS_OFFSET_EXTRA_SLOTS };
 	header->rules = (struct region_part){ HS_OFFSET_RULES, HS_OFFSET_LOG - HS_OFFSET_RULES };
 	header->log = (struct region_part){ HS_OFFSET_LOG, HS_OFFSET_BUCKETS - HS_OFFSET_LOG };
 	header->buckets = (struct region_part){ HS_OFFSET_BUCKETS, HS_OFFSET_ROOT - HS_OFFSET_BUCKETS };
 	header->root = (struct region_part){ HS_OFFSET_ROOT, HS_OFFSET_SAMPLES - HS_OFFSET_ROOT };
 	header->samples = (struct region_part){ HS_OFFSET_SAMPLES, HS_SAMPLE_TABLE_SIZE };
-	header->pages = (struct region_part){ HS_OFFSET_PAGES, header->size - HS_OFFSET_PAGES };
+	header->pages = (struct region_part){ HS_OFFSET_PAGES, header->stable.size - HS_OFFSET_PAGES };
 }
 
 // Puts a module's search table into pages of its own. They are few, and counted as used; a table that would take much
@@ -129,23 +127,23 @@ void region_fill(struct region_header *header, void *context)
 	struct stack_node *full;
 	struct shared_slot *nobodys;
 
-	header->abi_version = HS_ABI_VERSION;
-	header->state = REGION_ATTACHING;
-	header->size = layout->region_size;
+	region_stable_begin(&header->stable);
+	header->stable.state = REGION_ATTACHING;
+	header->stable.size = layout->region_size;
 	fill_parts(header);
-	header->region_address = layout->region;
-	header->code_address = layout->code;
-	header->code_size = layout->code_size;
-	header->state_address = layout->state;
-	header->island_count = (uint32_t)filling->hooks->area_count;
+	header->stable.region_address = layout->region;
+	header->stable.code_address = layout->code;
+	header->stable.code_size = layout->code_size;
+	header->stable.state_address = layout->state;
+	header->stable.island_count = (uint32_t)filling->hooks->area_count;
 	for (size_t i = 0; i < filling->hooks->area_count; i++)
-		header->islands[i] = (struct region_part){ filling->hooks->areas[i].address,
-							   filling->hooks->areas[i].pages * HS_PAGE_SIZE };
+		header->stable.islands[i] = (struct region_part){ filling->hooks->areas[i].address,
+								  filling->hooks->areas[i].pages * HS_PAGE_SIZE };
 	header->depth = filling->depth;
 	header->pid = (uint32_t)filling->target->pid;
 	header->max_pages = layout->region_size / HS_PAGE_SIZE;
 	header->first_page = HS_OFFSET_PAGES / HS_PAGE_SIZE;
-	header->attach_wall_ns = hs_wall_ns();
+	header->stable.attach_wall_ns = hs_wall_ns();
 	header->attach_monotonic_ns = hs_monotonic_ns();
 	header->epoch = 1;
 	header->log_taken = UINT64_C(1) << 32; // an entry that was never written is of generation 0
@@ -164,5 +162,5 @@ void region_fill(struct region_header *header, void *context)
 	// to be its.
 	nobodys = (struct shared_slot *)((uint8_t *)header + HS_OFFSET_SLOTS + thread_slot_index(0) * HS_SLOT_STRIDE);
 	nobodys->thread_pointer = HS_KEY_NOBODYS;
-	header->magic = HS_REGION_MAGIC;
+	header->stable.magic = HS_REGION_MAGIC;
 }

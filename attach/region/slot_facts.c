@@ -6,11 +6,7 @@
 #include "base/cleanup.h"
 
 #include <stdlib.h>
-
-// All that is asked of a slot lies in its first bytes.
-struct slot_head {
-	uint8_t bytes[offsetof(struct shared_slot, left_guards)];
-};
+#include <string.h>
 
 static int compare_facts(const void *left, const void *right)
 {
@@ -19,9 +15,20 @@ static int compare_facts(const void *left, const void *right)
 	return (a->thread_pointer > b->thread_pointer) - (a->thread_pointer < b->thread_pointer);
 }
 
-static struct hs_error *read_left(const struct region_access *region, uint64_t slot, struct slot_facts *facts)
+static uint32_t word_at(const uint8_t *slot, uint32_t offset)
 {
-	return region_read(region, slot + offsetof(struct shared_slot, left_guards), facts->left, sizeof(facts->left));
+	uint32_t word;
+
+	memcpy(&word, slot + offset, sizeof(word));
+	return word;
+}
+
+static uint64_t long_word_at(const uint8_t *slot, uint32_t offset)
+{
+	uint64_t word;
+
+	memcpy(&word, slot + offset, sizeof(word));
+	return word;
 }
 
 static void add_nobodys(struct slot_facts_list *slots, const struct slot_facts *slot, uint64_t guard)
@@ -38,35 +45,61 @@ static void add_all_nobodys(struct slot_facts_list *slots, const struct slot_fac
 	if (slot->is_of_several || !slot->stack_high)
 		return;
 	add_nobodys(slots, slot, slot->guard);
-	for (size_t i = 0; i < HS_LEFT_GUARDS; i++)
+	for (size_t i = 0; i < HS_STABLE_LEFT_GUARDS_MAX; i++)
 		add_nobodys(slots, slot, slot->left[i]);
+}
+
+// `slot`: its first bytes, as far as the layout names any. Returns its key.
+static uint64_t read_facts(const struct stable_layout *layout, const uint8_t *slot, struct slot_facts *ret)
+{
+	uint64_t key = long_word_at(slot, layout->key);
+
+	*ret = (struct slot_facts){
+		.thread_pointer = thread_key_pointer(key),
+		.guard = long_word_at(slot, layout->guard),
+		.in_original = word_at(slot, layout->in_original),
+		.stack_low = long_word_at(slot, layout->stack_low),
+		.stack_high = long_word_at(slot, layout->stack_high),
+		.is_of_several = key & HS_KEY_SHARED,
+	};
+	if (word_at(slot, layout->left_count))
+		memcpy(ret->left, slot + layout->left_guards, layout->left_guards_count * sizeof(ret->left[0]));
+	return key;
+}
+
+// What the layout names of a slot ends here, bytes from its start.
+static size_t end_of_facts(const struct stable_layout *layout)
+{
+	const uint32_t ends[] = {
+		layout->key + 8,
+		layout->guard + 8,
+		layout->in_original + 4,
+		layout->stack_low + 8,
+		layout->stack_high + 8,
+		layout->left_count + 4,
+		layout->left_guards + layout->left_guards_count * 8,
+	};
+	size_t end = 0;
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		end = ends[i] > end ? ends[i] : end;
+	return end;
 }
 
 static struct hs_error *read_heads(const struct region_access *region, const uint64_t *offsets, size_t count,
 				   struct slot_facts_list *slots)
 {
+	const struct stable_layout *layout = &region->header.stable.layout;
+	size_t size = end_of_facts(layout);
+
 	for (size_t i = 0; i < count; i++) {
-		union {
-			struct slot_head head;
-			struct shared_slot slot; // only its head is read
-		} read;
-		struct hs_error *error = region_read(region, offsets[i], &read.head, sizeof(read.head));
+		uint8_t head[HS_STABLE_SLOT_SIZE];
 		struct slot_facts facts;
+		struct hs_error *error = region_read(region, offsets[i], head, size);
 
 		if (error)
 			return error;
-		facts = (struct slot_facts){
-			.thread_pointer = thread_key_pointer(read.slot.thread_pointer),
-			.guard = read.slot.guard,
-			.in_original = read.slot.in_original,
-			.stack_low = read.slot.stack_low,
-			.stack_high = read.slot.stack_high,
-			.is_of_several = read.slot.thread_pointer & HS_KEY_SHARED,
-		};
-		error = read.slot.left_count ? read_left(region, offsets[i], &facts) : NULL;
-		if (error)
-			return error;
-		if (thread_key_is_taken(read.slot.thread_pointer))
+		if (thread_key_is_taken(read_facts(layout, head, &facts)))
 			slots->items[slots->count++] = facts;
 		else
 			add_all_nobodys(slots, &facts);
@@ -77,14 +110,17 @@ static struct hs_error *read_heads(const struct region_access *region, const uin
 // What slots have forgotten.
 static struct hs_error *read_forgotten(const struct region_access *region, struct slot_facts_list *slots)
 {
-	uint64_t guards[HS_FORGOTTEN_GUARDS];
+	const struct stable_layout *layout = &region->header.stable.layout;
+	HS_CLEANUP_FREE uint64_t *guards = calloc(layout->forgotten_count + 1u, sizeof(*guards));
 	uint32_t lost = 0;
-	struct hs_error *error =
-		region_read(region, offsetof(struct region_header, forgotten_guards), guards, sizeof(guards));
+	struct hs_error *error = guards ? NULL : &hs_error_no_memory;
 
 	if (!error)
-		error = region_read(region, offsetof(struct region_header, guards_lost), &lost, sizeof(lost));
-	for (size_t i = 0; i < HS_FORGOTTEN_GUARDS && !error; i++)
+		error = region_read(region, layout->forgotten_guards, guards,
+				    layout->forgotten_count * sizeof(*guards));
+	if (!error)
+		error = region_read(region, layout->guards_lost, &lost, sizeof(lost));
+	for (size_t i = 0; i < layout->forgotten_count && !error; i++)
 		if (guards[i])
 			slots->nobodys[slots->nobodys_count++] = guards[i];
 	slots->guards_lost = lost != 0;
@@ -123,7 +159,9 @@ struct hs_error *slot_facts_read(const struct region_access *region, const struc
 	if (error)
 		return error;
 	slots.items = calloc(count + 1, sizeof(*slots.items));
-	slots.nobodys = calloc(count * (HS_LEFT_GUARDS + 1) + HS_FORGOTTEN_GUARDS, sizeof(*slots.nobodys));
+	slots.nobodys =
+		calloc(count * (HS_STABLE_LEFT_GUARDS_MAX + 1) + region->header.stable.layout.forgotten_count + 1,
+		       sizeof(*slots.nobodys));
 	error = slots.items && slots.nobodys ? read_heads(region, offsets, count, &slots) : &hs_error_no_memory;
 	if (!error)
 		error = read_forgotten(region, &slots);

@@ -12,9 +12,10 @@
 struct slot_facts {
 	uint64_t thread_pointer;
 	uint64_t guard; // where the thread's outermost hook left its return address, or HS_GUARD_WATCHES; 0 = none runs
-	bool in_original;               // that hook is in the original function, not in the recorder
-	uint64_t stack_low, stack_high; // [low, high), as the payload has recognised it; 0, 0 = unknown
-	uint64_t left[HS_LEFT_GUARDS];  // guards of hooks that were taken for abandoned, and may come back; 0 = none
+	bool in_original;                         // that hook is in the original function, not in the recorder
+	uint64_t stack_low, stack_high;           // [low, high), as the payload has recognised it; 0, 0 = unknown
+	uint64_t left[HS_STABLE_LEFT_GUARDS_MAX]; // guards of hooks that were taken for abandoned, and may come back; 0
+						  // = none
 	bool is_of_several; // more than one thread has, or had, this thread pointer: what the slot says may be of
 			    // another
 	bool has_several;   // they have it now
@@ -29,8 +30,8 @@ struct slot_facts_list {
 	bool guards_lost; // there were more of them
 };
 
-// One read for each slot that was ever taken, none for the others; a second one where hooks were left; and the region's
-// own list. pre: every thread in `process` is stopped.
+// Of a region of any version. One read for each slot that was ever taken, none for the others, and the region's own
+// list. pre: every thread in `process` is stopped.
 struct hs_error *slot_facts_read(const struct region_access *region, const struct frozen_process *process,
 				 struct slot_facts_list *ret) HS_MUST_CHECK;
 void slot_facts_deinit(struct slot_facts_list *slots);

@@ -7,38 +7,44 @@
 
 #include <stdlib.h>
 
-static bool is_slot_page(const struct region_header *header, uint32_t page)
+static bool is_slot_page(const struct region_access *access, uint32_t page)
 {
-	return page >= header->first_page && page + UINT64_C(0) + HS_THREAD_SLOT_PAGES <= header->max_pages;
+	uint64_t offset = (uint64_t)page * HS_PAGE_SIZE, stride = access->header.stable.layout.slot_stride;
+
+	return page && stride <= access->size && offset <= access->size - stride;
 }
 
 struct hs_error *thread_slots_list(const struct region_access *access, uint64_t **offsets_ret, size_t *count_ret)
 {
-	HS_CLEANUP_FREE struct region_header *header = malloc(sizeof(*header));
-	HS_CLEANUP_FREE uint64_t *offsets = calloc(HS_THREAD_SLOTS_ALL, sizeof(*offsets));
+	const struct stable_layout *layout = &access->header.stable.layout;
+	HS_CLEANUP_FREE uint64_t *used = calloc(layout->slot_count / 64 + 1, sizeof(*used));
+	HS_CLEANUP_FREE uint64_t *offsets = NULL;
 	HS_CLEANUP_FREE uint32_t *pages = NULL;
 	struct hs_error *error;
-	uint32_t extra;
+	uint32_t extra = 0;
 	size_t count = 0;
 
 	*count_ret = 0;
-	if (!header || !offsets)
+	if (!used)
 		return &hs_error_no_memory;
-	error = region_read(access, 0, header, sizeof(*header));
+	error = region_read(access, layout->used_slots, used, layout->slot_count / 8);
+	if (!error)
+		error = region_read(access, layout->extra_slot_count, &extra, sizeof(extra));
 	if (error)
 		return error;
-	for (uint32_t i = 0; i < HS_THREAD_SLOTS; i++)
-		if (header->used_slots[i / 64] >> (i % 64) & 1)
-			offsets[count++] = HS_OFFSET_SLOTS + i * HS_SLOT_STRIDE;
-	extra = header->extra_slot_count < HS_THREAD_EXTRA_SLOTS ? header->extra_slot_count : HS_THREAD_EXTRA_SLOTS;
+	extra = extra < layout->extra_slots_max ? extra : layout->extra_slots_max;
 	pages = calloc(extra + 1u, sizeof(*pages));
-	if (!pages)
+	offsets = calloc((size_t)layout->slot_count + extra + 1, sizeof(*offsets));
+	if (!pages || !offsets)
 		return &hs_error_no_memory;
-	error = extra ? region_read(access, HS_OFFSET_EXTRA_SLOTS, pages, extra * sizeof(*pages)) : NULL;
+	for (uint32_t i = 0; i < layout->slot_count; i++)
+		if (used[i / 64] >> (i % 64) & 1)
+			offsets[count++] = layout->slots + (uint64_t)i * layout->slot_stride;
+	error = extra ? region_read(access, layout->extra_slots, pages, extra * sizeof(*pages)) : NULL;
 	if (error)
 		return error;
 	for (uint32_t i = 0; i < extra; i++)
-		if (is_slot_page(&access->header, pages[i]))
+		if (is_slot_page(access, pages[i]))
 			offsets[count++] = (uint64_t)pages[i] * HS_PAGE_SIZE;
 	*offsets_ret = HS_STEAL_POINTER(offsets);
 	*count_ret = count;
@@ -75,5 +81,6 @@ struct hs_error *thread_slots_release(const struct region_access *access, const 
 	thread_pointers_deinit(&alive);
 	// So that the sampling credits of ended threads keep none of the others from having one.
 	return error ? error
-		     : state_pages_take_credits(&access->memory, access->header.state_address, process->threads[0].tid);
+		     : state_pages_take_credits(&access->memory, access->header.stable.state_address,
+						process->threads[0].tid);
 }

@@ -7,8 +7,8 @@
 #include "attach/region/region_access.h"
 #include "inject/abi/region.h"
 
-// Offsets in the region of all slots that were ever taken. The caller frees them. What the list of a hostile target
-// names twice is there twice.
+// Offsets in the region, of any version, of all slots that were ever taken. The caller frees them. What the list of a
+// hostile target names twice is there twice.
 struct hs_error *thread_slots_list(const struct region_access *access, uint64_t **offsets_ret,
 				   size_t *count_ret) HS_MUST_CHECK;
 

@@ -34,14 +34,14 @@ static struct hs_error *region_state(const struct process *process, const struct
 	struct hs_error *error;
 
 	*state_ret = 0;
-	error = region_open(process, maps, &access);
+	error = region_open_any(process, maps, &access);
 	if (error && error->code == HS_ERROR_NOT_FOUND) {
 		hs_error_destroy(error);
 		return NULL;
 	}
 	if (error)
 		return hs_error_prefix(error, "process %d has a heapsnap region already", process->pid);
-	*state_ret = access.header.state;
+	*state_ret = access.header.stable.state;
 	region_close(&access);
 	return NULL;
 }

@@ -33,8 +33,8 @@ static void describe(const struct region_access *access, struct attached_process
 	struct hook_record *hooks;
 	struct hs_error *error = region_read_hooks(access, &hooks);
 
-	process->state = header->state;
-	process->attached_wall_ns = header->attach_wall_ns;
+	process->state = header->stable.state;
+	process->attached_wall_ns = header->stable.attach_wall_ns;
 	process->used_pages = end > header->first_page ? end - header->first_page : 0;
 	process->max_pages = header->max_pages - header->first_page;
 	process->used_bytes = process->used_pages * HS_PAGE_SIZE;
@@ -49,12 +49,12 @@ static void describe(const struct region_access *access, struct attached_process
 	process->always_exact = header->always_exact;
 	process->has_settings = sampling_settings_read(header, &process->sampling);
 	thread_costs_read(access, &process->costs);
-	process->settings_wall_ns = header->sampling_wall_ns ? header->sampling_wall_ns : header->attach_wall_ns;
+	process->settings_wall_ns = header->sampling_wall_ns ? header->sampling_wall_ns : header->stable.attach_wall_ns;
 	if (error) {
 		hs_error_destroy(error);
 		return;
 	}
-	for (uint32_t i = 0; i < header->hook_count; i++) {
+	for (uint32_t i = 0; i < header->stable.hook_count; i++) {
 		process->hooks +=
 			hooks[i].state == HOOK_APPLIED && hook_kind_is_function((enum hook_kind)hooks[i].kind);
 		process->hooks_refused += hooks[i].verdict != VERDICT_ok;
@@ -91,8 +91,8 @@ static void describe_rest(const struct process *process, const struct proc_maps 
 static bool is_surely_attached(const struct process *process, const struct proc_maps *maps)
 {
 	struct region_access access;
-	struct hs_error *error = region_open(process, maps, &access);
-	bool attached = !error && access.header.state == REGION_ATTACHED;
+	struct hs_error *error = region_open_any(process, maps, &access);
+	bool attached = !error && access.header.stable.state == REGION_ATTACHED;
 
 	if (!error)
 		region_close(&access);
@@ -106,7 +106,7 @@ static struct hs_error *examine_maps(const struct process *process, const struct
 	struct region_access access;
 	struct hs_error *error;
 
-	error = region_open(process, maps, &access);
+	error = region_open_any(process, maps, &access);
 	if (error && error->code == HS_ERROR_NOT_FOUND) {
 		bool has_some;
 
@@ -118,13 +118,15 @@ static struct hs_error *examine_maps(const struct process *process, const struct
 		hs_error_destroy(error);
 		return has_some ? NULL : late_call_unknown(process, ret->late.tid);
 	}
-	if (error) {
-		snprintf(ret->reason, sizeof(ret->reason), "%s", error->message);
-		hs_error_destroy(error);
-		return NULL;
+	if (!error) {
+		error = region_read_header(&access);
+		if (!error)
+			describe(&access, ret);
+		region_close(&access);
 	}
-	describe(&access, ret);
-	region_close(&access);
+	if (error)
+		snprintf(ret->reason, sizeof(ret->reason), "%s", error->message);
+	hs_error_destroy(error);
 	return NULL;
 }
 

@@ -23,7 +23,7 @@ struct attached_process {
 	bool has_idle_hooks;   // there is no region, only hooks that do nothing, inherited from an attached parent
 			       // (attach/session/inherited.h)
 	struct late_call late; // one that a thread may still have to make for a tool that was killed
-	char reason[160];      // why it cannot be read
+	char reason[240];      // why it cannot be read
 	uint64_t attached_wall_ns;
 	uint32_t hooks, hooks_refused;
 	uint32_t unseen_makers;         // of these, functions that return blocks

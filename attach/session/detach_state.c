@@ -18,7 +18,7 @@ void detach_state_deinit(struct detach_state *state)
 
 bool detach_state_has_code(const struct detach_state *state, const struct proc_maps *maps)
 {
-	const struct region_header *header = &state->region.header;
+	const struct stable_header *header = &state->region.header.stable;
 	const struct proc_map *page = proc_maps_find(maps, header->state_address);
 
 	return region_is_code(maps, &state->names, header->code_address, header->code_size) && page && page->writable &&
@@ -36,8 +36,8 @@ static void init_names(const struct detach_known *known, struct detach_state *st
 static struct hs_error *init_from_region(const struct process *process, const struct proc_maps *maps,
 					 const struct detach_known *known, struct detach_state *state)
 {
-	const struct region_header *header = &state->region.header;
-	struct hs_error *error = region_open(process, maps, &state->region);
+	const struct stable_header *header = &state->region.header.stable;
+	struct hs_error *error = region_open_any(process, maps, &state->region);
 
 	if (error)
 		return error;
@@ -46,7 +46,7 @@ static struct hs_error *init_from_region(const struct process *process, const st
 	init_names(known, state);
 	state->names.nonce = header->code_nonce;
 	state->code_is_there = detach_state_has_code(state, maps);
-	state->has_state_pages = true;
+	state->state_size = header->state_size;
 	state->hook_count = header->hook_count;
 	state->code[state->code_count++] = (struct region_part){ header->code_address, header->code_size };
 	for (uint32_t i = 0; i < header->island_count; i++)
@@ -77,7 +77,7 @@ static struct hs_error *init_from_code(const struct process *process, const stru
 	}
 	memcpy(state->code, inherited.code, sizeof(state->code));
 	state->code_count = inherited.code_count;
-	state->has_state_pages = inherited.has_state_pages;
+	state->state_size = inherited.state_size;
 	state->bare_region = inherited.bare_region;
 	state->may_have_descriptors = true;
 	state->hooks = HS_STEAL_POINTER(inherited.hooks);

@@ -25,7 +25,7 @@ struct detach_state {
 	uint32_t hook_count;
 	struct region_part code[HS_CODE_PARTS_MAX]; // executable ranges: image, islands
 	size_t code_count;
-	bool has_state_pages;           // right behind the image
+	uint64_t state_size;            // bytes of state pages right behind the image; 0 = there are none
 	struct region_part bare_region; // mapped by an attach that was killed before it wrote the header; size 0 = none
 	struct code_names names;
 	struct leftover_descriptors left; // as they were found before the target stood still

@@ -13,10 +13,11 @@
 
 bool inherited_hook(uint64_t address, const struct hook_island *island, struct hook_record *ret)
 {
-	if (!hook_island_has_stub(island) || island->hook_index >= HS_HOOKS_MAX || island->kind >= HOOK_KIND_COUNT ||
+	if (!hook_island_has_stub(island) || island->hook_index >= HS_HOOKS_MAX || island->kind >= HS_HOOK_KINDS_MAX ||
 	    island->size != HS_JUMP_SIZE || island->begin < HS_ISLAND_STUB_OFFSET ||
-	    (island->kind == HOOK_exit_point ? island->begin != HS_ISLAND_TRAMPOLINE_OFFSET
-					     : island->begin >= HS_ISLAND_TRAMPOLINE_OFFSET))
+	    island->begin > HS_ISLAND_TRAMPOLINE_OFFSET ||
+	    (island->kind < HOOK_KIND_COUNT &&
+	     (island->kind == HOOK_exit_point) != (island->begin == HS_ISLAND_TRAMPOLINE_OFFSET)))
 		return false;
 	*ret = (struct hook_record){
 		.address = island->address,
@@ -118,9 +119,9 @@ static struct hs_error *find_image(const struct proc_maps *maps, const struct ta
 		if (!region_is_bare(maps, memory, &inherited->bare_region))
 			inherited->bare_region.size = 0;
 		// Far from all else, so nothing has been merged with it.
-		inherited->has_state_pages = header.config.state == map->end && next && next->start == map->end &&
-					     next->inode == 0 && next->writable && !next->shared &&
-					     next->end - next->start == HS_STATE_SIZE;
+		if (header.config.state == map->end && next && next->start == map->end && next->inode == 0 &&
+		    next->writable && !next->shared && next->end - next->start == header.config.state_size)
+			inherited->state_size = header.config.state_size;
 	}
 	return NULL;
 }

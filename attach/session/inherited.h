@@ -25,7 +25,7 @@ struct inherited {
 	struct region_part code[HS_CODE_PARTS_MAX]; // address and size of each; the first is the image, of size 0 when
 						    // it is not there
 	size_t code_count;                          // 0 = there is nothing of ours
-	bool has_state_pages;                       // right behind the image
+	uint64_t state_size;                        // bytes of state pages right behind the image; 0 = there are none
 	struct region_part bare_region; // that the image names, mapped but not begun; size 0 = there is none
 	struct hook_record *hooks;      // owned; in the order of application, some with state HOOK_PLANNED: none such
 	size_t hook_count;

@@ -42,6 +42,7 @@ static void fill_config(const struct attach_plan *plan, const struct frozen_proc
 		.region = plan->layout.region,
 		.region_size = plan->layout.region_size,
 		.state = plan->layout.state,
+		.state_size = HS_STATE_SIZE,
 		.code = plan->layout.code,
 		.r_debug = plan->modules.r_debug,
 	};
@@ -118,14 +119,14 @@ static struct hs_error *hook_up(struct attach_plan *plan, struct frozen_process 
 	for (size_t i = 0; i < plan->hooks.count && !error; i++)
 		error = save_hook(&records[i], i, loaded);
 	if (!error)
-		error = write_header_word(loaded, offsetof(struct region_header, hook_count),
+		error = write_header_word(loaded, offsetof(struct stable_header, hook_count),
 					  (uint32_t)plan->hooks.count);
 	if (!error)
 		error = hook_apply(records, plan->hooks.count, &plan->memory, tid, save_hook, loaded);
 	if (!error)
 		error = start_hooks(plan, loaded->filled, tid);
 	if (!error)
-		error = write_header_word(loaded, offsetof(struct region_header, state), REGION_ATTACHED);
+		error = write_header_word(loaded, offsetof(struct stable_header, state), REGION_ATTACHED);
 	return error;
 }
 

@@ -18,6 +18,7 @@
 #include "attach/ptrace/threads.h"
 #include "attach/region/inside.h"
 #include "attach/region/region_access.h"
+#include "attach/region/region_stable.h"
 #include "attach/region/slot_facts.h"
 #include "attach/region/state_pages.h"
 #include "attach/session/detach_state.h"
@@ -90,14 +91,15 @@ static struct hs_error *save_hook(const struct hook_record *hook, size_t index, 
 
 	if (!state->has_region)
 		return NULL;
-	return region_write(&state->region, HS_OFFSET_HOOKS + index * sizeof(*hook), hook, sizeof(*hook));
+	return region_write(&state->region, region_hook_offset(&state->region.header.stable, index), hook,
+			    sizeof(*hook));
 }
 
 static struct hs_error *set_state(struct detach_state *state, uint32_t value)
 {
 	if (!state->has_region)
 		return NULL;
-	return region_write(&state->region, offsetof(struct region_header, state), &value, sizeof(value));
+	return region_write(&state->region, offsetof(struct stable_header, state), &value, sizeof(value));
 }
 
 // A step in a part of the work that an interruption no longer stops: going on is the way back.
@@ -114,7 +116,7 @@ static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen
 	if (!error)
 		error = set_state(state, REGION_DETACHING);
 	if (!error && state->code_is_there)
-		error = state_pages_deactivate(&state->region.memory, state->region.header.state_address, tid);
+		error = state_pages_deactivate(&state->region.memory, state->region.header.stable.state_address, tid);
 	if (!error)
 		error = hook_undo(state->hooks, state->hook_count, &state->region.memory, tid, save_hook, state,
 				  &report->foreign_hooks);
@@ -162,7 +164,7 @@ static struct hs_error *remote_unmap(struct remote_caller *caller, uint64_t addr
 // already unmapped may be somebody else's memory by now, so each range is looked at first.
 static struct hs_error *unmap_all(struct detach_state *state, struct remote_caller *caller)
 {
-	const struct region_header *header = &state->region.header;
+	const struct stable_header *header = &state->region.header.stable;
 	const struct proc_maps *maps;
 	bool is_code[HS_CODE_PARTS_MAX] = { false };
 	struct hs_error *error;
@@ -178,7 +180,7 @@ static struct hs_error *unmap_all(struct detach_state *state, struct remote_call
 		error = remote_unmap(caller, state->bare_region.offset, state->bare_region.size);
 	for (size_t i = state->code_count; i-- > 0;) {
 		// code[0] is the image, followed by the state pages
-		uint64_t size = state->code[i].size + (i == 0 && state->has_state_pages ? HS_STATE_SIZE : 0);
+		uint64_t size = state->code[i].size + (i == 0 ? state->state_size : 0);
 
 		if (is_code[i] && (i > 0 || !error))
 			error = hs_error_join(error, remote_unmap(caller, state->code[i].offset, size));
@@ -403,7 +405,7 @@ struct hs_error *session_clear_unfinished(const struct process *process, unsigne
 				       process->pid);
 	if (!found)
 		return NULL;
-	if (state.has_region && state.region.header.state == REGION_ATTACHED) {
+	if (state.has_region && state.region.header.stable.state == REGION_ATTACHED) {
 		detach_state_deinit(&state);
 		return NULL;
 	}
@@ -461,7 +463,7 @@ static struct hs_error *detach_locked(const struct process *process, unsigned wa
 		detach_state_deinit(&state);
 		return error;
 	}
-	was_killed = !(state.has_region && state.region.header.state == REGION_ATTACHED);
+	was_killed = !(state.has_region && state.region.header.stable.state == REGION_ATTACHED);
 	error = undo(&state, wait_ms, ret);
 	// its last call was still to be made, and was that which took the rest away
 	if (was_killed && error && error->code == HS_ERROR_NOT_FOUND) {

@@ -66,9 +66,9 @@ static struct hs_error *look_again(struct change *change)
 		error = region_read(region, 0, &change->header, sizeof(change->header));
 	if (!error)
 		error = region_check_header(&change->header, region->size);
-	if (!error &&
-	    (change->header.state != REGION_ATTACHED || change->header.code_address != region->header.code_address ||
-	     change->header.code_size != region->header.code_size))
+	if (!error && (change->header.stable.state != REGION_ATTACHED ||
+		       change->header.stable.code_address != region->header.stable.code_address ||
+		       change->header.stable.code_size != region->header.stable.code_size))
 		error = hs_error_create(HS_ERROR_REFUSED, "process %d was detached from meanwhile",
 					(int)region->process->pid);
 	return error;
@@ -125,7 +125,7 @@ static struct hs_error *put_bloom_out_of_use(struct change *change)
 	struct hs_error *error = fault_point("saturate the filter");
 
 	if (!error)
-		error = state_pages_saturate_bloom(&change->region.memory, change->header.state_address,
+		error = state_pages_saturate_bloom(&change->region.memory, change->header.stable.state_address,
 						   change->stopped_tid);
 	if (!error)
 		error = fault_point("put the filter out of use");
@@ -146,7 +146,7 @@ static struct hs_error *put_bloom_in_use(struct change *change)
 	if (!error)
 		error = fault_point("fill the filter");
 	return error ? error
-		     : state_pages_write_bloom(&change->region.memory, change->header.state_address,
+		     : state_pages_write_bloom(&change->region.memory, change->header.stable.state_address,
 					       change->filter.counters, change->stopped_tid);
 }
 
@@ -211,7 +211,7 @@ static struct hs_error *tell_threads(struct change *change)
 	if (!error)
 		error = fault_point("take the sampling credits");
 	return error ? error
-		     : state_pages_take_credits(&change->region.memory, change->header.state_address,
+		     : state_pages_take_credits(&change->region.memory, change->header.stable.state_address,
 						change->stopped_tid);
 }
 
@@ -258,7 +258,7 @@ static struct hs_error *open_attached(const struct process *process, struct regi
 		return error;
 	error = region_open(process, &maps, region);
 	proc_maps_deinit(&maps);
-	if (error || region->header.state == REGION_ATTACHED)
+	if (error || region->header.stable.state == REGION_ATTACHED)
 		return error;
 	region_close(region);
 	return hs_error_create(

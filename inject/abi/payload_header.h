@@ -51,6 +51,9 @@ enum hook_kind {
 		HOOK_KIND_COUNT
 };
 
+#define HS_HOOK_KINDS_MAX 16u // what any version may have
+_Static_assert(HOOK_loader_event == 7 && HOOK_allocate == 9 && HOOK_exit_point == 14, "these never change (stable.h)");
+
 // Hooks of this kind stand for an allocation function: not the loader's event, nor one of the places where a function
 // returns.
 static inline _Bool hook_kind_is_function(enum hook_kind kind)
@@ -130,17 +133,23 @@ struct payload_config {
 	uint64_t main_tid;    // the main thread's kernel id, for programs whose libc keeps it nowhere; 0 = unknown
 	uint64_t libc;        // enum libc_kind
 	uint64_t region_size; // bytes; so that a region is known from the moment on that it is mapped
-	uint64_t reserved[3];
+	uint64_t state_size;  // bytes of the state pages
+	uint64_t reserved[2];
 };
 _Static_assert(sizeof(struct payload_config) == 128, "payload_config is 128 bytes");
+_Static_assert(offsetof(struct payload_config, region) == 0 && offsetof(struct payload_config, state) == 8 &&
+		       offsetof(struct payload_config, code) == 16 &&
+		       offsetof(struct payload_config, region_size) == 96 &&
+		       offsetof(struct payload_config, state_size) == 104,
+	       "these never change (stable.h)");
 
 struct payload_header {
 	uint64_t magic;
 	uint32_t abi_version;
-	uint32_t image_size;       // bytes, a multiple of the page size
-	uint32_t entry[16];        // offset in the image of each hook kind's entry, by enum hook_kind
-	uint32_t syscall_gadget;   // offset of code that makes a system call, then returns
-	uint32_t sigreturn_gadget; // offset of code that makes rt_sigreturn
+	uint32_t image_size;               // bytes, a multiple of the page size
+	uint32_t entry[HS_HOOK_KINDS_MAX]; // offset in the image of each hook kind's entry, by enum hook_kind
+	uint32_t syscall_gadget;           // offset of code that makes a system call, then returns
+	uint32_t sigreturn_gadget;         // offset of code that makes rt_sigreturn
 	// Where the code reads the thread pointer: a list of u32, each the distance from itself to such an instruction.
 	// The tool may put another there that reads it without memory (attach/arch/thread_pointer_code.h).
 	uint32_t thread_pointer_reads, thread_pointer_reads_end; // offsets in the image
@@ -148,13 +157,15 @@ struct payload_header {
 	// Heads of islands, by enum hook_kind: offset in the image of HS_ISLAND_TRAMPOLINE_OFFSET bytes, of which those
 	// from HS_ISLAND_FAST_PATH_OFFSET on are the island's `inline_fast_path`; 0 = this kind has none. And where in
 	// them the first instruction is.
-	uint32_t island_head[16];
-	uint8_t island_begin[16];
+	uint32_t island_head[HS_HOOK_KINDS_MAX];
+	uint8_t island_begin[HS_HOOK_KINDS_MAX];
 };
-_Static_assert(HOOK_KIND_COUNT <= 16, "the entry table is full");
+_Static_assert(HOOK_KIND_COUNT <= HS_HOOK_KINDS_MAX, "the entry table is full");
+_Static_assert(offsetof(struct payload_header, magic) == 0 && offsetof(struct payload_header, image_size) == 12 &&
+		       offsetof(struct payload_header, config) == 96,
+	       "these never change (stable.h)");
 _Static_assert(offsetof(struct payload_header, entry) == 16, "entry");
 _Static_assert(offsetof(struct payload_header, syscall_gadget) == 80, "syscall_gadget");
-_Static_assert(offsetof(struct payload_header, config) == 96, "config");
 _Static_assert(offsetof(struct payload_header, island_head) == 224, "island_head");
 _Static_assert(sizeof(struct payload_header) == 304, "payload_header is 304 bytes");
 
@@ -192,6 +203,7 @@ struct payload_state {
 				      // stays so
 	struct sampling_credit credits[HS_SAMPLING_CREDITS];
 };
+_Static_assert(offsetof(struct payload_state, active) == 0, "it never changes (stable.h)");
 _Static_assert(offsetof(struct payload_state, bloom) == HS_PAGE_SIZE, "the filter begins a page");
 _Static_assert(sizeof(struct payload_state) % HS_PAGE_SIZE == 0, "payload_state is whole pages");
 #define HS_STATE_SIZE sizeof(struct payload_state)
@@ -241,8 +253,12 @@ struct hook_island {
 _Static_assert(offsetof(struct hook_island, stub) == HS_ISLAND_STUB_OFFSET, "stub");
 _Static_assert(offsetof(struct hook_island, inline_fast_path) == HS_ISLAND_FAST_PATH_OFFSET, "inline_fast_path");
 _Static_assert(offsetof(struct hook_island, trampoline) == HS_ISLAND_TRAMPOLINE_OFFSET, "trampoline");
-_Static_assert(offsetof(struct hook_island, address) == 224, "address");
-_Static_assert(sizeof(struct hook_island) == 256, "hook_island is 256 bytes");
+_Static_assert(offsetof(struct hook_island, entry) == 0 && offsetof(struct hook_island, hook_index) == 8 &&
+		       offsetof(struct hook_island, begin) == 12 && offsetof(struct hook_island, stub) == 16 &&
+		       offsetof(struct hook_island, address) == 224 && offsetof(struct hook_island, kind) == 232 &&
+		       offsetof(struct hook_island, size) == 236 && offsetof(struct hook_island, old_bytes) == 240 &&
+		       sizeof(struct hook_island) == 256,
+	       "these never change (stable.h)");
 
 // What stands in an inline fast path for what only the tool knows: the address of the state pages, and from there to
 // the hook's byte of trust.

@@ -221,6 +221,16 @@ struct hook_record {
 	uint8_t new_bytes[16];
 	char name[56]; // symbol, cut to fit, terminated
 };
-_Static_assert(sizeof(struct hook_record) == 128, "hook_record is 128 bytes");
+_Static_assert(offsetof(struct hook_record, address) == 0 && offsetof(struct hook_record, function) == 8 &&
+		       offsetof(struct hook_record, island) == 16 && offsetof(struct hook_record, state) == 24 &&
+		       offsetof(struct hook_record, verdict) == 28 && offsetof(struct hook_record, kind) == 32 &&
+		       offsetof(struct hook_record, module) == 34 && offsetof(struct hook_record, size) == 36 &&
+		       offsetof(struct hook_record, covered) == 37 &&
+		       offsetof(struct hook_record, page_was_clean) == 38 &&
+		       offsetof(struct hook_record, old_bytes) == 40 && offsetof(struct hook_record, new_bytes) == 56 &&
+		       offsetof(struct hook_record, name) == 72 && sizeof(struct hook_record) == 128,
+	       "hook_record never changes (stable.h)");
+_Static_assert(HOOK_PLANNED == 0 && HOOK_APPLIED == 1 && HOOK_REMOVED == 2 && HOOK_REFUSED == 3 && VERDICT_ok == 0,
+	       "these never change (stable.h)");
 
 #endif

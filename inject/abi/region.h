@@ -24,8 +24,7 @@
 #include "records.h"
 #include "removal_log.h"
 #include "sample_table.h"
-
-#define HS_REGION_MAGIC UINT64_C(0x50414e5350414548) // "HEAPSNAP", read as little endian
+#include "stable.h"
 
 // Which allocations are recorded.
 enum sampling_mode {
@@ -47,43 +46,16 @@ enum removal_flags {
 	REMOVAL_COUNTS_BLOOM = 2, // records may be counted in the filter
 };
 
-enum region_state {
-	REGION_ATTACHING = 1, // mapped; hooks may be partly in place, none records
-	REGION_ATTACHED = 2,
-	REGION_DETACHING = 3, // hooks partly or wholly out; payload still mapped
-};
-
-struct region_part {
-	uint64_t offset; // bytes from the start of the region
-	uint64_t size;   // bytes
-};
-
 struct region_header {
-	uint64_t magic;
-	uint32_t abi_version;
-	uint32_t state; // enum region_state, written by the tool
-	uint64_t size;  // bytes of the whole region
-	struct region_part hooks, modules, strings, threads, slots, extra_slots, rules, log, buckets, root, samples,
-		pages;
-
-	// Where things are in the target.
-	uint64_t region_address;
-	uint64_t code_address;  // payload image
-	uint64_t code_size;     // bytes mapped there
-	uint64_t state_address; // the state pages
-	uint32_t island_count;
-	uint32_t hook_count;
-	struct region_part islands[HS_ISLAND_AREAS_MAX]; // offset = address in the target, size = bytes mapped
+	struct stable_header stable; // never changes
+	struct region_part modules, strings, threads, rules, log, buckets, root, samples, pages;
 
 	// Set at attach.
 	uint32_t depth;               // frames kept of a stack
 	uint32_t pid;                 // as the tool saw it
 	uint64_t max_pages;           // pages that may be handed out, counted from the start of the region
-	uint64_t attach_wall_ns;      // CLOCK_REALTIME at attach
 	uint64_t attach_monotonic_ns; // CLOCK_MONOTONIC at attach
 	uint64_t first_page;          // number of the first page of `pages`
-	// in the name of the memory file that the code is mapped from (attach/process/code_names.h)
-	uint64_t code_nonce;
 
 	// Read by every thread, written when settings change: by the tool, with the generation last.
 	_Alignas(64) uint32_t sampling_generation;
@@ -156,6 +128,7 @@ struct region_header {
 };
 #define HS_HEADER_SIZE 16384u
 _Static_assert(sizeof(struct region_header) <= HS_HEADER_SIZE, "region_header");
+_Static_assert(offsetof(struct region_header, stable) == 0, "a region begins with what never changes");
 
 // Totals of one stack that a thread has not yet added to the node.
 struct totals_entry {
@@ -220,28 +193,6 @@ static inline uint32_t thread_extra_slots_max(uint64_t pages)
 
 	return most < HS_THREAD_EXTRA_SLOTS ? (uint32_t)most : HS_THREAD_EXTRA_SLOTS;
 }
-
-// What stands in a slot's key beside the thread pointer. No thread pointer has any of these bits alone: an address of a
-// program has none of the upper eight, one of the kernel all of them. So a key with a flag is never equal to a thread's
-// pointer, and the thread's calls look closer.
-#define HS_KEY_RELEASED                                                                                                \
-	(UINT64_C(1) << 62) // given up by its thread, which may take it back; so may another thread, for itself
-#define HS_KEY_ENDED                                                                                                   \
-	(UINT64_C(1) << 61) // of a thread that is no more, set by the tool under a freeze; another may take it
-#define HS_KEY_FOREIGN                                                                                                 \
-	(UINT64_C(1)                                                                                                   \
-	 << 60) // what lies at the thread pointer is not (yet) recognised as the libc's: nothing is read there
-#define HS_KEY_SHARED  (UINT64_C(1) << 59) // several threads have this pointer: none of them is recorded
-#define HS_KEY_NOBODYS (UINT64_C(1) << 58) // the first slot: the hash of thread pointer 0, which no slot is to match
-#define HS_KEY_FLAGS   (UINT64_C(0xff) << 56)
-
-// Whether the slot is some thread's; if not it was never used, or another may take it.
-static inline int thread_key_is_taken(uint64_t key)
-{
-	return key != 0 && !(key & (HS_KEY_RELEASED | HS_KEY_ENDED | HS_KEY_NOBODYS));
-}
-
-static inline uint64_t thread_key_pointer(uint64_t key) { return key & ~HS_KEY_FLAGS; }
 
 // Where to look first for a thread's slot. Control blocks of threads lie at equal distances, mostly: the factor, 2^32
 // times the golden ratio's smaller part, spreads these evenly. 0 for thread pointer 0.

@@ -45,7 +45,7 @@ const struct module_record *table_module(const struct table_view *view, uint32_t
 const struct hook_record *table_hook(const struct table_view *view, uint32_t index)
 {
 	const struct hook_record *hooks = (const struct hook_record *)(view->bytes + HS_OFFSET_HOOKS);
-	uint32_t count = table_header(view)->hook_count;
+	uint32_t count = table_header(view)->stable.hook_count;
 
 	return index < count && index < HS_HOOKS_MAX ? &hooks[index] : NULL;
 }

@@ -113,7 +113,7 @@ static struct hs_error *copy_lists(const struct region_access *access, const str
 	const struct {
 		uint64_t offset, size;
 	} lists[] = {
-		{ HS_OFFSET_HOOKS, header->hook_count * sizeof(struct hook_record) },
+		{ HS_OFFSET_HOOKS, header->stable.hook_count * sizeof(struct hook_record) },
 		{ HS_OFFSET_MODULES, header->module_count * sizeof(struct module_record) },
 		{ HS_OFFSET_STRINGS, header->string_bytes },
 		{ HS_OFFSET_THREADS, threads * sizeof(struct thread_record) },

@@ -78,7 +78,7 @@ static struct hs_error *add_unseen(const struct table_view *view, const struct a
 	char *text;
 	struct hs_error *error;
 
-	for (uint32_t i = 0; i < table_header(view)->hook_count; i++) {
+	for (uint32_t i = 0; i < table_header(view)->stable.hook_count; i++) {
 		const struct hook_record *hook = table_hook(view, i);
 
 		makers += hook && hook_makes_unseen((enum hook_kind)hook->kind, (enum hook_verdict)hook->verdict);
@@ -101,14 +101,14 @@ static struct hs_error *add_hooks(const struct table_view *view, struct heap_pro
 	uint64_t applied = 0;
 	struct hs_error *error;
 
-	for (uint32_t i = 0; i < table_header(view)->hook_count; i++) {
+	for (uint32_t i = 0; i < table_header(view)->stable.hook_count; i++) {
 		const struct hook_record *hook = table_hook(view, i);
 
 		applied += hook && hook->verdict == VERDICT_ok && hook->state == HOOK_APPLIED &&
 			   hook_kind_is_function((enum hook_kind)hook->kind);
 	}
 	error = add(profile, "hooks", "allocation functions hooked", applied, false);
-	for (uint32_t i = 0; i < table_header(view)->hook_count && !error; i++) {
+	for (uint32_t i = 0; i < table_header(view)->stable.hook_count && !error; i++) {
 		const struct hook_record *hook = table_hook(view, i);
 		const char *path = "?";
 		char *text;

@@ -102,7 +102,7 @@ static uint32_t add_mapping(struct builder *builder, uint64_t start, uint64_t li
 static struct hs_error *build_mappings(struct builder *builder)
 {
 	const struct heap_profile *profile = builder->profile;
-	const struct code_names names = { .nonce = table_header(builder->view)->code_nonce };
+	const struct code_names names = { .nonce = table_header(builder->view)->stable.code_nonce };
 
 	builder->unknown_mapping = NO_INDEX;
 	builder->map_mapping = calloc(builder->maps->count + 1, sizeof(*builder->map_mapping));

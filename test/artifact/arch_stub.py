@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FLAGS = ["-std=c17", "-fsyntax-only", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
+FLAGS = ["-std=c17", "-fsyntax-only", "-D_GNU_SOURCE", "-DHEAPSNAP_VERSION=\"0\"", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 PAYLOAD = ["-ffreestanding", "-DHS_PAYLOAD"]
 HALLS = ["unwind", "inject", "attach"]
 

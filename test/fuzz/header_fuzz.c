@@ -19,10 +19,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	error = region_check_header(&header, region.size);
 	if (!error) {
 		REACHED();
-		REQUIRE(header.hook_count <= HS_HOOKS_MAX && header.module_count <= HS_MODULES_MAX);
+		REQUIRE(header.stable.hook_count <= HS_HOOKS_MAX && header.module_count <= HS_MODULES_MAX);
 		REQUIRE(header.max_pages * HS_PAGE_SIZE <= region.size && header.max_pages >= header.first_page);
 		REQUIRE(header.depth > 0 && header.depth <= HS_DEPTH_MAX && header.string_bytes <= HS_STRINGS_SIZE);
-		REQUIRE(header.island_count <= sizeof(header.islands) / sizeof(header.islands[0]));
+		REQUIRE(header.stable.island_count <= sizeof(header.stable.islands) / sizeof(header.stable.islands[0]));
 		REQUIRE(header.pages.offset + header.pages.size == region.size);
 	}
 	hs_error_destroy(error);

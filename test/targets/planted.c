@@ -71,6 +71,7 @@ static int make_file(const char *digits, const char *content)
 			.image_size = IMAGE_SIZE,
 			.config.code = CODE,
 			.config.state = CODE + IMAGE_SIZE,
+			.config.state_size = HS_STATE_SIZE,
 		};
 		struct hook_island island = {
 			.entry = CODE + 64, .begin = HS_ISLAND_STUB_OFFSET, .kind = HOOK_malloc, .size = 5

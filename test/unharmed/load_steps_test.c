@@ -46,9 +46,10 @@ struct hs_error *__wrap_target_memory_write(const struct target_memory *memory, 
 	if (!region || address < region)
 		return error;
 	must(target_memory_read(memory, region, &header, sizeof(header)));
-	if (header.magic == 0)
+	if (header.stable.magic == 0)
 		bare++;
-	else if (header.magic == HS_REGION_MAGIC && header.region_address == region && header.log_limit == 42)
+	else if (header.stable.magic == HS_REGION_MAGIC && header.stable.region_address == region &&
+		 header.log_limit == 42)
 		complete++;
 	else
 		half++;
@@ -59,8 +60,7 @@ struct hs_error *__wrap_target_memory_write(const struct target_memory *memory, 
 static void fill(struct region_header *header, void *layout)
 {
 	region = ((const struct payload_layout *)layout)->region;
-	*header = (struct region_header){ .magic = HS_REGION_MAGIC,
-					  .region_address = region,
+	*header = (struct region_header){ .stable = { .magic = HS_REGION_MAGIC, .region_address = region },
 					  .log_limit = 42,
 					  .module_count = 1,
 					  .string_bytes = 8,

@@ -151,9 +151,9 @@ static void test_mappings(void)
 	CHECK(mapping_breaks(FORGED, 0, PROT_READ | PROT_EXEC, NULL));
 	CHECK(region != MAP_FAILED);
 	CHECK(breaks_only(NULL));
-	region->magic = HS_REGION_MAGIC;
+	region->stable.magic = HS_REGION_MAGIC;
 	CHECK(breaks_only(NULL)); // a copy, of a region that lies elsewhere
-	region->region_address = (uint64_t)region;
+	region->stable.region_address = (uint64_t)region;
 	CHECK(breaks_only(MAPPINGS));
 	munmap(region, HS_HEADER_SIZE);
 	CHECK(breaks_only(NULL));

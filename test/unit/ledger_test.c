@@ -234,7 +234,7 @@ static void test_hostile_counts(void)
 
 	begin(&made);
 	made.region.header->next_page = 0;
-	made.region.header->hook_count = 3 * HS_HOOKS_MAX;
+	made.region.header->stable.hook_count = 3 * HS_HOOKS_MAX;
 	build(&made);
 	CHECK_EQUAL(line(&made, "region_bytes")->value, 0);
 	CHECK_EQUAL(line(&made, "hooks")->value, 0);

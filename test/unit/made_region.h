@@ -42,7 +42,7 @@ static inline void made_region_begin(void *bytes, uint64_t size)
 					  .depth = HS_DEPTH_DEFAULT };
 
 	region_fill(bytes, &filling);
-	((struct region_header *)bytes)->state = REGION_ATTACHED;
+	((struct region_header *)bytes)->stable.state = REGION_ATTACHED;
 }
 
 // `pages` pages can be handed out; the first is already.
@@ -231,7 +231,7 @@ static inline struct module_record *made_module(struct made_region *region, cons
 static inline struct hook_record *made_hook(struct made_region *region, const char *name)
 {
 	struct hook_record *hook =
-		(struct hook_record *)(region->bytes + HS_OFFSET_HOOKS) + region->header->hook_count++;
+		(struct hook_record *)(region->bytes + HS_OFFSET_HOOKS) + region->header->stable.hook_count++;
 
 	snprintf(hook->name, sizeof(hook->name), "%s", name);
 	hook->state = HOOK_APPLIED;

@@ -31,7 +31,7 @@ static void begin(struct built *built)
 
 	*built = empty;
 	made_region_init(&built->region, 200);
-	built->region.header->code_nonce = UINT64_C(0x0123456789abcdef);
+	built->region.header->stable.code_nonce = UINT64_C(0x0123456789abcdef);
 	module = made_module(&built->region, "/bin/program");
 	module->start = module->load_bias = 0x555555554000, module->end = 0x555555559000;
 	module->flags = MODULE_MAIN;

@@ -47,6 +47,7 @@ static bool refused(const struct region_header *header, uint64_t size, enum hs_e
 		BAD(part.size, UINT64_MAX - region.header->part.offset + 1);                                           \
 	} while (0)
 
+// Longer than 60 lines: a line a field.
 static void test_header(void)
 {
 	struct made_region region;
@@ -55,32 +56,36 @@ static void test_header(void)
 	made_region_init(&region, 16);
 	CHECK(region_check_header(region.header, region.size) == NULL);
 
-	BAD(magic, 0);
-	BAD(magic, HS_REGION_MAGIC + 1);
+	BAD(stable.magic, 0);
+	BAD(stable.magic, HS_REGION_MAGIC + 1);
 	header = *region.header;
-	header.abi_version = HS_ABI_VERSION + 1;
+	header.stable.abi_version = HS_ABI_VERSION + 1;
 	CHECK(refused(&header, region.size, HS_ERROR_REFUSED)); // nothing is wrong with it
-	BAD(size, region.size - HS_PAGE_SIZE);
-	BAD(size, region.size + HS_PAGE_SIZE);
+	BAD(stable.size, region.size - HS_PAGE_SIZE);
+	BAD(stable.size, region.size + HS_PAGE_SIZE);
 	CHECK(refused(region.header, region.size - HS_PAGE_SIZE, HS_ERROR_BAD_DATA));
-	BAD_PART(hooks);
 	BAD_PART(modules);
 	BAD_PART(strings);
 	BAD_PART(threads);
-	BAD_PART(slots);
 	BAD_PART(rules);
 	BAD_PART(buckets);
 	BAD_PART(root);
 	BAD_PART(pages);
-	BAD(state, 0);
-	BAD(state, REGION_DETACHING + 1);
-	GOOD(state, REGION_ATTACHING);
-	GOOD(state, REGION_DETACHING);
-	GOOD(hook_count, HS_HOOKS_MAX);
-	BAD(hook_count, HS_HOOKS_MAX + 1);
-	BAD(hook_count, UINT32_MAX);
-	GOOD(island_count, 16);
-	BAD(island_count, 17);
+	BAD(stable.state, 0);
+	BAD(stable.state, REGION_DETACHING + 1);
+	GOOD(stable.state, REGION_ATTACHING);
+	GOOD(stable.state, REGION_DETACHING);
+	GOOD(stable.hook_count, HS_HOOKS_MAX);
+	BAD(stable.hook_count, HS_HOOKS_MAX + 1);
+	BAD(stable.hook_count, UINT32_MAX);
+	BAD(stable.state_size, 0);
+	BAD(stable.state_size, HS_STATE_SIZE + 1);
+	BAD(stable.state_size, UINT64_C(1) << 32);
+	BAD(stable.layout.hooks, HS_OFFSET_HOOKS + 128);
+	BAD(stable.layout.slot_stride, HS_SLOT_STRIDE * 2);
+	BAD(stable.layout.guard, offsetof(struct shared_slot, guard) + 8);
+	GOOD(stable.island_count, 16);
+	BAD(stable.island_count, 17);
 	GOOD(module_count, HS_MODULES_MAX);
 	BAD(module_count, HS_MODULES_MAX + 1);
 	GOOD(string_bytes, HS_STRINGS_SIZE);
@@ -101,10 +106,10 @@ static void test_header(void)
 
 	// A region without one page, and sizes that are too small for the parts.
 	header = *region.header;
-	header.size = HS_OFFSET_PAGES - HS_PAGE_SIZE;
+	header.stable.size = HS_OFFSET_PAGES - HS_PAGE_SIZE;
 	header.pages.size = 0;
-	CHECK(refused(&header, header.size, HS_ERROR_BAD_DATA));
-	header.size = 0;
+	CHECK(refused(&header, header.stable.size, HS_ERROR_BAD_DATA));
+	header.stable.size = 0;
 	CHECK(refused(&header, 0, HS_ERROR_BAD_DATA));
 	made_region_deinit(&region);
 }
@@ -175,11 +180,10 @@ static void test_may_be(void)
 	      "220000000000-220040000000 rw-p 00000000 " OWN " 8 /dev/zero (deleted)\n"
 	      "230000001000-230040000000 rw-s 00000000 " OWN " 8 /dev/zero (deleted)\n"
 	      "240000000000-240040000000 rw-s 00001000 " OWN " 8 /dev/zero (deleted)\n"
-	      "250000000000-250000001000 rw-s 00000000 " OWN " 8 /dev/zero (deleted)\n"
 	      "260000000000-260040000000 rw-s 00000000 " OWN " 8 /memfd:heapsnap-region-" DIGITS " (deleted)\n"
 	      "7ffff0000000-7ffff4000000 rw-s 00000000 " OWN " 8 /dev/zero (deleted)\n",
 	      &maps);
-	CHECK_EQUAL(maps.count, 9);
+	CHECK_EQUAL(maps.count, 8);
 	CHECK(region_may_be(&maps.items[0]));
 	for (size_t i = 1; i < maps.count; i++)
 		CHECK(!region_may_be(&maps.items[i]));
@@ -219,12 +223,12 @@ static void test_find(void)
 	proc_maps_deinit(&maps);
 
 	CHECK(mprotect(header, size, PROT_READ | PROT_WRITE) == 0);
-	header->magic = HS_REGION_MAGIC;
+	header->stable.magic = HS_REGION_MAGIC;
 	CHECK(proc_maps_read(held_process(getpid()), &maps) == NULL);
 	CHECK(!region_find(&maps, &memory)); // it names no place, or another one
-	header->region_address = bare.offset + HS_LAYOUT_GAP;
+	header->stable.region_address = bare.offset + HS_LAYOUT_GAP;
 	CHECK(!region_find(&maps, &memory));
-	header->region_address = bare.offset;
+	header->stable.region_address = bare.offset;
 	CHECK(region_find(&maps, &memory) && region_find(&maps, &memory)->start == bare.offset);
 	CHECK(!region_is_bare(&maps, &memory, &bare));
 	proc_maps_deinit(&maps);

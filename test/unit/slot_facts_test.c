@@ -63,6 +63,67 @@ static void test_facts(void)
 	made_region_deinit(&region);
 }
 
+// A region of another version: all that a detach needs lies elsewhere, and there may be more of it.
+static void test_other_layout(void)
+{
+	enum { PAGES = 32, EXTRA_PAGE = 20, SLOTS_AT = 4 };
+	static _Alignas(4096) uint8_t bytes[PAGES * HS_PAGE_SIZE];
+	static const struct stable_layout layout = {
+		.slots = SLOTS_AT * HS_PAGE_SIZE,
+		.slot_stride = 2 * HS_PAGE_SIZE,
+		.slot_count = 64,
+		.used_slots = 0x808,
+		.extra_slots = 0x900,
+		.extra_slot_count = 0x804,
+		.extra_slots_max = 4,
+		.forgotten_guards = 0xa00,
+		.forgotten_count = 70,
+		.guards_lost = 0x800,
+		.key = 0x40,
+		.guard = 0x10,
+		.in_original = 0x4,
+		.stack_low = 0x100,
+		.stack_high = 0x108,
+		.left_count = 0xffc,
+		.left_guards = 0x20,
+		.left_guards_count = 3,
+	};
+	const struct made_region region = { .bytes = bytes, .size = sizeof(bytes), .header = (void *)bytes };
+	const uint64_t pointers[2] = { 0x7f0000001000, 0x7f0000002000 };
+	uint8_t *const slots[2] = { bytes + (SLOTS_AT + 2 * 3) * HS_PAGE_SIZE, bytes + EXTRA_PAGE * HS_PAGE_SIZE };
+	struct slot_facts_list facts;
+
+	region.header->stable.abi_version = HS_ABI_VERSION + 1;
+	region.header->stable.layout = layout;
+	*(uint64_t *)(bytes + 0x808) = UINT64_C(1) << 3;
+	*(uint32_t *)(bytes + 0x804) = 3;
+	((uint32_t *)(bytes + 0x900))[1] = EXTRA_PAGE;
+	((uint32_t *)(bytes + 0x900))[2] = PAGES - 1; // it would end behind the region
+	((uint64_t *)(bytes + 0xa00))[69] = 0x1230;
+	*(uint32_t *)(bytes + 0x800) = 1;
+	for (size_t i = 0; i < 2; i++) {
+		*(uint64_t *)(slots[i] + 0x40) = pointers[i];
+		*(uint64_t *)(slots[i] + 0x10) = 0x1000 + i;
+		*(uint32_t *)(slots[i] + 0x4) = (uint32_t)i;
+		*(uint64_t *)(slots[i] + 0x100) = 0x10000 + i;
+		*(uint64_t *)(slots[i] + 0x108) = 0x20000 + i;
+		*(uint32_t *)(slots[i] + 0xffc) = (uint32_t)i;
+		((uint64_t *)(slots[i] + 0x20))[2] = 0x3330;
+		((uint64_t *)(slots[i] + 0x20))[3] = 0x4440; // something else
+	}
+	facts = read_facts(&region, pointers, 2);
+	CHECK_EQUAL(facts.count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		const struct slot_facts *slot = slot_facts_find(&facts, pointers[i]);
+
+		CHECK(slot && slot->guard == 0x1000 + i && slot->in_original == (i == 1) &&
+		      slot->stack_low == 0x10000 + i && slot->stack_high == 0x20000 + i);
+		CHECK(slot && slot->left[2] == (i ? 0x3330 : 0) && slot->left[3] == 0);
+	}
+	CHECK(facts.guards_lost && facts.nobodys_count == 1 && facts.nobodys[0] == 0x1230);
+	slot_facts_deinit(&facts);
+}
+
 static bool has_nobodys(const struct slot_facts_list *facts, uint64_t guard)
 {
 	for (size_t i = 0; i < facts->nobodys_count; i++)
@@ -150,6 +211,7 @@ static void test_several(void)
 int main(void)
 {
 	test_facts();
+	test_other_layout();
 	test_nobodys();
 	test_several();
 	return CHECK_RESULT();

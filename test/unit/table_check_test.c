@@ -468,7 +468,7 @@ static void test_lists(void)
 	CHECK_EQUAL(visits.count, 3);
 
 	// Counts that the check of the header would not let pass do not lead out of the lists either.
-	region.header->module_count = region.header->hook_count = UINT32_MAX;
+	region.header->module_count = region.header->stable.hook_count = UINT32_MAX;
 	CHECK(!table_module(&view, HS_MODULES_MAX));
 	CHECK(!table_module(&view, HS_MODULES_MAX - 1)); // not ready
 	CHECK(table_hook(&view, HS_HOOKS_MAX - 1) && !table_hook(&view, HS_HOOKS_MAX));

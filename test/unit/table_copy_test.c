@@ -113,8 +113,8 @@ static void test_copy(void)
 	CHECK_EQUAL(slot_of(copy.bytes, 6)->counters[0], 0);
 	CHECK_EQUAL(copy.bytes[HS_OFFSET_RULES], 0); // the rule cache is not copied
 	CHECK(memcmp(copy.bytes, file.region.bytes, HS_HEADER_SIZE) == 0);
-	file.region.header->hook_count = 1; // a copy of its own
-	CHECK_EQUAL(table_header(&view)->hook_count, 0);
+	file.region.header->stable.hook_count = 1; // a copy of its own
+	CHECK_EQUAL(table_header(&view)->stable.hook_count, 0);
 	table_copy_deinit(&copy);
 	CHECK(!copy.bytes);
 	destroy(&file);

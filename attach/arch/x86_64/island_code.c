@@ -11,8 +11,12 @@ static const uint8_t keeping_stub[] = { 0x4c, 0x89, 0x5c, 0x24, 0x88, 0x4c, 0x8d
 
 bool hook_island_has_stub(const struct hook_island *island)
 {
-	if (island->kind < HOOK_KIND_COUNT && hook_kind_keeps_registers((enum hook_kind)island->kind))
-		return memcmp(island->stub, keeping_stub, sizeof(keeping_stub)) == 0;
+	bool keeps = memcmp(island->stub, keeping_stub, sizeof(keeping_stub)) == 0;
+
+	if (island->kind >= HOOK_KIND_COUNT) // of a later version
+		return keeps || memcmp(island->stub, stub, sizeof(stub)) == 0;
+	if (hook_kind_keeps_registers((enum hook_kind)island->kind))
+		return keeps;
 	return memcmp(island->stub, stub, sizeof(stub)) == 0;
 }
 

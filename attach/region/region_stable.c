@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/region/region_stable.h"
+
+#include "inject/abi/payload_header.h"
+#include "inject/abi/region.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+// More than any version will have; what is read whole stays small.
+enum { HOOKS_MAX = 65536, STRIDE_MAX = 1 << 20, SLOTS_MAX = 1 << 20, FORGOTTEN_MAX = 65536, STATE_MAX = 1 << 24 };
+
+const struct stable_layout region_own_layout = {
+	.hooks = HS_OFFSET_HOOKS,
+	.slots = HS_OFFSET_SLOTS,
+	.used_slots = offsetof(struct region_header, used_slots),
+	.extra_slots = HS_OFFSET_EXTRA_SLOTS,
+	.extra_slot_count = offsetof(struct region_header, extra_slot_count),
+	.forgotten_guards = offsetof(struct region_header, forgotten_guards),
+	.guards_lost = offsetof(struct region_header, guards_lost),
+	.hook_stride = sizeof(struct hook_record),
+	.slot_stride = HS_SLOT_STRIDE,
+	.slot_count = HS_THREAD_SLOTS,
+	.extra_slots_max = HS_THREAD_EXTRA_SLOTS,
+	.forgotten_count = HS_FORGOTTEN_GUARDS,
+	.key = offsetof(struct shared_slot, thread_pointer),
+	.guard = offsetof(struct shared_slot, guard),
+	.in_original = offsetof(struct shared_slot, in_original),
+	.stack_low = offsetof(struct shared_slot, stack_low),
+	.stack_high = offsetof(struct shared_slot, stack_high),
+	.left_count = offsetof(struct shared_slot, left_count),
+	.left_guards = offsetof(struct shared_slot, left_guards),
+	.left_guards_count = HS_LEFT_GUARDS,
+};
+_Static_assert(HS_LEFT_GUARDS <= HS_STABLE_LEFT_GUARDS_MAX && HS_THREAD_SLOTS % 64 == 0, "stable_layout");
+
+void region_stable_begin(struct stable_header *header)
+{
+	header->abi_version = HS_ABI_VERSION;
+	header->state_size = HS_STATE_SIZE;
+	header->layout = region_own_layout;
+	snprintf(header->tool_version, sizeof(header->tool_version), "%s", HEAPSNAP_VERSION);
+}
+
+static bool is_inside(uint64_t offset, uint64_t size, uint64_t region_size)
+{
+	return offset % sizeof(uint32_t) == 0 && size <= region_size && offset <= region_size - size;
+}
+
+static bool is_in_slot(uint32_t offset, uint32_t size)
+{
+	return offset % sizeof(uint32_t) == 0 && offset <= HS_STABLE_SLOT_SIZE - size;
+}
+
+static bool slots_are_right(const struct stable_layout *layout)
+{
+	return layout->slot_stride >= HS_STABLE_SLOT_SIZE && layout->slot_stride <= STRIDE_MAX &&
+	       layout->slot_stride % HS_PAGE_SIZE == 0 && layout->slot_count <= SLOTS_MAX &&
+	       layout->slot_count % 64 == 0 && layout->extra_slots_max <= SLOTS_MAX && is_in_slot(layout->key, 8) &&
+	       is_in_slot(layout->guard, 8) && is_in_slot(layout->in_original, 4) && is_in_slot(layout->stack_low, 8) &&
+	       is_in_slot(layout->stack_high, 8) && is_in_slot(layout->left_count, 4) &&
+	       layout->left_guards_count <= HS_STABLE_LEFT_GUARDS_MAX &&
+	       is_in_slot(layout->left_guards, layout->left_guards_count * 8);
+}
+
+static bool layout_is_right(const struct stable_header *header)
+{
+	const struct stable_layout *layout = &header->layout;
+	const struct {
+		uint64_t offset, size;
+	} parts[] = {
+		{ layout->hooks, (uint64_t)header->hook_count * layout->hook_stride },
+		{ layout->slots, (uint64_t)layout->slot_count * layout->slot_stride },
+		{ layout->used_slots, layout->slot_count / 8 },
+		{ layout->extra_slots, (uint64_t)layout->extra_slots_max * sizeof(uint32_t) },
+		{ layout->extra_slot_count, sizeof(uint32_t) },
+		{ layout->forgotten_guards, (uint64_t)layout->forgotten_count * sizeof(uint64_t) },
+		{ layout->guards_lost, sizeof(uint32_t) },
+	};
+
+	if (layout->hook_stride < sizeof(struct hook_record) || layout->hook_stride > STRIDE_MAX ||
+	    layout->forgotten_count > FORGOTTEN_MAX || !slots_are_right(layout))
+		return false;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (!is_inside(parts[i].offset, parts[i].size, header->size))
+			return false;
+	return true;
+}
+
+struct hs_error *region_stable_check(const struct stable_header *header, uint64_t size)
+{
+	if (header->magic != HS_REGION_MAGIC)
+		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is not heapsnap's");
+	if (header->abi_version < HS_ABI_STABLE_SINCE)
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"attached by an older heapsnap (ABI %u), whose regions only itself can read: detach "
+			"with that one",
+			header->abi_version);
+	if (header->size != size)
+		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: it names another size");
+	if (header->state < REGION_ATTACHING || header->state > REGION_DETACHING || header->hook_count > HOOKS_MAX ||
+	    header->island_count > HS_ISLAND_AREAS_MAX || header->state_size == 0 || header->state_size > STATE_MAX ||
+	    header->state_size % HS_PAGE_SIZE != 0)
+		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: a count is out of range");
+	if (!layout_is_right(header))
+		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: a part lies elsewhere");
+	return NULL;
+}
+
+void region_make_printable(char *text, size_t size)
+{
+	text[size - 1] = 0;
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}
+
+struct hs_error *region_check_version(const struct stable_header *header)
+{
+	char version[sizeof(header->tool_version)];
+
+	memcpy(version, header->tool_version, sizeof(version));
+	region_make_printable(version, sizeof(version));
+	if (header->abi_version > HS_ABI_VERSION)
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "attached by heapsnap %s (ABI %u), and this heapsnap %s is too old to read that "
+				       "(ABI %u): use heapsnap %s, or detach, which works with either",
+				       version, header->abi_version, HEAPSNAP_VERSION, HS_ABI_VERSION, version);
+	if (header->abi_version < HS_ABI_VERSION)
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"attached by heapsnap %s (ABI %u), which this heapsnap %s (ABI %u) can only detach: "
+			"detach, then attach again",
+			version, header->abi_version, HEAPSNAP_VERSION, HS_ABI_VERSION);
+	return NULL;
+}
