@@ -103,7 +103,7 @@ static void run(const char *name, const char *const *arguments, int expected)
 {
 	struct program program = program_start(name, arguments);
 	unsigned requests = 0;
-	unsigned long before;
+	unsigned long before, after;
 	int status = 0;
 
 	CHECK_EQUAL(run_tool(program.pid, ALL, 0), expected);
@@ -125,7 +125,10 @@ static void run(const char *name, const char *const *arguments, int expected)
 		requests += request;
 	}
 	// And what killed tools have left is gone with the next.
-	CHECK(used_kilobytes(program.pid) <= before + 256);
+	after = used_kilobytes(program.pid);
+	CHECK(after <= before + 256);
+	if (after > before + 256)
+		printf("%lu KiB, before the kills %lu\n", after, before);
 	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
 	printf("%s %s %s: %u requests\n", name, arguments[0], arguments[1] ? arguments[1] : "", requests);
 }
