@@ -89,8 +89,9 @@ FREELY = {"ptrace", "waitid", "wait4", "restart_syscall", "sched_yield", "nanosl
 # On what it has open, and that is no file of anybody else.
 ON_OURS = {"read", "pread64", "write", "pwrite64", "lseek", "ftruncate", "fallocate", "fcntl", "fstat", "newfstatat", "getdents64", "readlinkat", "ioctl"}
 OURS = re.compile(r"^\w+\(\d+<(/proc(/\d+.*|/meminfo)?|/memfd:heapsnap-[^>]*|/memfd:device|/dev/zero(?=>\(deleted\)))>")
-OPENED = re.compile(r'^openat\(AT_FDCWD(?:<[^>]*>)?, "([^"]*)", [^)]*\)\s+= (?:\d+<([^>]*)>(?:\(deleted\))?|-1 .*)$')
-OF_PROC = re.compile(r"^/proc(/\d+(/task(/\d+(/(stat|status|wchan|syscall|fd))?)?|/(stat|status|maps|pagemap|auxv|mem|fd|limits))?|/meminfo)?$")
+# In the process's folder, which is held open, or by a whole path.
+OPENED = re.compile(r'^openat\((?:AT_FDCWD|\d+)(?:<([^>]*)>)?, "([^"]*)", [^)]*\)\s+= (?:\d+<([^>]*)>(?:\(deleted\))?|-1 .*)$')
+OF_PROC = re.compile(r"^/proc(/\d+(/task(/\d+(/(stat|status|wchan|syscall|fd|maps))?)?|/(stat|status|maps|pagemap|auxv|mem|fd|limits))?|/meminfo)?$")
 
 
 # The tool's own limits and scheduling class (frame_room.c, priority_boost.c); 0 = itself. Where descriptors lead (memory_file.c, leftovers.c): no file is
@@ -106,7 +107,8 @@ def is_allowed(line):
         match = OPENED.match(line)
         if not match:
             return False
-        path, opened = match.groups()
+        folder, name, opened = match.groups()
+        path = os.path.join(folder or "", name)
         return bool(OF_PROC.match(path)) or bool(opened and opened.startswith("/memfd:heapsnap-") and re.match(r"^/proc/(\d+|self)/", path))
     return name in ON_OURS and bool(OURS.match(line))
 
@@ -163,7 +165,9 @@ def calls():
     for line in ('openat(AT_FDCWD, "/proc/12/map_files/1-2", O_RDONLY) = 3</usr/lib/x.so>', 'openat(AT_FDCWD, "/proc/12/exe", O_RDONLY) = 3</bin/x>',
                  'openat(AT_FDCWD, "/proc/12/fd/3", O_RDWR) = 3</tmp/x>', "write(2</dev/null>, 1) = 1", "pread64(3</usr/lib/x.so>, 1, 2, 3) = 1",
                  'openat(AT_FDCWD, "/proc/12/root/lib/x.so", O_RDONLY) = -1 ENOENT (No such file)', "futex(1) = 0", "poll([1]) = 0",
-                 "prlimit64(12, RLIMIT_STACK, {rlim_cur=1}, NULL) = 0"):
+                 "prlimit64(12, RLIMIT_STACK, {rlim_cur=1}, NULL) = 0", 'openat(7</proc/12>, "map_files/1-2", O_RDONLY) = 8</usr/lib/x.so>',
+                 'openat(7</proc/12>, "root/lib/x.so", O_RDONLY) = 8</lib/x.so>', 'openat(7</proc/12>, "exe", O_RDONLY) = 8</bin/x>',
+                 'openat(7</tmp>, "stat", O_RDONLY) = 8</tmp/stat>'):
         check(not is_allowed(line), f"would be allowed: {line}")
     seen = 0
     for make in (idle, busy, reloading):
