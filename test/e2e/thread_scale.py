@@ -93,7 +93,8 @@ def main():
         say(f"  {command}: {calls_few} calls with {FEW} threads, {calls_many} with {MANY}: {each:.1f} for each thread more")
         check(each <= CALLS_EACH, f"{command}: {each:.1f} calls for each thread: {names_many.most_common(12)}")
         check(calls_few <= CALLS_ONCE + CALLS_EACH * FEW, f"{command}: {calls_few} calls: {names_few.most_common(12)}")
-        check(names_many["openat"] <= names_few["openat"] + 10, f"{command}: files opened: {names_few['openat']} and {names_many['openat']}")
+        # Some are of other processes, which come and go; one a thread would be 350 more.
+        check(names_many["openat"] <= names_few["openat"] + 100, f"{command}: files opened: {names_few['openat']} and {names_many['openat']}")
 
 
 run_test(main, "thread_scale")
