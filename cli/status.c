@@ -100,9 +100,9 @@ static void print_process(const struct options *options, const struct hs_status 
 		break;
 	case HS_STATE_IDLE_HOOKS:
 		console_print(options,
-			      "%d %s: not attached; it has idle hooks, inherited from an attached parent\n"
-			      "  they do nothing; this takes them out: heapsnap detach %d\n",
-			      process->pid, process->name, process->pid);
+			      "%d %s: not attached; idle hooks inherited from an attached parent, which do nothing\n",
+			      process->pid, process->name);
+		console_print(options, "  to remove them: heapsnap detach %d\n", process->pid);
 		break;
 	case HS_STATE_UNREADABLE:
 		console_print(options, "%d %s: %s: %s\n", process->pid, process->name, state_name(process),
