@@ -50,8 +50,8 @@ install -m 644 "$work"/source/packaging/examples/* "$tree/examples/"
 install -m 644 "$work"/source/{README.md,CHANGELOG.md,LICENSE} "$tree/"
 cp -r "$licences" "$tree/licences"
 (cd "$tree" && find . -type f ! -name SHA256SUMS -printf '%P\n' | sort | xargs sha256sum >SHA256SUMS)
-rm -rf "$out"
 mkdir -p "$out"
+rm -f "$out"/heapsnap-*.tar.xz "$out"/heapsnap_*.deb "$out/SHA256SUMS" # of an earlier run; nothing else
 tar --sort=name --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw --mtime="@$SOURCE_DATE_EPOCH" -C "$work" -c "$name" | xz -9e -T1 >"$out/$name.tar.xz"
 
 (cd "$work/build" && HEAPSNAP_LICENCES=$licences cpack -B "$work/deb" && cp "$work"/deb/*.deb "$out") >>"$work/log" 2>&1 || { tail -30 "$work/log" >&2; exit 1; }
