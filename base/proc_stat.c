@@ -16,11 +16,11 @@ bool proc_stat_parse(const char *text, struct proc_stat *ret)
 	if (!open || !close || close < open)
 		return false;
 	*ret = (struct proc_stat){ .name = open + 1, .name_size = (size_t)(close - open - 1) };
-	// Fields 3 (state), 9 (flags), 20 (threads), 22 (start time), 28 (start of the stack)
+	// Fields 3 (state), 9 (flags), 20 (threads), 28 (start of the stack)
 	return sscanf(close + 1,
-		      " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %" SCNu32 " %*d %" SCNu64
-		      " %*u %*d %*u %*u %*u %" SCNu64,
-		      &ret->state, &ret->flags, &ret->thread_count, &ret->start_time, &ret->stack_start) == 5;
+		      " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %" SCNu32
+		      " %*d %*u %*u %*d %*u %*u %*u %" SCNu64,
+		      &ret->state, &ret->flags, &ret->thread_count, &ret->stack_start) == 4;
 }
 
 bool proc_stat_lives(const char *text)

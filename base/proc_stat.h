@@ -13,7 +13,6 @@ struct proc_stat {
 	char state;            // a letter of proc_pid_stat(5)
 	unsigned flags;        // PF_... (include/linux/sched.h)
 	uint32_t thread_count; // of the process
-	uint64_t start_time;   // clock ticks since boot
 	uint64_t stack_start;  // 0 = the reader may not know it
 };
 

@@ -73,18 +73,12 @@ struct hs_error *process_read_task_file(const struct process *process, pid_t tid
 	return read_below(process->folder, below, name, text_ret, size_ret);
 }
 
-static struct hs_error *read_start_time(const struct process *process, uint64_t *ret)
+// That the process's stat can be read proves that it is there. An error otherwise.
+static struct hs_error *prove_presence(const struct process *process)
 {
 	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error = process_read_file(process, "stat", &text, NULL);
-	struct proc_stat stat;
 
-	if (error)
-		return error;
-	if (!proc_stat_parse(text, &stat))
-		return hs_error_create(HS_ERROR_BAD_DATA, "cannot read /proc/%d/stat", (int)process->pid);
-	*ret = stat.start_time;
-	return NULL;
+	return process_read_file(process, "stat", &text, NULL);
 }
 
 static bool is_about_absence(const struct hs_error *error)
@@ -94,8 +88,7 @@ static bool is_about_absence(const struct hs_error *error)
 
 bool process_is_there(const struct process *process)
 {
-	uint64_t start_time;
-	struct hs_error *error = read_start_time(process, &start_time);
+	struct hs_error *error = prove_presence(process);
 	const bool is_there = !error || !is_about_absence(error);
 
 	hs_error_destroy(error);
@@ -126,7 +119,7 @@ struct hs_error *process_hold(struct process *process)
 	process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
 	if (process->pidfd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
 		return hs_error_system(errno, "cannot open a descriptor of process %d", (int)process->pid);
-	error = read_start_time(process, &process->start_time);
+	error = prove_presence(process);
 	if (!error)
 		return NULL;
 	if (process->pidfd >= 0)

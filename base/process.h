@@ -14,10 +14,9 @@
 #include <sys/types.h>
 
 struct process {
-	pid_t pid;           // for messages, and for system calls that take nothing else
-	int folder;          // /proc/PID, O_PATH; -1 = closed
-	int pidfd;           // -1 = none: only glanced at, a thread's id, or the kernel has none (before Linux 5.3)
-	uint64_t start_time; // clock ticks since boot; 0 = only glanced at
+	pid_t pid;  // for messages, and for system calls that take nothing else
+	int folder; // /proc/PID, O_PATH; -1 = closed
+	int pidfd;  // -1 = none: only glanced at, a thread's id, or the kernel has none (before Linux 5.3)
 };
 
 // Of a closed handle all that is read below fails with ENOENT, as of a process that has ended.

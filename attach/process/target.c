@@ -64,7 +64,6 @@ static struct hs_error *read_stat(const struct process *process, struct target_i
 	info->state = stat.state;
 	info->kernel_thread = stat.flags & PF_KTHREAD;
 	info->thread_count = stat.thread_count;
-	info->start_time = stat.start_time;
 	info->stack_start = stat.stack_start;
 	info->name = strndup(stat.name, stat.name_size);
 	return info->name ? NULL : &hs_error_no_memory;

@@ -20,7 +20,6 @@ struct target_info {
 	char *executable;     // readlink of /proc/PID/exe; NULL when it cannot be read; owned
 	char state;           // R S D T t Z X, as in /proc/PID/stat
 	uint64_t stack_start; // where the main thread's stack pointer was at the program's start; 0 = may not be known
-	uint64_t start_time;  // clock ticks since boot (field 22 of stat): tells a reused PID
 	uint32_t thread_count;
 	pid_t process;         // Tgid: differs from `pid` when that is a thread's id
 	char process_name[64]; // comm of `process`
