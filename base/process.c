@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 enum { PROC_FILE_LIMIT = 1 << 16, FILE_NAME_SIZE = 96 };
@@ -61,6 +62,18 @@ int process_openat_task(const struct process *process, pid_t tid, const char *fi
 
 	snprintf(name, sizeof(name), "task/%d/%s", (int)tid, file);
 	return open_below(process->folder, name, flags);
+}
+
+bool process_has_thread(const struct process *process, pid_t tid)
+{
+	char name[FILE_NAME_SIZE];
+	struct stat file;
+
+	snprintf(name, sizeof(name), "task/%d", (int)tid);
+	if (process->folder >= 0)
+		return fstatat(process->folder, name, &file, 0) == 0;
+	errno = ENOENT;
+	return false;
 }
 
 struct hs_error *process_read_task_file(const struct process *process, pid_t tid, const char *file, char **text_ret,

@@ -59,6 +59,10 @@ struct hs_error *process_read_live_file(const struct process *process, const cha
 struct hs_error *process_read_task_file(const struct process *process, pid_t tid, const char *file, char **text_ret,
 					size_t *size_ret) HS_MUST_CHECK;
 
+// Whether the thread is one of the process, at this moment: one system call, and nothing is opened. Where that cannot
+// be told, false with another errno than ENOENT and ESRCH.
+bool process_has_thread(const struct process *process, pid_t tid);
+
 // Opens a file of /proc/PID/task/TID, "." for the folder. -1 with errno.
 int process_openat_task(const struct process *process, pid_t tid, const char *file, int flags);
 

@@ -18,15 +18,29 @@
 #define PIDFD_THREAD O_EXCL // since Linux 6.9
 #endif
 
-// pidfd_getfd takes it out of the table of the very task that the pidfd stands for (__pidfd_fget in kernel/pid.c). -1
-// with errno.
+// A pidfd is opened by a number. It was of the process's thread if the thread is there afterwards, and the pidfd still
+// stands for a task then, as it does if a descriptor can be taken by it: a task keeps its number as long as it has one.
+// -1 with errno.
+static int open_pidfd(const struct process *process, pid_t tid)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, tid, PIDFD_THREAD);
+
+	if (pidfd >= 0 && !process_has_thread(process, tid)) {
+		close(pidfd);
+		pidfd = -1;
+		errno = ESRCH;
+	}
+	return pidfd;
+}
+
+// pidfd_getfd takes it out of the table of the very task that the pidfd stands for (__pidfd_fget in kernel/pid.c): of
+// the main thread for that of a process. -1 with errno.
 static int take_by_pidfd(const struct process *process, pid_t tid, int64_t number)
 {
-	HS_CLEANUP_CLOSE int pidfd = (int)syscall(SYS_pidfd_open, tid, PIDFD_THREAD);
+	const bool is_held = tid == process->pid && process->pidfd >= 0;
+	HS_CLEANUP_CLOSE int opened = is_held ? -1 : open_pidfd(process, tid); // before Linux 6.9: EINVAL
+	const int pidfd = is_held ? process->pidfd : opened;
 
-	// Before 6.9 only the main thread has one.
-	if (pidfd < 0 && errno == EINVAL && tid == process->pid)
-		pidfd = (int)syscall(SYS_pidfd_open, tid, 0);
 	return pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, (int)number, 0);
 }
 
