@@ -83,6 +83,20 @@ struct hs_error *threads_release_running(const struct process *process, struct f
 	return error;
 }
 
+struct hs_error *thread_release_stranger(pid_t tid)
+{
+	HS_CLEANUP_PROCESS struct process stranger = PROCESS_CLOSED; // /proc/TID is there for any thread
+	struct frozen_thread thread = { .tid = tid };
+	struct hs_error *error = process_glance(tid, &stranger);
+
+	if (!error)
+		return threads_release_running(&stranger, &thread, 1);
+	if (error->code != HS_ERROR_REFUSED)
+		return error;
+	hs_error_destroy(error); // it is gone
+	return NULL;
+}
+
 struct hs_error *threads_release_unlisted(const struct process *process)
 {
 	struct frozen_thread main_thread = { .tid = process->pid };

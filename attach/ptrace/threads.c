@@ -32,7 +32,7 @@ struct freezer {
 	size_t room;
 	uint64_t deadline; // CLOCK_MONOTONIC, ns
 	struct pid_set user_threads;
-	pid_t left_out; // a live thread that could not be seized in the last pass; 0 = none
+	pid_t left_out; // one that could not be seized in the last pass, though it may be live; 0 = none
 };
 
 static struct hs_error *describe_stuck(const struct process *process, pid_t tid)
@@ -79,7 +79,8 @@ static struct hs_error *gone_by_exec(const struct process *process)
 }
 
 // Seizes and interrupts one thread and adds it. A dead or dying thread is left out. So is one that cannot be seized
-// now, which is noted in `left_out`.
+// now, or is not proven to be one of the process: its id may have gone to another process's since it was listed. That
+// is noted in `left_out`, so that the threads are listed once more.
 static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 {
 	const struct process *process = freezer->process->target;
@@ -105,6 +106,11 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 			hs_error_destroy(error);
 			error = seize_guarded(tid, HS_PTRACE_OPTIONS);
 		}
+	}
+	if (!error && !process_has_thread(process, tid)) {
+		freezer->process->count--;
+		freezer->left_out = tid;
+		return thread_release_stranger(tid);
 	}
 	if (!error) {
 		error = ptrace_interrupt(tid);

@@ -10,7 +10,7 @@ import re
 from harness import Target, check, check_equal, got_no_processor, has_program, heapsnap, run_test, say, temporary_directory, wait_until
 
 FEW, MANY = 50, 400  # under strace, which makes a stop of more last longer than the tool lets it on a machine with other work
-CALLS_EACH = 14      # for each thread more
+CALLS_EACH = 15      # for each thread more
 CALLS_ONCE = 1500    # whatever their number
 
 
