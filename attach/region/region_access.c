@@ -230,12 +230,6 @@ bool region_can_be_opened(void)
 	return can;
 }
 
-struct hs_error *region_none(const struct process *process)
-{
-	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d is not attached; use `heapsnap attach %d` first",
-			       process->pid, process->pid);
-}
-
 struct hs_error *region_open_any(const struct process *process, const struct proc_maps *maps, struct region_access *ret)
 {
 	const struct proc_map *map = NULL;
@@ -253,7 +247,8 @@ struct hs_error *region_open_any(const struct process *process, const struct pro
 	}
 	if (!map) {
 		region_close(ret);
-		return region_none(process);
+		return hs_error_create(HS_ERROR_NOT_FOUND, "process %d is not attached; use `heapsnap attach %d` first",
+				       process->pid, process->pid);
 	}
 	ret->address = map->start;
 	ret->size = map->end - map->start;

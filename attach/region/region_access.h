@@ -56,8 +56,6 @@ struct hs_error *region_read_header(struct region_access *access) HS_MUST_CHECK;
 struct hs_error *region_open(const struct process *process, const struct proc_maps *maps,
 			     struct region_access *ret) HS_MUST_CHECK;
 void region_close(struct region_access *access);
-// HS_ERROR_NOT_FOUND: not attached, and what to do.
-struct hs_error *region_none(const struct process *process) HS_MUST_CHECK;
 
 // Whether it is still mapped where it was. `maps`: as they are now.
 bool region_is_there(const struct region_access *access, const struct proc_maps *maps);

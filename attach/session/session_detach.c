@@ -455,7 +455,10 @@ static struct hs_error *detach_locked(const struct process *process, unsigned wa
 	if (!error)
 		error = detach_state_read(process, &state, &found);
 	if (!error && !found)
-		error = region_none(process);
+		error = hs_error_create(
+			HS_ERROR_NOT_FOUND,
+			"process %d is not attached: nothing of heapsnap is in it, and there is nothing to do",
+			process->pid);
 	if (error)
 		return error;
 	if (state.only_late) { // it is not stopped for what may be its own
