@@ -172,7 +172,8 @@ static bool print_json(const struct hs_status *list, size_t count)
 		json_string(&json, "state", state_name(&list[i]));
 		if (list[i].state == HS_STATE_UNREADABLE)
 			json_string(&json, "reason", list[i].reason);
-		json_string(&json, "since", date(list[i].attached_wall_ns, since, sizeof(since)));
+		if (list[i].attached_wall_ns)
+			json_string(&json, "since", date(list[i].attached_wall_ns, since, sizeof(since)));
 		json_number(&json, "hooks", list[i].hooks);
 		json_number(&json, "hooks_refused", list[i].hooks_refused);
 		json_number(&json, "threads", list[i].threads);

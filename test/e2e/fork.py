@@ -67,10 +67,11 @@ def main():
     grandchild = int(target.ask("stay again"))  # forked by a child
     check(has_ours(first), "the child has not inherited what this test is about")
 
-    state = heapsnap("status", first, "--json").json["processes"][0]["state"]
-    check_equal(state, "idle hooks", "status of a child")
-    listed = {each["pid"]: each["state"] for each in heapsnap("status", "--json").json["processes"]}
-    check_equal((listed.get(first), listed.get(target.pid)), ("idle hooks", "attached"), "status of all")
+    child = heapsnap("status", first, "--json").json["processes"][0]
+    check_equal((child["state"], child.get("since")), ("idle hooks", None), "status of a child, which nobody has attached")
+    listed = {each["pid"]: each for each in heapsnap("status", "--json").json["processes"]}
+    check_equal((listed[first]["state"], listed[target.pid]["state"]), ("idle hooks", "attached"), "status of all")
+    check("since" in listed[target.pid] and "since" not in listed[first], "since when")
     check(f"heapsnap detach {first}" in heapsnap("status", first).stderr, "status does not say what takes them out")
 
     # A child is detached from, and attached to by itself, while its parent is attached.
