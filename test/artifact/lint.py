@@ -221,6 +221,18 @@ def bare_number(tree):
             yield f"{path}:{number}: {text.strip()}"
 
 
+MAKES_THREADS = re.compile(r"\b(pthread_create|thrd_create)\(")
+# Of these ./dev knows it (threaded_unit_tests); or no test with them runs with the thread sanitizer (NOT_WITH_TSAN).
+THREAD_HELPERS = ["test/unit/payload_region.h", "test/unit/stepped_thread.h"]
+
+
+def hidden_threads(tree):
+    """The thread sanitizer runs the unit tests that say that they make threads; a helper that makes them must be known to ./dev."""
+    for path, number, text in tree.lines(re.compile(r"test/unit/.*\.h$")):
+        if MAKES_THREADS.search(text) and path not in THREAD_HELPERS:
+            yield f"{path}:{number}: {text.strip()}"
+
+
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 LONG_FUNCTION = "int a(int b,\n      int c)\n{\n" + "\tb++;\n" * (FUNCTION_MAX + 1) + "}\n"
 # Each rule, and files that break it once and no other rule.
@@ -295,6 +307,10 @@ RULES = [
         {"base/a.c": SPDX + "int a; // NOLINT(misc-unused)\n"},
         {"base/a.h": SPDX + "// NOLINTNEXTLINE: no check is named\nint a;\n"},
     ]),
+    (hidden_threads, [
+        {"test/unit/a.h": SPDX + "pthread_create(&thread, NULL, run, NULL);\n"},
+        {"test/unit/a.h": SPDX + "\tif (thrd_create(&thread, run, NULL))\n"},
+    ]),
     (workplace_paths, [
         {"base/a.c": SPDX + 'const char *path = "/wo' 'rk/file";\n'},
         {"README.md": "as in /ho" "me/somebody/heapsnap\n"},
@@ -312,6 +328,7 @@ GOOD = {
     "test/unit/b.c": SPDX + "registers.rip = 1;\nvoid end(pid_t pid);\n",
     "base/process.h": SPDX + "bool process_open(pid_t pid, int *ret);\n", "attach/threads.h": SPDX + "bool stops(int a, pid_t tid);\n",
     "attach/a.c": SPDX + '// mkstemp wants X' 'XXXXX\nconst char *path = "/proc/%d/ro' 'ot%s";\n',
+    "test/unit/payload_region.h": SPDX + "pthread_create(&thread, NULL, run, NULL);\n", "test/unit/c.c": SPDX + "pthread_create(&thread, NULL, run, NULL);\n",
     "proto/a.c": SPDX + '#include "snapshot/heap_profile.h"\n', "snapshot/heap_profile.h": SPDX,
     "test/unit/a.c": SPDX + '#include "unwind/cfi.h"\n#include <zlib.h>\n',
     "base/long.c": SPDX + f"// Longer than {LINES_MAX} lines: a table\n" + "int a;\n" * LINES_MAX,
