@@ -35,7 +35,7 @@ def main():
         live += report["live_objects"]
         detach(target.pid)
         check(target.alive(), "the target died")
-        if number % 50 == 0:
+        if number % 20 == 0:
             check(not is_attached(target.pid), "status says attached after detach")
             check_equal(target.ask("pause"), "paused", "answer")
             before.check_after(memory_may_change=True)

@@ -43,6 +43,11 @@ def check_equal(actual, expected, what):
         raise Failure(f"{what}: is {actual!r}, not {expected!r}")
 
 
+def repetitions(short, long):
+    """How often something is done that has no end: as often as each run of all tests can bear, or, with HEAPSNAP_TEST_LONG=1, `long` times."""
+    return long if os.environ.get("HEAPSNAP_TEST_LONG") == "1" else short
+
+
 def say(text):
     print(text, flush=True)
 

@@ -8,10 +8,10 @@ import os
 import sys
 
 import profiles
-from harness import Target, Unharmed, check, check_equal, run_test, say, target_path, temporary_directory
+from harness import Target, Unharmed, check, check_equal, repetitions, run_test, say, target_path, temporary_directory
 from restless_cases import GROUPS, OPTIONS, finish, run
 
-CYCLES = 4
+CYCLES = repetitions(2, 8)
 
 
 def locked_bytes(pid):

@@ -9,17 +9,29 @@ import random
 import sys
 
 import profiles
-from harness import Target, Unharmed, check, check_equal, heapsnap, run_test, say, target_path, temporary_directory
+from harness import Target, Unharmed, check, check_equal, heapsnap, repetitions, run_test, say, target_path, temporary_directory
 from restless_cases import GROUPS, finish, run
 
 # Each for a reason: processes that inherit hooks, threads that come and go or are cancelled in an allocation, handlers that interrupt the recorder,
 # libraries that come and go.
 BEHAVIOURS = ["fork", "threads", "cancel", "altstack", "flood", "library"]
-CHANGES = 12
+CHANGES = repetitions(4, 12)
 # A wait that the kernel ends for every stop is only repeated by a tool that lives (docs/target-safety.md), and this program expects that.
 NOT_KILLED = ["flood"]
 OTHERS = [["--sample", "100"], ["--sample", "4K"], ["--sample", "512K"], ["--samples-per-word", "0.01"], ["--budget", "1"], ["--budget", "50"],
           ["--stop-recording"], ["--start-recording"], ["--depth", "3"]]
+
+
+class Deck:
+    """Each of the values once, in any order, and then again: with few changes none is left out by chance."""
+
+    def __init__(self, values, choose):
+        self.values, self.choose, self.left = values, choose, []
+
+    def take(self):
+        if not self.left:
+            self.left = self.choose.sample(self.values, len(self.values))
+        return self.left.pop()
 
 
 def check_kept(report, path, kept, what):
@@ -45,8 +57,7 @@ def dump_running(pid, path, kept, what, kill_at):
     return killed, check_kept(report, path, kept, what)
 
 
-def go_through(group, name, path, seed):
-    choose = random.Random(f"{seed} {name}")
+def go_through(group, name, path, choose, changes):
     target = Target(f"restless_{group}", name, target_path("libloop_plugin.so"), ready=None)
     first = target.line()
     if first != "ready":
@@ -64,7 +75,7 @@ def go_through(group, name, path, seed):
     kept = killed = counted = 0
     dumps = []
     for _ in range(CHANGES):
-        counted += run(["set", target.pid], *choose.choice(OTHERS))["bloom_in_use"]
+        counted += run(["set", target.pid], *changes.take())["bloom_in_use"]
         expect("work", "right")
         if choose.random() < 0.4 and name not in NOT_KILLED:
             result = heapsnap("set", target.pid, *choose.choice(OTHERS), environment={"HEAPSNAP_KILL_AT": str(choose.randrange(1, 9))})
@@ -97,10 +108,11 @@ def main():
     seed = int(sys.argv[1]) if len(sys.argv) > 1 else random.randrange(1 << 30)
     say(f"seed {seed}")
     path = os.path.join(temporary_directory(), "out.pb.gz")
-    counted = 0
+    choose = random.Random(seed)
+    changes, counted = Deck(OTHERS, choose), 0
     for name in sys.argv[2:] or BEHAVIOURS:
         group = next(group for group, names in GROUPS.items() if name in names)
-        counted += go_through(group, name, path, seed) or 0
+        counted += go_through(group, name, path, choose, changes) or 0
     check(counted, "the filter was never counted")
 
 

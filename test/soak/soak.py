@@ -2,7 +2,7 @@
 """Attach, set, dump and detach for hours, and kills of the tool meanwhile, over programs at full load: no crash, no hang, no wrong result, nothing
 left stopped, nothing left mapped. Prints a summary; the exit status is 1 when there was any fault.
 Every system call of the tool that fails once is a part of it too (test/e2e/failing_calls.py all).
-usage: soak.py [--cycles N] [--kills N] [--no-calls] [--seconds N] [--seed N] [--only TEXT] [--list]"""
+usage: soak.py [--once | --cycles N --kills N] [--no-calls] [--seconds N] [--seed N] [--only TEXT] [--list]"""
 
 import argparse
 import collections
@@ -232,6 +232,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cycles", type=int, default=10000, help="of attach, dump, detach")
     parser.add_argument("--kills", type=int, default=2000, help="at fault points, and as many at random times")
+    parser.add_argument("--once", action="store_true", help="of all these, one for each program")
     parser.add_argument("--no-calls", action="store_true", help="without the failing system calls, which come last and take minutes")
     parser.add_argument("--commit", default="", help="for the summary: what was built")
     parser.add_argument("--seconds", type=float, default=0, help="ends then, whatever is done; 0 = when all is done")
@@ -245,6 +246,8 @@ def main():
         return 0
     if not rows or not (harness.HEAPSNAP and harness.TARGETS):
         sys.exit("no such program, or HEAPSNAP and HEAPSNAP_TARGETS are not set")
+    if options.once:
+        options.cycles = options.kills = len(rows)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 32)
     say(f"seed {seed}, {len(rows)} programs")
     rng, budget, began = random.Random(seed), Budget(options, len(rows)), time.monotonic()
