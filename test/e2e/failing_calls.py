@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every system call of attach, set, dump and detach fails once: the tool ends by itself, with a reason or a success; the target works, nothing in it
 is left stopped or traced, and after the next detach it is as it was. Also: from some call on, all of them fail; and: the tool is killed at a call.
+With `some`, each call fails at its first, a middle and its last time, and each time; and the tool is killed at a middle one.
 usage: failing_calls.py some|all [PART-OF-A-CALL'S-NAME[,PART...] [COMMAND...]]"""
 
 import errno
@@ -172,13 +173,13 @@ def main():
         made = {name: count for name, count in counts.items() if count > loader[name]}
         for name in made:
             # Counts differ a little from run to run (waits): those behind the last one have no effect.
-            for number in numbers_between(loader[name] + 1, counts[name], 4 if some else 0):
+            for number in numbers_between(loader[name] + 1, counts[name], 3 if some else 0):
                 attempt(command, f"{name}:{error_number(name, number)}:{number}")
         for name in made:
             for number in numbers_between(loader[name] + 1, counts[name], 1 if some else 20):
                 attempt(command, f"{name}:{error_number(name, number, True)}:{number}-")
         for name in made:
-            for number in numbers_between(loader[name] + 1, counts[name], 2 if some else 0):
+            for number in [(loader[name] + 1 + counts[name]) // 2] if some else range(loader[name] + 1, counts[name] + 1):
                 attempt(command, f"{name}:kill:{number}")
         # Text that can be written no more from some moment on: what is hooked stays so, but inactive, until the next detach.
         if "pwrite64" in made and command not in ("set", "dump"):
