@@ -7,7 +7,7 @@ import sys
 import time
 
 from harness import (Failure, Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, heapsnap_ok, is_attached,
-                     run_test, say, temporary_directory)
+                     repetitions, run_test, say, temporary_directory)
 
 STEPS_MAX = 1000
 
@@ -78,6 +78,7 @@ def each_step(variable, arguments, after_failure):
     check(False, f"{arguments[0]} has more than {STEPS_MAX} steps")
 
 
+REQUESTS = repetitions(4, 1)  # a killed change: at one of so many
 # From one of these to the next: to samples and back, to nothing and back.
 SETTINGS = [["--sample", "1000"], ["--exact"], ["--budget", "1"], ["--stop-recording"], ["--start-recording"], ["--samples-per-word", "0.01"], ["--exact"]]
 
@@ -217,10 +218,11 @@ def kill_each_step(process, directory):
     say(f"  dump: killed at {step - 1} steps")
     steps, own = [], temporary_directory()
     dump(process.pid, os.path.join(own, "out.pb.gz"))
-    # Each store is a request: the order of all of them is what makes a killed change right.
-    for options in SETTINGS:
-        for variable, distance in (("HEAPSNAP_KILL_AT", 1), ("HEAPSNAP_KILL_AT_REQUEST", 3)):
-            for step in range(1, STEPS_MAX, distance):
+    # Each store is a request: the order of all of them is what makes a killed change right. Every so many of them, of each change others, and of each program.
+    for number, options in enumerate(SETTINGS):
+        first = 1 + (number + 2 * isinstance(process, Busy)) % REQUESTS
+        for variable, steps_of_it in (("HEAPSNAP_KILL_AT", range(1, STEPS_MAX)), ("HEAPSNAP_KILL_AT_REQUEST", range(first, STEPS_MAX, REQUESTS))):
+            for step in steps_of_it:
                 if not killed("set", step, *options, variable=variable):
                     break
                 check(is_attached(process.pid), f"no more attached after set {options} was killed, {variable}={step}")
