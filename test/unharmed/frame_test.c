@@ -110,9 +110,9 @@ static void run(const char *name, const char *const *arguments, int expected)
 	before = used_kilobytes(program.pid);
 	// of a main thread that has ended the file is empty
 	CHECK(before > 0 || strcmp(arguments[0], "main_ends") == 0);
-	for (int i = 0; i < 50; i++)
+	for (int i = 0; i < 16; i++)
 		CHECK_EQUAL(run_tool(program.pid, ALL, 0), expected);
-	// The same pages every time, of whichever thread's stack.
+	// The same pages every time, of whichever thread's stack. One page each time would be 64 KiB.
 	CHECK(used_kilobytes(program.pid) <= before + 32);
 	for (int index = ALL; status != NO_SUCH_THREAD; index++) {
 		unsigned request = 0;
