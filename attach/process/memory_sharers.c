@@ -37,12 +37,14 @@ static bool is_stranger(const struct process *other, void *context)
 	return compare_memory(process->pid, other->pid) > 0 && !thread_first(other, may_share, process);
 }
 
+static const struct pid_set no_strangers;
+
 void memory_strangers_list(const struct process *process, struct pid_set *ret)
 {
 	*ret = (struct pid_set){ 0 };
 	// A main thread that has ended has no memory, so all would be strangers to it.
 	if (!thread_is_ending(process, process->pid))
-		process_set_list(is_stranger, &process, ret);
+		process_set_list(&no_strangers, is_stranger, &process, ret);
 }
 
 struct sharing {
@@ -115,14 +117,14 @@ static bool process_shares(const struct process *other, void *context)
 
 	if (!sharing->error)
 		sharing->error = interrupt_check();
-	return !sharing->error && other->pid != sharing->process->pid && !pid_set_has(sharing->strangers, other->pid) &&
+	return !sharing->error && other->pid != sharing->process->pid &&
 	       thread_first(other, sharing->shares, sharing) != 0;
 }
 
 // The caller deinitializes *ret in any case.
 static struct hs_error *list_sharers(struct sharing *sharing, struct pid_set *ret)
 {
-	process_set_list(process_shares, sharing, ret);
+	process_set_list(sharing->strangers, process_shares, sharing, ret);
 	// A process that has ended has neither memory nor descriptors, as kernel threads have no memory: to kcmp(2)
 	// these are the same.
 	if (!sharing->error && ret->count > 0 && !proc_maps_has_memory(sharing->process))
@@ -214,8 +216,6 @@ static struct hs_error *wait_once(struct sharing *sharing,
 	pid_set_deinit(&found);
 	return error;
 }
-
-static const struct pid_set no_strangers;
 
 struct hs_error *memory_sharers_wait(const struct process *process, unsigned wait_ms)
 {

@@ -26,7 +26,8 @@ static void sort(struct pid_set *set)
 		qsort(set->pids, set->count, sizeof(*set->pids), compare);
 }
 
-void process_set_list(bool (*include)(const struct process *, void *), void *context, struct pid_set *ret)
+void process_set_list(const struct pid_set *known, bool (*include)(const struct process *, void *), void *context,
+		      struct pid_set *ret)
 {
 	DIR *stream = opendir("/proc");
 	size_t room = 0;
@@ -37,9 +38,12 @@ void process_set_list(bool (*include)(const struct process *, void *), void *con
 	for (struct dirent *entry; (entry = readdir(stream));) {
 		const long number = strtol(entry->d_name, NULL, 10); // 0 for all that is no number
 		HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
-		struct hs_error *error = number > 0 ? process_glance((pid_t)number, &process) : NULL;
+		struct hs_error *error;
 
-		if (number > 0 && !error && include(&process, context))
+		if (number <= 0 || pid_set_has(known, (pid_t)number))
+			continue;
+		error = process_glance((pid_t)number, &process);
+		if (!error && include(&process, context))
 			add(ret, &room, process.pid);
 		hs_error_destroy(error);
 	}

@@ -80,7 +80,7 @@ def seeds():
     yield "perf_map", [b"1000 10 first\n0x2000 0x20 second name\n1008 4 inner\n3000 10 cut"]
     yield "header", [b"", b"\1"]
     # An honest region; then a lie in each part: header, hooks, modules, strings, slots, buckets, root, pages.
-    yield "region", [b""] + [lie(part, index, value) for part in range(10) for index, value in ((0, 1), (3, 0xffffffffffffffff), (1, 0x200))]
+    yield "region", [b""] + [lie(part, index, value) for part in range(10) for index, value in ((0, 1), (2, 0xffffffffffffffff), (1, 0x200))]
     yield "maps", [b"555555554000-555555555000 r-xp 00000000 08:01 11 /bin/program\n"
                    b"7ffff7c00000-7ffff7c28000 rw-s 00028000 00:05 12 /memfd:heapsnap-region (deleted)\n"
                    b"7ffff7d00000-7ffff7d01000 ---p 00000000 00:00 0 \n7ffff7e00000-7ffff7e01000 r--p 0 1:2 3 /a\\012b\n"]
