@@ -60,7 +60,7 @@ static bool slots_run_short(const struct table_copy *copy, size_t living)
 	struct table_view view;
 	size_t taken = 0;
 
-	table_view_init(copy->bytes, copy->size, &view);
+	table_copy_view(copy, &view);
 	for (uint32_t i = 0; i < HS_THREAD_SLOTS_ALL; i++) {
 		const struct shared_slot *slot = table_slot(&view, i);
 
@@ -160,8 +160,7 @@ static struct hs_error *digest(const struct process *process, struct raw_snapsho
 	struct hs_error *error;
 	uint64_t began, attached_ns;
 
-	table_view_init(raw->copy.bytes, raw->copy.size, &view);
-	view.grew = raw->copy.shared != NULL;
+	table_copy_view(&raw->copy, &view);
 	attached_ns = table_header(&view)->attach_monotonic_ns;
 	hs_progress("adding up", 0, 0);
 	error = aggregate_make(&view, &totals);

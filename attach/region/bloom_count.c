@@ -71,7 +71,7 @@ static const void *read_bytes(void *context, enum table_level level, uint64_t of
 static struct hs_error *count_tables(const struct region_access *region, bool has_samples, struct bloom_count *count)
 {
 	struct counting counting = { .region = region, .count = count };
-	const struct table_walk walk = { count->pages, read_bytes, NULL, &counting };
+	const struct table_walk walk = { region->layout, count->pages, read_bytes, NULL, &counting };
 
 	table_walk_leaves(&walk, count_leaf, count);
 	if (!counting.error && has_samples)

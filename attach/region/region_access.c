@@ -64,50 +64,55 @@ bool region_is_bare(const struct proc_maps *maps, const struct target_memory *me
 	return !error && magic == 0;
 }
 
-static struct hs_error *check_part(const char *name, const struct region_part *part, uint64_t offset, uint64_t size,
-				   uint64_t region_size)
+static struct hs_error *check_parts(const struct region_header *header, const struct region_layout *layout,
+				    uint64_t size)
 {
-	if (part->offset != offset || part->size != size || size > region_size || offset > region_size - size)
-		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: its part %s lies elsewhere",
-				       name);
+	const struct region_part pages = { layout->pages, size < layout->pages ? 0 : size - layout->pages };
+	const struct {
+		const char *name;
+		const struct region_part *part, *wanted;
+	} parts[] = {
+		{ "modules", &header->modules, &layout->modules },
+		{ "strings", &header->strings, &layout->strings },
+		{ "threads", &header->threads, &layout->threads },
+		{ "rules", &header->rules, &layout->rules },
+		{ "log", &header->log, &layout->log },
+		{ "buckets", &header->buckets, &layout->buckets },
+		{ "root", &header->root, &layout->root },
+		{ "samples", &header->samples, &layout->samples },
+		{ "pages", &header->pages, &pages },
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		const struct region_part *part = parts[i].part, *wanted = parts[i].wanted;
+
+		if (part->offset != wanted->offset || part->size != wanted->size || part->size > size ||
+		    part->offset > size - part->size)
+			return hs_error_create(HS_ERROR_BAD_DATA,
+					       "the region's header is damaged: its part %s lies elsewhere",
+					       parts[i].name);
+	}
 	return NULL;
 }
 
 struct hs_error *region_check_header(const struct region_header *header, uint64_t size)
 {
-	const struct {
-		const char *name;
-		const struct region_part *part;
-		uint64_t offset, size;
-	} parts[] = {
-		{ "modules", &header->modules, HS_OFFSET_MODULES, HS_OFFSET_STRINGS - HS_OFFSET_MODULES },
-		{ "strings", &header->strings, HS_OFFSET_STRINGS, HS_OFFSET_THREADS - HS_OFFSET_STRINGS },
-		{ "threads", &header->threads, HS_OFFSET_THREADS, HS_OFFSET_SLOTS - HS_OFFSET_THREADS },
-		{ "rules", &header->rules, HS_OFFSET_RULES, HS_OFFSET_LOG - HS_OFFSET_RULES },
-		{ "log", &header->log, HS_OFFSET_LOG, HS_OFFSET_BUCKETS - HS_OFFSET_LOG },
-		{ "buckets", &header->buckets, HS_OFFSET_BUCKETS, HS_OFFSET_ROOT - HS_OFFSET_BUCKETS },
-		{ "root", &header->root, HS_OFFSET_ROOT, HS_OFFSET_SAMPLES - HS_OFFSET_ROOT },
-		{ "samples", &header->samples, HS_OFFSET_SAMPLES, HS_SAMPLE_TABLE_SIZE },
-		{ "pages", &header->pages, HS_OFFSET_PAGES, size < HS_OFFSET_PAGES ? 0 : size - HS_OFFSET_PAGES },
-	};
+	const struct region_layout *layout = region_layout_find(header->stable.abi_version);
 	struct hs_error *wrong = region_stable_check(&header->stable, size);
 
 	if (!wrong)
 		wrong = region_check_version(&header->stable);
 	if (wrong)
 		return wrong;
-	if (memcmp(&header->stable.layout, &region_own_layout, sizeof(region_own_layout)) != 0)
+	if (memcmp(&header->stable.layout, &layout->stable, sizeof(layout->stable)) != 0)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: a part lies elsewhere");
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		struct hs_error *error = check_part(parts[i].name, parts[i].part, parts[i].offset, parts[i].size, size);
-
-		if (error)
-			return error;
-	}
+	wrong = check_parts(header, layout, size);
+	if (wrong)
+		return wrong;
 	if (header->stable.hook_count > HS_HOOKS_MAX || header->module_count > HS_MODULES_MAX ||
 	    header->string_bytes > HS_STRINGS_SIZE ||
 	    header->thread_count > HS_THREAD_HISTORY_MAX + HS_THREAD_SLOTS_ALL ||
-	    header->extra_slot_count > HS_THREAD_EXTRA_SLOTS || header->first_page != HS_OFFSET_PAGES / HS_PAGE_SIZE ||
+	    header->extra_slot_count > HS_THREAD_EXTRA_SLOTS || header->first_page != layout->pages / HS_PAGE_SIZE ||
 	    header->max_pages > size / HS_PAGE_SIZE || header->max_pages < header->first_page || header->depth == 0 ||
 	    header->depth > HS_DEPTH_MAX || header->log_limit > HS_LOG_ENTRIES)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: a count is out of range");
@@ -266,12 +271,22 @@ struct hs_error *region_open_any(const struct process *process, const struct pro
 
 struct hs_error *region_read_header(struct region_access *access)
 {
+	const struct region_layout *layout = region_layout_find(access->header.stable.abi_version);
 	struct hs_error *error = region_check_version(&access->header.stable);
+	HS_CLEANUP_FREE uint8_t *bytes = NULL;
 
+	if (error)
+		return error;
+	bytes = malloc(layout->header_size);
+	if (!bytes)
+		return &hs_error_no_memory;
+	// The part that has been checked is not read again.
+	memcpy(bytes, &access->header.stable, sizeof(access->header.stable));
+	error = region_read(access, sizeof(access->header.stable), bytes + sizeof(access->header.stable),
+			    layout->header_size - sizeof(access->header.stable));
 	if (!error)
-		error = region_read(access, sizeof(access->header.stable),
-				    (uint8_t *)&access->header + sizeof(access->header.stable),
-				    sizeof(access->header) - sizeof(access->header.stable));
+		region_layout_header(layout, bytes, &access->header);
+	access->layout = layout;
 	return error ? error : region_check_header(&access->header, access->size);
 }
 
@@ -320,6 +335,17 @@ struct hs_error *region_write(const struct region_access *access, uint64_t offse
 	if (access->fd >= 0)
 		return hs_pwrite_all(access->fd, data, size, offset);
 	return target_memory_write(&access->memory, access->address + offset, data, size, 0);
+}
+
+struct hs_error *region_read_slot(const struct region_access *access, uint64_t offset, struct shared_slot *ret)
+{
+	HS_CLEANUP_FREE uint8_t *bytes = malloc(access->layout->slot_size);
+	struct hs_error *error =
+		bytes ? region_read(access, offset, bytes, access->layout->slot_size) : &hs_error_no_memory;
+
+	if (!error)
+		region_layout_slot(access->layout, bytes, ret);
+	return error;
 }
 
 struct hs_error *region_read_hooks(const struct region_access *access, struct hook_record **hooks_ret)

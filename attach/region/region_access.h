@@ -6,10 +6,10 @@
 #include "attach/process/code_names.h"
 #include "attach/process/memory.h"
 #include "attach/ptrace/threads.h"
+#include "attach/region/region_layout.h"
 #include "base/error.h"
 #include "base/proc_maps.h"
 #include "base/process.h"
-#include "inject/abi/region.h"
 
 // Where code, state pages and region lie. Nothing that Linux places is here (of sanitizers' shadows some is, and then
 // passed over): programs are below or at 0x55..., libraries and stacks at 0x7f....
@@ -23,8 +23,10 @@ struct region_access {
 	uint64_t size;    // bytes
 	int fd;           // its memory, opened through map_files; -1 = no privilege for that, read through `memory`
 	struct target_memory memory;
-	// as it was at open, checked: see below. After region_open_any only its part `stable`; the rest is 0
+	// as it was at open, checked, in the present form: see below. After region_open_any only its part `stable`; the
+	// rest is 0
 	struct region_header header;
+	const struct region_layout *layout; // how the region is laid out; NULL after region_open_any
 };
 
 // Pure: whether the mapping has what every region has: where it lies, its size, and that it is shared anonymous memory.
@@ -49,8 +51,9 @@ bool region_can_be_opened(void);
 // target's maps.
 struct hs_error *region_open_any(const struct process *process, const struct proc_maps *maps,
 				 struct region_access *ret) HS_MUST_CHECK;
-// The rest of the header. HS_ERROR_REFUSED: made by another version (says which, and what to do). HS_ERROR_BAD_DATA as
-// above. On success the counts are within the limits of abi/limits.h, and each part is where this version has it.
+// The rest of the header. HS_ERROR_REFUSED: made by a version that this tool cannot read (says which, and what to do).
+// HS_ERROR_BAD_DATA as above. On success the counts are within the limits of abi/limits.h, and each part is where that
+// version has it.
 struct hs_error *region_read_header(struct region_access *access) HS_MUST_CHECK;
 // Both.
 struct hs_error *region_open(const struct process *process, const struct proc_maps *maps,
@@ -63,7 +66,8 @@ bool region_is_there(const struct region_access *access, const struct proc_maps 
 // Whether a mapping of our code begins at `address`, at least `size` bytes long.
 bool region_is_code(const struct proc_maps *maps, const struct code_names *names, uint64_t address, uint64_t size);
 
-// Pure: the checks of region_open on a header. `size` is that of the mapping.
+// Pure: the checks of region_open on a header, in the present form, of any version that can be read. `size` is that of
+// the mapping.
 struct hs_error *region_check_header(const struct region_header *header, uint64_t size) HS_MUST_CHECK;
 
 struct hs_error *region_read(const struct region_access *access, uint64_t offset, void *buffer,
@@ -71,6 +75,10 @@ struct hs_error *region_read(const struct region_access *access, uint64_t offset
 // pre (without privilege): a thread of the target is stopped by this tool
 struct hs_error *region_write(const struct region_access *access, uint64_t offset, const void *data,
 			      size_t size) HS_MUST_CHECK;
+
+// A thread's slot that begins at `offset`, in the present form. pre: the header was read
+struct hs_error *region_read_slot(const struct region_access *access, uint64_t offset,
+				  struct shared_slot *ret) HS_MUST_CHECK;
 
 // The journal. *hooks_ret is owned by the caller: access->header.stable.hook_count records, their names terminated and
 // printable.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/region/region_stable.h"
 
+#include "attach/region/region_layout.h"
 #include "inject/abi/payload_header.h"
-#include "inject/abi/region.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,35 +11,11 @@
 // More than any version will have; what is read whole stays small.
 enum { HOOKS_MAX = 65536, STRIDE_MAX = 1 << 20, SLOTS_MAX = 1 << 20, FORGOTTEN_MAX = 65536, STATE_MAX = 1 << 24 };
 
-const struct stable_layout region_own_layout = {
-	.hooks = HS_OFFSET_HOOKS,
-	.slots = HS_OFFSET_SLOTS,
-	.used_slots = offsetof(struct region_header, used_slots),
-	.extra_slots = HS_OFFSET_EXTRA_SLOTS,
-	.extra_slot_count = offsetof(struct region_header, extra_slot_count),
-	.forgotten_guards = offsetof(struct region_header, forgotten_guards),
-	.guards_lost = offsetof(struct region_header, guards_lost),
-	.hook_stride = sizeof(struct hook_record),
-	.slot_stride = HS_SLOT_STRIDE,
-	.slot_count = HS_THREAD_SLOTS,
-	.extra_slots_max = HS_THREAD_EXTRA_SLOTS,
-	.forgotten_count = HS_FORGOTTEN_GUARDS,
-	.key = offsetof(struct shared_slot, thread_pointer),
-	.guard = offsetof(struct shared_slot, guard),
-	.in_original = offsetof(struct shared_slot, in_original),
-	.stack_low = offsetof(struct shared_slot, stack_low),
-	.stack_high = offsetof(struct shared_slot, stack_high),
-	.left_count = offsetof(struct shared_slot, left_count),
-	.left_guards = offsetof(struct shared_slot, left_guards),
-	.left_guards_count = HS_LEFT_GUARDS,
-};
-_Static_assert(HS_LEFT_GUARDS <= HS_STABLE_LEFT_GUARDS_MAX && HS_THREAD_SLOTS % 64 == 0, "stable_layout");
-
 void region_stable_begin(struct stable_header *header)
 {
 	header->abi_version = HS_ABI_VERSION;
 	header->state_size = HS_STATE_SIZE;
-	header->layout = region_own_layout;
+	header->layout = region_layout_own.stable;
 	snprintf(header->tool_version, sizeof(header->tool_version), "%s", HEAPSNAP_VERSION);
 }
 
@@ -117,22 +93,40 @@ void region_make_printable(char *text, size_t size)
 			*text = '?';
 }
 
+static void copy_version(const struct stable_header *header, char ret[sizeof(header->tool_version)])
+{
+	memcpy(ret, header->tool_version, sizeof(header->tool_version));
+	region_make_printable(ret, sizeof(header->tool_version));
+}
+
 struct hs_error *region_check_version(const struct stable_header *header)
 {
 	char version[sizeof(header->tool_version)];
 
-	memcpy(version, header->tool_version, sizeof(version));
-	region_make_printable(version, sizeof(version));
+	copy_version(header, version);
+	if (region_layout_find(header->abi_version))
+		return NULL;
 	if (header->abi_version > HS_ABI_VERSION)
 		return hs_error_create(HS_ERROR_REFUSED,
 				       "attached by heapsnap %s (ABI %u), and this heapsnap %s is too old to read that "
 				       "(ABI %u): use heapsnap %s, or detach, which works with either",
 				       version, header->abi_version, HEAPSNAP_VERSION, HS_ABI_VERSION, version);
-	if (header->abi_version < HS_ABI_VERSION)
-		return hs_error_create(
-			HS_ERROR_REFUSED,
-			"attached by heapsnap %s (ABI %u), which this heapsnap %s (ABI %u) can only detach: "
-			"detach, then attach again",
-			version, header->abi_version, HEAPSNAP_VERSION, HS_ABI_VERSION);
-	return NULL;
+	return hs_error_create(HS_ERROR_REFUSED,
+			       "attached by heapsnap %s (ABI %u), which this heapsnap %s (ABI %u) can only detach: "
+			       "detach, then attach again",
+			       version, header->abi_version, HEAPSNAP_VERSION, HS_ABI_VERSION);
+}
+
+struct hs_error *region_check_own(const struct stable_header *header)
+{
+	struct hs_error *error = region_check_version(header);
+	char version[sizeof(header->tool_version)];
+
+	if (error || header->abi_version == HS_ABI_VERSION)
+		return error;
+	copy_version(header, version);
+	return hs_error_create(HS_ERROR_REFUSED,
+			       "attached by heapsnap %s (ABI %u); this heapsnap %s (ABI %u) can read that, but change "
+			       "nothing: use heapsnap %s, or detach, then attach again",
+			       version, header->abi_version, HEAPSNAP_VERSION, HS_ABI_VERSION, version);
 }

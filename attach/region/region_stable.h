@@ -10,9 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Where the rest of it is in a region of this version.
-extern const struct stable_layout region_own_layout;
-
 // What this version writes of itself: its number and name, the layout, the size of its state pages.
 void region_stable_begin(struct stable_header *header);
 
@@ -20,8 +17,11 @@ void region_stable_begin(struct stable_header *header);
 // such part. On success all that it names lies in the region, and its counts are small enough to be read whole.
 struct hs_error *region_stable_check(const struct stable_header *header, uint64_t size) HS_MUST_CHECK;
 
-// HS_ERROR_REFUSED: what only the attaching version's own tool can do. The message says which one that is.
+// HS_ERROR_REFUSED: this tool cannot read the rest of the region (region_layout.h). The message says which version
+// attached, and what to do.
 struct hs_error *region_check_version(const struct stable_header *header) HS_MUST_CHECK;
+// HS_ERROR_REFUSED: only a tool of the attaching version can change what its payload reads. The message as above.
+struct hs_error *region_check_own(const struct stable_header *header) HS_MUST_CHECK;
 
 // Terminates a text that the target may have written over, and makes it one that messages can print. pre: size > 0
 void region_make_printable(char *text, size_t size);

@@ -7,7 +7,7 @@ bool table_pages_init(const struct region_header *header, uint64_t size, struct 
 {
 	uint64_t end = header->next_page < header->max_pages ? header->next_page : header->max_pages;
 
-	ret->first = HS_OFFSET_PAGES / HS_PAGE_SIZE;
+	ret->first = header->first_page;
 	ret->end = end < size / HS_PAGE_SIZE ? end : size / HS_PAGE_SIZE;
 	if (ret->end >= ret->first)
 		return true;
@@ -87,7 +87,7 @@ void table_walk_leaves(const struct table_walk *walk, void (*visit)(const struct
 {
 	struct leaf_walk leaves = { walk, visit, context, table_pages_count(&walk->pages) / HS_MIDDLE_PAGES,
 				    table_pages_count(&walk->pages) };
-	const uint32_t *root = table_bytes(walk, TABLE_LEVEL_root, HS_OFFSET_ROOT, HS_ROOT_ENTRIES);
+	const uint32_t *root = table_bytes(walk, TABLE_LEVEL_root, walk->layout->root.offset, HS_ROOT_ENTRIES);
 	bool is_over = false;
 
 	for (uint32_t i = 0;
@@ -101,7 +101,7 @@ void table_walk_samples(const struct table_walk *walk, void (*visit)(const uint6
 {
 	static const uint64_t empty[HS_SAMPLE_BUCKET_ENTRIES];
 	const uint64_t *table =
-		walk->bytes(walk->context, TABLE_LEVEL_samples, HS_OFFSET_SAMPLES, HS_SAMPLE_TABLE_SIZE);
+		walk->bytes(walk->context, TABLE_LEVEL_samples, walk->layout->samples.offset, HS_SAMPLE_TABLE_SIZE);
 
 	for (uint32_t bucket = 0; table && bucket < HS_SAMPLE_BUCKETS; bucket++) {
 		const uint64_t *entries = table + (size_t)bucket * HS_SAMPLE_BUCKET_ENTRIES;

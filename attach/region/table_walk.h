@@ -5,7 +5,7 @@
 #ifndef HEAPSNAP_ATTACH_REGION_TABLE_WALK_H
 #define HEAPSNAP_ATTACH_REGION_TABLE_WALK_H
 
-#include "inject/abi/region.h"
+#include "attach/region/region_layout.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,6 +35,7 @@ enum table_level {
 
 // Where a walk finds its bytes.
 struct table_walk {
+	const struct region_layout *layout; // of the region
 	struct table_pages pages;
 	// `size` bytes that begin at `offset` of the region; they stand until the next call for the same level. NULL
 	// ends the walk.

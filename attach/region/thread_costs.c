@@ -40,8 +40,7 @@ void thread_costs_read(const struct region_access *access, struct thread_costs *
 	hs_error_destroy(thread_slots_list(access, &offsets, &count));
 	for (size_t i = 0; i < count; i++) {
 		struct shared_slot slot;
-		struct hs_error *error =
-			region_read(access, offsets[i], &slot, offsetof(struct shared_slot, cut_counters));
+		struct hs_error *error = region_read_slot(access, offsets[i], &slot);
 
 		if (error)
 			hs_error_destroy(error);

@@ -59,7 +59,8 @@ struct hs_error *thread_slots_release(const struct region_access *access, const 
 	struct hs_error *error;
 	size_t count = 0;
 
-	if (access->header.thread_count < HS_THREAD_SLOTS / 4)
+	// Those of an earlier version are kept: its payload makes others, or says that there is no room.
+	if (!region_layout_is_own(access->layout) || access->header.thread_count < HS_THREAD_SLOTS / 4)
 		return NULL;
 	error = thread_pointers_list(process, &alive);
 	if (error)

@@ -16,6 +16,7 @@
 #include "attach/region/bloom_count.h"
 #include "attach/region/freeze_outside.h"
 #include "attach/region/region_access.h"
+#include "attach/region/region_stable.h"
 #include "attach/region/state_pages.h"
 #include "attach/region/thread_slots.h"
 #include "base/cleanup.h"
@@ -258,8 +259,15 @@ static struct hs_error *open_attached(const struct process *process, struct regi
 		return error;
 	error = region_open(process, &maps, region);
 	proc_maps_deinit(&maps);
-	if (error || region->header.stable.state == REGION_ATTACHED)
+	if (error)
 		return error;
+	error = region_check_own(&region->header.stable);
+	if (error) {
+		region_close(region);
+		return error;
+	}
+	if (region->header.stable.state == REGION_ATTACHED)
+		return NULL;
 	region_close(region);
 	return hs_error_create(
 		HS_ERROR_REFUSED,

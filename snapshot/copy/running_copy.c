@@ -406,8 +406,7 @@ static struct hs_error *copy(struct work *work)
 		error = table_copy_take(cut->access, cut->bytes, work->copy);
 	if (error)
 		return error;
-	table_view_init(work->copy->bytes, work->copy->size, &work->view);
-	work->view.grew = true;
+	table_copy_view(work->copy, &work->view);
 	work->pending = malloc(2 * HS_THREAD_SLOTS_ALL * sizeof(*work->pending));
 	if (!work->pending) {
 		table_copy_deinit(work->copy);

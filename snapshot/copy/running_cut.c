@@ -166,6 +166,9 @@ struct hs_error *running_cut_open(const struct region_access *access, struct run
 	struct hs_error *error;
 
 	*ret = (struct running_cut){ .access = access };
+	*obstacle = OBSTACLE_earlier_version;
+	if (!region_layout_is_own(access->layout))
+		return NULL;
 	*obstacle = OBSTACLE_not_mapped;
 	if (access->fd < 0)
 		return NULL;

@@ -19,6 +19,7 @@
 	X(log_full, "more blocks went meanwhile than the log has room for")                                            \
 	X(log_in_use, "threads are still writing into the log of an earlier dump")                                     \
 	X(disturbed, "something else has changed the region's flags")                                                  \
+	X(earlier_version, "an earlier version of heapsnap attached, whose log of removals only itself reads")         \
 	X(ended_threads, "many threads have ended, and their slots are given back only while all stand still")
 
 enum running_obstacle {

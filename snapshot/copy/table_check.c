@@ -3,14 +3,17 @@
 
 void table_view_init(const void *bytes, uint64_t size, struct table_view *ret)
 {
-	*ret = (struct table_view){ .bytes = bytes, .size = size };
-	ret->damaged = !table_pages_init(bytes, size, &ret->pages);
+	table_view_init_as(&region_layout_own, bytes, bytes, size, ret);
 }
 
-const struct region_header *table_header(const struct table_view *view)
+void table_view_init_as(const struct region_layout *layout, const struct region_header *header, const void *bytes,
+			uint64_t size, struct table_view *ret)
 {
-	return (const struct region_header *)view->bytes;
+	*ret = (struct table_view){ .layout = layout, .header = header, .bytes = bytes, .size = size };
+	ret->damaged = !table_pages_init(header, size, &ret->pages);
 }
+
+const struct region_header *table_header(const struct table_view *view) { return view->header; }
 
 // Whether a page was handed out while the copy was made.
 static bool is_newer(const struct table_view *view, uint64_t page)
@@ -23,7 +26,7 @@ static const void *resolve(struct table_view *view, uint32_t ref)
 {
 	uint64_t offset = (uint64_t)ref << HS_REF_SHIFT;
 
-	if (offset < HS_OFFSET_PAGES || offset >= view->pages.end * HS_PAGE_SIZE) {
+	if (offset < view->pages.first * HS_PAGE_SIZE || offset >= view->pages.end * HS_PAGE_SIZE) {
 		view->damaged += !is_newer(view, offset / HS_PAGE_SIZE);
 		return NULL;
 	}
@@ -36,7 +39,8 @@ const struct stack_node *table_node(struct table_view *view, uint32_t ref) { ret
 
 const struct module_record *table_module(const struct table_view *view, uint32_t index)
 {
-	const struct module_record *modules = (const struct module_record *)(view->bytes + HS_OFFSET_MODULES);
+	const struct module_record *modules =
+		(const struct module_record *)(view->bytes + view->layout->modules.offset);
 	uint32_t count = table_header(view)->module_count;
 
 	return index < count && index < HS_MODULES_MAX && modules[index].ready ? &modules[index] : NULL;
@@ -44,10 +48,11 @@ const struct module_record *table_module(const struct table_view *view, uint32_t
 
 const struct hook_record *table_hook(const struct table_view *view, uint32_t index)
 {
-	const struct hook_record *hooks = (const struct hook_record *)(view->bytes + HS_OFFSET_HOOKS);
-	uint32_t count = table_header(view)->stable.hook_count;
+	const struct stable_layout *layout = &view->layout->stable;
 
-	return index < count && index < HS_HOOKS_MAX ? &hooks[index] : NULL;
+	if (index >= table_header(view)->stable.hook_count || index >= HS_HOOKS_MAX)
+		return NULL;
+	return (const struct hook_record *)(view->bytes + layout->hooks + (uint64_t)index * layout->hook_stride);
 }
 
 const char *table_module_path(const struct table_view *view, const struct module_record *module, size_t *size_ret)
@@ -55,7 +60,7 @@ const char *table_module_path(const struct table_view *view, const struct module
 	bool inside = module->path <= HS_STRINGS_SIZE && module->path_size <= HS_STRINGS_SIZE - module->path;
 
 	*size_ret = inside ? module->path_size : 0;
-	return (const char *)view->bytes + HS_OFFSET_STRINGS + (inside ? module->path : 0);
+	return (const char *)view->bytes + view->layout->strings.offset + (inside ? module->path : 0);
 }
 
 // What leads nowhere is counted.
@@ -90,7 +95,7 @@ static const void *copied_bytes(void *context, enum table_level level, uint64_t 
 
 static struct table_walk walk_of(struct table_view *view)
 {
-	return (struct table_walk){ view->pages, copied_bytes, note_astray, view };
+	return (struct table_walk){ view->layout, view->pages, copied_bytes, note_astray, view };
 }
 
 void table_visit_leaves(struct table_view *view, void (*visit)(const struct table_leaf *, void *), void *context)
@@ -160,7 +165,7 @@ static void visit_samples_of(const uint64_t *entries, uint32_t bucket, void *con
 
 static const uint64_t *sample_table(const struct table_view *view)
 {
-	return (const uint64_t *)(view->bytes + HS_OFFSET_SAMPLES);
+	return (const uint64_t *)(view->bytes + view->layout->samples.offset);
 }
 
 void table_visit_blocks(struct table_view *view,
@@ -178,7 +183,7 @@ static bool is_block_address(uint64_t address) { return address >> HS_ADDRESS_BI
 static const uint32_t *live_entry(struct table_view *view, uint32_t root_index, uint32_t middle_index,
 				  uint32_t leaf_index)
 {
-	const uint32_t *root = (const uint32_t *)(view->bytes + HS_OFFSET_ROOT);
+	const uint32_t *root = (const uint32_t *)(view->bytes + view->layout->root.offset);
 	const uint32_t *table = table_at(view, root[root_index], HS_MIDDLE_PAGES);
 
 	if (table)
@@ -291,7 +296,7 @@ static uint64_t chain_length(struct table_view *view, uint32_t first)
 void table_visit_nodes(struct table_view *view, void (*visit)(uint32_t ref, const struct stack_node *, void *),
 		       void *context)
 {
-	const uint32_t *buckets = (const uint32_t *)(view->bytes + HS_OFFSET_BUCKETS);
+	const uint32_t *buckets = (const uint32_t *)(view->bytes + view->layout->buckets.offset);
 	// No more nodes than that fit: a hostile table may lead from many buckets into one chain.
 	uint64_t left = table_pages_count(&view->pages) * (HS_PAGE_SIZE / sizeof(struct stack_node));
 
@@ -311,21 +316,28 @@ void table_visit_nodes(struct table_view *view, void (*visit)(uint32_t ref, cons
 	}
 }
 
+bool table_holds_slot(const struct region_layout *layout, uint64_t size, uint32_t page)
+{
+	const uint64_t pages = layout->stable.slot_stride / HS_PAGE_SIZE;
+
+	return page >= layout->pages / HS_PAGE_SIZE && page + pages <= size / HS_PAGE_SIZE;
+}
+
 static const struct shared_slot *extra_slot(const struct table_view *view, uint32_t index)
 {
 	const struct region_header *header = table_header(view);
-	const uint32_t *pages = (const uint32_t *)(view->bytes + HS_OFFSET_EXTRA_SLOTS);
+	const uint32_t *pages = (const uint32_t *)(view->bytes + view->layout->stable.extra_slots);
 
-	if (index >= header->extra_slot_count || pages[index] < header->first_page ||
-	    pages[index] + (uint64_t)HS_THREAD_SLOT_PAGES > view->size / HS_PAGE_SIZE)
+	if (index >= header->extra_slot_count || !table_holds_slot(view->layout, view->size, pages[index]))
 		return NULL;
 	return (const struct shared_slot *)(view->bytes + (uint64_t)pages[index] * HS_PAGE_SIZE);
 }
 
 const struct shared_slot *table_slot(const struct table_view *view, uint32_t index)
 {
+	const struct stable_layout *layout = &view->layout->stable;
 	const struct shared_slot *slot =
-		(const struct shared_slot *)(view->bytes + HS_OFFSET_SLOTS + (uint64_t)index * HS_SLOT_STRIDE);
+		(const struct shared_slot *)(view->bytes + layout->slots + (uint64_t)index * layout->slot_stride);
 
 	if (index >= HS_THREAD_SLOTS)
 		slot = extra_slot(view, index - HS_THREAD_SLOTS);

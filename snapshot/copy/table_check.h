@@ -13,7 +13,9 @@
 
 // A copy whose header has passed region_check_header for `size`.
 struct table_view {
-	const uint8_t *bytes;
+	const struct region_layout *layout;
+	const struct region_header *header; // in the present form
+	const uint8_t *bytes;               // as table_copy has them
 	uint64_t size;
 	struct table_pages pages; // that are handed out
 	uint64_t damaged;         // references that led nowhere: counted, never followed
@@ -21,7 +23,11 @@ struct table_view {
 		   // and not counted
 };
 
+// Of a region of this version: it begins with the header.
 void table_view_init(const void *bytes, uint64_t size, struct table_view *ret);
+// Of any that can be read. All that is given stays the caller's.
+void table_view_init_as(const struct region_layout *layout, const struct region_header *header, const void *bytes,
+			uint64_t size, struct table_view *ret);
 
 const struct region_header *table_header(const struct table_view *view);
 // NULL, and counted, when the ref does not lie in the pages that are handed out.
@@ -58,6 +64,13 @@ void table_visit_nodes(struct table_view *view, void (*visit)(uint32_t ref, cons
 // A thread's slot, NULL when it is not in use. Does not touch the memory of those that were never taken, which lie far
 // apart. pre: index < HS_THREAD_SLOTS_ALL
 const struct shared_slot *table_slot(const struct table_view *view, uint32_t index);
+// Whether a further slot can begin at that page of a region of `size` bytes.
+bool table_holds_slot(const struct region_layout *layout, uint64_t size, uint32_t page);
+// The first ref of the pages that are handed out: that of the node which stands for all stacks without room.
+static inline uint32_t table_first_ref(const struct table_view *view)
+{
+	return (uint32_t)(view->pages.first * HS_PAGE_SIZE >> HS_REF_SHIFT);
+}
 // Calls `visit` for every thread slot in use.
 void table_visit_slots(const struct table_view *view, void (*visit)(const struct shared_slot *, void *), void *context);
 

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -106,18 +107,19 @@ static struct hs_error *copy_used(const struct region_access *access, uint64_t s
 }
 
 // Each list is filled from its start; the header's counts have been checked.
-static struct hs_error *copy_lists(const struct region_access *access, const struct region_header *header,
-				   struct table_copy *copy)
+static struct hs_error *copy_lists(const struct region_access *access, struct table_copy *copy)
 {
+	const struct region_header *header = copy->header;
+	const struct region_layout *layout = copy->layout;
 	uint64_t threads = header->thread_count < HS_THREAD_HISTORY_MAX ? header->thread_count : HS_THREAD_HISTORY_MAX;
 	const struct {
 		uint64_t offset, size;
 	} lists[] = {
-		{ HS_OFFSET_HOOKS, header->stable.hook_count * sizeof(struct hook_record) },
-		{ HS_OFFSET_MODULES, header->module_count * sizeof(struct module_record) },
-		{ HS_OFFSET_STRINGS, header->string_bytes },
-		{ HS_OFFSET_THREADS, threads * sizeof(struct thread_record) },
-		{ HS_OFFSET_EXTRA_SLOTS, header->extra_slot_count * sizeof(uint32_t) },
+		{ layout->stable.hooks, (uint64_t)header->stable.hook_count * layout->stable.hook_stride },
+		{ layout->modules.offset, header->module_count * sizeof(struct module_record) },
+		{ layout->strings.offset, header->string_bytes },
+		{ layout->threads.offset, threads * sizeof(struct thread_record) },
+		{ layout->stable.extra_slots, header->extra_slot_count * sizeof(uint32_t) },
 	};
 	struct hs_error *error = NULL;
 
@@ -126,22 +128,50 @@ static struct hs_error *copy_lists(const struct region_access *access, const str
 	return error;
 }
 
+// Puts this version's slot in the place of an earlier one's, which has room for it. Where none was written, none is.
+static void translate_slot(struct table_copy *copy, uint64_t offset)
+{
+	uint8_t *place = copy->bytes + offset;
+	struct shared_slot slot;
+	uint64_t key;
+
+	memcpy(&key, place + copy->layout->stable.key, sizeof(key));
+	if (!copy->layout->translate_slot || !key)
+		return;
+	region_layout_slot(copy->layout, place, &slot);
+	memcpy(place, &slot, sizeof(slot));
+}
+
 // Not what is the payload's own.
 struct hs_error *table_copy_slot(const struct region_access *access, uint64_t offset, struct table_copy *copy)
 {
-	return copy_range(access, offset, offset + sizeof(struct shared_slot), copy);
+	struct hs_error *error = copy_range(access, offset, offset + copy->layout->slot_size, copy);
+
+	if (!error)
+		translate_slot(copy, offset);
+	return error;
 }
 
 // Copies each slot with a place of its own that was ever taken. The others are in pages.
-static struct hs_error *copy_slots(const struct region_access *access, const struct region_header *header,
-				   struct table_copy *copy)
+static struct hs_error *copy_slots(const struct region_access *access, struct table_copy *copy)
 {
+	const struct stable_layout *layout = &copy->layout->stable;
 	struct hs_error *error = NULL;
 
 	for (uint32_t i = 0; i < HS_THREAD_SLOTS && !error; i++)
-		if (header->used_slots[i / 64] >> (i % 64) & 1)
-			error = table_copy_slot(access, HS_OFFSET_SLOTS + i * HS_SLOT_STRIDE, copy);
+		if (copy->header->used_slots[i / 64] >> (i % 64) & 1)
+			error = table_copy_slot(access, layout->slots + (uint64_t)i * layout->slot_stride, copy);
 	return error;
+}
+
+// The slots in pages. Whatever the list says: what lies behind the pages that were copied is 0.
+static void translate_extra_slots(struct table_copy *copy)
+{
+	const uint32_t *pages = (const uint32_t *)(copy->bytes + copy->layout->stable.extra_slots);
+
+	for (uint32_t i = 0; i < copy->header->extra_slot_count; i++)
+		if (table_holds_slot(copy->layout, copy->size, pages[i]))
+			translate_slot(copy, (uint64_t)pages[i] * HS_PAGE_SIZE);
 }
 
 static void *reserve(uint64_t size)
@@ -153,53 +183,87 @@ static void *reserve(uint64_t size)
 
 static uint64_t bitmap_size(const struct table_copy *copy) { return copy->size / HS_PAGE_SIZE / 8 + sizeof(uint64_t); }
 
-// Root, tables and nodes are copied after what leads to them: in the order of the region's parts.
-struct hs_error *table_copy_take(const struct region_access *access, const uint8_t *shared, struct table_copy *ret)
+static struct hs_error *make_room(const struct region_access *access, const uint8_t *shared, struct table_copy *ret)
 {
-	struct region_header *header;
-	struct hs_error *error;
-
-	*ret = (struct table_copy){ .size = access->size, .room = hs_available_memory(), .shared = shared };
+	*ret = (struct table_copy){
+		.size = access->size, .layout = access->layout, .room = hs_available_memory(), .shared = shared
+	};
 	ret->bytes = reserve(ret->size);
 	if (ret->bytes && shared)
 		ret->pages = reserve(bitmap_size(ret));
-	if (!ret->bytes || (shared && !ret->pages)) {
-		error = hs_error_system(errno, "no address space for a copy of %" PRIu64 " MiB", ret->size >> 20);
-		table_copy_deinit(ret);
+	if (ret->bytes && (ret->pages || !shared))
+		return NULL;
+	return hs_error_system(errno, "no address space for a copy of %" PRIu64 " MiB", ret->size >> 20);
+}
+
+static struct hs_error *copy_header(const struct region_access *access, struct table_copy *copy)
+{
+	struct hs_error *error = copy_range(access, 0, copy->layout->stable.hooks, copy);
+
+	if (error)
 		return error;
+	copy->header = (struct region_header *)copy->bytes;
+	if (copy->layout->translate_header) {
+		copy->header = reserve(sizeof(*copy->header));
+		if (!copy->header)
+			return &hs_error_no_memory;
+		region_layout_header(copy->layout, copy->bytes, copy->header);
 	}
-	header = (struct region_header *)ret->bytes;
-	error = copy_range(access, 0, HS_HEADER_SIZE, ret);
+	if (copy->header->stable.abi_version != copy->layout->abi_version)
+		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header changed while it was read");
+	return region_check_header(copy->header, copy->size);
+}
+
+// Behind the last page that was handed out, bytes.
+static uint64_t pages_end(const struct region_header *header)
+{
+	return (header->next_page < header->max_pages ? header->next_page : header->max_pages) * HS_PAGE_SIZE;
+}
+
+// Root, tables and nodes are copied after what leads to them: in the order of the region's parts.
+struct hs_error *table_copy_take(const struct region_access *access, const uint8_t *shared, struct table_copy *ret)
+{
+	const struct region_layout *layout = access->layout;
+	struct hs_error *error = make_room(access, shared, ret);
+
 	if (!error)
-		error = region_check_header(header, ret->size);
+		error = copy_header(access, ret);
 	// Not the rule cache, and of the rest no more than is in use: where reading is through the target's memory, it
 	// fills holes there.
 	if (!error)
-		error = copy_lists(access, header, ret);
+		error = copy_lists(access, ret);
 	if (!error)
-		error = copy_slots(access, header, ret);
+		error = copy_slots(access, ret);
 	if (!error)
-		error = copy_used(access, HS_OFFSET_BUCKETS, HS_OFFSET_PAGES, ret);
+		error = copy_used(access, layout->buckets.offset, layout->pages, ret);
 	// A chain of stacks begins with its newest node, perhaps in a page that was handed out since the header was
 	// copied: without that page, all behind it would be lost.
 	if (!error && shared)
-		header->next_page = racing_u64(&((const struct region_header *)shared)->next_page);
+		ret->header->next_page = racing_u64(&((const struct region_header *)shared)->next_page);
 	if (!error)
-		error = copy_used(access, HS_OFFSET_PAGES,
-				  (header->next_page < header->max_pages ? header->next_page : header->max_pages) *
-					  HS_PAGE_SIZE,
-				  ret);
+		error = copy_used(access, layout->pages, pages_end(ret->header), ret);
+	if (!error)
+		translate_extra_slots(ret);
 	if (error)
 		table_copy_deinit(ret);
 	return error;
 }
 
+void table_copy_view(const struct table_copy *copy, struct table_view *ret)
+{
+	table_view_init_as(copy->layout, copy->header, copy->bytes, copy->size, ret);
+	ret->grew = copy->shared != NULL;
+}
+
 void table_copy_deinit(struct table_copy *copy)
 {
+	if (copy->header && (uint8_t *)copy->header != copy->bytes)
+		munmap(copy->header, sizeof(*copy->header));
 	if (copy->bytes)
 		munmap(copy->bytes, copy->size);
 	if (copy->pages)
 		munmap(copy->pages, bitmap_size(copy));
+	copy->header = NULL;
 	copy->bytes = NULL;
 	copy->pages = NULL;
 }

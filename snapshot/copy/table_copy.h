@@ -5,16 +5,21 @@
 
 #include "attach/region/region_access.h"
 #include "base/error.h"
+#include "snapshot/copy/table_check.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct table_copy {
-	uint8_t *bytes; // `size` bytes, laid out as the region; parts of the region that were never written read as 0
+	// `size` bytes, laid out as the region; parts of the region that were never written read as 0. In the place of
+	// an earlier version's thread slots are those of this version
+	uint8_t *bytes;
 	uint64_t size;
-	uint64_t copied;       // bytes that were really copied
-	uint64_t room;         // bytes that may be copied
+	const struct region_layout *layout;
+	struct region_header *header; // in the present form: at `bytes`, or a translation
+	uint64_t copied;              // bytes that were really copied
+	uint64_t room;                // bytes that may be copied
 	const uint8_t *shared; // the region, mapped, for a copy while threads run; NULL = it is read in one piece after
 			       // the other
 	uint64_t *pages;       // of such a copy: a bit for each page that was copied, from the start of the region
@@ -34,6 +39,7 @@ bool table_copy_has(const struct table_copy *copy, uint64_t offset);
 void table_copy_forget_shared(const struct table_copy *copy, uint64_t start, uint64_t end);
 // Counts `size` bytes that are to be taken besides; an error when there is no memory for them.
 struct hs_error *table_copy_take_room(struct table_copy *copy, uint64_t size) HS_MUST_CHECK;
+void table_copy_view(const struct table_copy *copy, struct table_view *ret);
 void table_copy_deinit(struct table_copy *copy);
 
 #endif

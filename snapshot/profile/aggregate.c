@@ -36,7 +36,7 @@ static struct stack_totals *totals_of(struct work *work, uint32_t ref)
 
 	if (!table_node(work->view, ref) || work->no_memory)
 		return NULL;
-	slot = &work->index[ref - (uint32_t)(HS_OFFSET_PAGES >> HS_REF_SHIFT)];
+	slot = &work->index[ref - table_first_ref(work->view)];
 	if (*slot)
 		return &stacks->items[*slot - 1];
 	*slot = (uint32_t)stacks->count + 1;
@@ -180,9 +180,9 @@ struct hs_error *aggregate_make(struct table_view *view, struct aggregate *ret)
 		return hs_error_system(errno, "no address space to add up the stacks");
 	table_visit_blocks(view, visit_block, &work);
 	table_visit_nodes(view, visit_node, &work);
-	full = table_node(view, (uint32_t)(HS_OFFSET_PAGES >> HS_REF_SHIFT)); // in no bucket
+	full = table_node(view, table_first_ref(view)); // in no bucket
 	if (full)
-		visit_node((uint32_t)(HS_OFFSET_PAGES >> HS_REF_SHIFT), full, &work);
+		visit_node(table_first_ref(view), full, &work);
 	table_visit_slots(view, visit_slot, &work);
 	for (size_t i = 0; i < HS_COUNTER_SLOTS; i++)
 		ret->counters[i] += header->counters[i];

@@ -19,7 +19,8 @@ struct opened {
 static void begin(struct opened *opened, uint64_t pages)
 {
 	made_region_init(&opened->made, pages);
-	opened->access = (struct region_access){ .size = opened->made.size,
+	opened->access = (struct region_access){ .layout = &region_layout_own,
+						 .size = opened->made.size,
 						 .fd = memfd_create("region", MFD_CLOEXEC),
 						 .memory.fd = -1 };
 	CHECK(opened->access.fd >= 0 && ftruncate(opened->access.fd, (off_t)opened->made.size) == 0);

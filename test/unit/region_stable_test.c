@@ -120,6 +120,7 @@ static void test_own(void)
 	region_stable_begin(&header);
 	CHECK(region_stable_check(&header, header.size) == NULL);
 	CHECK(region_check_version(&header) == NULL);
+	CHECK(region_check_own(&header) == NULL);
 	CHECK_EQUAL(header.state_size, HS_STATE_SIZE);
 	CHECK(header.tool_version[0] != 0 && header.tool_version[sizeof(header.tool_version) - 1] == 0);
 	CHECK_EQUAL(header.layout.guard, offsetof(struct shared_slot, guard));
@@ -129,7 +130,7 @@ static void test_own(void)
 static void test_versions(void)
 {
 	struct stable_header newer = other_version(HS_ABI_VERSION + 1), older = other_version(HS_ABI_VERSION - 1);
-	struct hs_error *error = region_check_version(&newer);
+	struct hs_error *error = region_check_own(&newer);
 
 	CHECK(error && error->code == HS_ERROR_REFUSED && strstr(error->message, "heapsnap 7.8.9 (ABI ") &&
 	      strstr(error->message, "too old") && strstr(error->message, "detach"));

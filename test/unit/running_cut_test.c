@@ -13,7 +13,7 @@ enum { PAGES = 16, LIMIT = 4096, TAKEN = LIMIT / 2 + 1, GENERATION = 7 };
 
 static struct region_header *header;
 static struct log_entry *entries;
-static struct region_access shared = { .memory.fd = -1 };
+static struct region_access shared = { .layout = &region_layout_own, .memory.fd = -1 };
 
 // The log of a dump that is over, all of it complete but for the last entry.
 static void begin(void)

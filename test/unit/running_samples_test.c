@@ -57,7 +57,9 @@ static void count_pending(const struct shared_slot *slot, void *context)
 
 static void dump_while_they_go(void)
 {
-	struct region_access access = { .size = made.size, .fd = payload_region_fd, .memory.fd = -1 };
+	struct region_access access = {
+		.layout = &region_layout_own, .size = made.size, .fd = payload_region_fd, .memory.fd = -1
+	};
 	struct entry_frame frame = { .return_address = 0x1000 };
 	struct running_cut cut;
 	struct running_report report;
@@ -101,7 +103,9 @@ static void put_twice(void)
 // it was at the cut. It is one.
 static void test_moved(void)
 {
-	struct region_access access = { .size = made.size, .fd = payload_region_fd, .memory.fd = -1 };
+	struct region_access access = {
+		.layout = &region_layout_own, .size = made.size, .fd = payload_region_fd, .memory.fd = -1
+	};
 	struct entry_frame frame = { .return_address = 0x1000 };
 	struct running_cut cut;
 	struct running_report report;

@@ -176,7 +176,7 @@ enum { SCHEDULES = 30 };
 int main(int argc, char **argv)
 {
 	unsigned schedules = argc > 1 ? (unsigned)atoi(argv[1]) : SCHEDULES;
-	struct region_access access = { .fd = -1, .memory.fd = -1 };
+	struct region_access access = { .layout = &region_layout_own, .fd = -1, .memory.fd = -1 };
 	enum running_obstacle obstacle;
 	struct hook_island *islands =
 		mmap(NULL, HS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

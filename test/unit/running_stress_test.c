@@ -280,7 +280,7 @@ static unsigned copies = 150;
 
 static void copy_again_and_again(void)
 {
-	struct region_access access = { .size = made.size, .fd = -1, .memory.fd = -1 };
+	struct region_access access = { .layout = &region_layout_own, .size = made.size, .fd = -1, .memory.fd = -1 };
 	uint64_t before = 0, records = 0;
 	struct running_cut cut;
 	enum running_obstacle obstacle;

@@ -95,7 +95,9 @@ static void count_pending(const struct shared_slot *slot, void *context)
 
 static struct shown dump(void (*meanwhile)(void))
 {
-	struct region_access access = { .size = made.size, .fd = payload_region_fd, .memory.fd = -1 };
+	struct region_access access = {
+		.layout = &region_layout_own, .size = made.size, .fd = payload_region_fd, .memory.fd = -1
+	};
 	struct running_cut cut;
 	struct running_report report;
 	struct table_copy copy;

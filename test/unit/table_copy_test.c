@@ -51,9 +51,11 @@ static int64_t blocks(const struct memory_file *file)
 
 static struct region_access access_of(const struct memory_file *file)
 {
-	return (struct region_access){
-		.process = held_process(getpid()), .size = file->region.size, .fd = file->fd, .memory.fd = -1
-	};
+	return (struct region_access){ .layout = &region_layout_own,
+				       .process = held_process(getpid()),
+				       .size = file->region.size,
+				       .fd = file->fd,
+				       .memory.fd = -1 };
 }
 
 static void count_block(uint64_t address, uint32_t ref, const struct block_record *record, void *context)
