@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 
+import hang
+
 HEAPSNAP = os.environ.get("HEAPSNAP", "")
 TARGETS = os.environ.get("HEAPSNAP_TARGETS", "")
 tool_root = ""  # where heapsnap runs in another root: files are named from outside
@@ -197,7 +199,9 @@ class Target:
         while b"\n" not in self._buffer:
             left = end - time.monotonic()
             readable = left > 0 and select.select([self.process.stdout], [], [], left)[0]
-            check(readable, f"{self.name} (pid {self.pid}) did not answer within {seconds} s")
+            if not readable:
+                say("\n".join(hang.describe(self.pid)))
+                raise Failure(f"{self.name} (pid {self.pid}) did not answer within {seconds} s")
             data = os.read(self.process.stdout.fileno(), 65536)
             if not data:
                 raise Failure(f"{self.name} ended with {self.process.wait()}")
@@ -224,7 +228,11 @@ class Target:
         """Closes its input; it must then end with status 0. Returns the rest of what it printed."""
         self.process.stdin.close()
         self.process.stdin = None
-        rest, _ = self.process.communicate(timeout=seconds)
+        try:
+            rest, _ = self.process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            say("\n".join(hang.describe(self.pid)))
+            raise Failure(f"{self.name} (pid {self.pid}) did not end within {seconds} s") from None
         check_equal(self.process.returncode, 0, f"exit status of {self.name}")
         return (self._buffer + (rest or b"")).decode()
 

@@ -4,6 +4,7 @@
 // account of all that live, a JSON object for each site, then
 // {"end": 1}. "more": as many threads again: "made". "finish": every thread gives back what it has: "done".
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,12 +61,14 @@ static void do_command(struct worker *worker, void *(*make)(size_t))
 static void *serve(void *argument)
 {
 	struct worker *worker = argument;
+	bool leaves;
 
 	for (;;) {
 		pthread_barrier_wait(&begin);
 		do_command(worker, site_thread);
+		leaves = command == LEAVE; // behind the barrier it may be the next one
 		pthread_barrier_wait(&end);
-		if (command == LEAVE)
+		if (leaves)
 			return NULL;
 	}
 }
