@@ -11,12 +11,13 @@ import sys
 import time
 
 import harness
-from harness import (Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, is_attached, root,
+from harness import (Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, is_attached, part_of, repetitions, root,
                      run_cases, say, start, status_fields, stop, temporary_directory, wait_until)
 from odd_processes import start_32_bits, start_tracer
 
 PYTHON = sys.executable
 NOBODY = 65534
+TIMES = repetitions(36, 90)  # that a command is killed or interrupted, or its target is, at some moment
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -320,7 +321,7 @@ def disk_full(target):
 def target_dies():
     directory = temporary_directory()
     outcomes = {}
-    for number in range(60):
+    for number in range(part_of(TIMES)):
         command = ("attach", "dump", "detach")[number % 3]
         target = Target("cycles", 8)
         if command != "attach":
@@ -351,7 +352,7 @@ def interrupted():
     before = Unharmed(target.pid)
     check_equal(target.ask("continue"), "continued", "answer")
     outcomes = {}
-    for number in range(90):
+    for number in range(part_of(TIMES)):
         command = ("attach", "dump", "detach")[number % 3]
         if command == "attach" and attach_state(target.pid):
             detach(target.pid)
@@ -383,7 +384,7 @@ def interrupted():
     if attach_state(target.pid):
         detach(target.pid)
     check(target.end().startswith("ok "), "the target did not end well")
-    say(f"  interrupted 90 times; status: {outcomes}")
+    say(f"  interrupted {part_of(TIMES)} times; status: {outcomes}")
 
 
 run_cases([wrong_usage, help_and_version, json_errors, no_such_process, kernel_thread, zombie, thread_id_is_no_process, process_of_32_bits,

@@ -50,6 +50,11 @@ def repetitions(short, long):
     return long if os.environ.get("HEAPSNAP_TEST_LONG") == "1" else short
 
 
+def part_of(count):
+    """Of so many that are alike: all, or a third with HEAPSNAP_TEST_SHORT=1, where each run of the tool is slow (./dev test, sanitizer builds)."""
+    return count // 3 if os.environ.get("HEAPSNAP_TEST_SHORT") == "1" else count
+
+
 def say(text):
     print(text, flush=True)
 
