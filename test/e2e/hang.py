@@ -2,6 +2,7 @@
 """What can be seen from outside of a process that does not end: so that a test that fails once in a thousand runs says enough."""
 
 import os
+import stat
 
 
 def _text(path):
@@ -20,26 +21,40 @@ def _threads(pid):
         yield f"thread {tid}: {said}; in {_text(f'{folder}/wchan')}; call {_text(f'{folder}/syscall')}; {' < '.join(_text(f'{folder}/stack').split())}"
 
 
-def _holders(pid):
-    """Other processes that hold what the process has for standard output: its reader waits for them too."""
+def output_of(stream):
+    """What /proc calls the pipe that the test reads from by `stream`. The process that it comes from may be gone."""
+    return os.readlink(f"/proc/self/fd/{stream.fileno()}")
+
+
+def _may_write_to(link, output):
     try:
-        output = os.readlink(f"/proc/{pid}/fd/1")
+        return os.readlink(link) == output and os.lstat(link).st_mode & stat.S_IWUSR  # of a pipe's two ends, that which is written to
     except OSError:
-        return
+        return False
+
+
+def _holders(pid, output):
+    """Other processes that can write to `output`: whoever reads it to its end waits for them too."""
     for other in filter(str.isdigit, os.listdir("/proc")):
+        folder = f"/proc/{other}/fd"
         try:
-            names = [name for name in os.listdir(f"/proc/{other}/fd") if os.readlink(f"/proc/{other}/fd/{name}") == output]
+            names = [name for name in os.listdir(folder) if _may_write_to(f"{folder}/{name}", output)]
         except OSError:
             continue
         if names and int(other) != pid:
             yield f"its output {output} is held by {other} ({_text(f'/proc/{other}/comm')}) as {', '.join(names)}"
 
 
-def describe(pid):
-    """Lines about the process, its threads, what of heapsnap it has, and who else holds its output."""
+def _of_heapsnap(line):
+    """Whether a line of maps may be heapsnap's: its code, its region, code of no file."""
+    fields = line.split(maxsplit=5)
+    return "memfd:heapsnap" in line or "/dev/zero" in line or len(fields) == 5 and "x" in fields[1]
+
+
+def describe(pid, output):
+    """Lines about the process, its threads, what of heapsnap it has, and who else holds its output (output_of)."""
     try:
         lines = list(_threads(pid))
     except OSError as error:
         lines = [f"no threads: {error.strerror}"]
-    lines += [line for line in _text(f"/proc/{pid}/maps").splitlines() if "heapsnap" in line or "/dev/zero" in line]
-    return lines + list(_holders(pid))
+    return lines + list(filter(_of_heapsnap, _text(f"/proc/{pid}/maps").splitlines())) + list(_holders(pid, output))

@@ -192,6 +192,9 @@ class Target:
         if ready:
             check_equal(self.line(), ready, f"first line of {name}")
 
+    def _describe(self):
+        say("\n".join(hang.describe(self.pid, hang.output_of(self.process.stdout))))
+
     def send(self, text):
         try:
             self.process.stdin.write(text.encode() + b"\n")
@@ -205,7 +208,7 @@ class Target:
             left = end - time.monotonic()
             readable = left > 0 and select.select([self.process.stdout], [], [], left)[0]
             if not readable:
-                say("\n".join(hang.describe(self.pid)))
+                self._describe()
                 raise Failure(f"{self.name} (pid {self.pid}) did not answer within {seconds} s")
             data = os.read(self.process.stdout.fileno(), 65536)
             if not data:
@@ -236,7 +239,7 @@ class Target:
         try:
             rest, _ = self.process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
-            say("\n".join(hang.describe(self.pid)))
+            self._describe()
             raise Failure(f"{self.name} (pid {self.pid}) did not end within {seconds} s") from None
         check_equal(self.process.returncode, 0, f"exit status of {self.name}")
         return (self._buffer + (rest or b"")).decode()

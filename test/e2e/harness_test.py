@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checks of the other tests, seen to fail: each change that a careless tool would leave behind is found."""
 
+import contextlib
+import io
 import os
 import signal
 import subprocess
@@ -71,9 +73,41 @@ def ended_while_it_starts_something():
     check(not os.path.exists(f"/proc/{pid}"), "what it has started is left running")
 
 
+def must_describe(what, function, failure, *words):
+    """The check fails, and before it does, it says what was seen of the process."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        must_fail(what, function, failure)
+    for word in words:
+        check(word in said.getvalue(), f"{what}: not described by {word!r}: {said.getvalue()}")
+    say(f"  described: {what}")
+
+
+def processes_that_do_not_end():
+    """Neither can end or answer, so that the short times are no race."""
+    stopped = Target("changes")
+    check_equal(stopped.ask("writable code"), "done", "answer")
+    stopped.process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, stopped.pid, os.WSTOPPED)
+    seen = (f"thread {stopped.pid}: State T (stopped) TracerPid 0 SigPnd 0000000000000000", "call ", " rwxp ")
+    stopped.send("nothing")
+    must_describe("a target that does not answer", lambda: stopped.line(seconds=0.2), "did not answer", *seen)
+    must_describe("a target that does not end", lambda: stopped.end(seconds=0.2), "did not end", *seen)
+    stopped.process.send_signal(signal.SIGCONT)
+    stopped.process.wait()
+    gone = Target("sh", ready=None, command=["/bin/sh", "-c", "sleep 600 & echo $!"])
+    holder = int(gone.line())
+    try:
+        must_describe("a target that has ended, and whose output another process holds", lambda: gone.end(seconds=0.2), "did not end",
+                      f"is held by {holder} (")
+    finally:
+        os.kill(holder, signal.SIGKILL)
+
+
 def main():
     cases_that_fail()
     ended_while_it_starts_something()
+    processes_that_do_not_end()
     target = Target("changes")
     Unharmed(target.pid).check_after()
     check_equal(target.ask("nothing"), "done", "answer")
