@@ -201,6 +201,7 @@ _Static_assert(sizeof(struct module_record) == 176 && offsetof(struct module_rec
 		       offsetof(struct module_record, path) == 80 && offsetof(struct module_record, build_id) == 88 &&
 		       offsetof(struct module_record, build_id_size) == 120,
 	       "translate it");
+// NOLINTBEGIN(misc-redundant-expression): two comparisons of numbers that macros name look like one to it.
 _Static_assert(HS_PAGE_SIZE == 4096 && HS_REF_SHIFT == 5 && HS_FRAME_MODULE_SHIFT == 48 &&
 		       HS_FRAME_MODULE_MASK == 0x3fff && HS_FRAME_EXACT_PC == 0x4000 && HS_FRAME_CUT == 0x8000 &&
 		       HS_OBJECTS_SHIFT == 16 && HS_BYTES_SHIFT == 8 && HS_SAMPLES_MAX == 2047,
@@ -215,6 +216,7 @@ _Static_assert(HS_HOOKS_MAX >= 512 && HS_MODULES_MAX >= 8192 && HS_STRINGS_SIZE 
 		       HS_THREAD_HISTORY_MAX == 1u << 20 && HS_THREAD_SLOTS == 4096 && HS_THREAD_EXTRA_SLOTS == 65536 &&
 		       HS_LOG_ENTRIES >= 1u << 19 && HS_DEPTH_MAX >= 256,
 	       "translate it");
+// NOLINTEND(misc-redundant-expression): as above
 _Static_assert(COUNTER_allocations == 0 && COUNTER_frees == 2 && COUNTER_unknown_frees == 4 &&
 		       COUNTER_lost_region_full == 12 && COUNTER_nested == 17 && COUNTER_downsampled == 19 &&
 		       COUNTER_stack_cuts == 23 && COUNTER_whole_frees == 27 && CUT_depth_limit == 0 &&
