@@ -546,9 +546,9 @@ class Unharmed:
         check_equal(set(tracer(self.pid).values()), {"0"}, "TracerPid while attached")
 
 
-def attach_state(pid):
-    """What status says of a process: "attached", "attach unfinished", "detach unfinished"; None when it is not attached."""
-    result = heapsnap("status", pid, "--json")
+def attach_state(pid, **how):
+    """What status says of a process: "attached", "attach unfinished", "detach unfinished", "unreadable"; None when it is not attached."""
+    result = heapsnap("status", pid, "--json", **how)
     if result.status == 1 and "not attached" in result.stderr:
         return None
     check_equal(result.status, 0, str(result))
