@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """arch_stub.py SOURCE COMPILER: the generic files compile with another architecture's headers (arch_stub/, with values of aarch64), so that what one of them
-knows of x86-64 does not. Nothing is run, and no code is made: the compiler is that of this machine."""
+knows of x86-64 does not; and the tables of docs/adding-an-architecture.md name the files that are there. Nothing is run, and no code is made: the compiler is that of this machine."""
 
 import concurrent.futures
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -48,6 +49,20 @@ def headers(folder):
     return {name for name in os.listdir(folder) if name.endswith(".h") and name != "instruction.h"}
 
 
+def files_of(source, hall):
+    """The code in a hall's arch/ and in its one architecture's folder."""
+    folders = [os.path.join(source, hall, "arch"), os.path.join(source, hall, "arch/x86_64")]
+    return {name for folder in folders if os.path.isdir(folder) for name in os.listdir(folder) if name.endswith((".h", ".c", ".S"))}
+
+
+def files_in_guide(source, hall):
+    """The code that the first column of the hall's table names."""
+    with open(os.path.join(source, "docs/adding-an-architecture.md"), encoding="utf-8") as file:
+        section = re.search(rf"^## `{hall}/arch/<name>/`.*?(?=^## )", file.read(), re.M | re.S)
+    rows = re.findall(r"^\|([^|]*)\|", section[0], re.M) if section else []
+    return {name for row in rows for name in re.findall(r"`([^`]+\.[hcS])`", row)}
+
+
 # What a generic file must not know, and what of it does not compile.
 BAD = ['#include "unwind/cfi.h"\nint f(void);\nint f(void) { return CFI_RBX; }\n',
        '#include "attach/arch/registers.h"\nuint64_t f(const arch_registers *r);\nuint64_t f(const arch_registers *r) { return r->rip; }\n',
@@ -74,6 +89,10 @@ def main():
             wanted, here = (headers(place) for place in [os.path.join(source, hall, "arch/x86_64"), os.path.join(HERE, "arch_stub", hall)])
             if wanted != here:
                 print(f"{hall}/arch/x86_64 has headers that arch_stub/{hall} has not, or the other way round: {sorted(wanted ^ here)}")
+                failed += 1
+            told, there = files_in_guide(source, hall), files_of(source, hall)
+            if told != there:
+                print(f"docs/adding-an-architecture.md: {hall}: missing {sorted(there - told)}, not there {sorted(told - there)}")
                 failed += 1
         paths = list(sources(source))
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
