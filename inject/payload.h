@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_INJECT_PAYLOAD_H
 #define HEAPSNAP_INJECT_PAYLOAD_H
 
-#include "inject/freestanding.h"
+#include "unwind/freestanding.h"
 
 #include "inject/abi/payload_header.h"
 #include "inject/abi/region.h"

@@ -5,8 +5,8 @@
 #ifndef HEAPSNAP_UNWIND_CFI_H
 #define HEAPSNAP_UNWIND_CFI_H
 
-#include "inject/freestanding.h"
 #include "unwind/arch/dwarf_registers.h"
+#include "unwind/freestanding.h"
 
 // Readable memory [address, address + size), found at `bytes`. In the payload bytes == (const uint8_t *)address.
 struct memory_span {

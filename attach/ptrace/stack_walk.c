@@ -4,7 +4,7 @@
 #include "attach/elf/modules.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "inject/arch/known_code.h"
+#include "unwind/arch/known_code.h"
 #include "unwind/unwind_rule.h"
 
 #include <inttypes.h>

@@ -8,7 +8,7 @@
 // Both sides' first two steps are sequentially consistent, so at least one sees the other.
 #include "inject/walk/modules.h"
 
-#include "inject/arch/known_code.h"
+#include "unwind/arch/known_code.h"
 #include "unwind/unwind_rule.h"
 
 static const struct module_record *find_module(uint64_t pc, uint32_t *index_ret)

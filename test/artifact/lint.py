@@ -243,7 +243,7 @@ RULES = [
         {"lib/a.c": SPDX + '#include "snapshot/copy/table_check.h"\n', "snapshot/copy/table_check.h": SPDX},
         {"inject/a.c": SPDX + "#include <string.h>\n"},
         {"unwind/a.c": SPDX + "#include <stdio.h>\n"},
-        {"inject/abi/a.h": SPDX + '#include "inject/freestanding.h"\n', "inject/freestanding.h": SPDX},
+        {"inject/abi/a.h": SPDX + '#include "unwind/freestanding.h"\n', "unwind/freestanding.h": SPDX},
         {"inject/abi/a.h": SPDX + "#  include <stdbool.h>\n"},
     ]),
     (upwards, [
@@ -321,7 +321,7 @@ RULES = [
 GOOD = {
     "base/a.c": SPDX + '#include "base/a.h"\n#include <stdio.h>\n' + "int a;\n" * (LINES_MAX - 3), "base/a.h": SPDX,
     "inject/abi/a.h": SPDX + '#include "b.h"\n#include <stdint.h>\n', "inject/abi/b.h": SPDX,
-    "inject/arch/x86_64/processor.h": SPDX + '#include "inject/freestanding.h"\n', "inject/freestanding.h": SPDX + "#include <stdbool.h>\n",
+    "inject/arch/x86_64/processor.h": SPDX + '#include "unwind/freestanding.h"\n', "unwind/freestanding.h": SPDX + "#include <stdbool.h>\n",
     "inject/a.c": SPDX + '#include "inject/arch/processor.h"\n#include "inject/abi/a.h"\n',
     "attach/ptrace/ptrace_call.c": SPDX + '#include "inject/abi/a.h"\n#include <sys/ptrace.h>\n',
     "attach/arch/x86_64/a.c": SPDX + "registers->rip -= 2; // 0xe9\n", "unwind/a.c": SPDX + "registers->sp = strip(0x0f);\n",

@@ -37,6 +37,11 @@ def finds(compiler, root, headers, folder):
     return {headers[int(word.split("_")[1])] for word in run.stdout.split()}
 
 
+def names_in(build, target, folder=""):
+    path = os.path.join(build, "rooms", target, folder)
+    return sorted(os.listdir(path)) if os.path.isdir(path) else []
+
+
 def main():
     source, build, compiler = sys.argv[1:]
     stand_on = {f"hs_{hall}_{room}": STANDS_ON[hall] | {f"{hall}/{other}" for other in rooms[:i + 1]}
@@ -53,7 +58,6 @@ def main():
             stand_on[f"hs_{hall}_{room}"] |= {"unwind/arch", "inject/abi"}
     for room in ["elf", "ptrace"]:
         stand_on["hs_attach_" + room].add("unwind")
-    stand_on["hs_attach_ptrace"].add("inject/arch")
     stand_on |= {f"hs_payload_{room}": allowed for room, allowed in PAYLOAD.items()}
     payload_rooms = {f"inject/{room}" for room in PAYLOAD if room not in ("entry", "unwind")}
     places = ["base", "unwind", "unwind/arch", "proto", "lib", "cli", "inject/abi", "inject/arch"] + sorted(everywhere | payload_rooms)
@@ -67,6 +71,13 @@ def main():
                 if (header in found) != (place in allowed):
                     print(f"{target} {'finds' if header in found else 'does not find'} {place}")
                     wrong += 1
+    # Single headers are open, too: to the tool none of inject but its abi, to unwind none at all.
+    for target in stand_on:
+        beyond = [] if target.startswith("hs_payload_") else [f"inject/{name}" for name in names_in(build, target, "inject") if name != "abi"]
+        beyond += [name for name in names_in(build, target) if target == "hs_unwind" and name != "unwind"]
+        for place in beyond:
+            print(f"{target} finds {place}")
+            wrong += 1
     for hall, rooms in (ROOMS | {"inject": [place.split("/")[1] for place in places if place.startswith("inject/")]}).items():
         here = {name for name in os.listdir(os.path.join(source, hall)) if os.path.isdir(os.path.join(source, hall, name))}
         if here != set(rooms):

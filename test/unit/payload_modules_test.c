@@ -4,10 +4,10 @@
 #include "cfi_image.h"
 #include "payload_region.h"
 
-#include "inject/arch/known_code.h"
 #include "inject/hook/thread_slot.h"
 #include "inject/walk/modules.h"
 #include "inject/walk/unwind.h"
+#include "unwind/arch/known_code.h"
 
 // A module of unwind information, code, and a page without access behind it.
 enum { CODE_OFFSET = CODE - BASE, IMAGE_SIZE = 2 * HS_PAGE_SIZE, STACK_WORDS = 64 };

@@ -3,8 +3,8 @@
 #ifndef HEAPSNAP_INJECT_ARCH_HANDLER_FRAME_H
 #define HEAPSNAP_INJECT_ARCH_HANDLER_FRAME_H
 
-#include "inject/freestanding.h"
 #include "unwind/arch/signal_frame.h"
+#include "unwind/freestanding.h"
 
 // Whether a signal frame of 64-bit code lies in [low, high), on the stack that it interrupts, by what the kernel writes
 // into each (struct rt_sigframe, arch/x86/include/asm/sigframe.h; get_sigframe in arch/x86/kernel/signal.c): __USER_CS,

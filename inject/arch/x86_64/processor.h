@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_INJECT_ARCH_PROCESSOR_H
 #define HEAPSNAP_INJECT_ARCH_PROCESSOR_H
 
-#include "inject/freestanding.h"
+#include "unwind/freestanding.h"
 
 // The thread control block's first word is its own address (psABI x86-64, TLS variant II; glibc and musl alike). In the
 // target it is RDFSBASE, which reads no memory, where the kernel allows that: each place is in the list that the header

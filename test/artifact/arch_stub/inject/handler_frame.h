@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_INJECT_ARCH_HANDLER_FRAME_H
 #define HEAPSNAP_INJECT_ARCH_HANDLER_FRAME_H
 
-#include "inject/freestanding.h"
+#include "unwind/freestanding.h"
 
 bool arch_has_signal_frame(uint64_t low, uint64_t high);
 

@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_INJECT_ARCH_PROCESSOR_H
 #define HEAPSNAP_INJECT_ARCH_PROCESSOR_H
 
-#include "inject/freestanding.h"
+#include "unwind/freestanding.h"
 
 static inline uint64_t arch_thread_pointer(void)
 {

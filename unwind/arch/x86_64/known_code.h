@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code that both sides know by sight. Pure.
-#ifndef HEAPSNAP_INJECT_ARCH_KNOWN_CODE_H
-#define HEAPSNAP_INJECT_ARCH_KNOWN_CODE_H
+#ifndef HEAPSNAP_UNWIND_ARCH_KNOWN_CODE_H
+#define HEAPSNAP_UNWIND_ARCH_KNOWN_CODE_H
 
-#include "inject/freestanding.h"
+#include "unwind/freestanding.h"
 
 // Whether the bytes before `end` are a call: E8 rel32, or FF /2 with its operand (Intel SDM volume 2, CALL; a prefix
 // would only be further in front). pre: ARCH_CALL_MAX bytes can be read there.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // As of aarch64: BL and BLR; MOV X8, #139 and SVC #0.
-#ifndef HEAPSNAP_INJECT_ARCH_KNOWN_CODE_H
-#define HEAPSNAP_INJECT_ARCH_KNOWN_CODE_H
+#ifndef HEAPSNAP_UNWIND_ARCH_KNOWN_CODE_H
+#define HEAPSNAP_UNWIND_ARCH_KNOWN_CODE_H
 
-#include "inject/freestanding.h"
+#include "unwind/freestanding.h"
 
 #define ARCH_CALL_MAX 4u
 static inline bool arch_ends_in_call(const uint8_t *end)

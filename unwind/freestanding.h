@@ -6,8 +6,8 @@
 // use TLS, allocate, lock, log, touch vector registers or fault. What goes wrong is counted (abi/records.h). The names
 // below exist in every C programmer's fingers, so they are poisoned (not malloc and its kin, which name kinds of hooks;
 // the link fails on an undefined symbol anyway).
-#ifndef HEAPSNAP_INJECT_FREESTANDING_H
-#define HEAPSNAP_INJECT_FREESTANDING_H
+#ifndef HEAPSNAP_UNWIND_FREESTANDING_H
+#define HEAPSNAP_UNWIND_FREESTANDING_H
 
 #include <stdbool.h>
 #include <stddef.h>
