@@ -7,8 +7,8 @@
 #include "base/process.h"
 #include "cli/console.h"
 
-// As console_fail, with the better error where there is one (lib/aftermath.h). After an interrupt it says how the
-// process is.
+// As console_fail, with the better error where there is one (lib/aftermath.h). After an interrupt it says in which
+// state the process is.
 enum exit_status fail_and_look(const struct options *options, const struct process *process, struct hs_error *error);
 
 #endif

@@ -55,26 +55,26 @@ static void print_outcome(const struct options *options, const struct hs_detach_
 		break;
 	case HS_DETACH_FOREIGN_HOOKS:
 		console_complain(
-			"the hooks are out of process %d, but %zu of the places that they were in hold somebody else's bytes by now, "
-			"which may lead into heapsnap's code; it stays mapped and does nothing. Run `heapsnap detach %d` again when they are gone\n",
+			"the hooks are out of process %d, but %zu of the places that they were in were patched by another program since, "
+			"and may lead into the payload; it stays mapped, inactive. Run `heapsnap detach %d` again when those patches are out\n",
 			pid, result->foreign_hooks, pid);
 		break;
 	case HS_DETACH_THREADS_UNSEEN:
 		console_complain(
-			"the hooks are out of process %d, but %zu of its threads have so much stack in use that not all of it was looked at "
-			"yet (a further %zu are still inside the payload); its code stays mapped. Run `heapsnap detach %d` again later\n",
+			"the hooks are out of process %d, but %zu of its threads use so much stack that not all of it was examined "
+			"yet (%zu more are still inside the payload); its code stays mapped. Run `heapsnap detach %d` again later\n",
 			pid, result->threads_unseen, result->threads_inside, pid);
 		break;
 	case HS_DETACH_CALLS_LOST:
 		console_complain(
-			"the hooks are out of process %d, but its coroutines have left so many allocations before they were done that nobody knows "
-			"whether one goes back into the payload; its code does nothing else any more, and stays mapped until the process ends\n",
+			"the hooks are out of process %d, but too many allocation calls were abandoned by coroutines to track; "
+			"the payload stays mapped, inactive, until the process ends\n",
 			pid);
 		break;
 	case HS_DETACH_CALLS_LEFT:
 		console_complain(
-			"the hooks are out of process %d, but %zu of its allocations were left before they were done, by coroutines it seems, which may go "
-			"back into the payload; its code stays mapped. Run `heapsnap detach %d` again later\n",
+			"the hooks are out of process %d, but %zu of its allocation calls were abandoned, probably by coroutines, and may return "
+			"into the payload; its code stays mapped. Run `heapsnap detach %d` again later\n",
 			pid, result->calls_left, pid);
 		break;
 	case HS_DETACH_THREADS_INSIDE:
@@ -96,8 +96,8 @@ static void print_checks(const struct options *options, const struct hs_detach_r
 		console_print(options, "  %-36s %s\n", check->text, check->holds ? "yes" : "NO");
 		if (!check->holds)
 			console_complain(
-				"detached from process %d, but this does not hold, or could not be looked up: %s\n",
-				pid, check->text);
+				"detached from process %d, but this does not hold, or could not be checked: %s\n", pid,
+				check->text);
 	}
 }
 

@@ -66,7 +66,7 @@ static void print_costs(const struct options *options, const struct hs_status *p
 	if (process->downsampled_to)
 		console_print(
 			options,
-			"  records %s downsampled to one sample in %s: to look for released blocks among more would cost too much\n",
+			"  records %s downsampled to one sample in %s: looking up frees among more records would exceed the budget\n",
 			process->is_downsampling ? "are being" : "were", console_bytes(process->downsampled_to, most));
 }
 

@@ -4,18 +4,15 @@
 #include "attach/guard/interrupt.h"
 #include "base/proc_maps.h"
 
-// An execve makes away with the memory that was read and with all threads but one: to a tool at work that looks as the
-// end of the process does.
+// An execve drops the memory and all threads but one; a tool at work takes that for the end of the process.
 struct hs_error *hs_aftermath_explain(const struct process *process, struct hs_error *error)
 {
 	struct hs_error *better;
 
 	if (error->code != HS_ERROR_GONE || !proc_maps_has_memory(process))
 		return error;
-	better = hs_error_create(
-		HS_ERROR_GONE,
-		"process %d runs, but is not what it was: it has executed another program meanwhile (%s): try again",
-		process->pid, error->message);
+	better = hs_error_create(HS_ERROR_GONE, "process %d has executed another program (%s); try again", process->pid,
+				 error->message);
 	hs_error_destroy(error);
 	return better;
 }

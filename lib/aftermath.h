@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a process is after a command on it did not end as it should.
+// The state of a process after a command on it has failed.
 #ifndef HEAPSNAP_LIB_AFTERMATH_H
 #define HEAPSNAP_LIB_AFTERMATH_H
 

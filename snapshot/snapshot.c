@@ -49,7 +49,7 @@ static struct hs_error *refuse_unfinished(const struct region_access *access)
 	return hs_error_create(
 		HS_ERROR_REFUSED,
 		"process %d has leftovers of an unfinished attach or detach; `heapsnap detach %d` clears "
-		"it away",
+		"them away",
 		access->process->pid, access->process->pid);
 }
 

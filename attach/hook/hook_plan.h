@@ -38,13 +38,13 @@ struct hook_plan {
 			    // is no such choice
 };
 
-// Decides all of it. Reads the function bytes
-// from the target (they must equal those of the file) and finds free addresses in `maps`. A module of which one
-// function that releases blocks (free, realloc) cannot be hooked is not hooked at all, or its blocks would stay in the
-// table for ever: its other functions then have the verdict of that one. HS_ERROR_REFUSED: no allocator found; the
-// module whose malloc the program uses (or, where no dynamic loader decides that, every module) lacks an allocating
-// function or a free that can be hooked. To *diagnostics go warnings of what is left out
-// (CATEGORY_unseen). On failure *ret holds what was judged until then; hook_plan_deinit is owed in any case.
+// Decides all of it. Reads the function bytes from the target (they must equal those of the file) and finds free
+// addresses in `maps`. A module of which one function that releases blocks (free, realloc) cannot be hooked is not
+// hooked at all, or its blocks would stay in the table for ever: its other functions then have the verdict of that one.
+// HS_ERROR_REFUSED: no allocator found; the module whose malloc the program uses (or, where no dynamic loader decides
+// that, every module) lacks an allocating function or a free that can be hooked. Warnings of what is left out go to
+// *diagnostics (CATEGORY_unseen). On failure *ret holds what was judged until then; hook_plan_deinit is owed in any
+// case.
 struct hs_error *hook_plan_make(const struct module_list *modules, const struct proc_maps *maps,
 				const struct target_memory *memory, const struct hook_additions *additions,
 				const struct hook_goals *goals, struct diagnostics *diagnostics,

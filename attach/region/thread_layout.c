@@ -106,8 +106,8 @@ static struct hs_error *refuse_shared(const struct frozen_process *process, size
 		other++;
 	return hs_error_create(
 		HS_ERROR_REFUSED,
-		"threads %d and %d of process %d have the same thread pointer (fs base): what the one allocates could not be told "
-		"from what the other does",
+		"threads %d and %d of process %d have the same thread pointer (fs base): their allocations cannot be told "
+		"apart",
 		process->threads[one].tid, process->threads[other].tid, process->target->pid);
 }
 

@@ -48,8 +48,8 @@ static struct hs_error *region_state(const struct process *process, const struct
 
 static void warn_of_leftovers(const struct attach_plan *plan, const char *what, struct diagnostics *diagnostics)
 {
-	diagnostics_add(diagnostics, CATEGORY_attached, DIAGNOSTIC_WARNING, "the next attach or detach clears it away",
-			"process %d has %s", (int)plan->target.pid, what);
+	diagnostics_add(diagnostics, CATEGORY_attached, DIAGNOSTIC_WARNING,
+			"the next attach or detach clears them away", "process %d has %s", (int)plan->target.pid, what);
 }
 
 // What is left of ours where there is no region.

@@ -26,7 +26,7 @@ struct attached_process {
 	char reason[240];      // why it cannot be read
 	uint64_t attached_wall_ns;
 	uint32_t hooks, hooks_refused;
-	uint32_t unseen_makers;         // of these, functions that return blocks
+	uint32_t unseen_makers;         // of `hooks_refused`: functions that make blocks
 	bool always_exact;              // every allocation since attach was recorded, so an untracked free is counted
 	uint64_t used_bytes, max_bytes; // of the region
 	uint64_t threads, modules;      // seen since attach

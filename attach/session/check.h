@@ -13,7 +13,7 @@
 
 struct check_allocator {
 	const char *module; // its path; in check_report.texts
-	const char *family; // "glibc", "musl", "jemalloc", "tcmalloc", "mimalloc", "sanitizer", "other"
+	const char *family; // as allocator_family() names it (attach/hook/allocator_family.h)
 	bool in_use;        // the dynamic loader gives its malloc to those who ask; in a static program, the only one
 	size_t hooks, refused;
 };

@@ -30,7 +30,7 @@ struct attach_report {
 	uint64_t stopped_ns; // for how long threads were stopped, over all tries, and to clear away what an earlier run
 			     // had left
 	uint64_t region_bytes; // that may be used
-	size_t unseen_makers;  // of these, functions that return blocks
+	size_t unseen_makers;  // of `hooks_refused`: functions that make blocks
 	bool loader_followed;  // false: libraries loaded later will not be seen (no dynamic loader, or its event cannot
 			       // be hooked)
 };

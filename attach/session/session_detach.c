@@ -372,8 +372,8 @@ static struct hs_error *why_unfinished(const struct process *process, const stru
 	if (report->calls_lost)
 		return hs_error_create(
 			HS_ERROR_REFUSED,
-			"process %d has leftovers of an unfinished detach: its coroutines have left so many allocations that "
-			"nobody knows whether one goes back into the payload; its code stays mapped",
+			"process %d has leftovers of an unfinished detach: too many allocation calls were abandoned by "
+			"coroutines to track; the payload stays mapped, inactive, until the process ends",
 			process->pid);
 	if (!report->finished && !report->threads_inside && report->calls_left)
 		return hs_error_create(
@@ -401,8 +401,7 @@ struct hs_error *session_clear_unfinished(const struct process *process, unsigne
 	if (error && error->code == HS_ERROR_GONE)
 		return error;
 	if (error)
-		return hs_error_prefix(error, "whether something of heapsnap is in process %d cannot be said",
-				       process->pid);
+		return hs_error_prefix(error, "cannot tell whether heapsnap is in process %d", process->pid);
 	if (!found)
 		return NULL;
 	if (state.has_region && state.region.header.stable.state == REGION_ATTACHED) {
@@ -413,7 +412,7 @@ struct hs_error *session_clear_unfinished(const struct process *process, unsigne
 	only_late = state.only_late;
 	if (!only_late)
 		hs_verbose(
-			"process %d has leftovers of an unfinished attach or detach, or of an attached parent: clearing it away",
+			"process %d has leftovers of an unfinished attach or detach, or of an attached parent: clearing them away",
 			process->pid);
 	error = undo(&state, wait_ms, &report);
 	*stopped_ns_ret = report.stopped_all_ns;

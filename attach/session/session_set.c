@@ -271,7 +271,7 @@ static struct hs_error *open_attached(const struct process *process, struct regi
 	region_close(region);
 	return hs_error_create(
 		HS_ERROR_REFUSED,
-		"process %d has leftovers of an unfinished attach or detach; `heapsnap detach %d` clears it away",
+		"process %d has leftovers of an unfinished attach or detach; `heapsnap detach %d` clears them away",
 		(int)process->pid, (int)process->pid);
 }
 

@@ -15,8 +15,8 @@
 	X(none, "")                                                                                                    \
 	X(not_mapped, "the region can be read only through the process's memory")                                      \
 	X(other_dump, "another dump is copying")                                                                       \
-	X(no_membarrier, "the kernel lets no process have all processors pass a barrier")                              \
-	X(log_full, "more blocks went meanwhile than the log has room for")                                            \
+	X(no_membarrier, "membarrier(2) is not available")                                                             \
+	X(log_full, "the removal log overflowed")                                                                      \
 	X(log_in_use, "threads are still writing into the log of an earlier dump")                                     \
 	X(disturbed, "something else has changed the region's flags")                                                  \
 	X(earlier_version, "an earlier version of heapsnap attached, whose log of removals only itself reads")         \

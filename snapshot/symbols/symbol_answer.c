@@ -29,7 +29,7 @@ void symbol_answer_deinit(struct symbol_answer *answer)
 
 static struct hs_error *bad(const char *what)
 {
-	return hs_error_create(HS_ERROR_BAD_DATA, "answered what cannot be: %s", what);
+	return hs_error_create(HS_ERROR_BAD_DATA, "sent an invalid answer: %s", what);
 }
 
 // A text of `size` bytes, as a string in `buffer`. False when it is too long, cut off or holds a 0 byte.

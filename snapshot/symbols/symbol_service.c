@@ -23,7 +23,7 @@ struct conversation {
 
 static struct hs_error *bad(const char *what)
 {
-	return hs_error_create(HS_ERROR_BAD_DATA, "answered what cannot be: %s", what);
+	return hs_error_create(HS_ERROR_BAD_DATA, "sent an invalid answer: %s", what);
 }
 
 // A message, its type read.

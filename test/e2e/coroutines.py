@@ -49,7 +49,7 @@ def forgotten(how):
     case.do(f"{how} 6", "finish 5", "finish 4")
     if how == "suspend":
         case.do("finish 3", "finish 2")
-    refused(case, "by coroutines it seems", 2 if how == "suspend" else 4, False)
+    refused(case, "probably by coroutines", 2 if how == "suspend" else 4, False)
     case.do(*[f"finish {index}" for index in ([3, 2] if how == "thread" else [])], "finish 1", "finish 0")
     case.end()
 
@@ -58,9 +58,9 @@ def too_many():
     """So many that the region has no places for them: it is never known that all have come back."""
     case = Case(FRAMED)
     case.do("suspend 100", *[f"finish {index}" for index in range(99, 0, -1)])
-    refused(case, "nobody knows", 1, True)
+    refused(case, "too many allocation calls were abandoned", 1, True)
     case.do("finish 0")
-    refused(case, "stays mapped until the process ends", 0, True)
+    refused(case, "inactive, until the process ends", 0, True)
     case.do("laps 3")
     case.target.end()
 

@@ -138,8 +138,8 @@ def log_full(directory):
     releases = [RELEASED, RELEASED]
     report = harness.heapsnap_stopping("read the log", release, "dump", target.pid, "-o", path)
     check_equal((report["stopped"], report["copies"], releases), (True, 2, []), f"a dump whose log got full twice: {report}")
-    check("the log has room for" in report["stopped_because"], report["stopped_because"])
-    check(any("stood still" in text and "the log has room for" in text for text in comments(path)), f"comments: {comments(path)}")
+    check("log overflowed" in report["stopped_because"], report["stopped_because"])
+    check(any("stood still" in text and "log overflowed" in text for text in comments(path)), f"comments: {comments(path)}")
     check_snapshot(path, "the log got full twice", 0)
     report = dump(target.pid, path)
     check_ran(report, "the dump after it")

@@ -40,7 +40,7 @@ def main():
     check_equal(lost(dump(target.pid, path)), [], "symbols lost of files that are in order")
     check_equal(functions(path), (True, True), "functions of the program and of the C library have names")
     went_wrong(target.pid, path, "crash", "was killed by signal 4")
-    went_wrong(target.pid, path, "rubbish", "answered what cannot be")
+    went_wrong(target.pid, path, "rubbish", "sent an invalid answer")
     detach(target.pid)
     check_equal(target.ask("finish"), "ok", "contents of the blocks")
     target.end()

@@ -41,11 +41,11 @@ static void test_verdicts(void)
 		const char *complaint; // NULL = none
 	} cases[] = {
 		{ true, { true, true }, 0, NULL },
-		{ true, { false, true }, 0, "does not hold, or could not be looked up: first" },
-		{ true, { true, false }, 0, "does not hold, or could not be looked up: second" },
+		{ true, { false, true }, 0, "does not hold, or could not be checked: first" },
+		{ true, { true, false }, 0, "does not hold, or could not be checked: second" },
 		{ false, { true, true }, 0, "of its threads are still inside the payload" },
-		{ false, { true, true }, 3, "3 of the places that they were in hold somebody else's bytes" },
-		{ false, { false, false }, 0, "does not hold, or could not be looked up: first" },
+		{ false, { true, true }, 3, "3 of the places that they were in were patched by another program" },
+		{ false, { false, false }, 0, "does not hold, or could not be checked: first" },
 	};
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
