@@ -42,18 +42,13 @@ struct hs_error *hs_read_fd(int fd, const char *name, size_t limit, char **text_
 	return NULL;
 }
 
-struct hs_error *hs_read_file_at(int directory_fd, const char *path, size_t limit, char **text_ret, size_t *size_ret)
+struct hs_error *hs_read_file(const char *path, size_t limit, char **text_ret, size_t *size_ret)
 {
-	HS_CLEANUP_CLOSE int fd = openat(directory_fd, path, O_RDONLY | O_CLOEXEC);
+	HS_CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return hs_error_system(errno, "cannot open %s", path);
 	return hs_read_fd(fd, path, limit, text_ret, size_ret);
-}
-
-struct hs_error *hs_read_file(const char *path, size_t limit, char **text_ret, size_t *size_ret)
-{
-	return hs_read_file_at(AT_FDCWD, path, limit, text_ret, size_ret);
 }
 
 struct hs_error *hs_pread_exact(int fd, void *buffer, size_t size, uint64_t offset)

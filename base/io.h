@@ -12,8 +12,6 @@
 // Reads a whole file of unknown size (/proc files among them). *text_ret is owned by the caller and has a 0 byte
 // after its *size_ret bytes. Fails with HS_ERROR_BAD_DATA when the file is longer than `limit` bytes.
 struct hs_error *hs_read_file(const char *path, size_t limit, char **text_ret, size_t *size_ret) HS_MUST_CHECK;
-struct hs_error *hs_read_file_at(int directory_fd, const char *path, size_t limit, char **text_ret,
-				 size_t *size_ret) HS_MUST_CHECK;
 // The same of a descriptor, from where it stands; `name` is for messages.
 struct hs_error *hs_read_fd(int fd, const char *name, size_t limit, char **text_ret, size_t *size_ret) HS_MUST_CHECK;
 

@@ -78,7 +78,6 @@ static struct hs_error *copy_running(struct running_cut *cut, size_t living, str
 	if (error || *obstacle != OBSTACLE_none)
 		return error;
 	timing->copy_ns = hs_monotonic_ns() - report.monotonic_ns;
-	timing->copied_bytes = raw->copy.copied;
 	if (slots_run_short(&raw->copy, living)) {
 		*obstacle = OBSTACLE_ended_threads;
 		table_copy_deinit(&raw->copy);
@@ -141,7 +140,6 @@ static struct hs_error *take_stopped(const struct region_access *access, struct 
 	if (!error)
 		error = table_copy_take(access, NULL, &raw->copy);
 	timing->copy_ns = hs_monotonic_ns() - began;
-	timing->copied_bytes = raw->copy.copied;
 	if (!error)
 		error = thread_slots_release(access, &process);
 	if (!error)

@@ -14,7 +14,6 @@ struct snapshot_timing {
 	uint64_t stopped_ns; // threads of the target were stopped; 0 = none was
 	uint64_t copy_ns;    // from the cut, or the stop, to the end of the copy
 	uint64_t symbolize_ns;
-	uint64_t copied_bytes; // of the region
 };
 
 // Copies the live table while the target runs; `stop`, or where that cannot be: while all its threads are stopped

@@ -7,13 +7,6 @@
 
 #include <stdlib.h>
 
-static bool is_slot_page(const struct region_access *access, uint32_t page)
-{
-	uint64_t offset = (uint64_t)page * HS_PAGE_SIZE, stride = access->header.stable.layout.slot_stride;
-
-	return page && stride <= access->size && offset <= access->size - stride;
-}
-
 struct hs_error *thread_slots_list(const struct region_access *access, uint64_t **offsets_ret, size_t *count_ret)
 {
 	const struct stable_layout *layout = &access->header.stable.layout;
@@ -21,6 +14,8 @@ struct hs_error *thread_slots_list(const struct region_access *access, uint64_t 
 	HS_CLEANUP_FREE uint64_t *offsets = NULL;
 	HS_CLEANUP_FREE uint32_t *pages = NULL;
 	struct hs_error *error;
+	// 0 means that the thread has not begun. Of a version that can only be detached no more is known.
+	const uint64_t first_page = access->layout ? access->layout->pages / HS_PAGE_SIZE : 1;
 	uint32_t extra = 0;
 	size_t count = 0;
 
@@ -44,7 +39,7 @@ struct hs_error *thread_slots_list(const struct region_access *access, uint64_t 
 	if (error)
 		return error;
 	for (uint32_t i = 0; i < extra; i++)
-		if (is_slot_page(access, pages[i]))
+		if (thread_slot_fits(layout, first_page, access->size / HS_PAGE_SIZE, pages[i]))
 			offsets[count++] = (uint64_t)pages[i] * HS_PAGE_SIZE;
 	*offsets_ret = HS_STEAL_POINTER(offsets);
 	*count_ret = count;

@@ -7,6 +7,16 @@
 #include "attach/region/region_access.h"
 #include "inject/abi/region.h"
 
+// Whether a further slot may begin at that page: behind the tables, where it is known where these end, and with all of
+// it before the end, both in pages. The target writes the list of these pages. Pure.
+static inline bool thread_slot_fits(const struct stable_layout *layout, uint64_t first_page, uint64_t end_page,
+				    uint32_t page)
+{
+	const uint64_t pages = ((uint64_t)layout->slot_stride + HS_PAGE_SIZE - 1) / HS_PAGE_SIZE;
+
+	return page >= first_page && end_page >= pages && page <= end_page - pages;
+}
+
 // Offsets in the region, of any version, of all slots that were ever taken. The caller frees them. What the list of a
 // hostile target names twice is there twice.
 struct hs_error *thread_slots_list(const struct region_access *access, uint64_t **offsets_ret,

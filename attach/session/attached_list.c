@@ -2,6 +2,7 @@
 #include "attach/session/attached_list.h"
 
 #include "attach/region/region_access.h"
+#include "attach/region/table_walk.h"
 #include "attach/session/inherited.h"
 #include "attach/session/leftovers.h"
 #include "base/array.h"
@@ -29,13 +30,14 @@ static void read_name(const struct process *process, struct attached_process *re
 static void describe(const struct region_access *access, struct attached_process *process)
 {
 	const struct region_header *header = &access->header;
-	uint64_t end = header->next_page < header->max_pages ? header->next_page : header->max_pages;
+	struct table_pages pages;
 	struct hook_record *hooks;
 	struct hs_error *error = region_read_hooks(access, &hooks);
 
 	process->state = header->stable.state;
 	process->attached_wall_ns = header->stable.attach_wall_ns;
-	process->used_pages = end > header->first_page ? end - header->first_page : 0;
+	table_pages_init(header, access->size, &pages);
+	process->used_pages = table_pages_count(&pages);
 	process->max_pages = header->max_pages - header->first_page;
 	process->used_bytes = process->used_pages * HS_PAGE_SIZE;
 	process->max_bytes = process->max_pages * HS_PAGE_SIZE;

@@ -3,6 +3,7 @@
 #include "snapshot/copy/running_copy.h"
 
 #include "attach/guard/interrupt.h"
+#include "attach/region/thread_slots.h"
 #include "snapshot/copy/racing_memory.h"
 #include "snapshot/copy/table_check.h"
 
@@ -228,7 +229,7 @@ static struct hs_error *copy_new_extra_slots(struct work *work)
 		if (table_slot(&work->view, HS_THREAD_SLOTS + i))
 			continue;
 		pages[i] = racing_u32(shared(work, &pages[i])); // 0 = its thread has not begun
-		if (pages[i] >= header->first_page && pages[i] + (uint64_t)HS_THREAD_SLOT_PAGES <= header->max_pages)
+		if (thread_slot_fits(&region_layout_own.stable, header->first_page, header->max_pages, pages[i]))
 			error = table_copy_slot(work->cut->access, (uint64_t)pages[i] * HS_PAGE_SIZE, work->copy);
 	}
 	if (header->extra_slot_count < count)

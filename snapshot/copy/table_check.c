@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/copy/table_check.h"
 
-void table_view_init(const void *bytes, uint64_t size, struct table_view *ret)
-{
-	table_view_init_as(&region_layout_own, bytes, bytes, size, ret);
-}
+#include "attach/region/thread_slots.h"
 
-void table_view_init_as(const struct region_layout *layout, const struct region_header *header, const void *bytes,
-			uint64_t size, struct table_view *ret)
+void table_view_init(const struct region_layout *layout, const struct region_header *header, const void *bytes,
+		     uint64_t size, struct table_view *ret)
 {
 	*ret = (struct table_view){ .layout = layout, .header = header, .bytes = bytes, .size = size };
 	ret->damaged = !table_pages_init(header, size, &ret->pages);
@@ -316,11 +313,10 @@ void table_visit_nodes(struct table_view *view, void (*visit)(uint32_t ref, cons
 	}
 }
 
-bool table_holds_slot(const struct region_layout *layout, uint64_t size, uint32_t page)
+static bool holds_slot(const struct table_view *view, uint32_t page)
 {
-	const uint64_t pages = layout->stable.slot_stride / HS_PAGE_SIZE;
-
-	return page >= layout->pages / HS_PAGE_SIZE && page + pages <= size / HS_PAGE_SIZE;
+	return thread_slot_fits(&view->layout->stable, view->layout->pages / HS_PAGE_SIZE, view->size / HS_PAGE_SIZE,
+				page);
 }
 
 static const struct shared_slot *extra_slot(const struct table_view *view, uint32_t index)
@@ -328,7 +324,7 @@ static const struct shared_slot *extra_slot(const struct table_view *view, uint3
 	const struct region_header *header = table_header(view);
 	const uint32_t *pages = (const uint32_t *)(view->bytes + view->layout->stable.extra_slots);
 
-	if (index >= header->extra_slot_count || !table_holds_slot(view->layout, view->size, pages[index]))
+	if (index >= header->extra_slot_count || !holds_slot(view, pages[index]))
 		return NULL;
 	return (const struct shared_slot *)(view->bytes + (uint64_t)pages[index] * HS_PAGE_SIZE);
 }

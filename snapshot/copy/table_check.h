@@ -23,11 +23,9 @@ struct table_view {
 		   // and not counted
 };
 
-// Of a region of this version: it begins with the header.
-void table_view_init(const void *bytes, uint64_t size, struct table_view *ret);
-// Of any that can be read. All that is given stays the caller's.
-void table_view_init_as(const struct region_layout *layout, const struct region_header *header, const void *bytes,
-			uint64_t size, struct table_view *ret);
+// All that is given stays the caller's. A present region begins with its header: then `header` is `bytes`.
+void table_view_init(const struct region_layout *layout, const struct region_header *header, const void *bytes,
+		     uint64_t size, struct table_view *ret);
 
 const struct region_header *table_header(const struct table_view *view);
 // NULL, and counted, when the ref does not lie in the pages that are handed out.
@@ -64,8 +62,6 @@ void table_visit_nodes(struct table_view *view, void (*visit)(uint32_t ref, cons
 // A thread's slot, NULL when it is not in use. Does not touch the memory of those that were never taken, which lie far
 // apart. pre: index < HS_THREAD_SLOTS_ALL
 const struct shared_slot *table_slot(const struct table_view *view, uint32_t index);
-// Whether a further slot can begin at that page of a region of `size` bytes.
-bool table_holds_slot(const struct region_layout *layout, uint64_t size, uint32_t page);
 // The first ref of the pages that are handed out: that of the node which stands for all stacks without room.
 static inline uint32_t table_first_ref(const struct table_view *view)
 {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/copy/table_copy.h"
 
+#include "attach/region/table_walk.h"
+#include "attach/region/thread_slots.h"
 #include "base/available_memory.h"
 #include "snapshot/copy/racing_memory.h"
 
@@ -170,7 +172,8 @@ static void translate_extra_slots(struct table_copy *copy)
 	const uint32_t *pages = (const uint32_t *)(copy->bytes + copy->layout->stable.extra_slots);
 
 	for (uint32_t i = 0; i < copy->header->extra_slot_count; i++)
-		if (table_holds_slot(copy->layout, copy->size, pages[i]))
+		if (thread_slot_fits(&copy->layout->stable, copy->layout->pages / HS_PAGE_SIZE,
+				     copy->size / HS_PAGE_SIZE, pages[i]))
 			translate_slot(copy, (uint64_t)pages[i] * HS_PAGE_SIZE);
 }
 
@@ -214,17 +217,12 @@ static struct hs_error *copy_header(const struct region_access *access, struct t
 	return region_check_header(copy->header, copy->size);
 }
 
-// Behind the last page that was handed out, bytes.
-static uint64_t pages_end(const struct region_header *header)
-{
-	return (header->next_page < header->max_pages ? header->next_page : header->max_pages) * HS_PAGE_SIZE;
-}
-
 // Root, tables and nodes are copied after what leads to them: in the order of the region's parts.
 struct hs_error *table_copy_take(const struct region_access *access, const uint8_t *shared, struct table_copy *ret)
 {
 	const struct region_layout *layout = access->layout;
 	struct hs_error *error = make_room(access, shared, ret);
+	struct table_pages pages;
 
 	if (!error)
 		error = copy_header(access, ret);
@@ -240,8 +238,10 @@ struct hs_error *table_copy_take(const struct region_access *access, const uint8
 	// copied: without that page, all behind it would be lost.
 	if (!error && shared)
 		ret->header->next_page = racing_u64(&((const struct region_header *)shared)->next_page);
-	if (!error)
-		error = copy_used(access, layout->pages, pages_end(ret->header), ret);
+	if (!error) {
+		table_pages_init(ret->header, ret->size, &pages);
+		error = copy_used(access, layout->pages, pages.end * HS_PAGE_SIZE, ret);
+	}
 	if (!error)
 		translate_extra_slots(ret);
 	if (error)
@@ -251,7 +251,7 @@ struct hs_error *table_copy_take(const struct region_access *access, const uint8
 
 void table_copy_view(const struct table_copy *copy, struct table_view *ret)
 {
-	table_view_init_as(copy->layout, copy->header, copy->bytes, copy->size, ret);
+	table_view_init(copy->layout, copy->header, copy->bytes, copy->size, ret);
 	ret->grew = copy->shared != NULL;
 }
 

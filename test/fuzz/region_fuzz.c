@@ -110,7 +110,7 @@ static void digest(void)
 		return;
 	}
 	REACHED();
-	table_view_init(region.bytes, region.size, &view);
+	table_view_init(&region_layout_own, region.header, region.bytes, region.size, &view);
 	error = aggregate_make(&view, &totals);
 	if (!error) {
 		error = profile_build(&view, &totals, &maps, &profile);

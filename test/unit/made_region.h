@@ -70,7 +70,7 @@ static inline struct table_view made_view(const struct made_region *region)
 {
 	struct table_view view;
 
-	table_view_init(region->bytes, region->size, &view);
+	table_view_init(&region_layout_own, region->header, region->bytes, region->size, &view);
 	return view;
 }
 

@@ -82,7 +82,7 @@ static void dump_while_they_go(void)
 	CHECK(running_copy_take(&cut, &copy, &report, &obstacle) == NULL);
 	CHECK_EQUAL(obstacle, OBSTACLE_none);
 	CHECK_EQUAL(report.log_records, SAMPLES);
-	table_view_init(copy.bytes, copy.size, &view);
+	table_view_init(&region_layout_own, copy.header, copy.bytes, copy.size, &view);
 	view.grew = true;
 	table_visit_blocks(&view, count_block, &found);
 	table_visit_slots(&view, count_pending, &found);
@@ -122,7 +122,7 @@ static void test_moved(void)
 	while_copied = put_twice;
 	CHECK(running_cut_open(&access, &cut, &obstacle) == NULL);
 	CHECK(running_copy_take(&cut, &copy, &report, &obstacle) == NULL);
-	table_view_init(copy.bytes, copy.size, &view);
+	table_view_init(&region_layout_own, copy.header, copy.bytes, copy.size, &view);
 	table_visit_blocks(&view, count_block, &found);
 	CHECK_EQUAL(found, 0x155); // each of the five once
 	CHECK_EQUAL(view.damaged, 0);

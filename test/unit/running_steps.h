@@ -406,7 +406,7 @@ static bool dump(void)
 		CHECK(!copy.bytes);
 		return false;
 	}
-	table_view_init(copy.bytes, copy.size, &view);
+	table_view_init(&region_layout_own, copy.header, copy.bytes, copy.size, &view);
 	view.grew = true;
 	table_visit_blocks(&view, show_block, &shown);
 	table_visit_slots(&view, show_pending, &pending);

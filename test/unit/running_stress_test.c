@@ -251,7 +251,7 @@ static uint64_t check_copy(const struct table_copy *copy)
 	struct aggregate totals;
 	uint64_t allocations = 0;
 
-	table_view_init(copy->bytes, copy->size, &view);
+	table_view_init(&region_layout_own, copy->header, copy->bytes, copy->size, &view);
 	view.grew = true;
 	memset(shown, 0, sizeof(shown));
 	table_visit_blocks(&view, count_block, NULL);

@@ -109,7 +109,7 @@ static struct shown dump(void (*meanwhile)(void))
 	CHECK(running_cut_open(&access, &cut, &obstacle) == NULL);
 	CHECK(running_copy_take(&cut, &copy, &report, &obstacle) == NULL);
 	CHECK_EQUAL(obstacle, OBSTACLE_none);
-	table_view_init(copy.bytes, copy.size, &view);
+	table_view_init(&region_layout_own, copy.header, copy.bytes, copy.size, &view);
 	view.grew = true;
 	table_visit_blocks(&view, count_block, &shown);
 	table_visit_slots(&view, count_pending, &shown);

@@ -5,6 +5,7 @@
 #include "made_region.h"
 
 #include "attach/region/slot_facts.h"
+#include "attach/region/thread_slots.h"
 
 #include <unistd.h>
 
@@ -124,6 +125,17 @@ static void test_other_layout(void)
 	slot_facts_deinit(&facts);
 }
 
+static void test_places(void)
+{
+	const struct stable_layout layout = { .slot_stride = 2 * HS_PAGE_SIZE }, odd = { .slot_stride = 100 };
+
+	CHECK(thread_slot_fits(&layout, 5, 10, 5) && thread_slot_fits(&layout, 5, 10, 8));
+	CHECK(!thread_slot_fits(&layout, 5, 10, 4) && !thread_slot_fits(&layout, 5, 10, 9));
+	CHECK(!thread_slot_fits(&layout, 5, 10, UINT32_MAX) && !thread_slot_fits(&layout, 0, 1, 0));
+	CHECK(thread_slot_fits(&odd, 1, 10, 9) && !thread_slot_fits(&odd, 1, 10, 10) &&
+	      !thread_slot_fits(&odd, 1, 10, 0));
+}
+
 static bool has_nobodys(const struct slot_facts_list *facts, uint64_t guard)
 {
 	for (size_t i = 0; i < facts->nobodys_count; i++)
@@ -210,6 +222,7 @@ static void test_several(void)
 
 int main(void)
 {
+	test_places();
 	test_facts();
 	test_other_layout();
 	test_nobodys();

@@ -103,7 +103,7 @@ static void test_copy(void)
 	CHECK_EQUAL(copy.size, REGION_SIZE);
 	CHECK(copy.copied < (UINT64_C(1) << 20) && copy.copied > 10 * HS_PAGE_SIZE);
 
-	table_view_init(copy.bytes, copy.size, &view);
+	table_view_init(&region_layout_own, copy.header, copy.bytes, copy.size, &view);
 	table_visit_blocks(&view, count_block, &sum);
 	CHECK_EQUAL(sum, wanted);
 	CHECK_EQUAL(view.damaged, 0);
