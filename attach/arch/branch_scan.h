@@ -21,6 +21,10 @@ struct branch_range {
 // only look like one that leads into a range count too.
 void branch_scan(const uint8_t *code, size_t size, uint64_t address, struct branch_range *ranges, size_t count);
 
+// Pure. Looks at every place where an instruction may begin for constants that have the width of an address, and are
+// the low end of a range, or its distance from `table` (a global offset table; 0 = there is none).
+void branch_scan_constants(const uint8_t *code, size_t size, uint64_t table, struct branch_range *ranges, size_t count);
+
 // Pure. Looks at the instructions from `code` on, short branches too: bytes that only look like one would be many.
 // Where no instruction is, the next byte may begin one.
 void branch_scan_decoded(const uint8_t *code, size_t size, uint64_t address, struct branch_range *range);

@@ -53,6 +53,10 @@ struct code_step {
 // Pure.
 void hook_decode_step(const uint8_t *code, size_t size, uint64_t address, struct code_step *ret);
 
+// Pure. Whether compilers begin so where they align the stack for a function's frame: the caller's stack pointer is
+// kept in another register, and the return address copied below, where it is expected.
+bool arch_realigns_stack(const uint8_t *code, size_t size);
+
 // A call or jump.
 struct code_branch {
 	uint64_t target; // 0 = not said by the instruction

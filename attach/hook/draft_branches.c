@@ -151,8 +151,7 @@ static void find_named(const struct elf_view *elf, struct branch_range *ranges, 
 	imports_deinit(&imports);
 }
 
-// Addresses of 64 bits in the code, by the distance from the global offset table, as -mcmodel=large has them: movabs
-// $imm64 (Intel SDM volume 2, REX.W B8+rd io).
+// Addresses in the code's constants, as -mcmodel=large has them: plain, or as a distance from the global offset table.
 static void find_far(const struct elf_view *elf, struct branch_range *ranges, size_t count)
 {
 	uint64_t table;
@@ -165,16 +164,8 @@ static void find_far(const struct elf_view *elf, struct branch_range *ranges, si
 					      ? elf_view_bytes(elf, segment->p_vaddr, segment->p_filesz)
 					      : NULL;
 
-		for (size_t at = 0; code && at + 10 <= segment->p_filesz; at++) {
-			uint64_t value;
-
-			if ((code[at] & 0xfe) != 0x48 || (code[at + 1] & 0xf8) != 0xb8)
-				continue;
-			memcpy(&value, code + at + 2, sizeof(value));
-			for (size_t draft = 0; draft < count; draft++)
-				ranges[draft].hit |= ranges[draft].high &&
-						     (value == ranges[draft].low || value + table == ranges[draft].low);
-		}
+		if (code)
+			branch_scan_constants(code, segment->p_filesz, table, ranges, count);
 	}
 }
 

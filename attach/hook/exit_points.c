@@ -6,7 +6,6 @@
 #include "inject/abi/limits.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define DEPTH_UNKNOWN   INT32_MIN
 #define INSTRUCTION_MAX 15u // bytes
@@ -209,16 +208,6 @@ static bool reaches_above(const struct code_step *step, int32_t depth, int32_t b
 	return find_place(step, depth, base, &place) && place + step->place_size > 0;
 }
 
-// So gcc begins where it aligns the stack: it keeps the caller's stack pointer in a register, and copies the return
-// address below, where it is expected.
-static bool begins_to_align(const struct whole_function *function, uint32_t offset)
-{
-	static const uint8_t lea_and[] = { 0x4c, 0x8d, 0x54, 0x24, 0x08, 0x48, 0x83, 0xe4 };
-
-	return function->size - offset >= sizeof(lea_and) &&
-	       memcmp(function->code + offset, lea_and, sizeof(lea_and)) == 0;
-}
-
 // Longer than 60 lines: what one instruction means, asked in an order that matters.
 static void look_at(struct walk *walk, struct place place)
 {
@@ -241,7 +230,8 @@ static void look_at(struct walk *walk, struct place place)
 		return;
 	if ((walk->judge && step.calls_kernel) || writes_return_address(&step, depth, base))
 		fail(walk, VERDICT_no_exit_point);
-	walk->reaches_above |= reaches_above(&step, depth, base) && !begins_to_align(function, offset);
+	walk->reaches_above |= reaches_above(&step, depth, base) &&
+			       !arch_realigns_stack(function->code + offset, function->size - offset);
 	if (walk->stays_below && walk->reaches_above)
 		fail(walk, VERDICT_no_exit_point);
 	if (walk->judge && step.flow == FLOW_CALL) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/process/thread_facts.h"
 
+#include "attach/arch/thread_status.h"
 #include "attach/process/kernel_workers.h"
 #include "attach/process/target_access.h"
 #include "base/cleanup.h"
@@ -13,14 +14,6 @@
 #include <unistd.h>
 
 static bool is_dead(char state) { return state == 'Z' || state == 'X' || state == 'x'; }
-
-// Whether the line that begins with `key` has `word` in it.
-static bool line_has(const char *status, const char *key, const char *word)
-{
-	const char *line = strstr(status, key), *found = line ? strstr(line, word) : NULL;
-
-	return found && found < line + 1 + strcspn(line + 1, "\n");
-}
 
 void thread_facts_add(struct thread_facts *facts, pid_t tid, const char *status)
 {
@@ -35,8 +28,7 @@ void thread_facts_add(struct thread_facts *facts, pid_t tid, const char *status)
 	facts->uninterruptible += state == 'D';
 	if (state == 'D' && facts->waiting == 0)
 		facts->waiting = tid;
-	// "x86_Thread_features:\tshstk wrss " (arch/x86/kernel/cpu/proc.c); the line below it, ..._locked, is another.
-	facts->shadow_stacks += line_has(status, "\nx86_Thread_features:", "shstk");
+	facts->shadow_stacks += arch_has_shadow_stack(status);
 	facts->filtered += mode != 0;
 	if (mode > facts->seccomp_mode)
 		facts->seccomp_mode = mode;

@@ -183,9 +183,12 @@ def workplace_paths(tree):
 
 # What belongs to one architecture: registers, instructions, sets that ptrace names, ELF's names for it. Which files are not its own (arch/<name>/).
 GENERIC = re.compile(r"(attach|inject|unwind|snapshot)/(?!(.*/)?arch/[^/]+/).*\.(c|h)$")
-PROCESSOR = re.compile(r"\b(r[abcd]x|r[sd]i|r[sbi]p|e[abcd]x|e[sd]i|e[sbi]p|r(8|9|1[0-5])|orig_rax|[fg]s_base|eflags|rdtscp?|lfence|rdfsbase|endbr\w*|int3"
-                       r"|xsave\w*|XSAVE\w*|user_regs_struct|NT_X86_\w+|PTRACE_[GS]ETREGS|ARCH_[GS]ET_FS|0xe[89b]|0xcc|__x86_64\w*|__aarch64\w*"
+PROCESSOR = re.compile(r"(?:\b|\\n)(r[abcd]x|r[sd]i|r[sbi]p|e[abcd]x|e[sd]i|e[sbi]p|r(8|9|1[0-5])|orig_rax|[fg]s_base|eflags|rdtscp?|lfence|rdfsbase|endbr\w*|int3"
+                       r"|xsave\w*|XSAVE\w*|user_regs_struct|NT_X86_\w+|PTRACE_[GS]ETREGS|ARCH_[GS]ET_FS|0xe[89b]|0xcc|__x86_64\w*|x86_Thread_\w*|__aarch64\w*"
                        r"|EM_(X86_64|AARCH64)|R_(X86_64|AARCH64)_\w+|AUDIT_ARCH_\w+|arch/(x86_64|aarch64)/)(?!\w)")
+# Where code of the target is looked at: a byte in hexadecimal is an instruction's.
+LOOKS_AT_CODE = re.compile(r"attach/hook/")
+CODE_BYTE = re.compile(r"\b0x[0-9a-f]{2}\b", re.I)
 # Files that may, and why.
 PROCESSOR_EXCEPTIONS = {}
 
@@ -193,7 +196,7 @@ PROCESSOR_EXCEPTIONS = {}
 def one_architecture(tree):
     """What is said of one processor stands in arch/<name>/: the next architecture has the same file names there, and nothing else to change."""
     for path, number, text in tree.lines(GENERIC):
-        match = PROCESSOR.search(text)
+        match = PROCESSOR.search(text) or (LOOKS_AT_CODE.match(path) and CODE_BYTE.search(text))
         if match and path not in PROCESSOR_EXCEPTIONS:
             yield f"{path}:{number}: {match[0]}: {text.strip()}"
 
@@ -276,6 +279,9 @@ RULES = [
     (one_architecture, [
         {"attach/a.c": SPDX + "uint64_t pc = thread->registers.rip;\n"},
         {"attach/hook/a.c": SPDX + "bytes[0] = 0xe9;\n"},
+        {"attach/hook/a.c": SPDX + "static const uint8_t lea[] = { 0x4c, 0x8d, 0x54 };\n"},
+        {"attach/hook/a.h": SPDX + "return (code[at] & 0xfe) == 72;\n"},
+        {"attach/process/a.c": SPDX + 'line_has(status, "\\nx86_Thread_features:");\n'},
         {"inject/a.h": SPDX + "// adds to rsp\n"},
         {"unwind/a.c": SPDX + "#ifdef __x86_64__\n"},
         {"snapshot/a.c": SPDX + "int arch = AUDIT_ARCH_X86_64;\n"},
@@ -324,7 +330,7 @@ GOOD = {
     "inject/arch/x86_64/processor.h": SPDX + '#include "unwind/freestanding.h"\n', "unwind/freestanding.h": SPDX + "#include <stdbool.h>\n",
     "inject/a.c": SPDX + '#include "inject/arch/processor.h"\n#include "inject/abi/a.h"\n',
     "attach/ptrace/ptrace_call.c": SPDX + '#include "inject/abi/a.h"\n#include <sys/ptrace.h>\n',
-    "attach/arch/x86_64/a.c": SPDX + "registers->rip -= 2; // 0xe9\n", "unwind/a.c": SPDX + "registers->sp = strip(0x0f);\n",
+    "attach/arch/x86_64/a.c": SPDX + "registers->rip -= 2; // 0xe9\n", "attach/hook/b.c": SPDX + "uint64_t a = 0x1000, b = 0x7f00;\n", "unwind/a.c": SPDX + "registers->sp = strip(0x0f);\n",
     "test/unit/b.c": SPDX + "registers.rip = 1;\nvoid end(pid_t pid);\n",
     "base/process.h": SPDX + "bool process_open(pid_t pid, int *ret);\n", "attach/threads.h": SPDX + "bool stops(int a, pid_t tid);\n",
     "attach/a.c": SPDX + '// mkstemp wants X' 'XXXXX\nconst char *path = "/proc/%d/ro' 'ot%s";\n',

@@ -100,10 +100,37 @@ static void test_short_branches(void)
 	CHECK(LEADS(0xe9, 0x0c, 0, 0, 0));
 }
 
+static bool is_constant(uint64_t address, size_t size, uint64_t table, uint8_t prefix, uint8_t opcode)
+{
+	// at 0x3: movabs $0x1122334455667788,%r
+	const uint8_t code[] = { 0, 0, 0, prefix, opcode, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11 };
+	struct branch_range ranges[] = { { address, 0, address, false }, { address, address + 1, address, false } };
+
+	branch_scan_constants(code, size, table, ranges, 2);
+	CHECK(!ranges[0].hit); // it is not looked for
+	return ranges[1].hit;
+}
+
+static void test_constants(void)
+{
+	const uint64_t value = UINT64_C(0x1122334455667788);
+
+	for (unsigned prefix = 0; prefix < 256; prefix++)
+		CHECK_EQUAL(is_constant(value, 13, 0, (uint8_t)prefix, 0xb8), prefix == 0x48 || prefix == 0x49);
+	for (unsigned opcode = 0; opcode < 256; opcode++)
+		CHECK_EQUAL(is_constant(value, 13, 0, 0x48, (uint8_t)opcode), opcode >= 0xb8 && opcode <= 0xbf);
+	CHECK(!is_constant(value, 12, 0, 0x48, 0xb8)); // its last byte is not there
+	CHECK(!is_constant(value + 1, 13, 0, 0x48, 0xb8));
+	CHECK(is_constant(value + 0x4000, 13, 0x4000, 0x48, 0xb8));
+	CHECK(is_constant(value, 13, 0x4000, 0x48, 0xb8));
+	CHECK(!is_constant(value - 0x4000, 13, 0x4000, 0x48, 0xb8));
+}
+
 int main(void)
 {
 	test_branch_scan();
 	test_lea();
 	test_short_branches();
+	test_constants();
 	return CHECK_RESULT();
 }

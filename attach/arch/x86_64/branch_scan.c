@@ -48,6 +48,20 @@ void branch_scan(const uint8_t *code, size_t size, uint64_t address, struct bran
 	}
 }
 
+// movabs $imm64 (Intel SDM volume 2, REX.W B8+rd io).
+void branch_scan_constants(const uint8_t *code, size_t size, uint64_t table, struct branch_range *ranges, size_t count)
+{
+	for (size_t at = 0; at + 10 <= size; at++) {
+		uint64_t value;
+
+		if ((code[at] & 0xfe) != 0x48 || (code[at + 1] & 0xf8) != 0xb8)
+			continue;
+		memcpy(&value, code + at + 2, sizeof(value));
+		for (size_t i = 0; i < count; i++)
+			ranges[i].hit |= ranges[i].high && (value == ranges[i].low || value + table == ranges[i].low);
+	}
+}
+
 void branch_scan_decoded(const uint8_t *code, size_t size, uint64_t address, struct branch_range *range)
 {
 	for (size_t offset = 0; offset < size;) {

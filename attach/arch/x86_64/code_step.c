@@ -169,6 +169,14 @@ void hook_decode_step(const uint8_t *code, size_t size, uint64_t address, struct
 	read_place(&instruction.decoded, operands, ret);
 }
 
+// As gcc does: lea 8(%rsp),%r10; and $-N,%rsp.
+bool arch_realigns_stack(const uint8_t *code, size_t size)
+{
+	static const uint8_t lea_and[] = { 0x4c, 0x8d, 0x54, 0x24, 0x08, 0x48, 0x83, 0xe4 };
+
+	return size >= sizeof(lea_and) && memcmp(code, lea_and, sizeof(lea_and)) == 0;
+}
+
 static bool is_transfer(const struct instruction *instruction)
 {
 	switch (instruction->decoded.meta.category) {
