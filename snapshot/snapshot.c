@@ -2,14 +2,10 @@
 #include "snapshot/snapshot.h"
 
 #include "attach/guard/interrupt.h"
-#include "attach/guard/standstill.h"
-#include "attach/guard/tool_guard.h"
-#include "attach/guard/work_lock.h"
-#include "attach/process/fault_reason.h"
-#include "attach/process/target.h"
 #include "attach/ptrace/threads.h"
 #include "attach/region/region_access.h"
 #include "attach/region/thread_slots.h"
+#include "attach/session/transaction.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "snapshot/copy/running_copy.h"
@@ -130,10 +126,8 @@ static struct hs_error *take_stopped(const struct region_access *access, struct 
 
 	if (!error)
 		error = threads_freeze(access->process, HS_FREEZE_TIMEOUT_MS, &process);
-	if (error) {
-		standstill_done();
+	if (error)
 		return error;
-	}
 	raw->wall_ns = hs_wall_ns();
 	raw->monotonic_ns = began = hs_monotonic_ns();
 	error = fault_point("copy the table");
@@ -145,7 +139,6 @@ static struct hs_error *take_stopped(const struct region_access *access, struct 
 	if (!error)
 		error = proc_maps_read(access->process, &raw->maps);
 	error = hs_error_join(error, threads_thaw(&process));
-	standstill_done();
 	timing->stopped_ns = process.stopped_ns;
 	return error;
 }
@@ -186,10 +179,10 @@ static struct hs_error *digest(const struct process *process, struct raw_snapsho
 	return error;
 }
 
-static struct hs_error *take_raw(const struct region_access *access, const struct target_info *target,
-				 const struct work_lock *lock, bool stop, struct raw_snapshot *raw,
-				 struct snapshot_timing *timing)
+static struct hs_error *take_raw(const struct region_access *access, const struct transaction *transaction, bool stop,
+				 struct raw_snapshot *raw, struct snapshot_timing *timing)
 {
+	const struct target_info *target = &transaction->target;
 	enum running_obstacle obstacle = OBSTACLE_none;
 	struct hs_error *error;
 
@@ -200,16 +193,12 @@ static struct hs_error *take_raw(const struct region_access *access, const struc
 	if (error || (!stop && obstacle == OBSTACLE_none))
 		return error;
 	raw->stopped_because = stop ? "asked for" : running_obstacle_text(obstacle);
-	error = target_refuse_frozen(target);
-	if (!error && target->threads.seccomp_mode)
-		error = tool_guard_begin();
-	work_lock_follow(lock);
+	error = transaction_will_stop(transaction);
 	return error ? error : take_stopped(access, raw, timing);
 }
 
-static struct hs_error *take_of(const struct process *process, const struct target_info *target,
-				const struct work_lock *lock, bool stop, struct raw_snapshot *raw,
-				struct snapshot_timing *timing)
+static struct hs_error *take_of(const struct process *process, const struct transaction *transaction, bool stop,
+				struct raw_snapshot *raw, struct snapshot_timing *timing)
 {
 	struct region_access access;
 	struct proc_maps maps;
@@ -223,7 +212,7 @@ static struct hs_error *take_of(const struct process *process, const struct targ
 		return error;
 	error = refuse_unfinished(&access);
 	if (!error)
-		error = take_raw(&access, target, lock, stop, raw, timing);
+		error = take_raw(&access, transaction, stop, raw, timing);
 	region_close(&access);
 	return error;
 }
@@ -232,20 +221,15 @@ static struct hs_error *take_of(const struct process *process, const struct targ
 static struct hs_error *take_locked(const struct process *process, bool stop, struct raw_snapshot *raw,
 				    struct heap_profile *profile, struct snapshot_timing *timing)
 {
-	struct target_info target;
-	struct work_lock lock;
-	struct hs_error *error = work_lock_take(process, WORK_dump, &lock);
+	struct transaction transaction;
+	struct hs_error *error = transaction_begin(process, WORK_dump, &transaction);
 
 	if (error)
 		return error;
-	error = target_examine(process, &target);
-	if (!error) {
-		profile->program = strdup(target.executable ? target.executable : target.name);
-		error = fault_explain(take_of(process, &target, &lock, stop, raw, timing), process);
-		target_info_deinit(&target);
-	}
-	work_lock_release(&lock);
-	return error;
+	profile->program =
+		strdup(transaction.target.executable ? transaction.target.executable : transaction.target.name);
+	error = take_of(process, &transaction, stop, raw, timing);
+	return transaction_end(&transaction, error);
 }
 
 struct hs_error *snapshot_take(const struct process *process, bool stop, struct heap_profile *ret,

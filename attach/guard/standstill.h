@@ -27,7 +27,7 @@
 // Percent of the bound.
 #define STANDSTILL_WAKE 70
 
-// pre: nothing of the target `pid` is stopped yet. On failure nothing has begun: HS_ERROR_TIMEOUT, the time of the
+// pre: nothing of `process` is stopped yet. On failure nothing has begun: HS_ERROR_TIMEOUT, the time of the
 // command is spent.
 struct hs_error *standstill_begin(const struct process *process) HS_MUST_CHECK;
 // `all_released`: false, a thread is left that only the end of the tool releases (threads.h). Then the bound stays in

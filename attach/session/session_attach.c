@@ -9,11 +9,8 @@
 #include "attach/elf/file_cache.h"
 #include "attach/guard/interrupt.h"
 #include "attach/guard/standstill.h"
-#include "attach/guard/tool_guard.h"
-#include "attach/guard/work_lock.h"
 #include "attach/hook/handler_return.h"
 #include "attach/hook/hook_apply.h"
-#include "attach/process/fault_reason.h"
 #include "attach/process/memory_sharers.h"
 #include "attach/ptrace/frozen_maps.h"
 #include "attach/ptrace/threads.h"
@@ -22,6 +19,7 @@
 #include "attach/region/state_pages.h"
 #include "attach/region/thread_layout.h"
 #include "attach/session/attach_plan.h"
+#include "attach/session/transaction.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/process.h"
@@ -323,22 +321,6 @@ static struct hs_error *make_plan(const struct process *process, const struct at
 	return error;
 }
 
-static struct hs_error *examine_and_clear(const struct process *process, const struct work_lock *lock,
-					  uint64_t *stopped_ns_ret)
-{
-	struct target_info target;
-	struct hs_error *error = target_examine(process, &target);
-
-	if (error)
-		return error;
-	error = target_refuse_frozen(&target);
-	if (!error && target.threads.seccomp_mode)
-		error = tool_guard_begin();
-	work_lock_follow(lock);
-	target_info_deinit(&target);
-	return error ? error : session_clear_unfinished(process, CLEAR_TIMEOUT_MS, stopped_ns_ret);
-}
-
 static struct hs_error *attach_in_tries(const struct process *process, const struct attach_options *options,
 					struct attach_report *ret)
 {
@@ -379,32 +361,22 @@ static struct hs_error *attach_in_tries(const struct process *process, const str
 		process->pid);
 }
 
-static struct hs_error *attach_locked(const struct process *process, const struct attach_options *options,
-				      const struct work_lock *lock, struct attach_report *ret)
-{
-	struct hs_error *error;
-
-	*ret = (struct attach_report){ 0 };
-	error = examine_and_clear(process, lock, &ret->stopped_ns);
-	if (error)
-		return error;
-	file_cache_begin();
-	error = attach_in_tries(process, options, ret);
-	file_cache_end();
-	standstill_done();
-	return error;
-}
-
 struct hs_error *session_attach(const struct process *process, const struct attach_options *options,
 				struct attach_report *ret)
 {
-	struct work_lock lock;
-	struct hs_error *error = work_lock_take(process, WORK_attach, &lock);
+	struct transaction transaction;
+	struct hs_error *error = transaction_begin(process, WORK_attach, &transaction);
 
+	*ret = (struct attach_report){ 0 };
 	if (error)
 		return error;
-	standstill_add_up();
-	error = fault_explain(attach_locked(process, options, &lock, ret), process);
-	work_lock_release(&lock);
-	return error;
+	error = transaction_will_stop(&transaction);
+	if (!error)
+		error = session_clear_unfinished(process, CLEAR_TIMEOUT_MS, &ret->stopped_ns);
+	if (!error) {
+		file_cache_begin();
+		error = attach_in_tries(process, options, ret);
+		file_cache_end();
+	}
+	return transaction_end(&transaction, error);
 }

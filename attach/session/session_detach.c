@@ -6,12 +6,8 @@
 
 #include "attach/guard/interrupt.h"
 #include "attach/guard/standstill.h"
-#include "attach/guard/tool_guard.h"
-#include "attach/guard/work_lock.h"
 #include "attach/hook/hook_apply.h"
-#include "attach/process/fault_reason.h"
 #include "attach/process/memory_sharers.h"
-#include "attach/process/target.h"
 #include "attach/process/thread_facts.h"
 #include "attach/ptrace/frozen_maps.h"
 #include "attach/ptrace/remote_call.h"
@@ -24,6 +20,7 @@
 #include "attach/session/detach_state.h"
 #include "attach/session/detach_verify.h"
 #include "attach/session/leftovers.h"
+#include "attach/session/transaction.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -431,26 +428,14 @@ struct hs_error *session_clear_unfinished(const struct process *process, unsigne
 	return why_unfinished(process, &report);
 }
 
-static struct hs_error *detach_locked(const struct process *process, unsigned wait_ms, const struct work_lock *lock,
-				      struct detach_report *ret)
+static struct hs_error *detach_locked(const struct process *process, unsigned wait_ms,
+				      const struct detach_before *before, struct detach_report *ret)
 {
-	const struct detach_before before = detach_look_before(process);
-	struct target_info target;
 	struct detach_state state;
 	bool found, was_killed;
 	struct hs_error *error;
 
-	*ret = (struct detach_report){ 0 };
-	error = target_examine(process, &target);
-	if (error)
-		return error;
-	error = target_refuse_frozen(&target);
-	if (!error && target.threads.seccomp_mode)
-		error = tool_guard_begin();
-	work_lock_follow(lock);
-	target_info_deinit(&target);
-	if (!error)
-		error = fault_point("open the region");
+	error = fault_point("open the region");
 	if (!error)
 		error = detach_state_read(process, &state, &found);
 	if (!error && !found)
@@ -477,7 +462,7 @@ static struct hs_error *detach_locked(const struct process *process, unsigned wa
 	if (ret->finished)
 		pass_fault_point("verify the detach");
 	if (ret->finished && proc_maps_has_memory(process))
-		detach_verify(&before, &state.names, state.hooks, state.hook_count, ret);
+		detach_verify(before, &state.names, state.hooks, state.hook_count, ret);
 	if (ret->finished && !proc_maps_has_memory(process)) // what was looked at was no longer there
 		error = hs_error_create(HS_ERROR_GONE, "process %d ended while it was detached from", process->pid);
 	detach_state_deinit(&state);
@@ -486,13 +471,15 @@ static struct hs_error *detach_locked(const struct process *process, unsigned wa
 
 struct hs_error *session_detach(const struct process *process, unsigned wait_ms, struct detach_report *ret)
 {
-	struct work_lock lock;
-	struct hs_error *error = work_lock_take(process, WORK_detach, &lock);
+	const struct detach_before before = detach_look_before(process);
+	struct transaction transaction;
+	struct hs_error *error = transaction_begin(process, WORK_detach, &transaction);
 
+	*ret = (struct detach_report){ 0 };
 	if (error)
 		return error;
-	standstill_add_up();
-	error = fault_explain(detach_locked(process, wait_ms, &lock, ret), process);
-	work_lock_release(&lock);
-	return error;
+	error = transaction_will_stop(&transaction);
+	if (!error)
+		error = detach_locked(process, wait_ms, &before, ret);
+	return transaction_end(&transaction, error);
 }

@@ -8,17 +8,13 @@
 #include "attach/session/session.h"
 
 #include "attach/guard/interrupt.h"
-#include "attach/guard/standstill.h"
-#include "attach/guard/tool_guard.h"
-#include "attach/guard/work_lock.h"
-#include "attach/process/fault_reason.h"
-#include "attach/process/target.h"
 #include "attach/region/bloom_count.h"
 #include "attach/region/freeze_outside.h"
 #include "attach/region/region_access.h"
 #include "attach/region/region_stable.h"
 #include "attach/region/state_pages.h"
 #include "attach/region/thread_slots.h"
+#include "attach/session/transaction.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/process.h"
@@ -275,21 +271,6 @@ static struct hs_error *open_attached(const struct process *process, struct regi
 		(int)process->pid, (int)process->pid);
 }
 
-static struct hs_error *examine(const struct process *process, const struct work_lock *lock)
-{
-	struct target_info target;
-	struct hs_error *error = target_examine(process, &target);
-
-	if (error)
-		return error;
-	error = target_refuse_frozen(&target);
-	if (!error && target.threads.seccomp_mode)
-		error = tool_guard_begin();
-	work_lock_follow(lock);
-	target_info_deinit(&target);
-	return error;
-}
-
 // Where every allocation will be recorded no filter is counted, and threads may stand anywhere.
 static struct hs_error *freeze(struct change *change, const struct set_options *options, struct frozen_process *process,
 			       struct set_report *report)
@@ -303,17 +284,13 @@ static struct hs_error *freeze(struct change *change, const struct set_options *
 	return freeze_outside(&change->region, process, &change->can_count, &report->stopped_ns);
 }
 
-static struct hs_error *set_locked(const struct process *process, const struct set_options *options,
-				   const struct work_lock *lock, struct set_report *ret)
+static struct hs_error *change_settings(const struct process *process, const struct set_options *options,
+					struct set_report *ret)
 {
 	struct change change = { 0 };
 	struct frozen_process frozen;
-	struct hs_error *error;
+	struct hs_error *error = open_attached(process, &change.region);
 
-	*ret = (struct set_report){ 0 };
-	error = examine(process, lock);
-	if (!error)
-		error = open_attached(process, &change.region);
 	if (error)
 		return error;
 	error = fault_point("freeze for the change");
@@ -327,7 +304,6 @@ static struct hs_error *set_locked(const struct process *process, const struct s
 		if (frozen.stopped_ns > ret->stopped_ns)
 			ret->stopped_ns = frozen.stopped_ns;
 	}
-	standstill_done();
 	free(change.slots);
 	free(change.pending);
 	bloom_count_deinit(&change.filter);
@@ -337,13 +313,14 @@ static struct hs_error *set_locked(const struct process *process, const struct s
 
 struct hs_error *session_set(const struct process *process, const struct set_options *options, struct set_report *ret)
 {
-	struct work_lock lock;
-	struct hs_error *error = work_lock_take(process, WORK_set, &lock);
+	struct transaction transaction;
+	struct hs_error *error = transaction_begin(process, WORK_set, &transaction);
 
+	*ret = (struct set_report){ 0 };
 	if (error)
 		return error;
-	standstill_add_up();
-	error = fault_explain(set_locked(process, options, &lock, ret), process);
-	work_lock_release(&lock);
-	return error;
+	error = transaction_will_stop(&transaction);
+	if (!error)
+		error = change_settings(process, options, ret);
+	return transaction_end(&transaction, error);
 }

@@ -16,7 +16,7 @@ FUNCTION_MAX = 60
 # headers with it that are not. The rest is the build's (hs_room in CMakeLists.txt, artifact.rooms).
 MAY_INCLUDE = {
     "inject/abi": [r"inject/abi/"],
-    "snapshot": [r"base/", r"inject/abi/", r"attach/(arch/[^/]+/syscall_instruction|guard/(interrupt|standstill|tool_guard|work_lock)|process/(code_names|fault_reason|target)|ptrace/threads|region/(region_access|table_walk|thread_slots))\.h", r"snapshot/"],
+    "snapshot": [r"base/", r"inject/abi/", r"attach/(arch/[^/]+/syscall_instruction|guard/interrupt|process/code_names|ptrace/threads|region/(region_access|table_walk|thread_slots)|session/transaction)\.h", r"snapshot/"],
     "lib": [r"base/", r"inject/abi/region\.h", r"attach/(guard/(interrupt|tool_guard)|process/target|hook/hook_addition|region/sampling_settings|session/(attached_list|check|session))\.h",
             r"snapshot/(heap_profile|snapshot|profile/top_sites)\.h", r"proto/(gzip_file|pprof/pprof_encoder)\.h", r"lib/"],
 }
