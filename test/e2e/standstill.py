@@ -90,7 +90,7 @@ FREELY = {"ptrace", "waitid", "wait4", "restart_syscall", "sched_yield", "nanosl
 ON_OURS = {"read", "pread64", "write", "pwrite64", "lseek", "ftruncate", "fallocate", "fcntl", "fstat", "newfstatat", "getdents64", "readlinkat", "ioctl"}
 OURS = re.compile(r"^\w+\(\d+<(/proc(/\d+.*|/meminfo)?|/memfd:heapsnap-[^>]*|/memfd:device|/dev/zero(?=>\(deleted\)))>")
 # In the process's folder, which is held open, or by a whole path.
-OPENED = re.compile(r'^openat\((?:AT_FDCWD|\d+)(?:<([^>]*)>)?, "([^"]*)", [^)]*\)\s+= (?:\d+<([^>]*)>(?:\(deleted\))?|-1 .*)$')
+OPENED = re.compile(r'^openat\((?:AT_FDCWD|\d+)(?:<([^>]*)>(?:\(deleted\))?)?, "([^"]*)", [^)]*\)\s+= (?:\d+<([^>]*)>(?:\(deleted\))?|-1 .*)$')
 OF_PROC = re.compile(r"^/proc(/\d+(/task(/\d+(/(stat|status|wchan|syscall|fd|maps))?)?|/(stat|status|maps|pagemap|auxv|mem|fd|limits))?|/meminfo)?$")
 
 
@@ -169,6 +169,7 @@ def calls():
                  'openat(7</proc/12>, "root/lib/x.so", O_RDONLY) = 8</lib/x.so>', 'openat(7</proc/12>, "exe", O_RDONLY) = 8</bin/x>',
                  'openat(7</tmp>, "stat", O_RDONLY) = 8</tmp/stat>'):
         check(not is_allowed(line), f"would be allowed: {line}")
+    check(is_allowed('openat(10</proc/12>(deleted), "task", O_RDONLY) = -1 ESRCH (No such process)'), "another process that ends meanwhile is not allowed for")
     seen = 0
     for make in (idle, busy, reloading):
         subject = make()
