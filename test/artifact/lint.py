@@ -12,14 +12,18 @@ import tempfile
 LINES_MAX = 500
 FUNCTION_MAX = 60
 
-# What a folder's files may include in quotes, as patterns of paths from the root, where an include root cannot say it: a header that is open to others brings
+# What a folder's files may include in quotes, folders and headers from the root, where an include root cannot say it: a header that is open to others brings
 # headers with it that are not. The rest is the build's (hs_room in CMakeLists.txt, artifact.rooms).
 MAY_INCLUDE = {
-    "inject/abi": [r"inject/abi/"],
-    "snapshot": [r"base/", r"inject/abi/", r"attach/(arch/[^/]+/syscall_instruction|guard/interrupt|process/code_names|ptrace/threads|region/(region_access|table_walk|thread_slots)|session/transaction)\.h", r"snapshot/"],
-    "lib": [r"base/", r"inject/abi/region\.h", r"attach/(guard/(interrupt|tool_guard)|process/target|hook/hook_addition|region/sampling_settings|session/(attached_list|check|session))\.h",
-            r"snapshot/(heap_profile|snapshot|profile/top_sites)\.h", r"proto/(gzip_file|pprof/pprof_encoder)\.h", r"lib/"],
+    "inject/abi": {"inject/abi/"},
+    "snapshot": {"base/", "inject/abi/", "snapshot/", "attach/arch/syscall_instruction.h", "attach/guard/interrupt.h", "attach/process/code_names.h",
+                 "attach/ptrace/threads.h", "attach/region/region_access.h", "attach/region/table_walk.h", "attach/region/thread_slots.h",
+                 "attach/session/transaction.h"},
+    "lib": {"base/", "inject/abi/region.h", "lib/", "attach/guard/interrupt.h", "attach/guard/tool_guard.h", "attach/process/target.h", "attach/hook/hook_addition.h",
+            "attach/region/sampling_settings.h", "attach/session/attached_list.h", "attach/session/check.h", "attach/session/session.h", "snapshot/heap_profile.h",
+            "snapshot/snapshot.h", "snapshot/profile/top_sites.h", "proto/gzip_file.h", "proto/pprof/pprof_encoder.h"},
 }
+DESIGN = "docs/design.md"
 # The payload has no C library; of the compiler's own headers these are enough.
 MAY_INCLUDE_SYSTEM = {
     "inject/abi": [r"std(int|def)\.h"],
@@ -96,17 +100,43 @@ def folder_of(path):
     return path.split("/")[0]
 
 
+def may_include(place, target):
+    """An architecture's own header is told as attach/arch/NAME.h."""
+    return target.startswith(place) if place.endswith("/") else re.sub(r"/arch/[^/]+/", "/arch/", target) == place
+
+
 def folder_includes(tree):
     """The border between tool and target, and the one way of the data, are kept by who includes whom."""
     for path, number, quoted, name in tree.includes():
         folder = folder_of(path)
         if quoted and folder in MAY_INCLUDE:
             target = tree.resolve(path, name)
-            if not any(re.match(pattern, target) for pattern in MAY_INCLUDE[folder]):
+            if not any(may_include(place, target) for place in MAY_INCLUDE[folder]):
                 yield f"{path}:{number}: {folder} may not include {target}"
         elif not quoted and folder in MAY_INCLUDE_SYSTEM:
             if not any(re.fullmatch(pattern, name) for pattern in MAY_INCLUDE_SYSTEM[folder]):
                 yield f"{path}:{number}: {folder} may not include <{name}>"
+
+
+def told_folders(lines):
+    """What the table of folders in docs/design.md says, in the form of MAY_INCLUDE: "`base`, `a/b`; of `c`: `d.h`, `e/f.h`"."""
+    told = {}
+    for folder, cell in (match.groups() for match in (re.match(r"\| `([\w/]+)` \| (.*) \|$", line) for line in lines) if match):
+        told[folder] = {folder + "/"} if cell.startswith("itself") else set()
+        for part in cell.split(";"):
+            above, names = re.match(r"(?: of `([\w/]+)`:)?(.*)", part).groups()
+            for name in re.findall(r"`([\w/.]+)`", names):
+                told[folder].add((f"{above}/" if above else "") + name + ("" if name.endswith(".h") else "/"))
+    return told
+
+
+def table_of_folders(tree):
+    """The table in docs/design.md, Folders, and the one here say the same."""
+    told = told_folders(tree.files[DESIGN]) if DESIGN in tree.files else MAY_INCLUDE
+    for folder, places in MAY_INCLUDE.items():
+        difference = told.get(folder, set()) ^ places
+        if difference:
+            yield f"{DESIGN}: {folder}: said only there or only here: {', '.join(sorted(difference))}"
 
 
 def upwards(tree):
@@ -238,6 +268,7 @@ def hidden_threads(tree):
 
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 LONG_FUNCTION = "int a(int b,\n      int c)\n{\n" + "\tb++;\n" * (FUNCTION_MAX + 1) + "}\n"
+TABLE = [f"| `{folder}` | " + ", ".join(f"`{place.rstrip('/')}`" for place in sorted(places)) + " |\n" for folder, places in MAY_INCLUDE.items()]
 # Each rule, and files that break it once and no other rule.
 RULES = [
     (folder_includes, [
@@ -248,6 +279,11 @@ RULES = [
         {"unwind/a.c": SPDX + "#include <stdio.h>\n"},
         {"inject/abi/a.h": SPDX + '#include "unwind/freestanding.h"\n', "unwind/freestanding.h": SPDX},
         {"inject/abi/a.h": SPDX + "#  include <stdbool.h>\n"},
+    ]),
+    (table_of_folders, [
+        {DESIGN: "".join(TABLE).replace("`attach/arch/syscall_instruction.h`, ", "")},
+        {DESIGN: "".join(TABLE).replace("`proto/gzip_file.h`", "`proto/gzip_file.h`; of `proto`: `other.h`")},
+        {DESIGN: "".join(TABLE[1:])},
     ]),
     (upwards, [
         {"attach/guard/a.c": SPDX + '#include "../session/b.h"\n', "attach/session/b.h": SPDX},
@@ -328,7 +364,8 @@ GOOD = {
     "base/a.c": SPDX + '#include "base/a.h"\n#include <stdio.h>\n' + "int a;\n" * (LINES_MAX - 3), "base/a.h": SPDX,
     "inject/abi/a.h": SPDX + '#include "b.h"\n#include <stdint.h>\n', "inject/abi/b.h": SPDX,
     "inject/arch/x86_64/processor.h": SPDX + '#include "unwind/freestanding.h"\n', "unwind/freestanding.h": SPDX + "#include <stdbool.h>\n",
-    "inject/a.c": SPDX + '#include "inject/arch/processor.h"\n#include "inject/abi/a.h"\n',
+    "inject/a.c": SPDX + '#include "inject/arch/processor.h"\n#include "inject/abi/a.h"\n', DESIGN: "".join(TABLE),
+    "snapshot/b.c": SPDX + '#include "attach/arch/syscall_instruction.h"\n', "attach/arch/x86_64/syscall_instruction.h": SPDX,
     "attach/ptrace/ptrace_call.c": SPDX + '#include "inject/abi/a.h"\n#include <sys/ptrace.h>\n',
     "attach/arch/x86_64/a.c": SPDX + "registers->rip -= 2; // 0xe9\n", "attach/hook/b.c": SPDX + "uint64_t a = 0x1000, b = 0x7f00;\n", "unwind/a.c": SPDX + "registers->sp = strip(0x0f);\n",
     "test/unit/b.c": SPDX + "registers.rip = 1;\nvoid end(pid_t pid);\n",
