@@ -13,6 +13,19 @@ static bool takes_file(const struct option_description *option)
 	return option->value && strcmp(option->value, "FILE") == 0;
 }
 
+// A text within single quotes, which each of the three shells takes as it is but for these quotes themselves; with
+// `brackets`, zsh's _arguments must not take a bracket for the end of the text.
+static void put_text(FILE *file, const char *text, bool brackets)
+{
+	for (; *text; text++) {
+		if (*text == '\'')
+			fputs("'\\'", file);
+		else if (brackets && (*text == '[' || *text == ']' || *text == '\\'))
+			fputc('\\', file);
+		fputc(*text, file);
+	}
+}
+
 static void bash_words(FILE *file, enum command command)
 {
 	fprintf(file, "\t%s) words='", command == COMMAND_NONE ? "''" : command_describe(command)->name);
@@ -82,10 +95,12 @@ static void zsh_option(FILE *file, const struct option_description *option)
 	const char *repeated = option->id == OPTION_ALLOCATOR ? "*" : "";
 
 	if (option_has_letter(option))
-		fprintf(file, "\t\t\t'(-%c --%s)'{-%c,--%s}'[%s]", (int)option->id, option->name, (int)option->id,
-			option->name, option->brief);
+		fprintf(file, "\t\t\t'(-%c --%s)'{-%c,--%s}'[", (int)option->id, option->name, (int)option->id,
+			option->name);
 	else
-		fprintf(file, "\t\t\t'%s--%s[%s]", repeated, option->name, option->brief);
+		fprintf(file, "\t\t\t'%s--%s[", repeated, option->name);
+	put_text(file, option->brief, true);
+	fputc(']', file);
 	if (option->value)
 		fprintf(file, ":%s:%s", option->value, takes_file(option) ? "_files" : " ");
 	fputs("' \\\n", file);
@@ -94,8 +109,11 @@ static void zsh_option(FILE *file, const struct option_description *option)
 static void put_zsh(FILE *file)
 {
 	fputs("#compdef heapsnap\n" LICENCE "_heapsnap()\n{\n\tlocal -a commands=(\n", file);
-	for (size_t i = 0; i < command_count; i++)
-		fprintf(file, "\t\t'%s:%s'\n", command_table[i].name, command_table[i].brief);
+	for (size_t i = 0; i < command_count; i++) {
+		fprintf(file, "\t\t'%s:", command_table[i].name);
+		put_text(file, command_table[i].brief, false);
+		fputs("'\n", file);
+	}
 	fputs("\t)\n\tif (( CURRENT == 2 )); then\n\t\t_describe command commands\n\t\t_arguments \\\n", file);
 	for (size_t i = 0; i < option_count; i++)
 		if (option_is_for(&option_table[i], COMMAND_NONE))
@@ -112,6 +130,13 @@ static void put_zsh(FILE *file)
 	fputs("\tesac\n}\n_heapsnap \"$@\"\n", file);
 }
 
+static void fish_text(FILE *file, const char *brief)
+{
+	fputs(" -d '", file);
+	put_text(file, brief, false);
+	fputs("'\n", file);
+}
+
 static void fish_option(FILE *file, const struct option_description *option)
 {
 	for (size_t i = 0; i < command_count; i++) {
@@ -121,28 +146,26 @@ static void fish_option(FILE *file, const struct option_description *option)
 			option->name);
 		if (option_has_letter(option))
 			fprintf(file, " -s %c", (int)option->id);
-		fprintf(file, "%s -d '%s'\n",
-			!option->value       ? ""
-			: takes_file(option) ? " -r -F"
-					     : " -x",
-			option->brief);
+		fputs(!option->value ? "" : takes_file(option) ? " -r -F" : " -x", file);
+		fish_text(file, option->brief);
 	}
 	if (!option_is_for(option, COMMAND_NONE))
 		return;
 	fprintf(file, "complete -c heapsnap -n __fish_use_subcommand -l %s", option->name);
 	if (option_has_letter(option))
 		fprintf(file, " -s %c", (int)option->id);
-	fprintf(file, " -d '%s'\n", option->brief);
+	fish_text(file, option->brief);
 }
 
 static void put_fish(FILE *file)
 {
 	fputs(LICENCE "complete -c heapsnap -f\n", file);
-	for (size_t i = 0; i < command_count; i++)
-		fprintf(file,
-			"complete -c heapsnap -n __fish_use_subcommand -a %s -d '%s'\n"
-			"complete -c heapsnap -n '__fish_seen_subcommand_from %s' -a '(__fish_complete_pids)'\n",
-			command_table[i].name, command_table[i].brief, command_table[i].name);
+	for (size_t i = 0; i < command_count; i++) {
+		fprintf(file, "complete -c heapsnap -n __fish_use_subcommand -a %s", command_table[i].name);
+		fish_text(file, command_table[i].brief);
+		fprintf(file, "complete -c heapsnap -n '__fish_seen_subcommand_from %s' -a '(__fish_complete_pids)'\n",
+			command_table[i].name);
+	}
 	for (size_t i = 0; i < option_count; i++)
 		fish_option(file, &option_table[i]);
 }

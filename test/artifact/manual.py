@@ -72,6 +72,44 @@ def check_bash(script):
     assert os.path.basename(script) in complete(script, "heapsnap", "dump", pid, "-o", os.path.basename(script)[:6]), "no file is completed"
 
 
+def zsh_arguments(script, command):
+    """What _heapsnap gives to _arguments for a command. Of quotes that do not match, some pairs are still right for zsh -n."""
+    code = 'function _arguments { print -rN -- "$@" }; words=(heapsnap $2 --) CURRENT=3; source $1'
+    done = run("zsh", "-f", "-c", code, "zsh", script, command)
+    assert done.returncode == 0 and not done.stderr, done
+    return done.stdout.split("\0")[:-1]
+
+
+def wrong_zsh_arguments(arguments, options):
+    """Each option must be an argument of its own: "--name[text]", before it what it excludes, behind it its value."""
+    names = [re.fullmatch(r"(?:\([^)]*\)|\*)?--([a-z-]+)\[[^][]*\](?::[A-Z=]+:(?:_files| ))?", argument) for argument in arguments[:-1]]
+    found = {match[1] for match in names if match}
+    return [argument for argument, match in zip(arguments, names) if not match and not argument.startswith("(-")] + \
+        [name for letter, name in options if not letter and name not in found] + [last for last in arguments[-1:] if last != "1:PID:_pids"]
+
+
+def fish_options(script, command):
+    """The options that fish offers for a command, and what it says of the file."""
+    done = run("fish", "--no-config", "-c", f"source {script}; complete -C 'heapsnap {command} --'", env={**os.environ, "HOME": "/nonexistent"})
+    return {line.split("\t")[0] for line in done.stdout.splitlines()}, done.stderr
+
+
+def check_shells(program, build):
+    """That the shells complete each option of each command. Of a shell that is not there, check_syntax says so."""
+    bad = []
+    assert wrong_zsh_arguments(["--exact[a thread's time:\n--depth[b]", "1:PID:_pids"], [("", "exact"), ("", "depth")])
+    assert not wrong_zsh_arguments(["--exact[a thread's]", "*--allocator[b]:NAME=KIND: ", "1:PID:_pids"], [("", "exact"), ("", "allocator")])
+    for command in COMMANDS:
+        options = options_of(run(program, command, "--help").stdout)
+        if shutil.which("zsh"):
+            bad += [f"zsh, {command}: {wrong}" for wrong in wrong_zsh_arguments(zsh_arguments(os.path.join(build, "completions/_heapsnap"), command), options)]
+        if shutil.which("fish"):
+            offered, complaints = fish_options(os.path.join(build, "completions/heapsnap.fish"), command)
+            bad += [f"fish, {command}: {complaints}"] if complaints else []
+            bad += [f"fish does not complete --{name} of {command}" for _, name in options if "--" + name not in offered]
+    return bad
+
+
 def check_syntax(build):
     left_out = []
     shells = [("bash", "heapsnap.bash"), ("zsh", "_heapsnap"), ("fish", "heapsnap.fish")]
@@ -102,7 +140,9 @@ def main():
     assert wide_lines("a" * 81) and not wide_lines("a" * 80)
     assert options_of("  -o, --output FILE  x\n  --exact  y\n") == [("o", "output"), ("", "exact")]
     assert not_in_page(".It Fl Fl exactly\n.It Fl o , Fl Fl output Ar FILE\n", [("", "exact"), ("o", "output")]) == ["exact"]
-    bad = check_texts(program, build)
+    build = os.path.abspath(build)
+    bad = check_texts(program, build) + check_shells(program, build)
+    program = os.path.abspath(program)
     os.chdir(os.path.join(build, "completions"))
     check_bash(os.path.join(build, "completions/heapsnap.bash"))
     version = run(program, "--version").stdout
