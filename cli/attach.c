@@ -9,8 +9,6 @@
 #include "cli/unseen_text.h"
 #include "lib/find_process.h"
 
-#include <unistd.h>
-
 static enum exit_status print_json(const struct hs_attach_result *result, pid_t pid)
 {
 	struct json json;
@@ -29,16 +27,12 @@ static enum exit_status print_json(const struct hs_attach_result *result, pid_t 
 	return json_end(&json) ? EXIT_DONE : EXIT_REFUSED;
 }
 
-// A first look at what the functions that are not hooked cost, once the program had the time to free something.
 static void print_unseen(const struct options *options, const struct process *process)
 {
-	enum { LOOK_AFTER_US = 300000 };
 	struct hs_status status;
 	char text[UNSEEN_TEXT_SIZE];
-	struct hs_error *error;
+	struct hs_error *error = hs_status_read_later(process, &status);
 
-	usleep(LOOK_AFTER_US);
-	error = hs_status_read(process, &status, NULL);
 	if (!error && unseen_text(&status, text))
 		console_print(options, "warning: %s\n", text);
 	hs_error_destroy(error);

@@ -47,19 +47,21 @@ static void print_tracing(const struct options *options, const struct hs_check_r
 
 static void print_threads(const struct options *options, const struct hs_check_result *result)
 {
+	char threads[COUNT_SIZE];
+
+	console_count(result->threads, "thread", threads);
 	print_row(options, "threads", "%" PRIu32, result->threads);
 	if (result->seccomp_mode == 0)
 		print_row(options, "seccomp", "none");
 	else
-		print_row(options, "seccomp", "%s, in %" PRIu32 " of %" PRIu32 " threads; heapsnap %s suspend it",
-			  result->seccomp_mode == 1 ? "strict" : "filter", result->seccomp_threads, result->threads,
+		print_row(options, "seccomp", "%s, in %" PRIu32 " of %s; heapsnap %s suspend it",
+			  result->seccomp_mode == 1 ? "strict" : "filter", result->seccomp_threads, threads,
 			  result->seccomp_can_suspend ? "can" : "cannot");
 	if (result->shadow_stacks)
-		print_row(options, "shadow stack", "in %" PRIu32 " of %" PRIu32 " threads", result->shadow_stacks,
-			  result->threads);
+		print_row(options, "shadow stack", "in %" PRIu32 " of %s", result->shadow_stacks, threads);
 	else
 		print_row(options, "shadow stack", "none");
-	print_row(options, "MDWE", "cannot be seen from outside; attach works under it");
+	print_row(options, "MDWE", "not visible from outside; attach works with it");
 }
 
 static void print_namespaces(const struct options *options, const struct hs_check_result *result)
@@ -106,12 +108,14 @@ static void print_functions(const struct options *options, const struct hs_check
 
 static void print_allocators(const struct options *options, const struct hs_check_result *result)
 {
+	char hooks[COUNT_SIZE];
+
 	for (size_t i = 0; i < result->allocator_count; i++) {
 		const struct hs_check_allocator *allocator = &result->allocators[i];
 
-		print_row(options, i == 0 ? "allocators" : "", "%s in %s%s: %zu hooks", allocator->family,
-			  allocator->module, allocator->in_use && result->allocator_count > 1 ? " (gives malloc)" : "",
-			  allocator->hooks);
+		print_row(options, i == 0 ? "allocators" : "", "%s in %s%s: %s", allocator->family, allocator->module,
+			  allocator->in_use && result->allocator_count > 1 ? " (gives malloc)" : "",
+			  console_count(allocator->hooks, "hook", hooks));
 		print_functions(options, result, allocator->module);
 	}
 	for (size_t i = 0; i < result->function_count; i++) {
@@ -143,10 +147,10 @@ static void print_limits(const struct options *options, const struct hs_check_li
 	char limit[32], used[32], cache[32];
 
 	if (limits->address_space != UINT64_MAX)
-		print_row(options, "ulimit -v", "%s, of which %s are taken",
+		print_row(options, "ulimit -v", "%s, of which %s is in use",
 			  console_bytes(limits->address_space, limit), console_bytes(limits->address_space_used, used));
 	if (limits->cgroup_version)
-		print_row(options, "memory cgroup", "%s, of which %s are taken, %s of that by old page cache",
+		print_row(options, "memory cgroup", "%s, of which %s is in use, %s of that page cache",
 			  console_bytes(limits->cgroup, limit), console_bytes(limits->cgroup_used, used),
 			  console_bytes(limits->cgroup_cache, cache));
 	if (limits->locked)

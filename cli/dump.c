@@ -48,18 +48,20 @@ static void print_sites(const struct options *options, const struct hs_dump_resu
 	}
 }
 
-// Losses first, each with "LOSS"; of the rest what is not zero.
+// Losses first, each with "LOSS"; of the rest what is not zero. A fact has no number.
 static void print_ledger(const struct options *options, const struct heap_profile *profile)
 {
 	console_print(options, "ledger:\n");
 	for (int losses = 1; losses >= 0; losses--) {
 		for (size_t i = 0; i < profile->ledger_count; i++) {
 			const struct ledger_line *line = &profile->ledger[i];
+			char value[32] = "";
 
 			if (!line->value || line->is_loss != (bool)losses)
 				continue;
-			console_print(options, "  %s%" PRIu64 " %s\n", line->is_loss ? "LOSS: " : "", line->value,
-				      line->text);
+			if (!line->is_fact)
+				snprintf(value, sizeof(value), "%" PRIu64, line->value);
+			console_print(options, "  %-4s %12s  %s\n", line->is_loss ? "LOSS" : "", value, line->text);
 		}
 	}
 }
@@ -68,44 +70,44 @@ static void print_ledger(const struct options *options, const struct heap_profil
 static void print_way(const struct options *options, const struct hs_dump_result *result)
 {
 	const struct heap_profile *profile = &result->profile;
-	char copied[32], stopped[32];
+	char copied[32], stopped[32], records[COUNT_SIZE];
 
 	if (profile->stopped_because)
 		console_print(options, "threads stopped for %s: %s\n", console_time(result->stopped_ns, stopped),
 			      profile->stopped_because);
 	else
-		console_print(options, "no pause; copied concurrently in %s, with %" PRIu64 " log records%s\n",
-			      console_time(result->copy_ns, copied), profile->log_records,
+		console_print(options, "no pause; copied concurrently in %s, with %s%s\n",
+			      console_time(result->copy_ns, copied),
+			      console_count(profile->log_records, "log record", records),
 			      profile->copies > 1 ? "; the log of a first copy got full" : "");
 }
 
 static void print_summary(const struct options *options, const struct hs_dump_result *result)
 {
 	const struct heap_profile *profile = &result->profile;
-	char live[32], allocated[32], file[32], total[32], percent[32], interval[32];
+	char live[32], allocated[32], file[32], total[32], percent[32], interval[32], count[COUNT_SIZE];
 
-	console_print(options,
-		      "%s live in %" PRId64 " blocks, of %s in %" PRId64 " allocated since attach (%.0f s ago)\n",
-		      console_bytes((uint64_t)profile->total_live_bytes, live), profile->total_live_objects,
+	console_print(options, "%s live in %s, of %s in %" PRId64 " allocated since attach (%.0f s ago)\n",
+		      console_bytes((uint64_t)profile->total_live_bytes, live),
+		      console_count((size_t)profile->total_live_objects, "block", count),
 		      console_bytes((uint64_t)profile->total_alloc_bytes, allocated), profile->total_alloc_objects,
 		      (double)profile->duration_ns / 1e9);
 	if (profile->is_estimate)
-		console_print(
-			options, "estimates: live +- %s (standard error), from %" PRIu64 " recorded blocks; now %s%s\n",
-			error_text(profile->total_live_bytes, result->live_bytes_error, percent),
-			profile->total_live_records,
-			profile->is_stopped   ? "nothing new is recorded"
-			: profile->period > 1 ? "one sample every "
-					      : "every allocation is recorded",
-			!profile->is_stopped && profile->period > 1 ? console_bytes((uint64_t)profile->period, interval)
-								    : "");
+		console_print(options, "estimates: live +- %s (standard error), from %s; now %s%s\n",
+			      error_text(profile->total_live_bytes, result->live_bytes_error, percent),
+			      console_count(profile->total_live_records, "recorded block", count),
+			      profile->is_stopped   ? "nothing new is recorded"
+			      : profile->period > 1 ? "one sample every "
+						    : "every allocation is recorded",
+			      !profile->is_stopped && profile->period > 1
+				      ? console_bytes((uint64_t)profile->period, interval)
+				      : "");
 	print_sites(options, result);
 	print_ledger(options, profile);
 	print_way(options, result);
-	console_print(options, "%s%s%s, from %zu stacks; %s in all\n",
-		      options->output[0] == '-' ? "wrote " : options->output, options->output[0] == '-' ? "" : ": ",
-		      console_bytes(result->file_bytes, file), profile->sample_count,
-		      console_time(result->total_ns, total));
+	console_print(options, "%s%s%s, from %s; %s in all\n", options->output[0] == '-' ? "wrote " : options->output,
+		      options->output[0] == '-' ? "" : ": ", console_bytes(result->file_bytes, file),
+		      console_count(profile->sample_count, "stack", count), console_time(result->total_ns, total));
 }
 
 static void print_site_json(struct json *json, const struct hs_dump_site *site)

@@ -8,8 +8,6 @@
 #include "cli/sampling_text.h"
 #include "lib/find_process.h"
 
-#include <inttypes.h>
-
 static void put_settings(struct json *json, const char *key, const struct hs_settings *settings)
 {
 	json_open(json, key, '{');
@@ -49,7 +47,8 @@ static struct hs_set_options settings_of(const struct options *options)
 enum exit_status command_set(const struct options *options)
 {
 	const struct hs_set_options set = settings_of(options);
-	char before[SAMPLING_TEXT_SIZE], after[SAMPLING_TEXT_SIZE], stopped[32], threads[COUNT_SIZE];
+	char before[SAMPLING_TEXT_SIZE], after[SAMPLING_TEXT_SIZE], stopped[32], threads[COUNT_SIZE],
+		frames[COUNT_SIZE];
 	struct hs_set_result result;
 	struct hs_error *error;
 	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
@@ -60,10 +59,11 @@ enum exit_status command_set(const struct options *options)
 	error = hs_set(&process, &set, &result);
 	if (error)
 		return fail_and_look(options, &process, error);
-	console_print(options, "process %d recorded %s, stacks of up to %" PRIu32 " frames\n", process.pid,
-		      sampling_text(&result.before.sampling, before), result.before.depth);
-	console_print(options, "from now on it records %s, stacks of up to %" PRIu32 " frames; %s stopped for %s\n",
-		      sampling_text(&result.after.sampling, after), result.after.depth,
+	console_print(options, "process %d recorded %s, stacks of up to %s\n", process.pid,
+		      sampling_text(&result.before.sampling, before),
+		      console_count(result.before.depth, "frame", frames));
+	console_print(options, "from now on it records %s, stacks of up to %s; %s stopped for %s\n",
+		      sampling_text(&result.after.sampling, after), console_count(result.after.depth, "frame", frames),
 		      console_count(result.threads, "thread", threads), console_time(result.stopped_ns, stopped));
 	return !options->json || print_json(&result, process.pid) ? EXIT_DONE : EXIT_REFUSED;
 }

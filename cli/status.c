@@ -49,7 +49,7 @@ static double fullness(const struct hs_status *process)
 // The intervals in force, where they differ from thread to thread or from what was asked for, and what recording costs.
 static void print_costs(const struct options *options, const struct hs_status *process)
 {
-	char least[32], most[32];
+	char least[32], most[32], threads[COUNT_SIZE];
 
 	if (process->interval_most > 1 && process->interval_least == process->interval_most)
 		console_print(options, "  threads sample every %s on average\n",
@@ -58,11 +58,11 @@ static void print_costs(const struct options *options, const struct hs_status *p
 		console_print(options, "  threads sample every %s to %s on average\n",
 			      console_bytes(process->interval_least, least),
 			      console_bytes(process->interval_most, most));
-	else if (process->interval_most == 1)
+	else if (process->interval_most == 1 && process->sampling.mode != HS_SAMPLING_EXACT)
 		console_print(options, "  every allocation of every thread is recorded now\n");
 	if (process->threads_measured)
-		console_print(options, "  recording costs the busiest of %u threads %.2f %% of its time\n",
-			      process->threads_measured, process->cost_most / 1e4);
+		console_print(options, "  recording costs the busiest thread %.2f %% of its time (of %s measured)\n",
+			      process->cost_most / 1e4, console_count(process->threads_measured, "thread", threads));
 	if (process->downsampled_to)
 		console_print(
 			options,
@@ -72,7 +72,7 @@ static void print_costs(const struct options *options, const struct hs_status *p
 
 static void print_settings(const struct options *options, const struct hs_status *process)
 {
-	char text[SAMPLING_TEXT_SIZE], since[32], unseen[UNSEEN_TEXT_SIZE];
+	char text[SAMPLING_TEXT_SIZE], since[32], unseen[UNSEEN_TEXT_SIZE], frames[COUNT_SIZE];
 
 	if (unseen_text(process, unseen))
 		console_print(options, "  warning: %s\n", unseen);
@@ -81,8 +81,8 @@ static void print_settings(const struct options *options, const struct hs_status
 			      "  the region does not say what is recorded: `heapsnap set %d` puts it in order\n",
 			      process->pid);
 	else
-		console_print(options, "  records %s, stacks of up to %u frames, since %s\n",
-			      sampling_text(&process->sampling, text), process->depth,
+		console_print(options, "  records %s, stacks of up to %s, since %s\n",
+			      sampling_text(&process->sampling, text), console_count(process->depth, "frame", frames),
 			      date(process->settings_wall_ns, since, sizeof(since)));
 	print_costs(options, process);
 	console_print(options, "  %" PRIu64 " of %" PRIu64 " pages in use (%.1f %%), %u of %u thread slots\n",
@@ -92,7 +92,7 @@ static void print_settings(const struct options *options, const struct hs_status
 
 static void print_process(const struct options *options, const struct hs_status *process)
 {
-	char since[32], used[32], limit[32];
+	char since[32], used[32], limit[32], hooks[COUNT_SIZE];
 
 	switch (process->state) {
 	case HS_STATE_LEFTOVERS:
@@ -109,9 +109,9 @@ static void print_process(const struct options *options, const struct hs_status 
 			      process->reason);
 		break;
 	default:
-		console_print(options, "%d %s: %s since %s, %u hooks, %s of %s used\n", process->pid, process->name,
+		console_print(options, "%d %s: %s since %s, %s, %s of %s used\n", process->pid, process->name,
 			      state_name(process), date(process->attached_wall_ns, since, sizeof(since)),
-			      process->hooks, console_bytes(process->used_bytes, used),
+			      console_count(process->hooks, "hook", hooks), console_bytes(process->used_bytes, used),
 			      console_bytes(process->max_bytes, limit));
 	}
 	if (process->state == HS_STATE_ATTACHED)

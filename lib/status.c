@@ -4,9 +4,13 @@
 #include "attach/session/attached_list.h"
 #include "inject/abi/region.h"
 #include "lib/sampling_convert.h"
+#include "snapshot/profile/unseen_share.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(((struct hs_status *)0)->unseen_share) >= UNSEEN_SHARE_SIZE, "the text fits");
 
 static enum hs_state state_of(const struct attached_process *process)
 {
@@ -59,6 +63,9 @@ static void describe(const struct attached_process *process, struct hs_status *r
 	};
 	snprintf(ret->name, sizeof(ret->name), "%s", process->name);
 	snprintf(ret->reason, sizeof(ret->reason), "%s", process->reason);
+	if (process->unseen_makers)
+		unseen_share(process->always_exact, process->costs.unknown_frees, process->costs.frees,
+			     ret->unseen_share);
 }
 
 struct hs_error *hs_status_read(const struct process *process, struct hs_status *ret, bool *may_still_come_ret)
@@ -71,6 +78,14 @@ struct hs_error *hs_status_read(const struct process *process, struct hs_status 
 	if (!error)
 		describe(&attached, ret);
 	return error;
+}
+
+struct hs_error *hs_status_read_later(const struct process *process, struct hs_status *ret)
+{
+	enum { WAIT_US = 300000 }; // time for a busy program to free something
+
+	usleep(WAIT_US);
+	return hs_status_read(process, ret, NULL);
 }
 
 struct hs_error *hs_status_list(struct hs_status **list_ret, size_t *count_ret, size_t *hidden_ret)

@@ -30,6 +30,7 @@ struct hs_status {
 	uint64_t attached_wall_ns; // CLOCK_REALTIME
 	uint32_t hooks, hooks_refused;
 	uint32_t unseen_functions;                // of those refused, such that make blocks
+	char unseen_share[160];                   // in words, how much these make; "" = there are none
 	bool always_exact;                        // every allocation since attach was recorded
 	uint64_t threads, modules;                // seen since attach
 	uint64_t used_bytes, max_bytes;           // of the region
@@ -50,6 +51,9 @@ struct hs_status {
 // may be NULL, is then true where a thread may yet make a call for a tool that was killed.
 struct hs_error *hs_status_read(const struct process *process, struct hs_status *ret,
 				bool *may_still_come_ret) HS_MUST_CHECK;
+
+// The same a moment later (0.3 s), for what the first frees after an attach tell of functions that are not hooked.
+struct hs_error *hs_status_read_later(const struct process *process, struct hs_status *ret) HS_MUST_CHECK;
 
 // Of every process of this machine that has something of heapsnap's in it and may be looked at. *list_ret is owned by
 // the caller (free). *hidden_ret: processes that may not be looked at, mostly because they are another user's.

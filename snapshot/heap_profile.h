@@ -64,6 +64,7 @@ struct ledger_line {
 	char *text; // for people, owned
 	uint64_t value;
 	bool is_loss; // something is missing from the profile when value > 0
+	bool is_fact; // the text says it all; value is 1
 };
 
 struct heap_profile {

@@ -8,6 +8,7 @@
 #include "attach/hook/forward_drafts.h"
 #include "attach/hook/hook_candidates.h"
 #include "attach/hook/hook_draft.h"
+#include "attach/hook/hook_verdict.h"
 #include "attach/hook/island_place.h"
 #include "attach/hook/malloc_contract.h"
 #include "attach/hook/plan_pairs.h"
@@ -19,17 +20,6 @@
 #include <string.h>
 
 #define ISLANDS_PER_PAGE (HS_PAGE_SIZE / sizeof(struct hook_island))
-
-static const char *const verdict_texts[] = {
-#define X(name, text) text,
-	HS_HOOK_VERDICTS(X)
-#undef X
-};
-
-const char *hook_verdict_text(enum hook_verdict verdict)
-{
-	return (unsigned)verdict < VERDICT_COUNT ? verdict_texts[verdict] : "unknown reason";
-}
 
 // Drafts of one module stand together.
 static size_t module_end(const struct draft *drafts, size_t count, size_t first)

@@ -51,8 +51,6 @@ struct hs_error *hook_plan_make(const struct module_list *modules, const struct 
 				struct hook_plan *ret) HS_MUST_CHECK;
 void hook_plan_deinit(struct hook_plan *plan);
 
-const char *hook_verdict_text(enum hook_verdict verdict);
-
 // Whether the payload will hear of each library that the loader adds and removes.
 bool hook_plan_follows_loader(const struct hook_plan *plan);
 

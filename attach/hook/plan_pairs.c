@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/hook/plan_pairs.h"
 
+#include "attach/hook/hook_verdict.h"
+
 #include <stdio.h>
 #include <string.h>
 

@@ -4,6 +4,7 @@
 #include "attach/elf/program_kind.h"
 #include "attach/guard/own_descriptors.h"
 #include "attach/guard/standstill.h"
+#include "attach/hook/hook_verdict.h"
 #include "attach/process/mapping_room.h"
 #include "attach/process/target_judge.h"
 #include "attach/ptrace/gadgets.h"

@@ -4,6 +4,7 @@
 #include "attach/elf/libc.h"
 #include "attach/guard/work_lock.h"
 #include "attach/hook/allocator_family.h"
+#include "attach/hook/hook_verdict.h"
 #include "attach/process/memory_sharers.h"
 #include "attach/process/thread_ids.h"
 #include "attach/session/attach_plan.h"
@@ -70,16 +71,6 @@ static struct check_allocator *allocator_of(struct check_report *report, const c
 static struct hs_error *describe_hooks(const struct attach_plan *plan, const struct libc_info *libc,
 				       struct check_report *report)
 {
-	static const char *const names[] = {
-#define X(name, text) #name,
-		HS_HOOK_VERDICTS(X)
-#undef X
-	};
-	static const char *const reasons[] = {
-#define X(name, text) text,
-		HS_HOOK_VERDICTS(X)
-#undef X
-	};
 	size_t count = plan->hooks.count;
 
 	report->hooks = calloc(count + 1, sizeof(*report->hooks));
@@ -103,8 +94,8 @@ static struct hs_error *describe_hooks(const struct attach_plan *plan, const str
 			.is_ok = is_ok,
 			.is_refused = is_refused,
 			.is_loader_event = record->kind == HOOK_loader_event,
-			.verdict = names[record->verdict],
-			.reason = reasons[record->verdict],
+			.verdict = hook_verdict_name((enum hook_verdict)record->verdict),
+			.reason = hook_verdict_text((enum hook_verdict)record->verdict),
 		};
 		snprintf(hook->function, sizeof(hook->function), "%s", record->name);
 		if (record->kind == HOOK_loader_event || (!is_ok && !is_refused))

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/profile/ledger.h"
 
+#include "attach/hook/hook_verdict.h"
 #include "base/array.h"
 #include "base/io.h"
 #include "inject/abi/payload_header.h"
+#include "snapshot/profile/unseen_share.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const struct {
 	const char *name, *text;
-	bool is_loss;
 } counter_lines[] = {
-#define X(name, text) [COUNTER_##name] = { #name, text, false },
+#define X(name, text) [COUNTER_##name] = { #name, text },
 	HS_COUNTERS(X)
 #undef X
 };
@@ -41,12 +42,6 @@ static const struct {
 #undef X
 };
 
-static const char *const verdict_texts[] = {
-#define X(name, text) text,
-	HS_HOOK_VERDICTS(X)
-#undef X
-};
-
 // Takes ownership of `text`.
 static struct hs_error *add_line(struct heap_profile *profile, const char *name, char *text, uint64_t value,
 				 bool is_loss)
@@ -58,8 +53,18 @@ static struct hs_error *add_line(struct heap_profile *profile, const char *name,
 		free(text);
 		return &hs_error_no_memory;
 	}
-	profile->ledger[profile->ledger_count++] = (struct ledger_line){ copy, text, value, is_loss };
+	profile->ledger[profile->ledger_count++] = (struct ledger_line){ copy, text, value, is_loss, false };
 	return NULL;
+}
+
+// Something that is so, with no number. Takes ownership of `text`.
+static struct hs_error *add_fact(struct heap_profile *profile, const char *name, char *text, bool is_loss)
+{
+	struct hs_error *error = add_line(profile, name, text, 1, is_loss);
+
+	if (!error)
+		profile->ledger[profile->ledger_count - 1].is_fact = true;
+	return error;
 }
 
 static struct hs_error *add(struct heap_profile *profile, const char *name, const char *text, uint64_t value,
@@ -72,10 +77,8 @@ static struct hs_error *add(struct heap_profile *profile, const char *name, cons
 static struct hs_error *add_unseen(const struct table_view *view, const struct aggregate *aggregate,
 				   struct heap_profile *profile)
 {
-	uint64_t unknown = aggregate->counters[COUNTER_unknown_frees],
-		 all = unknown + aggregate->counters[COUNTER_frees];
 	uint64_t makers = 0;
-	char *text;
+	char share[UNSEEN_SHARE_SIZE], *text;
 	struct hs_error *error;
 
 	for (uint32_t i = 0; i < table_header(view)->stable.hook_count; i++) {
@@ -85,14 +88,10 @@ static struct hs_error *add_unseen(const struct table_view *view, const struct a
 	}
 	if (!makers)
 		return NULL;
-	if (!table_header(view)->always_exact || !all)
-		return add(profile, "unseen_functions",
-			   "functions that make blocks are not hooked (below): their blocks are not seen", makers,
-			   true);
-	error = hs_format(
-		&text,
-		"functions that make blocks are not hooked (below): %.1f %% of all frees were of untracked blocks, from before attach or made by these functions",
-		100.0 * (double)unknown / (double)all);
+	error = hs_format(&text, "%s not hooked (below); %s",
+			  makers == 1 ? "function that makes blocks is" : "functions that make blocks are",
+			  unseen_share(table_header(view)->always_exact, aggregate->counters[COUNTER_unknown_frees],
+				       aggregate->counters[COUNTER_frees], share));
 	return error ? error : add_line(profile, "unseen_functions", text, makers, true);
 }
 
@@ -118,9 +117,9 @@ static struct hs_error *add_hooks(const struct table_view *view, struct heap_pro
 		if (hook->module < profile->module_count)
 			path = profile->modules[hook->module].path;
 		error = hs_format(&text, "not hooked: %.*s in %s: %s", (int)sizeof(hook->name), hook->name, path,
-				  hook->verdict < VERDICT_COUNT ? verdict_texts[hook->verdict] : "unknown reason");
+				  hook_verdict_text((enum hook_verdict)hook->verdict));
 		if (!error)
-			error = add_line(profile, "hook_refused", text, 1, true);
+			error = add_fact(profile, "hook_refused", text, true);
 	}
 	return error;
 }
@@ -133,15 +132,15 @@ static struct hs_error *add_sampling(const struct table_view *view, const struct
 
 	if (table_header(view)->always_exact && !aggregate->sampled)
 		return NULL;
-	error = add(profile, "unknown_not_counted", "sampling: untracked frees and reallocations are not counted", 1,
-		    false);
+	error = add_fact(profile, "unknown_not_counted",
+			 strdup("sampling: untracked frees and reallocations are not counted"), false);
 	if (!error)
 		error = add(profile, "live_records", "live blocks recorded", aggregate->live.records, false);
 	if (!error)
 		error = add(profile, "live_samples", "live blocks recorded as samples", aggregate->sampled, false);
 	if (!error && table_header(view)->was_stopped)
-		error = add(profile, "was_stopped",
-			    "recording was stopped for a time: what was allocated then is missing", 1, true);
+		error = add_fact(profile, "was_stopped",
+				 strdup("recording was stopped for a time: what was allocated then is missing"), true);
 	if (!error && aggregate->sampled)
 		error = add(profile, "interval_low", "smallest mean sampling interval (bytes)", aggregate->interval_low,
 			    false);
@@ -216,8 +215,9 @@ struct hs_error *ledger_build(const struct table_view *view, const struct aggreg
 	if (!error)
 		error = add(profile, "modules_unloaded", "modules unloaded again", unloaded, false);
 	if (!error && holds_go(view))
-		error = add(profile, "go_heap",
-			    "programs or libraries written in Go, whose own allocations are not seen", 1, true);
+		error = add_fact(profile, "go_heap",
+				 strdup("the program or a library is written in Go: its own allocations are not seen"),
+				 true);
 	if (!error)
 		error = add(profile, "region_bytes", "region in use (bytes)",
 			    table_pages_count(&view->pages) * HS_PAGE_SIZE, false);
@@ -235,5 +235,5 @@ struct hs_error *ledger_add_symbols_lost(struct heap_profile *profile, const cha
 	struct hs_error *error = hs_format(&text, "no symbols of %s: the process that read its files %s",
 					   *path ? path : "the program", reason);
 
-	return error ? error : add_line(profile, "symbols_lost", text, 1, true);
+	return error ? error : add_fact(profile, "symbols_lost", text, true);
 }

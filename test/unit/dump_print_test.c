@@ -8,12 +8,13 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static struct ledger_line ledger[] = {
-	{ (char[]){ "first" }, (char[]){ "seen first" }, 10, false },
-	{ (char[]){ "lost" }, (char[]){ "lost one way" }, 3, true },
-	{ (char[]){ "unlost" }, (char[]){ "lost no way" }, 0, true },
-	{ (char[]){ "second" }, (char[]){ "seen second" }, 20, false },
-	{ (char[]){ "unseen" }, (char[]){ "not seen" }, 0, false },
-	{ (char[]){ "lost_too" }, (char[]){ "lost another way" }, 4, true },
+	{ (char[]){ "first" }, (char[]){ "seen first" }, 10, false, false },
+	{ (char[]){ "lost" }, (char[]){ "lost one way" }, 3, true, false },
+	{ (char[]){ "unlost" }, (char[]){ "lost no way" }, 0, true, false },
+	{ (char[]){ "second" }, (char[]){ "seen second" }, 20, false, false },
+	{ (char[]){ "unseen" }, (char[]){ "not seen" }, 0, false, false },
+	{ (char[]){ "so" }, (char[]){ "it is so" }, 1, false, true },
+	{ (char[]){ "lost_too" }, (char[]){ "lost another way" }, 4, true, false },
 };
 
 // What is missing from the profile is the first thing that is read of it. What is nothing is not shown.
@@ -27,7 +28,8 @@ static void test_ledger(void)
 	capture_end();
 	CHECK_STRING(
 		captured_errors(),
-		"ledger:\n  LOSS: 3 lost one way\n  LOSS: 4 lost another way\n  10 seen first\n  20 seen second\n");
+		"ledger:\n  LOSS            3  lost one way\n  LOSS            4  lost another way\n"
+		"                 10  seen first\n                 20  seen second\n                     it is so\n");
 	capture_begin();
 	print_ledger(&quiet, &profile);
 	capture_end();
@@ -79,10 +81,34 @@ static void test_way(void)
 		     "no pause; copied concurrently in 2.0 ms, with 5 log records; the log of a first copy got full\n");
 }
 
+// What there is one of has no plural.
+static void test_counts(void)
+{
+	const struct options options = { .output = "out" };
+	const struct hs_dump_result none = { .profile = { .is_estimate = true } },
+				    one = { .profile = { .is_estimate = true,
+							 .total_live_objects = 1,
+							 .total_live_records = 1,
+							 .sample_count = 1,
+							 .log_records = 1 } };
+
+	capture_begin();
+	print_summary(&options, &none);
+	capture_end();
+	CHECK(strstr(captured_errors(), "in 0 blocks, of") && strstr(captured_errors(), "from 0 recorded blocks;") &&
+	      strstr(captured_errors(), "from 0 stacks;") && strstr(captured_errors(), "with 0 log records\n"));
+	capture_begin();
+	print_summary(&options, &one);
+	capture_end();
+	CHECK(strstr(captured_errors(), "in 1 block, of") && strstr(captured_errors(), "from 1 recorded block;") &&
+	      strstr(captured_errors(), "from 1 stack;") && strstr(captured_errors(), "with 1 log record\n"));
+}
+
 int main(void)
 {
 	test_ledger();
 	test_errors();
 	test_way();
+	test_counts();
 	return CHECK_RESULT();
 }

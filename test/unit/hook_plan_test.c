@@ -3,6 +3,7 @@
 // Plans hooks for live processes and prints each verdict. The build gives the paths of the variants of
 // hook_plan_child.c as CHILD_*.
 #include "attach/hook/hook_plan.h"
+#include "attach/hook/hook_verdict.h"
 #include "attach/hook/payload_image.h"
 #include "attach/ptrace/memory_write.h"
 #include "base/log.h"
@@ -136,19 +137,13 @@ static void release(struct planning *planning)
 
 static void print_plan(const char *name, const struct planning *planning)
 {
-	static const char *const verdicts[] = {
-#define X(verdict, text) #verdict,
-		HS_HOOK_VERDICTS(X)
-#undef X
-	};
-
 	printf("%s: %.1f ms, %zu modules\n", name, planning->milliseconds, planning->modules.count);
 	for (size_t i = 0; i < planning->plan.count; i++) {
 		const struct hook_record *record = &planning->plan.hooks[i].record;
 		const char *path = planning->modules.items[record->module].path;
 		const char *slash = strrchr(path, '/');
 
-		printf("  %-16s %-15s %2u of %s\n", record->name, verdicts[record->verdict], record->covered,
+		printf("  %-16s %-15s %2u of %s\n", record->name, hook_verdict_name(record->verdict), record->covered,
 		       slash ? slash + 1 : path);
 	}
 }

@@ -37,7 +37,7 @@ static void end(struct made_ledger *made)
 // The only line of that name.
 static const struct ledger_line *line(const struct made_ledger *made, const char *name)
 {
-	static const struct ledger_line none = { NULL, NULL, UINT64_MAX, false };
+	static const struct ledger_line none = { NULL, NULL, UINT64_MAX, false, false };
 	const struct ledger_line *found = &none;
 	int times = 0;
 
@@ -103,9 +103,9 @@ static void test_unseen(void)
 		const char *share; // NULL = none is said
 	} cases[] = { { 1, 0, 0, NULL },
 		      { 0, 1, 3, NULL },
-		      { 1, 1, 3, "25.0 % of all frees" },
-		      { 1, 0, 3, "0.0 % of all frees" },
-		      { 1, 5, 0, "100.0 % of all frees" } };
+		      { 1, 1, 3, "25.0 % of 4 frees so far were" },
+		      { 1, 0, 3, "0.0 % of 3 frees so far were" },
+		      { 1, 1, 0, "100.0 % of 1 free so far was" } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct made_ledger made;
@@ -121,7 +121,7 @@ static void test_unseen(void)
 		made.aggregate.counters[COUNTER_frees] = cases[i].frees;
 		build(&made);
 		CHECK_EQUAL(line(&made, "unseen_functions")->value, 1);
-		CHECK(line(&made, "unseen_functions")->is_loss);
+		CHECK(line(&made, "unseen_functions")->is_loss && !line(&made, "unseen_functions")->is_fact);
 		if (cases[i].share)
 			CHECK(strstr(line(&made, "unseen_functions")->text, cases[i].share) != NULL);
 		else
@@ -147,7 +147,8 @@ static void test_sampling(void)
 	made.aggregate.interval_high = 4096;
 	build(&made);
 	CHECK_EQUAL(line(&made, "unknown_not_counted")->value, 1);
-	CHECK(!line(&made, "unknown_not_counted")->is_loss);
+	CHECK(!line(&made, "unknown_not_counted")->is_loss && line(&made, "unknown_not_counted")->is_fact);
+	CHECK(!line(&made, "live_records")->is_fact);
 	CHECK_EQUAL(line(&made, "live_records")->value, 70);
 	CHECK_EQUAL(line(&made, "live_samples")->value, 60);
 	CHECK_EQUAL(line(&made, "interval_low")->value, 512);
@@ -218,7 +219,8 @@ static void test_hooks(void)
 
 		if (strcmp(made.profile.ledger[i].name, "hook_refused") != 0)
 			continue;
-		CHECK(made.profile.ledger[i].is_loss && made.profile.ledger[i].value == 1);
+		CHECK(made.profile.ledger[i].is_loss && made.profile.ledger[i].is_fact &&
+		      made.profile.ledger[i].value == 1);
 		if (refused < 4)
 			CHECK_STRING(made.profile.ledger[i].text, texts[refused]);
 		refused++;

@@ -79,9 +79,9 @@ static char seen[] = "allocations", seen_text[] = "blocks allocated";
 static char lost[] = "stack_cut", lost_text[] = "stacks cut at the depth limit", unlost[] = "table_full";
 
 static struct ledger_line ledger[] = {
-	{ seen, seen_text, 18, false },
-	{ lost, lost_text, 2, true },
-	{ unlost, lost_text, 0, true },
+	{ seen, seen_text, 18, false, false },
+	{ lost, lost_text, 2, true, false },
+	{ unlost, lost_text, 0, true, false },
 };
 
 static struct heap_profile profile = {
