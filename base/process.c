@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/proc_stat.h"
+#include "base/proc_status.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -197,10 +198,10 @@ static bool is_folder_of_thread(const struct process *process, int folder)
 {
 	HS_CLEANUP_FREE char *text = NULL;
 	struct hs_error *error = read_below(folder, "status", "status", &text, NULL);
-	const char *line = error ? NULL : strstr(text, "\nTgid:\t");
+	const bool says_so = !error && proc_status_number(text, "Tgid:", 10, 0) == (uint64_t)process->pid;
 
 	hs_error_destroy(error);
-	return line && strtol(line + strlen("\nTgid:\t"), NULL, 10) == process->pid && process_is_there(process);
+	return says_so && process_is_there(process);
 }
 
 int process_thread_folder(const struct process *process, pid_t tid)

@@ -3,6 +3,7 @@
 
 #include "attach/process/namespaces.h"
 #include "base/cleanup.h"
+#include "base/proc_status.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -37,13 +38,12 @@ static void read_owners(struct code_names *ret)
 	HS_CLEANUP_FREE char *text = NULL;
 	HS_CLEANUP_FREE char *map = NULL;
 	struct hs_error *error = process_read_live_file(ret->process, "status", &text, NULL);
-	const char *line = error ? NULL : strstr(text, "\nUid:\t");
 	enum namespace_answer answers[NAMESPACE_COUNT];
 	uid_t uids[3], root;
 
 	hs_error_destroy(error);
 	add_owner(ret, 0);
-	if (line && sscanf(line, "\nUid:\t%u\t%u\t%u", &uids[0], &uids[1], &uids[2]) == 3)
+	if (text && proc_status_ids(text, "Uid:", uids))
 		for (int i = 0; i < 3; i++)
 			add_owner(ret, uids[i]);
 	namespaces_read(ret->process, answers);

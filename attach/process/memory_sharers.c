@@ -2,12 +2,12 @@
 #include "attach/process/memory_sharers.h"
 
 #include "attach/guard/interrupt.h"
-#include "attach/process/target_access.h"
 #include "attach/process/thread_descriptor.h"
 #include "attach/process/thread_facts.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/proc_maps.h"
+#include "base/proc_status.h"
 
 #include <linux/kcmp.h>
 #include <sys/syscall.h>
@@ -62,7 +62,7 @@ static bool has_memory(const struct process *process, pid_t tid)
 	struct hs_error *error = process_read_task_file(process, tid, "status", &status, NULL);
 
 	hs_error_destroy(error);
-	return !error && status_number(status, "VmSize:", 10, 0) != 0; // task_mem in fs/proc/task_mmu.c
+	return !error && proc_status_number(status, "VmSize:", 10, 0) != 0; // task_mem in fs/proc/task_mmu.c
 }
 
 // Threads that are about to be gone, and kernel threads, have none: to kcmp(2) that is the same one.

@@ -6,6 +6,7 @@
 #include "base/io.h"
 #include "base/proc_maps.h"
 #include "base/proc_stat.h"
+#include "base/proc_status.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -69,7 +70,7 @@ static struct hs_error *read_stat(const struct process *process, struct target_i
 	return info->name ? NULL : &hs_error_no_memory;
 }
 
-static uint64_t kilobytes(const char *status, const char *key) { return status_number(status, key, 10, 0) * 1024; }
+static uint64_t kilobytes(const char *status, const char *key) { return proc_status_number(status, key, 10, 0) * 1024; }
 
 static struct hs_error *read_limits(const struct process *process, struct target_info *info)
 {
@@ -79,8 +80,8 @@ static struct hs_error *read_limits(const struct process *process, struct target
 	error = process_read_file(process, "limits", &text, NULL);
 	if (error)
 		return error;
-	info->address_space_limit = limits_soft(text, "Max address space");
-	info->stack_limit = limits_soft(text, "Max stack size");
+	info->address_space_limit = proc_limits_soft(text, "Max address space");
+	info->stack_limit = proc_limits_soft(text, "Max stack size");
 	return NULL;
 }
 
@@ -140,7 +141,7 @@ static struct hs_error *read_own(struct target_info *info)
 
 	if (error)
 		return error;
-	info->tool_seccomp_mode = (uint32_t)status_number(own, "Seccomp:", 10, 0);
+	info->tool_seccomp_mode = (uint32_t)proc_status_number(own, "Seccomp:", 10, 0);
 	return NULL;
 }
 
@@ -163,12 +164,12 @@ static struct hs_error *read_all(const struct process *process, struct target_in
 	if (error)
 		return error;
 	info->is_self = process->pid == getpid();
-	info->process = (pid_t)status_number(status, "Tgid:", 10, (uint64_t)process->pid);
-	info->parent = (pid_t)status_number(status, "PPid:", 10, 0);
+	info->process = (pid_t)proc_status_number(status, "Tgid:", 10, (uint64_t)process->pid);
+	info->parent = (pid_t)proc_status_number(status, "PPid:", 10, 0);
 	read_name(info->process, info->process_name);
 	if (!has_own_memory(info))
 		return NULL;
-	info->tracer = (uint32_t)status_number(status, "TracerPid:", 10, 0);
+	info->tracer = (uint32_t)proc_status_number(status, "TracerPid:", 10, 0);
 	if (info->tracer)
 		read_name((pid_t)info->tracer, info->tracer_name);
 	info->locked_bytes = kilobytes(status, "VmLck:");

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/proc_status.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -111,33 +112,9 @@ void access_judge(pid_t pid, const char *name, enum access_verdict verdict, cons
 		"process %d (%s) may not be traced", (int)pid, name);
 }
 
-uint64_t status_number(const char *status, const char *key, int base, uint64_t fallback)
+static void read_ids(const char *status, const char *key, unsigned ret[3])
 {
-	size_t length = strlen(key);
-
-	for (const char *line = status; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
-		if (strncmp(line, key, length) == 0)
-			return strtoull(line + length, NULL, base);
-	}
-	return fallback;
-}
-
-uint64_t limits_soft(const char *limits, const char *name)
-{
-	const char *line = strstr(limits, name);
-
-	if (!line)
-		return UINT64_MAX;
-	line += strlen(name);
-	line += strspn(line, " ");
-	return *line >= '0' && *line <= '9' ? strtoull(line, NULL, 10) : UINT64_MAX;
-}
-
-static void read_three(const char *status, const char *key, unsigned ret[3])
-{
-	const char *line = strstr(status, key);
-
-	if (!line || sscanf(line + strlen(key), "%u %u %u", &ret[0], &ret[1], &ret[2]) != 3)
+	if (!proc_status_ids(status, key, ret))
 		ret[0] = ret[1] = ret[2] = UINT32_MAX;
 }
 
@@ -148,7 +125,7 @@ static pid_t parent_of(const struct process *process)
 	struct hs_error *error = process_read_file(process, "status", &status, NULL);
 
 	hs_error_destroy(error);
-	return error ? 0 : (pid_t)status_number(status, "PPid:", 10, 0);
+	return error ? 0 : (pid_t)proc_status_number(status, "PPid:", 10, 0);
 }
 
 static bool descends_from(const struct process *process, pid_t ancestor)
@@ -207,11 +184,11 @@ struct hs_error *access_facts_read(const struct process *process, struct access_
 	if (error)
 		return error;
 	*ret = (struct access_facts){ .tool_uid = getuid(), .tool_gid = getgid(), .yama_scope = -1 };
-	ret->tool_effective = status_number(own, "CapEff:", 16, 0);
-	ret->tool_permitted = status_number(own, "CapPrm:", 16, 0);
-	ret->target_permitted = status_number(status, "CapPrm:", 16, 0);
-	read_three(status, "\nUid:", ret->uids);
-	read_three(status, "\nGid:", ret->gids);
+	ret->tool_effective = proc_status_number(own, "CapEff:", 16, 0);
+	ret->tool_permitted = proc_status_number(own, "CapPrm:", 16, 0);
+	ret->target_permitted = proc_status_number(status, "CapPrm:", 16, 0);
+	read_ids(status, "Uid:", ret->uids);
+	read_ids(status, "Gid:", ret->gids);
 
 	// Not the directory, which belongs to the user in any case: task_dump_owner in fs/proc/base.c.
 	ret->proc_owner =

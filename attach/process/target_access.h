@@ -47,11 +47,4 @@ void access_judge(pid_t pid, const char *name, enum access_verdict verdict, cons
 
 struct hs_error *access_facts_read(const struct process *process, struct access_facts *ret) HS_MUST_CHECK;
 
-// From the text of a /proc/PID/status file: the number after `key` (with its colon), in `base`. `fallback` when it is
-// not there.
-uint64_t status_number(const char *status, const char *key, int base, uint64_t fallback);
-// From the text of a /proc/PID/limits file: "Max address space         unlimited            unlimited bytes".
-// UINT64_MAX = none.
-uint64_t limits_soft(const char *limits, const char *name);
-
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/process/thread_descriptor.h"
 
-#include "attach/process/target_access.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/proc_status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -72,7 +72,7 @@ bool descriptor_table_exists(const struct process *process, pid_t tid)
 	struct hs_error *error = process_read_task_file(process, tid, "status", &status, NULL);
 
 	hs_error_destroy(error);
-	return !error && status_number(status, "FDSize:", 10, 0) != 0; // task_state in fs/proc/array.c
+	return !error && proc_status_number(status, "FDSize:", 10, 0) != 0; // task_state in fs/proc/array.c
 }
 
 bool descriptor_table_is_shared(pid_t one, pid_t other)

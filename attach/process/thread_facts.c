@@ -3,9 +3,9 @@
 
 #include "attach/arch/thread_status.h"
 #include "attach/process/kernel_workers.h"
-#include "attach/process/target_access.h"
 #include "base/cleanup.h"
 #include "base/proc_stat.h"
+#include "base/proc_status.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -17,9 +17,8 @@ static bool is_dead(char state) { return state == 'Z' || state == 'X' || state =
 
 void thread_facts_add(struct thread_facts *facts, pid_t tid, const char *status)
 {
-	const char *line = strstr(status, "\nState:");
-	char state = line ? line[strlen("\nState:\t")] : '?';
-	uint32_t mode = (uint32_t)status_number(status, "Seccomp:", 10, 0);
+	const char state = proc_status_state(status);
+	uint32_t mode = (uint32_t)proc_status_number(status, "Seccomp:", 10, 0);
 
 	if (is_dead(state))
 		return;
@@ -65,7 +64,7 @@ bool thread_is_own_tracee(const struct process *process, pid_t tid)
 {
 	HS_CLEANUP_FREE char *text = read_of_thread(process, tid, "status");
 
-	return text && status_number(text, "TracerPid:", 10, 0) == (uint64_t)getpid();
+	return text && proc_status_number(text, "TracerPid:", 10, 0) == (uint64_t)getpid();
 }
 
 // By its name, so that one more file is read only for the few that may be one.

@@ -3,6 +3,7 @@
 
 #include "attach/process/thread_facts.h"
 #include "base/cleanup.h"
+#include "base/proc_status.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +20,8 @@ static char *thread_status(const struct process *process, pid_t tid)
 uint32_t thread_id_inside(const struct process *process, pid_t tid)
 {
 	HS_CLEANUP_FREE char *text = thread_status(process, tid);
-	const char *line = text ? strstr(text, "\nNSpid:") : NULL;
-	const char *end = line ? strchr(line + 1, '\n') : NULL;
 
-	if (!end)
-		return 0;
-	while (end > line && end[-1] >= '0' && end[-1] <= '9') // the innermost namespace's id is the last
-		end--;
-	return (uint32_t)strtoul(end, NULL, 10);
+	return text ? (uint32_t)proc_status_innermost_id(text) : 0;
 }
 
 // Calls `take` with the status of each thread.
@@ -53,13 +48,9 @@ struct masks {
 
 static void add_mask(pid_t tid, const char *status, void *context)
 {
-	const char *line = strstr(status, "\nSigBlk:");
+	const uint64_t mask = proc_status_number(status, "SigBlk:", 16, 0);
 	struct masks *masks = context;
-	uint64_t mask;
 
-	if (!line)
-		return;
-	mask = strtoull(line + strlen("\nSigBlk:"), NULL, 16);
 	masks->count++;
 	masks->digest += (mask + 1) * UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)tid;
 }
@@ -83,7 +74,8 @@ static void add_tracing(pid_t tid, const char *status, void *context)
 	struct tracing *tracing = context;
 
 	tracing->threads++;
-	tracing->untraced += strstr(status, "\nTracerPid:\t0\n") || thread_is_ending(tracing->process, tid);
+	tracing->untraced +=
+		proc_status_number(status, "TracerPid:", 10, 1) == 0 || thread_is_ending(tracing->process, tid);
 }
 
 bool threads_are_untraced(const struct process *process)

@@ -4,9 +4,9 @@
 #include "attach/arch/parking.h"
 #include "attach/arch/sigframe.h"
 #include "attach/arch/syscall.h"
-#include "attach/process/target_access.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "base/cleanup.h"
+#include "base/proc_status.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -101,7 +101,7 @@ struct hs_error *carrier_seccomp(const struct process *process, pid_t tid, unsig
 	error = process_read_task_file(process, tid, "status", &text, NULL);
 	if (error)
 		return error;
-	*mode_ret = (unsigned)status_number(text, "Seccomp:", 10, 0);
+	*mode_ret = (unsigned)proc_status_number(text, "Seccomp:", 10, 0);
 	if (*mode_ret != 2)
 		return NULL;
 	error = seccomp_filters_read(tid, &filters);

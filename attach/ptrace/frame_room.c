@@ -4,7 +4,6 @@
 #include "attach/arch/addresses.h"
 #include "attach/arch/sigframe.h"
 #include "attach/guard/interrupt.h"
-#include "attach/process/target_access.h"
 #include "attach/ptrace/carrier_thread.h"
 #include "attach/ptrace/libc_stack.h"
 #include "attach/ptrace/memory_write.h"
@@ -12,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/pagemap.h"
+#include "base/proc_status.h"
 #include "base/process.h"
 #include "inject/abi/limits.h"
 
@@ -261,12 +261,12 @@ static struct hs_error *find_lowest(const struct process *process, const struct 
 		error = process_read_live_file(process, "status", &status, NULL);
 	if (error)
 		return error;
-	size = status_number(status, "VmSize:", 10, 0) * 1024;
-	locked = status_number(status, "VmLck:", 10, 0) * 1024;
+	size = proc_status_number(status, "VmSize:", 10, 0) * 1024;
+	locked = proc_status_number(status, "VmLck:", 10, 0) * 1024;
 	*ret = stack->start;
-	if (size + growth <= limits_soft(limits, "Max address space") &&
-	    (!locked || locked + growth <= limits_soft(limits, "Max locked memory")))
-		*ret = frame_room_lowest(maps, stack, limits_soft(limits, "Max stack size"));
+	if (size + growth <= proc_limits_soft(limits, "Max address space") &&
+	    (!locked || locked + growth <= proc_limits_soft(limits, "Max locked memory")))
+		*ret = frame_room_lowest(maps, stack, proc_limits_soft(limits, "Max stack size"));
 	return NULL;
 }
 

@@ -5,11 +5,11 @@
 #include "attach/process/kernel_workers.h"
 #include "attach/process/memory.h"
 #include "attach/process/pid_set.h"
-#include "attach/process/target_access.h"
 #include "attach/ptrace/carrier_thread.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/proc_status.h"
 #include "base/test_variable.h"
 
 #include <signal.h>
@@ -49,15 +49,14 @@ static uint64_t longest_wait(void)
 	return ns < WAIT_NS ? ns : WAIT_NS;
 }
 
-static bool blocks_all(const char *status) { return status_number(status, "SigBlk:", 16, 0) == ALL_SIGNALS; }
+static bool blocks_all(const char *status) { return proc_status_number(status, "SigBlk:", 16, 0) == ALL_SIGNALS; }
 
 enum late_thread late_thread_judge(const char *status, const char *syscall, uint64_t *stack_ret)
 {
-	const char *state = strstr(status, "\nState:\t");
 	const char *last = strrchr(syscall, ' '), *before = last;
 
 	*stack_ret = 0;
-	if (!blocks_all(status) || (state && strchr("TZX", state[strlen("\nState:\t")])))
+	if (!blocks_all(status) || strchr("TZX", proc_status_state(status)))
 		return LATE_THREAD_NONE;
 	if (strncmp(syscall, "running", strlen("running")) == 0)
 		return LATE_THREAD_RUNS;

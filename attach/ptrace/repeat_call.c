@@ -2,9 +2,9 @@
 #include "attach/ptrace/repeat_call.h"
 
 #include "attach/arch/syscall.h"
-#include "attach/process/target_access.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "base/cleanup.h"
+#include "base/proc_status.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -54,9 +54,9 @@ bool repeat_call_prepare(arch_registers *registers)
 
 bool status_has_signal(const char *status, uint64_t mask)
 {
-	uint64_t pending = status_number(status, "SigPnd:", 16, 0) | status_number(status, "ShdPnd:", 16, 0);
+	uint64_t pending = proc_status_number(status, "SigPnd:", 16, 0) | proc_status_number(status, "ShdPnd:", 16, 0);
 
-	return (pending & ~mask & status_number(status, "SigCgt:", 16, 0)) != 0;
+	return (pending & ~mask & proc_status_number(status, "SigCgt:", 16, 0)) != 0;
 }
 
 struct hs_error *repeat_call_settle(const struct process *process, struct frozen_thread *thread)

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/proc_status.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -209,31 +210,21 @@ int module_files_find_debug(const struct module_files *files, const uint8_t *bui
 	return fd;
 }
 
-// Effective user, and the process id in the innermost namespace (proc(5), status).
+// Effective user, and the process id in the innermost namespace.
 static bool read_identity(const struct process *process, uid_t *user_ret, pid_t *pid_ret)
 {
 	HS_CLEANUP_FREE char *text = NULL;
-	unsigned real, effective;
 	struct hs_error *error = process_read_file(process, "status", &text, NULL);
+	unsigned users[3];
+	pid_t inside;
 
-	if (error) {
+	if (error || !proc_status_ids(text, "Uid:", users)) {
 		hs_error_destroy(error);
 		return false;
 	}
-
-	const char *users = strstr(text, "\nUid:"), *ids = strstr(text, "\nNSpid:");
-
-	if (!users || sscanf(users, "\nUid: %u %u", &real, &effective) != 2)
-		return false;
-	*user_ret = effective;
-	*pid_ret = process->pid; // before Linux 4.1, or without namespaces
-	if (ids) {
-		HS_CLEANUP_FREE char *line = strndup(ids + 7, strcspn(ids + 7, "\n"));
-		const char *last = line ? strrchr(line, '\t') : NULL;
-
-		if (last)
-			*pid_ret = (pid_t)strtol(last, NULL, 10);
-	}
+	*user_ret = users[1];
+	inside = proc_status_innermost_id(text);
+	*pid_ret = inside ? inside : process->pid;
 	return true;
 }
 

@@ -78,16 +78,6 @@ static void test_messages(void)
 	}
 }
 
-static void test_status(void)
-{
-	static const char status[] = "Name:\tTgid: 3\nTgid:\t12\nCapEff:\t00000000000000ff\nSeccomp:\t2";
-
-	CHECK_EQUAL(status_number(status, "Tgid:", 10, 0), 12);
-	CHECK_EQUAL(status_number(status, "CapEff:", 16, 0), 255);
-	CHECK_EQUAL(status_number(status, "Seccomp:", 10, 0), 2);
-	CHECK_EQUAL(status_number(status, "VmLck:", 10, 77), 77);
-}
-
 static void test_parse_pid(void)
 {
 	static const char *const bad[] = {
@@ -110,7 +100,6 @@ int main(void)
 {
 	test_decide();
 	test_messages();
-	test_status();
 	test_parse_pid();
 	return CHECK_RESULT();
 }

@@ -3,6 +3,8 @@
 #ifndef HEAPSNAP_ATTACH_ARCH_THREAD_STATUS_H
 #define HEAPSNAP_ATTACH_ARCH_THREAD_STATUS_H
 
+#include "base/proc_status.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -10,9 +12,10 @@
 // below it, ..._locked, is another.
 static inline bool arch_has_shadow_stack(const char *status)
 {
-	const char *line = strstr(status, "\nx86_Thread_features:"), *found = line ? strstr(line, "shstk") : NULL;
+	const char *features = proc_status_field(status, "x86_Thread_features:");
+	const char *found = features ? strstr(features, "shstk") : NULL;
 
-	return found && found < line + 1 + strcspn(line + 1, "\n");
+	return found && found < features + strcspn(features, "\n");
 }
 
 #endif
