@@ -217,6 +217,16 @@ static bool publish(struct thread_slot *slot, struct block_place room, uint32_t 
 	return false;
 }
 
+// Behind a recording for which the time was read: what it has cost, and the thread's part of a downsampling. pre:
+// nothing is pending, since a step may put another record in the place of the one that was just shown.
+static inline void after_recording(struct thread_slot *slot, uint64_t size, struct choice choice)
+{
+	if (region()->sampling_mode == SAMPLING_budget)
+		budget_note_record(slot, size, choice);
+	else if (downsampling_is_under_way())
+		downsampling_work(slot);
+}
+
 void record_allocation(struct thread_slot *slot, uint64_t block, uint64_t size, struct choice choice,
 		       const struct entry_frame *frame)
 {
@@ -240,12 +250,8 @@ void record_allocation(struct thread_slot *slot, uint64_t block, uint64_t size, 
 	ref = new_record(slot, size, choice, frame);
 	if (HS_LIKELY(ref))
 		(void)publish(slot, room, ref, block);
-	if (HS_UNLIKELY(timed)) {
-		if (region()->sampling_mode == SAMPLING_budget)
-			budget_note_record(slot, size, choice);
-		else if (downsampling_is_under_way())
-			downsampling_work(slot);
-	}
+	if (HS_UNLIKELY(timed))
+		after_recording(slot, size, choice);
 }
 
 // The usable size of a block that the allocator itself tells; 0 = it has no function that is proved to do nothing else.
@@ -443,12 +449,13 @@ void reallocation_finish(struct thread_slot *slot, const struct reallocation *re
 			 uint64_t size, struct choice choice, const struct entry_frame *frame)
 {
 	uint32_t ref = 0;
+	bool timed = false;
 
 	if (block && choice.interval) {
-		bool timed = read_ticks(slot, choice);
+		struct block_place room;
 
-		struct block_place room = room_for(slot, block, size, choice);
-
+		timed = read_ticks(slot, choice);
+		room = room_for(slot, block, size, choice);
 		if (room.kind != PLACE_none)
 			ref = new_record(slot, size, choice, frame);
 		if (ref) {
@@ -457,8 +464,6 @@ void reallocation_finish(struct thread_slot *slot, const struct reallocation *re
 			if (HS_UNLIKELY(!publish(slot, room, ref, block)))
 				ref = 0; // the old block is shown until `pending` is cleared
 		}
-		if (HS_UNLIKELY(timed) && region()->sampling_mode == SAMPLING_budget)
-			budget_note_record(slot, size, choice);
 	} else if (block) {
 		slot->framed_calls++;
 	}
@@ -468,4 +473,6 @@ void reallocation_finish(struct thread_slot *slot, const struct reallocation *re
 	__atomic_store_n(&slot->shared.pending, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->shared.pending_new, 0, __ATOMIC_RELEASE);
 	count_old_block(slot, reallocation, !block);
+	if (HS_UNLIKELY(timed))
+		after_recording(slot, size, choice);
 }

@@ -353,6 +353,22 @@ static void test_during_dump(void)
 	payload_region_deinit(&made);
 }
 
+// A thread that only reallocates does its part, too; not before its new record is one like all others.
+static void test_reallocations(void)
+{
+	struct entry_frame frame = { .return_address = 0x1000 };
+	struct thread_slot *slot = begin_narrow();
+	struct box box = { .address = FIRST_ADDRESS, .block = FIRST_ADDRESS };
+
+	bloom_add(FIRST_ADDRESS);                            // else it is not looked for
+	reallocate(&box, 8 * FIRST_INTERVAL, false, &frame); // recorded at any interval here
+	CHECK_EQUAL(slot->shared.counters[COUNTER_reallocations], 1);
+	CHECK(made.header->downsampling_position != FIRST_NARROW);
+	CHECK_EQUAL(count_unchanged(), 0);
+	CHECK(slot->shared.counters[COUNTER_downsampled] > 0);
+	payload_region_deinit(&made);
+}
+
 // Records of both parts, all of the same kind: a part of each is given up, and those that are left stand for the
 // others.
 static void test_both_parts(void)
@@ -445,6 +461,7 @@ int main(void)
 	test_small_region();
 	test_counted_samples();
 	test_during_dump();
+	test_reallocations();
 	test_both_parts();
 	test_probability();
 	test_threads();
