@@ -284,10 +284,10 @@ static bool is_called_from_own_library(uint64_t place, const struct hook_island 
 static void unknown_free(struct thread_slot *slot, uint64_t block, uint64_t size, const struct hook_island *island,
 			 uint64_t place)
 {
-	uint64_t mark = block | (uint64_t)island->hook_index << 48;
+	uint64_t mark = freed_mark(block, island);
 	// A function that gives a block back may call another one that does so; neither leaves a frame here. The second
 	// one finds no record any more, but the block of the first one.
-	bool again = (slot->last_freed ^ block) << 16 == 0 && slot->last_freed != mark;
+	bool again = freed_mark_is_of(slot->last_freed, block) && slot->last_freed != mark;
 
 	// where not every block is recorded, one without a record is nothing special
 	if (again || !region()->always_exact)
@@ -345,7 +345,7 @@ void block_goes(uint64_t block, uint64_t size, const struct hook_island *island,
 
 		removal_note(block, ref);
 		ref = block_place_take(recorded_at, block);
-		slot->last_freed = block | (uint64_t)island->hook_index << 48;
+		slot->last_freed = freed_mark(block, island);
 		count_up(slot->shared.counters, COUNTER_frees, 1);
 		// A signal handler leaves the interrupted recorder's lists alone. Within an original the recorder runs
 		// again for this moment, and says so: to handlers, and to a tool that is to change nothing meanwhile.

@@ -38,6 +38,21 @@ static inline void record_fill(const struct thread_slot *slot, struct block_reco
 	record->epoch = __atomic_load_n(&region()->epoch, __ATOMIC_RELAXED);
 }
 
+// What `last_freed` keeps of a block that was given back: its address, of 47 bits, and above it by which hook.
+enum { FREED_HOOK_SHIFT = 48 };
+_Static_assert(HS_ADDRESS_BITS <= FREED_HOOK_SHIFT && HS_HOOKS_MAX <= 1 << (64 - FREED_HOOK_SHIFT), "both have room");
+
+static inline uint64_t freed_mark(uint64_t block, const struct hook_island *island)
+{
+	return block | (uint64_t)island->hook_index << FREED_HOOK_SHIFT;
+}
+
+// Whether it is the mark of this block, whichever hook gave it back.
+static inline bool freed_mark_is_of(uint64_t mark, uint64_t block)
+{
+	return (mark ^ block) << (64 - FREED_HOOK_SHIFT) == 0;
+}
+
 // After an allocation: `block` is what there is now, 0 when there is none.
 void record_allocation(struct thread_slot *slot, uint64_t block, uint64_t size, struct choice choice,
 		       const struct entry_frame *frame) HS_HIDDEN;

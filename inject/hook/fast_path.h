@@ -95,7 +95,7 @@ static inline bool fast_path_release(uint64_t block, uint64_t call_return_slot, 
 		return false;
 	}
 	__atomic_store_n(place, 0, __ATOMIC_RELEASE);
-	slot->last_freed = block | (uint64_t)island->hook_index << 48;
+	slot->last_freed = freed_mark(block, island);
 	count_up(slot->shared.counters, COUNTER_frees, 1);
 	slot->free_records[free_count] = ref;
 	slot->free_count = free_count + 1;
