@@ -23,21 +23,6 @@
 // A sampled allocation's share of its stack's totals. pre: choice.interval > 1
 void totals_add_sampled(uint32_t stack, uint64_t size, struct choice choice) HS_HIDDEN;
 
-// Writes a record. The stack's nodes are there: a record from before a cut refers only to what was there before it.
-static inline void record_fill(const struct thread_slot *slot, struct block_record *record, uint64_t size,
-			       struct choice choice, uint32_t stack)
-{
-	record->size = size;
-	record->birth = slot->ticks;
-	record->stack = stack;
-	record->thread = slot->thread & (HS_THREAD_HISTORY_MAX - 1);
-	record->in_bloom = 0;
-	record->samples = choice.samples & HS_SAMPLES_MAX;
-	record->interval = choice.interval;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST); // the epoch is read after the nodes are made
-	record->epoch = __atomic_load_n(&region()->epoch, __ATOMIC_RELAXED);
-}
-
 // What `last_freed` keeps of a block that was given back: its address, of 47 bits, and above it by which hook.
 enum { FREED_HOOK_SHIFT = 48 };
 _Static_assert(HS_ADDRESS_BITS <= FREED_HOOK_SHIFT && HS_HOOKS_MAX <= 1 << (64 - FREED_HOOK_SHIFT), "both have room");

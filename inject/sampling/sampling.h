@@ -9,13 +9,7 @@
 #include "inject/payload.h"
 #include "inject/sampling/sampling_credit.h"
 #include "inject/sampling/sampling_math.h"
-
-// What was decided for one allocation. A value.
-struct choice {
-	uint32_t interval; // 0 = it is not recorded; 1 = it is, as every one; else the mean interval with which it was
-			   // drawn
-	uint32_t samples;  // that fell into the block; 0 = not counted
-};
+#include "inject/table/record.h"
 
 // Begins to count down to the next sample, as slot->shared.interval says; where all or none are recorded there is
 // nothing to count.

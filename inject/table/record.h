@@ -9,6 +9,13 @@
 // A batch is what threads give to and take from each other.
 enum { RECORD_BATCH = HS_FREE_KEPT / 2 };
 
+// What was decided for one allocation. A value.
+struct choice {
+	uint32_t interval; // 0 = it is not recorded; 1 = it is, as every one; else the mean interval with which it was
+			   // drawn
+	uint32_t samples;  // that fell into the block; 0 = not counted
+};
+
 // A record that nobody uses, its content undefined: record_take_kept one of the thread's own, 0 = it has none;
 // record_refill one from all threads' or of a new page, with others for the thread, 0 = the region is full; record_take
 // either.
@@ -50,6 +57,21 @@ static inline void record_give(struct thread_slot *slot, uint32_t ref)
 	slot->free_records[count] = ref;
 	slot->free_count = count + 1;
 	__builtin_prefetch(region_ref(ref), 1);
+}
+
+// Writes a record. The stack's nodes are there: a record from before a cut refers only to what was there before it.
+static inline void record_fill(const struct thread_slot *slot, struct block_record *record, uint64_t size,
+			       struct choice choice, uint32_t stack)
+{
+	record->size = size;
+	record->birth = slot->ticks;
+	record->stack = stack;
+	record->thread = slot->thread & (HS_THREAD_HISTORY_MAX - 1);
+	record->in_bloom = 0;
+	record->samples = choice.samples & HS_SAMPLES_MAX;
+	record->interval = choice.interval;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST); // the epoch is read after the nodes are made
+	record->epoch = __atomic_load_n(&region()->epoch, __ATOMIC_RELAXED);
 }
 
 // Where in its `totals` a thread keeps a stack's; another stack's may be there.
