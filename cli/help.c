@@ -78,7 +78,10 @@ void help_print_usage(FILE *file, enum command command)
 	size_t column;
 
 	if (!description) {
-		fprintf(file, "usage: heapsnap check|attach|set|dump|detach|status [PID] [OPTION...]");
+		fputs("usage: heapsnap ", file);
+		for (size_t i = 0; i < command_count; i++)
+			fprintf(file, "%s%s", i ? "|" : "", command_table[i].name);
+		fputs(" [PID] [OPTION...]", file);
 		return;
 	}
 	indent = fprintf(file, "usage: heapsnap %s", description->name);

@@ -35,6 +35,33 @@ static void put_option(FILE *page, const char *macro, const struct option_descri
 	fputc('\n', page);
 }
 
+// A line of prose, with the limits of options in the places of their names.
+static void put_line(FILE *page, const char *line)
+{
+	static const struct {
+		const char *name, *text;
+	} limits[] = {
+		{ "@LIMIT_DEPTH@", LIMIT_DEPTH },
+		{ "@LIMIT_MEMORY_LEAST@", LIMIT_MEMORY_LEAST },
+		{ "@LIMIT_MEMORY_MOST@", LIMIT_MEMORY_MOST },
+		{ "@LIMIT_INTERVAL@", LIMIT_INTERVAL },
+	};
+
+	while (*line) {
+		size_t i = 0;
+
+		while (i < sizeof(limits) / sizeof(limits[0]) &&
+		       strncmp(line, limits[i].name, strlen(limits[i].name)) != 0)
+			i++;
+		if (i < sizeof(limits) / sizeof(limits[0])) {
+			fputs(limits[i].text, page);
+			line += strlen(limits[i].name);
+		} else {
+			fputc(*line++, page);
+		}
+	}
+}
+
 static void put_prose(FILE *page, const char *prose, const char *option)
 {
 	FILE *file = generate_open(prose, "options.in", "r");
@@ -47,7 +74,7 @@ static void put_prose(FILE *page, const char *prose, const char *option)
 			is_in = strcmp(line, wanted) == 0;
 			is_found |= is_in;
 		} else if (is_in) {
-			fputs(line, page);
+			put_line(page, line);
 		}
 	}
 	fclose(file);

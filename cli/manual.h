@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The manual pages, in mdoc(7): heads, synopses and lists of options are of the table, prose is of docs/man/*.in. There
 // a line @OPTIONS@, @COMMANDS@ or @PAGES@ stands for such a list; options.in says at length, behind a line "@option
-// NAME", what each option does.
+// NAME", what each option does; @LIMIT_DEPTH@ there is the limit of that name (option_table.h).
 #ifndef HEAPSNAP_CLI_MANUAL_H
 #define HEAPSNAP_CLI_MANUAL_H
 

@@ -41,11 +41,12 @@ const struct option_description option_table[] = {
 	{ OPTION_STOP_RECORDING, "stop-recording", NULL, FOR(SET), "record nothing new", "record nothing new" },
 	{ OPTION_START_RECORDING, "start-recording", NULL, FOR(SET), "record again what was recorded before",
 	  "record again what was recorded before" },
-	{ OPTION_DEPTH, "depth", "N", FOR(ATTACH) | FOR(SET), "frames kept of a call stack, 1 to 256",
-	  "frames kept of a call stack, 1 to 256 (attach: default 256)" },
+	{ OPTION_DEPTH, "depth", "N", FOR(ATTACH) | FOR(SET), "frames kept of a call stack, 1 to " LIMIT_DEPTH,
+	  "frames kept of a call stack, 1 to " LIMIT_DEPTH " (attach: default " LIMIT_DEPTH ")" },
 	{ OPTION_MAX_MEMORY, "max-memory", "SIZE", FOR(ATTACH) | FOR(CHECK), "most memory that the records may use",
 	  "most memory that the records may use, with suffix K, M or G (default: a quarter of what the machine has free, an "
-	  "eighth of what a limit leaves the process; at least 1M, at most 120G)" },
+	  "eighth of what a limit leaves the process; at least " LIMIT_MEMORY_LEAST ", at most " LIMIT_MEMORY_MOST
+	  ")" },
 	{ OPTION_ALLOCATOR, "allocator", "NAME=KIND", FOR(ATTACH) | FOR(CHECK), "also track a function of this name",
 	  "also track a function of this name; may be repeated. KIND is a known function with the same arguments, like "
 	  "malloc, or a layout, like 'alloc(_,size)' and 'free(_,block)'; behind it may stand nothrow: it never throws and is "

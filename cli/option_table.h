@@ -38,14 +38,20 @@ enum option_id {
 	OPTION_STOP,
 };
 
-enum { FOR_NONE = 1u << COMMAND_NONE, FOR_ALL = ~0u };
 #define FOR(command) (1u << COMMAND_##command)
+#define FOR_ALL      (~0u)
+
+// Limits as users write them. options.c has the numbers, and asserts that they agree.
+#define LIMIT_DEPTH        "256"
+#define LIMIT_MEMORY_LEAST "1M"
+#define LIMIT_MEMORY_MOST  "120G"
+#define LIMIT_INTERVAL     "2G"
 
 struct option_description {
 	enum option_id id;
 	const char *name;  // without its dashes
 	const char *value; // what it takes, as in the usage; NULL = nothing. "FILE" is completed as one
-	unsigned commands; // bits FOR(...) of those that know it; FOR_NONE: without a command
+	unsigned commands; // bits FOR(...) of those that know it; FOR(NONE): without a command
 	const char *brief; // for completions: one line without quotes, brackets and colons
 	const char *help;  // for --help: paragraphs, separated by a newline each
 };

@@ -13,6 +13,11 @@
 
 enum { OPTIONS_MAX = 32, NAME_SIZE = 32 };
 
+// What the texts of the option table say.
+_Static_assert(HS_DEPTH_MAX == 256 && HS_DEPTH_DEFAULT == 256, "LIMIT_DEPTH, the most and the default");
+_Static_assert(HS_REGION_MEMORY_MIN == 1ull << 20 && HS_REGION_MEMORY_MAX == 120ull << 30, "LIMIT_MEMORY_*");
+_Static_assert(HS_INTERVAL_MAX == 2u << 30, "LIMIT_INTERVAL, and the smallest rate of --samples-per-word");
+
 // `format` has one %s for `what`, which who runs the tool may have from somebody else.
 static bool usage_error(enum command command, const char *format, const char *what)
 {
@@ -145,14 +150,12 @@ static bool take_allocator(struct options *options, const char *text)
 
 	if (options->allocator_count == HS_USER_ALLOCATORS_MAX)
 		return usage_error(options->command, "%s", "too many --allocator");
-	if (!strchr(text, '='))
-		return usage_error(options->command, "--allocator expects NAME=KIND, got '%s'", text);
 	error = hs_user_allocator_check(text);
 	if (!error) {
 		options->allocators[options->allocator_count++] = text;
 		return true;
 	}
-	usage_error(options->command, "--allocator: %s", error->message);
+	usage_error(options->command, "%s", error->message);
 	hs_error_destroy(error);
 	return false;
 }
@@ -173,7 +176,8 @@ static bool take_depth(struct options *options, const char *text)
 	uint64_t number;
 
 	if (!parse_size(text, &number) || number < 1 || number > HS_DEPTH_MAX)
-		return usage_error(options->command, "--depth expects a number from 1 to 256, got '%s'", text);
+		return usage_error(options->command, "--depth expects a number from 1 to " LIMIT_DEPTH ", got '%s'",
+				   text);
 	options->depth = (uint32_t)number;
 	return true;
 }
@@ -183,7 +187,10 @@ static bool take_max_memory(struct options *options, const char *text)
 	uint64_t number;
 
 	if (!parse_size(text, &number) || number < HS_REGION_MEMORY_MIN || number > HS_REGION_MEMORY_MAX)
-		return usage_error(options->command, "--max-memory expects a size from 1M to 120G, got '%s'", text);
+		return usage_error(options->command,
+				   "--max-memory expects a size from " LIMIT_MEMORY_LEAST " to " LIMIT_MEMORY_MOST
+				   ", got '%s'",
+				   text);
 	options->max_memory = number;
 	return true;
 }
@@ -194,7 +201,8 @@ static bool take_sample(struct options *options, const char *text)
 
 	if (!parse_size(text, &number) || number < 1 || number > HS_INTERVAL_MAX)
 		return usage_error(options->command,
-				   "--sample expects a mean interval from 1 (every allocation) to 2G bytes, got '%s'",
+				   "--sample expects a mean interval from 1 (every allocation) to " LIMIT_INTERVAL
+				   " bytes, got '%s'",
 				   text);
 	return set_sampling(options,
 			    (struct hs_sampling){ .mode = number > 1 ? HS_SAMPLING_INTERVAL : HS_SAMPLING_EXACT,

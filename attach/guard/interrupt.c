@@ -73,7 +73,7 @@ static void kill_tool(void) { kill(killed_pid ? killed_pid : getpid(), SIGKILL);
 struct hs_error *fault_point(const char *step)
 {
 	static unsigned long calls, fail_at, kill_at, hang_at;
-	static const char *stop_at;
+	static const char *stop_at, *said = "";
 	static int stop_signal = SIGSTOP;
 	struct hs_error *error;
 
@@ -85,7 +85,9 @@ struct hs_error *fault_point(const char *step)
 		if (number_from_environment("HEAPSNAP_STOP_SIGNAL"))
 			stop_signal = (int)number_from_environment("HEAPSNAP_STOP_SIGNAL");
 	}
-	hs_verbose("step %lu: %s", calls, step);
+	if (strcmp(step, said) != 0) // once of those that come many times in turn
+		hs_verbose("step %lu: %s", calls, step);
+	said = step;
 	if (calls == kill_at)
 		kill_tool();
 	if (calls == hang_at)

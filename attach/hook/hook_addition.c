@@ -52,8 +52,9 @@ struct hs_error *hook_addition_parse(const char *text, struct hook_addition *ret
 	ret->nothrow = take_nothrow(kind);
 	error = parse_kind(kind, &ret->signature);
 	if (error)
-		return error;
+		return hs_error_prefix(error, "--allocator");
 	if (ret->signature.layout.flags & HS_LAYOUT_COMPANION)
-		return hs_error_create(HS_ERROR_BAD_DATA, "%s: a function that may throw cannot be added", text);
+		return hs_error_create(HS_ERROR_BAD_DATA, "--allocator: %s: a function that may throw cannot be added",
+				       text);
 	return NULL;
 }

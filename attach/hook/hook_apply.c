@@ -60,6 +60,24 @@ struct hs_error *hook_note_clean_pages(const struct process *process, struct hoo
 	return NULL;
 }
 
+static void say_hooks(const struct hook_record *hooks, size_t count)
+{
+	size_t written = 0, modules = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t earlier = 0;
+
+		if (hooks[i].verdict != VERDICT_ok)
+			continue;
+		while (earlier < i &&
+		       (hooks[earlier].verdict != VERDICT_ok || hooks[earlier].module != hooks[i].module))
+			earlier++;
+		modules += earlier == i;
+		written++;
+	}
+	hs_verbose("hooks: %zu written in %zu module%s", written, modules, modules == 1 ? "" : "s");
+}
+
 struct hs_error *hook_apply(struct hook_record *hooks, size_t count, const struct target_memory *memory,
 			    pid_t stopped_tid, struct hs_error *(*save)(const struct hook_record *, size_t, void *),
 			    void *context)
@@ -87,6 +105,7 @@ struct hs_error *hook_apply(struct hook_record *hooks, size_t count, const struc
 		if (error)
 			return hs_error_prefix(error, "cannot hook %s", hooks[i].name);
 	}
+	say_hooks(hooks, count);
 	return NULL;
 }
 
@@ -342,7 +361,7 @@ struct hs_error *hook_drop_copies(const struct hook_record *hooks, size_t count,
 		}
 	}
 	if (kept_count > 0 && is_there(caller->memory))
-		hs_warn("the code is as it was, but %zu pages of it stay private copies, because their files cannot be looked at",
+		hs_warn("the code is as it was, but private copies of its pages stay (%zu), because their files cannot be read",
 			kept_count);
 	return errors;
 }

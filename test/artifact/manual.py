@@ -30,6 +30,11 @@ def not_in_page(page, options):
     return [name for letter, name in options if not re.search(rf"^\.It (Fl {letter} , )?Fl Fl {name}( |$)", page, re.M)]
 
 
+def unfilled_lines(page):
+    """Nothing that the generator puts in is left as its name."""
+    return [line for line in page.splitlines() if re.search(r"@[A-Z_]+@", line)]
+
+
 def complete(script, *words):
     """What bash offers for the last word."""
     code = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _heapsnap; printf "%s\\n" "${COMPREPLY[@]}"'
@@ -48,6 +53,7 @@ def check_texts(program, build):
         bad += [f"{command} --help: {len(line)} columns: {line}" for line in wide_lines(text)]
         page = open(os.path.join(build, "man", f"heapsnap{'-' + command if command else ''}.1"), encoding="utf-8").read()
         bad += [f"--{name} is not in the page of {command}" for name in not_in_page(page, options)]
+        bad += [f"the page of {command}: {line}" for line in unfilled_lines(page)]
         offered = complete(os.path.join(build, "completions/heapsnap.bash"), "heapsnap", *([command] if command else []), "-")
         bad += [f"bash does not complete --{name} of {command}" for _, name in options if "--" + name not in offered]
         bad += [f"zsh does not know --{name}" for _, name in options if f"--{name}[" not in completions["_heapsnap"] and f"--{name}}}" not in completions["_heapsnap"]]

@@ -4,6 +4,7 @@ they do without heapsnap, and locks are given back. What is proved to be left by
 rest is refused, unless the user gives his word."""
 
 import os
+import re
 
 import profiles
 from harness import Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, run_test, say, temporary_directory
@@ -57,7 +58,8 @@ def hooks_written(target, *options):
     result = heapsnap("attach", "-v", target.pid, "--exact", *options)
     check_equal(result.status, 0, str(result))
     detach(target.pid)
-    return result.stderr.count("write a hook")
+    check_equal(result.stderr.count("write a hook"), 1, f"that hooks are written is said once: {result}")
+    return int(re.search(r"hooks: (\d+) written in \d+ module", result.stderr)[1])
 
 
 def check_proved(target, path):

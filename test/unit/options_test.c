@@ -288,7 +288,8 @@ static void test_wrong(void)
 	bad("dmup 1", "did you mean 'dump'?\n");
 	bad("pump 1", "did you mean 'dump'?\n");
 	bad("attach 1 --allocator x", "--allocator expects NAME=KIND, got 'x'");
-	bad("attach 1 --allocator x=y", "--allocator: ");
+	bad("attach 1 --allocator =malloc", "--allocator expects NAME=KIND, got '=malloc'");
+	bad("attach 1 --allocator x=y", "--allocator: y is neither a known allocation function nor a layout");
 	bad("dump 1 -o - --json", "both want standard output");
 	bad("attach 1 -x", "unknown option: -x");
 	bad("attach 1 -xq", "unknown option: -x");
