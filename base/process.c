@@ -100,6 +100,16 @@ static bool is_about_absence(const struct hs_error *error)
 	return error->error_number == ENOENT || error->error_number == ESRCH;
 }
 
+struct hs_error *process_gone(const struct process *process)
+{
+	return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
+}
+
+struct hs_error *process_not_found(enum hs_error_code code, pid_t pid)
+{
+	return hs_error_create(code, "no process with PID %d", (int)pid);
+}
+
 bool process_is_there(const struct process *process)
 {
 	struct hs_error *error = prove_presence(process);
@@ -120,7 +130,7 @@ struct hs_error *process_glance(pid_t pid, struct process *ret)
 	if (ret->folder >= 0)
 		return NULL;
 	if (errno == ENOENT)
-		return hs_error_create(HS_ERROR_REFUSED, "there is no process %d: look up the id again", (int)pid);
+		return process_not_found(HS_ERROR_REFUSED, pid);
 	return hs_error_system(errno, "cannot open %s", path);
 }
 
@@ -142,7 +152,7 @@ struct hs_error *process_hold(struct process *process)
 	if (!is_about_absence(error))
 		return error;
 	hs_error_destroy(error);
-	return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
+	return process_gone(process);
 }
 
 struct hs_error *process_open(pid_t pid, struct process *ret)

@@ -32,6 +32,10 @@ void process_close(struct process *process);
 
 #define HS_CLEANUP_PROCESS __attribute__((cleanup(process_close)))
 
+// The errors of a process that has ended while it was worked on (HS_ERROR_GONE), and of a number that stands for none.
+struct hs_error *process_gone(const struct process *process) HS_MUST_CHECK;
+struct hs_error *process_not_found(enum hs_error_code code, pid_t pid) HS_MUST_CHECK;
+
 // Whether it still has its number: it lives, or nobody has waited for it.
 bool process_is_there(const struct process *process);
 

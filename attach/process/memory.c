@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/process/memory.h"
+#include "base/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,7 @@ struct hs_error *target_memory_open(const struct process *process, struct target
 
 	if (fd < 0) {
 		if (errno == ENOENT || errno == ESRCH)
-			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
+			return process_gone(process);
 		return hs_error_system(errno, "cannot open the memory of process %d", (int)process->pid);
 	}
 	*ret = (struct target_memory){ .process = process, .fd = fd };
@@ -38,7 +39,7 @@ struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t
 			done += (size_t)count;
 		} else if (count == 0) {
 			// mem_rw in fs/proc/base.c: end of file only when the address space has no user left
-			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)memory->process->pid);
+			return process_gone(memory->process);
 		} else if (errno != EINTR) {
 			return hs_error_fault(errno, address + done,
 					      "cannot read %zu bytes at 0x%" PRIx64 " of process %d", size, address,

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/proc_maps.h"
 #include "base/proc_status.h"
+#include "base/process.h"
 
 #include <linux/kcmp.h>
 #include <sys/syscall.h>
@@ -128,7 +129,7 @@ static struct hs_error *list_sharers(struct sharing *sharing, struct pid_set *re
 	// A process that has ended has neither memory nor descriptors, as kernel threads have no memory: to kcmp(2)
 	// these are the same.
 	if (!sharing->error && ret->count > 0 && !proc_maps_has_memory(sharing->process))
-		return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)sharing->process->pid);
+		return process_gone(sharing->process);
 	return sharing->error;
 }
 
@@ -189,7 +190,7 @@ static struct hs_error *wait_for_sharers(struct sharing *sharing, const struct p
 
 	while (!error && (other = one_that_shares(sharing, some))) {
 		if (!proc_maps_has_memory(sharing->process))
-			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)sharing->process->pid);
+			return process_gone(sharing->process);
 		if (hs_monotonic_ns() >= deadline)
 			return refuse(sharing->process, other);
 		usleep(SHARERS_POLL_US);

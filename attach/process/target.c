@@ -208,8 +208,7 @@ struct hs_error *target_read(const struct process *process, struct target_info *
 			return error;
 		hs_error_destroy(error);
 		if (!process_is_there(process))
-			return hs_error_create(HS_ERROR_REFUSED, "there is no process %d: look up the id again",
-					       (int)process->pid);
+			return process_not_found(HS_ERROR_REFUSED, process->pid);
 		if (tries == 0)
 			return hs_error_create(
 				HS_ERROR_GONE,

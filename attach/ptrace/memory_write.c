@@ -3,6 +3,7 @@
 
 #include "attach/guard/interrupt.h"
 #include "attach/ptrace/ptrace_call.h"
+#include "base/process.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -54,7 +55,7 @@ struct hs_error *target_memory_write(const struct target_memory *memory, uint64_
 			continue;
 		}
 		if (count == 0)
-			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)memory->process->pid);
+			return process_gone(memory->process);
 		if (error_number == EINTR)
 			continue;
 		// With proc_mem.force_override=never or ptrace (Linux 6.12) this is how a read-only page answers.

@@ -18,10 +18,12 @@ _Static_assert(HS_PTRACE_SUSPEND_SECCOMP == PTRACE_O_SUSPEND_SECCOMP, "suspend o
 _Static_assert(HS_PTRACE_EVENT_EXEC == PTRACE_EVENT_EXEC, "exec event");
 _Static_assert(HS_PTRACE_EVENT_STOP == PTRACE_EVENT_STOP, "stop event");
 
+static struct hs_error *thread_gone(pid_t tid) { return hs_error_create(HS_ERROR_GONE, "thread %d is gone", (int)tid); }
+
 static struct hs_error *request_error(int error_number, const char *what, pid_t tid)
 {
 	if (error_number == ESRCH)
-		return hs_error_create(HS_ERROR_GONE, "thread %d is gone", (int)tid);
+		return thread_gone(tid);
 	return hs_error_system(error_number, "cannot %s thread %d", what, (int)tid);
 }
 
@@ -152,7 +154,7 @@ struct hs_error *ptrace_get_seccomp_filter(pid_t tid, size_t index, struct sock_
 	if (errno == EINVAL || errno == ENOENT)
 		return NULL;
 	if (errno == ESRCH)
-		return hs_error_create(HS_ERROR_GONE, "thread %d is gone", (int)tid);
+		return thread_gone(tid);
 	return hs_error_with_errno(HS_ERROR_REFUSED, errno, "cannot read the seccomp filters of thread %d", (int)tid);
 }
 
@@ -164,7 +166,7 @@ struct hs_error *ptrace_get_rseq(pid_t tid, uint64_t *address_ret)
 	fault_request();
 	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, tid, (void *)sizeof(configuration), &configuration) < 0) {
 		if (errno == ESRCH)
-			return hs_error_create(HS_ERROR_GONE, "thread %d is gone", (int)tid);
+			return thread_gone(tid);
 		return NULL; // kernels before 5.13 cannot tell
 	}
 	*address_ret = configuration.rseq_abi_pointer;

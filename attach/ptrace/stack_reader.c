@@ -65,7 +65,7 @@ static struct hs_error *copy_readable(const struct target_memory *memory, uint64
 		if (count > 0)
 			done += (size_t)count;
 		else if (count == 0) // as in target_memory_read
-			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)memory->process->pid);
+			return process_gone(memory->process);
 		else if (errno != EINTR)
 			break;
 	}

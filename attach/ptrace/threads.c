@@ -18,6 +18,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/process.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -144,7 +145,7 @@ static struct hs_error *seize_new_threads(struct freezer *freezer)
 
 	if (!thread_walk_begin(process->target, &walk)) {
 		if (errno == ENOENT || errno == ESRCH)
-			return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->target->pid);
+			return process_gone(process->target);
 		return hs_error_system(errno, "cannot list the threads of process %d", (int)process->target->pid);
 	}
 	error = seize_guard_begin();
@@ -375,7 +376,7 @@ static struct hs_error *stop_all(struct freezer *freezer)
 			qsort(process->threads, process->count, sizeof(*process->threads), compare_tids);
 	}
 	if (process->count == 0)
-		return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->target->pid);
+		return process_gone(process->target);
 	return NULL;
 }
 

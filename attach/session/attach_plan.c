@@ -13,6 +13,7 @@
 #include "attach/session/inherited.h"
 #include "attach/session/leftovers.h"
 #include "base/log.h"
+#include "base/process.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -155,7 +156,7 @@ static struct hs_error *unless_gone(const struct process *process, struct hs_err
 	if (proc_maps_has_memory(process))
 		return error;
 	hs_error_destroy(error);
-	return hs_error_create(HS_ERROR_GONE, "process %d is gone", (int)process->pid);
+	return process_gone(process);
 }
 
 // The part of the plan that the target's mappings decide. A reason that the next step needs ends it.

@@ -140,8 +140,7 @@ struct hs_error *attached_examine(const struct process *process, struct attached
 	*ret = (struct attached_process){ .pid = process->pid };
 	if (error && error->error_number == ENOENT) {
 		hs_error_destroy(error);
-		return hs_error_create(HS_ERROR_NOT_FOUND, "there is no process %d: look up the id again",
-				       process->pid);
+		return process_not_found(HS_ERROR_NOT_FOUND, process->pid);
 	}
 	if (error)
 		return error;

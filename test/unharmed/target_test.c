@@ -155,7 +155,7 @@ static void test_refusals(void)
 	pid_t pid;
 
 	check_accepted(program.pid);
-	check_refused(2147483647, "there is no process 2147483647");
+	check_refused(2147483647, "no process with PID 2147483647");
 	check_refused(getpid(), "is heapsnap itself");
 	if (access("/proc/2/exe", F_OK) != 0 && status_of(2, 2, "Kthread:", 10) == 1)
 		check_refused(2, "is a kernel thread");

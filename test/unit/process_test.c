@@ -110,7 +110,7 @@ static void test_none(void)
 	struct hs_error *error = process_open(2147483647, &process);
 
 	CHECK(error && error->code == HS_ERROR_REFUSED);
-	CHECK_STRING(error ? error->message : NULL, "there is no process 2147483647: look up the id again");
+	CHECK_STRING(error ? error->message : NULL, "no process with PID 2147483647");
 	hs_error_destroy(error);
 }
 
