@@ -224,11 +224,13 @@ static uint64_t rule_of(const struct walk *walk, uint64_t pc, bool exact)
 }
 
 // Whether a return address that was found by a frame pointer alone may be one.
-static bool follows_call(const struct walk *walk, uint64_t pc)
+static bool follows_call(uint64_t pc, uint64_t rule, const void *context)
 {
+	const struct walk *walk = context;
 	const struct proc_map *map = proc_maps_find(walk->reader->maps, pc - 1);
 	uint8_t code[ARCH_CALL_MAX];
 
+	(void)rule;
 	return map && map->executable && read_code(walk, pc - ARCH_CALL_MAX, code, sizeof(code)) &&
 	       arch_ends_in_call(code + sizeof(code));
 }
@@ -248,29 +250,6 @@ static void begin_in_full(const arch_registers *from, struct full_registers *ret
 	registers_for_walk(from, ret->value);
 }
 
-// One step by three registers, for a frame without unwind information.
-static enum step_result step_without_info(const struct walk *walk, uint64_t rule, struct full_registers *registers)
-{
-	struct walk_registers three = { registers->value[CFI_RA], registers->value[CFI_SP], registers->value[CFI_FP] };
-	enum step_result result;
-	bool exact;
-	uint64_t cfa;
-
-	if (UNWIND_KIND(rule) != UNWIND_SIGNAL && !(registers->known & 1u << CFI_FP))
-		return STEP_BAD;
-	result = unwind_step(rule, &walk->thread->stack, &three, &cfa, &exact);
-	if (result != STEP_OK)
-		return result;
-	if (UNWIND_KIND(rule) == UNWIND_FRAME_POINTER && !follows_call(walk, three.pc))
-		return STEP_BAD;
-	registers->value[CFI_RA] = three.pc;
-	registers->value[CFI_SP] = three.sp;
-	registers->value[CFI_FP] = three.fp;
-	registers->known = 1u << CFI_RA | 1u << CFI_SP | 1u << CFI_FP;
-	registers->pc_is_exact = exact;
-	return STEP_OK;
-}
-
 static enum step_result step_in_full(const struct walk *walk, uint64_t rule, struct full_registers *registers)
 {
 	uint64_t pc = registers->value[CFI_RA], lookup = registers->pc_is_exact ? pc : pc - 1, cfa;
@@ -279,7 +258,7 @@ static enum step_result step_in_full(const struct walk *walk, uint64_t rule, str
 	bool is_known;
 
 	if (UNWIND_KIND(rule) == UNWIND_FRAME_POINTER || UNWIND_KIND(rule) == UNWIND_SIGNAL)
-		return step_without_info(walk, rule, registers);
+		return unwind_step_without_info(rule, &walk->thread->stack, registers, follows_call, walk);
 	table = find_table(walk, lookup, &is_known);
 	if (!table)
 		return STEP_BAD;
@@ -346,7 +325,7 @@ enum walk_end stack_walk(struct unwind_tables *tables, const struct stack_reader
 		if (result == STEP_SLOW)
 			return walk_in_full(&walk, ranges, range_count, certain_ret);
 		if (UNWIND_KIND(rule) == UNWIND_FRAME_POINTER &&
-		    (result != STEP_OK || !follows_call(&walk, registers.pc)))
+		    (result != STEP_OK || !follows_call(registers.pc, rule, &walk)))
 			return end_without_info(&walk, rule, sp);
 		if (result != STEP_OK)
 			return WALK_INCOMPLETE;

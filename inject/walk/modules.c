@@ -125,28 +125,10 @@ bool modules_follows_call(uint64_t pc, bool from_module)
 	return follows;
 }
 
-// A step by three registers, for a frame without CFI. pre: `rule` is of rule_without_info.
-static enum step_result step_without_info(uint64_t rule, const struct memory_span *stack,
-					  struct full_registers *registers)
+static bool follows_call(uint64_t pc, uint64_t rule, const void *context)
 {
-	struct walk_registers three = { registers->value[CFI_RA], registers->value[CFI_SP], registers->value[CFI_FP] };
-	bool exact, is_signal = UNWIND_KIND(rule) == UNWIND_SIGNAL;
-	enum step_result result;
-	uint64_t cfa;
-
-	if (!is_signal && !(registers->known & 1u << CFI_FP))
-		return STEP_BAD;
-	result = unwind_step(rule, stack, &three, &cfa, &exact);
-	if (result != STEP_OK)
-		return result;
-	if (!is_signal && !modules_follows_call(three.pc, UNWIND_MODULE(rule)))
-		return STEP_BAD;
-	registers->value[CFI_RA] = three.pc;
-	registers->value[CFI_SP] = three.sp;
-	registers->value[CFI_FP] = three.fp;
-	registers->known = 1u << CFI_RA | 1u << CFI_SP | 1u << CFI_FP;
-	registers->pc_is_exact = exact;
-	return STEP_OK;
+	(void)context;
+	return modules_follows_call(pc, UNWIND_MODULE(rule));
 }
 
 enum step_result modules_step_full(const struct memory_span *stack, struct full_registers *registers,
@@ -183,7 +165,7 @@ enum step_result modules_step_full(const struct memory_span *stack, struct full_
 	if (is_signal)
 		*module_ret |= HS_FRAME_EXACT_PC;
 	if (decoded == CFI_NO_ENTRY) {
-		result = step_without_info(rule, stack, registers);
+		result = unwind_step_without_info(rule, stack, registers, follows_call, NULL);
 		if (result != STEP_OK && result != STEP_END)
 			*cut = CUT_no_unwind_info + 1;
 	}
