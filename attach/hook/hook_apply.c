@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/pagemap.h"
 #include "base/proc_maps.h"
+#include "inject/abi/live_table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -216,38 +217,63 @@ static struct hs_error *compare_with_file(const struct proc_map *map, const stru
 	return NULL;
 }
 
-// Whether the bytes at the place of a hook are those of a file: another module is mapped there by now.
-static bool is_of_file(const struct hook_record *hook, const struct target_memory *memory)
+// Whether a record names code of the target's: its region lies in its memory, and may say anything.
+static bool is_sound(const struct hook_record *hook)
 {
+	return hook->size > 0 && hook->size <= sizeof(hook->new_bytes) &&
+	       hook->address < (UINT64_C(1) << HS_ADDRESS_BITS) - hook->size;
+}
+
+// The mappings, read when they are first asked for: of a journal with many records whose bytes are another's, each
+// would read them while the target stands.
+struct undo_maps {
 	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(memory->process, &maps);
-	const struct proc_map *map;
+	bool was_read, is_there;
+};
+
+static const struct proc_maps *undo_maps_get(struct undo_maps *maps, const struct process *process)
+{
+	if (!maps->was_read) {
+		struct hs_error *error = proc_maps_read(process, &maps->maps);
+
+		maps->was_read = true;
+		maps->is_there = !error;
+		hs_error_destroy(error);
+	}
+	return maps->is_there ? &maps->maps : NULL;
+}
+
+static void undo_maps_deinit(struct undo_maps *maps)
+{
+	if (maps->is_there)
+		proc_maps_deinit(&maps->maps);
+}
+
+// Whether the bytes at the place of a hook are those of a file: another module is mapped there by now.
+static bool is_of_file(const struct hook_record *hook, const struct proc_maps *maps, const struct target_memory *memory)
+{
+	const struct proc_map *map = maps ? proc_maps_find(maps, hook->address) : NULL;
+	struct hs_error *error;
 	bool same = false;
 
-	if (error) {
-		hs_error_destroy(error);
+	if (!map || map->inode == 0 || hook->size > map->end - hook->address)
 		return false;
-	}
-	map = proc_maps_find(&maps, hook->address);
-	if (map && map->inode != 0 && hook->size <= map->end - hook->address)
-		error = compare_with_file(map, memory, hook->address, hook->size, &same);
+	error = compare_with_file(map, memory, hook->address, hook->size, &same);
 	hs_error_destroy(error);
-	proc_maps_deinit(&maps);
 	return same;
+}
+
+static bool is_unmapped(const struct hook_record *hook, const struct proc_maps *maps)
+{
+	return maps && maps->count > 0 && !proc_maps_find(maps, hook->address);
 }
 
 bool hook_place_is_gone(const struct hook_record *hook, const struct target_memory *memory)
 {
-	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(memory->process, &maps);
-	bool gone;
+	struct undo_maps maps = { 0 };
+	const bool gone = is_unmapped(hook, undo_maps_get(&maps, memory->process));
 
-	if (error) {
-		hs_error_destroy(error);
-		return false;
-	}
-	gone = maps.count > 0 && !proc_maps_find(&maps, hook->address);
-	proc_maps_deinit(&maps);
+	undo_maps_deinit(&maps);
 	return gone;
 }
 
@@ -256,23 +282,25 @@ struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct
 			   void *context, size_t *foreign_ret)
 {
 	struct hs_error *errors = NULL;
+	struct undo_maps maps = { 0 };
 
 	*foreign_ret = 0;
 	for (size_t i = count; i-- > 0;) {
 		uint8_t now[sizeof(hooks[i].old_bytes)];
 		struct hs_error *error;
 
-		if (hooks[i].state != HOOK_APPLIED || hooks[i].size == 0 || hooks[i].size > sizeof(now))
+		if (hooks[i].state != HOOK_APPLIED || !is_sound(&hooks[i]))
 			continue;
 		error = target_memory_read(memory, hooks[i].address, now, hooks[i].size);
-		if (error && hook_place_is_gone(&hooks[i], memory)) { // its module has been unloaded
+		if (error && is_unmapped(&hooks[i], undo_maps_get(&maps, memory->process))) {
+			// Its module has been unloaded.
 			hs_error_destroy(error);
 			error = NULL;
 		} else if (!error && memcmp(now, hooks[i].new_bytes, hooks[i].size) == 0) {
 			error = target_memory_write(memory, hooks[i].address, hooks[i].old_bytes, hooks[i].size,
 						    stopped_tid);
 		} else if (!error && memcmp(now, hooks[i].old_bytes, hooks[i].size) != 0 &&
-			   !is_of_file(&hooks[i], memory)) {
+			   !is_of_file(&hooks[i], undo_maps_get(&maps, memory->process), memory)) {
 			hs_verbose("0x%" PRIx64
 				   " (%s) holds neither the hook's bytes nor the original ones: left alone",
 				   hooks[i].address, hooks[i].name);
@@ -287,6 +315,7 @@ struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct
 			errors = hs_error_join(errors,
 					       hs_error_prefix(error, "cannot remove the hook of %s", hooks[i].name));
 	}
+	undo_maps_deinit(&maps);
 	return errors;
 }
 
@@ -348,8 +377,12 @@ struct hs_error *hook_drop_copies(const struct hook_record *hooks, size_t count,
 	if (error)
 		return error;
 	for (size_t i = 0; i < count; i++) {
-		if (!hooks[i].page_was_clean || hooks[i].state != HOOK_REMOVED)
+		if (!hooks[i].page_was_clean || hooks[i].state != HOOK_REMOVED || !is_sound(&hooks[i]))
 			continue;
+		// So many no heapsnap of this version writes: what the target has put there must not hold it up.
+		error = i < HS_HOOKS_MAX ? NULL : interrupt_check();
+		if (error)
+			return hs_error_join(errors, error);
 		for (uint64_t page = page_of(hooks[i].address); page <= last_page_of(&hooks[i]); page += HS_PAGE_SIZE) {
 			bool kept;
 

@@ -26,12 +26,6 @@ bool region_may_be(const struct proc_map *map)
 	       map->end - map->start >= sizeof(struct stable_header);
 }
 
-// What up to layout version 9 was in its place.
-static bool is_of_earlier_version(const struct proc_map *map)
-{
-	return map->shared && map->deleted && strcmp(map->name, "/memfd:heapsnap-region") == 0;
-}
-
 const struct proc_map *region_find(const struct proc_maps *maps, const struct target_memory *memory)
 {
 	for (size_t i = 0; i < maps->count; i++) {
@@ -39,8 +33,6 @@ const struct proc_map *region_find(const struct proc_maps *maps, const struct ta
 		struct stable_header header;
 		struct hs_error *error;
 
-		if (is_of_earlier_version(map))
-			return map;
 		if (!region_may_be(map) || !map->readable || !map->writable)
 			continue;
 		error = target_memory_read(memory, map->start, &header, sizeof(header));
@@ -242,7 +234,7 @@ struct hs_error *region_open_any(const struct process *process, const struct pro
 	struct hs_error *error;
 
 	for (size_t i = 0; i < maps->count; i++)
-		candidates |= region_may_be(&maps->items[i]) || is_of_earlier_version(&maps->items[i]);
+		candidates |= region_may_be(&maps->items[i]);
 	*ret = (struct region_access){ .process = process, .fd = -1, .memory.fd = -1 };
 	if (candidates) {
 		error = target_memory_open(process, &ret->memory);
@@ -257,7 +249,7 @@ struct hs_error *region_open_any(const struct process *process, const struct pro
 	}
 	ret->address = map->start;
 	ret->size = map->end - map->start;
-	error = is_of_earlier_version(map) ? NULL : open_through_map_files(process, map, &ret->fd);
+	error = open_through_map_files(process, map, &ret->fd);
 	if (!error)
 		error = region_read(ret, 0, &ret->header.stable, sizeof(ret->header.stable));
 	if (!error)

@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-// More than any version will have; what is read whole stays small.
-enum { HOOKS_MAX = 65536, STRIDE_MAX = 1 << 20, SLOTS_MAX = 1 << 20, FORGOTTEN_MAX = 65536, STATE_MAX = 1 << 24 };
+// More than any version will have, and no more than can be looked at while the target stands: the target may have
+// written these counts.
+enum { HOOKS_MAX = 8192, STRIDE_MAX = 1 << 20, SLOTS_MAX = 1 << 17, FORGOTTEN_MAX = 65536, STATE_MAX = 1 << 24 };
 
 void region_stable_begin(struct stable_header *header)
 {

@@ -7,6 +7,13 @@
 
 #include <stdlib.h>
 
+static int by_number(const void *left, const void *right)
+{
+	const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	return (a > b) - (a < b);
+}
+
 struct hs_error *thread_slots_list(const struct region_access *access, uint64_t **offsets_ret, size_t *count_ret)
 {
 	const struct stable_layout *layout = &access->header.stable.layout;
@@ -38,8 +45,10 @@ struct hs_error *thread_slots_list(const struct region_access *access, uint64_t 
 	error = extra ? region_read(access, layout->extra_slots, pages, extra * sizeof(*pages)) : NULL;
 	if (error)
 		return error;
+	qsort(pages, extra, sizeof(*pages), by_number);
 	for (uint32_t i = 0; i < extra; i++)
-		if (thread_slot_fits(layout, first_page, access->size / HS_PAGE_SIZE, pages[i]))
+		if (thread_slot_fits(layout, first_page, access->size / HS_PAGE_SIZE, pages[i]) &&
+		    (i == 0 || pages[i] != pages[i - 1]))
 			offsets[count++] = (uint64_t)pages[i] * HS_PAGE_SIZE;
 	*offsets_ret = HS_STEAL_POINTER(offsets);
 	*count_ret = count;

@@ -18,7 +18,7 @@ static inline bool thread_slot_fits(const struct stable_layout *layout, uint64_t
 }
 
 // Offsets in the region, of any version, of all slots that were ever taken. The caller frees them. What the list of a
-// hostile target names twice is there twice.
+// hostile target names twice is there once.
 struct hs_error *thread_slots_list(const struct region_access *access, uint64_t **offsets_ret,
 				   size_t *count_ret) HS_MUST_CHECK;
 

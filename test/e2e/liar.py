@@ -3,9 +3,10 @@
 says what is wrong, and never in a crash. And the region cannot be cut or grown under the tool."""
 
 import os
+import struct
 import sys
 
-from harness import Target, attach, check, check_equal, check_refused, detach, dump, heapsnap, run_test, say, temporary_directory
+from harness import Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, mappings, run_test, say, temporary_directory
 
 ROUNDS = 3
 PARTS = ["pages", "root", "wide", "samples", "buckets", "slots", "strings", "modules", "hooks", "header", "all"]
@@ -52,8 +53,7 @@ def main():
         say(f"detach, {part}: status {result.status}")
         target.process.kill()
         target.process.wait()
-
-
+    journal_bounds()
     impostor()
 
 
@@ -70,7 +70,12 @@ MAP_FIXED_NOREPLACE = 0x100000
 start = libc.mmap(place, size, 3, mmap.MAP_SHARED | MAP_FIXED_NOREPLACE | (mmap.MAP_ANONYMOUS if fd < 0 else 0), fd, 0)
 assert start == place, ctypes.get_errno()
 memory = (ctypes.c_char * size).from_address(place)
-if kind != "named":
+if kind == "named":
+    with open(sys.argv[2], "rb") as file:
+        header = bytearray(file.read())
+    struct.pack_into("<IQQ", header, 12, 3, size, place)  # state: detaching; size, region_address
+    memory[:len(header)] = bytes(header)
+else:
     memory[:8] = b"HEAPSNAP"
 before = bytes(memory[:65536])
 print("ready", flush=True)
@@ -79,14 +84,68 @@ print(before == memory[:65536])
 """
 
 
+HOOK_COUNT, HOOKS, RECORD = 116, 376, 128  # offsets in the stable header: hook_count, layout.hooks; bytes of a hook_record
+
+
+class Region:
+    def __init__(self, pid):
+        mapping = next(mapping for mapping in mappings(pid) if mapping.is_region())
+        self.start, self.memory = mapping.start, os.open(f"/proc/{pid}/mem", os.O_RDWR)
+
+    def get(self, offset, size):
+        return os.pread(self.memory, size, self.start + offset)
+
+    def put(self, offset, data):
+        check_equal(os.pwrite(self.memory, data, self.start + offset), len(data), "bytes written")
+
+
+def journal_bounds():
+    """A record of the journal that names the end of all addresses, or nothing: detach does the others, and ends."""
+    for address, size in ((2**64 - 16, 5), (0, 0), (2**47 - 1, 5)):
+        for state in (1, 2):  # applied, removed
+            target = Target("many_threads", 2)
+            before = Unharmed(target.pid)
+            attach(target.pid)
+            region = Region(target.pid)
+            count = struct.unpack("<I", region.get(HOOK_COUNT, 4))[0]
+            at = struct.unpack("<Q", region.get(HOOKS, 8))[0] + (count - 1) * RECORD
+            honest = region.get(at, RECORD)
+            lie = bytearray(honest)
+            struct.pack_into("<Q", lie, 0, address)
+            struct.pack_into("<I", lie, 24, state)
+            lie[36], lie[38] = size, 1  # size, page_was_clean
+            region.put(at, bytes(lie) + honest)
+            region.put(HOOK_COUNT, struct.pack("<I", count + 1))
+            os.close(region.memory)
+            detach(target.pid)
+            before.check_after(settle=20)
+            target.end()
+
+
+def honest_header():
+    """The beginning of a region, up to the end of its journal, in a file."""
+    path = os.path.join(temporary_directory(), "header")
+    target = Target("many_threads", 1)
+    attach(target.pid)
+    region = Region(target.pid)
+    with open(path, "wb") as file:
+        file.write(region.get(0, 1 << 16))
+    os.close(region.memory)
+    detach(target.pid)
+    target.end()
+    return path
+
+
 def impostor():
     """Memory that looks like our region, and is something else or has a header that says nothing of use: it is not written to, and not unmapped."""
-    path = os.path.join(temporary_directory(), "out.pb.gz")
-    for kind, words in (("named", "not heapsnap's"), ("file", "not attached"), ("anonymous", "not attached")):
-        target = Target("impostor", command=[sys.executable, "-c", IMPOSTOR, kind])
+    path, header = os.path.join(temporary_directory(), "out.pb.gz"), honest_header()
+    for kind in ("named", "file", "anonymous"):
+        target = Target("impostor", command=[sys.executable, "-c", IMPOSTOR, kind, header])
         for command in (["dump", target.pid, "-o", path], ["set", target.pid, "--exact"], ["detach", target.pid]):
-            check_refused(heapsnap(*command), words)
-        check(words in str(heapsnap("status", target.pid)), f"status does not say {words!r}")
+            check_refused(heapsnap(*command), "not attached")
+        check("not attached" in str(heapsnap("status", target.pid)), "status does not say that it is not attached")
+        attach(target.pid)  # anybody may have given it a file with that name
+        detach(target.pid)
         check_equal(target.end().strip(), "True", f"the impostor's memory is as it was, {kind}")
 
 
