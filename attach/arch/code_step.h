@@ -51,7 +51,7 @@ struct code_step {
 };
 
 // Pure.
-void hook_decode_step(const uint8_t *code, size_t size, uint64_t address, struct code_step *ret);
+void arch_decode_step(const uint8_t *code, size_t size, uint64_t address, struct code_step *ret);
 
 // Pure. Whether compilers begin so where they align the stack for a function's frame: the caller's stack pointer is
 // kept in another register, and the return address copied below, where it is expected.
@@ -65,10 +65,10 @@ struct code_branch {
 
 // Pure. Visits the calls and jumps among the instructions, or only an unconditional jump that is the first of them,
 // behind a landing pad. A visit that returns false ends it; so does what is no instruction.
-void hook_scan_branches(const uint8_t *code, size_t size, uint64_t address, bool first_only,
+void arch_scan_branches(const uint8_t *code, size_t size, uint64_t address, bool first_only,
 			bool (*visit)(const struct code_branch *branch, void *context), void *context);
 
 // Pure: bytes at the start of a function that must stay there (a mark for indirect branches); 0 = none.
-size_t hook_landing_pad(const uint8_t *code, size_t size);
+size_t arch_landing_pad(const uint8_t *code, size_t size);
 
 #endif

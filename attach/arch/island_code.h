@@ -6,9 +6,9 @@
 #include "attach/arch/relocate.h"
 
 // Pure: the code of one island, stub and trampoline, without an inline fast path. `entry` is the payload's entry.
-void hook_fill_island(uint64_t entry, uint32_t hook_index, enum hook_kind kind,
+void arch_fill_island(uint64_t entry, uint32_t hook_index, enum hook_kind kind,
 		      const struct relocation_result *relocation, struct hook_island *ret);
 // Pure: whether these bytes of the target are an island that such code was written to.
-bool hook_island_has_stub(const struct hook_island *island);
+bool arch_island_has_stub(const struct hook_island *island);
 
 #endif

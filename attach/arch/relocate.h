@@ -15,7 +15,7 @@
 struct relocation_request {
 	const uint8_t *code;     // bytes from `address` on
 	size_t code_size;        // bytes known; they may go on behind the function, so that padding can be seen
-	uint64_t address;        // where they run now; behind the landing pad (see hook_landing_pad)
+	uint64_t address;        // where they run now; behind the landing pad (see arch_landing_pad)
 	uint64_t trampoline;     // where the copy will run
 	uint64_t function_start; // for the check of branches: the whole function
 	const uint8_t *function_code;
@@ -41,9 +41,9 @@ struct relocation_result {
 };
 
 // Pure. VERDICT_out_of_reach: `trampoline` is too far from something that the copy refers to.
-void hook_relocate(const struct relocation_request *request, struct relocation_result *ret);
+void arch_relocate(const struct relocation_request *request, struct relocation_result *ret);
 
 // Pure: whether the copy is a bare return.
-bool hook_is_bare_return(const struct relocation_result *relocation);
+bool arch_is_bare_return(const struct relocation_result *relocation);
 
 #endif

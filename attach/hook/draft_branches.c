@@ -45,7 +45,7 @@ static void check_instructions(const struct elf_view *elf, uint64_t inside, uint
 	}
 }
 
-// Before and behind the function, which hook_relocate has looked at itself. Instructions are known to begin at its end
+// Before and behind the function, which arch_relocate has looked at itself. Instructions are known to begin at its end
 // and at symbols; far from any, decoding falls in step with them by itself, after a few.
 static void check_neighbours(const struct draft *draft, struct branch_range *range)
 {

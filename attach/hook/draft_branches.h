@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Branches from elsewhere in a module into what its hooks are to overwrite. hook_relocate has looked at each function
+// Branches from elsewhere in a module into what its hooks are to overwrite. arch_relocate has looked at each function
 // itself.
 #ifndef HEAPSNAP_ATTACH_HOOK_DRAFT_BRANCHES_H
 #define HEAPSNAP_ATTACH_HOOK_DRAFT_BRANCHES_H

@@ -36,7 +36,7 @@ static enum hook_verdict prepare_request(struct draft *draft, const struct proc_
 	map = proc_maps_find(maps, request->function_start);
 	if (!map || !map->executable || map->shared)
 		return VERDICT_not_text;
-	pad = hook_landing_pad(request->function_code, available);
+	pad = arch_landing_pad(request->function_code, available);
 	request->address = request->trampoline = request->function_start + pad;
 	request->function_size = smaller(smaller(candidate->size, available), DECODED_MAX);
 	seen = candidate->size ? (uint64_t)request->function_size + PADDING_SEEN : UNKNOWN_SIZE_SEEN;
@@ -82,7 +82,7 @@ static enum hook_verdict judge(struct draft *draft, const struct proc_maps *maps
 	if (verdict != VERDICT_ok)
 		return verdict;
 	// First what the target really has: a foreign patch must be called that, not "not relocatable".
-	hook_relocate(&draft->request, &draft->hook.relocation);
+	arch_relocate(&draft->request, &draft->hook.relocation);
 	verdict = take_old_bytes(draft, memory, error_ret);
 	if (verdict != VERDICT_ok)
 		return verdict;
@@ -90,7 +90,7 @@ static enum hook_verdict judge(struct draft *draft, const struct proc_maps *maps
 		return relocation->verdict;
 	if (draft->request.address - draft->module->load_bias + relocation->covered > draft->candidate->next)
 		return VERDICT_too_short; // another function begins there
-	if (draft->candidate->signature.kind == HOOK_loader_event && !hook_is_bare_return(relocation))
+	if (draft->candidate->signature.kind == HOOK_loader_event && !arch_is_bare_return(relocation))
 		return VERDICT_too_short; // the payload's entry returns and never continues the original
 	// The kernel writes page by page, and a tool that is killed in between would leave half a jump.
 	if (draft->request.address / HS_PAGE_SIZE != (draft->request.address + HS_JUMP_SIZE - 1) / HS_PAGE_SIZE)

@@ -217,7 +217,7 @@ static void look_at(struct walk *walk, struct place place)
 	int32_t depth = mark->depth, base = mark->base;
 	struct code_step step;
 
-	hook_decode_step(function->code + offset, function->size - offset, function->address + offset, &step);
+	arch_decode_step(function->code + offset, function->size - offset, function->address + offset, &step);
 	if (!step.size || !stands_alone(walk->runs[place.run].marks, offset, step.size)) {
 		fail(walk, VERDICT_not_decodable);
 		return;
@@ -333,7 +333,7 @@ static void find_returns(struct walk *walk, struct exit_points *ret)
 	for (uint32_t i = 0; i < run->function.size && walk->verdict == VERDICT_ok; i++) {
 		if (!run->marks[i].size || run->marks[i].flow != FLOW_RETURN)
 			continue;
-		if (ret->count == HS_WAYS_OUT_MAX || !find_start(run, i, &ret->offsets[ret->count]))
+		if (ret->count == HS_EXIT_POINTS_MAX || !find_start(run, i, &ret->offsets[ret->count]))
 			fail(walk, VERDICT_no_exit_point);
 		else
 			ret->count++;

@@ -7,13 +7,13 @@
 #include "attach/arch/code_step.h"
 #include "inject/abi/records.h"
 
-#define HS_WAYS_OUT_MAX 16u
+#define HS_EXIT_POINTS_MAX 16u
 
 // Where the bytes of a function begin that end with a return, and may be overwritten by a jump: whole instructions, of
 // which only the first can be reached by a branch, and then perhaps padding.
 struct exit_points {
 	enum hook_verdict verdict;
-	uint32_t offsets[HS_WAYS_OUT_MAX]; // from the function's start
+	uint32_t offsets[HS_EXIT_POINTS_MAX]; // from the function's start
 	size_t count;
 };
 

@@ -47,7 +47,7 @@ static uint64_t through_stub(const struct question *question, uint64_t address)
 
 	if (!code)
 		return address;
-	hook_scan_branches(code, STUB_SEEN, address, true, visit_stub, &branch);
+	arch_scan_branches(code, STUB_SEEN, address, true, visit_stub, &branch);
 	word = branch.slot ? read_slot(question, branch.slot) : 0;
 	return word ? word : address;
 }
@@ -66,7 +66,7 @@ bool hook_forwards(const struct forward_code *function, bool calls, const struct
 {
 	struct question question = { function, memory, is_hooked, context, false };
 
-	hook_scan_branches(function->code, function->size, function->address, !calls, visit_branch, &question);
+	arch_scan_branches(function->code, function->size, function->address, !calls, visit_branch, &question);
 	return question.yes;
 }
 

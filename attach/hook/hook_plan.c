@@ -135,7 +135,7 @@ static void place_cluster(struct draft **drafts, size_t count, struct address_sp
 			hook->island_area = plan->area_count;
 			hook->island_slot = i;
 			drafts[i]->request.trampoline = hook->record.island + HS_ISLAND_TRAMPOLINE_OFFSET;
-			hook_relocate(&drafts[i]->request, &hook->relocation);
+			arch_relocate(&drafts[i]->request, &hook->relocation);
 		}
 		hook->record.verdict = address ? hook->relocation.verdict : VERDICT_out_of_reach;
 	}
@@ -215,7 +215,7 @@ static void finish(struct hook_plan *plan, const struct hook_goals *goals)
 		record->state = record->verdict == VERDICT_ok ? HOOK_PLANNED : HOOK_REFUSED;
 		if (record->state == HOOK_REFUSED)
 			continue;
-		hook_fill_island(goals->entries[record->kind], (uint32_t)i, (enum hook_kind)record->kind,
+		arch_fill_island(goals->entries[record->kind], (uint32_t)i, (enum hook_kind)record->kind,
 				 &hook->relocation, &hook->island);
 		inline_fast_path_fill(goals, &hook->island);
 		record->size = HS_JUMP_SIZE;

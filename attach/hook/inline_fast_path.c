@@ -30,7 +30,7 @@ void inline_fast_path_fill(const struct hook_goals *goals, struct hook_island *i
 	memcpy(island->inline_fast_path, payload_image + head + HS_ISLAND_FAST_PATH_OFFSET,
 	       sizeof(island->inline_fast_path));
 	if (thread_pointer_code_is_allowed())
-		thread_pointer_code_replace_in_way(island->inline_fast_path, sizeof(island->inline_fast_path));
+		thread_pointer_code_replace_in_fast_path(island->inline_fast_path, sizeof(island->inline_fast_path));
 	fill_in(island, &state_mark, &goals->state, sizeof(state_mark));
 	fill_in(island, &trust_mark, &trust, sizeof(trust_mark));
 }

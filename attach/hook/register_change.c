@@ -235,7 +235,7 @@ static void look_from(struct register_search *search, struct looked_at *function
 			return;
 		code = code_at(search, address, &size);
 		if (code && search->seen_count <= INSTRUCTIONS_MAX)
-			hook_decode_step(code, size, address, &step);
+			arch_decode_step(code, size, address, &step);
 		else
 			step = (struct code_step){ 0 };
 		if (!step.size) {

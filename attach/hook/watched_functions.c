@@ -58,7 +58,7 @@ static enum hook_verdict draft_way(struct draft *owner, const struct whole_funct
 	request->code = function->code + offset;
 	request->code_size = function->seen - offset;
 	request->address = request->trampoline = function->address + offset;
-	hook_relocate(request, &way->hook.relocation);
+	arch_relocate(request, &way->hook.relocation);
 	if (way->hook.relocation.verdict != VERDICT_ok)
 		return VERDICT_no_exit_point;
 	// What is padding to us must not be the start of another function.

@@ -13,7 +13,7 @@
 
 bool inherited_hook(uint64_t address, const struct hook_island *island, struct hook_record *ret)
 {
-	if (!hook_island_has_stub(island) || island->hook_index >= HS_HOOKS_MAX || island->kind >= HS_HOOK_KINDS_MAX ||
+	if (!arch_island_has_stub(island) || island->hook_index >= HS_HOOKS_MAX || island->kind >= HS_HOOK_KINDS_MAX ||
 	    island->size != HS_JUMP_SIZE || island->begin < HS_ISLAND_STUB_OFFSET ||
 	    island->begin > HS_ISLAND_TRAMPOLINE_OFFSET ||
 	    (island->kind < HOOK_KIND_COUNT &&

@@ -31,15 +31,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	request.function_code = data + 5;
 	request.function_size = data[4] < size - 5 ? data[4] : size - 5;
 	request.function_start = ADDRESS;
-	pad = hook_landing_pad(data + 5, size - 5);
+	pad = arch_landing_pad(data + 5, size - 5);
 	REQUIRE(pad <= size - 5);
 	request.code = data + 5 + pad;
 	request.code_size = size - 5 - pad;
 	request.address = ADDRESS + pad;
 	request.trampoline = ADDRESS + (uint64_t)((int64_t)distance * 16);
-	hook_scan_branches(data + 5, size - 5, ADDRESS, data[4] & 1, look_at, &branches);
+	arch_scan_branches(data + 5, size - 5, ADDRESS, data[4] & 1, look_at, &branches);
 	REQUIRE(branches <= size);
-	hook_relocate(&request, &result);
+	arch_relocate(&request, &result);
 	if (result.verdict != VERDICT_ok)
 		return 0;
 	REACHED();
@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			       : result.from[i] > result.from[i - 1] && result.to[i] > result.to[i - 1]);
 	}
 	REQUIRE(result.reach_low <= request.address && result.reach_high >= request.address + result.covered - 1);
-	(void)hook_is_bare_return(&result);
-	hook_fill_island(ADDRESS + 0x20000, 3, HOOK_malloc, &result, &island);
+	(void)arch_is_bare_return(&result);
+	arch_fill_island(ADDRESS + 0x20000, 3, HOOK_malloc, &result, &island);
 	return 0;
 }

@@ -483,7 +483,7 @@ static void check_copy(void)
 	struct relocation_result result;
 	int32_t distance;
 
-	hook_relocate(&request, &result);
+	arch_relocate(&request, &result);
 	CHECK_EQUAL(result.verdict, VERDICT_ok);
 	CHECK_EQUAL(result.covered, 6);
 	CHECK_EQUAL(result.size, 10);
@@ -492,7 +492,7 @@ static void check_copy(void)
 	memcpy(&distance, result.bytes + 6, sizeof(distance));
 	CHECK_EQUAL((int)HS_ISLAND_TRAMPOLINE_OFFSET + 10 + distance, (int)HS_ISLAND_STUB_OFFSET);
 	request.is_exit_point = false; // a function's beginning that returns at once is copied as it is
-	hook_relocate(&request, &result);
+	arch_relocate(&request, &result);
 	CHECK_EQUAL(result.covered, 5);
 }
 

@@ -19,7 +19,7 @@ static struct hook_island make_island(uint64_t entry, uint32_t index, uint64_t a
 	static const struct relocation_result none = { 0 };
 	struct hook_island island;
 
-	hook_fill_island(entry, index, HOOK_malloc, &none, &island);
+	arch_fill_island(entry, index, HOOK_malloc, &none, &island);
 	island.address = address;
 	island.kind = HOOK_calloc;
 	island.size = 5;
@@ -64,7 +64,7 @@ static void test_hook(void)
 	other.kind = HOOK_exit_point; // begins with the copied code, and nowhere else
 	other.begin = HS_ISLAND_TRAMPOLINE_OFFSET;
 	CHECK(!inherited_hook(0x200000, &other, &hook)); // the stub of another kind
-	hook_fill_island(0x1000, 3, HOOK_exit_point, &(struct relocation_result){ 0 }, &exit_point);
+	arch_fill_island(0x1000, 3, HOOK_exit_point, &(struct relocation_result){ 0 }, &exit_point);
 	memcpy(other.stub, exit_point.stub, sizeof(other.stub));
 	CHECK(inherited_hook(0x200000, &other, &hook));
 	other.begin = HS_ISLAND_STUB_OFFSET;

@@ -15,7 +15,7 @@
 static void relocate_at(const uint8_t *code, size_t code_size, size_t function_size, uint64_t from, uint64_t to,
 			struct relocation_result *ret)
 {
-	hook_relocate(&(struct relocation_request){ .code = code,
+	arch_relocate(&(struct relocation_request){ .code = code,
 						    .code_size = code_size,
 						    .address = from,
 						    .trampoline = to,
@@ -251,11 +251,11 @@ static void test_padding(void)
 	relocate_at(code, sizeof(code), 1, FROM, TO, &result);
 	check_bytes(__LINE__, &result, 12, BYTES(0xc3), 1);
 	CHECK_EQUAL(result.instruction_count, 1);
-	CHECK(hook_is_bare_return(&result));
+	CHECK(arch_is_bare_return(&result));
 	// not at an aligned address: the boundary comes too early, the nops may be a neighbour's
 	relocate_at(code, sizeof(code), 1, FROM + 12, TO, &result);
 	CHECK_EQUAL(result.verdict, VERDICT_too_short);
-	CHECK(!hook_is_bare_return(&result));
+	CHECK(!arch_is_bare_return(&result));
 	// behind a landing pad
 	relocate_at(code, sizeof(code), 1, FROM + 4, TO, &result);
 	CHECK_EQUAL(result.verdict, VERDICT_ok);
@@ -280,16 +280,16 @@ static void test_padding(void)
 	memcpy(code, BYTES(0x31, 0xc0, 0xc3), 3);
 	relocate_at(code, sizeof(code), 3, FROM, TO, &result);
 	check_bytes(__LINE__, &result, 5, BYTES(0x31, 0xc0, 0xc3), 3);
-	CHECK(!hook_is_bare_return(&result));
+	CHECK(!arch_is_bare_return(&result));
 	// c2 08 00 ret $8 is no bare return
 	memcpy(code, BYTES(0xc2, 0x08, 0x00), 3);
 	relocate_at(code, sizeof(code), 3, FROM, TO, &result);
 	CHECK_EQUAL(result.verdict, VERDICT_ok);
-	CHECK(!hook_is_bare_return(&result));
+	CHECK(!arch_is_bare_return(&result));
 	// f3 c3 rep ret
 	memcpy(code, BYTES(0xf3, 0xc3, 0xcc), 3);
 	relocate_at(code, sizeof(code), 2, FROM, TO, &result);
-	CHECK(hook_is_bare_return(&result));
+	CHECK(arch_is_bare_return(&result));
 }
 
 static void test_reach(void)
@@ -322,14 +322,14 @@ static void test_landing_pad_and_island(void)
 	struct relocation_result result;
 	struct hook_island island;
 	// f3 0f 1e fa endbr64
-	CHECK_EQUAL(hook_landing_pad(BYTES(0xf3, 0x0f, 0x1e, 0xfa, 0xc3), 5), 4);
-	CHECK_EQUAL(hook_landing_pad(BYTES(0xf3, 0x0f, 0x1e, 0xfa), 3), 0);
-	CHECK_EQUAL(hook_landing_pad(BYTES(0xf3, 0x0f, 0x1e, 0xfb, 0xc3), 5), 0); // endbr32
+	CHECK_EQUAL(arch_landing_pad(BYTES(0xf3, 0x0f, 0x1e, 0xfa, 0xc3), 5), 4);
+	CHECK_EQUAL(arch_landing_pad(BYTES(0xf3, 0x0f, 0x1e, 0xfa), 3), 0);
+	CHECK_EQUAL(arch_landing_pad(BYTES(0xf3, 0x0f, 0x1e, 0xfb, 0xc3), 5), 0); // endbr32
 
 	// push %r15 ; push %r14 ; push %r13
 	relocate_at(BYTES(0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0xc3), 7, 7, FROM, TO + HS_ISLAND_TRAMPOLINE_OFFSET,
 		    &result);
-	hook_fill_island(0x123456789abc, 7, HOOK_malloc, &result, &island);
+	arch_fill_island(0x123456789abc, 7, HOOK_malloc, &result, &island);
 	CHECK_EQUAL(island.entry, 0x123456789abc);
 	CHECK_EQUAL(island.hook_index, 7);
 	// 4c 8d 1d e9 ff ff ff  lea -0x17(%rip),%r11 : 16 + 7 - 23 = 0, the start of the island
@@ -367,7 +367,7 @@ static void run_case(struct playground *playground, const uint8_t *code, size_t 
 	CHECK_EQUAL(result.verdict, VERDICT_ok);
 	if (result.verdict != VERDICT_ok)
 		return;
-	hook_fill_island(trampoline, 0, HOOK_malloc, &result, &island);
+	arch_fill_island(trampoline, 0, HOOK_malloc, &result, &island);
 	memcpy(playground->island, &island, sizeof(island));
 	memcpy(&original, &(void *){ playground->code + offset }, sizeof(original));
 	memcpy(&through_trampoline, &(void *){ playground->island + HS_ISLAND_TRAMPOLINE_OFFSET }, sizeof(original));

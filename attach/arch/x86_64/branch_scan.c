@@ -67,7 +67,7 @@ void branch_scan_decoded(const uint8_t *code, size_t size, uint64_t address, str
 	for (size_t offset = 0; offset < size;) {
 		struct code_step step;
 
-		hook_decode_step(code + offset, size - offset, address + offset, &step);
+		arch_decode_step(code + offset, size - offset, address + offset, &step);
 		if (step.flow == FLOW_JUMP || step.flow == FLOW_CONDITION || step.flow == FLOW_CALL)
 			check_target(step.target, step.flow != FLOW_CALL, range, 1);
 		offset += step.size ? step.size : 1;

@@ -150,7 +150,7 @@ static void read_place(const ZydisDecodedInstruction *decoded, const ZydisDecode
 	}
 }
 
-void hook_decode_step(const uint8_t *code, size_t size, uint64_t address, struct code_step *ret)
+void arch_decode_step(const uint8_t *code, size_t size, uint64_t address, struct code_step *ret)
 {
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 	struct instruction instruction = { .address = address };
@@ -189,12 +189,12 @@ static bool is_transfer(const struct instruction *instruction)
 	}
 }
 
-void hook_scan_branches(const uint8_t *code, size_t size, uint64_t address, bool first_only,
+void arch_scan_branches(const uint8_t *code, size_t size, uint64_t address, bool first_only,
 			bool (*visit)(const struct code_branch *branch, void *context), void *context)
 {
 	struct instruction instruction;
 
-	for (size_t offset = hook_landing_pad(code, size);
+	for (size_t offset = arch_landing_pad(code, size);
 	     offset < size && instruction_decode(code + offset, size - offset, address + offset, &instruction);
 	     offset += instruction.decoded.length) {
 		struct code_branch branch = { 0 };
@@ -214,7 +214,7 @@ void hook_scan_branches(const uint8_t *code, size_t size, uint64_t address, bool
 	}
 }
 
-size_t hook_landing_pad(const uint8_t *code, size_t size)
+size_t arch_landing_pad(const uint8_t *code, size_t size)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 

@@ -9,7 +9,7 @@ static const uint8_t stub[] = { 0x4c, 0x8d, 0x1d, 0xe9, 0xff, 0xff, 0xff, 0x41, 
 static const uint8_t keeping_stub[] = { 0x4c, 0x89, 0x5c, 0x24, 0x88, 0x4c, 0x8d, 0x1d,
 					0xe4, 0xff, 0xff, 0xff, 0x41, 0xff, 0x23 };
 
-bool hook_island_has_stub(const struct hook_island *island)
+bool arch_island_has_stub(const struct hook_island *island)
 {
 	bool keeps = memcmp(island->stub, keeping_stub, sizeof(keeping_stub)) == 0;
 
@@ -20,7 +20,7 @@ bool hook_island_has_stub(const struct hook_island *island)
 	return memcmp(island->stub, stub, sizeof(stub)) == 0;
 }
 
-void hook_fill_island(uint64_t entry, uint32_t hook_index, enum hook_kind kind,
+void arch_fill_island(uint64_t entry, uint32_t hook_index, enum hook_kind kind,
 		      const struct relocation_result *relocation, struct hook_island *ret)
 {
 	_Static_assert(HS_ISLAND_STUB_OFFSET + 7 == 23 && HS_ISLAND_STUB_OFFSET + 12 == 28,

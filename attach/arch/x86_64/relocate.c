@@ -245,7 +245,7 @@ static enum hook_verdict lead_to_stub(struct relocation_result *result)
 		       : VERDICT_not_relocatable;
 }
 
-void hook_relocate(const struct relocation_request *request, struct relocation_result *ret)
+void arch_relocate(const struct relocation_request *request, struct relocation_result *ret)
 {
 	*ret = (struct relocation_result){ 0 };
 	ret->verdict = relocate(request, ret);
@@ -253,7 +253,7 @@ void hook_relocate(const struct relocation_request *request, struct relocation_r
 		ret->verdict = lead_to_stub(ret);
 }
 
-bool hook_is_bare_return(const struct relocation_result *relocation)
+bool arch_is_bare_return(const struct relocation_result *relocation)
 {
 	struct instruction instruction;
 

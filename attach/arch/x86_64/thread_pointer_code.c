@@ -50,9 +50,9 @@ bool thread_pointer_code_replace_in_image(uint8_t *image, size_t size)
 	return true;
 }
 
-void thread_pointer_code_replace_in_way(uint8_t *way, size_t size)
+void thread_pointer_code_replace_in_fast_path(uint8_t *code, size_t size)
 {
 	for (size_t i = 0; i + THREAD_POINTER_CODE_SIZE <= size; i++)
-		if (thread_pointer_code_replace(way + i))
+		if (thread_pointer_code_replace(code + i))
 			return;
 }

@@ -21,6 +21,6 @@ bool thread_pointer_code_replace(uint8_t *code);
 bool thread_pointer_code_replace_in_image(uint8_t *image, size_t size);
 
 // Wherever it stands in a piece of code that has it once at most: an inline fast path.
-void thread_pointer_code_replace_in_way(uint8_t *way, size_t size);
+void thread_pointer_code_replace_in_fast_path(uint8_t *code, size_t size);
 
 #endif

@@ -9,6 +9,6 @@
 
 bool thread_pointer_code_is_allowed(void);
 bool thread_pointer_code_replace_in_image(uint8_t *image, size_t size);
-void thread_pointer_code_replace_in_way(uint8_t *way, size_t size);
+void thread_pointer_code_replace_in_fast_path(uint8_t *code, size_t size);
 
 #endif
