@@ -67,7 +67,7 @@ static void print_ledger(const struct options *options, const struct heap_profil
 }
 
 // How the snapshot was taken: without stopping anybody, or why not.
-static void print_way(const struct options *options, const struct hs_dump_result *result)
+static void print_copying(const struct options *options, const struct hs_dump_result *result)
 {
 	const struct heap_profile *profile = &result->profile;
 	char copied[32], stopped[32], records[COUNT_SIZE];
@@ -104,7 +104,7 @@ static void print_summary(const struct options *options, const struct hs_dump_re
 				      : "");
 	print_sites(options, result);
 	print_ledger(options, profile);
-	print_way(options, result);
+	print_copying(options, result);
 	console_print(options, "%s%s%s, from %s; %s in all\n", options->output[0] == '-' ? "wrote " : options->output,
 		      options->output[0] == '-' ? "" : ": ", console_bytes(result->file_bytes, file),
 		      console_count(profile->sample_count, "stack", count), console_time(result->total_ns, total));

@@ -41,11 +41,11 @@ struct walk {
 	enum hook_verdict verdict;
 	bool returns; // somewhere
 	bool (*is_end)(uint64_t target, uint64_t slot, void *context);
-	way_judge *judge;    // NULL: what is called comes back, as far as this walk goes
-	way_part *find_part; // NULL: there are none
-	bool stays_below;    // nothing may depend on the return address, or on what is above it
-	bool reaches_above;  // something does
-	bool goes_on;        // also after a failure
+	outcome_judge *judge;   // NULL: what is called comes back, as far as this walk goes
+	part_finder *find_part; // NULL: there are none
+	bool stays_below;       // nothing may depend on the return address, or on what is above it
+	bool reaches_above;     // something does
+	bool goes_on;           // also after a failure
 	void *context;
 };
 
@@ -125,11 +125,11 @@ static bool find_moved_part(struct walk *walk, uint64_t target, struct place *re
 // stack.
 static void leave(struct walk *walk, const struct code_step *step, int32_t depth)
 {
-	enum way_of_call way = walk->judge(step->target, step->slot, depth == 0, walk->context);
+	enum call_outcome outcome = walk->judge(step->target, step->slot, depth == 0, walk->context);
 
-	if (way == WAY_unknown || (way == WAY_returns && depth != 0))
+	if (outcome == OUTCOME_unknown || (outcome == OUTCOME_returns && depth != 0))
 		fail(walk, VERDICT_no_exit_point);
-	walk->returns |= way == WAY_returns;
+	walk->returns |= outcome == OUTCOME_returns;
 }
 
 static void branch(struct walk *walk, const struct code_step *step, int32_t depth, int32_t base)
@@ -235,11 +235,11 @@ static void look_at(struct walk *walk, struct place place)
 	if (walk->stays_below && walk->reaches_above)
 		fail(walk, VERDICT_no_exit_point);
 	if (walk->judge && step.flow == FLOW_CALL) {
-		enum way_of_call way = walk->judge(step.target, step.slot, false, walk->context);
+		enum call_outcome outcome = walk->judge(step.target, step.slot, false, walk->context);
 
-		if (way == WAY_unknown)
+		if (outcome == OUTCOME_unknown)
 			fail(walk, VERDICT_no_exit_point);
-		if (way != WAY_returns)
+		if (outcome != OUTCOME_returns)
 			return;
 	}
 	if (!move_stack(walk, &step, base, &depth)) {
@@ -363,20 +363,20 @@ bool exit_points_all_pass(const struct whole_function *function,
 	return all;
 }
 
-enum way_of_call exit_points_judge(const struct whole_function *function, bool stays_below, way_judge *judge,
-				   void *context)
+enum call_outcome exit_points_judge(const struct whole_function *function, bool stays_below, outcome_judge *judge,
+				    void *context)
 {
 	struct walk walk = { .verdict = VERDICT_ok, .judge = judge, .stays_below = stays_below, .context = context };
 	bool followed = follow(&walk, function) && walk.verdict == VERDICT_ok;
 
 	end_walk(&walk);
 	if (!followed)
-		return WAY_unknown;
-	return walk.returns ? WAY_returns : WAY_ends;
+		return OUTCOME_unknown;
+	return walk.returns ? OUTCOME_returns : OUTCOME_ends;
 }
 
-struct way_survey exit_points_survey(const struct whole_function *function, way_judge *judge, way_part *find_part,
-				     void *context)
+struct code_survey exit_points_survey(const struct whole_function *function, outcome_judge *judge,
+				      part_finder *find_part, void *context)
 {
 	struct walk walk = {
 		.verdict = VERDICT_ok, .judge = judge, .find_part = find_part, .goes_on = true, .context = context
@@ -384,7 +384,7 @@ struct way_survey exit_points_survey(const struct whole_function *function, way_
 	bool followed = follow(&walk, function) && walk.verdict == VERDICT_ok;
 
 	end_walk(&walk);
-	return (struct way_survey){
+	return (struct code_survey){
 		.returns = walk.returns || !followed,
 		.is_complete = followed,
 		.reaches_above = walk.reaches_above,

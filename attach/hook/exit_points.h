@@ -38,24 +38,24 @@ bool exit_points_all_pass(const struct whole_function *function,
 			  bool (*is_end)(uint64_t target, uint64_t slot, void *context), void *context);
 
 // How a function that is called, or jumped to, is left.
-enum way_of_call {
-	WAY_unknown, // perhaps by an exception, or because its thread is cancelled
-	WAY_returns, // only by its return
-	WAY_ends,    // not at all: the program ends there
+enum call_outcome {
+	OUTCOME_unknown, // perhaps by an exception, or because its thread is cancelled
+	OUTCOME_returns, // only by its return
+	OUTCOME_ends,    // not at all: the program ends there
 };
 
 // What is said of a function that is called, or jumped to: `target` and `slot` as in struct code_branch, both 0 =
 // through a register or a table. `in_place`: it is jumped to, with the caller's return address on top of the stack.
-typedef enum way_of_call way_judge(uint64_t target, uint64_t slot, bool in_place, void *context);
+typedef enum call_outcome outcome_judge(uint64_t target, uint64_t slot, bool in_place, void *context);
 
 // Pure. How the function itself is left, given what `judge` says. `stays_below`: unknown too where it reads, writes or
 // takes the address of its return address, or of what is above it, its arguments on the stack, by the stack pointer or
 // by the frame pointer as its frame's base: it is to be called with other things there.
-enum way_of_call exit_points_judge(const struct whole_function *function, bool stays_below, way_judge *judge,
-				   void *context);
+enum call_outcome exit_points_judge(const struct whole_function *function, bool stays_below, outcome_judge *judge,
+				    void *context);
 
 // What is seen of a function wherever it can be followed, whatever speaks against it.
-struct way_survey {
+struct code_survey {
 	bool returns;       // perhaps: somewhere, or it could not be followed everywhere
 	bool is_complete;   // all of it was followed. What it calls is for `judge` to know
 	bool reaches_above; // for what `stays_below` forbids
@@ -63,10 +63,10 @@ struct way_survey {
 
 // The code at `target`, of another part of the same function, which a compiler has moved away: it runs with the frame
 // of the function. False = none is there.
-typedef bool way_part(uint64_t target, struct whole_function *ret, void *context);
+typedef bool part_finder(uint64_t target, struct whole_function *ret, void *context);
 
 // Pure. `judge` says whether a call or a jump ends; what is not known to end comes back.
-struct way_survey exit_points_survey(const struct whole_function *function, way_judge *judge, way_part *find_part,
-				     void *context);
+struct code_survey exit_points_survey(const struct whole_function *function, outcome_judge *judge,
+				      part_finder *find_part, void *context);
 
 #endif

@@ -17,7 +17,7 @@ struct module_slots {
 	struct slot_fact *facts; // of each import
 };
 
-static const struct slot_target unknown = { .way = WAY_unknown };
+static const struct slot_target unknown = { .outcome = OUTCOME_unknown };
 
 static bool is_c_library(const struct linkage_slots *slots, const struct module *module)
 {
@@ -67,8 +67,8 @@ static bool visit_definition(const struct elf_symbol *symbol, void *context)
 // what is there now and may come before it is among the definitions.
 static struct slot_target judge_name(const struct linkage_slots *slots, const char *name)
 {
-	enum way_of_call way = quiet_name(name);
-	struct definitions found = { .slots = slots, .name = name, .is_quiet = way != WAY_unknown };
+	enum call_outcome outcome = quiet_name(name);
+	struct definitions found = { .slots = slots, .name = name, .is_quiet = outcome != OUTCOME_unknown };
 
 	for (unsigned pass = 0; pass < 2; pass++) { // first those that decide about most names
 		for (size_t i = 0; i < slots->modules->count; i++) {
@@ -80,8 +80,8 @@ static struct slot_target judge_name(const struct linkage_slots *slots, const ch
 			return unknown;
 	}
 	if (found.unlisted)
-		return (struct slot_target){ .way = WAY_unknown, .is_c_library = true };
-	return (struct slot_target){ .way = found.is_quiet ? way : WAY_returns };
+		return (struct slot_target){ .outcome = OUTCOME_unknown, .is_c_library = true };
+	return (struct slot_target){ .outcome = found.is_quiet ? outcome : OUTCOME_returns };
 }
 
 // Whether a function of the C library is the one of this name.
@@ -116,7 +116,7 @@ static struct slot_target judge_c_library(const struct module *module, const cha
 	hs_error_destroy(elf_view_symbols(&module->elf, visit_namesake, &search));
 	if (!search.is_it && (!search.is_chosen || search.is_another))
 		return unknown;
-	return (struct slot_target){ .way = quiet_name(name), .is_c_library = true };
+	return (struct slot_target){ .outcome = quiet_name(name), .is_c_library = true };
 }
 
 // The function at the word: a name says nothing of it. Within the C library nothing is followed: what of it is quiet
@@ -124,7 +124,7 @@ static struct slot_target judge_c_library(const struct module *module, const cha
 static struct slot_target judge_word(const struct linkage_slots *slots, const char *name, uint64_t word)
 {
 	if (slots->is_allocator(word, slots->context))
-		return (struct slot_target){ .way = WAY_returns };
+		return (struct slot_target){ .outcome = OUTCOME_returns };
 	for (size_t i = 0; i < slots->modules->count; i++) {
 		const struct module *module = &slots->modules->items[i];
 

@@ -22,8 +22,9 @@ struct slot_target {
 	// of the function that the slot holds, which is to be followed; NULL = `way` says all
 	const struct module *module;
 	uint64_t address;
-	enum way_of_call way;
-	bool is_c_library; // with WAY_unknown: it is a function of the C library, of which no more is known than `name`
+	enum call_outcome outcome;
+	bool is_c_library; // with OUTCOME_unknown: it is a function of the C library, of which no more is known than
+			   // `name`
 	const char *name;  // by which the slot's module asks for it; NULL = it is no slot
 };
 

@@ -31,7 +31,7 @@ struct met {
 	unsigned round;
 	bool is_settled; // its effects will not grow
 	unsigned effects;
-	enum way_of_call way; // WAY_returns while it is looked at
+	enum call_outcome outcome; // OUTCOME_returns while it is looked at
 };
 
 struct survey {
@@ -64,17 +64,18 @@ static struct met *find_met(struct survey *survey, uint64_t address, bool in_pla
 			return &survey->met[i];
 	if (survey->met_count == FUNCTIONS_MAX)
 		return NULL;
-	survey->met[survey->met_count] = (struct met){ .address = address, .in_place = in_place, .way = WAY_returns };
+	survey->met[survey->met_count] =
+		(struct met){ .address = address, .in_place = in_place, .outcome = OUTCOME_returns };
 	return &survey->met[survey->met_count++];
 }
 
-static enum way_of_call note(struct survey *survey, enum unwinding unwinding)
+static enum call_outcome note(struct survey *survey, enum unwinding unwinding)
 {
 	*survey->effects |= unwinding == UNWINDS_always ? THROWS : IS_CANCELLED;
-	return unwinding == UNWINDS_always ? WAY_ends : WAY_returns;
+	return unwinding == UNWINDS_always ? OUTCOME_ends : OUTCOME_returns;
 }
 
-static enum way_of_call follow_call(uint64_t target, uint64_t slot, bool in_place, void *context);
+static enum call_outcome follow_call(uint64_t target, uint64_t slot, bool in_place, void *context);
 
 static bool find_part(uint64_t target, struct whole_function *ret, void *context)
 {
@@ -85,8 +86,8 @@ static bool find_part(uint64_t target, struct whole_function *ret, void *context
 	return part.code && part.unwinding == UNWINDS_not_known;
 }
 
-static enum way_of_call look_at(struct survey *survey, const struct module *module,
-				const struct function_code *function, struct met *met)
+static enum call_outcome look_at(struct survey *survey, const struct module *module,
+				 const struct function_code *function, struct met *met)
 {
 	const struct whole_function whole = {
 		.code = function->code, .size = function->size, .seen = function->size, .address = function->address
@@ -94,9 +95,9 @@ static enum way_of_call look_at(struct survey *survey, const struct module *modu
 	const struct module *caller = survey->module;
 	const bool caller_in_place = survey->in_place;
 	unsigned *callers_effects = survey->effects, effects = 0;
-	struct way_survey seen;
+	struct code_survey seen;
 
-	met->way = WAY_returns;
+	met->outcome = OUTCOME_returns;
 	survey->module = module;
 	survey->in_place = met->in_place;
 	survey->effects = &effects;
@@ -113,23 +114,23 @@ static enum way_of_call look_at(struct survey *survey, const struct module *modu
 	if (!seen.returns) {
 		// what writes a message before it ends the program is no cancellation point that matters
 		effects &= ~(unsigned)IS_CANCELLED;
-		met->way = WAY_ends;
+		met->outcome = OUTCOME_ends;
 	}
 	survey->has_grown |= (met->effects | effects) != met->effects;
 	met->effects |= effects;
-	return met->way;
+	return met->outcome;
 }
 
-static enum way_of_call survey_function(struct survey *survey, const struct module *module, uint64_t address,
-					bool in_place)
+static enum call_outcome survey_function(struct survey *survey, const struct module *module, uint64_t address,
+					 bool in_place)
 {
 	struct function_code function;
 	struct met *met = find_met(survey, address, in_place);
-	enum way_of_call way = WAY_returns;
+	enum call_outcome outcome = OUTCOME_returns;
 
 	if (met && (met->is_settled || met->round == survey->round)) {
 		*survey->effects |= met->effects;
-		return met->way;
+		return met->outcome;
 	}
 	function = function_codes_find(&survey->codes, module, address);
 	if (function.asks_for_callers)
@@ -139,22 +140,22 @@ static enum way_of_call survey_function(struct survey *survey, const struct modu
 	survey->bytes += function.size;
 	if (!met || !function.code || survey->depth == DEPTH_MAX || survey->bytes > BYTES_MAX) {
 		*survey->effects |= IS_UNFOLLOWED;
-		return WAY_returns;
+		return OUTCOME_returns;
 	}
 	met->round = survey->round;
-	way = look_at(survey, module, &function, met);
+	outcome = look_at(survey, module, &function, met);
 	*survey->effects |= met->effects;
-	return way;
+	return outcome;
 }
 
 // One of the C library, of which only the name is known.
-static enum way_of_call judge_c_library(struct survey *survey, const char *name)
+static enum call_outcome judge_c_library(struct survey *survey, const char *name)
 {
 	*survey->effects |= name_calls_back(name) ? IS_UNFOLLOWED | IS_CANCELLED : IS_CANCELLED;
-	return WAY_returns;
+	return OUTCOME_returns;
 }
 
-static enum way_of_call follow_call(uint64_t target, uint64_t slot, bool in_place, void *context)
+static enum call_outcome follow_call(uint64_t target, uint64_t slot, bool in_place, void *context)
 {
 	struct survey *survey = context;
 	struct slot_target found = { .module = survey->module, .address = target };
@@ -168,14 +169,14 @@ static enum way_of_call follow_call(uint64_t target, uint64_t slot, bool in_plac
 		return note(survey, unwinding_name(found.name));
 	if (found.module && found.address)
 		return is_allocator(found.address, survey)
-			       ? WAY_returns
+			       ? OUTCOME_returns
 			       : survey_function(survey, found.module, found.address, in_place);
-	if (found.way != WAY_unknown && slot)
-		return found.way;
+	if (found.outcome != OUTCOME_unknown && slot)
+		return found.outcome;
 	if (found.is_c_library)
 		return judge_c_library(survey, found.name);
 	*survey->effects |= IS_UNFOLLOWED; // through a register or a table
-	return WAY_returns;
+	return OUTCOME_returns;
 }
 
 // All that the last round came to.

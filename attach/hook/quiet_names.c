@@ -112,11 +112,11 @@ static bool is_among(const char *name, const char *const *names, size_t count)
 	return false;
 }
 
-enum way_of_call quiet_name(const char *name)
+enum call_outcome quiet_name(const char *name)
 {
 	if (is_among(name, ending, sizeof(ending) / sizeof(ending[0])))
-		return WAY_ends;
-	return is_among(name, returning, sizeof(returning) / sizeof(returning[0])) ? WAY_returns : WAY_unknown;
+		return OUTCOME_ends;
+	return is_among(name, returning, sizeof(returning) / sizeof(returning[0])) ? OUTCOME_returns : OUTCOME_unknown;
 }
 
 static const char *const throwing[] = {

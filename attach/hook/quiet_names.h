@@ -6,8 +6,8 @@
 
 #include "attach/hook/exit_points.h"
 
-// Pure. WAY_unknown: the name is not on the list.
-enum way_of_call quiet_name(const char *name);
+// Pure. OUTCOME_unknown: the name is not on the list.
+enum call_outcome quiet_name(const char *name);
 
 // Functions that are known to leave, or to let be left, the frames above them in another way.
 enum unwinding {

@@ -24,13 +24,14 @@ struct proof {
 	struct seen {
 		uint64_t address;
 		bool in_place;
-		enum way_of_call way; // WAY_returns while it is looked at: if all the others hold, so does this
+		enum call_outcome
+			outcome; // OUTCOME_returns while it is looked at: if all the others hold, so does this
 	} seen[FUNCTIONS_MAX];
 	size_t seen_count;
 };
 
-static enum way_of_call judge_function(struct proof *proof, const struct module *module, uint64_t address,
-				       bool in_place);
+static enum call_outcome judge_function(struct proof *proof, const struct module *module, uint64_t address,
+					bool in_place);
 
 static bool is_allocator(uint64_t address, const void *context)
 {
@@ -39,7 +40,7 @@ static bool is_allocator(uint64_t address, const void *context)
 	return draft_is_allocator(known->drafts, known->count, address);
 }
 
-static enum way_of_call judge_call(uint64_t target, uint64_t slot, bool in_place, void *context)
+static enum call_outcome judge_call(uint64_t target, uint64_t slot, bool in_place, void *context)
 {
 	struct proof *proof = context;
 
@@ -47,44 +48,44 @@ static enum way_of_call judge_call(uint64_t target, uint64_t slot, bool in_place
 	if (slot) {
 		struct slot_target found = linkage_slots_find(&proof->known->slots, proof->module, slot);
 
-		return found.module ? judge_function(proof, found.module, found.address, in_place) : found.way;
+		return found.module ? judge_function(proof, found.module, found.address, in_place) : found.outcome;
 	}
-	return target ? judge_function(proof, proof->module, target, in_place) : WAY_unknown;
+	return target ? judge_function(proof, proof->module, target, in_place) : OUTCOME_unknown;
 }
 
-static enum way_of_call judge_function(struct proof *proof, const struct module *module, uint64_t address,
-				       bool in_place)
+static enum call_outcome judge_function(struct proof *proof, const struct module *module, uint64_t address,
+					bool in_place)
 {
 	struct whole_function whole = { .address = address };
 	const struct module *caller = proof->module;
 	bool caller_in_place = proof->in_place;
 	struct function_code function;
-	enum way_of_call way;
+	enum call_outcome outcome;
 	size_t place;
 
 	if (is_allocator(address, proof->known))
-		return WAY_returns;
+		return OUTCOME_returns;
 	for (size_t i = 0; i < proof->seen_count; i++)
 		if (proof->seen[i].address == address && proof->seen[i].in_place == in_place)
-			return proof->seen[i].way;
+			return proof->seen[i].outcome;
 	if (proof->seen_count == FUNCTIONS_MAX || proof->depth == DEPTH_MAX)
-		return WAY_unknown;
+		return OUTCOME_unknown;
 	function = function_codes_find(&proof->known->codes, module, address);
 	if (!function.code)
-		return WAY_unknown;
+		return OUTCOME_unknown;
 	whole.code = function.code;
 	whole.size = whole.seen = function.size;
 	place = proof->seen_count++;
-	proof->seen[place] = (struct seen){ address, in_place, WAY_returns };
+	proof->seen[place] = (struct seen){ address, in_place, OUTCOME_returns };
 	proof->module = module;
 	proof->in_place = in_place;
 	proof->depth++;
-	way = exit_points_judge(&whole, in_place, judge_call, proof);
+	outcome = exit_points_judge(&whole, in_place, judge_call, proof);
 	proof->depth--;
 	proof->module = caller;
 	proof->in_place = caller_in_place;
-	proof->seen[place].way = way;
-	return way;
+	proof->seen[place].outcome = outcome;
+	return outcome;
 }
 
 // Whether a function, or one that it jumps to in place of a return, is seen to ask for what is above its frame.
@@ -95,7 +96,7 @@ struct search_above {
 	bool found;
 };
 
-static enum way_of_call follow_jump(uint64_t target, uint64_t slot, bool in_place, void *context);
+static enum call_outcome follow_jump(uint64_t target, uint64_t slot, bool in_place, void *context);
 
 static void search_above(struct search_above *search, const struct module *module, uint64_t address)
 {
@@ -122,7 +123,7 @@ static void search_above(struct search_above *search, const struct module *modul
 	proof->module = caller;
 }
 
-static enum way_of_call follow_jump(uint64_t target, uint64_t slot, bool in_place, void *context)
+static enum call_outcome follow_jump(uint64_t target, uint64_t slot, bool in_place, void *context)
 {
 	struct search_above *search = context;
 	const struct module *module = search->functions.module;
@@ -136,7 +137,7 @@ static enum way_of_call follow_jump(uint64_t target, uint64_t slot, bool in_plac
 			search_above(search, found.module, found.address);
 	}
 	search->calls.module = module; // what follows a call that ends is other code
-	return judge_call(target, slot, false, &search->calls) == WAY_ends ? WAY_ends : WAY_returns;
+	return judge_call(target, slot, false, &search->calls) == OUTCOME_ends ? OUTCOME_ends : OUTCOME_returns;
 }
 
 void return_proof_judge(struct draft *drafts, size_t count, const struct module_list *modules,
@@ -159,7 +160,7 @@ void return_proof_judge(struct draft *drafts, size_t count, const struct module_
 		if (!is_ready)
 			linkage_slots_init(modules, memory, is_allocator, &known, &known.slots);
 		is_ready = true;
-		if (judge_function(&proof, draft->module, draft->request.function_start, true) != WAY_unknown) {
+		if (judge_function(&proof, draft->module, draft->request.function_start, true) != OUTCOME_unknown) {
 			draft->hook.record.verdict = VERDICT_ok;
 			continue;
 		}

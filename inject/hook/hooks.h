@@ -7,7 +7,7 @@
 #include "inject/payload.h"
 
 // What a hook has left. entry.S has the numbers, too.
-enum hook_way {
+enum hook_outcome {
 	HOOK_PASSES = 0,       // nothing: the original is to run without a frame of ours
 	HOOK_DONE = 1,         // its caller's result
 	HOOK_NOT_BEGUN = 2,    // a fast path, nothing: the general one is to be taken
@@ -15,8 +15,8 @@ enum hook_way {
 };
 
 struct hook_result {
-	uint64_t value; // the result, or the block
-	uint64_t way;   // enum hook_way
+	uint64_t value;   // the result, or the block
+	uint64_t outcome; // enum hook_outcome
 };
 
 // Arguments that a kind does not have are whatever the registers held.

@@ -70,12 +70,12 @@ static void test_way(void)
 					 .copy_ns = 2000000 };
 
 	capture_begin();
-	print_way(&options, &result);
+	print_copying(&options, &result);
 	capture_end();
 	CHECK_STRING(captured_errors(), "threads stopped for 12.3 ms: asked for\n");
 	result.profile = (struct heap_profile){ .copies = 2, .log_records = 5 };
 	capture_begin();
-	print_way(&options, &result);
+	print_copying(&options, &result);
 	capture_end();
 	CHECK_STRING(captured_errors(),
 		     "no pause; copied concurrently in 2.0 ms, with 5 log records; the log of a first copy got full\n");

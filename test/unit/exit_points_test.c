@@ -16,8 +16,8 @@ struct test_case {
 	size_t size; // of the function; the rest of `seen` is what is behind it
 	size_t seen;
 	enum hook_verdict verdict;
-	uint32_t ways[4]; // offsets, ascending
-	size_t way_count;
+	uint32_t points[4]; // offsets, ascending
+	size_t point_count;
 };
 
 #define CODE(...) { __VA_ARGS__ }, sizeof((uint8_t[]){ __VA_ARGS__ })
@@ -196,11 +196,11 @@ static const struct survey_case {
 	{ "a table of jumps", CODE(PUSH_RBX, 0xff, 0xe0, ADD_16, POP_RBX, RETURN), false, false },
 };
 
-static enum way_of_call comes_back(uint64_t target, uint64_t slot, bool in_place, void *context)
+static enum call_outcome comes_back(uint64_t target, uint64_t slot, bool in_place, void *context)
 {
 	(void)in_place;
 	(void)context;
-	return target || slot ? WAY_returns : WAY_unknown;
+	return target || slot ? OUTCOME_returns : OUTCOME_unknown;
 }
 
 static void check_survey(const struct survey_case *test)
@@ -208,7 +208,7 @@ static void check_survey(const struct survey_case *test)
 	const struct whole_function function = {
 		.code = test->code, .size = test->size, .seen = test->size, .address = ADDRESS
 	};
-	const struct way_survey seen = exit_points_survey(&function, comes_back, NULL, NULL);
+	const struct code_survey seen = exit_points_survey(&function, comes_back, NULL, NULL);
 
 	if (seen.is_complete != test->is_complete || seen.reaches_above != test->reaches_above)
 		printf("%s: %d %d\n", test->what, seen.is_complete, seen.reaches_above);
@@ -237,7 +237,7 @@ static void check_moved_part(void)
 	struct whole_function part = {
 		.code = back, .size = sizeof(back), .seen = sizeof(back), .address = ADDRESS + 0x1000
 	};
-	struct way_survey seen = exit_points_survey(&function, comes_back, find_moved, &part);
+	struct code_survey seen = exit_points_survey(&function, comes_back, find_moved, &part);
 
 	CHECK(seen.is_complete && seen.returns && !seen.reaches_above);
 	CHECK(!exit_points_survey(&function, comes_back, NULL, NULL).is_complete);
@@ -252,17 +252,17 @@ static void check_case(const struct test_case *test)
 	struct whole_function function = {
 		.code = test->code, .size = test->size, .seen = test->seen ? test->seen : test->size, .address = ADDRESS
 	};
-	struct exit_points ways;
+	struct exit_points points;
 
-	exit_points_find(&function, &ways);
-	if (ways.verdict != test->verdict)
-		printf("%s: verdict %d, not %d\n", test->what, ways.verdict, test->verdict);
-	CHECK_EQUAL(ways.verdict, test->verdict);
-	if (ways.verdict != VERDICT_ok)
+	exit_points_find(&function, &points);
+	if (points.verdict != test->verdict)
+		printf("%s: verdict %d, not %d\n", test->what, points.verdict, test->verdict);
+	CHECK_EQUAL(points.verdict, test->verdict);
+	if (points.verdict != VERDICT_ok)
 		return;
-	CHECK_EQUAL(ways.count, test->way_count);
-	for (size_t i = 0; i < ways.count && i < test->way_count; i++)
-		CHECK_EQUAL(ways.offsets[i], test->ways[i]);
+	CHECK_EQUAL(points.count, test->point_count);
+	for (size_t i = 0; i < points.count && i < test->point_count; i++)
+		CHECK_EQUAL(points.offsets[i], test->points[i]);
 }
 
 // What is overwritten at the function's start is not free; and a jump does not cross pages.
@@ -272,18 +272,18 @@ static void check_places(void)
 	struct whole_function function = {
 		.code = code, .size = sizeof(code), .seen = sizeof(code), .address = ADDRESS
 	};
-	struct exit_points ways;
+	struct exit_points points;
 
-	exit_points_find(&function, &ways);
-	CHECK_EQUAL(ways.verdict, VERDICT_ok);
-	CHECK_EQUAL(ways.offsets[0], 0);
+	exit_points_find(&function, &points);
+	CHECK_EQUAL(points.verdict, VERDICT_ok);
+	CHECK_EQUAL(points.offsets[0], 0);
 	function.taken = 3;
-	exit_points_find(&function, &ways);
-	CHECK_EQUAL(ways.verdict, VERDICT_no_exit_point);
+	exit_points_find(&function, &points);
+	CHECK_EQUAL(points.verdict, VERDICT_no_exit_point);
 	function.taken = 0;
 	function.address = ADDRESS + 4096 - 2;
-	exit_points_find(&function, &ways);
-	CHECK_EQUAL(ways.verdict, VERDICT_no_exit_point);
+	exit_points_find(&function, &points);
+	CHECK_EQUAL(points.verdict, VERDICT_no_exit_point);
 }
 
 static bool is_there(uint64_t target, uint64_t slot, void *context)
@@ -310,62 +310,65 @@ static void check_passing(void)
 	CHECK(!exit_points_all_pass(&function, is_there, &there));
 }
 
-// Functions are judged by what they call: one at ADDRESS + 0x1000 + ..., which `way` is said of; all else is unknown.
+// Functions are judged by what they call: one at ADDRESS + 0x1000 + ..., which `outcome` is said of; all else is
+// unknown.
 struct judged {
 	const char *what;
 	uint8_t code[32];
 	size_t size;
-	enum way_of_call called, way;
+	enum call_outcome called, outcome;
 };
 
 static const struct judged judged[] = {
-	{ "no call", CODE(PUSH_RBX, SUB_16, ADD_16, POP_RBX, RETURN), WAY_unknown, WAY_returns },
-	{ "a call of what is unknown", CODE(PUSH_RBX, CALL_AWAY, POP_RBX, RETURN), WAY_unknown, WAY_unknown },
-	{ "a call that returns", CODE(PUSH_RBX, CALL_AWAY, POP_RBX, RETURN), WAY_returns, WAY_returns },
-	{ "a call that ends", CODE(PUSH_RBX, CALL_AWAY, 0x06), WAY_ends, WAY_ends },
-	{ "a call at the end that returns: the next function follows", CODE(PUSH_RBX, CALL_AWAY), WAY_returns,
-	  WAY_unknown },
-	{ "a call through a register", CODE(PUSH_RBX, 0xff, 0xd0, POP_RBX, RETURN), WAY_returns, WAY_unknown },
-	{ "a call through a word", CODE(PUSH_RBX, 0xff, 0x15, 0x00, 0x10, 0x00, 0x00, POP_RBX, RETURN), WAY_returns,
-	  WAY_returns },
-	{ "a jump in place of a call", CODE(0xe9, 0x00, 0x10, 0x00, 0x00), WAY_returns, WAY_returns },
-	{ "a jump in place of a call, to what is unknown", CODE(0xe9, 0x00, 0x10, 0x00, 0x00), WAY_unknown,
-	  WAY_unknown },
-	{ "a jump that leaves a frame behind", CODE(PUSH_RBX, 0xe9, 0x00, 0x10, 0x00, 0x00), WAY_returns, WAY_unknown },
-	{ "a part moved away that ends", CODE(PUSH_RBX, 0x0f, 0x84, 0x00, 0x10, 0x00, 0x00, POP_RBX, RETURN), WAY_ends,
-	  WAY_returns },
-	{ "a jump through a register", CODE(0xff, 0xe0), WAY_returns, WAY_unknown },
-	{ "a call of the kernel", CODE(0x0f, 0x05, RETURN), WAY_returns, WAY_unknown },
-	{ "a stack pointer from elsewhere", CODE(0x48, 0x89, 0xcc, RETURN), WAY_returns, WAY_unknown },
+	{ "no call", CODE(PUSH_RBX, SUB_16, ADD_16, POP_RBX, RETURN), OUTCOME_unknown, OUTCOME_returns },
+	{ "a call of what is unknown", CODE(PUSH_RBX, CALL_AWAY, POP_RBX, RETURN), OUTCOME_unknown, OUTCOME_unknown },
+	{ "a call that returns", CODE(PUSH_RBX, CALL_AWAY, POP_RBX, RETURN), OUTCOME_returns, OUTCOME_returns },
+	{ "a call that ends", CODE(PUSH_RBX, CALL_AWAY, 0x06), OUTCOME_ends, OUTCOME_ends },
+	{ "a call at the end that returns: the next function follows", CODE(PUSH_RBX, CALL_AWAY), OUTCOME_returns,
+	  OUTCOME_unknown },
+	{ "a call through a register", CODE(PUSH_RBX, 0xff, 0xd0, POP_RBX, RETURN), OUTCOME_returns, OUTCOME_unknown },
+	{ "a call through a word", CODE(PUSH_RBX, 0xff, 0x15, 0x00, 0x10, 0x00, 0x00, POP_RBX, RETURN), OUTCOME_returns,
+	  OUTCOME_returns },
+	{ "a jump in place of a call", CODE(0xe9, 0x00, 0x10, 0x00, 0x00), OUTCOME_returns, OUTCOME_returns },
+	{ "a jump in place of a call, to what is unknown", CODE(0xe9, 0x00, 0x10, 0x00, 0x00), OUTCOME_unknown,
+	  OUTCOME_unknown },
+	{ "a jump that leaves a frame behind", CODE(PUSH_RBX, 0xe9, 0x00, 0x10, 0x00, 0x00), OUTCOME_returns,
+	  OUTCOME_unknown },
+	{ "a part moved away that ends", CODE(PUSH_RBX, 0x0f, 0x84, 0x00, 0x10, 0x00, 0x00, POP_RBX, RETURN),
+	  OUTCOME_ends, OUTCOME_returns },
+	{ "a jump through a register", CODE(0xff, 0xe0), OUTCOME_returns, OUTCOME_unknown },
+	{ "a call of the kernel", CODE(0x0f, 0x05, RETURN), OUTCOME_returns, OUTCOME_unknown },
+	{ "a stack pointer from elsewhere", CODE(0x48, 0x89, 0xcc, RETURN), OUTCOME_returns, OUTCOME_unknown },
 	// mov %rax,0(%rsp) and so on
-	{ "another return address", CODE(0x48, 0x89, 0x04, 0x24, RETURN), WAY_returns, WAY_unknown },
-	{ "its upper half", CODE(0x89, 0x44, 0x24, 0x04, RETURN), WAY_returns, WAY_unknown },
-	{ "a word right below it", CODE(PUSH_RBX, 0x48, 0x89, 0x04, 0x24, POP_RBX, RETURN), WAY_returns, WAY_returns },
-	{ "a vector that ends in it", CODE(PUSH_RBX, 0x0f, 0x11, 0x04, 0x24, POP_RBX, RETURN), WAY_returns,
-	  WAY_unknown },
-	{ "an argument behind it", CODE(0x48, 0x89, 0x44, 0x24, 0x08, RETURN), WAY_returns, WAY_returns },
+	{ "another return address", CODE(0x48, 0x89, 0x04, 0x24, RETURN), OUTCOME_returns, OUTCOME_unknown },
+	{ "its upper half", CODE(0x89, 0x44, 0x24, 0x04, RETURN), OUTCOME_returns, OUTCOME_unknown },
+	{ "a word right below it", CODE(PUSH_RBX, 0x48, 0x89, 0x04, 0x24, POP_RBX, RETURN), OUTCOME_returns,
+	  OUTCOME_returns },
+	{ "a vector that ends in it", CODE(PUSH_RBX, 0x0f, 0x11, 0x04, 0x24, POP_RBX, RETURN), OUTCOME_returns,
+	  OUTCOME_unknown },
+	{ "an argument behind it", CODE(0x48, 0x89, 0x44, 0x24, 0x08, RETURN), OUTCOME_returns, OUTCOME_returns },
 	// push %rbp; mov %rsp,%rbp; mov %rax,8(%rbp); leave; ret
 	{ "another return address, by the base", CODE(0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0x45, 0x08, 0xc9, RETURN),
-	  WAY_returns, WAY_unknown },
+	  OUTCOME_returns, OUTCOME_unknown },
 	// pop to (%rsp): the place is taken behind the increment
-	{ "another return address, popped", CODE(0x50, 0x8f, 0x04, 0x24, RETURN), WAY_returns, WAY_unknown },
-	{ "a word below it, popped", CODE(PUSH_RBX, 0x50, 0x8f, 0x04, 0x24, POP_RBX, RETURN), WAY_returns,
-	  WAY_returns },
-	{ "a trap, then a call of what is unknown", CODE(TRAP, CALL_AWAY, RETURN), WAY_unknown, WAY_unknown },
-	{ "a trap, then a return", CODE(TRAP, RETURN), WAY_returns, WAY_returns },
-	{ "a trap at the end: the next function follows", CODE(TRAP), WAY_returns, WAY_unknown },
-	{ "a trap at which it stays", CODE(0x0f, 0x0b, 0x06), WAY_returns, WAY_ends },
-	{ "padding behind a call that ends", CODE(PUSH_RBX, CALL_AWAY, TRAP, TRAP), WAY_ends, WAY_ends },
+	{ "another return address, popped", CODE(0x50, 0x8f, 0x04, 0x24, RETURN), OUTCOME_returns, OUTCOME_unknown },
+	{ "a word below it, popped", CODE(PUSH_RBX, 0x50, 0x8f, 0x04, 0x24, POP_RBX, RETURN), OUTCOME_returns,
+	  OUTCOME_returns },
+	{ "a trap, then a call of what is unknown", CODE(TRAP, CALL_AWAY, RETURN), OUTCOME_unknown, OUTCOME_unknown },
+	{ "a trap, then a return", CODE(TRAP, RETURN), OUTCOME_returns, OUTCOME_returns },
+	{ "a trap at the end: the next function follows", CODE(TRAP), OUTCOME_returns, OUTCOME_unknown },
+	{ "a trap at which it stays", CODE(0x0f, 0x0b, 0x06), OUTCOME_returns, OUTCOME_ends },
+	{ "padding behind a call that ends", CODE(PUSH_RBX, CALL_AWAY, TRAP, TRAP), OUTCOME_ends, OUTCOME_ends },
 	{ "a local word, by the base", CODE(0x55, 0x48, 0x89, 0xe5, SUB_16, 0x48, 0x89, 0x45, 0xf8, 0xc9, RETURN),
-	  WAY_returns, WAY_returns },
+	  OUTCOME_returns, OUTCOME_returns },
 };
 
-static enum way_of_call say_of_call(uint64_t target, uint64_t slot, bool in_place, void *context)
+static enum call_outcome say_of_call(uint64_t target, uint64_t slot, bool in_place, void *context)
 {
 	(void)in_place;
 	return (target & ~UINT64_C(0xff)) == ADDRESS + 0x1000 || (slot & ~UINT64_C(0xff)) == ADDRESS + 0x1000
-		       ? *(const enum way_of_call *)context
-		       : WAY_unknown;
+		       ? *(const enum call_outcome *)context
+		       : OUTCOME_unknown;
 }
 
 static void check_judged(const struct judged *test)
@@ -373,11 +376,11 @@ static void check_judged(const struct judged *test)
 	struct whole_function function = {
 		.code = test->code, .size = test->size, .seen = test->size, .address = ADDRESS
 	};
-	enum way_of_call called = test->called, way = exit_points_judge(&function, false, say_of_call, &called);
+	enum call_outcome called = test->called, outcome = exit_points_judge(&function, false, say_of_call, &called);
 
-	if (way != test->way)
-		printf("%s: %d, not %d\n", test->what, way, test->way);
-	CHECK_EQUAL(way, test->way);
+	if (outcome != test->outcome)
+		printf("%s: %d, not %d\n", test->what, outcome, test->outcome);
+	CHECK_EQUAL(outcome, test->outcome);
 }
 
 // Functions that return, and whether they may be called with another return address, and other things above it.
@@ -419,27 +422,27 @@ static const struct {
 
 static void check_below(void)
 {
-	enum way_of_call called = WAY_returns;
+	enum call_outcome called = OUTCOME_returns;
 
 	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
 		struct whole_function function = {
 			.code = below[i].code, .size = below[i].size, .seen = below[i].size, .address = ADDRESS
 		};
-		enum way_of_call way = exit_points_judge(&function, true, say_of_call, &called);
+		enum call_outcome outcome = exit_points_judge(&function, true, say_of_call, &called);
 
-		if (way != (below[i].stays_below ? WAY_returns : WAY_unknown))
-			printf("%s: %d\n", below[i].what, way);
-		CHECK_EQUAL(way, below[i].stays_below ? WAY_returns : WAY_unknown);
-		CHECK_EQUAL(exit_points_judge(&function, false, say_of_call, &called), WAY_returns);
+		if (outcome != (below[i].stays_below ? OUTCOME_returns : OUTCOME_unknown))
+			printf("%s: %d\n", below[i].what, outcome);
+		CHECK_EQUAL(outcome, below[i].stays_below ? OUTCOME_returns : OUTCOME_unknown);
+		CHECK_EQUAL(exit_points_judge(&function, false, say_of_call, &called), OUTCOME_returns);
 	}
 }
 
-static enum way_of_call note_place(uint64_t target, uint64_t slot, bool in_place, void *context)
+static enum call_outcome note_place(uint64_t target, uint64_t slot, bool in_place, void *context)
 {
 	(void)target;
 	(void)slot;
 	*(int *)context = in_place;
-	return WAY_returns;
+	return OUTCOME_returns;
 }
 
 // Who runs with the same return address.

@@ -58,7 +58,7 @@ static inline void *result_of_hook(struct hook_result result)
 {
 	// A thread that lost the race for a slot asks again (thread_slot.c); its call goes unrecorded, which must not
 	// happen twice.
-	if (result.way != HOOK_DONE) {
+	if (result.outcome != HOOK_DONE) {
 		fprintf(stderr, "a call is not recorded\n");
 		exit(1);
 	}
@@ -81,9 +81,9 @@ static inline void *call_fast_hook(hook_function *usual, hook_function *made, ho
 	struct entry_frame frame = { .return_address = 0x1000 + caller };
 	struct hook_result result = usual(a, b, 0, island, &frame);
 
-	if (result.way == HOOK_NOT_BEGUN)
+	if (result.outcome == HOOK_NOT_BEGUN)
 		result = hook(a, b, 0, island, &frame);
-	else if (result.way == HOOK_NOT_RECORDED)
+	else if (result.outcome == HOOK_NOT_RECORDED)
 		result = made(a, b, result.value, island, &frame);
 	return result_of_hook(result);
 }

@@ -205,7 +205,7 @@ static int call_posix_memalign(const struct hook_island *island, void **result, 
 	const struct entry_frame frame = { .return_address = 0x1234 };
 	struct hook_result given = hook_posix_memalign((uint64_t)result, alignment, size, island, &frame);
 
-	CHECK_EQUAL(given.way, HOOK_DONE);
+	CHECK_EQUAL(given.outcome, HOOK_DONE);
 	return (int)given.value;
 }
 

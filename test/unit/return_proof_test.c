@@ -246,7 +246,7 @@ static void check_once(const char *program)
 		for (size_t i = 0; i < imports.count; i++)
 			linkage_slots_find(&slots, module, module->load_bias + imports.items[i].vaddr);
 		CHECK_EQUAL(questions, before);
-		CHECK_EQUAL(linkage_slots_find(&slots, module, module->load_bias).way, WAY_unknown);
+		CHECK_EQUAL(linkage_slots_find(&slots, module, module->load_bias).outcome, OUTCOME_unknown);
 		linkage_slots_deinit(&slots);
 		imports_deinit(&imports);
 	}
@@ -287,8 +287,8 @@ static void check_helped(const char *program, enum outcome expected)
 			if (strcmp(imports.items[i].name, "help") == 0)
 				CHECK_EQUAL(
 					linkage_slots_find(&slots, module, module->load_bias + imports.items[i].vaddr)
-						.way,
-					expected == PROVED ? WAY_returns : WAY_unknown);
+						.outcome,
+					expected == PROVED ? OUTCOME_returns : OUTCOME_unknown);
 		linkage_slots_deinit(&slots);
 		imports_deinit(&imports);
 	}
@@ -376,9 +376,9 @@ static void check_list(void)
 					      "" };
 
 	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++)
-		CHECK_EQUAL(quiet_name(points[i]), WAY_unknown);
-	CHECK_EQUAL(quiet_name("mmap"), WAY_returns);
-	CHECK_EQUAL(quiet_name("abort"), WAY_ends);
+		CHECK_EQUAL(quiet_name(points[i]), OUTCOME_unknown);
+	CHECK_EQUAL(quiet_name("mmap"), OUTCOME_returns);
+	CHECK_EQUAL(quiet_name("abort"), OUTCOME_ends);
 }
 
 int main(void)

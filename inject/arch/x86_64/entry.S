@@ -24,7 +24,7 @@
 #define BLOOM_SHIFT 19
 #define FAST_PATH_STATE 0x5ea7e5ea7e5ea7e5
 #define FAST_PATH_TRUST 0x57a057a0
-// enum hook_way
+// enum hook_outcome
 #define HOOK_DONE 1
 #define HOOK_NOT_BEGUN 2
 #define HOOK_NOT_RECORDED 3
