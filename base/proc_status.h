@@ -8,6 +8,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+// Bytes of such a text, and of any other file of /proc/PID that is read whole. The longest has 65,536 groups
+// (NGROUPS_MAX in linux/limits.h), ten digits each.
+enum { PROC_STATUS_LIMIT = 1 << 20 };
+
 // The value of the key, up to the end of its line. NULL where there is no such line.
 const char *proc_status_field(const char *status, const char *key);
 

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-enum { PROC_FILE_LIMIT = 1 << 16, FILE_NAME_SIZE = 96 };
+enum { FILE_NAME_SIZE = 96 };
 
 // A closed handle is one of a process that is not there.
 static int open_below(int folder, const char *file, int flags)
@@ -34,7 +34,7 @@ static struct hs_error *read_below(int folder, const char *file, const char *nam
 
 	if (fd < 0)
 		return hs_error_system(errno, "cannot open %s", name);
-	return hs_read_fd(fd, name, PROC_FILE_LIMIT, text_ret, size_ret ? size_ret : &size);
+	return hs_read_fd(fd, name, PROC_STATUS_LIMIT, text_ret, size_ret ? size_ret : &size);
 }
 
 struct hs_error *process_read_file(const struct process *process, const char *file, char **text_ret, size_t *size_ret)
@@ -135,7 +135,8 @@ struct hs_error *process_glance(pid_t pid, struct process *ret)
 }
 
 // The number was looked up again for the pidfd. It stood for the same process, since the folder's was there before and
-// is there after: a process keeps its number as long as it has one.
+// is there after: a process keeps its number as long as it has one. pre: /proc is of this PID namespace
+// (hs_tool_begin).
 struct hs_error *process_hold(struct process *process)
 {
 	struct hs_error *error;

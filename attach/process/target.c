@@ -137,7 +137,7 @@ static struct hs_error *read_own(struct target_info *info)
 {
 	HS_CLEANUP_FREE char *own = NULL;
 	size_t size;
-	struct hs_error *error = hs_read_file("/proc/self/status", 1 << 16, &own, &size);
+	struct hs_error *error = hs_read_file("/proc/self/status", PROC_STATUS_LIMIT, &own, &size);
 
 	if (error)
 		return error;

@@ -146,7 +146,7 @@ static struct hs_error *read_own(const char *path, char **text_ret)
 {
 	size_t size;
 
-	return hs_read_file(path, 1 << 16, text_ret, &size);
+	return hs_read_file(path, PROC_STATUS_LIMIT, text_ret, &size);
 }
 
 // The link in ns/ can be read only by who may trace the process; uid_map by everybody, and it tells different

@@ -157,6 +157,26 @@ def killed_before_its_watchdog_ran():
     stop(target.process)
 
 
+def wrong_proc():
+    """Numbers below /proc that are not those of ptrace: nothing is looked at, so that nothing is done to a process that happens to have the number."""
+    if not root():
+        return
+    target = Target("many_threads", 1)
+    path = os.path.join(temporary_directory(), "out.pb.gz")
+    attach(target.pid)
+    commands = [["check", target.pid], ["attach", target.pid], ["set", target.pid, "--exact"], ["dump", target.pid, "-o", path],
+                ["detach", target.pid], ["status", target.pid], ["status"]]
+    for command in commands:
+        check_refused(heapsnap(*command, prefix=["unshare", "--pid", "--fork"]), "/proc is of another PID namespace")
+        for instead in ("true", "mount -t tmpfs none /proc"):
+            prefix = ["unshare", "--mount", "sh", "-euc", f'umount -l /proc; {instead}; exec "$@"', "sh"]
+            check_refused(heapsnap(*command, prefix=prefix), "nothing is mounted at /proc")
+    prefix = ["unshare", "--pid", "--fork", "--mount-proc", "unshare", "--pid", "--fork"]  # of the one above, and each has a number there
+    check_refused(heapsnap("status", prefix=prefix), "/proc is of another PID namespace")
+    detach(target.pid)
+    target.end()
+
+
 def users_and_root():
     """The tool of the process's own user, and root's, in another mount namespace too."""
     if not root():
@@ -167,7 +187,6 @@ def users_and_root():
     holder = Stopping("plan", "attach", target.pid, prefix=as_user(SOMEBODY), program=program).wait_stopped()
     check_turned_away(target.pid, path, f"{holder.name} is working on process {target.pid}")
     check_refused(heapsnap("attach", target.pid, prefix=["unshare", "-m"]), holder.name)
-    check_refused(heapsnap("attach", target.pid, prefix=["unshare", "-pf"]), holder.name)
     holder.finish()
     detach(target.pid)
     # And the other way round. Its id is that of /proc, where the tool has another one in a namespace of its own.
@@ -371,5 +390,5 @@ def registered_stack():
     target.end()
 
 
-run_cases([attach_beside_all, dump_beside_all, killed_holder, killed_before_its_watchdog_ran, users_and_root, guarded_child, another_proc, killed_in_container, frozen_first_version,
+run_cases([attach_beside_all, wrong_proc, dump_beside_all, killed_holder, killed_before_its_watchdog_ran, users_and_root, guarded_child, another_proc, killed_in_container, frozen_first_version,
            frozen_second_version, registered_stack], "manners")

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 
-from harness import Target, as_user, check, check_equal, check_refused, copy_for_everybody, heapsnap, leave_out, root, run_test
+from harness import Target, as_user, attach, attach_state, check, check_equal, check_refused, copy_for_everybody, detach, heapsnap, leave_out, root, run_test
 
 NOBODY = 65534
 FAILS = {"HEAPSNAP_FAIL_AT": "1"}
@@ -20,6 +20,16 @@ def fails(target, prefix=(), program=None, environment=FAILS):
     if result.status == 0:
         check(heapsnap("detach", target.pid).status == 0, "detach")
     return made
+
+
+def many_groups():
+    """A process, or the tool's user, may have more groups than fit into 64 KiB of its status."""
+    groups = ["setpriv", "--groups", ",".join(str(4000000000 + number) for number in range(8000))]
+    target = Target("changes", command=[*groups, os.path.join(os.environ["HEAPSNAP_TARGETS"], "changes")])
+    attach(target.pid, prefix=groups)
+    check_equal(attach_state(target.pid), "attached", "state")
+    detach(target.pid)
+    target.end()
 
 
 def main():
@@ -49,6 +59,7 @@ def main():
         leave_out("no setcap, or a file system without capabilities of files")
     own.end()
     target.end()
+    many_groups()
 
 
 run_test(main, "rights")
