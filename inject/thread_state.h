@@ -49,7 +49,7 @@ _Static_assert(sizeof(struct kept_stack) * HS_KEPT_STACKS == HS_PAGE_SIZE, "the 
 // A thread's own free records; more go to a list that all threads share.
 #define HS_FREE_KEPT 128u
 
-// A watched call that a coroutine, it seems, has left amid its function: what is needed where it returns after all.
+// A watched call that a coroutine, it seems, has left during its function: what is needed where it returns after all.
 struct awaited_call {
 	uint64_t place, return_address; // where its return address lies, and that; 0 = none
 	uint64_t size;                  // and so on: as `awaited_...` of the slot
@@ -93,7 +93,7 @@ struct thread_slot {
 	uint32_t walk_count;          // frames of the last walk; 0 = none that can be used again
 	uint32_t sampling_generation; // of the settings that `interval` is from
 	uint32_t draw_ticks;          // what drawing the gap behind the next record has cost
-	uint32_t record_ticks;        // what recording one allocation has cost of late, ticks; 0 = not yet known
+	uint32_t record_ticks;        // what recording one allocation has cost recently, ticks; 0 = not yet known
 	uint64_t window_records;      // counter of allocations at the beginning of the window
 	int64_t suspended;            // what the countdown was before the original of the outermost hook
 
@@ -101,7 +101,7 @@ struct thread_slot {
 	uint64_t seen_bytes;                // of the window, where not all are recorded: the gaps that have ended
 	int64_t gap_piece;                  // what `countdown` was when it or the window began
 	int64_t gap_rest;                   // what is left of the gap when that has passed; 0 = there is the sample
-	// of late, as samples say, times 256, without those that are recorded because they are large
+	// recently, as samples say, times 256, without those that are recorded because they are large
 	uint64_t estimated_calls;
 	uint64_t estimated_bytes; // of these
 	uint64_t watched_return_slot,
@@ -109,11 +109,11 @@ struct thread_slot {
 	uint64_t other_ticks;   // of the window, for downsampling
 	uint64_t window_frees;  // counter of frees at its beginning
 	uint64_t window_floor;  // `budget_floor` at its beginning; UINT64_MAX = records were being downsampled
-	uint32_t releases;      // since the thread began, that the filter did not exclude; goes round
+	uint32_t releases;      // since the thread began, that the filter did not exclude; wraps
 	uint32_t release_false_positives; // of the window, of these: blocks that were not recorded
 	uint32_t large_records;           // of the window: recorded because they are as large as the interval
 	uint32_t framed_calls;            // of the window: not recorded, in the C code all the same
-	uint32_t release_ticks;           // what such a release has cost of late, ticks; 0 = not yet known
+	uint32_t release_ticks;           // what such a release has cost recently, ticks; 0 = not yet known
 	uint32_t walk_generation;         // module generation of the last walk
 	// SAMPLING_budget: ticks that may be spent at once, as of the beginning of the window; below 0: too many were
 	int64_t credit;

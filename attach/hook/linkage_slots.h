@@ -19,7 +19,7 @@ struct linkage_slots {
 };
 
 struct slot_target {
-	// of the function that the slot holds, which is to be followed; NULL = `way` says all
+	// of the function that the slot holds, which is to be followed; NULL = `outcome` says all
 	const struct module *module;
 	uint64_t address;
 	enum call_outcome outcome;

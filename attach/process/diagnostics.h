@@ -21,7 +21,7 @@
 	X(shadow_stack, "do shadow stacks stand in the way")                                                           \
 	X(threads, "do its threads run or sleep so that they can be stopped")                                          \
 	X(memory, "is there room for the region")                                                                      \
-	X(attached, "is heapsnap, or a rest of it, in the process already")                                            \
+	X(attached, "is heapsnap, or what remains of it, in the process already")                                      \
 	X(modules, "can its program and libraries be read")                                                            \
 	X(allocator, "is there an allocator, and can it be hooked")                                                    \
 	X(unseen, "are the blocks of each function that makes some seen")                                              \

@@ -2,7 +2,7 @@
 // A change of the settings of an attached process.
 //
 // Under a freeze. The order of stores is such that the target may be left at each of them for ever (docs/abi.md): first
-// the filter is put out of use, which is right whatever is recorded and wherever threads stand; then the settings
+// the Bloom filter is disabled, which is right whatever is recorded and wherever threads stand; then the settings
 // change; then the filter is counted anew, if no thread is in the middle of the payload's work; the generation is the
 // last word.
 #include "attach/session/session.h"
@@ -119,13 +119,13 @@ static struct hs_error *use_bloom(struct change *change, bool in_use)
 
 static struct hs_error *put_bloom_out_of_use(struct change *change)
 {
-	struct hs_error *error = fault_point("saturate the filter");
+	struct hs_error *error = fault_point("saturate the Bloom filter");
 
 	if (!error)
 		error = state_pages_saturate_bloom(&change->region.memory, change->header.stable.state_address,
 						   change->stopped_tid);
 	if (!error)
-		error = fault_point("put the filter out of use");
+		error = fault_point("disable the Bloom filter");
 	return error ? error : use_bloom(change, false);
 }
 
@@ -141,7 +141,7 @@ static struct hs_error *put_bloom_in_use(struct change *change)
 	if (!error)
 		error = use_bloom(change, true);
 	if (!error)
-		error = fault_point("fill the filter");
+		error = fault_point("fill the Bloom filter");
 	return error ? error
 		     : state_pages_write_bloom(&change->region.memory, change->header.stable.state_address,
 					       change->filter.counters, change->stopped_tid);

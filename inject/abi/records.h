@@ -98,7 +98,7 @@ enum cut_reason {
 	X(lost_region_full, "allocations lost: the region was full")                                                   \
 	X(lost_region_full_bytes, "bytes lost: the region was full")                                                   \
 	X(lost_signal_reentry,                                                                                         \
-	  "allocations lost: in a signal handler or on another stack, amid another call of the thread")                \
+	  "allocations lost: in a signal handler or on another stack, during another call of the thread")              \
 	X(lost_address_range, "allocations lost: address outside the table")                                           \
 	X(left_to_operator, "failed operator new calls passed through; resulting blocks untracked")                    \
 	X(nested, "nested allocator calls (counted once)")                                                             \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Context: in a hook. fast_path.h has a shorter way for most of the calls.
+// Context: in a hook. Most of the calls take the fast path (fast_path.h).
 #include "inject/hook/block_events.h"
 
 void totals_add_sampled(uint32_t stack, uint64_t size, struct choice choice)

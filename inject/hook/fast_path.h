@@ -49,8 +49,8 @@ HS_ALWAYS_INLINE bool fast_path_record(struct thread_slot *slot, uint64_t block,
 	uint32_t *place;
 
 	// A sample whose release was not seen may be in the other table, at this address; where `set` could not find
-	// the threads outside the payload, there are samples though releases do not exchange. Nor where a handler has
-	// taken this hook for left (reentry_comes_back).
+	// the threads outside the payload, there are samples though releases do not exchange. Nor after a handler
+	// took this hook for abandoned (reentry_comes_back).
 	if (HS_UNLIKELY(
 		    (header->removals_exchange | header->samples_used | (slot->shared.guard ^ reentry_place(frame))) ||
 		    !block || !free_count || !slot->ticks_left))

@@ -10,8 +10,8 @@
 enum hook_outcome {
 	HOOK_PASSES = 0,       // nothing: the original is to run without a frame of ours
 	HOOK_DONE = 1,         // its caller's result
-	HOOK_NOT_BEGUN = 2,    // a fast path, nothing: the general one is to be taken
-	HOOK_NOT_RECORDED = 3, // a fast path: what the original gave, the rest is to be done in general
+	HOOK_NOT_BEGUN = 2,    // a fast path, nothing: the slow path is to be taken
+	HOOK_NOT_RECORDED = 3, // a fast path: what the original gave, the slow path is to do the rest
 };
 
 struct hook_result {

@@ -12,7 +12,7 @@ static uint64_t reentry_outer_place(const struct thread_slot *slot)
 	return slot->shared.guard == HS_GUARD_WATCHES ? slot->watched_return_slot : slot->shared.guard;
 }
 
-// Whether a call amid the one at `outer` is on another stack: a handler's, or a coroutine's.
+// Whether a call during the one at `outer` is on another stack: a handler's, or a coroutine's.
 static bool reentry_is_elsewhere(const struct thread_slot *slot, uint64_t place, uint64_t outer)
 {
 	return !reentry_on_own_stack(slot, place) &&
@@ -157,7 +157,7 @@ bool reentry_finds_displaced(struct thread_slot *slot, const struct entry_frame 
 	uint64_t place = reentry_place(frame);
 
 	if (slot->awaits && slot->watched_return_slot == place && slot->watched_return == frame->return_address) {
-		slot->awaits = 0; // amid another hook, that a coroutine has left
+		slot->awaits = 0; // during another hook, that a coroutine has left
 		count_up(slot->shared.counters, COUNTER_lost_signal_reentry, 1);
 		return false;
 	}

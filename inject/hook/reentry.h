@@ -165,7 +165,7 @@ static inline void reentry_count_call(const struct thread_slot *slot)
 // as a recorded allocation: it is nothing to so many calls.
 #define HS_NESTED_CALLS 256u
 
-// NESTED or HANDLERS, of a call amid the original of the outermost hook, or amid the watched call.
+// NESTED or HANDLERS, of a call during the original of the outermost hook, or during the watched call.
 __attribute__((cold)) enum nesting reentry_within(const struct thread_slot *slot, uint64_t place) HS_HIDDEN;
 
 // Counts a nested call that is to give a block. Returns true where too many were: then it was proved that the call they

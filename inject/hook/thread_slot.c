@@ -157,7 +157,7 @@ void thread_slot_recall(uint64_t guard)
 	}
 }
 
-// What the slot's last thread has left amid allocation functions is nobody's now: what was on its own stack is over,
+// What the slot's last thread has left during allocation functions is nobody's now: what was on its own stack is over,
 // but a coroutine may go on in another thread. Where its stack was not known the two cannot be told apart, and all is
 // taken for over.
 static void forget_calls(struct thread_slot *slot)

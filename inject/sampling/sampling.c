@@ -45,7 +45,7 @@ void sampling_begin_gap(struct thread_slot *slot)
 	uint64_t interval = slot->shared.interval;
 
 	if (interval == 1) {
-		pass_return(slot);
+		credit_give_back(slot);
 	} else if (interval == UINT64_MAX) {
 		slot->gap_rest = 0;
 		if (!header->was_stopped)

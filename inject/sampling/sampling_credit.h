@@ -62,7 +62,7 @@ static inline void credit_inherit(struct thread_slot *slot)
 }
 
 // From now on every call of the thread comes to the C code, and none looks at a credit that does not help.
-static inline void pass_return(struct thread_slot *slot)
+static inline void credit_give_back(struct thread_slot *slot)
 {
 	struct sampling_credit *credit = credit_entry(slot);
 

@@ -244,7 +244,7 @@ static struct hs_error *add_sample(struct builder *builder, const struct stack_t
 
 		if (!node)
 			break;
-		if (depth > HS_DEPTH_MAX) { // parents that go round
+		if (depth > HS_DEPTH_MAX) { // parents in a circle
 			builder->view->damaged++;
 			break;
 		}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fast paths (inject/hook/fast_path.h) leave byte for byte what the general ones leave, and nothing where anything
+// The fast paths (inject/hook/fast_path.h) leave byte for byte what the slow paths leave, and nothing where anything
 // is not as usual. Kept stacks name the same nodes as walks that begin with nothing.
 #include "check.h"
 #include "payload_region.h"

@@ -126,7 +126,7 @@ static void test_slots(void)
 	CHECK(is_inside(&made, NOWHERE));
 }
 
-// A thread that has called no hook since the attach waits on a goroutine's stack, amid a heap: nobody knows where it
+// A thread that has called no hook since the attach waits on a goroutine's stack, inside a heap: nobody knows where it
 // ends.
 static void test_without_slot(void)
 {
@@ -426,7 +426,7 @@ static void test_two_alternate_stacks(void)
 }
 
 // What the handler has interrupted, below it on the same stack, is itself a handler on an alternate stack elsewhere,
-// amid the payload.
+// inside the payload.
 static void test_interrupted_handler_below(void)
 {
 	for (int payload = 0; payload < 2; payload++) {

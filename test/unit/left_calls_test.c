@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of coroutines that are left amid allocation functions (inject/hook/reentry.h): what a slot keeps of them, what
-// the region keeps, and what is counted.
+// Calls of coroutines that are left during allocation functions (inject/hook/reentry.h): what a slot keeps of them,
+// what the region keeps, and what is counted.
 #include "reentry_slot.h"
 
 enum { WORDS = 512, PLACE = 256 };
@@ -10,7 +10,7 @@ static uint64_t stacks[2 * WORDS], *const other_stack = stacks,
 
 static struct thread_slot *begin(void) { return slot_begin(stack, stack + WORDS); }
 
-// Two coroutines and more that are left amid an original, and come back while no other hook runs. Of those that were
+// Two coroutines and more that are left during an original, and come back while no other hook runs. Of those that were
 // left last as many are known again as there is room for; one that is left again and again takes no more than one
 // place.
 static void test_several_left(void)
@@ -179,7 +179,7 @@ static void test_displaced(void)
 	reentry_leave(slot);
 	payload_region_deinit(&made);
 
-	// The same place again: what was there is over. And what comes back amid another hook is not recorded, but
+	// The same place again: what was there is over. And what comes back during another hook is not recorded, but
 	// counted.
 	slot = begin();
 	await(slot, other_stack + PLACE, 1);

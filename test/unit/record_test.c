@@ -187,7 +187,7 @@ static uint64_t twice;
 static uint32_t first_ref;
 static uint32_t shared_stack;
 
-// Each thread takes and gives in waves longer than what a thread keeps, so that batches go round.
+// Each thread takes and gives in waves longer than what a thread keeps, so that batches circulate.
 static void give_and_take(unsigned number)
 {
 	static uint32_t held[THREADS][HELD];

@@ -146,7 +146,7 @@ static void test_credit_of_another(void)
 	CHECK_EQUAL(slot->countdown, before - 1);
 	CHECK(own_credit()->thread_pointer == 0x7000 && own_credit()->countdown == 7 && own_credit()->rest == 8 &&
 	      own_credit()->interval == 9);
-	pass_return(slot);
+	credit_give_back(slot);
 	CHECK_EQUAL(own_credit()->thread_pointer, 0x7000);
 	payload_region_deinit(&made);
 }
