@@ -186,15 +186,11 @@ static struct hs_error *wait_until_ready(void)
 		if (error)
 			return error;
 		if (has_ended() && !atomic_load(&shared.is_ready))
-			return hs_error_create(
-				HS_ERROR_SYSTEM,
-				"the process that is to watch for how long the target is stopped was killed; try again");
+			return hs_error_create(HS_ERROR_SYSTEM, "the watchdog process was killed; try again");
 		if (left == 0)
-			return hs_error_create(
-				HS_ERROR_TIMEOUT,
-				"the process that is to watch for how long the target is stopped got no processor for %d "
-				"seconds; try again",
-				READY_SECONDS);
+			return hs_error_create(HS_ERROR_TIMEOUT,
+					       "the watchdog process got no processor time for %d seconds; try again",
+					       READY_SECONDS);
 		syscall(SYS_futex, &shared.is_ready, FUTEX_WAIT_PRIVATE, 0, &timeout, NULL, 0);
 	}
 	return NULL;
@@ -232,8 +228,7 @@ static struct hs_error *start(void)
 	munmap(stack, STACK_SIZE);
 	return hs_error_system(
 		error_number,
-		"cannot start a process that watches for how long the target is stopped (is there a limit of "
-		"processes? RLIMIT_NPROC, pids.max)");
+		"cannot start the watchdog process (is there a limit of processes? RLIMIT_NPROC, pids.max)");
 }
 
 struct hs_error *freeze_watchdog_start(uint64_t least)
@@ -267,8 +262,7 @@ void freeze_watchdog_arm(const struct process *process, uint64_t wake_at, uint64
 		(int)process->pid, seconds, (int)process->pid);
 	write_message(
 		&shared.not_killed,
-		"heapsnap: process %d is stopped for more than %.3g s, its limit: heapsnap (process %d) does not end by SIGKILL "
-		"yet; the process runs on when it does\n",
+		"heapsnap: process %d has been stopped for more than %.3g s, its limit: heapsnap (process %d) has not ended after SIGKILL yet; the process runs on when it has\n",
 		(int)process->pid, seconds, (int)getpid());
 	atomic_store(&shared.wake_at, wake_at);
 	atomic_store(&shared.kill_at, kill_at);

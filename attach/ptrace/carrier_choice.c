@@ -76,7 +76,8 @@ static struct hs_error *suspend_seccomp(struct remote_caller *caller, enum secco
 			(int)tid);
 	if (effect > accepted)
 		return hs_error_create(HS_ERROR_REFUSED_FOR_GOOD,
-				       "the seccomp filter of thread %d forbids what it would have to call", (int)tid);
+				       "the seccomp filter of thread %d forbids system calls that attach needs",
+				       (int)tid);
 	if (mode == 2)
 		error = ptrace_set_options(tid, HS_PTRACE_OPTIONS | HS_PTRACE_SUSPEND_SECCOMP);
 	if (mode != 2 || error) {

@@ -75,8 +75,7 @@ static void remove_thread(struct frozen_process *process, size_t index)
 
 static struct hs_error *gone_by_exec(const struct process *process)
 {
-	return hs_error_create(HS_ERROR_GONE, "process %d became another program (exec) meanwhile; try again",
-			       (int)process->pid);
+	return hs_error_create(HS_ERROR_GONE, "process %d has executed another program; try again", (int)process->pid);
 }
 
 // Seizes and interrupts one thread and adds it. A dead or dying thread is left out. So is one that cannot be seized

@@ -72,8 +72,7 @@ struct hs_error *region_stable_check(const struct stable_header *header, uint64_
 	if (header->abi_version < HS_ABI_STABLE_SINCE)
 		return hs_error_create(
 			HS_ERROR_REFUSED,
-			"attached by an older heapsnap (ABI %u), only that version can read it; detach with "
-			"it",
+			"attached by an older heapsnap (ABI %u): only that version can read the region; detach with it",
 			header->abi_version);
 	if (header->size != size)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: it names another size");

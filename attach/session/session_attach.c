@@ -138,8 +138,7 @@ static struct hs_error *unhook(struct attach_plan *plan, struct frozen_process *
 
 	if (foreign > 0)
 		error = hs_error_join(
-			error,
-			hs_error_create(HS_ERROR_REFUSED, "somebody else patches the same functions at the same time"));
+			error, hs_error_create(HS_ERROR_REFUSED, "another program is patching the same functions"));
 	return hs_error_join(error, hook_move_threads_back(&plan->hooks, process));
 }
 

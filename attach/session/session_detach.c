@@ -35,7 +35,7 @@ enum { FIRST_WAIT_US = 500, LONGEST_WAIT_US = 1000000, LOOK_FOR_MS = 60000 };
 
 static struct hs_error *nothing_any_more(const struct process *process)
 {
-	return hs_error_create(HS_ERROR_NOT_FOUND, "process %d has nothing of heapsnap any more", (int)process->pid);
+	return hs_error_create(HS_ERROR_NOT_FOUND, "heapsnap is no longer in process %d", (int)process->pid);
 }
 
 static struct hs_error *look_at_code_again(struct detach_state *state)
@@ -357,14 +357,13 @@ static struct hs_error *why_unfinished(const struct process *process, const stru
 	if (report->foreign_hooks > 0)
 		return hs_error_create(
 			HS_ERROR_REFUSED,
-			"process %d has leftovers of an unfinished detach, or of an attached parent: somebody else has "
-			"patched %zu of the places that heapsnap had patched; undo that, then try again",
+			"process %d has leftovers of an unfinished detach, or of an attached parent: another program has patched %zu of the places that heapsnap had patched; undo that, then try again",
 			process->pid, report->foreign_hooks);
 	if (report->threads_unseen)
 		return hs_error_create(
 			HS_ERROR_REFUSED,
 			"process %d has leftovers of an unfinished attach or detach, or of an attached parent, and %zu "
-			"of its threads have so much stack in use that not all of it was looked at yet; try again later",
+			"of its threads use so much stack that not all of it was examined yet; try again later",
 			process->pid, report->threads_unseen);
 	if (report->calls_lost)
 		return hs_error_create(
@@ -375,14 +374,13 @@ static struct hs_error *why_unfinished(const struct process *process, const stru
 	if (!report->finished && !report->threads_inside && report->calls_left)
 		return hs_error_create(
 			HS_ERROR_REFUSED,
-			"process %d has leftovers of an unfinished detach, and %zu of its coroutines may still go back into "
-			"it; try again later",
+			"process %d has leftovers of an unfinished detach, and %zu of its coroutines may still return into the payload; try again later",
 			process->pid, report->calls_left);
 	if (!report->finished)
 		return hs_error_create(
 			HS_ERROR_REFUSED,
 			"process %d has leftovers of an unfinished attach or detach, or of an attached parent, and %zu "
-			"of its threads %s still inside it; try again later",
+			"of its threads %s still inside the payload; try again later",
 			process->pid, report->threads_inside, report->threads_inside == 1 ? "is" : "are");
 	return NULL;
 }
@@ -464,7 +462,7 @@ static struct hs_error *detach_locked(const struct process *process, unsigned wa
 	if (ret->finished && proc_maps_has_memory(process))
 		detach_verify(before, &state.names, state.hooks, state.hook_count, ret);
 	if (ret->finished && !proc_maps_has_memory(process)) // what was looked at was no longer there
-		error = hs_error_create(HS_ERROR_GONE, "process %d ended while it was detached from", process->pid);
+		error = hs_error_create(HS_ERROR_GONE, "process %d ended during the detach", process->pid);
 	detach_state_deinit(&state);
 	return error;
 }

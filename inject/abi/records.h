@@ -194,7 +194,7 @@ enum hook_state {
 	X(reaches_above,                                                                                                   \
 	  "it asks for its return address, or takes arguments on the stack, and cannot be seen where these stay in place") \
 	X(untrusted, "another function of its allocator may throw or be cancelled, or asks for its return address")        \
-	X(unfollowed, "its code cannot be followed everywhere, so nobody knows whether it throws or is cancelled")
+	X(unfollowed, "its code cannot be followed everywhere: it may throw or be cancelled")
 
 enum hook_verdict {
 #define X(name, text) VERDICT_##name,

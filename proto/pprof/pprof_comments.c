@@ -90,7 +90,7 @@ struct hs_error *pprof_comments_add(const struct heap_profile *source, struct st
 	if (!error)
 		error = add_comment(&comments, "time: %s", date);
 	if (!error && source->stopped_because)
-		error = add_comment(&comments, "stopped_ns: %" PRIu64 " (the process stood still for the snapshot: %s)",
+		error = add_comment(&comments, "stopped_ns: %" PRIu64 " (the process was stopped for the snapshot: %s)",
 				    source->stopped_ns, source->stopped_because);
 	if (!error && !source->stopped_because)
 		error = add_comment(&comments,

@@ -19,8 +19,9 @@
 	X(log_full, "the removal log overflowed")                                                                      \
 	X(log_in_use, "threads are still writing into the log of an earlier dump")                                     \
 	X(disturbed, "something else has changed the region's flags")                                                  \
-	X(earlier_version, "an earlier version of heapsnap attached, whose log of removals only itself reads")         \
-	X(ended_threads, "many threads have ended, and their slots are given back only while all stand still")
+	X(earlier_version,                                                                                             \
+	  "attached by an earlier version of heapsnap, and only that version can read the removal log")                \
+	X(ended_threads, "many threads have ended; their slots are freed only while all threads are stopped")
 
 enum running_obstacle {
 #define X(name, text) OBSTACLE_##name,

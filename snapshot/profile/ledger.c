@@ -193,10 +193,9 @@ struct hs_error *ledger_build(const struct table_view *view, const struct aggreg
 			    "allocations lost: by threads that share one thread pointer", header->lost_shared_pointer,
 			    true);
 	if (!error)
-		error = add(
-			profile, "modules_lost",
-			"libraries loaded since attach that could not be read, or the list was full: the most at one time",
-			header->modules_lost, true);
+		error = add(profile, "modules_lost",
+			    "libraries loaded since attach that could not be read or listed (most at one time)",
+			    header->modules_lost, true);
 	if (!error)
 		error = add(profile, "table_damaged", "dangling references in the table", view->damaged, true);
 	if (!error)

@@ -183,9 +183,9 @@ struct hs_error *sandbox_start(void (*work)(int socket, void *context), void *co
 		if (error->code == HS_ERROR_INTERRUPTED)
 			return error;
 		hs_error_destroy(error);
-		return hs_error_create(HS_ERROR_REFUSED,
-				       "a process for reading symbol files cannot give up its rights here, and with "
-				       "them it must not read them");
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"the process that reads symbol files cannot drop its privileges here, and must not read them without");
 	}
 	return NULL;
 }

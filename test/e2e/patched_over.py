@@ -55,7 +55,7 @@ def over():
         check_equal(attach_state(target.pid), "detach unfinished", "status")
         check([mapping for mapping in mappings(target.pid) if "heapsnap-code" in mapping.name], "the code that the patch leads to is gone")
         check_equal(target.ask("work"), "worked", "answer after detach")
-    check_refused(heapsnap("attach", target.pid), "somebody else has patched 1 of")
+    check_refused(heapsnap("attach", target.pid), "another program has patched 1 of")
     check_equal(target.ask("work"), "worked", "answer after a refused attach")
 
     check_equal(target.ask("unpatch"), "unpatched", "answer")

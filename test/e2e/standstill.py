@@ -298,7 +298,7 @@ def not_watched():
     subject = idle()
     for arguments in commands(subject.pid):
         result = heapsnap(*arguments, prefix=["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=clone", "-e", "inject=clone:error=EAGAIN"])
-        check_refused(result, "watches for how long")
+        check_refused(result, "cannot start the watchdog process")
         check(is_free(subject.pid), "the target is held")
         subject.check_works()
         if arguments[0] == "attach":

@@ -19,7 +19,7 @@ from harness import (HEAPSNAP, TOO_LONG, Target, Unharmed, attach, check, check_
                      status_fields, stop, target_path, temporary_directory, thread_ids, tracer, wait_until)
 
 # What a command may say of a target that has ended, or become another program, under its hands; or got no processor for as long as it may stand still.
-ENDED = re.compile(r"is gone|ended|no process|not attached|became another program|a zombie|cannot open|died|" + TOO_LONG, re.I)
+ENDED = re.compile(r"is gone|ended|no process|not attached|executed another program|a zombie|cannot open|died|" + TOO_LONG, re.I)
 
 
 def states(pid):

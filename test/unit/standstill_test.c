@@ -144,7 +144,7 @@ static void test_first_process(void)
 		return;
 	}
 	CHECK(WIFSIGNALED(status)); // from outside
-	CHECK(strstr(said, "does not end by SIGKILL") != NULL);
+	CHECK(strstr(said, "has not ended after SIGKILL") != NULL);
 	CHECK(strstr(said, "was killed") == NULL);
 	// With the guard there is somebody to kill.
 	status = run_first_process(true, 20000, said, sizeof(said));
