@@ -260,18 +260,36 @@ bool thread_walk_begin(const struct process *process, struct thread_walk *ret)
 	return ret->folder;
 }
 
-pid_t thread_walk_next(struct thread_walk *walk)
+// The next name that is a number; 0 = there is none.
+static pid_t next_number(DIR *folder)
 {
-	for (struct dirent *entry; (entry = readdir(walk->folder));) {
-		const long tid = strtol(entry->d_name, NULL, 10); // 0 for . and ..
+	for (struct dirent *entry; (entry = readdir(folder));) {
+		char *end;
+		const long number = strtol(entry->d_name, &end, 10);
 
-		if (tid > 0)
-			return (pid_t)tid;
+		if (number > 0 && !*end)
+			return (pid_t)number;
 	}
 	return 0;
 }
 
+pid_t thread_walk_next(struct thread_walk *walk) { return next_number(walk->folder); }
+
 void thread_walk_end(struct thread_walk *walk)
+{
+	closedir(walk->folder);
+	walk->folder = NULL;
+}
+
+bool process_walk_begin(struct process_walk *ret)
+{
+	ret->folder = opendir("/proc");
+	return ret->folder;
+}
+
+pid_t process_walk_next(struct process_walk *walk) { return next_number(walk->folder); }
+
+void process_walk_end(struct process_walk *walk)
 {
 	closedir(walk->folder);
 	walk->folder = NULL;

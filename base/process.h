@@ -79,6 +79,15 @@ bool thread_walk_begin(const struct process *process, struct thread_walk *ret);
 pid_t thread_walk_next(struct thread_walk *walk); // 0 = that was all
 void thread_walk_end(struct thread_walk *walk);
 
+// The processes, one after the other: numbers of those that /proc listed at some moment of the walk. Nothing of them is
+// opened. False, with errno: /proc cannot be listed; the walk then is not begun.
+struct process_walk {
+	DIR *folder;
+};
+bool process_walk_begin(struct process_walk *ret);
+pid_t process_walk_next(struct process_walk *walk); // 0 = that was all
+void process_walk_end(struct process_walk *walk);
+
 // Values of the auxiliary vector that the kernel gave the program (getauxval(3)), by their types: AT_... of <elf.h>. 0
 // where it has none.
 struct hs_error *process_auxv(const struct process *process, const uint64_t *types, size_t count,

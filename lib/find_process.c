@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/find_process.h"
 
-#include "attach/process/target.h"
 #include "base/cleanup.h"
 
-#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,33 +30,44 @@ static bool has_name(pid_t pid, const char *name)
 // "1, 23, 456"; of more than fit "..." at the end. "" where there is none.
 static void list_named(const char *name, char *text, size_t size)
 {
-	DIR *directory = *name ? opendir("/proc") : NULL;
+	struct process_walk walk;
 	size_t length = 0;
 	int count = 0;
 
 	text[0] = 0;
-	if (!directory)
+	if (!*name || !process_walk_begin(&walk))
 		return;
-	for (struct dirent *entry; (entry = readdir(directory)) && count <= NAMED_MAX;) {
-		char *end;
-		long pid = strtol(entry->d_name, &end, 10);
-
-		if (*end || pid <= 0 || !has_name((pid_t)pid, name))
+	for (pid_t pid; count <= NAMED_MAX && (pid = process_walk_next(&walk));) {
+		if (!has_name(pid, name))
 			continue;
 		if (count == NAMED_MAX)
 			length += (size_t)snprintf(text + length, size - length, ", ...");
 		else
-			length += (size_t)snprintf(text + length, size - length, "%s%ld", count ? ", " : "", pid);
+			length += (size_t)snprintf(text + length, size - length, "%s%d", count ? ", " : "", (int)pid);
 		count++;
 	}
-	closedir(directory);
+	process_walk_end(&walk);
+}
+
+static struct hs_error *parse_pid(const char *text, pid_t *ret)
+{
+	unsigned long value;
+	char *end;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end != 0 || errno != 0 || value == 0 || value > INT_MAX)
+		return hs_error_create(HS_ERROR_REFUSED, "no process with PID '%s': a PID is a positive decimal number",
+				       text);
+	*ret = (pid_t)value;
+	return NULL;
 }
 
 struct hs_error *hs_find_process(const char *text, struct process *ret)
 {
 	char named[200];
-	pid_t pid;
-	struct hs_error *error = target_parse_pid(text, &pid);
+	pid_t pid = 0;
+	struct hs_error *error = parse_pid(text, &pid);
 
 	*ret = PROCESS_CLOSED;
 	if (!error) {

@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,25 +28,24 @@ static void sort(struct pid_set *set)
 void process_set_list(const struct pid_set *known, bool (*include)(const struct process *, void *), void *context,
 		      struct pid_set *ret)
 {
-	DIR *stream = opendir("/proc");
+	struct process_walk walk;
 	size_t room = 0;
 
 	*ret = (struct pid_set){ 0 };
-	if (!stream)
+	if (!process_walk_begin(&walk))
 		return;
-	for (struct dirent *entry; (entry = readdir(stream));) {
-		const long number = strtol(entry->d_name, NULL, 10); // 0 for all that is no number
+	for (pid_t pid; (pid = process_walk_next(&walk));) {
 		HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
 		struct hs_error *error;
 
-		if (number <= 0 || pid_set_has(known, (pid_t)number))
+		if (pid_set_has(known, pid))
 			continue;
-		error = process_glance((pid_t)number, &process);
+		error = process_glance(pid, &process);
 		if (!error && include(&process, context))
 			add(ret, &room, process.pid);
 		hs_error_destroy(error);
 	}
-	closedir(stream);
+	process_walk_end(&walk);
 	sort(ret);
 }
 

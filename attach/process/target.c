@@ -11,7 +11,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,20 +22,6 @@
 enum { READ_TRIES = 20 };
 
 #define PF_KTHREAD 0x00200000u // include/linux/sched.h
-
-struct hs_error *target_parse_pid(const char *text, pid_t *ret)
-{
-	unsigned long value;
-	char *end;
-
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end != 0 || errno != 0 || value == 0 || value > INT_MAX)
-		return hs_error_create(HS_ERROR_REFUSED, "no process with PID '%s': a PID is a positive decimal number",
-				       text);
-	*ret = (pid_t)value;
-	return NULL;
-}
 
 // The program's name of some process, for messages.
 static void read_name(pid_t pid, char buffer[64])

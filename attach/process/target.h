@@ -54,7 +54,4 @@ struct hs_error *target_examine(const struct process *process, struct target_inf
 // Refuses where threads have to run for what is to be done: a frozen cgroup keeps them from it. Pure.
 struct hs_error *target_refuse_frozen(const struct target_info *info) HS_MUST_CHECK;
 
-// Parses a PID as users type it: decimal, positive, nothing after it. HS_ERROR_REFUSED otherwise.
-struct hs_error *target_parse_pid(const char *text, pid_t *ret) HS_MUST_CHECK;
-
 #endif

@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "inject/abi/payload_header.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,23 +158,19 @@ struct hs_error *attached_examine(const struct process *process, struct attached
 
 struct hs_error *attached_list(struct attached_process **list_ret, size_t *count_ret, size_t *hidden_ret)
 {
-	DIR *directory = opendir("/proc");
+	struct process_walk walk;
 	struct attached_process *list = NULL;
 	size_t count = 0, room = 0;
 
 	*hidden_ret = 0;
-	if (!directory)
+	if (!process_walk_begin(&walk))
 		return hs_error_system(errno, "cannot list processes");
-	for (struct dirent *entry; (entry = readdir(directory));) {
-		char *end;
-		long pid = strtol(entry->d_name, &end, 10);
+	for (pid_t pid; (pid = process_walk_next(&walk));) {
 		HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
 		struct attached_process found = { 0 };
 		struct hs_error *error;
 
-		if (*end || pid <= 0)
-			continue;
-		error = process_glance((pid_t)pid, &process);
+		error = process_glance(pid, &process);
 		if (error && error->code == HS_ERROR_REFUSED) { // it has ended, or may not even be seen
 			hs_error_destroy(error);
 			continue;
@@ -192,12 +187,12 @@ struct hs_error *attached_list(struct attached_process **list_ret, size_t *count
 		}
 		if (ARRAY_RESERVE(list, count + 1, &room)) {
 			free(list);
-			closedir(directory);
+			process_walk_end(&walk);
 			return &hs_error_no_memory;
 		}
 		list[count++] = found;
 	}
-	closedir(directory);
+	process_walk_end(&walk);
 	*list_ret = list;
 	*count_ret = count;
 	return NULL;

@@ -104,6 +104,24 @@ static void test_own(void)
 	CHECK_EQUAL(own.folder, -1);
 }
 
+// Every number is one of a process that was there; the test's own and its parent's are among them, once.
+static void test_processes(void)
+{
+	struct process_walk walk;
+	size_t own = 0, parent = 0, least = 0;
+
+	CHECK(process_walk_begin(&walk));
+	for (pid_t pid; (pid = process_walk_next(&walk));) {
+		own += pid == getpid();
+		parent += pid == getppid();
+		least += pid < 1;
+	}
+	process_walk_end(&walk);
+	CHECK_EQUAL(own, 1);
+	CHECK_EQUAL(parent, 1);
+	CHECK_EQUAL(least, 0);
+}
+
 static void test_none(void)
 {
 	struct process process;
@@ -240,6 +258,7 @@ int main(void)
 {
 	test_stat();
 	test_own();
+	test_processes();
 	test_none();
 	test_main_thread_ended();
 	test_number_used_again();

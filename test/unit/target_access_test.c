@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/process/target_access.h"
 
-#include "attach/process/target.h"
 #include "check.h"
 
 #define SYS_PTRACE (UINT64_C(1) << 19)
@@ -78,28 +77,9 @@ static void test_messages(void)
 	}
 }
 
-static void test_parse_pid(void)
-{
-	static const char *const bad[] = {
-		"", "0", "-1", "+1", " 1", "1 ", "1x", "x", "0x10", "2147483648", "99999999999999999999"
-	};
-	struct hs_error *error;
-	pid_t pid = 0;
-
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		error = target_parse_pid(bad[i], &pid);
-		CHECK(error && error->code == HS_ERROR_REFUSED);
-		hs_error_destroy(error);
-	}
-	error = target_parse_pid("2147483647", &pid);
-	CHECK(!error);
-	CHECK_EQUAL(pid, 2147483647);
-}
-
 int main(void)
 {
 	test_decide();
 	test_messages();
-	test_parse_pid();
 	return CHECK_RESULT();
 }

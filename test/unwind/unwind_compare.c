@@ -511,11 +511,12 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: unwind_compare PID COUNT\n");
 		return 2;
 	}
+	pid = atoi(argv[1]);
 	c->wanted = strtoul(argv[2], NULL, 10);
 	c->tally.clashes = argc > 3 ? strtoul(argv[3], NULL, 10) : 0; // before an execv of itself
 	c->memory.fd = -1;
 	c->stacks = calloc(c->wanted + 1, sizeof(*c->stacks));
-	error = c->stacks ? target_parse_pid(argv[1], &pid) : &hs_error_no_memory;
+	error = c->stacks ? NULL : &hs_error_no_memory;
 	if (!error)
 		error = target_examine(held_process(pid), &c->target);
 	if (!error)

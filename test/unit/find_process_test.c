@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/find_process.h"
+
+#include "check.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+static void test_numbers(void)
+{
+	static const char *const bad[] = { "",   "0",  "-1",   "+1",         " 1",
+					   "1 ", "1x", "0x10", "2147483648", "99999999999999999999" };
+	struct process process;
+	struct hs_error *error;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		error = hs_find_process(bad[i], &process);
+		CHECK(error && error->code == HS_ERROR_REFUSED);
+		hs_error_destroy(error);
+		process_close(&process);
+	}
+	error = hs_find_process("2147483647", &process); // there is none: what is asked of it says so
+	CHECK(!error);
+	CHECK_EQUAL(process.pid, 2147483647);
+	CHECK(!process_is_there(&process));
+	process_close(&process);
+}
+
+// The message has the numbers of those that have the name.
+static void test_name(void)
+{
+	char expected[100];
+	struct process process;
+	struct hs_error *error;
+
+	prctl(PR_SET_NAME, "hs-find-by-name");
+	error = hs_find_process("hs-find-by-name", &process);
+	snprintf(expected, sizeof(expected),
+		 "no process with PID 'hs-find-by-name'; running processes of that name: %d", (int)getpid());
+	CHECK_STRING(error ? error->message : NULL, expected);
+	hs_error_destroy(error);
+	process_close(&process);
+	error = hs_find_process("hs-find-by-none", &process);
+	CHECK(error && strstr(error->message, "a PID is a positive decimal number"));
+	hs_error_destroy(error);
+	process_close(&process);
+}
+
+int main(void)
+{
+	test_numbers();
+	test_name();
+	return CHECK_RESULT();
+}
