@@ -12,15 +12,15 @@ const struct command_description command_table[] = {
 	  "Its threads are stopped for a few milliseconds. On failure the process is as it was." },
 	{ COMMAND_SET, "set", "PID", "change what an attached process records from now on",
 	  "change what is recorded from now on",
-	  "What is recorded already stays, and is followed until it is freed. Prints the old settings and the new ones. "
+	  "Blocks recorded so far stay recorded until they are freed. Prints the old settings and the new ones. "
 	  "The threads are stopped for a few milliseconds." },
 	{ COMMAND_DUMP, "dump", "PID -o FILE", "write the live heap as a pprof profile; any number of times",
 	  "write the live heap as a pprof profile",
 	  "Writes a gzipped pprof profile and prints totals, the sites with most live bytes and the ledger of what was seen and "
-	  "lost. The file is there whole or not at all." },
+	  "lost. The file is written completely or not at all." },
 	{ COMMAND_DETACH, "detach", "PID", "stop tracking and take everything out of the process again",
 	  "stop tracking and take everything out",
-	  "Takes the hooks out, waits until no thread is inside, unmaps everything and checks that nothing is left." },
+	  "Removes the hooks, waits until no thread is inside the payload, unmaps everything and checks that nothing is left." },
 	{ COMMAND_STATUS, "status", "[PID]", "show what is attached; without PID, every attached process",
 	  "show what is attached", "Touches nothing." },
 };
@@ -28,10 +28,10 @@ const size_t command_count = sizeof(command_table) / sizeof(command_table[0]);
 
 const struct option_description option_table[] = {
 	{ OPTION_BUDGET, "budget", "PERCENT", FOR(ATTACH) | FOR(SET), "most of a thread's time that recording may take",
-	  "the default for attach, 3: each allocation is recorded while that costs a thread no more than this share of its "
-	  "time; under more load only samples, as many as the budget allows. Totals are estimates then" },
+	  "default for attach: 3. Each allocation is recorded as long as that costs a thread at most this share of its time; "
+	  "under more load, only as many samples as the budget allows. Totals are then estimates" },
 	{ OPTION_EXACT, "exact", NULL, FOR(ATTACH) | FOR(SET), "record every allocation, whatever it costs",
-	  "each allocation is recorded, whatever it costs" },
+	  "record every allocation, whatever it costs" },
 	{ OPTION_SAMPLE, "sample", "SIZE", FOR(ATTACH) | FOR(SET), "one sample every so many bytes on average",
 	  "one sample every so many bytes on average" },
 	{ OPTION_SAMPLES_PER_WORD, "samples-per-word", "RATE", FOR(ATTACH) | FOR(SET),
@@ -49,18 +49,18 @@ const struct option_description option_table[] = {
 	  ")" },
 	{ OPTION_ALLOCATOR, "allocator", "NAME=KIND", FOR(ATTACH) | FOR(CHECK), "also track a function of this name",
 	  "also track a function of this name; may be repeated. KIND is a known function with the same arguments, like "
-	  "malloc, or a layout, like 'alloc(_,size)' and 'free(_,block)'; behind it may stand nothrow: it never throws and is "
-	  "no cancellation point; wrong, it ends the process. See heapsnap-attach(1)" },
+	  "malloc, or a layout, like 'alloc(_,size)' and 'free(_,block)'; add the word nothrow if the function never throws and "
+	  "is no cancellation point; if that is wrong, the process ends. See heapsnap-attach(1)" },
 	{ OPTION_OUTPUT, "output", "FILE", FOR(DUMP), "where the profile goes", "the profile; - for standard output" },
 	{ OPTION_ERRORS, "errors", NULL, FOR(DUMP), "label stacks with their standard errors",
 	  "label each stack of the profile with its number of samples and its standard error" },
 	{ OPTION_STOP, "stop", NULL, FOR(DUMP), "stop all threads while the table is copied",
-	  "stop all threads while the table is copied; else they run, and are stopped only where that cannot be, which is "
-	  "said" },
+	  "stop all threads while the table is copied; without it they run, and are stopped only where the table cannot be "
+	  "copied concurrently; the dump says why" },
 	{ OPTION_JSON, "json", NULL, FOR_ALL & ~FOR(NONE), "results as one JSON object on standard output",
 	  "results as one JSON object on standard output" },
-	{ OPTION_QUIET, "quiet", NULL, FOR_ALL & ~FOR(NONE), "no messages but errors", "no messages but errors" },
-	{ OPTION_VERBOSE, "verbose", NULL, FOR_ALL & ~FOR(NONE), "say what is done", "say what is done" },
+	{ OPTION_QUIET, "quiet", NULL, FOR_ALL & ~FOR(NONE), "print nothing but errors", "print nothing but errors" },
+	{ OPTION_VERBOSE, "verbose", NULL, FOR_ALL & ~FOR(NONE), "print each step", "print each step" },
 	{ OPTION_HELP, "help", NULL, FOR_ALL, "show help", "this text" },
 	{ OPTION_VERSION, "version", NULL, FOR(NONE), "show the version and the build", "the version and the build" },
 };

@@ -18,7 +18,7 @@ enum hs_detach_outcome {
 	HS_DETACH_DONE,
 	// It was not attached; what a parent that was attached, or an unfinished attach, had left is cleared away.
 	HS_DETACH_CLEARED,
-	HS_DETACH_FOREIGN_HOOKS,  // somebody else's bytes, which may lead into the code, are where hooks were
+	HS_DETACH_FOREIGN_HOOKS,  // another program has patched places of hooks, and may lead into the code
 	HS_DETACH_THREADS_UNSEEN, // not all of the stack of some threads was looked at yet
 	HS_DETACH_CALLS_LOST,     // coroutines have left so many calls that not all are known: it stays for ever
 	HS_DETACH_CALLS_LEFT,     // coroutines have left calls that may go back into the code

@@ -249,7 +249,7 @@ static void undo_maps_deinit(struct undo_maps *maps)
 		proc_maps_deinit(&maps->maps);
 }
 
-// Whether the bytes at the place of a hook are those of a file: another module is mapped there by now.
+// Whether the bytes at the place of a hook are those of a file: another module is mapped there now.
 static bool is_of_file(const struct hook_record *hook, const struct proc_maps *maps, const struct target_memory *memory)
 {
 	const struct proc_map *map = maps ? proc_maps_find(maps, hook->address) : NULL;

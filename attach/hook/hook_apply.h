@@ -36,7 +36,7 @@ struct hs_error *hook_move_threads(const struct hook_plan *plan, struct frozen_p
 struct hs_error *hook_move_threads_back(const struct hook_plan *plan, struct frozen_process *process) HS_MUST_CHECK;
 
 // Puts the old bytes back, last hook first. Where neither the old nor the new bytes stand, and not those of a file that
-// is mapped there by now (a module unloaded and its address used again), somebody else has patched the place, and may
+// is mapped there now (a module unloaded and its address used again), somebody else has patched the place, and may
 // have kept a copy of our jump: left alone, still APPLIED, and counted in *foreign_ret. Goes on after a failure.
 struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct target_memory *memory,
 			   pid_t stopped_tid, struct hs_error *(*save)(const struct hook_record *, size_t, void *),

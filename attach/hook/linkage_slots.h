@@ -15,7 +15,7 @@ struct linkage_slots {
 	bool (*is_allocator)(uint64_t address, const void *context); // malloc's like: left by nothing but its return
 	const void *context;
 	struct libc_info libc;
-	struct module_slots *of_modules; // what is known by now; owned. NULL: no memory, nothing is known
+	struct module_slots *of_modules; // what is known so far; owned. NULL: no memory, nothing is known
 };
 
 struct slot_target {

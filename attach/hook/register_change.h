@@ -18,7 +18,7 @@ struct register_change {
 	bool no_vectors;  // nothing that it does, or that what it calls does, has to do with vector registers
 };
 
-struct register_search; // what is known by now of one module's code
+struct register_search; // what is known so far of one module's code
 
 // NULL = no memory.
 struct register_search *register_search_begin(const struct target_memory *memory);

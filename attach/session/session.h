@@ -78,7 +78,7 @@ struct detach_report {
 	size_t calls_left;      // of allocation functions that coroutines, it seems, have left, and that lead into the
 				// payload; no living thread's
 	bool calls_lost;        // there were so many that not all are known: the code stays for ever
-	size_t foreign_hooks;   // patched places that hold somebody else's bytes by now: left alone, for they may lead
+	size_t foreign_hooks;   // patched places that another program has patched since: left alone, for they may lead
 				// into our code
 	bool only_leftovers;    // there was no region, only what a killed attach had left or a parent that was attached
 				// has handed down

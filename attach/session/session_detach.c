@@ -158,7 +158,7 @@ static struct hs_error *remote_unmap(struct remote_caller *caller, uint64_t addr
 
 // The region goes last: as long as it is there, the next detach knows what else is. So does the image where there is no
 // region: it goes after the islands, if all else went, and the state pages in the same call. What a killed detach has
-// already unmapped may be somebody else's memory by now, so each range is looked at first.
+// already unmapped may belong to another mapping now, so each range is looked at first.
 static struct hs_error *unmap_all(struct detach_state *state, struct remote_caller *caller)
 {
 	const struct stable_header *header = &state->region.header.stable;
