@@ -1,6 +1,10 @@
 # The Debian package, by cpack. It holds the program without shared libraries where that is built, so that one package serves every release of Debian.
 include(GNUInstallDirs)
-install(FILES ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# What README.md leads to is beside it.
+foreach(name README CHANGELOG CONTRIBUTING SECURITY)
+  install(FILES ${PROJECT_SOURCE_DIR}/${name}.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+endforeach()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md" PATTERN man EXCLUDE)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/packaging/examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 
 # cpack builds everything first, unless told not to; with the tests that is a look at a thousand files for nothing.

@@ -46,6 +46,11 @@ def installed(root):
     return {path for path in files_below(root) if not of_dpkg(path)}
 
 
+def not_there(readme, there):
+    """Documents that the text names, and that are not beside it: docs/NAME.md."""
+    return {name for name in re.findall(r"\bdocs/[a-z-]+\.md|\bdocs/README\.md", readme) if f"usr/share/doc/heapsnap/{name}" not in there}
+
+
 def dpkg(root, *arguments):
     return run("dpkg", f"--root={root}", f"--log={root}/var/log/dpkg.log", *arguments)
 
@@ -86,6 +91,10 @@ def main():
         dpkg(root, "--install", deb)
         there = installed(root)
         assert WANTED <= there, WANTED - there
+        assert not_there("see docs/abi.md and docs/README.md", {"usr/share/doc/heapsnap/docs/abi.md"}) == {"docs/README.md"}
+        with open(os.path.join(root, "usr/share/doc/heapsnap/README.md"), encoding="utf-8") as file:
+            missing = not_there(file.read(), there)
+        assert not missing, missing
         program = os.path.join(root, "usr/bin/heapsnap")
         for path in (build, source):
             assert path.encode() not in content(program), f"the program names {path}"
