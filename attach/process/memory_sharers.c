@@ -18,8 +18,8 @@ enum { SHARERS_POLL_US = 5000 };
 // Sharers that have been there for less than this, ns, are taken for such as end soon.
 #define NEW_SHARERS_NS UINT64_C(500000000)
 
-// kcmp(2): 0 = the same, 1 or 2 = another, negative = not permitted, gone, or no such call.
-static long compare_memory(pid_t one, pid_t other) { return syscall(SYS_kcmp, one, other, KCMP_VM, 0, 0); }
+// Of two threads, kcmp(2): 0 = the same, 1 or 2 = another, negative = not permitted, gone, or no such call.
+static long compare_memory(pid_t tid, pid_t other_tid) { return syscall(SYS_kcmp, tid, other_tid, KCMP_VM, 0, 0); }
 
 // What shares may be any thread: the main thread of another process may have ended, and has nothing then, and each may
 // have descriptors of its own.

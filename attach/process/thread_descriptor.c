@@ -64,7 +64,10 @@ struct hs_error *thread_descriptor_take(const struct process *process, pid_t tid
 	return NULL;
 }
 
-long descriptor_tables_compare(pid_t one, pid_t other) { return syscall(SYS_kcmp, one, other, KCMP_FILES, 0, 0); }
+long descriptor_tables_compare(pid_t tid, pid_t other_tid)
+{
+	return syscall(SYS_kcmp, tid, other_tid, KCMP_FILES, 0, 0);
+}
 
 bool descriptor_table_exists(const struct process *process, pid_t tid)
 {
@@ -75,9 +78,9 @@ bool descriptor_table_exists(const struct process *process, pid_t tid)
 	return !error && proc_status_number(status, "FDSize:", 10, 0) != 0; // task_state in fs/proc/array.c
 }
 
-bool descriptor_table_is_shared(pid_t one, pid_t other)
+bool descriptor_table_is_shared(pid_t tid, pid_t other_tid)
 {
-	return one == other || descriptor_tables_compare(one, other) == 0;
+	return tid == other_tid || descriptor_tables_compare(tid, other_tid) == 0;
 }
 
 static int order_of_tables(const void *left, const void *right)

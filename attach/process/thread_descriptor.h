@@ -33,9 +33,9 @@ bool descriptor_table_exists(const struct process *process, pid_t tid);
 
 // Compares the tables of two threads, as kcmp(2) does: 0 = it is one, 1 and 2 an order, negative = not permitted, a
 // thread is gone, or no such call.
-long descriptor_tables_compare(pid_t one, pid_t other);
+long descriptor_tables_compare(pid_t tid, pid_t other_tid);
 
 // Whether two threads have one table; false when the kernel does not tell, but for the same thread.
-bool descriptor_table_is_shared(pid_t one, pid_t other);
+bool descriptor_table_is_shared(pid_t tid, pid_t other_tid);
 
 #endif

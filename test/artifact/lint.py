@@ -232,7 +232,8 @@ def one_architecture(tree):
 
 
 BELOW_COMMANDS = re.compile(r"(base|lib|attach|snapshot)/.*\.(c|h)$")
-NUMBER = re.compile(r"\bpid_t \*?pid\b(?=[,)])|\b(snprintf|hs_format)\(.*\"/proc/%d")
+# A parameter that is no thread's id, or a path that is made of a number.
+NUMBER = re.compile(r"^(?!\s*(?:static )?pid_t [^()]*;).*\bpid_t \*?(?!\w*tid\b)\w+(?=[,)])|\b(snprintf|hs_format)\(.*\"/proc/%d")
 # Files that may, and why.
 NUMBER_EXCEPTIONS = {
     "base/process.c": "where a number becomes a process",
@@ -243,6 +244,14 @@ NUMBER_EXCEPTIONS = {
     "attach/process/target_access.h": "the number stands in messages only",
     "attach/guard/interrupt.c": "whom a test has killed",
     "attach/guard/interrupt.h": "whom a test has killed",
+    "attach/guard/tool_guard.c": "the tool's own child",
+    "attach/guard/work_lock.c": "who holds the lock is known by its number alone",
+    "attach/guard/work_lock.h": "who holds the lock is known by its number alone",
+    "attach/process/memory_sharers.c": "the number stands in messages only",
+    "attach/process/pid_set.c": "sets of numbers: who asks something of one opens it first",
+    "attach/process/pid_set.h": "sets of numbers: who asks something of one opens it first",
+    "snapshot/symbols/module_files.c": "the number inside the namespace, a part of a file's name",
+    "snapshot/symbols/sandbox.c": "the tool and its own child",
 }
 
 
@@ -330,6 +339,8 @@ RULES = [
         {"attach/a.h": SPDX + "bool is_traced(pid_t pid);\n"},
         {"snapshot/a.c": SPDX + "static int open_it(pid_t pid, int flags)\n"},
         {"lib/a.h": SPDX + "bool find(const char *text, pid_t *pid);\n"},
+        {"attach/a.h": SPDX + "long tables_compare(pid_t one, pid_t other);\n"},
+        {"attach/a.h": SPDX + "bool has_table(int count,\n               pid_t other, pid_t tid);\n"},
         {"base/a.c": SPDX + 'snprintf(path, sizeof(path), "/proc/%d/maps", (int)process->pid);\n'},
     ]),
     (long_files, [
