@@ -17,8 +17,8 @@
 // after its birth.
 void memory_strangers_list(const struct process *process, struct pid_set *ret);
 
-// HS_ERROR_REFUSED, with its number, when another process shares the memory of `pid`, of which `tid` is a thread that
-// has not ended. pre: every thread of it is stopped. Without kcmp(2) nothing is found.
+// HS_ERROR_REFUSED, with its number, when another process shares the memory of `process`, of which `tid` is a thread
+// that has not ended. pre: every thread of it is stopped. Without kcmp(2) nothing is found.
 struct hs_error *memory_sharers_check(const struct process *process, pid_t tid,
 				      const struct pid_set *strangers) HS_MUST_CHECK;
 
@@ -31,8 +31,8 @@ enum { HS_SHARERS_WAIT_MS = 2000 }; // how long attach and detach wait
 // under the freeze, in which none is made, that none is left.
 struct hs_error *memory_sharers_wait(const struct process *process, unsigned wait_ms) HS_MUST_CHECK;
 
-// HS_ERROR_REFUSED, with its number, when another process shares the descriptors of `tid`, a thread of `pid`. Without
-// kcmp(2), and where /proc does not show that process, nothing is found.
+// HS_ERROR_REFUSED, with its number, when another process shares the descriptors of `tid`, a thread of `process`.
+// Without kcmp(2), and where /proc does not show that process, nothing is found.
 struct hs_error *descriptor_sharers_check(const struct process *process, pid_t tid,
 					  const struct pid_set *strangers) HS_MUST_CHECK;
 

@@ -149,9 +149,9 @@ static struct hs_error *read_all(const struct process *process, struct target_in
 	if (error)
 		return error;
 	info->is_self = process->pid == getpid();
-	info->process = (pid_t)proc_status_number(status, "Tgid:", 10, (uint64_t)process->pid);
+	info->tgid = (pid_t)proc_status_number(status, "Tgid:", 10, (uint64_t)process->pid);
 	info->parent = (pid_t)proc_status_number(status, "PPid:", 10, 0);
-	read_name(info->process, info->process_name);
+	read_name(info->tgid, info->process_name);
 	if (!has_own_memory(info))
 		return NULL;
 	info->tracer = (uint32_t)proc_status_number(status, "TracerPid:", 10, 0);

@@ -21,8 +21,8 @@ struct target_info {
 	char state;           // R S D T t Z X, as in /proc/PID/stat
 	uint64_t stack_start; // where the main thread's stack pointer was at the program's start; 0 = may not be known
 	uint32_t thread_count;
-	pid_t process;         // Tgid: differs from `pid` when that is a thread's id
-	char process_name[64]; // comm of `process`
+	pid_t tgid;            // the process: differs from `pid` when that is a thread's id
+	char process_name[64]; // comm of `tgid`
 	pid_t parent;
 	bool kernel_thread;
 	bool is_self; // the tool

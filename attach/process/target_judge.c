@@ -12,9 +12,9 @@ void target_judge_kind(const struct target_info *info, struct diagnostics *diagn
 {
 	int pid = (int)info->pid;
 
-	if (info->process != info->pid)
+	if (info->tgid != info->pid)
 		diagnostics_add(diagnostics, CATEGORY_process, DIAGNOSTIC_REFUSAL, "give that id instead",
-				"%d is a thread of process %d (%s)", pid, (int)info->process, info->process_name);
+				"%d is a thread of process %d (%s)", pid, (int)info->tgid, info->process_name);
 	else if (info->kernel_thread)
 		diagnostics_add(diagnostics, CATEGORY_process, DIAGNOSTIC_REFUSAL, "it has no heap to snapshot",
 				"process %d (%s) is a kernel thread", pid, info->name);

@@ -18,7 +18,7 @@ static struct target_info usual(void)
 		.state = 'S',
 		.thread_count = 3,
 		.threads = { .count = 3 },
-		.process = 77,
+		.tgid = 77,
 		.process_name = "nginx",
 		.parent = 5,
 		.access = { .tool_uid = 1000, .uids = { 33, 33, 33 }, .proc_owner = 33, .yama_scope = -1 },
@@ -72,7 +72,7 @@ static void test_judge(void)
 
 	EXPECT("", CATEGORIES(), (void)0);
 	EXPECT("77 is a thread of process 70 (nginx): give that id instead", CATEGORIES(CATEGORY_process),
-	       info.process = 70);
+	       info.tgid = 70);
 	EXPECT("process 77 (nginx) is a kernel thread: it has no heap", CATEGORIES(CATEGORY_process),
 	       info.kernel_thread = true);
 	EXPECT("process 77 is heapsnap itself", CATEGORIES(CATEGORY_process), info.is_self = true);
