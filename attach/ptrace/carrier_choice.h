@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which thread makes the remote calls: each is tried, best first (remote_call_open says in which order). For
 // remote_call.c.
-#ifndef HEAPSNAP_ATTACH_PTRACE_VICTIM_CHOICE_H
-#define HEAPSNAP_ATTACH_PTRACE_VICTIM_CHOICE_H
+#ifndef HEAPSNAP_ATTACH_PTRACE_CARRIER_CHOICE_H
+#define HEAPSNAP_ATTACH_PTRACE_CARRIER_CHOICE_H
 
 #include "attach/ptrace/remote_call.h"
 #include "base/proc_maps.h"

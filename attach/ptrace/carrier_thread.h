@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which thread makes the remote calls.
+// What one thread is fit for as the one that makes the remote calls; carrier_choice.h chooses among them.
 #ifndef HEAPSNAP_ATTACH_PTRACE_CARRIER_THREAD_H
 #define HEAPSNAP_ATTACH_PTRACE_CARRIER_THREAD_H
 

@@ -83,14 +83,14 @@ struct hs_error *threads_release_running(const struct process *process, struct f
 	return error;
 }
 
-struct hs_error *thread_release_stranger(pid_t tid)
+struct hs_error *thread_release_foreign(pid_t tid)
 {
-	HS_CLEANUP_PROCESS struct process stranger = PROCESS_CLOSED; // /proc/TID is there for any thread
+	HS_CLEANUP_PROCESS struct process other = PROCESS_CLOSED; // /proc/TID is there for any thread
 	struct frozen_thread thread = { .tid = tid };
-	struct hs_error *error = process_glance(tid, &stranger);
+	struct hs_error *error = process_glance(tid, &other);
 
 	if (!error)
-		return threads_release_running(&stranger, &thread, 1);
+		return threads_release_running(&other, &thread, 1);
 	if (error->code != HS_ERROR_REFUSED)
 		return error;
 	hs_error_destroy(error); // it is gone

@@ -25,7 +25,7 @@ struct hs_error *threads_release_running(const struct process *process, struct f
 
 // Lets a thread go that is no thread of the target, nor in a stop yet. A call of it that the stop interrupts may return
 // EINTR.
-struct hs_error *thread_release_stranger(pid_t tid) HS_MUST_CHECK;
+struct hs_error *thread_release_foreign(pid_t tid) HS_MUST_CHECK;
 
 // A thread that has called exec has the main thread's id, under which it may be in no list (interrupt_again).
 struct hs_error *threads_release_unlisted(const struct process *process) HS_MUST_CHECK;

@@ -110,7 +110,7 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 	if (!error && !process_has_thread(process, tid)) {
 		freezer->process->count--;
 		freezer->left_out = tid;
-		return thread_release_stranger(tid);
+		return thread_release_foreign(tid);
 	}
 	if (!error) {
 		error = ptrace_interrupt(tid);
