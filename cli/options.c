@@ -15,7 +15,8 @@ enum { OPTIONS_MAX = 32, NAME_SIZE = 32 };
 
 // What the texts of the option table say.
 _Static_assert(HS_DEPTH_MAX == 256 && HS_DEPTH_DEFAULT == 256, "LIMIT_DEPTH, the most and the default");
-_Static_assert(HS_REGION_MEMORY_MIN == 1ull << 20 && HS_REGION_MEMORY_MAX == 120ull << 30, "LIMIT_MEMORY_*");
+_Static_assert(HS_REGION_MEMORY_MIN == 1024 * 1024 && HS_REGION_MEMORY_MAX == 120 * 1024 * HS_REGION_MEMORY_MIN,
+	       "LIMIT_MEMORY_*");
 _Static_assert(HS_INTERVAL_MAX == 2u << 30, "LIMIT_INTERVAL, and the smallest rate of --samples-per-word");
 
 // `format` has one %s for `what`, which who runs the tool may have from somebody else.
