@@ -220,7 +220,8 @@ enum exit_status command_status(const struct options *options)
 	for (size_t i = 0; i < count; i++)
 		print_process(options, &list[i]);
 	if (count == 0)
-		console_print(options, "no process is attached\n");
+		console_print(options,
+			      hidden ? "no process that can be looked at is attached\n" : "no process is attached\n");
 	if (hidden)
 		console_print(options, "%zu process%s could not be looked at (those of other users need privilege)\n",
 			      hidden, hidden == 1 ? "" : "es");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/session/attached_list.h"
 
+#include "attach/guard/own_descriptors.h"
 #include "attach/region/region_access.h"
 #include "attach/region/table_walk.h"
 #include "attach/session/inherited.h"
@@ -156,6 +157,12 @@ struct hs_error *attached_examine(const struct process *process, struct attached
 	return error;
 }
 
+// Whether the tool could not look because of itself or the system: then the next process would not be seen either.
+static bool is_own_lack(const struct hs_error *error)
+{
+	return own_descriptors_lack(error) || error->error_number == ENOMEM || error == &hs_error_no_memory;
+}
+
 struct hs_error *attached_list(struct attached_process **list_ret, size_t *count_ret, size_t *hidden_ret)
 {
 	struct process_walk walk;
@@ -177,6 +184,11 @@ struct hs_error *attached_list(struct attached_process **list_ret, size_t *count
 		}
 		if (!error)
 			error = attached_examine(&process, &found);
+		if (error && is_own_lack(error)) {
+			free(list);
+			process_walk_end(&walk);
+			return own_descriptors_lack(error) ? own_descriptors_explain(error) : error;
+		}
 		if (error) {
 			if (error->code == HS_ERROR_NOT_FOUND && found.late.tid)
 				hs_warn("%s", error->message);

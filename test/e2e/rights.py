@@ -32,6 +32,14 @@ def many_groups():
     target.end()
 
 
+def cannot_look(program):
+    """Where processes cannot be looked at, status does not say that none is attached."""
+    check_refused(heapsnap("status", prefix=["prlimit", "--nofile=5"]), "no more than 5 open files")
+    result = heapsnap("status", prefix=as_user(NOBODY - 3), program=program)
+    check_equal(result.status, 0, str(result))
+    check("no process is attached" not in result.stderr and "could not be looked at" in result.stderr, str(result))
+
+
 def main():
     if not root():
         return
@@ -60,6 +68,7 @@ def main():
     own.end()
     target.end()
     many_groups()
+    cannot_look(copy_for_everybody())
 
 
 run_test(main, "rights")
