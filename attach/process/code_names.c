@@ -23,7 +23,7 @@ void code_names_read_key(const struct target_memory *memory, struct code_names *
 	uint64_t address;
 	struct hs_error *error = process_auxv(memory->process, &type, 1, &address);
 
-	*ret = (struct code_names){ .process = memory->process };
+	*ret = (struct code_names){ 0 };
 	if (!error && address)
 		error = target_memory_read(memory, address, &ret->key, sizeof(ret->key));
 	ret->has_key = address && !error && (ret->key.words[0] || ret->key.words[1]);
@@ -33,11 +33,11 @@ void code_names_read_key(const struct target_memory *memory, struct code_names *
 static void add_owner(struct code_names *names, uid_t uid) { names->owners[names->owner_count++] = uid; }
 
 // Real, effective and saved user. A child that was forked while attached may have given up root since.
-static void read_owners(struct code_names *ret)
+static void read_owners(const struct process *process, struct code_names *ret)
 {
 	HS_CLEANUP_FREE char *text = NULL;
 	HS_CLEANUP_FREE char *map = NULL;
-	struct hs_error *error = process_read_live_file(ret->process, "status", &text, NULL);
+	struct hs_error *error = process_read_live_file(process, "status", &text, NULL);
 	enum namespace_answer answers[NAMESPACE_COUNT];
 	uid_t uids[3], root;
 
@@ -46,11 +46,11 @@ static void read_owners(struct code_names *ret)
 	if (text && proc_status_ids(text, "Uid:", uids))
 		for (int i = 0; i < 3; i++)
 			add_owner(ret, uids[i]);
-	namespaces_read(ret->process, answers);
+	namespaces_read(process, answers);
 	if (answers[NAMESPACE_user] != NAMESPACE_DIFFERS)
 		return;
 	// user_namespaces(7): the ids inside, outside as the tool sees them, and how many
-	error = process_read_live_file(ret->process, "uid_map", &map, NULL);
+	error = process_read_live_file(process, "uid_map", &map, NULL);
 	if (!error && sscanf(map, " 0 %u", &root) == 1)
 		add_owner(ret, root);
 	hs_error_destroy(error);
@@ -59,7 +59,7 @@ static void read_owners(struct code_names *ret)
 void code_names_read(const struct target_memory *memory, struct code_names *ret)
 {
 	code_names_read_key(memory, ret);
-	read_owners(ret);
+	read_owners(memory->process, ret);
 }
 
 struct hs_error *code_names_make(const struct code_names *names, char ret[HS_CODE_NAME_SIZE], uint64_t *nonce_ret)

@@ -20,7 +20,6 @@
 #include "attach/process/memory.h"
 #include "base/error.h"
 #include "base/keyed_hash.h"
-#include "base/process.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,7 +30,6 @@
 #define HS_CODE_NAME_SIZE 64
 
 struct code_names {
-	const struct process *process;
 	bool has_key;
 	struct hash_key key;
 	uint64_t nonce;  // of the file that the region's header names; 0 = none

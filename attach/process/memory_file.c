@@ -53,14 +53,14 @@ static bool read_mapped_owner(const struct process *process, const struct proc_m
 	return true;
 }
 
-bool memory_file_is_mapped(const struct code_names *names, const struct proc_map *map)
+bool memory_file_is_mapped(const struct process *process, const struct code_names *names, const struct proc_map *map)
 {
 	uid_t owner;
 
 	if (!map->deleted || makedev(map->device_major, map->device_minor) != memory_file_device() ||
 	    !code_names_have(names, map->name))
 		return false;
-	return code_names_of_region(names, map->name) || !read_mapped_owner(names->process, map, &owner) ||
+	return code_names_of_region(names, map->name) || !read_mapped_owner(process, map, &owner) ||
 	       code_names_owner_fits(names, map->name, owner);
 }
 
@@ -216,7 +216,7 @@ bool memory_file_may_be_left(const struct code_names *names, int directory, cons
 	return link_is_ours(names, link);
 }
 
-bool memory_file_is_left(const struct code_names *names, pid_t tid, int64_t number)
+bool memory_file_is_left(const struct process *process, const struct code_names *names, pid_t tid, int64_t number)
 {
 	HS_CLEANUP_CLOSE int fd = -1;
 	char path[80], link[LINK_SIZE];
@@ -225,10 +225,10 @@ bool memory_file_is_left(const struct code_names *names, pid_t tid, int64_t numb
 
 	// The name first, so that no other descriptor is taken.
 	snprintf(path, sizeof(path), "task/%d/fd/%" PRId64, (int)tid, number);
-	end_link(readlinkat(names->process->folder, path, link, sizeof(link)), link);
+	end_link(readlinkat(process->folder, path, link, sizeof(link)), link);
 	if (!link_is_ours(names, link))
 		return false;
-	error = thread_descriptor_take(names->process, tid, number, &fd);
+	error = thread_descriptor_take(process, tid, number, &fd);
 	if (error) {
 		hs_error_destroy(error);
 		return false;

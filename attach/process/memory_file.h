@@ -20,7 +20,7 @@
 #include <sys/types.h>
 
 // Whether the mapping is of a memory file of ours, by device, name and, where that can be seen, owner.
-bool memory_file_is_mapped(const struct code_names *names, const struct proc_map *map);
+bool memory_file_is_mapped(const struct process *process, const struct code_names *names, const struct proc_map *map);
 
 // The device of the kernel's own file system for memory files and anonymous shared memory, the same in all namespaces.
 // 0 = unknown.
@@ -44,6 +44,6 @@ bool memory_file_may_be_left(const struct code_names *names, int directory, cons
 
 // Whether the thread has under that number a memory file of ours, by device, name and owner, with a content that a
 // killed attach can have left. Opens nothing.
-bool memory_file_is_left(const struct code_names *names, pid_t tid, int64_t number);
+bool memory_file_is_left(const struct process *process, const struct code_names *names, pid_t tid, int64_t number);
 
 #endif

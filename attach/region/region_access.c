@@ -111,7 +111,8 @@ struct hs_error *region_check_header(const struct region_header *header, uint64_
 	return NULL;
 }
 
-bool region_is_code(const struct proc_maps *maps, const struct code_names *names, uint64_t address, uint64_t size)
+bool region_is_code(const struct process *process, const struct proc_maps *maps, const struct code_names *names,
+		    uint64_t address, uint64_t size)
 {
 	const struct proc_map *map = proc_maps_find(maps, address);
 
@@ -119,7 +120,7 @@ bool region_is_code(const struct proc_maps *maps, const struct code_names *names
 		return false;
 	// Without executable memory files the code is anonymous memory, and before it is there, a memory file stands
 	// for it.
-	return memory_file_is_mapped(names, map) || (map->executable && map->inode == 0 && !*map->name);
+	return memory_file_is_mapped(process, names, map) || (map->executable && map->inode == 0 && !*map->name);
 }
 
 // The header's addresses, which detach will unmap, must be mappings of our own. Once a detach has begun, some may be
@@ -127,7 +128,7 @@ bool region_is_code(const struct proc_maps *maps, const struct code_names *names
 static struct hs_error *check_addresses(const struct process *process, const struct stable_header *header,
 					const struct proc_map *region, const struct proc_maps *maps)
 {
-	const struct code_names names = { .process = process, .nonce = header->code_nonce };
+	const struct code_names names = { .nonce = header->code_nonce };
 	const struct proc_map *state;
 
 	if (header->region_address != region->start)
@@ -138,11 +139,11 @@ static struct hs_error *check_addresses(const struct process *process, const str
 	if (header->state != REGION_ATTACHED)
 		return NULL;
 	for (uint32_t i = 0; i < header->island_count; i++)
-		if (!region_is_code(maps, &names, header->islands[i].offset, header->islands[i].size))
+		if (!region_is_code(process, maps, &names, header->islands[i].offset, header->islands[i].size))
 			return hs_error_create(HS_ERROR_BAD_DATA,
 					       "the region's header is damaged: no code at 0x%" PRIx64,
 					       header->islands[i].offset);
-	if (!region_is_code(maps, &names, header->code_address, header->code_size))
+	if (!region_is_code(process, maps, &names, header->code_address, header->code_size))
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: no code at 0x%" PRIx64,
 				       header->code_address);
 	state = proc_maps_find(maps, header->state_address);

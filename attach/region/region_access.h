@@ -64,7 +64,8 @@ void region_close(struct region_access *access);
 bool region_is_there(const struct region_access *access, const struct proc_maps *maps);
 
 // Whether a mapping of our code begins at `address`, at least `size` bytes long.
-bool region_is_code(const struct proc_maps *maps, const struct code_names *names, uint64_t address, uint64_t size);
+bool region_is_code(const struct process *process, const struct proc_maps *maps, const struct code_names *names,
+		    uint64_t address, uint64_t size);
 
 // Pure: the checks of region_open on a header, in the present form, of any version that can be read. `size` is that of
 // the mapping.

@@ -21,8 +21,8 @@ bool detach_state_has_code(const struct detach_state *state, const struct proc_m
 	const struct stable_header *header = &state->region.header.stable;
 	const struct proc_map *page = proc_maps_find(maps, header->state_address);
 
-	return region_is_code(maps, &state->names, header->code_address, header->code_size) && page && page->writable &&
-	       page->inode == 0;
+	return region_is_code(state->process, maps, &state->names, header->code_address, header->code_size) && page &&
+	       page->writable && page->inode == 0;
 }
 
 static void init_names(const struct detach_known *known, struct detach_state *state)
@@ -93,9 +93,9 @@ static struct hs_error *init_descriptors(struct detach_state *state, struct deta
 	if (known) {
 		state->left = known->left;
 		known->left = (struct leftover_descriptors){ 0 };
-		leftover_descriptors_prove(&state->names, &state->left);
+		leftover_descriptors_prove(state->process, &state->names, &state->left);
 	} else {
-		error = leftover_descriptors_list(&state->names, &state->left);
+		error = leftover_descriptors_list(state->process, &state->names, &state->left);
 	}
 	state->may_have_descriptors |= state->left.count > 0;
 	return error;

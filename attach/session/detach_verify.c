@@ -65,7 +65,7 @@ static bool maps_are_clean(const struct process *process, const struct code_name
 		return false;
 	}
 	for (size_t i = 0; i < maps.count; i++)
-		clean &= !memory_file_is_mapped(names, &maps.items[i]);
+		clean &= !memory_file_is_mapped(process, names, &maps.items[i]);
 	error = clean ? target_memory_open(process, &memory) : NULL;
 	if (clean && !error) {
 		clean = !region_find(&maps, &memory);
@@ -80,7 +80,7 @@ static bool maps_are_clean(const struct process *process, const struct code_name
 static void verify_clean(const struct process *process, const struct code_names *names, struct detach_report *report)
 {
 	add_check(report, "no mapping of heapsnap left", maps_are_clean(process, names));
-	add_check(report, "no descriptor of heapsnap left", !leftover_descriptors_exist(names));
+	add_check(report, "no descriptor of heapsnap left", !leftover_descriptors_exist(process, names));
 	add_check(report, "not traced", threads_are_untraced(process));
 }
 

@@ -37,11 +37,11 @@ bool inherited_hook(uint64_t address, const struct hook_island *island, struct h
 
 // Where memory files cannot be executable, our code is anonymous memory, and before that is there a memory file lies in
 // its place.
-static bool may_be_image(const struct proc_map *map, const struct code_names *names)
+static bool may_be_image(const struct process *process, const struct proc_map *map, const struct code_names *names)
 {
 	return map->readable && !map->writable && !map->shared && map->offset == 0 && map->start >= HS_LAYOUT_LOW &&
 	       map->end <= HS_LAYOUT_HIGH &&
-	       (memory_file_is_mapped(names, map) || (map->executable && map->inode == 0 && !map->name[0]));
+	       (memory_file_is_mapped(process, names, map) || (map->executable && map->inode == 0 && !map->name[0]));
 }
 
 static struct hs_error *is_image(const struct proc_map *map, const struct target_memory *memory,
@@ -106,7 +106,8 @@ static struct hs_error *find_image(const struct proc_maps *maps, const struct ta
 		const struct proc_map *map = &maps->items[i], *next = i + 1 < maps->count ? map + 1 : NULL;
 		struct payload_header header;
 		bool image = false;
-		struct hs_error *error = may_be_image(map, names) ? is_image(map, memory, &header, &image) : NULL;
+		struct hs_error *error =
+			may_be_image(memory->process, map, names) ? is_image(map, memory, &header, &image) : NULL;
 
 		if (error)
 			return error;

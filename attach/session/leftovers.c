@@ -32,11 +32,11 @@ static struct hs_error *add(struct leftover_descriptors *list, pid_t tid, int64_
 }
 
 // What one thread has; the first one only, if that is enough.
-static struct hs_error *list_table(const struct code_names *names, pid_t tid, bool one,
+static struct hs_error *list_table(const struct process *process, const struct code_names *names, pid_t tid, bool one,
 				   struct leftover_descriptors *list)
 {
 	struct hs_error *error = NULL;
-	const int fd = process_openat_task(names->process, tid, "fd", O_RDONLY | O_DIRECTORY);
+	const int fd = process_openat_task(process, tid, "fd", O_RDONLY | O_DIRECTORY);
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
 	size_t looks = 0;
 
@@ -49,7 +49,7 @@ static struct hs_error *list_table(const struct code_names *names, pid_t tid, bo
 			error = interrupt_check();
 		if (!error && entry->d_name[0] != '.' &&
 		    memory_file_may_be_left(names, dirfd(directory), entry->d_name) &&
-		    memory_file_is_left(names, tid, number))
+		    memory_file_is_left(process, names, tid, number))
 			error = add(list, tid, number);
 	}
 	if (directory)
@@ -57,24 +57,26 @@ static struct hs_error *list_table(const struct code_names *names, pid_t tid, bo
 	return error;
 }
 
-static struct hs_error *list_all(const struct code_names *names, bool one, struct leftover_descriptors *ret)
+static struct hs_error *list_all(const struct process *process, const struct code_names *names, bool one,
+				 struct leftover_descriptors *ret)
 {
 	struct descriptor_tables tables;
 	struct hs_error *error = NULL;
 
 	*ret = (struct leftover_descriptors){ 0 };
-	descriptor_tables_list(names->process, &tables);
+	descriptor_tables_list(process, &tables);
 	for (size_t i = 0; i < tables.count && !error && !(one && ret->count > 0); i++)
-		error = list_table(names, tables.tids[i], one, ret);
+		error = list_table(process, names, tables.tids[i], one, ret);
 	descriptor_tables_deinit(&tables);
 	if (error)
 		leftover_descriptors_deinit(ret);
 	return error;
 }
 
-struct hs_error *leftover_descriptors_list(const struct code_names *names, struct leftover_descriptors *ret)
+struct hs_error *leftover_descriptors_list(const struct process *process, const struct code_names *names,
+					   struct leftover_descriptors *ret)
 {
-	return list_all(names, false, ret);
+	return list_all(process, names, false, ret);
 }
 
 void leftover_descriptors_deinit(struct leftover_descriptors *list)
@@ -83,20 +85,21 @@ void leftover_descriptors_deinit(struct leftover_descriptors *list)
 	*list = (struct leftover_descriptors){ 0 };
 }
 
-void leftover_descriptors_prove(const struct code_names *names, struct leftover_descriptors *list)
+void leftover_descriptors_prove(const struct process *process, const struct code_names *names,
+				struct leftover_descriptors *list)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < list->count; i++)
-		if (memory_file_is_left(names, list->items[i].tid, list->items[i].number))
+		if (memory_file_is_left(process, names, list->items[i].tid, list->items[i].number))
 			list->items[kept++] = list->items[i];
 	list->count = kept;
 }
 
-bool leftover_descriptors_exist(const struct code_names *names)
+bool leftover_descriptors_exist(const struct process *process, const struct code_names *names)
 {
 	struct leftover_descriptors list;
-	struct hs_error *error = list_all(names, true, &list);
+	struct hs_error *error = list_all(process, names, true, &list);
 	bool exist = !error && list.count > 0;
 
 	hs_error_destroy(error);
@@ -106,7 +109,7 @@ bool leftover_descriptors_exist(const struct code_names *names)
 
 bool leftovers_exist(const struct code_names *names, const struct target_memory *memory)
 {
-	return leftover_descriptors_exist(names) || entry_patch_is_left(names->process, memory);
+	return leftover_descriptors_exist(memory->process, names) || entry_patch_is_left(memory->process, memory);
 }
 
 // A caller that has to write its own code there takes the old one away with it; then the private copy of the page
@@ -148,7 +151,7 @@ static struct hs_error *close_own(struct remote_caller *caller, const struct cod
 		uint64_t result;
 
 		// Proven in the caller's own table, whose thread ever it was found with.
-		if (!memory_file_is_left(names, tid, list->items[i].number))
+		if (!memory_file_is_left(caller->process->target, names, tid, list->items[i].number))
 			continue;
 		if (!asked)
 			errors = descriptor_sharers_check(caller->process->target, tid, &none);
@@ -197,7 +200,7 @@ static struct hs_error *clear_tables(struct frozen_process *process, const struc
 	for (; *next < list->count && !error; ++*next) {
 		pid_t tid = list->items[*next].tid;
 
-		if (tid == last || !memory_file_is_left(names, tid, list->items[*next].number))
+		if (tid == last || !memory_file_is_left(memory->process, names, tid, list->items[*next].number))
 			continue;
 		if (last && hs_monotonic_ns() - process->frozen_at > stop_enough_ns)
 			break;
@@ -217,8 +220,8 @@ static struct hs_error *clear_in_one_stop(const struct target_memory *memory, co
 	struct pid_set strangers;
 	struct hs_error *error;
 
-	memory_strangers_list(names->process, &strangers);
-	error = threads_freeze(names->process, HS_FREEZE_TIMEOUT_MS, &process);
+	memory_strangers_list(memory->process, &strangers);
+	error = threads_freeze(memory->process, HS_FREEZE_TIMEOUT_MS, &process);
 	if (!error) {
 		error = memory_sharers_check(process.target, process.threads[0].tid, &strangers);
 		if (!error)
@@ -249,7 +252,7 @@ struct hs_error *leftovers_clear_elsewhere(const struct code_names *names, const
 
 	for (;;) {
 		struct leftover_descriptors list;
-		struct hs_error *error = leftover_descriptors_list(names, &list);
+		struct hs_error *error = leftover_descriptors_list(memory->process, names, &list);
 		size_t count = list.count;
 
 		if (!error && count < before)

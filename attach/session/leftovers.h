@@ -23,14 +23,15 @@ struct leftover_descriptors {
 };
 
 // In all tables of descriptors of the process. Those that cannot be listed count as none. HS_ERROR_INTERRUPTED.
-struct hs_error *leftover_descriptors_list(const struct code_names *names,
+struct hs_error *leftover_descriptors_list(const struct process *process, const struct code_names *names,
 					   struct leftover_descriptors *ret) HS_MUST_CHECK;
 void leftover_descriptors_deinit(struct leftover_descriptors *list);
 // Leaves in the list what is there still.
-void leftover_descriptors_prove(const struct code_names *names, struct leftover_descriptors *list);
+void leftover_descriptors_prove(const struct process *process, const struct code_names *names,
+				struct leftover_descriptors *list);
 
 // Whether there is any.
-bool leftover_descriptors_exist(const struct code_names *names);
+bool leftover_descriptors_exist(const struct process *process, const struct code_names *names);
 // Whether there is anything to clear away.
 bool leftovers_exist(const struct code_names *names, const struct target_memory *memory);
 

@@ -172,7 +172,8 @@ static struct hs_error *unmap_all(struct detach_state *state, struct remote_call
 		return error;
 	// before the first call, for the mappings that are known change with it
 	for (size_t i = 0; i < state->code_count; i++)
-		is_code[i] = region_is_code(maps, &state->names, state->code[i].offset, state->code[i].size);
+		is_code[i] =
+			region_is_code(state->process, maps, &state->names, state->code[i].offset, state->code[i].size);
 	if (region_is_bare(maps, &state->region.memory, &state->bare_region)) // before the image, which alone names it
 		error = remote_unmap(caller, state->bare_region.offset, state->bare_region.size);
 	for (size_t i = state->code_count; i-- > 0;) {

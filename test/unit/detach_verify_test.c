@@ -33,7 +33,7 @@ static void read_names(pid_t pid, struct code_names *ret)
 	struct target_memory memory;
 	struct hs_error *error = target_memory_open(held_process(pid), &memory);
 
-	*ret = (struct code_names){ .process = held_process(pid) };
+	*ret = (struct code_names){ 0 };
 	if (!error) {
 		code_names_read(&memory, ret);
 		target_memory_close(&memory);

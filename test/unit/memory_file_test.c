@@ -125,7 +125,7 @@ static void test_mapped(void)
 // Closes `fd`.
 static bool is_left(int fd)
 {
-	bool left = memory_file_is_left(&names, getpid(), fd);
+	bool left = memory_file_is_left(held_process(getpid()), &names, getpid(), fd);
 
 	CHECK(fd >= 0);
 	close(fd);
@@ -191,7 +191,7 @@ static bool is_mapped(const char *name, uid_t user, int flags)
 	memory = mmap(NULL, 4096, PROT_READ, flags, fd, 0);
 	CHECK(proc_maps_read(held_process(getpid()), &maps) == NULL);
 	map = proc_maps_find(&maps, (uint64_t)(uintptr_t)memory);
-	ours = map && memory_file_is_mapped(&names, map);
+	ours = map && memory_file_is_mapped(held_process(getpid()), &names, map);
 	proc_maps_deinit(&maps);
 	munmap(memory, 4096);
 	close(fd);
@@ -245,10 +245,10 @@ static void test_tables(void)
 	CHECK(descriptor_table_is_shared(own_tid, own_tid));
 	CHECK(memory_file_take(held_process(getpid()), own_tid, own_number, made, &taken) == NULL);
 	close(taken);
-	CHECK(memory_file_is_left(&names, own_tid, own_number));
-	CHECK(!memory_file_is_left(&names, getpid(), own_number));
+	CHECK(memory_file_is_left(held_process(getpid()), &names, own_tid, own_number));
+	CHECK(!memory_file_is_left(held_process(getpid()), &names, getpid(), own_number));
 	CHECK(!is_taken(own_number)); // closes ours, not the thread's
-	CHECK(memory_file_is_left(&names, own_tid, own_number));
+	CHECK(memory_file_is_left(held_process(getpid()), &names, own_tid, own_number));
 	pthread_barrier_wait(&barrier);
 	pthread_join(thread, NULL);
 	if (foreign != own_number)

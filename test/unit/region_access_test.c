@@ -132,6 +132,7 @@ static void parse(const char *format, struct proc_maps *ret)
 static void test_code(void)
 {
 	const struct code_names names = { .nonce = UINT64_C(0x0123456789abcdef) }, none = { 0 };
+	const struct process nobody = PROCESS_CLOSED;
 	struct proc_maps maps;
 
 	parse("100000000000-100000008000 r-xp 00000000 " OWN " 7 " CODE " (deleted)\n"
@@ -147,25 +148,25 @@ static void test_code(void)
 	      "7ffff0010000-7ffff0011000 rwxp 00000000 00:00 0 \n"
 	      "7ffff0020000-7ffff0021000 rwxp 00000000 " OWN " 7 " CODE " (deleted)\n",
 	      &maps);
-	CHECK(region_is_code(&maps, &names, 0x100000000000, 0x8000));
-	CHECK(region_is_code(&maps, &names, 0x100000000000, 0x1000));
-	CHECK(!region_is_code(&maps, &names, 0x100000000000, 0x8001));
-	CHECK(!region_is_code(&maps, &names, 0x100000000000, UINT64_MAX));
-	CHECK(!region_is_code(&maps, &names, 0x100000001000, 0x1000)); // not its beginning
-	CHECK(!region_is_code(&maps, &names, 0x100000008000, 0x1000)); // no code
-	CHECK(!region_is_code(&maps, &names, 0x555555555000, 0x1000)); // the program's own
-	CHECK(region_is_code(&maps, &names, 0x600000000000, 0x1000));  // a note, where code will be
-	CHECK(!region_is_code(&maps, &names, 0x600000010000, 0x1000)); // a file of that name on a disk
-	CHECK(!region_is_code(&maps, &names, 0x600000020000, 0x1000)); // that has a place in a directory
-	CHECK(!region_is_code(&maps, &names, 0x600000030000, 0x1000)); // other names
-	CHECK(!region_is_code(&maps, &names, 0x600000040000, 0x1000));
-	CHECK(!region_is_code(&maps, &names, 0x600000050000, 0x1000)); // ours is private
-	CHECK(!region_is_code(&maps, &none, 0x100000000000, 0x8000));  // a name that nothing vouches for
+	CHECK(region_is_code(&nobody, &maps, &names, 0x100000000000, 0x8000));
+	CHECK(region_is_code(&nobody, &maps, &names, 0x100000000000, 0x1000));
+	CHECK(!region_is_code(&nobody, &maps, &names, 0x100000000000, 0x8001));
+	CHECK(!region_is_code(&nobody, &maps, &names, 0x100000000000, UINT64_MAX));
+	CHECK(!region_is_code(&nobody, &maps, &names, 0x100000001000, 0x1000)); // not its beginning
+	CHECK(!region_is_code(&nobody, &maps, &names, 0x100000008000, 0x1000)); // no code
+	CHECK(!region_is_code(&nobody, &maps, &names, 0x555555555000, 0x1000)); // the program's own
+	CHECK(region_is_code(&nobody, &maps, &names, 0x600000000000, 0x1000));  // a note, where code will be
+	CHECK(!region_is_code(&nobody, &maps, &names, 0x600000010000, 0x1000)); // a file of that name on a disk
+	CHECK(!region_is_code(&nobody, &maps, &names, 0x600000020000, 0x1000)); // that has a place in a directory
+	CHECK(!region_is_code(&nobody, &maps, &names, 0x600000030000, 0x1000)); // other names
+	CHECK(!region_is_code(&nobody, &maps, &names, 0x600000040000, 0x1000));
+	CHECK(!region_is_code(&nobody, &maps, &names, 0x600000050000, 0x1000)); // ours is private
+	CHECK(!region_is_code(&nobody, &maps, &none, 0x100000000000, 0x8000));  // a name that nothing vouches for
 	// anonymous, where executable memory files are forbidden
-	CHECK(region_is_code(&maps, &names, 0x7ffff0000000, 0x1000));
-	CHECK(!region_is_code(&maps, &names, 0x7ffff0010000, 0x1000)); // ours is never writable
-	CHECK(!region_is_code(&maps, &names, 0x7ffff0020000, 0x1000));
-	CHECK(!region_is_code(&maps, &names, 0x1000, 0x1000));
+	CHECK(region_is_code(&nobody, &maps, &names, 0x7ffff0000000, 0x1000));
+	CHECK(!region_is_code(&nobody, &maps, &names, 0x7ffff0010000, 0x1000)); // ours is never writable
+	CHECK(!region_is_code(&nobody, &maps, &names, 0x7ffff0020000, 0x1000));
+	CHECK(!region_is_code(&nobody, &maps, &names, 0x1000, 0x1000));
 	proc_maps_deinit(&maps);
 }
 
