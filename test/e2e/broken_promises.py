@@ -35,7 +35,7 @@ def check_result(result, broken):
     check_equal([line["text"] for line in report["checks"]], CHECKS, "what was looked at")
     check_equal([line["text"] for line in report["checks"] if not line["holds"]], [broken] if broken else [], f"what does not hold: {result}")
     check_equal((report["finished"], report["verified"], result.status), (True, not broken, 1 if broken else 0), str(result))
-    check(not broken or f"this does not hold, or could not be looked up: {broken}" in result.stderr, str(result))
+    check(not broken or f"this does not hold, or could not be checked: {broken}" in result.stderr, str(result))
 
 
 class Text:

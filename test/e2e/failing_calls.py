@@ -122,7 +122,7 @@ class Process:
         except Failure as failure:
             # The one thing that may stay, if it is told.
             lines = str(failure).splitlines()[1:]
-            if "stay private copies" not in said or not all("private pages of text" in line for line in lines):
+            if "private copies of its pages stay" not in said or not all("private pages of text" in line for line in lines):
                 raise
             self.subject.begin()
         if command == "detach":

@@ -113,7 +113,7 @@ def fail_each_step(process, directory):
     def attach_failed(result, step):
         check_equal(result.status, 1, str(result))
         check(result.stderr.startswith("heapsnap: "), str(result))
-        check("\nnothing of heapsnap is in process" in result.stderr, f"it is not said how the process is: {result}")
+        check("\nnothing of heapsnap is left in process" in result.stderr, f"it is not said how the process is: {result}")
         check_equal(attach_state(process.pid), None, f"status after attach failed at step {step}")
         process.check_as_before()
         process.check_works()

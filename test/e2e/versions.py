@@ -91,7 +91,7 @@ def older():
     region = Region(target.pid)
     version = region.version()
     region.set_version(OLDEST - 1)
-    check_refused(heapsnap("detach", target.pid), f"older heapsnap .ABI {OLDEST - 1}.", "with that one")
+    check_refused(heapsnap("detach", target.pid), f"older heapsnap .ABI {OLDEST - 1}.", "detach with it")
     check_all_but_detach(target.pid, "older heapsnap")
     check_refused(heapsnap("attach", target.pid), "older heapsnap")
     region.set_version(version)
