@@ -39,8 +39,6 @@ static void describe(const struct region_access *access, struct attached_process
 	table_pages_init(header, access->size, &pages);
 	process->used_pages = table_pages_count(&pages);
 	process->max_pages = header->max_pages - header->first_page;
-	process->used_bytes = process->used_pages * HS_PAGE_SIZE;
-	process->max_bytes = process->max_pages * HS_PAGE_SIZE;
 	process->threads = header->thread_count;
 	process->modules = header->module_count;
 	for (size_t i = 0; i < HS_THREAD_SLOTS / 64; i++)

@@ -177,7 +177,7 @@ struct hs_error *check_process(const struct process *process, const struct attac
 	struct attach_plan plan;
 	struct hs_error *error = NULL;
 
-	*ret = (struct check_report){ .pid = process->pid };
+	*ret = (struct check_report){ 0 };
 	judge_work(process, &ret->diagnostics);
 	attach_plan_make(process, options, &plan, &ret->diagnostics);
 	ret->has_memory =

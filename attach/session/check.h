@@ -29,7 +29,6 @@ struct check_hook {
 };
 
 struct check_report {
-	pid_t pid;
 	struct diagnostics diagnostics;
 	struct target_info target; // name NULL: there is no such process
 	bool has_memory;           // it is a process with a memory of its own; else what follows is empty
