@@ -44,7 +44,7 @@ struct hs_error *attached_examine(const struct process *process, struct attached
 
 // Every attached process whose maps may be read. *list_ret is owned by the caller (free). *hidden_ret: how many
 // processes there are whose maps could not be read, mostly because they are another user's: no error. HS_ERROR_SYSTEM:
-// /proc cannot be read; HS_ERROR_NO_MEMORY.
+// /proc cannot be read; HS_ERROR_REFUSED: the tool may not open enough files; HS_ERROR_NO_MEMORY.
 struct hs_error *attached_list(struct attached_process **list_ret, size_t *count_ret, size_t *hidden_ret) HS_MUST_CHECK;
 
 #endif

@@ -54,7 +54,7 @@ struct detach_known {
 };
 
 // The same while it stands still: with files and names as they were, and of the descriptors, which it takes, those that
-// are there still. What has come late is found by leftovers_clear_elsewhere.
+// are there still. What has come late is found by leftovers_clear_elsewhere. Errors as of detach_state_read.
 struct hs_error *detach_state_read_again(const struct process *process, struct detach_known *known,
 					 struct detach_state *state, bool *found_ret) HS_MUST_CHECK;
 

@@ -25,7 +25,7 @@ struct string_table {
 struct hs_error *string_table_init(struct string_table *table) HS_MUST_CHECK;
 void string_table_deinit(struct string_table *table);
 
-// *index_ret is the number of `text`; NULL counts as "". The table keeps a copy.
+// *index_ret is the number of `text`; NULL counts as "". The table keeps a copy. HS_ERROR_NO_MEMORY.
 struct hs_error *string_table_add(struct string_table *table, const char *text, int64_t *index_ret) HS_MUST_CHECK;
 
 // Valid until the next add. pre: index < count

@@ -17,7 +17,8 @@ struct running_report {
 
 // *ret is what table_copy_take would have copied at the cut, but that only those reallocations are pending in it whose
 // old address has another block already: for the readers of a copy there is no difference. With an obstacle there is no
-// copy. pre: `cut` is open
+// copy. *ret is to be deinitialized after success. HS_ERROR_NO_MEMORY, those of table_copy_take, and of the target's
+// end. pre: `cut` is open
 struct hs_error *running_copy_take(struct running_cut *cut, struct table_copy *ret, struct running_report *report,
 				   enum running_obstacle *obstacle) HS_MUST_CHECK;
 

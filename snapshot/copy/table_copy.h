@@ -26,10 +26,12 @@ struct table_copy {
 };
 
 // Copies what the region holds, in the order in which docs/consistency.md needs it. Needs memory for the written part
-// only. `shared`: where the region is mapped, when threads run; NULL, when all stand still.
+// only. `shared`: where the region is mapped, when threads run; NULL, when all stand still. *ret is to be
+// deinitialized after success. HS_ERROR_REFUSED: there is no memory for so much; HS_ERROR_BAD_DATA: the header changed
+// meanwhile; HS_ERROR_SYSTEM: the region cannot be read; HS_ERROR_NO_MEMORY.
 struct hs_error *table_copy_take(const struct region_access *access, const uint8_t *shared,
 				 struct table_copy *ret) HS_MUST_CHECK;
-// Copies a thread's slot once more. `offset`: where it is in the region
+// Copies a thread's slot once more. `offset`: where it is in the region, bytes. Errors as of table_copy_take.
 struct hs_error *table_copy_slot(const struct region_access *access, uint64_t offset,
 				 struct table_copy *copy) HS_MUST_CHECK;
 // Whether the page of an offset was copied. pre: the copy was made while threads ran

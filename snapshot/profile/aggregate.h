@@ -34,6 +34,8 @@ struct aggregate {
 	uint32_t threads;                     // slots in use
 };
 
+// Adds up what the copied tables hold. What is damaged is left out, and counted in the view. *ret is to be
+// deinitialized after success. HS_ERROR_NO_MEMORY; HS_ERROR_SYSTEM: no address space.
 struct hs_error *aggregate_make(struct table_view *view, struct aggregate *ret) HS_MUST_CHECK;
 void aggregate_deinit(struct aggregate *aggregate);
 

@@ -8,10 +8,11 @@
 #include "snapshot/profile/aggregate.h"
 
 // Fills the ledger of a profile. On failure the caller deinits *profile.
+// HS_ERROR_NO_MEMORY.
 struct hs_error *ledger_build(const struct table_view *view, const struct aggregate *aggregate,
 			      struct heap_profile *profile) HS_MUST_CHECK;
 
-// A line for a module whose symbol files could not be read.
+// A line for a module whose symbol files could not be read; both texts are copied. HS_ERROR_NO_MEMORY.
 struct hs_error *ledger_add_symbols_lost(struct heap_profile *profile, const char *path,
 					 const char *reason) HS_MUST_CHECK;
 

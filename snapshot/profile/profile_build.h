@@ -9,7 +9,7 @@
 #include "snapshot/profile/aggregate.h"
 
 // Fills modules, mappings, locations, frames, samples and totals of a zeroed profile. `maps` are the target's at the
-// time of the copy. On failure the caller deinits *profile.
+// time of the copy. On failure the caller deinits *profile. HS_ERROR_NO_MEMORY.
 struct hs_error *profile_build(struct table_view *view, const struct aggregate *aggregate, const struct proc_maps *maps,
 			       struct heap_profile *profile) HS_MUST_CHECK;
 

@@ -18,13 +18,14 @@ struct heap_site {
 	uint32_t sample; // the one of its stacks that holds most: index into the profile's samples
 };
 
-// Sites in order of live bytes, most first. *sites_ret is owned by the caller (heap_sites_free).
+// Sites in order of live bytes, most first. *sites_ret is owned by the caller (heap_sites_free); its
+// texts are the profile's. HS_ERROR_NO_MEMORY.
 struct hs_error *heap_sites_make(const struct heap_profile *profile, struct heap_site **sites_ret,
 				 size_t *count_ret) HS_MUST_CHECK;
 
 // The functions that called a site, innermost first, along the stack that holds most: at most `limit` names, joined by
 // `separator`. *text_ret is owned by the caller; "" when there is none. An allocator's wrapper as a site says little
-// without them.
+// without them. HS_ERROR_NO_MEMORY.
 struct hs_error *heap_site_callers(const struct heap_profile *profile, const struct heap_site *site, unsigned limit,
 				   const char *separator, char **text_ret) HS_MUST_CHECK;
 void heap_sites_free(struct heap_site *sites, size_t count);

@@ -31,6 +31,7 @@ struct hs_error *debug_info_open(int socket, const struct profile_module *module
 // `address` as in the file (run-time address less load bias). frames[DEBUG_FRAMES_LIMIT]: innermost inlined
 // function first, the function that holds the address last; *count_ret 0 = nothing is known. *has_inlined_ret:
 // DWARF describes the function, so its inlined calls are known. The texts are valid until the next lookup.
+// HS_ERROR_NO_MEMORY.
 struct hs_error *debug_info_lookup(struct debug_info *info, uint64_t address, struct debug_frame *frames,
 				   size_t *count_ret, bool *has_inlined_ret) HS_MUST_CHECK;
 

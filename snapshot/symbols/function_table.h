@@ -23,7 +23,8 @@ struct function_text {
 	int64_t start_line;
 };
 
-// *index_ret: the function with these texts; added, as the last one, when it is new.
+// *index_ret: the function with these texts; added, as the last one, when it is new. The texts
+// are copied. HS_ERROR_NO_MEMORY.
 struct hs_error *function_table_add(struct function_table *table, const struct function_text *wanted,
 				    uint32_t *index_ret) HS_MUST_CHECK;
 // Frees what was not taken over: to hand the items to a profile, set `items` to NULL and `count` to 0 before.

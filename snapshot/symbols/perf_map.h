@@ -20,6 +20,7 @@ struct perf_map {
 enum { PERF_MAP_MAX = 256 << 20 }; // bytes of the file; a JIT that runs for months writes some
 
 // Writes 0 bytes into `text`, which has one more byte than `size`, and borrows it. Lines that are none are left out.
+// *ret is to be deinitialized. HS_ERROR_NO_MEMORY.
 struct hs_error *perf_map_parse(char *text, size_t size, struct perf_map *ret) HS_MUST_CHECK;
 void perf_map_deinit(struct perf_map *map);
 

@@ -21,7 +21,7 @@ struct range_index {
 	size_t count, room;
 };
 
-// Empty and reversed ranges are left out.
+// [low, high). Empty and reversed ranges are left out. HS_ERROR_NO_MEMORY.
 struct hs_error *range_index_add(struct range_index *index, uint64_t low, uint64_t high, size_t value) HS_MUST_CHECK;
 // To be called after the last add and before the first find.
 void range_index_sort(struct range_index *index);

@@ -29,7 +29,7 @@ struct symbol_answer {
 
 enum { SYMBOL_LINES_MAX = 64 }; // of one location
 
-// For `address_count` addresses.
+// For `address_count` addresses. *ret is to be deinitialized. HS_ERROR_NO_MEMORY.
 struct hs_error *symbol_answer_init(size_t address_count, struct symbol_answer *ret) HS_MUST_CHECK;
 void symbol_answer_deinit(struct symbol_answer *answer);
 

@@ -24,6 +24,7 @@ struct symbol_table {
 	size_t count, room;
 };
 
+// Adds a copy of the symbol; its name stays the caller's. HS_ERROR_NO_MEMORY.
 struct hs_error *symbol_table_add(struct symbol_table *table, const struct symbol *symbol) HS_MUST_CHECK;
 // To be called after the last add and before the first find. Of several names for one address it keeps the best
 // one: with a size, global, fewest leading underscores, shortest.

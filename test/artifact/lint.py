@@ -263,6 +263,24 @@ def bare_number(tree):
             yield f"{path}:{number}: {text.strip()}"
 
 
+OFFERED = re.compile(r"(attach/session|snapshot|proto|lib)/.*\.h$")
+RETURNS_ERROR = re.compile(r"struct hs_error \*\w+\(")
+SAYS_WHEN = re.compile(r"//.*(HS_ERROR_|[Ee]rror|[Ff]ail|[Rr]efuse)")
+
+
+def unsaid_errors(tree):
+    """Whoever calls a function that other rooms are offered must know what it may return: the paragraph of its declaration says so."""
+    for path, lines in tree.files.items():
+        start = 0
+        for number, text in enumerate([*lines, ""] if OFFERED.match(path) else []):
+            if text.strip():
+                continue
+            paragraph, declares = lines[start:number], [line for line in lines[start:number] if RETURNS_ERROR.match(line)]
+            if declares and not any(SAYS_WHEN.search(line) for line in paragraph):
+                yield f"{path}:{start + 1}: {declares[0].strip()}"
+            start = number + 1
+
+
 MAKES_THREADS = re.compile(r"\b(pthread_create|thrd_create)\(")
 # Of these ./dev knows it (threaded_unit_tests); or no test with them runs with the thread sanitizer (NOT_WITH_TSAN).
 THREAD_HELPERS = ["test/unit/payload_region.h", "test/unit/stepped_thread.h"]
@@ -293,6 +311,9 @@ RULES = [
         {DESIGN: "".join(TABLE).replace("`attach/arch/syscall_instruction.h`, ", "")},
         {DESIGN: "".join(TABLE).replace("`proto/gzip_file.h`", "`proto/gzip_file.h`; of `proto`: `other.h`")},
         {DESIGN: "".join(TABLE[1:])},
+    ]),
+    (unsaid_errors, [
+        {"snapshot/a.h": SPDX + "\n// Copies it.\nstruct hs_error *copy(int a);\n"},
     ]),
     (upwards, [
         {"attach/guard/a.c": SPDX + '#include "../session/b.h"\n', "attach/session/b.h": SPDX},
@@ -386,6 +407,7 @@ GOOD = {
     "proto/a.c": SPDX + '#include "snapshot/heap_profile.h"\n', "snapshot/heap_profile.h": SPDX,
     "test/unit/a.c": SPDX + '#include "unwind/cfi.h"\n#include <zlib.h>\n',
     "base/long.c": SPDX + f"// Longer than {LINES_MAX} lines: a table\n" + "int a;\n" * LINES_MAX,
+    "snapshot/c.h": SPDX + "\n// HS_ERROR_NO_MEMORY, both.\nstruct hs_error *copy(int a);\nstruct hs_error *copy_twice(int a);\n\nint copies(int a);\n",
     "base/functions.c": SPDX + f"// Longer than {FUNCTION_MAX} lines: a case each\n" + LONG_FUNCTION + LONG_FUNCTION.replace("\tb++;\n", "", 1),
     "dev": "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n",
 }
