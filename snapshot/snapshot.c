@@ -120,12 +120,12 @@ static struct hs_error *clear_away(const struct region_access *access)
 static struct hs_error *take_stopped(const struct region_access *access, struct raw_snapshot *raw,
 				     struct snapshot_timing *timing)
 {
-	struct frozen_process process;
+	struct frozen_process frozen;
 	struct hs_error *error = fault_point("freeze for the copy");
 	uint64_t began;
 
 	if (!error)
-		error = threads_freeze(access->process, HS_FREEZE_TIMEOUT_MS, &process);
+		error = threads_freeze(access->process, HS_FREEZE_TIMEOUT_MS, &frozen);
 	if (error)
 		return error;
 	raw->wall_ns = hs_wall_ns();
@@ -135,11 +135,11 @@ static struct hs_error *take_stopped(const struct region_access *access, struct 
 		error = table_copy_take(access, NULL, &raw->copy);
 	timing->copy_ns = hs_monotonic_ns() - began;
 	if (!error)
-		error = thread_slots_release(access, &process);
+		error = thread_slots_release(access, &frozen);
 	if (!error)
 		error = proc_maps_read(access->process, &raw->maps);
-	error = hs_error_join(error, threads_thaw(&process));
-	timing->stopped_ns = process.stopped_ns;
+	error = hs_error_join(error, threads_thaw(&frozen));
+	timing->stopped_ns = frozen.stopped_ns;
 	return error;
 }
 

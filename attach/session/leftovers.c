@@ -173,15 +173,15 @@ struct hs_error *leftovers_clear(struct remote_caller *caller, const struct code
 }
 
 // By a thread that has the descriptors of `tid`, if a caller can be had that is one.
-static struct hs_error *clear_table(struct frozen_process *process, const struct target_memory *memory,
+static struct hs_error *clear_table(struct frozen_process *frozen, const struct target_memory *memory,
 				    const struct code_names *names, const struct leftover_descriptors *list, pid_t tid)
 {
 	struct remote_caller caller;
 	struct hs_error *error;
 
-	for (size_t i = 0; i < process->count; i++)
-		process->threads[i].avoid_as_carrier = !descriptor_table_is_shared(tid, process->threads[i].tid);
-	error = remote_call_open(process, memory, &caller);
+	for (size_t i = 0; i < frozen->count; i++)
+		frozen->threads[i].avoid_as_carrier = !descriptor_table_is_shared(tid, frozen->threads[i].tid);
+	error = remote_call_open(frozen, memory, &caller);
 	if (error)
 		return error;
 	if (!caller.carrier->avoid_as_carrier)
@@ -190,7 +190,7 @@ static struct hs_error *clear_table(struct frozen_process *process, const struct
 }
 
 // From *next on, which becomes the first that this stop has no time for.
-static struct hs_error *clear_tables(struct frozen_process *process, const struct target_memory *memory,
+static struct hs_error *clear_tables(struct frozen_process *frozen, const struct target_memory *memory,
 				     const struct code_names *names, const struct leftover_descriptors *list,
 				     size_t *next)
 {
@@ -202,12 +202,12 @@ static struct hs_error *clear_tables(struct frozen_process *process, const struc
 
 		if (tid == last || !memory_file_is_left(memory->process, names, tid, list->items[*next].number))
 			continue;
-		if (last && hs_monotonic_ns() - process->frozen_at > stop_enough_ns)
+		if (last && hs_monotonic_ns() - frozen->frozen_at > stop_enough_ns)
 			break;
 		last = tid;
 		error = interrupt_check();
 		if (!error)
-			error = clear_table(process, memory, names, list, tid);
+			error = clear_table(frozen, memory, names, list, tid);
 	}
 	return error;
 }
@@ -216,18 +216,18 @@ static struct hs_error *clear_in_one_stop(const struct target_memory *memory, co
 					  const struct leftover_descriptors *list, size_t *next,
 					  struct stop_times *times)
 {
-	struct frozen_process process;
+	struct frozen_process frozen;
 	struct pid_set strangers;
 	struct hs_error *error;
 
 	memory_strangers_list(memory->process, &strangers);
-	error = threads_freeze(memory->process, HS_FREEZE_TIMEOUT_MS, &process);
+	error = threads_freeze(memory->process, HS_FREEZE_TIMEOUT_MS, &frozen);
 	if (!error) {
-		error = memory_sharers_check(process.target, process.threads[0].tid, &strangers);
+		error = memory_sharers_check(frozen.target, frozen.threads[0].tid, &strangers);
 		if (!error)
-			error = clear_tables(&process, memory, names, list, next);
-		error = hs_error_join(error, threads_thaw(&process));
-		stop_times_add(times, process.stopped_ns);
+			error = clear_tables(&frozen, memory, names, list, next);
+		error = hs_error_join(error, threads_thaw(&frozen));
+		stop_times_add(times, frozen.stopped_ns);
 	}
 	pid_set_deinit(&strangers);
 	return error;

@@ -33,7 +33,7 @@
 
 enum { CLEAR_TIMEOUT_MS = 10000, FIRST_WAIT_US = 1000, LONGEST_WAIT_US = 400000 };
 
-static void fill_config(const struct attach_plan *plan, const struct frozen_process *process,
+static void fill_config(const struct attach_plan *plan, const struct frozen_process *frozen,
 			struct payload_config *config)
 {
 	*config = (struct payload_config){
@@ -44,7 +44,7 @@ static void fill_config(const struct attach_plan *plan, const struct frozen_proc
 		.code = plan->layout.code,
 		.r_debug = plan->modules.r_debug,
 	};
-	thread_layout_configure(&plan->target, &plan->maps, &plan->modules, &plan->memory, process, config);
+	thread_layout_configure(&plan->target, &plan->maps, &plan->modules, &plan->memory, frozen, config);
 }
 
 // The clock that the payload reads faults in a process that has it disabled (PR_SET_TSC).
@@ -104,16 +104,16 @@ static struct hs_error *note_busy_loader(const struct attach_plan *plan, const s
 }
 
 // Applies the hooks and starts them. `records` are the journal's, in order.
-static struct hs_error *hook_up(struct attach_plan *plan, struct frozen_process *process, struct loaded_payload *loaded,
+static struct hs_error *hook_up(struct attach_plan *plan, struct frozen_process *frozen, struct loaded_payload *loaded,
 				struct hook_record *records)
 {
-	pid_t tid = process->threads[0].tid;
+	pid_t tid = frozen->threads[0].tid;
 	struct hs_error *error = note_busy_loader(plan, loaded);
 
 	if (!error)
-		error = hook_note_clean_pages(process->target, records, plan->hooks.count);
+		error = hook_note_clean_pages(frozen->target, records, plan->hooks.count);
 	if (!error)
-		error = hook_move_threads(&plan->hooks, process);
+		error = hook_move_threads(&plan->hooks, frozen);
 	for (size_t i = 0; i < plan->hooks.count && !error; i++)
 		error = save_hook(&records[i], i, loaded);
 	if (!error)
@@ -129,23 +129,23 @@ static struct hs_error *hook_up(struct attach_plan *plan, struct frozen_process 
 }
 
 // After it succeeded, nothing leads into the payload and no thread stands in it.
-static struct hs_error *unhook(struct attach_plan *plan, struct frozen_process *process, struct loaded_payload *loaded,
+static struct hs_error *unhook(struct attach_plan *plan, struct frozen_process *frozen, struct loaded_payload *loaded,
 			       struct hook_record *records)
 {
 	size_t foreign;
-	struct hs_error *error = hook_undo(records, plan->hooks.count, &plan->memory, process->threads[0].tid,
-					   save_hook, loaded, &foreign);
+	struct hs_error *error = hook_undo(records, plan->hooks.count, &plan->memory, frozen->threads[0].tid, save_hook,
+					   loaded, &foreign);
 
 	if (foreign > 0)
 		error = hs_error_join(
 			error, hs_error_create(HS_ERROR_REFUSED, "another program is patching the same functions"));
-	return hs_error_join(error, hook_move_threads_back(&plan->hooks, process));
+	return hs_error_join(error, hook_move_threads_back(&plan->hooks, frozen));
 }
 
 // Back to before. No thread has run meanwhile, so none can be inside but those that were moved there. What cannot be
 // unhooked stays mapped: inactive hooks pass straight through, and the journal tells the next attach or detach what to
 // finish.
-static struct hs_error *roll_back(struct attach_plan *plan, struct frozen_process *process,
+static struct hs_error *roll_back(struct attach_plan *plan, struct frozen_process *frozen,
 				  struct loaded_payload *loaded, struct hook_record *records,
 				  struct remote_caller *caller)
 {
@@ -153,7 +153,7 @@ static struct hs_error *roll_back(struct attach_plan *plan, struct frozen_proces
 
 	if (loaded->region_is_there) {
 		file_pages_read(&plan->maps, &plan->memory, &plan->modules, records, plan->hooks.count, &plan->files);
-		error = unhook(plan, process, loaded, records);
+		error = unhook(plan, frozen, loaded, records);
 		if (error)
 			return error;
 		error = hook_drop_copies(records, plan->hooks.count, caller);
@@ -164,7 +164,7 @@ static struct hs_error *roll_back(struct attach_plan *plan, struct frozen_proces
 }
 
 // Under the freeze, with a caller: all of it or nothing.
-static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_process *process,
+static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_process *frozen,
 				      struct remote_caller *caller)
 {
 	struct loaded_payload loaded = { .own_fd = -1, .target_fd = -1 };
@@ -180,7 +180,7 @@ static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_pr
 		.sampling = plan->sampling,
 		.sampling_seed = plan->sampling_seed,
 		.ticks_per_us = plan->ticks_per_us,
-		.process = process,
+		.process = frozen,
 	};
 	size_t code_size;
 	struct hs_error *error;
@@ -189,7 +189,7 @@ static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_pr
 		return &hs_error_no_memory;
 	for (size_t i = 0; i < plan->hooks.count; i++)
 		records[i] = plan->hooks.hooks[i].record;
-	fill_config(plan, process, &config);
+	fill_config(plan, frozen, &config);
 	error = payload_code_build(&plan->layout, &config, &plan->hooks, &code, &code_size);
 	if (!error)
 		error = check_time_stamp_counter(caller);
@@ -197,13 +197,13 @@ static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_pr
 		error = payload_load(caller, &plan->layout, code, code_size, &plan->hooks, region_fill, &filling,
 				     &loaded);
 	if (!error)
-		error = hook_up(plan, process, &loaded, records);
+		error = hook_up(plan, frozen, &loaded, records);
 	if (!error) {
 		payload_release(&loaded);
 		return NULL;
 	}
 	if (error->code != HS_ERROR_GONE) // a target that died needs no undoing
-		error = hs_error_join(error, roll_back(plan, process, &loaded, records, caller));
+		error = hs_error_join(error, roll_back(plan, frozen, &loaded, records, caller));
 	payload_release(&loaded);
 	return error;
 }
@@ -213,7 +213,7 @@ static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_pr
 static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics *diagnostics,
 				    struct attach_report *report, bool *retry_ret)
 {
-	struct frozen_process process;
+	struct frozen_process frozen;
 	struct remote_caller caller;
 	const struct proc_maps *now = NULL;
 	struct pid_set strangers;
@@ -227,20 +227,20 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics
 	if (error)
 		return error;
 	memory_strangers_list(plan->process, &strangers);
-	error = threads_freeze(plan->process, HS_FREEZE_TIMEOUT_MS, &process);
+	error = threads_freeze(plan->process, HS_FREEZE_TIMEOUT_MS, &frozen);
 	if (error) {
 		pid_set_deinit(&strangers);
 		return error;
 	}
-	threads = process.count;
-	error = memory_sharers_check(process.target, process.threads[0].tid, &strangers);
+	threads = frozen.count;
+	error = memory_sharers_check(frozen.target, frozen.threads[0].tid, &strangers);
 	*retry_ret = error && error->code == HS_ERROR_REFUSED; // it appeared after the wait; the next try waits for it
 	if (!error)
-		error = thread_layout_check(&plan->memory, &process);
+		error = thread_layout_check(&plan->memory, &frozen);
 	if (!error)
 		error = fault_point("compare with the plan");
 	if (!error)
-		error = frozen_maps(&process, &now);
+		error = frozen_maps(&frozen, &now);
 	if (!error && !attach_plan_still_holds(plan, now)) {
 		error = attach_plan_again(plan, diagnostics);
 		*retry_ret = error && standstill_lacked_files();
@@ -251,29 +251,29 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics
 					"process %d has leftovers of an unfinished attach or detach; try again",
 					(int)plan->target.pid);
 	if (!error) {
-		error = handler_return_check(&plan->hooks, &process, now, &plan->memory);
+		error = handler_return_check(&plan->hooks, &frozen, now, &plan->memory);
 		*retry_ret = error && error->code == HS_ERROR_REFUSED; // it will return some day
 	}
-	for (size_t i = 0; i < process.count; i++)
-		process.threads[i].avoid_as_carrier = hook_thread_is_inside(&plan->hooks, &process.threads[i]);
+	for (size_t i = 0; i < frozen.count; i++)
+		frozen.threads[i].avoid_as_carrier = hook_thread_is_inside(&plan->hooks, &frozen.threads[i]);
 	if (!error) {
-		error = remote_call_open(&process, &plan->memory, &caller);
+		error = remote_call_open(&frozen, &plan->memory, &caller);
 		if (error && error->code == HS_ERROR_REFUSED)
 			*retry_ret = true; // no memory proven free for a frame, a restartable sequence, ...
 		if (!error) {
 			*retry_ret = caller.carrier->avoid_as_carrier;
 			if (!*retry_ret) {
-				error = descriptor_sharers_check(process.target, caller.carrier->tid, &strangers);
+				error = descriptor_sharers_check(frozen.target, caller.carrier->tid, &strangers);
 				*retry_ret = error && error->code == HS_ERROR_REFUSED; // the next try waits for it
 			}
 			if (!*retry_ret && !error)
-				error = load_and_hook(plan, &process, &caller);
+				error = load_and_hook(plan, &frozen, &caller);
 			error = hs_error_join(error, remote_call_close(&caller));
 		}
 	}
 	pid_set_deinit(&strangers);
-	error = hs_error_join(error, threads_thaw(&process));
-	report->stopped_ns += process.stopped_ns;
+	error = hs_error_join(error, threads_thaw(&frozen));
+	report->stopped_ns += frozen.stopped_ns;
 	report->threads = threads;
 	return error;
 }

@@ -67,14 +67,14 @@ static struct hs_error *look_at_code_again(struct detach_state *state)
 // What a killed tool has left may still change: the thread that it had make its calls may come to the last one only
 // after the state was read (late_threads.h waits for it, but not for ever), and map or unmap one thing more. Under a
 // freeze that is over, for a thread stops behind its call.
-static struct hs_error *look_again(struct detach_state *state, struct frozen_process *process)
+static struct hs_error *look_again(struct detach_state *state, struct frozen_process *frozen)
 {
 	const struct proc_maps *maps;
 	struct hs_error *error;
 
 	if (!state->has_region)
 		return look_at_code_again(state);
-	error = frozen_maps(process, &maps);
+	error = frozen_maps(frozen, &maps);
 	if (error)
 		return error;
 	state->has_region = region_is_there(&state->region, maps);
@@ -104,10 +104,10 @@ static void pass_fault_point(const char *step) { hs_error_destroy(fault_point(st
 
 // Hooks out, last first; then nothing leads into the payload any more. From the first change on the detach is not
 // rolled back but finished, by this run or the next.
-static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen_process *process,
+static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen_process *frozen,
 				       struct detach_report *report)
 {
-	pid_t tid = process->threads[0].tid;
+	pid_t tid = frozen->threads[0].tid;
 	struct hs_error *error = fault_point("take the hooks out");
 
 	if (!error)
@@ -122,23 +122,23 @@ static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen
 }
 
 // pre: the hooks are out.
-static struct hs_error *count_inside(struct detach_state *state, struct frozen_process *process,
+static struct hs_error *count_inside(struct detach_state *state, struct frozen_process *frozen,
 				     struct unwind_tables *tables, struct detach_report *report)
 {
 	struct slot_facts_list slots = { 0 };
 	struct inside_search search = { 0 };
 	const struct proc_maps *maps;
-	struct hs_error *error = frozen_maps(process, &maps);
+	struct hs_error *error = frozen_maps(frozen, &maps);
 
 	if (error)
 		return error;
 	if (state->has_region)
-		error = slot_facts_read(&state->region, process, &slots);
+		error = slot_facts_read(&state->region, frozen, &slots);
 	if (!error) {
 		error = inside_begin(&state->region.memory, maps, &slots, tables, state->code, state->code_count,
 				     &state->looked_at, &search);
 		if (!error)
-			error = inside_count(&search, process, &report->threads_inside, &report->threads_unseen);
+			error = inside_count(&search, frozen, &report->threads_inside, &report->threads_unseen);
 		if (!error)
 			error = inside_count_left(&search, &report->calls_left);
 		report->calls_lost = slots.guards_lost;
@@ -189,14 +189,14 @@ static struct hs_error *unmap_all(struct detach_state *state, struct remote_call
 
 // What needs remote calls: copied pages dropped in the first freeze, everything unmapped in the one that finds nobody
 // inside.
-static struct hs_error *clean_up(struct detach_state *state, struct frozen_process *process, bool drop, bool unmap)
+static struct hs_error *clean_up(struct detach_state *state, struct frozen_process *frozen, bool drop, bool unmap)
 {
 	struct remote_caller caller;
 	struct hs_error *error;
 
 	if (!drop && !unmap)
 		return NULL;
-	error = remote_call_open(process, &state->region.memory, &caller);
+	error = remote_call_open(frozen, &state->region.memory, &caller);
 	if (error)
 		return error;
 	state->copies_dropped = true;
@@ -218,7 +218,7 @@ static bool is_anybody_inside(const struct detach_report *report)
 static struct hs_error *detach_once(struct detach_state *state, struct detach_report *report, struct stop_times *stops,
 				    bool *retry_ret)
 {
-	struct frozen_process process;
+	struct frozen_process frozen;
 	struct unwind_tables tables;
 	struct pid_set strangers;
 	struct hs_error *error;
@@ -231,27 +231,27 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	if (error)
 		return error;
 	memory_strangers_list(state->process, &strangers);
-	error = threads_freeze(state->process, HS_FREEZE_TIMEOUT_MS, &process);
+	error = threads_freeze(state->process, HS_FREEZE_TIMEOUT_MS, &frozen);
 	if (error) {
 		pid_set_deinit(&strangers);
 		unwind_tables_deinit(&tables);
 		return error;
 	}
-	report->threads = process.count;
+	report->threads = frozen.count;
 	error = fault_point("begin the detach");
 	if (!error)
-		error = memory_sharers_check(process.target, process.threads[0].tid, &strangers);
+		error = memory_sharers_check(frozen.target, frozen.threads[0].tid, &strangers);
 	// it appeared after the wait; the next try waits for it
 	*retry_ret = !state->hooks_out && error && error->code == HS_ERROR_REFUSED;
 	pid_set_deinit(&strangers);
 	if (!error && !state->hooks_out)
-		error = look_again(state, &process);
+		error = look_again(state, &frozen);
 	if (!error && !state->hooks_out)
-		error = take_hooks_out(state, &process, report);
+		error = take_hooks_out(state, &frozen, report);
 	if (!error)
-		error = count_inside(state, &process, &tables, report);
+		error = count_inside(state, &frozen, &tables, report);
 	if (!error)
-		error = clean_up(state, &process, !state->copies_dropped,
+		error = clean_up(state, &frozen, !state->copies_dropped,
 				 !is_anybody_inside(report) && report->foreign_hooks == 0);
 	if (error && error->code == HS_ERROR_REFUSED && state->hooks_out) {
 		// No thread can make remote calls now (no memory proven free for a frame, a restartable sequence, ...),
@@ -261,9 +261,9 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 		error = NULL;
 		report->threads_inside += !is_anybody_inside(report);
 	}
-	error = hs_error_join(error, threads_thaw(&process));
+	error = hs_error_join(error, threads_thaw(&frozen));
 	unwind_tables_deinit(&tables);
-	stop_times_add(stops, process.stopped_ns);
+	stop_times_add(stops, frozen.stopped_ns);
 	return error;
 }
 

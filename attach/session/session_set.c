@@ -272,7 +272,7 @@ static struct hs_error *open_attached(const struct process *process, struct regi
 }
 
 // Where every allocation will be recorded no filter is counted, and threads may stand anywhere.
-static struct hs_error *freeze(struct change *change, const struct set_options *options, struct frozen_process *process,
+static struct hs_error *freeze(struct change *change, const struct set_options *options, struct frozen_process *frozen,
 			       struct set_report *report)
 {
 	struct sampling_settings now, after;
@@ -280,8 +280,8 @@ static struct hs_error *freeze(struct change *change, const struct set_options *
 	sampling_settings_read(&change->region.header, &now);
 	after = sampling_settings_after(&now, &options->change);
 	if (after.mode == SAMPLING_exact)
-		return threads_freeze(change->region.process, HS_FREEZE_TIMEOUT_MS, process);
-	return freeze_outside(&change->region, process, &change->can_count, &report->stopped_ns);
+		return threads_freeze(change->region.process, HS_FREEZE_TIMEOUT_MS, frozen);
+	return freeze_outside(&change->region, frozen, &change->can_count, &report->stopped_ns);
 }
 
 static struct hs_error *change_settings(const struct process *process, const struct set_options *options,
