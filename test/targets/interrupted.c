@@ -3,7 +3,6 @@
 // until the pc stands there. usage: interrupted [alternate]: the handler has a stack of its own. Commands: "interrupt"
 // prints "waiting" from within the handler; the next line, whatever it is, lets the handler return. Then "work" makes
 // and frees blocks; "freed".
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdint.h>
