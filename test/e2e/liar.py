@@ -6,9 +6,9 @@ import os
 import struct
 import sys
 
-from harness import Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, mappings, run_test, say, temporary_directory
+from harness import Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, mappings, part_of, run_test, say, temporary_directory
 
-ROUNDS = 3
+ROUNDS = part_of(3)
 PARTS = ["pages", "root", "wide", "samples", "buckets", "slots", "strings", "modules", "hooks", "header", "all"]
 
 
