@@ -36,7 +36,8 @@ static struct hs_error *check_proc(void)
 	size_t size;
 
 	if (statfs("/proc", &system) != 0 || system.f_type != PROC_SUPER_MAGIC)
-		return hs_error_create(HS_ERROR_REFUSED, "no process can be looked at: nothing is mounted at /proc");
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "no process can be looked at: no proc file system is mounted at /proc");
 	error = hs_read_file("/proc/self/status", PROC_STATUS_LIMIT, &text, &size);
 	if (error && error->error_number != ENOENT) // there is no entry for the tool where it has no number
 		return error;

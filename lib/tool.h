@@ -7,7 +7,8 @@
 
 // Once, before any other function of lib/; pre: the process has one thread. SIGINT, SIGTERM and SIGHUP end a command
 // from now on at the next point where it can be rolled back. As the first process of a PID namespace it goes on in a
-// child (attach/guard/tool_guard.h). HS_ERROR_REFUSED: /proc is not that of the PID namespace, or is not mounted.
+// child (attach/guard/tool_guard.h). HS_ERROR_REFUSED: /proc is not that of the PID namespace, or no proc file system
+// is there.
 struct hs_error *hs_tool_begin(void) HS_MUST_CHECK;
 
 #endif

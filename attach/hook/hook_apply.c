@@ -63,17 +63,17 @@ struct hs_error *hook_note_clean_pages(const struct process *process, struct hoo
 
 static void say_hooks(const struct hook_record *hooks, size_t count)
 {
+	uint64_t seen[(UINT16_MAX + 1) / 64] = { 0 }; // a bit for each module
 	size_t written = 0, modules = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		size_t earlier = 0;
+		const uint64_t bit = UINT64_C(1) << (hooks[i].module % 64);
+		uint64_t *word = &seen[hooks[i].module / 64];
 
 		if (hooks[i].verdict != VERDICT_ok)
 			continue;
-		while (earlier < i &&
-		       (hooks[earlier].verdict != VERDICT_ok || hooks[earlier].module != hooks[i].module))
-			earlier++;
-		modules += earlier == i;
+		modules += !(*word & bit);
+		*word |= bit;
 		written++;
 	}
 	hs_verbose("hooks: %zu written in %zu module%s", written, modules, modules == 1 ? "" : "s");

@@ -8,9 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-// More than any version will have, and no more than can be looked at while the target stands: the target may have
-// written these counts.
+// Which no version exceeds (docs/abi.md, The part that never changes): no more than can be looked at while the target
+// stands: the target may have written these counts.
 enum { HOOKS_MAX = 8192, STRIDE_MAX = 1 << 20, SLOTS_MAX = 1 << 17, FORGOTTEN_MAX = 65536, STATE_MAX = 1 << 24 };
+_Static_assert(HS_HOOKS_MAX <= HOOKS_MAX && HS_THREAD_SLOTS <= SLOTS_MAX && HS_THREAD_EXTRA_SLOTS <= SLOTS_MAX &&
+		       HS_FORGOTTEN_GUARDS <= FORGOTTEN_MAX && HS_SLOT_STRIDE <= STRIDE_MAX &&
+		       HS_STATE_SIZE <= STATE_MAX,
+	       "this version keeps what docs/abi.md promises");
 
 void region_stable_begin(struct stable_header *header)
 {

@@ -11,6 +11,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "mutate"))
 
+from mutate import write_if_changed  # pylint: disable=wrong-import-position
 from mutations import BadMutation, Mutation, apply  # pylint: disable=wrong-import-position
 
 WHAT_IT_IS_BUILT_OF = ["CMakeLists.txt", "base", "unwind", "inject", "attach", "snapshot", "proto", "lib", "cli", "packaging", "docs/man"]
@@ -73,18 +74,6 @@ def files_below(root):
             yield from (os.path.relpath(os.path.join(folder, name), root) for name in names)
 
 
-def put(path, content, like):
-    """Writes the file, unless it has this content: then ninja need not look at it."""
-    if os.path.isfile(path):
-        with open(path, "rb") as file:
-            if file.read() == content:
-                return
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "wb") as file:
-        file.write(content)
-    shutil.copymode(like, path)
-
-
 def main():
     source, folder, compiler = sys.argv[1:]
     copy, build = os.path.join(folder, "source"), os.path.join(folder, "build")
@@ -98,7 +87,8 @@ def main():
             content = file.read()
         if path.endswith((".h", "CMakeLists.txt")):
             content = changed(path, content.decode()).encode()
-        put(os.path.join(copy, path), content, like)
+        write_if_changed(os.path.join(copy, path), content)  # then ninja need not look at what has not
+        shutil.copymode(like, os.path.join(copy, path))
     for path in set(files_below(copy)) - wanted:
         os.remove(os.path.join(copy, path))
     # Not optimized, but for the payload, which always is: that is built in half the time.

@@ -6,7 +6,8 @@ import os
 import struct
 import sys
 
-from harness import Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, mappings, part_of, run_test, say, temporary_directory
+from harness import Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, part_of, run_test, say, temporary_directory
+from region import Region
 
 ROUNDS = part_of(3)
 PARTS = ["pages", "root", "wide", "samples", "buckets", "slots", "strings", "modules", "hooks", "header", "all"]
@@ -87,18 +88,6 @@ print(before == memory[:65536])
 HOOK_COUNT, HOOKS, RECORD = 116, 376, 128  # offsets in the stable header: hook_count, layout.hooks; bytes of a hook_record
 
 
-class Region:
-    def __init__(self, pid):
-        mapping = next(mapping for mapping in mappings(pid) if mapping.is_region())
-        self.start, self.memory = mapping.start, os.open(f"/proc/{pid}/mem", os.O_RDWR)
-
-    def get(self, offset, size):
-        return os.pread(self.memory, size, self.start + offset)
-
-    def put(self, offset, data):
-        check_equal(os.pwrite(self.memory, data, self.start + offset), len(data), "bytes written")
-
-
 def journal_bounds():
     """A record of the journal that names the end of all addresses, or nothing: detach does the others, and ends."""
     for address, size in ((2**64 - 16, 5), (0, 0), (2**47 - 1, 5)):
@@ -116,7 +105,7 @@ def journal_bounds():
             lie[36], lie[38] = size, 1  # size, page_was_clean
             region.put(at, bytes(lie) + honest)
             region.put(HOOK_COUNT, struct.pack("<I", count + 1))
-            os.close(region.memory)
+            region.close()
             detach(target.pid)
             before.check_after(settle=20)
             target.end()
@@ -130,7 +119,7 @@ def honest_header():
     region = Region(target.pid)
     with open(path, "wb") as file:
         file.write(region.get(0, 1 << 16))
-    os.close(region.memory)
+    region.close()
     detach(target.pid)
     target.end()
     return path

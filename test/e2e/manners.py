@@ -170,7 +170,7 @@ def wrong_proc():
         check_refused(heapsnap(*command, prefix=["unshare", "--pid", "--fork"]), "/proc is of another PID namespace")
         for instead in ("true", "mount -t tmpfs none /proc"):
             prefix = ["unshare", "--mount", "sh", "-euc", f'umount -l /proc; {instead}; exec "$@"', "sh"]
-            check_refused(heapsnap(*command, prefix=prefix), "nothing is mounted at /proc")
+            check_refused(heapsnap(*command, prefix=prefix), "no proc file system is mounted at /proc")
     prefix = ["unshare", "--pid", "--fork", "--mount-proc", "unshare", "--pid", "--fork"]  # of the one above, and each has a number there
     check_refused(heapsnap("status", prefix=prefix), "/proc is of another PID namespace")
     detach(target.pid)

@@ -10,6 +10,7 @@ import re
 import profiles
 from harness import (HEAPSNAP, Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, heapsnap_ok, is_attached,
                      mappings, run_cases, say, temporary_directory)
+from region import Region
 
 NEXT = os.environ.get("HEAPSNAP_NEXT", "")
 STEPS_MAX = 1000
@@ -25,17 +26,7 @@ def try_dump(pid, **how):
     return result
 
 
-class Region:
-    def __init__(self, pid):
-        self.start = next(mapping.start for mapping in mappings(pid) if mapping.is_region())
-        self.memory = os.open(f"/proc/{pid}/mem", os.O_RDWR)
-
-    def put(self, offset, data):
-        check_equal(os.pwrite(self.memory, data, self.start + offset), len(data), "bytes written")
-
-    def get(self, offset, size):
-        return os.pread(self.memory, size, self.start + offset)
-
+class VersionedRegion(Region):
     def version(self):
         return int.from_bytes(self.get(ABI_VERSION, 4), "little")
 
@@ -57,7 +48,7 @@ def newer():
     check_equal(target.ask("allocate"), "allocated", "answer")
     before = Unharmed(target.pid)
     attach(target.pid)
-    region = Region(target.pid)
+    region = VersionedRegion(target.pid)
     region.set_version(region.version() + 1)
     region.put(PARTS, b"\xff" * 144)
     check_all_but_detach(target.pid, "is too old to read", r"detach")
@@ -74,7 +65,7 @@ def unfinished():
     target = Target("many_threads", 2)
     before = Unharmed(target.pid)
     attach(target.pid)
-    region = Region(target.pid)
+    region = VersionedRegion(target.pid)
     region.set_version(region.version() + 7)
     region.put(12, (1).to_bytes(4, "little"))  # attaching
     attach(target.pid)
@@ -88,7 +79,7 @@ def older():
     """A region from before there was such a part is left alone."""
     target = Target("many_threads", 2)
     attach(target.pid)
-    region = Region(target.pid)
+    region = VersionedRegion(target.pid)
     version = region.version()
     region.set_version(OLDEST - 1)
     check_refused(heapsnap("detach", target.pid), f"older heapsnap .ABI {OLDEST - 1}.", "detach with it")
