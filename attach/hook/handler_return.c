@@ -132,20 +132,20 @@ static struct hs_error *check_thread(const struct search *search, const struct f
 	return error;
 }
 
-struct hs_error *handler_return_check(const struct hook_plan *plan, const struct frozen_process *process,
+struct hs_error *handler_return_check(const struct hook_plan *plan, const struct frozen_process *frozen,
 				      const struct proc_maps *maps, const struct target_memory *memory)
 {
 	HS_CLEANUP_FREE uint64_t *words = malloc(CHUNK);
 	struct search search = { .plan = plan, .words = words };
-	uint64_t most = LOOKED_AT_IN_ALL / (process->count + 1);
+	uint64_t most = LOOKED_AT_IN_ALL / (frozen->count + 1);
 	struct hs_error *error = NULL;
 
 	if (!words)
 		return &hs_error_no_memory;
 	note_span(&search);
 	stack_reader_open(memory, maps, &search.reader);
-	for (size_t i = 0; i < process->count && !error; i++) {
-		error = check_thread(&search, &process->threads[i], most);
+	for (size_t i = 0; i < frozen->count && !error; i++) {
+		error = check_thread(&search, &frozen->threads[i], most);
 	}
 	stack_reader_close(&search.reader);
 	return error;

@@ -13,7 +13,7 @@
 // HS_ERROR_REFUSED names a thread that runs such a handler. Looked at are the stacks that the threads are on, from
 // their stack pointers up, and those from which a handler came that runs on an alternate stack: 64 MiB in all, each
 // thread's share of that, and 64 KiB of each at least. pre: every thread is stopped; `maps` are the target's now.
-struct hs_error *handler_return_check(const struct hook_plan *plan, const struct frozen_process *process,
+struct hs_error *handler_return_check(const struct hook_plan *plan, const struct frozen_process *frozen,
 				      const struct proc_maps *maps, const struct target_memory *memory) HS_MUST_CHECK;
 
 #endif

@@ -155,25 +155,25 @@ static struct hs_error *move_thread(const struct hook_plan *plan, struct frozen_
 	return NULL;
 }
 
-struct hs_error *hook_move_threads(const struct hook_plan *plan, struct frozen_process *process)
+struct hs_error *hook_move_threads(const struct hook_plan *plan, struct frozen_process *frozen)
 {
-	for (size_t i = 0; i < process->count; i++) {
+	for (size_t i = 0; i < frozen->count; i++) {
 		struct hs_error *error = interrupt_check();
 
 		if (!error)
-			error = move_thread(plan, &process->threads[i], false);
+			error = move_thread(plan, &frozen->threads[i], false);
 		if (error)
 			return error;
 	}
 	return NULL;
 }
 
-struct hs_error *hook_move_threads_back(const struct hook_plan *plan, struct frozen_process *process)
+struct hs_error *hook_move_threads_back(const struct hook_plan *plan, struct frozen_process *frozen)
 {
 	struct hs_error *errors = NULL;
 
-	for (size_t i = 0; i < process->count; i++)
-		errors = hs_error_join(errors, move_thread(plan, &process->threads[i], true));
+	for (size_t i = 0; i < frozen->count; i++)
+		errors = hs_error_join(errors, move_thread(plan, &frozen->threads[i], true));
 	return errors;
 }
 
@@ -370,7 +370,7 @@ struct hs_error *hook_drop_copies(const struct hook_record *hooks, size_t count,
 {
 	struct hs_error *errors = NULL;
 	const struct proc_maps *maps;
-	struct hs_error *error = frozen_maps(caller->process, &maps);
+	struct hs_error *error = frozen_maps(caller->frozen, &maps);
 	uint64_t dropped = 0;
 	size_t kept_count = 0;
 

@@ -31,9 +31,9 @@ bool hook_thread_is_inside(const struct hook_plan *plan, const struct frozen_thr
 // Sends threads that were stopped inside bytes to be patched to the same instruction of the trampoline, at once and
 // before anything is patched: the trampoline is right with and without the patch, so a tool that is killed in between
 // does no harm. pre: the islands are mapped; the thread of a remote call is not among them.
-struct hs_error *hook_move_threads(const struct hook_plan *plan, struct frozen_process *process) HS_MUST_CHECK;
+struct hs_error *hook_move_threads(const struct hook_plan *plan, struct frozen_process *frozen) HS_MUST_CHECK;
 // Back again, before the islands go. Goes on after a failure.
-struct hs_error *hook_move_threads_back(const struct hook_plan *plan, struct frozen_process *process) HS_MUST_CHECK;
+struct hs_error *hook_move_threads_back(const struct hook_plan *plan, struct frozen_process *frozen) HS_MUST_CHECK;
 
 // Puts the old bytes back, last hook first. Where neither the old nor the new bytes stand, and not those of a file that
 // is mapped there now (a module unloaded and its address used again), somebody else has patched the place, and may

@@ -66,7 +66,7 @@ static struct hs_error *suspend_seccomp(struct remote_caller *caller, enum secco
 	struct hs_error *error;
 	unsigned mode;
 
-	error = carrier_seccomp(caller->process->target, tid, &mode, &effect);
+	error = carrier_seccomp(caller->frozen->process, tid, &mode, &effect);
 	if (error || mode == 0)
 		return error;
 	if (effect == SECCOMP_EFFECT_KILLS_RETURN)
@@ -188,17 +188,17 @@ static bool ends_search(const struct hs_error *error)
 // Threads of one rank. *error_ret: why the last one that was tried does not do. True: the search is over.
 static bool try_rank(struct choice *choice, int rank, enum frame_place place, struct hs_error **error_ret)
 {
-	struct frozen_process *process = choice->caller->process;
+	struct frozen_process *frozen = choice->caller->frozen;
 	int tries = place == ON_OWN_STACK ? OWN_STACK_TRIES : INT_MAX;
 
-	for (size_t i = 0; i < process->count && tries > 0; i++) {
+	for (size_t i = 0; i < frozen->count && tries > 0; i++) {
 		struct hs_error *error;
 
-		if (rank_of(&process->threads[i]) != rank)
+		if (rank_of(&frozen->threads[i]) != rank)
 			continue;
 		error = interrupt_check();
 		if (!error)
-			error = prepare_carrier(choice, &process->threads[i], place);
+			error = prepare_carrier(choice, &frozen->threads[i], place);
 		hs_error_destroy(*error_ret);
 		*error_ret = error;
 		if (!error || ends_search(error))
@@ -229,14 +229,14 @@ static struct hs_error *try_threads(struct choice *choice)
 	}
 	return error ? error
 		     : hs_error_create(HS_ERROR_GONE, "process %d has no thread left",
-				       (int)choice->caller->process->target->pid);
+				       (int)choice->caller->frozen->process->pid);
 }
 
 struct hs_error *carrier_choose(struct remote_caller *caller, const struct proc_maps *maps)
 {
 	struct choice choice = {
 		.caller = caller,
-		.rooms = { .process = caller->process,
+		.rooms = { .frozen = caller->frozen,
 			   .maps = maps,
 			   .memory = caller->memory,
 			   .size = room_needed(caller) },
@@ -251,5 +251,5 @@ struct hs_error *carrier_choose(struct remote_caller *caller, const struct proc_
 		return error;
 	error->code = choice.other_moment ? HS_ERROR_REFUSED : HS_ERROR_REFUSED_FOR_GOOD;
 	return hs_error_prefix(error, "no thread of process %d can make system calls for heapsnap",
-			       (int)caller->process->target->pid);
+			       (int)caller->frozen->process->pid);
 }

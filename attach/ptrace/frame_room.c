@@ -85,11 +85,11 @@ static bool is_all_private(const struct proc_maps *maps, uint64_t low, uint64_t 
 	return false;
 }
 
-static const struct frozen_thread *main_thread(const struct frozen_process *process)
+static const struct frozen_thread *main_thread(const struct frozen_process *frozen)
 {
-	for (size_t i = 0; i < process->count; i++) {
-		if (process->threads[i].tid == process->target->pid)
-			return &process->threads[i];
+	for (size_t i = 0; i < frozen->count; i++) {
+		if (frozen->threads[i].tid == frozen->process->pid)
+			return &frozen->threads[i];
 	}
 	return NULL;
 }
@@ -125,11 +125,11 @@ static bool stands_in(const struct frozen_thread *thread, uint64_t low, uint64_t
 }
 
 // What is in use in any case: from the lowest stack pointer in the range on, whosever it is.
-static uint64_t lowest_stack_pointer(const struct frozen_process *process, uint64_t low, uint64_t high)
+static uint64_t lowest_stack_pointer(const struct frozen_process *frozen, uint64_t low, uint64_t high)
 {
-	for (size_t i = 0; i < process->count; i++) {
-		if (stands_in(&process->threads[i], low, high))
-			high = registers_sp(&process->threads[i].registers);
+	for (size_t i = 0; i < frozen->count; i++) {
+		if (stands_in(&frozen->threads[i], low, high))
+			high = registers_sp(&frozen->threads[i].registers);
 	}
 	return high - low > ARCH_RED_ZONE ? high - ARCH_RED_ZONE : low;
 }
@@ -282,12 +282,12 @@ static bool all_zero(const uint8_t *bytes, size_t size)
 // thread needs any.
 static struct hs_error *ask_who_returns(struct frame_search *search)
 {
-	const struct frozen_process *process = search->process;
+	const struct frozen_process *frozen = search->frozen;
 	struct hs_error *error = NULL;
 
-	for (size_t i = 0; i < process->count && !search->knows_who_returns && !search->any_returns && !error; i++) {
+	for (size_t i = 0; i < frozen->count && !search->knows_who_returns && !search->any_returns && !error; i++) {
 		error = interrupt_check();
-		search->any_returns = !error && carrier_is_on_its_way(&process->threads[i], search->memory);
+		search->any_returns = !error && carrier_is_on_its_way(&frozen->threads[i], search->memory);
 	}
 	search->knows_who_returns = !error;
 	return error;
@@ -400,7 +400,7 @@ static struct hs_error *choose_in(struct frame_search *search, const struct stac
 
 static struct hs_error *find_on_main_stack(struct frame_search *search, struct frame_room *ret)
 {
-	const struct frozen_process *process = search->process;
+	const struct frozen_process *frozen = search->frozen;
 	const struct proc_map *map = find_main_stack(search->maps);
 	uint64_t lowest, growing, in_use;
 	struct hs_error *error;
@@ -408,15 +408,15 @@ static struct hs_error *find_on_main_stack(struct frame_search *search, struct f
 	*ret = (struct frame_room){ 0, 0 };
 	if (!map)
 		return hs_error_create(HS_ERROR_REFUSED_FOR_GOOD, "the process has no [stack]");
-	error = find_lowest(process->target, search->maps, map, &lowest);
+	error = find_lowest(frozen->process, search->maps, map, &lowest);
 	if (error)
 		return error;
 	// A stack pointer may be below what is there already: the owner has made room, and written nothing yet.
-	in_use = lowest_stack_pointer(process, lowest, map->end);
+	in_use = lowest_stack_pointer(frozen, lowest, map->end);
 	growing = in_use < map->start ? in_use : map->start;
 	growing = growing - lowest > PAGES_MAX / 2 * HS_PAGE_SIZE ? growing - PAGES_MAX / 2 * HS_PAGE_SIZE : lowest;
 
-	const struct stack stack = { main_thread(process), lowest, map->start, map->end, in_use };
+	const struct stack stack = { main_thread(frozen), lowest, map->start, map->end, in_use };
 	struct part parts[] = { { .low = map->start }, { .low = growing } };
 
 	return choose_in(search, &stack, "the main thread's stack, as far as it may grow", parts, 2, ret);
@@ -447,15 +447,15 @@ struct hs_error *frame_room_on_own_stack(struct frame_search *search, const stru
 	struct stack_range range;
 
 	*ret = (struct frame_room){ 0, 0 };
-	if (thread->tid == search->process->target->pid)
+	if (thread->tid == search->frozen->process->pid)
 		return frame_room_on_main_stack(search, ret);
-	if (!libc_stack_read(search->process, thread, search->memory, &range))
+	if (!libc_stack_read(search->frozen, thread, search->memory, &range))
 		return hs_error_create(HS_ERROR_REFUSED, "no control block of a libc names its stack");
 	if (!is_all_private(search->maps, range.low, range.high))
 		return hs_error_create(HS_ERROR_REFUSED, "the stack that its control block names is no private memory");
 
 	const struct stack stack = { thread, range.low, range.low, range.high,
-				     lowest_stack_pointer(search->process, range.low, range.high) };
+				     lowest_stack_pointer(search->frozen, range.low, range.high) };
 	struct part part = { .low = range.low };
 
 	return choose_in(search, &stack, "its stack", &part, 1, ret);

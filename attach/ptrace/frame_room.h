@@ -61,7 +61,7 @@ uint64_t frame_room_lowest(const struct proc_maps *maps, const struct proc_map *
 // A search for one of at least `size` bytes, while every thread of the process is stopped. What is the same for all
 // threads is asked once.
 struct frame_search {
-	const struct frozen_process *process;
+	const struct frozen_process *frozen;
 	const struct proc_maps *maps;
 	const struct target_memory *memory;
 	uint64_t size;

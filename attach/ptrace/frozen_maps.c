@@ -3,30 +3,30 @@
 
 #include <stdlib.h>
 
-struct hs_error *frozen_maps(struct frozen_process *process, const struct proc_maps **ret)
+struct hs_error *frozen_maps(struct frozen_process *frozen, const struct proc_maps **ret)
 {
 	struct proc_maps *maps;
 	struct hs_error *error;
 
-	if (!process->maps) {
+	if (!frozen->maps) {
 		maps = calloc(1, sizeof(*maps));
 		if (!maps)
 			return &hs_error_no_memory;
-		error = proc_maps_read(process->target, maps);
+		error = proc_maps_read(frozen->process, maps);
 		if (error) {
 			free(maps);
 			return error;
 		}
-		process->maps = maps;
+		frozen->maps = maps;
 	}
-	*ret = process->maps;
+	*ret = frozen->maps;
 	return NULL;
 }
 
-void frozen_maps_forget(struct frozen_process *process)
+void frozen_maps_forget(struct frozen_process *frozen)
 {
-	if (process->maps)
-		proc_maps_deinit(process->maps);
-	free(process->maps);
-	process->maps = NULL;
+	if (frozen->maps)
+		proc_maps_deinit(frozen->maps);
+	free(frozen->maps);
+	frozen->maps = NULL;
 }

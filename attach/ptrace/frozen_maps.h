@@ -10,8 +10,8 @@
 
 // Read once for a freeze, if need be. *ret is good until threads run, or frozen_maps_forget. pre: every thread is
 // stopped.
-struct hs_error *frozen_maps(struct frozen_process *process, const struct proc_maps **ret) HS_MUST_CHECK;
+struct hs_error *frozen_maps(struct frozen_process *frozen, const struct proc_maps **ret) HS_MUST_CHECK;
 // They have changed, or may have.
-void frozen_maps_forget(struct frozen_process *process);
+void frozen_maps_forget(struct frozen_process *frozen);
 
 #endif

@@ -216,40 +216,40 @@ void gadgets_prepare(const struct proc_maps *maps, const struct target_memory *m
 	(void)gadgets_find(maps, memory, &found);
 }
 
-static struct hs_error *refuse_thread_at(const struct frozen_process *process, uint64_t address)
+static struct hs_error *refuse_thread_at(const struct frozen_process *frozen, uint64_t address)
 {
-	for (size_t i = 0; i < process->count; i++)
-		if (registers_pc(&process->threads[i].registers) - address < ARCH_ENTRY_CODE_SIZE)
+	for (size_t i = 0; i < frozen->count; i++)
+		if (registers_pc(&frozen->threads[i].registers) - address < ARCH_ENTRY_CODE_SIZE)
 			return hs_error_create(
 				HS_ERROR_REFUSED,
 				"process %d is at its entry point (only just started, or on its way back from a killed heapsnap): try again",
-				(int)process->target->pid);
+				(int)frozen->process->pid);
 	return NULL;
 }
 
-struct hs_error *entry_patch_apply(const struct frozen_process *process, const struct target_memory *memory,
+struct hs_error *entry_patch_apply(const struct frozen_process *frozen, const struct target_memory *memory,
 				   pid_t stopped_tid, struct entry_patch *ret)
 {
 	struct entry_patch patch = { 0 };
 	struct hs_error *error;
 
-	error = read_entry_address(process->target, &patch.address);
+	error = read_entry_address(frozen->process, &patch.address);
 	if (error)
 		return error;
 	if (patch.address / 4096 != (patch.address + ARCH_ENTRY_CODE_SIZE - 1) / 4096)
 		return hs_error_create(
 			HS_ERROR_REFUSED,
 			"process %d has no code that a system call can be made with, and its entry point is split by a page",
-			(int)process->target->pid);
-	error = refuse_thread_at(process, patch.address);
+			(int)frozen->process->pid);
+	error = refuse_thread_at(frozen, patch.address);
 	if (error)
 		return error;
 	error = target_memory_read(memory, patch.address, patch.old_bytes, sizeof(patch.old_bytes));
 	if (error)
 		return error;
-	patch.page_was_clean = page_is_clean(process->target, patch.address);
+	patch.page_was_clean = page_is_clean(frozen->process, patch.address);
 	if (memcmp(patch.old_bytes, arch_entry_code, sizeof(arch_entry_code)) == 0) {
-		error = recover_old_bytes(process->target, memory, &patch);
+		error = recover_old_bytes(frozen->process, memory, &patch);
 		if (error)
 			return error;
 	}
@@ -304,16 +304,16 @@ bool entry_patch_is_left(const struct process *process, const struct target_memo
 	return !error;
 }
 
-struct hs_error *entry_patch_remove_left(const struct frozen_process *process, const struct target_memory *memory,
+struct hs_error *entry_patch_remove_left(const struct frozen_process *frozen, const struct target_memory *memory,
 					 pid_t stopped_tid, uint64_t *page_ret)
 {
 	struct entry_patch patch;
-	struct hs_error *error = find_left(process->target, memory, &patch);
+	struct hs_error *error = find_left(frozen->process, memory, &patch);
 
 	*page_ret = 0;
 	if (error)
 		return error;
-	error = refuse_thread_at(process, patch.address);
+	error = refuse_thread_at(frozen, patch.address);
 	if (error)
 		return error;
 	if (patch.page_was_clean)

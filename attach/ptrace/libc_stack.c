@@ -98,7 +98,7 @@ static size_t read_block(const struct target_memory *memory, uint64_t address, u
 	return size;
 }
 
-bool libc_stack_read(const struct frozen_process *process, const struct frozen_thread *thread,
+bool libc_stack_read(const struct frozen_process *frozen, const struct frozen_thread *thread,
 		     const struct target_memory *memory, struct stack_range *ret)
 {
 	uint64_t words[BLOCK_SIZE / sizeof(uint64_t)], thread_pointer = registers_thread_pointer(&thread->registers);
@@ -106,12 +106,12 @@ bool libc_stack_read(const struct frozen_process *process, const struct frozen_t
 
 	if (!thread_pointer || thread_pointer >= ARCH_USER_END)
 		return false;
-	for (size_t i = 0; i < process->count; i++) {
-		if (process->threads[i].tid != thread->tid &&
-		    registers_thread_pointer(&process->threads[i].registers) == thread_pointer)
+	for (size_t i = 0; i < frozen->count; i++) {
+		if (frozen->threads[i].tid != thread->tid &&
+		    registers_thread_pointer(&frozen->threads[i].registers) == thread_pointer)
 			return false;
 	}
 	size = read_block(memory, thread_pointer, words);
-	return has_id(words, size, (uint32_t)thread->tid, thread_id_inside(process->target, thread->tid)) &&
+	return has_id(words, size, (uint32_t)thread->tid, thread_id_inside(frozen->process, thread->tid)) &&
 	       libc_stack_find(words, size / sizeof(uint64_t), thread_pointer, ret);
 }

@@ -26,7 +26,7 @@ bool libc_stack_find(const uint64_t *words, size_t count, uint64_t thread_pointe
 // Whether the thread has a control block of its own (no other thread has the same thread pointer, and the block holds
 // this thread's id, as a libc's does), which names a stack. What cannot be read counts as no. The main thread's block
 // names none.
-bool libc_stack_read(const struct frozen_process *process, const struct frozen_thread *thread,
+bool libc_stack_read(const struct frozen_process *frozen, const struct frozen_thread *thread,
 		     const struct target_memory *memory, struct stack_range *ret);
 
 #endif

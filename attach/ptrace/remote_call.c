@@ -127,7 +127,7 @@ static struct hs_error *clear_frame(struct remote_caller *caller)
 				   caller->carrier->tid);
 }
 
-// pre: caller->process and ->memory are set.
+// pre: caller->frozen and ->memory are set.
 static struct hs_error *open_caller(struct remote_caller *caller)
 {
 	const struct proc_maps *maps;
@@ -138,7 +138,7 @@ static struct hs_error *open_caller(struct remote_caller *caller)
 	caller->extended = malloc(caller->layout.total);
 	if (!caller->extended)
 		return &hs_error_no_memory;
-	error = frozen_maps(caller->process, &maps);
+	error = frozen_maps(caller->frozen, &maps);
 	if (error)
 		return error;
 	if (gadgets_find(maps, caller->memory, &gadgets)) {
@@ -147,7 +147,7 @@ static struct hs_error *open_caller(struct remote_caller *caller)
 		caller->pop_gadget = gadgets.pop_gadget;
 		caller->leave_gadget = gadgets.leave_gadget;
 	} else {
-		error = entry_patch_apply(caller->process, caller->memory, caller->process->threads[0].tid,
+		error = entry_patch_apply(caller->frozen, caller->memory, caller->frozen->threads[0].tid,
 					  &caller->entry);
 		caller->syscall_gadget = caller->entry.address;
 		caller->sigreturn_gadget = caller->entry.address + ARCH_ENTRY_SIGRETURN_OFFSET;
@@ -165,12 +165,12 @@ static struct hs_error *open_caller(struct remote_caller *caller)
 	return error;
 }
 
-struct hs_error *remote_call_open(struct frozen_process *process, const struct target_memory *memory,
+struct hs_error *remote_call_open(struct frozen_process *frozen, const struct target_memory *memory,
 				  struct remote_caller *ret)
 {
 	struct hs_error *error;
 
-	*ret = (struct remote_caller){ .process = process, .memory = memory };
+	*ret = (struct remote_caller){ .frozen = frozen, .memory = memory };
 	error = open_caller(ret);
 	if (error)
 		error = hs_error_join(error, remote_call_close(ret));
@@ -210,7 +210,7 @@ struct hs_error *remote_call(struct remote_caller *caller, long number, const ui
 	if (!caller->in_call || caller->running || caller->at_entry)
 		return hs_error_create(HS_ERROR_REFUSED, "no remote system call is possible after one that failed");
 	if (number != SYS_madvise)
-		frozen_maps_forget(caller->process);
+		frozen_maps_forget(caller->frozen);
 	for (int attempt = 0; attempt < CALL_ATTEMPTS; attempt++) {
 		struct hs_error *error;
 
@@ -233,7 +233,7 @@ struct hs_error *remote_call_checked(struct remote_caller *caller, const char *w
 		return error;
 	if (result < 0 && result >= -4095)
 		return hs_error_with_errno(HS_ERROR_REMOTE, (int)-result, "in process %d: %s",
-					   (int)caller->process->target->pid, what);
+					   (int)caller->frozen->process->pid, what);
 	if (result_ret)
 		*result_ret = (uint64_t)result;
 	return NULL;
@@ -316,7 +316,7 @@ static struct hs_error *restore_carrier(struct remote_caller *caller)
 struct hs_error *remote_call_close(struct remote_caller *caller)
 {
 	struct hs_error *error = NULL;
-	pid_t stopped_tid = caller->carrier ? caller->carrier->tid : caller->process->threads[0].tid;
+	pid_t stopped_tid = caller->carrier ? caller->carrier->tid : caller->frozen->threads[0].tid;
 
 	if (caller->in_call)
 		error = restore_carrier(caller);

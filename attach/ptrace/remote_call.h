@@ -34,7 +34,7 @@
 #include "base/error.h"
 
 struct remote_caller {
-	struct frozen_process *process;
+	struct frozen_process *frozen;
 	const struct target_memory *memory;
 	struct frozen_thread *carrier;
 	uint64_t syscall_gadget;   // address of code that makes a system call, then returns
@@ -68,7 +68,7 @@ struct remote_caller {
 // - it is in a call that moves data, and may lose a part of that;
 // - it is in a restart block: its call may end early;
 // - its flags raise signals.
-struct hs_error *remote_call_open(struct frozen_process *process, const struct target_memory *memory,
+struct hs_error *remote_call_open(struct frozen_process *frozen, const struct target_memory *memory,
 				  struct remote_caller *ret) HS_MUST_CHECK;
 
 // Makes system call `number`. *result_ret is what the kernel returned: -4095..-1 are errors of the target (no

@@ -10,14 +10,14 @@ static int compare_words(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-struct hs_error *thread_pointers_list(const struct frozen_process *process, struct thread_pointers *ret)
+struct hs_error *thread_pointers_list(const struct frozen_process *frozen, struct thread_pointers *ret)
 {
-	ret->items = calloc(process->count + 1, sizeof(*ret->items));
-	ret->count = process->count;
+	ret->items = calloc(frozen->count + 1, sizeof(*ret->items));
+	ret->count = frozen->count;
 	if (!ret->items)
 		return &hs_error_no_memory;
-	for (size_t i = 0; i < process->count; i++)
-		ret->items[i] = registers_thread_pointer(&process->threads[i].registers);
+	for (size_t i = 0; i < frozen->count; i++)
+		ret->items[i] = registers_thread_pointer(&frozen->threads[i].registers);
 	qsort(ret->items, ret->count, sizeof(*ret->items), compare_words);
 	return NULL;
 }

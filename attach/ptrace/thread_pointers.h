@@ -15,7 +15,7 @@ struct thread_pointers {
 };
 
 // Lists those of all threads, as they were stopped.
-struct hs_error *thread_pointers_list(const struct frozen_process *process, struct thread_pointers *ret) HS_MUST_CHECK;
+struct hs_error *thread_pointers_list(const struct frozen_process *frozen, struct thread_pointers *ret) HS_MUST_CHECK;
 void thread_pointers_deinit(struct thread_pointers *pointers);
 
 // How many threads have this one; 2 = more than one.

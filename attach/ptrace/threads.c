@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 struct freezer {
-	struct frozen_process *process;
+	struct frozen_process *frozen;
 	size_t room;
 	uint64_t deadline; // CLOCK_MONOTONIC, ns
 	struct pid_set user_threads;
@@ -58,19 +58,19 @@ static int compare_tids(const void *left, const void *right)
 
 static struct hs_error *add_thread(struct freezer *freezer, pid_t tid)
 {
-	struct frozen_process *process = freezer->process;
+	struct frozen_process *frozen = freezer->frozen;
 
-	if (ARRAY_RESERVE(process->threads, process->count + 1, &freezer->room))
+	if (ARRAY_RESERVE(frozen->threads, frozen->count + 1, &freezer->room))
 		return &hs_error_no_memory;
-	process->threads[process->count++] = (struct frozen_thread){ .tid = tid };
+	frozen->threads[frozen->count++] = (struct frozen_thread){ .tid = tid };
 	return NULL;
 }
 
-static void remove_thread(struct frozen_process *process, size_t index)
+static void remove_thread(struct frozen_process *frozen, size_t index)
 {
-	memmove(process->threads + index, process->threads + index + 1,
-		(process->count - index - 1) * sizeof(*process->threads));
-	process->count--;
+	memmove(frozen->threads + index, frozen->threads + index + 1,
+		(frozen->count - index - 1) * sizeof(*frozen->threads));
+	frozen->count--;
 }
 
 static struct hs_error *gone_by_exec(const struct process *process)
@@ -83,7 +83,7 @@ static struct hs_error *gone_by_exec(const struct process *process)
 // is noted in `left_out`, so that the threads are listed once more.
 static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 {
-	const struct process *process = freezer->process->target;
+	const struct process *process = freezer->frozen->process;
 	struct hs_error *error;
 
 	// Room first: a thread that is seized must be in the list, or it could not be released.
@@ -108,7 +108,7 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 		}
 	}
 	if (!error && !process_has_thread(process, tid)) {
-		freezer->process->count--;
+		freezer->frozen->count--;
 		freezer->left_out = tid;
 		return thread_release_foreign(tid);
 	}
@@ -120,7 +120,7 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 		hs_error_destroy(error);
 		return NULL;
 	}
-	freezer->process->count--;
+	freezer->frozen->count--;
 	if (error->code == HS_ERROR_TIMEOUT)
 		freezer->left_out = tid;
 	if (error->code == HS_ERROR_TIMEOUT || error->code == HS_ERROR_GONE || thread_is_ending(process, tid)) {
@@ -137,25 +137,25 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 // Seizes every thread that is not yet in the list (whose first `known` entries are sorted).
 static struct hs_error *seize_new_threads(struct freezer *freezer)
 {
-	struct frozen_process *process = freezer->process;
-	size_t known = process->count;
+	struct frozen_process *frozen = freezer->frozen;
+	size_t known = frozen->count;
 	struct hs_error *error = NULL;
 	struct thread_walk walk;
 
-	if (!thread_walk_begin(process->target, &walk)) {
+	if (!thread_walk_begin(frozen->process, &walk)) {
 		if (errno == ENOENT || errno == ESRCH)
-			return process_gone(process->target);
-		return hs_error_system(errno, "cannot list the threads of process %d", (int)process->target->pid);
+			return process_gone(frozen->process);
+		return hs_error_system(errno, "cannot list the threads of process %d", (int)frozen->process->pid);
 	}
 	error = seize_guard_begin();
 	freezer->left_out = 0;
 	for (pid_t tid; !error && (tid = thread_walk_next(&walk));) {
 		const struct frozen_thread key = { .tid = tid };
 
-		if (known > 0 && bsearch(&key, process->threads, known, sizeof(key), compare_tids))
+		if (known > 0 && bsearch(&key, frozen->threads, known, sizeof(key), compare_tids))
 			continue;
-		if (thread_is_kernel_worker(process->target, key.tid, &freezer->user_threads) ||
-		    ending_threads_have(process->target, key.tid))
+		if (thread_is_kernel_worker(frozen->process, key.tid, &freezer->user_threads) ||
+		    ending_threads_have(frozen->process, key.tid))
 			continue;
 		error = interrupt_check();
 		if (!error)
@@ -263,10 +263,10 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 			*ret = COLLECTED_DEAD;
 			return NULL;
 		case STOP_EXEC:
-			return gone_by_exec(freezer->process->target);
+			return gone_by_exec(freezer->frozen->process);
 		case STOP_NONE:
-			*ret = ending_threads_take(freezer->process->target, tid) ? COLLECTED_DEAD : NOT_YET;
-			error = tid == freezer->process->target->pid ? interrupt_again(tid) : NULL;
+			*ret = ending_threads_take(freezer->frozen->process, tid) ? COLLECTED_DEAD : NOT_YET;
+			error = tid == freezer->frozen->process->pid ? interrupt_again(tid) : NULL;
 			return error ? error : interrupt_check();
 		case STOP_SIGNAL:
 		case STOP_SYSCALL:
@@ -288,12 +288,12 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 
 // Whether all threads stand where they were collected; notes those that do not, which are dead or about to be, or were
 // not collected yet.
-static bool all_stand(struct frozen_process *process)
+static bool all_stand(struct frozen_process *frozen)
 {
 	bool all = true;
 
-	for (size_t i = 0; i < process->count; i++) {
-		struct frozen_thread *thread = &process->threads[i];
+	for (size_t i = 0; i < frozen->count; i++) {
+		struct frozen_thread *thread = &frozen->threads[i];
 
 		thread->stands = thread->stands && stop_peek(thread->tid).kind == STOP_EVENT;
 		all = all && thread->stands;
@@ -307,15 +307,15 @@ static bool all_stand(struct frozen_process *process)
 // process, whose main thread is reported dead only after all others are reaped.
 static struct hs_error *collect_threads(struct freezer *freezer)
 {
-	struct frozen_process *process = freezer->process;
+	struct frozen_process *frozen = freezer->frozen;
 	pid_t waiting;
 
 	do {
 		size_t i = 0;
 
 		waiting = 0;
-		while (i < process->count) {
-			struct frozen_thread *thread = &process->threads[i];
+		while (i < frozen->count) {
+			struct frozen_thread *thread = &frozen->threads[i];
 			enum collected collected = COLLECTED;
 			struct hs_error *error = thread->stands ? NULL : collect_thread(freezer, thread, &collected);
 
@@ -324,14 +324,14 @@ static struct hs_error *collect_threads(struct freezer *freezer)
 			if (collected == NOT_YET)
 				waiting = thread->tid;
 			if (collected == COLLECTED_DEAD)
-				remove_thread(process, i);
+				remove_thread(frozen, i);
 			else
 				i++;
 		}
 		if (waiting != 0 && hs_monotonic_ns() >= freezer->deadline)
-			return describe_stuck(process->target, waiting);
+			return describe_stuck(frozen->process, waiting);
 		if (waiting != 0)
-			all_stand(process);
+			all_stand(frozen);
 		ending_threads_reap(); // an exec may wait for it
 	} while (waiting != 0);
 	return NULL;
@@ -339,10 +339,10 @@ static struct hs_error *collect_threads(struct freezer *freezer)
 
 static struct hs_error *stop_all(struct freezer *freezer)
 {
-	struct frozen_process *process = freezer->process;
+	struct frozen_process *frozen = freezer->frozen;
 
 	for (;;) {
-		size_t known = process->count;
+		size_t known = frozen->count;
 		struct hs_error *error;
 		bool stand;
 
@@ -350,8 +350,8 @@ static struct hs_error *stop_all(struct freezer *freezer)
 		if (error)
 			return error;
 		// in any case: an exec that keeps the others from being seized waits for the dead to be reaped
-		stand = all_stand(process);
-		if (stand && process->count == known && !freezer->left_out)
+		stand = all_stand(frozen);
+		if (stand && frozen->count == known && !freezer->left_out)
 			break;
 		priority_boost_lower(); // some are still to come to their stops
 		error = collect_threads(freezer);
@@ -363,31 +363,31 @@ static struct hs_error *stop_all(struct freezer *freezer)
 				HS_ERROR_TIMEOUT,
 				"thread %d of process %d cannot be traced: another thread of it is in an exec that "
 				"takes long; try again later",
-				(int)freezer->left_out, (int)process->target->pid);
+				(int)freezer->left_out, (int)frozen->process->pid);
 		// Where all that were there at first took the time that there was, and none has been started since, all
 		// stand.
 		if (known > 0 && hs_monotonic_ns() >= freezer->deadline)
 			return hs_error_create(
 				HS_ERROR_TIMEOUT,
 				"process %d starts threads faster than they can be stopped; try again later",
-				(int)process->target->pid);
-		if (process->count > 0)
-			qsort(process->threads, process->count, sizeof(*process->threads), compare_tids);
+				(int)frozen->process->pid);
+		if (frozen->count > 0)
+			qsort(frozen->threads, frozen->count, sizeof(*frozen->threads), compare_tids);
 	}
-	if (process->count == 0)
-		return process_gone(process->target);
+	if (frozen->count == 0)
+		return process_gone(frozen->process);
 	return NULL;
 }
 
 struct hs_error *threads_freeze(const struct process *process, unsigned timeout_ms, struct frozen_process *ret)
 {
-	struct freezer freezer = { .process = ret };
+	struct freezer freezer = { .frozen = ret };
 	struct hs_error *error = standstill_begin(process);
 
 	if (error)
 		return error;
 	user_threads_list(process, &freezer.user_threads);
-	*ret = (struct frozen_process){ .target = process,
+	*ret = (struct frozen_process){ .process = process,
 					.nice_value = priority_boost_begin(),
 					.frozen_at = hs_monotonic_ns() };
 	freezer.deadline = ret->frozen_at + timeout_ms * UINT64_C(1000000);
@@ -399,76 +399,76 @@ struct hs_error *threads_freeze(const struct process *process, unsigned timeout_
 }
 
 // Releases those that repeat a call, or those that do not; keeps the rest, and those that run, in the list.
-static struct hs_error *release_some(struct frozen_process *process, bool repeating)
+static struct hs_error *release_some(struct frozen_process *frozen, bool repeating)
 {
 	struct hs_error *errors = NULL;
 	size_t left = 0;
 
-	for (size_t i = 0; i < process->count; i++) {
-		struct frozen_thread *thread = &process->threads[i];
+	for (size_t i = 0; i < frozen->count; i++) {
+		struct frozen_thread *thread = &frozen->threads[i];
 		bool stays = true;
 
 		if (thread->repeats_call == repeating)
-			errors = hs_error_join(errors, thread_release(process->target, thread, &stays));
+			errors = hs_error_join(errors, thread_release(frozen->process, thread, &stays));
 		if (stays)
-			process->threads[left++] = *thread;
+			frozen->threads[left++] = *thread;
 	}
-	process->count = left;
+	frozen->count = left;
 	return errors;
 }
 
-struct hs_error *threads_thaw(struct frozen_process *process)
+struct hs_error *threads_thaw(struct frozen_process *frozen)
 {
 	struct hs_error *error, *unreleased;
 	uint64_t end;
 
-	frozen_maps_forget(process);
+	frozen_maps_forget(frozen);
 	priority_boost_raise();
-	error = release_some(process, false);
-	error = hs_error_join(error, release_some(process, true));
+	error = release_some(frozen, false);
+	error = hs_error_join(error, release_some(frozen, true));
 	end = hs_monotonic_ns();
 	priority_boost_lower();
-	unreleased = threads_release_running(process->target, process->threads, process->count);
-	unreleased = hs_error_join(unreleased, threads_release_unlisted(process->target));
-	priority_boost_end(process->nice_value);
+	unreleased = threads_release_running(frozen->process, frozen->threads, frozen->count);
+	unreleased = hs_error_join(unreleased, threads_release_unlisted(frozen->process));
+	priority_boost_end(frozen->nice_value);
 	ending_threads_reap_from_now_on();
 	standstill_end(!unreleased);
 	error = hs_error_join(error, unreleased);
-	process->stopped_ns = end - process->frozen_at;
-	free(process->threads);
-	process->threads = NULL;
-	process->count = 0;
+	frozen->stopped_ns = end - frozen->frozen_at;
+	free(frozen->threads);
+	frozen->threads = NULL;
+	frozen->count = 0;
 	return error;
 }
 
-struct hs_error *threads_run_on(struct frozen_process *process, bool (*chosen)(const struct frozen_thread *, void *),
+struct hs_error *threads_run_on(struct frozen_process *frozen, bool (*chosen)(const struct frozen_thread *, void *),
 				void *context, unsigned wait_us, unsigned timeout_ms)
 {
-	struct freezer freezer = { .process = process };
+	struct freezer freezer = { .frozen = frozen };
 	struct hs_error *error = NULL;
 	size_t left = 0;
 
-	frozen_maps_forget(process);
+	frozen_maps_forget(frozen);
 	priority_boost_lower();
-	for (size_t i = 0; i < process->count; i++) {
-		struct frozen_thread *thread = &process->threads[i];
+	for (size_t i = 0; i < frozen->count; i++) {
+		struct frozen_thread *thread = &frozen->threads[i];
 		bool stays = true;
 
 		if (chosen(thread, context))
-			error = hs_error_join(error, thread_release(process->target, thread, &stays));
+			error = hs_error_join(error, thread_release(frozen->process, thread, &stays));
 		if (stays)
-			process->threads[left++] = *thread;
+			frozen->threads[left++] = *thread;
 	}
-	freezer.room = process->count;
-	process->count = left;
+	freezer.room = frozen->count;
+	frozen->count = left;
 	if (!error) {
 		usleep(wait_us);
-		user_threads_list(process->target, &freezer.user_threads);
+		user_threads_list(frozen->process, &freezer.user_threads);
 		freezer.deadline = hs_monotonic_ns() + timeout_ms * UINT64_C(1000000);
 		error = stop_all(&freezer);
 		pid_set_deinit(&freezer.user_threads);
 	}
-	return error ? hs_error_join(error, threads_thaw(process)) : NULL;
+	return error ? hs_error_join(error, threads_thaw(frozen)) : NULL;
 }
 
 bool threads_rewind_syscall(arch_registers *registers) { return arch_rewind_syscall(registers); }

@@ -23,7 +23,7 @@ struct frozen_thread {
 };
 
 struct frozen_process {
-	const struct process *target; // borrowed
+	const struct process *process; // borrowed
 	struct frozen_thread *threads;
 	size_t count;
 	uint64_t frozen_at;     // CLOCK_MONOTONIC, ns: when the first thread was interrupted
@@ -49,13 +49,13 @@ struct hs_error *threads_freeze(const struct process *process, unsigned timeout_
 // pre: the thread is stopped, and no remote call is open in it.
 struct hs_error *threads_read_signal_mask(struct frozen_thread *thread) HS_MUST_CHECK;
 
-// Writes changed registers, resumes and releases every thread, goes on after a failure, frees *process. Threads that
+// Writes changed registers, resumes and releases every thread, goes on after a failure, frees *frozen. Threads that
 // died are no error.
-struct hs_error *threads_thaw(struct frozen_process *process) HS_MUST_CHECK;
+struct hs_error *threads_thaw(struct frozen_process *frozen) HS_MUST_CHECK;
 
 // Lets the chosen threads run on for about `wait_us` while the others stand, then stops them again, and those that they
 // have made. On failure all is thawed, as by threads_freeze.
-struct hs_error *threads_run_on(struct frozen_process *process, bool (*chosen)(const struct frozen_thread *, void *),
+struct hs_error *threads_run_on(struct frozen_process *frozen, bool (*chosen)(const struct frozen_thread *, void *),
 				void *context, unsigned wait_us, unsigned timeout_ms) HS_MUST_CHECK;
 
 // Pure: rewinds an interrupted system call, as the kernel would before it returns to user mode, so that `registers` can

@@ -37,15 +37,15 @@ static void end_look(struct search *search)
 	slot_facts_deinit(&search->slots);
 }
 
-static struct hs_error *begin_look(struct search *search, struct frozen_process *process)
+static struct hs_error *begin_look(struct search *search, struct frozen_process *frozen)
 {
 	const struct region_access *region = search->region;
 	const struct proc_maps *maps;
-	struct hs_error *error = frozen_maps(process, &maps);
+	struct hs_error *error = frozen_maps(frozen, &maps);
 
 	search->image = (struct region_part){ region->header.stable.code_address, region->header.stable.code_size };
 	if (!error)
-		error = slot_facts_read(region, process, &search->slots);
+		error = slot_facts_read(region, frozen, &search->slots);
 	if (!error)
 		error = inside_begin(&region->memory, maps, &search->slots, &search->tables, &search->image, 1, NULL,
 				     &search->inside);
@@ -73,41 +73,41 @@ static bool chosen(const struct frozen_thread *thread, void *context)
 	return inside;
 }
 
-static struct hs_error *count_inside(struct search *search, struct frozen_process *process, size_t *ret)
+static struct hs_error *count_inside(struct search *search, struct frozen_process *frozen, size_t *ret)
 {
-	struct hs_error *error = begin_look(search, process);
+	struct hs_error *error = begin_look(search, frozen);
 
 	*ret = 0;
-	for (size_t i = 0; i < process->count && !error; i++) {
-		*ret += chosen(&process->threads[i], search);
+	for (size_t i = 0; i < frozen->count && !error; i++) {
+		*ret += chosen(&frozen->threads[i], search);
 		error = search->error ? search->error : interrupt_check();
 	}
 	return error;
 }
 
 // Lets those inside run on until none is, or for so long.
-static struct hs_error *wait_until_outside(struct search *search, struct frozen_process *process, uint64_t longest_stop,
+static struct hs_error *wait_until_outside(struct search *search, struct frozen_process *frozen, uint64_t longest_stop,
 					   size_t *inside_ret)
 {
 	unsigned run_us = FIRST_RUN_US;
-	struct hs_error *error = count_inside(search, process, inside_ret);
+	struct hs_error *error = count_inside(search, frozen, inside_ret);
 
-	while (!error && *inside_ret > 0 && hs_monotonic_ns() - process->frozen_at < longest_stop) {
-		error = threads_run_on(process, chosen, search, run_us, HS_FREEZE_TIMEOUT_MS);
+	while (!error && *inside_ret > 0 && hs_monotonic_ns() - frozen->frozen_at < longest_stop) {
+		error = threads_run_on(frozen, chosen, search, run_us, HS_FREEZE_TIMEOUT_MS);
 		end_look(search);
 		if (error) // and all is thawed
 			return hs_error_join(error, search->error);
 		run_us = run_us * 2 > LONGEST_RUN_US ? LONGEST_RUN_US : run_us * 2;
-		error = count_inside(search, process, inside_ret);
+		error = count_inside(search, frozen, inside_ret);
 	}
 	end_look(search);
-	return error ? hs_error_join(error, threads_thaw(process)) : NULL;
+	return error ? hs_error_join(error, threads_thaw(frozen)) : NULL;
 }
 
 // Whether another process shares the memory, and so is not stopped.
-static bool is_shared(const struct frozen_process *process, const struct pid_set *strangers)
+static bool is_shared(const struct frozen_process *frozen, const struct pid_set *strangers)
 {
-	struct hs_error *error = memory_sharers_check(process->target, process->threads[0].tid, strangers);
+	struct hs_error *error = memory_sharers_check(frozen->process, frozen->threads[0].tid, strangers);
 	bool shared = error != NULL;
 
 	if (shared)

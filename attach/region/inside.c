@@ -280,34 +280,34 @@ static int compare_turns(const void *left, const void *right)
 	return (a->index > b->index) - (a->index < b->index);
 }
 
-static struct turn *order_threads(const struct inside_search *search, const struct frozen_process *process)
+static struct turn *order_threads(const struct inside_search *search, const struct frozen_process *frozen)
 {
-	struct turn *turns = calloc(process->count + 1, sizeof(*turns));
+	struct turn *turns = calloc(frozen->count + 1, sizeof(*turns));
 
-	for (size_t i = 0; i < process->count && turns; i++) {
-		const struct looked_at *item = looked_at_find(search->looked_at, process->threads[i].tid);
+	for (size_t i = 0; i < frozen->count && turns; i++) {
+		const struct looked_at *item = looked_at_find(search->looked_at, frozen->threads[i].tid);
 
 		turns[i] = (struct turn){ i, item ? item->turn : 0 };
 	}
 	if (turns)
-		qsort(turns, process->count, sizeof(*turns), compare_turns);
+		qsort(turns, frozen->count, sizeof(*turns), compare_turns);
 	return turns;
 }
 
-struct hs_error *inside_count(struct inside_search *search, const struct frozen_process *process, size_t *inside_ret,
+struct hs_error *inside_count(struct inside_search *search, const struct frozen_process *frozen, size_t *inside_ret,
 			      size_t *unseen_ret)
 {
-	struct turn *turns = order_threads(search, process);
+	struct turn *turns = order_threads(search, frozen);
 	struct hs_error *error = turns ? NULL : &hs_error_no_memory;
 
 	*inside_ret = *unseen_ret = 0;
 	search->looked_at->turn++;
-	for (size_t i = 0; i < process->count && !error; i++) {
+	for (size_t i = 0; i < frozen->count && !error; i++) {
 		bool inside = false;
 
 		error = interrupt_check();
 		if (!error)
-			error = inside_check(search, &process->threads[turns[i].index], &inside);
+			error = inside_check(search, &frozen->threads[turns[i].index], &inside);
 		*inside_ret += inside && !search->was_cut;
 		*unseen_ret += inside && search->was_cut;
 	}

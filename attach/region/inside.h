@@ -56,7 +56,7 @@ struct hs_error *inside_check(struct inside_search *search, const struct frozen_
 
 // All threads of a freeze, those first that were not looked at yet, or the longest time ago. *unseen_ret: further ones,
 // whose turn comes in a later freeze. pre: as inside_check, and something is remembered
-struct hs_error *inside_count(struct inside_search *search, const struct frozen_process *process, size_t *inside_ret,
+struct hs_error *inside_count(struct inside_search *search, const struct frozen_process *frozen, size_t *inside_ret,
 			      size_t *unseen_ret) HS_MUST_CHECK;
 
 // Hooks that no living thread's slot names, left by coroutines, whose words on the stack lead into the payload still:

@@ -167,7 +167,7 @@ static struct hs_error *create_memory_file(struct remote_caller *caller, bool ex
 		return hs_error_with_errno(HS_ERROR_REMOTE, (int)-result, "the target cannot create a memory file%s",
 					   result == -EMFILE ? " (raise its limit of open files: prlimit --nofile)"
 							     : "");
-	error = memory_file_take(caller->process->target, caller->carrier->tid, result, name, &ret->own_fd);
+	error = memory_file_take(caller->frozen->process, caller->carrier->tid, result, name, &ret->own_fd);
 	if (!error)
 		ret->target_fd = result; // only now: what is not ours is not closed
 	return error;
@@ -177,7 +177,7 @@ static struct hs_error *create_memory_file(struct remote_caller *caller, bool ex
 static struct hs_error *close_code_file(struct remote_caller *caller, struct loaded_payload *loaded)
 {
 	const uint64_t arguments[6] = { (uint64_t)loaded->target_fd };
-	bool is_ours = loaded->target_fd >= 0 && memory_file_is_at(caller->process->target, caller->carrier->tid,
+	bool is_ours = loaded->target_fd >= 0 && memory_file_is_at(caller->frozen->process, caller->carrier->tid,
 								   loaded->target_fd, loaded->own_fd);
 	uint64_t result;
 
@@ -219,12 +219,12 @@ static struct hs_error *map_file(struct remote_caller *caller, const char *what,
 	bool is_ours = false;
 
 	if (error && error->code == HS_ERROR_REMOTE &&
-	    !memory_file_is_at(caller->process->target, caller->carrier->tid, ret->target_fd, ret->own_fd)) {
+	    !memory_file_is_at(caller->frozen->process, caller->carrier->tid, ret->target_fd, ret->own_fd)) {
 		hs_error_destroy(error);
 		return refuse_exchanged(caller, ret->target_fd);
 	}
 	if (!error)
-		error = memory_file_is_mapped_at(caller->process->target, address, size, ret->own_fd, &is_ours);
+		error = memory_file_is_mapped_at(caller->frozen->process, address, size, ret->own_fd, &is_ours);
 	return error || is_ours ? error : refuse_exchanged(caller, ret->target_fd);
 }
 

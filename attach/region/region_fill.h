@@ -16,7 +16,7 @@ struct region_filling {
 	const struct module_list *modules;
 	const struct payload_layout *layout;
 	const struct hook_plan *hooks;
-	const struct frozen_process *process;
+	const struct frozen_process *frozen;
 	uint32_t depth;
 	struct sampling_settings sampling;
 	uint64_t sampling_seed;

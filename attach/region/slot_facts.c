@@ -128,10 +128,10 @@ static struct hs_error *read_forgotten(const struct region_access *region, struc
 }
 
 // How many living threads have each slot's pointer.
-static struct hs_error *note_users(const struct frozen_process *process, struct slot_facts_list *slots)
+static struct hs_error *note_users(const struct frozen_process *frozen, struct slot_facts_list *slots)
 {
 	struct thread_pointers pointers;
-	struct hs_error *error = thread_pointers_list(process, &pointers);
+	struct hs_error *error = thread_pointers_list(frozen, &pointers);
 
 	if (error)
 		return error;
@@ -148,7 +148,7 @@ static struct hs_error *note_users(const struct frozen_process *process, struct 
 	return NULL;
 }
 
-struct hs_error *slot_facts_read(const struct region_access *region, const struct frozen_process *process,
+struct hs_error *slot_facts_read(const struct region_access *region, const struct frozen_process *frozen,
 				 struct slot_facts_list *ret)
 {
 	HS_CLEANUP_FREE uint64_t *offsets = NULL;
@@ -167,7 +167,7 @@ struct hs_error *slot_facts_read(const struct region_access *region, const struc
 		error = read_forgotten(region, &slots);
 	if (!error) {
 		qsort(slots.items, slots.count, sizeof(*slots.items), compare_facts);
-		error = note_users(process, &slots);
+		error = note_users(frozen, &slots);
 	}
 	if (error)
 		slot_facts_deinit(&slots);

@@ -31,8 +31,8 @@ struct slot_facts_list {
 };
 
 // Of a region of any version. One read for each slot that was ever taken, none for the others, and the region's own
-// list. pre: every thread in `process` is stopped.
-struct hs_error *slot_facts_read(const struct region_access *region, const struct frozen_process *process,
+// list. pre: every thread in `frozen` is stopped.
+struct hs_error *slot_facts_read(const struct region_access *region, const struct frozen_process *frozen,
 				 struct slot_facts_list *ret) HS_MUST_CHECK;
 void slot_facts_deinit(struct slot_facts_list *slots);
 

@@ -12,16 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_id_of(const struct frozen_process *process, const struct frozen_thread *thread, uint32_t value)
+static bool is_id_of(const struct frozen_process *frozen, const struct frozen_thread *thread, uint32_t value)
 {
-	return value && (value == (uint32_t)thread->tid || value == thread_id_inside(process->target, thread->tid));
+	return value && (value == (uint32_t)thread->tid || value == thread_id_inside(frozen->process, thread->tid));
 }
 
 // The thread id that the libc keeps must be where its symbols say, in some thread.
-static bool tid_offset_holds(uint64_t offset, const struct target_memory *memory, const struct frozen_process *process)
+static bool tid_offset_holds(uint64_t offset, const struct target_memory *memory, const struct frozen_process *frozen)
 {
-	for (size_t i = 0; i < process->count; i++) {
-		const struct frozen_thread *thread = &process->threads[i];
+	for (size_t i = 0; i < frozen->count; i++) {
+		const struct frozen_thread *thread = &frozen->threads[i];
 		struct hs_error *error;
 		uint32_t tid = 0;
 
@@ -29,7 +29,7 @@ static bool tid_offset_holds(uint64_t offset, const struct target_memory *memory
 			continue;
 		error = target_memory_read(memory, registers_thread_pointer(&thread->registers) + offset, &tid,
 					   sizeof(tid));
-		if (!error && is_id_of(process, thread, tid))
+		if (!error && is_id_of(frozen, thread, tid))
 			return true;
 		hs_error_destroy(error);
 	}
@@ -38,7 +38,7 @@ static bool tid_offset_holds(uint64_t offset, const struct target_memory *memory
 
 // The one place in the control block that holds the id of each thread. 0 = none, or more than one.
 static uint64_t search_tid_offset(uint64_t tcb_size, const struct target_memory *memory,
-				  const struct frozen_process *process)
+				  const struct frozen_process *frozen)
 {
 	uint32_t words[MUSL_TCB_SIZE / 4];
 	uint64_t candidates = (UINT64_C(1) << (MUSL_TCB_SIZE / 4)) - 1; // a bit for each word
@@ -46,8 +46,8 @@ static uint64_t search_tid_offset(uint64_t tcb_size, const struct target_memory 
 
 	if (tcb_size != sizeof(words))
 		return 0;
-	for (size_t i = 0; i < process->count; i++) {
-		const struct frozen_thread *thread = &process->threads[i];
+	for (size_t i = 0; i < frozen->count; i++) {
+		const struct frozen_thread *thread = &frozen->threads[i];
 		struct hs_error *error;
 		uint64_t first;
 
@@ -59,7 +59,7 @@ static uint64_t search_tid_offset(uint64_t tcb_size, const struct target_memory 
 		if (error || first != registers_thread_pointer(&thread->registers))
 			continue; // not one of the libc's
 		for (unsigned j = 0; j < sizeof(words) / 4; j++)
-			if (!is_id_of(process, thread, words[j]))
+			if (!is_id_of(frozen, thread, words[j]))
 				candidates &= ~(UINT64_C(1) << j);
 		looked_at++;
 	}
@@ -69,13 +69,13 @@ static uint64_t search_tid_offset(uint64_t tcb_size, const struct target_memory 
 }
 
 static uint64_t find_tid_offset(const struct module_list *modules, const struct target_memory *memory,
-				const struct frozen_process *process)
+				const struct frozen_process *frozen)
 {
 	uint64_t offset = 0;
 
 	if (modules->libc == LIBC_musl)
-		offset = search_tid_offset(modules->tcb_size, memory, process);
-	else if (modules->libc == LIBC_glibc && tid_offset_holds(modules->tid_offset, memory, process))
+		offset = search_tid_offset(modules->tcb_size, memory, frozen);
+	else if (modules->libc == LIBC_glibc && tid_offset_holds(modules->tid_offset, memory, frozen))
 		offset = modules->tid_offset;
 	if (!offset)
 		hs_verbose(
@@ -97,41 +97,41 @@ static bool has_control_block(const struct target_memory *memory, uint64_t threa
 	return !error && words[0] == thread_pointer;
 }
 
-static struct hs_error *refuse_shared(const struct frozen_process *process, size_t one)
+static struct hs_error *refuse_shared(const struct frozen_process *frozen, size_t one)
 {
 	size_t other = one + 1;
 
-	while (other < process->count - 1 && registers_thread_pointer(&process->threads[other].registers) !=
-						     registers_thread_pointer(&process->threads[one].registers))
+	while (other < frozen->count - 1 && registers_thread_pointer(&frozen->threads[other].registers) !=
+						    registers_thread_pointer(&frozen->threads[one].registers))
 		other++;
 	return hs_error_create(
 		HS_ERROR_REFUSED,
 		"threads %d and %d of process %d have the same thread pointer (fs base): their allocations cannot be told "
 		"apart",
-		process->threads[one].tid, process->threads[other].tid, process->target->pid);
+		frozen->threads[one].tid, frozen->threads[other].tid, frozen->process->pid);
 }
 
-struct hs_error *thread_layout_check(const struct target_memory *memory, const struct frozen_process *process)
+struct hs_error *thread_layout_check(const struct target_memory *memory, const struct frozen_process *frozen)
 {
 	struct thread_pointers pointers;
-	struct hs_error *error = thread_pointers_list(process, &pointers);
+	struct hs_error *error = thread_pointers_list(frozen, &pointers);
 
 	if (error)
 		return error;
-	for (size_t i = 0; i < process->count && !error; i++) {
-		uint64_t pointer = registers_thread_pointer(&process->threads[i].registers);
+	for (size_t i = 0; i < frozen->count && !error; i++) {
+		uint64_t pointer = registers_thread_pointer(&frozen->threads[i].registers);
 
 		error = interrupt_check();
 		if (error)
 			break;
 		if (pointer && thread_pointers_users(&pointers, pointer) > 1)
-			error = refuse_shared(process, i);
+			error = refuse_shared(frozen, i);
 		else if (!thread_pointer_code_is_allowed() && !has_control_block(memory, pointer, 0))
 			error = hs_error_create(
 				HS_ERROR_REFUSED,
 				"thread %d of process %d has no thread pointer of a C library, and without RDFSBASE (Linux 5.9, "
 				"FSGSBASE) the payload would fault in it",
-				process->threads[i].tid, process->target->pid);
+				frozen->threads[i].tid, frozen->process->pid);
 	}
 	thread_pointers_deinit(&pointers);
 	return error;
@@ -139,18 +139,18 @@ struct hs_error *thread_layout_check(const struct target_memory *memory, const s
 
 void thread_layout_configure(const struct target_info *target, const struct proc_maps *maps,
 			     const struct module_list *modules, const struct target_memory *memory,
-			     const struct frozen_process *process, struct payload_config *config)
+			     const struct frozen_process *frozen, struct payload_config *config)
 {
 	config->libc = (uint64_t)modules->libc;
 	config->tcb_size = modules->tcb_size;
-	config->tid_offset = find_tid_offset(modules, memory, process);
-	for (size_t i = 0; i < process->count; i++) {
-		const struct frozen_thread *thread = &process->threads[i];
+	config->tid_offset = find_tid_offset(modules, memory, frozen);
+	for (size_t i = 0; i < frozen->count; i++) {
+		const struct frozen_thread *thread = &frozen->threads[i];
 		uint32_t inside;
 
-		if (thread->tid != process->target->pid)
+		if (thread->tid != frozen->process->pid)
 			continue;
-		inside = thread_id_inside(process->target, thread->tid);
+		inside = thread_id_inside(frozen->process, thread->tid);
 		if (has_control_block(memory, registers_thread_pointer(&thread->registers), modules->tcb_size))
 			config->main_thread_pointer = registers_thread_pointer(&thread->registers);
 		config->main_tid = inside ? inside : (uint32_t)thread->tid;

@@ -15,11 +15,11 @@
 // CLONE_SETTLS): the payload knows a thread by it, and would take them for one. And, where the payload cannot read it
 // without memory behind it, one with a thread that has none. pre: the process is stopped
 struct hs_error *thread_layout_check(const struct target_memory *memory,
-				     const struct frozen_process *process) HS_MUST_CHECK;
+				     const struct frozen_process *frozen) HS_MUST_CHECK;
 
 // Fills what the payload must know of threads. pre: the process is stopped.
 void thread_layout_configure(const struct target_info *target, const struct proc_maps *maps,
 			     const struct module_list *modules, const struct target_memory *memory,
-			     const struct frozen_process *process, struct payload_config *config);
+			     const struct frozen_process *frozen, struct payload_config *config);
 
 #endif

@@ -55,7 +55,7 @@ struct hs_error *thread_slots_list(const struct region_access *access, uint64_t 
 	return NULL;
 }
 
-struct hs_error *thread_slots_release(const struct region_access *access, const struct frozen_process *process)
+struct hs_error *thread_slots_release(const struct region_access *access, const struct frozen_process *frozen)
 {
 	const uint64_t ended = HS_KEY_ENDED;
 	HS_CLEANUP_FREE uint64_t *offsets = NULL;
@@ -66,7 +66,7 @@ struct hs_error *thread_slots_release(const struct region_access *access, const 
 	// Those of an earlier version are kept: its payload makes others, or says that there is no room.
 	if (!region_layout_is_own(access->layout) || access->header.thread_count < HS_THREAD_SLOTS / 4)
 		return NULL;
-	error = thread_pointers_list(process, &alive);
+	error = thread_pointers_list(frozen, &alive);
 	if (error)
 		return error;
 	error = thread_slots_list(access, &offsets, &count);
@@ -87,5 +87,5 @@ struct hs_error *thread_slots_release(const struct region_access *access, const 
 	// So that the sampling credits of ended threads keep none of the others from having one.
 	return error ? error
 		     : state_pages_take_credits(&access->memory, access->header.stable.state_address,
-						process->threads[0].tid);
+						frozen->threads[0].tid);
 }

@@ -25,6 +25,6 @@ struct hs_error *thread_slots_list(const struct region_access *access, uint64_t 
 // Marks the slots of threads that are no more, so that new threads find room; their counters and totals stay. Does
 // nothing while few threads have ever been seen. pre: every thread of the target is stopped.
 struct hs_error *thread_slots_release(const struct region_access *access,
-				      const struct frozen_process *process) HS_MUST_CHECK;
+				      const struct frozen_process *frozen) HS_MUST_CHECK;
 
 #endif

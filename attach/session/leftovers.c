@@ -122,11 +122,11 @@ static struct hs_error *clear_entry_point(struct remote_caller *caller)
 
 	if (caller->entry.address != 0)
 		return NULL;
-	if (entry_patch_is_left(caller->process->target, caller->memory)) {
+	if (entry_patch_is_left(caller->frozen->process, caller->memory)) {
 		hs_verbose("putting back the bytes of the entry point that an unfinished attach has left changed");
-		error = entry_patch_remove_left(caller->process, caller->memory, caller->carrier->tid, &arguments[0]);
+		error = entry_patch_remove_left(caller->frozen, caller->memory, caller->carrier->tid, &arguments[0]);
 	} else {
-		arguments[0] = entry_patch_left_copy(caller->process->target, caller->memory);
+		arguments[0] = entry_patch_left_copy(caller->frozen->process, caller->memory);
 	}
 	if (error || arguments[0] == 0)
 		return error;
@@ -151,10 +151,10 @@ static struct hs_error *close_own(struct remote_caller *caller, const struct cod
 		uint64_t result;
 
 		// Proven in the caller's own table, whose thread ever it was found with.
-		if (!memory_file_is_left(caller->process->target, names, tid, list->items[i].number))
+		if (!memory_file_is_left(caller->frozen->process, names, tid, list->items[i].number))
 			continue;
 		if (!asked)
-			errors = descriptor_sharers_check(caller->process->target, tid, &none);
+			errors = descriptor_sharers_check(caller->frozen->process, tid, &none);
 		asked = true;
 		if (errors)
 			break;
@@ -223,7 +223,7 @@ static struct hs_error *clear_in_one_stop(const struct target_memory *memory, co
 	memory_strangers_list(memory->process, &strangers);
 	error = threads_freeze(memory->process, HS_FREEZE_TIMEOUT_MS, &frozen);
 	if (!error) {
-		error = memory_sharers_check(frozen.target, frozen.threads[0].tid, &strangers);
+		error = memory_sharers_check(frozen.process, frozen.threads[0].tid, &strangers);
 		if (!error)
 			error = clear_tables(&frozen, memory, names, list, next);
 		error = hs_error_join(error, threads_thaw(&frozen));

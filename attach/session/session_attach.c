@@ -111,7 +111,7 @@ static struct hs_error *hook_up(struct attach_plan *plan, struct frozen_process 
 	struct hs_error *error = note_busy_loader(plan, loaded);
 
 	if (!error)
-		error = hook_note_clean_pages(frozen->target, records, plan->hooks.count);
+		error = hook_note_clean_pages(frozen->process, records, plan->hooks.count);
 	if (!error)
 		error = hook_move_threads(&plan->hooks, frozen);
 	for (size_t i = 0; i < plan->hooks.count && !error; i++)
@@ -180,7 +180,7 @@ static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_pr
 		.sampling = plan->sampling,
 		.sampling_seed = plan->sampling_seed,
 		.ticks_per_us = plan->ticks_per_us,
-		.process = frozen,
+		.frozen = frozen,
 	};
 	size_t code_size;
 	struct hs_error *error;
@@ -233,7 +233,7 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics
 		return error;
 	}
 	threads = frozen.count;
-	error = memory_sharers_check(frozen.target, frozen.threads[0].tid, &strangers);
+	error = memory_sharers_check(frozen.process, frozen.threads[0].tid, &strangers);
 	*retry_ret = error && error->code == HS_ERROR_REFUSED; // it appeared after the wait; the next try waits for it
 	if (!error)
 		error = thread_layout_check(&plan->memory, &frozen);
@@ -263,7 +263,7 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics
 		if (!error) {
 			*retry_ret = caller.carrier->avoid_as_carrier;
 			if (!*retry_ret) {
-				error = descriptor_sharers_check(frozen.target, caller.carrier->tid, &strangers);
+				error = descriptor_sharers_check(frozen.process, caller.carrier->tid, &strangers);
 				*retry_ret = error && error->code == HS_ERROR_REFUSED; // the next try waits for it
 			}
 			if (!*retry_ret && !error)

@@ -167,7 +167,7 @@ static struct hs_error *unmap_all(struct detach_state *state, struct remote_call
 	struct hs_error *error;
 
 	pass_fault_point("unmap");
-	error = frozen_maps(caller->process, &maps);
+	error = frozen_maps(caller->frozen, &maps);
 	if (error)
 		return error;
 	// before the first call, for the mappings that are known change with it
@@ -240,7 +240,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	report->threads = frozen.count;
 	error = fault_point("begin the detach");
 	if (!error)
-		error = memory_sharers_check(frozen.target, frozen.threads[0].tid, &strangers);
+		error = memory_sharers_check(frozen.process, frozen.threads[0].tid, &strangers);
 	// it appeared after the wait; the next try waits for it
 	*retry_ret = !state->hooks_out && error && error->code == HS_ERROR_REFUSED;
 	pid_set_deinit(&strangers);

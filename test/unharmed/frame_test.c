@@ -26,24 +26,24 @@ static int signal_to_send; // to the main thread, while it stands still; 0 = non
 static void be_the_tool(pid_t pid, int index)
 {
 	static const uint64_t none[6];
-	struct frozen_process process;
+	struct frozen_process frozen;
 	struct remote_caller caller;
 	struct target_memory memory;
 	struct hs_error *error;
 	int64_t result;
 
 	must(target_memory_open(held_process(pid), &memory));
-	must(threads_freeze(held_process(pid), 5000, &process));
+	must(threads_freeze(held_process(pid), 5000, &frozen));
 	if (signal_to_send)
 		CHECK_EQUAL(syscall(SYS_tgkill, pid, pid, signal_to_send), 0);
 	if (index != ALL) {
-		if ((size_t)index >= process.count)
+		if ((size_t)index >= frozen.count)
 			_exit(NO_SUCH_THREAD);
 		// The others stay known, for one of them may still be on its way home.
-		for (size_t i = 0; i < process.count; i++)
-			process.threads[i].avoid_as_carrier = i != (size_t)index;
+		for (size_t i = 0; i < frozen.count; i++)
+			frozen.threads[i].avoid_as_carrier = i != (size_t)index;
 	}
-	error = remote_call_open(&process, &memory, &caller);
+	error = remote_call_open(&frozen, &memory, &caller);
 	if (error) {
 		// The reason names the thread, and the stack that was looked at.
 		if ((error->code != HS_ERROR_REFUSED && error->code != HS_ERROR_REFUSED_FOR_GOOD) ||
@@ -58,7 +58,7 @@ static void be_the_tool(pid_t pid, int index)
 		}
 		must(remote_call_close(&caller));
 	}
-	must(threads_thaw(&process));
+	must(threads_thaw(&frozen));
 	_exit(error ? REFUSED : 0);
 }
 
@@ -207,25 +207,25 @@ static void test_interrupted(void)
 	tool = fork();
 	if (tool == 0) {
 		static const struct pid_set none;
-		struct frozen_process process;
+		struct frozen_process frozen;
 		struct remote_caller caller;
 		struct target_memory memory;
 		int asked = 0;
 
 		interrupt_install();
 		must(target_memory_open(held_process(program.pid), &memory));
-		must(threads_freeze(held_process(program.pid), 5000, &process));
+		must(threads_freeze(held_process(program.pid), 5000, &frozen));
 		raise(SIGINT);
 		for (int search = 0; search < 3; search++) {
 			struct hs_error *error =
-				search == 0   ? remote_call_open(&process, &memory, &caller)
-				: search == 1 ? thread_layout_check(&memory, &process)
-					      : memory_sharers_check(process.target, process.threads[0].tid, &none);
+				search == 0   ? remote_call_open(&frozen, &memory, &caller)
+				: search == 1 ? thread_layout_check(&memory, &frozen)
+					      : memory_sharers_check(frozen.process, frozen.threads[0].tid, &none);
 
 			asked += error && error->code == HS_ERROR_INTERRUPTED;
 			hs_error_destroy(error);
 		}
-		must(threads_thaw(&process));
+		must(threads_thaw(&frozen));
 		_exit(asked);
 	}
 	waitpid(tool, &status, 0);

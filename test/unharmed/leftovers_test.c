@@ -30,7 +30,7 @@ static void use(struct remote_caller *caller)
 	int64_t result = 0;
 
 	must(remote_call(caller, SYS_getpid, (const uint64_t[6]){ 0 }, &result));
-	CHECK_EQUAL(result, caller->process->target->pid);
+	CHECK_EQUAL(result, caller->frozen->process->pid);
 }
 
 static uint64_t find_entry(pid_t pid)

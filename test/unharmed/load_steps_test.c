@@ -98,7 +98,7 @@ static bool load_and_unload(struct remote_caller *caller, unsigned number)
 	uint8_t *code;
 	size_t size;
 
-	must(proc_maps_read(caller->process->target, &maps));
+	must(proc_maps_read(caller->frozen->process, &maps));
 	must(payload_layout_choose(&maps, HS_OFFSET_PAGES + (1 << 20), 1, &layout));
 	proc_maps_deinit(&maps);
 	must(payload_code_build(&layout, &config, &plan, &code, &size));

@@ -57,7 +57,9 @@ static size_t call_in_each_thread(pid_t pid, const struct target_memory *memory)
 
 	must(threads_freeze(held_process(pid), 2000, &process));
 	for (size_t i = 0; i < process.count; i++) {
-		struct frozen_process one = { .target = held_process(pid), .threads = &process.threads[i], .count = 1 };
+		struct frozen_process one = { .process = held_process(pid),
+					      .threads = &process.threads[i],
+					      .count = 1 };
 		struct user_regs_struct before = process.threads[i].registers, after;
 		struct remote_caller caller;
 		struct hs_error *error;

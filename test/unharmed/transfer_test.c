@@ -35,15 +35,15 @@ static void interrupt_only(pid_t pid)
 	must(ptrace_detach(pid, 0));
 }
 
-static void use(struct frozen_process *process, const struct target_memory *memory, bool alone)
+static void use(struct frozen_process *frozen, const struct target_memory *memory, bool alone)
 {
 	static const uint64_t none[6];
 	struct remote_caller caller;
 	int64_t result;
 
-	must(remote_call_open(process, memory, &caller));
+	must(remote_call_open(frozen, memory, &caller));
 	// Of the two threads the main one, of the lower number, is in the call.
-	CHECK_EQUAL(caller.carrier->tid == process->target->pid, alone);
+	CHECK_EQUAL(caller.carrier->tid == frozen->process->pid, alone);
 	for (int i = 0; i < 3; i++)
 		must(remote_call(&caller, SYS_sched_yield, none, &result));
 	must(remote_call_close(&caller));
@@ -51,17 +51,17 @@ static void use(struct frozen_process *process, const struct target_memory *memo
 
 static void use_tool(pid_t pid, bool alone)
 {
-	struct frozen_process process, chosen;
+	struct frozen_process frozen, chosen;
 	struct target_memory memory;
 
 	must(target_memory_open(held_process(pid), &memory));
-	must(threads_freeze(held_process(pid), 5000, &process));
-	CHECK_EQUAL(process.count, 2);
-	chosen = process;
+	must(threads_freeze(held_process(pid), 5000, &frozen));
+	CHECK_EQUAL(frozen.count, 2);
+	chosen = frozen;
 	if (alone)
 		chosen.count = 1;
 	use(&chosen, &memory, alone);
-	must(threads_thaw(&process));
+	must(threads_thaw(&frozen));
 	target_memory_close(&memory);
 }
 

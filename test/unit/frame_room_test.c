@@ -140,7 +140,7 @@ static void test_shared_block(void)
 	for (size_t shared = 0; shared <= THREADS; shared++)
 		for (size_t asked = 0; asked < THREADS; asked++) {
 			struct frozen_thread threads[THREADS] = { 0 };
-			const struct frozen_process process = { .target = held_process(FIRST_TID),
+			const struct frozen_process process = { .process = held_process(FIRST_TID),
 								.threads = threads,
 								.count = THREADS };
 			struct stack_range range = { 0, 0 };
@@ -181,7 +181,7 @@ static void test_left_frame(void)
 		struct frozen_thread thread = {
 			.tid = FIRST_TID + 1, .registers = { .fs_base = tp, .rsp = tp - 2 * PAGE, .rbp = tp - PAGE }
 		};
-		const struct frozen_process process = { .target = held_process(FIRST_TID),
+		const struct frozen_process process = { .process = held_process(FIRST_TID),
 							.threads = &thread,
 							.count = 1 };
 		const uint64_t words[4] = { (uint64_t)stack, (PAGES - 1) * PAGE, PAGE, PAGE };
@@ -208,7 +208,7 @@ static void test_left_frame(void)
 		block[20] = FIRST_TID + 1;
 		memcpy(block + 90, words, sizeof(words));
 		CHECK(proc_maps_read(held_process(getpid()), &maps) == NULL);
-		struct frame_search search = { .process = &process, .maps = &maps, .memory = &memory, .size = PAGE };
+		struct frame_search search = { .frozen = &process, .maps = &maps, .memory = &memory, .size = PAGE };
 
 		hs_error_destroy(frame_room_on_own_stack(&search, &thread, &room));
 		frame_search_deinit(&search);
@@ -292,7 +292,7 @@ static void test_zeros(void)
 		const uint64_t words[4] = { (uint64_t)stack, (ZEROS + above) * PAGE, 0, PAGE };
 		struct frozen_thread thread = { .tid = FIRST_TID + 1,
 						.registers = { .fs_base = (uint64_t)block, .rsp = (uint64_t)sp } };
-		const struct frozen_process process = { .target = held_process(FIRST_TID),
+		const struct frozen_process process = { .process = held_process(FIRST_TID),
 							.threads = &thread,
 							.count = 1 };
 		struct frame_room room;
@@ -330,9 +330,7 @@ static void test_zeros(void)
 		block[20] = FIRST_TID + 1;
 		memcpy(block + 30, words, sizeof(words));
 		CHECK(proc_maps_read(held_process(getpid()), &maps) == NULL);
-		struct frame_search search = {
-			.process = &process, .maps = &maps, .memory = &memory, .size = 2 * PAGE
-		};
+		struct frame_search search = { .frozen = &process, .maps = &maps, .memory = &memory, .size = 2 * PAGE };
 
 		error = frame_room_on_own_stack(&search, &thread, &room);
 		CHECK_EQUAL(error == NULL, has_gap || cases[i / 2].is_room);

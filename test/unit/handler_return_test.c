@@ -69,7 +69,7 @@ static const char *refusal(const uint8_t *const *sps, size_t count)
 	};
 	const struct hook_plan plan = { .hooks = hooks, .count = sizeof(hooks) / sizeof(hooks[0]) };
 	static struct frozen_thread threads[1100];
-	const struct frozen_process process = { .target = held_process(getpid()), .threads = threads, .count = count };
+	const struct frozen_process process = { .process = held_process(getpid()), .threads = threads, .count = count };
 	static char text[512];
 	struct target_memory memory;
 	struct hs_error *error;

@@ -28,7 +28,7 @@ static inline void made_region_begin(void *bytes, uint64_t size)
 	const struct target_info target = { .pid = 1 };
 	const struct module_list modules = { 0 };
 	const struct hook_plan hooks = { 0 };
-	const struct frozen_process process = { .target = held_process(1) };
+	const struct frozen_process process = { .process = held_process(1) };
 	const struct payload_layout layout = { .code = 0x100000000000,
 					       .code_size = 0x10000,
 					       .state = 0x100000010000,
@@ -38,7 +38,7 @@ static inline void made_region_begin(void *bytes, uint64_t size)
 					  .modules = &modules,
 					  .layout = &layout,
 					  .hooks = &hooks,
-					  .process = &process,
+					  .frozen = &process,
 					  .depth = HS_DEPTH_DEFAULT };
 
 	region_fill(bytes, &filling);

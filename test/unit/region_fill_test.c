@@ -81,17 +81,14 @@ static void test_fill(void)
 					 .count = 1,
 					 .areas = { { 0x555555560000, 3, 1 }, { 0x7ffff7d80000, 40, 2 } },
 					 .area_count = 2 };
-	const struct frozen_process process = { .target = held_process(4321) };
+	const struct frozen_process process = { .process = held_process(4321) };
 	struct made_region region;
 	struct payload_layout layout = {
 		.code = 0x100000000000, .code_size = 0x8000, .state = 0x100000008000, .region = 0x100000200000
 	};
-	struct region_filling filling = { .target = &target,
-					  .modules = &list,
-					  .layout = &layout,
-					  .hooks = &hooks,
-					  .process = &process,
-					  .depth = 17 };
+	struct region_filling filling = {
+		.target = &target, .modules = &list, .layout = &layout, .hooks = &hooks, .frozen = &process, .depth = 17
+	};
 	const struct region_header *header;
 	const struct module_record *record;
 	const struct stack_node *full;
@@ -188,11 +185,11 @@ static void test_too_many(void)
 	const struct target_info target = { .pid = 1 };
 	const struct module_list list = { .items = modules, .count = COUNT };
 	const struct hook_plan hooks = { 0 };
-	const struct frozen_process process = { .target = held_process(1) };
+	const struct frozen_process process = { .process = held_process(1) };
 	struct made_region region;
 	struct payload_layout layout = { .code_size = 0x8000 };
 	struct region_filling filling = {
-		.target = &target, .modules = &list, .layout = &layout, .hooks = &hooks, .process = &process, .depth = 1
+		.target = &target, .modules = &list, .layout = &layout, .hooks = &hooks, .frozen = &process, .depth = 1
 	};
 	struct table_view view;
 	size_t size;

@@ -17,7 +17,7 @@ static struct slot_facts_list read_facts(const struct made_region *region, const
 		.fd = -1, .address = (uint64_t)region->bytes, .size = region->size, .header = *region->header
 	};
 	struct frozen_thread threads[SLOTS] = { 0 };
-	const struct frozen_process process = { .target = held_process(getpid()), .threads = threads, .count = count };
+	const struct frozen_process process = { .process = held_process(getpid()), .threads = threads, .count = count };
 	struct slot_facts_list facts = { 0 };
 
 	for (size_t i = 0; i < count; i++)

@@ -258,7 +258,7 @@ static struct payload_config configure(struct block *blocks, size_t count, enum 
 				       uint64_t tcb_size)
 {
 	struct frozen_thread threads[THREADS_MAX] = { 0 };
-	struct frozen_process process = { .target = held_process(FIRST_TID), .threads = threads, .count = count };
+	struct frozen_process process = { .process = held_process(FIRST_TID), .threads = threads, .count = count };
 	const struct module_list modules = { .libc = libc, .tid_offset = tid_offset, .tcb_size = tcb_size };
 	const struct target_info target = { .pid = FIRST_TID };
 	struct payload_config config = { 0 };
@@ -371,7 +371,7 @@ static void test_shared_pointer(void)
 	CHECK(target_memory_open(held_process(getpid()), &memory) == NULL);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct frozen_thread threads[THREADS_MAX] = { 0 };
-		const struct frozen_process process = { .target = held_process(FIRST_TID),
+		const struct frozen_process process = { .process = held_process(FIRST_TID),
 							.threads = threads,
 							.count = THREADS_MAX };
 		struct hs_error *error;
@@ -389,7 +389,7 @@ static void test_shared_pointer(void)
 	}
 	if (thread_pointer_code_is_allowed()) { // threads without one allocate nothing that could be mixed up
 		struct frozen_thread threads[2] = { { .tid = FIRST_TID }, { .tid = FIRST_TID + 1 } };
-		const struct frozen_process process = { .target = held_process(FIRST_TID),
+		const struct frozen_process process = { .process = held_process(FIRST_TID),
 							.threads = threads,
 							.count = 2 };
 

@@ -75,7 +75,7 @@ struct hs_error *mirror_open(const struct target_info *target, const struct proc
 					  .modules = modules,
 					  .layout = &layout,
 					  .hooks = &hooks,
-					  .process = process,
+					  .frozen = process,
 					  .depth = HS_DEPTH_MAX };
 	struct module_record *records;
 	struct hs_error *error = NULL;
