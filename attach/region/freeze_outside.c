@@ -3,6 +3,7 @@
 
 #include "attach/guard/interrupt.h"
 #include "attach/process/memory_sharers.h"
+#include "attach/process/sharing.h"
 #include "attach/ptrace/frozen_maps.h"
 #include "attach/region/inside.h"
 #include "attach/region/slot_facts.h"
@@ -129,7 +130,7 @@ struct hs_error *freeze_outside(const struct region_access *region, struct froze
 	error = unwind_tables_read(&region->memory, &search.tables);
 	if (error)
 		return error;
-	memory_strangers_list(region->process, &strangers);
+	sharing_strangers_list(region->process, &strangers);
 	for (int try = 1;; try++) {
 		error = threads_freeze(region->process, HS_FREEZE_TIMEOUT_MS, ret);
 		if (error)

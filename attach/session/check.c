@@ -5,6 +5,7 @@
 #include "attach/guard/work_lock.h"
 #include "attach/hook/allocator_family.h"
 #include "attach/hook/hook_verdict.h"
+#include "attach/process/descriptor_sharers.h"
 #include "attach/process/memory_sharers.h"
 #include "attach/process/thread_ids.h"
 #include "attach/session/attach_plan.h"
@@ -151,8 +152,8 @@ static void describe_attached(const struct process *process, struct check_report
 	hs_error_destroy(error);
 }
 
-// Attach asks for this before the freeze and under it (attach/process/memory_sharers.h). A vfork child that is about to
-// become another program is given the time to do so.
+// Attach asks for this before the freeze and under it (attach/process/memory_sharers.h, descriptor_sharers.h). A vfork
+// child that is about to become another program is given the time to do so.
 static void judge_sharers(const struct process *process, struct diagnostics *diagnostics)
 {
 	struct hs_error *error = memory_sharers_wait(process, SHARERS_WAIT_MS);

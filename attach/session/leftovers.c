@@ -2,8 +2,10 @@
 #include "attach/session/leftovers.h"
 
 #include "attach/guard/interrupt.h"
+#include "attach/process/descriptor_sharers.h"
 #include "attach/process/memory_file.h"
 #include "attach/process/memory_sharers.h"
+#include "attach/process/sharing.h"
 #include "attach/process/thread_descriptor.h"
 #include "base/array.h"
 #include "base/clock.h"
@@ -220,7 +222,7 @@ static struct hs_error *clear_in_one_stop(const struct target_memory *memory, co
 	struct pid_set strangers;
 	struct hs_error *error;
 
-	memory_strangers_list(memory->process, &strangers);
+	sharing_strangers_list(memory->process, &strangers);
 	error = threads_freeze(memory->process, HS_FREEZE_TIMEOUT_MS, &frozen);
 	if (!error) {
 		error = memory_sharers_check(frozen.process, frozen.threads[0].tid, &strangers);

@@ -4,6 +4,8 @@
 // Everything that can be decided is decided before the freeze (files read, hooks planned, code built); under the freeze
 // it is only compared with what is there. Each step leaves a state that is safe to abandon: hooks pass straight through
 // until the state pages say active, and the journal in the region names every patched byte before it is patched.
+#include "attach/process/descriptor_sharers.h"
+#include "attach/process/sharing.h"
 #include "attach/session/session.h"
 
 #include "attach/elf/file_cache.h"
@@ -226,7 +228,7 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics
 		error = descriptor_sharers_wait(plan->process, HS_SHARERS_WAIT_MS);
 	if (error)
 		return error;
-	memory_strangers_list(plan->process, &strangers);
+	sharing_strangers_list(plan->process, &strangers);
 	error = threads_freeze(plan->process, HS_FREEZE_TIMEOUT_MS, &frozen);
 	if (error) {
 		pid_set_deinit(&strangers);

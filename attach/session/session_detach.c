@@ -2,6 +2,7 @@
 // Detach: hooks out, wait until nobody is inside, unmap, compare, report. Also finishes what a killed attach or detach
 // has left, as the journal in the region says; and takes out what a child has inherited that was forked from an
 // attached process, as the journals in the islands say.
+#include "attach/process/sharing.h"
 #include "attach/session/session.h"
 
 #include "attach/guard/interrupt.h"
@@ -230,7 +231,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 		error = unwind_tables_read(&state->region.memory, &tables);
 	if (error)
 		return error;
-	memory_strangers_list(state->process, &strangers);
+	sharing_strangers_list(state->process, &strangers);
 	error = threads_freeze(state->process, HS_FREEZE_TIMEOUT_MS, &frozen);
 	if (error) {
 		pid_set_deinit(&strangers);

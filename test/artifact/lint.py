@@ -248,6 +248,8 @@ NUMBER_EXCEPTIONS = {
     "attach/guard/work_lock.c": "who holds the lock is known by its number alone",
     "attach/guard/work_lock.h": "who holds the lock is known by its number alone",
     "attach/process/memory_sharers.c": "the number stands in messages only",
+    "attach/process/descriptor_sharers.c": "the number stands in messages only",
+    "attach/process/sharing.h": "the number stands in messages only",
     "attach/process/pid_set.c": "sets of numbers: who asks something of one opens it first",
     "attach/process/pid_set.h": "sets of numbers: who asks something of one opens it first",
     "snapshot/symbols/module_files.c": "the number inside the namespace, a part of a file's name",

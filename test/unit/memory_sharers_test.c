@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which processes that share a process's memory are waited for: those that are there when the wait begins, not those
 // that come after them.
+#include "attach/process/descriptor_sharers.h"
 #include "attach/process/memory_sharers.h"
-#include "attach/process/thread_descriptor.h"
+#include "attach/process/sharing.h"
 #include "attach/process/thread_facts.h"
-#include "base/clock.h"
 #include "check.h"
+#include "ended_child.h"
 #include "held_process.h"
 
 #include <linux/kcmp.h>
@@ -224,7 +225,7 @@ static void without_main_thread(void)
 	struct hs_error *error;
 
 	CHECK(is_shared(pid));
-	memory_strangers_list(held_process(pid), &strangers);
+	sharing_strangers_list(held_process(pid), &strangers);
 	CHECK(!pid_set_has(&strangers, sharer));
 	CHECK(pid_set_has(&strangers, getpid()));
 	pid_set_deinit(&strangers);
@@ -242,128 +243,19 @@ static void without_main_thread(void)
 	end(pid);
 }
 
-// A thread that is about to be gone has no descriptors and no memory any more, and so has no process that nobody has
-// waited for yet. What they have not they do not share.
+// A process that has ended has no memory any more, as kernel threads have none: to the kernel that is the same one.
 static void ended(void)
 {
 	const struct pid_set none = { 0 };
+	const pid_t one = ended_child_start(), other = ended_child_start();
 	struct hs_error *error;
-	pid_t children[2];
 
-	for (int i = 0; i < 2; i++) {
-		siginfo_t info;
-
-		children[i] = fork();
-		if (children[i] == 0)
-			_exit(0);
-		CHECK_EQUAL(waitid(P_PID, (id_t)children[i], &info, WEXITED | WNOWAIT), 0);
-	}
-	CHECK_EQUAL(descriptor_tables_compare(children[0], children[1]), 0); // to the kernel they are the same
-	error = descriptor_sharers_check(held_process(getpid()), children[0], &none);
-	CHECK(!error);
-	if (error)
-		fprintf(stderr, "%s\n", error->message);
-	hs_error_destroy(error);
-	error = memory_sharers_check(held_process(getpid()), children[0], &none); // nor memory, as kernel threads
+	CHECK_EQUAL(sharing_compare_memory(one, other), 0);
+	error = memory_sharers_check(held_process(getpid()), one, &none);
 	CHECK(!error);
 	hs_error_destroy(error);
-	for (int i = 0; i < 2; i++)
-		waitpid(children[i], NULL, 0);
-}
-
-enum { TABLES = 7 };
-
-// A thread with a table of descriptors of its own, and a process that shares it: until it is killed, or, where `ends`
-// says so, for 300 ms.
-static int share_own_table(void *argument)
-{
-	struct runner *runner = argument;
-	const pid_t target = getpid();
-	const pid_t sharer = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
-
-	if (sharer < 0)
-		_exit(2);
-	if (sharer == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (int i = 0; getppid() == target && (i < 30 || !runner->ends); i++)
-			nap();
-		_exit(0);
-	}
-	runner->pid = sharer;
-	runner->runs = true;
-	for (;;)
-		nap();
-}
-
-static _Noreturn void be_with_tables(bool for_a_moment, int ready)
-{
-	static struct runner owners[TABLES];
-	pid_t sharers[TABLES];
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (int i = 0; i < TABLES; i++) {
-		owners[i].ends = for_a_moment;
-		if (clone(share_own_table, owners[i].stack + sizeof(owners[i].stack),
-			  CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD, &owners[i]) < 0)
-			_exit(2);
-		while (!owners[i].runs)
-			nap();
-		sharers[i] = owners[i].pid;
-	}
-	if (write(ready, sharers, sizeof(sharers)) != sizeof(sharers))
-		_exit(2);
-	for (;;)
-		pause();
-}
-
-static pid_t begin_with_tables(bool for_a_moment, pid_t sharers[TABLES])
-{
-	int ready[2];
-	pid_t pid;
-
-	if (pipe(ready))
-		_exit(2);
-	fflush(stdout);
-	pid = fork();
-	if (pid < 0)
-		_exit(2);
-	if (pid == 0)
-		be_with_tables(for_a_moment, ready[1]);
-	close(ready[1]);
-	CHECK_EQUAL(read(ready[0], sharers, TABLES * sizeof(*sharers)), (ssize_t)(TABLES * sizeof(*sharers)));
-	close(ready[0]);
-	return pid;
-}
-
-// Whichever of the tables it is.
-static void of_one_of_many_tables(int which)
-{
-	pid_t sharers[TABLES], pid = begin_with_tables(false, sharers);
-	struct hs_error *error;
-	char words[64];
-
-	for (int i = 0; i < TABLES; i++)
-		if (i != which)
-			kill(sharers[i], SIGKILL);
-	for (int i = 0; i < TABLES; i++)
-		while (i != which && thread_state(held_process(sharers[i]), sharers[i]) != 'Z')
-			nap();
-	error = descriptor_sharers_wait(held_process(pid), SHORT_WAIT_MS);
-	snprintf(words, sizeof(words), "process %d shares the descriptors of process %d ", (int)sharers[which],
-		 (int)pid);
-	CHECK(error && error->code == HS_ERROR_REFUSED && strstr(error->message, words));
-	hs_error_destroy(error);
-	end(pid);
-}
-
-static void of_tables_for_a_moment(void)
-{
-	pid_t sharers[TABLES], pid = begin_with_tables(true, sharers);
-	struct hs_error *error = descriptor_sharers_wait(held_process(pid), LONG_WAIT_MS);
-
-	CHECK(!error);
-	hs_error_destroy(error);
-	end(pid);
+	ended_child_reap(one);
+	ended_child_reap(other);
 }
 
 int main(void)
@@ -377,9 +269,6 @@ int main(void)
 	beside_one_that_stays();
 	one_after_another();
 	without_main_thread();
-	for (int i = 0; i < TABLES; i++)
-		of_one_of_many_tables(i);
-	of_tables_for_a_moment();
 	ended();
 	return CHECK_RESULT();
 }

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/process/descriptor_sharers.h"
+
+#include "attach/process/sharing.h"
+#include "attach/process/thread_descriptor.h"
+#include "base/clock.h"
+
+// Each with each, where one of those that an order is asked of is gone.
+static bool is_one_of_tables(const struct sharing *sharing, pid_t tid)
+{
+	for (size_t i = 0; i < sharing->count; i++)
+		if (descriptor_tables_compare(sharing->tids[i], tid) == 0)
+			return true;
+	return false;
+}
+
+// `tids` of descriptor_tables_list: the first one's table, and those of the others in the order of kcmp(2).
+static bool has_one_of_tables(const struct sharing *sharing, pid_t tid)
+{
+	size_t low = 1, high = sharing->count;
+
+	if (descriptor_tables_compare(sharing->tids[0], tid) == 0)
+		return true;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		const long order = descriptor_tables_compare(sharing->tids[middle], tid);
+
+		if (order < 0)
+			return is_one_of_tables(sharing, tid);
+		if (order == 0)
+			return true;
+		if (order == 1)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+// Threads that are about to be gone have no table any more: to kcmp(2) that is the same one.
+static bool shares_descriptors(const struct process *other, pid_t tid, const void *context)
+{
+	return has_one_of_tables(context, tid) && descriptor_table_exists(other, tid);
+}
+
+static struct hs_error *refuse_sharer(const struct process *process, pid_t other)
+{
+	return hs_error_create(
+		HS_ERROR_REFUSED,
+		"process %d shares the descriptors of process %d (clone with CLONE_FILES), and could exchange those that heapsnap makes "
+		"there; try again when it has ended",
+		(int)other, (int)process->pid);
+}
+
+struct hs_error *descriptor_sharers_check(const struct process *process, pid_t tid, const struct pid_set *strangers)
+{
+	// Strangers to the main thread, which may have other descriptors than this one.
+	bool holds = descriptor_tables_compare(process->pid, tid) == 0;
+	struct sharing sharing = {
+		.process = process,
+		.tids = &tid,
+		.count = 1,
+		.strangers = holds ? strangers : NULL,
+		.shares = shares_descriptors,
+		.refuse = refuse_sharer,
+	};
+
+	return sharing_check(&sharing);
+}
+
+struct hs_error *descriptor_sharers_wait(const struct process *process, unsigned wait_ms)
+{
+	const uint64_t deadline = hs_monotonic_ns() + (uint64_t)wait_ms * 1000000u;
+	struct hs_error *error;
+	bool again;
+
+	do {
+		struct descriptor_tables tables;
+		struct sharing sharing = { .process = process, .shares = shares_descriptors, .refuse = refuse_sharer };
+
+		descriptor_tables_list(process, &tables);
+		sharing.tids = tables.tids;
+		sharing.count = tables.count;
+		error = tables.count > 0 ? sharing_wait_once(&sharing, deadline, &again) : &hs_error_no_memory;
+		descriptor_tables_deinit(&tables);
+	} while (!error && again);
+	return error;
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/process/sharing.h"
+
+#include "attach/guard/interrupt.h"
+#include "attach/process/thread_descriptor.h"
+#include "attach/process/thread_facts.h"
+#include "base/clock.h"
+#include "base/proc_maps.h"
+
+#include <linux/kcmp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { SHARERS_POLL_US = 5000 };
+// Sharers that have been there for less than this, ns, are taken for such as end soon.
+#define NEW_SHARERS_NS UINT64_C(500000000)
+
+long sharing_compare_memory(pid_t tid, pid_t other_tid) { return syscall(SYS_kcmp, tid, other_tid, KCMP_VM, 0, 0); }
+
+// What shares may be any thread: the main thread of another process may have ended, and has nothing then, and each may
+// have descriptors of its own.
+static bool may_share(const struct process *other, pid_t tid, const void *context)
+{
+	const struct process *process = context;
+
+	(void)other;
+	return sharing_compare_memory(process->pid, tid) <= 0 || descriptor_tables_compare(process->pid, tid) <= 0;
+}
+
+static bool is_stranger(const struct process *other, void *context)
+{
+	const struct process *process = *(const struct process *const *)context;
+
+	return sharing_compare_memory(process->pid, other->pid) > 0 && !thread_first(other, may_share, process);
+}
+
+static const struct pid_set no_strangers;
+
+void sharing_strangers_list(const struct process *process, struct pid_set *ret)
+{
+	*ret = (struct pid_set){ 0 };
+	// A main thread that has ended has no memory, so all would be strangers to it.
+	if (!thread_is_ending(process, process->pid))
+		process_set_list(&no_strangers, is_stranger, &process, ret);
+}
+
+static bool process_shares(const struct process *other, void *context)
+{
+	struct sharing *sharing = context;
+
+	if (!sharing->error)
+		sharing->error = interrupt_check();
+	return !sharing->error && other->pid != sharing->process->pid &&
+	       thread_first(other, sharing->shares, sharing) != 0;
+}
+
+// The caller deinitializes *ret in any case.
+static struct hs_error *list_sharers(struct sharing *sharing, struct pid_set *ret)
+{
+	process_set_list(sharing->strangers ? sharing->strangers : &no_strangers, process_shares, sharing, ret);
+	// A process that has ended has neither memory nor descriptors, as kernel threads have no memory: to kcmp(2)
+	// these are the same.
+	if (!sharing->error && ret->count > 0 && !proc_maps_has_memory(sharing->process))
+		return process_gone(sharing->process);
+	return sharing->error;
+}
+
+struct hs_error *sharing_check(struct sharing *sharing)
+{
+	struct pid_set found;
+	struct hs_error *error = list_sharers(sharing, &found);
+
+	if (!error && found.count > 0)
+		error = sharing->refuse(sharing->process, found.pids[0]);
+	pid_set_deinit(&found);
+	return error;
+}
+
+// 0 = none of them shares it any more.
+static pid_t one_that_shares(struct sharing *sharing, const struct pid_set *some)
+{
+	pid_t found = 0;
+
+	for (size_t i = 0; !found && i < some->count; i++) {
+		HS_CLEANUP_PROCESS struct process other = PROCESS_CLOSED;
+		struct hs_error *error = process_glance(some->pids[i], &other);
+
+		if (!error && thread_first(&other, sharing->shares, sharing))
+			found = other.pid;
+		hs_error_destroy(error);
+	}
+	return found;
+}
+
+static struct hs_error *wait_for_sharers(struct sharing *sharing, const struct pid_set *some, uint64_t deadline)
+{
+	struct hs_error *error = NULL;
+	pid_t other;
+
+	while (!error && (other = one_that_shares(sharing, some))) {
+		if (!proc_maps_has_memory(sharing->process))
+			return process_gone(sharing->process);
+		if (hs_monotonic_ns() >= deadline)
+			return sharing->refuse(sharing->process, other);
+		usleep(SHARERS_POLL_US);
+		error = interrupt_check();
+	}
+	return error;
+}
+
+struct hs_error *sharing_wait_once(struct sharing *sharing, uint64_t deadline, bool *again_ret)
+{
+	const uint64_t began = hs_monotonic_ns();
+	struct pid_set found;
+	struct hs_error *error = list_sharers(sharing, &found);
+	uint64_t now;
+
+	if (!error)
+		error = wait_for_sharers(sharing, &found, deadline);
+	now = hs_monotonic_ns();
+	*again_ret = found.count > 0 && now - began >= NEW_SHARERS_NS && now < deadline;
+	pid_set_deinit(&found);
+	return error;
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What memory_sharers.h and descriptor_sharers.h have in common: which processes share nothing with the target, and for
+// those that may, the search and the wait.
+#ifndef HEAPSNAP_ATTACH_PROCESS_SHARING_H
+#define HEAPSNAP_ATTACH_PROCESS_SHARING_H
+
+#include "attach/process/pid_set.h"
+#include "base/error.h"
+#include "base/process.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+// Processes with memory and descriptors of their own, listed before the freeze: no process begins to share another's
+// after its birth.
+void sharing_strangers_list(const struct process *process, struct pid_set *ret);
+
+enum { HS_SHARERS_WAIT_MS = 2000 }; // how long attach and detach wait
+
+// Of two threads, kcmp(2): 0 = the same memory, 1 or 2 = another, negative = not permitted, gone, or no such call.
+long sharing_compare_memory(pid_t tid, pid_t other_tid);
+
+struct sharing {
+	const struct process *process;
+	const pid_t *tids; // of `process`: one for each memory or table of descriptors that is asked for
+	size_t count;
+	const struct pid_set *strangers; // are not asked; NULL = all are
+	bool (*shares)(const struct process *other, pid_t tid, const void *sharing);
+	struct hs_error *(*refuse)(const struct process *process, pid_t other); // says that `other` shares it
+	struct hs_error *error; // ends the search: interrupted. Nothing to be set by the caller.
+};
+
+// The error of `refuse`, when a process shares it. HS_ERROR_GONE, HS_ERROR_INTERRUPTED (see interrupt.h).
+struct hs_error *sharing_check(struct sharing *sharing) HS_MUST_CHECK;
+
+// One round: waits, until `deadline` (CLOCK_MONOTONIC, ns), for those that share it at its beginning. Errors as of
+// sharing_check. *again_ret: another one is needed. After a short one those still there began during it, so none has
+// been there for long.
+struct hs_error *sharing_wait_once(struct sharing *sharing, uint64_t deadline, bool *again_ret) HS_MUST_CHECK;
+
+#endif
