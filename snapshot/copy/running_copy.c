@@ -92,14 +92,6 @@ static bool settle_sample(struct work *work, const uint64_t *entry, uint64_t see
 	return true;
 }
 
-static bool is_shown_before(const uint64_t *entries, uint32_t index)
-{
-	for (uint32_t i = 0; i < index; i++)
-		if (entries[i] && sample_entry_tag(entries[i]) == sample_entry_tag(entries[index]))
-			return true;
-	return false;
-}
-
 // The same for a bucket of the sample table. Another address's block that has taken an entry since is left to the log
 // and the pendings: a failed reallocation may have put it there that was copied in another entry. One such may have
 // been seen in two.
@@ -120,7 +112,7 @@ static void settle_bucket(const uint64_t *bucket, uint32_t number, void *context
 			kept[i] = 0;
 	}
 	for (uint32_t i = 0; i < HS_SAMPLE_BUCKET_ENTRIES; i++)
-		if (kept[i] && is_shown_before(kept, i))
+		if (kept[i] && table_sample_is_repeated(kept, i))
 			kept[i] = 0;
 }
 

@@ -131,7 +131,7 @@ static void visit_blocks_of(const struct table_leaf *leaf, void *context)
 	}
 }
 
-static bool is_twice(const uint64_t *entries, uint32_t index)
+bool table_sample_is_repeated(const uint64_t *entries, uint32_t index)
 {
 	for (uint32_t i = 0; i < index; i++)
 		if (entries[i] && sample_entry_tag(entries[i]) == sample_entry_tag(entries[index]))
@@ -150,7 +150,7 @@ static void visit_samples_of(const uint64_t *entries, uint32_t bucket, void *con
 
 		if (!entries[i])
 			continue;
-		if (is_twice(entries, i)) {
+		if (table_sample_is_repeated(entries, i)) {
 			visit->view->damaged++;
 			continue;
 		}

@@ -47,6 +47,8 @@ void table_visit_leaves(struct table_view *view, void (*visit)(const struct tabl
 // Calls `visit` for every bucket of the sample table that is not empty.
 void table_visit_sample_buckets(struct table_view *view,
 				void (*visit)(const uint64_t *entries, uint32_t bucket, void *), void *context);
+// Whether an entry before this one in its bucket names the same address. pre: entries[index] is not empty
+bool table_sample_is_repeated(const uint64_t *entries, uint32_t index);
 // The live table's entry for an address, NULL when its tables are not there.
 const uint32_t *table_narrow_entry(struct table_view *view, uint64_t address);
 // The entry of an address's piece. NULL also when the address can have none.
