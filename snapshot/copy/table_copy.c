@@ -2,7 +2,6 @@
 #include "snapshot/copy/table_copy.h"
 
 #include "attach/region/table_walk.h"
-#include "attach/region/thread_slots.h"
 #include "base/available_memory.h"
 #include "snapshot/copy/racing_memory.h"
 
@@ -172,8 +171,7 @@ static void translate_extra_slots(struct table_copy *copy)
 	const uint32_t *pages = (const uint32_t *)(copy->bytes + copy->layout->stable.extra_slots);
 
 	for (uint32_t i = 0; i < copy->header->extra_slot_count; i++)
-		if (thread_slot_fits(&copy->layout->stable, copy->layout->pages / HS_PAGE_SIZE,
-				     copy->size / HS_PAGE_SIZE, pages[i]))
+		if (table_slot_fits(copy->layout, copy->size, pages[i]))
 			translate_slot(copy, (uint64_t)pages[i] * HS_PAGE_SIZE);
 }
 
