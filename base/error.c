@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,6 +132,11 @@ struct hs_error *hs_error_join(struct hs_error *first, struct hs_error *second)
 	hs_error_destroy(first);
 	hs_error_destroy(second);
 	return joined;
+}
+
+bool hs_errno_is_own_lack(int error_number)
+{
+	return error_number == EMFILE || error_number == ENFILE || error_number == ENOMEM;
 }
 
 void hs_error_destroy(struct hs_error *error)

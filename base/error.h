@@ -5,6 +5,7 @@
 #define HEAPSNAP_BASE_ERROR_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define HS_MUST_CHECK                        __attribute__((warn_unused_result))
@@ -53,6 +54,10 @@ struct hs_error *hs_error_prefix(struct hs_error *error, const char *format, ...
 struct hs_error *hs_error_join(struct hs_error *first, struct hs_error *second) HS_MUST_CHECK;
 
 extern struct hs_error hs_error_no_memory;
+
+// Whether a call failed with this errno because the tool or the system has no descriptor or no memory left, and not
+// because of what it was asked for: then the next call fails as well.
+bool hs_errno_is_own_lack(int error_number);
 
 // Frees an error. NULL and the static object are allowed.
 void hs_error_destroy(struct hs_error *error);

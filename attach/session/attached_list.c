@@ -158,7 +158,7 @@ struct hs_error *attached_examine(const struct process *process, struct attached
 // Whether the tool could not look because of itself or the system: then the next process would not be seen either.
 static bool is_own_lack(const struct hs_error *error)
 {
-	return own_descriptors_lack(error) || error->error_number == ENOMEM || error == &hs_error_no_memory;
+	return hs_errno_is_own_lack(error->error_number) || error == &hs_error_no_memory;
 }
 
 struct hs_error *attached_list(struct attached_process **list_ret, size_t *count_ret, size_t *hidden_ret)

@@ -83,11 +83,22 @@ static void test_log(void)
 	CHECK_STRING(logged, "three");
 }
 
+static void test_own_lack(void)
+{
+	const int lacks[] = { EMFILE, ENFILE, ENOMEM }, others[] = { 0, ENOENT, ESRCH, EACCES, EPERM, ENOSYS };
+
+	for (size_t i = 0; i < sizeof(lacks) / sizeof(*lacks); i++)
+		CHECK(hs_errno_is_own_lack(lacks[i]));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		CHECK(!hs_errno_is_own_lack(others[i]));
+}
+
 int main(void)
 {
 	test_error();
 	test_join_of_one();
 	test_no_memory();
 	test_log();
+	test_own_lack();
 	return CHECK_RESULT();
 }
