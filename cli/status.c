@@ -5,6 +5,7 @@
 #include "cli/json.h"
 #include "cli/sampling_text.h"
 #include "cli/unseen_text.h"
+#include "inject/abi/limits.h"
 #include "lib/find_process.h"
 
 #include <inttypes.h>
@@ -43,7 +44,7 @@ static const char *date(uint64_t wall_ns, char *buffer, size_t size)
 // How full the region is, percent.
 static double fullness(const struct hs_status *process)
 {
-	return process->max_pages ? 100.0 * (double)process->used_pages / (double)process->max_pages : 0;
+	return process->max_bytes ? 100.0 * (double)process->used_bytes / (double)process->max_bytes : 0;
 }
 
 // The intervals in force, where they differ from thread to thread or from what was asked for, and what recording costs.
@@ -86,8 +87,8 @@ static void print_settings(const struct options *options, const struct hs_status
 			      date(process->settings_wall_ns, since, sizeof(since)));
 	print_costs(options, process);
 	console_print(options, "  %" PRIu64 " of %" PRIu64 " pages in use (%.1f %%), %u of %u thread slots\n",
-		      process->used_pages, process->max_pages, fullness(process), process->thread_slots_used,
-		      process->thread_slots);
+		      process->used_bytes / HS_PAGE_SIZE, process->max_bytes / HS_PAGE_SIZE, fullness(process),
+		      process->thread_slots_used, process->thread_slots);
 }
 
 static void print_process(const struct options *options, const struct hs_status *process)
@@ -126,8 +127,8 @@ static void put_settings(struct json *json, const struct hs_status *process)
 {
 	char since[32];
 
-	json_number(json, "region_used_pages", process->used_pages);
-	json_number(json, "max_pages", process->max_pages);
+	json_number(json, "region_used_pages", process->used_bytes / HS_PAGE_SIZE);
+	json_number(json, "max_pages", process->max_bytes / HS_PAGE_SIZE);
 	json_real(json, "region_used_percent", fullness(process));
 	json_number(json, "thread_slots_used", process->thread_slots_used);
 	json_number(json, "thread_slots", process->thread_slots);

@@ -44,8 +44,6 @@ static void describe(const struct attached_process *process, struct hs_status *r
 		.modules = process->modules,
 		.used_bytes = process->used_pages * HS_PAGE_SIZE,
 		.max_bytes = process->max_pages * HS_PAGE_SIZE,
-		.used_pages = process->used_pages,
-		.max_pages = process->max_pages,
 		.thread_slots_used = process->thread_slots,
 		.thread_slots = process->max_thread_slots,
 		.has_settings = process->has_settings,

@@ -33,8 +33,7 @@ struct hs_status {
 	char unseen_share[160];                   // in words, how much these make; "" = there are none
 	bool always_exact;                        // every allocation since attach was recorded
 	uint64_t threads, modules;                // seen since attach
-	uint64_t used_bytes, max_bytes;           // of the region
-	uint64_t used_pages, max_pages;           // the same
+	uint64_t used_bytes, max_bytes;           // of the region, whole pages
 	uint32_t thread_slots_used, thread_slots; // ever taken; that there may be
 	bool has_settings;                        // false: what the region says of them makes no sense
 	struct hs_sampling sampling;              // in force
