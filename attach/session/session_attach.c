@@ -79,7 +79,7 @@ static struct hs_error *write_header_word(const struct loaded_payload *loaded, s
 	return payload_region_write(loaded, offset, &value, sizeof(value));
 }
 
-// The filter first: all zero it says that no block is recorded, which holds only until hooks are active.
+// The Bloom filter first: all zero it says that no block is recorded, which holds only until hooks are active.
 static struct hs_error *start_hooks(const struct attach_plan *plan, const struct region_header *header,
 				    pid_t stopped_tid)
 {

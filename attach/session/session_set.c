@@ -28,7 +28,7 @@ struct change {
 	struct region_header header; // under the freeze
 	pid_t stopped_tid;
 	struct region_settings after;
-	bool can_count;  // the filter: no thread is inside the payload
+	bool can_count;  // the Bloom filter: no thread is inside the payload
 	uint64_t *slots; // offsets of those that were ever taken
 	size_t slot_count;
 	struct pending_record *pending;
@@ -271,7 +271,7 @@ static struct hs_error *open_attached(const struct process *process, struct regi
 		(int)process->pid, (int)process->pid);
 }
 
-// Where every allocation will be recorded no filter is counted, and threads may stand anywhere.
+// Where every allocation will be recorded no Bloom filter is counted, and threads may stand anywhere.
 static struct hs_error *freeze(struct change *change, const struct set_options *options, struct frozen_process *frozen,
 			       struct set_report *report)
 {

@@ -35,7 +35,7 @@
 #define HS_STACK_BUCKETS_SECOND (1u << 18)
 #define HS_STACK_BUCKETS        (HS_STACK_BUCKETS_FIRST + HS_STACK_BUCKETS_SECOND)
 
-// The filter of tracked addresses: bytes, power of two. Fits the first-level cache.
+// The Bloom filter of tracked addresses: bytes, power of two. Fits the first-level cache.
 #define HS_BLOOM_SIZE      8192u
 #define HS_BLOOM_SATURATED 255u
 

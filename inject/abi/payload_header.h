@@ -219,7 +219,7 @@ _Static_assert(1u << (32 - 22) == HS_SAMPLING_CREDITS, "sampling_credit_index re
 #define HS_BLOOM_SHIFT  19u
 _Static_assert(1u << (32 - HS_BLOOM_SHIFT) == HS_BLOOM_SIZE, "bloom_index reaches the whole filter");
 
-// Where an address counts in the filter.
+// Where an address counts in the Bloom filter.
 static inline uint32_t bloom_index(uint64_t address) { return (uint32_t)address * HS_BLOOM_FACTOR >> HS_BLOOM_SHIFT; }
 
 // One hooked function, in an island. The patched function jumps to `begin`: to the inline fast path, if its kind has

@@ -84,7 +84,7 @@ static inline bool fast_path_release(uint64_t block, uint64_t call_return_slot, 
 	uint32_t ref, free_count;
 	uint32_t *place;
 
-	// Where not every allocation is recorded, the table is not touched before the filter has been asked.
+	// Where not every allocation is recorded, the table is not touched before the Bloom filter has been asked.
 	if (HS_UNLIKELY(!slot || slot->shared.guard || __atomic_load_n(&header->removals, __ATOMIC_RELAXED)))
 		return false;
 	slot->shared.guard = call_return_slot;

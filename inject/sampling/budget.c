@@ -131,7 +131,7 @@ static void count_calls(struct thread_slot *slot, struct budget_window *window)
 	}
 }
 
-// Records that cost too much are downsampled, and so are those of other threads: they are all in one filter.
+// Records that cost too much are downsampled, and so are those of other threads: they are all in one Bloom filter.
 static void review_records(const struct thread_slot *slot, uint32_t false_positives, uint64_t now)
 {
 	const struct region_header *header = region();

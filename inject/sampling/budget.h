@@ -19,7 +19,7 @@ struct budget_window {
 	uint64_t records;         // of these
 	uint64_t framed;          // calls that were not recorded, in the C code all the same
 	uint64_t found;           // releases of recorded blocks
-	uint64_t false_positives; // releases that the filter did not exclude, of blocks that are not recorded
+	uint64_t false_positives; // releases that the Bloom filter did not exclude, of blocks that are not recorded
 	uint64_t others;          // ticks spent on other work of ours: downsampling
 };
 
@@ -28,7 +28,7 @@ struct budget_costs {
 	uint64_t unrecorded; // a call that is not recorded, with the release of its block
 	uint64_t frame;      // what it costs more in the C code
 	uint64_t record;     // a recording
-	uint64_t release;    // a release that the filter does not exclude
+	uint64_t release;    // a release that the Bloom filter does not exclude
 };
 
 struct budget_verdict {
@@ -57,14 +57,14 @@ struct budget_purse {
 // Pure: the credit after so many ticks in which so many were spent.
 int64_t budget_credit(const struct budget_purse *purse, int64_t credit, uint64_t ticks, uint64_t spent);
 
-// So many records leave one free in 65 that the filter does not exclude: they are never downsampled for its sake.
+// So many records leave one free in 65 that the Bloom filter does not exclude: they are never downsampled for its sake.
 #define BUDGET_BLOOM_LEAST (HS_BLOOM_SIZE / 64)
 // With more, counters of the filter would be saturated soon, which they stay (at 128 on average, 255 is eleven standard
 // deviations away): records could be downsampled then, but the filter would not get better by it.
 #define BUDGET_BLOOM_MOST (HS_BLOOM_SIZE * 128)
 
 struct budget_bloom {
-	uint64_t records;      // in the filter
+	uint64_t records;      // in the Bloom filter
 	uint64_t mean_size;    // of what is allocated, bytes
 	uint32_t floor;        // what records were downsampled to for the budget's sake; 0 = they were not
 	uint32_t records_left; // that this has left: what came since is not among them

@@ -10,7 +10,7 @@ from harness import (Target, Unharmed, attach, check, check_equal, detach, dump,
 
 SECONDS = 60  # within which an interval follows the load
 FEW = 120      # records that no budget is too small for
-MANY = 200000  # so many that the filter excludes nothing
+MANY = 200000  # so many that the Bloom filter excludes nothing
 
 
 def status(pid):

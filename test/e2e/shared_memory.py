@@ -86,7 +86,7 @@ def main():
     check_equal(target.ask("work"), "worked", "work while attached")
     other = target.ask("share")
     dump(target.pid, path)
-    # Settings can be changed all the same, but the filter cannot be counted while somebody runs.
+    # Settings can be changed all the same, but the Bloom filter cannot be counted while another process runs.
     check_equal(heapsnap_ok("set", target.pid, "--sample", "4K")["bloom_in_use"], False, "the filter, beside the other process")
     check_equal(heapsnap_ok("set", target.pid, "--exact")["after"]["mode"], "exact", "settings")
     check_refused(heapsnap("detach", target.pid), f"process {other} shares the memory")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The filter counted from a live table: honest ones, and those that lead nowhere.
+// The Bloom filter counted from a live table: honest ones, and those that lead nowhere.
 #include "check.h"
 #include "made_region.h"
 

@@ -112,7 +112,7 @@ static void test_downsampling(void)
 		{ { 100000, 64, 0, 0, false }, 7500, 0 }, // a quarter of the budget
 		{ { 100000, 64, 0, 0, false },
 		  7501,
-		  1024 }, // half of that is aimed at, with a filter that is not full: 4,095 records
+		  1024 }, // half of that is aimed at, with a Bloom filter that is not full: 4,095 records
 		{ { 100000, 64, 0, 0, false }, 30000, 4096 },    // 1,024 records
 		{ { 100000, 64, 0, 0, false }, 3000000, 32768 }, // no fewer than 128
 		{ { 128, 64, 0, 0, false }, 3000000, 0 },

@@ -159,7 +159,7 @@ static void test_release_false_positives(void)
 	payload_region_deinit(&made);
 }
 
-// Before the filter can be saturated, records are downsampled, whatever they cost.
+// Before the Bloom filter can be saturated, records are downsampled, whatever they cost.
 static void test_full_bloom(void)
 {
 	struct thread_slot *slot = begin(HS_BUDGET_MAX);

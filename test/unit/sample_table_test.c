@@ -375,8 +375,8 @@ static void test_threads(void)
 	payload_region_deinit(&made);
 }
 
-// A counter of the filter stands for as many records as it says, up to the last value: that may stand for more, and
-// stays.
+// A counter of the Bloom filter stands for as many records as it says, up to the last value: that may stand for more,
+// and stays.
 static void test_bloom_counters(void)
 {
 	const uint64_t address = 0x7f0000001230;
