@@ -18,12 +18,21 @@
 #define SLOTS_MAX        256u // that are looked up
 #define SEEN_SIZE        (4 * INSTRUCTIONS_MAX)
 #define INSTRUCTION_MAX  15u // bytes
+#define DECODED_MAX      (4 * INSTRUCTIONS_MAX)
+#define DECODED_SIZE     (2 * DECODED_MAX)
 
 // What a function is seen to change, with all that it calls: at least that.
 struct seen_function {
 	uint64_t address;
 	register_bits written;
 	bool all; // see struct register_change
+};
+
+// What one instruction of the module says.
+struct decoded {
+	uint64_t address;
+	struct code_step step;
+	struct register_writes writes;
 };
 
 struct register_search {
@@ -39,6 +48,11 @@ struct register_search {
 		uint64_t address, target;
 	} slots[SLOTS_MAX];
 	size_t slot_count;
+	// Each instruction is decoded once, as allocation functions call the same ones, and to decode is most of the
+	// work.
+	struct decoded decoded[DECODED_MAX];
+	uint32_t decoded_count;
+	uint32_t decoded_places[DECODED_SIZE]; // a hash table of indices, plus 1; 0 = none
 	// The state of one function:
 	uint64_t seen[SEEN_SIZE]; // a hash table of instructions' addresses
 	size_t seen_count;
@@ -49,10 +63,12 @@ struct register_search {
 	bool is_cut; // something was not seen
 };
 
+static size_t hash_of(uint64_t address) { return (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32); }
+
 // False: it was there.
 static bool note_seen(struct register_search *search, uint64_t address)
 {
-	size_t i = (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) % SEEN_SIZE;
+	size_t i = hash_of(address) % SEEN_SIZE;
 
 	for (; search->seen[i]; i = (i + 1) % SEEN_SIZE)
 		if (search->seen[i] == address)
@@ -103,6 +119,36 @@ static const uint8_t *code_at(struct register_search *search, uint64_t address, 
 		return NULL;
 	*size_ret = *size_ret < INSTRUCTION_MAX ? *size_ret : INSTRUCTION_MAX;
 	return is_page_of_file(search, address + *size_ret - 1) ? code : NULL;
+}
+
+static void decode(struct register_search *search, uint64_t address, struct decoded *ret)
+{
+	const uint8_t *code;
+	size_t size;
+
+	*ret = (struct decoded){ .address = address };
+	code = code_at(search, address, &size);
+	if (!code)
+		return;
+	arch_decode_step(code, size, address, &ret->step);
+	register_writes_decode(code, size, &ret->writes);
+}
+
+// The instruction at an address; step.size 0 = there is none that is sure.
+static struct decoded decoded_at(struct register_search *search, uint64_t address)
+{
+	size_t i = hash_of(address) % DECODED_SIZE;
+	struct decoded decoded;
+
+	for (; search->decoded_places[i]; i = (i + 1) % DECODED_SIZE)
+		if (search->decoded[search->decoded_places[i] - 1].address == address)
+			return search->decoded[search->decoded_places[i] - 1];
+	decode(search, address, &decoded);
+	if (search->decoded_count < DECODED_MAX) {
+		search->decoded[search->decoded_count++] = decoded;
+		search->decoded_places[i] = search->decoded_count;
+	}
+	return decoded;
 }
 
 // What compilers put calls of into functions without reckoning with them: such a call changes nothing (gcc -pg).
@@ -227,26 +273,20 @@ static void look_from(struct register_search *search, struct looked_at *function
 	struct code_step step;
 
 	do {
-		struct register_writes writes;
-		const uint8_t *code;
-		size_t size;
+		struct decoded decoded;
 
 		if (!note_seen(search, address))
 			return;
-		code = code_at(search, address, &size);
-		if (code && search->seen_count <= INSTRUCTIONS_MAX)
-			arch_decode_step(code, size, address, &step);
-		else
-			step = (struct code_step){ 0 };
-		if (!step.size) {
+		decoded = decoded_at(search, address);
+		step = decoded.step;
+		if (!step.size || search->seen_count > INSTRUCTIONS_MAX) {
 			function->is_cut = true;
 			return;
 		}
-		register_writes_decode(code, size, &writes);
-		function->result->written |= writes.general & HS_SCRATCH_REGISTERS;
-		function->pushed |= writes.pushed;
-		function->popped |= writes.popped;
-		search->has_vectors |= writes.has_vectors;
+		function->result->written |= decoded.writes.general & HS_SCRATCH_REGISTERS;
+		function->pushed |= decoded.writes.pushed;
+		function->popped |= decoded.writes.popped;
+		search->has_vectors |= decoded.writes.has_vectors;
 		follow(search, function, &step);
 		address += step.size;
 	} while (goes_on(function, &step, address));
@@ -311,6 +351,9 @@ static void leave_module(struct register_search *search)
 		imports_deinit(&search->imports);
 	search->module = NULL;
 	search->page_count = search->slot_count = 0;
+	if (search->decoded_count)
+		memset(search->decoded_places, 0, sizeof(search->decoded_places));
+	search->decoded_count = 0;
 }
 
 void register_search_end(struct register_search *search)
