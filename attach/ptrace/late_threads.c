@@ -188,7 +188,7 @@ void late_threads_wait(const struct process *process, struct late_call *ret)
 	wait_for_candidates(&search, deadline);
 	if (!search.candidates) // no memory: nothing is known of any
 		ret->tid = process->pid;
-	for (size_t i = 0; i < search.count && !ret->is_certain; i++)
+	for (size_t i = 0; search.candidates && i < search.count && !ret->is_certain; i++)
 		if (!ret->tid || search.candidates[i].is_in_call)
 			*ret = (struct late_call){ search.candidates[i].tid, search.candidates[i].is_in_call };
 	free(search.candidates);

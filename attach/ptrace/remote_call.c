@@ -313,10 +313,10 @@ static struct hs_error *restore_carrier(struct remote_caller *caller)
 	return error;
 }
 
-struct hs_error *remote_call_close(struct remote_caller *caller)
+// pre: a carrier was chosen.
+static struct hs_error *release_carrier(struct remote_caller *caller)
 {
 	struct hs_error *error = NULL;
-	pid_t stopped_tid = caller->carrier ? caller->carrier->tid : caller->frozen->threads[0].tid;
 
 	if (caller->in_call)
 		error = restore_carrier(caller);
@@ -326,6 +326,14 @@ struct hs_error *remote_call_close(struct remote_caller *caller)
 		caller->entry.address = 0; // the code stays, because the thread needs it for that
 	if (!caller->running && caller->suspended_seccomp)
 		error = hs_error_join(error, ptrace_set_options(caller->carrier->tid, HS_PTRACE_OPTIONS));
+	return error;
+}
+
+struct hs_error *remote_call_close(struct remote_caller *caller)
+{
+	pid_t stopped_tid = caller->carrier ? caller->carrier->tid : caller->frozen->threads[0].tid;
+	struct hs_error *error = caller->carrier ? release_carrier(caller) : NULL;
+
 	error = hs_error_join(error, entry_patch_undo(&caller->entry, caller->memory, stopped_tid));
 	free(caller->extended);
 	*caller = (struct remote_caller){ 0 };

@@ -51,6 +51,7 @@ static bool same_key(const void *elements, uint32_t number, const void *wanted)
 	const struct pprof_stack *a = (const struct pprof_stack *)elements + number, *b = wanted;
 
 	return a->samples_per_block == b->samples_per_block && a->frame_count == b->frame_count &&
+	       // NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): frames are NULL only where there are none
 	       (a->frame_count == 0 || memcmp(a->frames, b->frames, a->frame_count * sizeof(*a->frames)) == 0);
 }
 

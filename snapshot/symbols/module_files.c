@@ -178,7 +178,7 @@ static int find_by_build_id(const struct module_files *files, const uint8_t *bui
 		return -1;
 	for (size_t i = 0; i < size; i++)
 		end += sprintf(end, i == 0 ? "%02x/" : "%02x", build_id[i]);
-	strcpy(end, ".debug");
+	memcpy(end, ".debug", sizeof(".debug"));
 	return find_debug_at(files, DEBUG_DIRECTORY, "/.build-id/", name, accept, context);
 }
 

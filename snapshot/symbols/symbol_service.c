@@ -101,10 +101,13 @@ static struct hs_error *find_debug(struct conversation *talk, struct byte_cursor
 static struct hs_error *failed(struct byte_cursor *rest)
 {
 	char reason[SYMBOL_REASON_MAX + 1] = { 0 };
-	size_t size = byte_cursor_left(rest);
 	uint32_t is_missing;
+	size_t size;
 
-	if (!byte_cursor_u32(rest, &is_missing) || (size = byte_cursor_left(rest)) > SYMBOL_REASON_MAX)
+	if (!byte_cursor_u32(rest, &is_missing))
+		return bad("no reason");
+	size = byte_cursor_left(rest);
+	if (size > SYMBOL_REASON_MAX)
 		return bad("no reason");
 	memcpy(reason, rest->position, size);
 	for (char *c = reason; *c; c++)

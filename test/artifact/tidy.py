@@ -47,11 +47,14 @@ def commands(source, build):
     return chosen
 
 
-def for_clang(entry):
+def for_clang(entry, source):
     arguments = [argument for argument in shlex.split(entry["command"]) if argument not in GCC_ONLY]
+    folder, _, name = os.path.relpath(entry["file"], source).partition("/")
     if "-nostdinc" in arguments:
         at = arguments.index("-nostdinc")
         arguments[at:at + 3] = ["-nostdlibinc"]  # and `-isystem` of gcc's headers
+    elif folder != "unwind" and (folder, name) != ("base", "error.c"):
+        arguments[1:1] = ["-I", source, "-include", os.path.join(source, "test/artifact/analyzer.h")]
     return {"directory": entry["directory"], "file": entry["file"], "arguments": arguments}
 
 
@@ -83,7 +86,7 @@ def main():
     source, build, tidy = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3]
     checks = [] if "--all" in sys.argv[4:] else [FAST]
     right = bad_files_are_found(tidy, source, checks)
-    entries = [for_clang(entry) for entry in commands(source, build).values()]
+    entries = [for_clang(entry, source) for entry in commands(source, build).values()]
     if len(entries) < 150:
         print(f"only {len(entries)} files: is this the whole build?")
         right = False

@@ -184,7 +184,7 @@ static enum hook_verdict check_references(const struct relocation_request *reque
 static enum hook_verdict relocate(const struct relocation_request *request, struct relocation_result *result)
 {
 	size_t lead = (size_t)(request->address - request->function_start); // the landing pad
-	struct instruction instructions[16]; // jump_size is 5, and each has at least one byte
+	struct instruction instructions[16] = { 0 }; // jump_size is 5, and each has at least one byte
 	bool ended = false;
 	enum hook_verdict verdict;
 
