@@ -22,6 +22,13 @@ static int check_left_out;
 		}                                                                                                      \
 	} while (0)
 
+// How often something is tried: less with a sanitizer, with which each step takes many times as long.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CHECK_TIMES(without, with) (with)
+#else
+#define CHECK_TIMES(without, with) (without)
+#endif
+
 // Integers of any width.
 #define CHECK_EQUAL(actual, expected)                                                                                  \
 	do {                                                                                                           \

@@ -10,7 +10,9 @@
 
 #include <math.h>
 
-enum { THREADS = 4, ROUNDS = 3000000, BOXES = 1024, SIZE_MAX_ASKED = 100, FIRST_INTERVAL = 64, HIGHEST_FLOOR = 256 };
+enum { THREADS = 4, BOXES = 1024, SIZE_MAX_ASKED = 100, FIRST_INTERVAL = 64, HIGHEST_FLOOR = 256 };
+
+enum { ROUNDS = CHECK_TIMES(3000000, 300000) };
 
 // The boxes' blocks are so many to a bucket of the sample table that some find it full.
 enum { BUCKETS = 4 };

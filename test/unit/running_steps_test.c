@@ -166,12 +166,7 @@ static void run_scenarios(unsigned schedules)
 	}
 }
 
-// Each instruction is stepped through, and code that the address sanitizer has been at has many more.
-#ifdef __SANITIZE_ADDRESS__
-enum { SCHEDULES = 6 };
-#else
-enum { SCHEDULES = 30 };
-#endif
+enum { SCHEDULES = CHECK_TIMES(30, 6) };
 
 int main(int argc, char **argv)
 {

@@ -276,7 +276,7 @@ static uint64_t counted_allocations(void)
 	return sum;
 }
 
-static unsigned copies = 150;
+static unsigned copies = CHECK_TIMES(150, 40);
 
 static void copy_again_and_again(void)
 {
