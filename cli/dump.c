@@ -66,7 +66,7 @@ static void print_ledger(const struct options *options, const struct heap_profil
 	}
 }
 
-// How the snapshot was taken: without stopping anybody, or why not.
+// How the snapshot was taken: without stopping a thread, or why not.
 static void print_copying(const struct options *options, const struct hs_dump_result *result)
 {
 	const struct heap_profile *profile = &result->profile;

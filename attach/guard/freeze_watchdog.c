@@ -98,7 +98,8 @@ IN_WATCHDOG static void keep_few_descriptors(void)
 			call1(SYS_close, fd);
 }
 
-// True: the tool is no more, and so traces nobody: exit_notify in kernel/exit.c gives up its tracees before it says so.
+// True: the tool is no more, and so traces no process: exit_notify in kernel/exit.c gives up its tracees before it says
+// so.
 IN_WATCHDOG static bool wait_for_tool(uint64_t ns)
 {
 	struct pollfd poll = { .fd = shared.tool_fd >= 0 ? 0 : -1, .events = POLLIN };
@@ -173,7 +174,7 @@ static bool has_ended(void)
 }
 
 // A tool that is killed before the watchdog has run would leave one with copies of its descriptors, the lock on the
-// target among them (work_lock.h), for as long as that gets no processor. Nobody is stopped yet, so there is time.
+// target among them (work_lock.h), for as long as that gets no processor. No thread is stopped yet, so there is time.
 static struct hs_error *wait_until_ready(void)
 {
 	uint64_t deadline = hs_monotonic_ns() + READY_SECONDS * SECOND;

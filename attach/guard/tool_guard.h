@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 
-// Goes on in the child. Once; later calls do nothing. pre: the process has one thread and traces nobody.
+// Goes on in the child. Once; later calls do nothing. pre: the process has one thread and traces no process.
 struct hs_error *tool_guard_begin(void) HS_MUST_CHECK;
 
 // The same for a tool that is the first process of a PID namespace: the kernel keeps every SIGKILL of that namespace

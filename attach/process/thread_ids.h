@@ -16,7 +16,7 @@ uint32_t thread_id_inside(const struct process *process, pid_t tid);
 // threads.
 uint64_t thread_masks_digest(const struct process *process, uint32_t *count_ret);
 
-// Whether nobody traces any thread of the process that will run on: one that ends is released when it is dead
+// Whether no process traces any thread of the process that will run on: one that ends is released when it is dead
 // (ending_threads.h). False also when no thread can be looked at.
 bool threads_are_untraced(const struct process *process);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is remembered of a process's threads from one freeze to the next, while no hook leads into the payload any more:
-// nobody can get inside then, so what was found to be outside stays so. It is remembered by thread id. A thread that
+// no thread can get inside then, so what was found to be outside stays so. It is remembered by thread id. A thread that
 // has got the id of another since has begun when no hook was there, and is outside as well.
 #ifndef HEAPSNAP_ATTACH_REGION_LOOKED_AT_H
 #define HEAPSNAP_ATTACH_REGION_LOOKED_AT_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detach: hooks out, wait until nobody is inside, unmap, compare, report. Also finishes what a killed attach or detach
-// has left, as the journal in the region says; and takes out what a child has inherited that was forked from an
+// Detach: hooks out, wait until no thread is inside, unmap, compare, report. Also finishes what a killed attach or
+// detach has left, as the journal in the region says; and takes out what a child has inherited that was forked from an
 // attached process, as the journals in the islands say.
 #include "attach/process/sharing.h"
 #include "attach/session/session.h"
@@ -214,7 +214,7 @@ static bool is_anybody_inside(const struct detach_report *report)
 	return report->threads_inside + report->threads_unseen + report->calls_left > 0 || report->calls_lost;
 }
 
-// One freeze. Where nobody is inside afterwards, all is unmapped. Who is inside is asked before any remote call,
+// One freeze. Where no thread is inside afterwards, all is unmapped. Who is inside is asked before any remote call,
 // because that takes a thread's registers. *retry_ret: true: nothing was touched, and another try may succeed.
 static struct hs_error *detach_once(struct detach_state *state, struct detach_report *report, struct stop_times *stops,
 				    bool *retry_ret)

@@ -92,7 +92,7 @@ static struct hs_error *read_slots(struct change *change)
 	return error;
 }
 
-// A dump that stops nobody may set its own flag at the same time. It works through a mapping, which is only had with
+// A dump that stops no thread may set its own flag at the same time. It works through a mapping, which is only had with
 // the region's file.
 static struct hs_error *use_bloom(struct change *change, bool in_use)
 {
@@ -173,7 +173,7 @@ static struct hs_error *write_settings(struct change *change)
 		error = region_write(&change->region, offsetof(struct region_header, sampling_mode),
 				     &header->sampling_mode, sizeof(uint64_t));
 	// What a full region or the budget has led to is over: it will be seen again. Records are downsampled only
-	// where nobody can be between reading a place in the table and emptying it.
+	// where no thread can be between reading a place in the table and emptying it.
 	header->interval_floor = 0;
 	header->budget_floor = 0;
 	header->budget_records = 0;

@@ -77,8 +77,8 @@ struct region_header {
 	uint64_t sampling_seed; // of the threads' random numbers
 	uint32_t budget;        // SAMPLING_budget: millionths of a thread's time
 	uint32_t ticks_per_us;  // of the time-stamp counter
-	uint32_t epoch;         // raised by each dump that stops nobody: records of older ones are from before its cut
-	uint32_t log_limit;     // entries that the log may have; never changed after attach
+	uint32_t epoch;     // raised by each dump that stops no thread: records of older ones are from before its cut
+	uint32_t log_limit; // entries that the log may have; never changed after attach
 	// enum sampling_mode that was in force before SAMPLING_stopped; interval and budget stand
 	uint32_t sampling_before;
 	uint32_t samples_used;     // 1 = there is or was a record in the sample table; never 0 again

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log of records that leave the live table while a dump copies it and nobody is stopped (docs/consistency.md).
+// The log of records that leave the live table while a dump copies it and no thread is stopped (docs/consistency.md).
 #ifndef HEAPSNAP_INJECT_ABI_REMOVAL_LOG_H
 #define HEAPSNAP_INJECT_ABI_REMOVAL_LOG_H
 
@@ -7,7 +7,8 @@
 
 // A block that was live at the cut and is so no more. Entries are taken in order (region_header.log_taken) by threads
 // that then fill them, so one may be empty while later ones are complete. The log begins anew, with another generation,
-// only when every entry that was taken is complete: so nobody writes into an entry that another thread has taken since.
+// only when every entry that was taken is complete: so no thread writes into an entry that another thread has taken
+// since.
 struct log_entry {
 	uint64_t address;
 	uint64_t new_address; // of a reallocation; its old address where it has left no block; 0 = a release, or a

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fast path: recording and release as nearly all calls need them where every allocation is recorded. The stack is
-// that of the last walk, a free record is at hand, the tables are there, nobody dumps or downsamples, and there are and
-// were no samples. Each function does all of its work or, when anything is different, none of it; then the slow path
-// does it (block_events.h). They call nothing, so the hooks that begin with them save few registers.
+// that of the last walk, a free record is at hand, the tables are there, no tool dumps and no thread downsamples, and
+// there are and were no samples. Each function does all of its work or, when anything is different, none of it; then
+// the slow path does it (block_events.h). They call nothing, so the hooks that begin with them save few registers.
 //
 // Context: in a hook. The order of stores is that of block_events.h.
 #ifndef HEAPSNAP_INJECT_HOOK_FAST_PATH_H

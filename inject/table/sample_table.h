@@ -2,10 +2,10 @@
 // The sample table: address -> record, for samples (abi/sample_table.h has the drawing).
 //
 // Context: in a hook, on any thread, at any time, also in a signal handler and without a thread slot. An address's
-// entry belongs to whoever owns the block there, as in the live table: nobody else puts one in, and it is never moved.
-// But downsampling may put another record there or drop it, and when an entry is empty it may be that of any other
-// address of its bucket the next moment. So every change is a compare-and-swap of tag and record together, and one that
-// a thread dies before is one that it never began.
+// entry belongs to whoever owns the block there, as in the live table: no other thread puts one in, and it is never
+// moved. But downsampling may put another record there or drop it, and when an entry is empty it may be that of any
+// other address of its bucket the next moment. So every change is a compare-and-swap of tag and record together, and
+// one that a thread dies before is one that it never began.
 #ifndef HEAPSNAP_INJECT_TABLE_SAMPLE_TABLE_H
 #define HEAPSNAP_INJECT_TABLE_SAMPLE_TABLE_H
 

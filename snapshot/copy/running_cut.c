@@ -90,7 +90,7 @@ static const struct log_entry *log_entries(const struct running_cut *cut)
 	return (const struct log_entry *)(cut->bytes + HS_OFFSET_LOG);
 }
 
-// Whether nobody will write into one of the first `count` entries any more.
+// Whether no thread will write into one of the first `count` entries any more.
 static bool is_complete(const struct running_cut *cut, uint32_t count, uint32_t generation)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -114,7 +114,7 @@ static void empty_log(const struct running_cut *cut, uint32_t count)
 			(off_t)(used - kept));
 }
 
-// Has the log begin at its first entry again, if nobody writes into it. pre: REMOVAL_LOGS is not set
+// Has the log begin at its first entry again, if no thread writes into it. pre: REMOVAL_LOGS is not set
 static void begin_log_anew(const struct running_cut *cut)
 {
 	uint64_t taken = racing_u64(&cut->header->log_taken);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cut of a dump that stops nobody: what the tool writes into the region of a running target, and how it takes that
-// back.
+// The cut of a dump that stops no thread: what the tool writes into the region of a running target, and how it takes
+// that back.
 #ifndef HEAPSNAP_SNAPSHOT_COPY_RUNNING_CUT_H
 #define HEAPSNAP_SNAPSHOT_COPY_RUNNING_CUT_H
 

@@ -111,7 +111,7 @@ def main():
     attach(target.pid)
     check_equal(target.ask("vfork"), "waits", "vfork")
     wait_for_vfork(target)
-    dump(target.pid, path)  # stops nobody
+    dump(target.pid, path)  # stops no thread
     check_refused(heapsnap("detach", target.pid, environment={"HEAPSNAP_KILL_AT_REQUEST": "1"}), "shares the memory", status=1)
     for command in (["dump", "--stop", target.pid, "-o", path], ["set", target.pid, "--exact"]):
         check_refused(heapsnap(*command), "did not stop in time", "state D")

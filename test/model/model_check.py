@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every run of the model of the dump that stops nobody, by spin: as the protocol is, no snapshot is wrong; with any one of its rules broken, some
+"""Every run of the model of the dump that stops no thread, by spin: as the protocol is, no snapshot is wrong; with any one of its rules broken, some
 are. usage: model_check.py [CALLS DUMPS [THREADS [BLOCKS [NAME...]]]]"""
 
 import os
