@@ -48,8 +48,8 @@ struct register_search {
 		uint64_t address, target;
 	} slots[SLOTS_MAX];
 	size_t slot_count;
-	// Each instruction is decoded once, as allocation functions call the same ones, and to decode is most of the
-	// work.
+	// Each instruction is decoded once: allocation functions call the same functions, and decoding is most of the
+	// work. Those that find no room are decoded each time.
 	struct decoded decoded[DECODED_MAX];
 	uint32_t decoded_count;
 	uint32_t decoded_places[DECODED_SIZE]; // a hash table of indices, plus 1; 0 = none

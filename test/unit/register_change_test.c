@@ -120,6 +120,10 @@ __asm__(".text\n"
 	"keeps_three: .cfi_startproc; nop; push %rcx; push %rdx; push %r8; call change_9; pop %r8; pop %rdx; pop %rcx; ret; .cfi_endproc\n"
 	"twice: .cfi_startproc; call twice_more; ret; .cfi_endproc\n"
 	"twice_more: .cfi_startproc; test %rdi, %rdi; je 1f; call twice; 1: jmp change_9; .cfi_endproc\n"
+	// More instructions than the search keeps in all, in functions of fewer than it looks at.
+	".irp number, 0, 1, 2, 3, 4, 5\n"
+	"long_\\number: .cfi_startproc; .rept 8000; nop; .endr; jmp change_9; .cfi_endproc\n"
+	".endr\n"
 	"not_code: .byte 0x06\n");
 
 static struct register_search *search;
@@ -183,6 +187,16 @@ static void test_functions(void)
 	expect("not_code", false, false, false);
 }
 
+// What was looked at before, and what found no room to be kept.
+static void test_many_instructions(void)
+{
+	char name[] = "long_0";
+
+	for (int round = 0; round < 2; round++)
+		for (name[5] = '0'; name[5] < '6'; name[5]++)
+			expect(name, false, true, true);
+}
+
 int main(void)
 {
 	struct target_memory memory;
@@ -196,6 +210,7 @@ int main(void)
 	search = register_search_begin(&memory);
 	CHECK(search && modules.count > 0 && modules.items[0].is_main);
 	test_functions();
+	test_many_instructions();
 	register_search_end(search);
 	search = NULL;
 	expect("calls", false, false, false); // no memory for a search: nothing is seen
