@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every kind of process that is refused, with the reason; and those that need care.
+#include "attach/guard/interrupt.h"
 #include "attach/process/target.h"
 #include "attach/process/thread_facts.h"
 #include "attach/ptrace/remote_call.h"
@@ -13,6 +14,7 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -230,6 +232,63 @@ static void test_seccomp_suspended(void)
 	end_child(pid);
 }
 
+enum { DONE, GONE, OTHER_ERROR }; // exit statuses
+
+static int status_for(struct hs_error *error)
+{
+	const int status = !error ? DONE : error->code == HS_ERROR_GONE ? GONE : OTHER_ERROR;
+
+	hs_error_destroy(error);
+	return status;
+}
+
+// The target is killed at that request.
+static _Noreturn void open_and_close(pid_t pid, unsigned request)
+{
+	struct frozen_process process;
+	struct remote_caller caller;
+	struct target_memory memory;
+	struct hs_error *error;
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", request);
+	setenv("HEAPSNAP_KILL_AT_REQUEST", text, 1);
+	fault_kills(pid);
+	must(target_memory_open(held_process(pid), &memory));
+	error = threads_freeze(held_process(pid), 2000, &process);
+	if (error)
+		_exit(status_for(error));
+	error = remote_call_open(&process, &memory, &caller);
+	if (!error)
+		error = remote_call_close(&caller);
+	_exit(status_for(hs_error_join(error, threads_thaw(&process))));
+}
+
+// A target that dies at any request is reported as gone, also between the suspension of its filter and the choice of
+// that thread. pre: the tool has made no request before, and so not read yet at which one to kill.
+static void test_target_dies(void)
+{
+	unsigned request = 0;
+	int status;
+
+	do {
+		pid_t pid = start_child(enter_seccomp_filter), tool;
+
+		request++;
+		fflush(stdout);
+		tool = fork();
+		if (tool == 0)
+			open_and_close(pid, request);
+		waitpid(tool, &status, 0);
+		if (!WIFEXITED(status) || WEXITSTATUS(status) == OTHER_ERROR)
+			fprintf(stderr, "request %u: status 0x%x\n", request, (unsigned)status);
+		CHECK(WIFEXITED(status) && WEXITSTATUS(status) != OTHER_ERROR);
+		end_child(pid);
+	} while (status != DONE && request < 100);
+	printf("died at each of %u requests\n", request - 1);
+	CHECK(request > 10 && request < 100);
+}
+
 static int vfork_pipe[2];
 
 // The parent of a vfork waits without an ear for signals until the child is gone.
@@ -289,6 +348,7 @@ int main(void)
 		CHECK_LEFT_OUT("not root");
 		return CHECK_RESULT();
 	}
+	test_target_dies();
 	test_refusals();
 	test_seccomp_suspended();
 	test_does_not_stop();
