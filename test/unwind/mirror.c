@@ -54,18 +54,18 @@ bool mirror_is_clash(const struct hs_error *error)
 }
 
 static void configure(const struct target_info *target, const struct proc_maps *maps, const struct module_list *modules,
-		      const struct target_memory *memory, const struct frozen_process *process, uint64_t region)
+		      const struct target_memory *memory, const struct frozen_process *frozen, uint64_t region)
 {
 	static struct payload_state state; // nobody has a sampling credit
 	struct payload_config config = { .region = region, .state = (uint64_t)&state };
 
-	thread_layout_configure(target, maps, modules, memory, process, &config);
+	thread_layout_configure(target, maps, modules, memory, frozen, &config);
 	payload_configure(&config);
 }
 
 struct hs_error *mirror_open(const struct target_info *target, const struct proc_maps *maps,
 			     const struct module_list *modules, const struct target_memory *memory,
-			     const struct frozen_process *process, struct mirror *ret)
+			     const struct frozen_process *frozen, struct mirror *ret)
 {
 	struct payload_layout layout = { .region_size = REGION_SIZE };
 	// The target does not run while it is looked at, so no library goes.
@@ -75,7 +75,7 @@ struct hs_error *mirror_open(const struct target_info *target, const struct proc
 					  .modules = modules,
 					  .layout = &layout,
 					  .hooks = &hooks,
-					  .frozen = process,
+					  .frozen = frozen,
 					  .depth = HS_DEPTH_MAX };
 	struct module_record *records;
 	struct hs_error *error = NULL;
@@ -90,7 +90,7 @@ struct hs_error *mirror_open(const struct target_info *target, const struct proc
 		return hs_error_system(errno, "cannot map a region at 0x%" PRIx64, layout.region);
 	ret->region = region;
 	region_fill(region, &filling);
-	configure(target, maps, modules, memory, process, layout.region);
+	configure(target, maps, modules, memory, frozen, layout.region);
 
 	records = (struct module_record *)((uint8_t *)region + HS_OFFSET_MODULES);
 	ret->modules = calloc(ret->region->module_count, sizeof(*ret->modules));

@@ -34,7 +34,7 @@ struct mirror {
 // target. pre: *ret is zeroed. On failure call mirror_close.
 struct hs_error *mirror_open(const struct target_info *target, const struct proc_maps *maps,
 			     const struct module_list *modules, const struct target_memory *memory,
-			     const struct frozen_process *process, struct mirror *ret) HS_MUST_CHECK;
+			     const struct frozen_process *frozen, struct mirror *ret) HS_MUST_CHECK;
 void mirror_close(struct mirror *mirror);
 
 #endif

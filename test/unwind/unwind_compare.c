@@ -318,7 +318,7 @@ static void count_sample(const struct sample *sample)
 }
 
 // Reads the modules again when they have changed; then the payload begins anew with an empty region.
-static struct hs_error *follow_modules(const struct frozen_process *process)
+static struct hs_error *follow_modules(const struct frozen_process *frozen)
 {
 	struct comparison *c = &comparison;
 	struct proc_maps maps;
@@ -342,7 +342,7 @@ static struct hs_error *follow_modules(const struct frozen_process *process)
 	if (!error)
 		error = search_tables_make(&c->memory, &c->modules);
 	if (!error)
-		error = mirror_open(&c->target, &c->maps, &c->modules, &c->memory, process, &c->mirror);
+		error = mirror_open(&c->target, &c->maps, &c->modules, &c->memory, frozen, &c->mirror);
 	return error;
 }
 
@@ -367,9 +367,9 @@ static struct hs_error *read_ahead(void)
 	return error;
 }
 
-static struct hs_error *compare_frozen(const struct frozen_process *process)
+static struct hs_error *compare_frozen(const struct frozen_process *frozen)
 {
-	struct hs_error *error = follow_modules(process);
+	struct hs_error *error = follow_modules(frozen);
 	size_t count = 0;
 
 	if (standstill_lacked_files()) { // loaded since: the next time
@@ -378,12 +378,12 @@ static struct hs_error *compare_frozen(const struct frozen_process *process)
 		return NULL;
 	}
 
-	if (!error && process->count > THREADS_MAX)
+	if (!error && frozen->count > THREADS_MAX)
 		error = hs_error_create(HS_ERROR_REFUSED, "more than %d threads", THREADS_MAX);
-	for (size_t i = 0; i < process->count && !error; i++) {
+	for (size_t i = 0; i < frozen->count && !error; i++) {
 		bool usable;
 
-		error = take_sample(&process->threads[i], &samples[count], &usable);
+		error = take_sample(&frozen->threads[i], &samples[count], &usable);
 		if (usable)
 			count++;
 		else
@@ -419,7 +419,7 @@ static struct hs_error *compare_all(void)
 	file_cache_begin();
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	while (counted() < c->wanted && !error) {
-		struct frozen_process process;
+		struct frozen_process frozen;
 
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if (now.tv_sec - start.tv_sec > SECONDS_MAX)
@@ -428,12 +428,12 @@ static struct hs_error *compare_all(void)
 					       counted(), SECONDS_MAX);
 		error = read_ahead();
 		if (!error)
-			error = threads_freeze(held_process(c->target.pid), FREEZE_MS, &process);
+			error = threads_freeze(held_process(c->target.pid), FREEZE_MS, &frozen);
 		if (error)
 			break;
 		c->tally.freezes++;
-		error = compare_frozen(&process);
-		error = hs_error_join(error, threads_thaw(&process));
+		error = compare_frozen(&frozen);
+		error = hs_error_join(error, threads_thaw(&frozen));
 		// out of step with whatever the target does
 		pause.tv_nsec = 200000 + (long)(c->tally.freezes % 7) * 300000;
 		nanosleep(&pause, NULL);
