@@ -4,8 +4,6 @@
 // Everything that can be decided is decided before the freeze (files read, hooks planned, code built); under the freeze
 // it is only compared with what is there. Each step leaves a state that is safe to abandon: hooks pass straight through
 // until the state pages say active, and the journal in the region names every patched byte before it is patched.
-#include "attach/process/descriptor_sharers.h"
-#include "attach/process/sharing.h"
 #include "attach/session/session.h"
 
 #include "attach/elf/file_cache.h"
@@ -13,7 +11,9 @@
 #include "attach/guard/standstill.h"
 #include "attach/hook/handler_return.h"
 #include "attach/hook/hook_apply.h"
+#include "attach/process/descriptor_sharers.h"
 #include "attach/process/memory_sharers.h"
+#include "attach/process/sharing.h"
 #include "attach/ptrace/frozen_maps.h"
 #include "attach/ptrace/threads.h"
 #include "attach/region/payload_load.h"

@@ -2,13 +2,13 @@
 // Detach: hooks out, wait until no thread is inside, unmap, compare, report. Also finishes what a killed attach or
 // detach has left, as the journal in the region says; and takes out what a child has inherited that was forked from an
 // attached process, as the journals in the islands say.
-#include "attach/process/sharing.h"
 #include "attach/session/session.h"
 
 #include "attach/guard/interrupt.h"
 #include "attach/guard/standstill.h"
 #include "attach/hook/hook_apply.h"
 #include "attach/process/memory_sharers.h"
+#include "attach/process/sharing.h"
 #include "attach/process/thread_facts.h"
 #include "attach/ptrace/frozen_maps.h"
 #include "attach/ptrace/remote_call.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the static analyzer of clang-tidy cannot see from one file, said to it alone (tidy.py puts this before each file
 // that reports errors): the functions that make an error never return NULL. It does not take that from the attribute
-// returns_nonnull, and would follow ways on which a function failed and yet reported success.
+// returns_nonnull, and would follow paths on which a function failed and yet reported success.
 #ifndef HEAPSNAP_TEST_ARTIFACT_ANALYZER_H
 #define HEAPSNAP_TEST_ARTIFACT_ANALYZER_H
 

@@ -130,8 +130,8 @@ static void of_tables_for_a_moment(void)
 	end(pid);
 }
 
-// A thread that is about to be gone has no descriptors any more, and so has a process that has ended. What they have
-// not they do not share.
+// A thread that is about to be gone has no descriptors any more, nor has a process that has ended. What they do not
+// have they do not share.
 static void ended(void)
 {
 	const struct pid_set none = { 0 };
