@@ -4,6 +4,7 @@
 //   promise     takes what the commit limit still allows, untouched, in one mapping and smaller ones: "taken"
 //   exhaust     allocates blocks until malloc gives NULL, writes to each, frees all: "N blocks"
 //   large PERCENT  mallocs so much of what its address space limit leaves: "given" or "NULL"
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -87,9 +88,10 @@ int main(void)
 			printf("%ld blocks\n", exhaust());
 		} else if (sscanf(command, "large %d", &percent) == 1) {
 			void *volatile block = malloc(left / 100 * (uint64_t)percent);
+			const bool is_given = block;
 
-			puts(block ? "given" : "NULL");
-			free(block);
+			free(block); // before the answer: whoever has it measures what is left
+			puts(is_given ? "given" : "NULL");
 		} else {
 			puts("unknown");
 		}
