@@ -135,20 +135,34 @@ static bool is_any_thread(pid_t tid, const void *context)
 }
 
 // No thread that is made later has a call to make: no thread makes another in a call of ours.
-static void list_candidates(struct late_search *search)
+struct hs_error *late_search_begin(const struct process *process, struct late_search **ret)
 {
+	struct late_search *search = calloc(1, sizeof(*search));
 	struct pid_set threads;
 
-	thread_set_list(search->process, is_any_thread, NULL, &threads);
+	if (!search)
+		return &hs_error_no_memory;
+	*search = (struct late_search){ .process = process, .memory.fd = -1 };
+	thread_set_list(process, is_any_thread, NULL, &threads);
 	search->candidates = calloc(threads.count + 1, sizeof(*search->candidates));
 	for (size_t i = 0; search->candidates && i < threads.count; i++) {
 		struct candidate candidate = { .tid = threads.pids[i] };
 
-		if (is_late(search, &candidate) && !is_worker(search->process, candidate.tid))
+		if (is_late(search, &candidate) && !is_worker(process, candidate.tid))
 			search->candidates[search->count++] = candidate;
 	}
 	pid_set_deinit(&threads);
+	if (!search->candidates) {
+		free(search);
+		return &hs_error_no_memory;
+	}
+	*ret = search;
+	return NULL;
 }
+
+bool late_search_is_over(const struct late_search *search) { return !search || search->count == 0; }
+
+uint64_t late_search_deadline(void) { return hs_monotonic_ns() + longest_wait(); }
 
 static void drop_decided(struct late_search *search)
 {
@@ -160,41 +174,61 @@ static void drop_decided(struct late_search *search)
 	search->count = left;
 }
 
-// For all together: each has its processor time while the others are waited for.
-static void wait_for_candidates(struct late_search *search, uint64_t deadline)
+static bool all_are_over(struct late_search *const *searches, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!late_search_is_over(searches[i]))
+			return false;
+	return true;
+}
+
+// For all together: each thread has its processor time while the others are waited for.
+void late_searches_wait(struct late_search *const *searches, size_t count, uint64_t deadline)
 {
 	useconds_t pause_us = FIRST_PAUSE_US;
-	bool is_over = false; // interrupted
+	bool is_interrupted = false;
 
-	while (search->count > 0 && !is_over && hs_monotonic_ns() < deadline) {
+	while (!all_are_over(searches, count) && !is_interrupted && hs_monotonic_ns() < deadline) {
 		struct hs_error *error;
 
 		usleep(pause_us);
 		pause_us = pause_us * 2 > LONGEST_PAUSE_US ? LONGEST_PAUSE_US : pause_us * 2;
 		error = interrupt_check();
-		is_over = error;
+		is_interrupted = error;
 		hs_error_destroy(error);
-		drop_decided(search);
+		for (size_t i = 0; i < count; i++)
+			if (searches[i])
+				drop_decided(searches[i]);
 	}
+}
+
+void late_search_end(struct late_search *search, struct late_call *ret)
+{
+	*ret = (struct late_call){ 0 };
+	if (!search)
+		return;
+	for (size_t i = 0; i < search->count && !ret->is_certain; i++)
+		if (!ret->tid || search->candidates[i].is_in_call)
+			*ret = (struct late_call){ search->candidates[i].tid, search->candidates[i].is_in_call };
+	if (ret->tid)
+		hs_verbose("thread %d may still have a call to make for a heapsnap that was killed", (int)ret->tid);
+	target_memory_close(&search->memory);
+	free(search->candidates);
+	free(search);
 }
 
 void late_threads_wait(const struct process *process, struct late_call *ret)
 {
-	struct late_search search = { .process = process, .memory.fd = -1 };
-	const uint64_t deadline = hs_monotonic_ns() + longest_wait();
+	struct late_search *search = NULL;
+	struct hs_error *error = late_search_begin(process, &search);
 
-	*ret = (struct late_call){ 0 };
-	list_candidates(&search);
-	wait_for_candidates(&search, deadline);
-	if (!search.candidates) // no memory: nothing is known of any
-		ret->tid = process->pid;
-	for (size_t i = 0; search.candidates && i < search.count && !ret->is_certain; i++)
-		if (!ret->tid || search.candidates[i].is_in_call)
-			*ret = (struct late_call){ search.candidates[i].tid, search.candidates[i].is_in_call };
-	free(search.candidates);
-	target_memory_close(&search.memory);
-	if (ret->tid)
-		hs_verbose("thread %d may still have a call to make for a heapsnap that was killed", (int)ret->tid);
+	if (error) { // nothing is known of any thread
+		hs_error_destroy(error);
+		*ret = (struct late_call){ .tid = process->pid };
+		return;
+	}
+	late_searches_wait(&search, 1, late_search_deadline());
+	late_search_end(search, ret);
 }
 
 struct hs_error *late_call_unknown(const struct process *process, pid_t tid)

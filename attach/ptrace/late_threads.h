@@ -22,6 +22,7 @@
 #include "base/process.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -31,8 +32,21 @@ struct late_call {
 			 // the program's own
 };
 
-// Waits, 3 seconds at most, and less on a signal (interrupt.h), until no thread of the process has a call to make. What
-// is looked for afterwards is there, or will not come. What may not be looked at counts as none.
+// The search in one process, for who looks at several of them: each is begun, then all are waited for together, then
+// each is ended. `process` is borrowed until then. HS_ERROR_NO_MEMORY.
+struct late_search;
+struct hs_error *late_search_begin(const struct process *process, struct late_search **ret) HS_MUST_CHECK;
+// Whether no thread is left that may have a call to make; also of NULL.
+bool late_search_is_over(const struct late_search *search);
+uint64_t late_search_deadline(void); // 3 seconds from now: CLOCK_MONOTONIC, ns
+// Until no thread of any is left, or the deadline, or a signal (interrupt.h).
+void late_searches_wait(struct late_search *const *searches, size_t count, uint64_t deadline);
+// What is not over then may have a call to make. Of NULL: none has.
+void late_search_end(struct late_search *search, struct late_call *ret);
+
+// All of it for one process. Waits, 3 seconds at most, and less on a signal (interrupt.h), until no thread of the
+// process has a call to make. What is looked for afterwards is there, or will not come. What may not be looked at
+// counts as none.
 void late_threads_wait(const struct process *process, struct late_call *ret);
 
 // HS_ERROR_NOT_FOUND, for a process that has nothing of ours but perhaps the call that this thread makes: it is not

@@ -130,12 +130,15 @@ static struct hs_error *examine_maps(const struct process *process, const struct
 	return NULL;
 }
 
-struct hs_error *attached_examine(const struct process *process, struct attached_process *ret)
+// The first half: until it is known which threads are to be waited for. *search_ret: NULL = none, it is attached.
+static struct hs_error *begin_examining(const struct process *process, struct attached_process *ret,
+					struct late_search **search_ret)
 {
 	struct proc_maps maps;
 	struct hs_error *error = proc_maps_read(process, &maps);
 
 	*ret = (struct attached_process){ .pid = process->pid };
+	*search_ret = NULL;
 	if (error && error->error_number == ENOENT) {
 		hs_error_destroy(error);
 		return process_not_found(HS_ERROR_NOT_FOUND, process->pid);
@@ -143,16 +146,37 @@ struct hs_error *attached_examine(const struct process *process, struct attached
 	if (error)
 		return error;
 	read_name(process, ret);
-	if (!is_surely_attached(process, &maps)) {
-		proc_maps_deinit(&maps);
-		late_threads_wait(process, &ret->late);
-		error = proc_maps_read(process, &maps);
-		if (error)
-			return error;
-	}
+	if (!is_surely_attached(process, &maps))
+		error = late_search_begin(process, search_ret);
+	proc_maps_deinit(&maps);
+	return error;
+}
+
+// The second half. Ends the search.
+static struct hs_error *end_examining(const struct process *process, struct attached_process *ret,
+				      struct late_search *search)
+{
+	struct proc_maps maps;
+	struct hs_error *error;
+
+	late_search_end(search, &ret->late);
+	error = proc_maps_read(process, &maps); // what a late call has made is there only now
+	if (error)
+		return error;
 	error = examine_maps(process, &maps, ret);
 	proc_maps_deinit(&maps);
 	return error;
+}
+
+struct hs_error *attached_examine(const struct process *process, struct attached_process *ret)
+{
+	struct late_search *search;
+	struct hs_error *error = begin_examining(process, ret, &search);
+
+	if (error)
+		return error;
+	late_searches_wait(&search, 1, late_search_deadline());
+	return end_examining(process, ret, search);
 }
 
 // Whether the tool could not look because of itself or the system: then the next process would not be seen either.
@@ -161,49 +185,126 @@ static bool is_own_lack(const struct hs_error *error)
 	return hs_errno_is_own_lack(error->error_number) || error == &hs_error_no_memory;
 }
 
-struct hs_error *attached_list(struct attached_process **list_ret, size_t *count_ret, size_t *hidden_ret)
+enum { WAITED_FOR_MAX = 64 }; // each has descriptors open
+
+struct listing {
+	struct attached_process *list;
+	size_t count, room;
+	size_t hidden;
+	uint64_t deadline; // of all waits together; 0 = none was needed yet
+	// Processes with threads that are to be waited for; the one behind them is being looked at.
+	size_t waited_for;
+	struct process processes[WAITED_FOR_MAX];
+	struct late_search *searches[WAITED_FOR_MAX];
+	struct attached_process found[WAITED_FOR_MAX];
+};
+
+// What was found out of a process, or the error. Returned is what ends the listing.
+static struct hs_error *note(struct listing *listing, const struct attached_process *found, struct hs_error *error)
+{
+	if (error && is_own_lack(error))
+		return own_descriptors_lack(error) ? own_descriptors_explain(error) : error;
+	if (error) {
+		if (error->code == HS_ERROR_NOT_FOUND && found->late.tid)
+			hs_warn("%s", error->message);
+		listing->hidden += error->code != HS_ERROR_NOT_FOUND && error->code != HS_ERROR_GONE &&
+				   error->error_number != ENOENT && error->error_number != ESRCH;
+		hs_error_destroy(error);
+		return NULL;
+	}
+	if (ARRAY_RESERVE(listing->list, listing->count + 1, &listing->room))
+		return &hs_error_no_memory;
+	listing->list[listing->count++] = *found;
+	return NULL;
+}
+
+static struct hs_error *end_one(struct listing *listing, size_t i)
+{
+	struct hs_error *error = end_examining(&listing->processes[i], &listing->found[i], listing->searches[i]);
+
+	listing->searches[i] = NULL;
+	return note(listing, &listing->found[i], error);
+}
+
+// Waits for all of them together: one after the other, processes that block every signal would hold up the answer, each
+// for as long as a wait may last. After an error nothing is waited for; it is returned.
+static struct hs_error *wait_for_some(struct listing *listing, struct hs_error *error)
+{
+	if (!listing->deadline)
+		listing->deadline = late_search_deadline();
+	if (!error)
+		late_searches_wait(listing->searches, listing->waited_for, listing->deadline);
+	for (size_t i = 0; i < listing->waited_for; i++) {
+		struct late_call ignored;
+
+		if (!error)
+			error = end_one(listing, i);
+		else
+			late_search_end(listing->searches[i], &ignored);
+		process_close(&listing->processes[i]);
+	}
+	listing->waited_for = 0;
+	return error;
+}
+
+// At the process behind those that are waited for, unless it could not be opened.
+static struct hs_error *look_at(struct listing *listing, struct hs_error *error)
+{
+	const size_t i = listing->waited_for;
+
+	if (error && error->code == HS_ERROR_REFUSED) { // it has ended, or may not even be seen
+		hs_error_destroy(error);
+		return NULL;
+	}
+	if (error)
+		return note(listing, &(struct attached_process){ 0 }, error);
+	error = begin_examining(&listing->processes[i], &listing->found[i], &listing->searches[i]);
+	if (!error && !late_search_is_over(listing->searches[i])) {
+		listing->waited_for++;
+		return listing->waited_for == WAITED_FOR_MAX ? wait_for_some(listing, NULL) : NULL;
+	}
+	error = error ? note(listing, &listing->found[i], error) : end_one(listing, i);
+	process_close(&listing->processes[i]);
+	return error;
+}
+
+static int compare_numbers(const void *one, const void *other)
+{
+	const pid_t a = ((const struct attached_process *)one)->pid, b = ((const struct attached_process *)other)->pid;
+
+	return (a > b) - (a < b);
+}
+
+static struct hs_error *look_at_all(struct listing *listing)
 {
 	struct process_walk walk;
-	struct attached_process *list = NULL;
-	size_t count = 0, room = 0;
+	struct hs_error *error = NULL;
 
-	*hidden_ret = 0;
 	if (!process_walk_begin(&walk))
 		return hs_error_system(errno, "cannot list processes");
-	for (pid_t pid; (pid = process_walk_next(&walk));) {
-		HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
-		struct attached_process found = { 0 };
-		struct hs_error *error;
-
-		error = process_glance(pid, &process);
-		if (error && error->code == HS_ERROR_REFUSED) { // it has ended, or may not even be seen
-			hs_error_destroy(error);
-			continue;
-		}
-		if (!error)
-			error = attached_examine(&process, &found);
-		if (error && is_own_lack(error)) {
-			free(list);
-			process_walk_end(&walk);
-			return own_descriptors_lack(error) ? own_descriptors_explain(error) : error;
-		}
-		if (error) {
-			if (error->code == HS_ERROR_NOT_FOUND && found.late.tid)
-				hs_warn("%s", error->message);
-			*hidden_ret += error->code != HS_ERROR_NOT_FOUND && error->code != HS_ERROR_GONE &&
-				       error->error_number != ENOENT && error->error_number != ESRCH;
-			hs_error_destroy(error);
-			continue;
-		}
-		if (ARRAY_RESERVE(list, count + 1, &room)) {
-			free(list);
-			process_walk_end(&walk);
-			return &hs_error_no_memory;
-		}
-		list[count++] = found;
-	}
+	for (pid_t pid; !error && (pid = process_walk_next(&walk));)
+		error = look_at(listing, process_glance(pid, &listing->processes[listing->waited_for]));
 	process_walk_end(&walk);
-	*list_ret = list;
-	*count_ret = count;
+	return wait_for_some(listing, error);
+}
+
+struct hs_error *attached_list(struct attached_process **list_ret, size_t *count_ret, size_t *hidden_ret)
+{
+	HS_CLEANUP_FREE struct listing *listing = calloc(1, sizeof(*listing));
+	struct hs_error *error;
+
+	*hidden_ret = 0;
+	if (!listing)
+		return &hs_error_no_memory;
+	error = look_at_all(listing);
+	*hidden_ret = listing->hidden;
+	if (error) {
+		free(listing->list);
+		return error;
+	}
+	if (listing->count > 0)
+		qsort(listing->list, listing->count, sizeof(*listing->list), compare_numbers);
+	*list_ret = listing->list;
+	*count_ret = listing->count;
 	return NULL;
 }

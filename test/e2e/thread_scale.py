@@ -19,7 +19,8 @@ OPENED = re.compile(r'openat\((?:AT_FDCWD, "/proc/(\d+)|(\d+), ).* = (-1|\d+)\b'
 
 
 def without_newborn(lines, known):
-    """Processes that begin while the tool looks are looked at by it, each once; how many there are depends on what else the machine does."""
+    """Without what is opened of processes that are not `known`: how many others are looked at, because they begin meanwhile or have threads that end, depends
+    on what else the machine does."""
     kept, newborn = [], set()
     for line in lines:
         opened = OPENED.match(line)
@@ -33,10 +34,10 @@ def without_newborn(lines, known):
     return kept
 
 
-def freezes_of(arguments, path):
-    """Of each the system calls from the first stop to the last release, one a line."""
+def freezes_of(arguments, path, others=()):
+    """Of each the system calls from the first stop to the last release, one a line; but for those of processes other than the target and `others`."""
     for _ in range(5):
-        known = {int(name) for folder in ("/proc", f"/proc/{arguments[1]}/task") for name in os.listdir(folder) if name.isdigit()}
+        known = {int(name) for name in os.listdir(f"/proc/{arguments[1]}/task")} | {other.pid for other in others}
         result = heapsnap(*arguments, prefix=["strace", "-qq", "-o", path])
         if not got_no_processor(result):
             break
@@ -87,12 +88,12 @@ def wait_until_all_have_allocated(target, threads):
     wait_until(lambda: int(target.ask("count")) > before + 2 * threads, "the threads allocate")
 
 
-def measure(threads, directory):
+def measure(threads, directory, others=()):
     target = Target("stacks", "bare", threads, 200000)
     found = {}
     path = os.path.join(directory, "trace")
     for arguments in (["attach", target.pid, "--exact"], ["detach", target.pid]):
-        found[arguments[0]] = counted(freezes_of(arguments, path))
+        found[arguments[0]] = counted(freezes_of(arguments, path, others))
         wait_until_all_have_allocated(target, threads)
     freezes_of(["attach", target.pid, "--exact"], path)
     wait_until_all_have_allocated(target, threads)
@@ -117,7 +118,7 @@ def main():
     directory = temporary_directory()
     few = measure(FEW, directory)
     others = [start(["sleep", "1000"]) for _ in range(OTHERS)]
-    many = measure(MANY, directory)
+    many = measure(MANY, directory, others)
     for other in others:
         stop(other)
     for command in few:

@@ -80,11 +80,13 @@ static _Noreturn void sleep_at(const struct frame_head *frame, size_t words_belo
 	__builtin_unreachable();
 }
 
-enum kind { FREE, SLEEPS, SPINS, MANY_SPIN, AT_FRAME, ABOVE_WORDS, ELSEWHERE };
+enum kind { FREE, SLEEPS, SPINS, SPINS_THERE, MANY_SPIN, AT_FRAME, ABOVE_WORDS, ELSEWHERE };
 
 // On one processor each of so many needs more than the longest wait, divided by their number, for what decides about
 // it.
 enum { MANY = 24 };
+
+static int there; // a processor
 
 static void *spin(void *unused)
 {
@@ -107,8 +109,8 @@ static _Noreturn void be(enum kind kind)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	CPU_ZERO(&one);
-	CPU_SET((size_t)sched_getcpu(), &one);
-	if (kind == MANY_SPIN && sched_setaffinity(0, sizeof(one), &one) != 0)
+	CPU_SET((size_t)(kind == SPINS_THERE ? there : sched_getcpu()), &one);
+	if ((kind == MANY_SPIN || kind == SPINS_THERE) && sched_setaffinity(0, sizeof(one), &one) != 0)
 		_exit(1);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, kind == FREE ? &none : &all, NULL, sizeof(all));
 	switch (kind) {
@@ -119,6 +121,7 @@ static _Noreturn void be(enum kind kind)
 		spin(NULL);
 		_exit(1);
 	case SPINS:
+	case SPINS_THERE:
 		spin(NULL);
 		_exit(1);
 	case AT_FRAME:
@@ -188,6 +191,40 @@ static void many_at_once(void)
 	end(pid);
 }
 
+// So are those of several processes: each has had its time of a processor while the others are waited for.
+static void several_processes_at_once(void)
+{
+	enum { PROCESSES = 12 };
+	struct late_search *searches[PROCESSES] = { 0 };
+	struct process processes[PROCESSES];
+	pid_t pids[PROCESSES];
+	struct late_call late = { .tid = 1 };
+
+	there = sched_getcpu();
+	for (int i = 0; i < PROCESSES; i++) {
+		pids[i] = begin(SPINS_THERE);
+		CHECK(process_open(pids[i], &processes[i]) == NULL);
+	}
+	for (int attempt = 0; attempt < 10 && late.tid; attempt++) {
+		pid_t undecided = 0;
+
+		for (int i = 0; i < PROCESSES; i++)
+			CHECK(late_search_begin(&processes[i], &searches[i]) == NULL);
+		// one after the other, each looked at from then on, took as many times as long
+		late_searches_wait(searches, PROCESSES, hs_monotonic_ns() + PROCESSES * UINT64_C(100000000));
+		for (int i = 0; i < PROCESSES; i++) {
+			late_search_end(searches[i], &late);
+			undecided = late.tid ? late.tid : undecided;
+		}
+		late.tid = undecided;
+	}
+	CHECK_EQUAL(late.tid, 0);
+	for (int i = 0; i < PROCESSES; i++) {
+		process_close(&processes[i]);
+		end(pids[i]);
+	}
+}
+
 // There was no time to find out: the thread is told, and that nothing is known of it.
 static void undecided(void)
 {
@@ -214,6 +251,7 @@ int main(void)
 	// while.
 	on_process(SPINS, false, false, 15, 2900);
 	many_at_once();
+	several_processes_at_once();
 	undecided();
 	on_process(AT_FRAME, false, true, 2900, 10000);
 	on_process(ABOVE_WORDS, false, true, 2900, 10000);
