@@ -5,10 +5,11 @@
 #include "attach/guard/standstill.h"
 #include "attach/process/memory_file.h"
 #include "attach/ptrace/memory_write.h"
+#include "attach/region/code_proof.h"
 #include "attach/region/region_stable.h"
+#include "attach/region/state_pages.h"
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "inject/abi/payload_header.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -111,25 +112,13 @@ struct hs_error *region_check_header(const struct region_header *header, uint64_
 	return NULL;
 }
 
-bool region_is_code(const struct process *process, const struct proc_maps *maps, const struct code_names *names,
-		    uint64_t address, uint64_t size)
-{
-	const struct proc_map *map = proc_maps_find(maps, address);
-
-	if (!map || map->start != address || size > map->end - map->start || map->writable || map->shared)
-		return false;
-	// Without executable memory files the code is anonymous memory, and before it is there, a memory file stands
-	// for it.
-	return memory_file_is_mapped(process, names, map) || (map->executable && map->inode == 0 && !*map->name);
-}
-
 // The header's addresses, which detach will unmap, must be mappings of our own. Once a detach has begun, some may be
 // gone.
-static struct hs_error *check_addresses(const struct process *process, const struct stable_header *header,
+static struct hs_error *check_addresses(const struct target_memory *memory, const struct stable_header *header,
 					const struct proc_map *region, const struct proc_maps *maps)
 {
 	const struct code_names names = { .nonce = header->code_nonce };
-	const struct proc_map *state;
+	const struct code_proof proof = { memory, &names, { header->code_address, header->code_size }, false };
 
 	if (header->region_address != region->start)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: it names another address");
@@ -139,15 +128,14 @@ static struct hs_error *check_addresses(const struct process *process, const str
 	if (header->state != REGION_ATTACHED)
 		return NULL;
 	for (uint32_t i = 0; i < header->island_count; i++)
-		if (!region_is_code(process, maps, &names, header->islands[i].offset, header->islands[i].size))
+		if (!code_is_ours(&proof, maps, &header->islands[i]))
 			return hs_error_create(HS_ERROR_BAD_DATA,
 					       "the region's header is damaged: no code at 0x%" PRIx64,
 					       header->islands[i].offset);
-	if (!region_is_code(process, maps, &names, header->code_address, header->code_size))
+	if (!code_is_ours(&proof, maps, &proof.image))
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: no code at 0x%" PRIx64,
 				       header->code_address);
-	state = proc_maps_find(maps, header->state_address);
-	if (!state || state->inode != 0 || !state->writable || state->end - header->state_address < header->state_size)
+	if (!state_pages_are_at(maps, header->state_address, header->state_size))
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: no state pages");
 	return NULL;
 }
@@ -256,7 +244,7 @@ struct hs_error *region_open_any(const struct process *process, const struct pro
 	if (!error)
 		error = region_stable_check(&ret->header.stable, ret->size);
 	if (!error)
-		error = check_addresses(process, &ret->header.stable, map, maps);
+		error = check_addresses(&ret->memory, &ret->header.stable, map, maps);
 	if (error)
 		region_close(ret);
 	return error;

@@ -3,7 +3,6 @@
 #ifndef HEAPSNAP_ATTACH_REGION_REGION_ACCESS_H
 #define HEAPSNAP_ATTACH_REGION_REGION_ACCESS_H
 
-#include "attach/process/code_names.h"
 #include "attach/process/memory.h"
 #include "attach/ptrace/threads.h"
 #include "attach/region/region_layout.h"
@@ -62,10 +61,6 @@ void region_close(struct region_access *access);
 
 // Whether it is still mapped where it was. `maps`: as they are now.
 bool region_is_there(const struct region_access *access, const struct proc_maps *maps);
-
-// Whether a mapping of our code begins at `address`, at least `size` bytes long.
-bool region_is_code(const struct process *process, const struct proc_maps *maps, const struct code_names *names,
-		    uint64_t address, uint64_t size);
 
 // Pure: the checks of region_open on a header, in the present form, of any version that can be read. `size` is that of
 // the mapping.

@@ -8,6 +8,14 @@
 
 #define PLACE(field) offsetof(struct payload_state, field)
 
+bool state_pages_are_at(const struct proc_maps *maps, uint64_t address, uint64_t size)
+{
+	const struct proc_map *map = proc_maps_find(maps, address);
+
+	return map && map->start == address && map->end - map->start == size && map->writable && !map->shared &&
+	       map->inode == 0 && !map->name[0];
+}
+
 struct hs_error *state_pages_activate(const struct target_memory *memory, uint64_t state, pid_t stopped_tid)
 {
 	static const uint32_t active_and_present[2] = { 1, 1 };

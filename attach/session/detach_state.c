@@ -2,6 +2,8 @@
 #include "attach/session/detach_state.h"
 
 #include "attach/ptrace/gadgets.h"
+#include "attach/region/code_proof.h"
+#include "attach/region/state_pages.h"
 #include "base/cleanup.h"
 
 #include <stdlib.h>
@@ -16,13 +18,25 @@ void detach_state_deinit(struct detach_state *state)
 	region_close(&state->region);
 }
 
-bool detach_state_has_code(const struct detach_state *state, const struct proc_maps *maps)
+bool detach_state_is_code(const struct detach_state *state, const struct proc_maps *maps, size_t part)
 {
-	const struct stable_header *header = &state->region.header.stable;
-	const struct proc_map *page = proc_maps_find(maps, header->state_address);
+	const struct code_proof proof = {
+		.memory = &state->region.memory,
+		.names = &state->names,
+		.image = state->code[0],
+		// as the region was found: every detach, finished or not, says that it has begun
+		.may_be_unwritten = state->has_region && state->region.header.stable.state == REGION_ATTACHING,
+	};
 
-	return region_is_code(state->process, maps, &state->names, header->code_address, header->code_size) && page &&
-	       page->writable && page->inode == 0;
+	return code_is_ours(&proof, maps, &state->code[part]);
+}
+
+bool detach_state_has_state_pages(const struct detach_state *state, const struct proc_maps *maps)
+{
+	const struct region_part *image = &state->code[0];
+
+	return state->state_size > 0 && detach_state_is_code(state, maps, 0) &&
+	       state_pages_are_at(maps, image->offset + image->size, state->state_size);
 }
 
 static void init_names(const struct detach_known *known, struct detach_state *state)
@@ -45,12 +59,12 @@ static struct hs_error *init_from_region(const struct process *process, const st
 	state->may_have_descriptors = header->state != REGION_ATTACHED;
 	init_names(known, state);
 	state->names.nonce = header->code_nonce;
-	state->code_is_there = detach_state_has_code(state, maps);
 	state->state_size = header->state_size;
 	state->hook_count = header->hook_count;
 	state->code[state->code_count++] = (struct region_part){ header->code_address, header->code_size };
 	for (uint32_t i = 0; i < header->island_count; i++)
 		state->code[state->code_count++] = header->islands[i];
+	state->state_is_there = detach_state_has_state_pages(state, maps);
 	error = region_read_hooks(&state->region, &state->hooks);
 	if (error)
 		detach_state_deinit(state);

@@ -25,7 +25,7 @@ struct detach_state {
 	uint32_t hook_count;
 	struct region_part code[HS_CODE_PARTS_MAX]; // executable ranges: image, islands
 	size_t code_count;
-	uint64_t state_size;            // bytes of state pages right behind the image; 0 = there are none
+	uint64_t state_size;            // bytes of state pages right behind the image, as the header says; 0 = none
 	struct region_part bare_region; // mapped by an attach that was killed before it wrote the header; size 0 = none
 	struct code_names names;
 	struct leftover_descriptors left; // as they were found before the target stood still
@@ -36,7 +36,9 @@ struct detach_state {
 	bool copies_dropped;       // or tried to: copies that could not be dropped stay
 	struct looked_at_list looked_at; // by the freezes of this run since the hooks are out
 	struct file_pages files;         // for the time in which the target stands still
-	bool code_is_there; // with the state pages; false: not yet, or a killed detach has unmapped them already
+	// The state pages, which the region's header names; false: not yet, or a killed detach has unmapped them
+	// already
+	bool state_is_there;
 };
 
 // With what of files is needed while the target stands still. Errors are those of reading the target. *found_ret: there
@@ -58,7 +60,9 @@ struct detach_known {
 struct hs_error *detach_state_read_again(const struct process *process, struct detach_known *known,
 					 struct detach_state *state, bool *found_ret) HS_MUST_CHECK;
 
-// Whether image and state pages are where the region's header says.
-bool detach_state_has_code(const struct detach_state *state, const struct proc_maps *maps);
+// Whether the part of `code` is mapped and proven to be ours (attach/region/code_proof.h); `maps`: as they are now.
+bool detach_state_is_code(const struct detach_state *state, const struct proc_maps *maps, size_t part);
+// Whether the state pages, right behind the image, are. Without the image nothing is.
+bool detach_state_has_state_pages(const struct detach_state *state, const struct proc_maps *maps);
 
 #endif

@@ -41,8 +41,4 @@ void inherited_deinit(struct inherited *inherited);
 // was mapped.
 bool inherited_is_hooked(const struct inherited *inherited, const struct target_memory *memory);
 
-// Pure: the journal's record of a hook, from its island, whose address in the target is given. false = these bytes are
-// no island.
-bool inherited_hook(uint64_t address, const struct hook_island *island, struct hook_record *ret);
-
 #endif

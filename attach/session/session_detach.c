@@ -79,7 +79,7 @@ static struct hs_error *look_again(struct detach_state *state, struct frozen_pro
 	if (error)
 		return error;
 	state->has_region = region_is_there(&state->region, maps);
-	state->code_is_there = detach_state_has_code(state, maps);
+	state->state_is_there = detach_state_has_state_pages(state, maps);
 	return state->has_region ? NULL : nothing_any_more(state->process);
 }
 
@@ -113,7 +113,7 @@ static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen
 
 	if (!error)
 		error = set_state(state, REGION_DETACHING);
-	if (!error && state->code_is_there)
+	if (!error && state->state_is_there)
 		error = state_pages_deactivate(&state->region.memory, state->region.header.stable.state_address, tid);
 	if (!error)
 		error = hook_undo(state->hooks, state->hook_count, &state->region.memory, tid, save_hook, state,
@@ -122,22 +122,27 @@ static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen
 	return error;
 }
 
-// pre: the hooks are out.
+// pre: the hooks are out. What is no longer our code may be the program's, whose threads are in it as they like.
 static struct hs_error *count_inside(struct detach_state *state, struct frozen_process *frozen,
 				     struct unwind_tables *tables, struct detach_report *report)
 {
 	struct slot_facts_list slots = { 0 };
 	struct inside_search search = { 0 };
+	struct region_part code[HS_CODE_PARTS_MAX];
+	size_t code_count = 0;
 	const struct proc_maps *maps;
 	struct hs_error *error = frozen_maps(frozen, &maps);
 
 	if (error)
 		return error;
+	for (size_t i = 0; i < state->code_count; i++)
+		if (detach_state_is_code(state, maps, i))
+			code[code_count++] = state->code[i];
 	if (state->has_region)
 		error = slot_facts_read(&state->region, frozen, &slots);
 	if (!error) {
-		error = inside_begin(&state->region.memory, maps, &slots, tables, state->code, state->code_count,
-				     &state->looked_at, &search);
+		error = inside_begin(&state->region.memory, maps, &slots, tables, code, code_count, &state->looked_at,
+				     &search);
 		if (!error)
 			error = inside_count(&search, frozen, &report->threads_inside, &report->threads_unseen);
 		if (!error)
@@ -159,12 +164,12 @@ static struct hs_error *remote_unmap(struct remote_caller *caller, uint64_t addr
 
 // The region goes last: as long as it is there, the next detach knows what else is. So does the image where there is no
 // region: it goes after the islands, if all else went, and the state pages in the same call. What a killed detach has
-// already unmapped may belong to another mapping now, so each range is looked at first.
+// already unmapped may belong to another mapping now, so each range is proven first.
 static struct hs_error *unmap_all(struct detach_state *state, struct remote_caller *caller)
 {
 	const struct stable_header *header = &state->region.header.stable;
 	const struct proc_maps *maps;
-	bool is_code[HS_CODE_PARTS_MAX] = { false };
+	bool is_code[HS_CODE_PARTS_MAX] = { false }, has_state_pages;
 	struct hs_error *error;
 
 	pass_fault_point("unmap");
@@ -173,13 +178,13 @@ static struct hs_error *unmap_all(struct detach_state *state, struct remote_call
 		return error;
 	// before the first call, for the mappings that are known change with it
 	for (size_t i = 0; i < state->code_count; i++)
-		is_code[i] =
-			region_is_code(state->process, maps, &state->names, state->code[i].offset, state->code[i].size);
+		is_code[i] = detach_state_is_code(state, maps, i);
+	has_state_pages = detach_state_has_state_pages(state, maps);
 	if (region_is_bare(maps, &state->region.memory, &state->bare_region)) // before the image, which alone names it
 		error = remote_unmap(caller, state->bare_region.offset, state->bare_region.size);
 	for (size_t i = state->code_count; i-- > 0;) {
 		// code[0] is the image, followed by the state pages
-		uint64_t size = state->code[i].size + (i == 0 ? state->state_size : 0);
+		uint64_t size = state->code[i].size + (i == 0 && has_state_pages ? state->state_size : 0);
 
 		if (is_code[i] && (i > 0 || !error))
 			error = hs_error_join(error, remote_unmap(caller, state->code[i].offset, size));

@@ -4,6 +4,7 @@
 #include "held_process.h"
 
 #include "attach/arch/island_code.h"
+#include "attach/region/code_proof.h"
 #include "attach/session/inherited.h"
 
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static void test_hook(void)
 	struct hook_record hook;
 
 	// 0x201005 - 0xff5 = 0x200010, the island's stub
-	CHECK(inherited_hook(0x200000, &island, &hook));
+	CHECK(code_island_hook(0x200000, &island, &hook));
 	CHECK_EQUAL(hook.address, 0x201000);
 	CHECK_EQUAL(hook.island, 0x200000);
 	CHECK_EQUAL(hook.kind, HOOK_calloc);
@@ -47,36 +48,36 @@ static void test_hook(void)
 
 	other = island;
 	other.stub[3] ^= 1;
-	CHECK(!inherited_hook(0x200000, &other, &hook));
+	CHECK(!code_island_hook(0x200000, &other, &hook));
 	other = island;
 	other.size = 17;
-	CHECK(!inherited_hook(0x200000, &other, &hook));
+	CHECK(!code_island_hook(0x200000, &other, &hook));
 	other = island;
 	other.begin = 0x48; // 0x201005 - 0xfbd = 0x200048, in the inline fast path
-	CHECK(inherited_hook(0x200000, &other, &hook));
+	CHECK(code_island_hook(0x200000, &other, &hook));
 	CHECK(memcmp(hook.new_bytes, "\xe9\x43\xf0\xff\xff", 5) == 0);
 	other.begin = HS_ISLAND_TRAMPOLINE_OFFSET;
-	CHECK(!inherited_hook(0x200000, &other, &hook));
+	CHECK(!code_island_hook(0x200000, &other, &hook));
 	other.begin = HS_ISLAND_STUB_OFFSET - 1; // what stands before the code
-	CHECK(!inherited_hook(0x200000, &other, &hook));
+	CHECK(!code_island_hook(0x200000, &other, &hook));
 	other.begin = 0;
-	CHECK(!inherited_hook(0x200000, &other, &hook));
+	CHECK(!code_island_hook(0x200000, &other, &hook));
 	other.kind = HOOK_exit_point; // begins with the copied code, and nowhere else
 	other.begin = HS_ISLAND_TRAMPOLINE_OFFSET;
-	CHECK(!inherited_hook(0x200000, &other, &hook)); // the stub of another kind
+	CHECK(!code_island_hook(0x200000, &other, &hook)); // the stub of another kind
 	arch_fill_island(0x1000, 3, HOOK_exit_point, &(struct relocation_result){ 0 }, &exit_point);
 	memcpy(other.stub, exit_point.stub, sizeof(other.stub));
-	CHECK(inherited_hook(0x200000, &other, &hook));
+	CHECK(code_island_hook(0x200000, &other, &hook));
 	other.begin = HS_ISLAND_STUB_OFFSET;
-	CHECK(!inherited_hook(0x200000, &other, &hook));
+	CHECK(!code_island_hook(0x200000, &other, &hook));
 	other = island;
 	other.hook_index = HS_HOOKS_MAX;
-	CHECK(!inherited_hook(0x200000, &other, &hook));
+	CHECK(!code_island_hook(0x200000, &other, &hook));
 	other = island;
 	other.kind = HOOK_KIND_COUNT; // one that a later version has added
-	CHECK(inherited_hook(0x200000, &other, &hook));
+	CHECK(code_island_hook(0x200000, &other, &hook));
 	other.kind = HS_HOOK_KINDS_MAX;
-	CHECK(!inherited_hook(0x200000, &other, &hook));
+	CHECK(!code_island_hook(0x200000, &other, &hook));
 }
 
 static const uint64_t code = UINT64_C(0x300000000000), area = UINT64_C(0x300000100000);

@@ -4,8 +4,11 @@
 #include "held_process.h"
 #include "made_region.h"
 
+#include "attach/arch/island_code.h"
 #include "attach/process/memory_file.h"
+#include "attach/region/code_proof.h"
 #include "attach/region/region_access.h"
+#include "attach/region/state_pages.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -129,10 +132,22 @@ static void parse(const char *format, struct proc_maps *ret)
 	CHECK(proc_maps_parse(text, strlen(text), ret) == NULL);
 }
 
+static const struct code_names own_names = { .nonce = UINT64_C(0x0123456789abcdef) };
+
+// Of a process whose memory cannot be read.
+static bool is_code(const struct proc_maps *maps, const struct code_names *names, uint64_t address, uint64_t size)
+{
+	const struct process nobody = PROCESS_CLOSED;
+	const struct target_memory memory = { .process = &nobody, .fd = -1 };
+	const struct region_part part = { address, size };
+	const struct code_proof proof = { &memory, names, part, true };
+
+	return code_is_ours(&proof, maps, &part);
+}
+
 static void test_code(void)
 {
-	const struct code_names names = { .nonce = UINT64_C(0x0123456789abcdef) }, none = { 0 };
-	const struct process nobody = PROCESS_CLOSED;
+	const struct code_names none = { 0 };
 	struct proc_maps maps;
 
 	parse("100000000000-100000008000 r-xp 00000000 " OWN " 7 " CODE " (deleted)\n"
@@ -145,28 +160,150 @@ static void test_code(void)
 	      "600000040000-600000048000 r-xp 00000000 " OWN " 7 /memfd:heapsnap-code-" DIGITS DIGITS "0 (deleted)\n"
 	      "600000050000-600000058000 r-xs 00000000 " OWN " 7 " CODE " (deleted)\n"
 	      "7ffff0000000-7ffff0001000 r-xp 00000000 00:00 0 \n"
-	      "7ffff0010000-7ffff0011000 rwxp 00000000 00:00 0 \n"
 	      "7ffff0020000-7ffff0021000 rwxp 00000000 " OWN " 7 " CODE " (deleted)\n",
 	      &maps);
-	CHECK(region_is_code(&nobody, &maps, &names, 0x100000000000, 0x8000));
-	CHECK(region_is_code(&nobody, &maps, &names, 0x100000000000, 0x1000));
-	CHECK(!region_is_code(&nobody, &maps, &names, 0x100000000000, 0x8001));
-	CHECK(!region_is_code(&nobody, &maps, &names, 0x100000000000, UINT64_MAX));
-	CHECK(!region_is_code(&nobody, &maps, &names, 0x100000001000, 0x1000)); // not its beginning
-	CHECK(!region_is_code(&nobody, &maps, &names, 0x100000008000, 0x1000)); // no code
-	CHECK(!region_is_code(&nobody, &maps, &names, 0x555555555000, 0x1000)); // the program's own
-	CHECK(region_is_code(&nobody, &maps, &names, 0x600000000000, 0x1000));  // a note, where code will be
-	CHECK(!region_is_code(&nobody, &maps, &names, 0x600000010000, 0x1000)); // a file of that name on a disk
-	CHECK(!region_is_code(&nobody, &maps, &names, 0x600000020000, 0x1000)); // that has a place in a directory
-	CHECK(!region_is_code(&nobody, &maps, &names, 0x600000030000, 0x1000)); // other names
-	CHECK(!region_is_code(&nobody, &maps, &names, 0x600000040000, 0x1000));
-	CHECK(!region_is_code(&nobody, &maps, &names, 0x600000050000, 0x1000)); // ours is private
-	CHECK(!region_is_code(&nobody, &maps, &none, 0x100000000000, 0x8000));  // a name that nothing vouches for
-	// anonymous, where executable memory files are forbidden
-	CHECK(region_is_code(&nobody, &maps, &names, 0x7ffff0000000, 0x1000));
-	CHECK(!region_is_code(&nobody, &maps, &names, 0x7ffff0010000, 0x1000)); // ours is never writable
-	CHECK(!region_is_code(&nobody, &maps, &names, 0x7ffff0020000, 0x1000));
-	CHECK(!region_is_code(&nobody, &maps, &names, 0x1000, 0x1000));
+	CHECK(is_code(&maps, &own_names, 0x100000000000, 0x8000));
+	CHECK(is_code(&maps, &own_names, 0x100000000000, 0x1000));
+	CHECK(!is_code(&maps, &own_names, 0x100000000000, 0x8001));
+	CHECK(!is_code(&maps, &own_names, 0x100000000000, UINT64_MAX));
+	CHECK(!is_code(&maps, &own_names, 0x100000001000, 0x1000)); // not its beginning
+	CHECK(!is_code(&maps, &own_names, 0x100000008000, 0x1000)); // no code
+	CHECK(!is_code(&maps, &own_names, 0x555555555000, 0x1000)); // the program's own
+	CHECK(is_code(&maps, &own_names, 0x600000000000, 0x1000));  // a note, where code will be
+	CHECK(!is_code(&maps, &own_names, 0x600000010000, 0x1000)); // a file of that name on a disk
+	CHECK(!is_code(&maps, &own_names, 0x600000020000, 0x1000)); // that has a place in a directory
+	CHECK(!is_code(&maps, &own_names, 0x600000030000, 0x1000)); // other names
+	CHECK(!is_code(&maps, &own_names, 0x600000040000, 0x1000));
+	CHECK(!is_code(&maps, &own_names, 0x600000050000, 0x1000)); // ours is private
+	CHECK(!is_code(&maps, &none, 0x100000000000, 0x8000));      // a name that nothing vouches for
+	CHECK(!is_code(&maps, &own_names, 0x7ffff0000000, 0x1000)); // anonymous, and cannot be read
+	CHECK(!is_code(&maps, &own_names, 0x7ffff0020000, 0x1000)); // ours is never writable
+	CHECK(!is_code(&maps, &own_names, 0x1000, 0x1000));
+	proc_maps_deinit(&maps);
+}
+
+// Anonymous code, in this process: an image of two pages and an area of one.
+static const uint64_t image_address = HS_LAYOUT_LOW + (UINT64_C(1) << 42),
+		      area_address = HS_LAYOUT_LOW + (UINT64_C(1) << 42) + (UINT64_C(1) << 24);
+enum { IMAGE_SIZE = 2 * HS_PAGE_SIZE, AREA_SIZE = HS_PAGE_SIZE };
+
+static void *map_private(uint64_t address, size_t size)
+{
+	void *memory = mmap((void *)(uintptr_t)address, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+
+	if (memory == MAP_FAILED)
+		exit(2);
+	return memory;
+}
+
+static void make_executable(uint64_t address, size_t size)
+{
+	CHECK(mprotect((void *)(uintptr_t)address, size, PROT_READ | PROT_EXEC) == 0);
+}
+
+struct proven {
+	bool image, area;
+};
+
+static struct proven prove(bool may_be_unwritten)
+{
+	struct target_memory memory;
+	struct proc_maps maps;
+	const struct region_part area = { area_address, AREA_SIZE };
+	const struct code_proof proof = { &memory, &own_names, { image_address, IMAGE_SIZE }, may_be_unwritten };
+	struct proven proven;
+
+	CHECK(target_memory_open(held_process(getpid()), &memory) == NULL);
+	CHECK(proc_maps_read(held_process(getpid()), &maps) == NULL);
+	proven = (struct proven){ code_is_ours(&proof, &maps, &proof.image), code_is_ours(&proof, &maps, &area) };
+	proc_maps_deinit(&maps);
+	target_memory_close(&memory);
+	return proven;
+}
+
+// `image`: the address that it names, 0 = it is empty. `entry`: where its island leads, 0 = there is none.
+static void make_code(uint64_t image, uint32_t image_size, uint64_t entry)
+{
+	static const struct relocation_result none = { 0 };
+	struct payload_header *header = map_private(image_address, IMAGE_SIZE);
+	struct hook_island *islands = map_private(area_address, AREA_SIZE);
+
+	if (image) {
+		header->magic = HS_PAYLOAD_MAGIC;
+		header->image_size = image_size;
+		header->config.code = image;
+	}
+	if (entry) {
+		arch_fill_island(entry, 7, HOOK_malloc, &none, &islands[3]);
+		islands[3].size = 5;
+		islands[3].address = 0x5000;
+	}
+	make_executable(image_address, IMAGE_SIZE);
+	make_executable(area_address, AREA_SIZE);
+}
+
+static void test_anonymous_code(void)
+{
+	const uint64_t entry = image_address + 64;
+	uint8_t *bytes;
+
+	make_code(image_address, IMAGE_SIZE, entry);
+	CHECK(prove(false).image && prove(false).area);
+	// islands that lead elsewhere, and an image of another place or size
+	make_code(image_address, IMAGE_SIZE, image_address + IMAGE_SIZE);
+	CHECK(prove(true).image && !prove(true).area);
+	make_code(area_address, IMAGE_SIZE, entry);
+	CHECK(!prove(true).image && prove(true).area);
+	make_code(image_address, IMAGE_SIZE - HS_PAGE_SIZE, entry);
+	CHECK(!prove(true).image);
+	// the program's own
+	bytes = map_private(image_address, IMAGE_SIZE);
+	bytes[IMAGE_SIZE - 1] = 0xc3;
+	make_executable(image_address, IMAGE_SIZE);
+	bytes = map_private(area_address, AREA_SIZE);
+	memset(bytes, 0xc3, AREA_SIZE);
+	make_executable(area_address, AREA_SIZE);
+	CHECK(!prove(true).image && !prove(true).area);
+	// an attach was killed before it wrote the image, or the islands
+	make_code(0, 0, 0);
+	CHECK(prove(true).image && !prove(true).area);
+	CHECK(!prove(false).image);
+	make_code(image_address, IMAGE_SIZE, 0);
+	CHECK(prove(true).image && prove(true).area);
+	CHECK(prove(false).image && !prove(false).area);
+	// empty as well, but larger
+	map_private(area_address, AREA_SIZE + HS_PAGE_SIZE);
+	make_executable(area_address, AREA_SIZE + HS_PAGE_SIZE);
+	CHECK(!prove(true).area);
+	munmap((void *)(uintptr_t)area_address, AREA_SIZE + HS_PAGE_SIZE);
+	// writable, as ours never is
+	make_code(image_address, IMAGE_SIZE, entry);
+	CHECK(mprotect((void *)(uintptr_t)area_address, AREA_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC) == 0);
+	CHECK(prove(true).image && !prove(true).area);
+	munmap((void *)(uintptr_t)image_address, IMAGE_SIZE);
+	munmap((void *)(uintptr_t)area_address, AREA_SIZE);
+}
+
+static void test_state_pages(void)
+{
+	struct proc_maps maps;
+
+	parse("100000000000-100000002000 rw-p 00000000 00:00 0 \n"
+	      "100000010000-100000012000 rw-p 00000000 08:01 11 /bin/program\n"
+	      "100000020000-100000022000 r--p 00000000 00:00 0 \n"
+	      "100000030000-100000032000 rw-s 00000000 00:00 0 \n"
+	      "100000040000-100000042000 rw-p 00000000 00:00 0 [anon:arena]\n",
+	      &maps);
+	CHECK(state_pages_are_at(&maps, 0x100000000000, 0x2000));
+	CHECK(!state_pages_are_at(&maps, 0x100000000000, 0x1000)); // a part of something larger
+	CHECK(!state_pages_are_at(&maps, 0x100000000000, 0x3000));
+	CHECK(!state_pages_are_at(&maps, 0x100000001000, 0x1000)); // not its beginning
+	CHECK(!state_pages_are_at(&maps, 0x100000010000, 0x2000)); // a file
+	CHECK(!state_pages_are_at(&maps, 0x100000020000, 0x2000)); // read-only
+	CHECK(!state_pages_are_at(&maps, 0x100000030000, 0x2000)); // shared
+	CHECK(!state_pages_are_at(&maps, 0x100000040000, 0x2000)); // the program has given it a name
+	CHECK(!state_pages_are_at(&maps, 0x100000050000, 0x2000));
 	proc_maps_deinit(&maps);
 }
 
@@ -267,6 +404,8 @@ int main(void)
 	test_header();
 	test_hook_names();
 	test_code();
+	test_anonymous_code();
+	test_state_pages();
 	test_may_be();
 	test_find();
 	return CHECK_RESULT();
