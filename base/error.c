@@ -134,7 +134,7 @@ struct hs_error *hs_error_join(struct hs_error *first, struct hs_error *second)
 	return joined;
 }
 
-bool hs_errno_is_own_lack(int error_number)
+bool hs_errno_is_shortage(int error_number)
 {
 	return error_number == EMFILE || error_number == ENFILE || error_number == ENOMEM;
 }

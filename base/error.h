@@ -57,7 +57,7 @@ extern struct hs_error hs_error_no_memory;
 
 // Whether a call failed with this errno because the tool or the system has no descriptor or no memory left, and not
 // because of what it was asked for: then the next call fails as well.
-bool hs_errno_is_own_lack(int error_number);
+bool hs_errno_is_shortage(int error_number);
 
 // Frees an error. NULL and the static object are allowed.
 void hs_error_destroy(struct hs_error *error);

@@ -142,7 +142,7 @@ struct hs_error *process_hold(struct process *process)
 	struct hs_error *error;
 
 	process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
-	if (process->pidfd < 0 && hs_errno_is_own_lack(errno))
+	if (process->pidfd < 0 && hs_errno_is_shortage(errno))
 		return hs_error_system(errno, "cannot open a descriptor of process %d", (int)process->pid);
 	error = prove_presence(process);
 	if (!error)

@@ -180,9 +180,9 @@ struct hs_error *attached_examine(const struct process *process, struct attached
 }
 
 // Whether the tool could not look because of itself or the system: then the next process would not be seen either.
-static bool is_own_lack(const struct hs_error *error)
+static bool is_shortage(const struct hs_error *error)
 {
-	return hs_errno_is_own_lack(error->error_number) || error == &hs_error_no_memory;
+	return hs_errno_is_shortage(error->error_number) || error == &hs_error_no_memory;
 }
 
 enum { WAITED_FOR_MAX = 64 }; // each has descriptors open
@@ -202,7 +202,7 @@ struct listing {
 // What was found out of a process, or the error. Returned is what ends the listing.
 static struct hs_error *note(struct listing *listing, const struct attached_process *found, struct hs_error *error)
 {
-	if (error && is_own_lack(error))
+	if (error && is_shortage(error))
 		return own_descriptors_lack(error) ? own_descriptors_explain(error) : error;
 	if (error) {
 		if (error->code == HS_ERROR_NOT_FOUND && found->late.tid)

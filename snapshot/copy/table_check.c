@@ -313,7 +313,7 @@ void table_visit_nodes(struct table_view *view, void (*visit)(uint32_t ref, cons
 	}
 }
 
-bool table_slot_fits(const struct region_layout *layout, uint64_t size, uint32_t page)
+bool table_extra_slot_fits(const struct region_layout *layout, uint64_t size, uint32_t page)
 {
 	return thread_slot_fits(&layout->stable, layout->pages / HS_PAGE_SIZE, size / HS_PAGE_SIZE, page);
 }
@@ -323,7 +323,7 @@ static const struct shared_slot *extra_slot(const struct table_view *view, uint3
 	const struct region_header *header = table_header(view);
 	const uint32_t *pages = (const uint32_t *)(view->bytes + view->layout->stable.extra_slots);
 
-	if (index >= header->extra_slot_count || !table_slot_fits(view->layout, view->size, pages[index]))
+	if (index >= header->extra_slot_count || !table_extra_slot_fits(view->layout, view->size, pages[index]))
 		return NULL;
 	return (const struct shared_slot *)(view->bytes + (uint64_t)pages[index] * HS_PAGE_SIZE);
 }

@@ -70,7 +70,7 @@ static inline uint32_t table_first_ref(const struct table_view *view)
 	return (uint32_t)(view->pages.first * HS_PAGE_SIZE >> HS_REF_SHIFT);
 }
 // Whether a slot beyond those with a place of their own may begin at that page of a copy of `size` bytes.
-bool table_slot_fits(const struct region_layout *layout, uint64_t size, uint32_t page);
+bool table_extra_slot_fits(const struct region_layout *layout, uint64_t size, uint32_t page);
 // Calls `visit` for every thread slot in use.
 void table_visit_slots(const struct table_view *view, void (*visit)(const struct shared_slot *, void *), void *context);
 

@@ -171,7 +171,7 @@ static void translate_extra_slots(struct table_copy *copy)
 	const uint32_t *pages = (const uint32_t *)(copy->bytes + copy->layout->stable.extra_slots);
 
 	for (uint32_t i = 0; i < copy->header->extra_slot_count; i++)
-		if (table_slot_fits(copy->layout, copy->size, pages[i]))
+		if (table_extra_slot_fits(copy->layout, copy->size, pages[i]))
 			translate_slot(copy, (uint64_t)pages[i] * HS_PAGE_SIZE);
 }
 

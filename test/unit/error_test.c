@@ -83,14 +83,14 @@ static void test_log(void)
 	CHECK_STRING(logged, "three");
 }
 
-static void test_own_lack(void)
+static void test_shortage(void)
 {
-	const int lacks[] = { EMFILE, ENFILE, ENOMEM }, others[] = { 0, ENOENT, ESRCH, EACCES, EPERM, ENOSYS };
+	const int shortages[] = { EMFILE, ENFILE, ENOMEM }, others[] = { 0, ENOENT, ESRCH, EACCES, EPERM, ENOSYS };
 
-	for (size_t i = 0; i < sizeof(lacks) / sizeof(*lacks); i++)
-		CHECK(hs_errno_is_own_lack(lacks[i]));
+	for (size_t i = 0; i < sizeof(shortages) / sizeof(*shortages); i++)
+		CHECK(hs_errno_is_shortage(shortages[i]));
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		CHECK(!hs_errno_is_own_lack(others[i]));
+		CHECK(!hs_errno_is_shortage(others[i]));
 }
 
 int main(void)
@@ -99,6 +99,6 @@ int main(void)
 	test_join_of_one();
 	test_no_memory();
 	test_log();
-	test_own_lack();
+	test_shortage();
 	return CHECK_RESULT();
 }
