@@ -284,7 +284,7 @@ def unsaid_errors(tree):
 
 
 MAKES_THREADS = re.compile(r"\b(pthread_create|thrd_create)\(")
-# Of these ./dev knows it (threaded_unit_tests); or no test with them runs with the thread sanitizer (NOT_WITH_TSAN).
+# Of these ./dev knows it (threaded_unit_tests); or it does not choose the tests with them.
 THREAD_HELPERS = ["test/unit/payload_region.h", "test/unit/stepped_thread.h"]
 
 
@@ -295,9 +295,22 @@ def hidden_threads(tree):
             yield f"{path}:{number}: {text.strip()}"
 
 
+def needless_exclusions(tree):
+    """./dev keeps from the thread sanitizer (NOT_WITH_TSAN) only tests that it would choose: such as make threads (threaded_unit_tests)."""
+    for path, number, text in tree.lines(re.compile(r"dev$")):
+        excluded = re.match(r"NOT_WITH_TSAN='\^unit\\\.\(([^)]*)\)_test'$", text)
+        if text.startswith("NOT_WITH_TSAN=") and not excluded:
+            yield f"{path}:{number}: is not understood"
+        for name in excluded.group(1).split("|") if excluded else []:
+            if not re.search(r"\b(pthread_create|thrd_create|run_together)\(", "\n".join(tree.files.get(f"test/unit/{name}_test.c", []))):
+                yield f"{path}:{number}: {name}"
+
+
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 LONG_FUNCTION = "int a(int b,\n      int c)\n{\n" + "\tb++;\n" * (FUNCTION_MAX + 1) + "}\n"
 TABLE = [f"| `{folder}` | " + ", ".join(f"`{place.rstrip('/')}`" for place in sorted(places)) + " |\n" for folder, places in MAY_INCLUDE.items()]
+DEV = "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n"
+THREADS = SPDX + "\trun_together(2, run);\n"
 # Each rule, and files that break it once and no other rule.
 RULES = [
     (folder_includes, [
@@ -387,6 +400,11 @@ RULES = [
         {"test/unit/a.h": SPDX + "pthread_create(&thread, NULL, run, NULL);\n"},
         {"test/unit/a.h": SPDX + "\tif (thrd_create(&thread, run, NULL))\n"},
     ]),
+    (needless_exclusions, [
+        {"dev": DEV + "NOT_WITH_TSAN='^unit\\.(threads|none)_test'\n", "test/unit/threads_test.c": THREADS, "test/unit/none_test.c": SPDX + "fork();\n"},
+        {"dev": DEV + "NOT_WITH_TSAN='^unit\\.(gone)_test'\n"},
+        {"dev": DEV + "NOT_WITH_TSAN='unit.threads'\n", "test/unit/threads_test.c": THREADS},
+    ]),
     (workplace_paths, [
         {"base/a.c": SPDX + 'const char *path = "/wo' 'rk/file";\n'},
         {"README.md": "as in /ho" "me/somebody/heapsnap\n"},
@@ -411,7 +429,7 @@ GOOD = {
     "base/long.c": SPDX + f"// Longer than {LINES_MAX} lines: a table\n" + "int a;\n" * LINES_MAX,
     "snapshot/c.h": SPDX + "\n// HS_ERROR_NO_MEMORY, both.\nstruct hs_error *copy(int a);\nstruct hs_error *copy_twice(int a);\n\nint copies(int a);\n",
     "base/functions.c": SPDX + f"// Longer than {FUNCTION_MAX} lines: a case each\n" + LONG_FUNCTION + LONG_FUNCTION.replace("\tb++;\n", "", 1),
-    "dev": "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n",
+    "dev": DEV + "NOT_WITH_TSAN='^unit\\.(threads)_test'\n", "test/unit/threads_test.c": THREADS,
 }
 
 
