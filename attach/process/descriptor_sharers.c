@@ -52,15 +52,16 @@ static struct hs_error *refuse_sharer(const struct process *process, pid_t other
 		(int)other, (int)process->pid);
 }
 
-struct hs_error *descriptor_sharers_check(const struct process *process, pid_t tid, const struct pid_set *strangers)
+struct hs_error *descriptor_sharers_check(const struct process *process, pid_t tid, const struct strangers *strangers)
 {
-	// Strangers to the main thread, which may have other descriptors than this one.
-	bool holds = descriptor_tables_compare(process->pid, tid) == 0;
+	// Apart from the main thread, which may have other descriptors than this one.
+	const bool holds = descriptor_table_is_shared(process->pid, tid);
+	const struct strangers others = { .untold = strangers->untold };
 	struct sharing sharing = {
 		.process = process,
 		.tids = &tid,
 		.count = 1,
-		.strangers = holds ? strangers : NULL,
+		.strangers = holds ? strangers : &others,
 		.shares = shares_descriptors,
 		.refuse = refuse_sharer,
 	};

@@ -4,17 +4,17 @@
 #ifndef HEAPSNAP_ATTACH_PROCESS_DESCRIPTOR_SHARERS_H
 #define HEAPSNAP_ATTACH_PROCESS_DESCRIPTOR_SHARERS_H
 
-#include "attach/process/pid_set.h"
+#include "attach/process/sharing.h"
 #include "base/error.h"
 #include "base/process.h"
 
 #include <sys/types.h>
 
 // HS_ERROR_REFUSED, with its number, when another process shares the descriptors of `tid`, a thread of `process`.
-// `strangers`: of sharing_strangers_list, before the freeze. Without kcmp(2), and where /proc does not show that
+// `strangers`: of strangers_list, before the freeze. Where kcmp(2) does not tell, and where /proc does not show that
 // process, nothing is found.
 struct hs_error *descriptor_sharers_check(const struct process *process, pid_t tid,
-					  const struct pid_set *strangers) HS_MUST_CHECK;
+					  const struct strangers *strangers) HS_MUST_CHECK;
 
 // Before anything is stopped: waits as memory_sharers_wait does, for those that share any table that the threads have.
 // Which of them will make the calls is not known yet, and whether attach refuses is not to depend on it.

@@ -32,7 +32,7 @@ static struct hs_error *refuse_sharer(const struct process *process, pid_t other
 		(int)other, (int)process->pid);
 }
 
-struct hs_error *memory_sharers_check(const struct process *process, pid_t tid, const struct pid_set *strangers)
+struct hs_error *memory_sharers_check(const struct process *process, pid_t tid, const struct strangers *strangers)
 {
 	struct sharing sharing = {
 		.process = process,

@@ -6,17 +6,17 @@
 #ifndef HEAPSNAP_ATTACH_PROCESS_MEMORY_SHARERS_H
 #define HEAPSNAP_ATTACH_PROCESS_MEMORY_SHARERS_H
 
-#include "attach/process/pid_set.h"
+#include "attach/process/sharing.h"
 #include "base/error.h"
 #include "base/process.h"
 
 #include <sys/types.h>
 
 // HS_ERROR_REFUSED, with its number, when another process shares the memory of `process`, of which `tid` is a thread
-// that has not ended. `strangers`: of sharing_strangers_list, before the freeze. pre: every thread of `process` is
-// stopped. Without kcmp(2) nothing is found.
+// that has not ended. `strangers`: of strangers_list, before the freeze. pre: every thread of `process` is
+// stopped. Where kcmp(2) does not tell nothing is found.
 struct hs_error *memory_sharers_check(const struct process *process, pid_t tid,
-				      const struct pid_set *strangers) HS_MUST_CHECK;
+				      const struct strangers *strangers) HS_MUST_CHECK;
 
 // Before anything is stopped: waits, at most `wait_ms`, until the processes that share the memory now have stopped
 // sharing it; most vfork children exec at once. A thread that waits for one cannot be stopped, and all others would

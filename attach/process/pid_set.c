@@ -25,8 +25,8 @@ static void sort(struct pid_set *set)
 		qsort(set->pids, set->count, sizeof(*set->pids), compare);
 }
 
-void process_set_list(const struct pid_set *known, bool (*include)(const struct process *, void *), void *context,
-		      struct pid_set *ret)
+void process_set_list(bool (*is_known)(pid_t pid, void *), bool (*include)(const struct process *, void *),
+		      void *context, struct pid_set *ret)
 {
 	struct process_walk walk;
 	size_t room = 0;
@@ -38,7 +38,7 @@ void process_set_list(const struct pid_set *known, bool (*include)(const struct 
 		HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
 		struct hs_error *error;
 
-		if (pid_set_has(known, pid))
+		if (is_known(pid, context))
 			continue;
 		error = process_glance(pid, &process);
 		if (!error && include(&process, context))

@@ -15,9 +15,10 @@ struct pid_set {
 };
 
 // The processes, or the threads of one, for which `include` says so. What cannot be read, or finds no memory, is left
-// out. So are those of `known`, which nothing is opened for: there may be thousands, and a target that stands still.
-void process_set_list(const struct pid_set *known, bool (*include)(const struct process *, void *), void *context,
-		      struct pid_set *ret);
+// out. So are those that `is_known`, which nothing is opened for: there may be thousands, and a target that stands
+// still.
+void process_set_list(bool (*is_known)(pid_t pid, void *), bool (*include)(const struct process *, void *),
+		      void *context, struct pid_set *ret);
 void thread_set_list(const struct process *process, bool (*include)(pid_t tid, const void *), const void *context,
 		     struct pid_set *ret);
 void pid_set_deinit(struct pid_set *set);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/proc_maps.h"
 
+#include <errno.h>
 #include <linux/kcmp.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,21 +28,79 @@ static bool may_share(const struct process *other, pid_t tid, const void *contex
 	return sharing_compare_memory(process->pid, tid) <= 0 || descriptor_tables_compare(process->pid, tid) <= 0;
 }
 
-static bool is_stranger(const struct process *other, void *context)
-{
-	const struct process *process = *(const struct process *const *)context;
+// Of an answer of kcmp(2). A thread that is gone is no refusal.
+static bool is_refusal(long order) { return order < 0 && errno != ESRCH; }
 
-	return sharing_compare_memory(process->pid, other->pid) > 0 && !thread_first(other, may_share, process);
+static bool is_told(const struct process *other, pid_t tid, const void *context)
+{
+	const struct process *process = context;
+
+	(void)other;
+	return !is_refusal(sharing_compare_memory(process->pid, tid)) ||
+	       !is_refusal(descriptor_tables_compare(process->pid, tid));
 }
 
-static const struct pid_set no_strangers;
+struct listing {
+	const struct process *process;
+	struct strangers *strangers;
+};
 
-void sharing_strangers_list(const struct process *process, struct pid_set *ret)
+static bool is_apart(const struct process *other, void *context)
 {
-	*ret = (struct pid_set){ 0 };
+	const struct listing *listing = context;
+
+	return sharing_compare_memory(listing->process->pid, other->pid) > 0 &&
+	       !thread_first(other, may_share, listing->process);
+}
+
+static bool is_untold(const struct process *other, void *context)
+{
+	const struct listing *listing = context;
+
+	return !thread_first(other, is_told, listing->process);
+}
+
+static bool is_not_known(pid_t pid, void *context)
+{
+	(void)pid;
+	(void)context;
+	return false;
+}
+
+static bool is_known_to_be_apart(pid_t pid, void *context)
+{
+	const struct listing *listing = context;
+
+	return pid_set_has(&listing->strangers->apart, pid);
+}
+
+void strangers_list(const struct process *process, struct strangers *ret)
+{
+	struct listing listing = { .process = process, .strangers = ret };
+
+	*ret = (struct strangers){ 0 };
 	// A main thread that has ended has no memory, so all would be strangers to it.
 	if (!thread_is_ending(process, process->pid))
-		process_set_list(&no_strangers, is_stranger, &process, ret);
+		process_set_list(is_not_known, is_apart, &listing, &ret->apart);
+	process_set_list(is_known_to_be_apart, is_untold, &listing, &ret->untold);
+}
+
+void strangers_deinit(struct strangers *strangers)
+{
+	pid_set_deinit(&strangers->apart);
+	pid_set_deinit(&strangers->untold);
+}
+
+// Only the main thread is asked. Threads have the credentials of their process (nptl(7)); one that gives up its own
+// alone, between the listing and this, is not seen.
+static bool is_stranger(pid_t pid, void *context)
+{
+	const struct sharing *sharing = context;
+	const struct strangers *strangers = sharing->strangers;
+
+	return strangers &&
+	       (pid_set_has(&strangers->apart, pid) ||
+		(pid_set_has(&strangers->untold, pid) && is_refusal(sharing_compare_memory(sharing->tids[0], pid))));
 }
 
 static bool process_shares(const struct process *other, void *context)
@@ -57,7 +116,7 @@ static bool process_shares(const struct process *other, void *context)
 // The caller deinitializes *ret in any case.
 static struct hs_error *list_sharers(struct sharing *sharing, struct pid_set *ret)
 {
-	process_set_list(sharing->strangers ? sharing->strangers : &no_strangers, process_shares, sharing, ret);
+	process_set_list(is_stranger, process_shares, sharing, ret);
 	// A process that has ended has neither memory nor descriptors, as kernel threads have no memory: to kcmp(2)
 	// these are the same.
 	if (!sharing->error && ret->count > 0 && !proc_maps_has_memory(sharing->process))

@@ -13,9 +13,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// Processes with memory and descriptors of their own, listed before the freeze: no process begins to share another's
-// after its birth.
-void sharing_strangers_list(const struct process *process, struct pid_set *ret);
+// What need not be opened under the freeze, listed before it: no process begins to share another's memory or
+// descriptors after its birth. What may share them is in neither set, and neither is a process with a thread that was
+// gone when it was asked about: it may have handed its table on to a process that is made after the listing.
+struct strangers {
+	struct pid_set apart; // have memory and descriptors of their own: others than the main thread of the target
+	// Of these the kernel did not say: it has no kcmp(2), a filter forbids it, or they are other users'. It may yet
+	// say so of one that gives up its privileges, so under the freeze it is asked again: one call for each.
+	struct pid_set untold;
+};
+void strangers_list(const struct process *process, struct strangers *ret);
+void strangers_deinit(struct strangers *strangers);
 
 enum { HS_SHARERS_WAIT_MS = 2000 }; // how long attach and detach wait
 
@@ -26,7 +34,7 @@ struct sharing {
 	const struct process *process;
 	const pid_t *tids; // of `process`: one for each memory or table of descriptors that is asked for
 	size_t count;
-	const struct pid_set *strangers; // are not asked; NULL = all are
+	const struct strangers *strangers; // NULL = each is asked
 	bool (*shares)(const struct process *other, pid_t tid, const void *sharing);
 	struct hs_error *(*refuse)(const struct process *process, pid_t other); // says that `other` shares it
 	struct hs_error *error; // ends the search: interrupted. Nothing to be set by the caller.

@@ -106,7 +106,7 @@ static struct hs_error *wait_until_outside(struct search *search, struct frozen_
 }
 
 // Whether another process shares the memory, and so is not stopped.
-static bool is_shared(const struct frozen_process *frozen, const struct pid_set *strangers)
+static bool is_shared(const struct frozen_process *frozen, const struct strangers *strangers)
 {
 	struct hs_error *error = memory_sharers_check(frozen->process, frozen->threads[0].tid, strangers);
 	bool shared = error != NULL;
@@ -122,7 +122,7 @@ struct hs_error *freeze_outside(const struct region_access *region, struct froze
 {
 	struct search search = { .region = region };
 	uint64_t longest_stop = FIRST_STOP;
-	struct pid_set strangers;
+	struct strangers strangers;
 	struct hs_error *error;
 	size_t inside = 0;
 
@@ -130,7 +130,7 @@ struct hs_error *freeze_outside(const struct region_access *region, struct froze
 	error = unwind_tables_read(&region->memory, &search.tables);
 	if (error)
 		return error;
-	sharing_strangers_list(region->process, &strangers);
+	strangers_list(region->process, &strangers);
 	for (int try = 1;; try++) {
 		error = threads_freeze(region->process, HS_FREEZE_TIMEOUT_MS, ret);
 		if (error)
@@ -154,7 +154,7 @@ struct hs_error *freeze_outside(const struct region_access *region, struct froze
 			break;
 		longest_stop *= 2;
 	}
-	pid_set_deinit(&strangers);
+	strangers_deinit(&strangers);
 	unwind_tables_deinit(&search.tables);
 	return error;
 }

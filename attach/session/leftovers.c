@@ -144,7 +144,7 @@ static struct hs_error *close_own(struct remote_caller *caller, const struct cod
 				  const struct leftover_descriptors *list)
 {
 	pid_t tid = caller->carrier->tid;
-	const struct pid_set none = { 0 };
+	const struct strangers none = { 0 };
 	struct hs_error *errors = NULL;
 	bool asked = false;
 
@@ -219,10 +219,10 @@ static struct hs_error *clear_in_one_stop(const struct target_memory *memory, co
 					  struct stop_times *times)
 {
 	struct frozen_process frozen;
-	struct pid_set strangers;
+	struct strangers strangers;
 	struct hs_error *error;
 
-	sharing_strangers_list(memory->process, &strangers);
+	strangers_list(memory->process, &strangers);
 	error = threads_freeze(memory->process, HS_FREEZE_TIMEOUT_MS, &frozen);
 	if (!error) {
 		error = memory_sharers_check(frozen.process, frozen.threads[0].tid, &strangers);
@@ -231,7 +231,7 @@ static struct hs_error *clear_in_one_stop(const struct target_memory *memory, co
 		error = hs_error_join(error, threads_thaw(&frozen));
 		stop_times_add(times, frozen.stopped_ns);
 	}
-	pid_set_deinit(&strangers);
+	strangers_deinit(&strangers);
 	return error;
 }
 

@@ -218,7 +218,7 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics
 	struct frozen_process frozen;
 	struct remote_caller caller;
 	const struct proc_maps *now = NULL;
-	struct pid_set strangers;
+	struct strangers strangers;
 	struct hs_error *error;
 	size_t threads;
 
@@ -228,10 +228,10 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics
 		error = descriptor_sharers_wait(plan->process, HS_SHARERS_WAIT_MS);
 	if (error)
 		return error;
-	sharing_strangers_list(plan->process, &strangers);
+	strangers_list(plan->process, &strangers);
 	error = threads_freeze(plan->process, HS_FREEZE_TIMEOUT_MS, &frozen);
 	if (error) {
-		pid_set_deinit(&strangers);
+		strangers_deinit(&strangers);
 		return error;
 	}
 	threads = frozen.count;
@@ -273,7 +273,7 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics
 			error = hs_error_join(error, remote_call_close(&caller));
 		}
 	}
-	pid_set_deinit(&strangers);
+	strangers_deinit(&strangers);
 	error = hs_error_join(error, threads_thaw(&frozen));
 	report->stopped_ns += frozen.stopped_ns;
 	report->threads = threads;

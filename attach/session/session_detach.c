@@ -226,7 +226,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 {
 	struct frozen_process frozen;
 	struct unwind_tables tables;
-	struct pid_set strangers;
+	struct strangers strangers;
 	struct hs_error *error;
 
 	*retry_ret = false;
@@ -236,10 +236,10 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 		error = unwind_tables_read(&state->region.memory, &tables);
 	if (error)
 		return error;
-	sharing_strangers_list(state->process, &strangers);
+	strangers_list(state->process, &strangers);
 	error = threads_freeze(state->process, HS_FREEZE_TIMEOUT_MS, &frozen);
 	if (error) {
-		pid_set_deinit(&strangers);
+		strangers_deinit(&strangers);
 		unwind_tables_deinit(&tables);
 		return error;
 	}
@@ -249,7 +249,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 		error = memory_sharers_check(frozen.process, frozen.threads[0].tid, &strangers);
 	// it appeared after the wait; the next try waits for it
 	*retry_ret = !state->hooks_out && error && error->code == HS_ERROR_REFUSED;
-	pid_set_deinit(&strangers);
+	strangers_deinit(&strangers);
 	if (!error && !state->hooks_out)
 		error = look_again(state, &frozen);
 	if (!error && !state->hooks_out)

@@ -249,6 +249,7 @@ NUMBER_EXCEPTIONS = {
     "attach/guard/work_lock.h": "who holds the lock is known by its number alone",
     "attach/process/memory_sharers.c": "the number stands in messages only",
     "attach/process/descriptor_sharers.c": "the number stands in messages only",
+    "attach/process/sharing.c": "kcmp(2) takes numbers, and nothing else",
     "attach/process/sharing.h": "the number stands in messages only",
     "attach/process/pid_set.c": "sets of numbers: who asks something of one opens it first",
     "attach/process/pid_set.h": "sets of numbers: who asks something of one opens it first",

@@ -206,7 +206,7 @@ static void test_interrupted(void)
 	fflush(stdout);
 	tool = fork();
 	if (tool == 0) {
-		static const struct pid_set none;
+		static const struct strangers none;
 		struct frozen_process frozen;
 		struct remote_caller caller;
 		struct target_memory memory;

@@ -134,7 +134,7 @@ static void of_tables_for_a_moment(void)
 // have they do not share.
 static void ended(void)
 {
-	const struct pid_set none = { 0 };
+	const struct strangers none = { 0 };
 	const pid_t one = ended_child_start(), other = ended_child_start();
 	struct hs_error *error;
 

@@ -162,7 +162,7 @@ static void end(pid_t pid)
 
 static bool is_shared(pid_t pid)
 {
-	const struct pid_set none = { 0 };
+	const struct strangers none = { 0 };
 	struct hs_error *error = memory_sharers_check(held_process(pid), pid, &none);
 	bool refused = error && error->code == HS_ERROR_REFUSED;
 
@@ -220,15 +220,15 @@ static void one_after_another(void)
 // A process whose main thread has ended shares what its other threads have.
 static void without_main_thread(void)
 {
-	struct pid_set strangers, none = { 0 };
+	struct strangers strangers, none = { 0 };
 	pid_t sharer, pid = begin(WITHOUT_MAIN_THREAD, &sharer);
 	struct hs_error *error;
 
 	CHECK(is_shared(pid));
-	sharing_strangers_list(held_process(pid), &strangers);
-	CHECK(!pid_set_has(&strangers, sharer));
-	CHECK(pid_set_has(&strangers, getpid()));
-	pid_set_deinit(&strangers);
+	strangers_list(held_process(pid), &strangers);
+	CHECK(!pid_set_has(&strangers.apart, sharer) && !pid_set_has(&strangers.untold, sharer));
+	CHECK(pid_set_has(&strangers.apart, getpid()) && !pid_set_has(&strangers.untold, getpid()));
+	strangers_deinit(&strangers);
 	error = descriptor_sharers_check(held_process(pid), pid, &none);
 	CHECK(error && error->code == HS_ERROR_REFUSED);
 	hs_error_destroy(error);
@@ -246,7 +246,7 @@ static void without_main_thread(void)
 // A process that has ended has no memory any more, as kernel threads have none: to the kernel that is the same one.
 static void ended(void)
 {
-	const struct pid_set none = { 0 };
+	const struct strangers none = { 0 };
 	const pid_t one = ended_child_start(), other = ended_child_start();
 	struct hs_error *error;
 
