@@ -46,8 +46,9 @@ struct hs_status {
 	uint64_t frees, unknown_frees;            // of recorded blocks; of others
 };
 
-// HS_ERROR_NOT_FOUND: nothing of heapsnap is in the process, or there is no such process. *may_still_come_ret, which
-// may be NULL, is then true where a thread may yet make a call for a tool that was killed.
+// HS_ERROR_NOT_FOUND: nothing of heapsnap is in the process, or there is no such process. HS_ERROR_REFUSED: it is
+// a thread's number. *may_still_come_ret, which may be NULL, is true after the first where a thread may yet make a call
+// for a tool that was killed.
 struct hs_error *hs_status_read(const struct process *process, struct hs_status *ret,
 				bool *may_still_come_ret) HS_MUST_CHECK;
 

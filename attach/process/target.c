@@ -130,6 +130,12 @@ static struct hs_error *read_own(struct target_info *info)
 	return NULL;
 }
 
+static void read_owner(const char *status, struct target_info *info)
+{
+	info->tgid = (pid_t)proc_status_number(status, "Tgid:", 10, (uint64_t)info->pid);
+	read_name(info->tgid, info->process_name);
+}
+
 static bool has_own_memory(const struct target_info *info)
 {
 	struct diagnostics diagnostics = { 0 };
@@ -149,9 +155,8 @@ static struct hs_error *read_all(const struct process *process, struct target_in
 	if (error)
 		return error;
 	info->is_self = process->pid == getpid();
-	info->tgid = (pid_t)proc_status_number(status, "Tgid:", 10, (uint64_t)process->pid);
 	info->parent = (pid_t)proc_status_number(status, "PPid:", 10, 0);
-	read_name(info->tgid, info->process_name);
+	read_owner(status, info);
 	if (!has_own_memory(info))
 		return NULL;
 	info->tracer = (uint32_t)proc_status_number(status, "TracerPid:", 10, 0);
@@ -215,6 +220,22 @@ struct hs_error *target_examine(const struct process *process, struct target_inf
 	if (error)
 		target_info_deinit(ret);
 	return error;
+}
+
+struct hs_error *target_refuse_thread(const struct process *process)
+{
+	struct target_info info = { .pid = process->pid };
+	struct diagnostics diagnostics = { 0 };
+	HS_CLEANUP_FREE char *status = NULL;
+	struct hs_error *error = process_read_file(process, "status", &status, NULL);
+
+	if (error) {
+		hs_error_destroy(error);
+		return NULL;
+	}
+	read_owner(status, &info);
+	target_judge_kind(&info, &diagnostics);
+	return diagnostics_error(&diagnostics);
 }
 
 struct hs_error *target_refuse_frozen(const struct target_info *info)

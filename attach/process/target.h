@@ -51,6 +51,9 @@ void target_info_deinit(struct target_info *info);
 // success.
 struct hs_error *target_examine(const struct process *process, struct target_info *ret) HS_MUST_CHECK;
 
+// Refuses a thread's number, in the same words: below it /proc shows the whole process. What cannot be read is none.
+struct hs_error *target_refuse_thread(const struct process *process) HS_MUST_CHECK;
+
 // Refuses where threads have to run for what is to be done: a frozen cgroup keeps them from it. Pure.
 struct hs_error *target_refuse_frozen(const struct target_info *info) HS_MUST_CHECK;
 

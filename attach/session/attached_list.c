@@ -2,6 +2,7 @@
 #include "attach/session/attached_list.h"
 
 #include "attach/guard/own_descriptors.h"
+#include "attach/process/target.h"
 #include "attach/region/region_access.h"
 #include "attach/region/table_walk.h"
 #include "attach/session/inherited.h"
@@ -171,8 +172,11 @@ static struct hs_error *end_examining(const struct process *process, struct atta
 struct hs_error *attached_examine(const struct process *process, struct attached_process *ret)
 {
 	struct late_search *search;
-	struct hs_error *error = begin_examining(process, ret, &search);
+	struct hs_error *error = target_refuse_thread(process);
 
+	*ret = (struct attached_process){ .pid = process->pid };
+	if (!error)
+		error = begin_examining(process, ret, &search);
 	if (error)
 		return error;
 	late_searches_wait(&search, 1, late_search_deadline());
