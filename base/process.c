@@ -295,6 +295,15 @@ void process_walk_end(struct process_walk *walk)
 	walk->folder = NULL;
 }
 
+bool processes_are_unlisted(void)
+{
+	struct stat file;
+
+	// A handle of the folder (O_PATH) can be had with hidepid=2 (pid_getattr and proc_pid_permission in
+	// fs/proc/base.c).
+	return stat("/proc/1", &file) != 0 && errno == ENOENT;
+}
+
 struct hs_error *process_auxv(const struct process *process, const uint64_t *types, size_t count, uint64_t *values_ret)
 {
 	HS_CLEANUP_FREE char *text = NULL;

@@ -88,6 +88,11 @@ bool process_walk_begin(struct process_walk *ret);
 pid_t process_walk_next(struct process_walk *walk); // 0 = that was all
 void process_walk_end(struct process_walk *walk);
 
+// Whether /proc leaves processes out of its list (mount options hidepid=2 and hidepid=4). A PID namespace always has
+// its first process, so where that is not shown, others' are not. Where it is the tool's user's own, that cannot be
+// told: false.
+bool processes_are_unlisted(void);
+
 // Values of the auxiliary vector that the kernel gave the program (getauxval(3)), by their types: AT_... of <elf.h>. 0
 // where it has none.
 struct hs_error *process_auxv(const struct process *process, const uint64_t *types, size_t count,

@@ -210,9 +210,10 @@ enum exit_status command_status(const struct options *options)
 {
 	struct hs_status *list = NULL;
 	size_t count = 0, hidden = 0;
+	bool unlisted = false;
 	enum exit_status status = EXIT_DONE;
-	struct hs_error *error =
-		options->pid_text ? status_of_one(options, &list, &count) : hs_status_list(&list, &count, &hidden);
+	struct hs_error *error = options->pid_text ? status_of_one(options, &list, &count)
+						   : hs_status_list(&list, &count, &hidden, &unlisted);
 
 	if (error) {
 		free(list);
@@ -221,11 +222,14 @@ enum exit_status command_status(const struct options *options)
 	for (size_t i = 0; i < count; i++)
 		print_process(options, &list[i]);
 	if (count == 0)
-		console_print(options,
-			      hidden ? "no process that can be looked at is attached\n" : "no process is attached\n");
+		console_print(options, hidden || unlisted ? "no process that can be looked at is attached\n"
+							  : "no process is attached\n");
 	if (hidden)
 		console_print(options, "%zu process%s could not be looked at (those of other users need privilege)\n",
 			      hidden, hidden == 1 ? "" : "es");
+	if (unlisted)
+		console_print(options, "processes that /proc hides could not be looked at (those of other users need "
+				       "privilege)\n");
 	if (options->json && !print_json(list, count))
 		status = EXIT_REFUSED;
 	free(list);

@@ -86,13 +86,14 @@ struct hs_error *hs_status_read_later(const struct process *process, struct hs_s
 	return hs_status_read(process, ret, NULL);
 }
 
-struct hs_error *hs_status_list(struct hs_status **list_ret, size_t *count_ret, size_t *hidden_ret)
+struct hs_error *hs_status_list(struct hs_status **list_ret, size_t *count_ret, size_t *hidden_ret, bool *unlisted_ret)
 {
 	struct attached_process *processes;
 	struct hs_error *error = attached_list(&processes, count_ret, hidden_ret);
 
 	if (error)
 		return error;
+	*unlisted_ret = processes_are_unlisted();
 	*list_ret = calloc(*count_ret + 1, sizeof(**list_ret));
 	for (size_t i = 0; *list_ret && i < *count_ret; i++)
 		describe(&processes[i], &(*list_ret)[i]);

@@ -58,7 +58,9 @@ struct hs_error *hs_status_read_later(const struct process *process, struct hs_s
 
 // Of every process of this machine that has something of heapsnap's in it and may be looked at. *list_ret is owned by
 // the caller (free). *hidden_ret: processes that may not be looked at, mostly because they are another user's.
-// HS_ERROR_SYSTEM: /proc cannot be read; HS_ERROR_REFUSED: the tool may not open enough files; HS_ERROR_NO_MEMORY.
-struct hs_error *hs_status_list(struct hs_status **list_ret, size_t *count_ret, size_t *hidden_ret) HS_MUST_CHECK;
+// *unlisted_ret: there may be more, which /proc does not list (processes_are_unlisted). HS_ERROR_SYSTEM: /proc cannot
+// be read; HS_ERROR_REFUSED: the tool may not open enough files; HS_ERROR_NO_MEMORY.
+struct hs_error *hs_status_list(struct hs_status **list_ret, size_t *count_ret, size_t *hidden_ret,
+				bool *unlisted_ret) HS_MUST_CHECK;
 
 #endif
