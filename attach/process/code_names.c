@@ -25,7 +25,7 @@ void code_names_read_key(const struct target_memory *memory, struct code_names *
 
 	*ret = (struct code_names){ 0 };
 	if (!error && address)
-		error = target_memory_read(memory, address, &ret->key, sizeof(ret->key));
+		error = target_memory_read_resident(memory, address, &ret->key, sizeof(ret->key));
 	ret->has_key = address && !error && (ret->key.words[0] || ret->key.words[1]);
 	hs_error_destroy(error);
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/process/memory.h"
+#include "base/cleanup.h"
+#include "base/pagemap.h"
 #include "base/process.h"
 
 #include <errno.h>
@@ -47,6 +49,31 @@ struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t
 		}
 	}
 	return NULL;
+}
+
+// Whether no page of [address, address + size) has to be provided by anybody. Where no pagemap can be had, all are
+// taken to be there.
+static bool is_resident(const struct process *process, uint64_t address, size_t size)
+{
+	HS_CLEANUP_CLOSE int fd = process_openat(process, "pagemap", O_RDONLY);
+
+	for (uint64_t page = page_of(address); fd >= 0 && page < address + size; page += HS_PAGE_SIZE) {
+		uint64_t entry;
+
+		if (pread(fd, &entry, sizeof(entry), (off_t)(page / HS_PAGE_SIZE * sizeof(entry))) != sizeof(entry) ||
+		    !(entry & (PAGEMAP_PRESENT | PAGEMAP_SWAPPED)))
+			return false;
+	}
+	return true;
+}
+
+struct hs_error *target_memory_read_resident(const struct target_memory *memory, uint64_t address, void *buffer,
+					     size_t size)
+{
+	if (is_resident(memory->process, address, size))
+		return target_memory_read(memory, address, buffer, size);
+	return hs_error_fault(EFAULT, address, "not all of %zu bytes at 0x%" PRIx64 " of process %d are in memory",
+			      size, address, (int)memory->process->pid);
 }
 
 bool target_memory_equals(const struct target_memory *memory, uint64_t address, const void *bytes, size_t size)

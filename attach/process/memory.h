@@ -29,6 +29,11 @@ void target_memory_close(struct target_memory *memory);
 // Exactly `size` bytes or HS_ERROR_FAULT (HS_ERROR_GONE when the target has no memory left).
 struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t address, void *buffer,
 				    size_t size) HS_MUST_CHECK;
+// As that, but only of pages that are in memory, or in swap; HS_ERROR_FAULT of others. A page of a file that is not
+// there is had from whoever provides the file (FUSE, NFS), who may never answer; and no signal but SIGKILL ends that
+// wait. What heapsnap or the kernel has written is always there.
+struct hs_error *target_memory_read_resident(const struct target_memory *memory, uint64_t address, void *buffer,
+					     size_t size) HS_MUST_CHECK;
 // Whether the target's memory has these bytes. What cannot be read is not the same.
 bool target_memory_equals(const struct target_memory *memory, uint64_t address, const void *bytes, size_t size);
 #endif

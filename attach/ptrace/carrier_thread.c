@@ -50,11 +50,13 @@ bool carrier_is_in_transfer(const arch_registers *registers)
 	}
 }
 
-static bool any_is_ours(const uint64_t *places, size_t count, const struct target_memory *memory)
+typedef struct hs_error *read_memory(const struct target_memory *memory, uint64_t address, void *buffer, size_t size);
+
+static bool any_is_ours(const uint64_t *places, size_t count, const struct target_memory *memory, read_memory *read)
 {
 	for (size_t i = 0; i < count; i++) {
 		uint8_t head[HS_SIGFRAME_HEAD_SIZE];
-		struct hs_error *error = target_memory_read(memory, places[i], head, sizeof(head));
+		struct hs_error *error = read(memory, places[i], head, sizeof(head));
 
 		hs_error_destroy(error);
 		if (!error && sigframe_is_ours(head))
@@ -63,12 +65,17 @@ static bool any_is_ours(const uint64_t *places, size_t count, const struct targe
 	return false;
 }
 
-bool carrier_frame_is_at(uint64_t stack, const struct target_memory *memory)
+static bool frame_is_at(uint64_t stack, const struct target_memory *memory, read_memory *read)
 {
 	// Where the frame lies, seen from each place of the way (remote_call.h), with and without a pop gadget.
 	const uint64_t places[] = { stack - 8, stack, stack + 8, stack + 16 };
 
-	return any_is_ours(places, sizeof(places) / sizeof(places[0]), memory);
+	return any_is_ours(places, sizeof(places) / sizeof(places[0]), memory, read);
+}
+
+bool carrier_frame_is_at(uint64_t stack, const struct target_memory *memory)
+{
+	return frame_is_at(stack, memory, target_memory_read_resident);
 }
 
 bool carrier_is_on_its_way(const struct frozen_thread *thread, const struct target_memory *memory)
@@ -76,8 +83,8 @@ bool carrier_is_on_its_way(const struct frozen_thread *thread, const struct targ
 	uint64_t parked[2];
 
 	arch_parked_frames(&thread->registers, parked);
-	return carrier_frame_is_at(registers_sp(&thread->registers), memory) ||
-	       any_is_ours(parked, sizeof(parked) / sizeof(parked[0]), memory);
+	return frame_is_at(registers_sp(&thread->registers), memory, target_memory_read) ||
+	       any_is_ours(parked, sizeof(parked) / sizeof(parked[0]), memory, target_memory_read);
 }
 
 const char *carrier_obstacle(pid_t tid)

@@ -276,7 +276,8 @@ static struct hs_error *read_entry(const struct process *process, const struct t
 
 	*ret = (struct entry_patch){ 0 };
 	error = read_entry_address(process, &ret->address);
-	return error ? error : target_memory_read(memory, ret->address, now, ARCH_ENTRY_CODE_SIZE);
+	// of what is patched there is a private copy
+	return error ? error : target_memory_read_resident(memory, ret->address, now, ARCH_ENTRY_CODE_SIZE);
 }
 
 // HS_ERROR_NOT_FOUND when nothing is left there. Else what to put back.

@@ -117,7 +117,7 @@ bool inherited_is_hooked(const struct inherited *inherited, const struct target_
 
 		if (hook->state != HOOK_APPLIED)
 			continue;
-		error = target_memory_read(memory, hook->address, now, hook->size);
+		error = target_memory_read_resident(memory, hook->address, now, hook->size);
 		if (!error && memcmp(now, hook->new_bytes, hook->size) == 0)
 			return true;
 		hs_error_destroy(error);

@@ -18,6 +18,7 @@ target_link_options(hook_plan_child_NONE PRIVATE -nostdlib -static)
 
 hs_unit_test(standstill_test hs_attach)
 hs_unit_test(thread_descriptor_test hs_attach Threads::Threads)
+hs_unit_test(resident_memory_test hs_attach)
 hs_unit_test(priority_boost_test hs_attach)
 hs_unit_test(elf_view_test hs_attach)
 hs_unit_test(file_copy_test hs_attach)

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of another process is read where it is there, and no page is asked for that somebody would have to provide.
+
+#include "attach/process/memory.h"
+#include "check.h"
+#include "held_process.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SIZE = 4 * HS_PAGE_SIZE };
+
+static char *of_file, *anonymous;
+
+// Pages 1 of each mapping are touched, the others are not there.
+static _Noreturn void be_the_target(int ready)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	*(volatile char *)(of_file + HS_PAGE_SIZE) = 'c'; // a private copy
+	*(volatile char *)(anonymous + HS_PAGE_SIZE) = 'a';
+	if (write(ready, "", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static bool is_read(const struct target_memory *memory, const char *place, size_t size, char first)
+{
+	char buffer[2 * HS_PAGE_SIZE] = { 0 };
+	struct hs_error *error = target_memory_read_resident(memory, (uint64_t)place, buffer, size);
+
+	CHECK(!error || (error->code == HS_ERROR_FAULT && error->address == (uint64_t)place));
+	hs_error_destroy(error);
+	CHECK(error || buffer[0] == first);
+	return !error;
+}
+
+int main(void)
+{
+	char path[] = "/tmp/heapsnap-test-XXXXXX", byte;
+	int file = mkstemp(path), ready[2];
+	struct target_memory memory;
+	pid_t pid;
+
+	CHECK(file >= 0 && unlink(path) == 0 && ftruncate(file, SIZE) == 0 && pipe(ready) == 0);
+	of_file = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+	anonymous = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(of_file != MAP_FAILED && anonymous != MAP_FAILED);
+	CHECK(madvise(anonymous, SIZE, MADV_NOHUGEPAGE) == 0 && madvise(of_file, SIZE, MADV_RANDOM) == 0);
+	pid = fork();
+	if (pid == 0)
+		be_the_target(ready[1]);
+	CHECK(read(ready[0], &byte, 1) == 1);
+	CHECK(target_memory_open(held_process(pid), &memory) == NULL);
+	CHECK(is_read(&memory, of_file + HS_PAGE_SIZE, HS_PAGE_SIZE, 'c'));
+	CHECK(is_read(&memory, anonymous + HS_PAGE_SIZE, 8, 'a'));
+	CHECK(!is_read(&memory, of_file + 2 * HS_PAGE_SIZE, 8, 0));
+	CHECK(!is_read(&memory, anonymous + 3 * HS_PAGE_SIZE, 8, 0));
+	// from the one into the other
+	CHECK(!is_read(&memory, of_file + 2 * HS_PAGE_SIZE - 4, 8, 0));
+	CHECK(!is_read(&memory, of_file + HS_PAGE_SIZE - 4, 8, 0));
+	CHECK(!is_read(&memory, of_file + HS_PAGE_SIZE, HS_PAGE_SIZE + 1, 'c'));
+	target_memory_close(&memory);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return CHECK_RESULT();
+}
