@@ -10,26 +10,33 @@ import re
 from harness import Target, check, check_equal, got_no_processor, has_program, heapsnap, run_test, say, start, stop, temporary_directory, wait_until
 
 FEW, MANY = 50, 400  # under strace, which makes a stop of more last longer than the tool lets it on a machine with other work
-CALLS_EACH = 15      # for each thread more
+CALLS_EACH = 13      # for each thread more, without waits for it
 CALLS_ONCE = 1500    # whatever their number
 OTHERS = 60          # processes more, where there are more threads
 
 
 OPENED = re.compile(r'openat\((?:AT_FDCWD, "/proc/(\d+)|(\d+), ).* = (-1|\d+)\b')
+OF_DESCRIPTOR = re.compile(r"(\w+)\((\d+)[,)]")
+COMPARED = re.compile(r"kcmp\((\d+), (\d+), ")
 
 
-def without_newborn(lines, known):
-    """Without what is opened of processes that are not `known`: how many others are looked at, because they begin meanwhile or have threads that end, depends
+def of_known(lines, known):
+    """Without the calls for processes that are not `known`: how many others are looked at, because they begin meanwhile or have threads that end, depends
     on what else the machine does."""
-    kept, newborn = [], set()
+    kept, strange = [], set()
     for line in lines:
-        opened = OPENED.match(line)
-        closed = re.match(r"close\((\d+)\)", line)
-        if opened and (opened[2] in newborn or (opened[1] and int(opened[1]) not in known)):
-            newborn.add(opened[3])
+        opened, used, compared = OPENED.match(line), OF_DESCRIPTOR.match(line), COMPARED.match(line)
+        if compared:
+            if {int(compared[1]), int(compared[2])} <= known:
+                kept.append(line)
             continue
-        if closed:
-            newborn.discard(closed[1])
+        if opened and (opened[2] in strange or (opened[1] and int(opened[1]) not in known)):
+            strange.add(opened[3])
+            continue
+        if used and used[2] in strange:
+            if used[1] == "close":
+                strange.discard(used[2])
+            continue
         kept.append(line)
     return kept
 
@@ -44,7 +51,7 @@ def freezes_of(arguments, path, others=()):
         say(f"  {result.stderr.strip()}")
     check_equal(result.status, 0, str(result))
     with open(path, encoding="utf-8", errors="replace") as file:
-        lines = without_newborn(file.readlines(), known)
+        lines = of_known(file.readlines(), known)
     freezes, begin, end = [], None, None
     for i, line in enumerate(lines):
         if "PTRACE_INTERRUPT" in line:
@@ -57,29 +64,17 @@ def freezes_of(arguments, path, others=()):
     return [*freezes, lines[begin:end + 1]]
 
 
-NOT_YET = re.compile(r"(sched_yield|clock_nanosleep)\(|waitid\(.*, \{\}, ")  # asked whether a thread stands, and it does not
-
-
-def independent_of_load(lines):
-    """How often the tool asks whether a thread stands already, and how often it looks meanwhile whether all others still do, depends on what else the machine
-    does. Such a look is many waits in turn that do not follow the closing of the list of threads; the last of them may belong to what comes next."""
-    kept, counts = [], True
-    for line, following in zip(lines, [*lines[1:], ""]):
-        waits = line.startswith("waitid(")
-        if NOT_YET.match(line):
-            continue
-        if not waits:
-            counts = line.startswith("close(")
-        if not waits or counts or not following.startswith("waitid("):
-            kept.append(line)
-    return kept
+# Asked whether a thread stands: how often, and in how many looks at all of them, depends on what else the machine does.
+LOOKED_AFTER = "task/N/stat"  # of threads that take long to stand: whether they have ended
+WAITS = re.compile(r"(sched_yield|clock_nanosleep|waitid)\(")
 
 
 def counted(freezes):
     """Of the longest."""
-    done = independent_of_load([line for line in max(freezes, key=len) if re.match(r"\w", line)])
+    done = [line for line in max(freezes, key=len) if re.match(r"\w", line) and not WAITS.match(line)]
     names = collections.Counter(re.match(r"\w+", line)[0] for line in done)
-    return names, len(done)
+    files = collections.Counter(re.sub(r"\d+", "N", re.search(r'"([^"]*)"', line)[1]) for line in done if line.startswith("openat("))
+    return names, len(done), files
 
 
 def wait_until_all_have_allocated(target, threads):
@@ -103,18 +98,20 @@ def measure(threads, directory, others=()):
     return found
 
 
-def newborn_are_told():
-    """Opened below the folder of a process that was not there; then the same number is another file's."""
-    lines = ['openat(AT_FDCWD, "/proc/77", O_PATH) = 5\n', 'openat(5, "stat", O_RDONLY) = 6\n', "close(6) = 0\n", "close(5) = 0\n",
-             'openat(AT_FDCWD, "/proc/78", O_PATH) = -1 ENOENT (No such file or directory)\n',
-             'openat(AT_FDCWD, "/proc/12/maps", O_RDONLY) = 5\n', 'openat(5, "stat", O_RDONLY) = 6\n']
-    check_equal([line for line in without_newborn(lines, {12}) if line.startswith("openat")], lines[5:], "what is opened of known processes")
+def strange_ones_are_told():
+    """What is opened below the folder of a process that is not known, and done with it; then the same number is another file's."""
+    strange = ['openat(AT_FDCWD, "/proc/77", O_PATH) = 5\n', 'openat(5, "task", O_RDONLY) = 6\n', "fcntl(6, F_GETFL) = 0\n", "getdents64(6, 0x1, 32768) = 72\n",
+               "kcmp(12, 77, KCMP_VM, 0, 0) = 1\n", "close(6) = 0\n", "close(5) = 0\n",
+               'openat(AT_FDCWD, "/proc/78", O_PATH) = -1 ENOENT (No such file or directory)\n']
+    known = ['openat(AT_FDCWD, "/proc/12/maps", O_RDONLY) = 5\n', 'openat(5, "stat", O_RDONLY) = 6\n', "kcmp(12, 13, KCMP_FILES, 0, 0) = 1\n", "close(6) = 0\n",
+             "ptrace(PTRACE_INTERRUPT, 13) = 0\n"]
+    check_equal(of_known(strange + known, {12, 13}), known, "calls for known processes")
 
 
 def main():
     if not has_program("strace"):
         return
-    newborn_are_told()
+    strange_ones_are_told()
     directory = temporary_directory()
     few = measure(FEW, directory)
     others = [start(["sleep", "1000"]) for _ in range(OTHERS)]
@@ -122,12 +119,12 @@ def main():
     for other in others:
         stop(other)
     for command in few:
-        (names_few, calls_few), (names_many, calls_many) = few[command], many[command]
+        (names_few, calls_few, files_few), (names_many, calls_many, files_many) = few[command], many[command]
         each = (calls_many - calls_few) / (MANY - FEW)
         say(f"  {command}: {calls_few} calls with {FEW} threads, {calls_many} with {MANY}: {each:.1f} for each thread more")
         check(each <= CALLS_EACH, f"{command}: {each:.1f} calls for each thread: {names_many.most_common(12)}")
         check(calls_few <= CALLS_ONCE + CALLS_EACH * FEW, f"{command}: {calls_few} calls: {names_few.most_common(12)}")
-        check(names_many["openat"] <= names_few["openat"] + 10, f"{command}: files opened: {names_few['openat']} and {names_many['openat']}")
+        check(files_many.total() - files_many[LOOKED_AFTER] <= files_few.total() + 10, f"{command}: files opened: {files_few} and {files_many}")
 
 
 run_test(main, "thread_scale")
