@@ -117,7 +117,7 @@ static struct hs_error *clear_away(const struct region_access *access)
 	return error;
 }
 
-static struct hs_error *take_stopped(const struct region_access *access, struct raw_snapshot *raw,
+static struct hs_error *take_stopped(struct region_access *access, struct raw_snapshot *raw,
 				     struct snapshot_timing *timing)
 {
 	struct frozen_process frozen;
@@ -125,7 +125,7 @@ static struct hs_error *take_stopped(const struct region_access *access, struct 
 	uint64_t began;
 
 	if (!error)
-		error = threads_freeze(access->process, HS_FREEZE_TIMEOUT_MS, &frozen);
+		error = threads_freeze_memory(&access->memory, HS_FREEZE_TIMEOUT_MS, &frozen);
 	if (error)
 		return error;
 	raw->wall_ns = hs_wall_ns();
@@ -179,7 +179,7 @@ static struct hs_error *digest(const struct process *process, struct raw_snapsho
 	return error;
 }
 
-static struct hs_error *take_raw(const struct region_access *access, const struct transaction *transaction, bool stop,
+static struct hs_error *take_raw(struct region_access *access, const struct transaction *transaction, bool stop,
 				 struct raw_snapshot *raw, struct snapshot_timing *timing)
 {
 	const struct target_info *target = &transaction->target;

@@ -4,6 +4,7 @@
 #include "base/pagemap.h"
 #include "base/process.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -74,6 +75,45 @@ struct hs_error *target_memory_read_resident(const struct target_memory *memory,
 		return target_memory_read(memory, address, buffer, size);
 	return hs_error_fault(EFAULT, address, "not all of %zu bytes at 0x%" PRIx64 " of process %d are in memory",
 			      size, address, (int)memory->process->pid);
+}
+
+// Both hold still as long as no thread runs. A program that writes to these bytes changes them for both.
+static struct hs_error *is_of_another_program(const struct target_memory *old, const struct target_memory *now,
+					      bool *ret)
+{
+	static const uint64_t type = AT_RANDOM;
+	uint8_t random[16]; // create_elf_tables in fs/binfmt_elf.c
+	uint64_t address;
+	struct hs_error *error = process_auxv(now->process, &type, 1, &address);
+
+	*ret = false;
+	if (error || !address)
+		return error;
+	error = target_memory_read_resident(now, address, random, sizeof(random));
+	if (!error)
+		*ret = !target_memory_equals(old, address, random, sizeof(random));
+	if (!error || error->code == HS_ERROR_GONE)
+		return error;
+	hs_error_destroy(error); // not there: unmapped by the program, or another page in its place
+	return NULL;
+}
+
+struct hs_error *target_memory_open_again(struct target_memory *memory, bool *executed_ret)
+{
+	struct target_memory now;
+	struct hs_error *error = target_memory_open(memory->process, &now);
+
+	*executed_ret = false;
+	if (error)
+		return error;
+	error = is_of_another_program(memory, &now, executed_ret);
+	if (error) {
+		target_memory_close(&now);
+		return error;
+	}
+	close(memory->fd);
+	memory->fd = now.fd;
+	return NULL;
 }
 
 bool target_memory_equals(const struct target_memory *memory, uint64_t address, const void *bytes, size_t size)

@@ -23,8 +23,16 @@ struct target_memory {
 					// borrowed; NULL = nothing
 };
 
+// It stays the address space that the process has now, also when the process has executed another program: then it is
+// nobody's any more, or that of other processes that shared it (clone with CLONE_VM).
 struct hs_error *target_memory_open(const struct process *process, struct target_memory *ret) HS_MUST_CHECK;
 void target_memory_close(struct target_memory *memory);
+
+// Opens it once more, in place. *executed_ret: what was open is the memory of a program that the process no longer
+// executes, as the kernel's random bytes for each program show (AT_RANDOM). False where the process has none of them,
+// or has written the same ones: what is to be changed is proven by the memory that is open then. pre: every thread of
+// the process is stopped, so that it executes no other one. On failure the old one stays open.
+struct hs_error *target_memory_open_again(struct target_memory *memory, bool *executed_ret) HS_MUST_CHECK;
 
 // Exactly `size` bytes or HS_ERROR_FAULT (HS_ERROR_GONE when the target has no memory left).
 struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t address, void *buffer,

@@ -398,6 +398,16 @@ struct hs_error *threads_freeze(const struct process *process, unsigned timeout_
 	return error;
 }
 
+struct hs_error *threads_freeze_memory(struct target_memory *memory, unsigned timeout_ms, struct frozen_process *ret)
+{
+	struct hs_error *error = threads_freeze(memory->process, timeout_ms, ret);
+
+	if (error)
+		return error;
+	error = target_memory_open_again(memory, &ret->has_executed);
+	return error ? hs_error_join(error, threads_thaw(ret)) : NULL;
+}
+
 // Releases those that repeat a call, or those that do not; keeps the rest, and those that run, in the list.
 static struct hs_error *release_some(struct frozen_process *frozen, bool repeating)
 {

@@ -4,6 +4,7 @@
 #define HEAPSNAP_ATTACH_PTRACE_THREADS_H
 
 #include "attach/arch/registers.h"
+#include "attach/process/memory.h"
 #include "base/error.h"
 #include "base/process.h"
 
@@ -30,6 +31,7 @@ struct frozen_process {
 	int nice_value;         // the tool's own, to be given back (priority_boost.h)
 	uint64_t stopped_ns;    // after thaw: for how long threads were stopped
 	struct proc_maps *maps; // frozen_maps.h; NULL = not read
+	bool has_executed;      // another program since its memory was opened; known after threads_freeze_memory
 };
 
 // How long a freeze may take, ms; and how often it is tried when the target was not as it was to be (a library loaded
@@ -45,6 +47,12 @@ struct frozen_process {
 // it sleeps: the kernel does it when the tool ends. TIMEOUT error: end the tool soon.
 struct hs_error *threads_freeze(const struct process *process, unsigned timeout_ms,
 				struct frozen_process *ret) HS_MUST_CHECK;
+
+// So too, the process of `memory`, which then is opened again: it may have executed another program since it was opened
+// for a plan, and others may go on in the old memory. Whoever changes memory freezes by this. ret->has_executed: what
+// was read of it before is that of another program (target_memory_open_again).
+struct hs_error *threads_freeze_memory(struct target_memory *memory, unsigned timeout_ms,
+				       struct frozen_process *ret) HS_MUST_CHECK;
 
 // pre: the thread is stopped, and no remote call is open in it.
 struct hs_error *threads_read_signal_mask(struct frozen_thread *thread) HS_MUST_CHECK;

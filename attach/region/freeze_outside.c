@@ -23,7 +23,7 @@ enum {
 #define FIRST_STOP UINT64_C(8000000)
 
 struct search {
-	const struct region_access *region;
+	struct region_access *region;
 	struct unwind_tables tables;
 	struct hs_error *error;
 	// About the freeze that is looked at.
@@ -93,13 +93,16 @@ static struct hs_error *wait_until_outside(struct search *search, struct frozen_
 	unsigned run_us = FIRST_RUN_US;
 	struct hs_error *error = count_inside(search, frozen, inside_ret);
 
-	while (!error && *inside_ret > 0 && hs_monotonic_ns() - frozen->frozen_at < longest_stop) {
+	while (!error && *inside_ret > 0 && !frozen->has_executed &&
+	       hs_monotonic_ns() - frozen->frozen_at < longest_stop) {
 		error = threads_run_on(frozen, chosen, search, run_us, HS_FREEZE_TIMEOUT_MS);
 		end_look(search);
 		if (error) // and all is thawed
 			return hs_error_join(error, search->error);
+		error = target_memory_open_again(&search->region->memory, &frozen->has_executed);
 		run_us = run_us * 2 > LONGEST_RUN_US ? LONGEST_RUN_US : run_us * 2;
-		error = count_inside(search, frozen, inside_ret);
+		if (!error && !frozen->has_executed)
+			error = count_inside(search, frozen, inside_ret);
 	}
 	end_look(search);
 	return error ? hs_error_join(error, threads_thaw(frozen)) : NULL;
@@ -117,7 +120,7 @@ static bool is_shared(const struct frozen_process *frozen, const struct stranger
 	return shared;
 }
 
-struct hs_error *freeze_outside(const struct region_access *region, struct frozen_process *ret, bool *outside_ret,
+struct hs_error *freeze_outside(struct region_access *region, struct frozen_process *ret, bool *outside_ret,
 				uint64_t *stopped_ns_ret)
 {
 	struct search search = { .region = region };
@@ -132,15 +135,15 @@ struct hs_error *freeze_outside(const struct region_access *region, struct froze
 		return error;
 	strangers_list(region->process, &strangers);
 	for (int try = 1;; try++) {
-		error = threads_freeze(region->process, HS_FREEZE_TIMEOUT_MS, ret);
+		error = threads_freeze_memory(&region->memory, HS_FREEZE_TIMEOUT_MS, ret);
 		if (error)
 			break;
-		*outside_ret = !is_shared(ret, &strangers);
+		*outside_ret = !ret->has_executed && !is_shared(ret, &strangers);
 		if (!*outside_ret)
 			break;
 		error = wait_until_outside(&search, ret, longest_stop, &inside);
 		*outside_ret = inside == 0;
-		if (error || inside == 0 || try == TRIES)
+		if (error || inside == 0 || ret->has_executed || try == TRIES)
 			break;
 		hs_verbose("%zu threads are inside the payload; trying again", inside);
 		error = threads_thaw(ret);

@@ -214,7 +214,7 @@ static struct hs_error *clear_tables(struct frozen_process *frozen, const struct
 	return error;
 }
 
-static struct hs_error *clear_in_one_stop(const struct target_memory *memory, const struct code_names *names,
+static struct hs_error *clear_in_one_stop(struct target_memory *memory, const struct code_names *names,
 					  const struct leftover_descriptors *list, size_t *next,
 					  struct stop_times *times)
 {
@@ -223,7 +223,7 @@ static struct hs_error *clear_in_one_stop(const struct target_memory *memory, co
 	struct hs_error *error;
 
 	strangers_list(memory->process, &strangers);
-	error = threads_freeze(memory->process, HS_FREEZE_TIMEOUT_MS, &frozen);
+	error = threads_freeze_memory(memory, HS_FREEZE_TIMEOUT_MS, &frozen);
 	if (!error) {
 		error = memory_sharers_check(frozen.process, frozen.threads[0].tid, &strangers);
 		if (!error)
@@ -235,7 +235,7 @@ static struct hs_error *clear_in_one_stop(const struct target_memory *memory, co
 	return error;
 }
 
-static struct hs_error *clear_list(const struct target_memory *memory, const struct code_names *names,
+static struct hs_error *clear_list(struct target_memory *memory, const struct code_names *names,
 				   const struct leftover_descriptors *list, struct stop_times *times)
 {
 	struct hs_error *error = NULL;
@@ -245,7 +245,7 @@ static struct hs_error *clear_list(const struct target_memory *memory, const str
 	return error;
 }
 
-struct hs_error *leftovers_clear_elsewhere(const struct code_names *names, const struct target_memory *memory,
+struct hs_error *leftovers_clear_elsewhere(const struct code_names *names, struct target_memory *memory,
 					   unsigned wait_ms, struct stop_times *times)
 {
 	const uint64_t deadline = hs_monotonic_ns() + (uint64_t)wait_ms * 1000000u;

@@ -43,7 +43,7 @@ struct hs_error *leftovers_clear(struct remote_caller *caller, const struct code
 // Closes those that only threads with descriptors of their own have, each by such a thread, in as many short stops as
 // that takes. Where none of them can make calls, they stay; detach says so. HS_ERROR_REFUSED when something was in the
 // way for all of `wait_ms`. *times is added to.
-struct hs_error *leftovers_clear_elsewhere(const struct code_names *names, const struct target_memory *memory,
+struct hs_error *leftovers_clear_elsewhere(const struct code_names *names, struct target_memory *memory,
 					   unsigned wait_ms, struct stop_times *times) HS_MUST_CHECK;
 
 #endif

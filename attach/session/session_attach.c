@@ -210,6 +210,13 @@ static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_pr
 	return error;
 }
 
+// All of the plan is that of the old one: who it is, what it may do, its mappings, what its code relies on.
+static struct hs_error *executes_another_program(const struct process *process)
+{
+	return hs_error_create(HS_ERROR_REFUSED, "process %d has executed another program in the meantime; try again",
+			       (int)process->pid);
+}
+
 // One try. *retry_ret: true: another try may succeed; nothing was touched.
 // Longer than 60 lines: the steps of one try in their order, with one way out.
 static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics *diagnostics,
@@ -223,20 +230,24 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics
 	size_t threads;
 
 	*retry_ret = false;
-	error = memory_sharers_wait(plan->process, HS_SHARERS_WAIT_MS);
+	error = fault_point("freeze for the attach");
+	if (!error)
+		error = memory_sharers_wait(plan->process, HS_SHARERS_WAIT_MS);
 	if (!error)
 		error = descriptor_sharers_wait(plan->process, HS_SHARERS_WAIT_MS);
 	if (error)
 		return error;
 	strangers_list(plan->process, &strangers);
-	error = threads_freeze(plan->process, HS_FREEZE_TIMEOUT_MS, &frozen);
+	error = threads_freeze_memory(&plan->memory, HS_FREEZE_TIMEOUT_MS, &frozen);
 	if (error) {
 		strangers_deinit(&strangers);
 		return error;
 	}
 	threads = frozen.count;
-	error = memory_sharers_check(frozen.process, frozen.threads[0].tid, &strangers);
-	*retry_ret = error && error->code == HS_ERROR_REFUSED; // it appeared after the wait; the next try waits for it
+	error = frozen.has_executed ? executes_another_program(plan->process)
+				    : memory_sharers_check(frozen.process, frozen.threads[0].tid, &strangers);
+	// there is another plan to be made, or a process appeared after the wait; the next try waits for it
+	*retry_ret = error && error->code == HS_ERROR_REFUSED;
 	if (!error)
 		error = thread_layout_check(&plan->memory, &frozen);
 	if (!error)

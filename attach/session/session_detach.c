@@ -237,7 +237,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	if (error)
 		return error;
 	strangers_list(state->process, &strangers);
-	error = threads_freeze(state->process, HS_FREEZE_TIMEOUT_MS, &frozen);
+	error = threads_freeze_memory(&state->region.memory, HS_FREEZE_TIMEOUT_MS, &frozen);
 	if (error) {
 		strangers_deinit(&strangers);
 		unwind_tables_deinit(&tables);
@@ -250,6 +250,9 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	// it appeared after the wait; the next try waits for it
 	*retry_ret = !state->hooks_out && error && error->code == HS_ERROR_REFUSED;
 	strangers_deinit(&strangers);
+	// what was found, or what is left since the last freeze, went with the old program
+	if (!error && frozen.has_executed && (state->hooks_out || state->has_region))
+		error = nothing_any_more(state->process);
 	if (!error && !state->hooks_out)
 		error = look_again(state, &frozen);
 	if (!error && !state->hooks_out)

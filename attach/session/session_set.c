@@ -280,7 +280,7 @@ static struct hs_error *freeze(struct change *change, const struct set_options *
 	sampling_settings_read(&change->region.header, &now);
 	after = sampling_settings_after(&now, &options->change);
 	if (after.mode == SAMPLING_exact)
-		return threads_freeze(change->region.process, HS_FREEZE_TIMEOUT_MS, frozen);
+		return threads_freeze_memory(&change->region.memory, HS_FREEZE_TIMEOUT_MS, frozen);
 	return freeze_outside(&change->region, frozen, &change->can_count, &report->stopped_ns);
 }
 

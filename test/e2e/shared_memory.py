@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that share the target's memory without being its threads cannot be stopped with it: nothing is changed while there is one. And a
 thread that waits for its vfork child cannot be stopped: attach and detach refuse before they stop anything, others after a bounded wait that says so.
-Short-lived children are waited for, and it is no reason to refuse that others come after them."""
+Short-lived children are waited for, and it is no reason to refuse that others come after them.
+And a process that executes another program after it was looked at is looked at anew: what it shared until then is only the other process's."""
 
 import os
 import signal
 import subprocess
 
-from harness import (HEAPSNAP, Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, heapsnap_ok, is_attached, read_text,
-                     run_test, say, start, temporary_directory, thread_ids, wait_until)
+from harness import (HEAPSNAP, Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap, heapsnap_ok, is_attached,
+                     read_text, run_stopping, run_test, say, start, temporary_directory, thread_ids, wait_until)
 
 
 def counts_on(target):
@@ -68,8 +69,41 @@ def late_sharers():
     say("a process that shares the memory came between the wait and the freeze: attach and detach waited for it, too")
 
 
+def works_alone(pid):
+    return b"works" in read_text(f"/proc/{pid}/cmdline").encode()
+
+
+def run_with_exec(target, other, step, *arguments):
+    """heapsnap's work on `other`, which executes its program anew once the command has come to that step."""
+    def execute():
+        if not works_alone(other):
+            check_equal(target.ask("exec"), "told", "exec")
+            wait_until(lambda: works_alone(other), "the sharing process has executed its program")
+    return run_stopping(step, execute, *arguments)
+
+
+def attach_beside_exec():
+    """Planned on memory that is only the parent's when the process is stopped. All is mapped alike in both."""
+    target = Target("shared_memory")
+    check_equal(target.ask("work"), "worked", "work")
+    other = int(target.ask("share until exec"))
+    before = Unharmed(target.pid)
+    result = run_with_exec(target, other, "freeze for the attach", "attach", other)
+    check_equal(result.status, 0, str(result))
+    check_equal((attach_state(other), attach_state(target.pid)), ("attached", None), "the one that was named, and its parent")
+    before.check_after(memory_may_change=True)
+    check_equal(target.ask("work"), "worked", "work of the parent")
+    detach(other)
+    check(works_alone(other) and read_text(f"/proc/{other}/stat").rsplit(")", 1)[1].split()[0] in "RSD", "the process does not work any more")
+    check_equal(target.ask("end"), "ended", "end")
+    before.check_after(memory_may_change=True)
+    target.end()
+    say("a process left the shared memory by an exec between plan and freeze: nothing was written there, and it was attached")
+
+
 def main():
     late_sharers()
+    attach_beside_exec()
     relay()
     path = os.path.join(temporary_directory(), "out.pb.gz")
     target = Target("shared_memory")

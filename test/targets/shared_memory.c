@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that share this one's memory without being its threads. Commands on standard input:
+// Processes that share this one's memory without being its threads. The addresses are not randomized, where that is
+// allowed: a process that executes this program once more then has the same mappings. Commands on standard input:
 //   "share"      starts one that counts, and prints its id
 //   "count"      how far it has counted
 //   "end"        ends it
+//   "share until exec"  starts one that waits until it is to execute this program, and prints its id
+//   "exec"       has it do so: it goes on to allocate and free
+//   "begin anew" executes this program
 //   "relay"      starts threads that vfork all the time, so that a child of one of them is always there
 //   "end relay"  ends them
 //   "vfork"      starts a child that its thread waits for until it is told to go on by a byte on the pipe
@@ -14,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -30,6 +35,33 @@ static int count(void *unused)
 	for (;;)
 		counter++;
 	return 0;
+}
+
+static char *own_name;
+static volatile int is_to_exec;
+
+static void begin_anew(const char *as)
+{
+	execl("/proc/self/exe", own_name, as, NULL);
+	_exit(9);
+}
+
+static int wait_to_exec(void *unused)
+{
+	const struct timespec nap = { .tv_nsec = 1000000 };
+
+	(void)unused;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!is_to_exec)
+		nanosleep(&nap, NULL);
+	begin_anew("works");
+	return 0;
+}
+
+static pid_t share_until_exec(void)
+{
+	is_to_exec = 0;
+	return clone(wait_to_exec, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
 }
 
 // Runs in the child, which has the parent's memory: system calls only.
@@ -110,12 +142,20 @@ static __attribute__((noipa)) int work(void)
 	return 1;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	char line[64];
 	pthread_t thread;
 	pid_t other = 0;
 
+	own_name = argv[0];
+	if (argc == 1 && personality(ADDR_NO_RANDOMIZE) != -1)
+		begin_anew("commands");
+	while (argc > 1 && strcmp(argv[1], "works") == 0) {
+		if (!work())
+			return 3;
+		usleep(1000);
+	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (pipe(go_on))
 		return 2;
@@ -124,6 +164,14 @@ int main(void)
 		if (strcmp(line, "share\n") == 0) {
 			other = clone(count, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
 			printf("%d\n", (int)other);
+		} else if (strcmp(line, "share until exec\n") == 0) {
+			other = share_until_exec();
+			printf("%d\n", (int)other);
+		} else if (strcmp(line, "exec\n") == 0) {
+			is_to_exec = 1;
+			puts("told");
+		} else if (strcmp(line, "begin anew\n") == 0) {
+			begin_anew("commands");
 		} else if (strcmp(line, "end\n") == 0) {
 			kill(other, SIGKILL);
 			printf("%s\n", waitpid(other, NULL, 0) == other ? "ended" : "not ended");
