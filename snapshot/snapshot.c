@@ -65,6 +65,18 @@ static bool slots_run_short(const struct table_copy *copy, size_t living)
 	return taken >= HS_THREAD_SLOTS / 2 && living <= taken / 2;
 }
 
+// What was copied is the heap of the program that the process executes. `maps`: read after the copy, or under the
+// freeze.
+static struct hs_error *refuse_another_program(const struct region_access *access, const struct proc_maps *maps)
+{
+	return region_is_there(access, maps)
+		       ? NULL
+		       : hs_error_create(
+				 HS_ERROR_REFUSED,
+				 "process %d has executed another program during the dump, and is not attached any more",
+				 access->process->pid);
+}
+
 static struct hs_error *copy_running(struct running_cut *cut, size_t living, struct raw_snapshot *raw,
 				     struct snapshot_timing *timing, enum running_obstacle *obstacle)
 {
@@ -83,7 +95,8 @@ static struct hs_error *copy_running(struct running_cut *cut, size_t living, str
 	raw->monotonic_ns = report.monotonic_ns;
 	raw->pending = report.pending;
 	raw->log_records = report.log_records;
-	return proc_maps_read(cut->access->process, &raw->maps);
+	error = proc_maps_read(cut->access->process, &raw->maps);
+	return error ? error : refuse_another_program(cut->access, &raw->maps);
 }
 
 // `obstacle`: why there is no copy; none = there is.
@@ -130,14 +143,16 @@ static struct hs_error *take_stopped(struct region_access *access, struct raw_sn
 		return error;
 	raw->wall_ns = hs_wall_ns();
 	raw->monotonic_ns = began = hs_monotonic_ns();
-	error = fault_point("copy the table");
+	error = proc_maps_read(access->process, &raw->maps);
+	if (!error)
+		error = refuse_another_program(access, &raw->maps);
+	if (!error)
+		error = fault_point("copy the table");
 	if (!error)
 		error = table_copy_take(access, NULL, &raw->copy);
 	timing->copy_ns = hs_monotonic_ns() - began;
 	if (!error)
 		error = thread_slots_release(access, &frozen);
-	if (!error)
-		error = proc_maps_read(access->process, &raw->maps);
 	error = hs_error_join(error, threads_thaw(&frozen));
 	timing->stopped_ns = frozen.stopped_ns;
 	return error;

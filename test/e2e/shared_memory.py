@@ -101,9 +101,45 @@ def attach_beside_exec():
     say("a process left the shared memory by an exec between plan and freeze: nothing was written there, and it was attached")
 
 
+def begin_anew_once(target):
+    calls = []
+
+    def begin_anew():
+        if not calls:
+            check_equal(target.ask("begin anew"), "ready", "first line of the next program")
+        calls.append(True)
+    return begin_anew
+
+
+def commands_beside_exec(path):
+    """The region is no more there when the process is stopped, or copied."""
+    said = {"set": "has been detached", "dump": "has executed another program"}
+    for step, command in (("freeze for the copy", ["dump", "--stop", "-o", path]), ("copy the running table", ["dump", "-o", path]),
+                          ("freeze for the change", ["set", "--sample", "4K"]), ("freeze for the change", ["set", "--exact"])):
+        target = Target("shared_memory")
+        attach(target.pid)
+        before = Unharmed(target.pid)
+        other = int(target.ask("share until exec"))
+        check(is_attached(other), "the sharing process is not attached")
+        check_refused(run_with_exec(target, other, step, command[0], other, *command[1:]), said[command[0]])
+        check(not os.path.exists(path), "a profile of a program that is not executed any more")
+        check_equal((attach_state(other), target.ask("work"), target.ask("end")), (None, "worked", "ended"), f"after {command[0]}")
+        before.check_attached()
+        # and where nobody else has the old memory
+        check_refused(run_stopping(step, begin_anew_once(target), command[0], target.pid, *command[1:]), f"{said[command[0]]}|executed another program")
+        check(not os.path.exists(path), "a profile of a program that is not executed any more")
+        result = run_stopping("freeze for the attach", begin_anew_once(target), "attach", target.pid)
+        check_equal(result.status, 0, str(result))
+        check_equal(target.ask("work"), "worked", "work")
+        detach(target.pid)
+        target.end()
+    say("set and dump refused a process that had executed its program anew before it was stopped or copied")
+
+
 def main():
     late_sharers()
     attach_beside_exec()
+    commands_beside_exec(os.path.join(temporary_directory(), "exec.pb.gz"))
     relay()
     path = os.path.join(temporary_directory(), "out.pb.gz")
     target = Target("shared_memory")
