@@ -9,11 +9,12 @@ import subprocess
 import sys
 import time
 
-from harness import (HEAPSNAP, Failure, Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, heapsnap, root, run_cases,
-                     say, start, thread_ids, tracer, wait_until)
+from harness import (HEAPSNAP, Failure, Result, Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, got_no_processor, heapsnap,
+                     root, run_cases, say, start, thread_ids, tracer, wait_until)
 
 HELD_SECONDS = 0.6  # the kernel lets other threads run after 0.95 s of each second (sched_rt_runtime_us, and its fair server)
 REQUESTS_MAX = 4000
+REQUESTS_AROUND = 8
 NOT_WAITED = {"HEAPSNAP_LATE_WAIT_MS": "0"}
 UNKNOWN = "may still make a call for a killed heapsnap"
 NOT_STOPPED = {"HEAPSNAP_KILL_AT_REQUEST": "1"}
@@ -61,15 +62,20 @@ class Late:
 
     def kill(self, command, request, held):
         """Kills the command before its request of that number. False: it has no such request."""
-        tool = start([HEAPSNAP, command, str(self.pid)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                     env={**os.environ, "HEAPSNAP_HANG_AT_REQUEST": str(request)})
-        wait_until(lambda: tool.poll() is not None or is_paused(tool.pid), "the tool hangs")
-        if tool.poll() is None and held:
-            self.hold()
-        ended = tool.poll()
-        tool.kill()
-        tool.wait()
-        return ended is None
+        while True:
+            tool = start([HEAPSNAP, command, str(self.pid)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                         env={**os.environ, "HEAPSNAP_HANG_AT_REQUEST": str(request)})
+            wait_until(lambda: tool.poll() is not None or is_paused(tool.pid), "the tool hangs")
+            if tool.poll() is None and held:
+                self.hold()
+            ended = tool.poll()
+            tool.kill()
+            said = tool.communicate()[1]
+            if ended is None or ended == 0:
+                return ended is None
+            # It has refused, so that nothing is known of the request. Only what a busy machine explains is tried again.
+            check(got_no_processor(Result([command, self.pid], ended, b"", said)), f"{command}: exit {ended}: {said}")
+            say(f"  {said.strip()}")
 
     def is_mapped(self):
         with open(f"/proc/{self.pid}/maps", encoding="utf-8") as maps:
@@ -94,6 +100,7 @@ class Late:
 
     def pending_request(self, command, is_after):
         """The request before which a kill leaves the thread with the call that makes `is_after` true: it is not while the thread is held, and is then."""
+        tried = []
         low, high = 0, REQUESTS_MAX  # not at low, at high
         while high - low > 1:
             middle = (low + high) // 2
@@ -105,8 +112,11 @@ class Late:
             else:
                 low = middle
             self.settle()
-        # It may be one more or less.
-        for request in range(high - 2, high + 3):
+        # How many requests come before differs from run to run: a thread that takes longer to stand, or that another signal reaches, takes some more. The
+        # nearest ones first; which is the one is seen in each try by itself.
+        for request in sorted(range(high - REQUESTS_AROUND, high + REQUESTS_AROUND + 1), key=lambda request: abs(request - high)):
+            if request < 1:
+                continue
             self.prepare(command)
             check(self.kill(command, request, held=True), f"{command} has no request {request}")
             while_held = is_after()
@@ -115,7 +125,8 @@ class Late:
             self.settle()
             if after and not while_held:
                 return request
-        raise Failure(f"no call of {command} was held; about request {high}")
+            tried.append((request, while_held, after))
+        raise Failure(f"no call of {command} was held; about request {high}; (request, seen while held, seen then): {tried}")
 
 
 def is_paused(pid):
