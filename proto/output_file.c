@@ -67,6 +67,16 @@ static struct hs_error *check_own_link(const struct output_place *place, int lin
 	return S_ISREG(status.st_mode) ? NULL : refuse_not_plain(path);
 }
 
+// A file that another one is mounted on keeps its name (rename(2): EBUSY). False also where the kernel does not say
+// (before Linux 5.8).
+static bool is_mount_point(int fd)
+{
+	struct statx status;
+
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &status) == 0 &&
+	       status.stx_attributes & status.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT;
+}
+
 // Whether what has the name may be replaced: nothing is opened but a handle, so that a pipe or a device notices
 // nothing. What is not the user's own may be something else than it seems; and a second name of a file, where others
 // can make names, was perhaps made for this.
@@ -79,8 +89,10 @@ static struct hs_error *check_replaceable(const struct output_place *place, cons
 	if (*place->name == 0 || strcmp(place->name, ".") == 0 || strcmp(place->name, "..") == 0)
 		return refuse_directory(path);
 	fd = openat(place->directory_fd, place->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return NULL;
 	if (fd < 0 || fstat(fd, &status) < 0)
-		return NULL; // nothing is there; what else is wrong, creating the file will tell
+		return output_error(errno, "cannot look at", path);
 	*exists_ret = true;
 	if (S_ISDIR(status.st_mode))
 		return refuse_directory(path);
@@ -91,6 +103,11 @@ static struct hs_error *check_replaceable(const struct output_place *place, cons
 				       "%s already exists: a %s that belongs to user %u; remove it or choose another "
 				       "name with -o",
 				       path, S_ISLNK(status.st_mode) ? "symbolic link" : "file", status.st_uid);
+	if (is_mount_point(fd))
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "%s is a mount point and cannot be replaced; choose another name with -o, or "
+				       "use -o - and redirect standard output",
+				       path);
 	if (S_ISLNK(status.st_mode) && place->control == PLACE_FOREIGN)
 		return hs_error_create(
 			HS_ERROR_REFUSED,

@@ -276,6 +276,7 @@ def bad_output():
 
     check_refused(heapsnap("dump", target.pid, "-o", directory + "/missing/out.pb.gz"), "missing")
     check_refused(heapsnap("dump", target.pid, "-o", directory), "directory")
+    check_refused(heapsnap("dump", target.pid, "-o", f"{directory}/{256 * 'x'}"), "too long")
     empty(directory)
 
     # A link is replaced, not followed.

@@ -360,31 +360,6 @@ static void test_poor_file_systems(void)
 	lacks_unnamed = lacks_noreplace = lacks_links = false;
 }
 
-static void test_refused(void)
-{
-	struct output_file file;
-
-	CHECK(fails_with(output_file_create(in_directory("missing/out"), &file), "create the directory"));
-	CHECK(fails_with(output_file_create(directory, &file), "is a directory"));
-	CHECK(fails_with(output_file_create(in_directory(""), &file), "is a directory"));
-	CHECK(fails_with(output_file_create("", &file), "is a directory"));
-	CHECK(fails_with(output_file_create("/dev/null", &file), "is not a plain file"));
-	CHECK(fails_with(output_file_create("/proc/out", &file), "cannot create a file"));
-
-	// A directory that may be written and not read, and one that may only be read; root may do all.
-	if (geteuid() != 0) {
-		chmod(directory, 0300);
-		CHECK(!output_file_create(in_directory("x"), &file));
-		output_file_discard(&file);
-		chmod(directory, 0500);
-		CHECK(fails_with(output_file_create(in_directory("x"), &file), "that you may write"));
-		chmod(directory, 0700);
-	} else {
-		CHECK_LEFT_OUT("root may write everywhere");
-	}
-	CHECK_EQUAL(count_entries(), 0);
-}
-
 // A file size limit stands for a full disk: write fails in the middle, here with EFBIG.
 static void test_full(void)
 {
@@ -481,7 +456,6 @@ int main(void)
 	test_at_naming();
 	test_synced();
 	test_poor_file_systems();
-	test_refused();
 	test_full();
 	test_standard_output();
 	CHECK(rmdir(directory) == 0);
