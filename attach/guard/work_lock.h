@@ -8,13 +8,18 @@
 //   anybody out. The target's owner can; they can have it traced by another program as well.
 // - It is the same for root, users, and every other mount, network and user namespace, as long as they see the same
 //   mount of /proc.
-// - Reading it does nothing. Where the main thread has ended its files are root's; the first thread that lives stands
-//   for it then, and a lock whose thread ends is no longer found by others.
+// - Reading it does nothing.
+//
+// Where the main thread has ended, only root may open that file. So the file of the first thread that lives is locked
+// as well, by root too. Who may not open the first finds in /proc/locks whether somebody has locked it: root, or a tool
+// that began before the main thread ended. What is not found: the lock of a user's tool that began after that, and
+// whose thread has ended since. The kernel's rule remains that a thread has one tracer.
 //
 // Another mount of /proc (a container's own) has other files. So a pidfd of the target is locked as well, which since
-// Linux 6.9 is one file for all (pidfs). But every user can open that one: its lock counts only if /proc/locks shows
-// it, and if it belongs to root, to the tool's user or to the target's. So the tool on a host sees one in a container;
-// that one does not see the host's, and there the kernel's rule remains that a thread has one tracer.
+// Linux 6.9 is one file for all (pidfs), and is found in both cases. But every user can open that one: its lock counts
+// only if /proc/locks shows it, and if it belongs to root, to the tool's user or to the target's. So the tool on a host
+// sees one in a container; that one does not see the host's, and there the kernel's rule remains that a thread has one
+// tracer.
 //
 // The holder says so by a read lock of one byte of the same file, at an offset that is made of the command and the
 // process id. A tool that finds the lock taken asks for these. The id is that of the PID namespace of this /proc.
@@ -39,8 +44,9 @@ enum work {
 };
 
 struct work_lock {
-	int fd;    // -1 = none
-	int pidfd; // -1 = none, or it is no lock for all
+	int fd;        // of the process's own file; -1 = none
+	int thread_fd; // of a thread's, where the main thread has ended; -1 = none
+	int pidfd;     // -1 = none, or it is no lock for all
 	enum work work;
 };
 

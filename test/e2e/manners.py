@@ -241,7 +241,7 @@ def another_proc():
     wait_until(lambda: state(worker) == "T", "heapsnap in the container at its step")
     for arguments in commands(pid, "/nowhere/out").values():
         if arguments[0] != "dump":
-            check_refused(heapsnap(*arguments), f"another heapsnap \\(PID {worker}\\), which sees another /proc, is working on process {pid}")
+            check_refused(heapsnap(*arguments), f"another heapsnap \\(PID {worker}\\) is working on process {pid}")
     while tool.poll() is None:  # nsenter stops with it
         for stopped in (worker, tool.pid):
             with contextlib.suppress(ProcessLookupError):

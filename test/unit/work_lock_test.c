@@ -12,12 +12,14 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PID_FS 0x50494446 // PID_FS_MAGIC of include/uapi/linux/magic.h
+#define SOMEBODY ((uid_t)65534)
+#define PID_FS   0x50494446 // PID_FS_MAGIC of include/uapi/linux/magic.h
 
 static void test_bytes(void)
 {
@@ -91,7 +93,7 @@ static int refuses(pid_t target, enum work work, const char *says)
 }
 
 // A tool that has the lock, is told to fork as tool_guard does, and then waits to be killed. Returns when it has it.
-static pid_t make_holder(pid_t target, enum work work, bool forks, pid_t *worker_ret)
+static pid_t make_holder(pid_t target, enum work work, uid_t uid, bool forks, pid_t *worker_ret)
 {
 	int ready[2];
 	pid_t pid, worker = 0;
@@ -102,6 +104,8 @@ static pid_t make_holder(pid_t target, enum work work, bool forks, pid_t *worker
 		struct work_lock lock;
 		struct hs_error *error;
 
+		if (uid != geteuid() && (setresgid(uid, uid, uid) != 0 || setresuid(uid, uid, uid) != 0))
+			_exit(2);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		error = work_lock_take(held_process(target), work, &lock);
 		if (error)
@@ -135,7 +139,7 @@ static void test_who(pid_t target)
 
 	for (int i = 0; i < WORK_COUNT; i++) {
 		char says[128], text[128] = "";
-		pid_t worker, holder = make_holder(target, (enum work)i, false, &worker);
+		pid_t worker, holder = make_holder(target, (enum work)i, geteuid(), false, &worker);
 
 		CHECK_EQUAL(holder, worker);
 		snprintf(says, sizeof(says),
@@ -155,7 +159,7 @@ static void test_who(pid_t target)
 // The parent waits, the child works: the lock is the child's, by name and by life.
 static void test_child(pid_t target)
 {
-	pid_t worker, holder = make_holder(target, WORK_attach, true, &worker);
+	pid_t worker, holder = make_holder(target, WORK_attach, geteuid(), true, &worker);
 	char says[64];
 
 	CHECK(worker > 0 && worker != holder);
@@ -184,7 +188,7 @@ static void test_release(pid_t target)
 
 	// Nobody there: no lock, and no error, for what comes next says why.
 	CHECK(!work_lock_take(held_process(child), WORK_attach, &lock));
-	CHECK(lock.fd < 0);
+	CHECK(lock.fd < 0 && lock.thread_fd < 0);
 	work_lock_follow(&lock);
 	work_lock_release(&lock);
 }
@@ -207,7 +211,7 @@ static void test_dump_beside_others(pid_t target)
 
 		if (i == WORK_dump)
 			continue;
-		holder = make_holder(target, (enum work)i, false, &worker);
+		holder = make_holder(target, (enum work)i, geteuid(), false, &worker);
 		CHECK_EQUAL(refuses(target, WORK_dump, "has finished"), 1);
 		end(holder);
 	}
@@ -217,7 +221,7 @@ static void test_dump_beside_others(pid_t target)
 static void test_dumps_take_turns(pid_t target)
 {
 	struct work_lock lock;
-	pid_t worker, holder = make_holder(target, WORK_dump, false, &worker), killer = fork();
+	pid_t worker, holder = make_holder(target, WORK_dump, geteuid(), false, &worker), killer = fork();
 
 	if (killer == 0) {
 		usleep(100000);
@@ -227,6 +231,36 @@ static void test_dumps_take_turns(pid_t target)
 	CHECK(!work_lock_take(held_process(target), WORK_dump, &lock)); // when the other has ended
 	work_lock_release(&lock);
 	waitpid(killer, NULL, 0);
+	waitpid(holder, NULL, 0);
+}
+
+// Between two dumps, or its lock and its name, there is a moment without a name, also when the waiting began long ago.
+static void test_nameless_for_a_moment(pid_t target)
+{
+	struct flock name = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
+	struct work_lock lock;
+	int ready[2];
+	char byte;
+	pid_t holder;
+
+	CHECK(pipe(ready) == 0);
+	fflush(NULL);
+	holder = fork();
+	if (holder == 0) {
+		if (work_lock_take(held_process(target), WORK_dump, &lock) || write(ready[1], "r", 1) != 1)
+			_exit(1);
+		usleep(300000);
+		fcntl(lock.fd, F_OFD_SETLK, &name);
+		usleep(30000);
+		work_lock_follow(&lock);
+		usleep(30000);
+		_exit(0);
+	}
+	CHECK(read(ready[0], &byte, 1) == 1);
+	close(ready[0]);
+	close(ready[1]);
+	CHECK(!work_lock_take(held_process(target), WORK_dump, &lock));
+	work_lock_release(&lock);
 	waitpid(holder, NULL, 0);
 }
 
@@ -252,7 +286,7 @@ static void test_strangers(pid_t target)
 		if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0)
 			_exit(2);
 		_exit(open(path, O_RDONLY) >= 0 || work_lock_take(held_process(target), WORK_attach, &lock) ||
-		      lock.fd >= 0);
+		      lock.fd >= 0 || lock.thread_fd >= 0);
 	}
 	wait(&fd);
 	CHECK_EQUAL(fd, 0);
@@ -316,7 +350,7 @@ static void test_holders_of_all(pid_t target)
 				if (setresgid(cases[i].tool, cases[i].tool, cases[i].tool) != 0 ||
 				    setresuid(cases[i].tool, cases[i].tool, cases[i].tool) != 0)
 					_exit(2);
-				_exit(refuses(subject, WORK_attach, "which sees another /proc") !=
+				_exit(refuses(subject, WORK_attach, "another heapsnap (PID ") !=
 				      (cases[i].keeps_out ? 1 : 0));
 			}
 			wait(&status);
@@ -338,28 +372,39 @@ static void *wait_for_ever(void *unused)
 	return NULL;
 }
 
-// A process whose main thread has ended: its user's tool finds what root's has.
-static void test_ended_main_thread(void)
+// A process of SOMEBODY's with two threads, of which the main one ends when a byte comes to *end_ret. Returns when it
+// runs.
+static pid_t make_target_of_threads(int *end_ret)
 {
-	pid_t target, worker, holder;
-	char path[64], text[4096];
-	int status;
+	int ends[2];
+	pid_t target;
+	char byte;
 
-	if (geteuid() != 0) {
-		CHECK_LEFT_OUT("not root");
-		return;
-	}
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
 	fflush(NULL);
 	target = fork();
 	if (target == 0) {
 		pthread_t thread;
 
-		if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0 ||
+		if (setresgid(SOMEBODY, SOMEBODY, SOMEBODY) != 0 || setresuid(SOMEBODY, SOMEBODY, SOMEBODY) != 0 ||
 		    prctl(PR_SET_DUMPABLE, 1) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 ||
-		    pthread_create(&thread, NULL, wait_for_ever, NULL) != 0)
+		    pthread_create(&thread, NULL, wait_for_ever, NULL) != 0 || write(ends[0], "r", 1) != 1 ||
+		    read(ends[0], &byte, 1) != 1)
 			_exit(2);
 		pthread_exit(NULL);
 	}
+	close(ends[0]);
+	CHECK(read(ends[1], &byte, 1) == 1);
+	*end_ret = ends[1];
+	return target;
+}
+
+static void end_main_thread(pid_t target, int end_fd)
+{
+	char path[64], text[4096];
+
+	CHECK(write(end_fd, "e", 1) == 1);
+	close(end_fd);
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)target);
 	do { // until it is a zombie
 		FILE *file = fopen(path, "r");
@@ -369,16 +414,55 @@ static void test_ended_main_thread(void)
 		if (file)
 			fclose(file);
 	} while (text[0] && !strstr(text, ") Z "));
-	holder = make_holder(target, WORK_set, false, &worker);
+}
+
+// A tool of the user finds who has the lock, by name.
+static int finds_holder(pid_t target, uid_t uid)
+{
+	int status;
+
+	fflush(NULL);
 	if (fork() == 0) {
-		if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0)
+		char text[128] = "";
+
+		if (setresgid(uid, uid, uid) != 0 || setresuid(uid, uid, uid) != 0)
 			_exit(2);
-		_exit(refuses(target, WORK_attach, "heapsnap set (PID ") != 1);
+		_exit(refuses(target, WORK_attach, "heapsnap set (PID ") != 1 ||
+		      !work_lock_is_taken(held_process(target), text, sizeof(text)) ||
+		      !strstr(text, "heapsnap set (PID "));
 	}
 	wait(&status);
-	CHECK_EQUAL(status, 0);
-	end(holder);
-	end(target);
+	return status == 0;
+}
+
+// A process whose main thread has ended, before or while the lock was taken: each tool, of root and of its user, finds
+// each other.
+static void test_ended_main_thread(void)
+{
+	if (geteuid() != 0) {
+		CHECK_LEFT_OUT("not root");
+		return;
+	}
+	for (unsigned i = 0; i < 8; i++) {
+		const uid_t holder_uid = i & 1 ? SOMEBODY : 0, tool_uid = i & 2 ? SOMEBODY : 0;
+		const bool ends_while_held = i & 4;
+		int end_fd;
+		pid_t target = make_target_of_threads(&end_fd), worker, holder;
+
+		if (!ends_while_held)
+			end_main_thread(target, end_fd);
+		holder = make_holder(target, WORK_set, holder_uid, false, &worker);
+		if (ends_while_held)
+			end_main_thread(target, end_fd);
+		if (!finds_holder(target, tool_uid)) {
+			fprintf(stderr, "holder of user %u, tool of user %u, %s\n", holder_uid, tool_uid,
+				ends_while_held ? "ends while held" : "had ended");
+			CHECK(false);
+		}
+		end(holder);
+		CHECK_EQUAL(refuses(target, WORK_attach, ""), 0);
+		end(target);
+	}
 }
 
 int main(void)
@@ -392,6 +476,7 @@ int main(void)
 	test_child(target);
 	test_release(target);
 	test_dumps_take_turns(target);
+	test_nameless_for_a_moment(target);
 	test_strangers(target);
 	test_holders_of_all(target);
 	test_ended_main_thread();
