@@ -158,7 +158,14 @@ static void put_settings(struct json *json, const struct hs_status *process)
 	json_close(json, '}');
 }
 
-static bool print_json(const struct hs_status *list, size_t count)
+// What the list of all does not tell.
+struct not_told {
+	size_t hidden; // processes that may not be looked at
+	bool unlisted; // /proc does not list all
+};
+
+// `not_told`: NULL for one process.
+static bool print_json(const struct hs_status *list, size_t count, const struct not_told *not_told)
 {
 	struct json json;
 	char since[32];
@@ -186,6 +193,10 @@ static bool print_json(const struct hs_status *list, size_t count)
 		json_close(&json, '}');
 	}
 	json_close(&json, ']');
+	if (not_told) {
+		json_number(&json, "not_looked_at", not_told->hidden);
+		json_bool(&json, "proc_hides_processes", not_told->unlisted);
+	}
 	return json_end(&json);
 }
 
@@ -209,11 +220,12 @@ static struct hs_error *status_of_one(const struct options *options, struct hs_s
 enum exit_status command_status(const struct options *options)
 {
 	struct hs_status *list = NULL;
-	size_t count = 0, hidden = 0;
-	bool unlisted = false;
+	size_t count = 0;
+	struct not_told not_told = { 0 };
 	enum exit_status status = EXIT_DONE;
-	struct hs_error *error = options->pid_text ? status_of_one(options, &list, &count)
-						   : hs_status_list(&list, &count, &hidden, &unlisted);
+	struct hs_error *error = options->pid_text
+					 ? status_of_one(options, &list, &count)
+					 : hs_status_list(&list, &count, &not_told.hidden, &not_told.unlisted);
 
 	if (error) {
 		free(list);
@@ -222,15 +234,16 @@ enum exit_status command_status(const struct options *options)
 	for (size_t i = 0; i < count; i++)
 		print_process(options, &list[i]);
 	if (count == 0)
-		console_print(options, hidden || unlisted ? "no process that can be looked at is attached\n"
-							  : "no process is attached\n");
-	if (hidden)
+		console_print(options, not_told.hidden || not_told.unlisted
+					       ? "no process that can be looked at is attached\n"
+					       : "no process is attached\n");
+	if (not_told.hidden)
 		console_print(options, "%zu process%s could not be looked at (those of other users need privilege)\n",
-			      hidden, hidden == 1 ? "" : "es");
-	if (unlisted)
+			      not_told.hidden, not_told.hidden == 1 ? "" : "es");
+	if (not_told.unlisted)
 		console_print(options, "processes that /proc hides could not be looked at (those of other users need "
 				       "privilege)\n");
-	if (options->json && !print_json(list, count))
+	if (options->json && !print_json(list, count, options->pid_text ? NULL : &not_told))
 		status = EXIT_REFUSED;
 	free(list);
 	return status;
