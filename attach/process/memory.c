@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/process/memory.h"
-#include "base/cleanup.h"
 #include "base/pagemap.h"
 #include "base/process.h"
 
@@ -20,15 +19,20 @@ struct hs_error *target_memory_open(const struct process *process, struct target
 			return process_gone(process);
 		return hs_error_system(errno, "cannot open the memory of process %d", (int)process->pid);
 	}
-	*ret = (struct target_memory){ .process = process, .fd = fd };
+	*ret = (struct target_memory){ .process = process,
+				       .fd = fd,
+				       .pagemap = process_openat(process, "pagemap", O_RDONLY) };
 	return NULL;
 }
 
 void target_memory_close(struct target_memory *memory)
 {
-	if (memory->fd >= 0)
+	if (memory->fd >= 0) {
 		close(memory->fd);
-	memory->fd = -1;
+		if (memory->pagemap >= 0)
+			close(memory->pagemap);
+	}
+	memory->fd = memory->pagemap = -1;
 }
 
 struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t address, void *buffer, size_t size)
@@ -54,14 +58,13 @@ struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t
 
 // Whether no page of [address, address + size) has to be provided by anybody. Where no pagemap can be had, all are
 // taken to be there.
-static bool is_resident(const struct process *process, uint64_t address, size_t size)
+static bool is_resident(const struct target_memory *memory, uint64_t address, size_t size)
 {
-	HS_CLEANUP_CLOSE int fd = process_openat(process, "pagemap", O_RDONLY);
-
-	for (uint64_t page = page_of(address); fd >= 0 && page < address + size; page += HS_PAGE_SIZE) {
+	for (uint64_t page = page_of(address); memory->pagemap >= 0 && page < address + size; page += HS_PAGE_SIZE) {
+		const off_t place = (off_t)(page / HS_PAGE_SIZE * sizeof(uint64_t));
 		uint64_t entry;
 
-		if (pread(fd, &entry, sizeof(entry), (off_t)(page / HS_PAGE_SIZE * sizeof(entry))) != sizeof(entry) ||
+		if (pread(memory->pagemap, &entry, sizeof(entry), place) != sizeof(entry) ||
 		    !(entry & (PAGEMAP_PRESENT | PAGEMAP_SWAPPED)))
 			return false;
 	}
@@ -71,7 +74,7 @@ static bool is_resident(const struct process *process, uint64_t address, size_t 
 struct hs_error *target_memory_read_resident(const struct target_memory *memory, uint64_t address, void *buffer,
 					     size_t size)
 {
-	if (is_resident(memory->process, address, size))
+	if (is_resident(memory, address, size))
 		return target_memory_read(memory, address, buffer, size);
 	return hs_error_fault(EFAULT, address, "not all of %zu bytes at 0x%" PRIx64 " of process %d are in memory",
 			      size, address, (int)memory->process->pid);
@@ -82,7 +85,7 @@ static struct hs_error *is_of_another_program(const struct target_memory *old, c
 					      bool *ret)
 {
 	static const uint64_t type = AT_RANDOM;
-	uint8_t random[16]; // create_elf_tables in fs/binfmt_elf.c
+	uint8_t random[16], before[sizeof(random)]; // create_elf_tables in fs/binfmt_elf.c
 	uint64_t address;
 	struct hs_error *error = process_auxv(now->process, &type, 1, &address);
 
@@ -90,11 +93,16 @@ static struct hs_error *is_of_another_program(const struct target_memory *old, c
 	if (error || !address)
 		return error;
 	error = target_memory_read_resident(now, address, random, sizeof(random));
-	if (!error)
-		*ret = !target_memory_equals(old, address, random, sizeof(random));
-	if (!error || error->code == HS_ERROR_GONE)
+	if (error && error->code == HS_ERROR_GONE)
 		return error;
-	hs_error_destroy(error); // not there: unmapped by the program, or another page in its place
+	if (error) {
+		hs_error_destroy(error); // not there: unmapped by the program, or another page in its place
+		return NULL;
+	}
+	// a page that is there now, and not in the old memory, is not the same one
+	error = target_memory_read_resident(old, address, before, sizeof(before));
+	*ret = error || memcmp(before, random, sizeof(random)) != 0;
+	hs_error_destroy(error);
 	return NULL;
 }
 
@@ -111,8 +119,9 @@ struct hs_error *target_memory_open_again(struct target_memory *memory, bool *ex
 		target_memory_close(&now);
 		return error;
 	}
-	close(memory->fd);
-	memory->fd = now.fd;
+	now.files = memory->files;
+	target_memory_close(memory);
+	*memory = now;
 	return NULL;
 }
 

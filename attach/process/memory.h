@@ -19,6 +19,7 @@ struct file_pages;
 struct target_memory {
 	const struct process *process;
 	int fd;                         // /proc/PID/mem, read and write; -1 = closed
+	int pagemap;                    // /proc/PID/pagemap of the same address space; -1 = there is none
 	const struct file_pages *files; // what was read of the target's files for the time in which it stands still;
 					// borrowed; NULL = nothing
 };
@@ -30,8 +31,9 @@ void target_memory_close(struct target_memory *memory);
 
 // Opens it once more, in place. *executed_ret: what was open is the memory of a program that the process no longer
 // executes, as the kernel's random bytes for each program show (AT_RANDOM). False where the process has none of them,
-// or has written the same ones: what is to be changed is proven by the memory that is open then. pre: every thread of
-// the process is stopped, so that it executes no other one. On failure the old one stays open.
+// or has written the same ones: what is to be changed is proven by the memory that is open then. No page is asked for
+// that somebody has to provide, neither of the old memory nor of the new. pre: every thread of the process is stopped,
+// so that it executes no other one. On failure the old one stays open.
 struct hs_error *target_memory_open_again(struct target_memory *memory, bool *executed_ret) HS_MUST_CHECK;
 
 // Exactly `size` bytes or HS_ERROR_FAULT (HS_ERROR_GONE when the target has no memory left).

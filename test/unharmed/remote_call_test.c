@@ -271,7 +271,9 @@ static void test_poke(void)
 
 	must(target_memory_open(held_process(program.pid), &memory));
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)program.pid);
-	reader = (struct target_memory){ .process = held_process(program.pid), .fd = open(path, O_RDONLY | O_CLOEXEC) };
+	reader = (struct target_memory){ .process = held_process(program.pid),
+					 .fd = open(path, O_RDONLY | O_CLOEXEC),
+					 .pagemap = -1 };
 	must(threads_freeze(held_process(program.pid), 2000, &process));
 	address = process.threads[0].registers.rip + 3; // read-only, and unaligned
 	for (size_t i = 0; i < sizeof(data); i++)

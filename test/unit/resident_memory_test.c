@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -39,22 +40,81 @@ static bool is_read(const struct target_memory *memory, const char *place, size_
 	return !error;
 }
 
+// Its page with the kernel's random bytes is another one, which is not there. Stands far from that page.
+static _Noreturn void be_the_old_program(int ready)
+{
+	volatile char depth[16 * HS_PAGE_SIZE];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	depth[0] = 1;
+	if (mmap((void *)page_of(getauxval(AT_RANDOM)), HS_PAGE_SIZE, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED ||
+	    write(ready, "", 1) != 1)
+		_exit(1);
+	while (depth[0])
+		pause();
+	_exit(0);
+}
+
+static pid_t start(void (*be)(int ready))
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	CHECK(pipe(ready) == 0);
+	pid = fork();
+	if (pid == 0)
+		be(ready[1]);
+	CHECK(read(ready[0], &byte, 1) == 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+// As if the second process had executed its program since its memory was opened, and the first had kept the old memory.
+static void test_open_again(pid_t pid)
+{
+	const uint64_t random = getauxval(AT_RANDOM);
+	const pid_t old = start(be_the_old_program);
+	struct target_memory memory, of_old;
+	bool executed;
+	uint8_t byte;
+
+	CHECK(target_memory_open(held_process(old), &memory) == NULL);
+	CHECK(target_memory_open(held_process(old), &of_old) == NULL);
+	memory.process = held_process(pid);
+	CHECK(target_memory_open_again(&memory, &executed) == NULL && executed);
+	CHECK(is_read(&memory, anonymous + HS_PAGE_SIZE, 8, 'a'));
+	// and its page was not asked for: it is still not there
+	struct hs_error *error = target_memory_read_resident(&of_old, random, &byte, sizeof(byte));
+	CHECK(error);
+	hs_error_destroy(error);
+	CHECK(target_memory_open_again(&memory, &executed) == NULL && !executed);
+	target_memory_close(&of_old);
+	target_memory_close(&memory);
+	end(old);
+}
+
 int main(void)
 {
-	char path[] = "/tmp/heapsnap-test-XXXXXX", byte;
-	int file = mkstemp(path), ready[2];
+	char path[] = "/tmp/heapsnap-test-XXXXXX";
+	int file = mkstemp(path);
 	struct target_memory memory;
 	pid_t pid;
 
-	CHECK(file >= 0 && unlink(path) == 0 && ftruncate(file, SIZE) == 0 && pipe(ready) == 0);
+	CHECK(file >= 0 && unlink(path) == 0 && ftruncate(file, SIZE) == 0);
 	of_file = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
 	anonymous = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(of_file != MAP_FAILED && anonymous != MAP_FAILED);
 	CHECK(madvise(anonymous, SIZE, MADV_NOHUGEPAGE) == 0 && madvise(of_file, SIZE, MADV_RANDOM) == 0);
-	pid = fork();
-	if (pid == 0)
-		be_the_target(ready[1]);
-	CHECK(read(ready[0], &byte, 1) == 1);
+	pid = start(be_the_target);
 	CHECK(target_memory_open(held_process(pid), &memory) == NULL);
 	CHECK(is_read(&memory, of_file + HS_PAGE_SIZE, HS_PAGE_SIZE, 'c'));
 	CHECK(is_read(&memory, anonymous + HS_PAGE_SIZE, 8, 'a'));
@@ -65,7 +125,7 @@ int main(void)
 	CHECK(!is_read(&memory, of_file + HS_PAGE_SIZE - 4, 8, 0));
 	CHECK(!is_read(&memory, of_file + HS_PAGE_SIZE, HS_PAGE_SIZE + 1, 'c'));
 	target_memory_close(&memory);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	test_open_again(pid);
+	end(pid);
 	return CHECK_RESULT();
 }
