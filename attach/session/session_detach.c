@@ -231,9 +231,15 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 
 	*retry_ret = false;
 	report->threads_inside = report->threads_unseen = report->calls_left = 0;
-	error = state->hooks_out ? NULL : memory_sharers_wait(state->process, HS_SHARERS_WAIT_MS);
+	error = fault_point("freeze for the detach");
+	if (!error && !state->hooks_out)
+		error = memory_sharers_wait(state->process, HS_SHARERS_WAIT_MS);
 	if (!error)
 		error = unwind_tables_read(&state->region.memory, &tables);
+	if (error && error->code == HS_ERROR_GONE && proc_maps_has_memory(state->process)) {
+		hs_error_destroy(error); // nobody has the memory any more that was open
+		error = nothing_any_more(state->process);
+	}
 	if (error)
 		return error;
 	strangers_list(state->process, &strangers);

@@ -136,9 +136,44 @@ def commands_beside_exec(path):
     say("set and dump refused a process that had executed its program anew before it was stopped or copied")
 
 
+def runs_on(pid):
+    def ticks():
+        return int(read_text(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[11])
+    before = ticks()
+    wait_until(lambda: ticks() > before, f"process {pid} works")
+
+
+def detach_beside_exec():
+    """Between two freezes of one detach, which waits for a thread inside. All is mapped alike in the new program, and what was attached is still there in the old
+    one's memory, if another process has it."""
+    for shares in (False, True):
+        target = Target("shared_memory")
+        attach(target.pid, "--allocator", "take_block=alloc(size) nothrow", "--allocator", "give_block=free")
+        check_equal(target.ask("block"), "blocks", "block")
+        freezes, new, others = [], [], []
+
+        def execute():
+            freezes.append(True)
+            if len(freezes) == 2:
+                others.extend([int(target.ask("share"))] if shares else [])
+                check_equal(target.ask("begin anew"), "ready", "first line of the next program")
+                new.append(Unharmed(target.pid))
+        check_refused(run_stopping("freeze for the detach", execute, "detach", target.pid), f"heapsnap is no longer in process {target.pid}")
+        check_equal((len(freezes), attach_state(target.pid), target.ask("work")), (2, None, "worked"), "after detach")
+        new[0].check_after(memory_may_change=True)
+        for other in others:
+            runs_on(other)
+            detach(other)
+            runs_on(other)
+            os.kill(other, signal.SIGKILL)
+        target.end()
+    say("a process executed its program anew while a detach waited for a thread inside: nothing was done to it, nor to one that had its old memory")
+
+
 def main():
     late_sharers()
     attach_beside_exec()
+    detach_beside_exec()
     commands_beside_exec(os.path.join(temporary_directory(), "exec.pb.gz"))
     relay()
     path = os.path.join(temporary_directory(), "out.pb.gz")

@@ -7,6 +7,7 @@
 //   "share until exec"  starts one that waits until it is to execute this program, and prints its id
 //   "exec"       has it do so: it goes on to allocate and free
 //   "begin anew" executes this program
+//   "block"      a thread calls take_block, and stays there; prints "blocks"
 //   "relay"      starts threads that vfork all the time, so that a child of one of them is always there
 //   "end relay"  ends them
 //   "vfork"      starts a child that its thread waits for until it is told to go on by a byte on the pipe
@@ -23,6 +24,10 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "jump_out.h"
+
+#define FUNCTION __attribute__((noipa, no_stack_protector)) // called as if it were elsewhere
 
 static char stack[65536] __attribute__((aligned(16)));
 static volatile unsigned long counter;
@@ -62,6 +67,24 @@ static pid_t share_until_exec(void)
 {
 	is_to_exec = 0;
 	return clone(wait_to_exec, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+}
+
+FUNCTION static void *stay(size_t size)
+{
+	puts("blocks");
+	for (;;)
+		pause();
+	return stack + size;
+}
+
+FUNCTION void *take_block(size_t size) { return jump_out(stay(size)); }
+
+FUNCTION void give_block(void *block) { *(void *volatile *)&block = block; }
+
+static void *take(void *unused)
+{
+	give_block(take_block(100));
+	return unused;
 }
 
 // Runs in the child, which has the parent's memory: system calls only.
@@ -170,6 +193,9 @@ int main(int argc, char **argv)
 		} else if (strcmp(line, "exec\n") == 0) {
 			is_to_exec = 1;
 			puts("told");
+		} else if (strcmp(line, "block\n") == 0) {
+			if (pthread_create(&thread, NULL, take, NULL))
+				puts("no thread");
 		} else if (strcmp(line, "begin anew\n") == 0) {
 			begin_anew("commands");
 		} else if (strcmp(line, "end\n") == 0) {
