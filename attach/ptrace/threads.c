@@ -458,7 +458,6 @@ struct hs_error *threads_run_on(struct frozen_process *frozen, bool (*chosen)(co
 	struct hs_error *error = NULL;
 	size_t left = 0;
 
-	frozen_maps_forget(frozen);
 	priority_boost_lower();
 	for (size_t i = 0; i < frozen->count; i++) {
 		struct frozen_thread *thread = &frozen->threads[i];
@@ -469,8 +468,11 @@ struct hs_error *threads_run_on(struct frozen_process *frozen, bool (*chosen)(co
 		if (stays)
 			frozen->threads[left++] = *thread;
 	}
+	frozen_maps_forget(frozen); // only now, for `chosen` may look into them
 	freezer.room = frozen->count;
 	frozen->count = left;
+	if (!error)
+		error = fault_point("let threads run on");
 	if (!error) {
 		usleep(wait_us);
 		user_threads_list(frozen->process, &freezer.user_threads);

@@ -170,10 +170,38 @@ def detach_beside_exec():
     say("a process executed its program anew while a detach waited for a thread inside: nothing was done to it, nor to one that had its old memory")
 
 
+def set_beside_exec():
+    """While set lets a thread run on that is inside; the only one, for an exec waits for the tracer of others."""
+    target = Target("stepped_call", "main")
+    attach(target.pid)
+    check_equal(target.ask("work"), "freed", "work")
+    new = []
+
+    def execute():
+        if not new:
+            check_equal(target.ask("begin anew"), "ready", "first line of the next program")
+            new.append(Unharmed(target.pid))
+    # The recorder is at work from an instruction on of which nobody knows the number.
+    for number in range(40, 400, 20):
+        if target.ask(f"interrupt {number}") == "never there":
+            continue
+        result = run_stopping("let threads run on", execute, "set", target.pid, "--sample", "4K")
+        if new:
+            break
+        check_equal(target.ask("go on"), "returned", "answer")
+        heapsnap_ok("set", target.pid, "--exact")
+    check_refused(result, "has been detached|executed another program")
+    check_equal((len(new), attach_state(target.pid), target.ask("work")), (1, None, "freed"), "after set")
+    new[0].check_after(memory_may_change=True)
+    target.end()
+    say("a process executed its program anew while set let its thread run on: it was refused")
+
+
 def main():
     late_sharers()
     attach_beside_exec()
     detach_beside_exec()
+    set_beside_exec()
     commands_beside_exec(os.path.join(temporary_directory(), "exec.pb.gz"))
     relay()
     path = os.path.join(temporary_directory(), "out.pb.gz")

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call of malloc that is stepped through, and interrupted by a signal handler that waits: at the instruction of that
 // number outside of all modules (in a hook), or at the first one of a module after these (in what the hook calls). The
-// handler waits in code without unwind information. usage: stepped_call own|alternate|below|above|holed: the handler's
-// stack: the thread's own, one in a mapping of its own, or one right below or above the thread's, in the same mapping;
-// holed: the thread's own, with pages between that another thread would have to provide (userfaultfd). Commands:
-// "interrupt N" (0: in the original) prints "waiting" from within the handler, or "never there"; then the next line,
-// whatever it is, lets the handler return: "returned". "work" makes and frees blocks: "freed".
+// handler waits in code without unwind information. usage: stepped_call main|own|alternate|below|above|holed: the
+// handler's stack: main: the main thread's, which is the only one; own: the thread's own; one in a mapping of its own,
+// or one right below or above the thread's, in the same mapping; holed: the thread's own, with pages between that
+// another thread would have to provide (userfaultfd). Commands: "interrupt N" (0: in the original) prints "waiting"
+// from within the handler, or "never there"; then the next line, whatever it is, lets the handler return: "returned";
+// but "begin anew" has it execute this program. "work" makes and frees blocks: "freed".
 #include <alloca.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -29,6 +30,7 @@ enum { TRAP_FLAG = 0x100, STACK_SIZE = 1 << 18, HOLE = 1 << 16, PAGE = 4096 };
 static volatile sig_atomic_t wanted, outside, has_waited;
 static void *alternate;
 static int faults = -1;
+static char **own_arguments;
 
 // read(0, letter, 1), with a frame pointer that leads nowhere.
 long blind_read(char *letter);
@@ -48,10 +50,13 @@ __asm__(".text\n"
 __attribute__((noipa)) static void wait_for_line(volatile char *hole)
 {
 	char letter = 0;
+	int begins_anew = 0;
 
 	(void)hole;
 	while (letter != '\n' && blind_read(&letter) == 1)
-		continue;
+		begins_anew |= letter == 'b';
+	if (begins_anew)
+		execv("/proc/self/exe", own_arguments);
 }
 
 static void *provide(void *unused)
@@ -150,13 +155,16 @@ int main(int argc, char **argv)
 	pthread_t thread;
 	Dl_info object;
 
+	own_arguments = argv;
+	dladdr((const void *)(uintptr_t)main, &object); // what it needs is there before it is called in a handler
+	if (strcmp(kind, "main") == 0)
+		return serve(NULL) != NULL;
 	if (strcmp(kind, "alternate") == 0)
 		alternate = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	else if (strcmp(kind, "holed") == 0 && !begin_providing(room + STACK_SIZE))
 		return puts("unsupported") < 0;
 	else if (strcmp(kind, "below") == 0 || strcmp(kind, "above") == 0)
 		alternate = strcmp(kind, "below") == 0 ? room : room + 2 * STACK_SIZE;
-	dladdr((const void *)(uintptr_t)main, &object); // what it needs is there before it is called in a handler
 	pthread_attr_init(&attributes);
 	pthread_attr_setstack(&attributes, room + STACK_SIZE, STACK_SIZE);
 	if (pthread_create(&thread, &attributes, serve, NULL) != 0)
