@@ -54,8 +54,7 @@ static struct hs_error *refuse_sharer(const struct process *process, pid_t other
 
 struct hs_error *descriptor_sharers_check(const struct process *process, pid_t tid, const struct strangers *strangers)
 {
-	// Apart from the main thread, which may have other descriptors than this one.
-	const bool holds = descriptor_table_is_shared(process->pid, tid);
+	const bool holds = strangers_know(strangers, tid);
 	const struct strangers others = { .untold = strangers->untold };
 	struct sharing sharing = {
 		.process = process,

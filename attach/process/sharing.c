@@ -18,14 +18,23 @@ enum { SHARERS_POLL_US = 5000 };
 
 long sharing_compare_memory(pid_t tid, pid_t other_tid) { return syscall(SYS_kcmp, tid, other_tid, KCMP_VM, 0, 0); }
 
+struct listing {
+	const struct process *process;
+	struct strangers *strangers;
+};
+
 // What shares may be any thread: the main thread of another process may have ended, and has nothing then, and each may
 // have descriptors of its own.
 static bool may_share(const struct process *other, pid_t tid, const void *context)
 {
-	const struct process *process = context;
+	const struct listing *listing = context;
+	const struct strangers *strangers = listing->strangers;
+	bool may = sharing_compare_memory(listing->process->pid, tid) <= 0;
 
 	(void)other;
-	return sharing_compare_memory(process->pid, tid) <= 0 || descriptor_tables_compare(process->pid, tid) <= 0;
+	for (size_t i = 0; i < strangers->count && !may; i++)
+		may = descriptor_tables_compare(strangers->tids[i], tid) <= 0;
+	return may;
 }
 
 // Of an answer of kcmp(2). A thread that is gone is no refusal.
@@ -40,17 +49,12 @@ static bool is_told(const struct process *other, pid_t tid, const void *context)
 	       !is_refusal(descriptor_tables_compare(process->pid, tid));
 }
 
-struct listing {
-	const struct process *process;
-	struct strangers *strangers;
-};
-
 static bool is_apart(const struct process *other, void *context)
 {
 	const struct listing *listing = context;
 
 	return sharing_compare_memory(listing->process->pid, other->pid) > 0 &&
-	       !thread_first(other, may_share, listing->process);
+	       !thread_first(other, may_share, listing);
 }
 
 static bool is_untold(const struct process *other, void *context)
@@ -74,14 +78,17 @@ static bool is_known_to_be_apart(pid_t pid, void *context)
 	return pid_set_has(&listing->strangers->apart, pid);
 }
 
-void strangers_list(const struct process *process, struct strangers *ret)
+void strangers_list(const struct process *process, const pid_t *tids, size_t count, struct strangers *ret)
 {
 	struct listing listing = { .process = process, .strangers = ret };
 
-	*ret = (struct strangers){ 0 };
+	*ret = (struct strangers){ .tids = { process->pid }, .count = 1 };
+	for (size_t i = 0; i < count && ret->count < HS_STRANGERS_TABLES_MAX; i++)
+		ret->tids[ret->count++] = tids[i];
+	process_set_list(is_not_known, is_apart, &listing, &ret->apart);
 	// A main thread that has ended has no memory, so all would be strangers to it.
-	if (!thread_is_ending(process, process->pid))
-		process_set_list(is_not_known, is_apart, &listing, &ret->apart);
+	if (thread_is_ending(process, process->pid))
+		pid_set_deinit(&ret->apart);
 	process_set_list(is_known_to_be_apart, is_untold, &listing, &ret->untold);
 }
 
@@ -89,6 +96,14 @@ void strangers_deinit(struct strangers *strangers)
 {
 	pid_set_deinit(&strangers->apart);
 	pid_set_deinit(&strangers->untold);
+}
+
+bool strangers_know(const struct strangers *strangers, pid_t tid)
+{
+	for (size_t i = 0; i < strangers->count; i++)
+		if (descriptor_table_is_shared(strangers->tids[i], tid))
+			return true;
+	return false;
 }
 
 // Only the main thread is asked. Threads have the credentials of their process (nptl(7)); one that gives up its own

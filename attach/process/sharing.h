@@ -13,17 +13,26 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum { HS_STRANGERS_TABLES_MAX = 16 };
+
 // What need not be opened under the freeze, listed before it: no process begins to share another's memory or
 // descriptors after its birth. What may share them is in neither set, and neither is a process with a thread that was
 // gone when it was asked about: it may have handed its table on to a process that is made after the listing.
 struct strangers {
-	struct pid_set apart; // have memory and descriptors of their own: others than the main thread of the target
+	struct pid_set apart; // have other memory than the main thread of the target, and other descriptors than `tids`
+	pid_t tids[HS_STRANGERS_TABLES_MAX]; // threads of the target; the main thread is the first
+	size_t count;
 	// Of these the kernel did not say: it has no kcmp(2), a filter forbids it, or they are other users'. It may yet
 	// say so of one that gives up its privileges, so under the freeze it is asked again: one call for each.
 	struct pid_set untold;
 };
-void strangers_list(const struct process *process, struct strangers *ret);
+// `tids`: further threads with descriptors of their own, at most HS_STRANGERS_TABLES_MAX - 1.
+void strangers_list(const struct process *process, const pid_t *tids, size_t count, struct strangers *ret);
 void strangers_deinit(struct strangers *strangers);
+// Whether those apart have other descriptors than the thread `tid`: it has those of one of strangers.tids now. No
+// thread gets descriptors that were there before but by its birth, so that one had them when it was asked about, or
+// these were made since.
+bool strangers_know(const struct strangers *strangers, pid_t tid);
 
 enum { HS_SHARERS_WAIT_MS = 2000 }; // how long attach and detach wait
 

@@ -133,7 +133,7 @@ struct hs_error *freeze_outside(struct region_access *region, struct frozen_proc
 	error = unwind_tables_read(&region->memory, &search.tables);
 	if (error)
 		return error;
-	strangers_list(region->process, &strangers);
+	strangers_list(region->process, NULL, 0, &strangers);
 	for (int try = 1;; try++) {
 		error = threads_freeze_memory(&region->memory, HS_FREEZE_TIMEOUT_MS, ret);
 		if (error)

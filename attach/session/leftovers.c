@@ -5,7 +5,6 @@
 #include "attach/process/descriptor_sharers.h"
 #include "attach/process/memory_file.h"
 #include "attach/process/memory_sharers.h"
-#include "attach/process/sharing.h"
 #include "attach/process/thread_descriptor.h"
 #include "base/array.h"
 #include "base/clock.h"
@@ -87,6 +86,18 @@ void leftover_descriptors_deinit(struct leftover_descriptors *list)
 	*list = (struct leftover_descriptors){ 0 };
 }
 
+void leftover_descriptors_strangers(const struct process *process, const struct leftover_descriptors *list,
+				    size_t first, struct strangers *ret)
+{
+	pid_t tids[HS_STRANGERS_TABLES_MAX - 1];
+	size_t count = 0;
+
+	for (size_t i = first; i < list->count && count < HS_STRANGERS_TABLES_MAX - 1; i++)
+		if (count == 0 || tids[count - 1] != list->items[i].tid)
+			tids[count++] = list->items[i].tid;
+	strangers_list(process, tids, count, ret);
+}
+
 void leftover_descriptors_prove(const struct process *process, const struct code_names *names,
 				struct leftover_descriptors *list)
 {
@@ -141,10 +152,9 @@ static struct hs_error *clear_entry_point(struct remote_caller *caller)
 // Not while another process shares the descriptors, and runs: what is proven now could be something else when it is
 // closed.
 static struct hs_error *close_own(struct remote_caller *caller, const struct code_names *names,
-				  const struct leftover_descriptors *list)
+				  const struct leftover_descriptors *list, const struct strangers *strangers)
 {
 	pid_t tid = caller->carrier->tid;
-	const struct strangers none = { 0 };
 	struct hs_error *errors = NULL;
 	bool asked = false;
 
@@ -156,7 +166,7 @@ static struct hs_error *close_own(struct remote_caller *caller, const struct cod
 		if (!memory_file_is_left(caller->frozen->process, names, tid, list->items[i].number))
 			continue;
 		if (!asked)
-			errors = descriptor_sharers_check(caller->frozen->process, tid, &none);
+			errors = descriptor_sharers_check(caller->frozen->process, tid, strangers);
 		asked = true;
 		if (errors)
 			break;
@@ -167,16 +177,17 @@ static struct hs_error *close_own(struct remote_caller *caller, const struct cod
 }
 
 struct hs_error *leftovers_clear(struct remote_caller *caller, const struct code_names *names,
-				 const struct leftover_descriptors *list)
+				 const struct leftover_descriptors *list, const struct strangers *strangers)
 {
-	struct hs_error *errors = close_own(caller, names, list);
+	struct hs_error *errors = close_own(caller, names, list, strangers);
 
 	return hs_error_join(errors, clear_entry_point(caller));
 }
 
 // By a thread that has the descriptors of `tid`, if a caller can be had that is one.
 static struct hs_error *clear_table(struct frozen_process *frozen, const struct target_memory *memory,
-				    const struct code_names *names, const struct leftover_descriptors *list, pid_t tid)
+				    const struct code_names *names, const struct leftover_descriptors *list,
+				    const struct strangers *strangers, pid_t tid)
 {
 	struct remote_caller caller;
 	struct hs_error *error;
@@ -187,14 +198,14 @@ static struct hs_error *clear_table(struct frozen_process *frozen, const struct 
 	if (error)
 		return error;
 	if (!caller.carrier->avoid_as_carrier)
-		error = close_own(&caller, names, list);
+		error = close_own(&caller, names, list, strangers);
 	return hs_error_join(error, remote_call_close(&caller));
 }
 
-// From *next on, which becomes the first that this stop has no time for.
+// From *next on, which becomes the first that this stop has no time for, or whose sharers were not asked about.
 static struct hs_error *clear_tables(struct frozen_process *frozen, const struct target_memory *memory,
 				     const struct code_names *names, const struct leftover_descriptors *list,
-				     size_t *next)
+				     const struct strangers *strangers, size_t *next)
 {
 	struct hs_error *error = NULL;
 	pid_t last = 0;
@@ -204,12 +215,12 @@ static struct hs_error *clear_tables(struct frozen_process *frozen, const struct
 
 		if (tid == last || !memory_file_is_left(memory->process, names, tid, list->items[*next].number))
 			continue;
-		if (last && hs_monotonic_ns() - frozen->frozen_at > stop_enough_ns)
+		if (last && (hs_monotonic_ns() - frozen->frozen_at > stop_enough_ns || !strangers_know(strangers, tid)))
 			break;
 		last = tid;
 		error = interrupt_check();
 		if (!error)
-			error = clear_table(frozen, memory, names, list, tid);
+			error = clear_table(frozen, memory, names, list, strangers, tid);
 	}
 	return error;
 }
@@ -222,12 +233,12 @@ static struct hs_error *clear_in_one_stop(struct target_memory *memory, const st
 	struct strangers strangers;
 	struct hs_error *error;
 
-	strangers_list(memory->process, &strangers);
+	leftover_descriptors_strangers(memory->process, list, *next, &strangers);
 	error = threads_freeze_memory(memory, HS_FREEZE_TIMEOUT_MS, &frozen);
 	if (!error) {
 		error = memory_sharers_check(frozen.process, frozen.threads[0].tid, &strangers);
 		if (!error)
-			error = clear_tables(&frozen, memory, names, list, next);
+			error = clear_tables(&frozen, memory, names, list, &strangers, next);
 		error = hs_error_join(error, threads_thaw(&frozen));
 		stop_times_add(times, frozen.stopped_ns);
 	}

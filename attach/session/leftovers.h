@@ -6,6 +6,7 @@
 
 #include "attach/guard/standstill.h"
 #include "attach/process/code_names.h"
+#include "attach/process/sharing.h"
 #include "attach/ptrace/remote_call.h"
 #include "base/error.h"
 
@@ -26,6 +27,10 @@ struct leftover_descriptors {
 struct hs_error *leftover_descriptors_list(const struct process *process, const struct code_names *names,
 					   struct leftover_descriptors *ret) HS_MUST_CHECK;
 void leftover_descriptors_deinit(struct leftover_descriptors *list);
+// strangers_list, before a freeze, also for the threads of the list from the item `first` on, as many as there is room
+// for.
+void leftover_descriptors_strangers(const struct process *process, const struct leftover_descriptors *list,
+				    size_t first, struct strangers *ret);
 // Leaves in the list what is there still.
 void leftover_descriptors_prove(const struct process *process, const struct code_names *names,
 				struct leftover_descriptors *list);
@@ -36,9 +41,10 @@ bool leftover_descriptors_exist(const struct process *process, const struct code
 bool leftovers_exist(const struct code_names *names, const struct target_memory *memory);
 
 // Closes those of the list that the calling thread has, and puts the bytes of the entry point back. Goes on after a
-// failure. HS_ERROR_REFUSED while a thread stands at the entry point.
+// failure. HS_ERROR_REFUSED while a thread stands at the entry point. `strangers`: of leftover_descriptors_strangers.
 struct hs_error *leftovers_clear(struct remote_caller *caller, const struct code_names *names,
-				 const struct leftover_descriptors *list) HS_MUST_CHECK;
+				 const struct leftover_descriptors *list,
+				 const struct strangers *strangers) HS_MUST_CHECK;
 
 // Closes those that only threads with descriptors of their own have, each by such a thread, in as many short stops as
 // that takes. Where none of them can make calls, they stay; detach says so. HS_ERROR_REFUSED when something was in the

@@ -165,7 +165,8 @@ static struct hs_error *remote_unmap(struct remote_caller *caller, uint64_t addr
 // The region goes last: as long as it is there, the next detach knows what else is. So does the image where there is no
 // region: it goes after the islands, if all else went, and the state pages in the same call. What a killed detach has
 // already unmapped may belong to another mapping now, so each range is proven first.
-static struct hs_error *unmap_all(struct detach_state *state, struct remote_caller *caller)
+static struct hs_error *unmap_all(struct detach_state *state, struct remote_caller *caller,
+				  const struct strangers *strangers)
 {
 	const struct stable_header *header = &state->region.header.stable;
 	const struct proc_maps *maps;
@@ -189,13 +190,13 @@ static struct hs_error *unmap_all(struct detach_state *state, struct remote_call
 		if (is_code[i] && (i > 0 || !error))
 			error = hs_error_join(error, remote_unmap(caller, state->code[i].offset, size));
 	}
-	error = hs_error_join(error, leftovers_clear(caller, &state->names, &state->left));
+	error = hs_error_join(error, leftovers_clear(caller, &state->names, &state->left, strangers));
 	return state->has_region && !error ? remote_unmap(caller, header->region_address, header->size) : error;
 }
 
-// What needs remote calls: copied pages dropped in the first freeze, everything unmapped in the one that finds nobody
-// inside.
-static struct hs_error *clean_up(struct detach_state *state, struct frozen_process *frozen, bool drop, bool unmap)
+// What needs remote calls: copied pages are dropped in the first freeze, all is unmapped in the one with nobody inside.
+static struct hs_error *clean_up(struct detach_state *state, struct frozen_process *frozen,
+				 const struct strangers *strangers, bool drop, bool unmap)
 {
 	struct remote_caller caller;
 	struct hs_error *error;
@@ -210,7 +211,7 @@ static struct hs_error *clean_up(struct detach_state *state, struct frozen_proce
 	if (drop)
 		error = hook_drop_copies(state->hooks, state->hook_count, &caller);
 	if (unmap && !error) // else the next detach, which needs the journal, finishes
-		error = unmap_all(state, &caller);
+		error = unmap_all(state, &caller, strangers);
 	return hs_error_join(error, remote_call_close(&caller));
 }
 
@@ -242,7 +243,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	}
 	if (error)
 		return error;
-	strangers_list(state->process, &strangers);
+	leftover_descriptors_strangers(state->process, &state->left, 0, &strangers);
 	error = threads_freeze_memory(&state->region.memory, HS_FREEZE_TIMEOUT_MS, &frozen);
 	if (error) {
 		strangers_deinit(&strangers);
@@ -255,7 +256,6 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 		error = memory_sharers_check(frozen.process, frozen.threads[0].tid, &strangers);
 	// it appeared after the wait; the next try waits for it
 	*retry_ret = !state->hooks_out && error && error->code == HS_ERROR_REFUSED;
-	strangers_deinit(&strangers);
 	// what was found, or what is left since the last freeze, went with the old program
 	if (!error && frozen.has_executed && (state->hooks_out || state->has_region))
 		error = nothing_any_more(state->process);
@@ -266,7 +266,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	if (!error)
 		error = count_inside(state, &frozen, &tables, report);
 	if (!error)
-		error = clean_up(state, &frozen, !state->copies_dropped,
+		error = clean_up(state, &frozen, &strangers, !state->copies_dropped,
 				 !is_anybody_inside(report) && report->foreign_hooks == 0);
 	if (error && error->code == HS_ERROR_REFUSED && state->hooks_out) {
 		// No thread can make remote calls now (no memory proven free for a frame, a restartable sequence, ...),
@@ -277,6 +277,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 		report->threads_inside += !is_anybody_inside(report);
 	}
 	error = hs_error_join(error, threads_thaw(&frozen));
+	strangers_deinit(&strangers);
 	unwind_tables_deinit(&tables);
 	stop_times_add(stops, frozen.stopped_ns);
 	return error;

@@ -85,6 +85,7 @@ static void end(struct subject *subject)
 static void leave_and_clear(struct subject *subject, bool only_copy)
 {
 	const struct leftover_descriptors none = { 0 };
+	const struct strangers strangers = { 0 };
 	struct remote_caller caller;
 	struct code_names names;
 
@@ -95,7 +96,7 @@ static void leave_and_clear(struct subject *subject, bool only_copy)
 	CHECK(!page_is_of_file(subject));
 	CHECK_EQUAL(leftovers_exist(&names, &subject->memory), !only_copy);
 	must(remote_call_open(&subject->process, &subject->memory, &caller));
-	must(leftovers_clear(&caller, &names, &none));
+	must(leftovers_clear(&caller, &names, &none, &strangers));
 	CHECK(!leftovers_exist(&names, &subject->memory));
 	use(&caller);
 	must(remote_call_close(&caller));
@@ -142,6 +143,7 @@ static void test_own_change(void)
 static void test_callers_own(void)
 {
 	const struct leftover_descriptors none = { 0 };
+	const struct strangers strangers = { 0 };
 	struct remote_caller caller;
 	struct code_names names;
 	struct subject subject;
@@ -151,7 +153,7 @@ static void test_callers_own(void)
 	setenv("HEAPSNAP_TEST_NO_GADGETS", "1", 1);
 	must(remote_call_open(&subject.process, &subject.memory, &caller));
 	CHECK_EQUAL(caller.entry.address, subject.entry);
-	must(leftovers_clear(&caller, &names, &none));
+	must(leftovers_clear(&caller, &names, &none, &strangers));
 	CHECK(entry_holds(&subject, arch_entry_code));
 	use(&caller);
 	must(remote_call_close(&caller));
@@ -159,7 +161,7 @@ static void test_callers_own(void)
 	CHECK(!page_is_of_file(&subject));
 	unsetenv("HEAPSNAP_TEST_NO_GADGETS");
 	must(remote_call_open(&subject.process, &subject.memory, &caller));
-	must(leftovers_clear(&caller, &names, &none));
+	must(leftovers_clear(&caller, &names, &none, &strangers));
 	must(remote_call_close(&caller));
 	CHECK(entry_holds(&subject, subject.before));
 	CHECK(page_is_of_file(&subject));

@@ -130,6 +130,44 @@ static void of_tables_for_a_moment(void)
 	end(pid);
 }
 
+static bool is_refused(pid_t pid, pid_t tid, const struct strangers *strangers)
+{
+	struct hs_error *error = descriptor_sharers_check(held_process(pid), tid, strangers);
+	const bool refused = error && error->code == HS_ERROR_REFUSED;
+
+	hs_error_destroy(error);
+	return refused;
+}
+
+// Before a freeze: for the tables that were asked about, only what may share them is opened under it; for others all
+// is.
+static void of_listed_tables(void)
+{
+	pid_t sharers[TABLES], pid = begin_with_tables(false, sharers);
+	struct strangers of_all, of_main;
+	struct descriptor_tables tables;
+
+	descriptor_tables_list(held_process(pid), &tables);
+	CHECK_EQUAL(tables.count, TABLES + 1);
+	strangers_list(held_process(pid), tables.tids + 1, tables.count - 1, &of_all);
+	strangers_list(held_process(pid), NULL, 0, &of_main);
+	CHECK(pid_set_has(&of_all.apart, getpid()) && pid_set_has(&of_main.apart, getpid()));
+	for (size_t i = 0; i < TABLES; i++) {
+		CHECK(!pid_set_has(&of_all.apart, sharers[i]));
+		CHECK(pid_set_has(&of_main.apart, sharers[i]));
+	}
+	for (size_t i = 0; i < tables.count; i++) {
+		CHECK(strangers_know(&of_all, tables.tids[i]));
+		CHECK_EQUAL(strangers_know(&of_main, tables.tids[i]), tables.tids[i] == pid);
+		CHECK_EQUAL(is_refused(pid, tables.tids[i], &of_all), tables.tids[i] != pid);
+		CHECK_EQUAL(is_refused(pid, tables.tids[i], &of_main), tables.tids[i] != pid);
+	}
+	strangers_deinit(&of_all);
+	strangers_deinit(&of_main);
+	descriptor_tables_deinit(&tables);
+	end(pid);
+}
+
 // A thread that is about to be gone has no descriptors any more, nor has a process that has ended. What they do not
 // have they do not share.
 static void ended(void)
@@ -157,6 +195,7 @@ int main(void)
 	for (int i = 0; i < TABLES; i++)
 		of_one_of_many_tables(i);
 	of_tables_for_a_moment();
+	of_listed_tables();
 	ended();
 	return CHECK_RESULT();
 }

@@ -225,7 +225,7 @@ static void without_main_thread(void)
 	struct hs_error *error;
 
 	CHECK(is_shared(pid));
-	strangers_list(held_process(pid), &strangers);
+	strangers_list(held_process(pid), NULL, 0, &strangers);
 	CHECK(!pid_set_has(&strangers.apart, sharer) && !pid_set_has(&strangers.untold, sharer));
 	CHECK(pid_set_has(&strangers.apart, getpid()) && !pid_set_has(&strangers.untold, getpid()));
 	strangers_deinit(&strangers);

@@ -110,7 +110,7 @@ static void refused(int error_number, bool is_asked)
 		struct strangers strangers;
 
 		refuse_kcmp(error_number);
-		strangers_list(held_process(target), &strangers);
+		strangers_list(held_process(target), NULL, 0, &strangers);
 		CHECK(!pid_set_has(&strangers.apart, other));
 		CHECK_EQUAL(pid_set_has(&strangers.untold, other), !is_asked);
 		CHECK_EQUAL(times_asked(target, other, &strangers), is_asked);
@@ -133,7 +133,7 @@ static void refused_when_listed(unsigned long flags)
 	struct hs_error *error;
 
 	CHECK_EQUAL(setresuid(NOBODY, NOBODY, 0), 0);
-	strangers_list(held_process(target), &strangers);
+	strangers_list(held_process(target), NULL, 0, &strangers);
 	CHECK(pid_set_has(&strangers.untold, other) && pid_set_has(&strangers.untold, apart));
 	CHECK_EQUAL(times_asked(target, apart, &strangers), 0);
 	CHECK_EQUAL(setresuid(0, 0, 0), 0);
