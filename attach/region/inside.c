@@ -41,10 +41,6 @@ void inside_end(struct inside_search *search)
 	search->words = NULL;
 }
 
-// Whether `guard` is the address of a return address; it may also say that a call is watched, or nothing
-// (inject/hook/reentry.h).
-static bool is_place(uint64_t guard) { return guard % 8 == 0 && guard >= HS_PAGE_SIZE; }
-
 // Whether a word of [low, high) points into the ranges, or may. pre: within one page, at most HS_HOOK_FRAMES_SIZE bytes
 static struct hs_error *part_points(const struct inside_search *search, uint64_t low, uint64_t high, bool *ret)
 {
@@ -78,7 +74,7 @@ static struct hs_error *runs_elsewhere(const struct inside_search *search, const
 	uint64_t guard = slot->guard, sp = look->span.low;
 
 	*ret = false;
-	if (!is_place(guard) || (guard >= sp && guard < look->end))
+	if (!guard_is_place(guard) || (guard >= sp && guard < look->end))
 		return NULL;
 	// Also below the stack pointer on the thread's own stack: a call there may have been left by a jump, but a
 	// coroutine on an array further out may go back to it. Left over, it delays the end of the detach until the
@@ -95,7 +91,8 @@ static struct hs_error *left_runs_elsewhere(const struct inside_search *search, 
 	struct hs_error *error = NULL;
 
 	for (size_t i = 0; i < HS_STABLE_LEFT_GUARDS_MAX && !slot->has_several && !*ret && !error; i++)
-		if (is_place(slot->left[i]) && (slot->left[i] < slot->stack_low || slot->left[i] >= slot->stack_high))
+		if (guard_is_place(slot->left[i]) &&
+		    (slot->left[i] < slot->stack_low || slot->left[i] >= slot->stack_high))
 			error = guard_points(search, slot->left[i], ret);
 	return error;
 }
@@ -109,7 +106,7 @@ static bool is_on_own_stack(const struct slot_facts *slot, const struct look *lo
 // so only a handler that has interrupted the payload itself could come back there; its frame was looked for.
 static bool says_outside_so_far(const struct slot_facts *slot, const struct look *look)
 {
-	return slot && !slot->is_of_several && !is_place(slot->guard) && !look->is_interrupted;
+	return slot && !slot->is_of_several && !guard_is_place(slot->guard) && !look->is_interrupted;
 }
 
 // The same of all of the stack. Of another one than the thread's own (a coroutine's, a goroutine's) nobody knows the
@@ -202,7 +199,7 @@ static struct hs_error *check_stack(struct inside_search *search, const struct f
 
 	*inside_ret = false;
 	// What the hook says is asked first where it says that it runs: its frames may lie above more than the share.
-	if (slot && is_place(slot->guard) && slot->guard > look->span.low && slot->guard < look->span.high)
+	if (slot && guard_is_place(slot->guard) && slot->guard > look->span.low && slot->guard < look->span.high)
 		error = guard_points(search, slot->guard, inside_ret);
 	if (error || *inside_ret)
 		return error;
@@ -219,8 +216,8 @@ static struct hs_error *check_stack(struct inside_search *search, const struct f
 		return error;
 	// The hook itself says that it runs: a second opinion, for the walk may err. (Left over after a longjmp out of
 	// a hook, it delays the end of the detach until the thread has returned from where it is.)
-	*inside_ret =
-		look->points && slot && is_place(slot->guard) && slot->guard > look->start && slot->guard < look->end;
+	*inside_ret = look->points && slot && guard_is_place(slot->guard) && slot->guard > look->start &&
+		      slot->guard < look->end;
 	if (!*inside_ret) {
 		walked.stack = (struct memory_span){ (const uint8_t *)search->words, look->start, look->kept };
 		walked.stack_end = look->span.is_proven ? look->span.high : 0;
@@ -312,21 +309,5 @@ struct hs_error *inside_count(struct inside_search *search, const struct frozen_
 		*unseen_ret += inside && search->was_cut;
 	}
 	free(turns);
-	return error;
-}
-
-struct hs_error *inside_count_left(const struct inside_search *search, size_t *left_ret)
-{
-	struct hs_error *error = NULL;
-
-	*left_ret = 0;
-	for (size_t i = 0; i < search->slots->nobodys_count && !error; i++) {
-		bool leads = false;
-
-		error = interrupt_check();
-		if (!error && is_place(search->slots->nobodys[i]))
-			error = guard_points(search, search->slots->nobodys[i], &leads);
-		*left_ret += leads;
-	}
 	return error;
 }

@@ -59,8 +59,4 @@ struct hs_error *inside_check(struct inside_search *search, const struct frozen_
 struct hs_error *inside_count(struct inside_search *search, const struct frozen_process *frozen, size_t *inside_ret,
 			      size_t *unseen_ret) HS_MUST_CHECK;
 
-// Hooks that no living thread's slot names, left by coroutines, whose words on the stack lead into the payload still:
-// one may go back to each.
-struct hs_error *inside_count_left(const struct inside_search *search, size_t *left_ret) HS_MUST_CHECK;
-
 #endif

@@ -10,8 +10,8 @@
 
 // Which no version exceeds (docs/abi.md, The part that never changes): no more than can be looked at while the target
 // stands: the target may have written these counts.
-enum { HOOKS_MAX = 8192, STRIDE_MAX = 1 << 20, SLOTS_MAX = 1 << 17, FORGOTTEN_MAX = 65536, STATE_MAX = 1 << 24 };
-_Static_assert(HS_HOOKS_MAX <= HOOKS_MAX && HS_THREAD_SLOTS <= SLOTS_MAX && HS_THREAD_EXTRA_SLOTS <= SLOTS_MAX &&
+enum { HOOKS_MAX = 8192, STRIDE_MAX = 1 << 20, SLOTS_ALL_MAX = 1 << 17, FORGOTTEN_MAX = 4096, STATE_MAX = 1 << 24 };
+_Static_assert(HS_HOOKS_MAX <= HOOKS_MAX && HS_THREAD_SLOTS_ALL <= SLOTS_ALL_MAX &&
 		       HS_FORGOTTEN_GUARDS <= FORGOTTEN_MAX && HS_SLOT_STRIDE <= STRIDE_MAX &&
 		       HS_STATE_SIZE <= STATE_MAX,
 	       "this version keeps what docs/abi.md promises");
@@ -34,14 +34,21 @@ static bool is_in_slot(uint32_t offset, uint32_t size)
 	return offset % sizeof(uint32_t) == 0 && offset <= HS_STABLE_SLOT_SIZE - size;
 }
 
+static bool counts_are_right(const struct stable_header *header)
+{
+	const struct stable_layout *layout = &header->layout;
+
+	return header->hook_count <= HOOKS_MAX && header->island_count <= HS_ISLAND_AREAS_MAX &&
+	       (uint64_t)layout->slot_count + layout->extra_slots_max <= SLOTS_ALL_MAX &&
+	       layout->forgotten_count <= FORGOTTEN_MAX && layout->left_guards_count <= HS_STABLE_LEFT_GUARDS_MAX;
+}
+
 static bool slots_are_right(const struct stable_layout *layout)
 {
 	return layout->slot_stride >= HS_STABLE_SLOT_SIZE && layout->slot_stride <= STRIDE_MAX &&
-	       layout->slot_stride % HS_PAGE_SIZE == 0 && layout->slot_count <= SLOTS_MAX &&
-	       layout->slot_count % 64 == 0 && layout->extra_slots_max <= SLOTS_MAX && is_in_slot(layout->key, 8) &&
+	       layout->slot_stride % HS_PAGE_SIZE == 0 && layout->slot_count % 64 == 0 && is_in_slot(layout->key, 8) &&
 	       is_in_slot(layout->guard, 8) && is_in_slot(layout->in_original, 4) && is_in_slot(layout->stack_low, 8) &&
 	       is_in_slot(layout->stack_high, 8) && is_in_slot(layout->left_count, 4) &&
-	       layout->left_guards_count <= HS_STABLE_LEFT_GUARDS_MAX &&
 	       is_in_slot(layout->left_guards, layout->left_guards_count * 8);
 }
 
@@ -61,7 +68,7 @@ static bool layout_is_right(const struct stable_header *header)
 	};
 
 	if (layout->hook_stride < sizeof(struct hook_record) || layout->hook_stride > STRIDE_MAX ||
-	    layout->forgotten_count > FORGOTTEN_MAX || !slots_are_right(layout))
+	    !slots_are_right(layout))
 		return false;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (!is_inside(parts[i].offset, parts[i].size, header->size))
@@ -80,9 +87,8 @@ struct hs_error *region_stable_check(const struct stable_header *header, uint64_
 			header->abi_version);
 	if (header->size != size)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: it names another size");
-	if (header->state < REGION_ATTACHING || header->state > REGION_DETACHING || header->hook_count > HOOKS_MAX ||
-	    header->island_count > HS_ISLAND_AREAS_MAX || header->state_size == 0 || header->state_size > STATE_MAX ||
-	    header->state_size % HS_PAGE_SIZE != 0)
+	if (header->state < REGION_ATTACHING || header->state > REGION_DETACHING || !counts_are_right(header) ||
+	    header->state_size == 0 || header->state_size > STATE_MAX || header->state_size % HS_PAGE_SIZE != 0)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: a count is out of range");
 	if (!layout_is_right(header))
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: a part lies elsewhere");

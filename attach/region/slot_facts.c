@@ -3,6 +3,7 @@
 
 #include "attach/ptrace/thread_pointers.h"
 #include "attach/region/thread_slots.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #include <stdlib.h>
@@ -31,22 +32,48 @@ static uint64_t long_word_at(const uint8_t *slot, uint32_t offset)
 	return word;
 }
 
-static void add_nobodys(struct slot_facts_list *slots, const struct slot_facts *slot, uint64_t guard)
+static struct hs_error *add_nobodys(struct slot_facts_list *slots, uint64_t guard)
 {
-	if (guard && (guard < slot->stack_low || guard >= slot->stack_high))
-		slots->nobodys[slots->nobodys_count++] = guard;
+	if (ARRAY_RESERVE(slots->nobodys, slots->nobodys_count + 1, &slots->nobodys_room))
+		return &hs_error_no_memory;
+	slots->nobodys[slots->nobodys_count++] = guard;
+	return NULL;
+}
+
+static bool is_elsewhere(const struct slot_facts *slot, uint64_t guard)
+{
+	return guard && (guard < slot->stack_low || guard >= slot->stack_high);
 }
 
 // Its thread is no more, but a coroutine may go on in another one. Not where its own stack was not known, which is
 // over; nor where several threads had the slot, and have written there at the same time: what stands there may be over,
 // and nobody would ever find out.
-static void add_all_nobodys(struct slot_facts_list *slots, const struct slot_facts *slot)
+static struct hs_error *add_all_nobodys(struct slot_facts_list *slots, const struct slot_facts *slot)
 {
+	struct hs_error *error = NULL;
+
 	if (slot->is_of_several || !slot->stack_high)
-		return;
-	add_nobodys(slots, slot, slot->guard);
-	for (size_t i = 0; i < HS_STABLE_LEFT_GUARDS_MAX; i++)
-		add_nobodys(slots, slot, slot->left[i]);
+		return NULL;
+	if (is_elsewhere(slot, slot->guard))
+		error = add_nobodys(slots, slot->guard);
+	for (size_t i = 0; i < HS_STABLE_LEFT_GUARDS_MAX && !error; i++)
+		if (is_elsewhere(slot, slot->left[i]))
+			error = add_nobodys(slots, slot->left[i]);
+	return error;
+}
+
+// `users`: how many living threads have its pointer; 2 = more than one.
+static struct hs_error *add_living(struct slot_facts_list *slots, const struct slot_facts *slot, size_t users)
+{
+	struct slot_facts *item;
+
+	if (ARRAY_RESERVE(slots->items, slots->count + 1, &slots->room))
+		return &hs_error_no_memory;
+	item = &slots->items[slots->count++];
+	*item = *slot;
+	item->has_several = users > 1;
+	item->is_of_several |= item->has_several;
+	return NULL;
 }
 
 // `slot`: its first bytes, as far as the layout names any. Returns its key.
@@ -87,7 +114,7 @@ static size_t end_of_facts(const struct stable_layout *layout)
 }
 
 static struct hs_error *read_heads(const struct region_access *region, const uint64_t *offsets, size_t count,
-				   struct slot_facts_list *slots)
+				   const struct thread_pointers *living, struct slot_facts_list *slots)
 {
 	const struct stable_layout *layout = &region->header.stable.layout;
 	size_t size = end_of_facts(layout);
@@ -96,13 +123,14 @@ static struct hs_error *read_heads(const struct region_access *region, const uin
 		uint8_t head[HS_STABLE_SLOT_SIZE];
 		struct slot_facts facts;
 		struct hs_error *error = region_read(region, offsets[i], head, size);
+		size_t users = 0;
 
+		if (!error && thread_key_is_taken(read_facts(layout, head, &facts)))
+			users = thread_pointers_users(living, facts.thread_pointer);
+		if (!error)
+			error = users ? add_living(slots, &facts, users) : add_all_nobodys(slots, &facts);
 		if (error)
 			return error;
-		if (thread_key_is_taken(read_facts(layout, head, &facts)))
-			slots->items[slots->count++] = facts;
-		else
-			add_all_nobodys(slots, &facts);
 	}
 	return NULL;
 }
@@ -122,30 +150,9 @@ static struct hs_error *read_forgotten(const struct region_access *region, struc
 		error = region_read(region, layout->guards_lost, &lost, sizeof(lost));
 	for (size_t i = 0; i < layout->forgotten_count && !error; i++)
 		if (guards[i])
-			slots->nobodys[slots->nobodys_count++] = guards[i];
+			error = add_nobodys(slots, guards[i]);
 	slots->guards_lost = lost != 0;
 	return error;
-}
-
-// How many living threads have each slot's pointer.
-static struct hs_error *note_users(const struct frozen_process *frozen, struct slot_facts_list *slots)
-{
-	struct thread_pointers pointers;
-	struct hs_error *error = thread_pointers_list(frozen, &pointers);
-
-	if (error)
-		return error;
-	for (size_t i = 0; i < slots->count; i++) {
-		struct slot_facts *slot = &slots->items[i];
-		size_t users = thread_pointers_users(&pointers, slot->thread_pointer);
-
-		slot->has_several = users > 1;
-		slot->is_of_several |= slot->has_several;
-		if (users == 0)
-			add_all_nobodys(slots, slot);
-	}
-	thread_pointers_deinit(&pointers);
-	return NULL;
 }
 
 struct hs_error *slot_facts_read(const struct region_access *region, const struct frozen_process *frozen,
@@ -153,27 +160,26 @@ struct hs_error *slot_facts_read(const struct region_access *region, const struc
 {
 	HS_CLEANUP_FREE uint64_t *offsets = NULL;
 	struct slot_facts_list slots = { 0 };
+	struct thread_pointers living;
 	size_t count;
 	struct hs_error *error = thread_slots_list(region, &offsets, &count);
 
+	if (!error)
+		error = thread_pointers_list(frozen, &living);
 	if (error)
 		return error;
-	slots.items = calloc(count + 1, sizeof(*slots.items));
-	slots.nobodys =
-		calloc(count * (HS_STABLE_LEFT_GUARDS_MAX + 1) + region->header.stable.layout.forgotten_count + 1,
-		       sizeof(*slots.nobodys));
-	error = slots.items && slots.nobodys ? read_heads(region, offsets, count, &slots) : &hs_error_no_memory;
+	error = read_heads(region, offsets, count, &living, &slots);
+	thread_pointers_deinit(&living);
 	if (!error)
 		error = read_forgotten(region, &slots);
-	if (!error) {
-		qsort(slots.items, slots.count, sizeof(*slots.items), compare_facts);
-		error = note_users(frozen, &slots);
-	}
-	if (error)
+	if (error) {
 		slot_facts_deinit(&slots);
-	else
-		*ret = slots;
-	return error;
+		return error;
+	}
+	if (slots.count)
+		qsort(slots.items, slots.count, sizeof(*slots.items), compare_facts);
+	*ret = slots;
+	return NULL;
 }
 
 void slot_facts_deinit(struct slot_facts_list *slots)

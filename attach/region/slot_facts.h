@@ -22,11 +22,11 @@ struct slot_facts {
 };
 
 struct slot_facts_list {
-	struct slot_facts *items; // by thread pointer, ascending; owned
-	size_t count;
+	struct slot_facts *items; // of threads that live, by thread pointer, ascending; owned
+	size_t count, room;
 	uint64_t *nobodys; // guards of hooks on stacks that are not a thread's own, which no living thread's slot has;
-			   // owned
-	size_t nobodys_count;
+			   // as they were found, in any order, and perhaps more than once; owned
+	size_t nobodys_count, nobodys_room;
 	bool guards_lost; // there were more of them
 };
 
@@ -35,6 +35,10 @@ struct slot_facts_list {
 struct hs_error *slot_facts_read(const struct region_access *region, const struct frozen_process *frozen,
 				 struct slot_facts_list *ret) HS_MUST_CHECK;
 void slot_facts_deinit(struct slot_facts_list *slots);
+
+// Whether `guard` is the address of a return address; it may also say that a call is watched, or nothing
+// (inject/hook/reentry.h). Pure.
+static inline bool guard_is_place(uint64_t guard) { return guard % 8 == 0 && guard >= HS_PAGE_SIZE; }
 
 // NULL = there is none.
 const struct slot_facts *slot_facts_find(const struct slot_facts_list *slots, uint64_t thread_pointer);

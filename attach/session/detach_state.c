@@ -14,6 +14,7 @@ void detach_state_deinit(struct detach_state *state)
 	free(state->hooks);
 	file_pages_deinit(&state->files);
 	looked_at_deinit(&state->looked_at);
+	left_calls_deinit(&state->left_calls);
 	leftover_descriptors_deinit(&state->left);
 	region_close(&state->region);
 }

@@ -8,6 +8,7 @@
 #include "attach/process/code_names.h"
 #include "attach/ptrace/late_threads.h"
 #include "attach/region/inside.h"
+#include "attach/region/left_calls.h"
 #include "attach/region/region_access.h"
 #include "attach/session/inherited.h"
 #include "attach/session/leftovers.h"
@@ -35,6 +36,7 @@ struct detach_state {
 	bool hooks_out;            // by this run
 	bool copies_dropped;       // or tried to: copies that could not be dropped stay
 	struct looked_at_list looked_at; // by the freezes of this run since the hooks are out
+	struct left_calls left_calls;    // since one of them found no thread inside
 	struct file_pages files;         // for the time in which the target stands still
 	// The state pages, which the region's header names; false: not yet, or a killed detach has unmapped them
 	// already

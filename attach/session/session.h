@@ -76,7 +76,8 @@ struct detach_report {
 	size_t threads_unseen;  // further ones: with so much stack in use that nobody has looked at all of it yet
 	bool inside_is_stopped; // these cannot leave, because the process is stopped by a signal (SIGSTOP)
 	size_t calls_left;      // of allocation functions that coroutines, it seems, have left, and that lead into the
-				// payload; no living thread's
+				// payload, or may; no living thread's
+	size_t calls_unseen;    // of them: not looked at yet, there are so many
 	bool calls_lost;        // there were so many that not all are known: the code stays for ever
 	size_t foreign_hooks;   // patched places that another program has patched since: left alone, for they may lead
 				// into our code

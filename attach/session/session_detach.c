@@ -13,11 +13,10 @@
 #include "attach/ptrace/frozen_maps.h"
 #include "attach/ptrace/remote_call.h"
 #include "attach/ptrace/threads.h"
-#include "attach/region/inside.h"
 #include "attach/region/region_access.h"
 #include "attach/region/region_stable.h"
-#include "attach/region/slot_facts.h"
 #include "attach/region/state_pages.h"
+#include "attach/session/detach_inside.h"
 #include "attach/session/detach_state.h"
 #include "attach/session/detach_verify.h"
 #include "attach/session/leftovers.h"
@@ -122,38 +121,6 @@ static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen
 	return error;
 }
 
-// pre: the hooks are out. What is no longer our code may be the program's, whose threads are in it as they like.
-static struct hs_error *count_inside(struct detach_state *state, struct frozen_process *frozen,
-				     struct unwind_tables *tables, struct detach_report *report)
-{
-	struct slot_facts_list slots = { 0 };
-	struct inside_search search = { 0 };
-	struct region_part code[HS_CODE_PARTS_MAX];
-	size_t code_count = 0;
-	const struct proc_maps *maps;
-	struct hs_error *error = frozen_maps(frozen, &maps);
-
-	if (error)
-		return error;
-	for (size_t i = 0; i < state->code_count; i++)
-		if (detach_state_is_code(state, maps, i))
-			code[code_count++] = state->code[i];
-	if (state->has_region)
-		error = slot_facts_read(&state->region, frozen, &slots);
-	if (!error) {
-		error = inside_begin(&state->region.memory, maps, &slots, tables, code, code_count, &state->looked_at,
-				     &search);
-		if (!error)
-			error = inside_count(&search, frozen, &report->threads_inside, &report->threads_unseen);
-		if (!error)
-			error = inside_count_left(&search, &report->calls_left);
-		report->calls_lost = slots.guards_lost;
-		inside_end(&search);
-	}
-	slot_facts_deinit(&slots);
-	return error;
-}
-
 static struct hs_error *remote_unmap(struct remote_caller *caller, uint64_t address, uint64_t size)
 {
 	const uint64_t arguments[6] = { address, size };
@@ -231,7 +198,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	struct hs_error *error;
 
 	*retry_ret = false;
-	report->threads_inside = report->threads_unseen = report->calls_left = 0;
+	report->threads_inside = report->threads_unseen = report->calls_left = report->calls_unseen = 0;
 	error = fault_point("freeze for the detach");
 	if (!error && !state->hooks_out)
 		error = memory_sharers_wait(state->process, HS_SHARERS_WAIT_MS);
@@ -264,7 +231,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	if (!error && !state->hooks_out)
 		error = take_hooks_out(state, &frozen, report);
 	if (!error)
-		error = count_inside(state, &frozen, &tables, report);
+		error = detach_count_inside(state, &frozen, &tables, report);
 	if (!error)
 		error = clean_up(state, &frozen, &strangers, !state->copies_dropped,
 				 !is_anybody_inside(report) && report->foreign_hooks == 0);
@@ -320,7 +287,7 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 	struct hs_error *error;
 
 	for (int tries = 1, reads = 1;;) {
-		bool retry;
+		bool retry, is_unseen;
 
 		error = detach_once(state, report, &stops, &retry);
 		if (retry && tries++ < HS_FREEZE_TRIES) {
@@ -339,21 +306,21 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 		}
 		if (error || !is_anybody_inside(report) || report->foreign_hooks > 0)
 			break;
+		is_unseen = report->threads_unseen + report->calls_unseen > 0;
 		if (hs_monotonic_ns() - began >=
-			    (uint64_t)(report->threads_unseen && wait_ms < LOOK_FOR_MS ? LOOK_FOR_MS : wait_ms) *
-				    1000000u ||
+			    (uint64_t)(is_unseen && wait_ms < LOOK_FOR_MS ? LOOK_FOR_MS : wait_ms) * 1000000u ||
 		    standstill_is_spent())
 			break;
-		if (report->calls_lost && !report->threads_unseen) // no time will tell
+		if (report->calls_lost && !is_unseen) // no time will tell
 			break;
 		// it is no thread that is waited for: the target is to run as long as it stood
-		if (report->threads_unseen)
+		if (is_unseen)
 			wait_us = stops.longest_ns / 1000 < LONGEST_WAIT_US ? (unsigned)(stops.longest_ns / 1000)
 									    : LONGEST_WAIT_US;
 		error = wait_a_little(&wait_us);
 		report->inside_is_stopped =
 			report->threads_inside && thread_state(state->process, state->process->pid) == 'T';
-		if (error || (report->inside_is_stopped && !report->threads_unseen))
+		if (error || (report->inside_is_stopped && !is_unseen))
 			break;
 	}
 	report->finished = !error && !is_anybody_inside(report) && report->foreign_hooks == 0;

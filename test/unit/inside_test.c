@@ -7,6 +7,7 @@
 
 #include "attach/arch/sigframe.h"
 #include "attach/region/inside.h"
+#include "attach/region/left_calls.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -238,12 +239,12 @@ static void test_parts(void)
 	munmap(made.low, SIZE);
 }
 
-// Of guards that no thread's slot has: one, twice, and what is none.
+// Of guards that no thread's slot has: one, twice, which counts once, and what is none.
 static size_t count_left(uint64_t guard)
 {
 	const struct region_part ranges[] = { { PAYLOAD, 0x10000 } };
-	uint64_t guards[] = { guard, 1, guard };
-	const struct slot_facts_list slots = { .nobodys = guards, .nobodys_count = 3 };
+	struct slot_facts_list slots = { .nobodys = calloc(3, sizeof(uint64_t)), .nobodys_count = 3 };
+	struct left_calls calls = { 0 };
 	struct inside_search search;
 	struct target_memory memory;
 	struct proc_maps maps;
@@ -251,13 +252,17 @@ static size_t count_left(uint64_t guard)
 
 	CHECK(target_memory_open(held_process(getpid()), &memory) == NULL);
 	CHECK(proc_maps_read(held_process(getpid()), &maps) == NULL);
+	memcpy(slots.nobodys, (uint64_t[]){ guard, 1, guard }, 3 * sizeof(uint64_t));
 	CHECK(inside_begin(&memory, &maps, &slots, NULL, ranges, 1, NULL, &search) == NULL);
-	CHECK(inside_count_left(&search, &left) == NULL);
+	CHECK(left_calls_list(&calls, &slots) == NULL);
+	CHECK(left_calls_look(&calls, &search, HS_LEFT_CALLS_SHARE) == NULL);
+	left = calls.count;
+	CHECK_EQUAL(calls.unseen, 0);
+	left_calls_deinit(&calls);
 	inside_end(&search);
 	proc_maps_deinit(&maps);
 	target_memory_close(&memory);
-	CHECK_EQUAL(left % 2, 0);
-	return left / 2;
+	return left;
 }
 
 // The hook's return address lies on another stack than the thread is now: the words right below it decide.

@@ -98,7 +98,7 @@ static void test_check(void)
 	BAD(layout.extra_slots_max, (1 << 20) + 1);
 	BAD(layout.extra_slot_count, SIZE);
 	BAD(layout.forgotten_guards, SIZE - 56);
-	BAD(layout.forgotten_count, 65537);
+	BAD(layout.forgotten_count, 4097);
 	BAD(layout.guards_lost, SIZE - 2);
 	BAD(layout.key, 4092);
 	BAD(layout.guard, 4096);
