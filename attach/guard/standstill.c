@@ -10,10 +10,14 @@
 #include <signal.h>
 #include <stdlib.h>
 
+enum { LACKED_PAGES = 64 };
+
 static struct {
 	bool is_on;
-	bool stays_armed; // until the tool ends
-	bool lacked_files;
+	bool stays_armed;  // until the tool ends
+	bool lacked_files; // or pages of them
+	uint64_t lacked_pages[LACKED_PAGES];
+	size_t lacked_count; // of those, 0 = none
 	bool is_locked;
 	uint64_t began, wake_at; // CLOCK_MONOTONIC, ns
 	uint64_t bound;          // ns
@@ -80,6 +84,7 @@ struct hs_error *standstill_begin(const struct process *process)
 	standstill.is_locked = true;
 	standstill.is_on = true;
 	standstill.lacked_files = false;
+	standstill.lacked_count = 0;
 	hs_log_hold();
 	if (standstill.stays_armed)
 		return NULL;
@@ -142,8 +147,27 @@ struct hs_error *standstill_allows_files(void)
 	return standstill_lacked_error();
 }
 
+struct hs_error *standstill_lacks_page(uint64_t address)
+{
+	standstill.lacked_files = true;
+	if (standstill.lacked_count < LACKED_PAGES)
+		standstill.lacked_pages[standstill.lacked_count++] = address;
+	return standstill_lacked_error();
+}
+
+size_t standstill_lacked_pages(const uint64_t **ret)
+{
+	*ret = standstill.lacked_pages;
+	return standstill.lacked_count;
+}
+
 struct hs_error *standstill_lacked_error(void)
 {
+	if (standstill.lacked_count > 0)
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"a page of a file that the process has mapped is not in memory, and none is read of a file while "
+			"the process is stopped; try again");
 	return hs_error_create(
 		HS_ERROR_REFUSED,
 		"the process has mapped a file since it was examined, and no file is read while it is stopped; try again");

@@ -4,7 +4,7 @@
 // bound:
 //
 // - the tool waits for nothing that somebody else must do: it opens and reads no file but those of /proc (what it needs
-//   of others is read before), and messages wait in memory;
+//   of others is read before), asks for no page that a file is behind, and messages wait in memory;
 // - the tool cannot be stopped from its terminal, and its memory is resident;
 // - after STANDSTILL_WAKE of the bound it rolls back by itself, as on a signal (interrupt.h), and waits end;
 // - at the bound it is killed (freeze_watchdog.h).
@@ -19,6 +19,7 @@
 #include "base/process.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 // HEAPSNAP_MAX_FREEZE_MS in the environment makes the bound shorter, for tests; as the fault points it is not heeded by
@@ -58,6 +59,10 @@ bool standstill_is_on(void);
 // Asked before a file of the target is opened or read. HS_ERROR_REFUSED while it stands still; the caller does without,
 // or fails.
 struct hs_error *standstill_allows_files(void) HS_MUST_CHECK;
+// The same of a page of the target's memory that whoever provides its file would have to be asked for (FUSE, NFS).
+struct hs_error *standstill_lacks_page(uint64_t address) HS_MUST_CHECK;
+// The pages of which that was said since the last standstill began, as far as there is room for them.
+size_t standstill_lacked_pages(const uint64_t **ret);
 // Whether that was refused since the last standstill began: then let the target go, read again, and try again.
 bool standstill_lacked_files(void);
 // The error of that refusal.

@@ -333,6 +333,8 @@ static struct hs_error *drop_page(uint64_t page, const struct proc_maps *maps, s
 	// Some programs make their code writable for a while: what it holds decides.
 	if (!map || map->shared || map->inode == 0 || !map->executable)
 		return NULL;
+	if (!target_memory_is_resident(caller->memory, page, HS_PAGE_SIZE))
+		return NULL; // no copy, or it was dropped for another hook
 	error = compare_with_file(map, caller->memory, page, HS_PAGE_SIZE, &same);
 	if (error) {
 		hs_verbose("%s", error->message);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/process/memory.h"
+
+#include "attach/guard/standstill.h"
+#include "attach/process/memory_file.h"
+#include "base/mapping_query.h"
 #include "base/pagemap.h"
 #include "base/process.h"
 
@@ -8,6 +12,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 struct hs_error *target_memory_open(const struct process *process, struct target_memory *ret)
@@ -35,10 +40,73 @@ void target_memory_close(struct target_memory *memory)
 	memory->fd = memory->pagemap = -1;
 }
 
+// The first page of [address, end) that is neither in memory nor in swap; UINT64_MAX = none. Where no pagemap can be
+// had, all are taken to be there.
+static uint64_t first_absent(const struct target_memory *memory, uint64_t address, uint64_t end)
+{
+	for (uint64_t page = page_of(address); memory->pagemap >= 0 && page < end; page += HS_PAGE_SIZE) {
+		const off_t place = (off_t)(page / HS_PAGE_SIZE * sizeof(uint64_t));
+		uint64_t entry;
+
+		if (pread(memory->pagemap, &entry, sizeof(entry), place) != sizeof(entry) ||
+		    !(entry & (PAGEMAP_PRESENT | PAGEMAP_SWAPPED)))
+			return page;
+	}
+	return UINT64_MAX;
+}
+
+bool target_memory_is_resident(const struct target_memory *memory, uint64_t address, size_t size)
+{
+	return first_absent(memory, address, address + size) == UINT64_MAX;
+}
+
+static bool is_of_file(const struct proc_map *map)
+{
+	return map->inode != 0 && makedev(map->device_major, map->device_minor) != memory_file_device();
+}
+
+struct hs_error *target_memory_check_present(const struct target_memory *memory, uint64_t address, size_t size)
+{
+	const uint64_t end = address + size;
+	struct hs_error *error = NULL;
+	uint64_t from = address;
+
+	while (standstill_is_on() && !error) {
+		const uint64_t page = first_absent(memory, from, end);
+		struct proc_map map;
+
+		if (page >= end)
+			return NULL;
+		error = mapping_query(memory->process, page, &map);
+		if (!error && is_of_file(&map))
+			return standstill_lacks_page(page);
+		if (!error)
+			from = map.end;
+	}
+	if (error && error->code == HS_ERROR_NOT_FOUND) { // nothing is mapped, as the read or write will find
+		hs_error_destroy(error);
+		error = NULL;
+	}
+	return error;
+}
+
+void target_memory_fetch_lacked(const struct target_memory *memory)
+{
+	const uint64_t *pages;
+	size_t count = standstill_lacked_pages(&pages);
+	uint8_t byte;
+
+	for (size_t i = 0; i < count; i++)
+		hs_error_destroy(target_memory_read(memory, pages[i], &byte, sizeof(byte)));
+}
+
 struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t address, void *buffer, size_t size)
 {
+	struct hs_error *error = target_memory_check_present(memory, address, size);
 	size_t done = 0;
 
+	if (error)
+		return error;
 	while (done < size) {
 		ssize_t count = pread(memory->fd, (char *)buffer + done, size - done, (off_t)(address + done));
 
@@ -56,25 +124,10 @@ struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t
 	return NULL;
 }
 
-// Whether no page of [address, address + size) has to be provided by anybody. Where no pagemap can be had, all are
-// taken to be there.
-static bool is_resident(const struct target_memory *memory, uint64_t address, size_t size)
-{
-	for (uint64_t page = page_of(address); memory->pagemap >= 0 && page < address + size; page += HS_PAGE_SIZE) {
-		const off_t place = (off_t)(page / HS_PAGE_SIZE * sizeof(uint64_t));
-		uint64_t entry;
-
-		if (pread(memory->pagemap, &entry, sizeof(entry), place) != sizeof(entry) ||
-		    !(entry & (PAGEMAP_PRESENT | PAGEMAP_SWAPPED)))
-			return false;
-	}
-	return true;
-}
-
 struct hs_error *target_memory_read_resident(const struct target_memory *memory, uint64_t address, void *buffer,
 					     size_t size)
 {
-	if (is_resident(memory, address, size))
+	if (target_memory_is_resident(memory, address, size))
 		return target_memory_read(memory, address, buffer, size);
 	return hs_error_fault(EFAULT, address, "not all of %zu bytes at 0x%" PRIx64 " of process %d are in memory",
 			      size, address, (int)memory->process->pid);

@@ -36,10 +36,20 @@ void target_memory_close(struct target_memory *memory);
 // so that it executes no other one. On failure the old one stays open.
 struct hs_error *target_memory_open_again(struct target_memory *memory, bool *executed_ret) HS_MUST_CHECK;
 
+// While the target stands still: HS_ERROR_REFUSED where a page of the range is not in memory, and is not anonymous or
+// of the kernel's own file system for memory files, but has to be had from whoever provides its file, who may never
+// answer. Asked before each read and write.
+struct hs_error *target_memory_check_present(const struct target_memory *memory, uint64_t address,
+					     size_t size) HS_MUST_CHECK;
+// Asks for the pages that were refused so in the last standstill. pre: the target does not stand still.
+void target_memory_fetch_lacked(const struct target_memory *memory);
+
 // Exactly `size` bytes or HS_ERROR_FAULT (HS_ERROR_GONE when the target has no memory left).
 struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t address, void *buffer,
 				    size_t size) HS_MUST_CHECK;
-// As that, but only of pages that are in memory, or in swap; HS_ERROR_FAULT of others. A page of a file that is not
+// Whether all pages of the range are in memory, or in swap. True where the kernel does not tell (pagemap).
+bool target_memory_is_resident(const struct target_memory *memory, uint64_t address, size_t size);
+// As target_memory_read, but only of pages that are resident; HS_ERROR_FAULT of others. A page of a file that is not
 // there is had from whoever provides the file (FUSE, NFS), who may never answer; and no signal but SIGKILL ends that
 // wait. What heapsnap or the kernel has written is always there.
 struct hs_error *target_memory_read_resident(const struct target_memory *memory, uint64_t address, void *buffer,

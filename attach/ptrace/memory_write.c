@@ -42,8 +42,11 @@ static struct hs_error *write_by_words(const struct target_memory *memory, uint6
 struct hs_error *target_memory_write(const struct target_memory *memory, uint64_t address, const void *data,
 				     size_t size, pid_t stopped_tid)
 {
+	struct hs_error *absent = target_memory_check_present(memory, address, size);
 	size_t done = 0;
 
+	if (absent)
+		return absent;
 	fault_request();
 	while (done < size) {
 		ssize_t count = pwrite(memory->fd, (const char *)data + done, size - done, (off_t)(address + done));

@@ -146,6 +146,8 @@ static struct hs_error *open_caller(struct remote_caller *caller)
 		caller->sigreturn_gadget = gadgets.sigreturn_gadget;
 		caller->pop_gadget = gadgets.pop_gadget;
 		caller->leave_gadget = gadgets.leave_gadget;
+	} else if (standstill_lacked_files()) { // it may have been in what was not there
+		return standstill_lacked_error();
 	} else {
 		error = entry_patch_apply(caller->frozen, caller->memory, caller->frozen->threads[0].tid,
 					  &caller->entry);

@@ -400,8 +400,10 @@ struct hs_error *threads_freeze(const struct process *process, unsigned timeout_
 
 struct hs_error *threads_freeze_memory(struct target_memory *memory, unsigned timeout_ms, struct frozen_process *ret)
 {
-	struct hs_error *error = threads_freeze(memory->process, timeout_ms, ret);
+	struct hs_error *error;
 
+	target_memory_fetch_lacked(memory);
+	error = threads_freeze(memory->process, timeout_ms, ret);
 	if (error)
 		return error;
 	error = target_memory_open_again(memory, &ret->has_executed);

@@ -210,6 +210,20 @@ static struct hs_error *load_and_hook(struct attach_plan *plan, struct frozen_pr
 	return error;
 }
 
+// Before anything is changed: what will be compared and patched must be in memory.
+static struct hs_error *check_hooked_pages(const struct attach_plan *plan)
+{
+	struct hs_error *error = NULL;
+
+	for (size_t i = 0; i < plan->hooks.count && !error; i++) {
+		const struct hook_record *hook = &plan->hooks.hooks[i].record;
+
+		if (hook->verdict == VERDICT_ok)
+			error = target_memory_check_present(&plan->memory, hook->address, hook->size);
+	}
+	return error;
+}
+
 // All of the plan is that of the old one: who it is, what it may do, its mappings, what its code relies on.
 static struct hs_error *executes_another_program(const struct process *process)
 {
@@ -267,6 +281,10 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics
 		error = handler_return_check(&plan->hooks, &frozen, now, &plan->memory);
 		*retry_ret = error && error->code == HS_ERROR_REFUSED; // it will return some day
 	}
+	if (!error)
+		error = check_hooked_pages(plan);
+	if (error && standstill_lacked_files())
+		*retry_ret = true; // it is read before the next try
 	for (size_t i = 0; i < frozen.count; i++)
 		frozen.threads[i].avoid_as_carrier = hook_thread_is_inside(&plan->hooks, &frozen.threads[i]);
 	if (!error) {

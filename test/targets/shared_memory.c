@@ -8,6 +8,7 @@
 //   "exec"       has it do so: it goes on to allocate and free
 //   "begin anew" executes this program
 //   "block"      a thread calls take_block, and stays there; prints "blocks"
+//   "drop code"  has the pages around malloc mapped no more, until they are touched
 //   "relay"      starts threads that vfork all the time, so that a child of one of them is always there
 //   "end relay"  ends them
 //   "vfork"      starts a child that its thread waits for until it is told to go on by a byte on the pipe
@@ -16,9 +17,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -67,6 +70,11 @@ static pid_t share_until_exec(void)
 {
 	is_to_exec = 0;
 	return clone(wait_to_exec, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+}
+
+static int drop_code(void)
+{
+	return madvise((void *)((uintptr_t)malloc & ~(uintptr_t)0x3fff), 0x4000, MADV_DONTNEED) == 0;
 }
 
 FUNCTION static void *stay(size_t size)
@@ -196,6 +204,8 @@ int main(int argc, char **argv)
 		} else if (strcmp(line, "block\n") == 0) {
 			if (pthread_create(&thread, NULL, take, NULL))
 				puts("no thread");
+		} else if (strcmp(line, "drop code\n") == 0) {
+			puts(drop_code() ? "dropped" : "not dropped");
 		} else if (strcmp(line, "begin anew\n") == 0) {
 			begin_anew("commands");
 		} else if (strcmp(line, "end\n") == 0) {
