@@ -67,14 +67,50 @@ static struct hs_error *check_own_link(const struct output_place *place, int lin
 	return S_ISREG(status.st_mode) ? NULL : refuse_not_plain(path);
 }
 
-// A file that another one is mounted on keeps its name (rename(2): EBUSY). False also where the kernel does not say
-// (before Linux 5.8).
-static bool is_mount_point(int fd)
+// STATX_ATTR_... of what the handle stands for, those of which the kernel and the file system tell.
+static uint64_t attributes_of(int fd)
 {
 	struct statx status;
 
-	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &status) == 0 &&
-	       status.stx_attributes & status.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT;
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &status) < 0)
+		return 0;
+	return status.stx_attributes & status.stx_attributes_mask;
+}
+
+static struct hs_error *check_directory(const struct output_place *place, const char *path)
+{
+	if (attributes_of(place->directory_fd) & STATX_ATTR_IMMUTABLE)
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "the directory of %s is immutable (chattr +i); choose another one with -o, or "
+				       "use -o - and redirect standard output",
+				       path);
+	return NULL;
+}
+
+// A file that another one is mounted on keeps its name (rename(2): EBUSY), and so does one with a flag that forbids it
+// to everybody, and any in a directory with such a flag (EPERM).
+static struct hs_error *check_attributes(const struct output_place *place, int fd, const char *path)
+{
+	const uint64_t attributes = attributes_of(fd);
+
+	if (attributes & STATX_ATTR_MOUNT_ROOT)
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "%s is a mount point and cannot be replaced; choose another name with -o, or "
+				       "use -o - and redirect standard output",
+				       path);
+	if (attributes & (STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND))
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "%s %s and cannot be replaced; choose another name with -o, or use -o - and "
+				       "redirect standard output",
+				       path,
+				       attributes & STATX_ATTR_IMMUTABLE ? "is immutable (chattr +i)"
+									 : "can only be appended to (chattr +a)");
+	if (attributes_of(place->directory_fd) & STATX_ATTR_APPEND)
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "%s already exists, in a directory that names can only be added to (chattr +a); "
+				       "choose another name with -o",
+				       path);
+	return NULL;
 }
 
 // Whether what has the name may be replaced: nothing is opened but a handle, so that a pipe or a device notices
@@ -83,11 +119,15 @@ static bool is_mount_point(int fd)
 static struct hs_error *check_replaceable(const struct output_place *place, const char *path, bool *exists_ret)
 {
 	HS_CLEANUP_CLOSE int fd = -1;
+	struct hs_error *error;
 	struct stat status;
 
 	*exists_ret = false;
 	if (*place->name == 0 || strcmp(place->name, ".") == 0 || strcmp(place->name, "..") == 0)
 		return refuse_directory(path);
+	error = check_directory(place, path);
+	if (error)
+		return error;
 	fd = openat(place->directory_fd, place->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
 		return NULL;
@@ -103,11 +143,9 @@ static struct hs_error *check_replaceable(const struct output_place *place, cons
 				       "%s already exists: a %s that belongs to user %u; remove it or choose another "
 				       "name with -o",
 				       path, S_ISLNK(status.st_mode) ? "symbolic link" : "file", status.st_uid);
-	if (is_mount_point(fd))
-		return hs_error_create(HS_ERROR_REFUSED,
-				       "%s is a mount point and cannot be replaced; choose another name with -o, or "
-				       "use -o - and redirect standard output",
-				       path);
+	error = check_attributes(place, fd, path);
+	if (error)
+		return error;
 	if (S_ISLNK(status.st_mode) && place->control == PLACE_FOREIGN)
 		return hs_error_create(
 			HS_ERROR_REFUSED,
@@ -142,6 +180,12 @@ static struct hs_error *create_temporary(int directory_fd, const char *path, cha
 	HS_CLEANUP_FREE char *temporary = NULL;
 	HS_CLEANUP_CLOSE int fd = openat(directory_fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
 
+	if (fd < 0 && errno == EOPNOTSUPP && attributes_of(directory_fd) & STATX_ATTR_APPEND)
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"in the directory of %s names can only be added (chattr +a), and its file system "
+			"makes no file without a name; choose another one with -o",
+			path);
 	for (int attempt = 0; fd < 0 && attempt < NAME_ATTEMPTS; attempt++) {
 		struct hs_error *error;
 

@@ -20,9 +20,9 @@ struct output_file {
 
 // Fails early: a missing or unwritable directory, or one behind a link that others may have put there
 // (proto/output_place.h); a path that is a directory, a device or the like, a mount point, or a file or link that is
-// not the user's own; a name that no file can have; a terminal as standard output: HS_ERROR_REFUSED, or
-// HS_ERROR_SYSTEM. Nothing is left behind on failure; on success *ret is owned by the caller until commit or discard.
-// To be called before the target is touched.
+// not the user's own; a file or directory whose flags forbid it (chattr +i, +a); a name that no file can have; a
+// terminal as standard output: HS_ERROR_REFUSED, or HS_ERROR_SYSTEM. Nothing is left behind on failure; on success
+// *ret is owned by the caller until commit or discard. To be called before the target is touched.
 struct hs_error *output_file_create(const char *path, struct output_file *ret) HS_MUST_CHECK;
 
 // Closes and removes the temporary file. Safe after commit and on a zeroed struct.
