@@ -33,7 +33,7 @@ static void be_the_tool(pid_t pid, int index)
 	int64_t result;
 
 	must(target_memory_open(held_process(pid), &memory));
-	must(threads_freeze(held_process(pid), 5000, &frozen));
+	must(freeze_prepared(&memory, 5000, &frozen));
 	if (signal_to_send)
 		CHECK_EQUAL(syscall(SYS_tgkill, pid, pid, signal_to_send), 0);
 	if (index != ALL) {
@@ -214,7 +214,7 @@ static void test_interrupted(void)
 
 		interrupt_install();
 		must(target_memory_open(held_process(program.pid), &memory));
-		must(threads_freeze(held_process(program.pid), 5000, &frozen));
+		must(freeze_prepared(&memory, 5000, &frozen));
 		raise(SIGINT);
 		for (int search = 0; search < 3; search++) {
 			struct hs_error *error =

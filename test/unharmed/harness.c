@@ -201,6 +201,20 @@ void prepare_files(struct target_memory *memory, struct file_pages *pages)
 	proc_maps_deinit(&maps);
 }
 
+struct hs_error *freeze_prepared(const struct target_memory *memory, unsigned timeout_ms, struct frozen_process *ret)
+{
+	struct file_pages pages = { 0 };
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(memory->process, &maps);
+
+	if (error)
+		return error;
+	gadgets_prepare(&maps, memory, &pages);
+	proc_maps_deinit(&maps);
+	file_pages_deinit(&pages);
+	return threads_freeze(memory->process, timeout_ms, ret);
+}
+
 int run_as_tool(int (*tool)(void))
 {
 	int status;

@@ -4,6 +4,7 @@
 #define HEAPSNAP_TEST_UNHARMED_HARNESS_H
 
 #include "attach/elf/file_pages.h"
+#include "attach/ptrace/threads.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -58,6 +59,9 @@ uint64_t page_entry(pid_t pid, uint64_t address);
 
 // What the tool reads of the target's files before it stops it. `pages` stays in use.
 void prepare_files(struct target_memory *memory, struct file_pages *pages);
+// Stops the target for remote calls: the pages in which their gadgets are looked for are asked for before, as under the
+// freeze no page of a file is. A child of fork(2) has none of them mapped before it has run there.
+struct hs_error *freeze_prepared(const struct target_memory *memory, unsigned timeout_ms, struct frozen_process *ret);
 
 // Prints the error and ends the test. NULL passes.
 void must(struct hs_error *error);

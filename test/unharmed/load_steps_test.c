@@ -125,7 +125,7 @@ int main(void)
 	unsigned calls = 0;
 
 	must(target_memory_open(held_process(program.pid), &memory));
-	must(threads_freeze(held_process(program.pid), 2000, &process));
+	must(freeze_prepared(&memory, 2000, &process));
 	must(remote_call_open(&process, &memory, &caller));
 	before = list(program.pid);
 	// Registers are read twice for each call: before it is made, where nothing is lost, and when it was.

@@ -55,7 +55,7 @@ static size_t call_in_each_thread(pid_t pid, const struct target_memory *memory)
 	struct frozen_process process;
 	size_t refused = 0;
 
-	must(threads_freeze(held_process(pid), 2000, &process));
+	must(freeze_prepared(memory, 2000, &process));
 	for (size_t i = 0; i < process.count; i++) {
 		struct frozen_process one = { .process = held_process(pid),
 					      .threads = &process.threads[i],
@@ -126,7 +126,7 @@ static void test_extended_state(void)
 		size_t size;
 		pid_t tid;
 
-		must(threads_freeze(held_process(program.pid), 2000, &process));
+		must(freeze_prepared(&memory, 2000, &process));
 		must(remote_call_open(&process, &memory, &caller));
 		tid = caller.carrier->tid;
 		size = read_xstate(tid, before, sizeof(before));
@@ -160,7 +160,7 @@ static void test_stop_signal(void)
 
 	must(target_memory_open(held_process(program.pid), &memory));
 	for (int i = 0; i < 20; i++) {
-		must(threads_freeze(held_process(program.pid), 2000, &process));
+		must(freeze_prepared(&memory, 2000, &process));
 		must(remote_call_open(&process, &memory, &caller));
 		kill(program.pid, SIGSTOP);
 		make_calls(&caller, program.pid, &memory);
@@ -168,7 +168,7 @@ static void test_stop_signal(void)
 		must(threads_thaw(&process));
 		CHECK(wait_until(wholly_stopped, program.pid));
 
-		must(threads_freeze(held_process(program.pid), 2000, &process));
+		must(freeze_prepared(&memory, 2000, &process));
 		must(remote_call_open(&process, &memory, &caller));
 		make_calls(&caller, program.pid, &memory);
 		if (i % 2 == 0)
@@ -197,7 +197,7 @@ static void test_signals(void)
 
 	must(target_memory_open(held_process(program.pid), &memory));
 	for (int i = 0; i < 200; i++) {
-		must(threads_freeze(held_process(program.pid), 2000, &process));
+		must(freeze_prepared(&memory, 2000, &process));
 		must(remote_call_open(&process, &memory, &caller));
 		for (int j = 0; j < 10; j++)
 			CHECK_EQUAL(sigqueue(program.pid, SIGRTMIN, (union sigval){ 0 }), 0);
@@ -311,7 +311,7 @@ static void test_forced_signal(void)
 		uint64_t gadget;
 		int64_t result;
 
-		must(threads_freeze(held_process(program.pid), 2000, &process));
+		must(freeze_prepared(&memory, 2000, &process));
 		must(remote_call_open(&process, &memory, &caller));
 		gadget = caller.leave_gadget;
 		CHECK(gadget != 0);

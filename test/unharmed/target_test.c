@@ -219,7 +219,7 @@ static void test_seccomp_suspended(void)
 	target_info_deinit(&info);
 	must(target_memory_open(held_process(pid), &memory));
 	for (int i = 0; i < 50; i++) {
-		must(threads_freeze(held_process(pid), 2000, &process));
+		must(freeze_prepared(&memory, 2000, &process));
 		must(remote_call_open(&process, &memory, &caller));
 		must(remote_call(&caller, SYS_getpid, (const uint64_t[6]){ 0 }, &result));
 		CHECK_EQUAL(result, pid);
@@ -255,7 +255,7 @@ static _Noreturn void open_and_close(pid_t pid, unsigned request)
 	setenv("HEAPSNAP_KILL_AT_REQUEST", text, 1);
 	fault_kills(pid);
 	must(target_memory_open(held_process(pid), &memory));
-	error = threads_freeze(held_process(pid), 2000, &process);
+	error = freeze_prepared(&memory, 2000, &process);
 	if (error)
 		_exit(status_for(error));
 	error = remote_call_open(&process, &memory, &caller);

@@ -55,7 +55,7 @@ static void use_tool(pid_t pid, bool alone)
 	struct target_memory memory;
 
 	must(target_memory_open(held_process(pid), &memory));
-	must(threads_freeze(held_process(pid), 5000, &frozen));
+	must(freeze_prepared(&memory, 5000, &frozen));
 	CHECK_EQUAL(frozen.count, 2);
 	chosen = frozen;
 	if (alone)

@@ -9,8 +9,18 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define REGION_SIZE (UINT64_C(1) << 30)
+
+// Not as the tool reads while a target stands still: pages of a module's file that are not there are asked for, which a
+// local disk provides.
+static struct hs_error *read_all(const struct target_memory *memory, uint64_t address, uint64_t size)
+{
+	if (pread(memory->fd, (void *)address, size, (off_t)address) == (ssize_t)size)
+		return NULL;
+	return hs_error_fault(EFAULT, address, "cannot read %" PRIu64 " bytes at 0x%" PRIx64, size, address);
+}
 
 struct hs_error *mirror_range(const struct target_memory *memory, const struct proc_maps *maps, uint64_t low,
 			      uint64_t high, struct mirrored_range *ret)
@@ -31,7 +41,7 @@ struct hs_error *mirror_range(const struct target_memory *memory, const struct p
 		if (!map || !map->readable)
 			end = address + HS_PAGE_SIZE;
 		else
-			error = target_memory_read(memory, address, (void *)address, end - address);
+			error = read_all(memory, address, end - address);
 		address = end;
 	}
 	if (error)

@@ -428,7 +428,7 @@ static struct hs_error *compare_all(void)
 					       counted(), SECONDS_MAX);
 		error = read_ahead();
 		if (!error)
-			error = threads_freeze(held_process(c->target.pid), FREEZE_MS, &frozen);
+			error = threads_freeze_memory(&c->memory, FREEZE_MS, &frozen);
 		if (error)
 			break;
 		c->tally.freezes++;
