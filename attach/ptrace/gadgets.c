@@ -68,8 +68,13 @@ static void search_map(const struct proc_map *map, const struct target_memory *m
 
 		error = target_memory_read(memory, at, buffer, size);
 		if (error) {
+			const bool is_absent = error->code == HS_ERROR_REFUSED;
+
 			hs_error_destroy(error);
-			return;
+			if (!is_absent)
+				return;
+			ret->may_be_absent = true;
+			continue;
 		}
 		if (!ret->syscall_gadget) {
 			offset = gadget_offset(buffer, size, arch_syscall_gadgets);
@@ -120,6 +125,7 @@ bool gadgets_find(const struct proc_maps *maps, const struct target_memory *memo
 		if (is_complete(ret) && !no_sigreturn)
 			break;
 	}
+	ret->may_be_absent = ret->may_be_absent && !is_complete(ret);
 	return settle(ret, no_sigreturn);
 }
 

@@ -18,6 +18,7 @@ struct gadgets {
 	uint64_t leave_gadget; // 0 = none was met
 	// 0 = not needed; else sigreturn_gadget is a bare system call, and this one comes before it
 	uint64_t pop_gadget;
+	bool may_be_absent; // what was not met may lie in a page that is not in memory (standstill_lacks_page)
 };
 
 // Pure: the offset of the first of `codes` in the bytes; SIZE_MAX = none.
@@ -25,8 +26,8 @@ size_t gadget_offset(const uint8_t *bytes, size_t size, const struct arch_code *
 
 // Looks through the executable file mappings, the loader's and the C library's first. A program that handles no signals
 // may have no code for rt_sigreturn (musl's static ones are linked without it): then its number is popped from the
-// stack. false = not even that is found. Mappings of memfds (a payload's) are left out: a caller that uses those says
-// so.
+// stack. false = not even that is found; see also may_be_absent. Mappings of memfds (a payload's) are left out: a
+// caller that uses those says so.
 bool gadgets_find(const struct proc_maps *maps, const struct target_memory *memory, struct gadgets *ret);
 
 // Before the target is stopped: has the code that will be looked at fetched into memory, and reads the page of the

@@ -133,6 +133,7 @@ static struct hs_error *open_caller(struct remote_caller *caller)
 	const struct proc_maps *maps;
 	struct gadgets gadgets;
 	struct hs_error *error;
+	bool found;
 
 	arch_read_extended_layout(&caller->layout);
 	caller->extended = malloc(caller->layout.total);
@@ -141,13 +142,14 @@ static struct hs_error *open_caller(struct remote_caller *caller)
 	error = frozen_maps(caller->frozen, &maps);
 	if (error)
 		return error;
-	if (gadgets_find(maps, caller->memory, &gadgets)) {
+	found = gadgets_find(maps, caller->memory, &gadgets);
+	if (gadgets.may_be_absent)
+		return standstill_lacked_error();
+	if (found) {
 		caller->syscall_gadget = gadgets.syscall_gadget;
 		caller->sigreturn_gadget = gadgets.sigreturn_gadget;
 		caller->pop_gadget = gadgets.pop_gadget;
 		caller->leave_gadget = gadgets.leave_gadget;
-	} else if (standstill_lacked_files()) { // it may have been in what was not there
-		return standstill_lacked_error();
 	} else {
 		error = entry_patch_apply(caller->frozen, caller->memory, caller->frozen->threads[0].tid,
 					  &caller->entry);
