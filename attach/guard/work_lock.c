@@ -2,20 +2,19 @@
 #include "attach/guard/work_lock.h"
 
 #include "attach/guard/interrupt.h"
+#include "attach/guard/lock_list.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -74,7 +73,7 @@ static void say_who(int fd, enum work work)
 	set_byte(fd, F_UNLCK, byte + 1, 0);
 }
 
-void work_lock_follow(const struct work_lock *lock)
+static void say_names(const struct work_lock *lock)
 {
 	if (lock->fd >= 0)
 		say_who(lock->fd, lock->work);
@@ -82,9 +81,26 @@ void work_lock_follow(const struct work_lock *lock)
 		say_who(lock->thread_fd, lock->work);
 }
 
+// The kernel lists an flock with the id of the process that took it, and replaces it in one step when its type changes.
+// Beside another's shared lock it stays shared, and there is none for a moment.
+static void take_over(int fd)
+{
+	if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
+		(void)flock(fd, LOCK_SH | LOCK_NB);
+}
+
+void work_lock_follow(const struct work_lock *lock)
+{
+	take_over(lock->fd);
+	take_over(lock->thread_fd);
+	take_over(lock->pidfd);
+	say_names(lock);
+}
+
 // Who has the lock.
 struct owner {
-	bool is_known; // by these two
+	bool is_listed; // that somebody has it
+	bool is_known;  // by these two
 	enum work work;
 	pid_t holder;
 	pid_t tid; // whose file it is
@@ -133,18 +149,35 @@ static void pause_a_little(void)
 	nanosleep(&pause, NULL);
 }
 
-static struct hs_error *refuse(const struct process *process, const struct owner *owner)
+// Why work_lock_take refuses: EWOULDBLOCK or ETIME.
+static void describe(const struct process *process, const struct owner *owner, int failed, char *text, size_t size)
 {
+	if (failed == ETIME)
+		snprintf(
+			text, size,
+			"cannot tell whether another heapsnap is working on process %d, because /proc/locks is too long",
+			(int)process->pid);
+	else if (owner->is_known)
+		snprintf(text, size, "heapsnap %s (PID %d) is working on process %d", names[owner->work],
+			 (int)owner->holder, (int)process->pid);
+	else
+		snprintf(text, size,
+			 "another heapsnap, or a program that holds its lock (/proc/%d/task/%d/%s), is working on "
+			 "process %d",
+			 (int)process->pid, (int)owner->tid, file_name, (int)process->pid);
+}
+
+static struct hs_error *refuse(const struct process *process, const struct owner *owner, int failed)
+{
+	char text[192];
+
+	describe(process, owner, failed, text, sizeof(text));
+	if (failed == ETIME)
+		return hs_error_create(HS_ERROR_REFUSED, "%s; try again later, or as root", text);
 	if (owner->is_known)
-		return hs_error_create(
-			HS_ERROR_REFUSED,
-			"heapsnap %s (PID %d) is working on process %d; try again when PID %d has finished",
-			names[owner->work], (int)owner->holder, (int)process->pid, (int)owner->holder);
-	return hs_error_create(
-		HS_ERROR_REFUSED,
-		"another heapsnap, or a program that holds its lock (/proc/%d/task/%d/%s), is working on process %d; "
-		"try again when it has finished",
-		(int)process->pid, (int)owner->tid, file_name, (int)process->pid);
+		return hs_error_create(HS_ERROR_REFUSED, "%s; try again when PID %d has finished", text,
+				       (int)owner->holder);
+	return hs_error_create(HS_ERROR_REFUSED, "%s; try again when it has finished", text);
 }
 
 // One of its own: what the lock belongs to is the opening. -1: none, or of a kernel where all pidfds are one file.
@@ -162,66 +195,45 @@ static int open_pidfd(const struct process *process)
 	return fd;
 }
 
-// A line of /proc/locks (proc_locks(5)): "3: FLOCK  ADVISORY  WRITE 1234 00:0d:5678 0 EOF".
-struct listed_lock {
-	bool is_flock; // else one of an open file description, which has no PID
-	int pid;
-	int64_t start;
-};
-
-// The next one of `file`. False: there is no more. Locks of processes outside of this PID namespace are not shown.
-static bool next_listed(FILE *list, const struct stat *file, struct listed_lock *ret)
+static bool note_owner(const struct listed_lock *lock, void *context)
 {
-	HS_CLEANUP_FREE char *line = NULL;
-	size_t capacity = 0;
+	struct owner *owner = context;
 
-	while (getline(&line, &capacity, list) > 0) {
-		unsigned device_major, device_minor;
-		unsigned long inode;
-		char kind[8];
-
-		if (sscanf(line, "%*d: %7s ADVISORY %*s %d %x:%x:%lu %" SCNd64, kind, &ret->pid, &device_major,
-			   &device_minor, &inode, &ret->start) != 6 ||
-		    inode != file->st_ino || device_major != major(file->st_dev) || device_minor != minor(file->st_dev))
-			continue;
-		ret->is_flock = strcmp(kind, "FLOCK") == 0;
-		if (ret->is_flock || strcmp(kind, "OFDLCK") == 0)
-			return true;
-	}
-	return false;
+	if (lock->is_flock)
+		owner->is_listed = true;
+	else if (!owner->is_known)
+		owner->is_known = work_lock_read_byte(lock->start, &owner->work, &owner->holder);
+	return !owner->is_listed || !owner->is_known;
 }
 
-// 0 = nobody who is shown.
-static pid_t holder_in_list(const struct stat *file)
+// The lock of the process's own file, for a tool that may not open it. Whoever may open it has a say, by its name
+// alone, too. Returns an errno, as lock_file does; ETIME: that cannot be told.
+static int look_for_own(const struct process *process, struct owner *ret)
 {
-	HS_CLEANUP_FCLOSE FILE *list = fopen("/proc/locks", "re");
-	struct listed_lock lock;
-
-	while (list && next_listed(list, file, &lock))
-		if (lock.is_flock)
-			return lock.pid;
-	return 0;
-}
-
-// Whether somebody has the lock of the process's own file, for a tool that may not open it, and who. Whoever may open
-// it has a say.
-static bool own_is_held(const struct process *process, struct owner *ret)
-{
-	HS_CLEANUP_FCLOSE FILE *list = fopen("/proc/locks", "re");
-	struct listed_lock lock;
 	struct stat file;
-	bool is_held = false;
+	int failed;
 
 	*ret = (struct owner){ .tid = process->pid };
-	if (!list || process->folder < 0 || fstatat(process->folder, file_name, &file, 0) < 0)
+	if (process->folder < 0 || fstatat(process->folder, file_name, &file, 0) < 0)
+		return 0;
+	failed = lock_list_read(&file, note_owner, ret);
+	if (ret->is_listed || ret->is_known)
+		return EWOULDBLOCK;
+	return failed == ETIME || hs_errno_is_shortage(failed) ? failed : 0;
+}
+
+// That of a file that may be opened, without a lock of one's own: that would keep others out for a moment. -1 is no
+// file. Where the list does not tell, the name does.
+static bool is_locked(int fd, pid_t tid, struct owner *ret)
+{
+	struct stat file;
+	int failed;
+
+	if (fd < 0 || fstat(fd, &file) < 0)
 		return false;
-	while (next_listed(list, &file, &lock)) {
-		if (lock.is_flock)
-			is_held = true;
-		else if (!ret->is_known)
-			ret->is_known = work_lock_read_byte(lock.start, &ret->work, &ret->holder);
-	}
-	return is_held;
+	*ret = read_owner(fd, tid);
+	failed = lock_list_read(&file, note_owner, ret);
+	return ret->is_listed || (failed && ret->is_known);
 }
 
 static bool may_hold(pid_t holder, const struct process *process)
@@ -238,21 +250,52 @@ static bool may_hold(pid_t holder, const struct process *process)
 	       (other.st_uid == 0 || other.st_uid == geteuid() || other.st_uid == target.st_uid);
 }
 
+struct rival {
+	const struct process *process;
+	pid_t self, holder; // 0 = none
+};
+
+static bool note_rival(const struct listed_lock *lock, void *context)
+{
+	struct rival *rival = context;
+
+	if (lock->is_flock && lock->pid > 0 && lock->pid != rival->self && may_hold(lock->pid, rival->process))
+		rival->holder = lock->pid;
+	return rival->holder == 0;
+}
+
+// Another process that has the lock of the pidfd, and a say; 0: there is none, or *failed_ret says why it is not known.
+static pid_t find_rival(const struct process *process, int pidfd, int *failed_ret)
+{
+	struct rival rival = { .process = process, .self = own_pid() };
+	struct stat file;
+
+	*failed_ret = fstat(pidfd, &file) < 0 ? errno : lock_list_read(&file, note_rival, &rival);
+	return rival.holder;
+}
+
 static struct hs_error *lock_for_all(const struct process *process, struct work_lock *lock)
 {
-	struct stat file;
 	pid_t holder;
+	int failed;
 
 	lock->pidfd = open_pidfd(process);
-	if (lock->pidfd < 0 || flock(lock->pidfd, LOCK_EX | LOCK_NB) == 0 || fstat(lock->pidfd, &file) < 0)
+	if (lock->pidfd < 0 || flock(lock->pidfd, LOCK_EX | LOCK_NB) == 0)
 		return NULL;
-	holder = holder_in_list(&file);
-	if (holder > 0 && may_hold(holder, process))
+	// Beside a stranger's shared lock, before the others are looked for: of two tools one sees the other.
+	(void)flock(lock->pidfd, LOCK_SH | LOCK_NB);
+	holder = find_rival(process, lock->pidfd, &failed);
+	if (holder)
 		return hs_error_create(HS_ERROR_REFUSED,
 				       "another heapsnap (PID %d) is working on process %d; try again when PID %d has "
 				       "finished",
 				       (int)holder, (int)process->pid, (int)holder);
-	return NULL; // somebody who has no say in it, or who is not seen
+	// Somebody who has no say in it, or is not seen, or hides in a long list: nobody may keep the tool out by that.
+	if (failed)
+		hs_verbose("cannot tell whether a heapsnap that sees another /proc is working on process %d: %s",
+			   (int)process->pid,
+			   failed == ETIME ? "/proc/locks is too long" : "/proc/locks cannot be read");
+	return NULL;
 }
 
 // Returns an errno; EWOULDBLOCK: *owner_ret has it.
@@ -278,16 +321,19 @@ static int lock_files(const struct process *process, struct work_lock *lock, str
 	if (failed)
 		return failed;
 	lock->thread_fd = open_thread(process, &tid);
-	if (lock->thread_fd < 0)
-		return 0;
-	failed = lock_file(lock->thread_fd, tid, owner_ret);
-	if (!failed && lock->fd < 0 && own_is_held(process, owner_ret))
-		failed = EWOULDBLOCK;
+	if (lock->thread_fd >= 0) {
+		failed = lock_file(lock->thread_fd, tid, owner_ret);
+		if (!failed && lock->fd < 0)
+			failed = look_for_own(process, owner_ret);
+	} else if (hs_errno_is_shortage(errno)) {
+		failed = errno;
+	}
 	if (!failed)
 		return 0;
 	if (lock->fd >= 0)
 		flock(lock->fd, LOCK_UN);
-	close(lock->thread_fd);
+	if (lock->thread_fd >= 0)
+		close(lock->thread_fd);
 	lock->thread_fd = -1;
 	return failed;
 }
@@ -312,12 +358,14 @@ static struct hs_error *wait_for_files(const struct process *process, struct wor
 	while (!error && (failed = lock_files(process, lock, &owner))) {
 		const uint64_t now = hs_monotonic_ns();
 
+		if (failed == ETIME)
+			return refuse(process, &owner, failed);
 		if (failed != EWOULDBLOCK)
 			return hs_error_system(failed, "cannot lock /proc/%d/%s", (int)process->pid, file_name);
 		if (owner.is_known)
 			known_at = now;
 		if (now - (owner.is_known ? began : known_at) >= patience_ms(&owner, lock->work) * UINT64_C(1000000))
-			return refuse(process, &owner);
+			return refuse(process, &owner, failed);
 		if (owner.is_known && !has_said)
 			hs_verbose("waiting for heapsnap %s (PID %d)", names[owner.work], (int)owner.holder);
 		has_said |= owner.is_known;
@@ -337,7 +385,7 @@ struct hs_error *work_lock_take(const struct process *process, enum work work, s
 		return hs_error_system(errno, "cannot open /proc/%d/%s", (int)process->pid, file_name);
 	error = wait_for_files(process, &lock);
 	if (!error && (lock.fd >= 0 || lock.thread_fd >= 0)) {
-		work_lock_follow(&lock);
+		say_names(&lock);
 		error = lock_for_all(process, &lock);
 	}
 	if (error)
@@ -364,30 +412,28 @@ void work_lock_release(struct work_lock *lock)
 	release(&lock->pidfd);
 }
 
-// Of one that may be opened, by its name, without a lock of one's own: that would keep others out for a moment.
-static struct owner glance_at_owner(int fd, pid_t tid)
-{
-	struct owner owner = { 0 };
-
-	if (fd < 0)
-		return owner;
-	owner = read_owner(fd, tid);
-	close(fd);
-	return owner;
-}
-
 bool work_lock_is_taken(const struct process *process, char *text, size_t size)
 {
-	pid_t tid = process->pid;
-	int fd = open_own(process);
-	struct owner owner = glance_at_owner(fd, tid);
+	pid_t tid = process->pid, holder = 0;
+	HS_CLEANUP_CLOSE int fd = open_own(process), thread_fd = -1, pidfd = -1;
+	struct owner owner;
+	int failed = is_locked(fd, tid, &owner) ? EWOULDBLOCK : 0;
 
-	if (!owner.is_known)
-		owner = glance_at_owner(open_thread(process, &tid), tid);
-	if (!owner.is_known && fd < 0)
-		own_is_held(process, &owner);
-	if (owner.is_known)
-		snprintf(text, size, "heapsnap %s (PID %d) is working on process %d", names[owner.work],
-			 (int)owner.holder, (int)process->pid);
-	return owner.is_known;
+	if (!failed) {
+		thread_fd = open_thread(process, &tid);
+		failed = is_locked(thread_fd, tid, &owner) ? EWOULDBLOCK : 0;
+	}
+	if (!failed && fd < 0)
+		failed = look_for_own(process, &owner);
+	if (failed == EWOULDBLOCK || failed == ETIME) {
+		describe(process, &owner, failed, text, size);
+		return true;
+	}
+	pidfd = fd >= 0 || thread_fd >= 0 ? open_pidfd(process) : -1;
+	if (pidfd >= 0)
+		holder = find_rival(process, pidfd, &failed);
+	if (holder)
+		snprintf(text, size, "another heapsnap (PID %d) is working on process %d", (int)holder,
+			 (int)process->pid);
+	return holder;
 }

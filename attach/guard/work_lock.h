@@ -11,15 +11,18 @@
 // - Reading it does nothing.
 //
 // Where the main thread has ended, only root may open that file. So the file of the first thread that lives is locked
-// as well, by root too. Who may not open the first finds in /proc/locks whether somebody has locked it: root, or a tool
-// that began before the main thread ended. What is not found: the lock of a user's tool that began after that, and
-// whose thread has ended since. The kernel's rule remains that a thread has one tracer.
+// as well, by root too. Who may not open the first finds in /proc/locks whether somebody has locked it or stands in it
+// by name: root, or a tool that began before the main thread ended. Where that list is too long
+// (attach/guard/lock_list.h), such a tool is refused. What is not found: the lock of a user's tool that began after
+// that, and whose thread has ended since. The kernel's rule remains that a thread has one tracer.
 //
 // Another mount of /proc (a container's own) has other files. So a pidfd of the target is locked as well, which since
 // Linux 6.9 is one file for all (pidfs), and is found in both cases. But every user can open that one: its lock counts
-// only if /proc/locks shows it, and if it belongs to root, to the tool's user or to the target's. So the tool on a host
-// sees one in a container; that one does not see the host's, and there the kernel's rule remains that a thread has one
-// tracer.
+// only if /proc/locks shows it, and if it belongs to root, to the tool's user or to the target's. Where a stranger has
+// a shared lock, the tool takes one beside it, and all that have one are asked. So the tool on a host sees one in a
+// container; that one does not see the host's, and there the kernel's rule remains that a thread has one tracer. It
+// remains as well where a stranger has the lock for himself alone, or hides another's in a list that is too long:
+// nobody may keep the tool out by that.
 //
 // The holder says so by a read lock of one byte of the same file, at an offset that is made of the command and the
 // process id. A tool that finds the lock taken asks for these. The id is that of the PID namespace of this /proc.
@@ -55,12 +58,13 @@ struct work_lock {
 struct hs_error *work_lock_take(const struct process *process, enum work work, struct work_lock *ret) HS_MUST_CHECK;
 
 // After a fork of which the child does the work (attach/guard/tool_guard.h): it has the lock, and now its own id stands
-// there.
+// there, and in the kernel's list, where its parent may have ended.
 void work_lock_follow(const struct work_lock *lock);
 
 void work_lock_release(struct work_lock *lock);
 
-// For `check`: whether somebody has the lock now, with a text that says who.
+// For `check`: whether work_lock_take would refuse now, with a text that says why. What it cannot see without a lock of
+// its own, as /proc/locks cannot be read or is too long, is told by the name alone.
 bool work_lock_is_taken(const struct process *process, char *text, size_t size);
 
 // Pure: the byte that says what is done and by whom, and back. False: no such byte is written by heapsnap.

@@ -165,11 +165,10 @@ static void judge_sharers(const struct process *process, struct diagnostics *dia
 
 static void judge_work(const struct process *process, struct diagnostics *diagnostics)
 {
-	char text[128];
+	char text[192];
 
 	if (work_lock_is_taken(process, text, sizeof(text)))
-		diagnostics_add(diagnostics, CATEGORY_work, DIAGNOSTIC_REFUSAL, "try again when it has finished", "%s",
-				text);
+		diagnostics_add(diagnostics, CATEGORY_work, DIAGNOSTIC_REFUSAL, "try again later", "%s", text);
 }
 
 struct hs_error *check_process(const struct process *process, const struct attach_options *options,

@@ -3,23 +3,9 @@
 #include "attach/guard/work_lock.h"
 
 #include "base/log.h"
-#include "check.h"
-#include "held_process.h"
+#include "lock_holders.h"
 
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/file.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/vfs.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#define SOMEBODY ((uid_t)65534)
-#define PID_FS   0x50494446 // PID_FS_MAGIC of include/uapi/linux/magic.h
 
 static void test_bytes(void)
 {
@@ -37,19 +23,6 @@ static void test_bytes(void)
 	for (size_t i = 0; i < sizeof(strange) / sizeof(strange[0]); i++)
 		CHECK(!work_lock_read_byte(strange[i], &work, &pid));
 	CHECK_EQUAL(work_lock_byte(WORK_attach, 1234), (INT64_C(1) << 32) + 1234); // tools of two versions meet
-}
-
-// A process that waits, and is the target.
-static pid_t make_target(void)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			pause();
-	}
-	return pid;
 }
 
 // So too, of that user; dumpable, so that its user's tools may look at it. Returns when it is.
@@ -75,64 +48,6 @@ static pid_t make_target_of(uid_t uid)
 	return pid;
 }
 
-static int refuses(pid_t target, enum work work, const char *says)
-{
-	struct work_lock lock;
-	struct hs_error *error = work_lock_take(held_process(target), work, &lock);
-	int result;
-
-	if (!error) {
-		work_lock_release(&lock);
-		return 0;
-	}
-	result = error->code == HS_ERROR_REFUSED && strstr(error->message, says) ? 1 : -1;
-	if (result < 0)
-		fprintf(stderr, "%s, not %s\n", error->message, says);
-	hs_error_destroy(error);
-	return result;
-}
-
-// A tool that has the lock, is told to fork as tool_guard does, and then waits to be killed. Returns when it has it.
-static pid_t make_holder(pid_t target, enum work work, uid_t uid, bool forks, pid_t *worker_ret)
-{
-	int ready[2];
-	pid_t pid, worker = 0;
-
-	CHECK(pipe(ready) == 0);
-	pid = fork();
-	if (pid == 0) {
-		struct work_lock lock;
-		struct hs_error *error;
-
-		if (uid != geteuid() && (setresgid(uid, uid, uid) != 0 || setresuid(uid, uid, uid) != 0))
-			_exit(2);
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		error = work_lock_take(held_process(target), work, &lock);
-		if (error)
-			_exit(1);
-		if (forks && fork() > 0)
-			for (;;)
-				pause();
-		work_lock_follow(&lock);
-		worker = getpid();
-		if (write(ready[1], &worker, sizeof(worker)) != sizeof(worker))
-			_exit(1);
-		for (;;)
-			pause();
-	}
-	close(ready[1]);
-	CHECK(read(ready[0], &worker, sizeof(worker)) == sizeof(worker));
-	close(ready[0]);
-	*worker_ret = worker;
-	return pid;
-}
-
-static void end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 static void test_who(pid_t target)
 {
 	static const char *const names[] = { "attach", "set", "dump", "detach" };
@@ -156,9 +71,10 @@ static void test_who(pid_t target)
 	}
 }
 
-// The parent waits, the child works: the lock is the child's, by name and by life.
+// The parent waits, the child works: the lock is the child's, by name, by life, and in the kernel's list.
 static void test_child(pid_t target)
 {
+	const int fd = open_file(target), fd_for_all = open_file_for_all(target);
 	pid_t worker, holder = make_holder(target, WORK_attach, geteuid(), true, &worker);
 	char says[64];
 
@@ -167,6 +83,11 @@ static void test_child(pid_t target)
 	CHECK_EQUAL(refuses(target, WORK_set, says), 1);
 	end(holder);
 	CHECK_EQUAL(refuses(target, WORK_set, says), 1);
+	CHECK(is_listed(fd, worker) && !is_listed(fd, holder));
+	if (fd_for_all >= 0)
+		CHECK(is_listed(fd_for_all, worker) && !is_listed(fd_for_all, holder));
+	close(fd);
+	close(fd_for_all);
 	kill(worker, SIGKILL);
 	while (kill(worker, 0) == 0)
 		waitpid(worker, NULL, 0); // a child of init, or of this process (a subreaper)
@@ -267,13 +188,20 @@ static void test_nameless_for_a_moment(pid_t target)
 // Somebody locks the file and is no heapsnap; and somebody with no right to open it.
 static void test_strangers(pid_t target)
 {
-	char path[64];
-	int fd;
+	static const char says[] = "another heapsnap, or a program that holds its lock";
+	struct flock name = {
+		.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = work_lock_byte(WORK_set, getpid()), .l_len = 1
+	};
+	char text[192] = "";
+	int fd = open_file(target);
 
-	snprintf(path, sizeof(path), "/proc/%d/personality", (int)target);
-	fd = open(path, O_RDONLY);
 	CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0);
-	CHECK_EQUAL(refuses(target, WORK_attach, "another heapsnap, or a program that holds its lock"), 1);
+	CHECK_EQUAL(refuses(target, WORK_attach, says), 1);
+	CHECK(work_lock_is_taken(held_process(target), text, sizeof(text)) && strstr(text, says));
+	// A name is not the lock.
+	CHECK(flock(fd, LOCK_UN) == 0 && fcntl(fd, F_OFD_SETLK, &name) == 0);
+	CHECK_EQUAL(refuses(target, WORK_attach, ""), 0);
+	CHECK(!work_lock_is_taken(held_process(target), text, sizeof(text)));
 	close(fd);
 	if (geteuid() != 0) {
 		CHECK_LEFT_OUT("not root");
@@ -285,43 +213,11 @@ static void test_strangers(pid_t target)
 
 		if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0)
 			_exit(2);
-		_exit(open(path, O_RDONLY) >= 0 || work_lock_take(held_process(target), WORK_attach, &lock) ||
+		_exit(open_file(target) >= 0 || work_lock_take(held_process(target), WORK_attach, &lock) ||
 		      lock.fd >= 0 || lock.thread_fd >= 0);
 	}
 	wait(&fd);
 	CHECK_EQUAL(fd, 0);
-}
-
-// A process that holds the lock that all tools see, whatever their /proc; 0: this kernel has none, as all pidfds are
-// one file.
-static pid_t hold_for_all(pid_t target, uid_t uid)
-{
-	int ready[2], has_it = 0;
-	pid_t pid;
-
-	CHECK(pipe(ready) == 0);
-	fflush(NULL);
-	pid = fork();
-	if (pid == 0) {
-		struct statfs system;
-		int fd;
-
-		if (setresgid(uid, uid, uid) != 0 || setresuid(uid, uid, uid) != 0 ||
-		    prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
-			_exit(2);
-		fd = (int)syscall(SYS_pidfd_open, target, 0);
-		has_it = fd >= 0 && fstatfs(fd, &system) == 0 && system.f_type == PID_FS && flock(fd, LOCK_EX) == 0;
-		if (write(ready[1], &has_it, sizeof(has_it)) != sizeof(has_it))
-			_exit(1);
-		for (;;)
-			pause();
-	}
-	close(ready[1]);
-	CHECK(read(ready[0], &has_it, sizeof(has_it)) == sizeof(has_it));
-	close(ready[0]);
-	if (!has_it)
-		end(pid);
-	return has_it ? pid : 0;
 }
 
 // Root, the target's user and the tool's own keep a tool out by it; nobody else does.
@@ -341,17 +237,21 @@ static void test_holders_of_all(pid_t target)
 	}
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		pid_t own = cases[i].tool ? make_target_of(cases[i].tool) : 0, subject = own ? own : target;
-		pid_t holder = hold_for_all(subject, cases[i].holder);
+		pid_t holder = hold_for_all(subject, cases[i].holder, LOCK_EX);
 		int status;
 
 		if (holder) {
 			fflush(NULL);
 			if (fork() == 0) {
+				char text[192];
+
 				if (setresgid(cases[i].tool, cases[i].tool, cases[i].tool) != 0 ||
 				    setresuid(cases[i].tool, cases[i].tool, cases[i].tool) != 0)
 					_exit(2);
 				_exit(refuses(subject, WORK_attach, "another heapsnap (PID ") !=
-				      (cases[i].keeps_out ? 1 : 0));
+					      (cases[i].keeps_out ? 1 : 0) ||
+				      work_lock_is_taken(held_process(subject), text, sizeof(text)) !=
+					      cases[i].keeps_out);
 			}
 			wait(&status);
 			CHECK_EQUAL(status, 0);
@@ -364,105 +264,34 @@ static void test_holders_of_all(pid_t target)
 	}
 }
 
-static void *wait_for_ever(void *unused)
+// Strangers that share the lock hide nobody, and the tool itself has it beside them.
+static void test_shared_lock_for_all(pid_t target)
 {
-	(void)unused;
-	for (;;)
-		pause();
-	return NULL;
-}
+	const int fd = open_file_for_all(target);
+	pid_t strangers[2], holder, worker;
+	struct work_lock lock;
 
-// A process of SOMEBODY's with two threads, of which the main one ends when a byte comes to *end_ret. Returns when it
-// runs.
-static pid_t make_target_of_threads(int *end_ret)
-{
-	int ends[2];
-	pid_t target;
-	char byte;
-
-	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-	fflush(NULL);
-	target = fork();
-	if (target == 0) {
-		pthread_t thread;
-
-		if (setresgid(SOMEBODY, SOMEBODY, SOMEBODY) != 0 || setresuid(SOMEBODY, SOMEBODY, SOMEBODY) != 0 ||
-		    prctl(PR_SET_DUMPABLE, 1) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 ||
-		    pthread_create(&thread, NULL, wait_for_ever, NULL) != 0 || write(ends[0], "r", 1) != 1 ||
-		    read(ends[0], &byte, 1) != 1)
-			_exit(2);
-		pthread_exit(NULL);
-	}
-	close(ends[0]);
-	CHECK(read(ends[1], &byte, 1) == 1);
-	*end_ret = ends[1];
-	return target;
-}
-
-static void end_main_thread(pid_t target, int end_fd)
-{
-	char path[64], text[4096];
-
-	CHECK(write(end_fd, "e", 1) == 1);
-	close(end_fd);
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)target);
-	do { // until it is a zombie
-		FILE *file = fopen(path, "r");
-		size_t size = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
-
-		text[size] = 0;
-		if (file)
-			fclose(file);
-	} while (text[0] && !strstr(text, ") Z "));
-}
-
-// A tool of the user finds who has the lock, by name.
-static int finds_holder(pid_t target, uid_t uid)
-{
-	int status;
-
-	fflush(NULL);
-	if (fork() == 0) {
-		char text[128] = "";
-
-		if (setresgid(uid, uid, uid) != 0 || setresuid(uid, uid, uid) != 0)
-			_exit(2);
-		_exit(refuses(target, WORK_attach, "heapsnap set (PID ") != 1 ||
-		      !work_lock_is_taken(held_process(target), text, sizeof(text)) ||
-		      !strstr(text, "heapsnap set (PID "));
-	}
-	wait(&status);
-	return status == 0;
-}
-
-// A process whose main thread has ended, before or while the lock was taken: each tool, of root and of its user, finds
-// each other.
-static void test_ended_main_thread(void)
-{
-	if (geteuid() != 0) {
-		CHECK_LEFT_OUT("not root");
+	if (geteuid() != 0 || fd < 0) {
+		CHECK_LEFT_OUT("%s", geteuid() != 0 ? "not root" : "no file for each process");
 		return;
 	}
-	for (unsigned i = 0; i < 8; i++) {
-		const uid_t holder_uid = i & 1 ? SOMEBODY : 0, tool_uid = i & 2 ? SOMEBODY : 0;
-		const bool ends_while_held = i & 4;
-		int end_fd;
-		pid_t target = make_target_of_threads(&end_fd), worker, holder;
-
-		if (!ends_while_held)
-			end_main_thread(target, end_fd);
-		holder = make_holder(target, WORK_set, holder_uid, false, &worker);
-		if (ends_while_held)
-			end_main_thread(target, end_fd);
-		if (!finds_holder(target, tool_uid)) {
-			fprintf(stderr, "holder of user %u, tool of user %u, %s\n", holder_uid, tool_uid,
-				ends_while_held ? "ends while held" : "had ended");
-			CHECK(false);
-		}
-		end(holder);
-		CHECK_EQUAL(refuses(target, WORK_attach, ""), 0);
-		end(target);
-	}
+	strangers[0] = hold_for_all(target, SOMEBODY, LOCK_SH);
+	CHECK(!work_lock_take(held_process(target), WORK_attach, &lock));
+	CHECK(is_listed(fd, getpid()));
+	work_lock_release(&lock);
+	holder = hold_for_all(target, 0, LOCK_SH);
+	strangers[1] = hold_for_all(target, SOMEBODY, LOCK_SH);
+	CHECK_EQUAL(refuses(target, WORK_attach, "another heapsnap (PID "), 1);
+	end(holder);
+	holder = make_holder(target, WORK_attach, 0, true, &worker);
+	end(holder);
+	CHECK(is_listed(fd, worker) && !is_listed(fd, holder));
+	kill(worker, SIGKILL);
+	while (kill(worker, 0) == 0)
+		waitpid(worker, NULL, 0);
+	end(strangers[0]);
+	end(strangers[1]);
+	close(fd);
 }
 
 int main(void)
@@ -479,7 +308,7 @@ int main(void)
 	test_nameless_for_a_moment(target);
 	test_strangers(target);
 	test_holders_of_all(target);
-	test_ended_main_thread();
+	test_shared_lock_for_all(target);
 	end(target);
 	return CHECK_RESULT();
 }
