@@ -52,6 +52,15 @@ static struct hs_error *refuse_sharer(const struct process *process, pid_t other
 		(int)other, (int)process->pid);
 }
 
+void descriptor_strangers_list(const struct process *process, struct strangers *ret)
+{
+	struct descriptor_tables tables;
+
+	descriptor_tables_list(process, &tables);
+	strangers_list(process, tables.tids, tables.count, ret);
+	descriptor_tables_deinit(&tables);
+}
+
 struct hs_error *descriptor_sharers_check(const struct process *process, pid_t tid, const struct strangers *strangers)
 {
 	const bool holds = strangers_know(strangers, tid);

@@ -10,6 +10,10 @@
 
 #include <sys/types.h>
 
+// strangers_list, for as many of the tables that the threads have as there is room for: which of them will make the
+// calls is not known yet.
+void descriptor_strangers_list(const struct process *process, struct strangers *ret);
+
 // HS_ERROR_REFUSED, with its number, when another process shares the descriptors of `tid`, a thread of `process`.
 // `strangers`: of strangers_list, before the freeze. Where kcmp(2) does not tell, and where /proc does not show that
 // process, nothing is found.

@@ -18,18 +18,12 @@ enum { SHARERS_POLL_US = 5000 };
 
 long sharing_compare_memory(pid_t tid, pid_t other_tid) { return syscall(SYS_kcmp, tid, other_tid, KCMP_VM, 0, 0); }
 
-struct listing {
-	const struct process *process;
-	struct strangers *strangers;
-};
-
 // What shares may be any thread: the main thread of another process may have ended, and has nothing then, and each may
 // have descriptors of its own.
 static bool may_share(const struct process *other, pid_t tid, const void *context)
 {
-	const struct listing *listing = context;
-	const struct strangers *strangers = listing->strangers;
-	bool may = sharing_compare_memory(listing->process->pid, tid) <= 0;
+	const struct strangers *strangers = context;
+	bool may = sharing_compare_memory(strangers->tids[0], tid) <= 0;
 
 	(void)other;
 	for (size_t i = 0; i < strangers->count && !may; i++)
@@ -42,27 +36,21 @@ static bool is_refusal(long order) { return order < 0 && errno != ESRCH; }
 
 static bool is_told(const struct process *other, pid_t tid, const void *context)
 {
-	const struct process *process = context;
+	const struct strangers *strangers = context;
 
 	(void)other;
-	return !is_refusal(sharing_compare_memory(process->pid, tid)) ||
-	       !is_refusal(descriptor_tables_compare(process->pid, tid));
+	return !is_refusal(sharing_compare_memory(strangers->tids[0], tid)) ||
+	       !is_refusal(descriptor_tables_compare(strangers->tids[0], tid));
 }
 
 static bool is_apart(const struct process *other, void *context)
 {
-	const struct listing *listing = context;
+	const struct strangers *strangers = context;
 
-	return sharing_compare_memory(listing->process->pid, other->pid) > 0 &&
-	       !thread_first(other, may_share, listing);
+	return sharing_compare_memory(strangers->tids[0], other->pid) > 0 && !thread_first(other, may_share, strangers);
 }
 
-static bool is_untold(const struct process *other, void *context)
-{
-	const struct listing *listing = context;
-
-	return !thread_first(other, is_told, listing->process);
-}
+static bool is_untold(const struct process *other, void *context) { return !thread_first(other, is_told, context); }
 
 static bool is_not_known(pid_t pid, void *context)
 {
@@ -73,23 +61,24 @@ static bool is_not_known(pid_t pid, void *context)
 
 static bool is_known_to_be_apart(pid_t pid, void *context)
 {
-	const struct listing *listing = context;
+	const struct strangers *strangers = context;
 
-	return pid_set_has(&listing->strangers->apart, pid);
+	return pid_set_has(&strangers->apart, pid);
 }
 
 void strangers_list(const struct process *process, const pid_t *tids, size_t count, struct strangers *ret)
 {
-	struct listing listing = { .process = process, .strangers = ret };
+	const pid_t first = process_live_thread(process);
 
-	*ret = (struct strangers){ .tids = { process->pid }, .count = 1 };
+	*ret = (struct strangers){ .tids = { first }, .count = 1 };
 	for (size_t i = 0; i < count && ret->count < HS_STRANGERS_TABLES_MAX; i++)
-		ret->tids[ret->count++] = tids[i];
-	process_set_list(is_not_known, is_apart, &listing, &ret->apart);
-	// A main thread that has ended has no memory, so all would be strangers to it.
-	if (thread_is_ending(process, process->pid))
+		if (tids[i] != first)
+			ret->tids[ret->count++] = tids[i];
+	process_set_list(is_not_known, is_apart, ret, &ret->apart);
+	// A thread that has ended has no memory, so all would be strangers to it.
+	if (thread_is_ending(process, first))
 		pid_set_deinit(&ret->apart);
-	process_set_list(is_known_to_be_apart, is_untold, &listing, &ret->untold);
+	process_set_list(is_known_to_be_apart, is_untold, ret, &ret->untold);
 }
 
 void strangers_deinit(struct strangers *strangers)

@@ -19,14 +19,14 @@ enum { HS_STRANGERS_TABLES_MAX = 16 };
 // descriptors after its birth. What may share them is in neither set, and neither is a process with a thread that was
 // gone when it was asked about: it may have handed its table on to a process that is made after the listing.
 struct strangers {
-	struct pid_set apart; // have other memory than the main thread of the target, and other descriptors than `tids`
-	pid_t tids[HS_STRANGERS_TABLES_MAX]; // threads of the target; the main thread is the first
+	struct pid_set apart;                // have other memory than the target, and other descriptors than `tids`
+	pid_t tids[HS_STRANGERS_TABLES_MAX]; // threads of the target; the first is that of process_live_thread
 	size_t count;
 	// Of these the kernel did not say: it has no kcmp(2), a filter forbids it, or they are other users'. It may yet
 	// say so of one that gives up its privileges, so under the freeze it is asked again: one call for each.
 	struct pid_set untold;
 };
-// `tids`: further threads with descriptors of their own, at most HS_STRANGERS_TABLES_MAX - 1.
+// `tids`: threads with descriptors of their own, of which as many are taken as there is room for.
 void strangers_list(const struct process *process, const pid_t *tids, size_t count, struct strangers *ret);
 void strangers_deinit(struct strangers *strangers);
 // Whether those apart have other descriptors than the thread `tid`: it has those of one of strangers.tids now. No

@@ -251,7 +251,7 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics
 		error = descriptor_sharers_wait(plan->process, HS_SHARERS_WAIT_MS);
 	if (error)
 		return error;
-	strangers_list(plan->process, NULL, 0, &strangers);
+	descriptor_strangers_list(plan->process, &strangers);
 	error = threads_freeze_memory(&plan->memory, HS_FREEZE_TIMEOUT_MS, &frozen);
 	if (error) {
 		strangers_deinit(&strangers);

@@ -149,7 +149,7 @@ static void of_listed_tables(void)
 
 	descriptor_tables_list(held_process(pid), &tables);
 	CHECK_EQUAL(tables.count, TABLES + 1);
-	strangers_list(held_process(pid), tables.tids + 1, tables.count - 1, &of_all);
+	descriptor_strangers_list(held_process(pid), &of_all);
 	strangers_list(held_process(pid), NULL, 0, &of_main);
 	CHECK(pid_set_has(&of_all.apart, getpid()) && pid_set_has(&of_main.apart, getpid()));
 	for (size_t i = 0; i < TABLES; i++) {

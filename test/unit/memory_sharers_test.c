@@ -217,6 +217,29 @@ static void one_after_another(void)
 	end(pid);
 }
 
+static bool is_refused(struct hs_error *error)
+{
+	const bool refused = error && error->code == HS_ERROR_REFUSED;
+
+	hs_error_destroy(error);
+	return refused;
+}
+
+// The target's own main thread has ended: what shares nothing with it is known all the same.
+static void with_target_without_main_thread(pid_t target, pid_t sharer)
+{
+	const pid_t live = process_live_thread(held_process(target));
+	struct strangers strangers;
+
+	CHECK(live != target);
+	descriptor_strangers_list(held_process(target), &strangers);
+	CHECK(pid_set_has(&strangers.apart, getpid()) && !pid_set_has(&strangers.apart, sharer));
+	CHECK(strangers_know(&strangers, live) && !pid_set_has(&strangers.untold, sharer));
+	CHECK(is_refused(memory_sharers_check(held_process(target), live, &strangers)));
+	CHECK(is_refused(descriptor_sharers_check(held_process(target), live, &strangers)));
+	strangers_deinit(&strangers);
+}
+
 // A process whose main thread has ended shares what its other threads have.
 static void without_main_thread(void)
 {
@@ -229,6 +252,7 @@ static void without_main_thread(void)
 	CHECK(!pid_set_has(&strangers.apart, sharer) && !pid_set_has(&strangers.untold, sharer));
 	CHECK(pid_set_has(&strangers.apart, getpid()) && !pid_set_has(&strangers.untold, getpid()));
 	strangers_deinit(&strangers);
+	with_target_without_main_thread(sharer, pid);
 	error = descriptor_sharers_check(held_process(pid), pid, &none);
 	CHECK(error && error->code == HS_ERROR_REFUSED);
 	hs_error_destroy(error);
