@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/proc_status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -236,18 +237,23 @@ static bool is_locked(int fd, pid_t tid, struct owner *ret)
 	return ret->is_listed || (failed && ret->is_known);
 }
 
+// By its real user, which stays the stranger who executes a set-user-ID program.
 static bool may_hold(pid_t holder, const struct process *process)
 {
-	HS_CLEANUP_PROCESS struct process other_process = PROCESS_CLOSED;
-	struct hs_error *error = process_glance(holder, &other_process);
-	struct stat other, target;
+	HS_CLEANUP_PROCESS struct process other = PROCESS_CLOSED;
+	HS_CLEANUP_FREE char *status = NULL;
+	struct hs_error *error = process_glance(holder, &other);
+	struct stat target;
+	unsigned uids[3];
 
+	if (!error)
+		error = process_read_file(&other, "status", &status, NULL);
 	if (error) {
 		hs_error_destroy(error);
 		return false;
 	}
-	return fstat(process->folder, &target) == 0 && fstat(other_process.folder, &other) == 0 &&
-	       (other.st_uid == 0 || other.st_uid == geteuid() || other.st_uid == target.st_uid);
+	return fstat(process->folder, &target) == 0 && proc_status_ids(status, "Uid:", uids) &&
+	       (uids[0] == 0 || uids[0] == geteuid() || uids[0] == target.st_uid);
 }
 
 struct rival {

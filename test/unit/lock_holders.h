@@ -136,7 +136,7 @@ static inline void end(pid_t pid)
 
 // A process that holds the lock that all tools see, whatever their /proc; 0: this kernel has none, as all pidfds are
 // one file.
-static inline pid_t hold_for_all(pid_t target, uid_t uid, int operation)
+static inline pid_t hold_for_all(pid_t target, uid_t uid, uid_t effective, int operation)
 {
 	int ready[2], has_it = 0;
 	pid_t pid;
@@ -147,7 +147,7 @@ static inline pid_t hold_for_all(pid_t target, uid_t uid, int operation)
 	if (pid == 0) {
 		int fd;
 
-		if (setresgid(uid, uid, uid) != 0 || setresuid(uid, uid, uid) != 0 ||
+		if (setresgid(uid, uid, uid) != 0 || setresuid(uid, effective, effective) != 0 ||
 		    prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
 			_exit(2);
 		fd = open_file_for_all(target);

@@ -224,11 +224,16 @@ static void test_strangers(pid_t target)
 static void test_holders_of_all(pid_t target)
 {
 	static const struct {
-		uid_t holder, tool;
+		uid_t holder, effective, tool;
 		bool keeps_out;
 	} cases[] = {
-		{ 0, 0, true },         { 65534, 0, false },     { 0, 65534, true },
-		{ 65534, 65534, true }, { 65533, 65534, false },
+		{ 0, 0, 0, true },
+		{ 65534, 65534, 0, false },
+		{ 65534, 0, 0, false }, // it runs a set-user-ID program
+		{ 0, 0, 65534, true },
+		{ 65534, 65534, 65534, true },
+		{ 65533, 65533, 65534, false },
+		{ 65533, 65534, 65534, false },
 	};
 
 	if (geteuid() != 0) {
@@ -237,7 +242,7 @@ static void test_holders_of_all(pid_t target)
 	}
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		pid_t own = cases[i].tool ? make_target_of(cases[i].tool) : 0, subject = own ? own : target;
-		pid_t holder = hold_for_all(subject, cases[i].holder, LOCK_EX);
+		pid_t holder = hold_for_all(subject, cases[i].holder, cases[i].effective, LOCK_EX);
 		int status;
 
 		if (holder) {
@@ -275,12 +280,12 @@ static void test_shared_lock_for_all(pid_t target)
 		CHECK_LEFT_OUT("%s", geteuid() != 0 ? "not root" : "no file for each process");
 		return;
 	}
-	strangers[0] = hold_for_all(target, SOMEBODY, LOCK_SH);
+	strangers[0] = hold_for_all(target, SOMEBODY, SOMEBODY, LOCK_SH);
 	CHECK(!work_lock_take(held_process(target), WORK_attach, &lock));
 	CHECK(is_listed(fd, getpid()));
 	work_lock_release(&lock);
-	holder = hold_for_all(target, 0, LOCK_SH);
-	strangers[1] = hold_for_all(target, SOMEBODY, LOCK_SH);
+	holder = hold_for_all(target, 0, 0, LOCK_SH);
+	strangers[1] = hold_for_all(target, SOMEBODY, SOMEBODY, LOCK_SH);
 	CHECK_EQUAL(refuses(target, WORK_attach, "another heapsnap (PID "), 1);
 	end(holder);
 	holder = make_holder(target, WORK_attach, 0, true, &worker);

@@ -181,7 +181,7 @@ static void test_long_list(pid_t target)
 	CPU_ZERO(&one);
 	CPU_SET((size_t)sched_getcpu(), &one);
 	CHECK(sched_setaffinity(0, sizeof(one), &one) == 0); // of one processor, the latest locks are listed first
-	holder = hold_for_all(target, 0, LOCK_EX);
+	holder = hold_for_all(target, 0, 0, LOCK_EX);
 	list = make_long_list();
 	CHECK(sched_setaffinity(0, sizeof(all), &all) == 0);
 	if (holder) {
