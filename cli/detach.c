@@ -23,6 +23,7 @@ static bool print_json(const struct hs_detach_result *result, pid_t pid)
 	json_number(&json, "threads_inside", result->threads_inside);
 	json_number(&json, "threads_unseen", result->threads_unseen);
 	json_number(&json, "calls_left", result->calls_left);
+	json_number(&json, "calls_unseen", result->calls_unseen);
 	json_bool(&json, "calls_lost", result->calls_lost);
 	json_number(&json, "foreign_hooks", result->foreign_hooks);
 	json_bool(&json, "verified", result->is_verified);
@@ -74,8 +75,8 @@ static void print_outcome(const struct options *options, const struct hs_detach_
 	case HS_DETACH_CALLS_LEFT:
 		console_complain(
 			"the hooks are out of process %d, but %zu of its allocation calls were abandoned, probably by coroutines, and may return "
-			"into the payload; its code stays mapped. Run `heapsnap detach %d` again later\n",
-			pid, result->calls_left, pid);
+			"into the payload (%zu of them were not examined yet); its code stays mapped. Run `heapsnap detach %d` again later\n",
+			pid, result->calls_left, result->calls_unseen, pid);
 		break;
 	case HS_DETACH_THREADS_INSIDE:
 		console_complain(

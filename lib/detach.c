@@ -46,6 +46,7 @@ struct hs_error *hs_detach(const struct process *process, unsigned wait_ms, stru
 		.threads_unseen = report.threads_unseen,
 		.inside_is_stopped = report.inside_is_stopped,
 		.calls_left = report.calls_left,
+		.calls_unseen = report.calls_unseen,
 		.calls_lost = report.calls_lost,
 		.foreign_hooks = report.foreign_hooks,
 		.check_count = report.check_count,

@@ -39,7 +39,8 @@ struct hs_detach_result {
 	uint64_t waited_ns;  // for threads that were inside the payload
 	size_t threads_inside, threads_unseen;
 	bool inside_is_stopped; // threads inside cannot leave: the process is stopped by a signal
-	size_t calls_left;      // known to be
+	size_t calls_left;      // that lead into the payload, or may
+	size_t calls_unseen;    // of them: not looked at yet
 	bool calls_lost;
 	size_t foreign_hooks;
 	struct hs_detach_check checks[HS_DETACH_CHECKS_MAX];

@@ -57,7 +57,7 @@ static void test_outcomes(void)
 		{ { .foreign_hooks = 1, .threads_unseen = 1, .calls_lost = true }, HS_DETACH_FOREIGN_HOOKS },
 		{ { .threads_unseen = 1, .threads_inside = 1, .calls_lost = true }, HS_DETACH_THREADS_UNSEEN },
 		{ { .calls_lost = true, .calls_left = 2, .threads_inside = 1 }, HS_DETACH_CALLS_LOST },
-		{ { .calls_left = 2 }, HS_DETACH_CALLS_LEFT },
+		{ { .calls_left = 2, .calls_unseen = 1 }, HS_DETACH_CALLS_LEFT },
 		{ { .calls_left = 2, .threads_inside = 1 }, HS_DETACH_THREADS_INSIDE },
 		{ { .threads_inside = 1, .only_leftovers = true }, HS_DETACH_THREADS_INSIDE },
 	};
@@ -69,6 +69,7 @@ static void test_outcomes(void)
 		CHECK_EQUAL(result.outcome, cases[i].outcome);
 		CHECK_EQUAL(result.is_finished, cases[i].report.finished);
 		CHECK_EQUAL(result.is_verified, cases[i].report.finished);
+		CHECK_EQUAL(result.calls_unseen, cases[i].report.calls_unseen);
 	}
 	detached = (struct detach_report){ .finished = true, .checks = { { "held", true }, { "not", false } } };
 	detached.check_count = 2;
