@@ -14,8 +14,8 @@ enum { LACKED_PAGES = 64 };
 
 static struct {
 	bool is_on;
-	bool stays_armed;  // until the tool ends
-	bool lacked_files; // or pages of them
+	bool stays_armed; // until the tool ends
+	bool lacked_any;  // or pages of them
 	uint64_t lacked_pages[LACKED_PAGES];
 	size_t lacked_count; // of those, 0 = none
 	bool is_locked;
@@ -83,7 +83,7 @@ struct hs_error *standstill_begin(const struct process *process)
 		memory_lock();
 	standstill.is_locked = true;
 	standstill.is_on = true;
-	standstill.lacked_files = false;
+	standstill.lacked_any = false;
 	standstill.lacked_count = 0;
 	hs_log_hold();
 	if (standstill.stays_armed)
@@ -143,13 +143,13 @@ struct hs_error *standstill_allows_files(void)
 {
 	if (!standstill.is_on)
 		return NULL;
-	standstill.lacked_files = true;
+	standstill.lacked_any = true;
 	return standstill_lacked_error();
 }
 
 struct hs_error *standstill_lacks_page(uint64_t address)
 {
-	standstill.lacked_files = true;
+	standstill.lacked_any = true;
 	if (standstill.lacked_count < LACKED_PAGES)
 		standstill.lacked_pages[standstill.lacked_count++] = address;
 	return standstill_lacked_error();
@@ -175,7 +175,7 @@ struct hs_error *standstill_lacked_error(void)
 
 bool standstill_is_on(void) { return standstill.is_on; }
 
-bool standstill_lacked_files(void) { return standstill.lacked_files; }
+bool standstill_lacked(void) { return standstill.lacked_any; }
 
 void stop_times_add(struct stop_times *times, uint64_t stopped_ns)
 {

@@ -63,8 +63,8 @@ struct hs_error *standstill_allows_files(void) HS_MUST_CHECK;
 struct hs_error *standstill_lacks_page(uint64_t address) HS_MUST_CHECK;
 // The pages of which that was said since the last standstill began, as far as there is room for them.
 size_t standstill_lacked_pages(const uint64_t **ret);
-// Whether that was refused since the last standstill began: then let the target go, read again, and try again.
-bool standstill_lacked_files(void);
+// Whether a file or a page was refused since the last standstill began: then let the target go, read it, and try again.
+bool standstill_lacked(void);
 // The error of that refusal.
 struct hs_error *standstill_lacked_error(void) HS_MUST_CHECK;
 

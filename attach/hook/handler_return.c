@@ -136,17 +136,15 @@ struct hs_error *handler_return_check(const struct hook_plan *plan, const struct
 				      const struct proc_maps *maps, const struct target_memory *memory)
 {
 	HS_CLEANUP_FREE uint64_t *words = malloc(CHUNK);
-	struct search search = { .plan = plan, .words = words };
+	struct search search = { .plan = plan, .words = words, .reader = { memory, maps } };
 	uint64_t most = LOOKED_AT_IN_ALL / (frozen->count + 1);
 	struct hs_error *error = NULL;
 
 	if (!words)
 		return &hs_error_no_memory;
 	note_span(&search);
-	stack_reader_open(memory, maps, &search.reader);
 	for (size_t i = 0; i < frozen->count && !error; i++) {
 		error = check_thread(&search, &frozen->threads[i], most);
 	}
-	stack_reader_close(&search.reader);
 	return error;
 }

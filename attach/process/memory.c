@@ -15,6 +15,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+enum { PAGES_AT_ONCE = 512 };
+
 struct hs_error *target_memory_open(const struct process *process, struct target_memory *ret)
 {
 	const int fd = process_openat(process, "mem", O_RDWR);
@@ -44,13 +46,19 @@ void target_memory_close(struct target_memory *memory)
 // had, all are taken to be there.
 static uint64_t first_absent(const struct target_memory *memory, uint64_t address, uint64_t end)
 {
-	for (uint64_t page = page_of(address); memory->pagemap >= 0 && page < end; page += HS_PAGE_SIZE) {
-		const off_t place = (off_t)(page / HS_PAGE_SIZE * sizeof(uint64_t));
-		uint64_t entry;
+	uint64_t entries[PAGES_AT_ONCE];
 
-		if (pread(memory->pagemap, &entry, sizeof(entry), place) != sizeof(entry) ||
-		    !(entry & (PAGEMAP_PRESENT | PAGEMAP_SWAPPED)))
+	for (uint64_t page = page_of(address); memory->pagemap >= 0 && page < end;) {
+		const uint64_t left = (end - 1) / HS_PAGE_SIZE - page / HS_PAGE_SIZE + 1;
+		const size_t count = left < PAGES_AT_ONCE ? (size_t)left : PAGES_AT_ONCE;
+		const ssize_t got = pread(memory->pagemap, entries, count * sizeof(entries[0]),
+					  (off_t)(page / HS_PAGE_SIZE * sizeof(entries[0])));
+
+		if (got < (ssize_t)sizeof(entries[0]))
 			return page;
+		for (size_t i = 0; i < (size_t)got / sizeof(entries[0]); i++, page += HS_PAGE_SIZE)
+			if (!(entries[i] & (PAGEMAP_PRESENT | PAGEMAP_SWAPPED)))
+				return page;
 	}
 	return UINT64_MAX;
 }
@@ -71,7 +79,9 @@ struct hs_error *target_memory_check_present(const struct target_memory *memory,
 	struct hs_error *error = NULL;
 	uint64_t from = address;
 
-	while (standstill_is_on() && !error) {
+	if (!standstill_is_on())
+		return NULL;
+	while (!error) {
 		const uint64_t page = first_absent(memory, from, end);
 		struct proc_map map;
 

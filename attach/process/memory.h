@@ -38,7 +38,7 @@ struct hs_error *target_memory_open_again(struct target_memory *memory, bool *ex
 
 // While the target stands still: HS_ERROR_REFUSED where a page of the range is not in memory, and is not anonymous or
 // of the kernel's own file system for memory files, but has to be had from whoever provides its file, who may never
-// answer. Asked before each read and write.
+// answer. Asked by target_memory_read and target_memory_write.
 struct hs_error *target_memory_check_present(const struct target_memory *memory, uint64_t address,
 					     size_t size) HS_MUST_CHECK;
 // Asks for the pages that were refused so in the last standstill. pre: the target does not stand still.

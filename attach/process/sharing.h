@@ -22,16 +22,17 @@ struct strangers {
 	struct pid_set apart;                // have other memory than the target, and other descriptors than `tids`
 	pid_t tids[HS_STRANGERS_TABLES_MAX]; // threads of the target; the first is that of process_live_thread
 	size_t count;
-	// Of these the kernel did not say: it has no kcmp(2), a filter forbids it, or they are other users'. It may yet
-	// say so of one that gives up its privileges, so under the freeze it is asked again: one call for each.
+	// Processes of which the kernel did not say whether they are apart: it has no kcmp(2), a filter forbids it, or
+	// they are other users'. It may yet say so of one that gives up its privileges, so under the freeze it is asked
+	// again: one call for each.
 	struct pid_set untold;
 };
 // `tids`: threads with descriptors of their own, of which as many are taken as there is room for.
 void strangers_list(const struct process *process, const pid_t *tids, size_t count, struct strangers *ret);
 void strangers_deinit(struct strangers *strangers);
-// Whether those apart have other descriptors than the thread `tid`: it has those of one of strangers.tids now. No
-// thread gets descriptors that were there before but by its birth, so that one had them when it was asked about, or
-// these were made since.
+// Whether `apart` also holds for the descriptors of `tid`: true where it shares the table of one of strangers.tids now.
+// A thread joins an existing table only by being born into it (clone(2)), so the table is the one that was asked about,
+// or was made since.
 bool strangers_know(const struct strangers *strangers, pid_t tid);
 
 enum { HS_SHARERS_WAIT_MS = 2000 }; // how long attach and detach wait

@@ -155,15 +155,13 @@ static enum stack_page look_at_page(const struct target_memory *memory, uint64_t
 }
 
 // The entries of the pagemap for `count` pages from `address` on. *is_known_ret: false, a kernel without it.
-static struct hs_error *read_pagemap(const struct process *process, uint64_t address, uint64_t *entries, size_t count,
-				     bool *is_known_ret)
+static struct hs_error *read_pagemap(const struct target_memory *memory, uint64_t address, uint64_t *entries,
+				     size_t count, bool *is_known_ret)
 {
-	HS_CLEANUP_CLOSE int pagemap = process_openat(process, "pagemap", O_RDONLY);
-
-	*is_known_ret = pagemap >= 0;
-	return pagemap >= 0 && count > 0 ? hs_pread_exact(pagemap, entries, count * sizeof(*entries),
-							  address / HS_PAGE_SIZE * sizeof(*entries))
-					 : NULL;
+	*is_known_ret = memory->pagemap >= 0;
+	return memory->pagemap >= 0 && count > 0 ? hs_pread_exact(memory->pagemap, entries, count * sizeof(*entries),
+								  address / HS_PAGE_SIZE * sizeof(*entries))
+						 : NULL;
 }
 
 // The pages of [low, high), at most PAGES_MAX, up to the first that is in use. Those below `start` are not there yet.
@@ -178,7 +176,7 @@ static struct hs_error *look_at_pages(const struct target_memory *memory, uint64
 	count = count < PAGES_MAX ? count : PAGES_MAX;
 	there = (size_t)((start - low) / HS_PAGE_SIZE);
 	there = there < count ? there : count;
-	error = read_pagemap(memory->process, start, entries + there, count - there, &is_known);
+	error = read_pagemap(memory, start, entries + there, count - there, &is_known);
 	*count_ret = 0;
 	for (size_t i = 0; i < count && !error; i++) {
 		if (!is_known && i >= there) // nothing tells an array of zeros from what was never used
@@ -209,7 +207,7 @@ static bool read_present(const struct target_memory *memory, uint64_t address, u
 	struct hs_error *error;
 	bool is_known;
 
-	error = read_pagemap(memory->process, address, entries, count, &is_known);
+	error = read_pagemap(memory, address, entries, count, &is_known);
 	for (size_t i = 0, end; i < count && is_known && !error; i = end) {
 		end = i + 1;
 		if (entries[i] & (PAGEMAP_SWAPPED | PAGEMAP_GUARD))

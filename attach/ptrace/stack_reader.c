@@ -6,26 +6,10 @@
 #include "inject/abi/limits.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { PAGES_AT_ONCE = 512 };
-
-void stack_reader_open(const struct target_memory *memory, const struct proc_maps *maps, struct stack_reader *ret)
-{
-	*ret = (struct stack_reader){ .memory = memory,
-				      .maps = maps,
-				      .pagemap = process_openat(memory->process, "pagemap", O_RDONLY) };
-}
-
-void stack_reader_close(struct stack_reader *reader)
-{
-	if (reader->pagemap >= 0)
-		close(reader->pagemap);
-	reader->pagemap = -1;
-}
 
 struct stack_span stack_span_of(const arch_registers *registers, const struct proc_maps *maps)
 {
@@ -87,12 +71,12 @@ static enum page_kind next_run(const struct stack_reader *reader, uint64_t addre
 		return PAGE_UNREADABLE;
 	if (end > map->end)
 		*end_ret = end = map->end;
-	if (reader->pagemap < 0)
+	if (reader->memory->pagemap < 0)
 		return PAGE_HERE;
 	count = (end - 1) / HS_PAGE_SIZE - first + 1;
 	if (count > PAGES_AT_ONCE)
 		count = PAGES_AT_ONCE;
-	got = pread(reader->pagemap, entries, count * sizeof(entries[0]), (off_t)(first * sizeof(entries[0])));
+	got = pread(reader->memory->pagemap, entries, count * sizeof(entries[0]), (off_t)(first * sizeof(entries[0])));
 	if (got < (ssize_t)sizeof(entries[0]))
 		return PAGE_UNKNOWN;
 	count = (uint64_t)got / sizeof(entries[0]);

@@ -12,14 +12,9 @@
 #include <stdbool.h>
 
 struct stack_reader {
-	const struct target_memory *memory;
-	const struct proc_maps *maps; // the target's now
-	int pagemap;                  // /proc/PID/pagemap; -1 = it cannot be had, and all pages are taken to be there
+	const struct target_memory *memory; // without a pagemap all pages are taken to be there
+	const struct proc_maps *maps;       // the target's now
 };
-
-// pre: a thread of the process is alive.
-void stack_reader_open(const struct target_memory *memory, const struct proc_maps *maps, struct stack_reader *ret);
-void stack_reader_close(struct stack_reader *reader);
 
 struct stack_span {
 	uint64_t low, high; // [low, high) may hold live frames: from the stack pointer up, whole words; equal = no

@@ -17,7 +17,8 @@ struct hs_error *inside_begin(const struct target_memory *memory, const struct p
 			      const struct region_part *ranges, size_t range_count, struct looked_at_list *looked_at,
 			      struct inside_search *ret)
 {
-	*ret = (struct inside_search){ .slots = slots,
+	*ret = (struct inside_search){ .reader = { memory, maps },
+				       .slots = slots,
 				       .tables = tables,
 				       .ranges = ranges,
 				       .range_count = range_count,
@@ -28,7 +29,6 @@ struct hs_error *inside_begin(const struct target_memory *memory, const struct p
 				       .left_elsewhere = HS_INSIDE_ELSEWHERE };
 	if (!ret->words)
 		return &hs_error_no_memory;
-	stack_reader_open(memory, maps, &ret->reader);
 	return NULL;
 }
 
@@ -36,7 +36,6 @@ void inside_end(struct inside_search *search)
 {
 	if (!search->words)
 		return;
-	stack_reader_close(&search->reader);
 	free(search->words);
 	search->words = NULL;
 }

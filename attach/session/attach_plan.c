@@ -241,7 +241,7 @@ struct hs_error *attach_plan_again(struct attach_plan *plan, struct diagnostics 
 	proc_maps_deinit(&plan->maps);
 	*diagnostics = (struct diagnostics){ 0 };
 	plan_places(plan, diagnostics);
-	return standstill_lacked_files() ? standstill_lacked_error() : diagnostics_error(diagnostics);
+	return standstill_lacked() ? standstill_lacked_error() : diagnostics_error(diagnostics);
 }
 
 void attach_plan_make(const struct process *process, const struct attach_options *options, struct attach_plan *plan,

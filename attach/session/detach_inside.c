@@ -14,8 +14,9 @@ static struct hs_error *count_left(struct detach_state *state, const struct insi
 	return error;
 }
 
-// What freezes before have not come to is looked at first, and threads only where all of it was: else nothing ends in
-// this freeze, and reading the slots would take most of it.
+// Left calls that earlier freezes did not get to come first. While some are unseen nothing can be unmapped, and reading
+// the slots would take most of this freeze. So threads are counted only when all left calls were looked at, and a new
+// round begins only where no thread is inside.
 static struct hs_error *count_threads_and_left(struct detach_state *state, struct frozen_process *frozen,
 					       struct slot_facts_list *slots, struct inside_search *search,
 					       struct detach_report *report)

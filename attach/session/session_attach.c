@@ -268,10 +268,8 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics
 		error = fault_point("compare with the plan");
 	if (!error)
 		error = frozen_maps(&frozen, &now);
-	if (!error && !attach_plan_still_holds(plan, now)) {
+	if (!error && !attach_plan_still_holds(plan, now))
 		error = attach_plan_again(plan, diagnostics);
-		*retry_ret = error && standstill_lacked_files();
-	}
 	// they were cleared away: another heapsnap has been at work since, and was killed
 	if (!error && plan->hooks_left)
 		error = hs_error_create(HS_ERROR_REFUSED,
@@ -283,7 +281,7 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics
 	}
 	if (!error)
 		error = check_hooked_pages(plan);
-	if (error && standstill_lacked_files())
+	if (error && standstill_lacked())
 		*retry_ret = true; // it is read before the next try
 	for (size_t i = 0; i < frozen.count; i++)
 		frozen.threads[i].avoid_as_carrier = hook_thread_is_inside(&plan->hooks, &frozen.threads[i]);

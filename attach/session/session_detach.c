@@ -259,15 +259,15 @@ static struct hs_error *wait_a_little(unsigned *wait_us)
 	return interrupt_check();
 }
 
-// A file was needed that nobody had read: the target has mapped something else since. As if this run had been killed,
-// and were the next.
+// A file, or a page of one, was needed that had not been read before the stop. As if this run had been killed, and were
+// the next.
 static struct hs_error *begin_anew(struct detach_state *state, struct detach_report *report)
 {
 	const struct process *process = state->process;
 	bool found;
 	struct hs_error *error;
 
-	hs_verbose("the target's mappings changed before it was stopped; trying again");
+	hs_verbose("something had not been read before the process was stopped; trying again");
 	detach_state_deinit(state);
 	error = detach_state_read(process, state, &found);
 	if (!error && !found)
@@ -297,7 +297,7 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 			if (!error)
 				continue;
 		}
-		if (((error && !state->hooks_out) || report->foreign_hooks > 0) && standstill_lacked_files() &&
+		if (((error && !state->hooks_out) || report->foreign_hooks > 0) && standstill_lacked() &&
 		    reads++ < HS_FREEZE_TRIES) {
 			hs_error_destroy(error);
 			error = begin_anew(state, report);

@@ -203,14 +203,10 @@ void prepare_files(struct target_memory *memory, struct file_pages *pages)
 
 struct hs_error *freeze_prepared(const struct target_memory *memory, unsigned timeout_ms, struct frozen_process *ret)
 {
-	struct file_pages pages = { 0 };
-	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(memory->process, &maps);
+	struct target_memory prepared = *memory;
+	struct file_pages pages;
 
-	if (error)
-		return error;
-	gadgets_prepare(&maps, memory, &pages);
-	proc_maps_deinit(&maps);
+	prepare_files(&prepared, &pages);
 	file_pages_deinit(&pages);
 	return threads_freeze(memory->process, timeout_ms, ret);
 }

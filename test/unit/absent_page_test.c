@@ -9,6 +9,7 @@
 #include "attach/ptrace/remote_call.h"
 #include "attach/ptrace/threads.h"
 #include "check.h"
+#include "error_check.h"
 #include "held_process.h"
 
 #include <signal.h>
@@ -51,20 +52,6 @@ static bool is_there(const struct target_memory *memory, const char *place)
 
 	hs_error_destroy(error);
 	return !error;
-}
-
-static bool is_refused(struct hs_error *error)
-{
-	const bool refused = error && error->code == HS_ERROR_REFUSED;
-
-	hs_error_destroy(error);
-	return refused;
-}
-
-static void must(struct hs_error *error)
-{
-	CHECK(!error);
-	hs_error_destroy(error);
 }
 
 // Of one page each, code of two files: what makes calls, and what leaves them.
@@ -131,11 +118,11 @@ static void test_code(void)
 
 	freeze_with_code(&memory, true, &frozen);
 	CHECK(is_refused(remote_call_open(&frozen, &memory, &caller)));
-	CHECK(standstill_lacked_files() && !is_there(&memory, leave_code));
+	CHECK(standstill_lacked() && !is_there(&memory, leave_code));
 	must(threads_thaw(&frozen));
 	freeze_with_code(&memory, true, &frozen);
 	call(&frozen, &memory, leave_code);
-	CHECK(!standstill_lacked_files());
+	CHECK(!standstill_lacked());
 	must(threads_thaw(&frozen));
 
 	// where it is nowhere, another page that is not in memory does not matter
@@ -169,19 +156,19 @@ int main(void)
 	must(target_memory_open(held_process(pid), &memory));
 
 	must(threads_freeze_memory(&memory, HS_FREEZE_TIMEOUT_MS, &frozen));
-	CHECK(!standstill_lacked_files());
+	CHECK(!standstill_lacked());
 	must(target_memory_read(&memory, (uint64_t)anonymous + HS_PAGE_SIZE - 4, bytes, 8));
 	must(target_memory_read(&memory, (uint64_t)of_memory_file, bytes, 8));
 	must(target_memory_write(&memory, (uint64_t)of_memory_file + HS_PAGE_SIZE, bytes, 8, pid));
-	CHECK(!standstill_lacked_files());
+	CHECK(!standstill_lacked());
 	CHECK(is_refused(target_memory_read(&memory, (uint64_t)of_file + HS_PAGE_SIZE, bytes, 8)));
-	CHECK(standstill_lacked_files());
+	CHECK(standstill_lacked());
 	CHECK(is_refused(target_memory_write(&memory, (uint64_t)of_file + 2 * HS_PAGE_SIZE - 4, "12345678", 8, pid)));
 	CHECK(!is_there(&memory, of_file + HS_PAGE_SIZE) && !is_there(&memory, of_file + 2 * HS_PAGE_SIZE));
 	must(threads_thaw(&frozen));
 
 	must(threads_freeze_memory(&memory, HS_FREEZE_TIMEOUT_MS, &frozen));
-	CHECK(!standstill_lacked_files());
+	CHECK(!standstill_lacked());
 	must(target_memory_read(&memory, (uint64_t)of_file + HS_PAGE_SIZE, bytes, HS_PAGE_SIZE));
 	CHECK(bytes[0] == 'b' && bytes[HS_PAGE_SIZE - 1] == 'b');
 	must(threads_thaw(&frozen));

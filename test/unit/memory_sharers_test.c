@@ -7,6 +7,7 @@
 #include "attach/process/thread_facts.h"
 #include "check.h"
 #include "ended_child.h"
+#include "error_check.h"
 #include "held_process.h"
 
 #include <linux/kcmp.h>
@@ -215,14 +216,6 @@ static void one_after_another(void)
 	CHECK(is_shared(pid));
 	hs_error_destroy(error);
 	end(pid);
-}
-
-static bool is_refused(struct hs_error *error)
-{
-	const bool refused = error && error->code == HS_ERROR_REFUSED;
-
-	hs_error_destroy(error);
-	return refused;
 }
 
 // The target's own main thread has ended: what shares nothing with it is known all the same.

@@ -2,6 +2,7 @@
 // Where the reading of a stack ends, on this process's own memory, with and without what pagemap tells.
 #include "attach/ptrace/stack_reader.h"
 #include "check.h"
+#include "error_check.h"
 #include "held_process.h"
 
 #include <errno.h>
@@ -11,14 +12,6 @@
 #include <unistd.h>
 
 enum { PAGE = 4096, PAGES = 4, GUARD_INSTALL = 102 };
-
-static void must(struct hs_error *error)
-{
-	if (error) {
-		printf("%s\n", error->message);
-		exit(1);
-	}
-}
 
 static void test_spans(void)
 {
@@ -52,14 +45,14 @@ static void test_spans(void)
 }
 
 // Pages: written, never written, written, and the last one as `guard` makes it.
-static void test_end(struct target_memory *memory, bool with_pagemap, bool shared, int guard)
+static void test_end(struct target_memory memory, bool with_pagemap, bool shared, int guard)
 {
 	char *pages = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE,
 			   (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS, -1, 0);
 	bool is_known, stops_early = shared && with_pagemap;
 	char *copy = malloc(PAGES * PAGE);
-	struct stack_reader reader;
 	struct proc_maps maps;
+	struct stack_reader reader = { &memory, &maps };
 	size_t size;
 
 	memset(pages, 1, PAGE);
@@ -69,10 +62,9 @@ static void test_end(struct target_memory *memory, bool with_pagemap, bool share
 		guard = 0;
 	}
 	must(proc_maps_read(held_process(getpid()), &maps));
-	stack_reader_open(memory, &maps, &reader);
-	CHECK(reader.pagemap >= 0);
+	CHECK(memory.pagemap >= 0);
 	if (!with_pagemap)
-		stack_reader_close(&reader);
+		memory.pagemap = -1;
 	must(stack_reader_copy(&reader, (uint64_t)pages + 8, copy, PAGES * PAGE - 8, &size, &is_known));
 	CHECK_EQUAL(size, (size_t)(stops_early ? PAGE : guard ? 3 * PAGE : 4 * PAGE) - 8);
 	CHECK_EQUAL(is_known, !stops_early);
@@ -83,7 +75,6 @@ static void test_end(struct target_memory *memory, bool with_pagemap, bool share
 		CHECK_EQUAL(copy[2 * PAGE - 8], 3);
 		CHECK_EQUAL(copy[3 * PAGE - 9], 3);
 	}
-	stack_reader_close(&reader);
 	proc_maps_deinit(&maps);
 	free(copy);
 	munmap(pages, PAGES * PAGE);
@@ -91,12 +82,12 @@ static void test_end(struct target_memory *memory, bool with_pagemap, bool share
 
 // The last page of a mapping was never written; behind it is nothing, or pages that nobody may read. pagemap says the
 // same of all of them.
-static void test_end_of_mapping(struct target_memory *memory, bool unmapped)
+static void test_end_of_mapping(const struct target_memory *memory, bool unmapped)
 {
 	char *pages = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *copy = malloc(PAGES * PAGE);
-	struct stack_reader reader;
 	struct proc_maps maps;
+	struct stack_reader reader = { memory, &maps };
 	bool is_known;
 	size_t size;
 
@@ -106,14 +97,12 @@ static void test_end_of_mapping(struct target_memory *memory, bool unmapped)
 	else
 		mprotect(pages + 2 * PAGE, 2 * PAGE, PROT_NONE);
 	must(proc_maps_read(held_process(getpid()), &maps));
-	stack_reader_open(memory, &maps, &reader);
 	for (int from = 0; from < 2; from++) {
 		must(stack_reader_copy(&reader, (uint64_t)pages + (uint64_t)from * PAGE, copy,
 				       (size_t)(PAGES - from) * PAGE, &size, &is_known));
 		CHECK_EQUAL(size, (2 - from) * PAGE);
 		CHECK(is_known);
 	}
-	stack_reader_close(&reader);
 	proc_maps_deinit(&maps);
 	free(copy);
 	munmap(pages, (size_t)(unmapped ? 2 : PAGES) * PAGE);
@@ -127,8 +116,8 @@ int main(void)
 	must(target_memory_open(held_process(getpid()), &memory));
 	for (int with_pagemap = 0; with_pagemap < 2; with_pagemap++) {
 		for (int shared = 0; shared < 2; shared++)
-			test_end(&memory, with_pagemap, shared, 0);
-		test_end(&memory, with_pagemap, false, GUARD_INSTALL);
+			test_end(memory, with_pagemap, shared, 0);
+		test_end(memory, with_pagemap, false, GUARD_INSTALL);
 	}
 	test_end_of_mapping(&memory, true);
 	test_end_of_mapping(&memory, false);

@@ -372,7 +372,7 @@ static struct hs_error *compare_frozen(const struct frozen_process *frozen)
 	struct hs_error *error = follow_modules(frozen);
 	size_t count = 0;
 
-	if (standstill_lacked_files()) { // loaded since: the next time
+	if (standstill_lacked()) { // loaded since: the next time
 		mirror_close(&comparison.mirror);
 		hs_error_destroy(error);
 		return NULL;
