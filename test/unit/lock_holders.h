@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "held_process.h"
+#include "somebody.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -21,8 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SOMEBODY ((uid_t)65534)
-#define PID_FS   0x50494446 // PID_FS_MAGIC of include/uapi/linux/magic.h
+#define PID_FS 0x50494446 // PID_FS_MAGIC of include/uapi/linux/magic.h
 
 // A process that waits, and is the target.
 static inline pid_t make_target(void)

@@ -6,12 +6,11 @@
 #include "base/cleanup.h"
 #include "check.h"
 #include "proto/gzip_file.h"
+#include "somebody.h"
 
 #include <dirent.h>
 #include <stdbool.h>
 #include <zlib.h>
-
-#define SOMEBODY ((uid_t)65534)
 
 static char directory[] = "/tmp/output_test.XXXXXX";
 

@@ -211,7 +211,7 @@ static void test_strangers(pid_t target)
 	if (fork() == 0) {
 		struct work_lock lock;
 
-		if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0)
+		if (setresgid(SOMEBODY, SOMEBODY, SOMEBODY) != 0 || setresuid(SOMEBODY, SOMEBODY, SOMEBODY) != 0)
 			_exit(2);
 		_exit(open_file(target) >= 0 || work_lock_take(held_process(target), WORK_attach, &lock) ||
 		      lock.fd >= 0 || lock.thread_fd >= 0);
@@ -228,12 +228,12 @@ static void test_holders_of_all(pid_t target)
 		bool keeps_out;
 	} cases[] = {
 		{ 0, 0, 0, true },
-		{ 65534, 65534, 0, false },
-		{ 65534, 0, 0, false }, // it runs a set-user-ID program
-		{ 0, 0, 65534, true },
-		{ 65534, 65534, 65534, true },
-		{ 65533, 65533, 65534, false },
-		{ 65533, 65534, 65534, false },
+		{ SOMEBODY, SOMEBODY, 0, false },
+		{ SOMEBODY, 0, 0, false }, // it runs a set-user-ID program
+		{ 0, 0, SOMEBODY, true },
+		{ SOMEBODY, SOMEBODY, SOMEBODY, true },
+		{ SOMEBODY - 1, SOMEBODY - 1, SOMEBODY, false },
+		{ SOMEBODY - 1, SOMEBODY, SOMEBODY, false },
 	};
 
 	if (geteuid() != 0) {
