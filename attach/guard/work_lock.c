@@ -22,7 +22,7 @@
 
 #define PID_FS_MAGIC_NUMBER 0x50494446 // PID_FS_MAGIC in linux/magic.h, which older headers lack
 
-enum { DUMP_WAIT_MS = 30000, PAUSE_MS = 10, NAME_WAIT_MS = 100, THREAD_ATTEMPTS = 8 };
+enum { DUMP_WAIT_MS = 30000, PAUSE_MS = 10, NAME_WAIT_MS = 100, THREAD_ATTEMPTS = 8, PATH_SIZE = 64 };
 
 static const char file_name[] = "personality";
 
@@ -104,7 +104,7 @@ struct owner {
 	bool is_known;  // by these two
 	enum work work;
 	pid_t holder;
-	pid_t tid; // whose file it is
+	pid_t tid; // whose file it is, as name_file has it
 };
 
 // Locks of this open file itself do not count.
@@ -143,6 +143,15 @@ static int open_thread(const struct process *process, pid_t *tid_ret)
 	return fd;
 }
 
+// Its path. The process's own file and the main thread's below task/ are two files.
+static void name_file(const struct process *process, pid_t tid, char *text, size_t size)
+{
+	if (tid == process->pid)
+		snprintf(text, size, "/proc/%d/%s", (int)process->pid, file_name);
+	else
+		snprintf(text, size, "/proc/%d/task/%d/%s", (int)process->pid, (int)tid, file_name);
+}
+
 static void pause_a_little(void)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
@@ -153,6 +162,9 @@ static void pause_a_little(void)
 // Why work_lock_take refuses: EWOULDBLOCK or ETIME.
 static void describe(const struct process *process, const struct owner *owner, int failed, char *text, size_t size)
 {
+	char path[PATH_SIZE];
+
+	name_file(process, owner->tid, path, sizeof(path));
 	if (failed == ETIME)
 		snprintf(
 			text, size,
@@ -163,9 +175,8 @@ static void describe(const struct process *process, const struct owner *owner, i
 			 (int)owner->holder, (int)process->pid);
 	else
 		snprintf(text, size,
-			 "another heapsnap, or a program that holds its lock (/proc/%d/task/%d/%s), is working on "
-			 "process %d",
-			 (int)process->pid, (int)owner->tid, file_name, (int)process->pid);
+			 "another heapsnap, or a program that holds its lock (%s), is working on process %d", path,
+			 (int)process->pid);
 }
 
 static struct hs_error *refuse(const struct process *process, const struct owner *owner, int failed)
@@ -304,15 +315,14 @@ static struct hs_error *lock_for_all(const struct process *process, struct work_
 	return NULL;
 }
 
-// Returns an errno; EWOULDBLOCK: *owner_ret has it.
+// Returns an errno. *owner_ret says then whose file it is, with EWOULDBLOCK also who has it.
 static int lock_file(int fd, pid_t tid, struct owner *owner_ret)
 {
 	int failed = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
 
 	if (failed == EINTR)
 		failed = EWOULDBLOCK;
-	if (failed == EWOULDBLOCK)
-		*owner_ret = read_owner(fd, tid);
+	*owner_ret = failed == EWOULDBLOCK ? read_owner(fd, tid) : (struct owner){ .tid = tid };
 	return failed;
 }
 
@@ -333,6 +343,7 @@ static int lock_files(const struct process *process, struct work_lock *lock, str
 			failed = look_for_own(process, owner_ret);
 	} else if (hs_errno_is_shortage(errno)) {
 		failed = errno;
+		*owner_ret = (struct owner){ .tid = tid };
 	}
 	if (!failed)
 		return 0;
@@ -358,6 +369,7 @@ static struct hs_error *wait_for_files(const struct process *process, struct wor
 	uint64_t known_at = began; // when the owner had a name last
 	bool has_said = false;
 	struct hs_error *error = NULL;
+	char path[PATH_SIZE];
 	struct owner owner;
 	int failed;
 
@@ -366,8 +378,10 @@ static struct hs_error *wait_for_files(const struct process *process, struct wor
 
 		if (failed == ETIME)
 			return refuse(process, &owner, failed);
-		if (failed != EWOULDBLOCK)
-			return hs_error_system(failed, "cannot lock /proc/%d/%s", (int)process->pid, file_name);
+		if (failed != EWOULDBLOCK) {
+			name_file(process, owner.tid, path, sizeof(path));
+			return hs_error_system(failed, "cannot lock %s", path);
+		}
 		if (owner.is_known)
 			known_at = now;
 		if (now - (owner.is_known ? began : known_at) >= patience_ms(&owner, lock->work) * UINT64_C(1000000))

@@ -117,7 +117,7 @@ static void test_release(pid_t target)
 static void fail_at_wait(enum hs_log_level level, const char *message)
 {
 	(void)level;
-	if (strncmp(message, "wait for ", 9) == 0) {
+	if (strncmp(message, "waiting for ", 12) == 0) {
 		fprintf(stderr, "a dump waits for what is no dump: %s\n", message);
 		exit(1);
 	}
@@ -188,13 +188,14 @@ static void test_nameless_for_a_moment(pid_t target)
 // Somebody locks the file and is no heapsnap; and somebody with no right to open it.
 static void test_strangers(pid_t target)
 {
-	static const char says[] = "another heapsnap, or a program that holds its lock";
 	struct flock name = {
 		.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = work_lock_byte(WORK_set, getpid()), .l_len = 1
 	};
-	char text[192] = "";
+	char says[128], text[192] = "";
 	int fd = open_file(target);
 
+	snprintf(says, sizeof(says), "another heapsnap, or a program that holds its lock (/proc/%d/personality), is",
+		 (int)target);
 	CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0);
 	CHECK_EQUAL(refuses(target, WORK_attach, says), 1);
 	CHECK(work_lock_is_taken(held_process(target), text, sizeof(text)) && strstr(text, says));

@@ -113,6 +113,29 @@ static void test_ended_main_thread(void)
 	}
 }
 
+// A program that is no heapsnap has locked the file of the thread that lives: the message says which file that is.
+static void test_thread_file(void)
+{
+	int end_fd, fd;
+	pid_t target;
+	char path[64], says[192];
+
+	if (geteuid() != 0) {
+		CHECK_LEFT_OUT("not root");
+		return;
+	}
+	target = make_target_of_threads(&end_fd);
+	end_main_thread(target, end_fd);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/personality", (int)target,
+		 (int)process_live_thread(held_process(target)));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0);
+	snprintf(says, sizeof(says), "another heapsnap, or a program that holds its lock (%s), is", path);
+	CHECK_EQUAL(refuses(target, WORK_attach, says), 1);
+	close(fd);
+	end(target);
+}
+
 enum { MANY_LOCKS = 40000, LOCKS_OF_FILE = 1000 };
 
 // A process of SOMEBODY's that has so many locks that the list is longer than is read. Returns when it has them.
@@ -283,6 +306,7 @@ int main(void)
 	pid_t target = make_target();
 
 	test_ended_main_thread();
+	test_thread_file();
 	test_long_list(target);
 	test_few_files();
 	end(target);
