@@ -3,10 +3,10 @@
 
 #include "attach/guard/interrupt.h"
 #include "attach/guard/lock_list.h"
+#include "attach/guard/pidfd_lock.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/proc_status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,12 +15,8 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
-
-#define PID_FS_MAGIC_NUMBER 0x50494446 // PID_FS_MAGIC in linux/magic.h, which older headers lack
 
 enum { DUMP_WAIT_MS = 30000, PAUSE_MS = 10, NAME_WAIT_MS = 100, THREAD_ATTEMPTS = 8, PATH_SIZE = 64 };
 
@@ -82,8 +78,9 @@ static void say_names(const struct work_lock *lock)
 		say_who(lock->thread_fd, lock->work);
 }
 
-// The kernel lists an flock with the id of the process that took it, and replaces it in one step when its type changes.
-// Beside another's shared lock it stays shared, and there is none for a moment.
+// The kernel lists an flock with the id of the process that took it; a change of its type replaces that id. Where
+// somebody else has a shared lock, the change back to exclusive fails and drops the lock (flock(2)): it is taken shared
+// again, and for a moment there is none.
 static void take_over(int fd)
 {
 	if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
@@ -100,8 +97,8 @@ void work_lock_follow(const struct work_lock *lock)
 
 // Who has the lock.
 struct owner {
-	bool is_listed; // that somebody has it
-	bool is_known;  // by these two
+	bool is_listed; // somebody has the flock, by /proc/locks
+	bool is_known;  // work and holder are set, from the name
 	enum work work;
 	pid_t holder;
 	pid_t tid; // whose file it is, as name_file has it
@@ -192,21 +189,6 @@ static struct hs_error *refuse(const struct process *process, const struct owner
 	return hs_error_create(HS_ERROR_REFUSED, "%s; try again when it has finished", text);
 }
 
-// One of its own: what the lock belongs to is the opening. -1: none, or of a kernel where all pidfds are one file.
-static int open_pidfd(const struct process *process)
-{
-	int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
-	struct statfs system;
-
-	// the number was looked up again, and stood for the same process if that is there still
-	if (fd >= 0 &&
-	    (!process_is_there(process) || fstatfs(fd, &system) < 0 || system.f_type != PID_FS_MAGIC_NUMBER)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
 static bool note_owner(const struct listed_lock *lock, void *context)
 {
 	struct owner *owner = context;
@@ -218,8 +200,10 @@ static bool note_owner(const struct listed_lock *lock, void *context)
 	return !owner->is_listed || !owner->is_known;
 }
 
-// The lock of the process's own file, for a tool that may not open it. Whoever may open it has a say, by its name
-// alone, too. Returns an errno, as lock_file does; ETIME: that cannot be told.
+// The lock of the process's own file, for a tool that may not open it. A name in it counts without the lock: in a PID
+// namespace the kernel does not list the flock of a tool that has ended while its child works. Only root, and a tool
+// that began before the main thread ended, can have put one there. Returns an errno, as lock_file does; ETIME: that
+// cannot be told.
 static int look_for_own(const struct process *process, struct owner *ret)
 {
 	struct stat file;
@@ -248,71 +232,20 @@ static bool is_locked(int fd, pid_t tid, struct owner *ret)
 	return ret->is_listed || (failed && ret->is_known);
 }
 
-// By its real user, which stays the stranger who executes a set-user-ID program.
-static bool may_hold(pid_t holder, const struct process *process)
+static void describe_rival(const struct process *process, pid_t rival, char *text, size_t size)
 {
-	HS_CLEANUP_PROCESS struct process other = PROCESS_CLOSED;
-	HS_CLEANUP_FREE char *status = NULL;
-	struct hs_error *error = process_glance(holder, &other);
-	struct stat target;
-	unsigned uids[3];
-
-	if (!error)
-		error = process_read_file(&other, "status", &status, NULL);
-	if (error) {
-		hs_error_destroy(error);
-		return false;
-	}
-	return fstat(process->folder, &target) == 0 && proc_status_ids(status, "Uid:", uids) &&
-	       (uids[0] == 0 || uids[0] == geteuid() || uids[0] == target.st_uid);
-}
-
-struct rival {
-	const struct process *process;
-	pid_t self, holder; // 0 = none
-};
-
-static bool note_rival(const struct listed_lock *lock, void *context)
-{
-	struct rival *rival = context;
-
-	if (lock->is_flock && lock->pid > 0 && lock->pid != rival->self && may_hold(lock->pid, rival->process))
-		rival->holder = lock->pid;
-	return rival->holder == 0;
-}
-
-// Another process that has the lock of the pidfd, and a say; 0: there is none, or *failed_ret says why it is not known.
-static pid_t find_rival(const struct process *process, int pidfd, int *failed_ret)
-{
-	struct rival rival = { .process = process, .self = own_pid() };
-	struct stat file;
-
-	*failed_ret = fstat(pidfd, &file) < 0 ? errno : lock_list_read(&file, note_rival, &rival);
-	return rival.holder;
+	snprintf(text, size, "another heapsnap (PID %d) is working on process %d", (int)rival, (int)process->pid);
 }
 
 static struct hs_error *lock_for_all(const struct process *process, struct work_lock *lock)
 {
-	pid_t holder;
-	int failed;
+	const pid_t rival = pidfd_lock_take(process, own_pid(), &lock->pidfd);
+	char text[96];
 
-	lock->pidfd = open_pidfd(process);
-	if (lock->pidfd < 0 || flock(lock->pidfd, LOCK_EX | LOCK_NB) == 0)
+	if (!rival)
 		return NULL;
-	// Beside a stranger's shared lock, before the others are looked for: of two tools one sees the other.
-	(void)flock(lock->pidfd, LOCK_SH | LOCK_NB);
-	holder = find_rival(process, lock->pidfd, &failed);
-	if (holder)
-		return hs_error_create(HS_ERROR_REFUSED,
-				       "another heapsnap (PID %d) is working on process %d; try again when PID %d has "
-				       "finished",
-				       (int)holder, (int)process->pid, (int)holder);
-	// Somebody who has no say in it, or is not seen, or hides in a long list: nobody may keep the tool out by that.
-	if (failed)
-		hs_verbose("cannot tell whether a heapsnap that sees another /proc is working on process %d: %s",
-			   (int)process->pid,
-			   failed == ETIME ? "/proc/locks is too long" : "/proc/locks cannot be read");
-	return NULL;
+	describe_rival(process, rival, text, sizeof(text));
+	return hs_error_create(HS_ERROR_REFUSED, "%s; try again when PID %d has finished", text, (int)rival);
 }
 
 // Returns an errno. *owner_ret says then whose file it is, with EWOULDBLOCK also who has it.
@@ -327,8 +260,8 @@ static int lock_file(int fd, pid_t tid, struct owner *owner_ret)
 }
 
 // What others may take for the lock now: the process's own file, and where the main thread has ended, that of a thread.
-// Whether it has is asked when the first is locked: who has seen it end before looks for that lock, or finds the
-// second. Returns an errno, as lock_file does; then nothing is locked.
+// The main thread is asked about after the first file is locked: a tool that saw it end earlier either finds that lock
+// in the list, or meets this one at the thread's file. Returns an errno, as lock_file does; then nothing is locked.
 static int lock_files(const struct process *process, struct work_lock *lock, struct owner *owner_ret)
 {
 	pid_t tid = process->pid;
@@ -434,8 +367,8 @@ void work_lock_release(struct work_lock *lock)
 
 bool work_lock_is_taken(const struct process *process, char *text, size_t size)
 {
-	pid_t tid = process->pid, holder = 0;
-	HS_CLEANUP_CLOSE int fd = open_own(process), thread_fd = -1, pidfd = -1;
+	pid_t tid = process->pid, rival;
+	HS_CLEANUP_CLOSE int fd = open_own(process), thread_fd = -1;
 	struct owner owner;
 	int failed = is_locked(fd, tid, &owner) ? EWOULDBLOCK : 0;
 
@@ -449,11 +382,8 @@ bool work_lock_is_taken(const struct process *process, char *text, size_t size)
 		describe(process, &owner, failed, text, size);
 		return true;
 	}
-	pidfd = fd >= 0 || thread_fd >= 0 ? open_pidfd(process) : -1;
-	if (pidfd >= 0)
-		holder = find_rival(process, pidfd, &failed);
-	if (holder)
-		snprintf(text, size, "another heapsnap (PID %d) is working on process %d", (int)holder,
-			 (int)process->pid);
-	return holder;
+	rival = fd >= 0 || thread_fd >= 0 ? pidfd_lock_rival(process, own_pid()) : 0;
+	if (rival)
+		describe_rival(process, rival, text, size);
+	return rival;
 }

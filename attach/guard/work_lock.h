@@ -16,13 +16,8 @@
 // (attach/guard/lock_list.h), such a tool is refused. What is not found: the lock of a user's tool that began after
 // that, and whose thread has ended since. The kernel's rule remains that a thread has one tracer.
 //
-// Another mount of /proc (a container's own) has other files. So a pidfd of the target is locked as well, which since
-// Linux 6.9 is one file for all (pidfs), and is found in both cases. But every user can open that one: its lock counts
-// only if /proc/locks shows it, and if it belongs to root, to the tool's user or to the target's. Where a stranger has
-// a shared lock, the tool takes one beside it, and all that have one are asked. So the tool on a host sees one in a
-// container; that one does not see the host's, and there the kernel's rule remains that a thread has one tracer. It
-// remains as well where a stranger has the lock for himself alone, or hides another's in a list that is too long:
-// nobody may keep the tool out by that.
+// Another mount of /proc (a container's own) has other files. So a pidfd of the target is locked as well
+// (attach/guard/pidfd_lock.h).
 //
 // The holder says so by a read lock of one byte of the same file, at an offset that is made of the command and the
 // process id. A tool that finds the lock taken asks for these. The id is that of the PID namespace of this /proc.

@@ -246,6 +246,8 @@ NUMBER_EXCEPTIONS = {
     "attach/guard/interrupt.h": "whom a test has killed",
     "attach/guard/tool_guard.c": "the tool's own child",
     "attach/guard/lock_list.h": "who holds a lock is known by its number alone",
+    "attach/guard/pidfd_lock.c": "who holds the lock is known by its number alone",
+    "attach/guard/pidfd_lock.h": "who holds the lock is known by its number alone",
     "attach/guard/work_lock.c": "who holds the lock is known by its number alone",
     "attach/guard/work_lock.h": "who holds the lock is known by its number alone",
     "attach/process/memory_sharers.c": "the number stands in messages only",

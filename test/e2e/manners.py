@@ -222,7 +222,7 @@ def guarded_child():
 
 
 def another_proc():
-    """The tool in a container, whose /proc is another one, is seen from the host; and a stranger who locks what it is seen by keeps nobody out."""
+    """The tool in a container, whose /proc is another one, is seen from the host; and another user who locks what it is seen by keeps nobody out."""
     if not root():
         return
     numbers = set()
@@ -250,11 +250,11 @@ def another_proc():
             tool.wait(0.05)
     check_equal(tool.wait(), 0, tool.stderr.read().decode())
     locks = "import fcntl, os, sys; fcntl.flock(os.pidfd_open(int(sys.argv[1])), fcntl.LOCK_EX); print(flush=True); sys.stdin.read()"
-    stranger = start([*as_user(SOMEBODY), "/usr/bin/python3", "-c", locks, str(pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    stranger.stdout.readline()
+    other = start([*as_user(SOMEBODY), "/usr/bin/python3", "-c", locks, str(pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    other.stdout.readline()
     detach(pid)
-    check(stranger.poll() is None, "the stranger has ended")
-    stop(stranger)
+    check(other.poll() is None, "the other user's process has ended")
+    stop(other)
     stop(target.process)
 
 

@@ -186,7 +186,7 @@ static void test_nameless_for_a_moment(pid_t target)
 }
 
 // Somebody locks the file and is no heapsnap; and somebody with no right to open it.
-static void test_strangers(pid_t target)
+static void test_another_program(pid_t target)
 {
 	struct flock name = {
 		.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = work_lock_byte(WORK_set, getpid()), .l_len = 1
@@ -270,23 +270,23 @@ static void test_holders_of_all(pid_t target)
 	}
 }
 
-// Strangers that share the lock hide nobody, and the tool itself has it beside them.
+// Other users that share the lock hide nobody, and the tool itself has it beside them.
 static void test_shared_lock_for_all(pid_t target)
 {
 	const int fd = open_file_for_all(target);
-	pid_t strangers[2], holder, worker;
+	pid_t others[2], holder, worker;
 	struct work_lock lock;
 
 	if (geteuid() != 0 || fd < 0) {
 		CHECK_LEFT_OUT("%s", geteuid() != 0 ? "not root" : "no file for each process");
 		return;
 	}
-	strangers[0] = hold_for_all(target, SOMEBODY, SOMEBODY, LOCK_SH);
+	others[0] = hold_for_all(target, SOMEBODY, SOMEBODY, LOCK_SH);
 	CHECK(!work_lock_take(held_process(target), WORK_attach, &lock));
 	CHECK(is_listed(fd, getpid()));
 	work_lock_release(&lock);
 	holder = hold_for_all(target, 0, 0, LOCK_SH);
-	strangers[1] = hold_for_all(target, SOMEBODY, SOMEBODY, LOCK_SH);
+	others[1] = hold_for_all(target, SOMEBODY, SOMEBODY, LOCK_SH);
 	CHECK_EQUAL(refuses(target, WORK_attach, "another heapsnap (PID "), 1);
 	end(holder);
 	holder = make_holder(target, WORK_attach, 0, true, &worker);
@@ -295,8 +295,8 @@ static void test_shared_lock_for_all(pid_t target)
 	kill(worker, SIGKILL);
 	while (kill(worker, 0) == 0)
 		waitpid(worker, NULL, 0);
-	end(strangers[0]);
-	end(strangers[1]);
+	end(others[0]);
+	end(others[1]);
 	close(fd);
 }
 
@@ -312,7 +312,7 @@ int main(void)
 	test_release(target);
 	test_dumps_take_turns(target);
 	test_nameless_for_a_moment(target);
-	test_strangers(target);
+	test_another_program(target);
 	test_holders_of_all(target);
 	test_shared_lock_for_all(target);
 	end(target);
