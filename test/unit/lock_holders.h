@@ -128,10 +128,21 @@ static inline int open_file_for_all(pid_t target)
 	return -1;
 }
 
+// Nobody where it could not be made: 0 would be every process of the test's group, the caller of the test among them.
 static inline void end(pid_t pid)
 {
+	if (pid <= 0)
+		return;
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
+}
+
+// A child of init, or of the test (a subreaper).
+static inline void end_worker(pid_t worker)
+{
+	end(worker);
+	while (worker > 0 && kill(worker, 0) == 0)
+		waitpid(worker, NULL, 0);
 }
 
 // A process that holds the lock that all tools see, whatever their /proc; 0: this kernel has none, as all pidfds are

@@ -88,9 +88,7 @@ static void test_child(pid_t target)
 		CHECK(is_listed(fd_for_all, worker) && !is_listed(fd_for_all, holder));
 	close(fd);
 	close(fd_for_all);
-	kill(worker, SIGKILL);
-	while (kill(worker, 0) == 0)
-		waitpid(worker, NULL, 0); // a child of init, or of this process (a subreaper)
+	end_worker(worker);
 	CHECK_EQUAL(refuses(target, WORK_set, ""), 0);
 }
 
@@ -292,9 +290,7 @@ static void test_shared_lock_for_all(pid_t target)
 	holder = make_holder(target, WORK_attach, 0, true, &worker);
 	end(holder);
 	CHECK(is_listed(fd, worker) && !is_listed(fd, holder));
-	kill(worker, SIGKILL);
-	while (kill(worker, 0) == 0)
-		waitpid(worker, NULL, 0);
+	end_worker(worker);
 	end(others[0]);
 	end(others[1]);
 	close(fd);
