@@ -11,5 +11,6 @@
 #define PAGEMAP_GUARD                                                                                                  \
 	(UINT64_C(1)                                                                                                   \
 	 << 58) // MADV_GUARD_INSTALL, since Linux 6.15; before, such a page is "swapped", and cannot be read
+#define PAGEMAP_UFFD_WP (UINT64_C(1) << 57) // write-protected by userfaultfd(2)
 
 #endif

@@ -11,8 +11,7 @@ struct hs_error *hs_aftermath_explain(const struct process *process, struct hs_e
 
 	if (error->code != HS_ERROR_GONE || !proc_maps_has_memory(process))
 		return error;
-	better = hs_error_create(HS_ERROR_GONE, "process %d has executed another program (%s); try again", process->pid,
-				 error->message);
+	better = hs_error_create(HS_ERROR_GONE, "process %d has executed another program; try again", process->pid);
 	hs_error_destroy(error);
 	return better;
 }

@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "base/test_variable.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -17,7 +19,9 @@ static struct {
 	bool stays_armed; // until the tool ends
 	bool lacked_any;  // or pages of them
 	uint64_t lacked_pages[LACKED_PAGES];
-	size_t lacked_count; // of those, 0 = none
+	size_t lacked_count;                 // of those, 0 = none
+	uint64_t unobtainable[LACKED_PAGES]; // pages; stay so for the command
+	size_t unobtainable_count;
 	bool is_locked;
 	uint64_t began, wake_at; // CLOCK_MONOTONIC, ns
 	uint64_t bound;          // ns
@@ -149,10 +153,19 @@ struct hs_error *standstill_allows_files(void)
 
 struct hs_error *standstill_lacks_page(uint64_t address)
 {
+	for (size_t i = 0; i < standstill.unobtainable_count; i++)
+		if (standstill.unobtainable[i] == address)
+			return hs_error_fault(EFAULT, address, "the page at 0x%" PRIx64 " cannot be read", address);
 	standstill.lacked_any = true;
 	if (standstill.lacked_count < LACKED_PAGES)
 		standstill.lacked_pages[standstill.lacked_count++] = address;
 	return standstill_lacked_error();
+}
+
+void standstill_cannot_have_page(uint64_t address)
+{
+	if (standstill.unobtainable_count < LACKED_PAGES)
+		standstill.unobtainable[standstill.unobtainable_count++] = address;
 }
 
 size_t standstill_lacked_pages(const uint64_t **ret)

@@ -60,7 +60,9 @@ bool standstill_is_on(void);
 // or fails.
 struct hs_error *standstill_allows_files(void) HS_MUST_CHECK;
 // The same of a page of the target's memory that whoever provides its file would have to be asked for (FUSE, NFS).
+// HS_ERROR_FAULT of one that could not be had when it was asked for: behind the end of its file, say.
 struct hs_error *standstill_lacks_page(uint64_t address) HS_MUST_CHECK;
+void standstill_cannot_have_page(uint64_t address);
 // The pages of which that was said since the last standstill began, as far as there is room for them.
 size_t standstill_lacked_pages(const uint64_t **ret);
 // Whether a file or a page was refused since the last standstill began: then let the target go, read it, and try again.

@@ -42,9 +42,10 @@ void target_memory_close(struct target_memory *memory)
 	memory->fd = memory->pagemap = -1;
 }
 
-// The first page of [address, end) that is neither in memory nor in swap; UINT64_MAX = none. Where no pagemap can be
-// had, all are taken to be there.
-static uint64_t first_absent(const struct target_memory *memory, uint64_t address, uint64_t end)
+// The first page of [address, end) that is neither in memory nor in swap, or may not be: what userfaultfd has
+// write-protected, and is not there, says "swapped" also where it is but such a mark in a file's mapping
+// (pagemap_pte_entry in fs/proc/task_mmu.c). UINT64_MAX = none. Where no pagemap can be had, all are taken to be there.
+static uint64_t first_absent(const struct target_memory *memory, uint64_t address, uint64_t end, bool *is_mark_ret)
 {
 	uint64_t entries[PAGES_AT_ONCE];
 
@@ -54,18 +55,16 @@ static uint64_t first_absent(const struct target_memory *memory, uint64_t addres
 		const ssize_t got = pread(memory->pagemap, entries, count * sizeof(entries[0]),
 					  (off_t)(page / HS_PAGE_SIZE * sizeof(entries[0])));
 
+		*is_mark_ret = false;
 		if (got < (ssize_t)sizeof(entries[0]))
 			return page;
-		for (size_t i = 0; i < (size_t)got / sizeof(entries[0]); i++, page += HS_PAGE_SIZE)
-			if (!(entries[i] & (PAGEMAP_PRESENT | PAGEMAP_SWAPPED)))
+		for (size_t i = 0; i < (size_t)got / sizeof(entries[0]); i++, page += HS_PAGE_SIZE) {
+			*is_mark_ret = entries[i] & PAGEMAP_SWAPPED;
+			if (!(entries[i] & PAGEMAP_PRESENT) && (!*is_mark_ret || entries[i] & PAGEMAP_UFFD_WP))
 				return page;
+		}
 	}
 	return UINT64_MAX;
-}
-
-bool target_memory_is_resident(const struct target_memory *memory, uint64_t address, size_t size)
-{
-	return first_absent(memory, address, address + size) == UINT64_MAX;
 }
 
 static bool is_of_file(const struct proc_map *map)
@@ -73,31 +72,60 @@ static bool is_of_file(const struct proc_map *map)
 	return map->inode != 0 && makedev(map->device_major, map->device_minor) != memory_file_device();
 }
 
+bool target_memory_is_resident(const struct target_memory *memory, uint64_t address, size_t size)
+{
+	const uint64_t end = address + size;
+	bool is_mark = false;
+	uint64_t page;
+
+	while ((page = first_absent(memory, address, end, &is_mark)) < end) {
+		struct hs_error *error;
+		struct proc_map map;
+
+		if (!is_mark)
+			return false;
+		error = mapping_query(memory->process, page, &map);
+		if (error || is_of_file(&map)) {
+			hs_error_destroy(error);
+			return false;
+		}
+		address = page + HS_PAGE_SIZE; // in swap
+	}
+	return true;
+}
+
 struct hs_error *target_memory_check_present(const struct target_memory *memory, uint64_t address, size_t size)
 {
 	const uint64_t end = address + size;
-	struct hs_error *error = NULL;
-	uint64_t from = address;
+	struct hs_error *lacking = NULL; // of the first page; the others are noted as well, so that one fetch has all
+	struct proc_map map = { 0 };
+	bool is_mark;
+	uint64_t page;
 
 	if (!standstill_is_on())
 		return NULL;
-	while (!error) {
-		const uint64_t page = first_absent(memory, from, end);
-		struct proc_map map;
+	for (uint64_t from = address; (page = first_absent(memory, from, end, &is_mark)) < end;) {
+		struct hs_error *error = page < map.end ? NULL : mapping_query(memory->process, page, &map);
 
-		if (page >= end)
-			return NULL;
-		error = mapping_query(memory->process, page, &map);
-		if (!error && is_of_file(&map))
-			return standstill_lacks_page(page);
-		if (!error)
-			from = map.end;
+		if (error && error->code == HS_ERROR_NOT_FOUND) { // nothing is mapped, as the read or write will find
+			hs_error_destroy(error);
+			break;
+		}
+		from = map.end;
+		if (!error && is_of_file(&map)) {
+			error = standstill_lacks_page(page);
+			from = page + HS_PAGE_SIZE;
+		}
+		if (error && error->code != HS_ERROR_REFUSED) { // it cannot be had
+			hs_error_destroy(lacking);
+			return error;
+		}
+		if (lacking)
+			hs_error_destroy(error);
+		else
+			lacking = error;
 	}
-	if (error && error->code == HS_ERROR_NOT_FOUND) { // nothing is mapped, as the read or write will find
-		hs_error_destroy(error);
-		error = NULL;
-	}
-	return error;
+	return lacking;
 }
 
 void target_memory_fetch_lacked(const struct target_memory *memory)
@@ -106,8 +134,13 @@ void target_memory_fetch_lacked(const struct target_memory *memory)
 	size_t count = standstill_lacked_pages(&pages);
 	uint8_t byte;
 
-	for (size_t i = 0; i < count; i++)
-		hs_error_destroy(target_memory_read(memory, pages[i], &byte, sizeof(byte)));
+	for (size_t i = 0; i < count; i++) {
+		struct hs_error *error = target_memory_read(memory, pages[i], &byte, sizeof(byte));
+
+		if (error)
+			standstill_cannot_have_page(pages[i]);
+		hs_error_destroy(error);
+	}
 }
 
 struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t address, void *buffer, size_t size)

@@ -2,6 +2,7 @@
 #include "attach/ptrace/gadgets.h"
 
 #include "attach/elf/file_pages.h"
+#include "attach/guard/interrupt.h"
 #include "attach/guard/standstill.h"
 #include "attach/ptrace/memory_write.h"
 #include "base/cleanup.h"
@@ -16,8 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CHUNK_SIZE 65536
-#define CODE_MAX   16
+#define CHUNK_SIZE    65536
+#define CODE_MAX      16
+#define REST_SEARCHED (16 << 20) // bytes, for what calls can be made without: a target stands still meanwhile
 
 size_t gadget_offset(const uint8_t *bytes, size_t size, const struct arch_code *codes)
 {
@@ -32,7 +34,8 @@ size_t gadget_offset(const uint8_t *bytes, size_t size, const struct arch_code *
 	return best;
 }
 
-// In which order mappings are searched: what is never unloaded first, and of that the small first. -1 = not at all.
+// In which order mappings are searched: what is never unloaded first, and of that the small first; what is large last.
+// -1 = not at all.
 static int search_rank(const struct proc_map *map)
 {
 	const char *base = strrchr(map->name, '/');
@@ -48,7 +51,7 @@ static int search_rank(const struct proc_map *map)
 		return 0;
 	if (base && (strncmp(base, "/libc.", 6) == 0 || strncmp(base, "/libc-", 6) == 0))
 		return 1;
-	return 2;
+	return map->end - map->start <= REST_SEARCHED ? 2 : 3;
 }
 
 // Enough to make calls with.
@@ -56,43 +59,63 @@ static bool is_usable(const struct gadgets *gadgets) { return gadgets->syscall_g
 
 static bool is_complete(const struct gadgets *gadgets) { return is_usable(gadgets) && gadgets->leave_gadget; }
 
-static void search_map(const struct proc_map *map, const struct target_memory *memory, uint8_t *buffer,
-		       struct gadgets *ret)
+struct search {
+	const struct target_memory *memory;
+	uint8_t *buffer; // of a chunk, and what code needs behind it
+	struct gadgets *found;
+	bool may_be_absent; // something was not read, as it is not in memory
+	size_t left;        // bytes that may be read once calls can be made
+};
+
+static void note(uint64_t *gadget, const struct search *search, uint64_t at, size_t size, const struct arch_code *codes)
 {
-	for (uint64_t at = map->start; at < map->end && !is_complete(ret); at += CHUNK_SIZE) {
+	const size_t offset = *gadget ? SIZE_MAX : gadget_offset(search->buffer, size, codes);
+
+	if (offset != SIZE_MAX)
+		*gadget = at + offset;
+}
+
+// What is left to be found is better, and not needed.
+static bool is_enough(const struct gadgets *gadgets)
+{
+	return gadgets->syscall_gadget && (gadgets->sigreturn_gadget || gadgets->pop_gadget);
+}
+
+static bool is_done(const struct search *search)
+{
+	return is_complete(search->found) || (is_enough(search->found) && search->left == 0);
+}
+
+static struct hs_error *search_map(struct search *search, const struct proc_map *map)
+{
+	struct gadgets *found = search->found;
+
+	for (uint64_t at = map->start; at < map->end && !is_done(search); at += CHUNK_SIZE) {
 		// Chunks overlap, so that no code is missed at a border.
 		uint64_t left = map->end - at;
 		size_t size = left < CHUNK_SIZE + CODE_MAX ? (size_t)left : CHUNK_SIZE + CODE_MAX;
-		struct hs_error *error;
-		size_t offset;
+		struct hs_error *error = interrupt_check();
 
-		error = target_memory_read(memory, at, buffer, size);
+		if (error)
+			return error;
+		if (is_enough(found))
+			search->left -= search->left < CHUNK_SIZE ? search->left : CHUNK_SIZE;
+		error = target_memory_read(search->memory, at, search->buffer, size);
 		if (error) {
 			const bool is_absent = error->code == HS_ERROR_REFUSED;
 
 			hs_error_destroy(error);
 			if (!is_absent)
-				return;
-			ret->may_be_absent = true;
+				return NULL;
+			search->may_be_absent = true;
 			continue;
 		}
-		if (!ret->syscall_gadget) {
-			offset = gadget_offset(buffer, size, arch_syscall_gadgets);
-			ret->syscall_gadget = offset == SIZE_MAX ? 0 : at + offset;
-		}
-		if (!ret->sigreturn_gadget) {
-			offset = gadget_offset(buffer, size, arch_sigreturn_gadgets);
-			ret->sigreturn_gadget = offset == SIZE_MAX ? 0 : at + offset;
-		}
-		if (!ret->leave_gadget) {
-			offset = gadget_offset(buffer, size, arch_leave_gadgets);
-			ret->leave_gadget = offset == SIZE_MAX ? 0 : at + offset;
-		}
-		if (!ret->pop_gadget) {
-			offset = gadget_offset(buffer, size, arch_pop_gadgets);
-			ret->pop_gadget = offset == SIZE_MAX ? 0 : at + offset;
-		}
+		note(&found->syscall_gadget, search, at, size, arch_syscall_gadgets);
+		note(&found->sigreturn_gadget, search, at, size, arch_sigreturn_gadgets);
+		note(&found->leave_gadget, search, at, size, arch_leave_gadgets);
+		note(&found->pop_gadget, search, at, size, arch_pop_gadgets);
 	}
+	return NULL;
 }
 
 // What was met on the way serves where nothing better is found.
@@ -107,26 +130,34 @@ static bool settle(struct gadgets *gadgets, bool no_sigreturn)
 	return is_usable(gadgets);
 }
 
-bool gadgets_find(const struct proc_maps *maps, const struct target_memory *memory, struct gadgets *ret)
+struct hs_error *gadgets_find(const struct proc_maps *maps, const struct target_memory *memory, struct gadgets *ret,
+			      bool *found_ret)
 {
 	HS_CLEANUP_FREE uint8_t *buffer = malloc(CHUNK_SIZE + CODE_MAX);
+	struct search search = { .memory = memory, .buffer = buffer, .found = ret, .left = REST_SEARCHED };
 	// "1": none at all; "sigreturn": only those
 	const char *forbidden = hs_test_variable("HEAPSNAP_TEST_NO_GADGETS");
 	bool no_sigreturn = forbidden && strcmp(forbidden, "sigreturn") == 0;
+	struct hs_error *error = NULL;
 
 	*ret = (struct gadgets){ 0 };
-	if (!buffer || (forbidden && strcmp(forbidden, "1") == 0))
-		return false;
-	for (int rank = 0; rank <= 2; rank++) {
-		for (size_t i = 0; i < maps->count; i++) {
+	*found_ret = false;
+	if (!buffer)
+		return &hs_error_no_memory;
+	if (forbidden && strcmp(forbidden, "1") == 0)
+		return NULL;
+	for (int rank = 0; rank <= 3 && !error; rank++) {
+		for (size_t i = 0; i < maps->count && !error; i++) {
 			if (search_rank(&maps->items[i]) == rank)
-				search_map(&maps->items[i], memory, buffer, ret);
+				error = search_map(&search, &maps->items[i]);
 		}
 		if (is_complete(ret) && !no_sigreturn)
 			break;
 	}
-	ret->may_be_absent = ret->may_be_absent && !is_complete(ret);
-	return settle(ret, no_sigreturn);
+	if (!error && search.may_be_absent && !is_complete(ret))
+		error = standstill_lacked_error();
+	*found_ret = settle(ret, no_sigreturn);
+	return error;
 }
 
 static struct hs_error *read_entry_address(const struct process *process, uint64_t *ret)
@@ -214,12 +245,13 @@ void gadgets_prepare(const struct proc_maps *maps, const struct target_memory *m
 {
 	struct gadgets found;
 	uint64_t entry;
+	bool is_found;
 	struct hs_error *error = read_entry_address(memory->process, &entry);
 
 	if (!error)
 		file_pages_read_entry(maps, memory, entry, pages);
 	hs_error_destroy(error);
-	(void)gadgets_find(maps, memory, &found);
+	hs_error_destroy(gadgets_find(maps, memory, &found, &is_found));
 }
 
 static struct hs_error *refuse_thread_at(const struct frozen_process *frozen, uint64_t address)

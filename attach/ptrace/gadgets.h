@@ -18,7 +18,6 @@ struct gadgets {
 	uint64_t leave_gadget; // 0 = none was met
 	// 0 = not needed; else sigreturn_gadget is a bare system call, and this one comes before it
 	uint64_t pop_gadget;
-	bool may_be_absent; // what was not met may lie in a page that is not in memory (standstill_lacks_page)
 };
 
 // Pure: the offset of the first of `codes` in the bytes; SIZE_MAX = none.
@@ -26,9 +25,11 @@ size_t gadget_offset(const uint8_t *bytes, size_t size, const struct arch_code *
 
 // Looks through the executable file mappings, the loader's and the C library's first. A program that handles no signals
 // may have no code for rt_sigreturn (musl's static ones are linked without it): then its number is popped from the
-// stack. false = not even that is found; see also may_be_absent. Mappings of memfds (a payload's) are left out: a
-// caller that uses those says so.
-bool gadgets_find(const struct proc_maps *maps, const struct target_memory *memory, struct gadgets *ret);
+// stack. *found_ret: false = not even that is found. Once what calls need is found, the search for the rest is bounded.
+// Mappings of memfds (a payload's) are left out: a caller that uses those says so. HS_ERROR_REFUSED: what was not met
+// may lie in a page that is not in memory (standstill_lacks_page); HS_ERROR_INTERRUPTED.
+struct hs_error *gadgets_find(const struct proc_maps *maps, const struct target_memory *memory, struct gadgets *ret,
+			      bool *found_ret) HS_MUST_CHECK;
 
 // Before the target is stopped: has the code that will be looked at fetched into memory, and reads the page of the
 // entry point from its file.

@@ -142,9 +142,9 @@ static struct hs_error *open_caller(struct remote_caller *caller)
 	error = frozen_maps(caller->frozen, &maps);
 	if (error)
 		return error;
-	found = gadgets_find(maps, caller->memory, &gadgets);
-	if (gadgets.may_be_absent)
-		return standstill_lacked_error();
+	error = gadgets_find(maps, caller->memory, &gadgets, &found);
+	if (error)
+		return error;
 	if (found) {
 		caller->syscall_gadget = gadgets.syscall_gadget;
 		caller->sigreturn_gadget = gadgets.sigreturn_gadget;

@@ -12,6 +12,7 @@
 void detach_state_deinit(struct detach_state *state)
 {
 	free(state->hooks);
+	hs_error_destroy(state->obstacle);
 	file_pages_deinit(&state->files);
 	looked_at_deinit(&state->looked_at);
 	left_calls_deinit(&state->left_calls);

@@ -37,6 +37,7 @@ struct detach_state {
 	bool copies_dropped;       // or tried to: copies that could not be dropped stay
 	struct looked_at_list looked_at; // by the freezes of this run since the hooks are out
 	struct left_calls left_calls;    // since one of them found no thread inside
+	struct hs_error *obstacle;       // why the last freeze could not clear up, though no thread is inside; owned
 	struct file_pages files;         // for the time in which the target stands still
 	// The state pages, which the region's header names; false: not yet, or a killed detach has unmapped them
 	// already

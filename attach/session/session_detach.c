@@ -198,6 +198,8 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	struct hs_error *error;
 
 	*retry_ret = false;
+	hs_error_destroy(state->obstacle);
+	state->obstacle = NULL;
 	report->threads_inside = report->threads_unseen = report->calls_left = report->calls_unseen = 0;
 	error = fault_point("freeze for the detach");
 	if (!error && !state->hooks_out)
@@ -237,11 +239,10 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 				 !is_anybody_inside(report) && report->foreign_hooks == 0);
 	if (error && error->code == HS_ERROR_REFUSED && state->hooks_out) {
 		// No thread can make remote calls now (no memory proven free for a frame, a restartable sequence, ...),
-		// or a process is there that could not be stopped: as if a thread were inside, another moment may suit.
+		// or a process is there that could not be stopped, or a page is not in memory: another moment may suit.
 		hs_verbose("%s", error->message);
-		hs_error_destroy(error);
+		state->obstacle = error;
 		error = NULL;
-		report->threads_inside += !is_anybody_inside(report);
 	}
 	error = hs_error_join(error, threads_thaw(&frozen));
 	strangers_deinit(&strangers);
@@ -304,7 +305,7 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 			if (!error)
 				continue;
 		}
-		if (error || !is_anybody_inside(report) || report->foreign_hooks > 0)
+		if (error || !(is_anybody_inside(report) || state->obstacle) || report->foreign_hooks > 0)
 			break;
 		is_unseen = report->threads_unseen + report->calls_unseen > 0;
 		if (hs_monotonic_ns() - began >=
@@ -322,6 +323,11 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 			report->threads_inside && thread_state(state->process, state->process->pid) == 'T';
 		if (error || (report->inside_is_stopped && !is_unseen))
 			break;
+	}
+	if (!error && state->obstacle && !is_anybody_inside(report)) {
+		error = hs_error_prefix(state->obstacle, "the hooks are out of process %d, but its code stays mapped",
+					(int)state->process->pid);
+		state->obstacle = NULL;
 	}
 	report->finished = !error && !is_anybody_inside(report) && report->foreign_hooks == 0;
 	if (report->finished && state->may_have_descriptors) {

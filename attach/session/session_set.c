@@ -56,8 +56,10 @@ static struct hs_error *look_again(struct change *change)
 		return error;
 	map = region_find(&maps, &region->memory);
 	if (!map || map->start != region->address || map->end - map->start != region->size)
-		error = hs_error_create(HS_ERROR_REFUSED, "process %d has been detached in the meantime",
-					(int)region->process->pid);
+		error = hs_error_create(
+			HS_ERROR_REFUSED,
+			"process %d has been detached, or has executed another program, in the meantime",
+			(int)region->process->pid);
 	proc_maps_deinit(&maps);
 	if (!error)
 		error = region_read(region, 0, &change->header, sizeof(change->header));
@@ -66,8 +68,10 @@ static struct hs_error *look_again(struct change *change)
 	if (!error && (change->header.stable.state != REGION_ATTACHED ||
 		       change->header.stable.code_address != region->header.stable.code_address ||
 		       change->header.stable.code_size != region->header.stable.code_size))
-		error = hs_error_create(HS_ERROR_REFUSED, "process %d has been detached in the meantime",
-					(int)region->process->pid);
+		error = hs_error_create(
+			HS_ERROR_REFUSED,
+			"process %d has been detached, or has executed another program, in the meantime",
+			(int)region->process->pid);
 	return error;
 }
 

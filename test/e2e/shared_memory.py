@@ -113,7 +113,7 @@ def begin_anew_once(target):
 
 def commands_beside_exec(path):
     """The region is no more there when the process is stopped, or copied."""
-    said = {"set": "has been detached", "dump": "has executed another program"}
+    said = {"set": "has been detached, or has executed another program", "dump": "has executed another program"}
     for step, command in (("freeze for the copy", ["dump", "--stop", "-o", path]), ("copy the running table", ["dump", "-o", path]),
                           ("freeze for the change", ["set", "--sample", "4K"]), ("freeze for the change", ["set", "--exact"])):
         target = Target("shared_memory")
