@@ -2,7 +2,7 @@
 #include "attach/process/memory.h"
 
 #include "attach/guard/standstill.h"
-#include "attach/process/memory_file.h"
+#include "attach/process/memory_device.h"
 #include "base/mapping_query.h"
 #include "base/pagemap.h"
 #include "base/process.h"

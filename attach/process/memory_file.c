@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/process/memory_file.h"
 
+#include "attach/process/memory_device.h"
 #include "attach/process/thread_descriptor.h"
 #include "base/cleanup.h"
 #include "base/mapping_query.h"
@@ -23,20 +24,6 @@
 enum { LINK_SIZE = 128 }; // bytes: more than a link to one of ours has
 
 static const char removed[] = " (deleted)"; // the kernel's, at the end of links to files that have no name any more
-
-dev_t memory_file_device(void)
-{
-	static dev_t device;
-
-	if (!device) {
-		HS_CLEANUP_CLOSE int fd = memfd_create("device", MFD_CLOEXEC);
-		struct stat status;
-
-		if (fd >= 0 && fstat(fd, &status) == 0)
-			device = status.st_dev;
-	}
-	return device;
-}
 
 // Reads the owner of the file behind a mapping. false = it cannot be looked at: /proc/PID/map_files asks for privilege.
 static bool read_mapped_owner(const struct process *process, const struct proc_map *map, uid_t *ret)

@@ -22,10 +22,6 @@
 // Whether the mapping is of a memory file of ours, by device, name and, where that can be seen, owner.
 bool memory_file_is_mapped(const struct process *process, const struct code_names *names, const struct proc_map *map);
 
-// The device of the kernel's own file system for memory files and anonymous shared memory, the same in all namespaces.
-// 0 = unknown.
-dev_t memory_file_device(void);
-
 // The file that thread `tid` has made under `name` and got as `number`: proven to be new, empty, unsealed and of that
 // name, on the descriptor that is returned. HS_ERROR_REFUSED: something else is there. pre: the thread stands still
 // since then.

@@ -3,7 +3,7 @@
 
 #include "attach/guard/interrupt.h"
 #include "attach/guard/standstill.h"
-#include "attach/process/memory_file.h"
+#include "attach/process/memory_device.h"
 #include "attach/ptrace/memory_write.h"
 #include "attach/region/code_proof.h"
 #include "attach/region/region_stable.h"

@@ -5,7 +5,7 @@
 #include "made_region.h"
 
 #include "attach/arch/island_code.h"
-#include "attach/process/memory_file.h"
+#include "attach/process/memory_device.h"
 #include "attach/region/code_proof.h"
 #include "attach/region/region_access.h"
 #include "attach/region/state_pages.h"
