@@ -3,7 +3,7 @@
 
 #include "inject/arch/processor.h"
 #include "inject/sampling/downsampling.h"
-#include "inject/sampling/sampling_credit.h"
+#include "inject/sampling/sampling_gap.h"
 #include "inject/table/bloom_filter.h"
 
 enum {
@@ -176,7 +176,7 @@ static void set_interval(struct thread_slot *slot, uint64_t interval)
 	if (interval != 1 && header->always_exact)
 		__atomic_store_n(&header->always_exact, 0, __ATOMIC_RELAXED);
 	slot->shared.interval = interval;
-	sampling_begin_gap(slot);
+	gap_begin(slot);
 }
 
 // In a window that has lasted for so long. One in which not all are recorded tells nothing of the load before it has
@@ -214,7 +214,7 @@ static void review(struct thread_slot *slot, uint64_t now)
 				   : verdict.interval);
 	budget_begin(slot);
 	if (HS_UNLIKELY(slot->sampling_generation != __atomic_load_n(&header->sampling_generation, __ATOMIC_RELAXED)))
-		sampling_ask_anew(slot); // the tool has said so meanwhile
+		credit_ask_anew(slot); // the tool has said so meanwhile
 }
 
 // Where the region runs short that is more urgent than the budget.

@@ -9,7 +9,8 @@
 #define HEAPSNAP_INJECT_SAMPLING_BUDGET_H
 
 #include "inject/payload.h"
-#include "inject/sampling/sampling.h"
+#include "inject/sampling/sampling_math.h"
+#include "inject/table/record.h"
 
 // A window's numbers.
 struct budget_window {
@@ -85,10 +86,6 @@ void budget_begin(struct thread_slot *slot) HS_HIDDEN;
 void budget_begin_anew(struct thread_slot *slot) HS_HIDDEN;
 // A part of a gap has passed.
 void budget_look(struct thread_slot *slot) HS_HIDDEN;
-
-// How many bytes of a gap may pass at once: then the thread looks at its budget. So one whose load has gone need not
-// come to a sample first.
-#define BUDGET_PIECE (UINT64_C(1) << 18)
 
 // Releases in the C code of which one is timed.
 #define BUDGET_RELEASES_TIMED 64u

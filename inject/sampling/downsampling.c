@@ -2,7 +2,7 @@
 #include "inject/sampling/downsampling.h"
 
 #include "inject/arch/processor.h"
-#include "inject/sampling/sampling.h"
+#include "inject/sampling/sampling_credit.h"
 #include "inject/sampling/sampling_math.h"
 #include "inject/table/block_place.h"
 #include "inject/table/record.h"
@@ -250,5 +250,5 @@ void downsampling_work(struct thread_slot *slot)
 	for (unsigned i = 0; i < STEPS && downsampling_is_under_way(); i++)
 		step(slot);
 	if (slot->shared.interval < downsampling_floor())
-		sampling_ask_anew(slot);
+		credit_ask_anew(slot);
 }

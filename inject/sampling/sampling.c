@@ -4,66 +4,20 @@
 #include "inject/arch/processor.h"
 #include "inject/sampling/budget.h"
 #include "inject/sampling/downsampling.h"
+#include "inject/sampling/sampling_gap.h"
 #include "inject/sampling/sampling_math.h"
 
 // So many blocks in turn are drawn by themselves before the gap is taken for one that was left by a handler which has
 // jumped away.
 enum { ALONE_MOST = 64 };
 
-// No more than the interval passes at once, so that blocks of the interval and more never do (abi/payload_header.h,
-// sampling_credit). What is left of the gap passes then.
-static int64_t begin_piece(struct thread_slot *slot, uint64_t interval)
-{
-	int64_t most = (int64_t)interval;
-
-	if (region()->sampling_mode == SAMPLING_budget && interval > BUDGET_PIECE)
-		most = (int64_t)BUDGET_PIECE;
-	slot->gap_piece = slot->gap_rest < most ? slot->gap_rest : most;
-	slot->gap_rest -= slot->gap_piece;
-	return slot->gap_piece;
-}
-
-static int64_t draw_gap(struct thread_slot *slot, uint64_t interval)
-{
-	slot->gap_rest = sampling_gap(sampling_random(&slot->random), interval);
-	return begin_piece(slot, interval);
-}
-
-// The tool may change the settings at any instruction: it makes `interval` 0 first and takes the sampling credit then.
-// One that is given after that must not last.
-static void give_credit(struct thread_slot *slot, int64_t bytes)
-{
-	credit_give(slot, bytes);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (HS_UNLIKELY(__atomic_load_n(&slot->shared.interval, __ATOMIC_RELAXED) == 0))
-		credit_end(slot);
-}
-
-void sampling_begin_gap(struct thread_slot *slot)
-{
-	struct region_header *header = region();
-	uint64_t interval = slot->shared.interval;
-
-	if (interval == 1) {
-		credit_give_back(slot);
-	} else if (interval == UINT64_MAX) {
-		slot->gap_rest = 0;
-		if (!header->was_stopped)
-			header->was_stopped = 1;
-		give_credit(slot, INT64_MAX);
-	} else {
-		downsampling_note_interval((uint32_t)interval);
-		give_credit(slot, draw_gap(slot, interval));
-	}
-}
-
-// As sampling_begin_gap. It is a part of a sample's cost.
+// As gap_begin. It is a part of a sample's cost.
 static void begin_timed_gap(struct thread_slot *slot)
 {
 	bool is_timed = region()->sampling_mode == SAMPLING_budget;
 	uint64_t began = is_timed ? arch_ticks() : 0;
 
-	sampling_begin_gap(slot);
+	gap_begin(slot);
 	if (is_timed)
 		slot->draw_ticks = (uint32_t)(arch_ticks() - began);
 }
@@ -91,7 +45,7 @@ static void begin_with_settings(struct thread_slot *slot, const struct region_he
 	default:
 		slot->shared.interval = 1;
 	}
-	sampling_begin_gap(slot);
+	gap_begin(slot);
 }
 
 static void begin_random(struct thread_slot *slot)
@@ -171,18 +125,18 @@ static struct choice count_down(struct thread_slot *slot, uint64_t bytes, uint64
 		return draw_alone(slot, bytes, interval, counts_samples);
 	slot->drawn_alone = 0;
 	if (HS_UNLIKELY(left <= 0)) { // a hook was abandoned, or an inline fast path
-		sampling_begin_gap(slot);
+		gap_begin(slot);
 		left = __atomic_load_n(credit_countdown(slot), __ATOMIC_RELAXED);
 	}
 	left -= (int64_t)bytes;
 	while (left <= 0 && slot->gap_rest > 0) {
 		credit_end(slot); // a hook that is abandoned in here leaves no gap
 		slot->seen_bytes += (uint64_t)slot->gap_piece;
-		left += begin_piece(slot, interval);
+		left += gap_begin_piece(slot, interval);
 		has_passed = true;
 	}
 	if (left > 0) {
-		give_credit(slot, left);
+		gap_give_credit(slot, left);
 		if (HS_UNLIKELY(has_passed && region()->sampling_mode == SAMPLING_budget))
 			budget_look(slot);
 		return choice;

@@ -7,19 +7,8 @@
 #define HEAPSNAP_INJECT_SAMPLING_SAMPLING_H
 
 #include "inject/payload.h"
-#include "inject/sampling/sampling_credit.h"
 #include "inject/sampling/sampling_math.h"
 #include "inject/table/record.h"
-
-// Begins to count down to the next sample, as slot->shared.interval says; where all or none are recorded there is
-// nothing to count.
-void sampling_begin_gap(struct thread_slot *slot) HS_HIDDEN;
-// The thread takes over the settings in force at its next allocation.
-static inline void sampling_ask_anew(struct thread_slot *slot)
-{
-	slot->shared.interval = 0;
-	credit_end(slot);
-}
 
 // What a block stands for that was recorded so. pre: choice.interval > 1
 static inline struct sampling_weight sampling_stands_for(uint64_t size, struct choice choice)

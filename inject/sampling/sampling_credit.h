@@ -78,6 +78,13 @@ static inline void credit_end(struct thread_slot *slot)
 	__atomic_store_n(credit_countdown(slot), 0, __ATOMIC_RELAXED);
 }
 
+// The thread takes over the settings in force at its next allocation.
+static inline void credit_ask_anew(struct thread_slot *slot)
+{
+	slot->shared.interval = 0;
+	credit_end(slot);
+}
+
 // While an original runs below a frame of ours, its own calls of hooked functions are neither counted nor let by
 // unseen. A hook that is abandoned there leaves a sampling credit of 0: the next call comes to the C code.
 static inline void credit_suspend(struct thread_slot *slot)

@@ -6,6 +6,7 @@
 #include "payload_region.h"
 
 #include "inject/hook/block_events.h"
+#include "inject/sampling/sampling_gap.h"
 #include "snapshot/profile/estimate.h"
 
 #include <time.h>
@@ -195,7 +196,7 @@ static void test_no_samples(void)
 	for (unsigned calls = CALLS;; calls = 0) {
 		made.header->ticks_per_us = UINT32_C(1) << 30; // no window ends
 		slot->shared.interval = HS_BUDGET_INTERVAL_MAX;
-		sampling_begin_gap(slot);
+		gap_begin(slot);
 		budget_begin(slot);
 		for (unsigned i = 0; i < calls; i++) {
 			(void)reentry_begin(&frame, &island);

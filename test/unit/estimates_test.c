@@ -12,6 +12,7 @@
 
 #include "inject/hook/block_events.h"
 #include "inject/sampling/sampling.h"
+#include "inject/sampling/sampling_gap.h"
 #include "inject/sampling/sampling_math.h"
 #include "snapshot/profile/estimate.h"
 
@@ -284,7 +285,7 @@ static void follow_records(struct thread_slot *slot, const struct block_record *
 	if (interval == slot->shared.interval)
 		return;
 	slot->shared.interval = interval;
-	sampling_begin_gap(slot);
+	gap_begin(slot);
 }
 
 static void begin_run(const struct population *population, struct thread_slot *slot, unsigned run)
@@ -308,7 +309,7 @@ static void begin_run(const struct population *population, struct thread_slot *s
 	(void)sampling_draw(slot, 1);
 	if (population->regime == CUT_GAPS) {
 		slot->shared.interval = population->interval;
-		sampling_begin_gap(slot);
+		gap_begin(slot);
 	}
 }
 

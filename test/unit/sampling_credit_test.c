@@ -8,6 +8,7 @@
 #include "inject/sampling/budget.h"
 #include "inject/sampling/sampling.h"
 #include "inject/sampling/sampling_credit.h"
+#include "inject/sampling/sampling_gap.h"
 #include "inject/sampling/sampling_math.h"
 
 enum { INTERVAL = 4096, SMALL = 16 };
@@ -46,7 +47,7 @@ static void test_pieces(void)
 	} cases[] = {
 		{ { .mode = SAMPLING_interval, .interval = INTERVAL }, INTERVAL, INTERVAL },
 		{ { .mode = SAMPLING_words, .interval = 2 }, 2, 2 },
-		{ { .mode = SAMPLING_budget, .budget = 10000 }, 4 * BUDGET_PIECE, BUDGET_PIECE },
+		{ { .mode = SAMPLING_budget, .budget = 10000 }, 4 * GAP_PIECE, GAP_PIECE },
 		{ { .mode = SAMPLING_budget, .budget = 10000 }, INTERVAL, INTERVAL },
 	};
 
@@ -60,7 +61,7 @@ static void test_pieces(void)
 				 gap = (uint64_t)sampling_gap(sampling_random(&random), cases[i].interval);
 
 			slot->shared.interval = cases[i].interval;
-			sampling_begin_gap(slot);
+			gap_begin(slot);
 			CHECK((uint64_t)own_credit()->countdown == (gap < cases[i].most ? gap : cases[i].most));
 			CHECK_EQUAL(slot->gap_rest + own_credit()->countdown, gap);
 			longest = gap > longest ? gap : longest;

@@ -10,6 +10,7 @@
 #include "inject/hook/reentry.h"
 #include "inject/hook/thread_slot.h"
 #include "inject/sampling/sampling.h"
+#include "inject/sampling/sampling_gap.h"
 #include "snapshot/profile/estimate.h"
 
 #include <math.h>
@@ -158,7 +159,7 @@ static void slots_of_a_budget_change(unsigned run)
 		slot = current_slot();
 		if (dice(4) == 0) {
 			slot->shared.interval = 4096 << 2 * dice(4);
-			sampling_begin_gap(slot);
+			gap_begin(slot);
 		}
 		if (dice(2) == 0)
 			slot->shared.thread_pointer = HS_KEY_ENDED;
@@ -329,7 +330,7 @@ static void begin_run(const struct scenario *scenario, unsigned run)
 		slot = current_slot();
 		(void)sampling_draw(slot, 1);
 		slot->shared.interval = scenario->interval;
-		sampling_begin_gap(slot);
+		gap_begin(slot);
 	}
 }
 
