@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "payload_region.h"
+#include "payload_slots.h"
 
 #include "inject/hook/block_events.h"
 #include "inject/sampling/sampling_math.h"
@@ -151,26 +152,17 @@ static void count_downsampled_wide(const struct table_leaf *leaf, void *context)
 				FIRST_INTERVAL;
 }
 
-static uint64_t sum_counter(enum counter which)
-{
-	const struct thread_slot *slots = (const struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS);
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < HS_THREAD_SLOTS; i++)
-		sum += slots[i].shared.counters[which];
-	return sum;
-}
-
 // The records that nobody uses: threads' own, and batches.
 static uint64_t see_free(void)
 {
-	const struct thread_slot *slots = (const struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS);
 	uint64_t count = 0;
 
-	for (unsigned i = 0; i < HS_THREAD_SLOTS; i++) {
-		for (uint32_t k = 0; k < slots[i].free_count; k++, count++)
-			see(slots[i].free_records[k]);
-		for (uint32_t ref = slots[i].fresh_record; ref % 128; ref++, count++)
+	for (uint32_t i = 0; i < payload_slot_count(&made); i++) {
+		const struct thread_slot *slot = payload_slot(&made, i);
+
+		for (uint32_t k = 0; slot && k < slot->free_count; k++, count++)
+			see(slot->free_records[k]);
+		for (uint32_t ref = slot ? slot->fresh_record : 0; ref % 128; ref++, count++)
 			see(ref);
 	}
 	for (uint32_t batch = (uint32_t)made.header->free_batches; batch;
@@ -189,6 +181,7 @@ static void test_threads(void)
 	payload_region_init(&made, 2000);
 	memset(payload_region_state.bloom, 0, HS_BLOOM_SIZE);
 	sampling_settings_begin(made.header, &settings, 1, 2000);
+	payload_slot_take_place(&made);
 	seen = calloc(2000, HS_PAGE_SIZE >> HS_REF_SHIFT);
 	for (unsigned i = 0; i < BOXES; i++) {
 		// each in a piece of its own, at any of its positions
@@ -208,12 +201,12 @@ static void test_threads(void)
 	CHECK(downsampled_wide > 0);
 	CHECK_EQUAL(view.damaged, 0);
 	CHECK(made.header->downsampling_rounds >= 10);
-	CHECK(sum_counter(COUNTER_downsampled) > 100);
+	CHECK(sum_counter(&made, COUNTER_downsampled) > 100);
 	unused = see_free();
 	printf("%" PRIu64 " records in the tables, %" PRIu64 " of them in the sample table, %" PRIu64
 	       " unused; %" PRIu64 " samples given up, in %u rounds; %" PRIu64 " lost\n",
-	       shown, samples, unused, sum_counter(COUNTER_downsampled), made.header->downsampling_rounds,
-	       sum_counter(COUNTER_lost_downsampling));
+	       shown, samples, unused, sum_counter(&made, COUNTER_downsampled), made.header->downsampling_rounds,
+	       sum_counter(&made, COUNTER_lost_downsampling));
 	for (unsigned i = 0; i < HS_BLOOM_SIZE; i++)
 		filtered += payload_region_state.bloom[i];
 	CHECK_EQUAL(filtered, shown);

@@ -3,6 +3,7 @@
 // shows in the end is what they hold. Under the thread sanitizer it is also looked at how they share the region.
 
 #include "hook_calls.h"
+#include "payload_slots.h"
 
 #include <errno.h>
 
@@ -81,16 +82,6 @@ static void count_block(uint64_t address, uint32_t ref, const struct block_recor
 	check_failures++;
 }
 
-static uint64_t sum_counter(enum counter which)
-{
-	const struct thread_slot *slots = (const struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS);
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < HS_THREAD_SLOTS; i++)
-		sum += slots[i].shared.counters[which];
-	return sum;
-}
-
 // An island of its own, for a function that the usual ones do not have.
 static struct hook_island *make_own_island(void *function, uint32_t index)
 {
@@ -124,7 +115,7 @@ static void *releases_within(size_t size)
 static void test_release_within(void)
 {
 	struct hook_island *island = make_own_island((void *)releases_within, 5);
-	uint64_t frees = sum_counter(COUNTER_frees), given_back;
+	uint64_t frees = sum_counter(&made, COUNTER_frees), given_back;
 	struct thread_slot *slot;
 	struct table_view view;
 	void *block;
@@ -135,7 +126,7 @@ static void test_release_within(void)
 	given_back = (uint64_t)block_within;
 	block = call_malloc(5000, island, 8);
 	CHECK(slot->shared.guard == 0 && slot->shared.in_original == 0);
-	CHECK_EQUAL(sum_counter(COUNTER_frees), frees + 1);
+	CHECK_EQUAL(sum_counter(&made, COUNTER_frees), frees + 1);
 	view = made_view(&made);
 	CHECK_EQUAL(table_find_block(&view, given_back), 0);
 	CHECK(table_find_block(&view, (uint64_t)block) != 0);
@@ -334,10 +325,11 @@ int main(void)
 	CHECK(held > 0 && frees > 0 && reallocations > 0);
 	CHECK_EQUAL(shown, held);
 	CHECK_EQUAL(view.damaged, 0);
-	CHECK_EQUAL(sum_counter(COUNTER_frees), frees);
-	CHECK_EQUAL(sum_counter(COUNTER_reallocations), reallocations);
-	CHECK_EQUAL(sum_counter(COUNTER_allocations), allocations + reallocations); // each makes a record
-	CHECK_EQUAL(sum_counter(COUNTER_unknown_frees) + sum_counter(COUNTER_replaced) + sum_counter(COUNTER_nested),
+	CHECK_EQUAL(sum_counter(&made, COUNTER_frees), frees);
+	CHECK_EQUAL(sum_counter(&made, COUNTER_reallocations), reallocations);
+	CHECK_EQUAL(sum_counter(&made, COUNTER_allocations), allocations + reallocations); // each makes a record
+	CHECK_EQUAL(sum_counter(&made, COUNTER_unknown_frees) + sum_counter(&made, COUNTER_replaced) +
+			    sum_counter(&made, COUNTER_nested),
 		    0);
 	for (unsigned i = 0; i < BOXES; i++)
 		free(boxes[i].block);

@@ -6,6 +6,7 @@
 // bucket full. usage: running_stress_test [COPIES]
 
 #include "hook_calls.h"
+#include "payload_slots.h"
 
 #include "snapshot/copy/racing_memory.h"
 #include "snapshot/copy/running_copy.h"
@@ -268,11 +269,13 @@ static uint64_t check_copy(const struct table_copy *copy)
 
 static uint64_t counted_allocations(void)
 {
-	const struct thread_slot *slots = (const struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS);
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < HS_THREAD_SLOTS; i++)
-		sum += racing_u64(&slots[i].shared.counters[COUNTER_allocations]);
+	for (uint32_t i = 0; i < payload_slot_count(&made); i++) {
+		struct thread_slot *slot = payload_slot(&made, i);
+
+		sum += slot ? racing_u64(&slot->shared.counters[COUNTER_allocations]) : 0;
+	}
 	return sum;
 }
 
