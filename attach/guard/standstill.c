@@ -17,7 +17,7 @@ enum { LACKED_PAGES = 64 };
 static struct {
 	bool is_on;
 	bool stays_armed; // until the tool ends
-	bool lacked_any;  // or pages of them
+	bool lacked_any;  // files, or pages of them
 	uint64_t lacked_pages[LACKED_PAGES];
 	size_t lacked_count;                 // of those, 0 = none
 	uint64_t unobtainable[LACKED_PAGES]; // pages; stay so for the command

@@ -44,6 +44,13 @@ _Static_assert(offsetof(struct region_header, sampling_interval) ==
 		       offsetof(struct region_header, sampling_mode) + sizeof(uint32_t),
 	       "mode and interval are one word");
 
+static struct hs_error *no_longer_attached(const struct process *process)
+{
+	return hs_error_create(HS_ERROR_REFUSED,
+			       "process %d has been detached, or has executed another program, in the meantime",
+			       (int)process->pid);
+}
+
 // What was looked at before the freeze may have been detached, and attached again, meanwhile.
 static struct hs_error *look_again(struct change *change)
 {
@@ -56,10 +63,7 @@ static struct hs_error *look_again(struct change *change)
 		return error;
 	map = region_find(&maps, &region->memory);
 	if (!map || map->start != region->address || map->end - map->start != region->size)
-		error = hs_error_create(
-			HS_ERROR_REFUSED,
-			"process %d has been detached, or has executed another program, in the meantime",
-			(int)region->process->pid);
+		error = no_longer_attached(region->process);
 	proc_maps_deinit(&maps);
 	if (!error)
 		error = region_read(region, 0, &change->header, sizeof(change->header));
@@ -68,10 +72,7 @@ static struct hs_error *look_again(struct change *change)
 	if (!error && (change->header.stable.state != REGION_ATTACHED ||
 		       change->header.stable.code_address != region->header.stable.code_address ||
 		       change->header.stable.code_size != region->header.stable.code_size))
-		error = hs_error_create(
-			HS_ERROR_REFUSED,
-			"process %d has been detached, or has executed another program, in the meantime",
-			(int)region->process->pid);
+		error = no_longer_attached(region->process);
 	return error;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lacks_unnamed.h"
 #include "output_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 
 // Stand before the C library's: what a file system lacks.
-static bool lacks_unnamed, lacks_noreplace, lacks_links;
+static bool lacks_noreplace, lacks_links;
 static int file_sync_error, directory_sync_error; // errno; 0 = none
 
 static struct {
@@ -21,21 +21,6 @@ static struct {
 } synced;
 
 static const char *comes_at_naming; // a pipe that another program makes just before the file gets its name
-
-int openat(int fd, const char *path, int flags, ...)
-{
-	va_list arguments;
-	mode_t mode;
-
-	va_start(arguments, flags);
-	mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
-	va_end(arguments);
-	if (lacks_unnamed && (flags & O_TMPFILE) == O_TMPFILE) {
-		errno = EOPNOTSUPP;
-		return -1;
-	}
-	return (int)syscall(SYS_openat, fd, path, flags, mode);
-}
 
 static void let_come(void)
 {

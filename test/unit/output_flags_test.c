@@ -1,35 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files and directories that keep their names whoever asks (chattr(1)): refused before the target is touched.
+#include "lacks_unnamed.h"
 #include "output_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static bool lacks_unnamed; // files without a name
-
-// Stands before the C library's.
-int openat(int fd, const char *path, int flags, ...)
-{
-	va_list arguments;
-	mode_t mode;
-
-	va_start(arguments, flags);
-	mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
-	va_end(arguments);
-	if (lacks_unnamed && (flags & O_TMPFILE) == O_TMPFILE) {
-		errno = EOPNOTSUPP;
-		return -1;
-	}
-	return (int)syscall(SYS_openat, fd, path, flags, mode);
-}
 
 // Returns whether the file system and the kernel let us.
 static bool set_flags(const char *path, int flags)
