@@ -41,9 +41,11 @@ static struct hs_error *page_is_clean(int pagemap, uint64_t page, bool *ret)
 
 struct hs_error *hook_note_clean_pages(const struct process *process, struct hook_record *hooks, size_t count)
 {
-	HS_CLEANUP_CLOSE int pagemap = process_openat(process, "pagemap", O_RDONLY);
-	struct hs_error *error;
+	HS_CLEANUP_CLOSE int pagemap = -1;
+	struct hs_error *error = target_pagemap_open(process, &pagemap);
 
+	if (error)
+		return error;
 	for (size_t i = 0; i < count; i++) {
 		bool first = true, last = true;
 

@@ -17,18 +17,50 @@
 
 enum { PAGES_AT_ONCE = 512 };
 
+// Whether the kernel shows nobody's pages: it is built without, or, before Linux 4.2, wants privilege for it. Only that
+// is taken for an answer. What else keeps a process's pagemap from being opened passes (no descriptor is left, say),
+// and to go on without it would do what may harm: all stacks would seem to be full, so [stack] would grow, and pages of
+// files would be read that somebody has to provide.
+static bool kernel_has_no_pagemap(void)
+{
+	const int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT || errno == EPERM || errno == EACCES;
+	close(fd);
+	return false;
+}
+
+struct hs_error *target_pagemap_open(const struct process *process, int *ret)
+{
+	int error_number;
+
+	*ret = process_openat(process, "pagemap", O_RDONLY);
+	error_number = errno;
+	if (*ret >= 0 || kernel_has_no_pagemap())
+		return NULL;
+	if (error_number == ENOENT || error_number == ESRCH)
+		return process_gone(process);
+	return hs_error_system(error_number, "cannot open the page map of process %d", (int)process->pid);
+}
+
 struct hs_error *target_memory_open(const struct process *process, struct target_memory *ret)
 {
 	const int fd = process_openat(process, "mem", O_RDWR);
+	struct hs_error *error;
+	int pagemap;
 
 	if (fd < 0) {
 		if (errno == ENOENT || errno == ESRCH)
 			return process_gone(process);
 		return hs_error_system(errno, "cannot open the memory of process %d", (int)process->pid);
 	}
-	*ret = (struct target_memory){ .process = process,
-				       .fd = fd,
-				       .pagemap = process_openat(process, "pagemap", O_RDONLY) };
+	error = target_pagemap_open(process, &pagemap);
+	if (error) {
+		close(fd);
+		return error;
+	}
+	*ret = (struct target_memory){ .process = process, .fd = fd, .pagemap = pagemap };
 	return NULL;
 }
 

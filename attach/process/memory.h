@@ -19,10 +19,13 @@ struct file_pages;
 struct target_memory {
 	const struct process *process;
 	int fd;                         // /proc/PID/mem, read and write; -1 = closed
-	int pagemap;                    // /proc/PID/pagemap of the same address space; -1 = there is none
+	int pagemap;                    // /proc/PID/pagemap of the same address space; -1 = the kernel has none
 	const struct file_pages *files; // what was read of the target's files for the time in which it stands still;
 					// borrowed; NULL = nothing
 };
+
+// Opens /proc/PID/pagemap. *ret is owned by the caller (close); -1 without an error where the kernel has none.
+struct hs_error *target_pagemap_open(const struct process *process, int *ret) HS_MUST_CHECK;
 
 // It stays the address space that the process has now, also when the process has executed another program: then it is
 // nobody's any more, or that of other processes that shared it (clone with CLONE_VM).
