@@ -321,7 +321,7 @@ struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct
 	return errors;
 }
 
-// *kept_ret: the copy stays, because its file could not be looked at.
+// *kept_ret: the copy, if there is one, stays, because it or its file could not be looked at.
 static struct hs_error *drop_page(uint64_t page, const struct proc_maps *maps, struct remote_caller *caller,
 				  bool *kept_ret)
 {
@@ -335,8 +335,15 @@ static struct hs_error *drop_page(uint64_t page, const struct proc_maps *maps, s
 	// Some programs make their code writable for a while: what it holds decides.
 	if (!map || map->shared || map->inode == 0 || !map->executable)
 		return NULL;
-	if (!target_memory_is_resident(caller->memory, page, HS_PAGE_SIZE))
+	switch (target_memory_residence(caller->memory, page, HS_PAGE_SIZE)) {
+	case RESIDENCE_ABSENT:
 		return NULL; // no copy, or it was dropped for another hook
+	case RESIDENCE_UNKNOWN:
+		*kept_ret = true;
+		return NULL;
+	case RESIDENCE_THERE:
+		break;
+	}
 	error = compare_with_file(map, caller->memory, page, HS_PAGE_SIZE, &same);
 	if (error) {
 		hs_verbose("%s", error->message);
@@ -398,7 +405,7 @@ struct hs_error *hook_drop_copies(const struct hook_record *hooks, size_t count,
 		}
 	}
 	if (kept_count > 0 && is_there(caller->memory))
-		hs_warn("the code is as it was, but private copies of its pages stay (%zu), because their files cannot be read",
+		hs_warn("the code is as it was, but private copies of its pages stay (%zu), because they or their files cannot be read",
 			kept_count);
 	return errors;
 }

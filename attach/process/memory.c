@@ -74,10 +74,13 @@ void target_memory_close(struct target_memory *memory)
 	memory->fd = memory->pagemap = -1;
 }
 
-// The first page of [address, end) that is neither in memory nor in swap, or may not be: what userfaultfd has
-// write-protected, and is not there, says "swapped" also where it is but such a mark in a file's mapping
-// (pagemap_pte_entry in fs/proc/task_mmu.c). UINT64_MAX = none. Where no pagemap can be had, all are taken to be there.
-static uint64_t first_absent(const struct target_memory *memory, uint64_t address, uint64_t end, bool *is_mark_ret)
+// Why a page is taken to be neither in memory nor in swap. MARKED: what userfaultfd has write-protected, and is not
+// there, says "swapped" also where it is but such a mark in a file's mapping (pagemap_pte_entry in fs/proc/task_mmu.c).
+// UNREAD: the kernel was asked, and did not say.
+enum absence { ABSENT, MARKED, UNREAD };
+
+// The first such page of [address, end). UINT64_MAX = none. Where the kernel has no pagemap, all are taken to be there.
+static uint64_t first_absent(const struct target_memory *memory, uint64_t address, uint64_t end, enum absence *why_ret)
 {
 	uint64_t entries[PAGES_AT_ONCE];
 
@@ -87,12 +90,12 @@ static uint64_t first_absent(const struct target_memory *memory, uint64_t addres
 		const ssize_t got = pread(memory->pagemap, entries, count * sizeof(entries[0]),
 					  (off_t)(page / HS_PAGE_SIZE * sizeof(entries[0])));
 
-		*is_mark_ret = false;
+		*why_ret = UNREAD;
 		if (got < (ssize_t)sizeof(entries[0]))
 			return page;
 		for (size_t i = 0; i < (size_t)got / sizeof(entries[0]); i++, page += HS_PAGE_SIZE) {
-			*is_mark_ret = entries[i] & PAGEMAP_SWAPPED;
-			if (!(entries[i] & PAGEMAP_PRESENT) && (!*is_mark_ret || entries[i] & PAGEMAP_UFFD_WP))
+			*why_ret = entries[i] & PAGEMAP_SWAPPED ? MARKED : ABSENT;
+			if (!(entries[i] & PAGEMAP_PRESENT) && (*why_ret == ABSENT || entries[i] & PAGEMAP_UFFD_WP))
 				return page;
 		}
 	}
@@ -104,26 +107,28 @@ static bool is_of_file(const struct proc_map *map)
 	return map->inode != 0 && makedev(map->device_major, map->device_minor) != memory_file_device();
 }
 
-bool target_memory_is_resident(const struct target_memory *memory, uint64_t address, size_t size)
+enum residence target_memory_residence(const struct target_memory *memory, uint64_t address, size_t size)
 {
 	const uint64_t end = address + size;
-	bool is_mark = false;
+	enum absence why;
 	uint64_t page;
 
-	while ((page = first_absent(memory, address, end, &is_mark)) < end) {
+	while ((page = first_absent(memory, address, end, &why)) < end) {
 		struct hs_error *error;
 		struct proc_map map;
 
-		if (!is_mark)
-			return false;
+		if (why != MARKED)
+			return why == UNREAD ? RESIDENCE_UNKNOWN : RESIDENCE_ABSENT;
 		error = mapping_query(memory->process, page, &map);
-		if (error || is_of_file(&map)) {
+		if (error) {
 			hs_error_destroy(error);
-			return false;
+			return RESIDENCE_UNKNOWN;
 		}
+		if (is_of_file(&map))
+			return RESIDENCE_ABSENT;
 		address = page + HS_PAGE_SIZE; // in swap
 	}
-	return true;
+	return RESIDENCE_THERE;
 }
 
 struct hs_error *target_memory_check_present(const struct target_memory *memory, uint64_t address, size_t size)
@@ -131,12 +136,12 @@ struct hs_error *target_memory_check_present(const struct target_memory *memory,
 	const uint64_t end = address + size;
 	struct hs_error *lacking = NULL; // of the first page; the others are noted as well, so that one fetch has all
 	struct proc_map map = { 0 };
-	bool is_mark;
+	enum absence why;
 	uint64_t page;
 
 	if (!standstill_is_on())
 		return NULL;
-	for (uint64_t from = address; (page = first_absent(memory, from, end, &is_mark)) < end;) {
+	for (uint64_t from = address; (page = first_absent(memory, from, end, &why)) < end;) {
 		struct hs_error *error = page < map.end ? NULL : mapping_query(memory->process, page, &map);
 
 		if (error && error->code == HS_ERROR_NOT_FOUND) { // nothing is mapped, as the read or write will find

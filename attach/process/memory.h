@@ -50,8 +50,17 @@ void target_memory_fetch_lacked(const struct target_memory *memory);
 // Exactly `size` bytes or HS_ERROR_FAULT (HS_ERROR_GONE when the target has no memory left).
 struct hs_error *target_memory_read(const struct target_memory *memory, uint64_t address, void *buffer,
 				    size_t size) HS_MUST_CHECK;
-// Whether all pages of the range are in memory, or in swap. True where the kernel does not tell (pagemap).
-bool target_memory_is_resident(const struct target_memory *memory, uint64_t address, size_t size);
+// Whether all pages of the range are in memory, or in swap; they are taken to be where the kernel has no pagemap.
+enum residence {
+	RESIDENCE_THERE,
+	RESIDENCE_ABSENT,  // one is not
+	RESIDENCE_UNKNOWN, // the kernel was asked, and did not say
+};
+enum residence target_memory_residence(const struct target_memory *memory, uint64_t address, size_t size);
+static inline bool target_memory_is_resident(const struct target_memory *memory, uint64_t address, size_t size)
+{
+	return target_memory_residence(memory, address, size) == RESIDENCE_THERE;
+}
 // As target_memory_read, but only of pages that are resident; HS_ERROR_FAULT of others. A page of a file that is not
 // there is had from whoever provides the file (FUSE, NFS), who may never answer; and no signal but SIGKILL ends that
 // wait. What heapsnap or the kernel has written is always there.

@@ -2,9 +2,12 @@
 // Which program counters lie inside bytes that will be replaced; and applying and undoing, in the memory of this very
 // process.
 #include "attach/hook/hook_apply.h"
+#include "attach/ptrace/frozen_maps.h"
+#include "base/log.h"
 #include "check.h"
 #include "held_process.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -175,8 +178,40 @@ static void test_clean_pages(void)
 	}
 }
 
+static char warning[256];
+
+static void keep_warning(enum hs_log_level level, const char *message)
+{
+	if (level == HS_LOG_WARNING)
+		snprintf(warning, sizeof(warning), "%s", message);
+}
+
+// A copy of which nothing can be seen stays, and that is said: it is not taken for none.
+static void test_unread_copy(void)
+{
+	HS_CLEANUP_PROCESS struct process self = PROCESS_CLOSED;
+	const struct hook_record hook = {
+		.address = (uint64_t)test_inside, .size = 5, .page_was_clean = true, .state = HOOK_REMOVED
+	};
+	struct target_memory memory;
+	struct frozen_process frozen = { .process = &self };
+	struct remote_caller caller = { .frozen = &frozen, .memory = &memory };
+
+	CHECK(!process_open(getpid(), &self));
+	CHECK(!target_memory_open(&self, &memory));
+	close(memory.pagemap);
+	memory.pagemap = open("/dev/null", O_RDONLY | O_CLOEXEC); // it ends before any page
+	hs_log_set_sink(keep_warning);
+	CHECK(!hook_drop_copies(&hook, 1, &caller));
+	hs_log_set_sink(NULL);
+	CHECK(strstr(warning, "private copies of its pages stay (1)"));
+	frozen_maps_forget(&frozen);
+	target_memory_close(&memory);
+}
+
 int main(void)
 {
+	test_unread_copy();
 	test_inside();
 	test_clean_pages();
 	test_apply_and_undo();

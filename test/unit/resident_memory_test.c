@@ -5,6 +5,7 @@
 #include "check.h"
 #include "held_process.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -102,6 +103,23 @@ static void test_open_again(pid_t pid)
 	end(old);
 }
 
+// What the kernel does not say is not taken for an answer; a kernel without a pagemap says that all is there.
+static void test_residence(struct target_memory *memory)
+{
+	const int pagemap = memory->pagemap;
+	const uint64_t there = (uint64_t)anonymous + HS_PAGE_SIZE, absent = (uint64_t)anonymous + 3 * HS_PAGE_SIZE;
+
+	CHECK_EQUAL(target_memory_residence(memory, there, 8), RESIDENCE_THERE);
+	CHECK_EQUAL(target_memory_residence(memory, absent, 8), RESIDENCE_ABSENT);
+	memory->pagemap = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	CHECK_EQUAL(target_memory_residence(memory, there, 8), RESIDENCE_UNKNOWN);
+	CHECK(!target_memory_is_resident(memory, there, 8));
+	close(memory->pagemap);
+	memory->pagemap = -1;
+	CHECK_EQUAL(target_memory_residence(memory, absent, 8), RESIDENCE_THERE);
+	memory->pagemap = pagemap;
+}
+
 int main(void)
 {
 	char path[] = "/tmp/heapsnap-test-XXXXXX";
@@ -124,6 +142,7 @@ int main(void)
 	CHECK(!is_read(&memory, of_file + 2 * HS_PAGE_SIZE - 4, 8, 0));
 	CHECK(!is_read(&memory, of_file + HS_PAGE_SIZE - 4, 8, 0));
 	CHECK(!is_read(&memory, of_file + HS_PAGE_SIZE, HS_PAGE_SIZE + 1, 'c'));
+	test_residence(&memory);
 	target_memory_close(&memory);
 	test_open_again(pid);
 	end(pid);
