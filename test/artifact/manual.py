@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 COMMANDS = ["check", "attach", "set", "dump", "detach", "status"]
 WIDTH = 80
@@ -96,7 +97,9 @@ def wrong_zsh_arguments(arguments, options):
 
 def fish_options(script, command):
     """The options that fish offers for a command, and what it says of the file."""
-    done = run("fish", "--no-config", "-c", f"source {script}; complete -C 'heapsnap {command} --'", env={**os.environ, "HOME": "/nonexistent"})
+    with tempfile.TemporaryDirectory(prefix="heapsnap-fish-") as home:  # fish makes folders in it
+        environment = {**{name: value for name, value in os.environ.items() if not name.startswith("XDG_")}, "HOME": home}
+        done = run("fish", "--no-config", "-c", f"source {script}; complete -C 'heapsnap {command} --'", env=environment)
     return {line.split("\t")[0] for line in done.stdout.splitlines()}, done.stderr
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every system call of attach, set, dump and detach fails once: the tool ends by itself, with a reason or a success; the target works, nothing in it
 is left stopped or traced, and after the next detach it is as it was. Also: from some call on, all of them fail; and: the tool is killed at a call.
-With `some`, each call fails at its first, a middle and its last time, and each time; and the tool is killed at a middle one.
-usage: failing_calls.py some|all [PART-OF-A-CALL'S-NAME[,PART...] [COMMAND...]]"""
+With `some`, each call fails at its first, a middle and its last time, and each time; and the tool is killed at a middle one. With `ways`, each
+call fails once in each way that it may, and nothing else is tried: some 35,000 runs.
+usage: failing_calls.py some|all|ways [PART-OF-A-CALL'S-NAME[,PART...] [COMMAND...]]"""
 
 import errno
 import os
@@ -150,7 +151,7 @@ def error_number(name, number, for_ever=False):
 
 
 def main():
-    some = sys.argv[1] == "some"
+    some, ways = sys.argv[1] == "some", sys.argv[1] == "ways"
     names = [name for name in ERRORS if len(sys.argv) < 3 or any(part in name for part in sys.argv[2].split(","))]
     process = Process()
     loader = process.count("--version", names)  # the dynamic loader's own calls, which end before main begins
@@ -180,15 +181,16 @@ def main():
         for name in made:
             # Counts differ a little from run to run (waits): those behind the last one have no effect.
             for number in numbers_between(loader[name] + 1, counts[name], 3 if some else 0):
-                attempt(command, f"{name}:{error_number(name, number)}:{number}")
-        for name in made:
+                for way in range(len(ERRORS[name]) if ways else 1):
+                    attempt(command, f"{name}:{error_number(name, number + way)}:{number}")
+        for name in made if not ways else ():
             for number in numbers_between(loader[name] + 1, counts[name], 1 if some else 20):
                 attempt(command, f"{name}:{error_number(name, number, True)}:{number}-")
-        for name in made:
+        for name in made if not ways else ():
             for number in [(loader[name] + 1 + counts[name]) // 2] if some else range(loader[name] + 1, counts[name] + 1):
                 attempt(command, f"{name}:kill:{number}")
         # Text that can be written no more from some moment on: what is hooked stays so, but inactive, until the next detach.
-        if "pwrite64" in made and command not in ("set", "dump"):
+        if "pwrite64" in made and command not in ("set", "dump") and not ways:
             for number in range(1, counts["pwrite64"] + 1):
                 attempt(command, f"pwrite64:{errno.EIO}:{number}-", f"{POKE}:{errno.EIO}:1-")
         say(f"  {command}: {process.runs - before[0]} runs, {process.failed - before[1]} ended with status 1, {process.killed - before[2]} were killed; "
