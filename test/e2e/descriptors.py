@@ -172,14 +172,13 @@ def unseen_sharers():
             # A new memory file of the same name is told from ours by nothing, and so is what is then in it.
             check(kind == "memory" or "not attached" in heapsnap("status", 1, prefix=tool).stderr, "status after detach")
         # However busy the machine is, once at least: at the worst moment.
-        for _ in range(5):
+        for _ in range(10):
             status, said = attach_while_exchanged(tool, inner)
             if status == 0:  # the sharer got no processor meanwhile
                 check_equal(heapsnap("detach", 1, prefix=tool).status, 0, "detach")
-                continue
-            check("another process changes its descriptors" in said, said)
-            break
-        check(status == 1, "nothing was exchanged while heapsnap waited for it")
+            elif "gave up: the process had been stopped for" not in said:  # nor within what the target may stand still
+                break
+        check(status == 1 and "another process changes its descriptors" in said, f"nothing was exchanged while heapsnap waited for it: {said}")
         check_untouched(path)
         check_swapped(inner)
         number, lost = map(int, target.ask("swapped").split())
