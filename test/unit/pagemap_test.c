@@ -3,12 +3,9 @@
 #include "attach/process/memory.h"
 #include "base/process.h"
 #include "check.h"
-#include "error_check.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
