@@ -38,18 +38,31 @@ static const struct {
 	{ "nothing at all", 0, 0, 0, 0, false },
 };
 
-int main(void)
+// Pages behind which is no access: who reads further dies. Of many, one for a block whose pointer has a slot with a
+// place of its own, and one for a block whose pointer has the hash of 0, and none.
+static uint64_t *find_block(bool has_place)
+{
+	enum { PLACES = 1 << 16 };
+	uint8_t *pages = mmap(NULL, 2 * PLACES * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	for (uint64_t i = 0; i < PLACES && pages != MAP_FAILED; i++) {
+		uint8_t *page = pages + 2 * i * PAGE, *block = page + PAGE - TCB_SIZE;
+
+		if ((thread_slot_index((uint64_t)block) != thread_slot_index(0)) == has_place &&
+		    mprotect(page, PAGE, PROT_READ | PROT_WRITE) == 0)
+			return (uint64_t *)block;
+	}
+	fprintf(stderr, "no place for a control block\n");
+	exit(1);
+}
+
+static void test_cases(bool has_place)
 {
 	struct made_region made;
-	// Behind the block is no access: who reads further dies.
-	uint8_t *pages = mmap(NULL, 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	uint64_t *block, pointer;
+	uint64_t *block = find_block(has_place), pointer = (uint64_t)block;
 
-	if (pages == MAP_FAILED || mprotect(pages, PAGE, PROT_READ | PROT_WRITE) != 0)
-		return 1;
-	block = (uint64_t *)(pages + PAGE - TCB_SIZE);
-	pointer = (uint64_t)block;
-	payload_region_init(&made, 1);
+	// room for one slot more
+	payload_region_init(&made, (uint64_t)HS_THREAD_EXTRA_PART * HS_THREAD_SLOT_PAGES + 1);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint64_t end = cases[i].end ? pointer - cases[i].end : 0;
 		struct thread_slot *slot;
@@ -73,6 +86,13 @@ int main(void)
 		CHECK_EQUAL(slot->shared.stack_low, cases[i].found ? end - cases[i].size : 0);
 		CHECK_EQUAL(slot->shared.stack_high, cases[i].found ? end : 0);
 	}
+	CHECK_EQUAL(made.header->extra_slot_count, has_place ? 0 : 1);
 	payload_region_deinit(&made);
+}
+
+int main(void)
+{
+	test_cases(true);
+	test_cases(false);
 	return CHECK_RESULT();
 }
