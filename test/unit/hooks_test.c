@@ -331,8 +331,17 @@ int main(void)
 	CHECK_EQUAL(sum_counter(&made, COUNTER_unknown_frees) + sum_counter(&made, COUNTER_replaced) +
 			    sum_counter(&made, COUNTER_nested),
 		    0);
+	while (!thread_slot_claim(arch_thread_pointer()))
+		continue;
+	// By the hook: a narrow entry that stays would show its record again once a later block's wide one has come and
+	// gone (abi/live_table.h).
 	for (unsigned i = 0; i < BOXES; i++)
-		free(boxes[i].block);
+		if (boxes[i].block)
+			release(boxes[i].block);
+	shown = 0;
+	view = made_view(&made);
+	table_visit_blocks(&view, count_block, &shown);
+	CHECK_EQUAL(shown, 0);
 	test_release_within();
 	test_unknown_releases();
 	test_own_releases();
