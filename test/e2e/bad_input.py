@@ -100,7 +100,7 @@ def zombie():
 
 def thread_id_is_no_process():
     target = Target("many_threads", 2)
-    tid = max(harness.thread_ids(target.pid))
+    tid = harness.other_thread(target.pid)
     attach(target.pid)
     for command in ["attach"], ["dump", "-o", temporary_directory() + "/out.pb.gz"], ["set", "--exact"], ["status"], ["detach"]:
         check_refused(heapsnap(*command, tid), rf"{tid} is a thread of process {target.pid} \(many_threads\): give that id instead")

@@ -69,7 +69,7 @@ class Process:
     def command(self, command, *failures):
         more = {"dump": ["-o", self.path], "set": ["--sample", "1000"]}
         arguments = [] if command == "--version" else [self.pid] + more.get(command, [])
-        return heapsnap(command, *arguments, prefix=(FAIL_CALL, "-c", self.counts, *failures, "--"))
+        return heapsnap(command, *arguments, prefix=(FAIL_CALL, "-c", self.counts, *failures, "--"), again=False)
 
     def count(self, command, names):
         """How often the command makes each of the calls."""

@@ -50,7 +50,7 @@ def filled():
 def another_moment():
     """Stacks of zeros whose threads block every signal: with the signals open there would be room."""
     target = Target("filled_stacks", MANY, "blocked")
-    result = heapsnap("attach", target.pid, "-v", environment={"HEAPSNAP_MAX_FREEZE_MS": str(BOUND_MS)})
+    result = heapsnap("attach", target.pid, "-v", environment={"HEAPSNAP_MAX_FREEZE_MS": str(BOUND_MS)}, again=False)
     check_equal(result.status, 1, str(result))
     check("trying again" in result.stderr or "had been stopped for" in result.stderr, str(result))
     longest, together = map(int, target.ask("longest").split())

@@ -137,7 +137,7 @@ def not_attached():
     result = heapsnap("set", target.pid, "--exact", "--json")
     check_equal((result.status, result.json["error"]["code"]), (1, "not_found"), str(result))
     before.check_after()
-    check_refused(heapsnap("set", max(harness.thread_ids(target.pid)), "--exact"), str(target.pid))
+    check_refused(heapsnap("set", harness.other_thread(target.pid), "--exact"), str(target.pid))
     attach(target.pid)
     detach(target.pid)
     check_refused(heapsnap("set", target.pid, "--sample", "4K"), "not attached")

@@ -9,8 +9,8 @@ import shutil
 import unicodedata
 
 import pprof_reader
-from harness import (HEAPSNAP, Target, check, check_equal, heapsnap, run_test, say, start, target_path, temporary_directory,
-                     thread_ids)
+from harness import (HEAPSNAP, Target, check, check_equal, other_thread, run_test, say, start, target_path,
+                     temporary_directory)
 
 PLACEHOLDER = b"strange_name_placeholder_0123456789"
 COMM = b"\x1b]0;P\x07\x9b31m\xe2\x80\xae\xff"  # 15 bytes are what a name of a thread has room for
@@ -115,7 +115,7 @@ def try_names():
     try:
         with open(perf_map, "wb") as file:
             file.write(b"1000 100000000 " + MADE + b"\n")
-        pid, thread = target.pid, max(thread_ids(target.pid))
+        pid, thread = target.pid, other_thread(target.pid)
         name = "\\x1b]0;P\\x07\\x9b31m\\u202e\\xff"
         shown, _ = run("check", pid)
         check(name in shown and "d\u00e9p\u00f4t \u4e2d/prog\\x1b[31m\\u009b1m\\x7f\\x0a\\u2028" in shown, f"names in check: {shown}")

@@ -45,7 +45,7 @@ def freezes_of(arguments, path, others=()):
     """Of each the system calls from the first stop to the last release, one a line; but for those of processes other than the target and `others`."""
     for _ in range(5):
         known = {int(name) for name in os.listdir(f"/proc/{arguments[1]}/task")} | {other.pid for other in others}
-        result = heapsnap(*arguments, prefix=["strace", "-qq", "-o", path])
+        result = heapsnap(*arguments, prefix=["strace", "-qq", "-o", path], again=False)
         if not got_no_processor(result):
             break
         say(f"  {result.stderr.strip()}")
