@@ -67,6 +67,13 @@ class Compilation:
         goal = self.processor_time() + seconds
         wait_until(lambda: self.process.poll() is not None or self.processor_time() >= goal, "clang works", 60)
 
+    def is_ending(self):
+        """Or has ended: its memory goes a while before it can be waited for."""
+        try:
+            return self.process.poll() is not None or "VmSize" not in harness.read_text(f"/proc/{self.pid}/status")
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+
     def end(self):
         check_equal(self.process.wait(240), 0, "exit status of clang")
 
@@ -82,8 +89,9 @@ def attached_meanwhile(parts, directory):
             compilation.works(0.1)
             step()
     except Failure:
-        if compilation.process.poll() is None:
+        if not compilation.is_ending():
             raise
+        compilation.end()
         return None
     compilation.process.send_signal(signal.SIGSTOP)
     wait_until(lambda: compilation.process.poll() is not None or
