@@ -9,8 +9,9 @@ import shutil
 import signal
 import subprocess
 
-from harness import (HEAPSNAP, Target, Unharmed, as_user, attach, attach_state, check, check_equal, check_refused, copy_for_everybody, detach, dump, heapsnap,
-                     heapsnap_ok, only_child, read_text, root, run_cases, run_stopping, say, start, stop, target_path, temporary_directory, wait_until)
+from harness import (HEAPSNAP, Result, Target, Unharmed, as_user, attach, attach_state, check, check_equal, check_refused, copy_for_everybody, detach, dump,
+                     got_no_processor, heapsnap, heapsnap_ok, only_child, read_text, root, run_cases, run_stopping, say, start, stop, target_path,
+                     temporary_directory, wait_until)
 
 SOMEBODY = 65534
 
@@ -22,6 +23,7 @@ class Stopping:
         self.process = start([*prefix, program or HEAPSNAP, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              env={**os.environ, "HEAPSNAP_STOP_AT": step})
         self.pid = self.process.pid
+        self.arguments, self.how = arguments, {"prefix": prefix, "program": program}
         self.name = f"heapsnap {arguments[0]} \\(PID {self.pid}\\)"
 
     def wait_stopped(self):
@@ -36,8 +38,12 @@ class Stopping:
                 self.process.send_signal(signal.SIGCONT)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(0.05)
-        _, errors = self.process.communicate()
-        check_equal(self.process.returncode, 0, errors.decode("utf-8", "replace"))
+        output, errors = self.process.communicate()
+        result = Result(list(map(str, self.arguments)), self.process.returncode, output, errors.decode("utf-8", "replace"))
+        if got_no_processor(result):  # what it has not done is done now
+            say(f"  again: {result.stderr.strip()}")
+            result = heapsnap(*self.arguments, **self.how)
+        check_equal(result.status, 0, str(result))
 
     def kill(self):
         stop(self.process, signal.SIGKILL)
@@ -213,10 +219,16 @@ def guarded_child():
     check_turned_away(target.pid, path, words)
     stop(tool, signal.SIGKILL)
     check_refused(heapsnap("detach", target.pid), words)
-    while os.path.exists(f"/proc/{worker}/stat") and state(worker) not in "ZX":
+
+    def state_or_gone():
+        try:
+            return state(worker)
+        except (FileNotFoundError, ProcessLookupError):
+            return "X"
+    while state_or_gone() not in "ZX":
         with contextlib.suppress(ProcessLookupError):
             os.kill(worker, signal.SIGCONT)
-        wait_until(lambda: not os.path.exists(f"/proc/{worker}/stat") or state(worker) in "TZX", "the child's next step or end")
+        wait_until(lambda: state_or_gone() in "TZX", "the child's next step or end")
     detach(target.pid)
     stop(target.process)
 
