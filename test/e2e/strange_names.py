@@ -9,7 +9,7 @@ import shutil
 import unicodedata
 
 import pprof_reader
-from harness import (HEAPSNAP, Target, check, check_equal, other_thread, run_test, say, start, target_path,
+from harness import (HEAPSNAP, Result, Target, check, check_equal, got_no_processor, other_thread, run_test, say, start, target_path,
                      temporary_directory)
 
 PLACEHOLDER = b"strange_name_placeholder_0123456789"
@@ -36,8 +36,12 @@ def check_shown(output, what):
 
 def run(*arguments, status=0):
     """Runs heapsnap with its own bytes kept. Returns what it shows, and what it writes as JSON."""
-    process = start([HEAPSNAP, *map(str, arguments)], stdin=-3, stdout=-1, stderr=-1)
-    output, errors = process.communicate(timeout=60)
+    for _ in range(5):
+        process = start([HEAPSNAP, *map(str, arguments)], stdin=-3, stdout=-1, stderr=-1)
+        output, errors = process.communicate(timeout=60)
+        if not got_no_processor(Result(arguments, process.returncode, output, errors.decode("utf-8", "replace"))):
+            break
+        say(f"  again: {errors!r}")
     what = f"heapsnap {' '.join(map(str, arguments))}"
     shown = check_shown(errors, what)
     check_equal(process.returncode, status, f"{what}: {shown}")
