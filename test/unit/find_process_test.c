@@ -31,18 +31,20 @@ static void test_numbers(void)
 // The message has the numbers of those that have the name.
 static void test_name(void)
 {
-	char expected[100];
+	char name[32], none[32], expected[100]; // no other run of this test has these names
 	struct process process;
 	struct hs_error *error;
 
-	prctl(PR_SET_NAME, "hs-find-by-name");
-	error = hs_find_process("hs-find-by-name", &process);
-	snprintf(expected, sizeof(expected),
-		 "no process with PID 'hs-find-by-name'; running processes of that name: %d", (int)getpid());
+	snprintf(name, sizeof(name), "hs-find%d", (int)getpid());
+	snprintf(none, sizeof(none), "hs-none%d", (int)getpid());
+	prctl(PR_SET_NAME, name);
+	error = hs_find_process(name, &process);
+	snprintf(expected, sizeof(expected), "no process with PID '%s'; running processes of that name: %d", name,
+		 (int)getpid());
 	CHECK_STRING(error ? error->message : NULL, expected);
 	hs_error_destroy(error);
 	process_close(&process);
-	error = hs_find_process("hs-find-by-none", &process);
+	error = hs_find_process(none, &process);
 	CHECK(error && strstr(error->message, "a PID is a positive decimal number"));
 	hs_error_destroy(error);
 	process_close(&process);
