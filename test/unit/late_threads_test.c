@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which threads may still have a call to make for a tool that was killed: by the texts of the kernel, and on live
 // processes.
+#include "attach/process/pid_set.h"
 #include "attach/ptrace/late_threads.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/proc_status.h"
 #include "check.h"
 #include "held_process.h"
 
@@ -100,7 +103,7 @@ static void *spin(void *unused)
 	return unused;
 }
 
-static _Noreturn void be(enum kind kind)
+static _Noreturn void be(enum kind kind, pid_t parent)
 {
 	static struct frame_head frame = { .restorer = 1, .flags = 7, .stack_flags = 3 };
 	const uint64_t all = UINT64_MAX, none = 0;
@@ -108,6 +111,8 @@ static _Noreturn void be(enum kind kind)
 	cpu_set_t one;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent) // it was killed before this was asked for
+		_exit(1);
 	CPU_ZERO(&one);
 	CPU_SET((size_t)(kind == SPINS_THERE ? there : sched_getcpu()), &one);
 	if ((kind == MANY_SPIN || kind == SPINS_THERE) && sched_setaffinity(0, sizeof(one), &one) != 0)
@@ -136,16 +141,60 @@ static _Noreturn void be(enum kind kind)
 	}
 }
 
+// How long the thread has had a processor, ns.
+static uint64_t processor_time(pid_t pid, pid_t tid)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error = process_read_task_file(held_process(pid), tid, "schedstat", &text, NULL);
+
+	hs_error_destroy(error);
+	return error ? 0 : strtoull(text, NULL, 10);
+}
+
+struct child {
+	pid_t pid;
+	enum kind kind;
+};
+
+// The thread has its signal mask, and sleeps if it is to sleep. Of one that spins the kernel also tells how long it has
+// had a processor: not before its first tick.
+static bool is_so_far(pid_t tid, const void *context)
+{
+	const struct child *child = context;
+	const bool spins = child->kind == SPINS || child->kind == SPINS_THERE || child->kind == MANY_SPIN;
+	const uint64_t blocked = child->kind == FREE ? 0 : UINT64_C(0xfffffffffffbfeff);
+	HS_CLEANUP_FREE char *status = NULL;
+	struct hs_error *error = process_read_task_file(held_process(child->pid), tid, "status", &status, NULL);
+
+	hs_error_destroy(error);
+	return !error && proc_status_number(status, "SigBlk:", 16, 1) == blocked &&
+	       (spins ? processor_time(child->pid, tid) > 0 : proc_status_state(status) == 'S');
+}
+
 static pid_t begin(enum kind kind)
 {
-	pid_t pid;
+	const pid_t parent = getpid();
+	const size_t wanted = kind == MANY_SPIN ? MANY : 1;
+	struct child child = { .kind = kind };
+	size_t so_far = 0;
 
 	fflush(stdout);
-	pid = fork();
-	if (pid == 0)
-		be(kind);
-	usleep(100000);
-	return pid;
+	child.pid = fork();
+	if (child.pid < 0)
+		exit(2); // kill(-1) would end every process
+	if (child.pid == 0)
+		be(kind, parent);
+	while (so_far < wanted) {
+		struct pid_set threads;
+
+		usleep(1000);
+		if (waitpid(child.pid, NULL, WNOHANG) != 0) // it has given up
+			exit(2);
+		thread_set_list(held_process(child.pid), is_so_far, &child, &threads);
+		so_far = threads.count;
+		pid_set_deinit(&threads);
+	}
+	return child.pid;
 }
 
 static void end(pid_t pid)
