@@ -195,7 +195,7 @@ def set_beside_one_exec():
     for number in range(40, 400, 20):
         if target.ask(f"interrupt {number}") == "never there":
             continue
-        result = run_stopping("let threads run on", execute, "set", target.pid, "--sample", "4K")
+        result = run_stopping("let threads run on", execute, "set", target.pid, "--sample", "4K", again=False)
         if new:
             break
         check_equal(target.ask("go on"), "returned", "answer")
