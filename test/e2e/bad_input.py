@@ -145,7 +145,7 @@ def not_permitted():
     # No capability: the target has more than the tool.
     process = start(["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace", program, "attach", str(mine.pid)],
                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = process.communicate(timeout=harness.COMMAND_TIMEOUT)
     if process.returncode == 1:
         check_refused(harness.Result(["attach"], 1, stdout, stderr.decode()), "CAP_SYS_PTRACE|capabilit")
     else:
@@ -233,7 +233,7 @@ def closed_streams():
     for closed in ("0<&- 2>&-", "1>&- 2>&-", "0<&- 1>&- 2>&-"):
         for command in ("attach -v", f"dump -v -o {path}", "detach -v"):
             shell = start(["sh", "-c", f'exec "$0" {command} "$1" {closed}', harness.HEAPSNAP, str(target.pid)])
-            check_equal(shell.wait(timeout=60), 0, f"heapsnap {command} {closed}")
+            check_equal(shell.wait(timeout=harness.COMMAND_TIMEOUT), 0, f"heapsnap {command} {closed}")
         before.check_after(memory_may_change=True)
     target.end()
 
@@ -334,7 +334,7 @@ def target_dies():
         process = start([harness.HEAPSNAP, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         time.sleep(random.random() * 0.05)
         target.process.kill()
-        stdout, stderr = process.communicate(timeout=60)
+        stdout, stderr = process.communicate(timeout=harness.COMMAND_TIMEOUT)
         result = harness.Result(arguments, process.returncode, stdout, stderr.decode())
         check(result.status in (0, 1), str(result))
         if result.status == 1:
@@ -366,7 +366,7 @@ def interrupted():
         process = start([harness.HEAPSNAP, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         time.sleep(0.002 + random.random() * 0.05)
         process.send_signal(random.choice([signal.SIGINT, signal.SIGTERM]))
-        stdout, stderr = process.communicate(timeout=60)
+        stdout, stderr = process.communicate(timeout=harness.COMMAND_TIMEOUT)
         result = harness.Result(arguments, process.returncode, stdout, stderr.decode())
         # A signal that comes before the handlers are there ends the tool in the usual way, before it did anything.
         check(result.status in (0, 1, -signal.SIGINT, -signal.SIGTERM), str(result))

@@ -5,8 +5,8 @@ killed on the way: the program compares what lies around them, byte by byte, whe
 import os
 import subprocess
 
-from harness import (Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, leave_out, run_test, say, start, target_path,
-                     temporary_directory)
+from harness import (COMMAND_TIMEOUT, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, leave_out, run_test, say, start,
+                     target_path, temporary_directory)
 
 # The tool is killed at every so many requests, with each kind at others: together they take nearly all. (unharmed.frame_test takes all with each kind.)
 STEP = 19
@@ -21,7 +21,7 @@ def start_target(program, kind):
 
 def end_target(process, what):
     process.stdin.close()
-    check_equal(process.wait(20), 0, f"exit status of {what}")
+    check_equal(process.wait(COMMAND_TIMEOUT), 0, f"exit status of {what}")
 
 
 def try_kind(program, kind, first):

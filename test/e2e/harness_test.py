@@ -67,7 +67,7 @@ print("it went on")
 def ended_while_it_starts_something():
     """The signal comes when the process is there and not yet noted."""
     program = subprocess.run([sys.executable, "-c", STARTS_AND_IS_ENDED, os.path.dirname(os.path.abspath(__file__))],
-                             stdout=subprocess.PIPE, text=True, check=False, timeout=60)
+                             stdout=subprocess.PIPE, text=True, check=False)
     pid, *more = program.stdout.split("\n")
     check_equal((program.returncode, more), (128 + signal.SIGTERM, [""]), "status, and what it says")
     check(not os.path.exists(f"/proc/{pid}"), "what it has started is left running")
