@@ -17,6 +17,7 @@ target_compile_definitions(hook_plan_child_NONE PRIVATE NO_ALLOCATOR)
 target_link_options(hook_plan_child_NONE PRIVATE -nostdlib -static)
 
 hs_unit_test(standstill_test hs_attach)
+hs_unit_test(standstill_sum_test hs_attach)
 hs_unit_test(thread_descriptor_test hs_attach Threads::Threads)
 hs_unit_test(resident_memory_test hs_attach)
 hs_unit_test(pagemap_test hs_attach)

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bound of the time in which a target stands still: of one stop, and of all stops of a command. What the watchdog
-// says of a tool that it cannot kill.
+// What the watchdog says of a tool that it cannot kill, and of one that it has killed.
 #include "attach/guard/standstill.h"
 #include "attach/guard/tool_guard.h"
-#include "base/clock.h"
 #include "check.h"
 #include "held_process.h"
 
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -15,79 +12,6 @@
 #include <unistd.h>
 
 #define BOUND_MS 400
-enum { STOP_US = 20000 };
-#define MS UINT64_C(1000000)
-
-// Ends with an error that says so, long before anything would be killed; without adding up it would go on for ever.
-static void test_sum(void)
-{
-	struct hs_error *error = NULL, *check = NULL;
-	uint64_t sum = 0;
-	int stops = 0;
-
-	standstill_add_up();
-	while (!error && stops < 100) {
-		uint64_t began = hs_monotonic_ns();
-
-		error = standstill_begin(held_process(getpid()));
-		if (error)
-			break;
-		CHECK(standstill_is_on());
-		usleep(STOP_US);
-		hs_error_destroy(check);
-		check = standstill_check();
-		standstill_end(true);
-		sum += hs_monotonic_ns() - began;
-		stops++;
-		usleep(1000); // the target runs: that does not count
-	}
-	CHECK(error && error->code == HS_ERROR_TIMEOUT && strstr(error->message, "had been stopped for"));
-	CHECK(standstill_is_spent());
-	CHECK(stops >= 1 && sum < (uint64_t)BOUND_MS * MS);
-	hs_error_destroy(error);
-	hs_error_destroy(check);
-	// The next command has its own.
-	standstill_add_up();
-	CHECK(!standstill_is_spent());
-	error = standstill_begin(held_process(getpid()));
-	CHECK(!error);
-	hs_error_destroy(error);
-	standstill_end(true);
-	standstill_done();
-}
-
-// The last of several stops ends by itself when the sum is reached, though it is short.
-static void test_last_of_several(void)
-{
-	uint64_t began, spent;
-	struct hs_error *error;
-
-	standstill_add_up();
-	error = standstill_begin(held_process(getpid()));
-	CHECK(!error);
-	hs_error_destroy(error);
-	began = hs_monotonic_ns();
-	usleep(BOUND_MS * 1000 / 2);
-	spent = hs_monotonic_ns() - began;
-	standstill_end(true);
-	if (spent > BOUND_MS * MS * 60 / 100) { // the machine gave no processor
-		standstill_done();
-		return;
-	}
-	error = standstill_begin(held_process(getpid()));
-	CHECK(!error);
-	hs_error_destroy(error);
-	began = hs_monotonic_ns();
-	do {
-		usleep(1000);
-		error = standstill_check();
-	} while (!error && hs_monotonic_ns() - began < BOUND_MS * MS * STANDSTILL_WAKE / 100);
-	CHECK(error != NULL);
-	CHECK(error == NULL || standstill_deadline(UINT64_MAX) < hs_monotonic_ns() + BOUND_MS * MS);
-	hs_error_destroy(error);
-	standstill_end(true);
-	standstill_done();
-}
 
 // A tool that hangs. As the first process of a PID namespace it gets no SIGKILL from there.
 static int hang(void *guarded)
@@ -158,8 +82,6 @@ int main(void)
 
 	snprintf(bound, sizeof(bound), "%d", BOUND_MS);
 	setenv("HEAPSNAP_MAX_FREEZE_MS", bound, 1);
-	test_sum();
-	test_last_of_several();
 	test_first_process();
 	return CHECK_RESULT();
 }
