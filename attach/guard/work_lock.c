@@ -299,7 +299,7 @@ static uint64_t patience_ms(const struct owner *owner, enum work work)
 static struct hs_error *wait_for_files(const struct process *process, struct work_lock *lock)
 {
 	const uint64_t began = hs_monotonic_ns();
-	uint64_t known_at = began; // when the owner had a name last
+	uint64_t nameless_at = 0; // the first look in a row at which the owner had no name; 0 = it had one
 	bool has_said = false;
 	struct hs_error *error = NULL;
 	char path[PATH_SIZE];
@@ -316,8 +316,10 @@ static struct hs_error *wait_for_files(const struct process *process, struct wor
 			return hs_error_system(failed, "cannot lock %s", path);
 		}
 		if (owner.is_known)
-			known_at = now;
-		if (now - (owner.is_known ? began : known_at) >= patience_ms(&owner, lock->work) * UINT64_C(1000000))
+			nameless_at = 0;
+		else if (!nameless_at)
+			nameless_at = now;
+		if (now - (nameless_at ? nameless_at : began) >= patience_ms(&owner, lock->work) * UINT64_C(1000000))
 			return refuse(process, &owner, failed);
 		if (owner.is_known && !has_said)
 			hs_verbose("waiting for heapsnap %s (PID %d)", names[owner.work], (int)owner.holder);

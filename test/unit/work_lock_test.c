@@ -6,6 +6,7 @@
 #include "lock_holders.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 static void test_bytes(void)
 {
@@ -153,34 +154,52 @@ static void test_dumps_take_turns(pid_t target)
 	waitpid(holder, NULL, 0);
 }
 
-// Between two dumps, or its lock and its name, there is a moment without a name, also when the waiting began long ago.
-static void test_nameless_for_a_moment(pid_t target)
+// What happens in the pauses of a tool that waits; NULL = nothing, for as long as it wants.
+static void (*in_pause)(void);
+
+int nanosleep(const struct timespec *time, struct timespec *rest)
+{
+	if (!in_pause)
+		return clock_nanosleep(CLOCK_MONOTONIC, 0, time, rest) == 0 ? 0 : -1;
+	in_pause();
+	return 0;
+}
+
+static struct work_lock other;
+static unsigned pauses;
+
+static void let_other_go_on(void)
 {
 	struct flock name = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
-	struct work_lock lock;
-	int ready[2];
-	char byte;
-	pid_t holder;
 
-	CHECK(pipe(ready) == 0);
-	fflush(NULL);
-	holder = fork();
-	if (holder == 0) {
-		if (work_lock_take(held_process(target), WORK_dump, &lock) || write(ready[1], "r", 1) != 1)
-			_exit(1);
-		usleep(300000);
-		fcntl(lock.fd, F_OFD_SETLK, &name);
-		usleep(30000);
-		work_lock_follow(&lock);
-		usleep(30000);
-		_exit(0);
+	switch (pauses++) {
+	case 0:
+	case 2:
+		usleep(150000); // the tool gets no processor for longer than it waits for a name
+		CHECK(fcntl(other.fd, F_OFD_SETLK, &name) == 0);
+		break;
+	case 1:
+	case 3:
+		work_lock_follow(&other);
+		break;
+	default:
+		work_lock_release(&other);
 	}
-	CHECK(read(ready[0], &byte, 1) == 1);
-	close(ready[0]);
-	close(ready[1]);
+}
+
+// Between two dumps, or its lock and its name, there is a moment without a name, also when the waiting began long ago,
+// and when the tool has not looked for long. One such moment has nothing to do with another.
+static void test_nameless_for_a_moment(pid_t target)
+{
+	struct work_lock lock;
+
+	CHECK(!work_lock_take(held_process(target), WORK_dump, &other));
+	in_pause = let_other_go_on;
 	CHECK(!work_lock_take(held_process(target), WORK_dump, &lock));
+	in_pause = NULL;
+	CHECK_EQUAL(pauses, 5);
 	work_lock_release(&lock);
-	waitpid(holder, NULL, 0);
+	work_lock_release(&other);
 }
 
 // Somebody locks the file and is no heapsnap; and somebody with no right to open it.
