@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two clocks that are asked for.
+// The clocks that are asked for.
 #ifndef HEAPSNAP_BASE_CLOCK_H
 #define HEAPSNAP_BASE_CLOCK_H
 
@@ -16,6 +16,9 @@ static inline uint64_t hs_clock_ns(clockid_t clock)
 
 // For durations and deadlines; ns since some time in the past.
 static inline uint64_t hs_monotonic_ns(void) { return hs_clock_ns(CLOCK_MONOTONIC); }
+
+// For bounds of work, which waiting for a processor is none of; ns that this thread has had one.
+static inline uint64_t hs_thread_ns(void) { return hs_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 // For dates; ns since 1970, UTC.
 static inline uint64_t hs_wall_ns(void) { return hs_clock_ns(CLOCK_REALTIME); }

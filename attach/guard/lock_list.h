@@ -4,7 +4,7 @@
 // The list is of the whole system, and any user can make it long. The kernel finds the place of each read by counting
 // from its beginning, with every other user of locks kept waiting, so that time grows with the square of its length: at
 // 1 MiB a read of 4 KiB takes 0.2 ms, at 12 MiB 15 ms (seen on Linux 6.18). So the list is read up to 1 MiB (some 16000
-// locks), and for 200 ms at most.
+// locks), and for 200 ms of processor time at most.
 #ifndef HEAPSNAP_ATTACH_GUARD_LOCK_LIST_H
 #define HEAPSNAP_ATTACH_GUARD_LOCK_LIST_H
 

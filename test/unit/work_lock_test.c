@@ -2,9 +2,11 @@
 // Who is at work on a process, and that nobody else is.
 #include "attach/guard/work_lock.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "lock_holders.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -202,6 +204,38 @@ static void test_nameless_for_a_moment(pid_t target)
 	work_lock_release(&other);
 }
 
+struct look {
+	clockid_t clock; // whose time passes at the first lock that is seen
+	bool has_seen;
+};
+
+static bool see_slowly(const struct listed_lock *lock, void *context)
+{
+	struct look *look = context;
+	const uint64_t end = hs_clock_ns(look->clock) + UINT64_C(300000000);
+
+	(void)lock;
+	while (!look->has_seen && hs_clock_ns(look->clock) < end)
+		if (look->clock == CLOCK_MONOTONIC)
+			usleep(10000);
+	look->has_seen = true;
+	return true;
+}
+
+// The kernel's list is read for so much time of a processor at most, and a tool that gets none reads on.
+static void test_slow_look(pid_t target)
+{
+	struct look slow = { .clock = CLOCK_THREAD_CPUTIME_ID }, starved = { .clock = CLOCK_MONOTONIC };
+	const int fd = open_file(target);
+	struct stat file;
+
+	CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0 && fstat(fd, &file) == 0);
+	CHECK_EQUAL(lock_list_read(&file, see_slowly, &slow), ETIME);
+	CHECK_EQUAL(lock_list_read(&file, see_slowly, &starved), 0);
+	CHECK(slow.has_seen && starved.has_seen);
+	close(fd);
+}
+
 // Somebody locks the file and is no heapsnap; and somebody with no right to open it.
 static void test_another_program(pid_t target)
 {
@@ -327,6 +361,7 @@ int main(void)
 	test_release(target);
 	test_dumps_take_turns(target);
 	test_nameless_for_a_moment(target);
+	test_slow_look(target);
 	test_another_program(target);
 	test_holders_of_all(target);
 	test_shared_lock_for_all(target);
