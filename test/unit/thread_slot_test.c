@@ -30,6 +30,9 @@ static struct thread_slot *claim_of(const struct made_thread *thread)
 
 static void set_tid(const struct made_thread *thread, uint32_t tid) { thread->block[TID_WORD] = tid; }
 
+static void free_thread(struct made_thread *thread) { munmap(thread->stack, thread->size + HS_PAGE_SIZE); }
+
+// With a slot at its own place: that of hash 0 is nobody's (test_nobodys).
 static struct made_thread make_thread(uint32_t tid)
 {
 	struct made_thread thread = { .size = 1 << 20 };
@@ -40,14 +43,18 @@ static struct made_thread make_thread(uint32_t tid)
 	if (thread.stack == MAP_FAILED || mprotect(thread.stack, thread.size, PROT_READ | PROT_WRITE) != 0)
 		exit(1);
 	thread.block = (uint64_t *)(thread.stack + thread.size) - TCB_WORDS;
+	if (thread_slot_index(pointer_of(&thread)) == thread_slot_index(0)) {
+		struct made_thread another = make_thread(tid); // elsewhere, as this one is still there
+
+		free_thread(&thread);
+		return another;
+	}
 	thread.block[0] = (uint64_t)thread.block;
 	thread.block[STACK_WORD] = (uint64_t)thread.stack;
 	thread.block[STACK_WORD + 1] = thread.size;
 	set_tid(&thread, tid);
 	return thread;
 }
-
-static void free_thread(struct made_thread *thread) { munmap(thread->stack, thread->size + HS_PAGE_SIZE); }
 
 static const struct thread_record *history(uint32_t index)
 {
