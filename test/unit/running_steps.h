@@ -6,6 +6,7 @@
 #define HEAPSNAP_TEST_UNIT_RUNNING_STEPS_H
 
 #include "hook_calls.h"
+#include "payload_slots.h"
 #include "stepped_thread.h"
 
 #include "attach/guard/interrupt.h"
@@ -127,6 +128,14 @@ static uint64_t site_calls_begun[SITES], site_calls_returned[SITES]; // since th
 static _Thread_local unsigned running_thread;
 static _Thread_local const struct call *running_call;
 
+// Of the slots that payload_slots.h numbers. NULL = no thread has had it.
+static struct thread_slot *used_slot(uint32_t index)
+{
+	return index >= HS_THREAD_SLOTS || made.header->used_slots[index / 64] >> (index % 64) & 1
+		       ? payload_slot(&made, index)
+		       : NULL;
+}
+
 // Not what was never written: reading it would put it there.
 static void watch_region(void)
 {
@@ -137,9 +146,9 @@ static void watch_region(void)
 	stepped_watch(made.bytes + HS_OFFSET_LOG);
 	if (has_samples)
 		stepped_watch(made.bytes + HS_OFFSET_SAMPLES);
-	for (unsigned i = 0; i < HS_THREAD_SLOTS; i++)
-		if (made.header->used_slots[i / 64] >> (i % 64) & 1)
-			stepped_watch(made.bytes + HS_OFFSET_SLOTS + i * sizeof(struct thread_slot));
+	for (uint32_t i = 0; i < payload_slot_count(&made); i++)
+		if (used_slot(i))
+			stepped_watch((const uint8_t *)used_slot(i));
 	while ((page = lseek(payload_region_fd, page, SEEK_DATA)) >= 0 && (uint64_t)page < made.size) {
 		stepped_watch(made.bytes + page);
 		page += HS_PAGE_SIZE;
@@ -216,6 +225,8 @@ static void work(struct stepped_thread *self)
 	const unsigned me = self->number, other = !me;
 
 	running_thread = me;
+	if (me == THREADS - 1)
+		payload_slot_take_place(&made); // one of them has a further slot
 	while (!thread_slot_claim(arch_thread_pointer()))
 		continue;
 	for (;;) {
@@ -478,7 +489,6 @@ static void make_sites_fresh(void)
 {
 	static uint64_t pc = 0x100000;
 	static const struct call call = { .to = PLACES - 1 };
-	struct thread_slot *slots = (struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS);
 	uint32_t root = stack_table_node(thread_slot_current(), 0,
 					 (uint64_t)HS_FRAME_CUT << HS_FRAME_MODULE_SHIFT | CUT_foreign_stack);
 	uint64_t place = 0;
@@ -496,13 +506,15 @@ static void make_sites_fresh(void)
 		(void)call_malloc(SMALL_SIZE, calloc_island, site_pc[0] - 0x1000);
 		hook_before_free(addresses[call.to], (uint64_t)&place, free_island);
 	}
-	for (unsigned i = 0; i < HS_THREAD_SLOTS; i++) {
-		if (!(made.header->used_slots[i / 64] >> (i % 64) & 1))
+	for (uint32_t i = 0; i < payload_slot_count(&made); i++) {
+		struct thread_slot *slot = used_slot(i);
+
+		if (!slot)
 			continue;
-		slots[i].fresh_node = 0;
+		slot->fresh_node = 0;
 		for (unsigned k = 0; k < HS_TOTALS_ENTRIES; k++) {
-			totals_flush(&slots[i].shared.totals[k]);
-			slots[i].shared.totals[k] = (struct totals_entry){ 0 };
+			totals_flush(&slot->shared.totals[k]);
+			slot->shared.totals[k] = (struct totals_entry){ 0 };
 		}
 	}
 }

@@ -91,13 +91,12 @@ static void test_full_log(void)
 static void begin_samples(void)
 {
 	const struct sampling_settings settings = { .mode = SAMPLING_interval, .interval = SMALL_SIZE };
-	struct thread_slot *slots = (struct thread_slot *)(made.bytes + HS_OFFSET_SLOTS);
 
 	memset(payload_region_state.bloom, 0, HS_BLOOM_SIZE);
 	sampling_settings_begin(made.header, &settings, 1, 2000);
-	for (unsigned i = 0; i < HS_THREAD_SLOTS; i++)
-		if (made.header->used_slots[i / 64] >> (i % 64) & 1)
-			slots[i].shared.interval = 0;
+	for (uint32_t i = 0; i < payload_slot_count(&made); i++)
+		if (used_slot(i))
+			used_slot(i)->shared.interval = 0;
 	for (unsigned i = 0; i < PLACES; i++)
 		addresses[i] = sample_address(0, sample_entry(1000 + i, 1));
 	has_samples = true;
