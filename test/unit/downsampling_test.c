@@ -59,7 +59,8 @@ static void reallocate(struct box *box, uint64_t size, bool fails, const struct 
 }
 
 // Thinning is begun again and again, from the same interval, and where there are blocks; in turn because the region ran
-// short and for a budget. All by one thread: the others may be through by then.
+// short and for a budget. All by one thread, which goes on for as long as the others: where it has stopped they would
+// fill the tables with records at the first interval.
 static void downsample_again(unsigned round)
 {
 	uint64_t *position = &made.header->downsampling_position,
@@ -86,29 +87,51 @@ static void downsample_again(unsigned round)
 	}
 }
 
-static void work(unsigned number)
+static void use_a_box(uint64_t dice)
 {
 	struct entry_frame frame = { .return_address = 0x1000 };
+	uint64_t size = 1 + (dice >> 32) % SIZE_MAX_ASKED;
+	struct box *box = &boxes[dice % BOXES];
+
+	pthread_mutex_lock(&box->lock);
+	if (!box->block) {
+		allocate(box, size, &frame);
+	} else if (dice >> 16 & 1) {
+		reallocate(box, size, dice >> 17 & 1, &frame);
+	} else {
+		block_goes(box->block, box->size, &island, (uint64_t)&frame.return_address);
+		box->block = 0;
+	}
+	pthread_mutex_unlock(&box->lock);
+}
+
+static unsigned ended; // of the threads that begin no thinning
+
+static void work(unsigned number)
+{
 	uint64_t random = number + 1;
+	unsigned round = 0;
+	uint32_t begun;
 
 	while (!thread_slot_claim(arch_thread_pointer()))
 		continue;
-	for (unsigned round = 0; round < ROUNDS; round++) {
-		uint64_t dice = sampling_random(&random), size = 1 + (dice >> 32) % SIZE_MAX_ASKED;
-		struct box *box = &boxes[dice % BOXES];
-
-		if (number == 1)
-			downsample_again(round);
-		pthread_mutex_lock(&box->lock);
-		if (!box->block) {
-			allocate(box, size, &frame);
-		} else if (dice >> 16 & 1) {
-			reallocate(box, size, dice >> 17 & 1, &frame);
-		} else {
-			block_goes(box->block, box->size, &island, (uint64_t)&frame.return_address);
-			box->block = 0;
-		}
-		pthread_mutex_unlock(&box->lock);
+	if (number != 1) {
+		for (; round < ROUNDS; round++)
+			use_a_box(sampling_random(&random));
+		__atomic_fetch_add(&ended, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	for (; round < ROUNDS || __atomic_load_n(&ended, __ATOMIC_RELAXED) < THREADS - 1; round++) {
+		downsample_again(round);
+		use_a_box(sampling_random(&random));
+	}
+	// and until one more thinning, begun since then, is through: its records are in the tables at the end
+	begun = __atomic_load_n(&made.header->downsampling_rounds, __ATOMIC_RELAXED);
+	for (; __atomic_load_n(&made.header->downsampling_rounds, __ATOMIC_RELAXED) == begun ||
+	       downsampling_is_under_way();
+	     round++) {
+		downsample_again(round);
+		use_a_box(sampling_random(&random));
 	}
 }
 
