@@ -133,28 +133,81 @@ static void keep_code(struct proc_maps *maps, const char *other)
 	}
 }
 
+// Whether it is only for want of a processor: then it is printed and freed, and the caller tries again.
+static bool took_too_long(struct hs_error *error)
+{
+	if (!error || error->code != HS_ERROR_TIMEOUT)
+		return false;
+	printf("again: %s\n", error->message);
+	hs_error_destroy(error);
+	return true;
+}
+
+static void freeze(struct target_memory *memory, struct frozen_process *ret)
+{
+	struct hs_error *error;
+
+	do
+		error = threads_freeze_memory(memory, HS_FREEZE_TIMEOUT_MS, ret);
+	while (took_too_long(error));
+	must(error);
+}
+
 // Stops it, as if it had no other code than ours, and `other`.
 static void freeze_with_code(struct target_memory *memory, const char *other, struct frozen_process *ret)
 {
 	const struct proc_maps *maps;
 
-	must(threads_freeze_memory(memory, HS_FREEZE_TIMEOUT_MS, ret));
+	freeze(memory, ret);
 	must(frozen_maps(ret, &maps));
 	keep_code(ret->maps, other);
 }
 
-static void call(struct frozen_process *frozen, const struct target_memory *memory, char *leave)
+static void freeze_again(struct target_memory *memory, const char *other, struct frozen_process *frozen)
+{
+	must(threads_thaw(frozen));
+	freeze_with_code(memory, other, frozen);
+}
+
+// After freeze_with_code with that `other`, as call.
+static bool no_call(struct frozen_process *frozen, struct target_memory *memory, const char *other)
+{
+	struct remote_caller caller;
+	struct hs_error *error;
+
+	while (took_too_long(error = remote_call_open(frozen, memory, &caller)))
+		freeze_again(memory, other, frozen);
+	return is_refused(error);
+}
+
+static struct hs_error *try_call(struct frozen_process *frozen, const struct target_memory *memory, char *leave)
 {
 	static const uint64_t none[6];
 	struct remote_caller caller;
 	int64_t result = 0;
+	struct hs_error *error = remote_call_open(frozen, memory, &caller), *close_error;
 
-	must(remote_call_open(frozen, memory, &caller));
+	if (error)
+		return error;
 	CHECK_EQUAL(caller.syscall_gadget, (uint64_t)code);
 	CHECK_EQUAL(caller.leave_gadget, (uint64_t)leave);
-	must(remote_call(&caller, SYS_getpid, none, &result));
-	CHECK_EQUAL(result, frozen->process->pid);
-	must(remote_call_close(&caller));
+	error = remote_call(&caller, SYS_getpid, none, &result);
+	if (!error)
+		CHECK_EQUAL(result, frozen->process->pid);
+	close_error = remote_call_close(&caller);
+	if (!error)
+		return close_error;
+	hs_error_destroy(close_error);
+	return error;
+}
+
+static void call(struct frozen_process *frozen, struct target_memory *memory, const char *other, char *leave)
+{
+	struct hs_error *error;
+
+	while (took_too_long(error = try_call(frozen, memory, leave)))
+		freeze_again(memory, other, frozen);
+	must(error);
 }
 
 // What calls can be made without is not searched for everywhere.
@@ -176,7 +229,6 @@ static void test_bound(const struct target_memory *memory, const char *large)
 static void test_code(void)
 {
 	struct frozen_process frozen;
-	struct remote_caller caller;
 	struct target_memory memory;
 	char bytes[8], *room, *other, *cut_short, *large;
 	bool is_marked;
@@ -198,26 +250,26 @@ static void test_code(void)
 	must(target_memory_read(&memory, (uint64_t)code, bytes, 8));
 
 	freeze_with_code(&memory, leave_code, &frozen);
-	CHECK(is_refused(remote_call_open(&frozen, &memory, &caller)));
+	CHECK(no_call(&frozen, &memory, leave_code));
 	CHECK(standstill_lacked() && !is_there(&memory, leave_code));
 	must(threads_thaw(&frozen));
 	freeze_with_code(&memory, leave_code, &frozen);
-	call(&frozen, &memory, leave_code);
+	call(&frozen, &memory, leave_code, leave_code);
 	CHECK(!standstill_lacked());
 	must(threads_thaw(&frozen));
 
 	// where it is nowhere, another page that is not in memory does not matter
 	freeze_with_code(&memory, NULL, &frozen);
 	CHECK(is_refused(target_memory_read(&memory, (uint64_t)other, bytes, 8)));
-	call(&frozen, &memory, NULL);
+	call(&frozen, &memory, NULL, NULL);
 	must(threads_thaw(&frozen));
 
 	// nor does one that cannot be had, but for one more stop
 	freeze_with_code(&memory, cut_short, &frozen);
-	CHECK(is_refused(remote_call_open(&frozen, &memory, &caller)));
+	CHECK(no_call(&frozen, &memory, cut_short));
 	must(threads_thaw(&frozen));
 	freeze_with_code(&memory, cut_short, &frozen);
-	call(&frozen, &memory, NULL);
+	call(&frozen, &memory, cut_short, NULL);
 	must(threads_thaw(&frozen));
 
 	test_bound(&memory, large);
@@ -250,7 +302,7 @@ int main(void)
 		CHECK_LEFT_OUT("userfaultfd marks no page of a file here");
 	must(target_memory_open(held_process(pid), &memory));
 
-	must(threads_freeze_memory(&memory, HS_FREEZE_TIMEOUT_MS, &frozen));
+	freeze(&memory, &frozen);
 	CHECK(!standstill_lacked());
 	must(target_memory_read(&memory, (uint64_t)anonymous + HS_PAGE_SIZE - 4, bytes, 8));
 	must(target_memory_read(&memory, (uint64_t)of_memory_file, bytes, 8));
@@ -266,7 +318,7 @@ int main(void)
 	CHECK(!is_there(&memory, of_file + HS_PAGE_SIZE) && !is_there(&memory, of_file + 2 * HS_PAGE_SIZE));
 	must(threads_thaw(&frozen));
 
-	must(threads_freeze_memory(&memory, HS_FREEZE_TIMEOUT_MS, &frozen));
+	freeze(&memory, &frozen);
 	CHECK(!standstill_lacked());
 	must(target_memory_read(&memory, (uint64_t)of_file + HS_PAGE_SIZE, bytes, HS_PAGE_SIZE));
 	CHECK(bytes[0] == 'b' && bytes[HS_PAGE_SIZE - 1] == 'b');
