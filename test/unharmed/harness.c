@@ -4,6 +4,7 @@
 
 #include "attach/process/thread_facts.h"
 #include "attach/ptrace/gadgets.h"
+#include "base/clock.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,11 +26,19 @@ static void give_up(const char *what)
 	exit(2);
 }
 
+// A signal that comes meanwhile, of a child say, is no end of the wait.
 static bool readable_within(int fd, int milliseconds)
 {
+	const uint64_t deadline = hs_monotonic_ns() + (uint64_t)milliseconds * 1000000;
 	struct pollfd descriptor = { .fd = fd, .events = POLLIN };
+	int count;
 
-	return poll(&descriptor, 1, milliseconds) == 1;
+	while ((count = poll(&descriptor, 1, milliseconds)) < 0 && errno == EINTR) {
+		const uint64_t now = hs_monotonic_ns();
+
+		milliseconds = now < deadline ? (int)((deadline - now) / 1000000) : 0;
+	}
+	return count == 1;
 }
 
 struct program program_start(const char *name, const char *const *arguments)
