@@ -220,6 +220,15 @@ struct hs_error *freeze_prepared(const struct target_memory *memory, unsigned ti
 	return threads_freeze(memory->process, timeout_ms, ret);
 }
 
+struct frozen_thread *frozen_main_thread(const struct frozen_process *frozen)
+{
+	for (size_t i = 0; i < frozen->count; i++)
+		if (frozen->threads[i].tid == frozen->process->pid)
+			return &frozen->threads[i];
+	fprintf(stderr, "no main thread is frozen\n");
+	exit(1);
+}
+
 int run_as_tool(int (*tool)(void))
 {
 	int status;

@@ -63,6 +63,10 @@ void prepare_files(struct target_memory *memory, struct file_pages *pages);
 // freeze no page of a file is. A child of fork(2) has none of them mapped before it has run there.
 struct hs_error *freeze_prepared(const struct target_memory *memory, unsigned timeout_ms, struct frozen_process *ret);
 
+// The main thread among the frozen ones: not always the first, as the numbers of threads begin anew after the highest.
+// Ends the test when there is none.
+struct frozen_thread *frozen_main_thread(const struct frozen_process *frozen);
+
 // Prints the error and ends the test. NULL passes.
 void must(struct hs_error *error);
 

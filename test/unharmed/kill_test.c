@@ -35,7 +35,9 @@ static void be_the_tool(pid_t pid, unsigned rounds)
 		struct hs_error *error;
 
 		must(threads_freeze(held_process(pid), 5000, &process));
-		one = (struct frozen_process){ .process = held_process(pid), .threads = process.threads, .count = 1 };
+		one = (struct frozen_process){ .process = held_process(pid),
+					       .threads = frozen_main_thread(&process),
+					       .count = 1 };
 		error = remote_call_open(&one, &memory, &caller);
 		if (error && error->code == HS_ERROR_REFUSED) {
 			// The thread is on its way back from the entry point, where the last tool left it.

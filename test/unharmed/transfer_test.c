@@ -42,7 +42,7 @@ static void use(struct frozen_process *frozen, const struct target_memory *memor
 	int64_t result;
 
 	must(remote_call_open(frozen, memory, &caller));
-	// Of the two threads the main one, of the lower number, is in the call.
+	// Of the two threads the main one is in the call.
 	CHECK_EQUAL(caller.carrier->tid == frozen->process->pid, alone);
 	for (int i = 0; i < 3; i++)
 		must(remote_call(&caller, SYS_sched_yield, none, &result));
@@ -58,8 +58,10 @@ static void use_tool(pid_t pid, bool alone)
 	must(freeze_prepared(&memory, 5000, &frozen));
 	CHECK_EQUAL(frozen.count, 2);
 	chosen = frozen;
-	if (alone)
+	if (alone) {
+		chosen.threads = frozen_main_thread(&frozen);
 		chosen.count = 1;
+	}
 	use(&chosen, &memory, alone);
 	must(threads_thaw(&frozen));
 	target_memory_close(&memory);
