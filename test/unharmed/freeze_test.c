@@ -17,6 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -79,19 +80,27 @@ static void test_priority_boost(void)
 	CHECK_EQUAL(getpriority(PRIO_PROCESS, 0), before);
 }
 
+static long call_of_sleeper(pid_t pid, pid_t tid) { return tid == pid ? SYS_read : SYS_pause; }
+
+static bool is_in_its_call(pid_t pid, pid_t tid) { return call_of(pid, tid) == call_of_sleeper(pid, tid); }
+
+// A thread that sleeps may do that at the barrier still.
+static bool all_in_their_calls(pid_t pid) { return all_threads(pid, is_in_its_call); }
+
 static void test_registers(void)
 {
 	struct program program = program_start("ptrace_sleepers", ARGUMENTS("3"));
 	struct frozen_process process;
 
-	CHECK(wait_until(wholly_asleep, program.pid));
+	CHECK(wait_until(all_in_their_calls, program.pid));
 	must(threads_freeze(held_process(program.pid), 2000, &process));
 	for (size_t i = 0; i < process.count; i++) {
+		const long call = call_of_sleeper(program.pid, process.threads[i].tid);
+
 		CHECK(process.threads[i].registers.rip != 0);
 		CHECK(process.threads[i].registers.rsp != 0);
 		CHECK(i == 0 || process.threads[i].tid > process.threads[i - 1].tid);
-		// pause or read
-		CHECK(process.threads[i].registers.orig_rax == (process.threads[i].tid == program.pid ? 0 : 34));
+		CHECK_EQUAL(process.threads[i].registers.orig_rax, call);
 	}
 	must(threads_thaw(&process));
 	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);

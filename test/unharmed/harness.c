@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/fanotify.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -126,8 +127,7 @@ unsigned long long status_of(pid_t pid, pid_t tid, const char *key, int base)
 	return value;
 }
 
-// Whether every thread of the process passes.
-static bool all_threads(pid_t pid, bool (*passes)(pid_t, pid_t))
+bool all_threads(pid_t pid, bool (*passes)(pid_t, pid_t))
 {
 	struct dirent *entry;
 	char path[64];
@@ -241,10 +241,11 @@ int run_as_tool(int (*tool)(void))
 	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-bool is_in_execve(pid_t pid, pid_t tid)
+long call_of(pid_t pid, pid_t tid)
 {
-	char path[64], text[8] = "";
+	char path[64], text[16] = "", *end;
 	FILE *file;
+	long call;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
 	file = fopen(path, "re");
@@ -252,8 +253,11 @@ bool is_in_execve(pid_t pid, pid_t tid)
 		text[0] = 0;
 	if (file)
 		fclose(file);
-	return strncmp(text, "59 ", 3) == 0;
+	call = strtol(text, &end, 10);
+	return end > text ? call : -1; // "running" is no number
 }
+
+bool is_in_execve(pid_t pid, pid_t tid) { return call_of(pid, tid) == SYS_execve; }
 
 bool watched_sleep_make(struct watched_sleep *ret)
 {

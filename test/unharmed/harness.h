@@ -28,6 +28,8 @@ int program_finish(struct program *program, char *text, size_t size);
 unsigned long long status_of(pid_t pid, pid_t tid, const char *key, int base);
 // Whether some thread is stopped (T) or traced (t), or has a tracer.
 bool anything_stopped_or_traced(pid_t pid);
+// Whether every thread of the process passes.
+bool all_threads(pid_t pid, bool (*passes)(pid_t pid, pid_t tid));
 // Every thread stopped by a signal.
 bool wholly_stopped(pid_t pid);
 // Until `condition` holds for the process, at most 10 s; its last value.
@@ -39,7 +41,9 @@ bool wholly_asleep(pid_t pid);
 // the same calls. Returns what it returns, or -1.
 int run_as_tool(int (*tool)(void));
 
-// Whether the thread is in execve(2), by what the kernel shows of its system call.
+// The number of the system call that the thread sleeps in, by what the kernel shows of it; -1 = in none, or it runs.
+long call_of(pid_t pid, pid_t tid);
+// Whether that is execve(2).
 bool is_in_execve(pid_t pid, pid_t tid);
 
 // A copy of /bin/sleep, the opening of which for an exec waits for an answer of the one who has `listener`
