@@ -69,8 +69,9 @@ static void test_exec(void)
 	}
 }
 
-// Answers each request to execute a file that has a mark, late, and with `answer`. Never returns.
-static _Noreturn void answer_slowly(int listener, unsigned milliseconds, uint32_t answer)
+// Answers each request to execute a file that has a mark, with `answer`: late, and not before `condition`, which may be
+// NULL, holds for the process. Never returns.
+static _Noreturn void answer_slowly(int listener, bool (*condition)(pid_t), unsigned milliseconds, uint32_t answer)
 {
 	struct fanotify_event_metadata event;
 
@@ -78,6 +79,8 @@ static _Noreturn void answer_slowly(int listener, unsigned milliseconds, uint32_
 	while (read(listener, &event, sizeof(event)) == (ssize_t)sizeof(event)) {
 		struct fanotify_response response = { .fd = event.fd, .response = answer };
 
+		if (condition && !wait_until(condition, event.pid))
+			fprintf(stderr, "an exec of %d goes on too soon\n", (int)event.pid);
 		nap(milliseconds);
 		if (write(listener, &response, sizeof(response)) != (ssize_t)sizeof(response))
 			_exit(1);
@@ -169,7 +172,7 @@ static void test_failing_exec(void)
 		return;
 	denier = fork();
 	if (denier == 0)
-		answer_slowly(slow.listener, 120, FAN_DENY);
+		answer_slowly(slow.listener, NULL, 120, FAN_DENY);
 	close(slow.listener);
 	program = program_start("ptrace_failing_exec", ARGUMENTS(slow.script));
 	tool = fork();
@@ -278,6 +281,14 @@ static void test_endless_exec(void)
 
 static bool is_in_exec(pid_t pid) { return is_in_execve(pid, pid); }
 
+// The main thread, which executes, cannot stand.
+static bool is_seized_or_stands(pid_t pid, pid_t tid)
+{
+	return tid == pid ? status_of(pid, tid, "TracerPid:", 10) != 0 : thread_state(held_process(pid), tid) == 't';
+}
+
+static bool others_stand(pid_t pid) { return all_threads(pid, is_seized_or_stands); }
+
 // 0: the freeze said that the process became another program.
 static int freeze_during_exec(pid_t pid)
 {
@@ -294,8 +305,8 @@ static int freeze_during_exec(pid_t pid)
 	return error->code != HS_ERROR_GONE;
 }
 
-// An exec that has begun and is kept waiting until the other threads stand, and then kills them: it waits for them to
-// be reaped, which only the tool can do.
+// An exec that has begun and is kept waiting until the other threads stand and the tool has had time to note it, and
+// then kills them: it waits for them to be reaped, which only the tool can do.
 static void test_exec_beside_standing(void)
 {
 	struct watched_sleep sleep;
@@ -309,7 +320,7 @@ static void test_exec_beside_standing(void)
 	fflush(stdout);
 	answerer = fork();
 	if (answerer == 0)
-		answer_slowly(sleep.listener, 500, FAN_ALLOW);
+		answer_slowly(sleep.listener, others_stand, 500, FAN_ALLOW);
 	close(sleep.listener);
 	sleep.listener = -1;
 	for (int round = 0; round < 3; round++) {
