@@ -42,6 +42,31 @@ static bool readable_within(int fd, int milliseconds)
 	return count == 1;
 }
 
+static uint64_t processor_time(pid_t pid)
+{
+	struct timespec time;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0)
+		return 0;
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+// Until the program has not run for so long: the 2 s of a processor that one needs which steps itself take longer than
+// that on a busy machine.
+static bool readable_while_running(const struct program *program, int milliseconds)
+{
+	uint64_t now = processor_time(program->pid), before;
+
+	do {
+		if (readable_within(program->output, milliseconds))
+			return true;
+		before = now;
+		now = processor_time(program->pid);
+	} while (now > before);
+	return false;
+}
+
 struct program program_start(const char *name, const char *const *arguments)
 {
 	const char *folder = getenv("HEAPSNAP_TARGETS");
@@ -68,7 +93,7 @@ struct program program_start(const char *name, const char *const *arguments)
 	program.input = input[1];
 	program.output = output[0];
 	for (size_t got = 0; got < 6;) {
-		ssize_t count = readable_within(program.output, 10000) ? read(program.output, line + got, 6 - got) : 0;
+		ssize_t count = readable_while_running(&program, 10000) ? read(program.output, line + got, 6 - got) : 0;
 
 		if (count <= 0 || memcmp(line, "ready\n", got + (size_t)count) != 0) {
 			fprintf(stderr, "%s is not ready\n", path);
@@ -90,7 +115,7 @@ int program_finish(struct program *program, char *text, size_t size)
 	for (;;) {
 		ssize_t count;
 
-		if (!readable_within(program->output, 20000)) {
+		if (!readable_while_running(program, 20000)) {
 			kill(program->pid, SIGKILL);
 			waitpid(program->pid, &status, 0);
 			close(program->output);

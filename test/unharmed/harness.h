@@ -20,8 +20,8 @@ struct program {
 // Starts `name` of the folder in HEAPSNAP_TARGETS, and returns when it says "ready". Ends the test when it does not.
 // `arguments`: as for execv, without the name, NULL at the end.
 struct program program_start(const char *name, const char *const *arguments);
-// Closes its input, and returns its exit status (128 + signal when it was killed, 1000 when it does not end within 20
-// s, and then it is killed). `text`, which may be NULL, gets what it printed.
+// Closes its input, and returns its exit status (128 + signal when it was killed, 1000 when it has neither ended nor
+// run for 20 s, and then it is killed). `text`, which may be NULL, gets what it printed.
 int program_finish(struct program *program, char *text, size_t size);
 
 // The number after `key` in /proc/PID/task/TID/status; `base` as for strtoull.
