@@ -149,6 +149,13 @@ static int freeze_the_others(void)
 	return too_soon && CHECK_RESULT() == 0 ? ENDED_TOO_SOON : CHECK_RESULT();
 }
 
+// How long that takes is the kernel's: it is not measured.
+static void wait_for_end(pid_t pid)
+{
+	while (!has_ended(pid))
+		nap(1);
+}
+
 // And the tool, which does something else now, reaps it when it is dead: a main thread only with the last of the
 // others, which is ended here.
 static int freeze_and_reap(void)
@@ -160,7 +167,8 @@ static int freeze_and_reap(void)
 	CHECK_EQUAL(others, 0);
 	if (target.ending == target.pid)
 		kill(target.pid, SIGKILL);
-	CHECK(wait_until(nobody_is_left_to_reap, target.pid) || wait_until(nobody_is_left_to_reap, target.pid));
+	wait_for_end(target.pid);
+	CHECK(wait_until(nobody_is_left_to_reap, target.pid));
 	CHECK(target.ending == target.pid || is_gone(target.pid));
 	return CHECK_RESULT();
 }
