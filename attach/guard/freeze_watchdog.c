@@ -46,6 +46,7 @@ static struct {
 
 static pid_t watchdog, owner; // owner: who has started it; a process that was forked since has none
 static void *stack;
+static _Atomic pid_t *known; // to the parent, too
 
 // What runs in the watchdog: without the C library, whose errno is the tool's, and without instrumentation, whose notes
 // are.
@@ -219,7 +220,11 @@ static struct hs_error *start(void)
 	if (shared.tool_fd >= 0)
 		close(shared.tool_fd);
 	if (watchdog > 0) {
-		struct hs_error *error = wait_until_ready();
+		struct hs_error *error;
+
+		if (known)
+			atomic_store(known, watchdog);
+		error = wait_until_ready();
 
 		if (error)
 			freeze_watchdog_stop();
@@ -281,6 +286,17 @@ void freeze_watchdog_stop(void)
 			;
 		munmap(stack, STACK_SIZE);
 	}
+	if (known)
+		atomic_store(known, 0);
 	watchdog = 0;
 	stack = NULL;
 }
+
+void freeze_watchdog_share(void)
+{
+	void *place = mmap(NULL, sizeof(*known), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	known = place == MAP_FAILED ? NULL : place;
+}
+
+pid_t freeze_watchdog_of_child(void) { return known ? atomic_load(known) : 0; }

@@ -13,6 +13,7 @@
 #include "base/process.h"
 
 #include <stdint.h>
+#include <sys/types.h>
 
 // Starts it, if it is not there. Where that cannot be (a limit of processes), nothing may be stopped: HS_ERROR_SYSTEM.
 // `least`: from arming to `wake_at` at least, ns.
@@ -23,5 +24,10 @@ void freeze_watchdog_arm(const struct process *process, uint64_t wake_at, uint64
 void freeze_watchdog_disarm(void);
 // Ends and reaps it.
 void freeze_watchdog_stop(void);
+
+// From now on a process knows the watchdog of a child that it forks. Where there is no memory for that it does not.
+void freeze_watchdog_share(void);
+// 0 = none. Once that child has ended it may be a child of this process.
+pid_t freeze_watchdog_of_child(void);
 
 #endif

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/guard/tool_guard.h"
 
+#include "attach/guard/freeze_watchdog.h"
 #include "attach/guard/interrupt.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/io.h"
 
 #include <errno.h>
@@ -14,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FIRST_PROCESS = 1 };
+enum { FIRST_PROCESS = 1, WATCHDOG_SECONDS = 60 };
 
 // Ends as the child has ended; by its signal where that can be: not as the first process of a PID namespace.
 static _Noreturn void end_like(int status)
@@ -27,13 +29,21 @@ static _Noreturn void end_like(int status)
 }
 
 // The end of the first process is that of all in its namespace. The watchdog of a child that was killed has a word to
-// say before, and its end is a SIGCHLD.
+// say before. It is a child of the first process by then, and ends as soon as it has had a processor.
 static void let_watchdog_speak(int status, const sigset_t *waited)
 {
+	const uint64_t end = hs_monotonic_ns() + WATCHDOG_SECONDS * UINT64_C(1000000000);
 	const struct timespec moment = { .tv_nsec = 500000000 };
+	const pid_t watchdog = freeze_watchdog_of_child();
 
-	if (getpid() == FIRST_PROCESS && WIFSIGNALED(status))
-		sigtimedwait(waited, NULL, &moment);
+	if (getpid() != FIRST_PROCESS || !WIFSIGNALED(status) || watchdog == 0)
+		return;
+	while (waitpid(watchdog, NULL, WNOHANG) == 0 && hs_monotonic_ns() < end) {
+		const int number = sigtimedwait(waited, NULL, &moment);
+
+		if (number > 0 && number != SIGCHLD)
+			break; // somebody does not want to wait
+	}
 }
 
 // pre: the signals of `waited` are blocked, SIGCHLD among them.
@@ -76,6 +86,7 @@ struct hs_error *tool_guard_begin(void)
 	sigaddset(&waited, SIGTERM);
 	sigaddset(&waited, SIGHUP);
 	sigprocmask(SIG_BLOCK, &waited, &mask);
+	freeze_watchdog_share();
 	fflush(NULL);
 	child = fork();
 	if (child > 0)

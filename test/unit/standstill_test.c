@@ -5,6 +5,7 @@
 #include "check.h"
 #include "held_process.h"
 
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -27,16 +28,18 @@ static int hang(void *guarded)
 		pause();
 }
 
-// What the hanging tool and its watchdog have said, and how it ended. `wait_ms`: until it is killed from outside; it
-// may end before.
-static int run_first_process(bool guarded, int wait_ms, char *said, size_t size)
+// What the hanging tool and its watchdog have said, and how it ended. Once they have said `last` it is killed from
+// outside; NULL: it is to end before.
+static int run_first_process(bool guarded, const char *last, char *said, size_t size)
 {
+	enum { WAIT_MS = 60000 };
 	static _Alignas(16) char stack[262144];
 	int pipes[2], saved = dup(STDERR_FILENO), status = -1;
 	size_t length = 0;
 	ssize_t got;
 	pid_t pid;
 
+	said[0] = 0;
 	CHECK(pipe(pipes) == 0);
 	dup2(pipes[1], STDERR_FILENO);
 	pid = clone(hang, stack + sizeof(stack), CLONE_NEWPID | SIGCHLD, guarded ? said : NULL);
@@ -44,16 +47,22 @@ static int run_first_process(bool guarded, int wait_ms, char *said, size_t size)
 	close(saved);
 	close(pipes[1]);
 	if (pid > 0) {
-		for (int waited = 0; waited < wait_ms && waitpid(pid, &status, WNOHANG) == 0; waited += 10)
-			usleep(10000);
-		if (status == -1) {
-			kill(pid, SIGKILL);
-			waitpid(pid, &status, 0);
-		}
-		while (length < size - 1 && (got = read(pipes[0], said + length, size - 1 - length)) > 0)
+		struct pollfd poll_said = { .fd = pipes[0], .events = POLLIN };
+		bool waits = true;
+
+		while (length < size - 1) {
+			if (waits && ((last && strstr(said, last)) || poll(&poll_said, 1, WAIT_MS) != 1)) {
+				kill(pid, SIGKILL);
+				waits = false;
+			}
+			got = read(pipes[0], said + length, size - 1 - length);
+			if (got <= 0)
+				break;
 			length += (size_t)got;
+			said[length] = 0;
+		}
+		waitpid(pid, &status, 0);
 	}
-	said[length] = 0;
 	close(pipes[0]);
 	return pid > 0 ? status : -1;
 }
@@ -61,7 +70,7 @@ static int run_first_process(bool guarded, int wait_ms, char *said, size_t size)
 static void test_first_process(void)
 {
 	char said[1024];
-	int status = run_first_process(false, 2500, said, sizeof(said));
+	int status = run_first_process(false, "has not ended after SIGKILL", said, sizeof(said));
 
 	if (status == -1) {
 		CHECK_LEFT_OUT("no PID namespace here");
@@ -71,7 +80,7 @@ static void test_first_process(void)
 	CHECK(strstr(said, "has not ended after SIGKILL") != NULL);
 	CHECK(strstr(said, "was killed") == NULL);
 	// With the guard there is somebody to kill.
-	status = run_first_process(true, 20000, said, sizeof(said));
+	status = run_first_process(true, NULL, said, sizeof(said));
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGKILL);
 	CHECK(strstr(said, "and was killed by its watchdog; the process runs on") != NULL);
 }
