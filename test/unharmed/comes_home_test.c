@@ -56,7 +56,7 @@ static bool come_home(unsigned number)
 	return error != NULL;
 }
 
-int main(void)
+static int run_all(void)
 {
 	for (int no_gadgets = 0; no_gadgets < 2; no_gadgets++) {
 		unsigned number = 0;
@@ -69,3 +69,5 @@ int main(void)
 	}
 	return CHECK_RESULT();
 }
+
+int main(void) { return run_unless_starved(run_all); }

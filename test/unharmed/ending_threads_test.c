@@ -207,7 +207,7 @@ static void test_end_after_seize(bool of_main_thread, bool slowly)
 	run_in_time(freeze_amid_end, of_main_thread, slowly, false);
 }
 
-int main(void)
+static int run_all(void)
 {
 	int fd = socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL));
 
@@ -223,3 +223,5 @@ int main(void)
 	test_end_after_seize(true, true);
 	return CHECK_RESULT();
 }
+
+int main(void) { return run_unless_starved(run_all); }

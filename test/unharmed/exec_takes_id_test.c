@@ -197,9 +197,11 @@ static void test_during_release(void)
 	end_target();
 }
 
-int main(void)
+static int run_all(void)
 {
 	test_during_seize();
 	test_during_release();
 	return CHECK_RESULT();
 }
+
+int main(void) { return run_unless_starved(run_all); }

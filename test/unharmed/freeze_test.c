@@ -297,8 +297,9 @@ static void test_killed(void)
 	hs_error_destroy(error);
 }
 
-// Argument: the one test to run.
-int main(int argc, char **argv)
+static const char *wanted; // the one test to run; NULL = all
+
+static int run_all(void)
 {
 	static const struct {
 		const char *name;
@@ -317,8 +318,14 @@ int main(int argc, char **argv)
 	};
 
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		if (argc < 2 || strcmp(argv[1], tests[i].name) == 0)
+		if (!wanted || strcmp(wanted, tests[i].name) == 0)
 			tests[i].run();
 	}
 	return CHECK_RESULT();
+}
+
+int main(int argc, char **argv)
+{
+	wanted = argc < 2 ? NULL : argv[1];
+	return run_unless_starved(run_all);
 }

@@ -38,7 +38,7 @@ bool wait_until(bool (*condition)(pid_t), pid_t pid);
 bool wholly_asleep(pid_t pid);
 
 // Runs `tool` in a process of its own, as in life: whoever traces is not the parent, which would be told of deaths by
-// the same calls. Returns what it returns, or -1.
+// the same calls. Returns what it returns, or -1. Ends this process with STARVED where the tool ends so.
 int run_as_tool(int (*tool)(void));
 
 // The number of the system call that the thread sleeps in, by what the kernel shows of it; -1 = in none, or it runs.
@@ -71,7 +71,16 @@ struct hs_error *freeze_prepared(const struct target_memory *memory, unsigned ti
 // Ends the test when there is none.
 struct frozen_thread *frozen_main_thread(const struct frozen_process *frozen);
 
-// Prints the error and ends the test. NULL passes.
-void must(struct hs_error *error);
+// The exit status of a process whose freeze or calls ended for want of a processor (HS_ERROR_TIMEOUT): that proves
+// nothing, and it is tried again.
+enum { STARVED = 75 };
+// Whether a process has ended so; prints it.
+bool was_starved(int wait_status);
+// Runs `test` in a process of its own, which returns its exit status; again, a few times, where that is STARVED.
+int run_unless_starved(int (*test)(void));
+
+// Prints the error and ends the process: with STARVED where it is for that, and no check has failed. NULL passes.
+#define must(error) harness_must(error, check_failures)
+void harness_must(struct hs_error *error, int failures);
 
 #endif

@@ -127,7 +127,7 @@ static int freeze_beside_successor(void)
 	return CHECK_RESULT();
 }
 
-int main(void)
+static int run_all(void)
 {
 	int status;
 
@@ -142,3 +142,5 @@ int main(void)
 	}
 	return status == 77 ? 77 : CHECK_RESULT();
 }
+
+int main(void) { return run_unless_starved(run_all); }

@@ -170,10 +170,12 @@ static void test_callers_own(void)
 	end(&subject);
 }
 
-int main(void)
+static int run_all(void)
 {
 	test_code_and_copy();
 	test_own_change();
 	test_callers_own();
 	return CHECK_RESULT();
 }
+
+int main(void) { return run_unless_starved(run_all); }

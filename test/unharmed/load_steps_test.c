@@ -115,7 +115,7 @@ static bool load_and_unload(struct remote_caller *caller, unsigned number)
 	return error != NULL;
 }
 
-int main(void)
+static int run_all(void)
 {
 	struct program program = program_start("ptrace_sleepers", ARGUMENTS("2"));
 	struct frozen_process process;
@@ -148,3 +148,5 @@ int main(void)
 	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
 	return CHECK_RESULT();
 }
+
+int main(void) { return run_unless_starved(run_all); }

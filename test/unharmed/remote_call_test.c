@@ -328,7 +328,7 @@ static void test_forced_signal(void)
 	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
 }
 
-int main(void)
+static int run_all(void)
 {
 	run("ptrace_compute", ARGUMENTS("3", "altstack"), 200, 300);
 	run("ptrace_compute", ARGUMENTS("3"), 200, 300);
@@ -344,3 +344,5 @@ int main(void)
 	test_poke();
 	return CHECK_RESULT();
 }
+
+int main(void) { return run_unless_starved(run_all); }

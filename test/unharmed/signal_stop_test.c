@@ -41,7 +41,7 @@ struct hs_error *__wrap_ptrace_interrupt(pid_t tid)
 	return __real_ptrace_interrupt(tid);
 }
 
-int main(void)
+static int run_all(void)
 {
 	struct program program = program_start("ptrace_signals", (const char *const[]){ NULL });
 	char text[64];
@@ -63,3 +63,5 @@ int main(void)
 	CHECK_EQUAL(strtoul(text, NULL, 10), ROUNDS * THREADS);
 	return CHECK_RESULT();
 }
+
+int main(void) { return run_unless_starved(run_all); }

@@ -82,7 +82,7 @@ static long result_after(const char *call, void (*disturb)(pid_t))
 	return strtol(text, NULL, 10);
 }
 
-int main(void)
+static int run_all(void)
 {
 	static const struct {
 		const char *call;
@@ -111,3 +111,5 @@ int main(void)
 	}
 	return CHECK_RESULT();
 }
+
+int main(void) { return run_unless_starved(run_all); }
