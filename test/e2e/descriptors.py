@@ -15,7 +15,8 @@ import subprocess
 import termios
 
 from harness import (HEAPSNAP, Result, Target, Unharmed, as_user, attach, attach_state, check, check_equal, check_refused, detach, dump, got_no_processor,
-                     heapsnap, heapsnap_ok, only_child, read_text, root, run_cases, say, start, target_path, temporary_directory, thread_ids, wait_until)
+                     heapsnap, heapsnap_ok, only_child, process_state, read_text, root, run_cases, say, start, target_path, temporary_directory, thread_ids,
+                     wait_until)
 
 NOBODY = 65534
 SECRET = b"only root may write this\n"
@@ -121,14 +122,6 @@ def sharers_of_another():
     target.end()
 
 
-def state(pid):
-    """Z also of one that has ended and was waited for: heapsnap may have seen an exchange before it came to its step."""
-    try:
-        return read_text(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0]
-    except (FileNotFoundError, ProcessLookupError):  # the latter if it is waited for between open and read
-        return "Z"
-
-
 def attach_while_exchanged(tool, inner):
     """An attach that waits, where it is about to map its memory file, until that was exchanged."""
     process = start([*tool, HEAPSNAP, "attach", "1", "--exact"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -137,9 +130,10 @@ def attach_while_exchanged(tool, inner):
     # If it was refused at once, nsenter may have ended with it.
     found = wait_until(lambda: [process.pid] if process.poll() is not None else read_text(children).split(), "heapsnap begins")
     worker = int(found[0])
-    wait_until(lambda: state(worker) in "TZ", "heapsnap at its step")
+    # It may have seen an exchange before it came to its step, and ended.
+    wait_until(lambda: process_state(worker) in "TZX", "heapsnap at its step")
     # Ours has the code in it, those of the sharer are empty. No longer than the target may stand still.
-    wait_until(lambda: state(worker) != "T" or not any(os.stat(path).st_size for _, _, link, path in files_of(inner) if "/memfd:heapsnap-code-" in link),
+    wait_until(lambda: process_state(worker) != "T" or not any(os.stat(path).st_size for _, _, link, path in files_of(inner) if "/memfd:heapsnap-code-" in link),
                "the exchange")
     while process.poll() is None:  # nsenter stops with it
         for stopped in (worker, process.pid):

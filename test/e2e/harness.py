@@ -331,10 +331,19 @@ NO_PROCESSOR = [TOO_LONG, "did not stop in time", "faster than they can be stopp
 KILLED = "its limit, and was killed"  # by its watchdog: what is said of a tool that gets none, too
 
 
+def says_no_processor(text):
+    return any(words in text for words in NO_PROCESSOR)
+
+
+def ran_out_of_time(text):
+    """So too, or that the watchdog has killed it."""
+    return says_no_processor(text) or KILLED in text
+
+
 def got_no_processor(result):
     """Whether a target may have got none for as long as the tool waits or lets it stand. Then the tool says that it is to be tried again. No load tells
     whether that is so: a virtual machine's processors are taken away from outside. So it may say that, but not each time of several."""
-    return result.status != 0 and any(text in result.stderr for text in NO_PROCESSOR)
+    return result.status != 0 and says_no_processor(result.stderr)
 
 
 def heapsnap(*arguments, again=True, **options):
@@ -431,6 +440,14 @@ def mappings(pid):
 
 def thread_ids(pid):
     return sorted(map(int, os.listdir(f"/proc/{pid}/task")))
+
+
+def process_state(pid):
+    """The letter of its main thread in /proc/PID/stat; X also of one that is gone, be it between open and read."""
+    try:
+        return read_text(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "X"
 
 
 def other_thread(pid):

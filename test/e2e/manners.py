@@ -10,8 +10,8 @@ import signal
 import subprocess
 
 from harness import (HEAPSNAP, Result, Target, Unharmed, as_user, attach, attach_state, check, check_equal, check_refused, copy_for_everybody, detach, dump,
-                     got_no_processor, heapsnap, heapsnap_ok, only_child, read_text, root, run_cases, run_stopping, say, start, stop, target_path,
-                     temporary_directory, wait_until)
+                     got_no_processor, heapsnap, heapsnap_ok, only_child, process_state, read_text, root, run_cases, run_stopping, say, start, stop,
+                     target_path, temporary_directory, wait_until)
 
 SOMEBODY = 65534
 
@@ -28,13 +28,13 @@ class Stopping:
 
     def wait_stopped(self):
         os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-        check_equal(state(self.pid), "T", f"heapsnap at its step: {self.process.poll()}")
+        check_equal(process_state(self.pid), "T", f"heapsnap at its step: {self.process.poll()}")
         return self
 
     def finish(self):
         """Lets it go on, also when it comes to that step again."""
         while self.process.poll() is None:
-            if state(self.pid) == "T":
+            if process_state(self.pid) == "T":
                 self.process.send_signal(signal.SIGCONT)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(0.05)
@@ -47,11 +47,6 @@ class Stopping:
 
     def kill(self):
         stop(self.process, signal.SIGKILL)
-
-
-def state(pid):
-    text = read_text(f"/proc/{pid}/stat")
-    return text[text.rindex(")") + 2]
 
 
 def commands(pid, path):
@@ -214,21 +209,15 @@ def guarded_child():
     tool = start([HEAPSNAP, "attach", str(target.pid)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                  env={**os.environ, "HEAPSNAP_STOP_AT": "plan"})
     worker = only_child(tool.pid)
-    wait_until(lambda: state(worker) == "T", "the child at its step")
+    wait_until(lambda: process_state(worker) == "T", "the child at its step")
     words = f"heapsnap attach \\(PID {worker}\\) is working on process {target.pid}"
     check_turned_away(target.pid, path, words)
     stop(tool, signal.SIGKILL)
     check_refused(heapsnap("detach", target.pid), words)
-
-    def state_or_gone():
-        try:
-            return state(worker)
-        except (FileNotFoundError, ProcessLookupError):
-            return "X"
-    while state_or_gone() not in "ZX":
+    while process_state(worker) not in "ZX":
         with contextlib.suppress(ProcessLookupError):
             os.kill(worker, signal.SIGCONT)
-        wait_until(lambda: state_or_gone() in "TZX", "the child's next step or end")
+        wait_until(lambda: process_state(worker) in "TZX", "the child's next step or end")
     detach(target.pid)
     stop(target.process)
 
@@ -250,7 +239,7 @@ def another_proc():
     tool = start(["nsenter", "-t", str(pid), "-p", "-m", HEAPSNAP, "attach", "1", "--exact"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
                  env={**os.environ, "HEAPSNAP_STOP_AT": "plan"})
     worker = only_child(tool.pid)
-    wait_until(lambda: state(worker) == "T", "heapsnap in the container at its step")
+    wait_until(lambda: process_state(worker) == "T", "heapsnap in the container at its step")
     for arguments in commands(pid, "/nowhere/out").values():
         if arguments[0] != "dump":
             check_refused(heapsnap(*arguments), f"another heapsnap \\(PID {worker}\\) is working on process {pid}")

@@ -8,8 +8,8 @@ import os
 import signal
 import subprocess
 
-from harness import (HEAPSNAP, KILLED, NO_PROCESSOR, Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap,
-                     heapsnap_ok, is_attached, read_text, run_stopping, run_test, say, start, temporary_directory, thread_ids, wait_until)
+from harness import (HEAPSNAP, Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, dump, heapsnap,
+                     heapsnap_ok, is_attached, ran_out_of_time, read_text, run_stopping, run_test, say, start, temporary_directory, thread_ids, wait_until)
 
 
 def counts_on(target):
@@ -37,11 +37,6 @@ def relay():
     say("a vfork child was always there, each for a short time: attached and detached")
 
 
-def is_too_slow(said):
-    """Whether the tool gave up, or was killed, because it, the target or this test got no processor."""
-    return any(text in said for text in (*NO_PROCESSOR, KILLED))
-
-
 def comes_late(target, command):
     """One begins to share the memory after it was looked for, before the first thread is stopped: nothing is changed beside it, and when it has ended
     the command succeeds. False: it was refused because this test was too slow to end it, or the tool got no processor in time."""
@@ -57,7 +52,7 @@ def comes_late(target, command):
             check_equal(target.ask("end"), "ended", "end")
             is_there = False
     status, said = tool.wait(), "".join(lines)
-    too_slow = status != 0 and is_too_slow(said)
+    too_slow = status != 0 and ran_out_of_time(said)
     check(not is_there or too_slow, f"{command} was not tried again: {said}")
     check(status == 0 or too_slow or f"process {other} shares the memory" in lines[-1], f"{command}: status {status}: {said}")
     if is_there:
@@ -200,7 +195,7 @@ def set_beside_one_exec():
             break
         check_equal(target.ask("go on"), "returned", "answer")
         heapsnap_ok("set", target.pid, "--exact")
-    if new and is_too_slow(result.stderr):
+    if new and ran_out_of_time(result.stderr):
         say(f"  again: {result.stderr.strip()}")
         target.end()
         return False

@@ -12,8 +12,8 @@ import subprocess
 import time
 
 import harness
-from harness import (HEAPSNAP, KILLED, NO_PROCESSOR, Failure, Target, attach, attach_state, check, check_equal, check_refused, detach, heapsnap, run_cases, say,
-                     status_fields, target_path, temporary_directory, thread_ids, wait_until)
+from harness import (HEAPSNAP, KILLED, Failure, Target, attach, attach_state, check, check_equal, check_refused, detach, heapsnap, ran_out_of_time,
+                     run_cases, say, says_no_processor, status_fields, target_path, temporary_directory, thread_ids, wait_until)
 from programs import Asked, Counting
 
 # Milliseconds that a target may stand still in tests in which the tool hangs. A tool that is slow and not hung may be killed as well: the same holds.
@@ -22,9 +22,7 @@ BOUND = 100
 
 # What it says when it gives up by itself, and what is said of it when it is killed.
 GAVE_UP = re.compile("had been stopped for|" + KILLED)
-# So too, or when it refuses because a thread did not stop: on a busy machine this may come before the point at which a test wants to see it.
-TOO_LATE = re.compile("|".join([*NO_PROCESSOR, KILLED]))
-TRIES = 10  # of such a case
+TRIES = 10  # of a case that a busy machine may end before the point at which the test wants to see it
 
 
 def idle():
@@ -147,7 +145,7 @@ def look_at_calls(arguments, environment=None, status=0):
     for _ in range(20):
         result = heapsnap(*arguments, environment=environment, prefix=["strace", "-f", "-qq", "-y", "-s", "16", "-o", path], timeout=120)
         # A thread that gets no processor does not stop.
-        if not any(text in result.stderr for text in NO_PROCESSOR):
+        if not says_no_processor(result.stderr):
             break
         say(f"  again: {result.stderr.splitlines()[-1]}")
     check_equal(result.status, status, str(result))
@@ -222,7 +220,7 @@ def in_standstill(pid, step="take the hooks out", command=("detach",), environme
         return tool
     wait_until(lambda: tool.poll() is not None, "the target does not stand still", 20)
     status, said = ended(tool)
-    check(status in (1, -9) and TOO_LATE.search(said), f"{command}, {step}: {status}, {said!r}")
+    check(status in (1, -9) and ran_out_of_time(said), f"{command}, {step}: {status}, {said!r}")
     say(f"  again: {said.strip()}")
     return None
 
@@ -264,13 +262,7 @@ def watched(subject, killed):
     if failure:
         raise failure
     check_equal(status, -9 if killed else 0, said)
-
-    def dog_has_ended():
-        try:
-            return harness.read_text(f"/proc/{dog}/stat").split(") ")[1][0] == "Z"
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-    wait_until(dog_has_ended, "the watchdog ends")
+    wait_until(lambda: harness.process_state(dog) in "ZX", "the watchdog ends")
     subject.check_works()
     return True
 
@@ -391,7 +383,7 @@ def read_late(subject, step, command):
     os.close(reader)
     tool.wait()
     text = said.lstrip(b"x").replace(b"x" * 4096, b"").decode()
-    if tool.returncode == -9 or (tool.returncode == 1 and TOO_LATE.search(text)):
+    if tool.returncode == -9 or (tool.returncode == 1 and ran_out_of_time(text)):
         say(f"  again: {tool.returncode}, {text.strip()}")
         return False
     check(has_stopped, f"{command} has not come to {step}: {text}")
@@ -443,7 +435,7 @@ def terminal_stops():
                     status, said = ended(tool)
                 finally:
                     tool.kill()
-                if status != 1 or not any(text in said for text in NO_PROCESSOR):
+                if status != 1 or not says_no_processor(said):
                     break
                 say(f"  again: {said.strip()}")
             check_equal((info.si_code, info.si_status), (os.CLD_STOPPED, int(number)), f"what the tool did at {step}: {said}")
@@ -509,7 +501,7 @@ def first_process():
         for _ in range(TRIES):
             status, said = ended(harness.start(["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script, HEAPSNAP], stdin=subprocess.DEVNULL,
                                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, **environment}))
-            if not any(text in said for text in NO_PROCESSOR):
+            if not says_no_processor(said):
                 break
             say(f"  again: {said.splitlines()[-1]}")
         return status, said
@@ -545,7 +537,7 @@ def hang(subject, arguments, variable, number):
         return None
     # On a busy machine a thread may not get a processor for as long as the target may stand still: then the tool gives up before it comes to that point,
     # or has no time left for another look whether a thread that was inside has come out.
-    check(status == -9 or GAVE_UP.search(said) or any(words in said for words in (*NO_PROCESSOR, "still inside the payload")),
+    check(status == -9 or GAVE_UP.search(said) or says_no_processor(said) or "still inside the payload" in said,
           f"{arguments[0]}, {variable}={number}: {status}, {said!r}")
     return KILLED in said
 

@@ -16,7 +16,7 @@ import threading
 import time
 
 from harness import (HEAPSNAP, NO_PROCESSOR, Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, has_program, heapsnap, leave_out,
-                     run_cases, say, start, status_fields, stop, target_path, temporary_directory, thread_ids, tracer, wait_until)
+                     run_cases, say, says_no_processor, start, status_fields, stop, target_path, temporary_directory, thread_ids, tracer, wait_until)
 
 # What a command may say of a target that has ended, or become another program, under its hands; or got no processor.
 ENDED = re.compile("|".join(["is gone|ended|no process|not attached|executed another program|a zombie|cannot open|died", *NO_PROCESSOR]), re.I)
@@ -220,7 +220,7 @@ def exec_in_time(execution):
 
 def too_late(target, tool, said):
     """Whether the tool had no time left. Then the target is ended."""
-    if tool.returncode != -9 and not any(text in said for text in ("takes long", *NO_PROCESSOR)):
+    if tool.returncode != -9 and not ("takes long" in said or says_no_processor(said)):
         return False
     say(f"  again: {tool.returncode}, {said.strip()}")
     stop(target.process, signal.SIGKILL)
