@@ -5,6 +5,7 @@
 #include "attach/guard/interrupt.h"
 #include "attach/guard/priority_boost.h"
 #include "base/clock.h"
+#include "inject/abi/sanitizer_marks.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -48,18 +49,19 @@ static pid_t watchdog, owner; // owner: who has started it; a process that was f
 static void *stack;
 static _Atomic pid_t *known; // to the parent, too
 
-// What runs in the watchdog: without the C library, whose errno is the tool's, and without instrumentation, whose notes
-// are.
-#define IN_WATCHDOG __attribute__((no_sanitize("address", "thread", "undefined")))
+// What runs in the watchdog is without the C library, whose errno is the tool's, and not instrumented.
 
-IN_WATCHDOG static long call1(long number, long one) { return arch_own_syscall(number, one, 0, 0, 0, 0); }
-IN_WATCHDOG static long call2(long number, long one, long two) { return arch_own_syscall(number, one, two, 0, 0, 0); }
-IN_WATCHDOG static long call3(long number, long one, long two, long three)
+HS_NOT_INSTRUMENTED static long call1(long number, long one) { return arch_own_syscall(number, one, 0, 0, 0, 0); }
+HS_NOT_INSTRUMENTED static long call2(long number, long one, long two)
+{
+	return arch_own_syscall(number, one, two, 0, 0, 0);
+}
+HS_NOT_INSTRUMENTED static long call3(long number, long one, long two, long three)
 {
 	return arch_own_syscall(number, one, two, three, 0, 0);
 }
 
-IN_WATCHDOG static uint64_t own_clock(void)
+HS_NOT_INSTRUMENTED static uint64_t own_clock(void)
 {
 	struct timespec now = { 0 };
 
@@ -67,7 +69,7 @@ IN_WATCHDOG static uint64_t own_clock(void)
 	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
 }
 
-IN_WATCHDOG static void send(int number)
+HS_NOT_INSTRUMENTED static void send(int number)
 {
 	if (shared.tool_fd >= 0)
 		arch_own_syscall(SYS_pidfd_send_signal, 0, number, 0, 0, 0); // its descriptor is 0 here
@@ -76,7 +78,7 @@ IN_WATCHDOG static void send(int number)
 }
 
 // To whoever started the tool, and only if it does not have to wait.
-IN_WATCHDOG static void tell(const struct message *message)
+HS_NOT_INSTRUMENTED static void tell(const struct message *message)
 {
 	struct pollfd poll = { .fd = STDERR_FILENO, .events = POLLOUT };
 	struct timespec none = { 0 };
@@ -87,7 +89,7 @@ IN_WATCHDOG static void tell(const struct message *message)
 
 // Keeps what it needs: the tool as descriptor 0, and standard error. Whoever reads the tool's output to its end does
 // not wait for this process.
-IN_WATCHDOG static void keep_few_descriptors(void)
+HS_NOT_INSTRUMENTED static void keep_few_descriptors(void)
 {
 	if (shared.tool_fd < 0)
 		call1(SYS_close, 0);
@@ -101,7 +103,7 @@ IN_WATCHDOG static void keep_few_descriptors(void)
 
 // True: the tool is no more, and so traces no process: exit_notify in kernel/exit.c gives up its tracees before it says
 // so.
-IN_WATCHDOG static bool wait_for_tool(uint64_t ns)
+HS_NOT_INSTRUMENTED static bool wait_for_tool(uint64_t ns)
 {
 	struct pollfd poll = { .fd = shared.tool_fd >= 0 ? 0 : -1, .events = POLLIN };
 	struct timespec timeout = { (time_t)(ns / SECOND), (long)(ns % SECOND) };
@@ -111,7 +113,7 @@ IN_WATCHDOG static bool wait_for_tool(uint64_t ns)
 }
 
 // Until it has ended. One that waits for a page or a device ends when that has come.
-IN_WATCHDOG static void kill_tool(void)
+HS_NOT_INSTRUMENTED static void kill_tool(void)
 {
 	const uint64_t usual = SECOND / 2;
 	bool said = false;
@@ -128,7 +130,7 @@ IN_WATCHDOG static void kill_tool(void)
 	tell(&shared.killed);
 }
 
-IN_WATCHDOG static int watch(void *unused)
+HS_NOT_INSTRUMENTED static int watch(void *unused)
 {
 	uint64_t woken = 0; // the kill_at for which SIGCONT was sent
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inject/sampling/downsampling.h"
 
+#include "inject/abi/sanitizer_marks.h"
 #include "inject/arch/processor.h"
 #include "inject/sampling/sampling_credit.h"
 #include "inject/sampling/sampling_math.h"
@@ -86,7 +87,7 @@ void downsampling_ease_budget(uint64_t now)
 
 // The block may be released meanwhile, and the record written anew for another: what is read then is thrown away,
 // because its place in the table has changed.
-__attribute__((noinline, no_sanitize("thread"))) static struct block_record read_record(uint32_t ref)
+HS_RACES __attribute__((noinline)) static struct block_record read_record(uint32_t ref)
 {
 	return *(const volatile struct block_record *)region_ref(ref);
 }

@@ -3,11 +3,13 @@
 // a head which was taken and came back (ABA) is noticed.
 #include "inject/table/record.h"
 
+#include "inject/abi/sanitizer_marks.h"
+
 enum { FRESH_BATCH = 16 };
 
 // The record may be taken and in use by now; then the word read is arbitrary, and the exchange of the head fails by its
 // tag.
-__attribute__((no_sanitize("thread"))) static uint32_t read_next_batch(uint32_t ref)
+HS_RACES static uint32_t read_next_batch(uint32_t ref)
 {
 	return __atomic_load_n(&((const struct free_record *)region_ref(ref))->next_batch, __ATOMIC_RELAXED);
 }

@@ -310,6 +310,17 @@ def needless_exclusions(tree):
                 yield f"{path}:{number}: {name}"
 
 
+SANITIZER_MARK = re.compile(r"\bno_sanitize\w*|\bdisable_sanitizer_instrumentation\b")
+SANITIZER_MARKS = "inject/abi/sanitizer_marks.h"
+
+
+def sanitizer_marks(tree):
+    """What a sanitizer does not look at is named by its reason, once: a function has one of the marks of inject/abi/sanitizer_marks.h."""
+    for path, number, text in tree.lines(re.compile(r".*\.(c|h|cc|cpp)$")):
+        if SANITIZER_MARK.search(text) and path != SANITIZER_MARKS:
+            yield f"{path}:{number}: {text.strip()}"
+
+
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 LONG_FUNCTION = "int a(int b,\n      int c)\n{\n" + "\tb++;\n" * (FUNCTION_MAX + 1) + "}\n"
 TABLE = [f"| `{folder}` | " + ", ".join(f"`{place.rstrip('/')}`" for place in sorted(places)) + " |\n" for folder, places in MAY_INCLUDE.items()]
@@ -409,6 +420,11 @@ RULES = [
         {"dev": DEV + "NOT_WITH_TSAN='^unit\\.(gone)_test'\n"},
         {"dev": DEV + "NOT_WITH_TSAN='unit.threads'\n", "test/unit/threads_test.c": THREADS},
     ]),
+    (sanitizer_marks, [
+        {"snapshot/a.c": SPDX + '#define RACING __attribute__((no_sanitize("thread")))\n'},
+        {"inject/a.h": SPDX + "__attribute__((no_sanitize_address)) static int a(void);\n"},
+        {"test/unit/a.c": SPDX + "__attribute__((disable_sanitizer_instrumentation)) static int a(void);\n"},
+    ]),
     (workplace_paths, [
         {"base/a.c": SPDX + 'const char *path = "/wo' 'rk/file";\n'},
         {"README.md": "as in /ho" "me/somebody/heapsnap\n"},
@@ -419,6 +435,7 @@ RULES = [
 GOOD = {
     "base/a.c": SPDX + '#include "base/a.h"\n#include <stdio.h>\n' + "int a;\n" * (LINES_MAX - 3), "base/a.h": SPDX,
     "inject/abi/a.h": SPDX + '#include "b.h"\n#include <stdint.h>\n', "inject/abi/b.h": SPDX,
+    SANITIZER_MARKS: SPDX + '#define HS_RACES __attribute__((no_sanitize("thread")))\n',
     "inject/arch/x86_64/processor.h": SPDX + '#include "unwind/freestanding.h"\n', "unwind/freestanding.h": SPDX + "#include <stdbool.h>\n",
     "inject/a.c": SPDX + '#include "inject/arch/processor.h"\n#include "inject/abi/a.h"\n', DESIGN: "".join(TABLE),
     "snapshot/b.c": SPDX + '#include "attach/arch/syscall_instruction.h"\n', "attach/arch/x86_64/syscall_instruction.h": SPDX,

@@ -2,6 +2,7 @@
 #include "attach/arch/syscall.h"
 
 #include "attach/arch/syscall_instruction.h"
+#include "inject/abi/sanitizer_marks.h"
 
 #include <sys/syscall.h>
 
@@ -65,8 +66,7 @@ void arch_end_call(struct user_regs_struct *registers, int64_t result)
 	registers->rip += SYSCALL_INSTRUCTION_SIZE;
 }
 
-__attribute__((no_sanitize("address", "thread", "undefined"))) long arch_own_syscall(long number, long one, long two,
-										     long three, long four, long five)
+HS_NOT_INSTRUMENTED long arch_own_syscall(long number, long one, long two, long three, long four, long five)
 {
 	register long fourth __asm__("r10") = four;
 	register long fifth __asm__("r8") = five;

@@ -3,6 +3,7 @@
 #ifndef HEAPSNAP_INJECT_ARCH_HANDLER_FRAME_H
 #define HEAPSNAP_INJECT_ARCH_HANDLER_FRAME_H
 
+#include "inject/abi/sanitizer_marks.h"
 #include "unwind/arch/signal_frame.h"
 #include "unwind/freestanding.h"
 
@@ -15,7 +16,7 @@
 // and what is in their pages between them.
 #define ARCH_SIGNAL_FRAME_MIN (HS_SIGFRAME_FIXED_SIZE + 512u)
 // It reads frames that are not its own, whatever lies there.
-__attribute__((no_sanitize("address"))) static inline bool arch_has_signal_frame(uint64_t low, uint64_t high)
+HS_READS_OTHER_FRAMES static inline bool arch_has_signal_frame(uint64_t low, uint64_t high)
 {
 	// [SP, END) of a frame is read
 	enum {
