@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/ptrace/stack_walk.h"
 
+#include "attach/arch/walk_registers.h"
 #include "attach/elf/modules.h"
 #include "base/cleanup.h"
 #include "base/log.h"

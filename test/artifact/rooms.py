@@ -51,11 +51,13 @@ def main():
     stand_on["hs_proto"] = {"base", "proto", "proto/pprof"}
     stand_on["hs_proto_pprof"] = {"base", "proto/pprof"}
     everywhere = {f"{hall}/{room}" for hall, rooms in ROOMS.items() for room in rooms} | {"proto/pprof"}
-    stand_on["hs_lib"] = {"base", "proto", "lib", "unwind/arch", "inject/abi"} | everywhere
+    stand_on["hs_lib"] = {"base", "proto", "lib", "inject/abi"} | everywhere
     stand_on["heapsnap"] = {"base", "lib", "cli"}
     for hall, rooms in ROOMS.items():
         for room in rooms:
-            stand_on[f"hs_{hall}_{room}"] |= {"unwind/arch", "inject/abi"}
+            stand_on[f"hs_{hall}_{room}"].add("inject/abi")
+    for room in ["arch", "elf", "ptrace", "hook", "region", "session"]:
+        stand_on["hs_attach_" + room].add("unwind/arch")
     for room in ["elf", "ptrace"]:
         stand_on["hs_attach_" + room].add("unwind")
     stand_on |= {f"hs_payload_{room}": allowed for room, allowed in PAYLOAD.items()}

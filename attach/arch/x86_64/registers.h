@@ -3,8 +3,6 @@
 #ifndef HEAPSNAP_ATTACH_ARCH_REGISTERS_H
 #define HEAPSNAP_ATTACH_ARCH_REGISTERS_H
 
-#include "unwind/cfi.h"
-
 #include <elf.h>
 #include <stdint.h>
 #include <sys/user.h>
@@ -22,18 +20,5 @@ static inline uint64_t registers_thread_pointer(const arch_registers *registers)
 
 static inline void registers_set_pc(arch_registers *registers, uint64_t pc) { registers->rip = pc; }
 static inline void registers_set_sp(arch_registers *registers, uint64_t sp) { registers->rsp = sp; }
-
-// All that a walk knows.
-static inline void registers_for_walk(const arch_registers *registers, uint64_t values[CFI_REGISTERS])
-{
-	values[CFI_RBX] = registers->rbx;
-	values[CFI_FP] = registers->rbp;
-	values[CFI_R12] = registers->r12;
-	values[CFI_R13] = registers->r13;
-	values[CFI_R14] = registers->r14;
-	values[CFI_R15] = registers->r15;
-	values[CFI_SP] = registers->rsp;
-	values[CFI_RA] = registers->rip;
-}
 
 #endif

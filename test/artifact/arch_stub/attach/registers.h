@@ -3,8 +3,6 @@
 #ifndef HEAPSNAP_ATTACH_ARCH_REGISTERS_H
 #define HEAPSNAP_ATTACH_ARCH_REGISTERS_H
 
-#include "unwind/cfi.h"
-
 #include <elf.h>
 #include <stdint.h>
 
@@ -20,14 +18,5 @@ static inline uint64_t registers_fp(const arch_registers *registers) { return re
 static inline uint64_t registers_thread_pointer(const arch_registers *registers) { return registers->tpidr; }
 static inline void registers_set_pc(arch_registers *registers, uint64_t pc) { registers->program_counter = pc; }
 static inline void registers_set_sp(arch_registers *registers, uint64_t sp) { registers->stack_pointer = sp; }
-
-static inline void registers_for_walk(const arch_registers *registers, uint64_t values[CFI_REGISTERS])
-{
-	for (unsigned i = 0; i < 10; i++)
-		values[CFI_X19 + i] = registers->x[19 + i];
-	values[CFI_FP] = registers->x[29];
-	values[CFI_SP] = registers->stack_pointer;
-	values[CFI_RA] = registers->program_counter;
-}
 
 #endif
