@@ -180,10 +180,10 @@ struct hs_error *hook_move_threads_back(const struct hook_plan *plan, struct fro
 }
 
 // Up to the end of a page. What was read before the target was stopped, if it was; else the file is read.
-static struct hs_error *read_of_file(const struct proc_map *map, const struct target_memory *memory, uint64_t address,
-				     size_t size, uint8_t *ret)
+static struct hs_error *read_of_file(const struct proc_map *map, const struct target_memory *memory,
+				     const struct file_pages *files, uint64_t address, size_t size, uint8_t *ret)
 {
-	const struct file_page *page = file_pages_find(memory->files, map, address);
+	const struct file_page *page = file_pages_find(files, map, address);
 	HS_CLEANUP_CLOSE int fd = -1;
 	struct hs_error *error;
 	ssize_t got;
@@ -202,15 +202,15 @@ static struct hs_error *read_of_file(const struct proc_map *map, const struct ta
 
 // Whether up to a page of a private file mapping holds what its file holds.
 static struct hs_error *compare_with_file(const struct proc_map *map, const struct target_memory *memory,
-					  uint64_t address, size_t size, bool *same_ret)
+					  const struct file_pages *files, uint64_t address, size_t size, bool *same_ret)
 {
 	uint8_t in_memory[HS_PAGE_SIZE], in_file[HS_PAGE_SIZE];
 	size_t left = (size_t)(page_of(address) + HS_PAGE_SIZE - address), first = size < left ? size : left;
-	struct hs_error *error = read_of_file(map, memory, address, first, in_file);
+	struct hs_error *error = read_of_file(map, memory, files, address, first, in_file);
 
 	*same_ret = false;
 	if (!error && first < size)
-		error = read_of_file(map, memory, address + first, size - first, in_file + first);
+		error = read_of_file(map, memory, files, address + first, size - first, in_file + first);
 	if (!error)
 		error = target_memory_read(memory, address, in_memory, size);
 	if (error)
@@ -252,7 +252,8 @@ static void undo_maps_deinit(struct undo_maps *maps)
 }
 
 // Whether the bytes at the place of a hook are those of a file: another module is mapped there now.
-static bool is_of_file(const struct hook_record *hook, const struct proc_maps *maps, const struct target_memory *memory)
+static bool is_of_file(const struct hook_record *hook, const struct proc_maps *maps, const struct target_memory *memory,
+		       const struct file_pages *files)
 {
 	const struct proc_map *map = maps ? proc_maps_find(maps, hook->address) : NULL;
 	struct hs_error *error;
@@ -260,7 +261,7 @@ static bool is_of_file(const struct hook_record *hook, const struct proc_maps *m
 
 	if (!map || map->inode == 0 || hook->size > map->end - hook->address)
 		return false;
-	error = compare_with_file(map, memory, hook->address, hook->size, &same);
+	error = compare_with_file(map, memory, files, hook->address, hook->size, &same);
 	hs_error_destroy(error);
 	return same;
 }
@@ -280,8 +281,9 @@ bool hook_place_is_gone(const struct hook_record *hook, const struct target_memo
 }
 
 struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct target_memory *memory,
-			   pid_t stopped_tid, struct hs_error *(*save)(const struct hook_record *, size_t, void *),
-			   void *context, size_t *foreign_ret)
+			   const struct frozen_process *frozen,
+			   struct hs_error *(*save)(const struct hook_record *, size_t, void *), void *context,
+			   size_t *foreign_ret)
 {
 	struct hs_error *errors = NULL;
 	struct undo_maps maps = { 0 };
@@ -300,9 +302,9 @@ struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct
 			error = NULL;
 		} else if (!error && memcmp(now, hooks[i].new_bytes, hooks[i].size) == 0) {
 			error = target_memory_write(memory, hooks[i].address, hooks[i].old_bytes, hooks[i].size,
-						    stopped_tid);
+						    frozen->threads[0].tid);
 		} else if (!error && memcmp(now, hooks[i].old_bytes, hooks[i].size) != 0 &&
-			   !is_of_file(&hooks[i], undo_maps_get(&maps, memory->process), memory)) {
+			   !is_of_file(&hooks[i], undo_maps_get(&maps, memory->process), memory, frozen->files)) {
 			hs_verbose("0x%" PRIx64
 				   " (%s) holds neither the hook's bytes nor the original ones: left alone",
 				   hooks[i].address, hooks[i].name);
@@ -344,7 +346,7 @@ static struct hs_error *drop_page(uint64_t page, const struct proc_maps *maps, s
 	case RESIDENCE_THERE:
 		break;
 	}
-	error = compare_with_file(map, caller->memory, page, HS_PAGE_SIZE, &same);
+	error = compare_with_file(map, caller->memory, caller->frozen->files, page, HS_PAGE_SIZE, &same);
 	if (error) {
 		hs_verbose("%s", error->message);
 		hs_error_destroy(error);

@@ -39,8 +39,9 @@ struct hs_error *hook_move_threads_back(const struct hook_plan *plan, struct fro
 // is mapped there now (a module unloaded and its address used again), somebody else has patched the place, and may
 // have kept a copy of our jump: left alone, still APPLIED, and counted in *foreign_ret. Goes on after a failure.
 struct hs_error *hook_undo(struct hook_record *hooks, size_t count, const struct target_memory *memory,
-			   pid_t stopped_tid, struct hs_error *(*save)(const struct hook_record *, size_t, void *),
-			   void *context, size_t *foreign_ret) HS_MUST_CHECK;
+			   const struct frozen_process *frozen,
+			   struct hs_error *(*save)(const struct hook_record *, size_t, void *), void *context,
+			   size_t *foreign_ret) HS_MUST_CHECK;
 
 // Whether nothing is mapped any more where the hook was. A read that fails does not prove that: the hook may well be
 // there.

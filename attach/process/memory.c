@@ -252,7 +252,6 @@ struct hs_error *target_memory_open_again(struct target_memory *memory, bool *ex
 		target_memory_close(&now);
 		return error;
 	}
-	now.files = memory->files;
 	target_memory_close(memory);
 	*memory = now;
 	return NULL;

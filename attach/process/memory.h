@@ -14,14 +14,10 @@
 // The page that holds an address.
 static inline uint64_t page_of(uint64_t address) { return address & ~(uint64_t)(HS_PAGE_SIZE - 1); }
 
-struct file_pages;
-
 struct target_memory {
 	const struct process *process;
-	int fd;                         // /proc/PID/mem, read and write; -1 = closed
-	int pagemap;                    // /proc/PID/pagemap of the same address space; -1 = the kernel has none
-	const struct file_pages *files; // what was read of the target's files for the time in which it stands still;
-					// borrowed; NULL = nothing
+	int fd;      // /proc/PID/mem, read and write; -1 = closed
+	int pagemap; // /proc/PID/pagemap of the same address space; -1 = the kernel has none
 };
 
 // Opens /proc/PID/pagemap. *ret is owned by the caller (close); -1 without an error where the kernel has none.

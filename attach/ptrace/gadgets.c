@@ -189,17 +189,17 @@ static bool page_is_clean(const struct process *process, uint64_t address)
 }
 
 // The page at the entry point, as the program's file has it.
-static struct hs_error *read_file_page(const struct process *process, const struct proc_maps *maps,
-				       const struct target_memory *memory, uint64_t page, uint8_t *ret)
+static struct hs_error *read_file_page(const struct proc_maps *maps, const struct target_memory *memory,
+				       const struct file_pages *files, uint64_t page, uint8_t *ret)
 {
 	const struct proc_map *map = proc_maps_find(maps, page);
-	const struct file_page *known = map ? file_pages_find(memory->files, map, page) : NULL;
+	const struct file_page *known = map ? file_pages_find(files, map, page) : NULL;
 	struct file_pages read = { 0 };
 	struct hs_error *error = NULL;
 
 	if (!map)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the entry point of process %d is not mapped",
-				       (int)process->pid);
+				       (int)memory->process->pid);
 	if (!known) {
 		error = standstill_allows_files();
 		if (error)
@@ -211,25 +211,25 @@ static struct hs_error *read_file_page(const struct process *process, const stru
 		memcpy(ret, known->bytes, HS_PAGE_SIZE);
 	else
 		error = hs_error_create(HS_ERROR_BAD_DATA, "the program of process %d cannot be read",
-					(int)process->pid);
+					(int)memory->process->pid);
 	file_pages_deinit(&read);
 	return error;
 }
 
 // A tool that was killed leaves its code at the entry point. What was there before stands in the file; the page is put
 // back to the file's own if it differs in nothing else.
-static struct hs_error *recover_old_bytes(const struct process *process, const struct target_memory *memory,
+static struct hs_error *recover_old_bytes(const struct target_memory *memory, const struct file_pages *files,
 					  struct entry_patch *patch)
 {
 	uint8_t of_file[HS_PAGE_SIZE], of_memory[HS_PAGE_SIZE];
 	uint64_t page = patch->address & ~UINT64_C(4095);
 	size_t offset = (size_t)(patch->address - page);
 	struct proc_maps maps = { 0 };
-	struct hs_error *error = proc_maps_read(process, &maps);
+	struct hs_error *error = proc_maps_read(memory->process, &maps);
 
 	if (error)
 		return error;
-	error = read_file_page(process, &maps, memory, page, of_file);
+	error = read_file_page(&maps, memory, files, page, of_file);
 	proc_maps_deinit(&maps);
 	if (!error)
 		error = target_memory_read(memory, page, of_memory, sizeof(of_memory));
@@ -287,7 +287,7 @@ struct hs_error *entry_patch_apply(const struct frozen_process *frozen, const st
 		return error;
 	patch.page_was_clean = page_is_clean(frozen->process, patch.address);
 	if (memcmp(patch.old_bytes, arch_entry_code, sizeof(arch_entry_code)) == 0) {
-		error = recover_old_bytes(frozen->process, memory, &patch);
+		error = recover_old_bytes(memory, frozen->files, &patch);
 		if (error)
 			return error;
 	}
@@ -307,37 +307,37 @@ struct hs_error *entry_patch_undo(struct entry_patch *patch, const struct target
 	return error;
 }
 
-static struct hs_error *read_entry(const struct process *process, const struct target_memory *memory,
-				   struct entry_patch *ret, uint8_t now[ARCH_ENTRY_CODE_SIZE])
+static struct hs_error *read_entry(const struct target_memory *memory, struct entry_patch *ret,
+				   uint8_t now[ARCH_ENTRY_CODE_SIZE])
 {
 	struct hs_error *error;
 
 	*ret = (struct entry_patch){ 0 };
-	error = read_entry_address(process, &ret->address);
+	error = read_entry_address(memory->process, &ret->address);
 	// of what is patched there is a private copy
 	return error ? error : target_memory_read_resident(memory, ret->address, now, ARCH_ENTRY_CODE_SIZE);
 }
 
 // HS_ERROR_NOT_FOUND when nothing is left there. Else what to put back.
-static struct hs_error *find_left(const struct process *process, const struct target_memory *memory,
+static struct hs_error *find_left(const struct target_memory *memory, const struct file_pages *files,
 				  struct entry_patch *ret)
 {
 	uint8_t now[ARCH_ENTRY_CODE_SIZE];
-	struct hs_error *error = read_entry(process, memory, ret, now);
+	struct hs_error *error = read_entry(memory, ret, now);
 
 	if (!error && memcmp(now, arch_entry_code, sizeof(now)) == 0)
-		error = recover_old_bytes(process, memory, ret);
+		error = recover_old_bytes(memory, files, ret);
 	if (!error && memcmp(now, arch_entry_code, sizeof(now)) == 0 && memcmp(now, ret->old_bytes, sizeof(now)) != 0)
 		return NULL;
 	hs_error_destroy(error);
 	return hs_error_create(HS_ERROR_NOT_FOUND, "nothing of heapsnap is left at the entry point of process %d",
-			       (int)process->pid);
+			       (int)memory->process->pid);
 }
 
-bool entry_patch_is_left(const struct process *process, const struct target_memory *memory)
+bool entry_patch_is_left(const struct target_memory *memory, const struct file_pages *files)
 {
 	struct entry_patch patch;
-	struct hs_error *error = find_left(process, memory, &patch);
+	struct hs_error *error = find_left(memory, files, &patch);
 
 	hs_error_destroy(error);
 	return !error;
@@ -347,7 +347,7 @@ struct hs_error *entry_patch_remove_left(const struct frozen_process *frozen, co
 					 pid_t stopped_tid, uint64_t *page_ret)
 {
 	struct entry_patch patch;
-	struct hs_error *error = find_left(frozen->process, memory, &patch);
+	struct hs_error *error = find_left(memory, frozen->files, &patch);
 
 	*page_ret = 0;
 	if (error)
@@ -360,16 +360,16 @@ struct hs_error *entry_patch_remove_left(const struct frozen_process *frozen, co
 	return entry_patch_undo(&patch, memory, stopped_tid);
 }
 
-uint64_t entry_patch_left_copy(const struct process *process, const struct target_memory *memory)
+uint64_t entry_patch_left_copy(const struct target_memory *memory, const struct file_pages *files)
 {
 	uint8_t now[ARCH_ENTRY_CODE_SIZE];
 	struct entry_patch patch;
-	struct hs_error *error = read_entry(process, memory, &patch, now);
+	struct hs_error *error = read_entry(memory, &patch, now);
 
-	if (!error && page_is_clean(process, patch.address))
+	if (!error && page_is_clean(memory->process, patch.address))
 		return 0;
 	if (!error)
-		error = recover_old_bytes(process, memory, &patch);
+		error = recover_old_bytes(memory, files, &patch);
 	if (error) {
 		hs_error_destroy(error);
 		return 0;

@@ -45,15 +45,16 @@ struct entry_patch {
 // Writes the gadgets at AT_ENTRY. HS_ERROR_REFUSED when a thread stands there.
 struct hs_error *entry_patch_apply(const struct frozen_process *frozen, const struct target_memory *memory,
 				   pid_t stopped_tid, struct entry_patch *ret) HS_MUST_CHECK;
-// Whether a killed tool has left its code at the entry point. What cannot be read counts as no.
-bool entry_patch_is_left(const struct process *process, const struct target_memory *memory);
+// Whether a killed tool has left its code at the entry point. What cannot be read counts as no. `files`, here and
+// below: what was read of them before the target stood still; NULL = nothing.
+bool entry_patch_is_left(const struct target_memory *memory, const struct file_pages *files);
 // Takes it away again: HS_ERROR_REFUSED while a thread is still on its way through it. *page_ret: the page, if it
 // equals its file again (its private copy may be dropped); else 0.
 struct hs_error *entry_patch_remove_left(const struct frozen_process *frozen, const struct target_memory *memory,
 					 pid_t stopped_tid, uint64_t *page_ret) HS_MUST_CHECK;
 // The page of the entry point, if it is a private copy that holds what its file holds: such is what a patch leaves when
 // it is undone, and it may be dropped. 0 = it is not.
-uint64_t entry_patch_left_copy(const struct process *process, const struct target_memory *memory);
+uint64_t entry_patch_left_copy(const struct target_memory *memory, const struct file_pages *files);
 // pre: no thread comes back to the gadgets any more.
 struct hs_error *entry_patch_undo(struct entry_patch *patch, const struct target_memory *memory,
 				  pid_t stopped_tid) HS_MUST_CHECK;

@@ -23,6 +23,8 @@ struct frozen_thread {
 	bool avoid_as_carrier; // a remote call takes another thread, if it can
 };
 
+struct file_pages; // attach/elf/file_pages.h
+
 struct frozen_process {
 	const struct process *process; // borrowed
 	struct frozen_thread *threads;
@@ -31,7 +33,9 @@ struct frozen_process {
 	int nice_value;         // the tool's own, to be given back (priority_boost.h)
 	uint64_t stopped_ns;    // after thaw: for how long threads were stopped
 	struct proc_maps *maps; // frozen_maps.h; NULL = not read
-	bool has_executed;      // another program since its memory was opened; known after threads_freeze_memory
+	// what was read of the target's files before it stood still; set by whoever freezes; borrowed; NULL = nothing
+	const struct file_pages *files;
+	bool has_executed; // another program since its memory was opened; known after threads_freeze_memory
 };
 
 // How long a freeze may take, ms; and how often it is tried when the target was not as it was to be (a library loaded

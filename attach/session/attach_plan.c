@@ -72,7 +72,7 @@ static struct hs_error *judge_leftovers(struct attach_plan *plan, struct diagnos
 		warn_of_leftovers(plan,
 				  "hooks that do nothing, inherited from a parent that was attached when it was forked",
 				  diagnostics);
-	else if (inherited.code_count > 0 || (!frozen && leftovers_exist(&plan->names, &plan->memory)))
+	else if (inherited.code_count > 0 || (!frozen && leftovers_exist(&plan->names, &plan->memory, NULL)))
 		warn_of_leftovers(plan, "leftovers of an unfinished attach or detach", diagnostics);
 	inherited_deinit(&inherited);
 	return NULL;
@@ -279,7 +279,6 @@ void attach_plan_make(const struct process *process, const struct attach_options
 	plan_places(plan, diagnostics);
 	diagnostics_add_error(diagnostics, CATEGORY_modules, own_descriptors_check(plan->memory.fd));
 	gadgets_prepare(&plan->maps, &plan->memory, &plan->files);
-	plan->memory.files = &plan->files;
 }
 
 bool attach_plan_still_holds(const struct attach_plan *plan, const struct proc_maps *now)

@@ -77,7 +77,7 @@ static void describe_rest(const struct process *process, const struct proc_maps 
 
 		code_names_read(&memory, &names);
 		error = inherited_read(maps, &memory, &names, &inherited);
-		ret->has_leftovers = leftovers_exist(&names, &memory);
+		ret->has_leftovers = leftovers_exist(&names, &memory, NULL);
 		if (!error) {
 			ret->has_idle_hooks = inherited_is_hooked(&inherited, &memory);
 			ret->has_leftovers |= inherited.code_count > 0 && !ret->has_idle_hooks;

@@ -83,7 +83,6 @@ static struct hs_error *init_from_code(const struct process *process, const stru
 
 	if (error)
 		return error;
-	state->region.memory.files = known ? known->files : NULL;
 	state->region.process = process;
 	init_names(known, state);
 	error = inherited_read(maps, &state->region.memory, &state->names, &inherited);
@@ -139,7 +138,7 @@ static struct hs_error *state_init(const struct process *process, struct late_ca
 		return error;
 	error = init_descriptors(state, known);
 	some = !error && (state->has_region || state->code_count > 0 || state->left.count > 0 ||
-			  entry_patch_is_left(process, &state->region.memory));
+			  entry_patch_is_left(&state->region.memory, known ? known->files : NULL));
 	*found_ret = some || (!error && late.tid);
 	state->only_late = *found_ret && !some && !late.is_certain;
 	if (!*found_ret)
@@ -164,7 +163,6 @@ struct hs_error *detach_state_read(const struct process *process, struct detach_
 	}
 	file_pages_read(&maps, &state->region.memory, NULL, state->hooks, state->hook_count, &state->files);
 	gadgets_prepare(&maps, &state->region.memory, &state->files);
-	state->region.memory.files = &state->files;
 	proc_maps_deinit(&maps);
 	return NULL;
 }

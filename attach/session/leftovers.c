@@ -120,9 +120,9 @@ bool leftover_descriptors_exist(const struct process *process, const struct code
 	return exist;
 }
 
-bool leftovers_exist(const struct code_names *names, const struct target_memory *memory)
+bool leftovers_exist(const struct code_names *names, const struct target_memory *memory, const struct file_pages *files)
 {
-	return leftover_descriptors_exist(memory->process, names) || entry_patch_is_left(memory->process, memory);
+	return leftover_descriptors_exist(memory->process, names) || entry_patch_is_left(memory, files);
 }
 
 // A caller that has to write its own code there takes the old one away with it; then the private copy of the page
@@ -135,11 +135,11 @@ static struct hs_error *clear_entry_point(struct remote_caller *caller)
 
 	if (caller->entry.address != 0)
 		return NULL;
-	if (entry_patch_is_left(caller->frozen->process, caller->memory)) {
+	if (entry_patch_is_left(caller->memory, caller->frozen->files)) {
 		hs_verbose("putting back the bytes of the entry point that an unfinished attach has left changed");
 		error = entry_patch_remove_left(caller->frozen, caller->memory, caller->carrier->tid, &arguments[0]);
 	} else {
-		arguments[0] = entry_patch_left_copy(caller->frozen->process, caller->memory);
+		arguments[0] = entry_patch_left_copy(caller->memory, caller->frozen->files);
 	}
 	if (error || arguments[0] == 0)
 		return error;
@@ -225,9 +225,9 @@ static struct hs_error *clear_tables(struct frozen_process *frozen, const struct
 	return error;
 }
 
-static struct hs_error *clear_in_one_stop(struct target_memory *memory, const struct code_names *names,
-					  const struct leftover_descriptors *list, size_t *next,
-					  struct stop_times *times)
+static struct hs_error *clear_in_one_stop(struct target_memory *memory, const struct file_pages *files,
+					  const struct code_names *names, const struct leftover_descriptors *list,
+					  size_t *next, struct stop_times *times)
 {
 	struct frozen_process frozen;
 	struct strangers strangers;
@@ -236,6 +236,7 @@ static struct hs_error *clear_in_one_stop(struct target_memory *memory, const st
 	leftover_descriptors_strangers(memory->process, list, *next, &strangers);
 	error = threads_freeze_memory(memory, HS_FREEZE_TIMEOUT_MS, &frozen);
 	if (!error) {
+		frozen.files = files;
 		error = memory_sharers_check(frozen.process, frozen.threads[0].tid, &strangers);
 		if (!error)
 			error = clear_tables(&frozen, memory, names, list, &strangers, next);
@@ -246,18 +247,19 @@ static struct hs_error *clear_in_one_stop(struct target_memory *memory, const st
 	return error;
 }
 
-static struct hs_error *clear_list(struct target_memory *memory, const struct code_names *names,
-				   const struct leftover_descriptors *list, struct stop_times *times)
+static struct hs_error *clear_list(struct target_memory *memory, const struct file_pages *files,
+				   const struct code_names *names, const struct leftover_descriptors *list,
+				   struct stop_times *times)
 {
 	struct hs_error *error = NULL;
 
 	for (size_t next = 0; next < list->count && !error;)
-		error = clear_in_one_stop(memory, names, list, &next, times);
+		error = clear_in_one_stop(memory, files, names, list, &next, times);
 	return error;
 }
 
 struct hs_error *leftovers_clear_elsewhere(const struct code_names *names, struct target_memory *memory,
-					   unsigned wait_ms, struct stop_times *times)
+					   const struct file_pages *files, unsigned wait_ms, struct stop_times *times)
 {
 	const uint64_t deadline = hs_monotonic_ns() + (uint64_t)wait_ms * 1000000u;
 	unsigned wait_us = FIRST_WAIT_US;
@@ -269,7 +271,7 @@ struct hs_error *leftovers_clear_elsewhere(const struct code_names *names, struc
 		size_t count = list.count;
 
 		if (!error && count < before)
-			error = clear_list(memory, names, &list, times);
+			error = clear_list(memory, files, names, &list, times);
 		leftover_descriptors_deinit(&list);
 		if (!error && (count == 0 || count >= before))
 			return NULL;

@@ -37,8 +37,10 @@ void leftover_descriptors_prove(const struct process *process, const struct code
 
 // Whether there is any.
 bool leftover_descriptors_exist(const struct process *process, const struct code_names *names);
-// Whether there is anything to clear away.
-bool leftovers_exist(const struct code_names *names, const struct target_memory *memory);
+// Whether there is anything to clear away. `files`, here and below: what was read of them before the target stood
+// still; NULL = nothing.
+bool leftovers_exist(const struct code_names *names, const struct target_memory *memory,
+		     const struct file_pages *files);
 
 // Closes those of the list that the calling thread has, and puts the bytes of the entry point back. Goes on after a
 // failure. HS_ERROR_REFUSED while a thread stands at the entry point. `strangers`: of leftover_descriptors_strangers.
@@ -50,6 +52,7 @@ struct hs_error *leftovers_clear(struct remote_caller *caller, const struct code
 // that takes. Where none of them can make calls, they stay; detach says so. HS_ERROR_REFUSED when something was in the
 // way for all of `wait_ms`. *times is added to.
 struct hs_error *leftovers_clear_elsewhere(const struct code_names *names, struct target_memory *memory,
-					   unsigned wait_ms, struct stop_times *times) HS_MUST_CHECK;
+					   const struct file_pages *files, unsigned wait_ms,
+					   struct stop_times *times) HS_MUST_CHECK;
 
 #endif

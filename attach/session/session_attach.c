@@ -135,8 +135,8 @@ static struct hs_error *unhook(struct attach_plan *plan, struct frozen_process *
 			       struct hook_record *records)
 {
 	size_t foreign;
-	struct hs_error *error = hook_undo(records, plan->hooks.count, &plan->memory, frozen->threads[0].tid, save_hook,
-					   loaded, &foreign);
+	struct hs_error *error =
+		hook_undo(records, plan->hooks.count, &plan->memory, frozen, save_hook, loaded, &foreign);
 
 	if (foreign > 0)
 		error = hs_error_join(
@@ -257,6 +257,7 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics
 		strangers_deinit(&strangers);
 		return error;
 	}
+	frozen.files = &plan->files;
 	threads = frozen.count;
 	error = frozen.has_executed ? executes_another_program(plan->process)
 				    : memory_sharers_check(frozen.process, frozen.threads[0].tid, &strangers);

@@ -54,7 +54,6 @@ static struct hs_error *look_at_code_again(struct detach_state *state)
 	error = detach_state_read_again(process, &known, state, &found);
 	leftover_descriptors_deinit(&known.left);
 	state->files = files;
-	state->region.memory.files = &state->files;
 	if (!error && !found)
 		error = nothing_any_more(process);
 	if (error)
@@ -115,7 +114,7 @@ static struct hs_error *take_hooks_out(struct detach_state *state, struct frozen
 	if (!error && state->state_is_there)
 		error = state_pages_deactivate(&state->region.memory, state->region.header.stable.state_address, tid);
 	if (!error)
-		error = hook_undo(state->hooks, state->hook_count, &state->region.memory, tid, save_hook, state,
+		error = hook_undo(state->hooks, state->hook_count, &state->region.memory, frozen, save_hook, state,
 				  &report->foreign_hooks);
 	state->hooks_out = !error;
 	return error;
@@ -219,6 +218,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 		unwind_tables_deinit(&tables);
 		return error;
 	}
+	frozen.files = &state->files;
 	report->threads = frozen.count;
 	error = fault_point("begin the detach");
 	if (!error)
@@ -331,7 +331,7 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 	}
 	report->finished = !error && !is_anybody_inside(report) && report->foreign_hooks == 0;
 	if (report->finished && state->may_have_descriptors) {
-		error = leftovers_clear_elsewhere(&state->names, &state->region.memory, wait_ms, &stops);
+		error = leftovers_clear_elsewhere(&state->names, &state->region.memory, &state->files, wait_ms, &stops);
 		report->finished = !error;
 	}
 	report->waited_ns = hs_monotonic_ns() - began;

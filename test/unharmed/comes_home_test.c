@@ -39,6 +39,7 @@ static bool come_home(unsigned number)
 	must(target_memory_open(held_process(program.pid), &memory));
 	prepare_files(&memory, &files);
 	must(threads_freeze(held_process(program.pid), 2000, &process));
+	process.files = &files;
 	must(remote_call_open(&process, &memory, &caller));
 	must(remote_call(&caller, SYS_getpid, (const uint64_t[6]){ 0 }, &result));
 	CHECK_EQUAL(result, program.pid);

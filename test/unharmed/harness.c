@@ -224,23 +224,21 @@ void nap(long milliseconds)
 	nanosleep(&time, NULL);
 }
 
-void prepare_files(struct target_memory *memory, struct file_pages *pages)
+void prepare_files(const struct target_memory *memory, struct file_pages *pages)
 {
 	struct proc_maps maps;
 
 	*pages = (struct file_pages){ 0 };
 	harness_must(proc_maps_read(memory->process, &maps), 0);
 	gadgets_prepare(&maps, memory, pages);
-	memory->files = pages;
 	proc_maps_deinit(&maps);
 }
 
 struct hs_error *freeze_prepared(const struct target_memory *memory, unsigned timeout_ms, struct frozen_process *ret)
 {
-	struct target_memory prepared = *memory;
 	struct file_pages pages;
 
-	prepare_files(&prepared, &pages);
+	prepare_files(memory, &pages);
 	file_pages_deinit(&pages);
 	return threads_freeze(memory->process, timeout_ms, ret);
 }

@@ -61,8 +61,8 @@ void nap(long milliseconds);
 // What pagemap says of a page (Documentation/admin-guide/mm/pagemap.rst): bit 61, it is its file's own.
 uint64_t page_entry(pid_t pid, uint64_t address);
 
-// What the tool reads of the target's files before it stops it. `pages` stays in use.
-void prepare_files(struct target_memory *memory, struct file_pages *pages);
+// What the tool reads of the target's files before it stops it. The caller gives it to the frozen process.
+void prepare_files(const struct target_memory *memory, struct file_pages *pages);
 // Stops the target for remote calls: the pages in which their gadgets are looked for are asked for before, as under the
 // freeze no page of a file is. A child of fork(2) has none of them mapped before it has run there.
 struct hs_error *freeze_prepared(const struct target_memory *memory, unsigned timeout_ms, struct frozen_process *ret);

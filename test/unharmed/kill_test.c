@@ -37,7 +37,8 @@ static void be_the_tool(pid_t pid, unsigned rounds)
 		must(threads_freeze(held_process(pid), 5000, &process));
 		one = (struct frozen_process){ .process = held_process(pid),
 					       .threads = frozen_main_thread(&process),
-					       .count = 1 };
+					       .count = 1,
+					       .files = &files };
 		error = remote_call_open(&one, &memory, &caller);
 		if (error && error->code == HS_ERROR_REFUSED) {
 			// The thread is on its way back from the entry point, where the last tool left it.

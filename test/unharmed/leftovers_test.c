@@ -73,6 +73,7 @@ static void begin(struct subject *ret)
 	CHECK(!entry_holds(ret, arch_entry_code));
 	prepare_files(&ret->memory, &ret->files);
 	must(threads_freeze(held_process(ret->program.pid), 2000, &ret->process));
+	ret->process.files = &ret->files;
 }
 
 static void end(struct subject *subject)
@@ -96,10 +97,10 @@ static void leave_and_clear(struct subject *subject, bool only_copy)
 	if (only_copy)
 		must(target_memory_write(&subject->memory, subject->entry, subject->before, ARCH_ENTRY_CODE_SIZE, 0));
 	CHECK(!page_is_of_file(subject));
-	CHECK_EQUAL(leftovers_exist(&names, &subject->memory), !only_copy);
+	CHECK_EQUAL(leftovers_exist(&names, &subject->memory, &subject->files), !only_copy);
 	must(remote_call_open(&subject->process, &subject->memory, &caller));
 	must(leftovers_clear(&caller, &names, &none, &strangers));
-	CHECK(!leftovers_exist(&names, &subject->memory));
+	CHECK(!leftovers_exist(&names, &subject->memory, &subject->files));
 	use(&caller);
 	must(remote_call_close(&caller));
 	CHECK(entry_holds(subject, subject->before));

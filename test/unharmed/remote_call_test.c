@@ -234,6 +234,7 @@ static void test_no_gadgets(void)
 	must(target_memory_open(held_process(program.pid), &memory));
 	prepare_files(&memory, &files);
 	must(threads_freeze(held_process(program.pid), 2000, &process));
+	process.files = &files;
 	must(remote_call_open(&process, &memory, &caller));
 	CHECK_EQUAL(caller.entry.address, 0);
 	must(remote_call_close(&caller));

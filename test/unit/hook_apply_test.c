@@ -73,6 +73,8 @@ static void test_apply_and_undo(void)
 {
 	struct hook_record hooks[HOOKS] = { 0 };
 	struct journal journal = { 0 };
+	struct frozen_thread thread = { .tid = getpid() };
+	const struct frozen_process frozen = { .threads = &thread, .count = 1 };
 	struct target_memory memory;
 	size_t foreign = 99;
 	struct hs_error *error;
@@ -103,7 +105,7 @@ static void test_apply_and_undo(void)
 	text[2 * STEP + 1] = 0xcc;
 	memset(text + 3 * STEP, 0x90, 5);
 	journal.backwards = true;
-	CHECK(hook_undo(hooks, HOOKS, &memory, getpid(), save, &journal, &foreign) == NULL);
+	CHECK(hook_undo(hooks, HOOKS, &memory, &frozen, save, &journal, &foreign) == NULL);
 	CHECK_EQUAL(foreign, 1);
 	CHECK_EQUAL(journal.wrong_order, 0);
 	CHECK_EQUAL(text[0], 0x90);
@@ -131,7 +133,7 @@ static void test_apply_and_undo(void)
 	hooks[3].size = 0;
 	// text: anything readable
 	journal = (struct journal){ .text = (const uint8_t *)hooks, .last = HOOKS, .backwards = true };
-	CHECK(hook_undo(hooks, HOOKS, &memory, getpid(), save, &journal, &foreign) == NULL);
+	CHECK(hook_undo(hooks, HOOKS, &memory, &frozen, save, &journal, &foreign) == NULL);
 	CHECK_EQUAL(hooks[0].state, HOOK_REMOVED);
 	CHECK_EQUAL(hooks[2].state, HOOK_APPLIED);
 	CHECK_EQUAL(hooks[3].state, HOOK_APPLIED);
