@@ -6,6 +6,7 @@
 #include "attach/process/memory.h"
 #include "attach/process/pid_set.h"
 #include "attach/ptrace/carrier_thread.h"
+#include "base/back_off.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -16,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define WAIT_NS UINT64_C(3000000000)
 // More than any call takes of a processor that shows nothing of what it makes before it ends: the memory file's takes
@@ -185,14 +185,13 @@ static bool all_are_over(struct late_search *const *searches, size_t count)
 // For all together: each thread has its processor time while the others are waited for.
 void late_searches_wait(struct late_search *const *searches, size_t count, uint64_t deadline)
 {
-	useconds_t pause_us = FIRST_PAUSE_US;
+	struct back_off pause = { FIRST_PAUSE_US, LONGEST_PAUSE_US };
 	bool is_interrupted = false;
 
 	while (!all_are_over(searches, count) && !is_interrupted && hs_monotonic_ns() < deadline) {
 		struct hs_error *error;
 
-		usleep(pause_us);
-		pause_us = pause_us * 2 > LONGEST_PAUSE_US ? LONGEST_PAUSE_US : pause_us * 2;
+		back_off_wait(&pause);
 		error = interrupt_check();
 		is_interrupted = error;
 		hs_error_destroy(error);

@@ -7,6 +7,7 @@
 #include "attach/ptrace/frozen_maps.h"
 #include "attach/region/inside.h"
 #include "attach/region/slot_facts.h"
+#include "base/back_off.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -90,17 +91,16 @@ static struct hs_error *count_inside(struct search *search, struct frozen_proces
 static struct hs_error *wait_until_outside(struct search *search, struct frozen_process *frozen, uint64_t longest_stop,
 					   size_t *inside_ret)
 {
-	unsigned run_us = FIRST_RUN_US;
+	struct back_off run = { FIRST_RUN_US, LONGEST_RUN_US };
 	struct hs_error *error = count_inside(search, frozen, inside_ret);
 
 	while (!error && *inside_ret > 0 && !frozen->has_executed &&
 	       hs_monotonic_ns() - frozen->frozen_at < longest_stop) {
-		error = threads_run_on(frozen, chosen, search, run_us, HS_FREEZE_TIMEOUT_MS);
+		error = threads_run_on(frozen, chosen, search, back_off_next(&run), HS_FREEZE_TIMEOUT_MS);
 		end_look(search);
 		if (error) // and all is thawed
 			return hs_error_join(error, search->error);
 		error = target_memory_open_again(&search->region->memory, &frozen->has_executed);
-		run_us = run_us * 2 > LONGEST_RUN_US ? LONGEST_RUN_US : run_us * 2;
 		if (!error && !frozen->has_executed)
 			error = count_inside(search, frozen, inside_ret);
 	}

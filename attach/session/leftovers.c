@@ -7,6 +7,7 @@
 #include "attach/process/memory_sharers.h"
 #include "attach/process/thread_descriptor.h"
 #include "base/array.h"
+#include "base/back_off.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "inject/abi/limits.h"
@@ -262,7 +263,7 @@ struct hs_error *leftovers_clear_elsewhere(const struct code_names *names, struc
 					   const struct file_pages *files, unsigned wait_ms, struct stop_times *times)
 {
 	const uint64_t deadline = hs_monotonic_ns() + (uint64_t)wait_ms * 1000000u;
-	unsigned wait_us = FIRST_WAIT_US;
+	struct back_off wait = { FIRST_WAIT_US, LONGEST_WAIT_US };
 	size_t before = SIZE_MAX;
 
 	for (;;) {
@@ -283,8 +284,7 @@ struct hs_error *leftovers_clear_elsewhere(const struct code_names *names, struc
 		// No thread can make calls at this moment, or another process shares the descriptors.
 		hs_verbose("%s", error->message);
 		hs_error_destroy(error);
-		usleep(wait_us);
-		wait_us = wait_us * 2 > LONGEST_WAIT_US ? LONGEST_WAIT_US : wait_us * 2;
+		back_off_wait(&wait);
 		error = interrupt_check();
 		if (error)
 			return error;

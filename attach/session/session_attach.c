@@ -22,6 +22,7 @@
 #include "attach/region/thread_layout.h"
 #include "attach/session/attach_plan.h"
 #include "attach/session/transaction.h"
+#include "base/back_off.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/process.h"
@@ -31,7 +32,6 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 enum { CLEAR_TIMEOUT_MS = 10000, FIRST_WAIT_US = 1000, LONGEST_WAIT_US = 400000 };
 
@@ -353,7 +353,7 @@ static struct hs_error *make_plan(const struct process *process, const struct at
 static struct hs_error *attach_in_tries(const struct process *process, const struct attach_options *options,
 					struct attach_report *ret)
 {
-	useconds_t wait_us = FIRST_WAIT_US;
+	struct back_off wait = { FIRST_WAIT_US, LONGEST_WAIT_US };
 	struct diagnostics diagnostics;
 	bool retry = false;
 	struct hs_error *error;
@@ -374,8 +374,7 @@ static struct hs_error *attach_in_tries(const struct process *process, const str
 			break;
 		hs_verbose("%s; trying again", error ? error->message : "a thread is executing bytes to be patched");
 		hs_error_destroy(error);
-		usleep(wait_us); // on a busy machine a thread may not run for long
-		wait_us = wait_us * 2 > LONGEST_WAIT_US ? LONGEST_WAIT_US : wait_us * 2;
+		back_off_wait(&wait); // on a busy machine a thread may not run for long
 	}
 	if (error)
 		return error;

@@ -21,6 +21,7 @@
 #include "attach/session/detach_verify.h"
 #include "attach/session/leftovers.h"
 #include "attach/session/transaction.h"
+#include "base/back_off.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -29,7 +30,6 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 enum { FIRST_WAIT_US = 500, LONGEST_WAIT_US = 1000000, LOOK_FOR_MS = 60000 };
 
@@ -253,10 +253,9 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 
 // Ever longer: a thread that is stopped again before it got a processor has not moved at all, and on a busy machine
 // that takes a while.
-static struct hs_error *wait_a_little(unsigned *wait_us)
+static struct hs_error *wait_a_little(struct back_off *wait)
 {
-	usleep(*wait_us); // ends early on a signal to the tool
-	*wait_us = *wait_us * 2 > LONGEST_WAIT_US ? LONGEST_WAIT_US : *wait_us * 2;
+	back_off_wait(wait);
 	return interrupt_check();
 }
 
@@ -283,7 +282,7 @@ static struct hs_error *begin_anew(struct detach_state *state, struct detach_rep
 static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struct detach_report *report)
 {
 	uint64_t began = hs_monotonic_ns();
-	unsigned wait_us = FIRST_WAIT_US;
+	struct back_off wait = { FIRST_WAIT_US, LONGEST_WAIT_US };
 	struct stop_times stops = { 0 };
 	struct hs_error *error;
 
@@ -294,7 +293,7 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 		if (retry && tries++ < HS_FREEZE_TRIES) {
 			hs_verbose("%s; trying again", error->message);
 			hs_error_destroy(error);
-			error = wait_a_little(&wait_us);
+			error = wait_a_little(&wait);
 			if (!error)
 				continue;
 		}
@@ -316,9 +315,9 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 			break;
 		// it is no thread that is waited for: the target is to run as long as it stood
 		if (is_unseen)
-			wait_us = stops.longest_ns / 1000 < LONGEST_WAIT_US ? (unsigned)(stops.longest_ns / 1000)
-									    : LONGEST_WAIT_US;
-		error = wait_a_little(&wait_us);
+			wait.next_us = stops.longest_ns / 1000 < LONGEST_WAIT_US ? (unsigned)(stops.longest_ns / 1000)
+										 : LONGEST_WAIT_US;
+		error = wait_a_little(&wait);
 		report->inside_is_stopped =
 			report->threads_inside && thread_state(state->process, state->process->pid) == 'T';
 		if (error || (report->inside_is_stopped && !is_unseen))
