@@ -29,10 +29,10 @@ static inline void *region_ref(uint32_t ref) { return region_at((uint64_t)ref <<
 
 static inline void *region_page(uint32_t page) { return region_at((uint64_t)page * HS_PAGE_SIZE); }
 
-static inline uint32_t page_first_ref(uint32_t page) { return page << (12u - HS_REF_SHIFT); }
+static inline uint32_t page_first_ref(uint32_t page) { return page << (HS_PAGE_SHIFT - HS_REF_SHIFT); }
 
 // Whether the page that a thread's next unused record or node was handed out from has no more.
-static inline bool page_is_used_up(uint32_t ref) { return ref % (1u << (12u - HS_REF_SHIFT)) == 0; }
+static inline bool page_is_used_up(uint32_t ref) { return ref % (1u << (HS_PAGE_SHIFT - HS_REF_SHIFT)) == 0; }
 
 // Takes `count` pages, zeroed, never given back. 0 = the region is full.
 static inline uint32_t region_take_pages(uint32_t count)

@@ -139,10 +139,10 @@ struct thread_slot {
 	uint32_t left_awaited_count; // how many stand there
 	// watched calls that others have displaced, on stacks that are not the thread's own
 	struct awaited_call left_awaited[HS_LEFT_AWAITED];
-	_Alignas(4096) struct walked_frame walk[HS_DEPTH_MAX]; // the last walk, outermost frame first
-	struct walk_check checks[HS_WALK_CHECKS];              // of the last walk, outermost frame's first
-	struct walked_frame fresh[HS_DEPTH_MAX];               // the walk being made, innermost frame first
-	struct kept_stack kept[HS_KEPT_STACKS];                // only touched while every allocation is recorded
+	_Alignas(HS_PAGE_SIZE) struct walked_frame walk[HS_DEPTH_MAX]; // the last walk, outermost frame first
+	struct walk_check checks[HS_WALK_CHECKS];                      // of the last walk, outermost frame's first
+	struct walked_frame fresh[HS_DEPTH_MAX];                       // the walk being made, innermost frame first
+	struct kept_stack kept[HS_KEPT_STACKS]; // only touched while every allocation is recorded
 };
 _Static_assert(sizeof(struct thread_slot) == HS_SLOT_STRIDE, "slots lie one behind the other");
 _Static_assert(offsetof(struct thread_slot, mark) == offsetof(struct shared_slot, own_call) &&
@@ -158,7 +158,7 @@ _Static_assert(offsetof(struct thread_slot, kept) % HS_PAGE_SIZE == 0, "kept_sta
 // Where to look first for a stack, then in the neighbour: two share a kilobyte.
 static inline struct kept_stack *kept_stack_at(const struct thread_slot *slot, uint64_t sp, uint64_t pc)
 {
-	uint32_t hash = (uint32_t)(sp ^ pc) * 0x9e3779b1u;
+	uint32_t hash = (uint32_t)(sp ^ pc) * HS_HASH_FACTOR;
 
 	return (struct kept_stack *)((uint64_t)slot->kept +
 				     (hash >> 20 & (HS_KEPT_STACKS - 1) * sizeof(struct kept_stack)));

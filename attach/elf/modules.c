@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "inject/abi/page.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +23,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define IN_PAGE       ((uint64_t)HS_PAGE_SIZE - 1)
 #define VDSO_SIZE_MAX (1u << 20)
 
 // What the kernel told the program at its start, in the auxiliary vector; 0 = not told.
@@ -77,22 +77,22 @@ static bool place_segments(struct module *module, const struct proc_maps *maps, 
 	for (unsigned i = 0; i < elf->header.e_phnum && !has_bias; i++) {
 		const Elf64_Phdr *segment = &elf->segments[i];
 
-		has_bias = segment->p_type == PT_LOAD && (segment->p_offset & ~IN_PAGE) == 0;
-		module->load_bias = start - (segment->p_vaddr & ~IN_PAGE);
+		has_bias = segment->p_type == PT_LOAD && page_of(segment->p_offset) == 0;
+		module->load_bias = start - page_of(segment->p_vaddr);
 	}
 	if (!has_bias)
 		return false;
 	module->start = module->text_low = UINT64_MAX;
 	for (unsigned i = 0; i < elf->header.e_phnum; i++) {
 		const Elf64_Phdr *segment = &elf->segments[i];
-		uint64_t low = (module->load_bias + segment->p_vaddr) & ~IN_PAGE, high;
+		uint64_t low = page_of(module->load_bias + segment->p_vaddr), high;
 		const struct proc_map *map;
 
 		if (segment->p_type != PT_LOAD || segment->p_memsz == 0)
 			continue;
 		if (low >= ARCH_USER_END || segment->p_memsz > ARCH_USER_END - low - HS_PAGE_SIZE)
 			return false;
-		high = (module->load_bias + segment->p_vaddr + segment->p_memsz + IN_PAGE) & ~IN_PAGE;
+		high = page_up(module->load_bias + segment->p_vaddr + segment->p_memsz);
 		if (low < module->start)
 			module->start = low;
 		if (high > module->end)

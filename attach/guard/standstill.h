@@ -28,6 +28,9 @@
 // Percent of the bound.
 #define STANDSTILL_WAKE 70
 
+// How long it may take to stop all threads, ms (threads_freeze).
+#define HS_FREEZE_TIMEOUT_MS 2000u
+
 // pre: nothing of `process` is stopped yet. On failure nothing has begun: HS_ERROR_TIMEOUT, the time of the
 // command is spent.
 struct hs_error *standstill_begin(const struct process *process) HS_MUST_CHECK;

@@ -6,6 +6,7 @@
 #include "attach/elf/function_span.h"
 #include "attach/elf/import_names.h"
 #include "inject/abi/limits.h"
+#include "inject/abi/page.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +84,7 @@ static bool note_seen(struct register_search *search, uint64_t address)
 static bool is_page_of_file(struct register_search *search, uint64_t address)
 {
 	const struct module *module = search->module;
-	const uint64_t page = address & ~(uint64_t)(HS_PAGE_SIZE - 1);
+	const uint64_t page = page_of(address);
 	const uint8_t *code = NULL;
 	uint64_t low = page;
 	size_t left = 0;

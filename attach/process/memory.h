@@ -5,14 +5,11 @@
 
 #include "base/error.h"
 #include "base/process.h"
-#include "inject/abi/limits.h"
+#include "inject/abi/page.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-// The page that holds an address.
-static inline uint64_t page_of(uint64_t address) { return address & ~(uint64_t)(HS_PAGE_SIZE - 1); }
 
 struct target_memory {
 	const struct process *process;

@@ -2,6 +2,7 @@
 #include "attach/process/target_judge.h"
 
 #include "attach/arch/elf_types.h"
+#include "attach/guard/standstill.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -82,6 +83,8 @@ static void judge_shadow_stack(const struct target_info *info, struct diagnostic
 			"every thread of process %d (%s) runs with a user shadow stack, and none of them can make system calls for heapsnap",
 			(int)info->pid, info->name);
 }
+
+_Static_assert(HS_FREEZE_TIMEOUT_MS == 2000, "the text below says two seconds");
 
 static void judge_threads(const struct target_info *info, struct diagnostics *diagnostics)
 {

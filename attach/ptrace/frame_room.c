@@ -14,6 +14,7 @@
 #include "base/proc_status.h"
 #include "base/process.h"
 #include "inject/abi/limits.h"
+#include "inject/abi/page.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,8 +35,6 @@ enum { LEFT_FRAMES_MAX = 8 };
 // The kernel keeps so much free between a stack that grows and the mapping below (stack_guard_gap in mm/mmap.c, the
 // default).
 #define GROWTH_GAP (UINT64_C(256) * HS_PAGE_SIZE)
-
-static uint64_t page_up(uint64_t address) { return page_of(address + HS_PAGE_SIZE - 1); }
 
 struct frame_room frame_room_choose(const enum stack_page *pages, size_t count, uint64_t low, bool needs_gap)
 {

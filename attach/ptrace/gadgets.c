@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "base/pagemap.h"
 #include "base/test_variable.h"
+#include "inject/abi/page.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -180,7 +181,7 @@ static bool page_is_clean(const struct process *process, uint64_t address)
 
 	if (fd < 0)
 		return false;
-	error = hs_pread_exact(fd, &entry, sizeof(entry), address / 4096 * 8);
+	error = hs_pread_exact(fd, &entry, sizeof(entry), address / HS_PAGE_SIZE * sizeof(entry));
 	if (error) {
 		hs_error_destroy(error);
 		return false;
@@ -222,7 +223,7 @@ static struct hs_error *recover_old_bytes(const struct target_memory *memory, co
 					  struct entry_patch *patch)
 {
 	uint8_t of_file[HS_PAGE_SIZE], of_memory[HS_PAGE_SIZE];
-	uint64_t page = patch->address & ~UINT64_C(4095);
+	uint64_t page = page_of(patch->address);
 	size_t offset = (size_t)(patch->address - page);
 	struct proc_maps maps = { 0 };
 	struct hs_error *error = proc_maps_read(memory->process, &maps);
@@ -274,7 +275,7 @@ struct hs_error *entry_patch_apply(const struct frozen_process *frozen, const st
 	error = read_entry_address(frozen->process, &patch.address);
 	if (error)
 		return error;
-	if (patch.address / 4096 != (patch.address + ARCH_ENTRY_CODE_SIZE - 1) / 4096)
+	if (page_of(patch.address) != page_of(patch.address + ARCH_ENTRY_CODE_SIZE - 1))
 		return hs_error_create(
 			HS_ERROR_REFUSED,
 			"process %d has no code that a system call can be made with, and its entry point is split by a page",
@@ -356,7 +357,7 @@ struct hs_error *entry_patch_remove_left(const struct frozen_process *frozen, co
 	if (error)
 		return error;
 	if (patch.page_was_clean)
-		*page_ret = patch.address & ~UINT64_C(4095);
+		*page_ret = page_of(patch.address);
 	return entry_patch_undo(&patch, memory, stopped_tid);
 }
 
@@ -374,6 +375,5 @@ uint64_t entry_patch_left_copy(const struct target_memory *memory, const struct 
 		hs_error_destroy(error);
 		return 0;
 	}
-	return patch.page_was_clean && memcmp(now, patch.old_bytes, sizeof(now)) == 0 ? patch.address & ~UINT64_C(4095)
-										      : 0;
+	return patch.page_was_clean && memcmp(now, patch.old_bytes, sizeof(now)) == 0 ? page_of(patch.address) : 0;
 }

@@ -4,6 +4,7 @@
 #include "attach/guard/interrupt.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "base/process.h"
+#include "inject/abi/page.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,11 +17,10 @@
 static struct hs_error *write_by_words(const struct target_memory *memory, uint64_t address, const void *data,
 				       size_t size, pid_t tid)
 {
-	const uint64_t page_size = 4096;
 	size_t done = 0;
 
 	while (done < size) {
-		uint64_t next = address + done, page_end = (next & ~(page_size - 1)) + page_size;
+		uint64_t next = address + done, page_end = page_of(next) + HS_PAGE_SIZE;
 		uint64_t word_address = page_end - next < 8 ? page_end - 8 : next;
 		size_t skip = (size_t)(next - word_address);
 		size_t count = 8 - skip < size - done ? 8 - skip : size - done;

@@ -4,6 +4,7 @@
 #define HEAPSNAP_ATTACH_PTRACE_THREADS_H
 
 #include "attach/arch/registers.h"
+#include "attach/guard/standstill.h"
 #include "attach/process/memory.h"
 #include "base/error.h"
 #include "base/process.h"
@@ -38,10 +39,8 @@ struct frozen_process {
 	bool has_executed; // another program since its memory was opened; known after threads_freeze_memory
 };
 
-// How long a freeze may take, ms; and how often it is tried when the target was not as it was to be (a library loaded
-// meanwhile, say).
-#define HS_FREEZE_TIMEOUT_MS 2000u
-#define HS_FREEZE_TRIES      15
+// How often a freeze is tried when the target was not as it was to be (a library loaded meanwhile, say).
+#define HS_FREEZE_TRIES 15
 
 // Seizes and stops every thread, until no new one appears. Waits at most `timeout_ms` in all. On failure nothing is
 // stopped or traced any more: HS_ERROR_TIMEOUT names a thread that did not stop and its state, HS_ERROR_GONE,

@@ -4,6 +4,7 @@
 #include "attach/guard/interrupt.h"
 #include "attach/region/stack_look.h"
 #include "base/log.h"
+#include "inject/abi/page.h"
 
 #include <stdlib.h>
 
@@ -57,7 +58,7 @@ static struct hs_error *part_points(const struct inside_search *search, uint64_t
 // be read.
 static struct hs_error *guard_points(const struct inside_search *search, uint64_t guard, bool *ret)
 {
-	uint64_t low = guard - HS_HOOK_FRAMES_SIZE, page = guard & ~(uint64_t)(HS_PAGE_SIZE - 1);
+	uint64_t low = guard - HS_HOOK_FRAMES_SIZE, page = page_of(guard);
 	struct hs_error *error = NULL;
 
 	if (low < page)

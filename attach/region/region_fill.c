@@ -4,6 +4,7 @@
 #include "attach/region/region_stable.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "inject/abi/page.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -58,7 +59,7 @@ static void fill_search_table(struct region_header *header, const struct search_
 			      struct module_record *record)
 {
 	uint64_t bytes = table->count * sizeof(*table->pairs);
-	uint64_t pages = (bytes + HS_PAGE_SIZE - 1) / HS_PAGE_SIZE;
+	uint64_t pages = page_up(bytes) / HS_PAGE_SIZE;
 
 	if (!table->count || pages > (header->max_pages - header->next_page) / 4) {
 		if (table->count)

@@ -5,6 +5,7 @@
 #define HEAPSNAP_ATTACH_REGION_THREAD_SLOTS_H
 
 #include "attach/region/region_access.h"
+#include "inject/abi/page.h"
 #include "inject/abi/region.h"
 
 // Whether a further slot may begin at that page: behind the tables, where it is known where these end, and with all of
@@ -12,7 +13,7 @@
 static inline bool thread_slot_fits(const struct stable_layout *layout, uint64_t first_page, uint64_t end_page,
 				    uint32_t page)
 {
-	const uint64_t pages = ((uint64_t)layout->slot_stride + HS_PAGE_SIZE - 1) / HS_PAGE_SIZE;
+	const uint64_t pages = page_up(layout->slot_stride) / HS_PAGE_SIZE;
 
 	return page >= first_page && end_page >= pages && page <= end_page - pages;
 }

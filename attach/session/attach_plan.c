@@ -14,6 +14,7 @@
 #include "attach/session/leftovers.h"
 #include "base/log.h"
 #include "base/process.h"
+#include "inject/abi/page.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -162,7 +163,7 @@ static struct hs_error *unless_gone(const struct process *process, struct hs_err
 // The part of the plan that the target's mappings decide. A reason that the next step needs ends it.
 static void plan_places(struct attach_plan *plan, struct diagnostics *diagnostics)
 {
-	uint64_t region_size = HS_OFFSET_PAGES + (plan->max_memory & ~(uint64_t)(HS_PAGE_SIZE - 1));
+	uint64_t region_size = HS_OFFSET_PAGES + page_of(plan->max_memory);
 	struct hs_error *error = proc_maps_read(plan->process, &plan->maps);
 	uint64_t random = 0;
 

@@ -9,6 +9,7 @@
 #include "attach/process/memory_sharers.h"
 #include "attach/process/thread_ids.h"
 #include "attach/session/attach_plan.h"
+#include "inject/abi/page.h"
 #include "inject/abi/region.h"
 
 #include <stdio.h>
@@ -32,8 +33,6 @@ void check_report_deinit(struct check_report *report)
 	*report = (struct check_report){ 0 };
 }
 
-static uint64_t whole_pages(uint64_t bytes) { return (bytes + HS_PAGE_SIZE - 1) & ~(uint64_t)(HS_PAGE_SIZE - 1); }
-
 // What is mapped besides the records' pages is sparse; this is what of it can be used.
 static uint64_t fixed_bytes(const struct attach_plan *plan)
 {
@@ -41,8 +40,8 @@ static uint64_t fixed_bytes(const struct attach_plan *plan)
 
 	for (size_t i = 0; i < plan->hooks.area_count; i++)
 		bytes += plan->hooks.areas[i].pages * HS_PAGE_SIZE;
-	bytes += HS_HEADER_SIZE + whole_pages(plan->hooks.count * sizeof(struct hook_record)) +
-		 whole_pages(plan->modules.count * sizeof(struct module_record));
+	bytes += HS_HEADER_SIZE + page_up(plan->hooks.count * sizeof(struct hook_record)) +
+		 page_up(plan->modules.count * sizeof(struct module_record));
 	bytes += HS_OFFSET_PAGES - HS_OFFSET_BUCKETS + HS_OFFSET_LOG - HS_OFFSET_RULES; // rules, filter, buckets, root
 	return bytes + plan->target.threads.count * SLOT_BYTES;
 }

@@ -5,7 +5,11 @@
 
 #define HS_ABI_VERSION 13 // also read by the assembler
 
-#define HS_PAGE_SIZE 4096u
+#define HS_PAGE_SHIFT 12u
+#define HS_PAGE_SIZE  (1u << HS_PAGE_SHIFT)
+
+// Of hashes of addresses: 2^32 divided by the golden ratio, so that neighbours fall far apart.
+#define HS_HASH_FACTOR 0x9e3779b1u
 
 // What a region may use besides its fixed parts, bytes. Refs reach 128 GiB (live_table.h).
 #define HS_REGION_MEMORY_MIN (1ull << 20)

@@ -185,8 +185,7 @@ struct sampling_credit {
 };
 _Static_assert(sizeof(struct sampling_credit) == 64, "sampling_credit is a cache line");
 
-#define HS_SAMPLING_CREDITS 1024u       // power of two
-#define HS_CREDIT_FACTOR    0x9e3779b1u // as HS_BLOOM_FACTOR
+#define HS_SAMPLING_CREDITS 1024u // power of two
 
 // The state pages: what hooks look at before anything else. All zero in a forked child, because they are
 // MADV_WIPEONFORK: every call then goes straight through, and nothing leads to the region, which is not there.
@@ -211,16 +210,15 @@ _Static_assert(sizeof(struct payload_state) % HS_PAGE_SIZE == 0, "payload_state 
 // Where a thread's sampling credit is: an index into `credits`.
 static inline uint32_t sampling_credit_index(uint64_t thread_pointer)
 {
-	return (uint32_t)thread_pointer * HS_CREDIT_FACTOR >> 22;
+	return (uint32_t)thread_pointer * HS_HASH_FACTOR >> 22;
 }
 _Static_assert(1u << (32 - 22) == HS_SAMPLING_CREDITS, "sampling_credit_index reaches all of them");
 
-#define HS_BLOOM_FACTOR 0x9e3779b1u // 2^32 divided by the golden ratio: neighbours fall far apart
-#define HS_BLOOM_SHIFT  19u
+#define HS_BLOOM_SHIFT 19u
 _Static_assert(1u << (32 - HS_BLOOM_SHIFT) == HS_BLOOM_SIZE, "bloom_index reaches the whole filter");
 
 // Where an address counts in the Bloom filter.
-static inline uint32_t bloom_index(uint64_t address) { return (uint32_t)address * HS_BLOOM_FACTOR >> HS_BLOOM_SHIFT; }
+static inline uint32_t bloom_index(uint64_t address) { return (uint32_t)address * HS_HASH_FACTOR >> HS_BLOOM_SHIFT; }
 
 // One hooked function, in an island. The patched function jumps to `begin`: to the inline fast path, if its kind has
 // one, which decides most calls and runs on into the trampoline; what it leaves to the C code, and all other kinds, go

@@ -7,6 +7,8 @@
 // dynamic section that we came from.
 #include "inject/walk/elf_memory.h"
 
+#include "inject/abi/page.h"
+
 struct elf_header {
 	uint8_t ident[16];
 	uint16_t type, machine;
@@ -77,7 +79,7 @@ static const struct elf_header *find_header(uint64_t bias, uint64_t dynamic)
 	if (lowest == UINT64_MAX)
 		return NULL;
 	// Nothing is known of the pages below: the header may be in no segment.
-	page = lowest & ~(uint64_t)(HS_PAGE_SIZE - 1);
+	page = page_of(lowest);
 	return page >= bias && page && is_header((const struct elf_header *)page, bias, dynamic)
 		       ? (const struct elf_header *)page
 		       : NULL;
@@ -132,8 +134,8 @@ bool elf_memory_describe(uint64_t bias, uint64_t dynamic, struct module_record *
 	ret->flags = 0;
 	for (uint16_t i = 0; i < elf->phnum; i++) {
 		const struct program_header *header = &headers_of(elf)[i];
-		uint64_t start = header->vaddr & ~(uint64_t)(HS_PAGE_SIZE - 1);
-		uint64_t end = (header->vaddr + header->memsz + HS_PAGE_SIZE - 1) & ~(uint64_t)(HS_PAGE_SIZE - 1);
+		uint64_t start = page_of(header->vaddr);
+		uint64_t end = page_up(header->vaddr + header->memsz);
 		const struct program_header *segment;
 
 		if (header->type == TYPE_LOAD) {

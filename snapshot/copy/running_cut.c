@@ -5,6 +5,7 @@
 #include "attach/guard/interrupt.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "inject/abi/page.h"
 #include "snapshot/copy/membarrier.h"
 #include "snapshot/copy/racing_memory.h"
 
@@ -104,7 +105,7 @@ static bool is_complete(const struct running_cut *cut, uint32_t count, uint32_t 
 static void empty_log(const struct running_cut *cut, uint32_t count)
 {
 	const uint64_t kept = HS_LOG_ENTRIES_MIN * sizeof(struct log_entry);
-	uint64_t used = (count * sizeof(struct log_entry) + HS_PAGE_SIZE - 1) & ~(uint64_t)(HS_PAGE_SIZE - 1);
+	uint64_t used = page_up(count * sizeof(struct log_entry));
 
 	if (used <= kept)
 		return;

@@ -3,6 +3,7 @@
 
 #include "attach/region/table_walk.h"
 #include "base/available_memory.h"
+#include "inject/abi/page.h"
 #include "snapshot/copy/racing_memory.h"
 
 #include <errno.h>
@@ -29,7 +30,7 @@ struct hs_error *table_copy_take_room(struct table_copy *copy, uint64_t size)
 
 void table_copy_forget_shared(const struct table_copy *copy, uint64_t start, uint64_t end)
 {
-	start &= ~(uint64_t)(HS_PAGE_SIZE - 1);
+	start = page_of(start);
 	// If the memory is shared, this gives up the mapping of the pages, not what is in them. Where it fails, the
 	// tool is only larger.
 	(void)madvise((void *)(uintptr_t)(copy->shared + start), end - start, MADV_DONTNEED);

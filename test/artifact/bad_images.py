@@ -95,7 +95,7 @@ CHANGED = [
     ("another place of the countdown", {"entry_code", "inline_fast_paths"}, "#define CREDIT_COUNTDOWN 8", "#define CREDIT_COUNTDOWN 16"),
     ("passes of another size", {"entry_code", "inline_fast_paths"}, "#define CREDIT_SHIFT 16", "#define CREDIT_SHIFT 15"),
     ("another number of passes", {"entry_code", "inline_fast_paths"}, "#define CREDIT_MASK 0xffc0", "#define CREDIT_MASK 0x7fc0"),
-    ("another hash of thread pointers", {"entry_code", "inline_fast_paths"}, "#define CREDIT_FACTOR 0x9e3779b1", "#define CREDIT_FACTOR 0x1e3779b1"),
+    ("another hash of thread pointers and addresses", {"entry_code", "inline_fast_paths"}, "#define HASH_FACTOR 0x9e3779b1", "#define HASH_FACTOR 0x1e3779b1"),
     ("another hash of addresses", {"entry_code", "inline_fast_paths"}, "#define BLOOM_SHIFT 19", "#define BLOOM_SHIFT 20"),
     ("another mark for the state pages", {"inline_fast_paths"}, "#define FAST_PATH_STATE 0x5ea7e5ea7e5ea7e5", "#define FAST_PATH_STATE 0x5ea7e5ea7e5ea7e6"),
     ("more trust", {"entry_code", "inline_fast_paths"}, "#define TRUST_CALLS 16", "#define TRUST_CALLS 15"),

@@ -45,11 +45,10 @@ int main(void)
 	FIELD(sampling_credit, countdown);
 	SIZE(sampling_credit);
 	NUMBER(HS_SAMPLING_CREDITS);
-	NUMBER(HS_CREDIT_FACTOR);
 	NUMBER(HS_FAST_PATH_STATE);
 	NUMBER(HS_FAST_PATH_TRUST);
 	NUMBER(HS_TRUST_CALLS);
-	NUMBER(HS_BLOOM_FACTOR);
+	NUMBER(HS_HASH_FACTOR);
 	NUMBER(HS_BLOOM_SHIFT);
 #define X(kind, doc) printf("kind.%s %d\n", #kind, HOOK_##kind);
 	HS_HOOK_KINDS(X)

@@ -351,11 +351,11 @@ def passes(payload, name, code):
     wanted = {
         "entry_allocate": [("cmpw", f"$0x1,{layout['hook_island.layout']:#x}(%r11)"), ("mov", f"{layout['hook_island.hook_index']:#x}(%r11),%eax"),
                            ("cmpb", f"${layout['HS_TRUST_CALLS']:#x},{layout['payload_state.hook_trust']:#x}(%r10,%rax,1)"),
-                           ("imul", f"${layout['HS_CREDIT_FACTOR']:#x},%r11d,%eax"), ("shr", f"${shift:#x},%eax"),
+                           ("imul", f"${layout['HS_HASH_FACTOR']:#x},%r11d,%eax"), ("shr", f"${shift:#x},%eax"),
                            ("and", f"${(layout['HS_SAMPLING_CREDITS'] - 1) * layout['sizeof.sampling_credit']:#x},%eax"),
                            ("cmp", f"%r11,{layout['payload_state.credits']:#x}(%r10,%rax,1)"),
                            ("sub", f"%rdi,{layout['payload_state.credits'] + layout['sampling_credit.countdown']:#x}(%r10,%rax,1)")],
-        "entry_release": [("cmpq", f"$0x10000,{layout['hook_island.layout']:#x}(%r11)"), ("imul", f"${layout['HS_BLOOM_FACTOR']:#x},%edi,%eax"),
+        "entry_release": [("cmpq", f"$0x10000,{layout['hook_island.layout']:#x}(%r11)"), ("imul", f"${layout['HS_HASH_FACTOR']:#x},%edi,%eax"),
                           ("shr", f"${layout['HS_BLOOM_SHIFT']:#x},%eax"), ("cmpb", f"$0x0,{layout['payload_state.bloom']:#x}(%r10,%rax,1)")],
     }.get(name, [])
     there = [(i.mnemonic, i.operands) for i in code]
@@ -447,7 +447,7 @@ def expected_fast_paths(layout):
         return [
             ("add", f"%{size},{countdown:#x}(%r11,%rax,1)"), ("jmp", f"stub_{kind}"),
             state, ("cmpb", f"${layout['HS_TRUST_CALLS']:#x},{layout['HS_FAST_PATH_TRUST']:#x}(%r11)"), ("jne", f"stub_{kind}"),
-            ("mov", "%fs:0x0,%r10"), ("imul", f"${layout['HS_CREDIT_FACTOR']:#x},%r10d,%eax"), ("shr", f"${shift:#x},%eax"),
+            ("mov", "%fs:0x0,%r10"), ("imul", f"${layout['HS_HASH_FACTOR']:#x},%r10d,%eax"), ("shr", f"${shift:#x},%eax"),
             ("and", f"${(layout['HS_SAMPLING_CREDITS'] - 1) * layout['sizeof.sampling_credit']:#x},%eax"),
             ("cmp", f"%r10,{layout['payload_state.credits'] + layout['sampling_credit.thread_pointer']:#x}(%r11,%rax,1)"), ("jne", f"stub_{kind}"),
             *product,
@@ -457,7 +457,7 @@ def expected_fast_paths(layout):
         "malloc": allocation("malloc", "rdi", []), "new": allocation("new", "rdi", []),
         "calloc": allocation("calloc", "rcx", [("mov", "%rdi,%rcx"), ("or", "%rsi,%rcx"), ("js", "stub_calloc"),
                                                ("mov", "%rdi,%rcx"), ("imul", "%rsi,%rcx"), ("jo", "stub_calloc")]),
-        "free": [("imul", f"${layout['HS_BLOOM_FACTOR']:#x},%edi,%eax"), state, ("shr", f"${layout['HS_BLOOM_SHIFT']:#x},%eax"),
+        "free": [("imul", f"${layout['HS_HASH_FACTOR']:#x},%edi,%eax"), state, ("shr", f"${layout['HS_BLOOM_SHIFT']:#x},%eax"),
                  ("cmpb", f"$0x0,{layout['payload_state.bloom']:#x}(%r11,%rax,1)"), ("jne", "stub_free")]}
 
 

@@ -16,11 +16,10 @@
 #define STATE_BLOOM 4096
 #define STATE_CREDITS 12288
 #define CREDIT_COUNTDOWN 8
-#define CREDIT_FACTOR 0x9e3779b1
 #define CREDIT_SHIFT 16          // sampling_credit_index, times the size of an entry
 #define CREDIT_MASK 0xffc0
 #define TRUST_CALLS 16
-#define BLOOM_FACTOR 0x9e3779b1
+#define HASH_FACTOR 0x9e3779b1
 #define BLOOM_SHIFT 19
 #define FAST_PATH_STATE 0x5ea7e5ea7e5ea7e5
 #define FAST_PATH_TRUST 0x57a057a0
@@ -112,7 +111,7 @@ begin_\name:
 	cmpb $TRUST_CALLS, FAST_PATH_TRUST(%r11) // first: where all was recorded since attach, no hook is trusted
 	jne stub_\name
 	mov %fs:0, %r10 // may become RDFSBASE (attach/arch/thread_pointer_code.h)
-	imul $CREDIT_FACTOR, %r10d, %eax
+	imul $HASH_FACTOR, %r10d, %eax
 	shr $CREDIT_SHIFT, %eax
 	and $CREDIT_MASK, %eax
 	cmp %r10, STATE_CREDITS(%r11,%rax)
@@ -150,7 +149,7 @@ begin_\name:
 // A counter of 0 proves that the block is not recorded. In a forked child all of them are.
 	island_head free, 66
 begin_free:
-	imul $BLOOM_FACTOR, %edi, %eax // bloom_index
+	imul $HASH_FACTOR, %edi, %eax // bloom_index
 	movabs $FAST_PATH_STATE, %r11
 	shr $BLOOM_SHIFT, %eax
 	cmpb $0, STATE_BLOOM(%r11,%rax)
@@ -433,7 +432,7 @@ entry_free:
 	.pushsection .thread_pointer_reads, "a"
 	.long 9b - .
 	.popsection
-	imul $CREDIT_FACTOR, %r11d, %eax
+	imul $HASH_FACTOR, %r11d, %eax
 	shr $CREDIT_SHIFT, %eax
 	and $CREDIT_MASK, %eax
 	cmp %r11, STATE_CREDITS(%r10,%rax)
@@ -456,7 +455,7 @@ entry_free:
 	cmpq $0x10000, ISLAND_LAYOUT(%r11) // the block is the first argument, and nothing else is asked for
 	jne 8f
 	mov %rax, RED_RAX(%rsp)
-	imul $BLOOM_FACTOR, %edi, %eax
+	imul $HASH_FACTOR, %edi, %eax
 	shr $BLOOM_SHIFT, %eax
 	cmpb $0, STATE_BLOOM(%r10,%rax)
 	mov RED_RAX(%rsp), %rax
