@@ -15,10 +15,10 @@
 enum { FRAMES_MAX = 4096, RULES_BITS = 12, RULES = 1 << RULES_BITS };
 #define EXACT (UINT64_C(1) << 63)
 
-bool ranges_hold(const struct region_part *ranges, size_t count, uint64_t address)
+bool ranges_hold(const struct address_range *ranges, size_t count, uint64_t address)
 {
 	for (size_t i = 0; i < count; i++)
-		if (address - ranges[i].offset < ranges[i].size)
+		if (address - ranges[i].address < ranges[i].size)
 			return true;
 	return false;
 }
@@ -269,7 +269,7 @@ static enum step_result step_in_full(const struct walk *walk, uint64_t rule, str
 }
 
 // For stacks with frames that need more than three registers.
-static enum walk_end walk_in_full(const struct walk *walk, const struct region_part *ranges, size_t range_count,
+static enum walk_end walk_in_full(const struct walk *walk, const struct address_range *ranges, size_t range_count,
 				  uint64_t *certain_ret)
 {
 	struct full_registers registers;
@@ -299,7 +299,7 @@ static enum walk_end walk_in_full(const struct walk *walk, const struct region_p
 }
 
 enum walk_end stack_walk(struct unwind_tables *tables, const struct stack_reader *reader,
-			 const struct walked_thread *thread, const struct region_part *ranges, size_t range_count,
+			 const struct walked_thread *thread, const struct address_range *ranges, size_t range_count,
 			 uint64_t *certain_ret)
 {
 	const struct walk walk = { tables, reader, thread };

@@ -4,10 +4,10 @@
 #ifndef HEAPSNAP_ATTACH_PTRACE_STACK_WALK_H
 #define HEAPSNAP_ATTACH_PTRACE_STACK_WALK_H
 
+#include "attach/process/address_range.h"
 #include "attach/ptrace/stack_reader.h"
 #include "base/error.h"
 #include "base/proc_maps.h"
-#include "inject/abi/region.h"
 #include "unwind/cfi.h"
 
 #include <stdbool.h>
@@ -51,10 +51,10 @@ struct walked_thread {
 // has led up to there, and no guess. A module counts only if it is mapped under `reader->maps` as it was when the
 // tables were read.
 enum walk_end stack_walk(struct unwind_tables *tables, const struct stack_reader *reader,
-			 const struct walked_thread *thread, const struct region_part *ranges, size_t range_count,
+			 const struct walked_thread *thread, const struct address_range *ranges, size_t range_count,
 			 uint64_t *certain_ret);
 
-// Pure: whether the address lies in one of the ranges (offset = address).
-bool ranges_hold(const struct region_part *ranges, size_t count, uint64_t address);
+// Pure: whether the address lies in one of the ranges.
+bool ranges_hold(const struct address_range *ranges, size_t count, uint64_t address);
 
 #endif

@@ -49,8 +49,8 @@ struct hs_error *code_is_image(const struct target_memory *memory, uint64_t addr
 	return error;
 }
 
-struct hs_error *code_read_islands(const struct target_memory *memory, const struct region_part *area,
-				   const struct region_part *image, struct hook_record *hooks, size_t *count_ret)
+struct hs_error *code_read_islands(const struct target_memory *memory, const struct address_range *area,
+				   const struct address_range *image, struct hook_record *hooks, size_t *count_ret)
 {
 	uint64_t size = area->size < AREA_SIZE_MAX ? area->size : AREA_SIZE_MAX;
 	HS_CLEANUP_FREE struct hook_island *islands = malloc(size);
@@ -59,14 +59,14 @@ struct hs_error *code_read_islands(const struct target_memory *memory, const str
 	*count_ret = 0;
 	if (!islands)
 		return &hs_error_no_memory;
-	error = target_memory_read(memory, area->offset, islands, size);
+	error = target_memory_read(memory, area->address, islands, size);
 	if (error)
 		return error;
 	for (size_t i = 0; i < size / sizeof(*islands); i++) {
 		struct hook_record hook;
 
-		if (!code_island_hook(area->offset + i * sizeof(*islands), &islands[i], &hook) ||
-		    islands[i].entry - image->offset >= image->size)
+		if (!code_island_hook(area->address + i * sizeof(*islands), &islands[i], &hook) ||
+		    islands[i].entry - image->address >= image->size)
 			continue;
 		if (hooks)
 			hooks[islands[i].hook_index] = hook;
@@ -80,14 +80,14 @@ bool code_may_be_anonymous(const struct proc_map *map)
 	return map->readable && map->executable && !map->writable && !map->shared && map->inode == 0 && !map->name[0];
 }
 
-static bool is_zero(const struct target_memory *memory, const struct region_part *part)
+static bool is_zero(const struct target_memory *memory, const struct address_range *part)
 {
 	static const uint8_t zeros[HS_PAGE_SIZE];
 
 	for (uint64_t done = 0; done < part->size; done += sizeof(zeros)) {
 		uint64_t left = part->size - done;
 
-		if (!target_memory_equals(memory, part->offset + done, zeros,
+		if (!target_memory_equals(memory, part->address + done, zeros,
 					  left < sizeof(zeros) ? left : sizeof(zeros)))
 			return false;
 	}
@@ -99,11 +99,11 @@ static bool is_written_image(const struct code_proof *proof)
 	struct payload_header header;
 	bool is_image = false;
 
-	hs_error_destroy(code_is_image(proof->memory, proof->image.offset, proof->image.size, &header, &is_image));
+	hs_error_destroy(code_is_image(proof->memory, proof->image.address, proof->image.size, &header, &is_image));
 	return is_image;
 }
 
-static bool has_islands(const struct code_proof *proof, const struct region_part *area)
+static bool has_islands(const struct code_proof *proof, const struct address_range *area)
 {
 	size_t count = 0;
 
@@ -114,24 +114,24 @@ static bool has_islands(const struct code_proof *proof, const struct region_part
 // Attach maps a piece of anonymous code, then writes it; the image first. Where it was killed between the two, nothing
 // tells the mapping from one that the program has made in the same place, in the same size and with the same
 // protection, and in which nothing is. Nobody executes such a one.
-static bool is_unwritten(const struct code_proof *proof, const struct proc_map *map, const struct region_part *part)
+static bool is_unwritten(const struct code_proof *proof, const struct proc_map *map, const struct address_range *part)
 {
 	return proof->may_be_unwritten && map->end - map->start == part->size && part->size <= UNWRITTEN_SIZE_MAX &&
 	       is_zero(proof->memory, part);
 }
 
-bool code_is_ours(const struct code_proof *proof, const struct proc_maps *maps, const struct region_part *part)
+bool code_is_ours(const struct code_proof *proof, const struct proc_maps *maps, const struct address_range *part)
 {
-	const struct proc_map *map = proc_maps_find(maps, part->offset);
+	const struct proc_map *map = proc_maps_find(maps, part->address);
 
-	if (!map || map->start != part->offset || part->size > map->end - map->start || map->writable || map->shared)
+	if (!map || map->start != part->address || part->size > map->end - map->start || map->writable || map->shared)
 		return false;
 	// before anonymous code is there, a memory file that is not executable stands for it
 	if (memory_file_is_mapped(proof->memory->process, proof->names, map))
 		return true;
 	if (!code_may_be_anonymous(map))
 		return false;
-	if (part->offset == proof->image.offset)
+	if (part->address == proof->image.address)
 		return is_written_image(proof) || is_unwritten(proof, map, part);
 	return has_islands(proof, part) || (is_written_image(proof) && is_unwritten(proof, map, part));
 }

@@ -6,6 +6,7 @@
 #ifndef HEAPSNAP_ATTACH_REGION_CODE_PROOF_H
 #define HEAPSNAP_ATTACH_REGION_CODE_PROOF_H
 
+#include "attach/process/address_range.h"
 #include "attach/process/code_names.h"
 #include "attach/process/memory.h"
 #include "base/error.h"
@@ -19,13 +20,13 @@
 struct code_proof {
 	const struct target_memory *memory;
 	const struct code_names *names;
-	struct region_part image; // where it is said to be, in the target
-	bool may_be_unwritten;    // a killed attach may have mapped anonymous code and not written it: then it is zero
+	struct address_range image; // where it is said to be, in the target
+	bool may_be_unwritten; // a killed attach may have mapped anonymous code and not written it: then it is zero
 };
 
 // Whether `part`, the image or an area of islands, begins a mapping of our code that is at least as long. What cannot
 // be read is not ours.
-bool code_is_ours(const struct code_proof *proof, const struct proc_maps *maps, const struct region_part *part);
+bool code_is_ours(const struct code_proof *proof, const struct proc_maps *maps, const struct address_range *part);
 
 // Pure: whether the mapping is as all of our code is where it is anonymous memory.
 bool code_may_be_anonymous(const struct proc_map *map);
@@ -36,8 +37,8 @@ struct hs_error *code_is_image(const struct target_memory *memory, uint64_t addr
 
 // Reads the islands in `area` that lead into `image`. *count_ret: how many; `hooks`: NULL, or HS_HOOKS_MAX records, to
 // which theirs are written by their numbers.
-struct hs_error *code_read_islands(const struct target_memory *memory, const struct region_part *area,
-				   const struct region_part *image, struct hook_record *hooks,
+struct hs_error *code_read_islands(const struct target_memory *memory, const struct address_range *area,
+				   const struct address_range *image, struct hook_record *hooks,
 				   size_t *count_ret) HS_MUST_CHECK;
 
 // Pure: the journal's record of a hook, from its island, whose address in the target is given. false = these bytes are

@@ -6,6 +6,7 @@
 #include "attach/process/sharing.h"
 #include "attach/ptrace/frozen_maps.h"
 #include "attach/region/inside.h"
+#include "attach/region/region_stable.h"
 #include "attach/region/slot_facts.h"
 #include "base/back_off.h"
 #include "base/clock.h"
@@ -28,7 +29,7 @@ struct search {
 	struct unwind_tables tables;
 	struct hs_error *error;
 	// About the freeze that is looked at.
-	struct region_part image;
+	struct address_range image;
 	struct slot_facts_list slots;
 	struct inside_search inside;
 };
@@ -45,7 +46,7 @@ static struct hs_error *begin_look(struct search *search, struct frozen_process 
 	const struct proc_maps *maps;
 	struct hs_error *error = frozen_maps(frozen, &maps);
 
-	search->image = (struct region_part){ region->header.stable.code_address, region->header.stable.code_size };
+	search->image = region_image(&region->header.stable);
 	if (!error)
 		error = slot_facts_read(region, frozen, &search->slots);
 	if (!error)

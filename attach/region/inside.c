@@ -15,7 +15,7 @@ enum {
 
 struct hs_error *inside_begin(const struct target_memory *memory, const struct proc_maps *maps,
 			      const struct slot_facts_list *slots, struct unwind_tables *tables,
-			      const struct region_part *ranges, size_t range_count, struct looked_at_list *looked_at,
+			      const struct address_range *ranges, size_t range_count, struct looked_at_list *looked_at,
 			      struct inside_search *ret)
 {
 	*ret = (struct inside_search){ .reader = { memory, maps },

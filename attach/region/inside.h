@@ -3,6 +3,7 @@
 #ifndef HEAPSNAP_ATTACH_REGION_INSIDE_H
 #define HEAPSNAP_ATTACH_REGION_INSIDE_H
 
+#include "attach/process/address_range.h"
 #include "attach/ptrace/stack_reader.h"
 #include "attach/ptrace/stack_walk.h"
 #include "attach/region/looked_at.h"
@@ -19,8 +20,8 @@
 struct inside_search {
 	struct stack_reader reader;
 	const struct slot_facts_list *slots;
-	struct unwind_tables *tables;     // read before the freeze
-	const struct region_part *ranges; // the payload's executable mappings (offset = address)
+	struct unwind_tables *tables;       // read before the freeze
+	const struct address_range *ranges; // the payload's executable mappings
 	size_t range_count;
 	uint64_t *words; // buffer; NULL = not begun
 	uint64_t share,
@@ -33,7 +34,7 @@ struct inside_search {
 // `maps` are the target's now. pre: every thread is stopped; slots, tables and what is remembered outlive the search.
 struct hs_error *inside_begin(const struct target_memory *memory, const struct proc_maps *maps,
 			      const struct slot_facts_list *slots, struct unwind_tables *tables,
-			      const struct region_part *ranges, size_t range_count, struct looked_at_list *looked_at,
+			      const struct address_range *ranges, size_t range_count, struct looked_at_list *looked_at,
 			      struct inside_search *ret) HS_MUST_CHECK;
 void inside_end(struct inside_search *search);
 

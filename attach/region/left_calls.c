@@ -116,7 +116,7 @@ static struct hs_error *read_piece(const struct inside_search *search, const str
 		at += size;
 		next = at < piece->high ? page_of(at) + HS_PAGE_SIZE : at; // behind the page where the copy ended
 		for (; at < next && at < piece->high; at += sizeof(*words))
-			*words++ = is_known ? 0 : search->ranges[0].offset;
+			*words++ = is_known ? 0 : search->ranges[0].address;
 	}
 	return NULL;
 }

@@ -88,7 +88,7 @@ struct hs_error *payload_code_build(const struct payload_layout *layout, const s
 
 static void note_mapping(struct loaded_payload *loaded, uint64_t address, uint64_t size)
 {
-	loaded->mapped[loaded->mapped_count++] = (struct region_part){ address, size };
+	loaded->mapped[loaded->mapped_count++] = (struct address_range){ address, size };
 }
 
 static struct hs_error *remote_map(struct remote_caller *caller, struct loaded_payload *loaded, const char *what,
@@ -383,8 +383,8 @@ struct hs_error *payload_unload(struct remote_caller *caller, struct loaded_payl
 	struct hs_error *errors = close_code_file(caller, loaded);
 
 	while (loaded->mapped_count > 0) {
-		const struct region_part *part = &loaded->mapped[--loaded->mapped_count];
-		const uint64_t arguments[6] = { part->offset, part->size };
+		const struct address_range *range = &loaded->mapped[--loaded->mapped_count];
+		const uint64_t arguments[6] = { range->address, range->size };
 		uint64_t result;
 
 		errors = hs_error_join(errors, remote_call_checked(caller, "munmap", SYS_munmap, arguments, &result));

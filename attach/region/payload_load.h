@@ -5,6 +5,7 @@
 
 #include "attach/elf/modules.h"
 #include "attach/hook/hook_plan.h"
+#include "attach/process/address_range.h"
 #include "attach/ptrace/remote_call.h"
 #include "base/error.h"
 #include "base/proc_maps.h"
@@ -43,8 +44,8 @@ struct loaded_payload {
 	// target (-1 = none), and mappings.
 	int own_fd;
 	int64_t target_fd;
-	uint64_t code_nonce;           // in its name
-	struct region_part mapped[24]; // offset = address, size in bytes
+	uint64_t code_nonce; // in its name
+	struct address_range mapped[24];
 	size_t mapped_count;
 };
 

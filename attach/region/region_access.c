@@ -44,13 +44,13 @@ const struct proc_map *region_find(const struct proc_maps *maps, const struct ta
 	return NULL;
 }
 
-bool region_is_bare(const struct proc_maps *maps, const struct target_memory *memory, const struct region_part *part)
+bool region_is_bare(const struct proc_maps *maps, const struct target_memory *memory, const struct address_range *range)
 {
-	const struct proc_map *map = proc_maps_find(maps, part->offset);
+	const struct proc_map *map = proc_maps_find(maps, range->address);
 	uint64_t magic = 0;
 	struct hs_error *error;
 
-	if (!map || !region_may_be(map) || map->start != part->offset || map->end - map->start != part->size)
+	if (!map || !region_may_be(map) || map->start != range->address || map->end - map->start != range->size)
 		return false;
 	error = target_memory_read(memory, map->start, &magic, sizeof(magic));
 	hs_error_destroy(error);
@@ -118,7 +118,7 @@ static struct hs_error *check_addresses(const struct target_memory *memory, cons
 					const struct proc_map *region, const struct proc_maps *maps)
 {
 	const struct code_names names = { .nonce = header->code_nonce };
-	const struct code_proof proof = { memory, &names, { header->code_address, header->code_size }, false };
+	const struct code_proof proof = { memory, &names, region_image(header), false };
 
 	if (header->region_address != region->start)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: it names another address");
@@ -127,11 +127,13 @@ static struct hs_error *check_addresses(const struct target_memory *memory, cons
 				       "the region's header is damaged: its state pages lie elsewhere");
 	if (header->state != REGION_ATTACHED)
 		return NULL;
-	for (uint32_t i = 0; i < header->island_count; i++)
-		if (!code_is_ours(&proof, maps, &header->islands[i]))
+	for (uint32_t i = 0; i < header->island_count; i++) {
+		const struct address_range area = region_island_area(header, i);
+
+		if (!code_is_ours(&proof, maps, &area))
 			return hs_error_create(HS_ERROR_BAD_DATA,
-					       "the region's header is damaged: no code at 0x%" PRIx64,
-					       header->islands[i].offset);
+					       "the region's header is damaged: no code at 0x%" PRIx64, area.address);
+	}
 	if (!code_is_ours(&proof, maps, &proof.image))
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: no code at 0x%" PRIx64,
 				       header->code_address);

@@ -3,6 +3,7 @@
 #ifndef HEAPSNAP_ATTACH_REGION_REGION_ACCESS_H
 #define HEAPSNAP_ATTACH_REGION_REGION_ACCESS_H
 
+#include "attach/process/address_range.h"
 #include "attach/process/memory.h"
 #include "attach/ptrace/threads.h"
 #include "attach/region/region_layout.h"
@@ -35,9 +36,10 @@ bool region_may_be(const struct proc_map *map);
 // The region's mapping, NULL when the process has none: one that may be it, and whose header says that it is.
 const struct proc_map *region_find(const struct proc_maps *maps, const struct target_memory *memory);
 
-// Whether `part` is the mapping of a region whose header is not yet written; only the code names it
+// Whether `range` is the mapping of a region whose header is not yet written; only the code names it
 // (attach/session/inherited.h).
-bool region_is_bare(const struct proc_maps *maps, const struct target_memory *memory, const struct region_part *part);
+bool region_is_bare(const struct proc_maps *maps, const struct target_memory *memory,
+		    const struct address_range *range);
 
 // Whether this user may open the file behind a mapping, as a dump of a running process has to: asked of the tool
 // itself. (The kernel wants CAP_CHECKPOINT_RESTORE, before 5.9 CAP_SYS_ADMIN, in the first user namespace:

@@ -4,6 +4,7 @@
 #ifndef HEAPSNAP_ATTACH_REGION_REGION_STABLE_H
 #define HEAPSNAP_ATTACH_REGION_REGION_STABLE_H
 
+#include "attach/process/address_range.h"
 #include "base/error.h"
 #include "inject/abi/stable.h"
 
@@ -25,6 +26,17 @@ struct hs_error *region_check_own(const struct stable_header *header) HS_MUST_CH
 
 // Terminates a text that the target may have written over, and makes it one that messages can print. pre: size > 0
 void region_make_printable(char *text, size_t size);
+
+// Where the code is in the target that the header names: the image, and the areas of islands. pre: i <
+// header->island_count
+static inline struct address_range region_image(const struct stable_header *header)
+{
+	return (struct address_range){ header->code_address, header->code_size };
+}
+static inline struct address_range region_island_area(const struct stable_header *header, size_t i)
+{
+	return (struct address_range){ header->islands[i].offset, header->islands[i].size };
+}
 
 // pre: index < header->hook_count
 static inline uint64_t region_hook_offset(const struct stable_header *header, size_t index)

@@ -5,6 +5,7 @@
 #include "attach/guard/own_descriptors.h"
 #include "attach/guard/standstill.h"
 #include "attach/hook/hook_verdict.h"
+#include "attach/process/address_range.h"
 #include "attach/process/mapping_room.h"
 #include "attach/process/target_judge.h"
 #include "attach/ptrace/gadgets.h"
@@ -284,19 +285,19 @@ void attach_plan_make(const struct process *process, const struct attach_options
 
 bool attach_plan_still_holds(const struct attach_plan *plan, const struct proc_maps *now)
 {
-	struct region_part ranges[HS_ISLAND_AREAS_MAX + 2] = {
+	struct address_range ranges[HS_ISLAND_AREAS_MAX + 2] = {
 		{ plan->layout.code, plan->layout.code_size + HS_PAGE_SIZE },
 		{ plan->layout.region, plan->layout.region_size },
 	};
 	size_t count = 2;
 
 	for (size_t i = 0; i < plan->hooks.area_count; i++)
-		ranges[count++] =
-			(struct region_part){ plan->hooks.areas[i].address, plan->hooks.areas[i].pages * HS_PAGE_SIZE };
+		ranges[count++] = (struct address_range){ plan->hooks.areas[i].address,
+							  plan->hooks.areas[i].pages * HS_PAGE_SIZE };
 	for (size_t i = 0; i < count; i++)
 		for (size_t m = 0; m < now->count; m++)
-			if (ranges[i].offset < now->items[m].end &&
-			    now->items[m].start < ranges[i].offset + ranges[i].size)
+			if (ranges[i].address < now->items[m].end &&
+			    now->items[m].start < ranges[i].address + ranges[i].size)
 				return false;
 	return mapping_room_suffices(plan->mapping_limit, now->count, plan->hooks.area_count) &&
 	       modules_same_text(&plan->maps, now);

@@ -43,7 +43,7 @@ struct hs_error *detach_count_inside(struct detach_state *state, struct frozen_p
 {
 	struct slot_facts_list slots = { 0 };
 	struct inside_search search = { 0 };
-	struct region_part code[HS_CODE_PARTS_MAX];
+	struct address_range code[HS_CODE_PARTS_MAX];
 	size_t code_count = 0;
 	const struct proc_maps *maps;
 	struct hs_error *error = frozen_maps(frozen, &maps);

@@ -3,6 +3,7 @@
 
 #include "attach/ptrace/gadgets.h"
 #include "attach/region/code_proof.h"
+#include "attach/region/region_stable.h"
 #include "attach/region/state_pages.h"
 #include "base/cleanup.h"
 
@@ -35,10 +36,10 @@ bool detach_state_is_code(const struct detach_state *state, const struct proc_ma
 
 bool detach_state_has_state_pages(const struct detach_state *state, const struct proc_maps *maps)
 {
-	const struct region_part *image = &state->code[0];
+	const struct address_range *image = &state->code[0];
 
 	return state->state_size > 0 && detach_state_is_code(state, maps, 0) &&
-	       state_pages_are_at(maps, image->offset + image->size, state->state_size);
+	       state_pages_are_at(maps, image->address + image->size, state->state_size);
 }
 
 static void init_names(const struct detach_known *known, struct detach_state *state)
@@ -63,9 +64,9 @@ static struct hs_error *init_from_region(const struct process *process, const st
 	state->names.nonce = header->code_nonce;
 	state->state_size = header->state_size;
 	state->hook_count = header->hook_count;
-	state->code[state->code_count++] = (struct region_part){ header->code_address, header->code_size };
+	state->code[state->code_count++] = region_image(header);
 	for (uint32_t i = 0; i < header->island_count; i++)
-		state->code[state->code_count++] = header->islands[i];
+		state->code[state->code_count++] = region_island_area(header, i);
 	state->state_is_there = detach_state_has_state_pages(state, maps);
 	error = region_read_hooks(&state->region, &state->hooks);
 	if (error)

@@ -24,10 +24,11 @@ struct detach_state {
 	struct region_access region;
 	struct hook_record *hooks;
 	uint32_t hook_count;
-	struct region_part code[HS_CODE_PARTS_MAX]; // executable ranges: image, islands
+	struct address_range code[HS_CODE_PARTS_MAX]; // executable ranges: image, islands
 	size_t code_count;
-	uint64_t state_size;            // bytes of state pages right behind the image, as the header says; 0 = none
-	struct region_part bare_region; // mapped by an attach that was killed before it wrote the header; size 0 = none
+	uint64_t state_size; // bytes of state pages right behind the image, as the header says; 0 = none
+	struct address_range
+		bare_region; // mapped by an attach that was killed before it wrote the header; size 0 = none
 	struct code_names names;
 	struct leftover_descriptors left; // as they were found before the target stood still
 	struct late_call late; // one that a thread may have to make for a tool that was killed: something may come yet

@@ -47,9 +47,9 @@ static struct hs_error *find_image(const struct proc_maps *maps, const struct ta
 		if (!image)
 			continue;
 		*ret = map;
-		inherited->code[0] = (struct region_part){ map->start, map->end - map->start };
+		inherited->code[0] = (struct address_range){ map->start, map->end - map->start };
 		inherited->code_count = 1;
-		inherited->bare_region = (struct region_part){ header.config.region, header.config.region_size };
+		inherited->bare_region = (struct address_range){ header.config.region, header.config.region_size };
 		if (!region_is_bare(maps, memory, &inherited->bare_region))
 			inherited->bare_region.size = 0;
 		if (header.config.state == map->end &&
@@ -64,7 +64,7 @@ static struct hs_error *find_islands(const struct proc_maps *maps, const struct 
 {
 	for (size_t i = 0; image && i < maps->count && inherited->code_count < HS_CODE_PARTS_MAX; i++) {
 		const struct proc_map *map = &maps->items[i];
-		const struct region_part area = { map->start, map->end - map->start };
+		const struct address_range area = { map->start, map->end - map->start };
 		struct hs_error *error;
 		size_t islands;
 

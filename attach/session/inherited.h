@@ -10,6 +10,7 @@
 #ifndef HEAPSNAP_ATTACH_SESSION_INHERITED_H
 #define HEAPSNAP_ATTACH_SESSION_INHERITED_H
 
+#include "attach/process/address_range.h"
 #include "attach/process/code_names.h"
 #include "attach/process/memory.h"
 #include "base/error.h"
@@ -22,12 +23,11 @@
 #define HS_CODE_PARTS_MAX (1 + HS_ISLAND_AREAS_MAX) // the image and the areas of islands
 
 struct inherited {
-	struct region_part code[HS_CODE_PARTS_MAX]; // address and size of each; the first is the image, of size 0 when
-						    // it is not there
-	size_t code_count;                          // 0 = there is nothing of ours
-	uint64_t state_size;                        // bytes of state pages right behind the image; 0 = there are none
-	struct region_part bare_region; // that the image names, mapped but not begun; size 0 = there is none
-	struct hook_record *hooks;      // owned; in the order of application, some with state HOOK_PLANNED: none such
+	struct address_range code[HS_CODE_PARTS_MAX]; // the first is the image, of size 0 when it is not there
+	size_t code_count;                            // 0 = there is nothing of ours
+	uint64_t state_size;                          // bytes of state pages right behind the image; 0 = there are none
+	struct address_range bare_region; // that the image names, mapped but not begun; size 0 = there is none
+	struct hook_record *hooks;        // owned; in the order of application, some with state HOOK_PLANNED: none such
 	size_t hook_count;
 };
 

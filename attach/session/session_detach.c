@@ -148,13 +148,13 @@ static struct hs_error *unmap_all(struct detach_state *state, struct remote_call
 		is_code[i] = detach_state_is_code(state, maps, i);
 	has_state_pages = detach_state_has_state_pages(state, maps);
 	if (region_is_bare(maps, &state->region.memory, &state->bare_region)) // before the image, which alone names it
-		error = remote_unmap(caller, state->bare_region.offset, state->bare_region.size);
+		error = remote_unmap(caller, state->bare_region.address, state->bare_region.size);
 	for (size_t i = state->code_count; i-- > 0;) {
 		// code[0] is the image, followed by the state pages
 		uint64_t size = state->code[i].size + (i == 0 && has_state_pages ? state->state_size : 0);
 
 		if (is_code[i] && (i > 0 || !error))
-			error = hs_error_join(error, remote_unmap(caller, state->code[i].offset, size));
+			error = hs_error_join(error, remote_unmap(caller, state->code[i].address, size));
 	}
 	error = hs_error_join(error, leftovers_clear(caller, &state->names, &state->left, strangers));
 	return state->has_region && !error ? remote_unmap(caller, header->region_address, header->size) : error;

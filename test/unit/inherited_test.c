@@ -261,9 +261,9 @@ static void test_maps(bool named)
 
 	inherited = read_own();
 	CHECK_EQUAL(inherited.code_count, 2);
-	CHECK_EQUAL(inherited.code[0].offset, code);
+	CHECK_EQUAL(inherited.code[0].address, code);
 	CHECK_EQUAL(inherited.code[0].size, 8192);
-	CHECK_EQUAL(inherited.code[1].offset, area);
+	CHECK_EQUAL(inherited.code[1].address, area);
 	CHECK_EQUAL(inherited.code[1].size, 4096);
 	CHECK(inherited.state_size == HS_STATE_SIZE);
 	CHECK_EQUAL(inherited.hook_count, 3);

@@ -50,7 +50,7 @@ static uint64_t spent; // of the share, for other threads
 // have told. The stack stays.
 static enum answer ask(const struct made *made, uint64_t pc, struct looked_at_list *looked_at, uint64_t share)
 {
-	const struct region_part ranges[] = { { PAYLOAD, 0x10000 }, { PAYLOAD + 0x100000, 0x1000 } };
+	const struct address_range ranges[] = { { PAYLOAD, 0x10000 }, { PAYLOAD + 0x100000, 0x1000 } };
 	struct slot_facts slot = made->slot;
 	const struct slot_facts_list slots = { .items = &slot, .count = made->has_slot };
 	struct frozen_thread thread = { .tid = 0x40000001 };
@@ -242,7 +242,7 @@ static void test_parts(void)
 // Of guards that no thread's slot has: one, twice, which counts once, and what is none.
 static size_t count_left(uint64_t guard)
 {
-	const struct region_part ranges[] = { { PAYLOAD, 0x10000 } };
+	const struct address_range ranges[] = { { PAYLOAD, 0x10000 } };
 	struct slot_facts_list slots = { .nobodys = calloc(3, sizeof(uint64_t)), .nobodys_count = 3 };
 	struct left_calls calls = { 0 };
 	struct inside_search search;

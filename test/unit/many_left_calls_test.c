@@ -32,7 +32,7 @@ static void *reserve(size_t size)
 // One freeze. Returns how many were not looked at yet.
 static size_t look(struct left_calls *calls, uint64_t share)
 {
-	const struct region_part ranges[] = { { PAYLOAD, 0x10000 } };
+	const struct address_range ranges[] = { { PAYLOAD, 0x10000 } };
 	const struct slot_facts_list slots = { 0 };
 	struct inside_search search;
 	struct target_memory memory;

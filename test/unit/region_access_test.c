@@ -139,10 +139,10 @@ static bool is_code(const struct proc_maps *maps, const struct code_names *names
 {
 	const struct process nobody = PROCESS_CLOSED;
 	const struct target_memory memory = { .process = &nobody, .fd = -1 };
-	const struct region_part part = { address, size };
-	const struct code_proof proof = { &memory, names, part, true };
+	const struct address_range range = { address, size };
+	const struct code_proof proof = { &memory, names, range, true };
 
-	return code_is_ours(&proof, maps, &part);
+	return code_is_ours(&proof, maps, &range);
 }
 
 static void test_code(void)
@@ -210,7 +210,7 @@ static struct proven prove(bool may_be_unwritten)
 {
 	struct target_memory memory;
 	struct proc_maps maps;
-	const struct region_part area = { area_address, AREA_SIZE };
+	const struct address_range area = { area_address, AREA_SIZE };
 	const struct code_proof proof = { &memory, &own_names, { image_address, IMAGE_SIZE }, may_be_unwritten };
 	struct proven proven;
 
@@ -344,10 +344,10 @@ static void test_find(void)
 {
 	const uint64_t size = HS_OFFSET_PAGES;
 	// Above the address sanitizer's shadow, which ends in the lowest part of the range.
-	const struct region_part bare = { HS_LAYOUT_LOW + (UINT64_C(1) << 41), size },
-				 other = { bare.offset, size + HS_PAGE_SIZE };
+	const struct address_range bare = { HS_LAYOUT_LOW + (UINT64_C(1) << 41), size },
+				   other = { bare.address, size + HS_PAGE_SIZE };
 	uint64_t *foreign = map_shared(HS_LAYOUT_LOW + (UINT64_C(1) << 40), size, PROT_READ | PROT_WRITE);
-	struct region_header *header = map_shared(bare.offset, size, PROT_NONE);
+	struct region_header *header = map_shared(bare.address, size, PROT_NONE);
 	struct target_memory memory;
 	struct proc_maps maps;
 
@@ -357,17 +357,17 @@ static void test_find(void)
 	CHECK(!region_find(&maps, &memory));
 	CHECK(region_is_bare(&maps, &memory, &bare));
 	CHECK(!region_is_bare(&maps, &memory, &other));
-	CHECK(!region_is_bare(&maps, &memory, &(struct region_part){ (uint64_t)foreign, size }));
+	CHECK(!region_is_bare(&maps, &memory, &(struct address_range){ (uint64_t)foreign, size }));
 	proc_maps_deinit(&maps);
 
 	CHECK(mprotect(header, size, PROT_READ | PROT_WRITE) == 0);
 	header->stable.magic = HS_REGION_MAGIC;
 	CHECK(proc_maps_read(held_process(getpid()), &maps) == NULL);
 	CHECK(!region_find(&maps, &memory)); // it names no place, or another one
-	header->stable.region_address = bare.offset + HS_LAYOUT_GAP;
+	header->stable.region_address = bare.address + HS_LAYOUT_GAP;
 	CHECK(!region_find(&maps, &memory));
-	header->stable.region_address = bare.offset;
-	CHECK(region_find(&maps, &memory) && region_find(&maps, &memory)->start == bare.offset);
+	header->stable.region_address = bare.address;
+	CHECK(region_find(&maps, &memory) && region_find(&maps, &memory)->start == bare.address);
 	CHECK(!region_is_bare(&maps, &memory, &bare));
 	proc_maps_deinit(&maps);
 	target_memory_close(&memory);
