@@ -2,20 +2,19 @@
 #include "base/hash_table.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { FIRST_BITS = 9 };
 
 // NOLINTNEXTLINE(misc-redundant-expression): the two are equal as it happens; the limit may become smaller
 _Static_assert(HASH_TABLE_MAX <= UINT32_C(1) << 30, "2^31 slots are the most that 32 bits of the hash can tell apart");
 
-struct hs_error *hash_table_reserve(struct hash_table *table)
+struct hs_error *hash_table_grow(struct hash_table *table)
 {
 	struct hash_table bigger = *table;
 	const uint32_t old_slots = table->bits ? UINT32_C(1) << table->bits : 0;
 	uint32_t mask;
 
-	if (table->count < old_slots / 2)
-		return NULL;
 	if (table->count >= HASH_TABLE_MAX)
 		return &hs_error_no_memory;
 	bigger.bits = table->bits ? table->bits + 1 : FIRST_BITS;
@@ -37,6 +36,13 @@ struct hs_error *hash_table_reserve(struct hash_table *table)
 	free(table->slots);
 	*table = bigger;
 	return NULL;
+}
+
+void hash_table_clear(struct hash_table *table)
+{
+	if (table->count > 0)
+		memset(table->slots, 0, sizeof(*table->slots) << table->bits);
+	table->count = 0;
 }
 
 void hash_table_deinit(struct hash_table *table)

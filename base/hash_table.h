@@ -33,8 +33,15 @@ struct hash_table {
 	struct hash_key key;
 };
 
+// Twice as many slots, or the first ones. Called by hash_table_reserve.
+struct hs_error *hash_table_grow(struct hash_table *table) HS_MUST_CHECK;
 // Makes room for one more element, and the table ready to be searched. Moves slots. An error changes nothing.
-struct hs_error *hash_table_reserve(struct hash_table *table) HS_MUST_CHECK;
+HS_MUST_CHECK static inline struct hs_error *hash_table_reserve(struct hash_table *table)
+{
+	return table->count < (UINT32_C(1) << table->bits) / 2 ? NULL : hash_table_grow(table);
+}
+// Empty again, with the room and the key that it has.
+void hash_table_clear(struct hash_table *table);
 void hash_table_deinit(struct hash_table *table);
 
 // Of a word alone, cheaper than keyed_hash: the product with an odd number that nobody knows (Dietzfelbinger et al., "A

@@ -5,6 +5,7 @@
 #include "attach/arch/register_writes.h"
 #include "attach/elf/function_span.h"
 #include "attach/elf/import_names.h"
+#include "base/hash_table.h"
 #include "inject/abi/limits.h"
 #include "inject/abi/page.h"
 
@@ -17,10 +18,10 @@
 #define PLACES_MAX       128u // in a function that are still to be looked at
 #define PAGES_MAX        512u // of code
 #define SLOTS_MAX        256u // that are looked up
-#define SEEN_SIZE        (4 * INSTRUCTIONS_MAX)
-#define INSTRUCTION_MAX  15u // bytes
-#define DECODED_MAX      (4 * INSTRUCTIONS_MAX)
-#define DECODED_SIZE     (2 * DECODED_MAX)
+// Once so many instructions were looked at, only the first one is of each place that is still to be looked at.
+#define UNKEPT_MAX      (INSTRUCTIONS_MAX + 1 + DEPTH_MAX * PLACES_MAX)
+#define INSTRUCTION_MAX 15u // bytes
+#define DECODED_MAX     (4 * INSTRUCTIONS_MAX)
 
 // What a function is seen to change, with all that it calls: at least that.
 struct seen_function {
@@ -34,6 +35,7 @@ struct decoded {
 	uint64_t address;
 	struct code_step step;
 	struct register_writes writes;
+	uint32_t seen_by; // number of the function that has come to it last; 0 = none
 };
 
 struct register_search {
@@ -53,31 +55,19 @@ struct register_search {
 	// work. Those that find no room are decoded each time.
 	struct decoded decoded[DECODED_MAX];
 	uint32_t decoded_count;
-	uint32_t decoded_places[DECODED_SIZE]; // a hash table of indices, plus 1; 0 = none
+	struct hash_table decoded_numbers;
+	uint32_t function_number; // of that which is looked at, counted over all modules
 	// The state of one function:
-	uint64_t seen[SEEN_SIZE]; // a hash table of instructions' addresses
-	size_t seen_count;
+	size_t seen_count;           // instructions
+	uint64_t unkept[UNKEPT_MAX]; // addresses of those that found no room
+	uint32_t unkept_count;
+	struct hash_table unkept_numbers;
 	struct seen_function functions[FUNCTIONS_MAX];
 	size_t function_count;
 	unsigned depth;
 	bool has_vectors;
 	bool is_cut; // something was not seen
 };
-
-static size_t hash_of(uint64_t address) { return (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32); }
-
-// False: it was there.
-static bool note_seen(struct register_search *search, uint64_t address)
-{
-	size_t i = hash_of(address) % SEEN_SIZE;
-
-	for (; search->seen[i]; i = (i + 1) % SEEN_SIZE)
-		if (search->seen[i] == address)
-			return false;
-	search->seen[i] = address;
-	search->seen_count++;
-	return true;
-}
 
 // Whether a page of the code is in memory as in the file, as far as the segment goes that has `address` in it. Each is
 // compared once.
@@ -135,21 +125,33 @@ static void decode(struct register_search *search, uint64_t address, struct deco
 	register_writes_decode(code, size, &ret->writes);
 }
 
-// The instruction at an address; step.size 0 = there is none that is sure.
-static struct decoded decoded_at(struct register_search *search, uint64_t address)
+static bool is_decoded(const void *decoded, uint32_t number, const void *address)
 {
-	size_t i = hash_of(address) % DECODED_SIZE;
-	struct decoded decoded;
+	return ((const struct decoded *)decoded)[number].address == *(const uint64_t *)address;
+}
 
-	for (; search->decoded_places[i]; i = (i + 1) % DECODED_SIZE)
-		if (search->decoded[search->decoded_places[i] - 1].address == address)
-			return search->decoded[search->decoded_places[i] - 1];
-	decode(search, address, &decoded);
-	if (search->decoded_count < DECODED_MAX) {
-		search->decoded[search->decoded_count++] = decoded;
-		search->decoded_places[i] = search->decoded_count;
+// What the search keeps of the instruction at an address, decoded now if it was not before; step.size 0 = there is none
+// that is sure. NULL = there is no room for it.
+static struct decoded *decoded_at(struct register_search *search, uint64_t address)
+{
+	struct hash_table *numbers = &search->decoded_numbers;
+	struct hs_error *error = hash_table_reserve(numbers);
+	struct hash_slot *slot;
+	uint64_t hash;
+
+	if (error) {
+		hs_error_destroy(error);
+		return NULL;
 	}
-	return decoded;
+	hash = hash_table_word_hash(numbers, address);
+	slot = hash_table_find(numbers, hash, is_decoded, search->decoded, &address);
+	if (hash_slot_is_used(slot))
+		return &search->decoded[hash_slot_number(slot)];
+	if (search->decoded_count == DECODED_MAX)
+		return NULL;
+	decode(search, address, &search->decoded[search->decoded_count]);
+	hash_table_put(numbers, slot, hash, search->decoded_count);
+	return &search->decoded[search->decoded_count++];
 }
 
 // What compilers put calls of into functions without reckoning with them: such a call changes nothing (gcc -pg).
@@ -196,6 +198,54 @@ struct looked_at {
 };
 
 static void look_at_function(struct register_search *search, uint64_t address, struct seen_function *ret);
+
+static bool is_unkept(const void *unkept, uint32_t number, const void *address)
+{
+	return ((const uint64_t *)unkept)[number] == *(const uint64_t *)address;
+}
+
+// Of an instruction that the search does not keep. False: it was there, or there is no memory for it, and the function
+// is cut.
+static bool note_unkept(struct register_search *search, struct looked_at *function, uint64_t address)
+{
+	struct hash_table *numbers = &search->unkept_numbers;
+	struct hs_error *error = search->unkept_count < UNKEPT_MAX ? hash_table_reserve(numbers) : &hs_error_no_memory;
+	struct hash_slot *slot;
+	uint64_t hash;
+
+	if (error) {
+		hs_error_destroy(error);
+		function->is_cut = true;
+		return false;
+	}
+	hash = hash_table_word_hash(numbers, address);
+	slot = hash_table_find(numbers, hash, is_unkept, search->unkept, &address);
+	if (hash_slot_is_used(slot))
+		return false;
+	search->unkept[search->unkept_count] = address;
+	hash_table_put(numbers, slot, hash, search->unkept_count++);
+	return true;
+}
+
+// The instruction at an address, in *room if the search does not keep it. NULL = the function has come there before.
+static const struct decoded *see(struct register_search *search, struct looked_at *function, uint64_t address,
+				 struct decoded *room)
+{
+	struct decoded *decoded = decoded_at(search, address);
+
+	if (decoded && decoded->seen_by == search->function_number)
+		return NULL;
+	if (decoded) {
+		decoded->seen_by = search->function_number;
+	} else if (note_unkept(search, function, address)) {
+		decoded = room;
+		decode(search, address, decoded);
+	} else {
+		return NULL;
+	}
+	search->seen_count++;
+	return decoded;
+}
 
 static void add_place(struct looked_at *function, uint64_t address)
 {
@@ -274,20 +324,20 @@ static void look_from(struct register_search *search, struct looked_at *function
 	struct code_step step;
 
 	do {
-		struct decoded decoded;
+		struct decoded room;
+		const struct decoded *decoded = see(search, function, address, &room);
 
-		if (!note_seen(search, address))
+		if (!decoded)
 			return;
-		decoded = decoded_at(search, address);
-		step = decoded.step;
+		step = decoded->step;
 		if (!step.size || search->seen_count > INSTRUCTIONS_MAX) {
 			function->is_cut = true;
 			return;
 		}
-		function->result->written |= decoded.writes.general & HS_SCRATCH_REGISTERS;
-		function->pushed |= decoded.writes.pushed;
-		function->popped |= decoded.writes.popped;
-		search->has_vectors |= decoded.writes.has_vectors;
+		function->result->written |= decoded->writes.general & HS_SCRATCH_REGISTERS;
+		function->pushed |= decoded->writes.pushed;
+		function->popped |= decoded->writes.popped;
+		search->has_vectors |= decoded->writes.has_vectors;
 		follow(search, function, &step);
 		address += step.size;
 	} while (goes_on(function, &step, address));
@@ -352,15 +402,17 @@ static void leave_module(struct register_search *search)
 		imports_deinit(&search->imports);
 	search->module = NULL;
 	search->page_count = search->slot_count = 0;
-	if (search->decoded_count)
-		memset(search->decoded_places, 0, sizeof(search->decoded_places));
+	hash_table_clear(&search->decoded_numbers);
 	search->decoded_count = 0;
 }
 
 void register_search_end(struct register_search *search)
 {
-	if (search)
-		leave_module(search);
+	if (!search)
+		return;
+	leave_module(search);
+	hash_table_deinit(&search->decoded_numbers);
+	hash_table_deinit(&search->unkept_numbers);
 	free(search);
 }
 
@@ -375,7 +427,9 @@ static void enter_module(struct register_search *search, const struct module *mo
 
 static void begin_function(struct register_search *search)
 {
-	memset(search->seen, 0, sizeof(search->seen));
+	hash_table_clear(&search->unkept_numbers);
+	search->unkept_count = 0;
+	search->function_number++;
 	search->seen_count = search->function_count = 0;
 	search->has_vectors = search->is_cut = false;
 }

@@ -75,6 +75,32 @@ static void test_keys(void)
 	hash_table_deinit(&b);
 }
 
+// Cleared, it finds nothing, and keeps its room and key for what comes then.
+static void test_clear(void)
+{
+	struct hash_table table = { 0 };
+	size_t wrong = 0;
+
+	hash_table_clear(&table);
+	CHECK(!table.slots && !table.count);
+	for (int round = 0; round < 2; round++) {
+		struct hash_table full;
+
+		for (uint32_t i = 0; i < 1000; i++)
+			wrong += number_of(&table, (uint64_t)i << 54, i, i) != i;
+		CHECK_EQUAL(table.count, 1000);
+		full = table;
+		hash_table_clear(&table);
+		CHECK_EQUAL(table.count, 0);
+		CHECK_EQUAL(table.bits, full.bits);
+		CHECK(table.slots == full.slots && memcmp(&table.key, &full.key, sizeof(full.key)) == 0);
+		for (uint64_t i = 0; i < 1000; i++)
+			wrong += hash_slot_is_used(hash_table_find(&table, i << 54, is_word, words, &i));
+	}
+	CHECK_EQUAL(wrong, 0);
+	hash_table_deinit(&table);
+}
+
 static void test_full(void)
 {
 	struct hash_table table = { .count = HASH_TABLE_MAX, .bits = 31 };
@@ -88,6 +114,7 @@ int main(void)
 	test_numbers();
 	test_one_hash();
 	test_keys();
+	test_clear();
 	test_full();
 	return CHECK_RESULT();
 }

@@ -124,6 +124,7 @@ __asm__(".text\n"
 	".irp number, 0, 1, 2, 3, 4, 5\n"
 	"long_\\number: .cfi_startproc; .rept 8000; nop; .endr; jmp change_9; .cfi_endproc\n"
 	".endr\n"
+	"late_loops: .cfi_startproc; dec %rcx; jne late_loops; jmp change_9; .cfi_endproc\n"
 	"not_code: .byte 0x06\n");
 
 static struct register_search *search;
@@ -195,6 +196,7 @@ static void test_many_instructions(void)
 	for (int round = 0; round < 2; round++)
 		for (name[5] = '0'; name[5] < '6'; name[5]++)
 			expect(name, false, true, true);
+	expect("late_loops", false, true, true);
 }
 
 int main(void)
