@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The copies of files that plans were made from, kept from one plan to the next: a target that loads and unloads
-// libraries all the time is planned again while it stands still, when no file is read (standstill.h), from what was
+// libraries all the time is planned again while it stands still, when no file is read (refused_reads.h), from what was
 // read for the plans before.
 #ifndef HEAPSNAP_ATTACH_ELF_FILE_CACHE_H
 #define HEAPSNAP_ATTACH_ELF_FILE_CACHE_H

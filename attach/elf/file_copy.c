@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/elf/file_copy.h"
 
-#include "attach/guard/standstill.h"
+#include "attach/guard/refused_reads.h"
 #include "base/io.h"
 
 #include <errno.h>
@@ -87,7 +87,7 @@ static bool load_piece(struct file_copy *copy, uint64_t piece)
 
 	if (size > LOADED_MAX - loaded_bytes)
 		return false;
-	error = standstill_allows_files();
+	error = refused_reads_file();
 	if (!error)
 		error = hs_pread_exact(copy->fd, copy->bytes + piece * PIECE, size, piece * PIECE);
 	if (error) {

@@ -27,7 +27,7 @@ struct file_copy *file_copy_share(struct file_copy *copy);
 void file_copy_release(struct file_copy *copy);
 
 // Makes sure that a range is there. False: it is not inside the file, cannot be read (any more), or all copies together
-// would become too large; or it would have to be read while the target stands still (standstill.h).
+// would become too large; or it would have to be read while the target stands still (refused_reads.h).
 bool file_copy_load(struct file_copy *copy, uint64_t offset, uint64_t size);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pages of the files behind a target's mappings, read before the target is stopped: under the stop no file is opened
-// (standstill.h).
+// (refused_reads.h).
 #ifndef HEAPSNAP_ATTACH_ELF_FILE_PAGES_H
 #define HEAPSNAP_ATTACH_ELF_FILE_PAGES_H
 

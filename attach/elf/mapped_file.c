@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/elf/mapped_file.h"
 
-#include "attach/guard/standstill.h"
+#include "attach/guard/refused_reads.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "inject/abi/limits.h"
@@ -59,7 +59,7 @@ struct hs_error *mapped_file_open(const struct process *process, const struct pr
 	HS_CLEANUP_FREE char *by_path = NULL;
 	HS_CLEANUP_CLOSE int fd = -1;
 	struct stat status;
-	struct hs_error *error = standstill_allows_files();
+	struct hs_error *error = refused_reads_file();
 
 	if (!error)
 		error = hs_format(&by_address, "map_files/%" PRIx64 "-%" PRIx64, map->start, map->end);

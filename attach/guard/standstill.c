@@ -3,25 +3,17 @@
 
 #include "attach/guard/freeze_watchdog.h"
 #include "attach/guard/memory_lock.h"
+#include "attach/guard/refused_reads.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/test_variable.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
-
-enum { LACKED_PAGES = 64 };
 
 static struct {
 	bool is_on;
 	bool stays_armed; // until the tool ends
-	bool lacked_any;  // files, or pages of them
-	uint64_t lacked_pages[LACKED_PAGES];
-	size_t lacked_count;                 // of those, 0 = none
-	uint64_t unobtainable[LACKED_PAGES]; // pages; stay so for the command
-	size_t unobtainable_count;
 	bool is_locked;
 	uint64_t began, wake_at; // CLOCK_MONOTONIC, ns
 	uint64_t bound;          // ns
@@ -87,8 +79,7 @@ struct hs_error *standstill_begin(const struct process *process)
 		memory_lock();
 	standstill.is_locked = true;
 	standstill.is_on = true;
-	standstill.lacked_any = false;
-	standstill.lacked_count = 0;
+	refused_reads_begin();
 	hs_log_hold();
 	if (standstill.stays_armed)
 		return NULL;
@@ -103,6 +94,7 @@ struct hs_error *standstill_begin(const struct process *process)
 void standstill_end(bool all_released)
 {
 	standstill.is_on = false;
+	refused_reads_end();
 	if (!all_released)
 		standstill.stays_armed = true;
 	if (!standstill.stays_armed) {
@@ -143,52 +135,7 @@ uint64_t standstill_deadline(uint64_t deadline)
 	return deadline < most ? deadline : most;
 }
 
-struct hs_error *standstill_allows_files(void)
-{
-	if (!standstill.is_on)
-		return NULL;
-	standstill.lacked_any = true;
-	return standstill_lacked_error();
-}
-
-struct hs_error *standstill_lacks_page(uint64_t address)
-{
-	for (size_t i = 0; i < standstill.unobtainable_count; i++)
-		if (standstill.unobtainable[i] == address)
-			return hs_error_fault(EFAULT, address, "the page at 0x%" PRIx64 " cannot be read", address);
-	standstill.lacked_any = true;
-	if (standstill.lacked_count < LACKED_PAGES)
-		standstill.lacked_pages[standstill.lacked_count++] = address;
-	return standstill_lacked_error();
-}
-
-void standstill_cannot_have_page(uint64_t address)
-{
-	if (standstill.unobtainable_count < LACKED_PAGES)
-		standstill.unobtainable[standstill.unobtainable_count++] = address;
-}
-
-size_t standstill_lacked_pages(const uint64_t **ret)
-{
-	*ret = standstill.lacked_pages;
-	return standstill.lacked_count;
-}
-
-struct hs_error *standstill_lacked_error(void)
-{
-	if (standstill.lacked_count > 0)
-		return hs_error_create(
-			HS_ERROR_REFUSED,
-			"a page of a file that the process has mapped is not in memory, and none is read of a file while "
-			"the process is stopped; try again");
-	return hs_error_create(
-		HS_ERROR_REFUSED,
-		"the process has mapped a file since it was examined, and no file is read while it is stopped; try again");
-}
-
 bool standstill_is_on(void) { return standstill.is_on; }
-
-bool standstill_lacked(void) { return standstill.lacked_any; }
 
 void stop_times_add(struct stop_times *times, uint64_t stopped_ns)
 {

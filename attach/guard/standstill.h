@@ -4,7 +4,7 @@
 // bound:
 //
 // - the tool waits for nothing that somebody else must do: it opens and reads no file but those of /proc (what it needs
-//   of others is read before), asks for no page that a file is behind, and messages wait in memory;
+//   of others is read before), asks for no page that a file is behind (refused_reads.h), and messages wait in memory;
 // - the tool cannot be stopped from its terminal, and its memory is resident;
 // - after STANDSTILL_WAKE of the bound it rolls back by itself, as on a signal (interrupt.h), and waits end;
 // - at the bound it is killed (freeze_watchdog.h).
@@ -59,18 +59,5 @@ struct stop_times {
 void stop_times_add(struct stop_times *times, uint64_t stopped_ns);
 
 bool standstill_is_on(void);
-// Asked before a file of the target is opened or read. HS_ERROR_REFUSED while it stands still; the caller does without,
-// or fails.
-struct hs_error *standstill_allows_files(void) HS_MUST_CHECK;
-// The same of a page of the target's memory that whoever provides its file would have to be asked for (FUSE, NFS).
-// HS_ERROR_FAULT of one that could not be had when it was asked for: behind the end of its file, say.
-struct hs_error *standstill_lacks_page(uint64_t address) HS_MUST_CHECK;
-void standstill_cannot_have_page(uint64_t address);
-// The pages of which that was said since the last standstill began, as far as there is room for them.
-size_t standstill_lacked_pages(const uint64_t **ret);
-// Whether a file or a page was refused since the last standstill began: then let the target go, read it, and try again.
-bool standstill_lacked(void);
-// The error of that refusal.
-struct hs_error *standstill_lacked_error(void) HS_MUST_CHECK;
 
 #endif

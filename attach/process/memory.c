@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/process/memory.h"
 
+#include "attach/guard/refused_reads.h"
 #include "attach/guard/standstill.h"
 #include "attach/process/memory_device.h"
 #include "base/mapping_query.h"
@@ -150,7 +151,7 @@ struct hs_error *target_memory_check_present(const struct target_memory *memory,
 		}
 		from = map.end;
 		if (!error && is_of_file(&map)) {
-			error = standstill_lacks_page(page);
+			error = refused_reads_page(page);
 			from = page + HS_PAGE_SIZE;
 		}
 		if (error && error->code != HS_ERROR_REFUSED) { // it cannot be had
@@ -168,14 +169,14 @@ struct hs_error *target_memory_check_present(const struct target_memory *memory,
 void target_memory_fetch_lacked(const struct target_memory *memory)
 {
 	const uint64_t *pages;
-	size_t count = standstill_lacked_pages(&pages);
+	size_t count = refused_reads_pages(&pages);
 	uint8_t byte;
 
 	for (size_t i = 0; i < count; i++) {
 		struct hs_error *error = target_memory_read(memory, pages[i], &byte, sizeof(byte));
 
 		if (error)
-			standstill_cannot_have_page(pages[i]);
+			refused_reads_page_is_unobtainable(pages[i]);
 		hs_error_destroy(error);
 	}
 }

@@ -3,7 +3,7 @@
 
 #include "attach/elf/file_pages.h"
 #include "attach/guard/interrupt.h"
-#include "attach/guard/standstill.h"
+#include "attach/guard/refused_reads.h"
 #include "attach/ptrace/memory_write.h"
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -156,7 +156,7 @@ struct hs_error *gadgets_find(const struct proc_maps *maps, const struct target_
 			break;
 	}
 	if (!error && search.may_be_absent && !is_complete(ret))
-		error = standstill_lacked_error();
+		error = refused_reads_error();
 	*found_ret = settle(ret, no_sigreturn);
 	return error;
 }
@@ -202,7 +202,7 @@ static struct hs_error *read_file_page(const struct proc_maps *maps, const struc
 		return hs_error_create(HS_ERROR_BAD_DATA, "the entry point of process %d is not mapped",
 				       (int)memory->process->pid);
 	if (!known) {
-		error = standstill_allows_files();
+		error = refused_reads_file();
 		if (error)
 			return error;
 		file_pages_read_entry(maps, memory, page, &read);

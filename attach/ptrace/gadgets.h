@@ -27,7 +27,7 @@ size_t gadget_offset(const uint8_t *bytes, size_t size, const struct arch_code *
 // may have no code for rt_sigreturn (musl's static ones are linked without it): then its number is popped from the
 // stack. *found_ret: false = not even that is found. Once what calls need is found, the search for the rest is bounded.
 // Mappings of memfds (a payload's) are left out: a caller that uses those says so. HS_ERROR_REFUSED: what was not met
-// may lie in a page that is not in memory (standstill_lacks_page); HS_ERROR_INTERRUPTED.
+// may lie in a page that is not in memory (refused_reads_page); HS_ERROR_INTERRUPTED.
 struct hs_error *gadgets_find(const struct proc_maps *maps, const struct target_memory *memory, struct gadgets *ret,
 			      bool *found_ret) HS_MUST_CHECK;
 

@@ -57,7 +57,7 @@ struct remote_caller {
 
 // Chooses a carrier, finds room for its frame, on its own stack or else on the main thread's, and the gadgets. Changes
 // nothing in the target but these, where they must be written. HS_ERROR_REFUSED when no thread can be used,
-// or the code that would be used may lie in a page that is not in memory (standstill_lacked);
+// or the code that would be used may lie in a page that is not in memory (refused_reads_any);
 // HS_ERROR_REFUSED_FOR_GOOD when no other moment would suit better; HS_ERROR_TIMEOUT, HS_ERROR_INTERRUPTED: see
 // interrupt_check. Which thread is taken, best first:
 // - its seccomp filters have nothing against our calls, and it is in no restartable sequence;

@@ -2,7 +2,7 @@
 #include "attach/region/region_access.h"
 
 #include "attach/guard/interrupt.h"
-#include "attach/guard/standstill.h"
+#include "attach/guard/refused_reads.h"
 #include "attach/process/memory_device.h"
 #include "attach/ptrace/memory_write.h"
 #include "attach/region/code_proof.h"
@@ -171,7 +171,7 @@ static struct hs_error *open_through_map_files(const struct process *process, co
 	handle = process_openat(process, name, O_PATH);
 	if (handle < 0)
 		return NULL;
-	error = standstill_allows_files();
+	error = refused_reads_file();
 	if (error)
 		return error;
 	error = hs_format(&link, "/proc/self/fd/%d", handle);

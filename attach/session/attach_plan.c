@@ -3,6 +3,7 @@
 
 #include "attach/elf/program_kind.h"
 #include "attach/guard/own_descriptors.h"
+#include "attach/guard/refused_reads.h"
 #include "attach/guard/standstill.h"
 #include "attach/hook/hook_verdict.h"
 #include "attach/process/address_range.h"
@@ -243,7 +244,7 @@ struct hs_error *attach_plan_again(struct attach_plan *plan, struct diagnostics 
 	proc_maps_deinit(&plan->maps);
 	*diagnostics = (struct diagnostics){ 0 };
 	plan_places(plan, diagnostics);
-	return standstill_lacked() ? standstill_lacked_error() : diagnostics_error(diagnostics);
+	return refused_reads_any() ? refused_reads_error() : diagnostics_error(diagnostics);
 }
 
 void attach_plan_make(const struct process *process, const struct attach_options *options, struct attach_plan *plan,

@@ -45,7 +45,7 @@ void attach_plan_make(const struct process *process, const struct attach_options
 
 // The part of the plan that the target's mappings decide, once more under a freeze, for a target that loads and unloads
 // libraries all the time: it costs milliseconds of standing still. *diagnostics become those of this part. From files
-// that were read for earlier plans (file_cache.h): where one is lacking, it fails, and standstill_lacked says so.
+// that were read for earlier plans (file_cache.h): where one is lacking, it fails, and refused_reads_any says so.
 struct hs_error *attach_plan_again(struct attach_plan *plan, struct diagnostics *diagnostics) HS_MUST_CHECK;
 
 // Pure: whether, by the mappings that there are now, the ranges that the plan uses are still free and its modules where

@@ -8,7 +8,7 @@
 
 #include "attach/elf/file_cache.h"
 #include "attach/guard/interrupt.h"
-#include "attach/guard/standstill.h"
+#include "attach/guard/refused_reads.h"
 #include "attach/hook/handler_return.h"
 #include "attach/hook/hook_apply.h"
 #include "attach/process/descriptor_sharers.h"
@@ -282,7 +282,7 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics
 	}
 	if (!error)
 		error = check_hooked_pages(plan);
-	if (error && standstill_lacked())
+	if (error && refused_reads_any())
 		*retry_ret = true; // it is read before the next try
 	for (size_t i = 0; i < frozen.count; i++)
 		frozen.threads[i].avoid_as_carrier = hook_thread_is_inside(&plan->hooks, &frozen.threads[i]);

@@ -5,6 +5,7 @@
 #include "attach/session/session.h"
 
 #include "attach/guard/interrupt.h"
+#include "attach/guard/refused_reads.h"
 #include "attach/guard/standstill.h"
 #include "attach/hook/hook_apply.h"
 #include "attach/process/memory_sharers.h"
@@ -297,7 +298,7 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 			if (!error)
 				continue;
 		}
-		if (((error && !state->hooks_out) || report->foreign_hooks > 0) && standstill_lacked() &&
+		if (((error && !state->hooks_out) || report->foreign_hooks > 0) && refused_reads_any() &&
 		    reads++ < HS_FREEZE_TRIES) {
 			hs_error_destroy(error);
 			error = begin_anew(state, report);

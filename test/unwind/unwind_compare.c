@@ -14,7 +14,7 @@
 #include "reference.h"
 
 #include "attach/elf/file_cache.h"
-#include "attach/guard/standstill.h"
+#include "attach/guard/refused_reads.h"
 #include "inject/hook/thread_slot.h"
 #include "inject/walk/modules.h"
 #include "inject/walk/unwind.h"
@@ -346,7 +346,7 @@ static struct hs_error *follow_modules(const struct frozen_process *frozen)
 	return error;
 }
 
-// While the target stands still no file is read (attach/guard/standstill.h): what its modules need is read before.
+// While the target stands still no file is read (attach/guard/refused_reads.h): what its modules need is read before.
 static struct hs_error *read_ahead(void)
 {
 	struct comparison *c = &comparison;
@@ -372,7 +372,7 @@ static struct hs_error *compare_frozen(const struct frozen_process *frozen)
 	struct hs_error *error = follow_modules(frozen);
 	size_t count = 0;
 
-	if (standstill_lacked()) { // loaded since: the next time
+	if (refused_reads_any()) { // loaded since: the next time
 		mirror_close(&comparison.mirror);
 		hs_error_destroy(error);
 		return NULL;
