@@ -9,18 +9,14 @@
 
 #include "attach/process/memory.h"
 #include "attach/ptrace/threads.h"
+#include "inject/abi/libc_block.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct stack_range {
-	uint64_t low, high; // [low, high), bytes; the control block lies at or above high
-};
-
-// Pure. `words`: what stands from the thread pointer on. No table of versions and offsets: the first words that fit
-// each other and the thread pointer are taken, as the payload does (inject/hook/thread_slot.c), and here the guard
-// beside them must fit, too. false = nothing fits.
+// Pure. `words`: what stands from the thread pointer on. The first ones of either C library's that fit are taken, if
+// they can be read with the guard. false = nothing fits.
 bool libc_stack_find(const uint64_t *words, size_t count, uint64_t thread_pointer, struct stack_range *ret);
 
 // Whether the thread has a control block of its own (no other thread has the same thread pointer, and the block holds

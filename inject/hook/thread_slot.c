@@ -6,50 +6,11 @@
 // recognised as the libc's.
 #include "inject/hook/thread_slot.h"
 
+#include "inject/abi/libc_block.h"
 #include "inject/sampling/sampling_credit.h"
 
-#define STACK_MIN 2048u // bytes
-#define STACK_MAX (UINT64_C(1) << 40)
-#define NEAR_STACK                                                                                                     \
-	(UINT64_C(64) << 20)   // bytes between a thread's stack pointer and its control block, where that lies above
-#define ABOVE_STACK_MAX 65536u // bytes between a stack's end and the end of the thread's control block and static TLS
-
-static bool is_range(uint64_t start, uint64_t size)
-{
-	return start >= 65536 && start < UINT64_C(1) << 47 && size >= STACK_MIN && size <= STACK_MAX;
-}
-
-// glibc's block has, one after the other, the start and the size of the memory at whose upper end it lies (stackblock,
-// stackblock_size).
-static bool read_glibc_stack(const uint64_t *words, uint64_t thread_pointer, struct thread_slot *slot)
-{
-	uint64_t start = words[0], end = words[0] + words[1];
-
-	if (!is_range(start, words[1]) || start >= thread_pointer || end <= thread_pointer ||
-	    end - thread_pointer > ABOVE_STACK_MAX)
-		return false;
-	slot->shared.stack_low = start;
-	slot->shared.stack_high = thread_pointer; // the control block is at the top; frames are below it
-	return true;
-}
-
-// musl's has start and size of the memory that was mapped for the thread, then end and size of the stack itself
-// (map_base, map_size, stack, stack_size). A stack that the program gave to pthread_create has the block at its upper
-// end, and no start, where there was room for it; else only the block is in the mapped memory.
-static bool read_musl_stack(const uint64_t *words, uint64_t thread_pointer, struct thread_slot *slot)
-{
-	uint64_t start = words[0], mapped = words[1], end = words[2], size = words[3];
-	bool is_mapped = start && !((start | mapped) & (HS_PAGE_SIZE - 1)) && start < thread_pointer &&
-			 thread_pointer - start < mapped;
-	bool is_given = !start && mapped >= size && mapped - size <= ABOVE_STACK_MAX && end <= thread_pointer &&
-			thread_pointer - end <= ABOVE_STACK_MAX;
-
-	if ((!is_mapped && !is_given) || size > end || !is_range(end - size, size))
-		return false;
-	slot->shared.stack_low = end - size;
-	slot->shared.stack_high = end;
-	return true;
-}
+// Bytes between a thread's stack pointer and its control block, where that lies above.
+#define NEAR_STACK (UINT64_C(64) << 20)
 
 // How many bytes from the thread pointer up may be read: those that are in its page. That this page is there is known
 // of the main thread, whose block the tool has seen, and believed of one that lies shortly above the stack pointer,
@@ -84,25 +45,26 @@ static bool is_known(uint64_t thread_pointer, uint64_t readable)
 	return payload_header.config.libc != LIBC_glibc || (readable >= 24 && words[2] == thread_pointer);
 }
 
-// The stack of a thread that pthread_create made, from the libc's own control block. No table of versions and offsets:
-// the first words that fit each other and the thread pointer are taken. Whoever reads the stack still checks that the
-// stack pointer lies in it.
+// The stack of a thread that pthread_create made, from the libc's own control block: the first words that fit. Whoever
+// reads the stack still checks that the stack pointer lies in it.
 static void find_stack(struct thread_slot *slot, uint64_t thread_pointer, uint64_t readable)
 {
 	const uint64_t *words = (const uint64_t *)thread_pointer;
 	uint64_t count = readable < payload_header.config.tcb_size ? readable / 8 : payload_header.config.tcb_size / 8;
 	bool is_musl = payload_header.config.libc == LIBC_musl;
+	struct stack_range stack = { 0, 0 };
 
-	slot->shared.stack_low = slot->shared.stack_high = 0;
 	if (thread_pointer == payload_header.config.main_thread_pointer) {
 		slot->shared.stack_low = payload_header.config.main_stack_low;
 		slot->shared.stack_high = payload_header.config.main_stack_high;
 		return;
 	}
-	for (uint64_t i = 0; i + (is_musl ? 3 : 1) < count; i++)
-		if (is_musl ? read_musl_stack(words + i, thread_pointer, slot)
-			    : read_glibc_stack(words + i, thread_pointer, slot))
-			return;
+	for (uint64_t i = 0; i < count; i++)
+		if (is_musl ? libc_block_musl(words + i, count - i, thread_pointer, &stack)
+			    : libc_block_glibc(words + i, count - i, thread_pointer, &stack))
+			break;
+	slot->shared.stack_low = stack.low;
+	slot->shared.stack_high = stack.high;
 }
 
 // A libc that keeps no thread ids (static, and made for one thread) has only the main thread.
