@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/aftermath.h"
 
-#include "attach/guard/interrupt.h"
+#include "attach/guard/interrupt_signal.h"
 #include "base/proc_maps.h"
 
 // An execve drops the memory and all threads but one; a tool at work takes that for the end of the process.

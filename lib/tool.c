@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/tool.h"
 
-#include "attach/guard/interrupt.h"
+#include "attach/guard/interrupt_signal.h"
 #include "attach/guard/tool_guard.h"
 #include "base/cleanup.h"
 #include "base/io.h"

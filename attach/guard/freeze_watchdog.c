@@ -2,7 +2,7 @@
 #include "attach/guard/freeze_watchdog.h"
 
 #include "attach/arch/syscall.h"
-#include "attach/guard/interrupt.h"
+#include "attach/guard/interrupt_signal.h"
 #include "attach/guard/priority_boost.h"
 #include "base/clock.h"
 #include "inject/abi/sanitizer_marks.h"
@@ -185,7 +185,7 @@ static struct hs_error *wait_until_ready(void)
 	while (!atomic_load(&shared.is_ready)) {
 		uint64_t now = hs_monotonic_ns(), left = now < deadline ? deadline - now : 0;
 		struct timespec timeout = { 0, READY_POLL_NS }; // should the kernel not wake
-		struct hs_error *error = interrupt_check();
+		struct hs_error *error = interrupt_signal_check();
 
 		if (error)
 			return error;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/guard/interrupt.h"
 
+#include "attach/guard/interrupt_signal.h"
 #include "attach/guard/standstill.h"
 #include "base/log.h"
 #include "base/test_variable.h"
@@ -10,46 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t interrupting_signal;
 static pid_t killed_pid;
-
-static void note_signal(int signal) { interrupting_signal = signal; }
-
-void interrupt_install(void)
-{
-	const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction action = { .sa_handler = note_signal };
-
-	sigemptyset(&action.sa_mask);
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-		struct sigaction old;
-
-		// A tool started by nohup keeps ignoring SIGHUP.
-		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN)
-			continue;
-		sigaction(signals[i], &action, NULL);
-	}
-}
-
-void interrupt_clear(void) { interrupting_signal = 0; }
 
 struct hs_error *interrupt_check(void)
 {
-	const char *name;
+	struct hs_error *error = interrupt_signal_check();
 
-	switch (interrupting_signal) {
-	case 0:
-		return standstill_check();
-	case SIGINT:
-		name = "SIGINT";
-		break;
-	case SIGTERM:
-		name = "SIGTERM";
-		break;
-	default:
-		name = "SIGHUP";
-	}
-	return hs_error_create(HS_ERROR_INTERRUPTED, "interrupted by %s", name);
+	return error ? error : standstill_check();
 }
 
 // The number in an environment variable; 0 = never.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGINT, SIGTERM and SIGHUP end the work at the next point at which it can be rolled back.
+// Points at which the work can be rolled back: a signal ends it there, or the time for which a target stands.
 #ifndef HEAPSNAP_ATTACH_GUARD_INTERRUPT_H
 #define HEAPSNAP_ATTACH_GUARD_INTERRUPT_H
 
@@ -8,14 +8,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-// Installs handlers that only set a flag (no SA_RESTART, so that waits return).
-void interrupt_install(void);
-// HS_ERROR_INTERRUPTED when a signal has come, HS_ERROR_TIMEOUT when a target has stood still for too long
-// (standstill.h); asked between the steps of each transaction.
+// HS_ERROR_INTERRUPTED when a signal has come (interrupt_signal.h), HS_ERROR_TIMEOUT when a target has stood still for
+// too long (standstill.h); asked between the steps of each transaction.
 struct hs_error *interrupt_check(void) HS_MUST_CHECK;
-
-// The work that a signal has ended is undone: what comes now is done, until the next one.
-void interrupt_clear(void);
 
 // Fault points, for tests; in every build, so that what is tested is what is shipped. They give nobody a power over the
 // tool that a signal does not give: a tool with more rights than its user does not look at the environment

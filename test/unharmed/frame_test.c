@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signal frames lie where nothing is: programs whose stacks begin where no mapping does, or whose stack pointers point
 // into data, keep every byte, also when the tool is killed at any request. Each thread in turn is preferred.
-#include "attach/guard/interrupt.h"
+#include "attach/guard/interrupt_signal.h"
 #include "attach/process/memory_sharers.h"
 #include "attach/ptrace/remote_call.h"
 #include "attach/region/thread_layout.h"

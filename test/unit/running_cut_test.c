@@ -61,7 +61,6 @@ struct hs_error *fault_point(const char *step)
 }
 
 void fault_request(void) {}
-void interrupt_install(void) {}
 void fault_kills(pid_t pid) { (void)pid; }
 
 static void test_cut(bool completes)

@@ -279,7 +279,6 @@ struct hs_error *fault_point(const char *step)
 
 void fault_request(void) { dump_reaches(NULL); }
 struct hs_error *interrupt_check(void) { return NULL; }
-void interrupt_install(void) {}
 void fault_kills(pid_t pid) { (void)pid; }
 
 // Threads that stand have nothing in a processor's buffer.

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// SIGINT, SIGTERM and SIGHUP: they are noted, and the work ends at the next point at which it can be rolled back
+// (interrupt.h).
+#ifndef HEAPSNAP_ATTACH_GUARD_INTERRUPT_SIGNAL_H
+#define HEAPSNAP_ATTACH_GUARD_INTERRUPT_SIGNAL_H
+
+#include "base/error.h"
+
+// Installs handlers that only set a flag (no SA_RESTART, so that waits return).
+void interrupt_install(void);
+// HS_ERROR_INTERRUPTED when such a signal has come.
+struct hs_error *interrupt_signal_check(void) HS_MUST_CHECK;
+
+// The work that a signal has ended is undone: what comes now is done, until the next one.
+void interrupt_clear(void);
+
+#endif
