@@ -4,7 +4,7 @@
 #ifndef HEAPSNAP_ATTACH_PTRACE_FROZEN_MAPS_H
 #define HEAPSNAP_ATTACH_PTRACE_FROZEN_MAPS_H
 
-#include "attach/ptrace/threads.h"
+#include "attach/ptrace/frozen_process.h"
 #include "base/error.h"
 #include "base/proc_maps.h"
 

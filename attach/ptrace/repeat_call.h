@@ -11,7 +11,7 @@
 #ifndef HEAPSNAP_ATTACH_PTRACE_REPEAT_CALL_H
 #define HEAPSNAP_ATTACH_PTRACE_REPEAT_CALL_H
 
-#include "attach/ptrace/threads.h"
+#include "attach/ptrace/frozen_process.h"
 #include "base/error.h"
 #include "base/process.h"
 

@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_ATTACH_PTRACE_THREAD_RELEASE_H
 #define HEAPSNAP_ATTACH_PTRACE_THREAD_RELEASE_H
 
-#include "attach/ptrace/threads.h"
+#include "attach/ptrace/frozen_process.h"
 #include "base/error.h"
 #include "base/process.h"
 
