@@ -4,7 +4,7 @@
 #define HEAPSNAP_ATTACH_HOOK_HOOK_DRAFT_H
 
 #include "attach/hook/hook_candidates.h"
-#include "attach/hook/hook_plan.h"
+#include "attach/hook/planned_hook.h"
 
 struct draft {
 	const struct hook_candidate *candidate;

@@ -31,19 +31,6 @@ static size_t module_end(const struct draft *drafts, size_t count, size_t first)
 	return end;
 }
 
-bool draft_is_allocator(const struct draft *drafts, size_t count, uint64_t address)
-{
-	for (size_t i = 0; i < count; i++) {
-		const struct hook_candidate *candidate = drafts[i].candidate;
-
-		if (drafts[i].request.function_start == address && !candidate->added && !candidate->indirect &&
-		    hook_kind_is_function(candidate->signature.kind))
-			return candidate->verdict == VERDICT_ok &&
-			       !(candidate->signature.layout.flags & HS_LAYOUT_COMPANION);
-	}
-	return false;
-}
-
 // A standard function that does what none does, or of which nobody can say that it does not.
 static bool breaks_contract(const struct draft *draft)
 {

@@ -3,40 +3,12 @@
 #ifndef HEAPSNAP_ATTACH_HOOK_HOOK_PLAN_H
 #define HEAPSNAP_ATTACH_HOOK_HOOK_PLAN_H
 
-#include "attach/arch/relocate.h"
 #include "attach/elf/modules.h"
 #include "attach/hook/hook_addition.h"
 #include "attach/hook/inline_fast_path.h"
+#include "attach/hook/planned_hook.h"
 #include "attach/process/diagnostics.h"
 #include "base/error.h"
-#include "inject/abi/payload_header.h"
-#include "inject/abi/records.h"
-
-struct planned_hook {
-	struct hook_record record; // state, verdict, old and new bytes, as the journal will hold it
-	struct relocation_result relocation;
-	struct hook_island island;
-	size_t island_slot; // index into the island pages of `island_area`
-	size_t island_area; // index into hook_plan.areas
-	uint64_t companion; // address of the function that becomes the island's companion; 0 = none
-};
-
-struct island_area {
-	uint64_t address; // in the target; page aligned, free there
-	size_t slots;     // used
-	size_t pages;
-};
-
-#define HOOK_ANY_MODULE SIZE_MAX
-
-struct hook_plan {
-	struct planned_hook *hooks; // in the order of application: loader event, then free-like, then allocating
-	size_t count;               // with the refused ones, whose record.verdict is not VERDICT_ok
-	struct island_area areas[HS_ISLAND_AREAS_MAX];
-	size_t area_count;
-	size_t used_module; // whose malloc the dynamic loader gives to those who ask for one; HOOK_ANY_MODULE = there
-			    // is no such choice
-};
 
 // Decides all of it. Reads the function bytes from the target (they must equal those of the file) and finds free
 // addresses in `maps`. A module of which one function that releases blocks (free, realloc) cannot be hooked is not

@@ -4,7 +4,7 @@
 #define HEAPSNAP_ATTACH_HOOK_PLAN_PAIRS_H
 
 #include "attach/hook/hook_candidates.h"
-#include "attach/hook/hook_plan.h"
+#include "attach/hook/planned_hook.h"
 #include "base/process.h"
 
 // The module whose malloc the dynamic loader gives to those who ask for one. HOOK_ANY_MODULE = there is no such choice.
