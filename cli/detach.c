@@ -31,7 +31,10 @@ static bool print_json(const struct hs_detach_result *result, pid_t pid)
 	for (size_t i = 0; i < result->check_count; i++) {
 		json_open(&json, NULL, '{');
 		json_string(&json, "text", result->checks[i].text);
-		json_bool(&json, "holds", result->checks[i].holds);
+		if (result->checks[i].answer == HS_DETACH_NOT_COMPARABLE)
+			json_null(&json, "holds");
+		else
+			json_bool(&json, "holds", result->checks[i].answer == HS_DETACH_HOLDS);
 		json_close(&json, '}');
 	}
 	json_close(&json, ']');
@@ -89,13 +92,26 @@ static void print_outcome(const struct options *options, const struct hs_detach_
 	}
 }
 
+static const char *answer_text(enum hs_detach_answer answer)
+{
+	switch (answer) {
+	case HS_DETACH_HOLDS:
+		return "yes";
+	case HS_DETACH_NOT_COMPARABLE:
+		return "not comparable: they changed meanwhile";
+	case HS_DETACH_DOES_NOT_HOLD:
+		break;
+	}
+	return "NO";
+}
+
 static void print_checks(const struct options *options, const struct hs_detach_result *result, pid_t pid)
 {
 	for (size_t i = 0; i < result->check_count; i++) {
 		const struct hs_detach_check *check = &result->checks[i];
 
-		console_print(options, "  %-36s %s\n", check->text, check->holds ? "yes" : "NO");
-		if (!check->holds)
+		console_print(options, "  %-36s %s\n", check->text, answer_text(check->answer));
+		if (check->answer == HS_DETACH_DOES_NOT_HOLD)
 			console_complain(
 				"detached from process %d, but this does not hold, or could not be checked: %s\n", pid,
 				check->text);

@@ -97,6 +97,12 @@ void json_bool(struct json *json, const char *key, bool value)
 	fputs(value ? "true" : "false", json->file);
 }
 
+void json_null(struct json *json, const char *key)
+{
+	begin_item(json, key);
+	fputs("null", json->file);
+}
+
 void json_string(struct json *json, const char *key, const char *value)
 {
 	begin_item(json, key);

@@ -23,6 +23,8 @@ void json_number(struct json *json, const char *key, uint64_t value);
 // A number that need not be whole.
 void json_real(struct json *json, const char *key, double value);
 void json_bool(struct json *json, const char *key, bool value);
+// What is not known.
+void json_null(struct json *json, const char *key);
 // The text as it is, in valid UTF-8: a byte that is part of no character becomes the four characters \xff, and what a
 // terminal would act on an escape of JSON (base/printable.h).
 void json_string(struct json *json, const char *key, const char *value);

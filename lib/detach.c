@@ -20,12 +20,25 @@ static enum hs_detach_outcome outcome_of(const struct detach_report *report)
 	return HS_DETACH_THREADS_INSIDE;
 }
 
-static bool all_hold(const struct detach_report *report)
+static bool is_verified(const struct detach_report *report)
 {
 	for (size_t i = 0; i < report->check_count; i++)
-		if (!report->checks[i].holds)
+		if (report->checks[i].answer == DETACH_DOES_NOT_HOLD)
 			return false;
 	return report->finished;
+}
+
+static enum hs_detach_answer answer_of(enum detach_answer answer)
+{
+	switch (answer) {
+	case DETACH_HOLDS:
+		return HS_DETACH_HOLDS;
+	case DETACH_NOT_COMPARABLE:
+		return HS_DETACH_NOT_COMPARABLE;
+	case DETACH_DOES_NOT_HOLD:
+		break;
+	}
+	return HS_DETACH_DOES_NOT_HOLD;
 }
 
 struct hs_error *hs_detach(const struct process *process, unsigned wait_ms, struct hs_detach_result *ret)
@@ -38,7 +51,7 @@ struct hs_error *hs_detach(const struct process *process, unsigned wait_ms, stru
 	*ret = (struct hs_detach_result){
 		.outcome = outcome_of(&report),
 		.is_finished = report.finished,
-		.is_verified = all_hold(&report),
+		.is_verified = is_verified(&report),
 		.threads = report.threads,
 		.stopped_ns = report.stopped_ns,
 		.waited_ns = report.waited_ns,
@@ -52,6 +65,7 @@ struct hs_error *hs_detach(const struct process *process, unsigned wait_ms, stru
 		.check_count = report.check_count,
 	};
 	for (size_t i = 0; i < report.check_count; i++)
-		ret->checks[i] = (struct hs_detach_check){ report.checks[i].text, report.checks[i].holds };
+		ret->checks[i] = (struct hs_detach_check){ report.checks[i].text,
+							  answer_of(report.checks[i].answer) };
 	return NULL;
 }

@@ -25,15 +25,22 @@ enum hs_detach_outcome {
 	HS_DETACH_THREADS_INSIDE, // threads are still in it
 };
 
+enum hs_detach_answer {
+	HS_DETACH_DOES_NOT_HOLD, // or it could not be looked at
+	HS_DETACH_HOLDS,
+	HS_DETACH_NOT_COMPARABLE, // it has changed since the detach began, and the program may have done that itself
+};
+
+// One promise, and what a look at the process after the detach has found.
 struct hs_detach_check {
-	const char *text; // static: what was compared with before the attach
-	bool holds;
+	const char *text; // static
+	enum hs_detach_answer answer;
 };
 
 struct hs_detach_result {
 	enum hs_detach_outcome outcome;
 	bool is_finished; // the first two outcomes
-	bool is_verified; // finished, and all checks hold
+	bool is_verified; // finished, and no check fails: each holds, or cannot be compared
 	size_t threads;
 	uint64_t stopped_ns; // longest single stop
 	uint64_t waited_ns;  // for threads that were inside the payload

@@ -12,11 +12,16 @@
 
 #include <string.h>
 
-static void add_check(struct detach_report *report, const char *text, bool holds)
+static void add_answer(struct detach_report *report, const char *text, enum detach_answer answer)
 {
 	report->checks[report->check_count].text = text;
-	report->checks[report->check_count].holds = holds;
+	report->checks[report->check_count].answer = answer;
 	report->check_count++;
+}
+
+static void add_check(struct detach_report *report, const char *text, bool holds)
+{
+	add_answer(report, text, holds ? DETACH_HOLDS : DETACH_DOES_NOT_HOLD);
 }
 
 static bool text_is_back(const struct process *process, const struct hook_record *hooks, size_t count)
@@ -92,9 +97,9 @@ void detach_verify(const struct detach_before *before, const struct code_names *
 
 	add_check(report, "code bytes restored", text_is_back(before->process, hooks, count));
 	verify_clean(before->process, names, report);
-	// A target that makes or ends threads, or changes masks, by itself cannot be compared: that is no diagnostic.
-	if (threads == before->threads && masks == before->masks)
-		add_check(report, "threads and signal masks as before", true);
+	// A program makes and ends threads, and changes masks, itself: a difference is told, and is no failure.
+	add_answer(report, "threads and signal masks as before",
+		   threads == before->threads && masks == before->masks ? DETACH_HOLDS : DETACH_NOT_COMPARABLE);
 }
 
 struct detach_before detach_look_before(const struct process *process)

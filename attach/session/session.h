@@ -65,6 +65,13 @@ struct hs_error *session_set(const struct process *process, const struct set_opt
 
 #define DETACH_CHECKS_MAX 8
 
+// What a look at the target after the detach has found of one promise.
+enum detach_answer {
+	DETACH_DOES_NOT_HOLD, // or it could not be looked at
+	DETACH_HOLDS,
+	DETACH_NOT_COMPARABLE, // it has changed meanwhile, and the program may have done that itself
+};
+
 struct detach_report {
 	size_t threads;
 	uint64_t stopped_ns;     // longest single stop
@@ -83,10 +90,9 @@ struct detach_report {
 				// into our code
 	bool only_leftovers;    // there was no region, only what a killed attach had left or a parent that was attached
 				// has handed down
-	// What was compared with before: text of each check and whether it holds.
 	struct {
-		const char *text;
-		bool holds;
+		const char *text; // what is promised
+		enum detach_answer answer;
 	} checks[DETACH_CHECKS_MAX];
 	size_t check_count;
 };

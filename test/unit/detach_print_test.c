@@ -35,22 +35,35 @@ static enum exit_status detach(bool quiet, bool json)
 
 static void test_verdicts(void)
 {
+	static const char *const lines[] = {
+		[DETACH_DOES_NOT_HOLD] = "NO\n",
+		[DETACH_HOLDS] = "yes\n",
+		[DETACH_NOT_COMPARABLE] = "not comparable: they changed meanwhile\n",
+	};
+	static const char *const values[] = {
+		[DETACH_DOES_NOT_HOLD] = "false",
+		[DETACH_HOLDS] = "true",
+		[DETACH_NOT_COMPARABLE] = "null",
+	};
 	static const struct {
-		bool finished, holds[2];
+		bool finished;
+		enum detach_answer answers[2];
 		size_t foreign;
 		const char *complaint; // NULL = none
 	} cases[] = {
-		{ true, { true, true }, 0, NULL },
-		{ true, { false, true }, 0, "does not hold, or could not be checked: first" },
-		{ true, { true, false }, 0, "does not hold, or could not be checked: second" },
-		{ false, { true, true }, 0, "of its threads are still inside the payload" },
-		{ false, { true, true }, 3, "3 of the places that they were in were patched by another program" },
-		{ false, { false, false }, 0, "does not hold, or could not be checked: first" },
+		{ true, { DETACH_HOLDS, DETACH_HOLDS }, 0, NULL },
+		{ true, { DETACH_HOLDS, DETACH_NOT_COMPARABLE }, 0, NULL },
+		{ true, { DETACH_DOES_NOT_HOLD, DETACH_HOLDS }, 0, "does not hold, or could not be checked: first" },
+		{ true, { DETACH_HOLDS, DETACH_DOES_NOT_HOLD }, 0, "does not hold, or could not be checked: second" },
+		{ false, { DETACH_HOLDS, DETACH_HOLDS }, 0, "of its threads are still inside the payload" },
+		{ false, { DETACH_HOLDS, DETACH_HOLDS }, 3, "3 of the places that they were in were patched by another program" },
+		{ false, { DETACH_DOES_NOT_HOLD, DETACH_DOES_NOT_HOLD }, 0, "does not hold, or could not be checked: first" },
 	};
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		for (unsigned way = 0; way < 4; way++) {
 			const bool quiet = way & 1, json = way & 2;
+			char item[64];
 
 			found = (struct detach_report){ .finished = cases[i].finished,
 							.foreign_hooks = cases[i].foreign,
@@ -58,20 +71,23 @@ static void test_verdicts(void)
 			found.checks[0].text = "first";
 			found.checks[1].text = "second";
 			for (unsigned k = 0; k < 2; k++)
-				found.checks[k].holds = cases[i].holds[k];
+				found.checks[k].answer = cases[i].answers[k];
 			CHECK_EQUAL(detach(quiet, json), cases[i].complaint ? EXIT_REFUSED : EXIT_DONE);
 			if (cases[i].complaint)
 				CHECK(strstr(captured_errors(), cases[i].complaint) != NULL);
 			else
 				CHECK(quiet == !*captured_errors());
-			CHECK(quiet || strstr(captured_errors(), cases[i].holds[1] ? "yes\n" : "NO\n"));
-			if (json)
+			CHECK(quiet || strstr(captured_errors(), lines[cases[i].answers[1]]));
+			if (json) {
+				snprintf(item, sizeof(item), "{\"text\":\"second\",\"holds\":%s}", values[cases[i].answers[1]]);
+				CHECK(strstr(captured_output(), item));
 				CHECK(strstr(captured_output(),
 					     cases[i].complaint ? "\"verified\": false" : "\"verified\": true") ||
 				      strstr(captured_output(),
 					     cases[i].complaint ? "\"verified\":false" : "\"verified\":true"));
-			else
+			} else {
 				CHECK_STRING(captured_output(), "");
+			}
 		}
 	}
 }

@@ -71,12 +71,19 @@ static void test_outcomes(void)
 		CHECK_EQUAL(result.is_verified, cases[i].report.finished);
 		CHECK_EQUAL(result.calls_unseen, cases[i].report.calls_unseen);
 	}
-	detached = (struct detach_report){ .finished = true, .checks = { { "held", true }, { "not", false } } };
-	detached.check_count = 2;
+	detached = (struct detach_report){ .finished = true, .checks = { { "held", DETACH_HOLDS },
+								      { "not", DETACH_DOES_NOT_HOLD },
+								      { "changed", DETACH_NOT_COMPARABLE } } };
+	detached.check_count = 3;
 	CHECK(!hs_detach(&process_42, 0, &result));
-	CHECK(result.is_finished && !result.is_verified && result.check_count == 2);
+	CHECK(result.is_finished && !result.is_verified && result.check_count == 3);
 	CHECK_STRING(result.checks[1].text, "not");
-	CHECK(result.checks[0].holds && !result.checks[1].holds);
+	CHECK_EQUAL(result.checks[0].answer, HS_DETACH_HOLDS);
+	CHECK_EQUAL(result.checks[1].answer, HS_DETACH_DOES_NOT_HOLD);
+	CHECK_EQUAL(result.checks[2].answer, HS_DETACH_NOT_COMPARABLE);
+	detached.checks[1].answer = DETACH_NOT_COMPARABLE;
+	CHECK(!hs_detach(&process_42, 0, &result));
+	CHECK(result.is_verified);
 }
 
 static void test_states(void)
