@@ -21,7 +21,7 @@ static enum exit_status print_json(const struct hs_attach_result *result, pid_t 
 	json_number(&json, "unseen_functions", result->unseen_functions);
 	json_number(&json, "modules", result->modules);
 	json_number(&json, "threads", result->threads);
-	json_number(&json, "stopped_us", result->stopped_ns / 1000);
+	json_number(&json, "stopped_us", result->stopped_all_ns / 1000);
 	json_number(&json, "region_bytes", result->region_bytes);
 	json_bool(&json, "libraries_followed", result->loader_followed);
 	return json_end(&json) ? EXIT_DONE : EXIT_REFUSED;
@@ -59,7 +59,7 @@ enum exit_status command_attach(const struct options *options)
 		return fail_and_look(options, &process, error);
 	console_print(options, "attached to %d: %s hooked, %s stopped for %s; region limit %s\n", process.pid,
 		      console_count(result.hooks, "function", hooks), console_count(result.threads, "thread", threads),
-		      console_time(result.stopped_ns, stopped), console_bytes(result.region_bytes, memory));
+		      console_time(result.stopped_all_ns, stopped), console_bytes(result.region_bytes, memory));
 	if (result.hooks_refused)
 		console_print(options, "%s could not be hooked; every dump's ledger says why\n",
 			      console_count(result.hooks_refused, "function", hooks));

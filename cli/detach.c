@@ -17,8 +17,8 @@ static bool print_json(const struct hs_detach_result *result, pid_t pid)
 	json_string(&json, "command", "detach");
 	json_number(&json, "pid", (uint64_t)pid);
 	json_number(&json, "threads", result->threads);
-	json_number(&json, "stopped_us", result->stopped_ns / 1000);
-	json_number(&json, "waited_ms", result->waited_ns / 1000000);
+	json_number(&json, "stopped_us", result->stopped_longest_ns / 1000);
+	json_number(&json, "waited_ms", result->took_ns / 1000000);
 	json_bool(&json, "finished", result->is_finished);
 	json_number(&json, "threads_inside", result->threads_inside);
 	json_number(&json, "threads_unseen", result->threads_unseen);
@@ -55,7 +55,7 @@ static void print_outcome(const struct options *options, const struct hs_detach_
 		break;
 	case HS_DETACH_DONE:
 		console_print(options, "detached from %d: stopped for %s, done after %s\n", pid,
-			      console_time(result->stopped_ns, stopped), console_time(result->waited_ns, waited));
+			      console_time(result->stopped_longest_ns, stopped), console_time(result->took_ns, waited));
 		break;
 	case HS_DETACH_FOREIGN_HOOKS:
 		console_complain(

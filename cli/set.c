@@ -26,7 +26,7 @@ static bool print_json(const struct hs_set_result *result, pid_t pid)
 	put_settings(&json, "before", &result->before);
 	put_settings(&json, "after", &result->after);
 	json_number(&json, "threads", result->threads);
-	json_number(&json, "stopped_us", result->stopped_ns / 1000);
+	json_number(&json, "stopped_us", result->stopped_longest_ns / 1000);
 	json_bool(&json, "bloom_in_use", result->bloom_in_use);
 	return json_end(&json);
 }
@@ -64,6 +64,6 @@ enum exit_status command_set(const struct options *options)
 		      console_count(result.before.depth, "frame", frames));
 	console_print(options, "from now on it records %s, stacks of up to %s; %s stopped for %s\n",
 		      sampling_text(&result.after.sampling, after), console_count(result.after.depth, "frame", frames),
-		      console_count(result.threads, "thread", threads), console_time(result.stopped_ns, stopped));
+		      console_count(result.threads, "thread", threads), console_time(result.stopped_longest_ns, stopped));
 	return !options->json || print_json(&result, process.pid) ? EXIT_DONE : EXIT_REFUSED;
 }

@@ -7,17 +7,21 @@ _Static_assert(HS_DETACH_CHECKS_MAX == DETACH_CHECKS_MAX, "as many checks as det
 
 static enum hs_detach_outcome outcome_of(const struct detach_report *report)
 {
-	if (report->finished)
-		return report->only_leftovers ? HS_DETACH_CLEARED : HS_DETACH_DONE;
-	if (report->foreign_hooks)
+	switch (detach_reason_of(report)) {
+	case DETACH_FINISHED:
+		break;
+	case DETACH_FOREIGN_HOOKS:
 		return HS_DETACH_FOREIGN_HOOKS;
-	if (report->threads_unseen)
+	case DETACH_THREADS_UNSEEN:
 		return HS_DETACH_THREADS_UNSEEN;
-	if (report->calls_lost)
+	case DETACH_CALLS_LOST:
 		return HS_DETACH_CALLS_LOST;
-	if (report->calls_left && !report->threads_inside)
+	case DETACH_CALLS_LEFT:
 		return HS_DETACH_CALLS_LEFT;
-	return HS_DETACH_THREADS_INSIDE;
+	case DETACH_THREADS_INSIDE:
+		return HS_DETACH_THREADS_INSIDE;
+	}
+	return report->only_leftovers ? HS_DETACH_CLEARED : HS_DETACH_DONE;
 }
 
 static bool is_verified(const struct detach_report *report)
@@ -53,8 +57,8 @@ struct hs_error *hs_detach(const struct process *process, unsigned wait_ms, stru
 		.is_finished = report.finished,
 		.is_verified = is_verified(&report),
 		.threads = report.threads,
-		.stopped_ns = report.stopped_ns,
-		.waited_ns = report.waited_ns,
+		.stopped_longest_ns = report.stopped_longest_ns,
+		.took_ns = report.took_ns,
 		.threads_inside = report.threads_inside,
 		.threads_unseen = report.threads_unseen,
 		.inside_is_stopped = report.inside_is_stopped,

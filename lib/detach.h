@@ -42,8 +42,8 @@ struct hs_detach_result {
 	bool is_finished; // the first two outcomes
 	bool is_verified; // finished, and no check fails: each holds, or cannot be compared
 	size_t threads;
-	uint64_t stopped_ns; // longest single stop
-	uint64_t waited_ns;  // for threads that were inside the payload
+	uint64_t stopped_longest_ns; // longest single stop
+	uint64_t took_ns;            // from the first freeze until all is done, waits included
 	size_t threads_inside, threads_unseen;
 	bool inside_is_stopped; // threads inside cannot leave: the process is stopped by a signal
 	size_t calls_left;      // that lead into the payload, or may
@@ -54,7 +54,8 @@ struct hs_detach_result {
 	size_t check_count;
 };
 
-// Waits at most `wait_ms` for threads to leave the payload. On failure *ret is not filled. HS_ERROR_NOT_FOUND: nothing
+// Waits at most `wait_ms` for threads to leave the payload, but up to 60 s while stacks or calls are still to be looked
+// at, and once more for descriptors in tables of other threads or processes. On failure *ret is not filled. HS_ERROR_NOT_FOUND: nothing
 // of heapsnap is in the process.
 struct hs_error *hs_detach(const struct process *process, unsigned wait_ms, struct hs_detach_result *ret) HS_MUST_CHECK;
 

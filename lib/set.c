@@ -36,7 +36,7 @@ struct hs_error *hs_set(const struct process *process, const struct hs_set_optio
 		.before = settings_of(&report.before),
 		.after = settings_of(&report.after),
 		.threads = report.threads,
-		.stopped_ns = report.stopped_ns,
+		.stopped_longest_ns = report.stopped_longest_ns,
 		.bloom_in_use = report.bloom_in_use,
 	};
 	return NULL;

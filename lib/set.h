@@ -31,7 +31,7 @@ struct hs_settings {
 struct hs_set_result {
 	struct hs_settings before, after;
 	size_t threads;
-	uint64_t stopped_ns; // longest single stop
+	uint64_t stopped_longest_ns; // longest single stop
 	bool bloom_in_use;   // false: each release is looked up in the table
 };
 

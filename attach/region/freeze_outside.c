@@ -122,7 +122,7 @@ static bool is_shared(const struct frozen_process *frozen, const struct stranger
 }
 
 struct hs_error *freeze_outside(struct region_access *region, struct frozen_process *ret, bool *outside_ret,
-				uint64_t *stopped_ns_ret)
+				uint64_t *longest_ns_ret)
 {
 	struct search search = { .region = region };
 	uint64_t longest_stop = FIRST_STOP;
@@ -130,7 +130,7 @@ struct hs_error *freeze_outside(struct region_access *region, struct frozen_proc
 	struct hs_error *error;
 	size_t inside = 0;
 
-	*stopped_ns_ret = 0;
+	*longest_ns_ret = 0;
 	error = unwind_tables_read(&region->memory, &search.tables);
 	if (error)
 		return error;
@@ -148,8 +148,8 @@ struct hs_error *freeze_outside(struct region_access *region, struct frozen_proc
 			break;
 		hs_verbose("%zu threads are inside the payload; trying again", inside);
 		error = threads_thaw(ret);
-		if (ret->stopped_ns > *stopped_ns_ret)
-			*stopped_ns_ret = ret->stopped_ns;
+		if (ret->stopped_ns > *longest_ns_ret)
+			*longest_ns_ret = ret->stopped_ns;
 		if (error)
 			break;
 		usleep(WAIT_US); // ends early on a signal to the tool

@@ -14,9 +14,9 @@
 // Freezes the process. Threads inside run on alone until they are outside, for the payload waits for no thread; in
 // between everybody runs. After a bounded number of tries the process is frozen as it is. *outside_ret: no thread is
 // inside. False also where another process shares the memory, and where the process has executed another program
-// (ret->has_executed). *stopped_ns_ret: the longest that threads were stopped in the tries before. On failure nothing
+// (ret->has_executed). *longest_ns_ret: the longest that threads were stopped in the tries before. On failure nothing
 // is stopped.
 struct hs_error *freeze_outside(struct region_access *region, struct frozen_process *ret, bool *outside_ret,
-				uint64_t *stopped_ns_ret) HS_MUST_CHECK;
+				uint64_t *longest_ns_ret) HS_MUST_CHECK;
 
 #endif

@@ -27,8 +27,8 @@ struct attach_options {
 
 struct attach_report {
 	size_t hooks, hooks_refused, modules, threads;
-	uint64_t stopped_ns; // for how long threads were stopped, over all tries, and to clear away what an earlier run
-			     // had left
+	uint64_t stopped_all_ns; // for how long threads were stopped, over all tries, and to clear away what an earlier
+				 // run had left
 	uint64_t region_bytes; // that may be used
 	size_t unseen_makers;  // of `hooks_refused`: functions that make blocks
 	bool loader_followed;  // false: libraries loaded later will not be seen (no dynamic loader, or its event cannot
@@ -53,8 +53,8 @@ struct region_settings {
 struct set_report {
 	struct region_settings before, after;
 	size_t threads;
-	uint64_t stopped_ns; // longest single stop
-	bool bloom_in_use;   // false: the filter of tracked addresses lets everything through
+	uint64_t stopped_longest_ns; // longest single stop
+	bool bloom_in_use;           // false: the filter of tracked addresses lets everything through
 };
 
 // Changes the settings of an attached process. HS_ERROR_NOT_FOUND: it is not attached. On failure nothing is changed,
@@ -74,11 +74,12 @@ enum detach_answer {
 
 struct detach_report {
 	size_t threads;
-	uint64_t stopped_ns;     // longest single stop
-	uint64_t stopped_all_ns; // all stops together
-	uint64_t waited_ns;      // for threads that were inside the payload
-	bool finished; // false: the hooks are out, but the code stays mapped, for one of the next five reasons; detach
-		       // again later
+	uint64_t stopped_longest_ns; // longest single stop
+	uint64_t stopped_all_ns;     // all stops together
+	uint64_t took_ns;            // from the first freeze until all is done, waits included
+	// False: the hooks are out, but the code stays mapped, because of threads_inside, threads_unseen, calls_left,
+	// calls_lost or foreign_hooks (detach_reason_of). Detach again later.
+	bool finished;
 	size_t threads_inside;
 	size_t threads_unseen;  // further ones: with so much stack in use that nobody has looked at all of it yet
 	bool inside_is_stopped; // these cannot leave, because the process is stopped by a signal (SIGSTOP)
@@ -97,14 +98,29 @@ struct detach_report {
 	size_t check_count;
 };
 
+// Why the code stays mapped: of the reasons that hold, the first in this order.
+enum detach_reason {
+	DETACH_FINISHED, // it does not
+	DETACH_FOREIGN_HOOKS,
+	DETACH_THREADS_UNSEEN,
+	DETACH_CALLS_LOST,
+	DETACH_CALLS_LEFT,
+	DETACH_THREADS_INSIDE,
+};
+
+// Pure.
+enum detach_reason detach_reason_of(const struct detach_report *report);
+
 // Finishes or undoes what a killed run has left (an unfinished attach or detach, or less than a region:
 // attach/session/leftovers.h), and takes out what a forked child has of its parent's (attach/session/inherited.h).
-// *stopped_ns_ret: for how long threads were stopped, in all. HS_ERROR_REFUSED when it cannot be cleared away now.
+// *stopped_all_ns_ret: for how long threads were stopped, in all. HS_ERROR_REFUSED when it cannot be cleared away now.
 struct hs_error *session_clear_unfinished(const struct process *process, unsigned wait_ms,
-					  uint64_t *stopped_ns_ret) HS_MUST_CHECK;
+					  uint64_t *stopped_all_ns_ret) HS_MUST_CHECK;
 
-// wait_ms bounds the wait for threads inside the payload; that it was too short is no error (ret->finished). Without a
-// region, leftovers are cleared: that is a detach too. HS_ERROR_NOT_FOUND: there is nothing of heapsnap in the process.
+// wait_ms bounds the wait for threads inside the payload; that it was too short is no error (ret->finished). While
+// stacks or calls are still to be looked at, it is at least 60 s. Descriptors in tables of other threads or processes
+// get wait_ms once more. Without a region, leftovers are cleared: that is a detach too. HS_ERROR_NOT_FOUND: there is
+// nothing of heapsnap in the process.
 struct hs_error *session_detach(const struct process *process, unsigned wait_ms,
 				struct detach_report *ret) HS_MUST_CHECK;
 

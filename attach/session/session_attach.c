@@ -303,7 +303,7 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics
 	}
 	strangers_deinit(&strangers);
 	error = hs_error_join(error, threads_thaw(&frozen));
-	report->stopped_ns += frozen.stopped_ns;
+	report->stopped_all_ns += frozen.stopped_ns;
 	report->threads = threads;
 	return error;
 }
@@ -400,7 +400,7 @@ struct hs_error *session_attach(const struct process *process, const struct atta
 		return error;
 	error = transaction_will_stop(&transaction);
 	if (!error)
-		error = session_clear_unfinished(process, CLEAR_TIMEOUT_MS, &ret->stopped_ns);
+		error = session_clear_unfinished(process, CLEAR_TIMEOUT_MS, &ret->stopped_all_ns);
 	if (!error) {
 		file_cache_begin();
 		error = attach_in_tries(process, options, ret);

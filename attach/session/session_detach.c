@@ -334,8 +334,8 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 		error = leftovers_clear_elsewhere(&state->names, &state->region.memory, &state->files, wait_ms, &stops);
 		report->finished = !error;
 	}
-	report->waited_ns = hs_monotonic_ns() - began;
-	report->stopped_ns = stops.longest_ns;
+	report->took_ns = hs_monotonic_ns() - began;
+	report->stopped_longest_ns = stops.longest_ns;
 	report->stopped_all_ns = stops.all_ns;
 	standstill_done();
 	return error;
@@ -344,45 +344,49 @@ static struct hs_error *undo(struct detach_state *state, unsigned wait_ms, struc
 // Why something is left still; NULL = nothing is.
 static struct hs_error *why_unfinished(const struct process *process, const struct detach_report *report)
 {
-	if (report->foreign_hooks > 0)
+	switch (detach_reason_of(report)) {
+	case DETACH_FINISHED:
+		break;
+	case DETACH_FOREIGN_HOOKS:
 		return hs_error_create(
 			HS_ERROR_REFUSED,
 			"process %d has leftovers of an unfinished detach, or of an attached parent: another program has patched %zu of the places that heapsnap had patched; undo that, then try again",
 			process->pid, report->foreign_hooks);
-	if (report->threads_unseen)
+	case DETACH_THREADS_UNSEEN:
 		return hs_error_create(
 			HS_ERROR_REFUSED,
 			"process %d has leftovers of an unfinished attach or detach, or of an attached parent, and %zu "
 			"of its threads use so much stack that not all of it was examined yet; try again later",
 			process->pid, report->threads_unseen);
-	if (report->calls_lost)
+	case DETACH_CALLS_LOST:
 		return hs_error_create(
 			HS_ERROR_REFUSED,
 			"process %d has leftovers of an unfinished detach: too many allocation calls were abandoned by "
 			"coroutines to track; the payload stays mapped, inactive, until the process ends",
 			process->pid);
-	if (!report->finished && !report->threads_inside && report->calls_left)
+	case DETACH_CALLS_LEFT:
 		return hs_error_create(
 			HS_ERROR_REFUSED,
 			"process %d has leftovers of an unfinished detach, and %zu of its coroutines may still return into the payload; try again later",
 			process->pid, report->calls_left);
-	if (!report->finished)
+	case DETACH_THREADS_INSIDE:
 		return hs_error_create(
 			HS_ERROR_REFUSED,
 			"process %d has leftovers of an unfinished attach or detach, or of an attached parent, and %zu "
 			"of its threads %s still inside the payload; try again later",
 			process->pid, report->threads_inside, report->threads_inside == 1 ? "is" : "are");
+	}
 	return NULL;
 }
 
-struct hs_error *session_clear_unfinished(const struct process *process, unsigned wait_ms, uint64_t *stopped_ns_ret)
+struct hs_error *session_clear_unfinished(const struct process *process, unsigned wait_ms, uint64_t *stopped_all_ns_ret)
 {
 	struct detach_report report = { 0 };
 	struct detach_state state;
 	bool found, only_late;
 	struct hs_error *error = detach_state_read(process, &state, &found);
 
-	*stopped_ns_ret = 0;
+	*stopped_all_ns_ret = 0;
 	if (error && error->code == HS_ERROR_GONE)
 		return error;
 	if (error)
@@ -400,7 +404,7 @@ struct hs_error *session_clear_unfinished(const struct process *process, unsigne
 			"process %d has leftovers of an unfinished attach or detach, or of an attached parent: clearing them away",
 			process->pid);
 	error = undo(&state, wait_ms, &report);
-	*stopped_ns_ret = report.stopped_all_ns;
+	*stopped_all_ns_ret = report.stopped_all_ns;
 	detach_state_deinit(&state);
 	if (error && error->code == HS_ERROR_NOT_FOUND) { // it has gone by itself
 		hs_error_destroy(error);

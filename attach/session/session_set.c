@@ -286,7 +286,7 @@ static struct hs_error *freeze(struct change *change, const struct set_options *
 	after = sampling_settings_after(&now, &options->change);
 	if (after.mode == SAMPLING_exact)
 		return threads_freeze_memory(&change->region.memory, HS_FREEZE_TIMEOUT_MS, frozen);
-	return freeze_outside(&change->region, frozen, &change->can_count, &report->stopped_ns);
+	return freeze_outside(&change->region, frozen, &change->can_count, &report->stopped_longest_ns);
 }
 
 static struct hs_error *change_settings(const struct process *process, const struct set_options *options,
@@ -306,8 +306,8 @@ static struct hs_error *change_settings(const struct process *process, const str
 		change.stopped_tid = frozen.threads[0].tid;
 		error = apply(&change, options, ret);
 		error = hs_error_join(error, threads_thaw(&frozen));
-		if (frozen.stopped_ns > ret->stopped_ns)
-			ret->stopped_ns = frozen.stopped_ns;
+		if (frozen.stopped_ns > ret->stopped_longest_ns)
+			ret->stopped_longest_ns = frozen.stopped_ns;
 	}
 	free(change.slots);
 	free(change.pending);
