@@ -64,6 +64,7 @@ enum exit_status command_set(const struct options *options)
 		      console_count(result.before.depth, "frame", frames));
 	console_print(options, "from now on it records %s, stacks of up to %s; %s stopped for %s\n",
 		      sampling_text(&result.after.sampling, after), console_count(result.after.depth, "frame", frames),
-		      console_count(result.threads, "thread", threads), console_time(result.stopped_longest_ns, stopped));
+		      console_count(result.threads, "thread", threads),
+		      console_time(result.stopped_longest_ns, stopped));
 	return !options->json || print_json(&result, process.pid) ? EXIT_DONE : EXIT_REFUSED;
 }

@@ -24,8 +24,8 @@ struct hs_attach_result {
 	size_t unseen_functions;     // of those refused, such that make blocks
 	size_t modules, threads;
 	uint64_t stopped_all_ns; // for how long threads were stopped, over all tries
-	uint64_t region_bytes; // that records may use
-	bool loader_followed;  // false: libraries loaded later will not be seen
+	uint64_t region_bytes;   // that records may use
+	bool loader_followed;    // false: libraries loaded later will not be seen
 };
 
 // On failure the process is as it was, and *ret is not filled. HS_ERROR_GONE: it has ended.

@@ -69,7 +69,6 @@ struct hs_error *hs_detach(const struct process *process, unsigned wait_ms, stru
 		.check_count = report.check_count,
 	};
 	for (size_t i = 0; i < report.check_count; i++)
-		ret->checks[i] = (struct hs_detach_check){ report.checks[i].text,
-							  answer_of(report.checks[i].answer) };
+		ret->checks[i] = (struct hs_detach_check){ report.checks[i].text, answer_of(report.checks[i].answer) };
 	return NULL;
 }

@@ -55,8 +55,8 @@ struct hs_detach_result {
 };
 
 // Waits at most `wait_ms` for threads to leave the payload, but up to 60 s while stacks or calls are still to be looked
-// at, and once more for descriptors in tables of other threads or processes. On failure *ret is not filled. HS_ERROR_NOT_FOUND: nothing
-// of heapsnap is in the process.
+// at, and once more for descriptors in tables of other threads or processes. On failure *ret is not filled.
+// HS_ERROR_NOT_FOUND: nothing of heapsnap is in the process.
 struct hs_error *hs_detach(const struct process *process, unsigned wait_ms, struct hs_detach_result *ret) HS_MUST_CHECK;
 
 #endif

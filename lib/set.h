@@ -32,7 +32,7 @@ struct hs_set_result {
 	struct hs_settings before, after;
 	size_t threads;
 	uint64_t stopped_longest_ns; // longest single stop
-	bool bloom_in_use;   // false: each release is looked up in the table
+	bool bloom_in_use;           // false: each release is looked up in the table
 };
 
 // HS_ERROR_NOT_FOUND: it is not attached. On failure *ret is not filled, and nothing is changed; or, where it failed

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/region/sampling_settings.h"
 
+#include "attach/arch/clock.h"
 #include "base/clock.h"
-
-#include <x86intrin.h>
 
 enum { WORD_SIZE = 8 };
 
@@ -27,10 +26,10 @@ void sampling_settings_begin(struct region_header *header, const struct sampling
 uint32_t sampling_measure_ticks(void)
 {
 	const uint64_t least = 1000000; // ns
-	uint64_t began = hs_monotonic_ns(), first = __rdtsc(), took, ticks;
+	uint64_t began = hs_monotonic_ns(), first = arch_clock_ticks(), took, ticks;
 
 	do {
-		ticks = __rdtsc() - first;
+		ticks = arch_clock_ticks() - first;
 		took = hs_monotonic_ns() - began;
 	} while (took < least);
 	return (uint32_t)(ticks * 1000 / took);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/region/thread_costs.h"
 
+#include "attach/arch/clock.h"
 #include "attach/region/thread_slots.h"
 #include "base/cleanup.h"
-
-#include <x86intrin.h>
 
 #define RECENT_US (10 * UINT64_C(1000000))
 
@@ -45,6 +44,6 @@ void thread_costs_read(const struct region_access *access, struct thread_costs *
 		if (error)
 			hs_error_destroy(error);
 		else if (thread_key_is_taken(slot.thread_pointer))
-			add(header, &slot, __rdtsc(), ret);
+			add(header, &slot, arch_clock_ticks(), ret);
 	}
 }

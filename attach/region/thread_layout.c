@@ -106,8 +106,7 @@ static struct hs_error *refuse_shared(const struct frozen_process *frozen, size_
 		other++;
 	return hs_error_create(
 		HS_ERROR_REFUSED,
-		"threads %d and %d of process %d have the same thread pointer (fs base): their allocations cannot be told "
-		"apart",
+		"threads %d and %d of process %d have the same thread pointer: their allocations cannot be told apart",
 		frozen->threads[one].tid, frozen->threads[other].tid, frozen->process->pid);
 }
 
@@ -129,8 +128,8 @@ struct hs_error *thread_layout_check(const struct target_memory *memory, const s
 		else if (!thread_pointer_code_is_allowed() && !has_control_block(memory, pointer, 0))
 			error = hs_error_create(
 				HS_ERROR_REFUSED,
-				"thread %d of process %d has no thread pointer of a C library, and without RDFSBASE (Linux 5.9, "
-				"FSGSBASE) the payload would fault in it",
+				"thread %d of process %d has no thread pointer of a C library, and without " ARCH_SAFE_THREAD_POINTER
+				" the payload would fault in it",
 				frozen->threads[i].tid, frozen->process->pid);
 	}
 	thread_pointers_deinit(&pointers);

@@ -29,10 +29,10 @@ struct attach_report {
 	size_t hooks, hooks_refused, modules, threads;
 	uint64_t stopped_all_ns; // for how long threads were stopped, over all tries, and to clear away what an earlier
 				 // run had left
-	uint64_t region_bytes; // that may be used
-	size_t unseen_makers;  // of `hooks_refused`: functions that make blocks
-	bool loader_followed;  // false: libraries loaded later will not be seen (no dynamic loader, or its event cannot
-			       // be hooked)
+	uint64_t region_bytes;   // that may be used
+	size_t unseen_makers;    // of `hooks_refused`: functions that make blocks
+	bool loader_followed; // false: libraries loaded later will not be seen (no dynamic loader, or its event cannot
+			      // be hooked)
 };
 
 // On failure the target is as it was (HS_ERROR_GONE: it died). *ret is for a success.

@@ -213,9 +213,9 @@ def workplace_paths(tree):
 
 # What belongs to one architecture: registers, instructions, sets that ptrace names, ELF's names for it. Which files are not its own (arch/<name>/).
 GENERIC = re.compile(r"(attach|inject|unwind|snapshot)/(?!(.*/)?arch/[^/]+/).*\.(c|h)$")
-PROCESSOR = re.compile(r"(?:\b|\\n)(r[abcd]x|r[sd]i|r[sbi]p|e[abcd]x|e[sd]i|e[sbi]p|r(8|9|1[0-5])|orig_rax|[fg]s_base|eflags|rdtscp?|lfence|rdfsbase|endbr\w*|int3"
+PROCESSOR = re.compile(r"(?:\b|\\n)(r[abcd]x|r[sd]i|r[sbi]p|e[abcd]x|e[sd]i|e[sbi]p|r(8|9|1[0-5])|orig_rax|[fg]s_base|eflags|_*rdtscp?|lfence|rdfsbase|RDFSBASE|[fg]s base|endbr\w*|int3"
                        r"|xsave\w*|XSAVE\w*|user_regs_struct|NT_X86_\w+|PTRACE_[GS]ETREGS|ARCH_[GS]ET_FS|0xe[89b]|0xcc|__x86_64\w*|x86_Thread_\w*|__aarch64\w*"
-                       r"|EM_(X86_64|AARCH64)|R_(X86_64|AARCH64)_\w+|AUDIT_ARCH_\w+|arch/(x86_64|aarch64)/)(?!\w)")
+                       r"|\w*intrin\.h|cpuid\.h|EM_(X86_64|AARCH64)|R_(X86_64|AARCH64)_\w+|AUDIT_ARCH_\w+|arch/(x86_64|aarch64)/)(?!\w)")
 # Where code of the target is looked at: a byte in hexadecimal is an instruction's.
 LOOKS_AT_CODE = re.compile(r"attach/hook/")
 CODE_BYTE = re.compile(r"\b0x[0-9a-f]{2}\b", re.I)
@@ -384,6 +384,11 @@ RULES = [
         {"attach/arch/a.h": SPDX + "struct user_regs_struct *registers;\n"},
         {"attach/a.h": SPDX + "if (type == R_X86_64_JUMP_SLOT)\n"},
         {"attach/a.c": SPDX + "NT_X86_XSTATE\n"},
+        {"attach/a.c": SPDX + "uint64_t now = __rdtsc();\n"},
+        {"attach/a.c": SPDX + "#include <x86intrin.h>\n"},
+        {"attach/a.c": SPDX + "#include <cpuid.h>\n"},
+        {"attach/a.c": SPDX + 'say("without RDFSBASE");\n'},
+        {"attach/a.c": SPDX + 'say("the same fs base");\n'},
         {"inject/hook/a.c": SPDX + "block = frame->rax;\n"},
     ]),
     (bare_number, [

@@ -56,8 +56,14 @@ static void test_verdicts(void)
 		{ true, { DETACH_DOES_NOT_HOLD, DETACH_HOLDS }, 0, "does not hold, or could not be checked: first" },
 		{ true, { DETACH_HOLDS, DETACH_DOES_NOT_HOLD }, 0, "does not hold, or could not be checked: second" },
 		{ false, { DETACH_HOLDS, DETACH_HOLDS }, 0, "of its threads are still inside the payload" },
-		{ false, { DETACH_HOLDS, DETACH_HOLDS }, 3, "3 of the places that they were in were patched by another program" },
-		{ false, { DETACH_DOES_NOT_HOLD, DETACH_DOES_NOT_HOLD }, 0, "does not hold, or could not be checked: first" },
+		{ false,
+		  { DETACH_HOLDS, DETACH_HOLDS },
+		  3,
+		  "3 of the places that they were in were patched by another program" },
+		{ false,
+		  { DETACH_DOES_NOT_HOLD, DETACH_DOES_NOT_HOLD },
+		  0,
+		  "does not hold, or could not be checked: first" },
 	};
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -79,7 +85,8 @@ static void test_verdicts(void)
 				CHECK(quiet == !*captured_errors());
 			CHECK(quiet || strstr(captured_errors(), lines[cases[i].answers[1]]));
 			if (json) {
-				snprintf(item, sizeof(item), "{\"text\":\"second\",\"holds\":%s}", values[cases[i].answers[1]]);
+				snprintf(item, sizeof(item), "{\"text\":\"second\",\"holds\":%s}",
+					 values[cases[i].answers[1]]);
 				CHECK(strstr(captured_output(), item));
 				CHECK(strstr(captured_output(),
 					     cases[i].complaint ? "\"verified\": false" : "\"verified\": true") ||

@@ -60,7 +60,8 @@ static bool only_fails(const struct detach_report *report, const char *broken)
 
 	for (size_t i = 0; i < report->check_count && right; i++) {
 		right = strcmp(report->checks[i].text, texts[i]) == 0 &&
-			report->checks[i].answer == (broken && strcmp(broken, texts[i]) == 0 ? DETACH_DOES_NOT_HOLD : DETACH_HOLDS);
+			report->checks[i].answer ==
+				(broken && strcmp(broken, texts[i]) == 0 ? DETACH_DOES_NOT_HOLD : DETACH_HOLDS);
 		if (!right)
 			fprintf(stderr, "%s: %d\n", report->checks[i].text, (int)report->checks[i].answer);
 	}

@@ -71,9 +71,10 @@ static void test_outcomes(void)
 		CHECK_EQUAL(result.is_verified, cases[i].report.finished);
 		CHECK_EQUAL(result.calls_unseen, cases[i].report.calls_unseen);
 	}
-	detached = (struct detach_report){ .finished = true, .checks = { { "held", DETACH_HOLDS },
-								      { "not", DETACH_DOES_NOT_HOLD },
-								      { "changed", DETACH_NOT_COMPARABLE } } };
+	detached = (struct detach_report){ .finished = true,
+					   .checks = { { "held", DETACH_HOLDS },
+						       { "not", DETACH_DOES_NOT_HOLD },
+						       { "changed", DETACH_NOT_COMPARABLE } } };
 	detached.check_count = 3;
 	CHECK(!hs_detach(&process_42, 0, &result));
 	CHECK(result.is_finished && !result.is_verified && result.check_count == 3);

@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// In messages: how the thread pointer is read without reading memory, and who has it.
+#define ARCH_SAFE_THREAD_POINTER "RDFSBASE (Linux 5.9, FSGSBASE)"
+
 // Whether programs may run RDFSBASE here (Linux 5.9 and later, on processors that have it).
 bool thread_pointer_code_is_allowed(void);
 

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define ARCH_SAFE_THREAD_POINTER "MRS"
 bool thread_pointer_code_is_allowed(void);
 bool thread_pointer_code_replace_in_image(uint8_t *image, size_t size);
 void thread_pointer_code_replace_in_fast_path(uint8_t *code, size_t size);
