@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_BASE_IO_H
 #define HEAPSNAP_BASE_IO_H
 
-#include "error.h"
+#include "base/error.h"
 
 #include <stddef.h>
 #include <stdint.h>

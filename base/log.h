@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_BASE_LOG_H
 #define HEAPSNAP_BASE_LOG_H
 
-#include "error.h"
+#include "base/error.h"
 
 enum hs_log_level { HS_LOG_WARNING, HS_LOG_VERBOSE };
 

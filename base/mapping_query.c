@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mapping_query.h"
+#include "base/mapping_query.h"
 
-#include "cleanup.h"
+#include "base/cleanup.h"
 
 #include <errno.h>
 #include <fcntl.h>

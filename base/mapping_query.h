@@ -3,9 +3,9 @@
 #ifndef HEAPSNAP_BASE_MAPPING_QUERY_H
 #define HEAPSNAP_BASE_MAPPING_QUERY_H
 
+#include "base/error.h"
+#include "base/proc_maps.h"
 #include "base/process.h"
-#include "error.h"
-#include "proc_maps.h"
 
 // The mapping that holds `address`; `name` is empty, and `deleted` false, whatever is mapped. HS_ERROR_NOT_FOUND: none
 // does.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "printable.h"
+#include "base/printable.h"
 
 #include <stdio.h>
 #include <stdlib.h>

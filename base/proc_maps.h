@@ -3,8 +3,8 @@
 #ifndef HEAPSNAP_BASE_PROC_MAPS_H
 #define HEAPSNAP_BASE_PROC_MAPS_H
 
+#include "base/error.h"
 #include "base/process.h"
-#include "error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/io.h"
-#include "base/test_variable.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/help.h"
@@ -29,14 +28,11 @@ static bool hold_standard_streams(void)
 	return fd >= 0;
 }
 
-// KiB. The deepest chains of calls take less than half of it (e2e.small_stack runs all commands in so much).
-enum { STACK_NEEDED = 512 };
-
 // The kernel asks for the limit each time the stack grows, so that it may be raised now; and beyond its hard end by
 // root.
 static bool raise_stack_limit(void)
 {
-	const rlim_t needed = (rlim_t)STACK_NEEDED << 10;
+	const rlim_t needed = HS_TOOL_STACK;
 	struct rlimit stack;
 
 	if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= needed)
@@ -52,10 +48,7 @@ static __attribute__((noinline)) int run(int argc, char **argv, bool has_stack)
 	struct options options;
 	struct hs_error *error;
 
-	hs_test_variables_decide(); // before rights are given up anywhere
-	signal(SIGPIPE, SIG_IGN);   // a reader that goes away is an error like any other
-	signal(SIGXFSZ, SIG_IGN);   // and so is a limit of file sizes, that of the region among them
-	signal(SIGCHLD, SIG_DFL);   // inherited as ignored, it would lose how the tool's own children ended
+	signal(SIGPIPE, SIG_IGN); // help that nobody reads to its end is an error like any other
 	if (!options_parse(argc, argv, &options))
 		return EXIT_USAGE;
 	if (options.help) {
@@ -69,7 +62,7 @@ static __attribute__((noinline)) int run(int argc, char **argv, bool has_stack)
 	if (!has_stack) {
 		fprintf(stderr,
 			"heapsnap: the limit of its own stack is below %d KiB: raise it (ulimit -s), and try again\n",
-			STACK_NEEDED);
+			HS_TOOL_STACK >> 10);
 		return EXIT_REFUSED;
 	}
 	console_init(&options);

@@ -6,9 +6,11 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/proc_status.h"
+#include "base/test_variable.h"
 
 #include <errno.h>
 #include <linux/magic.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/vfs.h>
@@ -52,8 +54,13 @@ static struct hs_error *check_proc(void)
 
 struct hs_error *hs_tool_begin(void)
 {
-	struct hs_error *error = check_proc();
+	struct hs_error *error;
 
+	hs_test_variables_decide(); // before rights are given up anywhere
+	signal(SIGPIPE, SIG_IGN);   // a reader that goes away is an error like any other
+	signal(SIGXFSZ, SIG_IGN);   // and so is a limit of file sizes, that of the region among them
+	signal(SIGCHLD, SIG_DFL);   // inherited as ignored, it would lose how the tool's own children ended
+	error = check_proc();
 	if (error)
 		return error;
 	raise_file_limit();

@@ -38,17 +38,6 @@ static void raw_deinit(struct raw_snapshot *raw)
 	proc_maps_deinit(&raw->maps);
 }
 
-static struct hs_error *refuse_unfinished(const struct region_access *access)
-{
-	if (access->header.stable.state == REGION_ATTACHED)
-		return NULL;
-	return hs_error_create(
-		HS_ERROR_REFUSED,
-		"process %d has leftovers of an unfinished attach or detach; `heapsnap detach %d` clears "
-		"them away",
-		access->process->pid, access->process->pid);
-}
-
 // Slots of ended threads are given back only while all threads stand still: without that, a new thread could take one
 // over at the same moment, because it has the control block of the old one. So once in a while that must be done.
 static bool slots_run_short(const struct table_copy *copy, size_t living)
@@ -225,7 +214,7 @@ static struct hs_error *take_of(const struct process *process, const struct tran
 	proc_maps_deinit(&maps);
 	if (error)
 		return error;
-	error = refuse_unfinished(&access);
+	error = region_refuse_unfinished(&access);
 	if (!error)
 		error = take_raw(&access, transaction, stop, raw, timing);
 	region_close(&access);
@@ -243,7 +232,7 @@ static struct hs_error *take_locked(const struct process *process, bool stop, st
 		return error;
 	profile->program =
 		strdup(transaction.target.executable ? transaction.target.executable : transaction.target.name);
-	error = take_of(process, &transaction, stop, raw, timing);
+	error = profile->program ? take_of(process, &transaction, stop, raw, timing) : &hs_error_no_memory;
 	return transaction_end(&transaction, error);
 }
 

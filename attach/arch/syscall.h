@@ -19,7 +19,11 @@ enum arch_call_state {
 };
 
 enum arch_call_state arch_call_state(const arch_registers *registers);
-bool arch_rewind_syscall(arch_registers *registers); // see threads_rewind_syscall
+// Rewinds an interrupted system call, as the kernel would before it returns to user mode, so that `registers` can
+// be set while the thread is elsewhere in the meantime: -ERESTARTSYS, -ERESTARTNOINTR, -ERESTARTNOHAND repeat the call,
+// -ERESTART_RESTARTBLOCK becomes restart_syscall(2). The number of the call is gone then. Returns false when no call
+// was interrupted.
+bool arch_rewind_syscall(arch_registers *registers);
 // Sets the registers back to before the call, so that it is made anew with its own number and arguments, where the
 // kernel would make restart_syscall(2) of it (ARCH_RESTART_BLOCK) or let it return its result.
 void arch_repeat_syscall(arch_registers *registers);

@@ -19,7 +19,7 @@
 // `least`: from arming to `wake_at` at least, ns.
 struct hs_error *freeze_watchdog_start(uint64_t least) HS_MUST_CHECK;
 // From now on the tool must come to `freeze_watchdog_disarm` before `kill_at` (CLOCK_MONOTONIC, ns). At `wake_at` the
-// watchdog sends it SIGCONT, in case that it was stopped. `pid` and `bound`, ns: for the message.
+// watchdog sends it SIGCONT, in case that it was stopped. `process` and `bound`, ns: for the message.
 void freeze_watchdog_arm(const struct process *process, uint64_t wake_at, uint64_t kill_at, uint64_t bound);
 void freeze_watchdog_disarm(void);
 // Ends and reaps it.

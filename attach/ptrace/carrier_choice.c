@@ -40,7 +40,7 @@ static struct hs_error *write_frame(struct remote_caller *caller, uint64_t low, 
 	const uint64_t below[WORDS_BELOW] = { 0, caller->pop_gadget, caller->pop_gadget ? SYS_rt_sigreturn : 0 };
 	struct sigframe frame;
 
-	threads_rewind_syscall(&registers);
+	arch_rewind_syscall(&registers);
 	if (!error)
 		error = sigframe_build(&request, &frame);
 	if (error)

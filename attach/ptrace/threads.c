@@ -484,5 +484,3 @@ struct hs_error *threads_run_on(struct frozen_process *frozen, bool (*chosen)(co
 	}
 	return error ? hs_error_join(error, threads_thaw(frozen)) : NULL;
 }
-
-bool threads_rewind_syscall(arch_registers *registers) { return arch_rewind_syscall(registers); }

@@ -41,10 +41,4 @@ struct hs_error *threads_thaw(struct frozen_process *frozen) HS_MUST_CHECK;
 struct hs_error *threads_run_on(struct frozen_process *frozen, bool (*chosen)(const struct frozen_thread *, void *),
 				void *context, unsigned wait_us, unsigned timeout_ms) HS_MUST_CHECK;
 
-// Pure: rewinds an interrupted system call, as the kernel would before it returns to user mode, so that `registers` can
-// be set while the thread is elsewhere in the meantime: -ERESTARTSYS, -ERESTARTNOINTR, -ERESTARTNOHAND repeat the call,
-// -ERESTART_RESTARTBLOCK becomes restart_syscall(2). The number of the call is gone then. Returns false when no call
-// was interrupted.
-bool threads_rewind_syscall(arch_registers *registers);
-
 #endif

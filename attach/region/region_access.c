@@ -293,6 +293,16 @@ void region_close(struct region_access *access)
 	target_memory_close(&access->memory);
 }
 
+struct hs_error *region_refuse_unfinished(const struct region_access *access)
+{
+	if (access->header.stable.state == REGION_ATTACHED)
+		return NULL;
+	return hs_error_create(
+		HS_ERROR_REFUSED,
+		"process %d has leftovers of an unfinished attach or detach; `heapsnap detach %d` clears them away",
+		(int)access->process->pid, (int)access->process->pid);
+}
+
 bool region_is_there(const struct region_access *access, const struct proc_maps *maps)
 {
 	const struct proc_map *map = proc_maps_find(maps, access->address);

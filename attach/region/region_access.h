@@ -61,6 +61,10 @@ struct hs_error *region_open(const struct process *process, const struct proc_ma
 			     struct region_access *ret) HS_MUST_CHECK;
 void region_close(struct region_access *access);
 
+// Pure. HS_ERROR_REFUSED: an attach or detach was not finished; says that detach clears it away. pre: the header was
+// read
+struct hs_error *region_refuse_unfinished(const struct region_access *access) HS_MUST_CHECK;
+
 // Whether it is still mapped where it was. `maps`: as they are now.
 bool region_is_there(const struct region_access *access, const struct proc_maps *maps);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/region/region_fill.h"
 
+#include "attach/region/region_layout.h"
 #include "attach/region/region_stable.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -42,15 +43,17 @@ static uint32_t log_entries(uint64_t memory)
 
 static void fill_parts(struct region_header *header)
 {
-	header->modules = (struct region_part){ HS_OFFSET_MODULES, HS_OFFSET_STRINGS - HS_OFFSET_MODULES };
-	header->strings = (struct region_part){ HS_OFFSET_STRINGS, HS_OFFSET_THREADS - HS_OFFSET_STRINGS };
-	header->threads = (struct region_part){ HS_OFFSET_THREADS, HS_OFFSET_SLOTS - HS_OFFSET_THREADS };
-	header->rules = (struct region_part){ HS_OFFSET_RULES, HS_OFFSET_LOG - HS_OFFSET_RULES };
-	header->log = (struct region_part){ HS_OFFSET_LOG, HS_OFFSET_BUCKETS - HS_OFFSET_LOG };
-	header->buckets = (struct region_part){ HS_OFFSET_BUCKETS, HS_OFFSET_ROOT - HS_OFFSET_BUCKETS };
-	header->root = (struct region_part){ HS_OFFSET_ROOT, HS_OFFSET_SAMPLES - HS_OFFSET_ROOT };
-	header->samples = (struct region_part){ HS_OFFSET_SAMPLES, HS_SAMPLE_TABLE_SIZE };
-	header->pages = (struct region_part){ HS_OFFSET_PAGES, header->stable.size - HS_OFFSET_PAGES };
+	const struct region_layout *layout = &region_layout_own;
+
+	header->modules = layout->modules;
+	header->strings = layout->strings;
+	header->threads = layout->threads;
+	header->rules = layout->rules;
+	header->log = layout->log;
+	header->buckets = layout->buckets;
+	header->root = layout->root;
+	header->samples = layout->samples;
+	header->pages = (struct region_part){ layout->pages, header->stable.size - layout->pages };
 }
 
 // Puts a module's search table into pages of its own. They are few, and counted as used; a table that would take much

@@ -42,7 +42,7 @@ static uint64_t fixed_bytes(const struct attach_plan *plan)
 		bytes += plan->hooks.areas[i].pages * HS_PAGE_SIZE;
 	bytes += HS_HEADER_SIZE + page_up(plan->hooks.count * sizeof(struct hook_record)) +
 		 page_up(plan->modules.count * sizeof(struct module_record));
-	bytes += HS_OFFSET_PAGES - HS_OFFSET_BUCKETS + HS_OFFSET_LOG - HS_OFFSET_RULES; // rules, filter, buckets, root
+	bytes += HS_OFFSET_PAGES - HS_OFFSET_BUCKETS + HS_OFFSET_LOG - HS_OFFSET_RULES; // rules, buckets, root, samples
 	return bytes + plan->target.threads.count * SLOT_BYTES;
 }
 

@@ -267,13 +267,10 @@ static struct hs_error *open_attached(const struct process *process, struct regi
 		region_close(region);
 		return error;
 	}
-	if (region->header.stable.state == REGION_ATTACHED)
-		return NULL;
-	region_close(region);
-	return hs_error_create(
-		HS_ERROR_REFUSED,
-		"process %d has leftovers of an unfinished attach or detach; `heapsnap detach %d` clears them away",
-		(int)process->pid, (int)process->pid);
+	error = region_refuse_unfinished(region);
+	if (error)
+		region_close(region);
+	return error;
 }
 
 // Where every allocation will be recorded no Bloom filter is counted, and threads may stand anywhere.

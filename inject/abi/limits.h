@@ -11,7 +11,7 @@
 // Of hashes of addresses: 2^32 divided by the golden ratio, so that neighbours fall far apart.
 #define HS_HASH_FACTOR 0x9e3779b1u
 
-// What a region may use besides its fixed parts, bytes. Refs reach 128 GiB (live_table.h).
+// What a region may use besides its fixed parts, bytes. Refs reach 128 GiB (records.h).
 #define HS_REGION_MEMORY_MIN (1ull << 20)
 #define HS_REGION_MEMORY_MAX (120ull << 30)
 

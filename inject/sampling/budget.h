@@ -41,7 +41,7 @@ struct budget_verdict {
 
 // Parts of the budget: what recordings may take, whatever the rest takes; and what false positives may take before
 // records are downsampled: one part in so many.
-enum { BUDGET_RECORDING_PART = 8, BUDGET_IN_VAIN_PART = 4 };
+enum { BUDGET_RECORDING_PART = 8, BUDGET_FALSE_POSITIVES_PART = 4 };
 
 // Pure. `interval` is what was in force.
 struct budget_verdict budget_judge(const struct budget_window *window, const struct budget_costs *costs,

@@ -112,7 +112,7 @@ static inline bool live_table_fast_narrow(uint64_t unit, uint32_t **ret) { retur
 // Whether what a wide entry holds, less an address's position, is a ref: then it shows that address.
 static inline bool live_table_is_wide_ref(uint32_t ref) { return ref - 1 < (1u << HS_WIDE_REF_BITS) - 1; }
 
-// What shows a usual block: its entry, of either part. False when there is none.
+// What shows a block at a multiple of 16: its entry, of either part. False when there is none.
 static inline bool live_table_find_fast(uint64_t address, uint32_t **place_ret, uint32_t *ref_ret)
 {
 	uint64_t unit;
@@ -130,7 +130,7 @@ static inline bool live_table_find_fast(uint64_t address, uint32_t **place_ret, 
 	return *ref_ret != 0;
 }
 
-// Where a new block's record is to be shown, and what is to be written there. False for blocks that are not usual,
+// Where a new block's record is to be shown, and what is to be written there. False for blocks at other addresses,
 // where tables are to be made, and where something is shown already.
 static inline bool live_table_find_room(uint64_t address, uint64_t size, uint32_t ref, uint32_t **place_ret,
 					uint32_t *entry_ret)

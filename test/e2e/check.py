@@ -39,14 +39,14 @@ def refusals_of(value):
     return [diagnostic for diagnostic in value["diagnostics"] if diagnostic["verdict"] == "refusal"]
 
 
-def grounds(value, verdict):
+def categories(value, verdict):
     return [diagnostic["category"] for diagnostic in value["diagnostics"] if diagnostic["verdict"] == verdict]
 
 
 def agrees(pid, *refused_on, **how):
-    """What check says, attach does. `refused_on`: the grounds, in order; none = it goes ahead, and is detached again. Returns the JSON."""
+    """What check says, attach does. `refused_on`: the categories, in order; none = it goes ahead, and is detached again. Returns the JSON."""
     value = examine(pid, **how)
-    check_equal(grounds(value, "refusal"), list(refused_on), f"grounds: {value['diagnostics']}")
+    check_equal(categories(value, "refusal"), list(refused_on), f"categories: {value['diagnostics']}")
     told = heapsnap("check", pid, *OPTIONS, **how).stderr
     for diagnostic in value["diagnostics"]:
         check(words(diagnostic) in told, f"people are not told {diagnostic}: {told}")
@@ -141,7 +141,7 @@ def linkings():
     for name, go in [("linked_go", True), ("linked_static_stripped", False), ("linked_musl_stripped", False)]:
         if os.path.exists(target_path(name)):
             target = Target(name, 2)
-            value = agrees(target.pid, *grounds(examine(target.pid), "refusal"))
+            value = agrees(target.pid, *categories(examine(target.pid), "refusal"))
             check_equal(value["libc"]["go"], go, f"libc of {name}")
             target.end()
 
@@ -282,11 +282,11 @@ def rights():
     check_equal(value["threads"], 3, "threads")
     before.check_after()
     tracer = start_tracer(mine.pid)
-    agrees(mine.pid, "tracer", "permission", **how)  # both grounds
+    agrees(mine.pid, "tracer", "permission", **how)  # both categories
     tracer.stdin.close()
     tracer.wait()
     without = ["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace"]
-    value = agrees(mine.pid, *grounds(examine(mine.pid, prefix=without), "refusal"), prefix=without)
+    value = agrees(mine.pid, *categories(examine(mine.pid, prefix=without), "refusal"), prefix=without)
     check_equal(value["tracing"]["reason"], "" if value["tracing"]["allowed"] else "capabilities", "tracing")  # allowed: this test had no more
     mine.end()
     hidden = Target("surroundings", f"user={NOBODY}", "not-dumpable")
@@ -299,8 +299,8 @@ def rights():
     scope = int(harness.read_text(yama)) if os.path.exists(yama) else None
     value = agrees(theirs.pid, *(["permission"] if scope else []), **how)
     check_equal(value["tracing"].get("yama_scope"), scope, "Yama")
-    check("copy" in grounds(value, "warning"), f"no warning that dumps will stop it: {value['diagnostics']}")
-    check("copy" not in grounds(agrees(theirs.pid), "warning"), "root is warned of what root's dumps do not do")
+    check("copy" in categories(value, "warning"), f"no warning that dumps will stop it: {value['diagnostics']}")
+    check("copy" not in categories(agrees(theirs.pid), "warning"), "root is warned of what root's dumps do not do")
     theirs.end()
 
 
@@ -327,7 +327,7 @@ def stopped():
     os.kill(target.pid, signal.SIGSTOP)
     wait_until(lambda: all(status_fields(target.pid, tid, ["State"])["State"][0] == "T" for tid in harness.thread_ids(target.pid)), "it stops")
     value = agrees(target.pid)
-    check_equal(grounds(value, "warning"), ["threads"], "warnings")
+    check_equal(categories(value, "warning"), ["threads"], "warnings")
     check_equal((value["threads_stopped"], value["state"]), (4, "T"), "stopped threads")
     # A thread that is released goes back to its stop by itself.
     wait_until(lambda: status_fields(target.pid, target.pid, ["State"])["State"][0] == "T", "it is stopped after attach and detach")
@@ -342,7 +342,7 @@ def waiting():
     wait_until(lambda: any(status_fields(target.pid, tid, ["State"])["State"][0] == "D" for tid in harness.thread_ids(target.pid)),
                "a thread waits for its vfork child")
     value = examine(target.pid)
-    check("threads" in grounds(value, "warning"), f"warnings: {value['diagnostics']}")
+    check("threads" in categories(value, "warning"), f"warnings: {value['diagnostics']}")
     check_equal(value["threads_uninterruptible"], 1, "threads that cannot be stopped")
     check_equal(target.ask("go on"), "went on", "go on")
     wait_until(lambda: examine(target.pid)["diagnostics"] == [], "the child is gone", 20)
@@ -370,7 +370,7 @@ def attached():
         value = examine(target.pid)
         check_equal((value["would_attach"], value["attached"]), (True, False), f"after an attach was killed at step {step}")
         left = harness.attach_state(target.pid) is not None
-        check_equal(grounds(value, "warning"), ["attached"] if left else [], f"warnings after step {step}: {value['diagnostics']}")
+        check_equal(categories(value, "warning"), ["attached"] if left else [], f"warnings after step {step}: {value['diagnostics']}")
         if left:
             harness.attach(target.pid)
             harness.detach(target.pid)
@@ -383,7 +383,7 @@ def inherited():
     harness.attach(parent.pid)
     child = int(parent.ask("stay"))
     value = examine(child)
-    check_equal((value["would_attach"], grounds(value, "warning")), (True, ["attached"]), f"a forked child: {value['diagnostics']}")
+    check_equal((value["would_attach"], categories(value, "warning")), (True, ["attached"]), f"a forked child: {value['diagnostics']}")
     harness.attach(child)
     harness.detach(child)
     check_equal(examine(child)["diagnostics"], [], "diagnostics afterwards")

@@ -33,18 +33,20 @@ static enum exit_status detach(bool quiet, bool json)
 	return status;
 }
 
+// By what a check has found.
+static const char *const lines[] = {
+	[DETACH_DOES_NOT_HOLD] = "NO\n",
+	[DETACH_HOLDS] = "yes\n",
+	[DETACH_NOT_COMPARABLE] = "not comparable: they changed meanwhile\n",
+};
+static const char *const values[] = {
+	[DETACH_DOES_NOT_HOLD] = "false",
+	[DETACH_HOLDS] = "true",
+	[DETACH_NOT_COMPARABLE] = "null",
+};
+
 static void test_verdicts(void)
 {
-	static const char *const lines[] = {
-		[DETACH_DOES_NOT_HOLD] = "NO\n",
-		[DETACH_HOLDS] = "yes\n",
-		[DETACH_NOT_COMPARABLE] = "not comparable: they changed meanwhile\n",
-	};
-	static const char *const values[] = {
-		[DETACH_DOES_NOT_HOLD] = "false",
-		[DETACH_HOLDS] = "true",
-		[DETACH_NOT_COMPARABLE] = "null",
-	};
 	static const struct {
 		bool finished;
 		enum detach_answer answers[2];

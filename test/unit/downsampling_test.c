@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thinning while threads allocate, reallocate and release: no record is lost, given back twice or left behind, and what
+// Downsampling while threads allocate, reallocate and release: no record is lost, given back twice or left behind, and what
 // stays in the table is what they hold.
 
 #include "check.h"
@@ -58,7 +58,7 @@ static void reallocate(struct box *box, uint64_t size, bool fails, const struct 
 	reentry_leave(slot);
 }
 
-// Thinning is begun again and again, from the same interval, and where there are blocks; in turn because the region ran
+// Downsampling is begun again and again, from the same interval, and where there are blocks; in turn because the region ran
 // short and for a budget. All by one thread, which goes on for as long as the others: where it has stopped they would
 // fill the tables with records at the first interval.
 static void downsample_again(unsigned round)
@@ -105,7 +105,7 @@ static void use_a_box(uint64_t dice)
 	pthread_mutex_unlock(&box->lock);
 }
 
-static unsigned ended; // of the threads that begin no thinning
+static unsigned ended; // of the threads that begin no downsampling
 
 static void work(unsigned number)
 {
@@ -125,7 +125,7 @@ static void work(unsigned number)
 		downsample_again(round);
 		use_a_box(sampling_random(&random));
 	}
-	// and until one more thinning, begun since then, is through: its records are in the tables at the end
+	// and until one more downsampling, begun since then, is through: its records are in the tables at the end
 	begun = __atomic_load_n(&made.header->downsampling_rounds, __ATOMIC_RELAXED);
 	for (; __atomic_load_n(&made.header->downsampling_rounds, __ATOMIC_RELAXED) == begun ||
 	       downsampling_is_under_way();

@@ -228,7 +228,7 @@ static void test_races(void)
 	payload_region_init(&made, 1 + 32 + 1 + RACERS * LEAF_RACES);
 	CHECK(live_table_make_narrow(1 << 28, &spare) != NULL); // the middle table is there
 	run_races(LEAF_RACES, HS_NARROW_SHIFT + HS_LEAF_BITS);
-	// A leaf made in vain is used the next time.
+	// A leaf that was made and not needed is used the next time.
 	CHECK(made.header->next_page - made.header->first_page <= 1 + 32 + 1 + LEAF_RACES + RACERS);
 	payload_region_deinit(&made);
 

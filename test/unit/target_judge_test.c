@@ -26,24 +26,24 @@ static struct target_info usual(void)
 }
 
 // `reasons` are the refusals in order, -1 ends them; `says` is in the error that attach gives.
-static void check_refusals(int line, const struct target_info *info, const int *grounds, const char *says)
+static void check_refusals(int line, const struct target_info *info, const int *categories, const char *says)
 {
 	struct diagnostics diagnostics = { 0 };
 	struct hs_error *error;
 	size_t count = 0;
 
 	target_judge(info, &diagnostics);
-	while (grounds[count] >= 0)
+	while (categories[count] >= 0)
 		count++;
 	if (diagnostics.count != count)
 		fprintf(stderr, "line %d: %zu diagnostics, the first: %s\n", line, diagnostics.count,
 			diagnostics.count ? diagnostics.items[0].message : "");
 	CHECK_EQUAL(diagnostics.count, count);
 	for (size_t i = 0; i < count && i < diagnostics.count; i++) {
-		CHECK_EQUAL(diagnostics.items[i].category, grounds[i]);
+		CHECK_EQUAL(diagnostics.items[i].category, categories[i]);
 		CHECK_EQUAL(diagnostics.items[i].verdict, DIAGNOSTIC_REFUSAL);
 		CHECK(diagnostics.items[i].message[0] && diagnostics.items[i].remedy[0]);
-		CHECK_EQUAL(diagnostics_verdict(&diagnostics, (enum diagnostic_category)grounds[i]),
+		CHECK_EQUAL(diagnostics_verdict(&diagnostics, (enum diagnostic_category)categories[i]),
 			    DIAGNOSTIC_REFUSAL);
 	}
 	CHECK_EQUAL(diagnostics_refuse(&diagnostics), count > 0);
@@ -63,11 +63,11 @@ static void test_judge(void)
 	struct target_info info;
 
 #define CATEGORIES(...) ((const int[]){ __VA_ARGS__ __VA_OPT__(, ) - 1 })
-#define EXPECT(says, grounds, ...)                                                                                     \
+#define EXPECT(says, categories, ...)                                                                                  \
 	do {                                                                                                           \
 		info = usual();                                                                                        \
 		__VA_ARGS__;                                                                                           \
-		check_refusals(__LINE__, &info, grounds, says);                                                        \
+		check_refusals(__LINE__, &info, categories, says);                                                     \
 	} while (0)
 
 	EXPECT("", CATEGORIES(), (void)0);

@@ -38,12 +38,12 @@ static void test_rewind(void)
 						      .rip = 0x401002 };
 
 		CHECK_EQUAL(arch_call_state(&registers), cases[i].state);
-		CHECK_EQUAL(threads_rewind_syscall(&registers), cases[i].rewound);
+		CHECK_EQUAL(arch_rewind_syscall(&registers), cases[i].rewound);
 		CHECK_EQUAL(registers.rax, cases[i].rax_after);
 		CHECK_EQUAL(registers.rip, cases[i].rewound ? 0x401000 : 0x401002);
 		CHECK_EQUAL(registers.orig_rax, -1);
 		// Rewound is not interrupted any more.
-		CHECK(!threads_rewind_syscall(&registers));
+		CHECK(!arch_rewind_syscall(&registers));
 	}
 }
 
