@@ -79,20 +79,20 @@ static void scan_module(const struct elf_view *elf, struct branch_range *ranges,
 	}
 }
 
-void drafts_check_branches(struct draft *drafts, size_t count, struct draft *ways, size_t way_count)
+void drafts_check_branches(struct draft *drafts, size_t count, struct draft *exits, size_t exit_count)
 {
 	struct branch_range ranges[HS_HOOKS_MAX];
-	size_t all = count + way_count;
+	size_t all = count + exit_count;
 
 	for (size_t i = 0; i < all; i++) {
-		const struct draft *draft = i < count ? &drafts[i] : &ways[i - count];
+		const struct draft *draft = i < count ? &drafts[i] : &exits[i - count];
 
 		ranges[i] = range_of(draft);
 		check_neighbours(draft, &ranges[i]);
 	}
 	scan_module(&drafts[0].module->elf, ranges, all);
 	for (size_t i = 0; i < all; i++) {
-		struct draft *draft = i < count ? &drafts[i] : &ways[i - count];
+		struct draft *draft = i < count ? &drafts[i] : &exits[i - count];
 
 		if (ranges[i].hit)
 			draft->code_verdict = draft->hook.record.verdict = VERDICT_branch_inside;

@@ -6,9 +6,9 @@
 
 #include "attach/hook/hook_draft.h"
 
-// For one module, with the exit points of its functions, which lie at `ways`: sets VERDICT_branch_inside where there is
-// such a branch.
-void drafts_check_branches(struct draft *drafts, size_t count, struct draft *ways, size_t way_count);
+// For one module, with the exit points of its functions, which lie at `exits`: sets VERDICT_branch_inside where there
+// is such a branch.
+void drafts_check_branches(struct draft *drafts, size_t count, struct draft *exits, size_t exit_count);
 
 // For one module: finds which of its exported functions are called from nowhere in it, by their address or by a name
 // that the loader looks up. Then no caller knows more of them than their name.

@@ -124,7 +124,7 @@ static bool may_be_quick(const struct draft *draft, const struct register_change
 	return !draft->module->is_main && draft->candidate->exported && (own->all_general || draft->is_uncalled);
 }
 
-void drafts_mind_registers(struct draft *drafts, size_t count, const struct target_memory *memory)
+void drafts_choose_kinds(struct draft *drafts, size_t count, const struct target_memory *memory)
 {
 	struct register_search *search = register_search_begin(memory);
 	HS_CLEANUP_FREE struct register_change *changes = calloc(count + 1, sizeof(*changes));

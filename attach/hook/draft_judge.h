@@ -18,6 +18,6 @@ struct hs_error *drafts_judge(struct draft *drafts, size_t count, const struct p
 
 // pre: all are drafts of one module, judged. Callers in its module may count on the registers that a function does not
 // change (register_change.h). The quick kinds change scratch registers as they like.
-void drafts_mind_registers(struct draft *drafts, size_t count, const struct target_memory *memory);
+void drafts_choose_kinds(struct draft *drafts, size_t count, const struct target_memory *memory);
 
 #endif

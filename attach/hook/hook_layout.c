@@ -42,7 +42,7 @@ enum { WORDS = sizeof(words) / sizeof(words[0]) };
 
 // Layouts that have a kind of their own.
 static const struct {
-	struct hook_signature general;
+	struct hook_signature generic;
 	unsigned arguments;
 	enum hook_kind kind;
 } quick[] = {
@@ -117,8 +117,8 @@ static struct hs_error *take_argument(const char *text, const char **rest, const
 static void choose_quick(unsigned arguments, struct hook_signature *signature)
 {
 	for (size_t i = 0; i < sizeof(quick) / sizeof(quick[0]); i++) {
-		if (quick[i].arguments == arguments && quick[i].general.kind == signature->kind &&
-		    memcmp(&quick[i].general.layout, &signature->layout, sizeof(signature->layout)) == 0) {
+		if (quick[i].arguments == arguments && quick[i].generic.kind == signature->kind &&
+		    memcmp(&quick[i].generic.layout, &signature->layout, sizeof(signature->layout)) == 0) {
 			signature->kind = quick[i].kind;
 			return;
 		}
@@ -159,12 +159,12 @@ static struct hs_error *parse(const char *text, struct hook_signature *ret, unsi
 	return error;
 }
 
-struct hs_error *hook_signature_parse(const char *text, bool general, struct hook_signature *ret)
+struct hs_error *hook_signature_parse(const char *text, bool generic, struct hook_signature *ret)
 {
 	unsigned arguments = 0;
 	struct hs_error *error = parse(text, ret, &arguments);
 
-	if (!error && !general)
+	if (!error && !generic)
 		choose_quick(arguments, ret);
 	return error;
 }
@@ -173,6 +173,6 @@ enum hook_kind hook_kind_generic(enum hook_kind kind)
 {
 	for (size_t i = 0; i < sizeof(quick) / sizeof(quick[0]); i++)
 		if (quick[i].kind == kind)
-			return quick[i].general.kind;
+			return quick[i].generic.kind;
 	return kind;
 }

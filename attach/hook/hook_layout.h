@@ -34,9 +34,9 @@ struct hook_signature {
 	struct hook_layout layout;
 };
 
-// Pure. `general`: never one of the quick kinds, which hand on only the arguments that they know of. HS_ERROR_BAD_DATA
+// Pure. `generic`: never one of the quick kinds, which hand on only the arguments that they know of. HS_ERROR_BAD_DATA
 // says what is wrong.
-struct hs_error *hook_signature_parse(const char *text, bool general, struct hook_signature *ret) HS_MUST_CHECK;
+struct hs_error *hook_signature_parse(const char *text, bool generic, struct hook_signature *ret) HS_MUST_CHECK;
 
 // Pure. The kind that reads the same layout and keeps the registers that the function does not change.
 enum hook_kind hook_kind_generic(enum hook_kind kind);

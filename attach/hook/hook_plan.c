@@ -80,15 +80,15 @@ static void refuse_leaky_module(struct draft *drafts, size_t count, struct diagn
 
 // With what depends on it: a function one of whose exit points is refused may be one that gives blocks back, and one
 // that is refused here has exit points.
-static void refuse_leaky_modules(struct draft *drafts, size_t count, struct draft *ways, size_t way_count,
+static void refuse_leaky_modules(struct draft *drafts, size_t count, struct draft *exits, size_t exit_count,
 				 struct diagnostics *diagnostics)
 {
-	watched_settle(ways, way_count);
+	watched_settle(exits, exit_count);
 	for (size_t first = 0, end; first < count; first = end) {
 		end = module_end(drafts, count, first);
 		refuse_leaky_module(drafts + first, end - first, diagnostics);
 	}
-	watched_settle(ways, way_count);
+	watched_settle(exits, exit_count);
 }
 
 static int compare_reach(const void *left, const void *right)
@@ -226,22 +226,22 @@ static bool has_allocator(const struct hook_candidates *candidates)
 	return false;
 }
 
-// Whether a word of the user's would do: that no exception, and no thread that is cancelled, meets a frame of ours
-// below the function.
-static bool lacks_a_word(const struct draft *draft)
+// Whether the user's claim would do (`nothrow`): that no exception, and no thread that is cancelled, meets a frame of
+// ours below the function.
+static bool would_need_nothrow(const struct draft *draft)
 {
 	return draft->candidate->verdict == VERDICT_may_unwind && draft->code_verdict == VERDICT_ok &&
 	       (draft->hook.record.verdict == VERDICT_may_unwind || verdict_is_unproven(draft->hook.record.verdict));
 }
 
-// The user's word is taken only where nothing else is left: where it is wrong, an exception ends the target. It says
+// The user's claim is accepted only where nothing else is left: where it is wrong, an exception ends the target. It says
 // nothing of what the function finds on the stack.
-static void take_words(struct draft *drafts, size_t count)
+static void accept_nothrow_claims(struct draft *drafts, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (lacks_a_word(&drafts[i]) && drafts[i].reaches_above)
+		if (would_need_nothrow(&drafts[i]) && drafts[i].reaches_above)
 			drafts[i].hook.record.verdict = VERDICT_reaches_above;
-		else if (drafts[i].candidate->nothrow && lacks_a_word(&drafts[i]))
+		else if (drafts[i].candidate->nothrow && would_need_nothrow(&drafts[i]))
 			drafts[i].hook.record.verdict = VERDICT_ok;
 	}
 }
@@ -256,7 +256,7 @@ static struct hs_error *refuse_without_additions(const struct draft *drafts, siz
 			return hs_error_create(
 				HS_ERROR_REFUSED, "%s of %s (--allocator) cannot be hooked: %s%s", record->name,
 				drafts[i].module->path, hook_verdict_text(record->verdict),
-				lacks_a_word(&drafts[i])
+				would_need_nothrow(&drafts[i])
 					? "; only if it surely never throws and is no cancellation point, add the word nothrow: 'NAME=KIND nothrow'. If that "
 					  "is wrong, the first exception ends the process"
 					: "");
@@ -268,9 +268,9 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 			     const struct proc_maps *maps, const struct target_memory *memory,
 			     const struct hook_goals *goals, struct diagnostics *diagnostics, struct hook_plan *plan)
 {
-	size_t count = candidates->count, way_count = 0;
+	size_t count = candidates->count, exit_count = 0;
 	HS_CLEANUP_FREE struct draft *drafts = calloc(HS_HOOKS_MAX, sizeof(*drafts));
-	struct draft *ways = drafts + count;
+	struct draft *exits = drafts + count;
 	struct hs_error *error;
 
 	plan->hooks = calloc(HS_HOOKS_MAX, sizeof(*plan->hooks));
@@ -285,7 +285,7 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 		return error;
 	for (size_t first = 0, end; first < count; first = end) {
 		end = module_end(drafts, count, first);
-		drafts_mind_registers(drafts + first, end - first, memory);
+		drafts_choose_kinds(drafts + first, end - first, memory);
 	}
 	return_proof_judge(drafts, count, modules, memory);
 	malloc_contract_check(drafts, count, modules, memory);
@@ -293,32 +293,32 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 		size_t found;
 
 		end = module_end(drafts, count, first);
-		found = watched_find(drafts + first, end - first, memory, ways + way_count,
-				     HS_HOOKS_MAX - count - way_count);
-		drafts_check_branches(drafts + first, end - first, ways + way_count, found);
-		way_count += found;
+		found = watched_find(drafts + first, end - first, memory, exits + exit_count,
+				     HS_HOOKS_MAX - count - exit_count);
+		drafts_check_branches(drafts + first, end - first, exits + exit_count, found);
+		exit_count += found;
 	}
 	drafts_find_forwards(drafts, count, memory);
 	for (size_t first = 0, end; first < count; first = end) {
 		end = module_end(drafts, count, first);
-		watched_decide(drafts + first, end - first, ways, way_count);
+		watched_decide(drafts + first, end - first, exits, exit_count);
 	}
-	take_words(drafts, count);
+	accept_nothrow_claims(drafts, count);
 	drafts_find_forwards(drafts, count, memory); // to those
-	watched_settle(ways, way_count);
+	watched_settle(exits, exit_count);
 	error = refuse_without_additions(drafts, count); // before another function is refused for its sake
 	if (error)
 		return error;
-	refuse_leaky_modules(drafts, count, ways, way_count, diagnostics);
-	error = place_all(drafts, count + way_count, modules, maps, plan);
+	refuse_leaky_modules(drafts, count, exits, exit_count, diagnostics);
+	error = place_all(drafts, count + exit_count, modules, maps, plan);
 	if (error)
 		return error;
-	refuse_leaky_modules(drafts, count, ways, way_count, diagnostics); // a place may have been out of reach
+	refuse_leaky_modules(drafts, count, exits, exit_count, diagnostics); // a place may have been out of reach
 	for (size_t i = 0; i < count; i++)
 		plan->hooks[plan->count++] = drafts[i].hook;
-	for (size_t i = 0; i < way_count; i++) // of those that are not hooked nothing need be said
-		if (draft_is_ok(&ways[i]))
-			plan->hooks[plan->count++] = ways[i].hook;
+	for (size_t i = 0; i < exit_count; i++) // of those that are not hooked nothing need be said
+		if (draft_is_ok(&exits[i]))
+			plan->hooks[plan->count++] = exits[i].hook;
 	finish(plan, goals);
 	plan->used_module = plan_find_used_allocator(candidates, modules);
 	return plan_refuse_unpaired(plan, modules, memory->process);

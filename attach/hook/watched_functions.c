@@ -45,30 +45,30 @@ static bool describe(const struct draft *draft, struct whole_function *ret)
 	return request->function_code && request->function_size && ret->seen >= ret->size;
 }
 
-static enum hook_verdict draft_way(struct draft *owner, const struct whole_function *function, uint32_t offset,
-				   const struct target_memory *memory, struct draft *way)
+static enum hook_verdict draft_exit(struct draft *owner, const struct whole_function *function, uint32_t offset,
+				    const struct target_memory *memory, struct draft *point)
 {
-	struct relocation_request *request = &way->request;
-	struct hook_record *record = &way->hook.record;
+	struct relocation_request *request = &point->request;
+	struct hook_record *record = &point->hook.record;
 	struct hs_error *error;
 
-	*way = (struct draft){ .candidate = owner->candidate, .module = owner->module, .owner = owner };
+	*point = (struct draft){ .candidate = owner->candidate, .module = owner->module, .owner = owner };
 	*request = owner->request;
 	request->is_exit_point = true;
 	request->code = function->code + offset;
 	request->code_size = function->seen - offset;
 	request->address = request->trampoline = function->address + offset;
-	arch_relocate(request, &way->hook.relocation);
-	if (way->hook.relocation.verdict != VERDICT_ok)
+	arch_relocate(request, &point->hook.relocation);
+	if (point->hook.relocation.verdict != VERDICT_ok)
 		return VERDICT_no_exit_point;
 	// What is padding to us must not be the start of another function.
-	if (request->address - owner->module->load_bias + way->hook.relocation.covered > owner->candidate->next)
+	if (request->address - owner->module->load_bias + point->hook.relocation.covered > owner->candidate->next)
 		return VERDICT_no_exit_point;
 	error = target_memory_read(memory, request->address, record->old_bytes, sizeof(record->old_bytes));
 	if (error ||
 	    memcmp(record->old_bytes, request->code,
-		   way->hook.relocation.covered < sizeof(record->old_bytes) ? way->hook.relocation.covered
-									    : sizeof(record->old_bytes)) != 0) {
+		   point->hook.relocation.covered < sizeof(record->old_bytes) ? point->hook.relocation.covered
+									      : sizeof(record->old_bytes)) != 0) {
 		hs_error_destroy(error);
 		return VERDICT_changed;
 	}
@@ -80,7 +80,7 @@ static enum hook_verdict draft_way(struct draft *owner, const struct whole_funct
 }
 
 // All exit points of one function, or none.
-static size_t find_ways(struct draft *owner, const struct target_memory *memory, struct draft *ways, size_t room)
+static size_t find_exits(struct draft *owner, const struct target_memory *memory, struct draft *exits, size_t room)
 {
 	struct whole_function function;
 	struct exit_points found = { .verdict = VERDICT_no_exit_point };
@@ -95,7 +95,7 @@ static size_t find_ways(struct draft *owner, const struct target_memory *memory,
 	if (found.verdict == VERDICT_ok && found.count > room)
 		found.verdict = VERDICT_no_exit_point;
 	for (size_t i = 0; i < found.count && found.verdict == VERDICT_ok; i++)
-		found.verdict = draft_way(owner, &function, found.offsets[i], memory, &ways[i]);
+		found.verdict = draft_exit(owner, &function, found.offsets[i], memory, &exits[i]);
 	owner->may_be_watched = found.verdict == VERDICT_ok;
 	if (!owner->may_be_watched)
 		owner->hook.record.verdict =
@@ -103,23 +103,23 @@ static size_t find_ways(struct draft *owner, const struct target_memory *memory,
 	return owner->may_be_watched ? found.count : 0;
 }
 
-size_t watched_find(struct draft *drafts, size_t count, const struct target_memory *memory, struct draft *ways,
+size_t watched_find(struct draft *drafts, size_t count, const struct target_memory *memory, struct draft *exits,
 		    size_t room)
 {
 	size_t used = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		if (watched_is_wanted(&drafts[i]) && drafts[i].code_verdict == VERDICT_ok)
-			used += find_ways(&drafts[i], memory, ways + used, room - used);
+			used += find_exits(&drafts[i], memory, exits + used, room - used);
 	}
 	return used;
 }
 
 // Whether the branches of the module leave all its exit points alone.
-static bool ways_are_free(const struct draft *owner, const struct draft *ways, size_t way_count)
+static bool exits_are_free(const struct draft *owner, const struct draft *exits, size_t exit_count)
 {
-	for (size_t i = 0; i < way_count; i++)
-		if (ways[i].owner == owner && !draft_is_ok(&ways[i]))
+	for (size_t i = 0; i < exit_count; i++)
+		if (exits[i].owner == owner && !draft_is_ok(&exits[i]))
 			return false;
 	return true;
 }
@@ -130,7 +130,7 @@ static bool is_unproven_release(const struct draft *draft)
 	       hook_kind_only_releases(draft->candidate->signature.kind);
 }
 
-void watched_decide(struct draft *drafts, size_t count, const struct draft *ways, size_t way_count)
+void watched_decide(struct draft *drafts, size_t count, const struct draft *exits, size_t exit_count)
 {
 	bool can_see_ends = true, some = false;
 
@@ -147,7 +147,7 @@ void watched_decide(struct draft *drafts, size_t count, const struct draft *ways
 			draft->hook.record.verdict = draft->code_verdict;
 		if (!draft->may_be_watched || !watched_is_wanted(draft))
 			continue;
-		if (!ways_are_free(draft, ways, way_count)) {
+		if (!exits_are_free(draft, exits, exit_count)) {
 			draft->hook.record.verdict = VERDICT_no_exit_point;
 			continue;
 		}
@@ -164,12 +164,12 @@ void watched_decide(struct draft *drafts, size_t count, const struct draft *ways
 			drafts[i].hook.record.verdict = VERDICT_ok;
 }
 
-void watched_settle(struct draft *ways, size_t way_count)
+void watched_settle(struct draft *exits, size_t exit_count)
 {
-	for (size_t i = 0; i < way_count; i++)
-		if (!draft_is_ok(&ways[i]) && draft_is_ok(ways[i].owner))
-			ways[i].owner->hook.record.verdict = ways[i].hook.record.verdict;
-	for (size_t i = 0; i < way_count; i++)
-		if (draft_is_ok(&ways[i]) && !draft_is_ok(ways[i].owner))
-			ways[i].hook.record.verdict = ways[i].owner->hook.record.verdict;
+	for (size_t i = 0; i < exit_count; i++)
+		if (!draft_is_ok(&exits[i]) && draft_is_ok(exits[i].owner))
+			exits[i].owner->hook.record.verdict = exits[i].hook.record.verdict;
+	for (size_t i = 0; i < exit_count; i++)
+		if (draft_is_ok(&exits[i]) && !draft_is_ok(exits[i].owner))
+			exits[i].hook.record.verdict = exits[i].owner->hook.record.verdict;
 }

@@ -16,17 +16,17 @@ bool verdict_is_unproven(enum hook_verdict verdict);
 // the block.
 bool watched_is_wanted(const struct draft *draft);
 
-// For each such function among `drafts` whose exit points can all be hooked, drafts of those, from `ways` on, at most
+// For each such function among `drafts` whose exit points can all be hooked, drafts of those, from `exits` on, at most
 // `room`. Returns how many. Whether it is hooked is decided later: it may only lead to a function that is.
-size_t watched_find(struct draft *drafts, size_t count, const struct target_memory *memory, struct draft *ways,
+size_t watched_find(struct draft *drafts, size_t count, const struct target_memory *memory, struct draft *exits,
 		    size_t room);
 
 // Decides which functions of one module, among those that watched_find has found, are hooked: those that are not seen
 // otherwise, and with them all that give blocks back; none if one of these cannot be. Those that the user has added are
 // hooked whatever the others are.
-void watched_decide(struct draft *drafts, size_t count, const struct draft *ways, size_t way_count);
+void watched_decide(struct draft *drafts, size_t count, const struct draft *exits, size_t exit_count);
 
 // A function is hooked with all its exit points, or not at all.
-void watched_settle(struct draft *ways, size_t way_count);
+void watched_settle(struct draft *exits, size_t exit_count);
 
 #endif

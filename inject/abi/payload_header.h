@@ -231,8 +231,8 @@ struct hook_island {
 	uint32_t begin;      // offset in this struct to which the function jumps
 	uint8_t stub[16];    // kinds that keep registers save the scratch register first, below the stack pointer
 	uint8_t inline_fast_path[96]; // ends where the trampoline begins
-	uint8_t trampoline[80]; // the relocated first instructions, then a jump to the rest of the original. Of a way
-				// out: the relocated last ones, with a jump to the stub in place of the return
+	uint8_t trampoline[80]; // the relocated first instructions, then a jump to the rest of the original. Of an exit
+				// point: the relocated last ones, with a jump to the stub in place of the return
 	// Another function of the same allocator, or 0. HOOK_new and HS_LAYOUT_COMPANION: what makes the block in place
 	// of the original, which runs, without a frame of ours, when that gives 0. Kinds that release: size_t f(block),
 	// its usable size.
