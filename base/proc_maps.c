@@ -190,19 +190,20 @@ void proc_maps_deinit(struct proc_maps *maps)
 	*maps = (struct proc_maps){ 0 };
 }
 
-bool proc_maps_has_memory(const struct process *process)
+enum process_memory proc_maps_memory(const struct process *process)
 {
 	struct proc_maps maps;
 	struct hs_error *error = proc_maps_read(process, &maps);
-	bool some;
+	enum process_memory memory = MEMORY_GONE;
 
 	if (error) {
 		hs_error_destroy(error);
-		return false;
+		return process_is_there(process) ? MEMORY_UNKNOWN : MEMORY_GONE;
 	}
-	some = maps.count > 0;
+	if (maps.count > 0)
+		memory = MEMORY_THERE;
 	proc_maps_deinit(&maps);
-	return some;
+	return memory;
 }
 
 const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t address)

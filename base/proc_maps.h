@@ -31,8 +31,12 @@ struct hs_error *proc_maps_parse(const char *text, size_t size, struct proc_maps
 struct hs_error *proc_maps_read(const struct process *process, struct proc_maps *ret) HS_MUST_CHECK;
 void proc_maps_deinit(struct proc_maps *maps);
 
-// Whether the process has any memory: one that ends gives it up before it becomes a zombie.
-bool proc_maps_has_memory(const struct process *process);
+enum process_memory {
+	MEMORY_GONE, // a process that ends gives it up before it becomes a zombie
+	MEMORY_THERE,
+	MEMORY_UNKNOWN, // the process is there, and what it has mapped cannot be read
+};
+enum process_memory proc_maps_memory(const struct process *process);
 
 // The mapping that holds `address`, or NULL.
 const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t address);

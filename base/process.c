@@ -45,18 +45,6 @@ struct hs_error *process_read_file(const struct process *process, const char *fi
 	return read_below(process->folder, file, name, text_ret, size_ret);
 }
 
-struct hs_error *process_read_live_file(const struct process *process, const char *file, char **text_ret,
-					size_t *size_ret)
-{
-	HS_CLEANUP_CLOSE int folder = process_live_folder(process);
-	char name[FILE_NAME_SIZE];
-
-	snprintf(name, sizeof(name), "/proc/%d/%s", (int)process->pid, file);
-	if (folder < 0)
-		return hs_error_system(errno, "cannot open %s", name);
-	return read_below(folder, file, name, text_ret, size_ret);
-}
-
 int process_openat_task(const struct process *process, pid_t tid, const char *file, int flags)
 {
 	char name[FILE_NAME_SIZE];
@@ -203,6 +191,8 @@ pid_t process_live_thread(const struct process *process)
 	return found;
 }
 
+bool process_lives(const struct process *process) { return thread_lives(process, process_live_thread(process)); }
+
 // Whether the folder, which was opened by a thread's id, is of a thread of the process: it says so, and the process,
 // whose number it says, was there afterwards.
 static bool is_folder_of_thread(const struct process *process, int folder)
@@ -231,10 +221,9 @@ int process_thread_folder(const struct process *process, pid_t tid)
 	return folder;
 }
 
-int process_live_folder(const struct process *process)
+// Of the thread that process_live_thread has chosen.
+static int folder_of(const struct process *process, pid_t tid)
 {
-	const pid_t tid = process_live_thread(process);
-
 	if (tid != process->pid)
 		return process_thread_folder(process, tid);
 	if (process->folder >= 0)
@@ -243,11 +232,81 @@ int process_live_folder(const struct process *process)
 	return -1;
 }
 
+// Threads may be so short-lived that the chosen one has ended before its folder, or a file of it, is open. That says
+// nothing of the process: another one is chosen then, so many times.
+enum { LIVE_TRIES = 64 };
+
+// Whether it has ended, and others are there: a main thread that has ended is still counted.
+static bool has_successor(const struct process *process, pid_t tid)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error = thread_lives(process, tid) ? NULL : process_read_file(process, "stat", &text, NULL);
+	struct proc_stat stat;
+
+	hs_error_destroy(error);
+	return text && proc_stat_parse(text, &stat) && stat.thread_count > 1;
+}
+
+// `file` of the live folder, NULL = the folder. -1 with errno. *tid_ret: the thread whose folder it is.
+static int open_live(const struct process *process, const char *file, int flags, pid_t *tid_ret)
+{
+	for (int tries = 1;; tries++) {
+		int folder, fd, error_number;
+
+		*tid_ret = process_live_thread(process);
+		folder = fd = folder_of(process, *tid_ret);
+		if (folder >= 0 && file) {
+			fd = open_below(folder, file, flags);
+			error_number = errno;
+			close(folder);
+			errno = error_number;
+		}
+		error_number = errno;
+		// A file of a thread that had just ended is open, and empty, before Linux 6.10 (__mem_open and
+		// proc_maps_open in fs/proc).
+		if (tries == LIVE_TRIES || (fd >= 0 && *tid_ret == process->pid) ||
+		    (fd < 0 && error_number != ENOENT && error_number != ESRCH) || !has_successor(process, *tid_ret)) {
+			errno = error_number;
+			return fd;
+		}
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
+int process_live_folder(const struct process *process)
+{
+	pid_t tid;
+
+	return open_live(process, NULL, 0, &tid);
+}
+
 int process_openat(const struct process *process, const char *file, int flags)
 {
-	HS_CLEANUP_CLOSE int folder = process_live_folder(process);
+	pid_t tid;
 
-	return folder < 0 ? -1 : open_below(folder, file, flags);
+	return open_live(process, file, flags, &tid);
+}
+
+struct hs_error *process_read_live_file(const struct process *process, const char *file, char **text_ret,
+					size_t *size_ret)
+{
+	char name[FILE_NAME_SIZE];
+
+	snprintf(name, sizeof(name), "/proc/%d/%s", (int)process->pid, file);
+	for (int tries = 1;; tries++) {
+		pid_t tid;
+		HS_CLEANUP_CLOSE int fd = open_live(process, file, O_RDONLY, &tid);
+		struct hs_error *error;
+		size_t size;
+
+		if (fd < 0)
+			return hs_error_system(errno, "cannot open %s", name);
+		error = hs_read_fd(fd, name, PROC_STATUS_LIMIT, text_ret, size_ret ? size_ret : &size);
+		if (!error || !is_about_absence(error) || tries == LIVE_TRIES || !has_successor(process, tid))
+			return error;
+		hs_error_destroy(error);
+	}
 }
 
 bool thread_walk_begin(const struct process *process, struct thread_walk *ret)

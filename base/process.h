@@ -45,6 +45,8 @@ bool process_is_there(const struct process *process);
 // same in all (proc(5) does not list these folders).
 // process_live_thread: the main thread as long as it lives, else another thread; the main thread again where none does.
 pid_t process_live_thread(const struct process *process);
+// Whether any of its threads lives.
+bool process_lives(const struct process *process);
 // The folder of a thread, and of that one, proven to be one of this process: O_PATH, owned by the caller. -1 with
 // errno.
 int process_thread_folder(const struct process *process, pid_t tid);

@@ -7,13 +7,17 @@
 // An execve drops the memory and all threads but one; a tool at work takes that for the end of the process.
 struct hs_error *hs_aftermath_explain(const struct process *process, struct hs_error *error)
 {
-	struct hs_error *better;
+	enum process_memory memory = error->code == HS_ERROR_GONE ? proc_maps_memory(process) : MEMORY_GONE;
 
-	if (error->code != HS_ERROR_GONE || !proc_maps_has_memory(process))
+	if (memory == MEMORY_GONE)
 		return error;
-	better = hs_error_create(HS_ERROR_GONE, "process %d has executed another program; try again", process->pid);
 	hs_error_destroy(error);
-	return better;
+	if (memory == MEMORY_UNKNOWN)
+		return hs_error_create(HS_ERROR_GONE,
+				       "process %d is there, and its memory may not be read any more (it has given up "
+				       "or taken rights, say)",
+				       (int)process->pid);
+	return hs_error_create(HS_ERROR_GONE, "process %d has executed another program; try again", (int)process->pid);
 }
 
 struct hs_error *hs_aftermath_look(const struct process *process, struct hs_status *ret, bool *is_free_ret)

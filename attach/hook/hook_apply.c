@@ -366,19 +366,6 @@ static struct hs_error *drop_page(uint64_t page, const struct proc_maps *maps, s
 	return error;
 }
 
-// A target that died has no copies.
-static bool is_there(const struct target_memory *memory)
-{
-	struct proc_maps maps;
-	struct hs_error *error = proc_maps_read(memory->process, &maps);
-	bool some = !error && maps.count > 0;
-
-	hs_error_destroy(error);
-	if (!error)
-		proc_maps_deinit(&maps);
-	return some;
-}
-
 struct hs_error *hook_drop_copies(const struct hook_record *hooks, size_t count, struct remote_caller *caller)
 {
 	struct hs_error *errors = NULL;
@@ -406,7 +393,8 @@ struct hs_error *hook_drop_copies(const struct hook_record *hooks, size_t count,
 			kept_count += kept;
 		}
 	}
-	if (kept_count > 0 && is_there(caller->memory))
+	// a target that died has no copies
+	if (kept_count > 0 && proc_maps_memory(caller->memory->process) != MEMORY_GONE)
 		hs_warn("the code is as it was, but private copies of its pages stay (%zu), because they or their files cannot be read",
 			kept_count);
 	return errors;

@@ -234,8 +234,8 @@ static bool would_need_nothrow(const struct draft *draft)
 	       (draft->hook.record.verdict == VERDICT_may_unwind || verdict_is_unproven(draft->hook.record.verdict));
 }
 
-// The user's claim is accepted only where nothing else is left: where it is wrong, an exception ends the target. It says
-// nothing of what the function finds on the stack.
+// The user's claim is accepted only where nothing else is left: where it is wrong, an exception ends the target. It
+// says nothing of what the function finds on the stack.
 static void accept_nothrow_claims(struct draft *drafts, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {

@@ -123,7 +123,7 @@ static struct hs_error *list_sharers(struct sharing *sharing, struct pid_set *re
 	process_set_list(is_stranger, process_shares, sharing, ret);
 	// A process that has ended has neither memory nor descriptors, as kernel threads have no memory: to kcmp(2)
 	// these are the same.
-	if (!sharing->error && ret->count > 0 && !proc_maps_has_memory(sharing->process))
+	if (!sharing->error && ret->count > 0 && proc_maps_memory(sharing->process) == MEMORY_GONE)
 		return process_gone(sharing->process);
 	return sharing->error;
 }
@@ -161,7 +161,7 @@ static struct hs_error *wait_for_sharers(struct sharing *sharing, const struct p
 	pid_t other;
 
 	while (!error && (other = one_that_shares(sharing, some))) {
-		if (!proc_maps_has_memory(sharing->process))
+		if (proc_maps_memory(sharing->process) == MEMORY_GONE)
 			return process_gone(sharing->process);
 		if (hs_monotonic_ns() >= deadline)
 			return sharing->refuse(sharing->process, other);

@@ -337,6 +337,13 @@ static struct hs_error *collect_threads(struct freezer *freezer)
 	return NULL;
 }
 
+static struct hs_error *too_fast(const struct process *process)
+{
+	return hs_error_create(HS_ERROR_TIMEOUT,
+			       "process %d starts threads faster than they can be stopped; try again later",
+			       (int)process->pid);
+}
+
 static struct hs_error *stop_all(struct freezer *freezer)
 {
 	struct frozen_process *frozen = freezer->frozen;
@@ -351,8 +358,14 @@ static struct hs_error *stop_all(struct freezer *freezer)
 			return error;
 		// in any case: an exec that keeps the others from being seized waits for the dead to be reaped
 		stand = all_stand(frozen);
-		if (stand && frozen->count == known && !freezer->left_out)
-			break;
+		if (stand && frozen->count == known && !freezer->left_out) {
+			// Those that were listed had ended by then, and have started others before.
+			if (frozen->count > 0 || !process_lives(frozen->process))
+				break;
+			if (hs_monotonic_ns() >= freezer->deadline)
+				return too_fast(frozen->process);
+			continue;
+		}
 		priority_boost_lower(); // some are still to come to their stops
 		error = collect_threads(freezer);
 		if (error)
@@ -367,10 +380,7 @@ static struct hs_error *stop_all(struct freezer *freezer)
 		// Where all that were there at first took the time that there was, and none has been started since, all
 		// stand.
 		if (known > 0 && hs_monotonic_ns() >= freezer->deadline)
-			return hs_error_create(
-				HS_ERROR_TIMEOUT,
-				"process %d starts threads faster than they can be stopped; try again later",
-				(int)frozen->process->pid);
+			return too_fast(frozen->process);
 		if (frozen->count > 0)
 			qsort(frozen->threads, frozen->count, sizeof(*frozen->threads), compare_tids);
 	}

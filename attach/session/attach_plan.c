@@ -156,7 +156,7 @@ static void judge_unseen(const struct attach_plan *plan, struct diagnostics *dia
 // Nothing is found in a process that has ended meanwhile: that is the reason then.
 static struct hs_error *unless_gone(const struct process *process, struct hs_error *error)
 {
-	if (proc_maps_has_memory(process))
+	if (proc_maps_memory(process) != MEMORY_GONE)
 		return error;
 	hs_error_destroy(error);
 	return process_gone(process);

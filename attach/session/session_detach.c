@@ -206,7 +206,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 		error = memory_sharers_wait(state->process, HS_SHARERS_WAIT_MS);
 	if (!error)
 		error = unwind_tables_read(&state->region.memory, &tables);
-	if (error && error->code == HS_ERROR_GONE && proc_maps_has_memory(state->process)) {
+	if (error && error->code == HS_ERROR_GONE && proc_maps_memory(state->process) == MEMORY_THERE) {
 		hs_error_destroy(error); // nobody has the memory any more that was open
 		error = nothing_any_more(state->process);
 	}
@@ -453,9 +453,9 @@ static struct hs_error *detach_locked(const struct process *process, unsigned wa
 	ret->only_leftovers = !state.has_region;
 	if (ret->finished)
 		pass_fault_point("verify the detach");
-	if (ret->finished && proc_maps_has_memory(process))
+	if (ret->finished && proc_maps_memory(process) != MEMORY_GONE)
 		detach_verify(before, &state.names, state.hooks, state.hook_count, ret);
-	if (ret->finished && !proc_maps_has_memory(process)) // what was looked at was no longer there
+	if (ret->finished && proc_maps_memory(process) == MEMORY_GONE) // what was looked at was no longer there
 		error = hs_error_create(HS_ERROR_GONE, "process %d ended during the detach", process->pid);
 	detach_state_deinit(&state);
 	return error;

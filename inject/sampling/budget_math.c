@@ -57,7 +57,8 @@ int64_t budget_credit(const struct budget_purse *purse, int64_t credit, uint64_t
 
 uint32_t budget_downsampling_interval(const struct budget_bloom *filter, uint32_t false_positives, uint32_t budget)
 {
-	uint64_t most = budget / BUDGET_FALSE_POSITIVES_PART, records = between(filter->records, 0, UINT64_C(1) << 32), wanted;
+	uint64_t most = budget / BUDGET_FALSE_POSITIVES_PART, records = between(filter->records, 0, UINT64_C(1) << 32),
+		 wanted;
 
 	bool is_full = records > BUDGET_BLOOM_MOST, costs_much = false_positives > most && records > BUDGET_BLOOM_LEAST;
 

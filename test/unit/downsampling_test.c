@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Downsampling while threads allocate, reallocate and release: no record is lost, given back twice or left behind, and what
-// stays in the table is what they hold.
+// Downsampling while threads allocate, reallocate and release: no record is lost, given back twice or left behind, and
+// what stays in the table is what they hold.
 
 #include "check.h"
 #include "payload_region.h"
@@ -58,9 +58,9 @@ static void reallocate(struct box *box, uint64_t size, bool fails, const struct 
 	reentry_leave(slot);
 }
 
-// Downsampling is begun again and again, from the same interval, and where there are blocks; in turn because the region ran
-// short and for a budget. All by one thread, which goes on for as long as the others: where it has stopped they would
-// fill the tables with records at the first interval.
+// Downsampling is begun again and again, from the same interval, and where there are blocks; in turn because the region
+// ran short and for a budget. All by one thread, which goes on for as long as the others: where it has stopped they
+// would fill the tables with records at the first interval.
 static void downsample_again(unsigned round)
 {
 	uint64_t *position = &made.header->downsampling_position,

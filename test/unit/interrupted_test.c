@@ -312,7 +312,8 @@ static void make_leaf(void) { made_entry = live_table_make_narrow(HEAP, &slot->s
 
 static void make_leaf_too(void) { CHECK(live_table_make_narrow(HEAP, &others) != NULL); }
 
-// Another thread makes the same tables. A page that was taken and not needed becomes one other leaf, and not a second one.
+// Another thread makes the same tables. A page that was taken and not needed becomes one other leaf, and not a second
+// one.
 static void test_spare_page(void)
 {
 	unsigned instruction = 0, wrong = 0, spares = 0;

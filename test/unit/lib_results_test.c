@@ -4,6 +4,7 @@
 #include "attach/session/session.h"
 #include "base/process.h"
 #include "check.h"
+#include "held_process.h"
 #include "inject/abi/region.h"
 #include "lib/aftermath.h"
 #include "lib/detach.h"
@@ -113,6 +114,22 @@ static void test_states(void)
 }
 
 // "Nothing of heapsnap is in it" is only said where nothing can come any more.
+// What "gone" means is looked up once more.
+static void test_explanation(void)
+{
+	struct hs_error *error =
+		hs_aftermath_explain(held_process(getpid()), hs_error_create(HS_ERROR_GONE, "process is gone"));
+
+	CHECK(error->code == HS_ERROR_GONE && strstr(error->message, "has executed another program"));
+	hs_error_destroy(error);
+	error = hs_aftermath_explain(&process_42, hs_error_create(HS_ERROR_GONE, "process 42 is gone"));
+	CHECK_STRING(error->message, "process 42 is gone");
+	hs_error_destroy(error);
+	error = hs_aftermath_explain(held_process(getpid()), hs_error_create(HS_ERROR_REFUSED, "no"));
+	CHECK_STRING(error->message, "no");
+	hs_error_destroy(error);
+}
+
 static void test_aftermath(void)
 {
 	struct hs_error *error;
@@ -203,6 +220,7 @@ int main(void)
 	test_find_process();
 	test_outcomes();
 	test_states();
+	test_explanation();
 	test_aftermath();
 	test_sampling();
 	test_allocators();

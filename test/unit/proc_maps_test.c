@@ -3,7 +3,10 @@
 #include "check.h"
 #include "held_process.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void test_parse(void)
@@ -169,6 +172,68 @@ static void test_holes(void)
 	}
 }
 
+// For a child that may not be looked at: the tool's side has no rights of root.
+static void give_up_rights(void)
+{
+	if (geteuid() == 0 && (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0))
+		_exit(1);
+}
+
+// What another process, without the rights of root, finds of a child that forbids it to look.
+static void test_memory_unknown(void)
+{
+	int status = -1;
+	pid_t looker;
+
+	fflush(stdout);
+	looker = fork();
+	if (looker == 0) {
+		int ready[2];
+		char byte;
+		pid_t child;
+		enum process_memory before, after;
+
+		give_up_rights();
+		prctl(PR_SET_DUMPABLE, 1); // which a change of the user takes away
+		before = proc_maps_memory(held_process(getpid()));
+		if (pipe(ready) != 0)
+			_exit(2);
+		child = fork();
+		if (child == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			prctl(PR_SET_DUMPABLE, 0);
+			if (write(ready[1], "", 1) != 1)
+				_exit(3);
+			for (;;)
+				pause();
+		}
+		if (read(ready[0], &byte, 1) != 1)
+			_exit(4);
+		after = proc_maps_memory(held_process(child));
+		kill(child, SIGKILL);
+		_exit(before == MEMORY_THERE && after == MEMORY_UNKNOWN ? 0 : 5);
+	}
+	CHECK_EQUAL(waitpid(looker, &status, 0), looker);
+	CHECK_EQUAL(status, 0);
+}
+
+static void test_memory(void)
+{
+	pid_t child;
+	siginfo_t info;
+
+	CHECK_EQUAL(proc_maps_memory(held_process(getpid())), MEMORY_THERE);
+	fflush(stdout);
+	child = fork();
+	if (child == 0)
+		_exit(0);
+	CHECK_EQUAL(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+	CHECK_EQUAL(proc_maps_memory(held_process(child)), MEMORY_GONE); // a zombie
+	CHECK_EQUAL(waitpid(child, NULL, 0), child);
+	CHECK_EQUAL(proc_maps_memory(held_process(child)), MEMORY_GONE);
+	test_memory_unknown();
+}
+
 int main(void)
 {
 	test_parse();
@@ -176,5 +241,6 @@ int main(void)
 	test_parse_edges();
 	test_read_own();
 	test_holes();
+	test_memory();
 	return CHECK_RESULT();
 }

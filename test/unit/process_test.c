@@ -180,6 +180,48 @@ static void test_main_thread_ended(void)
 	end_child(child);
 }
 
+static void *hand_on(void *unused)
+{
+	pthread_t next;
+
+	usleep(500);
+	if (pthread_create(&next, NULL, hand_on, NULL) || pthread_detach(next))
+		_exit(1);
+	return unused;
+}
+
+// The main thread has ended, and each other one lives half a millisecond: what is asked of the process is answered by
+// one that lives.
+static void test_short_threads(void)
+{
+	struct process process;
+	pid_t child;
+	int missing = 0;
+
+	fflush(stdout);
+	child = fork();
+	CHECK(child >= 0);
+	if (child < 0)
+		return;
+	if (child == 0) {
+		hand_on(NULL);
+		pthread_exit(NULL);
+	}
+	if (opens(child, &process)) {
+		for (int i = 0; i < 20000 && process_live_thread(&process) == child; i++)
+			usleep(1000);
+		for (int i = 0; i < 3000; i++) {
+			HS_CLEANUP_CLOSE int fd = process_openat(&process, "auxv", O_RDONLY);
+			HS_CLEANUP_CLOSE int folder = process_live_folder(&process);
+
+			missing += fd < 0 || folder < 0 || !can_read(&process, "status");
+		}
+		CHECK_EQUAL(missing, 0);
+		process_close(&process);
+	}
+	end_child(child);
+}
+
 static pid_t start_child(pid_t wanted)
 {
 	struct clone_args arguments = {
@@ -261,6 +303,7 @@ int main(void)
 	test_processes();
 	test_none();
 	test_main_thread_ended();
+	test_short_threads();
 	test_number_used_again();
 	return CHECK_RESULT();
 }
