@@ -36,6 +36,11 @@ def unfilled_lines(page):
     return [line for line in page.splitlines() if re.search(r"@[A-Z_]+@", line)]
 
 
+def names_itself(page):
+    """A bare .Nm is the page's own name: heapsnap-check where the program is meant."""
+    return [line for line in page.splitlines() if re.fullmatch(r"\.Nm( \W+)*", line)]
+
+
 def complete(script, *words):
     """What bash offers for the last word."""
     code = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _heapsnap; printf "%s\\n" "${COMPREPLY[@]}"'
@@ -55,6 +60,7 @@ def check_texts(program, build):
         page = open(os.path.join(build, "man", f"heapsnap{'-' + command if command else ''}.1"), encoding="utf-8").read()
         bad += [f"--{name} is not in the page of {command}" for name in not_in_page(page, options)]
         bad += [f"the page of {command}: {line}" for line in unfilled_lines(page)]
+        bad += [f"the page of {command} names itself, not the program: {line}" for line in names_itself(page) if command]
         offered = complete(os.path.join(build, "completions/heapsnap.bash"), "heapsnap", *([command] if command else []), "-")
         bad += [f"bash does not complete --{name} of {command}" for _, name in options if "--" + name not in offered]
         bad += [f"zsh does not know --{name}" for _, name in options if f"--{name}[" not in completions["_heapsnap"] and f"--{name}}}" not in completions["_heapsnap"]]
@@ -149,6 +155,7 @@ def main():
     assert wide_lines("a" * 81) and not wide_lines("a" * 80)
     assert options_of("  -o, --output FILE  x\n  --exact  y\n") == [("o", "output"), ("", "exact")]
     assert not_in_page(".It Fl Fl exactly\n.It Fl o , Fl Fl output Ar FILE\n", [("", "exact"), ("o", "output")]) == ["exact"]
+    assert names_itself(".Nm heapsnap-check\n.Nm heapsnap .\nfor\n.Nm ) ,\n.Nm\n.Nm Cm detach\n") == [".Nm ) ,", ".Nm"]
     build = os.path.abspath(build)
     bad = check_texts(program, build) + check_shells(program, build)
     program = os.path.abspath(program)
