@@ -24,6 +24,7 @@ static enum exit_status print_json(const struct hs_attach_result *result, pid_t 
 	json_number(&json, "stopped_us", result->stopped_all_ns / 1000);
 	json_number(&json, "region_bytes", result->region_bytes);
 	json_bool(&json, "libraries_followed", result->loader_followed);
+	json_bool(&json, "static", result->is_static);
 	return json_end(&json) ? EXIT_DONE : EXIT_REFUSED;
 }
 
@@ -36,6 +37,13 @@ static void print_unseen(const struct options *options, const struct process *pr
 	if (!error && unseen_text(&status, text))
 		console_print(options, "warning: %s\n", text);
 	hs_error_destroy(error);
+}
+
+static void print_unfollowed(const struct options *options, const struct hs_attach_result *result)
+{
+	if (!result->loader_followed && !result->is_static)
+		console_print(options,
+			      "libraries loaded from now on will not be seen: no hook for the dynamic loader's list\n");
 }
 
 enum exit_status command_attach(const struct options *options)
@@ -65,8 +73,6 @@ enum exit_status command_attach(const struct options *options)
 			      console_count(result.hooks_refused, "function", hooks));
 	if (result.unseen_functions)
 		print_unseen(options, &process);
-	if (!result.loader_followed)
-		console_print(options,
-			      "libraries loaded from now on will not be seen: no hook for the dynamic loader's list\n");
+	print_unfollowed(options, &result);
 	return options->json ? print_json(&result, process.pid) : EXIT_DONE;
 }

@@ -30,6 +30,7 @@ struct hs_error *hs_attach(const struct process *process, const struct hs_attach
 		.stopped_all_ns = report.stopped_all_ns,
 		.region_bytes = report.region_bytes,
 		.loader_followed = report.loader_followed,
+		.is_static = report.is_static,
 	};
 	return NULL;
 }

@@ -26,6 +26,7 @@ struct hs_attach_result {
 	uint64_t stopped_all_ns; // for how long threads were stopped, over all tries
 	uint64_t region_bytes;   // that records may use
 	bool loader_followed;    // false: libraries loaded later will not be seen
+	bool is_static;          // there is no dynamic loader, and so no library loaded later
 };
 
 // On failure the process is as it was, and *ret is not filled. HS_ERROR_GONE: it has ended.

@@ -152,8 +152,6 @@ static void identify_static(const struct elf_view *elf, struct libc_info *ret)
 
 void libc_identify(const struct module_list *modules, struct libc_info *ret)
 {
-	bool has_loader = false;
-
 	*ret = (struct libc_info){ 0 };
 	if (modules->count == 0)
 		return;
@@ -161,12 +159,11 @@ void libc_identify(const struct module_list *modules, struct libc_info *ret)
 	for (size_t i = 0; i < modules->count; i++) {
 		const struct module *module = &modules->items[i];
 
-		has_loader |= module->is_loader;
 		if (!module->is_vdso && i > 0 && identify_module(module, ret)) {
 			ret->module = i;
 			return;
 		}
 	}
-	if (!has_loader)
+	if (program_is_static(modules))
 		identify_static(&modules->items[0].elf, ret);
 }

@@ -48,6 +48,14 @@ static bool is_library(const struct elf_view *elf)
 	return elf_view_dynamic(elf, DT_SONAME, &name);
 }
 
+bool program_is_static(const struct module_list *modules)
+{
+	for (size_t i = 0; i < modules->count; i++)
+		if (modules->items[i].is_loader)
+			return false;
+	return modules->count > 0 && !is_library(&modules->items[0].elf);
+}
+
 const struct module *program_run_by_another(const struct module_list *modules)
 {
 	const struct module *own = modules->items;

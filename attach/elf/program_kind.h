@@ -9,6 +9,10 @@
 // Whether the object holds a Go runtime, which has an allocator of its own.
 bool program_is_go(const struct elf_view *elf);
 
+// Whether there is no dynamic loader, and so no library that is loaded later. A loader that was given the program is
+// the executable then, and none that is loaded.
+bool program_is_static(const struct module_list *modules);
+
 // The program that another one runs, as valgrind and user-mode emulators do: a loaded executable, where the process's
 // own asks for no loader and is none. Such a runner keeps translations of code, and believes that it places all
 // mappings. NULL = there is none: the process runs its own program.

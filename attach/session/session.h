@@ -33,6 +33,7 @@ struct attach_report {
 	size_t unseen_makers;    // of `hooks_refused`: functions that make blocks
 	bool loader_followed; // false: libraries loaded later will not be seen (no dynamic loader, or its event cannot
 			      // be hooked)
+	bool is_static; // no dynamic loader: no library is loaded later
 };
 
 // On failure the target is as it was (HS_ERROR_GONE: it died). *ret is for a success.

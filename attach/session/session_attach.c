@@ -7,6 +7,7 @@
 #include "attach/session/session.h"
 
 #include "attach/elf/file_cache.h"
+#include "attach/elf/program_kind.h"
 #include "attach/guard/interrupt.h"
 #include "attach/guard/refused_reads.h"
 #include "attach/hook/handler_return.h"
@@ -318,6 +319,7 @@ static void report_plan(const struct attach_plan *plan, struct attach_report *re
 	report->hooks_refused = counts.refused;
 	report->unseen_makers = counts.unseen_makers;
 	report->loader_followed = counts.loader_followed;
+	report->is_static = program_is_static(&plan->modules);
 }
 
 static bool is_loud(const struct diagnostic *diagnostic)

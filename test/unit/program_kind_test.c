@@ -106,6 +106,26 @@ static void test_run_by_another(void)
 	CHECK(program_run_by_another(&(struct module_list){ 0 }) == NULL);
 }
 
+static void test_static(void)
+{
+	struct file file = make_file();
+	struct module modules[3] = { { .is_main = true }, { .is_vdso = true }, { .is_loader = true } };
+	struct module_list list = { .items = modules, .count = 2 };
+
+	CHECK(elf_view_init(&file, sizeof(file), &modules[0].elf) == NULL);
+	CHECK(program_is_static(&list));
+	list.count = 3; // a loader that the kernel has loaded
+	CHECK(!program_is_static(&list));
+	list.count = 0; // nothing is known of it
+	CHECK(!program_is_static(&list));
+	elf_view_deinit(&modules[0].elf);
+	make_library(&file); // the loader, given the program
+	CHECK(elf_view_init(&file, sizeof(file), &modules[0].elf) == NULL);
+	list.count = 2;
+	CHECK(!program_is_static(&list));
+	elf_view_deinit(&modules[0].elf);
+}
+
 int main(void)
 {
 	struct file *file = malloc(sizeof(*file)); // sanitizers see who reads behind it
@@ -141,5 +161,6 @@ int main(void)
 	CHECK(!is_go(file));
 	free(file);
 	test_run_by_another();
+	test_static();
 	return CHECK_RESULT();
 }

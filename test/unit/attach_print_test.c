@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an attach prints (cli/attach.c), of results made by hand.
+#include "captured.h"
+#include "check.h"
+
+#include "../../cli/attach.c"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+// That libraries loaded later are not seen matters only where some can be loaded.
+static void test_unfollowed(void)
+{
+	static const struct {
+		bool is_followed, is_static, is_said;
+	} cases[] = {
+		{ true, false, false },
+		{ false, false, true },
+		{ false, true, false },
+	};
+	const struct options options = { .quiet = false };
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct hs_attach_result result = { .loader_followed = cases[i].is_followed,
+							 .is_static = cases[i].is_static };
+
+		capture_begin();
+		print_unfollowed(&options, &result);
+		capture_end();
+		CHECK_EQUAL(strstr(captured_errors(), "libraries loaded from now on") != NULL, cases[i].is_said);
+		capture_begin();
+		CHECK_EQUAL(print_json(&result, 42), EXIT_DONE);
+		capture_end();
+		CHECK_EQUAL(strstr(captured_output(), "\"static\":true") != NULL, cases[i].is_static);
+	}
+}
+
+int main(void)
+{
+	test_unfollowed();
+	return CHECK_RESULT();
+}
