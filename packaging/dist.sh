@@ -49,7 +49,7 @@ install -m 644 "$work"/build/completions/* "$tree/completions/"
 install -m 644 "$work"/source/packaging/examples/* "$tree/examples/"
 install -m 644 "$work"/source/{README,CHANGELOG,CONTRIBUTING,SECURITY}.md "$work/source/LICENSE" "$tree/"
 mkdir "$tree/docs"
-install -m 644 "$work"/source/docs/*.md "$tree/docs/"
+install -m 644 "$work"/source/docs/*.{md,svg} "$tree/docs/"
 cp -r "$licences" "$tree/licences"
 (cd "$tree" && find . -type f ! -name SHA256SUMS -printf '%P\n' | sort | xargs sha256sum >SHA256SUMS)
 mkdir -p "$out"
