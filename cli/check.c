@@ -129,10 +129,11 @@ static void print_allocators(const struct options *options, const struct hs_chec
 
 static void print_modules(const struct options *options, const struct hs_check_result *result)
 {
+	const char *libc = result->is_static && strcmp(result->libc, "unknown") == 0 ? "none or unknown" : result->libc;
 	char records[32], fixed[32];
 
-	print_row(options, "C library", "%s%s%s%s%s", result->libc, result->libc_version[0] ? " " : "",
-		  result->libc_version, result->is_static ? ", static" : "", result->is_go ? "; a Go program" : "");
+	print_row(options, "C library", "%s%s%s%s%s", libc, result->libc_version[0] ? " " : "", result->libc_version,
+		  result->is_static ? ", static" : "", result->is_go ? "; a Go program" : "");
 	print_allocators(options, result);
 	print_row(options, "new libraries", "%s",
 		  result->loader_followed ? "will be seen"

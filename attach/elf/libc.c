@@ -133,15 +133,18 @@ static bool identify_module(const struct module *module, struct libc_info *ret)
 	return true;
 }
 
-// glibc's start files leave a note in every program that is linked with them; musl's do not.
+// glibc's start files leave a note in every program that is linked with them. So do those of others that do without it
+// (FreePascal's), but not musl's. A static program of glibc also names the variables that it takes out of a privileged
+// program's environment, stripped or not: sysdeps/generic/unsecvars.h.
 static void identify_static(const struct elf_view *elf, struct libc_info *ret)
 {
 	struct marks marks = { 0 };
 	const uint8_t *data;
-	size_t size;
+	size_t size, left;
 
 	ret->is_static = true;
-	if (elf_view_find_note(elf, ELF_NOTE_GNU, NT_GNU_ABI_TAG, &data, &size)) {
+	if (elf_view_find_note(elf, ELF_NOTE_GNU, NT_GNU_ABI_TAG, &data, &size) &&
+	    find_words(elf, "GCONV_PATH", &left)) {
 		ret->kind = LIBC_glibc;
 		return;
 	}

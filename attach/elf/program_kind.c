@@ -77,6 +77,8 @@ static bool note_symbol(const struct elf_symbol *symbol, void *context)
 	return !*(bool *)context;
 }
 
+#define NAME_THEM "; name its allocation functions with --allocator NAME=KIND"
+
 const char *program_why_no_allocator(const struct module_list *modules)
 {
 	bool has_functions = false;
@@ -89,8 +91,8 @@ const char *program_why_no_allocator(const struct module_list *modules)
 		       "(packages runtime/pprof and net/http/pprof)";
 	hs_error_destroy(elf_view_symbols(elf, note_symbol, &has_functions));
 	if (asks_for_loader(elf))
-		return "none of its modules has a symbol malloc or the like";
+		return "none of its modules has a symbol malloc or the like" NAME_THEM;
 	if (!has_functions)
 		return "it is a static program with no symbols, so its allocator cannot be found; run a build that is not stripped";
-	return "it is a static program, and has no symbol malloc or the like";
+	return "it is a static program, and has no symbol malloc or the like" NAME_THEM;
 }

@@ -4,9 +4,10 @@
 //   OWN_ALLOCATOR 2  brings one whose free branches into its own first bytes
 //   OWN_ALLOCATOR 3  brings functions that cannot be hooked for what is around them; the rest can
 //   PREFIXED         and beside it something of a jemalloc whose names have a prefix
-//   NO_ALLOCATOR     no libc, no allocation function
+//   NO_ALLOCATOR     no libc, no allocation function, but the note that glibc's start files leave, as FreePascal's do
 #ifdef NO_ALLOCATOR
-__asm__(".globl _start\n"
+__asm__(".section .note.ABI-tag, \"a\", @note\n .long 4, 16, 1\n .asciz \"GNU\"\n .long 0, 2, 4, 0\n .text\n"
+	".globl _start\n .type _start, @function\n"
 	"_start: movl $1, %eax\n movl $1, %edi\n leaq text(%rip), %rsi\n movl $1, %edx\n syscall\n"
 	"1: xorl %eax, %eax\n xorl %edi, %edi\n leaq -64(%rsp), %rsi\n movl $1, %edx\n syscall\n"
 	"testq %rax, %rax\n jg 1b\n"

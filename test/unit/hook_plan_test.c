@@ -532,6 +532,7 @@ int main(void)
 	check_foreign_patch(CHILD_PLAIN);
 	bare = start((const char *[]){ CHILD_NONE, NULL }, NULL, "r");
 	check_refusal(&bare, "no allocation function found in any module");
+	check_refusal(&bare, "name its allocation functions with --allocator NAME=KIND");
 	stop(&bare);
 	return CHECK_RESULT();
 }
