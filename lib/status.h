@@ -47,8 +47,8 @@ struct hs_status {
 };
 
 // HS_ERROR_NOT_FOUND: nothing of heapsnap is in the process, or there is no such process. HS_ERROR_REFUSED: it is
-// a thread's number. *may_still_come_ret, which may be NULL, is true after the first where a thread may yet make a call
-// for a tool that was killed.
+// a thread's number, or the tool may not look at it. *may_still_come_ret, which may be NULL, is true after the first
+// where a thread may yet make a call for a tool that was killed.
 struct hs_error *hs_status_read(const struct process *process, struct hs_status *ret,
 				bool *may_still_come_ret) HS_MUST_CHECK;
 

@@ -238,6 +238,21 @@ struct hs_error *target_refuse_thread(const struct process *process)
 	return diagnostics_error(&diagnostics);
 }
 
+struct hs_error *target_refuse_look(const struct process *process)
+{
+	struct diagnostics diagnostics = { 0 };
+	struct access_facts facts;
+	char name[64];
+	struct hs_error *error = access_facts_read(process, &facts);
+
+	if (error)
+		return error;
+	facts.yama_scope = -1; // it restricts tracing, not looking: yama_ptrace_access_check
+	read_name(process->pid, name);
+	access_judge(process->pid, name, access_decide(&facts), &facts, &diagnostics);
+	return diagnostics_error(&diagnostics);
+}
+
 struct hs_error *target_refuse_frozen(const struct target_info *info)
 {
 	struct diagnostics diagnostics = { 0 };

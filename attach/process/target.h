@@ -54,6 +54,10 @@ struct hs_error *target_examine(const struct process *process, struct target_inf
 // Refuses a thread's number, in the same words: below it /proc shows the whole process. What cannot be read is none.
 struct hs_error *target_refuse_thread(const struct process *process) HS_MUST_CHECK;
 
+// Why the kernel does not let the tool look at the process, in the same words. pre: it has said EACCES or EPERM to the
+// opening of a file in /proc that only those may read who might trace the process.
+struct hs_error *target_refuse_look(const struct process *process) HS_MUST_CHECK;
+
 // Refuses where threads have to run for what is to be done: a frozen cgroup keeps them from it. Pure.
 struct hs_error *target_refuse_frozen(const struct target_info *info) HS_MUST_CHECK;
 

@@ -169,6 +169,14 @@ static struct hs_error *end_examining(const struct process *process, struct atta
 	return error;
 }
 
+static struct hs_error *explain(const struct process *process, struct hs_error *error)
+{
+	if (error->error_number != EACCES && error->error_number != EPERM)
+		return error;
+	hs_error_destroy(error);
+	return target_refuse_look(process);
+}
+
 struct hs_error *attached_examine(const struct process *process, struct attached_process *ret)
 {
 	struct late_search *search;
@@ -178,7 +186,7 @@ struct hs_error *attached_examine(const struct process *process, struct attached
 	if (!error)
 		error = begin_examining(process, ret, &search);
 	if (error)
-		return error;
+		return explain(process, error);
 	late_searches_wait(&search, 1, late_search_deadline());
 	return end_examining(process, ret, search);
 }

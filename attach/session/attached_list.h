@@ -39,7 +39,8 @@ struct attached_process {
 };
 
 // Fills *ret, which owns nothing, for one process. HS_ERROR_NOT_FOUND: not attached, and nothing of ours in it; but
-// something may come yet if ret->late.tid is set. HS_ERROR_REFUSED: it is a thread's number.
+// something may come yet if ret->late.tid is set. HS_ERROR_REFUSED: it is a thread's number,
+// or the tool may not look at it.
 struct hs_error *attached_examine(const struct process *process, struct attached_process *ret) HS_MUST_CHECK;
 
 // Every attached process whose maps may be read. *list_ret is owned by the caller (free). *hidden_ret: how many

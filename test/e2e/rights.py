@@ -33,8 +33,11 @@ def many_groups():
 
 
 def cannot_look(program):
-    """Where processes cannot be looked at, status does not say that none is attached."""
+    """Where processes cannot be looked at, status does not say that none is attached; of one process it says why, as other commands do."""
     check_refused(heapsnap("status", prefix=["prlimit", "--nofile=5"]), "no more than 5 open files")
+    for command in ("status", "attach"):
+        check_refused(heapsnap(command, os.getpid(), prefix=as_user(NOBODY - 3), program=program), rf"process {os.getpid()} \(", "belongs to user 0, group 0",
+                      "run it as that user or as root")
     result = heapsnap("status", prefix=as_user(NOBODY - 3), program=program)
     check_equal(result.status, 0, str(result))
     check("no process is attached" not in result.stderr and "could not be looked at" in result.stderr, str(result))
