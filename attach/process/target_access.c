@@ -35,10 +35,12 @@ enum access_verdict access_decide(const struct access_facts *facts)
 		return lacking;
 	if (facts->proc_owner != facts->uids[1])
 		return has_capability ? ACCESS_NAMESPACE : ACCESS_DUMPABLE;
+	if (!facts->same_namespace)
+		return ACCESS_NAMESPACE;
 	if (facts->target_permitted & ~facts->tool_permitted)
-		return has_capability ? ACCESS_NAMESPACE : ACCESS_CAPABILITIES;
+		return ACCESS_CAPABILITIES;
 	if (facts->yama_scope == 2 || (facts->yama_scope == 1 && !facts->is_descendant))
-		return has_capability ? ACCESS_NAMESPACE : ACCESS_YAMA;
+		return ACCESS_YAMA;
 	return ACCESS_ALLOWED;
 }
 
@@ -63,9 +65,14 @@ const char *access_verdict_name(enum access_verdict verdict)
 	return "other";
 }
 
+#define SANDBOXED                                                                                                      \
+	"a security module (SELinux, AppArmor) or a sandbox around heapsnap forbids it; run heapsnap outside of it"
+
 void access_judge(pid_t pid, const char *name, enum access_verdict verdict, const struct access_facts *facts,
 		  struct diagnostics *diagnostics)
 {
+	static const char sandboxed[] = SANDBOXED,
+			  without_capability[] = SANDBOXED " (in a container: --cap-add=SYS_PTRACE)";
 	static const char as_root[] = "run heapsnap as root (CAP_SYS_PTRACE)";
 	const enum diagnostic_category category = CATEGORY_permission;
 
@@ -105,11 +112,9 @@ void access_judge(pid_t pid, const char *name, enum access_verdict verdict, cons
 	case ACCESS_ALLOWED:
 		break;
 	}
-	diagnostics_add(
-		diagnostics, category, DIAGNOSTIC_REFUSAL,
-		"a security module (SELinux, AppArmor) or a sandbox around heapsnap forbids it; run heapsnap outside of it (in a "
-		"container: --cap-add=SYS_PTRACE)",
-		"process %d (%s) may not be traced", (int)pid, name);
+	diagnostics_add(diagnostics, category, DIAGNOSTIC_REFUSAL,
+			facts->tool_effective & CAP_SYS_PTRACE_BIT ? sandboxed : without_capability,
+			"process %d (%s) may not be traced", (int)pid, name);
 }
 
 static void read_ids(const char *status, const char *key, unsigned ret[3])

@@ -30,12 +30,14 @@ enum access_verdict {
 	ACCESS_USER,         // another user's process
 	ACCESS_DUMPABLE,     // prctl(PR_SET_DUMPABLE), a set-user-ID program, or an executable that may not be read
 	ACCESS_CAPABILITIES, // the target has capabilities that the tool lacks
-	ACCESS_NAMESPACE,    // capabilities count only in the user namespace that they belong to
+	ACCESS_NAMESPACE,    // in another user namespace: capabilities count only in the one that they belong to, and a
+			     // process of the same user is there as one of another
 	ACCESS_YAMA,         // restricted to descendants or CAP_SYS_PTRACE
 	ACCESS_YAMA_NEVER,   // scope 3
 };
 
-// Pure. The first rule that forbids it.
+// Pure. The first rule that forbids it. pre: the kernel does. (It lets who has made a user namespace, from outside,
+// into it, which these facts do not tell.)
 enum access_verdict access_decide(const struct access_facts *facts);
 // "user", "dumpable", "capabilities", "namespace", "yama", "yama_never"; "other" for ACCESS_ALLOWED: if it is forbidden
 // all the same, these rules do not say by what.

@@ -33,6 +33,8 @@ static void test_decide(void)
 	EXPECT(ACCESS_CAPABILITIES, facts.target_permitted = 2);
 	EXPECT(ACCESS_ALLOWED, facts.target_permitted = 2; facts.tool_permitted = 3);
 	EXPECT(ACCESS_ALLOWED, facts.yama_scope = 0);
+	EXPECT(ACCESS_NAMESPACE, facts.same_namespace = false; facts.yama_scope = 1);
+	EXPECT(ACCESS_USER, facts.same_namespace = false; facts.uids[1] = 65534);
 	EXPECT(ACCESS_YAMA, facts.yama_scope = 1);
 	EXPECT(ACCESS_ALLOWED, facts.yama_scope = 1; facts.is_descendant = true);
 	EXPECT(ACCESS_YAMA, facts.yama_scope = 2; facts.is_descendant = true);
@@ -77,9 +79,26 @@ static void test_messages(void)
 	}
 }
 
+// Who has the capability is not told to get it.
+static void test_sandboxed(void)
+{
+	for (int has_capability = 0; has_capability < 2; has_capability++) {
+		const struct access_facts facts = { .tool_effective = has_capability ? SYS_PTRACE : 0 };
+		struct diagnostics diagnostics = { 0 };
+		struct hs_error *error;
+
+		access_judge(77, "nginx", ACCESS_ALLOWED, &facts, &diagnostics);
+		error = diagnostics_error(&diagnostics);
+		CHECK(strstr(error->message, "run heapsnap outside of it") != NULL);
+		CHECK_EQUAL(strstr(error->message, "--cap-add=SYS_PTRACE") == NULL, has_capability);
+		hs_error_destroy(error);
+	}
+}
+
 int main(void)
 {
 	test_decide();
 	test_messages();
+	test_sandboxed();
 	return CHECK_RESULT();
 }

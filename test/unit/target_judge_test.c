@@ -21,7 +21,11 @@ static struct target_info usual(void)
 		.tgid = 77,
 		.process_name = "nginx",
 		.parent = 5,
-		.access = { .tool_uid = 1000, .uids = { 33, 33, 33 }, .proc_owner = 33, .yama_scope = -1 },
+		.access = { .tool_uid = 1000,
+			    .uids = { 33, 33, 33 },
+			    .proc_owner = 33,
+			    .same_namespace = true,
+			    .yama_scope = -1 },
 	};
 }
 
@@ -91,6 +95,8 @@ static void test_judge(void)
 	       info.access.tool_uid = 33);
 	EXPECT("kernel.yama.ptrace_scope is 2", CATEGORIES(CATEGORY_permission), info.access_error = EPERM;
 	       info.access.tool_uid = 33; info.access.yama_scope = 2);
+	EXPECT("is in another user namespace", CATEGORIES(CATEGORY_permission), info.access_error = EPERM;
+	       info.access.tool_uid = 33; info.access.same_namespace = false);
 	EXPECT("32-bit program: only x86-64", CATEGORIES(CATEGORY_program), info.is_32_bit = true);
 	EXPECT("strict seccomp mode", CATEGORIES(CATEGORY_seccomp), info.threads.seccomp_mode = 1;
 	       info.access.tool_effective = SYS_ADMIN);
