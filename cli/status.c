@@ -123,6 +123,20 @@ static void print_process(const struct options *options, const struct hs_status 
 			      process->pid);
 }
 
+// What the header of a region says, where there is one that can be read.
+static void put_region(struct json *json, const struct hs_status *process)
+{
+	if (process->state == HS_STATE_UNREADABLE || process->state == HS_STATE_LEFTOVERS ||
+	    process->state == HS_STATE_IDLE_HOOKS)
+		return;
+	json_number(json, "hooks", process->hooks);
+	json_number(json, "hooks_refused", process->hooks_refused);
+	json_number(json, "threads", process->threads);
+	json_number(json, "modules", process->modules);
+	json_number(json, "region_used_bytes", process->used_bytes);
+	json_number(json, "max_bytes", process->max_bytes);
+}
+
 static void put_settings(struct json *json, const struct hs_status *process)
 {
 	char since[32];
@@ -182,12 +196,7 @@ static bool print_json(const struct hs_status *list, size_t count, const struct 
 			json_string(&json, "reason", list[i].reason);
 		if (list[i].attached_wall_ns)
 			json_string(&json, "since", date(list[i].attached_wall_ns, since, sizeof(since)));
-		json_number(&json, "hooks", list[i].hooks);
-		json_number(&json, "hooks_refused", list[i].hooks_refused);
-		json_number(&json, "threads", list[i].threads);
-		json_number(&json, "modules", list[i].modules);
-		json_number(&json, "region_used_bytes", list[i].used_bytes);
-		json_number(&json, "max_bytes", list[i].max_bytes);
+		put_region(&json, &list[i]);
 		if (list[i].state == HS_STATE_ATTACHED)
 			put_settings(&json, &list[i]);
 		json_close(&json, '}');

@@ -277,11 +277,13 @@ struct hs_error *region_open(const struct process *process, const struct proc_ma
 {
 	struct hs_error *error = region_open_any(process, maps, ret);
 
-	if (error)
-		return error;
-	error = region_read_header(ret);
-	if (error)
-		region_close(ret);
+	if (!error) {
+		error = region_read_header(ret);
+		if (error)
+			region_close(ret);
+	}
+	if (error && (error->code == HS_ERROR_REFUSED || error->code == HS_ERROR_BAD_DATA)) // it speaks of the region
+		error = hs_error_prefix(error, "process %d", (int)process->pid);
 	return error;
 }
 

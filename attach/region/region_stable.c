@@ -83,7 +83,7 @@ struct hs_error *region_stable_check(const struct stable_header *header, uint64_
 	if (header->abi_version < HS_ABI_STABLE_SINCE)
 		return hs_error_create(
 			HS_ERROR_REFUSED,
-			"attached by an older heapsnap (ABI %u): only that version can read the region; detach with it",
+			"the region is of an older heapsnap (ABI %u): only that version can read it; detach with it",
 			header->abi_version);
 	if (header->size != size)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region's header is damaged: it names another size");
@@ -117,14 +117,16 @@ struct hs_error *region_check_version(const struct stable_header *header)
 	if (region_layout_find(header->abi_version))
 		return NULL;
 	if (header->abi_version > HS_ABI_VERSION)
-		return hs_error_create(HS_ERROR_REFUSED,
-				       "attached by heapsnap %s (ABI %u), and this heapsnap %s is too old to read that "
-				       "(ABI %u): use heapsnap %s, or detach, which works with either",
-				       version, header->abi_version, HEAPSNAP_VERSION, HS_ABI_VERSION, version);
-	return hs_error_create(HS_ERROR_REFUSED,
-			       "attached by heapsnap %s (ABI %u), which this heapsnap %s (ABI %u) can only detach: "
-			       "detach, then attach again",
-			       version, header->abi_version, HEAPSNAP_VERSION, HS_ABI_VERSION);
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"it was attached by heapsnap %s (ABI %u), and this heapsnap %s (ABI %u) is too old to read "
+			"that: use heapsnap %s, or detach it, which works with either",
+			version, header->abi_version, HEAPSNAP_VERSION, HS_ABI_VERSION, version);
+	return hs_error_create(
+		HS_ERROR_REFUSED,
+		"it was attached by heapsnap %s (ABI %u), which this heapsnap %s (ABI %u) can only detach: "
+		"detach, then attach again",
+		version, header->abi_version, HEAPSNAP_VERSION, HS_ABI_VERSION);
 }
 
 struct hs_error *region_check_own(const struct stable_header *header)
@@ -136,7 +138,7 @@ struct hs_error *region_check_own(const struct stable_header *header)
 		return error;
 	copy_version(header, version);
 	return hs_error_create(HS_ERROR_REFUSED,
-			       "attached by heapsnap %s (ABI %u); this heapsnap %s (ABI %u) can read that, but change "
-			       "nothing: use heapsnap %s, or detach, then attach again",
+			       "it was attached by heapsnap %s (ABI %u); this heapsnap %s (ABI %u) can read that, but "
+			       "change nothing: use heapsnap %s, or detach, then attach again",
 			       version, header->abi_version, HEAPSNAP_VERSION, HS_ABI_VERSION, version);
 }

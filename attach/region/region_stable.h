@@ -19,7 +19,7 @@ void region_stable_begin(struct stable_header *header);
 struct hs_error *region_stable_check(const struct stable_header *header, uint64_t size) HS_MUST_CHECK;
 
 // HS_ERROR_REFUSED: this tool cannot read the rest of the region (region_layout.h). The message says which version
-// attached, and what to do.
+// attached, and what to do; "it" in it is the process.
 struct hs_error *region_check_version(const struct stable_header *header) HS_MUST_CHECK;
 // HS_ERROR_REFUSED: only a tool of the attaching version can change what its payload reads. The message as above.
 struct hs_error *region_check_own(const struct stable_header *header) HS_MUST_CHECK;

@@ -12,6 +12,7 @@
 #include "attach/ptrace/gadgets.h"
 #include "attach/region/region_access.h"
 #include "attach/region/region_size.h"
+#include "attach/region/region_stable.h"
 #include "attach/session/inherited.h"
 #include "attach/session/leftovers.h"
 #include "base/log.h"
@@ -33,6 +34,7 @@ void attach_plan_deinit(struct attach_plan *plan)
 	target_info_deinit(&plan->target);
 }
 
+// *state_ret: 0 = there is no region. An error, too, where an attached one is another version's.
 static struct hs_error *region_state(const struct process *process, const struct proc_maps *maps, uint32_t *state_ret)
 {
 	struct region_access access;
@@ -47,8 +49,10 @@ static struct hs_error *region_state(const struct process *process, const struct
 	if (error)
 		return hs_error_prefix(error, "process %d has a heapsnap region already", process->pid);
 	*state_ret = access.header.stable.state;
+	if (*state_ret == REGION_ATTACHED)
+		error = region_check_version(&access.header.stable);
 	region_close(&access);
-	return NULL;
+	return error ? hs_error_prefix(error, "process %d is already attached", process->pid) : NULL;
 }
 
 static void warn_of_leftovers(const struct attach_plan *plan, const char *what, struct diagnostics *diagnostics)

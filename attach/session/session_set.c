@@ -265,7 +265,7 @@ static struct hs_error *open_attached(const struct process *process, struct regi
 	error = region_check_own(&region->header.stable);
 	if (error) {
 		region_close(region);
-		return error;
+		return hs_error_prefix(error, "process %d", (int)process->pid);
 	}
 	error = region_refuse_unfinished(region);
 	if (error)

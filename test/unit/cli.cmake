@@ -9,6 +9,9 @@ hs_unit_test(attach_print_test hs_lib)
 target_sources(attach_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/json.c ${PROJECT_SOURCE_DIR}/cli/unseen_text.c)
 hs_unit_test(detach_print_test hs_lib)
 target_sources(detach_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/json.c)
+hs_unit_test(status_print_test hs_lib)
+target_sources(status_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/json.c ${PROJECT_SOURCE_DIR}/cli/sampling_text.c
+  ${PROJECT_SOURCE_DIR}/cli/unseen_text.c)
 hs_unit_test(dump_print_test hs_lib)
 target_sources(dump_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/json.c)
 
