@@ -64,10 +64,19 @@ static void put_bash(FILE *file)
 	fputs(LICENCE
 	      "_heapsnap()\n{\n"
 	      "\tlocal current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command='' word words i\n"
-	      "\tCOMPREPLY=()\n\tcase $previous in\n",
+	      "\tCOMPREPLY=()\n"
+	      "\t# --output=FILE is three words.\n"
+	      "\tif [[ $current == '=' ]]; then\n"
+	      "\t\tcurrent=''\n"
+	      "\telif [[ $previous == '=' ]]; then\n"
+	      "\t\tprevious=${COMP_WORDS[COMP_CWORD-2]}\n"
+	      "\tfi\n"
+	      "\tcase $previous in\n",
 	      file);
 	bash_values(file, true);
-	fputs(") mapfile -t COMPREPLY < <(compgen -f -- \"$current\"); return ;;\n", file);
+	// Names are then quoted, and a folder's is not yet the end. Only a completion may say so.
+	fputs(") compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- \"$current\"); return ;;\n",
+	      file);
 	bash_values(file, false);
 	fputs(") return ;;\n\tesac\n\tfor ((i = 1; i < COMP_CWORD; i++)); do\n\t\tcase ${COMP_WORDS[i]} in\n\t\t",
 	      file);
@@ -94,11 +103,12 @@ static void zsh_option(FILE *file, const struct option_description *option)
 {
 	const char *repeated = option->id == OPTION_ALLOCATOR ? "*" : "";
 
+	// A value stands in the next word, behind = or, of a letter, right behind it.
 	if (option_has_letter(option))
-		fprintf(file, "\t\t\t'(-%c --%s)'{-%c,--%s}'[", (int)option->id, option->name, (int)option->id,
-			option->name);
+		fprintf(file, "\t\t\t'(-%c --%s)'{-%c%s,--%s%s}'[", (int)option->id, option->name, (int)option->id,
+			option->value ? "+" : "", option->name, option->value ? "=" : "");
 	else
-		fprintf(file, "\t\t\t'%s--%s[", repeated, option->name);
+		fprintf(file, "\t\t\t'%s--%s%s[", repeated, option->name, option->value ? "=" : "");
 	put_text(file, option->brief, true);
 	fputc(']', file);
 	if (option->value)

@@ -11,6 +11,7 @@ import tempfile
 
 COMMANDS = ["check", "attach", "set", "dump", "detach", "status"]
 WIDTH = 80
+COMPOPT = 'compopt() { options=$*; }; '  # bash has it only while it completes
 
 
 def run(*command, **how):
@@ -43,10 +44,16 @@ def names_itself(page):
 
 def complete(script, *words):
     """What bash offers for the last word."""
-    code = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _heapsnap; printf "%s\\n" "${COMPREPLY[@]}"'
+    code = COMPOPT + 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _heapsnap; printf "%s\\n" "${COMPREPLY[@]}"'
     done = run("bash", "-c", code, "bash", script, *words)
     assert done.returncode == 0 and not done.stderr, done
     return done.stdout.split()
+
+
+def quotes_files(script, *words):
+    """Whether bash is told that what is offered are names of files. It then quotes them, and puts no blank behind a folder's."""
+    code = COMPOPT + 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _heapsnap; echo "$options"'
+    return run("bash", "-c", code, "bash", script, *words).stdout == "-o filenames\n"
 
 
 def check_texts(program, build):
@@ -63,7 +70,7 @@ def check_texts(program, build):
         bad += [f"the page of {command} names itself, not the program: {line}" for line in names_itself(page) if command]
         offered = complete(os.path.join(build, "completions/heapsnap.bash"), "heapsnap", *([command] if command else []), "-")
         bad += [f"bash does not complete --{name} of {command}" for _, name in options if "--" + name not in offered]
-        bad += [f"zsh does not know --{name}" for _, name in options if f"--{name}[" not in completions["_heapsnap"] and f"--{name}}}" not in completions["_heapsnap"]]
+        bad += [f"zsh does not know --{name}" for _, name in options if not re.search(rf"--{name}=?[\[}}]", completions["_heapsnap"])]
         condition = f"'__fish_seen_subcommand_from {command}'" if command else "__fish_use_subcommand"
         bad += [f"fish does not know --{name} of {command}" for _, name in options if f"-n {condition} -l {name} " not in completions["heapsnap.fish"]]
     for command in COMMANDS:
@@ -83,6 +90,12 @@ def check_bash(script):
     assert pid in complete(script, "heapsnap", "attach", "--exact", pid[:1]), "no PID is completed behind an option"
     assert not complete(script, "heapsnap", "attach", "--depth", ""), "a number is guessed"
     assert os.path.basename(script) in complete(script, "heapsnap", "dump", pid, "-o", os.path.basename(script)[:6]), "no file is completed"
+    name = os.path.basename(script)
+    for words in (["-o", name[:6]], ["--output", "=", name[:6]], ["--output", "="]):
+        assert name in complete(script, "heapsnap", "dump", pid, *words), f"no file is completed behind {words}"
+        assert quotes_files(script, "heapsnap", "dump", pid, *words), f"a file's name with a blank in it would not be quoted behind {words}"
+    assert not quotes_files(script, "heapsnap", "dump", pid[:1]), "a PID is a file's name"
+    assert not complete(script, "heapsnap", "attach", "--depth", "=", ""), "a number is guessed behind ="
 
 
 def zsh_arguments(script, command):
@@ -94,8 +107,8 @@ def zsh_arguments(script, command):
 
 
 def wrong_zsh_arguments(arguments, options):
-    """Each option must be an argument of its own: "--name[text]", before it what it excludes, behind it its value."""
-    names = [re.fullmatch(r"(?:\([^)]*\)|\*)?--([a-z-]+)\[[^][]*\](?::[A-Z=]+:(?:_files| ))?", argument) for argument in arguments[:-1]]
+    """Each option must be an argument of its own: "--name[text]", before it what it excludes, behind it its value: then it is "--name=[text]:VALUE:"."""
+    names = [re.fullmatch(r"(?:\([^)]*\)|\*)?--([a-z-]+)(?:\[[^][]*\]|=\[[^][]*\]:[A-Z=]+:(?:_files| ))", argument) for argument in arguments[:-1]]
     found = {match[1] for match in names if match}
     return [argument for argument, match in zip(arguments, names) if not match and not argument.startswith("(-")] + \
         [name for letter, name in options if not letter and name not in found] + [last for last in arguments[-1:] if last != "1:PID:_pids"]
@@ -113,7 +126,8 @@ def check_shells(program, build):
     """That the shells complete each option of each command. Of a shell that is not there, check_syntax says so."""
     bad = []
     assert wrong_zsh_arguments(["--exact[a thread's time:\n--depth[b]", "1:PID:_pids"], [("", "exact"), ("", "depth")])
-    assert not wrong_zsh_arguments(["--exact[a thread's]", "*--allocator[b]:NAME=KIND: ", "1:PID:_pids"], [("", "exact"), ("", "allocator")])
+    assert not wrong_zsh_arguments(["--exact[a thread's]", "*--allocator=[b]:NAME=KIND: ", "1:PID:_pids"], [("", "exact"), ("", "allocator")])
+    assert wrong_zsh_arguments(["--depth[a]:N: ", "1:PID:_pids"], [("", "depth")]), "--depth=N is not seen to be lacking"
     for command in COMMANDS:
         options = options_of(run(program, command, "--help").stdout)
         if shutil.which("zsh"):
