@@ -161,7 +161,7 @@ static void put_head(FILE *page, const struct command_description *description)
 		title[i] = (char)(description->name[i] - 'a' + 'A');
 	fprintf(page,
 		".\\\" Made of docs/man and cli/option_table.c.\n.Dd " PAGE_DATE
-		"\n.Dt HEAPSNAP%s%s 1\n.Os\n.Sh NAME\n",
+		"\n.Dt HEAPSNAP%s%s 1\n.Os heapsnap " HEAPSNAP_VERSION "\n.Sh NAME\n",
 		description ? "-" : "", title);
 	if (description) {
 		fprintf(page, ".Nm heapsnap-%s\n.Nd %s\n", description->name, description->summary);

@@ -42,6 +42,11 @@ def names_itself(page):
     return [line for line in page.splitlines() if re.fullmatch(r"\.Nm( \W+)*", line)]
 
 
+def lacks(page, version):
+    """What a reader of a page looks for: an example, and of which version it is."""
+    return [line for line in (".Sh EXAMPLES", f".Os heapsnap {version}") if line not in page.splitlines()]
+
+
 def complete(script, *words):
     """What bash offers for the last word."""
     code = COMPOPT + 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _heapsnap; printf "%s\\n" "${COMPREPLY[@]}"'
@@ -58,6 +63,7 @@ def quotes_files(script, *words):
 
 def check_texts(program, build):
     bad = []
+    version = run(program, "--version").stdout.split()[1]
     completions = {name: open(os.path.join(build, "completions", name), encoding="utf-8").read() for name in ["heapsnap.bash", "_heapsnap", "heapsnap.fish"]}
     for command in [None] + COMMANDS:
         text = run(program, *([command] if command else []), "--help").stdout
@@ -67,6 +73,7 @@ def check_texts(program, build):
         page = open(os.path.join(build, "man", f"heapsnap{'-' + command if command else ''}.1"), encoding="utf-8").read()
         bad += [f"--{name} is not in the page of {command}" for name in not_in_page(page, options)]
         bad += [f"the page of {command}: {line}" for line in unfilled_lines(page)]
+        bad += [f"the page of {command} has no {line}" for line in lacks(page, version)]
         bad += [f"the page of {command} names itself, not the program: {line}" for line in names_itself(page) if command]
         offered = complete(os.path.join(build, "completions/heapsnap.bash"), "heapsnap", *([command] if command else []), "-")
         bad += [f"bash does not complete --{name} of {command}" for _, name in options if "--" + name not in offered]
@@ -169,6 +176,7 @@ def main():
     assert wide_lines("a" * 81) and not wide_lines("a" * 80)
     assert options_of("  -o, --output FILE  x\n  --exact  y\n") == [("o", "output"), ("", "exact")]
     assert not_in_page(".It Fl Fl exactly\n.It Fl o , Fl Fl output Ar FILE\n", [("", "exact"), ("o", "output")]) == ["exact"]
+    assert lacks(".Os\n.Sh EXAMPLES\n", "1.2.3") == [".Os heapsnap 1.2.3"] and lacks(".Os heapsnap 1.2.3\n", "1.2.3") == [".Sh EXAMPLES"]
     assert names_itself(".Nm heapsnap-check\n.Nm heapsnap .\nfor\n.Nm ) ,\n.Nm\n.Nm Cm detach\n") == [".Nm ) ,", ".Nm"]
     build = os.path.abspath(build)
     bad = check_texts(program, build) + check_shells(program, build)
