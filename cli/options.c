@@ -113,11 +113,27 @@ static size_t word_distance(const char *a, const char *b)
 	return row[width];
 }
 
-// What was perhaps meant: a command that differs in at most two letters, and keeps two.
-static const char *similar_command(const char *name)
+// The one command that begins with `name`. NULL = none, or more than one.
+static const char *command_beginning_with(const char *name)
 {
 	const char *found = NULL;
-	size_t least = 3;
+
+	for (size_t i = 0; i < command_count; i++) {
+		if (strncmp(command_table[i].name, name, strlen(name)) != 0)
+			continue;
+		if (found)
+			return NULL;
+		found = command_table[i].name;
+	}
+	return found;
+}
+
+// What was perhaps meant: the command that it is the beginning of, or one that differs in at most two letters, and
+// keeps two.
+static const char *similar_command(const char *name)
+{
+	const char *found = command_beginning_with(name);
+	size_t least = found ? 0 : 3;
 
 	for (size_t i = 0; i < command_count; i++) {
 		size_t distance = word_distance(name, command_table[i].name);

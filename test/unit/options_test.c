@@ -287,6 +287,9 @@ static void test_wrong(void)
 	bad("frobnicate 1", "unknown command 'frobnicate'\n");
 	bad("dmup 1", "did you mean 'dump'?\n");
 	bad("pump 1", "did you mean 'dump'?\n");
+	bad("det 1", "did you mean 'detach'?\n"); // although it is nearer to set
+	bad("st", "did you mean 'status'?\n");
+	bad("d 1", "unknown command 'd'\n"); // dump or detach
 	bad("attach 1 --allocator x", "--allocator expects NAME=KIND, got 'x'");
 	bad("attach 1 --allocator =malloc", "--allocator expects NAME=KIND, got '=malloc'");
 	bad("attach 1 --allocator x=y", "--allocator: y is neither a known allocation function nor a layout");
