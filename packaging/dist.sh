@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(realpath -m "$1")
-commit=$(git rev-parse HEAD)
+commit=$(git rev-parse HEAD 2>/dev/null) || { echo "dist.sh: what is released is made of a commit: run it in a clone of the repository" >&2; exit 1; }
 [ -z "$(git status --porcelain --untracked-files=no)" ] || { echo "dist.sh: the checkout has changes that are not committed" >&2; exit 1; }
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct "$commit")
 export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC
@@ -47,7 +47,7 @@ install -m 755 "$work/build/static/heapsnap" "$tree/heapsnap"
 install -m 644 "$work"/build/man/*.1 "$tree/man/"
 install -m 644 "$work"/build/completions/* "$tree/completions/"
 install -m 644 "$work"/source/packaging/examples/* "$tree/examples/"
-install -m 644 "$work"/source/{README,CHANGELOG,CONTRIBUTING,SECURITY}.md "$work/source/LICENSE" "$tree/"
+install -m 644 "$work"/source/{README,CHANGELOG,CONTRIBUTING,SECURITY}.md "$work/source/LICENSE" "$work/source/packaging/INSTALL" "$tree/"
 mkdir "$tree/docs"
 install -m 644 "$work"/source/docs/*.{md,svg} "$tree/docs/"
 cp -r "$licences" "$tree/licences"

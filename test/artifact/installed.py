@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""installed.py CMAKE BUILD: what `cmake --install` puts where, below /usr/local and below /usr: program, manual pages, and completions where each shell looks
-for them; and that no link of an installed document leads to what is not installed."""
+"""installed.py CMAKE BUILD SOURCE: what `cmake --install` puts where, below /usr/local and below /usr: program, manual pages, and completions where each shell looks
+for them; that no link of an installed document leads to what is not installed; and that the commands of the tarball's INSTALL put the same files into the same
+places."""
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,8 +40,20 @@ def installed(cmake, build, prefix):
     return files_below(prefix)
 
 
+def by_hand(build, source, prefix):
+    """What the commands of INSTALL make of a tarball's folder, with another prefix."""
+    with tempfile.TemporaryDirectory(prefix="heapsnap-test-") as folder:
+        for name in ("man", "completions"):
+            shutil.copytree(os.path.join(build, name), os.path.join(folder, name))
+        shutil.copy(os.path.join(build, "heapsnap"), folder)
+        with open(os.path.join(source, "packaging/INSTALL"), encoding="utf-8") as file:
+            commands = [line.strip() for line in file if line.startswith("    install ")]
+        subprocess.run(["sh", "-euc", "\n".join(commands).replace("/usr/local", prefix)], cwd=folder, check=True)
+    return files_below(prefix)
+
+
 def main():
-    cmake, build = sys.argv[1:]
+    cmake, build, source = sys.argv[1:]
     bad = []
     assert broken_links("docs/a.md", "![a](b.svg), [c](../c.md), [d](https://a.example/d)", {"docs/c.md", "b.svg"}) == [
         "docs/a.md leads to b.svg, which is not there", "docs/a.md leads to ../c.md, which is not there"]
@@ -51,6 +65,9 @@ def main():
             found = {name for name in there if "/zsh/" in name}
             bad += [f"below {prefix}, zsh's completion is {found}, not {zsh}"] * (found != {zsh})
             bad += bad_documents(os.path.join(folder, prefix), there)
+            if prefix == "usr/local":
+                different = {name for name in there if "/doc/" not in name} ^ by_hand(build, source, os.path.join(folder, "by-hand"))
+                bad += [f"INSTALL and cmake --install differ: {sorted(different)}"] * bool(different)
             print(f"{prefix}: {len(there)} files")
     print("\n".join(bad))
     sys.exit(1 if bad else 0)
