@@ -132,21 +132,25 @@ static const char *code_name(enum hs_error_code code)
 	return "unknown";
 }
 
+void console_put_error(const char *code, const char *message)
+{
+	struct json json;
+
+	json_begin(&json, stdout);
+	json_open(&json, "error", '{');
+	json_string(&json, "code", code);
+	json_string(&json, "message", message);
+	json_close(&json, '}');
+	json_end(&json);
+}
+
 enum exit_status console_fail(const struct options *options, struct hs_error *error)
 {
 	char *message = hs_printable(error->message); // also for JSON, whose readers show it
 
 	write_line("heapsnap: ", error->message);
-	if (options->json) {
-		struct json json;
-
-		json_begin(&json, stdout);
-		json_open(&json, "error", '{');
-		json_string(&json, "code", code_name(error->code));
-		json_string(&json, "message", message ? message : "out of memory");
-		json_close(&json, '}');
-		json_end(&json);
-	}
+	if (options->json)
+		console_put_error(code_name(error->code), message ? message : "out of memory");
 	free(message);
 	hs_error_destroy(error);
 	return EXIT_REFUSED;

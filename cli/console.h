@@ -22,6 +22,9 @@ void console_complain(const char *format, ...) HS_PRINTF(1, 2);
 // exit status.
 enum exit_status console_fail(const struct options *options, struct hs_error *error);
 
+// What takes the place of a command's object on standard output. `message` is printable.
+void console_put_error(const char *code, const char *message);
+
 // "1.5 MiB" into a buffer of at least 32 bytes; returns the buffer.
 const char *console_bytes(uint64_t bytes, char *buffer);
 enum { COUNT_SIZE = 64 };

@@ -2,6 +2,7 @@
 #include "cli/options.h"
 
 #include "base/printable.h"
+#include "cli/console.h"
 #include "cli/help.h"
 #include "inject/abi/limits.h"
 
@@ -20,18 +21,21 @@ _Static_assert(HS_REGION_MEMORY_MIN == 1024 * 1024 && HS_REGION_MEMORY_MAX == 12
 _Static_assert(HS_INTERVAL_MAX == 2u << 30, "LIMIT_INTERVAL, and the smallest rate of --samples-per-word");
 
 // `format` has one %s for `what`, which who runs the tool may have from somebody else.
-static bool usage_error(enum command command, const char *format, const char *what)
+static bool usage_error(const struct options *options, const char *format, const char *what)
 {
-	const struct command_description *description = command_describe(command);
-	char *printable = hs_printable(what);
+	const struct command_description *description = command_describe(options->command);
+	char *printable = hs_printable(what), *message = NULL;
 
-	fprintf(stderr, "heapsnap: ");
-	fprintf(stderr, format, printable ? printable : "?");
-	free(printable);
-	fputc('\n', stderr);
-	help_print_usage(stderr, command);
+	if (asprintf(&message, format, printable ? printable : "?") < 0)
+		message = NULL;
+	console_complain("%s\n", message ? message : "out of memory for a message");
+	help_print_usage(stderr, options->command);
 	fprintf(stderr, "\n(`heapsnap %s%s--help` says more)\n", description ? description->name : "",
 		description ? " " : "");
+	if (options->wants_json)
+		console_put_error("usage", message ? message : "out of memory");
+	free(message);
+	free(printable);
 	return false;
 }
 
@@ -158,7 +162,7 @@ static bool take_command(struct options *options, const char *name)
 		return true;
 	if (similar)
 		snprintf(format, sizeof(format), "unknown command '%%s'; did you mean '%s'?", similar);
-	return usage_error(COMMAND_NONE, format, name);
+	return usage_error(options, format, name);
 }
 
 static bool take_allocator(struct options *options, const char *text)
@@ -166,13 +170,13 @@ static bool take_allocator(struct options *options, const char *text)
 	struct hs_error *error;
 
 	if (options->allocator_count == HS_USER_ALLOCATORS_MAX)
-		return usage_error(options->command, "%s", "too many --allocator");
+		return usage_error(options, "%s", "too many --allocator");
 	error = hs_user_allocator_check(text);
 	if (!error) {
 		options->allocators[options->allocator_count++] = text;
 		return true;
 	}
-	usage_error(options->command, "%s", error->message);
+	usage_error(options, "%s", error->message);
 	hs_error_destroy(error);
 	return false;
 }
@@ -181,7 +185,7 @@ static bool set_sampling(struct options *options, struct hs_sampling sampling)
 {
 	if (options->has_sampling)
 		return usage_error(
-			options->command, "%s",
+			options, "%s",
 			"only one of --sample, --samples-per-word, --exact and --budget can be given, and once");
 	options->has_sampling = true;
 	options->sampling = sampling;
@@ -193,8 +197,7 @@ static bool take_depth(struct options *options, const char *text)
 	uint64_t number;
 
 	if (!parse_size(text, &number) || number < 1 || number > HS_DEPTH_MAX)
-		return usage_error(options->command, "--depth expects a number from 1 to " LIMIT_DEPTH ", got '%s'",
-				   text);
+		return usage_error(options, "--depth expects a number from 1 to " LIMIT_DEPTH ", got '%s'", text);
 	options->depth = (uint32_t)number;
 	return true;
 }
@@ -204,7 +207,7 @@ static bool take_max_memory(struct options *options, const char *text)
 	uint64_t number;
 
 	if (!parse_size(text, &number) || number < HS_REGION_MEMORY_MIN || number > HS_REGION_MEMORY_MAX)
-		return usage_error(options->command,
+		return usage_error(options,
 				   "--max-memory expects a size from " LIMIT_MEMORY_LEAST " to " LIMIT_MEMORY_MOST
 				   ", got '%s'",
 				   text);
@@ -217,7 +220,7 @@ static bool take_sample(struct options *options, const char *text)
 	uint64_t number;
 
 	if (!parse_size(text, &number) || number < 1 || number > HS_INTERVAL_MAX)
-		return usage_error(options->command,
+		return usage_error(options,
 				   "--sample expects a mean interval from 1 (every allocation) to " LIMIT_INTERVAL
 				   " bytes, got '%s'",
 				   text);
@@ -231,8 +234,7 @@ static bool take_samples_per_word(struct options *options, const char *text)
 	uint32_t interval;
 
 	if (!parse_rate(text, &interval))
-		return usage_error(options->command, "--samples-per-word expects a number from 3.8e-9 to 4, got '%s'",
-				   text);
+		return usage_error(options, "--samples-per-word expects a number from 3.8e-9 to 4, got '%s'", text);
 	return set_sampling(options, (struct hs_sampling){ .mode = HS_SAMPLING_WORDS, .interval = interval });
 }
 
@@ -241,8 +243,7 @@ static bool take_budget(struct options *options, const char *text)
 	uint32_t budget;
 
 	if (!parse_percent(text, &budget))
-		return usage_error(options->command, "--budget expects a percentage above 0 and up to 100, got '%s'",
-				   text);
+		return usage_error(options, "--budget expects a percentage above 0 and up to 100, got '%s'", text);
 	return set_sampling(options, (struct hs_sampling){ .mode = HS_SAMPLING_BUDGET, .budget = budget });
 }
 
@@ -310,7 +311,7 @@ static bool take_option(struct options *options, enum option_id id, const char *
 	for (size_t i = 0; i < sizeof(takers) / sizeof(takers[0]); i++)
 		if (takers[i].id == id)
 			return takers[i].take(options, text);
-	return usage_error(options->command, "%s", "an option of the table that nobody takes");
+	return usage_error(options, "%s", "an option of the table that nobody takes");
 }
 
 // "check", "attach and set", "a, b and c": those that know an option.
@@ -346,7 +347,7 @@ static bool check_given(const struct options *options, uint32_t given)
 			snprintf(text, sizeof(text), "-%c is only valid with %s", (int)option->id, names);
 		else
 			snprintf(text, sizeof(text), "--%s is only valid with %s", option->name, names);
-		return usage_error(options->command, "%s", text);
+		return usage_error(options, "%s", text);
 	}
 	return true;
 }
@@ -355,19 +356,19 @@ static bool check_given(const struct options *options, uint32_t given)
 static bool check_settings(const struct options *options)
 {
 	if (options->has_sampling + options->stop_recording + options->start_recording > 1)
-		return usage_error(options->command, "%s",
+		return usage_error(options, "%s",
 				   "--stop-recording, --start-recording and new settings exclude each other");
 	if (options->command == COMMAND_SET && !options->has_sampling && !options->stop_recording &&
 	    !options->start_recording && !options->depth)
-		return usage_error(options->command, "%s",
+		return usage_error(options, "%s",
 				   "what is to be set is missing (--exact, --sample, --samples-per-word, --budget, "
 				   "--stop-recording, --start-recording, --depth)");
 	if (options->command == COMMAND_DUMP && !options->output)
-		return usage_error(options->command, "%s", "the output file is missing (-o FILE)");
+		return usage_error(options, "%s", "the output file is missing (-o FILE)");
 	if (options->output && strcmp(options->output, "-") == 0 && options->json)
-		return usage_error(options->command, "%s", "-o - and --json both want standard output");
+		return usage_error(options, "%s", "-o - and --json both want standard output");
 	if (options->output && !*options->output)
-		return usage_error(options->command, "%s", "the output file's name is empty");
+		return usage_error(options, "%s", "the output file's name is empty");
 	return true;
 }
 
@@ -378,15 +379,15 @@ static bool check_operands(struct options *options, uint32_t given, int count, c
 	if (options->help || options->version)
 		return true;
 	if (options->command == COMMAND_NONE)
-		return usage_error(COMMAND_NONE, "%s", "a command is missing");
+		return usage_error(options, "%s", "a command is missing");
 	if (!check_given(options, given))
 		return false;
 	if (count > wanted)
-		return usage_error(options->command, "too many arguments: %s", operands[wanted]);
+		return usage_error(options, "too many arguments: %s", operands[wanted]);
 	if (count == 1)
 		options->pid_text = operands[0];
 	else if (options->command != COMMAND_STATUS)
-		return usage_error(options->command, "%s", "the PID is missing");
+		return usage_error(options, "%s", "the PID is missing");
 	return check_settings(options);
 }
 
@@ -412,11 +413,11 @@ static void make_getopt_tables(struct option long_options[OPTIONS_MAX + 1], char
 static bool option_error(const struct options *options, int option, char **argv)
 {
 	if (option == ':')
-		return usage_error(options->command, "%s needs a value", argv[optind - 1]);
+		return usage_error(options, "%s needs a value", argv[optind - 1]);
 	// An unknown letter; getopt may not be past its word yet. A known one stands for --quiet=value.
 	if (optopt > 0 && optopt < 128 && !option_describe(optopt))
-		return usage_error(options->command, "unknown option: %s", (const char[]){ '-', (char)optopt, '\0' });
-	return usage_error(options->command, "unknown option: %s", argv[optind - 1]);
+		return usage_error(options, "unknown option: %s", (const char[]){ '-', (char)optopt, '\0' });
+	return usage_error(options, "unknown option: %s", argv[optind - 1]);
 }
 
 static bool parse_options(int argc, char **argv, struct options *options, uint32_t *given_ret)
@@ -439,11 +440,22 @@ static bool parse_options(int argc, char **argv, struct options *options, uint32
 	return true;
 }
 
+// Whether an option --json, or a beginning of it that getopt takes, stands anywhere: a line that cannot be understood
+// is told to programs all the same.
+static bool has_json(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strlen(argv[i]) > 2 && strncmp("--json", argv[i], strlen(argv[i])) == 0)
+			return true;
+	return false;
+}
+
 bool options_parse(int argc, char **argv, struct options *ret)
 {
 	uint32_t given;
 
-	*ret = (struct options){ .sampling = { .mode = HS_SAMPLING_BUDGET, .budget = HS_SAMPLING_BUDGET_DEFAULT } };
+	*ret = (struct options){ .sampling = { .mode = HS_SAMPLING_BUDGET, .budget = HS_SAMPLING_BUDGET_DEFAULT },
+				 .wants_json = has_json(argc, argv) };
 	opterr = 0;
 	optind = 1;
 	if (argc > 1 && argv[1][0] != '-') {

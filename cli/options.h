@@ -27,10 +27,11 @@ struct options {
 	const char *allocators[HS_USER_ALLOCATORS_MAX]; // --allocator
 	size_t allocator_count;
 	bool json, quiet, verbose;
+	bool wants_json; // --json stands somewhere, though what is wrong with the line may come before it
 	bool help, version;
 };
 
-// Returns false after saying on standard error what is wrong.
+// Returns false after saying on standard error what is wrong; with --json on standard output too.
 bool options_parse(int argc, char **argv, struct options *ret);
 
 #endif

@@ -57,8 +57,8 @@ static struct hs_error *parse_pid(const char *text, pid_t *ret)
 	errno = 0;
 	value = strtoul(text, &end, 10);
 	if (text[0] < '0' || text[0] > '9' || *end != 0 || errno != 0 || value == 0 || value > INT_MAX)
-		return hs_error_create(HS_ERROR_REFUSED, "no process with PID '%s': a PID is a positive decimal number",
-				       text);
+		return hs_error_create(HS_ERROR_NOT_FOUND,
+				       "no process with PID '%s': a PID is a positive decimal number", text);
 	*ret = (pid_t)value;
 	return NULL;
 }
@@ -82,6 +82,6 @@ struct hs_error *hs_find_process(const char *text, struct process *ret)
 	if (!named[0])
 		return error;
 	hs_error_destroy(error);
-	return hs_error_create(HS_ERROR_REFUSED, "no process with PID '%s'; running processes of that name: %s", text,
+	return hs_error_create(HS_ERROR_NOT_FOUND, "no process with PID '%s'; running processes of that name: %s", text,
 			       named);
 }

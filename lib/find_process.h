@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/process.h"
 
-// A process id as users type it: decimal, positive, nothing behind it. HS_ERROR_REFUSED: it is not; where the text is
+// A process id as users type it: decimal, positive, nothing behind it. HS_ERROR_NOT_FOUND: it is not; where the text is
 // the name of running programs, the message has their numbers. The process need not be there: what is asked of the
 // handle then says so. *ret is to be closed, after an error too.
 struct hs_error *hs_find_process(const char *text, struct process *ret) HS_MUST_CHECK;

@@ -198,7 +198,7 @@ struct hs_error *target_read(const struct process *process, struct target_info *
 			return error;
 		hs_error_destroy(error);
 		if (!process_is_there(process))
-			return process_not_found(HS_ERROR_REFUSED, process->pid);
+			return process_not_found(HS_ERROR_NOT_FOUND, process->pid);
 		if (tries == 0)
 			return hs_error_create(
 				HS_ERROR_GONE,

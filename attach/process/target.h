@@ -43,7 +43,7 @@ struct target_info {
 	uint64_t stack_limit;          // RLIMIT_STACK in bytes; UINT64_MAX = none
 };
 
-// Reads the facts. HS_ERROR_REFUSED: there is no such process (any more). *ret is valid only on success.
+// Reads the facts. HS_ERROR_NOT_FOUND: there is no such process (any more). *ret is valid only on success.
 struct hs_error *target_read(const struct process *process, struct target_info *ret) HS_MUST_CHECK;
 void target_info_deinit(struct target_info *info);
 

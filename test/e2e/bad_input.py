@@ -65,6 +65,11 @@ def json_errors():
     result = heapsnap("attach", child.pid, "--json")
     check_refused(result, str(child.pid))
     check(isinstance(result.json["error"]["code"], str) and result.json["error"]["message"] in result.stderr, str(result))
+    for pid in (child.pid, "no-such-name-9"):
+        codes = {command: heapsnap(command, pid, *rest, "--json").json["error"]["code"] for command, *rest in
+                 (("attach",), ("dump", "-o", os.path.join(temporary_directory(), "out.pb.gz")), ("set", "--exact"), ("detach",), ("status",))}
+        check_equal(set(codes.values()), {"not_found"}, f"codes of what is not there: {codes}")
+    check_equal(heapsnap("attach", child.pid, "--no-such-option", "--json").json["error"]["code"], "usage", "code of wrong usage")
 
 
 def no_such_process():

@@ -227,7 +227,10 @@ def wrong_usage():
                     ["--exact", "--sample", "4K"], ["--exact", "--stop-recording"], ["--max-memory", "10M"], ["-o", "x", "--exact"]):
         result = heapsnap("set", target.pid, *options)
         check_refused(result, status=2)
-        check_equal(result.stdout, "", f"standard output of {result}")
+        if "--json" in options:
+            check_equal(result.json["error"]["code"], "usage", str(result))
+        else:
+            check_equal(result.stdout, "", f"standard output of {result}")
     check_refused(heapsnap("set", "--exact"), "PID", status=2)
     check_equal(settings(target.pid), EXACT, "settings after wrong usage")
     detach(target.pid)

@@ -2,7 +2,8 @@
 hs_unit_test(json_test hs_base)
 target_sources(json_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/json.c)
 hs_unit_test(options_test hs_lib)
-target_sources(options_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/help.c ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/options.c)
+target_sources(options_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/help.c ${PROJECT_SOURCE_DIR}/cli/json.c
+  ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/options.c)
 hs_unit_test(console_test hs_base)
 target_sources(console_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/json.c)
 hs_unit_test(attach_print_test hs_lib)

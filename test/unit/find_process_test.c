@@ -17,7 +17,7 @@ static void test_numbers(void)
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		error = hs_find_process(bad[i], &process);
-		CHECK(error && error->code == HS_ERROR_REFUSED);
+		CHECK(error && error->code == HS_ERROR_NOT_FOUND);
 		hs_error_destroy(error);
 		process_close(&process);
 	}

@@ -208,7 +208,7 @@ static void test_find_process(void)
 	hs_error_destroy(error);
 	snprintf(name, sizeof(name), "hs%d", (int)getpid()); // its beginning
 	error = hs_find_process(name, &process);
-	CHECK(error && error->code == HS_ERROR_REFUSED && !strstr(error->message, "that name"));
+	CHECK(error && error->code == HS_ERROR_NOT_FOUND && !strstr(error->message, "that name"));
 	hs_error_destroy(error);
 	error = hs_find_process("", &process);
 	CHECK(error && !strstr(error->message, "that name"));

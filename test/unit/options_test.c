@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line: every option, every way to get it wrong.
+#include "captured.h"
 #include "check.h"
 #include "cli/options.h"
 #include "inject/abi/limits.h"
@@ -304,6 +305,29 @@ static void test_wrong(void)
 	bad("attach 1 %s%n", "too many arguments: %s%n"); // never taken for a format
 }
 
+// A program that asks for JSON gets the error as such, wherever --json stands.
+static void test_json(void)
+{
+	static const struct {
+		const char *line, *output; // "" = nothing
+	} cases[] = {
+		{ "attach 1 --nix --json", "{\"error\":{\"code\":\"usage\",\"message\":\"unknown option: --nix\"}}\n" },
+		{ "dump --js", "{\"error\":{\"code\":\"usage\",\"message\":\"the PID is missing\"}}\n" },
+		{ "nix --json", "{\"error\":{\"code\":\"usage\",\"message\":\"unknown command 'nix'\"}}\n" },
+		{ "attach 1 --nix", "" },
+		{ "attach 1 --nix -- --json", "" },
+		{ "attach 1 --json", "" },
+	};
+	struct options options;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		capture_begin();
+		parse(cases[i].line, &options);
+		capture_end();
+		CHECK_STRING(captured_output(), cases[i].output);
+	}
+}
+
 int main(void)
 {
 	test_commands();
@@ -311,5 +335,6 @@ int main(void)
 	test_sizes();
 	test_settings();
 	test_wrong();
+	test_json();
 	return CHECK_RESULT();
 }
