@@ -21,6 +21,7 @@ static enum exit_status print_json(const struct hs_attach_result *result, pid_t 
 	json_number(&json, "unseen_functions", result->unseen_functions);
 	json_number(&json, "modules", result->modules);
 	json_number(&json, "threads", result->threads);
+	json_number(&json, "unseen_threads", result->unseen_threads);
 	json_number(&json, "stopped_us", result->stopped_all_ns / 1000);
 	json_number(&json, "region_bytes", result->region_bytes);
 	json_bool(&json, "libraries_followed", result->loader_followed);
@@ -37,6 +38,15 @@ static void print_unseen(const struct options *options, const struct process *pr
 	if (!error && unseen_text(&status, text))
 		console_print(options, "warning: %s\n", text);
 	hs_error_destroy(error);
+}
+
+static void print_unseen_threads(const struct options *options, const struct hs_attach_result *result)
+{
+	if (result->unseen_threads)
+		console_print(
+			options,
+			"warning: %zu of %zu threads have no thread pointer: nothing that they allocate can be recorded\n",
+			result->unseen_threads, result->threads);
 }
 
 static void print_unfollowed(const struct options *options, const struct hs_attach_result *result)
@@ -73,6 +83,7 @@ enum exit_status command_attach(const struct options *options)
 			      console_count(result.hooks_refused, "function", hooks));
 	if (result.unseen_functions)
 		print_unseen(options, &process);
+	print_unseen_threads(options, &result);
 	print_unfollowed(options, &result);
 	return options->json ? print_json(&result, process.pid) : EXIT_DONE;
 }

@@ -77,6 +77,9 @@ static void print_settings(const struct options *options, const struct hs_status
 
 	if (unseen_text(process, unseen))
 		console_print(options, "  warning: %s\n", unseen);
+	if (process->lost_no_thread_pointer)
+		console_print(options, "  warning: %" PRIu64 " allocations lost: by threads without a thread pointer\n",
+			      process->lost_no_thread_pointer);
 	if (!process->has_settings)
 		console_print(options,
 			      "  the region does not say what is recorded: `heapsnap set %d` puts it in order\n",
@@ -147,6 +150,7 @@ static void put_settings(struct json *json, const struct hs_status *process)
 	json_number(json, "thread_slots_used", process->thread_slots_used);
 	json_number(json, "thread_slots", process->thread_slots);
 	json_number(json, "unseen_functions", process->unseen_functions);
+	json_number(json, "lost_no_thread_pointer", process->lost_no_thread_pointer);
 	if (process->always_exact) {
 		json_number(json, "frees", process->frees);
 		json_number(json, "unknown_frees", process->unknown_frees);

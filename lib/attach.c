@@ -27,6 +27,7 @@ struct hs_error *hs_attach(const struct process *process, const struct hs_attach
 		.unseen_functions = report.unseen_makers,
 		.modules = report.modules,
 		.threads = report.threads,
+		.unseen_threads = report.unseen_threads,
 		.stopped_all_ns = report.stopped_all_ns,
 		.region_bytes = report.region_bytes,
 		.loader_followed = report.loader_followed,

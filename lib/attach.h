@@ -23,6 +23,7 @@ struct hs_attach_result {
 	size_t hooks, hooks_refused; // allocation functions
 	size_t unseen_functions;     // of those refused, such that make blocks
 	size_t modules, threads;
+	size_t unseen_threads;   // of these, such that nothing is recorded of: they have no thread pointer
 	uint64_t stopped_all_ns; // for how long threads were stopped, over all tries
 	uint64_t region_bytes;   // that records may use
 	bool loader_followed;    // false: libraries loaded later will not be seen

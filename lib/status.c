@@ -42,6 +42,7 @@ static void describe(const struct attached_process *process, struct hs_status *r
 		.always_exact = process->always_exact,
 		.threads = process->threads,
 		.modules = process->modules,
+		.lost_no_thread_pointer = process->lost_no_thread_pointer,
 		.used_bytes = process->used_pages * HS_PAGE_SIZE,
 		.max_bytes = process->max_pages * HS_PAGE_SIZE,
 		.thread_slots_used = process->thread_slots,

@@ -33,6 +33,7 @@ struct hs_status {
 	char unseen_share[160];                   // in words, how much these make; "" = there are none
 	bool always_exact;                        // every allocation since attach was recorded
 	uint64_t threads, modules;                // seen since attach
+	uint64_t lost_no_thread_pointer;          // allocations, by threads without a thread pointer
 	uint64_t used_bytes, max_bytes;           // of the region, whole pages
 	uint32_t thread_slots_used, thread_slots; // ever taken; that there may be
 	bool has_settings;                        // false: what the region says of them makes no sense

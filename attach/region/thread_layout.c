@@ -136,6 +136,20 @@ struct hs_error *thread_layout_check(const struct target_memory *memory, const s
 	return error;
 }
 
+struct hs_error *thread_layout_count_unseen(enum libc_kind libc, const struct frozen_process *frozen, size_t *ret)
+{
+	*ret = 0;
+	for (size_t i = 0; i < frozen->count; i++)
+		*ret += !registers_thread_pointer(&frozen->threads[i].registers);
+	if (libc != LIBC_unknown || *ret < frozen->count)
+		return NULL;
+	return hs_error_create(
+		HS_ERROR_REFUSED,
+		"no thread of process %d has a thread pointer, by which heapsnap knows threads: nothing that it allocates can "
+		"be recorded; if it has only just begun, try again",
+		frozen->process->pid);
+}
+
 void thread_layout_configure(const struct target_info *target, const struct proc_maps *maps,
 			     const struct module_list *modules, const struct target_memory *memory,
 			     const struct frozen_process *frozen, struct payload_config *config)

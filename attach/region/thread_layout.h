@@ -17,6 +17,11 @@
 struct hs_error *thread_layout_check(const struct target_memory *memory,
 				     const struct frozen_process *frozen) HS_MUST_CHECK;
 
+// *ret: how many threads have no thread pointer. The payload knows a thread by it, and records nothing of these.
+// HS_ERROR_REFUSED: none has one, and it has no C library that would yet set one up. Pure. pre: the process is stopped
+struct hs_error *thread_layout_count_unseen(enum libc_kind libc, const struct frozen_process *frozen,
+					    size_t *ret) HS_MUST_CHECK;
+
 // Fills what the payload must know of threads. pre: the process is stopped.
 void thread_layout_configure(const struct target_info *target, const struct proc_maps *maps,
 			     const struct module_list *modules, const struct target_memory *memory,

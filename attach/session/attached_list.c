@@ -42,6 +42,7 @@ static void describe(const struct region_access *access, struct attached_process
 	process->max_pages = header->max_pages - header->first_page;
 	process->threads = header->thread_count;
 	process->modules = header->module_count;
+	process->lost_no_thread_pointer = header->lost_no_thread_pointer;
 	for (size_t i = 0; i < HS_THREAD_SLOTS / 64; i++)
 		process->thread_slots += (uint32_t)__builtin_popcountll(header->used_slots[i]);
 	process->thread_slots += header->extra_slot_count;

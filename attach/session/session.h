@@ -31,6 +31,7 @@ struct attach_report {
 				 // run had left
 	uint64_t region_bytes;   // that may be used
 	size_t unseen_makers;    // of `hooks_refused`: functions that make blocks
+	size_t unseen_threads;   // that have no thread pointer: nothing that they allocate is recorded
 	bool loader_followed; // false: libraries loaded later will not be seen (no dynamic loader, or its event cannot
 			      // be hooked)
 	bool is_static; // no dynamic loader: no library is loaded later

@@ -267,6 +267,8 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics
 	if (!error)
 		error = thread_layout_check(&plan->memory, &frozen);
 	if (!error)
+		error = thread_layout_count_unseen(plan->modules.libc, &frozen, &report->unseen_threads);
+	if (!error)
 		error = fault_point("compare with the plan");
 	if (!error)
 		error = frozen_maps(&frozen, &now);

@@ -5,7 +5,7 @@ block, and what is not recorded is counted by its reason. Two threads with one p
 import os
 
 import profiles
-from harness import (Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, leave_out,
+from harness import (Target, Unharmed, attach, check, check_equal, check_refused, detach, dump, heapsnap, heapsnap_ok, leave_out,
                      may_read_thread_pointers, run_test, say, temporary_directory,
                      thread_ids, wait_until)
 
@@ -31,7 +31,8 @@ def follow(path, how, when):
     target = Target("foreign_threads")
     if when == "before":
         target.ask(f"start {how} {THREADS} {COUNT}")
-    attach(target.pid, *FUNCTIONS)
+    value = attach(target.pid, *FUNCTIONS)
+    check_equal(value["unseen_threads"], THREADS if (how, when) == ("none", "before") else 0, "threads of which nothing is recorded")
     if when == "before":
         finish(target)
     kept = int(target.ask(f"start {how} {THREADS} {COUNT}"))
@@ -41,6 +42,7 @@ def follow(path, how, when):
     if how == "none" or (how == "other" and not may_read_thread_pointers()):  # its first word is no pointer to itself, and nothing else is read
         check_equal(losses(report), {"lost_no_thread_pointer": THREADS * COUNT}, f"{how}: losses")
         check_equal(live.live_objects, 0, f"{how}: blocks")
+        check_equal(heapsnap_ok("status", target.pid)["processes"][0]["lost_no_thread_pointer"], THREADS * COUNT, "what status says of it")
     else:
         check_equal(losses(report), {}, f"{how}: losses")
         check_equal((live.alloc_objects, live.live_objects, live.live_bytes), (THREADS * COUNT, kept, kept * SIZE), f"{how}: blocks")
@@ -60,6 +62,16 @@ def refused(how):
     before.check_after(memory_may_change=True)
     target.end()
     say(f"  {how}: refused")
+
+
+def nothing_to_record():
+    """A program without a C library, none of whose threads has one."""
+    target = Target("no_libc_pool")
+    before = Unharmed(target.pid)
+    words = "no thread of process .* has a thread pointer" if may_read_thread_pointers() else "without RDFSBASE"
+    check_refused(heapsnap("attach", target.pid, *FUNCTIONS), words)
+    before.check_after()
+    target.end()
 
 
 def shared(path, how):
@@ -99,6 +111,7 @@ def main():
         leave_out("no FSGSBASE here")
         for how in nowhere:
             refused(how)
+    nothing_to_record()
     for how in ("shared", "twins"):
         shared(path, how)
 

@@ -100,7 +100,7 @@ hs_target_program(many_lives)
 hs_target_program(sampled)
 hs_target_program(short_threads)
 
-foreach(name no_allocator unhookable two_pages)
+foreach(name no_allocator no_libc_pool unhookable two_pages)
   hs_target_program(${name})
   target_compile_options(${name} PRIVATE -ffreestanding -fno-stack-protector -fno-pie)
   target_link_options(${name} PRIVATE -nostdlib -static -no-pie)

@@ -34,8 +34,24 @@ static void test_unfollowed(void)
 	}
 }
 
+static void test_unseen_threads(void)
+{
+	const struct options options = { .quiet = false };
+
+	for (size_t unseen = 0; unseen < 3; unseen++) {
+		const struct hs_attach_result result = { .threads = 5, .unseen_threads = unseen };
+
+		capture_begin();
+		print_unseen_threads(&options, &result);
+		capture_end();
+		CHECK_EQUAL(strstr(captured_errors(), "2 of 5 threads have no thread pointer") != NULL, unseen == 2);
+		CHECK_EQUAL(*captured_errors() != 0, unseen != 0);
+	}
+}
+
 int main(void)
 {
+	test_unseen_threads();
 	test_unfollowed();
 	return CHECK_RESULT();
 }

@@ -33,8 +33,27 @@ static void test_region(void)
 	}
 }
 
+static void test_lost(void)
+{
+	const struct options options = { .quiet = false };
+	struct hs_status process = { .pid = 42, .state = HS_STATE_ATTACHED };
+
+	capture_begin();
+	print_process(&options, &process);
+	capture_end();
+	CHECK(!strstr(captured_errors(), "lost"));
+	process.lost_no_thread_pointer = 7;
+	capture_begin();
+	print_process(&options, &process);
+	CHECK(print_json(&process, 1, NULL));
+	capture_end();
+	CHECK(strstr(captured_errors(), "warning: 7 allocations lost: by threads without a thread pointer"));
+	CHECK(strstr(captured_output(), "\"lost_no_thread_pointer\":7"));
+}
+
 int main(void)
 {
+	test_lost();
 	test_region();
 	return CHECK_RESULT();
 }

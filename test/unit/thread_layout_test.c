@@ -398,11 +398,41 @@ static void test_shared_pointer(void)
 	target_memory_close(&memory);
 }
 
+// What heapsnap cannot record of: said, and refused where it is all, unless a C library may yet give them one.
+static void test_unseen(void)
+{
+	static const struct {
+		uint64_t pointers[THREADS_MAX];
+		size_t unseen;
+	} cases[] = { { { 64, 128, 192 }, 0 }, { { 0, 128, 192 }, 1 }, { { 64, 0, 0 }, 2 }, { { 0, 0, 0 }, 3 } };
+	static const enum libc_kind kinds[] = { LIBC_unknown, LIBC_glibc, LIBC_musl };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct frozen_thread threads[THREADS_MAX] = { 0 };
+		const struct frozen_process process = { .process = held_process(FIRST_TID),
+							.threads = threads,
+							.count = THREADS_MAX };
+
+		for (size_t j = 0; j < THREADS_MAX; j++)
+			threads[j].registers.fs_base = cases[i].pointers[j];
+		for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+			size_t unseen;
+			struct hs_error *error = thread_layout_count_unseen(kinds[k], &process, &unseen);
+
+			CHECK_EQUAL(unseen, cases[i].unseen);
+			CHECK_EQUAL(error != NULL, unseen == THREADS_MAX && kinds[k] == LIBC_unknown);
+			CHECK(!error || (error->code == HS_ERROR_REFUSED && strstr(error->message, "thread pointer")));
+			hs_error_destroy(error);
+		}
+	}
+}
+
 int main(void)
 {
 	test_symbols();
 	test_search();
 	test_glibc();
 	test_shared_pointer();
+	test_unseen();
 	return CHECK_RESULT();
 }
