@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 
 // Bytes; `missing` where the file does not say it.
 static uint64_t of_meminfo(const char *name, uint64_t missing)
@@ -21,17 +22,32 @@ static uint64_t of_meminfo(const char *name, uint64_t missing)
 
 uint64_t hs_available_memory(void) { return of_meminfo("MemAvailable:", UINT64_C(1) << 30); }
 
-uint64_t hs_commit_room(void)
+// vm.overcommit_memory; 0 = unknown.
+static char overcommit_mode(void)
 {
 	HS_CLEANUP_FREE char *mode = NULL;
 	size_t size;
 	struct hs_error *error = hs_read_file("/proc/sys/vm/overcommit_memory", 16, &mode, &size);
+
+	hs_error_destroy(error);
+	return error ? 0 : *mode;
+}
+
+uint64_t hs_mapping_most(void)
+{
+	struct sysinfo info; // of the machine, also where /proc/meminfo is a container's
+
+	if (overcommit_mode() != '0' || sysinfo(&info) != 0)
+		return UINT64_MAX;
+	return ((uint64_t)info.totalram + info.totalswap) * info.mem_unit;
+}
+
+uint64_t hs_commit_room(void)
+{
 	uint64_t limit, taken;
 
-	if (error || *mode != '2') {
-		hs_error_destroy(error);
+	if (overcommit_mode() != '2')
 		return UINT64_MAX;
-	}
 	limit = of_meminfo("\nCommitLimit:", 0);
 	taken = of_meminfo("\nCommitted_AS:", 0);
 	return limit > taken ? limit - taken : 0;

@@ -11,4 +11,8 @@ uint64_t hs_available_memory(void);
 // it has.
 uint64_t hs_commit_room(void);
 
+// The most bytes that one mapping may have: all memory and swap, where vm.overcommit_memory is 0 (__vm_enough_memory in
+// mm/util.c); UINT64_MAX where it is not.
+uint64_t hs_mapping_most(void);
+
 #endif

@@ -264,6 +264,21 @@ static struct hs_error *map_code(struct remote_caller *caller, const struct payl
 	return error;
 }
 
+static struct hs_error *explain_lack(struct hs_error *error, uint64_t size)
+{
+	struct hs_error *better =
+		hs_error_create(HS_ERROR_REMOTE,
+				"%s: the kernel does not commit %" PRIu64
+				" MiB to the target (vm.overcommit_memory, vm.max_map_count, or a limit of its address "
+				"space); ask for less with --max-memory",
+				error->message, size >> 20);
+
+	if (better != &hs_error_no_memory)
+		better->error_number = error->error_number;
+	hs_error_destroy(error);
+	return better;
+}
+
 // Shared anonymous memory, and not MAP_NORESERVE: all of it is charged to the system's commit limit here and now
 // (shmem_zero_setup in mm/shmem.c), or refused, so that no page that a hook touches later can lack that, whatever
 // becomes of vm.overcommit_memory. A memory file's pages are charged one by one, and a page that cannot be is a SIGBUS.
@@ -278,11 +293,7 @@ static struct hs_error *map_region(struct remote_caller *caller, const struct pa
 					    PROT_NONE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 	if (error && error->code == HS_ERROR_REMOTE && error->error_number == ENOMEM)
-		return hs_error_prefix(error,
-				       "the kernel does not commit %" PRIu64
-				       " MiB to the target (vm.overcommit_memory, vm.max_map_count, or a limit of its "
-				       "address space); ask for less with --max-memory",
-				       layout->region_size >> 20);
+		return explain_lack(error, layout->region_size);
 	if (!error)
 		error = remote_call_checked(caller, "munlock", SYS_munlock, range, &result);
 	if (!error)

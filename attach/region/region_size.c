@@ -41,6 +41,9 @@ struct hs_error *region_size_decide(const struct memory_room *room, uint64_t ask
 	*ret = asked ? asked : chosen;
 	if (FIXED + *ret > room->group)
 		return refuse("the limit of the target's memory cgroup", room->group, room->group, *ret, "raise it");
+	if (HS_OFFSET_PAGES + *ret > room->mapping)
+		return refuse("the kernel's limit of one mapping (vm.overcommit_memory is 0: all memory and swap)",
+			      room->mapping, room->mapping, *ret, "add swap");
 	for (int i = 0; i < 2; i++)
 		if (limits[i].left != UINT64_MAX && FIXED + *ret > limits[i].left / 4)
 			return refuse(limits[i].name, limits[i].left, limits[i].left / 4, *ret, limits[i].remedy);
@@ -54,6 +57,7 @@ struct hs_error *region_size_choose(const struct target_info *target, uint64_t a
 		.group = memory_group_room(&target->group),
 		.address_space = UINT64_MAX,
 		.commit = hs_commit_room(),
+		.mapping = hs_mapping_most(),
 	};
 
 	if (target->address_space_limit != UINT64_MAX)

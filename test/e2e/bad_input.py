@@ -396,6 +396,21 @@ def interrupted():
     say(f"  interrupted {part_of(TIMES)} times; status: {outcomes}")
 
 
-run_cases([wrong_usage, help_and_version, json_errors, no_such_process, kernel_thread, zombie, thread_id_is_no_process, process_of_32_bits,
+def more_than_all():
+    """More memory than the kernel would give one mapping is refused before anything is touched; check says it too. Another test may set overcommit_memory to 2."""
+    most = 120 << 30
+    if harness.read_text("/proc/sys/vm/overcommit_memory").strip() == "1" or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >= most // 2:
+        harness.leave_out("vm.overcommit_memory is 1, or there is too much memory")
+        return
+    target = Target("many_threads", 2)
+    before = Unharmed(target.pid)
+    for command in ("attach", "check"):
+        result = heapsnap(command, target.pid, "--max-memory", "120G")
+        check(result.status == 1 and re.search(r"(limit of one mapping|commit limit) .*ask for less", result.stderr), str(result))
+    before.check_after()
+    target.end()
+
+
+run_cases([wrong_usage, more_than_all, help_and_version, json_errors, no_such_process, kernel_thread, zombie, thread_id_is_no_process, process_of_32_bits,
            already_traced, not_permitted, nothing_to_hook, one_function_cannot_be_hooked, own_names, closed_streams, wrong_order, bad_output,
            target_dies, interrupted], "bad input")
