@@ -13,6 +13,14 @@ struct dynamic_tables {
 	uint64_t linkage_kind;                        // DT_PLTREL
 };
 
+static bool has_dynamic_segment(const struct elf_view *view)
+{
+	for (unsigned i = 0; i < view->header.e_phnum; i++)
+		if (view->segments[i].p_type == PT_DYNAMIC)
+			return true;
+	return false;
+}
+
 static bool read_tables(const struct elf_view *view, struct dynamic_tables *ret)
 {
 	*ret = (struct dynamic_tables){ 0 };
@@ -45,11 +53,12 @@ static const char *name_of(const struct elf_view *view, const struct dynamic_tab
 
 // DT_JMPREL is bound when it is first used, unless the loader is told otherwise; DT_RELA when the module is loaded.
 static size_t read_table(const struct elf_view *view, const struct dynamic_tables *tables, unsigned which,
-			 struct import *items, size_t count)
+			 struct import *items, size_t count, bool *incomplete)
 {
 	uint64_t size = tables->relocations_size[which];
 	const uint8_t *bytes = size ? elf_view_bytes(view, tables->relocations[which], size) : NULL;
 
+	*incomplete |= size > 0 && !bytes;
 	for (uint64_t i = 0; bytes && i < size / sizeof(Elf64_Rela); i++) {
 		struct import import = { 0 };
 		Elf64_Rela entry;
@@ -61,8 +70,10 @@ static size_t read_table(const struct elf_view *view, const struct dynamic_table
 			continue;
 		import = (struct import){ entry.r_offset, name_of(view, tables, ELF64_R_SYM(entry.r_info)),
 					  which == 1 && type == ARCH_RELOCATION_JUMP_SLOT };
-		if (!import.name)
+		if (!import.name) {
+			*incomplete |= ELF64_R_SYM(entry.r_info) != 0;
 			continue;
+		}
 		if (items)
 			items[count] = import;
 		count++;
@@ -84,14 +95,18 @@ void imports_read(const struct elf_view *view, struct imports *ret)
 	size_t count = 0;
 
 	*ret = (struct imports){ 0 };
-	if (!read_tables(view, &tables))
+	if (!read_tables(view, &tables)) {
+		ret->is_incomplete = has_dynamic_segment(view);
 		return;
+	}
 	table_count = tables.linkage_kind == DT_RELA ? 2 : 1;
+	ret->is_incomplete = table_count == 1 && tables.relocations_size[1] > 0;
 	for (unsigned t = 0; t < table_count; t++)
-		count = read_table(view, &tables, t, NULL, count);
+		count = read_table(view, &tables, t, NULL, count, &ret->is_incomplete);
 	ret->items = count ? calloc(count, sizeof(*ret->items)) : NULL;
+	ret->is_incomplete |= count > 0 && !ret->items;
 	for (unsigned t = 0; t < table_count && ret->items; t++)
-		ret->count = read_table(view, &tables, t, ret->items, ret->count);
+		ret->count = read_table(view, &tables, t, ret->items, ret->count, &ret->is_incomplete);
 	if (ret->items)
 		qsort(ret->items, ret->count, sizeof(*ret->items), compare_places);
 }

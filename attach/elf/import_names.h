@@ -15,9 +15,10 @@ struct import {
 struct imports {
 	struct import *items; // by vaddr; owned
 	size_t count;
+	bool is_incomplete; // the module may ask for more than these: a table or a name cannot be read, or there is no
+			    // memory
 };
 
-// Without memory there are none.
 void imports_read(const struct elf_view *view, struct imports *ret);
 void imports_deinit(struct imports *imports);
 

@@ -109,6 +109,10 @@ static void enter(struct module_list *modules, uint64_t address, const struct li
 			return;
 		}
 	}
+	for (size_t i = 0; i < modules->unread_count; i++)
+		if (entry->dynamic >= modules->unread[i].start && entry->dynamic < modules->unread[i].end &&
+		    !modules->unread[i].link_order)
+			modules->unread[i].link_order = order;
 }
 
 void link_map_read(const struct target_memory *memory, struct module_list *modules)

@@ -52,33 +52,58 @@ static bool has_mapped_bytes(int fd, const struct proc_map *map, const struct ta
 	return same;
 }
 
+// Opens what may be another file, and compares.
+static struct hs_error *open_same(const char *path, const struct proc_map *map, const struct target_memory *memory,
+				  bool may_have_another_number, int *fd_ret)
+{
+	const struct process *process = memory->process;
+	HS_CLEANUP_CLOSE int fd = -1;
+	struct stat status;
+	struct hs_error *error = open_regular(process, path, &fd, &status);
+
+	if (error)
+		return error;
+	// On overlayfs and btrfs the device of stat(2) is not the one of the maps file; then the bytes decide.
+	if ((status.st_ino != map->inode && !may_have_another_number) ||
+	    ((status.st_ino != map->inode || status.st_dev != makedev(map->device_major, map->device_minor)) &&
+	     !has_mapped_bytes(fd, map, memory)))
+		return hs_error_create(HS_ERROR_NOT_FOUND, "%s is no longer the file that process %d has mapped",
+				       map->name, process->pid);
+	*fd_ret = HS_STEAL_FD(fd);
+	return NULL;
+}
+
 struct hs_error *mapped_file_open(const struct process *process, const struct proc_map *map,
 				  const struct target_memory *memory, int *fd_ret)
 {
 	HS_CLEANUP_FREE char *by_address = NULL;
 	HS_CLEANUP_FREE char *by_path = NULL;
-	HS_CLEANUP_CLOSE int fd = -1;
 	struct stat status;
-	struct hs_error *error = refused_reads_file();
+	struct hs_error *error = refused_reads_file(), *of_program;
 
 	if (!error)
 		error = hs_format(&by_address, "map_files/%" PRIx64 "-%" PRIx64, map->start, map->end);
 	if (error)
 		return error;
 	error = open_regular(process, by_address, fd_ret, &status);
-	if (!error || map->deleted || map->name[0] != '/')
+	if (!error || hs_errno_is_shortage(error->error_number))
 		return error;
-	hs_error_destroy(error);
-	error = hs_format(&by_path, "root%s", map->name);
+	if (!map->deleted && map->name[0] == '/') {
+		hs_error_destroy(error);
+		error = hs_format(&by_path, "root%s", map->name);
+		if (!error)
+			error = open_same(by_path, map, memory, true, fd_ret);
+	} else if (map->deleted) {
+		hs_error_destroy(error);
+		error = hs_error_create(HS_ERROR_NOT_FOUND, "%s was removed or replaced", map->name);
+	}
 	if (!error)
-		error = open_regular(process, by_path, &fd, &status);
-	if (error)
+		return NULL;
+	of_program = open_same("exe", map, memory, false, fd_ret); // the mapping may be one of the program's own file
+	if (of_program && !hs_errno_is_shortage(of_program->error_number)) {
+		hs_error_destroy(of_program);
 		return error;
-	// On overlayfs and btrfs the device of stat(2) is not the one of the maps file; then the bytes decide.
-	if ((status.st_ino != map->inode || status.st_dev != makedev(map->device_major, map->device_minor)) &&
-	    !has_mapped_bytes(fd, map, memory))
-		return hs_error_create(HS_ERROR_NOT_FOUND, "%s is no longer the file that process %d has mapped",
-				       map->name, process->pid);
-	*fd_ret = HS_STEAL_FD(fd);
-	return NULL;
+	}
+	hs_error_destroy(error);
+	return of_program;
 }

@@ -6,6 +6,7 @@
 #include "attach/elf/libc_symbols.h"
 #include "attach/elf/link_map.h"
 #include "attach/elf/mapped_file.h"
+#include "attach/elf/memory_copy.h"
 #include "attach/elf/program_kind.h"
 #include "attach/guard/own_descriptors.h"
 #include "attach/guard/standstill.h"
@@ -44,14 +45,15 @@ static struct hs_error *read_start_facts(const struct process *process, struct s
 	return error;
 }
 
-static bool has_elf_magic(const struct proc_map *map, const struct target_memory *memory)
+// What cannot be read may be an ELF file, but in a memory that is gone there is nothing.
+static bool may_be_elf(const struct proc_map *map, const struct target_memory *memory)
 {
 	uint8_t magic[SELFMAG];
 	struct hs_error *error = target_memory_read(memory, map->start, magic, sizeof(magic));
-	bool is_elf = !error && memcmp(magic, ELFMAG, SELFMAG) == 0;
+	bool may_be = error ? error->code != HS_ERROR_GONE : memcmp(magic, ELFMAG, SELFMAG) == 0;
 
 	hs_error_destroy(error);
-	return is_elf;
+	return may_be;
 }
 
 // Whether all of [low, high) is mapped and readable. Between two executable segments there may be a hole.
@@ -113,6 +115,12 @@ static bool place_segments(struct module *module, const struct proc_maps *maps, 
 	return module->start < module->end;
 }
 
+static void deinit_unread(struct unread_module *unread)
+{
+	free(unread->path);
+	free(unread->reason);
+}
+
 static void deinit_module(struct module *module)
 {
 	elf_view_deinit(&module->elf);
@@ -149,23 +157,68 @@ static struct hs_error *open_view(const struct process *process, const struct pr
 	return error;
 }
 
+static struct hs_error *not_loaded(bool *is_none_ret)
+{
+	*is_none_ret = true;
+	return hs_error_create(HS_ERROR_NOT_FOUND, "mapped, but not loaded as a program or library");
+}
+
+// Of memory, where the file cannot be had. One without code is none: nothing follows from what it has.
+static struct hs_error *read_memory_module(const struct proc_maps *maps, const struct proc_map *map,
+					   const struct target_memory *memory, struct module *ret, bool *is_none_ret)
+{
+	_Alignas(Elf64_Phdr) uint8_t page[HS_PAGE_SIZE];
+	struct hs_error *error = target_memory_read(memory, map->start, page, sizeof(page));
+	struct loaded_place place = { .maps = maps, .first = map };
+
+	if (!error)
+		error = elf_view_init(page, sizeof(page), &ret->elf);
+	if (error)
+		return error;
+	if (place_segments(ret, maps, map->start) && ret->text_high != 0) {
+		place.load_bias = ret->load_bias;
+		place.start = ret->start;
+		place.end = ret->end;
+		error = memory_copy_view(&ret->elf, &place, memory, &ret->elf);
+	} else {
+		error = not_loaded(is_none_ret);
+	}
+	if (error) // nothing of `page` is to stay
+		ret->elf = (struct elf_view){ 0 };
+	else
+		file_cache_keep(map, ret->elf.copy);
+	return error;
+}
+
+// *is_none_ret: with an error, it is known not to be loaded.
 static struct hs_error *read_file_module(const struct process *process, const struct proc_maps *maps,
 					 const struct proc_map *map, const struct target_memory *memory,
-					 struct module *ret)
+					 struct module *ret, bool *is_none_ret)
 {
-	struct hs_error *error;
+	struct hs_error *error, *of_memory;
 
+	*is_none_ret = false;
 	*ret = (struct module){
 		.deleted = map->deleted,
 		.device = makedev(map->device_major, map->device_minor),
 		.inode = map->inode,
 	};
 	error = open_view(process, map, memory, &ret->elf);
-	if (error)
-		return error;
-	if (!place_segments(ret, maps, map->start))
-		error = hs_error_create(HS_ERROR_NOT_FOUND, "mapped, but not loaded as a program or library");
-	else
+	if (!error && !place_segments(ret, maps, map->start)) {
+		error = not_loaded(is_none_ret);
+	} else if (error && error->code != HS_ERROR_NO_MEMORY && !own_descriptors_lack(error) && !standstill_is_on()) {
+		of_memory = read_memory_module(maps, map, memory, ret, is_none_ret);
+		if (!of_memory)
+			hs_verbose("%s at 0x%" PRIx64 " is read from memory: %s", map->name, map->start,
+				   error->message);
+		if (!of_memory || *is_none_ret) {
+			hs_error_destroy(error);
+			error = of_memory;
+		} else {
+			error = hs_error_join(error, of_memory);
+		}
+	}
+	if (!error)
 		error = hs_format(&ret->path, "%s", map->name);
 	if (error)
 		elf_view_deinit(&ret->elf);
@@ -217,30 +270,82 @@ static bool belongs_to_last(const struct module_list *modules, const struct proc
 	       last->device == makedev(map->device_major, map->device_minor);
 }
 
+// What is mapped behind the file's first page, up to another file or to another mapping of its beginning.
+static uint64_t end_of_file(const struct proc_maps *maps, const struct proc_map *first, bool *has_code_ret)
+{
+	const struct proc_map *map = first, *end = maps->items + maps->count;
+	uint64_t high = first->end;
+
+	*has_code_ret = first->executable;
+	while (++map < end) {
+		if (map->inode == 0) // of its own, as for variables that begin as 0, or of others
+			continue;
+		if (map->inode != first->inode || map->device_major != first->device_major ||
+		    map->device_minor != first->device_minor || map->shared || (map->offset == 0 && *has_code_ret))
+			break;
+		*has_code_ret |= map->executable;
+		high = map->end;
+	}
+	return high;
+}
+
+// Takes over `reason`. Without code nothing can be done by it, nor by what it does not say.
+static struct hs_error *append_unread(struct module_list *modules, size_t *room, const struct proc_maps *maps,
+				      const struct proc_map *map, const struct start_facts *facts,
+				      struct hs_error *reason)
+{
+	struct unread_module unread = { .start = map->start };
+	struct hs_error *error = NULL;
+	bool has_code;
+
+	unread.end = end_of_file(maps, map, &has_code);
+	unread.is_loader = facts->loader >= unread.start && facts->loader < unread.end;
+	hs_verbose("%s at 0x%" PRIx64 " %s: %s", map->name, map->start, has_code ? "cannot be read" : "is left out",
+		   reason->message);
+	if (has_code && !modules_find_unread(modules, map->start)) {
+		error = hs_format(&unread.path, "%s", map->name);
+		if (!error)
+			error = hs_format(&unread.reason, "%s", reason->message);
+		if (!error && ARRAY_RESERVE(modules->unread, modules->unread_count + 1, room))
+			error = &hs_error_no_memory;
+		if (error)
+			deinit_unread(&unread);
+		else
+			modules->unread[modules->unread_count++] = unread;
+	}
+	hs_error_destroy(reason);
+	return error;
+}
+
 static struct hs_error *read_all(const struct process *process, const struct proc_maps *maps,
 				 const struct target_memory *memory, const struct start_facts *facts,
 				 struct module_list *modules)
 {
 	struct hs_error *error = NULL;
-	size_t room = 0;
+	size_t room = 0, unread_room = 0;
 
 	for (size_t i = 0; i < maps->count && !error; i++) {
 		const struct proc_map *map = &maps->items[i];
 		bool is_vdso = facts->vdso && map->start <= facts->vdso && facts->vdso < map->end;
 		struct module module;
+		bool is_none = is_vdso;
 
 		// Loaders map privately; a shared mapping is a file or device that the program reads.
 		if (!is_vdso && (map->inode == 0 || map->offset != 0 || map->shared || belongs_to_last(modules, map) ||
-				 !has_elf_magic(map, memory)))
+				 !may_be_elf(map, memory)))
 			continue;
 		error = is_vdso ? read_vdso(maps, map, memory, &module)
-				: read_file_module(process, maps, map, memory, &module);
+				: read_file_module(process, maps, map, memory, &module, &is_none);
 		if (error && own_descriptors_lack(error)) // nothing can be said of the target then
 			return own_descriptors_explain(error);
-		if (error && error->code != HS_ERROR_NO_MEMORY) {
+		if (error && error->code != HS_ERROR_NO_MEMORY && is_none) {
 			hs_verbose("%s at 0x%" PRIx64 " is left out: %s", map->name, map->start, error->message);
 			hs_error_destroy(error);
 			error = NULL;
+			continue;
+		}
+		if (error && error->code != HS_ERROR_NO_MEMORY) {
+			error = append_unread(modules, &unread_room, maps, map, facts, error);
 			continue;
 		}
 		if (!error) {
@@ -285,7 +390,7 @@ static bool put_main_first(struct module_list *modules)
 }
 
 // The memory that was opened before an exec has nothing any more: no file's mapping is known by it then
-// (has_elf_magic).
+// (may_be_elf).
 static struct hs_error *no_executable(const struct process *process, const struct proc_maps *maps,
 				      const struct target_memory *memory)
 {
@@ -329,7 +434,18 @@ void modules_deinit(struct module_list *modules)
 	for (size_t i = 0; i < modules->count; i++)
 		deinit_module(&modules->items[i]);
 	free(modules->items);
+	for (size_t i = 0; i < modules->unread_count; i++)
+		deinit_unread(&modules->unread[i]);
+	free(modules->unread);
 	*modules = (struct module_list){ 0 };
+}
+
+const struct unread_module *modules_find_unread(const struct module_list *modules, uint64_t address)
+{
+	for (size_t i = 0; i < modules->unread_count; i++)
+		if (address >= modules->unread[i].start && address < modules->unread[i].end)
+			return &modules->unread[i];
+	return NULL;
 }
 
 static const struct proc_map *next_text(const struct proc_maps *maps, size_t *position)

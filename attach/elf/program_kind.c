@@ -53,20 +53,25 @@ bool program_is_static(const struct module_list *modules)
 	for (size_t i = 0; i < modules->count; i++)
 		if (modules->items[i].is_loader)
 			return false;
+	for (size_t i = 0; i < modules->unread_count; i++)
+		if (modules->unread[i].is_loader)
+			return false;
 	return modules->count > 0 && !is_library(&modules->items[0].elf);
 }
 
-const struct module *program_run_by_another(const struct module_list *modules)
+const char *program_run_by_another(const struct module_list *modules)
 {
 	const struct module *own = modules->items;
 
 	if (modules->count == 0 || !own->is_main || asks_for_loader(&own->elf) || is_library(&own->elf))
 		return NULL;
+	if (modules->unread_count > 0) // a static program has no other modules of its own
+		return modules->unread[0].path;
 	for (size_t i = 1; i < modules->count; i++) {
 		const struct module *module = &modules->items[i];
 
 		if (module->text_low < module->text_high && asks_for_loader(&module->elf) && !is_library(&module->elf))
-			return module;
+			return module->path;
 	}
 	return NULL;
 }
@@ -90,6 +95,8 @@ const char *program_why_no_allocator(const struct module_list *modules)
 		return "it is a Go program, whose runtime has an allocator of its own; Go's own heap profile shows what that holds "
 		       "(packages runtime/pprof and net/http/pprof)";
 	hs_error_destroy(elf_view_symbols(elf, note_symbol, &has_functions));
+	if (modules->unread_count > 0)
+		return "none of those that can be read has a symbol malloc or the like; root can mostly read all";
 	if (asks_for_loader(elf))
 		return "none of its modules has a symbol malloc or the like" NAME_THEM;
 	if (!has_functions)

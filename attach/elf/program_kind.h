@@ -15,8 +15,8 @@ bool program_is_static(const struct module_list *modules);
 
 // The program that another one runs, as valgrind and user-mode emulators do: a loaded executable, where the process's
 // own asks for no loader and is none. Such a runner keeps translations of code, and believes that it places all
-// mappings. NULL = there is none: the process runs its own program.
-const struct module *program_run_by_another(const struct module_list *modules);
+// mappings. Its path; NULL = there is none: the process runs its own program. An object that cannot be read may be one.
+const char *program_run_by_another(const struct module_list *modules);
 
 // pre: no module has an allocation function. Why, and what would help: a clause that follows a colon.
 const char *program_why_no_allocator(const struct module_list *modules);

@@ -40,6 +40,7 @@ static void check_instructions(const struct elf_view *elf, uint64_t inside, uint
 		if (high - segment->p_vaddr > segment->p_filesz)
 			high = segment->p_vaddr + segment->p_filesz;
 		code = low < high ? elf_view_bytes(elf, low, (size_t)(high - low)) : NULL;
+		range->hit |= low < high && !code; // it may branch to anywhere
 		if (code)
 			branch_scan_decoded(code, (size_t)(high - low), low, range);
 	}
@@ -65,15 +66,28 @@ static void check_neighbours(const struct draft *draft, struct branch_range *ran
 		check_instructions(&draft->module->elf, start, end, range->high + HS_SHORT_BRANCH_REACH, range);
 }
 
+static bool is_code(const Elf64_Phdr *segment)
+{
+	return segment->p_type == PT_LOAD && segment->p_flags & PF_X && segment->p_filesz > 0;
+}
+
+// Code that cannot be read may branch to anywhere.
+static void hit_all(struct branch_range *ranges, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		ranges[i].hit |= ranges[i].high != 0;
+}
+
 // All executable code of a module.
 static void scan_module(const struct elf_view *elf, struct branch_range *ranges, size_t count)
 {
 	for (unsigned i = 0; i < elf->header.e_phnum; i++) {
 		const Elf64_Phdr *segment = &elf->segments[i];
-		const uint8_t *code = NULL;
+		const uint8_t *code =
+			is_code(segment) ? elf_view_bytes(elf, segment->p_vaddr, segment->p_filesz) : NULL;
 
-		if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X))
-			code = elf_view_bytes(elf, segment->p_vaddr, segment->p_filesz);
+		if (is_code(segment) && !code)
+			hit_all(ranges, count);
 		if (code)
 			branch_scan(code, segment->p_filesz, segment->p_vaddr, ranges, count);
 	}
@@ -160,10 +174,11 @@ static void find_far(const struct elf_view *elf, struct branch_range *ranges, si
 		table = 0;
 	for (unsigned i = 0; i < elf->header.e_phnum; i++) {
 		const Elf64_Phdr *segment = &elf->segments[i];
-		const uint8_t *code = segment->p_type == PT_LOAD && (segment->p_flags & PF_X)
-					      ? elf_view_bytes(elf, segment->p_vaddr, segment->p_filesz)
-					      : NULL;
+		const uint8_t *code =
+			is_code(segment) ? elf_view_bytes(elf, segment->p_vaddr, segment->p_filesz) : NULL;
 
+		if (is_code(segment) && !code)
+			hit_all(ranges, count);
 		if (code)
 			branch_scan_constants(code, segment->p_filesz, table, ranges, count);
 	}

@@ -414,14 +414,15 @@ static struct hs_error *find_in_module(struct search *search)
 	return error;
 }
 
-static struct hs_error *refuse_missing(const struct search *search)
+static struct hs_error *refuse_missing(const struct search *search, size_t unread)
 {
 	for (size_t i = 0; i < search->additions->count; i++)
 		if (!search->addition_found[i])
-			return hs_error_create(HS_ERROR_REFUSED,
-					       "no module of the process has a function of the name %s (--allocator); "
-					       "a static function must be in the file's symbol table",
-					       search->additions->items[i].name);
+			return hs_error_create(
+				HS_ERROR_REFUSED,
+				"no module of the process%s has a function of the name %s (--allocator); "
+				"a static function must be in the file's symbol table",
+				unread ? " that can be read" : "", search->additions->items[i].name);
 	return NULL;
 }
 
@@ -452,7 +453,7 @@ struct hs_error *hook_candidates_find(const struct module_list *modules, const s
 	}
 	free(search.mentions);
 	if (!error)
-		error = refuse_missing(&search);
+		error = refuse_missing(&search, modules->unread_count);
 	if (error)
 		hook_candidates_deinit(ret);
 	return error;

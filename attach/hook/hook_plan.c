@@ -13,6 +13,7 @@
 #include "attach/hook/malloc_contract.h"
 #include "attach/hook/plan_pairs.h"
 #include "attach/hook/return_proof.h"
+#include "attach/hook/unread_allocator.h"
 #include "attach/hook/watched_functions.h"
 #include "base/cleanup.h"
 
@@ -321,6 +322,9 @@ static struct hs_error *make(const struct hook_candidates *candidates, const str
 			plan->hooks[plan->count++] = exits[i].hook;
 	finish(plan, goals);
 	plan->used_module = plan_find_used_allocator(candidates, modules);
+	error = unread_allocator_refuse(modules, plan->used_module, memory);
+	if (error)
+		return error;
 	return plan_refuse_unpaired(plan, modules, memory->process);
 }
 

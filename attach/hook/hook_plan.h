@@ -13,7 +13,8 @@
 // Decides all of it. Reads the function bytes from the target (they must equal those of the file) and finds free
 // addresses in `maps`. A module of which one function that releases blocks (free, realloc) cannot be hooked is not
 // hooked at all, or its blocks would stay in the table for ever: its other functions then have the verdict of that one.
-// HS_ERROR_REFUSED: no allocator found; the module whose malloc the program uses (or, where no dynamic loader decides
+// HS_ERROR_REFUSED: no allocator found; the program may use that of a module that cannot be read
+// (unread_allocator.h); the module whose malloc the program uses (or, where no dynamic loader decides
 // that, every module) lacks an allocating function or a free that can be hooked. Warnings of what is left out go to
 // *diagnostics (CATEGORY_unseen). On failure *ret holds what was judged until then; hook_plan_deinit is owed in any
 // case.

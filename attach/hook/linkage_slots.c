@@ -70,6 +70,8 @@ static struct slot_target judge_name(const struct linkage_slots *slots, const ch
 	enum call_outcome outcome = quiet_name(name);
 	struct definitions found = { .slots = slots, .name = name, .is_quiet = outcome != OUTCOME_unknown };
 
+	if (slots->modules->unread_count > 0) // it may be in one of these
+		return unknown;
 	for (unsigned pass = 0; pass < 2; pass++) { // first those that decide about most names
 		for (size_t i = 0; i < slots->modules->count; i++) {
 			found.module = &slots->modules->items[i];
@@ -196,18 +198,27 @@ static const struct imports *imports_of(struct linkage_slots *slots, const struc
 	return of_module ? &of_module->imports : NULL;
 }
 
-bool linkage_slots_ask_for(struct linkage_slots *slots, const char *name)
+// What a module asks for is not known as a whole, where its tables cannot be read or there is no memory.
+static bool may_ask_for(const struct imports *imports, const char *name)
 {
+	if (!imports || imports->is_incomplete)
+		return true;
+	for (size_t i = 0; i < imports->count; i++)
+		if (strcmp(imports->items[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+bool linkage_slots_may_ask_for(struct linkage_slots *slots, const char *name)
+{
+	if (slots->modules->unread_count > 0)
+		return true;
 	for (size_t i = 0; i < slots->modules->count; i++) {
 		const struct module *module = &slots->modules->items[i];
-		const struct imports *imports =
-			module->is_vdso || is_c_library(slots, module) ? NULL : imports_of(slots, module);
-
 		struct elf_symbol symbol;
 
-		for (size_t j = 0; imports && j < imports->count; j++)
-			if (strcmp(imports->items[j].name, name) == 0)
-				return true;
+		if (!module->is_vdso && !is_c_library(slots, module) && may_ask_for(imports_of(slots, module), name))
+			return true;
 		if (slots->libc.is_static && elf_view_find_symbol(&module->elf, name, &symbol))
 			return true;
 	}

@@ -37,7 +37,7 @@ void linkage_slots_deinit(struct linkage_slots *slots);
 struct slot_target linkage_slots_find(struct linkage_slots *slots, const struct module *module, uint64_t slot);
 
 // Whether a module other than the C library's has a slot for a function of this name, or a static program has the
-// function.
-bool linkage_slots_ask_for(struct linkage_slots *slots, const char *name);
+// function; true, too, where a module cannot be read, or not what it asks for.
+bool linkage_slots_may_ask_for(struct linkage_slots *slots, const char *name);
 
 #endif

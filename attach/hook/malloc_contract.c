@@ -222,7 +222,7 @@ static bool can_throw(struct linkage_slots *slots)
 					      "dl_iterate_phdr", "_dl_find_object" };
 
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
-		if (linkage_slots_ask_for(slots, needed[i]))
+		if (linkage_slots_may_ask_for(slots, needed[i]))
 			return true;
 	return false;
 }
@@ -231,11 +231,11 @@ static enum hook_verdict judge_effects(unsigned effects, struct linkage_slots *s
 {
 	if (effects & THROWS)
 		return VERDICT_may_unwind;
-	if (effects & IS_CANCELLED && linkage_slots_ask_for(slots, "pthread_cancel"))
+	if (effects & IS_CANCELLED && linkage_slots_may_ask_for(slots, "pthread_cancel"))
 		return VERDICT_may_unwind;
 	if (effects & ASKS_FOR_CALLERS)
 		return VERDICT_reaches_above;
-	return effects & IS_UNFOLLOWED && (can_throw(slots) || linkage_slots_ask_for(slots, "pthread_cancel"))
+	return effects & IS_UNFOLLOWED && (can_throw(slots) || linkage_slots_may_ask_for(slots, "pthread_cancel"))
 		       ? VERDICT_unfollowed
 		       : VERDICT_ok;
 }

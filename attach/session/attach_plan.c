@@ -109,13 +109,32 @@ static void judge_attached(struct attach_plan *plan, struct diagnostics *diagnos
 
 static void judge_runner(const struct attach_plan *plan, struct diagnostics *diagnostics)
 {
-	const struct module *program = program_run_by_another(&plan->modules);
+	const char *program = program_run_by_another(&plan->modules);
 
 	if (program)
 		diagnostics_add(
 			diagnostics, CATEGORY_program, DIAGNOSTIC_REFUSAL, "run the program by itself",
 			"process %d (%s) is %s, which runs %s: hooks in code that it translates or places itself may harm it",
-			(int)plan->target.pid, plan->target.name, plan->modules.items[0].path, program->path);
+			(int)plan->target.pid, plan->target.name, plan->modules.items[0].path, program);
+}
+
+// What these define and ask for is not known; nothing that rests on its absence is concluded
+// (linkage_slots_may_ask_for).
+static void judge_unread(const struct attach_plan *plan, struct diagnostics *diagnostics)
+{
+	const struct module_list *modules = &plan->modules;
+	char names[700] = "";
+	size_t length = 0;
+
+	for (size_t i = 0; i < modules->unread_count && length < sizeof(names) - 1; i++)
+		length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s (%s)", length ? "; " : "",
+					   modules->unread[i].path, modules->unread[i].reason);
+	if (modules->unread_count > 0)
+		diagnostics_add(
+			diagnostics, CATEGORY_modules, DIAGNOSTIC_WARNING, "root can mostly read them",
+			"%zu of its modules cannot be read; what they allocate by functions of their own will not be "
+			"seen, and stacks may end at their frames: %s%s",
+			modules->unread_count, names, length >= sizeof(names) ? "..." : "");
 }
 
 static void judge_go(const struct attach_plan *plan, struct diagnostics *diagnostics)
@@ -195,6 +214,7 @@ static void plan_places(struct attach_plan *plan, struct diagnostics *diagnostic
 	if (!error)
 		error = payload_layout_choose(&plan->maps, region_size, random, &plan->layout);
 	diagnostics_add_error(diagnostics, CATEGORY_memory, error);
+	judge_unread(plan, diagnostics);
 	judge_runner(plan, diagnostics);
 	judge_go(plan, diagnostics);
 	error = hook_plan_make(&plan->modules, &plan->maps, &plan->memory, &plan->additions, &plan->layout.goals,

@@ -102,8 +102,35 @@ static void test_elf_that_is_cut(void)
 	close(fd);
 }
 
+// Of what cannot be opened, only what was put is there.
+static void test_put(void)
+{
+	enum { PAGE = 4096 };
+	struct file_copy copy;
+
+	CHECK(!file_copy_begin(5 * PAGE + 100, &copy));
+	CHECK(!file_copy_load(&copy, 0, 1));
+	CHECK(file_copy_put_page(&copy, PAGE) && file_copy_put_page(&copy, 5 * PAGE));
+	CHECK(file_copy_put_page(&copy, PAGE)); // once more
+	CHECK(file_copy_load(&copy, PAGE, PAGE));
+	CHECK(!file_copy_load(&copy, PAGE, PAGE + 1));
+	CHECK(!file_copy_load(&copy, PAGE - 1, 2));
+	CHECK(file_copy_load(&copy, 5 * PAGE + 99, 1));
+	CHECK(!file_copy_load(&copy, 5 * PAGE + 100, 1));
+	file_copy_put_part(&copy, 3 * PAGE + 10, 20);
+	CHECK(file_copy_load(&copy, 3 * PAGE + 10, 20));
+	CHECK(file_copy_load(&copy, 3 * PAGE + 15, 15));
+	CHECK(!file_copy_load(&copy, 3 * PAGE + 15, 16));
+	CHECK(!file_copy_load(&copy, 3 * PAGE + 9, 2));
+	CHECK(!file_copy_load(&copy, 3 * PAGE + 31, 1));
+	CHECK(file_copy_put_page(&copy, 3 * PAGE));
+	CHECK(file_copy_load(&copy, 3 * PAGE, 30));
+	file_copy_close(&copy);
+}
+
 int main(void)
 {
+	test_put();
 	test_ranges();
 	test_changes();
 	test_sparse();

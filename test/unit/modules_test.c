@@ -219,7 +219,8 @@ static void test_text_changed(void)
 	CHECK(!modules_same_text(&before, &(struct proc_maps){ .items = now, .count = 2 }));
 }
 
-static void test_deleted_file(void)
+// With the right to map_files its file is read, else its memory.
+static void read_deleted_library(void)
 {
 	char path[] = "/tmp/modules_test.XXXXXX";
 	char command[200];
@@ -237,18 +238,69 @@ static void test_deleted_file(void)
 	library = dlopen(path, RTLD_NOW);
 	CHECK(library != NULL);
 	unlink(path);
-	if (geteuid() != 0) { // map_files needs the capability
-		CHECK_LEFT_OUT("not root");
-		return;
-	}
 	if (!read_self(&reading))
 		return;
 	module = find_path(&reading.modules, path, &count);
 	CHECK_EQUAL(count, 1);
+	CHECK_EQUAL(reading.modules.unread_count, 0);
 	CHECK(module && module->deleted && strcmp(module->path, path) == 0);
+	CHECK(module && module->link_map && module->elf.build_id_size == 20 && module->text_high > module->text_low);
 	CHECK(module && elf_view_find_symbol(&module->elf, "lgamma", &symbol));
 	release(&reading);
 	dlclose(library);
+}
+
+// Neither its file nor its memory tells anything of it any more; the loader still lists it.
+static void read_cut_library(void)
+{
+	char path[] = "/tmp/modules_test.XXXXXX", command[200];
+	int fd = mkstemp(path);
+	struct reading reading;
+	struct link_map *map = NULL;
+	void *library;
+
+	snprintf(command, sizeof(command), "cp /lib/x86_64-linux-gnu/libm.so.6 %s", path);
+	CHECK(fd >= 0 && system(command) == 0);
+	library = dlopen(path, RTLD_NOW);
+	CHECK(library && dlinfo(library, RTLD_DI_LINKMAP, &map) == 0);
+	unlink(path);
+	if (!map || !read_self(&reading))
+		return;
+	CHECK_EQUAL(reading.modules.unread_count, 0);
+	release(&reading);
+	CHECK(ftruncate(fd, 0) == 0);
+	if (!read_self(&reading))
+		return;
+	CHECK_EQUAL(reading.modules.unread_count, 1);
+	if (reading.modules.unread_count == 1) {
+		const struct unread_module *unread = &reading.modules.unread[0];
+
+		CHECK_STRING(unread->path, path);
+		CHECK(unread->reason[0] != '\0' && !unread->is_loader && unread->link_order > 1);
+		CHECK_EQUAL(unread->start, map->l_addr);
+		CHECK(modules_find_unread(&reading.modules, (uint64_t)(uintptr_t)map->l_ld) == unread);
+		CHECK(!modules_find_unread(&reading.modules, unread->start - 1));
+		CHECK(!modules_find_unread(&reading.modules, unread->end));
+		CHECK(!find_bias(&reading.modules, map->l_addr, map->l_addr));
+	}
+	release(&reading);
+}
+
+static void test_cut_library(void)
+{
+	int status = 0;
+	pid_t child;
+
+	fflush(NULL);
+	child = fork();
+	if (child == 0) { // which cannot even unload it
+		int failures = check_failures;
+
+		read_cut_library();
+		_exit(check_failures != failures);
+	}
+	CHECK(child > 0 && waitpid(child, &status, 0) == child);
+	CHECK_EQUAL(status, 0);
 }
 
 // Without the capability for map_files the files are found by their paths.
@@ -271,6 +323,7 @@ static void test_without_privilege(void)
 			dl_iterate_phdr(compare_object, &reading);
 			release(&reading);
 		}
+		read_deleted_library();
 		_exit(check_failures != failures);
 	}
 	CHECK(child > 0 && waitpid(child, &status, 0) == child);
@@ -324,7 +377,8 @@ int main(void)
 	test_against_loader();
 	test_namespaces_and_data();
 	test_text_changed();
-	test_deleted_file();
+	read_deleted_library();
+	test_cut_library();
 	test_without_privilege();
 	test_after_exec();
 	return CHECK_RESULT();

@@ -61,17 +61,35 @@ static bool is_go(const struct file *file)
 // The process's own executable, and another one that is loaded in it.
 static bool is_run_by_another(struct file files[2], bool has_code)
 {
-	struct module modules[2] = { { .is_main = true },
-				     { .text_low = 0x400000, .text_high = has_code ? 0x401000 : 0x400000 } };
+	static char path[] = "another";
+	struct module modules[2] = {
+		{ .is_main = true }, { .path = path, .text_low = 0x400000, .text_high = has_code ? 0x401000 : 0x400000 }
+	};
 	const struct module_list list = { .items = modules, .count = 2 };
-	const struct module *found;
+	const char *found;
 
 	for (size_t i = 0; i < 2; i++)
 		CHECK(elf_view_init(&files[i], sizeof(files[i]), &modules[i].elf) == NULL);
 	found = program_run_by_another(&list);
-	CHECK(!found || found == &modules[1]);
+	CHECK(!found || found == path);
 	for (size_t i = 0; i < 2; i++)
 		elf_view_deinit(&modules[i].elf);
+	return found;
+}
+
+// What else is loaded cannot be read.
+static bool is_run_by_unread(struct file *file)
+{
+	static char path[] = "unread";
+	struct module own = { .is_main = true };
+	struct unread_module unread = { .path = path };
+	const struct module_list list = { .items = &own, .count = 1, .unread = &unread, .unread_count = 1 };
+	const char *found;
+
+	CHECK(elf_view_init(file, sizeof(*file), &own.elf) == NULL);
+	found = program_run_by_another(&list);
+	CHECK(!found || found == path);
+	elf_view_deinit(&own.elf);
 	return found;
 }
 
@@ -92,14 +110,17 @@ static void test_run_by_another(void)
 	struct file files[2] = { make_file(), make_file() };
 
 	CHECK(!is_run_by_another(files, true)); // a static program with another in its memory, both alone
+	CHECK(is_run_by_unread(&files[0]));
 	ask_for_loader(&files[1]);
 	CHECK(is_run_by_another(files, true));
 	CHECK(!is_run_by_another(files, false)); // only read
 	make_library(&files[0]);                 // the loader, given the program
 	CHECK(!is_run_by_another(files, true));
+	CHECK(!is_run_by_unread(&files[0]));
 	files[0] = make_file();
 	ask_for_loader(&files[0]);
 	CHECK(!is_run_by_another(files, true));
+	CHECK(!is_run_by_unread(&files[0])); // it has libraries of its own
 	files[0] = make_file();
 	make_library(&files[1]); // a C library that can be run, loaded by a static program
 	CHECK(!is_run_by_another(files, true));
