@@ -24,64 +24,25 @@ uint32_t thread_id_inside(const struct process *process, pid_t tid)
 	return text ? (uint32_t)proc_status_innermost_id(text) : 0;
 }
 
-// Calls `take` with the status of each thread.
-static void take_all(const struct process *process, void (*take)(pid_t tid, const char *status, void *context),
-		     void *context)
+struct threads_seen threads_see(const struct process *process)
 {
+	struct threads_seen seen = { 0 };
 	struct thread_walk walk;
+	uint32_t untraced = 0;
 
 	if (!thread_walk_begin(process, &walk))
-		return;
+		return seen;
 	for (pid_t tid; (tid = thread_walk_next(&walk));) {
-		HS_CLEANUP_FREE char *text = thread_status(process, tid);
+		HS_CLEANUP_FREE char *status = thread_status(process, tid);
 
-		if (text)
-			take(tid, text, context);
+		if (!status)
+			continue;
+		seen.count++;
+		seen.masks += (proc_status_number(status, "SigBlk:", 16, 0) + 1) * UINT64_C(0x9e3779b97f4a7c15) *
+			      (uint64_t)tid;
+		untraced += proc_status_number(status, "TracerPid:", 10, 1) == 0 || thread_is_ending(process, tid);
 	}
 	thread_walk_end(&walk);
-}
-
-struct masks {
-	uint64_t digest;
-	uint32_t count;
-};
-
-static void add_mask(pid_t tid, const char *status, void *context)
-{
-	const uint64_t mask = proc_status_number(status, "SigBlk:", 16, 0);
-	struct masks *masks = context;
-
-	masks->count++;
-	masks->digest += (mask + 1) * UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)tid;
-}
-
-uint64_t thread_masks_digest(const struct process *process, uint32_t *count_ret)
-{
-	struct masks masks = { 0 };
-
-	take_all(process, add_mask, &masks);
-	*count_ret = masks.count;
-	return masks.digest;
-}
-
-struct tracing {
-	const struct process *process;
-	size_t threads, untraced;
-};
-
-static void add_tracing(pid_t tid, const char *status, void *context)
-{
-	struct tracing *tracing = context;
-
-	tracing->threads++;
-	tracing->untraced +=
-		proc_status_number(status, "TracerPid:", 10, 1) == 0 || thread_is_ending(tracing->process, tid);
-}
-
-bool threads_are_untraced(const struct process *process)
-{
-	struct tracing tracing = { .process = process };
-
-	take_all(process, add_tracing, &tracing);
-	return tracing.threads > 0 && tracing.untraced == tracing.threads;
+	seen.is_untraced = seen.count > 0 && untraced == seen.count;
+	return seen;
 }

@@ -12,12 +12,14 @@
 // The thread's id in its own PID namespace; 0 = unknown.
 uint32_t thread_id_inside(const struct process *process, pid_t tid);
 
-// A digest of what must be the same before and after a stop: the ids and signal masks of all threads. *count_ret:
-// threads.
-uint64_t thread_masks_digest(const struct process *process, uint32_t *count_ret);
+// Of all threads of a process, each looked at once.
+struct threads_seen {
+	uint32_t count;
+	uint64_t masks;   // a digest of what must be the same before and after a stop: their ids and signal masks
+	bool is_untraced; // no process traces any that will run on: one that ends is released when it is dead
+			  // (ending_threads.h). False also when no thread can be looked at
+};
 
-// Whether no process traces any thread of the process that will run on: one that ends is released when it is dead
-// (ending_threads.h). False also when no thread can be looked at.
-bool threads_are_untraced(const struct process *process);
+struct threads_seen threads_see(const struct process *process);
 
 #endif

@@ -4,7 +4,6 @@
 #include "attach/hook/hook_apply.h"
 #include "attach/process/memory.h"
 #include "attach/process/memory_file.h"
-#include "attach/process/thread_ids.h"
 #include "attach/region/region_access.h"
 #include "attach/session/leftovers.h"
 #include "base/log.h"
@@ -82,30 +81,24 @@ static bool maps_are_clean(const struct process *process, const struct code_name
 	return clean;
 }
 
-static void verify_clean(const struct process *process, const struct code_names *names, struct detach_report *report)
-{
-	add_check(report, "no mapping of heapsnap left", maps_are_clean(process, names));
-	add_check(report, "no descriptor of heapsnap left", !leftover_descriptors_exist(process, names));
-	add_check(report, "not traced", threads_are_untraced(process));
-}
-
 void detach_verify(const struct detach_before *before, const struct code_names *names, const struct hook_record *hooks,
 		   size_t count, struct detach_report *report)
 {
-	uint32_t threads;
-	uint64_t masks = thread_masks_digest(before->process, &threads);
+	const struct process *process = before->process;
+	const struct threads_seen threads = threads_see(process);
 
-	add_check(report, "code bytes restored", text_is_back(before->process, hooks, count));
-	verify_clean(before->process, names, report);
+	add_check(report, "code bytes restored", text_is_back(process, hooks, count));
+	add_check(report, "no mapping of heapsnap left", maps_are_clean(process, names));
+	add_check(report, "no descriptor of heapsnap left", !leftover_descriptors_exist(process, names));
+	add_check(report, "not traced", threads.is_untraced);
 	// A program makes and ends threads, and changes masks, itself: a difference is told, and is no failure.
 	add_answer(report, "threads and signal masks as before",
-		   threads == before->threads && masks == before->masks ? DETACH_HOLDS : DETACH_NOT_COMPARABLE);
+		   threads.count == before->threads.count && threads.masks == before->threads.masks
+			   ? DETACH_HOLDS
+			   : DETACH_NOT_COMPARABLE);
 }
 
 struct detach_before detach_look_before(const struct process *process)
 {
-	struct detach_before before = { .process = process };
-
-	before.masks = thread_masks_digest(process, &before.threads);
-	return before;
+	return (struct detach_before){ process, threads_see(process) };
 }

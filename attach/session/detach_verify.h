@@ -4,6 +4,7 @@
 #define HEAPSNAP_ATTACH_SESSION_DETACH_VERIFY_H
 
 #include "attach/process/code_names.h"
+#include "attach/process/thread_ids.h"
 #include "attach/session/session.h"
 #include "base/process.h"
 #include "inject/abi/records.h"
@@ -11,8 +12,7 @@
 // What is to be as before.
 struct detach_before {
 	const struct process *process;
-	uint32_t threads;
-	uint64_t masks; // digest of all signal masks
+	struct threads_seen threads;
 };
 
 // Owns nothing. To be called before the first freeze of the detach.

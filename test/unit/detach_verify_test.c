@@ -284,7 +284,7 @@ static void test_threads(void)
 	CHECK(!is_compared(&before));
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 	CHECK(is_compared(&before));
-	before.threads++;
+	before.threads.count++;
 	CHECK(!is_compared(&before));
 }
 
