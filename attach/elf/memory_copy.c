@@ -2,6 +2,7 @@
 #include "attach/elf/memory_copy.h"
 
 #include "attach/elf/import_names.h"
+#include "attach/guard/interrupt.h"
 #include "base/io.h"
 #include "base/pagemap.h"
 
@@ -90,19 +91,21 @@ static const Elf64_Phdr *find_dynamic(const struct elf_view *headers)
 	return NULL;
 }
 
-// Bytes of the file up to the end of what is taken of it; 0 = no loaded object is so large.
+// Bytes of the file up to the end of what is taken of it; 0 = no loaded object is so large, counting each segment by
+// itself.
 static uint64_t size_of(const struct elf_view *headers)
 {
 	const Elf64_Phdr *dynamic = find_dynamic(headers);
-	uint64_t size = 0;
+	uint64_t size = 0, sum = 0;
 
 	for (unsigned i = 0; i < headers->header.e_phnum; i++) {
 		const Elf64_Phdr *segment = &headers->segments[i];
 
 		if (!is_taken(segment) && (!dynamic || segment != segment_of(headers, dynamic)))
 			continue;
-		if (segment->p_offset > COPY_SIZE_MAX || segment->p_filesz > COPY_SIZE_MAX)
+		if (segment->p_offset > COPY_SIZE_MAX || segment->p_filesz > COPY_SIZE_MAX - sum)
 			return 0;
+		sum += segment->p_filesz;
 		if (up(segment->p_offset + segment->p_filesz) > size)
 			size = up(segment->p_offset + segment->p_filesz);
 	}
@@ -166,7 +169,9 @@ static struct hs_error *take_segment(const Elf64_Phdr *segment, const struct loa
 			count = (map->end - address) / HS_PAGE_SIZE;
 		if (count > PAGES_AT_ONCE)
 			count = PAGES_AT_ONCE;
-		error = take_pages(memory, address, offset, (size_t)count, copy);
+		error = interrupt_check();
+		if (!error)
+			error = take_pages(memory, address, offset, (size_t)count, copy);
 		if (error)
 			return error;
 		address += count * HS_PAGE_SIZE;

@@ -157,6 +157,12 @@ static struct hs_error *open_view(const struct process *process, const struct pr
 	return error;
 }
 
+// What says nothing of the module, and ends all reading.
+static bool ends_reading(const struct hs_error *error)
+{
+	return error->code == HS_ERROR_NO_MEMORY || error->code == HS_ERROR_INTERRUPTED;
+}
+
 static struct hs_error *not_loaded(bool *is_none_ret)
 {
 	*is_none_ret = true;
@@ -206,12 +212,12 @@ static struct hs_error *read_file_module(const struct process *process, const st
 	error = open_view(process, map, memory, &ret->elf);
 	if (!error && !place_segments(ret, maps, map->start)) {
 		error = not_loaded(is_none_ret);
-	} else if (error && error->code != HS_ERROR_NO_MEMORY && !own_descriptors_lack(error) && !standstill_is_on()) {
+	} else if (error && !ends_reading(error) && !own_descriptors_lack(error) && !standstill_is_on()) {
 		of_memory = read_memory_module(maps, map, memory, ret, is_none_ret);
 		if (!of_memory)
 			hs_verbose("%s at 0x%" PRIx64 " is read from memory: %s", map->name, map->start,
 				   error->message);
-		if (!of_memory || *is_none_ret) {
+		if (!of_memory || *is_none_ret || ends_reading(of_memory)) {
 			hs_error_destroy(error);
 			error = of_memory;
 		} else {
@@ -338,13 +344,13 @@ static struct hs_error *read_all(const struct process *process, const struct pro
 				: read_file_module(process, maps, map, memory, &module, &is_none);
 		if (error && own_descriptors_lack(error)) // nothing can be said of the target then
 			return own_descriptors_explain(error);
-		if (error && error->code != HS_ERROR_NO_MEMORY && is_none) {
+		if (error && !ends_reading(error) && is_none) {
 			hs_verbose("%s at 0x%" PRIx64 " is left out: %s", map->name, map->start, error->message);
 			hs_error_destroy(error);
 			error = NULL;
 			continue;
 		}
-		if (error && error->code != HS_ERROR_NO_MEMORY) {
+		if (error && !ends_reading(error)) {
 			error = append_unread(modules, &unread_room, maps, map, facts, error);
 			continue;
 		}
