@@ -5,6 +5,7 @@
 #include "attach/guard/interrupt.h"
 #include "base/io.h"
 #include "base/pagemap.h"
+#include "inject/abi/page.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -67,8 +68,6 @@ static bool is_taken(const Elf64_Phdr *segment)
 	return segment->p_type == PT_LOAD && !(segment->p_flags & PF_W) && segment->p_filesz > 0;
 }
 
-static uint64_t up(uint64_t offset) { return (offset + HS_PAGE_SIZE - 1) & ~(uint64_t)(HS_PAGE_SIZE - 1); }
-
 // The load segment whose file part holds all of another one. NULL = none.
 static const Elf64_Phdr *segment_of(const struct elf_view *headers, const Elf64_Phdr *part)
 {
@@ -106,8 +105,8 @@ static uint64_t size_of(const struct elf_view *headers)
 		if (segment->p_offset > COPY_SIZE_MAX || segment->p_filesz > COPY_SIZE_MAX - sum)
 			return 0;
 		sum += segment->p_filesz;
-		if (up(segment->p_offset + segment->p_filesz) > size)
-			size = up(segment->p_offset + segment->p_filesz);
+		if (page_up(segment->p_offset + segment->p_filesz) > size)
+			size = page_up(segment->p_offset + segment->p_filesz);
 	}
 	return size;
 }
@@ -155,7 +154,7 @@ static struct hs_error *take_segment(const Elf64_Phdr *segment, const struct loa
 				     const struct target_memory *memory, struct file_copy *copy)
 {
 	uint64_t address = page_of(place->load_bias + segment->p_vaddr);
-	uint64_t offset = page_of(segment->p_offset), end = up(segment->p_offset + segment->p_filesz);
+	uint64_t offset = page_of(segment->p_offset), end = page_up(segment->p_offset + segment->p_filesz);
 
 	while (offset < end) {
 		const struct proc_map *map = proc_maps_find(place->maps, address);
