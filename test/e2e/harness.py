@@ -442,6 +442,22 @@ def thread_ids(pid):
     return sorted(map(int, os.listdir(f"/proc/{pid}/task")))
 
 
+PF_EXITING = 0x4  # include/linux/sched.h
+
+
+def living_threads(pid):
+    """The main thread, and of the others those that do not end: one that was joined is listed for a moment yet (pthread_join is told by mm_release, within exit)."""
+    found = []
+    for tid in thread_ids(pid):
+        try:
+            flags = int(read_text(f"/proc/{pid}/task/{tid}/stat").rsplit(")", 1)[1].split()[6])
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if tid == pid or not flags & PF_EXITING:
+            found.append(tid)
+    return found
+
+
 def process_state(pid):
     """The letter of its main thread in /proc/PID/stat; X also of one that is gone, be it between open and read."""
     try:
@@ -524,13 +540,17 @@ class Unharmed:
         check(self.text, f"pid {pid} has no text")
         self.private_pages = _text_private_pages(pid)
         self.descriptors = descriptors(pid)
-        self.threads = thread_ids(pid)
+        self.threads = []
         self.signals = {}
         wait_until(self._read_signals, f"no thread of pid {pid} is in the middle of making a thread")
 
     def _read_signals(self):
         """False while glibc blocks even its own signals in a thread, which pthread_create does for moments, in the new thread too. The kernel's workers always do."""
-        fields = {tid: status_fields(self.pid, tid, [*self.SIGNALS, "Name"]) for tid in self.threads}
+        self.threads = living_threads(self.pid)
+        try:
+            fields = {tid: status_fields(self.pid, tid, [*self.SIGNALS, "Name"]) for tid in self.threads}
+        except (FileNotFoundError, ProcessLookupError):  # a thread has ended since
+            return False
         names = {tid: of_thread.pop("Name") for tid, of_thread in fields.items()}
         self.signals = fields
         return all(fields[tid]["SigBlk"] != self.ALL_BLOCKED or names[tid].startswith("iou-") for tid in fields)
@@ -575,7 +595,7 @@ class Unharmed:
             check(not ("w" in mapping.permissions and "x" in mapping.permissions),
                   f"writable and executable while attached: {mapping}")
         if not threads_may_change:
-            check_equal(thread_ids(self.pid), self.threads, "threads while attached")
+            check_equal(living_threads(self.pid), self.threads, "threads while attached")
         now = descriptors(self.pid)
         if not descriptors_may_change:
             check_equal(now, self.descriptors, "descriptors while attached")

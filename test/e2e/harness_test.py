@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 
-from harness import Failure, Target, Unharmed, check, check_equal, mappings, run_test, say, try_cases
+from harness import Failure, Target, Unharmed, check, check_equal, living_threads, mappings, run_test, say, try_cases
 
 
 def must_fail(what, function, *words):
@@ -104,8 +104,18 @@ def processes_that_do_not_end():
         os.kill(holder, signal.SIGKILL)
 
 
+def threads_that_were_joined():
+    """They are listed for some moments yet."""
+    target = Target("changes")
+    for _ in range(2000):
+        check_equal(target.ask("joined thread"), "done", "answer")
+        check_equal(living_threads(target.pid), [target.pid], "threads behind pthread_join")
+    target.end()
+
+
 def main():
     cases_that_fail()
+    threads_that_were_joined()
     ended_while_it_starts_something()
     processes_that_do_not_end()
     target = Target("changes")

@@ -13,6 +13,8 @@
 
 static void ignore(int number) { (void)number; }
 
+static void *nothing(void *argument) { return argument; }
+
 static void *sleep_for_ever(void *argument)
 {
 	for (;;)
@@ -34,6 +36,9 @@ int main(void)
 			memfd_create("left", 0);
 		} else if (strcmp(command, "thread") == 0) {
 			pthread_create(&thread, NULL, sleep_for_ever, NULL);
+		} else if (strcmp(command, "joined thread") == 0) {
+			pthread_create(&thread, NULL, nothing, NULL);
+			pthread_join(thread, NULL);
 		} else if (strcmp(command, "mask") == 0) {
 			sigemptyset(&set);
 			sigaddset(&set, SIGUSR1);
