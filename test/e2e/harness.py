@@ -466,6 +466,14 @@ def process_state(pid):
         return "X"
 
 
+def waits_for_ever(pid):
+    """Whether the process is in pause(2), call 34, as a tool is that was made to hang (HEAPSNAP_HANG_AT)."""
+    try:
+        return read_text(f"/proc/{pid}/syscall").split()[0] == "34"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def other_thread(pid):
     """One that is not the main thread. Its id may be the lower one: ids begin again when there are no more."""
     return next(tid for tid in thread_ids(pid) if tid != pid)

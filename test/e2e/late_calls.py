@@ -10,7 +10,7 @@ import sys
 import time
 
 from harness import (HEAPSNAP, Failure, Result, Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, got_no_processor, heapsnap,
-                     root, run_cases, say, start, thread_ids, tracer, wait_until)
+                     root, run_cases, say, start, thread_ids, tracer, wait_until, waits_for_ever)
 
 HELD_SECONDS = 0.6  # the kernel lets other threads run after 0.95 s of each second (sched_rt_runtime_us, and its fair server)
 REQUESTS_MAX = 4000
@@ -19,7 +19,6 @@ TRIES = 5
 NOT_WAITED = {"HEAPSNAP_LATE_WAIT_MS": "0"}
 UNKNOWN = "may still make a call for a killed heapsnap"
 NOT_STOPPED = {"HEAPSNAP_KILL_AT_REQUEST": "1"}
-PAUSE = 34  # the number of pause(2)
 
 HOLDER = """
 import os, sys, time
@@ -73,7 +72,7 @@ class Late:
         for _ in range(5):
             tool = start([HEAPSNAP, command, str(self.pid)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                          env={**os.environ, "HEAPSNAP_HANG_AT_REQUEST": str(request)})
-            wait_until(lambda: tool.poll() is not None or is_paused(tool.pid), "the tool hangs")
+            wait_until(lambda: tool.poll() is not None or waits_for_ever(tool.pid), "the tool hangs")
             if tool.poll() is None and held:
                 self.hold()
             ended = tool.poll()
@@ -136,14 +135,6 @@ class Late:
                 return request
             tried.append((request, while_held, after, was_held))
         raise Failure(f"no call of {command} was held; about request {high}; (request, seen while held, seen then, still held when seen): {tried}")
-
-
-def is_paused(pid):
-    try:
-        with open(f"/proc/{pid}/syscall", encoding="ascii") as file:
-            return file.read().split()[0] == str(PAUSE)
-    except (OSError, IndexError):
-        return False
 
 
 def all_blocked(pid, tid):

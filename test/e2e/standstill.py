@@ -13,7 +13,7 @@ import time
 
 import harness
 from harness import (HEAPSNAP, KILLED, Failure, Target, attach, attach_state, check, check_equal, check_refused, detach, heapsnap, ran_out_of_time,
-                     run_cases, say, says_no_processor, status_fields, target_path, temporary_directory, thread_ids, wait_until)
+                     run_cases, say, says_no_processor, status_fields, target_path, temporary_directory, thread_ids, wait_until, waits_for_ever)
 from programs import Asked, Counting
 
 # Milliseconds that a target may stand still in tests in which the tool hangs. A tool that is slow and not hung may be killed as well: the same holds.
@@ -71,14 +71,6 @@ def is_free(pid):
         if fields["TracerPid"] != "0" or fields["State"][0] in "tT":
             return False
     return True
-
-
-def waits_for_ever(pid):
-    """Whether the process is in pause(2), as a tool is that was made to hang."""
-    try:
-        return harness.read_text(f"/proc/{pid}/syscall").startswith("34 ")
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 # What the tool may do between the first PTRACE_INTERRUPT and the last PTRACE_DETACH.
