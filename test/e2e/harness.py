@@ -470,7 +470,7 @@ def waits_for_ever(pid):
     """Whether the process is in pause(2), call 34, as a tool is that was made to hang (HEAPSNAP_HANG_AT)."""
     try:
         return read_text(f"/proc/{pid}/syscall").split()[0] == "34"
-    except (FileNotFoundError, ProcessLookupError):
+    except (OSError, IndexError):
         return False
 
 

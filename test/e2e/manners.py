@@ -5,13 +5,12 @@ run, or whose stacks cannot be read: the reason is named, before anything is tou
 import contextlib
 import os
 import re
-import shutil
 import signal
 import subprocess
 
 from harness import (HEAPSNAP, Result, Target, Unharmed, as_user, attach, attach_state, check, check_equal, check_refused, copy_for_everybody, detach, dump,
-                     got_no_processor, heapsnap, heapsnap_ok, only_child, process_state, read_text, root, run_cases, run_stopping, say, start, stop,
-                     target_path, temporary_directory, wait_until, waits_for_ever)
+                     got_no_processor, has_program, heapsnap, heapsnap_ok, only_child, process_state, read_text, root, run_cases, run_stopping, say, start,
+                     stop, target_path, temporary_directory, wait_until, waits_for_ever)
 
 SOMEBODY = 65534
 
@@ -136,8 +135,7 @@ def killed_holder():
 
 def killed_before_its_watchdog_ran():
     """The process that watches the time has a copy of the lock until it runs. Here it comes late to its first call (prctl)."""
-    if not shutil.which("strace"):
-        say("  no strace: not tried")
+    if not has_program("strace"):
         return
     target = Target("cycles")
     late = start(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=prctl", "-e", "inject=prctl:delay_enter=1500000:when=1", HEAPSNAP, "attach",
