@@ -88,14 +88,14 @@ static void print_summary(const struct options *options, const struct hs_dump_re
 	char live[32], allocated[32], file[32], total[32], percent[32], interval[32], count[COUNT_SIZE];
 
 	console_print(options, "%s live in %s, of %s in %" PRId64 " allocated since attach (%.0f s ago)\n",
-		      console_bytes((uint64_t)profile->total_live_bytes, live),
-		      console_count((size_t)profile->total_live_objects, "block", count),
-		      console_bytes((uint64_t)profile->total_alloc_bytes, allocated), profile->total_alloc_objects,
+		      console_bytes((uint64_t)profile->total.live_bytes, live),
+		      console_count((size_t)profile->total.live_objects, "block", count),
+		      console_bytes((uint64_t)profile->total.alloc_bytes, allocated), profile->total.alloc_objects,
 		      (double)profile->duration_ns / 1e9);
 	if (profile->is_estimate)
 		console_print(options, "estimates: live +- %s (standard error), from %s; now %s%s\n",
-			      error_text(profile->total_live_bytes, result->live_bytes_error, percent),
-			      console_count(profile->total_live_records, "recorded block", count),
+			      error_text(profile->total.live_bytes, result->live_bytes_error, percent),
+			      console_count(profile->total.live_records, "recorded block", count),
 			      profile->is_stopped   ? "nothing new is recorded"
 			      : profile->period > 1 ? "one sample every "
 						    : "every allocation is recorded",
@@ -146,13 +146,13 @@ static bool print_json(const struct options *options, const struct hs_dump_resul
 	json_number(&json, "symbolize_us", result->symbolize_ns / 1000);
 	json_number(&json, "total_us", result->total_ns / 1000);
 	json_number(&json, "stacks", profile->sample_count);
-	json_number(&json, "live_objects", (uint64_t)profile->total_live_objects);
-	json_number(&json, "live_bytes", (uint64_t)profile->total_live_bytes);
-	json_number(&json, "alloc_objects", (uint64_t)profile->total_alloc_objects);
-	json_number(&json, "alloc_bytes", (uint64_t)profile->total_alloc_bytes);
+	json_number(&json, "live_objects", (uint64_t)profile->total.live_objects);
+	json_number(&json, "live_bytes", (uint64_t)profile->total.live_bytes);
+	json_number(&json, "alloc_objects", (uint64_t)profile->total.alloc_objects);
+	json_number(&json, "alloc_bytes", (uint64_t)profile->total.alloc_bytes);
 	json_bool(&json, "estimate", profile->is_estimate);
 	json_number(&json, "interval", (uint64_t)profile->period);
-	json_number(&json, "samples", profile->total_live_records);
+	json_number(&json, "samples", profile->total.live_records);
 	json_number(&json, "interval_most", (uint64_t)profile->interval_most);
 	json_number(&json, "live_objects_error", result->live_objects_error);
 	json_number(&json, "live_bytes_error", result->live_bytes_error);

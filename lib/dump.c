@@ -25,11 +25,11 @@ void hs_dump_result_deinit(struct hs_dump_result *result)
 // Where none of a site's blocks is live, those tell their size that were freed.
 static uint64_t objects_error(const struct heap_profile *profile, const struct heap_site *site)
 {
-	bool is_live = site->live_objects > 0;
+	bool is_live = site->values.live_objects > 0;
 
-	return profile_objects_error(profile, site->live_objects_variance,
-				     is_live ? site->live_objects : site->alloc_objects,
-				     is_live ? site->live_bytes : site->alloc_bytes);
+	return profile_objects_error(profile, site->values.live_objects_variance,
+				     is_live ? site->values.live_objects : site->values.alloc_objects,
+				     is_live ? site->values.live_bytes : site->values.alloc_bytes);
 }
 
 // Takes the function's name over.
@@ -40,13 +40,13 @@ static struct hs_error *describe_site(const struct heap_profile *profile, struct
 		.function = site->function,
 		.file = site->file,
 		.line = site->line,
-		.live_objects = site->live_objects,
-		.live_bytes = site->live_bytes,
-		.alloc_objects = site->alloc_objects,
-		.alloc_bytes = site->alloc_bytes,
-		.live_records = site->live_records,
+		.live_objects = site->values.live_objects,
+		.live_bytes = site->values.live_bytes,
+		.alloc_objects = site->values.alloc_objects,
+		.alloc_bytes = site->values.alloc_bytes,
+		.live_records = site->values.live_records,
 		.live_objects_error = objects_error(profile, site),
-		.live_bytes_error = profile_bytes_error(profile, site->live_bytes_variance),
+		.live_bytes_error = profile_bytes_error(profile, site->values.live_bytes_variance),
 	};
 	site->function = NULL;
 	return heap_site_callers(profile, site, CALLERS_KEPT, " < ", &ret->callers);
@@ -76,9 +76,9 @@ static void describe_totals(const struct snapshot_timing *timing, struct hs_dump
 {
 	const struct heap_profile *profile = &result->profile;
 
-	result->live_objects_error = profile_objects_error(profile, profile->total_live_objects_variance,
-							   profile->total_live_objects, profile->total_live_bytes);
-	result->live_bytes_error = profile_bytes_error(profile, profile->total_live_bytes_variance);
+	result->live_objects_error = profile_objects_error(profile, profile->total.live_objects_variance,
+							   profile->total.live_objects, profile->total.live_bytes);
+	result->live_bytes_error = profile_bytes_error(profile, profile->total.live_bytes_variance);
 	result->stopped_ns = timing->stopped_ns;
 	result->copy_ns = timing->copy_ns;
 	result->symbolize_ns = timing->symbolize_ns;

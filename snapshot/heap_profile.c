@@ -3,6 +3,23 @@
 
 #include <stdlib.h>
 
+static void add(int64_t *to, int64_t from)
+{
+	if (__builtin_add_overflow(*to, from, to))
+		*to = from > 0 ? INT64_MAX : INT64_MIN;
+}
+
+void profile_values_add(struct profile_values *to, const struct profile_values *from)
+{
+	add(&to->alloc_objects, from->alloc_objects);
+	add(&to->alloc_bytes, from->alloc_bytes);
+	add(&to->live_objects, from->live_objects);
+	add(&to->live_bytes, from->live_bytes);
+	to->live_records += from->live_records;
+	to->live_objects_variance += from->live_objects_variance;
+	to->live_bytes_variance += from->live_bytes_variance;
+}
+
 void heap_profile_deinit(struct heap_profile *profile)
 {
 	for (size_t i = 0; i < profile->mapping_count; i++) {

@@ -37,16 +37,22 @@ struct profile_location {
 	bool is_allocator;   // a frame of the allocator itself: dropped from stacks
 };
 
-// One stack with its values: of all blocks, also those that sampling has left out.
-struct profile_sample {
-	uint32_t first_frame; // index into frames
-	uint32_t frame_count; // location indices, innermost first
-	int64_t alloc_objects, alloc_bytes, live_objects, live_bytes;
-	uint32_t samples_per_block; // samples that fell into each of its live blocks, HS_SAMPLES_MAX = so many or more;
-				    // 0 = not counted. A stack may have a sample for each of several such numbers
-	uint64_t live_records;      // live blocks that were recorded: what the live values are made of
+// What a stack, a site or a whole profile holds: of all blocks, also those that sampling has left out.
+struct profile_values {
+	int64_t alloc_objects, alloc_bytes; // since attach
+	int64_t live_objects, live_bytes;
+	uint64_t live_records; // live blocks that were recorded: what the live values are made of
 	// squares of the live values' standard errors, as the records show them
 	double live_objects_variance, live_bytes_variance;
+};
+
+// One stack with its values.
+struct profile_sample {
+	uint32_t first_frame;       // index into frames
+	uint32_t frame_count;       // location indices, innermost first
+	uint32_t samples_per_block; // samples that fell into each of its live blocks, HS_SAMPLES_MAX = so many or more;
+				    // 0 = not counted. A stack may have a sample for each of several such numbers
+	struct profile_values values;
 };
 
 // A loaded object at some time since attach.
@@ -100,10 +106,11 @@ struct heap_profile {
 	int32_t pid;
 	char *program; // owned
 
-	int64_t total_alloc_objects, total_alloc_bytes, total_live_objects, total_live_bytes;
-	uint64_t total_live_records;
-	double total_live_objects_variance, total_live_bytes_variance;
+	struct profile_values total;
 };
+
+// Adds what another stack holds; a sum stays at INT64_MAX.
+void profile_values_add(struct profile_values *to, const struct profile_values *from);
 
 // The standard error that a sum of variances stands for, rounded up; in the unit of what varies (bytes, or blocks).
 static inline uint64_t profile_error(double variance) { return (uint64_t)ceil(sqrt(variance)); }

@@ -46,14 +46,14 @@ static struct hs_error *add_uncertainty(struct comments *comments)
 	if (!error)
 		error = add_comment(comments,
 				    "samples: %" PRIu64 " (recorded blocks, of which the live values are made)",
-				    source->total_live_records);
+				    source->total.live_records);
 	if (!error)
 		error = add_comment(comments, "inuse_objects_error: %" PRIu64 " (standard error of all live objects)",
-				    profile_objects_error(source, source->total_live_objects_variance,
-							  source->total_live_objects, source->total_live_bytes));
+				    profile_objects_error(source, source->total.live_objects_variance,
+							  source->total.live_objects, source->total.live_bytes));
 	if (!error)
 		error = add_comment(comments, "inuse_space_error: %" PRIu64 " (standard error of all live bytes)",
-				    profile_bytes_error(source, source->total_live_bytes_variance));
+				    profile_bytes_error(source, source->total.live_bytes_variance));
 	return error;
 }
 

@@ -27,6 +27,7 @@ typedef Perftools__Profiles__ValueType pb_value_type;
 // How the sample that has no frame at all is shown. It must not be lost, and a sample without a location has no name.
 static const char NO_STACK_NAME[] = "[stack unknown]";
 
+enum { PPROF_VALUES = 4 };
 static const struct {
 	const char *type, *unit;
 } sample_types[PPROF_VALUES] = {
@@ -55,6 +56,7 @@ struct encoder {
 
 	pb_value_type sample_types[PPROF_VALUES], period_type;
 	pb_value_type *sample_type_pointers[PPROF_VALUES];
+	int64_t *values; // PPROF_VALUES of each sample
 	pb_sample *samples;
 	pb_sample **sample_pointers;
 	pb_label *labels;
@@ -80,6 +82,7 @@ static void encoder_deinit(struct encoder *encoder)
 	free(encoder->location_ids);
 	free(encoder->function_ids);
 	free(encoder->stack_location_ids);
+	free(encoder->values);
 	free(encoder->samples);
 	free(encoder->sample_pointers);
 	free(encoder->labels);
@@ -119,6 +122,7 @@ static struct hs_error *encoder_init(struct encoder *encoder, const struct heap_
 	encoder->location_ids = allocate(source->location_count, sizeof(*encoder->location_ids));
 	encoder->function_ids = allocate(source->function_count, sizeof(*encoder->function_ids));
 	encoder->stack_location_ids = allocate(frame_count, sizeof(*encoder->stack_location_ids));
+	encoder->values = allocate(encoder->stack_count, PPROF_VALUES * sizeof(*encoder->values));
 	encoder->samples = allocate(encoder->stack_count, sizeof(*encoder->samples));
 	encoder->sample_pointers = allocate(encoder->stack_count, sizeof(*encoder->sample_pointers));
 	encoder->labels = allocate(encoder->stack_count, LABELS_MAX * sizeof(*encoder->labels));
@@ -130,10 +134,10 @@ static struct hs_error *encoder_init(struct encoder *encoder, const struct heap_
 	encoder->functions = allocate(source->function_count + 1, sizeof(*encoder->functions));
 	encoder->function_pointers = allocate(source->function_count + 1, sizeof(*encoder->function_pointers));
 	encoder->comments = allocate(source->ledger_count + PPROF_COMMENTS_MAX, sizeof(*encoder->comments));
-	if (!encoder->location_ids || !encoder->function_ids || !encoder->stack_location_ids || !encoder->samples ||
-	    !encoder->sample_pointers || !encoder->labels || !encoder->label_pointers || !encoder->mappings ||
-	    !encoder->mapping_pointers || !encoder->locations || !encoder->location_pointers || !encoder->functions ||
-	    !encoder->function_pointers || !encoder->comments)
+	if (!encoder->location_ids || !encoder->function_ids || !encoder->stack_location_ids || !encoder->values ||
+	    !encoder->samples || !encoder->sample_pointers || !encoder->labels || !encoder->label_pointers ||
+	    !encoder->mappings || !encoder->mapping_pointers || !encoder->locations || !encoder->location_pointers ||
+	    !encoder->functions || !encoder->function_pointers || !encoder->comments)
 		return &hs_error_no_memory;
 	return NULL;
 }
@@ -317,13 +321,13 @@ static struct hs_error *add_label(struct encoder *encoder, pb_sample *sample, co
 }
 
 // Where none of a stack's blocks is live, those tell their size that were freed.
-static int64_t known_objects(const struct pprof_stack *stack)
+static int64_t known_objects(const struct profile_values *values)
 {
-	return stack->values[2] > 0 ? stack->values[2] : stack->values[0];
+	return values->live_objects > 0 ? values->live_objects : values->alloc_objects;
 }
-static int64_t known_bytes(const struct pprof_stack *stack)
+static int64_t known_bytes(const struct profile_values *values)
 {
-	return stack->values[2] > 0 ? stack->values[3] : stack->values[1];
+	return values->live_objects > 0 ? values->live_bytes : values->alloc_bytes;
 }
 
 static struct hs_error *add_labels(struct encoder *encoder, pb_sample *sample, const struct pprof_stack *stack)
@@ -334,16 +338,25 @@ static struct hs_error *add_labels(struct encoder *encoder, pb_sample *sample, c
 		error = add_label(encoder, sample, "n_samples", stack->samples_per_block, "count");
 	if (error || !encoder->options->errors)
 		return error;
-	error = add_label(encoder, sample, "samples", stack->live_records, "count");
+	error = add_label(encoder, sample, "samples", stack->values.live_records, "count");
 	if (!error)
 		error = add_label(encoder, sample, "inuse_objects_error",
-				  profile_objects_error(encoder->source, stack->live_objects_variance,
-							known_objects(stack), known_bytes(stack)),
+				  profile_objects_error(encoder->source, stack->values.live_objects_variance,
+							known_objects(&stack->values), known_bytes(&stack->values)),
 				  "count");
 	if (!error)
 		error = add_label(encoder, sample, "inuse_space_error",
-				  profile_bytes_error(encoder->source, stack->live_bytes_variance), "bytes");
+				  profile_bytes_error(encoder->source, stack->values.live_bytes_variance), "bytes");
 	return error;
+}
+
+// In the order of sample_types.
+static void put_values(int64_t *to, const struct profile_values *values)
+{
+	to[0] = values->alloc_objects;
+	to[1] = values->alloc_bytes;
+	to[2] = values->live_objects;
+	to[3] = values->live_bytes;
 }
 
 static struct hs_error *add_samples(struct encoder *encoder)
@@ -358,7 +371,8 @@ static struct hs_error *add_samples(struct encoder *encoder)
 		perftools__profiles__sample__init(sample);
 		encoder->sample_pointers[i] = sample;
 		sample->n_value = PPROF_VALUES;
-		sample->value = stack->values;
+		sample->value = encoder->values + i * PPROF_VALUES;
+		put_values(sample->value, &stack->values);
 		sample->location_id = next_id;
 		error = add_labels(encoder, sample, stack);
 		for (uint32_t frame = 0; frame < stack->frame_count && !error; frame++) {

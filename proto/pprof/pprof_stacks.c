@@ -15,35 +15,12 @@ static struct pprof_stack visible_stack(const struct heap_profile *profile, cons
 		frames++;
 		count--;
 	}
-	return (struct pprof_stack){
-		frames,
-		count,
-		{ sample->alloc_objects, sample->alloc_bytes, sample->live_objects, sample->live_bytes },
-		sample->samples_per_block,
-		sample->live_records,
-		sample->live_objects_variance,
-		sample->live_bytes_variance,
-	};
+	return (struct pprof_stack){ frames, count, sample->samples_per_block, sample->values };
 }
 
-static bool is_empty(const struct pprof_stack *stack)
+static bool is_empty(const struct profile_values *values)
 {
-	for (int i = 0; i < PPROF_VALUES; i++) {
-		if (stack->values[i])
-			return false;
-	}
-	return true;
-}
-
-static void add_values(struct pprof_stack *to, const struct pprof_stack *from)
-{
-	for (int i = 0; i < PPROF_VALUES; i++) {
-		if (__builtin_add_overflow(to->values[i], from->values[i], &to->values[i]))
-			to->values[i] = INT64_MAX;
-	}
-	to->live_records += from->live_records;
-	to->live_objects_variance += from->live_objects_variance;
-	to->live_bytes_variance += from->live_bytes_variance;
+	return !values->alloc_objects && !values->alloc_bytes && !values->live_objects && !values->live_bytes;
 }
 
 static bool same_key(const void *elements, uint32_t number, const void *wanted)
@@ -75,7 +52,7 @@ static struct hs_error *add_stack(struct hash_table *table, const struct pprof_s
 	hash = hash_of(table, stack);
 	slot = hash_table_find(table, hash, same_key, stacks, stack);
 	if (hash_slot_is_used(slot)) {
-		add_values(&stacks[hash_slot_number(slot)], stack);
+		profile_values_add(&stacks[hash_slot_number(slot)].values, &stack->values);
 	} else {
 		hash_table_put(table, slot, hash, (uint32_t)*count);
 		stacks[(*count)++] = *stack;
@@ -94,7 +71,7 @@ struct hs_error *pprof_stacks_build(const struct heap_profile *profile, struct p
 	for (size_t i = 0; i < profile->sample_count && !error; i++) {
 		struct pprof_stack stack = visible_stack(profile, &profile->samples[i]);
 
-		if (!is_empty(&stack))
+		if (!is_empty(&stack.values))
 			error = add_stack(&table, &stack, stacks, &count);
 	}
 	hash_table_deinit(&table);

@@ -10,15 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PPROF_VALUES = 4 };
-
 struct pprof_stack {
 	const uint32_t *frames; // location indices, innermost first; into heap_profile.frames
 	uint32_t frame_count;
-	int64_t values[PPROF_VALUES]; // alloc_objects, alloc_bytes, live_objects, live_bytes
-	uint32_t samples_per_block;   // these three as in struct profile_sample
-	uint64_t live_records;
-	double live_objects_variance, live_bytes_variance;
+	uint32_t samples_per_block; // as in struct profile_sample
+	struct profile_values values;
 };
 
 // A stack of nothing but allocator frames keeps the outermost of them. Samples whose values are all 0 are left out;

@@ -222,22 +222,25 @@ static struct hs_error *add_sample(struct builder *builder, const struct stack_t
 
 	*sample = (struct profile_sample){
 		.first_frame = (uint32_t)profile->frame_count,
-		.alloc_objects =
-			add_value(builder->view, estimate_round(totals->alloc_objects), &profile->total_alloc_objects),
-		.alloc_bytes =
-			add_value(builder->view, estimate_round(totals->alloc_bytes), &profile->total_alloc_bytes),
-		.live_objects =
-			add_value(builder->view, estimate_round(totals->live.objects), &profile->total_live_objects),
-		.live_bytes = add_value(builder->view, estimate_round(totals->live.bytes), &profile->total_live_bytes),
 		.samples_per_block = totals->samples_per_block,
-		.live_records = totals->live.records,
-		.live_objects_variance = totals->live.objects_variance,
-		.live_bytes_variance = totals->live.bytes_variance,
+		.values = {
+			.alloc_objects = add_value(builder->view, estimate_round(totals->alloc_objects),
+						   &profile->total.alloc_objects),
+			.alloc_bytes = add_value(builder->view, estimate_round(totals->alloc_bytes),
+						 &profile->total.alloc_bytes),
+			.live_objects = add_value(builder->view, estimate_round(totals->live.objects),
+						  &profile->total.live_objects),
+			.live_bytes = add_value(builder->view, estimate_round(totals->live.bytes),
+						&profile->total.live_bytes),
+			.live_records = totals->live.records,
+			.live_objects_variance = totals->live.objects_variance,
+			.live_bytes_variance = totals->live.bytes_variance,
+		},
 	};
 	profile->sample_count++;
-	profile->total_live_records += totals->live.records;
-	profile->total_live_objects_variance += totals->live.objects_variance;
-	profile->total_live_bytes_variance += totals->live.bytes_variance;
+	profile->total.live_records += totals->live.records;
+	profile->total.live_objects_variance += totals->live.objects_variance;
+	profile->total.live_bytes_variance += totals->live.bytes_variance;
 	for (uint32_t depth = 0; ref; depth++) {
 		const struct stack_node *node = table_node(builder->view, ref);
 		uint32_t location;

@@ -67,10 +67,11 @@ static int by_place(const void *left, const void *right)
 static int by_live_bytes(const void *left, const void *right)
 {
 	const struct heap_site *a = left, *b = right;
-	int order = (a->live_bytes < b->live_bytes) - (a->live_bytes > b->live_bytes);
+	int order = (a->values.live_bytes < b->values.live_bytes) - (a->values.live_bytes > b->values.live_bytes);
 
 	if (!order)
-		order = (a->alloc_bytes < b->alloc_bytes) - (a->alloc_bytes > b->alloc_bytes);
+		order = (a->values.alloc_bytes < b->values.alloc_bytes) -
+			(a->values.alloc_bytes > b->values.alloc_bytes);
 	return order ? order : by_place(left, right);
 }
 
@@ -83,20 +84,14 @@ static size_t merge(struct heap_site *sites, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		if (kept == 0 || by_place(&sites[kept - 1], &sites[i]) != 0) {
 			sites[kept++] = sites[i];
-			most = sites[i].live_bytes;
+			most = sites[i].values.live_bytes;
 			continue;
 		}
-		if (sites[i].live_bytes > most) {
-			most = sites[i].live_bytes;
+		if (sites[i].values.live_bytes > most) {
+			most = sites[i].values.live_bytes;
 			sites[kept - 1].sample = sites[i].sample;
 		}
-		sites[kept - 1].live_objects += sites[i].live_objects;
-		sites[kept - 1].live_bytes += sites[i].live_bytes;
-		sites[kept - 1].alloc_objects += sites[i].alloc_objects;
-		sites[kept - 1].alloc_bytes += sites[i].alloc_bytes;
-		sites[kept - 1].live_records += sites[i].live_records;
-		sites[kept - 1].live_objects_variance += sites[i].live_objects_variance;
-		sites[kept - 1].live_bytes_variance += sites[i].live_bytes_variance;
+		profile_values_add(&sites[kept - 1].values, &sites[i].values);
 		free(sites[i].function);
 	}
 	return kept;
@@ -118,13 +113,7 @@ struct hs_error *heap_sites_make(const struct heap_profile *profile, struct heap
 			return error;
 		}
 		sites[count].sample = (uint32_t)i;
-		sites[count].live_objects = sample->live_objects;
-		sites[count].live_bytes = sample->live_bytes;
-		sites[count].alloc_objects = sample->alloc_objects;
-		sites[count].alloc_bytes = sample->alloc_bytes;
-		sites[count].live_records = sample->live_records;
-		sites[count].live_objects_variance = sample->live_objects_variance;
-		sites[count].live_bytes_variance = sample->live_bytes_variance;
+		sites[count].values = sample->values;
 		count++;
 	}
 	qsort(sites, count, sizeof(*sites), by_place);

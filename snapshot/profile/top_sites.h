@@ -12,9 +12,7 @@ struct heap_site {
 	char *function;   // owned; "module+0x1234" where there is no symbol
 	const char *file; // borrowed from the profile; "" = unknown
 	int64_t line;     // 0 = unknown
-	int64_t live_objects, live_bytes, alloc_objects, alloc_bytes;
-	uint64_t live_records; // as in struct profile_sample
-	double live_objects_variance, live_bytes_variance;
+	struct profile_values values;
 	uint32_t sample; // the one of its stacks that holds most: index into the profile's samples
 };
 

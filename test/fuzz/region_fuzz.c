@@ -84,15 +84,15 @@ static void require_values(const struct heap_profile *profile)
 	for (size_t i = 0; i < profile->sample_count; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
 
-		REQUIRE(sample->live_bytes >= 0 && sample->live_objects >= 0 && sample->alloc_bytes >= 0 &&
-			sample->alloc_objects >= 0);
-		REQUIRE(!__builtin_add_overflow(live_bytes, sample->live_bytes, &live_bytes));
-		REQUIRE(!__builtin_add_overflow(live_objects, sample->live_objects, &live_objects));
-		REQUIRE(isfinite(sample->live_objects_variance) && sample->live_objects_variance >= 0);
-		REQUIRE(isfinite(sample->live_bytes_variance) && sample->live_bytes_variance >= 0);
+		REQUIRE(sample->values.live_bytes >= 0 && sample->values.live_objects >= 0 &&
+			sample->values.alloc_bytes >= 0 && sample->values.alloc_objects >= 0);
+		REQUIRE(!__builtin_add_overflow(live_bytes, sample->values.live_bytes, &live_bytes));
+		REQUIRE(!__builtin_add_overflow(live_objects, sample->values.live_objects, &live_objects));
+		REQUIRE(isfinite(sample->values.live_objects_variance) && sample->values.live_objects_variance >= 0);
+		REQUIRE(isfinite(sample->values.live_bytes_variance) && sample->values.live_bytes_variance >= 0);
 	}
-	REQUIRE(live_bytes == profile->total_live_bytes && live_objects == profile->total_live_objects);
-	REQUIRE(profile_error(profile->total_live_bytes_variance) < INT64_MAX && profile->period >= 1);
+	REQUIRE(live_bytes == profile->total.live_bytes && live_objects == profile->total.live_objects);
+	REQUIRE(profile_error(profile->total.live_bytes_variance) < INT64_MAX && profile->period >= 1);
 }
 
 static void digest(void)

@@ -87,8 +87,8 @@ static void test_counts(void)
 	const struct options options = { .output = "out" };
 	const struct hs_dump_result none = { .profile = { .is_estimate = true } },
 				    one = { .profile = { .is_estimate = true,
-							 .total_live_objects = 1,
-							 .total_live_records = 1,
+							 .total.live_objects = 1,
+							 .total.live_records = 1,
 							 .sample_count = 1,
 							 .log_records = 1 } };
 

@@ -54,25 +54,25 @@ static uint32_t frames[] = {
 };
 
 static struct profile_sample samples[] = {
-	{ 0, 3, 10, 1000, 4, 400, 0, 4, 0, 0 },
-	{ 3, 4, 1, 100, 1, 100, 0, 1, 0, 0 },
-	{ 7, 4, 2, 20, 1, 10, 0, 1, 0, 0 },
-	{ 11, 2, 3, 30, 3, 30, 0, 3, 0, 0 },
-	{ 13, 2, 1, INT64_C(5000000000), 1, INT64_C(5000000000), 0, 1, 0, 0 },
-	{ 15, 1, 0, 0, 0, 0, 0, 0, 0, 0 },
-	{ 0, 0, 1, 7, 1, 7, 0, 1, 0, 0 },
+	{ 0, 3, 0, { 10, 1000, 4, 400, 4, 0, 0 } },
+	{ 3, 4, 0, { 1, 100, 1, 100, 1, 0, 0 } },
+	{ 7, 4, 0, { 2, 20, 1, 10, 1, 0, 0 } },
+	{ 11, 2, 0, { 3, 30, 3, 30, 3, 0, 0 } },
+	{ 13, 2, 0, { 1, INT64_C(5000000000), 1, INT64_C(5000000000), 1, 0, 0 } },
+	{ 15, 1, 0, { 0, 0, 0, 0, 0, 0, 0 } },
+	{ 0, 0, 0, { 1, 7, 1, 7, 1, 0, 0 } },
 };
 
 // The same by sampling, some of it with counted samples.
 static struct profile_sample sampled[] = {
-	{ 0, 3, 100, 10000, 40, 4000, 0, 4, 9, 2.25 },
-	{ 3, 4, 10, 1000, 10, 1000, 0, 1, 16, 2 }, // shown with the first
-	{ 0, 3, 5, 50, 5, 50, 1, 2, 1, 1 },
-	{ 0, 3, 7, 70, 7, 70, 3, 2, 1, 0 },
-	{ 3, 4, 1, 10, 1, 10, 3, 1, 3, 0 }, // shown with the one before
-	{ 7, 4, 2, 20, 0, 0, 0, 0, 0, 0 },
-	{ 0, 0, 1, 7, 1, 7, 0, 1, 0, 0 },
-	{ 0, 0, 1, 8, 1, 8, 2, 1, 0, 0 },
+	{ 0, 3, 0, { 100, 10000, 40, 4000, 4, 9, 2.25 } },
+	{ 3, 4, 0, { 10, 1000, 10, 1000, 1, 16, 2 } }, // shown with the first
+	{ 0, 3, 1, { 5, 50, 5, 50, 2, 1, 1 } },
+	{ 0, 3, 3, { 7, 70, 7, 70, 2, 1, 0 } },
+	{ 3, 4, 3, { 1, 10, 1, 10, 1, 3, 0 } }, // shown with the one before
+	{ 7, 4, 0, { 2, 20, 0, 0, 0, 0, 0 } },
+	{ 0, 0, 0, { 1, 7, 1, 7, 1, 0, 0 } },
+	{ 0, 0, 2, { 1, 8, 1, 8, 1, 0, 0 } },
 };
 
 static char seen[] = "allocations", seen_text[] = "blocks allocated";
@@ -116,9 +116,9 @@ static struct heap_profile sampled_profile(void)
 	estimates.sample_count = COUNT(sampled);
 	estimates.period = 4096;
 	estimates.is_estimate = true;
-	estimates.total_live_records = 12;
-	estimates.total_live_objects_variance = 30;
-	estimates.total_live_bytes_variance = 5.25;
+	estimates.total.live_records = 12;
+	estimates.total.live_objects_variance = 30;
+	estimates.total.live_bytes_variance = 5.25;
 	return estimates;
 }
 
@@ -131,8 +131,8 @@ static void test_stacks(void)
 	CHECK_EQUAL(count, 5);
 	CHECK_EQUAL(stacks[0].frame_count, 2);
 	CHECK_EQUAL(stacks[0].frames[0], 3);
-	CHECK_EQUAL(stacks[0].values[0], 11);
-	CHECK_EQUAL(stacks[0].values[3], 500);
+	CHECK_EQUAL(stacks[0].values.alloc_objects, 11);
+	CHECK_EQUAL(stacks[0].values.live_bytes, 500);
 	CHECK_EQUAL(stacks[1].frame_count, 4);
 	CHECK_EQUAL(stacks[2].frame_count, 1);
 	CHECK_EQUAL(stacks[2].frames[0], 1);
@@ -143,7 +143,8 @@ static void test_stacks(void)
 // The sum of two samples that does not fit stays at the largest number.
 static void test_overflow(void)
 {
-	struct profile_sample large[] = { { 0, 3, INT64_MAX, 1, 0, 0, 0, 0, 0, 0 }, { 0, 3, 2, 1, 0, 0, 0, 0, 0, 0 } };
+	struct profile_sample large[] = { { 0, 3, 0, { INT64_MAX, 1, 0, 0, 0, 0, 0 } },
+					  { 0, 3, 0, { 2, 1, 0, 0, 0, 0, 0 } } };
 	struct heap_profile two = profile;
 	struct pprof_stack *stacks = NULL;
 	size_t count = 0;
@@ -152,8 +153,8 @@ static void test_overflow(void)
 	two.sample_count = 2;
 	CHECK(!pprof_stacks_build(&two, &stacks, &count));
 	CHECK_EQUAL(count, 1);
-	CHECK_EQUAL(stacks[0].values[0], INT64_MAX);
-	CHECK_EQUAL(stacks[0].values[1], 2);
+	CHECK_EQUAL(stacks[0].values.alloc_objects, INT64_MAX);
+	CHECK_EQUAL(stacks[0].values.alloc_bytes, 2);
 	free(stacks);
 }
 

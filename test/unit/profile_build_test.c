@@ -140,7 +140,7 @@ static void test_samples(void)
 	CHECK_EQUAL(profile->sample_count, 3);
 	sample = &profile->samples[0];
 	CHECK_EQUAL(sample->frame_count, 6);
-	CHECK_EQUAL(sample->live_bytes, 100);
+	CHECK_EQUAL(sample->values.live_bytes, 100);
 	CHECK_EQUAL(location(&built, sample, 0)->address, 0x1233);
 	CHECK_EQUAL(location(&built, sample, 0)->module, UINT32_MAX);
 	CHECK_STRING(file_of(&built, location(&built, sample, 0)), "[unknown]");
@@ -161,9 +161,9 @@ static void test_samples(void)
 	CHECK_EQUAL(profile->samples[2].frame_count, 1); // the mark of the cut is no frame
 	CHECK(location(&built, &profile->samples[2], 0) == location(&built, sample, 5));
 	CHECK_EQUAL(profile->location_count, 6);
-	CHECK_EQUAL(profile->total_live_bytes, 225);
-	CHECK_EQUAL(profile->total_live_objects, 3);
-	CHECK_EQUAL(profile->total_alloc_bytes, 225);
+	CHECK_EQUAL(profile->total.live_bytes, 225);
+	CHECK_EQUAL(profile->total.live_objects, 3);
+	CHECK_EQUAL(profile->total.alloc_bytes, 225);
 	CHECK_EQUAL(built.view.damaged, 0);
 	end(&built);
 }
@@ -265,14 +265,14 @@ static void check_hostile_sizes(uint64_t size, uint64_t allocations)
 	for (size_t i = 0; i < profile->sample_count; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
 
-		CHECK(sample->live_bytes >= 0 && sample->live_objects >= 0 && sample->alloc_bytes >= 0 &&
-		      sample->alloc_objects >= 0);
-		CHECK(!__builtin_add_overflow(live, sample->live_bytes, &live));
-		CHECK(!__builtin_add_overflow(allocated, sample->alloc_objects, &allocated));
+		CHECK(sample->values.live_bytes >= 0 && sample->values.live_objects >= 0 &&
+		      sample->values.alloc_bytes >= 0 && sample->values.alloc_objects >= 0);
+		CHECK(!__builtin_add_overflow(live, sample->values.live_bytes, &live));
+		CHECK(!__builtin_add_overflow(allocated, sample->values.alloc_objects, &allocated));
 	}
-	CHECK_EQUAL(profile->total_live_bytes, live);
-	CHECK_EQUAL(profile->total_alloc_objects, allocated);
-	CHECK_EQUAL(profile->total_live_objects, 4);
+	CHECK_EQUAL(profile->total.live_bytes, live);
+	CHECK_EQUAL(profile->total.alloc_objects, allocated);
+	CHECK_EQUAL(profile->total.live_objects, 4);
 	CHECK(built.view.damaged > 0);
 	end(&built);
 }
@@ -356,22 +356,23 @@ static void test_estimates(void)
 		CHECK_EQUAL(profile->period, cases[i].period);
 		CHECK_EQUAL(profile->is_estimate, cases[i].is_estimate);
 		CHECK_EQUAL(profile->sample_count, 2);
-		CHECK_EQUAL(profile->samples[0].live_records, 2);
+		CHECK_EQUAL(profile->samples[0].values.live_records, 2);
 		CHECK_EQUAL(profile->samples[0].samples_per_block, 0);
-		CHECK_EQUAL(profile->total_live_records, 3);
+		CHECK_EQUAL(profile->total.live_records, 3);
 		if (cases[i].is_estimate) {
 			// a = 2/3: w = 2.0551483..., bytes 2055.1483, variance of one (1 - p) / p^2 = 2.1684863
-			CHECK_EQUAL(profile->samples[0].live_objects, 4);
-			CHECK_EQUAL(profile->samples[0].live_bytes, 4110);
-			CHECK_EQUAL(profile->samples[1].live_objects, 2);
-			CHECK_EQUAL(profile->total_live_bytes, 4110 + 2055);
-			CHECK_EQUAL(profile_error(profile->samples[0].live_bytes_variance), 2083);
-			CHECK_EQUAL(profile_error(profile->samples[0].live_objects_variance), 3); // 2.08, rounded up
-			CHECK_EQUAL(profile_error(profile->total_live_bytes_variance), 2551);
+			CHECK_EQUAL(profile->samples[0].values.live_objects, 4);
+			CHECK_EQUAL(profile->samples[0].values.live_bytes, 4110);
+			CHECK_EQUAL(profile->samples[1].values.live_objects, 2);
+			CHECK_EQUAL(profile->total.live_bytes, 4110 + 2055);
+			CHECK_EQUAL(profile_error(profile->samples[0].values.live_bytes_variance), 2083);
+			CHECK_EQUAL(profile_error(profile->samples[0].values.live_objects_variance),
+				    3); // 2.08, rounded up
+			CHECK_EQUAL(profile_error(profile->total.live_bytes_variance), 2551);
 		} else {
-			CHECK_EQUAL(profile->total_live_bytes, 3000);
-			CHECK_EQUAL(profile_error(profile->total_live_bytes_variance), 0);
-			CHECK_EQUAL(profile_error(profile->total_live_objects_variance), 0);
+			CHECK_EQUAL(profile->total.live_bytes, 3000);
+			CHECK_EQUAL(profile_error(profile->total.live_bytes_variance), 0);
+			CHECK_EQUAL(profile_error(profile->total.live_objects_variance), 0);
 		}
 		end(&built);
 	}

@@ -75,13 +75,13 @@ static void check_callers(const struct heap_profile *profile, const struct heap_
 static void test_sites(void)
 {
 	struct profile_sample samples[] = {
-		{ 0, 4, 1, 10, 1, 10, 0, 1, 2, 16 },     // wrapper:10, by inlined
-		{ 4, 3, 5, 600, 4, 500, 0, 3, 0.25, 9 }, // wrapper:10, by main
-		{ 7, 3, 1, 90, 1, 90, 0, 1, 0, 0 },      // wrapper:11
-		{ 10, 3, 2, 700, 1, 90, 0, 1, 0, 0 },    // no symbol
-		{ 13, 2, 1, 1, 1, 1, 0, 1, 0, 0 },       // nothing but the allocator
-		{ 0, 0, 3, 3, 3, 3, 0, 1, 0, 0 },        // no stack
-		{ 15, 2, 9, 9, 0, 0, 0, 0, 0, 0 },       // nothing live
+		{ 0, 4, 0, { 1, 10, 1, 10, 1, 2, 16 } },     // wrapper:10, by inlined
+		{ 4, 3, 0, { 5, 600, 4, 500, 3, 0.25, 9 } }, // wrapper:10, by main
+		{ 7, 3, 0, { 1, 90, 1, 90, 1, 0, 0 } },      // wrapper:11
+		{ 10, 3, 0, { 2, 700, 1, 90, 1, 0, 0 } },    // no symbol
+		{ 13, 2, 0, { 1, 1, 1, 1, 1, 0, 0 } },       // nothing but the allocator
+		{ 0, 0, 0, { 3, 3, 3, 3, 1, 0, 0 } },        // no stack
+		{ 15, 2, 0, { 9, 9, 0, 0, 0, 0, 0 } },       // nothing live
 	};
 	const struct heap_profile profile = profile_of(samples, 7);
 	struct heap_site *sites = NULL;
@@ -93,12 +93,12 @@ static void test_sites(void)
 		CHECK_STRING(sites[0].function, "wrapper");
 		CHECK_STRING(sites[0].file, "wrap.c");
 		CHECK_EQUAL(sites[0].line, 10);
-		CHECK_EQUAL(sites[0].live_objects, 5);
-		CHECK_EQUAL(sites[0].live_bytes, 510);
-		CHECK_EQUAL(sites[0].alloc_objects, 6);
-		CHECK_EQUAL(sites[0].alloc_bytes, 610);
-		CHECK_EQUAL(sites[0].live_records, 4);
-		CHECK(sites[0].live_objects_variance == 2.25 && sites[0].live_bytes_variance == 25);
+		CHECK_EQUAL(sites[0].values.live_objects, 5);
+		CHECK_EQUAL(sites[0].values.live_bytes, 510);
+		CHECK_EQUAL(sites[0].values.alloc_objects, 6);
+		CHECK_EQUAL(sites[0].values.alloc_bytes, 610);
+		CHECK_EQUAL(sites[0].values.live_records, 4);
+		CHECK(sites[0].values.live_objects_variance == 2.25 && sites[0].values.live_bytes_variance == 25);
 		CHECK_EQUAL(sites[0].sample, 1);                    // the stack that holds most of it
 		CHECK_STRING(sites[1].function, "plain.so+0x1234"); // as much live as the next, more allocated
 		CHECK_EQUAL(sites[1].line, 0);
@@ -122,7 +122,7 @@ static void test_sites(void)
 
 static void test_callers_of_inlined(void)
 {
-	struct profile_sample samples[] = { { 0, 4, 1, 10, 1, 10, 0, 1, 0, 0 } };
+	struct profile_sample samples[] = { { 0, 4, 0, { 1, 10, 1, 10, 1, 0, 0 } } };
 	const struct heap_profile profile = profile_of(samples, 1);
 	struct heap_site *sites = NULL;
 	size_t count = 0;
