@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the user's own code asked for memory. Pure.
+#ifndef HEAPSNAP_VIEWS_SITES_H
+#define HEAPSNAP_VIEWS_SITES_H
+
+#include "views/named_profile.h"
+
+// The site of a stack is its first own place from the leaf; of a stack without own code, the innermost place that is
+// neither allocator nor wrapper. Two stacks are one site only when all their own places agree.
+struct site {
+	const uint32_t *path; // places: the site first, then the own code that led to it, innermost first
+	uint32_t path_length; // 0 = the stack is unknown
+	bool is_own;          // path[0] is own code
+	char *via;            // owned: what was skipped to get to it, "std::string, unordered_map"; "" = nothing
+	struct profile_values values;
+	uint32_t sample; // the one of its stacks that holds most: index into the profile's samples
+	uint32_t stack_count;
+};
+
+struct site_list {
+	struct site *items; // by live bytes, most first; then by allocated bytes, then by names
+	size_t count;
+	uint32_t *paths; // owned: what all `path` point into
+};
+
+// *ret is owned by the caller; `named` must live as long. HS_ERROR_NO_MEMORY.
+struct hs_error *sites_make(const struct named_profile *named, struct site_list *ret) HS_MUST_CHECK;
+void sites_deinit(struct site_list *sites);
+
+// "site < caller < caller": short names of `path` from `first` on, at most `limit`. *ret is owned by the caller.
+struct hs_error *site_path_text(const struct named_profile *named, const struct site *site, uint32_t first,
+				uint32_t limit, char **ret) HS_MUST_CHECK;
+
+#endif
