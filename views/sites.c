@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/sites.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/hash_table.h"
+#include "base/io.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { VIA_SHOWN = 3 };
+
+struct building {
+	const struct named_profile *named;
+	struct site_list *list;
+	size_t *first_path; // of the items, index into list->paths: these may still move
+	int64_t *most;      // of the items: live bytes of `sample`
+	size_t path_count, path_room, item_room, first_room, most_room;
+	uint32_t *stack; // of the sample at hand
+	size_t stack_room, stack_count;
+	struct hash_table numbers; // of the items, by their paths
+};
+
+struct path {
+	const uint32_t *places;
+	uint32_t length;
+};
+
+static enum frame_class class_of(const struct building *building, uint32_t place)
+{
+	return building->named->places[place].judgement.class;
+}
+
+static struct hs_error *read_stack(struct building *building, const struct profile_sample *sample)
+{
+	size_t count = named_stack(building->named, sample, building->stack, building->stack_room);
+	struct hs_error *error = ARRAY_RESERVE(building->stack, count, &building->stack_room);
+
+	if (!error)
+		building->stack_count = named_stack(building->named, sample, building->stack, building->stack_room);
+	return error;
+}
+
+// Where in the stack the site is; stack_count = the stack is unknown.
+static size_t find_site(const struct building *building, bool *own_ret)
+{
+	size_t first_other = building->stack_count;
+
+	*own_ret = false;
+	for (size_t i = 0; i < building->stack_count; i++) {
+		enum frame_class class = class_of(building, building->stack[i]);
+
+		if (class == FRAME_OWN) {
+			*own_ret = true;
+			return i;
+		}
+		if (first_other == building->stack_count && class != FRAME_ALLOCATOR && class != FRAME_WRAPPER &&
+		    class != FRAME_CONTAINER)
+			first_other = i;
+	}
+	return first_other < building->stack_count ? first_other
+	       : building->stack_count             ? building->stack_count - 1
+						   : 0;
+}
+
+// Writes the path of the stack at hand behind the others.
+static struct hs_error *put_path(struct building *building, size_t site, bool is_own, struct path *ret)
+{
+	struct site_list *list = building->list;
+	size_t end = building->path_count;
+	struct hs_error *error = ARRAY_RESERVE(list->paths, end + building->stack_count + 1, &building->path_room);
+
+	if (error)
+		return error;
+	if (site < building->stack_count)
+		list->paths[end++] = building->stack[site];
+	for (size_t i = site + 1; is_own && i < building->stack_count; i++)
+		if (class_of(building, building->stack[i]) == FRAME_OWN)
+			list->paths[end++] = building->stack[i];
+	*ret = (struct path){ list->paths + building->path_count, (uint32_t)(end - building->path_count) };
+	return NULL;
+}
+
+static bool is_path(const void *elements, uint32_t number, const void *wanted)
+{
+	const struct building *building = elements;
+	const struct path *path = wanted;
+	const struct site *item = &building->list->items[number];
+
+	return item->path_length == path->length && memcmp(building->list->paths + building->first_path[number],
+							   path->places, path->length * sizeof(*path->places)) == 0;
+}
+
+static const char *via_word(const struct code_place *place)
+{
+	return place->judgement.via ? place->judgement.via : place->name;
+}
+
+// Whether a list of words, separated by ", ", has this one.
+static bool has_word(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *found = strstr(list, word); found; found = strstr(found + 1, word))
+		if ((found == list || found[-1] == ' ') && (!found[length] || found[length] == ','))
+			return true;
+	return false;
+}
+
+// What lies between the allocator and the site, innermost first.
+static struct hs_error *make_via(const struct building *building, size_t site, char **ret)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error = hs_format(&text, "%s", "");
+	unsigned shown = 0;
+
+	for (size_t i = 0; i < site && i < building->stack_count && !error; i++) {
+		const struct code_place *place = place_of(building->named, building->stack[i]);
+		char *longer;
+
+		if (place->judgement.class == FRAME_ALLOCATOR || has_word(text, via_word(place)))
+			continue;
+		error = hs_format(&longer, "%s%s%s", text, shown ? ", " : "",
+				  shown == VIA_SHOWN ? "..." : via_word(place));
+		if (error)
+			break;
+		free(text);
+		text = longer;
+		if (shown++ == VIA_SHOWN)
+			break;
+	}
+	*ret = error ? NULL : HS_STEAL_POINTER(text);
+	return error;
+}
+
+static struct hs_error *add_site(struct building *building, struct hash_slot *slot, uint64_t hash, struct path path,
+				 bool is_own)
+{
+	struct site_list *list = building->list;
+	struct hs_error *error = ARRAY_RESERVE(list->items, list->count + 1, &building->item_room);
+
+	if (!error)
+		error = ARRAY_RESERVE(building->first_path, list->count + 1, &building->first_room);
+	if (!error)
+		error = ARRAY_RESERVE(building->most, list->count + 1, &building->most_room);
+	if (error)
+		return error;
+	hash_table_put(&building->numbers, slot, hash, (uint32_t)list->count);
+	list->items[list->count] = (struct site){ .path_length = path.length, .is_own = is_own };
+	building->first_path[list->count] = building->path_count;
+	building->most[list->count] = 0;
+	building->path_count += path.length;
+	list->count++;
+	return NULL;
+}
+
+static struct hs_error *add_sample(struct building *building, uint32_t index)
+{
+	const struct profile_sample *sample = &building->named->profile->samples[index];
+	struct hs_error *error = read_stack(building, sample);
+	struct hash_slot *slot;
+	struct path path;
+	struct site *item;
+	uint64_t hash;
+	size_t site;
+	bool is_own;
+
+	if (error)
+		return error;
+	site = find_site(building, &is_own);
+	error = put_path(building, site, is_own, &path);
+	if (!error)
+		error = hash_table_reserve(&building->numbers);
+	if (error)
+		return error;
+	hash = keyed_hash(&building->numbers.key, path.places, path.length * sizeof(*path.places));
+	slot = hash_table_find(&building->numbers, hash, is_path, building, &path);
+	if (!hash_slot_is_used(slot))
+		error = add_site(building, slot, hash, path, is_own);
+	if (error)
+		return error;
+
+	uint32_t number = hash_slot_number(slot);
+
+	item = &building->list->items[number];
+	item->stack_count++;
+	profile_values_add(&item->values, &sample->values);
+	if (item->stack_count > 1 && sample->values.live_bytes <= building->most[number])
+		return NULL;
+	building->most[number] = sample->values.live_bytes;
+	item->sample = index;
+	free(item->via);
+	item->via = NULL;
+	return make_via(building, site, &item->via);
+}
+
+static int compare_paths(const struct named_profile *named, const struct site *a, const struct site *b)
+{
+	for (uint32_t i = 0; i < a->path_length && i < b->path_length; i++) {
+		const struct code_place *left = place_of(named, a->path[i]), *right = place_of(named, b->path[i]);
+		int order = strcmp(left->full_name, right->full_name);
+
+		if (!order)
+			order = strcmp(left->file, right->file);
+		if (!order)
+			order = (left->line > right->line) - (left->line < right->line);
+		if (order)
+			return order;
+	}
+	return (a->path_length > b->path_length) - (a->path_length < b->path_length);
+}
+
+static int by_live_bytes(const void *left, const void *right, void *named)
+{
+	const struct site *a = left, *b = right;
+	const struct profile_values *x = &a->values, *y = &b->values;
+	int order = (x->live_bytes < y->live_bytes) - (x->live_bytes > y->live_bytes);
+
+	if (!order)
+		order = (x->alloc_bytes < y->alloc_bytes) - (x->alloc_bytes > y->alloc_bytes);
+	return order ? order : compare_paths(named, a, b);
+}
+
+struct hs_error *sites_make(const struct named_profile *named, struct site_list *ret)
+{
+	struct building building = { .named = named, .list = ret };
+	struct hs_error *error = NULL;
+
+	*ret = (struct site_list){ 0 };
+	for (size_t i = 0; i < named->profile->sample_count && !error; i++)
+		error = add_sample(&building, (uint32_t)i);
+	for (size_t i = 0; i < ret->count; i++)
+		ret->items[i].path = ret->paths + building.first_path[i];
+	if (!error && ret->count)
+		qsort_r(ret->items, ret->count, sizeof(*ret->items), by_live_bytes, (void *)named);
+	free(building.first_path);
+	free(building.most);
+	free(building.stack);
+	hash_table_deinit(&building.numbers);
+	if (error)
+		sites_deinit(ret);
+	return error;
+}
+
+void sites_deinit(struct site_list *sites)
+{
+	for (size_t i = 0; i < sites->count; i++)
+		free(sites->items[i].via);
+	free(sites->items);
+	free(sites->paths);
+	*sites = (struct site_list){ 0 };
+}
+
+struct hs_error *site_path_text(const struct named_profile *named, const struct site *site, uint32_t first,
+				uint32_t limit, char **ret)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error = hs_format(&text, "%s", "");
+
+	for (uint32_t i = first; i < site->path_length && i - first < limit && !error; i++) {
+		char *longer;
+
+		error = hs_format(&longer, "%s%s%s", text, *text ? " < " : "", place_of(named, site->path[i])->name);
+		if (error)
+			break;
+		free(text);
+		text = longer;
+	}
+	*ret = error ? NULL : HS_STEAL_POINTER(text);
+	return error;
+}
