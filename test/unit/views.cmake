@@ -1,0 +1,1 @@
+hs_unit_test(short_name_test hs_views)
