@@ -34,7 +34,8 @@ struct frame_text {
 struct frame_judgement {
 	enum frame_class class;
 	const char *why; // which rule said so, for people: "pattern ^std::…", "module libstdc++", "--own ^app::"
-	const char *via; // what a list of skipped frames calls it: "std::string", "unordered_map"; NULL = by its name
+	const char *via; // what a list of skipped frames calls it: "std::string", "unordered_map"; NULL = by its name.
+			 // std:: is left out where the word alone cannot be mistaken
 };
 
 enum frame_rule_kind { FRAME_RULE_LIBRARY, FRAME_RULE_OWN };
@@ -48,9 +49,9 @@ struct frame_rules;
 struct hs_error *frame_rules_create(struct frame_rules **ret) HS_MUST_CHECK;
 void frame_rules_destroy(struct frame_rules *rules); // NULL is allowed
 
-// One of the user's: a POSIX extended regular expression that is searched in the function's name and in the module's
-// path. Of those that match, the one added last counts. `origin` is for messages and `why`: "--own", "rules:3".
-// HS_ERROR_BAD_DATA: no regular expression.
+// One of the user's: a POSIX extended regular expression that is searched in the function's name, without return type
+// and parameters, and in the module's path. Of those that match, the one added last counts. `origin` is for messages
+// and `why`: "--own", "rules:3". HS_ERROR_BAD_DATA: no regular expression, or an empty one.
 struct hs_error *frame_rules_add(struct frame_rules *rules, enum frame_rule_kind kind, const char *regex,
 				 const char *origin) HS_MUST_CHECK;
 
@@ -62,8 +63,9 @@ struct hs_error *frame_rules_add_text(struct frame_rules *rules, const char *tex
 // Never fails: what no rule knows is own where it has a name, else unknown.
 struct frame_judgement frame_rules_judge(const struct frame_rules *rules, const struct frame_text *frame);
 
-// For pprof's drop_frames and keep_frames (RE2, matched whole against simplified names, proto/README of pprof): one
-// expression for all built-in rules of allocators, wrappers and containers; static. The user's own rules are not in it.
-const char *frame_rules_drop_regex(void);
+// For pprof's drop_frames (RE2, matched whole against names without what is behind their first bracket "("): one
+// expression for all built-in rules of allocators, wrappers and containers; lives as long as the rules. The user's own
+// rules are not in it. It is made of the same patterns, and says a little less (drop_regex.h).
+const char *frame_rules_drop_regex(const struct frame_rules *rules);
 
 #endif

@@ -1,1 +1,2 @@
+hs_unit_test(frame_rules_test hs_views)
 hs_unit_test(short_name_test hs_views)
