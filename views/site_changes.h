@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sites of two profiles side by side: what grew, what shrank, and whether that is more than chance. Pure.
+#ifndef HEAPSNAP_VIEWS_SITE_CHANGES_H
+#define HEAPSNAP_VIEWS_SITE_CHANGES_H
+
+#include "views/sites.h"
+#include "views/values.h"
+
+// When two sites are the same one: when all places of their paths are.
+enum site_match {
+	MATCH_LINES, // whole name, source file and line: two dumps of one build
+	MATCH_NAMES  // whole name: also of two builds, between which lines move
+};
+
+enum site_change_order {
+	CHANGES_BY_SIZE,  // most bytes more or less first
+	CHANGES_BY_GROWTH // what grew most first, what shrank most last
+};
+
+struct site_change {
+	const struct site *old,
+		*new; // borrowed; NULL = it has none. Of several that are one here the first in its list
+	struct profile_values before, after, change; // change = after - before
+	// Standard errors of the change's live bytes and blocks, as if the two were independent (views/diff.h); 0 =
+	// exact.
+	uint64_t bytes_error, objects_error;
+	bool is_significant; // the live bytes changed by more than two standard errors
+};
+
+struct site_changes {
+	struct site_change *items; // owned; also those whose change is 0
+	size_t count;
+};
+
+// *ret is owned by the caller; all others must live as long. HS_ERROR_NO_MEMORY.
+struct hs_error *site_changes_make(const struct named_profile *old_named, const struct site_list *old,
+				   const struct named_profile *new_named, const struct site_list *new,
+				   enum site_match match, enum site_change_order order,
+				   struct site_changes *ret) HS_MUST_CHECK;
+void site_changes_deinit(struct site_changes *changes);
+
+#endif
