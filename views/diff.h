@@ -33,7 +33,8 @@ struct profile_diff {
 	struct diff_facts facts;
 };
 
-// *ret is owned by the caller; nothing of it belongs to the others. HS_ERROR_NO_MEMORY.
+// *ret is owned by the caller; nothing of it belongs to the others. HS_ERROR_NO_MEMORY. pre: the indices in both
+// profiles are of something, but for modules and mappings, where UINT32_MAX is none.
 struct hs_error *profile_diff_make(const struct heap_profile *old, const struct heap_profile *new,
 				   struct profile_diff *ret) HS_MUST_CHECK;
 void profile_diff_deinit(struct profile_diff *diff);

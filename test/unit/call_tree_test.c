@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
-#include "hand_profile.h"
+#include "hand_service.h"
 #include "views/call_tree.h"
 
 // A line a node: as many dots as it is deep, name, own and cumulative live bytes.

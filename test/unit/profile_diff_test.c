@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
-#include "hand_profile.h"
+#include "hand_service.h"
 #include "views/diff.h"
 
 #define SECOND INT64_C(1000000000)
