@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Output files in gzip format. The only part that knows zlib.
+// Files in gzip format, written and read. The only part that knows zlib.
 #ifndef HEAPSNAP_PROTO_GZIP_FILE_H
 #define HEAPSNAP_PROTO_GZIP_FILE_H
 
 #include "base/error.h"
 #include "proto/output_file.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,5 +16,14 @@
 // HS_ERROR_NO_MEMORY.
 struct hs_error *output_file_commit_gzip(struct output_file *file, const void *data, size_t size,
 					 uint64_t *size_ret) HS_MUST_CHECK;
+
+// Whether bytes begin as those of gzip do.
+bool gzip_is(const void *data, size_t size);
+
+// Decompresses a gzip of one or more members, one after the other; zeros behind the last one are padding. *ret is owned
+// by the caller (free) and has *size_ret bytes, at most `limit`: it grows with what comes out, never ahead of it.
+// HS_ERROR_BAD_DATA: damaged, cut short, no gzip, or more than `limit`; HS_ERROR_NO_MEMORY.
+struct hs_error *gzip_expand(const void *data, size_t size, size_t limit, uint8_t **ret,
+			     size_t *size_ret) HS_MUST_CHECK;
 
 #endif
