@@ -31,7 +31,7 @@ struct profile_line {
 struct profile_location {
 	uint64_t address;    // return address - 1; the pc itself for an interrupted instruction
 	uint32_t module;     // index into heap_profile.modules, or UINT32_MAX
-	uint32_t mapping;    // index into mappings
+	uint32_t mapping;    // index into mappings, or UINT32_MAX (in files)
 	uint32_t first_line; // index into lines; innermost inlined function first
 	uint32_t line_count; // 0 = no symbol
 	bool is_allocator;   // a frame of the allocator itself: dropped from stacks
@@ -103,8 +103,9 @@ struct heap_profile {
 	uint32_t copies; // that were begun while they ran; all but the last one, if that is the snapshot, were thrown
 			 // away: the log got full
 	uint64_t log_records; // blocks that went while the table was copied, and were taken from the log
-	int32_t pid;
-	char *program; // owned
+	int32_t pid;          // 0 = unknown (in files)
+	char *program;        // owned
+	bool is_foreign;      // another program wrote its file: nothing is known of what is missing from it
 
 	struct profile_values total;
 };

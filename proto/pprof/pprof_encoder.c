@@ -9,11 +9,11 @@
 
 #include "profile.pb-c.h"
 #include "proto/pprof/pprof_comments.h"
+#include "proto/pprof/pprof_names.h"
 #include "proto/pprof/pprof_stacks.h"
 #include "proto/pprof/string_table.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 typedef Perftools__Profiles__Function pb_function;
 typedef Perftools__Profiles__Label pb_label;
@@ -23,9 +23,6 @@ typedef Perftools__Profiles__Mapping pb_mapping;
 typedef Perftools__Profiles__Profile pb_profile;
 typedef Perftools__Profiles__Sample pb_sample;
 typedef Perftools__Profiles__ValueType pb_value_type;
-
-// How the sample that has no frame at all is shown. It must not be lost, and a sample without a location has no name.
-static const char NO_STACK_NAME[] = "[stack unknown]";
 
 enum { PPROF_VALUES = 4 };
 static const struct {
@@ -276,11 +273,9 @@ static struct hs_error *add_location(struct encoder *encoder, uint32_t source_in
 
 static struct hs_error *add_no_stack_location(struct encoder *encoder)
 {
-	char name[sizeof(NO_STACK_NAME)], file[] = "";
+	char name[] = PPROF_NO_STACK, file[] = "";
 	pb_location *location = append_location(encoder);
 	uint64_t function_id;
-
-	memcpy(name, NO_STACK_NAME, sizeof(name));
 
 	struct profile_function function = { name, name, file, 0 };
 	struct hs_error *error = append_function(encoder, &function, &function_id);

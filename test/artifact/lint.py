@@ -21,7 +21,8 @@ MAY_INCLUDE = {
                  "attach/session/transaction.h"},
     "lib": {"base/", "inject/abi/region.h", "lib/", "attach/guard/interrupt_signal.h", "attach/guard/tool_guard.h", "attach/hook/hook_addition.h",
             "attach/region/sampling_settings.h", "attach/session/attached_list.h", "attach/session/check.h", "attach/session/session.h", "snapshot/heap_profile.h",
-            "snapshot/snapshot.h", "snapshot/profile/top_sites.h", "snapshot/profile/unseen_share.h", "proto/gzip_file.h", "proto/pprof/pprof_encoder.h"},
+            "snapshot/snapshot.h", "snapshot/profile/top_sites.h", "snapshot/profile/unseen_share.h", "proto/gzip_file.h", "proto/profile_file.h",
+            "proto/pprof/pprof_decoder.h", "proto/pprof/pprof_encoder.h"},
 }
 DESIGN = "docs/design.md"
 # The payload has no C library; of the compiler's own headers these are enough.
@@ -35,7 +36,7 @@ ONE_DOOR = [
     (r"sys/ptrace\.h|linux/ptrace\.h|attach/arch/ptrace_registers\.h", ["attach/ptrace/ptrace_call.c", "attach/arch/x86_64/ptrace_registers.h"], "every request to a tracee is a typed function there"),
     (r"Zydis/.*", ["attach/arch/x86_64/instruction.h", "attach/arch/x86_64/register_writes.c"], "decoding instructions is pure"),
     (r"libunwind.*", ["test/unwind/reference.c"], "it opens files and reads word by word; only tests compare with it"),
-    (r"zlib\.h", ["proto/gzip_file.c"], "compression is one step of writing a file"),
+    (r"zlib\.h", ["proto/gzip_file.c"], "files are compressed and expanded there"),
     (r"protobuf-c/.*|.*\.pb-c\.h", ["proto/pprof/pprof_encoder.c"], "generated types stay out of the data model"),
     (r"elfutils/.*|dwarf\.h|gelf\.h|libelf\.h", ["snapshot/symbols/debug_info.c", "snapshot/symbols/debug_units.c", "snapshot/symbols/debug_units.h"],
      "symbol files are hostile, and read in one place"),

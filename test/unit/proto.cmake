@@ -3,7 +3,9 @@ hs_unit_test(output_file_test hs_proto)
 hs_unit_test(output_refused_test hs_proto)
 hs_unit_test(output_flags_test hs_proto)
 hs_unit_test(output_place_test hs_proto)
+hs_unit_test(pprof_decoder_test hs_proto)
 hs_unit_test(pprof_encoder_test hs_proto)
+hs_unit_test(pprof_read_back_test hs_proto)
 hs_unit_test(profile_file_test hs_proto)
 
 # By the bytes of the file and, when HEAPSNAP_PPROF names it in the environment, by the real pprof.

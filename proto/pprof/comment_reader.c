@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proto/pprof/comment_reader.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/printable.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind {
+	KIND_HEAPSNAP,
+	KIND_PROGRAM,
+	KIND_PID,
+	KIND_TIME, // the profile has it in nanoseconds
+	KIND_STOPPED,
+	KIND_INTERVAL, // as the profile's period
+	KIND_INTERVAL_MOST,
+	KIND_SAMPLES,
+	KIND_OBJECTS_ERROR,
+	KIND_BYTES_ERROR,
+	KIND_COUNT
+};
+
+static const char *const kinds[KIND_COUNT] = {
+	[KIND_HEAPSNAP] = "heapsnap",
+	[KIND_PROGRAM] = "program",
+	[KIND_PID] = "pid",
+	[KIND_TIME] = "time",
+	[KIND_STOPPED] = "stopped_ns",
+	[KIND_INTERVAL] = "sampling_interval",
+	[KIND_INTERVAL_MOST] = "sampling_interval_most",
+	[KIND_SAMPLES] = "samples",
+	[KIND_OBJECTS_ERROR] = "inuse_objects_error",
+	[KIND_BYTES_ERROR] = "inuse_space_error",
+};
+
+static const char LOSS[] = "LOSS: ", NO_STOP[] = "(no thread was stopped",
+		  LOG_RECORDS[] = "log_records: ", ASKED_FOR[] = "asked for";
+
+bool comment_is_ours(const char *text, size_t size)
+{
+	static const char begin[] = "heapsnap: ";
+
+	return size >= sizeof(begin) - 1 && memcmp(text, begin, sizeof(begin) - 1) == 0;
+}
+
+// A decimal number, behind which *text stands afterwards.
+static bool read_number(const char **text, uint64_t *ret)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)**text))
+		return false;
+	errno = 0;
+	*ret = strtoull(*text, &end, 10);
+	*text = end;
+	return errno == 0;
+}
+
+static int64_t bounded(uint64_t value) { return value < INT64_MAX ? (int64_t)value : INT64_MAX; }
+
+static void read_stop(const char *text, uint64_t stopped_ns, struct heap_profile *profile)
+{
+	const char *records = strstr(text, LOG_RECORDS);
+
+	if (strstr(text, NO_STOP)) {
+		records = records ? records + sizeof(LOG_RECORDS) - 1 : "";
+		if (!read_number(&records, &profile->log_records))
+			profile->log_records = 0;
+		return;
+	}
+	profile->stopped_ns = stopped_ns;
+	profile->stopped_because = strstr(text, ASKED_FOR) ? ASKED_FOR : "for the reason that its file says";
+}
+
+static struct hs_error *read_program(const char *name, struct heap_profile *profile)
+{
+	free(profile->program);
+	profile->program = hs_printable(name);
+	return profile->program ? NULL : &hs_error_no_memory;
+}
+
+static void read_kind(struct comment_reader *reader, enum kind kind, const char *text, struct heap_profile *profile)
+{
+	struct profile_values *total = &profile->total;
+	uint64_t value;
+
+	if (!read_number(&text, &value))
+		return;
+	switch (kind) {
+	case KIND_PID:
+		profile->pid = value <= INT32_MAX ? (int32_t)value : 0;
+		break;
+	case KIND_STOPPED:
+		read_stop(text, value, profile);
+		break;
+	case KIND_INTERVAL:
+		profile->is_estimate = true;
+		break;
+	case KIND_INTERVAL_MOST:
+		profile->interval_most = bounded(value);
+		break;
+	case KIND_SAMPLES:
+		total->live_records = value;
+		break;
+	case KIND_OBJECTS_ERROR:
+		total->live_objects_variance = pprof_variance((double)value);
+		break;
+	case KIND_BYTES_ERROR:
+		total->live_bytes_variance = pprof_variance((double)value);
+		break;
+	default:
+		return;
+	}
+	reader->seen |= 1u << kind;
+	reader->has_errors = reader->seen & 1u << KIND_OBJECTS_ERROR && reader->seen & 1u << KIND_BYTES_ERROR;
+}
+
+// Fit to be shown, as what our own ledger says always is. Owned by the caller; NULL without memory.
+static char *printable_part(const char *text, size_t size)
+{
+	HS_CLEANUP_FREE char *part = strndup(text, size);
+
+	return part ? hs_printable(part) : NULL;
+}
+
+// "name: value (text)". What is anything else is no line of the ledger.
+static struct hs_error *read_ledger_line(const char *text, struct heap_profile *profile)
+{
+	bool is_loss = strncmp(text, LOSS, sizeof(LOSS) - 1) == 0;
+	struct ledger_line line = { .is_loss = is_loss };
+	const char *name = text + (is_loss ? sizeof(LOSS) - 1 : 0), *name_end = strstr(name, ": "), *at;
+	size_t length;
+
+	if (!name_end || name_end == name)
+		return NULL;
+	at = name_end + 2;
+	if (!read_number(&at, &line.value) || strncmp(at, " (", 2) != 0)
+		return NULL;
+	at += 2;
+	length = strlen(at);
+	if (length == 0 || at[length - 1] != ')')
+		return NULL;
+	line.name = printable_part(name, (size_t)(name_end - name));
+	line.text = printable_part(at, length - 1);
+	if (!line.name || !line.text ||
+	    ARRAY_RESERVE(profile->ledger, profile->ledger_count + 1, &profile->ledger_room)) {
+		free(line.name);
+		free(line.text);
+		return &hs_error_no_memory;
+	}
+	profile->ledger[profile->ledger_count++] = line;
+	return NULL;
+}
+
+struct hs_error *comment_read(struct comment_reader *reader, const char *text, struct heap_profile *profile)
+{
+	for (int kind = 0; kind < KIND_COUNT; kind++) {
+		size_t length = strlen(kinds[kind]);
+
+		if (strncmp(text, kinds[kind], length) != 0 || strncmp(text + length, ": ", 2) != 0)
+			continue;
+		if (reader->seen & 1u << kind)
+			return NULL;
+		if (kind == KIND_PROGRAM) {
+			reader->seen |= 1u << kind;
+			return read_program(text + length + 2, profile);
+		}
+		read_kind(reader, (enum kind)kind, text + length + 2, profile);
+		return NULL;
+	}
+	return read_ledger_line(text, profile);
+}
